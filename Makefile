@@ -113,10 +113,10 @@ check: need-check
 # Shell scripts, and what a path with spaces does to the recipes here.
 check-scripts:
 	@echo '== Scripts'
-	@sh tests/scripts/lint.sh
-	@sh tests/scripts/paths.sh target/check-scripts
-	@sh tests/scripts/need.sh target/check-need
-	@sh tests/scripts/uninstall.sh target/check-uninstall
+	@failed=; \
+	for check in terms.py layers.py; do "$$PYTHON" tests/scripts/$$check || failed="$$failed $$check"; done; \
+	for check in lint paths need uninstall; do sh tests/scripts/$$check.sh target/check-$$check || failed="$$failed $$check"; done; \
+	[ -z "$$failed" ] || { echo "check-scripts: failed:$$failed" >&2; exit 1; }
 
 # cargo-nextest where it is installed; it does not run the examples in the documentation.
 check-rust:

@@ -514,16 +514,16 @@ static void producers_that_are_wrong(void)
     BROKEN("i", "-2 nulls among 3", p.data.null_count = -2);
     BROKEN("i", "1 buffers", p.data.n_buffers = 1);
     BROKEN("i", "-1 buffers", p.data.n_buffers = -1);
-    BROKEN("i", "pointers to them are not there", p.data.buffers = NULL);
-    BROKEN("i", "buffer 1 is not there", p.buffers[1] = NULL);
+    BROKEN("i", "the array of pointers is missing", p.data.buffers = NULL);
+    BROKEN("i", "buffer 1 is missing", p.buffers[1] = NULL);
     BROKEN("i", "2 children", p.batch.n_children = 2);
     BROKEN("i", "0 children", p.batch.n_children = 0);
-    BROKEN("i", "pointers to them are not there", p.batch.children = NULL);
-    BROKEN("i", "pointers to them are not there", p.children[0] = NULL);
+    BROKEN("i", "the array of pointers is missing", p.batch.children = NULL);
+    BROKEN("i", "the array of pointers is missing", p.children[0] = NULL);
     BROKEN("i", "no child 0", p.data.release = NULL);
-    BROKEN("i", "its dictionary is not what", p.data.dictionary = &p.dictionary);
-    BROKEN("i", "pointers to them are not there", p.schema.children = NULL);
-    BROKEN("i", "-1 of them", p.schema.n_children = -1);
+    BROKEN("i", "its dictionary does not match", p.data.dictionary = &p.dictionary);
+    BROKEN("i", "the array of pointers is missing", p.schema.children = NULL);
+    BROKEN("i", "count -1", p.schema.n_children = -1);
     BROKEN("i", "no format", p.column.format = NULL);
     BROKEN("i", "released", p.schema.release = NULL);
     BROKEN("i", "get_next", s.get_next = NULL);
@@ -534,15 +534,15 @@ static void producers_that_are_wrong(void)
     give(t, &p, &s, HOLDALL_E_TYPE, "row 1: a null");
     produce(&p, &s, "i");
     p.batch.null_count = -1, p.none[0] = bits;
-    give(t, &p, &s, HOLDALL_E_TYPE, "row 1 is null as a whole");
+    give(t, &p, &s, HOLDALL_E_TYPE, "row 1: the struct is null");
     produce(&p, &s, "i");
     p.column.name = NULL;
-    give(t, &p, &s, HOLDALL_E_TYPE, "none of this name");
+    give(t, &p, &s, HOLDALL_E_TYPE, "not in the Arrow stream");
     produce(&p, &s, "+ud:0");
-    give(t, &p, &s, HOLDALL_E_TYPE, "no column can take");
+    give(t, &p, &s, HOLDALL_E_TYPE, "unsupported type");
     produce(&p, &s, "i");
     p.schema.format = "i", p.schema.n_children = 0;
-    give(t, &p, &s, HOLDALL_E_TYPE, "batches of columns were expected");
+    give(t, &p, &s, HOLDALL_E_TYPE, "expected a struct of columns");
     /* a schema that goes round */
     produce(&p, &s, "+s");
     p.items[0] = &p.column;
@@ -561,16 +561,16 @@ static void producers_that_are_wrong(void)
     holdall_table_close(t);
 
     t = table_of("wrong", "|S3");
-    BROKEN("u", "buffer 2 is not there", p.buffers[2] = NULL);
-    BROKEN("u", "buffer 1 is not there", p.buffers[1] = NULL);
+    BROKEN("u", "buffer 2 is missing", p.buffers[2] = NULL);
+    BROKEN("u", "buffer 1 is missing", p.buffers[1] = NULL);
     BROKEN("u", "its bytes end at -3", p.buffers[1] = minus);
-    BROKEN("i", "number 3 of a dictionary of 3", (p.column.dictionary = &p.values, p.data.dictionary = &p.dictionary));
-    BROKEN("i", "its dictionary is not what", (p.column.dictionary = &p.values, p.data.dictionary = NULL));
+    BROKEN("i", "index 3 in a dictionary of 3", (p.column.dictionary = &p.values, p.data.dictionary = &p.dictionary));
+    BROKEN("i", "its dictionary does not match", (p.column.dictionary = &p.values, p.data.dictionary = NULL));
     const int32_t *const ends[] = {backwards, negative, far};
     for (int i = 0; i < 3; i++) {
         produce(&p, &s, "u");
         p.buffers[1] = ends[i];
-        give(t, &p, &s, HOLDALL_E_TYPE, "its bytes are not where the array says");
+        give(t, &p, &s, HOLDALL_E_TYPE, "its bytes are outside the buffers of the array");
     }
     holdall_table_close(t);
 
@@ -578,11 +578,11 @@ static void producers_that_are_wrong(void)
     BROKEN("+w:2", "value 6 of 3 is needed", (void)0);
     BROKEN("+w:2", "values from", p.batch.length = p.data.length = INT64_MAX / 2);
     BROKEN("+w:2", "children", p.data.n_children = 0);
-    BROKEN("+w:2", "has Some(1)", p.column.n_children = 0);
+    BROKEN("+w:2", "expected 1 for the type", p.column.n_children = 0);
     produce(&p, &s, "+w:-2");
-    give(t, &p, &s, HOLDALL_E_TYPE, "no column can take");
+    give(t, &p, &s, HOLDALL_E_TYPE, "unsupported type");
     produce(&p, &s, "+w:3");
-    give(t, &p, &s, HOLDALL_E_TYPE, "cannot become");
+    give(t, &p, &s, HOLDALL_E_TYPE, "cannot be converted to");
     holdall_table_close(t);
 }
 

@@ -267,7 +267,7 @@ static void zeros_without_end(void)
     save(path, file, sizeof file);
     uint64_t kept = 93, dropped = 94;
     GIVES(HOLDALL_E_FORMAT, holdall_repair(path, NULL, &kept, &dropped, &err));
-    CHECK(kept == 93 && dropped == 94 && says("more than it can have held"));
+    CHECK(kept == 93 && dropped == 94 && says("more than a file of this size can have held"));
     EQUAL(file_size(path), sizeof file);
     TIDY();
     /* what it may have held is zeros then */

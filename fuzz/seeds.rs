@@ -4,7 +4,7 @@
 //!     seeds unpack BAG FOLDER
 //!     seeds pack FOLDER BAG
 use holdall::bag::{Bag, Mode, Writer};
-use holdall::checksum::Sum;
+use holdall::checksum::Checksum;
 use holdall::error::Result;
 use holdall::options::{Opt, Options};
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ fn unpack(bag: &OsStr, folder: &OsStr) -> Result<u64> {
     fs::create_dir_all(folder).unwrap();
     for i in 0..seeds.size() {
         let seed = seeds.read(i)?;
-        let name: String = Sum::Sha1.of(&seed).iter().map(|b| format!("{b:02x}")).collect();
+        let name: String = Checksum::Sha1.of(&seed).iter().map(|b| format!("{b:02x}")).collect();
         fs::write(Path::new(folder).join(name), &seed).unwrap();
     }
     Ok(seeds.size())

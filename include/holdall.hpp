@@ -1,33 +1,41 @@
-// holdall.hpp - holdall.h for C++17 and later: the same functions, with owners, exceptions, types and ranges.
+// holdall.hpp - holdall.h for C++17 and later: the same functions, with owning handles,
+// exceptions, types and ranges.
 //
-//     holdall::bag bag("weather@*.bagz");                           // closed where its scope ends
-//     for (auto record : bag) std::cout << record.text() << '\n';   // read ahead, in parallel
+//     holdall::bag bag("weather@*.bagz");                           // closed at the end of its scope
+//     for (auto record : bag) std::cout << record.text() << '\n';   // reads ahead, in parallel
 //
 //     holdall::array cube("cube.b2nd");
 //     std::vector<double> part = cube.read<double>({{10, 20}, holdall::all, 5});
 //
-// The manual of what a call does, and of how it can fail, is holdall.h: holdall::array::resize() is
-// holdall_array_resize(). Here is what C++ adds; the parts of it have a file each in holdall/.
+// holdall.h is the manual of each call and its errors: holdall::array::resize() is
+// holdall_array_resize(). This page describes the additions of C++. The classes are in one file per
+// topic in holdall/.
 //
 // RULES, the same for every function:
-//  - A failure is an exception, holdall::error, with the fields of holdall_error. Memory that cannot be had is
-//    std::bad_alloc, or an error with HOLDALL_E_MEMORY where the library found out.
-//  - What is > 0 and no failure comes back: there is none (a key, an attribute, the end) as std::nullopt or false;
-//    damage that options::skip_damaged() let pass as false from read_into(), or in the bool that read() is given.
-//  - Handles can be moved, not copied; they close themselves, and what was not committed is then gone. get() lends the
-//    handle to functions of holdall.h, release() gives it away. One that was moved from takes no call but
-//    assignment and destruction: others are HOLDALL_E_ARGUMENT, or 0.
-//  - const functions may be called from many threads at once on one handle, others by one thread at a time.
-//  - What callers' functions throw does not cross the C library: it is kept, the call is stopped, and throws it again;
-//    only storage (class storage) has errno's instead.
-//  - bytes are bytes to be read, from any string, vector, array or span of plain values; span<T> is a buffer of
-//    the caller's, and turns into std::span and back. Neither owns anything; nor do views of records.
-//  - Read and written are values of the array's own type: read<double>() of floats is HOLDALL_E_TYPE, and so is another
-//    byte order. std::byte, char and structures take any items of their size: their meaning is the caller's.
-//  - It costs what the same calls cost in C. A new std::vector is zeros before it is read into: read_into() a
-//    buffer that is there where that counts.
+//  - A failure is an exception, holdall::error, with the fields of holdall_error. A failed
+//    allocation is std::bad_alloc, or an error with HOLDALL_E_MEMORY if it fails in the library.
+//  - Statuses above 0, which are not failures, are results: std::nullopt or false if there is no
+//    such key or attribute or no next item; false from read_into(), or in the bool that is passed
+//    to read(), if options::skip_damaged() skipped corruption.
+//  - Handles can be moved, not copied. They close themselves, and uncommitted changes are then
+//    discarded. get() returns the handle for functions of holdall.h, and release() transfers its
+//    ownership. A moved-from handle may only be assigned to or destroyed: other calls are
+//    HOLDALL_E_ARGUMENT, or return 0.
+//  - const functions may be called from many threads at once on one handle, others by one thread at
+//    a time.
+//  - An exception from a caller's function does not cross the C library: it is stored, the call is
+//    cancelled, and the exception is thrown again by the call. Only storage (class storage) reports
+//    an errno instead.
+//  - bytes are read-only bytes of any string, vector, array or span of trivially copyable values.
+//    span<T> is a buffer of the caller, and converts to and from std::span. Neither owns memory;
+//    nor do views of records.
+//  - Values have the type of the array: read<double>() of floats is HOLDALL_E_TYPE, and so is
+//    another byte order. std::byte, char and structures match any items of their size: the caller
+//    defines their meaning.
+//  - The cost is that of the same calls in C. A new std::vector is zeroed before it is filled: call
+//    read_into() with an existing buffer to avoid this.
 //
-// Nothing is to be linked but the C library. One program may be of C++17 and C++20 objects: all types are the same.
+// Link only the C library. One program may combine C++17 and C++20 objects: all types are the same.
 #ifndef HOLDALL_HPP
 #define HOLDALL_HPP
 

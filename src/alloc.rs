@@ -1,20 +1,22 @@
-//! Memory that is asked for, not taken: an allocation whose size comes from a file is held under
-//! the caller's limit, and one that the system refuses is an error, not an abort.
+//! Fallible memory allocation.
 //!
-//! Unsafe code: `zeroed`, because the standard library has no zeroed allocation that can fail, and
-//! writing zeros by hand would touch every page twice; and the hint of `to_fill`.
+//! Sizes that come from a file are checked against the caller's limit. A failed allocation is an
+//! error, not an abort.
+//!
+//! Unsafe code: `zeroed`, because the standard library has no fallible zeroed allocation, and
+//! writing the zeros separately would touch every page twice; and the `madvise` call of
+//! `zeroed_large_pages`.
 
 use crate::error::{Error, Result, fail};
 
-/// What one file may make a call allocate, unless `HOLDALL_OPT_MEMORY_LIMIT` says otherwise.
+/// Default of `HOLDALL_OPT_MEMORY_LIMIT`: the bytes that a call may allocate for one file.
 pub const DEFAULT_LIMIT: u64 = 4 << 30;
 
-/// From this size on memory that is to be filled is worth a system call: some large pages are in
-/// it.
+/// Minimum size for which `zeroed_large_pages` calls `madvise`: a buffer of some large pages.
 #[cfg(target_os = "linux")]
 const LARGE: usize = 8 << 20;
 
-/// Refuses `bytes` beyond `limit`.
+/// Returns `bytes` as a `usize`, or an error if it exceeds `limit`.
 #[inline]
 pub fn allow(bytes: u64, limit: u64, what: impl std::fmt::Display) -> Result<usize> {
     match usize::try_from(bytes) {
@@ -27,40 +29,41 @@ pub fn allow(bytes: u64, limit: u64, what: impl std::fmt::Display) -> Result<usi
 fn too_much(bytes: u64, limit: u64, what: &dyn std::fmt::Display) -> Error {
     fail!(
         Limit,
-        "{what}: {bytes} bytes of memory are needed, the limit is {limit} (HOLDALL_OPT_MEMORY_LIMIT)"
+        "{what}: {bytes} bytes of memory exceed the limit of {limit}; raise HOLDALL_OPT_MEMORY_LIMIT"
     )
 }
 
-/// `n` bytes of zeros.
+/// Allocates `n` zero bytes.
 pub fn zeroed(n: usize) -> Result<Vec<u8>> {
-    let none = || fail!(Memory, "{n} bytes of memory could not be had");
+    let failed = || fail!(Memory, "allocation of {n} bytes failed");
     if n == 0 {
         return Ok(Vec::new());
     }
-    let layout = std::alloc::Layout::array::<u8>(n).map_err(|_| none())?;
+    let layout = std::alloc::Layout::array::<u8>(n).map_err(|_| failed())?;
     // SAFETY: the layout has a size above 0; the vector takes over exactly this allocation of the
     // global allocator, n initialised bytes of alignment 1.
     unsafe {
         let p = std::alloc::alloc_zeroed(layout);
         if p.is_null() {
-            Err(none())
+            Err(failed())
         } else {
             Ok(Vec::from_raw_parts(p, n, n))
         }
     }
 }
 
-/// As [`zeroed`], of which every byte is going to be written: much of it takes large pages where
-/// the system has them, for one page fault in place of 512.
-pub fn to_fill(n: usize) -> Result<Vec<u8>> {
+/// Allocates `n` zero bytes, as [`zeroed`], for a buffer in which every byte will be written.
+///
+/// On Linux a large buffer asks for large pages. A large page takes one page fault instead of 512.
+pub fn zeroed_large_pages(n: usize) -> Result<Vec<u8>> {
     let buffer = zeroed(n)?;
     #[cfg(target_os = "linux")]
     if n >= LARGE {
-        const PAGE: usize = 64 << 10; // or less
+        const PAGE: usize = 64 << 10; // at least the page size of the system
         let start = buffer.as_ptr().addr().next_multiple_of(PAGE);
         let end = (buffer.as_ptr().addr() + n) & !(PAGE - 1);
-        // SAFETY: a hint about whole pages inside the buffer, which changes nothing in them; where
-        // it is refused, all is well.
+        // SAFETY: a hint for whole pages inside the buffer that does not change their content. A
+        // failure of the call has no effect.
         unsafe {
             libc::madvise(
                 buffer.as_ptr().with_addr(start).cast_mut().cast(),
@@ -72,55 +75,56 @@ pub fn to_fill(n: usize) -> Result<Vec<u8>> {
     Ok(buffer)
 }
 
-/// An empty vector with room for `n` items.
-pub fn with_room<T>(n: usize) -> Result<Vec<T>> {
+/// Allocates an empty vector with capacity for `n` items.
+pub fn with_capacity<T>(n: usize) -> Result<Vec<T>> {
     let mut v = Vec::new();
     reserve(&mut v, n)?;
     Ok(v)
 }
 
-/// `n` items, each as it is by default.
+/// Allocates a vector of `n` default items.
 pub fn defaults<T: Default>(n: usize) -> Result<Vec<T>> {
-    let mut v = with_room(n)?;
+    let mut v = with_capacity(n)?;
     v.resize_with(n, T::default);
     Ok(v)
 }
 
-/// Room for `n` more items.
+/// Reserves capacity for at least `n` more items.
 pub fn reserve<T>(v: &mut Vec<T>, n: usize) -> Result<()> {
     v.try_reserve(n).map_err(|_| {
         fail!(
             Memory,
-            "{} bytes of memory could not be had",
+            "allocation of {} bytes failed",
             n.saturating_mul(size_of::<T>())
         )
     })
 }
 
-/// The same, and none beyond them.
+/// Reserves capacity for exactly `n` more items, as `Vec::try_reserve_exact`.
 pub fn reserve_exact<T>(v: &mut Vec<T>, n: usize) -> Result<()> {
     v.try_reserve_exact(n).map_err(|_| {
         fail!(
             Memory,
-            "{} bytes of memory could not be had",
+            "allocation of {} bytes failed",
             n.saturating_mul(size_of::<T>())
         )
     })
 }
 
-/// Room for `n` more bytes of a buffer that is going to have `most` or fewer. One that has no
-/// memory yet gets all of it; one that is kept, and has some, a small part, so that little of it
-/// stays unused.
-pub fn grow(buffer: &mut Vec<u8>, n: usize, most: usize) -> Result<()> {
-    const LEAST: usize = 32 << 10;
-    let left = most.saturating_sub(buffer.len());
+/// Reserves capacity for `n` more bytes in a buffer whose final length is at most `max_len`.
+///
+/// An unallocated buffer gets capacity for `max_len` bytes. A reused buffer grows in small steps,
+/// so that little of its capacity stays unused.
+pub fn grow(buffer: &mut Vec<u8>, n: usize, max_len: usize) -> Result<()> {
+    const MIN_STEP: usize = 32 << 10;
+    let left = max_len.saturating_sub(buffer.len());
     if buffer.capacity() == 0 {
         return reserve_exact(buffer, left.max(n));
     }
     if buffer.capacity() - buffer.len() >= n {
         return Ok(());
     }
-    reserve_exact(buffer, (most / 32).max(LEAST).min(left).max(n))
+    reserve_exact(buffer, (max_len / 32).max(MIN_STEP).min(left).max(n))
 }
 
 #[cfg(test)]
@@ -129,10 +133,10 @@ mod tests {
     use crate::error::Status;
 
     #[test]
-    fn refusals_are_errors() {
+    fn failed_allocations_are_errors() {
         assert_eq!(zeroed(0).unwrap(), Vec::<u8>::new());
         assert_eq!(zeroed(5).unwrap(), [0; 5]);
-        // with 32 bits, half of the address space may well be there
+        // in 32-bit processes, half of the address space may be available
         #[cfg(target_pointer_width = "64")]
         assert_eq!(
             zeroed(isize::MAX as usize).unwrap_err().status,
@@ -140,7 +144,7 @@ mod tests {
         );
         assert_eq!(zeroed(usize::MAX).unwrap_err().status, Status::Memory);
         assert_eq!(
-            with_room::<u64>(usize::MAX / 2).unwrap_err().status,
+            with_capacity::<u64>(usize::MAX / 2).unwrap_err().status,
             Status::Memory
         );
         assert_eq!(allow(11, 10, "x").unwrap_err().status, Status::Limit);

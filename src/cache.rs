@@ -1,22 +1,22 @@
-//! What was of use lately, kept for the next call: of one handle, that many threads read from.
+//! A bounded LRU cache, one per handle, shared by all threads that read through the handle.
 //!
-//! What is kept is bounded for each handle and for all of them together. No lock is held while
-//! something is made, and none is waited for: where another thread looks just now, nothing is
-//! found.
+//! The size is bounded per handle, and by a budget for all handles together. The caller creates
+//! values without holding the lock. No operation waits for the lock: if another thread holds it, a
+//! lookup is a miss and an insertion has no effect.
 #![forbid(unsafe_code)]
 
-use crate::parallel::unless_taken;
+use crate::parallel::try_lock;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What all handles together may still keep of one kind.
-pub struct Budget(AtomicUsize);
+/// Remaining cost that the caches of all handles may still use for one kind of value.
+pub struct CacheBudget(AtomicUsize);
 
-impl Budget {
-    /// So much.
-    pub const fn new(most: usize) -> Budget {
-        Budget(AtomicUsize::new(most))
+impl CacheBudget {
+    /// Creates a budget with a total cost of `max_cost`.
+    pub const fn new(max_cost: usize) -> CacheBudget {
+        CacheBudget(AtomicUsize::new(max_cost))
     }
 
     fn take(&'static self, n: usize) -> Option<Share> {
@@ -29,8 +29,8 @@ impl Budget {
     }
 }
 
-/// A part of a budget, until it is dropped.
-struct Share(&'static Budget, usize);
+/// A reserved part of a budget, returned to the budget on drop.
+struct Share(&'static CacheBudget, usize);
 
 impl Drop for Share {
     fn drop(&mut self) {
@@ -38,110 +38,112 @@ impl Drop for Share {
     }
 }
 
-/// See the top of the file. The last of them was of use last.
-pub struct Lately<K, V> {
-    all: Mutex<VecDeque<(K, V, Share)>>,
-    most: usize,
-    cost: usize,
-    budget: &'static Budget,
+/// A bounded LRU cache; see the module documentation.
+pub struct LruCache<K, V> {
+    /// The entries, the most recently used one last.
+    entries: Mutex<VecDeque<(K, V, Share)>>,
+    max_entries: usize,
+    max_cost: usize,
+    budget: &'static CacheBudget,
 }
 
-impl<K: PartialEq, V: Clone> Lately<K, V> {
-    /// At most so many.
-    pub fn new(most: usize, budget: &'static Budget) -> Lately<K, V> {
-        Lately {
-            all: Mutex::default(),
-            most,
-            cost: usize::MAX,
+impl<K: PartialEq, V: Clone> LruCache<K, V> {
+    /// Creates a cache of at most `max_entries` entries.
+    pub fn new(max_entries: usize, budget: &'static CacheBudget) -> LruCache<K, V> {
+        LruCache {
+            entries: Mutex::default(),
+            max_entries,
+            max_cost: usize::MAX,
             budget,
         }
     }
 
-    /// The same, and but for one at most what costs so much together.
-    pub fn within(self, cost: usize) -> Lately<K, V> {
-        Lately { cost, ..self }
+    /// Limits the total cost of the entries to `max_cost`. A single entry may cost more.
+    pub fn with_max_cost(self, max_cost: usize) -> LruCache<K, V> {
+        LruCache { max_cost, ..self }
     }
 
-    /// What has this key, if it is kept.
+    /// Returns the value of `key`, if it is cached, and marks it as most recently used.
     pub fn get(&self, key: &K) -> Option<V> {
-        let mut all = unless_taken(&self.all)?;
-        let at = all.iter().rposition(|(k, ..)| k == key)?;
-        let found = all.remove(at)?;
-        let value = found.1.clone();
-        all.push_back(found);
+        let mut entries = try_lock(&self.entries)?;
+        let index = entries.iter().rposition(|(k, ..)| k == key)?;
+        let entry = entries.remove(index)?;
+        let value = entry.1.clone();
+        entries.push_back(entry);
         Some(value)
     }
 
-    /// Keeps it, in place of what has the same key, where the budget has room for its cost.
+    /// Inserts an entry and replaces an entry of the same key. Evicts entries of this cache until
+    /// the budget has room for `cost`; if it never has, the new entry is not inserted.
     pub fn put(&self, key: K, value: V, cost: usize) {
-        let Some(mut all) = unless_taken(&self.all) else {
+        let Some(mut entries) = try_lock(&self.entries) else {
             return;
         };
-        all.retain(|(k, ..)| *k != key);
-        self.drop_for(&mut all, cost);
+        entries.retain(|(k, ..)| *k != key);
+        self.evict_for(&mut entries, cost);
         let share = loop {
             match self.budget.take(cost) {
                 Some(share) => break share,
-                None if all.pop_front().is_none() => return,
+                None if entries.pop_front().is_none() => return,
                 None => {}
             }
         };
-        all.push_back((key, value, share));
+        entries.push_back((key, value, share));
     }
 
-    /// Lets go, before something is made that costs so much, of what could not be kept beside it:
-    /// the last of that, to be used again.
+    /// Evicts the entries that an insertion of this cost would evict, so that their memory is free
+    /// before the caller creates the new value. Returns the last evicted value for reuse.
     pub fn make_room(&self, cost: usize) -> Option<V> {
-        unless_taken(&self.all).and_then(|mut all| self.drop_for(&mut all, cost))
+        try_lock(&self.entries).and_then(|mut entries| self.evict_for(&mut entries, cost))
     }
 
-    fn drop_for(&self, all: &mut VecDeque<(K, V, Share)>, cost: usize) -> Option<V> {
-        let most = self.cost.saturating_sub(cost);
-        let mut there: usize = all.iter().map(|(_, _, share)| share.1).sum();
-        let mut gone = None;
-        while all.len() >= self.most || there > most {
-            let Some((_, value, share)) = all.pop_front() else {
+    fn evict_for(&self, entries: &mut VecDeque<(K, V, Share)>, cost: usize) -> Option<V> {
+        let max_cost = self.max_cost.saturating_sub(cost);
+        let mut total: usize = entries.iter().map(|(_, _, share)| share.1).sum();
+        let mut evicted = None;
+        while entries.len() >= self.max_entries || total > max_cost {
+            let Some((_, value, share)) = entries.pop_front() else {
                 break;
             };
-            there -= share.1;
-            gone = Some(value);
+            total -= share.1;
+            evicted = Some(value);
         }
-        gone
+        evicted
     }
 
-    /// Keeps nothing.
+    /// Removes all entries.
     pub fn clear(&mut self) {
-        self.all = Mutex::default();
+        self.entries = Mutex::default();
     }
 }
 
-/// Parts of blocks that were wanted lately: a block of which one small part after the other is
-/// wanted may as well be decoded as a whole.
+/// Detects repeated reads of small parts of one block, for which decoding the whole block and
+/// caching it is faster.
 #[derive(Default)]
-pub struct Parts(Mutex<Wanted>);
+pub struct PartialReads(Mutex<ReadHistory>);
 
-/// The block that parts were wanted of, how many, and where the last one ended.
+/// The last block read, the number of its partial reads in a row, and the end of the last one.
 #[derive(Default)]
-struct Wanted {
+struct ReadHistory {
     block: usize,
-    parts: u32,
+    reads: u32,
     end: usize,
 }
 
-impl Parts {
-    /// Is more of this block likely to be wanted: were there so many parts before, or does this one
-    /// go on from the last?
-    pub fn are_likely(&self, block: usize, from: usize, n: usize, most: u32) -> bool {
-        let Some(mut lately) = unless_taken(&self.0) else {
+impl PartialReads {
+    /// Records a read of `n` bytes from offset `from` of `block`. Returns whether further reads of
+    /// the block are likely: more than `max_reads` in a row, or this one continues the last one.
+    pub fn should_decode_whole(&self, block: usize, from: usize, n: usize, max_reads: u32) -> bool {
+        let Some(mut last) = try_lock(&self.0) else {
             return false;
         };
-        let again = lately.parts > 0 && lately.block == block;
-        let parts = if again { lately.parts + 1 } else { 1 };
-        let likely = parts > most || (again && lately.end == from);
-        // from the beginning, as it may not be kept for long
-        *lately = Wanted {
+        let again = last.reads > 0 && last.block == block;
+        let reads = if again { last.reads + 1 } else { 1 };
+        let likely = reads > max_reads || (again && last.end == from);
+        // Counting restarts, because the decoded block may soon be evicted.
+        *last = ReadHistory {
             block,
-            parts: if likely { 0 } else { parts },
+            reads: if likely { 0 } else { reads },
             end: from + n,
         };
         likely
@@ -153,32 +155,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_least_recent_goes_first() {
-        static ROOM: Budget = Budget::new(100);
-        let kept = Lately::new(3, &ROOM);
-        (0..3).for_each(|i| kept.put(i, i * 10, 1));
-        assert_eq!(kept.get(&0), Some(0));
-        kept.put(3, 30, 1);
+    fn the_least_recently_used_entry_is_evicted_first() {
+        static BUDGET: CacheBudget = CacheBudget::new(100);
+        let cache = LruCache::new(3, &BUDGET);
+        (0..3).for_each(|i| cache.put(i, i * 10, 1));
+        assert_eq!(cache.get(&0), Some(0));
+        cache.put(3, 30, 1);
         assert_eq!(
-            [0, 1, 2, 3].map(|i| kept.get(&i)),
+            [0, 1, 2, 3].map(|i| cache.get(&i)),
             [Some(0), None, Some(20), Some(30)]
         );
-        kept.put(3, 31, 1);
+        cache.put(3, 31, 1);
         assert_eq!(
-            (kept.get(&3), ROOM.0.load(Ordering::Relaxed)),
+            (cache.get(&3), BUDGET.0.load(Ordering::Relaxed)),
             (Some(31), 97)
         );
     }
 
     #[test]
-    fn handles_share_a_budget_and_give_it_back() {
-        static ROOM: Budget = Budget::new(10);
-        let left = || ROOM.0.load(Ordering::Relaxed);
-        let (mut one, two) = (Lately::new(9, &ROOM), Lately::new(9, &ROOM));
+    fn handles_share_a_budget_and_return_their_shares() {
+        static BUDGET: CacheBudget = CacheBudget::new(10);
+        let left = || BUDGET.0.load(Ordering::Relaxed);
+        let (mut one, two) = (LruCache::new(9, &BUDGET), LruCache::new(9, &BUDGET));
         one.put(1, (), 8);
         two.put(1, (), 3);
         assert_eq!((one.get(&1), two.get(&1), left()), (Some(()), None, 2));
-        // what it has goes for what is new
+        // entries of the same cache are evicted for new ones
         one.put(2, (), 9);
         assert_eq!((one.get(&1), one.get(&2), left()), (None, Some(()), 1));
         one.put(3, (), 11);
@@ -190,46 +192,46 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_does_not_cost_more_than_it_may() {
-        static ROOM: Budget = Budget::new(100);
-        let kept = Lately::new(3, &ROOM).within(10);
-        kept.put(1, 1, 4);
-        kept.put(2, 2, 4);
-        assert_eq!((kept.make_room(2), kept.get(&1)), (None, Some(1)));
+    fn the_total_cost_of_several_entries_is_limited() {
+        static BUDGET: CacheBudget = CacheBudget::new(100);
+        let cache = LruCache::new(3, &BUDGET).with_max_cost(10);
+        cache.put(1, 1, 4);
+        cache.put(2, 2, 4);
+        assert_eq!((cache.make_room(2), cache.get(&1)), (None, Some(1)));
         assert_eq!(
-            (kept.make_room(7), kept.get(&2), kept.get(&1)),
+            (cache.make_room(7), cache.get(&2), cache.get(&1)),
             (Some(1), None, None)
         );
-        // one is kept, whatever it costs
-        kept.put(3, 3, 50);
-        assert_eq!(kept.get(&3), Some(3));
-        kept.put(4, 4, 1);
-        assert_eq!((kept.get(&3), kept.get(&4)), (None, Some(4)));
+        // a single entry is cached whatever its cost
+        cache.put(3, 3, 50);
+        assert_eq!(cache.get(&3), Some(3));
+        cache.put(4, 4, 1);
+        assert_eq!((cache.get(&3), cache.get(&4)), (None, Some(4)));
     }
 
     #[test]
-    fn a_thread_that_looks_is_not_waited_for() {
-        static ROOM: Budget = Budget::new(10);
-        let kept = Lately::new(3, &ROOM);
-        kept.put(1, 1, 1);
-        let looking = kept.all.lock().unwrap();
-        assert_eq!(kept.get(&1), None);
-        kept.put(2, 2, 1);
-        drop(looking);
-        assert_eq!((kept.get(&1), kept.get(&2)), (Some(1), None));
+    fn no_operation_waits_for_the_lock() {
+        static BUDGET: CacheBudget = CacheBudget::new(10);
+        let cache = LruCache::new(3, &BUDGET);
+        cache.put(1, 1, 1);
+        let guard = cache.entries.lock().unwrap();
+        assert_eq!(cache.get(&1), None);
+        cache.put(2, 2, 1);
+        drop(guard);
+        assert_eq!((cache.get(&1), cache.get(&2)), (Some(1), None));
     }
 
     #[test]
-    fn parts_of_one_block() {
-        let parts = Parts::default();
+    fn repeated_and_sequential_partial_reads_are_detected() {
+        let reads = PartialReads::default();
         assert_eq!(
-            [1, 9, 5, 7, 3].map(|from| parts.are_likely(4, from, 1, 4)),
+            [1, 9, 5, 7, 3].map(|from| reads.should_decode_whole(4, from, 1, 4)),
             [false, false, false, false, true]
         );
-        // one behind the other, in any block
+        // sequential reads, in any block
         assert_eq!(
             [(4, 0), (5, 0), (5, 8), (4, 8)]
-                .map(|(block, from)| parts.are_likely(block, from, 8, 4)),
+                .map(|(block, from)| reads.should_decode_whole(block, from, 8, 4)),
             [false, false, true, false]
         );
     }

@@ -1,22 +1,22 @@
-//! The checksums that the formats know, behind one type, over well-kept crates.
+//! The checksum algorithms of the formats, as one type.
 //!
-//! The numbers are those of Bloscpack's header; digests are in the byte order that Bloscpack
-//! writes (little-endian for the two 32-bit sums).
+//! The numbers are those of the Bloscpack header. Digests are in the byte order that Bloscpack
+//! writes: little-endian for Adler-32 and CRC-32.
 #![forbid(unsafe_code)]
 
 use crate::error::{Result, fail};
 use crate::zlib;
 use sha2::Digest;
 
-/// A kind of checksum.
+/// A checksum algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
-pub enum Sum {
-    /// None at all.
+pub enum Checksum {
+    /// No checksum.
     None = 0,
     /// Adler-32, 4 bytes, little-endian.
     Adler32 = 1,
-    /// CRC-32 (that of zlib), 4 bytes, little-endian.
+    /// CRC-32 as in zlib, 4 bytes, little-endian.
     Crc32 = 2,
     /// MD5, 16 bytes.
     Md5 = 3,
@@ -32,55 +32,55 @@ pub enum Sum {
     Sha512 = 8,
 }
 
-impl Sum {
-    /// All kinds but [`Sum::None`].
-    pub const ALL: [Sum; 8] = [
-        Sum::Adler32,
-        Sum::Crc32,
-        Sum::Md5,
-        Sum::Sha1,
-        Sum::Sha224,
-        Sum::Sha256,
-        Sum::Sha384,
-        Sum::Sha512,
+impl Checksum {
+    /// All algorithms except [`Checksum::None`].
+    pub const ALL: [Checksum; 8] = [
+        Checksum::Adler32,
+        Checksum::Crc32,
+        Checksum::Md5,
+        Checksum::Sha1,
+        Checksum::Sha224,
+        Checksum::Sha256,
+        Checksum::Sha384,
+        Checksum::Sha512,
     ];
 
-    /// The kind with this number.
-    pub fn from_number(n: i32) -> Result<Sum> {
+    /// Returns the algorithm with this number.
+    pub fn from_number(n: i32) -> Result<Checksum> {
         Ok(match n {
-            0 => Sum::None,
-            1 => Sum::Adler32,
-            2 => Sum::Crc32,
-            3 => Sum::Md5,
-            4 => Sum::Sha1,
-            5 => Sum::Sha224,
-            6 => Sum::Sha256,
-            7 => Sum::Sha384,
-            8 => Sum::Sha512,
+            0 => Checksum::None,
+            1 => Checksum::Adler32,
+            2 => Checksum::Crc32,
+            3 => Checksum::Md5,
+            4 => Checksum::Sha1,
+            5 => Checksum::Sha224,
+            6 => Checksum::Sha256,
+            7 => Checksum::Sha384,
+            8 => Checksum::Sha512,
             _ => {
                 return Err(fail!(
                     Argument,
-                    "{n} is no checksum: HOLDALL_SUM_NONE (0) to HOLDALL_SUM_SHA512 (8) can be computed"
+                    "unknown checksum {n} (expected HOLDALL_SUM_NONE (0) to HOLDALL_SUM_SHA512 (8))"
                 ));
             }
         })
     }
 
-    /// Bytes of a digest.
+    /// Returns the size of a digest in bytes.
     pub fn size(self) -> usize {
         match self {
-            Sum::None => 0,
-            Sum::Adler32 | Sum::Crc32 => 4,
-            Sum::Md5 => 16,
-            Sum::Sha1 => 20,
-            Sum::Sha224 => 28,
-            Sum::Sha256 => 32,
-            Sum::Sha384 => 48,
-            Sum::Sha512 => 64,
+            Checksum::None => 0,
+            Checksum::Adler32 | Checksum::Crc32 => 4,
+            Checksum::Md5 => 16,
+            Checksum::Sha1 => 20,
+            Checksum::Sha224 => 28,
+            Checksum::Sha256 => 32,
+            Checksum::Sha384 => 48,
+            Checksum::Sha512 => 64,
         }
     }
 
-    /// The digest of `data`.
+    /// Returns the digest of `data`.
     pub fn of(self, data: &[u8]) -> Vec<u8> {
         let mut h = Hasher::new(self);
         h.update(data);
@@ -88,28 +88,28 @@ impl Sum {
     }
 }
 
-impl std::fmt::Display for Sum {
+impl std::fmt::Display for Checksum {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Sum::None => "no checksum",
-            Sum::Adler32 => "Adler-32",
-            Sum::Crc32 => "CRC-32",
-            Sum::Md5 => "MD5",
-            Sum::Sha1 => "SHA-1",
-            Sum::Sha224 => "SHA-224",
-            Sum::Sha256 => "SHA-256",
-            Sum::Sha384 => "SHA-384",
-            Sum::Sha512 => "SHA-512",
+            Checksum::None => "no checksum",
+            Checksum::Adler32 => "Adler-32",
+            Checksum::Crc32 => "CRC-32",
+            Checksum::Md5 => "MD5",
+            Checksum::Sha1 => "SHA-1",
+            Checksum::Sha224 => "SHA-224",
+            Checksum::Sha256 => "SHA-256",
+            Checksum::Sha384 => "SHA-384",
+            Checksum::Sha512 => "SHA-512",
         })
     }
 }
 
-/// CRC-32 of `data` as a number.
+/// Returns the CRC-32 of `data`.
 pub fn crc32(data: &[u8]) -> u32 {
     crc32fast::hash(data)
 }
 
-/// A checksum under way, for data that comes in pieces.
+/// An incremental checksum, for data that arrives in pieces.
 pub struct Hasher(Inner);
 
 enum Inner {
@@ -125,22 +125,22 @@ enum Inner {
 }
 
 impl Hasher {
-    /// A new one.
-    pub fn new(sum: Sum) -> Hasher {
-        Hasher(match sum {
-            Sum::None => Inner::None,
-            Sum::Adler32 => Inner::Adler32(zlib::adler32()),
-            Sum::Crc32 => Inner::Crc32(crc32fast::Hasher::new()),
-            Sum::Md5 => Inner::Md5(Digest::new()),
-            Sum::Sha1 => Inner::Sha1(Digest::new()),
-            Sum::Sha224 => Inner::Sha224(Digest::new()),
-            Sum::Sha256 => Inner::Sha256(Digest::new()),
-            Sum::Sha384 => Inner::Sha384(Digest::new()),
-            Sum::Sha512 => Inner::Sha512(Digest::new()),
+    /// Creates a hasher for an algorithm.
+    pub fn new(checksum: Checksum) -> Hasher {
+        Hasher(match checksum {
+            Checksum::None => Inner::None,
+            Checksum::Adler32 => Inner::Adler32(zlib::adler32()),
+            Checksum::Crc32 => Inner::Crc32(crc32fast::Hasher::new()),
+            Checksum::Md5 => Inner::Md5(Digest::new()),
+            Checksum::Sha1 => Inner::Sha1(Digest::new()),
+            Checksum::Sha224 => Inner::Sha224(Digest::new()),
+            Checksum::Sha256 => Inner::Sha256(Digest::new()),
+            Checksum::Sha384 => Inner::Sha384(Digest::new()),
+            Checksum::Sha512 => Inner::Sha512(Digest::new()),
         })
     }
 
-    /// Takes in more data.
+    /// Adds data to the checksum.
     pub fn update(&mut self, data: &[u8]) {
         match &mut self.0 {
             Inner::None => {}
@@ -155,7 +155,7 @@ impl Hasher {
         }
     }
 
-    /// The digest.
+    /// Returns the digest.
     pub fn finish(self) -> Vec<u8> {
         match self.0 {
             Inner::None => Vec::new(),
@@ -180,38 +180,43 @@ mod tests {
     }
 
     #[test]
-    fn known_answers() {
-        // the "abc" vectors of RFC 1321, RFC 3174 and FIPS 180-4; zlib's own for the two sums
-        let want = [
-            (Sum::None, ""),
-            (Sum::Adler32, "27014d02"),
-            (Sum::Crc32, "c2412435"),
-            (Sum::Md5, "900150983cd24fb0d6963f7d28e17f72"),
-            (Sum::Sha1, "a9993e364706816aba3e25717850c26c9cd0d89d"),
+    fn digests_match_published_test_vectors() {
+        // The "abc" vectors of RFC 1321, RFC 3174 and FIPS 180-4, and the results of zlib.
+        let expected = [
+            (Checksum::None, ""),
+            (Checksum::Adler32, "27014d02"),
+            (Checksum::Crc32, "c2412435"),
+            (Checksum::Md5, "900150983cd24fb0d6963f7d28e17f72"),
+            (Checksum::Sha1, "a9993e364706816aba3e25717850c26c9cd0d89d"),
             (
-                Sum::Sha224,
+                Checksum::Sha224,
                 "23097d223405d8228642a477bda255b32aadbce4bda0b3f7e36c9da7",
             ),
             (
-                Sum::Sha256,
+                Checksum::Sha256,
                 "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
             ),
         ];
-        for (sum, digest) in want {
-            assert_eq!(hex(&sum.of(b"abc")), digest, "{sum:?}");
+        for (checksum, digest) in expected {
+            assert_eq!(hex(&checksum.of(b"abc")), digest, "{checksum:?}");
         }
         assert_eq!(
-            format!("{} {} {}", Sum::Crc32, Sum::Adler32, Sum::Sha512),
+            format!(
+                "{} {} {}",
+                Checksum::Crc32,
+                Checksum::Adler32,
+                Checksum::Sha512
+            ),
             "CRC-32 Adler-32 SHA-512"
         );
         for n in 0..=8 {
-            let sum = Sum::from_number(n).unwrap();
-            assert_eq!(sum.of(b"abc").len(), sum.size());
-            let mut pieces = Hasher::new(sum);
+            let checksum = Checksum::from_number(n).unwrap();
+            assert_eq!(checksum.of(b"abc").len(), checksum.size());
+            let mut pieces = Hasher::new(checksum);
             pieces.update(b"a");
             pieces.update(b"bc");
-            assert_eq!(pieces.finish(), sum.of(b"abc"));
+            assert_eq!(pieces.finish(), checksum.of(b"abc"));
         }
-        assert!(Sum::from_number(9).is_err() && Sum::from_number(-1).is_err());
+        assert!(Checksum::from_number(9).is_err() && Checksum::from_number(-1).is_err());
     }
 }

@@ -1,32 +1,32 @@
-//! The one error type of the library: a kind that programs test, words that people act on,
-//! the place (chunk, record or row) and the operating system's code.
+//! The error type of the library: a status for programs, a message for people, the position
+//! (chunk, record or row) and the error code of the operating system.
 //!
-//! Words name the file, the chunk or record, what was expected and what was there.
+//! A message names the file, the chunk or record, what was expected and what was found.
 #![forbid(unsafe_code)]
 
 use crate::os;
 use std::fmt;
 
-/// What kind of failure it is. The numbers are those of the C API and never change.
+/// The kind of an error. The numbers are those of the C API and never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i32)]
 #[non_exhaustive]
 pub enum Status {
-    /// An argument is missing, out of range or does not fit the others.
+    /// An argument is missing, out of range or inconsistent with the others.
     Argument = -1,
     /// A bug in the library.
     Panic = -2,
-    /// The memory could not be had.
+    /// A memory allocation failed.
     Memory = -3,
     /// The caller's buffer is too small.
     Buffer = -4,
-    /// The operating system, or the caller's function, refused.
+    /// An operation of the operating system, or of the caller's storage functions, failed.
     Io = -5,
-    /// A file is not there.
+    /// A file does not exist.
     Missing = -6,
-    /// A file is there that must not be.
+    /// A file exists that must not exist.
     Exists = -7,
-    /// Stored bytes break the format.
+    /// Stored bytes violate the format.
     Format = -8,
     /// A stored checksum does not match.
     Checksum = -9,
@@ -34,42 +34,58 @@ pub enum Status {
     Version = -10,
     /// A codec or filter that the library does not have.
     Codec = -11,
-    /// A type that does not fit.
+    /// A type that does not match.
     Type = -12,
     /// An index beyond the end.
     Range = -13,
-    /// The call does not fit the state of the handle or of the file.
+    /// The state of the handle or of the file does not allow the call.
     State = -14,
-    /// A limit set by the caller would be passed.
+    /// The call would exceed a limit set by the caller.
     Limit = -15,
     /// The caller's progress function stopped the call.
     Cancelled = -16,
-    /// A caller's function failed.
+    /// A callback of the caller failed.
     Callback = -17,
-    /// Somebody else is writing.
+    /// Another writer is active.
     Busy = -18,
-    /// Well-formed, and not supported.
+    /// Valid, but not supported.
     Unsupported = -19,
 }
 
-/// A failure, with its words.
+impl Status {
+    /// Returns whether the status means that stored bytes are corrupt, as opposed to a failing disk
+    /// or a limit of the caller. Versions, codecs and unsupported features are included: a changed
+    /// byte can claim any of them.
+    pub fn is_corruption(self) -> bool {
+        matches!(
+            self,
+            Status::Format
+                | Status::Checksum
+                | Status::Codec
+                | Status::Version
+                | Status::Unsupported
+        )
+    }
+}
+
+/// An error with its message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// The kind.
+    /// The kind of the error.
     pub status: Status,
-    /// `errno`, or 0.
+    /// The error code of the operating system (`errno`), or 0.
     pub os_code: i32,
-    /// Chunk, record or row, or -1.
+    /// The index of the chunk, record or row, or -1.
     pub position: i64,
-    /// The words, in English.
+    /// The message, in English.
     pub message: String,
 }
 
-/// Shorthand.
+/// A `Result` with the error type of the library by default.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// A failure that belongs to no position and no system call.
+    /// Creates an error without a position and without a system error code.
     pub fn new(status: Status, message: impl Into<String>) -> Self {
         Error {
             status,
@@ -79,7 +95,7 @@ impl Error {
         }
     }
 
-    /// A failed system call on `what`.
+    /// Creates an error for a failed system call on `what`.
     pub fn os(what: impl fmt::Display, e: &std::io::Error) -> Self {
         use std::io::ErrorKind;
         let status = match e.kind() {
@@ -89,9 +105,8 @@ impl Error {
             _ => Status::Io,
         };
         let message = match e.raw_os_error() {
-            // files that need not be there are looked for whenever something is opened: asking the
-            // C library for its words, in the language of the place, would take longer
-            // than the system takes to say no
+            // Every open probes for optional files. The localized message of the C library
+            // would take longer than the failing system call.
             Some(code) if status == Status::Missing => {
                 format!("{what}: No such file or directory (os error {code})")
             }
@@ -105,14 +120,16 @@ impl Error {
         }
     }
 
-    /// Did the system, or the caller's storage, fail to say what is there? Other errors say that it
-    /// is not what was asked for; so does a name that no file can have.
-    pub fn is_of_system(&self) -> bool {
+    /// Returns whether the system, or the caller's storage, failed, so that the content is unknown.
+    /// Other errors state that the content is not the requested kind; an invalid file name counts
+    /// as one of these.
+    pub fn is_system_failure(&self) -> bool {
         matches!(self.status, Status::Io | Status::Callback | Status::Memory)
-            && !os::NO_NAME.contains(&self.os_code)
+            && !os::INVALID_NAME_CODES.contains(&self.os_code)
     }
 
-    /// Is this about what this library does not know or have, and not about corruption?
+    /// Returns whether this library lacks a required version, codec or feature. This is not
+    /// corruption.
     pub fn is_unsupported(&self) -> bool {
         matches!(
             self.status,
@@ -120,16 +137,16 @@ impl Error {
         )
     }
 
-    /// The same failure, because a writer came in between: what was read says nothing of what is
-    /// there.
-    pub fn because_changed(self) -> Self {
+    /// Changes the status to `Busy`: a writer changed the file during the read, so the error says
+    /// nothing about the current content.
+    pub fn into_busy(self) -> Self {
         Error {
             status: Status::Busy,
             ..self
         }
     }
 
-    /// The same failure, at a position (kept where there is one already).
+    /// Sets the position, unless the error already has one.
     pub fn at(mut self, position: u64) -> Self {
         if self.position < 0 {
             self.position = i64::try_from(position).unwrap_or(i64::MAX);
@@ -137,7 +154,7 @@ impl Error {
         self
     }
 
-    /// The same failure with `prefix: ` before its words.
+    /// Puts `prefix: ` in front of the message.
     pub fn within(mut self, prefix: impl fmt::Display) -> Self {
         self.message = format!("{prefix}: {}", self.message);
         self
@@ -153,8 +170,8 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 macro_rules! fail {
-    ($status:ident, $($words:tt)*) => {
-        $crate::error::Error::new($crate::error::Status::$status, format!($($words)*))
+    ($status:ident, $($message:tt)*) => {
+        $crate::error::Error::new($crate::error::Status::$status, format!($($message)*))
     };
 }
 pub(crate) use fail;

@@ -1,29 +1,29 @@
-//! JSON as the tools of this field write it: Python's, with `NaN` and `Infinity`, which the
-//! standard does not have and other readers refuse. Objects keep the order of their keys.
+//! JSON parser and writer for the dialect of Python, which has `NaN` and `Infinity`. The standard
+//! does not have these, and other readers reject them. Objects preserve the order of their keys.
 //!
-//! How deep values may stand in each other is limited, since each level takes stack; memory is
-//! bounded by the length of the text.
+//! The nesting depth is limited, because each level uses stack. Memory is bounded by the length of
+//! the text.
 #![forbid(unsafe_code)]
 
 use crate::alloc;
 use crate::error::{Error, Result, fail};
 use std::fmt;
 
-/// Levels of arrays and objects.
-const DEPTH: usize = 64;
+/// Maximum nesting depth of arrays and objects.
+const MAX_DEPTH: usize = 64;
 
-/// A value.
+/// A JSON value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// `null`.
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A whole number of 64 bits.
+    /// An integer in the range of `i64` or `u64`.
     Int(i128),
     /// Any other number.
     Float(f64),
-    /// Text.
+    /// A string.
     String(String),
     /// `[a, b]`.
     Array(Vec<Value>),
@@ -32,15 +32,15 @@ pub enum Value {
 }
 
 impl Value {
-    /// Reads a text that is one value.
+    /// Parses a text that consists of one value.
     pub fn parse(text: &[u8]) -> Result<Value> {
         let mut p = Parser::new(text)?;
-        let value = p.value(DEPTH)?;
+        let value = p.value(MAX_DEPTH)?;
         p.end()?;
         Ok(value)
     }
 
-    /// The value of this key, where this is an object that has it; the last one counts, as in all
+    /// Returns the value of a key of an object. The last one of duplicate keys is used, as in all
     /// readers.
     pub fn get(&self, key: &str) -> Option<&Value> {
         match self {
@@ -49,7 +49,7 @@ impl Value {
         }
     }
 
-    /// Text, where it is that.
+    /// Returns the string, if the value is one.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Value::String(s) => Some(s),
@@ -57,7 +57,7 @@ impl Value {
         }
     }
 
-    /// A whole number that is not negative.
+    /// Returns the integer, if the value is one and is not negative.
     pub fn as_u64(&self) -> Option<u64> {
         match self {
             Value::Int(n) => u64::try_from(*n).ok(),
@@ -66,7 +66,7 @@ impl Value {
     }
 }
 
-/// The names of an object, each with the text of its value.
+/// Returns the keys of an object, each with the text of its value.
 pub fn members(text: &[u8]) -> Result<Vec<(String, &str)>> {
     let mut p = Parser::new(text)?;
     if p.peek() != Some(b'{') {
@@ -77,7 +77,7 @@ pub fn members(text: &[u8]) -> Result<Vec<(String, &str)>> {
     while let Some(name) = p.name(items.is_empty())? {
         p.peek();
         let from = p.at;
-        p.value(DEPTH - 1)?;
+        p.value(MAX_DEPTH - 1)?;
         alloc::reserve(&mut items, 1)?;
         items.push((name, p.text.get(from..p.at).unwrap_or_default()));
     }
@@ -85,7 +85,7 @@ pub fn members(text: &[u8]) -> Result<Vec<(String, &str)>> {
     Ok(items)
 }
 
-/// Text as JSON has it: in quotes, all beyond ASCII escaped, as Python does.
+/// Formats a JSON string: quoted, with all characters outside ASCII escaped, as Python does.
 pub struct Quoted<'a>(pub &'a str);
 
 impl fmt::Display for Quoted<'_> {
@@ -109,7 +109,7 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// JSON with all beyond ASCII escaped: it stands in strings alone.
+/// Escapes all characters outside ASCII in a JSON text. They occur only in strings.
 pub fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
@@ -124,7 +124,7 @@ pub fn escaped(json: &str) -> String {
     out
 }
 
-/// As Python writes it, without spaces.
+/// Formats a value as Python does, without spaces.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let comma = |i: usize| if i == 0 { "" } else { "," };
@@ -164,7 +164,7 @@ struct Parser<'a> {
 impl<'a> Parser<'a> {
     fn new(text: &'a [u8]) -> Result<Self> {
         let text = std::str::from_utf8(text)
-            .map_err(|e| fail!(Format, "JSON was expected, this is no text: {e}"))?;
+            .map_err(|e| fail!(Format, "JSON: the text is not UTF-8: {e}"))?;
         Ok(Parser { text, at: 0 })
     }
 
@@ -180,7 +180,7 @@ impl<'a> Parser<'a> {
         self.text.get(self.at..).unwrap_or("")
     }
 
-    /// The next byte behind any space, left there.
+    /// Skips whitespace and returns the next byte without consuming it.
     fn peek(&mut self) -> Option<u8> {
         let rest = self.rest();
         let trimmed = rest.trim_start_matches([' ', '\t', '\r', '\n']);
@@ -198,10 +198,10 @@ impl<'a> Parser<'a> {
         match self.rest().chars().next() {
             Some(c) => fail!(
                 Format,
-                "JSON: {expected} was expected at byte {}, {c:?} is there",
+                "JSON: unexpected character at byte {} (expected {expected}, found {c:?})",
                 self.at
             ),
-            None => fail!(Format, "JSON: {expected} was expected, it ends"),
+            None => fail!(Format, "JSON: unexpected end (expected {expected})"),
         }
     }
 
@@ -210,7 +210,7 @@ impl<'a> Parser<'a> {
             depth.checked_sub(1).ok_or_else(|| {
                 fail!(
                     Limit,
-                    "JSON: at most {DEPTH} levels of arrays and objects are read"
+                    "JSON: arrays and objects are nested more than {MAX_DEPTH} deep"
                 )
             })
         };
@@ -218,7 +218,7 @@ impl<'a> Parser<'a> {
             Some(b'{') => self.object(inner()?),
             Some(b'[') => self.array(inner()?),
             Some(b'"') => self.string().map(Value::String),
-            _ => self.word(),
+            _ => self.token(),
         }
     }
 
@@ -245,7 +245,7 @@ impl<'a> Parser<'a> {
         Ok(Value::Object(items))
     }
 
-    /// The name of the next member of an object and its colon; nothing at the end of the object.
+    /// Parses the next key of an object and its colon. Returns `None` at the end of the object.
     fn name(&mut self, is_first: bool) -> Result<Option<String>> {
         if self.accept(b'}') {
             return Ok(None);
@@ -263,27 +263,27 @@ impl<'a> Parser<'a> {
         Ok(Some(name))
     }
 
-    /// A number, or one of the names.
-    fn word(&mut self) -> Result<Value> {
+    /// Parses a number or a literal name.
+    fn token(&mut self) -> Result<Value> {
         let rest = self.rest();
         let n = rest
             .find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c))
             .unwrap_or(rest.len());
-        let word = rest.get(..n).unwrap_or(rest);
-        let value = match word {
+        let token = rest.get(..n).unwrap_or(rest);
+        let value = match token {
             "null" => Value::Null,
             "true" => Value::Bool(true),
             "false" => Value::Bool(false),
             "NaN" => Value::Float(f64::NAN),
             "Infinity" => Value::Float(f64::INFINITY),
             "-Infinity" => Value::Float(f64::NEG_INFINITY),
-            _ => number(word).ok_or_else(|| self.unexpected("a value"))?,
+            _ => number(token).ok_or_else(|| self.unexpected("a value"))?,
         };
         self.at += n;
         Ok(value)
     }
 
-    /// A string from its quote on.
+    /// Parses a string from its opening quote on.
     fn string(&mut self) -> Result<String> {
         let start = self.at;
         self.at += 1;
@@ -293,16 +293,16 @@ impl<'a> Parser<'a> {
             let n = rest
                 .find(|c: char| c == '"' || c == '\\' || c < ' ')
                 .unwrap_or(rest.len());
-            let (plain, behind) = rest.split_at_checked(n).unwrap_or((rest, ""));
+            let (plain, tail) = rest.split_at_checked(n).unwrap_or((rest, ""));
             out.push_str(plain);
             self.at += n + 1;
-            match behind.bytes().next() {
+            match tail.bytes().next() {
                 Some(b'"') => return Ok(out),
                 Some(b'\\') => out.push(self.escape()?),
                 _ => {
                     return Err(fail!(
                         Format,
-                        "JSON: the string at byte {start} has no end in its line"
+                        "JSON: the string at byte {start} does not end on its line"
                     ));
                 }
             }
@@ -329,8 +329,8 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// What stands behind `\u`: one unit, or two that belong together; half of a pair is no
-    /// character.
+    /// Parses what follows `\u`: one UTF-16 unit or a surrogate pair. Returns `None` for half of a
+    /// pair.
     fn unicode(&mut self) -> Option<char> {
         let first = self.unit()?;
         if !(0xd800..0xdc00).contains(&first) {
@@ -350,34 +350,34 @@ impl<'a> Parser<'a> {
     }
 }
 
-fn number(word: &str) -> Option<Value> {
-    let digits = word.strip_prefix('-').unwrap_or(word);
+fn number(token: &str) -> Option<Value> {
+    let digits = token.strip_prefix('-').unwrap_or(token);
     let leading_zero =
         digits.starts_with('0') && digits.as_bytes().get(1).is_some_and(u8::is_ascii_digit);
     if !digits.starts_with(|c: char| c.is_ascii_digit()) || leading_zero {
         return None;
     }
     if digits.bytes().all(|b| b.is_ascii_digit()) {
-        let whole = word
+        let whole = token
             .parse()
             .ok()
             .filter(|n: &i128| i64::try_from(*n).is_ok() || u64::try_from(*n).is_ok());
         return Some(whole.map_or_else(
-            || Value::Float(word.parse().unwrap_or(f64::INFINITY)),
+            || Value::Float(token.parse().unwrap_or(f64::INFINITY)),
             Value::Int,
         ));
     }
-    let is_numeric = word
+    let is_numeric = token
         .bytes()
         .all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
-    // Rust takes "0." and "1.e5" for numbers, RFC 8259 asks for a digit after the point.
-    let has_fraction = word
+    // Rust accepts "0." and "1.e5"; RFC 8259 requires a digit after the point.
+    let has_fraction = token
         .split_once('.')
         .is_none_or(|(_, rest)| rest.starts_with(|c: char| c.is_ascii_digit()));
     if !is_numeric || !has_fraction {
         return None;
     }
-    word.parse().ok().map(Value::Float)
+    token.parse().ok().map(Value::Float)
 }
 
 #[cfg(test)]
@@ -391,9 +391,9 @@ mod tests {
     }
 
     #[test]
-    fn values_are_read() {
+    fn values_are_parsed() {
         let string = |s: &str| Value::String(s.into());
-        for (text, want) in [
+        for (text, expected) in [
             ("null", Value::Null),
             (" true ", Value::Bool(true)),
             ("-0", Value::Int(0)),
@@ -416,7 +416,7 @@ mod tests {
                 Value::Object(vec![("b".into(), Value::Int(1)), ("a".into(), Value::Null)]),
             ),
         ] {
-            assert_eq!(parse(text).unwrap(), want, "{text}");
+            assert_eq!(parse(text).unwrap(), expected, "{text}");
         }
         for text in [
             r#"{"a":[1,-2.5,1e300],"\u00e9":{"b":null,"c":true}}"#,
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_refused() {
+    fn invalid_text_is_an_error() {
         for text in [
             "",
             " ",
@@ -473,45 +473,52 @@ mod tests {
         for deep in ["[".repeat(1_000_000), "{\"a\":".repeat(1_000_000)] {
             assert_eq!(parse(&deep).unwrap_err().status, Status::Limit);
         }
-        assert!(parse(&format!("{}{}", "[".repeat(DEPTH), "]".repeat(DEPTH))).is_ok());
+        assert!(
+            parse(&format!(
+                "{}{}",
+                "[".repeat(MAX_DEPTH),
+                "]".repeat(MAX_DEPTH)
+            ))
+            .is_ok()
+        );
     }
 
     #[test]
-    fn members_keep_their_text() {
+    fn members_returns_the_text_of_each_value() {
         let text = br#" { "a" : [1, {"b": 2}] , "\u00e9": 1e400,"a":"}" } "#;
-        let want = [
+        let expected = [
             ("a", r#"[1, {"b": 2}]"#),
             ("\u{e9}", "1e400"),
             ("a", "\"}\""),
         ];
         let found = members(text).unwrap();
         assert!(
-            found.iter().map(|(n, v)| (n.as_str(), *v)).eq(want),
+            found.iter().map(|(n, v)| (n.as_str(), *v)).eq(expected),
             "{found:?}"
         );
         assert_eq!(members(b"{}").unwrap(), []);
-        for bad in ["[]", "", "{", "{1:2}", "{\"a\"}", "{} {}", "{\"a\":1,}"] {
+        for invalid in ["[]", "", "{", "{1:2}", "{\"a\"}", "{} {}", "{\"a\":1,}"] {
             assert_eq!(
-                members(bad.as_bytes()).unwrap_err().status,
+                members(invalid.as_bytes()).unwrap_err().status,
                 Status::Format,
-                "{bad}"
+                "{invalid}"
             );
         }
     }
 
     proptest! {
         #[test]
-        fn quoted_text_is_read_back(s in any::<String>()) {
+        fn quoted_text_is_parsed_back(s in any::<String>()) {
             prop_assert_eq!(parse(&Quoted(&s).to_string()).unwrap(), Value::String(s));
         }
 
         #[test]
-        fn as_other_readers_do(text in r#"([\[\]{}:,"\\ 0-9a-fu.eE+-]|true|null|"[a-z]*"){0,12}"#) {
+        fn results_agree_with_serde_json(text in r#"([\[\]{}:,"\\ 0-9a-fu.eE+-]|true|null|"[a-z]*"){0,12}"#) {
             if let Ok(theirs) = serde_json::from_str::<serde_json::Value>(&text) {
                 let ours = parse(&text);
                 prop_assert!(ours.is_ok(), "{} {:?} {:?}", text, theirs, ours);
             } else if let Ok(ours) = parse(&text) {
-                // they refuse numbers that no double holds
+                // serde_json rejects numbers outside the range of a double
                 prop_assert!(text.contains(['e', 'E']), "{} {:?}", text, ours);
             }
         }

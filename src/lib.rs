@@ -1,8 +1,7 @@
-//! Chunked, compressed containers of the Blosc and Bagz families, read and written.
+//! Reads and writes chunked, compressed containers of the Blosc and Bagz families.
 //!
-//! This is the Rust side of the library; C programs use `holdall.h`. Layers, each using only those
-//! before it: [`error`], [`alloc`], [`io`], [`zlib`], [`checksum`], [`parallel`], [`options`],
-//! [`blosc`], [`bag`], [`capi`].
+//! This crate implements the library; C programs use it through `holdall.h`. The table of layers in
+//! `docs/architecture.md` says which module may use which.
 #![deny(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -25,7 +24,9 @@ pub mod cache;
 pub mod capi;
 pub mod checksum;
 pub mod dataset;
+pub mod dtype;
 pub mod error;
+pub mod format;
 pub mod identify;
 pub mod io;
 pub mod json;

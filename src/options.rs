@@ -1,5 +1,7 @@
-//! Options: one set of named values for every open and create. A value is checked when it is set;
-//! an option that means nothing to the call it is given to is refused by that call, by name.
+//! Option sets for all functions that open or create a container.
+//!
+//! A value is validated when it is set. A call returns an error that names the option if the option
+//! does not apply to it.
 #![forbid(unsafe_code)]
 
 use crate::alloc;
@@ -8,7 +10,7 @@ use crate::parallel::Threads;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The caller's function that is told how far a long call is: `(done, total)`; `false` stops the
+/// A progress callback, called with `(done, total)` during a long call. Returning `false` stops the
 /// call.
 pub type Progress = Arc<dyn Fn(u64, u64) -> bool + Send + Sync>;
 
@@ -16,79 +18,79 @@ pub type Progress = Arc<dyn Fn(u64, u64) -> bool + Send + Sync>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(i32)]
 pub enum Opt {
-    /// Threads a call may use; 0 all processors.
+    /// Maximum number of threads of a call; 0: the number of processors.
     Threads = 1,
-    /// Bytes that one file may make a call allocate.
+    /// Maximum number of bytes that a call may allocate for one file.
     MemoryLimit = 2,
-    /// 0 read, 1 map.
+    /// How files are read: 0 read calls, 1 memory mapping.
     Io = 3,
-    /// 0 never, 1 what is read, 2 everything at open.
+    /// When checksums are verified: 0 never, 1 on read, 2 all at open.
     Verify = 4,
-    /// Damaged parts read as nothing instead of failing.
+    /// 1: corrupt parts are skipped instead of being an error.
     SkipDamaged = 5,
-    /// 0 no sync at commit, 1 sync.
+    /// Sync at commit: 0 no, 1 yes.
     Durability = 6,
-    /// One writer at a time.
+    /// 1: only one writer at a time.
     Lock = 7,
-    /// A codec.
+    /// The codec.
     Codec = 8,
-    /// Its level.
+    /// The compression level.
     Level = 9,
-    /// Filters, as bytes, in their order.
+    /// The filters in order, one byte each.
     Filters = 10,
-    /// Bytes of content in a chunk.
+    /// Uncompressed size of a chunk in bytes.
     ChunkBytes = 11,
-    /// Bytes of content in a block of a chunk.
+    /// Uncompressed size of a block in bytes.
     BlockBytes = 12,
-    /// A checksum.
+    /// The checksum algorithm.
     Checksum = 13,
-    /// A zstd dictionary.
+    /// The zstd dictionary.
     Dictionary = 14,
-    /// The item, or the row, that is where nothing was written.
+    /// The fill value: the item or row returned where nothing was written.
     Fill = 15,
-    /// Rows that a dataset is going to have, about.
+    /// Expected number of rows of a dataset.
     ExpectedRows = 16,
-    /// Frames: 0 one file, 1 a folder with a file a chunk.
+    /// Frames: 0 one file, 1 a folder with one file per chunk.
     Sparse = 17,
-    /// The papers' datasets: chunks of a superchunk.
+    /// BLZ RFC layout: number of chunks per superchunk.
     SuperchunkChunks = 18,
     /// Bloscpack: 1 with an offsets section, 0 without.
     Offsets = 19,
-    /// Bloscpack: offsets kept free for appends.
+    /// Bloscpack: number of unused offsets reserved for appends.
     SpareChunks = 20,
-    /// Bloscpack: room kept in a chunk for changing it in place.
+    /// Bloscpack: bytes reserved in each chunk for changes in place.
     SpareBytes = 21,
-    /// Bloscpack: 1, 2, 3; 103 the papers' layout; 0 is 3.
+    /// Bloscpack format version: 1, 2 or 3; 0 means 3; 103 means the BLZ RFC layout.
     FormatVersion = 22,
-    /// Where a bag's limits are: 0 tail, 1 a file of their own.
+    /// Location of the limits of a bag: 0 at the end of the file, 1 in a separate file.
     BagLimits = 23,
-    /// 0 read limits from disk, 1 keep them in memory.
+    /// The limits of a bag: 0 read on demand, 1 held in memory.
     BagLimitsCache = 24,
-    /// 0 shards one after the other, 1 interleaved.
+    /// The records of shards: 0 concatenated, 1 interleaved.
     BagShards = 25,
-    /// Records that a stream reads ahead.
+    /// Number of records that a stream reads ahead.
     BagReadAhead = 26,
-    /// 0 bytes go to Arrow as text, 1 as binary.
+    /// Arrow type of exported byte strings: 0 text, 1 binary.
     ArrowBinary = 27,
-    /// 0 NaN goes to Arrow as it is, 1 as null.
+    /// Exported NaN values: 0 unchanged, 1 as null.
     ArrowNulls = 28,
-    /// Where a frame begins in a larger file.
+    /// Offset of a frame in a larger file.
     At = 29,
-    /// Arrays in frames: 1 with both metalayers that make one.
+    /// Arrays in frames: 1 writes both the b2nd and the caterva metalayer.
     BothMetalayers = 30,
-    /// Bytes of records that a stream reads ahead.
+    /// Number of record bytes that a stream reads ahead.
     BagReadAheadBytes = 33,
-    /// Milliseconds that an object store may be silent.
+    /// Milliseconds to wait for an object store to send data.
     CloudTimeout = 39,
-    /// Times that a request to one is tried again.
+    /// Number of retries of a request to an object store.
     CloudRetries = 40,
-    /// Requests to one under way at once.
+    /// Maximum number of concurrent requests to an object store.
     CloudRequests = 41,
-    /// 1: a repair changes nothing.
+    /// 1: a repair changes no file.
     DryRun = 42,
 }
 
-/// What every call that opens a name knows, which may be one of an object store.
+/// Options that apply to every call that opens a name, because a name may refer to an object store.
 pub const CLOUD_OPTIONS: &[Opt] = &[Opt::CloudTimeout, Opt::CloudRetries, Opt::CloudRequests];
 
 const ALL: &[(Opt, &str, i64, i64)] = &[
@@ -102,8 +104,8 @@ const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::Codec, "HOLDALL_OPT_CODEC", 0, 255),
     (Opt::Level, "HOLDALL_OPT_LEVEL", -131_072, 22),
     (Opt::Filters, "HOLDALL_OPT_FILTERS", 0, 0),
-    (Opt::ChunkBytes, "HOLDALL_OPT_CHUNK_BYTES", 1, MOST_CHUNK),
-    (Opt::BlockBytes, "HOLDALL_OPT_BLOCK_BYTES", 1, MOST_CHUNK),
+    (Opt::ChunkBytes, "HOLDALL_OPT_CHUNK_BYTES", 1, MAX_CHUNK),
+    (Opt::BlockBytes, "HOLDALL_OPT_BLOCK_BYTES", 1, MAX_CHUNK),
     (Opt::Checksum, "HOLDALL_OPT_CHECKSUM", 0, 9),
     (Opt::Dictionary, "HOLDALL_OPT_DICTIONARY", 0, 0),
     (Opt::Fill, "HOLDALL_OPT_FILL", 0, 0),
@@ -144,26 +146,26 @@ const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::DryRun, "HOLDALL_OPT_DRY_RUN", 0, 1),
 ];
 
-/// The most that a chunk can hold, a little less than the 2 GiB of its header's fields.
-const MOST_CHUNK: i64 = i32::MAX as i64 - 32;
+/// Maximum chunk size, slightly below the 2 GiB that the header fields can express.
+const MAX_CHUNK: i64 = i32::MAX as i64 - 32;
 /// `HOLDALL_CODEC_NONE` to `_ZSTD`, and `_BY_NAME`.
 const CODECS: &[i64] = &[0, 1, 2, 3, 4, 5, 6, 255];
 const FORMAT_VERSIONS: &[i64] = &[0, 1, 2, 3, 103];
 
 impl Opt {
-    /// The option with this number.
+    /// Returns the option with this number.
     pub fn from_number(n: i32) -> Result<Opt> {
         let found = ALL.iter().find(|(o, ..)| *o as i32 == n);
         found
             .map(|(o, ..)| *o)
-            .ok_or_else(|| fail!(Argument, "{n} is no option of this version"))
+            .ok_or_else(|| fail!(Argument, "unknown option {n}"))
     }
 
     fn takes_bytes(self) -> bool {
         matches!(self, Opt::Dictionary | Opt::Fill | Opt::Filters)
     }
 
-    /// Its name in C.
+    /// Returns the name of the option in C.
     pub fn name(self) -> &'static str {
         ALL.iter()
             .find(|(o, ..)| *o == self)
@@ -171,7 +173,7 @@ impl Opt {
     }
 }
 
-/// A set of options; what is not set has its default.
+/// A set of options. An option that is not set has its default.
 #[derive(Clone, Default)]
 pub struct Options {
     values: BTreeMap<Opt, i64>,
@@ -180,12 +182,12 @@ pub struct Options {
 }
 
 impl Options {
-    /// Nothing set.
+    /// Creates an empty set.
     pub fn new() -> Options {
         Options::default()
     }
 
-    /// Sets a number.
+    /// Sets a numeric option. Returns an error if the value is not valid.
     pub fn set(&mut self, opt: Opt, value: i64) -> Result<()> {
         if opt.takes_bytes() {
             return Err(fail!(Argument, "{} takes bytes, not a number", opt.name()));
@@ -193,30 +195,27 @@ impl Options {
         let (_, name, low, high) = ALL
             .iter()
             .find(|(o, ..)| *o == opt)
-            .ok_or_else(|| fail!(Argument, "no such option"))?;
+            .ok_or_else(|| fail!(Argument, "unknown option"))?;
         if value < *low || value > *high {
             return Err(fail!(
                 Argument,
-                "{name}: {value} is not between {low} and {high}"
+                "{name}: {value} is out of range (expected {low} to {high})"
             ));
         }
         if opt == Opt::Codec && !CODECS.contains(&value) {
-            return Err(fail!(
-                Argument,
-                "{name}: {value} is no codec of this version"
-            ));
+            return Err(fail!(Argument, "{name}: unknown codec {value}"));
         }
         if opt == Opt::FormatVersion && !FORMAT_VERSIONS.contains(&value) {
             return Err(fail!(
                 Argument,
-                "{name}: {value} is none of 0, 1, 2, 3 and 103"
+                "{name}: unknown version {value} (expected 0, 1, 2, 3 or 103)"
             ));
         }
         self.values.insert(opt, value);
         Ok(())
     }
 
-    /// Sets bytes; they are copied.
+    /// Sets an option to a copy of `value`.
     pub fn set_bytes(&mut self, opt: Opt, value: &[u8]) -> Result<()> {
         if !opt.takes_bytes() {
             return Err(fail!(Argument, "{} takes a number, not bytes", opt.name()));
@@ -225,77 +224,77 @@ impl Options {
         Ok(())
     }
 
-    /// The function to tell progress to.
+    /// Sets or removes the progress callback.
     pub fn on_progress(&mut self, f: Option<Progress>) {
         self.progress = f;
     }
 
-    /// As [`Options::set`], for building in one expression.
+    /// Sets a numeric option, as [`Options::set`], and returns the set.
     pub fn with(mut self, opt: Opt, value: i64) -> Result<Options> {
         self.set(opt, value)?;
         Ok(self)
     }
 
-    /// The value, or its default.
+    /// Returns the value of an option, or `default` if it is not set.
     pub fn get(&self, opt: Opt, default: i64) -> i64 {
         self.values.get(&opt).copied().unwrap_or(default)
     }
 
-    /// Takes a value out: for what is below it means nothing.
+    /// Removes an option that does not apply to the layers below, and returns its value.
     pub fn take(&mut self, opt: Opt) -> Option<i64> {
         self.values.remove(&opt)
     }
 
-    /// Sets an option as it is set here, if it is, in another set.
-    pub fn hand_on(&self, opt: Opt, to: &mut Options) -> Result<()> {
+    /// Copies an option, if it is set, to another set.
+    pub fn copy_to(&self, opt: Opt, to: &mut Options) -> Result<()> {
         if let Some(bytes) = self.given_bytes(opt) {
             to.set_bytes(opt, bytes)?;
         }
         self.given(opt).map_or(Ok(()), |value| to.set(opt, value))
     }
 
-    /// The same with bytes.
+    /// Removes an option with bytes, as [`Options::take`], and returns its value.
     pub fn take_bytes(&mut self, opt: Opt) -> Option<Arc<[u8]>> {
         self.bytes.remove(&opt)
     }
 
-    /// The value, if it was set.
+    /// Returns the value of an option, if it is set.
     pub fn given(&self, opt: Opt) -> Option<i64> {
         self.values.get(&opt).copied()
     }
 
-    /// The bytes, if they were set.
+    /// Returns the bytes of an option, if it is set.
     pub fn given_bytes(&self, opt: Opt) -> Option<&Arc<[u8]>> {
         self.bytes.get(&opt)
     }
 
-    /// Threads a call may use.
+    /// Returns the number of threads that a call may use.
     pub fn threads(&self) -> Threads {
-        Threads::wanted(self.get(Opt::Threads, 0) as usize)
+        Threads::requested(self.get(Opt::Threads, 0) as usize)
     }
 
-    /// Requests of one call to object stores that may be under way at once.
+    /// Returns the maximum number of concurrent requests of one call to object stores.
     pub fn requests(&self) -> usize {
         self.get(Opt::CloudRequests, 16) as usize
     }
 
-    /// Bytes that one file may make a call allocate.
+    /// Returns the maximum number of bytes that a call may allocate for one file.
     pub fn memory_limit(&self) -> u64 {
         self.get(Opt::MemoryLimit, alloc::DEFAULT_LIMIT as i64) as u64
     }
 
-    /// Tells progress; `Cancelled` where the caller wants to stop.
+    /// Reports progress. Returns `Cancelled` if the callback stops the call.
     pub fn progress(&self, done: u64, total: u64) -> Result<()> {
         match &self.progress {
             Some(f) if !f(done, total) => Err(fail!(
                 Cancelled,
-                "stopped by the caller's progress function"
+                "stopped by the progress callback of the caller"
             )),
             _ => Ok(()),
         }
     }
 
-    /// Refuses what means nothing to this call.
+    /// Returns an error if an option is set that does not apply to `call`.
     pub fn only(&self, call: &str, known: &[Opt]) -> Result<()> {
         match self
             .values
@@ -303,7 +302,11 @@ impl Options {
             .chain(self.bytes.keys())
             .find(|o| !known.contains(o) && !CLOUD_OPTIONS.contains(o))
         {
-            Some(o) => Err(fail!(Argument, "{} means nothing to {call}", o.name())),
+            Some(o) => Err(fail!(
+                Argument,
+                "{}: the option does not apply to {call}",
+                o.name()
+            )),
             None => Ok(()),
         }
     }
@@ -315,7 +318,7 @@ mod tests {
     use crate::error::Status;
 
     #[test]
-    fn values_are_checked_when_set_and_when_used() {
+    fn values_are_validated_when_set_and_when_used() {
         for (opt, name, low, high) in ALL {
             assert_eq!(Opt::from_number(*opt as i32).unwrap(), *opt);
             assert_eq!(opt.name(), *name);
@@ -328,11 +331,11 @@ mod tests {
                     o.set_bytes(*opt, b"abc").unwrap_err().status,
                     Status::Argument
                 );
-                for bad in [low.checked_sub(1), high.checked_add(1)]
+                for invalid in [low.checked_sub(1), high.checked_add(1)]
                     .into_iter()
                     .flatten()
                 {
-                    assert!(o.set(*opt, bad).unwrap_err().message.contains(name));
+                    assert!(o.set(*opt, invalid).unwrap_err().message.contains(name));
                 }
                 o.set(*opt, *low).unwrap();
                 o.set(*opt, *high).unwrap();

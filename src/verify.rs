@@ -1,5 +1,5 @@
-//! Verifying a path, whatever it is: what is found counts only for one commit, so it starts again
-//! where a writer came in between.
+//! Verifies a path of any format. The result must describe a single commit, so verification starts
+//! again if a writer commits during an attempt.
 #![forbid(unsafe_code)]
 
 use crate::array;
@@ -15,73 +15,77 @@ use std::ffi::OsStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
 
-/// Attempts that are made however long they take; more are made for [`PATIENCE`].
+/// Minimum number of attempts. Further attempts follow until [`PATIENCE`] has elapsed.
 const ATTEMPTS: u32 = 3;
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Longer than a file system takes for two changes that it gives the same time.
+/// Pause between attempts, longer than the granularity of file system timestamps.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How a path is verified.
+/// The layer that verifies a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum What {
+enum Target {
     Frame,
     Folder,
     Bloscpack,
     Bag,
 }
 
-impl What {
-    /// What is at a path.
-    fn at(path: &OsStr, options: &Options) -> Result<What> {
+impl Target {
+    /// Detects the layer for a path.
+    fn at(path: &OsStr, options: &Options) -> Result<Target> {
         Ok(match frame::is_at(path, options)? {
-            true => What::Frame,
-            false if is_local(path) => What::Folder,
-            false if is_bloscpack(path)? => What::Bloscpack,
-            false => What::Bag,
+            true => Target::Frame,
+            false if is_local(path) => Target::Folder,
+            false if is_bloscpack(path)? => Target::Bloscpack,
+            false => Target::Bag,
         })
     }
 
-    /// What its parts are called.
-    fn part(self) -> &'static str {
-        if self == What::Bag { "record" } else { "chunk" }
+    /// Returns the name of a part of the container, for messages.
+    fn part_name(self) -> &'static str {
+        if self == Target::Bag {
+            "record"
+        } else {
+            "chunk"
+        }
     }
 }
 
-/// Told of each fault: which part it is in, and whether to go on.
-type Tell<'a> = &'a mut dyn FnMut(&str, &Error) -> bool;
+/// A callback for each fault, called with the name of the faulty part. Returns whether to continue.
+type Report<'a> = &'a mut dyn FnMut(&str, &Error) -> bool;
 
-/// Verifies what is at a path; every fault goes to `tell`. How many records or chunks are intact,
-/// corrupt, and without a checksum. `Busy` where a writer committed during each attempt: that says
-/// nothing of the container.
-pub fn verify(path: &OsStr, options: &Options, tell: Tell<'_>) -> Result<[u64; 3]> {
-    let mut told = HashSet::new();
-    // an attempt before this one may have told of it
-    let mut tell_once = |part: &str, e: &Error| {
+/// Verifies the container at a path and passes each fault to `report`. Returns how many records or
+/// chunks are intact, corrupt, and without a checksum. Returns `Busy` if a writer committed during
+/// every attempt; the state of the container is then unknown.
+pub fn verify(path: &OsStr, options: &Options, report: Report<'_>) -> Result<[u64; 3]> {
+    let mut reported = HashSet::new();
+    // an earlier attempt may have reported the same fault
+    let mut report_once = |part: &str, e: &Error| {
         let mut hasher = DefaultHasher::new();
         (part, &e.message).hash(&mut hasher);
-        !told.insert(hasher.finish()) || tell(part, e)
+        !reported.insert(hasher.finish()) || report(part, e)
     };
     let found = retry(PATIENCE, |attempt| {
-        let (mut what, mut changed, mut stopped) = (What::Bag, false, false);
-        let found = What::at(path, options).and_then(|at| {
-            what = at;
+        let (mut target, mut changed, mut stopped) = (Target::Bag, false, false);
+        let found = Target::at(path, options).and_then(|detected| {
+            target = detected;
             let mut fault = |part: Option<&str>, e: &Error| {
                 changed |= is_change(e);
-                stopped |= !changed && !tell_once(part.unwrap_or(&part_of(at, path, e)), e);
+                stopped |= !changed && !report_once(part.unwrap_or(&part_of(detected, path, e)), e);
                 !changed && !stopped
             };
-            match at {
-                What::Frame => array::verify(path, options, |e| fault(None, e))
-                    .map(|v| [v.sound, v.bad, v.unchecked]),
-                What::Folder => {
-                    table::verify(path, options, fault).map(|v| [v.sound, v.bad, v.unchecked])
+            match detected {
+                Target::Frame => array::verify(path, options, |e| fault(None, e))
+                    .map(|v| [v.intact, v.corrupt, v.unchecked]),
+                Target::Folder => {
+                    table::verify(path, options, fault).map(|v| [v.intact, v.corrupt, v.unchecked])
                 }
-                What::Bloscpack => bloscpack::verify(path, options, |e| fault(None, e))
-                    .map(|v| [v.sound, v.bad, v.unchecked]),
-                What::Bag => {
+                Target::Bloscpack => bloscpack::verify(path, options, |e| fault(None, e))
+                    .map(|v| [v.intact, v.corrupt, v.unchecked]),
+                Target::Bag => {
                     let v = bag::verify(path, options, attempt > 1, |e| fault(None, e))?;
-                    let found = [v.sound, v.bad, v.unchecked];
-                    // an empty file is a bag only where its name, or the caller, says so
+                    let found = [v.intact, v.corrupt, v.unchecked];
+                    // an empty file is a bag only if its name or the caller says so
                     if found == [0; 3] && options.given(Opt::Codec).is_none() {
                         identify(path)?;
                     }
@@ -92,20 +96,21 @@ pub fn verify(path: &OsStr, options: &Options, tell: Tell<'_>) -> Result<[u64; 3
         match found {
             Ok(found) if !changed => Ok(Some(found)),
             Err(e) if !changed && !is_change(&e) => {
-                // the others are no faults of what is there
+                // errors of the arguments and a cancelled call are not faults of the container
                 if !stopped && !matches!(e.status, Status::Argument | Status::Cancelled) {
-                    tell_once(&part_of(what, path, &e), &e);
+                    report_once(&part_of(target, path, &e), &e);
                 }
                 Err(e)
             }
             _ => Ok(None),
         }
     })?;
-    let words = "a writer changed it each time it was being verified, which says nothing of it; verify it again while less is written";
-    found.ok_or_else(|| fail!(Busy, "{}: {words}", path.display()))
+    let message = "a writer changed the container during every attempt to verify it, so its state is unknown; verify it again when fewer writes are in progress";
+    found.ok_or_else(|| fail!(Busy, "{}: {message}", path.display()))
 }
 
-/// Calls `attempt` with 1, 2, … until it gives something; nothing where it does not for so long.
+/// Calls `attempt` with 1, 2, … until it returns a value. Returns `None` if it returns none for as
+/// long as `patience`.
 fn retry<T>(
     patience: Duration,
     mut attempt: impl FnMut(u32) -> Result<Option<T>>,
@@ -121,15 +126,15 @@ fn retry<T>(
     Ok(None)
 }
 
-/// Does an error tell of a writer, not of what is there?
+/// Returns whether an error is due to a concurrent writer and not to the content.
 fn is_change(e: &Error) -> bool {
     matches!(e.status, Status::State | Status::Busy)
 }
 
-/// What a fault is in.
-fn part_of(what: What, path: &OsStr, e: &Error) -> String {
+/// Returns the name of the part that a fault is in.
+fn part_of(target: Target, path: &OsStr, e: &Error) -> String {
     if e.position >= 0 {
-        format!("{} {}", what.part(), e.position)
+        format!("{} {}", target.part_name(), e.position)
     } else {
         path.display().to_string()
     }
@@ -140,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attempts_end_with_a_result_with_an_error_or_without_patience() {
+    fn attempts_end_with_a_result_an_error_or_a_timeout() {
         let after = |n: u32| move |attempt: u32| Ok((attempt == n).then_some(attempt));
         assert_eq!(retry(Duration::ZERO, after(1)), Ok(Some(1)));
         assert_eq!(retry(Duration::ZERO, after(ATTEMPTS)), Ok(Some(ATTEMPTS)));

@@ -1,60 +1,62 @@
-//! zlib's format and Adler-32, by libdeflate: all its contexts are made here.
+//! The zlib format and Adler-32, implemented by libdeflate. This module creates all libdeflate
+//! contexts.
 //!
-//! libdeflate chooses the kernels for this processor when they are first called, and keeps them in
-//! plain variables. Threads that call it for the first time at once all write the same there; to C
-//! that is a race all the same. So one thread lets it choose before any other calls it.
+//! libdeflate selects the kernels for the processor on the first call and stores them in plain
+//! variables. Concurrent first calls write the same values, but in C this is still a data race.
+//! Therefore one thread triggers the selection before any other thread calls libdeflate.
 #![forbid(unsafe_code)]
 
 use crate::os;
 pub use libdeflater::{Adler32, CompressionLvl, Compressor, DecompressionError, Decompressor};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Packs into zlib's format.
+/// Creates a compressor for the zlib format.
 pub fn compressor(level: CompressionLvl) -> Compressor {
-    chosen();
+    ensure_selected();
     Compressor::new(level)
 }
 
-/// Unpacks zlib's format.
+/// Creates a decompressor for the zlib format.
 pub fn decompressor() -> Decompressor {
-    chosen();
+    ensure_selected();
     Decompressor::new()
 }
 
-/// An Adler-32 under way.
+/// Creates an incremental Adler-32 checksum.
 pub fn adler32() -> Adler32 {
-    chosen();
+    ensure_selected();
     Adler32::new()
 }
 
-/// The process in which a thread lets it choose; DONE, or 0: none did yet. No process has these
-/// numbers.
-static CHOSEN: AtomicU32 = AtomicU32::new(0);
+/// The process in which a thread selects the kernels; DONE afterwards, 0 before. Neither value is
+/// the id of a process.
+static SELECTION: AtomicU32 = AtomicU32::new(0);
 const DONE: u32 = u32::MAX;
 
-fn chosen() {
+fn ensure_selected() {
     loop {
-        let by = CHOSEN.load(Ordering::Acquire);
+        let by = SELECTION.load(Ordering::Acquire);
         if by == DONE {
             return;
         }
         let me = os::process();
         if by == me {
-            // another thread is at it, for microseconds
+            // another thread is selecting, which takes microseconds
             std::thread::yield_now();
-        } else if CHOSEN
+        } else if SELECTION
             .compare_exchange(by, me, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
         {
-            // nobody was, or a thread of the parent's that this child, forked, does not have
-            choose();
-            CHOSEN.store(DONE, Ordering::Release);
+            // No thread was selecting, or a thread of the parent process was, which this forked
+            // child does not have.
+            select_kernels();
+            SELECTION.store(DONE, Ordering::Release);
         }
     }
 }
 
-/// Calls each that chooses: the sum in the packed bytes, and the one that unpacks them.
-fn choose() {
+/// Calls each function that selects a kernel: Adler-32, as part of compression, and decompression.
+fn select_kernels() {
     let mut packed = [0; 64];
     let n = Compressor::new(CompressionLvl::fastest())
         .zlib_compress(b"?", &mut packed)
@@ -67,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_and_back() {
+    fn compressed_bytes_are_decompressed_again() {
         let mut packed = [0; 64];
         let n = compressor(CompressionLvl::default())
             .zlib_compress(b"holdall", &mut packed)
@@ -78,12 +80,12 @@ mod tests {
             Ok(7)
         );
         assert_eq!(&back, b"holdall");
-        assert_eq!(CHOSEN.load(Ordering::Acquire), DONE);
-        // what a fork leaves of a choice under way
-        CHOSEN.store(os::process() ^ 1, Ordering::Release);
-        let mut sum = adler32();
-        sum.update(b"abc");
-        assert_eq!(sum.sum(), 0x024d0127);
-        assert_eq!(CHOSEN.load(Ordering::Acquire), DONE);
+        assert_eq!(SELECTION.load(Ordering::Acquire), DONE);
+        // the state in a child that was forked during the selection
+        SELECTION.store(os::process() ^ 1, Ordering::Release);
+        let mut checksum = adler32();
+        checksum.update(b"abc");
+        assert_eq!(checksum.sum(), 0x024d0127);
+        assert_eq!(SELECTION.load(Ordering::Acquire), DONE);
     }
 }

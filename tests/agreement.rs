@@ -7,11 +7,11 @@ mod common;
 
 use holdall::Result;
 use holdall::array::{Array, NewTiled};
-use holdall::dataset::create::{Kindred, create};
+use holdall::dataset::create::{ArraySpec, create};
 use holdall::dataset::open::open;
-use holdall::identify::Format;
+use holdall::format::Format;
 use holdall::options::{Opt, Options};
-use holdall::superchunk::any::{Form, Superchunk};
+use holdall::superchunk::any::{Superchunk, SuperchunkFormat};
 use holdall::superchunk::bloscpack::Mode;
 use holdall::verify::verify;
 use std::fs;
@@ -263,8 +263,14 @@ fn on_bloscpack_files() {
             .unwrap()
             .with(Opt::Codec, codec)
             .unwrap();
-        let mut s =
-            Superchunk::create(path.as_os_str(), Mode::New, Form::Bloscpack, 4, &options).unwrap();
+        let mut s = Superchunk::create(
+            path.as_os_str(),
+            Mode::New,
+            SuperchunkFormat::Bloscpack,
+            4,
+            &options,
+        )
+        .unwrap();
         let content: Vec<u8> = (0..200u32)
             .map(|i| {
                 if i < 96 {
@@ -309,12 +315,12 @@ fn on_metadata_of_datasets() {
     }
     for (name, format, checksum) in [
         ("bcolz", Format::Bcolz, 2),
-        ("paper", Format::BlzPaper, 2),
+        ("paper", Format::BlzRfc, 2),
         ("none", Format::Bcolz, 0),
     ] {
         let path = place(name);
         let options = Options::new().with(Opt::Checksum, checksum).unwrap();
-        let new = Kindred {
+        let new = ArraySpec {
             dtype: "<u2",
             shape: &[20, 5],
             chunks: Some(&[8, 5]),

@@ -6,9 +6,9 @@ mod common;
 use common::Files;
 use common::memory::{all, array_of, memory, name, open};
 use holdall::array::Array;
-use holdall::array::dtype::{Dtype, Kind, Type};
-use holdall::array::numpy_meta::{ArrayMeta, Order};
-use holdall::checksum::Sum;
+use holdall::checksum::Checksum;
+use holdall::dtype::numpy_meta::{ArrayMeta, Order};
+use holdall::dtype::{Dtype, Kind, Type};
 use holdall::error::Status;
 use holdall::io::Folder;
 use holdall::options::{Opt, Options};
@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 // ---- files of the real tools
 
 fn sha256(bytes: &[u8]) -> String {
-    Sum::Sha256
+    Checksum::Sha256
         .of(bytes)
         .iter()
         .map(|b| format!("{b:02x}"))

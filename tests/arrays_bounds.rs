@@ -4,9 +4,9 @@ mod common;
 
 use common::heap::{Counting, most_held};
 use common::memory::{all, array_of, memory, name, open};
-use holdall::array::dtype::Dtype;
-use holdall::array::numpy_meta::{ArrayMeta, Order};
 use holdall::array::{Array, NewTiled};
+use holdall::dtype::Dtype;
+use holdall::dtype::numpy_meta::{ArrayMeta, Order};
 use holdall::error::Status;
 use holdall::options::{Opt, Options};
 use holdall::superchunk::bloscpack::{Bloscpack, Mode};

@@ -1,10 +1,10 @@
 //! Arrays in Blosc2 frames through all layers: made, changed, committed, opened again, copied to
 //! every format and back.
 
-use holdall::array::metalayer::Layer;
+use holdall::array::metalayer::ArrayMetalayer;
 use holdall::array::{Array, NewTiled};
-use holdall::dataset::{any, create::Kindred, open};
-use holdall::identify::Format;
+use holdall::dataset::{any, create::ArraySpec, open};
+use holdall::format::Format;
 use holdall::options::{Opt, Options};
 use holdall::superchunk::any::Superchunk;
 use holdall::superchunk::bloscpack::Mode;
@@ -184,7 +184,7 @@ fn shape_and_content_count_with_one_commit() {
             }
         );
         let shape = |name: &str| {
-            holdall::array::metalayer::Layer::parse(frame.meta(name).unwrap().unwrap())
+            holdall::array::metalayer::ArrayMetalayer::parse(frame.meta(name).unwrap().unwrap())
                 .unwrap()
                 .shape
         };
@@ -390,7 +390,7 @@ fn named_values_go_from_one_format_to_the_other() {
         Format::Bloscpack,
         Format::Bcolz,
         Format::Blz,
-        Format::BlzPaper,
+        Format::BlzRfc,
         Format::Caterva,
         Format::B2nd,
     ];
@@ -444,7 +444,7 @@ fn every_format_becomes_every_other() {
         Format::Bloscpack,
         Format::Bcolz,
         Format::Blz,
-        Format::BlzPaper,
+        Format::BlzRfc,
         Format::Caterva,
         Format::B2nd,
     ];
@@ -452,7 +452,7 @@ fn every_format_becomes_every_other() {
     let content = counted(50 * 40 * 3 * 4);
     for from in formats {
         let source = place(&folder, &format!("{from:?}"));
-        let kindred = Kindred {
+        let kindred = ArraySpec {
             dtype: "<i4",
             shape: &shape,
             chunks: None,
@@ -760,7 +760,7 @@ fn a_frame_without_a_shape_grows_at_its_end() {
     let mut s = holdall::superchunk::any::Superchunk::create(
         path.as_os_str(),
         Mode::New,
-        holdall::superchunk::any::Form::Frame,
+        holdall::superchunk::any::SuperchunkFormat::Frame,
         4,
         &o,
     )
@@ -833,7 +833,7 @@ fn a_shape_of_a_file_that_cannot_be_is_the_fault_of_the_file() {
     .enumerate()
     {
         let path = place(&folder, &i.to_string());
-        let layer = Layer {
+        let layer = ArrayMetalayer {
             shape: shape.to_vec(),
             chunkshape: vec![4, 4],
             blockshape: vec![2, 2],

@@ -201,7 +201,10 @@ fn check_as_frame(path: &Path, chunks: &[Vec<u8>]) {
             }
         }
         let verified = frame.verify(|e| panic!("{e}")).unwrap();
-        assert_eq!((verified.unchecked, verified.bad), (chunks.len() as u64, 0));
+        assert_eq!(
+            (verified.unchecked, verified.corrupt),
+            (chunks.len() as u64, 0)
+        );
     }
 }
 

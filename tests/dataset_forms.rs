@@ -7,7 +7,8 @@ mod common;
 use holdall::array::Array;
 use holdall::blosc::Header;
 use holdall::dataset::{create, open};
-use holdall::identify::{self, Format};
+use holdall::format::Format;
+use holdall::identify;
 use holdall::options::{Opt, Options};
 use holdall::superchunk::bloscpack::Mode;
 use serde_json::Value;
@@ -165,7 +166,7 @@ fn blz_is_written_as_blz_writes_it() {
 
 #[test]
 fn fields_that_stand_apart_are_changed() {
-    use holdall::array::dtype::Dtype;
+    use holdall::dtype::Dtype;
     use holdall::table::Table;
     let files = common::Files::of(common::own().join("datasets"));
     let path = files.join("rfc/dataset/nested");
@@ -247,7 +248,7 @@ fn fields_that_stand_apart_are_changed() {
     assert!(!path.join("data/col2").exists() && !path.join("__attrs__").exists());
     let v =
         holdall::table::verify(path.as_os_str(), &Options::new(), |_, e| panic!("{e}")).unwrap();
-    assert_eq!(v.bad, 0);
+    assert_eq!(v.corrupt, 0);
 }
 
 #[test]
@@ -291,7 +292,7 @@ fn what_is_as_in_the_papers_is_changed_and_stays_so() {
         }
         assert_eq!(
             identify::identify(path.as_os_str()).unwrap().0,
-            Format::BlzPaper,
+            Format::BlzRfc,
             "{name}"
         );
         assert!(
@@ -304,7 +305,7 @@ fn what_is_as_in_the_papers_is_changed_and_stays_so() {
         })
         .unwrap();
         assert_eq!(
-            (v.bad, v.sound + v.unchecked),
+            (v.corrupt, v.intact + v.unchecked),
             (0, (want.len() as u64).div_ceil(4000)),
             "{name}"
         );

@@ -20,7 +20,7 @@ echo "== mutations of commits, each of which must be noticed"
 run 1 mutations "$out/mutations.log"
 grep -o 'mutation | .*' "$out/mutations.log" | sort
 echo "== power failures: format | operation | states"
-run "$states" failing_power "$out/disk.log"
+run "$states" power_failure "$out/disk.log"
 grep -o 'simulated disk[ :].*' "$out/disk.log" | awk -F ' [|] ' '
     NF == 4 { rows[$2 " | " $3] += $4; formats[$2] += $4; sum += $4 }
     NF == 1 && $0 ~ /violations$/ { n = split($0, words, " "); violations += words[n - 1] }

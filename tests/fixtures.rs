@@ -184,7 +184,7 @@ fn digest(records: &[Vec<u8>]) -> String {
         .iter()
         .flat_map(|r| [&(r.len() as u64).to_le_bytes()[..], r].concat())
         .collect();
-    hex(&holdall::checksum::Sum::Sha256.of(&all))
+    hex(&holdall::checksum::Checksum::Sha256.of(&all))
 }
 
 /// Python's `slice(start, stop, step).indices(n)`.

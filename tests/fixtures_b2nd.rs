@@ -5,7 +5,8 @@ mod common;
 
 use common::fixtures;
 use holdall::array::Array;
-use holdall::identify::{Format, Kind, identify};
+use holdall::format::{Format, Kind};
+use holdall::identify::identify;
 use holdall::options::{Opt, Options};
 use holdall::superchunk::bloscpack::Mode;
 use holdall::{Result, Status};

@@ -4,12 +4,12 @@
 mod common;
 
 use holdall::array::Array;
-use holdall::array::dtype::{Dtype, Kind, Type};
-use holdall::checksum::Sum;
-use holdall::dataset::folder::Place;
+use holdall::checksum::Checksum;
+use holdall::dataset::folder::DatasetDir;
 use holdall::dataset::open;
+use holdall::dtype::{Dtype, Kind, Type};
 use holdall::error::{Result, Status};
-use holdall::identify::{Format, Kind as Container};
+use holdall::format::{Format, Kind as Container};
 use holdall::io::lock::Lock;
 use holdall::io::{Access, File, Folder, memory::MemoryFolder};
 use holdall::options::{Opt, Options};
@@ -118,13 +118,17 @@ fn check_array(id: &Value, array: &Array, content: &Value, attrs: &Value) {
     let all = whole(array);
     check_reading(id, array, &all);
     if let Some(stored) = content.get("sha256_stored") {
-        assert_eq!(hex(&Sum::Sha256.of(&all)), *stored, "{id}");
+        assert_eq!(hex(&Checksum::Sha256.of(&all)), *stored, "{id}");
     }
     let (item, mut little) = (&array.dtype().item, all);
     little
         .chunks_mut(item.size.max(1))
         .for_each(|b| to_little(item, b));
-    assert_eq!(hex(&Sum::Sha256.of(&little)), content["sha256"], "{id}");
+    assert_eq!(
+        hex(&Checksum::Sha256.of(&little)),
+        content["sha256"],
+        "{id}"
+    );
 }
 
 /// The pickles of `["x", None, 17, 2.5, [1, 2]]`, whose sizes are what was counted, and which begin
@@ -209,7 +213,7 @@ fn check(folder: &Path, entry: &Value) {
     let want = match entry["kind"].as_str().unwrap() {
         "bcolz" => Format::Bcolz,
         "blz" => Format::Blz,
-        _ => Format::BlzPaper,
+        _ => Format::BlzRfc,
     };
     assert_eq!(
         (format, kind),
@@ -248,7 +252,7 @@ fn check(folder: &Path, entry: &Value) {
     })
     .unwrap();
     assert_eq!(
-        (v.bad, v.sound > 0),
+        (v.corrupt, v.intact > 0),
         (
             0,
             matches!(
@@ -473,7 +477,7 @@ fn with_digests(files: &Arc<Files>, way: &str) {
         .iter_mut()
         .filter(|(n, _)| n.starts_with(&format!("{way}data/")))
     {
-        let digest = Sum::Crc32.of(&bytes[16..]);
+        let digest = Checksum::Crc32.of(&bytes[16..]);
         bytes.extend(digest);
     }
     let storage = all.get_mut(&format!("{way}meta/storage")).unwrap();
@@ -490,7 +494,7 @@ fn digests_behind_chunks_are_checked() {
     let verify = || {
         let folder: Arc<dyn Folder> = files.clone();
         let mut faults = Vec::new();
-        let v = table::verify_at(&Place::of(&folder), &Options::new(), |_, e| {
+        let v = table::verify_at(&DatasetDir::of(&folder), &Options::new(), |_, e| {
             faults.push(e.clone());
             true
         });
@@ -498,11 +502,11 @@ fn digests_behind_chunks_are_checked() {
     };
     let array = || array_in(&files, &[]).unwrap();
     assert_eq!(read(&array(), 0, 1050).unwrap(), want);
-    assert_eq!((verify().0.sound, verify().0.unchecked), (11, 0));
+    assert_eq!((verify().0.intact, verify().0.unchecked), (11, 0));
     // another writer leaves it out
     files.change("data/__7.blp", |b| b.truncate(b.len() - 4));
     assert_eq!(read(&array(), 0, 1050).unwrap(), want);
-    assert_eq!((verify().0.sound, verify().0.unchecked), (10, 1));
+    assert_eq!((verify().0.intact, verify().0.unchecked), (10, 1));
     files.change("data/__4.blp", |b| b[40] ^= 1);
     let e = read(&array(), 350, 200).unwrap_err();
     assert!(
@@ -512,7 +516,10 @@ fn digests_behind_chunks_are_checked() {
         "{e:?}"
     );
     let (v, faults) = verify();
-    assert_eq!((v.sound, v.unchecked, v.bad, faults.len()), (9, 1, 1, 1));
+    assert_eq!(
+        (v.intact, v.unchecked, v.corrupt, faults.len()),
+        (9, 1, 1, 1)
+    );
     assert_eq!(faults[0], e);
     assert_eq!(read(&array(), 500, 550).unwrap().0, want.0[4000..]);
     assert!(array_in(&files, &[(Opt::Verify, 2)]).is_err());
@@ -520,7 +527,7 @@ fn digests_behind_chunks_are_checked() {
     files.change("data/__4.blp", |b| b.truncate(b.len() - 2));
     files.all.lock().unwrap().remove("data/__9.blp");
     let (v, faults) = verify();
-    assert_eq!((v.sound, v.unchecked, v.bad), (8, 1, 2));
+    assert_eq!((v.intact, v.unchecked, v.corrupt), (8, 1, 2));
     assert_eq!(
         (faults[0].status, faults[1].status),
         (Status::Format, Status::Missing)
@@ -647,7 +654,7 @@ fn a_table_is_as_long_as_its_shortest_column() {
     );
     let folder: Arc<dyn Folder> = files.clone();
     let mut faults = 0;
-    let v = table::verify_at(&Place::of(&folder), &Options::new(), |_, _| {
+    let v = table::verify_at(&DatasetDir::of(&folder), &Options::new(), |_, _| {
         faults += 1;
         true
     });

@@ -4,14 +4,14 @@
 mod common;
 
 use common::Files;
-use holdall::array::dtype::Dtype;
-use holdall::array::numpy_meta::{self, ArrayMeta};
-use holdall::checksum::Sum;
+use holdall::checksum::Checksum;
+use holdall::dtype::Dtype;
+use holdall::dtype::numpy_meta::{self, ArrayMeta};
 use holdall::error::Status;
 use holdall::io::{Access, File, Folder, memory::MemoryFolder};
-use holdall::superchunk::bloscpack::chunk_table::{ChunkPlace, ChunkTable};
+use holdall::superchunk::bloscpack::chunk_table::{ChunkTable, LocatedChunk};
 use holdall::superchunk::bloscpack::header::{Dialect, Header};
-use holdall::superchunk::bloscpack::metadata::{Form, MetaPlace};
+use holdall::superchunk::bloscpack::metadata::{MetaLayout, MetaLocation};
 use holdall::superchunk::bloscpack::offsets;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
@@ -59,12 +59,12 @@ fn header_json(h: &Header) -> Value {
     v
 }
 
-fn section_json(m: &Option<MetaPlace>) -> Value {
+fn section_json(m: &Option<MetaLocation>) -> Value {
     match m {
-        Some(MetaPlace {
+        Some(MetaLocation {
             room,
             stored,
-            form: Form::Section(s),
+            layout: MetaLayout::Section(s),
         }) => json!({
             "magic_format": "JSON", "options": s.options, "checksum": s.sum as u8, "codec": s.codec, "level": s.level,
             "meta_size": s.size, "max_meta_size": room, "meta_comp_size": stored, "user_codec": hex(&s.user_codec),
@@ -81,8 +81,8 @@ fn dialect_name(h: &Header) -> &'static str {
         (Dialect::V3, _) => "v3",
         (
             Dialect::Rfc,
-            Some(MetaPlace {
-                form: Form::Rfc { packed: true },
+            Some(MetaLocation {
+                layout: MetaLayout::Rfc { packed: true },
                 ..
             }),
         ) => "rfc-zlib",
@@ -91,7 +91,7 @@ fn dialect_name(h: &Header) -> &'static str {
 }
 
 /// A chunk as the manifest writes it.
-fn chunk_json(c: &ChunkPlace, sum: Sum, bytes: &[u8]) -> Value {
+fn chunk_json(c: &LocatedChunk, sum: Checksum, bytes: &[u8]) -> Value {
     let codec = ["blosclz", "lz4", "snappy", "zlib", "zstd"][usize::from(c.flags >> 5)];
     let shuffle = if c.flags & 4 != 0 { 2 } else { c.flags & 1 };
     let (at, end) = (c.at as usize, (c.at + u64::from(c.cbytes)) as usize);
@@ -110,7 +110,7 @@ fn chunk_json(c: &ChunkPlace, sum: Sum, bytes: &[u8]) -> Value {
 }
 
 /// The same JSON in the same place: the same bytes, but for the details of zlib's format.
-fn written_again(place: &MetaPlace, json: &[u8], stored: &[u8]) {
+fn written_again(place: &MetaLocation, json: &[u8], stored: &[u8]) {
     let (again, bytes) = place.rewrite(json).unwrap().unwrap();
     assert_eq!(bytes.len(), stored.len());
     assert_eq!((again.room, again.size()), (place.room, place.size()));
@@ -238,7 +238,7 @@ fn check(entry: &Value, bytes: Vec<u8>) {
         .map(|c| chunk_json(c, header.checksum, &bytes))
         .collect();
     assert_eq!(json!(chunks), layout["chunks"], "{id}");
-    assert_eq!(table.doubt, None, "{id}");
+    assert_eq!(table.suspected, None, "{id}");
     let damaged = entry["expect"] == "damaged";
     assert_eq!(table.damage.is_some(), damaged, "{id}: {:?}", table.damage);
     if let Some(damage) = table.damage {
@@ -292,7 +292,7 @@ fn content(file: &dyn File, bytes: &[u8], limit: u64) -> Option<Content> {
         table.chunks.len() <= bytes.len() / 8,
         "more chunks than the file has room for"
     );
-    if table.damage.is_some() || table.doubt.is_some() || !table.as_header {
+    if table.damage.is_some() || table.suspected.is_some() || !table.as_header {
         return None;
     }
     let mut chunks = Vec::new();
@@ -342,12 +342,12 @@ fn a_flipped_byte_is_noticed_or_harmless() {
         let bare = header
             .meta
             .as_ref()
-            .is_some_and(|m| m.form == Form::Rfc { packed: false });
+            .is_some_and(|m| m.layout == MetaLayout::Rfc { packed: false });
         let head = (0..32).chain(if bare { header.offsets_at() } else { 32 }..header.chunks_at());
         let chunks = table
             .chunks
             .iter()
-            .filter(|_| header.checksum != Sum::None)
+            .filter(|_| header.checksum != Checksum::None)
             .flat_map(|c| c.at..c.at + 16);
         for at in head.filter(|at| *at < header.chunks_at()).chain(chunks) {
             for flip in [1, 2, 4, 8, 16, 32, 64, 128, 255] {

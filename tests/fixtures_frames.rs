@@ -64,14 +64,14 @@ fn parts(bytes: &[u8], path: &Path) -> (Header, Trailer) {
     assert_eq!(header.has_vlmeta, !trailer.vlmeta.is_empty());
     assert_eq!(
         part_checksum::check(head, &[], last),
-        Ok(part_checksum::Writer::Others)
+        Ok(part_checksum::Writer::Other)
     );
     (header, trailer)
 }
 
 /// The index, if there are chunks, and whether another one of the same content is read again.
-fn slots(header: &Header, bytes: &[u8]) -> Vec<index::Slot> {
-    let place = header.index_place(Trailer::length(bytes).unwrap()).unwrap();
+fn slots(header: &Header, bytes: &[u8]) -> Vec<index::IndexSlot> {
+    let place = header.index_range(Trailer::length(bytes).unwrap()).unwrap();
     let Some(place) = place else {
         return Vec::new();
     };
@@ -115,11 +115,11 @@ fn parts_are_read_and_written_again() {
         }
         for slot in &slots {
             match slot {
-                index::Slot::At(at) if sparse => {
+                index::IndexSlot::At(at) if sparse => {
                     assert!(path.with_file_name(format!("{at:08X}.chunk")).exists())
                 }
-                index::Slot::At(at) => assert!(*at < header.cbytes),
-                index::Slot::Unknown(_) => panic!("{slot:?}"),
+                index::IndexSlot::At(at) => assert!(*at < header.cbytes),
+                index::IndexSlot::Unknown(_) => panic!("{slot:?}"),
                 _ => seen[1] += 1,
             }
         }
@@ -145,7 +145,7 @@ fn parts_are_read_and_written_again() {
 struct Blocks(Vec<(usize, Vec<u8>)>);
 
 impl Sink for Blocks {
-    fn place(&mut self, _: usize) -> Option<&mut [u8]> {
+    fn destination(&mut self, _: usize) -> Option<&mut [u8]> {
         None
     }
     fn put(&mut self, block: usize, content: &Decoded) -> Result<()> {
@@ -273,7 +273,7 @@ fn what_is_not_supported_is_not_called_corrupt() {
         ("p_proxy.b2frame", "proxy-source"),
     ];
     let blocks = ["vlblocks-lz4-fixed-3.0.0.b2frame", "v_batcharray.b2frame"]
-        .map(|name| (name, "any length"));
+        .map(|name| (name, "variable length"));
     for (name, words) in known.into_iter().chain(blocks) {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join(format!("unsupported-{}-{name}", std::process::id()));

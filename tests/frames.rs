@@ -136,7 +136,7 @@ fn go_on() {
             "{name}"
         );
         let verified = frame.verify(|e| panic!("{name}: {e}")).unwrap();
-        assert_eq!(verified.bad, 0, "{name}");
+        assert_eq!(verified.corrupt, 0, "{name}");
         drop(frame);
         let mut frame = open(&path, Mode::Append);
         let n = frame.nbytes();
@@ -150,7 +150,7 @@ fn go_on() {
         let frame = open(&path, Mode::Read);
         let verified = frame.verify(|e| panic!("{name}: {e}")).unwrap();
         assert!(
-            verified.bad == 0 && (verified.unchecked == 0 || !frame.has_sums()),
+            verified.corrupt == 0 && (verified.unchecked == 0 || !frame.has_checksums()),
             "{name}: {verified:?}"
         );
         write_all(&name, &frame);
@@ -196,7 +196,8 @@ fn change_theirs() {
         assert!(got == want, "{name}: other content");
         let verified = frame.verify(|e| panic!("{e}")).unwrap();
         assert!(
-            verified.bad == 0 && (verified.unchecked == 0) == (i % 2 == 1 || frame.chunks() == 0),
+            verified.corrupt == 0
+                && (verified.unchecked == 0) == (i % 2 == 1 || frame.chunks() == 0),
             "{name}: {verified:?}"
         );
         fs::write(folder().join(format!("{name}.bin")), want).unwrap();

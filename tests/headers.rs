@@ -8,32 +8,29 @@ const PARTS: &[(&str, &str)] = &[
     ("guard", "failures"),
     (
         "options",
-        "options: every open takes them, NULL is the defaults",
+        "options: every open takes them; NULL stands for the defaults",
     ),
-    ("io", "where the bytes live: a path, or this"),
-    ("common", "what is it, is it sound, make it whole"),
+    ("io", "storage: local paths, or functions of the caller"),
+    ("common", "identify, verify, repair"),
     (
         "schunk",
-        "superchunks: a run of bytes in compressed chunks (Bloscpack, Blosc2)",
+        "superchunks: a byte sequence in compressed chunks (Bloscpack, Blosc2)",
     ),
     (
         "array",
-        "arrays: items of one type in a grid (Bloscpack, bcolz, BLZ, b2nd, Caterva)",
+        "arrays: items of one type in N dimensions (Bloscpack, bcolz, BLZ, b2nd, Caterva)",
     ),
-    ("table", "tables: named columns of one length (bcolz, BLZ)"),
+    (
+        "table",
+        "tables: named columns of equal length (bcolz, BLZ)",
+    ),
     ("bag", "bags: records of any length (Bagz)"),
     (
         "stream",
-        "streams of records, read ahead; shuffled epochs; batches into memory of the caller's",
+        "streams with read-ahead; shuffled epochs; batches in memory of the caller",
     ),
-    (
-        "index",
-        "indexes of bags: from content to the numbers of records",
-    ),
-    (
-        "arrow",
-        "Arrow: tables and bags for query engines, and back",
-    ),
+    ("index", "indexes of bags: from keys to record numbers"),
+    ("arrow", "Arrow: export and import of tables and bags"),
 ];
 
 fn part(root: &Path, module: &str) -> String {
@@ -113,12 +110,17 @@ fn tidy(generated: &str) -> String {
         if line.trim() == "/*" {
             let indent = &line[..line.len() - 2];
             let text: Vec<&str> = std::iter::from_fn(|| lines.next_if(|l| l.trim() != "*/"))
-                .map(str::trim)
+                .map(|line| {
+                    let line = line.strip_prefix(indent).unwrap_or(line);
+                    line.strip_prefix(' ').unwrap_or(line).trim_end()
+                })
                 .collect();
             lines.next();
             out += &format!(
                 "{indent}/* {} */\n",
-                folded(&text).join(&format!("\n{indent} * "))
+                folded(&text)
+                    .join(&format!("\n{indent} * "))
+                    .replace(" * \n", " *\n")
             );
         } else if let Some((name, value)) = line
             .strip_prefix("#define ")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""usage: draw.py    draws codecs.svg, filters.svg and chunks.svg, beside this file, of what measure.sh has measured
+"""usage: draw.py    draws codecs.svg, filters.svg and chunks.svg, beside this file, from the measurements of measure.sh
 
-`draw.py --check` draws nothing and fails where one of them is not what the figures give.
+`draw.py --check` draws nothing, and fails if one of them differs from the measurements.
 """
 import csv
 import math
@@ -10,7 +10,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 DATA = {"weather": "weather, float64", "field": "a smooth field, int32"}
-# The filter with which each of these is made smallest by most codecs.
+# The filter with which most codecs reach the best ratio for each of these.
 BEST = {"weather": "none", "field": "shuffle"}
 STYLE = """
 text { font: 12px system-ui, sans-serif; fill: #1c2026 } .dim { fill: #5a6472; font-size: 11px } .title { font-size: 13px; font-weight: 600 }
@@ -28,8 +28,8 @@ class Picture:
         self.parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">',
                       f"<title>{title}</title><style>{STYLE}</style>"]  # fmt: skip
 
-    def text(self, x, y, words, kind=""):
-        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}">{words}</text>')
+    def text(self, x, y, text, kind=""):
+        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}">{text}</text>')
 
     def line(self, x1, y1, x2, y2):
         self.parts.append(f'<path class="grid" d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"/>')
@@ -51,7 +51,7 @@ def read(name):
 
 
 def codecs():
-    """How tight and how fast: a line for each codec, a point for level 1, 5 and 9."""
+    """Draws ratio and speed: one line per codec, with points for levels 1, 5 and 9."""
     rows = read("codecs.csv")
     kinds = list(dict.fromkeys(row["codec"] for row in rows))
     picture = Picture(760, 620, "Ratio and speed of the codecs at levels 1, 5 and 9")
@@ -62,18 +62,18 @@ def codecs():
         for line, what in enumerate(("write", "read")):
             x0, y0, width, height = 50 + column * 375, 45 + line * 300, 310, 205
             top, low = math.log10(8000), math.log10(1.5 if what == "write" else 200)
-            place = lambda ratio, speed: (x0 + (ratio - least) / (most - least) * width, y0 + height - (math.log10(speed) - low) / (top - low) * height)  # noqa: E731
+            point = lambda ratio, speed: (x0 + (ratio - least) / (most - least) * width, y0 + height - (math.log10(speed) - low) / (top - low) * height)  # noqa: E731
             picture.text(x0, y0 - 22, f"{'Writing' if what == 'write' else 'Reading'} {DATA[data]}, filter {BEST[data]}", "title")
             for speed in (2, 10, 50, 200, 500, 1000, 2000, 5000):
                 if math.log10(speed) > low:
-                    picture.line(x0, place(least, speed)[1], x0 + width, place(least, speed)[1])
-                    picture.text(x0 - 6, place(least, speed)[1] + 4, speed, "dim end")
+                    picture.line(x0, point(least, speed)[1], x0 + width, point(least, speed)[1])
+                    picture.text(x0 - 6, point(least, speed)[1] + 4, speed, "dim end")
             picture.text(x0 - 6, y0 - 6, "MB/s", "dim end")
             for ratio in (n / 2 for n in range(2 * least, int(2 * most) + 1, 2 if most > 6 else 1)):
-                picture.text(place(ratio, 1000)[0], y0 + height + 16, f"{ratio:g}", "dim middle")
+                picture.text(point(ratio, 1000)[0], y0 + height + 16, f"{ratio:g}", "dim middle")
             picture.text(x0 + width, y0 + height + 32, "times smaller", "dim end")
             for i, kind in enumerate(kinds):
-                points = [place(float(row["ratio"]), float(row[what])) for row in some if row["codec"] == kind]
+                points = [point(float(row["ratio"]), float(row[what])) for row in some if row["codec"] == kind]
                 picture.path(points, f"c{i}")
     for i, kind in enumerate(kinds):
         picture.text(50 + i * 80, 610, kind, f"c{i} title")
@@ -82,7 +82,7 @@ def codecs():
 
 
 def filters():
-    """What filters do to the size."""
+    """Draws the ratio by filter."""
     rows = read("codecs.csv")
     chosen = (("lz4", "5"), ("zstd", "1"), ("zstd", "5"))
     picture = Picture(760, 235, "How much smaller, by filter")
@@ -105,7 +105,7 @@ def filters():
 
 
 def chunks():
-    """How long each kind of read takes, by the shape of chunks."""
+    """Draws the time of each kind of read, by chunk shape."""
     rows = read("chunks.csv")
     kinds, shapes = (list(dict.fromkeys(row[name] for row in rows)) for name in ("read", "chunks"))
     picture = Picture(760, 520, "Time to read boxes, by shape of chunks and blocks")
@@ -132,7 +132,7 @@ def main():
         file = HERE / name
         if sys.argv[1:] == ["--check"]:
             if not file.exists() or file.read_text(encoding="utf-8") != drawn:
-                sys.exit(f"{name} is not what the figures give: run docs/figures/draw.py")
+                sys.exit(f"{name} is out of date; run docs/figures/draw.py")
         else:
             file.write_text(drawn, encoding="utf-8")
 

@@ -1,10 +1,10 @@
-/* measure.c: what codec, filter, level and the shape of chunks cost, measured for docs/choosing.md.
+/* measure.c: measures codecs, filters, levels and chunk shapes for docs/choosing.md.
  *
- *     measure codecs NUMBERS.raw FOLDER    the float64 of a file, and a made field of int32, in chunks that each have all of
- *                                          it, with each codec, level and filter
+ *     measure codecs NUMBERS.raw FOLDER    the float64 of a file, and a synthetic field of int32, each in one chunk per copy,
+ *                                          with each codec, level and filter
  *     measure chunks FOLDER                boxes of that field, in chunks of several shapes
  *
- * Files go to FOLDER, best one in memory. One thread, nothing synced, medians; lines of CSV on standard output. */
+ * Writes files to FOLDER, which should be in memory. One thread, no syncs, medians; prints CSV to standard output. */
 #define _POSIX_C_SOURCE 200809L
 #include <holdall.h>
 #include <inttypes.h>
@@ -61,10 +61,10 @@ static holdall_options *reading(void)
     return o;
 }
 
-/* So many times, that opening and committing a file do not count. */
+/* Number of copies per file, so that the time to open and commit a file is negligible. */
 enum { COPIES = 8 };
 
-/* One line: how tight, and megabytes of content a second. */
+/* Prints one line: the ratio, and megabytes of content per second. */
 static void codec(const char *path, size_t item, const char *codec_name, int32_t codec, int level, const char *filter_name, uint8_t filter,
                   const void *data, void *back, size_t n)
 {
@@ -100,7 +100,7 @@ static void codec(const char *path, size_t item, const char *codec_name, int32_t
 
 enum { SIDE = 320 };
 
-/* A smooth field with some noise in its last bits. */
+/* Returns a smooth field with some noise in its last bits. */
 static int32_t *field(void)
 {
     int32_t *items = malloc(sizeof *items * SIDE * SIDE * SIDE), *to = items;
@@ -151,18 +151,18 @@ static void codecs(const char *file, const char *folder)
     free(numbers);
 }
 
-/* Microseconds for a box of this size, at places here and there, the first of which does not count. */
+/* Returns the microseconds for a box of this size at random positions, without the first one. */
 static double boxes(const holdall_array *a, const uint64_t *count, int times)
 {
     double took[64];
     size_t bytes = 4 * (size_t)(count[0] * count[1] * count[2]);
     void *dst = malloc(bytes);
-    uint32_t place = 7;
+    uint32_t position = 7;
     for (int i = -1; i < times; i++) {
         uint64_t start[3];
         for (int d = 0; d < 3; d++) {
-            place = place * 1664525 + 1013904223;
-            start[d] = (place >> 8) % (SIDE - count[d] + 1);
+            position = position * 1664525 + 1013904223;
+            start[d] = (position >> 8) % (SIDE - count[d] + 1);
         }
         double begun = now();
         check(holdall_array_read(a, start, count, NULL, dst, NULL, bytes, &err));

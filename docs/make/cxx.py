@@ -1,20 +1,20 @@
-"""What the parts of holdall.hpp declare for callers: each class and function with its comment, without bodies and private members."""
+"""Extracts the public declarations of holdall.hpp: each class and function with its comment, without bodies and private members."""
 import re
 
-# Pieces of a text that are whole in themselves: comments, lines of the preprocessor, texts and characters.
-WHOLE = re.compile(r'//[^\n]*|#(?:[^\n\\]|\\.|\\\n)*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\])\'', re.S)
-OPTION = re.compile(r"HOLDALL_(?:NUMBER|OPTION)\((\w+), (.*?), (?:HOLDALL|set|tell).*")
+# Lexical elements that may contain brackets: comments, preprocessor lines, string and character literals.
+TOKEN = re.compile(r'//[^\n]*|#(?:[^\n\\]|\\.|\\\n)*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\])\'', re.S)
+OPTION = re.compile(r"HOLDALL_(?:NUMBER|OPTION)\((\w+), (.*?), (?:HOLDALL|set).*")
 TYPE = re.compile(r"(?:template <.*?>\s*)?(?:class|struct|enum class)\s+(\w+)[^(]*$", re.S)
 
 
 def rules(header):
-    """The words of its first comment."""
+    """Returns the text of the first comment."""
     lines = header.read_text(encoding="utf-8").split("\n#", 1)[0].split("\n")
     return "\n".join(line.removeprefix("//").removeprefix(" ") for line in lines)
 
 
 def parts(header):
-    """The title of each part of holdall.hpp, and what it declares: names, and all code of that name with its comments."""
+    """Yields the title of each part of holdall.hpp and its declarations: each name with all code of that name and its comments."""
     for name in re.findall(r'#include "(holdall/\w+\.hpp)"', header.read_text(encoding="utf-8")):
         text = (header.parent / name).read_text(encoding="utf-8")
         title = re.match(r"// \S+ - (.*?)\n#", text, re.S)[1].replace("\n// ", " ")
@@ -27,7 +27,7 @@ def parts(header):
 
 
 def named(code):
-    """The name of what is declared, behind its comments; none of what is declared elsewhere, or is only told to be there."""
+    """Returns the declared name, after the comments; empty for definitions of members and forward declarations."""
     bare = re.sub(r"//[^\n]*\n", "", code).strip()
     if re.match(r"[^(]*\w::\w+\s*\(|(class|struct) \w+;$", bare):
         return ""
@@ -36,19 +36,19 @@ def named(code):
 
 
 def declared(text, indent):
-    """Each declaration up to the end of the braces that the text begins in, with the comments before it."""
-    at, said = 0, []
+    """Yields each declaration up to the end of the enclosing braces, with the comments before it."""
+    at, comments = 0, []
     while True:
         at = re.compile(r"\s*").match(text, at).end()
         if at == len(text) or text[at] == "}":
             return
-        whole = WHOLE.match(text, at)
+        token = TOKEN.match(text, at)
         option = OPTION.match(text, at)
-        if whole:
-            said = said + [whole[0]] if whole[0].startswith("//") else []
-            at = whole.end()
+        if token:
+            comments = comments + [token[0]] if token[0].startswith("//") else []
+            at = token.end()
             if text.startswith("\n\n", at):
-                said = []  # said of what follows, not of one
+                comments = []  # a comment on a section, not on one declaration
             continue
         if option:
             code, at = f"options &{option[1]}({option[2]} value);", option.end()
@@ -61,21 +61,21 @@ def declared(text, indent):
         else:
             code, at = one(text, at, indent)
         if code:
-            yield "\n".join(indent + line for line in [*said, *code.split("\n")])
-        said = []
+            yield "\n".join(indent + line for line in [*comments, *code.split("\n")])
+        comments = []
 
 
 def next_public(text, at):
-    """Where the members that callers have go on, or the class ends."""
+    """Returns the position of the next public section, or of the end of the class."""
     while at < len(text) and text[at] != "}" and not text.startswith("public:", at):
         at = past(text, at)
     return at
 
 
 def past(text, at):
-    """Behind what is at `at`: a character, something whole, or all within parentheses."""
-    if whole := WHOLE.match(text, at):
-        return whole.end()
+    """Returns the position after the character, lexical element or bracketed text at `at`."""
+    if token := TOKEN.match(text, at):
+        return token.end()
     end = {"(": ")", "{": "}", "[": "]"}.get(text[at])
     at += 1
     while end and text[at] != end:
@@ -84,7 +84,7 @@ def past(text, at):
 
 
 def one(text, at, indent):
-    """A declaration without its body, and where what follows it begins."""
+    """Returns a declaration without its body, and the position after it."""
     start = at
     while text[at] not in ";{" and not is_initializer(text, at):
         at = past(text, at)
@@ -107,7 +107,7 @@ def one(text, at, indent):
 
 
 def is_initializer(text, at):
-    """The colon behind the parameters of a constructor."""
+    """Returns whether the text at `at` is the colon after the parameters of a constructor."""
     return text[at] == ":" and text[at - 1] != ":" and text[at + 1] != ":" and text[:at].rstrip().endswith((")", "noexcept"))
 
 

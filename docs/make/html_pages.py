@@ -1,7 +1,7 @@
-"""The reference and the guides as HTML pages, with an index for the search: no server, no network, no framework.
+"""Generates the reference and the guides as HTML pages, with a search index: no server, no network, no framework.
 
-A page for each group of the header, one for its rules, one for each guide, and a first one that lists them. A link that
-leads nowhere is an error.
+There is one page for each group of the header, one for its rules, one for each guide, and a start page that lists them. A
+broken link is an error.
 """
 import html
 import json
@@ -14,7 +14,7 @@ import prose
 from markdown import Renderer
 
 HERE = pathlib.Path(__file__).parent
-# In the order in which one reads them; other files of docs/ come behind.
+# In reading order; other files of docs/ follow.
 GUIDES = ["first-program", "languages", "tool", "old-data", "choosing", "options", "commits", "damage", "threads", "clouds", "mpi", "storage", "compared", "promises", "architecture"]
 ABOUT = ["BENCHMARKS", "CHANGELOG", "CONTRIBUTING", "SECURITY"]
 REFERENCE = {"include/holdall.h": "holdall.html", "include/holdall.hpp": "holdall.hpp.html", "include/holdall_mpi.h": "holdall_mpi.html"}
@@ -36,16 +36,16 @@ class Site:
     # ---- addresses ----
 
     def of_name(self, name):
-        """Where a name of the header is explained."""
+        """Returns the address of the documentation of a name of the header."""
         group = self.names.known.get(name)
         return f"{group.page}.html#{name}" if group else None
 
     def of_code(self, code):
-        """`holdall_bag_open()`, and `THREADS` where an option is meant."""
+        """Returns the address of `holdall_bag_open()`, or of `THREADS` as an option."""
         return self.of_name(re.sub(r"\(\)$", "", code)) or self.of_name(f"HOLDALL_OPT_{code}")
 
     def of_link(self, source):
-        """Addresses of the links in a document: other documents are pages here, files of the source are copied beside them."""
+        """Returns a function that maps links of a document to addresses: other documents are pages, source files are copied."""
 
         def address(target):
             if re.match(r"\w+:|#", target):
@@ -53,7 +53,7 @@ class Site:
             path, _, anchor = target.partition("#")
             file = (source.parent / path).resolve()
             if not file.exists():
-                self.broken.append(f"{source.relative_to(self.root)}: {target} is not there")
+                self.broken.append(f"{source.relative_to(self.root)}: {target} does not exist")
             if file.is_dir() or not file.exists():
                 return None
             name = file.relative_to(self.root)
@@ -69,26 +69,25 @@ class Site:
     # ---- pieces of HTML ----
 
     def linked(self, text):
-        """Words of a comment: names are links, what stands in backquotes is code."""
+        """Converts the text of a comment: names become links, text in backquotes becomes code."""
         parts = text.split("`")
         return "".join(f"<code>{html.escape(part)}</code>" if i % 2 else self.named(part) for i, part in enumerate(parts))
 
     def named(self, text):
         return self.names.marked(text, lambda shown, full: f'<a href="{self.of_name(full)}"><code>{shown}</code></a>', lambda one: html.escape(one, quote=False))
 
-    def words(self, text):
-        out = []
-        for kind, body in prose.blocks(text):
-            if kind == "p":
-                out.append(f"<p>{self.linked(body)}</p>")
-            elif kind == "code":
-                out.append(self.code(body, "cpp"))
-            elif kind == "list":
-                out.append("<ul>" + "".join(f"<li>{self.linked(one)}</li>" for one in body) + "</ul>")
-            else:
-                terms = "".join(f"<dt>{self.named(term)}</dt><dd>{self.linked(meaning)}</dd>" for term, meaning in body)
-                out.append(f'<dl class="terms">{terms}</dl>')
-        return "\n".join(out)
+    def prose(self, text):
+        return "\n".join(self.block(kind, body) for kind, body in prose.blocks(text))
+
+    def block(self, kind, body):
+        if kind == "p":
+            return f"<p>{self.linked(body)}</p>"
+        if kind == "code":
+            return self.code(body, "cpp")
+        if kind == "list":
+            return "<ul>" + "".join(f"<li>{self.linked(one)}</li>" for one in body) + "</ul>"
+        terms = "".join(f"<dt>{self.named(term)}</dt><dd>{self.linked(meaning)}</dd>" for term, meaning in body)
+        return f'<dl class="terms">{terms}</dl>'
 
     def code(self, text, language):
         if language not in ("c", "cpp"):
@@ -115,14 +114,14 @@ class Site:
         self.index_document(page)
 
     def index_document(self, page):
-        """A page is found by its title and by each of its headings, with the words below them."""
+        """Adds the title and each heading of a page to the search index, with the text below them."""
         for part in re.split(r"(?=<h[12] )", page.body):
             heading = re.match(r'<h([12]) id="([^"]*)">(.*?)<a class="here"', part, re.S)
             if heading:
-                words = " ".join(re.sub(r"<[^>]+>", " ", part[heading.end() :]).split())
+                content = " ".join(re.sub(r"<[^>]+>", " ", part[heading.end() :]).split())
                 title = re.sub(r"<[^>]+>", "", heading[3])
                 where = "" if heading[1] == "1" else page.title
-                self.search.append([html.unescape(title), f"{page.name}.html#{heading[2]}", "guide", where, html.unescape(words)[:4000]])
+                self.search.append([html.unescape(title), f"{page.name}.html#{heading[2]}", "guide", where, html.unescape(content)[:4000]])
 
     def group(self, group):
         page = Page(group.page, "reference", group.page)
@@ -131,7 +130,7 @@ class Site:
         page.headings = [(2, item.name, item.name.removeprefix("holdall_")) for item in functions]
         short = re.sub(r"^(.)", lambda m: m[1].upper(), page.summary)
         include = f'<pre class="c"><code>#include &lt;{group.include}&gt;</code></pre>'
-        out = [f"<h1>{group.page}</h1>", f'<p class="lead">{self.linked(short)}</p>', include, self.words(group.text)]
+        out = [f"<h1>{group.page}</h1>", f'<p class="lead">{self.linked(short)}</p>', include, self.prose(group.text)]
         if functions:
             rows = (f'<li><a href="#{one.name}"><code>{one.name}</code></a><span>{self.linked(prose.first_sentence(one.text))}</span></li>' for one in functions)
             out.append('<ul class="contents">' + "".join(rows) + "</ul>")
@@ -141,12 +140,12 @@ class Site:
         page.body = "\n".join(out)
         self.pages.append(page)
         for item in group.items:
-            words = " ".join(item.text.replace("`", "").split())
-            self.search.append([item.name, self.of_name(item.name), item.kind, prose.first_sentence(words), words])
+            text = " ".join(item.text.replace("`", "").split())
+            self.search.append([item.name, self.of_name(item.name), item.kind, prose.first_sentence(text), text])
 
-    def entry(self, item, code, behind=""):
+    def entry(self, item, code, suffix=""):
         here = f'<a class="here" href="#{item.name}" aria-label="link to {item.name}">#</a>'
-        return f'<section id="{item.name}" class="{item.kind}"><h3>{item.name}{behind}{here}</h3>{code}{self.words(item.text)}</section>'
+        return f'<section id="{item.name}" class="{item.kind}"><h3>{item.name}{suffix}{here}</h3>{code}{self.prose(item.text)}</section>'
 
     def function(self, item):
         parameters = [parameter.code for parameter in item.parameters] or ["void"]
@@ -164,22 +163,31 @@ class Site:
 
     def rules(self, text):
         page = Page("holdall", "reference", "Rules")
-        page.summary = "The rules that all functions keep"
+        page.summary = "The rules that apply to all functions"
         first, _, rest = text.partition("\n\n")
         about = " ".join(first.split(" - ")[1].split())
         out = [f'<h1>Rules</h1><p class="lead">{self.linked(page.summary)}. {html.escape(about[:1].upper() + about[1:])}</p>']
-        rules, _, behind = rest.partition("\n\n")
-        for i, rule in enumerate(prose.blocks(rules)[1][1]):
-            out.append(f'<li id="rule-{i + 1}">{self.linked(rule)}</li>')
-            self.search.append([f"Rule {i + 1}", f"holdall.html#rule-{i + 1}", "rule", prose.first_sentence(rule), rule])
-        page.body = "\n".join([out[0], '<ol class="rules">', *out[1:], "</ol>", self.words(behind)])
+        number, blocks = 0, prose.blocks(rest)
+        for i, (kind, body) in enumerate(blocks):
+            if kind == "list":
+                out.append(f'<ol class="rules" start="{number + 1}">')
+                for rule in body:
+                    number += 1
+                    out.append(f'<li id="rule-{number}">{self.linked(rule)}</li>')
+                    self.search.append([f"Rule {number}", f"holdall.html#rule-{number}", "rule", prose.first_sentence(rule), rule])
+                out.append("</ol>")
+            elif kind == "p" and not body.endswith((".", ":")) and blocks[i + 1 : i + 2] and blocks[i + 1][0] == "list":
+                out.append(f"<h2>{html.escape(body)}</h2>")
+            else:
+                out.append(self.block(kind, body))
+        page.body = "\n".join(out)
         self.pages.append(page)
 
     def cxx(self, rules, parts):
         page = Page("holdall.hpp", "reference", "holdall.hpp")
         first, _, rest = rules.partition("\n\n")
         page.summary = prose.first_sentence(first.split(" - ")[1])
-        out = [f'<h1>holdall.hpp</h1><p class="lead">{self.linked(page.summary)}</p>', self.code("#include <holdall.hpp>", "cpp"), self.words(rest)]
+        out = [f'<h1>holdall.hpp</h1><p class="lead">{self.linked(page.summary)}</p>', self.code("#include <holdall.hpp>", "cpp"), self.prose(rest)]
         for title, declared in parts:
             out.append(f"<h2>{self.linked(title[:1].upper() + title[1:].rstrip('.'))}</h2>")
             for name, code in declared:
@@ -194,8 +202,8 @@ class Site:
         page.summary = "The manual of the tool"
         page.body = f'<h1>holdall(1)</h1>{manual.body}'
         self.pages.append(page)
-        for title, anchor, words in manual.places:
-            self.search.append([title, f"{page.name}.html#{anchor}", "tool", "holdall(1)", " ".join(words.split())])
+        for title, anchor, text in manual.sections:
+            self.search.append([title, f"{page.name}.html#{anchor}", "tool", "holdall(1)", " ".join(text.split())])
 
     def first(self, version):
         page = Page("index", "", "holdall")
@@ -221,7 +229,7 @@ class Site:
                     mark = ' aria-current="page"' if page is current else ""
                     out.append(f'<li><a href="{page.name}.html"{mark}>{self.shown(page)}</a>')
                     if page is current and section != "reference" and len(page.headings) > 1:
-                        headings = (f'<li><a href="#{anchor}">{html.escape(words.replace("`", ""))}</a></li>' for _, anchor, words in page.headings)
+                        headings = (f'<li><a href="#{anchor}">{html.escape(text.replace("`", ""))}</a></li>' for _, anchor, text in page.headings)
                         out.append("<ul>" + "".join(headings) + "</ul>")
                     out.append("</li>")
             out.append("</ul>")
@@ -242,14 +250,14 @@ class Site:
             shutil.copy(self.root / name, self.folder / "files" / name)
 
     def check(self):
-        """Every link inside of the pages leads to something."""
+        """Raises an error if a link between the pages has no target."""
         anchors = {page.name: set(re.findall(r' id="([^"]+)"', page.body)) for page in self.pages}
         for page in self.pages:
             for target in re.findall(r'href="([^":]+)"', page.body):
                 file, _, anchor = target.partition("#")
                 name = file.removesuffix(".html") or page.name
                 if not file.startswith("files/") and (name not in anchors or anchor and anchor not in anchors[name]):
-                    self.broken.append(f"{page.name}.html: {target} leads nowhere")
+                    self.broken.append(f"{page.name}.html: {target} has no target")
         if self.broken:
             raise SystemExit("\n".join(self.broken))
 

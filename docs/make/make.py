@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """usage: make.py man FOLDER | html FOLDER
 
-Makes the manual of the headers in include/ and the guides in docs/: `man` writes pages of section 3, `html` a reference with
-the guides, the manual of the tool, and a search, which needs no network and no server. Python's standard library is all that it takes.
+Generates the manual from the headers in include/ and the guides in docs/. `man` writes pages of section 3. `html` writes a
+reference with the guides, the manual of the tool, and a search that needs no network and no server. Only Python's standard
+library is needed.
 """
 import calendar
 import pathlib
 import re
 import sys
 
-sys.dont_write_bytecode = True  # the source may be in a folder that is not ours
+sys.dont_write_bytecode = True  # the source folder may be read-only
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "bindings"))
 import cxx  # noqa: E402
@@ -18,19 +19,19 @@ import html_pages  # noqa: E402
 import man  # noqa: E402
 import prose  # noqa: E402
 
-# Beside holdall.h, each a page.
+# Headers besides holdall.h; each is one page.
 OTHERS = ["holdall_crashkit.h", "holdall_mpi.h"]
-# The page of each group of holdall.h, by the first words of its line there. One that is not here is called by those words.
+# The page name of each group of holdall.h, by the beginning of its title. The title is the default name.
 PAGES = {
-    "versions": "version",
+    "The version of this header; holdall_version_number": "version",
     "failures": "error",
-    "where the bytes live": "io",
-    "what is it, is it sound, make it whole": "check",
+    "storage": "io",
+    "identify, verify, repair": "check",
     "superchunks": "schunk",
     "arrays": "array",
     "tables": "table",
     "bags": "bag",
-    "streams of records, read ahead; shuffled epochs; batches into memory of the caller's": "bag_stream",
+    "streams with read-ahead; shuffled epochs; batches in memory of the caller": "bag_stream",
     "indexes of bags": "bag_index",
     "Arrow": "arrow",
 }
@@ -66,10 +67,10 @@ def version():
 
 
 def changed():
-    """The day of the version, from the CHANGELOG: pages are the same whenever they are made."""
+    """Returns the date of the version, from the CHANGELOG, so that the pages are reproducible."""
     day = re.search(r"^## [\d.]+, (\d{4})-(\d\d)-(\d\d)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
     if not day:
-        sys.exit("CHANGELOG.md has no line such as `## 0.1.0, 2026-01-31`")
+        sys.exit("CHANGELOG.md: no date of a version (expected a line such as `## 0.1.0, 2026-01-31`)")
     return f"{calendar.month_name[int(day[2])]} {int(day[3])}, {day[1]}"
 
 

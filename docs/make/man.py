@@ -1,4 +1,4 @@
-"""Manual pages of the headers, in mdoc: holdall(3), which has the rules, one for each group, and `.so` for each function."""
+"""Generates manual pages of the headers, in mdoc: holdall(3) with the rules, one page per group, and `.so` pages for functions."""
 import re
 
 import prose
@@ -17,7 +17,7 @@ def write(folder, rules, groups, of_cxx, names, date):
 
 
 def head(name, described):
-    return ['.\\" Made of the header by docs/make.', ".Dd @DATE@", f".Dt {name.upper()} 3", ".Os", ".Sh NAME", f".Nm {name}", f".Nd {described}"]
+    return ['.\\" Generated from the header by docs/make.', ".Dd @DATE@", f".Dt {name.upper()} 3", ".Os", ".Sh NAME", f".Nm {name}", f".Nd {described}"]
 
 
 def overview(rules, groups, names):
@@ -49,7 +49,7 @@ def page(group, groups, names):
     for function in group.of("function"):
         lines += [f'.Ft "{function.result}"', f".Fo {function.name}"]
         lines += [f'.Fa "{parameter}"' for parameter in [p.code for p in function.parameters] or ["void"]] + [".Fc"]
-    lines += [".Sh DESCRIPTION"] + written(group.text or "The rules that all functions keep are in holdall(3).", names)
+    lines += [".Sh DESCRIPTION"] + written(group.text or "The rules that apply to all functions are in holdall(3).", names)
     for title, kind in ("Types", "type"), ("Constants", "constant"):
         if group.of(kind):
             lines += [f".Ss {title}"] + tagged(group.of(kind), names)
@@ -91,7 +91,7 @@ def written(text, names):
 
 
 def inline(text, names):
-    """A sentence a line, as mdoc has it; names and what stands in backquotes are bold."""
+    """Converts text to mdoc with one sentence per line; names and text in backquotes are bold."""
     bold = "".join(
         f"\\fB\\%{escaped(part)}\\fR" if i % 2 else names.marked(part, lambda shown, _: f"\\fB\\%{escaped(shown)}\\fR", escaped)
         for i, part in enumerate(text.split("`"))
@@ -116,10 +116,10 @@ def protected(line):
 
 
 def finished(lines):
-    """No paragraph before or behind what makes one itself."""
-    kept = []
+    """Removes paragraph macros before macros that begin a paragraph themselves."""
+    result = []
     for line, following in zip(lines, lines[1:] + [""]):
         if line == ".Pp" and re.match(r"\.(Bl|Bd|El|Sh|Ss|It|Pp)", following):
             continue
-        kept.append(protected(line) if not line.startswith(".") or line.startswith("..") else line)
-    return "\n".join(kept) + "\n"
+        result.append(protected(line) if not line.startswith(".") or line.startswith("..") else line)
+    return "\n".join(result) + "\n"

@@ -1,7 +1,7 @@
-"""The part of Markdown that our documents keep to, as HTML: headings, paragraphs, lists, tables, code, images and links.
+"""Converts the Markdown subset of the documents to HTML: headings, paragraphs, lists, tables, code, images and links.
 
-Not here, because no document needs it: quotations, rules, HTML (comments are left out), links by reference. What a line
-begins decides what it is; a list item goes on where lines are indented.
+Quotations, rules, HTML (comments are removed) and reference links are not supported, because no document needs them. The
+beginning of a line determines its kind; indented lines continue a list item.
 """
 import html
 import re
@@ -10,8 +10,8 @@ ITEM = re.compile(r"(-|\d+\.) +(.*)")
 
 
 class Renderer:
-    """link(target) gives the address of a link, name(code) that of a name in backquotes, or None; code(text, language) the
-    HTML of a block of code. `headings` are (level, anchor, text) of what was rendered."""
+    """A converter. link(target) returns the address of a link, name(code) that of a name in backquotes, or None, and
+    code(text, language) the HTML of a code block. `headings` are (level, anchor, text) of the converted text."""
 
     def __init__(self, link, name, code):
         self.link, self.name, self.code = link, name, code
@@ -57,10 +57,10 @@ class Renderer:
         return next((j for j in range(start + 1, len(lines)) if not belongs(lines[j])), len(lines))
 
     def heading(self, line):
-        level, words = len(line) - len(line.lstrip("#")), line.lstrip("# ")
-        anchor = re.sub(r"[^\w -]", "", words.lower()).replace(" ", "-")
-        self.headings.append((level, anchor, words))
-        return f'<h{level} id="{anchor}">{self.inline(words)}<a class="here" href="#{anchor}" aria-label="link to this heading">#</a></h{level}>'
+        level, text = len(line) - len(line.lstrip("#")), line.lstrip("# ")
+        anchor = re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-")
+        self.headings.append((level, anchor, text))
+        return f'<h{level} id="{anchor}">{self.inline(text)}<a class="here" href="#{anchor}" aria-label="link to this heading">#</a></h{level}>'
 
     def list(self, lines):
         items = []
@@ -85,15 +85,15 @@ class Renderer:
 
     def inline(self, text):
         parts = re.split(r"(`[^`]+`)", text)
-        # links may have code in their words: those are found first, with the code put aside
-        kept = [part[1:-1] for part in parts[1::2]]
+        # The text of links may contain code: replace code by placeholders, then find links.
+        codes = [part[1:-1] for part in parts[1::2]]
         text = "".join(part if i % 2 == 0 else f"\0{i // 2}\0" for i, part in enumerate(parts))
         text = html.escape(text, quote=False)
         text = re.sub(r"!\[([^]]*)\]\(([^)\s]+)\)", lambda m: f'<img src="{self.link(m[2])}" alt="{html.escape(m[1])}">', text)
         text = re.sub(r"\[([^]]*)\]\(([^)\s]+)\)", self.anchor, text)
         text = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", text)
         text = re.sub(r"(?<![\w*])\*([^*]+)\*(?!\w)", r"<em>\1</em>", text)
-        return re.sub("\0(\\d+)\0", lambda m: self.short(kept[int(m[1])]), text)
+        return re.sub("\0(\\d+)\0", lambda m: self.short(codes[int(m[1])]), text)
 
     def anchor(self, match):
         address = self.link(match[2])

@@ -1,4 +1,4 @@
-"""The manual page of the tool, tools/holdall.1, as HTML: the part of mdoc that it uses. A macro that is not here is an error."""
+"""Converts the manual page of the tool, tools/holdall.1, to HTML: the subset of mdoc that it uses. An unknown macro is an error."""
 import html
 import re
 import shlex
@@ -12,21 +12,21 @@ IGNORED = (".Dd", ".Dt", ".Os", '.\\"')
 
 
 class Page:
-    """`body` is its HTML; `places` are (title, anchor, words) of its sections and of each command."""
+    """A manual page. `body` is its HTML; `sections` are (title, anchor, text) of its sections and of each command."""
 
     def __init__(self, text):
         self.lines = [line for line in text.split("\n") if line and not line.startswith(IGNORED)]
-        self.at, self.places, self.section, self.depth = 0, [], "", 0
+        self.at, self.sections, self.section, self.depth = 0, [], "", 0
         self.body = self.flow(())
 
     def flow(self, ends):
-        """What stands up to one of these macros, which stays."""
-        out, words = [], []
+        """Converts the text up to one of these macros, which is not consumed."""
+        out, pieces = [], []
 
         def paragraph():
-            if words:
-                out.append(f"<p>{spaced(words)}</p>")
-                words.clear()
+            if pieces:
+                out.append(f"<p>{spaced(pieces)}</p>")
+                pieces.clear()
 
         while self.at < len(self.lines):
             line = self.lines[self.at]
@@ -35,24 +35,24 @@ class Page:
                 break
             self.at += 1
             if not macro:
-                words.append(plain(line))
+                pieces.append(plain(line))
             elif macro in ("Pp", "Sh", "Bl", "Bd") or (macro == "Nm" and self.section == "synopsis"):
                 paragraph()
                 out.append({"Sh": self.heading, "Bl": self.list, "Bd": self.literal}.get(macro, lambda _: "")(arguments))
-                words += ["<b>holdall</b>"] if macro == "Nm" else []
+                pieces += ["<b>holdall</b>"] if macro == "Nm" else []
             elif macro == "Nd":
-                words += ["–", plain(" ".join(arguments))]
+                pieces += ["–", plain(" ".join(arguments))]
             elif macro in STYLES or macro in AROUND:
-                words += inline([macro] + arguments)
+                pieces += inline([macro] + arguments)
             else:
-                raise SystemExit(f"holdall.1: .{macro} is a macro that docs/make/mdoc.py does not know")
+                raise SystemExit(f"holdall.1: unknown macro .{macro}; add it to docs/make/mdoc.py")
         paragraph()
         return "\n".join(out)
 
     def heading(self, arguments):
         title = " ".join(arguments).capitalize()
         self.section = anchor = title.lower().replace(" ", "-")
-        self.places.append([title, anchor, ""])
+        self.sections.append([title, anchor, ""])
         return f'<h2 id="{anchor}">{title}</h2>'
 
     def literal(self, _):
@@ -77,18 +77,18 @@ class Page:
         return "<ul>{}</ul>".format("".join(out)) if bullets else '<dl class="fields">{}</dl>'.format("".join(out))
 
     def anchor(self, term, meaning):
-        """A command is a place of its own, with its operands, for `pack` is there twice."""
+        """Returns the id of a command, which includes its operands, because `pack` occurs twice."""
         if self.section != "commands" or self.depth > 1:
             return ""
         name = "-".join(re.sub(r"\W", "", word) for word in term if word not in STYLES and len(word) > 1)
         title = re.sub(r"<[^>]+>", "", spaced(inline(term)))
-        self.places.append([f"holdall {html.unescape(title)}", name, html.unescape(re.sub(r"<[^>]+>", " ", meaning))])
+        self.sections.append([f"holdall {html.unescape(title)}", name, html.unescape(re.sub(r"<[^>]+>", " ", meaning))])
         return f' id="{name}"'
 
 
 def split(line):
-    words = shlex.split(line[1:].replace("\\", "\\\\").replace("'", "\\'"))
-    return words[0], words[1:]
+    macro, *arguments = shlex.split(line[1:].replace("\\", "\\\\").replace("'", "\\'"))
+    return macro, arguments
 
 
 def plain(text):
@@ -96,20 +96,20 @@ def plain(text):
     return html.escape(text, quote=False)
 
 
-def inline(words):
-    """Words and macros as pieces of HTML."""
+def inline(arguments):
+    """Converts text and macros to pieces of HTML."""
     out, style = [], "No"
-    for i, word in enumerate(words):
+    for i, word in enumerate(arguments):
         if word in AROUND:
-            inner = words[i + 1 :]
-            behind = len(inner)
-            while behind and inner[behind - 1] in (".", ",", ";", ":"):
-                behind -= 1
-            around = AROUND[word].format(plain(" ".join(inner[:behind])) if word == "Ql" else spaced(inline(inner[:behind])))
-            return out + [around] + inner[behind:]
+            inner = arguments[i + 1 :]
+            end = len(inner)  # without trailing punctuation
+            while end and inner[end - 1] in (".", ",", ";", ":"):
+                end -= 1
+            around = AROUND[word].format(plain(" ".join(inner[:end])) if word == "Ql" else spaced(inline(inner[:end])))
+            return out + [around] + inner[end:]
         if word in STYLES:
             style = word
-            if word == "Nm" and words[i + 1 : i + 2] != ["holdall"]:
+            if word == "Nm" and arguments[i + 1 : i + 2] != ["holdall"]:
                 out.append("<b>holdall</b>")
         elif re.fullmatch(r"[.,;:()|]|\.\.\.", word):
             out.append(word)

@@ -1,20 +1,20 @@
-"""The words of a comment in the header, as blocks: paragraphs, lists, and terms with what they mean.
+"""Parses the text of a comment in the header into blocks: paragraphs, lists, and terms with their meaning.
 
-Comments are written to be read in the header. What makes pages of them more than that: statuses and options that begin a
-sentence ("HOLDALL_E_RANGE: beyond the end.") become a list of terms, and names are found, also those that are cut short
+Comments are written to be read in the header. Two conversions are for the generated pages. Statuses and options that begin
+a sentence ("HOLDALL_E_RANGE: beyond the end.") become a list of terms. Names are recognized, including abbreviated ones
 ("HOLDALL_OPT_THREADS, _IO").
 """
 import re
 import textwrap
 
-# A status or the like at the beginning of a sentence, up to its colon.
+# A status, or "Options", at the beginning of a sentence, up to its colon.
 STATUS = r"HOLDALL_(?:E_[A-Z]+|NOT_FOUND|OK)"
 TERM = re.compile(rf"(?:(?<=[.:;)] )|^)((?:Further o|O)ptions|{STATUS}(?:(?:, | or | and )(?:HOLDALL_E|HOLDALL)?_[A-Z_]+)*(?: \(> 0\))?(?: and [^:.]{{1,40}})?): ")
 NAME = re.compile(r"(?<![\w.])(holdall_\w+|HOLDALL_\w+|_[A-Z][A-Z0-9_]+)\b(\(\))?")
 
 
 def blocks(text):
-    """("p", text), ("code", text), ("list", [text, ...]) and ("terms", [(term, text), ...])."""
+    """Returns ("p", text), ("code", text), ("list", [text, ...]) and ("terms", [(term, text), ...])."""
     found = []
     for paragraph in re.split(r"\n\s*\n", text):
         if all(line.startswith("    ") for line in paragraph.split("\n")):
@@ -33,7 +33,7 @@ def blocks(text):
 
 
 def split_lists(lines):
-    """Runs of lines that belong together as one string, lists as a list of strings."""
+    """Joins the lines of each paragraph to one string, and those of a list to a list of strings."""
     parts = []
     for line in lines:
         item = re.match(r"\s*- (.*)", line)
@@ -55,13 +55,13 @@ def first_sentence(text):
 
 
 class Names:
-    """The names that the headers declare, and which of them a piece of text means."""
+    """The declared names of the headers. Finds them in a text."""
 
     def __init__(self, known):
         self.known = known
 
     def marked(self, text, mark, other):
-        """The text with mark(as written, full name) for each name, and other(text) for all between."""
+        """Returns the text with mark(as written, full name) for each name, and other(text) for the rest."""
         out, at, last = [], 0, ""
         for match in NAME.finditer(text):
             full = self.full(match[1], last)
@@ -73,7 +73,7 @@ class Names:
         return "".join(out + [other(text[at:])])
 
     def full(self, name, last):
-        """`_IO` behind HOLDALL_OPT_THREADS is HOLDALL_OPT_IO."""
+        """Returns the full name: `_IO` after HOLDALL_OPT_THREADS is HOLDALL_OPT_IO."""
         if not name.startswith("_"):
             return name
         parts = last.split("_")

@@ -1,28 +1,28 @@
-// The search: names first, then pages that have all words. INDEX (index.js) has [title, address, kind, summary, words] of each.
+// The search: names first, then pages that contain all terms. INDEX (index.js) has entries [title, address, kind, summary, text].
 "use strict";
 (() => {
   const field = document.getElementById("search");
   const list = document.getElementById("found");
   const most = 20;
-  const entries = INDEX.map(([title, address, kind, summary, words]) =>
-    ({ title, address, kind, summary, words, name: title.toLowerCase(), text: `${title} ${summary} ${words}`.toLowerCase() }));
+  const entries = INDEX.map(([title, address, kind, summary, text]) =>
+    ({ title, address, kind, summary, name: title.toLowerCase(), text: `${title} ${summary} ${text}`.toLowerCase() }));
   let shown = [], at = -1;
 
-  // Smaller is better: the name itself, its beginning, one of its parts, anything in it; then the text.
-  function rank(entry, words, whole) {
+  // Smaller is better: the complete name, a prefix, the prefix of a part, a substring; then the text.
+  function rank(entry, terms, whole) {
     if (entry.name === whole) return 0;
     if (entry.name.startsWith(whole) || entry.name.startsWith(`holdall_${whole}`)) return 1;
-    const inName = words.every(word => entry.name.includes(word));
-    if (inName && words.every(word => entry.name.split(/[_\s]/).some(part => part.startsWith(word)))) return 2;
+    const inName = terms.every(term => entry.name.includes(term));
+    if (inName && terms.every(term => entry.name.split(/[_\s]/).some(part => part.startsWith(term)))) return 2;
     if (inName) return 3;
-    if (words.every(word => entry.text.includes(word))) return entry.text.includes(whole) ? 4 : 5;
+    if (terms.every(term => entry.text.includes(term))) return entry.text.includes(whole) ? 4 : 5;
     return Infinity;
   }
 
-  function find(asked) {
-    const whole = asked.trim().toLowerCase(), words = whole.split(/[\s()]+/).filter(Boolean);
-    if (!words.length) return [];
-    return entries.map(entry => ({ entry, rank: rank(entry, words, whole.replace(/\(\)$/, "")) }))
+  function find(query) {
+    const whole = query.trim().toLowerCase(), terms = whole.split(/[\s()]+/).filter(Boolean);
+    if (!terms.length) return [];
+    return entries.map(entry => ({ entry, rank: rank(entry, terms, whole.replace(/\(\)$/, "")) }))
       .filter(one => one.rank < Infinity)
       .sort((a, b) => a.rank - b.rank || a.entry.name.length - b.entry.name.length || a.entry.name.localeCompare(b.entry.name))
       .slice(0, most).map(one => one.entry);
@@ -35,7 +35,7 @@
     if (!shown.length && field.value.trim()) {
       const none = document.createElement("li");
       none.className = "none";
-      none.textContent = "Nothing has all of these words.";
+      none.textContent = "No page contains all of these terms.";
       list.append(none);
     }
     list.hidden = !field.value.trim();

@@ -4,7 +4,7 @@
 //! others are metadata and content of a file that is sound: no fuzzer would find the checksums of
 //! chunks.
 use holdall::array::Array;
-use holdall::array::numpy_meta::Order;
+use holdall::dtype::numpy_meta::Order;
 use holdall::io::Folder;
 use holdall::io::functions::FunctionsFolder;
 use holdall::options::{Opt, Options};

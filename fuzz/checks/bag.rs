@@ -1,6 +1,6 @@
 //! Any bytes as a bag of one file: no panic, no hang, no memory beyond the limit, and no two ways
 //! of reading that disagree. The first byte chooses how it is opened.
-use holdall::bag::{Bag, Place};
+use holdall::bag::{Bag, ShardPath};
 use holdall::io::memory::MemoryFolder;
 use holdall::options::{Opt, Options};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub fn run(data: &[u8]) {
             b"a dictionary of any content, a dictionary",
         );
     }
-    let place = Place::new(Arc::new(MemoryFolder::new(bytes.to_vec())), "");
+    let place = ShardPath::new(Arc::new(MemoryFolder::new(bytes.to_vec())), "");
     let Ok(bag) = Bag::open_in(&[place], &o) else {
         return;
     };

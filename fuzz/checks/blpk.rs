@@ -98,7 +98,7 @@ fn read(bytes: &[u8], how: u8) {
     );
     if let (Ok(v), true) = (verified, how & 3 == 2) {
         assert!(
-            v.bad > 0 || faults > 0 || b.nbytes() > MOST || whole.is_some(),
+            v.corrupt > 0 || faults > 0 || b.nbytes() > MOST || whole.is_some(),
             "verified, and not readable"
         );
     }

@@ -3,7 +3,7 @@
 //! The first bytes choose the options and the lengths of the files. The header in a chunk's file is
 //! made right where that is chosen: no fuzzer would ever find it.
 use holdall::array::Array;
-use holdall::dataset::{chunk_file, folder::Place, open};
+use holdall::dataset::{chunk_file, folder::DatasetDir, open};
 use holdall::error::Status;
 use holdall::io::Folder;
 use holdall::io::functions::FunctionsFolder;
@@ -152,14 +152,14 @@ pub fn run(data: &[u8]) {
         }
     }
     let mut faults = 0;
-    let place = Place::of(&folder);
+    let place = DatasetDir::of(&folder);
     let verified = table::verify_at(&place, &options(0), |_, _| {
         faults += 1;
         faults < 10
     });
     if let Ok(v) = verified {
         // one fault for all chunks behind each other that are missing
-        assert!(v.bad == 0 || faults > 0);
+        assert!(v.corrupt == 0 || faults > 0);
         if any_data && faults == 0 && how & 1 == 0 && (array.is_ok() || table.is_ok()) {
             assert!(all_sound, "verified, and not readable");
         }

@@ -1,7 +1,7 @@
 //! Any bytes as the files of a bag: records, limits, checksums, and a journal of an unfinished
 //! change, opened for reading, repaired, and appended to. What opened before must still be there
 //! after.
-use holdall::bag::{Bag, Mode, Place, Writer, repair_in};
+use holdall::bag::{Bag, Mode, ShardPath, Writer, repair_in};
 use holdall::io::Folder;
 use holdall::io::functions::FunctionsFolder;
 use holdall::options::{Opt, Options};
@@ -15,7 +15,7 @@ use files::Files;
 fn all(folder: &Arc<dyn Folder>, o: &Options) -> Option<Vec<Vec<u8>>> {
     let mut o = o.clone();
     let _ = o.set(Opt::MemoryLimit, 1 << 20);
-    let place = Place::new(folder.clone(), "x");
+    let place = ShardPath::new(folder.clone(), "x");
     let bag = Bag::open_in(&[place], &o).ok()?;
     Some(
         bag.read_range(0, bag.size())

@@ -75,18 +75,21 @@ fn sealed(mut header: Header, index: &[u8], mut trailer: Trailer, at: u8, bits: 
     let Ok((mut head, mut tail)) = part_checksum::seal(&mut header, index, &mut trailer) else {
         return;
     };
-    assert_eq!(part_checksum::check(&head, index, &tail), Ok(Writer::We));
+    assert_eq!(
+        part_checksum::check(&head, index, &tail),
+        Ok(Writer::Holdall)
+    );
     let from_end = tail.len() - 1 - usize::from(at).min(tail.len() - 1);
     tail[from_end] ^= bits;
     assert!(
-        bits == 0 || part_checksum::check(&head, index, &tail) != Ok(Writer::We),
+        bits == 0 || part_checksum::check(&head, index, &tail) != Ok(Writer::Holdall),
         "a trailer that is damaged"
     );
     tail[from_end] ^= bits;
     let at = usize::from(at).min(head.len() - 1);
     head[at] ^= bits;
     assert!(
-        bits == 0 || part_checksum::check(&head, index, &tail) != Ok(Writer::We),
+        bits == 0 || part_checksum::check(&head, index, &tail) != Ok(Writer::Holdall),
         "a header that is damaged"
     );
 }
@@ -109,7 +112,7 @@ fn parts(bytes: &[u8], at: u8, bits: u8) {
     let Some((trailer, tail, _)) = tail else {
         return;
     };
-    let Ok(place) = header.index_place(tail.len() as u32).inspect_err(refused) else {
+    let Ok(place) = header.index_range(tail.len() as u32).inspect_err(refused) else {
         return;
     };
     let range = place.map_or(0..0, |p| {
@@ -164,7 +167,7 @@ fn seen(folder: &Arc<dyn Folder>) -> Option<State> {
 struct Blocks(Vec<(usize, Vec<u8>)>);
 
 impl Sink for Blocks {
-    fn place(&mut self, _: usize) -> Option<&mut [u8]> {
+    fn destination(&mut self, _: usize) -> Option<&mut [u8]> {
         None
     }
     fn put(&mut self, block: usize, content: &Decoded) -> Result<()> {
@@ -251,7 +254,7 @@ fn open(folder: &Arc<dyn Folder>, how: u8) {
     let _ = (
         frame.cbytes(),
         frame.params().inspect_err(refused).is_ok(),
-        frame.has_sums(),
+        frame.has_checksums(),
         frame.block_bytes(),
     );
 }
@@ -303,7 +306,7 @@ fn read(folder: &Arc<dyn Folder>, how: u8) {
     let _ = (
         frame.cbytes(),
         frame.params().is_ok(),
-        frame.has_sums(),
+        frame.has_checksums(),
         frame.block_bytes(),
     );
     assert!(
@@ -314,7 +317,7 @@ fn read(folder: &Arc<dyn Folder>, how: u8) {
         let meta = frame.meta_names().all(|name| frame.meta(name).is_ok());
         let why = || frame.read(0, &mut vec![0; frame.nbytes() as usize]);
         assert!(
-            v.bad > 0 || faults > 0 || frame.nbytes() > MOST || !meta || whole.is_some(),
+            v.corrupt > 0 || faults > 0 || frame.nbytes() > MOST || !meta || whole.is_some(),
             "verified, and not readable: {:?}",
             why()
         );
@@ -396,7 +399,7 @@ fn write(folder: &Arc<dyn Folder>, how: u8, what: u8, n: u8) -> Option<State> {
                         after.as_ref() == Some(&model) || model.content.len() as u64 > MOST,
                         "not what was committed"
                     );
-                    stands = after.filter(|_| w.has_sums());
+                    stands = after.filter(|_| w.has_checksums());
                 }
                 Err(_) if step == 1 => {
                     assert!(after == before, "a commit that failed changed something");
@@ -499,7 +502,7 @@ fn as_ours(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
     let (mut head, len) = header(&bytes).map(|(h, own, _)| (h, own.len()))?;
     let (mut tail, from) = trailer(&bytes).map(|(t, _, before)| (t, before.len()))?;
     let place = head
-        .index_place((bytes.len() - from) as u32)
+        .index_range((bytes.len() - from) as u32)
         .ok()?
         .map_or(0..0, |p| p.start as usize..p.end as usize);
     let stored = bytes.get(place)?;

@@ -6,7 +6,7 @@ mod files;
 
 use files::Files;
 use holdall::bag::index::{Index, NO_RECORD};
-use holdall::bag::{Bag, Mode, Place, Writer};
+use holdall::bag::{Bag, Mode, ShardPath, Writer};
 use holdall::checksum::crc32;
 use holdall::io::Folder;
 use holdall::io::functions::FunctionsFolder;
@@ -37,7 +37,7 @@ fn known() -> &'static Known {
         let mut w = Writer::open_in(&folder, OsStr::new(BAG), Mode::New, &Options::new()).unwrap();
         keys.iter().for_each(|k| w.append(k).unwrap());
         w.commit().unwrap();
-        let bag = Bag::open_in(&[Place::new(folder.clone(), BAG)], &Options::new()).unwrap();
+        let bag = Bag::open_in(&[ShardPath::new(folder.clone(), BAG)], &Options::new()).unwrap();
         drop(Index::create_in(&folder, OsStr::new("i"), Mode::New, &bag, &Options::new()).unwrap());
         let file = folder
             .open(OsStr::new("i"), holdall::io::Access::Read)

@@ -3,10 +3,10 @@
 //! that agree, verified, repaired and appended to; what was there is there after. The first byte
 //! chooses the file (HOLDALL_FUZZ_ONE does where it is set), the second one the dataset.
 use holdall::array::Array;
-use holdall::array::dtype::Dtype;
-use holdall::dataset::create::{Kindred, create_in};
-use holdall::dataset::{folder::Place, open, text_checksum};
-use holdall::identify::Format;
+use holdall::dataset::create::{ArraySpec, create_in};
+use holdall::dataset::{folder::DatasetDir, open, text_checksum};
+use holdall::dtype::Dtype;
+use holdall::format::Format;
 use holdall::io::Folder;
 use holdall::io::functions::FunctionsFolder;
 use holdall::json::Value;
@@ -46,7 +46,7 @@ fn sound(which: usize) -> &'static Named {
         let files = Arc::new(Files::default());
         let folder: Arc<dyn Folder> = Arc::new(FunctionsFolder::new(files.clone()));
         let none = [&[0], &shape[1..]].concat();
-        let new = Kindred {
+        let new = ArraySpec {
             dtype,
             shape: &none,
             chunks: Some(&[&[rows], &shape[1..]].concat()),
@@ -112,8 +112,8 @@ fn read(array: &Array) -> Option<Vec<u8>> {
 
 /// Opens it and looks at all of it.
 fn look(folder: &Arc<dyn Folder>) -> Option<(Vec<u64>, Vec<u8>)> {
-    let verified =
-        table::verify_at(&Place::of(folder), &options(&[]), |_, _| true).is_ok_and(|v| v.bad == 0);
+    let verified = table::verify_at(&DatasetDir::of(folder), &options(&[]), |_, _| true)
+        .is_ok_and(|v| v.corrupt == 0);
     let array = open::open_in(folder, Mode::Read, &options(&[])).ok()?;
     let content = read(&array);
     if let Ok(skipping) = open::open_in(folder, Mode::Read, &options(&[(Opt::SkipDamaged, 1)])) {
@@ -158,12 +158,12 @@ fn repair(folder: &Arc<dyn Folder>, which: usize, before: Option<&(Vec<u64>, Vec
         (Opt::SkipDamaged, (which >> 5 & 1) as i64),
         (Opt::Durability, 0),
     ];
-    let done = table::repair_at(&Place::of(folder), &options(&how));
+    let done = table::repair_at(&DatasetDir::of(folder), &options(&how));
     let after = look(folder);
     if before.is_some() {
         assert!(after.as_ref() == before, "repaired to something else");
     } else if done.is_ok() {
-        let again = table::repair_at(&Place::of(folder), &options(&how)).unwrap();
+        let again = table::repair_at(&DatasetDir::of(folder), &options(&how)).unwrap();
         assert!(
             again.dropped == 0 && look(folder) == after,
             "repaired twice"
@@ -201,9 +201,9 @@ fn columns(text: Vec<u8>) {
             .chain(column("b", 5))
             .chain(column("\u{e9}", 2)),
     );
-    let verified =
-        table::verify_at(&Place::of(&folder), &options(&[]), |_, _| true).is_ok_and(|v| v.bad == 0);
-    let _ = table::identify(&Place::of(&folder));
+    let verified = table::verify_at(&DatasetDir::of(&folder), &options(&[]), |_, _| true)
+        .is_ok_and(|v| v.corrupt == 0);
+    let _ = table::identify(&DatasetDir::of(&folder));
     let Ok(table) = Table::open_in(&folder, Mode::Read, &options(&[])) else {
         return;
     };
@@ -228,7 +228,7 @@ pub fn run(data: &[u8]) {
     if which & 8 != 0 && what % 5 < 3 {
         text = String::from_utf8(text).map_or_else(
             |e| e.into_bytes(),
-            |t| text_checksum::sealed(t).into_bytes(),
+            |t| text_checksum::with_checksum(t).into_bytes(),
         );
     }
     let name = match what % 5 {
@@ -248,7 +248,7 @@ pub fn run(data: &[u8]) {
         (n.clone(), b)
     });
     let folder = folder_of(files);
-    let _ = table::identify(&Place::of(&folder));
+    let _ = table::identify(&DatasetDir::of(&folder));
     let before = look(&folder);
     if which & 64 != 0 {
         repair(&folder, which, before.as_ref());

@@ -8,7 +8,7 @@
 
 namespace holdall {
 
-// An array to be read, that somebody else owns: a column of a table, or an array.
+// A read-only, non-owning view of an array: of a column of a table, or of an array.
 class array_view {
 public:
     array_view() noexcept = default;
@@ -22,14 +22,15 @@ public:
     dims shape() const noexcept { return of(holdall_array_shape(get())); }
     dims chunkshape() const noexcept { return of(holdall_array_chunkshape(get())); }
     dims blockshape() const noexcept { return of(holdall_array_blockshape(get())); }
-    // As it was spelled when the array was made.
+    // The dtype as it was given when the array was created.
     std::string_view dtype() const noexcept { return dtype_ == nullptr ? std::string_view() : std::string_view(dtype_); }
     std::size_t itemsize() const noexcept { return itemsize_; }
-    // Are they stored so that the first index runs fastest? Buffers are in C order all the same.
+    // Whether the items are stored in Fortran order (the first index varies fastest). Buffers are
+    // in C order in any case.
     bool fortran_order() const noexcept { return holdall_array_order(get()) == HOLDALL_ORDER_F; }
     std::uint64_t nbytes() const noexcept { return holdall_array_nbytes(get()); }
     std::uint64_t cbytes() const noexcept { return holdall_array_cbytes(get()); }
-    // How many items.
+    // Number of items.
     std::uint64_t size() const noexcept
     {
         std::uint64_t n = 1;
@@ -37,21 +38,22 @@ public:
             n *= length;
         return n;
     }
-    // Are its items values of T?
+    // Whether the items are values of T.
     template <class T> bool is() const noexcept { return detail::is_value<T>(type_, itemsize_); }
 
-    // A box, packed, in C order; sound, where it is given, tells whether nothing damaged was skipped.
-    template <class T> std::vector<T> read(const box &where = {}, bool *sound = nullptr) const
+    // Returns a box, packed, in C order. Sets *intact, if given, to false if corrupt data were
+    // skipped.
+    template <class T> std::vector<T> read(const box &where = {}, bool *intact = nullptr) const
     {
         static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no bytes: read_into() an array of bool, or read std::byte");
         require<T>();
         const detail::cut cut(where, *this);
         std::vector<T> out(cut.items);
-        tell(sound, read_cut(cut, out.data(), nullptr, out.size() * sizeof(T)));
+        report(intact, read_cut(cut, out.data(), nullptr, out.size() * sizeof(T)));
         return out;
     }
-    // A box into the first items of a container, array or span; or into a std::mdspan of its lengths, however that is laid
-    // out. False: some was damaged, and skipped.
+    // Reads a box into the first items of a container, array or span, or into a std::mdspan of the
+    // same lengths and any layout. Returns false if corrupt data were skipped.
     template <class C> bool read_into(C &&dst, const box &where = {}) const
     {
         using D = std::remove_reference_t<C>;
@@ -66,30 +68,30 @@ public:
             return read_cut(cut, std::data(dst), nullptr, std::size(dst) * sizeof *std::data(dst));
         }
     }
-    // Items here and there: ndim() numbers for each.
-    template <class T> std::vector<T> read_points(dims coordinates, bool *sound = nullptr) const
+    // Returns single items; `coordinates` has ndim() numbers for each.
+    template <class T> std::vector<T> read_points(dims coordinates, bool *intact = nullptr) const
     {
         require<T>();
         std::vector<T> out(coordinates.size() / std::max<std::size_t>(ndim(), 1));
         const std::size_t n = out.size();
-        tell(sound, detail::call(holdall_array_read_points, get(), coordinates.data(), n, static_cast<void *>(out.data()),
+        report(intact, detail::call(holdall_array_read_points, get(), coordinates.data(), n, static_cast<void *>(out.data()),
             n * sizeof(T)) == HOLDALL_OK);
         return out;
     }
-    // All combinations of positions, for each dimension those that are wanted: numpy.ix_.
-    template <class T> std::vector<T> read_orthogonal(const std::vector<std::vector<std::uint64_t>> &positions, bool *sound = nullptr) const
+    // Returns the items at all combinations of the positions in each dimension, as numpy.ix_ does.
+    template <class T> std::vector<T> read_orthogonal(const std::vector<std::vector<std::uint64_t>> &positions, bool *intact = nullptr) const
     {
         require<T>();
-        const picked p(*this, positions);
+        const positions_list p(*this, positions);
         std::vector<T> out(p.items);
-        tell(sound, detail::call(holdall_array_read_orthogonal, get(), p.at, p.counts, static_cast<void *>(out.data()),
+        report(intact, detail::call(holdall_array_read_orthogonal, get(), p.at, p.counts, static_cast<void *>(out.data()),
             out.size() * sizeof(T)) == HOLDALL_OK);
         return out;
     }
-    // An item of an array of Python's objects, as Python has pickled it.
+    // Returns an item of an array of Python objects, as Python pickled it.
     std::string read_object(std::uint64_t i) const { return detail::sized<std::string>(holdall_array_read_object, get(), i); }
 
-    // The bytes of the item that is where nothing was written; none: zeros.
+    // Returns the fill value: the bytes of elements that were never written. Empty: zeros.
     bytes fill() const
     {
         const void *value = nullptr;
@@ -100,16 +102,17 @@ public:
     std::vector<std::string> attrs() const { return detail::names(get(), holdall_array_attrs(get()), holdall_array_attr_name); }
     std::optional<std::string> attr(const std::string &name) const { return detail::named(holdall_array_attr_get, get(), name); }
 
-    // Into a new container; chunks and blocks as for array::create(). False: damage was skipped, and is zeros there.
+    // Copies the array to a new container; chunks and blocks as for array::create(). Returns false
+    // if corrupt data were skipped, which are zeros in the copy.
     bool copy(const std::string &path, mode how, format f, const options &options = {}, dims chunks = {}, dims blocks = {}) const
     {
         same_ndim(chunks), same_ndim(blocks);
-        return detail::call_for(options.callback().get(), holdall_array_copy, get(), place(path).path(), static_cast<holdall_mode>(how),
+        return detail::call_for(options.callback().get(), holdall_array_copy, get(), location(path).path(), static_cast<holdall_mode>(how),
                                 static_cast<holdall_format>(f), chunks.get(), blocks.get(), options.get()) == HOLDALL_OK;
     }
 
 protected:
-    // A box of an mdspan: bytes between the items of each dimension.
+    // The layout of an mdspan: bytes between the items of each dimension.
     struct strided {
         std::int64_t strides[HOLDALL_MAX_NDIM];
         std::size_t bytes;
@@ -118,12 +121,12 @@ protected:
         {
             std::size_t last = 0;
             if (M::rank() != ndim)
-                throw error(HOLDALL_E_ARGUMENT, "an mdspan of " + std::to_string(M::rank()) + " dimensions, of an array of " + std::to_string(ndim));
+                throw error(HOLDALL_E_ARGUMENT, "an mdspan of " + std::to_string(M::rank()) + " dimensions (expected " + std::to_string(ndim) + ")");
             for (std::size_t d = 0; d < ndim; d++) {
                 const auto length = static_cast<std::uint64_t>(m.extent(d));
                 if (length != cut.count[d])
-                    throw error(HOLDALL_E_ARGUMENT, "dimension " + std::to_string(d) + ": an mdspan of " + std::to_string(length) +
-                        ", a box of " + std::to_string(cut.count[d]));
+                    throw error(HOLDALL_E_ARGUMENT, "dimension " + std::to_string(d) + ": an mdspan of length " + std::to_string(length) +
+                        " (expected " + std::to_string(cut.count[d]) + ")");
                 const auto stride = static_cast<std::size_t>(m.stride(d));
                 strides[d] = static_cast<std::int64_t>(stride * sizeof(typename M::element_type));
                 last += length == 0 ? 0 : (static_cast<std::size_t>(length) - 1) * stride;
@@ -131,19 +134,19 @@ protected:
             bytes = cut.items == 0 ? 0 : (last + 1) * sizeof(typename M::element_type);
         }
     };
-    // Positions as C takes them.
-    struct picked {
+    // Lists of positions in the form of the C functions.
+    struct positions_list {
         const std::uint64_t *at[HOLDALL_MAX_NDIM];
         std::uint64_t counts[HOLDALL_MAX_NDIM];
         std::size_t items = 1;
 
-        picked(const array_view &a, const std::vector<std::vector<std::uint64_t>> &positions)
+        positions_list(const array_view &a, const std::vector<std::vector<std::uint64_t>> &positions)
         {
             if (positions.size() != a.ndim())
                 throw error(HOLDALL_E_ARGUMENT, "positions of " + std::to_string(positions.size()) +
-                    " dimensions, of an array of " + std::to_string(a.ndim()));
+                    " dimensions (expected " + std::to_string(a.ndim()) + ")");
             for (std::size_t d = 0; d < positions.size(); d++) {
-                static const std::uint64_t none = 0; // NULL would be all
+                static const std::uint64_t none = 0; // NULL would select all positions
                 at[d] = positions[d].empty() ? &none : positions[d].data();
                 counts[d] = positions[d].size();
                 items *= positions[d].size();
@@ -159,22 +162,22 @@ protected:
     [[noreturn]] void refuse(const std::string &type, std::size_t size) const
     {
         throw error(HOLDALL_E_TYPE, "items of dtype " + std::string(dtype()) + ", " + std::to_string(itemsize()) +
-            " bytes each, are no values of the type asked for, " +
+            " bytes each, do not match the requested type, " +
                                         (type.empty() ? std::to_string(size) + " bytes" : type));
     }
     void same_ndim(dims given) const
     {
         if (!given.empty() && given.size() != ndim())
-            throw error(HOLDALL_E_ARGUMENT, std::to_string(given.size()) + " lengths, for an array of " + std::to_string(ndim()) + " dimensions");
+            throw error(HOLDALL_E_ARGUMENT, std::to_string(given.size()) + " lengths (expected " + std::to_string(ndim()) + ")");
     }
-    static void tell(bool *sound, bool is) noexcept
+    static void report(bool *intact, bool is) noexcept
     {
-        if (sound != nullptr)
-            *sound = is;
+        if (intact != nullptr)
+            *intact = is;
     }
 
 private:
-    // What never changes is asked for once: a read is then one call.
+    // Constant properties are queried once, so that a read is one call.
     const holdall_array *handle_ = nullptr;
     const char *dtype_ = nullptr;
     std::size_t itemsize_ = 0;
@@ -195,26 +198,27 @@ private:
     }
 };
 
-// An array that is open, closed where its scope ends.
+// An open array, closed at the end of its scope.
 class array : public array_view {
 public:
-    explicit array(const place &at, mode how = mode::read, const options &options = {}) : callback_(options.callback())
+    explicit array(const location &at, mode how = mode::read, const options &options = {}) : callback_(options.callback())
     {
         const auto m = static_cast<holdall_mode>(how);
         if (at.io() != nullptr)
             call(holdall_array_open_io, at.io(), m, options.get(), put());
         else
             call(holdall_array_open, at.path(), m, options.get(), put());
-        lend();
+        update_view();
     }
-    // Zeros of a dtype. chunks, blocks: left out, as the library chooses.
-    static array create(const place &at, mode how, format f, const std::string &dtype, dims shape, const options &options = {}, dims chunks = {},
+    // Creates an array of zeros of a dtype. If chunks or blocks are omitted, the library selects
+    // them.
+    static array create(const location &at, mode how, format f, const std::string &dtype, dims shape, const options &options = {}, dims chunks = {},
         dims blocks = {})
     {
         for (const dims &given : {chunks, blocks})
             if (!given.empty() && given.size() != shape.size())
                 throw error(HOLDALL_E_ARGUMENT, std::to_string(given.size()) +
-                    " lengths, for an array of " + std::to_string(shape.size()) + " dimensions");
+                    " lengths (expected " + std::to_string(shape.size()) + ")");
         array out(options.callback());
         const auto m = static_cast<holdall_mode>(how);
         const auto form = static_cast<holdall_format>(f);
@@ -225,22 +229,23 @@ public:
         else
             out.call(holdall_array_create, at.path(), m, form, dtype.c_str(), ndim, shape.data(), chunks.get(), blocks.get(), options.get(),
                 out.put());
-        out.lend();
+        out.update_view();
         return out;
     }
-    // The same, of a type of C++: array::create<double>("x.b2nd", mode::create, format::b2nd, {100, 200}).
-    template <class T> static array create(const place &at, mode how, format f, dims shape, const options &options = {}, dims chunks = {},
+    // Creates an array of a C++ type: array::create<double>("x.b2nd", mode::create, format::b2nd,
+    // {100, 200}).
+    template <class T> static array create(const location &at, mode how, format f, dims shape, const options &options = {}, dims chunks = {},
         dims blocks = {})
     {
         return create(at, how, f, dtype_of<T>(), shape, options, chunks, blocks);
     }
-    // Takes over a handle of C's.
+    // Takes ownership of a C handle.
     explicit array(holdall_array *handle) noexcept : array_view(handle), own_(handle) {}
     array(array &&other) noexcept
         : array_view(std::exchange(other.view(), array_view())), own_(std::exchange(other.own_, nullptr)), callback_(std::move(other.callback_)) {}
     array &operator=(array &&other) noexcept
     {
-        array taken(std::move(other)); // closes what was here
+        array taken(std::move(other)); // closes the previous handle
         std::swap(view(), taken.view());
         std::swap(own_, taken.own_);
         callback_.swap(taken.callback_);
@@ -267,12 +272,12 @@ public:
         } else {
             using T = std::remove_cv_t<detail::element<const C>>;
             require<T>();
-            if (std::size(src) != cut.items) // C would take the first of more
-                throw error(HOLDALL_E_ARGUMENT, std::to_string(std::size(src)) + " items, for a box of " + std::to_string(cut.items));
+            if (std::size(src) != cut.items) // the C function would use only the first items
+                throw error(HOLDALL_E_ARGUMENT, std::to_string(std::size(src)) + " items (expected " + std::to_string(cut.items) + ", as in the box)");
             write_cut(cut, std::data(src), nullptr, std::size(src) * sizeof(T));
         }
     }
-    // Writes one value all over a box.
+    // Fills a box with one value.
     template <class T> void fill(const T &value, const box &where = {})
     {
         static constexpr std::int64_t none[HOLDALL_MAX_NDIM] = {};
@@ -284,28 +289,28 @@ public:
     {
         using T = std::remove_cv_t<detail::element<const C>>;
         require<T>();
-        const picked p(*this, positions);
+        const positions_list p(*this, positions);
         call(holdall_array_write_orthogonal, get(), p.at, p.counts, static_cast<const void *>(std::data(src)), std::size(src) * sizeof(T));
     }
-    // Grows along a dimension by as many places as src has items for.
+    // Grows the array along a dimension by as many positions as src has items for.
     template <class C> void append(const C &src, std::uint32_t axis = 0)
     {
-        const std::uint64_t count = places<C>(src, axis);
+        const std::uint64_t count = append_count<C>(src, axis);
         call(holdall_array_append, get(), axis, count, detail::some(bytes(src)), bytes(src).size());
     }
     template <class C> void insert(std::uint64_t at, const C &src, std::uint32_t axis = 0)
     {
-        const std::uint64_t count = places<C>(src, axis);
+        const std::uint64_t count = append_count<C>(src, axis);
         call(holdall_array_insert, get(), axis, at, count, detail::some(bytes(src)), bytes(src).size());
     }
     void remove(std::uint64_t at, std::uint64_t count, std::uint32_t axis = 0) { call(holdall_array_remove, get(), axis, at, count); }
     void resize(dims shape)
     {
         if (shape.size() != ndim())
-            throw error(HOLDALL_E_ARGUMENT, std::to_string(shape.size()) + " lengths, for an array of " + std::to_string(ndim()) + " dimensions");
+            throw error(HOLDALL_E_ARGUMENT, std::to_string(shape.size()) + " lengths (expected " + std::to_string(ndim()) + ")");
         call(holdall_array_resize, get(), shape.data());
     }
-    // What the array grows by, see fill() const; none: zeros.
+    // Sets the fill value; see fill() const. Empty: zeros.
     void set_fill(bytes item) { call(holdall_array_fill_set, get(), detail::some(item), item.size()); }
     void set_attr(const std::string &name, bytes value) { call(holdall_array_attr_set, get(), name.c_str(), detail::some(value), value.size()); }
     void remove_attr(const std::string &name) { call(holdall_array_attr_set, get(), name.c_str(), nullptr, std::size_t{0}); }
@@ -315,10 +320,11 @@ private:
     explicit array(std::shared_ptr<detail::callback> from) noexcept : callback_(std::move(from)) {}
     holdall_array **put() noexcept { return &own_; }
     array_view &view() noexcept { return *this; }
-    void lend() noexcept { view() = array_view(own_); }
+    void update_view() noexcept { view() = array_view(own_); }
     template <class F, class... A> holdall_status call(F *f, A... arguments) const { return detail::call_for(callback_.get(), f, arguments...); }
-    // Places of a dimension that src has items for; C says where some are left over.
-    template <class C> std::uint64_t places(const C &src, std::uint32_t axis) const
+    // Number of positions along a dimension for which src has items. The C function reports
+    // left-over items.
+    template <class C> std::uint64_t append_count(const C &src, std::uint32_t axis) const
     {
         require<std::remove_cv_t<detail::element<const C>>>();
         std::uint64_t items = 1;

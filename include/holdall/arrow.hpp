@@ -1,4 +1,4 @@
-// holdall/arrow.hpp - Arrow's C data and stream interfaces, and an owner of a stream.
+// holdall/arrow.hpp - Arrow's C data and stream interfaces, and an owning stream.
 #ifndef HOLDALL_ARROW_HPP
 #define HOLDALL_ARROW_HPP
 
@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-// The structures as https://arrow.apache.org/docs/format/CStreamInterface.html lays them down; the guards are
-// those of Arrow, so that whoever has them already keeps theirs.
+// The structures of https://arrow.apache.org/docs/format/CStreamInterface.html. The include guards
+// are those of Arrow, so that definitions of other headers are used if they exist.
 extern "C" {
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
@@ -45,7 +45,8 @@ struct ArrowArrayStream {
 
 namespace holdall {
 
-// A schema or a batch, released where its scope ends, unless somebody took it: consumers of Arrow clear its `release`.
+// A schema or a batch, released at the end of its scope unless a consumer has taken it: Arrow
+// consumers clear `release`.
 template <class T> class arrow_owner {
 public:
     arrow_owner() noexcept = default;
@@ -66,7 +67,7 @@ public:
     T *operator->() noexcept { return &held_; }
     const T *operator->() const noexcept { return &held_; }
     explicit operator bool() const noexcept { return held_.release != nullptr; }
-    // Gives it away: what is returned must be released by who has it.
+    // Transfers ownership: the caller must release the result.
     T release() noexcept { return std::exchange(held_, T{}); }
 
 private:
@@ -75,32 +76,33 @@ private:
 using arrow_schema = arrow_owner<ArrowSchema>;
 using arrow_batch = arrow_owner<ArrowArray>;
 
-// A stream of batches: from to_arrow(), or anybody's. get() is what other libraries import it by.
+// A stream of batches, from to_arrow() or another producer. Other libraries import it through
+// get().
 class arrow_stream : public arrow_owner<ArrowArrayStream> {
 public:
     arrow_schema schema()
     {
         arrow_schema out;
-        told(get()->get_schema(get(), out.get()));
+        check(get()->get_schema(get(), out.get()));
         return out;
     }
-    // The next batch; false: the end.
+    // Returns the next batch, which is false at the end.
     arrow_batch next()
     {
         arrow_batch out;
-        told(get()->get_next(get(), out.get()));
+        check(get()->get_next(get(), out.get()));
         return out;
     }
 
 private:
-    void told(int code)
+    void check(int code)
     {
         if (code == 0)
             return;
-        const char *words = get()->get_last_error(get());
+        const char *message = get()->get_last_error(get());
         holdall_error e{};
         e.status = HOLDALL_E_CALLBACK, e.os_code = code, e.position = -1;
-        const std::string text = words == nullptr ? "an Arrow stream failed without a word" : words;
+        const std::string text = message == nullptr ? "an Arrow stream failed without a message" : message;
         text.copy(e.message, sizeof e.message - 1);
         throw error(e);
     }

@@ -11,7 +11,7 @@ class bag_stream;
 class epoch;
 class record_iterator;
 
-// A batch of records: batch[i] is bytes, as long as the batch lives.
+// A batch of records: batch[i] is bytes, which are valid as long as the batch.
 class records : public detail::owner<holdall_records, holdall_records_close> {
 public:
     explicit records(holdall_records *handle) noexcept
@@ -56,12 +56,13 @@ public:
     bytes operator[](std::size_t i) const noexcept { return {data_ + offsets_[i], static_cast<std::size_t>(offsets_[i + 1] - offsets_[i])}; }
     iterator begin() const noexcept { return {data_, offsets_}; }
     iterator end() const noexcept { return {data_, offsets_ + size_}; }
-    // All of them end to end, and where each begins, with the end of the last.
+    // All records, concatenated, and their offsets, including the end of the last record.
     bytes data() const noexcept { return {data_, size_ == 0 ? 0 : static_cast<std::size_t>(offsets_[size_])}; }
     dims offsets() const noexcept { return {offsets_, size_ + 1}; }
-    // Places in the batch of damaged records, which are empty: none without options::skip_damaged().
+    // Positions in the batch of corrupt records, which are empty. Without options::skip_damaged()
+    // there are none.
     dims damaged() const noexcept { return {holdall_records_damaged_at(get()), holdall_records_damaged(get())}; }
-    // Of a batch from a stream: the numbers of its records in the bag.
+    // Record numbers in the bag, for a batch from a stream.
     dims numbers() const noexcept
     {
         const std::uint64_t *n = holdall_records_numbers(get());
@@ -69,7 +70,7 @@ public:
     }
 
 private:
-    // Asked for once: a record is then no call.
+    // Queried once, so that access to a record needs no call.
     const std::uint8_t *data_;
     const std::uint64_t *offsets_;
     std::size_t size_;
@@ -77,8 +78,8 @@ private:
 
 class bag : public detail::owner<holdall_bag, holdall_bag_close> {
 public:
-    // A path, or a spec for several: "train@*.bagz"; or one storage.
-    explicit bag(const place &spec, const options &options = {}) : owner(options.callback())
+    // Opens a path, or a spec for several files ("train@*.bagz"), or one storage.
+    explicit bag(const location &spec, const options &options = {}) : owner(options.callback())
     {
         holdall_io *const io = spec.io();
         if (io != nullptr)
@@ -86,7 +87,7 @@ public:
         else
             call(holdall_bag_open, spec.path(), options.get(), put());
     }
-    // Several storages as one.
+    // Opens several storages as one bag.
     explicit bag(span<io> shards, const options &options = {}) : owner(options.callback())
     {
         std::vector<holdall_io *> handles;
@@ -94,7 +95,7 @@ public:
             handles.push_back(shard.get());
         call(holdall_bag_open_io, handles.data(), static_cast<std::uint32_t>(handles.size()), options.get(), put());
     }
-    // Takes over a handle of C's.
+    // Takes ownership of a C handle.
     using owner::owner;
 
     std::uint64_t size() const noexcept { return holdall_bag_size(get()); }
@@ -111,7 +112,7 @@ public:
     }
     std::uint64_t shard_size(std::uint32_t i) const noexcept { return holdall_bag_shard_size(get(), i); }
 
-    // The records start, start + step, ... n of them, as a bag.
+    // Returns the n records start, start + step, ... as a bag.
     bag slice(std::uint64_t start, std::int64_t step, std::uint64_t n) const
     {
         bag out(from());
@@ -119,17 +120,18 @@ public:
         return out;
     }
 
-    // Record i; sound, where it is given: false, it is damaged, skipped and empty here.
-    std::string read(std::uint64_t i, bool *sound = nullptr) const
+    // Returns record i. Sets *intact, if given, to false if the record is corrupt and was skipped;
+    // the result is then empty.
+    std::string read(std::uint64_t i, bool *intact = nullptr) const
     {
         std::string out;
         const bool is = read(i, out);
-        if (sound != nullptr)
-            *sound = is;
+        if (intact != nullptr)
+            *intact = is;
         return out;
     }
-    // The same into a string or vector of bytes, which has its size then, and is not made anew where it is as long or longer.
-    // False: damaged, and skipped.
+    // Reads record i into a string or vector of bytes and resizes it to the record. Does not
+    // reallocate if it is long enough. Returns false if the record is corrupt and was skipped.
     template <class C> bool read(std::uint64_t i, C &out) const
     {
         static_assert(sizeof(typename C::value_type) == 1, "into bytes");
@@ -146,14 +148,15 @@ public:
         out.resize(n);
         return status == HOLDALL_OK;
     }
-    // Into a buffer that has room; returns how many bytes the record has. sound as with read().
-    template <class C> std::size_t read_into(std::uint64_t i, C &&dst, bool *sound = nullptr) const
+    // Reads record i into a buffer that is large enough, and returns the size of the record.
+    // *intact as with read().
+    template <class C> std::size_t read_into(std::uint64_t i, C &&dst, bool *intact = nullptr) const
     {
         std::size_t n = 0;
         const holdall_status status = call(holdall_bag_read, get(), i, static_cast<void *>(std::data(dst)),
             std::size(dst) * sizeof *std::data(dst), &n);
-        if (sound != nullptr)
-            *sound = status == HOLDALL_OK;
+        if (intact != nullptr)
+            *intact = status == HOLDALL_OK;
         return n;
     }
     std::size_t size_of(std::uint64_t i) const
@@ -174,20 +177,21 @@ public:
         call(holdall_bag_read_indices, get(), numbers.data(), numbers.size(), &out);
         return records(out);
     }
-    // As read_range() and read_indices(), into memory that allocate(std::size_t) gives, called once; offsets: room for one more than there
-    // are records. False: some were damaged, and are empty.
+    // Like read_range() and read_indices(), into memory that allocate(std::size_t) returns; it is
+    // called once. `offsets` must have one element more than there are records. Returns false if
+    // some records are corrupt, which are then empty.
     template <class F> bool read_range_to(std::uint64_t first, F &&allocate, span<std::uint64_t> offsets) const
     {
         allocator<F> a(allocate, offsets);
-        return detail::call_for(&a, holdall_bag_read_range_to, get(), first, offsets.size() - 1, a.give, static_cast<void *>(&a),
+        return detail::call_for(&a, holdall_bag_read_range_to, get(), first, offsets.size() - 1, a.call, static_cast<void *>(&a),
             offsets.data()) == HOLDALL_OK;
     }
     template <class F> bool read_indices_to(dims numbers, F &&allocate, span<std::uint64_t> offsets) const
     {
         allocator<F> a(allocate, offsets);
         if (offsets.size() <= numbers.size())
-            throw error(HOLDALL_E_BUFFER, "room for " + std::to_string(offsets.size()) + " offsets: one more than there are records is wanted");
-        return detail::call_for(&a, holdall_bag_read_indices_to, get(), numbers.data(), numbers.size(), a.give, static_cast<void *>(&a),
+            throw error(HOLDALL_E_BUFFER, "space for " + std::to_string(offsets.size()) + " offsets (expected one more than the number of records)");
+        return detail::call_for(&a, holdall_bag_read_indices_to, get(), numbers.data(), numbers.size(), a.call, static_cast<void *>(&a),
             offsets.data()) == HOLDALL_OK;
     }
     digest_bytes checksum(holdall::sum of) const
@@ -206,13 +210,14 @@ public:
     }
     arrow_stream to_arrow() const { return to_arrow(0, size()); }
 
-    // All records, read ahead in parallel: in their order, as `next` wants them (std::optional<std::uint64_t>(), none at the end), or those of an
-    // epoch, which must outlive the stream. See stream.hpp.
+    // Streams of records, with parallel read-ahead: all records in order; the records whose numbers
+    // `next` returns (a std::optional<std::uint64_t>, empty at the end); or those of an epoch,
+    // which must outlive the stream. See stream.hpp.
     inline bag_stream stream(const options &options = {}) const;
     template <class F, std::enable_if_t<std::is_invocable_r_v<std::optional<std::uint64_t>, F &>, int> = 0>
     bag_stream stream(F next, const options &options = {}) const;
     inline bag_stream stream(epoch &numbers, const options &options = {}) const;
-    // for (auto record : bag): the same in their order.
+    // for (auto record : bag): all records in order.
     inline record_iterator begin() const;
     inline record_iterator end() const noexcept;
 
@@ -225,22 +230,22 @@ private:
         allocator(std::remove_reference_t<F> &allocate, span<std::uint64_t> offsets) : f(allocate)
         {
             if (offsets.empty())
-                throw error(HOLDALL_E_BUFFER, "no room for offsets: one more than there are records is wanted");
+                throw error(HOLDALL_E_BUFFER, "no space for offsets (expected one more than the number of records)");
         }
-        static void *give(void *ctx, std::size_t n) noexcept
+        static void *call(void *ctx, std::size_t n) noexcept
         {
             auto *self = static_cast<allocator *>(ctx);
             try {
                 return static_cast<void *>(self->f(n));
             } catch (...) {
-                self->keep();
+                self->capture();
                 return nullptr;
             }
         }
     };
 };
 
-// The files that a spec names.
+// Returns the files of a spec.
 inline std::vector<std::string> bag_files(const std::string &spec)
 {
     const auto ends = detail::sized<std::string>(holdall_bag_files, spec.c_str());
@@ -252,7 +257,7 @@ inline std::vector<std::string> bag_files(const std::string &spec)
 
 class bag_writer : public detail::owner<holdall_bag_writer, holdall_bag_writer_close> {
 public:
-    explicit bag_writer(const place &at, mode how = mode::create, const options &options = {}) : owner(options.callback())
+    explicit bag_writer(const location &at, mode how = mode::create, const options &options = {}) : owner(options.callback())
     {
         const auto m = static_cast<holdall_mode>(how);
         if (at.io() != nullptr)
@@ -260,20 +265,20 @@ public:
         else
             call(holdall_bag_writer_open, at.path(), m, options.get(), put());
     }
-    // Takes over a handle of C's.
+    // Takes ownership of a C handle.
     using owner::owner;
 
-    // Records of the last commit and those appended since.
+    // Number of records: those of the last commit and those appended since.
     std::uint64_t size() const noexcept { return holdall_bag_writer_size(get()); }
     void append(bytes record) { call(holdall_bag_writer_append, get(), static_cast<const void *>(record.data()), record.size()); }
-    // Many at once: record i is data[offsets[i]] to data[offsets[i + 1]].
+    // Appends many records: record i is data[offsets[i]] to data[offsets[i + 1]].
     void append_many(bytes data, dims offsets)
     {
         if (offsets.empty())
-            throw error(HOLDALL_E_ARGUMENT, "no offsets: one more than there are records is wanted");
+            throw error(HOLDALL_E_ARGUMENT, "no offsets (expected one more than the number of records)");
         call(holdall_bag_writer_append_many, get(), detail::some(data), offsets.data(), offsets.size() - 1);
     }
-    // Now all are there; before, none of them.
+    // Makes all appended records durable and visible.
     void commit() { call(holdall_bag_writer_commit, get()); }
 };
 

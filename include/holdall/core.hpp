@@ -1,4 +1,4 @@
-// holdall/core.hpp - what all parts of holdall.hpp stand on: the error, views of memory, owners of handles.
+// holdall/core.hpp - the basis of holdall.hpp: the error, views of memory, owning handles.
 #ifndef HOLDALL_CORE_HPP
 #define HOLDALL_CORE_HPP
 
@@ -27,12 +27,12 @@
 
 namespace holdall {
 
-// A failure: its words are what().
+// A failure; what() is its message.
 class error : public std::runtime_error {
 public:
     explicit error(const holdall_error &e)
         : std::runtime_error(e.message), status_(e.status), os_code_(e.os_code), position_(e.position) {}
-    error(holdall_status status, const std::string &words) : std::runtime_error(words), status_(status) {}
+    error(holdall_status status, const std::string &message) : std::runtime_error(message), status_(status) {}
 
     // One of HOLDALL_E_*.
     holdall_status status() const noexcept { return status_; }
@@ -40,7 +40,7 @@ public:
     const char *status_name() const noexcept { return holdall_status_name(status_); }
     // errno, or 0.
     int os_code() const noexcept { return os_code_; }
-    // The record or chunk at which it failed, or -1.
+    // The number of the record or chunk that failed, or -1.
     std::int64_t position() const noexcept { return position_; }
 
 private:
@@ -51,21 +51,21 @@ private:
 
 namespace detail {
 
-// A container of values that lie side by side: what it holds.
+// The element type of a contiguous container.
 template <class C> using element = std::remove_pointer_t<decltype(std::data(std::declval<C &>()))>;
 template <class C, class = void> struct is_contiguous : std::false_type {};
 template <class C> struct is_contiguous<C, std::void_t<element<C>, decltype(std::size(std::declval<C &>()))>> : std::true_type {};
 
 } // namespace detail
 
-// Bytes to be read, which somebody else owns.
+// A read-only, non-owning view of bytes.
 class bytes {
 public:
     constexpr bytes() noexcept = default;
     constexpr bytes(const void *data, std::size_t size) noexcept : data_(data), size_(size) {}
-    // Text up to its NUL, which is no part of it.
+    // Text up to its NUL, excluding the NUL.
     bytes(const char *text) noexcept : data_(text), size_(std::char_traits<char>::length(text)) {}
-    // Strings, vectors, arrays, spans: their values as they lie there.
+    // The bytes of the values of a string, vector, array or span.
     template <class C, std::enable_if_t<detail::is_contiguous<const C>::value && !std::is_same_v<std::decay_t<const C>, const char *>, int> = 0>
     bytes(const C &values) noexcept : data_(std::data(values)), size_(std::size(values) * sizeof *std::data(values))
     {
@@ -78,7 +78,7 @@ public:
     const std::byte *begin() const noexcept { return data(); }
     const std::byte *end() const noexcept { return data() + size_; }
     std::byte operator[](std::size_t i) const noexcept { return data()[i]; }
-    // The same as characters.
+    // The bytes as characters.
     std::string_view text() const noexcept { return {static_cast<const char *>(data_), size_}; }
     explicit operator std::string() const { return std::string(text()); }
 
@@ -87,8 +87,8 @@ private:
     std::size_t size_ = 0;
 };
 
-// Values of somebody else's, side by side. A type of our own, as std::span is not in C++17, and its place in
-// the signatures would make them different functions from C++20 on; either becomes the other by itself.
+// A non-owning view of contiguous values. It is not std::span, which C++17 does not have and which
+// would change the signatures from C++20 on. The two convert to each other implicitly.
 template <class T> class span {
 public:
     using element_type = T;
@@ -111,18 +111,18 @@ private:
     std::size_t size_ = 0;
 };
 
-// Numbers in a row: a shape, coordinates, {20, 30} or any container of std::uint64_t.
+// A list of numbers, such as a shape or coordinates: {20, 30}, or any container of std::uint64_t.
 class dims : public span<const std::uint64_t> {
 public:
     using span::span;
     dims(std::initializer_list<std::uint64_t> list) noexcept : span(list.begin(), list.size()) {}
-    // As C takes what may be left out.
+    // The numbers, or NULL if there are none, for optional parameters of C functions.
     const std::uint64_t *get() const noexcept { return empty() ? nullptr : data(); }
 };
 
 namespace detail {
 
-// What a caller's function has thrown, kept while C is between it and its caller.
+// Stores an exception from a caller's function while the C library is between it and its caller.
 class callback {
 public:
     callback() = default;
@@ -130,8 +130,8 @@ public:
     callback &operator=(const callback &) = delete;
     virtual ~callback() = default;
 
-    // In a catch block.
-    void keep() noexcept
+    // Stores the current exception; call it in a catch block.
+    void capture() noexcept
     {
         std::lock_guard<std::mutex> lock(mutex_);
         if (!thrown_)
@@ -153,7 +153,7 @@ private:
     std::exception_ptr thrown_;
 };
 
-// Kept out of the way of calls that succeed.
+// Not inlined, so that successful calls stay short.
 #if defined(__GNUC__) || defined(__clang__)
 [[gnu::cold, gnu::noinline]]
 #endif
@@ -164,10 +164,11 @@ private:
     throw error(e);
 }
 
-// f(arguments..., &error): its status, if that is no failure. from: whose function it may call.
+// Calls f(arguments..., &error) and returns its status, or throws if it fails. `from` may hold an
+// exception of a callback.
 template <class F, class... A> holdall_status call_for(callback *from, F *f, A... arguments)
 {
-    holdall_error e; // the library fills it where it fails; nothing is spent on it before
+    holdall_error e; // not initialized: the library fills it on failure
     const holdall_status status = f(arguments..., &e);
     if (status < 0)
         fail(e, from);
@@ -175,7 +176,7 @@ template <class F, class... A> holdall_status call_for(callback *from, F *f, A..
 }
 template <class F, class... A> holdall_status call(F *f, A... arguments) { return call_for(nullptr, f, arguments...); }
 
-// What f(arguments..., dst, dst_size, &n, &error) gives, asked for its size first.
+// Returns the result of f(arguments..., dst, dst_size, &n, &error), whose size is queried first.
 template <class C, class F, class... A> C sized(F *f, A... arguments)
 {
     std::size_t n = 0;
@@ -186,7 +187,7 @@ template <class C, class F, class... A> C sized(F *f, A... arguments)
     return out;
 }
 
-// A value that is borrowed from its handle, copied; nullopt where there is none.
+// Returns a copy of a value that the handle owns; nullopt if it does not exist.
 template <class H, class F> std::optional<std::string> named(F *f, const H *handle, const std::string &name)
 {
     const void *value = nullptr;
@@ -196,7 +197,7 @@ template <class H, class F> std::optional<std::string> named(F *f, const H *hand
     return std::string(static_cast<const char *>(value), n);
 }
 
-// The names that name(handle, i) gives.
+// Returns the names from name(handle, i).
 template <class H> std::vector<std::string> names(const H *handle, std::uint32_t n, const char *(*name)(const H *, std::uint32_t))
 {
     std::vector<std::string> out;
@@ -205,10 +206,10 @@ template <class H> std::vector<std::string> names(const H *handle, std::uint32_t
     return out;
 }
 
-// Never NULL for bytes that are there but none: NULL means to take a value away.
+// Returns a pointer that is not NULL even for empty values, because NULL removes a value.
 inline const void *some(bytes value) noexcept { return value.data() == nullptr ? "" : static_cast<const void *>(value.data()); }
 
-// Owns a handle of C's, and what callbacks need that it may call.
+// Owns a C handle, and the callbacks that it may call.
 template <class T, void (*Close)(T *)> class owner {
 public:
     owner() noexcept = default;
@@ -216,7 +217,7 @@ public:
     owner(owner &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)), callback_(std::move(other.callback_)) {}
     owner &operator=(owner &&other) noexcept
     {
-        owner taken(std::move(other)); // closes what was here
+        owner taken(std::move(other)); // closes the previous handle
         std::swap(handle_, taken.handle_);
         callback_.swap(taken.callback_);
         return *this;
@@ -248,7 +249,7 @@ private:
 
 } // namespace detail
 
-// The version of the library and of the codecs in it, such as "0.1.0 zstd/1.5.7".
+// Returns the version of the library and of its codecs, such as "0.1.0 zstd/1.5.7".
 inline const char *version() noexcept { return holdall_version_text(); }
 
 } // namespace holdall

@@ -1,4 +1,4 @@
-// holdall/items.hpp - what items of arrays are to C++, and boxes of them.
+// holdall/items.hpp - C++ types of array items, and boxes of items.
 #ifndef HOLDALL_ITEMS_HPP
 #define HOLDALL_ITEMS_HPP
 
@@ -17,17 +17,18 @@ inline constexpr bool big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 inline constexpr bool big_endian = false;
 #endif
 
-// A dtype that is no structure: NumPy's letter, bytes an item (0: not said), and is its byte order the other one?
+// A dtype that is not a structure: NumPy's letter, bytes per item (0: not given), and whether its
+// byte order is not native.
 struct spelled {
     char kind = 0;
     std::size_t size = 0;
     bool swapped = false;
 };
 
-// The three spellings that files have: "<f8", "float64", and either in quotes.
+// Parses a dtype. Files have three spellings: "<f8", "float64", and either in quotes.
 inline spelled spell(std::string_view text)
 {
-    constexpr struct { std::string_view name; char kind; std::size_t bits; } words[] = {
+    constexpr struct { std::string_view name; char kind; std::size_t bits; } names[] = {
         {"bool", 'b', 0}, {"uint", 'u', 1}, {"int", 'i', 1}, {"float", 'f', 1}, {"complex", 'c', 1}, {"datetime64", 'M', 0}, {"timedelta64", 'm', 0},
     };
     spelled out;
@@ -39,9 +40,9 @@ inline spelled spell(std::string_view text)
         text.remove_prefix(1);
     }
     std::size_t digits = 0;
-    for (auto &word : words)
-        if (name.substr(0, word.name.size()) == word.name) {
-            out.kind = word.kind, out.size = word.kind == 'b' ? 1 : word.bits == 0 ? 8 : 0, digits = word.name.size();
+    for (auto &entry : names)
+        if (name.substr(0, entry.name.size()) == entry.name) {
+            out.kind = entry.kind, out.size = entry.kind == 'b' ? 1 : entry.bits == 0 ? 8 : 0, digits = entry.name.size();
             break;
         }
     if (out.kind != 0 && out.size != 0)
@@ -63,7 +64,7 @@ inline spelled spell(std::string_view text)
     return digits == text.size() || text[digits] == '[' ? out : spelled{};
 }
 
-// The letter of a type of C++; 'V': its items are bytes, whose meaning is the caller's.
+// The letter of a C++ type; 'V': bytes whose meaning the caller defines.
 template <class T> struct letter { static constexpr char value = 'V'; };
 template <> struct letter<bool> { static constexpr char value = 'b'; };
 template <class F> struct letter<std::complex<F>> { static constexpr char value = 'c'; };
@@ -80,11 +81,11 @@ template <class T> constexpr char letter_of()
 
 } // namespace detail
 
-// How NumPy spells a number: dtype_of<double>() is "<f8".
+// Returns the NumPy dtype of a numeric type: dtype_of<double>() is "<f8".
 template <class T> std::string dtype_of()
 {
     constexpr char kind = detail::letter_of<T>();
-    static_assert(kind != 'V', "no number: say its dtype");
+    static_assert(kind != 'V', "not a numeric type: pass its dtype");
     return std::string(1, sizeof(T) == 1 ? '|' : detail::big_endian ? '>' : '<') + kind + std::to_string(sizeof(T));
 }
 
@@ -102,11 +103,12 @@ template <class T> constexpr bool is_value(const spelled &dtype, std::size_t ite
 
 } // namespace detail
 
-// Are items of this dtype values of T? Those without a meaning (V) are, where they have its size, as are
-// datetime64 and timedelta64 as std::int64_t.
+// Returns whether items of this dtype are values of T. Items of dtype V match any T of their size.
+// datetime64 and timedelta64 match std::int64_t.
 template <class T> bool is_dtype(std::string_view dtype, std::size_t itemsize) { return detail::is_value<T>(detail::spell(dtype), itemsize); }
 
-// Of a dimension the places from start on, stop not included, each `step`; a number alone is that place; all is all.
+// The positions of a dimension from start up to, excluding, stop, in steps of `step`. A number is
+// one position; `all` is all positions.
 struct slice {
     static constexpr std::uint64_t end = UINT64_MAX;
     std::uint64_t start = 0, stop = end, step = 1;
@@ -120,7 +122,8 @@ struct slice {
 };
 inline constexpr slice all{};
 
-// A slice for each dimension, {{10, 20}, all, 5}; those behind the last that is given are whole, as in NumPy.
+// A slice for each dimension, {{10, 20}, all, 5}. Omitted trailing dimensions are complete, as in
+// NumPy.
 class box {
 public:
     box() noexcept {}
@@ -134,40 +137,40 @@ private:
     box(const slice *slices, std::size_t n) : n_(n)
     {
         if (n > HOLDALL_MAX_NDIM)
-            throw error(HOLDALL_E_ARGUMENT, "a box of " + std::to_string(n) + " dimensions: at most 16 are possible");
+            throw error(HOLDALL_E_ARGUMENT, "a box of " + std::to_string(n) + " dimensions (expected at most 16)");
         for (std::size_t d = 0; d < n; d++)
             start_[d] = slices[d].start, stop_[d] = slices[d].stop, step_[d] = slices[d].step;
     }
 
     std::size_t n_ = 0;
-    std::uint64_t start_[HOLDALL_MAX_NDIM], stop_[HOLDALL_MAX_NDIM], step_[HOLDALL_MAX_NDIM]; // those behind n_ are never set
+    std::uint64_t start_[HOLDALL_MAX_NDIM], stop_[HOLDALL_MAX_NDIM], step_[HOLDALL_MAX_NDIM]; // elements from n_ on are not set
 };
 
 namespace detail {
 
-// A box as C takes it.
+// A box in the form of the C functions.
 struct cut {
     std::uint64_t start[HOLDALL_MAX_NDIM], count[HOLDALL_MAX_NDIM], step[HOLDALL_MAX_NDIM];
     std::size_t items = 1; // saturates
     bool stepped = false;
 
-    // NULL is 1 everywhere, which costs less.
+    // NULL, which means 1 for each dimension, is faster.
     const std::uint64_t *steps() const noexcept { return stepped ? step : nullptr; }
 
-    // shape() is asked for where a slice has no end.
+    // Queries shape() only if a slice has no end.
     template <class A> cut(const box &b, const A &of)
     {
         const std::uint32_t ndim = of.ndim();
         const std::uint64_t *shape = nullptr;
         if (b.size() > ndim)
-            throw error(HOLDALL_E_ARGUMENT, "a box of " + std::to_string(b.size()) + " dimensions, of an array of " + std::to_string(ndim));
+            throw error(HOLDALL_E_ARGUMENT, "a box of " + std::to_string(b.size()) + " dimensions (expected at most " + std::to_string(ndim) + ")");
         for (std::uint32_t d = 0; d < ndim; d++) {
             const slice s = d < b.size() ? b[d] : slice();
             if (s.stop == slice::end && shape == nullptr)
                 shape = of.shape().data();
             const std::uint64_t stop = s.stop == slice::end ? std::max(shape[d], s.start) : s.stop;
             if (stop < s.start || s.step == 0)
-                throw error(HOLDALL_E_ARGUMENT, "dimension " + std::to_string(d) + ": no slice goes from " + std::to_string(s.start) + " to " +
+                throw error(HOLDALL_E_ARGUMENT, "dimension " + std::to_string(d) + ": invalid slice from " + std::to_string(s.start) + " to " +
                                                     std::to_string(stop) + " by " + std::to_string(s.step));
             start[d] = s.start;
             step[d] = s.step;
@@ -178,7 +181,7 @@ struct cut {
     }
 };
 
-// std::mdspan, or what has its members (that of Kokkos): known by them, not by its header.
+// Detects std::mdspan, or a class with the same members (that of Kokkos), without its header.
 template <class M, class = void> struct is_mdspan : std::false_type {};
 template <class M>
 struct is_mdspan<M, std::void_t<typename M::element_type, decltype(std::declval<const M &>().data_handle()),

@@ -1,4 +1,4 @@
-// holdall/options.hpp - the constants of holdall.h as types, and options that are set one behind the other.
+// holdall/options.hpp - the constants of holdall.h as types, and chained setters of options.
 #ifndef HOLDALL_OPTIONS_HPP
 #define HOLDALL_OPTIONS_HPP
 
@@ -40,17 +40,17 @@ enum class shards : std::int32_t { concatenated = HOLDALL_BAG_SHARDS_CONCATENATE
 
 namespace detail {
 
-// Progress is told here, maybe on another thread than the caller's.
+// Calls the progress function, possibly on another thread than the caller's.
 struct progress : callback {
-    std::function<bool(std::uint64_t, std::uint64_t)> tell;
+    std::function<bool(std::uint64_t, std::uint64_t)> function;
 
-    static int told(void *ctx, std::uint64_t done, std::uint64_t total) noexcept
+    static int call(void *ctx, std::uint64_t done, std::uint64_t total) noexcept
     {
         auto *self = static_cast<progress *>(ctx);
         try {
-            return self->tell(done, total) ? 0 : 1;
+            return self->function(done, total) ? 0 : 1;
         } catch (...) {
-            self->keep();
+            self->capture();
             return 1;
         }
     }
@@ -58,14 +58,15 @@ struct progress : callback {
 
 } // namespace detail
 
-// options().threads(4).codec(codec::zstd).level(9): what a call is to do otherwise than by default. Each has the name of a
-// HOLDALL_OPT_*, which tells what it means; a call refuses those that mean nothing to it.
+// Options of a call: options().threads(4).codec(codec::zstd).level(9). Each setter has the name of
+// a HOLDALL_OPT_*, which documents its meaning. A call fails with an option that it does not
+// support.
 class options : public detail::owner<holdall_options, holdall_options_free> {
 public:
-    // Nothing is set; NULL to C.
+    // No option is set; passed as NULL to C.
     options() noexcept = default;
 
-// Both for options that have a name and for those that are made in place.
+// Setters for both lvalues and temporaries.
 #define HOLDALL_OPTION(name, type, ...)                                                                                                    \
     options &name(type value) & { return __VA_ARGS__, *this; }                                                                             \
     options &&name(type value) && { return __VA_ARGS__, std::move(*this); }
@@ -108,35 +109,36 @@ public:
     HOLDALL_NUMBER(cloud_retries, std::uint32_t, HOLDALL_OPT_CLOUD_RETRIES)
     HOLDALL_NUMBER(cloud_requests, std::uint32_t, HOLDALL_OPT_CLOUD_REQUESTS)
     HOLDALL_NUMBER(dry_run, bool, HOLDALL_OPT_DRY_RUN)
-    // Told how far long calls are, (done, total): they go on where it returns true, and fail with HOLDALL_E_CANCELLED where it
-    // returns false. May run on another thread. Lives on with the handles that are opened with these options.
-    HOLDALL_OPTION(on_progress, std::function<bool(std::uint64_t, std::uint64_t)>, tell(std::move(value)))
+    // Sets a progress callback of long calls, (done, total). If it returns false, the call fails
+    // with HOLDALL_E_CANCELLED. It may run on another thread. It is alive as long as the handles
+    // that are opened with these options.
+    HOLDALL_OPTION(on_progress, std::function<bool(std::uint64_t, std::uint64_t)>, set_progress(std::move(value)))
 
 #undef HOLDALL_NUMBER
 #undef HOLDALL_OPTION
 
-    // An option by its number.
-    void set(holdall_option option, std::int64_t value) { detail::call(holdall_options_set, made(), option, value); }
+    // Sets an option by its number.
+    void set(holdall_option option, std::int64_t value) { detail::call(holdall_options_set, created(), option, value); }
     void set(holdall_option option, bytes value)
     {
-        detail::call(holdall_options_set_bytes, made(), option, detail::some(value), value.size());
+        detail::call(holdall_options_set_bytes, created(), option, detail::some(value), value.size());
     }
-    // For the handles that are opened with these.
+    // The callback that handles opened with these options share.
     const std::shared_ptr<detail::callback> &callback() const noexcept { return from_; }
 
 private:
-    holdall_options *made()
+    holdall_options *created()
     {
         if (!*this && (*put() = holdall_options_new()) == nullptr)
             throw std::bad_alloc();
         return get();
     }
-    void tell(std::function<bool(std::uint64_t, std::uint64_t)> f)
+    void set_progress(std::function<bool(std::uint64_t, std::uint64_t)> f)
     {
-        auto told = std::make_shared<detail::progress>();
-        told->tell = std::move(f);
-        holdall_options_on_progress(made(), told->tell ? detail::progress::told : nullptr, told.get());
-        from_ = std::move(told);
+        auto progress = std::make_shared<detail::progress>();
+        progress->function = std::move(f);
+        holdall_options_on_progress(created(), progress->function ? detail::progress::call : nullptr, progress.get());
+        from_ = std::move(progress);
     }
 
     std::shared_ptr<detail::callback> from_;

@@ -1,4 +1,4 @@
-// holdall/schunk.hpp - superchunks: a run of bytes in compressed chunks.
+// holdall/schunk.hpp - superchunks: a sequence of bytes in compressed chunks.
 #ifndef HOLDALL_SCHUNK_HPP
 #define HOLDALL_SCHUNK_HPP
 
@@ -8,7 +8,7 @@ namespace holdall {
 
 class schunk : public detail::owner<holdall_schunk, holdall_schunk_close> {
 public:
-    explicit schunk(const place &at, mode how = mode::read, const options &options = {}) : owner(options.callback())
+    explicit schunk(const location &at, mode how = mode::read, const options &options = {}) : owner(options.callback())
     {
         const auto m = static_cast<holdall_mode>(how);
         if (at.io() != nullptr)
@@ -16,7 +16,7 @@ public:
         else
             call(holdall_schunk_open, at.path(), m, options.get(), put());
     }
-    static schunk create(const place &at, mode how, format f, std::size_t typesize, const options &options = {})
+    static schunk create(const location &at, mode how, format f, std::size_t typesize, const options &options = {})
     {
         schunk out(options.callback());
         const auto m = static_cast<holdall_mode>(how);
@@ -27,7 +27,7 @@ public:
             out.call(holdall_schunk_create, at.path(), m, form, typesize, options.get(), out.put());
         return out;
     }
-    // Takes over a handle of C's.
+    // Takes ownership of a C handle.
     using owner::owner;
 
     std::uint64_t chunks() const noexcept { return holdall_schunk_chunks(get()); }
@@ -50,32 +50,32 @@ public:
         return {n, c, static_cast<holdall::codec>(k)};
     }
 
-    // Reads the content from byte `at` on into all of dst. False: some was damaged, and skipped.
+    // Fills dst with the content from byte `at` on. Returns false if corrupt data were skipped.
     template <class C> bool read_into(std::uint64_t at, C &&dst) const
     {
         static_assert(std::is_trivially_copyable_v<detail::element<C>>, "into plain values");
         return call(holdall_schunk_read, get(), at, static_cast<void *>(std::data(dst)), std::size(dst) * sizeof *std::data(dst)) == HOLDALL_OK;
     }
-    // n values from byte `at` on; sound, where it is given, as read_into() returns it.
-    template <class T = std::byte> std::vector<T> read(std::uint64_t at, std::size_t n, bool *sound = nullptr) const
+    // Returns n values from byte `at` on. Sets *intact, if given, to the result of read_into().
+    template <class T = std::byte> std::vector<T> read(std::uint64_t at, std::size_t n, bool *intact = nullptr) const
     {
         std::vector<T> out(n);
-        tell(sound, read_into(at, out));
+        report(intact, read_into(at, out));
         return out;
     }
-    // The content of a chunk.
-    std::vector<std::byte> read_chunk(std::uint64_t i, bool *sound = nullptr) const
+    // Returns the content of a chunk.
+    std::vector<std::byte> read_chunk(std::uint64_t i, bool *intact = nullptr) const
     {
         std::vector<std::byte> out(chunk(i).nbytes);
         std::size_t n = 0;
-        tell(sound, call(holdall_schunk_read_chunk, get(), i, static_cast<void *>(out.data()), out.size(), &n) == HOLDALL_OK);
+        report(intact, call(holdall_schunk_read_chunk, get(), i, static_cast<void *>(out.data()), out.size(), &n) == HOLDALL_OK);
         return out;
     }
-    // A chunk as it is stored.
+    // Returns a chunk in its stored, encoded form.
     std::vector<std::byte> read_raw(std::uint64_t i) const { return detail::sized<std::vector<std::byte>>(holdall_schunk_read_raw, get(), i); }
     digest_bytes checksum(holdall::sum of) const
     {
-        digest_bytes out(64); // the longest; asked for their size, the others would read everything twice
+        digest_bytes out(64); // the longest digest; querying the size would read everything twice
         std::size_t n = 0;
         call(holdall_schunk_checksum, get(), static_cast<std::int32_t>(of), static_cast<void *>(out.data()), out.size(), &n);
         out.resize(n);
@@ -89,10 +89,10 @@ public:
     void remove(std::uint64_t i) { call(holdall_schunk_remove, get(), i); }
     void truncate(std::uint64_t nbytes) { call(holdall_schunk_truncate, get(), nbytes); }
     void commit() { call(holdall_schunk_commit, get()); }
-    // False: damage was skipped, and is zeros in the copy.
+    // Returns false if corrupt data were skipped, which are zeros in the copy.
     bool copy(const std::string &path, mode how, format f, const options &options = {}) const
     {
-        return detail::call_for(options.callback().get(), holdall_schunk_copy, get(), place(path).path(), static_cast<holdall_mode>(how),
+        return detail::call_for(options.callback().get(), holdall_schunk_copy, get(), location(path).path(), static_cast<holdall_mode>(how),
                                 static_cast<holdall_format>(f), options.get()) == HOLDALL_OK;
     }
 
@@ -102,10 +102,10 @@ public:
     void remove_meta(const std::string &name) { call(holdall_schunk_meta_set, get(), name.c_str(), nullptr, std::size_t{0}); }
 
 private:
-    static void tell(bool *sound, bool is) noexcept
+    static void report(bool *intact, bool is) noexcept
     {
-        if (sound != nullptr)
-            *sound = is;
+        if (intact != nullptr)
+            *intact = is;
     }
 };
 

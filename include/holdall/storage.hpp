@@ -1,4 +1,4 @@
-// holdall/storage.hpp - where the bytes live: a path, or storage of the caller's.
+// holdall/storage.hpp - where containers are stored: a path, or custom storage.
 #ifndef HOLDALL_STORAGE_HPP
 #define HOLDALL_STORAGE_HPP
 
@@ -11,24 +11,26 @@
 
 namespace holdall {
 
-// The caller's storage: what holdall_io_functions asks for, as a class. A function that fails throws: std::system_error, with
-// std::errc::no_such_file_or_directory where there is no such file, std::bad_alloc, or anything else, which is EIO.
-// It may be called by several threads at once if several use the handles.
+// Custom storage: the functions of holdall_io_functions as a class. A function that fails throws
+// std::system_error (with std::errc::no_such_file_or_directory if there is no such file),
+// std::bad_alloc, or any other exception, which is EIO. Several threads may call it at once if
+// several threads use the handles.
 class storage {
 public:
     virtual ~storage() = default;
     virtual std::uint64_t size(const char *name) = 0;
-    // Reads n bytes from `at` on, fewer only at the end of the file; returns how many.
+    // Reads n bytes from offset `at` on, fewer only at the end of the file. Returns the number of
+    // bytes read.
     virtual std::size_t read_at(const char *name, std::uint64_t at, void *dst, std::size_t n) = 0;
 
-    // Only storage that says so is written to.
+    // Whether the storage can be written to.
     virtual bool writable() const { return false; }
     virtual void write_at(const char *, std::uint64_t, const void *, std::size_t) { refuse(); }
     virtual void truncate(const char *, std::uint64_t) { refuse(); }
     virtual void sync(const char *) { refuse(); }
     virtual void rename(const char *, const char *) { refuse(); }
     virtual void remove(const char *) { refuse(); }
-    // Gives `each` the name of each file in a folder, until it returns false.
+    // Calls `each` with the name of each file in a folder, until it returns false.
     virtual void list(const char *, const std::function<bool(const char *)> &) { refuse(); }
 
 private:
@@ -37,8 +39,8 @@ private:
 
 namespace detail {
 
-// The functions that C calls; ctx is a std::shared_ptr<storage> of theirs.
-struct stored {
+// The functions that the C library calls; ctx is a std::shared_ptr<storage> that it owns.
+struct storage_functions {
     template <class F> static std::int64_t run(void *ctx, F f) noexcept
     {
         try {
@@ -89,56 +91,58 @@ struct stored {
 
 } // namespace detail
 
-// A place where bytes live, to be given where a path may be. What is opened from it lives on without it.
+// Storage, which can be passed instead of a path. Handles that are opened from it stay valid after
+// it is closed.
 class io : public detail::owner<holdall_io, holdall_io_close> {
 public:
-    // One file that is in memory, borrowed until all that was opened from it is closed.
+    // Returns one file in memory. The memory must stay valid until every handle that was opened
+    // from it is closed.
     static io from_memory(bytes file)
     {
         io out;
         detail::call(holdall_io_from_memory, detail::some(file), file.size(), out.put());
         return out;
     }
-    // Storage of the caller's, which is kept as long as something was opened from it.
+    // Creates custom storage, which is alive as long as a handle that was opened from it.
     explicit io(std::shared_ptr<storage> from)
     {
         holdall_io_functions f{};
         f.struct_size = sizeof f;
-        f.size = detail::stored::size;
-        f.read_at = detail::stored::read_at;
-        f.list = detail::stored::list;
-        f.destroy = detail::stored::destroy;
+        f.size = detail::storage_functions::size;
+        f.read_at = detail::storage_functions::read_at;
+        f.list = detail::storage_functions::list;
+        f.destroy = detail::storage_functions::destroy;
         if (from->writable()) {
-            f.write_at = detail::stored::write_at;
-            f.truncate = detail::stored::truncate;
-            f.sync = detail::stored::sync;
-            f.rename = detail::stored::rename;
-            f.remove = detail::stored::remove;
+            f.write_at = detail::storage_functions::write_at;
+            f.truncate = detail::storage_functions::truncate;
+            f.sync = detail::storage_functions::sync;
+            f.rename = detail::storage_functions::rename;
+            f.remove = detail::storage_functions::remove;
         }
-        auto kept = std::make_unique<std::shared_ptr<storage>>(std::move(from));
-        f.ctx = kept.get();
+        auto owned = std::make_unique<std::shared_ptr<storage>>(std::move(from));
+        f.ctx = owned.get();
         detail::call(holdall_io_from_functions, &f, put());
-        kept.release(); // destroy() has it now
+        owned.release(); // destroy() deletes it
     }
 
 private:
     io() = default;
 };
 
-// Where a container is: a path (char *, std::string, std::filesystem::path), or an io.
-class place {
+// The location of a container: a path (char *, std::string, std::filesystem::path), or an io.
+class location {
 public:
-    place(std::string path) : path_(std::move(path))
+    location(std::string path) : path_(std::move(path))
     {
         if (path_.find('\0') != std::string::npos)
             throw error(HOLDALL_E_ARGUMENT, "a path with a NUL in it");
     }
-    place(const char *path) : place(std::string(path)) {}
-    // std::filesystem::path, whose header nobody needs for the others.
+    location(const char *path) : location(std::string(path)) {}
+    // std::filesystem::path, without including its header.
     template <class P, class = decltype(std::declval<const P &>().u8string()), class = decltype(std::declval<const P &>().native())>
-    place(const P &path) : place(utf8(path.u8string())) {}
-    place(holdall::io &in) noexcept : io_(in.get()) {}
-    place(holdall::io &&in) noexcept : io_(in.get()) {}
+    location(const P &path) : location(utf8(path.u8string())) {}
+    location(holdall::io &in) noexcept : io_(in.get()) {}
+    location(holdall::io &&in) noexcept : io_(in.get()) {}
 
     const char *path() const noexcept { return path_.c_str(); }
     holdall_io *io() const noexcept { return io_; }
@@ -149,6 +153,7 @@ private:
     std::string path_;
     holdall_io *io_ = nullptr;
 };
+using place = location; // the name in 0.1.0
 
 } // namespace holdall
 

@@ -1,4 +1,4 @@
-// holdall/stream.hpp - records read ahead, in any order, and shuffled epochs.
+// holdall/stream.hpp - streams of records with read-ahead, in any order, and shuffled epochs.
 #ifndef HOLDALL_STREAM_HPP
 #define HOLDALL_STREAM_HPP
 
@@ -6,7 +6,8 @@
 
 namespace holdall {
 
-// The numbers below n, shuffled, that fall to one rank: bag.stream(epoch), or a range of numbers.
+// The share of one rank of the shuffled numbers below n: for bag.stream(epoch), or as a range of
+// numbers.
 class epoch : public detail::owner<holdall_epoch, holdall_epoch_close> {
 public:
     epoch(std::uint64_t n, std::uint64_t seed, std::uint64_t number = 0, std::uint32_t rank = 0, std::uint32_t world = 1)
@@ -22,25 +23,27 @@ public:
     }
 };
 
-// A record of a stream, borrowed until the next one is taken.
+// A record of a stream, valid until the next one is taken.
 class record : public bytes {
 public:
     record() noexcept = default;
     record(const void *data, std::size_t size, const holdall_bag_stream *of) noexcept : bytes(data, size), of_(of) {}
-    // Its number in the bag, until the next one is taken.
+    // Its number in the bag, valid until the next record is taken.
     std::uint64_t number() const noexcept { return holdall_bag_stream_number(of_); }
 
 private:
     const holdall_bag_stream *of_ = nullptr;
 };
 
-// for (auto record : stream), once; or next(). Many threads may take() from one.
+// A stream of records: iterate once with for (auto record : stream), or call next(). Many threads
+// may take() from one.
 class bag_stream : public detail::owner<holdall_bag_stream, holdall_bag_stream_close> {
 public:
-    // Takes over a handle of C's.
+    // Takes ownership of a C handle.
     using owner::owner;
 
-    // The next record; none: the end. A failure is told at the record that it belongs to, and the call after it goes on behind that one.
+    // Returns the next record; nullopt at the end. A failure is reported at its record, and the
+    // next call continues after that record.
     std::optional<record> next()
     {
         const void *data = nullptr;
@@ -49,7 +52,8 @@ public:
             return std::nullopt;
         return record(data, n, get());
     }
-    // The next n records, or fewer, as a batch of one's own; 0: as many as were read together. None: the end.
+    // Returns the next n records, or fewer, as an independent batch; n = 0: as many as were read
+    // together. nullopt at the end.
     std::optional<records> take(std::size_t n = 0) const
     {
         holdall_records *out = nullptr;
@@ -57,7 +61,7 @@ public:
             return std::nullopt;
         return records(out);
     }
-    // Records so far that were damaged and given as empty ones.
+    // Number of corrupt records so far, which were returned as empty records.
     std::uint64_t damaged() const noexcept { return holdall_bag_stream_damaged(get()); }
 
     inline record_iterator begin();
@@ -67,7 +71,8 @@ private:
     friend class bag;
 };
 
-// What for and algorithms take records by: an input iterator, which is at the end where it has none.
+// An input iterator over records, for range-based for and algorithms; it is at the end if it has no
+// record.
 class record_iterator {
 public:
     using iterator_category = std::input_iterator_tag;
@@ -78,7 +83,7 @@ public:
 
     record_iterator() noexcept = default;
     explicit record_iterator(bag_stream &of) : of_(&of) { ++*this; }
-    // With a stream of its own.
+    // Owns its stream.
     explicit record_iterator(bag_stream &&own) : own_(std::make_shared<bag_stream>(std::move(own))), of_(own_.get()) { ++*this; }
 
     const record &operator*() const noexcept { return *now_; }
@@ -96,21 +101,21 @@ private:
 
 namespace detail {
 
-// A function of the caller's that says which record is wanted.
-template <class F> struct wanted : callback {
+// A caller's function that returns the number of the next requested record.
+template <class F> struct next_index : callback {
     F f;
 
-    explicit wanted(F next) : f(std::move(next)) {}
+    explicit next_index(F next) : f(std::move(next)) {}
     static int next(void *ctx, std::uint64_t *index) noexcept
     {
-        auto *self = static_cast<wanted *>(ctx);
+        auto *self = static_cast<next_index *>(ctx);
         try {
             const std::optional<std::uint64_t> i = self->f();
             if (i)
                 *index = *i;
             return i ? 0 : 1;
         } catch (...) {
-            self->keep();
+            self->capture();
             return HOLDALL_E_CALLBACK;
         }
     }
@@ -130,9 +135,9 @@ inline bag_stream bag::stream(const options &options) const
 template <class F, std::enable_if_t<std::is_invocable_r_v<std::optional<std::uint64_t>, F &>, int>>
 bag_stream bag::stream(F next, const options &options) const
 {
-    auto kept = std::make_shared<detail::wanted<F>>(std::move(next));
-    bag_stream out{std::shared_ptr<detail::callback>(kept)};
-    out.call(holdall_bag_stream_open, get(), detail::wanted<F>::next, static_cast<void *>(kept.get()), options.get(), out.put());
+    auto callback = std::make_shared<detail::next_index<F>>(std::move(next));
+    bag_stream out{std::shared_ptr<detail::callback>(callback)};
+    out.call(holdall_bag_stream_open, get(), detail::next_index<F>::next, static_cast<void *>(callback.get()), options.get(), out.put());
     return out;
 }
 inline bag_stream bag::stream(epoch &numbers, const options &options) const

@@ -7,14 +7,14 @@
 
 namespace holdall {
 
-// A column that is to be: {"price", dtype_of<double>()}.
+// Name and dtype of a new column: {"price", dtype_of<double>()}.
 struct column {
     std::string name, dtype;
 };
 
 class table : public detail::owner<holdall_table, holdall_table_close> {
 public:
-    explicit table(const place &at, mode how = mode::read, const options &options = {}) : owner(options.callback())
+    explicit table(const location &at, mode how = mode::read, const options &options = {}) : owner(options.callback())
     {
         const auto m = static_cast<holdall_mode>(how);
         if (at.io() != nullptr)
@@ -22,7 +22,7 @@ public:
         else
             call(holdall_table_open, at.path(), m, options.get(), put());
     }
-    static table create(const place &at, mode how, format f, const std::vector<holdall::column> &columns, const options &options = {})
+    static table create(const location &at, mode how, format f, const std::vector<holdall::column> &columns, const options &options = {})
     {
         std::vector<const char *> names, dtypes;
         for (const auto &c : columns) {
@@ -39,7 +39,7 @@ public:
             out.call(holdall_table_create, at.path(), m, form, n, names.data(), dtypes.data(), options.get(), out.put());
         return out;
     }
-    // Takes over a handle of C's.
+    // Takes ownership of a C handle.
     using owner::owner;
 
     std::uint64_t rows() const noexcept { return holdall_table_rows(get()); }
@@ -47,7 +47,7 @@ public:
     std::vector<std::string> names() const { return detail::names(get(), columns(), holdall_table_column_name); }
     std::uint64_t column_rows(std::uint32_t i) const noexcept { return holdall_table_column_rows(get(), i); }
 
-    // A column, borrowed until the table is closed, or a column added or removed.
+    // Returns a view of a column, valid until the table is closed or a column is added or removed.
     array_view column(std::uint32_t i) const
     {
         array_view out(holdall_table_column(get(), i));
@@ -56,7 +56,7 @@ public:
         return out;
     }
     array_view column(const std::string &name) const { return column(index(name)); }
-    // Which column has a name.
+    // Returns the number of the column with a name.
     std::uint32_t index(const std::string &name) const
     {
         for (std::uint32_t i = 0, n = columns(); i < n; i++)
@@ -64,18 +64,18 @@ public:
                 return i;
         throw error(HOLDALL_E_ARGUMENT, "no column \"" + name + "\" in the table");
     }
-    // Values of a column, all rows or some: read<double>("price", {0, 100}).
-    template <class T> std::vector<T> read(const std::string &name, slice rows = all, bool *sound = nullptr) const
+    // Returns values of a column, of all rows or some: read<double>("price", {0, 100}).
+    template <class T> std::vector<T> read(const std::string &name, slice rows = all, bool *intact = nullptr) const
     {
-        return column(name).template read<T>({rows}, sound);
+        return column(name).template read<T>({rows}, intact);
     }
 
-    // Puts rows behind the last: a container or span for each column, of the values of its type.
+    // Appends rows: a container or span of values of its type for each column.
     template <class... C> void append(const C &...values)
     {
         static_assert(sizeof...(C) > 0, "values for each column");
         if (sizeof...(C) != columns())
-            throw error(HOLDALL_E_ARGUMENT, "values of " + std::to_string(sizeof...(C)) + " columns, for a table of " + std::to_string(columns()));
+            throw error(HOLDALL_E_ARGUMENT, "values of " + std::to_string(sizeof...(C)) + " columns (expected " + std::to_string(columns()) + ")");
         const void *data[] = {detail::some(bytes(values))...};
         const std::size_t sizes[] = {bytes(values).size()...};
         const std::size_t counts[] = {std::size(values)...};
@@ -83,11 +83,11 @@ public:
         (require<C>(i++), ...);
         call(holdall_table_append, get(), counts[0] / row_items(0), data, sizes);
     }
-    // The same with bytes, whose types are the caller's.
+    // Appends rows as bytes, without checks of their types.
     void append_rows(std::uint64_t rows, const std::vector<bytes> &values)
     {
         if (values.size() != columns())
-            throw error(HOLDALL_E_ARGUMENT, "values of " + std::to_string(values.size()) + " columns, for a table of " + std::to_string(columns()));
+            throw error(HOLDALL_E_ARGUMENT, "values of " + std::to_string(values.size()) + " columns (expected " + std::to_string(columns()) + ")");
         std::vector<const void *> data;
         std::vector<std::size_t> sizes;
         for (const bytes &b : values) {
@@ -96,14 +96,14 @@ public:
         }
         call(holdall_table_append, get(), rows, data.data(), sizes.data());
     }
-    // Writes over rows of a column, from `first` on.
+    // Overwrites rows of a column, from row `first` on.
     template <class C> void write(const std::string &name, std::uint64_t first, const C &values)
     {
         const std::uint32_t i = index(name);
         require<C>(i);
         call(holdall_table_write, get(), i, first, std::size(values) / row_items(i), detail::some(bytes(values)), bytes(values).size());
     }
-    // A new column before column `at`, with a value for each row.
+    // Inserts a column before column `at`, with a value for each row.
     template <class C> void add_column(std::uint32_t at, const std::string &name, const C &values)
     {
         add_column(at, {name, dtype_of<std::remove_cv_t<detail::element<const C>>>()}, bytes(values));
@@ -129,7 +129,7 @@ public:
         call(holdall_table_column_attr_set, get(), i, name.c_str(), nullptr, std::size_t{0});
     }
 
-    // Rows as an Arrow stream; batch_rows 0: as many as suit.
+    // Returns rows as an Arrow stream; batch_rows 0: the library selects the size of batches.
     arrow_stream to_arrow(std::uint64_t first, std::uint64_t rows, std::uint64_t batch_rows = 0) const
     {
         arrow_stream out;
@@ -137,7 +137,7 @@ public:
         return out;
     }
     arrow_stream to_arrow() const { return to_arrow(0, rows()); }
-    // Puts the rows of a stream behind the last; it is read to its end and released.
+    // Appends the rows of a stream, which is read to its end and released.
     void append_arrow(arrow_stream stream) { append_arrow(stream.get()); }
     void append_arrow(ArrowArrayStream *stream) { call(holdall_table_append_arrow, get(), stream); }
 
@@ -148,9 +148,9 @@ private:
         const array_view is = column(i);
         if (!is.is<T>())
             throw error(HOLDALL_E_TYPE, std::string("column \"") + holdall_table_column_name(get(), i) + "\" is of dtype " + std::string(is.dtype()) +
-                                            ": values of another type");
+                                            ", which does not match the type of the values");
     }
-    // Items of a row, at least 1: C refuses values for rows that have none.
+    // Number of items per row, at least 1: the C function refuses values for rows without items.
     std::uint64_t row_items(std::uint32_t i) const
     {
         std::uint64_t n = 1;

@@ -1,4 +1,4 @@
-/* Part of holdall_mpi.h: how ranks learn that one of them failed, what falls to which of them, and bytes for all. */
+/* Part of holdall_mpi.h: agreement on failures, shares of ranks, and broadcasts of bytes. */
 #ifndef HOLDALL_MPI_AGREE_H
 #define HOLDALL_MPI_AGREE_H
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Puts down a failure of one's own, with a message as printf() makes it, and returns its status. */
+/* Sets *err, with a message in the format of printf(), and returns `status`. */
 static inline holdall_status holdall_mpi_fail(holdall_error *err, holdall_status status, int os_code, const char *format, ...) {
     va_list values;
     err->status = status;
@@ -23,12 +23,12 @@ static inline holdall_status holdall_mpi_fail(holdall_error *err, holdall_status
     return status;
 }
 
-/* The same of memory that could not be had. */
-static inline holdall_status holdall_mpi_full(holdall_error *err, const char *what) {
+/* Sets *err to a failed allocation for `what`. */
+static inline holdall_status holdall_mpi_no_memory(holdall_error *err, const char *what) {
     return holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for %s", what);
 }
 
-/* The same of a call to the system that failed just now. */
+/* Sets *err to the system call that has just failed, from errno. */
 static inline holdall_status holdall_mpi_fail_at(holdall_error *err, const char *what, const char *path) {
     int code = errno;
     return holdall_mpi_fail(err, code == ENOENT ? HOLDALL_E_MISSING : HOLDALL_E_IO, code, "%s: %s: %s", path, what, strerror(code));
@@ -41,16 +41,16 @@ static inline holdall_status holdall_mpi_agree(MPI_Comm comm, holdall_status sta
     int mine = status < 0 ? rank : ranks;
     MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm);
     if (first == ranks) return status;
-    holdall_error told;
+    holdall_error failure;
     if (rank == first) {
-        told = *err;
-        int n = snprintf(told.message, sizeof told.message, "rank %d: ", rank);
-        strncpy(told.message + n, err->message, sizeof told.message - (size_t)n - 1);
-        told.message[sizeof told.message - 1] = 0;
+        failure = *err;
+        int n = snprintf(failure.message, sizeof failure.message, "rank %d: ", rank);
+        strncpy(failure.message + n, err->message, sizeof failure.message - (size_t)n - 1);
+        failure.message[sizeof failure.message - 1] = 0;
     }
-    MPI_Bcast(&told, (int)sizeof told, MPI_BYTE, first, comm);
-    *err = told;
-    return told.status;
+    MPI_Bcast(&failure, (int)sizeof failure, MPI_BYTE, first, comm);
+    *err = failure;
+    return failure.status;
 }
 
 static inline void holdall_mpi_share(uint64_t n, uint64_t unit, int rank, int ranks, uint64_t *first, uint64_t *count) {
@@ -60,13 +60,14 @@ static inline void holdall_mpi_share(uint64_t n, uint64_t unit, int rank, int ra
     *count = (to < n ? to : n) - *first;
 }
 
-/* Collective: *bytes of rank 0, *n of them, which malloc() gave, for all; to be freed on each. */
+/* Collective: sends *bytes of rank 0, *n bytes allocated with malloc(), to all ranks. Each rank
+ * frees its copy. */
 static inline holdall_status holdall_mpi_broadcast(MPI_Comm comm, void **bytes, uint64_t *n, holdall_error *err) {
     int rank;
     holdall_status status = HOLDALL_OK;
     MPI_Comm_rank(comm, &rank);
     MPI_Bcast(n, 1, MPI_UINT64_T, 0, comm);
-    if (rank != 0 && (*bytes = malloc(*n + 1)) == NULL) status = holdall_mpi_full(err, "what rank 0 has");
+    if (rank != 0 && (*bytes = malloc(*n + 1)) == NULL) status = holdall_mpi_no_memory(err, "the data of rank 0");
     if ((status = holdall_mpi_agree(comm, status, err)) < 0) return status;
     for (uint64_t at = 0; at < *n; at += 1 << 30)
         MPI_Bcast((char *)*bytes + at, (int)(*n - at < 1 << 30 ? *n - at : 1 << 30), MPI_BYTE, 0, comm);

@@ -1,4 +1,4 @@
-/* Part of holdall_mpi.h: all ranks put rows behind an array, with one commit. */
+/* Part of holdall_mpi.h: all ranks append rows to an array with one commit. */
 #ifndef HOLDALL_MPI_ARRAYS_H
 #define HOLDALL_MPI_ARRAYS_H
 
@@ -21,7 +21,8 @@ static inline void holdall_mpi_writer_close(holdall_mpi_writer *w) {
     free(w);
 }
 
-/* Makes the names of a writer and its folders, which `run`, a number of this run, tells from those of others. */
+/* Sets the paths of a writer and creates its folders. `run` is a number that distinguishes this run
+ * from others. */
 static inline holdall_status holdall_mpi_writer_folders(holdall_mpi_writer *w, const char *path, const char *parts, uint64_t run,
     holdall_error *err) {
     w->path = holdall_mpi_path(path, "");
@@ -29,14 +30,14 @@ static inline holdall_status holdall_mpi_writer_folders(holdall_mpi_writer *w, c
     w->parts = holdall_mpi_path(parts == NULL ? path : parts, parts == NULL ? ".holdall-mpi" : "");
     if (w->parts != NULL) w->run = holdall_mpi_path(w->parts, "/%016llx", (unsigned long long)run);
     if (w->run != NULL) w->own = holdall_mpi_path(w->run, "/%d", w->rank);
-    if (w->path == NULL || w->own == NULL) return holdall_mpi_full(err, "paths");
-    if (w->beside && w->rank != 0) return HOLDALL_OK; /* rank 0 makes them for all */
+    if (w->path == NULL || w->own == NULL) return holdall_mpi_no_memory(err, "paths");
+    if (w->beside && w->rank != 0) return HOLDALL_OK; /* rank 0 creates them for all ranks */
     if (w->beside) holdall_mpi_remove(w->parts);
     holdall_status status = holdall_mpi_folder(w->parts, err);
     return status < 0 ? status : holdall_mpi_folder(w->run, err);
 }
 
-/* Rank 0: opens the array and takes the lock on it. No part of another run counts any more then. */
+/* Rank 0: opens the array and locks it. Parts of other runs have no effect afterwards. */
 static inline holdall_status holdall_mpi_writer_lock(holdall_mpi_writer *w, const char *path, const holdall_options *options, holdall_format *format,
     holdall_error *err) {
     holdall_kind kind;
@@ -45,10 +46,10 @@ static inline holdall_status holdall_mpi_writer_lock(holdall_mpi_writer *w, cons
     w->is_frame = *format == HOLDALL_FORMAT_B2ND || *format == HOLDALL_FORMAT_CATERVA;
     if (w->is_frame) return holdall_schunk_open(path, HOLDALL_APPEND, options, &w->frame, err);
     if (*format == HOLDALL_FORMAT_BLZ_PAPER && kind == HOLDALL_KIND_ARRAY) return holdall_array_open(path, HOLDALL_APPEND, options, &w->dataset, err);
-    return holdall_mpi_fail(err, HOLDALL_E_UNSUPPORTED, 0, "%s: a dataset in the papers' form, or an array in a frame, was expected", path);
+    return holdall_mpi_fail(err, HOLDALL_E_UNSUPPORTED, 0, "%s: unsupported container (expected a dataset in the BLZ RFC layout or an array in a frame)", path);
 }
 
-/* Makes this rank's part, of what rank 0 knows of the array, and opens it. */
+/* Creates this rank's part from the array's metadata on rank 0, and opens it. */
 static inline holdall_status holdall_mpi_writer_part(holdall_mpi_writer *w, holdall_format format, const holdall_options *options,
     holdall_error *err) {
     void *kind = NULL, *sizes = NULL;
@@ -63,7 +64,7 @@ static inline holdall_status holdall_mpi_writer_part(holdall_mpi_writer *w, hold
         rows_unit[0] = w->rows, rows_unit[1] = w->unit;
         MPI_Bcast(rows_unit, 2, MPI_UINT64_T, 0, w->comm);
         w->rows = rows_unit[0], w->unit = rows_unit[1];
-        status = w->is_frame ? holdall_mpi_spit(w->own, kind, n, 0, err) : holdall_mpi_dataset_part(w, kind, n, sizes, m, err);
+        status = w->is_frame ? holdall_mpi_write_file(w->own, kind, n, 0, err) : holdall_mpi_dataset_part(w, kind, n, sizes, m, err);
         if (status >= 0) status = holdall_array_open(w->own, HOLDALL_APPEND, options, &w->part, err);
         status = holdall_mpi_agree(w->comm, status, err);
     }
@@ -79,21 +80,21 @@ static inline holdall_status holdall_mpi_writer_open(MPI_Comm comm, const char *
     if (err == NULL) err = &here;
     *out = NULL;
     holdall_mpi_writer *w = (holdall_mpi_writer *)calloc(1, sizeof *w);
-    if (w == NULL) status = holdall_mpi_full(err, "a writer");
+    if (w == NULL) status = holdall_mpi_no_memory(err, "a writer");
     if ((status = holdall_mpi_agree(comm, status, err)) < 0) return free(w), status;
     MPI_Comm_dup(comm, &w->comm);
     MPI_Comm_rank(comm, &w->rank);
     MPI_Comm_size(comm, &w->ranks);
 
-    int64_t told[3] = {0, 0, (int64_t)time(NULL) << 32 ^ (int64_t)getpid()}; /* format, is it a frame, which run */
+    int64_t common[3] = {0, 0, (int64_t)time(NULL) << 32 ^ (int64_t)getpid()}; /* format, whether it is a frame, number of the run */
     holdall_format format = 0;
     if (w->rank == 0) status = holdall_mpi_writer_lock(w, path, options, &format, err);
     status = holdall_mpi_agree(w->comm, status, err);
     if (status >= 0) {
-        told[0] = format, told[1] = w->is_frame;
-        MPI_Bcast(told, 3, MPI_INT64_T, 0, w->comm);
-        format = (holdall_format)told[0], w->is_frame = (int)told[1];
-        status = holdall_mpi_agree(w->comm, holdall_mpi_writer_folders(w, path, parts, (uint64_t)told[2], err), err);
+        common[0] = format, common[1] = w->is_frame;
+        MPI_Bcast(common, 3, MPI_INT64_T, 0, w->comm);
+        format = (holdall_format)common[0], w->is_frame = (int)common[1];
+        status = holdall_mpi_agree(w->comm, holdall_mpi_writer_folders(w, path, parts, (uint64_t)common[2], err), err);
     }
     if (status >= 0) status = holdall_mpi_writer_part(w, format, options, err);
     if (status < 0) holdall_mpi_writer_close(w);
@@ -112,11 +113,11 @@ static inline holdall_status holdall_mpi_writer_commit(holdall_mpi_writer *w, ho
     holdall_error here;
     holdall_status status = HOLDALL_OK;
     if (err == NULL) err = &here;
-    if (w->committed) status = holdall_mpi_fail(err, HOLDALL_E_STATE, 0, "%s: this writer has had its commit", w->path);
+    if (w->committed) status = holdall_mpi_fail(err, HOLDALL_E_STATE, 0, "%s: this writer has already committed; open another one", w->path);
     else status = holdall_array_commit(w->part, err);
     w->committed = 1;
     status = holdall_mpi_agree(w->comm, status, err);
-    if (status >= 0) status = holdall_mpi_place(w, &first, &total, err);
+    if (status >= 0) status = holdall_mpi_row_range(w, &first, &total, err);
     if (status < 0) return status;
     return w->is_frame ? holdall_mpi_frame_commit(w, total, err) : holdall_mpi_dataset_commit(w, first, total, err);
 }

@@ -1,11 +1,13 @@
-/* Part of holdall_mpi.h: sets of bags. Each rank writes a shard of its own, with the writer that holdall.h has for one bag, and the
- * first shard comes last: a set is not there as long as one of its files is missing. */
+/* Part of holdall_mpi.h: sets of bags. Each rank writes its own shard with the bag writer of
+ * holdall.h. The first shard is committed last: a set does not exist as long as one of its files is
+ * missing. */
 #ifndef HOLDALL_MPI_BAGS_H
 #define HOLDALL_MPI_BAGS_H
 
 #include "agree.h"
 
-/* Collective: the files of a spec, looked up by rank 0 alone: a path and a NUL behind it each, to be freed. */
+/* Collective: returns the paths of the files of a spec, each terminated by a NUL. Only rank 0 looks
+ * them up. The caller frees *names. */
 static inline holdall_status holdall_mpi_bag_files(MPI_Comm comm, const char *spec, char **names, uint64_t *count, holdall_error *err) {
     int rank;
     size_t n = 0;
@@ -14,7 +16,7 @@ static inline holdall_status holdall_mpi_bag_files(MPI_Comm comm, const char *sp
     *names = NULL;
     if (rank == 0) {
         status = holdall_bag_files(spec, NULL, 0, &n, err);
-        if (status >= 0 && (*names = (char *)malloc(n + 1)) == NULL) status = holdall_mpi_full(err, spec);
+        if (status >= 0 && (*names = (char *)malloc(n + 1)) == NULL) status = holdall_mpi_no_memory(err, spec);
         if (status >= 0) status = holdall_bag_files(spec, *names, n, &n, err);
     }
     uint64_t bytes = n;
@@ -26,7 +28,8 @@ static inline holdall_status holdall_mpi_bag_files(MPI_Comm comm, const char *sp
     return status;
 }
 
-/* The spec of some of these files, `count` from `first` on, to be freed; NULL: no memory. */
+/* Returns the spec of `count` of these files from number `first` on, which the caller frees; NULL:
+ * out of memory. */
 static inline char *holdall_mpi_bag_spec(const char *names, uint64_t first, uint64_t count) {
     size_t n = 0;
     while (first-- > 0) names += strlen(names) + 1;
@@ -56,11 +59,11 @@ static inline holdall_status holdall_mpi_bag_writer_open(MPI_Comm comm, const ch
     holdall_status status = holdall_mpi_bag_files(comm, spec, &names, &count, err);
     if (status < 0) return free(names), status;
     if (count != (uint64_t)ranks)
-        status = holdall_mpi_fail(err, HOLDALL_E_ARGUMENT, 0, "%s: as many files as ranks, %d, were expected, found %llu", spec, ranks,
+        status = holdall_mpi_fail(err, HOLDALL_E_ARGUMENT, 0, "%s: wrong number of files (expected one per rank, %d, found %llu)", spec, ranks,
             (unsigned long long)count);
     else if ((own = holdall_mpi_bag_spec(names, (uint64_t)rank, 1)) == NULL)
-        status = holdall_mpi_full(err, "the name of a shard");
-    /* the first file tells whether there is a set, and its lock is that of the set */
+        status = holdall_mpi_no_memory(err, "the name of a shard");
+    /* The set exists if its first file exists, and the lock of that file is the lock of the set. */
     if (status >= 0 && rank == 0) status = holdall_bag_writer_open(own, HOLDALL_NEW, options, out, err);
     status = holdall_mpi_agree(comm, status, err);
     if (status >= 0) {
@@ -86,7 +89,8 @@ static inline holdall_status holdall_mpi_bag_commit(MPI_Comm comm, holdall_bag_w
     return holdall_mpi_agree(comm, status, err);
 }
 
-/* How many records each file has: rank r looks at each of its own, and all are told. */
+/* Collective: returns the number of records of each file. Rank r counts every ranks-th file from
+ * number r on, and the counts are sent to all ranks. */
 static inline holdall_status holdall_mpi_bag_sizes(MPI_Comm comm, const char *names, uint64_t count, const holdall_options *options, uint64_t *sizes,
     holdall_error *err) {
     int rank, ranks;
@@ -96,7 +100,7 @@ static inline holdall_status holdall_mpi_bag_sizes(MPI_Comm comm, const char *na
     for (uint64_t i = (uint64_t)rank; status >= 0 && i < count; i += (uint64_t)ranks) {
         holdall_bag *bag = NULL;
         char *spec = holdall_mpi_bag_spec(names, i, 1);
-        if (spec == NULL) status = holdall_mpi_full(err, "the name of a shard");
+        if (spec == NULL) status = holdall_mpi_no_memory(err, "the name of a shard");
         else status = holdall_bag_open(spec, options, &bag, err);
         sizes[i] = holdall_bag_size(bag);
         holdall_bag_close(bag);
@@ -108,16 +112,17 @@ static inline holdall_status holdall_mpi_bag_sizes(MPI_Comm comm, const char *na
     return status;
 }
 
-/* Opens records `first` to `first + n`, the last not included, of files that have so many records each: those of them alone that have some. */
+/* Opens the records from `first` up to, excluding, `first + n`, of files with these numbers of
+ * records. Opens only the files that contain some of them. */
 static inline holdall_status holdall_mpi_bag_part(const char *names, const uint64_t *sizes, uint64_t count, uint64_t first, uint64_t n,
     const holdall_options *options, holdall_bag **out, holdall_error *err) {
-    uint64_t shard = 0, before = 0, last, behind;
+    uint64_t shard = 0, before = 0, last, end;
     holdall_bag *whole;
     while (shard + 1 < count && before + sizes[shard] <= first) before += sizes[shard++];
-    behind = before + sizes[shard];
-    for (last = shard; last + 1 < count && behind < first + n;) behind += sizes[++last];
+    end = before + sizes[shard];
+    for (last = shard; last + 1 < count && end < first + n;) end += sizes[++last];
     char *spec = holdall_mpi_bag_spec(names, shard, last - shard + 1);
-    if (spec == NULL) return holdall_mpi_full(err, "the names of shards");
+    if (spec == NULL) return holdall_mpi_no_memory(err, "the names of shards");
     holdall_status status = holdall_bag_open(spec, options, &whole, err);
     if (status >= 0) status = holdall_bag_slice(whole, n > 0 ? first - before : 0, 1, n, out, err);
     holdall_bag_close(whole);
@@ -137,7 +142,7 @@ static inline holdall_status holdall_mpi_bag_open(MPI_Comm comm, const char *spe
     MPI_Comm_size(comm, &ranks);
     holdall_status status = holdall_mpi_bag_files(comm, spec, &names, &count, err);
     if (status >= 0) {
-        if ((sizes = (uint64_t *)calloc(count + 1, sizeof *sizes)) == NULL) status = holdall_mpi_full(err, spec);
+        if ((sizes = (uint64_t *)calloc(count + 1, sizeof *sizes)) == NULL) status = holdall_mpi_no_memory(err, spec);
         status = holdall_mpi_agree(comm, status, err);
     }
     if (status >= 0) status = holdall_mpi_bag_sizes(comm, names, count, options, sizes, err);

@@ -1,11 +1,13 @@
-/* Part of holdall_mpi.h: datasets in the papers' form, folders of superchunks. Each rank makes a dataset of its own rows; its files get
- * their names among those of all, where `meta/sizes` does not count them; and that file, which rank 0 replaces, is the commit. */
+/* Part of holdall_mpi.h: datasets in the BLZ RFC layout, folders of superchunks. Each rank creates
+ * a dataset of its own rows. Its superchunks are renamed to their final names, beyond the rows in
+ * `meta/sizes`. Rank 0 then replaces `meta/sizes`, which is the commit. */
 #ifndef HOLDALL_MPI_DATASET_H
 #define HOLDALL_MPI_DATASET_H
 
 #include "writer.h"
 
-/* The text of `meta/sizes`, `n` characters, to be freed: with its checksum, as src/dataset/text_checksum.rs has it, if the one before had one. */
+/* Returns the text of `meta/sizes`, *n characters, which the caller frees. It has a checksum, as in
+ * src/dataset/text_checksum.rs, if `sealed`. */
 static inline char *holdall_mpi_dataset_sizes(const holdall_array *like, uint64_t rows, uint64_t cbytes, int sealed, uint64_t *n) {
     char *text = (char *)malloc(32 * (HOLDALL_MAX_NDIM + 3));
     const uint64_t *shape = holdall_array_shape(like);
@@ -27,47 +29,50 @@ static inline char *holdall_mpi_dataset_sizes(const holdall_array *like, uint64_
     return text;
 }
 
-/* Rank 0: what makes a dataset without rows of the same kind, `storage` and `sizes`, to be freed; and its numbers for the writer. */
+/* Rank 0: returns the metadata of a dataset without rows of the same kind, *storage and *sizes,
+ * which the caller frees. Sets the rows and the unit of the writer. */
 static inline holdall_status holdall_mpi_dataset_kind(holdall_mpi_writer *w, void **storage, uint64_t *n, void **sizes, uint64_t *m,
     holdall_error *err) {
     char *name = holdall_mpi_path(w->path, "/meta/storage");
-    holdall_status status = name == NULL ? holdall_mpi_full(err, "a path") : holdall_mpi_slurp(name, storage, n, err);
+    holdall_status status = name == NULL ? holdall_mpi_no_memory(err, "a path") : holdall_mpi_read_file(name, storage, n, err);
     if (status >= 0) {
-        const char *said = strstr((const char *)*storage, "\"superchunksize\":");
+        const char *key = strstr((const char *)*storage, "\"superchunksize\":");
         w->rows = *holdall_array_shape(w->dataset);
-        w->unit = said == NULL ? 0 : strtoull(strchr(said, ':') + 1, NULL, 10) * *holdall_array_chunkshape(w->dataset);
+        w->unit = key == NULL ? 0 : strtoull(strchr(key, ':') + 1, NULL, 10) * *holdall_array_chunkshape(w->dataset);
         *sizes = holdall_mpi_dataset_sizes(w->dataset, 0, 0, 0, m);
-        if (w->unit == 0) status = holdall_mpi_fail(err, HOLDALL_E_UNSUPPORTED, 0, "%s: it does not say how many chunks a superchunk has", name);
-        else if (*sizes == NULL) status = holdall_mpi_full(err, name);
-        else status = holdall_mpi_is_even(w, err);
+        if (w->unit == 0) status = holdall_mpi_fail(err, HOLDALL_E_UNSUPPORTED, 0, "%s: no number of chunks per superchunk", name);
+        else if (*sizes == NULL) status = holdall_mpi_no_memory(err, name);
+        else status = holdall_mpi_check_full(w, err);
     }
     free(name);
     return status;
 }
 
-/* Makes this rank's part: a dataset without rows, of the same kind. `sizes`: its `meta/sizes`. */
+/* Creates this rank's part: a dataset without rows, of the same kind. `sizes` is the content of its
+ * `meta/sizes`. */
 static inline holdall_status holdall_mpi_dataset_part(const holdall_mpi_writer *w, const void *storage, uint64_t n, const void *sizes, uint64_t m,
     holdall_error *err) {
     const char *const names[] = {"", "/data", "/meta", "/meta/storage", "/meta/sizes"};
     holdall_status status = HOLDALL_OK;
     for (int i = 0; status >= 0 && i < 5; i++) {
         char *name = holdall_mpi_path(w->own, "%s", names[i]);
-        if (name == NULL) status = holdall_mpi_full(err, "a path");
+        if (name == NULL) status = holdall_mpi_no_memory(err, "a path");
         else if (i < 3) status = holdall_mpi_folder(name, err);
-        else status = i == 3 ? holdall_mpi_spit(name, storage, n, 0, err) : holdall_mpi_spit(name, sizes, m, 0, err);
+        else status = i == 3 ? holdall_mpi_write_file(name, storage, n, 0, err) : holdall_mpi_write_file(name, sizes, m, 0, err);
         free(name);
     }
     return status;
 }
 
-/* Gives the superchunks of this rank, which are durable, their names in the dataset, the first of them number `first`. */
+/* Renames the durable superchunks of this rank to their names in the dataset, from number `first`
+ * on. */
 static inline holdall_status holdall_mpi_dataset_move(const holdall_mpi_writer *w, uint64_t files, uint64_t first, holdall_error *err) {
     char *data = holdall_mpi_path(w->path, "/data");
-    holdall_status status = data == NULL ? holdall_mpi_full(err, "a path") : HOLDALL_OK;
+    holdall_status status = data == NULL ? holdall_mpi_no_memory(err, "a path") : HOLDALL_OK;
     for (uint64_t i = 0; status >= 0 && i < files; i++) {
         char *from = holdall_mpi_path(w->own, "/data/__%llu__.bin", (unsigned long long)(i + 1));
         char *to = holdall_mpi_path(data, "/__%llu__.bin", (unsigned long long)(first + i));
-        if (from == NULL || to == NULL) status = holdall_mpi_full(err, "a path");
+        if (from == NULL || to == NULL) status = holdall_mpi_no_memory(err, "a path");
         else if (rename(from, to) < 0) status = holdall_mpi_fail_at(err, "rename", from);
         free(from);
         free(to);
@@ -77,27 +82,27 @@ static inline holdall_status holdall_mpi_dataset_move(const holdall_mpi_writer *
     return status;
 }
 
-/* Rank 0: all rows count from now on. */
-static inline holdall_status holdall_mpi_dataset_count(const holdall_mpi_writer *w, uint64_t rows, uint64_t cbytes, holdall_error *err) {
+/* Rank 0: makes all rows durable and visible. */
+static inline holdall_status holdall_mpi_dataset_publish(const holdall_mpi_writer *w, uint64_t rows, uint64_t cbytes, holdall_error *err) {
     char *meta = holdall_mpi_path(w->path, "/meta"), *name = holdall_mpi_path(w->path, "/meta/sizes");
-    char *fresh = holdall_mpi_path(w->path, "/meta/sizes.holdall-new");
+    char *temporary = holdall_mpi_path(w->path, "/meta/sizes.holdall-new");
     char *text = NULL;
     void *old = NULL;
     uint64_t n = 0;
     holdall_status status = HOLDALL_OK;
-    if (meta == NULL || name == NULL || fresh == NULL) status = holdall_mpi_full(err, "a path");
-    if (status >= 0) status = holdall_mpi_slurp(name, &old, &n, err);
+    if (meta == NULL || name == NULL || temporary == NULL) status = holdall_mpi_no_memory(err, "a path");
+    if (status >= 0) status = holdall_mpi_read_file(name, &old, &n, err);
     if (status >= 0) {
         int sealed = n > 33 && strspn((const char *)old + n - 33, " \t") == 32;
         text = holdall_mpi_dataset_sizes(w->dataset, rows, holdall_array_cbytes(w->dataset) + cbytes, sealed, &n);
-        if (text == NULL) status = holdall_mpi_full(err, name);
+        if (text == NULL) status = holdall_mpi_no_memory(err, name);
     }
-    if (status >= 0) status = holdall_mpi_spit(fresh, text, n, 1, err);
-    if (status >= 0 && rename(fresh, name) < 0) status = holdall_mpi_fail_at(err, "rename", fresh);
+    if (status >= 0) status = holdall_mpi_write_file(temporary, text, n, 1, err);
+    if (status >= 0 && rename(temporary, name) < 0) status = holdall_mpi_fail_at(err, "rename", temporary);
     if (status >= 0) status = holdall_mpi_sync_folder(meta, err);
     free(meta);
     free(name);
-    free(fresh);
+    free(temporary);
     free(text);
     free(old);
     return status;
@@ -111,7 +116,7 @@ static inline holdall_status holdall_mpi_dataset_commit(const holdall_mpi_writer
     MPI_Reduce(&own, &cbytes, 1, MPI_UINT64_T, MPI_SUM, 0, w->comm);
     status = holdall_mpi_agree(w->comm, status, err);
     if (status < 0) return status;
-    if (w->rank == 0) status = holdall_mpi_dataset_count(w, total, cbytes, err);
+    if (w->rank == 0) status = holdall_mpi_dataset_publish(w, total, cbytes, err);
     return holdall_mpi_agree(w->comm, status, err);
 }
 

@@ -1,4 +1,4 @@
-/* Part of holdall_mpi.h: small files and folders, as whole things. */
+/* Part of holdall_mpi.h: reads, writes and removes complete small files and folders. */
 #ifndef HOLDALL_MPI_FILES_H
 #define HOLDALL_MPI_FILES_H
 
@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A path with something behind it, to be freed; NULL: no memory. */
+/* Returns `folder` followed by a suffix in the format of printf(), which the caller frees; NULL:
+ * out of memory. */
 static inline char *holdall_mpi_path(const char *folder, const char *format, ...) {
     char name[128];
     va_list values;
@@ -20,14 +21,14 @@ static inline char *holdall_mpi_path(const char *folder, const char *format, ...
     return path == NULL ? NULL : strcat(strcpy(path, folder), name);
 }
 
-/* All of a file, to be freed, with a NUL behind it that does not count. */
-static inline holdall_status holdall_mpi_slurp(const char *path, void **bytes, uint64_t *n, holdall_error *err) {
+/* Reads a file. The caller frees *bytes, which is terminated by a NUL that *n does not include. */
+static inline holdall_status holdall_mpi_read_file(const char *path, void **bytes, uint64_t *n, holdall_error *err) {
     struct stat s;
     FILE *file = fopen(path, "rb");
     *bytes = NULL;
     if (file == NULL) return holdall_mpi_fail_at(err, "open", path);
     holdall_status status = fstat(fileno(file), &s) < 0 ? holdall_mpi_fail_at(err, "stat", path) : HOLDALL_OK;
-    if (status >= 0 && (*bytes = malloc((size_t)s.st_size + 1)) == NULL) status = holdall_mpi_full(err, path);
+    if (status >= 0 && (*bytes = malloc((size_t)s.st_size + 1)) == NULL) status = holdall_mpi_no_memory(err, path);
     if (status >= 0 && fread(*bytes, 1, (size_t)s.st_size, file) != (size_t)s.st_size) status = holdall_mpi_fail_at(err, "read", path);
     fclose(file);
     if (status < 0) return free(*bytes), *bytes = NULL, status;
@@ -36,8 +37,8 @@ static inline holdall_status holdall_mpi_slurp(const char *path, void **bytes, u
     return HOLDALL_OK;
 }
 
-/* Makes a file of these bytes; durable, or not. */
-static inline holdall_status holdall_mpi_spit(const char *path, const void *bytes, uint64_t n, int durable, holdall_error *err) {
+/* Writes a file of these bytes, and syncs it if `durable`. */
+static inline holdall_status holdall_mpi_write_file(const char *path, const void *bytes, uint64_t n, int durable, holdall_error *err) {
     FILE *file = fopen(path, "wb");
     if (file == NULL) return holdall_mpi_fail_at(err, "create", path);
     int failed = fwrite(bytes, 1, n, file) != n || fflush(file) != 0 || (durable && fsync(fileno(file)) < 0);
@@ -55,12 +56,12 @@ static inline holdall_status holdall_mpi_sync_folder(const char *path, holdall_e
     return status;
 }
 
-/* Makes a folder, if it is not there. */
+/* Creates a folder, if it does not exist. */
 static inline holdall_status holdall_mpi_folder(const char *path, holdall_error *err) {
     return mkdir(path, 0777) < 0 && errno != EEXIST ? holdall_mpi_fail_at(err, "make folder", path) : HOLDALL_OK;
 }
 
-/* Removes a file, or a folder with all that is in it, as far as that can be done. */
+/* Removes a file, or a folder with its content. Ignores errors. */
 static inline void holdall_mpi_remove(const char *path) {
     DIR *folder = unlink(path) < 0 ? opendir(path) : NULL;
     if (folder == NULL) return;

@@ -1,16 +1,18 @@
-/* Part of holdall_mpi.h: arrays in Blosc2 frames, files and folders. A frame has one index and one writer, so each rank makes chunks, in
- * a frame of its own, and rank 0 takes them over as they are encoded: those of one rank after the other, each decoded once to
- * be sure of it. The library's own commit then makes chunks and shape count. */
+/* Part of holdall_mpi.h: arrays in Blosc2 frames, files and folders. A frame has one index and one
+ * writer. Therefore each rank writes chunks to its own frame, and rank 0 appends them in encoded
+ * form, rank by rank, and decodes each once to verify it. The library's commit then makes chunks
+ * and shape durable and visible. */
 #ifndef HOLDALL_MPI_FRAME_H
 #define HOLDALL_MPI_FRAME_H
 
 #include "writer.h"
 
 enum {
-    /* Where a metalayer has the first length of the shape: version, dimensions, and a list of 64-bit numbers in MessagePack, in both kinds. */
+    /* Offset of the first length of the shape in a metalayer. Both kinds begin with version,
+     * dimensions, and a list of 64-bit integers in MessagePack. */
     HOLDALL_MPI_SHAPE_AT = 5,
-    /* What an encoded chunk may have beyond its content: its header, and an item that all of it repeats. */
-    HOLDALL_MPI_CHUNK_MORE = 32 + 255
+    /* Maximum size of an encoded chunk beyond its content: its header, and a repeated item. */
+    HOLDALL_MPI_CHUNK_OVERHEAD = 32 + 255
 };
 
 static inline uint64_t holdall_mpi_frame_rows(const unsigned char *meta) {
@@ -19,12 +21,13 @@ static inline uint64_t holdall_mpi_frame_rows(const unsigned char *meta) {
     return rows;
 }
 
-/* Rank 0: a frame without rows, of the same kind, to be freed; and the numbers of the array for the writer. */
+/* Rank 0: returns a frame without rows, of the same kind, which the caller frees. Sets the rows and
+ * the unit of the writer. */
 static inline holdall_status holdall_mpi_frame_kind(holdall_mpi_writer *w, holdall_format format, void **bytes, uint64_t *n, holdall_error *err) {
     holdall_array *array = NULL;
     uint64_t shape[HOLDALL_MAX_NDIM];
-    holdall_options *unlocked = holdall_options_new(); /* the lock is the writer's */
-    holdall_status status = unlocked == NULL ? holdall_mpi_full(err, "options") : HOLDALL_OK;
+    holdall_options *unlocked = holdall_options_new(); /* the writer holds the lock */
+    holdall_status status = unlocked == NULL ? holdall_mpi_no_memory(err, "options") : HOLDALL_OK;
     if (status >= 0) status = holdall_options_set(unlocked, HOLDALL_OPT_LOCK, 0, err);
     if (status >= 0) status = holdall_array_open(w->path, HOLDALL_APPEND, unlocked, &array, err);
     uint32_t ndim = holdall_array_ndim(array);
@@ -34,17 +37,17 @@ static inline holdall_status holdall_mpi_frame_kind(holdall_mpi_writer *w, holda
         w->rows = shape[0];
         w->unit = *holdall_array_chunkshape(array);
         shape[0] = 0;
-        status = holdall_mpi_is_even(w, err);
+        status = holdall_mpi_check_full(w, err);
     }
-    if (status >= 0) status = holdall_array_resize(array, shape, err); /* and no commit of that */
+    if (status >= 0) status = holdall_array_resize(array, shape, err); /* not committed */
     if (status >= 0) status = holdall_array_copy(array, w->own, HOLDALL_NEW, format, NULL, NULL, NULL, err);
-    if (status >= 0) status = holdall_mpi_slurp(w->own, bytes, n, err);
+    if (status >= 0) status = holdall_mpi_read_file(w->own, bytes, n, err);
     holdall_array_close(array);
     holdall_options_free(unlocked);
     return status;
 }
 
-/* Rank 0: puts down `rows` in the place of the rows of the last commit, in each metalayer that tells the shape. */
+/* Rank 0: replaces the number of rows in each metalayer that contains the shape. */
 static inline holdall_status holdall_mpi_frame_shape(const holdall_mpi_writer *w, uint64_t rows, holdall_error *err) {
     const char *const names[] = {"b2nd", "caterva"};
     for (int i = 0; i < 2; i++) {
@@ -56,7 +59,7 @@ static inline holdall_status holdall_mpi_frame_shape(const holdall_mpi_writer *w
         if (status < 0) return status;
         const unsigned char *o = (const unsigned char *)old;
         if (n < HOLDALL_MPI_SHAPE_AT + 8 || n > sizeof meta || o[4] != 0xd3 || holdall_mpi_frame_rows(o) != w->rows)
-            return holdall_mpi_fail(err, HOLDALL_E_STATE, 0, "%s: its metalayer %s does not say %llu rows any more", w->path, names[i],
+            return holdall_mpi_fail(err, HOLDALL_E_STATE, 0, "%s: metalayer %s no longer contains the expected shape (expected %llu rows)", w->path, names[i],
                 (unsigned long long)w->rows);
         memcpy(meta, o, n);
         for (int b = 0; b < 8; b++) meta[HOLDALL_MPI_SHAPE_AT + b] = (unsigned char)(rows >> (56 - 8 * b));
@@ -65,8 +68,9 @@ static inline holdall_status holdall_mpi_frame_shape(const holdall_mpi_writer *w
     return HOLDALL_OK;
 }
 
-/* Gives rank 0 the chunks of this rank's part, each a message, after the last an empty one; rank 0 puts its own straight into the frame.
- * A message waits until rank 0 takes it, so that nothing piles up there. */
+/* Sends the chunks of this rank's part to rank 0, one message each, followed by an empty message.
+ * Rank 0 appends its own chunks directly to the frame. Sends are synchronous, so that no messages
+ * accumulate on rank 0. */
 static inline holdall_status holdall_mpi_frame_give(const holdall_mpi_writer *w, const holdall_schunk *part, void *chunk, size_t room,
     holdall_error *err) {
     holdall_status status = HOLDALL_OK;
@@ -80,7 +84,8 @@ static inline holdall_status holdall_mpi_frame_give(const holdall_mpi_writer *w,
     return status;
 }
 
-/* Rank 0: takes the chunks of another rank; all of them also where something has failed, so that nobody waits for it. */
+/* Rank 0: receives the chunks of another rank. After a failure it still receives all of them,
+ * because that rank waits for it. */
 static inline holdall_status holdall_mpi_frame_take(const holdall_mpi_writer *w, int rank, void *chunk, size_t room, holdall_status status,
     holdall_error *err) {
     for (int n;;) {
@@ -99,8 +104,8 @@ static inline holdall_status holdall_mpi_frame_commit(const holdall_mpi_writer *
     size_t room = 0;
     holdall_status status = holdall_schunk_open(w->own, HOLDALL_READ, NULL, &part, err);
     if (status >= 0) {
-        room = holdall_schunk_chunk_size(part) + HOLDALL_MPI_CHUNK_MORE;
-        if ((chunk = malloc(room)) == NULL) status = holdall_mpi_full(err, "a chunk");
+        room = holdall_schunk_chunk_size(part) + HOLDALL_MPI_CHUNK_OVERHEAD;
+        if ((chunk = malloc(room)) == NULL) status = holdall_mpi_no_memory(err, "a chunk");
     }
     status = holdall_mpi_agree(w->comm, status, err);
     if (status >= 0) {

@@ -1,14 +1,16 @@
-/* Part of holdall_mpi.h: opening a container once for all ranks. Rank 0 opens it and puts down what was read for that, and every other rank
- * opens it from those bytes: it asks nothing of the file system before it wants content. */
+/* Part of holdall_mpi.h: opens a container once for all ranks. Rank 0 opens it and records the
+ * bytes that it reads. Every other rank opens it from those bytes, without requests to the file
+ * system until it reads content. */
 #ifndef HOLDALL_MPI_OPEN_H
 #define HOLDALL_MPI_OPEN_H
 
 #include "storage.h"
 
-/* Which function opens; `out` is a place for its handle. */
+/* A function that opens a container; *out receives the handle. */
 typedef holdall_status (*holdall_mpi_open_fn)(holdall_io *io, const holdall_options *options, void **out, holdall_error *err);
 
-/* Collective: opens with this function on all ranks, of which rank 0 alone reads. *out is to be closed also where this fails. */
+/* Collective: opens with this function on all ranks; only rank 0 reads. The caller must close *out
+ * even on failure. */
 static inline holdall_status holdall_mpi_open_with(MPI_Comm comm, const char *path, holdall_mpi_open_fn open_io, const holdall_options *options,
     void **out, holdall_error *err) {
     int rank;
@@ -20,15 +22,15 @@ static inline holdall_status holdall_mpi_open_with(MPI_Comm comm, const char *pa
     MPI_Comm_rank(comm, &rank);
     holdall_status status = holdall_mpi_io(path, &s, &io, err);
     if (status >= 0 && rank == 0) {
-        s->is_telling = 1;
+        s->is_recording = 1;
         status = open_io(io, options, out, err);
-        s->is_telling = 0;
+        s->is_recording = 0;
     }
     status = holdall_mpi_agree(comm, status, err);
     if (status >= 0) {
-        void *told = s->told;
-        status = holdall_mpi_broadcast(comm, &told, &s->size, err);
-        s->told = (char *)told;
+        void *record = s->record;
+        status = holdall_mpi_broadcast(comm, &record, &s->size, err);
+        s->record = (char *)record;
     }
     if (status >= 0) {
         if (rank != 0) status = open_io(io, options, out, err);

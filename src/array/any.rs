@@ -1,16 +1,16 @@
-//! One array, whatever holds it: a run of bytes, or chunks along every dimension.
+//! The array type of the library: a linear run of items, or chunks along every dimension.
 #![forbid(unsafe_code)]
 
 use super::attrs::{self, Attr};
-use super::dtype::Dtype;
 use super::grid::Positions;
-use super::numpy_meta::{ArrayMeta, Order, with_attrs};
-use super::python_literal::Literal;
-use super::rows::Rows;
+use super::linear::LinearArray;
 use super::store::Store;
-use super::tiled::{NewTiled, Tiled};
+use super::tiled::{NewTiled, TiledArray};
 use crate::alloc;
 use crate::blosc::Params;
+use crate::dtype::Dtype;
+use crate::dtype::numpy_meta::{ArrayMeta, Order, with_attrs};
+use crate::dtype::python_literal::Literal;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::{Folder, locate, object};
 use crate::options::{Opt, Options};
@@ -19,21 +19,22 @@ use crate::superchunk::frame::{self, Frame};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// Items that a copy has in memory at once, in bytes, unless those of a chunk are more.
-const PIECE: u64 = 64 << 20;
+/// Number of bytes that a copy holds in memory at once, unless one chunk is larger.
+const COPY_BYTES: u64 = 64 << 20;
 
-/// An open array. It sees its own changes at once; others see them after the commit.
+/// An open array. The handle sees its own changes immediately; other handles see them after a
+/// commit.
 pub struct Array(Body);
 
 enum Body {
-    Rows(Rows),
-    Tiled(Box<Tiled>),
+    Linear(LinearArray),
+    Tiled(Box<TiledArray>),
 }
 
-macro_rules! either {
+macro_rules! dispatch {
     ($array:expr, $a:ident => $result:expr) => {
         match $array {
-            Body::Rows($a) => $result,
+            Body::Linear($a) => $result,
             Body::Tiled($a) => $result,
         }
     };
@@ -51,29 +52,28 @@ impl AsRef<Array> for Array {
     }
 }
 
-impl From<Tiled> for Array {
-    fn from(tiled: Tiled) -> Array {
+impl From<TiledArray> for Array {
+    fn from(tiled: TiledArray) -> Array {
         Array(Body::Tiled(Box::new(tiled)))
     }
 }
 
 impl Array {
-    /// Opens what is there, for reading or for changes: a Bloscpack file, or a Blosc2 frame in a
-    /// file or a folder.
+    /// Opens an existing array: a Bloscpack file, or a Blosc2 frame in a file or a folder.
     pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Array> {
-        let _asking = object::ask_as(options);
+        let _scope = object::request_scope(options);
         if locate::is_folder(path) {
             return Array::open_in(&locate::folder(path)?, OsStr::new(""), mode, options);
         }
-        let place = if mode == Mode::Read {
+        let location = if mode == Mode::Read {
             locate::locate(path)?
         } else {
             locate::locate_for_change(path)?
         };
-        Array::open_in(&place.folder, &place.name, mode, options)
+        Array::open_in(&location.folder, &location.name, mode, options)
     }
 
-    /// Opens a name in a folder.
+    /// Opens the array `name` in `folder`.
     pub fn open_in(
         folder: &Arc<dyn Folder>,
         name: &OsStr,
@@ -83,41 +83,42 @@ impl Array {
         if frame::is_frame(folder, name, options)? {
             return Array::of_frame(Frame::open_in(folder, name, mode, options)?, options);
         }
-        Rows::of_file(Bloscpack::open_in(folder, name, mode, options)?, options).map(Array::rows)
+        LinearArray::of_file(Bloscpack::open_in(folder, name, mode, options)?, options)
+            .map(Array::linear)
     }
 
-    /// The array in a frame: as its metalayers say, else one dimension of items.
+    /// Opens the array in a frame. A frame without an array metalayer is one dimension of items.
     fn of_frame(frame: Frame, options: &Options) -> Result<Array> {
-        if let Some(e) = frame.headless() {
+        if let Some(e) = frame.lost_header() {
             return Err(Error {
                 status: Status::Type,
                 ..e.clone()
             });
         }
-        if Tiled::is_in(&frame) {
-            return Ok(Tiled::of_frame(frame, options)?.into());
+        if TiledArray::is_in(&frame) {
+            return Ok(TiledArray::of_frame(frame, options)?.into());
         }
-        let (meta, chunk) = super::frame::plain(&frame)?;
-        Rows::over(Box::new(frame), meta, vec![chunk], options).map(Array::rows)
+        let (meta, chunk) = super::frame_store::plain(&frame)?;
+        LinearArray::over(Box::new(frame), meta, vec![chunk], options).map(Array::linear)
     }
 
-    /// The array over a store that holds just its items, with this shape of a chunk.
+    /// Creates the array over a store that holds exactly its items.
     pub fn over(
         store: Box<dyn Store>,
         meta: ArrayMeta,
         chunkshape: Vec<u64>,
         options: &Options,
     ) -> Result<Array> {
-        Rows::over(store, meta, chunkshape, options).map(Array::rows)
+        LinearArray::over(store, meta, chunkshape, options).map(Array::linear)
     }
 
-    fn rows(rows: Rows) -> Array {
-        Array(Body::Rows(rows))
+    fn linear(linear: LinearArray) -> Array {
+        Array(Body::Linear(linear))
     }
 
-    /// Creates an array of zeros in a Bloscpack file, in C order. It is there with the first
-    /// commit. `chunks`: the shape of a chunk, which is some rows: all dimensions but the first
-    /// as in `shape`.
+    /// Creates an array of zeros in a Bloscpack file, in C order. The file exists after the first
+    /// commit. `chunks` is the shape of a chunk. It consists of whole rows: all dimensions but the
+    /// first must be equal to those of `shape`.
     pub fn create(
         path: &OsStr,
         mode: Mode,
@@ -126,10 +127,10 @@ impl Array {
         chunks: Option<&[u64]>,
         options: &Options,
     ) -> Result<Array> {
-        let place = locate::locate_for_change(path)?;
+        let location = locate::locate_for_change(path)?;
         Array::create_in(
-            &place.folder,
-            &place.name,
+            &location.folder,
+            &location.name,
             mode,
             dtype,
             shape,
@@ -138,7 +139,7 @@ impl Array {
         )
     }
 
-    /// The same under a name in a folder.
+    /// Like [`Array::create`], under `name` in `folder`.
     pub fn create_in(
         folder: &Arc<dyn Folder>,
         name: &OsStr,
@@ -148,20 +149,20 @@ impl Array {
         chunks: Option<&[u64]>,
         options: &Options,
     ) -> Result<Array> {
-        Rows::create_in(folder, name, mode, dtype, shape, chunks, options).map(Array::rows)
+        LinearArray::create_in(folder, name, mode, dtype, shape, chunks, options).map(Array::linear)
     }
 
-    /// Creates an array in a Blosc2 frame; it is there with the first commit.
+    /// Creates an array in a Blosc2 frame. The frame exists after the first commit.
     pub fn create_frame(
         path: &OsStr,
         mode: Mode,
         new: &NewTiled,
         options: &Options,
     ) -> Result<Array> {
-        Tiled::create(path, mode, new, None, options).map(Array::from)
+        TiledArray::create(path, mode, new, None, options).map(Array::from)
     }
 
-    /// The same under a name in a folder.
+    /// Like [`Array::create_frame`], under `name` in `folder`.
     pub fn create_frame_in(
         folder: &Arc<dyn Folder>,
         name: &OsStr,
@@ -169,29 +170,29 @@ impl Array {
         new: &NewTiled,
         options: &Options,
     ) -> Result<Array> {
-        Tiled::create_in(folder, name, mode, new, options).map(Array::from)
+        TiledArray::create_in(folder, name, mode, new, options).map(Array::from)
     }
 
-    /// What others have put beside it, JSON by name: of a Bloscpack file all in its metadata that
-    /// does not make it an array; of a frame its metalayers.
+    /// Returns the attributes as JSON by name. For a Bloscpack file these are all members of its
+    /// metadata that do not describe the array; for a frame they are its metalayers.
     pub fn attrs(&self) -> Result<Vec<Attr>> {
         match &self.0 {
-            Body::Rows(rows) => rows.attrs(),
+            Body::Linear(linear) => linear.attrs(),
             Body::Tiled(tiled) => attrs::of_frame(tiled.store()),
         }
     }
 
-    /// Can they not be told, and was that to be skipped?
+    /// Returns whether the attributes are corrupt and the options request to skip corrupt data.
     pub fn has_lost_attrs(&self) -> bool {
-        matches!(&self.0, Body::Rows(rows) if rows.has_lost_attrs())
+        matches!(&self.0, Body::Linear(linear) if linear.has_lost_attrs())
     }
 
-    /// Copies it, as it is here and now, into a Bloscpack file, with the metadata of one. `chunks`:
-    /// as creating has it, with rows along the slowest dimension; none: as here. All else as
-    /// [`Bloscpack::copy`].
+    /// Copies the array, with all uncommitted changes, into a Bloscpack file with array metadata.
+    /// `chunks` is the shape of a chunk, as for [`Array::create`], with rows along the slowest
+    /// dimension; `None` keeps the current one. Everything else is as for [`Bloscpack::copy`].
     pub fn copy(&self, to: Destination, chunks: Option<&[u64]>) -> Result<bool> {
         match &self.0 {
-            Body::Rows(rows) => rows.copy(to, chunks),
+            Body::Linear(linear) => linear.copy(to, chunks),
             Body::Tiled(tiled) => {
                 let Destination {
                     folder,
@@ -199,7 +200,7 @@ impl Array {
                     mode,
                     options,
                 } = to;
-                tiled.refuse_itself(&folder, &name)?;
+                tiled.refuse_same_file(&folder, &name)?;
                 let mut new = Array::create_in(
                     &folder,
                     &name,
@@ -211,14 +212,14 @@ impl Array {
                 )?;
                 let json = String::from_utf8_lossy(new.meta()?).trim_end().to_owned();
                 new.meta_set(with_attrs(json, &self.attrs()?).as_bytes())?;
-                new.take_items(self, &options)
+                new.copy_items_from(self, &options)
             }
         }
     }
 
-    /// Copies it into a new frame: with the chunks, blocks, codec and filters that it has here
-    /// where the options do not say otherwise. True: some of it was damaged, and is zeros
-    /// there.
+    /// Copies the array into a new frame. Keeps the chunk shape, block shape, codec and filters
+    /// unless the options specify others. Returns `true` if some of the array was corrupt and is
+    /// zeros in the copy.
     pub fn copy_to_frame(
         &self,
         path: &OsStr,
@@ -228,8 +229,8 @@ impl Array {
     ) -> Result<bool> {
         let mut new = NewTiled { ..*new };
         if let Body::Tiled(tiled) = &self.0 {
-            let place = locate::locate_for_change(path)?;
-            tiled.refuse_itself(&place.folder, &place.name)?;
+            let location = locate::locate_for_change(path)?;
+            tiled.refuse_same_file(&location.folder, &location.name)?;
             let as_here = |opt: Opt| options.given(opt).is_none() && new.chunks.is_none();
             if as_here(Opt::ChunkBytes) && !tiled.chunkshape().contains(&0) {
                 new.chunks = Some(tiled.chunkshape());
@@ -239,25 +240,25 @@ impl Array {
             }
         }
         let (mut copy, lost) = (
-            Tiled::create(path, mode, &new, self.params(), options)?,
+            TiledArray::create(path, mode, &new, self.params(), options)?,
             self.has_lost_attrs(),
         );
-        if !copy.take_attrs(self.store())? {
+        if !copy.copy_attrs_from(self.store())? {
             self.attrs()?.iter().try_for_each(|(name, json)| {
                 copy.store_mut().attr_set(name, &attrs::from_json(json))
             })?;
         }
         if let Body::Tiled(tiled) = &self.0
-            && let Some(bad) = copy.take_chunks(tiled, options)?
+            && let Some(damaged) = copy.copy_chunks_from(tiled, options)?
         {
-            return Array::from(copy).commit().map(|()| bad);
+            return Array::from(copy).commit().map(|()| damaged);
         }
         Array::from(copy)
-            .take_items(self, options)
-            .map(|bad| bad | lost)
+            .copy_items_from(self, options)
+            .map(|damaged| damaged | lost)
     }
 
-    /// How the chunks of a frame are made, where it is one.
+    /// Returns the compression parameters if the array is stored in a frame.
     fn params(&self) -> Option<&Params> {
         let store: &dyn std::any::Any = self.store();
         store
@@ -265,18 +266,22 @@ impl Array {
             .and_then(|frame| frame.params().ok())
     }
 
-    /// Takes in all items of another array of this shape, and commits. True: some of them were
-    /// damaged.
-    fn take_items(&mut self, from: &Array, options: &Options) -> Result<bool> {
+    /// Writes all items of another array of the same shape, and commits. Returns `true` if some of
+    /// them were corrupt.
+    fn copy_items_from(&mut self, from: &Array, options: &Options) -> Result<bool> {
         let (shape, item) = (from.shape(), from.itemsize() as u64);
         let bytes = |lengths: &[u64]| lengths.iter().fold(item, |n, d| n.saturating_mul(*d));
-        let lengths = piece(shape, self, PIECE.min(options.memory_limit()) / item.max(1));
+        let lengths = copy_box(
+            shape,
+            self,
+            COPY_BYTES.min(options.memory_limit()) / item.max(1),
+        );
         let mut buffer = alloc::zeroed(alloc::allow(
             bytes(&lengths),
             options.memory_limit(),
-            "a piece of a copy",
+            "copy buffer",
         )?)?;
-        let (mut start, mut bad, mut done) = (vec![0; shape.len()], false, 0);
+        let (mut start, mut damaged, mut done) = (vec![0; shape.len()], false, 0);
         while !shape.contains(&0) {
             let count: Vec<u64> = start
                 .iter()
@@ -285,45 +290,46 @@ impl Array {
                 .map(|((at, n), all)| *n.min(&(all - at)))
                 .collect();
             let part = buffer.get_mut(..bytes(&count) as usize).unwrap_or_default();
-            bad |= from.read(&start, &count, None, part, None)?;
+            damaged |= from.read(&start, &count, None, part, None)?;
             self.write(&start, &count, None, part, None)?;
             done += part.len() as u64;
             options.progress(done, from.nbytes())?;
-            if !next(&mut start, &lengths, shape) {
+            if !next_box(&mut start, &lengths, shape) {
                 break;
             }
         }
         self.commit()?;
-        Ok(bad)
+        Ok(damaged)
     }
 
-    // ---- what it is
+    // ---- properties
 
-    /// Its length along each dimension.
+    /// Returns the length along each dimension.
     pub fn shape(&self) -> &[u64] {
-        either!(&self.0, a => a.shape())
+        dispatch!(&self.0, a => a.shape())
     }
 
-    /// That of a chunk. Of a run of bytes the whole rows in a chunk, at least one; a row is all
-    /// there is at one place of the slowest dimension. Where a chunk is not made of whole rows,
-    /// or the chunks differ, it is no more than a hint.
+    /// Returns the shape of a chunk. For a linear array this is the number of whole rows in a
+    /// chunk, at least one; a row is everything at one index of the slowest dimension. The value is
+    /// only a hint if chunks do not consist of whole rows or differ in length.
     pub fn chunkshape(&self) -> &[u64] {
-        either!(&self.0, a => a.chunkshape())
+        dispatch!(&self.0, a => a.chunkshape())
     }
 
-    /// As [`Array::chunkshape`], for the blocks that chunks are made of, each of which can be
-    /// decoded alone: those of the first chunk, or whole chunks as long as it waits.
+    /// Returns the shape of a block, the smallest part of a chunk that can be decoded alone. For a
+    /// linear array these are the blocks of the first chunk, or whole chunks before the first chunk
+    /// is written.
     pub fn blockshape(&self) -> &[u64] {
-        either!(&self.0, a => a.blockshape())
+        dispatch!(&self.0, a => a.blockshape())
     }
 
-    /// Its items.
+    /// Returns the dtype of the items.
     pub fn dtype(&self) -> &Dtype {
-        either!(&self.0, a => a.dtype())
+        dispatch!(&self.0, a => a.dtype())
     }
 
-    /// The type of its items as text: as it was spelled, without the quotes of a Python constant
-    /// that is text.
+    /// Returns the dtype as text, as it is spelled in the file, without the quotes of a Python
+    /// string literal.
     pub fn dtype_text(&self) -> String {
         let spelling = &self.dtype().spelling;
         let plain = Literal::parse(spelling)
@@ -332,90 +338,90 @@ impl Array {
         plain.unwrap_or_else(|| spelling.clone())
     }
 
-    /// How they are stored.
+    /// Returns the order of the items.
     pub fn order(&self) -> Order {
         match &self.0 {
-            Body::Rows(a) => a.order(),
+            Body::Linear(a) => a.order(),
             Body::Tiled(_) => Order::C,
         }
     }
 
-    /// Bytes of an item.
+    /// Returns the size of an item in bytes.
     pub fn itemsize(&self) -> usize {
         self.dtype().item.size
     }
 
-    /// Bytes of all items.
+    /// Returns the size of all items in bytes.
     pub fn nbytes(&self) -> u64 {
-        either!(&self.0, a => a.nbytes())
+        dispatch!(&self.0, a => a.nbytes())
     }
 
-    /// Bytes of the file of the last commit.
+    /// Returns the size in bytes of the file as of the last commit.
     pub fn cbytes(&self) -> Result<u64> {
         self.store().cbytes()
     }
 
-    /// Bytes that its file may make a call allocate.
+    /// Returns the memory limit in bytes for allocations whose size comes from the file.
     pub fn memory_limit(&self) -> u64 {
-        either!(&self.0, a => a.memory_limit())
+        dispatch!(&self.0, a => a.memory_limit())
     }
 
-    /// What holds it.
+    /// Returns the store of the array.
     pub fn store(&self) -> &dyn Store {
-        either!(&self.0, a => a.store())
+        dispatch!(&self.0, a => a.store())
     }
 
-    /// The same, to be changed; shape and content are the array's to change.
+    /// Returns the store for changes. Only the array itself may change the shape and the content.
     pub fn store_mut(&mut self) -> &mut dyn Store {
-        either!(&mut self.0, a => a.store_mut())
+        dispatch!(&mut self.0, a => a.store_mut())
     }
 
-    /// The metadata of a Bloscpack file, JSON, as the last commit left them or [`Array::meta_set`]
-    /// set them.
+    /// Returns the JSON metadata of a Bloscpack file, as of the last commit or the last call of
+    /// [`Array::meta_set`].
     pub fn meta(&self) -> Result<&[u8]> {
         Ok(self.store().meta()?.unwrap_or_default())
     }
 
-    /// Sets the metadata. They must say the same of the array; anything may stand beside that.
+    /// Sets the metadata. They must describe the same array; other members may be arbitrary.
     pub fn meta_set(&mut self, json: &[u8]) -> Result<()> {
         match &mut self.0 {
-            Body::Rows(a) => a.meta_set(json),
+            Body::Linear(a) => a.meta_set(json),
             Body::Tiled(a) => Err(fail!(
                 Unsupported,
-                "{}: a frame has metalayers, and no metadata in JSON",
+                "{}: a Blosc2 frame has metalayers instead of JSON metadata; set an attribute",
                 a.store().name()
             )),
         }
     }
 
-    /// Sets a named value of what is no Bloscpack file.
+    /// Sets an attribute of an array that is not a Bloscpack file.
     pub fn attr_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
         self.store_mut().attr_set(name, value)
     }
 
-    /// Removes a named value, if it is there.
+    /// Removes an attribute, if it exists.
     pub fn attr_remove(&mut self, name: &str) -> Result<()> {
         self.store_mut().attr_remove(name)
     }
 
-    /// Sets what is where nothing was written, from now on: what has come by growing stays what it
-    /// was.
+    /// Sets the fill value for items that are added from now on. Items that were added before keep
+    /// the previous value.
     pub fn fill_set(&mut self, value: &[u8]) -> Result<()> {
         match &mut self.0 {
-            Body::Rows(a) => a.fill_set(value),
+            Body::Linear(a) => a.fill_set(value),
             Body::Tiled(a) => a.store_mut().fill_set(value),
         }
     }
 
     // ---- reading and writing
 
-    /// Reads the items `start[d]`, `start[d] + step[d]`, ... (`count[d]` of them) of each dimension
-    /// `d`; no steps: 1.
+    /// Reads the items `start[d]`, `start[d] + step[d]`, ... (`count[d]` of them) along each
+    /// dimension `d`. Without `step`, all steps are 1.
     ///
-    /// `strides[d]` is the distance of two of them in `dst` in bytes; none: they are packed, in C
-    /// order. The box begins at the first byte of `dst`: where a stride is negative, the items
-    /// of that dimension come from its far end. True: some of it was damaged, and is zeros now,
-    /// as the options wished.
+    /// `strides[d]` is the distance in bytes between two consecutive items in `dst`. Without
+    /// `strides`, the items are packed in C order. The box begins at the first byte of `dst`: if a
+    /// stride is negative, the first item of that dimension is at the far end. Returns `true` if
+    /// some of the items were corrupt and are zeros, as the options requested.
     pub fn read(
         &self,
         start: &[u64],
@@ -424,11 +430,11 @@ impl Array {
         dst: &mut [u8],
         strides: Option<&[i64]>,
     ) -> Result<bool> {
-        either!(&self.0, a => a.read(start, count, step, dst, strides))
+        dispatch!(&self.0, a => a.read(start, count, step, dst, strides))
     }
 
-    /// Writes a box from a buffer that is laid out as [`Array::read`] says. On failure some of it
-    /// may be written.
+    /// Writes a box from a buffer with the layout that [`Array::read`] describes. On failure, part
+    /// of it may be written.
     pub fn write(
         &mut self,
         start: &[u64],
@@ -437,43 +443,44 @@ impl Array {
         src: &[u8],
         strides: Option<&[i64]>,
     ) -> Result<()> {
-        either!(&mut self.0, a => a.write(start, count, step, src, strides))
+        dispatch!(&mut self.0, a => a.write(start, count, step, src, strides))
     }
 
-    /// Reads single items: `coordinates` has one number for each dimension, item after item.
+    /// Reads single items. `coordinates` has one index per dimension, item after item.
     pub fn read_points(&self, coordinates: &[u64], n: usize, dst: &mut [u8]) -> Result<bool> {
-        either!(&self.0, a => a.read_points(coordinates, n, dst))
+        dispatch!(&self.0, a => a.read_points(coordinates, n, dst))
     }
 
-    /// Reads all combinations of the positions of each dimension, in C order, packed.
+    /// Reads all combinations of the positions of each dimension, packed in C order.
     pub fn read_orthogonal(&self, positions: &Positions, dst: &mut [u8]) -> Result<bool> {
-        either!(&self.0, a => a.read_orthogonal(positions, dst))
+        dispatch!(&self.0, a => a.read_orthogonal(positions, dst))
     }
 
-    /// Writes all combinations of the positions of each dimension; of a position that is there
-    /// twice, the last counts.
+    /// Writes all combinations of the positions of each dimension. If a position occurs twice, the
+    /// last occurrence wins.
     pub fn write_orthogonal(&mut self, positions: &Positions, src: &[u8]) -> Result<()> {
-        either!(&mut self.0, a => a.write_orthogonal(positions, src))
+        dispatch!(&mut self.0, a => a.write_orthogonal(positions, src))
     }
 
     // ---- the shape
 
-    /// The dimension along which it can grow without anything having to move; `None` without any.
+    /// Returns the dimension along which the array can grow without moving items; `None` if it has
+    /// no dimensions.
     pub fn slowest(&self) -> Option<usize> {
         match &self.0 {
-            Body::Rows(a) => a.slowest(),
+            Body::Linear(a) => a.slowest(),
             Body::Tiled(a) => (!a.shape().is_empty()).then_some(0),
         }
     }
 
-    /// Gives it another shape: what is beyond goes, what is new is zeros, or its fill value. On
-    /// failure its shape may be one on the way.
+    /// Changes the shape. Items outside the new shape are removed; new items are zeros or the fill
+    /// value. On failure, the array may have an intermediate shape.
     pub fn resize(&mut self, shape: &[u64]) -> Result<()> {
-        either!(&mut self.0, a => a.resize(shape))
+        dispatch!(&mut self.0, a => a.resize(shape))
     }
 
-    /// Lets it grow by `count` along a dimension. `src` has the new items, packed, in C order. On
-    /// failure it is as it was.
+    /// Appends `count` positions along a dimension. `src` has the new items, packed in C order. On
+    /// failure, the array is unchanged.
     pub fn append(&mut self, axis: usize, count: u64, src: &[u8]) -> Result<()> {
         self.insert(
             axis,
@@ -483,34 +490,34 @@ impl Array {
         )
     }
 
-    /// Puts `count` places into a dimension before `at`; what is behind moves. `src` has the new
-    /// items, packed, in C order. On failure it is as it was.
+    /// Inserts `count` positions before position `at` of a dimension, and shifts the following
+    /// items. `src` has the new items, packed in C order. On failure, the array is unchanged.
     pub fn insert(&mut self, axis: usize, at: u64, count: u64, src: &[u8]) -> Result<()> {
-        either!(&mut self.0, a => a.insert(axis, at, count, src))
+        dispatch!(&mut self.0, a => a.insert(axis, at, count, src))
     }
 
-    /// Takes away `count` places of a dimension from `at` on; what is behind moves. On failure it
-    /// is as it was.
+    /// Removes `count` positions of a dimension from position `at` on, and shifts the following
+    /// items. On failure, the array is unchanged.
     pub fn remove(&mut self, axis: usize, at: u64, count: u64) -> Result<()> {
-        either!(&mut self.0, a => a.remove(axis, at, count))
+        dispatch!(&mut self.0, a => a.remove(axis, at, count))
     }
 
-    /// Makes all changes durable and visible, content and shape together. On failure the file is as
-    /// the last commit left it.
+    /// Makes all changes durable and visible, content and shape together. On failure, the file is
+    /// as of the last commit.
     pub fn commit(&mut self) -> Result<()> {
-        self.settle()?;
+        self.flush()?;
         self.store_mut().commit()
     }
 
-    /// Hands everything to what holds it, so that a commit of that is one of the array.
-    pub fn settle(&mut self) -> Result<()> {
-        either!(&mut self.0, a => a.settle())
+    /// Passes all changes to the store, so that a commit of the store commits the array.
+    pub fn flush(&mut self) -> Result<()> {
+        dispatch!(&mut self.0, a => a.flush())
     }
 }
 
-/// The lengths of the boxes in which so many items, about, are copied: whole chunks, as far as `to`
-/// has them along every dimension, else whole rows.
-fn piece(shape: &[u64], to: &Array, items: u64) -> Vec<u64> {
+/// Returns the shape of the boxes in which a copy transfers about `items` items: whole chunks of
+/// `to` along every dimension if it is chunked, otherwise whole rows.
+fn copy_box(shape: &[u64], to: &Array, items: u64) -> Vec<u64> {
     let mut lengths: Vec<u64> = match &to.0 {
         Body::Tiled(t) => t
             .chunkshape()
@@ -518,7 +525,7 @@ fn piece(shape: &[u64], to: &Array, items: u64) -> Vec<u64> {
             .zip(shape)
             .map(|(c, n)| *c.min(n))
             .collect(),
-        Body::Rows(_) => shape
+        Body::Linear(_) => shape
             .iter()
             .enumerate()
             .map(|(d, n)| if d == 0 { 1 } else { *n })
@@ -530,8 +537,8 @@ fn piece(shape: &[u64], to: &Array, items: u64) -> Vec<u64> {
             .fold(1, |n: u64, d| n.saturating_mul(*d))
             .max(1);
     for (n, all) in lengths.iter_mut().zip(shape).rev() {
-        let more = room.clamp(1, all.div_ceil((*n).max(1)).max(1));
-        (*n, room) = (n.saturating_mul(more).min(*all), room / more);
+        let factor = room.clamp(1, all.div_ceil((*n).max(1)).max(1));
+        (*n, room) = (n.saturating_mul(factor).min(*all), room / factor);
         if *n < *all {
             break;
         }
@@ -539,8 +546,8 @@ fn piece(shape: &[u64], to: &Array, items: u64) -> Vec<u64> {
     lengths
 }
 
-/// Goes on to the next box; false behind the last.
-fn next(start: &mut [u64], lengths: &[u64], shape: &[u64]) -> bool {
+/// Advances `start` to the next box. Returns `false` after the last box.
+fn next_box(start: &mut [u64], lengths: &[u64], shape: &[u64]) -> bool {
     for ((at, n), all) in start.iter_mut().zip(lengths).zip(shape).rev() {
         *at += n;
         if *at < *all {

@@ -1,22 +1,24 @@
-//! What stands beside an array, from one format to the other: frames keep values in MessagePack,
-//! all others in JSON.
+//! Conversion of attributes between formats: frames store them as MessagePack, all other formats as
+//! JSON.
 //!
-//! Bytes are `{"hex": "00ff"}` in JSON, extensions have their number in a member `ext` besides;
-//! what is no MessagePack is taken for bytes. Names of members that are no text become their JSON,
-//! as Python does it with numbers. What is no JSON becomes text.
+//! - Bytes are `{"hex": "00ff"}` in JSON.
+//! - Extension types also have their type number in a member `ext`.
+//! - Bytes that are not valid MessagePack are treated as bytes.
+//! - Map keys that are not text become their JSON text, as Python does with numbers.
+//! - Attributes that are not valid JSON become MessagePack text.
 #![forbid(unsafe_code)]
 
 use super::store::Store;
 use crate::error::Result;
 use crate::json::{Quoted, Value};
 
-/// Values in values: no more than this.
+/// Maximum nesting depth.
 const DEPTH: usize = 64;
 
-/// A name and its JSON.
+/// A name and its JSON value.
 pub type Attr = (String, Vec<u8>);
 
-/// Those of an array in a frame, as JSON.
+/// Returns the attributes of an array in a frame as JSON.
 pub fn of_frame(frame: &dyn Store) -> Result<Vec<Attr>> {
     let json = |name: &str| {
         Ok((
@@ -29,7 +31,7 @@ pub fn of_frame(frame: &dyn Store) -> Result<Vec<Attr>> {
 
 // ---- to JSON
 
-/// A value as JSON.
+/// Converts a MessagePack value to JSON.
 pub fn to_json(bytes: &[u8]) -> String {
     let (mut out, mut rest) = (String::new(), bytes);
     match put(&mut rest, &mut out, DEPTH) {
@@ -44,12 +46,12 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn take<'a>(rest: &mut &'a [u8], n: usize) -> Option<&'a [u8]> {
-    let (first, behind) = rest.split_at_checked(n)?;
-    *rest = behind;
+    let (first, remaining) = rest.split_at_checked(n)?;
+    *rest = remaining;
     Some(first)
 }
 
-/// A number of so many bytes.
+/// Reads a big-endian number of `n` bytes.
 fn number(rest: &mut &[u8], n: usize) -> Option<u64> {
     Some(
         take(rest, n)?
@@ -58,7 +60,7 @@ fn number(rest: &mut &[u8], n: usize) -> Option<u64> {
     )
 }
 
-/// The next value; nothing where there is none, or too many in each other.
+/// Converts the next value. Returns `None` if the bytes are invalid or nested too deeply.
 fn put(rest: &mut &[u8], out: &mut String, depth: usize) -> Option<()> {
     let marker = take(rest, 1)?.first().copied()?;
     let power = |from: u8| 1usize << (marker - from);
@@ -141,7 +143,7 @@ fn put_all(rest: &mut &[u8], out: &mut String, depth: usize, map: bool, n: u64) 
 
 // ---- from JSON
 
-/// JSON as a value of a frame.
+/// Converts JSON to a MessagePack value.
 pub fn from_json(json: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     match Value::parse(json) {
@@ -191,7 +193,7 @@ fn pack(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// What [`hex`] has made of bytes.
+/// Returns the bytes that [`hex`] encoded.
 fn bytes_of(members: &[(String, Value)]) -> Option<Vec<u8>> {
     let [(name, Value::String(digits))] = members else {
         return None;
@@ -221,8 +223,8 @@ fn pack_text(text: &str, out: &mut Vec<u8>) {
     out.extend(text.as_bytes());
 }
 
-/// The shortest marker for a length: one that holds it up to so many, or one with 1, 2 or 4 bytes
-/// behind it.
+/// Writes the shortest marker for a length: one that includes a length of up to `most`, or one that
+/// is followed by a length of 1, 2 or 4 bytes.
 fn pack_length(
     out: &mut Vec<u8>,
     (small, most): (u8, usize),
@@ -233,12 +235,12 @@ fn pack_length(
         (Ok(n), _) if most > 0 && usize::from(n) <= most => out.push(small | n),
         (Ok(n), _) if one.is_some() => out.extend(one.into_iter().chain([n])),
         (_, Ok(n)) => out.extend(two.into_iter().chain(n.to_be_bytes())),
-        // no file is as long as that would not do for
+        // No file holds more than 2^32 bytes of attributes.
         _ => out.extend(four.into_iter().chain((n as u32).to_be_bytes())),
     }
 }
 
-/// The shortest form of a whole number; one that has none is a float.
+/// Writes an integer in its shortest form; beyond 64 bits it becomes a float.
 fn pack_whole(n: i128, out: &mut Vec<u8>) {
     let bytes = n.to_be_bytes();
     let last = |marker: u8, count: usize| {
@@ -265,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_those_of_the_specification() {
+    fn values_match_the_messagepack_specification() {
         let cases: &[(&[u8], &str)] = &[
             (b"\xc0", "null"),
             (b"\xc3", "true"),
@@ -302,12 +304,12 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_like_there_becomes_something_near() {
+    fn values_without_an_equivalent_are_approximated() {
         for (packed, json) in [
             (&b"\xd4\x05\x01"[..], "{\"ext\":5,\"hex\":\"01\"}"),
             (b"\x81\x01\x02", "{\"1\":2}"),
             (b"\xca\x3f\x00\x00\x00", "0.5"),
-            // no value, too short, too long
+            // Invalid, too short, too long.
             (b"\xc1", "{\"hex\":\"c1\"}"),
             (b"\xa2a", "{\"hex\":\"a261\"}"),
             (b"\x01\x01", "{\"hex\":\"0101\"}"),

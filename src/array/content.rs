@@ -1,9 +1,10 @@
-//! The content of an array: the bytes of its store, then zeros, or its fill value, that nobody has
-//! put into it yet.
+//! The content of an array: the bytes of its store, followed by zeros or the fill value for items
+//! that were never written.
 //!
-//! An array that was made large, or made larger, costs nothing until it is written: who fills it
-//! from its beginning to its end never makes those zeros into chunks. And here the bytes of a
-//! selection go to and from a buffer, in such a way that no chunk is decoded twice for one call.
+//! Creating or growing an array does not write chunks for the new items. An array that is written
+//! sequentially from start to end therefore never stores those zeros. This module also transfers
+//! the bytes of a selection between the store and a buffer, and decodes each chunk at most once per
+//! call.
 #![forbid(unsafe_code)]
 
 use super::selection::{Cover, Plan};
@@ -14,105 +15,106 @@ use crate::{alloc, parallel};
 use std::cell::RefCell;
 use std::ops::Range;
 
-/// Content over which a selection goes that is worth another thread.
-pub(super) const WORTH: u64 = 256 << 10;
-/// Scratch that a thread keeps.
-const KEPT: usize = 8 << 20;
-/// Content that is decoded at once where it cannot go straight to its place.
-const BATCH: usize = 16 << 20;
-/// What is put in at once where there is nothing yet.
-const BLANK: u64 = 64 << 10;
+/// Minimum number of content bytes that a selection spans before several threads are used.
+pub(super) const PARALLEL_MIN: u64 = 256 << 10;
+/// Largest scratch buffer that a thread keeps for the next call.
+const MAX_RETAINED_SCRATCH: usize = 8 << 20;
+/// Number of content bytes that are decoded per batch into a scratch buffer.
+const BATCH_BYTES: usize = 16 << 20;
+/// Number of bytes per append when missing content is filled.
+const FILL_STEP: u64 = 64 << 10;
 
-/// See the top of the file.
+/// The content of one array: a store and the length that the array requires.
 pub struct Content {
-    /// The bytes that are there.
-    pub file: Box<dyn Store>,
+    /// The bytes that are stored. May be shorter than the content.
+    pub store: Box<dyn Store>,
     len: u64,
-    /// Chunks are missing at the end, and what they held is zeros here.
-    short: bool,
+    /// The store has lost chunks at its end. Their content reads as the fill value.
+    truncated: bool,
     memory_limit: u64,
 }
 
-/// What one chunk holds of a selection, on its way to the buffer.
+/// The part of a selection that lies in one chunk, on its way to the buffer.
 struct Task<'a> {
-    /// The chunk.
+    /// Content range of the chunk.
     span: Range<u64>,
-    /// A part of the buffer, or scratch.
+    /// Part of the caller's buffer, or a scratch buffer.
     dst: &'a mut [u8],
-    /// Where in the buffer that part begins.
+    /// Offset of `dst` in the caller's buffer.
     base: usize,
     done: Result<bool>,
 }
 
 impl Content {
-    /// All bytes of a store, and zeros up to `len` bytes: nobody has put anything there yet, or it
-    /// has lost them.
-    pub fn new(file: Box<dyn Store>, len: u64, memory_limit: u64) -> Content {
-        let short = file.stands_for(len);
+    /// Wraps a store. Content from the end of the store up to `len` bytes was never written, or is
+    /// lost, and reads as the fill value.
+    pub fn new(store: Box<dyn Store>, len: u64, memory_limit: u64) -> Content {
+        let truncated = store.is_truncation_of(len);
         Content {
-            file,
+            store,
             len,
-            short,
+            truncated,
             memory_limit,
         }
     }
 
-    /// Refuses to make zeros of what was lost.
-    pub fn refuse_short(&self) -> Result<()> {
-        match self.short {
+    /// Returns an error if the store has lost chunks, so that a commit never turns them into zeros.
+    pub fn refuse_truncated(&self) -> Result<()> {
+        match self.truncated {
             true => Err(fail!(
                 State,
-                "{}: chunks are missing at its end; repair it first",
-                self.file.name()
+                "{}: chunks are missing at the end; repair the file first",
+                self.store.name()
             )),
             false => Ok(()),
         }
     }
 
-    /// Bytes that its file may make a call allocate.
+    /// Returns the memory limit in bytes for allocations whose size comes from the file.
     pub fn memory_limit(&self) -> u64 {
         self.memory_limit
     }
 
-    /// Bytes.
+    /// Returns the length in bytes.
     pub fn nbytes(&self) -> u64 {
         self.len
     }
 
-    /// The bytes of the chunk that holds, or is going to hold, this byte.
+    /// Returns the content range of the chunk that holds, or will hold, byte `at`.
     fn span(&self, at: u64) -> Range<u64> {
-        let span = self.file.chunk_span(at);
+        let span = self.store.chunk_span(at);
         span.start..span.end.min(self.len).max(at.saturating_add(1))
     }
 
-    // ---- bytes
+    // ---- byte ranges
 
-    /// Reads a range. True: some of it was damaged, and is zeros now, as the options wished.
+    /// Reads a range. Returns `true` if some of it was corrupt and reads as zeros, as the options
+    /// requested.
     pub fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
         self.check(at, dst.len())?;
-        let there = self.file.nbytes().saturating_sub(at).min(dst.len() as u64) as usize;
-        let (stored, zeros) = dst.split_at_mut_checked(there).unwrap_or_default();
+        let stored_len = self.store.nbytes().saturating_sub(at).min(dst.len() as u64) as usize;
+        let (stored, zeros) = dst.split_at_mut_checked(stored_len).unwrap_or_default();
         if !zeros.is_empty() {
-            repeat(self.file.fill()?, at + there as u64, zeros);
+            repeat(self.store.fill()?, at + stored_len as u64, zeros);
         }
-        let lost = self.short && !zeros.is_empty();
+        let lost = self.truncated && !zeros.is_empty();
         if stored.is_empty() {
             Ok(lost)
         } else {
-            Ok(self.file.read(at, stored)? | lost)
+            Ok(self.store.read(at, stored)? | lost)
         }
     }
 
-    /// Writes a range. On failure some of it may be written.
+    /// Writes a range. On failure, part of the range may be written.
     pub fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
         self.check(at, src.len())?;
-        if at > self.file.nbytes() {
+        if at > self.store.nbytes() {
             self.fill(at)?;
         }
-        let there = (self.file.nbytes() - at).min(src.len() as u64) as usize;
-        let (over, behind) = src.split_at_checked(there).unwrap_or_default();
-        self.file.write(at, over)?;
-        self.file.append(behind)
+        let stored_len = (self.store.nbytes() - at).min(src.len() as u64) as usize;
+        let (overwritten, after) = src.split_at_checked(stored_len).unwrap_or_default();
+        self.store.write(at, overwritten)?;
+        self.store.append(after)
     }
 
     fn check(&self, at: u64, n: usize) -> Result<()> {
@@ -120,26 +122,27 @@ impl Content {
             Some(end) if end <= self.len => Ok(()),
             _ => Err(fail!(
                 Range,
-                "{}: {n} bytes at {at}: there are {}",
-                self.file.name(),
+                "{}: {n} bytes at offset {at} exceed the content of {} bytes",
+                self.store.name(),
                 self.len
             )),
         }
     }
 
-    /// Cuts it, or lets it grow by zeros, or its fill value.
+    /// Sets the length. Truncates the content or grows it with zeros or the fill value.
     pub fn set_len(&mut self, len: u64) -> Result<()> {
-        // refuses a handle that reads
-        self.file.append(&[])?;
-        self.cut()?;
+        // Fails if the handle is read-only.
+        self.store.append(&[])?;
+        self.truncate_store()?;
         let old = std::mem::replace(&mut self.len, len);
-        self.cut().inspect_err(|_| self.len = old)
+        self.truncate_store().inspect_err(|_| self.len = old)
     }
 
-    /// Puts bytes in and takes others away, what is behind moves. On failure it is as it was.
+    /// Inserts and removes bytes, and shifts the bytes after them. On failure, the content is
+    /// unchanged.
     pub fn splice(&mut self, splice: &Splice<'_>) -> Result<()> {
-        // refuses a handle that reads
-        self.file.append(&[])?;
+        // Fails if the handle is read-only.
+        self.store.append(&[])?;
         if splice.src.is_empty() && (splice.gone == 0 || splice.times == 0) {
             return Ok(());
         }
@@ -151,58 +154,60 @@ impl Content {
             .len
             .checked_add(more)
             .and_then(|n| n.checked_sub(less))
-            .ok_or_else(|| fail!(Argument, "more than 2^64 bytes"))?;
-        self.settle()?;
-        // what of an append that fails is there is cut off before anybody sees it
-        if splice.at < self.file.nbytes() {
-            self.file.splice(splice)?
+            .ok_or_else(|| fail!(Argument, "the content would exceed 2^64 bytes"))?;
+        self.flush()?;
+        // If an append fails, the bytes that it added lie beyond `len` and are truncated later.
+        if splice.at < self.store.nbytes() {
+            self.store.splice(splice)?
         } else {
-            self.file.append(splice.src)?
+            self.store.append(splice.src)?
         }
         self.len = len;
         Ok(())
     }
 
-    /// So many zeros, if the memory may be had.
+    /// Allocates `n` zero bytes, within the memory limit.
     pub fn zeros(&self, n: u64) -> Result<Vec<u8>> {
         alloc::zeroed(self.allow(n)?)
     }
 
-    /// Refuses to put in more than the memory that may be had.
+    /// Returns an error if inserted data of `n` bytes exceeds the memory limit.
     pub fn allow(&self, n: u64) -> Result<usize> {
-        alloc::allow(n, self.memory_limit, "what is put in")
+        alloc::allow(n, self.memory_limit, "inserted data")
     }
 
-    fn cut(&mut self) -> Result<()> {
-        if self.file.nbytes() > self.len {
-            self.file.truncate(self.len)
+    fn truncate_store(&mut self) -> Result<()> {
+        if self.store.nbytes() > self.len {
+            self.store.truncate(self.len)
         } else {
             Ok(())
         }
     }
 
-    /// Makes the superchunk as long as it should be.
-    pub fn settle(&mut self) -> Result<()> {
-        self.cut()?;
+    /// Truncates or fills the store so that its length equals the length of the content.
+    pub fn flush(&mut self) -> Result<()> {
+        self.truncate_store()?;
         self.fill(self.len)
     }
 
     fn fill(&mut self, to: u64) -> Result<()> {
-        let missing = to.saturating_sub(self.file.nbytes());
-        let mut blank = alloc::zeroed(missing.min(BLANK) as usize)?;
-        while let Some(n) = to.checked_sub(self.file.nbytes()).filter(|n| *n > 0) {
-            let part = blank.get_mut(..n.min(BLANK) as usize).unwrap_or_default();
-            repeat(self.file.fill()?, self.file.nbytes(), part);
-            self.file.append(part)?;
+        let missing = to.saturating_sub(self.store.nbytes());
+        let mut fill = alloc::zeroed(missing.min(FILL_STEP) as usize)?;
+        while let Some(n) = to.checked_sub(self.store.nbytes()).filter(|n| *n > 0) {
+            let part = fill
+                .get_mut(..n.min(FILL_STEP) as usize)
+                .unwrap_or_default();
+            repeat(self.store.fill()?, self.store.nbytes(), part);
+            self.store.append(part)?;
         }
         Ok(())
     }
 
     // ---- selections
 
-    /// Reads a selection. True: as [`Content::read`].
+    /// Reads a selection. Returns `true` under the same condition as [`Content::read`].
     pub fn gather(&self, plan: &Plan, dst: &mut [u8]) -> Result<bool> {
-        if let Some((at, range)) = plan.one_run() {
+        if let Some((at, range)) = plan.contiguous() {
             return self.read(at, dst.get_mut(range).ok_or_else(outside)?);
         }
         if plan.is_in_order() {
@@ -214,15 +219,15 @@ impl Content {
 
     fn threads(&self, plan: &Plan) -> usize {
         let range = plan.range();
-        if range.end - range.start >= WORTH {
-            self.file.file_threads()
+        if range.end - range.start >= PARALLEL_MIN {
+            self.store.file_threads()
         } else {
             1
         }
     }
 
-    /// Where what is wanted of each chunk goes to a part of the buffer that belongs to it alone:
-    /// all at once.
+    /// Reads all chunks in parallel. Requires that each chunk fills a part of the buffer that no
+    /// other chunk touches.
     fn gather_in_order(&self, plan: &Plan, dst: &mut [u8]) -> Result<bool> {
         let mut tasks = Vec::new();
         let (mut rest, mut base) = (dst, 0);
@@ -232,7 +237,7 @@ impl Content {
             next = plan.first_from(span.end);
             let from_buf = rest.split_at_mut_checked(buf - base).ok_or_else(outside)?.1;
             let end = next.map_or(from_buf.len(), |(_, next_buf)| next_buf - buf);
-            let (own, behind) = from_buf.split_at_mut_checked(end).ok_or_else(outside)?;
+            let (own, after) = from_buf.split_at_mut_checked(end).ok_or_else(outside)?;
             alloc::reserve(&mut tasks, 1)?;
             tasks.push(Task {
                 span,
@@ -240,7 +245,7 @@ impl Content {
                 base: buf,
                 done: Ok(false),
             });
-            (rest, base) = (behind, buf + end);
+            (rest, base) = (after, buf + end);
         }
         parallel::for_each(
             self.threads(plan),
@@ -249,35 +254,31 @@ impl Content {
         );
         tasks
             .into_iter()
-            .try_fold(false, |bad, t| Ok(bad | t.done?))
+            .try_fold(false, |damaged, t| Ok(damaged | t.done?))
     }
 
     fn gather_chunk(&self, plan: &Plan, task: &mut Task) -> Result<bool> {
         let Some(cover) = plan.cover(task.span.clone()) else {
             return Ok(false);
         };
-        if cover.one_run {
+        if cover.contiguous {
             let n = (cover.to - cover.from) as usize;
             return self.read(cover.from, task.dst.get_mut(..n).ok_or_else(outside)?);
         }
         self.with_scratch(&cover, |scratch| {
-            let bad = self.read(cover.from, scratch)?;
-            for piece in plan.pieces(task.span.clone()) {
-                if !piece.to_buffer((scratch, cover.from), (task.dst, task.base)) {
+            let damaged = self.read(cover.from, scratch)?;
+            for segment in plan.segments(task.span.clone()) {
+                if !segment.to_buffer((scratch, cover.from), (task.dst, task.base)) {
                     return Err(outside());
                 }
             }
-            Ok(bad)
+            Ok(damaged)
         })
     }
 
     fn with_scratch<R>(&self, cover: &Cover, f: impl FnOnce(&mut [u8]) -> Result<R>) -> Result<R> {
         thread_local!(static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
-        let n = alloc::allow(
-            cover.to - cover.from,
-            self.memory_limit,
-            "a part of a chunk",
-        )?;
+        let n = alloc::allow(cover.to - cover.from, self.memory_limit, "part of a chunk")?;
         let mut scratch = SCRATCH.with(|s| {
             s.try_borrow_mut()
                 .map(|mut s| std::mem::take(&mut *s))
@@ -287,27 +288,27 @@ impl Content {
             scratch = alloc::zeroed(n)?;
         }
         let result = f(scratch.get_mut(..n).unwrap_or_default());
-        if scratch.len() <= KEPT {
+        if scratch.len() <= MAX_RETAINED_SCRATCH {
             SCRATCH.with(|s| _ = s.try_borrow_mut().map(|mut s| *s = scratch));
         }
         result
     }
 
-    /// Where chunks have no parts of the buffer of their own: some chunks at a time to scratch,
-    /// then to their places.
+    /// Reads a batch of chunks into a scratch buffer and copies the items to the caller's buffer.
+    /// Used where the chunks do not have disjoint parts of the buffer.
     fn gather_in_batches(&self, plan: &Plan, dst: &mut [u8]) -> Result<bool> {
-        let (mut scratch, mut bad) = (Vec::new(), false);
+        let (mut scratch, mut damaged) = (Vec::new(), false);
         let mut next = plan.first_from(0);
         while next.is_some() {
             let (mut covers, mut size) = (Vec::new(), 0usize);
-            while let Some((at, _)) = next.filter(|_| size < BATCH) {
+            while let Some((at, _)) = next.filter(|_| size < BATCH_BYTES) {
                 let span = self.span(at);
                 next = plan.first_from(span.end);
                 let cover = plan.cover(span.clone()).ok_or_else(outside)?;
                 size = size.saturating_add(alloc::allow(
                     cover.to - cover.from,
                     self.memory_limit,
-                    "a part of a chunk",
+                    "part of a chunk",
                 )?);
                 alloc::reserve(&mut covers, 1)?;
                 covers.push((span, cover));
@@ -315,38 +316,38 @@ impl Content {
             if scratch.len() < size {
                 scratch = alloc::zeroed(size)?;
             }
-            bad |= self.read_all(plan, &covers, &mut scratch)?;
+            damaged |= self.read_all(plan, &covers, &mut scratch)?;
             let mut rest = &scratch[..];
             for (span, cover) in covers {
-                let (part, behind) = rest
+                let (part, after) = rest
                     .split_at_checked((cover.to - cover.from) as usize)
                     .ok_or_else(outside)?;
-                rest = behind;
+                rest = after;
                 if !plan
-                    .pieces(span)
+                    .segments(span)
                     .all(|p| p.to_buffer((part, cover.from), (dst, 0)))
                 {
                     return Err(outside());
                 }
             }
         }
-        Ok(bad)
+        Ok(damaged)
     }
 
-    /// Reads these parts of chunks one behind the other.
+    /// Reads the given parts of chunks into consecutive parts of `scratch`.
     fn read_all(
         &self,
         plan: &Plan,
         covers: &[(Range<u64>, Cover)],
         scratch: &mut [u8],
     ) -> Result<bool> {
-        let mut tasks = alloc::with_room(covers.len())?;
+        let mut tasks = alloc::with_capacity(covers.len())?;
         let mut rest = scratch;
         for (_, cover) in covers {
-            let (dst, behind) = rest
+            let (dst, after) = rest
                 .split_at_mut_checked((cover.to - cover.from) as usize)
                 .ok_or_else(outside)?;
-            rest = behind;
+            rest = after;
             tasks.push(Task {
                 span: cover.from..cover.to,
                 dst,
@@ -361,24 +362,25 @@ impl Content {
         );
         tasks
             .into_iter()
-            .try_fold(false, |bad, t| Ok(bad | t.done?))
+            .try_fold(false, |damaged, t| Ok(damaged | t.done?))
     }
 
-    /// Writes a selection. On failure some of it may be written.
+    /// Writes a selection. On failure, part of it may be written.
     pub fn scatter(&mut self, plan: &Plan, src: &[u8]) -> Result<()> {
         let mut next = plan.first_from(0);
         while let Some((at, buf)) = next {
-            // what is before is written already; appends move the limits of chunks that are still
-            // to come
+            // Everything before `at` is already written. An append may move the ends of later
+            // chunks, so each span is computed only now.
             let mut span = at..self.span(at).end;
-            // what goes on in the next chunks goes with it, so that they are encoded in parallel
+            // A contiguous run that continues in the following chunks is written in one call, so
+            // that these chunks are encoded in parallel.
             if let Some(end) = plan.unit_end(at).filter(|end| *end > span.end) {
                 span.end = end;
             }
             next = plan.first_from(span.end);
             let cover = plan.cover(span.clone()).ok_or_else(outside)?;
             let n = usize::try_from(cover.to - cover.from).unwrap_or(usize::MAX);
-            if cover.one_run {
+            if cover.contiguous {
                 self.write(
                     cover.from,
                     src.get(buf..)
@@ -399,21 +401,17 @@ impl Content {
         cover: &Cover,
         src: &[u8],
     ) -> Result<()> {
-        let n = alloc::allow(
-            cover.to - cover.from,
-            self.memory_limit,
-            "a part of a chunk",
-        )?;
+        let n = alloc::allow(cover.to - cover.from, self.memory_limit, "part of a chunk")?;
         let mut scratch = alloc::zeroed(n)?;
-        if cover.wanted < n as u64 && self.read(cover.from, &mut scratch)? {
+        if cover.requested < n as u64 && self.read(cover.from, &mut scratch)? {
             return Err(fail!(
                 Format,
-                "{}: a damaged chunk, in part of which nothing else can be written",
-                self.file.name()
+                "{}: the chunk is corrupt and cannot be written in part; overwrite all of it or repair the file",
+                self.store.name()
             ));
         }
         if !plan
-            .pieces(span)
+            .segments(span)
             .all(|p| p.to_content(src, (&mut scratch, cover.from)))
         {
             return Err(outside());
@@ -423,5 +421,5 @@ impl Content {
 }
 
 fn outside() -> Error {
-    fail!(State, "a selection reaches out of its buffer")
+    fail!(State, "a selection exceeds its buffer")
 }

@@ -1,9 +1,9 @@
-//! Arrays in files of which something is damaged or missing.
+//! Tests of arrays in files with corrupt or missing parts.
 
 use super::Array;
 use crate::error::{Result, Status};
 use crate::io::Folder;
-use crate::io::sim::{self, Mending, Proof, SimDisk};
+use crate::io::sim::{self, RepairScenario, SimDisk, StateCounts};
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::{Bloscpack, Destination, Mode, Repaired, repair_in};
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ fn content() -> Vec<u8> {
         .collect()
 }
 
-/// A file with an array of ten chunks of four rows.
+/// Returns a file with an array of ten chunks of four rows.
 fn sample(all: &[(Opt, i64)]) -> Vec<u8> {
     let disk = SimDisk::default();
     let o = all.iter().fold(
@@ -71,10 +71,10 @@ fn open(disk: &SimDisk, mode: Mode, skip: bool) -> Result<Array> {
 
 fn rows(a: &Array, from: u64, n: u64) -> (Vec<u8>, bool) {
     let mut bytes = vec![0xee; (n * ROW) as usize];
-    let bad = a
+    let damaged = a
         .read(&[from, 0], &[n, 100], None, &mut bytes, None)
         .unwrap();
-    (bytes, bad)
+    (bytes, damaged)
 }
 
 fn repair(disk: &SimDisk) -> Result<Repaired> {
@@ -82,7 +82,7 @@ fn repair(disk: &SimDisk) -> Result<Repaired> {
 }
 
 fn faults(disk: &SimDisk) -> Vec<String> {
-    let mut words = Vec::new();
+    let mut messages = Vec::new();
     let b = Bloscpack::open_in(
         &disk.folder(),
         OsStr::new(NAME),
@@ -91,15 +91,15 @@ fn faults(disk: &SimDisk) -> Vec<String> {
     )
     .unwrap();
     b.verify(|e| {
-        words.push(e.message.clone());
+        messages.push(e.message.clone());
         true
     })
     .unwrap();
-    words
+    messages
 }
 
 #[test]
-fn what_is_missing_at_the_end_is_zeros() {
+fn missing_chunks_at_the_end_read_as_zeros() {
     for all in [
         &[][..],
         &[(Opt::Offsets, 0)],
@@ -113,10 +113,10 @@ fn what_is_missing_at_the_end_is_zeros() {
             assert_eq!(a.shape(), [ROWS, 100]);
             let there = a.store().nbytes() / ROW;
             assert!(there < ROWS && there.is_multiple_of(4), "{there}");
-            let (bytes, bad) = rows(&a, 0, ROWS);
+            let (bytes, damaged) = rows(&a, 0, ROWS);
             let (stored, zeros) = bytes.split_at((there * ROW) as usize);
             assert!(
-                bad && *stored == content()[..stored.len()] && zeros.iter().all(|b| *b == 0),
+                damaged && *stored == content()[..stored.len()] && zeros.iter().all(|b| *b == 0),
                 "{cut}"
             );
             assert!(
@@ -125,7 +125,7 @@ fn what_is_missing_at_the_end_is_zeros() {
                     && rows(&a, there - 1, 2).1
                     && rows(&a, ROWS - 1, 1).1
             );
-            // a column, item by item, and a copy
+            // A column, item by item, and a copy.
             let mut column = vec![0xee; ROWS as usize * 8];
             assert!(
                 a.read(&[0, 3], &[ROWS, 1], None, &mut column, None)
@@ -147,7 +147,7 @@ fn what_is_missing_at_the_end_is_zeros() {
             .unwrap();
             assert!(rows(&copy, 0, ROWS) == (bytes.clone(), false));
             drop((a, copy));
-            // nothing of that counts by a commit
+            // A commit must not make the zeros permanent.
             let mut w = open(&disk, Mode::Append, true).unwrap();
             w.write(&[ROWS - 1, 0], &[1, 100], None, &[1; ROW as usize], None)
                 .unwrap();
@@ -157,7 +157,7 @@ fn what_is_missing_at_the_end_is_zeros() {
             assert_eq!(
                 repair(&disk).unwrap(),
                 Repaired {
-                    kept: there / 4,
+                    retained: there / 4,
                     dropped: missing
                 },
                 "{cut}"
@@ -170,7 +170,7 @@ fn what_is_missing_at_the_end_is_zeros() {
             assert_eq!(
                 repair(&disk).unwrap(),
                 Repaired {
-                    kept: 10,
+                    retained: 10,
                     dropped: 0
                 }
             );
@@ -179,9 +179,9 @@ fn what_is_missing_at_the_end_is_zeros() {
 }
 
 #[test]
-fn a_failing_power_supply_leaves_repairs_whole_or_to_be_done_again() {
-    let mut proof = Proof::of("array in a superchunk");
-    // all there is, or what is read around the damage
+fn a_power_failure_leaves_repairs_complete_or_repeatable() {
+    let mut state_counts = StateCounts::of("array in a superchunk");
+    // Reads everything, or skips the corrupt part.
     let read = |folder: Arc<dyn Folder>| {
         let open = |skip| {
             Array::open_in(
@@ -195,7 +195,7 @@ fn a_failing_power_supply_leaves_repairs_whole_or_to_be_done_again() {
         (0..ROWS / 4)
             .map(|i| {
                 Ok([rows(&a, 4 * i, 4)]
-                    .map(|(bytes, bad)| [bytes, vec![bad.into()]].concat())
+                    .map(|(bytes, damaged)| [bytes, vec![damaged.into()]].concat())
                     .concat())
             })
             .collect()
@@ -210,19 +210,19 @@ fn a_failing_power_supply_leaves_repairs_whole_or_to_be_done_again() {
         let whole = sample(all);
         for cut in [1, 2000, 9000] {
             let disk = disk_of(&whole[..whole.len() - cut]);
-            let m = Mending {
+            let m = RepairScenario {
                 name: format!("repair, {cut} bytes are lost: {all:?}"),
                 disk,
                 repair: &repair,
                 read: &read,
             };
-            proof.add("repair: the end is lost", sim::check_repair(&m, 40, None));
+            state_counts.add("repair: the end is lost", sim::check_repair(&m, 40, None));
         }
     }
-    proof.stands(300);
+    state_counts.assert_complete(300);
 }
 
-/// The sample with a superchunk's content cut or made longer, so that all chunks are sound.
+/// Returns the sample with content that is truncated or extended; all its chunks are intact.
 fn of_length(nbytes: u64) -> SimDisk {
     let disk = disk_of(&sample(&[]));
     let mut b = Bloscpack::open_in(
@@ -242,21 +242,21 @@ fn of_length(nbytes: u64) -> SimDisk {
 }
 
 #[test]
-fn content_of_another_length_than_the_shape_is_a_fault() {
+fn a_content_length_that_differs_from_the_shape_is_an_error() {
     for n in [ROWS * ROW - 5, ROWS * ROW + 3, ROWS * ROW - 13 * ROW] {
         let disk = of_length(n);
-        let words = faults(&disk);
+        let messages = faults(&disk);
         assert!(
-            words.len() == 1
-                && words[0].contains("[40, 100] are 32000 bytes")
-                && words[0].contains(NAME),
-            "{words:?}"
+            messages.len() == 1
+                && messages[0].contains("[40, 100] are 32000 bytes")
+                && messages[0].contains(NAME),
+            "{messages:?}"
         );
         assert_eq!(
             open(&disk, Mode::Read, false).err().unwrap().status,
             Status::Format
         );
-        // nobody knows what is right, and nothing goes or comes
+        // The correct length is unknown, so repair changes nothing.
         let before = disk.contents();
         assert_eq!(repair(&disk).unwrap().dropped, 0);
         assert!(disk.contents() == before && faults(&disk).len() == 1);
@@ -276,7 +276,7 @@ fn content_of_another_length_than_the_shape_is_a_fault() {
 }
 
 #[test]
-fn a_shape_that_the_file_cannot_have_held_is_refused() {
+fn a_shape_larger_than_the_file_can_have_held_is_refused() {
     let disk = disk_of(&sample(&[]));
     let mut b = Bloscpack::open_in(
         &disk.folder(),
@@ -301,7 +301,7 @@ fn a_shape_that_the_file_cannot_have_held_is_refused() {
 }
 
 #[test]
-fn lost_metadata_are_counted() {
+fn lost_metadata_count_as_dropped() {
     let mut bytes = sample(&[]);
     bytes[70] ^= 0x10;
     let disk = disk_of(&bytes);
@@ -318,14 +318,14 @@ fn lost_metadata_are_counted() {
     assert_eq!(
         repair(&disk).unwrap(),
         Repaired {
-            kept: 10,
+            retained: 10,
             dropped: 1
         }
     );
     assert_eq!(
         repair(&disk).unwrap(),
         Repaired {
-            kept: 10,
+            retained: 10,
             dropped: 0
         }
     );

@@ -1,96 +1,108 @@
-//! Shapes of chunks and blocks, where nobody has chosen them.
+//! Default shapes of chunks and blocks.
 //!
-//! A block is what is decoded for one item, so it should stay in the caches that a core has alone;
-//! a chunk is what is written and found at once. A block is about as long along every dimension but
-//! the first, where it is shorter: planes across that one are what most read (the slices of a
-//! volume, the steps of a time), and long rows along the last compress better. None is longer
-//! than the array, and blocks end where chunks do where that is possible. They depend on the array
-//! alone, not on the machine: the same calls make the same files.
+//! A block is the unit that is decoded for one item, so it should fit into the private caches of a
+//! core. A chunk is the unit that is written and located. A block has about the same length along
+//! every dimension but the first, where it is shorter: planes across the first dimension are the
+//! most common reads (slices of a volume, time steps), and long rows along the last dimension
+//! compress better. No block is longer than the array, and block ends coincide with chunk ends
+//! where possible. The shapes depend on the array alone and not on the machine: the same calls
+//! create the same files.
 //!
-//! Of a box, more is decoded than is in it: all of the blocks at its sides. Where items are wide,
-//! blocks have half as many bytes: that makes reading cubes faster by a quarter and more, and files
-//! of most data hardly longer, as the last bytes of such items are noise; of numbers that vary
-//! smoothly down to the last byte they are longer by 5 to 10 %. With narrow items most files would
-//! be.
+//! Reading a box decodes all blocks that it touches, so more bytes than the box has. For wide
+//! items, blocks have half as many bytes. That makes reading cubes faster by 25 % or more, and
+//! files of most data hardly larger, because the low-order bytes of such items are noise. Numbers
+//! that vary smoothly down to the last byte make files 5 to 10 % larger. With narrow items most
+//! files would be larger.
 #![forbid(unsafe_code)]
 
-use super::numpy_meta::nbytes;
+use crate::dtype::numpy_meta::nbytes;
 use crate::error::{Result, fail};
 
-/// Bytes of a block for each byte of an item, of which so many count: shuffled, each of them
-/// becomes a stream of this length.
-const STREAM: u64 = 32 << 10;
-/// The most bytes of a block: twice that, shuffled and not, is less than half of the cache that a
-/// core has alone.
-const BLOCK: u64 = 100 << 10;
-/// The same where items have at least so many bytes, and arrays three dimensions or more.
-const WIDE: (u64, u64) = (8, 50 << 10);
-/// A row of a block has at least so many items where the array has: the kernels that undo shuffle
-/// take as many at once.
-const ROW: u64 = 32;
-/// A block is so many times shorter along the first dimension than along the others.
-const FLAT: u64 = 4;
-/// Bytes of a chunk, about; whole blocks rarely make just so many.
-const CHUNK: u64 = 4 << 20;
-/// The least, where the array has that much: less is much to tell of each.
-const LEAST_CHUNK: u64 = 2 << 20;
-/// The most bytes of a chunk, all blocks being whole: a little less than its header's fields can
-/// tell.
-const MOST_CHUNK: u64 = i32::MAX as u64 - 32;
-/// The most bytes of a block that c-blosc2 takes.
-const MOST_BLOCK: u64 = 536_866_816;
-/// Lengths are multiples of this where they are longer: so many items make whole bytes when their
-/// bits are shuffled.
+/// Block size per byte of an item: shuffling turns each byte of an item into a stream of this
+/// length. Applies up to [`BLOCK_BYTES`].
+const STREAM_BYTES: u64 = 32 << 10;
+/// Maximum default block size in bytes. Twice that, shuffled and unshuffled, is less than half of
+/// the private cache of a core.
+const BLOCK_BYTES: u64 = 100 << 10;
+/// Minimum item size in bytes, and maximum default block size for such items in arrays of three or
+/// more dimensions.
+const WIDE_ITEMS: (u64, u64) = (8, 50 << 10);
+/// Minimum number of items in a row of a block, if the array has as many: the unshuffle kernels
+/// process as many at once.
+const MIN_ROW_ITEMS: u64 = 32;
+/// Ratio of the block length along the other dimensions to that along the first.
+const FIRST_RATIO: u64 = 4;
+/// Default chunk size in bytes. Whole blocks rarely add up to exactly this size.
+const CHUNK_BYTES: u64 = 4 << 20;
+/// Minimum default chunk size, if the array is as large: the overhead per chunk is too high for
+/// smaller ones.
+const MIN_CHUNK_BYTES: u64 = 2 << 20;
+/// Maximum chunk size in bytes with all blocks padded: slightly less than the fields of its header
+/// can represent.
+const MAX_CHUNK_BYTES: u64 = i32::MAX as u64 - 32;
+/// Maximum block size in bytes that c-blosc2 accepts.
+const MAX_BLOCK_BYTES: u64 = 536_866_816;
+/// Longer lengths are multiples of this: bitshuffle turns as many items into whole bytes.
 const ROUND: u64 = 8;
-/// So many parts that it does not matter how much is missing in the last.
-const MANY: u64 = 16;
+/// With more parts than this the padding in the last one is negligible.
+const MANY_PARTS: u64 = 16;
 
-/// What was asked for.
+/// Shapes and sizes that the caller requested.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wish<'a> {
+pub struct ShapeOptions<'a> {
     /// The shape of a chunk.
     pub chunks: Option<&'a [u64]>,
-    /// That of a block.
+    /// The shape of a block.
     pub blocks: Option<&'a [u64]>,
-    /// Bytes of a chunk, about.
+    /// The approximate chunk size in bytes.
     pub chunk_bytes: Option<u64>,
-    /// Bytes of a block, about.
+    /// The approximate block size in bytes.
     pub block_bytes: Option<u64>,
 }
 
-/// The shapes of a chunk and of a block for an array of this shape, with items of `item` bytes. A
-/// dimension of 0 is one that is going to grow.
-pub fn choose(shape: &[u64], item: usize, wish: &Wish) -> Result<(Vec<u64>, Vec<u64>)> {
-    for (given, what) in [(wish.chunks, "chunks"), (wish.blocks, "blocks")] {
+/// Returns the shapes of a chunk and of a block for an array of this shape with items of `item`
+/// bytes. A dimension of length 0 is expected to grow.
+pub fn choose(shape: &[u64], item: usize, options: &ShapeOptions) -> Result<(Vec<u64>, Vec<u64>)> {
+    for (given, what) in [(options.chunks, "chunks"), (options.blocks, "blocks")] {
         check_given(given, shape.len(), what)?;
     }
     let item = item.max(1) as u64;
-    let block_bytes = if item >= WIDE.0 && shape.len() > 2 {
-        WIDE.1
+    let block_bytes = if item >= WIDE_ITEMS.0 && shape.len() > 2 {
+        WIDE_ITEMS.1
     } else {
-        BLOCK.min(STREAM * item)
+        BLOCK_BYTES.min(STREAM_BYTES * item)
     };
-    let block_items = wish.block_bytes.unwrap_or(block_bytes) / item;
-    let chunk_items = wish
+    let block_items = options.block_bytes.unwrap_or(block_bytes) / item;
+    let chunk_items = options
         .chunk_bytes
-        .unwrap_or_else(|| CHUNK.max(wish.block_bytes.unwrap_or(0)))
+        .unwrap_or_else(|| CHUNK_BYTES.max(options.block_bytes.unwrap_or(0)))
         / item;
-    let open: Vec<u64> = shape
+    let lengths: Vec<u64> = shape
         .iter()
         .map(|n| if *n == 0 { u64::MAX } else { *n })
         .collect();
-    let (chunks, blocks) = match (wish.chunks, wish.blocks) {
+    let (chunks, blocks) = match (options.chunks, options.blocks) {
         (Some(chunks), Some(blocks)) => (chunks.to_vec(), blocks.to_vec()),
-        (Some(chunks), None) => (chunks.to_vec(), parts(chunks, block_items, FLAT, ROW)),
+        (Some(chunks), None) => (
+            chunks.to_vec(),
+            split(chunks, block_items, FIRST_RATIO, MIN_ROW_ITEMS),
+        ),
         (None, blocks) => {
             let blocks = blocks.map_or_else(
-                || parts(&open, block_items.min(chunk_items), FLAT, ROW),
+                || {
+                    split(
+                        &lengths,
+                        block_items.min(chunk_items),
+                        FIRST_RATIO,
+                        MIN_ROW_ITEMS,
+                    )
+                },
                 <[u64]>::to_vec,
             );
-            let chunks = multiples(&open, &blocks, chunk_items);
+            let chunks = multiples(&lengths, &blocks, chunk_items);
             (
-                if wish.chunk_bytes.is_none() {
-                    enough(chunks, &open, item)
+                if options.chunk_bytes.is_none() {
+                    enlarge(chunks, &lengths, item)
                 } else {
                     chunks
                 },
@@ -106,25 +118,25 @@ fn check_given(given: Option<&[u64]>, ndim: usize, what: &str) -> Result<()> {
     match given {
         Some(lengths) if lengths.len() != ndim => Err(fail!(
             Argument,
-            "{what} of {} dimensions: the array has {ndim}",
+            "{what}: wrong number of dimensions (expected {ndim}, found {})",
             lengths.len()
         )),
         Some(lengths) if lengths.contains(&0) => Err(fail!(
             Argument,
-            "{what} of {lengths:?}: each is one item long at least"
+            "{what}: invalid shape {lengths:?}; each length must be at least 1"
         )),
         _ => Ok(()),
     }
 }
 
-/// Refuses what cannot be stored.
+/// Returns an error if the format cannot store these shapes.
 fn check(chunks: &[u64], blocks: &[u64], item: u64) -> Result<()> {
     let fits =
         |lengths: &[u64], most: u64| nbytes(lengths, item as usize).is_some_and(|n| n <= most);
-    if !fits(blocks, MOST_BLOCK) {
+    if !fits(blocks, MAX_BLOCK_BYTES) {
         return Err(fail!(
             Argument,
-            "blocks of {blocks:?} items of {item} bytes: at most {MOST_BLOCK} bytes are possible"
+            "blocks of {blocks:?} items of {item} bytes exceed the limit of {MAX_BLOCK_BYTES} bytes"
         ));
     }
     let whole: Vec<u64> = chunks
@@ -132,34 +144,34 @@ fn check(chunks: &[u64], blocks: &[u64], item: u64) -> Result<()> {
         .zip(blocks)
         .map(|(chunk, block)| chunk.div_ceil(*block).saturating_mul(*block))
         .collect();
-    if !fits(&whole, MOST_CHUNK) {
+    if !fits(&whole, MAX_CHUNK_BYTES) {
         return Err(fail!(
             Argument,
-            "chunks of {chunks:?} items of {item} bytes, in whole blocks of {blocks:?}: at most {MOST_CHUNK} bytes are possible"
+            "chunks of {chunks:?} items of {item} bytes, in whole blocks of {blocks:?}, exceed the limit of {MAX_CHUNK_BYTES} bytes"
         ));
     }
     Ok(())
 }
 
-/// Cuts these lengths into parts of about so many items, all about as long but for the first, which
-/// is shorter, and the last, which has a least length: dimensions that are short leave the others
-/// more.
-fn parts(lengths: &[u64], items: u64, flat: u64, row: u64) -> Vec<u64> {
+/// Divides these lengths into parts of about `items` items. All lengths of a part are about equal,
+/// except the first, which is shorter by `first_ratio`, and the last, which is at least `min_row`.
+/// Short dimensions leave more items for the others.
+fn split(lengths: &[u64], items: u64, first_ratio: u64, min_row: u64) -> Vec<u64> {
     let mut left = items;
     let mut cut = |d: usize, n: &u64| {
-        let most = even(lengths.get(..=d).unwrap_or_default(), left, flat);
+        let most = balanced_length(lengths.get(..=d).unwrap_or_default(), left, first_ratio);
         let most = if d + 1 == lengths.len() {
-            most.max(row.min(left))
+            most.max(min_row.min(left))
         } else {
             most
         };
-        let part = if *n <= most {
+        let length = if *n <= most {
             *n
         } else {
-            part(*n, most, d > 0 && left / most > ROUND)
+            part_length(*n, most, d > 0 && left / most > ROUND)
         };
-        left = (left / part).max(1);
-        part
+        left = (left / length).max(1);
+        length
     };
     let mut parts: Vec<u64> = lengths
         .iter()
@@ -171,23 +183,23 @@ fn parts(lengths: &[u64], items: u64, flat: u64, row: u64) -> Vec<u64> {
     parts
 }
 
-/// The greatest length of the last dimension of which no product, with shorter lengths where
-/// dimensions are shorter, has more than so many items.
-fn even(lengths: &[u64], items: u64, flat: u64) -> u64 {
+/// Returns the greatest length of the last dimension for which a part has at most `items` items.
+/// The part is shorter along dimensions that are shorter than that.
+fn balanced_length(lengths: &[u64], items: u64, first_ratio: u64) -> u64 {
     let Some((first, others)) = lengths
         .split_first()
         .filter(|(_, others)| !others.is_empty())
     else {
         return items.max(1);
     };
-    let of_first = |most: u64| (most / flat).clamp(1, *first);
+    let of_first = |most: u64| (most / first_ratio).clamp(1, *first);
     let fits = |most: u64| {
         others
             .iter()
             .try_fold(of_first(most), |n: u64, len| n.checked_mul(*len.min(&most)))
             .is_some_and(|n| n <= items)
     };
-    // 1 always fits, being the least there is
+    // 1 always fits, because it is the minimum.
     let (mut low, mut high) = (1, items.max(1));
     while low < high {
         let middle = low + (high - low).div_ceil(2);
@@ -200,22 +212,22 @@ fn even(lengths: &[u64], items: u64, flat: u64) -> u64 {
     low
 }
 
-/// About `most` items, where more is possible also some more, such that nothing or little is
-/// missing in the last part.
-fn part(n: u64, most: u64, more: bool) -> u64 {
+/// Returns a length of about `most`, or slightly more if `more` is set, such that the last part has
+/// little or no padding.
+fn part_length(n: u64, most: u64, more: bool) -> u64 {
     let down = if most < ROUND {
         most
     } else {
         most / ROUND * ROUND
     };
     let count = n.div_ceil(most);
-    if count > MANY {
+    if count > MANY_PARTS {
         return down;
     }
     let longest = if more { most + most / 4 } else { most };
-    let whole = (most - most / 3..=longest).filter(|part| n.is_multiple_of(*part));
-    if let Some(part) = whole.min_by_key(|part| part.abs_diff(most)) {
-        return part;
+    let whole = (most - most / 3..=longest).filter(|length| n.is_multiple_of(*length));
+    if let Some(length) = whole.min_by_key(|length| length.abs_diff(most)) {
+        return length;
     }
     let even = n.div_ceil(count);
     let round = if even < ROUND {
@@ -223,22 +235,22 @@ fn part(n: u64, most: u64, more: bool) -> u64 {
     } else {
         even.next_multiple_of(ROUND).min(down)
     };
-    let little = |part: &u64| n.next_multiple_of(*part) - n <= n / ROUND;
+    let little = |length: &u64| n.next_multiple_of(*length) - n <= n / ROUND;
     Some(round)
         .filter(little)
         .or_else(|| (1..=even).rev().find(little))
         .unwrap_or(even)
 }
 
-/// Chunks with more blocks along the shortest dimensions, as long as there are too few bytes.
-fn enough(mut chunks: Vec<u64>, lengths: &[u64], item: u64) -> Vec<u64> {
+/// Doubles the shortest lengths until a chunk has the minimum size.
+fn enlarge(mut chunks: Vec<u64>, lengths: &[u64], item: u64) -> Vec<u64> {
     let size = |chunks: &[u64]| chunks.iter().fold(item, |n: u64, d| n.saturating_mul(*d));
-    while size(&chunks) < LEAST_CHUNK {
-        let open = chunks
+    while size(&chunks) < MIN_CHUNK_BYTES {
+        let growable = chunks
             .iter_mut()
             .zip(lengths)
             .filter(|(chunk, len)| **chunk < **len);
-        let Some((chunk, len)) = open.min_by_key(|(chunk, _)| **chunk) else {
+        let Some((chunk, len)) = growable.min_by_key(|(chunk, _)| **chunk) else {
             break;
         };
         *chunk = chunk.saturating_mul(2).min(*len);
@@ -246,7 +258,7 @@ fn enough(mut chunks: Vec<u64>, lengths: &[u64], item: u64) -> Vec<u64> {
     chunks
 }
 
-/// Chunks of whole blocks, but for what is beyond the array.
+/// Returns chunks that consist of whole blocks, except where they end with the array.
 fn multiples(lengths: &[u64], blocks: &[u64], items: u64) -> Vec<u64> {
     let in_block = blocks.iter().fold(1, |n: u64, b| n.saturating_mul(*b));
     let counts: Vec<u64> = lengths
@@ -259,7 +271,7 @@ fn multiples(lengths: &[u64], blocks: &[u64], items: u64) -> Vec<u64> {
     lengths
         .iter()
         .zip(blocks)
-        .zip(parts(&counts, items / in_block.max(1), 1, 1))
+        .zip(split(&counts, items / in_block.max(1), 1, 1))
         .map(chunk)
         .collect()
 }
@@ -274,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_fit_the_array_and_the_caches() {
+    fn default_shapes_fit_the_array_and_the_caches() {
         let lengths: &[u64] = &[
             1, 2, 3, 7, 8, 10, 31, 64, 100, 333, 1000, 4097, 65536, 1_000_003,
         ];
@@ -291,15 +303,15 @@ mod tests {
         }));
         for shape in &shapes {
             for item in [1, 2, 3, 4, 8, 16, 300, 100_000] {
-                let (chunks, blocks) = choose(shape, item, &Wish::default()).unwrap();
-                let told = format!("{shape:?} of {item}: {chunks:?} {blocks:?}");
+                let (chunks, blocks) = choose(shape, item, &ShapeOptions::default()).unwrap();
+                let context = format!("{shape:?} of {item}: {chunks:?} {blocks:?}");
                 assert!(
                     chunks.iter().zip(shape).all(|(c, n)| *c >= 1 && c <= n),
-                    "{told}"
+                    "{context}"
                 );
                 assert!(
                     blocks.iter().zip(&chunks).all(|(b, c)| *b >= 1 && b <= c),
-                    "{told}"
+                    "{context}"
                 );
                 let (all, chunk, block) = (
                     shape.iter().fold(item as u64, |n, d| n.saturating_mul(*d)),
@@ -307,29 +319,29 @@ mod tests {
                     bytes(&blocks, item),
                 );
                 assert!(
-                    chunk <= CHUNK.max(item as u64) && block <= BLOCK.max(item as u64),
-                    "{told}"
+                    chunk <= CHUNK_BYTES.max(item as u64) && block <= BLOCK_BYTES.max(item as u64),
+                    "{context}"
                 );
-                assert!(chunk >= LEAST_CHUNK.min(all), "{told}: {chunk}");
-                // nor are they too small, where there is that much, and few dimensions can share it
+                assert!(chunk >= MIN_CHUNK_BYTES.min(all), "{context}: {chunk}");
+                // Blocks are not too small, unless many dimensions share the items.
                 if shape.len() < 4 {
-                    assert!(block >= chunk.min(STREAM / 8), "{told}: {block}");
+                    assert!(block >= chunk.min(STREAM_BYTES / 8), "{context}: {block}");
                 }
-                // little is filled up
+                // There is little padding.
                 let padded: u64 = chunks
                     .iter()
                     .zip(&blocks)
                     .map(|(c, b)| c.next_multiple_of(*b))
                     .product::<u64>()
                     * item as u64;
-                assert!(padded <= chunk * 4, "{told}: {padded}");
+                assert!(padded <= chunk * 4, "{context}: {padded}");
             }
         }
     }
 
     #[test]
-    fn shapes_are_what_one_would_choose() {
-        let of = |shape: &[u64], item| choose(shape, item, &Wish::default()).unwrap();
+    fn default_shapes_of_common_arrays_do_not_change() {
+        let of = |shape: &[u64], item| choose(shape, item, &ShapeOptions::default()).unwrap();
         assert_eq!(of(&[], 8), (vec![], vec![]));
         assert_eq!(of(&[10], 8), (vec![10], vec![10]));
         assert_eq!(of(&[100, 100], 8), (vec![100, 100], vec![100, 100]));
@@ -343,7 +355,7 @@ mod tests {
             of(&[512, 320, 320], 4),
             (vec![64, 160, 80], vec![16, 40, 40])
         );
-        // wide items: smaller blocks, whose rows are still as long as kernels need them
+        // Wide items have smaller blocks, whose rows are still as long as the kernels need.
         assert_eq!(
             of(&[512, 320, 320], 8),
             (vec![32, 80, 160], vec![8, 20, 32])
@@ -356,74 +368,74 @@ mod tests {
             of(&[100, 100, 100, 100], 8),
             (vec![10, 50, 20, 50], vec![2, 10, 10, 25])
         );
-        // what is going to grow counts as long
+        // Dimensions of length 0 are treated as long.
         assert_eq!(of(&[0], 8), (vec![512_000], vec![12_800]));
         assert_eq!(of(&[0, 3, 4], 4), (vec![85_120, 3, 4], vec![2128, 3, 4]));
     }
 
     #[test]
-    fn wishes_count() {
-        let of = |wish: &Wish| choose(&[640, 400, 400], 4, wish);
+    fn requested_shapes_and_sizes_are_used() {
+        let of = |options: &ShapeOptions| choose(&[640, 400, 400], 4, options);
         let (chunks, blocks) = ([80, 100, 100], [5, 100, 100]);
         assert_eq!(
-            of(&Wish {
+            of(&ShapeOptions {
                 chunks: Some(&chunks),
                 blocks: Some(&blocks),
-                ..Wish::default()
+                ..ShapeOptions::default()
             })
             .unwrap(),
             (chunks.to_vec(), blocks.to_vec())
         );
-        let given = of(&Wish {
+        let given = of(&ShapeOptions {
             chunks: Some(&chunks),
-            ..Wish::default()
+            ..ShapeOptions::default()
         })
         .unwrap();
         assert_eq!(given, (chunks.to_vec(), vec![10, 50, 50]));
         let wide = choose(
             &[512, 320, 320],
             8,
-            &Wish {
+            &ShapeOptions {
                 chunks: Some(&[64, 80, 80]),
-                ..Wish::default()
+                ..ShapeOptions::default()
             },
         )
         .unwrap();
         assert_eq!(wide, (vec![64, 80, 80], vec![8, 20, 40]));
-        let given = of(&Wish {
+        let given = of(&ShapeOptions {
             blocks: Some(&blocks),
-            ..Wish::default()
+            ..ShapeOptions::default()
         })
         .unwrap();
         assert_eq!(given, (vec![25, 200, 200], blocks.to_vec()));
-        let small = of(&Wish {
+        let small = of(&ShapeOptions {
             chunk_bytes: Some(64 << 10),
             block_bytes: Some(4 << 10),
-            ..Wish::default()
+            ..ShapeOptions::default()
         })
         .unwrap();
         assert!(
             bytes(&small.0, 4) <= 64 << 10 && bytes(&small.1, 4) <= 4 << 10,
             "{small:?}"
         );
-        let one = of(&Wish {
+        let one = of(&ShapeOptions {
             chunk_bytes: Some(1),
-            ..Wish::default()
+            ..ShapeOptions::default()
         })
         .unwrap();
         assert_eq!(one, (vec![1, 1, 1], vec![1, 1, 1]));
     }
 
     #[test]
-    fn what_cannot_be_stored_is_refused() {
+    fn shapes_beyond_the_format_limits_are_refused() {
         let of = |shape: &[u64], chunks: Option<&[u64]>, blocks: Option<&[u64]>, item| {
             choose(
                 shape,
                 item,
-                &Wish {
+                &ShapeOptions {
                     chunks,
                     blocks,
-                    ..Wish::default()
+                    ..ShapeOptions::default()
                 },
             )
             .unwrap_err()

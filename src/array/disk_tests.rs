@@ -1,22 +1,22 @@
-//! Every operation that changes an array, on the simulated disk.
+//! Tests of every operation that changes an array, on the simulated disk.
 
 use super::Array;
-use super::dtype::Dtype;
-use super::numpy_meta::{ArrayMeta, Order};
+use crate::dtype::Dtype;
+use crate::dtype::numpy_meta::{ArrayMeta, Order};
 use crate::error::{Result, Status};
 use crate::io::Folder;
-use crate::io::sim::{self, Proof, Rng, Scene, SimDisk, Tally, Wrong};
+use crate::io::sim::{self, Fault, Rng, Scenario, SimDisk, StateCounts, Tally};
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::{Bloscpack, Mode};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
 const NAME: &str = "x.blp";
-/// Places of the slowest dimension, and bytes of each: 5 items of 4.
-const PLACES: u64 = 90;
-const PLACE: u64 = 20;
+/// Number of positions of the slowest dimension, and bytes of each: 5 items of 4 bytes.
+const SLABS: u64 = 90;
+const SLAB_BYTES: u64 = 20;
 
-/// Order, layout of the header, checksum; chunks end within items.
+/// Order, header layout, checksum. Chunks end within items.
 const FORMS: &[(Order, i64, i64)] = &[(Order::C, 3, 2), (Order::Fortran, 3, 0), (Order::C, 103, 6)];
 
 fn noise(seed: u64, len: u64) -> Vec<u8> {
@@ -36,22 +36,22 @@ fn axis(a: &Array) -> usize {
     a.slowest().unwrap()
 }
 
-/// A disk with an array of several chunks.
-fn base((order, version, sum): (Order, i64, i64)) -> SimDisk {
+/// Returns a disk with an array of several chunks.
+fn base((order, version, checksum): (Order, i64, i64)) -> SimDisk {
     let disk = SimDisk::default();
     let o = options()
         .with(Opt::ChunkBytes, 330)
         .unwrap()
         .with(Opt::FormatVersion, version)
         .unwrap()
-        .with(Opt::Checksum, sum)
+        .with(Opt::Checksum, checksum)
         .unwrap();
     let mut file =
         Bloscpack::create_in(&disk.folder(), OsStr::new(NAME), Mode::New, 1, &o).unwrap();
     let shape = if order == Order::C {
-        vec![PLACES, 5]
+        vec![SLABS, 5]
     } else {
-        vec![5, PLACES]
+        vec![5, SLABS]
     };
     let meta = ArrayMeta {
         dtype: Dtype::parse("<i4").unwrap(),
@@ -59,15 +59,16 @@ fn base((order, version, sum): (Order, i64, i64)) -> SimDisk {
         order,
     };
     file.meta_set(Some(meta.to_json().as_bytes())).unwrap();
-    file.append(&noise(1, PLACES * PLACE)).unwrap();
+    file.append(&noise(1, SLABS * SLAB_BYTES)).unwrap();
     file.commit().unwrap();
     drop(file);
-    disk.settle();
+    disk.make_durable();
     disk
 }
 
-/// The content place by place, to which appends add; so that the shape is a part of it.
-fn places(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
+/// Returns the content by positions of the slowest dimension, so that an append adds elements and
+/// the list reflects the shape.
+fn slabs(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
     let a = open(folder, Mode::Read)?;
     let mut bytes = vec![0xee; a.nbytes() as usize];
     a.read(&[0, 0], a.shape(), None, &mut bytes, None)?;
@@ -96,7 +97,7 @@ fn append(a: &mut Array, seed: u64, n: u64) -> Result<()> {
 }
 
 fn insert(a: &mut Array, at: u64, n: u64) -> Result<()> {
-    a.insert(axis(a), at, n, &noise(at + n, n * PLACE))
+    a.insert(axis(a), at, n, &noise(at + n, n * SLAB_BYTES))
 }
 
 fn remove(a: &mut Array, at: u64, n: u64) -> Result<()> {
@@ -114,17 +115,17 @@ const CHANGES: &[(&str, Change)] = &[
     }),
     ("insert in the first chunk", |a| insert(a, 3, 5)),
     ("insert at the beginning", |a| insert(a, 0, 1)),
-    ("insert near the end", |a| insert(a, PLACES - 1, 1)),
+    ("insert near the end", |a| insert(a, SLABS - 1, 1)),
     ("insert whole chunks", |a| insert(a, 33, 33)),
-    ("insert more than is kept in memory", |a| {
+    ("insert more than is buffered in memory", |a| {
         insert(a, 40, 2000)
     }),
-    ("insert at the end", |a| insert(a, PLACES, 9)),
+    ("insert at the end", |a| insert(a, SLABS, 9)),
     ("remove the first", |a| remove(a, 0, 1)),
     ("remove in the middle", |a| remove(a, 20, 40)),
     ("remove whole chunks", |a| remove(a, 33, 33)),
-    ("remove the last", |a| remove(a, PLACES - 5, 5)),
-    ("remove all", |a| remove(a, 0, PLACES)),
+    ("remove the last", |a| remove(a, SLABS - 5, 5)),
+    ("remove all", |a| remove(a, 0, SLABS)),
     ("resize", |a| {
         a.resize(
             &a.shape()
@@ -134,7 +135,7 @@ const CHANGES: &[(&str, Change)] = &[
         )
     }),
     ("insert into the other dimension", |a| {
-        a.insert(1 - axis(a), 2, 3, &noise(5, 3 * PLACES * 4))
+        a.insert(1 - axis(a), 2, 3, &noise(5, 3 * SLABS * 4))
     }),
     ("remove from the other dimension", |a| {
         a.remove(1 - axis(a), 1, 2)
@@ -165,32 +166,32 @@ fn check(
     disk: &SimDisk,
     change: Change,
     per_cut: usize,
-    wrong: Option<Wrong>,
+    wrong: Option<Fault>,
 ) -> Tally {
     let go_on: Change = |a| append(a, 9, 1);
-    let scene = Scene {
+    let scene = Scenario {
         name: name.into(),
         disk: disk.copy(),
         act: &|folder| act(&folder, change),
-        read: &|folder| places(&folder),
-        go_on: &|folder| act(&folder, go_on),
+        read: &|folder| slabs(&folder),
+        next_commit: &|folder| act(&folder, go_on),
     };
     sim::check(&scene, per_cut, wrong)
 }
 
 #[test]
-fn a_failing_power_supply_leaves_the_old_array_or_the_new() {
-    let mut proof = Proof::of("array in a superchunk");
+fn a_power_failure_leaves_the_old_array_or_the_new() {
+    let mut state_counts = StateCounts::of("array in a superchunk");
     for form in FORMS {
         let disk = base(*form);
         for (name, change) in CHANGES {
-            proof.add(
+            state_counts.add(
                 name,
                 check(&format!("{form:?} {name}"), &disk, *change, 8, None),
             );
         }
     }
-    proof.stands(2_000);
+    state_counts.assert_complete(2_000);
 }
 
 #[test]
@@ -206,11 +207,11 @@ fn mutations_of_a_commit_are_noticed() {
 }
 
 #[test]
-fn what_fails_leaves_the_array_as_it_was() {
+fn failed_changes_leave_the_array_as_it_was() {
     let mut failed = 0;
     for form in FORMS {
         let disk = base(*form);
-        let old = places(&disk.folder()).unwrap();
+        let old = slabs(&disk.folder()).unwrap();
         for (name, change) in CHANGES {
             for k in 0.. {
                 let d = disk.copy();
@@ -221,14 +222,11 @@ fn what_fails_leaves_the_array_as_it_was() {
                 if done.is_ok() && d.ops() - before <= k {
                     break;
                 }
-                // the disk has room again, and what has not happened is not committed
+                // The disk has room again. A commit must not contain the failed change.
                 assert_eq!(done.unwrap_err().status, Status::Io, "{name}");
                 a.commit().unwrap();
                 drop(a);
-                assert!(
-                    places(&d.folder()).unwrap() == old,
-                    "{form:?} {name} at {k}"
-                );
+                assert!(slabs(&d.folder()).unwrap() == old, "{form:?} {name} at {k}");
                 failed += 1;
             }
         }

@@ -1,18 +1,19 @@
-//! Every operation that changes an array in a frame, on the simulated disk.
+//! Tests of every operation that changes an array in a frame, on the simulated disk.
 
 use super::Array;
 use crate::dataset::any::create_in;
-use crate::dataset::create::Kindred;
+use crate::dataset::create::ArraySpec;
 use crate::dataset::open::open_in;
 use crate::error::Result;
-use crate::identify::Format;
+use crate::format::Format;
 use crate::io::Folder;
-use crate::io::sim::{self, Proof, Rng, Scene, SimDisk, Tally, Wrong};
+use crate::io::sim::{self, Fault, Rng, Scenario, SimDisk, StateCounts, Tally};
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
 use std::sync::Arc;
 
-/// In one file or in a folder, with checksums or without, as which of the two.
+/// (sparse, checksum, format): one file or a folder, with or without checksums, `b2nd` or
+/// `caterva`.
 const FORMS: &[(i64, i64, Format)] = &[
     (0, 2, Format::B2nd),
     (0, 0, Format::B2nd),
@@ -20,7 +21,7 @@ const FORMS: &[(i64, i64, Format)] = &[
     (1, 0, Format::Caterva),
     (0, 2, Format::Caterva),
 ];
-/// Items of 2 bytes; chunks of 4 by 3 of them.
+/// Items of 2 bytes in chunks of 4 by 3 items.
 const SHAPE: [u64; 2] = [10, 7];
 
 fn noise(seed: u64, items: u64) -> Vec<u8> {
@@ -29,22 +30,22 @@ fn noise(seed: u64, items: u64) -> Vec<u8> {
 }
 
 fn options() -> Options {
-    // so that every run is the same
+    // One thread, so that all runs are the same.
     Options::new().with(Opt::Threads, 1).unwrap()
 }
 
 fn new(
     folder: &Arc<dyn Folder>,
     mode: Mode,
-    (sparse, sum, format): (i64, i64, Format),
+    (sparse, checksum, format): (i64, i64, Format),
 ) -> Result<Array> {
     let o = options()
         .with(Opt::Sparse, sparse)?
-        .with(Opt::Checksum, sum)?;
+        .with(Opt::Checksum, checksum)?;
     create_in(
         folder,
         mode,
-        &Kindred {
+        &ArraySpec {
             dtype: "<i2",
             shape: &SHAPE,
             chunks: Some(&[4, 3]),
@@ -65,7 +66,7 @@ fn create(folder: &Arc<dyn Folder>, mode: Mode, form: (i64, i64, Format)) -> Res
 fn base(form: (i64, i64, Format)) -> SimDisk {
     let disk = SimDisk::default();
     create(&disk.folder(), Mode::New, form).unwrap();
-    disk.settle();
+    disk.make_durable();
     disk
 }
 
@@ -87,8 +88,8 @@ fn insert(a: &mut Array, axis: usize, at: u64, n: u64) -> Result<()> {
     a.insert(axis, at, n, &noise(3, n * a.shape()[1 - axis]))
 }
 
-/// What is beside the items, then these row by row, to which appends add.
-fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
+/// Returns the attributes, then the items row by row. An append adds elements to this list.
+fn visible_content(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
     let a = open_in(folder, Mode::Read, &options())?;
     let mut bytes = vec![0xee; a.nbytes() as usize];
     a.read(&[0, 0], a.shape(), None, &mut bytes, None)?;
@@ -138,16 +139,16 @@ fn check(
     disk: &SimDisk,
     acts: &dyn Fn(Arc<dyn Folder>) -> Result<()>,
     per_cut: usize,
-    wrong: Option<Wrong>,
+    wrong: Option<Fault>,
 ) -> Tally {
     let go_on = |folder: Arc<dyn Folder>| act(&folder, |a| append(a, 0, 1));
     sim::check(
-        &Scene {
+        &Scenario {
             name,
             disk: disk.copy(),
             act: acts,
-            read: &|folder| seen(&folder),
-            go_on: &go_on,
+            read: &|folder| visible_content(&folder),
+            next_commit: &go_on,
         },
         per_cut,
         wrong,
@@ -155,12 +156,12 @@ fn check(
 }
 
 #[test]
-fn a_failing_power_supply_leaves_the_old_array_or_the_new() {
-    let mut proof = Proof::of("array in a frame");
+fn a_power_failure_leaves_the_old_array_or_the_new() {
+    let mut state_counts = StateCounts::of("array in a frame");
     for form in FORMS {
         let disk = base(*form);
         for (name, change) in CHANGES {
-            proof.add(
+            state_counts.add(
                 name,
                 check(
                     format!("{form:?} {name}"),
@@ -175,7 +176,7 @@ fn a_failing_power_supply_leaves_the_old_array_or_the_new() {
             ("create", &SimDisk::default(), Mode::New),
             ("replace", &disk, Mode::Replace),
         ] {
-            proof.add(
+            state_counts.add(
                 name,
                 check(
                     format!("{form:?} {name}"),
@@ -187,12 +188,12 @@ fn a_failing_power_supply_leaves_the_old_array_or_the_new() {
             );
         }
     }
-    proof.stands(2_000);
+    state_counts.assert_complete(2_000);
 }
 
 #[test]
 fn mutations_of_a_commit_are_noticed() {
-    // in one file the header alone makes a commit
+    // In a single file, the header alone commits.
     for (form, format, arises) in [
         (FORMS[0], "array in a frame", 1),
         (FORMS[2], "array in a frame in a folder", 2),
@@ -244,14 +245,14 @@ fn all_threads_make_the_same_file() {
 }
 
 #[test]
-fn who_finds_the_disk_full_can_write_again() {
+fn a_write_can_be_repeated_after_a_full_disk() {
     for (form, threads) in FORMS.iter().flat_map(|form| [(form, 1), (form, 2)]) {
         let base = base(*form);
-        let old = seen(&base.folder()).unwrap();
+        let old = visible_content(&base.folder()).unwrap();
         let new = {
             let disk = base.copy();
             act(&disk.folder(), |a| write(a, 4, [0, 0], SHAPE)).unwrap();
-            seen(&disk.folder()).unwrap()
+            visible_content(&disk.folder()).unwrap()
         };
         let fails_at = |k: usize| {
             let disk = base.copy();
@@ -260,13 +261,21 @@ fn who_finds_the_disk_full_can_write_again() {
             if write(&mut a, 4, [0, 0], SHAPE).is_ok() {
                 return false;
             }
-            assert_eq!(seen(&disk.folder()).unwrap(), old, "{form:?} at {k}");
+            assert_eq!(
+                visible_content(&disk.folder()).unwrap(),
+                old,
+                "{form:?} at {k}"
+            );
             write(&mut a, 4, [0, 0], SHAPE).unwrap();
             a.commit().unwrap();
-            assert_eq!(seen(&disk.folder()).unwrap(), new, "{form:?} at {k}");
+            assert_eq!(
+                visible_content(&disk.folder()).unwrap(),
+                new,
+                "{form:?} at {k}"
+            );
             true
         };
-        // nine chunks
+        // There are nine chunks.
         assert!((0..).take_while(|k| fails_at(*k)).count() >= 9, "{form:?}");
     }
 }

@@ -1,19 +1,18 @@
-//! The grid of an array: from indices to places in the content, and to [`Plan`]s for what is asked
-//! for.
+//! Conversion of array indices to content offsets, and of index arguments to [`Plan`]s.
 //!
-//! Here every number of the caller's is checked: what leaves this module as a plan lies in the
-//! content and in the buffer.
+//! This module checks every index, count and stride that a caller passes. A plan that it returns
+//! lies within the content and within the buffer.
 #![forbid(unsafe_code)]
 
-use super::numpy_meta::{ArrayMeta, Order};
 use super::selection::{Axis, MAX_NDIM, Plan};
 use crate::alloc;
+use crate::dtype::numpy_meta::{ArrayMeta, Order};
 use crate::error::{Result, fail};
 
-/// Positions along each dimension, or all.
+/// Positions along each dimension; `None` selects all.
 pub type Positions<'a> = [Option<&'a [u64]>];
 
-/// Shape, size of an item, order.
+/// The shape, item size and order of an array.
 pub struct Grid<'a> {
     shape: &'a [u64],
     item: usize,
@@ -21,7 +20,7 @@ pub struct Grid<'a> {
 }
 
 impl<'m> Grid<'m> {
-    /// That of an array, of at most [`MAX_NDIM`] dimensions and 2^64 bytes.
+    /// Returns the grid of an array of at most [`MAX_NDIM`] dimensions and 2^64 bytes.
     pub fn of(meta: &'m ArrayMeta) -> Grid<'m> {
         Grid {
             shape: &meta.shape,
@@ -30,7 +29,7 @@ impl<'m> Grid<'m> {
         }
     }
 
-    /// That of items of this size, packed, in C order.
+    /// Returns the grid of packed items of this size in C order.
     pub fn packed(shape: &'m [u64], item: usize) -> Grid<'m> {
         Grid {
             shape,
@@ -39,7 +38,7 @@ impl<'m> Grid<'m> {
         }
     }
 
-    /// Bytes of the content from one item to the next along each dimension.
+    /// Returns the distances in content bytes of consecutive items along each dimension.
     fn strides(&self) -> Vec<u64> {
         let mut strides = vec![0; self.shape.len()];
         let mut stride = self.item as u64;
@@ -50,7 +49,7 @@ impl<'m> Grid<'m> {
         strides
     }
 
-    /// What belongs to the dimensions, from the one that runs fastest in the content to the
+    /// Orders one value per dimension from the dimension that varies fastest in the content to the
     /// slowest.
     fn fastest_first<'a, T>(
         &self,
@@ -62,19 +61,19 @@ impl<'m> Grid<'m> {
         }
     }
 
-    /// The axes as a plan wants them: in bytes, the slowest first.
-    fn plan(&self, wanted: Wanted) -> Plan {
-        let (mut at, mut axes) = (0, Vec::with_capacity(wanted.lines.len()));
-        for ((from, axis), stride) in wanted.lines.into_iter().zip(self.strides()) {
+    /// Converts a selection to a plan: in bytes, slowest dimension first.
+    fn plan(&self, selection: Selection) -> Plan {
+        let (mut at, mut axes) = (0, Vec::with_capacity(selection.axes.len()));
+        for ((from, axis), stride) in selection.axes.into_iter().zip(self.strides()) {
             at += from * stride;
             axes.push(axis.scaled(stride));
         }
         let mut axes: Vec<Axis> = self.fastest_first(axes.into_iter()).collect();
         axes.reverse();
-        Plan::new(at, wanted.buf, self.item, axes)
+        Plan::new(at, selection.buf, self.item, axes)
     }
 
-    /// The plan of a box; none where there is nothing in it. `len`: that of the buffer.
+    /// Returns the plan of a box; `None` if the box is empty. `len` is the length of the buffer.
     pub fn boxed(
         &self,
         start: &[u64],
@@ -84,37 +83,37 @@ impl<'m> Grid<'m> {
         len: usize,
     ) -> Result<Option<Plan>> {
         Ok(
-            Wanted::boxed(self.shape, self.item, (start, count, step), strides, len)?
-                .map(|wanted| self.plan(wanted)),
+            Selection::boxed(self.shape, self.item, (start, count, step), strides, len)?
+                .map(|selection| self.plan(selection)),
         )
     }
 
-    /// The plan of single items, packed, and which are wanted more than once.
+    /// Returns the plan of single items, packed, and the duplicates among them.
     pub fn points(
         &self,
         coordinates: &[u64],
         n: usize,
         len: usize,
-    ) -> Result<(Option<Plan>, Vec<Repeated>)> {
+    ) -> Result<(Option<Plan>, Vec<Duplicates>)> {
         let item = self.item;
-        let mut places = alloc::with_room(n)?;
+        let mut offsets = alloc::with_capacity(n)?;
         let strides = self.strides();
-        let place = |point: &[u64]| {
+        let offset_of = |point: &[u64]| {
             point.iter().zip(&strides).fold(0u64, |at, (c, stride)| {
                 at.wrapping_add(c.wrapping_mul(*stride))
             })
         };
-        each_point(self.shape, item, coordinates, (n, len), |point| {
-            places.push(place(point))
+        for_each_point(self.shape, item, coordinates, (n, len), |point| {
+            offsets.push(offset_of(point))
         })?;
         if n == 0 || item == 0 {
             return Ok((None, Vec::new()));
         }
-        let (items, copies) = rising(&places, false)?;
+        let (items, copies) = sort_unique(&offsets, false)?;
         let plan = Plan::new(0, 0, item, vec![axis_of(items, item as i64)]);
         Ok((
             Some(plan),
-            vec![Repeated {
+            vec![Duplicates {
                 slab: item,
                 count: n,
                 times: 1,
@@ -123,32 +122,32 @@ impl<'m> Grid<'m> {
         ))
     }
 
-    /// The plan of a product of positions, packed, and what is wanted more than once.
+    /// Returns the plan of a product of positions, packed, and the duplicates.
     pub fn product(
         &self,
         positions: &Positions,
         len: usize,
-        last_counts: bool,
-    ) -> Result<(Option<Plan>, Vec<Repeated>)> {
-        let (wanted, repeated) =
-            Wanted::product(self.shape, self.item, positions, len, last_counts)?;
-        Ok((wanted.map(|wanted| self.plan(wanted)), repeated))
+        last_wins: bool,
+    ) -> Result<(Option<Plan>, Vec<Duplicates>)> {
+        let (selection, duplicates) =
+            Selection::product(self.shape, self.item, positions, len, last_wins)?;
+        Ok((selection.map(|selection| self.plan(selection)), duplicates))
     }
 }
 
-/// What is wanted of an array, dimension by dimension.
+/// A selection of array items, as one axis per dimension.
 #[derive(Debug)]
-pub struct Wanted {
-    /// Where in the buffer the item is with which all dimensions begin.
+pub struct Selection {
+    /// Offset in the buffer of the item at the start of all axes.
     pub buf: i64,
-    /// A position, and the items from there on: where each is counted in positions, and where in
-    /// the buffer. None is empty.
-    pub lines: Vec<(u64, Axis)>,
+    /// One pair per dimension: a start position, and an axis relative to it. The axis counts
+    /// positions, not content bytes. No axis is empty.
+    pub axes: Vec<(u64, Axis)>,
 }
 
-impl Wanted {
-    /// `count` items of each dimension from `start` on, with steps. None where that is nothing.
-    /// `len`: that of the buffer.
+impl Selection {
+    /// Returns the selection of `count` items of each dimension from `start` on, with steps.
+    /// Returns `None` if it is empty. `len` is the length of the buffer.
     #[allow(clippy::type_complexity)]
     pub fn boxed(
         shape: &[u64],
@@ -156,7 +155,7 @@ impl Wanted {
         (start, count, step): (&[u64], &[u64], Option<&[u64]>),
         strides: Option<&[i64]>,
         len: usize,
-    ) -> Result<Option<Wanted>> {
+    ) -> Result<Option<Selection>> {
         let ndim = shape.len();
         let ones = [1; MAX_NDIM];
         let step = step.unwrap_or(ones.get(..ndim).unwrap_or_default());
@@ -188,7 +187,7 @@ impl Wanted {
             }
         };
         let buf = first_in_buffer(count, strides, item, len)?;
-        let line = |(((from, n), by), buf): (((&u64, &u64), &u64), &i64)| {
+        let start_axis = |(((from, n), by), buf): (((&u64, &u64), &u64), &i64)| {
             (
                 *from,
                 Axis::Steps {
@@ -198,31 +197,31 @@ impl Wanted {
                 },
             )
         };
-        Ok(Some(Wanted {
+        Ok(Some(Selection {
             buf,
-            lines: start
+            axes: start
                 .iter()
                 .zip(count)
                 .zip(step)
                 .zip(strides)
-                .map(line)
+                .map(start_axis)
                 .collect(),
         }))
     }
 
-    /// A product of positions, packed, and what is wanted more than once.
+    /// Returns the selection of a product of positions, packed, and the duplicates.
     pub fn product(
         shape: &[u64],
         item: usize,
         positions: &Positions,
         len: usize,
-        last_counts: bool,
-    ) -> Result<(Option<Wanted>, Vec<Repeated>)> {
+        last_wins: bool,
+    ) -> Result<(Option<Selection>, Vec<Duplicates>)> {
         let ndim = shape.len();
         if positions.len() != ndim {
             return Err(fail!(
                 Argument,
-                "{} lists of positions: there are {ndim} dimensions",
+                "positions: wrong number of lists (expected {ndim}, found {})",
                 positions.len()
             ));
         }
@@ -232,10 +231,10 @@ impl Wanted {
             .map(|(p, have)| p.map_or(*have, |p| p.len() as u64))
             .collect();
         for (d, (list, have)) in positions.iter().zip(shape).enumerate() {
-            if let Some(bad) = list.unwrap_or_default().iter().find(|p| *p >= have) {
+            if let Some(position) = list.unwrap_or_default().iter().find(|p| *p >= have) {
                 return Err(fail!(
                     Range,
-                    "dimension {d}: position {bad}: there are {have}"
+                    "dimension {d}: position {position} is out of range; the length is {have}"
                 ));
             }
         }
@@ -243,7 +242,7 @@ impl Wanted {
             return Ok((None, Vec::new()));
         }
         let strides = packed_strides(&count, item, len)?;
-        let (mut lines, mut repeated, mut times) = (Vec::with_capacity(ndim), Vec::new(), 1usize);
+        let (mut axes, mut duplicates, mut times) = (Vec::with_capacity(ndim), Vec::new(), 1usize);
         for ((list, n), buf) in positions.iter().zip(&count).zip(strides) {
             let axis = match list {
                 None => Axis::Steps {
@@ -252,8 +251,8 @@ impl Wanted {
                     buf,
                 },
                 Some(list) => {
-                    let (items, copies) = rising(list, last_counts)?;
-                    repeated.push(Repeated {
+                    let (items, copies) = sort_unique(list, last_wins)?;
+                    duplicates.push(Duplicates {
                         slab: buf as usize,
                         count: list.len(),
                         times,
@@ -263,15 +262,15 @@ impl Wanted {
                 }
             };
             times = times.saturating_mul(*n as usize);
-            lines.push((0, axis));
+            axes.push((0, axis));
         }
-        Ok((Some(Wanted { buf: 0, lines }), repeated))
+        Ok((Some(Selection { buf: 0, axes }), duplicates))
     }
 }
 
-/// Calls a function with the coordinates of each of `n` items, which are in the shape, and fit into
-/// a buffer of `len` bytes.
-pub fn each_point(
+/// Calls `f` with the coordinates of each of `n` items. Checks that the coordinates lie within the
+/// shape and that the items fit into a buffer of `len` bytes.
+pub fn for_each_point(
     shape: &[u64],
     item: usize,
     coordinates: &[u64],
@@ -282,45 +281,43 @@ pub fn each_point(
     if coordinates.len() != n.saturating_mul(ndim) {
         return Err(fail!(
             Argument,
-            "{} coordinates: {n} items have {ndim} each",
+            "coordinates: wrong number of values (expected {ndim} for each of {n} items, found {})",
             coordinates.len()
         ));
     }
-    fits(n.saturating_mul(item), len)?;
+    check_buffer(n.saturating_mul(item), len)?;
     for i in 0..n {
         let point = coordinates
             .get(i * ndim..)
             .and_then(|c| c.get(..ndim))
             .unwrap_or_default();
         if !point.iter().zip(shape).all(|(c, len)| c < len) {
-            return Err(fail!(
-                Range,
-                "item {i}: {point:?} is outside of the shape {shape:?}"
-            )
-            .at(i as u64));
+            return Err(
+                fail!(Range, "item {i}: {point:?} is outside the shape {shape:?}").at(i as u64),
+            );
         }
         f(point);
     }
     Ok(())
 }
 
-/// Positions of a packed buffer that have the same content as others.
-pub struct Repeated {
-    /// Bytes of one position and all that is in it.
+/// Slots of a packed buffer that have the same content as other slots.
+pub struct Duplicates {
+    /// Size in bytes of one slot with everything in it.
     slab: usize,
-    /// Positions.
+    /// Number of slots.
     count: usize,
-    /// How often they stand one behind the other, for each position of the slower dimensions.
+    /// Number of consecutive repetitions, one per position of the slower dimensions.
     times: usize,
-    /// Which one is like which.
+    /// Pairs of a slot and the slot that it duplicates.
     copies: Vec<(usize, usize)>,
 }
 
-impl Repeated {
-    /// Copies what was read once to where it is wanted again. One for each dimension, the slowest
-    /// of the buffer first.
-    pub fn copy_all(all: &[Repeated], buffer: &mut [u8]) {
-        // the fastest dimension first, so that what is copied is whole
+impl Duplicates {
+    /// Copies items that were read once to their other slots. `all` has one element per dimension,
+    /// slowest dimension of the buffer first.
+    pub fn copy_all(all: &[Duplicates], buffer: &mut [u8]) {
+        // Fastest dimension first, so that the copied slabs are complete.
         all.iter().rev().for_each(|r| r.copy(buffer));
     }
 
@@ -339,40 +336,40 @@ impl Repeated {
     }
 }
 
-/// A list of positions in rising order, each once and with its place in the list; and the places of
-/// those that were left out, with the ones that they are like.
+/// Sorts a list of positions and removes duplicates. Returns each position with its slot in the
+/// list, and the slots of the duplicates with the slots that they duplicate.
 #[allow(clippy::type_complexity)]
-fn rising(list: &[u64], last_counts: bool) -> Result<(Vec<(u64, usize)>, Vec<(usize, usize)>)> {
-    let mut all = alloc::with_room(list.len())?;
+fn sort_unique(list: &[u64], last_wins: bool) -> Result<(Vec<(u64, usize)>, Vec<(usize, usize)>)> {
+    let mut all = alloc::with_capacity(list.len())?;
     all.extend(list.iter().copied().zip(0..));
     all.sort_unstable();
-    let mut once: Vec<(u64, usize)> = alloc::with_room(all.len())?;
-    let mut again = Vec::new();
-    for (position, place) in all {
-        match once.last_mut().filter(|(last, _)| *last == position) {
-            Some((_, kept)) if last_counts => *kept = place,
-            Some((_, kept)) => {
-                alloc::reserve(&mut again, 1)?;
-                again.push((place, *kept));
+    let mut unique: Vec<(u64, usize)> = alloc::with_capacity(all.len())?;
+    let mut copies = Vec::new();
+    for (position, slot) in all {
+        match unique.last_mut().filter(|(last, _)| *last == position) {
+            Some((_, first_slot)) if last_wins => *first_slot = slot,
+            Some((_, first_slot)) => {
+                alloc::reserve(&mut copies, 1)?;
+                copies.push((slot, *first_slot));
             }
-            None => once.push((position, place)),
+            None => unique.push((position, slot)),
         }
     }
-    Ok((once, again))
+    Ok((unique, copies))
 }
 
 fn axis_of(items: Vec<(u64, usize)>, buf: i64) -> Axis {
     Axis::List(
         items
             .into_iter()
-            .map(|(position, place)| (position, place as i64 * buf))
+            .map(|(position, slot)| (position, slot as i64 * buf))
             .collect(),
     )
 }
 
 fn check_dimension(d: usize, from: u64, n: u64, by: u64, have: u64) -> Result<()> {
     if by == 0 {
-        return Err(fail!(Argument, "dimension {d}: a step of 0"));
+        return Err(fail!(Argument, "dimension {d}: the step must not be 0"));
     }
     let fits = match n.checked_sub(1) {
         None => from <= have,
@@ -386,12 +383,12 @@ fn check_dimension(d: usize, from: u64, n: u64, by: u64, have: u64) -> Result<()
     } else {
         Err(fail!(
             Range,
-            "dimension {d}: {n} items from {from} on, with steps of {by}: there are {have}"
+            "dimension {d}: {n} items from {from} with step {by} exceed the length {have}"
         ))
     }
 }
 
-/// Distances of a packed buffer in C order.
+/// Returns the strides of a packed buffer in C order.
 pub fn packed_strides(count: &[u64], item: usize, len: usize) -> Result<Vec<i64>> {
     let mut strides = vec![0; count.len()];
     let mut stride = item;
@@ -402,22 +399,22 @@ pub fn packed_strides(count: &[u64], item: usize, len: usize) -> Result<Vec<i64>
             .and_then(|n| stride.checked_mul(n))
             .unwrap_or(usize::MAX);
     }
-    fits(stride, len)?;
+    check_buffer(stride, len)?;
     Ok(strides)
 }
 
-fn fits(want: usize, have: usize) -> Result<()> {
+fn check_buffer(want: usize, have: usize) -> Result<()> {
     if want <= have {
         Ok(())
     } else {
         Err(fail!(
             Buffer,
-            "{want} bytes are needed, the buffer has {have}"
+            "the buffer is too small (expected {want} bytes, found {have})"
         ))
     }
 }
 
-/// Where in the buffer the first item of a box is, so that the lowest of all is at its beginning.
+/// Returns the buffer offset of the first item of a box, such that the lowest item is at offset 0.
 fn first_in_buffer(count: &[u64], strides: &[i64], item: usize, len: usize) -> Result<i64> {
     let (mut below, mut above) = (0i128, item as i128);
     for (n, stride) in count.iter().zip(strides) {
@@ -432,7 +429,7 @@ fn first_in_buffer(count: &[u64], strides: &[i64], item: usize, len: usize) -> R
         want if want <= len as i128 => Ok(below as i64),
         want => Err(fail!(
             Buffer,
-            "{want} bytes are needed, with these strides, the buffer has {len}"
+            "the buffer is too small for these strides (expected {want} bytes, found {len})"
         )),
     }
 }

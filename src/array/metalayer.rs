@@ -1,54 +1,54 @@
-//! The metalayers that make a Blosc2 frame an array: `b2nd` and its older form `caterva`.
+//! The metalayers that mark a Blosc2 frame as an array: `b2nd` and its predecessor `caterva`.
 //!
-//! Both are MessagePack: a version, the dimensions, the shape, and the shapes of a chunk and of a
-//! block; `b2nd` has the type of the items besides. Their readers skip the markers of MessagePack
-//! by their length alone, so every writer uses the same ones, and these are the ones that are taken
-//! here. With 16 dimensions they write a marker that MessagePack does not have (0x90 + 16), and
-//! read nothing else.
+//! Both are MessagePack arrays: a version, the number of dimensions, the shape, the chunk shape and
+//! the block shape; `b2nd` also has the dtype. Readers skip the MessagePack markers by their length
+//! alone, so all writers use the same markers, and this module accepts only these. For 16
+//! dimensions writers use, and readers require, a marker that MessagePack does not define (0x90 +
+//! 16).
 #![forbid(unsafe_code)]
 
-use super::dtype::Dtype;
 use super::selection::MAX_NDIM;
+use crate::dtype::Dtype;
 use crate::error::{Error, Result, fail};
 
-/// The name of the newer one.
+/// Name of the current metalayer.
 pub const B2ND: &str = "b2nd";
-/// The name of the older one.
+/// Name of the predecessor of [`B2ND`].
 pub const CATERVA: &str = "caterva";
 
-/// The version of both.
+/// Version of both layouts.
 const VERSION: u8 = 0;
-/// An array of so many entries, or more.
+/// Marker of an array; the number of entries is added to it.
 const ARRAY: u8 = 0x90;
 const I64: u8 = 0xd3;
 const I32: u8 = 0xd2;
-/// Text behind a length of 32 bits.
+/// Marker of text with a 32-bit length.
 const TEXT: u8 = 0xdb;
-/// Entries without a type.
+/// Number of entries without a dtype.
 const UNTYPED: u8 = 5;
-/// Entries with one.
+/// Number of entries with a dtype.
 const TYPED: u8 = 7;
-/// How the type is spelled: as NumPy does it.
+/// Dtype format: NumPy spelling.
 const NUMPY: u8 = 0;
-/// The type that c-blosc2 puts down where nobody has told it one.
-const UNTOLD: &str = "|u1";
+/// Default dtype of c-blosc2 for arrays that were created without one.
+const DEFAULT_DTYPE: &str = "|u1";
 
-/// What a metalayer says.
+/// The content of an array metalayer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layer {
-    /// Items along each dimension.
+pub struct ArrayMetalayer {
+    /// Length along each dimension.
     pub shape: Vec<u64>,
-    /// Those of a chunk; 0 only where there are none at all.
+    /// Shape of a chunk; a length is 0 only if the array has length 0 along that dimension.
     pub chunkshape: Vec<u64>,
-    /// Those of a block.
+    /// Shape of a block.
     pub blockshape: Vec<u64>,
-    /// The type of the items, as it is spelled; `caterva` knows none.
+    /// Dtype as it is spelled in the frame; `None` in `caterva`.
     pub dtype: Option<String>,
 }
 
-impl Layer {
-    /// Reads one of either kind.
-    pub fn parse(bytes: &[u8]) -> Result<Layer> {
+impl ArrayMetalayer {
+    /// Parses either metalayer.
+    pub fn parse(bytes: &[u8]) -> Result<ArrayMetalayer> {
         let mut p = Parser { rest: bytes };
         let head = p.byte()?;
         let has_dtype = match head.wrapping_sub(ARRAY) {
@@ -58,28 +58,28 @@ impl Layer {
         };
         match p.byte()? {
             VERSION => {}
-            n => return Err(fail!(Version, "version {n}: 0 is known")),
+            n => return Err(fail!(Version, "unknown version (expected 0, found {n})")),
         }
         let ndim = p.byte()?;
         if usize::from(ndim) > MAX_NDIM {
             return Err(fail!(
                 Format,
-                "{ndim} dimensions: at most {MAX_NDIM} were expected"
+                "too many dimensions (limit {MAX_NDIM}, found {ndim})"
             ));
         }
         let shape = p.numbers(ndim, Parser::i64)?;
         let chunkshape = p.numbers(ndim, Parser::i32)?;
         let blockshape = p.numbers(ndim, Parser::i32)?;
         let dtype = if has_dtype { Some(p.dtype()?) } else { None };
-        // one that became shorter than it was is filled up
+        // A metalayer that became shorter is padded with zeros.
         if p.rest.iter().any(|b| *b != 0) {
             return Err(fail!(
                 Format,
-                "{} bytes behind the last entry",
+                "{} unexpected bytes after the last entry",
                 p.rest.len()
             ));
         }
-        let layer = Layer {
+        let layer = ArrayMetalayer {
             shape,
             chunkshape,
             blockshape,
@@ -95,7 +95,7 @@ impl Layer {
             if !is_none && (*chunk == 0 || *block == 0) {
                 return Err(fail!(
                     Format,
-                    "dimension {d}: {n} items in chunks of {chunk} and blocks of {block}"
+                    "dimension {d}: invalid lengths: {n} items in chunks of {chunk} and blocks of {block}"
                 ));
             }
         }
@@ -109,7 +109,7 @@ impl Layer {
             .zip(&self.blockshape)
     }
 
-    /// Its bytes: those of `b2nd` where there is a type, else those of `caterva`.
+    /// Encodes the metalayer: `b2nd` if it has a dtype, otherwise `caterva`.
     pub fn encode(&self) -> Result<Vec<u8>> {
         let ndim = self.shape.len() as u8;
         let entries = if self.dtype.is_some() { TYPED } else { UNTYPED };
@@ -137,31 +137,32 @@ impl Layer {
         Ok(out)
     }
 
-    /// The items that it says it has, each of which has `item` bytes in the frame.
+    /// Returns the dtype of the items, if it matches the item size `item` of the frame. A missing
+    /// or default dtype becomes opaque bytes.
     pub fn items(&self, item: usize) -> Result<Dtype> {
         let Some(text) = &self.dtype else {
-            return void(item);
+            return void_dtype(item);
         };
-        if text == UNTOLD && item != 1 {
-            return void(item);
+        if text == DEFAULT_DTYPE && item != 1 {
+            return void_dtype(item);
         }
-        let dtype = Dtype::wanted(text)?;
+        let dtype = Dtype::parse_argument(text)?;
         match dtype.item.size {
             n if n == item => Ok(dtype),
             n => Err(fail!(
                 Format,
-                "dtype {text:?} has items of {n} bytes, and the frame has items of {item}"
+                "dtype {text:?}: item size differs from the frame (expected {item}, found {n})"
             )),
         }
     }
 }
 
-/// Bytes of which nothing is known but their number.
-pub fn void(item: usize) -> Result<Dtype> {
+/// Returns the dtype of opaque items of this size.
+pub fn void_dtype(item: usize) -> Result<Dtype> {
     Dtype::parse(&format!("|V{item}"))
 }
 
-/// A type as it is spelled in `b2nd`: as `str` has it in NumPy.
+/// Returns the spelling of a dtype in `b2nd`, which is that of `str(dtype)` in NumPy.
 pub fn spelling(dtype: &Dtype) -> String {
     let constant = dtype.to_python_literal();
     let plain = constant
@@ -173,7 +174,7 @@ pub fn spelling(dtype: &Dtype) -> String {
 fn too_large(n: u64) -> Error {
     fail!(
         Argument,
-        "{n}: more than the metadata of a Blosc2 frame can tell"
+        "{n} exceeds the range of the metadata of a Blosc2 frame"
     )
 }
 
@@ -186,7 +187,7 @@ impl<'a> Parser<'a> {
         let (bytes, rest) = self.rest.split_at_checked(n).ok_or_else(|| {
             fail!(
                 Format,
-                "{n} bytes more were expected, {} are there",
+                "unexpected end (expected {n} more bytes, found {})",
                 self.rest.len()
             )
         })?;
@@ -212,7 +213,7 @@ impl<'a> Parser<'a> {
     fn unexpected(&self, what: &str, found: u8) -> Error {
         fail!(
             Format,
-            "{what} was expected, the marker {found:#04x} is there, {} bytes before the end",
+            "unexpected marker {} bytes before the end (expected {what}, found {found:#04x})",
             self.rest.len() + 1
         )
     }
@@ -227,10 +228,10 @@ impl<'a> Parser<'a> {
         self.array().map(|b| i32::from_be_bytes(b).into())
     }
 
-    /// One number for each dimension.
+    /// Parses a list with one number per dimension.
     fn numbers(&mut self, ndim: u8, number: fn(&mut Self) -> Result<i64>) -> Result<Vec<u64>> {
         self.marker(ARRAY + ndim, "a list with a number for each dimension")?;
-        let length = |n: i64| u64::try_from(n).map_err(|_| fail!(Format, "a length of {n}"));
+        let length = |n: i64| u64::try_from(n).map_err(|_| fail!(Format, "invalid length {n}"));
         (0..ndim).map(|_| length(number(self)?)).collect()
     }
 
@@ -240,7 +241,7 @@ impl<'a> Parser<'a> {
             n => {
                 return Err(fail!(
                     Unsupported,
-                    "a dtype in the format {n}: NumPy's, 0, is known"
+                    "unsupported dtype format (expected 0 for NumPy, found {n})"
                 ));
             }
         }
@@ -248,7 +249,7 @@ impl<'a> Parser<'a> {
         let n = u32::from_be_bytes(self.array()?);
         let text = std::str::from_utf8(self.bytes(n as usize)?);
         Ok(text
-            .map_err(|_| fail!(Format, "a dtype that is no UTF-8"))?
+            .map_err(|_| fail!(Format, "the dtype is not valid UTF-8"))?
             .to_owned())
     }
 }
@@ -258,8 +259,8 @@ mod tests {
     use super::*;
     use crate::error::Status;
 
-    fn layer(shape: &[u64], chunks: &[u64], blocks: &[u64], dtype: Option<&str>) -> Layer {
-        Layer {
+    fn layer(shape: &[u64], chunks: &[u64], blocks: &[u64], dtype: Option<&str>) -> ArrayMetalayer {
+        ArrayMetalayer {
             shape: shape.to_vec(),
             chunkshape: chunks.to_vec(),
             blockshape: blocks.to_vec(),
@@ -275,8 +276,8 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_are_those_of_the_tools() {
-        // python-blosc2 4.14.1, caterva 0.7.3
+    fn encoded_bytes_match_those_of_other_writers() {
+        // Written by python-blosc2 4.14.1 and caterva 0.7.3.
         for (text, want) in [
             (
                 "97000090909000db000000033c6638",
@@ -295,21 +296,24 @@ mod tests {
                 layer(&[1000], &[300], &[64], None),
             ),
         ] {
-            assert_eq!(Layer::parse(&hex(text)).unwrap(), want);
+            assert_eq!(ArrayMetalayer::parse(&hex(text)).unwrap(), want);
             assert_eq!(want.encode().unwrap(), hex(text));
         }
         let most = layer(&[2; 16], &[2; 16], &[1; 16], Some("|u1"));
         let bytes = most.encode().unwrap();
-        assert_eq!((bytes[3], Layer::parse(&bytes).unwrap()), (0xa0, most));
+        assert_eq!(
+            (bytes[3], ArrayMetalayer::parse(&bytes).unwrap()),
+            (0xa0, most)
+        );
     }
 
     #[test]
-    fn every_byte_is_looked_at() {
+    fn every_byte_is_checked() {
         let good = layer(&[61, 47], &[20, 16], &[7, 5], Some("<i4"));
         let bytes = good.encode().unwrap();
         for n in 0..bytes.len() {
             assert_eq!(
-                Layer::parse(&bytes[..n]).unwrap_err().status,
+                ArrayMetalayer::parse(&bytes[..n]).unwrap_err().status,
                 Status::Format,
                 "{n}"
             );
@@ -318,7 +322,7 @@ mod tests {
             for value in 0..=255 {
                 let mut other = bytes.clone();
                 other[at] = value;
-                match Layer::parse(&other) {
+                match ArrayMetalayer::parse(&other) {
                     Ok(l) => assert_eq!(l.encode().unwrap(), other, "{at} {value}"),
                     Err(e) => assert!(
                         matches!(
@@ -331,9 +335,9 @@ mod tests {
             }
         }
         let filled = [&bytes[..], &[0; 7]].concat();
-        assert_eq!(Layer::parse(&filled).unwrap(), good);
+        assert_eq!(ArrayMetalayer::parse(&filled).unwrap(), good);
         assert_eq!(
-            Layer::parse(&[&bytes[..], &[0, 1]].concat())
+            ArrayMetalayer::parse(&[&bytes[..], &[0, 1]].concat())
                 .unwrap_err()
                 .status,
             Status::Format
@@ -345,7 +349,7 @@ mod tests {
         for (shape, chunk, block) in [(5, 0, 1), (5, 1, 0), (0, 3, 0), (5, 0, 0)] {
             let bytes = layer(&[shape], &[chunk], &[block], None).encode().unwrap();
             assert_eq!(
-                Layer::parse(&bytes).unwrap_err().status,
+                ArrayMetalayer::parse(&bytes).unwrap_err().status,
                 Status::Format,
                 "{shape} {chunk} {block}"
             );
@@ -356,17 +360,20 @@ mod tests {
         ]
         .concat();
         assert_eq!(
-            Layer::parse(&dimensions).unwrap_err().status,
+            ArrayMetalayer::parse(&dimensions).unwrap_err().status,
             Status::Format
         );
         let negative = hex("95000191d3ffffffffffffffff91d20000012c91d200000040");
-        assert_eq!(Layer::parse(&negative).unwrap_err().status, Status::Format);
         assert_eq!(
-            Layer::parse(&hex("9501")).unwrap_err().status,
+            ArrayMetalayer::parse(&negative).unwrap_err().status,
+            Status::Format
+        );
+        assert_eq!(
+            ArrayMetalayer::parse(&hex("9501")).unwrap_err().status,
             Status::Version
         );
         assert_eq!(
-            Layer::parse(&hex("97000090909003db000000033c6638"))
+            ArrayMetalayer::parse(&hex("97000090909003db000000033c6638"))
                 .unwrap_err()
                 .status,
             Status::Unsupported
@@ -374,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn items_are_those_of_the_frame() {
+    fn item_types_match_the_item_size_of_the_frame() {
         let of =
             |dtype: Option<&str>, item| layer(&[], &[], &[], dtype).items(item).map(|d| d.spelling);
         assert_eq!(of(None, 12).unwrap(), "|V12");

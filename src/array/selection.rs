@@ -1,85 +1,85 @@
-//! Selections: which items of the content go where in a buffer.
+//! Plans that map items of the content to offsets in a buffer.
 //!
-//! The content is a run of bytes, and the items wanted stand in it as the lattice of a box does, or
-//! as the product of lists of positions does. A [`Plan`] has one [`Axis`] for each dimension, the
-//! slowest of the content first, so that its items are met in the order of the content. It can
-//! begin at any byte of it: whoever reads it goes from chunk to chunk, and asks for the [`Piece`]s
-//! in each.
+//! The content is a run of bytes. The selected items form the lattice of a box or the product of
+//! lists of positions. A [`Plan`] has one [`Axis`] per dimension, slowest dimension of the content
+//! first, so that it enumerates items in content order. It can start at any content byte: a reader
+//! visits the chunks in turn and asks for the [`Segment`]s in each.
 #![forbid(unsafe_code)]
 
-use crate::blosc::filter::Rows;
+use crate::blosc::filter::StridedRows;
 use std::ops::Range;
 
-/// The most dimensions of an array.
+/// Maximum number of dimensions of an array.
 pub const MAX_NDIM: usize = 16;
 
-/// The items of one dimension, in the order of the content.
+/// The selected items of one dimension, in content order.
 #[derive(Clone, Debug)]
 pub enum Axis {
-    /// At equal distances.
+    /// Items at equal distances.
     Steps {
-        /// How many.
+        /// Number of items.
         count: u64,
-        /// Bytes of the content from one to the next.
+        /// Distance in content bytes between consecutive items.
         at: u64,
-        /// Bytes of the buffer from one to the next.
+        /// Distance in buffer bytes between consecutive items.
         buf: i64,
     },
-    /// Anywhere: where each is in the content, rising, none twice; and where in the buffer.
+    /// Items at arbitrary positions: pairs of a content offset and a buffer offset. Content offsets
+    /// are strictly increasing.
     List(Vec<(u64, i64)>),
 }
 
-/// A selection. It is never empty.
+/// A non-empty selection in bytes of the content and of the buffer.
 #[derive(Debug)]
 pub struct Plan {
     at: u64,
     buf: i64,
-    /// Bytes that stand together in the content and in the buffer.
+    /// Number of bytes that are contiguous in the content and in the buffer.
     unit: usize,
     axes: Vec<Axis>,
-    /// For each axis, the bytes of content from the first to the last in one of its items; then in
-    /// all.
+    /// For each axis, the content bytes from the first to the last byte within one of its items;
+    /// then the same for the whole plan.
     reach: Vec<u64>,
 }
 
-/// Units in a row, at equal distances in the content and in the buffer; or a part of one unit.
+/// A sequence of units at equal distances in the content and in the buffer, or a part of one unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// Where the first is in the content.
+pub struct Segment {
+    /// Content offset of the first unit.
     pub at: u64,
-    /// Where the first is in the buffer.
+    /// Buffer offset of the first unit.
     pub buf: usize,
-    /// Bytes of each.
+    /// Length of a unit in bytes.
     pub len: usize,
-    /// How many.
+    /// Number of units.
     pub n: u64,
     at_step: u64,
     buf_step: i64,
 }
 
-/// What a range of the content holds of a selection.
+/// The part of a selection that lies in a content range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cover {
-    /// From the first byte of it.
+    /// Content offset of the first selected byte.
     pub from: u64,
-    /// To the last.
+    /// Content offset after the last selected byte.
     pub to: u64,
-    /// Bytes wanted between.
-    pub wanted: u64,
-    /// Is it one run of bytes in both?
-    pub one_run: bool,
+    /// Number of selected bytes in between.
+    pub requested: u64,
+    /// Whether the part is contiguous in the content and in the buffer.
+    pub contiguous: bool,
 }
 
-/// A place in a plan.
+/// A position in a plan.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct Cursor {
     index: [u64; MAX_NDIM],
-    /// Bytes of the unit that lie before.
+    /// Number of bytes of the unit before the position.
     skip: usize,
 }
 
 impl Axis {
-    /// How many items.
+    /// Returns the number of items.
     pub fn count(&self) -> u64 {
         match self {
             Axis::Steps { count, .. } => *count,
@@ -87,7 +87,7 @@ impl Axis {
         }
     }
 
-    /// The same, with everything in the content so many times as far away.
+    /// Returns the axis with all content distances multiplied by `by`.
     pub fn scaled(mut self, by: u64) -> Axis {
         match &mut self {
             Axis::Steps { at, .. } => *at *= by,
@@ -96,7 +96,7 @@ impl Axis {
         self
     }
 
-    /// Where item `i` is, in the content and in the buffer.
+    /// Returns the offsets of item `i` in the content and in the buffer.
     pub fn offset(&self, i: u64) -> (u64, i64) {
         match self {
             Axis::Steps { at, buf, .. } => (at.wrapping_mul(i), buf.wrapping_mul(i as i64)),
@@ -104,8 +104,8 @@ impl Axis {
         }
     }
 
-    /// The first item that ends behind `at`, each being this long.
-    pub fn first_behind(&self, at: u64, len: u64) -> u64 {
+    /// Returns the first item that ends after `at`, if each item has `len` bytes.
+    pub fn first_ending_after(&self, at: u64, len: u64) -> u64 {
         match self {
             _ if at < len => 0,
             Axis::Steps { at: step, .. } => (at - len) / (*step).max(1) + 1,
@@ -117,10 +117,10 @@ impl Axis {
 }
 
 impl Plan {
-    /// Items of `item` bytes; the first, where all axes begin, `at` in the content and `buf` in the
-    /// buffer. No axis is empty, and an item of an axis ends before the next one begins: what
-    /// several axes select goes by rising positions. Who asks for nothing but all pieces may
-    /// have the axes in any order.
+    /// Creates a plan of items of `item` bytes. The item at the start of all axes is at content
+    /// offset `at` and buffer offset `buf`. No axis may be empty, and an item of an axis must end
+    /// before the next one begins, so that several axes enumerate increasing offsets. A caller that
+    /// only uses [`Plan::segments`] over the whole range may pass the axes in any order.
     pub fn new(at: u64, buf: i64, item: usize, axes: Vec<Axis>) -> Plan {
         let mut plan = Plan {
             at,
@@ -130,7 +130,7 @@ impl Plan {
             reach: Vec::new(),
         };
         for axis in axes.into_iter().rev() {
-            plan.put_around(axis);
+            plan.push_outer(axis);
         }
         plan.axes.reverse();
         let mut reach = plan.unit as u64;
@@ -143,8 +143,8 @@ impl Plan {
         plan
     }
 
-    /// Adds an axis that is slower than those that are there, which are still the other way round.
-    fn put_around(&mut self, axis: Axis) {
+    /// Adds an axis that is slower than the present ones, which are still in reverse order.
+    fn push_outer(&mut self, axis: Axis) {
         match (&axis, self.axes.last_mut()) {
             (Axis::Steps { count: 1, .. }, _) => {}
             (Axis::List(items), _) if items.len() == 1 => {
@@ -172,7 +172,7 @@ impl Plan {
         }
     }
 
-    /// The bytes of content from its first to its last.
+    /// Returns the content range from the first to the last selected byte.
     pub fn range(&self) -> Range<u64> {
         self.at
             ..self
@@ -180,15 +180,15 @@ impl Plan {
                 .saturating_add(self.reach.last().copied().unwrap_or(0))
     }
 
-    /// If it is one run of bytes in both: where in the content, and where in the buffer.
-    pub fn one_run(&self) -> Option<(u64, Range<usize>)> {
+    /// Returns the content offset and the buffer range if the selection is contiguous in both.
+    pub fn contiguous(&self) -> Option<(u64, Range<usize>)> {
         let buf = self.buf as usize;
         self.axes
             .is_empty()
             .then(|| (self.at, buf..buf.saturating_add(self.unit)))
     }
 
-    /// Does the order of the content rise in the buffer as well, without overlaps?
+    /// Returns whether increasing content offsets map to increasing, disjoint buffer offsets.
     pub fn is_in_order(&self) -> bool {
         let mut end = self.unit as i64;
         self.axes.iter().rev().all(|axis| match axis {
@@ -201,112 +201,114 @@ impl Plan {
         })
     }
 
-    /// The first byte wanted from byte `at` of the content on: where it is in the content, and
-    /// where in the buffer.
+    /// Returns the content and buffer offsets of the first selected byte at or after content offset
+    /// `at`.
     pub fn first_from(&self, at: u64) -> Option<(u64, usize)> {
-        self.seek(at).map(|place| self.offset(&place))
+        self.seek(at).map(|cursor| self.offset(&cursor))
     }
 
-    fn seek(&self, at: u64) -> Option<Place> {
-        let mut place = Place::default();
+    fn seek(&self, at: u64) -> Option<Cursor> {
+        let mut cursor = Cursor::default();
         let mut rest = at.saturating_sub(self.at);
-        for ((axis, len), index) in self.axes.iter().zip(&self.reach).zip(&mut place.index) {
-            *index = axis.first_behind(rest, *len);
+        for ((axis, len), index) in self.axes.iter().zip(&self.reach).zip(&mut cursor.index) {
+            *index = axis.first_ending_after(rest, *len);
             if *index >= axis.count() {
                 return None;
             }
             rest = rest.saturating_sub(axis.offset(*index).0);
         }
-        place.skip = rest as usize;
-        (place.skip < self.unit).then_some(place)
+        cursor.skip = rest as usize;
+        (cursor.skip < self.unit).then_some(cursor)
     }
 
-    /// Where in the content the run of bytes ends that the byte at `at` belongs to.
+    /// Returns the content offset at which the contiguous run of the byte at `at` ends.
     pub fn unit_end(&self, at: u64) -> Option<u64> {
         self.seek(at)
-            .map(|place| self.offset(&place).0 + (self.unit - place.skip) as u64)
+            .map(|cursor| self.offset(&cursor).0 + (self.unit - cursor.skip) as u64)
     }
 
-    fn offset(&self, place: &Place) -> (u64, usize) {
+    fn offset(&self, cursor: &Cursor) -> (u64, usize) {
         let (mut at, mut buf) = (self.at, self.buf);
-        for (axis, i) in self.axes.iter().zip(&place.index) {
+        for (axis, i) in self.axes.iter().zip(&cursor.index) {
             let (a, b) = axis.offset(*i);
             (at, buf) = (at.wrapping_add(a), buf.wrapping_add(b));
         }
-        (at + place.skip as u64, buf as usize + place.skip)
+        (at + cursor.skip as u64, buf as usize + cursor.skip)
     }
 
-    /// What is wanted of a range of the content, in its order.
-    pub fn pieces(&self, range: Range<u64>) -> Pieces<'_> {
-        Pieces {
+    /// Returns the selected segments of a content range, in content order.
+    pub fn segments(&self, range: Range<u64>) -> Segments<'_> {
+        Segments {
             plan: self,
-            place: self.seek(range.start),
+            cursor: self.seek(range.start),
             end: range.end,
         }
     }
 
-    /// What there is of it in a range of the content; nothing where there is nothing.
+    /// Summarizes the part of the selection in a content range; `None` if it is empty.
     pub fn cover(&self, range: Range<u64>) -> Option<Cover> {
-        let mut pieces = self.pieces(range);
-        let first = pieces.next()?;
+        let mut segments = self.segments(range);
+        let first = segments.next()?;
         let mut cover = Cover {
             from: first.at,
             to: first.end(),
-            wanted: first.bytes(),
-            one_run: first.n == 1,
+            requested: first.bytes(),
+            contiguous: first.n == 1,
         };
-        for p in pieces {
+        for p in segments {
             cover = Cover {
                 from: cover.from,
                 to: p.end(),
-                wanted: cover.wanted + p.bytes(),
-                one_run: false,
+                requested: cover.requested + p.bytes(),
+                contiguous: false,
             };
         }
         Some(cover)
     }
 }
 
-/// See [`Plan::pieces`].
-pub struct Pieces<'a> {
+/// Iterator that [`Plan::segments`] returns.
+pub struct Segments<'a> {
     plan: &'a Plan,
-    place: Option<Place>,
+    cursor: Option<Cursor>,
     end: u64,
 }
 
-impl Pieces<'_> {
-    /// Goes on by so many units.
+impl Segments<'_> {
+    /// Advances by `by` units.
     fn advance(&mut self, by: u64) {
-        let Some(place) = &mut self.place else { return };
-        place.skip = 0;
+        let Some(cursor) = &mut self.cursor else {
+            return;
+        };
+        cursor.skip = 0;
         let mut by = by;
-        for (axis, index) in self.plan.axes.iter().zip(&mut place.index).rev() {
+        for (axis, index) in self.plan.axes.iter().zip(&mut cursor.index).rev() {
             *index += by;
             if *index < axis.count() {
                 return;
             }
             (*index, by) = (0, 1);
         }
-        self.place = None;
+        self.cursor = None;
     }
 }
 
-impl Iterator for Pieces<'_> {
-    type Item = Piece;
+impl Iterator for Segments<'_> {
+    type Item = Segment;
 
-    fn next(&mut self) -> Option<Piece> {
-        let (plan, place) = (self.plan, self.place?);
-        let (at, buf) = plan.offset(&place);
+    fn next(&mut self) -> Option<Segment> {
+        let (plan, cursor) = (self.plan, self.cursor?);
+        let (at, buf) = plan.offset(&cursor);
         let room = self.end.checked_sub(at).filter(|n| *n > 0)?;
-        let left = plan.unit - place.skip;
-        if place.skip > 0 || (left as u64) > room {
+        let left = plan.unit - cursor.skip;
+        if cursor.skip > 0 || (left as u64) > room {
             let len = left.min(usize::try_from(room).unwrap_or(usize::MAX));
             if len == left {
                 self.advance(1);
             } else {
-                self.place = None;
+                self.cursor = None;
             }
-            return Some(Piece {
+            return Some(Segment {
                 at,
                 buf,
                 len,
@@ -315,7 +317,7 @@ impl Iterator for Pieces<'_> {
                 buf_step: 0,
             });
         }
-        let mut piece = Piece {
+        let mut segment = Segment {
             at,
             buf,
             len: left,
@@ -324,18 +326,19 @@ impl Iterator for Pieces<'_> {
             buf_step: 0,
         };
         if let Some((Axis::Steps { count, at, buf }, index)) =
-            plan.axes.iter().zip(&place.index).next_back()
+            plan.axes.iter().zip(&cursor.index).next_back()
         {
             let in_room = (room - left as u64) / (*at).max(1) + 1;
-            (piece.n, piece.at_step, piece.buf_step) = ((count - index).min(in_room), *at, *buf);
+            (segment.n, segment.at_step, segment.buf_step) =
+                ((count - index).min(in_room), *at, *buf);
         }
-        self.advance(piece.n);
-        Some(piece)
+        self.advance(segment.n);
+        Some(segment)
     }
 }
 
-impl Piece {
-    /// Where the last one ends in the content.
+impl Segment {
+    /// Returns the content offset at which the last unit ends.
     pub fn end(&self) -> u64 {
         self.at + (self.n - 1) * self.at_step + self.len as u64
     }
@@ -344,7 +347,7 @@ impl Piece {
         self.n * self.len as u64
     }
 
-    /// The bytes of the buffer from its first one to its last.
+    /// Returns the buffer range from the first to the last byte.
     pub fn in_buffer(&self) -> (usize, usize) {
         let last = self
             .buf
@@ -352,9 +355,9 @@ impl Piece {
         (self.buf.min(last), self.buf.max(last) + self.len)
     }
 
-    /// Each unit on its own.
-    pub fn units(&self) -> impl Iterator<Item = Piece> {
-        let unit = |i| Piece {
+    /// Returns the units one by one.
+    pub fn units(&self) -> impl Iterator<Item = Segment> {
+        let unit = |i| Segment {
             at: self.at + i * self.at_step,
             buf: self
                 .buf
@@ -365,21 +368,22 @@ impl Piece {
         (0..self.n).map(unit)
     }
 
-    /// The same as it goes from the content to the buffer whose part from `buf` on is given.
-    pub fn rows(&self, buf: usize) -> Rows {
-        Rows {
+    /// Returns the segment as rows that an unshuffle kernel copies to the part of the buffer that
+    /// starts at `buf`.
+    pub fn rows(&self, buf: usize) -> StridedRows {
+        StridedRows {
             from: self.at as usize,
             from_step: self.at_step as usize,
             to: self.buf.wrapping_sub(buf),
             to_step: self.buf_step as isize,
             len: self.len,
             n: self.n as usize,
-            past: false,
+            non_temporal: false,
         }
     }
 
-    /// Copies it to the buffer whose part from `buf` on is given, from the content, of which the
-    /// part from `at` on is given. False where one of them is too short.
+    /// Copies the segment to the part of the buffer that starts at offset `buf`, from the part of
+    /// the content that starts at offset `at`. Returns `false` if one of the parts is too short.
     pub fn to_buffer(
         &self,
         (content, at): (&[u8], u64),
@@ -396,7 +400,8 @@ impl Piece {
         copy_units(content, from, buffer, to, self.len, self.n).is_some()
     }
 
-    /// Copies it from the buffer to the content, of which the part from `at` on is given.
+    /// Copies the segment from the buffer to the part of the content that starts at offset `at`.
+    /// Returns `false` if one of them is too short.
     pub fn to_content(&self, buffer: &[u8], (content, at): (&mut [u8], u64)) -> bool {
         let from = Walk {
             at: self.buf,
@@ -450,7 +455,7 @@ fn copy_units(
     }
 }
 
-/// As [`copy_units`], with a length that the compiler knows.
+/// Like [`copy_units`], with a unit length that is known at compile time.
 fn copy_items<const N: usize>(
     src: &[u8],
     mut from: Walk,

@@ -1,109 +1,118 @@
-//! What holds the content of an array: one superchunk, or the files of a dataset.
+//! The store of an array's content: one superchunk, or the files of a dataset.
 //!
-//! The engine of [`super::content`] sees a run of bytes in chunks, and this is all that it, and the
-//! array around it, ask of what is below. What cannot be changed leaves those methods as they are.
+//! [`Store`] is everything that [`super::content`] and the arrays require from the layer below: a
+//! run of bytes in chunks, and named values. Read-only stores do not override the methods that
+//! change content.
 #![forbid(unsafe_code)]
 
-use super::numpy_meta::with_shape;
 use crate::blosc;
+use crate::dtype::numpy_meta::with_shape;
 use crate::error::{Error, Result, fail};
 use crate::superchunk::bloscpack::{Bloscpack, Destination, Splice};
 use std::any::Any;
 use std::ops::Range;
 
-/// Fills a buffer with content from this byte on.
+/// Reads content from a byte offset until the buffer is full.
 pub type Reader<'a> = &'a dyn Fn(u64, &mut [u8]) -> Result<bool>;
 
-/// A run of bytes in chunks, and what is known of the array beside its items.
+/// A run of bytes in chunks, and the metadata of the array.
 pub trait Store: Any + Send + Sync {
-    /// Its file or folder, for messages.
+    /// Returns the name of the file or folder, for messages.
     fn name(&self) -> &str;
-    /// Bytes of content.
+    /// Returns the number of content bytes.
     fn nbytes(&self) -> u64;
-    /// Bytes on disk.
+    /// Returns the number of bytes on disk.
     fn cbytes(&self) -> Result<u64>;
-    /// The bytes of content of the chunk that holds, or is going to hold, this one of them.
+    /// Returns the content range of the chunk that holds, or will hold, byte `at`.
     fn chunk_span(&self, at: u64) -> Range<u64>;
-    /// Bytes of content of each chunk but the last, unless other ones were put in.
+    /// Returns the number of content bytes per chunk. The last chunk may be shorter. After
+    /// insertions and removals, other chunks may differ, too.
     fn chunk_bytes(&self) -> u64;
-    /// Bytes of content in a block of the first chunk, where there is one.
+    /// Returns the number of content bytes in a block of the first chunk, if it has one.
     fn block_bytes(&self) -> Option<u64>;
-    /// Threads that may read and write it at once.
+    /// Returns the number of threads that may use the store at once.
     fn file_threads(&self) -> usize;
-    /// Are chunks missing at its end, with which it would have so many bytes?
-    fn stands_for(&self, _len: u64) -> bool {
+    /// Returns whether the store would have `len` content bytes if it had not lost chunks at its
+    /// end.
+    fn is_truncation_of(&self, _len: u64) -> bool {
         false
     }
-    /// Reads content until `dst` is full. True: some of it was damaged, and is the fill value now,
-    /// as was wished.
+    /// Reads content until `dst` is full. Returns `true` if some of it was corrupt and was replaced
+    /// by the fill value, as the options requested.
     fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool>;
 
-    /// The metadata by which it is marked as an array, where it needs that.
+    /// Returns the JSON metadata that describe the array, if this kind of store has such metadata.
     fn meta(&self) -> Result<Option<&[u8]>> {
         Ok(None)
     }
-    /// Makes a Bloscpack file of `len` bytes of content that `read` gives, with these metadata,
-    /// stored as it is here as far as nothing else is said. True: as [`Store::read`].
+    /// Creates a Bloscpack file with `len` bytes of content from `read` and these metadata. Keeps
+    /// the storage parameters of this store unless the options specify others. Returns `true` under
+    /// the same condition as [`Store::read`].
     fn copy_as(&self, to: Destination, meta: Option<&[u8]>, len: u64, read: Reader)
     -> Result<bool>;
-    /// The names of what others have put beside the array.
+    /// Returns the names of the attributes.
     fn attr_names(&self) -> Vec<&str>;
-    /// Are their values JSON?
+    /// Returns whether the attributes are JSON.
     fn has_json(&self) -> bool {
         true
     }
-    /// One of them, as it is stored.
+    /// Returns an attribute as it is stored.
     fn attr(&self, name: &str) -> Result<Option<&[u8]>>;
-    /// The item, or the row, that is where nothing was written; none: zeros.
+    /// Returns the fill value, which is one item or one row; `None` means zeros.
     fn fill(&self) -> Result<Option<&[u8]>> {
         Ok(None)
     }
-    /// Sets it, for what comes from now on; no bytes: zeros.
+    /// Sets the fill value for content that is added from now on; no bytes mean zeros.
     fn fill_set(&mut self, _value: &[u8]) -> Result<()> {
         Err(fail!(
             Unsupported,
-            "{}: it has no fill value, new items are zeros",
+            "{}: a fill value is not supported; new items are zeros",
             self.name()
         ))
     }
-    /// Are its items objects of Python's, of any length, so that there is no run of bytes?
+    /// Returns whether the items are Python objects of variable size, so that the store has no run
+    /// of bytes.
     fn has_objects(&self) -> bool {
         false
     }
-    /// One of these objects, as Python has pickled it.
+    /// Returns one of the objects in pickled form.
     fn object(&self, _: u64) -> Result<Vec<u8>> {
-        Err(fail!(Type, "{}: its items are no objects", self.name()))
+        Err(fail!(
+            Type,
+            "{}: the items are not Python objects",
+            self.name()
+        ))
     }
 
-    /// Writes over content.
+    /// Overwrites content.
     fn write(&mut self, _at: u64, _src: &[u8]) -> Result<()> {
         Err(read_only(self.name()))
     }
-    /// Puts content in and takes content away; what is behind moves.
+    /// Inserts and removes content, and shifts the following content.
     fn splice(&mut self, _splice: &Splice) -> Result<()> {
         Err(read_only(self.name()))
     }
-    /// Puts content behind the last.
+    /// Appends content.
     fn append(&mut self, _src: &[u8]) -> Result<()> {
         Err(read_only(self.name()))
     }
-    /// Cuts the content.
+    /// Truncates the content.
     fn truncate(&mut self, _nbytes: u64) -> Result<()> {
         Err(read_only(self.name()))
     }
-    /// Refuses a shape that it can never have.
+    /// Returns an error if the store can never have this shape.
     fn can_have(&self, _shape: &[u64]) -> Result<()> {
         Ok(())
     }
-    /// The shape that the content has with the next commit.
+    /// Sets the shape that the content has from the next commit on.
     fn set_shape(&mut self, _shape: &[u64]) -> Result<()> {
         Err(read_only(self.name()))
     }
-    /// Sets a named value.
+    /// Sets an attribute.
     fn attr_set(&mut self, _name: &str, _value: &[u8]) -> Result<()> {
         Err(read_only(self.name()))
     }
-    /// Removes one, if it is there.
+    /// Removes an attribute, if it exists.
     fn attr_remove(&mut self, _name: &str) -> Result<()> {
         Err(read_only(self.name()))
     }
@@ -113,16 +122,17 @@ pub trait Store: Any + Send + Sync {
     }
 }
 
-/// Puts a fill value, again and again, where content is missing that begins at `at`.
+/// Fills `dst` with repetitions of a fill value. `at` is the content offset of `dst`; the pattern
+/// starts at offset 0.
 pub fn repeat(value: Option<&[u8]>, at: u64, dst: &mut [u8]) {
     let Some(value) = value.filter(|v| !v.is_empty()) else {
         return dst.fill(0);
     };
-    let (behind, before) = value
+    let (head, tail) = value
         .split_at_checked((at % value.len() as u64) as usize)
         .unwrap_or_default();
     let (mut done, all) = (0, dst.len());
-    for part in [before, behind] {
+    for part in [tail, head] {
         let n = part.len().min(all - done);
         dst.iter_mut()
             .skip(done)
@@ -130,7 +140,7 @@ pub fn repeat(value: Option<&[u8]>, at: u64, dst: &mut [u8]) {
             .for_each(|(to, from)| *to = *from);
         done += n;
     }
-    // what is there is a whole value, or all
+    // The bytes so far are one whole value or all of `dst`; double them until `dst` is full.
     while done > 0 && done < all {
         let n = done.min(all - done);
         let (from, to) = dst.split_at_mut_checked(done).unwrap_or_default();
@@ -143,12 +153,12 @@ pub fn repeat(value: Option<&[u8]>, at: u64, dst: &mut [u8]) {
 }
 
 fn read_only(name: &str) -> Error {
-    fail!(State, "{name}: it was opened to be read")
+    fail!(State, "{name}: the handle is read-only")
 }
 
 #[cfg(test)]
 #[test]
-fn a_value_is_repeated_from_anywhere() {
+fn a_value_is_repeated_from_any_offset() {
     for (value, at, n) in [
         (&[1, 2, 3][..], 0, 10),
         (&[1, 2, 3], 7, 2),
@@ -163,7 +173,7 @@ fn a_value_is_repeated_from_anywhere() {
     }
 }
 
-/// Its metadata are the one named value, named "".
+/// The JSON metadata are the only attribute; its name is the empty string.
 impl Store for Bloscpack {
     fn name(&self) -> &str {
         self.name()
@@ -192,8 +202,8 @@ impl Store for Bloscpack {
     fn file_threads(&self) -> usize {
         self.file_threads()
     }
-    fn stands_for(&self, len: u64) -> bool {
-        self.stands_for(len)
+    fn is_truncation_of(&self, len: u64) -> bool {
+        self.is_truncation_of(len)
     }
     fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
         self.read(at, dst)
@@ -241,7 +251,7 @@ impl Store for Bloscpack {
             "" => self.meta_set(Some(value)),
             _ => Err(fail!(
                 Unsupported,
-                "Bloscpack files have one value, named \"\""
+                "a Bloscpack file has only one attribute, named \"\""
             )),
         }
     }

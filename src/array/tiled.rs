@@ -1,21 +1,21 @@
-//! Arrays in Blosc2 frames: chunks along every dimension, and metalayers that say how they lie.
+//! Arrays in Blosc2 frames: chunks along every dimension, described by metalayers.
 //!
-//! Python-blosc2 sees an array by the metalayer `b2nd`, Caterva by `caterva`; a frame may have
-//! both. Who changes it with a tool that knows only one of them leaves the other as it was: then
-//! the one that fits the chunks counts, `b2nd` first. The next commit of a changed shape makes both
-//! say the same.
+//! Python-blosc2 recognizes an array by the metalayer `b2nd`, Caterva by `caterva`; a frame may
+//! have both. A tool that knows only one of them does not update the other one. The first metalayer
+//! that matches the chunks is then used, `b2nd` before `caterva`. The next commit of a changed
+//! shape updates both.
 #![forbid(unsafe_code)]
 
-use super::default_shapes::{self, Wish};
-use super::dtype::Dtype;
+use super::default_shapes::{self, ShapeOptions};
 use super::grid::Positions;
-use super::metalayer::{B2ND, CATERVA, Layer, spelling};
+use super::metalayer::{ArrayMetalayer, B2ND, CATERVA, spelling};
 use super::nd::Tiles;
 use super::nd::tiles::Dim;
 use super::selection::MAX_NDIM;
 use super::store::Store;
 use crate::alloc;
 use crate::blosc::{Codec, Params, Target};
+use crate::dtype::Dtype;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::Folder;
 use crate::options::{Opt, Options};
@@ -26,41 +26,41 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 /// An open array in a frame.
-pub struct Tiled {
+pub struct TiledArray {
     frame: Frame,
     tiles: Tiles,
     dtype: Dtype,
     chunkshape: Vec<u64>,
     blockshape: Vec<u64>,
-    /// The metalayers that it has, by which name, and the type as each spells it.
-    marks: Vec<(&'static str, Option<String>)>,
-    /// The shape that they say.
-    said: Vec<u64>,
+    /// The array metalayers of the frame: their names, and the dtype as each one spells it.
+    metalayers: Vec<(&'static str, Option<String>)>,
+    /// The shape in the stored metalayers.
+    stored_shape: Vec<u64>,
 }
 
-/// What a new one is.
+/// Parameters of a new array in a frame.
 pub struct NewTiled<'a> {
-    /// Its items, as NumPy spells them.
+    /// The dtype, in NumPy spelling.
     pub dtype: &'a str,
-    /// Its length along each dimension.
+    /// The length along each dimension.
     pub shape: &'a [u64],
-    /// The shape of a chunk, if it is given.
+    /// The shape of a chunk; `None` selects a default.
     pub chunks: Option<&'a [u64]>,
-    /// That of a block.
+    /// The shape of a block; `None` selects a default.
     pub blocks: Option<&'a [u64]>,
-    /// Has it the metalayer `caterva`, and not `b2nd`?
+    /// Whether to write the metalayer `caterva` instead of `b2nd`.
     pub caterva: bool,
 }
 
-impl Tiled {
-    /// Does a metalayer make this frame an array?
+impl TiledArray {
+    /// Returns whether a metalayer marks this frame as an array.
     pub fn is_in(frame: &Frame) -> bool {
         frame.is_fixed(B2ND) || frame.is_fixed(CATERVA)
     }
 
-    /// The array in a frame that is one.
-    pub fn of_frame(mut frame: Frame, options: &Options) -> Result<Tiled> {
-        let (mut found, mut marks, mut wrong) = (None, Vec::new(), None);
+    /// Opens the array in a frame that has an array metalayer.
+    pub fn of_frame(mut frame: Frame, options: &Options) -> Result<TiledArray> {
+        let (mut found, mut metalayers, mut mismatch) = (None, Vec::new(), None);
         for name in [B2ND, CATERVA]
             .into_iter()
             .filter(|name| frame.is_fixed(name))
@@ -68,76 +68,77 @@ impl Tiled {
             let within = |e: Error| e.within(format_args!("{}: metalayer {name:?}", frame.name()));
             let layer = frame
                 .meta(name)?
-                .map(Layer::parse)
+                .map(ArrayMetalayer::parse)
                 .transpose()
                 .map_err(within)?;
             let Some(layer) = layer else { continue };
-            marks.push((name, layer.dtype.clone()));
-            match tiles_of(&layer, &frame, options.memory_limit()).map_err(within) {
+            metalayers.push((name, layer.dtype.clone()));
+            match tiles_of_layer(&layer, &frame, options.memory_limit()).map_err(within) {
                 Ok(tiles) => found = found.or(Some((layer, tiles))),
-                Err(e) => wrong = wrong.or(Some(e)),
+                Err(e) => mismatch = mismatch.or(Some(e)),
             }
         }
-        let (layer, tiles) = match (found, wrong) {
+        let (layer, tiles) = match (found, mismatch) {
             (Some(found), _) => found,
             (None, Some(e)) => return Err(e),
             (None, None) => {
                 return Err(fail!(
                     Type,
-                    "{}: no metalayer makes it an array",
+                    "{}: no metalayer describes an array",
                     frame.name()
                 ));
             }
         };
-        frame.take_one_length(tiles.chunk_bytes(), tiles.block_bytes());
-        // an old layer that fits better has no type
-        let typed = marks.iter().find_map(|(_, dtype)| dtype.clone());
-        let dtype = Layer {
+        frame.set_chunk_length(tiles.chunk_bytes(), tiles.block_bytes());
+        // A `caterva` metalayer has no dtype; take it from the other one.
+        let typed = metalayers.iter().find_map(|(_, dtype)| dtype.clone());
+        let dtype = ArrayMetalayer {
             dtype: typed,
             ..layer.clone()
         }
         .items(frame.typesize())
         .map_err(|e| e.within(frame.name()))?;
-        let Layer {
-            shape: said,
+        let ArrayMetalayer {
+            shape: stored_shape,
             chunkshape,
             blockshape,
             ..
         } = layer;
-        Ok(Tiled {
+        Ok(TiledArray {
             frame,
             tiles,
             dtype,
             chunkshape,
             blockshape,
-            marks,
-            said,
+            metalayers,
+            stored_shape,
         })
     }
 
-    /// Creates an array of zeros, or of a fill value, which cost nothing. It is there with the
-    /// first commit. `like`: how chunks are made where the options do not say it.
+    /// Creates an array of zeros or of a fill value, which takes no space in the file. The frame
+    /// exists after the first commit. `like` has the compression parameters that the options do not
+    /// specify.
     pub fn create(
         path: &OsStr,
         mode: Mode,
         new: &NewTiled,
         like: Option<&Params>,
         options: &Options,
-    ) -> Result<Tiled> {
-        Tiled::create_with(new, like, options, |frame, options| {
+    ) -> Result<TiledArray> {
+        TiledArray::create_with(new, like, options, |frame, options| {
             Frame::create(path, mode, frame, options)
         })
     }
 
-    /// The same under a name in a folder.
+    /// Like [`TiledArray::create`], under `name` in `folder`.
     pub fn create_in(
         folder: &Arc<dyn Folder>,
         name: &OsStr,
         mode: Mode,
         new: &NewTiled,
         options: &Options,
-    ) -> Result<Tiled> {
-        Tiled::create_with(new, None, options, |frame, options| {
+    ) -> Result<TiledArray> {
+        TiledArray::create_with(new, None, options, |frame, options| {
             Frame::create_in(folder, name, mode, frame, options)
         })
     }
@@ -147,26 +148,26 @@ impl Tiled {
         like: Option<&Params>,
         options: &Options,
         create: impl FnOnce(&NewFrame, &Options) -> Result<Frame>,
-    ) -> Result<Tiled> {
+    ) -> Result<TiledArray> {
         let dtype = dtype_of(new)?;
         let item = dtype.item.size;
         if let (Some(_), Some(n)) = (new.chunks, options.given(Opt::ChunkBytes)) {
             return Err(fail!(
                 Argument,
-                "a shape of chunks, and {}: {n}: only one of them can be given",
+                "{}: {n}: cannot be combined with a chunk shape",
                 Opt::ChunkBytes.name()
             ));
         }
         if let (Some(_), Some(n)) = (new.blocks, options.given(Opt::BlockBytes)) {
             return Err(fail!(
                 Argument,
-                "a shape of blocks, and {}: {n}: only one of them can be given",
+                "{}: {n}: cannot be combined with a block shape",
                 Opt::BlockBytes.name()
             ));
         }
         let mut options = options.clone();
         let mut taken = |opt| options.take(opt).map(|n| n as u64);
-        let wish = Wish {
+        let shape_options = ShapeOptions {
             chunks: new.chunks,
             blocks: new.blocks,
             chunk_bytes: taken(Opt::ChunkBytes),
@@ -179,7 +180,7 @@ impl Tiled {
         let fill = options
             .take_bytes(Opt::Fill)
             .map_or_else(|| Ok(Fill::Zeros), |bytes| fill_of(&bytes, item))?;
-        let (chunkshape, blockshape) = default_shapes::choose(new.shape, item, &wish)?;
+        let (chunkshape, blockshape) = default_shapes::choose(new.shape, item, &shape_options)?;
         let tiles = Tiles::new(
             new.shape,
             &chunkshape,
@@ -188,18 +189,18 @@ impl Tiled {
             options.memory_limit(),
         );
         let tiles = tiles.map_err(|e| with_status(e, Status::Argument))?;
-        let marks: Vec<_> = [(B2ND, !new.caterva || both), (CATERVA, new.caterva || both)]
+        let metalayers: Vec<_> = [(B2ND, !new.caterva || both), (CATERVA, new.caterva || both)]
             .into_iter()
-            .filter(|(_, wanted)| *wanted)
+            .filter(|(_, present)| *present)
             .map(|(name, _)| (name, (name == B2ND).then(|| spelling(&dtype))))
             .collect();
-        let said = new.shape.to_vec();
-        let layers = layers(&marks, &said, &chunkshape, &blockshape)?;
+        let stored_shape = new.shape.to_vec();
+        let layers = layers(&metalayers, &stored_shape, &chunkshape, &blockshape)?;
         let mut params = like
             .cloned()
             .unwrap_or_else(|| Params::new(Target::Blosc2, Codec::Lz4, 5, item));
         (params.typesize, params.blocksize) = (item, Some(tiles.block_bytes()));
-        let params = frame::take_wished(&mut options, &params)?;
+        let params = frame::take_requested_params(&mut options, &params)?;
         let new = NewFrame {
             typesize: item,
             chunk_bytes: tiles.chunk_bytes(),
@@ -214,36 +215,36 @@ impl Tiled {
                 Chunks::put(&mut frame, chunk, Encoded::Fill(fill.clone()))?;
             }
         }
-        Ok(Tiled {
+        Ok(TiledArray {
             frame,
             tiles,
             dtype,
             chunkshape,
             blockshape,
-            marks,
-            said,
+            metalayers,
+            stored_shape,
         })
     }
 
-    /// Refuses a copy that would take the place of what it is made from.
-    pub fn refuse_itself(&self, folder: &Arc<dyn Folder>, name: &OsStr) -> Result<()> {
+    /// Returns an error if `name` in `folder` is the file of this array.
+    pub fn refuse_same_file(&self, folder: &Arc<dyn Folder>, name: &OsStr) -> Result<()> {
         if self.frame.is_named(folder, name)? {
             return Err(fail!(
                 Argument,
-                "{}: a copy cannot take the place of what it is made from",
+                "{}: a copy cannot replace its source",
                 self.frame.name()
             ));
         }
         Ok(())
     }
 
-    /// Takes over the named values of another frame, as they are. False: it is none.
-    pub fn take_attrs(&mut self, from: &dyn Store) -> Result<bool> {
+    /// Copies the attributes of another store unchanged. Returns `false` if it is not a frame.
+    pub fn copy_attrs_from(&mut self, from: &dyn Store) -> Result<bool> {
         let any: &dyn std::any::Any = from;
         let Some(from) = any.downcast_ref::<Frame>() else {
             return Ok(false);
         };
-        for name in from.meta_names().filter(|name| !is_mark(name)) {
+        for name in from.meta_names().filter(|name| !is_array_metalayer(name)) {
             let value = from.meta(name)?.unwrap_or_default();
             if from.is_fixed(name) {
                 self.frame.meta_set(name, value)?
@@ -254,51 +255,60 @@ impl Tiled {
         Ok(true)
     }
 
-    /// Takes over the chunks of an array of this shape and dtype whose chunks have the shape of
-    /// these, and whose blocks have: as they are stored where the options do not say how they
-    /// are made; those that take no room take none here. False: they have another shape. True
-    /// behind that: some of it was damaged.
-    pub fn take_chunks(&mut self, from: &Tiled, options: &Options) -> Result<Option<bool>> {
+    /// Copies the chunks of an array with the same shape and dtype. Chunks with equal block shapes
+    /// are copied in compressed form unless the options specify a codec, level or filters. Chunks
+    /// without stored data need none in the copy, either. Returns `None` if the chunk shapes
+    /// differ; otherwise whether some of the data was corrupt.
+    pub fn copy_chunks_from(
+        &mut self,
+        from: &TiledArray,
+        options: &Options,
+    ) -> Result<Option<bool>> {
         if self.chunkshape != from.chunkshape || self.chunkshape.contains(&0) {
             return Ok(None);
         }
-        let made = [Opt::Codec, Opt::Level]
+        let reencode = [Opt::Codec, Opt::Level]
             .iter()
             .any(|o| options.given(*o).is_some())
             || options.given_bytes(Opt::Filters).is_some();
-        let (same, n, mut bad) = (
+        let (same, n, mut damaged) = (
             self.blockshape == from.blockshape,
             self.tiles.chunks(),
-            from.frame.is_doubtful(),
+            from.frame.has_corruption(),
         );
         let (all, mut items) = (self.nbytes(), Vec::new());
         for i in 0..n {
-            bad |= match Chunks::fill(&from.frame, i)? {
-                _ if same => from.frame.copy_chunk(i, &mut self.frame, made)?,
-                // the same item in each position, however they are cut into blocks
-                Some(fill) if fill.is_of_items(from.tiles.item()) => from
+            damaged |= match Chunks::fill(&from.frame, i)? {
+                _ if same => from.frame.copy_chunk(i, &mut self.frame, reencode)?,
+                // Each item has the same value, independent of the block shape.
+                Some(fill) if fill.is_uniform_for(from.tiles.item()) => from
                     .frame
                     .copy_fill(i, &mut self.frame, fill)
                     .map(|()| false)?,
-                _ => self.take_items_of(i, from, &mut items)?,
+                _ => self.copy_chunk_items(i, from, &mut items)?,
             };
             options.progress(
                 (u128::from(all) * u128::from(i + 1) / u128::from(n)) as u64,
                 all,
             )?;
         }
-        Ok(Some(bad))
+        Ok(Some(damaged))
     }
 
-    /// The items of one chunk, by way of a buffer.
-    fn take_items_of(&mut self, chunk: u64, from: &Tiled, buffer: &mut Vec<u8>) -> Result<bool> {
-        let places = self.tiles.places(chunk, Dim::chunks);
+    /// Copies the items of one chunk through a buffer.
+    fn copy_chunk_items(
+        &mut self,
+        chunk: u64,
+        from: &TiledArray,
+        buffer: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let coordinates = self.tiles.coordinates(chunk, Dim::chunks);
         let start: Vec<u64> = self
             .tiles
             .dims()
             .iter()
-            .zip(places)
-            .map(|(dim, place)| place * dim.chunk)
+            .zip(coordinates)
+            .map(|(dim, coordinate)| coordinate * dim.chunk)
             .collect();
         let count: Vec<u64> = self
             .tiles
@@ -311,20 +321,17 @@ impl Tiled {
             .iter()
             .fold(self.tiles.item() as u64, |n, d| n.saturating_mul(*d));
         if (buffer.len() as u64) < bytes {
-            *buffer = alloc::zeroed(alloc::allow(
-                bytes,
-                self.memory_limit(),
-                "a chunk of a copy",
-            )?)?;
+            *buffer = alloc::zeroed(alloc::allow(bytes, self.memory_limit(), "chunk of a copy")?)?;
         }
         let items = buffer.get_mut(..bytes as usize).unwrap_or_default();
-        let bad = from.read(&start, &count, None, items, None)?;
-        self.write(&start, &count, None, items, None).map(|()| bad)
+        let damaged = from.read(&start, &count, None, items, None)?;
+        self.write(&start, &count, None, items, None)
+            .map(|()| damaged)
     }
 
-    // ---- what it is
+    // ---- properties
 
-    /// See [`Array::shape`](super::Array::shape), and so on.
+    /// Returns the shape. The methods below are those of [`Array`](super::Array).
     pub fn shape(&self) -> &[u64] {
         self.tiles.shape()
     }
@@ -357,7 +364,7 @@ impl Tiled {
         &mut self.frame
     }
 
-    // ---- its items
+    // ---- items
 
     pub fn read(
         &self,
@@ -370,7 +377,7 @@ impl Tiled {
         Ok(self
             .tiles
             .read(&self.frame, (start, count, step), dst, strides)?
-            || self.frame.is_doubtful())
+            || self.frame.has_corruption())
     }
 
     pub fn write(
@@ -386,11 +393,14 @@ impl Tiled {
     }
 
     pub fn read_points(&self, coordinates: &[u64], n: usize, dst: &mut [u8]) -> Result<bool> {
-        Ok(self.tiles.read_points(&self.frame, coordinates, n, dst)? || self.frame.is_doubtful())
+        Ok(
+            self.tiles.read_points(&self.frame, coordinates, n, dst)?
+                || self.frame.has_corruption(),
+        )
     }
 
     pub fn read_orthogonal(&self, positions: &Positions, dst: &mut [u8]) -> Result<bool> {
-        Ok(self.tiles.read_orthogonal(&self.frame, positions, dst)? || self.frame.is_doubtful())
+        Ok(self.tiles.read_orthogonal(&self.frame, positions, dst)? || self.frame.has_corruption())
     }
 
     pub fn write_orthogonal(&mut self, positions: &Positions, src: &[u8]) -> Result<()> {
@@ -398,7 +408,7 @@ impl Tiled {
     }
 
     pub fn resize(&mut self, shape: &[u64]) -> Result<()> {
-        // refuses a handle that reads, as below
+        // Fails if the handle is read-only, as in `insert` and `remove`.
         self.frame.append(&[])?;
         self.tiles.resize(&mut self.frame, shape)
     }
@@ -413,27 +423,27 @@ impl Tiled {
         self.tiles.remove(&mut self.frame, axis, at, count)
     }
 
-    /// Makes the metalayers say the shape that it has: they and the chunks count with one commit of
-    /// the frame.
-    pub fn settle(&mut self) -> Result<()> {
+    /// Updates the metalayers to the current shape. One commit of the frame makes them and the
+    /// chunks visible.
+    pub fn flush(&mut self) -> Result<()> {
         self.tiles.check()?;
-        if self.said == self.tiles.shape() {
+        if self.stored_shape == self.tiles.shape() {
             return Ok(());
         }
         for (name, layer) in layers(
-            &self.marks,
+            &self.metalayers,
             self.tiles.shape(),
             &self.chunkshape,
             &self.blockshape,
         )? {
             self.frame.meta_set(name, &layer)?;
         }
-        self.said = self.tiles.shape().to_vec();
+        self.stored_shape = self.tiles.shape().to_vec();
         Ok(())
     }
 }
 
-/// Verifies a frame, as [`frame::verify`], and what makes it an array, where something does.
+/// Verifies a frame as [`frame_store::verify`] does, and its array metalayers if it has any.
 pub fn verify(
     path: &OsStr,
     options: &Options,
@@ -446,17 +456,17 @@ pub fn verify(
     let skipping = options.clone().with(Opt::SkipDamaged, 1)?;
     let frame = Frame::open(path, Mode::Read, &skipping)?;
     let mut go_on = true;
-    let (is_array, tell) = (Tiled::is_in(&frame), |e: &Error| {
+    let (is_array, report) = (TiledArray::is_in(&frame), |e: &Error| {
         go_on = fault(e);
         go_on
     });
     let found = if is_array {
-        frame.verify_array(tell)
+        frame.verify_array(report)
     } else {
-        frame.verify(tell)
+        frame.verify(report)
     }?;
     if go_on && is_array {
-        Tiled::of_frame(frame, options)
+        TiledArray::of_frame(frame, options)
             .err()
             .iter()
             .for_each(|e| _ = fault(e));
@@ -464,20 +474,20 @@ pub fn verify(
     Ok(found)
 }
 
-/// Is this the name of a metalayer that makes an array?
-pub fn is_mark(name: &str) -> bool {
+/// Returns whether `name` is the name of an array metalayer.
+pub fn is_array_metalayer(name: &str) -> bool {
     name == B2ND || name == CATERVA
 }
 
-/// The metalayers of an array of this shape.
+/// Encodes the array metalayers for this shape.
 fn layers(
-    marks: &[(&'static str, Option<String>)],
+    metalayers: &[(&'static str, Option<String>)],
     shape: &[u64],
     chunkshape: &[u64],
     blockshape: &[u64],
 ) -> Result<Vec<(&'static str, Vec<u8>)>> {
     let layer = |(name, dtype): &(&'static str, Option<String>)| {
-        let layer = Layer {
+        let layer = ArrayMetalayer {
             shape: shape.to_vec(),
             chunkshape: chunkshape.to_vec(),
             blockshape: blockshape.to_vec(),
@@ -485,11 +495,11 @@ fn layers(
         };
         Ok((*name, layer.encode()?))
     };
-    marks.iter().map(layer).collect()
+    metalayers.iter().map(layer).collect()
 }
 
-/// The grid that a metalayer tells of, if it is that of the chunks of this frame.
-fn tiles_of(layer: &Layer, frame: &Frame, memory_limit: u64) -> Result<Tiles> {
+/// Returns the grid that a metalayer describes, if it matches the chunks of the frame.
+fn tiles_of_layer(layer: &ArrayMetalayer, frame: &Frame, memory_limit: u64) -> Result<Tiles> {
     let tiles = Tiles::new(
         &layer.shape,
         &layer.chunkshape,
@@ -502,7 +512,7 @@ fn tiles_of(layer: &Layer, frame: &Frame, memory_limit: u64) -> Result<Tiles> {
     if chunks != have {
         return Err(fail!(
             Format,
-            "the shape {:?} in chunks of {:?} has {chunks} chunks, the frame has {have}",
+            "the shape {:?} in chunks of {:?} requires {chunks} chunks, but the frame has {have}",
             layer.shape,
             layer.chunkshape
         ));
@@ -512,29 +522,29 @@ fn tiles_of(layer: &Layer, frame: &Frame, memory_limit: u64) -> Result<Tiles> {
     }
     let (chunk, block) = (tiles.chunk_bytes(), tiles.block_bytes());
     if frame.chunk_bytes() != chunk || frame.block_bytes() != block {
-        let (chunk_there, block_there) = (frame.chunk_bytes(), frame.block_bytes());
+        let (found_chunk, found_block) = (frame.chunk_bytes(), frame.block_bytes());
         return Err(fail!(
             Format,
-            "chunks of {chunk} bytes with blocks of {block} were expected, those of the frame have {chunk_there} with blocks of {block_there}"
+            "wrong chunk and block sizes (expected {chunk} and {block} bytes, found {found_chunk} and {found_block})"
         ));
     }
     Ok(tiles)
 }
 
-/// The type that was asked for, if a frame can have it.
+/// Returns the dtype of a new array, if a frame can store it.
 fn dtype_of(new: &NewTiled) -> Result<Dtype> {
-    let dtype = Dtype::wanted(new.dtype)?;
+    let dtype = Dtype::parse_argument(new.dtype)?;
     if dtype.item.has_objects() {
         return Err(fail!(
             Unsupported,
-            "dtype {}: objects of Python's mean nothing in a file",
+            "dtype {}: Python objects cannot be stored",
             dtype.spelling
         ));
     }
     if dtype.item.size == 0 {
         return Err(fail!(
             Unsupported,
-            "dtype {}: items of a frame have one byte at least",
+            "dtype {}: items of a frame must have at least one byte",
             dtype.spelling
         ));
     }
@@ -548,7 +558,7 @@ fn dtype_of(new: &NewTiled) -> Result<Dtype> {
     Ok(dtype)
 }
 
-/// What is everywhere in a new array.
+/// Returns the fill of a new array.
 fn fill_of(bytes: &Arc<[u8]>, item: usize) -> Result<Fill> {
     match bytes.len() {
         n if n == item && bytes.iter().any(|b| *b != 0) => Ok(Fill::Item(bytes.clone())),
@@ -556,14 +566,13 @@ fn fill_of(bytes: &Arc<[u8]>, item: usize) -> Result<Fill> {
         n if n == item => Ok(Fill::Zeros),
         n => Err(fail!(
             Argument,
-            "{}: {n} bytes, an item has {item}",
+            "{}: wrong size of the fill value (expected {item} bytes, found {n})",
             Opt::Fill.name()
         )),
     }
 }
 
-/// Returns the same error about a shape with the status of who gave the shape: the file, or the
-/// caller.
+/// Returns the same error about a shape with the status for its source: the file, or the caller.
 fn with_status(e: Error, given_by: Status) -> Error {
     match e.status {
         Status::Format | Status::Argument => Error {

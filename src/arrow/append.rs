@@ -1,56 +1,57 @@
-//! A stream of others as rows of a table: which of its columns becomes which, and its batches cut
-//! to pieces that suit both.
+//! Appends an Arrow stream to a table: matches the columns by name, and splits or joins the batches
+//! into pieces of a suitable size.
 #![forbid(unsafe_code)]
 
-use super::export::{At, Rules};
+use super::export::{ExportOptions, RowContext};
 use super::ffi::{ArrowArray, Stream};
 use super::format::{Field, Format};
-use super::import::{Plan, Slots, first_null, matched, pack};
+use super::import::{Plan, ValueIndices, first_null, match_fields, pack};
 use super::stream::lists;
 use crate::alloc;
 use crate::array::Array;
-use crate::array::dtype::Type;
+use crate::dtype::Type;
 use crate::error::{Result, fail};
 use crate::table::Table;
 
-/// Bytes that are given to a table at once, about.
-const PIECE: usize = 16 << 20;
-/// Rows that are turned at once.
-const ROWS: usize = 1 << 16;
+/// Approximate number of bytes that are appended to a table at once.
+const PIECE_BYTES: usize = 16 << 20;
+/// Maximum number of rows that are converted at once.
+const MAX_ROWS: usize = 1 << 16;
 
-/// A column that takes values.
-pub struct Target<'a> {
-    /// Its name.
+/// A column that receives values.
+pub struct TargetColumn<'a> {
+    /// The name of the column.
     pub name: &'a str,
-    /// Its items.
+    /// The type of the items.
     pub item: &'a Type,
-    /// The lengths of the lists that its rows are.
+    /// The dimensions of a row, as lengths of nested lists.
     pub lists: Vec<usize>,
 }
 
-/// The rows of a stream.
-pub struct Rows {
+/// Reads the rows of a stream, converted to the types of the target columns.
+pub struct StreamRows {
     stream: Stream,
     schema: Field,
     columns: Vec<(usize, Plan)>,
-    /// What is left of a batch.
+    /// The current batch and the index of its first unread row.
     batch: Option<(ArrowArray, usize)>,
     done: u64,
 }
 
-impl Rows {
-    /// Of a stream that has just these columns, in any order.
-    pub fn new(mut stream: Stream, targets: &[Target]) -> Result<Rows> {
+impl StreamRows {
+    /// Creates a reader for a stream. Returns an error unless the stream has exactly the target
+    /// columns, in any order.
+    pub fn new(mut stream: Stream, targets: &[TargetColumn]) -> Result<StreamRows> {
         let schema = stream.schema()?;
         if schema.format != Format::Struct || schema.dictionary.is_some() {
             return Err(fail!(
                 Type,
-                "the stream has values of the type {}, batches of columns were expected",
-                schema.words()
+                "Arrow stream: the schema has the type {} (expected a struct of columns)",
+                schema.describe()
             ));
         }
-        let found = matched(&schema.children, targets.iter().map(|t| t.name))?;
-        let plan = |((child, field), t): ((usize, &Field), &Target)| {
+        let found = match_fields(&schema.children, targets.iter().map(|t| t.name))?;
+        let plan = |((child, field), t): ((usize, &Field), &TargetColumn)| {
             let plan = Plan::new(field, t.item, &t.lists)
                 .map_err(|e| e.within(format_args!("column {:?}", t.name)))?;
             Ok((child, plan))
@@ -60,7 +61,7 @@ impl Rows {
             .zip(targets)
             .map(plan)
             .collect::<Result<_>>()?;
-        Ok(Rows {
+        Ok(StreamRows {
             stream,
             schema,
             columns,
@@ -69,16 +70,16 @@ impl Rows {
         })
     }
 
-    /// The next rows: how many, and the bytes of each column. Nothing at the end.
+    /// Returns the number of the next rows and the bytes of each column, or `None` at the end.
     pub fn next_piece(&mut self) -> Result<Option<(u64, Vec<Vec<u8>>)>> {
         let mut out = vec![Vec::new(); self.columns.len()];
         let row = self
             .columns
             .iter()
             .fold(0usize, |n, (_, plan)| n.saturating_add(plan.size()));
-        let most = (PIECE / row.max(1)).max(1);
+        let max_rows = (PIECE_BYTES / row.max(1)).max(1);
         let mut rows = 0;
-        while rows < most {
+        while rows < max_rows {
             let Some((array, from)) = self.batch.take() else {
                 match self.stream.next_batch()? {
                     Some(array) => self.batch = Some((array, 0)),
@@ -87,14 +88,14 @@ impl Rows {
                 continue;
             };
             let (offset, len, _) = array.view().check(&self.schema)?;
-            let now = (len - from).min(most - rows);
+            let available = (len - from).min(max_rows - rows);
             for ((_, plan), out) in self.columns.iter().zip(&mut out) {
-                alloc::reserve(out, now.saturating_mul(plan.size()))?;
+                alloc::reserve(out, available.saturating_mul(plan.size()))?;
             }
-            let n = now.min(ROWS);
+            let n = available.min(MAX_ROWS);
             if let Some(null) = first_null(array.view(), &self.schema, from..from + n)? {
                 let row = self.done + (null - from) as u64;
-                return Err(fail!(Type, "row {row} is null as a whole").at(row));
+                return Err(fail!(Type, "row {row}: the struct is null").at(row));
             }
             self.take(&array, offset + from..offset + from + n, &mut out)?;
             rows += n;
@@ -112,21 +113,26 @@ impl Rows {
         rows: std::ops::Range<usize>,
         out: &mut [Vec<u8>],
     ) -> Result<()> {
-        let at = At {
+        let at = RowContext {
             first: self.done,
             per_row: 1,
-            rules: Rules::default(),
+            options: ExportOptions::default(),
         };
         for ((child, plan), out) in self.columns.iter().zip(out) {
-            let field = self
-                .schema
-                .children
-                .get(*child)
-                .ok_or_else(|| fail!(State, "a column of another stream"))?;
-            let packed = array
-                .view()
-                .child(*child)
-                .and_then(|values| pack(plan, field, values, Slots::Run(rows.clone()), at, out));
+            let field =
+                self.schema.children.get(*child).ok_or_else(|| {
+                    fail!(State, "Arrow stream: the schema has no column {child}")
+                })?;
+            let packed = array.view().child(*child).and_then(|values| {
+                pack(
+                    plan,
+                    field,
+                    values,
+                    ValueIndices::Range(rows.clone()),
+                    at,
+                    out,
+                )
+            });
             packed.map_err(|e| e.within(format_args!("column {:?}", field.name)))?;
         }
         Ok(())
@@ -134,20 +140,20 @@ impl Rows {
 }
 
 impl<A: From<Array> + AsMut<Array> + AsRef<Array>> Table<A> {
-    /// Puts all rows of a stream behind the last. On failure nothing was appended.
+    /// Appends all rows of a stream. On error, no row is appended.
     pub fn append_arrow(&mut self, stream: Stream) -> Result<()> {
         let before = self.rows();
-        // refuses a table that is read
+        // returns an error if the table is open for reading only
         self.truncate(before)?;
         let arrays = self.columns().iter().map(|c| (&c.name, c.array.as_ref()));
-        let targets: Vec<Target> = arrays
-            .map(|(name, a)| Target {
+        let targets: Vec<TargetColumn> = arrays
+            .map(|(name, a)| TargetColumn {
                 name,
                 item: &a.dtype().item,
                 lists: lists(a),
             })
             .collect();
-        let rows = Rows::new(stream, &targets).map_err(|e| e.within(self.name()))?;
+        let rows = StreamRows::new(stream, &targets).map_err(|e| e.within(self.name()))?;
         match self.append_all(rows) {
             Ok(()) => Ok(()),
             Err(e) => {
@@ -157,7 +163,7 @@ impl<A: From<Array> + AsMut<Array> + AsRef<Array>> Table<A> {
         }
     }
 
-    fn append_all(&mut self, mut rows: Rows) -> Result<()> {
+    fn append_all(&mut self, mut rows: StreamRows) -> Result<()> {
         while let Some((n, columns)) = rows.next_piece()? {
             self.append(n, &columns.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
         }

@@ -1,13 +1,13 @@
-//! Batches of ours: buffers of bytes, and arrays made of them.
+//! The buffers and arrays of exported batches.
 #![forbid(unsafe_code)]
 
 use crate::alloc;
 use crate::error::Result;
 
-/// What Arrow wants buffers to be aligned to, and filled up to a multiple of.
+/// The alignment and padding of buffers that the Arrow format recommends.
 const ALIGN: usize = 64;
 
-/// Bytes that begin where Arrow wants them.
+/// A byte buffer with the alignment of Arrow.
 #[derive(Debug, Default)]
 pub struct Buffer {
     bytes: Vec<u8>,
@@ -16,14 +16,14 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// So many zeros.
+    /// Allocates an aligned buffer of `len` zero bytes.
     pub fn zeroed(len: usize) -> Result<Buffer> {
         let bytes = alloc::zeroed(len.next_multiple_of(ALIGN).saturating_add(ALIGN))?;
         let start = bytes.as_ptr().align_offset(ALIGN).min(ALIGN);
         Ok(Buffer { bytes, start, len })
     }
 
-    /// Bytes of any length where they are. Their type must be one that may begin anywhere.
+    /// Wraps a vector without copying. The elements must be of a type without alignment.
     pub fn bytes(bytes: Vec<u8>) -> Buffer {
         Buffer {
             len: bytes.len(),
@@ -32,7 +32,7 @@ impl Buffer {
         }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn get(&self) -> &[u8] {
         self.bytes
             .get(self.start..)
@@ -40,7 +40,7 @@ impl Buffer {
             .unwrap_or_default()
     }
 
-    /// The bytes, to be filled.
+    /// Returns the bytes for writing.
     pub fn get_mut(&mut self) -> &mut [u8] {
         self.bytes
             .get_mut(self.start..)
@@ -48,28 +48,28 @@ impl Buffer {
             .unwrap_or_default()
     }
 
-    /// The first so many of them.
-    pub fn cut(mut self, len: usize) -> Buffer {
+    /// Shortens the buffer to at most `len` bytes.
+    pub fn truncated(mut self, len: usize) -> Buffer {
         self.len = self.len.min(len);
         self
     }
 }
 
-/// The values of a field in one batch.
+/// The values of one field in one batch.
 #[derive(Debug, Default)]
 pub struct Data {
-    /// How many.
+    /// The number of values.
     pub len: usize,
-    /// How many of them are null.
+    /// The number of nulls.
     pub nulls: usize,
-    /// Their buffers; the first tells which are not null, where any is.
+    /// The buffers. The first one is the validity bitmap, if there are nulls.
     pub buffers: Vec<Option<Buffer>>,
-    /// The values of the parts.
+    /// The values of the child fields.
     pub children: Vec<Data>,
 }
 
 impl Data {
-    /// Values with one buffer.
+    /// Creates values of fixed size from one buffer.
     pub fn plain(len: usize, buffer: Buffer) -> Data {
         Data {
             len,
@@ -79,7 +79,7 @@ impl Data {
         }
     }
 
-    /// Values that are made of these.
+    /// Creates nested values from children.
     pub fn of(len: usize, children: Vec<Data>) -> Data {
         Data {
             len,
@@ -89,7 +89,7 @@ impl Data {
         }
     }
 
-    /// Values of any length.
+    /// Creates values of variable length.
     pub fn variable(len: usize, offsets: Buffer, bytes: Buffer) -> Data {
         Data {
             len,
@@ -99,17 +99,17 @@ impl Data {
         }
     }
 
-    /// The same, where these say so without a value.
-    pub fn with_nulls(mut self, none: &[bool]) -> Result<Data> {
-        self.nulls = none.iter().filter(|none| **none).count();
+    /// Adds a validity bitmap. `is_null` has one element per value.
+    pub fn with_nulls(mut self, is_null: &[bool]) -> Result<Data> {
+        self.nulls = is_null.iter().filter(|null| **null).count();
         if let Some(first) = self.buffers.first_mut().filter(|_| self.nulls > 0) {
-            *first = Some(bits(none.iter().map(|none| !none))?);
+            *first = Some(bits(is_null.iter().map(|null| !null))?);
         }
         Ok(self)
     }
 }
 
-/// Truth values, a bit each.
+/// Packs Booleans into a bitmap, least significant bit first.
 pub fn bits(mut values: impl ExactSizeIterator<Item = bool>) -> Result<Buffer> {
     let mut bits = Buffer::zeroed(values.len().div_ceil(8))?;
     for byte in bits.get_mut() {
@@ -127,14 +127,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buffers_begin_where_they_should() {
+    fn buffers_are_aligned() {
         for n in [0, 1, 63, 64, 65, 100_000] {
             let mut b = Buffer::zeroed(n).unwrap();
             assert_eq!(b.get().len(), n);
             assert!(b.get().as_ptr().addr().is_multiple_of(64));
             b.get_mut().fill(7);
             let first = b.get().as_ptr();
-            let moved = Box::new(b.cut(10));
+            let moved = Box::new(b.truncated(10));
             assert_eq!(
                 (moved.get().as_ptr(), moved.get().len()),
                 (first, n.min(10))

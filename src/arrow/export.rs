@@ -1,79 +1,80 @@
-//! The bytes of a column as Arrow has them.
+//! Converts the bytes of a column to Arrow arrays.
 //!
-//! What is laid out in the same way there stays in the buffer it was read to, byte order turned
-//! where it must be: numbers, their lists, bytes of one length. All else is made anew: bits of
-//! truth values, text with offsets, parts of structures.
+//! Types with the same layout in Arrow stay in the buffer that they were read into: numbers, lists
+//! of numbers, and byte strings of fixed length. Their byte order is swapped in place if necessary.
+//! Other types are copied: Booleans to bitmaps, text to offsets and bytes, structures to one array
+//! per field.
 #![forbid(unsafe_code)]
 
 use super::data::{Buffer, Data, bits};
-use super::format::{Ends, Field, Format};
-use super::times::{NAT, Turn, count_in, count_of, format_of};
-use crate::array::dtype::{self, Kind, Type};
+use super::format::{Field, Format, OffsetLayout};
+use super::time_units::{NAT, TimeConversion, arrow_format, arrow_step, numpy_step};
+use crate::dtype::{self, Kind, Type};
 use crate::error::{Error, Result, Status, fail};
 
-/// The name that parts of lists have.
+/// The field name of list elements.
 const ITEM: &str = "item";
 
-/// Which row the first item is of.
+/// The row of the first item of a conversion, for error positions, and the options.
 #[derive(Clone, Copy, Debug)]
-pub struct At {
-    /// The row.
+pub struct RowContext {
+    /// The row of the first item.
     pub first: u64,
-    /// Items in a row.
+    /// The number of items per row.
     pub per_row: u64,
-    /// What becomes what.
-    pub rules: Rules,
+    /// The options.
+    pub options: ExportOptions,
 }
 
-/// What may become one thing or another.
+/// Options of the conversion to Arrow.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Rules {
-    /// Bytes: binary, not text?
+pub struct ExportOptions {
+    /// Exports byte strings as binary instead of text.
     pub binary: bool,
-    /// NaN: null?
+    /// Exports NaN as null.
     pub nulls: bool,
 }
 
-impl At {
-    /// A failure at an item.
-    pub fn fail(&self, status: Status, item: usize, words: impl std::fmt::Display) -> Error {
+impl RowContext {
+    /// Creates an error for an item, with the row as position.
+    pub fn fail(&self, status: Status, item: usize, message: impl std::fmt::Display) -> Error {
         let row = self.first.saturating_add(item as u64 / self.per_row.max(1));
-        Error::new(status, format!("row {row}: {words}")).at(row)
+        Error::new(status, format!("row {row}: {message}")).at(row)
     }
 }
 
-/// Are the numbers of this machine big-endian?
-pub(super) const BIG: bool = cfg!(target_endian = "big");
+/// Whether this machine is big-endian.
+pub(super) const NATIVE_BIG_ENDIAN: bool = cfg!(target_endian = "big");
 
-/// The field of items of this type, in lists within lists of these lengths.
-pub fn field(name: &str, item: &Type, lists: &[usize], rules: Rules) -> Result<Field> {
+/// Returns the Arrow field for items of a type, in nested lists of the given lengths.
+pub fn field(name: &str, item: &Type, lists: &[usize], options: ExportOptions) -> Result<Field> {
     if let Some((n, inner)) = lists.split_first() {
         i32::try_from(*n).map_err(|_| {
             fail!(
                 Unsupported,
-                "lists of {n} items: Arrow's have {} at most",
+                "lists of {n} items are too long for Arrow (limit {})",
                 i32::MAX
             )
         })?;
         return Ok(Field::of(
             name,
             Format::List(*n),
-            vec![field(ITEM, item, inner, rules)?],
+            vec![field(ITEM, item, inner, options)?],
         ));
     }
     if name.contains('\0') {
         return Err(fail!(
             Unsupported,
-            "the name {name:?}: C has no text with a NUL in it"
+            "name {name:?}: contains a NUL byte, which a C string cannot hold"
         ));
     }
     let plain = |format| Ok(Field::new(name, format));
-    let time = |unit: &str, moment| match format_of(unit, moment) {
+    let time = |unit: &str, is_datetime| match arrow_format(unit, is_datetime) {
         Some(format) => Ok(Field {
             nullable: true,
             ..Field::new(name, format)
         }),
-        None => Err(fail!(Type, "times in the unit {unit:?}")),
+        None => Err(fail!(Type, "unsupported time unit {unit:?}")),
     };
     match &item.kind {
         Kind::Bool => plain(Format::Bool),
@@ -86,7 +87,7 @@ pub fn field(name: &str, item: &Type, lists: &[usize], rules: Rules) -> Result<F
             size: item.size,
         }),
         Kind::Float if item.size <= 8 => Ok(Field {
-            nullable: rules.nulls,
+            nullable: options.nulls,
             ..Field::new(name, Format::Float(item.size))
         }),
         Kind::Complex if item.size <= 16 => Ok(Field::of(
@@ -96,81 +97,91 @@ pub fn field(name: &str, item: &Type, lists: &[usize], rules: Rules) -> Result<F
         )),
         Kind::Float | Kind::Complex | Kind::Void => plain(Format::Fixed(item.size)),
         Kind::Bytes => plain(Format::Variable {
-            text: !rules.binary,
-            ends: Ends::Narrow,
+            text: !options.binary,
+            layout: OffsetLayout::Offsets32,
         }),
         Kind::Str => plain(Format::Variable {
             text: true,
-            ends: Ends::Narrow,
+            layout: OffsetLayout::Offsets32,
         }),
         Kind::Object => plain(Format::Variable {
             text: false,
-            ends: Ends::Narrow,
+            layout: OffsetLayout::Offsets32,
         }),
         Kind::Datetime(unit) => time(unit, true),
         Kind::Timedelta(unit) => time(unit, false),
         Kind::Struct(fields) => {
             let parts = fields
                 .iter()
-                .map(|f| field(&f.name, &f.item, &[], rules))
+                .map(|f| field(&f.name, &f.item, &[], options))
                 .collect::<Result<_>>()?;
             Ok(Field::of(name, Format::Struct, parts))
         }
-        Kind::Array(of, lists) => field(name, of, lists, rules),
+        Kind::Array(of, lists) => field(name, of, lists, options),
     }
 }
 
-/// `n` items, in lists within lists of these lengths, which stand in `bytes` one behind the other.
-pub fn listed(item: &Type, lists: &[usize], n: usize, bytes: Buffer, at: At) -> Result<Data> {
+/// Converts `n` items, in nested lists of the given lengths, that are stored contiguously in
+/// `bytes`.
+pub fn export_lists(
+    item: &Type,
+    lists: &[usize],
+    n: usize,
+    bytes: Buffer,
+    at: RowContext,
+) -> Result<Data> {
     let Some((length, inner)) = lists.split_first() else {
         return convert(item, n, bytes, at);
     };
     let per_row = at.per_row.saturating_mul(*length as u64);
     Ok(Data::of(
         n,
-        vec![listed(
+        vec![export_lists(
             item,
             inner,
             n.saturating_mul(*length),
             bytes,
-            At { per_row, ..at },
+            RowContext { per_row, ..at },
         )?],
     ))
 }
 
-/// `n` items that stand in `bytes` one behind the other.
-fn convert(item: &Type, n: usize, mut bytes: Buffer, at: At) -> Result<Data> {
-    turn_round(item, bytes.get_mut());
+/// Converts `n` items that are stored contiguously in `bytes`.
+fn convert(item: &Type, n: usize, mut bytes: Buffer, at: RowContext) -> Result<Data> {
+    swap_to_native(item, bytes.get_mut());
     match &item.kind {
         Kind::Bool => Ok(Data::plain(n, bits(bytes.get().iter().map(|b| *b != 0))?)),
         Kind::Complex if item.size <= 16 => {
             Ok(Data::of(n, vec![Data::plain(n.saturating_mul(2), bytes)]))
         }
-        Kind::Float if at.rules.nulls && item.size <= 8 => floats(item.size, n, bytes),
+        Kind::Float if at.options.nulls && item.size <= 8 => {
+            floats_with_null_nans(item.size, n, bytes)
+        }
         Kind::Int | Kind::Uint | Kind::Float | Kind::Complex | Kind::Void => {
             Ok(Data::plain(n, bytes))
         }
-        Kind::Bytes => narrow_text(item.size, n, bytes.get(), at),
-        Kind::Str => wide_text(item.size, n, bytes.get(), at),
+        Kind::Bytes => bytes_to_text(item.size, n, bytes.get(), at),
+        Kind::Str => utf32_to_text(item.size, n, bytes.get(), at),
         Kind::Datetime(unit) => times(unit, true, n, bytes, at),
         Kind::Timedelta(unit) => times(unit, false, n, bytes, at),
         Kind::Struct(fields) => {
-            let part =
-                |f: &dtype::Field| convert(&f.item, n, gathered(f, item.size, n, bytes.get())?, at);
+            let part = |f: &dtype::Field| {
+                convert(&f.item, n, gather_field(f, item.size, n, bytes.get())?, at)
+            };
             Ok(Data::of(n, fields.iter().map(part).collect::<Result<_>>()?))
         }
-        Kind::Array(of, lists) => listed(of, lists, n, bytes, at),
+        Kind::Array(of, lists) => export_lists(of, lists, n, bytes, at),
         Kind::Object => Err(fail!(
             Unsupported,
-            "objects of Python's inside of other items"
+            "Python objects inside structured items are not supported"
         )),
     }
 }
 
-/// Gives numbers the byte order of this machine.
-fn turn_round(item: &Type, bytes: &mut [u8]) {
+/// Converts numbers to the byte order of this machine, in place.
+fn swap_to_native(item: &Type, bytes: &mut [u8]) {
     let size = match item.kind {
-        _ if item.big_endian == BIG => return,
+        _ if item.big_endian == NATIVE_BIG_ENDIAN => return,
         Kind::Str => 4,
         Kind::Complex => item.size / 2,
         Kind::Float | Kind::Int | Kind::Uint | Kind::Datetime(_) | Kind::Timedelta(_) => item.size,
@@ -192,18 +203,18 @@ fn turn_round(item: &Type, bytes: &mut [u8]) {
             .0
             .iter_mut()
             .for_each(|b| b.reverse()),
-        // those that Arrow does not have stay as the metadata say
+        // types without an Arrow equivalent keep the byte order that the metadata states
         _ => {}
     }
 }
 
-/// Numbers, those that are none as nulls.
-fn floats(size: usize, n: usize, bytes: Buffer) -> Result<Data> {
-    // above infinity, without the sign
-    let half = |b: &[u8; 2]| u16::from_ne_bytes(*b) << 1 > 0xf800;
+/// Exports floating-point numbers with NaN as null.
+fn floats_with_null_nans(size: usize, n: usize, bytes: Buffer) -> Result<Data> {
+    // NaN: the bits without the sign are above those of infinity
+    let half_is_nan = |b: &[u8; 2]| u16::from_ne_bytes(*b) << 1 > 0xf800;
     let all = bytes.get();
-    let none: Vec<bool> = match size {
-        2 => all.as_chunks::<2>().0.iter().map(half).collect(),
+    let is_nan: Vec<bool> = match size {
+        2 => all.as_chunks::<2>().0.iter().map(half_is_nan).collect(),
         4 => all
             .as_chunks::<4>()
             .0
@@ -217,11 +228,11 @@ fn floats(size: usize, n: usize, bytes: Buffer) -> Result<Data> {
             .map(|b| f64::from_ne_bytes(*b).is_nan())
             .collect(),
     };
-    Data::plain(n, bytes).with_nulls(&none)
+    Data::plain(n, bytes).with_nulls(&is_nan)
 }
 
-/// A part of each of `n` items.
-fn gathered(f: &dtype::Field, size: usize, n: usize, bytes: &[u8]) -> Result<Buffer> {
+/// Copies one field of each of `n` structures to a contiguous buffer.
+fn gather_field(f: &dtype::Field, size: usize, n: usize, bytes: &[u8]) -> Result<Buffer> {
     let mut part = Buffer::zeroed(f.item.size.saturating_mul(n))?;
     if f.item.size > 0 {
         for (to, from) in part
@@ -238,25 +249,25 @@ fn gathered(f: &dtype::Field, size: usize, n: usize, bytes: &[u8]) -> Result<Buf
     Ok(part)
 }
 
-/// Text while it is made: bytes, and where each begins.
-pub struct Texts {
+/// Builds values of variable length: offsets and bytes.
+pub struct BinaryBuilder {
     offsets: Buffer,
     bytes: Buffer,
     done: usize,
     end: usize,
 }
 
-impl Texts {
-    /// `n` of them, of so many bytes at most.
-    pub fn new(n: usize, bytes: usize) -> Result<Texts> {
+impl BinaryBuilder {
+    /// Allocates space for `n` values of at most `bytes` bytes in total.
+    pub fn new(n: usize, bytes: usize) -> Result<BinaryBuilder> {
         if i32::try_from(bytes).is_err() {
             return Err(fail!(
                 Limit,
-                "{bytes} bytes of text in one batch: Arrow's offsets end at {}; ask for fewer rows",
+                "batch: {bytes} bytes of text exceed the 32-bit offsets of Arrow (limit {}); request fewer rows per batch",
                 i32::MAX
             ));
         }
-        Ok(Texts {
+        Ok(BinaryBuilder {
             offsets: Buffer::zeroed((n + 1) * 4)?,
             bytes: Buffer::zeroed(bytes)?,
             done: 0,
@@ -264,8 +275,8 @@ impl Texts {
         })
     }
 
-    /// Adds to the one that is not ended.
-    pub fn put(&mut self, bytes: &[u8]) {
+    /// Appends bytes to the current value.
+    pub fn push_bytes(&mut self, bytes: &[u8]) {
         let end = self.end + bytes.len();
         if let Some(to) = self.bytes.get_mut().get_mut(self.end..end) {
             to.copy_from_slice(bytes);
@@ -273,8 +284,8 @@ impl Texts {
         }
     }
 
-    /// Ends it.
-    pub fn end(&mut self) {
+    /// Finishes the current value.
+    pub fn finish_value(&mut self) {
         self.done += 1;
         let (at, end) = (self.done * 4, self.end as i32);
         self.offsets
@@ -284,44 +295,44 @@ impl Texts {
             .for_each(|o| o.copy_from_slice(&end.to_ne_bytes()));
     }
 
-    /// All.
-    pub fn data(self, n: usize) -> Data {
-        Data::variable(n, self.offsets, self.bytes.cut(self.end))
+    /// Returns the array of all `n` values.
+    pub fn finish(self, n: usize) -> Data {
+        Data::variable(n, self.offsets, self.bytes.truncated(self.end))
     }
 }
 
-/// Items of `size` bytes; of none, there are as many, too.
+/// Iterates over `n` items of `size` bytes, where `size` may be 0.
 fn items(bytes: &[u8], size: usize, n: usize) -> impl Iterator<Item = &[u8]> {
     (0..n).map(move |i| bytes.get(i * size..(i + 1) * size).unwrap_or_default())
 }
 
-/// Bytes that are filled up with zeros.
-fn narrow_text(size: usize, n: usize, bytes: &[u8], at: At) -> Result<Data> {
-    let mut texts = Texts::new(n, bytes.len())?;
-    let sound = at.rules.binary || bytes.is_ascii();
+/// Exports byte strings of fixed length without the trailing zeros.
+fn bytes_to_text(size: usize, n: usize, bytes: &[u8], at: RowContext) -> Result<Data> {
+    let mut texts = BinaryBuilder::new(n, bytes.len())?;
+    let is_valid = at.options.binary || bytes.is_ascii();
     for (i, item) in items(bytes, size, n).enumerate() {
         let len = item
             .iter()
             .rposition(|b| *b != 0)
             .map_or(0, |last| last + 1);
         let item = item.get(..len).unwrap_or_default();
-        if !sound && std::str::from_utf8(item).is_err() {
-            let words = format!(
-                "\"{}\" is no UTF-8; HOLDALL_OPT_ARROW_BINARY has such bytes as binary",
+        if !is_valid && std::str::from_utf8(item).is_err() {
+            let message = format!(
+                "\"{}\" is not UTF-8; set HOLDALL_OPT_ARROW_BINARY to export bytes as binary",
                 item.escape_ascii()
             );
-            return Err(at.fail(Status::Type, i, words));
+            return Err(at.fail(Status::Type, i, message));
         }
-        texts.put(item);
-        texts.end();
+        texts.push_bytes(item);
+        texts.finish_value();
     }
-    Ok(texts.data(n))
+    Ok(texts.finish(n))
 }
 
-/// Characters of 4 bytes that are filled up with zeros.
-fn wide_text(size: usize, n: usize, bytes: &[u8], at: At) -> Result<Data> {
-    // UTF-8 takes no more than they do
-    let mut texts = Texts::new(n, bytes.len())?;
+/// Exports strings of UTF-32 characters without the trailing zeros, as UTF-8.
+fn utf32_to_text(size: usize, n: usize, bytes: &[u8], at: RowContext) -> Result<Data> {
+    // the UTF-8 form of a character is at most as long as the UTF-32 form
+    let mut texts = BinaryBuilder::new(n, bytes.len())?;
     for (i, item) in items(bytes, size, n).enumerate() {
         let characters = item.as_chunks::<4>().0;
         let len = characters
@@ -330,33 +341,39 @@ fn wide_text(size: usize, n: usize, bytes: &[u8], at: At) -> Result<Data> {
             .map_or(0, |last| last + 1);
         for character in characters.get(..len).unwrap_or_default() {
             let number = u32::from_ne_bytes(*character);
-            let wrong = || {
+            let invalid = || {
                 at.fail(
                     Status::Format,
                     i,
-                    format_args!("{number:#x} is no character of Unicode"),
+                    format_args!("{number:#x} is not a Unicode character"),
                 )
             };
-            texts.put(
+            texts.push_bytes(
                 char::from_u32(number)
-                    .ok_or_else(wrong)?
+                    .ok_or_else(invalid)?
                     .encode_utf8(&mut [0; 4])
                     .as_bytes(),
             );
         }
-        texts.end();
+        texts.finish_value();
     }
-    Ok(texts.data(n))
+    Ok(texts.finish(n))
 }
 
-/// Times, those that are none as nulls.
-fn times(unit: &str, moment: bool, n: usize, mut bytes: Buffer, at: At) -> Result<Data> {
-    let none = || fail!(Type, "times in the unit {unit:?}");
-    let format = format_of(unit, moment).ok_or_else(none)?;
-    let turn = count_of(unit)
-        .zip(count_in(&format))
-        .and_then(|(from, to)| Turn::new(from, to, moment))
-        .ok_or_else(none)?;
+/// Exports datetimes or durations, with NaT as null.
+fn times(
+    unit: &str,
+    is_datetime: bool,
+    n: usize,
+    mut bytes: Buffer,
+    at: RowContext,
+) -> Result<Data> {
+    let unsupported = || fail!(Type, "unsupported time unit {unit:?}");
+    let format = arrow_format(unit, is_datetime).ok_or_else(unsupported)?;
+    let conversion = numpy_step(unit)
+        .zip(arrow_step(&format))
+        .and_then(|(from, to)| TimeConversion::new(from, to, is_datetime))
+        .ok_or_else(unsupported)?;
     let number = |b: &[u8; 8]| i64::from_ne_bytes(*b);
     let nulls: Option<Vec<bool>> = {
         let all = bytes.get().as_chunks::<8>().0;
@@ -364,19 +381,19 @@ fn times(unit: &str, moment: bool, n: usize, mut bytes: Buffer, at: At) -> Resul
             .any(|b| number(b) == NAT)
             .then(|| all.iter().map(|b| number(b) == NAT).collect())
     };
-    let lost = |i, n: i64| {
+    let not_representable = |i, n: i64| {
         at.fail(
             Status::Type,
             i,
             format_args!(
-                "{n} in the unit {unit:?}: Arrow's {:?} has no such time",
-                format.spelling()
+                "{n} in the unit {unit:?}: not representable in the Arrow type {:?}",
+                format.format_string()
             ),
         )
     };
-    let turned = |i, b: &[u8; 8]| match number(b) {
+    let converted = |i, b: &[u8; 8]| match number(b) {
         NAT => Ok(0),
-        n => turn.apply(n).ok_or_else(|| lost(i, n)),
+        n => conversion.apply(n).ok_or_else(|| not_representable(i, n)),
     };
     if matches!(format, Format::Date | Format::Months) {
         let mut narrow = Buffer::zeroed(n.saturating_mul(4))?;
@@ -388,12 +405,12 @@ fn times(unit: &str, moment: bool, n: usize, mut bytes: Buffer, at: At) -> Resul
             .zip(bytes.get().as_chunks::<8>().0)
             .enumerate()
         {
-            *to = i32::try_from(turned(i, from)?)
-                .map_err(|_| lost(i, number(from)))?
+            *to = i32::try_from(converted(i, from)?)
+                .map_err(|_| not_representable(i, number(from)))?
                 .to_ne_bytes();
         }
         bytes = narrow;
-    } else if !turn.is_nothing() {
+    } else if !conversion.is_identity() {
         for (i, b) in bytes
             .get_mut()
             .as_chunks_mut::<8>()
@@ -401,7 +418,7 @@ fn times(unit: &str, moment: bool, n: usize, mut bytes: Buffer, at: At) -> Resul
             .iter_mut()
             .enumerate()
         {
-            *b = turned(i, b)?.to_ne_bytes();
+            *b = converted(i, b)?.to_ne_bytes();
         }
     }
     let data = Data::plain(n, bytes);

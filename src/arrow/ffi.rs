@@ -1,18 +1,19 @@
-//! Arrow's C data interface: our batches for others, and batches of others.
+//! The Arrow C data interface: exports batches of this library and reads batches of other
+//! producers.
 //!
-//! <https://arrow.apache.org/docs/format/CDataInterface.html>. Who gets a structure owns it and calls its `release` once;
-//! it may be moved before, byte by byte. The structures that are made here keep all they point to
-//! in `private_data`. What others give is held against what their type says wherever that can be
-//! told: counts, lengths, pointers that are missing. How much memory a pointer points to nobody can
-//! tell: that is the giver's part of the contract.
+//! Specification: <https://arrow.apache.org/docs/format/CDataInterface.html>. The receiver of a
+//! structure owns it and calls its `release` once. It may move the structure bytewise before.
+//! Exported structures store everything that they point to in `private_data`. Received structures
+//! are checked against their type as far as possible: counts, lengths, missing pointers. The size
+//! of the memory at a pointer cannot be checked; the producer must fulfil the contract.
 
 use super::data::{Buffer, Data};
-use super::format::{Ends, Field, Format};
+use super::format::{Field, Format, OffsetLayout};
 use crate::error::{Error, Result, fail};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
-/// As the specification has it.
+/// `ArrowSchema` of the specification.
 #[repr(C)]
 pub struct ArrowSchema {
     format: *const c_char,
@@ -26,7 +27,7 @@ pub struct ArrowSchema {
     private_data: *mut c_void,
 }
 
-/// As the specification has it.
+/// `ArrowArray` of the specification.
 #[repr(C)]
 pub struct ArrowArray {
     length: i64,
@@ -41,28 +42,28 @@ pub struct ArrowArray {
     private_data: *mut c_void,
 }
 
-/// As the specification has it.
+/// `ArrowArrayStream` of the specification.
 #[repr(C)]
 pub struct ArrowArrayStream {
-    /// The type of all batches.
+    /// Returns the schema of all batches.
     pub get_schema: Option<unsafe extern "C" fn(*mut ArrowArrayStream, *mut ArrowSchema) -> c_int>,
-    /// The next batch.
+    /// Returns the next batch.
     pub get_next: Option<unsafe extern "C" fn(*mut ArrowArrayStream, *mut ArrowArray) -> c_int>,
-    /// What the last failure was.
+    /// Returns the message of the last error.
     pub get_last_error: Option<unsafe extern "C" fn(*mut ArrowArrayStream) -> *const c_char>,
-    /// Ends it.
+    /// Releases the stream.
     pub release: Option<unsafe extern "C" fn(*mut ArrowArrayStream)>,
-    /// The maker's.
+    /// Data of the producer.
     pub private_data: *mut c_void,
 }
 
 const NULLABLE: i64 = 2;
-/// Types within types that are followed.
-const DEEPEST: usize = 64;
+/// Maximum nesting depth of types.
+const MAX_DEPTH: usize = 64;
 
-// ---- ours
+// ---- exported structures
 
-/// What a schema of ours keeps.
+/// The memory that an exported schema owns.
 struct OwnedSchema {
     format: CString,
     name: CString,
@@ -70,7 +71,7 @@ struct OwnedSchema {
     children: Vec<*mut ArrowSchema>,
 }
 
-/// What an array of ours keeps.
+/// The memory that an exported array owns.
 struct OwnedArray {
     _buffers: Vec<Option<Buffer>>,
     pointers: Vec<*const c_void>,
@@ -78,7 +79,7 @@ struct OwnedArray {
 }
 
 impl ArrowSchema {
-    /// One that is released already.
+    /// Returns a released schema.
     pub const fn none() -> ArrowSchema {
         ArrowSchema {
             format: null(),
@@ -93,23 +94,23 @@ impl ArrowSchema {
         }
     }
 
-    /// That of a field.
+    /// Exports a field.
     pub fn of(field: &Field) -> Result<ArrowSchema> {
         let text = |s: &str| {
             CString::new(s).map_err(|_| {
                 fail!(
                     Unsupported,
-                    "the name {s:?}: C has no text with a NUL in it"
+                    "name {s:?}: contains a NUL byte, which a C string cannot hold"
                 )
             })
         };
-        let (format, name) = (text(&field.format.spelling())?, text(&field.name)?);
-        let made: Vec<ArrowSchema> = field
+        let (format, name) = (text(&field.format.format_string())?, text(&field.name)?);
+        let exported: Vec<ArrowSchema> = field
             .children
             .iter()
             .map(ArrowSchema::of)
             .collect::<Result<_>>()?;
-        let children = made
+        let children = exported
             .into_iter()
             .map(|s| Box::into_raw(Box::new(s)))
             .collect();
@@ -140,14 +141,14 @@ impl ArrowSchema {
 impl Drop for ArrowSchema {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: it is not released yet, so its maker's function must be called, once.
+            // SAFETY: not released yet, so the function of the producer must be called, once.
             unsafe { release(self) }
             self.release = None;
         }
     }
 }
 
-/// Keys and values, each with its length before it.
+/// Encodes metadata: the number of pairs, then keys and values, each preceded by its length.
 fn metadata(pairs: &[(String, String)]) -> Vec<u8> {
     let mut all = (pairs.len() as i32).to_ne_bytes().to_vec();
     for text in pairs.iter().flat_map(|(k, v)| [k, v]) {
@@ -158,19 +159,20 @@ fn metadata(pairs: &[(String, String)]) -> Vec<u8> {
 }
 
 unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
-    // SAFETY: by contract a schema that `of` made and that is not released yet, moved or not.
+    // SAFETY: by contract a schema created by `of` and not released yet, possibly moved.
     let schema = unsafe { &mut *schema };
     schema.release = None;
-    // SAFETY: `of` put it there, and nobody has taken it since.
+    // SAFETY: `of` stored the box there, and no code has taken it since.
     let owned = unsafe { Box::from_raw(schema.private_data.cast::<OwnedSchema>()) };
     for child in &owned.children {
-        // SAFETY: `of` made the box; dropping it releases what was not moved away or released.
+        // SAFETY: `of` created the box; its drop releases the child unless it was moved or
+        // released.
         drop(unsafe { Box::from_raw(*child) });
     }
 }
 
 impl ArrowArray {
-    /// One that is released already: the end of a stream.
+    /// Returns a released array, which marks the end of a stream.
     pub const fn none() -> ArrowArray {
         ArrowArray {
             length: 0,
@@ -186,7 +188,7 @@ impl ArrowArray {
         }
     }
 
-    /// That of values.
+    /// Exports values.
     pub fn of(data: Data) -> ArrowArray {
         let pointers = data
             .buffers
@@ -217,21 +219,21 @@ impl ArrowArray {
         }
     }
 
-    /// Is it the end of a stream?
+    /// Returns whether the array is released, which marks the end of a stream.
     pub fn is_none(&self) -> bool {
         self.release.is_none()
     }
 
-    /// Its values.
-    pub fn view(&self) -> View<'_> {
-        View(self)
+    /// Returns a view of the array.
+    pub fn view(&self) -> ArrayView<'_> {
+        ArrayView(self)
     }
 }
 
 impl Drop for ArrowArray {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: it is not released yet, so its maker's function must be called, once.
+            // SAFETY: not released yet, so the function of the producer must be called, once.
             unsafe { release(self) }
             self.release = None;
         }
@@ -239,30 +241,31 @@ impl Drop for ArrowArray {
 }
 
 unsafe extern "C" fn release_array(array: *mut ArrowArray) {
-    // SAFETY: by contract an array that `of` made and that is not released yet, moved or not.
+    // SAFETY: by contract an array created by `of` and not released yet, possibly moved.
     let array = unsafe { &mut *array };
     array.release = None;
-    // SAFETY: `of` put it there, and nobody has taken it since.
+    // SAFETY: `of` stored the box there, and no code has taken it since.
     let owned = unsafe { Box::from_raw(array.private_data.cast::<OwnedArray>()) };
     for child in &owned.children {
-        // SAFETY: `of` made the box; dropping it releases what was not moved away or released.
+        // SAFETY: `of` created the box; its drop releases the child unless it was moved or
+        // released.
         drop(unsafe { Box::from_raw(*child) });
     }
 }
 
-// ---- those of others
+// ---- received structures
 
-/// A stream of somebody else's, which ends when this is dropped.
+/// A stream of another producer, released on drop.
 pub struct Stream(ArrowArrayStream);
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        self.end();
+        self.release();
     }
 }
 
 impl Stream {
-    /// Takes a stream over: for the giver it is released.
+    /// Takes ownership of a stream and marks `from` as released.
     pub fn take(from: &mut ArrowArrayStream) -> Stream {
         let ArrowArrayStream {
             get_schema,
@@ -280,30 +283,30 @@ impl Stream {
         })
     }
 
-    /// What it gives.
+    /// Returns the schema of the stream.
     pub fn schema(&mut self) -> Result<Field> {
         let get = self.0.get_schema.filter(|_| self.0.release.is_some());
         let get =
-            get.ok_or_else(|| fail!(Argument, "the stream was released, or has no get_schema"))?;
+            get.ok_or_else(|| fail!(Argument, "Arrow stream: released, or get_schema is NULL"))?;
         let mut schema = ArrowSchema::none();
-        // SAFETY: by contract the stream's own function, for it and a place for a schema.
+        // SAFETY: by contract the function of this stream, called with it and memory for a schema.
         let status = unsafe { get(&mut self.0, &mut schema) };
         self.check(status)?;
         if schema.release.is_none() {
-            return Err(fail!(Argument, "the stream's schema was released"));
+            return Err(fail!(Argument, "Arrow stream: the schema is released"));
         }
         field_of(&schema, 0)
     }
 
-    fn end(&mut self) {
+    fn release(&mut self) {
         if let Some(release) = self.0.release {
-            // SAFETY: it is not released yet, so its maker's function must be called, once.
+            // SAFETY: not released yet, so the function of the producer must be called, once.
             unsafe { release(&mut self.0) }
             self.0.release = None;
         }
     }
 
-    /// The next batch; nothing at the end, behind which the stream is asked no more.
+    /// Returns the next batch, or `None` at the end. After the end the stream is not called again.
     pub fn next_batch(&mut self) -> Result<Option<ArrowArray>> {
         if self.0.release.is_none() {
             return Ok(None);
@@ -311,33 +314,33 @@ impl Stream {
         let get = self
             .0
             .get_next
-            .ok_or_else(|| fail!(Argument, "the stream has no get_next"))?;
+            .ok_or_else(|| fail!(Argument, "Arrow stream: get_next is NULL"))?;
         let mut array = ArrowArray::none();
-        // SAFETY: by contract the stream's own function, for it and a place for an array.
+        // SAFETY: by contract the function of this stream, called with it and memory for an array.
         let status = unsafe { get(&mut self.0, &mut array) };
         self.check(status)?;
         if array.is_none() {
-            self.end();
+            self.release();
             return Ok(None);
         }
         Ok(Some(array))
     }
 
-    /// A failure of the stream's, in its words.
+    /// Returns an error with the message of the stream if `status` is not 0.
     fn check(&mut self, status: c_int) -> Result<()> {
         if status == 0 {
             return Ok(());
         }
-        // SAFETY: by contract the stream's own function, after one that failed; it gives NULL or
-        // text that lives until the next call.
-        let words = self
+        // SAFETY: by contract the function of this stream, called after a failed call; it returns
+        // NULL or a string that is valid until the next call.
+        let message = self
             .0
             .get_last_error
             .and_then(|f| unsafe { text(f(&mut self.0)) })
             .unwrap_or_default();
         let mut e: Error = fail!(
             Callback,
-            "the stream failed: {words} ({})",
+            "Arrow stream: the stream failed: {message} ({})",
             std::io::Error::from_raw_os_error(status)
         );
         e.os_code = status;
@@ -345,69 +348,78 @@ impl Stream {
     }
 }
 
+/// Copies a C string. Returns `None` for NULL.
+///
 /// # Safety
-/// NULL, or text with a NUL that lives as long as what is made of it is being made.
+/// `p` must be NULL, or point to a NUL-terminated string that is valid during the call.
 unsafe fn text(p: *const c_char) -> Option<String> {
-    // SAFETY: not NULL, so as the caller promises.
+    // SAFETY: not NULL, so valid by the contract of this function.
     (!p.is_null()).then(|| unsafe { CStr::from_ptr(p) }.to_string_lossy().into_owned())
 }
 
-/// The pointers of a list that C gives.
+/// Returns references to the elements of an array of pointers.
 ///
 /// # Safety
-/// `list` must be NULL, or point to `n` pointers that live as long as what borrows them.
-unsafe fn pointers<'a, T>(list: *const *mut T, n: i64, what: &str) -> Result<Vec<&'a T>> {
-    let none = || {
+/// `array` must be NULL, or point to `n` pointers; they and their targets must be valid for `'a`.
+unsafe fn pointers<'a, T>(array: *const *mut T, n: i64, what: &str) -> Result<Vec<&'a T>> {
+    let invalid = || {
         fail!(
             Argument,
-            "{what}: {n} of them, and the pointers to them are not there"
+            "{what}: count {n}, but the array of pointers is missing or incomplete"
         )
     };
-    let n = usize::try_from(n).map_err(|_| none())?;
-    if n > 0 && (list.is_null() || !list.is_aligned()) {
-        return Err(none());
+    let n = usize::try_from(n).map_err(|_| invalid())?;
+    if n > 0 && (array.is_null() || !array.is_aligned()) {
+        return Err(invalid());
     }
-    // SAFETY: not NULL and aligned, so as the caller promises; each that is neither NULL nor
-    // misaligned points to one.
+    // SAFETY: not NULL and aligned, so valid by the contract of this function. A pointer that is
+    // neither NULL nor misaligned points to a `T`.
     let pointer = |i| unsafe {
-        Some(list.add(i).read())
+        Some(array.add(i).read())
             .filter(|p| p.is_aligned())
             .and_then(|p| p.as_ref())
     };
-    (0..n).map(|i| pointer(i).ok_or_else(none)).collect()
+    (0..n).map(|i| pointer(i).ok_or_else(invalid)).collect()
 }
 
 fn field_of(schema: &ArrowSchema, depth: usize) -> Result<Field> {
-    // SAFETY: by contract NULL or texts that live as long as the schema does.
+    // SAFETY: by contract NULL or strings that are valid as long as the schema.
     let (format, name) = unsafe { (text(schema.format), text(schema.name)) };
     let name = name.unwrap_or_default();
-    let spelled =
-        format.ok_or_else(|| fail!(Argument, "the field {name:?} of the stream has no format"))?;
-    if depth > DEEPEST {
+    let format_string =
+        format.ok_or_else(|| fail!(Argument, "Arrow stream: field {name:?}: no format"))?;
+    if depth > MAX_DEPTH {
         return Err(fail!(
             Unsupported,
-            "the stream: types within types, more than {DEEPEST} deep"
+            "Arrow stream: types are nested more than {MAX_DEPTH} deep"
         ));
     }
-    let format = Format::parse(&spelled).ok_or_else(|| {
+    let format = Format::parse(&format_string).ok_or_else(|| {
         fail!(
             Type,
-            "column {name:?} of the stream has the type {spelled:?}, which no column can take"
+            "Arrow stream: column {name:?}: unsupported type {format_string:?}"
         )
     })?;
-    // SAFETY: by contract NULL or so many pointers to schemas that live as long as this one.
-    let children = unsafe { pointers(schema.children, schema.n_children, "children of a schema") }?;
-    // SAFETY: by contract NULL or a schema that lives as long as this one.
+    // SAFETY: by contract NULL or `n_children` pointers to schemas that are valid as long as this
+    // one.
+    let children = unsafe {
+        pointers(
+            schema.children,
+            schema.n_children,
+            "children of an Arrow schema",
+        )
+    }?;
+    // SAFETY: by contract NULL or a schema that is valid as long as this one.
     let dictionary = unsafe { schema.dictionary.as_ref() };
-    let wanted = match format {
+    let expected = match format {
         Format::List(_) => Some(1),
         Format::Struct => None,
         _ => Some(0),
     };
-    if wanted.is_some_and(|n| n != children.len()) {
+    if let Some(expected) = expected.filter(|n| *n != children.len()) {
         return Err(fail!(
             Argument,
-            "column {name:?} of the stream: {} children, the type {spelled:?} has {wanted:?}",
+            "Arrow stream: column {name:?}: {} children (expected {expected} for the type {format_string:?})",
             children.len()
         ));
     }
@@ -426,18 +438,17 @@ fn field_of(schema: &ArrowSchema, depth: usize) -> Result<Field> {
     })
 }
 
-/// The values of an array.
+/// A view of the values of an array.
 #[derive(Clone, Copy)]
-pub struct View<'a>(&'a ArrowArray);
+pub struct ArrayView<'a>(&'a ArrowArray);
 
-impl<'a> View<'a> {
-    /// Where its first value is, how many there are, and whether there may be nulls; all is held
-    /// against its type.
+impl<'a> ArrayView<'a> {
+    /// Checks the array against its type. Returns the offset of the first value, the number of
+    /// values, and whether there may be nulls.
     pub fn check(&self, field: &Field) -> Result<(usize, usize, bool)> {
         let a = self.0;
         let count = |n: i64, what: &str| {
-            usize::try_from(n)
-                .map_err(|_| fail!(Argument, "an array of the stream: its {what} is {n}"))
+            usize::try_from(n).map_err(|_| fail!(Argument, "Arrow array: the {what} is {n}"))
         };
         let (offset, len) = (count(a.offset, "offset")?, count(a.length, "length")?);
         if offset
@@ -446,112 +457,117 @@ impl<'a> View<'a> {
         {
             return Err(fail!(
                 Argument,
-                "an array of the stream: {len} values from {offset} on"
+                "Arrow array: {len} values from {offset} on exceed the address space"
             ));
         }
         if a.null_count < -1 || a.null_count > a.length {
             return Err(fail!(
                 Argument,
-                "an array of the stream: {} nulls among {len} values",
+                "Arrow array: {} nulls among {len} values",
                 a.null_count
             ));
         }
         let views = matches!(
             field.format,
             Format::Variable {
-                ends: Ends::View,
+                layout: OffsetLayout::View,
                 ..
             }
         );
-        let (have, want) = (a.n_buffers, field.format.buffers() as i64);
-        if have != want && !(views && have > want) {
+        let (found, expected) = (a.n_buffers, field.format.buffers() as i64);
+        if found != expected && !(views && found > expected) {
             return Err(fail!(
                 Argument,
-                "an array of the stream: {have} buffers, its type {} has {want}",
-                field.words()
+                "Arrow array: {found} buffers (expected {expected} for the type {})",
+                field.describe()
             ));
         }
-        if have > 0 && (a.buffers.is_null() || !a.buffers.is_aligned()) {
+        if found > 0 && (a.buffers.is_null() || !a.buffers.is_aligned()) {
             return Err(fail!(
                 Argument,
-                "an array of the stream: {have} buffers, and the pointers to them are not there"
+                "Arrow array: {found} buffers, but the array of pointers is missing"
             ));
         }
         if a.dictionary.is_null() != field.dictionary.is_none() {
             return Err(fail!(
                 Argument,
-                "an array of the stream: its type is {}, its dictionary is not what that says",
-                field.words()
+                "Arrow array: its dictionary does not match the type {}",
+                field.describe()
             ));
         }
         if a.n_children != field.children.len() as i64 {
             return Err(fail!(
                 Argument,
-                "an array of the stream: {} children, its type {} has {}",
+                "Arrow array: {} children (expected {} for the type {})",
                 a.n_children,
-                field.words(),
-                field.children.len()
+                field.children.len(),
+                field.describe()
             ));
         }
         Ok((offset, len, a.null_count != 0))
     }
 
-    /// How many buffers, where [`View::check`] found nothing.
+    /// Returns the number of buffers. Valid after [`ArrayView::check`] has succeeded.
     pub fn buffers(&self) -> usize {
         self.0.n_buffers as usize
     }
 
-    /// A buffer of so many bytes; nothing where it is not there, though bytes should be.
-    pub fn optional(&self, i: usize, bytes: usize) -> Option<&'a [u8]> {
+    /// Returns a buffer of `bytes` bytes, or `None` if it is missing. Call [`ArrayView::check`]
+    /// before.
+    pub fn optional_buffer(&self, i: usize, bytes: usize) -> Option<&'a [u8]> {
         if i >= self.buffers() {
             return None;
         }
-        // SAFETY: `check` has found the list to be there, and by contract it has that many
-        // pointers.
+        // SAFETY: `check` has verified that the array of pointers exists, and by contract it has
+        // `n_buffers` elements.
         let p = unsafe { self.0.buffers.add(i).read() };
         if p.is_null() || bytes > isize::MAX as usize {
             return None;
         }
         // SAFETY: not NULL, so by contract it points to as many bytes as the type and the length
-        // make it have, which nobody changes as long as the array lives.
+        // require, which do not change as long as the array lives.
         Some(unsafe { std::slice::from_raw_parts(p.cast(), bytes) })
     }
 
-    /// A buffer of so many bytes, which must be there.
+    /// Returns a buffer of `bytes` bytes, or an error if it is missing.
     pub fn buffer(&self, i: usize, bytes: usize) -> Result<&'a [u8]> {
-        match self.optional(i, bytes) {
+        match self.optional_buffer(i, bytes) {
             _ if bytes == 0 => Ok(&[]),
             Some(bytes) => Ok(bytes),
             None => Err(fail!(
                 Argument,
-                "an array of the stream: its buffer {i} is not there, {bytes} bytes were expected"
+                "Arrow array: buffer {i} is missing (expected {bytes} bytes)"
             )),
         }
     }
 
-    /// The values of a part.
-    pub fn child(&self, i: usize) -> Result<View<'a>> {
-        // SAFETY: by contract NULL or so many pointers to arrays that live as long as this one.
-        let children =
-            unsafe { pointers(self.0.children, self.0.n_children, "children of an array") }?;
-        let none = || fail!(Argument, "an array of the stream has no child {i}");
+    /// Returns a view of a child array.
+    pub fn child(&self, i: usize) -> Result<ArrayView<'a>> {
+        // SAFETY: by contract NULL or `n_children` pointers to arrays that are valid as long as
+        // this one.
+        let children = unsafe {
+            pointers(
+                self.0.children,
+                self.0.n_children,
+                "children of an Arrow array",
+            )
+        }?;
+        let missing = || fail!(Argument, "Arrow array: no child {i}");
         children
             .into_iter()
             .nth(i)
             .filter(|a| !a.is_none())
-            .map(View)
-            .ok_or_else(none)
+            .map(ArrayView)
+            .ok_or_else(missing)
     }
 
-    /// The values of a dictionary.
-    pub fn dictionary(&self) -> Result<View<'a>> {
-        // SAFETY: by contract NULL or an array that lives as long as this one.
+    /// Returns a view of the dictionary.
+    pub fn dictionary(&self) -> Result<ArrayView<'a>> {
+        // SAFETY: by contract NULL or an array that is valid as long as this one.
         let values = unsafe { self.0.dictionary.as_ref() };
-        values.filter(|a| !a.is_none()).map(View).ok_or_else(|| {
-            fail!(
-                Argument,
-                "an array of the stream: its dictionary is not there"
-            )
-        })
+        values
+            .filter(|a| !a.is_none())
+            .map(ArrayView)
+            .ok_or_else(|| fail!(Argument, "Arrow array: its dictionary is missing"))
     }
 }

@@ -1,79 +1,79 @@
-//! Arrow's types, as its C interface spells them, and fields: types with a name.
+//! Arrow types, as format strings of the C data interface, and fields, which are types with a name.
 #![forbid(unsafe_code)]
 
-use super::times::Unit;
+use super::time_units::Unit;
 
-/// A type. What has parts has them in its [`Field`].
+/// An Arrow type. The children of a nested type are in its [`Field`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Format {
-    /// Nulls, and nothing else.
+    /// Only nulls.
     Null,
-    /// One bit each.
+    /// Booleans, one bit each.
     Bool,
-    /// Whole numbers of so many bytes.
+    /// Integers.
     Int {
-        /// May they be negative?
+        /// Whether the integers are signed.
         signed: bool,
-        /// Bytes.
+        /// The size in bytes.
         size: usize,
     },
-    /// Floating-point numbers of so many bytes.
+    /// Floating-point numbers of a size in bytes.
     Float(usize),
-    /// Bytes of any length.
+    /// Byte strings of variable length.
     Variable {
-        /// Are they UTF-8?
+        /// Whether the bytes are UTF-8.
         text: bool,
-        /// Where each begins.
-        ends: Ends,
+        /// How the positions of the values are stored.
+        layout: OffsetLayout,
     },
-    /// So many bytes each.
+    /// Byte strings of a fixed size.
     Fixed(usize),
     /// Days since 1970, 32 bits.
     Date,
-    /// Milliseconds since 1970 that are whole days.
+    /// Milliseconds since 1970, 64 bits, in whole days.
     DateMs,
-    /// 64 bits since 1970, and the zone that they are shown in.
+    /// Time since 1970, 64 bits, and the time zone for display.
     Timestamp(Unit, String),
-    /// 64 bits of a duration.
+    /// Durations, 64 bits.
     Duration(Unit),
     /// Months, 32 bits.
     Months,
-    /// Lists of so many items.
+    /// Lists of a fixed number of items.
     List(usize),
-    /// Named parts.
+    /// Structures of named fields.
     Struct,
 }
 
-/// How a type whose values have any length says where they are.
+/// How a type of variable length stores the positions of its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ends {
-    /// Offsets of 32 bits.
-    Narrow,
-    /// Offsets of 64 bits.
-    Wide,
-    /// 16 bytes each, with a short value itself.
+pub enum OffsetLayout {
+    /// 32-bit offsets.
+    Offsets32,
+    /// 64-bit offsets.
+    Offsets64,
+    /// Views of 16 bytes, which contain short values themselves.
     View,
 }
 
 /// A type with a name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its type; of the numbers of the values, where there is a dictionary.
+    /// The type, or the index type of a dictionary.
     pub format: Format,
-    /// May values be missing?
+    /// Whether values may be null.
     pub nullable: bool,
-    /// What else is told of it.
+    /// Key-value metadata.
     pub metadata: Vec<(String, String)>,
-    /// Its parts.
+    /// The child fields.
     pub children: Vec<Field>,
-    /// The values that it has the numbers of.
+    /// The values of a dictionary.
     pub dictionary: Option<Box<Field>>,
 }
 
 impl Field {
-    /// One that has no parts and is never null.
+    /// Creates a field without children and nulls.
     pub fn new(name: impl Into<String>, format: Format) -> Field {
         Field {
             name: name.into(),
@@ -85,7 +85,7 @@ impl Field {
         }
     }
 
-    /// One of these parts.
+    /// Creates a field with children.
     pub fn of(name: impl Into<String>, format: Format, children: Vec<Field>) -> Field {
         Field {
             children,
@@ -93,32 +93,32 @@ impl Field {
         }
     }
 
-    /// Its type for messages.
-    pub fn words(&self) -> String {
+    /// Returns a description of the type for messages.
+    pub fn describe(&self) -> String {
         match (
             &self.dictionary,
             self.format == Format::Struct || matches!(self.format, Format::List(_)),
         ) {
-            (Some(values), _) => format!("a dictionary of {}", values.words()),
+            (Some(values), _) => format!("a dictionary of {}", values.describe()),
             (None, true) => format!(
                 "{:?} of {}",
-                self.format.spelling(),
+                self.format.format_string(),
                 self.children
                     .iter()
-                    .map(Field::words)
+                    .map(Field::describe)
                     .collect::<Vec<_>>()
                     .join(", ")
             ),
-            (None, false) => format!("{:?}", self.format.spelling()),
+            (None, false) => format!("{:?}", self.format.format_string()),
         }
     }
 }
 
 impl Format {
-    /// The type that is spelled like this; nothing where it is none of those above.
+    /// Parses a format string. Returns `None` for a type that is not supported.
     pub fn parse(text: &str) -> Option<Format> {
         let int = |signed, size| Format::Int { signed, size };
-        let variable = |text, ends| Format::Variable { text, ends };
+        let variable = |text, layout| Format::Variable { text, layout };
         Some(match text {
             "n" => Format::Null,
             "b" => Format::Bool,
@@ -133,12 +133,12 @@ impl Format {
             "e" => Format::Float(2),
             "f" => Format::Float(4),
             "g" => Format::Float(8),
-            "u" => variable(true, Ends::Narrow),
-            "U" => variable(true, Ends::Wide),
-            "vu" => variable(true, Ends::View),
-            "z" => variable(false, Ends::Narrow),
-            "Z" => variable(false, Ends::Wide),
-            "vz" => variable(false, Ends::View),
+            "u" => variable(true, OffsetLayout::Offsets32),
+            "U" => variable(true, OffsetLayout::Offsets64),
+            "vu" => variable(true, OffsetLayout::View),
+            "z" => variable(false, OffsetLayout::Offsets32),
+            "Z" => variable(false, OffsetLayout::Offsets64),
+            "vz" => variable(false, OffsetLayout::View),
             "tdD" => Format::Date,
             "tdm" => Format::DateMs,
             "tiM" => Format::Months,
@@ -166,8 +166,8 @@ impl Format {
         }))
     }
 
-    /// As C has it.
-    pub fn spelling(&self) -> String {
+    /// Returns the format string.
+    pub fn format_string(&self) -> String {
         let plain = match self {
             Format::Null => "n",
             Format::Bool => "b",
@@ -184,13 +184,13 @@ impl Format {
             Format::Float(2) => "e",
             Format::Float(4) => "f",
             Format::Float(_) => "g",
-            Format::Variable { text, ends } => match (ends, text) {
-                (Ends::Narrow, true) => "u",
-                (Ends::Narrow, false) => "z",
-                (Ends::Wide, true) => "U",
-                (Ends::Wide, false) => "Z",
-                (Ends::View, true) => "vu",
-                (Ends::View, false) => "vz",
+            Format::Variable { text, layout } => match (layout, text) {
+                (OffsetLayout::Offsets32, true) => "u",
+                (OffsetLayout::Offsets32, false) => "z",
+                (OffsetLayout::Offsets64, true) => "U",
+                (OffsetLayout::Offsets64, false) => "Z",
+                (OffsetLayout::View, true) => "vu",
+                (OffsetLayout::View, false) => "vz",
             },
             Format::Fixed(n) => return format!("w:{n}"),
             Format::Date => "tdD",
@@ -204,8 +204,8 @@ impl Format {
         plain.to_owned()
     }
 
-    /// How many buffers a value of it has, the one that tells nulls among them; those of views
-    /// differ.
+    /// Returns the number of buffers of an array of the type, including the validity bitmap. Arrays
+    /// of views may have more.
     pub fn buffers(&self) -> usize {
         match self {
             Format::Null => 0,

@@ -1,18 +1,17 @@
-//! Arrow: tables and bags as streams of batches in the memory layout that query engines share, and
-//! such streams into tables.
+//! Arrow: exports tables and bags as streams of record batches, and appends such streams to tables.
 //!
-//! - [`format`](mod@format): Arrow's types, as its C interface spells them, and fields that have
-//!   names.
-//! - [`times`]: the units of times there and here.
-//! - [`data`]: batches of ours.
-//! - [`export`]: the bytes of a column as Arrow has them.
-//! - [`stream`]: a table, or a bag, batch by batch.
-//! - [`import`]: the values of others as the bytes of a column.
-//! - [`append`]: a stream of others as rows of a table.
-//! - [`ffi`]: the C interface, the one place with unsafe code.
+//! - [`format`](mod@format): Arrow types as format strings of the C data interface, and named
+//!   fields.
+//! - [`times`]: conversion between the time units of NumPy and Arrow.
+//! - [`data`]: the buffers and arrays of exported batches.
+//! - [`export`]: converts the bytes of a column to Arrow arrays.
+//! - [`stream`]: reads a table or a bag batch by batch.
+//! - [`import`]: converts Arrow arrays to the bytes of a column.
+//! - [`append`]: appends an Arrow stream to a table.
+//! - [`ffi`]: the C data interface; the only module here with unsafe code.
 //!
-//! This layer knows types and memory. It knows nothing of engines, and of files just what a table
-//! tells.
+//! This layer handles types and memory. It does not depend on query engines, and it accesses files
+//! only through tables and bags.
 
 pub mod append;
 pub mod data;
@@ -24,4 +23,4 @@ pub mod import;
 pub mod stream;
 #[cfg(test)]
 mod tests;
-pub mod times;
+pub mod time_units;

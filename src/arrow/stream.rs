@@ -1,10 +1,10 @@
-//! A table, or a bag, batch by batch. Each holds what it reads: it lives on when the handle it was
-//! made of is closed.
+//! Reads a table or a bag batch by batch for an Arrow stream. A stream owns a reference to its
+//! container, so it stays valid after the handle is closed.
 #![forbid(unsafe_code)]
 
 use super::data::{Buffer, Data};
-use super::export::{At, Rules, Texts, field, listed};
-use super::format::{Ends, Field, Format};
+use super::export::{BinaryBuilder, ExportOptions, RowContext, export_lists, field};
+use super::format::{Field, Format, OffsetLayout};
 use crate::array::Array;
 use crate::bag::{Bag, Records};
 use crate::error::{Error, Result, Status, fail};
@@ -12,33 +12,33 @@ use crate::table::Table;
 use crate::{alloc, parallel};
 use std::sync::Arc;
 
-/// Bytes of a batch, about, where nobody says how many rows it has.
-const BATCH: u64 = 16 << 20;
-/// The most rows then.
-const ROWS: u64 = 1 << 20;
-/// The metadata by which the type of NumPy's is told.
+/// Approximate number of bytes of a batch, if the caller does not set the number of rows.
+const BATCH_BYTES: u64 = 16 << 20;
+/// Maximum number of rows of such a batch.
+const MAX_ROWS: u64 = 1 << 20;
+/// The metadata key for the NumPy dtype of a column.
 pub const DTYPE: &str = "holdall.dtype";
 
-/// What gives batches.
+/// A source of batches.
 pub trait Source: Send {
-    /// What they are made of.
+    /// Returns the schema of all batches.
     fn schema(&self) -> &Field;
-    /// The next one; nothing at the end.
+    /// Returns the next batch, or `None` at the end.
     fn next_batch(&mut self) -> Result<Option<Data>>;
 }
 
-/// The rows of a table. `A`: what its columns are.
+/// Reads the rows of a table whose columns are of type `A`.
 pub struct TableStream<A> {
     table: Arc<Table<A>>,
     schema: Field,
-    rules: Rules,
+    options: ExportOptions,
     next: u64,
     end: u64,
-    /// Rows of a batch, and whether each begins at a multiple of them.
+    /// The number of rows of a batch, and whether each batch begins at a multiple of it.
     batch: (u64, bool),
 }
 
-/// The lengths of the lists that the rows of an array are.
+/// Returns the dimensions of a row of an array, as lengths of nested lists.
 pub(super) fn lists(array: &Array) -> Vec<usize> {
     array
         .shape()
@@ -48,7 +48,7 @@ pub(super) fn lists(array: &Array) -> Vec<usize> {
         .collect()
 }
 
-/// Bytes of a row.
+/// Returns the number of bytes of a row.
 pub(super) fn row_bytes(array: &Array) -> u64 {
     array
         .shape()
@@ -62,25 +62,26 @@ fn within<A>(table: &Table<A>, column: &str, e: Error) -> Error {
 }
 
 impl<A: AsRef<Array> + Send + Sync> TableStream<A> {
-    /// The rows from `first` on. `batch`: rows of each batch; 0: as many as suit the table.
+    /// Creates a stream of `rows` rows from `first` on, with `batch` rows per batch; 0: a number
+    /// derived from the row size and the chunks.
     pub fn new(
         table: Arc<Table<A>>,
         first: u64,
         rows: u64,
         batch: u64,
-        rules: Rules,
+        options: ExportOptions,
     ) -> Result<TableStream<A>> {
         let end = first.checked_add(rows).filter(|end| *end <= table.rows());
         let end = end.ok_or_else(|| {
             fail!(
                 Range,
-                "{}: {rows} rows from {first} on: there are {}",
+                "{}: {rows} rows from {first} on exceed the table (found {} rows)",
                 table.name(),
                 table.rows()
             )
         })?;
         let columns = table.columns().iter().map(|c| {
-            column_field(&c.name, c.array.as_ref(), rules).map_err(|e| within(&table, &c.name, e))
+            column_field(&c.name, c.array.as_ref(), options).map_err(|e| within(&table, &c.name, e))
         });
         let schema = Field::of("", Format::Struct, columns.collect::<Result<_>>()?);
         let arrays: Vec<&Array> = table.columns().iter().map(|c| c.array.as_ref()).collect();
@@ -89,12 +90,12 @@ impl<A: AsRef<Array> + Send + Sync> TableStream<A> {
         } else {
             (suitable_rows(&arrays), true)
         };
-        let most = most_rows(&arrays);
-        let batch = (batch.0.min(most), batch.1);
+        let max = max_rows(&arrays);
+        let batch = (batch.0.min(max), batch.1);
         Ok(TableStream {
             table,
             schema,
-            rules,
+            options,
             next: first,
             end,
             batch,
@@ -109,19 +110,20 @@ impl<A: AsRef<Array> + Send + Sync> TableStream<A> {
             threads = threads.min(array.store().file_threads());
             tasks.push((column, Ok(Data::default())));
         }
-        // one thread may read each, or else all threads one after the other
+        // one thread per column, if there are enough columns; otherwise all threads read each
+        // column
         let threads = if tasks.len() >= threads { threads } else { 1 };
         parallel::for_each(
             threads,
             tasks.iter_mut().collect(),
-            |(column, done): &mut (_, _)| {
+            |(column, result): &mut (_, _)| {
                 let column: &crate::table::Column<A> = column;
-                *done = self.column(column.array.as_ref(), n);
+                *result = self.column(column.array.as_ref(), n);
             },
         );
         let children = tasks
             .into_iter()
-            .map(|(c, done)| done.map_err(|e| within(&self.table, &c.name, e)))
+            .map(|(c, result)| result.map_err(|e| within(&self.table, &c.name, e)))
             .collect::<Result<_>>()?;
         Ok(Data::of(n as usize, children))
     }
@@ -141,28 +143,29 @@ impl<A: AsRef<Array> + Send + Sync> TableStream<A> {
             (*start, *count) = (self.next, n);
         }
         array.read(&start, &count, None, buffer.get_mut(), None)?;
-        let at = At {
+        let at = RowContext {
             first: self.next,
             per_row: 1,
-            rules: self.rules,
+            options: self.options,
         };
-        listed(&array.dtype().item, &lists(array), n as usize, buffer, at)
+        export_lists(&array.dtype().item, &lists(array), n as usize, buffer, at)
     }
 
     fn objects(&self, array: &Array, n: u64) -> Result<Data> {
-        let (mut objects, mut size) = (alloc::with_room(n as usize)?, 0u64);
+        let (mut objects, mut size) = (alloc::with_capacity(n as usize)?, 0u64);
         for row in self.next..self.next + n {
             let object = array.store().object(row).map_err(|e| e.at(row))?;
             size = size.saturating_add(object.len() as u64);
             alloc::allow(size, array.memory_limit(), "the objects of a batch")?;
             objects.push(object);
         }
-        let mut texts = Texts::new(objects.len(), usize::try_from(size).unwrap_or(usize::MAX))?;
+        let mut texts =
+            BinaryBuilder::new(objects.len(), usize::try_from(size).unwrap_or(usize::MAX))?;
         for object in &objects {
-            texts.put(object);
-            texts.end();
+            texts.push_bytes(object);
+            texts.finish_value();
         }
-        Ok(texts.data(objects.len()))
+        Ok(texts.finish(objects.len()))
     }
 }
 
@@ -172,8 +175,8 @@ impl<A: AsRef<Array> + Send + Sync> Source for TableStream<A> {
     }
 
     fn next_batch(&mut self) -> Result<Option<Data>> {
-        let (rows, even) = self.batch;
-        let end = if even {
+        let (rows, is_aligned) = self.batch;
+        let end = if is_aligned {
             (self.next / rows + 1).saturating_mul(rows)
         } else {
             self.next.saturating_add(rows)
@@ -188,27 +191,28 @@ impl<A: AsRef<Array> + Send + Sync> Source for TableStream<A> {
     }
 }
 
-fn column_field(name: &str, array: &Array, rules: Rules) -> Result<Field> {
+fn column_field(name: &str, array: &Array, options: ExportOptions) -> Result<Field> {
     if array.store().has_objects() && array.shape().len() != 1 {
         return Err(fail!(
             Unsupported,
-            "objects of Python's in {} dimensions",
+            "Python objects in {} dimensions are not supported (expected 1)",
             array.shape().len()
         ));
     }
-    let mut field = field(name, &array.dtype().item, &lists(array), rules)?;
+    let mut field = field(name, &array.dtype().item, &lists(array), options)?;
     if field.format != Format::Null {
         field.metadata.push((DTYPE.to_owned(), array.dtype_text()));
     }
     Ok(field)
 }
 
-/// As many rows as make a batch of some size, whole chunks of the first column where that can be.
+/// Returns the number of rows for a batch of about `BATCH_BYTES`, in complete chunks of the first
+/// column where possible.
 fn suitable_rows(arrays: &[&Array]) -> u64 {
     let row = arrays.iter().fold(0u64, |n, a| {
         n.saturating_add(row_bytes(a).max(if a.store().has_objects() { 256 } else { 0 }))
     });
-    let rows = (BATCH / row.max(1)).clamp(1, ROWS);
+    let rows = (BATCH_BYTES / row.max(1)).clamp(1, MAX_ROWS);
     let chunk = arrays
         .first()
         .and_then(|a| a.chunkshape().first())
@@ -217,14 +221,14 @@ fn suitable_rows(arrays: &[&Array]) -> u64 {
         .max(1);
     match chunk {
         _ if chunk <= rows => rows / chunk * chunk,
-        _ if chunk.saturating_mul(row) <= 4 * BATCH => chunk,
-        // about as long, so that there are no crumbs
+        _ if chunk.saturating_mul(row) <= 4 * BATCH_BYTES => chunk,
+        // equal parts of a chunk, so that no small batch remains
         _ => chunk.div_ceil(chunk.div_ceil(rows)),
     }
 }
 
-/// The most rows of a batch, so that offsets of 32 bits reach the end of every column.
-fn most_rows(arrays: &[&Array]) -> u64 {
+/// Returns the maximum number of rows of a batch for which 32-bit offsets suffice in every column.
+fn max_rows(arrays: &[&Array]) -> u64 {
     arrays
         .iter()
         .map(|a| i32::MAX as u64 / row_bytes(a).max(1))
@@ -233,35 +237,35 @@ fn most_rows(arrays: &[&Array]) -> u64 {
         .clamp(1, i32::MAX as u64)
 }
 
-/// The most records of a batch, where nobody says how many.
-const RECORDS: u64 = 1 << 16;
+/// Maximum number of records of a batch, if the caller does not set it.
+const MAX_RECORDS: u64 = 1 << 16;
 
-/// The records of a bag.
+/// Reads the records of a bag.
 pub struct BagStream {
     bag: Bag,
     schema: Field,
     next: u64,
     end: u64,
-    /// Records of a batch, and whether the bag tells how many suit it.
+    /// The number of records of a batch, and whether it adapts to the record sizes.
     batch: (u64, bool),
 }
 
 impl BagStream {
-    /// The records from `first` on. `batch`: how many are in each batch; 0: as many as suit the
-    /// bag.
+    /// Creates a stream of `n` records from `first` on, with `batch` records per batch; 0: a number
+    /// that adapts to the record sizes.
     pub fn new(bag: Bag, first: u64, n: u64, batch: u64) -> Result<BagStream> {
         let end = first.checked_add(n).filter(|end| *end <= bag.size());
         let end = end.ok_or_else(|| {
             fail!(
                 Range,
-                "{n} records from {first} on: there are {}",
+                "{n} records from {first} on exceed the bag (found {} records)",
                 bag.size()
             )
             .at(first)
         })?;
         let format = Format::Variable {
             text: false,
-            ends: Ends::Narrow,
+            layout: OffsetLayout::Offsets32,
         };
         let record = Field {
             nullable: true,
@@ -271,7 +275,7 @@ impl BagStream {
         let batch = if batch > 0 {
             (batch.min(i32::MAX as u64), false)
         } else {
-            (RECORDS, true)
+            (MAX_RECORDS, true)
         };
         Ok(BagStream {
             bag,
@@ -289,18 +293,24 @@ impl Source for BagStream {
     }
 
     fn next_batch(&mut self) -> Result<Option<Data>> {
-        let (n, suit) = self.batch;
+        let (n, is_adaptive) = self.batch;
         let n = n.min(self.end - self.next);
         if n == 0 {
             return Ok(None);
         }
-        let records =
-            self.bag
-                .read_some(self.next, n, if suit { BATCH } else { i32::MAX as u64 })?;
+        let records = self.bag.read_some(
+            self.next,
+            n,
+            if is_adaptive {
+                BATCH_BYTES
+            } else {
+                i32::MAX as u64
+            },
+        )?;
         let n = records.len();
-        if suit {
-            let wanted = (n as u64).saturating_mul(BATCH) / records.data.len().max(1) as u64;
-            self.batch.0 = wanted.clamp(1, RECORDS.min(n as u64 * 4));
+        if is_adaptive {
+            let adapted = (n as u64).saturating_mul(BATCH_BYTES) / records.data.len().max(1) as u64;
+            self.batch.0 = adapted.clamp(1, MAX_RECORDS.min(n as u64 * 4));
         }
         let data = record_data(records).map_err(|e| e.at(self.next))?;
         self.next += n as u64;
@@ -308,15 +318,15 @@ impl Source for BagStream {
     }
 }
 
-/// Records that were damaged and skipped are nulls.
+/// Converts records to an array. Corrupt records that were skipped are nulls.
 fn record_data(mut records: Records) -> Result<Data> {
     let n = records.len();
     if i32::try_from(records.data.len()).is_err() {
-        let most = i32::MAX;
+        let max = i32::MAX;
         return Err(Error::new(
             Status::Unsupported,
             format!(
-                "a record of {} bytes: Arrow's offsets end at {most}",
+                "a record of {} bytes exceeds the 32-bit offsets of Arrow (limit {max})",
                 records.data.len()
             ),
         ));

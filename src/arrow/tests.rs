@@ -1,17 +1,17 @@
-//! Columns of every type go out as streams and come back the same; streams of others come in as
-//! they should, or not at all.
-use super::append::{Rows, Target};
+//! Columns of every type survive export and import. Streams of other producers are imported exactly
+//! or rejected.
+use super::append::{StreamRows, TargetColumn};
 use super::data::{Buffer, Data};
-use super::export::{At, Rules, field, listed};
+use super::export::{ExportOptions, RowContext, export_lists, field};
 use super::ffi::Stream;
-use super::format::{Ends, Field, Format};
+use super::format::{Field, Format, OffsetLayout};
 use super::stream::Source;
-use super::times::Unit;
-use crate::array::dtype::Dtype;
+use super::time_units::Unit;
 use crate::capi::arrow::stream_of;
+use crate::dtype::Dtype;
 use crate::error::{Error, Result, Status};
 
-/// Batches that are there.
+/// A source of prepared batches.
 struct Ready(Field, Vec<Data>);
 
 impl Source for Ready {
@@ -38,20 +38,20 @@ fn stream(fields: Vec<Field>, batches: Vec<Vec<Data>>) -> Stream {
     taken
 }
 
-fn at() -> At {
-    At {
+fn context() -> RowContext {
+    RowContext {
         first: 0,
         per_row: 1,
-        rules: Rules::default(),
+        options: ExportOptions::default(),
     }
 }
 
-/// What a stream of one column gives for this dtype.
-fn take(stream: Stream, dtype: &str, lists: &[usize]) -> Result<Vec<u8>> {
+/// Returns the bytes of a stream of one column, imported as a dtype.
+fn import(stream: Stream, dtype: &str, lists: &[usize]) -> Result<Vec<u8>> {
     let dtype = Dtype::parse(dtype)?;
-    let mut rows = Rows::new(
+    let mut rows = StreamRows::new(
         stream,
-        &[Target {
+        &[TargetColumn {
             name: "x",
             item: &dtype.item,
             lists: lists.to_vec(),
@@ -65,25 +65,34 @@ fn take(stream: Stream, dtype: &str, lists: &[usize]) -> Result<Vec<u8>> {
     Ok(all)
 }
 
-/// Bytes of a column, there and back in batches of some rows.
-fn round(dtype: &str, lists: &[usize], bytes: &[u8], batch: usize) -> Result<Vec<u8>> {
+/// Exports the bytes of a column in batches of `batch` rows and imports them again.
+fn round_trip(dtype: &str, lists: &[usize], bytes: &[u8], batch: usize) -> Result<Vec<u8>> {
     let item = Dtype::parse(dtype)?.item;
     let size = item.size * lists.iter().product::<usize>();
     let mut batches = Vec::new();
     for part in bytes.chunks(size * batch) {
         let mut buffer = Buffer::zeroed(part.len())?;
         buffer.get_mut().copy_from_slice(part);
-        batches.push(vec![listed(&item, lists, part.len() / size, buffer, at())?]);
+        batches.push(vec![export_lists(
+            &item,
+            lists,
+            part.len() / size,
+            buffer,
+            context(),
+        )?]);
     }
-    take(
-        stream(vec![field("x", &item, lists, Rules::default())?], batches),
+    import(
+        stream(
+            vec![field("x", &item, lists, ExportOptions::default())?],
+            batches,
+        ),
         dtype,
         lists,
     )
 }
 
 #[test]
-fn columns_of_every_type_come_back() {
+fn columns_of_every_type_survive_a_round_trip() {
     let numbers: Vec<u8> = (0..960u32).map(|i| (i * 37 % 251) as u8).collect();
     let plain = [
         "i1", "u1", "<i2", ">i2", "<u4", ">u4", "<i8", ">u8", "<f2", ">f4", "<f8", ">f8", "<c8",
@@ -95,7 +104,7 @@ fn columns_of_every_type_come_back() {
                 let row = Dtype::parse(dtype).unwrap().item.size * lists.iter().product::<usize>();
                 let bytes = &numbers[..numbers.len() / row * row];
                 assert_eq!(
-                    round(dtype, lists, bytes, batch).unwrap(),
+                    round_trip(dtype, lists, bytes, batch).unwrap(),
                     bytes,
                     "{dtype} {lists:?} {batch}"
                 );
@@ -103,12 +112,12 @@ fn columns_of_every_type_come_back() {
         }
     }
     let bits: Vec<u8> = (0..1000).map(|i| u8::from(i % 3 == 0)).collect();
-    assert_eq!(round("b1", &[], &bits, 17).unwrap(), bits);
-    assert_eq!(round("b1", &[8], &bits, 9).unwrap(), bits);
+    assert_eq!(round_trip("b1", &[], &bits, 17).unwrap(), bits);
+    assert_eq!(round_trip("b1", &[8], &bits, 9).unwrap(), bits);
     let mut text = *b"ab\0\0\0\0a\0zyxw\xc3\xa9\0\0\0\0\0\0zyxwvut\0";
-    assert_eq!(round("S4", &[], &text, 2).unwrap(), text);
+    assert_eq!(round_trip("S4", &[], &text, 2).unwrap(), text);
     text[14..].rotate_left(6);
-    assert_eq!(round("S7", &[2], &text, 1).unwrap(), text);
+    assert_eq!(round_trip("S7", &[2], &text, 1).unwrap(), text);
     for (dtype, big) in [("<U2", false), (">U2", true)] {
         let characters = ['a', 'é', '\u{1f600}', '\0', '\0', '\0', '\0', 'z'].map(u32::from);
         let wide: Vec<u8> = characters
@@ -121,24 +130,24 @@ fn columns_of_every_type_come_back() {
                 }
             })
             .collect();
-        assert_eq!(round(dtype, &[], &wide, 3).unwrap(), wide, "{dtype}");
+        assert_eq!(round_trip(dtype, &[], &wide, 3).unwrap(), wide, "{dtype}");
     }
 }
 
 #[test]
-fn times_come_back() {
+fn times_survive_a_round_trip() {
     let all = [0i64, -3, 86_400 * 365, i64::MIN, 17];
     for unit in [
         "", "[Y]", "[M]", "[W]", "[D]", "[h]", "[m]", "[s]", "[25s]", "[ms]", "[us]", "[ns]",
         "[7D]",
     ] {
         for letter in ["<M8", ">M8", "<m8", ">m8"] {
-            let few = if ["[Y]", "[M]"].contains(&unit) {
+            let values = if ["[Y]", "[M]"].contains(&unit) {
                 [0i64, -3, 400, i64::MIN, 17]
             } else {
                 all
             };
-            let bytes: Vec<u8> = few
+            let bytes: Vec<u8> = values
                 .iter()
                 .flat_map(|n| {
                     if letter.starts_with('>') {
@@ -154,28 +163,40 @@ fn times_come_back() {
                 ["[W]", "[D]", "[7D]"].contains(&unit),
             );
             if letter.contains('M') && days {
-                // 31,536,000 weeks are many days, but 32 bits have them
-                assert_eq!(round(&dtype, &[], &bytes, 2).unwrap(), bytes, "{dtype}");
+                // 31,536,000 weeks in days fit into 32 bits
+                assert_eq!(
+                    round_trip(&dtype, &[], &bytes, 2).unwrap(),
+                    bytes,
+                    "{dtype}"
+                );
             } else if !letter.contains('M') && months {
-                assert_eq!(round(&dtype, &[], &bytes, 2).unwrap(), bytes, "{dtype}");
+                assert_eq!(
+                    round_trip(&dtype, &[], &bytes, 2).unwrap(),
+                    bytes,
+                    "{dtype}"
+                );
             } else {
-                assert_eq!(round(&dtype, &[], &bytes, 3).unwrap(), bytes, "{dtype}");
+                assert_eq!(
+                    round_trip(&dtype, &[], &bytes, 3).unwrap(),
+                    bytes,
+                    "{dtype}"
+                );
             }
         }
     }
-    let fine = |n: i64| round("<M8[ps]", &[], &n.to_le_bytes(), 1);
+    let fine = |n: i64| round_trip("<M8[ps]", &[], &n.to_le_bytes(), 1);
     assert_eq!(fine(5000).unwrap(), 5000i64.to_le_bytes());
     let e = fine(5001).unwrap_err();
     assert!(
         e.status == Status::Type && e.message.contains("row 0: 5001 in the unit \"ps\""),
         "{e}"
     );
-    let e = round("<M8[D]", &[], &(1i64 << 40).to_le_bytes(), 1).unwrap_err();
+    let e = round_trip("<M8[D]", &[], &(1i64 << 40).to_le_bytes(), 1).unwrap_err();
     assert!(e.message.contains("row 0"), "{e}");
 }
 
 #[test]
-fn structures_come_back() {
+fn structures_survive_a_round_trip() {
     let dtype = "{'names': ['a', 'b', 'c'], 'formats': ['>i2', ('S3', (2,)), [('x', '<f4'), ('y', '|b1')]], 'offsets': [1, 3, 10], 'itemsize': 16}";
     let mut bytes = Vec::new();
     for i in 0..20u8 {
@@ -190,44 +211,44 @@ fn structures_come_back() {
         bytes.extend([u8::from(i % 3 == 0), 0]);
     }
     for batch in [1, 7, 100] {
-        assert_eq!(round(dtype, &[], &bytes, batch).unwrap(), bytes);
-        assert_eq!(round(dtype, &[4], &bytes, batch).unwrap(), bytes);
+        assert_eq!(round_trip(dtype, &[], &bytes, batch).unwrap(), bytes);
+        assert_eq!(round_trip(dtype, &[4], &bytes, batch).unwrap(), bytes);
     }
 }
 
 #[test]
-fn text_that_is_none_is_an_error_with_its_row() {
-    let e = round("S2", &[], b"ab\xff\xfe", 9).unwrap_err();
+fn invalid_text_is_an_error_with_its_row() {
+    let e = round_trip("S2", &[], b"ab\xff\xfe", 9).unwrap_err();
     assert!(
         e.status == Status::Type
             && e.position == 1
-            && e.message.contains("row 1: \"\\xff\\xfe\" is no UTF-8"),
+            && e.message.contains("row 1: \"\\xff\\xfe\" is not UTF-8"),
         "{e}"
     );
     let wide: Vec<u8> = [97u32, 98, 99, 0xd800]
         .iter()
         .flat_map(|c| c.to_le_bytes())
         .collect();
-    let e = round("<U2", &[], &wide, 9).unwrap_err();
+    let e = round_trip("<U2", &[], &wide, 9).unwrap_err();
     assert!(
         e.status == Status::Format && e.position == 1 && e.message.contains("0xd800"),
         "{e}"
     );
-    let e = round("<U1", &[2], &wide, 9).unwrap_err();
+    let e = round_trip("<U1", &[2], &wide, 9).unwrap_err();
     assert_eq!(e.position, 1);
     assert_eq!(
         field(
             "x",
             &Dtype::parse("S2").unwrap().item,
             &[],
-            Rules {
+            ExportOptions {
                 binary: true,
                 nulls: false
             }
         )
         .unwrap()
         .format
-        .spelling(),
+        .format_string(),
         "z"
     );
     assert!(
@@ -235,7 +256,7 @@ fn text_that_is_none_is_an_error_with_its_row() {
             "x\0",
             &Dtype::parse("S2").unwrap().item,
             &[],
-            Rules {
+            ExportOptions {
                 binary: true,
                 nulls: false
             }
@@ -269,29 +290,29 @@ fn one(format: Format, data: Data) -> Stream {
     )
 }
 
-fn words(texts: &[&str]) -> Data {
-    let ends: Vec<i32> = (0..=texts.len())
+fn strings(texts: &[&str]) -> Data {
+    let offsets: Vec<i32> = (0..=texts.len())
         .map(|n| texts[..n].iter().map(|t| t.len() as i32).sum())
         .collect();
     Data::variable(
         texts.len(),
-        buffer(&ends, i32::to_ne_bytes),
+        buffer(&offsets, i32::to_ne_bytes),
         Buffer::bytes(texts.concat().into_bytes()),
     )
 }
 
 const TEXT: Format = Format::Variable {
     text: true,
-    ends: Ends::Narrow,
+    layout: OffsetLayout::Offsets32,
 };
 
 #[test]
-fn numbers_fit_or_are_refused() {
-    let to = |dtype: &str, values: &[i64]| take(one(int(), ints(values)), dtype, &[]);
+fn numbers_are_converted_exactly_or_rejected() {
+    let to = |dtype: &str, values: &[i64]| import(one(int(), ints(values)), dtype, &[]);
     assert_eq!(to("i1", &[-128, 127]).unwrap(), [0x80, 0x7f]);
     assert_eq!(to(">u2", &[1, 65535]).unwrap(), [0, 1, 255, 255]);
     assert_eq!(to("<f8", &[-5]).unwrap(), (-5f64).to_le_bytes());
-    for (dtype, bad) in [
+    for (dtype, invalid) in [
         ("i1", 128),
         ("u1", -1),
         ("<u8", -1),
@@ -299,14 +320,14 @@ fn numbers_fit_or_are_refused() {
         ("<f8", (1 << 53) + 1),
         ("<f8", i64::MAX),
     ] {
-        let e = to(dtype, &[7, 7, bad]).unwrap_err();
+        let e = to(dtype, &[7, 7, invalid]).unwrap_err();
         assert!(
             e.status == Status::Type
                 && e.position == 2
                 && e.message.starts_with("column \"x\": row 2: "),
             "{dtype}: {e}"
         );
-        assert!(e.message.contains(&bad.to_string()), "{e}");
+        assert!(e.message.contains(&invalid.to_string()), "{e}");
     }
     for dtype in [
         "b1",
@@ -321,7 +342,7 @@ fn numbers_fit_or_are_refused() {
     ] {
         let e = to(dtype, &[]).unwrap_err();
         assert!(
-            e.status == Status::Type && e.message.contains("\"l\" cannot become"),
+            e.status == Status::Type && e.message.contains("\"l\" cannot be converted to"),
             "{dtype}: {e}"
         );
     }
@@ -335,7 +356,7 @@ fn numbers_fit_or_are_refused() {
         .iter()
         .flat_map(|h| h.to_ne_bytes())
         .collect::<Vec<u8>>();
-    let want: Vec<u8> = [
+    let expected: Vec<u8> = [
         1.0f32,
         -2.0,
         5.960_464_5e-8,
@@ -346,19 +367,19 @@ fn numbers_fit_or_are_refused() {
     .iter()
     .flat_map(|f| f.to_le_bytes())
     .collect();
-    assert_eq!(take(floats(2, halves), "<f4", &[]).unwrap(), want);
+    assert_eq!(import(floats(2, halves), "<f4", &[]).unwrap(), expected);
     assert_eq!(
-        take(floats(4, 1.5f32.to_ne_bytes().to_vec()), ">f8", &[]).unwrap(),
+        import(floats(4, 1.5f32.to_ne_bytes().to_vec()), ">f8", &[]).unwrap(),
         1.5f64.to_be_bytes()
     );
-    assert!(take(floats(8, vec![0; 8]), "<f4", &[]).is_err());
-    assert!(take(floats(8, vec![0; 8]), "<i8", &[]).is_err());
+    assert!(import(floats(8, vec![0; 8]), "<f4", &[]).is_err());
+    assert!(import(floats(8, vec![0; 8]), "<i8", &[]).is_err());
 }
 
 #[test]
-fn nulls_are_nan_or_nat_or_refused() {
+fn nulls_become_nan_or_nat_or_are_rejected() {
     let with_null = || ints(&[1, 2, 3]).with_nulls(&[false, true, false]).unwrap();
-    let got = take(one(int(), with_null()), "<f8", &[]).unwrap();
+    let got = import(one(int(), with_null()), "<f8", &[]).unwrap();
     let got: Vec<f64> = got
         .as_chunks::<8>()
         .0
@@ -366,7 +387,7 @@ fn nulls_are_nan_or_nat_or_refused() {
         .map(|b| f64::from_le_bytes(*b))
         .collect();
     assert!(got[0] == 1.0 && got[1].is_nan() && got[2] == 3.0);
-    let got = take(
+    let got = import(
         one(Format::Timestamp(Unit::Us, "UTC".into()), with_null()),
         ">M8[ns]",
         &[],
@@ -376,20 +397,23 @@ fn nulls_are_nan_or_nat_or_refused() {
         got,
         [1000i64, i64::MIN, 3000].map(i64::to_be_bytes).concat()
     );
-    let e = take(one(int(), with_null()), "<i8", &[]).unwrap_err();
+    let e = import(one(int(), with_null()), "<i8", &[]).unwrap_err();
     assert!(
         e.message
-            .contains("row 1: a null, and nothing in '<i8' stands for one"),
+            .contains("row 1: a null, which '<i8' cannot represent"),
         "{e}"
     );
-    let e = take(
-        one(TEXT, words(&["a", "b"]).with_nulls(&[true, false]).unwrap()),
+    let e = import(
+        one(
+            TEXT,
+            strings(&["a", "b"]).with_nulls(&[true, false]).unwrap(),
+        ),
         "S1",
         &[],
     )
     .unwrap_err();
     assert_eq!(e.position, 0);
-    let nothing = || {
+    let nulls = || {
         one(
             Format::Null,
             Data {
@@ -400,38 +424,41 @@ fn nulls_are_nan_or_nat_or_refused() {
         )
     };
     assert_eq!(
-        take(nothing(), "<m8[s]", &[]).unwrap(),
+        import(nulls(), "<m8[s]", &[]).unwrap(),
         [i64::MIN; 2].map(i64::to_le_bytes).concat()
     );
-    assert!(take(nothing(), "<i8", &[]).is_err());
-    // a list that is null has items that are
+    assert!(import(nulls(), "<i8", &[]).is_err());
+    // the items of a null list are null
     let list = Data::of(2, vec![ints(&[1, 2, 3, 4])])
         .with_nulls(&[true, false])
         .unwrap();
     let lists = || Field::of("x", Format::List(2), vec![Field::new("item", int())]);
-    let got = take(stream(vec![lists()], vec![vec![list]]), "<m8", &[2]).unwrap();
+    let got = import(stream(vec![lists()], vec![vec![list]]), "<m8", &[2]).unwrap();
     assert_eq!(
         got,
         [i64::MIN, i64::MIN, 3, 4].map(i64::to_le_bytes).concat()
     );
-    assert!(take(stream(vec![lists()], vec![]), "<m8", &[3]).is_err());
+    assert!(import(stream(vec![lists()], vec![]), "<m8", &[3]).is_err());
 }
 
 #[test]
-fn nan_goes_out_as_null_where_that_is_wished() {
-    let of = |dtype: &str, bytes: &[u8], rules| {
+fn nan_is_exported_as_null_on_request() {
+    let of = |dtype: &str, bytes: &[u8], options| {
         let item = Dtype::parse(dtype).unwrap().item;
         let mut buffer = Buffer::zeroed(bytes.len()).unwrap();
         buffer.get_mut().copy_from_slice(bytes);
-        let data = listed(
+        let data = export_lists(
             &item,
             &[],
             bytes.len() / item.size,
             buffer,
-            At { rules, ..at() },
+            RowContext {
+                options,
+                ..context()
+            },
         )
         .unwrap();
-        let nullable = field("x", &item, &[], rules).unwrap().nullable;
+        let nullable = field("x", &item, &[], options).unwrap().nullable;
         (
             nullable,
             data.nulls,
@@ -449,7 +476,7 @@ fn nan_goes_out_as_null_where_that_is_wished() {
         .concat();
     for (dtype, bytes) in [(">f2", halves), ("<f4", singles), (">f8", doubles)] {
         assert_eq!(
-            of(dtype, &bytes, Rules::default()),
+            of(dtype, &bytes, ExportOptions::default()),
             (false, 0, None),
             "{dtype}"
         );
@@ -457,7 +484,7 @@ fn nan_goes_out_as_null_where_that_is_wished() {
             of(
                 dtype,
                 &bytes,
-                Rules {
+                ExportOptions {
                     nulls: true,
                     binary: false
                 }
@@ -470,7 +497,7 @@ fn nan_goes_out_as_null_where_that_is_wished() {
         of(
             "<f8",
             &[0; 8],
-            Rules {
+            ExportOptions {
                 nulls: true,
                 binary: false
             }
@@ -480,36 +507,44 @@ fn nan_goes_out_as_null_where_that_is_wished() {
 }
 
 #[test]
-fn text_fits_or_is_refused() {
-    let to = |dtype: &str, texts: &[&str]| take(one(TEXT, words(texts)), dtype, &[]);
+fn text_fits_or_is_rejected() {
+    let to = |dtype: &str, texts: &[&str]| import(one(TEXT, strings(texts)), dtype, &[]);
     assert_eq!(to("S3", &["é", "", "abc"]).unwrap(), b"\xc3\xa9\0\0\0\0abc");
     assert_eq!(to("<U1", &["é", ""]).unwrap(), [0xe9, 0, 0, 0, 0, 0, 0, 0]);
-    for (dtype, bad) in [
+    for (dtype, invalid) in [
         ("S1", "é"),
         ("S1", "ab"),
         ("<U1", "ab"),
         ("S3", "a\0"),
         ("<U3", "\0"),
     ] {
-        let e = to(dtype, &["", bad]).unwrap_err();
+        let e = to(dtype, &["", invalid]).unwrap_err();
         assert!(
             e.status == Status::Type && e.position == 1,
-            "{dtype} {bad:?}: {e}"
+            "{dtype} {invalid:?}: {e}"
         );
     }
     let e = to("V1", &["a"]).unwrap_err();
-    assert!(e.message.contains("\"u\" cannot become"), "{e}");
-    let binary = |ends| Format::Variable { text: false, ends };
+    assert!(e.message.contains("\"u\" cannot be converted to"), "{e}");
+    let binary = |layout| Format::Variable {
+        text: false,
+        layout,
+    };
     let wide = Data::variable(
         2,
         buffer(&[0i64, 1, 3], i64::to_ne_bytes),
         Buffer::bytes(b"abc".to_vec()),
     );
     assert_eq!(
-        take(one(binary(Ends::Wide), wide), "S2", &[]).unwrap(),
+        import(one(binary(OffsetLayout::Offsets64), wide), "S2", &[]).unwrap(),
         b"a\0bc"
     );
-    let e = take(one(binary(Ends::Narrow), words(&["ab", "a"])), "V2", &[]).unwrap_err();
+    let e = import(
+        one(binary(OffsetLayout::Offsets32), strings(&["ab", "a"])),
+        "V2",
+        &[],
+    )
+    .unwrap_err();
     assert_eq!(e.position, 1);
     let views: Vec<u8> = [
         [3u32.to_ne_bytes(), *b"abc\0", [0; 4], [0; 4]],
@@ -528,11 +563,11 @@ fn text_fits_or_is_refused() {
         ],
         children: vec![],
     };
-    let got = take(
+    let got = import(
         one(
             Format::Variable {
                 text: true,
-                ends: Ends::View,
+                layout: OffsetLayout::View,
             },
             data,
         ),
@@ -552,10 +587,10 @@ fn columns_are_matched_by_name() {
         Dtype::parse("i1").unwrap().item,
         Dtype::parse("<i8").unwrap().item,
     );
-    let targets = |names: &[&'static str]| -> Vec<Target<'_>> {
+    let targets = |names: &[&'static str]| -> Vec<TargetColumn<'_>> {
         names
             .iter()
-            .map(|name| Target {
+            .map(|name| TargetColumn {
                 name,
                 item: if *name == "a" { &a } else { &b },
                 lists: vec![],
@@ -569,39 +604,39 @@ fn columns_are_matched_by_name() {
             vec![names.iter().map(|n| ints(&[n.len() as i64, 9])).collect()],
         )
     };
-    let mut rows = Rows::new(named(&["bb", "a"]), &targets(&["a", "bb"])).unwrap();
+    let mut rows = StreamRows::new(named(&["bb", "a"]), &targets(&["a", "bb"])).unwrap();
     let (n, columns) = rows.next_piece().unwrap().unwrap();
     assert_eq!((n, &columns[0][..], columns[1][0]), (2, &[1u8, 9][..], 2));
     assert!(rows.next_piece().unwrap().is_none());
-    let refused = |have: &[&str], names: &[&'static str]| {
-        Rows::new(named(have), &targets(names))
+    let rejected = |found: &[&str], names: &[&'static str]| {
+        StreamRows::new(named(found), &targets(names))
             .err()
             .unwrap()
             .message
     };
-    assert!(refused(&["a"], &["a", "bb"]).contains("column \"bb\": the stream has none"));
-    assert!(refused(&["a", "c"], &["a"]).contains("column \"c\" of the stream"));
-    assert!(refused(&["a", "a"], &["a"]).contains("two of this name"));
+    assert!(rejected(&["a"], &["a", "bb"]).contains("column \"bb\": not in the Arrow stream"));
+    assert!(rejected(&["a", "c"], &["a"]).contains("Arrow stream: column \"c\""));
+    assert!(rejected(&["a", "a"], &["a"]).contains("more than one in the Arrow stream"));
     let plain = stream_of(Box::new(Ready(Field::new("", int()), vec![])));
-    assert!(Rows::new(Stream::take(&mut { plain }), &[]).is_err());
+    assert!(StreamRows::new(Stream::take(&mut { plain }), &[]).is_err());
 }
 
 #[test]
-fn batches_of_any_size_are_joined() {
+fn batches_of_any_size_are_joined_or_split() {
     let batches: Vec<Vec<Data>> = (0..500i64)
         .map(|i| vec![ints(&(i * 10..i * 10 + i % 4).collect::<Vec<_>>())])
         .collect();
-    let want: Vec<u8> = (0..500i64)
+    let expected: Vec<u8> = (0..500i64)
         .flat_map(|i| i * 10..i * 10 + i % 4)
         .flat_map(i64::to_le_bytes)
         .collect();
     assert_eq!(
-        take(stream(vec![Field::new("x", int())], batches), "<i8", &[]).unwrap(),
-        want
+        import(stream(vec![Field::new("x", int())], batches), "<i8", &[]).unwrap(),
+        expected
     );
-    // and long ones cut
+    // long batches are split
     let long: Vec<i64> = (0..5_000_000).collect();
-    let got = take(one(int(), ints(&long)), "<i4", &[]).unwrap();
+    let got = import(one(int(), ints(&long)), "<i4", &[]).unwrap();
     assert!(
         got.as_chunks::<4>()
             .0
@@ -613,7 +648,7 @@ fn batches_of_any_size_are_joined() {
 }
 
 #[test]
-fn failures_of_a_stream_are_told_in_its_words() {
+fn errors_of_a_stream_keep_their_message() {
     struct Failing(Field);
     impl Source for Failing {
         fn schema(&self) -> &Field {
@@ -631,7 +666,7 @@ fn failures_of_a_stream_are_told_in_its_words() {
         Format::Struct,
         vec![Field::new("x", int())],
     ))));
-    let e = take(Stream::take(&mut stream), "<i8", &[]).unwrap_err();
+    let e = import(Stream::take(&mut stream), "<i8", &[]).unwrap_err();
     assert!(
         e.status == Status::Callback
             && e.os_code == libc::ENOSPC

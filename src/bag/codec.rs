@@ -1,4 +1,4 @@
-//! Records to bytes and back: none, or zstd frames, with contexts that are kept and used again.
+//! Encodes and decodes records, uncompressed or as zstd frames. Contexts are reused.
 #![forbid(unsafe_code)]
 
 use super::frame::{self, Survey};
@@ -11,21 +11,21 @@ use zstd_safe::{CCtx, CParameter, DCtx, DDict};
 /// How records are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
-    /// As they are.
+    /// Uncompressed.
     None,
     /// As zstd frames.
     Zstd,
 }
 
-/// The number of `HOLDALL_CODEC_NONE`.
+/// Value of `HOLDALL_CODEC_NONE`.
 pub const CODEC_NONE: i64 = 0;
-/// The number of `HOLDALL_CODEC_ZSTD`.
+/// Value of `HOLDALL_CODEC_ZSTD`.
 pub const CODEC_ZSTD: i64 = 6;
-/// The number of `HOLDALL_CODEC_BY_NAME`.
+/// Value of `HOLDALL_CODEC_BY_NAME`.
 pub const CODEC_BY_NAME: i64 = 255;
 
 impl Codec {
-    /// The codec that an option asks for, for a file of this name: `.bagz` is zstd.
+    /// Returns the codec that the option selects for a file of this name: `.bagz` means zstd.
     pub fn choose(option: i64, name: &[u8]) -> Result<Codec> {
         match option {
             CODEC_NONE => Ok(Codec::None),
@@ -34,19 +34,19 @@ impl Codec {
             CODEC_BY_NAME => Ok(Codec::None),
             n => Err(fail!(
                 Argument,
-                "HOLDALL_OPT_CODEC: codec {n} does not exist in bags; HOLDALL_CODEC_NONE, _ZSTD and _BY_NAME do"
+                "HOLDALL_OPT_CODEC: codec {n} is not supported in bags; HOLDALL_CODEC_NONE, _ZSTD and _BY_NAME are"
             )),
         }
     }
 }
 
-/// Does the name leave open whether records are frames? `.bag` are not; other names, and storage
-/// without one, tell nothing.
-pub fn is_unsaid(option: i64, name: &[u8]) -> bool {
+/// Returns whether neither option nor name determines the codec. `.bagz` means zstd and `.bag`
+/// means uncompressed; other names, and storage without a name, determine nothing.
+pub fn is_codec_unspecified(option: i64, name: &[u8]) -> bool {
     option == CODEC_BY_NAME && !name.ends_with(b".bagz") && !name.ends_with(b".bag")
 }
 
-fn zstd_words(code: usize) -> String {
+fn zstd_message(code: usize) -> String {
     zstd_safe::get_error_name(code).to_ascii_lowercase()
 }
 
@@ -69,14 +69,14 @@ fn with_decoder<T>(f: impl FnOnce(&mut DCtx<'static>) -> Result<T>) -> Result<T>
     })
 }
 
-/// What decodes the records of one bag.
+/// Decodes the records of a bag.
 pub struct Decoder {
     codec: Codec,
     dictionary: Option<DDict<'static>>,
 }
 
 impl Decoder {
-    /// For this codec, perhaps with a dictionary.
+    /// Creates a decoder. An empty dictionary is ignored.
     pub fn new(codec: Codec, dictionary: Option<&Arc<[u8]>>) -> Result<Decoder> {
         let dictionary = match dictionary.filter(|d| !d.is_empty()) {
             Some(d) => Some(DDict::try_create(d).ok_or_else(|| {
@@ -91,25 +91,25 @@ impl Decoder {
         Ok(Decoder { codec, dictionary })
     }
 
-    /// The codec.
+    /// Returns the codec.
     pub fn codec(&self) -> Codec {
         self.codec
     }
 
-    /// What a stored record holds, as far as its headers tell.
+    /// Describes the content of a stored record from its frame headers.
     pub fn survey(&self, stored: &[u8]) -> Result<Survey> {
         match self.codec {
             Codec::None => Ok(Survey {
                 data_frames: 0,
                 content: Some(stored.len() as u64),
-                most: stored.len() as u64,
+                max_content: stored.len() as u64,
                 checksum: false,
             }),
             Codec::Zstd => frame::survey(stored),
         }
     }
 
-    /// Decodes into a buffer of exactly the size that the survey gave.
+    /// Decodes a record into a buffer of exactly the size that the survey returned.
     pub fn decode(&self, stored: &[u8], dst: &mut [u8]) -> Result<()> {
         if self.codec == Codec::None {
             if dst.len() != stored.len() {
@@ -123,25 +123,28 @@ impl Decoder {
             dst.copy_from_slice(stored);
             return Ok(());
         }
-        let want = dst.len();
+        let expected = dst.len();
         let n = self.frames(stored, dst)?;
-        if n == want {
+        if n == expected {
             Ok(())
         } else {
-            Err(fail!(Format, "its frames claim {want} bytes and hold {n}"))
+            Err(fail!(
+                Format,
+                "its frames declare {expected} bytes and contain {n}"
+            ))
         }
     }
 
-    /// Decodes a record whose headers do not tell how much it holds.
+    /// Decodes a record whose headers do not contain the content size.
     pub fn decode_unknown(&self, stored: &[u8], s: &Survey, limit: u64) -> Result<Vec<u8>> {
         let mut out = alloc::zeroed(alloc::allow(
-            s.most,
+            s.max_content,
             limit,
             "a record without a content size",
         )?)?;
         let n = self.frames(stored, &mut out)?;
         out.truncate(n);
-        // what the bound had in excess goes back: many such records may be held together
+        // Returns the excess of the bound, because a batch may hold many such records.
         out.shrink_to_fit();
         Ok(out)
     }
@@ -153,14 +156,14 @@ impl Decoder {
                 None => d.decompress(dst, stored),
             }
             .map_err(|code| {
-                let words = zstd_words(code);
-                if words.contains("checksum") {
+                let message = zstd_message(code);
+                if message.contains("checksum") {
                     fail!(
                         Checksum,
                         "the checksum in its zstd frame does not match its content"
                     )
                 } else {
-                    fail!(Format, "zstd cannot decode it: {words}")
+                    fail!(Format, "zstd cannot decode it: {message}")
                 }
             })
         })
@@ -169,21 +172,21 @@ impl Decoder {
 
 // ---- encoding
 
-/// What a writer's records are encoded with.
+/// Encoding parameters of a writer.
 #[derive(Clone)]
 pub struct Encoding {
     /// The codec.
     pub codec: Codec,
-    /// zstd's level; 0 is its default, 3.
+    /// The zstd level. 0 selects zstd's default, 3.
     pub level: i32,
-    /// A checksum in each frame.
+    /// Whether each frame has a checksum.
     pub checksum: bool,
-    /// A dictionary.
+    /// The zstd dictionary.
     pub dictionary: Option<Arc<[u8]>>,
 }
 
 impl Encoding {
-    /// A zstd context that encodes like this.
+    /// Creates a zstd context with these parameters.
     pub fn encoder(&self) -> Result<Encoder> {
         let mut c =
             CCtx::try_create().ok_or_else(|| fail!(Memory, "no memory for a zstd encoder"))?;
@@ -201,7 +204,7 @@ impl Encoding {
             fail!(
                 Argument,
                 "zstd refuses level {level} or the dictionary: {}",
-                zstd_words(code)
+                zstd_message(code)
             )
         })?;
         Ok(Encoder {
@@ -220,23 +223,30 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// The stored form of a record. An empty record takes no byte; with checksums it is an empty
-    /// frame, so that a limit that was damaged can never make two records out of one or none
-    /// out of two.
+    /// Returns the stored form of a record. An empty record is stored as 0 bytes, or with checksums
+    /// as an empty frame: a damaged limit can then never split a record in two or merge two
+    /// records.
     pub fn encode<'a>(&'a mut self, record: &'a [u8]) -> Result<&'a [u8]> {
         if record.is_empty() && !self.empty_is_a_frame {
             return Ok(record);
         }
-        let most = zstd_safe::compress_bound(record.len());
-        if self.scratch.len() < most {
-            // somewhat more, as the next one may be somewhat longer; the old one goes before
+        let bound = zstd_safe::compress_bound(record.len());
+        if self.scratch.len() < bound {
+            // Allocates one eighth more for a slightly longer next record. The old buffer is freed
+            // first.
             self.scratch = Vec::new();
-            self.scratch = alloc::zeroed(most + most / 8)?;
+            self.scratch = alloc::zeroed(bound + bound / 8)?;
         }
         let n = self
             .context
             .compress2(self.scratch.as_mut_slice(), record)
-            .map_err(|code| fail!(Codec, "zstd cannot encode the record: {}", zstd_words(code)))?;
+            .map_err(|code| {
+                fail!(
+                    Codec,
+                    "zstd cannot encode the record: {}",
+                    zstd_message(code)
+                )
+            })?;
         self.scratch
             .get(..n)
             .ok_or_else(|| fail!(Codec, "zstd wrote past its buffer"))

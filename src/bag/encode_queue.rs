@@ -1,53 +1,54 @@
-//! Records that were appended and are not encoded yet, and how many of them are encoded together:
-//! those that come one by one are gathered until there is work for all threads.
+//! Buffers appended records and encodes them in parallel. Records that are appended one by one are
+//! collected until there is work for all threads.
 #![forbid(unsafe_code)]
 
 use super::codec::{Encoder, Encoding};
 use crate::alloc;
 use crate::error::Result;
-use crate::parallel::ordered::{self, Keeper};
+use crate::parallel::ordered::{self, ConsumerThread};
 use std::sync::{Mutex, PoisonError};
 
-/// A piece of records that is worth a task: small, so that no thread has much left when the others
-/// end.
+/// Size of a piece, which is one task. Pieces are small so that all threads finish at about the
+/// same time.
 const PIECE_RECORDS: usize = 256;
 const PIECE_BYTES: u64 = 64 << 10;
-/// Pieces for each thread that are gathered.
-const GATHERED: usize = 8;
+/// Pieces that are collected per thread.
+const PIECES_PER_THREAD: usize = 8;
 
-/// The longest buffer for a piece that is kept.
-const KEPT: usize = 1 << 20;
+/// Maximum capacity of a pooled buffer of a piece.
+const MAX_POOLED_BUFFER: usize = 1 << 20;
 
-/// Records in one run of bytes: record `i` is `data[offsets[i]..offsets[i + 1]]`.
-pub struct Gathered {
-    /// The bytes of all.
+/// Concatenated records: record `i` is `data[offsets[i]..offsets[i + 1]]`.
+pub struct UnencodedRecords {
+    /// The bytes of all records.
     pub data: Vec<u8>,
-    /// Their bounds.
+    /// The bounds of the records.
     pub offsets: Vec<u64>,
 }
 
-impl Gathered {
-    /// No record.
-    pub fn new() -> Gathered {
-        Gathered {
+impl UnencodedRecords {
+    /// Creates an empty collection.
+    pub fn new() -> UnencodedRecords {
+        UnencodedRecords {
             data: Vec::new(),
             offsets: vec![0],
         }
     }
 
-    /// How many.
+    /// Returns the number of records.
     pub fn count(&self) -> u64 {
         self.offsets.len().saturating_sub(1) as u64
     }
 
-    /// Is there, with these records more, enough for all threads?
+    /// Returns whether this many further records would exceed the amount that is enough for all
+    /// threads.
     pub fn fills(&self, records: usize, bytes: usize, threads: usize) -> bool {
-        let wanted = GATHERED * threads.clamp(1, 16);
-        self.offsets.len() + records > wanted * PIECE_RECORDS
-            || self.data.len() + bytes > wanted * PIECE_BYTES as usize
+        let pieces = PIECES_PER_THREAD * threads.clamp(1, 16);
+        self.offsets.len() + records > pieces * PIECE_RECORDS
+            || self.data.len() + bytes > pieces * PIECE_BYTES as usize
     }
 
-    /// Takes in one more.
+    /// Appends a record.
     pub fn push(&mut self, record: &[u8]) -> Result<()> {
         alloc::reserve(&mut self.offsets, 1)?;
         alloc::reserve(&mut self.data, record.len())?;
@@ -56,8 +57,8 @@ impl Gathered {
         Ok(())
     }
 
-    /// Lets go of the first `n`.
-    pub fn drop_first(&mut self, n: u64) {
+    /// Removes the first `n` records.
+    pub fn remove_first(&mut self, n: u64) {
         let n = n.min(self.count());
         let from = self.offsets.get(n as usize).copied().unwrap_or(0);
         self.data.drain(..from as usize);
@@ -66,40 +67,40 @@ impl Gathered {
     }
 }
 
-/// Records as they are stored.
+/// Encoded records.
 #[derive(Default)]
 pub struct Encoded {
-    /// One after the other.
+    /// The concatenated stored records.
     pub bytes: Vec<u8>,
-    /// Their lengths.
+    /// The length of each stored record.
     pub lengths: Vec<u64>,
 }
 
-/// Encodes records on several threads, with contexts and buffers that are kept.
+/// Encodes records on several threads. Contexts and buffers are reused.
 pub struct Encoders {
     encoding: Encoding,
-    spare: Mutex<Vec<Encoder>>,
+    encoders: Mutex<Vec<Encoder>>,
     buffers: Mutex<Vec<Encoded>>,
 }
 
 impl Encoders {
-    /// For this encoding; an error where the codec refuses it.
+    /// Creates the encoders. Returns an error if the codec refuses the parameters.
     pub fn new(encoding: &Encoding) -> Result<Encoders> {
         let first = encoding.encoder()?;
         Ok(Encoders {
             encoding: encoding.clone(),
-            spare: Mutex::new(vec![first]),
+            encoders: Mutex::new(vec![first]),
             buffers: Mutex::default(),
         })
     }
 
-    /// Encodes records and gives them to `take` in order, piece by piece; stops at the first
-    /// failure.
+    /// Encodes records and passes them to `take` in order, piece by piece. Stops at the first
+    /// error.
     pub fn each(
         &self,
         data: &[u8],
         offsets: &[u64],
-        (threads, keeper): (usize, Keeper),
+        (threads, keeper): (usize, ConsumerThread),
         mut take: impl FnMut(&Encoded) -> Result<()> + Send,
     ) -> Result<()> {
         let bytes = offsets
@@ -108,11 +109,11 @@ impl Encoders {
             .map_or(0, |(b, a)| b - a);
         let threads = if bytes >= 64 << 10 { threads } else { 1 };
         let pieces = pieces(offsets);
-        // where they are small nobody waits for a neighbour whose records take longer
+        // If all pieces are small, threads do not wait for a predecessor that takes longer.
         let early = if bytes <= PIECE_BYTES * pieces.len() as u64 {
             threads
         } else {
-            ordered::few(threads)
+            ordered::max_early_large(threads)
         };
         ordered::in_order(
             threads,
@@ -122,7 +123,7 @@ impl Encoders {
             |o| self.piece(data, o),
             |encoded| {
                 let taken = take(&encoded);
-                if encoded.bytes.capacity() <= KEPT {
+                if encoded.bytes.capacity() <= MAX_POOLED_BUFFER {
                     self.buffers
                         .lock()
                         .unwrap_or_else(PoisonError::into_inner)
@@ -143,12 +144,12 @@ impl Encoders {
         e.bytes.clear();
         e.lengths.clear();
         alloc::reserve(&mut e.lengths, offsets.len())?;
-        let spare = self
-            .spare
+        let pooled = self
+            .encoders
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .pop();
-        let mut encoder = match spare {
+        let mut encoder = match pooled {
             Some(s) => s,
             None => self.encoding.encoder()?,
         };
@@ -158,7 +159,7 @@ impl Encoders {
             e.bytes.extend_from_slice(stored);
             e.lengths.push(stored.len() as u64);
         }
-        self.spare
+        self.encoders
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(encoder);
@@ -166,14 +167,14 @@ impl Encoders {
     }
 }
 
-/// What lies between the first and the last of these offsets.
+/// Returns the bytes between the first and the last of these offsets.
 pub fn span<'a>(data: &'a [u8], offsets: &[u64]) -> &'a [u8] {
     let ends = offsets.first().zip(offsets.last());
     ends.and_then(|(&a, &b)| data.get(a as usize..b as usize))
         .unwrap_or_default()
 }
 
-/// Cuts offsets into pieces that overlap by one.
+/// Splits offsets into pieces that overlap by one.
 fn pieces(offsets: &[u64]) -> Vec<&[u64]> {
     let mut out = Vec::new();
     let mut rest = offsets;

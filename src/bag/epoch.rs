@@ -1,14 +1,14 @@
-//! Shuffled epochs: all numbers below `n` once, in an order that a seed and the number of the epoch
-//! decide, without a table.
+//! Shuffled epochs: a permutation of the numbers below `n`, determined by a seed and the number of
+//! the epoch, computed without a table.
 //!
-//! The order is a permutation of the numbers below 2^k, k being the bits that `n - 1` needs, by a
-//! Feistel network; where that gives a number that is not below `n`, it is applied again until it
-//! does (cycle walking: fewer than two times on average). Numbers are 64-bit and wrap around:
+//! A Feistel network permutes the numbers below 2^k, where k is the number of bits of `n - 1`. It
+//! is applied again while the result is not below `n` (cycle walking: fewer than two times on
+//! average). Numbers are 64-bit and wrap around:
 //!
 //! ```text
 //! mix(z)       z ^= z >> 30;  z *= 0xBF58476D1CE4E5B9;  z ^= z >> 27;  z *= 0x94D049BB133111EB;  z ^= z >> 31
 //! G            0x9E3779B97F4A7C15
-//! rounds       32 where k is 10 or less, or else 12
+//! rounds       32 if k is 10 or less, else 12
 //! key[i]       mix(mix(mix(seed + G) + epoch) + (i + 1) * G),  i from 0 on
 //! permute(x)   h = k / 2, rounded down;  low = the lower k - h bits of x;  high = the h bits above
 //!              for i = 0, 2, 4 ... rounds - 2:
@@ -16,18 +16,18 @@
 //!                                         low ^= the lower k - h bits of mix(high + key[i + 1])
 //! ```
 //!
-//! Of few numbers more rounds make every order as likely as any other: with 12, some of five
-//! numbers are 40 % more so.
+//! For small `n` more rounds are needed to make all orders equally likely: with 12 rounds, some
+//! orders of five numbers are 40 % more likely than others.
 //!
-//! The order never changes from one version to the next: training that stopped goes on with the
+//! The order never changes between versions: training that was interrupted continues with the
 //! records that it has not seen.
 #![forbid(unsafe_code)]
 
 use crate::error::{Result, fail};
 
-/// Rounds for domains of so many bits, and those for larger ones.
-const MANY: (u32, usize) = (10, 32);
-const FEW: usize = 12;
+/// Domains of up to 10 bits use 32 rounds. Larger ones use `ROUNDS`.
+const SMALL_DOMAIN: (u32, usize) = (10, 32);
+const ROUNDS: usize = 12;
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// The finalizer of SplitMix64.
@@ -41,9 +41,9 @@ fn mix(mut z: u64) -> u64 {
 #[derive(Clone, Debug)]
 struct Permutation {
     n: u64,
-    /// One for each round.
+    /// One key per round.
     keys: Vec<u64>,
-    /// Bits of the upper part, and of the lower one.
+    /// Number of bits of the upper and of the lower half.
     high: u32,
     low: u32,
 }
@@ -52,7 +52,11 @@ impl Permutation {
     fn new(n: u64, seed: u64, epoch: u64) -> Permutation {
         let base = mix(mix(seed.wrapping_add(GOLDEN)).wrapping_add(epoch));
         let bits = u64::BITS - n.saturating_sub(1).leading_zeros();
-        let rounds = if bits <= MANY.0 { MANY.1 } else { FEW };
+        let rounds = if bits <= SMALL_DOMAIN.0 {
+            SMALL_DOMAIN.1
+        } else {
+            ROUNDS
+        };
         let keys = (1..=rounds as u64)
             .map(|i| mix(base.wrapping_add(i.wrapping_mul(GOLDEN))))
             .collect();
@@ -64,7 +68,7 @@ impl Permutation {
         }
     }
 
-    /// What comes at place `x`, which must be below `n`.
+    /// Returns the number at position `x`, which must be below `n`.
     fn at(&self, mut x: u64) -> u64 {
         loop {
             x = self.once(x);
@@ -86,9 +90,11 @@ impl Permutation {
     }
 }
 
-/// The numbers of one epoch that fall to one of several ranks: rank `r` of `world` has places `r`,
-/// `r + world`, `r + 2 * world` ... of the order. Together they have every number once; the first
-/// `n % world` ranks have one more than the others.
+/// The numbers of one epoch that belong to one rank.
+///
+/// Rank `r` of `world` has the positions `r`, `r + world`, `r + 2 * world` ... of the order. The
+/// ranks together have every number once. The first `n % world` ranks have one number more than the
+/// others.
 #[derive(Clone, Debug)]
 pub struct Epoch {
     order: Permutation,
@@ -99,12 +105,12 @@ pub struct Epoch {
 }
 
 impl Epoch {
-    /// Of the numbers below `n`.
+    /// Creates an epoch over the numbers below `n`.
     pub fn new(n: u64, seed: u64, epoch: u64, rank: u32, world: u32) -> Result<Epoch> {
         if rank >= world {
             return Err(fail!(
                 Argument,
-                "rank {rank} of {world}: ranks count from 0, and there is one at least"
+                "rank {rank} of {world}: ranks are numbered from 0, and there must be at least one"
             ));
         }
         Ok(Epoch {
@@ -116,12 +122,12 @@ impl Epoch {
         })
     }
 
-    /// How many fall to this rank.
+    /// Returns the number of positions of this rank.
     pub fn size(&self) -> u64 {
         self.order.n.saturating_sub(self.rank).div_ceil(self.world)
     }
 
-    /// Goes to a place of this rank, of another epoch maybe; the end is one, too.
+    /// Sets the epoch and the position within this rank. The position may be the end.
     pub fn seek(&mut self, epoch: u64, position: u64) -> Result<()> {
         if position > self.size() {
             return Err(fail!(
@@ -143,10 +149,10 @@ impl Iterator for Epoch {
         if self.position >= self.size() {
             return None;
         }
-        // below n, because the position is one of this rank's
-        let place = self.position * self.world + self.rank;
+        // Below n, because `self.position` is below the size of this rank.
+        let position = self.position * self.world + self.rank;
         self.position += 1;
-        Some(self.order.at(place))
+        Some(self.order.at(position))
     }
 }
 
@@ -164,7 +170,8 @@ mod tests {
         order.into_iter().eq(0..n)
     }
 
-    /// How far counts are from equal, in standard deviations of what chance makes of them.
+    /// Returns the normalized deviation of `counts` from a uniform distribution, in standard
+    /// deviations.
     fn chi_square(counts: &[u64]) -> f64 {
         let (total, cells) = (counts.iter().sum::<u64>() as f64, counts.len() as f64);
         let expected = total / cells;
@@ -175,7 +182,7 @@ mod tests {
         (sum - (cells - 1.0)) / (2.0 * (cells - 1.0)).sqrt()
     }
 
-    /// Written down once; they hold for ever.
+    /// These values must never change.
     #[test]
     fn orders_never_change() {
         assert_eq!(all(10, 0, 0), TEN);
@@ -199,14 +206,14 @@ mod tests {
     ];
 
     #[test]
-    fn every_number_comes_once() {
+    fn every_number_occurs_once() {
         for n in 0..=1000 {
             assert!(is_permutation(all(n, n ^ 5, 3), n), "{n}");
         }
         for n in [65_535, 65_536, 65_537, 300_007] {
             assert!(is_permutation(all(n, 1, 0), n), "{n}");
         }
-        // the largest: another place gives another number, and none beyond
+        // Large domains: distinct positions have distinct numbers, and all are below n.
         for n in [(1 << 32) + 1, 1 << 63, u64::MAX] {
             let order = Permutation::new(n, 9, 9);
             let mut seen: Vec<u64> = (0..1000).chain(n - 1000..n).map(|x| order.at(x)).collect();
@@ -228,7 +235,7 @@ mod tests {
                 let want: Vec<u64> = whole.iter().skip(r).step_by(world as usize).copied().collect();
                 prop_assert_eq!(rank.size(), want.len() as u64);
                 prop_assert_eq!(&rank.by_ref().collect::<Vec<_>>(), &want);
-                // from anywhere on
+                // Continue from any position.
                 let from = seed % (want.len() as u64 + 1);
                 rank.seek(epoch, from).unwrap();
                 prop_assert!(rank.eq(want[from as usize..].iter().copied()));
@@ -237,9 +244,9 @@ mod tests {
         }
     }
 
-    /// Of few numbers, every order comes as often as any other.
+    /// For small domains all orders are equally likely.
     #[test]
-    fn all_orders_are_as_likely() {
+    fn all_orders_are_equally_likely() {
         for (n, orders) in [(2, 2), (3, 6), (4, 24), (5, 120)] {
             let mut counts = std::collections::BTreeMap::new();
             let tries = orders * 500;
@@ -248,18 +255,18 @@ mod tests {
             }
             let counts: Vec<u64> = counts.into_values().collect();
             assert_eq!(counts.len() as u64, orders, "{n}");
-            let far = chi_square(&counts);
-            assert!(far < 4.0, "{n}: {far}");
+            let deviation = chi_square(&counts);
+            assert!(deviation < 4.0, "{n}: {deviation}");
         }
     }
 
-    /// Every number is as likely at every place, in the next epoch as with another seed, whatever
-    /// comes before it.
+    /// Every number is equally likely at every position, over epochs as well as over seeds,
+    /// whatever precedes it.
     #[test]
-    fn every_number_is_as_likely_at_every_place() {
+    fn every_number_is_equally_likely_at_every_position() {
         for n in [6u64, 16, 17, 31, 100] {
             let side = n as usize;
-            let (mut places, mut pairs, mut next) = (
+            let (mut positions, mut pairs, mut next) = (
                 vec![0u64; side * side],
                 vec![0u64; side * side],
                 vec![0u64; side * side],
@@ -267,10 +274,10 @@ mod tests {
             for k in 0..n * 400 {
                 let (order, again) = (all(n, k, 0), all(n, 11, k));
                 for x in 0..side {
-                    places[x * side + order[x] as usize] += 1;
+                    positions[x * side + order[x] as usize] += 1;
                     next[x * side + again[x] as usize] += 1;
                 }
-                // one behind the other: never the same
+                // Consecutive numbers are never equal.
                 for w in order.windows(2) {
                     pairs[w[0] as usize * side + w[1] as usize] += 1;
                 }
@@ -281,15 +288,19 @@ mod tests {
                 .filter(|(i, _)| i / side != i % side)
                 .map(|(_, c)| c)
                 .collect();
-            for (what, counts) in [("places", &places), ("pairs", &pairs), ("epochs", &next)] {
-                let far = chi_square(counts);
-                assert!(far.abs() < 5.0, "{n}, {what}: {far}");
+            for (what, counts) in [
+                ("positions", &positions),
+                ("pairs", &pairs),
+                ("epochs", &next),
+            ] {
+                let deviation = chi_square(counts);
+                assert!(deviation.abs() < 5.0, "{n}, {what}: {deviation}");
             }
         }
     }
 
     #[test]
-    fn what_is_no_rank_is_refused() {
+    fn invalid_ranks_are_refused() {
         for (rank, world) in [(0, 0), (1, 1), (9, 8)] {
             assert!(Epoch::new(10, 0, 0, rank, world).is_err());
         }

@@ -1,5 +1,5 @@
-//! The frames of a compressed record, seen from outside: how many, how long, and how much they can
-//! hold, from their headers alone, in safe code, before anything is allocated or decoded.
+//! Parses the headers of zstd frames: number, length and maximum content of the frames of a record.
+//! Safe code; runs before anything is allocated or decoded.
 //!
 //! Source: the Zstandard format, RFC 8878, section 3 (frames, blocks, skippable frames).
 #![forbid(unsafe_code)]
@@ -9,21 +9,22 @@ use std::cell::{Cell, RefCell};
 
 const MAGIC: u32 = 0xFD2F_B528;
 const SKIPPABLE: u32 = 0x184D_2A50;
-/// No block holds more, whatever the window.
+/// Maximum content of a block for any window size.
 const BLOCK_MAX: u64 = 128 << 10;
-/// What a frame header and a block header take at most.
+/// Maximum size of a frame header with a block header.
 const HEADER_MAX: usize = 18;
 
-/// Do these eight bytes, as a little-endian number, begin as a frame does?
+/// Returns whether these eight bytes, read as a little-endian integer, begin with the magic number
+/// of a frame.
 pub fn begins(word: u64) -> bool {
     word as u32 == MAGIC
 }
 
-/// Bytes that frames are read from: a slice, or a file of which only headers are fetched.
+/// The bytes that frames are parsed from: a slice, or a file of which only headers are read.
 pub trait Source {
-    /// Fills `dst` from `at` on; `false` where the source ends before.
+    /// Fills `dst` from offset `at` on. Returns `false` if the source ends before.
     fn get(&self, at: u64, dst: &mut [u8]) -> Result<bool>;
-    /// Where it ends.
+    /// Returns the end offset.
     fn end(&self) -> u64;
 }
 
@@ -46,23 +47,23 @@ impl Source for &[u8] {
 /// One frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Bytes of it, header to checksum.
+    /// Length in bytes, from header to checksum.
     pub len: u64,
-    /// Skippable frames hold nothing.
+    /// Whether the frame is skippable, which means that it has no content.
     pub skippable: bool,
-    /// What its header says it holds, if it says so.
+    /// Size of the content, if the header contains it.
     pub content: Option<u64>,
-    /// What its blocks can hold at most.
-    pub most: u64,
-    /// Does it carry a checksum of its content?
+    /// Maximum size of the content, from the blocks.
+    pub max_content: u64,
+    /// Whether the frame has a checksum of its content.
     pub checksum: bool,
 }
 
 fn broken(what: impl std::fmt::Display) -> crate::error::Error {
-    fail!(Format, "this is no sound zstd frame: {what}")
+    fail!(Format, "invalid zstd frame: {what}")
 }
 
-/// The frame that begins at `at`.
+/// Parses the frame at offset `at`.
 pub fn frame(src: &impl Source, at: u64) -> Result<Frame> {
     let mut head = [0; HEADER_MAX];
     let have = src.end().saturating_sub(at).min(HEADER_MAX as u64) as usize;
@@ -82,7 +83,7 @@ pub fn frame(src: &impl Source, at: u64) -> Result<Frame> {
             len,
             skippable: true,
             content: Some(0),
-            most: 0,
+            max_content: 0,
             checksum: false,
         });
     }
@@ -115,28 +116,28 @@ pub fn frame(src: &impl Source, at: u64) -> Result<Frame> {
         if size_len == 2 { n + 256 } else { n }
     });
     let blocks = blocks(src, at + (5 + window + dict_id + size_len) as u64, checksum)?;
-    if let Some(n) = content.filter(|&n| n > blocks.most) {
+    if let Some(n) = content.filter(|&n| n > blocks.max_content) {
         return Err(broken(format_args!(
-            "it claims {n} bytes, its blocks can hold {} at most",
-            blocks.most
+            "it declares {n} bytes, but its blocks can contain {} at most",
+            blocks.max_content
         )));
     }
     Ok(Frame {
         len: blocks.end - at,
         skippable: false,
         content,
-        most: blocks.most,
+        max_content: blocks.max_content,
         checksum,
     })
 }
 
 struct Blocks {
     end: u64,
-    most: u64,
+    max_content: u64,
 }
 
 fn blocks(src: &impl Source, mut at: u64, checksum: bool) -> Result<Blocks> {
-    let mut most = 0u64;
+    let mut max_content = 0u64;
     loop {
         let mut h = [0; 3];
         if !src.get(at, &mut h)? {
@@ -145,7 +146,7 @@ fn blocks(src: &impl Source, mut at: u64, checksum: bool) -> Result<Blocks> {
         let [a, b, c] = h;
         let h = u32::from_le_bytes([a, b, c, 0]);
         let size = u64::from(h >> 3);
-        let (stored, holds) = match h >> 1 & 3 {
+        let (stored, content) = match h >> 1 & 3 {
             0 => (size, size),
             1 => (1, size),
             2 => (size, BLOCK_MAX),
@@ -154,7 +155,7 @@ fn blocks(src: &impl Source, mut at: u64, checksum: bool) -> Result<Blocks> {
         if size > BLOCK_MAX {
             return Err(broken(format_args!("a block of {size} bytes")));
         }
-        most += holds;
+        max_content += content;
         at += 3 + stored;
         if h & 1 != 0 {
             break;
@@ -164,28 +165,28 @@ fn blocks(src: &impl Source, mut at: u64, checksum: bool) -> Result<Blocks> {
     if end > src.end() {
         return Err(broken("it ends inside its last block"));
     }
-    Ok(Blocks { end, most })
+    Ok(Blocks { end, max_content })
 }
 
-/// What a whole record holds.
+/// The content of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
-    /// Frames that hold data (skippable ones do not count).
+    /// Number of frames that are not skippable.
     pub data_frames: u32,
-    /// Bytes they hold, where every header says so.
+    /// Total size of the content, if every header contains it.
     pub content: Option<u64>,
-    /// Bytes they can hold at most.
-    pub most: u64,
-    /// Has every data frame a checksum of its content?
+    /// Maximum total size of the content.
+    pub max_content: u64,
+    /// Whether every data frame has a checksum of its content.
     pub checksum: bool,
 }
 
-/// Looks through all frames of a record; an error where its bytes are not frames from end to end.
+/// Parses all frames of a record. Returns an error if its bytes are not a sequence of whole frames.
 pub fn survey(record: &[u8]) -> Result<Survey> {
     let mut s = Survey {
         data_frames: 0,
         content: Some(0),
-        most: 0,
+        max_content: 0,
         checksum: true,
     };
     let mut at = 0;
@@ -203,46 +204,48 @@ pub fn survey(record: &[u8]) -> Result<Survey> {
         }
         s.data_frames = s.data_frames.saturating_add(1);
         s.checksum &= f.checksum;
-        s.most = s.most.saturating_add(f.most);
+        s.max_content = s.max_content.saturating_add(f.max_content);
         s.content = s.content.zip(f.content).map(|(a, b)| a.saturating_add(b));
     }
     s.checksum &= s.data_frames > 0;
     Ok(s)
 }
 
-/// A part of a file, up to `end`, read ahead a little; a file of millions of tiny blocks is given
-/// up after some, so that looking at a record costs no more than a fixed time.
+/// A part of a file up to `end`, with a small read-ahead.
+///
+/// The number of reads is limited, so that a file of millions of tiny blocks takes bounded time.
 pub struct FileSource<'a> {
     file: &'a dyn crate::io::File,
     end: u64,
-    steps: Cell<u32>,
-    /// Bytes that were read, and where they begin.
-    ahead: RefCell<(u64, Vec<u8>)>,
+    reads_left: Cell<u32>,
+    /// Bytes that were read, with their offset.
+    read_ahead: RefCell<(u64, Vec<u8>)>,
 }
 
 impl<'a> FileSource<'a> {
-    /// The bytes before `end`, looked at some hundred thousand times at most.
+    /// Creates a source of the bytes before `end` with a limit of 131072 reads.
     pub fn new(file: &'a dyn crate::io::File, end: u64) -> Self {
         FileSource {
             file,
             end,
-            steps: Cell::new(1 << 17),
-            ahead: RefCell::default(),
+            reads_left: Cell::new(1 << 17),
+            read_ahead: RefCell::default(),
         }
     }
 
-    /// The same, to the end however long it takes.
-    pub fn patient(file: &'a dyn crate::io::File, end: u64) -> Self {
+    /// Creates a source without a limit of reads.
+    pub fn unlimited(file: &'a dyn crate::io::File, end: u64) -> Self {
         let s = FileSource::new(file, end);
-        s.steps.set(u32::MAX);
+        s.reads_left.set(u32::MAX);
         s
     }
 
     fn fill(&self, at: u64, n: usize) -> Result<Vec<u8>> {
-        // frames in order are read in pieces that grow; a look at one place costs one small piece
-        let (from, old) = self.ahead.take();
-        let near = at >= from && at <= from + old.len() as u64 * 2;
-        let piece = if near {
+        // Sequential reads use pieces of increasing size. A read at another offset uses one small
+        // piece.
+        let (from, old) = self.read_ahead.take();
+        let is_sequential = at >= from && at <= from + old.len() as u64 * 2;
+        let piece = if is_sequential {
             (old.len() * 2).clamp(512, 64 << 10)
         } else {
             512
@@ -259,10 +262,15 @@ impl Source for FileSource<'_> {
         if at.saturating_add(dst.len() as u64) > self.end {
             return Ok(false);
         }
-        match self.steps.get() {
-            0 => return Err(fail!(Limit, "too many blocks to look at")),
+        match self.reads_left.get() {
+            0 => {
+                return Err(fail!(
+                    Limit,
+                    "the frame has too many blocks to find its end"
+                ));
+            }
             u32::MAX => {}
-            n => self.steps.set(n - 1),
+            n => self.reads_left.set(n - 1),
         }
         let copy = |from: u64, bytes: &[u8], dst: &mut [u8]| {
             let at = at.checked_sub(from).and_then(|n| usize::try_from(n).ok());
@@ -274,13 +282,13 @@ impl Source for FileSource<'_> {
             return self.file.read_exact_at(at, dst).map(|()| true);
         }
         let have = {
-            let ahead = self.ahead.borrow();
-            copy(ahead.0, &ahead.1, dst)
+            let read_ahead = self.read_ahead.borrow();
+            copy(read_ahead.0, &read_ahead.1, dst)
         };
         if !have {
             let bytes = self.fill(at, dst.len())?;
             copy(at, &bytes, dst);
-            self.ahead.replace((at, bytes));
+            self.read_ahead.replace((at, bytes));
         }
         Ok(true)
     }
@@ -325,7 +333,7 @@ mod tests {
                     assert_eq!(got.len, f.len() as u64);
                     assert_eq!(got.content, Some(n as u64));
                     assert_eq!(got.checksum, checksum);
-                    assert!(got.most >= n as u64, "{} of {n}", got.most);
+                    assert!(got.max_content >= n as u64, "{} of {n}", got.max_content);
                     for cut in [0, 1, 4, 5, f.len() / 2, f.len() - 1] {
                         assert!(frame(&&f[..cut], 0).is_err(), "{cut} of {}", f.len());
                     }
@@ -350,7 +358,7 @@ mod tests {
             Survey {
                 data_frames: 0,
                 content: Some(0),
-                most: 0,
+                max_content: 0,
                 checksum: false
             }
         );
@@ -364,14 +372,14 @@ mod tests {
     }
 
     #[test]
-    fn claims_beyond_the_blocks_are_refused() {
+    fn a_content_size_beyond_the_blocks_is_refused() {
         let mut f = zstd(&vec![7; 1_000_000], false);
         f[5..9].copy_from_slice(&u32::MAX.to_le_bytes());
         assert!(
             frame(&&f[..], 0)
                 .unwrap_err()
                 .message
-                .contains("claims 4294967295 bytes")
+                .contains("declares 4294967295 bytes")
         );
     }
 
@@ -382,7 +390,7 @@ mod tests {
                 b[..4].copy_from_slice(&MAGIC.to_le_bytes());
             }
             if let Ok(s) = survey(&b) {
-                assert!(s.content.is_none_or(|c| c <= s.most));
+                assert!(s.content.is_none_or(|c| c <= s.max_content));
             }
         }
     }

@@ -1,102 +1,105 @@
-//! Limits: where each record of a file ends, one little-endian u64 a record; at the end of the file
-//! itself, or in a file of their own; read from there at need, or kept in memory.
+//! Limits: the end offset of each record of a file, as little-endian u64. Bagz calls them limits.
 //!
-//! `bound(0)` is 0 and `bound(i)` the limit of record `i - 1`: record `i` is `bound(i)..bound(i +
-//! 1)`.
+//! They are stored at the end of the file itself or in a separate file. They are read on demand or
+//! held in memory.
+//!
+//! `bound(0)` is 0 and `bound(i)` is the limit of record `i - 1`. Record `i` is the range
+//! `bound(i)..bound(i + 1)`.
 #![forbid(unsafe_code)]
 
-use super::offset_cache::{self, Kept};
+use super::offset_cache::{self, OffsetCache};
 use crate::alloc;
 use crate::error::{Result, Status, fail};
 use crate::io::File;
 use std::sync::Arc;
 
-/// Bytes of one limit.
+/// Size of a limit in bytes.
 pub const LIMIT: u64 = 8;
 const PIECE: usize = 64 << 10;
-/// The same of an object store, where each piece is a request.
-const LONG_PIECE: usize = 8 << 20;
+/// Size of a piece in an object store, where each piece is a request.
+const OBJECT_PIECE: usize = 8 << 20;
 
 /// The limits of one file.
 pub struct Limits {
     count: u64,
-    place: Place,
+    storage: Storage,
 }
 
-/// A record, `from..to`, where the one before it begins, and where the one after it ends.
+/// The extent of a record, `from..to`, with the start of the previous record and the end of the
+/// next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Around {
-    /// Where the record before begins; at the first one, 0.
+pub struct RecordBounds {
+    /// Start of the previous record; 0 for the first record.
     pub before: u64,
-    /// Where it begins.
+    /// Start of the record.
     pub from: u64,
-    /// Where it ends.
+    /// End of the record.
     pub to: u64,
-    /// Where the record after ends; at the last one, `to`.
+    /// End of the next record; `to` for the last record.
     pub after: u64,
 }
 
-enum Place {
+enum Storage {
     Disk {
         file: Arc<dyn File>,
         base: u64,
-        /// The length that the file must still have once limits were read from it: an append in
-        /// place lets the file grow before it writes over them.
+        /// Length that the file must still have after limits were read. An append in place extends
+        /// the file before it overwrites limits.
         unchanged: Option<u64>,
-        /// Those that were read for single records, where that takes system calls.
-        kept: Option<Kept>,
+        /// Cache of limits of single records, if reading them takes system calls.
+        cache: Option<OffsetCache>,
     },
     Memory(Vec<u64>),
 }
 
 impl Limits {
-    /// Limits that stay on disk, `count` of them from `base` on. `in_place`: they share their file
-    /// with the records.
+    /// Creates limits that stay on disk, `count` of them at offset `base`. `in_place` means that
+    /// they share the file with the records.
     pub fn on_disk(file: Arc<dyn File>, base: u64, count: u64, in_place: bool) -> Limits {
         let unchanged = in_place.then(|| base.saturating_add(count.saturating_mul(LIMIT)));
-        let kept =
-            (file.object().is_none() && (in_place || !file.is_in_memory())).then(Kept::default);
+        let cache = (file.object().is_none() && (in_place || !file.is_in_memory()))
+            .then(OffsetCache::default);
         Limits {
             count,
-            place: Place::Disk {
+            storage: Storage::Disk {
                 file,
                 base,
                 unchanged,
-                kept,
+                cache,
             },
         }
     }
 
-    /// The same limits, read into memory once.
+    /// Reads all limits into memory.
     pub fn into_memory(self, limit: u64) -> Result<Limits> {
         let what = format!("the limits of {} records", self.count);
         let bytes = alloc::allow(self.count.saturating_mul(LIMIT), limit, what)?;
-        let mut all = alloc::with_room(bytes / LIMIT as usize)?;
+        let mut all = alloc::with_capacity(bytes / LIMIT as usize)?;
         let mut first = 0;
         while first < self.count {
             let n = (self.count - first).min(self.piece() as u64 / LIMIT);
             all.extend(self.bounds(first, n)?.iter().skip(1));
             first += n;
         }
-        self.still()?;
+        self.check_unchanged()?;
         Ok(Limits {
             count: self.count,
-            place: Place::Memory(all),
+            storage: Storage::Memory(all),
         })
     }
 
-    /// How many there are.
+    /// Returns the number of limits.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The bounds of one record and of its neighbours, and whether that is sure already: otherwise
-    /// see [`Limits::still`].
+    /// Returns the bounds of a record and of its neighbours, and whether they are verified. If they
+    /// are not, the caller must call [`Limits::check_unchanged`].
     #[inline]
-    pub fn around(&self, i: u64) -> Result<(Around, bool)> {
-        match self.kept_four(i) {
+    pub fn around(&self, i: u64) -> Result<(RecordBounds, bool)> {
+        match self.cached_four(i) {
             Some([before, from, to, after]) => Ok((
-                Around {
+                RecordBounds {
                     before,
                     from,
                     to,
@@ -104,112 +107,114 @@ impl Limits {
                 },
                 true,
             )),
-            None => self.around_any(i),
+            None => self.around_slow(i),
         }
     }
 
-    /// What is around record `i`, where it is at no end, of limits that are kept.
+    /// Returns the cached bounds around record `i`, unless it is the first or the last record.
     #[inline]
-    fn kept_four(&self, i: u64) -> Option<[u64; 4]> {
-        let Place::Disk {
-            kept: Some(kept), ..
-        } = &self.place
+    fn cached_four(&self, i: u64) -> Option<[u64; 4]> {
+        let Storage::Disk {
+            cache: Some(cache), ..
+        } = &self.storage
         else {
             return None;
         };
         if i.checked_add(2)? <= self.count {
-            kept.four(i.checked_sub(2)?)
+            cache.four(i.checked_sub(2)?)
         } else {
             None
         }
     }
 
-    /// As [`Limits::around`], wherever record and limits are.
-    fn around_any(&self, i: u64) -> Result<(Around, bool)> {
+    /// Like [`Limits::around`], for any record and any storage.
+    fn around_slow(&self, i: u64) -> Result<(RecordBounds, bool)> {
         let (first, last) = (i.saturating_sub(2), i.saturating_add(2).min(self.count));
-        let mut words = [0; 4];
+        let mut limits = [0; 4];
         let (skip, n) = (
             (first + 2).saturating_sub(i) as usize,
             last.saturating_sub(first) as usize,
         );
-        let wanted = words
+        let requested = limits
             .get_mut(skip..skip + n)
             .ok_or_else(|| fail!(Range, "no limit {i}"))?;
-        let mut sure = true;
-        match &self.place {
-            Place::Memory(all) => {
-                wanted.copy_from_slice(all.get(first as usize..last as usize).unwrap_or_default())
-            }
-            Place::Disk { .. } if self.kept_words(first, wanted)? => {}
-            Place::Disk { .. } => {
+        let mut verified = true;
+        match &self.storage {
+            Storage::Memory(all) => requested
+                .copy_from_slice(all.get(first as usize..last as usize).unwrap_or_default()),
+            Storage::Disk { .. } if self.cached_limits(first, requested)? => {}
+            Storage::Disk { .. } => {
                 let mut bytes = [0; 32];
                 let bytes = bytes.get_mut(..n * LIMIT as usize).unwrap_or_default();
                 self.fetch(first, bytes)?;
-                wanted
+                requested
                     .iter_mut()
                     .zip(bytes.as_chunks::<8>().0)
                     .for_each(|(w, b)| *w = u64::from_le_bytes(*b));
-                sure = false;
+                verified = false;
             }
         }
-        let [before, from, to, after] = words;
+        let [before, from, to, after] = limits;
         Ok((
-            Around {
+            RecordBounds {
                 before,
                 from,
                 to,
                 after: if last == i + 2 { after } else { to },
             },
-            sure,
+            verified,
         ))
     }
 
-    /// Limits from `first` on, of those that are kept, or are kept from now on; false where they
-    /// are not.
-    fn kept_words(&self, first: u64, words: &mut [u64]) -> Result<bool> {
-        let Place::Disk {
-            kept: Some(kept), ..
-        } = &self.place
+    /// Copies limits from `first` on from the cache, and caches their pieces first if necessary.
+    /// Returns false if a limit cannot be cached.
+    fn cached_limits(&self, first: u64, limits: &mut [u64]) -> Result<bool> {
+        let Storage::Disk {
+            cache: Some(cache), ..
+        } = &self.storage
         else {
             return Ok(false);
         };
-        for (i, word) in (first..).zip(words) {
-            *word = match kept.get(i) {
+        for (i, limit) in (first..).zip(limits) {
+            *limit = match cache.get(i) {
                 Some(limit) => limit,
-                None if !Kept::has_room(self.count) || !self.keep(kept, i)? => return Ok(false),
-                None => kept.get(i).unwrap_or(0),
+                None if !OffsetCache::has_room(self.count) || !self.cache_piece(cache, i)? => {
+                    return Ok(false);
+                }
+                None => cache.get(i).unwrap_or(0),
             };
         }
         Ok(true)
     }
 
-    /// Keeps the piece with limit `i`; false where it cannot be read, or has no room.
+    /// Caches the piece of limit `i`. Returns false if it cannot be read or the cache is full.
     #[cold]
-    fn keep(&self, kept: &Kept, i: u64) -> Result<bool> {
+    fn cache_piece(&self, cache: &OffsetCache, i: u64) -> Result<bool> {
         let first = i - i % offset_cache::PIECE as u64;
         let n = (self.count - first).min(offset_cache::PIECE as u64) as usize;
         let mut bytes = [0; offset_cache::PIECE * LIMIT as usize];
         let bytes = bytes.get_mut(..n * LIMIT as usize).unwrap_or_default();
         match self.fetch(first, bytes) {
-            // one that is wanted may be readable all the same
+            // The requested limit may be readable although the piece is not.
             Err(e) if e.status != Status::Memory => return Ok(false),
             read => read?,
         }
-        self.still()?;
+        self.check_unchanged()?;
         let mut limits = [0; offset_cache::PIECE];
         let limits = limits.get_mut(..n).unwrap_or_default();
         limits
             .iter_mut()
             .zip(bytes.as_chunks::<8>().0)
             .for_each(|(w, b)| *w = u64::from_le_bytes(*b));
-        kept.put(first, self.count, limits);
-        Ok(kept.get(i).is_some())
+        cache.put(first, self.count, limits);
+        Ok(cache.get(i).is_some())
     }
 
-    /// `bound(first)` to `bound(first + n)`: `n + 1` values. See [`Limits::still`].
+    /// Returns `bound(first)` to `bound(first + n)`: `n + 1` values. The caller must call
+    /// [`Limits::check_unchanged`] before it uses them.
     pub fn bounds(&self, first: u64, n: u64) -> Result<Vec<u64>> {
         let many = usize::try_from(n).map_err(|_| fail!(Limit, "{n} limits at once"))?;
-        let mut out = alloc::with_room(many.saturating_add(1))?;
+        let mut out = alloc::with_capacity(many.saturating_add(1))?;
         if first == 0 {
             out.push(0);
         }
@@ -218,11 +223,11 @@ impl Limits {
             .checked_add(n)
             .filter(|&e| e <= self.count)
             .ok_or_else(|| fail!(Range, "limits beyond the last"))?;
-        match &self.place {
-            Place::Memory(all) => {
+        match &self.storage {
+            Storage::Memory(all) => {
                 out.extend_from_slice(all.get(from as usize..last as usize).unwrap_or_default())
             }
-            Place::Disk { .. } => {
+            Storage::Disk { .. } => {
                 let most = self.piece();
                 let mut buf = alloc::zeroed(most.min((last - from) as usize * LIMIT as usize))?;
                 let mut at = from;
@@ -231,18 +236,18 @@ impl Limits {
                         .get_mut(..((last - at) * LIMIT).min(most as u64) as usize)
                         .unwrap_or_default();
                     self.fetch(at, piece)?;
-                    let (words, _) = piece.as_chunks::<8>();
-                    out.extend(words.iter().map(|w| u64::from_le_bytes(*w)));
-                    at += words.len() as u64;
+                    let (limits, _) = piece.as_chunks::<8>();
+                    out.extend(limits.iter().map(|w| u64::from_le_bytes(*w)));
+                    at += limits.len() as u64;
                 }
             }
         }
         Ok(out)
     }
 
-    /// The bytes of limits from `from` on.
+    /// Reads the bytes of the limits from `from` on.
     fn fetch(&self, from: u64, dst: &mut [u8]) -> Result<()> {
-        let Place::Disk { file, base, .. } = &self.place else {
+        let Storage::Disk { file, base, .. } = &self.storage else {
             return Ok(());
         };
         let at = base.saturating_add(from.saturating_mul(LIMIT));
@@ -251,22 +256,22 @@ impl Limits {
             .and_then(|b| b.get(usize::try_from(at).ok()?..)?.get(..dst.len()))
         {
             Some(b) => dst.copy_from_slice(b),
-            None => file.read_kept(at, dst)?,
+            None => file.read_cached(at, dst)?,
         }
         Ok(())
     }
 
     fn piece(&self) -> usize {
-        match &self.place {
-            Place::Disk { file, .. } if file.object().is_some() => LONG_PIECE,
+        match &self.storage {
+            Storage::Disk { file, .. } if file.object().is_some() => OBJECT_PIECE,
             _ => PIECE,
         }
     }
 
-    /// Where in which file the limits of records are, those around them too; none where they are in
-    /// memory.
+    /// Returns the file and the byte range of the limits of records `first` to `last` and of their
+    /// neighbours, or `None` if the limits are in memory.
     pub fn span(&self, first: u64, last: u64) -> Option<(&dyn File, u64, u64)> {
-        let Place::Disk { file, base, .. } = &self.place else {
+        let Storage::Disk { file, base, .. } = &self.storage else {
             return None;
         };
         let at = |i: u64| base.saturating_add(i.min(self.count).saturating_mul(LIMIT));
@@ -277,14 +282,14 @@ impl Limits {
         ))
     }
 
-    /// To be called after limits were read and before they are believed: an error where the file
-    /// has changed under us. One call serves a whole batch.
-    pub fn still(&self) -> Result<()> {
-        let Place::Disk {
+    /// Returns an error if the file has changed since it was opened. Must be called after limits
+    /// are read and before they are used. One call is enough for a batch.
+    pub fn check_unchanged(&self) -> Result<()> {
+        let Storage::Disk {
             file,
             unchanged: Some(was),
             ..
-        } = &self.place
+        } = &self.storage
         else {
             return Ok(());
         };
@@ -294,7 +299,7 @@ impl Limits {
         }
         Err(fail!(
             State,
-            "{}: it had {was} bytes when it was opened and has {now} now; open it again to read on (a bag whose limits are kept in memory reads on through appends)",
+            "{}: it had {was} bytes when it was opened and has {now} now; open it again (with its limits in memory, HOLDALL_OPT_BAG_LIMITS_CACHE 1, a bag stays readable during appends)",
             file.name()
         ))
     }

@@ -1,9 +1,11 @@
-//! Bags: records of any length, as Bagz keeps them. A bag is one file or several (shards), read as
-//! one sequence; a slice of a bag is a bag.
+//! Bags: sequences of records of any length, in the Bagz format.
 //!
-//! [`Bag`] reads, [`Writer`] writes, [`verify`] and [`repair`] look after what is there. No call
-//! ever gives an empty record for one that it could not read, unless it was asked to, and then it
-//! says so.
+//! A bag is one file or several files (shards) that are read as one sequence. A slice of a bag is a
+//! bag.
+//!
+//! [`Bag`] reads, [`Writer`] writes, [`verify`] reports corruption and [`repair`] repairs. A record
+//! that cannot be read is an error. It is returned as an empty record only if the caller requested
+//! that (`HOLDALL_OPT_SKIP_DAMAGED`), and the result then says so.
 #![forbid(unsafe_code)]
 
 mod batch;
@@ -31,41 +33,41 @@ mod set_tests;
 #[cfg(test)]
 mod tests;
 
-pub use batch::{Places, Records, Room};
-pub use read::Wanted;
+pub use batch::{BatchLayout, Destination, Records};
+pub use read::Requested;
 pub use repair::{Repaired, repair, repair_in};
-pub use stream::{Batch, Next, STREAM_OPTIONS, Stream, inside_of_a_stream};
+pub use stream::{Batch, Next, STREAM_OPTIONS, Stream, callback_reentry_error};
 pub use verify::{Verified, verify};
 pub use writer::{Mode, Writer};
 
-use crate::checksum::{Hasher, Sum};
+use crate::checksum::{Checksum, Hasher};
 use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::Snapshot;
 use crate::io::{self, Access, Folder, fd_pool};
 use crate::options::{Opt, Options};
 use crate::os::OsStrExt;
-use batch::{Skip, Spare};
+use batch::{BufferPool, Skip};
 use codec::{CODEC_BY_NAME, Codec, Decoder};
-use shard::{How, Shard};
+use shard::{Shard, ShardOptions};
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Buffers of closed batches that a bag keeps.
-const SPARE: usize = 2;
+/// Number of buffers of closed batches that the pool of one bag retains.
+const POOLED_BUFFERS: usize = 2;
 
-/// What tells whether records are protected.
+/// How the records of a bag are protected against corruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protection {
-    /// By nothing.
+    /// No checksums.
     None,
-    /// By CRC-32s in a file beside the bag.
+    /// CRC-32 checksums in a file beside the bag.
     Crc32,
-    /// By the checksum inside each zstd frame.
+    /// A checksum inside each zstd frame.
     Zstd,
 }
 
-/// Options that opening a bag knows.
+/// Options accepted when a bag is opened.
 pub const READ_OPTIONS: &[Opt] = &[
     Opt::Threads,
     Opt::MemoryLimit,
@@ -79,7 +81,7 @@ pub const READ_OPTIONS: &[Opt] = &[
     Opt::BagShards,
 ];
 
-/// An open bag, or a slice of one. May be read from many threads.
+/// An open bag, or a slice of one. It can be shared by threads.
 #[derive(Clone)]
 pub struct Bag {
     set: Arc<Set>,
@@ -90,28 +92,28 @@ pub struct Bag {
 
 struct Set {
     shards: Vec<Shard>,
-    /// First record of each shard, one after the other.
+    /// Index of the first record of each shard.
     firsts: Vec<u64>,
     interleaved: bool,
     options: Options,
-    spare: Arc<Spare>,
+    pool: Arc<BufferPool>,
 }
 
-/// One file of a bag.
-pub struct Place {
-    /// Where it is.
+/// The location of one file of a bag.
+pub struct ShardPath {
+    /// The folder of the file.
     pub folder: Arc<dyn Folder>,
-    /// Its name there.
+    /// The name of the file in `folder`.
     pub name: OsString,
-    /// The name that tells its codec: that of a symbolic link, where it is reached by one.
+    /// The name that determines the codec. For a symbolic link this is the name of the link.
     pub given: OsString,
 }
 
-impl Place {
-    /// A name in a folder.
-    pub fn new(folder: Arc<dyn Folder>, name: impl Into<OsString>) -> Place {
+impl ShardPath {
+    /// Creates the location of file `name` in `folder`.
+    pub fn new(folder: Arc<dyn Folder>, name: impl Into<OsString>) -> ShardPath {
         let name = name.into();
-        Place {
+        ShardPath {
             folder,
             given: name.clone(),
             name,
@@ -120,9 +122,9 @@ impl Place {
 }
 
 impl Bag {
-    /// Opens a spec: a path, or several (see [`spec`]).
+    /// Opens a spec: one path or several paths (see [`spec`]).
     pub fn open(spec: &OsStr, options: &Options) -> Result<Bag> {
-        let _asking = io::object::ask_as(options);
+        let _scope = io::object::request_scope(options);
         if spec.as_bytes().contains(&0) {
             return Err(fail!(Argument, "the path holds a NUL"));
         }
@@ -130,47 +132,48 @@ impl Bag {
         Bag::open_files(&files, &sets, options)
     }
 
-    /// Opens files by the texts of their names.
+    /// Opens files by name.
     fn open_files(files: &[OsString], sets: &[Range<usize>], options: &Options) -> Result<Bag> {
-        let place = |p: &OsString| {
-            io::locate::locate(p).map(|l| Place {
+        let path = |p: &OsString| {
+            io::locate::locate(p).map(|l| ShardPath {
                 folder: l.folder,
                 name: l.name,
                 given: l.given,
             })
         };
-        Bag::open_places(
-            &files.iter().map(place).collect::<Result<Vec<_>>>()?,
+        Bag::open_paths(
+            &files.iter().map(path).collect::<Result<Vec<_>>>()?,
             sets,
             options,
         )
     }
 
-    /// Opens files wherever they are, which may be a set.
-    pub fn open_in(places: &[Place], options: &Options) -> Result<Bag> {
-        Bag::open_places(places, std::slice::from_ref(&(0..places.len())), options)
+    /// Opens files in any folders as one set.
+    pub fn open_in(paths: &[ShardPath], options: &Options) -> Result<Bag> {
+        Bag::open_paths(paths, std::slice::from_ref(&(0..paths.len())), options)
     }
 
-    /// The same; `sets`: those that are named as one, and may have been written in turns.
-    fn open_places(places: &[Place], sets: &[Range<usize>], options: &Options) -> Result<Bag> {
+    /// Opens files. `sets` are the ranges of `paths` that one item of the spec names; the shards of
+    /// such a set may be interleaved.
+    fn open_paths(paths: &[ShardPath], sets: &[Range<usize>], options: &Options) -> Result<Bag> {
         options.only("opening a bag", READ_OPTIONS)?;
-        let few = fd_pool::needed(places.len());
-        match Bag::open_all(places, sets, few, options) {
-            Err(e) if fd_pool::too_many(&e) && !few && places.len() > 1 => {
-                Bag::open_all(places, sets, true, options)
+        let pooled = fd_pool::is_needed(paths.len());
+        match Bag::open_all(paths, sets, pooled, options) {
+            Err(e) if fd_pool::is_limit_reached(&e) && !pooled && paths.len() > 1 => {
+                Bag::open_all(paths, sets, true, options)
             }
             opened => opened,
         }
     }
 
-    /// The same; `few`: not all files are to be open at once.
+    /// Opens files. If `pooled` is true, the file-descriptor pool opens them on demand.
     fn open_all(
-        places: &[Place],
+        paths: &[ShardPath],
         sets: &[Range<usize>],
-        few: bool,
+        pooled: bool,
         options: &Options,
     ) -> Result<Bag> {
-        let how = How {
+        let shard_options = ShardOptions {
             access: if options.get(Opt::Io, 0) == 1 {
                 Access::Map
             } else {
@@ -179,8 +182,8 @@ impl Bag {
             separate: options.get(Opt::BagLimits, 0) == 1,
             cache: options.get(Opt::BagLimitsCache, 0) == 1,
             verify: options.get(Opt::Verify, 1) > 0,
-            turns: false,
-            unsaid: false,
+            find_mark: false,
+            codec_unspecified: false,
             memory_limit: options.memory_limit(),
         };
         let dictionary = options.given_bytes(Opt::Dictionary);
@@ -190,51 +193,52 @@ impl Bag {
         let (none, zstd) = (none?, zstd?);
         let (mut containers, mut codecs) = (Vec::new(), Vec::new());
         let codec = options.get(Opt::Codec, CODEC_BY_NAME);
-        for Place {
+        for ShardPath {
             folder,
             name,
             given,
-        } in places
+        } in paths
         {
             codecs.push(match Codec::choose(codec, given.as_bytes())? {
                 Codec::None => &none,
                 Codec::Zstd => &zstd,
             });
             containers.push(shard::container(
-                &if few {
-                    fd_pool::within(folder)
+                &if pooled {
+                    fd_pool::pooled(folder)
                 } else {
                     folder.clone()
                 },
                 name,
             ));
         }
-        // a caller's function may wait for what the caller holds
+        // Another thread must not call functions of the caller unasked: they may wait for a lock
+        // that the caller holds.
         let foreign =
-            options.given(Opt::Threads).is_none() && places.iter().any(|p| p.folder.is_foreign());
-        let threads = match places.iter().any(|p| p.folder.is_store()) {
+            options.given(Opt::Threads).is_none() && paths.iter().any(|p| p.folder.is_foreign());
+        let threads = match paths.iter().any(|p| p.folder.is_store()) {
             true => options.requests(),
             false if foreign => 1,
-            false => options.threads().for_pieces(containers.len()),
+            false => options.threads().for_tasks(containers.len()),
         };
-        // a caller's storage has the files that it was told of
-        let in_order = options.given(Opt::BagShards).is_none()
-            && !places.iter().any(|p| p.folder.is_foreign());
+        // Folders of the caller contain only the files that the caller passed.
+        let in_order =
+            options.given(Opt::BagShards).is_none() && !paths.iter().any(|p| p.folder.is_foreign());
         let begins_set = |i: usize| sets.iter().any(|set| set.start == i && set.len() > 1);
-        let unsaid = |i: usize| {
-            places
+        let codec_unspecified = |i: usize| {
+            paths
                 .get(i)
-                .is_some_and(|p| codec::is_unsaid(codec, p.given.as_bytes()))
+                .is_some_and(|p| codec::is_codec_unspecified(codec, p.given.as_bytes()))
         };
         let open = |i: usize, snap: &Snapshot<'_>| match (containers.get(i), codecs.get(i)) {
-            (Some(c), Some(decoder)) => Shard::open_seen(
+            (Some(c), Some(decoder)) => Shard::open_snapshot(
                 snap,
                 c,
                 decoder,
-                How {
-                    turns: in_order && begins_set(i),
-                    unsaid: unsaid(i),
-                    ..how
+                ShardOptions {
+                    find_mark: in_order && begins_set(i),
+                    codec_unspecified: codec_unspecified(i),
+                    ..shard_options
                 },
             ),
             _ => Err(fail!(Range, "no shard {i}")),
@@ -254,11 +258,11 @@ impl Bag {
         threads: usize,
     ) -> Result<Bag> {
         let interleaved = match options.given(Opt::BagShards) {
-            Some(turns) => turns == 1,
-            None => in_turns(&shards, sets, threads)?,
+            Some(interleaved) => interleaved == 1,
+            None => is_interleaved(&shards, sets, threads)?,
         };
         if interleaved {
-            refuse_out_of_turn(&shards, options.given(Opt::BagShards).is_some())?;
+            refuse_uneven_shards(&shards, options.given(Opt::BagShards).is_some())?;
         }
         let mut firsts = Vec::new();
         let mut size = 0u64;
@@ -268,14 +272,14 @@ impl Bag {
                 .checked_add(s.count())
                 .ok_or_else(|| fail!(Format, "the shards hold more than 2^64 records"))?;
         }
-        let spare = Arc::new(Spare::new(SPARE, options.memory_limit() / 4));
+        let pool = Arc::new(BufferPool::new(POOLED_BUFFERS, options.memory_limit() / 4));
         Ok(Bag {
             set: Arc::new(Set {
                 shards,
                 firsts,
                 interleaved,
                 options,
-                spare,
+                pool,
             }),
             start: 0,
             step: 1,
@@ -292,12 +296,12 @@ impl Bag {
         first.map_or(Ok(()), Err)
     }
 
-    /// How many records.
+    /// Returns the number of records.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Records `start`, `start + step`, … `n` of them, as a bag.
+    /// Returns the records `start`, `start + step`, ... (`n` of them) as a bag.
     pub fn slice(&self, start: u64, step: i64, n: u64) -> Result<Bag> {
         if step == 0 {
             return Err(fail!(Argument, "a slice with step 0"));
@@ -307,7 +311,7 @@ impl Bag {
         if n > 0 && !(inside(i128::from(start)) && inside(last)) {
             return Err(fail!(
                 Range,
-                "the slice {start}, step {step}, {n} records, reaches beyond the {} records there are",
+                "the slice {start}, step {step}, {n} records, exceeds the {} records of the bag",
                 self.size
             ));
         }
@@ -332,16 +336,16 @@ impl Bag {
         })?;
         Ok(Bag {
             set: self.set.clone(),
-            start: self.physical(start),
+            start: self.set_index(start),
             step,
             size: n,
         })
     }
 
-    /// Number in the whole set of a record of this slice, which must exist.
+    /// Returns the index in the whole set of record `i` of this slice. The record must exist.
     #[inline]
-    fn physical(&self, i: u64) -> u64 {
-        // in range by construction, so the wrapping sum is the sum
+    fn set_index(&self, i: u64) -> u64 {
+        // The result is in range by construction, so the wrapping sum is exact.
         self.start.wrapping_add(i.wrapping_mul(self.step as u64))
     }
 
@@ -359,9 +363,10 @@ impl Bag {
         fail!(Range, "record {i} of {}", self.size).at(i)
     }
 
-    /// Shard and number there of a record of the whole set, which must exist.
+    /// Returns the shard of record `i` of the whole set and its index in that shard. The record
+    /// must exist.
     #[inline]
-    fn find(&self, i: u64) -> (usize, u64) {
+    fn find_shard(&self, i: u64) -> (usize, u64) {
         let set = &*self.set;
         if set.interleaved {
             let n = set.shards.len().max(1) as u64;
@@ -371,11 +376,11 @@ impl Bag {
         (shard, i - set.firsts.get(shard).copied().unwrap_or(0))
     }
 
-    /// Shard, and number there, of record `i`.
+    /// Returns the shard of record `i` and its index in that shard.
     #[inline]
-    fn place(&self, i: u64) -> Result<(&Shard, u64)> {
+    fn locate(&self, i: u64) -> Result<(&Shard, u64)> {
         self.check(i)?;
-        let (shard, local) = self.find(self.physical(i));
+        let (shard, local) = self.find_shard(self.set_index(i));
         Ok((
             self.set
                 .shards
@@ -385,22 +390,24 @@ impl Bag {
         ))
     }
 
-    /// Record `i`, where nothing need be read for it: uncompressed, and in memory that nobody
-    /// changes. It is no damaged one.
+    /// Returns record `i` without reading, if it is uncompressed and in immutable memory. The
+    /// checksum has been verified.
     fn in_memory(&self, i: u64) -> Result<Option<&[u8]>> {
-        let (shard, local) = self.place(i)?;
+        let (shard, local) = self.locate(i)?;
         shard.in_memory(local).map_err(|e| read::positioned(e, i))
     }
 
-    /// Reads record `i`: its size, and its bytes into `dst` where that is given. `Buffer` where
-    /// `dst` is too small: the error's position is then the size. The flag says that the record
-    /// is damaged and was skipped as the options wished.
+    /// Reads record `i` into `dst`, if given, and returns its size. If `dst` is too small, the
+    /// error has status `Buffer` and the size as its position. The flag is true if the record is
+    /// damaged and was skipped as the options request.
     pub fn read_into(&self, i: u64, dst: Option<&mut [u8]>) -> Result<(usize, bool)> {
-        let (shard, local) = self.place(i)?;
+        let (shard, local) = self.locate(i)?;
         match shard.read(local, dst) {
             Ok(n) => Ok((n, false)),
             Err(e) if e.status == Status::Buffer => Err(e),
-            Err(e) if self.rules().skip == Skip::Damaged && damage(e.status) => Ok((0, true)),
+            Err(e) if self.batch_config().skip == Skip::Damaged && e.status.is_corruption() => {
+                Ok((0, true))
+            }
             Err(mut e) => {
                 e.position = -1;
                 Err(e.at(i))
@@ -408,7 +415,7 @@ impl Bag {
         }
     }
 
-    /// Record `i`.
+    /// Returns record `i`.
     pub fn read(&self, i: u64) -> Result<Vec<u8>> {
         let (n, _) = self.read_into(i, None)?;
         let mut record = crate::alloc::zeroed(crate::alloc::allow(
@@ -421,8 +428,9 @@ impl Bag {
         Ok(record)
     }
 
-    /// Digest over every record in order: its length (8 bytes, little-endian), then its bytes.
-    pub fn checksum(&self, sum: Sum) -> Result<Vec<u8>> {
+    /// Returns a digest over all records in order: the length of each (8 bytes, little-endian),
+    /// then its bytes.
+    pub fn checksum(&self, sum: Checksum) -> Result<Vec<u8>> {
         let mut h = Hasher::new(sum);
         self.for_each_batch(|_, records| {
             for r in records.iter() {
@@ -434,22 +442,25 @@ impl Bag {
         Ok(h.finish())
     }
 
-    /// Refuses to go on where what was read may be that of another commit.
-    fn still(&self) -> Result<()> {
-        self.set.shards.iter().try_for_each(|s| s.limits().still())
+    /// Returns an error if a file has changed, so that what was read may belong to another commit.
+    fn check_unchanged(&self) -> Result<()> {
+        self.set
+            .shards
+            .iter()
+            .try_for_each(|s| s.limits().check_unchanged())
     }
 
-    /// Files it is made of.
+    /// Returns the number of files.
     pub fn shards(&self) -> usize {
         self.set.shards.len()
     }
 
-    /// Name and number of records of each of them.
+    /// Returns the name and the number of records of each file.
     pub fn each_shard(&self) -> impl Iterator<Item = (&str, u64)> {
         self.set.shards.iter().map(|s| (s.file().name(), s.count()))
     }
 
-    /// Bytes on disk of all files, limits and checksums included.
+    /// Returns the size in bytes of all files, including limits and checksums.
     pub fn bytes(&self) -> u64 {
         self.set
             .shards
@@ -458,24 +469,24 @@ impl Bag {
             .fold(0, u64::saturating_add)
     }
 
-    /// Are the limits in files of their own?
+    /// Returns whether the limits are in separate files.
     pub fn separate(&self) -> bool {
         self.set.options.get(Opt::BagLimits, 0) == 1
     }
 
-    /// The codec, where all files have the same.
+    /// Returns the codec, if all files have the same.
     pub fn codec(&self) -> Option<Codec> {
         let mut all = self.set.shards.iter().map(|s| s.decoder().codec());
         let first = all.next()?;
         all.all(|c| c == first).then_some(first)
     }
 
-    /// What protects the records of all files: the least of them.
+    /// Returns the protection that the records of all files have at least.
     pub fn protection(&self) -> Result<Protection> {
         let mut least = None;
         for s in self.set.shards.iter().filter(|s| s.count() > 0) {
             let p = match s.decoder().codec() {
-                Codec::None if s.has_sums() => Protection::Crc32,
+                Codec::None if s.has_checksums() => Protection::Crc32,
                 Codec::Zstd if s.has_frame_checksum()? => Protection::Zstd,
                 _ => return Ok(Protection::None),
             };
@@ -485,12 +496,12 @@ impl Bag {
     }
 }
 
-/// Was the whole written in turns? A part of it that was, beside others, is refused: a bag has one
-/// order.
-fn in_turns(shards: &[Shard], sets: &[Range<usize>], threads: usize) -> Result<bool> {
+/// Returns whether the whole bag is interleaved. An interleaved set beside other files is an error,
+/// because a bag has one order.
+fn is_interleaved(shards: &[Shard], sets: &[Range<usize>], threads: usize) -> Result<bool> {
     for set in sets {
         let some = shards.get(set.clone()).unwrap_or_default();
-        if !interleave::in_turns(some, threads)? {
+        if !interleave::is_interleaved(some, threads)? {
             continue;
         }
         if some.len() == shards.len() {
@@ -498,26 +509,26 @@ fn in_turns(shards: &[Shard], sets: &[Range<usize>], threads: usize) -> Result<b
         }
         return Err(fail!(
             Argument,
-            "{}: it is of a set that was written in turns, and there are other files in this spec: open the sets one by one, or give HOLDALL_OPT_BAG_SHARDS to read file by file",
+            "{}: it belongs to an interleaved set, and the spec names other files; open the sets one by one, or set HOLDALL_OPT_BAG_SHARDS to read file by file",
             some.first().map_or("", |s| s.file().name())
         ));
     }
     Ok(false)
 }
 
-/// Interleaved, each must have as many records as the next, and none more than one less than the
-/// first.
-fn refuse_out_of_turn(shards: &[Shard], asked: bool) -> Result<()> {
+/// Returns an error if the numbers of records cannot result from interleaving: no shard may have
+/// more records than the one before it, or differ from the first by more than one.
+fn refuse_uneven_shards(shards: &[Shard], by_option: bool) -> Result<()> {
     let Some(first) = shards.first() else {
         return Ok(());
     };
     for (i, pair) in (1..).zip(shards.windows(2)) {
         let [a, b] = pair else { continue };
         if b.count() > a.count() || first.count() - b.count() > 1 {
-            let why = if asked {
+            let why = if by_option {
                 ""
             } else {
-                "; they were written in turns, and changed one by one since: HOLDALL_OPT_BAG_SHARDS says how to read them"
+                "; they were written interleaved and then changed one by one: HOLDALL_OPT_BAG_SHARDS selects how to read them"
             };
             return Err(fail!(
                 Format,
@@ -533,9 +544,4 @@ fn refuse_out_of_turn(shards: &[Shard], asked: bool) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Is this what damage looks like, as against a failing disk or a limit of the caller's?
-fn damage(s: Status) -> bool {
-    matches!(s, Status::Format | Status::Checksum | Status::Codec)
 }

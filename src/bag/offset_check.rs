@@ -1,26 +1,28 @@
-//! Damage that no checksum sees: limits have none. For compressed bags the frames themselves tell.
+//! Detects damaged limits. Limits have no checksums; in compressed bags the frames are the
+//! reference.
 //!
-//! - The last limit of a file with its limits at the tail says how many limits there are; damaged,
-//!   it would shift all record numbers. [`last_limit`] holds it against where the last frames end.
-//! - Limits that were damaged into others, or into zeros, make empty or impossible records beside
-//!   ones of several frames. [`neighbours`] refuses those. (Writers with checksums on store an
-//!   empty record as an empty frame, so that an empty record cannot change places with its
-//!   neighbour either.)
+//! - The last limit of a file with its limits at the tail determines the number of limits. If it is
+//!   damaged, all record indices may shift. [`last_limit`] compares it with the end of the last
+//!   frames.
+//! - Limits that were replaced by other limits or by zeros produce empty or impossible records
+//!   beside records of several frames. [`check_neighbours`] refuses those. Writers with checksums
+//!   store an empty record as an empty frame, so that an empty record cannot be swapped with its
+//!   neighbour.
 #![forbid(unsafe_code)]
 
 use super::codec::Decoder;
 use super::frame::{self, FileSource, Source};
-use super::interleave::{MARK, Turn};
+use super::interleave::{MARK_SIZE, Mark};
 use super::limits::{LIMIT, Limits};
-use super::shard::{SUM, Shard};
+use super::shard::{CHECKSUM_SIZE, Shard};
 use crate::alloc;
 use crate::checksum::crc32;
 use crate::error::{Error, Result, fail};
 use crate::io::File;
 
-/// Where the frames that begin at `from` end: at `expected`, if one of them ends there, or at the
-/// first place that no sound frame follows. (Limits may look like a skippable frame.)
-fn frames_end(src: &impl Source, from: u64, expected: u64) -> u64 {
+/// Returns the end of the frames that begin at `from`: `expected` if a frame ends there, otherwise
+/// the first position without a valid frame. Limits can look like a skippable frame.
+fn end_of_frames(src: &impl Source, from: u64, expected: u64) -> u64 {
     let mut at = from;
     while let Ok(f) = frame::frame(src, at) {
         at += f.len;
@@ -31,32 +33,32 @@ fn frames_end(src: &impl Source, from: u64, expected: u64) -> u64 {
     at
 }
 
-/// Are the words from `from` on limits: rising, and none beyond `from` itself? A few may be
-/// damaged.
+/// Returns whether the integers from `from` on are limits: ascending and at most `from`. A few may
+/// be damaged.
 fn look_like_limits(file: &dyn File, from: u64, size: u64) -> Result<bool> {
     if from >= size || !(size - from).is_multiple_of(LIMIT) {
         return Ok(false);
     }
-    // the last word is the one in doubt
+    // The last limit is the suspect one and is excluded.
     let n = ((size - from) / LIMIT - 1).min(4096) as usize;
     let mut bytes = alloc::zeroed(n * LIMIT as usize)?;
     file.read_exact_at(from, &mut bytes)?;
-    let (mut before, mut odd) = (0, 0);
+    let (mut before, mut suspect) = (0, 0);
     for w in bytes.as_chunks::<8>().0 {
         let v = u64::from_le_bytes(*w);
         if v >= before && v <= from {
             before = v
         } else {
-            odd += 1
+            suspect += 1
         }
     }
-    Ok(odd <= (n / 4).max(1))
+    Ok(suspect <= (n / 4).max(1))
 }
 
-/// Fetches the last record and the first limit of an object together. False: that record is longer
-/// than is worth fetching for a look at it; what reads it will look at it.
+/// Reads the last record and the first limit of an object in one request. Returns false if that
+/// record is too long to fetch for this check; it is then checked when it is read.
 fn fetch_around(file: &dyn File, tail: &[u64], end: u64, size: u64) -> Result<bool> {
-    const MOST: u64 = 4 << 20;
+    const MAX_FETCH: u64 = 4 << 20;
     if file.object().is_none() {
         return Ok(true);
     }
@@ -68,14 +70,15 @@ fn fetch_around(file: &dyn File, tail: &[u64], end: u64, size: u64) -> Result<bo
         .copied()
         .unwrap_or(end);
     let n = end.saturating_add(LIMIT).min(size) - start;
-    if n > MOST {
+    if n > MAX_FETCH {
         return Ok(false);
     }
     file.read_exact_at(start, &mut alloc::zeroed(n as usize)?)
         .map(|()| true)
 }
 
-/// Refuses a compressed file whose last limit is damaged. `end` is what that limit says.
+/// Returns an error if the last limit of a compressed file is damaged. `end` is the value of that
+/// limit.
 pub fn last_limit(
     file: &dyn File,
     limits: &Limits,
@@ -96,21 +99,21 @@ pub fn last_limit(
     if first > end && (end == 0 || frame::begins(first)) {
         return Err(fail!(
             Format,
-            "{}: the last limit says that the limits begin at {end}, where there are records: the file was cut short, or that limit is damaged",
+            "{}: the last limit says that the limits begin at {end}, but records are there: the file was truncated, or the limit is damaged",
             file.name()
         ));
     }
     let source = FileSource::new(file, size);
-    limits.still()?;
+    limits.check_unchanged()?;
     let (_, before) = tail.split_last().unwrap_or((&0, &[]));
-    let told = |found: u64| {
+    let disagree = |found: u64| {
         Err(fail!(
             Format,
-            "{}: the last limit says that the records end at {end}, their frames end at {found}: the limit is damaged (repair puts it right)",
+            "{}: the last limit says that the records end at {end}, their frames end at {found}: the limit is damaged; repair corrects it",
             file.name()
         ))
     };
-    // one bound beyond the end may itself be the damage; two cannot
+    // A single bound beyond the end may itself be damaged; two of them mean that the last limit is.
     let beyond = before.iter().filter(|&&b| b > end).count();
     if beyond > 1 {
         return Err(fail!(
@@ -122,17 +125,17 @@ pub fn last_limit(
     let Some(&start) = before.iter().rev().find(|&&b| b <= end) else {
         return Ok(());
     };
-    let found = frames_end(&source, start, end);
-    // a damaged frame may seem to end elsewhere; only one that decodes is a proof against a limit
+    let found = end_of_frames(&source, start, end);
+    // A damaged frame may appear to end elsewhere. Only a frame that decodes disproves a limit.
     let across =
         found > end || (found > start && found < end && look_like_limits(file, found, size)?);
     if across && decodes(file, start, found, decoder, memory_limit) {
-        return told(found);
+        return disagree(found);
     }
     Ok(())
 }
 
-/// Do these bytes decode, as one record?
+/// Returns whether these bytes decode as one record.
 fn decodes(file: &dyn File, from: u64, to: u64, decoder: &Decoder, memory_limit: u64) -> bool {
     let decode = || {
         let mut stored = alloc::zeroed(alloc::allow(to.saturating_sub(from), memory_limit, "")?)?;
@@ -143,31 +146,31 @@ fn decodes(file: &dyn File, from: u64, to: u64, decoder: &Decoder, memory_limit:
     decode().is_ok()
 }
 
-/// Do `count` limits at `end` and as many checksums fit these records? The last limit may be
-/// damaged.
-pub fn sums_fit(
+/// Returns whether `count` limits at `end` and as many checksums match these records. The last
+/// limit may be damaged.
+pub fn checksums_fit(
     file: &dyn File,
-    sums: &dyn File,
+    checksums: &dyn File,
     end: u64,
     count: u64,
     memory_limit: u64,
 ) -> Result<bool> {
     let mut from = 0;
-    let mut word = [0; LIMIT as usize];
-    let mut sum = [0; SUM as usize];
+    let mut bytes = [0; LIMIT as usize];
+    let mut sum = [0; CHECKSUM_SIZE as usize];
     for i in 0..count {
-        file.read_exact_at(end + i * LIMIT, &mut word)?;
+        file.read_exact_at(end + i * LIMIT, &mut bytes)?;
         let to = if i + 1 == count {
             end
         } else {
-            u64::from_le_bytes(word)
+            u64::from_le_bytes(bytes)
         };
         if to < from || to > end {
             return Ok(false);
         }
         let mut record = alloc::zeroed(alloc::allow(to - from, memory_limit, "a record")?)?;
         file.read_exact_at(from, &mut record)?;
-        sums.read_exact_at(i * SUM, &mut sum)?;
+        checksums.read_exact_at(i * CHECKSUM_SIZE, &mut sum)?;
         if crc32(&record) != u32::from_le_bytes(sum) {
             return Ok(false);
         }
@@ -176,10 +179,9 @@ pub fn sums_fit(
     Ok(true)
 }
 
-/// Refuses records that are zstd frames, as the first one is, where nobody has said whether they
-/// are to be decoded: who wrote them compressed, and who keeps frames as records, have the same
-/// file.
-pub fn refuse_unsaid_frames(file: &dyn File, end: u64) -> Result<()> {
+/// Returns an error if the first record is a zstd frame and the codec is unspecified: a file of
+/// compressed records and a file with frames as records are identical.
+pub fn refuse_unexpected_frames(file: &dyn File, end: u64) -> Result<()> {
     let mut magic = [0; 4];
     if end < magic.len() as u64 {
         return Ok(());
@@ -192,13 +194,13 @@ pub fn refuse_unsaid_frames(file: &dyn File, end: u64) -> Result<()> {
     }
     Err(fail!(
         Argument,
-        "{}: its records are zstd frames, and the name tells not whether they are to be decompressed: it ends neither in .bagz nor in .bag; HOLDALL_OPT_CODEC says it",
+        "{}: its records are zstd frames, and the name does not determine whether to decompress them (it ends neither in .bagz nor in .bag); set HOLDALL_OPT_CODEC",
         file.name()
     ))
 }
 
-/// Where the records of a compressed file with a damaged last limit really end, if that can be
-/// told: its frames end there, the last of them decodes, and all limits behind but the last are
+/// Returns the end of the records of a compressed file with a damaged last limit, if it can be
+/// proved: the frames end there, the last one decodes, and all following limits but the last are
 /// ends of frames.
 pub fn find_end(
     file: &dyn File,
@@ -206,7 +208,7 @@ pub fn find_end(
     decoder: &Decoder,
     memory_limit: u64,
 ) -> Result<Option<u64>> {
-    let source = FileSource::patient(file, size);
+    let source = FileSource::unlimited(file, size);
     let (mut end, mut last, mut frames) = (0, 0, 0u64);
     while let Ok(f) = frame::frame(&source, end) {
         if !f.skippable {
@@ -226,25 +228,25 @@ pub fn find_end(
     Ok((fits && decodes(file, last, end, decoder, memory_limit)).then_some(end))
 }
 
-/// Where the records end that the frames from the beginning on are, one each with the skippable
-/// frames behind it. A skippable one counts before another frame, or as the mark of a set: what
-/// follows the records may look like one.
+/// Returns the limits of the frames from the beginning of the file on. Each record is one frame
+/// with the skippable frames after it. A skippable frame is included only before another frame or
+/// as the interleave mark: the bytes after the records may look like one.
 pub fn frames_from_the_beginning(
     file: &dyn File,
     size: u64,
     memory_limit: u64,
 ) -> Result<Vec<u64>> {
-    let source = FileSource::patient(file, size);
-    let (mut limits, mut at, mut sound): (Vec<u64>, u64, u64) = (Vec::new(), 0, 0);
+    let source = FileSource::unlimited(file, size);
+    let (mut limits, mut at, mut intact_end): (Vec<u64>, u64, u64) = (Vec::new(), 0, 0);
     while let Ok(f) = frame::frame(&source, at) {
         at += f.len;
         if f.skippable {
-            let mut mark = [0; MARK];
-            let is_mark = f.len == MARK as u64
+            let mut mark = [0; MARK_SIZE];
+            let is_mark = f.len == MARK_SIZE as u64
                 && source.get(at - f.len, &mut mark)?
-                && Turn::read(&mark).is_some();
+                && Mark::parse(&mark).is_some();
             if let (Some(last), true) = (limits.last_mut(), is_mark) {
-                (*last, sound) = (at, at);
+                (*last, intact_end) = (at, at);
             }
             continue;
         }
@@ -258,21 +260,21 @@ pub fn frames_from_the_beginning(
         )?;
         alloc::reserve(&mut limits, 1)?;
         limits.push(at);
-        sound = at;
+        intact_end = at;
     }
     if let Some(last) = limits.last_mut() {
-        *last = sound;
+        *last = intact_end;
     }
     Ok(limits)
 }
 
-/// Is each of these limits, which lie at `at`, the end of a frame?
+/// Returns whether each of the `count` limits at offset `at` is the end of a frame.
 fn all_end_frames(file: &dyn File, source: &FileSource<'_>, at: u64, count: u64) -> Result<bool> {
     let mut frame_end = 0;
     for i in 0..count {
-        let mut word = [0; 8];
-        file.read_exact_at(at + i * LIMIT, &mut word)?;
-        let limit = u64::from_le_bytes(word);
+        let mut bytes = [0; 8];
+        file.read_exact_at(at + i * LIMIT, &mut bytes)?;
+        let limit = u64::from_le_bytes(bytes);
         while frame_end < limit {
             match frame::frame(source, frame_end) {
                 Ok(f) => frame_end += f.len,
@@ -286,9 +288,9 @@ fn all_end_frames(file: &dyn File, source: &FileSource<'_>, at: u64, count: u64)
     Ok(true)
 }
 
-/// How many frames with data there are from `from` on, and where no sound frame follows.
+/// Returns the number of data frames from `from` on and the position that no valid frame follows.
 pub fn count_frames(file: &dyn File, from: u64, to: u64) -> (u64, u64) {
-    let source = FileSource::patient(file, to);
+    let source = FileSource::unlimited(file, to);
     let (mut at, mut frames) = (from, 0);
     while let (true, Ok(f)) = (at < to, frame::frame(&source, at)) {
         at += f.len;
@@ -297,87 +299,88 @@ pub fn count_frames(file: &dyn File, from: u64, to: u64) -> (u64, u64) {
     (frames, at)
 }
 
-/// Are these bytes frames from end to end?
-pub fn tiled(file: &dyn File, from: u64, to: u64) -> bool {
+/// Returns whether these bytes are a sequence of whole frames.
+pub fn is_all_frames(file: &dyn File, from: u64, to: u64) -> bool {
     count_frames(file, from, to).1 == to
 }
 
-/// What about a record makes its neighbours worth a look.
+/// A property of a record that can result from a damaged limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Odd {
-    /// It has no byte.
+pub enum Suspect {
+    /// The record is empty.
     Empty,
-    /// It holds more than one frame of data.
-    Several,
+    /// The record contains more than one data frame.
+    SeveralFrames,
 }
 
-/// Refuses record `i`, which is odd, if its neighbours say that a limit is damaged.
-pub fn neighbours(shard: &Shard, i: u64, odd: Odd) -> Result<()> {
-    match odd {
-        Odd::Several => beside_nothing(shard, i),
-        Odd::Empty => empty_fits(shard, i),
+/// Returns an error if the neighbours of a suspect record `i` show that a limit is damaged.
+pub fn check_neighbours(shard: &Shard, i: u64, suspect: Suspect) -> Result<()> {
+    match suspect {
+        Suspect::SeveralFrames => check_beside_several_frames(shard, i),
+        Suspect::Empty => check_empty(shard, i),
     }
 }
 
-fn damaged(words: impl std::fmt::Display) -> Error {
-    fail!(Format, "{words}: a limit is damaged")
+fn damaged(message: impl std::fmt::Display) -> Error {
+    fail!(Format, "{message}: a limit is damaged")
 }
 
-/// A record of several frames next to one of none, or to one that cannot be.
-fn beside_nothing(shard: &Shard, i: u64) -> Result<()> {
+/// Returns an error if a record of several frames is beside an empty or impossible one.
+fn check_beside_several_frames(shard: &Shard, i: u64) -> Result<()> {
     let limits = shard.limits();
     let (first, last) = (i.saturating_sub(1), (i + 2).min(limits.count()));
     let bounds = limits.bounds(first, last - first)?;
-    limits.still()?;
+    limits.check_unchanged()?;
     for (j, pair) in (first..last).zip(bounds.windows(2)) {
         if j != i && matches!(pair, [a, b] if a >= b) {
             return Err(damaged(format_args!(
-                "it holds several frames, record {j} beside it nothing"
+                "it has several frames, and its neighbour, record {j}, is empty"
             )));
         }
     }
     Ok(())
 }
 
-/// An empty record is believed where the nearest records that are not empty, on both sides, hold
-/// one frame each. However many empty records there are, a few limits tell.
-fn empty_fits(shard: &Shard, i: u64) -> Result<()> {
+/// Accepts an empty record if the nearest records that are not empty, on both sides, contain one
+/// frame each. The search is exponential, so it reads few limits for any number of empty records.
+fn check_empty(shard: &Shard, i: u64) -> Result<()> {
     let limits = shard.limits();
     let bound = |j: u64| limits.bounds(j, 0).map(|b| b.last().copied().unwrap_or(0));
     let x = bound(i)?;
-    let spoilt =
+    let is_not_one_record =
         |from: u64, to: u64| from > to || to > shard.end() || !one_record(shard.file(), from, to);
-    // backwards, bound j is that of number i - j
-    if let Some(b) = first_other(i, 0, x, &|j| bound(i - j))?
-        && spoilt(b, x)
+    // Backwards: bound `j` of the search is bound `i - j`.
+    if let Some(b) = next_different(i, 0, x, &|j| bound(i - j))?
+        && is_not_one_record(b, x)
     {
         return Err(damaged(format_args!(
-            "it is empty, and from the last other limit, {b}, to its place, {x}, there is not one frame"
+            "it is empty, but the bytes from the previous limit, {b}, to its offset, {x}, are not one frame"
         )));
     }
-    let next = first_other(limits.count(), i + 1, x, &bound)?;
-    limits.still()?;
+    let next = next_different(limits.count(), i + 1, x, &bound)?;
+    limits.check_unchanged()?;
     if let Some(b) = next {
-        if spoilt(x, b) {
+        if is_not_one_record(x, b) {
             return Err(damaged(format_args!(
-                "it is empty, and from its place, {x}, to the next limit, {b}, there is not one frame"
+                "it is empty, but the bytes from its offset, {x}, to the next limit, {b}, are not one frame"
             )));
         }
         return Ok(());
     }
-    // behind the last record of a file without limits there may be frames that do not count yet;
-    // but who writes frames with checksums leaves no record without a frame
+    // After the last record of a file with separate limits there may be uncommitted frames.
+    // However, writers with checksums store a frame for every record, so a frame with a checksum
+    // proves damage.
     let source = FileSource::new(shard.file(), shard.end());
     if x < shard.end() && frame::frame(&source, x).is_ok_and(|f| f.checksum) {
         return Err(damaged(format_args!(
-            "it is empty, and a frame lies behind its limit, {x}"
+            "it is empty, but a frame follows its limit, {x}"
         )));
     }
     Ok(())
 }
 
-/// The first bound after number `from` that is not `x`.
-fn first_other(
+/// Returns the first bound after number `from` that differs from `x`.
+fn next_different(
     count: u64,
     from: u64,
     x: u64,
@@ -406,7 +409,8 @@ fn first_other(
     }
 }
 
-/// Are these bytes one record: a frame, perhaps with skippable ones around it?
+/// Returns whether these bytes are one record: at most one data frame and any number of skippable
+/// ones.
 fn one_record(file: &dyn File, from: u64, to: u64) -> bool {
     let source = FileSource::new(file, to);
     let (mut at, mut data) = (from, 0);

@@ -1,9 +1,10 @@
-//! Many records of a bag at once: neighbours, any numbers in any order, and all of them piece by
-//! piece.
+//! Batch reads: ranges, lists of indices, and iteration over a whole bag.
 #![forbid(unsafe_code)]
 
 use super::Bag;
-use super::batch::{self, Failure, Item, Own, Places, Records, Room, Rules, Run, Skip};
+use super::batch::{
+    self, BatchConfig, BatchLayout, Destination, Failure, Item, OwnedBuffer, Records, Run, Skip,
+};
 use super::codec::Codec;
 use super::shard::Shard;
 use crate::alloc;
@@ -11,34 +12,34 @@ use crate::error::{Error, Result, Status, fail};
 use crate::options::Opt;
 use crate::parallel::Threads;
 
-/// Records that are wanted, in this order.
+/// The records that a batch read requests, in order.
 #[derive(Clone, Copy, Debug)]
-pub enum Wanted<'a> {
-    /// The first one, and how many from there on.
+pub enum Requested<'a> {
+    /// The first record and the number of records.
     Range(u64, u64),
-    /// Their numbers.
-    Numbers(&'a [u64]),
+    /// The indices of the records.
+    Indices(&'a [u64]),
 }
 
-impl Wanted<'_> {
-    /// The number of the record at this place.
-    pub fn number(&self, place: usize) -> u64 {
+impl Requested<'_> {
+    /// Returns the index of the record at `position` of the batch.
+    pub fn index(&self, position: usize) -> u64 {
         match *self {
-            Wanted::Range(first, _) => first.saturating_add(place as u64),
-            Wanted::Numbers(all) => all.get(place).copied().unwrap_or(0),
+            Requested::Range(first, _) => first.saturating_add(position as u64),
+            Requested::Indices(all) => all.get(position).copied().unwrap_or(0),
         }
     }
 }
 
 impl Bag {
-    pub(super) fn rules(&self) -> Rules<'_> {
+    pub(super) fn batch_config(&self) -> BatchConfig<'_> {
         let o = &self.set.options;
-        // a caller's function may wait for what the caller holds: other threads call it only on
-        // demand
+        // Another thread must not call functions of the caller unasked: they may wait for a lock
+        // that the caller holds.
         let foreign =
             o.given(Opt::Threads).is_none() && self.set.shards.iter().any(Shard::is_foreign);
-        Rules {
-            spare: &self.set.spare,
+        BatchConfig {
+            pool: &self.set.pool,
             stop: None,
             threads: if foreign { Threads::ONE } else { o.threads() },
             memory_limit: o.memory_limit(),
@@ -51,11 +52,11 @@ impl Bag {
         }
     }
 
-    /// Bytes of a record, about: nothing is read for it.
-    pub(super) fn mean(&self) -> u64 {
+    /// Returns the estimated mean size of a record. Reads nothing.
+    pub(super) fn mean_record_size(&self) -> u64 {
         let of =
             |f: &dyn Fn(&Shard) -> u64| self.set.shards.iter().map(f).fold(0, u64::saturating_add);
-        // text becomes half as long
+        // Text compresses to about half its size.
         let bytes = of(&|s| {
             if s.decoder().codec() == Codec::Zstd {
                 s.end().saturating_mul(2)
@@ -66,139 +67,159 @@ impl Bag {
         bytes.checked_div(of(&Shard::count)).unwrap_or(0)
     }
 
-    /// Records `first` to `first + n`.
+    /// Reads the records `first` to `first + n`.
     pub fn read_range(&self, first: u64, n: u64) -> Result<Records> {
-        self.read_with(Wanted::Range(first, n), self.rules())
+        self.read_with(Requested::Range(first, n), self.batch_config())
     }
 
-    /// Records of any numbers, in any order, with repetitions.
+    /// Reads the records at `indices`, which may be in any order and may repeat.
     pub fn read_indices(&self, indices: &[u64]) -> Result<Records> {
-        self.read_with(Wanted::Numbers(indices), self.rules())
+        self.read_with(Requested::Indices(indices), self.batch_config())
     }
 
-    /// Reads records to where `room` makes memory for them.
-    pub fn read_to(&self, wanted: Wanted<'_>, room: &mut dyn Room) -> Result<Places> {
-        self.holds(wanted)?;
-        self.gather(wanted, self.rules(), room)
-            .map_err(|f| positioned(f.error, wanted.number(f.out)))
+    /// Reads records into the memory that `destination` allocates.
+    pub fn read_to(
+        &self,
+        requested: Requested<'_>,
+        destination: &mut dyn Destination,
+    ) -> Result<BatchLayout> {
+        self.check_requested(requested)?;
+        self.gather(requested, self.batch_config(), destination)
+            .map_err(|f| positioned(f.error, requested.index(f.out)))
     }
 
-    /// Records from `first` on: `n` of them, or fewer, one at least, where they would take more
-    /// memory than this.
+    /// Reads up to `n` records from `first` on: fewer, but at least one, if they need more than
+    /// `bytes` of memory.
     pub fn read_some(&self, first: u64, n: u64, bytes: u64) -> Result<Records> {
-        let (rules, mut many) = (self.rules(), n);
+        let (batch_config, mut count) = (self.batch_config(), n);
         loop {
-            // only a record alone may take all that the caller allows
-            let memory_limit = if many > 1 {
-                rules.memory_limit.min(bytes)
+            // Only a single record may use the whole memory limit.
+            let memory_limit = if count > 1 {
+                batch_config.memory_limit.min(bytes)
             } else {
-                rules.memory_limit
+                batch_config.memory_limit
             };
             match self.read_with(
-                Wanted::Range(first, many),
-                Rules {
+                Requested::Range(first, count),
+                BatchConfig {
                     memory_limit,
-                    ..rules
+                    ..batch_config
                 },
             ) {
-                Err(e) if many > 1 && matches!(e.status, Status::Limit | Status::Memory) => {
-                    many = (many / 8).max(1)
+                Err(e) if count > 1 && matches!(e.status, Status::Limit | Status::Memory) => {
+                    count = (count / 8).max(1)
                 }
                 read => return read,
             }
         }
     }
 
-    pub(super) fn read_with(&self, wanted: Wanted<'_>, rules: Rules<'_>) -> Result<Records> {
-        self.holds(wanted)?;
-        self.gathered(wanted, rules)
-            .map_err(|f| positioned(f.error, wanted.number(f.out)))
+    pub(super) fn read_with(
+        &self,
+        requested: Requested<'_>,
+        batch_config: BatchConfig<'_>,
+    ) -> Result<Records> {
+        self.check_requested(requested)?;
+        self.gather_owned(requested, batch_config)
+            .map_err(|f| positioned(f.error, requested.index(f.out)))
     }
 
-    /// Refuses what is beyond the bag.
-    fn holds(&self, wanted: Wanted<'_>) -> Result<()> {
-        match wanted {
-            Wanted::Range(first, n) if first.checked_add(n).is_none_or(|end| end > self.size) => {
+    /// Returns an error if a requested record does not exist.
+    fn check_requested(&self, requested: Requested<'_>) -> Result<()> {
+        match requested {
+            Requested::Range(first, n)
+                if first.checked_add(n).is_none_or(|end| end > self.size) =>
+            {
                 Err(fail!(
                     Range,
-                    "records {first} and {n} from there on: there are {}",
+                    "{n} records from record {first} on do not exist: the bag has {} records",
                     self.size
                 )
                 .at(first))
             }
-            Wanted::Numbers(all) => match all.iter().enumerate().find(|&(_, &i)| i >= self.size) {
+            Requested::Indices(all) => match all.iter().enumerate().find(|&(_, &i)| i >= self.size)
+            {
                 Some((k, &i)) => Err(fail!(
                     Range,
-                    "indices[{k}] is {i}, there are {} records",
+                    "indices[{k}] is {i}, the bag has {} records",
                     self.size
                 )
                 .at(i)),
                 None => Ok(()),
             },
-            Wanted::Range(..) => Ok(()),
+            Requested::Range(..) => Ok(()),
         }
     }
 
-    /// As [`Bag::gather`], to memory of the library's own.
-    pub(super) fn gathered(
+    /// Like [`Bag::gather`], into a buffer of the library.
+    pub(super) fn gather_owned(
         &self,
-        wanted: Wanted<'_>,
-        rules: Rules<'_>,
+        requested: Requested<'_>,
+        batch_config: BatchConfig<'_>,
     ) -> std::result::Result<Records, Failure> {
-        let mut own = Own::new(rules.spare);
-        let places = self.gather(wanted, rules, &mut own)?;
-        Ok(own.with(places))
+        let mut own = OwnedBuffer::new(batch_config.pool);
+        let layout = self.gather(requested, batch_config, &mut own)?;
+        Ok(own.into_records(layout))
     }
 
-    /// Reads records that must be there. Failures, and places of damaged ones, are of the batch;
-    /// their words have no number of this bag's.
+    /// Reads records that must exist. Positions of failures and of damaged records are relative to
+    /// the batch. The messages do not contain the index of the record in this bag.
     fn gather(
         &self,
-        wanted: Wanted<'_>,
-        rules: Rules<'_>,
-        room: &mut dyn Room,
-    ) -> std::result::Result<Places, Failure> {
-        let n = match wanted {
-            Wanted::Range(_, n) => n,
-            Wanted::Numbers(all) => all.len() as u64,
+        requested: Requested<'_>,
+        batch_config: BatchConfig<'_>,
+        destination: &mut dyn Destination,
+    ) -> std::result::Result<BatchLayout, Failure> {
+        let n = match requested {
+            Requested::Range(_, n) => n,
+            Requested::Indices(all) => all.len() as u64,
         };
         if n == 0 {
-            room.make(0).map_err(|error| Failure { out: 0, error })?;
-            return Ok(Places::none());
+            destination
+                .allocate(0)
+                .map_err(|error| Failure { out: 0, error })?;
+            return Ok(BatchLayout::empty());
         }
-        match wanted {
-            Wanted::Range(first, n) if self.step == 1 && !self.set.interleaved => {
-                batch::runs(&self.cut(self.physical(first), n), rules, room)
-            }
+        match requested {
+            Requested::Range(first, n) if self.step == 1 && !self.set.interleaved => batch::runs(
+                &self.split_runs(self.set_index(first), n),
+                batch_config,
+                destination,
+            ),
             _ => {
                 let items = self
-                    .items(wanted, n, rules)
+                    .items(requested, n, batch_config)
                     .map_err(|error| Failure { out: 0, error })?;
-                batch::scattered(&self.set.shards, &items, rules, room)
+                batch::scattered(&self.set.shards, &items, batch_config, destination)
             }
         }
     }
 
-    fn items(&self, wanted: Wanted<'_>, n: u64, rules: Rules<'_>) -> Result<Vec<Item>> {
+    fn items(
+        &self,
+        requested: Requested<'_>,
+        n: u64,
+        batch_config: BatchConfig<'_>,
+    ) -> Result<Vec<Item>> {
         alloc::allow(
             n.saturating_mul(size_of::<Item>() as u64),
-            rules.memory_limit,
-            "the numbers of the records of this batch",
+            batch_config.memory_limit,
+            "the indices of the records of this batch",
         )?;
-        let mut items = alloc::with_room(n as usize)?;
+        let mut items = alloc::with_capacity(n as usize)?;
         items.extend((0..n as usize).map(|out| {
-            let (shard, local) = self.find(self.physical(wanted.number(out)));
+            let (shard, local) = self.find_shard(self.set_index(requested.index(out)));
             Item { shard, local, out }
         }));
-        items.sort_unstable_by_key(Item::place);
+        items.sort_unstable_by_key(Item::sort_key);
         Ok(items)
     }
 
-    /// Cuts `n` records of the whole set into runs.
-    fn cut(&self, mut first: u64, mut n: u64) -> Vec<Run<'_>> {
+    /// Splits `n` records of the whole set, from `first` on, into one run per shard.
+    fn split_runs(&self, mut first: u64, mut n: u64) -> Vec<Run<'_>> {
         let mut runs = Vec::new();
         while n > 0 {
-            let (shard, local) = self.find(first);
+            let (shard, local) = self.find_shard(first);
             let Some(shard) = self.set.shards.get(shard) else {
                 break;
             };
@@ -214,53 +235,55 @@ impl Bag {
         runs
     }
 
-    /// Calls `f` with all records, in batches of a few MiB, in order.
+    /// Calls `f` with all records in order, in batches of a few MiB.
     pub fn for_each_batch(&self, mut f: impl FnMut(u64, &Records) -> Result<()>) -> Result<()> {
-        self.batches(self.rules(), &mut |first, records| f(first, records?))
+        self.batches(self.batch_config(), &mut |first, records| {
+            f(first, records?)
+        })
     }
 
-    /// As above; a record that alone cannot be had (too large for the memory limit, on a bad
-    /// sector) comes as the failure.
+    /// Like [`Bag::for_each_batch`]. If a single record cannot be read (it exceeds the memory limit
+    /// or lies on an unreadable sector), `f` receives the error.
     pub(super) fn batches(
         &self,
-        rules: Rules<'_>,
+        batch_config: BatchConfig<'_>,
         f: &mut dyn FnMut(u64, Result<&Records>) -> Result<()>,
     ) -> Result<()> {
-        const WANTED: u64 = 8 << 20;
-        const MOST: u64 = 4 * WANTED;
+        const TARGET: u64 = 8 << 20;
+        const MOST: u64 = 4 * TARGET;
         let (mut first, mut n) = (0, 1024);
         while first < self.size {
             self.set.options.progress(first, self.size)?;
-            let many = n.min(self.size - first);
-            // only a record alone may take all that the caller allows
-            let limit = if many > 1 {
-                rules.memory_limit.min(MOST)
+            let count = n.min(self.size - first);
+            // Only a single record may use the whole memory limit.
+            let limit = if count > 1 {
+                batch_config.memory_limit.min(MOST)
             } else {
-                rules.memory_limit
+                batch_config.memory_limit
             };
             let read = self.read_with(
-                Wanted::Range(first, many),
-                Rules {
+                Requested::Range(first, count),
+                BatchConfig {
                     memory_limit: limit,
-                    ..rules
+                    ..batch_config
                 },
             );
-            if many > 1
+            if count > 1
                 && matches!(&read, Err(e) if matches!(e.status, Status::Limit | Status::Io | Status::Memory))
             {
-                n = (many / 8).max(1);
+                n = (count / 8).max(1);
                 continue;
             }
             let bytes = read.as_ref().map_or(1, |r| r.data.len().max(1)) as u64;
             f(first, read.as_ref().map_err(Clone::clone))?;
-            first += many;
-            n = (many.saturating_mul(WANTED) / bytes).clamp(1, (n * 4).min(1 << 16));
+            first += count;
+            n = (count.saturating_mul(TARGET) / bytes).clamp(1, (n * 4).min(1 << 16));
         }
         self.set.options.progress(self.size, self.size)
     }
 }
 
-/// Says of an error which record of the bag it is about.
+/// Sets the record index of an error.
 pub(super) fn positioned(mut e: Error, i: u64) -> Error {
     e.position = -1;
     e.at(i)

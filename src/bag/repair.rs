@@ -1,33 +1,34 @@
-//! Brings a bag that was left torn back to its last whole state:
+//! Restores a bag to its last consistent state:
 //!
-//! - a change that was under way is undone or finished, as its journal says;
-//! - a tail writer of the Bagz library that was cut off leaves `X` and `limits.X`: the limits that
-//!   fit `X` become its tail, as that writer's close would have done;
-//! - with separate limits, limits that are torn or reach beyond the records go;
-//! - a damaged last limit is put right where frames or checksums prove what it was;
-//! - of a compressed file that was cut, or has lost its limits, the frames from its beginning on
-//!   become the records, if that is asked for (HOLDALL_OPT_SKIP_DAMAGED): nobody knows how many
-//!   there were. What lies behind them is kept in a file beside it.
+//! - A change that was interrupted is rolled back or completed, as its journal says.
+//! - A writer of the Bagz library with limits at the tail leaves `X` and `limits.X` if it is
+//!   interrupted. The limits that match `X` are appended to it, as closing that writer would have
+//!   done.
+//! - With separate limits, limits that are torn or exceed the records are removed.
+//! - A damaged last limit is corrected if frames or checksums prove its value.
+//! - If a compressed file was truncated or has lost its limits, the intact frames from its
+//!   beginning on become the records, if that is requested (`HOLDALL_OPT_SKIP_DAMAGED`): their
+//!   original number is unknown. The rest of the file is saved in a file beside it.
 //!
-//! A bag that is whole is left as it is, and so is one of which nothing can be proved: a repair
-//! must not make wrong records readable.
+//! A consistent bag is not changed. Neither is a bag of which nothing can be proved: a repair must
+//! not make wrong records readable.
 #![forbid(unsafe_code)]
 
-use super::codec::{CODEC_BY_NAME, Codec, Decoder, is_unsaid};
+use super::codec::{CODEC_BY_NAME, Codec, Decoder, is_codec_unspecified};
 use super::limits::{LIMIT, Limits};
 use super::offset_check;
-use super::shard::{LIMITS_PREFIX, SUM, SUMS_PREFIX, Shard, container};
+use super::shard::{CHECKSUM_SIZE, CHECKSUMS_PREFIX, LIMITS_PREFIX, Shard, container};
 use super::spec;
 use crate::alloc;
 use crate::error::{Error, Result, Status, fail};
-use crate::io::journal::{self, Change, Container, Piece, SAID, Undo};
+use crate::io::journal::{self, Change, Container, SAMPLE_BYTES, Sample, Undo};
 use crate::io::{self, Access, File, Folder, locate};
 use crate::options::{Opt, Options};
 use crate::os::OsStrExt;
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
-/// Options that repairing knows.
+/// Options accepted by a repair.
 pub const REPAIR_OPTIONS: &[Opt] = &[
     Opt::BagLimits,
     Opt::Codec,
@@ -37,18 +38,18 @@ pub const REPAIR_OPTIONS: &[Opt] = &[
     Opt::Lock,
     Opt::SkipDamaged,
 ];
-/// What the name of a file with what was cut off has behind it.
-const DAMAGED: &str = ".holdall-damaged";
-/// How many of them are kept.
-const MOST_DAMAGED: u32 = 100;
+/// Suffix of the name of a file that contains removed bytes.
+const DAMAGED_SUFFIX: &str = ".holdall-damaged";
+/// Maximum number of such files per bag.
+const MAX_DAMAGED_FILES: u32 = 100;
 const PIECE: u64 = 1 << 20;
 
-/// What a repair did.
+/// The result of a repair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Repaired {
-    /// Records that are there now.
-    pub kept: u64,
-    /// Records of which there was a limit, or a frame behind the last limit, and that are gone.
+    /// Records in the bag after the repair.
+    pub retained: u64,
+    /// Records that had a limit, or a frame after the last limit, and were removed.
     pub dropped: u64,
 }
 
@@ -56,30 +57,30 @@ struct Repair<'a> {
     folder: &'a Arc<dyn Folder>,
     container: Container,
     limits_name: OsString,
-    sums_name: OsString,
+    checksums_name: OsString,
     decoder: Decoder,
     memory_limit: u64,
     durable: bool,
-    /// May whole frames become the records, where nothing tells how many there were?
+    /// Whether intact frames may become the records if their number is unknown.
     take_frames: bool,
 }
 
-/// Repairs the files of a spec, each by itself: one of which nothing can be proved does not keep
-/// the others from it, and is what the error is about.
+/// Repairs the files of a spec one by one. A file of which nothing can be proved does not prevent
+/// the repair of the others; its error is returned.
 pub fn repair(spec: &OsStr, options: &Options) -> Result<Repaired> {
     let one = |text: &OsString| {
         locate::locate_for_change(text).and_then(|l| repair_in(&l.folder, &l.name, options))
     };
-    let done: Vec<Result<Repaired>> = spec::expand_some(spec)?.iter().map(one).collect();
+    let done: Vec<Result<Repaired>> = spec::expand_nonempty(spec)?.iter().map(one).collect();
     done.into_iter().try_fold(Repaired::default(), |all, r| {
         r.map(|r| Repaired {
-            kept: all.kept + r.kept,
+            retained: all.retained + r.retained,
             dropped: all.dropped + r.dropped,
         })
     })
 }
 
-/// As [`repair`], in a folder.
+/// Like [`repair`], for a name in a folder.
 pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> Result<Repaired> {
     options.only("holdall_repair", REPAIR_OPTIONS)?;
     folder.writable()?;
@@ -88,27 +89,27 @@ pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> R
         options.get(Opt::Lock, 1) == 1,
         options.get(Opt::Durability, 1) == 1,
     );
-    let _sets = journal::enter(&container, locks, durable)?;
+    let _sets = journal::lock_sets(&container, locks, durable)?;
     let _lock = container.lock(locks)?;
     let by = options.get(Opt::Codec, CODEC_BY_NAME);
     let codec = Codec::choose(by, name.as_bytes())?;
     let r = Repair {
         folder,
         limits_name: container.name(LIMITS_PREFIX),
-        sums_name: container.name(SUMS_PREFIX),
+        checksums_name: container.name(CHECKSUMS_PREFIX),
         container,
         decoder: Decoder::new(codec, options.given_bytes(Opt::Dictionary))?,
         memory_limit: options.memory_limit(),
         durable,
         take_frames: options.get(Opt::SkipDamaged, 0) == 1,
     };
-    journal::tidy(&r.container, r.durable)?;
-    if is_unsaid(by, name.as_bytes()) && r.sums()?.is_none() {
+    journal::recover_and_clean(&r.container, r.durable)?;
+    if is_codec_unspecified(by, name.as_bytes()) && r.checksums()?.is_none() {
         let records = folder.open(name, Access::Read)?;
-        offset_check::refuse_unsaid_frames(&*records, records.size()?)?;
+        offset_check::refuse_unexpected_frames(&*records, records.size()?)?;
     }
     match options.get(Opt::BagLimits, 0) {
-        1 => r.separate(),
+        1 => r.repair_separate(),
         _ => r.tail(),
     }
 }
@@ -118,41 +119,48 @@ impl Repair<'_> {
         if self.durable { f.sync() } else { Ok(()) }
     }
 
-    /// A file with its limits at the tail, or what a writer of one has left. What `limits.NAME`
-    /// says and what the tail says may both be there; see the arms for which is believed.
+    /// Repairs a file with its limits at the tail, or what an interrupted writer of such a file has
+    /// left. `limits.NAME` and the tail may both contain limits; the match arms decide between
+    /// them.
     fn tail(&self) -> Result<Repaired> {
         let records = self.folder.open(&self.container.main, Access::Write)?;
         let size = records.size()?;
-        let tail = self.whole_tail(&records, size)?;
-        let pair = self.pair(&*records, size)?;
-        match (tail, pair) {
+        let tail = self.intact_tail(&records, size)?;
+        let separate_limits = self.separate_limits(&*records, size)?;
+        match (tail, separate_limits) {
             (Some(tail), None) => Ok(Repaired {
-                kept: tail.count,
+                retained: tail.count,
                 dropped: 0,
             }),
-            // a writer that was cut off after it had copied its limits
-            (Some(tail), Some((pair, _))) if tail.end == pair.end && tail.count == pair.count => {
+            // The writer was interrupted after it had copied its limits.
+            (Some(tail), Some((separate_limits, _)))
+                if tail.end == separate_limits.end && tail.count == separate_limits.count =>
+            {
                 self.remove_limits()?;
                 Ok(Repaired {
-                    kept: tail.count,
+                    retained: tail.count,
                     dropped: 0,
                 })
             }
-            // bytes that are all records according to limits.NAME, and look like limits by chance
-            (Some(_), Some((pair, limits))) if self.raw() && pair.end == size => {
-                self.close_for_the_writer(&*records, &*limits, pair)
+            // According to limits.NAME all bytes are records; the last ones look like limits by
+            // chance.
+            (Some(_), Some((separate_limits, limits)))
+                if self.raw() && separate_limits.end == size =>
+            {
+                self.finish_close(&*records, &*limits, separate_limits)
             }
             (Some(tail), Some(_)) => Ok(Repaired {
-                kept: tail.count,
+                retained: tail.count,
                 dropped: 0,
             }),
-            (None, pair) => match (self.mendable(&*records, size)?, pair) {
-                // limits that all fit but the last: limits.NAME is that of another state
-                (Some(end), _) => self.mend_last_limit(&*records, end, size),
-                (None, Some((pair, limits))) => {
-                    self.close_for_the_writer(&*records, &*limits, pair)
+            (None, separate_limits) => match (self.provable_end(&*records, size)?, separate_limits)
+            {
+                // All limits but the last match, so limits.NAME belongs to another state.
+                (Some(end), _) => self.repair_last_limit(&*records, end, size),
+                (None, Some((separate_limits, limits))) => {
+                    self.finish_close(&*records, &*limits, separate_limits)
                 }
-                (None, None) => self.frames_only(&*records, size),
+                (None, None) => self.rebuild_from_frames(&*records, size),
             },
         }
     }
@@ -161,31 +169,31 @@ impl Repair<'_> {
         self.decoder.codec() == Codec::None
     }
 
-    /// Makes the frames from the beginning on the records.
-    fn frames_only(&self, records: &dyn File, size: u64) -> Result<Repaired> {
+    /// Makes the intact frames at the beginning of the file the records.
+    fn rebuild_from_frames(&self, records: &dyn File, size: u64) -> Result<Repaired> {
         let limits = if self.raw() {
             Vec::new()
         } else {
             offset_check::frames_from_the_beginning(records, size, self.memory_limit)?
         };
         let (count, Some(&end)) = (limits.len(), limits.last()) else {
-            return Err(self.hopeless(records));
+            return Err(self.unrepairable(records));
         };
         if !self.take_frames {
-            let mut e = self.hopeless(records);
-            e.message.push_str(&format!("; {count} whole zstd frames from its beginning on can become its records: HOLDALL_OPT_SKIP_DAMAGED 1"));
+            let mut e = self.unrepairable(records);
+            e.message.push_str(&format!("; {count} intact zstd frames from its beginning on can become its records: HOLDALL_OPT_SKIP_DAMAGED 1"));
             return Err(e);
         }
-        self.keep_rest(records, end, size)?;
+        self.save_rest(records, end, size)?;
         let bytes: Vec<u8> = limits.iter().flat_map(|l| l.to_le_bytes()).collect();
         let change = Change {
             name: self.container.main.clone(),
             file: Some(records),
-            over: vec![end..u64::MAX],
+            overwritten: vec![end..u64::MAX],
             lengths: end..=end + bytes.len() as u64,
-            new: vec![Piece {
+            samples: vec![Sample {
                 at: end,
-                bytes: bytes.iter().copied().take(SAID).collect(),
+                bytes: bytes.iter().copied().take(SAMPLE_BYTES).collect(),
             }],
         };
         self.change(&[change], || {
@@ -193,15 +201,15 @@ impl Repair<'_> {
             records.write_at(end, &bytes)?;
             self.sync(records)
         })?;
-        // what was there behind them were at least the limits, or a part of a record
+        // The bytes after the frames were at least the limits or a part of a record.
         Ok(Repaired {
-            kept: count as u64,
+            retained: count as u64,
             dropped: u64::from(end < size),
         })
     }
 
-    /// Copies what is behind the last whole frame to a file of its own.
-    fn keep_rest(&self, records: &dyn File, end: u64, size: u64) -> Result<()> {
+    /// Copies the bytes after the last intact frame to a separate file.
+    fn save_rest(&self, records: &dyn File, end: u64, size: u64) -> Result<()> {
         if end == size {
             return Ok(());
         }
@@ -216,14 +224,14 @@ impl Repair<'_> {
         }
     }
 
-    /// One that no earlier repair has used, or one that was cut off.
+    /// Returns a name that no earlier repair, even an interrupted one, has used.
     fn free_name(&self) -> Result<OsString> {
-        for number in 1..=MOST_DAMAGED {
+        for number in 1..=MAX_DAMAGED_FILES {
             let mut name = self.container.main.clone();
             name.push(if number == 1 {
-                DAMAGED.to_owned()
+                DAMAGED_SUFFIX.to_owned()
             } else {
-                format!("{DAMAGED}-{number}")
+                format!("{DAMAGED_SUFFIX}-{number}")
             });
             if !self.folder.exists(&name)? {
                 return Ok(name);
@@ -231,40 +239,41 @@ impl Repair<'_> {
         }
         Err(fail!(
             Exists,
-            "{}: {MOST_DAMAGED} repairs have left a file {DAMAGED} beside it: remove them",
+            "{}: {MAX_DAMAGED_FILES} files {DAMAGED_SUFFIX} of earlier repairs exist beside it; remove them",
             self.folder.show(&self.container.main)
         ))
     }
 
-    fn hopeless(&self, file: &dyn File) -> Error {
+    fn unrepairable(&self, file: &dyn File) -> Error {
         let mut e = fail!(
             Format,
-            "{}: its limits are damaged, and nothing proves what they were (no {} that fits it): nothing was changed",
+            "{}: its limits are damaged, and nothing proves their original values (no {} matches it): nothing was changed",
             file.name(),
             self.folder.show(&self.limits_name)
         );
-        if self.raw() && matches!(self.sums(), Ok(Some(_))) {
+        if self.raw() && matches!(self.checksums(), Ok(Some(_))) {
             e.message.push_str(&format!(
-                "; or it is {} that is damaged, or of another state: without it the records are read unchecked",
-                self.folder.show(&self.sums_name)
+                "; or {} is damaged or belongs to another state: without that file the records are read unchecked",
+                self.folder.show(&self.checksums_name)
             ));
         }
         e
     }
 
-    /// The tail of a file, if nothing speaks against it.
-    fn whole_tail(&self, records: &Arc<dyn File>, size: u64) -> Result<Option<Whole>> {
+    /// Returns the limits at the tail, unless frames or checksums contradict them.
+    fn intact_tail(&self, records: &Arc<dyn File>, size: u64) -> Result<Option<IntactLimits>> {
         let (limits, end) = match Shard::tail(records, size) {
             Ok(found) => found,
             Err(e) if e.status == Status::Format => return Ok(None),
             Err(e) => return Err(e),
         };
-        let whole = Whole {
+        let intact = IntactLimits {
             count: limits.count(),
             end,
         };
         let fits = if self.raw() {
-            self.sums()?.is_none_or(|s| s.count == Some(whole.count))
+            self.checksums()?
+                .is_none_or(|s| s.count == Some(intact.count))
         } else {
             offset_check::last_limit(
                 &**records,
@@ -276,18 +285,18 @@ impl Repair<'_> {
             )
             .is_ok()
         };
-        Ok(fits.then_some(whole))
+        Ok(fits.then_some(intact))
     }
 
-    /// Where the records really end, if the frames, or the checksums beside them, prove it.
-    fn mendable(&self, records: &dyn File, size: u64) -> Result<Option<u64>> {
+    /// Returns the end of the records, if frames or checksums prove it.
+    fn provable_end(&self, records: &dyn File, size: u64) -> Result<Option<u64>> {
         if !self.raw() {
             return offset_check::find_end(records, size, &self.decoder, self.memory_limit);
         }
-        let Some(Sums {
+        let Some(StoredChecksums {
             file,
             count: Some(count),
-        }) = self.sums()?
+        }) = self.checksums()?
         else {
             return Ok(None);
         };
@@ -298,49 +307,55 @@ impl Repair<'_> {
         else {
             return Ok(None);
         };
-        let proved = offset_check::sums_fit(records, &*file, end, count, self.memory_limit)?;
+        let proved = offset_check::checksums_fit(records, &*file, end, count, self.memory_limit)?;
         Ok(proved.then_some(end))
     }
 
-    /// The checksums beside an uncompressed bag.
-    fn sums(&self) -> Result<Option<Sums>> {
-        let file = match self.folder.open(&self.sums_name, Access::WriteBeside) {
+    /// Opens the checksums beside an uncompressed bag.
+    fn checksums(&self) -> Result<Option<StoredChecksums>> {
+        let file = match self.folder.open(&self.checksums_name, Access::WriteBeside) {
             Ok(f) => f,
             Err(e) if e.status == Status::Missing => return Ok(None),
             Err(e) => return Err(e),
         };
         let size = file.size()?;
-        Ok(Some(Sums {
+        Ok(Some(StoredChecksums {
             file,
-            count: size.is_multiple_of(SUM).then_some(size / SUM),
+            count: size
+                .is_multiple_of(CHECKSUM_SIZE)
+                .then_some(size / CHECKSUM_SIZE),
         }))
     }
 
-    /// What `limits.NAME` says, if it can be about this file.
-    fn pair(&self, records: &dyn File, size: u64) -> Result<Option<(Whole, Arc<dyn File>)>> {
+    /// Returns the limits in `limits.NAME`, if they can belong to this file.
+    fn separate_limits(
+        &self,
+        records: &dyn File,
+        size: u64,
+    ) -> Result<Option<(IntactLimits, Arc<dyn File>)>> {
         let limits = match self.folder.open(&self.limits_name, Access::WriteBeside) {
             Ok(f) => f,
             Err(e) if e.status == Status::Missing => return Ok(None),
             Err(e) => return Err(e),
         };
-        let Some(whole) = sound_limits(&*limits, size)? else {
+        let Some(intact) = intact_limits(&*limits, size)? else {
             return Ok(None);
         };
-        // no limits say nothing about records that are there: they may wait in a buffer that was
-        // lost
-        if whole.count == 0 && size > 0 {
+        // An empty list of limits proves nothing about existing records: their limits may have been
+        // lost in a buffer.
+        if intact.count == 0 && size > 0 {
             return Ok(None);
         }
-        let bounds = Limits::on_disk(limits.clone(), 0, whole.count, false)
-            .bounds(whole.count.saturating_sub(1), whole.count.min(1))?;
+        let bounds = Limits::on_disk(limits.clone(), 0, intact.count, false)
+            .bounds(intact.count.saturating_sub(1), intact.count.min(1))?;
         let last = bounds.first().copied().unwrap_or(0);
-        let fits = self.raw() || offset_check::tiled(records, last, whole.end);
-        Ok(fits.then_some((whole, limits)))
+        let fits = self.raw() || offset_check::is_all_frames(records, last, intact.end);
+        Ok(fits.then_some((intact, limits)))
     }
 
-    /// Records behind the last limit: frames, whole or not; of uncompressed ones nobody knows the
-    /// number.
-    fn records_behind(&self, records: &dyn File, end: u64) -> Result<u64> {
+    /// Returns the number of records after the last limit: frames, intact or not. The number of
+    /// uncompressed records is unknown and is counted as one.
+    fn records_after(&self, records: &dyn File, end: u64) -> Result<u64> {
         let size = records.size()?;
         if self.raw() || end >= size {
             return Ok(u64::from(end < size));
@@ -358,14 +373,14 @@ impl Repair<'_> {
         }
     }
 
-    /// Writes the one limit that the frames contradict.
-    fn mend_last_limit(&self, records: &dyn File, end: u64, size: u64) -> Result<Repaired> {
+    /// Overwrites the last limit, which the frames or checksums contradict.
+    fn repair_last_limit(&self, records: &dyn File, end: u64, size: u64) -> Result<Repaired> {
         let change = Change {
             name: self.container.main.clone(),
             file: Some(records),
-            over: vec![size - LIMIT..size],
+            overwritten: vec![size - LIMIT..size],
             lengths: size..=size,
-            new: vec![Piece {
+            samples: vec![Sample {
                 at: size - LIMIT,
                 bytes: end.to_le_bytes().to_vec(),
             }],
@@ -375,7 +390,7 @@ impl Repair<'_> {
             self.sync(records)
         })?;
         Ok(Repaired {
-            kept: (size - end) / LIMIT,
+            retained: (size - end) / LIMIT,
             dropped: 0,
         })
     }
@@ -391,132 +406,144 @@ impl Repair<'_> {
         }
     }
 
-    /// Does what closing would have done for a writer that keeps limits in a second file till then.
-    fn close_for_the_writer(
+    /// Completes the close of a writer that collects limits in a second file.
+    fn finish_close(
         &self,
         records: &dyn File,
         limits: &dyn File,
-        whole: Whole,
+        intact: IntactLimits,
     ) -> Result<Repaired> {
         let all = limits.size()?.div_ceil(LIMIT);
-        let behind = self.records_behind(records, whole.end)?;
-        // limits.NAME is cut to what counts in the same change: cut off between it and the removal,
-        // the two can be told to say the same
-        let bytes = whole.count * LIMIT;
-        let mut new = vec![0; SAID.min(bytes as usize)];
+        let after = self.records_after(records, intact.end)?;
+        // The same change truncates limits.NAME to the intact limits, so that the two files agree
+        // if the repair is interrupted before limits.NAME is removed.
+        let bytes = intact.count * LIMIT;
+        let mut new = vec![0; SAMPLE_BYTES.min(bytes as usize)];
         limits.read_exact_at(0, &mut new)?;
         let changes = [
             Change {
                 name: self.container.main.clone(),
                 file: Some(records),
-                over: vec![whole.end..u64::MAX],
-                lengths: whole.end + bytes..=whole.end + bytes,
-                new: vec![Piece {
-                    at: whole.end,
+                overwritten: vec![intact.end..u64::MAX],
+                lengths: intact.end + bytes..=intact.end + bytes,
+                samples: vec![Sample {
+                    at: intact.end,
                     bytes: new,
                 }],
             },
             cut(&self.limits_name, limits, bytes),
         ];
         self.change(&changes, || {
-            limits.set_size(whole.count * LIMIT)?;
+            limits.set_size(intact.count * LIMIT)?;
             self.sync(limits)?;
-            records.set_size(whole.end + whole.count * LIMIT)?;
+            records.set_size(intact.end + intact.count * LIMIT)?;
             let mut done = 0;
-            let mut piece = alloc::zeroed(PIECE.min(whole.count * LIMIT) as usize)?;
-            while done < whole.count * LIMIT {
-                let n = (whole.count * LIMIT - done).min(PIECE) as usize;
+            let mut piece = alloc::zeroed(PIECE.min(intact.count * LIMIT) as usize)?;
+            while done < intact.count * LIMIT {
+                let n = (intact.count * LIMIT - done).min(PIECE) as usize;
                 let part = piece.get_mut(..n).unwrap_or_default();
                 limits.read_exact_at(done, part)?;
-                records.write_at(whole.end + done, part)?;
+                records.write_at(intact.end + done, part)?;
                 done += n as u64;
             }
             self.sync(records)
         })?;
-        // that writer knows no checksums: where their number does not fit, they are of another
-        // state
-        if self.raw() && self.sums()?.is_some_and(|s| s.count != Some(whole.count)) {
-            self.folder.remove(&self.sums_name)?;
+        // The Bagz writer does not write checksums. If their number does not match, they belong to
+        // another state.
+        if self.raw()
+            && self
+                .checksums()?
+                .is_some_and(|s| s.count != Some(intact.count))
+        {
+            self.folder.remove(&self.checksums_name)?;
         }
         self.remove_limits()?;
         Ok(Repaired {
-            kept: whole.count,
-            dropped: (all - whole.count).max(behind),
+            retained: intact.count,
+            dropped: (all - intact.count).max(after),
         })
     }
 
-    /// Limits of their own: those that are whole stay, and as many checksums.
-    fn separate(&self) -> Result<Repaired> {
+    /// Repairs separate limits: retains the intact ones and as many checksums.
+    fn repair_separate(&self) -> Result<Repaired> {
         let size = self
             .folder
             .open(&self.container.main, Access::Read)?
             .size()?;
         let limits = self.folder.open(&self.limits_name, Access::WriteBeside)?;
         let bytes = limits.size()?;
-        let Some(whole) = sound_limits(&*limits, size)? else {
+        let Some(intact) = intact_limits(&*limits, size)? else {
             return Err(fail!(
                 Format,
-                "{}: a limit amid sound ones is damaged, and nothing proves what it was: nothing was changed; the records behind it can be read",
+                "{}: a limit between intact ones is damaged, and nothing proves its original value: nothing was changed; the records after it can be read",
                 limits.name()
             ));
         };
-        let (kept, dropped) = (whole.count, bytes.div_ceil(LIMIT) - whole.count);
-        let sums = if self.raw() { self.sums()? } else { None };
-        let fitting = |s: &Sums| s.file.size().map(|n| n >= kept * SUM);
-        if !sums.as_ref().map_or(Ok(true), fitting)? {
+        let (retained, dropped) = (intact.count, bytes.div_ceil(LIMIT) - intact.count);
+        let checksums = if self.raw() { self.checksums()? } else { None };
+        let fitting = |s: &StoredChecksums| s.file.size().map(|n| n >= retained * CHECKSUM_SIZE);
+        if !checksums.as_ref().map_or(Ok(true), fitting)? {
             return Err(fail!(
                 Format,
-                "{}: it has fewer checksums than there are limits: one of the two is damaged, nothing was changed",
-                self.folder.show(&self.sums_name)
+                "{}: it has fewer checksums than there are limits: one of the two files is damaged; nothing was changed",
+                self.folder.show(&self.checksums_name)
             ));
         }
-        let mut changes = vec![cut(&self.limits_name, &*limits, kept * LIMIT)];
-        if let Some(s) = &sums {
-            changes.push(cut(&self.sums_name, &*s.file, kept * SUM));
+        let mut changes = vec![cut(&self.limits_name, &*limits, retained * LIMIT)];
+        if let Some(s) = &checksums {
+            changes.push(cut(
+                &self.checksums_name,
+                &*s.file,
+                retained * CHECKSUM_SIZE,
+            ));
         }
-        let torn_sums = sums.as_ref().is_some_and(|s| s.count != Some(kept));
-        if dropped > 0 || torn_sums {
+        let torn_checksums = checksums
+            .as_ref()
+            .is_some_and(|s| s.count != Some(retained));
+        if dropped > 0 || torn_checksums {
             self.change(&changes, || {
-                limits.set_size(kept * LIMIT)?;
+                limits.set_size(retained * LIMIT)?;
                 self.sync(&*limits)?;
-                let Some(s) = &sums else { return Ok(()) };
-                s.file.set_size(kept * SUM)?;
+                let Some(s) = &checksums else { return Ok(()) };
+                s.file.set_size(retained * CHECKSUM_SIZE)?;
                 self.sync(&*s.file)
             })?;
         }
-        Ok(Repaired { kept, dropped })
+        Ok(Repaired { retained, dropped })
     }
 }
 
-/// The change of a file that is going to be cut to this length.
+/// Returns the change of truncating a file to `to` bytes.
 fn cut<'a>(name: &OsStr, file: &'a dyn File, to: u64) -> Change<'a> {
     Change {
         name: name.into(),
         file: Some(file),
-        over: vec![to..u64::MAX],
+        overwritten: vec![to..u64::MAX],
         lengths: to..=to,
-        new: Vec::new(),
+        samples: Vec::new(),
     }
 }
 
-/// Checksums beside a bag; their number, where it is a whole one.
-struct Sums {
+/// The checksums beside a bag. `count` is `None` if the file does not contain a whole number of
+/// them.
+struct StoredChecksums {
     file: Arc<dyn File>,
     count: Option<u64>,
 }
 
-/// Limits that fit their records.
+/// Limits that are consistent with their records.
 #[derive(Clone, Copy)]
-struct Whole {
+struct IntactLimits {
     count: u64,
     end: u64,
 }
 
-/// The limits from the first on that rise and stay within the records, where all others are beyond
-/// them: such are of records that were lost. Nothing, where one amid sound ones is damaged.
-fn sound_limits(limits: &dyn File, records: u64) -> Result<Option<Whole>> {
+/// Returns the leading limits that ascend and do not exceed the records, if all following ones
+/// exceed the records: those describe records that were lost. Returns `None` if a limit among
+/// intact ones is damaged.
+fn intact_limits(limits: &dyn File, records: u64) -> Result<Option<IntactLimits>> {
     let total = limits.size()? / LIMIT * LIMIT;
-    let mut whole = Whole { count: 0, end: 0 };
+    let mut intact = IntactLimits { count: 0, end: 0 };
     let mut torn = false;
     let mut buf = alloc::zeroed(PIECE.min(total) as usize)?;
     let mut at = 0;
@@ -527,18 +554,18 @@ fn sound_limits(limits: &dyn File, records: u64) -> Result<Option<Whole>> {
         limits.read_exact_at(at, part)?;
         for w in part.as_chunks::<8>().0 {
             let v = u64::from_le_bytes(*w);
-            if v < whole.end || (torn && v <= records) {
+            if v < intact.end || (torn && v <= records) {
                 return Ok(None);
             }
             torn |= v > records;
             if !torn {
-                whole = Whole {
-                    count: whole.count + 1,
+                intact = IntactLimits {
+                    count: intact.count + 1,
                     end: v,
                 };
             }
         }
         at += part.len() as u64;
     }
-    Ok(Some(whole))
+    Ok(Some(intact))
 }

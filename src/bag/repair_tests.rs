@@ -1,11 +1,11 @@
-//! Repairs of bags under a failing power supply, and of bags that need none.
+//! Repairs of bags under power failures, and of bags that need none.
 
 use super::tests::{FORMS, Form, NAME, all, bag, disk_with, go_on, put, small};
 use super::*;
-use crate::io::sim::{self, Mending, Proof, Scene, SimDisk, Tally, Wrong};
+use crate::io::sim::{self, Fault, RepairScenario, Scenario, SimDisk, StateCounts, Tally};
 
-/// A pair as the Bagz writer leaves it when it is cut off; the first `lost` limits' records are
-/// torn off.
+/// The pair of files that an interrupted Bagz writer leaves, without the last `torn` bytes of the
+/// records.
 fn unfinished(records: &[Vec<u8>], codec: i64, torn: usize) -> SimDisk {
     let disk = SimDisk::default();
     put(
@@ -14,7 +14,7 @@ fn unfinished(records: &[Vec<u8>], codec: i64, torn: usize) -> SimDisk {
         Form {
             separate: 1,
             codec,
-            sums: 0,
+            checksums: 0,
             name: NAME,
         },
         records,
@@ -27,19 +27,19 @@ fn unfinished(records: &[Vec<u8>], codec: i64, torn: usize) -> SimDisk {
 }
 
 #[test]
-fn a_failing_power_supply_leaves_repairs_whole_or_not_begun() {
-    let mut proof = Proof::of("bag");
+fn a_power_failure_leaves_repairs_complete_or_not_begun() {
+    let mut state_counts = StateCounts::of("bag");
     for codec in [0, 6] {
         let records = small(0, 9);
         let tail = Form {
             separate: 0,
             codec,
-            sums: 0,
+            checksums: 0,
             name: NAME,
         };
         for torn in [0, 1] {
             let disk = unfinished(&records, codec, torn);
-            let kept = if torn == 0 {
+            let retained = if torn == 0 {
                 &records[..]
             } else {
                 &records[..8]
@@ -48,7 +48,7 @@ fn a_failing_power_supply_leaves_repairs_whole_or_not_begun() {
                 let o = Options::new().with(Opt::Codec, codec)?;
                 repair_in(&folder, OsStr::new(NAME), &o).map(|_| ())
             };
-            // until it is repaired it reads with separate limits
+            // Before the repair it is readable with separate limits.
             let read = |folder: Arc<dyn Folder>| match all(folder.clone(), tail) {
                 Ok(r) => Ok(r),
                 Err(_) => {
@@ -59,7 +59,7 @@ fn a_failing_power_supply_leaves_repairs_whole_or_not_begun() {
                             ..tail
                         },
                     )?;
-                    Ok(b.read_range(0, kept.len() as u64)?
+                    Ok(b.read_range(0, retained.len() as u64)?
                         .iter()
                         .map(<[u8]>::to_vec)
                         .collect())
@@ -67,14 +67,14 @@ fn a_failing_power_supply_leaves_repairs_whole_or_not_begun() {
             };
             let go_on =
                 |folder: Arc<dyn Folder>| repair(folder.clone()).and_then(|()| go_on(folder, tail));
-            let scene = Scene {
+            let scene = Scenario {
                 name: format!("repair {codec} {torn}"),
                 disk: disk.copy(),
                 act: &repair,
                 read: &read,
-                go_on: &go_on,
+                next_commit: &go_on,
             };
-            proof.add("repair", sim::check(&scene, 60, None));
+            state_counts.add("repair", sim::check(&scene, 60, None));
             let done = repair_in(
                 &disk.folder(),
                 OsStr::new(NAME),
@@ -84,19 +84,19 @@ fn a_failing_power_supply_leaves_repairs_whole_or_not_begun() {
             assert_eq!(
                 done,
                 Repaired {
-                    kept: kept.len() as u64,
+                    retained: retained.len() as u64,
                     dropped: torn as u64
                 }
             );
-            assert_eq!(all(disk.folder(), tail).unwrap(), kept);
+            assert_eq!(all(disk.folder(), tail).unwrap(), retained);
             assert_eq!(disk.contents().len(), 1);
         }
     }
-    proof.stands(20);
+    state_counts.assert_complete(20);
 }
 
 #[test]
-fn a_bag_that_is_whole_is_left_alone() {
+fn a_consistent_bag_is_not_changed() {
     for &f in FORMS {
         let disk = disk_with(f, &small(0, 7));
         let before = disk.contents();
@@ -108,7 +108,7 @@ fn a_bag_that_is_whole_is_left_alone() {
         assert_eq!(
             repair_in(&disk.folder(), OsStr::new(f.name), &o).unwrap(),
             Repaired {
-                kept: 7,
+                retained: 7,
                 dropped: 0
             }
         );
@@ -116,25 +116,25 @@ fn a_bag_that_is_whole_is_left_alone() {
     }
 }
 
-/// Bags of which limits are damaged, the forms in which they are to be opened, and what their
-/// records are once repaired.
+/// Bags with damaged limits, the forms to open them in, and the records after the repair.
 fn damaged() -> Vec<(&'static str, Form, SimDisk, Vec<Vec<u8>>)> {
     let (records, mut found) = (small(0, 9), Vec::new());
-    let mut add = |what, f: Form, file: &str, kept: usize, hurt: &dyn Fn(&mut Vec<u8>)| {
-        let mut files = disk_with(f, &records).contents();
-        hurt(files.get_mut(OsStr::new(file)).unwrap());
-        found.push((
-            what,
-            f,
-            SimDisk::with_files(&files),
-            records[..kept].to_vec(),
-        ));
-    };
+    let mut add =
+        |what, f: Form, file: &str, retained: usize, damaged_files: &dyn Fn(&mut Vec<u8>)| {
+            let mut files = disk_with(f, &records).contents();
+            damaged_files(files.get_mut(OsStr::new(file)).unwrap());
+            found.push((
+                what,
+                f,
+                SimDisk::with_files(&files),
+                records[..retained].to_vec(),
+            ));
+        };
     for codec in [0, 6] {
         let tail = Form {
             separate: 0,
             codec,
-            sums: 2,
+            checksums: 2,
             name: NAME,
         };
         add("the last limit", tail, NAME, 9, &|b| {
@@ -162,12 +162,12 @@ fn options(f: Form) -> Options {
         .unwrap()
 }
 
-fn check(what: &str, f: Form, disk: &SimDisk, per_cut: usize, wrong: Option<Wrong>) -> Tally {
+fn check(what: &str, f: Form, disk: &SimDisk, per_cut: usize, wrong: Option<Fault>) -> Tally {
     let repair =
         |folder: Arc<dyn Folder>| repair_in(&folder, OsStr::new(NAME), &options(f)).map(|_| ());
     let name = format!("repair, {what}, {f:?}");
     sim::check_repair(
-        &Mending {
+        &RepairScenario {
             name,
             disk: disk.copy(),
             repair: &repair,
@@ -179,18 +179,18 @@ fn check(what: &str, f: Form, disk: &SimDisk, per_cut: usize, wrong: Option<Wron
 }
 
 #[test]
-fn a_failing_power_supply_leaves_repairs_of_limits_whole_or_to_be_done_again() {
-    let mut proof = Proof::of("bag");
-    for (what, f, disk, kept) in damaged() {
-        proof.add(&format!("repair: {what}"), check(what, f, &disk, 60, None));
+fn a_power_failure_leaves_repairs_of_limits_complete_or_repeatable() {
+    let mut state_counts = StateCounts::of("bag");
+    for (what, f, disk, retained) in damaged() {
+        state_counts.add(&format!("repair: {what}"), check(what, f, &disk, 60, None));
         repair_in(&disk.folder(), OsStr::new(NAME), &options(f)).unwrap();
-        assert!(all(disk.folder(), f).unwrap() == kept, "{what}, {f:?}");
+        assert!(all(disk.folder(), f).unwrap() == retained, "{what}, {f:?}");
     }
-    proof.stands(30);
+    state_counts.assert_complete(30);
 }
 
 #[test]
-fn mutations_of_a_repair_are_noticed() {
+fn mutations_of_a_repair_are_detected() {
     let damage = damaged();
     let checks: Vec<_> = damage
         .iter()
@@ -199,11 +199,11 @@ fn mutations_of_a_repair_are_noticed() {
     sim::mutations_of_repairs("bag", 2, &checks);
 }
 
-fn frames_form(sums: i64) -> Form {
+fn frames_form(checksums: i64) -> Form {
     Form {
         separate: 0,
         codec: 6,
-        sums,
+        checksums,
         name: NAME,
     }
 }
@@ -215,14 +215,14 @@ fn take_frames(folder: &Arc<dyn Folder>) -> Result<Repaired> {
     repair_in(folder, OsStr::new(NAME), &o)
 }
 
-/// A bag that was cut at any byte offers the frames that are whole, and takes them where that is
-/// asked for; nothing is lost of the rest.
+/// A bag that was truncated at any byte offers the intact frames, and takes them if requested. The
+/// rest is preserved.
 #[test]
-fn of_a_bag_that_was_cut_the_whole_frames_are_offered() {
-    for sums in [0, 2] {
+fn the_intact_frames_of_a_truncated_bag_are_offered() {
+    for checksums in [0, 2] {
         let records: Vec<Vec<u8>> = (0..12u8).map(|i| vec![i; 1 + usize::from(i) * 9]).collect();
         let disk = SimDisk::default();
-        put(disk.folder(), Mode::New, frames_form(sums), &records).unwrap();
+        put(disk.folder(), Mode::New, frames_form(checksums), &records).unwrap();
         let whole = disk.contents().remove(OsStr::new(NAME)).unwrap();
         let ends: Vec<u64> = whole[whole.len() - 8 * records.len()..]
             .chunks(8)
@@ -231,35 +231,36 @@ fn of_a_bag_that_was_cut_the_whole_frames_are_offered() {
         let mut offered = 0;
         for cut in 1..whole.len() {
             let disk = SimDisk::with_files(&[(NAME.into(), whole[..cut].to_vec())].into());
-            let kept = ends.iter().filter(|&&e| e <= cut as u64).count();
+            let retained = ends.iter().filter(|&&e| e <= cut as u64).count();
             let o = Options::new().with(Opt::Codec, 6).unwrap();
             let before = disk.contents();
             match repair_in(&disk.folder(), OsStr::new(NAME), &o) {
-                // by its frames a damaged last limit can be put right
-                Ok(done) => assert!(done.kept <= kept as u64, "{cut}"),
+                // The frames allow a damaged last limit to be corrected.
+                Ok(done) => assert!(done.retained <= retained as u64, "{cut}"),
                 Err(e) => {
                     assert_eq!(disk.contents(), before, "{cut}");
                     assert_eq!(
-                        e.message.contains(&format!("{kept} whole zstd frames")),
-                        kept > 0,
+                        e.message
+                            .contains(&format!("{retained} intact zstd frames")),
+                        retained > 0,
                         "{cut}: {e}"
                     );
-                    if kept == 0 {
+                    if retained == 0 {
                         assert!(take_frames(&disk.folder()).is_err(), "{cut}");
                         continue;
                     }
                     offered += 1;
-                    let end = ends[kept - 1] as usize;
+                    let end = ends[retained - 1] as usize;
                     assert_eq!(
                         take_frames(&disk.folder()).unwrap(),
                         Repaired {
-                            kept: kept as u64,
+                            retained: retained as u64,
                             dropped: u64::from(end < cut)
                         },
                         "{cut}"
                     );
                     assert!(
-                        all(disk.folder(), frames_form(sums)).unwrap() == records[..kept],
+                        all(disk.folder(), frames_form(checksums)).unwrap() == records[..retained],
                         "{cut}"
                     );
                     let rest = disk
@@ -275,22 +276,22 @@ fn of_a_bag_that_was_cut_the_whole_frames_are_offered() {
 }
 
 #[test]
-fn a_failing_power_supply_leaves_a_bag_of_frames_whole_or_to_be_repaired_again() {
+fn a_power_failure_leaves_a_repair_from_frames_complete_or_repeatable() {
     let disk = SimDisk::default();
     put(disk.folder(), Mode::New, frames_form(2), &small(0, 9)).unwrap();
     let whole = disk.contents().remove(OsStr::new(NAME)).unwrap();
     let disk = SimDisk::with_files(&[(NAME.into(), whole[..whole.len() / 2].to_vec())].into());
     let repair = |folder: Arc<dyn Folder>| take_frames(&folder).map(|_| ());
-    let mending = Mending {
+    let scenario = RepairScenario {
         name: "repair, frames alone".into(),
         disk,
         repair: &repair,
         read: &|folder| all(folder, frames_form(2)),
     };
-    let mut proof = Proof::of("bag");
-    proof.add(
+    let mut state_counts = StateCounts::of("bag");
+    state_counts.add(
         "repair: frames alone",
-        sim::check_repair(&mending, 60, None),
+        sim::check_repair(&scenario, 60, None),
     );
-    proof.stands(10);
+    state_counts.assert_complete(10);
 }

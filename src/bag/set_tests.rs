@@ -1,11 +1,11 @@
-//! What sets of shards promise, on the simulated disk: all or nothing, for who reads the whole and
-//! who reads one of them.
+//! The guarantees of sets of shards, on the simulated disk: a commit is atomic for readers of the
+//! whole set and of a single shard.
 
 use super::spec::Set;
 use super::tests::{record, small};
 use super::*;
 use crate::error::Error;
-use crate::io::sim::{self, Proof, Rng, Scene, SimDisk, Tally, Wrong};
+use crate::io::sim::{self, Fault, Rng, Scenario, SimDisk, StateCounts, Tally};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 
@@ -13,7 +13,7 @@ use std::ffi::OsStr;
 struct Form {
     separate: i64,
     codec: i64,
-    sums: i64,
+    checksums: i64,
     threads: i64,
 }
 
@@ -21,25 +21,25 @@ const FORMS: &[Form] = &[
     Form {
         separate: 0,
         codec: 6,
-        sums: 2,
+        checksums: 2,
         threads: 1,
     },
     Form {
         separate: 0,
         codec: 0,
-        sums: 2,
+        checksums: 2,
         threads: 1,
     },
     Form {
         separate: 1,
         codec: 6,
-        sums: 0,
+        checksums: 0,
         threads: 1,
     },
     Form {
         separate: 1,
         codec: 0,
-        sums: 2,
+        checksums: 2,
         threads: 1,
     },
 ];
@@ -64,7 +64,7 @@ fn write_options(f: Form, mode: Mode) -> Options {
     if mode == Mode::Append {
         o
     } else {
-        o.with(Opt::Checksum, f.sums).unwrap()
+        o.with(Opt::Checksum, f.checksums).unwrap()
     }
 }
 
@@ -92,10 +92,10 @@ fn bag(
     shards: impl Iterator<Item = u32>,
     interleaved: i64,
 ) -> Result<Bag> {
-    let places: Vec<Place> = shards
-        .map(|i| Place::new(folder.clone(), set().name(i)))
+    let paths: Vec<ShardPath> = shards
+        .map(|i| ShardPath::new(folder.clone(), set().name(i)))
         .collect();
-    Bag::open_in(&places, &options(f).with(Opt::BagShards, interleaved)?)
+    Bag::open_in(&paths, &options(f).with(Opt::BagShards, interleaved)?)
 }
 
 fn records(b: &Bag) -> Result<Vec<Vec<u8>>> {
@@ -105,14 +105,14 @@ fn records(b: &Bag) -> Result<Vec<Vec<u8>>> {
         .collect())
 }
 
-/// Each shard as one sees it who opens it alone.
+/// The records of each shard, opened alone.
 fn each(folder: &Arc<dyn Folder>, f: Form) -> Result<Vec<Vec<Vec<u8>>>> {
     (0..SHARDS)
         .map(|i| records(&bag(folder, f, i..i + 1, 0)?))
         .collect()
 }
 
-/// The records of the set; an error where a shard alone shows another state.
+/// The records of the set. Returns an error if a single shard shows another state.
 fn all(folder: Arc<dyn Folder>, f: Form) -> Result<Vec<Vec<u8>>> {
     let whole = bag(&folder, f, 0..SHARDS, 1).and_then(|b| records(&b));
     let alone = each(&folder, f);
@@ -148,7 +148,7 @@ fn disk_with(f: Form, records: &[Vec<u8>]) -> SimDisk {
     let (a, b) = records.split_at(records.len() / 2);
     put(disk.folder(), Mode::New, f, a).unwrap();
     put(disk.folder(), Mode::Append, f, b).unwrap();
-    disk.settle();
+    disk.make_durable();
     disk
 }
 
@@ -203,14 +203,14 @@ fn scenes(f: Form) -> Vec<(&'static str, SimDisk, Act)> {
 fn on<T>(
     f: Form,
     (name, disk, act): &(&'static str, SimDisk, Act),
-    then: impl FnOnce(&Scene<'_>) -> T,
+    then: impl FnOnce(&Scenario<'_>) -> T,
 ) -> T {
-    then(&Scene {
+    then(&Scenario {
         name: format!("{f:?} {name}"),
         disk: disk.copy(),
         act,
         read: &|folder| all(folder, f),
-        go_on: &|folder| go_on(folder, f),
+        next_commit: &|folder| go_on(folder, f),
     })
 }
 
@@ -218,25 +218,25 @@ fn check(
     f: Form,
     scene: &(&'static str, SimDisk, Act),
     per_cut: usize,
-    wrong: Option<Wrong>,
+    wrong: Option<Fault>,
 ) -> Tally {
     on(f, scene, |scene| sim::check(scene, per_cut, wrong))
 }
 
 #[test]
-fn a_failing_power_supply_leaves_all_shards_at_the_old_commit_or_all_at_the_new() {
-    let mut proof = Proof::of("set of bags");
+fn a_power_failure_leaves_all_shards_at_the_old_commit_or_all_at_the_new() {
+    let mut state_counts = StateCounts::of("set of bags");
     for &f in FORMS {
         for scene in scenes(f) {
-            proof.add(scene.0, check(f, &scene, 24, None));
+            state_counts.add(scene.0, check(f, &scene, 24, None));
         }
     }
-    proof.stands(4_000);
+    state_counts.assert_complete(4_000);
 }
 
-/// The order in which several threads come to the disk is another one each time.
+/// The order in which several threads access the disk varies.
 #[test]
-fn a_commit_by_several_threads_is_all_or_nothing() {
+fn a_commit_by_several_threads_is_atomic() {
     let mut states = 0;
     for &f in FORMS {
         for scene in [0, 2, 6].map(|number| scenes(Form { threads: 3, ..f }).swap_remove(number)) {
@@ -249,7 +249,7 @@ fn a_commit_by_several_threads_is_all_or_nothing() {
     assert!(states > 500, "{states}");
 }
 
-/// Disks as cuts of this leave them.
+/// The contents of disks after interrupting `act`.
 fn cuts(disk: &SimDisk, act: &Act, step: usize) -> Vec<BTreeMap<OsString, Vec<u8>>> {
     let whole = disk.copy();
     act(whole.folder()).unwrap();
@@ -271,26 +271,26 @@ fn cuts(disk: &SimDisk, act: &Act, step: usize) -> Vec<BTreeMap<OsString, Vec<u8
 }
 
 #[test]
-fn a_failing_power_supply_while_a_crash_is_settled_changes_nothing() {
-    let (mut proof, mut disks) = (Proof::of("set of bags"), 0);
+fn a_power_failure_during_the_recovery_from_a_crash_changes_nothing() {
+    let (mut state_counts, mut disks) = (StateCounts::of("set of bags"), 0);
     for (f, scene) in [(FORMS[0], 2), (FORMS[3], 2), (FORMS[1], 6)] {
         let (name, disk, act) = scenes(f).swap_remove(scene);
         for files in cuts(&disk, &act, 3) {
             let again: Act = Box::new(move |folder| go_on(folder, f));
-            proof.add(
-                "what a crash left is settled",
+            state_counts.add(
+                "recovery after a crash",
                 check(f, &(name, SimDisk::with_files(&files), again), 6, None),
             );
             disks += 1;
         }
     }
     assert!(disks > 20, "{disks}");
-    proof.stands(2_000);
+    state_counts.assert_complete(2_000);
 }
 
 #[test]
-fn a_failing_power_supply_while_a_shard_alone_is_written_after_a_crash_of_the_set() {
-    let (mut proof, mut disks) = (Proof::of("set of bags"), 0);
+fn a_power_failure_during_a_write_of_one_shard_after_a_crash_of_the_set() {
+    let (mut state_counts, mut disks) = (StateCounts::of("set of bags"), 0);
     for (f, scene) in [(FORMS[0], 2), (FORMS[3], 2)] {
         let (name, disk, act) = scenes(f).swap_remove(scene);
         for files in cuts(&disk, &act, 4) {
@@ -298,14 +298,14 @@ fn a_failing_power_supply_while_a_shard_alone_is_written_after_a_crash_of_the_se
                 put_alone(folder, SHARDS - 1, Mode::Append, f, &small(70, 2))
             };
             let read = |folder| in_rows(folder, f);
-            let scene = Scene {
+            let scene = Scenario {
                 name: format!("{f:?} {name}, then a shard"),
                 disk: SimDisk::with_files(&files),
                 act: &alone,
                 read: &read,
-                go_on: &alone,
+                next_commit: &alone,
             };
-            proof.add(
+            state_counts.add(
                 "a shard alone, after a crash of the set",
                 sim::check(&scene, 6, None),
             );
@@ -313,24 +313,24 @@ fn a_failing_power_supply_while_a_shard_alone_is_written_after_a_crash_of_the_se
         }
     }
     assert!(disks > 10, "{disks}");
-    proof.stands(500);
+    state_counts.assert_complete(500);
 }
 
 #[test]
-fn the_rig_notices_when_a_sync_of_a_set_is_missing() {
+fn the_simulated_disk_detects_a_missing_sync_of_a_set() {
     for f in [FORMS[0], FORMS[2]] {
         for number in [0, 2] {
             let scene = &scenes(f)[number];
-            let noticed = sim::syncs_left_out(
+            let noticed = sim::without_each_sync(
                 &format!("set of bags, {}", scene.0),
                 &scene.1,
                 &scene.2,
                 |wrong| check(f, scene, 60, wrong),
             );
             let syncs = noticed.len();
-            // of a new set, that of the folder before the journal, the fifth from the end, only
-            // keeps shards from lying there without the others, which read as no set;
-            // and those after the commit only save work
+            // For a new set, the sync of the folder before the journal (the fifth from the end)
+            // only prevents shards from existing without the others, which is not read as a set.
+            // The syncs after the commit only save work.
             let (folder, needed) = if number == 0 {
                 (Some(syncs - 5), syncs - 2)
             } else {
@@ -346,7 +346,7 @@ fn the_rig_notices_when_a_sync_of_a_set_is_missing() {
 }
 
 #[test]
-fn mutations_of_a_commit_of_a_set_are_noticed() {
+fn mutations_of_a_commit_of_a_set_are_detected() {
     let f = FORMS[0];
     let of: Vec<_> = scenes(f)
         .into_iter()
@@ -371,7 +371,7 @@ fn a_full_disk_fails_a_commit_of_a_set_and_loses_nothing() {
 }
 
 #[test]
-fn a_reader_of_a_set_goes_through_every_moment_of_a_commit() {
+fn a_set_is_readable_at_every_step_of_a_commit() {
     FORMS.iter().for_each(|&f| {
         scenes(f)
             .iter()
@@ -379,9 +379,9 @@ fn a_reader_of_a_set_goes_through_every_moment_of_a_commit() {
     });
 }
 
-/// A reader in whose way a commit comes after it has opened some of the shards.
+/// A commit that happens while a reader has opened some of the shards.
 #[test]
-fn all_shards_are_of_one_moment() {
+fn all_shards_belong_to_one_commit() {
     struct Meddling(SimDisk, Form, std::sync::atomic::AtomicUsize, usize);
     impl Folder for Meddling {
         fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn io::File>> {
@@ -427,7 +427,7 @@ fn all_shards_are_of_one_moment() {
 }
 
 #[test]
-fn records_go_to_shards_in_turns() {
+fn records_are_interleaved_over_the_shards() {
     for &f in FORMS {
         let disk = SimDisk::default();
         let mut want = vec![];
@@ -454,17 +454,20 @@ fn records_go_to_shards_in_turns() {
             .collect();
         assert!(extra.is_empty(), "{extra:?}");
         let b = bag(&disk.folder(), f, 0..SHARDS, 1).unwrap();
-        assert_eq!(b.protection().unwrap() != Protection::None, f.sums != 0);
+        assert_eq!(
+            b.protection().unwrap() != Protection::None,
+            f.checksums != 0
+        );
     }
 }
 
-/// The records of the set as one gets them who says nothing of their order.
-fn unasked(folder: &Arc<dyn Folder>, f: Form, shards: &[u32]) -> Result<Vec<Vec<u8>>> {
-    let places: Vec<Place> = shards
+/// The records of the set, opened without an option for their order.
+fn without_option(folder: &Arc<dyn Folder>, f: Form, shards: &[u32]) -> Result<Vec<Vec<u8>>> {
+    let paths: Vec<ShardPath> = shards
         .iter()
-        .map(|&i| Place::new(folder.clone(), set().name(i)))
+        .map(|&i| ShardPath::new(folder.clone(), set().name(i)))
         .collect();
-    Bag::open_in(&places, &options(f)).and_then(|b| records(&b))
+    Bag::open_in(&paths, &options(f)).and_then(|b| records(&b))
 }
 
 #[test]
@@ -474,13 +477,13 @@ fn a_set_is_read_in_the_order_in_which_it_was_written() {
             let want = [small(0, n), small(50, 2)].concat();
             let disk = disk_with(f, &small(0, n));
             assert_eq!(
-                unasked(&disk.folder(), f, &[0, 1, 2]).unwrap(),
+                without_option(&disk.folder(), f, &[0, 1, 2]).unwrap(),
                 small(0, n),
                 "{f:?} {n}"
             );
             put(disk.folder(), Mode::Append, f, &small(50, 2)).unwrap();
             assert_eq!(
-                unasked(&disk.folder(), f, &[0, 1, 2]).unwrap(),
+                without_option(&disk.folder(), f, &[0, 1, 2]).unwrap(),
                 want,
                 "{f:?} {n}"
             );
@@ -491,7 +494,7 @@ fn a_set_is_read_in_the_order_in_which_it_was_written() {
                     .iter()
                     .flat_map(|&i| want.iter().skip(i as usize).step_by(3).cloned())
                     .collect();
-                match unasked(&disk.folder(), f, list) {
+                match without_option(&disk.folder(), f, list) {
                     Ok(found) => assert!(!marked && found == rows, "{f:?} {n} {list:?}"),
                     Err(e) => assert!(
                         marked
@@ -506,7 +509,7 @@ fn a_set_is_read_in_the_order_in_which_it_was_written() {
 }
 
 #[test]
-fn a_set_that_does_not_tell_its_order_is_read_as_bagz_does_and_not_gone_on_with() {
+fn a_set_without_a_mark_is_read_as_by_bagz_and_not_appended_to() {
     for &f in FORMS {
         let disk = SimDisk::default();
         (0..SHARDS).for_each(|i| {
@@ -514,7 +517,7 @@ fn a_set_that_does_not_tell_its_order_is_read_as_bagz_does_and_not_gone_on_with(
         });
         let rows = in_rows(disk.folder(), f).unwrap();
         assert_eq!(
-            unasked(&disk.folder(), f, &[0, 1, 2]).unwrap(),
+            without_option(&disk.folder(), f, &[0, 1, 2]).unwrap(),
             rows,
             "{f:?}"
         );
@@ -548,14 +551,14 @@ fn a_set_that_does_not_tell_its_order_is_read_as_bagz_does_and_not_gone_on_with(
 fn damage_to_one_mark_does_not_change_the_order() {
     let f = FORMS[0];
     for shard in 0..SHARDS {
-        for at in 0..interleave::MARK {
+        for at in 0..interleave::MARK_SIZE {
             let disk = disk_with(f, &small(1, 9));
             let mut files = disk.contents();
             let file = files.get_mut(&set().name(shard)).unwrap();
             let mark = file.windows(8).position(|w| w == b"hldturns").unwrap() - 8;
             file[mark + at] ^= 0x10;
             let disk = SimDisk::with_files(&files);
-            match unasked(&disk.folder(), f, &[0, 1, 2]) {
+            match without_option(&disk.folder(), f, &[0, 1, 2]) {
                 Ok(found) => assert!(found == small(1, 9), "{shard} {at}"),
                 Err(e) => assert_eq!(e.status, Status::Format, "{shard} {at}: {e}"),
             }
@@ -564,28 +567,28 @@ fn damage_to_one_mark_does_not_change_the_order() {
 }
 
 #[test]
-fn a_set_of_which_one_shard_was_written_alone_asks_for_the_order() {
+fn a_set_of_which_one_shard_was_appended_to_alone_requires_the_option() {
     for &f in FORMS {
         let disk = disk_with(f, &small(0, 7));
         put_alone(disk.folder(), 1, Mode::Append, f, &small(9, 2)).unwrap();
-        let e = unasked(&disk.folder(), f, &[0, 1, 2]).unwrap_err();
+        let e = without_option(&disk.folder(), f, &[0, 1, 2]).unwrap_err();
         assert!(
             e.status == Status::Format && e.message.contains("HOLDALL_OPT_BAG_SHARDS"),
             "{e}"
         );
     }
-    // a first shard that takes the place of a marked one brings the mark to an end
+    // Replacing the first shard alone removes the mark.
     let f = FORMS[1];
     let disk = disk_with(f, &small(0, 7));
     put_alone(disk.folder(), 0, Mode::Replace, f, &small(9, 3)).unwrap();
     assert_eq!(
-        unasked(&disk.folder(), f, &[0, 1, 2]).unwrap(),
+        without_option(&disk.folder(), f, &[0, 1, 2]).unwrap(),
         in_rows(disk.folder(), f).unwrap()
     );
 }
 
 #[test]
-fn sets_that_no_turns_have_left_are_refused() {
+fn sets_that_cannot_be_interleaved_are_refused() {
     for &f in FORMS {
         let disk = disk_with(f, &small(0, 7));
         put_alone(disk.folder(), 1, Mode::Append, f, &small(9, 2)).unwrap();
@@ -604,7 +607,7 @@ fn sets_that_no_turns_have_left_are_refused() {
         );
         refused(bag(&disk.folder(), f, 0..SHARDS, 1).err(), Status::Format);
         assert_eq!(in_rows(disk.folder(), f).unwrap().len(), 9);
-        // and one that is missing, or there already
+        // A missing shard, and one that exists already.
         disk.folder().remove(&set().name(1)).unwrap();
         let named = |e: Error| (e.status, e.message.contains("x-00001-of-00003.bag"));
         assert_eq!(
@@ -626,8 +629,8 @@ fn sets_that_no_turns_have_left_are_refused() {
 }
 
 #[test]
-fn a_failing_power_supply_leaves_repairs_of_shards_whole_or_not_begun() {
-    let mut proof = Proof::of("set of bags");
+fn a_power_failure_leaves_repairs_of_shards_complete_or_not_begun() {
+    let mut state_counts = StateCounts::of("set of bags");
     for (f, scene) in [(FORMS[0], 2), (FORMS[3], 2)] {
         let (name, disk, act) = scenes(f).swap_remove(scene);
         let repair = move |folder: Arc<dyn Folder>| {
@@ -639,7 +642,7 @@ fn a_failing_power_supply_leaves_repairs_of_shards_whole_or_not_begun() {
             })
         };
         for files in cuts(&disk, &act, 5) {
-            proof.add(
+            state_counts.add(
                 "repair: what a crash left",
                 check(
                     f,
@@ -650,15 +653,15 @@ fn a_failing_power_supply_leaves_repairs_of_shards_whole_or_not_begun() {
             );
         }
     }
-    proof.stands(200);
+    state_counts.assert_complete(200);
 }
 
 #[test]
-fn checksums_go_on_as_they_are() {
-    let raw = |sums| Form {
+fn appends_continue_with_or_without_checksums() {
+    let raw = |checksums| Form {
         separate: 0,
         codec: 0,
-        sums,
+        checksums,
         threads: 1,
     };
     for (first, then) in [(2, 0), (2, 2), (0, 0)] {
@@ -676,7 +679,7 @@ fn checksums_go_on_as_they_are() {
             );
         }
     }
-    // asked for where there are none
+    // Requested although the existing records have none.
     let disk = SimDisk::default();
     put(disk.folder(), Mode::New, raw(0), &small(0, 1)).unwrap();
     let o = options(raw(0)).with(Opt::Checksum, 2).unwrap();

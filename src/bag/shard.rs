@@ -1,14 +1,14 @@
-//! One file of a bag (or its pair, where limits have a file of their own): where each record is,
-//! its stored bytes, its checksum.
+//! One file of a bag, or the pair of files if the limits are separate: finds, reads and verifies
+//! records.
 //!
-//! Format, as Bagz writes it: records end to end from byte 0 on, then one limit a record. At the
-//! tail, the last limit is also where the limits begin. A file of 0 bytes holds no record. An empty
-//! record takes no byte, whatever the codec.
+//! Format, as written by Bagz: records without gaps from byte 0 on, then one limit per record. The
+//! last limit is therefore also the offset of the limits, if they are at the tail. A file of 0
+//! bytes contains no records. An empty record takes 0 bytes with either codec.
 #![forbid(unsafe_code)]
 
 use super::codec::{Codec, Decoder};
-use super::interleave::{MARK, TURNS_PREFIX, Turn};
-use super::limits::{Around, LIMIT, Limits};
+use super::interleave::{MARK_SIZE, Mark, TURNS_PREFIX};
+use super::limits::{LIMIT, Limits, RecordBounds};
 use super::offset_check;
 use super::spec::Set;
 use crate::alloc;
@@ -20,40 +20,40 @@ use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// Name of the file with the limits of `name`.
+/// Prefix of the name of the limits file.
 pub const LIMITS_PREFIX: &str = "limits.";
-/// Name of the file with the checksums of `name`.
-pub const SUMS_PREFIX: &str = "checksums.";
-/// The files of a bag: records, limits, checksums, the mark of a set.
-pub const PREFIXES: &[&str] = &["", LIMITS_PREFIX, SUMS_PREFIX, TURNS_PREFIX];
-/// Bytes of one checksum.
-pub const SUM: u64 = 4;
-/// Scratch memory that a thread keeps.
-const KEEP: usize = 1 << 20;
+/// Prefix of the name of the checksums file.
+pub const CHECKSUMS_PREFIX: &str = "checksums.";
+/// Prefixes of the files of a bag: records, limits, checksums, interleave mark.
+pub const PREFIXES: &[&str] = &["", LIMITS_PREFIX, CHECKSUMS_PREFIX, TURNS_PREFIX];
+/// Size of a checksum in bytes.
+pub const CHECKSUM_SIZE: u64 = 4;
+/// Maximum size of the scratch buffer that a thread retains.
+const MAX_SCRATCH: usize = 1 << 20;
 
-/// How a shard is to be opened.
+/// Options for opening a shard.
 #[derive(Clone, Copy)]
-pub struct How {
-    /// Read or mapped.
+pub struct ShardOptions {
+    /// Whether the file is read or mapped.
     pub access: Access,
-    /// Limits in a file of their own.
+    /// Whether the limits are in a separate file.
     pub separate: bool,
-    /// Limits (and checksums) into memory.
+    /// Whether limits (and checksums) are read into memory.
     pub cache: bool,
-    /// Check the checksums of uncompressed records.
+    /// Whether the checksums of uncompressed records are verified.
     pub verify: bool,
-    /// Look for the mark of a set beside it, if it is one of several that are not compressed.
-    pub turns: bool,
-    /// Neither name nor option says whether records are compressed.
-    pub unsaid: bool,
-    /// What the file may make us allocate.
+    /// Whether to read the mark of an uncompressed set from its file.
+    pub find_mark: bool,
+    /// Whether neither name nor option determines the codec.
+    pub codec_unspecified: bool,
+    /// Maximum size of an allocation that the file can cause.
     pub memory_limit: u64,
 }
 
-/// The files of the bag of this name.
+/// Returns the container of the bag of this name.
 pub fn container(folder: &Arc<dyn Folder>, name: &OsStr) -> Container {
     Container {
-        within: Set::of(name).iter().map(|s| s.container(folder)).collect(),
+        sets: Set::of(name).iter().map(|s| s.container(folder)).collect(),
         ..Container::new(folder, name, PREFIXES)
     }
 }
@@ -61,46 +61,47 @@ pub fn container(folder: &Arc<dyn Folder>, name: &OsStr) -> Container {
 /// One file of a bag.
 pub struct Shard {
     records: Arc<dyn File>,
-    /// No record may end beyond.
+    /// Maximum end offset of a record.
     end: u64,
     limits: Limits,
-    sums: Option<Sums>,
-    /// What `turns.NAME` says.
-    turn: Option<Turn>,
+    checksums: Option<Checksums>,
+    /// The mark in `turns.NAME`.
+    mark: Option<Mark>,
     decoder: Arc<Decoder>,
     bytes: u64,
     memory_limit: u64,
 }
 
-enum Sums {
+enum Checksums {
     Disk(Arc<dyn File>),
     Memory(Vec<u8>),
 }
 
 impl Shard {
     /// Opens the last commit.
-    pub fn open(c: &Container, decoder: &Arc<Decoder>, how: How) -> Result<Shard> {
-        Snapshot::read(c, |snap| Shard::open_seen(snap, c, decoder, how))
+    pub fn open(c: &Container, decoder: &Arc<Decoder>, options: ShardOptions) -> Result<Shard> {
+        Snapshot::read(c, |snap| Shard::open_snapshot(snap, c, decoder, options))
     }
 
-    /// Opens a container as it is seen.
-    pub fn open_seen(
+    /// Opens a container through a snapshot.
+    pub fn open_snapshot(
         snap: &Snapshot<'_>,
         c: &Container,
         decoder: &Arc<Decoder>,
-        how: How,
+        options: ShardOptions,
     ) -> Result<Shard> {
         let (records, limits, end, mut bytes);
-        if how.separate {
-            // a writer lets the records grow at any time, and before their limits: what counts is
-            // in those, and the length is asked for after them
-            records = snap.open_growing(&c.main, how.access)?;
+        if options.separate {
+            // A writer may extend the records at any time, before it writes their limits. The
+            // limits determine the committed records, so the length of the records is read after
+            // them.
+            records = snap.open_growing(&c.main, options.access)?;
             let size;
-            (limits, size) = Shard::separate(snap, c, how.access)?;
+            (limits, size) = Shard::separate(snap, c, options.access)?;
             end = records.size()?;
             bytes = end.saturating_add(size);
         } else {
-            records = snap.open(&c.main, how.access)?;
+            records = snap.open(&c.main, options.access)?;
             bytes = records.size()?;
             (limits, end) = Shard::tail(&records, bytes).map_err(|e| hint(e, c))?;
             if decoder.codec() == Codec::Zstd {
@@ -110,27 +111,27 @@ impl Shard {
                     end,
                     bytes,
                     decoder,
-                    how.memory_limit,
+                    options.memory_limit,
                 )?;
             }
         }
-        let mut sums = None;
+        let mut checksums = None;
         if decoder.codec() == Codec::None {
-            let (found, size) = Sums::open(snap, c, limits.count(), how)?;
-            sums = found;
+            let (found, size) = Checksums::open(snap, c, limits.count(), options)?;
+            checksums = found;
             bytes = bytes.saturating_add(size);
-            // checksums beside it are those of records as they are
-            if how.unsaid && size == 0 {
-                offset_check::refuse_unsaid_frames(&*records, end)?;
+            // A checksums file exists only beside uncompressed records.
+            if options.codec_unspecified && size == 0 {
+                offset_check::refuse_unexpected_frames(&*records, end)?;
             }
         }
-        let turn = if how.turns && decoder.codec() == Codec::None {
-            Shard::mark_beside(snap, c)?
+        let mark = if options.find_mark && decoder.codec() == Codec::None {
+            Shard::read_mark_file(snap, c)?
         } else {
             None
         };
-        let limits = if how.cache {
-            limits.into_memory(how.memory_limit)?
+        let limits = if options.cache {
+            limits.into_memory(options.memory_limit)?
         } else {
             limits
         };
@@ -138,15 +139,15 @@ impl Shard {
             records,
             end,
             limits,
-            sums,
-            turn,
+            checksums,
+            mark,
             decoder: decoder.clone(),
             bytes,
-            memory_limit: how.memory_limit,
+            memory_limit: options.memory_limit,
         })
     }
 
-    /// Limits at the tail of a file, and where its records end.
+    /// Returns the limits at the tail of a file and the end of its records.
     pub fn tail(file: &Arc<dyn File>, size: u64) -> Result<(Limits, u64)> {
         let name = file.name();
         if size == 0 {
@@ -155,22 +156,22 @@ impl Shard {
         let Some(last_at) = size.checked_sub(LIMIT) else {
             return Err(fail!(
                 Format,
-                "{name}: {size} bytes are no bag: one limit alone takes 8"
+                "{name}: {size} bytes cannot be a bag: a single limit has 8 bytes"
             ));
         };
-        let mut word = [0; 8];
-        file.read_kept(last_at, &mut word)?;
-        let end = u64::from_le_bytes(word);
+        let mut bytes = [0; 8];
+        file.read_cached(last_at, &mut bytes)?;
+        let end = u64::from_le_bytes(bytes);
         if end > last_at {
             return Err(fail!(
                 Format,
-                "{name}: its last 8 bytes should say where its records end; they say {end}, the file has {size} bytes"
+                "{name}: its last 8 bytes must be the end offset of its records (found {end}, the file has {size} bytes)"
             ));
         }
         if !(size - end).is_multiple_of(LIMIT) {
             return Err(fail!(
                 Format,
-                "{name}: its last limit leaves {} bytes for limits of 8 bytes each: it was cut short, or is no bag",
+                "{name}: its last limit leaves {} bytes for limits of 8 bytes each: it was truncated or is not a bag",
                 size - end
             ));
         }
@@ -186,25 +187,25 @@ impl Shard {
         if !size.is_multiple_of(LIMIT) {
             return Err(fail!(
                 Format,
-                "{}: {size} bytes are not a whole number of limits of 8 bytes (repair keeps the whole ones)",
+                "{}: {size} bytes are not a whole number of limits of 8 bytes; repair retains the complete ones",
                 file.name()
             ));
         }
         Ok((Limits::on_disk(file, 0, size / LIMIT, false), size))
     }
 
-    fn mark_beside(snap: &Snapshot<'_>, c: &Container) -> Result<Option<Turn>> {
+    fn read_mark_file(snap: &Snapshot<'_>, c: &Container) -> Result<Option<Mark>> {
         let name = c.name(TURNS_PREFIX);
         let file = match snap.open(&name, Access::Read) {
-            Ok(file) if file.size()? == MARK as u64 => file,
+            Ok(file) if file.size()? == MARK_SIZE as u64 => file,
             Err(e) if e.status != Status::Missing => return Err(e),
             _ => return Ok(None),
         };
-        // The mark decides in which order records are read, as only those may who may write them.
+        // The mark determines the order of the records. Only users who may write them may set it.
         if c.folder.exists(&name)? && c.folder.open_trusted(&name, &c.judged_by).is_err() {
             return Err(fail!(
                 Format,
-                "{}: it belongs to a user who may not write {}, and would change the order of the records; remove it, or say with HOLDALL_OPT_BAG_SHARDS in which order they are read",
+                "{}: its owner may not write {}, but it determines the order of the records; remove it, or set HOLDALL_OPT_BAG_SHARDS to read the files in a given order",
                 file.name(),
                 c.folder.show(&c.judged_by)
             ));
@@ -212,68 +213,69 @@ impl Shard {
         Shard::mark_at(&*file, 0)
     }
 
-    fn mark_at(file: &dyn File, at: u64) -> Result<Option<Turn>> {
-        let mut mark = [0; MARK];
+    fn mark_at(file: &dyn File, at: u64) -> Result<Option<Mark>> {
+        let mut mark = [0; MARK_SIZE];
         file.read_exact_at(at, &mut mark)?;
-        Ok(Turn::read(&mark))
+        Ok(Mark::parse(&mark))
     }
 
-    /// The mark of a set in its first record.
-    pub fn turn(&self) -> Result<Option<Turn>> {
+    /// Returns the interleave mark after the first record of a compressed shard.
+    pub fn mark(&self) -> Result<Option<Mark>> {
         if self.decoder.codec() == Codec::None || self.count() == 0 {
             return Ok(None);
         }
         let (from, to) = self.extent(0)?;
-        match to.checked_sub(MARK as u64).filter(|&at| at >= from) {
+        match to.checked_sub(MARK_SIZE as u64).filter(|&at| at >= from) {
             Some(at) => Shard::mark_at(self.file(), at),
             None => Ok(None),
         }
     }
-    /// The mark of a set beside it.
-    pub fn turn_beside(&self) -> Option<Turn> {
-        self.turn
+    /// Returns the interleave mark of an uncompressed set.
+    pub fn mark_in_file(&self) -> Option<Mark> {
+        self.mark
     }
 
-    /// Records in it.
+    /// Returns the number of records.
     pub fn count(&self) -> u64 {
         self.limits.count()
     }
-    /// Its limits.
+    /// Returns the limits.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
-    /// The file with the records.
+    /// Returns the file of the records.
     pub fn file(&self) -> &dyn File {
         &*self.records
     }
-    /// Where the records end.
+    /// Returns the end offset of the records.
     pub fn end(&self) -> u64 {
         self.end
     }
-    /// What decodes them.
+    /// Returns the decoder.
     pub fn decoder(&self) -> &Decoder {
         &self.decoder
     }
-    /// Bytes on disk, of all its files.
+    /// Returns the size in bytes of all files of the shard.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
-    /// Does it live behind functions of the caller's?
+    /// Returns whether the file is accessed through functions of the caller.
     pub fn is_foreign(&self) -> bool {
         self.records.is_foreign()
     }
-    /// Does it have a checksum file?
-    pub fn has_sums(&self) -> bool {
-        self.sums.is_some()
+    /// Returns whether checksums are verified from a checksums file.
+    pub fn has_checksums(&self) -> bool {
+        self.checksums.is_some()
     }
 
-    /// Does the first record that has a frame carry a checksum in it? Looks at a few records.
+    /// Returns whether the first record with a frame has a checksum in it. Reads at most 4096
+    /// limits.
     pub fn has_frame_checksum(&self) -> Result<bool> {
         if self.decoder.codec() == Codec::None {
             return Ok(false);
         }
         let bounds = self.limits.bounds(0, self.count().min(4096))?;
-        self.limits.still()?;
+        self.limits.check_unchanged()?;
         let Some(at) = bounds.windows(2).find_map(|w| match w {
             &[a, b] if a < b => Some(a),
             _ => None,
@@ -284,46 +286,46 @@ impl Shard {
         Ok(super::frame::frame(&source, at).is_ok_and(|f| f.checksum))
     }
 
-    /// Words for a failure at one record.
+    /// Adds the name of the file and the index of the record to the message of an error.
     pub fn at_record(&self, i: u64, mut e: Error) -> Error {
         let name = self.records.name();
-        // who reads the file may have named it
-        if let Some(words) = e
+        // The function that read the file may have added its name already.
+        if let Some(message) = e
             .message
             .strip_prefix(name)
             .and_then(|m| m.strip_prefix(": "))
         {
-            e.message = words.into();
+            e.message = message.into();
         }
         e.within(format_args!("{name}: record {i}"))
     }
 
-    /// Do the limits around a record not rise, so that one of its own may be another record's?
-    /// Where frames or checksums show which, they are asked instead.
+    /// Returns whether the limits around a record do not ascend, so that its own limits may be
+    /// wrong. With checksums or frames this is not needed: they detect the wrong record.
     #[inline]
-    pub fn doubtful(&self, a: Around) -> bool {
-        let protected = self.sums.is_some() || self.decoder.codec() == Codec::Zstd;
-        // a limit beyond the end accuses nobody but itself
+    pub fn is_suspect(&self, a: RecordBounds) -> bool {
+        let protected = self.checksums.is_some() || self.decoder.codec() == Codec::Zstd;
+        // A limit beyond the end does not make its neighbours suspect.
         let before = a.before > a.from && a.before <= self.end;
         !protected && (before || a.to > a.after)
     }
 
-    /// Refuses limits that no record can have.
+    /// Returns an error if no record can have these limits.
     #[inline]
-    pub fn check_extent(&self, a: Around) -> Result<()> {
-        if a.from <= a.to && a.to <= self.end && !self.doubtful(a) {
+    pub fn check_extent(&self, a: RecordBounds) -> Result<()> {
+        if a.from <= a.to && a.to <= self.end && !self.is_suspect(a) {
             Ok(())
         } else {
-            Err(self.impossible(a))
+            Err(self.invalid_extent(a))
         }
     }
 
     #[cold]
-    fn impossible(&self, a: Around) -> Error {
+    fn invalid_extent(&self, a: RecordBounds) -> Error {
         if a.from > a.to || a.to > self.end {
             return fail!(
                 Format,
-                "its limits say bytes {} to {}, the records end at {}",
+                "its limits are {} and {}, but the records end at {}",
                 a.from,
                 a.to,
                 self.end
@@ -331,7 +333,7 @@ impl Shard {
         }
         fail!(
             Format,
-            "the limits around it do not rise: {}, {}, {}, {}",
+            "the limits around it do not ascend: {}, {}, {}, {}",
             a.before,
             a.from,
             a.to,
@@ -339,14 +341,14 @@ impl Shard {
         )
     }
 
-    /// Where a record is.
+    /// Returns the start and the end of a record.
     #[inline]
     pub fn extent(&self, i: u64) -> Result<(u64, u64)> {
-        let (around, sure) = self.limits.around(i)?;
-        // the record comes nearer while the system is asked whether its limits are still true
+        let (around, verified) = self.limits.around(i)?;
+        // Prefetches the record while the system call checks the file.
         self.records.prefetch(around.from, around.to);
-        if !sure {
-            self.limits.still()?;
+        if !verified {
+            self.limits.check_unchanged()?;
         }
         self.check_extent(around)?;
         Ok((around.from, around.to))
@@ -376,13 +378,13 @@ impl Shard {
             .records
             .read_exact_at(from, bytes)
             .and_then(|()| f(bytes));
-        if scratch.len() <= KEEP {
+        if scratch.len() <= MAX_SCRATCH {
             SCRATCH.with(|s| _ = s.try_borrow_mut().map(|mut s| *s = scratch));
         }
         result
     }
 
-    /// The stored bytes of an extent, where the file is in memory that nobody changes.
+    /// Returns the stored bytes of an extent, if the file is in immutable memory.
     #[inline]
     pub fn mapped(&self, (from, to): (u64, u64)) -> Option<&[u8]> {
         self.records
@@ -390,41 +392,48 @@ impl Shard {
             .get(usize::try_from(from).ok()?..usize::try_from(to).ok()?)
     }
 
-    /// Record `i` where it lies, if it lies as it is in memory that nobody changes; its checksum
-    /// was looked at.
+    /// Returns record `i` in place, if it is uncompressed and in immutable memory. Its checksum has
+    /// been verified.
     pub fn in_memory(&self, i: u64) -> Result<Option<&[u8]>> {
         if self.decoder.codec() != Codec::None || self.records.bytes().is_none() {
             return Ok(None);
         }
         let record = self.extent(i).map(|extent| self.mapped(extent));
-        let checked = record.and_then(|record| match (record, &self.sums) {
-            (Some(record), Some(sums)) => check_sum(sums.get(i)?, record).map(|()| Some(record)),
+        let checked = record.and_then(|record| match (record, &self.checksums) {
+            (Some(record), Some(checksums)) => {
+                verify_checksum(checksums.get(i)?, record).map(|()| Some(record))
+            }
             (record, _) => Ok(record),
         });
         checked.map_err(|e| self.at_record(i, e))
     }
 
-    /// The checksums of `n` records, where there are any.
-    pub fn sums(&self, first: u64, n: usize) -> Result<Vec<u32>> {
-        self.sums
+    /// Returns the checksums of `n` records, or none if the shard has no checksums.
+    pub fn checksums(&self, first: u64, n: usize) -> Result<Vec<u32>> {
+        self.checksums
             .as_ref()
             .map_or(Ok(Vec::new()), |s| s.range(first, n))
     }
 
-    /// Where in which files limits and checksums of records are that are read at need.
-    pub fn papers(&self, first: u64, last: u64) -> impl Iterator<Item = (&dyn File, u64, u64)> {
-        let sums = match &self.sums {
-            Some(Sums::Disk(file)) => Some((
+    /// Returns the files and byte ranges of the limits and checksums of records `first` to `last`
+    /// that are read on demand.
+    pub fn metadata_ranges(
+        &self,
+        first: u64,
+        last: u64,
+    ) -> impl Iterator<Item = (&dyn File, u64, u64)> {
+        let checksums = match &self.checksums {
+            Some(Checksums::Disk(file)) => Some((
                 &**file,
-                first.saturating_mul(SUM),
-                last.saturating_add(1).saturating_mul(SUM),
+                first.saturating_mul(CHECKSUM_SIZE),
+                last.saturating_add(1).saturating_mul(CHECKSUM_SIZE),
             )),
             _ => None,
         };
-        self.limits.span(first, last).into_iter().chain(sums)
+        self.limits.span(first, last).into_iter().chain(checksums)
     }
 
-    /// Reads one record; returns its size. `dst` is filled where it is given and large enough.
+    /// Reads one record and returns its size. Fills `dst`, if given.
     pub fn read(&self, i: u64, dst: Option<&mut [u8]>) -> Result<usize> {
         self.read_inner(i, dst).map_err(|e| {
             if e.status == Status::Buffer {
@@ -444,13 +453,13 @@ impl Shard {
                     return Ok(stored_size);
                 };
                 self.records.read_exact_at(extent.0, dst)?;
-                if let Some(sums) = &self.sums {
-                    check_sum(sums.get(i)?, dst)?;
+                if let Some(checksums) = &self.checksums {
+                    verify_checksum(checksums.get(i)?, dst)?;
                 }
                 Ok(stored_size)
             }
             Codec::Zstd if stored_size == 0 => {
-                offset_check::neighbours(self, i, offset_check::Odd::Empty)?;
+                offset_check::check_neighbours(self, i, offset_check::Suspect::Empty)?;
                 Ok(0)
             }
             Codec::Zstd => self.stored(extent, |b| self.read_frames(i, b, dst)),
@@ -460,7 +469,7 @@ impl Shard {
     fn read_frames(&self, i: u64, stored: &[u8], dst: Option<&mut [u8]>) -> Result<usize> {
         let s = self.decoder.survey(stored)?;
         if s.data_frames > 1 {
-            offset_check::neighbours(self, i, offset_check::Odd::Several)?;
+            offset_check::check_neighbours(self, i, offset_check::Suspect::SeveralFrames)?;
         }
         let Some(size) = s.content else {
             let all = self.decoder.decode_unknown(stored, &s, self.memory_limit)?;
@@ -477,8 +486,8 @@ impl Shard {
     }
 }
 
-/// The part of the caller's buffer that a record of `n` bytes takes. A short buffer is an error
-/// whose position is the size that is wanted.
+/// Returns the first `n` bytes of the buffer of the caller. If it is too short, the error has the
+/// required size as its position.
 #[inline]
 fn fitting(dst: Option<&mut [u8]>, n: usize) -> Result<Option<&mut [u8]>> {
     let Some(dst) = dst else { return Ok(None) };
@@ -494,51 +503,51 @@ fn too_short(n: usize, have: usize) -> Error {
     fail!(Buffer, "the record has {n} bytes, the buffer has {have}").at(n as u64)
 }
 
-impl Sums {
-    /// The checksums, if they are there and wanted, and how many bytes they have.
+impl Checksums {
+    /// Opens the checksums, if they exist and are verified. Also returns the size of their file.
     fn open(
         snap: &Snapshot<'_>,
         c: &Container,
         count: u64,
-        how: How,
-    ) -> Result<(Option<Sums>, u64)> {
-        let file = match snap.open(&c.name(SUMS_PREFIX), how.access) {
+        options: ShardOptions,
+    ) -> Result<(Option<Checksums>, u64)> {
+        let file = match snap.open(&c.name(CHECKSUMS_PREFIX), options.access) {
             Ok(f) => f,
             Err(e) if e.status == Status::Missing => return Ok((None, 0)),
             Err(e) => return Err(e),
         };
         let size = file.size()?;
-        if !how.verify {
+        if !options.verify {
             return Ok((None, size));
         }
-        if size != count.saturating_mul(SUM) {
+        if size != count.saturating_mul(CHECKSUM_SIZE) {
             return Err(fail!(
                 Checksum,
-                "{}: it has {size} bytes, checksums of {count} records take {}: the bag is damaged, or another program has changed it (HOLDALL_OPT_VERIFY 0 reads it unchecked)",
+                "{}: its size does not match {count} records (expected {}, found {size} bytes): the bag is damaged, or another program has changed it; HOLDALL_OPT_VERIFY 0 reads it unchecked",
                 file.name(),
-                count.saturating_mul(SUM)
+                count.saturating_mul(CHECKSUM_SIZE)
             ));
         }
-        if !how.cache {
-            return Ok((Some(Sums::Disk(file)), size));
+        if !options.cache {
+            return Ok((Some(Checksums::Disk(file)), size));
         }
         let mut all = alloc::zeroed(alloc::allow(
             size,
-            how.memory_limit,
+            options.memory_limit,
             "the checksums of all records",
         )?)?;
         file.read_exact_at(0, &mut all)?;
-        Ok((Some(Sums::Memory(all)), size))
+        Ok((Some(Checksums::Memory(all)), size))
     }
 
     fn get(&self, i: u64) -> Result<u32> {
-        let mut word = [0; SUM as usize];
-        self.fetch(i, &mut word)?;
-        Ok(u32::from_le_bytes(word))
+        let mut bytes = [0; CHECKSUM_SIZE as usize];
+        self.fetch(i, &mut bytes)?;
+        Ok(u32::from_le_bytes(bytes))
     }
 
     fn range(&self, first: u64, n: usize) -> Result<Vec<u32>> {
-        let mut bytes = alloc::zeroed(n.saturating_mul(SUM as usize))?;
+        let mut bytes = alloc::zeroed(n.saturating_mul(CHECKSUM_SIZE as usize))?;
         self.fetch(first, &mut bytes)?;
         Ok(bytes
             .as_chunks::<4>()
@@ -549,41 +558,41 @@ impl Sums {
     }
 
     fn fetch(&self, first: u64, dst: &mut [u8]) -> Result<()> {
-        let at = first.saturating_mul(SUM);
+        let at = first.saturating_mul(CHECKSUM_SIZE);
         let (all, file) = match self {
-            Sums::Memory(all) => (Some(&all[..]), None),
-            Sums::Disk(file) => (file.bytes(), Some(file)),
+            Checksums::Memory(all) => (Some(&all[..]), None),
+            Checksums::Disk(file) => (file.bytes(), Some(file)),
         };
         match (
             all.and_then(|b| b.get(usize::try_from(at).ok()?..)?.get(..dst.len())),
             file,
         ) {
             (Some(b), _) => dst.copy_from_slice(b),
-            (None, Some(file)) => file.read_kept(at, dst)?,
+            (None, Some(file)) => file.read_cached(at, dst)?,
             (None, None) => return Err(fail!(Range, "no checksum {first}")),
         }
         Ok(())
     }
 }
 
-/// Refuses a record that its checksum does not fit.
-pub fn check_sum(want: u32, record: &[u8]) -> Result<()> {
-    let got = crc32(record);
-    if want == got {
+/// Returns an error if a record does not match its checksum.
+pub fn verify_checksum(expected: u32, record: &[u8]) -> Result<()> {
+    let found = crc32(record);
+    if expected == found {
         return Ok(());
     }
     Err(fail!(
         Checksum,
-        "its CRC-32 is {got:#010x}, {SUMS_PREFIX}* has {want:#010x}"
+        "its CRC-32 does not match {CHECKSUMS_PREFIX}* (expected {expected:#010x}, found {found:#010x})"
     ))
 }
 
-/// Tells of the limits file that lies beside a file that has none at its tail.
+/// Adds to the error of a file without limits at its tail that a limits file exists beside it.
 fn hint(mut e: Error, c: &Container) -> Error {
     let limits = c.name(LIMITS_PREFIX);
     if e.status == Status::Format && c.folder.exists(&limits).unwrap_or(false) {
         e.message.push_str(&format!(
-            "; {} lies beside it: open with HOLDALL_OPT_BAG_LIMITS 1, or repair if a writer of a single file was cut off",
+            "; {} exists beside it: open with HOLDALL_OPT_BAG_LIMITS 1, or repair if a writer of a single file was interrupted",
             c.folder.show(&limits)
         ));
     }

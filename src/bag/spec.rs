@@ -1,10 +1,13 @@
-//! File specs: which files a bag is made of.
+//! File specs: lists of the files of a bag.
 //!
-//! `spec := item (',' item)*`, empty items are skipped: a spec of these alone is a bag without a
-//! file. In an item, the first `@` after the last `/` may begin `@N` (1 to 99999: the files
-//! `prefix-00000-of-0000N suffix` and so on) or `@*` (as many as there are). A backslash before
-//! `,`, `@` or a backslash takes that as it is. A name that exists as it stands is taken as
-//! it stands, with all of these.
+//! `spec := item (',' item)*`. Empty items are skipped. A spec of only empty items is a bag without
+//! files. In an item, the first `@` after the last `/` may begin one of two patterns:
+//!
+//! - `@N` (N is 1 to 99999): the files `prefix-00000-of-0000N suffix` and so on.
+//! - `@*`: as many such files as exist.
+//!
+//! A backslash escapes a following `,`, `@` or backslash. A spec or item that is the name of an
+//! existing file is taken literally.
 #![forbid(unsafe_code)]
 
 use super::shard::PREFIXES;
@@ -18,14 +21,14 @@ use std::ops::Range;
 use std::path::is_separator;
 use std::sync::Arc;
 
-const MOST_SHARDS: u32 = 99_999;
+const MAX_SHARDS: u32 = 99_999;
 
-/// The files of a spec, in order: each the text of one name, for [`locate::locate`].
+/// Returns the files of a spec in order, each as a name for [`locate::locate`].
 pub fn expand(spec: &OsStr) -> Result<Vec<OsString>> {
     expand_sets(spec).map(|(files, _)| files)
 }
 
-/// As [`expand`]; also which of the files are a set, named as one.
+/// Like [`expand`]. Also returns the ranges of files that one item names as a set.
 pub fn expand_sets(spec: &OsStr) -> Result<(Vec<OsString>, Vec<Range<usize>>)> {
     let bytes = spec.as_bytes();
     if bytes.contains(&b',') && locate::exists(spec) {
@@ -41,9 +44,9 @@ pub fn expand_sets(spec: &OsStr) -> Result<(Vec<OsString>, Vec<Range<usize>>)> {
     Ok((files, sets))
 }
 
-/// As [`expand`]. A spec that names no file is an error, for callers that look after files: they
-/// would report success.
-pub fn expand_some(spec: &OsStr) -> Result<Vec<OsString>> {
+/// Like [`expand`]. A spec that names no file is an error, because verify and repair would
+/// otherwise report success.
+pub fn expand_nonempty(spec: &OsStr) -> Result<Vec<OsString>> {
     let files = expand(spec)?;
     if files.is_empty() {
         return Err(fail!(
@@ -58,9 +61,9 @@ pub fn expand_some(spec: &OsStr) -> Result<Vec<OsString>> {
 fn items(mut rest: &[u8]) -> Vec<&[u8]> {
     let mut items = Vec::new();
     while let Some(at) = find(rest, b',') {
-        let (item, behind) = rest.split_at_checked(at).unwrap_or((rest, &[]));
+        let (item, after) = rest.split_at_checked(at).unwrap_or((rest, &[]));
         items.push(item);
-        rest = behind.get(1..).unwrap_or_default();
+        rest = after.get(1..).unwrap_or_default();
     }
     items.push(rest);
     items.retain(|i| !i.is_empty());
@@ -78,23 +81,23 @@ fn expand_item(item: &[u8], files: &mut Vec<OsString>) -> Result<()> {
             let n = p.count()?;
             files.extend((0..n).map(|i| shard_name(&p.prefix, i, n, &p.suffix)));
         }
-        None => files.push(OsString::from_vec(plain(item))),
+        None => files.push(OsString::from_vec(unescape(item))),
     }
     Ok(())
 }
 
-/// Is this what a backslash is for?
+/// Returns whether a backslash can escape this byte.
 fn is_special(b: &u8) -> bool {
     matches!(b, b',' | b'@' | b'\\')
 }
 
-/// Where the first one is that no backslash takes as it is.
-fn find(text: &[u8], wanted: u8) -> Option<usize> {
+/// Returns the position of the first `needle` that is not escaped.
+fn find(text: &[u8], needle: u8) -> Option<usize> {
     let mut i = 0;
     while let Some(&b) = text.get(i) {
         if b == b'\\' && text.get(i + 1).is_some_and(is_special) {
             i += 1;
-        } else if b == wanted {
+        } else if b == needle {
             return Some(i);
         }
         i += 1;
@@ -102,9 +105,9 @@ fn find(text: &[u8], wanted: u8) -> Option<usize> {
     None
 }
 
-/// Where the name begins, behind the folders.
-fn name_in(item: &[u8]) -> usize {
-    // on Windows a backslash is between folders, too, where it takes nothing as it is
+/// Returns the position of the file name after the folders.
+fn name_start(item: &[u8]) -> usize {
+    // On Windows a backslash that escapes nothing is a separator.
     let is_between = |i: usize, b: u8| {
         is_separator(b.into()) && !(b == b'\\' && item.get(i + 1).is_some_and(is_special))
     };
@@ -114,41 +117,41 @@ fn name_in(item: &[u8]) -> usize {
         .map_or(0, |i| i + 1)
 }
 
-/// The text without the backslashes that take something as it is.
-fn plain(text: &[u8]) -> Vec<u8> {
+/// Returns the text without the backslashes of escapes.
+fn unescape(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.iter().peekable();
     while let Some(b) = bytes.next() {
-        let taken = if *b == b'\\' {
+        let escaped = if *b == b'\\' {
             bytes.next_if(|b| is_special(b))
         } else {
             None
         };
-        out.push(*taken.unwrap_or(b));
+        out.push(*escaped.unwrap_or(b));
     }
     out
 }
 
-/// What a path is for who writes.
+/// What the path of a writer names.
 pub enum Target {
-    /// One file: the text of its name.
+    /// The name of one file.
     File(OsString),
     /// The shards of a set.
     Set(Arc<dyn Folder>, Set),
 }
 
-/// Takes the path of a writer apart: one item, in which a comma is a part of the name.
-pub fn to_write(path: &OsStr, new: bool) -> Result<Target> {
+/// Parses the path of a writer: one item, in which a comma is part of the name.
+pub fn write_target(path: &OsStr, new: bool) -> Result<Target> {
     if locate::exists(path) {
         return Ok(Target::File(path.into()));
     }
     let Some(p) = Pattern::of(path.as_bytes()) else {
-        return Ok(Target::File(OsString::from_vec(plain(path.as_bytes()))));
+        return Ok(Target::File(OsString::from_vec(unescape(path.as_bytes()))));
     };
     if new && p.number.is_none() {
         return Err(fail!(
             Argument,
-            "{}: a new set needs the number of its shards, as @8",
+            "{}: a new set requires a number of shards, such as @8",
             path.display()
         ));
     }
@@ -171,7 +174,7 @@ pub fn to_write(path: &OsStr, new: bool) -> Result<Target> {
         if l.name != set.name(i) || l.folder.show(OsStr::new("")) != folder {
             return Err(fail!(
                 Unsupported,
-                "{}: a link: the shards of a set that is written as one are files of one folder",
+                "{}: it is a link; a set can be written only if all its shards are files of one folder",
                 l.folder.show(&l.given)
             ));
         }
@@ -179,42 +182,42 @@ pub fn to_write(path: &OsStr, new: bool) -> Result<Target> {
     Ok(Target::Set(first.folder, set))
 }
 
-/// `prefix@N suffix` or `prefix@* suffix`, taken apart.
+/// A parsed `prefix@N suffix` or `prefix@* suffix`.
 struct Pattern {
     prefix: Vec<u8>,
-    /// None: as many as there are.
+    /// `None` for `@*`.
     number: Option<u32>,
     suffix: Vec<u8>,
 }
 
 impl Pattern {
     fn of(item: &[u8]) -> Option<Pattern> {
-        let name = name_in(item);
+        let name = name_start(item);
         let at = name + find(item.get(name..)?, b'@')?;
-        let (prefix, rest) = (plain(item.get(..at)?), item.get(at + 1..)?);
+        let (prefix, rest) = (unescape(item.get(..at)?), item.get(at + 1..)?);
         if let Some(suffix) = rest.strip_prefix(b"*") {
             return Some(Pattern {
                 prefix,
                 number: None,
-                suffix: plain(suffix),
+                suffix: unescape(suffix),
             });
         }
         let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
         let (number, suffix) = rest.split_at_checked(digits)?;
         let n: u32 = std::str::from_utf8(number).ok()?.parse().ok()?;
-        (1..=MOST_SHARDS).contains(&n).then(|| Pattern {
+        (1..=MAX_SHARDS).contains(&n).then(|| Pattern {
             prefix,
             number: Some(n),
-            suffix: plain(suffix),
+            suffix: unescape(suffix),
         })
     }
 
-    /// How many shards there are to be, or are, where they agree about it.
+    /// Returns N, or for `@*` the number on which all existing files agree.
     fn count(&self) -> Result<u32> {
         if let Some(n) = self.number {
             return Ok(n);
         }
-        let endings = locate::endings(OsStr::from_bytes(&[&self.prefix[..], b"-"].concat()))?;
+        let endings = locate::suffixes(OsStr::from_bytes(&[&self.prefix[..], b"-"].concat()))?;
         let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
         for n in endings
             .iter()
@@ -231,12 +234,12 @@ impl Pattern {
             [(n, _)] => Ok(*n),
             [] => Err(fail!(
                 Missing,
-                "{}: no file of this pattern",
+                "{}: no file matches this pattern",
                 shown(0).replacen("-00000-of-00000", "-*-of-*", 1)
             )),
             [(a, many), .., (b, others)] => Err(fail!(
                 Argument,
-                "@* can mean two sets: {many} of the files are as {}, {others} as {}; write the number instead",
+                "@* matches two sets: {} ({many} of the files) and {} ({others}); write the number instead",
                 shown(*a),
                 shown(*b)
             )),
@@ -249,21 +252,21 @@ fn shard_name(prefix: &[u8], i: u32, n: u32, suffix: &[u8]) -> OsString {
     OsString::from_vec([prefix, middle.as_bytes(), suffix].concat())
 }
 
-/// The N of `MMMMM-of-NNNNN suffix`.
+/// Returns the N of `MMMMM-of-NNNNN suffix`.
 fn shard_count(ending: &[u8], suffix: &[u8]) -> Option<u32> {
     shard_number(ending)
         .filter(|(_, rest)| *rest == suffix)
         .map(|(n, _)| n)
 }
 
-/// The N of `MMMMM-of-NNNNN`, and what is behind it.
+/// Returns the N of `MMMMM-of-NNNNN` and the text after it.
 fn shard_number(ending: &[u8]) -> Option<(u32, &[u8])> {
     let (i, rest) = number(ending)?;
     let (n, rest) = number(rest.strip_prefix(b"-of-")?)?;
     (i < n).then_some((n, rest))
 }
 
-/// A number of five digits, and what is behind it.
+/// Parses a number of five digits. Returns the number and the text after it.
 fn number(text: &[u8]) -> Option<(u32, &[u8])> {
     let (digits, rest) = text.split_at_checked(5)?;
     let n = std::str::from_utf8(digits)
@@ -274,21 +277,20 @@ fn number(text: &[u8]) -> Option<(u32, &[u8])> {
     Some((n, rest))
 }
 
-/// What the name of a set's journal and lock has behind it: a bag may have the name of the set
-/// itself.
-const SET: &str = ".holdall-set";
+/// Suffix of the names of a set's journal and lock. A bag may have the name of the set itself.
+const SET_SUFFIX: &str = ".holdall-set";
 
 /// The shards of one item `prefix@N suffix`, without a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Set {
     prefix: OsString,
     suffix: OsString,
-    /// How many there are.
+    /// The number of shards.
     pub count: u32,
 }
 
 impl Set {
-    /// The name of shard `i`.
+    /// Returns the name of shard `i`.
     pub fn name(&self, i: u32) -> OsString {
         shard_name(
             self.prefix.as_bytes(),
@@ -298,7 +300,7 @@ impl Set {
         )
     }
 
-    /// The sets that a file of this name is a shard of, by its name: one, hardly ever several.
+    /// Returns the sets that a file of this name can be a shard of. There is rarely more than one.
     pub fn of(name: &OsStr) -> Vec<Set> {
         let name = name.as_bytes();
         let at = |i: usize| {
@@ -312,12 +314,12 @@ impl Set {
         (0..name.len()).filter_map(at).collect()
     }
 
-    /// The set as a container of its own: it commits as a whole.
+    /// Returns the container of the set, which commits as a unit.
     pub fn container(&self, folder: &Arc<dyn Folder>) -> Container {
         let mut main = self.prefix.clone();
         main.push(format!("@{}", self.count));
         main.push(&self.suffix);
-        main.push(SET);
+        main.push(SET_SUFFIX);
         let set = self.clone();
         let is_member = move |name: &OsStr| {
             PREFIXES.iter().any(|p| {
@@ -386,7 +388,7 @@ mod tests {
         );
         for none in ["", ",", ",,"] {
             assert_eq!(names(none), [""; 0], "{none}");
-            assert!(expand_some(OsStr::new(none)).is_err(), "{none}");
+            assert!(expand_nonempty(OsStr::new(none)).is_err(), "{none}");
         }
         assert_eq!(
             names(r"x\@2,a\,b,c\\d,e\f,\,"),
@@ -396,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_by_the_names_of_their_shards() {
+    fn sets_are_recognized_by_the_names_of_their_shards() {
         let set = |prefix: &str, count, suffix: &str| Set {
             prefix: prefix.into(),
             suffix: suffix.into(),
@@ -435,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_shards() {
+    fn names_of_shards_are_parsed() {
         assert_eq!(shard_count(b"00001-of-00003.bag", b".bag"), Some(3));
         for no in [
             "0001-of-00003.bag",

@@ -1,9 +1,9 @@
-//! What bags promise, on the simulated disk and under properties.
+//! The guarantees of bags, on the simulated disk and with property tests.
 
 use super::*;
 use crate::error::Error;
 use crate::io::memory::MemoryFolder;
-use crate::io::sim::{self, Proof, Rng, Scene, SimDisk, Tally, Wrong};
+use crate::io::sim::{self, Fault, Rng, Scenario, SimDisk, StateCounts, Tally};
 use std::collections::BTreeMap;
 
 pub(super) const NAME: &str = "x.bag";
@@ -12,7 +12,7 @@ pub(super) const NAME: &str = "x.bag";
 pub(super) struct Form {
     pub(super) separate: i64,
     pub(super) codec: i64,
-    pub(super) sums: i64,
+    pub(super) checksums: i64,
     pub(super) name: &'static str,
 }
 
@@ -20,50 +20,50 @@ pub(super) const FORMS: &[Form] = &[
     Form {
         separate: 0,
         codec: 6,
-        sums: 2,
+        checksums: 2,
         name: NAME,
     },
     Form {
         separate: 0,
         codec: 0,
-        sums: 2,
+        checksums: 2,
         name: NAME,
     },
     Form {
         separate: 0,
         codec: 0,
-        sums: 0,
+        checksums: 0,
         name: NAME,
     },
     Form {
         separate: 1,
         codec: 6,
-        sums: 2,
+        checksums: 2,
         name: NAME,
     },
     Form {
         separate: 1,
         codec: 0,
-        sums: 2,
+        checksums: 2,
         name: NAME,
     },
     Form {
         separate: 1,
         codec: 6,
-        sums: 0,
+        checksums: 0,
         name: NAME,
     },
-    // storage of the caller's has one file, without a name
+    // Storage of the caller has one file without a name.
     Form {
         separate: 0,
         codec: 0,
-        sums: 2,
+        checksums: 2,
         name: "",
     },
     Form {
         separate: 1,
         codec: 6,
-        sums: 2,
+        checksums: 2,
         name: "",
     },
 ];
@@ -81,13 +81,13 @@ fn read_options(f: Form) -> Options {
 fn writer(folder: &Arc<dyn Folder>, mode: Mode, f: Form) -> Result<Writer> {
     let mut o = read_options(f);
     if mode != Mode::Append {
-        o.set(Opt::Checksum, f.sums)?;
+        o.set(Opt::Checksum, f.checksums)?;
     }
     Writer::open_in(folder, OsStr::new(f.name), mode, &o)
 }
 
 pub(super) fn bag(folder: &Arc<dyn Folder>, f: Form) -> Result<Bag> {
-    Bag::open_in(&[Place::new(folder.clone(), f.name)], &read_options(f))
+    Bag::open_in(&[ShardPath::new(folder.clone(), f.name)], &read_options(f))
 }
 
 pub(super) fn all(folder: Arc<dyn Folder>, f: Form) -> Result<Vec<Vec<u8>>> {
@@ -117,13 +117,13 @@ pub(super) fn small(from: u64, n: u64) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// A disk on which these records were committed, in two commits.
+/// A disk with these records, in two commits.
 pub(super) fn disk_with(f: Form, records: &[Vec<u8>]) -> SimDisk {
     let disk = SimDisk::default();
     let (a, b) = records.split_at(records.len() / 2);
     put(disk.folder(), Mode::New, f, a).unwrap();
     put(disk.folder(), Mode::Append, f, b).unwrap();
-    disk.settle();
+    disk.make_durable();
     disk
 }
 
@@ -137,7 +137,7 @@ pub(super) fn go_on(folder: Arc<dyn Folder>, f: Form) -> Result<()> {
 
 type Act = Box<dyn Fn(Arc<dyn Folder>) -> Result<()>>;
 
-/// Every operation of a bag that changes files.
+/// Every operation that changes the files of a bag.
 fn scenes(f: Form) -> Vec<(String, SimDisk, Act)> {
     let old = small(0, 7);
     let new = small(50, 5);
@@ -197,12 +197,12 @@ fn scenes(f: Form) -> Vec<(String, SimDisk, Act)> {
             act(Mode::Replace, new.clone()),
         ),
     ];
-    let (lost, kept) = (old.clone(), new);
+    let (lost, retained) = (old.clone(), new);
     let after_one_that_did_not: Act = Box::new(move |folder| {
         let mut w = writer(&folder, Mode::Append, f)?;
         w.append_many(&lost.concat(), &offsets(&lost))?;
         drop(w);
-        put(folder, Mode::Append, f, &kept)
+        put(folder, Mode::Append, f, &retained)
     });
     s.push((
         "append after a writer that did not commit".into(),
@@ -224,47 +224,48 @@ pub(super) fn offsets(records: &[Vec<u8>]) -> Vec<u64> {
 fn on<T>(
     f: Form,
     (name, disk, act): &(String, SimDisk, Act),
-    then: impl FnOnce(&Scene<'_>) -> T,
+    then: impl FnOnce(&Scenario<'_>) -> T,
 ) -> T {
-    then(&Scene {
+    then(&Scenario {
         name: format!("{f:?} {name}"),
         disk: disk.copy(),
         act,
         read: &|folder| all(folder, f),
-        go_on: &|folder| go_on(folder, f),
+        next_commit: &|folder| go_on(folder, f),
     })
 }
 
-fn check(f: Form, scene: &(String, SimDisk, Act), per_cut: usize, wrong: Option<Wrong>) -> Tally {
+fn check(f: Form, scene: &(String, SimDisk, Act), per_cut: usize, wrong: Option<Fault>) -> Tally {
     on(f, scene, |scene| sim::check(scene, per_cut, wrong))
 }
 
 #[test]
-fn a_failing_power_supply_leaves_the_old_commit_or_the_new() {
-    let mut proof = Proof::of("bag");
+fn a_power_failure_leaves_the_old_commit_or_the_new() {
+    let mut state_counts = StateCounts::of("bag");
     for &f in FORMS {
         for scene in scenes(f) {
-            proof.add(&scene.0, check(f, &scene, 120, None));
+            state_counts.add(&scene.0, check(f, &scene, 120, None));
         }
     }
-    proof.stands(8_000);
+    state_counts.assert_complete(8_000);
 }
 
 #[test]
-fn the_rig_notices_when_a_sync_is_missing() {
+fn the_simulated_disk_detects_a_missing_sync() {
     let f = FORMS[0];
     let scene = &scenes(f)[3];
     assert_eq!(scene.0, "append");
-    let noticed = sim::syncs_left_out("bag, append", &scene.1, &scene.2, |wrong| {
+    let noticed = sim::without_each_sync("bag, append", &scene.1, &scene.2, |wrong| {
         check(f, scene, 60, wrong)
     });
-    // the journal's bytes, its name, the changed file, the removal of the journal: each is needed
+    // Required syncs: the bytes of the journal, its name, the changed file, and the removal of the
+    // journal.
     assert_eq!(noticed.len(), 4);
     assert!(noticed.iter().all(|&n| n > 0));
 }
 
 #[test]
-fn mutations_of_a_commit_are_noticed() {
+fn mutations_of_a_commit_are_detected() {
     let f = FORMS[0];
     let of: Vec<_> = scenes(f)
         .into_iter()
@@ -289,7 +290,7 @@ fn a_full_disk_fails_a_commit_and_loses_nothing() {
 }
 
 #[test]
-fn a_commit_that_failed_can_be_tried_again() {
+fn a_failed_commit_can_be_retried() {
     for &f in FORMS {
         let old = small(0, 7);
         let disk = disk_with(f, &old);
@@ -315,7 +316,7 @@ fn a_commit_that_failed_can_be_tried_again() {
                         [small(0, 7), small(50, 5)].concat()
                     );
                 }
-                // only the very last sync, of the folder, leaves it open which one it was
+                // Only after the last sync, of the folder, the outcome is uncertain.
                 Err(e) => assert!(
                     e.status == Status::State && (size == 7 || k + 1 == ops),
                     "{e} {size} {k} of {ops}"
@@ -326,12 +327,12 @@ fn a_commit_that_failed_can_be_tried_again() {
     }
 }
 
-/// Opens bytes that were damaged.
+/// Opens damaged bytes.
 fn damaged(files: &BTreeMap<OsString, Vec<u8>>, f: Form) -> Result<Bag> {
     bag(&SimDisk::with_files(files).folder(), f)
 }
 
-/// Reads by every function; `Err` names one that gave a wrong record.
+/// Reads with every function. `Err` names the function that returned a wrong record.
 fn wrong_reads(b: &Bag, want: &[Vec<u8>]) -> std::result::Result<usize, String> {
     if b.size() != want.len() as u64 {
         return Err(format!("{} records", b.size()));
@@ -374,19 +375,21 @@ fn wrong_reads(b: &Bag, want: &[Vec<u8>]) -> std::result::Result<usize, String> 
 #[test]
 fn no_flip_of_a_byte_is_silent() {
     let mut flips = 0;
-    for &f in FORMS.iter().filter(|f| f.sums != 0) {
+    for &f in FORMS.iter().filter(|f| f.checksums != 0) {
         let records: Vec<Vec<u8>> = (0..12)
             .map(|i| record(i, [30, 0, 5, 90, 0, 0, 300][i as usize % 7]))
             .collect();
         let files = disk_with(f, &records).contents();
         for (name, bytes) in &files {
             for at in 0..bytes.len() {
-                // near values too: they make one limit equal to its neighbour
+                // Including small changes, which can make a limit equal to its neighbour.
                 for x in [1u8, 2, 8, 0x10, 0x80, 0xff, 3, 0x1d, 0x2a, 0x4b] {
-                    let mut hurt = files.clone();
-                    hurt.get_mut(name).unwrap()[at] ^= x;
+                    let mut damaged_files = files.clone();
+                    damaged_files.get_mut(name).unwrap()[at] ^= x;
                     flips += 1;
-                    let Ok(b) = damaged(&hurt, f) else { continue };
+                    let Ok(b) = damaged(&damaged_files, f) else {
+                        continue;
+                    };
                     if let Err(how) = wrong_reads(&b, &records) {
                         panic!("{f:?} {} byte {at} ^ {x:#x}: {how}", name.display());
                     }
@@ -400,7 +403,7 @@ fn no_flip_of_a_byte_is_silent() {
 #[test]
 fn no_repair_makes_wrong_records_readable() {
     let mut repaired = 0;
-    for &f in FORMS.iter().filter(|f| f.sums != 0) {
+    for &f in FORMS.iter().filter(|f| f.checksums != 0) {
         let records: Vec<Vec<u8>> = [13, 1, 30, 7, 22, 5]
             .iter()
             .map(|&n| record(n, n as usize))
@@ -410,9 +413,9 @@ fn no_repair_makes_wrong_records_readable() {
             for (at, x) in (0..bytes.len())
                 .flat_map(|at| (0..8).map(move |b| (at, 1u8 << b)).chain([(at, 0xff)]))
             {
-                let mut hurt = files.clone();
-                hurt.get_mut(name).unwrap()[at] ^= x;
-                let disk = SimDisk::with_files(&hurt);
+                let mut damaged_files = files.clone();
+                damaged_files.get_mut(name).unwrap()[at] ^= x;
+                let disk = SimDisk::with_files(&damaged_files);
                 let o = Options::new()
                     .with(Opt::Codec, f.codec)
                     .unwrap()
@@ -423,8 +426,8 @@ fn no_repair_makes_wrong_records_readable() {
                         let Ok(b) = bag(&disk.folder(), f) else {
                             continue;
                         };
-                        assert!(done.kept <= 6);
-                        if let Err(how) = wrong_reads(&b, &records[..done.kept as usize]) {
+                        assert!(done.retained <= 6);
+                        if let Err(how) = wrong_reads(&b, &records[..done.retained as usize]) {
                             panic!(
                                 "{f:?} {} byte {at} ^ {x:#x}: repaired, {how}",
                                 name.display()
@@ -432,7 +435,7 @@ fn no_repair_makes_wrong_records_readable() {
                         }
                         repaired += 1;
                     }
-                    Err(_) => assert_eq!(disk.contents(), hurt),
+                    Err(_) => assert_eq!(disk.contents(), damaged_files),
                 }
             }
         }
@@ -441,7 +444,7 @@ fn no_repair_makes_wrong_records_readable() {
 }
 
 #[test]
-fn limits_that_take_each_others_value_are_noticed() {
+fn limits_with_the_value_of_another_limit_are_detected() {
     for f in [FORMS[0], FORMS[3]] {
         let records: Vec<Vec<u8>> = (0..9)
             .map(|i| record(i, [30, 0, 5][i as usize % 3]))
@@ -460,10 +463,12 @@ fn limits_that_take_each_others_value_are_noticed() {
                 if value == limit(i) {
                     continue;
                 }
-                let mut hurt = files.clone();
-                hurt.get_mut(&limits_name).unwrap()[base + i * 8..][..8]
+                let mut damaged_files = files.clone();
+                damaged_files.get_mut(&limits_name).unwrap()[base + i * 8..][..8]
                     .copy_from_slice(&value.to_le_bytes());
-                let Ok(b) = damaged(&hurt, f) else { continue };
+                let Ok(b) = damaged(&damaged_files, f) else {
+                    continue;
+                };
                 if let Err(how) = wrong_reads(&b, &records) {
                     panic!("{f:?} limit {i} from {} to {value}: {how}", limit(i));
                 }
@@ -473,7 +478,7 @@ fn limits_that_take_each_others_value_are_noticed() {
 }
 
 #[test]
-fn a_damaged_last_limit_is_put_right() {
+fn a_damaged_last_limit_is_corrected() {
     let f = FORMS[0];
     let records: Vec<Vec<u8>> = (0..30).map(|i| record(i, 60)).collect();
     let files = disk_with(f, &records).contents();
@@ -483,12 +488,12 @@ fn a_damaged_last_limit_is_put_right() {
         .into_iter()
         .flat_map(|by| [(f, &files, by), (raw, &raw_files, by)])
     {
-        let mut hurt = files.clone();
-        let b = hurt.get_mut(OsStr::new(NAME)).unwrap();
+        let mut damaged_files = files.clone();
+        let b = damaged_files.get_mut(OsStr::new(NAME)).unwrap();
         let n = b.len();
         let last = u64::from_le_bytes(b[n - 8..].try_into().unwrap());
         b[n - 8..].copy_from_slice(&last.wrapping_add_signed(by).to_le_bytes());
-        let disk = SimDisk::with_files(&hurt);
+        let disk = SimDisk::with_files(&damaged_files);
         assert!(bag(&disk.folder(), f).is_err(), "{by}");
         repair_in(
             &disk.folder(),
@@ -502,21 +507,22 @@ fn a_damaged_last_limit_is_put_right() {
 
 #[test]
 fn no_truncation_is_silent() {
-    for &f in FORMS.iter().filter(|f| f.sums != 0) {
+    for &f in FORMS.iter().filter(|f| f.checksums != 0) {
         let records = small(0, 7);
         let files = disk_with(f, &records).contents();
         for (name, bytes) in &files {
             for keep in 0..bytes.len() {
-                let mut hurt = files.clone();
-                hurt.get_mut(name).unwrap().truncate(keep);
-                let Ok(b) = damaged(&hurt, f) else { continue };
-                // limits of their own, cut between two of them, are what a smaller commit looks
-                // like
+                let mut damaged_files = files.clone();
+                damaged_files.get_mut(name).unwrap().truncate(keep);
+                let Ok(b) = damaged(&damaged_files, f) else {
+                    continue;
+                };
+                // Separate limits that are cut between two limits look like a smaller commit.
                 if f.separate == 1 && f.codec == 6 && name.to_str().unwrap().starts_with("limits.")
                 {
                     continue;
                 }
-                // a file of no byte is a bag of no record
+                // An empty file is a bag without records.
                 if keep == 0 && b.size() == 0 && f.codec == 6 {
                     continue;
                 }
@@ -529,8 +535,8 @@ fn no_truncation_is_silent() {
 }
 
 #[test]
-fn a_reader_goes_through_every_moment_of_a_commit() {
-    // at each operation of an append, a reader opens, and one that was open goes on
+fn a_bag_is_readable_at_every_step_of_a_commit() {
+    // At each operation of an append a reader opens the bag, and another one that was open reads.
     for &f in FORMS {
         let old = small(0, 7);
         let disk = disk_with(f, &old);
@@ -561,7 +567,7 @@ fn a_reader_goes_through_every_moment_of_a_commit() {
 }
 
 #[test]
-fn skipped_records_are_named() {
+fn skipped_records_are_reported() {
     let f = FORMS[0];
     let records: Vec<Vec<u8>> = (0..20).map(|i| record(i, 200)).collect();
     let mut files = disk_with(f, &records).contents();
@@ -570,13 +576,13 @@ fn skipped_records_are_named() {
     let limit = |b: &[u8], i: usize| {
         u64::from_le_bytes(b[n - 160 + i * 8..][..8].try_into().unwrap()) as usize
     };
-    for bad in [4, 11] {
-        let at = limit(bytes, bad) - 10;
+    for corrupt in [4, 11] {
+        let at = limit(bytes, corrupt) - 10;
         bytes[at] ^= 0x55;
     }
     let folder = SimDisk::with_files(&files).folder();
     let o = read_options(f).with(Opt::SkipDamaged, 1).unwrap();
-    let b = Bag::open_in(&[Place::new(folder.clone(), NAME)], &o).unwrap();
+    let b = Bag::open_in(&[ShardPath::new(folder.clone(), NAME)], &o).unwrap();
     let r = b.read_range(0, 20).unwrap();
     assert_eq!(r.damaged.iter().map(|d| d.0).collect::<Vec<_>>(), [4, 11]);
     assert!(r.damaged[0].1.message.contains("record 4"));
@@ -593,35 +599,38 @@ fn skipped_records_are_named() {
     let plain = bag(&folder, f).unwrap();
     assert_eq!(plain.read_range(0, 20).unwrap_err().position, 4);
     assert_eq!(plain.read_indices(&[19, 11, 4]).unwrap_err().position, 11);
-    let mut told: Vec<Error> = vec![];
+    let mut reported: Vec<Error> = vec![];
     let v = verify::verify_bag(&plain, |e| {
-        told.push(e.clone());
+        reported.push(e.clone());
         true
     })
     .unwrap();
     assert_eq!(
         v,
         Verified {
-            sound: 18,
-            bad: 2,
+            intact: 18,
+            corrupt: 2,
             unchecked: 0
         }
     );
-    assert_eq!(told.iter().map(|e| e.position).collect::<Vec<_>>(), [4, 11]);
+    assert_eq!(
+        reported.iter().map(|e| e.position).collect::<Vec<_>>(),
+        [4, 11]
+    );
 }
 
-/// Frames under a name that says nothing, or without a name, are never handed out as records unless
-/// that is asked for.
+/// Frames under a name that does not determine the codec, or without a name, are never returned as
+/// records unless the option requests it.
 #[test]
-fn frames_under_a_name_that_says_nothing_are_asked_about() {
+fn frames_under_a_name_without_a_codec_require_the_option() {
     let want = [vec![], b"one".to_vec(), vec![7; 5000]];
-    for sums in [0, 2] {
+    for checksums in [0, 2] {
         let disk = SimDisk::default();
         let mut w = Writer::open_in(
             &disk.folder(),
             OsStr::new("x.bagz"),
             Mode::New,
-            &Options::new().with(Opt::Checksum, sums).unwrap(),
+            &Options::new().with(Opt::Checksum, checksums).unwrap(),
         )
         .unwrap();
         want.iter().for_each(|r| w.append(r).unwrap());
@@ -644,8 +653,8 @@ fn frames_under_a_name_that_says_nothing_are_asked_about() {
                 let o = codec
                     .map_or(Ok(Options::new()), |c| Options::new().with(Opt::Codec, c))
                     .unwrap();
-                let place = Place::new(folder.clone(), name);
-                Bag::open_in(&[place], &o).map(|b| {
+                let path = ShardPath::new(folder.clone(), name);
+                Bag::open_in(&[path], &o).map(|b| {
                     (0..b.size())
                         .map(|i| b.read(i).unwrap())
                         .collect::<Vec<_>>()
@@ -656,7 +665,7 @@ fn frames_under_a_name_that_says_nothing_are_asked_about() {
             let asks =
                 |e: Error| e.status == Status::Argument && e.message.contains("HOLDALL_OPT_CODEC");
             match (name, open(None)) {
-                // Bagz has frames as records there
+                // In Bagz these records are frames.
                 ("x.bag", Ok(found)) => assert_ne!(found, want),
                 ("x.bagz", Ok(found)) => assert_eq!(found, want),
                 ("x.bag" | "x.bagz", Err(e)) => panic!("{name}: {e}"),
@@ -674,14 +683,14 @@ fn frames_under_a_name_that_says_nothing_are_asked_about() {
             }
         }
     }
-    // checksums beside records tell that they are kept as they are
+    // A checksums file proves that the records are stored uncompressed.
     let disk = SimDisk::default();
-    let frame = zstd_safe_frame(b"a file of somebody's");
+    let frame = zstd_safe_frame(b"a file of another program");
     let mut w =
         Writer::open_in(&disk.folder(), OsStr::new("x"), Mode::New, &Options::new()).unwrap();
     w.append(&frame).unwrap();
     w.commit().unwrap();
-    let b = Bag::open_in(&[Place::new(disk.folder(), "x")], &Options::new()).unwrap();
+    let b = Bag::open_in(&[ShardPath::new(disk.folder(), "x")], &Options::new()).unwrap();
     assert_eq!(b.read(0).unwrap(), frame);
 }
 
@@ -697,10 +706,10 @@ fn open_memory(bytes: Vec<u8>, codec: i64) -> Result<Bag> {
     let o = Options::new()
         .with(Opt::Codec, codec)?
         .with(Opt::MemoryLimit, 1 << 20)?;
-    Bag::open_in(&[Place::new(folder, "")], &o)
+    Bag::open_in(&[ShardPath::new(folder, "")], &o)
 }
 
-/// Anything may come out of any bytes, but not a panic, and no two ways of reading may disagree.
+/// Arbitrary bytes must not cause a panic, and all ways of reading must agree.
 fn read_anything(bytes: &[u8], codec: i64) {
     let Ok(b) = open_memory(bytes.to_vec(), codec) else {
         return;
@@ -756,16 +765,16 @@ proptest::proptest! {
     }
 
     #[test]
-    fn slices_are_pythons(n in 0..30u64, picks in proptest::collection::vec((0..30u64, -4..5i64, 0..30u64), 1..4), interleaved: bool, shards in 1..4usize) {
+    fn slices_are_those_of_python(n in 0..30u64, picks in proptest::collection::vec((0..30u64, -4..5i64, 0..30u64), 1..4), interleaved: bool, shards in 1..4usize) {
         let f = FORMS[1];
         let mut lists: Vec<Vec<Vec<u8>>> = vec![vec![]; shards];
         for i in 0..n as usize {
             let at = if interleaved { i % shards } else { i * shards / n as usize };
             lists[at].push(format!("record {i}").into_bytes());
         }
-        let places: Vec<Place> = lists.iter().map(|l| Place::new(disk_with(f, l).folder(), NAME)).collect();
+        let paths: Vec<ShardPath> = lists.iter().map(|l| ShardPath::new(disk_with(f, l).folder(), NAME)).collect();
         let o = read_options(f).with(Opt::BagShards, i64::from(interleaved)).unwrap();
-        let mut b = Bag::open_in(&places, &o).unwrap();
+        let mut b = Bag::open_in(&paths, &o).unwrap();
         let mut want: Vec<u64> = (0..n).collect();
         for (start, step, m) in picks {
             let inside = (0..m).map(|k| start as i64 + k as i64 * step).collect::<Vec<_>>();

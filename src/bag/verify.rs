@@ -1,31 +1,33 @@
-//! Looks at every byte of a bag and tells of everything that is wrong with it.
+//! Verifies a bag: reads every byte and reports all corruption.
 #![forbid(unsafe_code)]
 
-use super::batch::{Rules, Skip};
+use super::batch::{BatchConfig, Skip};
 use super::{Bag, READ_OPTIONS, spec};
 use crate::error::{Error, Result, Status};
 use crate::options::{Opt, Options};
 use std::ffi::{OsStr, OsString};
 
-/// What was found.
+/// The result of a verification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// Records that decode and have a checksum that fits.
-    pub sound: u64,
+    /// Records that decode and match their checksum.
+    pub intact: u64,
     /// Records that cannot be read.
-    pub bad: u64,
-    /// Records that decode and have no checksum.
+    pub corrupt: u64,
+    /// Records that decode but have no checksum.
     pub unchecked: u64,
 }
 
-/// Verifies a bag; every fault goes to `fault`, which says whether to go on. A bag that cannot be
-/// opened at all is one fault, and nothing is counted. `Busy` where a writer came in between;
-/// `again` where that happened before: with its limits in memory, as far as that is allowed, a bag
-/// is read on through appends.
+/// Verifies a bag. Each fault is passed to `fault`, which returns whether to continue.
+///
+/// If the bag cannot be opened, that is a single fault and no records are counted. Returns `Busy`
+/// if a writer commits during the verification. `retry` must be true after such a failure: the
+/// limits are then read into memory, if the memory limit permits, so that appends do not interrupt
+/// reading.
 pub fn verify(
     spec: &OsStr,
     options: &Options,
-    again: bool,
+    retry: bool,
     fault: impl FnMut(&Error) -> bool,
 ) -> Result<Verified> {
     let known: Vec<Opt> = READ_OPTIONS
@@ -34,9 +36,9 @@ pub fn verify(
         .filter(|o| !matches!(o, Opt::Verify | Opt::SkipDamaged))
         .collect();
     options.only("holdall_verify", &known)?;
-    spec::expand_some(spec)?;
+    spec::expand_nonempty(spec)?;
     let alone = options.clone();
-    // of a set beside other files each is looked at as well
+    // An interleaved set beside other files cannot be opened as one bag: verify file by file.
     let options = match spec::expand_sets(spec)? {
         (files, sets)
             if options.given(Opt::BagShards).is_none()
@@ -46,7 +48,7 @@ pub fn verify(
         }
         _ => options,
     };
-    let cached = if again {
+    let cached = if retry {
         Some(options.clone().with(Opt::BagLimitsCache, 1)?)
     } else {
         None
@@ -58,16 +60,16 @@ pub fn verify(
     };
     match opened {
         Ok(bag) => verify_bag(&bag, fault),
-        Err(e) => tell_of_each_file(spec, options, e, fault),
+        Err(e) => report_each_file(spec, options, e, fault),
     }
 }
 
-/// Where a bag of several files cannot be opened, all files that keep it from that are told of; the
-/// last of them is the answer, as a fault of the whole.
-fn tell_of_each_file(
+/// Reports every file that prevents a bag of several files from being opened. The last fault is
+/// returned as the error of the whole bag.
+fn report_each_file(
     spec: &OsStr,
     options: &Options,
-    whole: Error,
+    bag_error: Error,
     mut fault: impl FnMut(&Error) -> bool,
 ) -> Result<Verified> {
     let files = spec::expand(spec).unwrap_or_default();
@@ -77,7 +79,7 @@ fn tell_of_each_file(
     } else {
         Vec::new()
     };
-    let last = faults.pop().unwrap_or(whole);
+    let last = faults.pop().unwrap_or(bag_error);
     let go_on = faults.iter().all(&mut fault);
     if go_on {
         Err(last)
@@ -86,32 +88,32 @@ fn tell_of_each_file(
     }
 }
 
-/// As [`verify`], on a bag that is open.
+/// Like [`verify`], for an open bag.
 pub fn verify_bag(bag: &Bag, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
     let mut found = Verified::default();
     let mut stopped = false;
-    let rules = Rules {
+    let batch_config = BatchConfig {
         skip: Skip::Damaged,
-        ..bag.rules()
+        ..bag.batch_config()
     };
-    let walked = bag.batches(rules, &mut |first, records| {
+    let walked = bag.batches(batch_config, &mut |first, records| {
         let alone;
         let damaged = match records {
             Ok(records) => {
-                let bad = records.damaged.len() as u64;
-                found.bad += bad;
+                let corrupt = records.damaged.len() as u64;
+                found.corrupt += corrupt;
                 found.unchecked += records.unchecked;
-                found.sound += (records.len() as u64).saturating_sub(bad + records.unchecked);
+                found.intact += (records.len() as u64).saturating_sub(corrupt + records.unchecked);
                 &records.damaged[..]
             }
             Err(e) => {
-                found.bad += 1;
+                found.corrupt += 1;
                 alone = [(0, e)];
                 &alone[..]
             }
         };
         for (at, e) in damaged {
-            bag.still().map_err(Error::because_changed)?;
+            bag.check_unchanged().map_err(Error::into_busy)?;
             if !fault(&super::read::positioned(e.clone(), first + at)) {
                 stopped = true;
                 return Err(Error::new(Status::Cancelled, ""));

@@ -1,17 +1,18 @@
-//! One stream in, one stream out, by any of the codecs, with contexts that are kept and used again.
+//! Compression and decompression of a single stream with any of the codecs. Codec contexts are
+//! reused.
 //!
-//! The calls into LZ4's C library are the only unsafe code: it has no safe wrapper that writes into
-//! a slice without asking for the memory of a frame.
+//! The calls into LZ4's C library are the only unsafe code. No safe wrapper of LZ4 writes into a
+//! slice without allocating.
 
-use super::{Codec, blosclz, lz4, room};
+use super::{Codec, blosclz, lz4, scratch_slice};
 use crate::error::{Result, fail};
 use crate::zlib::{self, CompressionLvl, Compressor, Decompressor};
 use lz4_sys::{c_char, c_int};
 use zstd_safe::{CCtx, DCtx, DDict};
 
-/// What is left of a stream is worth to be left out from this part of it on: the codecs themselves
-/// are faster otherwise.
-const PART: usize = 8;
+/// A prefix is decoded separately if at least this fraction (1/8) of the stream can be skipped.
+/// Below, the codecs themselves are faster.
+const MIN_SKIPPED_FRACTION: usize = 8;
 
 unsafe extern "C" {
     // in LZ4's library since 1.3; lz4-sys does not declare it
@@ -19,20 +20,20 @@ unsafe extern "C" {
         source: *const c_char,
         dest: *mut c_char,
         compressed: c_int,
-        most: c_int,
+        capacity: c_int,
         dictionary: *const c_char,
         dictionary_len: c_int,
     ) -> c_int;
 }
 
-/// What streams of one chunk were compressed with, ready for use.
+/// The dictionary of a chunk, prepared for its codec.
 pub enum Dictionary {
     Lz4(Vec<u8>),
     Zstd(DDict<'static>),
 }
 
 impl Dictionary {
-    /// None for a codec that takes no dictionary.
+    /// Prepares a dictionary. Returns `None` if the codec does not use dictionaries.
     pub fn new(codec: Codec, bytes: &[u8]) -> Result<Option<Dictionary>> {
         Ok(match codec {
             Codec::Lz4 | Codec::Lz4Hc => Some(Dictionary::Lz4(bytes.to_vec())),
@@ -40,7 +41,7 @@ impl Dictionary {
                 let ready = DDict::try_create(bytes).ok_or_else(|| {
                     fail!(
                         Format,
-                        "zstd refuses the chunk's dictionary of {} bytes",
+                        "the dictionary of the chunk ({} bytes) is not valid for zstd",
                         bytes.len()
                     )
                 })?;
@@ -51,22 +52,24 @@ impl Dictionary {
     }
 }
 
-/// The length as LZ4 takes it.
+/// Converts a length to the type of LZ4's API.
 fn int(n: usize) -> Option<c_int> {
     c_int::try_from(n).ok()
 }
 
 fn lz4_decompress(dictionary: Option<&[u8]>, src: &[u8], dst: &mut [u8]) -> Option<usize> {
     let (from, to) = (src.as_ptr().cast(), dst.as_mut_ptr().cast());
-    let (len, most) = (int(src.len())?, int(dst.len())?);
+    let (len, capacity) = (int(src.len())?, int(dst.len())?);
     let n = match dictionary {
         // SAFETY: both pointers are of slices, valid for the lengths that go with them; `_safe`
         // never reads or writes outside of them, whatever the bytes.
-        None => unsafe { lz4_sys::LZ4_decompress_safe(from, to, len, most) },
+        None => unsafe { lz4_sys::LZ4_decompress_safe(from, to, len, capacity) },
         Some(d) => {
             let known = int(d.len())?;
             // SAFETY: as above; the dictionary is a slice as well, and is only read.
-            unsafe { LZ4_decompress_safe_usingDict(from, to, len, most, d.as_ptr().cast(), known) }
+            unsafe {
+                LZ4_decompress_safe_usingDict(from, to, len, capacity, d.as_ptr().cast(), known)
+            }
         }
     };
     usize::try_from(n).ok()
@@ -102,7 +105,7 @@ fn lz4hc_compress(level: u8, src: &[u8], dst: &mut [u8]) -> Option<usize> {
     usize::try_from(n).ok()
 }
 
-/// The decoders of one thread.
+/// Decoder contexts of one thread.
 #[derive(Default)]
 pub struct Decoders {
     zstd: Option<DCtx<'static>>,
@@ -110,7 +113,7 @@ pub struct Decoders {
 }
 
 impl Decoders {
-    /// Fills `dst` with what the stream holds; false where the stream is damaged.
+    /// Decompresses a stream into `dst`. Returns false if the stream is corrupt.
     pub fn decode(
         &mut self,
         codec: Codec,
@@ -151,55 +154,56 @@ impl Decoders {
         Ok(n == Some(dst.len()))
     }
 
-    /// Fills at least the first `wanted` bytes of `dst`, which is as long as what the stream holds.
-    /// False where the stream is damaged; behind what was wanted that may stay unseen.
-    pub fn decode_first(
+    /// Decompresses at least the first `requested` bytes of a stream. `dst` has the length of the
+    /// whole content. Returns false if the stream is corrupt; corruption after the requested bytes
+    /// may go undetected.
+    pub fn decode_prefix(
         &mut self,
         codec: Codec,
         src: &[u8],
         dst: &mut [u8],
-        wanted: usize,
+        requested: usize,
     ) -> Result<bool> {
-        if wanted > dst.len() - dst.len() / PART {
+        if requested > dst.len() - dst.len() / MIN_SKIPPED_FRACTION {
             return self.decode(codec, None, src, dst);
         }
-        self.decode_some(codec, src, dst, wanted)
+        self.decode_partial(codec, src, dst, requested)
     }
 
-    /// Fills at least the first `wanted` bytes of `dst`, which has room for all that the stream
-    /// holds; `src` may end where no more is needed for them: see [`needed`]. False where the
-    /// stream is damaged.
-    pub fn decode_some(
+    /// Decompresses at least the first `requested` bytes of a stream whose `src` may be cut off
+    /// after [`source_len_for_prefix`] bytes. `dst` has the length of the whole content. Returns
+    /// false if the stream is corrupt.
+    pub fn decode_partial(
         &mut self,
         codec: Codec,
         src: &[u8],
         dst: &mut [u8],
-        wanted: usize,
+        requested: usize,
     ) -> Result<bool> {
         let n = match codec {
-            _ if wanted >= dst.len() => return self.decode(codec, None, src, dst),
-            Codec::BloscLz => blosclz::decompress_some(src, dst, wanted),
-            Codec::Lz4 | Codec::Lz4Hc => lz4::decompress_some(src, dst, wanted),
+            _ if requested >= dst.len() => return self.decode(codec, None, src, dst),
+            Codec::BloscLz => blosclz::decompress_prefix(src, dst, requested),
+            Codec::Lz4 | Codec::Lz4Hc => lz4::decompress_prefix(src, dst, requested),
             _ => return self.decode(codec, None, src, dst),
         };
-        Ok(n.is_some_and(|n| n >= wanted))
+        Ok(n.is_some_and(|n| n >= requested))
     }
 }
 
-/// How many bytes of a stream of `len` bytes are enough for the first `wanted` of its `all` bytes
-/// of content.
-pub fn needed(codec: Codec, len: usize, wanted: usize, all: usize) -> usize {
+/// Returns how many bytes of a stream of `len` bytes suffice for the first `requested` of its `all`
+/// bytes of content.
+pub fn source_len_for_prefix(codec: Codec, len: usize, requested: usize, all: usize) -> usize {
     match codec {
-        // never more bytes of codes than of content, but for those that say how long a run is,
-        // which may go far beyond
-        Codec::BloscLz | Codec::Lz4 | Codec::Lz4Hc if wanted < all => {
-            len.min(wanted.saturating_mul(2).saturating_add(all / 255 + 64))
+        // instructions never take more bytes than their content, except the length bytes of a run,
+        // which may extend far beyond the requested bytes
+        Codec::BloscLz | Codec::Lz4 | Codec::Lz4Hc if requested < all => {
+            len.min(requested.saturating_mul(2).saturating_add(all / 255 + 64))
         }
         _ => len,
     }
 }
 
-/// The encoders of one thread.
+/// Encoder contexts of one thread.
 #[derive(Default)]
 pub struct Encoders {
     zstd: Option<CCtx<'static>>,
@@ -209,8 +213,8 @@ pub struct Encoders {
 }
 
 impl Encoders {
-    /// Compresses `src` into `dst` and returns the length, or None where it does not get shorter
-    /// than `dst`. `level` is 1 to 9.
+    /// Compresses `src` into `dst`. Returns the compressed length, or `None` if it is not less than
+    /// the length of `dst`. `level` must be 1 to 9.
     pub fn encode(
         &mut self,
         codec: Codec,
@@ -244,8 +248,8 @@ impl Encoders {
     }
 
     fn snappy(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>> {
-        // it wants room for the worst case
-        let scratch = room(&mut self.scratch, snap::raw::max_compress_len(src.len()))?;
+        // the encoder needs a buffer for the worst case
+        let scratch = scratch_slice(&mut self.scratch, snap::raw::max_compress_len(src.len()))?;
         let Ok(n) = self
             .snappy
             .get_or_insert_with(snap::raw::Encoder::new)

@@ -1,35 +1,35 @@
-//! Chunks to bytes: whole, a range of bytes, or one block from nothing but its own bytes.
+//! Decoding of chunks: a whole chunk, a range of bytes, or one block from its own bytes.
 //!
-//! A block goes straight to where it is wanted; only filters, and blocks that are wanted in part,
-//! pass through buffers, which each thread keeps.
+//! Blocks are decoded directly into the destination. Only filters and partially requested blocks
+//! use buffers, which each thread reuses.
 #![forbid(unsafe_code)]
 
 use super::codec::{Decoders, Dictionary};
-use super::filter::Rows;
+use super::filter::StridedRows;
 use super::header::{VERSION_1, sections};
-use super::pipeline::MOST;
-use super::{Codec, Content, Filter, Header, filter, room, trim};
+use super::pipeline::MAX_FILTERS;
+use super::{Codec, Content, Filter, Header, filter, release_if_large, scratch_slice};
 use crate::error::{Error, Result, fail};
 use crate::parallel;
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// What a thread must at least have to do before it is worth waking another.
-const WORTH: usize = 128 << 10;
-/// A stream may be this much longer than what it holds. No writer makes longer ones, and a codec
-/// could be kept busy for long with a long stream that holds next to nothing.
-pub(super) const fn longest_stream(len: usize) -> usize {
+/// Minimum number of bytes per thread that makes it worth using another thread.
+const MIN_BYTES_PER_THREAD: usize = 128 << 10;
+/// Returns the maximum length of a stream with `len` bytes of content. No writer produces longer
+/// streams. The limit bounds the decoding time of a long stream with almost no content.
+pub(super) const fn max_stream_len(len: usize) -> usize {
     32 + len + len / 6
 }
 
-/// Decodes a whole chunk into `dst`, which is as long as the chunk's header says.
+/// Decodes a whole chunk into `dst`, which must have the length in the chunk's header.
 pub fn decode(chunk: &[u8], dst: &mut [u8], threads: usize) -> Result<()> {
     let header = Header::parse(chunk)?;
     if dst.len() != header.nbytes {
         return Err(fail!(
             Argument,
-            "the chunk holds {} bytes, and there is room for {}",
+            "the buffer does not match the content of the chunk (expected {} bytes, found {})",
             header.nbytes,
             dst.len()
         ));
@@ -37,8 +37,7 @@ pub fn decode(chunk: &[u8], dst: &mut [u8], threads: usize) -> Result<()> {
     range(&header, chunk, 0, dst, threads)
 }
 
-/// Decodes the bytes from `at` on, as many as `dst` has; only the blocks that hold them are looked
-/// at.
+/// Decodes `dst.len()` bytes from offset `at`. Only the blocks in this range are read.
 pub fn decode_range(chunk: &[u8], at: usize, dst: &mut [u8], threads: usize) -> Result<()> {
     let header = Header::parse(chunk)?;
     if at
@@ -47,7 +46,7 @@ pub fn decode_range(chunk: &[u8], at: usize, dst: &mut [u8], threads: usize) -> 
     {
         return Err(fail!(
             Range,
-            "the chunk holds {} bytes: there are no {} from {at} on",
+            "the chunk has {} bytes of content, fewer than {} bytes from offset {at}",
             header.nbytes,
             dst.len()
         ));
@@ -59,7 +58,7 @@ fn range(header: &Header, chunk: &[u8], at: usize, dst: &mut [u8], threads: usiz
     let Some(chunk) = chunk.get(..header.cbytes) else {
         return Err(fail!(
             Format,
-            "the chunk claims {} bytes, and {} are here",
+            "the chunk is cut short (expected {} bytes, found {})",
             header.cbytes,
             chunk.len()
         ));
@@ -81,7 +80,7 @@ fn range(header: &Header, chunk: &[u8], at: usize, dst: &mut [u8], threads: usiz
     Ok(())
 }
 
-/// Fills `dst` with copies of `value` as if the first of them began `at` bytes before.
+/// Fills `dst` with a repeated value, as if the first copy began `at` bytes before `dst`.
 pub fn repeat(value: &[u8], at: usize, dst: &mut [u8]) {
     let (_, last) = value
         .split_at_checked(at.checked_rem(value.len()).unwrap_or(0))
@@ -92,7 +91,7 @@ pub fn repeat(value: &[u8], at: usize, dst: &mut [u8]) {
     if value.is_empty() {
         return;
     }
-    // a larger piece is copied faster than many small ones
+    // copying one large pattern is faster than copying many small values
     let whole = value.repeat(
         (4096 / value.len())
             .max(1)
@@ -105,76 +104,77 @@ pub fn repeat(value: &[u8], at: usize, dst: &mut [u8]) {
 
 // ---- the blocks of one chunk
 
-/// A chunk of blocks, with all that its blocks share.
+/// A chunk of blocks, and the data that its blocks share.
 struct Blocks<'c> {
     chunk: &'c [u8],
     starts: &'c [u8],
-    /// Where the first block can begin at the earliest.
-    earliest: usize,
-    one: BlockDecoder,
+    /// Minimum offset of a block.
+    min_offset: usize,
+    decoder: BlockDecoder,
 }
 
 impl<'c> Blocks<'c> {
     fn new(header: &Header, chunk: &'c [u8]) -> Result<Self> {
         let (starts, dictionary) = sections(header, chunk)?;
-        let earliest = header.len() + starts.len() + dictionary.map_or(0, |d| 4 + d.len());
+        let min_offset = header.len() + starts.len() + dictionary.map_or(0, |d| 4 + d.len());
         Ok(Blocks {
             chunk,
             starts,
-            earliest,
-            one: BlockDecoder::new(header, dictionary)?,
+            min_offset,
+            decoder: BlockDecoder::new(header, dictionary)?,
         })
     }
 
-    /// The bytes of a block, and what follows it: where it ends, only its streams tell.
+    /// Returns the bytes from the start of a block to the end of the chunk. The lengths of its
+    /// streams determine where the block ends.
     fn stored(&self, index: usize) -> Result<&'c [u8]> {
         let start = self
             .starts
             .get(4 * index..)
             .and_then(<[u8]>::first_chunk::<4>)
             .map(|b| u32::from_le_bytes(*b) as usize);
-        let start = start.filter(|s| *s >= self.earliest);
+        let start = start.filter(|s| *s >= self.min_offset);
         start
             .and_then(|s| self.chunk.get(s..))
             .ok_or_else(|| fail!(Format, "block {index} begins outside of its chunk"))
     }
 
     fn range(&self, at: usize, dst: &mut [u8], threads: usize) -> Result<()> {
-        let first = self.one.header.block_len(0);
-        if !self.one.needs_first() || at + dst.len() <= first {
-            return self.spread(at, dst, None, threads);
+        let first = self.decoder.header.block_len(0);
+        if !self.decoder.needs_first() || at + dst.len() <= first {
+            return self.decode_parallel(at, dst, None, threads);
         }
         if at == 0 {
             let (head, rest) = dst.split_at_mut(first);
-            self.span(0, head, None)?;
-            return self.spread(first, rest, Some(head), threads);
+            self.decode_span(0, head, None)?;
+            return self.decode_parallel(first, rest, Some(head), threads);
         }
         let mut reference = SCRATCH.with_borrow_mut(|s| std::mem::take(&mut s.reference));
-        let result = room(&mut reference, first).and_then(|head| {
-            self.span(0, head, None)?;
+        let result = scratch_slice(&mut reference, first).and_then(|head| {
+            self.decode_span(0, head, None)?;
             let (before, after) = dst.split_at_mut(first.saturating_sub(at));
             before.copy_from_slice(head.get(at..at + before.len()).unwrap_or_default());
-            self.spread(at.max(first), after, Some(head), threads)
+            self.decode_parallel(at.max(first), after, Some(head), threads)
         });
-        trim(&mut reference);
+        release_if_large(&mut reference);
         SCRATCH.with_borrow_mut(|s| s.reference = reference);
         result
     }
 
-    /// Decodes a range, on several threads where that is worth it.
-    fn spread(
+    /// Decodes a range, on several threads if it is large enough.
+    fn decode_parallel(
         &self,
         at: usize,
         dst: &mut [u8],
         first: Option<&[u8]>,
         threads: usize,
     ) -> Result<()> {
-        let blocksize = self.one.header.blocksize;
-        let share = WORTH
+        let blocksize = self.decoder.header.blocksize;
+        let share = MIN_BYTES_PER_THREAD
             .max(dst.len() / threads.max(1) / 4)
             .next_multiple_of(blocksize);
         if threads < 2 || dst.len() <= share {
-            return self.span(at, dst, first);
+            return self.decode_span(at, dst, first);
         }
         let failed: Mutex<Option<(usize, Error)>> = Mutex::new(None);
         let (head, rest) = dst.split_at_mut((share - at % blocksize).min(dst.len()));
@@ -185,7 +185,7 @@ impl<'c> Blocks<'c> {
             .map(|(i, piece)| (next + i * share, piece));
         let pieces = std::iter::once((at, head)).chain(rest).collect();
         parallel::for_each(threads, pieces, |(at, piece): (usize, &mut [u8])| {
-            if let Err(e) = self.span(at, piece, first) {
+            if let Err(e) = self.decode_span(at, piece, first) {
                 let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
                 if failed.as_ref().is_none_or(|(before, _)| at < *before) {
                     *failed = Some((at, e));
@@ -198,9 +198,9 @@ impl<'c> Blocks<'c> {
             .map_or(Ok(()), |(_, e)| Err(e))
     }
 
-    /// Decodes a range, on this thread.
-    fn span(&self, at: usize, dst: &mut [u8], first: Option<&[u8]>) -> Result<()> {
-        let h = &self.one.header;
+    /// Decodes a range on this thread.
+    fn decode_span(&self, at: usize, dst: &mut [u8], first: Option<&[u8]>) -> Result<()> {
+        let h = &self.decoder.header;
         SCRATCH.with_borrow_mut(|scratch| {
             let (mut at, mut dst) = (at, dst);
             while !dst.is_empty() {
@@ -208,19 +208,24 @@ impl<'c> Blocks<'c> {
                 let len = h.block_len(index);
                 let (piece, rest) = dst.split_at_mut(len.saturating_sub(from).min(dst.len()));
                 let stored = self.stored(index)?;
-                let own = |r: Range<usize>, f: &mut dyn FnMut(&[u8]) -> Result<()>| {
-                    f(stored.get(r).ok_or_else(ends_early)?)
+                let stored_range = |r: Range<usize>, f: &mut dyn FnMut(&[u8]) -> Result<()>| {
+                    f(stored.get(r).ok_or_else(block_cut_short)?)
                 };
                 if piece.len() == len {
-                    self.one.block(scratch, index, stored, first, piece)?;
-                } else if !self.one.part(scratch, index, from, piece, &own)? {
+                    self.decoder
+                        .decode_block(scratch, index, stored, first, piece)?;
+                } else if !self
+                    .decoder
+                    .part(scratch, index, from, piece, &stored_range)?
+                {
                     let mut whole = std::mem::take(&mut scratch.whole);
-                    let result = room(&mut whole, len).and_then(|w| {
-                        self.one.block(scratch, index, stored, first, w)?;
+                    let result = scratch_slice(&mut whole, len).and_then(|w| {
+                        self.decoder
+                            .decode_block(scratch, index, stored, first, w)?;
                         piece.copy_from_slice(w.get(from..from + piece.len()).unwrap_or_default());
                         Ok(())
                     });
-                    trim(&mut whole);
+                    release_if_large(&mut whole);
                     scratch.whole = whole;
                     result?;
                 }
@@ -234,7 +239,7 @@ impl<'c> Blocks<'c> {
 
 // ---- one block
 
-/// What a thread keeps from block to block.
+/// Buffers and codec contexts that a thread reuses.
 #[derive(Default)]
 pub(super) struct Scratch {
     pub(super) codecs: Decoders,
@@ -247,7 +252,7 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-/// Lends what this thread keeps to what may come back here.
+/// Calls `f` with the scratch of this thread. `f` may call back into this module.
 pub(super) fn with_scratch<R>(f: impl FnOnce(&mut Scratch) -> R) -> R {
     let mut scratch = SCRATCH.take();
     let result = f(&mut scratch);
@@ -255,36 +260,37 @@ pub(super) fn with_scratch<R>(f: impl FnOnce(&mut Scratch) -> R) -> R {
     result
 }
 
-pub(super) fn ends_early() -> Error {
+pub(super) fn block_cut_short() -> Error {
     fail!(Format, "the chunk ends within a block")
 }
 
-/// One filter, undone.
+/// The inverse of a filter.
 #[derive(Clone, Copy)]
-pub(super) enum Undo {
+pub(super) enum InverseFilter {
     Shuffle(usize),
     Bitshuffle,
     Delta,
     ByteDelta(usize),
 }
 
-/// Decodes the blocks of one chunk, each from its own bytes.
+/// A decoder of the blocks of one chunk, each from its own bytes.
 pub struct BlockDecoder {
     pub(super) header: Header,
     pub(super) codec: Codec,
     pub(super) dictionary: Option<Dictionary>,
-    /// In the order in which they are undone.
-    pub(super) undo: [Option<Undo>; MOST],
+    /// In decoding order.
+    pub(super) inverse_filters: [Option<InverseFilter>; MAX_FILTERS],
 }
 
 impl BlockDecoder {
-    /// For a chunk of blocks with this header and the dictionary that [`sections`] gives.
+    /// Creates a decoder for a chunk of blocks with this header and the dictionary that
+    /// [`sections`] returns.
     pub fn new(header: &Header, dictionary: Option<&[u8]>) -> Result<BlockDecoder> {
         let codec = header.codec()?;
         if header.version <= VERSION_1 && header.codec_version != 1 {
             return Err(fail!(
                 Version,
-                "version {} of the format of {}; 1 is known",
+                "unsupported version {} of the {} format (expected 1)",
                 header.codec_version,
                 codec.name()
             ));
@@ -300,35 +306,40 @@ impl BlockDecoder {
                 usize::from(own)
             }
         };
-        let mut undo = [None; MOST];
+        let mut inverse_filters = [None; MAX_FILTERS];
         let known = header.pipeline()?;
         let steps = known.iter().rev().filter_map(|f| match f {
-            // an item of one byte is where it was
-            Filter::Shuffle { group: g } => Some(Undo::Shuffle(group(g))).filter(|_| group(g) > 1),
-            Filter::Bitshuffle => Some(Undo::Bitshuffle),
-            Filter::Delta => Some(Undo::Delta),
-            Filter::ByteDelta { runs } => Some(Undo::ByteDelta(group(runs))),
+            // shuffle does not change items of one byte
+            Filter::Shuffle { group: g } => {
+                Some(InverseFilter::Shuffle(group(g))).filter(|_| group(g) > 1)
+            }
+            Filter::Bitshuffle => Some(InverseFilter::Bitshuffle),
+            Filter::Delta => Some(InverseFilter::Delta),
+            Filter::ByteDelta { runs } => Some(InverseFilter::ByteDelta(group(runs))),
             Filter::Truncate { .. } => None,
         });
-        for (slot, step) in undo.iter_mut().zip(steps) {
+        for (slot, step) in inverse_filters.iter_mut().zip(steps) {
             *slot = Some(step);
         }
         Ok(BlockDecoder {
             header: *header,
             codec,
             dictionary,
-            undo,
+            inverse_filters,
         })
     }
 
-    /// Do the other blocks need the first one?
+    /// Returns whether the other blocks need the content of the first block.
     pub fn needs_first(&self) -> bool {
-        self.undo.iter().flatten().any(|u| matches!(u, Undo::Delta))
+        self.inverse_filters
+            .iter()
+            .flatten()
+            .any(|u| matches!(u, InverseFilter::Delta))
     }
 
-    /// Decodes block `index` into `dst`, which has its length. `stored` begins where the block
-    /// begins and may go on behind it. `first` is the content of block 0, for the others where
-    /// they need it.
+    /// Decodes block `index` into `dst`, which must have the length of the block. `stored` begins
+    /// at the block and may extend beyond it. `first` is the content of block 0, if
+    /// [`BlockDecoder::needs_first`].
     pub fn decode(
         &self,
         index: usize,
@@ -339,18 +350,21 @@ impl BlockDecoder {
         if dst.is_empty() || dst.len() != self.header.block_len(index) {
             return Err(fail!(
                 Argument,
-                "block {index} has {} bytes, and there is room for {}",
+                "block {index}: the buffer does not match the block (expected {} bytes, found {})",
                 self.header.block_len(index),
                 dst.len()
             ));
         }
         if index > 0 && self.needs_first() && first.is_none_or(|f| f.len() < dst.len()) {
-            return Err(fail!(Argument, "block {index} needs block 0"));
+            return Err(fail!(
+                Argument,
+                "block {index} needs the content of block 0"
+            ));
         }
-        SCRATCH.with_borrow_mut(|scratch| self.block(scratch, index, stored, first, dst))
+        SCRATCH.with_borrow_mut(|scratch| self.decode_block(scratch, index, stored, first, dst))
     }
 
-    pub(super) fn block(
+    pub(super) fn decode_block(
         &self,
         scratch: &mut Scratch,
         index: usize,
@@ -360,61 +374,75 @@ impl BlockDecoder {
     ) -> Result<()> {
         let n = dst.len();
         let [a, _] = &mut scratch.filtered;
-        if let Some(streams) = self.shuffled(&mut scratch.codecs, a, index, stored, n)? {
-            let done = streams.unshuffle(&Rows::one(0, n), dst);
-            trim(a);
+        if let Some(streams) = self.decode_shuffled(&mut scratch.codecs, a, index, stored, n)? {
+            let done = streams.unshuffle(&StridedRows::one(0, n), dst);
+            release_if_large(a);
             return if done {
                 Ok(())
             } else {
                 Err(fail!(State, "block {index}: its streams are too short"))
             };
         }
-        // c-blosc 1.x leaves a block alone that its bitshuffle does not fit
-        let left_alone = self.header.version <= VERSION_1
+        // c-blosc 1.x does not bitshuffle blocks whose number of items is not a multiple of 8
+        let skips_bitshuffle = self.header.version <= VERSION_1
             && !filter::bitshuffle::applies_v1(self.header.typesize, n);
         let steps = || {
-            self.undo
+            self.inverse_filters
                 .iter()
                 .flatten()
-                .filter(|u| !(left_alone && matches!(u, Undo::Bitshuffle)))
+                .filter(|u| !(skips_bitshuffle && matches!(u, InverseFilter::Bitshuffle)))
         };
-        let mut moves = steps().filter(|u| !matches!(u, Undo::Delta)).count();
+        let mut steps_left = steps()
+            .filter(|u| !matches!(u, InverseFilter::Delta))
+            .count();
         let [a, b] = &mut scratch.filtered;
-        let mut now = if moves > 0 { room(a, n)? } else { &mut [] };
-        let mut next = if moves > 1 { room(b, n)? } else { &mut [] };
-        self.streams(
+        let mut now = if steps_left > 0 {
+            scratch_slice(a, n)?
+        } else {
+            &mut []
+        };
+        let mut next = if steps_left > 1 {
+            scratch_slice(b, n)?
+        } else {
+            &mut []
+        };
+        self.decode_streams(
             &mut scratch.codecs,
             index,
             stored,
-            if moves > 0 { now } else { dst },
+            if steps_left > 0 { now } else { dst },
         )?;
         let reference = first.filter(|_| index > 0);
         for step in steps() {
-            if let Undo::Delta = step {
+            if let InverseFilter::Delta = step {
                 filter::delta_decode(
                     reference,
                     self.header.typesize,
-                    if moves > 0 { now } else { dst },
+                    if steps_left > 0 { now } else { dst },
                 );
                 continue;
             }
-            moves -= 1;
-            let to = if moves > 0 { &mut *next } else { &mut *dst };
+            steps_left -= 1;
+            let to = if steps_left > 0 {
+                &mut *next
+            } else {
+                &mut *dst
+            };
             match *step {
-                Undo::Shuffle(group) => filter::unshuffle(group, now, to),
-                Undo::Bitshuffle => filter::bitunshuffle(self.header.typesize, now, to),
-                Undo::ByteDelta(runs) => filter::bytedelta_decode(runs, now, to),
-                Undo::Delta => {}
+                InverseFilter::Shuffle(group) => filter::unshuffle(group, now, to),
+                InverseFilter::Bitshuffle => filter::bitunshuffle(self.header.typesize, now, to),
+                InverseFilter::ByteDelta(runs) => filter::bytedelta_decode(runs, now, to),
+                InverseFilter::Delta => {}
             }
             std::mem::swap(&mut now, &mut next);
         }
-        trim(a);
-        trim(b);
+        release_if_large(a);
+        release_if_large(b);
         Ok(())
     }
 
-    /// Decodes the streams of a block, one behind the other.
-    fn streams(
+    /// Decodes the streams of a block into adjacent ranges of `dst`.
+    fn decode_streams(
         &self,
         codecs: &mut Decoders,
         index: usize,
@@ -425,44 +453,44 @@ impl BlockDecoder {
         if !dst.len().is_multiple_of(n) {
             return Err(fail!(
                 Format,
-                "block {index} has {} bytes, which {n} streams cannot share",
+                "block {index} has {} bytes, which are not divisible into {n} streams",
                 dst.len()
             ));
         }
         let (mut rest, each) = (stored, dst.len() / n);
         for (i, to) in dst.chunks_exact_mut(each.max(1)).enumerate() {
-            let (stream, behind) = Stream::parse(&self.header, rest, each)
-                .map_err(|e| e.within(of_stream(index, i)))?;
-            self.fill(codecs, &stream, to, each)
-                .map_err(|e| e.within(of_stream(index, i)))?;
-            rest = behind;
+            let (stream, after) = StoredStream::parse(&self.header, rest, each)
+                .map_err(|e| e.within(stream_label(index, i)))?;
+            self.decode_stream(codecs, &stream, to, each)
+                .map_err(|e| e.within(stream_label(index, i)))?;
+            rest = after;
         }
         Ok(())
     }
 
-    /// Puts at least the first `wanted` bytes of a stream to their place, which has room for all of
-    /// it.
-    pub(super) fn fill(
+    /// Decodes at least the first `requested` bytes of a stream. `dst` has the length of the whole
+    /// stream.
+    pub(super) fn decode_stream(
         &self,
         codecs: &mut Decoders,
-        stream: &Stream,
+        stream: &StoredStream,
         dst: &mut [u8],
-        wanted: usize,
+        requested: usize,
     ) -> Result<()> {
         let stored = match stream {
-            Stream::Coded(stored) => stored,
-            Stream::Copied(content) => {
+            StoredStream::Compressed(stored) => stored,
+            StoredStream::Copied(content) => {
                 dst.copy_from_slice(content);
                 return Ok(());
             }
-            Stream::Run(byte) => {
+            StoredStream::Run(byte) => {
                 dst.fill(*byte);
                 return Ok(());
             }
         };
-        let done = stored.len() <= longest_stream(dst.len())
+        let done = stored.len() <= max_stream_len(dst.len())
             && match &self.dictionary {
-                None => codecs.decode_first(self.codec, stored, dst, wanted)?,
+                None => codecs.decode_prefix(self.codec, stored, dst, requested)?,
                 dictionary => codecs.decode(self.codec, dictionary.as_ref(), stored, dst)?,
             };
         if done {
@@ -470,7 +498,7 @@ impl BlockDecoder {
         } else {
             Err(fail!(
                 Format,
-                "its {} bytes of {} do not hold {} bytes",
+                "{} compressed bytes ({}) do not decode to {} bytes",
                 stored.len(),
                 self.codec.name(),
                 dst.len()
@@ -479,64 +507,70 @@ impl BlockDecoder {
     }
 }
 
-/// Which stream an error is of.
-pub(super) fn of_stream(block: usize, i: usize) -> String {
+/// Returns the context for errors of a stream.
+pub(super) fn stream_label(block: usize, i: usize) -> String {
     format!("block {block}, stream {i}")
 }
 
-/// A stream as it is stored.
+/// A stored stream.
 #[derive(Clone, Copy)]
-pub(super) enum Stream<'s> {
-    /// As it is.
+pub(super) enum StoredStream<'s> {
+    /// Uncompressed content.
     Copied(&'s [u8]),
-    /// One byte again and again, in chunks of c-blosc2.
+    /// One repeated byte, in chunks of c-blosc2.
     Run(u8),
-    /// By the codec.
-    Coded(&'s [u8]),
+    /// Compressed content.
+    Compressed(&'s [u8]),
 }
 
-impl<'s> Stream<'s> {
-    /// The first one of these bytes, which holds `each`; and what follows it.
+impl<'s> StoredStream<'s> {
+    /// Parses the first stream in `stored`, with `each` bytes of content. Returns it and the bytes
+    /// after it.
     pub(super) fn parse(
         header: &Header,
         stored: &'s [u8],
         each: usize,
-    ) -> Result<(Stream<'s>, &'s [u8])> {
+    ) -> Result<(StoredStream<'s>, &'s [u8])> {
         let ends = |n: usize| {
             fail!(
                 Format,
-                "it needs {n} bytes, and {} are left of the chunk",
+                "the chunk is cut short (expected {n} bytes, found {})",
                 stored.len()
             )
         };
         let (length, rest) = stored.split_first_chunk::<4>().ok_or_else(|| ends(4))?;
         let length = i32::from_le_bytes(*length);
         if length <= 0 {
-            return Stream::run(header, length, rest);
+            return StoredStream::run(header, length, rest);
         }
         let (stream, rest) = rest
             .split_at_checked(length as usize)
             .ok_or_else(|| ends((length as usize).saturating_add(4)))?;
         Ok((
             if stream.len() == each {
-                Stream::Copied(stream)
+                StoredStream::Copied(stream)
             } else {
-                Stream::Coded(stream)
+                StoredStream::Compressed(stream)
             },
             rest,
         ))
     }
 
-    fn run(header: &Header, length: i32, rest: &'s [u8]) -> Result<(Stream<'s>, &'s [u8])> {
+    fn run(header: &Header, length: i32, rest: &'s [u8]) -> Result<(StoredStream<'s>, &'s [u8])> {
         if !header.extended() {
-            return Err(fail!(Format, "it claims {length} bytes"));
+            return Err(fail!(Format, "invalid length {length}"));
         }
         if length == 0 {
-            return Ok((Stream::Run(0), rest));
+            return Ok((StoredStream::Run(0), rest));
         }
         match (rest.split_first(), u8::try_from(length.unsigned_abs())) {
-            (Some((token, rest)), Ok(byte)) if token & 1 == 1 => Ok((Stream::Run(byte), rest)),
-            _ => Err(fail!(Format, "it claims {length} bytes and is no run")),
+            (Some((token, rest)), Ok(byte)) if token & 1 == 1 => {
+                Ok((StoredStream::Run(byte), rest))
+            }
+            _ => Err(fail!(
+                Format,
+                "invalid length {length} (negative lengths are only valid for runs)"
+            )),
         }
     }
 }

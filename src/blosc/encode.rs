@@ -1,20 +1,20 @@
-//! Bytes to chunks, for the readers of either family. What a block becomes depends on nothing but
-//! the block, so that any number of threads writes the same chunk.
+//! Encoding of chunks, for the readers of either family. The encoded block depends only on its
+//! content, so any number of threads writes the same chunk.
 #![forbid(unsafe_code)]
 
 use super::codec::Encoders;
 use super::header::{COPIED, Header, VERSION_2};
-use super::{Content, Filter, Params, Target, filter, room, trim};
+use super::{Content, Filter, Params, Target, filter, release_if_large, scratch_slice};
 use crate::error::{Error, Result};
 use crate::{alloc, parallel};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What a thread must at least have to do before it is worth waking another.
-const WORTH: usize = 64 << 10;
+/// Minimum number of bytes per thread that makes it worth using another thread.
+const MIN_BYTES_PER_THREAD: usize = 64 << 10;
 
-/// Appends `src`, as one chunk, to `dst`.
+/// Appends `src` as one chunk to `dst`.
 pub fn encode(params: &Params, src: &[u8], dst: &mut Vec<u8>, threads: usize) -> Result<()> {
     let begin = dst.len();
     let result = Encoder::new(params, src).and_then(|e| e.append(dst, threads));
@@ -24,9 +24,9 @@ pub fn encode(params: &Params, src: &[u8], dst: &mut Vec<u8>, threads: usize) ->
     result
 }
 
-/// The chunk of `n` bytes all of whose items are this one, or zeros. None: it has no place for such
-/// an item.
-pub fn filled(params: &Params, item: Option<&[u8]>, n: usize) -> Result<Option<Vec<u8>>> {
+/// Returns a chunk of `n` bytes of content with equal items, or zeros without `item`. Returns
+/// `None` if the header cannot represent the item.
+pub fn encode_filled(params: &Params, item: Option<&[u8]>, n: usize) -> Result<Option<Vec<u8>>> {
     let mut header = BlockEncoder::make(params, n)?.header;
     if item.is_some_and(|item| item.len() != header.typesize || !n.is_multiple_of(item.len())) {
         return Ok(None);
@@ -35,25 +35,25 @@ pub fn filled(params: &Params, item: Option<&[u8]>, n: usize) -> Result<Option<V
     header.more_flags = if item.is_some() { 3 << 4 } else { 1 << 4 };
     header.cbytes = header.len() + item.map_or(0, <[u8]>::len);
     let mut chunk = alloc::zeroed(header.len())?;
-    put(&mut chunk, 0, &header);
+    write_header(&mut chunk, 0, &header);
     chunk.extend_from_slice(item.unwrap_or_default());
     Ok(Some(chunk))
 }
 
 // ---- the chunk
 
-/// One chunk that is being made.
+/// The encoding of one chunk in progress.
 struct Encoder<'a> {
-    one: BlockEncoder,
+    encoder: BlockEncoder,
     src: &'a [u8],
 }
 
 impl<'a> Encoder<'a> {
     fn new(params: &Params, src: &'a [u8]) -> Result<Self> {
-        let mut one = BlockEncoder::make(params, src.len())?;
-        let (header, params) = (&one.header, &one.params);
+        let mut encoder = BlockEncoder::make(params, src.len())?;
+        let (header, params) = (&encoder.header, &encoder.params);
         let mut first = Vec::new();
-        if one.has_delta() {
+        if encoder.has_delta() {
             let typesize = header.typesize;
             let block = src.get(..header.block_len(0)).unwrap_or_default();
             first = alloc::zeroed(block.len())?;
@@ -68,45 +68,45 @@ impl<'a> Encoder<'a> {
                 None => first.copy_from_slice(block),
             }
         }
-        one.first = first;
-        Ok(Encoder { one, src })
+        encoder.first = first;
+        Ok(Encoder { encoder, src })
     }
 
     fn append(&self, dst: &mut Vec<u8>, threads: usize) -> Result<()> {
-        let one = &self.one;
+        let encoder = &self.encoder;
         let begin = dst.len();
-        let mut header = one.header;
-        if one.has_blocks() {
-            alloc::grow(dst, one.head(), begin + one.most)?;
-            dst.resize(begin + one.head(), 0);
+        let mut header = encoder.header;
+        if encoder.has_blocks() {
+            alloc::grow(dst, encoder.header_and_table_len(), begin + encoder.max_len)?;
+            dst.resize(begin + encoder.header_and_table_len(), 0);
             if self.blocks(begin, dst, threads)? {
-                one.finish(dst, begin);
+                encoder.finish(dst, begin);
                 return Ok(());
             }
             dst.truncate(begin);
         }
         header.flags |= COPIED;
-        header.cbytes = one.most;
-        alloc::reserve_exact(dst, one.most)?;
+        header.cbytes = encoder.max_len;
+        alloc::reserve_exact(dst, encoder.max_len)?;
         dst.resize(begin + header.len(), 0);
-        put(dst, begin, &header);
+        write_header(dst, begin, &header);
         dst.extend_from_slice(self.src);
         Ok(())
     }
 
-    /// Appends the blocks and fills in where they begin; false where they get too long.
+    /// Appends the blocks and writes their offsets. Returns false if the chunk becomes too long.
     fn blocks(&self, begin: usize, dst: &mut Vec<u8>, threads: usize) -> Result<bool> {
-        let (one, blocksize) = (&self.one, self.one.header.blocksize);
-        let share = WORTH
+        let (encoder, blocksize) = (&self.encoder, self.encoder.header.blocksize);
+        let share = MIN_BYTES_PER_THREAD
             .max(self.src.len() / threads.max(1) / 4)
             .next_multiple_of(blocksize);
         if threads > 1 && self.src.len() > share {
-            return self.blocks_spread(begin, dst, threads, share);
+            return self.encode_blocks_parallel(begin, dst, threads, share);
         }
         SCRATCH.with_borrow_mut(|scratch| {
             for (index, block) in self.src.chunks(blocksize).enumerate() {
-                one.put_start(dst, begin, index);
-                if !one.append(scratch, index, block, dst, begin + one.most)? {
+                encoder.write_block_offset(dst, begin, index);
+                if !encoder.append(scratch, index, block, dst, begin + encoder.max_len)? {
                     return Ok(false);
                 }
             }
@@ -114,7 +114,7 @@ impl<'a> Encoder<'a> {
         })
     }
 
-    fn blocks_spread(
+    fn encode_blocks_parallel(
         &self,
         begin: usize,
         dst: &mut Vec<u8>,
@@ -127,7 +127,7 @@ impl<'a> Encoder<'a> {
             stored: Vec<u8>,
             lengths: Vec<usize>,
         }
-        let (one, blocksize) = (&self.one, self.one.header.blocksize);
+        let (encoder, blocksize) = (&self.encoder, self.encoder.header.blocksize);
         let new = |(i, src)| Part {
             first: i * (share / blocksize),
             src,
@@ -139,17 +139,19 @@ impl<'a> Encoder<'a> {
         let too_long = AtomicBool::new(false);
         let failed: Mutex<Option<Error>> = Mutex::new(None);
         let work = |part: &mut Part| {
-            // nothing compressed, and a length before each stream
-            let streams = part.src.len().div_ceil(blocksize) * one.header.streams(part.first);
-            let most = one.most.min(part.src.len() + 4 * streams);
+            // the uncompressed content, and a length before each stream
+            let streams = part.src.len().div_ceil(blocksize) * encoder.header.streams(part.first);
+            let most = encoder.max_len.min(part.src.len() + 4 * streams);
             SCRATCH.with_borrow_mut(|scratch| {
                 for (i, block) in part.src.chunks(blocksize).enumerate() {
                     let start = part.stored.len();
                     let fits =
-                        one.append(scratch, part.first + i, block, &mut part.stored, most)?;
+                        encoder.append(scratch, part.first + i, block, &mut part.stored, most)?;
                     let length = part.stored.len() - start;
                     part.lengths.push(length);
-                    if !fits || total.fetch_add(length, Ordering::Relaxed) + length > one.most {
+                    if !fits
+                        || total.fetch_add(length, Ordering::Relaxed) + length > encoder.max_len
+                    {
                         too_long.store(true, Ordering::Relaxed);
                     }
                     if too_long.load(Ordering::Relaxed) {
@@ -174,7 +176,11 @@ impl<'a> Encoder<'a> {
         for part in &parts {
             let mut start = dst.len() - begin;
             for (i, n) in part.lengths.iter().enumerate() {
-                put_start(dst, begin + one.header.len() + 4 * (part.first + i), start);
+                write_block_offset(
+                    dst,
+                    begin + encoder.header.len() + 4 * (part.first + i),
+                    start,
+                );
                 start += n;
             }
             dst.extend_from_slice(&part.stored);
@@ -183,24 +189,24 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// Writes the header over the place that was kept for it.
-fn put(dst: &mut [u8], at: usize, header: &Header) {
+/// Writes the header into the space that was reserved for it.
+fn write_header(dst: &mut [u8], at: usize, header: &Header) {
     let (bytes, n) = header.write();
     if let (Some(to), Some(from)) = (dst.get_mut(at..at + n), bytes.get(..n)) {
         to.copy_from_slice(from);
     }
 }
 
-fn put_start(dst: &mut [u8], at: usize, start: usize) {
+fn write_block_offset(dst: &mut [u8], at: usize, start: usize) {
     if let Some(to) = dst.get_mut(at..at + 4) {
-        // no chunk is longer than i32::MAX
+        // chunks are not longer than i32::MAX
         to.copy_from_slice(&(start as u32).to_le_bytes());
     }
 }
 
 // ---- one block
 
-/// What a thread keeps from block to block.
+/// Buffers and codec contexts that a thread reuses.
 #[derive(Default)]
 struct Scratch {
     codecs: Encoders,
@@ -212,25 +218,28 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-/// Encodes the blocks of one chunk, each from its own content.
+/// An encoder of the blocks of one chunk, each from its own content.
 pub struct BlockEncoder {
     params: Params,
     header: Header,
-    /// What delta compares the blocks with: the first of them, as decoding will give it.
+    /// Reference of the delta filter: the first block, as decoding will return it.
     first: Vec<u8>,
-    /// A longer chunk than this is stored as it is.
-    most: usize,
+    /// Maximum length of the chunk. A longer one is stored uncompressed.
+    max_len: usize,
 }
 
 impl BlockEncoder {
-    /// For a chunk with so many bytes of content. None: it cannot be made block by block.
+    /// Creates an encoder for a chunk with `n` bytes of content. Returns `None` if the chunk cannot
+    /// be encoded block by block.
     pub fn new(params: &Params, n: usize) -> Result<Option<BlockEncoder>> {
-        Ok(Some(BlockEncoder::make(params, n)?).filter(|one| one.has_blocks() && !one.has_delta()))
+        Ok(Some(BlockEncoder::make(params, n)?)
+            .filter(|encoder| encoder.has_blocks() && !encoder.has_delta()))
     }
 
-    /// For other content of blocks of this chunk, the others of which stay as they are stored.
-    /// None: as before, or where it has a dictionary.
-    pub fn like(header: &Header, level: u8) -> Result<Option<BlockEncoder>> {
+    /// Creates an encoder for new blocks of an existing chunk, whose other blocks stay as they are
+    /// stored. Returns `None` under the conditions of [`BlockEncoder::new`], and if the chunk has a
+    /// dictionary.
+    pub fn for_header(header: &Header, level: u8) -> Result<Option<BlockEncoder>> {
         if header.content()? != Content::Blocks
             || header.has_dictionary()
             || header.version != VERSION_2
@@ -247,28 +256,28 @@ impl BlockEncoder {
         if params.check(header.nbytes).is_err() {
             return Ok(None);
         }
-        let one = BlockEncoder {
+        let encoder = BlockEncoder {
             params,
             header: *header,
             first: Vec::new(),
-            most: header.nbytes + header.len(),
+            max_len: header.nbytes + header.len(),
         };
-        Ok(Some(one).filter(|one| one.has_blocks() && !one.has_delta()))
+        Ok(Some(encoder).filter(|encoder| encoder.has_blocks() && !encoder.has_delta()))
     }
 
     fn make(params: &Params, n: usize) -> Result<BlockEncoder> {
         params.check(n)?;
-        let params = params.spelled()?;
+        let params = params.with_explicit_settings()?;
         let header = params.header(n);
         Ok(BlockEncoder {
             params,
             header,
             first: Vec::new(),
-            most: n + header.len(),
+            max_len: n + header.len(),
         })
     }
 
-    /// What its chunk is going to be, but for its length.
+    /// Returns the header of the chunk, except its length.
     pub fn header(&self) -> &Header {
         &self.header
     }
@@ -278,14 +287,14 @@ impl BlockEncoder {
     }
 
     fn has_blocks(&self) -> bool {
-        self.header.flags & COPIED == 0 && self.head() <= self.most
+        self.header.flags & COPIED == 0 && self.header_and_table_len() <= self.max_len
     }
 
-    fn head(&self) -> usize {
+    fn header_and_table_len(&self) -> usize {
         self.header.len() + 4 * self.header.blocks()
     }
 
-    /// Appends block `index`, with this content, as it is stored.
+    /// Appends the encoded block `index` with this content to `out`.
     pub fn block(&self, index: usize, content: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let most = out.len() + content.len() + 4 * self.header.streams(index);
         SCRATCH
@@ -293,82 +302,83 @@ impl BlockEncoder {
             .map(|_| ())
     }
 
-    /// Makes room for a chunk, whose blocks are to be put behind each other in their order.
+    /// Begins a chunk. Its blocks must be appended in order.
     pub fn begin(&self, chunk: &mut Vec<u8>) -> Result<()> {
         chunk.clear();
-        alloc::grow(chunk, self.head(), self.most)?;
-        chunk.resize(self.head(), 0);
+        alloc::grow(chunk, self.header_and_table_len(), self.max_len)?;
+        chunk.resize(self.header_and_table_len(), 0);
         Ok(())
     }
 
-    /// Puts a block with this content behind the others; false where the chunk would be longer than
-    /// its content.
+    /// Encodes and appends a block. Returns false if the chunk would be longer than its
+    /// uncompressed form.
     pub fn push(&self, index: usize, content: &[u8], chunk: &mut Vec<u8>) -> Result<bool> {
-        self.put_start(chunk, 0, index);
-        SCRATCH.with_borrow_mut(|scratch| self.append(scratch, index, content, chunk, self.most))
+        self.write_block_offset(chunk, 0, index);
+        SCRATCH.with_borrow_mut(|scratch| self.append(scratch, index, content, chunk, self.max_len))
     }
 
-    /// The same with a block that is encoded already.
-    pub fn keep(&self, index: usize, stored: &[u8], chunk: &mut Vec<u8>) -> Result<bool> {
-        self.put_start(chunk, 0, index);
-        let fits = chunk.len() + stored.len() <= self.most;
+    /// Like [`BlockEncoder::push`], for an encoded block.
+    pub fn push_encoded(&self, index: usize, stored: &[u8], chunk: &mut Vec<u8>) -> Result<bool> {
+        self.write_block_offset(chunk, 0, index);
+        let fits = chunk.len() + stored.len() <= self.max_len;
         if fits {
-            alloc::grow(chunk, stored.len(), self.most)?;
+            alloc::grow(chunk, stored.len(), self.max_len)?;
             chunk.extend_from_slice(stored);
         }
         Ok(fits)
     }
 
-    /// Ends a chunk that has all of its blocks.
+    /// Completes a chunk that has all of its blocks.
     pub fn end(&self, chunk: &mut Vec<u8>) {
         self.finish(chunk, 0);
     }
 
-    /// Notes that block `index` begins here, in a chunk that began there.
-    fn put_start(&self, dst: &mut [u8], begin: usize, index: usize) {
+    /// Writes the current end of `dst` as the offset of block `index`. `begin`: offset of the chunk
+    /// in `dst`.
+    fn write_block_offset(&self, dst: &mut [u8], begin: usize, index: usize) {
         let start = dst.len() - begin;
-        put_start(dst, begin + self.header.len() + 4 * index, start);
+        write_block_offset(dst, begin + self.header.len() + 4 * index, start);
     }
 
-    /// The chunk of these blocks, all of them in their order; none where it would be longer than
-    /// its content.
+    /// Returns the chunk of these encoded blocks, which must be complete and in order. Returns
+    /// `None` if the chunk would be longer than its uncompressed form.
     pub fn chunk<'b>(
         &self,
         blocks: impl Iterator<Item = &'b [u8]> + Clone,
     ) -> Result<Option<Vec<u8>>> {
-        let n = blocks
-            .clone()
-            .fold(self.head(), |n, b| n.saturating_add(b.len()));
-        if n > self.most {
+        let n = blocks.clone().fold(self.header_and_table_len(), |n, b| {
+            n.saturating_add(b.len())
+        });
+        if n > self.max_len {
             return Ok(None);
         }
-        let mut chunk = alloc::with_room(n)?;
-        chunk.resize(self.head(), 0);
+        let mut chunk = alloc::with_capacity(n)?;
+        chunk.resize(self.header_and_table_len(), 0);
         for (i, block) in blocks.enumerate() {
             let start = chunk.len();
-            put_start(&mut chunk, self.header.len() + 4 * i, start);
+            write_block_offset(&mut chunk, self.header.len() + 4 * i, start);
             chunk.extend_from_slice(block);
         }
         self.finish(&mut chunk, 0);
         Ok(Some(chunk))
     }
 
-    /// Writes the header of a chunk whose blocks are all there.
+    /// Writes the header of a chunk that has all of its blocks.
     fn finish(&self, dst: &mut Vec<u8>, begin: usize) {
         let mut header = self.header;
         header.cbytes = dst.len() - begin;
         let streams: usize = (0..header.blocks()).map(|i| header.streams(i)).sum();
-        if header.extended() && header.cbytes == self.head() + 4 * streams {
-            // only a run of zeros takes four bytes
+        if header.extended() && header.cbytes == self.header_and_table_len() + 4 * streams {
+            // only runs of zeros take four bytes, so all content is zero
             header.more_flags |= 1 << 4;
             header.cbytes = header.len();
             dst.truncate(begin + header.len());
         }
-        put(dst, begin, &header);
+        write_header(dst, begin, &header);
     }
 
-    /// Appends a block as it is stored: its streams, each behind its length. False where `out`
-    /// would get longer than `most`.
+    /// Appends an encoded block: its streams, each after its length. Returns false if `out` would
+    /// become longer than `most`.
     fn append(
         &self,
         scratch: &mut Scratch,
@@ -384,13 +394,13 @@ impl BlockEncoder {
             fits =
                 fits && self.stream(&mut scratch.codecs, &mut scratch.stored, stream, out, most)?;
         }
-        trim(a);
-        trim(b);
-        trim(&mut scratch.stored);
+        release_if_large(a);
+        release_if_large(b);
+        release_if_large(&mut scratch.stored);
         Ok(fits)
     }
 
-    /// Passes a block through the filters.
+    /// Applies the filters to a block.
     fn filter<'w>(
         &self,
         a: &'w mut Vec<u8>,
@@ -399,23 +409,23 @@ impl BlockEncoder {
         src: &'w [u8],
     ) -> Result<&'w [u8]> {
         let (typesize, n) = (self.header.typesize, src.len());
-        let left_alone =
+        let skips_bitshuffle =
             self.params.target == Target::Blosc1 && !filter::bitshuffle::applies_v1(typesize, n);
         let group = |own: u8| if own == 0 { typesize } else { usize::from(own) };
-        // an item of one byte stays where it is
+        // shuffle does not change items of one byte
         let works = |f: &Filter| match *f {
             Filter::Shuffle { group: g } => group(g) > 1,
-            Filter::Bitshuffle => !left_alone,
+            Filter::Bitshuffle => !skips_bitshuffle,
             _ => true,
         };
         let steps = || self.params.filters.iter().filter(works);
         let mut now = if steps().next().is_some() {
-            room(a, n)?
+            scratch_slice(a, n)?
         } else {
             return Ok(src);
         };
         let mut out = if steps().nth(1).is_some() {
-            room(b, n)?
+            scratch_slice(b, n)?
         } else {
             &mut []
         };
@@ -438,7 +448,7 @@ impl BlockEncoder {
         Ok(now)
     }
 
-    /// Appends one stream behind its length.
+    /// Appends a length and the encoded stream.
     fn stream(
         &self,
         codecs: &mut Encoders,
@@ -449,18 +459,20 @@ impl BlockEncoder {
     ) -> Result<bool> {
         let (length, stored) = match self.run(src) {
             Some(0) => (0, &[][..]),
-            // the token says: a run
+            // the token marks a run
             Some(byte) => (-i32::from(byte), &[1][..]),
             None if out.len() + 4 + src.len() <= most => {
-                return self.stream_in_place(codecs, src, out, most).map(|()| true);
+                return self
+                    .encode_stream_in_place(codecs, src, out, most)
+                    .map(|()| true);
             }
             None => {
-                let to = room(scratch, src.len())?;
+                let to = scratch_slice(scratch, src.len())?;
                 let stored = match codecs.encode(self.params.codec, self.params.level, src, to)? {
                     Some(n) => to.get(..n).unwrap_or_default(),
                     None => src,
                 };
-                // no block is longer than i32::MAX
+                // blocks are not longer than i32::MAX
                 (stored.len() as i32, stored)
             }
         };
@@ -473,8 +485,9 @@ impl BlockEncoder {
         Ok(true)
     }
 
-    /// The same where there is room for all of it, whatever becomes of it.
-    fn stream_in_place(
+    /// Like [`BlockEncoder::stream`], if `out` may grow by the uncompressed stream: encodes without
+    /// a copy.
+    fn encode_stream_in_place(
         &self,
         codecs: &mut Encoders,
         src: &[u8],
@@ -495,15 +508,15 @@ impl BlockEncoder {
                 src.len()
             }
         };
-        // no block is longer than i32::MAX
+        // blocks are not longer than i32::MAX
         *length = (n as i32).to_le_bytes();
         out.truncate(begin + 4 + n);
         Ok(())
     }
 
-    /// The byte that a stream is a run of, where the chunk can say so.
+    /// Returns the byte of which the stream is a run, if the chunk can represent runs.
     fn run(&self, stream: &[u8]) -> Option<u8> {
-        let ((first, behind), (_, before)) = (stream.split_first()?, stream.split_last()?);
-        (self.header.extended() && behind == before).then_some(*first)
+        let ((first, tail), (_, init)) = (stream.split_first()?, stream.split_last()?);
+        (self.header.extended() && tail == init).then_some(*first)
     }
 }

@@ -1,28 +1,30 @@
-//! The first 16 or 32 bytes of a chunk, checked: after `parse`, no two of its numbers contradict
-//! each other. What else a chunk holds is in `sections`: where its blocks begin, and its
-//! dictionary.
+//! Chunk header: the first 16 or 32 bytes of a chunk.
+//!
+//! [`Header::parse`] checks that the fields are consistent. [`sections`] returns the block offsets
+//! and the dictionary.
 #![forbid(unsafe_code)]
 
 use super::Codec;
-use super::pipeline::{MOST, Pipeline};
+use super::pipeline::{MAX_FILTERS, Pipeline};
 use crate::error::{Result, fail};
 
-/// Length of the header for c-blosc 1.x.
-pub const SHORT: usize = 16;
-/// Length of the header for c-blosc2.
-pub const LONG: usize = 32;
-/// The version that c-blosc 1.x writes and demands.
+/// Length of the c-blosc 1.x header.
+pub const BASE_HEADER_LEN: usize = 16;
+/// Length of the c-blosc2 header.
+pub const EXTENDED_HEADER_LEN: usize = 32;
+/// Version of the chunk format that c-blosc 1.x writes and requires.
 pub const VERSION_1: u8 = 2;
-/// The version that c-blosc2 writes.
+/// Version of the chunk format that c-blosc2 writes.
 pub const VERSION_2: u8 = 5;
-/// Versions count up by one. A higher number than this is corruption, not a later version.
-const MOST_VERSION: u8 = 15;
+/// Maximum plausible version. Versions increase by one, so a higher number means corruption, not a
+/// later version.
+const MAX_VERSION: u8 = 15;
 
 pub const SHUFFLED: u8 = 0x01;
 pub const COPIED: u8 = 0x02;
 pub const BITSHUFFLED: u8 = 0x04;
 pub const DELTA: u8 = 0x08;
-pub const WHOLE: u8 = 0x10;
+pub const NOT_SPLIT: u8 = 0x10;
 const EXTENDED: u8 = SHUFFLED | BITSHUFFLED;
 
 const WITH_DICTIONARY: u8 = 0x01;
@@ -31,23 +33,23 @@ const LAZY: u8 = 0x08;
 const INSTRUMENTED: u8 = 0x80;
 const VARIABLE_BLOCKS: u8 = 0x01;
 
-/// The largest dictionary that any release of c-blosc2 wrote.
-const DICTIONARY_MOST: usize = 128 << 10;
+/// Maximum length of a dictionary in chunks of any c-blosc2 release.
+const MAX_DICTIONARY_LEN: usize = 128 << 10;
 
-/// What stands behind the header.
+/// The kind of data after the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Compressed blocks.
     Blocks,
-    /// The bytes themselves.
+    /// The uncompressed content.
     Copied,
-    /// Nothing: all bytes are zero.
+    /// No data: all bytes are zero.
     Zeros,
-    /// Nothing: all items are a float that is no number.
+    /// No data: all items are NaN.
     Nan,
     /// One item, which is repeated.
     Value,
-    /// Nothing: the bytes were never set. They are read as zeros.
+    /// No data: the bytes were never set. They read as zeros.
     Uninitialised,
 }
 
@@ -55,44 +57,44 @@ pub enum Content {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Header {
-    /// The version of the chunk format: 2 is c-blosc 1.x, 5 c-blosc2.
+    /// Version of the chunk format: 2 is c-blosc 1.x, 5 is c-blosc2.
     pub version: u8,
-    /// The version of the codec's format, 1.
+    /// Version of the codec's format, always 1.
     pub codec_version: u8,
-    /// The flags, with the codec in the three upper bits.
+    /// Flags; the three upper bits are the format of the codec.
     pub flags: u8,
-    /// Bytes in an item, 1 to 255; 1 for those that do not fit.
+    /// Size of an item in bytes, 1 to 255; 1 for larger items.
     pub typesize: usize,
-    /// Bytes of content.
+    /// Size of the content in bytes.
     pub nbytes: usize,
-    /// Bytes of content in a block; the last block may have less.
+    /// Size of the content of a block in bytes; the last block may be shorter.
     pub blocksize: usize,
-    /// Bytes of the chunk, its header among them.
+    /// Size of the chunk in bytes, including its header.
     pub cbytes: usize,
-    /// The ids of the filters. For a header of 16 bytes they are what its flags say.
-    pub filters: [u8; MOST],
-    /// Their settings.
-    pub filters_meta: [u8; MOST],
-    /// The number of the codec, where the flags say that it is here.
+    /// Ids of the filters. For a header of 16 bytes they are derived from the flags.
+    pub filters: [u8; MAX_FILTERS],
+    /// Settings of the filters.
+    pub filters_meta: [u8; MAX_FILTERS],
+    /// Number of the codec, if the flags refer to this field.
     pub user_codec: u8,
-    /// Its setting.
+    /// Setting of the codec.
     pub codec_meta: u8,
-    /// The flags that only headers of 32 bytes have.
+    /// Additional flags of headers of 32 bytes.
     pub more_flags: u8,
 }
 
 fn size(bytes: [u8; 4], what: &str) -> Result<usize> {
     let n = i32::from_le_bytes(bytes);
-    usize::try_from(n).map_err(|_| fail!(Format, "the chunk header says {n} as its {what}"))
+    usize::try_from(n).map_err(|_| fail!(Format, "the chunk header has a negative {what} ({n})"))
 }
 
 impl Header {
-    /// Reads the header at the start of `bytes`: 32 of them are enough, and 16 for c-blosc 1.x.
+    /// Parses the header at the start of `bytes`. It needs 32 bytes, or 16 bytes for c-blosc 1.x.
     pub fn parse(bytes: &[u8]) -> Result<Header> {
-        let Some((base, rest)) = bytes.split_first_chunk::<SHORT>() else {
+        let Some((base, rest)) = bytes.split_first_chunk::<BASE_HEADER_LEN>() else {
             return Err(fail!(
                 Format,
-                "a chunk header has {SHORT} bytes or more, and {} are here",
+                "the chunk header is cut short (expected at least {BASE_HEADER_LEN} bytes, found {})",
                 bytes.len()
             ));
         };
@@ -116,17 +118,22 @@ impl Header {
         ] = *base;
         match version {
             1..=5 => {}
-            6 => return Err(fail!(Unsupported, "a chunk with blocks of variable length")),
-            0 | 7..=MOST_VERSION => {
+            6 => {
+                return Err(fail!(
+                    Unsupported,
+                    "chunks with blocks of variable length are not supported"
+                ));
+            }
+            0 | 7..=MAX_VERSION => {
                 return Err(fail!(
                     Version,
-                    "version {version} of the chunk format; 1 to 5 are known"
+                    "unsupported version {version} of the chunk format (expected 1 to 5)"
                 ));
             }
             _ => {
                 return Err(fail!(
                     Format,
-                    "version {version} of the chunk format (expected at most {MOST_VERSION})"
+                    "invalid version {version} of the chunk format (expected at most {MAX_VERSION})"
                 ));
             }
         }
@@ -138,8 +145,8 @@ impl Header {
             nbytes: size([n0, n1, n2, n3], "length")?,
             blocksize: size([b0, b1, b2, b3], "block length")?,
             cbytes: size([c0, c1, c2, c3], "compressed length")?,
-            filters: [0; MOST],
-            filters_meta: [0; MOST],
+            filters: [0; MAX_FILTERS],
+            filters_meta: [0; MAX_FILTERS],
             user_codec: 0,
             codec_meta: 0,
             more_flags: 0,
@@ -157,15 +164,15 @@ impl Header {
         if self.version <= VERSION_1 {
             return Err(fail!(
                 Format,
-                "the chunk is of version {} and claims a header of {LONG} bytes",
+                "the chunk of version {} claims a header of {EXTENDED_HEADER_LEN} bytes (expected {BASE_HEADER_LEN})",
                 self.version
             ));
         }
-        let Some(rest) = rest.first_chunk::<{ LONG - SHORT }>() else {
+        let Some(rest) = rest.first_chunk::<{ EXTENDED_HEADER_LEN - BASE_HEADER_LEN }>() else {
             return Err(fail!(
                 Format,
-                "this chunk header has {LONG} bytes, and {} are here",
-                SHORT + rest.len()
+                "the chunk header is cut short (expected {EXTENDED_HEADER_LEN} bytes, found {})",
+                BASE_HEADER_LEN + rest.len()
             ));
         };
         let [
@@ -189,29 +196,32 @@ impl Header {
         (self.filters, self.filters_meta) = ([f0, f1, f2, f3, f4, f5], [m0, m1, m2, m3, m4, m5]);
         (self.user_codec, self.codec_meta, self.more_flags) = (user_codec, codec_meta, more);
         if self.version == 3 {
-            // the first c-blosc2 had five filters and left the sixth place as it was
+            // the first release of c-blosc2 had five filters and left the sixth slot uninitialised
             let [.., id] = &mut self.filters;
             *id = 0;
         }
         if later & VARIABLE_BLOCKS != 0 {
-            return Err(fail!(Unsupported, "a chunk with blocks of variable length"));
+            return Err(fail!(
+                Unsupported,
+                "chunks with blocks of variable length are not supported"
+            ));
         }
         if later != 0 {
             return Err(fail!(
                 Version,
-                "the chunk has the flags {later:#04x}, of a later version of the format"
+                "the chunk has unknown flags {later:#04x}, of a later version of the format"
             ));
         }
         if more & LAZY != 0 {
             return Err(fail!(
                 Format,
-                "the chunk says that its blocks are elsewhere (a lazy chunk)"
+                "lazy chunks, whose blocks are stored elsewhere, are not valid here"
             ));
         }
         if more & (CODEC_PER_STREAM | INSTRUMENTED) != 0 {
             return Err(fail!(
                 Unsupported,
-                "a chunk with the flags {more:#04x}: instrumented, or a codec for each stream"
+                "chunks that are instrumented or have a codec per stream are not supported (flags {more:#04x})"
             ));
         }
         Ok(())
@@ -228,7 +238,7 @@ impl Header {
             if self.version <= VERSION_1 {
                 return Err(fail!(
                     Version,
-                    "the chunk has flag {DELTA:#04x}, which version {} does not have",
+                    "the chunk has flag {DELTA:#04x}, which does not exist in version {}",
                     self.version
                 ));
             }
@@ -241,7 +251,7 @@ impl Header {
         if self.cbytes < self.len() {
             return Err(fail!(
                 Format,
-                "the chunk claims {} bytes, less than its header",
+                "the chunk claims a size of {} bytes, less than its header",
                 self.cbytes
             ));
         }
@@ -254,26 +264,27 @@ impl Header {
                 self.typesize
             ));
         }
-        // elsewhere they say nothing, and some writers let them be 0
+        // for other content these fields have no meaning, and some writers set them to 0
         (self.blocksize, self.typesize) = (self.blocksize.max(1), self.typesize.max(1));
         if self.nbytes == 0 {
             return Ok(());
         }
         if self.version > VERSION_1 {
-            // c-blosc2 takes such a block for a full one, c-blosc 1 for a short last one
+            // c-blosc2 treats a block that is longer than the content as a full block, c-blosc 1 as
+            // a short last one
             self.blocksize = self.blocksize.min(self.nbytes);
         }
         let body = self.cbytes - self.len();
         match content {
             Content::Blocks if body / 4 < self.blocks() => Err(fail!(
                 Format,
-                "{} blocks have no room in a chunk of {} bytes",
+                "the chunk claims {} blocks, which do not fit into its {} bytes",
                 self.blocks(),
                 self.cbytes
             )),
             Content::Copied if body != self.nbytes => Err(fail!(
                 Format,
-                "a chunk of {} bytes claims {} uncompressed ones",
+                "the chunk of {} bytes claims {} bytes of uncompressed content",
                 self.cbytes,
                 self.nbytes
             )),
@@ -283,23 +294,23 @@ impl Header {
             {
                 Err(fail!(
                     Format,
-                    "a chunk of {} bytes claims to be all NaN, {} bytes each",
+                    "the chunk claims {} bytes of NaN with items of {} bytes (expected whole items of 4 or 8 bytes)",
                     self.nbytes,
                     self.typesize
                 ))
             }
             Content::Value if body == 0 || !self.nbytes.is_multiple_of(body) => Err(fail!(
                 Format,
-                "a chunk of {} bytes claims to be one value of {body} bytes, repeated",
+                "the chunk claims {} bytes of a repeated value of {body} bytes, which does not divide them",
                 self.nbytes
             )),
             _ => Ok(()),
         }
     }
 
-    /// The bytes of the header.
-    pub(super) fn write(&self) -> ([u8; LONG], usize) {
-        let mut out = [0; LONG];
+    /// Returns the encoded header and its length.
+    pub(super) fn write(&self) -> ([u8; EXTENDED_HEADER_LEN], usize) {
+        let mut out = [0; EXTENDED_HEADER_LEN];
         let numbers = [self.nbytes, self.blocksize, self.cbytes]
             .map(|n| u32::try_from(n).unwrap_or(u32::MAX).to_le_bytes());
         let typesize = u8::try_from(self.typesize).unwrap_or(1);
@@ -319,18 +330,22 @@ impl Header {
         (out, self.len())
     }
 
-    /// Does it have 32 bytes?
+    /// Returns whether the header has 32 bytes.
     pub fn extended(&self) -> bool {
         self.flags & EXTENDED == EXTENDED
     }
 
-    /// 16 or 32.
+    /// Returns the length of the header: 16 or 32.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
-        if self.extended() { LONG } else { SHORT }
+        if self.extended() {
+            EXTENDED_HEADER_LEN
+        } else {
+            BASE_HEADER_LEN
+        }
     }
 
-    /// What stands behind it.
+    /// Returns the kind of data after the header.
     pub fn content(&self) -> Result<Content> {
         Ok(match self.more_flags >> 4 & 7 {
             0 if self.flags & COPIED != 0 || self.nbytes == 0 => Content::Copied,
@@ -342,13 +357,13 @@ impl Header {
             n => {
                 return Err(fail!(
                     Version,
-                    "the chunk is special in a way, {n}, that is not known"
+                    "the chunk has an unknown special value type {n}"
                 ));
             }
         })
     }
 
-    /// The codec of its blocks.
+    /// Returns the codec of the blocks.
     pub fn codec(&self) -> Result<Codec> {
         let n = self.flags >> 5;
         let lz4hc = self.extended() && self.user_codec == Codec::Lz4Hc.number();
@@ -362,41 +377,41 @@ impl Header {
             6 => Err(fail!(Codec, "codec {} is not known", self.user_codec)),
             _ => Err(fail!(
                 Codec,
-                "the codec with the number {n} in a chunk's flags is not known"
+                "codec format number {n} in the chunk's flags is not known"
             )),
         }
     }
 
-    /// The filters of its blocks.
+    /// Returns the filters of the blocks.
     pub fn pipeline(&self) -> Result<Pipeline> {
         Pipeline::from_slots(self.filters, self.filters_meta)
     }
 
-    /// How many blocks it has.
+    /// Returns the number of blocks.
     pub fn blocks(&self) -> usize {
         self.nbytes.div_ceil(self.blocksize)
     }
 
-    /// Bytes of content in one of them.
+    /// Returns the size of the content of block `index` in bytes.
     pub fn block_len(&self, index: usize) -> usize {
         self.nbytes
             .saturating_sub(index.saturating_mul(self.blocksize))
             .min(self.blocksize)
     }
 
-    /// How many streams a block is split into.
+    /// Returns the number of streams of block `index`.
     pub(super) fn streams(&self, index: usize) -> usize {
         let full = self.block_len(index) == self.blocksize;
-        // c-blosc 1.x had this rule before it had the flag
+        // c-blosc 1.x had this rule before the flag existed
         let known = self.version > VERSION_1 || splits_in_version_1(self.typesize, self.blocksize);
-        if self.flags & WHOLE == 0 && full && known {
+        if self.flags & NOT_SPLIT == 0 && full && known {
             self.typesize
         } else {
             1
         }
     }
 
-    /// Is there a dictionary behind the table of blocks?
+    /// Returns whether a dictionary follows the table of block offsets.
     pub fn has_dictionary(&self) -> bool {
         self.extended()
             && self.more_flags & WITH_DICTIONARY != 0
@@ -404,31 +419,34 @@ impl Header {
     }
 }
 
-/// Whether readers of the 1.x family expect full blocks to be split at all.
+/// Returns whether readers of the 1.x family expect full blocks to be split.
 pub fn splits_in_version_1(typesize: usize, blocksize: usize) -> bool {
     typesize <= 16 && blocksize / typesize >= 128
 }
 
-/// The bytes behind the header of a chunk of blocks: where each block begins, four bytes each, and
-/// the dictionary. `chunk` holds at least these.
+/// Returns the table of block offsets (four bytes each) and the dictionary of a chunk of blocks.
+/// `chunk` must contain both.
 pub fn sections<'c>(header: &Header, chunk: &'c [u8]) -> Result<(&'c [u8], Option<&'c [u8]>)> {
-    let none = || {
+    let cut_short = || {
         fail!(
             Format,
-            "the chunk ends within its table of blocks or its dictionary"
+            "the chunk ends within its table of block offsets or its dictionary"
         )
     };
     let (starts, rest) = chunk
         .get(header.len()..)
         .and_then(|b| b.split_at_checked(4 * header.blocks()))
-        .ok_or_else(none)?;
+        .ok_or_else(cut_short)?;
     if !header.has_dictionary() {
         return Ok((starts, None));
     }
-    let (n, rest) = rest.split_first_chunk::<4>().ok_or_else(none)?;
-    let n = size(*n, "dictionary's length")?;
-    if n == 0 || n > DICTIONARY_MOST {
-        return Err(fail!(Format, "the chunk claims a dictionary of {n} bytes"));
+    let (n, rest) = rest.split_first_chunk::<4>().ok_or_else(cut_short)?;
+    let n = size(*n, "dictionary length")?;
+    if n == 0 || n > MAX_DICTIONARY_LEN {
+        return Err(fail!(
+            Format,
+            "the chunk claims a dictionary of {n} bytes (expected 1 to {MAX_DICTIONARY_LEN})"
+        ));
     }
-    Ok((starts, Some(rest.get(..n).ok_or_else(none)?)))
+    Ok((starts, Some(rest.get(..n).ok_or_else(cut_short)?)))
 }

@@ -1,34 +1,36 @@
-//! The beginning of an LZ4 stream, for those who want no more of it: LZ4's own library goes byte by
-//! byte through a match that leads beyond what is wanted, and leaves there what was in memory where
-//! the stream is damaged.
+//! Decompression of a prefix of an LZ4 stream.
 //!
-//! A stream is a row of sequences: a token, literals, and a match, but for the last one, which ends
-//! with its literals. The upper four bits of the token are the number of literals, the lower ones
-//! the length of the match less 4; where they are 15, bytes follow that are added up, and the first
-//! one below 255 is the last. Behind the literals is the distance, two bytes, the lower one first.
+//! LZ4's own library is not suitable: it copies byte by byte through a match that extends beyond
+//! the requested bytes, and leaves old memory content in the output of a corrupt stream.
+//!
+//! An LZ4 stream is a series of sequences: a token, literals, and a match. The last sequence ends
+//! with its literals. The upper four bits of the token are the number of literals, and the lower
+//! four bits are the length of the match minus 4. If such a number is 15, bytes follow that are
+//! added to it; the first byte below 255 is the last. The literals are followed by the distance of
+//! the match, two bytes in little-endian order.
 #![forbid(unsafe_code)]
 
-use super::blosclz::repeat;
+use super::blosclz::copy_match;
 
-/// The shortest match.
-const SHORTEST: usize = 4;
-/// Literals that are copied at once, whether so many are wanted or not.
-const RUN: usize = 32;
+/// Minimum length of a match.
+const MIN_MATCH: usize = 4;
+/// Number of literals that are copied at once, even if fewer are needed.
+const LITERAL_CHUNK: usize = 32;
 
-/// Decompresses until at least the first `wanted` bytes are there, and gives the number of those
-/// that are, or nothing where the stream is damaged or does not fit. Bytes of `dst` behind that
-/// number may have changed.
-pub fn decompress_some(mut src: &[u8], dst: &mut [u8], wanted: usize) -> Option<usize> {
+/// Decompresses at least the first `requested` bytes. Returns the number of decompressed bytes, or
+/// `None` if the stream is corrupt or does not fit. Bytes of `dst` after this number may have
+/// changed.
+pub fn decompress_prefix(mut src: &[u8], dst: &mut [u8], requested: usize) -> Option<usize> {
     let mut at = 0;
     loop {
         let (&token, rest) = src.split_first()?;
         let (literals, rest) = length(usize::from(token >> 4), rest)?;
         match (
-            rest.first_chunk::<RUN>(),
-            dst.get_mut(at..)?.first_chunk_mut::<RUN>(),
+            rest.first_chunk::<LITERAL_CHUNK>(),
+            dst.get_mut(at..)?.first_chunk_mut::<LITERAL_CHUNK>(),
         ) {
-            (Some(from), Some(to)) if literals <= RUN => *to = *from,
-            // what is missing of the last literals is not wanted
+            (Some(from), Some(to)) if literals <= LITERAL_CHUNK => *to = *from,
+            // the missing bytes of the last literals are not requested
             _ => {
                 let n = literals.min(rest.len()).min(dst.len().checked_sub(at)?);
                 dst.get_mut(at..at + n)?.copy_from_slice(rest.get(..n)?);
@@ -39,30 +41,30 @@ pub fn decompress_some(mut src: &[u8], dst: &mut [u8], wanted: usize) -> Option<
         }
         at += literals;
         src = rest.get(literals..)?;
-        if at >= wanted || src.is_empty() {
+        if at >= requested || src.is_empty() {
             return Some(at);
         }
         let (distance, rest) = src.split_first_chunk()?;
         let (more, rest) = length(usize::from(token & 15), rest)?;
-        // a run may lead far beyond what is wanted
-        let run = more.checked_add(SHORTEST)?.min(wanted - at);
+        // a match may extend far beyond the requested bytes
+        let run = more.checked_add(MIN_MATCH)?.min(requested - at);
         at = match u16::from_le_bytes(*distance) {
-            // the format forbids it; LZ4's own library takes it as zeros, and a part must be what
-            // the whole is
+            // the format forbids distance 0; LZ4's own library decodes it as zeros, and a prefix
+            // must equal the whole
             0 => {
                 dst.get_mut(at..at + run)?.fill(0);
                 at + run
             }
-            distance => repeat(dst, at, usize::from(distance), run)?,
+            distance => copy_match(dst, at, usize::from(distance), run)?,
         };
         src = rest;
-        if at >= wanted {
+        if at >= requested {
             return Some(at);
         }
     }
 }
 
-/// A length whose first four bits are these, and what follows it.
+/// Returns a length that begins with these four bits, and the bytes after it.
 #[inline(always)]
 fn length(mut n: usize, mut src: &[u8]) -> Option<(usize, &[u8])> {
     if n == 15 {
@@ -79,13 +81,14 @@ fn length(mut n: usize, mut src: &[u8]) -> Option<(usize, &[u8])> {
 
 #[cfg(test)]
 mod tests {
-    use super::decompress_some;
+    use super::decompress_prefix;
     use crate::blosc::Codec;
     use crate::blosc::codec::Decoders;
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    /// Literals, a distance that may be none at all, and a length less 4.
+    /// Returns a stream of sequences (literals, a distance that may be 0, and a match length minus
+    /// 4), and the length of its content.
     fn stream(sequences: &[(Vec<u8>, usize, u8)]) -> (Vec<u8>, usize) {
         let (mut stream, mut len) = (Vec::new(), 0);
         for (literals, distance, more) in sequences {
@@ -102,19 +105,19 @@ mod tests {
     }
 
     proptest! {
-        /// In a buffer that held something else, and with distances that the format forbids.
+        /// The buffer has old content, and the distances may be invalid.
         #[test]
-        fn the_beginning_is_that_of_the_whole(
+        fn a_prefix_equals_that_of_the_whole(
             sequences in vec((vec(any::<u8>(), 0..15), prop_oneof![Just(0usize), any::<usize>()], 0..=200u8), 1..8),
-            wanted in any::<prop::sample::Index>(),
+            requested in any::<prop::sample::Index>(),
         ) {
             let (stream, len) = stream(&sequences);
             let mut whole = vec![0xaa; len];
             prop_assert!(Decoders::default().decode(Codec::Lz4, None, &stream, &mut whole).unwrap());
-            let wanted = wanted.index(len + 1);
+            let requested = requested.index(len + 1);
             let mut part = vec![0x55; len];
-            prop_assert!(decompress_some(&stream, &mut part, wanted).is_some_and(|n| n >= wanted));
-            prop_assert_eq!(&part[..wanted], &whole[..wanted]);
+            prop_assert!(decompress_prefix(&stream, &mut part, requested).is_some_and(|n| n >= requested));
+            prop_assert_eq!(&part[..requested], &whole[..requested]);
         }
     }
 }

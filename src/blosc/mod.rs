@@ -1,55 +1,59 @@
-//! The Blosc chunk: bytes cut into blocks, each passed through filters (shuffle and others),
-//! perhaps split into streams, and compressed by one of six codecs.
+//! Encoding and decoding of Blosc chunks.
 //!
-//! Two families of readers share the format: c-blosc 1.x (16 bytes of header; Bloscpack, BLZ,
-//! bcolz) and c-blosc2 (32 bytes; frames, Caterva, b2nd). [`decode`] reads both, [`encode`] writes
-//! for either. This layer knows no file, and trusts no byte of a chunk: every offset, length and
-//! size is checked before it is used, and what a chunk can cost is bounded by its own length and
-//! that of its content.
+//! A chunk consists of blocks. Each block passes through filters (shuffle and others), is
+//! optionally split into streams, and is compressed by one of six codecs.
+//!
+//! Two families of readers share the format: c-blosc 1.x (header of 16 bytes; Bloscpack, BLZ,
+//! bcolz) and c-blosc2 (header of 32 bytes; frames, Caterva, b2nd). [`decode`] reads both, and
+//! [`encode`] writes for either.
+//!
+//! This layer does not access files and trusts no byte of a chunk. Every offset, length and size is
+//! checked before it is used. The size of a chunk and the size of its content bound the cost of
+//! decoding it.
 
+mod block_content;
 pub mod blosclz;
 #[allow(unsafe_code)]
 mod codec;
 mod decode;
-mod decoded;
 mod encode;
 pub mod filter;
 mod header;
 mod lz4;
 mod params;
-mod part;
+mod partial_decode;
 mod pipeline;
 
+pub use block_content::Decoded;
 pub use decode::{BlockDecoder, decode, decode_range, repeat};
-pub use decoded::Decoded;
-pub use encode::{BlockEncoder, encode, filled};
-pub use header::{Content, Header, LONG, sections};
+pub use encode::{BlockEncoder, encode, encode_filled};
+pub use header::{Content, EXTENDED_HEADER_LEN, Header, sections};
 pub use params::{Params, Split, Target};
-pub use part::Stored;
+pub use partial_decode::ReadStored;
 pub use pipeline::{Filter, Pipeline};
 
 use crate::alloc;
 use crate::error::Result;
 
-/// What compresses the streams of a chunk.
+/// A codec: the compression algorithm of the streams of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Codec {
-    /// Blosc's own, of the FastLZ family.
+    /// BloscLZ, Blosc's own codec of the FastLZ family.
     BloscLz,
     /// LZ4.
     Lz4,
-    /// LZ4 with a thorough search; decodes as LZ4 does.
+    /// LZ4 with a thorough search for matches; the compressed format is that of LZ4.
     Lz4Hc,
     /// Snappy: only in chunks for c-blosc 1.x.
     Snappy,
-    /// Deflate in zlib's wrapping.
+    /// Deflate in the zlib format.
     Zlib,
     /// Zstandard.
     Zstd,
 }
 
 impl Codec {
-    /// All there are, in the order of their numbers.
+    /// All codecs, in the order of their numbers.
     pub const ALL: [Codec; 6] = [
         Codec::BloscLz,
         Codec::Lz4,
@@ -59,17 +63,17 @@ impl Codec {
         Codec::Zstd,
     ];
 
-    /// The number that both families use for it in their API, and Blosc2 in its frames.
+    /// Returns the number of the codec in the APIs of both families and in Blosc2 frames.
     pub fn number(self) -> u8 {
         self as u8
     }
 
-    /// The codec with this number.
+    /// Returns the codec with this number.
     pub fn from_number(n: u8) -> Option<Codec> {
         Self::ALL.get(usize::from(n)).copied()
     }
 
-    /// The name that both families use for it.
+    /// Returns the name of the codec in both families.
     pub fn name(self) -> &'static str {
         match self {
             Codec::BloscLz => "blosclz",
@@ -81,12 +85,13 @@ impl Codec {
         }
     }
 
-    /// The codec of this name.
+    /// Returns the codec with this name.
     pub fn from_name(name: &str) -> Option<Codec> {
         Self::ALL.into_iter().find(|c| c.name() == name)
     }
 
-    /// What the three upper bits of a chunk's flags say: LZ4 and LZ4HC are one format.
+    /// Returns the format number in the three upper bits of a chunk's flags. LZ4 and LZ4HC share
+    /// one format.
     fn format(self) -> u8 {
         match self {
             Codec::BloscLz => 0,
@@ -98,20 +103,20 @@ impl Codec {
     }
 }
 
-/// The first `n` bytes of a buffer that is kept from call to call.
-fn room(buffer: &mut Vec<u8>, n: usize) -> Result<&mut [u8]> {
+/// Returns the first `n` bytes of a reusable buffer.
+fn scratch_slice(buffer: &mut Vec<u8>, n: usize) -> Result<&mut [u8]> {
     if buffer.len() < n {
-        // not grown: what it holds is of no use, and need not be copied
+        // replaced instead of grown, because the old content need not be copied
         *buffer = Vec::new();
         *buffer = alloc::zeroed(n)?;
     }
     Ok(buffer.get_mut(..n).unwrap_or_default())
 }
 
-/// Gives back what only a huge block needed.
-fn trim(buffer: &mut Vec<u8>) {
-    const KEPT: usize = 8 << 20;
-    if buffer.len() > KEPT {
+/// Frees a reusable buffer that has become too large to be retained.
+fn release_if_large(buffer: &mut Vec<u8>) {
+    const MAX_RETAINED: usize = 8 << 20;
+    if buffer.len() > MAX_RETAINED {
         *buffer = Vec::new();
     }
 }

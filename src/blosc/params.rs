@@ -1,62 +1,62 @@
-//! How a chunk is made, and what can be asked for.
+//! Parameters of encoding.
 //!
-//! Block lengths, when blocks are split, and what is stored as it is: all as the reference
-//! libraries choose, so that chunks come out as small as theirs.
+//! Block sizes, splitting of blocks, and the decision to store content uncompressed follow the
+//! reference libraries, so that chunks are as small as theirs.
 #![forbid(unsafe_code)]
 
 use super::header::{
-    BITSHUFFLED, COPIED, DELTA, Header, LONG, SHORT, SHUFFLED, VERSION_1, VERSION_2, WHOLE,
-    splits_in_version_1,
+    BASE_HEADER_LEN, BITSHUFFLED, COPIED, DELTA, EXTENDED_HEADER_LEN, Header, NOT_SPLIT, SHUFFLED,
+    VERSION_1, VERSION_2, splits_in_version_1,
 };
 use super::{Codec, Filter, Pipeline, filter};
 use crate::error::{Result, fail};
 
-/// The longest blocks that the reference libraries take.
-const LONGEST_BLOCK: usize = 536_866_816;
+/// Maximum block size of the reference libraries.
+const MAX_BLOCK_SIZE: usize = 536_866_816;
 
-/// Who is to read a chunk.
+/// The library that must be able to read a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// c-blosc 1.x, and all that came after.
+    /// c-blosc 1.x and all later versions.
     Blosc1,
     /// c-blosc2.
     Blosc2,
 }
 
-/// Are blocks split into streams, one for each byte of an item?
+/// Whether blocks are split into streams, one for each byte of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Split {
-    /// As the reference library does.
+    /// Like the reference library.
     #[default]
     Auto,
-    /// Where its readers allow it.
+    /// If the target's readers allow it.
     Always,
     /// Never.
     Never,
 }
 
-/// How to make a chunk.
+/// Parameters of a chunk.
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// Who is to read it.
+    /// The library that must be able to read the chunk.
     pub target: Target,
     /// The codec.
     pub codec: Codec,
-    /// 0 (as it is) to 9.
+    /// Compression level: 0 (uncompressed) to 9.
     pub level: u8,
-    /// The filters; for c-blosc 1.x none, shuffle or bitshuffle.
+    /// The filters. For c-blosc 1.x: none, shuffle, or bitshuffle.
     pub filters: Pipeline,
-    /// Bytes in an item.
+    /// Size of an item in bytes.
     pub typesize: usize,
-    /// Bytes in a block: rounded down to whole items, and no more than there are. None: as the
-    /// reference library does.
+    /// Block size in bytes. It is rounded down to whole items and limited to the size of the
+    /// content. `None`: like the reference library.
     pub blocksize: Option<usize>,
-    /// Are blocks split?
+    /// Whether blocks are split.
     pub split: Split,
 }
 
 impl Params {
-    /// A chunk for this reader, with shuffle where items have more than a byte.
+    /// Creates parameters for this target, with shuffle, which has no effect on items of one byte.
     pub fn new(target: Target, codec: Codec, level: u8, typesize: usize) -> Params {
         let filters = Pipeline::new(&[Filter::Shuffle { group: 0 }]).unwrap_or_default();
         Params {
@@ -71,24 +71,24 @@ impl Params {
     }
 }
 
-fn searches_long(codec: Codec) -> bool {
+fn is_high_ratio(codec: Codec) -> bool {
     matches!(codec, Codec::Lz4Hc | Codec::Zlib | Codec::Zstd)
 }
 
-/// The block length of both libraries where blocks are not split.
-fn whole_blocksize(codec: Codec, level: u8, n: usize) -> usize {
+/// Returns the default block size of both libraries for blocks that are not split.
+fn unsplit_blocksize(codec: Codec, level: u8, n: usize) -> usize {
     const BASE: usize = 32 << 10;
     if n < BASE {
         return n;
     }
-    let base = if searches_long(codec) { 2 * BASE } else { BASE };
+    let base = if is_high_ratio(codec) { 2 * BASE } else { BASE };
     match level {
         0 => base / 4,
         1 => base / 2,
         2 => base,
         3 => base * 2,
         4 | 5 => base * 4,
-        9 if searches_long(codec) => base * 16,
+        9 if is_high_ratio(codec) => base * 16,
         _ => base * 8,
     }
 }
@@ -101,7 +101,7 @@ impl Params {
     }
 
     fn splits(&self, typesize: usize, blocksize: usize) -> bool {
-        let (allowed, usual) = match self.target {
+        let (allowed, by_default) = match self.target {
             Target::Blosc1 => (
                 splits_in_version_1(typesize, blocksize),
                 self.codec != Codec::Zstd,
@@ -116,14 +116,14 @@ impl Params {
             }
         };
         match self.split {
-            Split::Auto => allowed && usual,
+            Split::Auto => allowed && by_default,
             Split::Always => allowed,
             Split::Never => false,
         }
     }
 
-    fn usual_blocksize(&self, typesize: usize, n: usize) -> usize {
-        let whole = whole_blocksize(self.codec, self.level, n);
+    fn default_blocksize(&self, typesize: usize, n: usize) -> usize {
+        let whole = unsplit_blocksize(self.codec, self.level, n);
         if self.level == 0 {
             return whole;
         }
@@ -131,7 +131,7 @@ impl Params {
             Target::Blosc1 if self.splits(typesize, whole) => {
                 (whole.min(256 << 10) * typesize).clamp(64 << 10, 1 << 20)
             }
-            // the second library asks whether a single block would be split
+            // c-blosc2 checks whether a single block of the whole content would be split
             Target::Blosc2 if self.splits(typesize, n / typesize * typesize) => {
                 let stream: usize = match self.level {
                     1..=3 => 32 << 10,
@@ -146,21 +146,21 @@ impl Params {
         }
     }
 
-    /// The block length for `n` bytes.
+    /// Returns the block size for `n` bytes of content.
     fn choose_blocksize(&self, typesize: usize, n: usize) -> usize {
         if n < typesize {
             return 1;
         }
-        let least = if self.target == Target::Blosc1 {
+        let min = if self.target == Target::Blosc1 {
             128
         } else {
             1
         };
-        let wanted = match self.blocksize {
-            Some(b) => b.clamp(least, LONGEST_BLOCK),
-            None => self.usual_blocksize(typesize, n),
+        let requested = match self.blocksize {
+            Some(b) => b.clamp(min, MAX_BLOCK_SIZE),
+            None => self.default_blocksize(typesize, n),
         };
-        let b = wanted.min(n);
+        let b = requested.min(n);
         if b > typesize {
             b / typesize * typesize
         } else {
@@ -170,45 +170,45 @@ impl Params {
 
     pub(super) fn check(&self, n: usize) -> Result<()> {
         let header = if self.target == Target::Blosc1 {
-            SHORT
+            BASE_HEADER_LEN
         } else {
-            LONG
+            EXTENDED_HEADER_LEN
         };
         if n > i32::MAX as usize - header {
             return Err(fail!(
                 Argument,
-                "a chunk holds {} bytes at most, and this one would hold {n}",
+                "the content of a chunk is too large (expected at most {} bytes, found {n})",
                 i32::MAX as usize - header
             ));
         }
         if self.level > 9 || self.typesize == 0 {
             return Err(fail!(
                 Argument,
-                "level {} and items of {} bytes; levels are 0 to 9, items have a byte or more",
+                "invalid level {} or item size {} (expected a level of 0 to 9 and an item size of at least 1)",
                 self.level,
                 self.typesize
             ));
         }
         match self.target {
-            Target::Blosc1 => self.check_for_1(),
-            Target::Blosc2 => self.check_for_2(),
+            Target::Blosc1 => self.check_blosc1(),
+            Target::Blosc2 => self.check_blosc2(),
         }
     }
 
-    fn check_for_1(&self) -> Result<()> {
+    fn check_blosc1(&self) -> Result<()> {
         let mut filters = self.filters.iter();
         match (filters.next(), filters.next()) {
             (None | Some(Filter::Shuffle { group: 0 } | Filter::Bitshuffle), None) => Ok(()),
             _ => Err(fail!(
                 Argument,
-                "chunks for c-blosc 1 have one filter at most: shuffle or bitshuffle"
+                "chunks for c-blosc 1 can have one filter: shuffle or bitshuffle"
             )),
         }
     }
 
-    fn check_for_2(&self) -> Result<()> {
+    fn check_blosc2(&self) -> Result<()> {
         if self.codec == Codec::Snappy {
-            return Err(fail!(Argument, "c-blosc2 does not read Snappy"));
+            return Err(fail!(Argument, "c-blosc2 does not support Snappy"));
         }
         let mut delta = false;
         for f in self.filters.iter() {
@@ -216,10 +216,10 @@ impl Params {
                 Filter::Truncate { .. } if delta => {
                     return Err(fail!(
                         Argument,
-                        "floats are truncated before delta, not behind it"
+                        "the truncation filter must precede the delta filter"
                     ));
                 }
-                // its settings are checked with no data at all
+                // checks only the settings: there are no data
                 Filter::Truncate { bits } => {
                     filter::truncate(bits, self.stored_typesize(), &[], &mut [])?
                 }
@@ -230,7 +230,8 @@ impl Params {
         Ok(())
     }
 
-    /// An item that is too long for the header's byte counts as so many items of a byte.
+    /// Returns the typesize in the header. Items that are too large for its byte are treated as
+    /// items of one byte.
     pub(super) fn stored_typesize(&self) -> usize {
         if self.typesize > 255 {
             1
@@ -239,10 +240,10 @@ impl Params {
         }
     }
 
-    /// The same, with all settings of its filters: readers know what 0 means only with the frame
-    /// around the chunk.
-    pub fn spelled(&self) -> Result<Params> {
-        let spelled =
+    /// Returns the parameters with explicit filter settings. Readers of a chunk outside of a frame
+    /// do not know the meaning of 0.
+    pub fn with_explicit_settings(&self) -> Result<Params> {
+        let with_explicit_settings =
             self.filters
                 .iter()
                 .map(|f| match (f, u8::try_from(self.stored_typesize())) {
@@ -250,25 +251,25 @@ impl Params {
                     _ => f,
                 });
         Ok(Params {
-            filters: Pipeline::new(&spelled.collect::<Vec<_>>())?,
+            filters: Pipeline::new(&with_explicit_settings.collect::<Vec<_>>())?,
             ..self.clone()
         })
     }
 
-    /// Bytes of content in a block of a chunk of `n` bytes.
+    /// Returns the size of the content of a block in bytes, for a chunk of `n` bytes.
     pub fn block_len(&self, n: usize) -> usize {
         self.header(n).blocksize
     }
 
     pub(super) fn header(&self, n: usize) -> Header {
         let typesize = self.stored_typesize();
-        let (version, known, least) = match self.target {
+        let (version, known, min) = match self.target {
             Target::Blosc1 => (VERSION_1, typesize, 128),
-            // the second library chooses first and counts bytes later
+            // c-blosc2 chooses the block size before it limits the typesize
             Target::Blosc2 => (VERSION_2, self.typesize, 32),
         };
         let blocksize = self.choose_blocksize(known, n);
-        let copied = if self.level == 0 || n < least || n < typesize {
+        let copied = if self.level == 0 || n < min || n < typesize {
             COPIED
         } else {
             0
@@ -276,7 +277,7 @@ impl Params {
         let split = if self.splits(typesize, blocksize) {
             0
         } else {
-            WHOLE
+            NOT_SPLIT
         };
         let codec = split | self.codec.format() << 5;
         let (ids, metas) = self.filters.slots();

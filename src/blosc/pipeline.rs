@@ -1,10 +1,10 @@
-//! The filters of a chunk, in their order, and the numbers that stand for them in headers.
+//! The filter pipeline of a chunk, and the filter ids in headers.
 #![forbid(unsafe_code)]
 
 use crate::error::{Result, fail};
 
-/// How many filters a chunk can have.
-pub const MOST: usize = 6;
+/// Maximum number of filters of a chunk.
+pub const MAX_FILTERS: usize = 6;
 
 const SHUFFLE: u8 = 1;
 const BITSHUFFLE: u8 = 2;
@@ -12,26 +12,28 @@ const DELTA: u8 = 3;
 const TRUNCATE: u8 = 4;
 const BYTE_DELTA: u8 = 35;
 
-/// What is done to the bytes of a block before a codec sees them.
+/// A filter: a transformation of the bytes of a block before compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Filter {
-    /// The first bytes of all items, then the second bytes, and so on.
+    /// Stores the first bytes of all items, then the second bytes, and so on.
     Shuffle {
-        /// Bytes in an item here; 0 is the chunk's typesize. Not for c-blosc 1.x.
+        /// Item size in bytes; 0 is the chunk's typesize. Must be 0 for c-blosc 1.x.
         group: u8,
     },
-    /// The same with bits.
+    /// Stores the first bits of all items, then the second bits, and so on.
     Bitshuffle,
-    /// Items are xored with the one before (first block) or with the first block (the others).
+    /// XORs each item with the item before it (first block), or with the item at the same position
+    /// of the first block (other blocks).
     Delta,
-    /// Floats of 4 or 8 bytes lose the last bits of their mantissa. Not undone, of course.
+    /// Clears the last bits of the mantissa of floats of 4 or 8 bytes. Decoding does not restore
+    /// them.
     Truncate {
-        /// Bits to keep, or, where negative, to clear.
+        /// Number of bits to retain, or, if negative, to clear.
         bits: i8,
     },
-    /// Each byte less the one before it, in as many runs as an item has bytes: for shuffled bytes.
+    /// Subtracts from each byte the byte before it, in each of the byte streams that shuffle made.
     ByteDelta {
-        /// Runs; 0 is the chunk's typesize.
+        /// Number of byte streams; 0 is the chunk's typesize.
         runs: u8,
     },
 }
@@ -56,7 +58,7 @@ impl Filter {
         }
     }
 
-    /// The filter of this number; none for 0.
+    /// Returns the filter with this id; `None` for 0.
     fn from_id(id: u8, meta: u8) -> Result<Option<Filter>> {
         Ok(Some(match id {
             0 => return Ok(None),
@@ -72,43 +74,43 @@ impl Filter {
     }
 }
 
-/// Up to six filters, applied from first to last.
+/// Up to six filters, applied in order when encoding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Pipeline([Option<Filter>; MOST]);
+pub struct Pipeline([Option<Filter>; MAX_FILTERS]);
 
 impl Pipeline {
-    /// These filters.
+    /// Creates a pipeline of these filters.
     pub fn new(filters: &[Filter]) -> Result<Pipeline> {
         let mut p = Pipeline::default();
-        let Some(free) = MOST.checked_sub(filters.len()) else {
+        let Some(free) = MAX_FILTERS.checked_sub(filters.len()) else {
             return Err(fail!(
                 Argument,
-                "{} filters: a chunk has {MOST} at most",
+                "too many filters (expected at most {MAX_FILTERS}, found {})",
                 filters.len()
             ));
         };
-        // the last slots, as the other writers do
+        // in the last slots, like the reference libraries
         for (slot, filter) in p.0.iter_mut().skip(free).zip(filters) {
             *slot = Some(*filter);
         }
         Ok(p)
     }
 
-    /// From first to last.
+    /// Iterates over the filters in encoding order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Filter> + '_ {
         self.0.iter().filter_map(|f| *f)
     }
 
-    /// The ids and their settings, as in a header.
-    pub fn slots(&self) -> ([u8; MOST], [u8; MOST]) {
+    /// Returns the ids and the settings, as in a header.
+    pub fn slots(&self) -> ([u8; MAX_FILTERS], [u8; MAX_FILTERS]) {
         (
             self.0.map(|f| f.map_or(0, Filter::id)),
             self.0.map(|f| f.map_or(0, Filter::meta)),
         )
     }
 
-    /// What a header holds.
-    pub fn from_slots(ids: [u8; MOST], metas: [u8; MOST]) -> Result<Pipeline> {
+    /// Creates a pipeline from the ids and the settings of a header.
+    pub fn from_slots(ids: [u8; MAX_FILTERS], metas: [u8; MAX_FILTERS]) -> Result<Pipeline> {
         let mut p = Pipeline::default();
         for (slot, (id, meta)) in p.0.iter_mut().zip(ids.into_iter().zip(metas)) {
             *slot = Filter::from_id(id, meta)?;

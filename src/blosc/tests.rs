@@ -1,10 +1,10 @@
-//! What chunks promise: round trips, ranges, and no harm from damaged bytes.
+//! Tests of chunks: round trips, ranges, and robustness against corrupt bytes.
 
 use super::*;
 use crate::error::Status;
 use proptest::prelude::*;
 
-/// Bytes of one of several kinds, the same for the same seed.
+/// Returns data of one of several kinds, reproducible by seed.
 fn data(kind: usize, seed: u64, n: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(2).wrapping_add(1);
     let mut random = move || {
@@ -53,7 +53,7 @@ fn pipelines(target: Target, typesize: usize) -> Vec<Pipeline> {
             Filter::Bitshuffle,
         ]);
         if typesize == 4 || typesize == 8 {
-            // keeps all bits of a float of 8 bytes, or of one of 4
+            // retains all bits of a float of 8 or 4 bytes
             let bits = if typesize == 8 { 52 } else { 23 };
             all.push(vec![
                 Filter::Truncate { bits },
@@ -70,7 +70,10 @@ fn round(p: &Params, src: &[u8]) {
     encode(p, src, &mut one, 1).unwrap();
     let mut more = b"before".to_vec();
     encode(p, src, &mut more, 3).unwrap();
-    assert!(one == more, "{p:?}: threads make a difference");
+    assert!(
+        one == more,
+        "{p:?}: the chunk depends on the number of threads"
+    );
     let chunk = &one[6..];
     let h = Header::parse(chunk).unwrap();
     assert_eq!(
@@ -185,7 +188,7 @@ fn ranges(p: &Params, src: &[u8]) {
     );
 }
 
-/// Small chunks of every sort.
+/// Returns small chunks of every kind with their content.
 fn small_chunks() -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut all = Vec::new();
     for target in [Target::Blosc1, Target::Blosc2] {
@@ -216,7 +219,7 @@ fn small_chunks() -> Vec<(Vec<u8>, Vec<u8>)> {
     all
 }
 
-/// A chunk of nothing but a header and perhaps a value.
+/// Returns a chunk that consists of a header and an optional value.
 fn special(kind: u8, typesize: u8, nbytes: u32, value: &[u8]) -> Vec<u8> {
     let mut chunk = vec![5, 1, 5, typesize];
     chunk.extend(
@@ -231,18 +234,20 @@ fn special(kind: u8, typesize: u8, nbytes: u32, value: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn mutations_do_no_harm() {
+fn mutated_chunks_do_not_panic() {
     let mut buffer = vec![0; 1 << 16];
     for (_, chunk) in small_chunks() {
         for at in 0..chunk.len() {
             for change in [0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xff] {
-                let mut bad = chunk.clone();
-                bad[at] ^= change;
-                let Ok(h) = Header::parse(&bad) else { continue };
+                let mut corrupt = chunk.clone();
+                corrupt[at] ^= change;
+                let Ok(h) = Header::parse(&corrupt) else {
+                    continue;
+                };
                 if let Some(to) = buffer.get_mut(..h.nbytes) {
-                    let _ = decode(&bad, to, 1 + at % 2);
+                    let _ = decode(&corrupt, to, 1 + at % 2);
                     let part = (h.nbytes / 3)..(h.nbytes / 2);
-                    let _ = decode_range(&bad, part.start, &mut to[part], 1);
+                    let _ = decode_range(&corrupt, part.start, &mut to[part], 1);
                 }
             }
         }
@@ -261,9 +266,9 @@ fn mutations_do_no_harm() {
 }
 
 #[test]
-fn what_follows_a_chunk_is_left_alone() {
+fn bytes_after_a_chunk_are_ignored() {
     for (src, mut chunk) in small_chunks() {
-        chunk.extend(b"behind");
+        chunk.extend(b"after");
         let mut back = vec![1; src.len()];
         decode(&chunk, &mut back, 1).unwrap();
         assert_eq!(back, src);
@@ -312,7 +317,7 @@ fn special_chunks() {
 }
 
 #[test]
-fn zeros_take_no_more_than_a_header() {
+fn a_chunk_of_zeros_is_only_a_header() {
     for codec in [
         Codec::BloscLz,
         Codec::Lz4,
@@ -340,7 +345,7 @@ fn zeros_take_no_more_than_a_header() {
 }
 
 #[test]
-fn headers_tell_what_is_not_known() {
+fn invalid_headers_are_errors() {
     let good = {
         let mut chunk = Vec::new();
         encode(
@@ -357,7 +362,7 @@ fn headers_tell_what_is_not_known() {
         changes.iter().for_each(|&(at, byte)| chunk[at] = byte);
         decode(&chunk, &mut [0; 1000], 1).unwrap_err()
     };
-    for (changes, status, words) in [
+    for (changes, status, fragment) in [
         (&[(0, 0)][..], Status::Version, "version 0"),
         (&[(0, 6)], Status::Unsupported, "variable length"),
         (&[(0, 7)], Status::Version, "version 7"),
@@ -369,7 +374,7 @@ fn headers_tell_what_is_not_known() {
         (&[(7, 0x80)], Status::Format, "length"),
         (&[(8, 0), (9, 0)], Status::Format, "blocks of 0"),
         (&[(12, 31), (13, 0)], Status::Format, "31 bytes"),
-        (&[(15, 0x70)], Status::Format, "are here"),
+        (&[(15, 0x70)], Status::Format, "cut short"),
         (&[(2, 0xc5), (22, 32)], Status::Codec, "codec 32"),
         (&[(2, 0xa5)], Status::Codec, "number 5"),
         (&[(21, 32)], Status::Codec, "filter 32"),
@@ -383,11 +388,11 @@ fn headers_tell_what_is_not_known() {
     ] {
         let e = with(changes);
         assert!(
-            e.status == status && e.message.contains(words),
+            e.status == status && e.message.contains(fragment),
             "{changes:?}: {e:?}"
         );
     }
-    // filters of no bearing are not asked for
+    // filters of uncompressed content are not checked
     let mut copied = Vec::new();
     encode(
         &Params::new(Target::Blosc2, Codec::Lz4, 0, 4),
@@ -413,21 +418,21 @@ fn headers_tell_what_is_not_known() {
 }
 
 #[test]
-fn parameters_that_no_reader_knows() {
-    let bad = |change: fn(&mut Params)| {
+fn invalid_parameters_are_errors() {
+    let assert_refused = |change: fn(&mut Params)| {
         let mut p = Params::new(Target::Blosc2, Codec::Lz4, 5, 4);
         change(&mut p);
-        let mut chunk = b"kept".to_vec();
+        let mut chunk = b"prefix".to_vec();
         assert_eq!(
             encode(&p, &[1; 1000], &mut chunk, 1).unwrap_err().status,
             Status::Argument
         );
-        assert_eq!(chunk, b"kept");
+        assert_eq!(chunk, b"prefix");
     };
     let filters = |f: &[Filter]| Pipeline::new(f).unwrap();
-    bad(|p| p.level = 10);
-    bad(|p| p.typesize = 0);
-    bad(|p| p.codec = Codec::Snappy);
+    assert_refused(|p| p.level = 10);
+    assert_refused(|p| p.typesize = 0);
+    assert_refused(|p| p.codec = Codec::Snappy);
     assert!(Pipeline::new(&[Filter::Delta; 7]).is_err());
     for f in [
         &[Filter::Delta][..],
@@ -465,7 +470,7 @@ fn parameters_that_no_reader_knows() {
 }
 
 #[test]
-fn blocks_from_their_own_bytes() {
+fn blocks_decode_from_their_own_bytes() {
     for (src, chunk) in small_chunks() {
         let h = Header::parse(&chunk[..chunk.len().min(32)]).unwrap();
         if h.content().unwrap() != Content::Blocks {
@@ -513,8 +518,8 @@ fn blocks_from_their_own_bytes() {
 }
 
 #[test]
-fn a_stream_cannot_be_longer_than_it_must() {
-    // zstd frames that hold nothing, one behind the other, and at last one that holds a block
+fn overlong_streams_are_errors() {
+    // many empty zstd frames, followed by one with the content of the block
     let n = 64;
     let empty = [0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0];
     let mut stream = empty.repeat(10_000);

@@ -1,5 +1,4 @@
-//! The C functions that give and take Arrow streams, and the functions of the streams that they
-//! give.
+//! The C functions that export and import Arrow streams, and the callbacks of exported streams.
 
 use super::bag::holdall_bag;
 use super::guard::*;
@@ -11,16 +10,16 @@ use std::ffi::{CString, c_char, c_int};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::AtomicBool;
 
-/// What a stream keeps.
+/// The state of an exported stream.
 struct Exported {
     broken: AtomicBool,
     source: Box<dyn Source>,
-    /// Of the last call that failed.
-    words: Option<CString>,
+    /// Message of the last failed call.
+    last_error: Option<CString>,
 }
 handle!(Exported);
 
-/// Makes a stream of what gives batches; on failure it is one that was released.
+/// Exports a source of batches as a stream. After an error `*out` is a released stream.
 fn give_stream<S: Source + 'static>(
     out: *mut ArrowArrayStream,
     make: impl FnOnce() -> Result<S>,
@@ -29,12 +28,12 @@ fn give_stream<S: Source + 'static>(
         return Err(fail!(Argument, "out is NULL"));
     }
     let stream = stream_of(Box::new(make()?));
-    // SAFETY: not NULL, so by contract a place for a stream; what is there is not looked at.
+    // SAFETY: not NULL, so by contract memory for a stream, which may be uninitialized.
     unsafe { out.write(stream) };
     Ok(HOLDALL_OK)
 }
 
-/// A stream that is released, for calls that fail.
+/// Writes a released stream, for calls that fail.
 fn give_none(out: *mut ArrowArrayStream) {
     let none = ArrowArrayStream {
         get_schema: None,
@@ -49,12 +48,12 @@ fn give_none(out: *mut ArrowArrayStream) {
     }
 }
 
-/// The stream of what gives batches.
+/// Exports a source of batches as a stream.
 pub(crate) fn stream_of(source: Box<dyn Source>) -> ArrowArrayStream {
     let exported = hand_out(Exported {
         broken: AtomicBool::new(false),
         source,
-        words: None,
+        last_error: None,
     });
     ArrowArrayStream {
         get_schema: Some(get_schema),
@@ -65,13 +64,13 @@ pub(crate) fn stream_of(source: Box<dyn Source>) -> ArrowArrayStream {
     }
 }
 
-/// What a stream keeps, as long as it is not released.
+/// Returns the state of a stream, or `None` once it is released.
 fn exported<'a>(stream: *mut ArrowArrayStream) -> Option<&'a mut Exported> {
     let stream = borrow_mut(stream).filter(|s| s.release.is_some())?;
     borrow_mut(stream.private_data.cast())
 }
 
-/// Runs a function of a stream: 0, or a number of errno's and words.
+/// Runs a function of a stream. Returns 0, or an errno value and stores the message.
 fn call(stream: *mut ArrowArrayStream, f: impl FnOnce(&mut Exported) -> Result<()>) -> c_int {
     let Some(exported) = exported(stream) else {
         return libc::EINVAL;
@@ -86,16 +85,16 @@ fn call(stream: *mut ArrowArrayStream, f: impl FnOnce(&mut Exported) -> Result<(
         f(e).map(|()| HOLDALL_OK)
     });
     if status == HOLDALL_OK {
-        exported.words = None;
+        exported.last_error = None;
         return 0;
     }
-    let words = err
+    let message = err
         .message
         .iter()
         .map(|c| *c as u8)
         .take_while(|c| *c != 0)
         .collect::<Vec<_>>();
-    exported.words = CString::new(words).ok();
+    exported.last_error = CString::new(message).ok();
     match status {
         _ if err.os_code > 0 => err.os_code,
         HOLDALL_E_MEMORY | HOLDALL_E_LIMIT => libc::ENOMEM,
@@ -108,7 +107,7 @@ fn call(stream: *mut ArrowArrayStream, f: impl FnOnce(&mut Exported) -> Result<(
 unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSchema) -> c_int {
     call(stream, |e| {
         let schema = ArrowSchema::of(e.source.schema())?;
-        // SAFETY: by contract a place for a schema; what is there is not looked at.
+        // SAFETY: by contract memory for a schema, which may be uninitialized.
         unsafe { out.write(schema) };
         Ok(())
     })
@@ -120,7 +119,7 @@ unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArra
             .source
             .next_batch()?
             .map_or(ArrowArray::none(), ArrowArray::of);
-        // SAFETY: by contract a place for an array; what is there is not looked at.
+        // SAFETY: by contract memory for an array, which may be uninitialized.
         unsafe { out.write(array) };
         Ok(())
     })
@@ -129,8 +128,8 @@ unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArra
 unsafe extern "C" fn get_last_error(stream: *mut ArrowArrayStream) -> *const c_char {
     guard_value(null(), || {
         exported(stream)
-            .and_then(|e| e.words.as_ref())
-            .map_or(null(), |w| w.as_ptr())
+            .and_then(|e| e.last_error.as_ref())
+            .map_or(null(), |message| message.as_ptr())
     })
 }
 
@@ -143,34 +142,31 @@ unsafe extern "C" fn release(stream: *mut ArrowArrayStream) {
     stream.private_data = null_mut();
 }
 
-/// Rows of a table as an Arrow stream (https://arrow.apache.org/docs/format/CStreamInterface.html): record batches with a field
-/// for each column, for DuckDB, Polars, pyarrow and what else reads such streams. `first` and
-/// `rows` say which rows, `batch_rows` how many a batch has (fewer where text would pass 2 GiB); 0:
-/// as many as suit, about 16 MB, in whole chunks of the first column. No more than one batch is in
-/// memory. The stream is a handle of its own: it may be read on any thread, one at a time, lives on
-/// when the table is closed, and its memory belongs to who takes the batches. It sees the rows that
-/// the table has now. As long as a stream is not released its table cannot be changed,
-/// HOLDALL_E_STATE, and one that was opened for writing stays locked. With HOLDALL_OPT_SKIP_DAMAGED
-/// what is damaged comes as other calls read it, without a word.
+/// Exports `rows` rows from `first` on as an Arrow stream
+/// (https://arrow.apache.org/docs/format/CStreamInterface.html) with one field per column.
+/// batch_rows: rows per batch (fewer over 2 GiB of text); 0: about 16 MB in whole chunks of the
+/// first column. One batch is in memory at a time.
 ///
-/// Types: bool, int, uint, and float of 2, 4 and 8 bytes are Arrow's, complex numbers lists of two
-/// floats. S becomes utf8 without the zeros at its end; a value that is no UTF-8 is an error
-/// (EINVAL) that names column and row; with HOLDALL_OPT_ARROW_BINARY, when the table was opened,
-/// all S are binary instead. U becomes utf8; V, and floats of other lengths, fixed_size_binary;
-/// objects binary, as Python has pickled them. datetime64 is timestamp without a zone in s, ms, us
-/// or ns, that of h and m in s, and date32 where its unit is D, W, M or Y (its first day);
-/// timedelta64 is duration, of D, W, h and m in s, and month intervals where its unit is Y or M.
-/// Multiples of units, and ps, fs and as in ns, are the same time or an error that names the row;
-/// without a unit they are int64. NaT is null, and with HOLDALL_OPT_ARROW_NULLS NaN is, too;
-/// nothing else is. Structures are struct; rows of several items fixed_size_list, one in the other.
-/// Numbers have the byte order of the machine. The field's metadata has "holdall.dtype", the dtype
-/// of the column. Numbers of the machine's byte order are read straight to the batch's memory.
+/// The stream is a handle of its own, for any one thread at a time, and may outlive the table. It
+/// sees the current rows. Batches belong to the consumer. Until its release, changing the table is
+/// HOLDALL_E_STATE, and a table opened for writing stays locked. HOLDALL_OPT_SKIP_DAMAGED: corrupt
+/// values are not reported. Its functions return errno values; get_last_error() names column, row
+/// and reason. If the call fails, *out is a released stream.
 ///
-/// What is in *out does not matter; where the call fails it is a stream that is released.
-/// HOLDALL_E_RANGE: there are fewer rows. HOLDALL_E_UNSUPPORTED: a column that Arrow cannot have.
+/// Types:
+/// - bool, int, uint, float (2, 4, 8 bytes): the same, in native byte order. complex: lists of two
+///   floats.
+/// - S: utf8 without trailing zeros (invalid: EINVAL), or binary (HOLDALL_OPT_ARROW_BINARY at
+///   open). U: utf8. V, other floats: fixed_size_binary. Python objects: binary, pickled.
+/// - datetime64: timestamp without zone in s (also h, m), ms, us, ns; date32 for D, W, M, Y.
+///   timedelta64: duration (D, W, h, m in s); month intervals for Y, M. Multiples, and ps, fs, as
+///   in ns, are exact or an error. No unit: int64.
+/// - Structures: struct. Rows of several items: nested fixed_size_list.
+/// - null: NaT, and NaN with HOLDALL_OPT_ARROW_NULLS. Field metadata "holdall.dtype": the dtype.
 ///
-/// The stream's own functions return a number of errno's, and get_last_error() what holdall_error
-/// has: column, row, and why.
+/// Returns:
+/// - HOLDALL_E_RANGE: there are fewer rows.
+/// - HOLDALL_E_UNSUPPORTED: a column without an Arrow type.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_to_arrow(
@@ -184,31 +180,32 @@ pub unsafe extern "C" fn holdall_table_to_arrow(
     give_none(out);
     guard_handle(borrow(table), err, |t| {
         give_stream(out, || {
-            TableStream::new(t.inner.clone(), first, rows, batch_rows, t.rules)
+            TableStream::new(t.inner.clone(), first, rows, batch_rows, t.arrow_options)
         })
     })
 }
 
-/// Puts the rows of an Arrow stream behind the last, from the next commit on: what pyarrow, Polars
-/// or DuckDB exported. The stream is taken over in every case, and released when it is read: out of
-/// it go batches of any size, one at a time. The fields of the stream are the columns of the table,
-/// by their names, in any order, all of them and no other.
+/// Appends the rows of an Arrow stream. The stream is always taken over, and released when read,
+/// one batch of any size at a time. Its fields must be all columns of the table, by name, in any
+/// order. After an error nothing is appended.
 ///
-/// Every value arrives as it is, or the call fails; nothing is rounded or cut. Whole numbers of any
-/// length become whole numbers, or floats, that have them; floats of the same length or a longer
-/// one; bool bool. Utf8 and binary (with offsets of 32 or 64 bits, or views) become S where it is
-/// long enough and there is no zero at their end, and utf8 U; fixed_size_binary S (zeros at its end
-/// are its filling) and V; binary of just the right length V. Dates and timestamps without a zone,
-/// or of UTC, become datetime64, and durations and month intervals timedelta64, in any unit in
-/// which they are whole numbers. fixed_size_list of floats become complex numbers, and
-/// fixed_size_list rows of several items; struct structures. Dictionaries are decoded. Nulls become
-/// NaN or NaT; for other types they are errors.
+/// Every value must convert exactly:
+/// - Integers: to integers and floats. Floats: to equal or longer ones. bool: to bool.
+/// - utf8, binary (32-bit, 64-bit offsets, views): to S if it fits and has no trailing zero; utf8
+///   to U; binary of the exact length to V. fixed_size_binary: to S (trailing zeros are padding),
+///   V.
+/// - Dates, timestamps without zone or in UTC: to datetime64. Durations, month intervals: to
+///   timedelta64.
+/// - fixed_size_list: to complex (of floats), rows of several items. struct: to structures.
+///   Dictionaries are decoded.
+/// - null: to NaN, NaT; else an error.
 ///
-/// On failure nothing was appended: all batches or none. HOLDALL_E_TYPE: columns that do not fit,
-/// or a value that its column does not have; the words name column and row (err->position), as the
-/// stream counts them. HOLDALL_E_ARGUMENT: an array that contradicts itself (offsets, lengths,
-/// counts, missing buffers). HOLDALL_E_CALLBACK: the stream failed, the words are its
-/// own. HOLDALL_E_STATE: a stream of this table is not released.
+/// Returns:
+/// - HOLDALL_E_TYPE: columns or a value (err->position: the row) do not fit; the message names
+///   column and row.
+/// - HOLDALL_E_ARGUMENT: inconsistent offsets, lengths, counts; missing buffers.
+/// - HOLDALL_E_CALLBACK: the stream failed, with its message.
+/// - HOLDALL_E_STATE: a stream of this table is not released.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_append_arrow(
@@ -223,11 +220,12 @@ pub unsafe extern "C" fn holdall_table_append_arrow(
     })
 }
 
-/// Records of a bag as an Arrow stream, as holdall_table_to_arrow() has it: batches with one field,
-/// "record", binary. `n` records from `first` on, `batch` in each batch (fewer where they would
-/// pass 2 GiB); 0: as many as suit, about 16 MB. A record that is damaged ends the stream with an
-/// error that names it, and is null with HOLDALL_OPT_SKIP_DAMAGED. HOLDALL_E_RANGE: there are fewer
-/// records.
+/// Exports n records from `first` on as an Arrow stream with one binary field, "record"; see
+/// holdall_table_to_arrow(). batch: records per batch (fewer over 2 GiB); 0: about 16 MB. A corrupt
+/// record ends the stream with an error that names it, or is null with HOLDALL_OPT_SKIP_DAMAGED.
+///
+/// Returns:
+/// - HOLDALL_E_RANGE: there are fewer records.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_to_arrow(

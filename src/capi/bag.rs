@@ -1,4 +1,4 @@
-//! Bags.
+//! The C functions for bags.
 
 use super::common::{
     HOLDALL_APPEND, HOLDALL_NEW, HOLDALL_REPLACE, digest_fits, holdall_mode, sum_number,
@@ -7,32 +7,32 @@ use super::guard::*;
 use super::io::{holdall_io, storage};
 use super::options::*;
 use crate::bag::codec::Codec;
-use crate::bag::{Bag, Mode, Place, Protection, Records, Writer};
+use crate::bag::{Bag, Mode, Protection, Records, ShardPath, Writer};
 use crate::error::{Result, Status, fail};
-use crate::parallel::made;
+use crate::parallel::get_or_init;
 use std::ffi::{CString, OsStr, c_char, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
-/// Records of any length, as Bagz keeps them: one file, or several read as one. May be read from
-/// many threads at once.
+/// An open bag: records of any length in the Bagz format, in one file or several. Many threads may
+/// read one handle at once.
 pub struct holdall_bag {
     broken: AtomicBool,
     pub(super) bag: Bag,
-    /// Names of its files, once they are asked for.
+    /// The names of its files, filled by the first call that requests one.
     names: OnceLock<Vec<CString>>,
 }
 handle!(holdall_bag);
 
-/// What one batch read gave: bytes and offsets, which belong to it.
+/// A batch of records that one call has read. It owns bytes and offsets until it is closed.
 pub struct holdall_records {
     records: Records,
     damaged: Vec<u64>,
-    /// Of a batch of a stream.
+    /// The record numbers of a batch of a stream.
     numbers: Vec<u64>,
 }
 
-/// A writer of one bag.
+/// A writer of one bag, or of one set of bags.
 pub struct holdall_bag_writer {
     broken: AtomicBool,
     writer: Writer,
@@ -41,7 +41,7 @@ handle!(holdall_bag_writer);
 
 const fn shared<T: Send + Sync>() {}
 const fn movable<T: Send>() {}
-// what the header promises about threads, held to by the compiler
+// the thread rules of the header, checked at compile time
 const _: () = (
     shared::<holdall_bag>(),
     shared::<holdall_records>(),
@@ -62,29 +62,33 @@ fn value<T: Copy>(bag: *const holdall_bag, otherwise: T, f: impl FnOnce(&Bag) ->
     guard_value(otherwise, || borrow(bag).map_or(otherwise, |b| f(&b.bag)))
 }
 
-/// Opens a bag for reading: its last commit. `spec` is a path, or several with commas between
-/// (empty ones are skipped, and a spec of these alone is a bag without a record);
-/// in each, the first `@N` behind the last slash, N from 1 to 99999, stands for the files
-/// `-00000-of-0000N` and so on, `@*` for as many as there are: "a@3.bagz,b.bag". A backslash before
-/// `,`, `@` or a backslash takes it as it is, and a name that exists as it stands is taken as it
-/// stands. Each file is compressed or not by its own name. The files are all as they were at one
-/// moment, also while a set of them is written. Their records are one sequence, file by file, as
-/// Bagz has it, or in turns where they are named as a set (`@`) and say that they were written so,
-/// as those of holdall_bag_writer_open() do (those of 0.1.0 do not, and a caller's storages only
-/// where they are compressed); HOLDALL_OPT_BAG_SHARDS says which. HOLDALL_E_ARGUMENT: such a set is
-/// named together with other files. Takes no more memory or time for 10^8 records than for 10,
-/// unless limits are to be kept in memory. Of more than 64 shards, or as many as the process cannot
-/// well have open, those stay open that were of use lately: a quarter of the files that the process
-/// may have open (`ulimit -n`) at the most, and at most 4096, of all bags together. None of these
-/// is mapped, and one that was replaced meanwhile cannot be read any more (HOLDALL_E_STATE).
-/// Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, _VERIFY, _SKIP_DAMAGED, _CODEC, _DICTIONARY,
-/// _BAG_LIMITS, _BAG_LIMITS_CACHE, _BAG_SHARDS; progress is told by holdall_bag_checksum() and
-/// _VERIFY 2. HOLDALL_E_MISSING: a file is not there (the message names it). HOLDALL_E_ARGUMENT:
-/// there are sets of different N where `@*` asks for one. HOLDALL_E_FORMAT: a file is no bag, or a
-/// torn one: see holdall_repair(); or the files are to be read in turns, and their numbers of
-/// records do not rise or fall as turns leave them. HOLDALL_E_CHECKSUM: `checksums.NAME` is that of
-/// another state of the bag. HOLDALL_E_BUSY: it was changed each time it was looked at, for 5
-/// seconds.
+/// Opens a bag for reading at its last commit; all files are read in the state of one moment.
+///
+/// spec: a path, or several separated by commas; empty ones are skipped, and a spec of only empty
+/// ones is a bag without records. The first @N after the
+/// last slash (N: 1 to 99999) stands for the files -00000-of-0000N and so on, @* for as many as
+/// exist: "a@3.bagz,b.bag". A backslash escapes a comma, @ or backslash. The name of an existing
+/// file is taken literally.
+///
+/// The records are one sequence: file after file, or interleaved for a set (@) that records this
+/// (those of version 0.1.0, and uncompressed ones in storage of the caller, do not): see
+/// HOLDALL_OPT_BAG_SHARDS.
+///
+/// Memory and time do not depend on the number of records, except with HOLDALL_OPT_BAG_LIMITS_CACHE
+/// set to 1. Of more than 64 files (fewer if `ulimit -n` is low), only recently used ones stay open,
+/// unmapped: a quarter of `ulimit -n` over all bags, and no more than 4096. Reads return
+/// HOLDALL_E_STATE if such a file was replaced.
+///
+/// Returns:
+/// - HOLDALL_E_ARGUMENT: @* matches sets of different N, or an interleaved set is combined with
+///   other files.
+/// - HOLDALL_E_FORMAT: a file is not a bag, or torn (see holdall_repair()), or record counts do not
+///   fit an interleaved set.
+/// - HOLDALL_E_CHECKSUM: checksums.NAME belongs to another state of the bag.
+/// - HOLDALL_E_BUSY: the bag changed at each attempt for 5 seconds.
+///
+/// Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, _VERIFY (2 reports progress), _SKIP_DAMAGED,
+/// _CODEC, _DICTIONARY, _BAG_LIMITS, _BAG_LIMITS_CACHE, _BAG_SHARDS.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_open(
@@ -100,8 +104,7 @@ pub unsafe extern "C" fn holdall_bag_open(
     })
 }
 
-/// As holdall_bag_open(), with n storages of the caller's as shards, each with its records under
-/// the name "". They may be closed at once. n must be at least 1.
+/// Like holdall_bag_open(), from n storages (at least 1), one per shard.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_open_io(
@@ -114,22 +117,25 @@ pub unsafe extern "C" fn holdall_bag_open_io(
     guard(err, || {
         give(out, || {
             let shards = slice(shards, n as usize, "shards")?;
-            let mut places = Vec::new();
+            let mut paths = Vec::new();
             for (i, s) in shards.iter().enumerate() {
                 let io = borrow(*s).ok_or_else(|| fail!(Argument, "shards[{i}] is NULL"))?;
-                places.push(Place::new(io.folder.clone(), ""));
+                paths.push(ShardPath::new(io.folder.clone(), ""));
             }
-            if places.is_empty() {
-                return Err(fail!(Argument, "a bag needs at least one shard"));
+            if paths.is_empty() {
+                return Err(fail!(Argument, "n is 0: a bag needs at least one shard"));
             }
-            Bag::open_in(&places, &chosen(options)).map(bag_handle)
+            Bag::open_in(&paths, &chosen(options)).map(bag_handle)
         })
     })
 }
 
-/// The records start, start + step, ... n of them, as a bag of its own that shares the files; step
-/// may be negative, not 0 (HOLDALL_E_ARGUMENT); of n 0 it is empty. A slice of a slice counts in
-/// the slice. HOLDALL_E_RANGE: it reaches beyond the bag.
+/// Opens the n records start, start + step, ... as a bag that shares the files. step may be
+/// negative, n may be 0. A slice of a slice uses the numbers of the slice.
+///
+/// Returns:
+/// - HOLDALL_E_ARGUMENT: step is 0.
+/// - HOLDALL_E_RANGE: beyond the bag.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_slice(
@@ -146,19 +152,19 @@ pub unsafe extern "C" fn holdall_bag_slice(
     })
 }
 
-/// Closes a bag; NULL is fine. Slices of it live on.
+/// Closes a bag, also while slices of it are in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_close(bag: *mut holdall_bag) {
     take_back(bag);
 }
 
-/// How many records. 0 for NULL, as all functions that cannot fail give for NULL.
+/// Returns the number of records; 0 for NULL, as do all functions that cannot fail.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_size(bag: *const holdall_bag) -> u64 {
     field(bag, 0, |b| b.bag.size())
 }
 
-/// HOLDALL_CODEC_NONE or _ZSTD, or _BY_NAME where shards differ.
+/// Returns HOLDALL_CODEC_NONE, _ZSTD, or _BY_NAME if shards differ.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_codec(bag: *const holdall_bag) -> i32 {
     value(bag, HOLDALL_CODEC_NONE, |b| match b.codec() {
@@ -168,9 +174,9 @@ pub unsafe extern "C" fn holdall_bag_codec(bag: *const holdall_bag) -> i32 {
     })
 }
 
-/// What protects the records against silent damage: HOLDALL_SUM_CRC32 (`checksums.NAME`), _ZSTD (in
-/// the frames; the first one is looked at), or _NONE: in all shards, or the least of them. With
-/// HOLDALL_OPT_VERIFY 0, `checksums.NAME` protects nothing.
+/// Returns the checksum of the records, the weakest of all shards: HOLDALL_SUM_CRC32
+/// (checksums.NAME; unused with HOLDALL_OPT_VERIFY 0), _ZSTD (in the frames, judged by the first
+/// one), or _NONE.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_sum(bag: *const holdall_bag) -> i32 {
     value(bag, HOLDALL_SUM_NONE, |b| match b.protection() {
@@ -180,7 +186,7 @@ pub unsafe extern "C" fn holdall_bag_sum(bag: *const holdall_bag) -> i32 {
     })
 }
 
-/// HOLDALL_BAG_LIMITS_TAIL or _SEPARATE.
+/// Returns HOLDALL_BAG_LIMITS_TAIL or _SEPARATE.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_limits(bag: *const holdall_bag) -> i32 {
     value(bag, HOLDALL_BAG_LIMITS_TAIL, |b| {
@@ -192,24 +198,25 @@ pub unsafe extern "C" fn holdall_bag_limits(bag: *const holdall_bag) -> i32 {
     })
 }
 
-/// Bytes on disk of all its files, with limits and checksums, of the whole bag also for a slice.
+/// Returns the size on disk in bytes of all files, with limits and checksums; for a slice, of the
+/// whole bag.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_cbytes(bag: *const holdall_bag) -> u64 {
     value(bag, 0, Bag::bytes)
 }
 
-/// Files it is made of, limits and checksums not counted.
+/// Returns the number of shards: files without those of limits and checksums.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_shards(bag: *const holdall_bag) -> u32 {
     value(bag, 0, |b| u32::try_from(b.shards()).unwrap_or(u32::MAX))
 }
 
-/// The name of file i of those, as messages have it; borrowed until the bag is closed; NULL where
-/// there is no file i.
+/// Returns the name of shard i as in messages; NULL if i is out of range. Valid until the bag is
+/// closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_shard_name(bag: *const holdall_bag, i: u32) -> *const c_char {
     let name = |b: &holdall_bag| {
-        let names = made(&b.names, || {
+        let names = get_or_init(&b.names, || {
             b.bag
                 .each_shard()
                 .map(|(name, _)| CString::new(name).unwrap_or_default())
@@ -224,7 +231,7 @@ pub unsafe extern "C" fn holdall_bag_shard_name(bag: *const holdall_bag, i: u32)
     })
 }
 
-/// How many records file i has.
+/// Returns the number of records in shard i.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_shard_size(bag: *const holdall_bag, i: u32) -> u64 {
     value(bag, 0, |b| {
@@ -232,14 +239,15 @@ pub unsafe extern "C" fn holdall_bag_shard_size(bag: *const holdall_bag, i: u32)
     })
 }
 
-/// Reads record i into dst, its size in bytes into *n. dst NULL asks for the size alone.
-/// HOLDALL_E_BUFFER: dst is too small, *n is the size. HOLDALL_E_RANGE: there is no record i.
-/// HOLDALL_E_FORMAT, _CHECKSUM: the record is damaged; the others can still be read.
-/// HOLDALL_E_LIMIT: it takes more memory than HOLDALL_OPT_MEMORY_LIMIT. HOLDALL_E_STATE: the bag
-/// has grown since it was opened and its limits are not kept in memory: open it again.
-/// HOLDALL_NOT_FOUND (> 0) and *n 0: damaged, and HOLDALL_OPT_SKIP_DAMAGED is set.
+/// Reads record i into dst; *n is its size in bytes. dst NULL requests the size alone.
 ///
-/// Whenever a record cannot be read, dst may have been written to.
+/// Returns:
+/// - HOLDALL_NOT_FOUND: the record is corrupt (HOLDALL_OPT_SKIP_DAMAGED); *n is 0.
+/// - HOLDALL_E_RANGE: no such record.
+/// - HOLDALL_E_FORMAT, _CHECKSUM: the record is corrupt; others remain readable.
+/// - HOLDALL_E_LIMIT: the record exceeds HOLDALL_OPT_MEMORY_LIMIT.
+/// - HOLDALL_E_STATE: the bag grew after it was opened, and its limits are not cached in memory;
+///   open it again.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_read(
@@ -251,7 +259,7 @@ pub unsafe extern "C" fn holdall_bag_read(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(bag), err, |b| {
-        let n = place(n, "n")?;
+        let n = required(n, "n")?;
         match b.bag.read_into(i, buffer(dst.cast(), dst_size)?) {
             Ok((size, skipped)) => {
                 *n = size;
@@ -279,7 +287,7 @@ fn batch(
     give(out, || Ok(records_handle(read()?, Vec::new())))
 }
 
-/// A batch; `numbers` where it comes from a stream.
+/// Returns the handle of a batch. `numbers` is empty unless the batch comes from a stream.
 pub(super) fn records_handle(records: Records, numbers: Vec<u64>) -> holdall_records {
     let damaged = records.damaged.iter().map(|(at, _)| *at).collect();
     holdall_records {
@@ -289,10 +297,10 @@ pub(super) fn records_handle(records: Records, numbers: Vec<u64>) -> holdall_rec
     }
 }
 
-/// Reads the n records from `first` on, in parallel where it pays, into one batch. Fails as
-/// holdall_bag_read() does, as a whole, at the first record that cannot be read (err->position).
-/// With HOLDALL_OPT_SKIP_DAMAGED it is HOLDALL_OK, and holdall_records_damaged() tells. What all of
-/// them take together counts against HOLDALL_OPT_MEMORY_LIMIT.
+/// Reads n records from first on into one batch, in parallel if faster. HOLDALL_OPT_MEMORY_LIMIT
+/// applies to their total size. Fails as holdall_bag_read() at the first record that cannot be read
+/// (err->position). With HOLDALL_OPT_SKIP_DAMAGED, corrupt records are empty, and it returns
+/// HOLDALL_OK: see holdall_records_damaged().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_read_range(
@@ -308,9 +316,9 @@ pub unsafe extern "C" fn holdall_bag_read_range(
     })
 }
 
-/// Reads the records of these n numbers, in any order, repeated or not, into one batch in that
-/// order. A record that is there several times is decoded once, and neighbours are read together.
-/// Fails as holdall_bag_read_range() does.
+/// Reads n records by number, in any order and with repetitions, into one batch in that order.
+/// Decodes repeated records once and reads neighbours together. Returns as
+/// holdall_bag_read_range().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_read_indices(
@@ -326,10 +334,9 @@ pub unsafe extern "C" fn holdall_bag_read_indices(
     })
 }
 
-/// Checksum (HOLDALL_SUM_*, 0 to 8) of the content: over every record in order, its length as 8
-/// bytes little-endian, then its bytes; so it is the same however they are stored. dst NULL asks
-/// for the size in *n; a short dst is HOLDALL_E_BUFFER; neither reads anything. Tells progress.
-/// Fails as reading does.
+/// Computes a checksum (HOLDALL_SUM_*, 0 to 8) of the content: for each record in order, its length
+/// as 8 bytes little-endian, then its bytes, however they are stored. Reports progress. dst NULL
+/// and HOLDALL_E_BUFFER read nothing. Else returns as holdall_bag_read().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_checksum(
@@ -345,47 +352,44 @@ pub unsafe extern "C" fn holdall_bag_checksum(
         if !digest_fits(sum, dst, dst_size) {
             return copy_out(&vec![0; sum.size()], dst.cast(), dst_size, n);
         }
-        let n = place(n, "n")?;
+        let n = required(n, "n")?;
         copy_out(&b.bag.checksum(sum)?, dst.cast(), dst_size, n)
     })
 }
 
-/// How many records a batch has.
+/// Returns the number of records in a batch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_records_count(records: *const holdall_records) -> usize {
     field(records, 0, |r| r.records.len())
 }
 
-/// The bytes of all records of a batch, end to end; borrowed until the batch is closed; never NULL
-/// but for NULL.
+/// Returns the bytes of all records, end to end; NULL only for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_records_data(records: *const holdall_records) -> *const u8 {
     field(records, std::ptr::null(), |r| r.records.data.as_ptr())
 }
 
-/// count + 1 values; record i is data[offsets[i]] to data[offsets[i + 1]], the last one not
-/// included. Borrowed until the batch is closed.
+/// Returns count + 1 offsets: record i is data[offsets[i]] up to, not including,
+/// data[offsets[i+1]].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_records_offsets(records: *const holdall_records) -> *const u64 {
     field(records, std::ptr::null(), |r| r.records.offsets.as_ptr())
 }
 
-/// How many records of a batch were damaged and are empty there; 0 without
+/// Returns how many records were corrupt and are empty in the batch; 0 without
 /// HOLDALL_OPT_SKIP_DAMAGED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_records_damaged(records: *const holdall_records) -> usize {
     field(records, 0, |r| r.damaged.len())
 }
 
-/// Which they are: holdall_records_damaged() values, their places in the batch, rising. Borrowed
-/// until the batch is closed.
+/// Returns the positions of these holdall_records_damaged() records in the batch, ascending.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_records_damaged_at(records: *const holdall_records) -> *const u64 {
     field(records, std::ptr::null(), |r| r.damaged.as_ptr())
 }
 
-/// The numbers in the bag of the records of a batch that holdall_bag_stream_take() gave; NULL for
-/// other batches. Borrowed until the batch is closed.
+/// Returns the record numbers of a batch from holdall_bag_stream_take(); NULL for other batches.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_records_numbers(records: *const holdall_records) -> *const u64 {
     let numbers = |r: &holdall_records| {
@@ -398,9 +402,8 @@ pub unsafe extern "C" fn holdall_records_numbers(records: *const holdall_records
     field(records, std::ptr::null(), numbers)
 }
 
-/// Closes a batch; NULL is fine. For the next batches its bag (or stream) keeps the memory of two
-/// (of those it reads ahead), until it is closed: 128 MiB at most in the whole process, and a
-/// quarter of the memory limit.
+/// Closes a batch. Its bag or stream reuses the memory of two batches (streams: of those read
+/// ahead) until closed: at most 128 MiB in the process, and a quarter of the memory limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_records_close(records: *mut holdall_records) {
     take_back(records);
@@ -413,7 +416,7 @@ pub(super) fn writer_mode(m: holdall_mode) -> Result<Mode> {
         HOLDALL_APPEND => Ok(Mode::Append),
         m => Err(fail!(
             Argument,
-            "mode {m}: a writer takes HOLDALL_NEW, HOLDALL_REPLACE or HOLDALL_APPEND"
+            "mode: invalid value for a writer (expected HOLDALL_NEW, HOLDALL_REPLACE or HOLDALL_APPEND, found {m})"
         )),
     }
 }
@@ -425,33 +428,31 @@ fn writer_handle(writer: Writer) -> holdall_bag_writer {
     }
 }
 
-/// Opens a bag for writing: of one file, or of a set of them: of the path "name@8.bagz" the files
-/// `name-00000-of-00008.bagz` and so on, record i in file i modulo 8, which holdall_bag_open()
-/// reads in this order again. "name@*.bagz" is as many as there are. That they were written in
-/// turns is said by a skippable zstd frame behind the first record of each file, which Bagz
-/// passes over (it reads one file after the other), and where records are not compressed by a file
-/// `turns.NAME` beside the first. A backslash before `@` or a backslash takes it as it is, and so
-/// is a comma; a file that has the path for its name is that file. All of a set is committed as
-/// one: at any crash every file, also one that is opened alone, is as the last commit left
-/// it. The files of a set are in one folder.
-/// One file of a set may be written by its own name, "name-00003-of-00008.bagz", each by another
-/// process at the same time; then each commits for itself. Read in turns, record k of that one is
-/// record 8 * k + 3 of the set. mode: HOLDALL_NEW, _REPLACE or _APPEND (of a set: none of its
-/// files, or all of them are there); whatever it is, nothing that others can see changes before the
-/// first commit. What a crash left unfinished is settled first. A commit to limits at the tail
-/// moves them all, 8 bytes a record (and saves them first); one to separate limits appends: the
-/// better choice for many small commits to a large bag.
-/// Options: HOLDALL_OPT_THREADS, _DURABILITY, _LOCK, _CODEC, _LEVEL, _CHECKSUM, _DICTIONARY,
-/// _BAG_LIMITS; of a set _BAG_SHARDS, with HOLDALL_BAG_SHARDS_INTERLEAVED: to go on with a set
-/// whose files do not say that they are in turns.
+/// Opens a writer of a bag, or of a set of bags, whose files commit together.
 ///
-/// To go on with a bag, give the same _CODEC, _DICTIONARY and _BAG_LIMITS; checksums go on as they
-/// are there. HOLDALL_E_EXISTS, HOLDALL_E_MISSING: as the mode says. HOLDALL_E_BUSY: another writer
-/// has it open, or one of its files, or the set that it is a file of.
-/// HOLDALL_E_STATE: checksums are asked for, and the records that are there have none; or a set is
-/// not as turns leave it, as where its files were written one by one, or does not say that it was
-/// written in turns: its files are to be appended to one by one then.
-/// HOLDALL_E_UNSUPPORTED: a file of a set is a link to another folder.
+/// path: a file, or a set in one folder: "name@8.bagz" for name-00000-of-00008.bagz and so on,
+/// "name@*.bagz" for as many as exist. Record i goes to file i modulo 8. A skippable zstd frame
+/// after the first record of each file (uncompressed: a file turns.NAME) records this for
+/// holdall_bag_open(); Bagz ignores it. A backslash escapes @ or backslash; a comma, and the name
+/// of an existing file, are literal. Processes may instead each write one file of a set,
+/// "name-00003-of-00008.bagz", with its own commits; its record k is record 8 * k + 3 when read
+/// interleaved.
+///
+/// mode: HOLDALL_NEW, _REPLACE or _APPEND (a set: none or all files exist). Nothing visible changes
+/// before the first commit, except that an interrupted one is recovered. To append, repeat _CODEC,
+/// _DICTIONARY and _BAG_LIMITS; checksums continue as they are. Many small commits need separate
+/// limits: see docs/commits.md.
+///
+/// Returns:
+/// - HOLDALL_E_EXISTS, _MISSING: see mode.
+/// - HOLDALL_E_BUSY: another writer has the bag, a file of it, or its set open.
+/// - HOLDALL_E_STATE: checksums are requested, but existing records have none; or the set is not
+///   interleaved, or does not record it: append to its files one by one.
+/// - HOLDALL_E_UNSUPPORTED: a file of a set is a link to another folder.
+///
+/// Options: HOLDALL_OPT_THREADS, _DURABILITY, _LOCK, _CODEC, _LEVEL, _CHECKSUM, _DICTIONARY,
+/// _BAG_LIMITS; sets: _BAG_SHARDS, as HOLDALL_BAG_SHARDS_INTERLEAVED, to append to one that does
+/// not record it.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_writer_open(
@@ -469,9 +470,7 @@ pub unsafe extern "C" fn holdall_bag_writer_open(
     })
 }
 
-/// As holdall_bag_writer_open(), in a storage of the caller's, under the name ""; it may be closed
-/// at once. HOLDALL_E_UNSUPPORTED: the storage is read-only. There is no lock: the caller sees to
-/// it that there is one writer.
+/// Like holdall_bag_writer_open(), in the file "" of a storage.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_writer_open_io(
@@ -494,9 +493,8 @@ pub unsafe extern "C" fn holdall_bag_writer_open_io(
     })
 }
 
-/// Appends one record of n bytes (record may be NULL where n is 0). It counts from the next commit
-/// on. On failure it was not appended. Records that come one by one are gathered (about half a MiB
-/// for each thread) and compressed in parallel.
+/// Appends one record of n bytes (NULL if n is 0), visible from the next commit on. On failure it
+/// is not appended. Buffers about 512 KiB per thread and compresses in parallel.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_writer_append(
@@ -510,10 +508,10 @@ pub unsafe extern "C" fn holdall_bag_writer_append(
     })
 }
 
-/// Appends `count` records, compressed in parallel, in order: record i is data[offsets[i]] to
-/// data[offsets[i + 1]]; offsets has count + 1 rising values, the first of which need not be 0. On
-/// failure holdall_bag_writer_size() tells how many of them went in: none with HOLDALL_E_ARGUMENT,
-/// where offsets do not rise.
+/// Appends count records, compressed in parallel. Record i is data[offsets[i]] to
+/// data[offsets[i+1]]; offsets has count + 1 ascending values and may start above 0. On failure
+/// holdall_bag_writer_size() includes those appended: none if offsets do not ascend
+/// (HOLDALL_E_ARGUMENT).
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_writer_append_many(
@@ -527,29 +525,38 @@ pub unsafe extern "C" fn holdall_bag_writer_append_many(
         if count == 0 {
             return Ok(());
         }
-        let many = count
-            .checked_add(1)
-            .ok_or_else(|| fail!(Argument, "{count} records"))?;
+        let many = count.checked_add(1).ok_or_else(|| {
+            fail!(
+                Argument,
+                "count: {count} records are more than memory can hold"
+            )
+        })?;
         let offsets = slice(offsets, many, "offsets")?;
         let end = offsets.last().copied().unwrap_or(0);
-        let end = usize::try_from(end)
-            .map_err(|_| fail!(Argument, "the last of the offsets is {end}"))?;
+        let end = usize::try_from(end).map_err(|_| {
+            fail!(
+                Argument,
+                "offsets: the last value, {end}, is larger than memory can hold"
+            )
+        })?;
         w.writer
             .append_many(slice(data.cast(), end, "data")?, offsets)
     })
 }
 
-/// Records of the last commit and those appended since.
+/// Returns the number of records at the last commit plus those appended since.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_writer_size(writer: *const holdall_bag_writer) -> u64 {
     field(writer, 0, |w| w.writer.size())
 }
 
-/// Makes everything appended so far visible and durable: all of it or, on failure, nothing. A
-/// commit that failed may be tried again (after room was made on a full disk, say), until that
-/// gives HOLDALL_E_STATE: after a sync that failed this writer refuses work, and only opening the
-/// bag again tells whether the commit counts; it is whole in either case.
-/// HOLDALL_E_EXISTS: the bag was to be new and another program has made one meanwhile.
+/// Makes all appended records durable and visible, atomically. After a failure the call may be
+/// repeated: see docs/commits.md.
+///
+/// Returns:
+/// - HOLDALL_E_STATE: a sync failed. Close the writer; the bag is consistent when opened again,
+///   with or without the commit.
+/// - HOLDALL_E_EXISTS: HOLDALL_NEW, and another program has created the bag.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_writer_commit(
@@ -559,7 +566,7 @@ pub unsafe extern "C" fn holdall_bag_writer_commit(
     guard_change(borrow_mut(writer), err, |w| w.writer.commit())
 }
 
-/// Closes a writer; NULL is fine. What was not committed is gone, as after a crash.
+/// Closes a writer. Uncommitted records are discarded.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_writer_close(writer: *mut holdall_bag_writer) {
     take_back(writer);

@@ -1,8 +1,8 @@
-//! What every exported function goes through: panics end here, arguments are checked here, failures
-//! become a status and words.
+//! Entry and exit of every exported function: arguments are checked, panics are caught, and
+//! failures become a status and a message.
 //!
-//! Unsafe code in this layer: reading what C pointers point to, after they were held against NULL.
-//! That they point to what the header says is the caller's part of the contract.
+//! Unsafe code in this module reads what C pointers point to, after a check for NULL. By contract,
+//! the caller passes pointers that satisfy the header.
 
 use super::handles;
 use crate::error::{Error, Result, Status, fail};
@@ -14,74 +14,75 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What every call that can fail returns: HOLDALL_OK, a value above 0 (done, but), or a
-/// HOLDALL_E_*. The values are never renumbered.
+/// Result of a function that can fail: HOLDALL_OK, a value above 0 (success with a qualification),
+/// or a negative HOLDALL_E_*. Values never change.
 pub type holdall_status = i32;
 
-/// Done.
+/// Success.
 pub const HOLDALL_OK: i32 = 0;
-/// Done, but there was nothing: see the function.
+/// Success, but nothing was found, the end was reached, or corrupt data was skipped.
 pub const HOLDALL_NOT_FOUND: i32 = 1;
-/// An argument is NULL, out of range, or does not fit the others.
+/// An argument is NULL, out of range, or inconsistent with the others.
 pub const HOLDALL_E_ARGUMENT: i32 = -1;
-/// A bug in the library, please report it. The handle refuses work from now on.
+/// Bug in the library; please report it. The handle then refuses all calls but closing.
 pub const HOLDALL_E_PANIC: i32 = -2;
-/// The memory could not be had.
+/// Memory allocation failed.
 pub const HOLDALL_E_MEMORY: i32 = -3;
-/// The buffer is too small; the size wanted is in *n, where the call has one.
+/// The buffer is too small; *n, if there is one, is the required size.
 pub const HOLDALL_E_BUFFER: i32 = -4;
-/// The operating system refused: see holdall_error::os_code.
+/// The operating system or the storage failed: see holdall_error::os_code.
 pub const HOLDALL_E_IO: i32 = -5;
-/// A file is not there.
+/// A file does not exist.
 pub const HOLDALL_E_MISSING: i32 = -6;
-/// A file is there that must not be.
+/// A file exists that must not exist.
 pub const HOLDALL_E_EXISTS: i32 = -7;
-/// Stored bytes break the format: damage, or another kind of file.
+/// Stored bytes violate the format: corruption, or another kind of file.
 pub const HOLDALL_E_FORMAT: i32 = -8;
 /// A stored checksum does not match.
 pub const HOLDALL_E_CHECKSUM: i32 = -9;
-/// A format version that this library does not know.
+/// The format version is unknown to this library.
 pub const HOLDALL_E_VERSION: i32 = -10;
-/// A codec or filter that this library does not have.
+/// The codec or filter is not available in this library.
 pub const HOLDALL_E_CODEC: i32 = -11;
-/// A type that does not fit.
+/// A type does not match.
 pub const HOLDALL_E_TYPE: i32 = -12;
-/// An index beyond the end.
+/// An index or offset is past the end.
 pub const HOLDALL_E_RANGE: i32 = -13;
-/// The call does not fit the state of the handle or of the file.
+/// The call is invalid in the current state of the handle or file.
 pub const HOLDALL_E_STATE: i32 = -14;
-/// A limit that the caller has set would be passed.
+/// A limit set by the caller would be exceeded.
 pub const HOLDALL_E_LIMIT: i32 = -15;
-/// The caller's progress function stopped the call.
+/// The caller's progress callback stopped the call.
 pub const HOLDALL_E_CANCELLED: i32 = -16;
-/// One of the caller's functions failed.
+/// A callback of the caller failed.
 pub const HOLDALL_E_CALLBACK: i32 = -17;
-/// Somebody else is writing.
+/// Another writer is active.
 pub const HOLDALL_E_BUSY: i32 = -18;
-/// Well-formed, and not supported by this version or this storage.
+/// Valid, but not supported by this version or this storage.
 pub const HOLDALL_E_UNSUPPORTED: i32 = -19;
 
 const MESSAGE: usize = 496;
 
-/// The words of a failure: 512 bytes of the caller's, for ever. Every call that can fail takes one
-/// as its last argument, or NULL; it is written only where the call returns less than 0.
+/// A failure, in 512 bytes that the caller owns; the size never changes. Functions that can fail
+/// take a pointer to one, or NULL, as last argument, and write it only if they return a negative
+/// status.
 #[repr(C)]
 pub struct holdall_error {
-    /// What the call returned.
+    /// The status that the function returned.
     pub status: holdall_status,
     /// errno, or 0.
     pub os_code: i32,
-    /// The record or chunk at which it failed, as the caller counts them, or -1.
+    /// Index of the record or chunk that failed, or -1.
     pub position: i64,
-    /// UTF-8 with a NUL; cut with "..." where it is longer.
+    /// UTF-8 with a terminating NUL; "..." replaces the middle of a long message.
     pub message: [c_char; 496],
 }
 
 const _: () = assert!(size_of::<holdall_error>() == 512);
 
-/// A handle that can be found to be broken.
+/// A handle that records whether a call on it has panicked.
 pub trait Handle {
-    /// Set for good once a call on this handle has panicked.
+    /// The flag, which is never cleared once a call on this handle has panicked.
     fn broken(&self) -> &AtomicBool;
 }
 
@@ -100,8 +101,8 @@ thread_local! {
     static INSIDE: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The words of a panic reach the caller as an error; they must not be printed as well. Panics of
-/// others in this process go on to whatever hook there was.
+/// Installs a panic hook that prints nothing for panics inside the library, because they are
+/// returned as errors. Other panics of the process reach the previous hook.
 fn quiet_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -114,11 +115,12 @@ fn quiet_panics() {
     });
 }
 
-/// Runs the body of a call. One function for all of them: what it does is not in each.
+/// Runs the body of a call and converts a panic to an error. Not generic, to keep the code of each
+/// exported function small.
 #[inline(never)]
 fn caught(f: &mut dyn FnMut() -> Result<holdall_status>) -> Result<holdall_status> {
     quiet_panics();
-    // looked up once: in a shared library that is a call
+    // accessed once: in a shared library each access to a thread-local variable is a call
     let r = INSIDE.with(|inside| {
         inside.set(inside.get() + 1);
         let r = catch_unwind(AssertUnwindSafe(f));
@@ -126,48 +128,49 @@ fn caught(f: &mut dyn FnMut() -> Result<holdall_status>) -> Result<holdall_statu
         r
     });
     r.unwrap_or_else(|p| {
-        let words = p
+        let message = p
             .downcast_ref::<&str>()
             .map(|s| s.to_string())
             .or_else(|| p.downcast_ref::<String>().cloned());
-        // what a panic carries may panic when it is dropped
+        // dropping the payload of a panic may panic
         std::mem::forget(p);
         Err(Error::new(
             Status::Panic,
-            format!("this is a bug in holdall: {}", words.unwrap_or_default()),
+            format!("this is a bug in holdall: {}", message.unwrap_or_default()),
         ))
     })
 }
 
-/// A function that runs once, as one that may run often.
+/// Wraps a function that runs once as one that may be called repeatedly.
 fn once(f: impl FnOnce() -> Result<holdall_status>) -> impl FnMut() -> Result<holdall_status> {
     let mut f = Some(f);
     move || f.take().map_or(Ok(HOLDALL_OK), |f| f())
 }
 
-/// Runs the body of an exported function: `Ok` is the status it returns.
+/// Runs the body of an exported function, which returns the status on success.
 pub(crate) fn guard(
     err: *mut holdall_error,
     f: impl FnOnce() -> Result<holdall_status>,
 ) -> holdall_status {
-    told(err, caught(&mut once(f)))
+    report(err, caught(&mut once(f)))
 }
 
 #[inline(never)]
-fn told(err: *mut holdall_error, done: Result<holdall_status>) -> holdall_status {
+fn report(err: *mut holdall_error, done: Result<holdall_status>) -> holdall_status {
     match done {
         Ok(status) => status,
         Err(e) => {
             // SAFETY: NULL or, by contract, a holdall_error of the caller's.
             if let Some(out) = unsafe { err.as_mut() } {
-                tell(out, &e);
+                fill(out, &e);
             }
             e.status as i32
         }
     }
 }
 
-/// As [`guard`], on a handle: it must not be NULL or broken, and a panic breaks it.
+/// Like [`guard`], for a handle. A NULL or broken handle is an error, and a panic breaks the
+/// handle.
 pub(crate) fn guard_handle<H: Handle>(
     h: Option<&H>,
     err: *mut holdall_error,
@@ -179,21 +182,21 @@ pub(crate) fn guard_handle<H: Handle>(
     }
 }
 
-/// As [`guard_handle`], on a handle that is changed.
+/// Like [`guard_handle`], for a handle that the call changes.
 pub(crate) fn guard_handle_mut<H: Handle>(
     h: Option<&mut H>,
     err: *mut holdall_error,
     f: impl FnOnce(&mut H) -> Result<holdall_status>,
 ) -> holdall_status {
     let Some(h) = h else { return no_handle(err) };
-    // the body has the handle to itself: the mark is looked at before, and set behind it
+    // the body borrows the handle exclusively: the flag is read before it and stored after it
     let broken = AtomicBool::new(h.broken().load(Ordering::Relaxed));
     let done = guarded(&broken, err, &mut once(|| f(&mut *h)));
     h.broken().store(broken.into_inner(), Ordering::Relaxed);
     done
 }
 
-/// As [`guard_handle_mut`], for a change that gives nothing.
+/// Like [`guard_handle_mut`], for a change that returns no value.
 pub(crate) fn guard_change<H: Handle>(
     h: Option<&mut H>,
     err: *mut holdall_error,
@@ -204,7 +207,7 @@ pub(crate) fn guard_change<H: Handle>(
 
 #[inline(never)]
 fn no_handle(err: *mut holdall_error) -> holdall_status {
-    told(err, Err(fail!(Argument, "the handle is NULL")))
+    report(err, Err(fail!(Argument, "the handle is NULL")))
 }
 
 #[inline(never)]
@@ -214,11 +217,11 @@ fn guarded(
     f: &mut dyn FnMut() -> Result<holdall_status>,
 ) -> holdall_status {
     if broken.load(Ordering::Relaxed) {
-        return told(
+        return report(
             err,
             Err(fail!(
                 Panic,
-                "an earlier call on this handle met a bug in holdall; close it"
+                "an earlier call on this handle failed with a bug in holdall; close the handle"
             )),
         );
     }
@@ -226,10 +229,10 @@ fn guarded(
     if done.as_ref().is_err_and(|e| e.status == Status::Panic) {
         broken.store(true, Ordering::Relaxed);
     }
-    told(err, done)
+    report(err, done)
 }
 
-/// For functions that cannot fail: what they return if there is a bug.
+/// Runs a function that cannot fail. Returns `otherwise` if it panics.
 pub(crate) fn guard_value<T>(otherwise: T, f: impl FnOnce() -> T) -> T {
     let (mut f, mut value) = (Some(f), otherwise);
     let _ = caught(&mut || {
@@ -241,9 +244,9 @@ pub(crate) fn guard_value<T>(otherwise: T, f: impl FnOnce() -> T) -> T {
     value
 }
 
-/// What a handle says of itself, `otherwise` for NULL: as [`guard_value`], for what only looks at a
-/// field. Where the compiler sees that nothing in it panics, nothing but the look is left. A panic
-/// ends here all the same; its words are printed, as those of others are.
+/// Reads a field of a handle. Returns `otherwise` for NULL. Like [`guard_value`], but inlined:
+/// where the compiler proves that `f` cannot panic, only the access remains. If `f` panics, the
+/// panic is caught, but its message is printed.
 #[inline(always)]
 pub(crate) fn field<H, T: Copy>(handle: *const H, otherwise: T, f: impl FnOnce(&H) -> T) -> T {
     catch_unwind(AssertUnwindSafe(|| borrow(handle).map_or(otherwise, f))).unwrap_or_else(|p| {
@@ -252,21 +255,21 @@ pub(crate) fn field<H, T: Copy>(handle: *const H, otherwise: T, f: impl FnOnce(&
     })
 }
 
-fn tell(out: &mut holdall_error, e: &Error) {
+fn fill(out: &mut holdall_error, e: &Error) {
     out.status = e.status as i32;
     out.os_code = e.os_code;
     out.position = e.position;
-    let words = e.message.replace('\0', " ");
-    let (head, dots, tail) = shortened(&words, MESSAGE - 1);
+    let message = e.message.replace('\0', " ");
+    let (head, dots, tail) = shortened(&message, MESSAGE - 1);
     let bytes = [head, dots, tail, "\0"].into_iter().flat_map(str::bytes);
     for (d, s) in out.message.iter_mut().zip(bytes) {
         *d = s as c_char;
     }
 }
 
-/// Shortens a message to `most` bytes. What is long in a message is a path or a name, which comes
-/// first, and the reason comes last: the middle is left out, so that both the beginning of the path
-/// and the reason stay.
+/// Shortens a message to `most` bytes by removing its middle. The long part of a message is a path
+/// or name at the beginning, and the reason is at the end: both the beginning of the path and the
+/// reason remain.
 fn shortened(message: &str, most: usize) -> (&str, &str, &str) {
     const DOTS: &str = "...";
     if message.len() <= most {
@@ -289,27 +292,27 @@ fn shortened(message: &str, most: usize) -> (&str, &str, &str) {
 
 // ---- arguments
 
-/// The caller's string: a path or a name.
+/// Borrows the caller's string: a path or a name.
 pub(crate) fn string<'a>(s: *const c_char, what: &str) -> Result<&'a OsStr> {
     if s.is_null() {
         return Err(fail!(Argument, "{what} is NULL"));
     }
-    // SAFETY: not NULL, so by contract a string with a NUL that lives as long as the call.
+    // SAFETY: not NULL, so by contract a NUL-terminated string that lives as long as the call.
     let bytes = unsafe { CStr::from_ptr(s) }.to_bytes();
-    os::text(bytes).ok_or_else(|| fail!(Argument, "{what} is no UTF-8"))
+    os::name_from_bytes(bytes).ok_or_else(|| fail!(Argument, "{what} is not UTF-8"))
 }
 
-/// The caller's values: NULL only where there are none.
+/// Borrows the caller's values. `p` may be NULL only if `n` is 0.
 pub(crate) fn slice<'a, T>(p: *const T, n: usize, what: &str) -> Result<&'a [T]> {
     if n == 0 {
         return Ok(&[]);
     }
     check_values(p.addr(), n, size_of::<T>(), align_of::<T>(), what)?;
-    // SAFETY: not NULL, aligned, and by contract n values that nobody changes during the call.
+    // SAFETY: not NULL, aligned, and by contract n values that do not change during the call.
     Ok(unsafe { std::slice::from_raw_parts(p, n) })
 }
 
-/// Refuses what cannot be room for values of the caller's, and writes to none of it.
+/// Checks that `p` can be an array of `n` values. Writes nothing.
 pub(crate) fn check_room<T>(p: *mut T, n: usize, what: &str) -> Result<()> {
     if n == 0 {
         Ok(())
@@ -318,8 +321,8 @@ pub(crate) fn check_room<T>(p: *mut T, n: usize, what: &str) -> Result<()> {
     }
 }
 
-/// Room for values of the caller's, who need not have written to it: each becomes `value` first.
-/// NULL only where there are none.
+/// Borrows the caller's output array and sets every element to `value`: the array may be
+/// uninitialized. `p` may be NULL only if `n` is 0.
 pub(crate) fn filled<'a, T: Copy>(
     p: *mut T,
     n: usize,
@@ -330,15 +333,15 @@ pub(crate) fn filled<'a, T: Copy>(
         return Ok(&mut []);
     }
     check_values(p.addr(), n, size_of::<T>(), align_of::<T>(), what)?;
-    // SAFETY: not NULL, aligned, and by contract room for n values that only this call touches, as
-    // values that may be missing.
+    // SAFETY: not NULL, aligned, and by contract memory for n values that only this call accesses.
+    // The values may be uninitialized.
     let room = unsafe { std::slice::from_raw_parts_mut(p.cast::<MaybeUninit<T>>(), n) };
     room.fill(MaybeUninit::new(value));
-    // SAFETY: the same room, all of whose values have been written.
+    // SAFETY: the same memory, in which every value is now initialized.
     Ok(unsafe { std::slice::from_raw_parts_mut(p, n) })
 }
 
-/// Can values of this size be there?
+/// Checks that an array of `n` values can be at address `at`.
 #[inline(never)]
 fn check_values(at: usize, n: usize, size: usize, align: usize, what: &str) -> Result<()> {
     if at == 0 {
@@ -356,11 +359,11 @@ fn check_values(at: usize, n: usize, size: usize, align: usize, what: &str) -> R
     Ok(())
 }
 
-/// The caller's buffer: NULL asks for the size. The caller need not have written to it, and writing
-/// to all of it first would cost as much as many a read. So what gets this slice writes to it, and
-/// reads nothing that it has not written: buffers without values are what the tests pass under Miri
-/// (`tests/boundary`) and valgrind (`c-tests`), which both tell where such a byte decides
-/// something.
+/// Borrows the caller's output buffer; `None` for NULL, which requests the size. The buffer may be
+/// uninitialized: initializing it would cost as much as many reads. The receiver must therefore
+/// write each byte before it reads it. Tests pass uninitialized buffers under Miri
+/// (`tests/boundary`) and valgrind (`c-tests`), which report a decision that depends on such a
+/// byte.
 #[inline]
 pub(crate) fn buffer<'a>(p: *mut u8, n: usize) -> Result<Option<&'a mut [u8]>> {
     if p.is_null() {
@@ -369,21 +372,24 @@ pub(crate) fn buffer<'a>(p: *mut u8, n: usize) -> Result<Option<&'a mut [u8]>> {
     if n > isize::MAX as usize {
         return Err(too_large(n));
     }
-    // SAFETY: not NULL, and by contract n bytes that only this call touches. They come from outside
-    // of what the compiler sees, so that to it they are some bytes, whether written or not; and
-    // they are written before they are read.
+    // SAFETY: not NULL, and by contract n bytes that only this call accesses. The compiler cannot
+    // see their origin, so it must treat them as initialized; and they are written before they are
+    // read.
     Ok(Some(unsafe { std::slice::from_raw_parts_mut(p, n) }))
 }
 
 #[cold]
 fn too_large(n: usize) -> Error {
-    fail!(Argument, "a buffer of {n} bytes")
+    fail!(
+        Argument,
+        "a buffer of {n} bytes is larger than memory can hold"
+    )
 }
 
-/// A place for a result, which must not be NULL.
+/// Borrows the value that a required pointer points to. NULL is an error.
 #[inline]
-pub(crate) fn place<'a, T>(p: *mut T, what: &str) -> Result<&'a mut T> {
-    // SAFETY: NULL or, by contract, a place for one value.
+pub(crate) fn required<'a, T>(p: *mut T, what: &str) -> Result<&'a mut T> {
+    // SAFETY: NULL or, by contract, a pointer to one value.
     unsafe { p.as_mut() }.ok_or_else(|| is_null(what))
 }
 
@@ -392,62 +398,63 @@ fn is_null(what: &str) -> Error {
     fail!(Argument, "{what} is NULL")
 }
 
-/// A place for a result that may be left out.
+/// Stores a result where an optional pointer points to. NULL is allowed.
 pub(crate) fn put<T>(p: *mut T, value: T) {
     if !p.is_null() {
-        // SAFETY: not NULL, so by contract a place for one value, which may have none yet.
+        // SAFETY: not NULL, so by contract memory for one value, which may be uninitialized.
         unsafe { p.write(value) };
     }
 }
 
-/// A handle or other value of the caller's, where it is not NULL.
+/// Borrows a handle or another value of the caller; `None` for NULL.
 pub(crate) fn borrow<'a, T>(p: *const T) -> Option<&'a T> {
     // SAFETY: NULL or, by contract, a live handle.
     unsafe { p.as_ref() }
 }
 
-/// A handle that the caller lets nobody else use during the call.
+/// Borrows a handle that no other thread uses during the call; `None` for NULL.
 pub(crate) fn borrow_mut<'a, T>(p: *mut T) -> Option<&'a mut T> {
     // SAFETY: NULL or, by contract, a live handle that no other thread uses now.
     unsafe { p.as_mut() }
 }
 
-/// Makes a new handle; the place for it becomes NULL first.
+/// Creates a handle and stores it in `*out`, which is NULL on failure.
 pub(crate) fn give<T>(
     out: *mut *mut T,
     make: impl FnOnce() -> Result<T>,
 ) -> Result<holdall_status> {
-    let out = place(out, "out")?;
+    let out = required(out, "out")?;
     *out = std::ptr::null_mut();
     *out = hand_out(make()?);
     Ok(HOLDALL_OK)
 }
 
-/// A new handle, which is the caller's until [`take_back`].
+/// Moves a value to a new handle, which the caller owns until [`take_back`].
 pub(crate) fn hand_out<T>(value: T) -> *mut T {
     let handle = Box::into_raw(Box::new(value));
     handles::opened(handle);
     handle
 }
 
-/// Takes a handle back.
+/// Closes a handle and drops its value. NULL is allowed.
 pub(crate) fn take_back<T>(p: *mut T) {
     if !p.is_null() {
         handles::closed(p);
-        // SAFETY: not NULL, so by contract a handle that `give` made and that is not used again.
+        // SAFETY: not NULL, so by contract a handle from `hand_out` that is not used again.
         let owned = unsafe { Box::from_raw(p) };
         guard_value((), || drop(owned));
     }
 }
 
-/// Copies bytes of known size to the caller, in two calls or one.
+/// Copies `bytes` to the caller's buffer and stores their number in `*n`. If `dst` is NULL, only
+/// stores the number.
 pub(crate) fn copy_out(
     bytes: &[u8],
     dst: *mut u8,
     dst_size: usize,
     n: *mut usize,
 ) -> Result<holdall_status> {
-    let n = place(n, "n")?;
+    let n = required(n, "n")?;
     if let Some(dst) = buffer(dst, dst_size)? {
         let have = dst.len();
         match dst.get_mut(..bytes.len()) {
@@ -485,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_message_the_middle_is_left_out() {
+    fn a_long_message_is_shortened_in_its_middle() {
         assert_eq!(shortened("short", 5), ("short", "", ""));
         for message in [
             "x".repeat(300),
@@ -500,9 +507,9 @@ mod tests {
                     "{most}"
                 );
                 let n = head.len() + dots.len() + tail.len();
-                // characters stay whole, so up to 3 bytes on each side are left out
+                // characters are not split, so up to 3 more bytes on each side are removed
                 assert!(n <= most && n + 6 >= most, "{n} of {most}");
-                // what went wrong stands at the end
+                // the reason is at the end
                 assert!(
                     tail.len() >= head.len().saturating_sub(3),
                     "{most}: {} {}",
@@ -514,7 +521,7 @@ mod tests {
         }
     }
 
-    fn words(e: &holdall_error) -> String {
+    fn message(e: &holdall_error) -> String {
         let b: Vec<u8> = e
             .message
             .iter()
@@ -535,15 +542,15 @@ mod tests {
             guard_handle(Some(&h), &mut e, |_| panic!("planned {}", 1)),
             HOLDALL_E_PANIC
         );
-        assert!(words(&e).contains("planned 1"));
+        assert!(message(&e).contains("planned 1"));
         assert_eq!(guard_handle(Some(&h), &mut e, |_| Ok(0)), HOLDALL_E_PANIC);
-        assert!(words(&e).contains("close it"));
+        assert!(message(&e).contains("close the handle"));
         assert_eq!(guard_value(5, || panic!("planned")), 5);
         assert_eq!(field(&0, 5, |_| panic!("planned")), 5);
     }
 
     #[test]
-    fn a_panic_on_a_worker_comes_back_too() {
+    fn a_panic_on_a_worker_thread_becomes_an_error() {
         let r = guard(std::ptr::null_mut(), || {
             crate::parallel::for_each(2, (0..64).collect(), |i: i32| assert!(i < 60, "planned"));
             Ok(0)
@@ -552,41 +559,43 @@ mod tests {
     }
 
     #[test]
-    fn values_that_cannot_be_there_are_told_apart() {
+    fn invalid_arrays_have_distinct_messages() {
         let values = [1u64, 2];
-        let said = |p: *const u64, n: usize| {
+        let checked = |p: *const u64, n: usize| {
             slice(p, n, "start")
                 .map(<[u64]>::len)
                 .map_err(|e| e.message)
         };
-        assert_eq!(said(values.as_ptr(), 2), Ok(2));
-        assert_eq!(said(std::ptr::null(), 0), Ok(0));
-        assert_eq!(said(std::ptr::null(), 2), Err("start is NULL".into()));
+        assert_eq!(checked(values.as_ptr(), 2), Ok(2));
+        assert_eq!(checked(std::ptr::null(), 0), Ok(0));
+        assert_eq!(checked(std::ptr::null(), 2), Err("start is NULL".into()));
         assert_eq!(
-            said(values.as_ptr().wrapping_byte_add(1), 1),
+            checked(values.as_ptr().wrapping_byte_add(1), 1),
             Err(format!(
                 "start is not aligned to {} bytes",
                 align_of::<u64>()
             ))
         );
         let most = isize::MAX as usize / size_of::<u64>();
-        let words = format!("{} values", most + 1);
-        assert!(said(values.as_ptr(), most + 1).is_err_and(|message| message.contains(&words)));
+        let expected = format!("{} values", most + 1);
+        assert!(
+            checked(values.as_ptr(), most + 1).is_err_and(|message| message.contains(&expected))
+        );
     }
 
     #[test]
-    fn a_long_message_loses_its_middle_between_characters() {
+    fn a_long_message_is_shortened_between_characters() {
         let mut e = blank();
         guard(&mut e, || {
             Err(Error::new(Status::Io, "ü".repeat(400) + ": gone").at(9))
         });
-        let w = words(&e);
+        let w = message(&e);
         assert!(
             w.contains("ü...ü") && w.ends_with("ü: gone") && (485..=495).contains(&w.len()),
             "{w}"
         );
         assert_eq!((e.status, e.position), (HOLDALL_E_IO, 9));
         guard(&mut e, || Err(Error::new(Status::Io, "x".repeat(495))));
-        assert_eq!(words(&e), "x".repeat(495));
+        assert_eq!(message(&e), "x".repeat(495));
     }
 }

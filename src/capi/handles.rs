@@ -1,9 +1,9 @@
-//! In debug builds: the handles that are open. One that is closed twice, or that this library never
-//! made, ends the process with words, where it would otherwise free memory that is somebody else's
-//! by now. Nothing of this is in the library for C.
+//! Registry of open handles, in debug builds only. Closing a handle twice, or a pointer that is not
+//! a handle, would free memory that may belong to another object: the process ends with a message
+//! instead. Release builds contain nothing of this.
 
 #[cfg(debug_assertions)]
-mod known {
+mod registry {
     use std::collections::BTreeSet;
     use std::sync::Mutex;
 
@@ -22,7 +22,7 @@ mod known {
     pub fn closed<T>(handle: *mut T) {
         if !with(|all| all.remove(&handle.addr())) {
             eprintln!(
-                "holdall: {handle:p} is closed, and is no open {}",
+                "holdall: {handle:p}: closed, but not an open {}",
                 std::any::type_name::<T>()
                     .rsplit("::")
                     .next()
@@ -34,9 +34,9 @@ mod known {
 }
 
 #[cfg(not(debug_assertions))]
-mod known {
+mod registry {
     pub fn opened<T>(_: *mut T) {}
     pub fn closed<T>(_: *mut T) {}
 }
 
-pub(super) use known::{closed, opened};
+pub(super) use registry::{closed, opened};

@@ -1,4 +1,4 @@
-//! Indexes of bags.
+//! The C functions for indexes of bags.
 
 use super::bag::{holdall_bag, writer_mode};
 use super::common::holdall_mode;
@@ -10,26 +10,24 @@ use crate::error::{Result, fail};
 use std::ffi::{OsStr, c_char, c_void};
 use std::sync::atomic::AtomicBool;
 
-/// Tells in which records of a bag some content is. May be used by many threads at once.
+/// An index of a bag: finds the records with a given content. Many threads may use one handle at
+/// once.
 ///
-/// It has fingerprints of the records and their numbers, 7 to 9 bytes each, never the records:
-/// those that a fingerprint leads to are read and compared. So an index keeps its bag open, needs
-/// no more memory for long keys, and what it finds is right whatever has become of it or the bag.
-/// It may be in memory or in a file, in no form of Bagz' own (it has none): "holdall bagindex", a
-/// version, checksums of each of its parts, as src/bag/index/mod.rs has it byte by byte.
+/// It stores fingerprints and record numbers, 7 to 9 bytes per record. A lookup compares the
+/// records with the key, so no result is wrong, and the index keeps its bag open.
+/// src/bag/index/mod.rs specifies the file format, which is not part of Bagz.
 ///
-/// An index in a file belongs to one bag as it was (a set that is read in turns is not the one that
-/// is read file by file), or to one slice of it. Opening it notices another number of files,
-/// records or bytes, and looks at a few records besides. A record that was changed to another of
-/// the same length may not be noticed: it is then not found until the index is made anew, nor is
-/// any other record taken for it. HOLDALL_OPT_VERIFY 2 at opening notices everything.
+/// An index belongs to one state of a bag, or of a slice, read in one order of shards. Opening it
+/// detects another number of files, records or bytes, and compares some records. A record replaced
+/// by another of the same length may go undetected, except with HOLDALL_OPT_VERIFY 2: it is not
+/// found until the index is rebuilt.
 pub struct holdall_bag_index {
     broken: AtomicBool,
     index: Index,
 }
 handle!(holdall_bag_index);
 
-/// In place of the number of a record: there is none.
+/// Stands for the number of a record that does not exist.
 pub const HOLDALL_NO_RECORD: u64 = u64::MAX;
 
 const fn shared<T: Send + Sync>() {}
@@ -55,12 +53,15 @@ fn make(
     guard_handle(borrow(keys), err, |keys| give(out, || f(keys).map(handle)))
 }
 
-/// Makes the index of a bag, or of a slice of one, in memory: about 22 bytes a record while it is
-/// made, 9 then. Numbers of records are those of the slice.
-/// Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _SKIP_DAMAGED; progress is told.
-/// HOLDALL_E_FORMAT, _CHECKSUM: a record is damaged (err->position); with HOLDALL_OPT_SKIP_DAMAGED,
-/// given here or to the bag, such records are left out: see holdall_bag_index_damaged().
-/// HOLDALL_E_LIMIT: it takes more than HOLDALL_OPT_MEMORY_LIMIT.
+/// Builds the index of a bag, or of a slice (whose numbers it uses), in memory: about 22 bytes per
+/// record, then 9. Reports progress.
+///
+/// Returns:
+/// - HOLDALL_E_FORMAT, _CHECKSUM: a record (err->position) is corrupt. HOLDALL_OPT_SKIP_DAMAGED,
+///   here or of the bag, omits it.
+/// - HOLDALL_E_LIMIT: exceeds HOLDALL_OPT_MEMORY_LIMIT.
+///
+/// Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _SKIP_DAMAGED.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_index_build(
@@ -74,14 +75,17 @@ pub unsafe extern "C" fn holdall_bag_index_build(
     })
 }
 
-/// As holdall_bag_index_build(), in a file, "NAME.index" beside the bag NAME say, and opens it. It
-/// is there as a whole or not at all; while it is made, readers see the one from before. Takes 64
-/// MiB of memory, or a quarter of HOLDALL_OPT_MEMORY_LIMIT where that is less, and what reading and
-/// sorting take; what has no room there is in `NAME.holdall-part`. mode: HOLDALL_NEW, or
-/// HOLDALL_REPLACE, which replaces an index and no other file. Further options:
-/// HOLDALL_OPT_DURABILITY, _LOCK, and _IO as holdall_bag_index_open() has it. HOLDALL_E_EXISTS: as
-/// the mode says. HOLDALL_E_BUSY: another one is being made there. HOLDALL_E_UNSUPPORTED: it is to
-/// be in an object store: make it in a local file and copy that.
+/// Builds an index like holdall_bag_index_build(), in a file such as "NAME.index", and opens it.
+/// The file is replaced atomically. Sorting uses 64 MiB, at most a quarter of
+/// HOLDALL_OPT_MEMORY_LIMIT, and the file NAME.holdall-part. mode: HOLDALL_NEW, or HOLDALL_REPLACE,
+/// which replaces only an index.
+///
+/// Returns:
+/// - HOLDALL_E_EXISTS: see mode.
+/// - HOLDALL_E_BUSY: another call is creating it.
+/// - HOLDALL_E_UNSUPPORTED: path is in an object store; create a local file and copy it.
+///
+/// Options: also HOLDALL_OPT_DURABILITY, _LOCK, and _IO as for holdall_bag_index_open().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_index_create(
@@ -102,8 +106,7 @@ pub unsafe extern "C" fn holdall_bag_index_create(
     })
 }
 
-/// As holdall_bag_index_create(), in a storage of the caller's, under the name ""; it may be closed
-/// at once. HOLDALL_E_UNSUPPORTED: the storage is read-only. There is no lock.
+/// Like holdall_bag_index_create(), in the file "" of a storage.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_index_create_io(
@@ -125,12 +128,15 @@ pub unsafe extern "C" fn holdall_bag_index_create_io(
     })
 }
 
-/// Opens the index of a bag, or of the same slice of one. It takes no more memory or time for 10^8
-/// keys than for 10: parts of it are read, and their checksums looked at, when they are wanted.
-/// Options: HOLDALL_OPT_IO, _VERIFY, _SKIP_DAMAGED, and for _VERIFY 2 _THREADS and _MEMORY_LIMIT.
-/// HOLDALL_E_STATE: it was made for another bag, another state of it, or another slice.
-/// HOLDALL_E_MISSING: there is none. HOLDALL_E_FORMAT, _CHECKSUM: it is no index, or damaged.
-/// HOLDALL_E_VERSION: it was made by a later version of this library.
+/// Opens the index of a bag, or of the same slice. Memory and time do not depend on the number of
+/// keys: parts are read and verified when needed.
+///
+/// Returns:
+/// - HOLDALL_E_STATE: it belongs to another bag, state or slice.
+/// - HOLDALL_E_FORMAT, _CHECKSUM: not an index, or corrupt.
+/// - HOLDALL_E_VERSION: written by a later version of this library.
+///
+/// Options: HOLDALL_OPT_IO, _VERIFY, _SKIP_DAMAGED; for _VERIFY 2 also _THREADS, _MEMORY_LIMIT.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_index_open(
@@ -145,8 +151,7 @@ pub unsafe extern "C" fn holdall_bag_index_open(
     })
 }
 
-/// As holdall_bag_index_open(), from a storage of the caller's, where it has the name ""; it may be
-/// closed at once.
+/// Like holdall_bag_index_open(), from the file "" of a storage.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_index_open_io(
@@ -161,30 +166,32 @@ pub unsafe extern "C" fn holdall_bag_index_open_io(
     })
 }
 
-/// Closes an index; NULL is fine. The file stays, as does the bag.
+/// Closes an index. Its file remains.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_index_close(index: *mut holdall_bag_index) {
     take_back(index);
 }
 
-/// How many different keys it has.
+/// Returns the number of distinct keys.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_index_keys(index: *const holdall_bag_index) -> u64 {
     field(index, 0, |i| i.index.keys())
 }
 
-/// How many records were damaged when it was made, and are not in it.
+/// Returns the number of records that were corrupt when the index was built, which it leaves out.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_index_damaged(index: *const holdall_bag_index) -> u64 {
     field(index, 0, |i| i.index.damaged())
 }
 
-/// Finds the first record that is this key, all of it (key may be NULL where key_size is 0): its
-/// number into *record. This is the Index of the Bagz package.
-/// HOLDALL_NOT_FOUND (> 0) and *record HOLDALL_NO_RECORD: there is none.
-/// HOLDALL_E_FORMAT, _CHECKSUM: a part of the index is damaged, or a record that may be the key
-/// (err->position), unless HOLDALL_OPT_SKIP_DAMAGED is set. Otherwise fails as holdall_bag_read()
-/// does.
+/// Finds the first record equal to the key (NULL if key_size is 0); *record is its number. This is
+/// the Index of the Bagz package.
+///
+/// Returns:
+/// - HOLDALL_NOT_FOUND: none; *record is HOLDALL_NO_RECORD.
+/// - HOLDALL_E_FORMAT, _CHECKSUM: a part of the index, or a record that may match (err->position),
+///   is corrupt; not with HOLDALL_OPT_SKIP_DAMAGED.
+/// - Else as holdall_bag_read().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_index_find_first(
@@ -195,7 +202,7 @@ pub unsafe extern "C" fn holdall_bag_index_find_first(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(index), err, |i| {
-        let record = place(record, "record")?;
+        let record = required(record, "record")?;
         let found = i.index.first(slice(key.cast(), key_size, "key")?)?;
         *record = found.unwrap_or(HOLDALL_NO_RECORD);
         Ok(if found.is_some() {
@@ -206,10 +213,14 @@ pub unsafe extern "C" fn holdall_bag_index_find_first(
     })
 }
 
-/// Finds all records that are this key: their numbers, rising, into `records`, which has room for
-/// `most`; how many they are into *n. records NULL asks for *n alone. This is the MultiIndex of the
-/// Bagz package. HOLDALL_NOT_FOUND (> 0) and *n 0: there is none. HOLDALL_E_BUFFER: there are more,
-/// *n, than `most`. Otherwise fails as holdall_bag_index_find_first() does.
+/// Finds all records equal to the key: their numbers, ascending, in records, which has space for
+/// most; *n is how many. records NULL requests *n alone. This is the MultiIndex of the Bagz
+/// package.
+///
+/// Returns:
+/// - HOLDALL_NOT_FOUND: none; *n is 0.
+/// - HOLDALL_E_BUFFER: *n exceeds most.
+/// - Else as holdall_bag_index_find_first().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_index_find(
@@ -222,21 +233,21 @@ pub unsafe extern "C" fn holdall_bag_index_find(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(index), err, |i| {
-        let n = place(n, "n")?;
-        let rows = i.index.find(slice(key.cast(), key_size, "key")?)?;
+        let n = required(n, "n")?;
+        let numbers = i.index.find(slice(key.cast(), key_size, "key")?)?;
         if !records.is_null() {
-            if rows.len() > most {
-                *n = rows.len();
+            if numbers.len() > most {
+                *n = numbers.len();
                 return Err(fail!(
                     Buffer,
-                    "{} records have this content, there is room for {most}",
-                    rows.len()
+                    "records: the array is too small (expected {} values, found {most})",
+                    numbers.len()
                 ));
             }
-            filled(records, rows.len(), HOLDALL_NO_RECORD, "records")?.copy_from_slice(&rows);
+            filled(records, numbers.len(), HOLDALL_NO_RECORD, "records")?.copy_from_slice(&numbers);
         }
-        *n = rows.len();
-        Ok(if rows.is_empty() {
+        *n = numbers.len();
+        Ok(if numbers.is_empty() {
             HOLDALL_NOT_FOUND
         } else {
             HOLDALL_OK
@@ -244,10 +255,12 @@ pub unsafe extern "C" fn holdall_bag_index_find(
     })
 }
 
-/// As holdall_bag_index_find_first(), for many keys at once, in parallel and with records read
-/// together: key i is data[offsets[i]] to data[offsets[i + 1]], offsets has count + 1 rising
-/// values; its record goes to records[i], which is HOLDALL_NO_RECORD where there is none.
-/// HOLDALL_NOT_FOUND (> 0): there was none for one key at least.
+/// Like holdall_bag_index_find_first(), for count keys in parallel. Key i is data[offsets[i]] to
+/// data[offsets[i+1]]; offsets has count + 1 ascending values. records[i] is the number of its
+/// record, or HOLDALL_NO_RECORD.
+///
+/// Returns:
+/// - HOLDALL_NOT_FOUND: at least one key has no record.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_index_find_many(
@@ -259,13 +272,20 @@ pub unsafe extern "C" fn holdall_bag_index_find_many(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(index), err, |i| {
-        let many = count
-            .checked_add(1)
-            .ok_or_else(|| fail!(Argument, "{count} keys"))?;
+        let many = count.checked_add(1).ok_or_else(|| {
+            fail!(
+                Argument,
+                "count: {count} keys are more than memory can hold"
+            )
+        })?;
         let offsets = slice(offsets, if count == 0 { 0 } else { many }, "offsets")?;
         let end = offsets.last().copied().unwrap_or(0);
-        let end = usize::try_from(end)
-            .map_err(|_| fail!(Argument, "the last of the offsets is {end}"))?;
+        let end = usize::try_from(end).map_err(|_| {
+            fail!(
+                Argument,
+                "offsets: the last value, {end}, is larger than memory can hold"
+            )
+        })?;
         let absent = i.index.first_of_each(
             slice(data.cast(), end, "data")?,
             offsets,

@@ -1,17 +1,18 @@
-//! Storage that the caller brings: bytes in memory, or functions.
+//! Storage that the caller provides: bytes in memory, or callbacks.
 
 use super::guard::*;
 use crate::error::{Result, fail};
 use crate::io::Folder;
-use crate::io::functions::{Answer, Functions, FunctionsFolder, Refusal};
+use crate::io::functions::{FunctionError, FunctionResult, Functions, FunctionsFolder};
 use crate::io::memory::MemoryFolder;
 use crate::os::OsStrExt;
 use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_void};
 use std::sync::Arc;
 
-/// A place where bytes live, instead of a path: a folder of named files. A container of one file
-/// has the name "" there, and the files beside it names such as "limits.". May be used from many
-/// threads.
+/// Storage that replaces a path: a folder of named files. A container in one file is the file "";
+/// its auxiliary files have names such as "limits.". Many threads may use one storage. There is no
+/// lock: the caller must ensure a single writer. Writing to read-only storage returns
+/// HOLDALL_E_UNSUPPORTED.
 pub struct holdall_io {
     pub(super) folder: Arc<dyn Folder>,
 }
@@ -21,26 +22,26 @@ pub(super) fn storage<'a>(io: *mut holdall_io) -> Result<&'a Arc<dyn Folder>> {
     Ok(&io.folder)
 }
 
-/// The caller's storage, as functions. Each may be called by several threads at once if several use
-/// the handles. Each returns 0 or more where it is done, and -errno (such as -ENOENT: no such file)
-/// where it failed. Only `size` and `read_at` are required; where `write_at`, `truncate`, `sync`,
-/// `rename` or `remove` is NULL, the storage is read-only.
+/// Callbacks of a storage. Each returns 0 or more on success, -errno on failure (-ENOENT: no such
+/// file). size and read_at are required. The storage is read-only if write_at, truncate, sync,
+/// rename or remove is NULL.
 ///
-/// Everything that commits promise rests on three of them: what `sync`, `rename` and `remove` have
-/// done when they return must survive a failing power supply. Files are known by name alone: do not
-/// replace a container that is open for reading.
-/// Other threads than the caller's use them only where HOLDALL_OPT_THREADS was set.
+/// - The effects of sync, rename and remove must survive a power failure once they return: commits
+///   depend on it (see docs/storage.md).
+/// - Several threads may call each function at once if several use the handles; library threads
+///   only if HOLDALL_OPT_THREADS was set.
+/// - Files are identified by name alone: do not replace a container that is open for reading.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct holdall_io_functions {
-    /// sizeof(holdall_io_functions): set it.
+    /// Must be sizeof(holdall_io_functions).
     pub struct_size: usize,
-    /// Given to each function.
+    /// Passed to each function.
     pub ctx: *mut c_void,
-    /// The length of a file, in bytes.
+    /// Returns the size of a file in bytes.
     pub size: Option<unsafe extern "C" fn(ctx: *mut c_void, name: *const c_char) -> i64>,
-    /// Reads n bytes from `at` on; returns how many it read, fewer than n only at the end of the
-    /// file.
+    /// Reads n bytes at offset at. Returns the number of bytes read: less than n only at the end of
+    /// the file.
     pub read_at: Option<
         unsafe extern "C" fn(
             ctx: *mut c_void,
@@ -50,7 +51,7 @@ pub struct holdall_io_functions {
             n: usize,
         ) -> i64,
     >,
-    /// Writes all n bytes at `at`; the file grows where needed.
+    /// Writes all n bytes at offset at. Extends the file if needed.
     pub write_at: Option<
         unsafe extern "C" fn(
             ctx: *mut c_void,
@@ -60,20 +61,20 @@ pub struct holdall_io_functions {
             n: usize,
         ) -> i64,
     >,
-    /// Sets the length of a file; makes an empty one first where there is none.
+    /// Sets the size of a file in bytes. Creates the file if it does not exist.
     pub truncate:
         Option<unsafe extern "C" fn(ctx: *mut c_void, name: *const c_char, size: u64) -> i64>,
-    /// Makes the bytes, the length and the name of a file durable.
+    /// Makes the content, size and name of a file durable.
     pub sync: Option<unsafe extern "C" fn(ctx: *mut c_void, name: *const c_char) -> i64>,
-    /// Renames in one step, replacing what bore the name.
+    /// Renames a file atomically and replaces a file that has the new name.
     pub rename: Option<
         unsafe extern "C" fn(ctx: *mut c_void, from: *const c_char, to: *const c_char) -> i64,
     >,
     /// Removes a file.
     pub remove: Option<unsafe extern "C" fn(ctx: *mut c_void, name: *const c_char) -> i64>,
-    /// Calls `each` with the name of each file in a folder ("": the storage itself), without that
-    /// of the folder, until it returns non-zero; on the calling thread. Needed for folders
-    /// alone: frames with a file a chunk that are changed, and datasets.
+    /// Calls each with the name of every file in folder ("": the storage itself), relative to it,
+    /// on the calling thread, until each returns non-zero. Required only for datasets, and for
+    /// changes to frames with one file per chunk.
     pub list: Option<
         unsafe extern "C" fn(
             ctx: *mut c_void,
@@ -82,12 +83,12 @@ pub struct holdall_io_functions {
             arg: *mut c_void,
         ) -> i64,
     >,
-    /// Called once, after the last handle that uses the storage is closed; may be NULL.
+    /// Called once, after the last handle that uses the storage is closed. May be NULL.
     pub destroy: Option<unsafe extern "C" fn(ctx: *mut c_void)>,
 }
 
 struct Table(holdall_io_functions);
-// SAFETY: the header says that each function may be called from several threads, with this context.
+// SAFETY: the header states that several threads may call each function with this context.
 unsafe impl Send for Table {}
 // SAFETY: as above.
 unsafe impl Sync for Table {}
@@ -95,7 +96,7 @@ unsafe impl Sync for Table {}
 impl Drop for Table {
     fn drop(&mut self) {
         if let Some(destroy) = self.0.destroy {
-            // SAFETY: by contract callable once with its context; nothing uses the table any more.
+            // SAFETY: by contract callable once with its context; the table is not used after this.
             unsafe { destroy(self.0.ctx) }
         }
     }
@@ -103,20 +104,22 @@ impl Drop for Table {
 
 const EINVAL: i32 = 22;
 
-fn c_name(name: &OsStr) -> Answer<CString> {
-    CString::new(name.as_bytes()).map_err(|_| Refusal::Errno(EINVAL))
+fn c_name(name: &OsStr) -> FunctionResult<CString> {
+    CString::new(name.as_bytes()).map_err(|_| FunctionError::Errno(EINVAL))
 }
 
-fn answer(n: i64) -> Answer<u64> {
-    u64::try_from(n).map_err(|_| Refusal::Errno(i32::try_from(n.unsigned_abs()).unwrap_or(EINVAL)))
+fn checked_result(n: i64) -> FunctionResult<u64> {
+    u64::try_from(n)
+        .map_err(|_| FunctionError::Errno(i32::try_from(n.unsigned_abs()).unwrap_or(EINVAL)))
 }
 
-/// What `list` calls with each name; `names` is what it was given.
+/// The `each` callback of `list`: appends `name` to the vector `names`.
 unsafe extern "C" fn take_name(names: *mut c_void, name: *const c_char) -> c_int {
     if names.is_null() || name.is_null() {
         return 1;
     }
-    // SAFETY: `names` is what the call of `list` gave, exclusively; `name` has a NUL, by contract.
+    // SAFETY: `names` is the vector that `list` borrows exclusively; by contract `name` is
+    // NUL-terminated.
     let (names, name) = unsafe { (&mut *names.cast::<Vec<OsString>>(), CStr::from_ptr(name)) };
     if names.try_reserve(1).is_err() {
         return 1;
@@ -125,22 +128,22 @@ unsafe extern "C" fn take_name(names: *mut c_void, name: *const c_char) -> c_int
     0
 }
 
-fn there<F>(f: Option<F>) -> Answer<F> {
-    f.ok_or(Refusal::Absent)
+fn required_function<F>(f: Option<F>) -> FunctionResult<F> {
+    f.ok_or(FunctionError::Absent)
 }
 
-// SAFETY of all calls below: a function of the caller's, by contract callable from any thread with
-// its context, a name with a NUL, and a buffer of the length given.
+// SAFETY of all calls below: by contract, any thread may call the caller's function with its
+// context, a NUL-terminated name and a buffer of the stated length.
 impl Functions for Table {
-    fn size(&self, name: &OsStr) -> Answer<u64> {
-        let (f, name) = (there(self.0.size)?, c_name(name)?);
+    fn size(&self, name: &OsStr) -> FunctionResult<u64> {
+        let (f, name) = (required_function(self.0.size)?, c_name(name)?);
         // SAFETY: see above.
-        answer(unsafe { f(self.0.ctx, name.as_ptr()) })
+        checked_result(unsafe { f(self.0.ctx, name.as_ptr()) })
     }
-    fn read_at(&self, name: &OsStr, at: u64, dst: &mut [u8]) -> Answer<u64> {
-        let (f, name) = (there(self.0.read_at)?, c_name(name)?);
+    fn read_at(&self, name: &OsStr, at: u64, dst: &mut [u8]) -> FunctionResult<u64> {
+        let (f, name) = (required_function(self.0.read_at)?, c_name(name)?);
         // SAFETY: see above.
-        answer(unsafe {
+        checked_result(unsafe {
             f(
                 self.0.ctx,
                 name.as_ptr(),
@@ -150,10 +153,10 @@ impl Functions for Table {
             )
         })
     }
-    fn write_at(&self, name: &OsStr, at: u64, src: &[u8]) -> Answer<()> {
-        let (f, name) = (there(self.0.write_at)?, c_name(name)?);
+    fn write_at(&self, name: &OsStr, at: u64, src: &[u8]) -> FunctionResult<()> {
+        let (f, name) = (required_function(self.0.write_at)?, c_name(name)?);
         // SAFETY: see above.
-        answer(unsafe {
+        checked_result(unsafe {
             f(
                 self.0.ctx,
                 name.as_ptr(),
@@ -164,27 +167,31 @@ impl Functions for Table {
         })
         .map(|_| ())
     }
-    fn truncate(&self, name: &OsStr, size: u64) -> Answer<()> {
-        let (f, name) = (there(self.0.truncate)?, c_name(name)?);
+    fn truncate(&self, name: &OsStr, size: u64) -> FunctionResult<()> {
+        let (f, name) = (required_function(self.0.truncate)?, c_name(name)?);
         // SAFETY: see above.
-        answer(unsafe { f(self.0.ctx, name.as_ptr(), size) }).map(|_| ())
+        checked_result(unsafe { f(self.0.ctx, name.as_ptr(), size) }).map(|_| ())
     }
-    fn sync(&self, name: &OsStr) -> Answer<()> {
-        let (f, name) = (there(self.0.sync)?, c_name(name)?);
+    fn sync(&self, name: &OsStr) -> FunctionResult<()> {
+        let (f, name) = (required_function(self.0.sync)?, c_name(name)?);
         // SAFETY: see above.
-        answer(unsafe { f(self.0.ctx, name.as_ptr()) }).map(|_| ())
+        checked_result(unsafe { f(self.0.ctx, name.as_ptr()) }).map(|_| ())
     }
-    fn rename(&self, from: &OsStr, to: &OsStr) -> Answer<()> {
-        let (f, from, to) = (there(self.0.rename)?, c_name(from)?, c_name(to)?);
+    fn rename(&self, from: &OsStr, to: &OsStr) -> FunctionResult<()> {
+        let (f, from, to) = (
+            required_function(self.0.rename)?,
+            c_name(from)?,
+            c_name(to)?,
+        );
         // SAFETY: see above.
-        answer(unsafe { f(self.0.ctx, from.as_ptr(), to.as_ptr()) }).map(|_| ())
+        checked_result(unsafe { f(self.0.ctx, from.as_ptr(), to.as_ptr()) }).map(|_| ())
     }
-    fn list(&self, folder: &OsStr) -> Answer<Vec<OsString>> {
-        let (f, folder) = (there(self.0.list)?, c_name(folder)?);
+    fn list(&self, folder: &OsStr) -> FunctionResult<Vec<OsString>> {
+        let (f, folder) = (required_function(self.0.list)?, c_name(folder)?);
         let mut names: Vec<OsString> = Vec::new();
-        // SAFETY: see above; `names` is there as long as the call lasts, in which alone the caller
-        // calls back, on one thread.
-        answer(unsafe {
+        // SAFETY: see above; `names` outlives the call. The caller calls back only during the call
+        // and on one thread.
+        checked_result(unsafe {
             f(
                 self.0.ctx,
                 folder.as_ptr(),
@@ -202,16 +209,19 @@ impl Functions for Table {
             && t.rename.is_some()
             && t.remove.is_some()
     }
-    fn remove(&self, name: &OsStr) -> Answer<()> {
-        let (f, name) = (there(self.0.remove)?, c_name(name)?);
+    fn remove(&self, name: &OsStr) -> FunctionResult<()> {
+        let (f, name) = (required_function(self.0.remove)?, c_name(name)?);
         // SAFETY: see above.
-        answer(unsafe { f(self.0.ctx, name.as_ptr()) }).map(|_| ())
+        checked_result(unsafe { f(self.0.ctx, name.as_ptr()) }).map(|_| ())
     }
 }
 
-/// Storage behind functions; the table is copied, what its functions need must live until
-/// `destroy`. HOLDALL_E_ARGUMENT: struct_size is 0, within a field or beyond this version's, or
-/// size or read_at is NULL; `destroy` is then not called.
+/// Creates a storage from callbacks. The table is copied; what the functions use must stay valid
+/// until destroy is called.
+///
+/// Returns:
+/// - HOLDALL_E_ARGUMENT: struct_size is 0, ends within a field, or exceeds this version's; or size
+///   or read_at is NULL. destroy is not called.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_io_from_functions(
@@ -230,7 +240,7 @@ pub unsafe extern "C" fn holdall_io_from_functions(
     })
 }
 
-/// Copies as much of the table as the caller's version of it has.
+/// Copies the part of the table that the caller's version of it has.
 fn read_table(p: *const holdall_io_functions) -> crate::Result<holdall_io_functions> {
     let none = holdall_io_functions {
         struct_size: 0,
@@ -246,27 +256,27 @@ fn read_table(p: *const holdall_io_functions) -> crate::Result<holdall_io_functi
         destroy: None,
     };
     if p.is_null() || !p.is_aligned() {
-        return Err(fail!(Argument, "functions is NULL"));
+        return Err(fail!(Argument, "functions is NULL or not aligned"));
     }
-    // SAFETY: not NULL and aligned; by contract at least struct_size is there.
+    // SAFETY: not NULL and aligned; by contract at least struct_size is readable.
     let size = unsafe { (*p).struct_size };
     if size > size_of::<holdall_io_functions>() {
         return Err(fail!(
             Argument,
-            "functions->struct_size is {size}, this library knows {} bytes: it is older than the header",
+            "functions->struct_size: {size} bytes (expected at most {}); the library is older than the header: update the library",
             size_of::<holdall_io_functions>()
         ));
     }
-    // each field is as long as a pointer
+    // each field has the size of a pointer
     if size % size_of::<usize>() != 0 {
         return Err(fail!(
             Argument,
-            "functions->struct_size is {size}: that ends within a field"
+            "functions->struct_size: {size} bytes end within a field; set it to sizeof(holdall_io_functions)"
         ));
     }
     let mut table = none;
-    // SAFETY: by contract struct_size bytes are there; they fit the copy, in which all zeros are
-    // valid.
+    // SAFETY: by contract struct_size bytes are readable; they fit into the copy, whose other
+    // fields remain `None`.
     unsafe { std::ptr::copy_nonoverlapping(p.cast::<u8>(), (&raw mut table).cast::<u8>(), size) };
     if table.size.is_none() || table.read_at.is_none() {
         return Err(fail!(
@@ -277,8 +287,8 @@ fn read_table(p: *const holdall_io_functions) -> crate::Result<holdall_io_functi
     Ok(table)
 }
 
-/// One file, "", that is n bytes in memory: borrowed, read-only. The bytes must stay where they
-/// are, and as they are, until every handle that was opened from it is closed.
+/// Creates a read-only storage with one file, "": n bytes of memory, which are borrowed until every
+/// handle that was opened from it is closed, and must not change.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_io_from_memory(
@@ -297,7 +307,7 @@ pub unsafe extern "C" fn holdall_io_from_memory(
     })
 }
 
-/// Closes it; NULL is fine. What was opened from it lives on.
+/// Closes a storage, also while handles that were opened from it are in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_io_close(io: *mut holdall_io) {
     take_back(io);

@@ -1,5 +1,5 @@
-//! The C functions: each checks its arguments, stops panics, and calls one Rust function. No logic
-//! is here. The comments are the manual for C programmers: the header is generated from them.
+//! The exported C functions. Each checks its arguments, catches panics, and calls one Rust
+//! function; the logic is elsewhere. The header include/holdall.h is generated from these comments.
 #![allow(clippy::missing_safety_doc, non_camel_case_types)]
 
 pub mod array;

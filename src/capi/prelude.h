@@ -1,79 +1,89 @@
 /* holdall.h - chunked, compressed containers, read and written from C:
  * Bloscpack, bcolz, BLZ, Blosc2 frames with b2nd and Caterva, and Bagz.
  *
- * RULES, the same for every function:
- *  - Result. Functions that can fail return holdall_status: 0 done, > 0 done but (see
- *    HOLDALL_NOT_FOUND), < 0 failed. Results come through pointers after the inputs,
- *    and are untouched on failure, except that *out handles become NULL, that *n (where
- *    there is one) is the size wanted with HOLDALL_E_BUFFER, that buffers may hold
- *    anything, and that holdall_verify() tells its counts.
- *    A function names the failures that mean something of its own there. Besides, any that touches
- *    a container may be HOLDALL_E_IO, _MEMORY, _LIMIT (beyond HOLDALL_OPT_MEMORY_LIMIT), and each of a handle
- *    HOLDALL_E_PANIC; one that opens may be HOLDALL_E_MISSING, one that writes HOLDALL_E_BUSY or, of a handle for
- *    reading, _STATE; and what is not valid here (a mode of the other kind, a step of 0) HOLDALL_E_ARGUMENT.
- *  - The words of a failure go to the last argument, a holdall_error of the caller's,
- *    which may be NULL. Nothing is kept per thread; nothing needs freeing.
- *  - Handles are opaque. holdall_X_open/... give one that the caller owns;
- *    holdall_X_close (or _free) takes it back, accepts NULL, and cannot fail. A handle
- *    keeps alive what it was made from, so any order of closing is right.
- *  - const holdall_X *: may be called from many threads at once on one handle.
- *    holdall_X * (not const): one thread at a time, any thread. Distinct handles
- *    never share state that the caller can see.
- *  - Nothing appended is visible or durable before the commit. Closing without a
- *    commit leaves the container as the last commit left it, as a crash would.
- *  - Readers see the last commit at the time they open, at any moment of a commit and
- *    after any crash. They need no lock and write nothing. After a later commit, reads
- *    through a superchunk or an array in one file, or in a frame that is a folder, that was open
- *    before may be HOLDALL_E_STATE (never a mixture): open it again. Datasets (bcolz, BLZ) have a file for
- *    each chunk, opened when it is wanted: after a commit that changes rows, a handle from
- *    before it may see some of them as they are now. While a change is under way,
- *    a writer keeps files beside the container NAME, in a folder beside each file of it:
- *    NAME.holdall-lock (in a folder dataset.holdall-lock), NAME.holdall-new,
- *    NAME.holdall-part and NAME.holdall-journal. The first three mean
- *    nothing once the writer is gone; a journal that is left belongs to the container, and must stay
- *    with it until the next writer has settled it. Journals and locks of users who may not
- *    write the container are passed over (SECURITY.md has the rules).
- *  - A file that takes the place of another one gets its mode, and its owner and access
- *    control list where the process may give them; so do files that are added beside it. New
- *    files follow the umask. Nothing is written through symbolic or hard links beside NAME.
- *  - Buffers belong to the caller; sizes are in bytes. Where a size is not known
- *    beforehand, dst == NULL asks for it in *n (HOLDALL_OK); a short dst gives
- *    HOLDALL_E_BUFFER, and the size wanted in *n where the call has an *n.
- *  - Pointers to numbers (uint64_t, int64_t) and to pointers must be aligned as C has it;
- *    buffers of content, void *, need not be.
- *  - Pointers returned by const getters are borrowed: valid until the handle is closed, or
- *    changed by a call that takes it without const. Where a function says that one is valid
- *    until the handle is closed, changes do no harm.
- *  - Strings are UTF-8 with a final NUL; paths are any bytes but NUL. Binary values
- *    carry their length.
- *  - NULL for a required pointer, or a value out of range, is HOLDALL_E_ARGUMENT (0 or
- *    NULL from functions that cannot fail), never undefined. A freed handle, a wrong
- *    pointer or a wrong length is undefined.
- *  - No call aborts, prints, reads the environment (but HOLDALL_THREADS, the number of
- *    threads instead of that of processors, once), or installs a signal handler. A bug
- *    inside comes back as HOLDALL_E_PANIC and the handle then refuses work. After
- *    fork() the child may go on reading through handles that it inherited, on the
- *    calling thread only; an inherited writer refuses work there (HOLDALL_E_STATE), and
- *    closing it there changes nothing (but its lock lasts until both have ended).
- *  - Object stores: in builds that have them (cmake -DHOLDALL_CLOUD=ON) paths may be names of
- *    objects: gs://bucket/key (gs:bucket/key and /gs:bucket/key are the same), s3://, az://,
- *    http:// and https://; in others such a name is HOLDALL_E_UNSUPPORTED. A local file of
- *    that very name goes before, and ./gs:x is always local. All formats are read there, bags
- *    are written, but not to http. An open object is the version that was opened: where
- *    another one has its place, or none, reading is HOLDALL_E_STATE. A store that does not
- *    answer is HOLDALL_E_IO within HOLDALL_OPT_CLOUD_TIMEOUT, one that refuses too, with
- *    EACCES in os_code. A bag has one commit there: before, nothing of it can be seen; what
- *    is added later is another shard (HOLDALL_APPEND is HOLDALL_E_UNSUPPORTED), and several
- *    objects at once (a set of shards, separate limits) are not replaced. Its limits wait in
- *    memory. Here the environment is read: what the clients of each cloud know (GOOGLE_*,
- *    AWS_*, AZURE_*; docs/clouds.md has the list) and the proxies. Two threads of the library's
- *    talk to stores; after fork() the child opens anew what it reads (else HOLDALL_E_STATE).
- *  - Callbacks run on the calling thread unless they say otherwise; they must not
- *    unwind (C++ exceptions, longjmp) through the library, nor call it with the handle
- *    they were called for.
+ * Rules that hold for every function:
  *
- * Linking: find_package(holdall) and holdall::holdall, or pkg-config holdall. The
- * program may be C99 or later, C++11 or later.
+ * Results
+ *  - A function that can fail returns holdall_status: 0 is success, a value above 0 is
+ *    success with a remark (see HOLDALL_NOT_FOUND), a value below 0 is a failure.
+ *  - Results are stored through pointers, which follow the inputs. After a failure they are
+ *    unchanged, with four exceptions: an *out handle is NULL, *n is the required size with
+ *    HOLDALL_E_BUFFER, buffers may hold anything, and holdall_verify() stores its counts.
+ *  - A function documents the failures that have a specific meaning for it. In addition,
+ *    every function that accesses a container can return HOLDALL_E_IO, _MEMORY and _LIMIT
+ *    (HOLDALL_OPT_MEMORY_LIMIT is exceeded), every function of a handle HOLDALL_E_PANIC,
+ *    every function that opens HOLDALL_E_MISSING, every function that writes HOLDALL_E_BUSY
+ *    and, on a handle for reading, HOLDALL_E_STATE, and every function HOLDALL_E_ARGUMENT for
+ *    an invalid argument, such as a mode of another kind or a step of 0.
+ *  - The message of a failure is stored in the last argument, a holdall_error of the caller,
+ *    which may be NULL. No error state is stored per thread, and nothing needs to be freed.
+ *  - NULL for a required pointer, or a value out of range, is HOLDALL_E_ARGUMENT (0 or NULL
+ *    from functions that cannot fail). A closed handle, an invalid pointer or a wrong length
+ *    is undefined behaviour.
+ *
+ * Handles and threads
+ *  - Handles are opaque. The caller owns a handle that holdall_X_open() or a similar function
+ *    returns. holdall_X_close() or holdall_X_free() releases it, accepts NULL, and cannot
+ *    fail. A handle keeps alive what it was made from, so handles may be closed in any order.
+ *  - const holdall_X *: many threads may call such functions on one handle at once.
+ *    holdall_X *: one thread at a time, but any thread. Distinct handles share no state that
+ *    the caller can observe.
+ *  - Callbacks run on the calling thread unless documented otherwise. They must not unwind
+ *    (C++ exceptions, longjmp) through the library, and must not call it with the handle that
+ *    they were called for.
+ *  - After fork() the child may continue to read through inherited handles, on the calling
+ *    thread only. An inherited writer returns HOLDALL_E_STATE, and closing it in the child
+ *    changes nothing. Its lock lasts until both processes have ended.
+ *
+ * Commits
+ *  - Nothing that was written is visible or durable before the commit. Closing a handle
+ *    without a commit leaves the container at the last commit, as a crash would.
+ *  - A reader sees the last commit at the time when it opens, during any commit and after any
+ *    crash. Readers need no lock and write nothing. After a later commit, reads through an
+ *    open superchunk, or an array in one file or in a frame folder, may be HOLDALL_E_STATE;
+ *    they never return a mixture. Open the container again. Datasets (bcolz, BLZ) store each
+ *    chunk in a file that is opened on first use: after a commit that changes rows, an older
+ *    handle may see some of them as they are now.
+ *  - During a change the writer keeps files beside each file NAME of the container:
+ *    NAME.holdall-lock (in a folder dataset.holdall-lock), NAME.holdall-new,
+ *    NAME.holdall-part and NAME.holdall-journal. The first three have no meaning once the
+ *    writer has ended. A journal that remains belongs to the container, and must stay with it
+ *    until the next writer has rolled it back. Journals and locks of users who may not write
+ *    the container are ignored; SECURITY.md has the rules.
+ *  - A file that replaces another one gets its mode, and its owner and access control list if
+ *    the process may set them. So do files that are added beside it. New files follow the
+ *    umask. The library never writes through symbolic or hard links beside NAME.
+ *
+ * Memory and values
+ *  - Buffers belong to the caller, and sizes are in bytes. Where the size is not known in
+ *    advance, dst == NULL stores it in *n and returns HOLDALL_OK. A short dst is
+ *    HOLDALL_E_BUFFER, with the required size in *n if the function has an *n.
+ *  - Pointers to numbers (uint64_t, int64_t) and to pointers must be aligned as C requires.
+ *    Content buffers (void *) need no alignment.
+ *  - Pointers that const getters return are borrowed: valid until the handle is closed, or
+ *    changed by a function that takes it without const. If a function says that a pointer is
+ *    valid until the handle is closed, changes do not invalidate it.
+ *  - Strings are UTF-8 and end with NUL. Paths are any bytes but NUL. Binary values have an
+ *    explicit length.
+ *
+ * The process
+ *  - Functions never abort, print, or install a signal handler. They read one environment
+ *    variable, HOLDALL_THREADS (the number of threads; default: that of the processors), once.
+ *    An internal error is HOLDALL_E_PANIC, and the handle then refuses further calls.
+ *  - Builds with object stores (cmake -DHOLDALL_CLOUD=ON) accept names of objects as paths:
+ *    gs://bucket/key (also gs:bucket/key and /gs:bucket/key), s3://, az://, http:// and
+ *    https://. Other builds return HOLDALL_E_UNSUPPORTED. A local file of exactly that name
+ *    takes precedence, and ./gs:x is always local. An object keeps the version that was
+ *    opened: once it is replaced or removed, reading is HOLDALL_E_STATE. A store that does not
+ *    answer is HOLDALL_E_IO after HOLDALL_OPT_CLOUD_TIMEOUT; one that refuses is HOLDALL_E_IO
+ *    with EACCES in os_code. All formats can be read. Bags can be written, except to http: a
+ *    bag has one commit and is not visible before; HOLDALL_APPEND is HOLDALL_E_UNSUPPORTED,
+ *    and several objects (a set of shards, separate limits) cannot be replaced at once.
+ *    Two threads of the library talk to stores, so a child must open again after fork()
+ *    (else HOLDALL_E_STATE). Here the environment is read as docs/clouds.md describes.
+ *
+ * Linking: find_package(holdall) and holdall::holdall, or pkg-config holdall. Programs may be
+ * C99 or later, or C++11 or later.
  */
 /* Generated from src/capi/ by `cargo test --test headers`; do not edit. */
 #ifndef HOLDALL_H
@@ -90,7 +100,7 @@
 #define HOLDALL_API
 #endif
 #endif
-/* A status must be looked at. */
+/* Callers must check a status. */
 #ifndef HOLDALL_USE
 #if defined(__GNUC__) || defined(__clang__)
 #define HOLDALL_USE __attribute__((warn_unused_result))
@@ -99,7 +109,7 @@
 #endif
 #endif
 
-/* ---- versions: of this header; holdall_version_number() is that of the library ---- */
+/* ---- The version of this header; holdall_version_number() returns that of the library. ---- */
 #define HOLDALL_VERSION_MAJOR @MAJOR@
 #define HOLDALL_VERSION_MINOR @MINOR@
 #define HOLDALL_VERSION_PATCH @PATCH@
@@ -110,5 +120,5 @@
 extern "C" {
 #endif
 
-/* Of Arrow's C stream interface; its structures are declared where programs use them. */
+/* Arrow's C stream interface. Programs that use it declare its structures. */
 struct ArrowArrayStream;

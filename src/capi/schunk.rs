@@ -10,19 +10,19 @@ use crate::checksum::Hasher;
 use crate::error::{Result, fail};
 use crate::options::Options;
 use crate::repair::reading;
-use crate::superchunk::any::{Form, Superchunk};
+use crate::superchunk::any::{Superchunk, SuperchunkFormat};
 use crate::superchunk::bloscpack::Mode;
 use std::ffi::{CString, OsStr, c_char, c_void};
 use std::sync::atomic::AtomicBool;
 
-/// An open superchunk: a run of bytes, its content, in compressed chunks, numbered from 0 on. May
-/// be read from many threads at once. A handle that was opened for writing sees its own changes at
-/// once; others see them when they open after the commit. What changes it is HOLDALL_E_STATE where
-/// it was opened with HOLDALL_READ.
+/// An open superchunk: a sequence of bytes, the content, in compressed chunks numbered from 0. Many
+/// threads may read one handle at once. A handle sees its own changes at once; other handles see
+/// them if opened after the commit. Changes through a handle opened with HOLDALL_READ return
+/// HOLDALL_E_STATE.
 pub struct holdall_schunk {
     broken: AtomicBool,
     inner: Superchunk,
-    /// Of the named values, those that C can spell.
+    /// The names of the named values that can be C strings.
     names: Vec<CString>,
 }
 handle!(holdall_schunk);
@@ -52,41 +52,39 @@ pub(super) fn mode_of(mode: holdall_mode) -> Result<Mode> {
         n => {
             return Err(fail!(
                 Argument,
-                "mode {n}: HOLDALL_READ (0) to HOLDALL_REPLACE (3) exist"
+                "mode: invalid value (expected HOLDALL_READ (0) to HOLDALL_REPLACE (3), found {n})"
             ));
         }
     })
 }
 
-fn form_of(format: holdall_format) -> Result<Form> {
+fn form_of(format: holdall_format) -> Result<SuperchunkFormat> {
     match format {
-        HOLDALL_FORMAT_BLOSCPACK => Ok(Form::Bloscpack),
-        HOLDALL_FORMAT_B2FRAME => Ok(Form::Frame),
+        HOLDALL_FORMAT_BLOSCPACK => Ok(SuperchunkFormat::Bloscpack),
+        HOLDALL_FORMAT_B2FRAME => Ok(SuperchunkFormat::Frame),
         n => Err(fail!(
             Argument,
-            "format {n}: HOLDALL_FORMAT_BLOSCPACK ({HOLDALL_FORMAT_BLOSCPACK}) and _B2FRAME ({HOLDALL_FORMAT_B2FRAME}) are those of superchunks"
+            "format: not a format of superchunks (expected HOLDALL_FORMAT_BLOSCPACK ({HOLDALL_FORMAT_BLOSCPACK}) or _B2FRAME ({HOLDALL_FORMAT_B2FRAME}), found {n})"
         )),
     }
 }
 
-/// Opens a superchunk: its last commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be
-/// read and changed (one at a time: HOLDALL_E_BUSY); the other modes are those of
-/// holdall_schunk_create(). Reads every dialect of Bloscpack: headers of version 1 to 3, those
-/// before there was a version (they cannot be changed: HOLDALL_E_UNSUPPORTED), and the layout of
-/// the papers on BLZ and bcolz; and Blosc2 frames, files and folders, those that are arrays among
-/// them: what changes their content as a superchunk leaves them without a shape that fits, and they
-/// then open as no array.
-/// Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, _VERIFY, _SKIP_DAMAGED; with HOLDALL_APPEND
-/// also _DURABILITY, _LOCK, _CODEC, _FILTERS (where they are not given, new chunks are made like
-/// the last one), _LEVEL (which no file keeps), _BLOCK_BYTES, _CHUNK_BYTES (it counts where there
-/// is no content yet, or one chunk of less than 16 KiB, which appends then fill up), _SPARE_CHUNKS,
-/// _SPARE_BYTES. Frames: the first five and _AT; with HOLDALL_APPEND _DURABILITY, _LOCK, _CODEC,
-/// _LEVEL, _FILTERS, _CHECKSUM. Progress is told by _VERIFY 2 and holdall_schunk_checksum().
-/// HOLDALL_E_FORMAT: it is none, or chunks of it are missing or not where header and offsets say;
-/// the position is that of the first such chunk. HOLDALL_OPT_SKIP_DAMAGED opens what is there,
-/// holdall_repair() makes it whole. HOLDALL_E_CHECKSUM: header, index or trailer of a frame do not
-/// fit what its writer has put down of them. HOLDALL_E_MISSING: there is nothing, or a
-/// folder in which a frame was begun and never committed.
+/// Opens a superchunk at its last commit: HOLDALL_READ to read, HOLDALL_APPEND to read and change.
+/// Reads Blosc2 frames (files and folders) and all versions of Bloscpack: unversioned (cannot be
+/// changed: HOLDALL_E_UNSUPPORTED), 1 to 3, and the BLZ RFC layout. A frame that is an array no
+/// longer opens as one after a change to its content here.
+///
+/// Returns:
+/// - HOLDALL_E_MISSING: nothing is at path, or only an uncommitted frame in a folder.
+/// - HOLDALL_E_FORMAT: not a superchunk, or chunks (err->position: the first) are missing or
+///   misplaced; see HOLDALL_OPT_SKIP_DAMAGED and holdall_repair().
+/// - HOLDALL_E_CHECKSUM: header, index or trailer of a frame is corrupt.
+///
+/// Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, _VERIFY (2 reports progress), _SKIP_DAMAGED;
+/// frames: _AT. With HOLDALL_APPEND also _DURABILITY, _LOCK, _CODEC, _LEVEL, _FILTERS; frames:
+/// _CHECKSUM; Bloscpack: _BLOCK_BYTES, _SPARE_CHUNKS, _SPARE_BYTES, _CHUNK_BYTES (effective with no
+/// content, or one chunk below 16 KiB). Bloscpack defaults: _CODEC and _FILTERS of the last chunk;
+/// files do not store _LEVEL.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_open(
@@ -109,10 +107,8 @@ pub unsafe extern "C" fn holdall_schunk_open(
     })
 }
 
-/// As holdall_schunk_open(), in storage of the caller's, under the name ""; a frame in a folder as
-/// "chunks.b2frame" and its chunks. It may be closed at once.
-/// HOLDALL_E_UNSUPPORTED: it is to be changed, and the storage is read-only. There is no lock: the
-/// caller sees to it that there is one writer.
+/// Like holdall_schunk_open(), from a storage: the file "", or "chunks.b2frame" and its chunks for
+/// a frame in a folder.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_open_io(
@@ -135,20 +131,25 @@ pub unsafe extern "C" fn holdall_schunk_open_io(
     })
 }
 
-/// Creates a superchunk of items of `typesize` bytes each (1 or more; it is what filters work with,
-/// content need not be whole items), opened for changes. With HOLDALL_NEW nothing may be there
-/// (HOLDALL_E_EXISTS), with HOLDALL_REPLACE what is there is replaced by the first commit (but not
-/// a file by a frame that is a folder, nor the other way: HOLDALL_E_EXISTS). Format:
-/// HOLDALL_FORMAT_BLOSCPACK; c-blosc 1.x reads its chunks, Bloscpack 0.16 its files. Or
-/// HOLDALL_FORMAT_B2FRAME, which c-blosc2 and python-blosc2 read and change: appends and changed
-/// chunks go behind what is there, which costs the room of the old ones until a copy or
-/// holdall_repair(). HOLDALL_E_BUSY: another writer has it open. Options: those of
-/// holdall_schunk_open() with HOLDALL_APPEND, and HOLDALL_OPT_CHECKSUM, _OFFSETS, _FORMAT_VERSION.
-/// Frames: those of opening one, and _CHUNK_BYTES, _BLOCK_BYTES, _SPARSE.
-/// HOLDALL_E_UNSUPPORTED: they do not go together.
+/// Creates a superchunk and opens it for changes.
+/// - mode: HOLDALL_NEW, or HOLDALL_REPLACE (the first commit replaces what exists, but no file by a
+///   folder, nor the reverse).
+/// - format: HOLDALL_FORMAT_BLOSCPACK (chunks readable by c-blosc 1.x, files by Bloscpack 0.16) or
+///   HOLDALL_FORMAT_B2FRAME (c-blosc2, python-blosc2). Frames append changed chunks; a copy or
+///   holdall_repair() reclaims the old space.
+/// - typesize: bytes per item, at least 1, for filters. Content need not be whole items.
 ///
-/// Metadata that is set before content is appended, and HOLDALL_OPT_SPARE_CHUNKS where more than
-/// 1,022 chunks will come, save the first commit a copy.
+/// Returns:
+/// - HOLDALL_E_EXISTS: see mode.
+/// - HOLDALL_E_BUSY: another writer has it open.
+/// - HOLDALL_E_UNSUPPORTED: the options cannot be combined.
+///
+/// Options: those of holdall_schunk_open() with HOLDALL_APPEND; Bloscpack: also
+/// HOLDALL_OPT_CHECKSUM, _OFFSETS, _FORMAT_VERSION; frames: also _CHUNK_BYTES, _BLOCK_BYTES,
+/// _SPARSE.
+///
+/// Metadata set before content, and HOLDALL_OPT_SPARE_CHUNKS for more than 1,022 chunks, save the
+/// first commit a copy.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_create(
@@ -174,8 +175,7 @@ pub unsafe extern "C" fn holdall_schunk_create(
     })
 }
 
-/// As holdall_schunk_create(), in storage of the caller's, under the name "", as
-/// holdall_schunk_open_io() has it.
+/// Like holdall_schunk_create(), in a storage: see holdall_schunk_open_io().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_create_io(
@@ -203,26 +203,27 @@ pub unsafe extern "C" fn holdall_schunk_create_io(
     })
 }
 
-/// Closes a superchunk; NULL is fine. What was not committed is gone.
+/// Closes a superchunk. Uncommitted changes are discarded.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_close(schunk: *mut holdall_schunk) {
     take_back(schunk);
 }
 
-/// How many chunks. A commit of a Bloscpack file without any content makes one, which is empty: the
-/// format knows none without.
+/// Returns the number of chunks. Committed Bloscpack files without content have one, which is
+/// empty.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_chunks(schunk: *const holdall_schunk) -> u64 {
     value(schunk, 0, Superchunk::chunks)
 }
 
-/// Bytes of content.
+/// Returns the size of the content in bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_nbytes(schunk: *const holdall_schunk) -> u64 {
     value(schunk, 0, Superchunk::nbytes)
 }
 
-/// Bytes on disk at the last commit; before the first one, of the chunks so far.
+/// Returns the size on disk in bytes at the last commit; before the first commit, the size of the
+/// chunks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_cbytes(schunk: *const holdall_schunk) -> u64 {
     guard_value(0, || {
@@ -230,39 +231,42 @@ pub unsafe extern "C" fn holdall_schunk_cbytes(schunk: *const holdall_schunk) ->
     })
 }
 
-/// Bytes of an item, as the header says (version 1: as the first chunk says); 1 for those of more
-/// than 255.
+/// Returns the bytes per item in the header (version 1: in the first chunk); 1 for more than 255
+/// bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_typesize(schunk: *const holdall_schunk) -> usize {
     value(schunk, 0, Superchunk::typesize)
 }
 
-/// Bytes of content of each chunk but the last, unless others were put in between; 0: a frame whose
-/// chunks may have any length.
+/// Returns the bytes of content per chunk; the last chunk and inserted ones may differ. 0: a frame
+/// with chunks of any length.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_chunk_size(schunk: *const holdall_schunk) -> usize {
     value(schunk, 0, Superchunk::chunk_size)
 }
 
-/// The checksum of its chunks, one of HOLDALL_SUM_*.
+/// Returns the checksum of the chunks, one of HOLDALL_SUM_*.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_sum(schunk: *const holdall_schunk) -> i32 {
-    value(schunk, 0, |s| s.sum() as i32)
+    value(schunk, 0, |s| s.checksum() as i32)
 }
 
-/// How its header is laid out. Frames: 1, 2, 3, as c-blosc2 counts. Bloscpack: 0 (before there were
-/// versions), 1, 2, 3, or 103, the layout of the papers, which only metadata tell from 3. -1: NULL.
+/// Returns the version of the header, or -1 for NULL. Frames: 1 to 3, as in c-blosc2. Bloscpack: 0
+/// (unversioned), 1, 2, 3, or 103 (BLZ RFC layout, which only metadata distinguish from 3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_version(schunk: *const holdall_schunk) -> i32 {
     value(schunk, -1, Superchunk::version)
 }
 
-/// One chunk: its bytes of content, its bytes as stored (0 as long as it, or what was written into
-/// it, waits to be encoded, at the latest until the commit), and its codec, one of HOLDALL_CODEC_*
-/// (LZ4HC is LZ4 here; _NONE where the content is stored as it is; of one that waits in Bloscpack,
-/// what it is going to be encoded with). In frames chunks of one value take no room: 0 bytes,
-/// _NONE. Each place may be NULL. The codec is _BY_NAME where it is none that is known. The content
-/// is not looked at. HOLDALL_E_RANGE: there is no such chunk.
+/// Describes a chunk without decoding it. Outputs may be NULL.
+/// - nbytes: bytes of content.
+/// - cbytes: bytes as stored; 0 until the chunk is encoded (at the latest by the commit), and for
+///   frame chunks of one value.
+/// - codec: one of HOLDALL_CODEC_*; for a Bloscpack chunk not yet encoded, the codec to be used.
+///   HOLDALL_CODEC_LZ4 includes LZ4HC, _NONE is uncompressed or one value, _BY_NAME is unknown.
+///
+/// Returns:
+/// - HOLDALL_E_RANGE: no such chunk.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_chunk_info(
@@ -293,7 +297,7 @@ fn codec_number(codec: Codec) -> i32 {
     i32::from(codec.number()) + 1
 }
 
-/// The codec in the flags of a chunk of Blosc 1.
+/// Returns the codec recorded in the flags of a Blosc 1 chunk.
 fn codec_of(flags: u8) -> i32 {
     const COPIED: u8 = 0x02;
     match flags >> 5 {
@@ -307,17 +311,23 @@ fn codec_of(flags: u8) -> i32 {
     }
 }
 
-pub(super) fn or_skipped(bad: bool) -> holdall_status {
-    if bad { HOLDALL_NOT_FOUND } else { HOLDALL_OK }
+pub(super) fn or_skipped(skipped: bool) -> holdall_status {
+    if skipped {
+        HOLDALL_NOT_FOUND
+    } else {
+        HOLDALL_OK
+    }
 }
 
-/// Reads n bytes of content from byte `at` on. Only the chunks that hold them are read, and of
-/// those only the blocks that hold them are decoded, several in parallel where it pays.
-/// With HOLDALL_OPT_SKIP_DAMAGED what is damaged reads as zeros and the call returns
-/// HOLDALL_NOT_FOUND (> 0); else it fails, with the first damaged chunk as the position, and dst
-/// holds anything. HOLDALL_E_CHECKSUM, _FORMAT, _CODEC, _VERSION, _UNSUPPORTED: that chunk is
-/// damaged or of a kind that is not known. HOLDALL_E_RANGE: beyond the end. HOLDALL_E_STATE: the
-/// file was changed since it was opened for reading; open it again.
+/// Reads n bytes of content at offset at into dst. Decodes only the blocks needed, in parallel if
+/// faster.
+///
+/// Returns:
+/// - HOLDALL_NOT_FOUND: corrupt content was read as zeros (HOLDALL_OPT_SKIP_DAMAGED).
+/// - HOLDALL_E_CHECKSUM, _FORMAT, _CODEC, _VERSION, _UNSUPPORTED: a chunk (err->position: the
+///   first) is corrupt or of an unknown kind; dst is unspecified.
+/// - HOLDALL_E_RANGE: past the end.
+/// - HOLDALL_E_STATE: the file was changed after it was opened for reading; open it again.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_read(
@@ -337,8 +347,8 @@ pub unsafe extern "C" fn holdall_schunk_read(
     })
 }
 
-/// Reads the content of a chunk; its size is in *n. dst NULL asks for it. Fails, and tells damage,
-/// as holdall_schunk_read() does. HOLDALL_E_RANGE: there is no such chunk.
+/// Reads the content of a chunk into dst; *n is its size in bytes. Returns as
+/// holdall_schunk_read(). HOLDALL_E_RANGE: no such chunk.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_read_chunk(
@@ -350,9 +360,9 @@ pub unsafe extern "C" fn holdall_schunk_read_chunk(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(schunk), err, |s| {
-        let n = place(n, "n")?;
+        let n = required(n, "n")?;
         let size = s.inner.chunk_nbytes(chunk)?;
-        let bad = match buffer(dst.cast(), dst_size)? {
+        let skipped = match buffer(dst.cast(), dst_size)? {
             Some(dst) => {
                 let have = dst.len();
                 let Some(dst) = dst.get_mut(..size) else {
@@ -368,13 +378,12 @@ pub unsafe extern "C" fn holdall_schunk_read_chunk(
             None => false,
         };
         *n = size;
-        Ok(or_skipped(bad))
+        Ok(or_skipped(skipped))
     })
 }
 
-/// Reads a chunk as it is stored (or is going to be), without its digest, which is checked; its
-/// size is in *n. dst NULL asks for it. A damaged chunk is an error, also with
-/// HOLDALL_OPT_SKIP_DAMAGED. HOLDALL_E_RANGE: there is no such chunk.
+/// Reads a chunk as stored, *n bytes; verifies and omits its checksum. A corrupt chunk is an error,
+/// also with HOLDALL_OPT_SKIP_DAMAGED. HOLDALL_E_RANGE: no such chunk.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_read_raw(
@@ -393,10 +402,9 @@ pub unsafe extern "C" fn holdall_schunk_read_raw(
     })
 }
 
-/// The checksum (HOLDALL_SUM_*, 0 to 8) of all content, as holdall_checksum() of it in one piece;
-/// of an array's file, of its items as they are stored: in Fortran order, where
-/// holdall_array_order() says so. Tells progress, in bytes. dst NULL asks for the size, which costs
-/// nothing. Fails, and tells damage, as holdall_schunk_read() does.
+/// Computes a checksum (HOLDALL_SUM_*, 0 to 8) of all content, equal to holdall_checksum() of one
+/// buffer. Array items are in stored order: Fortran order if holdall_array_order() reports it.
+/// Reports progress in bytes. dst NULL reads nothing. Returns as holdall_schunk_read().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_checksum(
@@ -412,21 +420,20 @@ pub unsafe extern "C" fn holdall_schunk_checksum(
         if !digest_fits(sum, dst, dst_size) {
             return copy_out(&vec![0; sum.size()], dst.cast(), dst_size, digest_size);
         }
-        let digest_size = place(digest_size, "digest_size")?;
+        let digest_size = required(digest_size, "digest_size")?;
         let mut h = Hasher::new(sum);
-        let bad = s.inner.each_piece(&mut |piece| {
+        let skipped = s.inner.each_piece(&mut |piece| {
             h.update(piece);
             Ok(())
         })?;
         copy_out(&h.finish(), dst.cast(), dst_size, digest_size)?;
-        Ok(or_skipped(bad))
+        Ok(or_skipped(skipped))
     })
 }
 
-/// Appends n bytes of content. They wait in memory until a chunk is full (several, where they are
-/// encoded in parallel), then in a temporary file beside the superchunk, and count from the next
-/// commit on; what was the last chunk is filled up first. On failure holdall_schunk_nbytes() tells
-/// how much went in.
+/// Appends n bytes of content; fills up the last chunk first. Bytes wait in memory until a chunk is
+/// full (several, if encoded in parallel), then in a temporary file until the commit. After a
+/// failure holdall_schunk_nbytes() includes what was appended.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_append(
@@ -440,9 +447,11 @@ pub unsafe extern "C" fn holdall_schunk_append(
     })
 }
 
-/// Appends one chunk that is encoded already, n bytes of it, as it is, without a digest; it is
-/// decoded once, to be sure of it. HOLDALL_E_FORMAT: it is no whole chunk. HOLDALL_E_UNSUPPORTED: a
-/// chunk of Blosc2, which readers of Bloscpack do not know.
+/// Appends one encoded chunk of n bytes without checksum, unchanged. Decodes it once to verify it.
+///
+/// Returns:
+/// - HOLDALL_E_FORMAT: not one complete chunk.
+/// - HOLDALL_E_UNSUPPORTED: a Blosc2 chunk for Bloscpack, or a Blosc1 chunk for a frame.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_append_raw(
@@ -456,10 +465,12 @@ pub unsafe extern "C" fn holdall_schunk_append_raw(
     })
 }
 
-/// Writes n bytes over the content from byte `at` on, all of which must be there (HOLDALL_E_RANGE).
-/// On failure some of them may be written, of which nothing counts before a commit. A changed chunk
-/// goes where it was, if it is not longer than before (HOLDALL_OPT_SPARE_BYTES makes room for
-/// that); else the commit writes the file anew. In a frame it goes behind the others.
+/// Overwrites n bytes of content at offset at. After a failure some may be written; none is visible
+/// before a commit. A Bloscpack chunk that grows makes the commit rewrite the file (see
+/// HOLDALL_OPT_SPARE_BYTES); others change in place. Frames store changed chunks after the others.
+///
+/// Returns:
+/// - HOLDALL_E_RANGE: past the end.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_write(
@@ -474,11 +485,13 @@ pub unsafe extern "C" fn holdall_schunk_write(
     })
 }
 
-/// Puts n bytes of content, as one chunk of its own, before a chunk, or behind the last where
-/// `chunk` is their number; what waits to be encoded becomes chunks first. The commit writes a
-/// Bloscpack file anew. A chunk of another length makes a frame one whose chunks have any length,
-/// which c-blosc2 reads from its version 3 on. HOLDALL_E_RANGE: `chunk` is beyond their number.
-/// HOLDALL_E_ARGUMENT: 0 bytes, which no chunk of a frame has, or 2 GiB.
+/// Inserts n bytes of content as one chunk before chunk, or at the end if chunk is the number of
+/// chunks. Encodes pending content first. The commit rewrites a Bloscpack file. Another length
+/// gives a frame variable chunk lengths (readable from c-blosc2 3 on).
+///
+/// Returns:
+/// - HOLDALL_E_RANGE: chunk exceeds the number of chunks.
+/// - HOLDALL_E_ARGUMENT: n is 0 (frames), or 2 GiB or more.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_insert(
@@ -493,8 +506,8 @@ pub unsafe extern "C" fn holdall_schunk_insert(
     })
 }
 
-/// Takes a chunk away, with its content. The commit writes a Bloscpack file anew, unless it was the
-/// last. HOLDALL_E_RANGE: there is no such chunk.
+/// Removes a chunk with its content and shifts the following chunks down by one. The commit
+/// rewrites a Bloscpack file unless it was the last chunk. HOLDALL_E_RANGE: no such chunk.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_remove(
@@ -505,7 +518,7 @@ pub unsafe extern "C" fn holdall_schunk_remove(
     guard_change(borrow_mut(schunk), err, |s| s.inner.remove(chunk))
 }
 
-/// Keeps the first nbytes bytes of content. HOLDALL_E_RANGE: there are fewer.
+/// Truncates the content to nbytes bytes. HOLDALL_E_RANGE: it is shorter.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_truncate(
@@ -516,15 +529,14 @@ pub unsafe extern "C" fn holdall_schunk_truncate(
     guard_change(borrow_mut(schunk), err, |s| s.inner.truncate(nbytes))
 }
 
-/// How many named values it has, damaged ones too. Bloscpack: its metadata, JSON, is the one named
-/// "", where there are any. Frames: their metalayers, those of the header, then those whose length
-/// may change.
+/// Returns the number of named values, including corrupt ones. Bloscpack: the JSON metadata, named
+/// "", if any. Frames: the metalayers of the header, then those of variable length.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_metas(schunk: *const holdall_schunk) -> u32 {
     guard_value(0, || borrow(schunk).map_or(0, |s| s.names.len() as u32))
 }
 
-/// The name of one of them; NULL beyond the last.
+/// Returns the name of value i, or NULL if i is out of range.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_meta_name(
     schunk: *const holdall_schunk,
@@ -537,9 +549,13 @@ pub unsafe extern "C" fn holdall_schunk_meta_name(
     })
 }
 
-/// A named value: *n bytes, without a NUL behind them, borrowed until the handle is closed or
-/// changed. HOLDALL_NOT_FOUND: there is none of this name, *value is NULL and *n 0.
-/// HOLDALL_E_CHECKSUM, _FORMAT: it is damaged; with HOLDALL_OPT_SKIP_DAMAGED there is none then.
+/// Gets a named value: *n bytes, not NUL-terminated, borrowed until the handle is closed or
+/// changed.
+///
+/// Returns:
+/// - HOLDALL_NOT_FOUND: no such value, or corrupt with HOLDALL_OPT_SKIP_DAMAGED; *value is NULL, *n
+///   is 0.
+/// - HOLDALL_E_CHECKSUM, _FORMAT: it is corrupt.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_meta_get(
@@ -555,13 +571,16 @@ pub unsafe extern "C" fn holdall_schunk_meta_get(
     })
 }
 
-/// Sets a named value of n bytes, which are copied, from the next commit on; value NULL removes it.
-/// Bloscpack: "" alone (HOLDALL_E_UNSUPPORTED), and JSON (HOLDALL_E_ARGUMENT); version 1 and 2 have
-/// none (HOLDALL_E_UNSUPPORTED). The commit writes the file anew where it does not fit into the
-/// room that the one before had. Frames: any name of 1 to 31 bytes, any bytes, by
-/// custom MessagePack. A new one is one of those whose length may change; those of the header
-/// cannot be removed (HOLDALL_E_UNSUPPORTED), and with another length the commit writes the file
-/// anew. HOLDALL_E_ARGUMENT: `holdall.crc32`, which is kept by the library.
+/// Sets a named value to n bytes, which are copied, from the next commit on. value NULL removes it.
+/// - Bloscpack: name "" and JSON only; none in versions 1 and 2. The commit rewrites the file if
+///   the old space is too small.
+/// - Frames: names of 1 to 31 bytes, any bytes, by convention MessagePack. New values have variable
+///   length. Those of the header cannot be removed, and a new length makes the commit rewrite the
+///   file.
+///
+/// Returns:
+/// - HOLDALL_E_UNSUPPORTED: the format does not allow it, as above.
+/// - HOLDALL_E_ARGUMENT: not JSON (Bloscpack); or holdall.crc32, which the library maintains.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_meta_set(
@@ -572,7 +591,7 @@ pub unsafe extern "C" fn holdall_schunk_meta_set(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_change(borrow_mut(schunk), err, |s| {
-        let name = text(name)?.ok_or_else(|| fail!(Argument, "name is no UTF-8"))?;
+        let name = text(name)?.ok_or_else(|| fail!(Argument, "name is not UTF-8"))?;
         let value = if value.is_null() {
             None
         } else {
@@ -584,11 +603,13 @@ pub unsafe extern "C" fn holdall_schunk_meta_set(
     })
 }
 
-/// Makes all changes so far durable and visible, together; where there are none, it does nothing.
-/// On failure the file is as the last commit left it, and the commit may be tried again (after room
-/// was made on a full disk, say), until that gives HOLDALL_E_STATE: after a sync that failed,
-/// nobody knows what the disk holds; whoever opens the file next finds it whole. HOLDALL_E_EXISTS:
-/// it was to be new, and somebody else has made one meanwhile.
+/// Makes all changes durable and visible, atomically. After a failure the file is as at its last
+/// commit, and the call may be repeated: see docs/commits.md.
+///
+/// Returns:
+/// - HOLDALL_E_STATE: a sync failed. Close the handle; the file is consistent when opened again,
+///   with or without the commit.
+/// - HOLDALL_E_EXISTS: HOLDALL_NEW, and another program has created the file.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_commit(
@@ -598,21 +619,20 @@ pub unsafe extern "C" fn holdall_schunk_commit(
     guard_change(borrow_mut(schunk), err, |s| s.inner.commit())
 }
 
-/// Writes content and named values, as this handle sees them, into a new superchunk with another
-/// codec, chunk size, checksum or layout: this is also how files are converted, those of version 0
-/// too. It takes little memory, and the copy is there, whole, when the call is done, or not at all.
-/// mode, format: as for holdall_schunk_create(). Options: those of holdall_schunk_create(). What is
-/// not given is as here: _CHUNK_BYTES, _CODEC and _FILTERS as the last chunk has them, _CHECKSUM
-/// (CRC-32 where there is none; none in version 1, which has no place for it); the level is 5, the
-/// layout that of version 3.
+/// Copies content and named values, as this handle sees them, to a new superchunk of another codec,
+/// chunk size, version or format (content only). The copy is complete or absent. Reports progress
+/// in bytes. mode, format and options are those of holdall_schunk_create().
 ///
-/// From a frame to a frame all named values go along, and codec, level and filters are as here;
-/// from one format to the other content alone. Progress is told in bytes.
-/// HOLDALL_E_ARGUMENT: path is this superchunk's own file. HOLDALL_E_EXISTS, HOLDALL_E_BUSY: as
-/// holdall_schunk_create(). HOLDALL_E_UNSUPPORTED: there are metadata, and the layout that
-/// HOLDALL_OPT_FORMAT_VERSION asks for has none. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED
-/// was set for this handle, and what is damaged is zeros in the copy, or missing at its end or as
-/// metadata. Else as holdall_schunk_read() and holdall_schunk_commit().
+/// Returns:
+/// - HOLDALL_NOT_FOUND: corrupt data is zeros, or missing at the end or as metadata
+///   (HOLDALL_OPT_SKIP_DAMAGED of this handle).
+/// - HOLDALL_E_ARGUMENT: path is the file of this superchunk.
+/// - HOLDALL_E_UNSUPPORTED: the requested version has no metadata, and there are some.
+/// - Else as holdall_schunk_create(), _read() and _commit().
+///
+/// Bloscpack defaults: HOLDALL_OPT_CHUNK_BYTES, and _CODEC and _FILTERS of the last chunk, as here;
+/// _CHECKSUM as here (CRC-32 if none; none in version 1); _LEVEL 5; version 3. Frame to frame:
+/// codec, level and filters as here.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_copy(

@@ -1,22 +1,22 @@
-//! Streams of bags, shuffled epochs, and batches into the caller's memory.
+//! The C functions for streams of bags, shuffled epochs, and batches in memory of the caller.
 
 use super::bag::{holdall_bag, holdall_records, records_handle};
 use super::guard::*;
 use super::options::{chosen, holdall_options};
 use crate::bag::epoch::Epoch;
-use crate::bag::{Next, Places, Room, Stream, Wanted, inside_of_a_stream};
+use crate::bag::{BatchLayout, Destination, Next, Requested, Stream, callback_reentry_error};
 use crate::error::{Result, fail};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::AtomicBool;
 
-/// Records of a bag in a wanted order, read ahead in parallel.
+/// A stream of records of a bag in any order, read ahead in parallel.
 pub struct holdall_bag_stream {
     broken: AtomicBool,
     stream: Stream,
 }
 handle!(holdall_bag_stream);
 
-/// The numbers of an epoch, shuffled, that fall to one rank.
+/// The shuffled record numbers of an epoch that belong to one rank.
 pub struct holdall_epoch {
     broken: AtomicBool,
     epoch: Epoch,
@@ -26,12 +26,12 @@ handle!(holdall_epoch);
 const fn shared<T: Send + Sync>() {}
 const _: () = (shared::<holdall_bag_stream>(), shared::<holdall_epoch>()).0;
 
-/// Gives the number of the record wanted next in *index and returns 0; 1 at the end; less than 0 to
-/// fail.
+/// Stores the number of the next requested record in *index and returns 0; returns 1 at the end, or
+/// less than 0 on failure.
 pub type holdall_next_index_fn =
     Option<unsafe extern "C" fn(ctx: *mut c_void, index: *mut u64) -> c_int>;
 
-/// Makes room for n bytes and returns it; NULL to fail, or where n is 0.
+/// Allocates n bytes and returns them. Returns NULL on failure, and may if n is 0.
 pub type holdall_allocate_fn =
     Option<unsafe extern "C" fn(ctx: *mut c_void, n: usize) -> *mut c_void>;
 
@@ -39,40 +39,37 @@ struct NextCall(
     unsafe extern "C" fn(*mut c_void, *mut u64) -> c_int,
     *mut c_void,
 );
-// SAFETY: the header says on which threads the function is called with this context: one at a time.
+// SAFETY: the header states which threads call the function with this context: one at a time.
 unsafe impl Send for NextCall {}
 
 impl NextCall {
     fn call(&mut self) -> Result<Option<u64>> {
         let mut index = u64::MAX;
-        // SAFETY: by contract callable with its context as long as records are taken from the
-        // stream.
+        // SAFETY: by contract callable with its context while records are taken from the stream.
         match unsafe { (self.0)(self.1, &mut index) } {
             0 => Ok(Some(index)),
             1 => Ok(None),
             n if n < 0 => Err(fail!(
                 Callback,
-                "the index function failed: it returned {n}"
+                "the index function of the stream failed: it returned {n}"
             )),
             n => Err(fail!(
                 Callback,
-                "the index function returned {n}, which is none of 0 (a number), 1 (the end) and less than 0"
+                "the index function of the stream returned an invalid value (expected 0 for a number, 1 for the end, less than 0 for a failure, found {n})"
             )),
         }
     }
 }
 
-/// Opens a stream over the records of a bag: those whose numbers `next` gives, in that order, any
-/// of them any number of times, without an end maybe; NULL: all records in their order. The bag may
-/// be closed; `ctx` is the caller's.
+/// Opens a stream of the records whose numbers next returns, in that order, with repetitions,
+/// possibly endless. next NULL: all records in order. ctx must stay valid.
 ///
-/// `next` is called only while holdall_bag_stream_next() or _take() runs, on the thread that called
-/// it, by one thread at a time: for as many records as are read ahead. A number that it gave stays
-/// asked for: to go on later where the records stopped that were used, count those. Other threads
-/// read and decode, if HOLDALL_OPT_THREADS allows it (storage of the caller's: if it was set); in a
-/// child after fork(), the one that takes. Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT,
-/// _SKIP_DAMAGED (as the bag has them where they are not given), _BAG_READ_AHEAD,
-/// _BAG_READ_AHEAD_BYTES. What was read and not taken is a quarter of the memory limit at most.
+/// next runs only during holdall_bag_stream_next() and _take(), on the calling thread, one at a
+/// time, for as many records as are read ahead. To resume, count the records used, not the numbers
+/// returned. Other threads read and decode: see docs/threads.md.
+///
+/// Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _SKIP_DAMAGED (default: those of the bag),
+/// _BAG_READ_AHEAD, _BAG_READ_AHEAD_BYTES. Read-ahead uses at most a quarter of the memory limit.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_stream_open(
@@ -99,18 +96,18 @@ pub unsafe extern "C" fn holdall_bag_stream_open(
     })
 }
 
-/// Gives the next record: its bytes (never NULL) and how many. It is borrowed until the next call
-/// that takes from the stream, or closes it. For one thread at a time; several take with
-/// holdall_bag_stream_take(). HOLDALL_NOT_FOUND (> 0): the end, from now on; *record and *n stay as
-/// they are.
+/// Gets the next record: n bytes (never NULL), borrowed until the next call that takes from the
+/// stream or closes it. One thread at a time; several use holdall_bag_stream_take(). Failures come
+/// in the order of records; the next call continues after them.
 ///
-/// Failures are told at the record that they belong to, after all before it, and the next call
-/// gives the one behind it. Damaged records and others that holdall_bag_read() cannot read fail as
-/// they do there, with the number of the record in err->position; with HOLDALL_OPT_SKIP_DAMAGED,
-/// damaged ones are empty: see holdall_bag_stream_damaged(). HOLDALL_E_RANGE: `next` gave a number
-/// that the bag has not. HOLDALL_E_CALLBACK: `next` failed; it is called again. HOLDALL_E_LIMIT: a
-/// record takes more than three quarters of the memory limit. HOLDALL_E_STATE: `next` itself has
-/// made this call, or another thread was taking when this process was forked.
+/// Returns:
+/// - HOLDALL_NOT_FOUND: the end, also later; *record and *n are unchanged.
+/// - As holdall_bag_read(): the record (err->position) cannot be read. With
+///   HOLDALL_OPT_SKIP_DAMAGED corrupt records are empty.
+/// - HOLDALL_E_RANGE: next returned a number that the bag does not have.
+/// - HOLDALL_E_CALLBACK: next failed; it is called again.
+/// - HOLDALL_E_LIMIT: a record exceeds three quarters of the memory limit.
+/// - HOLDALL_E_STATE: called by next, or forked while another thread was taking.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_stream_next(
@@ -119,12 +116,12 @@ pub unsafe extern "C" fn holdall_bag_stream_next(
     n: *mut usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    // not yet as one that is changed: its index function may have made this call
-    if borrow(stream).is_some_and(|s| s.stream.is_inside()) {
-        return guard(err, || Err(inside_of_a_stream()));
+    // not yet an exclusive borrow: the index function of the stream may have made this call
+    if borrow(stream).is_some_and(|s| s.stream.is_in_callback()) {
+        return guard(err, || Err(callback_reentry_error()));
     }
     guard_handle_mut(borrow_mut(stream), err, |s| {
-        let (record, n) = (place(record, "record")?, place(n, "n")?);
+        let (record, n) = (required(record, "record")?, required(n, "n")?);
         match s.stream.next_record()? {
             Some(bytes) => {
                 *record = bytes.as_ptr().cast();
@@ -136,12 +133,14 @@ pub unsafe extern "C" fn holdall_bag_stream_next(
     })
 }
 
-/// Takes the next n records as a batch of the caller's own, in order, in which
-/// holdall_records_numbers() tells which they are; fewer at the end, or before one that fails,
-/// which the next call that takes is told. 0: as many as were read together, which costs no copy.
-/// Many threads may take from one stream: each record goes to one of them.
-/// HOLDALL_NOT_FOUND (> 0): the end, and *out is NULL; one thread may be told so before another has
-/// its last records. Fails as holdall_bag_stream_next() does.
+/// Takes the next n records as a batch that the caller owns, with holdall_records_numbers(). It has
+/// fewer at the end, or before a failure, which the next call returns. n 0: as many as were read
+/// together, without a copy. Many threads may take from one stream; each record goes to one of
+/// them.
+///
+/// Returns:
+/// - HOLDALL_NOT_FOUND: the end; *out is NULL. Another thread may still get its last records.
+/// - Else as holdall_bag_stream_next().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_stream_take(
@@ -152,10 +151,10 @@ pub unsafe extern "C" fn holdall_bag_stream_take(
 ) -> holdall_status {
     put(out, std::ptr::null_mut());
     guard_handle(borrow(stream), err, |s| {
-        if s.stream.is_inside() {
-            return Err(inside_of_a_stream());
+        if s.stream.is_in_callback() {
+            return Err(callback_reentry_error());
         }
-        place(out, "out")?;
+        required(out, "out")?;
         match s.stream.take(n)? {
             Some(batch) => give(out, || Ok(records_handle(batch.records, batch.numbers))),
             None => Ok(HOLDALL_NOT_FOUND),
@@ -163,37 +162,37 @@ pub unsafe extern "C" fn holdall_bag_stream_take(
     })
 }
 
-/// The number in the bag of the record that holdall_bag_stream_next() gave last; UINT64_MAX before
-/// the first.
+/// Returns the number in the bag of the last record from holdall_bag_stream_next(); UINT64_MAX
+/// before the first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_stream_number(stream: *const holdall_bag_stream) -> u64 {
     field(stream, u64::MAX, |s| s.stream.number())
 }
 
-/// How many records so far were damaged and given as empty ones; 0 without
+/// Returns how many records so far were corrupt and returned as empty; 0 without
 /// HOLDALL_OPT_SKIP_DAMAGED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_stream_damaged(stream: *const holdall_bag_stream) -> u64 {
     field(stream, 0, |s| s.stream.damaged())
 }
 
-/// Closes a stream at any moment; NULL is fine. What is being read ahead stops at its next record
-/// and is waited for; nothing uses the bag, its storage or `next` any more. Does nothing where
-/// `next` itself calls it.
+/// Closes a stream at any time. Waits until reading ahead stops, at its next record; nothing uses
+/// the bag, its storage or next afterwards. Does nothing if next calls it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_stream_close(stream: *mut holdall_bag_stream) {
-    if !borrow(stream).is_some_and(|s| s.stream.is_inside()) {
+    if !borrow(stream).is_some_and(|s| s.stream.is_in_callback()) {
         take_back(stream);
     }
 }
 
-/// A shuffled epoch: every number below n once, in an order that `seed` and `epoch` decide, and
-/// nothing else, in every version of the library; no table is made. Of that order rank `rank` of
-/// `world` (0 and 1 where there is one) has the places rank, rank + world, rank + 2 * world, ...:
-/// all ranks together have every number once, and the first n % world of them one more
-/// than the others. When all ranks have had k numbers, k * world places of the order are done, so
-/// that other ranks may go on from there, too. Give holdall_epoch_next and the handle to
-/// holdall_bag_stream_open(). HOLDALL_E_ARGUMENT: rank is not below world. n may be 0.
+/// Opens a shuffled epoch: every number below n (which may be 0) once, in an order that depends
+/// only on n, seed and epoch, in every version of the library. Rank rank of world (0 of 1 if there
+/// is one) gets the positions rank, rank + world, rank + 2 * world, ... of it. When each rank has
+/// taken k numbers, k * world positions are done (the first n % world ranks get one number more): another number of ranks can continue there. Pass
+/// holdall_epoch_next and the handle to holdall_bag_stream_open().
+///
+/// Returns:
+/// - HOLDALL_E_ARGUMENT: rank is not below world.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_epoch_open(
@@ -216,14 +215,14 @@ pub unsafe extern "C" fn holdall_epoch_open(
     })
 }
 
-/// How many numbers fall to this rank in every epoch.
+/// Returns how many numbers this rank has in each epoch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_epoch_size(epoch: *const holdall_epoch) -> u64 {
     field(epoch, 0, |e| e.epoch.size())
 }
 
-/// The next number of an epoch, as a holdall_next_index_fn: `epoch` is the holdall_epoch *. 1 at
-/// its end; HOLDALL_E_ARGUMENT where an argument is NULL.
+/// Gets the next number of an epoch: a holdall_next_index_fn whose context is the holdall_epoch *.
+/// Returns 1 at the end, HOLDALL_E_ARGUMENT if an argument is NULL.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_epoch_next(epoch: *mut c_void, index: *mut u64) -> c_int {
@@ -231,7 +230,7 @@ pub unsafe extern "C" fn holdall_epoch_next(epoch: *mut c_void, index: *mut u64)
         borrow_mut(epoch.cast::<holdall_epoch>()),
         std::ptr::null_mut(),
         |e| {
-            let index = place(index, "index")?;
+            let index = required(index, "index")?;
             Ok(match e.epoch.next() {
                 Some(i) => {
                     *index = i;
@@ -243,10 +242,9 @@ pub unsafe extern "C" fn holdall_epoch_next(epoch: *mut c_void, index: *mut u64)
     )
 }
 
-/// Goes to epoch `number`, of the same seed, and to a position of this rank in it, from 0 to
-/// holdall_epoch_size(), the end: the one that comes next, or where training stopped. Not while a
-/// stream that is open takes numbers from it: that has some ahead. HOLDALL_E_RANGE: the position is
-/// beyond the end.
+/// Moves to epoch number, of the same seed, and a position of this rank in it: 0 to
+/// holdall_epoch_size(), the end. Must not be called while an open stream uses the epoch.
+/// HOLDALL_E_RANGE: position is past the end.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_epoch_seek(
@@ -258,29 +256,26 @@ pub unsafe extern "C" fn holdall_epoch_seek(
     guard_change(borrow_mut(epoch), err, |e| e.epoch.seek(number, position))
 }
 
-/// Closes an epoch; NULL is fine. No record may be taken any more from a stream that was given it.
+/// Closes an epoch. No record may be taken afterwards from a stream that uses it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_epoch_close(epoch: *mut holdall_epoch) {
     take_back(epoch);
 }
 
-/// The caller's memory for a batch.
+/// Memory that the caller allocates for a batch.
 struct Allocated {
     allocate: unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void,
     ctx: *mut c_void,
 }
 
-impl Room for Allocated {
-    fn make(&mut self, n: usize) -> Result<&mut [u8]> {
-        // SAFETY: by contract a function that gives room for n bytes.
+impl Destination for Allocated {
+    fn allocate(&mut self, n: usize) -> Result<&mut [u8]> {
+        // SAFETY: by contract a function that returns memory for n bytes.
         let p = unsafe { (self.allocate)(self.ctx, n) };
         match buffer(p.cast(), n)? {
             Some(room) => Ok(room),
             None if n == 0 => Ok(&mut []),
-            None => Err(fail!(
-                Callback,
-                "the function that makes memory has none: {n} bytes were asked for"
-            )),
+            None => Err(fail!(Callback, "allocate returned NULL for {n} bytes")),
         }
     }
 }
@@ -290,21 +285,21 @@ fn read_to(
     err: *mut holdall_error,
     (allocate, ctx): (holdall_allocate_fn, *mut c_void),
     (offsets, n): (*mut u64, usize),
-    read: impl FnOnce(&crate::bag::Bag, &mut Allocated) -> Result<Places>,
+    read: impl FnOnce(&crate::bag::Bag, &mut Allocated) -> Result<BatchLayout>,
 ) -> holdall_status {
     guard_handle(borrow(bag), err, |b| {
         let allocate = allocate.ok_or_else(|| fail!(Argument, "allocate is NULL"))?;
         let n = n
             .checked_add(1)
-            .ok_or_else(|| fail!(Argument, "{n} records"))?;
+            .ok_or_else(|| fail!(Argument, "n: {n} records are more than memory can hold"))?;
         check_room(offsets, n, "offsets")?;
-        let places = read(&b.bag, &mut Allocated { allocate, ctx })?;
-        // not before it is known that there are so many records: the caller may have asked for
-        // more, with room for fewer
-        if n == places.offsets.len() {
-            filled(offsets, n, 0, "offsets")?.copy_from_slice(&places.offsets);
+        let layout = read(&b.bag, &mut Allocated { allocate, ctx })?;
+        // only after the number of records is known: the caller may have requested more records
+        // than `offsets` has space for
+        if n == layout.offsets.len() {
+            filled(offsets, n, 0, "offsets")?.copy_from_slice(&layout.offsets);
         }
-        Ok(if places.damaged.is_empty() {
+        Ok(if layout.damaged.is_empty() {
             HOLDALL_OK
         } else {
             HOLDALL_NOT_FOUND
@@ -312,15 +307,15 @@ fn read_to(
     })
 }
 
-/// As holdall_bag_read_range(), into memory of the caller's: `allocate` is called once, on the
-/// calling thread, with the size of all records together, as soon as that is known; they are
-/// decoded straight to there, end to end. offsets: room for n + 1 numbers; record i goes to
-/// offsets[i] to offsets[i + 1], the last one not included: an array of large_binary as Arrow has
-/// it. Whatever the call returns, that memory stays the caller's.
-/// A failure may come after `allocate` was called.
-/// HOLDALL_NOT_FOUND (> 0): some were damaged, and are empty as HOLDALL_OPT_SKIP_DAMAGED wished
-/// (holdall_bag_read() tells which), so that less than was asked for is used. HOLDALL_E_CALLBACK:
-/// `allocate` gave NULL.
+/// Like holdall_bag_read_range(), into memory of the caller, who owns it also after a failure.
+/// allocate is called once, on the calling thread, with the total size; records are decoded to it
+/// end to end. offsets has space for n + 1 values: record i is at offsets[i] up to, not including,
+/// offsets[i+1], as in Arrow's large_binary.
+///
+/// Returns:
+/// - HOLDALL_NOT_FOUND: corrupt records are empty (HOLDALL_OPT_SKIP_DAMAGED), so less memory is
+///   used; holdall_bag_read() identifies them.
+/// - HOLDALL_E_CALLBACK: allocate returned NULL.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_read_range_to(
@@ -332,12 +327,12 @@ pub unsafe extern "C" fn holdall_bag_read_range_to(
     offsets: *mut u64,
     err: *mut holdall_error,
 ) -> holdall_status {
-    read_to(bag, err, (allocate, ctx), (offsets, n), |b, room| {
-        b.read_to(Wanted::Range(first, n as u64), room)
+    read_to(bag, err, (allocate, ctx), (offsets, n), |b, memory| {
+        b.read_to(Requested::Range(first, n as u64), memory)
     })
 }
 
-/// As holdall_bag_read_indices(), into memory of the caller's: see holdall_bag_read_range_to().
+/// Like holdall_bag_read_indices(), into memory of the caller: see holdall_bag_read_range_to().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_read_indices_to(
@@ -349,7 +344,7 @@ pub unsafe extern "C" fn holdall_bag_read_indices_to(
     offsets: *mut u64,
     err: *mut holdall_error,
 ) -> holdall_status {
-    read_to(bag, err, (allocate, ctx), (offsets, n), |b, room| {
-        b.read_to(Wanted::Numbers(slice(indices, n, "indices")?), room)
+    read_to(bag, err, (allocate, ctx), (offsets, n), |b, memory| {
+        b.read_to(Requested::Indices(slice(indices, n, "indices")?), memory)
     })
 }

@@ -6,29 +6,28 @@ use super::guard::*;
 use super::io::{holdall_io, storage};
 use super::options::{chosen, holdall_options};
 use super::schunk::mode_of;
-use crate::array::dtype::Dtype;
-use crate::arrow::export::Rules;
+use crate::arrow::export::ExportOptions;
+use crate::dtype::Dtype;
 use crate::error::{Result, fail};
-use crate::identify::Format;
+use crate::format::Format;
 use crate::options::{Opt, Options};
 use crate::table::Table;
 use std::ffi::{CString, c_char, c_void};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// An open table: columns of one length, each an array with a name. It is a const handle for
-/// reading from many threads, and so is each of its columns. A handle that was opened for writing
-/// belongs to one thread at a time and sees its own changes at once; others see them, all of them
-/// together, when they open after the commit.
+/// An open table: named columns of equal length, each an array. Many threads may read one const
+/// handle and its columns at once. A handle opened for writing belongs to one thread at a time and
+/// sees its own changes at once; other handles see them, all together, if opened after the commit.
 pub struct holdall_table {
     broken: AtomicBool,
-    /// What reads it as a stream holds it, too.
+    /// Shared with the Arrow streams that read it.
     pub(super) inner: Arc<Table<holdall_array>>,
-    /// What becomes what for Arrow.
-    pub(super) rules: Rules,
-    /// Of the columns.
+    /// The options of the conversion to Arrow.
+    pub(super) arrow_options: ExportOptions,
+    /// Names of the columns.
     columns: Vec<CString>,
-    /// Of the attributes.
+    /// Names of the attributes.
     names: Vec<CString>,
 }
 handle!(holdall_table);
@@ -36,13 +35,13 @@ handle!(holdall_table);
 const fn shared<T: Send + Sync>() {}
 const _: () = shared::<holdall_table>();
 
-/// The handle of a table that is opened, or made, with these options.
+/// Returns the handle of a table that `open` opens or creates with these options.
 fn table_handle(
     options: *const holdall_options,
     open: impl FnOnce(&Options) -> Result<Table>,
 ) -> Result<holdall_table> {
     let mut options = chosen(options);
-    let rules = Rules {
+    let arrow_options = ExportOptions {
         binary: options.take(Opt::ArrowBinary) == Some(1),
         nulls: options.take(Opt::ArrowNulls) == Some(1),
     };
@@ -50,7 +49,7 @@ fn table_handle(
     let mut table = holdall_table {
         broken: AtomicBool::new(false),
         inner,
-        rules,
+        arrow_options,
         columns: Vec::new(),
         names: Vec::new(),
     };
@@ -59,7 +58,8 @@ fn table_handle(
 }
 
 impl holdall_table {
-    /// The table, to be changed. A stream that reads it must not see that.
+    /// Returns the table for a change, or an error while a stream reads it: a stream must not see
+    /// changes.
     pub(super) fn changed(&mut self) -> Result<&mut Table<holdall_array>> {
         let read = || {
             fail!(
@@ -70,9 +70,9 @@ impl holdall_table {
         Arc::get_mut(&mut self.inner).ok_or_else(read)
     }
 
-    /// Columns or attributes have changed.
+    /// Updates the lists of names after columns or attributes have changed.
     fn name_all(&mut self) {
-        // no folder has a name with a NUL
+        // The name of a column is the name of a folder, which cannot contain a NUL.
         self.columns = self
             .inner
             .columns()
@@ -83,16 +83,18 @@ impl holdall_table {
     }
 }
 
-/// Opens a table, a folder that bcolz or BLZ wrote, or of their papers' layout with fields that
-/// stand apart: its last commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and
-/// changed (one at a time, and none of its columns by itself meanwhile: HOLDALL_E_BUSY). Options,
-/// and which files are opened when: those of holdall_array_open(). A table is as long as its
-/// shortest column; see holdall_table_column_rows(). What a longer one has beyond that goes with
-/// the next commit.
-/// HOLDALL_E_TYPE: it is an array, or a file. HOLDALL_E_MISSING, HOLDALL_E_FORMAT: a column is not
-/// there, or broken, and the words name it; names of columns that lead out of the folder.
-/// HOLDALL_E_UNSUPPORTED: it is to be changed, and can be read only: a column holds objects of
-/// Python's.
+/// Opens a table, a folder of bcolz, BLZ or the BLZ RFC layout with separate fields, at its last
+/// commit: HOLDALL_READ to read, HOLDALL_APPEND to read and change. It is as long as its shortest
+/// column; the next commit removes excess rows (holdall_table_column_rows()).
+///
+/// Returns:
+/// - HOLDALL_E_BUSY: HOLDALL_APPEND, and another writer has the table or a column open.
+/// - HOLDALL_E_TYPE: an array or a file.
+/// - HOLDALL_E_MISSING, _FORMAT: a column is missing or corrupt (see the message), or its name
+///   leads out of the folder.
+/// - HOLDALL_E_UNSUPPORTED: HOLDALL_APPEND, and a column has Python objects.
+///
+/// Options: those of holdall_array_open(), HOLDALL_OPT_ARROW_BINARY, _ARROW_NULLS.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_open(
@@ -111,9 +113,9 @@ pub unsafe extern "C" fn holdall_table_open(
     })
 }
 
-/// As holdall_table_open(), in storage of the caller's: the files "__rootdirs__",
-/// "NAME/meta/sizes", "NAME/data/__0.blp" and so on, in the papers' form "meta/sizes",
-/// "data/NAME/__1__.bin" and so on. It may be closed at once.
+/// Like holdall_table_open(), in storage of the caller: "__rootdirs__", "NAME/meta/sizes",
+/// "NAME/data/__0.blp" and so on; BLZ RFC layout: "meta/sizes", "data/NAME/__1__.bin" and so on. io
+/// may be closed right after.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_open_io(
@@ -131,7 +133,7 @@ pub unsafe extern "C" fn holdall_table_open_io(
     })
 }
 
-/// What is to be one column after the other.
+/// Returns names and dtypes of the new columns.
 fn columns<'a>(
     n: u32,
     names: *const *const c_char,
@@ -143,7 +145,7 @@ fn columns<'a>(
     let column = |(name, dtype): (&*const c_char, &*const c_char)| {
         let name = utf8(*name, "name")?;
         let dtype = utf8(*dtype, "dtype")
-            .and_then(Dtype::wanted)
+            .and_then(Dtype::parse_argument)
             .map_err(|e| e.within(format_args!("column {name:?}")))?;
         Ok((name, dtype))
     };
@@ -153,40 +155,42 @@ fn columns<'a>(
 fn utf8<'a>(text: *const c_char, what: &str) -> Result<&'a str> {
     string(text, what)?
         .to_str()
-        .ok_or_else(|| fail!(Argument, "a {what} is no UTF-8"))
+        .ok_or_else(|| fail!(Argument, "{what} is not UTF-8"))
 }
 
 fn format_of(format: holdall_format) -> Result<Format> {
     match format {
         HOLDALL_FORMAT_BCOLZ => Ok(Format::Bcolz),
         HOLDALL_FORMAT_BLZ => Ok(Format::Blz),
-        HOLDALL_FORMAT_BLZ_PAPER => Ok(Format::BlzPaper),
+        HOLDALL_FORMAT_BLZ_PAPER => Ok(Format::BlzRfc),
         _ => Err(fail!(
             Unsupported,
-            "format {format}: tables are created as HOLDALL_FORMAT_BCOLZ, _BLZ and _BLZ_PAPER"
+            "format: not a format of tables (expected HOLDALL_FORMAT_BCOLZ, _BLZ or \
+             HOLDALL_FORMAT_BLZ_PAPER, found {format})"
         )),
     }
 }
 
-/// Creates a table without rows, of `columns` columns, 1 or more, with these names and dtypes, in
-/// this order. With HOLDALL_NEW nothing may be there, with HOLDALL_REPLACE the table that is there
-/// is replaced by the first commit, until which nobody else sees anything of the new one. Format:
-/// HOLDALL_FORMAT_BCOLZ, a folder that bcolz and BLZ read and append to, or HOLDALL_FORMAT_BLZ, as
-/// BLZ has it, with the limits that holdall_array_create() tells of, or HOLDALL_FORMAT_BLZ_PAPER,
-/// one dataset whose fields have folders of their own ("data/NAME", and "data/NAME/FIELD" for a
-/// dtype with fields), with superchunks of which each column's holds as many rows: chunks are as
-/// long as given, or usual, for a column of average width; the columns have no attributes of their
-/// own. With HOLDALL_REPLACE it takes the place of a table of its form. names: UTF-8, each also
-/// that of the column's folder, so that it holds no slash, is not "", ".", ".." or a name of the
-/// table's own files, and no other one's. dtypes: as NumPy spells them, see holdall_array_create();
-/// one that is an array of items, "('<f4', (3,))", makes a column whose rows have that shape.
-/// Options: those of holdall_array_create() for a folder, each for all columns.
+/// Creates a table without rows and opens it for changes.
 ///
-/// HOLDALL_OPT_EXPECTED_ROWS: how many rows the table is going to have, about: chunks of each
-/// column are as long as bcolz makes them for that many (of the fewest bytes where it is not
-/// given). HOLDALL_E_EXISTS: something is there; a name is there twice. HOLDALL_E_TYPE: a dtype
-/// that is not known. HOLDALL_E_UNSUPPORTED: objects of Python's, another format. HOLDALL_E_BUSY:
-/// another writer is at work.
+/// - mode: HOLDALL_NEW, or HOLDALL_REPLACE: the first commit replaces a table of the same layout.
+/// - format: HOLDALL_FORMAT_BCOLZ, _BLZ (see holdall_array_create()), or HOLDALL_FORMAT_BLZ_PAPER:
+///   one dataset with a folder per field ("data/NAME", "data/NAME/FIELD"), equal rows in the
+///   superchunks of all columns, no column attributes.
+/// - columns: 1 or more.
+/// - names: UTF-8, unique, valid as folder names: no slash, not "", ".", ".." or a file of the
+///   table.
+/// - dtypes: see holdall_array_create(); "('<f4', (3,))" gives rows of that shape.
+///
+/// Returns:
+/// - HOLDALL_E_EXISTS: the path exists, or a name is repeated.
+/// - HOLDALL_E_TYPE: unknown dtype.
+/// - HOLDALL_E_UNSUPPORTED: Python objects, or another format.
+/// - HOLDALL_E_BUSY: another writer is active.
+///
+/// Options, for all columns: those of holdall_array_create() for a folder. Chunk lengths follow
+/// bcolz for HOLDALL_OPT_EXPECTED_ROWS (default: the smallest), in the BLZ RFC layout for a column
+/// of average width.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_create(
@@ -216,9 +220,11 @@ pub unsafe extern "C" fn holdall_table_create(
     })
 }
 
-/// As holdall_table_create(), in storage of the caller's, which has the files that
-/// holdall_table_open_io() tells of. HOLDALL_E_UNSUPPORTED: the storage is read-only. There is no
-/// lock: the caller sees to it that there is one writer.
+/// Like holdall_table_create(), in storage of the caller: see holdall_table_open_io(). There is no
+/// lock: the caller must ensure a single writer.
+///
+/// Returns:
+/// - HOLDALL_E_UNSUPPORTED: read-only storage.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_create_io(
@@ -243,26 +249,26 @@ pub unsafe extern "C" fn holdall_table_create_io(
     })
 }
 
-/// Closes a table and its columns; NULL is fine. What was not committed is gone.
+/// Closes a table and its columns. NULL is allowed. Uncommitted changes are discarded.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_table_close(table: *mut holdall_table) {
     take_back(table);
 }
 
-/// How many rows it has.
+/// Returns the number of rows.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_table_rows(table: *const holdall_table) -> u64 {
     field(table, 0, |t| t.inner.rows())
 }
 
-/// How many columns it has.
+/// Returns the number of columns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_table_columns(table: *const holdall_table) -> u32 {
     field(table, 0, |t| t.columns.len() as u32)
 }
 
-/// The name of a column; NULL beyond the last. Borrowed until the table is closed, or a column
-/// added or removed.
+/// Returns the name of column i, or NULL past the last. Borrowed until the table is closed or a
+/// column is added or removed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_table_column_name(
     table: *const holdall_table,
@@ -275,9 +281,9 @@ pub unsafe extern "C" fn holdall_table_column_name(
     })
 }
 
-/// A column, as an array with the rows of the table; NULL beyond the last. Borrowed until the table
-/// is closed, or a column added or removed: closing it does nothing, and it is changed by way of
-/// the table alone (HOLDALL_E_STATE).
+/// Returns column i as an array, or NULL past the last. Borrowed until the table is closed or a
+/// column is added or removed. Closing it has no effect; changing it is HOLDALL_E_STATE: change the
+/// table.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_table_column(
     table: *const holdall_table,
@@ -291,9 +297,8 @@ pub unsafe extern "C" fn holdall_table_column(
     })
 }
 
-/// How many rows a column has in its files: more than the table where a writer was cut off while it
-/// appended to one column after the other. Those of the last commit, 0 for a column that is new
-/// since then and beyond the last column.
+/// Returns the rows in the files of column i at the last commit; 0 for newer columns and past the
+/// last. More than the table has if a writer was interrupted between columns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_table_column_rows(table: *const holdall_table, i: u32) -> u64 {
     field(table, 0, |t| {
@@ -304,13 +309,14 @@ pub unsafe extern "C" fn holdall_table_column_rows(table: *const holdall_table, 
     })
 }
 
-/// How many named values it has, its attributes; those of a column are its own.
+/// Returns the number of attributes of the table. Columns have their own.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_table_attrs(table: *const holdall_table) -> u32 {
     field(table, 0, |t| t.names.len() as u32)
 }
 
-/// The name of one of them; NULL beyond the last. Borrowed until the table is closed or changed.
+/// Returns the name of attribute i, or NULL past the last. Borrowed until the table is closed or
+/// changed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_table_attr_name(
     table: *const holdall_table,
@@ -323,9 +329,8 @@ pub unsafe extern "C" fn holdall_table_attr_name(
     })
 }
 
-/// A named value, JSON: *n bytes, without a NUL behind them, borrowed until the table is closed, or
-/// one is set. HOLDALL_NOT_FOUND: there is none of this name, *value is NULL and *n 0. Where they
-/// are damaged: as holdall_array_attr_get().
+/// Returns an attribute: *n bytes of JSON, no NUL after them, borrowed until the table is closed or
+/// an attribute is set. Returns as holdall_array_attr_get().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_attr_get(
@@ -344,8 +349,10 @@ pub unsafe extern "C" fn holdall_table_attr_get(
     })
 }
 
-/// Sets a named value, n bytes of JSON, from the next commit on; value NULL removes it, if it is
-/// there. HOLDALL_E_ARGUMENT: it is no JSON.
+/// Sets an attribute to n bytes of JSON; value NULL removes it.
+///
+/// Returns:
+/// - HOLDALL_E_ARGUMENT: invalid JSON.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_attr_set(
@@ -367,9 +374,12 @@ pub unsafe extern "C" fn holdall_table_attr_set(
     })
 }
 
-/// Sets a named value of column i in the same way, or removes it; it is read as
-/// holdall_array_attr_get() of the column has it. HOLDALL_E_RANGE: there is no such column.
-/// HOLDALL_E_ARGUMENT: it is no JSON.
+/// Sets or removes an attribute of column i, as holdall_table_attr_set(). holdall_array_attr_get()
+/// reads it.
+///
+/// Returns:
+/// - HOLDALL_E_RANGE: no such column.
+/// - HOLDALL_E_ARGUMENT: invalid JSON.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_column_attr_set(
@@ -393,11 +403,12 @@ pub unsafe extern "C" fn holdall_table_column_attr_set(
     })
 }
 
-/// Puts rows behind the last, from the next commit on. columns[i]: the new items of column i,
-/// `rows` rows of them, packed, in C order, sizes[i] bytes; both have a value for each column of
-/// the table. Nothing is borrowed beyond the call. Any number of rows will do: what does not fill a
-/// chunk waits in memory, so that few commits of many rows cost the least. On failure nothing was
-/// appended to any column. HOLDALL_E_ARGUMENT: sizes[i] is not that of the new items.
+/// Appends rows. columns[i]: `rows` rows of column i, packed, in C order, sizes[i] bytes, for every
+/// column; not borrowed after the call. An incomplete chunk waits in memory: few commits of many
+/// rows cost least. After an error nothing is appended to any column.
+///
+/// Returns:
+/// - HOLDALL_E_ARGUMENT: a wrong sizes[i].
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_append(
@@ -419,10 +430,12 @@ pub unsafe extern "C" fn holdall_table_append(
     })
 }
 
-/// Writes over `rows` rows of column i, from row `first` on, from the next commit on. src: their
-/// items, packed, in C order, src_size bytes. Costs, and what is left on failure: as
-/// holdall_array_write(). HOLDALL_E_RANGE: there is no such column, or it has fewer rows.
-/// HOLDALL_E_ARGUMENT: src_size is not that of the items.
+/// Overwrites `rows` rows of column i from row `first` on. src: the items, packed, in C order,
+/// src_size bytes. Cost, and state after an error: as holdall_array_write().
+///
+/// Returns:
+/// - HOLDALL_E_RANGE: no such column or rows.
+/// - HOLDALL_E_ARGUMENT: a wrong src_size.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_write(
@@ -440,13 +453,16 @@ pub unsafe extern "C" fn holdall_table_write(
     })
 }
 
-/// Puts a new column before column `at`, behind the last where `at` is their number, from the next
-/// commit on. name, dtype: as for holdall_table_create(). src: an item, or a row of items, for each
-/// row of the table, packed, in C order, src_size bytes. Options are those with which the table was
-/// opened; what they do not say (codec, level, checksum) is as with the first column. On failure
-/// all is as it was. HOLDALL_E_EXISTS: a column of this name is there. HOLDALL_E_RANGE: `at` is
-/// beyond their number. HOLDALL_E_ARGUMENT: src_size is not that of the items, or a name that no
-/// column can have. HOLDALL_E_TYPE: a dtype that is not known.
+/// Inserts a column before column `at`; the number of columns appends it. name, dtype: see
+/// holdall_table_create(). src: an item (or row) per row of the table, packed, in C order, src_size
+/// bytes. Options are those of opening; codec, level and checksum default to the first column's.
+/// After an error nothing is changed.
+///
+/// Returns:
+/// - HOLDALL_E_EXISTS: the name exists.
+/// - HOLDALL_E_RANGE: `at` is past the end.
+/// - HOLDALL_E_ARGUMENT: a wrong src_size, or an invalid name.
+/// - HOLDALL_E_TYPE: unknown dtype.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_column_add(
@@ -459,7 +475,7 @@ pub unsafe extern "C" fn holdall_table_column_add(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_change(borrow_mut(table), err, |t| {
-        let dtype = Dtype::wanted(utf8(dtype, "dtype")?)?;
+        let dtype = Dtype::parse_argument(utf8(dtype, "dtype")?)?;
         t.changed()?.column_add(
             at as usize,
             utf8(name, "name")?,
@@ -471,8 +487,10 @@ pub unsafe extern "C" fn holdall_table_column_add(
     })
 }
 
-/// Takes a column away, from the next commit on, which removes its files. Who reads them then gets
-/// HOLDALL_E_MISSING. HOLDALL_E_ARGUMENT: there is none of this name, or it is the only one.
+/// Removes a column. The commit removes its files; their readers then get HOLDALL_E_MISSING.
+///
+/// Returns:
+/// - HOLDALL_E_ARGUMENT: no such name, or the only column.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_column_remove(
@@ -487,7 +505,10 @@ pub unsafe extern "C" fn holdall_table_column_remove(
     })
 }
 
-/// Keeps the first `rows` rows, from the next commit on. HOLDALL_E_RANGE: there are fewer.
+/// Removes all but the first `rows` rows.
+///
+/// Returns:
+/// - HOLDALL_E_RANGE: there are fewer.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_truncate(
@@ -498,10 +519,9 @@ pub unsafe extern "C" fn holdall_table_truncate(
     guard_change(borrow_mut(table), err, |t| t.changed()?.truncate(rows))
 }
 
-/// Makes all changes so far durable and visible: those of all columns, which columns there are,
-/// attributes, all together or none of it, whatever comes in between. Where there are none, it does
-/// nothing. Fails as holdall_schunk_commit() does; HOLDALL_E_STATE also where a writer without the
-/// lock has changed the table since it was opened here.
+/// Makes all changes durable and visible, all or none: rows, columns, attributes. Without changes
+/// it does nothing. Returns as holdall_schunk_commit(). HOLDALL_E_STATE: also if a writer without
+/// the lock changed the table since it was opened.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_commit(

@@ -1,22 +1,22 @@
-//! Arrays in every format there is: created, and copied from one to another.
+//! Creates and copies arrays in all formats.
 #![forbid(unsafe_code)]
 
-use super::create::{self, Kindred};
+use super::create::{self, ArraySpec};
 use crate::array::{Array, NewTiled};
 use crate::error::{Result, fail};
-use crate::identify::Format;
+use crate::format::Format;
 use crate::io::{Folder, file};
 use crate::options::Options;
 use crate::superchunk::bloscpack::{Destination, Mode};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// Creates an array of zeros, or of the fill value; it is there with the first commit. `blocks`:
-/// the shape of a block, which only frames can have.
+/// Creates an array of zeros, or of the fill value. The array exists from the first commit on.
+/// `blocks` is the shape of a block, which only frames support.
 pub fn create(
     path: &OsStr,
     mode: Mode,
-    new: &Kindred,
+    new: &ArraySpec,
     blocks: Option<&[u64]>,
     options: &Options,
 ) -> Result<Array> {
@@ -29,11 +29,11 @@ pub fn create(
     }
 }
 
-/// The same in storage of the caller's.
+/// Creates an array as [`create`] does, in storage of the caller.
 pub fn create_in(
     folder: &Arc<dyn Folder>,
     mode: Mode,
-    new: &Kindred,
+    new: &ArraySpec,
     blocks: Option<&[u64]>,
     options: &Options,
 ) -> Result<Array> {
@@ -49,8 +49,8 @@ pub fn create_in(
     }
 }
 
-/// Copies an array, as it is here and now. `[chunks, blocks]`: their shapes, where they are given.
-/// True: some of it was damaged, and is zeros in the copy, as was wished.
+/// Copies an array in its current state. `[chunks, blocks]` are the requested shapes, if any.
+/// Returns true if corrupt parts were replaced by zeros because `HOLDALL_OPT_SKIP_DAMAGED` is set.
 pub fn copy(
     from: &Array,
     path: &OsStr,
@@ -61,7 +61,7 @@ pub fn copy(
 ) -> Result<bool> {
     let dtype = from.dtype_text();
     if let Some(new) = tiled(
-        &Kindred {
+        &ArraySpec {
             dtype: &dtype,
             shape: from.shape(),
             chunks,
@@ -73,11 +73,11 @@ pub fn copy(
     }
     match format {
         Format::Bloscpack => {
-            let place = file::locate_for_change(path)?;
+            let target = file::locate_for_change(path)?;
             from.copy(
                 Destination {
-                    folder: place.folder,
-                    name: place.name,
+                    folder: target.folder,
+                    name: target.name,
                     mode,
                     options: options.clone(),
                 },
@@ -88,10 +88,10 @@ pub fn copy(
     }
 }
 
-/// What a new frame is to be; none where it is something else.
-fn tiled<'a>(new: &Kindred<'a>, blocks: Option<&'a [u64]>) -> Result<Option<NewTiled<'a>>> {
+/// Returns the parameters of a new frame, or `None` if the format is not a frame.
+fn tiled<'a>(new: &ArraySpec<'a>, blocks: Option<&'a [u64]>) -> Result<Option<NewTiled<'a>>> {
     if matches!(new.format, Format::B2nd | Format::Caterva) {
-        let Kindred {
+        let ArraySpec {
             dtype,
             shape,
             chunks,
@@ -108,7 +108,7 @@ fn tiled<'a>(new: &Kindred<'a>, blocks: Option<&'a [u64]>) -> Result<Option<NewT
     match blocks {
         Some(_) => Err(fail!(
             Unsupported,
-            "blocks: HOLDALL_OPT_BLOCK_BYTES is in their place"
+            "blocks: this format has no block shape; use HOLDALL_OPT_BLOCK_BYTES"
         )),
         None => Ok(None),
     }

@@ -1,45 +1,46 @@
-//! What users put beside an array or a table: JSON by name, in `__attrs__`, as the tools have it,
-//! and in `meta/attributes`, as the papers have it.
+//! User attributes of an array or a table: JSON values by name. The tools store them in
+//! `__attrs__`, the BLZ RFC layout in `meta/attributes`.
 //!
-//! Both are read; where both have a name, the tools' file counts.
+//! Both files are read. If both contain a name, the value of the tools' file is used.
 #![forbid(unsafe_code)]
 
-use super::chunks::is_damage;
-use super::folder::Place;
+use super::chunks::is_corrupt_or_missing;
+use super::folder::DatasetDir;
 use super::yaml;
 use crate::error::{Error, Result, Status, fail};
 use crate::json;
 use std::collections::{HashMap, HashSet};
 
-/// Where they are.
+/// The files that can hold attributes: that of the tools, and that of the BLZ RFC layout.
 pub const FILES: [&str; 2] = ["__attrs__", "meta/attributes"];
 
 /// Names and values.
 #[derive(Default)]
 pub struct Attrs {
     all: Vec<(String, Vec<u8>)>,
-    /// Where in the list each name is.
-    places: HashMap<String, usize>,
-    /// What is wrong with a file of them: whoever asks for one is told, and the array itself can
-    /// be used.
+    /// Index in `all` by name.
+    positions: HashMap<String, usize>,
+    /// Error of a corrupt attribute file. Access to attributes returns it; the array itself stays
+    /// usable.
     damage: Option<Error>,
-    /// What the list of names has in the place of those that cannot be told, so that nobody takes
-    /// them for none.
-    instead: Option<&'static str>,
+    /// Name of the corrupt file, listed in place of the unreadable names so that the list is not
+    /// taken for an empty one.
+    damaged_file: Option<&'static str>,
 }
 
 impl Attrs {
-    /// Those of an array or a table. `sealed`: of one whose small files have checksums, and are
-    /// never empty. `skip`: are those that are damaged to be missing in the list of names?
-    pub fn read(place: &Place, limit: u64, sealed: bool, skip: bool) -> Result<Attrs> {
+    /// Reads the attributes of an array or a table. `has_checksum` is true if its metadata files
+    /// have checksums; such a file is never empty. With `skip`, corrupt attributes are missing in
+    /// the list of names.
+    pub fn read(dir: &DatasetDir, limit: u64, has_checksum: bool, skip: bool) -> Result<Attrs> {
         let mut attrs = Attrs::default();
         for file in FILES {
-            match attrs.add(place, file, limit, sealed) {
-                Err(e) if is_damage(e.status) || e.status == Status::Limit => {
-                    let instead = if skip { None } else { Some(file) };
+            match attrs.add(dir, file, limit, has_checksum) {
+                Err(e) if is_corrupt_or_missing(e.status) || e.status == Status::Limit => {
+                    let damaged_file = if skip { None } else { Some(file) };
                     return Ok(Attrs {
                         damage: Some(e),
-                        instead,
+                        damaged_file,
                         ..Attrs::default()
                     });
                 }
@@ -49,27 +50,27 @@ impl Attrs {
         Ok(attrs)
     }
 
-    fn add(&mut self, place: &Place, file: &str, limit: u64, sealed: bool) -> Result<()> {
-        match place.read(file, limit)? {
-            // bcolz leaves an empty one where it could not write it
-            Some(text) if sealed || !text.trim_ascii().is_empty() => {
-                self.take(&text).map_err(|e| e.within(place.show(file)))
+    fn add(&mut self, dir: &DatasetDir, file: &str, limit: u64, has_checksum: bool) -> Result<()> {
+        match dir.read(file, limit)? {
+            // bcolz leaves an empty file when it could not write it
+            Some(text) if has_checksum || !text.trim_ascii().is_empty() => {
+                self.take(&text).map_err(|e| e.within(dir.show(file)))
             }
             _ => Ok(()),
         }
     }
 
-    /// What is wrong with them.
+    /// Returns the error of a corrupt attribute file.
     pub fn damage(&self) -> Option<&Error> {
         self.damage.as_ref()
     }
 
-    /// Refuses to tell, or to change, what is damaged.
-    fn whole(&self) -> Result<()> {
+    /// Fails if an attribute file is corrupt.
+    fn check_damage(&self) -> Result<()> {
         self.damage.clone().map_or(Ok(()), Err)
     }
 
-    /// Refuses text that is none.
+    /// Fails if `text` is not a valid attribute file.
     pub fn check(text: &[u8]) -> Result<()> {
         Attrs::default().take(text)
     }
@@ -83,8 +84,8 @@ impl Attrs {
             }
             found => found?,
         };
-        // of two that bear one name the last counts, as in all readers
-        let mut seen: HashSet<String> = self.places.keys().cloned().collect();
+        // of duplicate names the last one is used, as in all readers
+        let mut seen: HashSet<String> = self.positions.keys().cloned().collect();
         let mut new = members;
         new.reverse();
         new.retain(|(name, _)| seen.insert(name.clone()));
@@ -95,29 +96,29 @@ impl Attrs {
     }
 
     fn put(&mut self, name: String, value: Vec<u8>) {
-        match self.places.get(&name).and_then(|i| self.all.get_mut(*i)) {
+        match self.positions.get(&name).and_then(|i| self.all.get_mut(*i)) {
             Some((_, old)) => *old = value,
             None => {
-                self.places.insert(name.clone(), self.all.len());
+                self.positions.insert(name.clone(), self.all.len());
                 self.all.push((name, value));
             }
         }
     }
 
-    /// Sets one of them; the value is JSON.
+    /// Sets an attribute; the value must be JSON.
     pub fn set(&mut self, name: &str, value: &[u8]) -> Result<()> {
         json::Value::parse(value)
             .map_err(|e| fail!(Argument, "the value of an attribute must be JSON: {e}"))?;
-        self.whole()?;
+        self.check_damage()?;
         self.put(name.to_owned(), value.to_vec());
         Ok(())
     }
 
-    /// Removes one of them, if it is there.
+    /// Removes an attribute, if it exists.
     pub fn remove(&mut self, name: &str) -> Result<()> {
-        self.whole()?;
+        self.check_damage()?;
         self.all.retain(|(n, _)| n != name);
-        self.places = self
+        self.positions = self
             .all
             .iter()
             .enumerate()
@@ -126,7 +127,7 @@ impl Attrs {
         Ok(())
     }
 
-    /// The text of the tools' file, in ASCII, as bcolz wants it.
+    /// Returns the text of the tools' file, in ASCII, which bcolz requires.
     pub fn to_json(&self) -> String {
         let one = |(name, value): &(String, Vec<u8>)| {
             format!(
@@ -141,19 +142,19 @@ impl Attrs {
         )
     }
 
-    /// The names.
+    /// Returns the names.
     pub fn names(&self) -> Vec<&str> {
-        self.instead
+        self.damaged_file
             .into_iter()
             .chain(self.all.iter().map(|(n, _)| n.as_str()))
             .collect()
     }
 
-    /// The value of this name, as it is stored.
+    /// Returns the value of an attribute as it is stored.
     pub fn get(&self, name: &str) -> Result<Option<&[u8]>> {
-        self.whole()?;
+        self.check_damage()?;
         Ok(self
-            .places
+            .positions
             .get(name)
             .and_then(|i| self.all.get(*i))
             .map(|(_, v)| v.as_slice()))

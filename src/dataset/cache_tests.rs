@@ -1,22 +1,23 @@
-//! What a handle keeps from call to call is never seen to be old.
+//! Tests that the caches of a handle never return outdated data.
 
 use super::chunks::file_name;
-use super::create::{self, Kindred};
+use super::create::{self, ArraySpec};
 use super::open;
 use crate::array::Array;
 use crate::error::Status;
-use crate::identify::Format;
+use crate::format::Format;
 use crate::io::sim::{Rng, SimDisk};
 use crate::io::{Access, Folder};
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
 use std::sync::Arc;
 
-/// Rows of a chunk, and of all.
+/// Rows per chunk, and total rows.
 const CHUNK: u64 = 4000;
 const ROWS: u64 = 30_000;
 
-/// Numbers that differ by little, so that some of their streams are compressed and others are not.
+/// Returns numbers that differ little, so that some of their streams are compressed and others are
+/// not.
 fn numbers(seed: u64, n: u64) -> Vec<u8> {
     let (mut rng, mut walk) = (Rng(seed * 2 + 1), 100.0);
     let next = || {
@@ -37,7 +38,7 @@ fn new(folder: &Arc<dyn Folder>, format: Format, options: &Options, content: &[u
     let mut a = create::create_in(
         folder,
         Mode::New,
-        &Kindred {
+        &ArraySpec {
             dtype: "<f8",
             shape: &[0],
             chunks: Some(&[CHUNK]),
@@ -57,9 +58,9 @@ fn some(a: &Array, at: u64, n: u64) -> crate::Result<Vec<u8>> {
     Ok(rows)
 }
 
-/// Reads so that blocks and files are kept: some rows, those behind them, others of the same chunk,
-/// others.
-fn look(a: &Array, content: &[u8], rng: &mut Rng) {
+/// Reads in a pattern that fills the caches of blocks and files: some rows, the rows after them,
+/// other rows of the same chunk, rows of other chunks.
+fn check_reads(a: &Array, content: &[u8], rng: &mut Rng) {
     let rows = content.len() as u64 / 8;
     for _ in 0..4 {
         let n = 1 + rng.below(40) as u64;
@@ -78,12 +79,12 @@ fn look(a: &Array, content: &[u8], rng: &mut Rng) {
 }
 
 #[test]
-fn changes_are_seen_at_once() {
+fn changes_are_visible_at_once() {
     for (format, codec) in [
         (Format::Bcolz, 2),
         (Format::Bcolz, 1),
         (Format::Bcolz, 6),
-        (Format::BlzPaper, 2),
+        (Format::BlzRfc, 2),
     ] {
         let disk = SimDisk::default();
         let folder = disk.folder();
@@ -96,7 +97,7 @@ fn changes_are_seen_at_once() {
         );
         let mut rng = Rng(77);
         for round in 0..60 {
-            look(&a, &content, &mut rng);
+            check_reads(&a, &content, &mut rng);
             let rows = content.len() / 8;
             let (n, at) = (1 + rng.below(6000), rng.below(rows.max(1)));
             match rng.below(7) {
@@ -124,11 +125,11 @@ fn changes_are_seen_at_once() {
                 }
                 _ => a.commit().unwrap(),
             }
-            look(&a, &content, &mut rng);
+            check_reads(&a, &content, &mut rng);
         }
         a.commit().unwrap();
-        look(&a, &content, &mut rng);
-        look(
+        check_reads(&a, &content, &mut rng);
+        check_reads(
             &open::open_in(&folder, Mode::Read, &options()).unwrap(),
             &content,
             &mut rng,
@@ -137,7 +138,7 @@ fn changes_are_seen_at_once() {
 }
 
 #[test]
-fn a_reader_goes_on_while_rows_are_appended() {
+fn a_reader_continues_while_rows_are_appended() {
     let disk = SimDisk::default();
     let folder = disk.folder();
     let content = numbers(1, ROWS);
@@ -145,15 +146,15 @@ fn a_reader_goes_on_while_rows_are_appended() {
     let reader = open::open_in(&folder, Mode::Read, &options()).unwrap();
     let mut rng = Rng(3);
     for i in 0..20 {
-        look(&reader, &content, &mut rng);
+        check_reads(&reader, &content, &mut rng);
         writer.append(0, 700, &numbers(i, 700)).unwrap();
         writer.commit().unwrap();
         assert!(some(&reader, ROWS - 9, 9).unwrap() == content[content.len() - 72..]);
     }
 }
 
-/// As other tools do it: the file is cut and filled again.
-fn put(folder: &Arc<dyn Folder>, chunk: u64, bytes: &[u8]) {
+/// Overwrites a file as other tools do: truncates it and writes the content.
+fn overwrite(folder: &Arc<dyn Folder>, chunk: u64, bytes: &[u8]) {
     let file = folder
         .open(format!("data/{}", file_name(chunk)).as_ref(), Access::Write)
         .unwrap();
@@ -171,9 +172,9 @@ fn stored(folder: &Arc<dyn Folder>, chunk: u64) -> Vec<u8> {
 }
 
 #[test]
-fn a_file_that_somebody_writes_over_is_read_anew() {
+fn a_file_that_another_tool_overwrites_is_read_again() {
     let content = numbers(1, ROWS);
-    let local = std::env::temp_dir().join(format!("holdall-kept-{}", std::process::id()));
+    let local = std::env::temp_dir().join(format!("holdall-cached-{}", std::process::id()));
     std::fs::create_dir_all(&local).unwrap();
     let (disk, local_folder) = (
         SimDisk::default(),
@@ -201,23 +202,23 @@ fn a_file_that_somebody_writes_over_is_read_anew() {
                 assert!(now(n).unwrap() == rows(2, n));
             }
             let (second, third) = (stored(&folder, 2), stored(&folder, 3));
-            put(&folder, 2, &third);
+            overwrite(&folder, 2, &third);
             for n in [10, 10, 3000, 10] {
                 assert!(now(n).unwrap() == rows(3, n), "{n} rows");
             }
-            // of a chunk that has a checksum no byte is taken that does not fit it
+            // a chunk with a checksum never returns bytes that do not match it
             let mut damaged = second.clone();
             *damaged.iter_mut().nth_back(9).unwrap() ^= 4;
-            put(&folder, 2, &damaged);
+            overwrite(&folder, 2, &damaged);
             for n in [10, 10, 3000] {
                 assert!(
                     sum == 0 || now(n).unwrap_err().status == Status::Checksum,
                     "{n} rows"
                 );
             }
-            put(&folder, 2, &second[..second.len() / 2]);
+            overwrite(&folder, 2, &second[..second.len() / 2]);
             assert_eq!(now(10).unwrap_err().status, Status::Format);
-            put(&folder, 2, &second);
+            overwrite(&folder, 2, &second);
             assert!(now(10).unwrap() == rows(2, 10));
             for name in ["data/", "meta/", ""] {
                 for file in folder.list(name.trim_end_matches('/').as_ref()).unwrap() {
@@ -230,7 +231,7 @@ fn a_file_that_somebody_writes_over_is_read_anew() {
 }
 
 #[test]
-fn many_threads_read_what_is_there() {
+fn many_threads_read_the_same_content() {
     let content = numbers(5, ROWS);
     for sum in [0, 2] {
         let disk = SimDisk::default();
@@ -246,7 +247,7 @@ fn many_threads_read_what_is_there() {
                 let (a, content) = (&a, &content);
                 s.spawn(move || {
                     let mut rng = Rng(i * 2 + 1);
-                    (0..20).for_each(|_| look(a, content, &mut rng));
+                    (0..20).for_each(|_| check_reads(a, content, &mut rng));
                 });
             }
         });

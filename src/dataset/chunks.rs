@@ -1,20 +1,20 @@
-//! The items of an array, or of one field: a run of bytes, in chunks of whole rows, in the files of
-//! one folder.
+//! The items of an array, or of one field: a run of bytes in chunks of complete rows, stored in the
+//! files of one folder.
 //!
-//! Where each chunk is and how much of it counts follows from the number of rows alone. A last
-//! chunk that holds more rows than are counted is one of a commit that never was, or of rows that
-//! were cut off: its beginning counts.
+//! The position and the length of each chunk follow from the number of rows alone. The last chunk
+//! may hold more rows than that, from a commit that was interrupted or from rows that were cut off.
+//! Only its beginning is used.
 #![forbid(unsafe_code)]
 
 use super::chunk_file::{self, Blocks, ChunkFile};
-use super::edit::{Edit, Names};
-use super::folder::Place;
+use super::edit::{Edit, FileLayout};
+use super::folder::DatasetDir;
 use super::meta::Meta;
 use super::superchunks::{self, Superchunks};
 use crate::array::store::repeat;
 use crate::blosc;
-use crate::cache::{Budget, Lately};
-use crate::checksum::Sum;
+use crate::cache::{CacheBudget, LruCache};
+use crate::checksum::Checksum;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::Access;
 use crate::options::{Opt, Options};
@@ -24,59 +24,59 @@ use crate::{alloc, parallel};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Content that is worth another thread.
-const WORTH: u64 = 256 << 10;
-/// Files that are asked for by their names where storage cannot list them.
+/// Minimum number of content bytes that are decoded by several threads.
+const PARALLEL_BYTES: u64 = 256 << 10;
+/// Number of file names that are tried where the storage cannot list its files.
 const PROBES: u64 = if cfg!(fuzzing) { 8 } else { 4096 };
 
-/// What may be missing of any dataset: bytes of content, and chunks.
-const FEW_BYTES: u64 = 1 << 30;
-const FEW_CHUNKS: u64 = 1 << 16;
-/// Content of which a byte of a file may be all that is left.
+/// Loss that is tolerated in every dataset: bytes of content, and chunks.
+const TOLERATED_BYTES: u64 = 1 << 30;
+const TOLERATED_CHUNKS: u64 = 1 << 16;
+/// Maximum compression ratio that is assumed for lost content.
 const BEST_RATIO: u64 = 32 << 10;
-/// How often a file is opened anew that a writer goes on changing.
-const AGAIN: u32 = 100;
+/// How often a read opens a file again that a writer keeps changing.
+const MAX_REOPENS: u32 = 100;
 
-/// Chunk files that a handle keeps open.
-const OPEN: usize = 64;
-/// The same for all handles, as a process may have no more than some hundreds of files open.
-static OPEN_FILES: Budget = Budget::new(128);
+/// Maximum number of chunk files that a handle keeps open.
+const MAX_OPEN: usize = 64;
+/// Maximum for all handles together, because a process may have only some hundreds of open files.
+static OPEN_FILES: CacheBudget = CacheBudget::new(128);
 
-/// What is told of a chunk that is sound.
+/// Result of the check of an intact chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sound {
-    /// Its checksum fits.
+pub enum ChunkCheck {
+    /// Its checksum matches.
     Checked,
-    /// It has none.
+    /// It has no checksum.
     Unchecked,
 }
 
 /// How a dataset is read.
 #[derive(Clone)]
-pub struct How {
-    /// For each file of many chunks.
+pub struct ReadConfig {
+    /// Options for superchunk files.
     pub options: Options,
     /// Threads that may read its files.
     pub threads: Threads,
-    /// Are checksums looked at?
+    /// True if checksums are verified.
     pub verify: bool,
-    /// Is damage to read as the fill value?
+    /// True if corrupt parts are read as the fill value.
     pub skip_damaged: bool,
     /// How chunk files are opened.
     pub access: Access,
-    /// The most that a file may make a call allocate.
+    /// Maximum number of bytes that a file may make a call allocate.
     pub memory_limit: u64,
 }
 
-impl How {
-    /// As these options wish, in this place. A caller's function may wait for what the caller
-    /// holds, so that other threads call it only on demand.
-    pub fn new(options: &Options, place: &Place) -> How {
-        let foreign = place.folder().is_foreign() && options.given(Opt::Threads).is_none();
+impl ReadConfig {
+    /// Creates the configuration from options. A function of the caller may wait for a lock that
+    /// the caller holds, so other threads call it only if `HOLDALL_OPT_THREADS` is set.
+    pub fn new(options: &Options, dir: &DatasetDir) -> ReadConfig {
+        let foreign = dir.folder().is_foreign() && options.given(Opt::Threads).is_none();
         let mut each = options.clone();
-        // all that there is is looked at by who opens all of it
+        // the code that opens the whole dataset verifies all of it
         let _ = each.set(Opt::Verify, options.get(Opt::Verify, 1).min(1));
-        How {
+        ReadConfig {
             options: each,
             threads: if foreign {
                 Threads::ONE
@@ -95,50 +95,50 @@ impl How {
     }
 }
 
-/// Where the chunks are.
-enum Files {
-    /// Each in a file of its own.
-    One(Place, Sum),
-    /// Many in one.
-    Many(Superchunks),
+/// Where the chunks are stored.
+enum ChunkStorage {
+    /// One file per chunk.
+    ChunkFiles(DatasetDir, Checksum),
+    /// Files with many chunks.
+    Superchunks(Superchunks),
 }
 
-/// Of use for the next call, as long as nothing is changed.
-struct Kept {
-    files: Lately<u64, Arc<ChunkFile>>,
+/// Caches that are valid as long as nothing is changed.
+struct Caches {
+    files: LruCache<u64, Arc<ChunkFile>>,
     blocks: Blocks,
 }
 
-impl Kept {
-    fn nothing() -> Kept {
-        Kept {
-            files: Lately::new(OPEN, &OPEN_FILES),
+impl Caches {
+    fn new() -> Caches {
+        Caches {
+            files: LruCache::new(MAX_OPEN, &OPEN_FILES),
             blocks: chunk_file::blocks(),
         }
     }
 }
 
-/// See the top of the file.
+/// A run of chunks; see the module documentation.
 pub struct Chunks {
-    files: Files,
-    /// Bytes of content, of a chunk, and of a row.
+    files: ChunkStorage,
+    /// Size in bytes of the content, of a chunk, and of a row.
     pub(super) len: u64,
     pub(super) chunk: u64,
     pub(super) row: u64,
-    /// What waits for a commit, where it may be changed. Who changes it asks [`Chunks::editing`].
+    /// Pending changes, if the run is open for writing. To change it, use [`Chunks::editing`].
     pub(super) edit: Option<Box<Edit>>,
-    kept: Kept,
+    caches: Caches,
     has_objects: bool,
     pub(super) fill: Option<Arc<[u8]>>,
-    how: How,
+    config: ReadConfig,
 }
 
-/// The name of the file with this chunk alone.
+/// Returns the name of the file that holds only this chunk.
 pub fn file_name(chunk: u64) -> String {
     format!("__{chunk}.blp")
 }
 
-/// The chunk that a file of this name has.
+/// Returns the chunk that a file with this name holds.
 pub fn number(name: &str) -> Option<u64> {
     let n = name
         .strip_prefix("__")?
@@ -148,12 +148,13 @@ pub fn number(name: &str) -> Option<u64> {
     (file_name(n) == name).then_some(n)
 }
 
-/// Are the chunks in this folder as the papers have it?
-pub fn has_superchunks(place: &Place, otherwise: impl FnOnce() -> Result<bool>) -> Result<bool> {
-    if place.has(&file_name(0))? {
+/// Returns true if the chunks in this folder are stored as superchunks. Calls `otherwise` if there
+/// are no chunks.
+pub fn has_superchunks(dir: &DatasetDir, otherwise: impl FnOnce() -> Result<bool>) -> Result<bool> {
+    if dir.has(&file_name(0))? {
         return Ok(false);
     }
-    if place.has(&superchunks::name(1))? {
+    if dir.has(&superchunks::name(1))? {
         Ok(true)
     } else {
         otherwise()
@@ -161,24 +162,24 @@ pub fn has_superchunks(place: &Place, otherwise: impl FnOnce() -> Result<bool>) 
 }
 
 impl Chunks {
-    /// The rows of `row` bytes of a dataset in this folder. `fill`: what its damaged rows read as,
-    /// repeated.
+    /// Creates the run for the rows, of `row` bytes each, of the dataset in this folder. Corrupt
+    /// rows are read as `fill`, repeated.
     pub fn new(
-        place: Place,
+        dir: DatasetDir,
         many: bool,
         meta: &Meta,
         row: u64,
         fill: Option<Arc<[u8]>>,
-        how: &How,
+        config: &ReadConfig,
     ) -> Result<Chunks> {
         let files = if many {
-            Files::Many(Superchunks::new(
-                place,
+            ChunkStorage::Superchunks(Superchunks::new(
+                dir,
                 meta.superchunk,
-                how.options.clone(),
+                config.options.clone(),
             ))
         } else {
-            Files::One(place, meta.checksum)
+            ChunkStorage::ChunkFiles(dir, meta.checksum)
         };
         let too_many = || {
             fail!(
@@ -194,124 +195,130 @@ impl Chunks {
             chunk: meta.chunklen.saturating_mul(row).max(1),
             row,
             edit: None,
-            kept: Kept::nothing(),
+            caches: Caches::new(),
             has_objects: false,
             fill,
-            how: how.clone(),
+            config: config.clone(),
         })
     }
 
-    /// Objects, a chunk each.
-    pub fn objects(place: Place, meta: &Meta, how: &How) -> Chunks {
+    /// Creates the run for Python objects, one per chunk.
+    pub fn objects(dir: DatasetDir, meta: &Meta, config: &ReadConfig) -> Chunks {
         Chunks {
-            files: Files::One(place, meta.checksum),
+            files: ChunkStorage::ChunkFiles(dir, meta.checksum),
             len: meta.rows(),
             chunk: 1,
             row: 1,
             edit: None,
-            kept: Kept::nothing(),
+            caches: Caches::new(),
             has_objects: true,
             fill: None,
-            how: how.clone(),
+            config: config.clone(),
         }
     }
 
-    /// Bytes of content.
+    /// Returns the size of the content in bytes.
     pub fn nbytes(&self) -> u64 {
         self.len
     }
 
-    /// Bytes of content in a chunk.
+    /// Returns the size of a chunk in bytes of content.
     pub fn chunk_bytes(&self) -> u64 {
         self.chunk
     }
 
-    /// The bytes of the chunk that holds this one.
+    /// Returns the byte range of the chunk that contains offset `at`.
     pub fn span(&self, at: u64) -> Range<u64> {
         let start = at - at % self.chunk;
         start..start.saturating_add(self.chunk)
     }
 
-    /// Where each chunk has a file of its own, what stands behind it there.
-    pub fn sum_of_one(&self) -> Option<Sum> {
+    /// Returns the checksum algorithm of the chunk files; `None` for superchunks.
+    pub fn chunk_file_checksum(&self) -> Option<Checksum> {
         match &self.files {
-            Files::One(_, sum) => Some(*sum),
-            Files::Many(_) => None,
+            ChunkStorage::ChunkFiles(_, sum) => Some(*sum),
+            ChunkStorage::Superchunks(_) => None,
         }
     }
 
-    /// The folder of the files.
-    pub fn place(&self) -> &Place {
+    /// Returns the folder of the files.
+    pub fn dir(&self) -> &DatasetDir {
         match &self.files {
-            Files::One(place, _) => place,
-            Files::Many(files) => files.place(),
+            ChunkStorage::ChunkFiles(dir, _) => dir,
+            ChunkStorage::Superchunks(files) => files.dir(),
         }
     }
 
-    /// The files with many chunks.
+    /// Returns the superchunk files; `None` for chunk files.
     pub fn superchunks(&self) -> Option<&Superchunks> {
         match &self.files {
-            Files::One(..) => None,
-            Files::Many(files) => Some(files),
+            ChunkStorage::ChunkFiles(..) => None,
+            ChunkStorage::Superchunks(files) => Some(files),
         }
     }
 
-    /// Files have other names from now on.
-    pub fn forget(&self) {
-        self.superchunks().into_iter().for_each(Superchunks::forget);
+    /// Closes the cached superchunk files, because files were renamed.
+    pub fn drop_open_files(&self) {
+        self.superchunks()
+            .into_iter()
+            .for_each(Superchunks::drop_open_files);
     }
 
-    /// How many chunks.
+    /// Returns the number of chunks.
     pub fn count(&self) -> u64 {
         self.len.div_ceil(self.chunk)
     }
 
-    /// Bytes of content in a block of the first chunk.
+    /// Returns the block size of the first chunk.
     pub fn block_bytes(&self) -> Option<u64> {
         self.first_header().map(|h| h.blocksize as u64)
     }
 
-    /// The header of the first chunk, where there is one.
+    /// Returns the header of the first chunk, if it can be read.
     pub fn first_header(&self) -> Option<blosc::Header> {
         match &self.files {
             _ if self.len == 0 => None,
-            Files::One(place, sum) => self.open(place, *sum, 0).ok().map(|c| c.header()),
-            Files::Many(files) => {
-                let (file, _) = files.holding(0, self.edit.as_deref()).ok()?;
+            ChunkStorage::ChunkFiles(dir, sum) => self.open(dir, *sum, 0).ok().map(|c| c.header()),
+            ChunkStorage::Superchunks(files) => {
+                let (file, _) = files.file_of(0, self.edit.as_deref()).ok()?;
                 file.with_raw(0, blosc::Header::parse).ok()
             }
         }
     }
 
-    /// Reads content until `dst` is full. True: some of it was damaged, and is the fill value now,
-    /// as was wished.
+    /// Fills `dst` with content from offset `at`. Returns true if corrupt parts were replaced by
+    /// the fill value because `skip_damaged` is set.
     pub fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
         let end = at
             .checked_add(dst.len() as u64)
             .filter(|end| *end <= self.len);
         let end =
             end.ok_or_else(|| fail!(Range, "{} bytes at {at}: there are {}", dst.len(), self.len))?;
-        let worth = end - at >= WORTH;
-        let threads = if worth { self.how.threads.count() } else { 1 };
+        let is_parallel = end - at >= PARALLEL_BYTES;
+        let threads = if is_parallel {
+            self.config.threads.count()
+        } else {
+            1
+        };
         if self.span(at).end >= end {
             return if dst.is_empty() {
                 Ok(false)
             } else {
-                self.part(at, dst, threads)
+                self.read_in_chunk(at, dst, threads)
             };
         }
         let (mut parts, mut rest, mut from) = (Vec::new(), dst, at);
         while !rest.is_empty() {
             let n = (self.span(from).end.min(end) - from) as usize;
-            let (part, behind) = rest.split_at_mut_checked(n).unwrap_or_default();
+            let (part, after) = rest.split_at_mut_checked(n).unwrap_or_default();
             alloc::reserve(&mut parts, 1)?;
             parts.push((from, part));
-            (rest, from) = (behind, from + n as u64);
+            (rest, from) = (after, from + n as u64);
         }
-        // the first of those that fail, whatever the order in which they did
+        // the error with the lowest position, whatever the order of the failures
         let found = Mutex::new((None::<Error>, false));
         parallel::for_each(threads, parts, |(from, part)| {
-            // behind one that failed nothing is wanted, and there may be very many
+            // content after a failed chunk is not needed, and there may be very many chunks
             let failed = found
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
@@ -321,10 +328,10 @@ impl Chunks {
             if failed.is_some_and(|at| at >= 0 && at as u64 <= from / self.chunk) {
                 return;
             }
-            let read = self.part(from, part, 1);
+            let read = self.read_in_chunk(from, part, 1);
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
             match read {
-                Ok(bad) => found.1 |= bad,
+                Ok(corrupt) => found.1 |= corrupt,
                 Err(e) if found.0.as_ref().is_none_or(|f| e.position < f.position) => {
                     found.0 = Some(e)
                 }
@@ -333,24 +340,26 @@ impl Chunks {
         });
         match found.into_inner().unwrap_or_else(PoisonError::into_inner) {
             (Some(e), _) => Err(e),
-            (None, bad) => Ok(bad),
+            (None, corrupt) => Ok(corrupt),
         }
     }
 
     /// Reads a part of one chunk.
-    fn part(&self, at: u64, dst: &mut [u8], threads: usize) -> Result<bool> {
+    fn read_in_chunk(&self, at: u64, dst: &mut [u8], threads: usize) -> Result<bool> {
         let chunk = at / self.chunk;
         let from = (at % self.chunk) as usize;
         if let Some(content) = self.edit.as_ref().and_then(|e| e.content(at)) {
             let part = content.get(..dst.len());
-            dst.copy_from_slice(part.ok_or_else(|| fail!(State, "a chunk of another size"))?);
+            dst.copy_from_slice(
+                part.ok_or_else(|| fail!(State, "the chunk has an unexpected size"))?,
+            );
             return Ok(false);
         }
         let read = match &self.files {
-            Files::One(place, sum) => self
-                .part_of_one(place, *sum, chunk, from, dst, threads)
+            ChunkStorage::ChunkFiles(dir, sum) => self
+                .read_chunk_file(dir, *sum, chunk, from, dst, threads)
                 .map(|()| false),
-            Files::Many(files) => self.part_of_many(files, chunk, from, dst),
+            ChunkStorage::Superchunks(files) => self.read_superchunk(files, chunk, from, dst),
         };
         match read {
             Ok(false) => Ok(false),
@@ -358,87 +367,89 @@ impl Chunks {
                 self.fill(at, dst);
                 Ok(true)
             }
-            Err(e) if self.how.skip_damaged && is_damage(e.status) => {
+            Err(e) if self.config.skip_damaged && is_corrupt_or_missing(e.status) => {
                 self.fill(at, dst);
                 Ok(true)
             }
-            Err(e) => Err(self.named(chunk, e)),
+            Err(e) => Err(self.with_location(chunk, e)),
         }
     }
 
-    fn open(&self, place: &Place, sum: Sum, chunk: u64) -> Result<ChunkFile> {
+    fn open(&self, dir: &DatasetDir, sum: Checksum, chunk: u64) -> Result<ChunkFile> {
         let name = self
             .edit
             .as_ref()
             .map_or_else(|| file_name(chunk), |e| e.name(chunk));
-        let file = place.open(&name, self.how.access)?;
-        ChunkFile::open(file, sum, self.how.memory_limit)
+        let file = dir.open(&name, self.config.access)?;
+        ChunkFile::open(file, sum, self.config.memory_limit)
     }
 
-    fn part_of_one(
+    fn read_chunk_file(
         &self,
-        place: &Place,
-        sum: Sum,
+        dir: &DatasetDir,
+        sum: Checksum,
         chunk: u64,
         from: usize,
         dst: &mut [u8],
         threads: usize,
     ) -> Result<()> {
         let file = match self
-            .kept
+            .caches
             .files
             .get(&chunk)
             .filter(|file| file.is_as_opened())
         {
             Some(file) => file,
             None => {
-                let file = Arc::new(self.open(place, sum, chunk)?);
-                if file.can_be_kept() {
-                    self.kept.files.put(chunk, file.clone(), 1);
+                let file = Arc::new(self.open(dir, sum, chunk)?);
+                if file.is_cacheable() {
+                    self.caches.files.put(chunk, file.clone(), 1);
                 }
                 file
             }
         };
         self.check_size(chunk, file.nbytes() as u64)?;
-        file.read(from, dst, self.how.verify, threads, &self.kept.blocks)
+        file.read(from, dst, self.config.verify, threads, &self.caches.blocks)
     }
 
-    /// What waits for a commit, to be changed: nothing that is kept holds any more.
+    /// Returns the pending changes for modification, and clears the caches.
     pub(super) fn editing(&mut self) -> Option<&mut Edit> {
-        self.kept.files.clear();
-        self.kept.blocks.clear();
+        self.caches.files.clear();
+        self.caches.blocks.clear();
         self.edit.as_deref_mut()
     }
 
-    /// Refuses a chunk that holds another number of bytes than it should; what is last may hold
-    /// more.
-    fn check_size(&self, chunk: u64, have: u64) -> Result<()> {
-        let want = self.wanted(chunk);
-        let fits = want == have
-            || (want < self.chunk
-                && (want..=self.chunk).contains(&have)
-                && have.is_multiple_of(self.row.max(1)));
+    /// Fails if a chunk does not have the expected size. The last chunk may be longer.
+    fn check_size(&self, chunk: u64, found: u64) -> Result<()> {
+        let expected = self.chunk_len(chunk);
+        let fits = expected == found
+            || (expected < self.chunk
+                && (expected..=self.chunk).contains(&found)
+                && found.is_multiple_of(self.row.max(1)));
         if fits {
             Ok(())
         } else {
-            Err(fail!(Format, "it holds {have} bytes, {want} were expected"))
+            Err(fail!(
+                Format,
+                "wrong size of the content (expected {expected} bytes, found {found})"
+            ))
         }
     }
 
-    /// Bytes of a chunk that count.
-    pub(super) fn wanted(&self, chunk: u64) -> u64 {
+    /// Returns the number of bytes of a chunk that are part of the content.
+    pub(super) fn chunk_len(&self, chunk: u64) -> u64 {
         self.len
             .saturating_sub(chunk.saturating_mul(self.chunk))
             .min(self.chunk)
     }
 
-    /// The file that has a chunk, and which one it is there.
+    /// Returns the file that contains a chunk, and the index of the chunk in that file.
     fn in_file(&self, files: &Superchunks, chunk: u64) -> Result<(Arc<Bloscpack>, u64)> {
-        let (file, i) = files.holding(chunk, self.edit.as_deref())?;
+        let (file, i) = files.file_of(chunk, self.edit.as_deref())?;
         if i >= file.chunks() as u64 {
             return Err(fail!(
                 Format,
-                "it has {} chunks, and number {i} was expected to be one of them",
+                "it has {} chunks, and chunk {i} of the file was expected",
                 file.chunks()
             ));
         }
@@ -446,7 +457,7 @@ impl Chunks {
         Ok((file, i))
     }
 
-    fn part_of_many(
+    fn read_superchunk(
         &self,
         files: &Superchunks,
         chunk: u64,
@@ -458,7 +469,7 @@ impl Chunks {
             if file.chunk_span(begin).start != begin {
                 return Err(fail!(
                     Format,
-                    "chunks before it are not of {} bytes",
+                    "the chunks before it are not {} bytes long",
                     self.chunk
                 ));
             }
@@ -466,37 +477,37 @@ impl Chunks {
         })
     }
 
-    /// Calls `f` with the file that has a chunk, again where a writer has put more into it
-    /// meanwhile: what was there is still there then.
+    /// Calls `f` with the file that contains a chunk. Repeats the call if a writer has appended to
+    /// the file meanwhile, because the existing chunks are still there.
     fn with_file<R>(
         &self,
         files: &Superchunks,
         chunk: u64,
         f: &mut dyn FnMut(&Bloscpack, u64) -> Result<R>,
     ) -> Result<R> {
-        let mut again = if self.edit.is_none() { AGAIN } else { 0 };
+        let mut reopens = if self.edit.is_none() { MAX_REOPENS } else { 0 };
         loop {
             match self.in_file(files, chunk).and_then(|(file, i)| f(&file, i)) {
-                Err(e) if e.status == Status::State && again > 0 => {
-                    again -= 1;
-                    files.renew(chunk);
+                Err(e) if e.status == Status::State && reopens > 0 => {
+                    reopens -= 1;
+                    files.reopen(chunk);
                 }
                 done => return done,
             }
         }
     }
 
-    fn named(&self, chunk: u64, mut e: Error) -> Error {
+    fn with_location(&self, chunk: u64, mut e: Error) -> Error {
         let file = match &self.files {
-            Files::One(place, _) => place.show(&file_name(chunk)),
-            Files::Many(files) => files.show(chunk),
+            ChunkStorage::ChunkFiles(dir, _) => dir.show(&file_name(chunk)),
+            ChunkStorage::Superchunks(files) => files.show(chunk),
         };
         e.position = -1;
-        let words = e
+        let message = e
             .message
             .strip_prefix(&file)
             .map(|rest| rest.trim_start_matches(": ").to_owned());
-        e.message = words.unwrap_or(e.message);
+        e.message = message.unwrap_or(e.message);
         e.within(format_args!("{file}: chunk {chunk}")).at(chunk)
     }
 
@@ -504,57 +515,62 @@ impl Chunks {
         repeat(self.fill.as_deref(), at, dst);
     }
 
-    /// The bytes of the object in a chunk.
+    /// Returns the bytes of the object in a chunk.
     pub fn object(&self, chunk: u64) -> Result<Vec<u8>> {
         if chunk >= self.len {
-            return Err(fail!(Range, "object {chunk}: there are {}", self.len).at(chunk));
+            return Err(fail!(
+                Range,
+                "object {chunk} does not exist (there are {})",
+                self.len
+            )
+            .at(chunk));
         }
-        let Files::One(place, sum) = &self.files else {
+        let ChunkStorage::ChunkFiles(dir, sum) = &self.files else {
             return Err(fail!(Unsupported, "objects in superchunks"));
         };
         let read = || {
-            let file = self.open(place, *sum, chunk)?;
+            let file = self.open(dir, *sum, chunk)?;
             let mut bytes = alloc::zeroed(alloc::allow(
                 file.nbytes() as u64,
-                self.how.memory_limit,
+                self.config.memory_limit,
                 "an object",
             )?)?;
             file.read(
                 0,
                 &mut bytes,
-                self.how.verify,
-                self.how.threads.count(),
-                &self.kept.blocks,
+                self.config.verify,
+                self.config.threads.count(),
+                &self.caches.blocks,
             )?;
             Ok(bytes)
         };
-        read().map_err(|e| self.named(chunk, e))
+        read().map_err(|e| self.with_location(chunk, e))
     }
 
-    /// What is wrong with files of many chunks that were opened all the same.
+    /// Returns the errors of corrupt superchunk files that were opened anyway.
     pub fn faults(&self) -> Vec<Error> {
         match &self.files {
-            Files::One(..) => Vec::new(),
-            Files::Many(files) => files.faults(),
+            ChunkStorage::ChunkFiles(..) => Vec::new(),
+            ChunkStorage::Superchunks(files) => files.faults(),
         }
     }
 
-    /// The first chunks of the files that are there, in rising order. Where storage cannot tell,
-    /// the first files are asked for.
-    pub fn there(&self) -> Vec<u64> {
-        let (place, names) = match &self.files {
-            Files::One(place, _) => (place, Names::One),
-            Files::Many(files) => (files.place(), Names::Many),
+    /// Returns the first chunk of every existing file, in ascending order. Tries the first file
+    /// names if the storage cannot list its files.
+    pub fn existing(&self) -> Vec<u64> {
+        let (dir, layout) = match &self.files {
+            ChunkStorage::ChunkFiles(dir, _) => (dir, FileLayout::ChunkFiles),
+            ChunkStorage::Superchunks(files) => (files.dir(), FileLayout::Superchunks),
         };
         let first = |name: &str| match &self.files {
-            Files::One(..) => number(name),
-            Files::Many(files) => files.first_of(name),
+            ChunkStorage::ChunkFiles(..) => number(name),
+            ChunkStorage::Superchunks(files) => files.first_chunk_of(name),
         };
-        let listed = place.list("");
+        let listed = dir.list("");
         let mut all: Vec<u64> = if listed.is_empty() {
             let found = (0..PROBES.min(self.count()))
-                .map(|i| names.own(i))
-                .filter(|n| place.has(n).unwrap_or(false));
+                .map(|i| layout.file_name(i))
+                .filter(|n| dir.has(n).unwrap_or(false));
             found.filter_map(|n| first(&n)).collect()
         } else {
             listed.iter().filter_map(|n| first(n.to_str()?)).collect()
@@ -563,83 +579,87 @@ impl Chunks {
         all
     }
 
-    /// The first chunk from this one on whose file is there, of what [`Chunks::there`] gives.
-    pub fn next_there(&self, chunk: u64, there: &[u64]) -> u64 {
+    /// Returns the first chunk from `chunk` on whose file exists. `existing` is the result of
+    /// [`Chunks::existing`].
+    pub fn next_existing(&self, chunk: u64, existing: &[u64]) -> u64 {
         if self
             .superchunks()
-            .and_then(|files| files.holding(chunk, None).ok())
+            .and_then(|files| files.file_of(chunk, None).ok())
             .is_some_and(|(file, i)| i < file.chunks() as u64)
         {
             return chunk;
         }
-        there
-            .get(there.partition_point(|i| *i < chunk))
+        existing
+            .get(existing.partition_point(|i| *i < chunk))
             .copied()
             .unwrap_or(u64::MAX)
     }
 
-    /// Refuses to read as the fill value much more than the files that are there can have held.
-    pub fn refuse_lost(&self) -> Result<()> {
-        let place = match &self.files {
-            _ if !self.how.skip_damaged
-                || (self.len <= FEW_BYTES && self.count() <= FEW_CHUNKS) =>
+    /// Fails if `skip_damaged` would replace much more content than the existing files can have
+    /// held.
+    pub fn refuse_excessive_loss(&self) -> Result<()> {
+        let dir = match &self.files {
+            _ if !self.config.skip_damaged
+                || (self.len <= TOLERATED_BYTES && self.count() <= TOLERATED_CHUNKS) =>
             {
                 return Ok(());
             }
-            Files::One(place, _) => place,
-            Files::Many(files) => files.place(),
+            ChunkStorage::ChunkFiles(dir, _) => dir,
+            ChunkStorage::Superchunks(files) => files.dir(),
         };
-        let names = place.list("");
-        if names.is_empty() && place.folder().is_foreign() {
-            return Ok(()); // it may just not be able to tell
+        let names = dir.list("");
+        if names.is_empty() && dir.folder().is_foreign() {
+            return Ok(()); // the storage may not be able to list its files
         }
-        // a chunk takes a byte at least
+        // a chunk takes at least one byte
         let each = self
             .superchunks()
-            .map_or(1, |files| files.each().unwrap_or(u64::MAX));
+            .map_or(1, |files| files.chunks_per_file().unwrap_or(u64::MAX));
         let (mut held, mut size) = (0u64, 0u64);
         for name in names
             .iter()
             .filter_map(|n| n.to_str())
-            .filter(|n| Names::parse(n).is_some())
+            .filter(|n| FileLayout::parse(n).is_some())
         {
-            let n = place
+            let n = dir
                 .open(name, Access::Read)
                 .and_then(|f| f.size())
                 .unwrap_or(0);
             (held, size) = (held.saturating_add(each.min(n)), size.saturating_add(n));
         }
         let lost = self.count().saturating_sub(held);
-        let most = size.saturating_mul(BEST_RATIO).saturating_add(FEW_BYTES);
-        if lost <= size.saturating_add(FEW_CHUNKS) && lost.saturating_mul(self.chunk) <= most {
+        let most = size
+            .saturating_mul(BEST_RATIO)
+            .saturating_add(TOLERATED_BYTES);
+        if lost <= size.saturating_add(TOLERATED_CHUNKS) && lost.saturating_mul(self.chunk) <= most
+        {
             return Ok(());
         }
-        let words =
-            "of its chunks are lost, it says, more than the files that are there can have held";
-        Err(fail!(Format, "{}: {lost} {words}", place.show("")))
+        let message = "of its chunks are lost, more than the existing files can have held; meta/sizes may be corrupt";
+        Err(fail!(Format, "{}: {lost} {message}", dir.show("")))
     }
 
-    /// Reads a whole chunk and checks all that can be.
-    pub fn check(&self, chunk: u64) -> Result<Sound> {
+    /// Reads a complete chunk and verifies all of it.
+    pub fn check(&self, chunk: u64) -> Result<ChunkCheck> {
         let room =
-            |n: usize| alloc::zeroed(alloc::allow(n as u64, self.how.memory_limit, "a chunk")?);
+            |n: usize| alloc::zeroed(alloc::allow(n as u64, self.config.memory_limit, "a chunk")?);
         let checked = |yes: bool| {
             if yes {
-                Sound::Checked
+                ChunkCheck::Checked
             } else {
-                Sound::Unchecked
+                ChunkCheck::Unchecked
             }
         };
         let read = || match &self.files {
-            Files::One(place, sum) => {
-                let file = self.open(place, *sum, chunk)?;
+            ChunkStorage::ChunkFiles(dir, sum) => {
+                let file = self.open(dir, *sum, chunk)?;
                 if !self.has_objects {
                     self.check_size(chunk, file.nbytes() as u64)?;
                 }
-                file.read(0, &mut room(file.nbytes())?, true, 1, &self.kept.blocks)?;
+                file.read(0, &mut room(file.nbytes())?, true, 1, &self.caches.blocks)?;
                 Ok(checked(file.has_digest))
             }
-            Files::Many(files) => {
+            ChunkStorage::Superchunks(files) => {
                 let is_checked = self.with_file(files, chunk, &mut |file, i| {
                     file.with_raw(i, |raw| {
                         blosc::decode(raw, &mut room(blosc::Header::parse(raw)?.nbytes)?, 1)
@@ -649,19 +669,12 @@ impl Chunks {
                 Ok(checked(is_checked))
             }
         };
-        read().map_err(|e| self.named(chunk, e))
+        read().map_err(|e| self.with_location(chunk, e))
     }
 }
 
-/// Is this what damage looks like, as against a failing disk or a limit of the caller's?
-pub fn is_damage(s: Status) -> bool {
-    matches!(
-        s,
-        Status::Format
-            | Status::Checksum
-            | Status::Codec
-            | Status::Version
-            | Status::Unsupported
-            | Status::Missing
-    )
+/// Returns whether a status means corruption. In a dataset this includes a missing file, since chunks
+/// and metadata are files of their own.
+pub fn is_corrupt_or_missing(s: Status) -> bool {
+    s.is_corruption() || s == Status::Missing
 }

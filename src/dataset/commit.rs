@@ -1,22 +1,22 @@
-//! Commits of datasets: what waits counts at once, or nothing does.
+//! Commits of datasets: all pending changes become durable and visible at once, or none does.
 //!
-//! All new files are there, and durable, under other names before any gets its own. Chunks that
-//! only go on where those of the last commit end get their names first, one by one: `meta/sizes`
-//! does not count them yet, and whatever reader comes sees the rows of the last commit. Then
-//! `meta/sizes` follows, alone in one step; where other files change what was there, together with
-//! them, by the journal of the dataset's folder, or of that of the table.
+//! All new files are written and synced under temporary names before the first one is renamed.
+//! Files with chunks after those of the last commit are renamed first, one by one. `meta/sizes`
+//! does not include them yet, so every reader sees the rows of the last commit. Then `meta/sizes`
+//! is renamed. If no other file changes, that single rename is the commit. Otherwise the changed
+//! files are swapped together with it, by the journal in the folder of the dataset or of the table.
 #![forbid(unsafe_code)]
 
 use super::array::ArrayFile;
 use super::attrs::FILES;
-use super::edit::{Edit, Names};
-use super::folder::Place;
+use super::edit::{Edit, FileLayout};
+use super::folder::DatasetDir;
 use super::meta::{self, SIZES, STORAGE};
 use super::open::ROOTDIRS;
-use super::text_checksum::sealed;
+use super::text_checksum::with_checksum;
 use crate::array::store::Store;
 use crate::error::{Result, fail};
-use crate::io::journal::{self, Container, NEW, Snapshot, Swapped};
+use crate::io::journal::{self, Container, NEW, Snapshot, SwapOutcome};
 use crate::io::lock::Lock;
 use crate::io::{Access, Folder};
 use crate::options::{Opt, Options};
@@ -28,46 +28,47 @@ use std::path::{Component, Path};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Folders in that of an array.
+/// Subfolders of an array.
 pub const FOLDERS: [&str; 2] = ["data", "meta"];
 
-/// What is beside a file while it is appended to.
-const OF_FILES: [&str; 3] = [".holdall-journal", ".holdall-journal-new", ".holdall-part"];
+/// Suffixes of the files that exist beside a file during an append.
+const APPEND_SUFFIXES: [&str; 3] = [".holdall-journal", ".holdall-journal-new", ".holdall-part"];
 
-/// What stands before the names of journal and lock.
+/// Prefix of the names of the journal and the lock.
 pub const MAIN: &str = "dataset";
 
-/// A folder that is open for writing, that of an array or of a table, with the lock on it: the
-/// columns of a table share one, and so does a column that is opened by itself.
-pub struct Site {
+/// A folder that is open for writing, of an array or of a table, with its lock. The columns of a
+/// table share one session. A column that is opened by itself uses the session of its table's
+/// folder.
+pub struct WriteSession {
     folder: Arc<dyn Folder>,
     durable: bool,
-    /// The folder that this one is in, where this one is new.
+    /// The parent folder, if this folder is new.
     parent: OnceLock<Arc<dyn Folder>>,
-    /// There is something that was committed.
+    /// True if a commit has been made.
     committed: AtomicBool,
     broken: AtomicBool,
     owner: u32,
     lock: Option<Lock>,
 }
 
-/// Who may change an array.
+/// The write state of an array.
 pub struct Writer {
-    pub(super) site: Arc<Site>,
-    pub(super) place: Place,
-    /// `meta/sizes` of the last commit; none before the first.
+    pub(super) session: Arc<WriteSession>,
+    pub(super) dir: DatasetDir,
+    /// `meta/sizes` of the last commit; `None` before the first one.
     sizes: Option<Vec<u8>>,
-    /// The array takes the place of another one.
+    /// True if the array replaces another one.
     replaces: bool,
-    /// It is a field that stands apart: what is said of it stands with what is said of all.
+    /// True for a field with folders of its own, whose metadata is that of the whole dataset.
     pub(super) is_field: bool,
-    /// What is to be written besides `meta/sizes`.
+    /// Which metadata must be written besides `meta/sizes`.
     pub(super) storage_changed: bool,
     pub(super) attrs_changed: bool,
     pub(super) shape_changed: bool,
 }
 
-/// May a journal name this file: one of an array, or of a column of a table?
+/// Returns true if a journal may name this file, as a file of an array or of a column of a table.
 fn is_file(name: &OsStr) -> bool {
     let plain = Path::new(name)
         .components()
@@ -75,8 +76,8 @@ fn is_file(name: &OsStr) -> bool {
     let Some(name) = name.to_str().filter(|_| plain) else {
         return false;
     };
-    // fields that stand apart have folders in that of the data
-    let is_chunk = |n: &str| Names::parse(n.rsplit('/').next().unwrap_or(n)).is_some();
+    // fields may have folders of their own in the data folder
+    let is_chunk = |n: &str| FileLayout::parse(n.rsplit('/').next().unwrap_or(n)).is_some();
     let below = |name: &str| {
         [SIZES, STORAGE, ROOTDIRS, FILES[0], FILES[1]].contains(&name)
             || name.strip_prefix("data/").is_some_and(is_chunk)
@@ -84,33 +85,31 @@ fn is_file(name: &OsStr) -> bool {
     below(name) || name.split_once('/').is_some_and(|(_, rest)| below(rest))
 }
 
-/// The files of a dataset.
+/// Returns the files of a dataset as a container for the journal.
 pub fn container(folder: &Arc<dyn Folder>) -> Container {
     let alike = vec![STORAGE.into(), ROOTDIRS.into()];
     Container::of(folder, MAIN, Arc::new(is_file), "", alike)
 }
 
-/// Reads the last commit of a dataset, which is there as a whole while the next one comes.
-pub fn snapshot<T>(place: &Place, read: impl Fn(&Place) -> Result<T>) -> Result<T> {
-    Snapshot::read(&container(place.folder()), |s| {
-        read(&place.within(s.folder()?))
-    })
+/// Reads the state of the last commit, which stays consistent while another commit is in progress.
+pub fn snapshot<T>(dir: &DatasetDir, read: impl Fn(&DatasetDir) -> Result<T>) -> Result<T> {
+    Snapshot::read(&container(dir.folder()), |s| read(&dir.within(s.folder()?)))
 }
 
-/// The same of what is in several files. `read` asks by its second argument whether what it has
-/// read until then is of one commit if nothing has changed at its end.
+/// Reads state that is spread over several files. The second argument of `read` returns true if no
+/// commit has started since the snapshot was taken.
 pub fn snapshot_of_many<T>(
-    place: &Place,
-    read: impl Fn(&Place, &dyn Fn() -> Result<bool>) -> Result<T>,
+    dir: &DatasetDir,
+    read: impl Fn(&DatasetDir, &dyn Fn() -> Result<bool>) -> Result<T>,
 ) -> Result<T> {
-    Snapshot::read(&container(place.folder()), |s| {
-        read(&place.within(s.folder()?), &|| s.same_journal())
+    Snapshot::read(&container(dir.folder()), |s| {
+        read(&dir.within(s.folder()?), &|| s.same_journal())
     })
 }
 
-impl Site {
-    /// Takes the lock. Nothing that was cut off waits in this folder any more.
-    pub fn new(folder: &Arc<dyn Folder>, options: &Options) -> Result<Arc<Site>> {
+impl WriteSession {
+    /// Takes the lock and recovers an interrupted commit in this folder.
+    pub fn new(folder: &Arc<dyn Folder>, options: &Options) -> Result<Arc<WriteSession>> {
         folder.writable()?;
         let lock = if options.get(Opt::Lock, 1) == 1 {
             folder.lock(&container(folder).lock_name())?
@@ -118,8 +117,8 @@ impl Site {
             Lock::none()
         };
         let durable = options.get(Opt::Durability, 1) == 1;
-        journal::settle(&container(folder), durable)?;
-        Ok(Arc::new(Site {
+        journal::recover(&container(folder), durable)?;
+        Ok(Arc::new(WriteSession {
             folder: folder.clone(),
             durable,
             parent: OnceLock::new(),
@@ -130,12 +129,12 @@ impl Site {
         }))
     }
 
-    /// The folder was made for this, in that one.
+    /// Records that the folder was created in `parent` for this session.
     pub fn made_in(&self, parent: Arc<dyn Folder>) {
         let _ = self.parent.set(parent);
     }
 
-    /// Refuses what cannot be done any more.
+    /// Fails if the session cannot be used any more.
     pub fn check(&self) -> Result<()> {
         let name = self.folder.show(OsStr::new(""));
         if !self.is_own() {
@@ -147,26 +146,26 @@ impl Site {
         if self.broken.load(Ordering::Relaxed) {
             return Err(fail!(
                 State,
-                "{name}: a commit failed half-way; open it again, what was committed before is whole"
+                "{name}: a commit failed halfway; open it again, the last commit is intact"
             ));
         }
         Ok(())
     }
 
-    /// Is this the process that may write?
+    /// Returns true if this is the process that opened the folder for writing.
     pub fn is_own(&self) -> bool {
         self.owner == os::process()
     }
 
-    fn break_off(&self) {
+    fn mark_broken(&self) {
         self.broken.store(true, Ordering::Relaxed);
     }
 }
 
-impl Drop for Site {
-    /// Of what never was committed the folder goes.
+impl Drop for WriteSession {
+    /// Removes the folder if nothing was committed.
     fn drop(&mut self) {
-        // the lock is a file in it
+        // the lock is a file in the folder
         self.lock = None;
         if self.parent.get().is_some() && self.is_own() && !self.committed.load(Ordering::Relaxed) {
             let _ = self.folder.remove_folder(OsStr::new(""));
@@ -175,19 +174,24 @@ impl Drop for Site {
 }
 
 impl Writer {
-    /// The only one in this place. `mode`: is there something, may there be?
-    pub fn new(place: &Place, mode: Mode, options: &Options, site: &Arc<Site>) -> Result<Writer> {
+    /// Creates the writer of the array in `dir`. Removes the leftovers of an interrupted writer.
+    pub fn new(
+        dir: &DatasetDir,
+        mode: Mode,
+        options: &Options,
+        session: &Arc<WriteSession>,
+    ) -> Result<Writer> {
         for below in ["", "data", "meta"] {
-            tidy(place, below)?;
+            tidy(dir, below)?;
         }
         let is_new = mode != Mode::Append;
         Ok(Writer {
-            site: site.clone(),
-            place: place.clone(),
+            session: session.clone(),
+            dir: dir.clone(),
             sizes: if is_new {
                 None
             } else {
-                place.read(SIZES, options.memory_limit())?
+                dir.read(SIZES, options.memory_limit())?
             },
             replaces: mode == Mode::Replace,
             is_field: false,
@@ -197,11 +201,17 @@ impl Writer {
         })
     }
 
-    /// One of a field in this place that stands apart. `is_new`: nothing of it counts.
-    pub fn of_field(place: &Place, site: &Arc<Site>, is_new: bool, replaces: bool) -> Writer {
+    /// Creates the writer of a field with folders of its own. `is_new` is true if the field is not
+    /// part of the last commit.
+    pub fn of_field(
+        dir: &DatasetDir,
+        session: &Arc<WriteSession>,
+        is_new: bool,
+        replaces: bool,
+    ) -> Writer {
         Writer {
-            site: site.clone(),
-            place: place.clone(),
+            session: session.clone(),
+            dir: dir.clone(),
             sizes: if is_new { None } else { Some(Vec::new()) },
             replaces,
             is_field: true,
@@ -211,112 +221,123 @@ impl Writer {
         }
     }
 
-    fn still_ours(&self) -> Result<()> {
+    fn check_unchanged(&self) -> Result<()> {
         if self.replaces || self.is_field {
             Ok(())
         } else {
-            still_ours(&self.place, SIZES, self.sizes.as_deref())
+            check_unchanged(&self.dir, SIZES, self.sizes.as_deref())
         }
     }
 }
 
-/// Refuses to go on where a file is another one than that of the last commit.
-pub fn still_ours(place: &Place, file: &str, last: Option<&[u8]>) -> Result<()> {
-    let is_ours = match last {
-        None if place.has(file)? => {
-            return Err(fail!(Exists, "{}: it is there already", place.show("")));
+/// Fails if a file differs from that of the last commit.
+pub fn check_unchanged(dir: &DatasetDir, file: &str, last: Option<&[u8]>) -> Result<()> {
+    let is_unchanged = match last {
+        None if dir.has(file)? => {
+            return Err(fail!(Exists, "{}: it is there already", dir.show("")));
         }
         None => true,
-        Some(last) => place.is_still(file, last)?,
+        Some(last) => dir.content_equals(file, last)?,
     };
-    if is_ours {
+    if is_unchanged {
         Ok(())
     } else {
         Err(fail!(
             State,
             "{}: another writer has changed it since it was opened here",
-            place.show("")
+            dir.show("")
         ))
     }
 }
 
-/// Removes the new files that a writer has left in a folder, and settles files that it was
+/// Removes the new files of an interrupted writer from a folder, and recovers files that it was
 /// appending to.
-pub fn tidy(place: &Place, below: &str) -> Result<()> {
-    for name in place.list(below).iter().filter_map(|n| n.to_str()) {
-        let full = place.name(&if below.is_empty() {
+pub fn tidy(dir: &DatasetDir, below: &str) -> Result<()> {
+    for name in dir.list(below).iter().filter_map(|n| n.to_str()) {
+        let full = dir.name(&if below.is_empty() {
             name.to_owned()
         } else {
             format!("{below}/{name}")
         });
         if name.strip_suffix('2').unwrap_or(name).ends_with(NEW) {
-            place.folder().remove_if_there(&full)?;
-        } else if let Some(file) = OF_FILES
+            dir.folder().remove_if_there(&full)?;
+        } else if let Some(file) = APPEND_SUFFIXES
             .iter()
             .find_map(|s| full.to_str()?.strip_suffix(s))
-            .filter(|f| Names::parse(f.rsplit('/').next().unwrap_or(f)).is_some())
+            .filter(|f| FileLayout::parse(f.rsplit('/').next().unwrap_or(f)).is_some())
         {
-            bloscpack::tidy(place.folder(), OsStr::new(file), true)?;
+            bloscpack::recover(dir.folder(), OsStr::new(file), true)?;
         }
     }
     Ok(())
 }
 
-/// Small files, and their text.
+/// Metadata files: names and contents.
 pub type Texts = Vec<(&'static str, String)>;
 
-/// What a table says of itself, beside its columns.
-pub struct Beside<'a> {
-    /// Where it is.
-    pub place: &'a Place,
-    /// Its files that are new.
+/// The changes of a table's own metadata.
+pub struct TableMetadata<'a> {
+    /// The folder of the table.
+    pub dir: &'a DatasetDir,
+    /// New metadata files.
     pub texts: Texts,
-    /// Files that go.
-    pub gone: Vec<String>,
-    /// Rows and bytes of all columns, where it counts them itself.
-    pub counts: Option<[u64; 2]>,
-    /// Have its small files checksums?
-    pub is_sealed: bool,
+    /// Files that the commit removes.
+    pub removed: Vec<String>,
+    /// Rows and bytes of all columns, if the table has a `meta/sizes` of its own.
+    pub totals: Option<[u64; 2]>,
+    /// True if its metadata files have checksums.
+    pub has_checksum: bool,
 }
 
-impl Beside<'_> {
-    /// Counts rows, which take so many bytes in files.
-    fn count(&mut self, cbytes: u64) {
-        if let Some([rows, nbytes]) = self.counts.take() {
+impl TableMetadata<'_> {
+    /// Adds `meta/sizes`, with `cbytes` as the stored size.
+    fn add_sizes(&mut self, cbytes: u64) {
+        if let Some([rows, nbytes]) = self.totals.take() {
             let text = meta::sizes(&[rows], nbytes, cbytes);
-            self.texts
-                .push((SIZES, if self.is_sealed { sealed(text) } else { text }));
+            self.texts.push((
+                SIZES,
+                if self.has_checksum {
+                    with_checksum(text)
+                } else {
+                    text
+                },
+            ));
         }
     }
 }
 
-/// What one array brings to a commit.
-struct Part<'a> {
+/// The part of a commit that belongs to one array.
+struct ArrayCommit<'a> {
     file: &'a mut ArrayFile,
     texts: Texts,
-    /// The files that are to get their names.
+    /// The files that the journal renames.
     renamed: Vec<String>,
     done: Result<()>,
 }
 
-/// Makes the new files of chunks durable.
+/// Syncs the new chunk files.
 fn sync_all(edits: &[&mut Edit], threads: usize) -> Result<()> {
     let files = edits.iter().flat_map(|e| {
-        e.waiting
+        e.pending
             .iter()
-            .map(|(unit, second)| (&e.place, e.names.waiting(*unit, *second)))
+            .map(|(unit, second)| (&e.dir, e.layout.pending_name(*unit, *second)))
     });
-    parallel::try_each(threads, files.collect(), |(place, name)| {
-        place.open(&name, Access::Write).and_then(|f| f.sync())
+    parallel::try_for_each(threads, files.collect(), |(dir, name)| {
+        dir.open(&name, Access::Write).and_then(|f| f.sync())
     })
 }
 
-/// Does this for all parts, several at once.
-fn all(parts: &mut [Part], f: impl Fn(&mut Part) -> Result<()> + Sync) -> Result<()> {
+/// Calls `f` for all arrays, several at once.
+fn run_all(
+    parts: &mut [ArrayCommit],
+    f: impl Fn(&mut ArrayCommit) -> Result<()> + Sync,
+) -> Result<()> {
     let threads = parts.first().map_or(1, |p| p.file.file_threads());
-    parallel::for_each_alone(threads, parts.iter_mut().collect(), |part: &mut Part| {
-        part.done = f(part)
-    });
+    parallel::for_each_without_nesting(
+        threads,
+        parts.iter_mut().collect(),
+        |part: &mut ArrayCommit| part.done = f(part),
+    );
     parts
         .iter_mut()
         .try_for_each(|part| std::mem::replace(&mut part.done, Ok(())))
@@ -324,65 +345,69 @@ fn all(parts: &mut [Part], f: impl Fn(&mut Part) -> Result<()> + Sync) -> Result
 
 /// Commits an array.
 pub fn commit(file: &mut ArrayFile) -> Result<()> {
-    let site = file.writer()?.site.clone();
-    commit_all(&site, &mut [file], None)
+    let session = file.writer()?.session.clone();
+    commit_all(&session, &mut [file], None)
 }
 
-/// Commits arrays that are in one folder together, and what is beside them: all of it or nothing.
-/// Their sizes are renamed in this order.
+/// Commits arrays in one folder together with the metadata of their table: all of it or nothing.
+/// The `meta/sizes` files are renamed in this order.
 pub fn commit_all(
-    site: &Site,
+    session: &WriteSession,
     files: &mut [&mut ArrayFile],
-    mut beside: Option<&mut Beside>,
+    mut table_metadata: Option<&mut TableMetadata>,
 ) -> Result<()> {
-    site.check()?;
-    site.lock.iter().try_for_each(Lock::still_held)?;
-    let mut parts: Vec<Part> = files
+    session.check()?;
+    session.lock.iter().try_for_each(Lock::still_held)?;
+    let mut parts: Vec<ArrayCommit> = files
         .iter_mut()
-        .map(|file| Part {
+        .map(|file| ArrayCommit {
             file,
             texts: Vec::new(),
             renamed: Vec::new(),
             done: Ok(()),
         })
         .collect();
-    all(&mut parts, |part| part.begin(site.durable))?;
-    if let Some(beside) = &mut beside {
+    run_all(&mut parts, |part| part.begin(session.durable))?;
+    if let Some(table_metadata) = &mut table_metadata {
         let cbytes = parts.iter().map(|p| p.file.cbytes()).sum::<Result<u64>>()?;
-        beside.count(cbytes);
+        table_metadata.add_sizes(cbytes);
     }
-    let beside = beside.as_deref();
+    let table_metadata = table_metadata.as_deref();
     parts.retain_mut(|p| !p.texts.is_empty() || p.file.is_changed());
-    let undo = |parts: &mut [Part]| {
+    let undo = |parts: &mut [ArrayCommit]| {
         parts.iter_mut().for_each(|p| p.undo());
-        beside.iter().for_each(|b| remove_new(b.place, &b.texts));
+        table_metadata
+            .iter()
+            .for_each(|b| remove_new(b.dir, &b.texts));
     };
-    let done = match prepare(site, &mut parts, beside).inspect_err(|_| undo(&mut parts))? {
-        (renamed, gone) if renamed.is_empty() && gone.is_empty() => false,
-        (renamed, gone) => match journal::swap(
-            &container(&site.folder),
-            site.durable,
-            &texts(&renamed),
-            &texts(&gone),
-        ) {
-            Swapped::Done => false,
-            // it counts, but this handle cannot tell what has which name
-            Swapped::Counts => true,
-            Swapped::Nothing(e) => {
-                undo(&mut parts);
-                return Err(e);
-            }
-            Swapped::Unsure(e) => {
-                site.break_off();
-                parts.iter_mut().for_each(|p| p.file.break_off());
-                return Err(e);
-            }
-        },
-    };
-    site.committed.store(true, Ordering::Relaxed);
-    parts.iter_mut().for_each(|part| part.settle(done));
+    let done =
+        match prepare(session, &mut parts, table_metadata).inspect_err(|_| undo(&mut parts))? {
+            (renamed, removed) if renamed.is_empty() && removed.is_empty() => false,
+            (renamed, removed) => match journal::swap(
+                &container(&session.folder),
+                session.durable,
+                &texts(&renamed),
+                &texts(&removed),
+            ) {
+                SwapOutcome::Done => false,
+                // the commit took effect, but this handle does not know which files have their final
+                // names
+                SwapOutcome::RenamesPending => true,
+                SwapOutcome::Unchanged(e) => {
+                    undo(&mut parts);
+                    return Err(e);
+                }
+                SwapOutcome::Uncertain(e) => {
+                    session.mark_broken();
+                    parts.iter_mut().for_each(|p| p.file.mark_broken());
+                    return Err(e);
+                }
+            },
+        };
+    session.committed.store(true, Ordering::Relaxed);
+    parts.iter_mut().for_each(|part| part.finish_commit(done));
     if done {
-        site.break_off();
+        session.mark_broken();
     }
     Ok(())
 }
@@ -391,126 +416,125 @@ fn texts(names: &[String]) -> Vec<&str> {
     names.iter().map(String::as_str).collect()
 }
 
-/// Everything is there under its new name, durable. The names of the files that are to follow, and
-/// of those that are to go.
+/// Writes and syncs all new files. Returns the names of the files to rename and of those to remove.
 fn prepare(
-    site: &Site,
-    parts: &mut [Part],
-    beside: Option<&Beside>,
+    session: &WriteSession,
+    parts: &mut [ArrayCommit],
+    table_metadata: Option<&TableMetadata>,
 ) -> Result<(Vec<String>, Vec<String>)> {
-    let (mut renamed, mut gone) = (Vec::new(), Vec::new());
-    all(parts, |part| part.prepare(site.durable))?;
+    let (mut renamed, mut removed) = (Vec::new(), Vec::new());
+    run_all(parts, |part| part.prepare(session.durable))?;
     for part in parts {
         let attrs = part.file.attrs_file;
-        gone.extend(part.file.writer()?.gone(attrs));
+        removed.extend(part.file.writer()?.replaced_attrs(attrs));
         renamed.append(&mut part.renamed);
     }
-    if let Some(beside) = beside {
-        write_new(beside.place, &beside.texts, site.durable)?;
+    if let Some(table_metadata) = table_metadata {
+        write_new(table_metadata.dir, &table_metadata.texts, session.durable)?;
         renamed.extend(
-            beside
+            table_metadata
                 .texts
                 .iter()
-                .map(|(name, _)| as_text(beside.place, name)),
+                .map(|(name, _)| as_text(table_metadata.dir, name)),
         );
-        gone.extend_from_slice(&beside.gone);
+        removed.extend_from_slice(&table_metadata.removed);
     }
-    if let Some(parent) = site
+    if let Some(parent) = session
         .parent
         .get()
-        .filter(|_| site.durable && !site.committed.load(Ordering::Relaxed))
+        .filter(|_| session.durable && !session.committed.load(Ordering::Relaxed))
     {
         parent.sync()?;
     }
-    Ok((renamed, gone))
+    Ok((renamed, removed))
 }
 
-/// What the journal calls a file.
-pub(super) fn as_text(place: &Place, name: &str) -> String {
-    // a name of a column is text
-    place.name(name).to_string_lossy().into_owned()
+/// Returns the name of a file in the journal.
+pub(super) fn as_text(dir: &DatasetDir, name: &str) -> String {
+    // names of columns are valid UTF-8
+    dir.name(name).to_string_lossy().into_owned()
 }
 
 pub(super) fn write_new(
-    place: &Place,
+    dir: &DatasetDir,
     texts: &[(&'static str, String)],
     durable: bool,
 ) -> Result<()> {
     texts.iter().try_for_each(|(name, text)| {
-        let file = place.create(&format!("{name}{NEW}"))?;
+        let file = dir.create(&format!("{name}{NEW}"))?;
         file.write_at(0, text.as_bytes())?;
         if durable { file.sync() } else { Ok(()) }
     })
 }
 
-fn remove_new(place: &Place, texts: &Texts) {
+fn remove_new(dir: &DatasetDir, texts: &Texts) {
     for (name, _) in texts {
-        let _ = place
+        let _ = dir
             .folder()
-            .remove_if_there(&place.name(&format!("{name}{NEW}")));
+            .remove_if_there(&dir.name(&format!("{name}{NEW}")));
     }
 }
 
-impl Part<'_> {
-    /// Everything is in files, and nobody else has been there.
+impl ArrayCommit<'_> {
+    /// Writes the buffered changes to files, and fails if another writer changed the array.
     fn begin(&mut self, durable: bool) -> Result<()> {
         self.file.flush()?;
-        self.file.writer()?.still_ours()?;
+        self.file.writer()?.check_unchanged()?;
         self.file.append_tails(durable)?;
         self.texts = self.file.texts()?;
         Ok(())
     }
 
-    /// Everything is there under its new name, durable; what may have its own already has it.
+    /// Writes and syncs the new files, and renames those that may be renamed before the commit.
     fn prepare(&mut self, durable: bool) -> Result<()> {
         let writer = self.file.writer()?;
-        let (place, replaces) = (writer.place.clone(), writer.replaces);
+        let (dir, replaces) = (writer.dir.clone(), writer.replaces);
         let is_new_field = writer.is_field && writer.is_new();
         self.renamed = self.chunks(durable, replaces)?;
         if is_new_field && durable {
             self.file
-                .ways()
+                .chunk_dirs()
                 .iter()
-                .try_for_each(|(way, _)| way.sync_above())?;
+                .try_for_each(|(chunk_dir, _)| chunk_dir.sync_above())?;
         }
-        write_new(&place, &self.texts, durable)?;
+        write_new(&dir, &self.texts, durable)?;
         self.renamed
-            .extend(self.texts.iter().map(|(name, _)| as_text(&place, name)));
+            .extend(self.texts.iter().map(|(name, _)| as_text(&dir, name)));
         Ok(())
     }
 
-    /// The chunks that are to be swapped.
+    /// Syncs the chunk files. Returns those that must be swapped.
     fn chunks(&mut self, durable: bool, replaces: bool) -> Result<Vec<String>> {
         let threads = self.file.file_threads();
-        self.file.forget();
+        self.file.drop_open_files();
         if durable && let Err(e) = sync_all(&self.file.edits(), threads) {
-            // the system may have thrown away what it could not write, and says so once
-            self.file.break_off();
+            // the kernel may drop pages that it could not write, and reports the error only once
+            self.file.mark_broken();
             return Err(e);
         }
         let mut swapped = Vec::new();
         for edit in self.file.edits() {
-            swapped.extend(edit.name_all(durable, replaces)?);
+            swapped.extend(edit.rename_all(durable, replaces)?);
         }
         Ok(swapped)
     }
 
-    /// The small files are not wanted.
+    /// Removes the new metadata files after a failure.
     fn undo(&mut self) {
         if let Ok(writer) = self.file.writer() {
-            remove_new(&writer.place, &self.texts);
+            remove_new(&writer.dir, &self.texts);
         }
     }
 
-    /// The commit stands; goes on from it. What has no use any more goes.
-    fn settle(&mut self, is_broken: bool) {
+    /// Updates the state after the commit took effect, and removes files that are no longer used.
+    fn finish_commit(&mut self, is_broken: bool) {
         let texts = std::mem::take(&mut self.texts);
-        self.file.forget();
+        self.file.drop_open_files();
         let is_new = self.file.writer().is_ok_and(|w| w.is_new()) && !is_broken;
         for (edit, len) in self.file.edits_and_lengths() {
-            edit.settle(len);
+            edit.finish_commit(len);
             if is_new {
-                remove_others(&edit.place, edit.names, len.div_ceil(edit.unit));
+                remove_others(&edit.dir, edit.layout, len.div_ceil(edit.unit));
             }
         }
         let Ok(writer) = self.file.writer() else {
@@ -530,91 +554,101 @@ impl Part<'_> {
     }
 }
 
-/// Removes the files of another array, which this one does not have, in a folder of chunks.
-fn remove_others(place: &Place, names: Names, count: u64) {
-    for name in place.list("").iter().filter_map(|n| n.to_str()) {
-        if Names::parse(name).is_some_and(|(form, unit)| form != names || unit >= count) {
-            let _ = place.folder().remove_if_there(&place.name(name));
+/// Removes chunk files that do not belong to this array, left from the array that it replaced.
+fn remove_others(dir: &DatasetDir, layout: FileLayout, count: u64) {
+    for name in dir.list("").iter().filter_map(|n| n.to_str()) {
+        if FileLayout::parse(name).is_some_and(|(l, unit)| l != layout || unit >= count) {
+            let _ = dir.folder().remove_if_there(&dir.name(name));
         }
     }
 }
 
-/// Removes the files of an array that is none any more, and its folder. Without it `sizes` and
-/// `storage` must be gone.
-pub fn remove_array(place: &Place, chunks: u64) {
-    let there = if place.folder().is_foreign() {
-        chunks
-    } else {
-        0
-    };
-    if let Ok(data) = place.down(FOLDERS[0]) {
-        remove_chunks(&data, there);
+/// Removes the files of an array that is no longer part of the dataset, and its folder.
+/// `meta/sizes` and `meta/storage` must be removed already.
+pub fn remove_array(dir: &DatasetDir, chunks: u64) {
+    let files = if dir.folder().is_foreign() { chunks } else { 0 };
+    if let Ok(data) = dir.subdir(FOLDERS[0]) {
+        remove_chunks(&data, files);
     }
-    remove_folders(place);
+    remove_folders(dir);
 }
 
-/// Removes the chunks of a field that is none any more, and its folders, which are in that of the
-/// data.
-pub fn remove_field(data: &Place, way: &Place, files: u64) {
-    remove_chunks(way, if way.folder().is_foreign() { files } else { 0 });
-    way.remove_folders(data);
+/// Removes the chunks and folders of a field that is no longer part of the dataset. `data` is the
+/// folder that contains them.
+pub fn remove_field(data: &DatasetDir, chunk_dir: &DatasetDir, files: u64) {
+    remove_chunks(
+        chunk_dir,
+        if chunk_dir.folder().is_foreign() {
+            files
+        } else {
+            0
+        },
+    );
+    chunk_dir.remove_folders(data);
 }
 
-/// Removes all chunks in a folder; the first `there`, where it cannot be listed.
-fn remove_chunks(data: &Place, there: u64) {
-    for name in (0..there).flat_map(|i| [Names::One.own(i), Names::Many.own(i)]) {
+/// Removes all chunks in a folder. If the storage cannot list its files, removes the first `files`.
+fn remove_chunks(data: &DatasetDir, files: u64) {
+    for name in (0..files).flat_map(|i| {
+        [
+            FileLayout::ChunkFiles.file_name(i),
+            FileLayout::Superchunks.file_name(i),
+        ]
+    }) {
         let _ = data.folder().remove_if_there(&data.name(&name));
     }
-    remove_others(data, Names::One, 0);
+    remove_others(data, FileLayout::ChunkFiles, 0);
 }
 
 /// Removes the folders of an array, as far as they are empty.
-fn remove_folders(place: &Place) {
+fn remove_folders(dir: &DatasetDir) {
     for name in FOLDERS {
-        let _ = place.folder().remove_folder(&place.name(name));
+        let _ = dir.folder().remove_folder(&dir.name(name));
     }
-    if !place.own().is_empty() {
-        let _ = place.folder().remove_folder(place.own());
+    if !dir.path().is_empty() {
+        let _ = dir.folder().remove_folder(dir.path());
     }
 }
 
 impl Writer {
-    pub(super) fn break_off(&self) {
-        self.site.break_off();
+    pub(super) fn mark_broken(&self) {
+        self.session.mark_broken();
     }
 
     pub(super) fn is_durable(&self) -> bool {
-        self.site.durable
+        self.session.durable
     }
 
-    /// What was said beside the array that is replaced, where it is not said anew.
-    fn gone(&self, attrs: &str) -> Vec<String> {
+    /// Returns the attribute files of the replaced array that the commit does not rewrite.
+    fn replaced_attrs(&self, attrs: &str) -> Vec<String> {
         let other = |f: &&str| self.replaces && !self.is_field && *f != attrs;
         FILES
             .into_iter()
             .filter(|f| other(f))
-            .map(|f| as_text(&self.place, f))
+            .map(|f| as_text(&self.dir, f))
             .collect()
     }
 
-    /// Has nothing been committed yet?
+    /// Returns true if nothing has been committed yet.
     pub(super) fn is_first(&self) -> bool {
         self.sizes.is_none()
     }
 
-    /// Does nothing count of what may be there?
+    /// Returns true if no existing file is part of the array.
     pub(super) fn is_new(&self) -> bool {
         self.is_first() || self.replaces
     }
 
-    /// Of what never was committed the folders go. `ways`: those of chunks.
-    pub(super) fn close(self, ways: &[(Place, u64)]) {
+    /// Removes the folders if nothing was committed. `chunk_dirs` are the folders of the chunks.
+    pub(super) fn close(self, chunk_dirs: &[(DatasetDir, u64)]) {
         if self.sizes.is_some() || self.replaces {
             return;
         }
-        match self.place.down(FOLDERS[0]) {
-            Ok(data) if self.is_field => ways.iter().for_each(|(way, _)| way.remove_folders(&data)),
-            _ => remove_folders(&self.place),
+        match self.dir.subdir(FOLDERS[0]) {
+            Ok(data) if self.is_field => chunk_dirs
+                .iter()
+                .for_each(|(chunk_dir, _)| chunk_dir.remove_folders(&data)),
+            _ => remove_folders(&self.dir),
         }
     }
 }

@@ -1,37 +1,39 @@
-//! New datasets, and what `meta/storage` says: of a new one, and of one that is there, for what is
-//! appended to it.
+//! Creates datasets and the contents of `meta/storage`, and derives the compression parameters of
+//! an existing dataset for data that is appended to it.
 //!
-//! bcolz's is in the form that BLZ reads and changes as well: it has the parameters of both, and
-//! what BLZ would not decode it does not say that it has. BLZ's is as BLZ writes it. That of the
-//! papers has superchunks, and says how many chunks each of them has.
+//! - bcolz: the file has the parameters of both bcolz and BLZ, so that BLZ can read and change the
+//!   dataset. The BLZ parameters are left out if BLZ cannot decode the chunks.
+//! - BLZ: the file is as BLZ writes it.
+//! - BLZ RFC layout: the chunks are stored in superchunks, and the file states the number of chunks
+//!   per superchunk.
 #![forbid(unsafe_code)]
 
 use super::array::ArrayFile;
-use super::chunks::{Chunks, How};
-use super::commit::{FOLDERS, MAIN, Site, Writer};
-use super::edit::{Make, Names};
+use super::chunks::{Chunks, ReadConfig};
+use super::commit::{FOLDERS, MAIN, WriteSession, Writer};
+use super::edit::{FileLayout, UnitEncoder};
 use super::fill_value;
-use super::folder::Place;
-use super::meta::{Meta, SIZES, STORAGE, sum_name};
+use super::folder::DatasetDir;
+use super::meta::{Meta, SIZES, STORAGE, checksum_name};
 use super::open::ROOTDIRS;
 use crate::alloc;
 use crate::array::Array;
-use crate::array::dtype::{Dtype, Kind, Type};
-use crate::array::numpy_meta::Order;
 use crate::array::selection::MAX_NDIM;
 use crate::blosc::{Codec, Params};
-use crate::checksum::Sum;
+use crate::checksum::Checksum;
+use crate::dtype::numpy_meta::Order;
+use crate::dtype::{Dtype, Kind, Type};
 use crate::error::{Error, Result, Status, fail};
-use crate::identify::Format;
+use crate::format::Format;
 use crate::io::{self, Folder, locate};
 use crate::json::Value;
 use crate::options::{Opt, Options};
-use crate::superchunk::bloscpack::{self, Mode, OPEN_OPTIONS, Whole};
+use crate::superchunk::bloscpack::{self, FileEncoder, Mode, OPEN_OPTIONS};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Options that opening for writing knows besides those of reading.
+/// Options for opening for writing, besides those for reading.
 pub const WRITE_OPTIONS: &[Opt] = &[
     Opt::Durability,
     Opt::Lock,
@@ -42,7 +44,7 @@ pub const WRITE_OPTIONS: &[Opt] = &[
     Opt::SpareChunks,
     Opt::SpareBytes,
 ];
-/// Options that only creating knows.
+/// Options for creating only.
 const CREATE_OPTIONS: &[Opt] = &[
     Opt::ChunkBytes,
     Opt::Checksum,
@@ -50,72 +52,75 @@ const CREATE_OPTIONS: &[Opt] = &[
     Opt::SuperchunkChunks,
     Opt::Fill,
 ];
-/// Options that only the papers' form knows.
-const PAPER_OPTIONS: &[Opt] = &[Opt::SpareChunks, Opt::SpareBytes, Opt::SuperchunkChunks];
+/// Options for the BLZ RFC layout only.
+const BLZ_RFC_OPTIONS: &[Opt] = &[Opt::SpareChunks, Opt::SpareBytes, Opt::SuperchunkChunks];
 
-/// Content of a superchunk: this part of all there is going to be, within these limits.
+/// Size of a superchunk: the expected size of the array divided by `SUPERCHUNKS`, clamped to this
+/// range.
 const SUPERCHUNKS: u64 = 256;
 const SUPERCHUNK: [u64; 2] = [16 << 20, 64 << 20];
-/// The same of all columns of a table together: what a writer may have in memory of them.
+/// Maximum for the superchunks of all columns of a table together, which a writer may buffer.
 const TABLE_SUPERCHUNK: u64 = 256 << 20;
-/// The longest chunk.
+/// Maximum size of a chunk.
 const LONGEST_CHUNK: u64 = i32::MAX as u64 - 32;
-/// The most chunks of a superchunk that is not told.
-const MOST_CHUNKS: u64 = 4096;
+/// Maximum number of chunks per superchunk, unless the caller chooses it.
+const MAX_CHUNKS: u64 = 4096;
 
-/// Content that a copy has in memory at once.
-const PIECE: u64 = 16 << 20;
-/// Default values that are put down one by one.
-const MOST_VALUES: u64 = 1 << 16;
+/// Bytes of content that a copy has in memory at once.
+const COPY_BYTES: u64 = 16 << 20;
+/// Maximum number of items for which default values are stored one by one.
+const MAX_VALUES: u64 = 1 << 16;
 
-/// What a new array is.
+/// Specification of a new array.
 #[derive(Clone, Copy, Debug)]
-pub struct Kindred<'a> {
-    /// Its items, as NumPy spells them.
+pub struct ArraySpec<'a> {
+    /// Data type of the items, in NumPy notation.
     pub dtype: &'a str,
-    /// Its length along each dimension.
+    /// Length along each dimension.
     pub shape: &'a [u64],
-    /// The shape of a chunk, if it is given.
+    /// Shape of a chunk, or `None` for the default.
     pub chunks: Option<&'a [u64]>,
-    /// Whose form it has.
+    /// Format of the array.
     pub format: Format,
 }
 
-/// Creates an array of zeros, or of the fill value, in a folder; it is there with the first commit.
-pub fn create(path: &OsStr, mode: Mode, new: &Kindred, options: &Options) -> Result<Array> {
-    in_folder(path, options, |place, site| {
-        into_array(create_at(place, mode, new, options, site)?, new.shape)
+/// Creates an array of zeros, or of the fill value, in a folder. The array exists from the first
+/// commit on.
+pub fn create(path: &OsStr, mode: Mode, new: &ArraySpec, options: &Options) -> Result<Array> {
+    in_folder(path, options, |dir, session| {
+        into_array(create_at(dir, mode, new, options, session)?, new.shape)
     })
 }
 
-/// Makes something in a local folder, which is made where there is none.
+/// Creates a dataset in a local folder, which is created if it does not exist.
 pub fn in_folder<T>(
     path: &OsStr,
     options: &Options,
-    make: impl FnOnce(&Place, &Arc<Site>) -> Result<T>,
+    make: impl FnOnce(&DatasetDir, &Arc<WriteSession>) -> Result<T>,
 ) -> Result<T> {
-    // without a slash at its end
+    // without a trailing slash
     let it = locate::locate_for_change(Path::new(path).components().as_path().as_os_str())?;
     let is_new = !it.folder.exists(&it.name)?;
     if !is_new && it.folder.obstacle(&it.name)? != Some(io::A_FOLDER) {
-        let words = "a file is there, which no folder takes the place of, also with HOLDALL_REPLACE; rename or remove it";
-        return Err(fail!(Exists, "{}: {words}", it.folder.show(&it.name)));
+        let message =
+            "it is a file, which HOLDALL_REPLACE does not replace by a folder; rename or remove it";
+        return Err(fail!(Exists, "{}: {message}", it.folder.show(&it.name)));
     }
     it.folder.make_folder(&it.name)?;
     let made = || {
-        let place = Place::local(path)?;
-        if !place.own().is_empty() {
+        let dir = DatasetDir::local(path)?;
+        if !dir.path().is_empty() {
             return Err(fail!(
                 Unsupported,
-                "{}: this is in the folder of a table: see holdall_table_column_add()",
-                place.show("")
+                "{}: it is in the folder of a table; use holdall_table_column_add()",
+                dir.show("")
             ));
         }
-        let site = Site::new(place.folder(), options)?;
+        let session = WriteSession::new(dir.folder(), options)?;
         if is_new {
-            site.made_in(it.folder.clone());
+            session.made_in(it.folder.clone());
         }
-        make(&place, &site)
+        make(&dir, &session)
     };
     made().inspect_err(|_| {
         if is_new {
@@ -124,20 +129,20 @@ pub fn in_folder<T>(
     })
 }
 
-/// The same in storage of the caller's.
+/// Creates an array in storage of the caller.
 pub fn create_in(
     folder: &Arc<dyn Folder>,
     mode: Mode,
-    new: &Kindred,
+    new: &ArraySpec,
     options: &Options,
 ) -> Result<Array> {
     into_array(
         create_at(
-            &Place::of(folder),
+            &DatasetDir::of(folder),
             mode,
             new,
             options,
-            &Site::new(folder, options)?,
+            &WriteSession::new(folder, options)?,
         )?,
         new.shape,
     )
@@ -149,36 +154,36 @@ fn into_array(file: ArrayFile, shape: &[u64]) -> Result<Array> {
     Ok(array)
 }
 
-/// The same in this place of a folder that is open for writing; no rows are there yet.
+/// Creates an array without rows in a folder that is open for writing.
 pub fn create_at(
-    place: &Place,
+    dir: &DatasetDir,
     mode: Mode,
-    new: &Kindred,
+    new: &ArraySpec,
     options: &Options,
-    site: &Arc<Site>,
+    session: &Arc<WriteSession>,
 ) -> Result<ArrayFile> {
     check_request(mode, options)?;
-    paper_options(new.format == Format::BlzPaper, options)?;
-    let dtype = Dtype::wanted(new.dtype)?;
+    check_blz_rfc_options(new.format == Format::BlzRfc, options)?;
+    let dtype = Dtype::parse_argument(new.dtype)?;
     if dtype.item.has_objects() {
         return Err(fail!(
             Unsupported,
-            "dtype {}: objects of Python's mean nothing in a file",
+            "dtype {}: Python objects cannot be stored",
             dtype.spelling
         ));
     }
     if !(1..=MAX_NDIM).contains(&new.shape.len()) {
         return Err(fail!(
             Argument,
-            "an array of {} dimensions: a dataset has 1 to {MAX_NDIM}",
+            "a dataset cannot have {} dimensions (expected 1 to {MAX_NDIM})",
             new.shape.len()
         ));
     }
     let storage = storage(&dtype, new, options)?;
-    let writer = Writer::new(place, mode, options, site)?;
-    refuse_existing(place, mode)?;
+    let writer = Writer::new(dir, mode, options, session)?;
+    refuse_existing(dir, mode)?;
     for name in FOLDERS {
-        place.folder().make_folder(&place.name(name))?;
+        dir.folder().make_folder(&dir.name(name))?;
     }
     let none: Vec<u64> = new
         .shape
@@ -188,15 +193,15 @@ pub fn create_at(
         .collect();
     let meta = Meta::new(storage, none)?;
     ArrayFile::open_for_writing(
-        place,
+        dir,
         meta,
-        &How::new(&for_reading(options), place),
+        &ReadConfig::new(&for_reading(options), dir),
         options,
         writer,
     )
 }
 
-/// Refuses modes and options with which nothing is created.
+/// Fails if the mode or an option does not apply to creating.
 pub fn check_request(mode: Mode, options: &Options) -> Result<()> {
     if !matches!(mode, Mode::New | Mode::Replace) {
         return Err(fail!(
@@ -210,8 +215,8 @@ pub fn check_request(mode: Mode, options: &Options) -> Result<()> {
     )
 }
 
-/// Copies an array, as it is here and now, with its attributes. True: some of it was damaged, and
-/// is zeros, as was wished.
+/// Copies an array in its current state, with its attributes. Returns true if corrupt parts were
+/// replaced by zeros because `HOLDALL_OPT_SKIP_DAMAGED` is set.
 pub fn copy(
     from: &Array,
     path: &OsStr,
@@ -223,16 +228,14 @@ pub fn copy(
     if from.order() != Order::C {
         return Err(fail!(
             Unsupported,
-            "{}: items in Fortran order: a dataset has them in C order",
+            "{}: items in Fortran order cannot be stored in a dataset (expected C order)",
             from.store().name()
         ));
     }
-    let (rows, row) = from.shape().split_first().ok_or_else(|| {
-        fail!(
-            Unsupported,
-            "an array without dimensions: a dataset has some"
-        )
-    })?;
+    let (rows, row) = from
+        .shape()
+        .split_first()
+        .ok_or_else(|| fail!(Unsupported, "a dataset cannot have 0 dimensions"))?;
     let mut options = options.clone();
     if options.given(Opt::ExpectedRows).is_none() {
         options.set(Opt::ExpectedRows, i64::try_from(*rows).unwrap_or(i64::MAX))?;
@@ -244,7 +247,7 @@ pub fn copy(
     let mut new = create(
         path,
         mode,
-        &Kindred {
+        &ArraySpec {
             dtype: &dtype,
             shape: &none,
             chunks,
@@ -256,45 +259,45 @@ pub fn copy(
         new.attr_set(&name, &value)?;
     }
     let bytes = from.nbytes() / rows.max(&1);
-    // rows of no bytes are copied at once, however many there are
-    let most = PIECE.checked_div(bytes).map_or(*rows, |n| n.max(1));
+    // rows of zero bytes are copied at once, whatever their number is
+    let most = COPY_BYTES.checked_div(bytes).map_or(*rows, |n| n.max(1));
     let mut buffer = alloc::zeroed(alloc::allow(
         most.min(*rows).saturating_mul(bytes),
         options.memory_limit(),
         "some rows",
     )?)?;
-    let (mut at, mut bad, mut start) = (0, from.has_lost_attrs(), vec![0; from.shape().len()]);
+    let (mut at, mut corrupt, mut start) = (0, from.has_lost_attrs(), vec![0; from.shape().len()]);
     while at < *rows {
         let n = most.min(rows - at);
         let part = buffer.get_mut(..(n * bytes) as usize).unwrap_or_default();
         start.first_mut().into_iter().for_each(|s| *s = at);
-        bad |= from.read(&start, &[&[n], row].concat(), None, part, None)?;
+        corrupt |= from.read(&start, &[&[n], row].concat(), None, part, None)?;
         new.append(0, n, part)?;
         at += n;
         options.progress(at * bytes, from.nbytes())?;
     }
     new.commit()?;
-    Ok(bad)
+    Ok(corrupt)
 }
 
-/// Refuses to write where something else is.
-fn refuse_existing(place: &Place, mode: Mode) -> Result<()> {
+/// Fails if something else exists at the destination.
+fn refuse_existing(dir: &DatasetDir, mode: Mode) -> Result<()> {
     let exists = |e: &str| {
         Err(Error {
             status: Status::Exists,
-            ..fail!(State, "{}: {e}", place.show(""))
+            ..fail!(State, "{}: {e}", dir.show(""))
         })
     };
-    let is_there = place.has(ROOTDIRS)? || place.has(STORAGE)? || place.has(SIZES)?;
+    let is_there = dir.has(ROOTDIRS)? || dir.has(STORAGE)? || dir.has(SIZES)?;
     if mode == Mode::Replace && is_there {
-        // the files of a table, and of fields, stand in other folders
-        let is_file = |n: &OsStr| n.to_str().is_some_and(|n| Names::parse(n).is_some());
-        let other = place.has(ROOTDIRS)? || !place.list("data").iter().all(|n| is_file(n));
+        // the files of tables and fields are in other folders
+        let is_file = |n: &OsStr| n.to_str().is_some_and(|n| FileLayout::parse(n).is_some());
+        let other = dir.has(ROOTDIRS)? || !dir.list("data").iter().all(|n| is_file(n));
         return if other {
             Err(fail!(
                 Unsupported,
-                "{}: only an array without anything beside it can be replaced",
-                place.show("")
+                "{}: it is not a single array, and only a single array can be replaced",
+                dir.show("")
             ))
         } else {
             Ok(())
@@ -303,21 +306,21 @@ fn refuse_existing(place: &Place, mode: Mode) -> Result<()> {
     if is_there {
         return exists("it is there already");
     }
-    // what a writer that was cut off has left may be there
-    let ours = |n: &OsStr| {
+    // leftovers of an interrupted writer are allowed
+    let is_leftover = |n: &OsStr| {
         n.to_str()
             .is_some_and(|n| FOLDERS.contains(&n) || n.starts_with(MAIN))
     };
-    match place.list("").iter().find(|n| !ours(n)) {
+    match dir.list("").iter().find(|n| !is_leftover(n)) {
         Some(other) => exists(&format!(
-            "{:?} is there, an empty folder was expected",
+            "the folder is not empty (found {:?})",
             other.display().to_string()
         )),
         None => Ok(()),
     }
 }
 
-/// The options for reading what is written.
+/// Returns the subset of the options that applies to reading.
 pub fn for_reading(options: &Options) -> Options {
     let mut reading = Options::new();
     for opt in OPEN_OPTIONS {
@@ -328,11 +331,11 @@ pub fn for_reading(options: &Options) -> Options {
     reading
 }
 
-/// What `meta/storage` says, in the order in which its tool has it.
-fn storage(dtype: &Dtype, new: &Kindred, options: &Options) -> Result<Value> {
+/// Returns the contents of `meta/storage`, in the key order of the tool for this format.
+fn storage(dtype: &Dtype, new: &ArraySpec, options: &Options) -> Result<Value> {
     let item = &dtype.item;
     let p = params(&Value::Null, &|| None, item, options)?;
-    let sum = Sum::from_number(options.get(Opt::Checksum, Sum::Crc32 as i64) as i32)
+    let sum = Checksum::from_number(options.get(Opt::Checksum, Checksum::Crc32 as i64) as i32)
         .map_err(|e| e.within(Opt::Checksum.name()))?;
     let rows = options
         .given(Opt::ExpectedRows)
@@ -376,7 +379,7 @@ fn storage(dtype: &Dtype, new: &Kindred, options: &Options) -> Result<Value> {
             decodable(&p)?;
             vec![dtype, bparams(), chunklen, dflt, expectedlen]
         }
-        Format::BlzPaper => {
+        Format::BlzRfc => {
             let cparams = object(&[("shuffle", plain), level, cname]);
             let each = superchunk(chunk.saturating_mul(row), rows.saturating_mul(row), options);
             vec![
@@ -407,32 +410,32 @@ fn storage(dtype: &Dtype, new: &Kindred, options: &Options) -> Result<Value> {
         .get(1..)
         .filter(|row| !row.is_empty() && new.format == Format::Bcolz)
     {
-        // the tools have it in `meta/sizes` alone, which a crash of theirs tears
+        // the tools store it only in `meta/sizes`, which is torn if a tool crashes
         all.push((
             "chunkshape",
             Value::Array([&[chunk], row].concat().into_iter().map(int).collect()),
         ));
     }
-    if sum != Sum::None || new.format == Format::BlzPaper {
-        all.push(("checksum", text(sum_name(sum))));
+    if sum != Checksum::None || new.format == Format::BlzRfc {
+        all.push(("checksum", text(checksum_name(sum))));
     }
     Ok(object(&all))
 }
 
-/// What a new table in the papers' form says of itself, but for its columns: all have as many rows
-/// in a chunk.
-pub fn of_papers(columns: &[&Type], options: &Options) -> Result<Meta> {
-    paper_options(true, options)?;
+/// Returns the metadata of a new table in the BLZ RFC layout, without its columns. All columns have
+/// the same number of rows per chunk.
+pub fn blz_rfc_table_meta(columns: &[&Type], options: &Options) -> Result<Meta> {
+    check_blz_rfc_options(true, options)?;
     let row = columns
         .iter()
         .fold(0, |n: u64, item| n.saturating_add(item.size as u64))
         .max(1);
-    // of a column of average width
+    // average width of a column
     let width = (row / columns.len().max(1) as u64).max(1);
     let rows = options.given(Opt::ExpectedRows).map_or(0, |n| n as u64);
     let bytes = rows.saturating_mul(width);
     let given = options.given(Opt::ChunkBytes).map(|n| n as u64);
-    let n = (given.unwrap_or_else(|| usual_chunk(bytes, Format::BlzPaper)) / width)
+    let n = (given.unwrap_or_else(|| usual_chunk(bytes, Format::BlzRfc)) / width)
         .min(LONGEST_CHUNK / row)
         .max(1);
     let mut options = options.clone();
@@ -445,70 +448,73 @@ pub fn of_papers(columns: &[&Type], options: &Options) -> Result<Meta> {
     }
     options.take(Opt::ChunkBytes);
     let dtype = Dtype::parse("[]")?;
-    let new = Kindred {
+    let new = ArraySpec {
         dtype: "",
         shape: &[0],
         chunks: Some(&[n]),
-        format: Format::BlzPaper,
+        format: Format::BlzRfc,
     };
     let mut meta = Meta::new(storage(&dtype, &new, &options)?, vec![0])?;
     meta.set_dflt(Value::Array(Vec::new()));
     Ok(meta)
 }
 
-/// Refuses options that mean nothing to a form without superchunks.
-fn paper_options(is_paper: bool, options: &Options) -> Result<()> {
-    match PAPER_OPTIONS
+/// Fails if an option for superchunks is given and the format has none.
+fn check_blz_rfc_options(is_blz_rfc: bool, options: &Options) -> Result<()> {
+    match BLZ_RFC_OPTIONS
         .iter()
-        .find(|o| !is_paper && options.given(**o).is_some())
+        .find(|o| !is_blz_rfc && options.given(**o).is_some())
     {
         Some(o) => Err(fail!(
             Argument,
-            "{} means something where chunks stand together in superchunks, and here each has a file",
+            "{} applies to superchunks only, and in this format each chunk has a file of its own",
             o.name()
         )),
         None => Ok(()),
     }
 }
 
-/// How many chunks of so many bytes a superchunk has, where there are going to be `bytes` in all.
+/// Returns the number of chunks of `chunk` bytes per superchunk, for an array of `bytes` bytes.
 fn superchunk(chunk: u64, bytes: u64, options: &Options) -> u64 {
     let [least, most] = SUPERCHUNK;
-    let usual = ((bytes / SUPERCHUNKS).clamp(least, most) / chunk.max(1)).clamp(1, MOST_CHUNKS);
+    let usual = ((bytes / SUPERCHUNKS).clamp(least, most) / chunk.max(1)).clamp(1, MAX_CHUNKS);
     options
         .given(Opt::SuperchunkChunks)
         .map_or(usual, |n| n as u64)
 }
 
-/// How the files of these chunks are made, and how many chunks each of them has.
-pub fn make(
+/// Returns the encoder of the chunk files, and the number of chunks per file.
+pub fn unit_encoder(
     chunks: &Chunks,
     params: Params,
     meta: &Meta,
     options: &Options,
-) -> Result<(Make, u64)> {
+) -> Result<(UnitEncoder, u64)> {
     let Some(files) = chunks.superchunks() else {
-        paper_options(false, options)?;
-        return Ok((Make::One(params, meta.checksum), 1));
+        check_blz_rfc_options(false, options)?;
+        return Ok((UnitEncoder::Chunk(params, meta.checksum), 1));
     };
     let chunk_size = chunks.chunk_bytes();
-    let said = if meta.has("checksum") {
+    let stated = if meta.has("checksum") {
         meta.checksum
     } else {
-        Sum::Crc32
+        Checksum::Crc32
     };
     let (each, sum) = if chunks.nbytes() > 0 {
-        // as the others are
-        (files.each()?, files.sum().unwrap_or(said))
+        // as in the existing files
+        (files.chunks_per_file()?, files.checksum().unwrap_or(stated))
     } else {
-        (files.each_or(superchunk(chunk_size, 0, options)), said)
+        (
+            files.chunks_per_file_or(superchunk(chunk_size, 0, options)),
+            stated,
+        )
     };
     let (spare_chunks, spare_bytes) = (
         options.given(Opt::SpareChunks).map(|n| n as u64),
         options.get(Opt::SpareBytes, 0) as u32,
     );
     Ok((
-        Make::Many(Whole {
+        UnitEncoder::Superchunk(FileEncoder {
             params,
             sum,
             chunk_size: chunk_size as usize,
@@ -529,19 +535,19 @@ fn object(items: &[(&str, Value)]) -> Value {
     )
 }
 
-/// Refuses what BLZ would take for something else.
+/// Fails if BLZ would decode the chunks to other content.
 fn decodable(p: &Params) -> Result<()> {
     match bloscpack::filter_number(p) < 2 && p.codec != Codec::Zstd {
         true => Ok(()),
         false => Err(fail!(
             Unsupported,
-            "zstd and bitshuffle: BLZ, which is to read it too, does not know them"
+            "BLZ, which must be able to read the array, does not support zstd and bitshuffle"
         )),
     }
 }
 
-/// A dtype as `str` has it in NumPy: numbers in the byte order of all machines by their names,
-/// other types without the quotes of a constant that is text.
+/// Returns the dtype as `str(dtype)` in NumPy: little-endian numbers by name, other types without
+/// the quotes of a string constant.
 fn spelling(dtype: &Dtype) -> String {
     let item = &dtype.item;
     let unit = |name: &str, unit: &str| {
@@ -571,8 +577,8 @@ fn spelling(dtype: &Dtype) -> String {
         .map_or(constant.clone(), str::to_owned)
 }
 
-/// The default value of these bytes, as the tools write it; of none: zeros. `each`: for each item
-/// of a row, as BLZ has it.
+/// Returns the default value for these bytes as the tools write it. An empty slice means zeros.
+/// With `each`, the value is repeated for each item of a row, as BLZ does.
 pub fn dflt(bytes: &[u8], item: &Type, row: &[u64], each: bool) -> Result<Value> {
     let value = if bytes.is_empty() {
         zero(item)
@@ -581,7 +587,7 @@ pub fn dflt(bytes: &[u8], item: &Type, row: &[u64], each: bool) -> Result<Value>
     };
     let is_one = bytes.len() <= item.size && !matches!(item.kind, Kind::Struct(_));
     let items = row.iter().fold(1, |n: u64, d| n.saturating_mul(*d));
-    if !each || !is_one || items > MOST_VALUES {
+    if !each || !is_one || items > MAX_VALUES {
         return Ok(value);
     }
     Ok(row
@@ -600,22 +606,28 @@ fn zero(item: &Type) -> Value {
     }
 }
 
-/// Rows of a chunk, and bytes of a row, which are one at least.
-fn chunk_rows(item: u64, rows: u64, new: &Kindred, options: &Options) -> Result<(u64, u64)> {
+/// Returns the rows per chunk and the bytes per row, which are at least 1.
+fn chunk_rows(item: u64, rows: u64, new: &ArraySpec, options: &Options) -> Result<(u64, u64)> {
     let row = new
         .shape
         .iter()
         .skip(1)
         .try_fold(item, |n, d| n.checked_mul(*d));
     let row = row
-        .ok_or_else(|| fail!(Argument, "the shape {:?}: more than 2^64 bytes", new.shape))?
+        .ok_or_else(|| {
+            fail!(
+                Argument,
+                "the shape {:?} has more than 2^64 bytes",
+                new.shape
+            )
+        })?
         .max(1);
     let given = options.given(Opt::ChunkBytes).map(|n| n as u64);
     let n = match (new.chunks, given) {
         (Some(_), Some(n)) => {
             return Err(fail!(
                 Argument,
-                "a shape of chunks, and {}: {n}",
+                "a chunk shape and {} = {n} are both given; choose one",
                 Opt::ChunkBytes.name()
             ));
         }
@@ -625,7 +637,7 @@ fn chunk_rows(item: u64, rows: u64, new: &Kindred, options: &Options) -> Result<
         (Some(chunks), None) => {
             return Err(fail!(
                 Unsupported,
-                "chunks of {chunks:?}: in a dataset they are rows of {:?}",
+                "chunks of the shape {chunks:?} do not consist of complete rows of {:?}",
                 new.shape
             ));
         }
@@ -640,13 +652,13 @@ fn chunk_rows(item: u64, rows: u64, new: &Kindred, options: &Options) -> Result<
     } else {
         Err(fail!(
             Argument,
-            "chunks of {n} rows of {row} bytes: a chunk has at least one row and less than 2 GiB"
+            "chunks of {n} rows of {row} bytes (expected at least one row and less than 2 GiB)"
         ))
     }
 }
 
-/// Bytes of a chunk, as bcolz chooses them for so many bytes of content: 16 KiB to 4 MiB, four
-/// times as many for a hundred times the content; BLZ takes a quarter of that.
+/// Returns the chunk size in bytes that bcolz chooses for `bytes` bytes of content: 16 KiB to 4
+/// MiB, four times as much for a hundred times the content. BLZ uses a quarter of it.
 fn usual_chunk(bytes: u64, format: Format) -> u64 {
     let mib = (bytes as f64 / f64::from(1 << 20)).clamp(1e-4, 1e4);
     let base = if format == Format::Blz {
@@ -654,15 +666,15 @@ fn usual_chunk(bytes: u64, format: Format) -> u64 {
     } else {
         4096.0
     };
-    // towards 0, as there
+    // rounded towards 0, as in bcolz
     (base * (mib.log10().trunc() + 6.0).exp2()) as u64
 }
 
-/// Makes what is new as what is there (codec, level, checksum), where the options say nothing, for
-/// so many rows at least.
-pub fn as_there(options: &mut Options, there: &Meta, rows: u64) -> Result<()> {
-    let p = params(&there.storage, &|| None, &there.array.dtype.item, options)?;
-    let expected = there
+/// Fills in options that are not given (codec, level, checksum) from an existing array, for at
+/// least `rows` rows.
+pub fn inherit_options(options: &mut Options, stored: &Meta, rows: u64) -> Result<()> {
+    let p = params(&stored.storage, &|| None, &stored.array.dtype.item, options)?;
+    let expected = stored
         .storage
         .get("expectedlen")
         .and_then(Value::as_u64)
@@ -672,7 +684,7 @@ pub fn as_there(options: &mut Options, there: &Meta, rows: u64) -> Result<()> {
     for (opt, value) in [
         (Opt::Codec, i64::from(p.codec.number()) + 1),
         (Opt::Level, p.level.into()),
-        (Opt::Checksum, there.checksum as i64),
+        (Opt::Checksum, stored.checksum as i64),
         (Opt::ExpectedRows, rows),
     ] {
         if options.given(opt).is_none() {
@@ -682,11 +694,11 @@ pub fn as_there(options: &mut Options, there: &Meta, rows: u64) -> Result<()> {
     Ok(())
 }
 
-/// How chunks are made: as the options say, else as the dataset says, or its chunks are, else with
-/// LZ4 and shuffle.
+/// Returns the compression parameters. For each one the options have precedence, then the metadata
+/// of the dataset, then its chunks, then the default (LZ4 and shuffle).
 pub fn params(
     storage: &Value,
-    there: &dyn Fn() -> Option<Codec>,
+    stored_codec: &dyn Fn() -> Option<Codec>,
     item: &Type,
     options: &Options,
 ) -> Result<Params> {
@@ -698,12 +710,13 @@ pub fn params(
     };
     if options.given(Opt::Codec).is_none() && storage != &Value::Null {
         let codec = match stored("cname").and_then(Value::as_str) {
-            Some(name) => Codec::from_name(name)
-                .ok_or_else(|| fail!(Codec, "codec {name:?}: it is not known"))?,
-            // BLZ does not put it down
-            None => there().unwrap_or(Codec::BloscLz),
+            Some(name) => {
+                Codec::from_name(name).ok_or_else(|| fail!(Codec, "codec {name:?} is unknown"))?
+            }
+            // BLZ does not store it
+            None => stored_codec().unwrap_or(Codec::BloscLz),
         };
-        // whoever reads Snappy reads LZ4
+        // every reader of Snappy reads LZ4
         let codec = if codec == Codec::Snappy {
             Codec::Lz4
         } else {
@@ -731,7 +744,7 @@ pub fn params(
     Ok(params)
 }
 
-/// What the tools take for it.
+/// Returns the type size that the tools use.
 fn typesize(item: &Type) -> usize {
     match item.kind {
         Kind::Bytes => 1,
@@ -747,9 +760,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_are_as_long_as_those_of_the_tools() {
+    fn chunk_sizes_are_those_of_the_tools() {
         // bcolz.utils.calc_chunksize
-        for (bytes, want) in [
+        for (bytes, expected) in [
             (0, 16 << 10),
             (800, 32 << 10),
             (80_000, 128 << 10),
@@ -759,8 +772,8 @@ mod tests {
             (400_000_000, 1 << 20),
             (1 << 50, 4 << 20),
         ] {
-            assert_eq!(usual_chunk(bytes, Format::Bcolz), want, "{bytes}");
-            assert_eq!(usual_chunk(bytes, Format::Blz), want / 4, "{bytes}");
+            assert_eq!(usual_chunk(bytes, Format::Bcolz), expected, "{bytes}");
+            assert_eq!(usual_chunk(bytes, Format::Blz), expected / 4, "{bytes}");
         }
     }
 }

@@ -1,59 +1,61 @@
-//! Items whose fields stand in folders of their own, as the papers have it: `data/a`, `data/b/c`.
+//! Items whose fields are stored in folders of their own, as in the BLZ RFC layout: `data/a`,
+//! `data/b/c`.
 //!
-//! Each field at the end of such a way is a run of bytes in chunks, of as many rows as all. Here
-//! they become items again, and items become fields.
+//! Each leaf field is a run of chunks with one value per item. This module assembles items from
+//! fields and splits items into fields.
 #![forbid(unsafe_code)]
 
 use super::chunks::Chunks;
 use crate::alloc;
-use crate::array::dtype::Type;
+use crate::dtype::Type;
 use crate::error::{Error, Result, fail};
 use crate::superchunk::bloscpack::Splice;
 use std::ops::Range;
 
-/// Bytes of items that are put together at once.
-const PIECE: u64 = 4 << 20;
+/// Bytes of items that are assembled at once.
+const STEP_BYTES: u64 = 4 << 20;
 
 /// One field of an item.
 pub struct Field {
-    /// Where in the item it begins, and its bytes.
+    /// Offset of the field in the item.
     pub offset: usize,
-    /// Its bytes.
+    /// Size of the field in bytes.
     pub size: usize,
-    /// What it is.
+    /// Type of the field.
     pub item: Type,
-    /// Those of all items.
+    /// Values of the field for all items.
     pub chunks: Chunks,
 }
 
-/// All fields.
+/// All fields of an array.
 pub struct Fields {
-    /// They.
+    /// The leaf fields.
     pub all: Vec<Field>,
-    /// Bytes of an item.
+    /// Size of an item in bytes.
     pub item: u64,
-    /// How many items there are, and in a chunk.
+    /// Number of items.
     pub items: u64,
-    /// How many of them are in a chunk.
+    /// Number of items in a chunk.
     pub chunk_items: u64,
-    /// The most that a file may make a call allocate.
+    /// Maximum number of bytes that a file may make a call allocate.
     pub memory_limit: u64,
 }
 
 impl Fields {
-    /// Bytes of all items.
+    /// Returns the size of all items in bytes.
     pub fn nbytes(&self) -> u64 {
         self.items.saturating_mul(self.item)
     }
 
-    /// The bytes of items that stand in one chunk of each field, with the byte at `at` among them.
+    /// Returns the range of item bytes that are stored in the same chunk of each field as the byte
+    /// at `at`.
     pub fn span(&self, at: u64) -> Range<u64> {
         let chunk = self.chunk_items.saturating_mul(self.item).max(1);
         let start = at - at % chunk;
         start..start.saturating_add(chunk)
     }
 
-    /// As [`Chunks::read`].
+    /// Reads as [`Chunks::read`] does.
     pub fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
         let end = at
             .checked_add(dst.len() as u64)
@@ -66,17 +68,19 @@ impl Fields {
                 self.nbytes()
             )
         })?;
-        let most = (PIECE / self.item.max(1)).max(1).saturating_mul(self.item);
-        let (mut at, mut rest, mut bad) = (at, dst, false);
+        let most = (STEP_BYTES / self.item.max(1))
+            .max(1)
+            .saturating_mul(self.item);
+        let (mut at, mut rest, mut corrupt) = (at, dst, false);
         while at < end {
             let first = at / self.item;
             let to = (first * self.item).saturating_add(most).min(end);
-            let (piece, behind) = rest
+            let (piece, after) = rest
                 .split_at_mut_checked((to - at) as usize)
                 .unwrap_or_default();
             let items = first..to.div_ceil(self.item);
             if at.is_multiple_of(self.item) && to.is_multiple_of(self.item) {
-                bad |= self.items(items, piece)?;
+                corrupt |= self.assemble(items, piece)?;
             } else {
                 let n = alloc::allow(
                     (items.end - items.start) * self.item,
@@ -85,7 +89,7 @@ impl Fields {
                 )?;
                 let mut whole = alloc::zeroed(n)?;
                 let skip = (at - first * self.item) as usize;
-                bad |= self.items(items, &mut whole)?;
+                corrupt |= self.assemble(items, &mut whole)?;
                 piece.copy_from_slice(
                     whole
                         .get(skip..)
@@ -93,14 +97,14 @@ impl Fields {
                         .unwrap_or_default(),
                 );
             }
-            (at, rest) = (to, behind);
+            (at, rest) = (to, after);
         }
-        Ok(bad)
+        Ok(corrupt)
     }
 
-    /// Puts these items together in `dst`, which has room for just them.
-    fn items(&self, items: Range<u64>, dst: &mut [u8]) -> Result<bool> {
-        let (mut scratch, mut bad) = (Vec::new(), false);
+    /// Assembles these items in `dst`, which must have exactly their size.
+    fn assemble(&self, items: Range<u64>, dst: &mut [u8]) -> Result<bool> {
+        let (mut scratch, mut corrupt) = (Vec::new(), false);
         dst.fill(0);
         for field in self.all.iter().filter(|f| f.size > 0) {
             let size = field.size as u64;
@@ -113,7 +117,7 @@ impl Fields {
                 scratch = alloc::zeroed(n)?;
             }
             let values = scratch.get_mut(..n).unwrap_or_default();
-            bad |= field.chunks.read(items.start * size, values)?;
+            corrupt |= field.chunks.read(items.start * size, values)?;
             for (item, value) in dst
                 .chunks_exact_mut(self.item as usize)
                 .zip(values.chunks_exact(field.size))
@@ -126,27 +130,27 @@ impl Fields {
                 }
             }
         }
-        Ok(bad)
+        Ok(corrupt)
     }
 
-    /// How many items so many bytes are.
-    fn whole(&self, nbytes: u64) -> Result<u64> {
+    /// Returns the number of items in `nbytes` bytes. Fails if it is not an integer.
+    fn item_count(&self, nbytes: u64) -> Result<u64> {
         let n = nbytes / self.item.max(1);
         if n * self.item == nbytes {
             Ok(n)
         } else {
             Err(fail!(
                 Argument,
-                "{nbytes} bytes: items of {} bytes were expected",
+                "{nbytes} bytes are not a multiple of the item size {}",
                 self.item
             ))
         }
     }
 
-    /// The values of one field in these items.
+    /// Extracts the values of one field from these items.
     fn values(&self, field: &Field, items: &[u8]) -> Result<Vec<u8>> {
         let item = self.item.max(1) as usize;
-        let mut values = alloc::with_room(items.len() / item * field.size)?;
+        let mut values = alloc::with_capacity(items.len() / item * field.size)?;
         for item in items.chunks_exact(item) {
             values.extend_from_slice(
                 item.get(field.offset..)
@@ -157,8 +161,8 @@ impl Fields {
         Ok(values)
     }
 
-    /// Calls `f` for each field, with the values of it in these items.
-    fn each(
+    /// Calls `f` for each field with its chunks, its size and its values in these items.
+    fn for_each_field(
         &mut self,
         src: &[u8],
         mut f: impl FnMut(&mut Chunks, u64, &[u8]) -> Result<()>,
@@ -173,11 +177,12 @@ impl Fields {
         Ok(())
     }
 
-    /// As [`Chunks::append`].
+    /// Appends as [`Chunks::append`] does.
     pub fn append(&mut self, src: &[u8]) -> Result<()> {
-        let new = self.whole(src.len() as u64)?;
-        if let Err(e) = self.each(src, |chunks, _, values| chunks.append(values)) {
-            // as many of each as there were; what cannot be taken back does not count
+        let new = self.item_count(src.len() as u64)?;
+        if let Err(e) = self.for_each_field(src, |chunks, _, values| chunks.append(values)) {
+            // give all fields the old length again; chunks that cannot be removed are ignored,
+            // since `meta/sizes` does not include them
             let old = self.items;
             self.all
                 .iter_mut()
@@ -188,27 +193,27 @@ impl Fields {
         Ok(())
     }
 
-    /// As [`Chunks::write`].
+    /// Writes as [`Chunks::write`] does.
     pub fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
-        let first = self.whole(at)?;
-        self.whole(src.len() as u64)?;
-        let most = (PIECE / self.item.max(1)).max(1);
+        let first = self.item_count(at)?;
+        self.item_count(src.len() as u64)?;
+        let most = (STEP_BYTES / self.item.max(1)).max(1);
         for (i, piece) in src.chunks((most * self.item).max(1) as usize).enumerate() {
             let at = first + i as u64 * most;
-            self.each(piece, |chunks, size, values| {
+            self.for_each_field(piece, |chunks, size, values| {
                 chunks.write(at * size, values)
             })?;
         }
         Ok(())
     }
 
-    /// As [`Chunks::truncate`].
+    /// Truncates as [`Chunks::truncate`] does.
     pub fn truncate(&mut self, nbytes: u64) -> Result<()> {
-        let items = self.whole(nbytes)?;
+        let items = self.item_count(nbytes)?;
         if items > self.items {
             return Err(fail!(
                 Range,
-                "{nbytes} bytes are to stay: there are {}",
+                "cannot keep {nbytes} of {} bytes",
                 self.nbytes()
             ));
         }
@@ -219,16 +224,17 @@ impl Fields {
         Ok(())
     }
 
-    /// As [`Chunks::splice`], but that some fields may be changed when it fails: it says so.
+    /// Splices as [`Chunks::splice`] does, except that some fields may be changed on failure. The
+    /// second value of the error is true if that happened.
     pub fn splice(&mut self, s: &Splice) -> std::result::Result<(), (Error, bool)> {
         let (mut some, times, every) = (false, s.times, s.every);
         let done = (|| {
             let (at, gone, new) = (
-                self.whole(s.at)?,
-                self.whole(s.gone)?,
-                self.whole(s.src.len() as u64)?,
+                self.item_count(s.at)?,
+                self.item_count(s.gone)?,
+                self.item_count(s.src.len() as u64)?,
             );
-            self.each(s.src, |chunks, size, values| {
+            self.for_each_field(s.src, |chunks, size, values| {
                 chunks.splice(&Splice {
                     at: at * size,
                     gone: gone * size,

@@ -1,16 +1,17 @@
-//! The default value of an array: JSON in `meta/storage`, bytes of an item or of a row.
+//! The default value of an array: JSON in `meta/storage`, converted to and from the bytes of an
+//! item or of a row.
 //!
-//! It is a number, text, a list with a value for each field, or lists of all that in the shape of a
-//! row. 0 stands for the zero of any type: so the tools have it for times and objects.
+//! The value is a number, a string, a list with a value for each field, or nested lists of those in
+//! the shape of a row. 0 means the zero of any type: the tools store it for times and objects.
 #![forbid(unsafe_code)]
 
 use crate::alloc;
-use crate::array::dtype::{Field, Kind, Type};
+use crate::dtype::{Field, Kind, Type};
 use crate::error::{Error, Result, fail};
 use crate::json::Value;
 
-/// The bytes of a value, of one item or of all items of a row of this shape, at most `limit` of
-/// them; nothing where they are zeros.
+/// Returns the bytes of a value, for one item or for all items of a row, at most `limit`. Returns
+/// `None` if all bytes are zero.
 pub fn bytes(value: &Value, item: &Type, row: &[u64], limit: u64) -> Result<Option<Vec<u8>>> {
     let mut out = Vec::new();
     if is_zero(value) {
@@ -42,11 +43,11 @@ fn nested(value: &Value, item: &Type, shape: &[u64], limit: u64, out: &mut Vec<u
         Value::Array(items) if items.len() as u64 == *n => items
             .iter()
             .try_for_each(|v| nested(v, item, rest, limit, out)),
-        other => Err(wrong(other, &format!("a list of {n}"))),
+        other => Err(unexpected(other, &format!("a list of {n}"))),
     }
 }
 
-/// Puts one item behind the others.
+/// Appends one item.
 fn put(value: &Value, item: &Type, limit: u64, out: &mut Vec<u8>) -> Result<()> {
     let from = out.len();
     alloc::allow((from + item.size) as u64, limit, "the default value")?;
@@ -61,7 +62,7 @@ fn put_into(value: &Value, item: &Type, limit: u64, dst: &mut [u8]) -> Result<()
     }
     match (&item.kind, value) {
         (Kind::Bool, Value::Bool(b)) => set(dst, &[u8::from(*b)], false),
-        (Kind::Bytes | Kind::Void, Value::String(s)) => set_text(dst, &latin(s), s)?,
+        (Kind::Bytes | Kind::Void, Value::String(s)) => set_text(dst, &latin1(s), s)?,
         (Kind::Str, Value::String(s)) => {
             let order = |c: char| {
                 if item.big_endian {
@@ -73,7 +74,7 @@ fn put_into(value: &Value, item: &Type, limit: u64, dst: &mut [u8]) -> Result<()
             set_text(dst, &s.chars().flat_map(order).collect::<Vec<u8>>(), s)?;
         }
         (Kind::Int | Kind::Uint | Kind::Bool | Kind::Datetime(_) | Kind::Timedelta(_), _) => {
-            let n = whole(value).ok_or_else(|| wrong(value, "a whole number"))?;
+            let n = integer(value).ok_or_else(|| unexpected(value, "an integer"))?;
             let bits = (item.size as u32).saturating_mul(8).min(64);
             let least = if matches!(item.kind, Kind::Uint | Kind::Bool) {
                 0
@@ -81,7 +82,10 @@ fn put_into(value: &Value, item: &Type, limit: u64, dst: &mut [u8]) -> Result<()
                 -1i128 << (bits.max(1) - 1)
             };
             if n < least || n >= least + (1i128 << bits) {
-                return Err(wrong(value, &format!("a number of {} bytes", item.size)));
+                return Err(unexpected(
+                    value,
+                    &format!("a number of {} bytes", item.size),
+                ));
             }
             set(dst, &n.to_le_bytes(), item.big_endian);
         }
@@ -101,7 +105,7 @@ fn put_into(value: &Value, item: &Type, limit: u64, dst: &mut [u8]) -> Result<()
                 to.copy_from_slice(&part);
             }
         }
-        _ => return Err(wrong(value, "one of its type")),
+        _ => return Err(unexpected(value, "a value of the item type")),
     }
     Ok(())
 }
@@ -110,9 +114,9 @@ fn set_float(value: &Value, item: &Type, dst: &mut [u8]) -> Result<()> {
     let x = match value {
         Value::Int(n) => *n as f64,
         Value::Float(x) => *x,
-        other => return Err(wrong(other, "a number")),
+        other => return Err(unexpected(other, "a number")),
     };
-    // the real part of a complex number stands first
+    // the real part of a complex number comes first
     let size = if item.kind == Kind::Complex {
         item.size / 2
     } else {
@@ -126,7 +130,7 @@ fn set_float(value: &Value, item: &Type, dst: &mut [u8]) -> Result<()> {
         _ => {
             return Err(fail!(
                 Unsupported,
-                "a default value of {} bytes of floating point",
+                "a default value of {} bytes of floating point is not supported",
                 item.size
             ));
         }
@@ -134,8 +138,7 @@ fn set_float(value: &Value, item: &Type, dst: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
-/// The value of these bytes, those of an item or of all items of a row of this shape, as the tools
-/// put it down.
+/// Returns the value of these bytes, of one item or of all items of a row, as the tools store it.
 pub fn value(bytes: &[u8], item: &Type, row: &[u64]) -> Result<Value> {
     if bytes.len() == item.size {
         return value_of(bytes, item);
@@ -146,7 +149,7 @@ pub fn value(bytes: &[u8], item: &Type, row: &[u64]) -> Result<Value> {
     if rows != Some(bytes.len() as u64) || matches!(item.kind, Kind::Struct(_)) {
         return Err(fail!(
             Argument,
-            "a default value of {} bytes: an item has {}, a row is one of {row:?}",
+            "a default value of {} bytes (expected {}, or a row of the shape {row:?})",
             bytes.len(),
             item.size
         ));
@@ -154,7 +157,7 @@ pub fn value(bytes: &[u8], item: &Type, row: &[u64]) -> Result<Value> {
     list(bytes, item, row)
 }
 
-/// The values of an array of this shape.
+/// Returns the values of an array of this shape as nested lists.
 fn list(bytes: &[u8], item: &Type, shape: &[u64]) -> Result<Value> {
     let Some((n, rest)) = shape.split_first() else {
         return value_of(bytes, item);
@@ -172,7 +175,7 @@ fn value_of(bytes: &[u8], item: &Type) -> Result<Value> {
     if item.big_endian && !matches!(item.kind, Kind::Str) {
         little.reverse();
     }
-    let whole = |is_signed: bool| {
+    let integer = |is_signed: bool| {
         let sign = if is_signed && little.last().is_some_and(|b| *b > 127) {
             0xff
         } else {
@@ -186,15 +189,15 @@ fn value_of(bytes: &[u8], item: &Type) -> Result<Value> {
     };
     Ok(match &item.kind {
         Kind::Bool => Value::Bool(bytes.iter().any(|b| *b != 0)),
-        Kind::Int | Kind::Datetime(_) | Kind::Timedelta(_) => whole(true),
-        Kind::Uint => whole(false),
+        Kind::Int | Kind::Datetime(_) | Kind::Timedelta(_) => integer(true),
+        Kind::Uint => integer(false),
         Kind::Float => Value::Float(float(&little)?),
         Kind::Complex => {
             let (first, second) = bytes.split_at_checked(item.size / 2).unwrap_or_default();
             if second.iter().any(|b| *b != 0) {
                 return Err(fail!(
                     Unsupported,
-                    "a default value with an imaginary part: there is no JSON for it"
+                    "a default value with an imaginary part cannot be stored as JSON"
                 ));
             }
             return value_of(
@@ -222,7 +225,7 @@ fn value_of(bytes: &[u8], item: &Type) -> Result<Value> {
                 char::from_u32(*n).ok_or_else(|| {
                     fail!(
                         Argument,
-                        "a default value with a character {n:#x}: there is none"
+                        "the default value has an invalid character {n:#x}"
                     )
                 })
             };
@@ -248,13 +251,13 @@ fn value_of(bytes: &[u8], item: &Type) -> Result<Value> {
         Kind::Object => {
             return Err(fail!(
                 Unsupported,
-                "objects of Python's have no default value here"
+                "Python objects cannot have a default value"
             ));
         }
     })
 }
 
-/// Without the zeros at its end.
+/// Strips trailing zeros.
 fn text<T: PartialEq + Default>(all: &[T]) -> &[T] {
     let n = all
         .iter()
@@ -263,12 +266,13 @@ fn text<T: PartialEq + Default>(all: &[T]) -> &[T] {
     all.get(..n).unwrap_or_default()
 }
 
-/// The number in the little-endian bytes of a float.
+/// Returns the number in the little-endian bytes of a float.
 fn float(bytes: &[u8]) -> Result<f64> {
     match *bytes {
         [a, b] => {
             let bits = u32::from(u16::from_le_bytes([a, b]));
-            // the same bits mean 2^112 times as much there, but for what is no number
+            // except for infinities and NaN, the same bits are worth 2^112 times as much in a
+            // 16-bit float
             let moved = f32::from_bits((bits & 0x8000) << 16 | (bits & 0x7fff) << 13);
             Ok(if bits & 0x7c00 == 0x7c00 {
                 f64::from(f32::from_bits(moved.to_bits() | 0x7f80_0000))
@@ -281,13 +285,13 @@ fn float(bytes: &[u8]) -> Result<f64> {
         _ if bytes.iter().all(|b| *b == 0) => Ok(0.0),
         _ => Err(fail!(
             Unsupported,
-            "a default value of {} bytes of floating point",
+            "a default value of {} bytes of floating point is not supported",
             bytes.len()
         )),
     }
 }
 
-/// As many of the little-endian bytes of a number as there is room for.
+/// Copies as many of the little-endian bytes of a number as `dst` has room for.
 fn set(dst: &mut [u8], bytes: &[u8], big_endian: bool) {
     for (to, from) in dst.iter_mut().zip(bytes) {
         *to = *from;
@@ -302,15 +306,16 @@ fn set_text(dst: &mut [u8], bytes: &[u8], text: &str) -> Result<()> {
     let room = dst.get_mut(..bytes.len()).ok_or_else(|| {
         fail!(
             Format,
-            "the default value {text:?}: one of at most {n} bytes was expected"
+            "the default value {text:?} is too long (expected at most {n} bytes)"
         )
     })?;
     room.copy_from_slice(bytes);
     Ok(())
 }
 
-/// Bytes as Python 3 has them in text; what that cannot be is UTF-8.
-fn latin(s: &str) -> Vec<u8> {
+/// Returns the Latin-1 bytes of a string, as Python 3 writes bytes. Returns UTF-8 if a character
+/// does not fit.
+fn latin1(s: &str) -> Vec<u8> {
     if s.is_ascii() {
         s.as_bytes().to_vec()
     } else {
@@ -321,7 +326,7 @@ fn latin(s: &str) -> Vec<u8> {
     }
 }
 
-fn whole(value: &Value) -> Option<i128> {
+fn integer(value: &Value) -> Option<i128> {
     match value {
         Value::Int(n) => Some(*n),
         Value::Bool(b) => Some((*b).into()),
@@ -330,37 +335,37 @@ fn whole(value: &Value) -> Option<i128> {
     }
 }
 
-/// The 16-bit float that is nearest, to even where two are.
+/// Rounds to the nearest 16-bit float, ties to even.
 fn half(x: f64) -> u16 {
     let bits = (x as f32).to_bits();
     let (sign, bits) = ((bits >> 16 & 0x8000) as u16, bits & 0x7fff_ffff);
     let magnitude = match bits {
         0x7f80_0001.. => 0x7e00,
-        // beyond the largest
+        // above the largest finite number
         0x477f_f000.. => 0x7c00,
-        // the exponent moves, and what is cut off is rounded
+        // shift the exponent and round the remaining bits
         0x3880_0000.. => {
             let moved = bits - (112 << 23);
             (moved + 0xfff + (moved >> 13 & 1)) >> 13
         }
-        // below the smallest normal one: in units of 2^-24
+        // subnormal: in units of 2^-24
         _ => (f32::from_bits(bits) * 16_777_216.0).round_ties_even() as u32,
     };
     sign | magnitude as u16
 }
 
-fn wrong(value: &Value, expected: &str) -> Error {
+fn unexpected(value: &Value, expected: &str) -> Error {
     let text = value.to_string();
     fail!(
         Format,
-        "the default value {text:.60}: {expected} was expected"
+        "wrong default value (expected {expected}, found {text:.60})"
     )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::array::dtype::Dtype;
+    use crate::dtype::Dtype;
 
     fn of(json: &str, dtype: &str, row: &[u64]) -> Result<Vec<u8>> {
         let item = Dtype::parse(dtype).unwrap().item;
@@ -370,8 +375,8 @@ mod tests {
     }
 
     #[test]
-    fn values_become_bytes() {
-        for (json, dtype, row, want) in [
+    fn values_are_converted_to_bytes() {
+        for (json, dtype, row, expected) in [
             ("3", "<i4", &[][..], &[3, 0, 0, 0][..]),
             ("-2", ">i2", &[], &[0xff, 0xfe]),
             ("7.0", "u1", &[], &[7]),
@@ -393,12 +398,12 @@ mod tests {
             ),
             ("0.0", "[('a', 'u1'), ('b', '>u2')]", &[], &[0; 3]),
         ] {
-            assert_eq!(of(json, dtype, row).unwrap(), want, "{json} {dtype}");
+            assert_eq!(of(json, dtype, row).unwrap(), expected, "{json} {dtype}");
         }
     }
 
     #[test]
-    fn bytes_become_values_that_mean_them() {
+    fn bytes_are_converted_to_values_and_back() {
         for (json, dtype, row) in [
             ("3", "<i4", &[][..]),
             ("-2", ">i2", &[]),
@@ -425,8 +430,8 @@ mod tests {
             ),
         ] {
             let item = Dtype::parse(dtype).unwrap().item;
-            let want = of(json, dtype, row).unwrap();
-            let made = value(&want, &item, row).unwrap();
+            let expected = of(json, dtype, row).unwrap();
+            let made = value(&expected, &item, row).unwrap();
             assert_eq!(
                 made.to_string(),
                 Value::parse(json.as_bytes()).unwrap().to_string(),
@@ -445,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_refused() {
+    fn invalid_values_are_refused() {
         for (json, dtype, row) in [
             ("300", "u1", &[][..]),
             ("-1", "u8", &[]),
@@ -465,8 +470,8 @@ mod tests {
     }
 
     #[test]
-    fn halves_are_the_nearest() {
-        for (x, want) in [
+    fn half_floats_are_rounded_to_the_nearest() {
+        for (x, expected) in [
             (1.0, 0x3c00),
             (-2.0, 0xc000),
             (65504.0, 0x7bff),
@@ -479,7 +484,7 @@ mod tests {
             (1.0 + 3.0 / 2048.0, 0x3c02),
             (f64::INFINITY, 0x7c00),
         ] {
-            assert_eq!(half(x), want, "{x}");
+            assert_eq!(half(x), expected, "{x}");
         }
     }
 }

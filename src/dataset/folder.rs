@@ -1,7 +1,7 @@
-//! A folder of a dataset: the files in it, and the folders below it.
+//! A folder of a dataset: its files and subfolders.
 //!
-//! Names from files are used only where they are one step down. What a name leads to is for the
-//! storage to mind: a local folder that is a dataset follows no link out of itself.
+//! Names that come from files are used only if they lead exactly one level down. The storage
+//! resolves links: a local dataset folder does not follow a link out of itself.
 #![forbid(unsafe_code)]
 
 use super::meta::{self, STORAGE};
@@ -17,32 +17,33 @@ use std::fs;
 use std::path::is_separator;
 use std::sync::Arc;
 
-/// The journal of a dataset.
+/// Name of the journal of a dataset.
 pub const JOURNAL: &str = "dataset.holdall-journal";
-/// A longer list of columns is not looked into.
-const MOST_ROOTDIRS: u64 = 16 << 20;
-/// What a text of so many bytes may take when it is parsed.
-const PARSED: u64 = 32;
+/// Maximum size of `__rootdirs__` that [`is_column`] parses.
+const MAX_ROOTDIRS_BYTES: u64 = 16 << 20;
+/// Memory for parsing a text file, as a multiple of its size.
+const PARSED_FACTOR: u64 = 32;
 
-/// A folder that is a dataset, or one in it.
+/// A dataset folder, or a folder inside one.
 #[derive(Clone)]
-pub struct Place {
+pub struct DatasetDir {
     folder: Arc<dyn Folder>,
-    /// The way down to it, with a slash behind each step.
-    way: OsString,
-    /// Are the seals of small files not looked at?
+    /// Path of the folder in its storage, with a slash after each component; empty for the root.
+    prefix: OsString,
+    /// True if the checksums of metadata files are not verified.
     is_trusted: bool,
 }
 
-/// Can something in a folder have this name, which leads nowhere else?
-pub fn can_be_in_a_folder(name: &str) -> bool {
+/// Returns true if `name` is a valid name of a folder entry that does not lead outside of the
+/// folder.
+pub fn is_valid_entry_name(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(|c| c == '\0' || is_separator(c))
 }
 
-/// Is this folder a table, and `name` a column of it? Files that another user has put there do not
-/// make it one.
+/// Returns true if this folder is a table and `name` is a column of it. Files of another user do
+/// not make a folder a table.
 fn is_column(folder: &dyn Folder, name: &str) -> bool {
-    // while the first commit of a table is under way, there is a journal
+    // during the first commit of a table only the journal exists
     if folder
         .open_trusted(OsStr::new(JOURNAL), OsStr::new(""))
         .is_ok()
@@ -52,7 +53,7 @@ fn is_column(folder: &dyn Folder, name: &str) -> bool {
     let Ok(file) = folder.open_trusted(OsStr::new(ROOTDIRS), OsStr::new("")) else {
         return false;
     };
-    let Some(n) = file.size().ok().filter(|&n| n <= MOST_ROOTDIRS) else {
+    let Some(n) = file.size().ok().filter(|&n| n <= MAX_ROOTDIRS_BYTES) else {
         return true;
     };
     let Ok(mut text) = alloc::zeroed(n as usize) else {
@@ -66,13 +67,14 @@ fn is_column(folder: &dyn Folder, name: &str) -> bool {
     };
     let names = |value: &Value| match value {
         Value::Array(names) => names.iter().any(|n| n.as_str() == Some(name)),
-        Value::Object(dirs) => dirs.iter().any(|(_, way)| {
-            way.as_str()
-                .is_some_and(|way| way.rsplit('/').next() == Some(name))
+        Value::Object(dirs) => dirs.iter().any(|(_, path)| {
+            path.as_str()
+                .is_some_and(|path| path.rsplit('/').next() == Some(name))
         }),
         _ => false,
     };
-    // an array that is not there yet would be in the table's folder without being a column
+    // an array that does not exist yet would be created in the folder of a table without being one
+    // of its columns
     let is_new = || {
         !folder
             .exists(OsStr::new(&format!("{name}/{STORAGE}")))
@@ -84,95 +86,100 @@ fn is_column(folder: &dyn Folder, name: &str) -> bool {
         || is_new()
 }
 
-impl Place {
-    /// A local folder. One that is in the folder of a table is a column of it: it is a place there,
-    /// where journal and lock of all columns are.
-    pub fn local(path: &OsStr) -> Result<Place> {
+impl DatasetDir {
+    /// Opens a local folder. A column of a table becomes a subfolder of the table's folder, which
+    /// has the journal and the lock of all columns.
+    pub fn local(path: &OsStr) -> Result<DatasetDir> {
         let table = fs::canonicalize(path).ok().and_then(|real| {
             let (parent, name) = (real.parent()?, real.file_name()?.to_str()?);
             let folder = locate::folder(parent.as_os_str()).ok()?;
             is_column(&*folder, name).then(|| (folder, name.to_owned()))
         });
         match table {
-            Some((folder, name)) => Place::of(&folder).down(&name),
-            None => Ok(Place::of(&locate::folder(path)?)),
+            Some((folder, name)) => DatasetDir::of(&folder).subdir(&name),
+            None => Ok(DatasetDir::of(&locate::folder(path)?)),
         }
     }
 
-    /// All of a folder.
-    pub fn of(folder: &Arc<dyn Folder>) -> Place {
-        Place {
+    /// Returns the root of this storage.
+    pub fn of(folder: &Arc<dyn Folder>) -> DatasetDir {
+        DatasetDir {
             folder: folder.clone(),
-            way: OsString::new(),
+            prefix: OsString::new(),
             is_trusted: false,
         }
     }
 
-    /// The same place in another view of its storage.
-    pub fn within(&self, folder: Arc<dyn Folder>) -> Place {
-        Place {
+    /// Returns the same folder in another view of its storage.
+    pub fn within(&self, folder: Arc<dyn Folder>) -> DatasetDir {
+        DatasetDir {
             folder,
-            way: self.way.clone(),
+            prefix: self.prefix.clone(),
             is_trusted: self.is_trusted,
         }
     }
 
-    /// The same, whose small files count as they are: their checksums are not looked at.
-    pub fn trusted(&self, yes: bool) -> Place {
-        Place {
+    /// Returns the same folder; if `yes`, checksums of metadata files are not verified.
+    pub fn trusted(&self, yes: bool) -> DatasetDir {
+        DatasetDir {
             is_trusted: yes,
             ..self.clone()
         }
     }
 
-    /// A folder in it.
-    pub fn down(&self, name: &str) -> Result<Place> {
-        if !can_be_in_a_folder(name) {
+    /// Returns the subfolder `name`.
+    pub fn subdir(&self, name: &str) -> Result<DatasetDir> {
+        if !is_valid_entry_name(name) {
             return Err(fail!(
                 Format,
-                "{}: {name:?} is no name of a folder in it",
+                "{}: {name:?} is not a valid folder name",
                 self.show("")
             ));
         }
-        let mut way = self.name(name);
-        way.push("/");
-        Ok(Place {
-            way,
+        let mut prefix = self.name(name);
+        prefix.push("/");
+        Ok(DatasetDir {
+            prefix,
             ..self.clone()
         })
     }
 
-    /// The storage that it is in.
+    /// Returns the storage that contains this folder.
     pub fn folder(&self) -> &Arc<dyn Folder> {
         &self.folder
     }
 
-    /// What the storage calls it.
-    pub fn own(&self) -> &OsStr {
-        OsStr::from_bytes(self.way.as_bytes().strip_suffix(b"/").unwrap_or_default())
+    /// Returns the path of the folder in its storage.
+    pub fn path(&self) -> &OsStr {
+        OsStr::from_bytes(
+            self.prefix
+                .as_bytes()
+                .strip_suffix(b"/")
+                .unwrap_or_default(),
+        )
     }
 
-    /// What the storage calls a file in it.
+    /// Returns the path of file `name` in the storage.
     pub fn name(&self, name: &str) -> OsString {
-        let mut full = self.way.clone();
+        let mut full = self.prefix.clone();
         full.push(name);
         full
     }
 
-    /// For messages.
+    /// Returns the full path of file `name`, for messages.
     pub fn show(&self, name: &str) -> String {
         let shown = self.folder.show(&self.name(name));
         shown.trim_end_matches('/').to_owned()
     }
 
-    /// Opens a file.
+    /// Opens file `name`.
     pub fn open(&self, name: &str, access: Access) -> Result<Arc<dyn File>> {
         self.folder.open(&self.name(name), access)
     }
 
-    /// Creates a file in the place of what has this name. It is open to as many as the file that it
-    /// is to replace, which has the name without what follows `.holdall-`, or else as the
-    /// description of the array.
+    /// Creates file `name`, replacing an existing one. The new file gets the access rights of the
+    /// file that it will replace, whose name is the part before `.holdall-`. If that file does not
+    /// exist, it gets the access rights of `meta/storage`.
     pub fn create(&self, name: &str) -> Result<Arc<dyn File>> {
         let replaced = name
             .split_once(".holdall-")
@@ -185,10 +192,10 @@ impl Place {
         self.folder.create(&self.name(name), &self.name(like))
     }
 
-    /// The names in a folder in it, "" is itself; none where it is not there, or the storage cannot
-    /// tell.
+    /// Returns the names of the entries of subfolder `below`; `""` is the folder itself. Returns an
+    /// empty list if the folder does not exist or the storage cannot list entries.
     pub fn list(&self, below: &str) -> Vec<OsString> {
-        // "a/b/c" is in "a/b", whatever c is
+        // `parent("a/b/-")` is `"a/b"`
         let inside = if below.is_empty() {
             self.name("-")
         } else {
@@ -197,54 +204,54 @@ impl Place {
         self.folder.list(io::parent(&inside)).unwrap_or_default()
     }
 
-    /// Makes the names in it durable.
+    /// Makes the entries of the folder durable.
     pub fn sync(&self) -> Result<()> {
         self.folder.sync_in(io::parent(&self.name("-")))
     }
 
-    /// Makes its folder and all those that it is in.
+    /// Creates the folder and its parent folders.
     pub fn make_folders(&self) -> Result<()> {
         for i in self
-            .way
+            .prefix
             .as_bytes()
             .iter()
             .enumerate()
             .filter_map(|(i, b)| (*b == b'/').then_some(i))
         {
             self.folder.make_folder(OsStr::from_bytes(
-                self.way.as_bytes().get(..i).unwrap_or_default(),
+                self.prefix.as_bytes().get(..i).unwrap_or_default(),
             ))?;
         }
         Ok(())
     }
 
-    /// Makes the names of the folders that it is in durable.
+    /// Makes the entries of all parent folders durable.
     pub fn sync_above(&self) -> Result<()> {
-        let mut way = self.own();
-        while !way.is_empty() {
-            way = io::parent(way);
-            self.folder.sync_in(way)?;
+        let mut path = self.path();
+        while !path.is_empty() {
+            path = io::parent(path);
+            self.folder.sync_in(path)?;
         }
         Ok(())
     }
 
-    /// Removes its folder and those that it is in, as far as they are empty, up to that one.
-    pub fn remove_folders(&self, up_to: &Place) {
-        let mut way = self.own();
-        while way.len() > up_to.own().len() {
-            let _ = self.folder.remove_folder(way);
-            way = io::parent(way);
+    /// Removes the folder and its parents below `up_to`, as far as they are empty.
+    pub fn remove_folders(&self, up_to: &DatasetDir) {
+        let mut path = self.path();
+        while path.len() > up_to.path().len() {
+            let _ = self.folder.remove_folder(path);
+            path = io::parent(path);
         }
     }
 
-    /// Is there a file, or a folder, of this name?
+    /// Returns true if a file or folder with this name exists.
     pub fn has(&self, name: &str) -> Result<bool> {
         self.folder.exists(&self.name(name))
     }
 
-    /// Does a file have exactly these bytes? Takes no more memory than they do, whatever the file
-    /// has become.
-    pub fn is_still(&self, name: &str, bytes: &[u8]) -> Result<bool> {
+    /// Returns true if the file has exactly these bytes. Allocates no more than `bytes.len()`,
+    /// whatever the size of the file is now.
+    pub fn content_equals(&self, name: &str, bytes: &[u8]) -> Result<bool> {
         let file = match self.open(name, Access::Read) {
             Err(e) if e.status == Status::Missing => return Ok(false),
             file => file?,
@@ -257,14 +264,15 @@ impl Place {
         Ok(now == bytes)
     }
 
-    /// All bytes of a small file, if they match their checksum; nothing where there is none.
+    /// Reads a metadata file and verifies its checksum, if it has one. Returns `None` if the file
+    /// does not exist.
     pub fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>> {
         let file = match self.open(name, Access::Read) {
             Err(e) if e.status == Status::Missing => return Ok(None),
             file => file?,
         };
         let (size, _) = file.as_opened()?;
-        alloc::allow(size.saturating_mul(PARSED), limit, file.name())?;
+        alloc::allow(size.saturating_mul(PARSED_FACTOR), limit, file.name())?;
         let mut text = alloc::zeroed(size as usize)?;
         file.read_exact_at(0, &mut text)?;
         if !self.is_trusted {

@@ -1,94 +1,93 @@
-//! What a dataset says of itself: `meta/sizes`, which counts the rows of the last commit, and
-//! `meta/storage`, which tells how they are stored.
+//! The metadata of a dataset: `meta/sizes`, with the number of rows of the last commit, and
+//! `meta/storage`, which describes how they are stored.
 //!
-//! Keys that are not known here are the tools' and stay; those that writers need (`expectedlen`,
-//! `cparams`) are in [`Meta::storage`]. All numbers are checked against each other before anything
-//! is opened by them.
+//! Unknown keys belong to the tools and are preserved. Keys that only writers need (`expectedlen`,
+//! `cparams`) are in [`Meta::storage`]. All numbers are checked for consistency before any file is
+//! opened with them.
 #![forbid(unsafe_code)]
 
-use super::folder::Place;
+use super::folder::DatasetDir;
 use super::yaml;
-use crate::array::dtype::{Dtype, Kind, Type};
-use crate::array::numpy_meta::{ArrayMeta, Order, nbytes};
 use crate::array::selection::MAX_NDIM;
-use crate::checksum::Sum;
+use crate::checksum::Checksum;
+use crate::dtype::numpy_meta::{ArrayMeta, Order, nbytes};
+use crate::dtype::{Dtype, Kind, Type};
 use crate::error::{Error, Result, fail};
 use crate::json::{self, Value};
 
-/// How many rows there are.
+/// File with the number of rows.
 pub const SIZES: &str = "meta/sizes";
-/// How they are stored.
+/// File that describes how the rows are stored.
 pub const STORAGE: &str = "meta/storage";
-/// What `fields` says where each has a folder of its own.
+/// Value of the key `fields` if each field has a folder of its own.
 pub const APART: &str = "apart";
-/// The names of checksums, in the order of their numbers.
-/// The longest name of a codec or a checksum that is handed on.
-const SHORT: usize = 64;
-const SUMS: [&str; 9] = [
+/// Maximum length of the name of a codec or a checksum that is passed on to fields.
+const MAX_NAME: usize = 64;
+const CHECKSUM_NAMES: [&str; 9] = [
     "none", "adler32", "crc32", "md5", "sha1", "sha224", "sha256", "sha384", "sha512",
 ];
 
-/// See the top of the file.
+/// The metadata of a dataset; see the module documentation.
 #[derive(Clone, Debug)]
 pub struct Meta {
-    /// Dtype, shape, C order.
+    /// Data type, shape and order, which is always C.
     pub array: ArrayMeta,
-    /// Rows of a chunk.
+    /// Number of rows in a chunk.
     pub chunklen: u64,
-    /// Chunks of a superchunk file, where that is said.
+    /// Number of chunks in a superchunk file, if stated.
     pub superchunk: Option<u64>,
-    /// Does it say that each field has a folder of its own?
-    pub apart: bool,
-    /// What stands behind each chunk in a file of its own.
-    pub checksum: Sum,
-    /// What is where nothing was written.
+    /// True if the metadata states that each field has a folder of its own.
+    pub has_field_dirs: bool,
+    /// Algorithm of the digest after each chunk in a file of its own.
+    pub checksum: Checksum,
+    /// Fill value: the value of items that were never written.
     pub dflt: Value,
-    /// Bytes on disk, as the writer has estimated them.
+    /// Stored size in bytes, as estimated by the writer.
     pub cbytes: u64,
-    /// Bytes of the objects, where the items are that.
+    /// Size in bytes of the objects, if the items are Python objects.
     pub object_bytes: u64,
-    /// All that `meta/storage` says.
+    /// The complete contents of `meta/storage`.
     pub storage: Value,
 }
 
 impl Meta {
-    /// That of the dataset in this folder. `lenient`: bytes that contradict the shape are as good
-    /// as others.
-    pub fn read(place: &Place, limit: u64, lenient: bool) -> Result<Meta> {
+    /// Reads the metadata of the dataset in `dir`. With `lenient`, an `nbytes` that contradicts the
+    /// shape is accepted.
+    pub fn read(dir: &DatasetDir, limit: u64, lenient: bool) -> Result<Meta> {
         let get = |name: &str| {
-            let text = place.read(name, limit)?.ok_or_else(|| {
+            let text = dir.read(name, limit)?.ok_or_else(|| {
                 fail!(
                     Missing,
-                    "{}: it is not there, and the array cannot do without",
-                    place.show(name)
+                    "{}: the file is missing, and the array cannot be read without it",
+                    dir.show(name)
                 )
             })?;
-            parse(&text).map_err(|e| e.within(place.show(name)))
+            parse(&text).map_err(|e| e.within(dir.show(name)))
         };
         let (sizes, storage) = (get(SIZES)?, get(STORAGE)?);
-        let mut meta = Meta::of_storage(storage).map_err(|e| e.within(place.show(STORAGE)))?;
-        meta.take_sizes(&sizes, lenient)
-            .map_err(|e| e.within(place.show(SIZES)))?;
+        let mut meta = Meta::of_storage(storage).map_err(|e| e.within(dir.show(STORAGE)))?;
+        meta.apply_sizes(&sizes, lenient)
+            .map_err(|e| e.within(dir.show(SIZES)))?;
         meta.check_chunks()
-            .map_err(|e| e.within(place.show(STORAGE)))?;
+            .map_err(|e| e.within(dir.show(STORAGE)))?;
         Ok(meta)
     }
 
-    /// Do both files say the same now as when this was read?
-    pub fn is_current(&self, place: &Place, limit: u64) -> Result<bool> {
-        let (Some(sizes), Some(storage)) = (place.read(SIZES, limit)?, place.read(STORAGE, limit)?)
+    /// Returns true if both files still have the same content.
+    pub fn is_current(&self, dir: &DatasetDir, limit: u64) -> Result<bool> {
+        let (Some(sizes), Some(storage)) = (dir.read(SIZES, limit)?, dir.read(STORAGE, limit)?)
         else {
             return Ok(false);
         };
         let mut now = self.clone();
-        now.take_sizes(&parse(&sizes)?, true)?;
+        now.apply_sizes(&parse(&sizes)?, true)?;
         let is_same = now.array.shape == self.array.shape && now.cbytes == self.cbytes;
-        // as text: what is no number equals nothing
+        // compared as text, because NaN is not equal to itself
         Ok(is_same && parse(&storage)?.to_string() == self.storage.to_string())
     }
 
-    /// What it says of each field of this array, of which the dtype is to be set. There may be very
-    /// many, and none needs what is said of the others.
+    /// Returns the metadata for the fields of this array; the caller sets the dtype. Values that
+    /// only other fields need are left out, because there may be very many fields.
     pub fn of_field(&self) -> Meta {
         let item = Type {
             kind: Kind::Void,
@@ -105,7 +104,7 @@ impl Meta {
         };
         let small = |v: &Value| {
             !matches!(v, Value::Array(_) | Value::Object(_))
-                && v.as_str().is_none_or(|t| t.len() <= SHORT)
+                && v.as_str().is_none_or(|t| t.len() <= MAX_NAME)
         };
         let some = |of: &Value, keys: &[&str]| {
             let found = keys.iter().filter_map(|key| {
@@ -118,11 +117,11 @@ impl Meta {
             &["chunklen", "expectedlen", "superchunksize", "checksum"],
         );
         for of in ["cparams", "bparams"] {
-            let said = self
+            let stated = self
                 .storage
                 .get(of)
                 .map(|of| some(of, &["clevel", "shuffle", "cname", "quantize"]));
-            storage.extend(said.map(|said| (of.to_owned(), Value::Object(said))));
+            storage.extend(stated.map(|stated| (of.to_owned(), Value::Object(stated))));
         }
         Meta {
             array,
@@ -132,20 +131,20 @@ impl Meta {
         }
     }
 
-    /// That of a new dataset.
+    /// Creates the metadata of a new dataset.
     pub fn new(storage: Value, shape: Vec<u64>) -> Result<Meta> {
         let mut meta = Meta::of_storage(storage)?;
         meta.array.shape = shape;
         Ok(meta)
     }
 
-    /// Sets the default value, there too where it is put down.
+    /// Sets the default value, in `meta/storage` as well.
     pub fn set_dflt(&mut self, new: Value) {
         self.set("dflt", new.clone());
         self.dflt = new;
     }
 
-    /// Puts this down for `meta/storage`.
+    /// Sets a key of `meta/storage`.
     pub fn set(&mut self, key: &str, value: Value) {
         if let Value::Object(all) = &mut self.storage {
             match all.iter_mut().find(|(k, _)| k == key) {
@@ -155,12 +154,12 @@ impl Meta {
         }
     }
 
-    /// Have its small files checksums?
-    pub fn is_sealed(&self) -> bool {
-        self.checksum != Sum::None
+    /// Returns true if the metadata files have checksums.
+    pub fn has_checksum(&self) -> bool {
+        self.checksum != Checksum::None
     }
 
-    /// That of a text, without the numbers that `meta/sizes` has.
+    /// Parses `meta/storage`. The numbers of `meta/sizes` are not set.
     pub(super) fn of_storage(storage: Value) -> Result<Meta> {
         let number = |key: &str| storage.get(key).map(|v| positive(v, key)).transpose();
         let rows = match (number("chunklen")?, storage.get("chunkshape")) {
@@ -176,19 +175,19 @@ impl Meta {
             .get("order")
             .is_some_and(|o| o.as_str() != Some("C"))
         {
-            return Err(fail!(Unsupported, "items in another order than C"));
+            return Err(fail!(Unsupported, "the items are not in C order"));
         }
         let checksum = match storage.get("checksum").map(Value::as_str) {
-            None => Sum::None,
+            None => Checksum::None,
             Some(name) => {
-                let known = SUMS
+                let known = CHECKSUM_NAMES
                     .iter()
                     .position(|s| Some(*s) == name)
-                    .and_then(|n| Sum::from_number(n as i32).ok());
+                    .and_then(|n| Checksum::from_number(n as i32).ok());
                 known.ok_or_else(|| {
                     fail!(
                         Unsupported,
-                        "a checksum {name:?}: one of {SUMS:?} was expected"
+                        "unknown checksum {name:?} (expected one of {CHECKSUM_NAMES:?})"
                     )
                 })?
             }
@@ -201,7 +200,7 @@ impl Meta {
             },
             chunklen: rows,
             superchunk: number("superchunksize")?,
-            apart: storage.get("fields").and_then(Value::as_str) == Some(APART),
+            has_field_dirs: storage.get("fields").and_then(Value::as_str) == Some(APART),
             checksum,
             dflt: storage.get("dflt").cloned().unwrap_or(Value::Null),
             cbytes: 0,
@@ -210,7 +209,7 @@ impl Meta {
         })
     }
 
-    pub(super) fn take_sizes(&mut self, sizes: &Value, lenient: bool) -> Result<()> {
+    pub(super) fn apply_sizes(&mut self, sizes: &Value, lenient: bool) -> Result<()> {
         let shape = match sizes.get("shape") {
             Some(Value::Array(a)) if (1..=MAX_NDIM).contains(&a.len()) => {
                 a.iter().map(Value::as_u64).collect::<Option<Vec<u64>>>()
@@ -225,44 +224,42 @@ impl Meta {
             _ => None,
         };
         self.array.shape =
-            shape.ok_or_else(|| fail!(Format, "\"shape\", a list of numbers, was expected"))?;
+            shape.ok_or_else(|| fail!(Format, "\"shape\" is missing or not a list of numbers"))?;
         let shape = &self.array.shape;
         let n = self.array.nbytes().ok_or_else(|| {
             fail!(
                 Format,
-                "items in the shape {shape:?} are more than 2^64 bytes"
+                "items in the shape {shape:?} have more than 2^64 bytes"
             )
         })?;
-        let said = sizes
+        let stated = sizes
             .get("nbytes")
             .map(|v| {
                 v.as_u64()
-                    .ok_or_else(|| fail!(Format, "\"nbytes\": a number was expected"))
+                    .ok_or_else(|| fail!(Format, "\"nbytes\" is not a number"))
             })
             .transpose()?;
         self.cbytes = sizes.get("cbytes").and_then(Value::as_u64).unwrap_or(0);
         if self.has_objects() {
-            self.object_bytes = said.unwrap_or(0);
+            self.object_bytes = stated.unwrap_or(0);
             return if shape.len() == 1 {
                 Ok(())
             } else {
-                Err(fail!(
-                    Unsupported,
-                    "objects of Python's in the shape {shape:?}"
-                ))
+                Err(fail!(Unsupported, "Python objects in the shape {shape:?}"))
             };
         }
-        match said {
-            Some(said) if said != n && !lenient => Err(fail!(
+        match stated {
+            Some(stated) if stated != n && !lenient => Err(fail!(
                 Format,
-                "items of {} bytes in the shape {shape:?} are {n} bytes, \"nbytes\" says {said}",
+                "\"nbytes\" contradicts items of {} bytes in the shape {shape:?} (expected {n}, found {stated})",
                 self.array.dtype.item.size
             )),
             _ => Ok(()),
         }
     }
 
-    /// The papers have the shape of a chunk: here chunks are whole rows.
+    /// Checks `chunkshape`, which the BLZ RFC layout may have: chunks must consist of complete
+    /// rows.
     fn check_chunks(&self) -> Result<()> {
         match self.storage.get("chunkshape") {
             Some(Value::Array(chunk)) if self.storage.get("chunklen").is_none() => {
@@ -276,7 +273,7 @@ impl Meta {
                 } else {
                     Err(fail!(
                         Unsupported,
-                        "chunks that are not made of whole rows of {:?}",
+                        "the chunks do not consist of complete rows of {:?}",
                         self.row()
                     ))
                 }
@@ -285,33 +282,35 @@ impl Meta {
         }
     }
 
-    /// Are the items objects of Python's?
+    /// Returns true if the items are Python objects.
     pub fn has_objects(&self) -> bool {
         self.array.dtype.item.kind == Kind::Object
     }
 
-    /// The shape of a row.
+    /// Returns the shape of a row.
     pub fn row(&self) -> &[u64] {
         self.array.shape.get(1..).unwrap_or_default()
     }
 
-    /// Items in a row. It fits, since all rows do; where there is none, it may not.
+    /// Returns the number of items in a row. Fails on overflow, which is possible only if there are
+    /// no rows.
     pub fn row_items(&self) -> Result<u64> {
         nbytes(self.row(), 1).ok_or_else(|| fail!(Format, "a row of {:?} items", self.row()))
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
         self.array.shape.first().copied().unwrap_or(0)
     }
 
-    /// Has it parameters for compression of this name? bcolz and BLZ have other ones for the same.
+    /// Returns true if `meta/storage` has this key. bcolz and BLZ store their compression
+    /// parameters under different keys.
     pub fn has(&self, key: &str) -> bool {
         self.storage.get(key).is_some()
     }
 }
 
-/// The text of `meta/sizes`.
+/// Returns the text of `meta/sizes`.
 pub fn sizes(shape: &[u64], nbytes: u64, cbytes: u64) -> String {
     let shape: Vec<String> = shape.iter().map(u64::to_string).collect();
     format!(
@@ -320,12 +319,15 @@ pub fn sizes(shape: &[u64], nbytes: u64, cbytes: u64) -> String {
     )
 }
 
-/// The name of a checksum in `meta/storage`.
-pub fn sum_name(sum: Sum) -> &'static str {
-    SUMS.get(sum as usize).copied().unwrap_or_default()
+/// Returns the name of a checksum algorithm in `meta/storage`.
+pub fn checksum_name(sum: Checksum) -> &'static str {
+    CHECKSUM_NAMES
+        .get(sum as usize)
+        .copied()
+        .unwrap_or_default()
 }
 
-/// JSON in ASCII, spaced as Python does it.
+/// Returns JSON in ASCII with the spacing of Python's `json` module.
 pub fn to_json(value: &Value) -> String {
     let list = |items: Vec<String>| items.join(", ");
     match value {
@@ -343,7 +345,7 @@ pub fn to_json(value: &Value) -> String {
     }
 }
 
-/// JSON, or what else the papers have.
+/// Parses JSON, or YAML as in the BLZ RFC.
 pub fn parse(text: &[u8]) -> Result<Value> {
     let value = match Value::parse(text) {
         Err(e) => yaml::parse(text).map_err(|_| e)?,
@@ -352,19 +354,19 @@ pub fn parse(text: &[u8]) -> Result<Value> {
     if matches!(value, Value::Object(_)) {
         Ok(value)
     } else {
-        Err(fail!(Format, "names and values were expected"))
+        Err(fail!(Format, "it is not a mapping from names to values"))
     }
 }
 
 fn missing(key: &str) -> Error {
-    fail!(Format, "{key:?} was expected and is not there")
+    fail!(Format, "{key:?} is missing")
 }
 
 fn positive(value: &Value, key: &str) -> Result<u64> {
     value
         .as_u64()
         .filter(|n| *n > 0)
-        .ok_or_else(|| fail!(Format, "{key:?}: a number of 1 or more was expected"))
+        .ok_or_else(|| fail!(Format, "{key:?} is not a number of at least 1"))
 }
 
 fn dtype(storage: &Value) -> Result<Dtype> {
@@ -374,12 +376,12 @@ fn dtype(storage: &Value) -> Result<Dtype> {
     if storage.get("endianness").and_then(Value::as_str) == Some("big") {
         set_big(&mut dtype.item);
     }
-    // the tools have names for some types, and lists for others: here all are spelled in one way
+    // the tools store names for some types and lists for others; all are normalized here
     dtype.spelling = dtype.to_python_literal();
     Ok(dtype)
 }
 
-/// Types by the names of fields, as the list that NumPy has for it.
+/// Converts a mapping from field names to types into NumPy's list of fields.
 fn fields(stored: &Value) -> Option<Value> {
     match stored {
         Value::Object(items) if stored.get("formats").is_none() => {
@@ -395,7 +397,7 @@ fn fields(stored: &Value) -> Option<Value> {
     }
 }
 
-/// Numbers without a sign of their order have the one that is said for all.
+/// Sets the byte order of all numbers to big-endian, for `endianness: big`.
 fn set_big(item: &mut Type) {
     match &mut item.kind {
         Kind::Struct(fields) => fields.iter_mut().for_each(|f| set_big(&mut f.item)),

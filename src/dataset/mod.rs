@@ -1,21 +1,21 @@
-//! Datasets: folders with an array in them, as bcolz and BLZ write them and as the papers on both
-//! describe them.
+//! Datasets: folders that hold an array, as written by bcolz and BLZ and as described in the BLZ
+//! RFC.
 //!
-//! - [`place`]: names in such a folder, none of which leads out of it.
-//! - [`meta`]: what `meta/sizes` and `meta/storage` say; [`yaml`]: where they are no JSON;
-//!   [`fill`]: their default value.
-//! - [`attrs`]: what users put beside the array; [`seal`]: what tells that any of these files is
-//!   damaged.
-//! - [`chunk`]: a file with one chunk; [`superchunks`]: the papers' files with many.
-//! - [`chunks`]: the items of an array, in either; [`fields`]: items whose fields stand in folders
-//!   of their own.
-//! - [`array`], [`open`]: the array over all that; [`any`]: arrays in these formats and all others.
-//! - [`edit`]: changes that wait; [`commit`]: how they come to count; [`create`]: what a new
-//!   dataset says of itself; [`repair`]: what can be made of a damaged one.
+//! - [`folder`]: a folder of a dataset and the paths in it, none of which can lead out of it.
+//! - [`meta`]: the contents of `meta/sizes` and `meta/storage`; [`yaml`]: the same files where they
+//!   are not JSON; [`fill_value`]: the default value.
+//! - [`attrs`]: user attributes; [`text_checksum`]: the checksum of the small metadata files.
+//! - [`chunk_file`]: a file with one chunk; [`superchunks`]: the BLZ RFC files with many chunks.
+//! - [`chunks`]: the items of an array in either kind of file; [`fields`]: items whose fields are
+//!   stored in folders of their own.
+//! - [`array`], [`open`]: the array built on these parts; [`any`]: arrays in this and all other
+//!   formats.
+//! - [`edit`]: pending changes; [`commit`]: makes them durable and visible; [`create`]: the
+//!   metadata of a new dataset; [`repair`], [`repair_blz_rfc`]: recovery of a corrupt dataset.
 //!
-//! Only what `meta/sizes` counts is there, whatever else lies in the folder: it is the record of
-//! the last commit. Chunk files are opened when something in them is wanted. Objects of Python's
-//! are bytes here, and stay so.
+//! `meta/sizes` is the record of the last commit. Rows beyond it are ignored, whatever other files
+//! are in the folder. A chunk file is opened when its content is first requested. Python objects
+//! are returned as the bytes that are stored and are never decoded.
 
 pub mod any;
 pub mod array;

@@ -1,15 +1,15 @@
-//! Opening and verifying: from a path to an array.
+//! Opens and verifies datasets: from a path to an array.
 #![forbid(unsafe_code)]
 
 use super::array::{ArrayFile, Verified};
-use super::chunks::How;
-use super::commit::{Site, Writer, snapshot, snapshot_of_many};
+use super::chunks::ReadConfig;
+use super::commit::{WriteSession, Writer, snapshot, snapshot_of_many};
 use super::create::{WRITE_OPTIONS, for_reading};
-use super::folder::{JOURNAL, Place};
+use super::folder::{DatasetDir, JOURNAL};
 use super::meta::{Meta, STORAGE};
 use crate::array::Array;
 use crate::error::{Error, Result, Status, fail};
-use crate::identify::Format;
+use crate::format::Format;
 use crate::io::{Folder, locate, object};
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::{Mode, OPEN_OPTIONS};
@@ -17,26 +17,26 @@ use crate::superchunk::frame;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// The columns of a table.
+/// File that lists the columns of a table.
 pub const ROOTDIRS: &str = "__rootdirs__";
 
-/// Opens an array: a folder that is a dataset, or a file or folder of another kind.
+/// Opens the array at `path`: a dataset folder, or a file or folder of another format.
 pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Array> {
-    let _asking = object::ask_as(options);
+    let _scope = object::request_scope(options);
     if is_folder(path) && !frame::is_at(path, options)? {
-        open_at(&Place::local(path)?, mode, options)
+        open_at(&DatasetDir::local(path)?, mode, options)
     } else {
         Array::open(path, mode, options)
     }
 }
 
-/// Opens the array that is in this storage: as the file "", or as the files of a dataset.
+/// Opens the array in caller-provided storage: either the file `""` or the files of a dataset.
 pub fn open_in(folder: &Arc<dyn Folder>, mode: Mode, options: &Options) -> Result<Array> {
     match Array::open_in(folder, OsStr::new(""), mode, options) {
         Err(e) if e.status == Status::Missing => {
-            let place = Place::of(folder);
-            if snapshot(&place, is_dataset)? {
-                open_at(&place, mode, options)
+            let dir = DatasetDir::of(folder);
+            if snapshot(&dir, is_dataset)? {
+                open_at(&dir, mode, options)
             } else {
                 Err(e)
             }
@@ -45,132 +45,128 @@ pub fn open_in(folder: &Arc<dyn Folder>, mode: Mode, options: &Options) -> Resul
     }
 }
 
-/// Is there a folder at this path?
+/// Returns true if `path` is a folder.
 pub fn is_folder(path: &OsStr) -> bool {
     locate::is_folder(path)
 }
 
-/// Is there a dataset at this path, if perhaps a broken one, or one of which only the journal of
-/// its first commit is there?
+/// Returns true if `path` is a dataset. A corrupt dataset, and one of which only the journal of its
+/// first commit exists, are datasets as well.
 pub fn is_local(path: &OsStr) -> bool {
     ["meta", ROOTDIRS, JOURNAL]
         .iter()
         .any(|name| std::path::Path::new(path).join(name).exists())
 }
 
-/// Is this a dataset, of one array or of several columns?
-pub fn is_dataset(place: &Place) -> Result<bool> {
-    Ok(place.has(STORAGE)? || place.has(ROOTDIRS)?)
+/// Returns true if the folder is a dataset, of one array or of several columns.
+pub fn is_dataset(dir: &DatasetDir) -> Result<bool> {
+    Ok(dir.has(STORAGE)? || dir.has(ROOTDIRS)?)
 }
 
-/// How it is going to be read.
-pub fn how(place: &Place, options: &Options) -> Result<How> {
+/// Returns the configuration for reading. Fails if an option does not apply to opening.
+pub fn read_config(dir: &DatasetDir, options: &Options) -> Result<ReadConfig> {
     options.only("opening a dataset", OPEN_OPTIONS)?;
-    Ok(How::new(options, place))
+    Ok(ReadConfig::new(options, dir))
 }
 
-fn open_at(place: &Place, mode: Mode, options: &Options) -> Result<Array> {
+fn open_at(dir: &DatasetDir, mode: Mode, options: &Options) -> Result<Array> {
     let file = match mode {
         Mode::Read => {
-            let how = how(place, options)?;
-            snapshot_of_many(&place.trusted(!how.verify), |place, same| {
-                file_of_one_commit(place, &how, same)
+            let config = read_config(dir, options)?;
+            snapshot_of_many(&dir.trusted(!config.verify), |dir, same| {
+                file_of_one_commit(dir, &config, same)
             })?
         }
-        Mode::Append => open_for_writing(place, options)?,
+        Mode::Append => open_for_writing(dir, options)?,
         _ => {
             return Err(fail!(
                 Argument,
-                "HOLDALL_NEW and HOLDALL_REPLACE are for holdall_array_create(); opening takes HOLDALL_READ or HOLDALL_APPEND"
+                "wrong mode for opening (expected HOLDALL_READ or HOLDALL_APPEND); use holdall_array_create() with HOLDALL_NEW or HOLDALL_REPLACE"
             ));
         }
     };
     if options.get(Opt::Verify, 1) > 1 {
-        all_sound(&[&file])?;
+        all_intact(&[&file])?;
     }
     file.into_array()
 }
 
-fn open_for_writing(place: &Place, options: &Options) -> Result<ArrayFile> {
-    let how = how_to_write(place, options)?;
-    let place = &place.trusted(!how.verify);
-    snapshot(place, refuse_others)?;
+fn open_for_writing(dir: &DatasetDir, options: &Options) -> Result<ArrayFile> {
+    let config = write_config(dir, options)?;
+    let dir = &dir.trusted(!config.verify);
+    snapshot(dir, refuse_others)?;
     let writer = Writer::new(
-        place,
+        dir,
         Mode::Append,
         options,
-        &Site::new(place.folder(), options)?,
+        &WriteSession::new(dir.folder(), options)?,
     )?;
-    let meta = Meta::read(place, how.memory_limit, !how.verify)?;
-    ArrayFile::open_for_writing(place, meta, &how, options, writer)
+    let meta = Meta::read(dir, config.memory_limit, !config.verify)?;
+    ArrayFile::open_for_writing(dir, meta, &config, options, writer)
 }
 
-/// How it is going to be read by who changes it.
-pub fn how_to_write(place: &Place, options: &Options) -> Result<How> {
+/// Returns the configuration for reading through a handle that is open for writing.
+pub fn write_config(dir: &DatasetDir, options: &Options) -> Result<ReadConfig> {
     options.only(
         "opening a dataset for writing",
         &[OPEN_OPTIONS, WRITE_OPTIONS].concat(),
     )?;
-    Ok(How::new(&for_reading(options), place))
+    Ok(ReadConfig::new(&for_reading(options), dir))
 }
 
-/// The array in a folder.
-pub fn file_at(place: &Place, how: &How) -> Result<ArrayFile> {
-    refuse_others(place)?;
+/// Opens the array in a folder.
+pub fn file_at(dir: &DatasetDir, config: &ReadConfig) -> Result<ArrayFile> {
+    refuse_others(dir)?;
     ArrayFile::open(
-        place,
-        Meta::read(place, how.memory_limit, !how.verify)?,
-        how,
+        dir,
+        Meta::read(dir, config.memory_limit, !config.verify)?,
+        config,
     )
 }
 
-/// The same, all of whose small files are those of one commit. `same`: is no commit under way that
-/// was not when they were first looked for?
+/// Opens the array in a folder and checks that all metadata files are from one commit. `same`
+/// returns true if no commit has started since the read began.
 pub fn file_of_one_commit(
-    place: &Place,
-    how: &How,
+    dir: &DatasetDir,
+    config: &ReadConfig,
     same: &dyn Fn() -> Result<bool>,
 ) -> Result<ArrayFile> {
-    let file = match file_at(place, how) {
-        // what the system refused says nothing of writers
-        Err(e) if e.is_of_system() => return Err(e),
+    let file = match file_at(dir, config) {
+        // an error of the operating system is not a sign of a concurrent writer
+        Err(e) if e.is_system_failure() => return Err(e),
         file => file,
     };
-    // what the second look finds as the first did was there all the time, or came before all that
-    // was read in between
+    // a second read that gives the same result shows that the state was there throughout, or that
+    // it is older than everything that was read in between
     let is_one = same()?
         && match &file {
-            Ok(file) => file.meta.is_current(place, how.memory_limit)?,
-            Err(e) => file_at(place, how).is_err_and(|again| again.message == e.message),
+            Ok(file) => file.meta.is_current(dir, config.memory_limit)?,
+            Err(e) => file_at(dir, config).is_err_and(|again| again.message == e.message),
         };
-    if is_one { file } else { Err(changing(place)) }
+    if is_one { file } else { Err(busy_error(dir)) }
 }
 
-/// Somebody has written what is being read.
-pub fn changing(place: &Place) -> Error {
-    fail!(Busy, "{}: it is being changed", place.show(""))
+/// Returns the error for a dataset that another writer changed during the read.
+pub fn busy_error(dir: &DatasetDir) -> Error {
+    fail!(Busy, "{}: it is being changed", dir.show(""))
 }
 
-fn refuse_others(place: &Place) -> Result<()> {
-    if place.has(ROOTDIRS)? {
-        return Err(fail!(
-            Type,
-            "{}: this is a table, not an array",
-            place.show("")
-        ));
+fn refuse_others(dir: &DatasetDir) -> Result<()> {
+    if dir.has(ROOTDIRS)? {
+        return Err(fail!(Type, "{}: it is a table, not an array", dir.show("")));
     }
-    if !place.has(STORAGE)? {
+    if !dir.has(STORAGE)? {
         return Err(fail!(
             Format,
-            "{}: no dataset: neither {STORAGE} nor {ROOTDIRS} is there",
-            place.show("")
+            "{}: it is not a dataset: it has neither {STORAGE} nor {ROOTDIRS}",
+            dir.show("")
         ));
     }
     Ok(())
 }
 
-/// Fails with the first fault that verifying them finds.
-pub fn all_sound(files: &[&ArrayFile]) -> Result<()> {
+/// Verifies all arrays and returns the first fault as the error.
+pub fn all_intact(files: &[&ArrayFile]) -> Result<()> {
     let mut first = None;
     for file in files {
         let mut fault = |e: &Error| {
@@ -182,8 +178,8 @@ pub fn all_sound(files: &[&ArrayFile]) -> Result<()> {
     first.map_or(Ok(()), Err)
 }
 
-/// Verifies arrays one after the other; what could not be opened is a fault. `fault` is told by its
-/// number which one it is of.
+/// Verifies arrays one after the other. An array that failed to open is a fault. `fault` receives
+/// the index of the array.
 pub fn verify(
     files: &[Result<ArrayFile>],
     options: &Options,
@@ -205,10 +201,10 @@ pub fn verify(
             done = done.saturating_add(n);
             options.progress(done, chunks)
         })?;
-        let bad = all.bad.saturating_add(v.bad);
+        let corrupt = all.corrupt.saturating_add(v.corrupt);
         all = Verified {
-            sound: all.sound + v.sound,
-            bad,
+            intact: all.intact + v.intact,
+            corrupt,
             unchecked: all.unchecked + v.unchecked,
         };
         if !go_on {
@@ -218,7 +214,7 @@ pub fn verify(
     Ok(all)
 }
 
-/// Whose form the array in this folder has.
-pub fn format(place: &Place) -> Result<Format> {
-    file_at(place, &How::new(&Options::new(), place)).map(|file| file.format())
+/// Returns the format of the array in this folder.
+pub fn format(dir: &DatasetDir) -> Result<Format> {
+    file_at(dir, &ReadConfig::new(&Options::new(), dir)).map(|file| file.format())
 }

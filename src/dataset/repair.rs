@@ -1,59 +1,60 @@
-//! Repair of an array whose chunks have a file each: what it can be made of what is there.
+//! Repair of an array with one file per chunk.
 //!
-//! Nothing is changed while that is found out. Then everything new is written beside the old, as
-//! for a commit, and counts at once, with that of the other columns where it is one of a table.
-//! What is damaged stays in the folder under another name: somebody may get more out of it.
+//! The repair first decides what can be recovered and changes nothing meanwhile. Then it writes the
+//! new files beside the old ones, as a commit does. They take effect at once, together with those
+//! of the other columns if the array is a column of a table. Corrupt files stay in the folder under
+//! another name, so that more can be recovered from them by other means.
 #![forbid(unsafe_code)]
 
 use super::attrs::{Attrs, FILES};
 use super::chunk_file::{self, ChunkFile, HEADER};
-use super::chunks::{file_name, has_superchunks, is_damage, number};
+use super::chunks::{file_name, has_superchunks, is_corrupt_or_missing, number};
 use super::commit::{container, write_new};
 use super::create;
-use super::edit::{Make, Names};
+use super::edit::{FileLayout, UnitEncoder};
 use super::fill_value;
-use super::folder::Place;
+use super::folder::DatasetDir;
 use super::meta::{Meta, SIZES, STORAGE, parse, sizes};
-use super::text_checksum::{self, sealed};
+use super::text_checksum::{self, with_checksum};
 use crate::alloc;
-use crate::array::dtype::Kind;
 use crate::array::store::repeat;
-use crate::checksum::Sum;
+use crate::checksum::Checksum;
+use crate::dtype::Kind;
 use crate::error::{Error, Result, Status, fail};
-use crate::io::journal::{self, Swapped};
+use crate::io::journal::{self, SwapOutcome};
 use crate::io::{self, Access};
 use crate::json::Value;
 use crate::options::{Opt, Options};
 use crate::parallel;
 use std::collections::BTreeMap;
 
-/// Files that are asked for by their names where storage cannot list them.
+/// Number of file names that are tried where the storage cannot list its files.
 const PROBES: u64 = if cfg!(fuzzing) { 8 } else { 4096 };
-/// What a damaged file is called from now on, and how many of one name there may be.
+/// Suffix of the copies of corrupt files, and maximum number of copies per name.
 const DAMAGED: &str = ".holdall-damaged";
-const MOST_DAMAGED: usize = 1000;
+const MAX_DAMAGED: usize = 1000;
 
-/// How a dataset is to be repaired.
-pub struct Wish {
+/// How a dataset is repaired.
+pub struct RepairSettings {
     options: Options,
     limit: u64,
     threads: usize,
     durable: bool,
-    /// Damaged chunks become the default value.
+    /// True if corrupt chunks are replaced by the default value.
     pub skip: bool,
-    /// Checksums of small files are not looked at.
+    /// True if checksums of metadata files are not verified.
     pub trust: bool,
 }
 
-impl Wish {
-    /// Is what is written made durable?
+impl RepairSettings {
+    /// Returns true if the written files are synced.
     pub fn is_durable(&self) -> bool {
         self.durable
     }
 
-    /// What these options say.
-    pub fn new(options: &Options) -> Wish {
-        Wish {
+    /// Reads the settings from options.
+    pub fn new(options: &Options) -> RepairSettings {
+        RepairSettings {
             options: options.clone(),
             limit: options.memory_limit(),
             threads: options.threads().count(),
@@ -64,89 +65,89 @@ impl Wish {
     }
 }
 
-/// A chunk's file.
+/// State of a chunk file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
-    /// It holds so many bytes, all of them sound.
-    Whole(u64),
+enum ChunkState {
+    /// The chunk is intact and has this number of content bytes.
+    Intact(u64),
     Damaged,
 }
 
-/// What becomes of an array.
-pub struct Plan {
-    place: Place,
-    data: Place,
+/// What a repair does with one array.
+pub struct RepairPlan {
+    dir: DatasetDir,
+    data: DatasetDir,
     meta: Meta,
-    /// Bytes of a row, and of a chunk.
+    /// Size in bytes of a row, and of a chunk.
     row: u64,
     chunk: u64,
-    /// The rows that it has then.
+    /// Number of rows after the repair.
     pub rows: u64,
-    /// What `meta/sizes` says, if it is sound.
-    said: Option<u64>,
-    found: BTreeMap<u64, Found>,
-    /// Chunks that become the default value.
+    /// Number of rows in `meta/sizes`, if that file is intact.
+    stored_rows: Option<u64>,
+    chunk_states: BTreeMap<u64, ChunkState>,
+    /// Chunks that are replaced by the default value.
     filled: Vec<u64>,
-    /// Small files that are damaged, and those that are new.
+    /// Metadata files that are corrupt, and those that are rewritten.
     damaged: Vec<&'static str>,
     texts: Vec<(&'static str, String)>,
-    /// How many chunks counted before.
-    counted: u64,
-    /// Files of attributes that are lost.
+    /// Number of chunks before the repair.
+    chunks_before: u64,
+    /// Number of attribute files that are lost.
     attrs_lost: u64,
 }
 
-/// Files that were written for a commit: those that get their names by it, and those that go.
+/// Files that were written for a commit: those that it renames, and those that it removes.
 #[derive(Default)]
-pub struct Ready {
+pub struct PreparedFiles {
     new: Vec<String>,
-    gone: Vec<String>,
+    removed: Vec<String>,
 }
 
-impl Plan {
-    /// Looks at all of an array. Nothing is changed.
-    pub fn new(place: &Place, wish: &Wish) -> Result<Plan> {
-        let place = place.trusted(wish.trust);
-        let (meta, is_new) = storage(&place, wish)?;
-        let data = place.down("data")?;
-        let mut plan = Plan {
-            place,
+impl RepairPlan {
+    /// Inspects an array completely and plans its repair. Changes nothing.
+    pub fn new(dir: &DatasetDir, settings: &RepairSettings) -> Result<RepairPlan> {
+        let dir = dir.trusted(settings.trust);
+        let (meta, is_new) = storage(&dir, settings)?;
+        let data = dir.subdir("data")?;
+        let mut plan = RepairPlan {
+            dir,
             data,
             meta,
             row: 0,
             chunk: 1,
             rows: 0,
-            said: None,
-            found: BTreeMap::new(),
+            stored_rows: None,
+            chunk_states: BTreeMap::new(),
             filled: Vec::new(),
             damaged: Vec::new(),
             texts: Vec::new(),
-            counted: 0,
+            chunks_before: 0,
             attrs_lost: 0,
         };
         plan.refuse_others()?;
         if is_new {
             plan.texts.push((STORAGE, plan.meta.storage.to_string()));
         }
-        let torn = plan.sizes(wish)?;
-        plan.look(wish)?;
-        if let Some(torn) = torn {
-            plan.find_rows(&torn)?;
+        let damaged_text = plan.sizes(settings)?;
+        plan.scan_chunks(settings)?;
+        if let Some(damaged_text) = damaged_text {
+            plan.find_rows(&damaged_text)?;
         }
-        plan.decide(wish)?;
-        plan.attrs(wish)?;
+        plan.decide(settings)?;
+        plan.attrs(settings)?;
         Ok(plan)
     }
 
     fn refuse_others(&self) -> Result<()> {
-        let name = self.place.show("");
+        let name = self.dir.show("");
         if self.meta.has_objects() {
             return Err(fail!(
                 Unsupported,
-                "{name}: objects of Python's are not repaired"
+                "{name}: arrays of Python objects cannot be repaired"
             ));
         }
-        let apart = match &self.meta.array.dtype.item.kind {
+        let has_field_dirs = match &self.meta.array.dtype.item.kind {
             Kind::Struct(fields) => fields
                 .first()
                 .map(|f| self.data.has(&f.name))
@@ -154,20 +155,20 @@ impl Plan {
                 .unwrap_or(false),
             _ => false,
         };
-        if apart || has_superchunks(&self.data, || Ok(false))? {
+        if has_field_dirs || has_superchunks(&self.data, || Ok(false))? {
             return Err(fail!(
                 Unsupported,
-                "{name}: arrays with a file for each chunk are repaired; the files of this one are superchunks, which can be, each by itself"
+                "{name}: the chunks are in superchunk files; repair each of these files by itself"
             ));
         }
         Ok(())
     }
 
-    /// Takes what `meta/sizes` says; its text where that is not sound.
-    fn sizes(&mut self, wish: &Wish) -> Result<Option<Vec<u8>>> {
-        let read = self.place.read(SIZES, wish.limit).and_then(|text| {
+    /// Reads `meta/sizes`. Returns its text if it is corrupt.
+    fn sizes(&mut self, settings: &RepairSettings) -> Result<Option<Vec<u8>>> {
+        let read = self.dir.read(SIZES, settings.limit).and_then(|text| {
             let text = text.ok_or_else(|| fail!(Missing, "none"))?;
-            self.meta.take_sizes(&parse(&text)?, wish.trust)
+            self.meta.apply_sizes(&parse(&text)?, settings.trust)
         });
         match read {
             Ok(()) => {
@@ -176,25 +177,25 @@ impl Plan {
                     .meta
                     .row_items()?
                     .saturating_mul(self.meta.array.dtype.item.size as u64);
-                (self.said, self.rows) = (Some(rows), rows);
+                (self.stored_rows, self.rows) = (Some(rows), rows);
                 self.chunk = self.meta.chunklen.saturating_mul(self.row).max(1);
                 Ok(None)
             }
-            Err(e) if is_damage(e.status) => {
+            Err(e) if is_corrupt_or_missing(e.status) => {
                 if e.status != Status::Missing {
                     self.damaged.push(SIZES);
                 }
-                self.place
+                self.dir
                     .trusted(true)
-                    .read(SIZES, wish.limit)
+                    .read(SIZES, settings.limit)
                     .map(|text| Some(text.unwrap_or_default()))
             }
             Err(e) => Err(e),
         }
     }
 
-    /// Reads every chunk's file.
-    fn look(&mut self, wish: &Wish) -> Result<()> {
+    /// Reads every chunk file.
+    fn scan_chunks(&mut self, settings: &RepairSettings) -> Result<()> {
         let names = self.data.list("");
         let numbers: Vec<u64> = if names.is_empty() {
             (0..PROBES)
@@ -203,29 +204,32 @@ impl Plan {
         } else {
             names.iter().filter_map(|n| number(n.to_str()?)).collect()
         };
-        let threads = if self.place.folder().is_foreign() {
+        let threads = if self.dir.folder().is_foreign() {
             1
         } else {
-            wish.threads
+            settings.threads
         };
         for (done, group) in numbers.chunks(threads.max(1) * 4).enumerate() {
-            wish.options
+            settings
+                .options
                 .progress((done * threads.max(1) * 4) as u64, numbers.len() as u64)?;
-            let mut found: Vec<(u64, Result<Found>)> =
-                group.iter().map(|i| (*i, Ok(Found::Damaged))).collect();
+            let mut found: Vec<(u64, Result<ChunkState>)> = group
+                .iter()
+                .map(|i| (*i, Ok(ChunkState::Damaged)))
+                .collect();
             parallel::for_each(
                 threads,
                 found.iter_mut().collect(),
-                |(i, found): &mut (u64, _)| *found = self.look_at(*i, wish.limit),
+                |(i, found): &mut (u64, _)| *found = self.check_chunk(*i, settings.limit),
             );
             for (i, found) in found {
-                self.found.insert(i, found?);
+                self.chunk_states.insert(i, found?);
             }
         }
         Ok(())
     }
 
-    fn look_at(&self, i: u64, limit: u64) -> Result<Found> {
+    fn check_chunk(&self, i: u64, limit: u64) -> Result<ChunkState> {
         let name = file_name(i);
         let read = || {
             let file = ChunkFile::open(
@@ -234,8 +238,9 @@ impl Plan {
                 limit,
             )?;
             let n = file.nbytes() as u64;
-            // what is longer than a chunk is none of this array; it is not worth its memory
-            if self.said.is_none() || n <= self.chunk {
+            // a file with more content than a chunk does not belong to this array and is not
+            // decoded
+            if self.stored_rows.is_none() || n <= self.chunk {
                 file.read(
                     0,
                     &mut alloc::zeroed(alloc::allow(n, limit, "a chunk")?)?,
@@ -244,13 +249,15 @@ impl Plan {
                     &chunk_file::blocks(),
                 )?;
             }
-            Ok::<_, Error>(Found::Whole(n))
+            Ok::<_, Error>(ChunkState::Intact(n))
         };
         match read() {
-            Err(e) if matches!(e.status, Status::Format | Status::Checksum) => Ok(Found::Damaged),
-            // a codec or a version that is not known, or a byte of it that was changed
-            Err(e) if is_damage(e.status) && self.digest_differs(&name, limit)? => {
-                Ok(Found::Damaged)
+            Err(e) if matches!(e.status, Status::Format | Status::Checksum) => {
+                Ok(ChunkState::Damaged)
+            }
+            // an unknown codec or version, or a changed byte that looks like one
+            Err(e) if is_corrupt_or_missing(e.status) && self.digest_differs(&name, limit)? => {
+                Ok(ChunkState::Damaged)
             }
             found => found.map_err(|e| e.within(self.data.show(&name))),
         }
@@ -268,32 +275,39 @@ impl Plan {
             bytes.get(HEADER.len()..end).unwrap_or_default(),
             bytes.get(end..).unwrap_or_default(),
         );
-        Ok(sum != Sum::None && sum.of(chunk) != digest)
+        Ok(sum != Checksum::None && sum.of(chunk) != digest)
     }
 
-    /// The rows of an array that has lost `meta/sizes`: as many as its chunks hold, up to the first
-    /// that is not full.
-    fn find_rows(&mut self, torn: &[u8]) -> Result<()> {
+    /// Determines the number of rows if `meta/sizes` is lost: all rows up to the first chunk that
+    /// is not full.
+    fn find_rows(&mut self, damaged_text: &[u8]) -> Result<()> {
         let item = self.meta.array.dtype.item.size as u64;
-        let whole = |found: &Found| {
-            if let Found::Whole(n) = found {
+        let intact_len = |found: &ChunkState| {
+            if let ChunkState::Intact(n) = found {
                 Some(*n)
             } else {
                 None
             }
         };
-        let most = self.found.values().filter_map(whole).max().unwrap_or(0);
+        let most = self
+            .chunk_states
+            .values()
+            .filter_map(intact_len)
+            .max()
+            .unwrap_or(0);
         let lost = || {
             fail!(
                 Format,
-                "{}: the shape of a row is lost, and cannot be told from {most} bytes of a chunk",
-                self.place.show(SIZES)
+                "{}: the shape of a row is lost, and {most} bytes of a chunk do not determine it",
+                self.dir.show(SIZES)
             )
         };
-        let row = match self.stored_row(torn) {
+        let row = match self.row_shape(damaged_text) {
             Some(row) => row,
-            // one chunk alone may be not full
-            None if most <= self.meta.chunklen.saturating_mul(item) && self.found.len() < 2 => {
+            // a single chunk need not be full
+            None if most <= self.meta.chunklen.saturating_mul(item)
+                && self.chunk_states.len() < 2 =>
+            {
                 Vec::new()
             }
             None if most == self.meta.chunklen.saturating_mul(item) || most == 0 => Vec::new(),
@@ -308,8 +322,8 @@ impl Plan {
         if most > self.chunk || self.row == 0 {
             return Err(lost());
         }
-        for (i, found) in &self.found {
-            match whole(found).filter(|n| n.is_multiple_of(self.row)) {
+        for (i, found) in &self.chunk_states {
+            match intact_len(found).filter(|n| n.is_multiple_of(self.row)) {
                 Some(n) => {
                     self.rows = i
                         .saturating_mul(self.meta.chunklen)
@@ -317,21 +331,21 @@ impl Plan {
                 }
                 None => continue,
             }
-            if whole(found) != Some(self.chunk) {
+            if intact_len(found) != Some(self.chunk) {
                 break;
             }
         }
         Ok(())
     }
 
-    /// The shape of a row, as `meta/storage` has it, or what is left of the other file.
-    fn stored_row(&self, torn: &[u8]) -> Option<Vec<u64>> {
+    /// Returns the shape of a row from `meta/storage`, or from the remains of `meta/sizes`.
+    fn row_shape(&self, damaged_text: &[u8]) -> Option<Vec<u64>> {
         if let Some(Value::Array(shape)) = self.meta.storage.get("chunkshape") {
             return shape.iter().skip(1).map(Value::as_u64).collect();
         }
-        let text = String::from_utf8_lossy(torn);
-        let (_, behind) = text.split_once("\"shape\"")?.1.split_once('[')?;
-        let numbers: Option<Vec<u64>> = behind
+        let text = String::from_utf8_lossy(damaged_text);
+        let (_, rest) = text.split_once("\"shape\"")?.1.split_once('[')?;
+        let numbers: Option<Vec<u64>> = rest
             .split_once(']')?
             .0
             .split(',')
@@ -340,8 +354,8 @@ impl Plan {
         numbers?.get(1..).map(<[u64]>::to_vec)
     }
 
-    /// Bytes of a chunk that count.
-    fn wanted(&self, i: u64) -> u64 {
+    /// Returns the number of bytes of a chunk that are part of the content.
+    fn chunk_len(&self, i: u64) -> u64 {
         self.rows
             .saturating_mul(self.row)
             .saturating_sub(i.saturating_mul(self.chunk))
@@ -352,58 +366,60 @@ impl Plan {
         self.rows.saturating_mul(self.row).div_ceil(self.chunk)
     }
 
-    /// What is cut off, and what is filled.
-    fn decide(&mut self, wish: &Wish) -> Result<()> {
+    /// Decides which chunks are cut off and which are replaced.
+    fn decide(&mut self, settings: &RepairSettings) -> Result<()> {
         let count = self.count();
         let fits = |i: u64, n: u64| {
-            let want = self.wanted(i);
-            n == want
+            let expected = self.chunk_len(i);
+            n == expected
                 || (i + 1 == count
-                    && (want..=self.chunk).contains(&n)
+                    && (expected..=self.chunk).contains(&n)
                     && n.is_multiple_of(self.row))
         };
-        let good: Vec<u64> = self
-            .found
+        let intact: Vec<u64> = self
+            .chunk_states
             .range(..count)
-            .filter(|(i, f)| matches!(f, Found::Whole(n) if fits(**i, *n)))
+            .filter(|(i, f)| matches!(f, ChunkState::Intact(n) if fits(**i, *n)))
             .map(|(i, _)| *i)
             .collect();
-        let next = good.last().map_or(0, |i| i + 1);
-        // one that holds less than it should is the last, if it is made of rows
-        let rest = match self.found.get(&next) {
-            Some(Found::Whole(n)) if *n < self.wanted(next) && n.is_multiple_of(self.row) => {
+        let next = intact.last().map_or(0, |i| i + 1);
+        // a chunk that is too short becomes the last one if it consists of complete rows
+        let rest = match self.chunk_states.get(&next) {
+            Some(ChunkState::Intact(n))
+                if *n < self.chunk_len(next) && n.is_multiple_of(self.row) =>
+            {
                 n / self.row
             }
             _ => 0,
         };
-        let bad = count - good.len() as u64;
-        let name = self.place.show("");
-        if bad > 0 && good.is_empty() && rest == 0 {
+        let corrupt = count - intact.len() as u64;
+        let name = self.dir.show("");
+        if corrupt > 0 && intact.is_empty() && rest == 0 {
             return Err(fail!(
                 Format,
-                "{name}: none of its {count} chunks is sound: there is nothing to keep"
+                "{name}: none of its {count} chunks is intact, so nothing can be repaired"
             ));
         }
-        if wish.skip && bad > self.found.len() as u64 {
+        if settings.skip && corrupt > self.chunk_states.len() as u64 {
             return Err(fail!(
                 Format,
-                "{name}: {bad} of its chunks are lost, more than are there: nothing was changed"
+                "{name}: {corrupt} of its chunks are lost, more than exist; nothing was changed"
             ));
         }
-        self.counted = count;
-        if wish.skip {
+        self.chunks_before = count;
+        if settings.skip {
             self.filled = (0..count)
-                .filter(|i| good.binary_search(i).is_err())
+                .filter(|i| intact.binary_search(i).is_err())
                 .collect();
         } else if let Some(first) = (0..next)
-            .zip(&good)
-            .find(|(i, good)| i != *good)
+            .zip(&intact)
+            .find(|(i, intact)| i != *intact)
             .map(|(i, _)| i)
         {
-            let words = "is damaged, and others behind it are not; HOLDALL_OPT_SKIP_DAMAGED lets it be the default value, else nothing is changed";
+            let message = "is corrupt, and later ones are intact; nothing was changed; use HOLDALL_OPT_SKIP_DAMAGED to replace it by the default value";
             return Err(fail!(
                 Format,
-                "{}: chunk {first} {words}",
+                "{}: chunk {first} {message}",
                 self.data.show(&file_name(first))
             )
             .at(first));
@@ -413,9 +429,9 @@ impl Plan {
         Ok(())
     }
 
-    fn attrs(&mut self, wish: &Wish) -> Result<()> {
-        let is_sealed = self.meta.checksum != Sum::None;
-        let (damaged, is_new) = damaged_attrs(&self.place, wish.limit, is_sealed)?;
+    fn attrs(&mut self, settings: &RepairSettings) -> Result<()> {
+        let has_checksum = self.meta.checksum != Checksum::None;
+        let (damaged, is_new) = damaged_attrs(&self.dir, settings.limit, has_checksum)?;
         self.attrs_lost = damaged.len() as u64;
         self.damaged.extend(damaged);
         if is_new {
@@ -424,50 +440,53 @@ impl Plan {
         Ok(())
     }
 
-    /// Leaves the first rows.
+    /// Reduces the number of rows that remain.
     pub fn cut(&mut self, rows: u64) {
         self.rows = self.rows.min(rows);
         let count = self.count();
         self.filled.retain(|i| *i < count);
     }
 
-    /// Chunks that stay.
-    pub fn kept(&self) -> u64 {
+    /// Returns the number of chunks that are retained.
+    pub fn retained(&self) -> u64 {
         self.count() - self.filled.len() as u64
     }
 
-    /// Chunks, and files of attributes, that are lost.
+    /// Returns the number of chunks and attribute files that are lost.
     pub fn dropped(&self) -> u64 {
-        self.counted - self.kept() + self.attrs_lost
+        self.chunks_before - self.retained() + self.attrs_lost
     }
 
-    /// Is there nothing to be done?
-    fn is_sound(&self) -> bool {
-        self.said == Some(self.rows)
+    /// Returns true if nothing has to be repaired.
+    fn is_intact(&self) -> bool {
+        self.stored_rows == Some(self.rows)
             && self.filled.is_empty()
             && self.texts.is_empty()
             && self.damaged.is_empty()
     }
 
-    /// Writes all that is new beside what is there, durable.
-    pub fn prepare(&mut self, wish: &Wish, ready: &mut Ready) -> Result<()> {
-        if self.is_sound() {
+    /// Writes the new files beside the old ones and syncs them.
+    pub fn prepare(
+        &mut self,
+        settings: &RepairSettings,
+        prepared: &mut PreparedFiles,
+    ) -> Result<()> {
+        if self.is_intact() {
             return Ok(());
         }
         for name in &self.damaged {
-            keep(&self.place, name, wish.durable)?;
+            back_up(&self.dir, name, settings.durable)?;
         }
         let count = self.count();
-        // what has counted, or might have
-        let gone = |i: u64| i >= count && (i < self.counted || self.said.is_none());
-        for (i, _) in self
-            .found
-            .iter()
-            .filter(|(i, f)| gone(**i) || (**i < self.counted && **f == Found::Damaged))
-        {
-            keep(&self.data, &file_name(*i), wish.durable)?;
+        // chunks that were part of the array, or may have been
+        let is_dropped =
+            |i: u64| i >= count && (i < self.chunks_before || self.stored_rows.is_none());
+        for (i, _) in self.chunk_states.iter().filter(|(i, f)| {
+            is_dropped(**i) || (**i < self.chunks_before && **f == ChunkState::Damaged)
+        }) {
+            back_up(&self.data, &file_name(*i), settings.durable)?;
         }
-        self.fill(wish, ready)?;
+        self.fill(settings, prepared)?;
         self.meta
             .array
             .shape
@@ -480,32 +499,39 @@ impl Plan {
                 .and_then(|f| f.size())
                 .unwrap_or(0)
         };
-        let cbytes: u64 = self.found.keys().filter(|i| **i < count).map(size).sum();
+        let cbytes: u64 = self
+            .chunk_states
+            .keys()
+            .filter(|i| **i < count)
+            .map(size)
+            .sum();
         let nbytes = self.rows.saturating_mul(self.row);
         self.texts
             .push((SIZES, sizes(&self.meta.array.shape, nbytes, cbytes)));
-        if self.meta.checksum != Sum::None {
+        if self.meta.checksum != Checksum::None {
             self.texts
                 .iter_mut()
-                .for_each(|(_, text)| *text = sealed(std::mem::take(text)));
+                .for_each(|(_, text)| *text = with_checksum(std::mem::take(text)));
         }
-        ready.texts(&self.place, &self.texts, &self.damaged, wish)
+        prepared.texts(&self.dir, &self.texts, &self.damaged, settings)
     }
 
-    /// Chunks of the default value, with what there is of their rows.
-    fn fill(&self, wish: &Wish, ready: &mut Ready) -> Result<()> {
+    /// Writes the chunks that are replaced by the default value, with the rows of theirs that are
+    /// intact.
+    fn fill(&self, settings: &RepairSettings, prepared: &mut PreparedFiles) -> Result<()> {
         let item = &self.meta.array.dtype.item;
-        let value = fill_value::bytes(&self.meta.dflt, item, self.meta.row(), wish.limit)?;
+        let value = fill_value::bytes(&self.meta.dflt, item, self.meta.row(), settings.limit)?;
         let params = create::params(&self.meta.storage, &|| None, item, &Options::new())?;
-        let make = Make::One(params, self.meta.checksum);
+        let make = UnitEncoder::Chunk(params, self.meta.checksum);
         for i in &self.filled {
-            let mut content = alloc::zeroed(alloc::allow(self.wanted(*i), wish.limit, "a chunk")?)?;
+            let mut content =
+                alloc::zeroed(alloc::allow(self.chunk_len(*i), settings.limit, "a chunk")?)?;
             repeat(value.as_deref(), i.saturating_mul(self.chunk), &mut content);
-            if let Some(Found::Whole(n)) = self.found.get(i) {
+            if let Some(ChunkState::Intact(n)) = self.chunk_states.get(i) {
                 let file = ChunkFile::open(
                     self.data.open(&file_name(*i), Access::Read)?,
                     self.meta.checksum,
-                    wish.limit,
+                    settings.limit,
                 )?;
                 let n = (*n as usize).min(content.len());
                 file.read(
@@ -516,12 +542,14 @@ impl Plan {
                     &chunk_file::blocks(),
                 )?;
             }
-            let file = self.data.create(&Names::One.waiting(*i, false))?;
-            file.write_at(0, &make.encode(&content, Vec::new(), wish.threads)?)?;
-            if wish.durable {
+            let file = self
+                .data
+                .create(&FileLayout::ChunkFiles.pending_name(*i, false))?;
+            file.write_at(0, &make.encode(&content, Vec::new(), settings.threads)?)?;
+            if settings.durable {
                 file.sync()?;
             }
-            ready.new.push(
+            prepared.new.push(
                 self.data
                     .name(&file_name(*i))
                     .to_string_lossy()
@@ -531,10 +559,10 @@ impl Plan {
         Ok(())
     }
 
-    /// Removes what does not count, once the rest does.
-    pub fn settle(&self) {
+    /// Removes the chunks that are no longer part of the array, after the commit.
+    pub fn remove_dropped(&self) {
         let count = self.count();
-        for (i, _) in self.found.range(count..) {
+        for (i, _) in self.chunk_states.range(count..) {
             let _ = self
                 .data
                 .folder()
@@ -542,55 +570,60 @@ impl Plan {
         }
     }
 
-    /// Has it checksums?
-    pub fn is_sealed(&self) -> bool {
-        self.meta.checksum != Sum::None
+    /// Returns true if the metadata files have checksums.
+    pub fn has_checksum(&self) -> bool {
+        self.meta.checksum != Checksum::None
     }
 }
 
-/// What `meta/storage` says, without which there is nothing; true: it counts though its checksum
-/// does not match.
-fn storage(place: &Place, wish: &Wish) -> Result<(Meta, bool)> {
-    let words = "what the items are is nowhere else; where another array has the same, this file of it may be put here";
-    let text = place.read(STORAGE, wish.limit).map_err(|mut e| {
+/// Reads `meta/storage`, which is required. Returns true if its checksum does not match and the
+/// file is accepted nevertheless.
+fn storage(dir: &DatasetDir, settings: &RepairSettings) -> Result<(Meta, bool)> {
+    let advice = "the data type is stored nowhere else; if another array has the same one, copy this file from it";
+    let text = dir.read(STORAGE, settings.limit).map_err(|mut e| {
         e.message
-            .push_str("; HOLDALL_OPT_VERIFY 0 takes it as it is");
+            .push_str("; HOLDALL_OPT_VERIFY 0 accepts it as it is");
         e
     })?;
-    let text =
-        text.ok_or_else(|| fail!(Missing, "{}: it is not there: {words}", place.show(STORAGE)))?;
+    let text = text.ok_or_else(|| {
+        fail!(
+            Missing,
+            "{}: the file is missing; {advice}",
+            dir.show(STORAGE)
+        )
+    })?;
     let meta = parse(&text).and_then(Meta::of_storage).map_err(|mut e| {
-        e.message.push_str(&format!("; {words}"));
-        e.within(place.show(STORAGE))
+        e.message.push_str(&format!("; {advice}"));
+        e.within(dir.show(STORAGE))
     })?;
     Ok((meta, text_checksum::check(&text).is_err()))
 }
 
-/// Which files of attributes are damaged, and whether the tools' one has to be made new.
+/// Returns the attribute files that are corrupt, and whether the tools' file must be rewritten.
 pub fn damaged_attrs(
-    place: &Place,
+    dir: &DatasetDir,
     limit: u64,
-    is_sealed: bool,
+    has_checksum: bool,
 ) -> Result<(Vec<&'static str>, bool)> {
     let mut damaged = Vec::new();
     let mut is_new = false;
     for file in FILES {
-        let is_tools = file == FILES[0];
+        let is_tool_file = file == FILES[0];
         let is_blank = |text: &[u8]| text.trim_ascii().is_empty();
-        let read = place.read(file, limit).and_then(|text| match text {
+        let read = dir.read(file, limit).and_then(|text| match text {
             Some(text) if !is_blank(&text) => Attrs::check(&text).map(|()| Some(text)),
             text => Ok(text),
         });
         match read {
-            Ok(None) => is_new |= is_tools,
-            // bcolz cannot read it
+            Ok(None) => is_new |= is_tool_file,
+            // bcolz cannot read an empty file
             Ok(Some(text)) if is_blank(&text) => {
-                is_new |= is_tools;
-                damaged.extend(is_sealed.then_some(file));
+                is_new |= is_tool_file;
+                damaged.extend(has_checksum.then_some(file));
             }
             Ok(Some(_)) => {}
-            Err(e) if is_damage(e.status) => {
-                is_new |= is_tools;
+            Err(e) if is_corrupt_or_missing(e.status) => {
+                is_new |= is_tool_file;
                 damaged.push(file);
             }
             Err(e) => return Err(e),
@@ -599,19 +632,19 @@ pub fn damaged_attrs(
     Ok((damaged, is_new))
 }
 
-impl Ready {
-    /// Writes small files, and puts those aside that are damaged.
+impl PreparedFiles {
+    /// Writes metadata files, and marks the corrupt ones for removal.
     pub fn texts(
         &mut self,
-        place: &Place,
+        dir: &DatasetDir,
         texts: &[(&'static str, String)],
         damaged: &[&'static str],
-        wish: &Wish,
+        settings: &RepairSettings,
     ) -> Result<()> {
-        let full = |name: &str| place.name(name).to_string_lossy().into_owned();
-        write_new(place, texts, wish.durable)?;
+        let full = |name: &str| dir.name(name).to_string_lossy().into_owned();
+        write_new(dir, texts, settings.durable)?;
         self.new.extend(texts.iter().map(|(name, _)| full(name)));
-        self.gone.extend(
+        self.removed.extend(
             damaged
                 .iter()
                 .filter(|d| texts.iter().all(|(name, _)| name != *d))
@@ -620,44 +653,44 @@ impl Ready {
         Ok(())
     }
 
-    /// All of it counts, or nothing.
-    pub fn commit(self, place: &Place, wish: &Wish) -> Result<()> {
-        if self.new.is_empty() && self.gone.is_empty() {
+    /// Makes all of it durable and visible, or none.
+    pub fn commit(self, dir: &DatasetDir, settings: &RepairSettings) -> Result<()> {
+        if self.new.is_empty() && self.removed.is_empty() {
             return Ok(());
         }
-        let [new, gone] = [&self.new, &self.gone]
+        let [new, removed] = [&self.new, &self.removed]
             .map(|names| names.iter().map(String::as_str).collect::<Vec<_>>());
-        match journal::swap(&container(place.folder()), wish.durable, &new, &gone) {
-            Swapped::Done | Swapped::Counts => Ok(()),
-            Swapped::Nothing(e) | Swapped::Unsure(e) => Err(e),
+        match journal::swap(&container(dir.folder()), settings.durable, &new, &removed) {
+            SwapOutcome::Done | SwapOutcome::RenamesPending => Ok(()),
+            SwapOutcome::Unchanged(e) | SwapOutcome::Uncertain(e) => Err(e),
         }
     }
 }
 
-/// Keeps a copy of a damaged file beside it.
-pub fn keep(place: &Place, name: &str, durable: bool) -> Result<()> {
-    let from = place.open(name, Access::Read)?;
-    for n in 1..MOST_DAMAGED {
+/// Copies a corrupt file to a new name beside it.
+pub fn back_up(dir: &DatasetDir, name: &str, durable: bool) -> Result<()> {
+    let from = dir.open(name, Access::Read)?;
+    for n in 1..MAX_DAMAGED {
         let other = if n == 1 {
             format!("{name}{DAMAGED}")
         } else {
             format!("{name}{DAMAGED}-{n}")
         };
-        if place.has(&other)? {
+        if dir.has(&other)? {
             continue;
         }
-        let to = place.create(&other)?;
+        let to = dir.create(&other)?;
         io::copy(&*from, 0, &*to, 0, from.size()?)?;
         return if durable {
             to.sync()
-                .and_then(|()| place.folder().sync_in(io::parent(&place.name(&other))))
+                .and_then(|()| dir.folder().sync_in(io::parent(&dir.name(&other))))
         } else {
             Ok(())
         };
     }
     Err(fail!(
         Exists,
-        "{}: {MOST_DAMAGED} files that were damaged are beside it already",
-        place.show(name)
+        "{}: {MAX_DAMAGED} copies of corrupt files exist beside it already; remove some",
+        dir.show(name)
     ))
 }

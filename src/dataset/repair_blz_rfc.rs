@@ -1,57 +1,57 @@
-//! Repair of datasets in the papers' form, be they arrays or tables: superchunks, of all fields.
+//! Repair of arrays and tables in the BLZ RFC layout: the superchunks of all fields.
 //!
-//! First the small files are made whole; then chunks that are damaged are cut off at the end, or
-//! become the default value, with one commit. A copy of what was damaged stays beside it.
+//! The repair first fixes the metadata files. Then one commit cuts off corrupt chunks at the end or
+//! replaces them by the default value. A copy of each corrupt file stays beside it.
 #![forbid(unsafe_code)]
 
 use super::array::ArrayFile;
 use super::attrs::FILES;
-use super::chunks::{How, has_superchunks, is_damage};
-use super::commit::{Site, Writer, tidy};
-use super::folder::Place;
+use super::chunks::{ReadConfig, has_superchunks, is_corrupt_or_missing};
+use super::commit::{WriteSession, Writer, tidy};
+use super::folder::DatasetDir;
 use super::meta::{Meta, SIZES, STORAGE, parse, sizes};
-use super::repair::{Ready, Wish, damaged_attrs, keep};
+use super::repair::{PreparedFiles, RepairSettings, back_up, damaged_attrs};
 use super::superchunks;
-use super::text_checksum::{self, sealed};
+use super::text_checksum::{self, with_checksum};
 use crate::array::store::Store;
 use crate::error::{Result, Status, fail};
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::{Bloscpack, Mode};
 use std::sync::Arc;
 
-/// Chunks, and files of attributes, that stay, and that are lost.
-type Done = (u64, u64);
+/// Chunks that are retained, and chunks and attribute files that are lost.
+type Counts = (u64, u64);
 
-/// Repairs such a dataset; nothing where this is none.
+/// Repairs a dataset in the BLZ RFC layout. Returns `None` if `dir` is not such a dataset.
 pub fn repair(
-    place: &Place,
-    wish: &Wish,
+    dir: &DatasetDir,
+    settings: &RepairSettings,
     options: &Options,
-    site: &Arc<Site>,
-) -> Result<Option<Done>> {
+    session: &Arc<WriteSession>,
+) -> Result<Option<Counts>> {
     let limit = options.memory_limit();
-    let own = place.trusted(wish.trust);
-    let Some(text) = place.trusted(true).read(STORAGE, limit)? else {
+    let own = dir.trusted(settings.trust);
+    let Some(text) = dir.trusted(true).read(STORAGE, limit)? else {
         return Ok(None);
     };
     let Ok(meta) = parse(&text).and_then(Meta::of_storage) else {
         return Ok(None);
     };
-    if !is_of_papers(place, &meta, options)?
-        || (text_checksum::check(&text).is_err() && !wish.trust)
+    if !is_blz_rfc(dir, &meta, options)?
+        || (text_checksum::check(&text).is_err() && !settings.trust)
     {
-        // what the other words are for
+        // the general repair reports it
         return Ok(None);
     }
     for below in ["", "data", "meta"] {
-        tidy(place, below)?;
+        tidy(dir, below)?;
     }
-    let lost = small_files(&own, &text, &meta, wish, options)?;
-    let (kept, dropped) = chunks(&own, wish, options, site)?;
-    Ok(Some((kept, dropped + lost)))
+    let lost = small_files(&own, &text, &meta, settings, options)?;
+    let (retained, dropped) = chunks(&own, settings, options, session)?;
+    Ok(Some((retained, dropped + lost)))
 }
 
-/// The options for files that are read: of those for a repair, the memory limit.
+/// Returns the options for reading files during a repair: only the memory limit.
 fn limited(options: &Options) -> Result<Options> {
     Options::new().with(
         Opt::MemoryLimit,
@@ -59,26 +59,26 @@ fn limited(options: &Options) -> Result<Options> {
     )
 }
 
-fn is_of_papers(place: &Place, meta: &Meta, options: &Options) -> Result<bool> {
+fn is_blz_rfc(dir: &DatasetDir, meta: &Meta, options: &Options) -> Result<bool> {
     let mut empty = meta.clone();
     empty.array.shape = vec![0];
-    let how = How::new(&limited(options)?, place);
+    let config = ReadConfig::new(&limited(options)?, dir);
     Ok(meta.superchunk.is_some()
-        || has_superchunks(&place.down("data")?, || Ok(false))?
-        || ArrayFile::fields(place, &empty, &how)?.is_some())
+        || has_superchunks(&dir.subdir("data")?, || Ok(false))?
+        || ArrayFile::fields(dir, &empty, &config)?.is_some())
 }
 
-/// Makes `meta/sizes` and attributes whole, and `meta/storage` match its checksum. How many files
-/// of attributes are lost.
+/// Fixes `meta/sizes`, the attributes and the checksum of `meta/storage`. Returns the number of
+/// attribute files that are lost.
 fn small_files(
-    place: &Place,
+    dir: &DatasetDir,
     storage: &[u8],
     meta: &Meta,
-    wish: &Wish,
+    settings: &RepairSettings,
     options: &Options,
 ) -> Result<u64> {
     let limit = options.memory_limit();
-    let (mut damaged, _) = damaged_attrs(place, limit, meta.is_sealed())?;
+    let (mut damaged, _) = damaged_attrs(dir, limit, meta.has_checksum())?;
     let lost = damaged.len() as u64;
     let mut texts: Vec<(&'static str, String)> = damaged
         .iter()
@@ -86,7 +86,7 @@ fn small_files(
         .collect();
     if !FILES
         .iter()
-        .map(|f| place.has(f))
+        .map(|f| dir.has(f))
         .collect::<Result<Vec<_>>>()?
         .contains(&true)
     {
@@ -95,10 +95,10 @@ fn small_files(
     if text_checksum::check(storage).is_err() {
         texts.push((STORAGE, meta.storage.to_string()));
     }
-    match Meta::read(place, limit, wish.trust) {
-        Err(e) if is_damage(e.status) => {
-            let rows = rows_there(place, meta, options)?;
-            if place.has(SIZES)? {
+    match Meta::read(dir, limit, settings.trust) {
+        Err(e) if is_corrupt_or_missing(e.status) => {
+            let rows = stored_rows(dir, meta, options)?;
+            if dir.has(SIZES)? {
                 damaged.push(SIZES);
             }
             texts.push((
@@ -113,41 +113,41 @@ fn small_files(
         read => read.map(|_| ())?,
     }
     for name in &damaged {
-        keep(place, name, options.get(Opt::Durability, 1) == 1)?;
+        back_up(dir, name, options.get(Opt::Durability, 1) == 1)?;
     }
-    if meta.is_sealed() {
+    if meta.has_checksum() {
         texts
             .iter_mut()
-            .for_each(|(_, text)| *text = sealed(std::mem::take(text)));
+            .for_each(|(_, text)| *text = with_checksum(std::mem::take(text)));
     }
-    let mut ready = Ready::default();
-    ready.texts(place, &texts, &damaged, wish)?;
-    ready.commit(place, wish)?;
+    let mut prepared = PreparedFiles::default();
+    prepared.texts(dir, &texts, &damaged, settings)?;
+    prepared.commit(dir, settings)?;
     Ok(lost)
 }
 
-/// As many rows as all fields have in their files.
-fn rows_there(place: &Place, meta: &Meta, options: &Options) -> Result<u64> {
+/// Returns the number of rows that the files of all fields have.
+fn stored_rows(dir: &DatasetDir, meta: &Meta, options: &Options) -> Result<u64> {
     let mut empty = meta.clone();
     empty.array.shape = vec![0];
-    let how = How::new(&limited(options)?.with(Opt::SkipDamaged, 1)?, place);
-    let file = ArrayFile::open(place, empty, &how)?;
+    let config = ReadConfig::new(&limited(options)?.with(Opt::SkipDamaged, 1)?, dir);
+    let file = ArrayFile::open(dir, empty, &config)?;
     let mut rows = u64::MAX;
-    for ((way, _), row) in file.ways().iter().zip(file.row_bytes()) {
+    for ((chunk_dir, _), row) in file.chunk_dirs().iter().zip(file.row_bytes()) {
         let open = |n: u64| {
             Bloscpack::open_in(
-                way.folder(),
-                &way.name(&superchunks::name(n)),
+                chunk_dir.folder(),
+                &chunk_dir.name(&superchunks::name(n)),
                 Mode::Read,
-                &how.options,
+                &config.options,
             )
         };
         let mut last = 0;
-        while last < u64::from(u32::MAX) && way.has(&superchunks::name(last + 1))? {
+        while last < u64::from(u32::MAX) && chunk_dir.has(&superchunks::name(last + 1))? {
             last += 1;
         }
         let chunk = meta.chunklen.saturating_mul(row).max(1);
-        let there = match last {
+        let field_rows = match last {
             0 => 0,
             _ => {
                 let each = meta
@@ -155,8 +155,9 @@ fn rows_there(place: &Place, meta: &Meta, options: &Options) -> Result<u64> {
                     .map_or_else(|| open(1).map(|f| f.chunks() as u64), Ok)?;
                 let content = open(last)?.nbytes();
                 if content > chunk.saturating_mul(each) || !content.is_multiple_of(row.max(1)) {
-                    let words = "the shape of a row is lost, and its files do not tell it";
-                    return Err(fail!(Format, "{}: {words}", place.show(SIZES)));
+                    let message =
+                        "the shape of a row is lost, and the data files do not determine it";
+                    return Err(fail!(Format, "{}: {message}", dir.show(SIZES)));
                 }
                 (last - 1)
                     .saturating_mul(each)
@@ -164,46 +165,55 @@ fn rows_there(place: &Place, meta: &Meta, options: &Options) -> Result<u64> {
                     .saturating_add(content / row.max(1))
             }
         };
-        rows = rows.min(there);
+        rows = rows.min(field_rows);
     }
     Ok(if rows == u64::MAX { 0 } else { rows })
 }
 
-/// Cuts off, or fills, what is damaged. How many chunks stay, and how many are lost.
-fn chunks(place: &Place, wish: &Wish, options: &Options, site: &Arc<Site>) -> Result<Done> {
+/// Cuts off or replaces corrupt chunks. Returns how many are retained and how many are lost.
+fn chunks(
+    dir: &DatasetDir,
+    settings: &RepairSettings,
+    options: &Options,
+    session: &Arc<WriteSession>,
+) -> Result<Counts> {
     let limit = options.memory_limit();
-    let meta = Meta::read(place, limit, wish.trust)?;
-    let strict = ArrayFile::open(place, meta.clone(), &How::new(&limited(options)?, place))?;
-    let bad = strict.damaged()?;
+    let meta = Meta::read(dir, limit, settings.trust)?;
+    let strict = ArrayFile::open(dir, meta.clone(), &ReadConfig::new(&limited(options)?, dir))?;
+    let corrupt = strict.damaged()?;
     let (all, lost) = (
         strict.chunks(),
-        bad.iter().flatten().map(|r| r.end - r.start).sum::<u64>(),
+        corrupt
+            .iter()
+            .flatten()
+            .map(|r| r.end - r.start)
+            .sum::<u64>(),
     );
     if lost == 0 {
         return Ok((all, 0));
     }
-    let name = place.show("");
+    let name = dir.show("");
     if lost == all {
         return Err(fail!(
             Format,
-            "{name}: none of its {all} chunks is sound: there is nothing to keep"
+            "{name}: none of its {all} chunks is intact, so nothing can be repaired"
         ));
     }
-    let each = all / bad.len().max(1) as u64;
-    let mut first = each;
-    for run in bad.iter().filter(|_| !wish.skip) {
+    let per_run = all / corrupt.len().max(1) as u64;
+    let mut first = per_run;
+    for run in corrupt.iter().filter(|_| !settings.skip) {
         let Some(at) = run.first().map(|r| r.start) else {
             continue;
         };
-        if !matches!(&run[..], [one] if one.end == each) {
-            let words = "is damaged, and others behind it are not; HOLDALL_OPT_SKIP_DAMAGED lets it be the default value, else nothing is changed";
-            return Err(fail!(Format, "{name}: chunk {at} {words}").at(at));
+        if !matches!(&run[..], [one] if one.end == per_run) {
+            let message = "is corrupt, and later ones are intact; nothing was changed; use HOLDALL_OPT_SKIP_DAMAGED to replace it by the default value";
+            return Err(fail!(Format, "{name}: chunk {at} {message}").at(at));
         }
         first = first.min(at);
     }
     drop(strict);
-    let how = How::new(&limited(options)?.with(Opt::SkipDamaged, 1)?, place);
-    let rows = if wish.skip {
+    let config = ReadConfig::new(&limited(options)?.with(Opt::SkipDamaged, 1)?, dir);
+    let rows = if settings.skip {
         meta.rows()
     } else {
         first.saturating_mul(meta.chunklen).min(meta.rows())
@@ -213,35 +223,36 @@ fn chunks(place: &Place, wish: &Wish, options: &Options, site: &Arc<Site>) -> Re
         .row_items()?
         .saturating_mul(meta.array.dtype.item.size as u64)
         .saturating_mul(rows);
-    let writer = Writer::new(place, Mode::Append, options, site)?;
-    let mut file = ArrayFile::open_for_writing(place, meta, &how, &limited(options)?, writer)?;
-    if !wish.skip {
+    let writer = Writer::new(dir, Mode::Append, options, session)?;
+    let mut file = ArrayFile::open_for_writing(dir, meta, &config, &limited(options)?, writer)?;
+    if !settings.skip {
         file.truncate(bytes)?;
         file.set_shape(&shape)?;
     }
-    for (run, bad) in bad.iter().enumerate() {
-        // what is behind the last row is not to be found in its file any more
+    for (run, corrupt) in corrupt.iter().enumerate() {
+        // the file does not contain the bytes after the last row any more
         let last = first
             .checked_sub(1)
-            .filter(|_| !wish.skip && !bad.is_empty());
-        file.write_anew(
+            .filter(|_| !settings.skip && !corrupt.is_empty());
+        file.rewrite(
             run,
-            bad.iter()
+            corrupt
+                .iter()
                 .cloned()
                 .flatten()
-                .filter(|_| wish.skip)
+                .filter(|_| settings.skip)
                 .chain(last),
-            &|way, name| match keep(way, name, wish.is_durable()) {
+            &|chunk_dir, name| match back_up(chunk_dir, name, settings.is_durable()) {
                 Err(e) if e.status == Status::Missing => Ok(()),
                 done => done,
             },
         )?;
     }
     file.commit()?;
-    let kept = if wish.skip {
+    let retained = if settings.skip {
         all - lost
     } else {
-        first * bad.len() as u64
+        first * corrupt.len() as u64
     };
-    Ok((kept, all - kept))
+    Ok((retained, all - retained))
 }

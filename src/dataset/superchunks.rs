@@ -1,128 +1,140 @@
-//! The papers' data files, `__N__.bin` from 1 on: superchunks of many chunks each, opened when
-//! something in them is wanted.
+//! The data files of the BLZ RFC layout: superchunks `__N__.bin`, numbered from 1, opened on first
+//! use.
 //!
-//! How many chunks a file holds stands in `meta/storage` (`superchunksize`), or else is what the
-//! first file holds. Then any file can be elsewhere, so long as nothing in it is wanted.
+//! The number of chunks per file is `superchunksize` in `meta/storage`. Without that key it is the
+//! number of chunks in the first file. With the key, a file may be missing as long as nothing in it
+//! is requested.
 #![forbid(unsafe_code)]
 
 use super::edit::Edit;
-use super::folder::Place;
-use crate::checksum::Sum;
+use super::folder::DatasetDir;
+use crate::checksum::Checksum;
 use crate::error::{Error, Result, Status, fail};
 use crate::options::{Opt, Options};
-use crate::parallel::unless_taken;
+use crate::parallel::try_lock;
 use crate::superchunk::bloscpack::{Bloscpack, Mode};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Files that are kept open.
-const OPEN: usize = 16;
+/// Maximum number of files that stay open.
+const MAX_OPEN: usize = 16;
 
-/// The files of one array or field.
+/// The superchunk files of one array or field.
 pub struct Superchunks {
-    place: Place,
+    dir: DatasetDir,
     options: Options,
-    each: OnceLock<u64>,
-    /// The one that was opened last is the last.
+    chunks_per_file: OnceLock<u64>,
+    /// Open files, the most recently opened last.
     open: Mutex<VecDeque<(u64, Arc<Bloscpack>)>>,
-    /// Those that opened only because damage may be skipped, and why.
+    /// Corrupt files that were opened because `HOLDALL_OPT_SKIP_DAMAGED` allows it, and their
+    /// errors.
     faults: Mutex<BTreeMap<u64, Error>>,
 }
 
-/// What a data file is called.
+/// Returns the name of data file `number`.
 pub fn name(number: u64) -> String {
     format!("__{number}__.bin")
 }
 
 impl Superchunks {
-    /// Where the files are.
-    pub fn place(&self) -> &Place {
-        &self.place
+    /// Returns the folder of the files.
+    pub fn dir(&self) -> &DatasetDir {
+        &self.dir
     }
 
-    /// The first chunk of the data file of this name.
-    pub fn first_of(&self, file: &str) -> Option<u64> {
+    /// Returns the index of the first chunk in the data file with this name.
+    pub fn first_chunk_of(&self, file: &str) -> Option<u64> {
         let number: u64 = file
             .strip_prefix("__")?
             .strip_suffix("__.bin")?
             .parse()
             .ok()
             .filter(|n| name(*n) == file)?;
-        number.checked_sub(1)?.checked_mul(self.each().ok()?)
+        number
+            .checked_sub(1)?
+            .checked_mul(self.chunks_per_file().ok()?)
     }
 
-    /// In this folder, each of so many chunks, if that is known. `options`: those of reading
-    /// superchunks.
-    pub fn new(place: Place, each: Option<u64>, options: Options) -> Superchunks {
-        let each = each.map_or_else(OnceLock::new, OnceLock::from);
+    /// Creates the set for the files in `dir`. `chunks_per_file` is given if the metadata states
+    /// it. `options` are the options for reading superchunks.
+    pub fn new(dir: DatasetDir, chunks_per_file: Option<u64>, options: Options) -> Superchunks {
+        let chunks_per_file = chunks_per_file.map_or_else(OnceLock::new, OnceLock::from);
         Superchunks {
-            place,
+            dir,
             options,
-            each,
+            chunks_per_file,
             open: Mutex::default(),
             faults: Mutex::default(),
         }
     }
 
-    /// The file with this chunk, and which one it is there. `edit`: which names the files have now.
-    pub fn holding(&self, chunk: u64, edit: Option<&Edit>) -> Result<(Arc<Bloscpack>, u64)> {
-        let each = self.each()?;
-        let number = (chunk / each)
+    /// Returns the file that contains `chunk`, and the index of the chunk in that file. `edit`
+    /// gives the current names of the files.
+    pub fn file_of(&self, chunk: u64, edit: Option<&Edit>) -> Result<(Arc<Bloscpack>, u64)> {
+        let chunks_per_file = self.chunks_per_file()?;
+        let number = (chunk / chunks_per_file)
             .checked_add(1)
             .ok_or_else(|| fail!(Range, "chunk {chunk}"))?;
-        Ok((self.file(number, edit)?, chunk % each))
+        Ok((self.file(number, edit)?, chunk % chunks_per_file))
     }
 
-    /// The file with this chunk is opened anew.
-    pub fn renew(&self, chunk: u64) {
-        let number = self.each.get().map_or(0, |each| chunk / each + 1);
+    /// Closes the file that contains `chunk`, so that the next access opens it again.
+    pub fn reopen(&self, chunk: u64) {
+        let number = self
+            .chunks_per_file
+            .get()
+            .map_or(0, |chunks_per_file| chunk / chunks_per_file + 1);
         self.open
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .retain(|(n, _)| *n != number);
     }
 
-    /// Files are opened anew from now on.
-    pub fn forget(&self) {
+    /// Closes all files, so that the next access opens them again.
+    pub fn drop_open_files(&self) {
         self.open
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clear();
     }
 
-    /// How many chunks a file has, if nothing else tells.
-    pub fn each_or(&self, otherwise: u64) -> u64 {
-        *self.each.get_or_init(|| otherwise)
+    /// Returns the number of chunks per file, or sets it to `otherwise` if it is not known.
+    pub fn chunks_per_file_or(&self, otherwise: u64) -> u64 {
+        *self.chunks_per_file.get_or_init(|| otherwise)
     }
 
-    /// What stands behind each chunk in the first file, if there is one.
-    pub fn sum(&self) -> Option<Sum> {
+    /// Returns the checksum algorithm of the first file, if that file exists.
+    pub fn checksum(&self) -> Option<Checksum> {
         self.file(1, None).ok().map(|f| f.header().checksum)
     }
 
-    /// The file that has this chunk, for messages.
+    /// Returns the path of the file that contains `chunk`, for messages.
     pub fn show(&self, chunk: u64) -> String {
-        let each = self.each.get().copied().unwrap_or(u64::MAX);
-        self.place.show(&name((chunk / each).saturating_add(1)))
+        let chunks_per_file = self.chunks_per_file.get().copied().unwrap_or(u64::MAX);
+        self.dir
+            .show(&name((chunk / chunks_per_file).saturating_add(1)))
     }
 
-    /// How many chunks a file has.
-    pub fn each(&self) -> Result<u64> {
-        if let Some(n) = self.each.get() {
+    /// Returns the number of chunks per file, read from the first file if the metadata does not
+    /// state it.
+    pub fn chunks_per_file(&self) -> Result<u64> {
+        if let Some(n) = self.chunks_per_file.get() {
             return Ok(*n);
         }
         let first = self.file(1, None).map_err(|e| match e.status {
-            Status::Missing => e.within("the first file tells how many chunks each one has"),
+            Status::Missing => {
+                e.within("the first file is needed for the number of chunks per file")
+            }
             _ => e,
         })?;
         let n = first.chunks() as u64;
         if n == 0 {
             return Err(fail!(Format, "{}: it has no chunks", first.name()));
         }
-        Ok(*self.each.get_or_init(|| n))
+        Ok(*self.chunks_per_file.get_or_init(|| n))
     }
 
-    /// What is wrong with files that were opened all the same.
+    /// Returns the errors of the corrupt files that were opened anyway.
     pub fn faults(&self) -> Vec<Error> {
         self.faults
             .lock()
@@ -138,12 +150,12 @@ impl Superchunks {
                 .find(|(n, _)| *n == number)
                 .map(|(_, file)| Arc::clone(file))
         };
-        if let Some(file) = unless_taken(&self.open).and_then(find) {
+        if let Some(file) = try_lock(&self.open).and_then(find) {
             return Ok(file);
         }
         let now = edit.map_or_else(|| name(number), |e| e.name(number.saturating_sub(1)));
         let open = |o: &Options| {
-            Bloscpack::open_in(self.place.folder(), &self.place.name(&now), Mode::Read, o)
+            Bloscpack::open_in(self.dir.folder(), &self.dir.name(&now), Mode::Read, o)
         };
         let strict = self.options.clone().with(Opt::SkipDamaged, 0)?;
         let file = match open(&strict) {
@@ -158,8 +170,8 @@ impl Superchunks {
             file => file?,
         };
         let file = Arc::new(file);
-        if let Some(mut open) = unless_taken(&self.open) {
-            if open.len() >= OPEN {
+        if let Some(mut open) = try_lock(&self.open) {
+            if open.len() >= MAX_OPEN {
                 open.pop_front();
             }
             open.push_back((number, file.clone()));

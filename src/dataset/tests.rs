@@ -1,18 +1,19 @@
-//! Every operation that changes a dataset, on the simulated disk, and random ones against vectors.
+//! Tests every operation that changes a dataset on the simulated disk, and random operations
+//! against a model.
 
-use super::create::{self, Kindred};
+use super::create::{self, ArraySpec};
 use super::open;
 use crate::array::Array;
 use crate::error::{Result, Status};
-use crate::identify::Format;
-use crate::io::sim::{self, Proof, Rng, Scene, SimDisk, Tally, Wrong};
+use crate::format::Format;
+use crate::io::sim::{self, Fault, Rng, Scenario, SimDisk, StateCounts, Tally};
 use crate::io::{Access, Folder};
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// Rows, bytes of each (5 items of 4), and rows of a chunk.
+/// Rows, bytes per row (5 items of 4), and rows per chunk.
 const ROWS: u64 = 90;
 const ROW: u64 = 20;
 const CHUNK: u64 = 16;
@@ -26,17 +27,17 @@ fn options() -> Options {
     Options::new().with(Opt::Threads, 1).unwrap()
 }
 
-const FORMATS: &[Format] = &[Format::Bcolz, Format::Blz, Format::BlzPaper];
+const FORMATS: &[Format] = &[Format::Bcolz, Format::Blz, Format::BlzRfc];
 
 fn new(folder: &Arc<dyn Folder>, mode: Mode, shape: &[u64], format: Format) -> Result<Array> {
     let mut options = options();
-    if format == Format::BlzPaper {
+    if format == Format::BlzRfc {
         options.set(Opt::SuperchunkChunks, 2)?;
     }
     create::create_in(
         folder,
         mode,
-        &Kindred {
+        &ArraySpec {
             dtype: "<i4",
             shape,
             chunks: Some(&[CHUNK, 5]),
@@ -50,14 +51,14 @@ fn opened(folder: &Arc<dyn Folder>, mode: Mode) -> Result<Array> {
     open::open_in(folder, mode, &options())
 }
 
-/// A disk with an array of several chunks.
+/// Returns a disk with an array of several chunks.
 fn base(rows: u64, format: Format) -> SimDisk {
     let disk = SimDisk::default();
     let mut a = new(&disk.folder(), Mode::New, &[0, 5], format).unwrap();
     append(&mut a, 1, rows).unwrap();
     a.commit().unwrap();
     drop(a);
-    disk.settle();
+    disk.make_durable();
     disk
 }
 
@@ -67,17 +68,17 @@ fn content(a: &Array) -> Vec<u8> {
     bytes
 }
 
-/// The attributes and the fill value, and the rows, to which appends add.
+/// Returns the attributes and the fill value, and the rows, to which appends add.
 fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
     let a = opened(folder, Mode::Read)?;
     let mut bytes = vec![0xee; a.nbytes() as usize];
     a.read(&[0, 0], a.shape(), None, &mut bytes, None)?;
-    let beside = [
+    let metadata = [
         a.store().attr("n")?.unwrap_or_default(),
         a.store().fill()?.unwrap_or_default(),
     ]
     .concat();
-    Ok(std::iter::once(beside)
+    Ok(std::iter::once(metadata)
         .chain(bytes.chunks(ROW as usize).map(<[u8]>::to_vec))
         .collect())
 }
@@ -150,25 +151,25 @@ fn check(
     disk: &SimDisk,
     acts: &dyn Fn(Arc<dyn Folder>) -> Result<()>,
     per_cut: usize,
-    wrong: Option<Wrong>,
+    wrong: Option<Fault>,
 ) -> Tally {
-    let scene = Scene {
+    let scene = Scenario {
         name: name.into(),
         disk: disk.copy(),
         act: acts,
         read: &|folder| seen(&folder),
-        go_on: &|folder| act(&folder, |a| append(a, 9, 1)),
+        next_commit: &|folder| act(&folder, |a| append(a, 9, 1)),
     };
     sim::check(&scene, per_cut, wrong)
 }
 
 #[test]
-fn a_failing_power_supply_leaves_the_old_rows_or_the_new() {
+fn a_power_failure_leaves_the_old_rows_or_the_new() {
     for format in FORMATS.iter().copied() {
-        let mut proof = Proof::of(&format!("array in a folder, {format:?}"));
+        let mut state_counts = StateCounts::of(&format!("array in a folder, {format:?}"));
         let mut count =
             |name: &str, disk: &SimDisk, acts: &dyn Fn(Arc<dyn Folder>) -> Result<()>| {
-                proof.add(
+                state_counts.add(
                     name,
                     check(&format!("{name}, {format:?}"), disk, acts, 8, None),
                 );
@@ -177,10 +178,10 @@ fn a_failing_power_supply_leaves_the_old_rows_or_the_new() {
         for (name, change) in CHANGES {
             count(name, &disk, &|folder| act(&folder, *change));
         }
-        // a longer last chunk than counts, and a chunk that does not count at all
+        // a last chunk that is longer than needed, and a chunk that is not part of the array
         let cut = base(ROWS, format);
         act(&cut.folder(), |a| a.remove(0, 70, ROWS - 70)).unwrap();
-        cut.settle();
+        cut.make_durable();
         count("append where rows were cut", &cut, &|folder| {
             act(&folder, |a| append(a, 5, 40))
         });
@@ -200,13 +201,13 @@ fn a_failing_power_supply_leaves_the_old_rows_or_the_new() {
                 &create(Mode::Replace),
             );
         }
-        proof.stands(1_000);
+        state_counts.assert_complete(1_000);
     }
 }
 
 #[test]
-fn mutations_of_a_commit_are_noticed() {
-    for format in [Format::Bcolz, Format::BlzPaper] {
+fn mutations_of_a_commit_are_detected() {
+    for format in [Format::Bcolz, Format::BlzRfc] {
         let disk = base(ROWS, format);
         let some = CHANGES.iter().filter(|(n, _)| {
             [
@@ -227,7 +228,7 @@ fn mutations_of_a_commit_are_noticed() {
     }
 }
 
-/// What is appended to 64 MiB in one file does not write them again.
+/// An append to 64 MiB in one file does not rewrite them.
 #[test]
 fn a_small_append_writes_little() {
     let disk = SimDisk::default();
@@ -238,11 +239,11 @@ fn a_small_append_writes_little() {
         .unwrap()
         .with(Opt::SuperchunkChunks, 4096)
         .unwrap();
-    let new = Kindred {
+    let new = ArraySpec {
         dtype: "<i8",
         shape: &[0],
         chunks: None,
-        format: Format::BlzPaper,
+        format: Format::BlzRfc,
     };
     let mut a = create::create_in(&f, Mode::New, &new, &options).unwrap();
     let mut want: Vec<u8> = (0..rows as u64)
@@ -251,7 +252,7 @@ fn a_small_append_writes_little() {
     a.append(0, rows as u64, &want).unwrap();
     a.commit().unwrap();
     drop(a);
-    disk.settle();
+    disk.make_durable();
     // the last three fill the chunk and the file
     for n in 0..5u64 {
         let before = disk.written();
@@ -262,7 +263,7 @@ fn a_small_append_writes_little() {
         want.extend(row);
         let written = disk.written() - before;
         println!("row {n}: {written} bytes");
-        // the chunk, and what was there as it is saved; offsets and small files
+        // the chunk, and the journal copy of its previous state; offsets and metadata files
         assert!(written < 2 * chunk as u64 + 4096, "{written}");
     }
     let a = opened(&f, Mode::Read).unwrap();
@@ -272,10 +273,10 @@ fn a_small_append_writes_little() {
     assert!(disk.contents().contains_key(OsStr::new("data/__2__.bin")));
 }
 
-/// A reader goes on with the rows that it found while others are put behind them in the same file.
+/// A reader keeps reading the rows that it found while rows are appended to the same file.
 #[test]
-fn a_reader_of_superchunks_goes_on_while_rows_are_appended() {
-    let disk = base(ROWS, Format::BlzPaper);
+fn a_reader_of_superchunks_continues_while_rows_are_appended() {
+    let disk = base(ROWS, Format::BlzRfc);
     let f = disk.folder();
     let reader = opened(&f, Mode::Read).unwrap();
     let want = noise(1, ROWS * ROW);
@@ -287,27 +288,28 @@ fn a_reader_of_superchunks_goes_on_while_rows_are_appended() {
     assert!(content(&reader) == want);
 }
 
-/// The rig notices syncs that are none.
+/// Tests that the simulated disk detects syncs that are left out.
 #[test]
 fn each_sync_is_needed() {
     let some = CHANGES
         .iter()
         .filter(|(n, _)| ["append beyond the last chunk", "remove in the middle"].contains(n));
     for ((name, change), format) in
-        some.flat_map(|c| [Format::Bcolz, Format::BlzPaper].map(|f| (c, f)))
+        some.flat_map(|c| [Format::Bcolz, Format::BlzRfc].map(|f| (c, f)))
     {
         let disk = base(ROWS, format);
         let acts = |folder| act(&folder, *change);
-        let noticed = sim::syncs_left_out(&format!("{name}, {format:?}"), &disk, acts, |wrong| {
-            check(name, &disk, &acts, 8, wrong)
-        });
+        let noticed =
+            sim::without_each_sync(&format!("{name}, {format:?}"), &disk, acts, |wrong| {
+                check(name, &disk, &acts, 8, wrong)
+            });
         let (n, missed) = (noticed.len(), noticed.iter().filter(|n| **n == 0).count());
         assert!(missed * 3 <= n, "{name}: {missed} of {n}");
     }
 }
 
 #[test]
-fn what_fails_leaves_the_rows_as_they_were() {
+fn a_failed_change_leaves_the_rows_unchanged() {
     for format in FORMATS {
         fails(*format);
     }
@@ -327,7 +329,7 @@ fn fails(format: Format) {
             if let Err(e) = &done {
                 assert_eq!(e.status, Status::Io, "{name}");
                 let several = name.contains(',') || name.starts_with("write");
-                // the disk has room again, and what has not happened is not committed
+                // the disk has space again, and the failed change is not committed
                 a.commit().unwrap();
                 drop(a);
                 assert!(
@@ -364,14 +366,14 @@ fn fails(format: Format) {
     assert!(failed[0] > 20 && failed[1] > 50, "{failed:?}");
 }
 
-/// Random operations, against a vector.
+/// Random operations, compared with a vector.
 struct Run {
     rng: Rng,
     disk: SimDisk,
     writer: Option<Array>,
     now: Vec<u8>,
     committed: Vec<u8>,
-    /// What it grows by, now and at the last commit.
+    /// The fill value, now and at the last commit.
     fill: (Vec<u8>, Vec<u8>),
 }
 
@@ -433,7 +435,7 @@ impl Run {
                 self.fill.1 = self.fill.0.clone();
             }
             10 => {
-                // what was not committed is gone
+                // uncommitted changes are gone
                 self.writer = None;
                 self.writer = Some(opened(&self.disk.folder(), Mode::Append).unwrap());
                 self.now = self.committed.clone();
@@ -449,7 +451,7 @@ impl Run {
 }
 
 #[test]
-fn random_operations_do_what_they_do_to_a_vector() {
+fn random_operations_match_those_on_a_vector() {
     for seed in 0..90 {
         let format = FORMATS[seed as usize % FORMATS.len()];
         let mut rng = Rng(seed * 7919 + 1);
@@ -475,8 +477,8 @@ fn random_operations_do_what_they_do_to_a_vector() {
             .map(|n| n.to_string_lossy().into_owned())
             .collect();
         assert!(!names.iter().any(|n| n.contains("holdall")), "{names:?}");
-        // the last file, and no other, has rows that do not count
-        let each = if format == Format::BlzPaper { 2 } else { 1 };
+        // only the last file may have rows that are not part of the array
+        let each = if format == Format::BlzRfc { 2 } else { 1 };
         assert_eq!(
             names.iter().filter(|n| n.starts_with("data/__")).count(),
             run.now.len().div_ceil((each * CHUNK * ROW) as usize),
@@ -486,7 +488,7 @@ fn random_operations_do_what_they_do_to_a_vector() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn invalid_requests_are_refused() {
     let disk = base(ROWS, Format::Bcolz);
     let f = disk.folder();
     let status = |r: Result<Array>| r.err().map(|e| e.status);
@@ -529,7 +531,7 @@ fn what_does_not_fit_is_refused() {
     );
     a.commit().unwrap();
     assert_eq!(content(&a), noise(1, ROWS * ROW));
-    // somebody without the lock
+    // a writer that does not hold the lock
     act(&f, |a| append(a, 3, 1)).unwrap();
     append(&mut a, 4, 1).unwrap();
     assert_eq!(a.commit().unwrap_err().status, Status::State);

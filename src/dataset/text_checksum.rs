@@ -1,18 +1,19 @@
-//! What tells that a small file of a dataset is damaged: the CRC-32 of its text, in a last line of
-//! blanks, a space for each 0 and a tab for each 1, the highest bit first.
+//! Checksum of the small metadata files of a dataset: the CRC-32 of the text, in a last line of 32
+//! blanks. A space is a 0, a tab is a 1, and the highest bit comes first.
 //!
-//! JSON ends before it, so that no reader minds; and a tool that writes the file anew leaves it
-//! out, so that it never is that of another text. A file without it says nothing.
+//! Readers ignore the line, because JSON permits trailing white space. A tool that rewrites the
+//! file drops the line, so the checksum never belongs to another text. A file without the line is
+//! accepted as it is.
 #![forbid(unsafe_code)]
 
 use crate::checksum::crc32;
 use crate::error::{Result, fail};
 
-/// Bits, each a blank, and the end of the line.
+/// Length of the line: 32 blanks and the line feed.
 const LEN: usize = 33;
 
-/// The text with its seal behind it.
-pub fn sealed(mut text: String) -> String {
+/// Returns the text followed by its checksum line.
+pub fn with_checksum(mut text: String) -> String {
     let crc = crc32(text.as_bytes());
     text.extend(
         (0..32)
@@ -23,7 +24,7 @@ pub fn sealed(mut text: String) -> String {
     text
 }
 
-/// The text and the bits of its seal, if it has one.
+/// Splits off the bits of the checksum line, if there is one.
 fn parts(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let (own, seal) = text.split_at_checked(text.len().checked_sub(LEN)?)?;
     let bits = seal
@@ -32,12 +33,12 @@ fn parts(text: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((own, bits))
 }
 
-/// Has it a seal?
-pub fn is_sealed(text: &[u8]) -> bool {
+/// Returns true if the text ends with a checksum line.
+pub fn has_checksum(text: &[u8]) -> bool {
     parts(text).is_some()
 }
 
-/// Refuses text whose seal is that of another one.
+/// Fails if the text has a checksum line that does not match.
 pub fn check(text: &[u8]) -> Result<()> {
     let Some((own, bits)) = parts(text) else {
         return Ok(());
@@ -50,7 +51,7 @@ pub fn check(text: &[u8]) -> Result<()> {
     } else {
         Err(fail!(
             Checksum,
-            "its CRC-32 does not match its text: it is damaged, or it was changed by hand"
+            "its CRC-32 does not match its text: it is corrupt, or it was edited by hand"
         ))
     }
 }
@@ -62,9 +63,9 @@ mod tests {
     use crate::json::Value;
 
     #[test]
-    fn what_is_changed_is_no_json_or_does_not_match() {
+    fn changed_text_is_invalid_json_or_does_not_match() {
         let plain = "{\"shape\": [10], \"nbytes\": 80, \"cbytes\": 123}\n";
-        let text = sealed(plain.to_owned()).into_bytes();
+        let text = with_checksum(plain.to_owned()).into_bytes();
         assert_eq!(text.len(), plain.len() + LEN);
         let value = Value::parse(plain.as_bytes()).unwrap();
         check(&text).unwrap();

@@ -1,21 +1,20 @@
-//! As much of YAML as the bcolz paper shows for the files in `meta`: names with values, some of
-//! which are names with values again, deeper in; lists in brackets; tuples, as Python has them;
-//! comments.
+//! The subset of YAML that the BLZ RFC uses for the files in `meta`: mappings, nested by
+//! indentation; lists in brackets; Python tuples; comments.
 //!
-//! What it yields is what JSON would. Text that begins as JSON does is none of this, and is
+//! The result is the value that the equivalent JSON would have. Text that begins like JSON is
 //! refused.
 #![forbid(unsafe_code)]
 
 use crate::error::{Error, Result, fail};
 use crate::json::Value;
 
-/// Levels of names and of lists.
+/// Maximum depth of nested mappings and of nested lists.
 const DEPTH: usize = 16;
 
-/// Reads a text of names and values.
+/// Parses a mapping.
 pub fn parse(text: &[u8]) -> Result<Value> {
     let text = std::str::from_utf8(text)
-        .map_err(|e| fail!(Format, "YAML was expected, this is no text: {e}"))?;
+        .map_err(|e| fail!(Format, "invalid YAML: the file is not UTF-8 text: {e}"))?;
     let lines = text
         .lines()
         .map(without_comment)
@@ -27,11 +26,11 @@ pub fn parse(text: &[u8]) -> Result<Value> {
     let (value, rest) = mapping(&lines, DEPTH)?;
     match rest.first() {
         None => Ok(value),
-        Some(line) => Err(line.wrong("it stands where nothing can")),
+        Some(line) => Err(line.wrong("wrong indentation")),
     }
 }
 
-/// One line: how far it is in, and its two parts.
+/// One line: its indentation, name and value.
 struct Line<'a> {
     number: usize,
     indent: usize,
@@ -46,13 +45,13 @@ impl<'a> Line<'a> {
         let none = || {
             fail!(
                 Format,
-                "YAML: line {number}: a name and a colon were expected"
+                "invalid YAML: line {number}: a name and a colon were expected"
             )
         };
         let (name, value) = own.split_once(':').ok_or_else(none)?;
         let plain = |c: char| c.is_alphanumeric() || "_-.".contains(c);
-        let apart = value.is_empty() || value.starts_with([' ', '\t']);
-        if name.is_empty() || !name.chars().all(plain) || !apart {
+        let separated = value.is_empty() || value.starts_with([' ', '\t']);
+        if name.is_empty() || !name.chars().all(plain) || !separated {
             return Err(none());
         }
         Ok(Line {
@@ -64,11 +63,12 @@ impl<'a> Line<'a> {
     }
 
     fn wrong(&self, what: &str) -> Error {
-        fail!(Format, "YAML: line {}: {what}", self.number)
+        fail!(Format, "invalid YAML: line {}: {what}", self.number)
     }
 }
 
-/// A line up to the sign of a comment, which stands at its beginning or behind space.
+/// Returns the line without its comment. A `#` begins a comment at the start of the line or after
+/// white space.
 fn without_comment(line: &str) -> &str {
     let mut before = ' ';
     let mut quote = None;
@@ -86,24 +86,24 @@ fn without_comment(line: &str) -> &str {
     line.trim_end()
 }
 
-/// The lines that are as far in as the first one, with what is deeper in below them; and the lines
-/// behind.
+/// Parses the lines that have the indentation of the first one, and the more deeply indented lines
+/// below them. Returns the remaining lines as well.
 fn mapping<'l, 't>(lines: &'l [Line<'t>], depth: usize) -> Result<(Value, &'l [Line<'t>])> {
     let (mut items, mut rest) = (Vec::new(), lines);
     let Some(indent) = rest.first().map(|l| l.indent) else {
-        return Err(fail!(Format, "YAML: there is nothing"));
+        return Err(fail!(Format, "invalid YAML: the file is empty"));
     };
-    while let Some((line, behind)) = rest.split_first().filter(|(l, _)| l.indent == indent) {
-        let inner = behind.first().is_some_and(|l| l.indent > indent);
+    while let Some((line, after)) = rest.split_first().filter(|(l, _)| l.indent == indent) {
+        let inner = after.first().is_some_and(|l| l.indent > indent);
         let value;
         (value, rest) = match depth.checked_sub(1) {
             _ if !line.value.is_empty() => (
                 scalar_or_list(line.value).map_err(|what| line.wrong(what))?,
-                behind,
+                after,
             ),
-            Some(depth) if inner => mapping(behind, depth)?,
-            None if inner => return Err(line.wrong("it is too deep in")),
-            _ => (Value::Null, behind),
+            Some(depth) if inner => mapping(after, depth)?,
+            None if inner => return Err(line.wrong("mappings are nested too deeply")),
+            _ => (Value::Null, after),
         };
         items.push((line.name.to_owned(), value));
     }
@@ -113,11 +113,11 @@ fn mapping<'l, 't>(lines: &'l [Line<'t>], depth: usize) -> Result<(Value, &'l [L
 fn scalar_or_list(text: &str) -> std::result::Result<Value, &'static str> {
     match flow(text, DEPTH)? {
         (value, "") => Ok(value),
-        _ => Err("something stands behind its value"),
+        _ => Err("there is text after the value"),
     }
 }
 
-/// One value and what is behind it.
+/// Parses one value and returns the text after it.
 fn flow(text: &str, depth: usize) -> std::result::Result<(Value, &str), &'static str> {
     let open = text.chars().next();
     let Some(close) = [('[', ']'), ('(', ')')]
@@ -131,18 +131,18 @@ fn flow(text: &str, depth: usize) -> std::result::Result<(Value, &str), &'static
             in_list(text)?
         });
     };
-    let depth = depth.checked_sub(1).ok_or("its lists are too deep")?;
+    let depth = depth.checked_sub(1).ok_or("lists are nested too deeply")?;
     let (mut items, mut rest) = (Vec::new(), text.get(1..).unwrap_or_default().trim_start());
     loop {
-        if let Some(behind) = rest.strip_prefix(close) {
-            return Ok((Value::Array(items), behind.trim_start()));
+        if let Some(after) = rest.strip_prefix(close) {
+            return Ok((Value::Array(items), after.trim_start()));
         }
-        let (item, behind) = flow(rest, depth)?;
+        let (item, after) = flow(rest, depth)?;
         items.push(item);
-        rest = match behind.strip_prefix(',') {
-            Some(behind) => behind.trim_start(),
-            None if behind.starts_with(close) => behind,
-            None => return Err("its list has no end"),
+        rest = match after.strip_prefix(',') {
+            Some(after) => after.trim_start(),
+            None if after.starts_with(close) => after,
+            None => return Err("the list is not closed"),
         };
     }
 }
@@ -153,20 +153,20 @@ fn in_list(text: &str) -> std::result::Result<(Value, &str), &'static str> {
             .get(1..)
             .and_then(|t| t.find(q))
             .map(|n| n + 2)
-            .ok_or("its text has no end")?,
+            .ok_or("the string is not closed")?,
         _ => text.find([',', ']', ')']).unwrap_or(text.len()),
     };
     let (own, rest) = text.split_at_checked(end).unwrap_or((text, ""));
     Ok((scalar(own.trim())?, rest.trim_start()))
 }
 
-/// Numbers and the like as in JSON; all else is text.
+/// Parses numbers and other scalars as JSON does; everything else is text.
 fn scalar(text: &str) -> std::result::Result<Value, &'static str> {
     if let Some(quoted) = text.strip_prefix('\'') {
         return quoted
             .strip_suffix('\'')
             .map(|t| Value::String(t.to_owned()))
-            .ok_or("its text has no end");
+            .ok_or("the string is not closed");
     }
     match Value::parse(text.as_bytes()) {
         Ok(value @ (Value::Array(_) | Value::Object(_))) => Ok(value),
@@ -187,19 +187,19 @@ mod tests {
     use crate::error::Status;
 
     #[test]
-    fn what_the_paper_shows_is_read() {
+    fn the_examples_of_the_rfc_are_parsed() {
         let text = "dtype: \n  col1: int8\n  col2: '>f4'\nchunkshape: (30, 20)\nsuperchunksize: 10  # max. number of chunks\n\
                     endianness: big\n\n# more\ncompression:\n  library: blosclz\n  filters: [shuffle, [1, \"a, b\"]]\nshape: (5000000000,)\nlast:\n";
-        let want = r#"{"dtype":{"col1":"int8","col2":">f4"},"chunkshape":[30,20],"superchunksize":10,"endianness":"big",
+        let expected = r#"{"dtype":{"col1":"int8","col2":">f4"},"chunkshape":[30,20],"superchunksize":10,"endianness":"big",
             "compression":{"library":"blosclz","filters":["shuffle",[1,"a, b"]]},"shape":[5000000000],"last":null}"#;
         assert_eq!(
             parse(text.as_bytes()).unwrap(),
-            Value::parse(want.as_bytes()).unwrap()
+            Value::parse(expected.as_bytes()).unwrap()
         );
     }
 
     #[test]
-    fn other_text_is_refused() {
+    fn invalid_text_is_refused() {
         let deep = |open: &str| format!("a: {}", open.repeat(100_000));
         let nested: String = (0..1000)
             .map(|i| format!("{}a:\n", " ".repeat(i)))

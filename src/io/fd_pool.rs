@@ -1,60 +1,61 @@
-//! Files of which there are more than a process may have open: each is opened where it is used, and
-//! those that were of use lately stay open, of all handles together. Where the system has no more
-//! to give, half of those are closed for it, and no more than that stay open until another set is
-//! opened.
+//! Pool of file descriptors, shared by all handles, for sets of files that exceed the process
+//! limit. A file is opened on first use. The least recently used files are closed. When the system
+//! refuses to open a file, the pool closes half of its files, and keeps that lower limit until
+//! another set is opened.
 //!
-//! A file that has another one in its place by then is not read: that is an error. No lock is
-//! waited for: a fork may have copied it taken.
+//! A file that was replaced under its name after it was opened is not read: that is an error. The
+//! pool never waits for a lock, because a fork may have copied the lock while it was held.
 #![forbid(unsafe_code)]
 
 use super::lock::Lock;
 use super::{Access, File, Folder};
 use crate::error::{Error, Result, Status, fail};
 use crate::os;
-use crate::parallel::unless_taken;
+use crate::parallel::try_lock;
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, RwLock, Weak};
 use std::time::Duration;
 
-/// Files of one handle that need none of this, if so many may stay open.
-const PLAIN: usize = 128;
-/// A container has records, limits, checksums.
-const EACH: usize = 3;
-/// Files that may stay open where the system does not say what the process may have, and where it
-/// says a lot, or very few.
-const SOME: usize = 128;
-const MOST: usize = 4096;
-const LEAST: usize = 4;
+/// Number of files of one handle that stay open without the pool, if the process limit allows it.
+const MAX_WITHOUT_POOL: usize = 128;
+/// Files per container: records, limits, checksums.
+const FILES_PER_CONTAINER: usize = 3;
+/// Pool capacity if the system does not report a process limit, and the bounds of the capacity.
+const DEFAULT_CAPACITY: usize = 128;
+const MAX_CAPACITY: usize = 4096;
+const MIN_CAPACITY: usize = 4;
 
-/// How many may stay open just now.
-static MAY: AtomicUsize = AtomicUsize::new(SOME);
-/// Those that do, and some whose handles are gone; the last one was opened last.
-static OPEN: Mutex<VecDeque<Weak<Slot>>> = Mutex::new(VecDeque::new());
+/// Current capacity of the pool.
+static CAPACITY: AtomicUsize = AtomicUsize::new(DEFAULT_CAPACITY);
+/// The slots of open files, in opening order. Some may belong to handles that are gone.
+static OPEN: Mutex<VecDeque<Weak<FdSlot>>> = Mutex::new(VecDeque::new());
 
-/// A file, while it stays open: then it is among [`OPEN`], under whose lock it is filled and
-/// emptied.
+/// The file of a handle while it is open. An open slot is in [`OPEN`], whose lock protects filling
+/// and emptying it.
 #[derive(Default)]
-struct Slot {
+struct FdSlot {
     file: RwLock<Option<Arc<dyn File>>>,
-    /// Was it of use since its last turn to go?
+    /// Whether the file was used since the pool last considered closing it.
     used: AtomicBool,
 }
 
-/// Are these more containers of one handle than may have all their files open?
-pub fn needed(containers: usize) -> bool {
-    if containers.saturating_mul(EACH) <= LEAST {
-        // whatever the process may have: the system need not be asked
+/// Returns whether one handle on so many containers may need more files than may stay open.
+pub fn is_needed(containers: usize) -> bool {
+    if containers.saturating_mul(FILES_PER_CONTAINER) <= MIN_CAPACITY {
+        // fits under any process limit: no need to query the system
         return false;
     }
-    let may = allowed().map_or(SOME, |n| (n / 4).clamp(LEAST, MOST));
-    MAY.store(may, Ordering::Relaxed);
-    containers.saturating_mul(EACH) > may.min(PLAIN)
+    let capacity = process_limit().map_or(DEFAULT_CAPACITY, |n| {
+        (n / 4).clamp(MIN_CAPACITY, MAX_CAPACITY)
+    });
+    CAPACITY.store(capacity, Ordering::Relaxed);
+    containers.saturating_mul(FILES_PER_CONTAINER) > capacity.min(MAX_WITHOUT_POOL)
 }
 
-/// How many files the process may have open, where the system tells.
-fn allowed() -> Option<usize> {
+/// Returns the process limit of open files, where the system reports it.
+fn process_limit() -> Option<usize> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let soft = limits
         .lines()
@@ -64,39 +65,42 @@ fn allowed() -> Option<usize> {
     Some(soft.parse().unwrap_or(usize::MAX))
 }
 
-/// Did the system say that the process, or all of them, may have no more files open?
-pub fn too_many(e: &Error) -> bool {
-    os::TOO_MANY.contains(&e.os_code)
+/// Returns whether the error is `EMFILE` or `ENFILE`: no more files may be opened.
+pub fn is_limit_reached(e: &Error) -> bool {
+    os::TOO_MANY_OPEN_CODES.contains(&e.os_code)
 }
 
-/// The same folder, of whose files few are open.
-pub fn within(folder: &Arc<dyn Folder>) -> Arc<dyn Folder> {
+/// Wraps a local folder so that its files are opened through the pool.
+pub fn pooled(folder: &Arc<dyn Folder>) -> Arc<dyn Folder> {
     if folder.is_foreign() || folder.is_store() {
         folder.clone()
     } else {
-        Arc::new(FewFolder(folder.clone()))
+        Arc::new(PooledFolder(folder.clone()))
     }
 }
 
-/// Lets a file stay open, if another thread does not do the same just now.
-fn keep(slot: &Arc<Slot>, file: Arc<dyn File>) {
-    let Some(mut open) = unless_taken(&OPEN) else {
+/// Keeps a file open in its slot, unless another thread holds a lock.
+fn keep_open(slot: &Arc<FdSlot>, file: Arc<dyn File>) {
+    let Some(mut open) = try_lock(&OPEN) else {
         return;
     };
-    let Ok(mut place) = slot.file.try_write() else {
+    let Ok(mut slot_file) = slot.file.try_write() else {
         return;
     };
-    if place.replace(file).is_some() {
+    if slot_file.replace(file).is_some() {
         return;
     }
-    drop(place);
-    close_beyond(&mut open, MAY.load(Ordering::Relaxed).saturating_sub(1));
+    drop(slot_file);
+    close_above(
+        &mut open,
+        CAPACITY.load(Ordering::Relaxed).saturating_sub(1),
+    );
     open.push_back(Arc::downgrade(slot));
 }
 
-/// Closes files until so many are open: those that were of no use for longest, about.
-fn close_beyond(open: &mut VecDeque<Weak<Slot>>, most: usize) {
-    // each may have been of use once
+/// Closes files until at most `most` are open, approximately the least recently used ones.
+fn close_above(open: &mut VecDeque<Weak<FdSlot>>, most: usize) {
+    // each file may get one second chance
     for _ in 0..open.len() * 2 {
         if open.len() <= most {
             return;
@@ -111,35 +115,35 @@ fn close_beyond(open: &mut VecDeque<Weak<Slot>>, most: usize) {
     }
 }
 
-/// Closes half of the files that stay open, and says whether there were any.
+/// Closes half of the open files. Returns whether any file was closed.
 fn make_room() -> bool {
-    let Some(mut open) = unless_taken(&OPEN) else {
+    let Some(mut open) = try_lock(&OPEN) else {
         return false;
     };
     open.retain(|slot| slot.strong_count() > 0);
     let before = open.len();
-    close_beyond(&mut open, before / 2);
+    close_above(&mut open, before / 2);
     if open.len() < before {
-        MAY.store((before / 2).max(LEAST), Ordering::Relaxed);
+        CAPACITY.store((before / 2).max(MIN_CAPACITY), Ordering::Relaxed);
     }
     open.len() < before
 }
 
-/// Does what needs a file more, and makes room for it where the system has none.
-fn with_room<T>(f: impl Fn() -> Result<T>) -> Result<T> {
-    /// Other threads may be at work with those that there are.
-    const PATIENCE: usize = 50;
-    let mut waited = 0;
+/// Calls a function that opens a file. Closes pooled files and retries if no descriptor is free.
+fn with_capacity<T>(f: impl Fn() -> Result<T>) -> Result<T> {
+    /// Retries while other threads hold all pooled files.
+    const MAX_RETRIES: usize = 50;
+    let mut retries = 0;
     loop {
         match f() {
-            Err(e) if too_many(&e) && make_room() => {}
-            Err(e) if too_many(&e) && waited < PATIENCE => {
-                waited += 1;
+            Err(e) if is_limit_reached(&e) && make_room() => {}
+            Err(e) if is_limit_reached(&e) && retries < MAX_RETRIES => {
+                retries += 1;
                 std::thread::sleep(Duration::from_millis(1));
             }
-            Err(mut e) if too_many(&e) => {
+            Err(mut e) if is_limit_reached(&e) => {
                 e.message.push_str(
-                    "; so many are open in this process already (`ulimit -n` says how many may be)",
+                    "; this process has too many open files (`ulimit -n` shows the limit)",
                 );
                 return Err(e);
             }
@@ -148,38 +152,38 @@ fn with_room<T>(f: impl Fn() -> Result<T>) -> Result<T> {
     }
 }
 
-struct FewFolder(Arc<dyn Folder>);
+struct PooledFolder(Arc<dyn Folder>);
 
-struct FewFile {
+struct PooledFile {
     folder: Arc<dyn Folder>,
-    slot: Arc<Slot>,
+    slot: Arc<FdSlot>,
     name: OsString,
     access: Access,
     identity: u64,
     shown: String,
 }
 
-impl FewFile {
+impl PooledFile {
     fn with<T>(&self, f: impl FnOnce(&dyn File) -> Result<T>) -> Result<T> {
         let open = self.slot.file.try_read().ok().and_then(|file| file.clone());
         if let Some(file) = open {
             self.slot.used.store(true, Ordering::Relaxed);
             return f(&*file);
         }
-        let file = self.reopened()?;
-        keep(&self.slot, file.clone());
+        let file = self.reopen()?;
+        keep_open(&self.slot, file.clone());
         f(&*file)
     }
 
-    fn reopened(&self) -> Result<Arc<dyn File>> {
+    fn reopen(&self) -> Result<Arc<dyn File>> {
         let replaced = || {
             fail!(
                 State,
-                "{}: another file has its name since it was opened; open it again",
+                "{}: the file was replaced since it was opened; open it again",
                 self.shown
             )
         };
-        match with_room(|| self.folder.open(&self.name, self.access)) {
+        match with_capacity(|| self.folder.open(&self.name, self.access)) {
             Ok(file) if file.identity() == self.identity => Ok(file),
             Ok(_) => Err(replaced()),
             Err(e) if e.status == Status::Missing => Err(replaced()),
@@ -188,7 +192,7 @@ impl FewFile {
     }
 }
 
-impl File for FewFile {
+impl File for PooledFile {
     fn size(&self) -> Result<u64> {
         self.with(|f| f.size())
     }
@@ -221,9 +225,9 @@ impl File for FewFile {
     }
 }
 
-impl FewFolder {
-    fn kept(&self, file: Arc<dyn File>, name: &OsStr, access: Access) -> Arc<dyn File> {
-        let few = FewFile {
+impl PooledFolder {
+    fn wrap(&self, file: Arc<dyn File>, name: &OsStr, access: Access) -> Arc<dyn File> {
+        let pooled = PooledFile {
             folder: self.0.clone(),
             slot: Arc::default(),
             name: name.into(),
@@ -231,21 +235,21 @@ impl FewFolder {
             identity: file.identity(),
             shown: file.name().into(),
         };
-        keep(&few.slot, file);
-        Arc::new(few)
+        keep_open(&pooled.slot, file);
+        Arc::new(pooled)
     }
 }
 
-impl Folder for FewFolder {
+impl Folder for PooledFolder {
     fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
-        // a mapping would hold its file
+        // a mapping would keep its file open
         let access = if access == Access::Map {
             Access::Read
         } else {
             access
         };
-        let file = with_room(|| self.0.open(name, access))?;
-        Ok(self.kept(
+        let file = with_capacity(|| self.0.open(name, access))?;
+        Ok(self.wrap(
             file,
             name,
             if access == Access::Create {
@@ -256,12 +260,12 @@ impl Folder for FewFolder {
         ))
     }
     fn create(&self, name: &OsStr, like: &OsStr) -> Result<Arc<dyn File>> {
-        let file = with_room(|| self.0.create(name, like))?;
-        Ok(self.kept(file, name, Access::Write))
+        let file = with_capacity(|| self.0.create(name, like))?;
+        Ok(self.wrap(file, name, Access::Write))
     }
     fn open_trusted(&self, name: &OsStr, of: &OsStr) -> Result<Arc<dyn File>> {
-        let file = with_room(|| self.0.open_trusted(name, of))?;
-        Ok(self.kept(file, name, Access::Read))
+        let file = with_capacity(|| self.0.open_trusted(name, of))?;
+        Ok(self.wrap(file, name, Access::Read))
     }
     fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
         self.0.rename(from, to)
@@ -270,7 +274,7 @@ impl Folder for FewFolder {
         self.0.remove(name)
     }
     fn sync(&self) -> Result<()> {
-        with_room(|| self.0.sync())
+        with_capacity(|| self.0.sync())
     }
     fn identity(&self, name: &OsStr) -> Result<Option<u64>> {
         self.0.identity(name)
@@ -278,23 +282,23 @@ impl Folder for FewFolder {
     fn obstacle(&self, name: &OsStr) -> Result<Option<&'static str>> {
         self.0.obstacle(name)
     }
-    fn has_still(&self, name: &OsStr, file: &dyn File, seen: (u64, u64)) -> Result<bool> {
-        self.0.has_still(name, file, seen)
+    fn is_unchanged(&self, name: &OsStr, file: &dyn File, seen: (u64, u64)) -> Result<bool> {
+        self.0.is_unchanged(name, file, seen)
     }
     fn lock(&self, name: &OsStr) -> Result<Lock> {
-        with_room(|| self.0.lock(name))
+        with_capacity(|| self.0.lock(name))
     }
-    fn lock_in_part(&self, name: &OsStr) -> Result<Lock> {
-        with_room(|| self.0.lock_in_part(name))
+    fn lock_shared(&self, name: &OsStr) -> Result<Lock> {
+        with_capacity(|| self.0.lock_shared(name))
     }
     fn show(&self, name: &OsStr) -> String {
         self.0.show(name)
     }
     fn sync_in(&self, name: &OsStr) -> Result<()> {
-        with_room(|| self.0.sync_in(name))
+        with_capacity(|| self.0.sync_in(name))
     }
     fn list(&self, name: &OsStr) -> Result<Vec<OsString>> {
-        with_room(|| self.0.list(name))
+        with_capacity(|| self.0.list(name))
     }
     fn writable(&self) -> Result<()> {
         self.0.writable()
@@ -307,11 +311,11 @@ mod tests {
     use crate::io::sim::SimDisk;
 
     #[test]
-    fn a_file_is_read_as_long_as_it_is_there() {
+    fn a_replaced_file_is_not_read() {
         let disk = SimDisk::default();
-        let folder = within(&disk.folder());
+        let folder = pooled(&disk.folder());
         let name = |i: usize| OsString::from(format!("f{i}"));
-        let files: Vec<_> = (0..2 * MOST)
+        let files: Vec<_> = (0..2 * MAX_CAPACITY)
             .map(|i| folder.open(&name(i), Access::Create).unwrap())
             .collect();
         for (i, f) in files.iter().enumerate() {
@@ -325,7 +329,7 @@ mod tests {
         for (i, f) in files.iter().enumerate() {
             assert_eq!(read(f).unwrap(), i as u64);
         }
-        assert!(OPEN.lock().unwrap().len() <= MOST);
+        assert!(OPEN.lock().unwrap().len() <= MAX_CAPACITY);
         disk.folder().rename(&name(1), &name(0)).unwrap();
         assert_eq!(
             [&files[0], &files[1]].map(|f| read(f).err().map(|e| e.status)),
@@ -334,8 +338,11 @@ mod tests {
     }
 
     #[test]
-    fn few_containers_need_none_of_this() {
-        assert!([1, 2].map(needed) == [false; 2] && [MOST, usize::MAX].map(needed) == [true; 2]);
-        assert_eq!(allowed().is_some(), cfg!(target_os = "linux"));
+    fn few_containers_need_no_pool() {
+        assert!(
+            [1, 2].map(is_needed) == [false; 2]
+                && [MAX_CAPACITY, usize::MAX].map(is_needed) == [true; 2]
+        );
+        assert_eq!(process_limit().is_some(), cfg!(target_os = "linux"));
     }
 }

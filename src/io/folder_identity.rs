@@ -1,67 +1,69 @@
-//! Which folders a writer's names lead to, so that nothing is written where another folder has got
-//! the name meanwhile.
+//! Identities of the folders that a writer uses, so that nothing is written after another folder
+//! has taken a path.
 #![forbid(unsafe_code)]
 
 use crate::error::{Error, Result, fail};
 use crate::os;
-use crate::parallel::unless_taken;
+use crate::parallel::try_lock;
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 
-/// The folders that a writer has come to know. Of who only reads there are none.
+/// The folders that a writer has recorded. Readers record none.
 #[derive(Default)]
-pub struct Anchors {
-    /// The folder itself, as it was when the writer came.
+pub struct FolderIdentities {
+    /// Identity of the folder itself, when the writer started.
     own: OnceLock<u64>,
-    /// Those in it, as they were when they were listed, or something was changed in them, first.
+    /// Identities of subfolders, recorded at the first listing or change.
     below: Mutex<HashMap<OsString, u64>>,
 }
 
-impl Anchors {
-    /// A writer comes.
+impl FolderIdentities {
+    /// Records the folder for a writer.
     pub fn begin(&self, folder: &Path) {
-        if let Ok(look) = os::look(folder) {
-            let _ = self.own.set(os::identity(&look));
+        if let Ok(stat) = os::stat(folder) {
+            let _ = self.own.set(os::identity(&stat));
         }
     }
 
-    /// Refuses to change anything in the folder, or in the one `below` it, where another one has
-    /// its name now.
+    /// Returns an error if another folder has taken the path of the folder or of its subfolder
+    /// `below`.
     pub fn check(&self, folder: &Path, below: &OsStr, shown: &Path) -> Result<()> {
         let Some(own) = self.own.get() else {
             return Ok(());
         };
-        same(*own, folder, shown)?;
+        check_same(*own, folder, shown)?;
         if below.is_empty() {
             return Ok(());
         }
-        let known = unless_taken(&self.below).and_then(|all| all.get(below).copied());
-        if let Some(known) = known {
-            return same(known, &folder.join(below), &shown.join(below));
+        let recorded = try_lock(&self.below).and_then(|identities| identities.get(below).copied());
+        if let Some(recorded) = recorded {
+            return check_same(recorded, &folder.join(below), &shown.join(below));
         }
-        if let (Ok(look), Some(mut all)) =
-            (os::look(&folder.join(below)), unless_taken(&self.below))
+        if let (Ok(stat), Some(mut identities)) =
+            (os::stat(&folder.join(below)), try_lock(&self.below))
         {
-            all.entry(below.to_owned()).or_insert(os::identity(&look));
+            identities
+                .entry(below.to_owned())
+                .or_insert(os::identity(&stat));
         }
         Ok(())
     }
 
-    /// A folder goes: another one may get its name.
+    /// Removes a subfolder from the record, because another folder may take its path.
     pub fn forget(&self, below: &OsStr) {
-        if let Some(mut all) = unless_taken(&self.below) {
-            all.remove(below);
+        if let Some(mut identities) = try_lock(&self.below) {
+            identities.remove(below);
         }
     }
 }
 
-fn same(known: u64, folder: &Path, shown: &Path) -> Result<()> {
+fn check_same(recorded: u64, folder: &Path, shown: &Path) -> Result<()> {
     let shown = shown.display();
-    let found = match os::look(folder) {
-        Ok(look) if os::identity(&look) == known => return Ok(()),
+    let found = match os::stat(folder) {
+        Ok(stat) if os::identity(&stat) == recorded => return Ok(()),
         Ok(_) => "another one",
         Err(e) if e.kind() == ErrorKind::NotFound => "none",
         Err(e) => return Err(Error::os(shown, &e)),
@@ -69,6 +71,6 @@ fn same(known: u64, folder: &Path, shown: &Path) -> Result<()> {
     Err(fail!(
         State,
         "{shown}: the folder was renamed or replaced (expected the one that was opened for writing, found {found}); \
-         give it back its name, or open the container anew"
+         restore its name, or open the container again"
     ))
 }

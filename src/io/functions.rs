@@ -1,4 +1,5 @@
-//! Files behind functions of the caller's: the same table for Rust and, through `capi`, for C.
+//! Files provided by the caller's functions. Rust callers implement [`Functions`]; C callers reach
+//! it through `capi`.
 #![forbid(unsafe_code)]
 
 use super::{Access, File, Folder, lock::Lock};
@@ -6,57 +7,57 @@ use crate::error::{Error, Result, Status, fail};
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
-/// What the caller brings. `Err(n)` is an `errno`; see `holdall_io_functions` for the meaning of
-/// each.
+/// The functions of the caller. `Err(n)` is an `errno`. `holdall_io_functions` documents each
+/// function.
 pub trait Functions: Send + Sync {
-    /// Length of a file; `ENOENT` where there is none.
-    fn size(&self, name: &OsStr) -> Answer<u64>;
-    /// Reads; fewer bytes than asked for only at the end of the file.
-    fn read_at(&self, name: &OsStr, at: u64, dst: &mut [u8]) -> Answer<u64>;
-    /// Writes all.
-    fn write_at(&self, name: &OsStr, at: u64, src: &[u8]) -> Answer<()>;
-    /// Sets the length; makes the file where there is none.
-    fn truncate(&self, name: &OsStr, size: u64) -> Answer<()>;
-    /// Makes the bytes and the name of a file durable.
-    fn sync(&self, name: &OsStr) -> Answer<()>;
-    /// Renames in one step, durably.
-    fn rename(&self, from: &OsStr, to: &OsStr) -> Answer<()>;
-    /// Removes, durably.
-    fn remove(&self, name: &OsStr) -> Answer<()>;
-    /// The names in a folder, "" is the storage itself.
-    fn list(&self, folder: &OsStr) -> Answer<Vec<OsString>>;
-    /// Are all functions there that writing needs?
+    /// Returns the length of a file; `ENOENT` if it does not exist.
+    fn size(&self, name: &OsStr) -> FunctionResult<u64>;
+    /// Reads into `dst` and returns the number of bytes, fewer only at the end of the file.
+    fn read_at(&self, name: &OsStr, at: u64, dst: &mut [u8]) -> FunctionResult<u64>;
+    /// Writes all of `src`.
+    fn write_at(&self, name: &OsStr, at: u64, src: &[u8]) -> FunctionResult<()>;
+    /// Sets the length. Creates the file if it does not exist.
+    fn truncate(&self, name: &OsStr, size: u64) -> FunctionResult<()>;
+    /// Makes content and name of a file durable.
+    fn sync(&self, name: &OsStr) -> FunctionResult<()>;
+    /// Renames a file atomically and durably.
+    fn rename(&self, from: &OsStr, to: &OsStr) -> FunctionResult<()>;
+    /// Removes a file durably.
+    fn remove(&self, name: &OsStr) -> FunctionResult<()>;
+    /// Returns the names in a folder; "" is the root.
+    fn list(&self, folder: &OsStr) -> FunctionResult<Vec<OsString>>;
+    /// Returns whether all functions that writing needs are present.
     fn writable(&self) -> bool {
         true
     }
 }
 
-/// What a caller's function says.
-pub type Answer<T> = std::result::Result<T, Refusal>;
+/// The result of a caller's function.
+pub type FunctionResult<T> = std::result::Result<T, FunctionError>;
 
-/// Why a caller's function did not do it.
+/// Why a caller's function failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// It failed with this `errno`.
+pub enum FunctionError {
+    /// The function returned this `errno`.
     Errno(i32),
-    /// There is no such function.
+    /// The caller has not provided the function.
     Absent,
 }
 
-/// A folder behind functions.
+/// A folder whose files are provided by the caller's functions.
 pub struct FunctionsFolder(Arc<dyn Functions>);
 
 impl FunctionsFolder {
-    /// Over these functions.
+    /// Creates a folder on these functions.
     pub fn new(f: Arc<dyn Functions>) -> Self {
         FunctionsFolder(f)
     }
 }
 
-fn refused(what: &str, name: &str, r: Refusal) -> Error {
+fn refused(what: &str, name: &str, r: FunctionError) -> Error {
     match r {
-        Refusal::Absent => super::read_only(name),
-        Refusal::Errno(code) => {
+        FunctionError::Absent => super::read_only(name),
+        FunctionError::Errno(code) => {
             let os = std::io::Error::from_raw_os_error(code);
             let missing = os.kind() == std::io::ErrorKind::NotFound;
             let status = if missing {
@@ -128,9 +129,9 @@ impl Folder for FunctionsFolder {
 
     fn list(&self, name: &OsStr) -> Result<Vec<OsString>> {
         self.0.list(name).map_err(|r| match r {
-            Refusal::Absent => fail!(
+            FunctionError::Absent => fail!(
                 Unsupported,
-                "{}: the caller's storage has no function `list`, which folders need",
+                "{}: the caller's storage has no function `list`, which folders require",
                 shown(name)
             ),
             r => refused("list", &shown(name), r),
@@ -181,7 +182,7 @@ impl File for FunctionsFile {
             .ok_or_else(|| {
                 fail!(
                     Callback,
-                    "{}: the caller's read_at was asked for {} bytes and claims {n}",
+                    "{}: the caller's read_at returned an invalid length (expected at most {}, found {n})",
                     self.shown,
                     dst.len()
                 )

@@ -1,8 +1,8 @@
-//! From the text of one name to the storage that has it.
+//! Maps the text of a name to its storage.
 //!
-//! A text that begins with the scheme of a storage is left as it is, up to where that storage takes
-//! it apart; all others are local paths, and `posix:` or `/posix:` before one says so. A local file
-//! of that very name goes before any scheme.
+//! A text that starts with the scheme of an object store is passed on unchanged, and that store
+//! parses it. Any other text is a local path, optionally prefixed with `posix:` or `/posix:`. An
+//! existing local file of the same name takes precedence over a scheme.
 #![forbid(unsafe_code)]
 
 use super::file::{self, Located};
@@ -13,12 +13,11 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Storages that are reached by a network.
+/// Schemes of storage that is reached over a network.
 const SCHEMES: [&str; 5] = ["gs", "s3", "az", "http", "https"];
 const LOCAL: &[u8] = b"posix";
 
-/// What is before the first `:` and after it, as Bagz splits a name: a `/` at the beginning is
-/// skipped.
+/// Splits a name at the first `:`, as Bagz does. A leading `/` is skipped.
 fn split(text: &OsStr) -> Option<(&[u8], &[u8])> {
     let bytes = text.as_bytes();
     let plain = bytes.strip_prefix(b"/").unwrap_or(bytes);
@@ -26,40 +25,40 @@ fn split(text: &OsStr) -> Option<(&[u8], &[u8])> {
     from.split_first().map(|(_, after)| (before, after))
 }
 
-/// The scheme of a text, if it has one: `gs://b/x`, and as Bagz has them `gs:b/x` and `/gs:b/x`.
+/// Returns the scheme of a text, if any: `gs://b/x`, and the Bagz forms `gs:b/x` and `/gs:b/x`.
 pub fn scheme(text: &OsStr) -> Option<&'static str> {
     let (before, _) = split(text)?;
     SCHEMES.into_iter().find(|s| s.as_bytes() == before)
 }
 
-/// Folder and name there.
+/// Returns folder and name of a file.
 pub fn locate(text: &OsStr) -> Result<Located> {
     match scheme(text) {
         Some(s) if !is_local(text) => object::locate(s, text),
         _ => file::locate(local(text)),
     }
-    .map(seen)
+    .map(with_overlay)
 }
 
-/// As [`locate`], for who is going to change what is there (see [`file::locate_for_change`]).
+/// Like [`locate`], for callers that change the file (see [`file::locate_for_change`]).
 pub fn locate_for_change(text: &OsStr) -> Result<Located> {
     match scheme(text) {
         Some(s) if !is_local(text) => object::locate(s, text),
         _ => file::locate_for_change(local(text)),
     }
-    .map(seen)
+    .map(with_overlay)
 }
 
-/// The folder of this name itself (see [`file::folder`]).
+/// Returns the folder of this name (see [`file::folder`]).
 pub fn folder(text: &OsStr) -> Result<Arc<dyn Folder>> {
     match scheme(text) {
         Some(s) if !is_local(text) => object::folder(s, text),
         _ => file::folder(local(text)),
     }
-    .map(|folder| overlay::over("folder ", folder))
+    .map(|folder| overlay::wrap("folder ", folder))
 }
 
-/// Is there a folder of this name?
+/// Returns whether a folder of this name exists.
 pub fn is_folder(text: &OsStr) -> bool {
     match scheme(text) {
         Some(s) if !is_local(text) => object::is_folder(s, text),
@@ -67,34 +66,34 @@ pub fn is_folder(text: &OsStr) -> bool {
     }
 }
 
-/// Is there a file of this name? What cannot be asked is not there: a list of many names, taken for
-/// one, is longer than any name may be.
+/// Returns whether a file of this name exists. A name that cannot be queried does not exist: a list
+/// of many names, for example, exceeds the maximum length of a name.
 pub fn exists(text: &OsStr) -> bool {
     locate(text)
         .and_then(|l| l.folder.exists(&l.name))
         .unwrap_or(false)
 }
 
-/// What the names that begin as this text does have behind it. The text names something, and may
-/// end amid a name.
-pub fn endings(text: &OsStr) -> Result<Vec<OsString>> {
+/// Returns the suffixes of all names that start with this text. The text names a file and may end
+/// within a name.
+pub fn suffixes(text: &OsStr) -> Result<Vec<OsString>> {
     let l = match scheme(text) {
         Some(s) if !is_local(text) => object::locate(s, text),
         _ => file::locate_itself(local(text)),
     }?;
     let names = l.folder.list_beginning(&l.name)?;
-    let ending = |n: &OsString| {
+    let suffix = |n: &OsString| {
         n.as_bytes()
             .get(l.name.len()..)
             .map(|e| OsStr::from_bytes(e).to_owned())
     };
-    Ok(names.iter().filter_map(ending).collect())
+    Ok(names.iter().filter_map(suffix).collect())
 }
 
-/// As a rehearsal sees it, where there is one.
-fn seen(l: Located) -> Located {
+/// Wraps the folder in the overlay of the current dry run, if any.
+fn with_overlay(l: Located) -> Located {
     Located {
-        folder: overlay::over("in ", l.folder),
+        folder: overlay::wrap("in ", l.folder),
         ..l
     }
 }
@@ -116,7 +115,7 @@ mod tests {
 
     #[test]
     fn schemes() {
-        for (text, want) in [
+        for (text, expected) in [
             ("gs://b/x", Some("gs")),
             ("gs:b/x", Some("gs")),
             ("/gs:b/x", Some("gs")),
@@ -131,7 +130,7 @@ mod tests {
             (":", None),
             ("", None),
         ] {
-            assert_eq!(scheme(OsStr::new(text)), want, "{text}");
+            assert_eq!(scheme(OsStr::new(text)), expected, "{text}");
         }
     }
 
@@ -143,8 +142,8 @@ mod tests {
         std::fs::write(path("s-2"), b"").unwrap();
         std::fs::write(path("t-1"), b"").unwrap();
         std::os::unix::fs::symlink("/", path("s-")).unwrap();
-        // what has the name of a beginning is not followed
-        let mut found = endings(&path("s-")).unwrap();
+        // a link whose name equals the prefix is not followed
+        let mut found = suffixes(&path("s-")).unwrap();
         found.sort();
         assert_eq!(found, ["", "2"]);
         let posix = super::super::beside("posix:", &path("t-1"), "");
@@ -157,7 +156,7 @@ mod tests {
         let slash = super::super::beside("/posix:", &path("t-1"), "");
         for text in [&posix, &slash] {
             assert_eq!(locate(text).unwrap().name, "t-1");
-            assert_eq!(endings(text).unwrap(), [""]);
+            assert_eq!(suffixes(text).unwrap(), [""]);
             assert!(
                 exists(text) && !is_folder(text) && locate_for_change(text).unwrap().name == "t-1"
             );
@@ -174,7 +173,7 @@ mod tests {
         #[cfg(not(feature = "cloud"))]
         {
             let e = locate(OsStr::new("gs://b/x")).err().unwrap();
-            let says = |words: &str| e.message.contains(words);
+            let says = |text: &str| e.message.contains(text);
             assert!(
                 e.status == crate::error::Status::Unsupported
                     && says("gs://b/x")

@@ -1,14 +1,14 @@
-//! A local file mapped into memory, for those who ask for it: a file that is cut short by another
-//! process then ends this one with SIGBUS, which is why reading is the default.
+//! A local file mapped into memory, on request only: if another process truncates the file, an
+//! access ends this process with SIGBUS. Reading is therefore the default.
 //!
-//! Another process may write to the file at any time. Rust takes bytes behind a reference, and C
-//! decoders take their input, for bytes that do not change while they look at them twice. So the
-//! mapping is never lent: reading copies from it, and what is copied is then checked and decoded.
+//! Another process may write to the file at any time. Rust references and the inputs of C decoders
+//! require bytes that do not change. The mapping is therefore never borrowed: reading copies from
+//! it, and the copy is verified and decoded.
 //!
-//! Unsafe code: the two calls that map and unmap, the copy out of the mapping, and a hint to the
-//! processor.
+//! Unsafe code: the calls that map and unmap, the copy out of the mapping, and a prefetch hint to
+//! the processor.
 
-use super::{File, file::LocalFile, map_heuristic::Touched};
+use super::{File, file::LocalFile, map_heuristic::ReadCounts};
 use crate::error::{Error, Result, fail};
 use std::os::fd::AsRawFd;
 
@@ -17,7 +17,7 @@ pub struct MappedFile {
     file: LocalFile,
     start: *const u8,
     len: usize,
-    touched: Touched,
+    read_counts: ReadCounts,
 }
 
 // SAFETY: the mapping is read-only and lives as long as the value; no thread owns it.
@@ -36,11 +36,10 @@ impl MappedFile {
                 file,
                 start: std::ptr::NonNull::dangling().as_ptr(),
                 len,
-                touched: Touched::default(),
+                read_counts: ReadCounts::default(),
             });
         }
-        // SAFETY: a new read-only mapping of a file that is open, at an address of the system's
-        // choice.
+        // SAFETY: creates a read-only mapping of an open file, at an address chosen by the system.
         let p = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -58,11 +57,11 @@ impl MappedFile {
             file,
             start: p.cast(),
             len,
-            touched: Touched::default(),
+            read_counts: ReadCounts::default(),
         })
     }
 
-    /// Where `n` bytes from `at` on are, if all of them are mapped.
+    /// Returns the address of `n` bytes at offset `at`, if all of them are mapped.
     #[inline]
     fn within(&self, at: u64, n: usize) -> Option<*const u8> {
         let at = usize::try_from(at).ok()?;
@@ -73,7 +72,7 @@ impl MappedFile {
 impl Drop for MappedFile {
     fn drop(&mut self) {
         if self.len > 0 {
-            // SAFETY: exactly what `new` mapped; no slice outlives the value.
+            // SAFETY: unmaps exactly what `new` mapped; no pointer into it outlives the value.
             unsafe { libc::munmap(self.start.cast_mut().cast(), self.len) };
         }
     }
@@ -86,10 +85,10 @@ impl File for MappedFile {
 
     fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
         match self.within(at, dst.len()) {
-            Some(from) if !self.touched.read_rather(at, dst.len(), self.len) => {
-                // SAFETY: so many bytes from there on are in the mapping, and `dst` is memory of
-                // the caller's alone. Another process may write to them meanwhile:
-                // no reference says that they stay as they are, and any bytes are fine.
+            Some(from) if !self.read_counts.prefers_read(at, dst.len(), self.len) => {
+                // SAFETY: the mapping contains `dst.len()` bytes from there on, and `dst` is
+                // exclusively borrowed. Another process may write to the mapping meanwhile; no
+                // reference to it exists, and any byte value is valid.
                 unsafe { std::ptr::copy_nonoverlapping(from, dst.as_mut_ptr(), dst.len()) };
                 Ok(dst.len())
             }
@@ -125,8 +124,8 @@ impl File for MappedFile {
         self.file.modified()
     }
 
-    fn look(&self) -> Result<(u64, u64)> {
-        self.file.look()
+    fn size_and_modified(&self) -> Result<(u64, u64)> {
+        self.file.size_and_modified()
     }
 
     fn as_opened(&self) -> Result<(u64, u64)> {
@@ -139,15 +138,15 @@ impl File for MappedFile {
 
     fn prefetch(&self, from: u64, to: u64) {
         const LINE: usize = 64;
-        // the first lines: the processor itself goes on from there
-        const MOST: u64 = 8 * LINE as u64;
-        let n = usize::try_from(to.saturating_sub(from).min(MOST)).unwrap_or_default();
+        // the first cache lines: the processor prefetches the following ones
+        const MAX_BYTES: u64 = 8 * LINE as u64;
+        let n = usize::try_from(to.saturating_sub(from).min(MAX_BYTES)).unwrap_or_default();
         let Some(start) = self.within(from, n) else {
             return;
         };
         for line in (0..n).step_by(LINE) {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: a hint, on an address inside the mapping.
+            // SAFETY: a prefetch hint, on an address inside the mapping.
             unsafe {
                 std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
                     start.wrapping_add(line).cast(),
@@ -165,7 +164,7 @@ mod tests {
     use std::ffi::OsStr;
 
     #[test]
-    fn a_mapping_is_copied_from_and_never_lent() {
+    fn a_mapping_is_copied_and_never_borrowed() {
         let name = format!("holdall-map-{}", std::process::id());
         let path = std::env::temp_dir().join(&name);
         std::fs::write(&path, [7; 5000]).unwrap();

@@ -1,42 +1,42 @@
-//! Which parts of a mapped file are worth mapping.
+//! Decides which parts of a mapped file are read by system calls instead of through the mapping.
 //!
-//! The first access to a part of a mapping is a page fault, in which the system maps the pages
-//! around it, too: that takes several times as long as the system call that copies a record of a
-//! few kilobytes. So what is to be copied is read from a part until that has taken about as long as
-//! the fault would; from then on it comes from the mapping, which is faster.
+//! The first access to a part of a mapping is a page fault, which also maps the surrounding pages.
+//! The fault takes several times as long as the system call that copies a record of a few
+//! kilobytes. A part is therefore read until the reads have taken about as long as a fault. Later
+//! accesses copy from the mapping, which is faster.
 #![forbid(unsafe_code)]
 
 use crate::alloc;
-use crate::parallel::made;
+use crate::parallel::get_or_init;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// What Linux maps at a fault.
+/// Bytes that Linux maps per fault.
 const PART: u64 = 64 << 10;
-/// Less than this is never read: so many such records lie in a part that it is mapped soon anyway.
+/// Shorter ranges are never read: a part holds so many of them that it is mapped soon anyway.
 const SMALL: usize = 2 << 10;
-/// Reads of a part that take as long as a fault.
+/// Number of reads that take as long as a fault.
 const READS: u8 = 8;
 
-/// How often parts of one file were read.
+/// Number of reads per part of one file.
 #[derive(Default)]
-pub struct Touched(OnceLock<Vec<AtomicU8>>);
+pub struct ReadCounts(OnceLock<Vec<AtomicU8>>);
 
-impl Touched {
-    /// Shall `n` bytes from `at` on, of a mapping of `len`, be read rather than copied from there?
-    /// Counts those that are.
-    pub fn read_rather(&self, at: u64, n: usize, len: usize) -> bool {
+impl ReadCounts {
+    /// Returns whether to read `n` bytes at `at` instead of copying them from a mapping of `len`
+    /// bytes. Counts each such read.
+    pub fn prefers_read(&self, at: u64, n: usize, len: usize) -> bool {
         if n < SMALL {
             return false;
         }
-        let parts = made(&self.0, || Touched::table(len));
+        let parts = get_or_init(&self.0, || ReadCounts::table(len));
         let Some(reads) = usize::try_from(at / PART)
             .ok()
             .and_then(|part| parts.get(part))
         else {
             return false;
         };
-        // a count that another thread loses does no harm
+        // losing a concurrent update is harmless
         let before = reads.load(Ordering::Relaxed);
         if before < READS {
             reads.store(before + 1, Ordering::Relaxed);
@@ -44,7 +44,7 @@ impl Touched {
         before < READS
     }
 
-    /// None where there is no memory for it: then all comes from the mapping.
+    /// Returns an empty table without memory for it; then all accesses use the mapping.
     fn table(len: usize) -> Vec<AtomicU8> {
         alloc::defaults(len.div_ceil(PART as usize)).unwrap_or_default()
     }
@@ -55,9 +55,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_is_read_until_it_is_worth_mapping() {
-        let (touched, len) = (Touched::default(), 3 * PART as usize - 1);
-        let read = |at, n| touched.read_rather(at, n, len);
+    fn a_part_is_read_until_reads_cost_as_much_as_a_fault() {
+        let (counts, len) = (ReadCounts::default(), 3 * PART as usize - 1);
+        let read = |at, n| counts.prefers_read(at, n, len);
         assert!(!read(0, SMALL - 1));
         assert_eq!(
             (0..10).filter(|k| read(PART + k * 4096, SMALL)).count(),

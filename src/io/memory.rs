@@ -1,4 +1,4 @@
-//! One file that is bytes in memory, read-only, under the name "".
+//! A read-only file in memory, under the name "".
 #![forbid(unsafe_code)]
 
 use super::{Access, File, Folder, lock::Lock, read_only};
@@ -14,7 +14,7 @@ pub struct MemoryFolder<B>(Arc<Bytes<B>>);
 struct Bytes<B>(B);
 
 impl<B: AsRef<[u8]> + Send + Sync + 'static> MemoryFolder<B> {
-    /// Over these bytes.
+    /// Creates a folder on these bytes.
     pub fn new(bytes: B) -> Self {
         MemoryFolder(Arc::new(Bytes(bytes)))
     }
@@ -25,7 +25,7 @@ impl<B: AsRef<[u8]> + Send + Sync + 'static> Folder for MemoryFolder<B> {
         if !name.is_empty() {
             return Err(fail!(
                 Missing,
-                "{}: there is one file here, \"\"",
+                "{}: this storage has one file, \"\"",
                 self.show(name)
             ));
         }

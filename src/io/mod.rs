@@ -1,14 +1,14 @@
-//! Where bytes live: folders of named files, behind two traits, and what keeps them whole.
+//! Storage: folders of named files as two traits, and the means to change files atomically.
 //!
-//! - [`Folder`] and [`File`]: local files, memory, the caller's functions. Formats are written
-//!   against these alone.
-//! - [`locate`]: which of them the text of a name means.
-//! - [`journal`]: how a change of several bytes, or of several files, becomes one commit, and how a
-//!   reader sees the last commit while one is under way or was cut off.
-//! - [`lock`]: one writer at a time.
-//! - [`overlay`]: changes that are kept out of the folders, for a dry run.
+//! - [`Folder`] and [`File`]: local files, memory, the caller's functions, object stores. Formats
+//!   use only these traits.
+//! - [`locate`]: maps a name to its storage.
+//! - [`journal`]: makes a change of several ranges or several files one commit, and gives readers
+//!   the last commit while a change is in progress or was interrupted.
+//! - [`lock`]: ensures a single writer.
+//! - [`overlay`]: holds the changes of a dry run outside of the folders.
 //!
-//! This layer knows no format, and never looks into the bytes it moves.
+//! This layer knows no format and never interprets the bytes it moves.
 
 pub mod fd_pool;
 pub mod file;
@@ -34,115 +34,114 @@ use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What [`Folder::obstacle`] says of a folder.
+/// What [`Folder::obstacle`] returns for a folder.
 pub const A_FOLDER: &str = "a folder";
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// To be read; it must be there.
+    /// For reading; the file must exist.
     Read,
-    /// To be read, mapped into memory where that can be.
+    /// For reading, mapped into memory if the storage supports it; the file must exist.
     Map,
-    /// To be read and written; it must be there.
+    /// For reading and writing; the file must exist.
     Write,
-    /// The same, of a file that lies beside the main one of a container: it must have no other
-    /// name.
+    /// For reading and writing a companion file of a container's main file. The file must exist and
+    /// must have no other name.
     WriteBeside,
-    /// To be read and written, empty: made new, or emptied.
+    /// For reading and writing; the file is created, or truncated to length 0.
     Create,
 }
 
-/// A range of a file that is wanted, and where it goes.
-pub struct Part<'a> {
-    /// Where it begins.
+/// A requested range of a file and its destination.
+pub struct ReadRange<'a> {
+    /// Offset of the range.
     pub at: u64,
-    /// Its bytes.
+    /// Destination; its length is that of the range.
     pub dst: &'a mut [u8],
 }
 
-impl Part<'_> {
-    /// Where it ends.
+impl ReadRange<'_> {
+    /// Returns the offset of the end.
     pub fn end(&self) -> u64 {
         self.at.saturating_add(self.dst.len() as u64)
     }
 }
 
-/// One open file. All methods may be called from many threads.
+/// An open file. All methods may be called from several threads.
 pub trait File: Send + Sync {
-    /// Its length now, in bytes.
+    /// Returns the current length in bytes.
     fn size(&self) -> Result<u64>;
-    /// Fills `dst` from `at` on; returns how many bytes there were, fewer only at the end of the
+    /// Reads into `dst` from offset `at`. Returns the number of bytes, fewer only at the end of the
     /// file.
     fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize>;
-    /// Writes all of `src` at `at`; the file grows where needed.
+    /// Writes all of `src` at offset `at`. Extends the file if needed.
     fn write_at(&self, at: u64, src: &[u8]) -> Result<()>;
-    /// Cuts the file, or lets it grow with zeros.
+    /// Truncates the file, or extends it with zeros.
     fn set_size(&self, size: u64) -> Result<()>;
-    /// Makes bytes and length durable (not the name: that is [`Folder::sync`]).
+    /// Makes content and length durable. [`Folder::sync`] does the same for the name.
     fn sync(&self) -> Result<()>;
-    /// The whole file, where it is in memory that nobody changes. A mapped file is not: another
+    /// Returns the whole file if it is in memory that never changes. A mapped file is not: another
     /// process may write to it.
     fn bytes(&self) -> Option<&[u8]> {
         None
     }
-    /// Does reading it copy from memory, without a system call?
+    /// Returns whether reading copies from memory, without a system call.
     fn is_in_memory(&self) -> bool {
         self.bytes().is_some()
     }
-    /// Name for messages.
+    /// Returns the name for messages.
     fn name(&self) -> &str;
-    /// What tells this file from another one of the same name, or 0 where nothing does.
+    /// Returns a number that distinguishes this file from others of the same name, or 0 if unknown.
     fn identity(&self) -> u64 {
         0
     }
 
-    /// What tells the file from a copy of it, also after it was removed and its place was given to
-    /// another one, or 0 where nothing does.
+    /// Returns a number that distinguishes the file from its copies, even after it was removed and
+    /// its inode was reused, or 0 if unknown.
     fn origin(&self) -> Result<u64> {
         Ok(0)
     }
-    /// What tells that the file was changed, together with its length: changes at each write and
-    /// cut, where the system says when that was.
+    /// Returns a change stamp, where the storage has one: with the length, it changes at each write
+    /// or truncation.
     fn stamp(&self) -> Result<u64> {
         Ok(0)
     }
-    /// What tells that its bytes were changed, together with its length, where the system says when
-    /// that was: not that it got another name, or none.
+    /// Returns the modification time, where the storage has one: with the length, it changes when
+    /// the content does, but not when the file is renamed or removed.
     fn modified(&self) -> Result<u64> {
         Ok(0)
     }
-    /// Its length, and [`File::modified`], now.
-    fn look(&self) -> Result<(u64, u64)> {
+    /// Returns the current length and [`File::modified`].
+    fn size_and_modified(&self) -> Result<(u64, u64)> {
         Ok((self.size()?, self.modified()?))
     }
-    /// The same when it was opened, where the system was asked then: that need not be done again.
+    /// Returns length and [`File::modified`] as of opening, without a further system call where the
+    /// values were stored.
     fn as_opened(&self) -> Result<(u64, u64)> {
-        self.look()
+        self.size_and_modified()
     }
-    /// These bytes are going to be wanted: where the file is in memory, they may come nearer
-    /// meanwhile.
+    /// Hints that these bytes will be read: a mapped file prefetches them into the processor cache.
     fn prefetch(&self, _from: u64, _to: u64) {}
-    /// Does it live behind functions of the caller's?
+    /// Returns whether the file is provided by the caller's functions.
     fn is_foreign(&self) -> bool {
         false
     }
-    /// It, where it is an object of a store: each read of one is a request, so that many are better
-    /// asked for together (see [`read_parts`]).
+    /// Returns the object if the file is one of an object store. Each read of an object is a
+    /// request, so several ranges should be read together (see [`read_ranges`]).
     fn object(&self) -> Option<&object::ObjectFile> {
         None
     }
-    /// As [`File::read_exact_at`], of what is going to be read again and again: where reading takes
-    /// long, it is kept.
-    fn read_kept(&self, at: u64, dst: &mut [u8]) -> Result<()> {
+    /// Like [`File::read_exact_at`], for ranges that are read repeatedly. Slow storage caches them.
+    fn read_cached(&self, at: u64, dst: &mut [u8]) -> Result<()> {
         self.read_exact_at(at, dst)
     }
-    /// Makes a new object count, all of it or nothing (see [`Folder::upload`]).
+    /// Makes an uploaded object visible atomically (see [`Folder::upload`]).
     fn publish(&self) -> Result<()> {
-        Err(fail!(State, "{}: this is no upload", self.name()))
+        Err(fail!(State, "{}: this file is not an upload", self.name()))
     }
 
-    /// Fills all of `dst`, or says that the file is too short.
+    /// Fills all of `dst`. Returns an error if the file is too short.
     fn read_exact_at(&self, at: u64, dst: &mut [u8]) -> Result<()> {
         let n = self.read_at(at, dst)?;
         if n == dst.len() {
@@ -150,27 +149,27 @@ pub trait File: Send + Sync {
         }
         Err(fail!(
             Format,
-            "{}: {} bytes were expected at {at}, {n} are there: the file was cut short",
+            "{}: the file is truncated (expected {} bytes at {at}, found {n})",
             self.name(),
             dst.len()
         ))
     }
 }
 
-/// Bytes that could not be read: of which job, by its number, where in its file, and why.
-pub struct Unread {
-    /// The job.
+/// A failed read: the index of the job, the byte range in its file, and the error.
+pub struct ReadFailure {
+    /// Index of the job.
     pub job: usize,
-    /// The bytes.
+    /// Byte range in the file.
     pub bytes: Range<u64>,
-    /// Why.
+    /// The reason.
     pub error: Error,
 }
 
-impl Unread {
-    /// It is about no bytes rather than others.
-    pub fn anywhere(job: usize, error: Error) -> Unread {
-        Unread {
+impl ReadFailure {
+    /// Creates a failure that concerns no particular range.
+    pub fn anywhere(job: usize, error: Error) -> ReadFailure {
+        ReadFailure {
             job,
             bytes: 0..u64::MAX,
             error,
@@ -178,9 +177,9 @@ impl Unread {
     }
 }
 
-/// Fills parts of files; where these are objects of a store, by few requests, of which many are
-/// under way at once. Of the jobs of one file, which failed may be said to be the first one.
-pub fn read_parts(jobs: Vec<(&dyn File, Vec<Part<'_>>)>) -> Result<(), Unread> {
+/// Reads ranges of files. For objects it issues few requests and runs several of them at once. If
+/// two jobs read the same file, a failure may be attributed to the first of them.
+pub fn read_ranges(jobs: Vec<(&dyn File, Vec<ReadRange<'_>>)>) -> Result<(), ReadFailure> {
     let mut objects = Vec::new();
     for (job, (file, parts)) in jobs.into_iter().enumerate() {
         match file.object() {
@@ -188,17 +187,17 @@ pub fn read_parts(jobs: Vec<(&dyn File, Vec<Part<'_>>)>) -> Result<(), Unread> {
             None => parts.into_iter().try_for_each(|p| {
                 let bytes = p.at..p.end();
                 file.read_exact_at(p.at, p.dst)
-                    .map_err(|error| Unread { job, bytes, error })
+                    .map_err(|error| ReadFailure { job, bytes, error })
             })?,
         }
     }
     object::read(objects)
 }
 
-/// Fetches ranges of objects, by few requests, for [`File::read_kept`] to find. Each has its file,
-/// its beginning and its end.
-pub fn keep_parts(jobs: Vec<(&dyn File, u64, u64)>) -> Result<(), Unread> {
-    object::keep(
+/// Fetches ranges of objects by few requests into the cache of [`File::read_cached`]. A job is a
+/// file, the start and the end of a range.
+pub fn prefetch_ranges(jobs: Vec<(&dyn File, u64, u64)>) -> Result<(), ReadFailure> {
+    object::prefetch(
         jobs.into_iter()
             .enumerate()
             .filter_map(|(job, (file, from, to))| Some((job, file.object()?, from, to)))
@@ -206,116 +205,125 @@ pub fn keep_parts(jobs: Vec<(&dyn File, u64, u64)>) -> Result<(), Unread> {
     )
 }
 
-/// A folder of named files, or something like it. All methods may be called from many threads.
+/// A folder of named files, or equivalent storage. All methods may be called from several threads.
 pub trait Folder: Send + Sync {
-    /// Opens a file; `Missing` where there is none.
+    /// Opens a file. Returns `Missing` if it does not exist.
     fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>>;
-    /// Creates a file that was not there: what has this name is removed first, and never followed.
-    /// It gets mode, owner and access control list of `like`, where there is such a file and
-    /// storage knows them, as far as the process may give them; it is never open to more users
-    /// than that file.
+    /// Creates a new file. An existing file of this name is removed first, and a link is not
+    /// followed. The file gets the mode, owner and access control list of `like`, if that exists
+    /// and the storage has these attributes, as far as the process may set them. It is never
+    /// accessible to more users than `like`.
     fn create(&self, name: &OsStr, _like: &OsStr) -> Result<Arc<dyn File>> {
         self.open(name, Access::Create)
     }
-    /// Opens a file, to be read, that tells what to do with the file `of`, or with this folder
-    /// where there is none: `Missing` where it is there, but somebody who may not change that
-    /// file may have written it.
+    /// Opens a file for reading that determines how `of` is changed, or this folder if `of` does
+    /// not exist. Returns `Missing` if a user who may not change `of` may have written the file.
     fn open_trusted(&self, name: &OsStr, _of: &OsStr) -> Result<Arc<dyn File>> {
         self.open(name, Access::Read)
     }
-    /// Gives a file another name, replacing what bore it, in one step.
+    /// Renames a file atomically. Replaces an existing file of the new name.
     fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()>;
-    /// Removes a file; `Missing` where there is none.
+    /// Removes a file. Returns `Missing` if it does not exist.
     fn remove(&self, name: &OsStr) -> Result<()>;
     /// Makes all creations, renames and removals so far durable.
     fn sync(&self) -> Result<()>;
-    /// The [`File::identity`] of the file that has this name now; `None` where there is none.
+    /// Returns the [`File::identity`] of the file that currently has this name, or `None`.
     fn identity(&self, name: &OsStr) -> Result<Option<u64>>;
-    /// Has this name still this file, of this length and [`File::stamp`]?
-    fn has_still(&self, name: &OsStr, file: &dyn File, (size, stamp): (u64, u64)) -> Result<bool> {
+    /// Returns whether the name still refers to this file, with this length and [`File::stamp`].
+    fn is_unchanged(
+        &self,
+        name: &OsStr,
+        file: &dyn File,
+        (size, stamp): (u64, u64),
+    ) -> Result<bool> {
         Ok(self.identity(name)? == Some(file.identity())
             && (file.size()?, file.stamp()?) == (size, stamp))
     }
-    /// Takes the lock of this name for as long as the value lives; `Busy` where another has it.
+    /// Takes the exclusive lock of this name until the value is dropped. Returns `Busy` if it is
+    /// held.
     fn lock(&self, name: &OsStr) -> Result<lock::Lock>;
-    /// Takes a part in the lock of this name, as several may; `Busy` where another has all of it.
-    fn lock_in_part(&self, _name: &OsStr) -> Result<lock::Lock> {
+    /// Takes a shared lock of this name. Returns `Busy` if the exclusive lock is held.
+    fn lock_shared(&self, _name: &OsStr) -> Result<lock::Lock> {
         Ok(lock::Lock::none())
     }
-    /// As [`Folder::lock`], or [`Folder::lock_in_part`] where `part`, without a file for it: `Busy`
-    /// where another has it.
-    fn test_lock(&self, _name: &OsStr, _part: bool) -> Result<lock::Lock> {
+    /// Like [`Folder::lock`], or [`Folder::lock_shared`] if `shared`, without creating a lock file.
+    /// Returns `Busy` if the lock is held.
+    fn test_lock(&self, _name: &OsStr, _shared: bool) -> Result<lock::Lock> {
         Ok(lock::Lock::none())
     }
-    /// Name for messages.
+    /// Returns the path of a name for messages.
     fn show(&self, name: &OsStr) -> String;
 
-    /// Does it live behind functions of the caller's?
+    /// Returns whether the files are provided by the caller's functions.
     fn is_foreign(&self) -> bool {
         false
     }
-    /// Makes a folder in it, where storage knows of folders and this one is not there; "" is
+    /// Creates a subfolder, if the storage has folders and it does not exist; "" is the folder
     /// itself.
     fn make_folder(&self, _name: &OsStr) -> Result<()> {
         Ok(())
     }
-    /// Removes a folder in it, or itself, if it is there and empty, where storage knows of folders.
+    /// Removes a subfolder, or the folder itself (""), if it exists and is empty and the storage
+    /// has folders.
     fn remove_folder(&self, _name: &OsStr) -> Result<()> {
         Ok(())
     }
-    /// As [`Folder::sync`], for what is in a folder in it; "" is itself.
+    /// Like [`Folder::sync`], for the names in a subfolder; "" is the folder itself.
     fn sync_in(&self, _name: &OsStr) -> Result<()> {
         self.sync()
     }
-    /// The names in a folder in it, "" is itself; none where storage cannot tell.
+    /// Returns the names in a subfolder, "" for the folder itself. Empty if the storage cannot
+    /// list.
     fn list(&self, _name: &OsStr) -> Result<Vec<OsString>> {
         Ok(Vec::new())
     }
-    /// Is it one of an object store? There files come whole, under their name at once, and stay as
-    /// they are.
+    /// Returns whether the folder belongs to an object store. Objects appear complete and are
+    /// immutable.
     fn is_store(&self) -> bool {
         false
     }
-    /// A new file of a store, which is written from its beginning to its end and is there with
-    /// [`File::publish`], or never; `only_new`: that fails where another has the name by then.
+    /// Creates an object, which must be written sequentially. [`File::publish`] makes it visible.
+    /// With `only_new`, publishing fails if the name exists by then.
     fn upload(&self, name: &OsStr, _only_new: bool) -> Result<Arc<dyn File>> {
         Err(fail!(
             State,
-            "{}: files are not uploaded here",
+            "{}: this storage does not support uploads",
             self.show(name)
         ))
     }
-    /// The names in it that begin like this; none where storage cannot tell.
+    /// Returns the names that start with `start`. Empty if the storage cannot list.
     fn list_beginning(&self, start: &OsStr) -> Result<Vec<OsString>> {
         let mut names = self.list(OsStr::new(""))?;
         names.retain(|n| n.as_encoded_bytes().starts_with(start.as_encoded_bytes()));
         Ok(names)
     }
-    /// A writer comes: refuses storage that cannot be written. From here on nothing is changed in a
-    /// folder that gets the name of this one, where storage can tell.
+    /// Prepares the folder for a writer. Returns an error if the storage is read-only. From here
+    /// on, storage that has folder identities refuses changes if another folder takes this one's
+    /// path.
     fn writable(&self) -> Result<()> {
         Ok(())
     }
-    /// Is there a file of this name?
+    /// Returns whether a file of this name exists.
     fn exists(&self, name: &OsStr) -> Result<bool> {
         Ok(self.identity(name)?.is_some())
     }
-    /// What has this name, if it is there and is no file, where storage can tell.
+    /// Returns what exists under this name if it is not a file, where the storage has other kinds.
     fn obstacle(&self, _name: &OsStr) -> Result<Option<&'static str>> {
         Ok(None)
     }
-    /// Refuses to put a file where something is that is none: nothing takes its place in one step.
+    /// Returns an error if something other than a file has this name: a rename cannot replace it
+    /// atomically.
     fn refuse_obstacle(&self, name: &OsStr) -> Result<()> {
         match self.obstacle(name)? {
             None => Ok(()),
             Some(what) => Err(fail!(
                 Exists,
-                "{}: {what} is there, which no file takes the place of, also with HOLDALL_REPLACE; rename or remove it",
+                "{}: {what} exists under this name, which no file can replace, even with HOLDALL_REPLACE; rename or remove it",
                 self.show(name)
             )),
         }
     }
-    /// Removes a file if it is there.
+    /// Removes a file if it exists.
     fn remove_if_there(&self, name: &OsStr) -> Result<()> {
         match self.remove(name) {
             Err(e) if e.status == crate::error::Status::Missing => Ok(()),
@@ -324,7 +332,7 @@ pub trait Folder: Send + Sync {
     }
 }
 
-/// `prefix` + `name` + `suffix`, for the files that lie beside another one.
+/// Returns `prefix` + `name` + `suffix`, the name of a companion file.
 pub fn beside(prefix: &str, name: &OsStr, suffix: &str) -> OsString {
     let mut s = OsString::from(prefix);
     s.push(name);
@@ -332,14 +340,14 @@ pub fn beside(prefix: &str, name: &OsStr, suffix: &str) -> OsString {
     s
 }
 
-/// The folder that a name is in: what stands before its last slash.
+/// Returns the folder part of a name: the text before its last slash.
 pub fn parent(name: &OsStr) -> &OsStr {
     std::path::Path::new(name)
         .parent()
         .map_or(OsStr::new(""), std::path::Path::as_os_str)
 }
 
-/// Copies `n` bytes of one file to a place in another.
+/// Copies `n` bytes from one file to an offset of another.
 pub fn copy(from: &dyn File, at: u64, to: &dyn File, to_at: u64, n: u64) -> Result<()> {
     const PIECE: u64 = 1 << 20;
     let mut piece = crate::alloc::zeroed(n.min(PIECE) as usize)?;
@@ -355,7 +363,7 @@ pub fn copy(from: &dyn File, at: u64, to: &dyn File, to_at: u64, n: u64) -> Resu
     Ok(())
 }
 
-/// The answer of storage that cannot be written.
+/// Returns the error of storage that cannot be written.
 pub(crate) fn read_only(name: &str) -> crate::error::Error {
     fail!(Unsupported, "{name}: this storage is read-only")
 }

@@ -1,11 +1,10 @@
-//! A rehearsal: while it lasts, what the thread changes in folders is kept in a scratch file
-//! instead, and what it reads there is what it would have changed.
+//! Overlays for dry runs: during a dry run, the changes that a thread makes to folders go to a
+//! scratch file, and reads return the changed content.
 //!
-//! Every folder that [`locate`](super::locate) gives out during a rehearsal is an [`Overlay`] of
-//! the real one. An overlay opens the real files and never writes to them. Written bytes go to one
-//! scratch file without a name, so memory stays bounded however much is written: an extent map per
-//! file says which bytes are there. Renames, removals and creations are a table of names. Locks are
-//! tested, not created.
+//! Every folder that [`locate`](super::locate) returns during a dry run is an [`Overlay`] of the
+//! real one. An overlay opens the real files but never writes to them. Written bytes go to one
+//! unnamed scratch file, which bounds memory use. An extent map per file records which ranges were
+//! written. Renames, removals and creations are a table of names. Locks are tested, not created.
 #![forbid(unsafe_code)]
 
 use super::lock::Lock;
@@ -20,95 +19,95 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-thread_local!(static STAGE: RefCell<Option<Arc<Stage>>> = const { RefCell::new(None) });
+thread_local!(static DRY_RUN: RefCell<Option<Arc<DryRunState>>> = const { RefCell::new(None) });
 
-/// Set in the identity of a file that is in an overlay alone.
+/// Bit set in the identity of files that exist in an overlay only.
 const NEW: u64 = 1 << 63;
 
-/// The folders and the scratch file of one rehearsal.
-struct Stage {
-    /// The scratch file is on the file system of this folder, if that can be.
-    near: PathBuf,
+/// The folders and the scratch file of one dry run.
+struct DryRunState {
+    /// The scratch file is created on the file system of this folder, if possible.
+    folder: PathBuf,
     scratch: Mutex<Option<Arc<Scratch>>>,
     folders: Mutex<HashMap<OsString, Arc<dyn Folder>>>,
     numbers: AtomicU64,
 }
 
-/// The file that written bytes go to.
+/// The file that holds the written bytes.
 struct Scratch {
     file: fs::File,
     end: AtomicU64,
 }
 
-/// A rehearsal on this thread, until it is dropped. Handles that were opened meanwhile stay usable.
-pub struct Rehearsal(Option<Arc<Stage>>);
+/// A dry run on this thread, until it is dropped. Handles opened during the dry run remain usable.
+pub struct DryRun(Option<Arc<DryRunState>>);
 
-impl Rehearsal {
-    /// Begins one, of changes to what has this path.
-    pub fn begin(path: &OsStr) -> Rehearsal {
-        let near = parent(path);
-        let near = if near.is_empty() {
+impl DryRun {
+    /// Begins a dry run of changes to the container at this path.
+    pub fn begin(path: &OsStr) -> DryRun {
+        let folder = parent(path);
+        let folder = if folder.is_empty() {
             Path::new(".")
         } else {
-            Path::new(near)
+            Path::new(folder)
         };
-        Rehearsal(STAGE.replace(Some(Arc::new(Stage::new(near)))))
+        DryRun(DRY_RUN.replace(Some(Arc::new(DryRunState::new(folder)))))
     }
 
-    /// Runs a function of the caller's, which is no part of the rehearsal.
+    /// Calls a function of the caller, which is not part of the dry run.
     pub fn outside<T>(f: impl FnOnce() -> T) -> T {
-        let _back = Rehearsal(STAGE.replace(None));
+        let _back = DryRun(DRY_RUN.replace(None));
         f()
     }
 }
 
-impl Drop for Rehearsal {
+impl Drop for DryRun {
     fn drop(&mut self) {
-        // Folders refer to their stage: without this neither would ever be freed.
-        if let Some(ended) = STAGE.replace(self.0.take()) {
-            let folders = std::mem::take(&mut *taken(&ended.folders));
+        // Folders refer to their dry run: this breaks the reference cycle.
+        if let Some(ended) = DRY_RUN.replace(self.0.take()) {
+            let folders = std::mem::take(&mut *lock(&ended.folders));
             drop(folders);
         }
     }
 }
 
-/// The folder as a rehearsal of this thread sees it; itself where there is none. `kind`: folders
-/// that are reached in one way share what was changed in them.
-pub fn over(kind: &str, folder: Arc<dyn Folder>) -> Arc<dyn Folder> {
-    STAGE.with_borrow(|stage| match stage {
+/// Returns the overlay of a folder during a dry run of this thread, otherwise the folder itself.
+/// Folders of the same `kind` and path share one overlay.
+pub fn wrap(kind: &str, folder: Arc<dyn Folder>) -> Arc<dyn Folder> {
+    DRY_RUN.with_borrow(|state| match state {
         None => folder,
-        Some(stage) => {
+        Some(state) => {
             let key = beside(kind, OsStr::new(&folder.show(OsStr::new(""))), "");
             let new = || {
                 Arc::new(Overlay {
                     base: folder,
-                    stage: stage.clone(),
+                    state: state.clone(),
                     names: Mutex::default(),
                 }) as Arc<dyn Folder>
             };
-            taken(&stage.folders).entry(key).or_insert_with(new).clone()
+            lock(&state.folders).entry(key).or_insert_with(new).clone()
         }
     })
 }
 
-/// One folder as a rehearsal of its own sees it.
+/// Returns an overlay of a folder in a dry run of its own.
 #[cfg(test)]
-pub fn alone(base: Arc<dyn Folder>) -> Arc<dyn Folder> {
+pub fn standalone(base: Arc<dyn Folder>) -> Arc<dyn Folder> {
     Arc::new(Overlay {
         base,
-        stage: Arc::new(Stage::new(Path::new("/tmp"))),
+        state: Arc::new(DryRunState::new(Path::new("/tmp"))),
         names: Mutex::default(),
     })
 }
 
-fn taken<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Stage {
-    fn new(near: &Path) -> Stage {
-        Stage {
-            near: near.into(),
+impl DryRunState {
+    fn new(folder: &Path) -> DryRunState {
+        DryRunState {
+            folder: folder.into(),
             scratch: Mutex::default(),
             folders: Mutex::default(),
             numbers: AtomicU64::new(NEW),
@@ -116,11 +115,11 @@ impl Stage {
     }
 
     fn scratch(&self) -> Result<Arc<Scratch>> {
-        let mut scratch = taken(&self.scratch);
+        let mut scratch = lock(&self.scratch);
         if let Some(scratch) = &*scratch {
             return Ok(scratch.clone());
         }
-        let file = os::create_unnamed(&self.near)
+        let file = os::create_unnamed(&self.folder)
             .map_err(|e| Error::os("the scratch file of a dry run", &e))?;
         Ok(scratch
             .insert(Arc::new(Scratch {
@@ -148,10 +147,7 @@ impl Scratch {
         while !dst.is_empty() {
             let n = os::read_at(&self.file, dst, at).map_err(|e| self.failed(&e))?;
             if n == 0 {
-                return Err(fail!(
-                    Io,
-                    "the scratch file of a dry run: it ends before what was written to it"
-                ));
+                return Err(fail!(Io, "the scratch file of a dry run: it was truncated"));
             }
             (at, dst) = (at + n as u64, dst.get_mut(n..).unwrap_or_default());
         }
@@ -159,63 +155,62 @@ impl Scratch {
     }
 }
 
-/// See the top of the file.
+/// The overlay of one folder; see the module documentation.
 struct Overlay {
     base: Arc<dyn Folder>,
-    stage: Arc<Stage>,
+    state: Arc<DryRunState>,
     names: Mutex<Names>,
 }
 
-/// What differs from the real folder.
+/// Differences from the real folder.
 #[derive(Default)]
 struct Names {
-    /// Files that were opened, created, renamed or removed; none: the name is free.
+    /// Files that were opened, created, renamed or removed; `None` if the name is free.
     files: HashMap<OsString, Option<Arc<Node>>>,
-    /// Folders that were made or, `false`, removed.
+    /// Folders that were created (`true`) or removed (`false`).
     folders: HashMap<OsString, bool>,
 }
 
-/// A file, whatever its name is.
+/// A file, independent of its name.
 struct Node {
     identity: u64,
-    /// Its name in the real folder; none of a new one.
+    /// The name in the real folder; `None` for a new file.
     base: Option<OsString>,
-    /// None: it is as in the real folder.
+    /// `None` while the content equals that of the real file.
     changed: Mutex<Option<Changed>>,
 }
 
-/// What a changed file is.
+/// The state of a changed file.
 struct Changed {
     size: u64,
-    /// So many bytes of the real file are visible, where nothing was written over them.
+    /// Length of the prefix of the real file that is visible where nothing was overwritten.
     base: u64,
-    /// Written ranges, which do not overlap: where each begins, its length and its offset in the
-    /// scratch file.
+    /// Written ranges, without overlap: offset to length and offset in the scratch file.
     extents: BTreeMap<u64, (u64, u64)>,
     changes: u64,
 }
 
 impl Overlay {
     fn missing(&self, name: &OsStr) -> Error {
-        // ENOENT, which has the same number everywhere
+        // ENOENT has this number on all systems
         Error::os(self.show(name), &std::io::Error::from_raw_os_error(2))
     }
 
-    /// The file of this name; none where it is not there.
+    /// Returns the file of this name, or `None`.
     fn node(&self, name: &OsStr) -> Result<Option<Arc<Node>>> {
-        if let Some(known) = taken(&self.names).files.get(name) {
+        if let Some(known) = lock(&self.names).files.get(name) {
             return Ok(known.clone());
         }
         let Some(identity) = self.base.identity(name)? else {
             return Ok(None);
         };
-        Ok(Some(self.take_in(name, identity)))
+        Ok(Some(self.register(name, identity)))
     }
 
-    /// Remembers a file of the real folder, so that all handles of it share what is written.
-    fn take_in(&self, name: &OsStr, identity: u64) -> Arc<Node> {
+    /// Registers a file of the real folder, so that all handles on it share what is written.
+    fn register(&self, name: &OsStr, identity: u64) -> Arc<Node> {
         let identity = if identity == 0 {
-            self.stage.number()
+            self.state.number()
         } else {
             identity
         };
@@ -226,7 +221,7 @@ impl Overlay {
                 changed: Mutex::default(),
             }))
         };
-        let mut names = taken(&self.names);
+        let mut names = lock(&self.names);
         names
             .files
             .entry(name.to_owned())
@@ -236,24 +231,24 @@ impl Overlay {
     }
 
     fn handle(&self, name: &OsStr, node: Arc<Node>, base: Option<Arc<dyn File>>) -> Arc<dyn File> {
-        Arc::new(Staged {
+        Arc::new(OverlayFile {
             node,
             base,
             name: self.show(name),
-            stage: self.stage.clone(),
+            state: self.state.clone(),
         })
     }
 
-    /// Is there a folder of this name?
+    /// Returns whether a folder of this name exists.
     fn has_folder(&self, name: &OsStr) -> Result<bool> {
-        match taken(&self.names).folders.get(name) {
-            Some(made) => Ok(*made),
+        match lock(&self.names).folders.get(name) {
+            Some(exists) => Ok(*exists),
             None => Ok(name.is_empty() || self.base.exists(name)?),
         }
     }
 
     fn set(&self, name: &OsStr, node: Option<Arc<Node>>) {
-        taken(&self.names).files.insert(name.to_owned(), node);
+        lock(&self.names).files.insert(name.to_owned(), node);
     }
 }
 
@@ -262,7 +257,7 @@ impl Folder for Overlay {
         if access == Access::Create {
             return self.create(name, OsStr::new(""));
         }
-        let known = taken(&self.names).files.get(name).cloned();
+        let known = lock(&self.names).files.get(name).cloned();
         match known {
             Some(None) => Err(self.missing(name)),
             Some(Some(node)) => {
@@ -275,7 +270,7 @@ impl Folder for Overlay {
             }
             None => {
                 let base = self.base.open(name, access)?;
-                Ok(self.handle(name, self.take_in(name, base.identity()), Some(base)))
+                Ok(self.handle(name, self.register(name, base.identity()), Some(base)))
             }
         }
     }
@@ -285,15 +280,15 @@ impl Folder for Overlay {
         if !self.has_folder(parent(name))? {
             return Err(self.missing(name));
         }
-        let node = Arc::new(Node::new(self.stage.number()));
+        let node = Arc::new(Node::new(self.state.number()));
         self.set(name, Some(node.clone()));
         Ok(self.handle(name, node, None))
     }
 
     fn open_trusted(&self, name: &OsStr, of: &OsStr) -> Result<Arc<dyn File>> {
-        let known = taken(&self.names).files.get(name).cloned();
+        let known = lock(&self.names).files.get(name).cloned();
         match known {
-            // who owns it is asked where it is
+            // the real folder verifies the owner
             Some(Some(node)) if node.base.as_deref() == Some(name) => {
                 let base = self.base.open_trusted(name, of)?;
                 Ok(self.handle(name, node, Some(base)))
@@ -301,7 +296,7 @@ impl Folder for Overlay {
             Some(_) => self.open(name, Access::Read),
             None => {
                 let base = self.base.open_trusted(name, of)?;
-                Ok(self.handle(name, self.take_in(name, base.identity()), Some(base)))
+                Ok(self.handle(name, self.register(name, base.identity()), Some(base)))
             }
         }
     }
@@ -330,10 +325,10 @@ impl Folder for Overlay {
     }
 
     fn identity(&self, name: &OsStr) -> Result<Option<u64>> {
-        if let Some(made) = taken(&self.names).folders.get(name) {
-            return Ok(made.then_some(NEW));
+        if let Some(exists) = lock(&self.names).folders.get(name) {
+            return Ok(exists.then_some(NEW));
         }
-        let known = taken(&self.names).files.get(name).cloned();
+        let known = lock(&self.names).files.get(name).cloned();
         match known {
             Some(node) => Ok(node.map(|n| n.identity)),
             None => self.base.identity(name),
@@ -341,9 +336,9 @@ impl Folder for Overlay {
     }
 
     fn obstacle(&self, name: &OsStr) -> Result<Option<&'static str>> {
-        let names = taken(&self.names);
-        if let Some(made) = names.folders.get(name) {
-            return Ok(made.then_some(A_FOLDER));
+        let names = lock(&self.names);
+        if let Some(exists) = names.folders.get(name) {
+            return Ok(exists.then_some(A_FOLDER));
         }
         match names.files.get(name) {
             Some(None) => Ok(None),
@@ -356,7 +351,7 @@ impl Folder for Overlay {
         self.base.test_lock(name, false)
     }
 
-    fn lock_in_part(&self, name: &OsStr) -> Result<Lock> {
+    fn lock_shared(&self, name: &OsStr) -> Result<Lock> {
         self.base.test_lock(name, true)
     }
 
@@ -378,30 +373,35 @@ impl Folder for Overlay {
 
     fn make_folder(&self, name: &OsStr) -> Result<()> {
         if !self.has_folder(name)? {
-            taken(&self.names).folders.insert(name.to_owned(), true);
+            lock(&self.names).folders.insert(name.to_owned(), true);
         }
         Ok(())
     }
 
     fn remove_folder(&self, name: &OsStr) -> Result<()> {
         if self.has_folder(name)? && self.list(name)?.is_empty() {
-            taken(&self.names).folders.insert(name.to_owned(), false);
+            lock(&self.names).folders.insert(name.to_owned(), false);
         }
         Ok(())
     }
 
     fn list(&self, name: &OsStr) -> Result<Vec<OsString>> {
-        let is_new = taken(&self.names).folders.get(name) == Some(&true);
+        let is_new = lock(&self.names).folders.get(name) == Some(&true);
         let mut found = match self.base.list(name) {
             Err(_) if is_new => Vec::new(),
             found => found?,
         };
-        let names = taken(&self.names);
+        let names = lock(&self.names);
         let files = names
             .files
             .iter()
             .map(|(file, node)| (file, node.is_some()));
-        let here = files.chain(names.folders.iter().map(|(folder, made)| (folder, *made)));
+        let here = files.chain(
+            names
+                .folders
+                .iter()
+                .map(|(folder, exists)| (folder, *exists)),
+        );
         let here: HashMap<&OsStr, bool> = here
             .filter(|(path, _)| !path.is_empty() && parent(path) == name)
             .filter_map(|(path, is)| Some((Path::new(path).file_name()?, is)))
@@ -417,7 +417,7 @@ impl Folder for Overlay {
 }
 
 impl Node {
-    /// A new file.
+    /// Creates an empty file.
     fn new(identity: u64) -> Node {
         Node {
             identity,
@@ -433,33 +433,37 @@ impl Node {
 }
 
 /// An open file of an overlay.
-struct Staged {
+struct OverlayFile {
     node: Arc<Node>,
     base: Option<Arc<dyn File>>,
     name: String,
-    stage: Arc<Stage>,
+    state: Arc<DryRunState>,
 }
 
-impl Staged {
-    /// Asks the real file where nothing was changed, else what was changed.
-    fn ask<T>(
+impl OverlayFile {
+    /// Queries the real file if it is unchanged, otherwise the changed state.
+    fn query<T>(
         &self,
         real: impl FnOnce(&dyn File) -> Result<T>,
-        staged: impl FnOnce(&Changed) -> Result<T>,
+        changed_state: impl FnOnce(&Changed) -> Result<T>,
     ) -> Result<T> {
-        let changed = taken(&self.node.changed);
+        let changed = lock(&self.node.changed);
         match (&*changed, &self.base) {
-            (Some(changed), _) => staged(changed),
+            (Some(changed), _) => changed_state(changed),
             (None, Some(base)) => {
                 drop(changed);
                 real(&**base)
             }
-            (None, None) => Err(fail!(State, "{}: the file is gone", self.name)),
+            (None, None) => Err(fail!(
+                State,
+                "{}: the file does not exist any more",
+                self.name
+            )),
         }
     }
 
     fn change(&self, f: impl FnOnce(&mut Changed) -> Result<()>) -> Result<()> {
-        let mut changed = taken(&self.node.changed);
+        let mut changed = lock(&self.node.changed);
         if changed.is_none() {
             let size = self.base.as_ref().map_or(Ok(0), |base| base.size())?;
             *changed = Some(Changed {
@@ -476,10 +480,10 @@ impl Staged {
         f(changed)
     }
 
-    /// When the real file was changed, and how often it was here.
-    fn when(&self, real: impl Fn(&dyn File) -> Result<u64>) -> Result<u64> {
+    /// Returns the real file's time of change, advanced by the number of changes in the overlay.
+    fn time_of_change(&self, real: impl Fn(&dyn File) -> Result<u64>) -> Result<u64> {
         let before = self.base.as_ref().map_or(Ok(0), |base| real(&**base))?;
-        self.ask(
+        self.query(
             |_| Ok(before),
             |changed| Ok(before.wrapping_add(changed.changes)),
         )
@@ -487,7 +491,7 @@ impl Staged {
 }
 
 impl Changed {
-    /// Takes a range out of the extents.
+    /// Removes a range from the extents.
     fn remove(&mut self, from: u64, to: u64) {
         let begun: Vec<_> = self
             .extents
@@ -507,7 +511,7 @@ impl Changed {
         }
     }
 
-    /// The last extent that begins at `at` or before.
+    /// Returns the last extent that starts at or before `at`.
     fn last(&self, at: u64) -> Option<(u64, u64, u64)> {
         self.extents
             .range(..=at)
@@ -518,7 +522,10 @@ impl Changed {
     fn write(&mut self, at: u64, src: &[u8], scratch: &Scratch) -> Result<()> {
         let n = src.len() as u64;
         let Some(end) = at.checked_add(n).filter(|end| *end <= i64::MAX as u64) else {
-            return Err(fail!(Limit, "{n} bytes at {at}: no file is as long"));
+            return Err(fail!(
+                Limit,
+                "{n} bytes at {at} exceed the maximum length of a file"
+            ));
         };
         match self.last(at) {
             Some((from, len, to)) if end <= from + len => scratch.write(to + (at - from), src)?,
@@ -576,27 +583,31 @@ impl Changed {
     }
 }
 
-impl File for Staged {
+impl File for OverlayFile {
     fn size(&self) -> Result<u64> {
-        self.ask(|base| base.size(), |changed| Ok(changed.size))
+        self.query(|base| base.size(), |changed| Ok(changed.size))
     }
 
     fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
-        let changed = taken(&self.node.changed);
+        let changed = lock(&self.node.changed);
         match (&*changed, &self.base) {
             (Some(changed), base) => {
-                changed.read(at, dst, base.as_deref(), || self.stage.scratch())
+                changed.read(at, dst, base.as_deref(), || self.state.scratch())
             }
             (None, Some(base)) => {
                 drop(changed);
                 base.read_at(at, dst)
             }
-            (None, None) => Err(fail!(State, "{}: the file is gone", self.name)),
+            (None, None) => Err(fail!(
+                State,
+                "{}: the file does not exist any more",
+                self.name
+            )),
         }
     }
 
     fn write_at(&self, at: u64, src: &[u8]) -> Result<()> {
-        let scratch = self.stage.scratch()?;
+        let scratch = self.state.scratch()?;
         if src.is_empty() {
             Ok(())
         } else {
@@ -625,11 +636,11 @@ impl File for Staged {
     }
 
     fn stamp(&self) -> Result<u64> {
-        self.when(|base| base.stamp())
+        self.time_of_change(|base| base.stamp())
     }
 
     fn modified(&self) -> Result<u64> {
-        self.when(|base| base.modified())
+        self.time_of_change(|base| base.modified())
     }
 }
 
@@ -638,8 +649,8 @@ mod tests {
     use super::*;
     use crate::io::sim::{Rng, SimDisk};
 
-    /// Whatever is done to files, an overlay reads as the folder itself would, and leaves that as
-    /// it is.
+    /// After any sequence of operations, an overlay reads like a folder to which they were applied,
+    /// and the real folder is unchanged.
     #[test]
     fn an_overlay_reads_as_the_changed_folder_would() {
         let names = ["a", "b", "c"].map(OsStr::new);
@@ -655,7 +666,7 @@ mod tests {
                     .unwrap();
             }
             let before = (disk.ops(), disk.contents());
-            let (twin, over) = (disk.copy().folder(), alone(disk.folder()));
+            let (twin, over) = (disk.copy().folder(), standalone(disk.folder()));
             for step in 0..60 {
                 let (name, to) = (names[rng.below(3)], names[rng.below(3)]);
                 let (what, at, n, byte) = (
@@ -708,11 +719,11 @@ mod tests {
         (at as usize / 3 + n) % 350
     }
 
-    /// Folders are made and removed in the overlay alone.
+    /// Folders are created and removed in the overlay only.
     #[test]
     fn folders_of_an_overlay() {
         let disk = SimDisk::default();
-        let over = alone(disk.folder());
+        let over = standalone(disk.folder());
         let [folder, file] = ["f", "f/x"].map(OsStr::new);
         assert!(over.open(file, Access::Create).is_err());
         over.make_folder(folder).unwrap();

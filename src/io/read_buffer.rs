@@ -1,5 +1,5 @@
-//! Ranges of files, lent: from memory that nobody changes where the file is in that, or from a
-//! buffer that each thread keeps.
+//! Reusable read buffers: ranges of files are borrowed from immutable memory if the file is in
+//! memory, otherwise from a per-thread buffer.
 #![forbid(unsafe_code)]
 
 use super::File;
@@ -7,19 +7,19 @@ use crate::alloc;
 use crate::error::{Result, fail};
 use std::cell::{Cell, RefCell};
 
-/// What a thread keeps.
-const KEPT: usize = 8 << 20;
-/// Buffers have so many bytes, or a multiple: one that is kept is of use for somewhat more, and
-/// takes no more memory than it must.
+/// Largest buffer that a thread retains.
+const MAX_RETAINED: usize = 8 << 20;
+/// Buffer sizes are multiples of this, so that a retained buffer fits slightly longer ranges
+/// without much excess memory.
 const STEP: usize = 8 << 10;
 
 thread_local! {
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-    /// For what leads to other ranges, which are lent while it still is.
+    /// For short ranges that refer to other ranges, which are read while the short one is borrowed.
     static SMALL: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Calls `f` with `n` bytes of a file from `at` on; they must all be there.
+/// Calls `f` with `n` bytes of a file from offset `at`. All of them must exist.
 pub fn with_range<R>(
     file: &dyn File,
     at: u64,
@@ -35,7 +35,7 @@ pub fn with_range<R>(
     result.unwrap_or_else(|| Err(fail!(State, "{}: nothing was read", file.name())))
 }
 
-/// The same, once for all kinds of results.
+/// Non-generic part of `with_range`, compiled once.
 fn range(
     file: &dyn File,
     at: u64,
@@ -50,50 +50,49 @@ fn range(
         return f(bytes);
     }
     alloc::allow(n as u64, limit, "a part of a file")?;
-    let kept = if n <= STEP { &SMALL } else { &BUFFER };
-    let mut buffer = kept.take();
+    let buffers = if n <= STEP { &SMALL } else { &BUFFER };
+    let mut buffer = buffers.take();
     if buffer.len() < n {
-        // first given back, so that there are not two
+        // frees the old buffer first, so that two are never allocated
         drop(buffer);
         buffer = alloc::zeroed(n.checked_next_multiple_of(STEP).unwrap_or(n))?;
     }
     let bytes = buffer.get_mut(..n).unwrap_or_default();
     let result = file.read_exact_at(at, bytes).and_then(|()| f(bytes));
-    if buffer.len() <= KEPT {
-        kept.set(buffer);
+    if buffer.len() <= MAX_RETAINED {
+        buffers.set(buffer);
     }
     result
 }
 
-/// What is read at once of ranges near each other, and how long one is at most that brings what is
-/// behind it.
-const NEAR: usize = 1 << 10;
-const SHORT: usize = NEAR / 4;
+/// Bytes read at once by [`SequentialReader`], and the longest range that triggers read-ahead.
+const READ_AHEAD: usize = 1 << 10;
+const SHORT: usize = READ_AHEAD / 4;
 
-/// Lends ranges of one file, one behind the other: with a short one that follows the one before
-/// closely comes what is behind it, so that the system is asked once for many.
-pub struct Near<'a> {
+/// Reads ranges of one file in ascending order. A short range close to the previous one triggers
+/// read-ahead, so that one system call serves several ranges.
+pub struct SequentialReader<'a> {
     file: &'a dyn File,
-    /// Nothing is wanted from here on.
+    /// No range beyond this offset is read.
     end: u64,
-    /// Where what was read last begins, how long it is, and it.
-    last: RefCell<(u64, usize, [u8; NEAR])>,
-    /// Where the range before ended.
+    /// The last read: its offset, its length, its bytes.
+    last: RefCell<(u64, usize, [u8; READ_AHEAD])>,
+    /// End of the previous range.
     before: Cell<u64>,
 }
 
-impl<'a> Near<'a> {
-    /// Of a file, of which nothing is read from `end` on.
-    pub fn new(file: &'a dyn File, end: u64) -> Near<'a> {
-        Near {
+impl<'a> SequentialReader<'a> {
+    /// Creates a reader of a file that never reads beyond `end`.
+    pub fn new(file: &'a dyn File, end: u64) -> SequentialReader<'a> {
+        SequentialReader {
             file,
             end,
-            last: RefCell::new((0, 0, [0; NEAR])),
+            last: RefCell::new((0, 0, [0; READ_AHEAD])),
             before: Cell::new(u64::MAX),
         }
     }
 
-    /// As [`with_range`].
+    /// Like the function [`with_range`].
     pub fn with_range<R>(
         &self,
         at: u64,
@@ -105,10 +104,10 @@ impl<'a> Near<'a> {
             .checked_sub(self.before.replace(at.saturating_add(n as u64)))
             .is_some_and(|gap| gap < SHORT as u64);
         let longest = usize::try_from(self.end.saturating_sub(at))
-            .unwrap_or(NEAR)
-            .min(NEAR);
-        // what is in memory needs no other place, and a range may be asked for while another one is
-        // lent
+            .unwrap_or(READ_AHEAD)
+            .min(READ_AHEAD);
+        // a file in memory needs no buffer; the buffer may be in use, because a range may be
+        // requested while another one is borrowed
         let Ok(mut last) = self.last.try_borrow_mut() else {
             return with_range(self.file, at, n, limit, f);
         };
@@ -144,7 +143,7 @@ mod tests {
     use proptest::prelude::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// A file that lends nothing, and counts how often it is read.
+    /// A file that is not in memory and counts its reads.
     struct Counted(Vec<u8>, AtomicUsize);
 
     impl File for Counted {
@@ -181,38 +180,41 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ranges_are_those_of_the_file(all in prop::collection::vec((0..11_000u64, 0..2 * NEAR), 1..30), end in 0..12_000u64) {
+        fn ranges_equal_the_bytes_of_the_file(all in prop::collection::vec((0..11_000u64, 0..2 * READ_AHEAD), 1..30), end in 0..12_000u64) {
             let file = counted();
-            let near = Near::new(&file, end);
+            let reader = SequentialReader::new(&file, end);
             for (at, n) in all {
-                // nothing is there everywhere, behind the end too
-                let want = if n == 0 { Some(&[][..]) } else { file.0.get(at as usize..at as usize + n) };
-                let got = near.with_range(at, n, u64::MAX, |bytes| Ok(bytes.to_vec())).ok();
-                // what may be read must be there, and what is there is what the file has
-                prop_assert!(got.is_none() || got.as_deref() == want);
-                prop_assert!(got.is_some() || want.is_none() || end > 10_000);
+                // an empty range exists at any offset, also beyond the end
+                let expected = if n == 0 { Some(&[][..]) } else { file.0.get(at as usize..at as usize + n) };
+                let got = reader.with_range(at, n, u64::MAX, |bytes| Ok(bytes.to_vec())).ok();
+                // a range equals the file's bytes or is refused; an existing one is refused only if
+                // `end` lies beyond the file
+                prop_assert!(got.is_none() || got.as_deref() == expected);
+                prop_assert!(got.is_some() || expected.is_none() || end > 10_000);
             }
         }
     }
 
     #[test]
-    fn short_ranges_behind_each_other_are_read_at_once() {
+    fn consecutive_short_ranges_are_read_at_once() {
         let file = counted();
-        let near = Near::new(&file, 9_000);
-        for at in (100..104 + NEAR as u64).step_by(4) {
-            near.with_range(at, 4, u64::MAX, |bytes| {
-                assert_eq!(bytes, &file.0[at as usize..][..4]);
+        let reader = SequentialReader::new(&file, 9_000);
+        for at in (100..104 + READ_AHEAD as u64).step_by(4) {
+            reader
+                .with_range(at, 4, u64::MAX, |bytes| {
+                    assert_eq!(bytes, &file.0[at as usize..][..4]);
+                    Ok(())
+                })
+                .unwrap();
+        }
+        // the first range had no predecessor
+        assert_eq!(file.1.load(Ordering::Relaxed), 2);
+        reader
+            .with_range(8_998, 2, u64::MAX, |bytes| {
+                assert_eq!(bytes, &file.0[8_998..9_000]);
                 Ok(())
             })
             .unwrap();
-        }
-        // the first one followed none
-        assert_eq!(file.1.load(Ordering::Relaxed), 2);
-        near.with_range(8_998, 2, u64::MAX, |bytes| {
-            assert_eq!(bytes, &file.0[8_998..9_000]);
-            Ok(())
-        })
-        .unwrap();
         assert_eq!(file.1.load(Ordering::Relaxed), 3);
     }
 }

@@ -1,39 +1,40 @@
-//! Where threads run, on Linux, which may wake a thread on the processor that wakes it though
-//! another one is idle: where two processors share a cache it hardly looks for one after busy
-//! times. What was to be done at once is then done in turns.
+//! Processor affinity on Linux. Linux may wake a thread on the processor of its waker although
+//! another processor is idle: after busy periods it rarely searches among processors that share a
+//! cache. Parallel work then runs sequentially.
 
 use std::mem::{size_of, zeroed};
 
-/// A thread, as the system counts them.
+/// A thread ID of the system.
 pub type Thread = libc::pid_t;
 
-/// The calling one.
+/// Returns the ID of the calling thread.
 pub fn this_thread() -> Thread {
-    // SAFETY: takes nothing and cannot fail.
+    // SAFETY: takes no arguments and cannot fail.
     unsafe { libc::gettid() }
 }
 
-/// The processor that it runs on, now.
+/// Returns the processor on which the calling thread runs.
 pub fn this_processor() -> Option<usize> {
-    // SAFETY: takes nothing, and gives less than 0 where it fails.
+    // SAFETY: takes no arguments, and returns a negative number on failure.
     usize::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
-/// Keeps a thread that sleeps from being woken on a processor, until this is dropped: where it may
-/// run is then as before. `None`: it may run nowhere else, or the system does not let us.
-pub struct Elsewhere {
+/// Excludes a processor from a sleeping thread's affinity mask until dropped, so that the thread is
+/// not woken there. Dropping restores the mask.
+pub struct ProcessorExclusion {
     thread: Thread,
     before: libc::cpu_set_t,
 }
 
-impl Elsewhere {
-    /// Than on this processor.
-    pub fn than(processor: usize, thread: Thread) -> Option<Elsewhere> {
+impl ProcessorExclusion {
+    /// Excludes this processor. Returns `None` if the thread may run on no other processor, or if
+    /// the system refuses.
+    pub fn new(processor: usize, thread: Thread) -> Option<ProcessorExclusion> {
         if processor >= libc::CPU_SETSIZE as usize {
             return None;
         }
-        // SAFETY: a set is an array of bits, all of which may be 0; the calls read or write one,
-        // whose size they are told, and the processor is one that it has a bit for.
+        // SAFETY: a set is an array of bits, for which all zeros is valid. The calls read or write
+        // one set of the given size, and `processor` is less than the number of its bits.
         unsafe {
             let mut before: libc::cpu_set_t = zeroed();
             let got = libc::sched_getaffinity(thread, size_of::<libc::cpu_set_t>(), &mut before);
@@ -43,12 +44,12 @@ impl Elsewhere {
             let mut others = before;
             libc::CPU_CLR(processor, &mut others);
             let set = libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &others);
-            (set == 0).then_some(Elsewhere { thread, before })
+            (set == 0).then_some(ProcessorExclusion { thread, before })
         }
     }
 }
 
-impl Drop for Elsewhere {
+impl Drop for ProcessorExclusion {
     fn drop(&mut self) {
         // SAFETY: as above.
         unsafe { libc::sched_setaffinity(self.thread, size_of::<libc::cpu_set_t>(), &self.before) };
@@ -72,22 +73,22 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_kept_off_a_processor_and_may_go_back() {
+    fn excluding_a_processor_moves_a_thread_until_dropped() {
         let (before, here) = (allowed(), this_processor().unwrap());
-        // the system may have moved this thread since, but not to where it may not run
-        let elsewhere = Elsewhere::than(here, this_thread());
+        // the system may have moved this thread since, but only to a processor of its mask
+        let exclusion = ProcessorExclusion::new(here, this_thread());
         let now = allowed();
-        // SAFETY: the calls look at a bit of a set, or at all, and the processor is one that it has
-        // a bit for.
+        // SAFETY: the calls read one bit or all bits of a set, and `here` is less than the number
+        // of its bits.
         unsafe {
-            let Some(elsewhere) = elsewhere else {
+            let Some(exclusion) = exclusion else {
                 return assert!(libc::CPU_COUNT(&before) < 2);
             };
             assert!(!libc::CPU_ISSET(here, &now) && this_processor() != Some(here));
-            assert!(Elsewhere::than(here, this_thread()).is_none());
-            drop(elsewhere);
+            assert!(ProcessorExclusion::new(here, this_thread()).is_none());
+            drop(exclusion);
             assert!(libc::CPU_EQUAL(&before, &allowed()));
         }
-        assert!(Elsewhere::than(usize::MAX, this_thread()).is_none());
+        assert!(ProcessorExclusion::new(usize::MAX, this_thread()).is_none());
     }
 }

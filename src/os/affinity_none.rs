@@ -1,4 +1,4 @@
-//! Where threads run is left to the system.
+//! Systems without processor affinity: only the scheduler decides where threads run.
 #![forbid(unsafe_code)]
 
 /// See `affinity.rs`.
@@ -12,10 +12,10 @@ pub fn this_processor() -> Option<usize> {
     None
 }
 
-pub enum Elsewhere {}
+pub enum ProcessorExclusion {}
 
-impl Elsewhere {
-    pub fn than(_: usize, _: Thread) -> Option<Elsewhere> {
+impl ProcessorExclusion {
+    pub fn new(_: usize, _: Thread) -> Option<ProcessorExclusion> {
         None
     }
 }

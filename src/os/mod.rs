@@ -1,10 +1,10 @@
-//! What Unix and Windows have each in its own way: names as bytes, files by position, what tells
-//! one file from another, the file of a lock. `unix.rs` and `windows.rs` have the same functions;
-//! nothing else in the library asks which it is, but what maps files, which only Unix does here.
-//! `affinity.rs` and `affinity_none.rs` say where threads run, on Linux and elsewhere; `process.rs` tells
+//! Differences between Unix and Windows: names as bytes, positional I/O, file identities, lock
+//! files. `unix.rs` and `windows.rs` have the same functions. No other module depends on the
+//! system, except for mapped files, which are implemented on Unix only. `affinity.rs` and
+//! `affinity_none.rs` control where threads run, on Linux and elsewhere. `process.rs` distinguishes
 //! a process from the one that forked it.
 
-// Miri has no processors
+// Miri does not emulate processor affinity or access control lists
 #[cfg(unix)]
 #[allow(unsafe_code)]
 mod acl;

@@ -82,9 +82,9 @@ fn process_by_handler() -> u32 {
     }
 }
 
-/// The user and the group that the system takes this process for.
+/// Returns the effective user and group of this process.
 pub fn effective_user() -> (u32, u32) {
-    // SAFETY: both take nothing and cannot fail.
+    // SAFETY: both take no arguments and cannot fail.
     unsafe { (libc::geteuid(), libc::getegid()) }
 }
 
@@ -101,7 +101,7 @@ mod tests {
             child => child,
         };
         let mut status = -1;
-        // SAFETY: `status` is a place for one number.
+        // SAFETY: `status` is a valid pointer to one number.
         assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
         assert_eq!(process(), me);
         status != 0

@@ -1,5 +1,5 @@
-//! Unix: names are bytes, a file is its inode, and who has a file open has it whatever becomes of
-//! its name.
+//! Unix: names are bytes, a file is its inode, and an open file remains usable after it is renamed
+//! or removed.
 #![forbid(unsafe_code)]
 
 pub use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -11,73 +11,73 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fc
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-/// Codes that say of a name that no file can have it.
-pub const NO_NAME: [i32; 2] = [libc::ENOTDIR, libc::ENAMETOOLONG];
-/// Codes that say that the process, or all of them, may have no more files open.
-pub const TOO_MANY: [i32; 2] = [libc::EMFILE, libc::ENFILE];
+/// Error codes of names that no file can have.
+pub const INVALID_NAME_CODES: [i32; 2] = [libc::ENOTDIR, libc::ENAMETOOLONG];
+/// Error codes of the limits of open files, of the process and of the system.
+pub const TOO_MANY_OPEN_CODES: [i32; 2] = [libc::EMFILE, libc::ENFILE];
 
-/// A name that came as bytes; `None` where no name can be like that.
-pub fn text(bytes: &[u8]) -> Option<&OsStr> {
+/// Returns bytes as a name; `None` if no name can consist of them.
+pub fn name_from_bytes(bytes: &[u8]) -> Option<&OsStr> {
     Some(OsStr::from_bytes(bytes))
 }
 
-/// What the system says of a file or folder.
-pub type Look = fs::Metadata;
+/// Metadata of a file or folder.
+pub type Stat = fs::Metadata;
 
-/// Of what has this name.
-pub fn look(path: &Path) -> Result<Look> {
+/// Returns the metadata of the file or folder at this path.
+pub fn stat(path: &Path) -> Result<Stat> {
     fs::metadata(path)
 }
 
-/// The same, of a link itself.
-pub fn look_itself(path: &Path) -> Result<Look> {
+/// Like [`stat`], without following a link.
+pub fn lstat(path: &Path) -> Result<Stat> {
     fs::symlink_metadata(path)
 }
 
-/// Of what is open.
-pub fn look_at(file: &File) -> Result<Look> {
+/// Returns the metadata of an open file.
+pub fn fstat(file: &File) -> Result<Stat> {
     file.metadata()
 }
 
-/// What tells it from others; never 0, which is kept for "cannot tell".
-pub fn identity(look: &Look) -> u64 {
-    (look.ino() ^ look.dev().rotate_left(40)).max(1)
+/// Returns a number that distinguishes a file from others; never 0, which means "unknown".
+pub fn identity(stat: &Stat) -> u64 {
+    (stat.ino() ^ stat.dev().rotate_left(40)).max(1)
 }
 
-/// What tells it from all files that ever had its inode; 0 where the system does not say when it
-/// was made.
-pub fn origin(look: &Look) -> u64 {
-    let made = look
+/// Returns a number that distinguishes a file from all files that ever had its inode, or 0 if the
+/// system does not record creation times.
+pub fn origin(stat: &Stat) -> u64 {
+    let created = stat
         .created()
         .ok()
         .and_then(|t| t.duration_since(UNIX_EPOCH).ok());
-    made.map_or(0, |t| {
-        (t.as_nanos() as u64 ^ look.ino().rotate_left(32)).max(1)
+    created.map_or(0, |t| {
+        (t.as_nanos() as u64 ^ stat.ino().rotate_left(32)).max(1)
     })
 }
 
-/// When it was changed last, or its metadata were: nobody sets that.
-pub fn stamp(look: &Look) -> u64 {
-    (look.ctime() as u64)
+/// Returns the time of the last change of content or metadata, which no call can set.
+pub fn stamp(stat: &Stat) -> u64 {
+    (stat.ctime() as u64)
         .wrapping_mul(1_000_000_000)
-        .wrapping_add(look.ctime_nsec() as u64)
+        .wrapping_add(stat.ctime_nsec() as u64)
 }
 
-/// When it was written last, in nanoseconds since 1970.
-pub fn modified(look: &Look) -> u64 {
-    (look.mtime() as u64)
+/// Returns the modification time in nanoseconds since 1970.
+pub fn modified(stat: &Stat) -> u64 {
+    (stat.mtime() as u64)
         .wrapping_mul(1_000_000_000)
-        .wrapping_add(look.mtime_nsec() as u64)
+        .wrapping_add(stat.mtime_nsec() as u64)
 }
 
-/// Opens what has this name, and does not wait for the other end of a pipe.
-pub fn open(how: &mut OpenOptions, path: &Path) -> Result<File> {
-    how.custom_flags(libc::O_NONBLOCK).open(path)
+/// Opens a file without blocking on a FIFO.
+pub fn open(options: &mut OpenOptions, path: &Path) -> Result<File> {
+    options.custom_flags(libc::O_NONBLOCK).open(path)
 }
 
-/// As [`open`]; `None` where it is a link.
-pub fn open_itself(how: &mut OpenOptions, path: &Path) -> Result<Option<File>> {
-    match how
+/// Like [`open`], without following a link. Returns `None` if the path is one.
+pub fn open_nofollow(options: &mut OpenOptions, path: &Path) -> Result<Option<File>> {
+    match options
         .custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW)
         .open(path)
     {
@@ -86,29 +86,30 @@ pub fn open_itself(how: &mut OpenOptions, path: &Path) -> Result<Option<File>> {
     }
 }
 
-/// Creates a file, which nothing that is there may stand for: for the owner alone where `private`.
+/// Creates a file. Fails if anything exists at the path. With `private`, only the owner has access.
 pub fn create(path: &Path, private: bool) -> Result<File> {
-    let mut how = OpenOptions::new();
-    how.read(true)
+    let mut options = OpenOptions::new();
+    options
+        .read(true)
         .write(true)
         .create_new(true)
         .mode(if private { 0o600 } else { 0o666 });
-    how.custom_flags(libc::O_NOFOLLOW).open(path)
+    options.custom_flags(libc::O_NOFOLLOW).open(path)
 }
 
-/// Creates a file without a name, on the file system of this folder where it can be, else in /tmp.
-pub fn create_unnamed(near: &Path) -> Result<File> {
+/// Creates an unnamed file, on the file system of this folder if possible, otherwise in /tmp.
+pub fn create_unnamed(folder: &Path) -> Result<File> {
     #[cfg(target_os = "linux")]
     if let Ok(file) = OpenOptions::new()
         .read(true)
         .write(true)
         .mode(0o600)
         .custom_flags(libc::O_TMPFILE)
-        .open(near)
+        .open(folder)
     {
         return Ok(file);
     }
-    let _ = near;
+    let _ = folder;
     for n in 0..u32::MAX {
         let path = Path::new("/tmp").join(format!("holdall-{}-{n}", std::process::id()));
         match create(&path, true) {
@@ -119,9 +120,9 @@ pub fn create_unnamed(near: &Path) -> Result<File> {
     Err(ErrorKind::AlreadyExists.into())
 }
 
-/// Gives a new file the owner, the mode and the access control list of another one, as far as this
-/// process may: where its group cannot be given, no group gets anything.
-pub fn take_rights(file: &File, like: &Path, from: &Look) -> Result<()> {
+/// Gives a new file the owner, mode and access control list of another one, as far as the process
+/// may. If the group cannot be set, the group gets no access.
+pub fn copy_rights(file: &File, like: &Path, from: &Stat) -> Result<()> {
     let own = file.metadata()?;
     let mut mode = from.mode() & 0o777;
     let is_same = (own.uid(), own.gid()) == (from.uid(), from.gid());
@@ -140,12 +141,11 @@ pub fn take_rights(file: &File, like: &Path, from: &Look) -> Result<()> {
     }
 }
 
-/// May the file `by` say what is to be done with the file or folder `of`: could only those have
-/// written it who may change that anyway? `shared`: others may create files in the folder where it
-/// lies.
-pub fn may_speak_for(by: &Look, of: &Look, shared: bool) -> bool {
+/// Returns whether the file `by` may control changes to the file or folder `of`: only users who may
+/// change `of` can have written `by`. `shared`: other users may create files in the folder of `by`.
+pub fn is_trusted_for(by: &Stat, of: &Stat, shared: bool) -> bool {
     let (me, group) = super::effective_user();
-    // of a folder like /tmp this says who may add files to it
+    // the write bits of a sticky folder like /tmp only control who may add files
     let mode = if of.is_dir() && of.mode() & 0o1000 != 0 {
         0
     } else {
@@ -160,22 +160,22 @@ pub fn may_speak_for(by: &Look, of: &Look, shared: bool) -> bool {
         && (all_may || ((by_owner || group_may) && group_is_fine && by.mode() & 0o002 == 0))
 }
 
-/// May others than owner and group create files in this folder?
+/// Returns whether users other than owner and group may create files in this folder.
 pub fn is_shared(folder: &Path) -> bool {
     fs::metadata(folder).is_ok_and(|l| l.mode() & 0o002 != 0)
 }
 
-/// Has it other names, too?
-pub fn has_other_names(look: &Look) -> bool {
-    look.nlink() > 1
+/// Returns whether the file has more than one hard link.
+pub fn has_other_names(stat: &Stat) -> bool {
+    stat.nlink() > 1
 }
 
-/// Bytes from a place in a file.
+/// Reads bytes from an offset of a file.
 pub fn read_at(file: &File, dst: &mut [u8], at: u64) -> Result<usize> {
     file.read_at(dst, at)
 }
 
-/// All of these bytes, to a place in a file.
+/// Writes all bytes to an offset of a file.
 pub fn write_all_at(file: &File, src: &[u8], at: u64) -> Result<()> {
     file.write_all_at(src, at)
 }
@@ -183,7 +183,7 @@ pub fn write_all_at(file: &File, src: &[u8], at: u64) -> Result<()> {
 /// Makes the names in a folder durable.
 pub fn sync_folder(path: &Path) -> Result<()> {
     match File::open(path)?.sync_all() {
-        // some file systems (network ones) cannot sync a folder, and need not
+        // some file systems, for example network ones, cannot sync a folder and need not
         Err(e)
             if e.kind() == ErrorKind::InvalidInput || e.raw_os_error() == Some(libc::ENOTSUP) =>
         {
@@ -193,28 +193,30 @@ pub fn sync_folder(path: &Path) -> Result<()> {
     }
 }
 
-/// Opens the file of a lock, or makes it.
+/// Opens or creates a lock file.
 pub fn open_lock(path: &Path) -> Result<File> {
-    let mut how = OpenOptions::new();
-    how.write(true).create(true).truncate(false);
-    // neither to wait for the other end of a pipe, nor to lock a file that is elsewhere
-    how.custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW)
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    // neither blocks on a FIFO nor follows a link to a file elsewhere
+    options
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW)
         .open(path)
 }
 
-/// Has the file of a lock, now that it is locked, still its name?
-pub fn is_lock(file: &File, path: &Path) -> Result<bool> {
-    // the writer before us may have removed it between our open and our lock
+/// Returns whether a locked file still has its name.
+pub fn is_current_lock(file: &File, path: &Path) -> Result<bool> {
+    // the previous writer may have removed it between open and lock
     let ours = file.metadata()?;
     Ok(fs::symlink_metadata(path)
         .is_ok_and(|there| there.ino() == ours.ino() && there.dev() == ours.dev()))
 }
 
-/// Gives a lock back, and removes its file.
+/// Releases a lock and removes its file.
 pub fn unlock(file: File, path: &Path) {
-    // still locked here, so that nobody can take a lock on a file about to go: of a part, where
-    // there is no other one (nor of another file that has got its name)
-    if file.try_lock().is_ok() && is_lock(&file, path).unwrap_or(false) {
+    // The file is removed while still locked, so that no writer locks a file about to be removed. A
+    // shared lock is upgraded first, which fails if it is not the last one. A new file under this
+    // name is not removed.
+    if file.try_lock().is_ok() && is_current_lock(&file, path).unwrap_or(false) {
         let _ = fs::remove_file(path);
     }
 }

@@ -1,7 +1,6 @@
-//! Windows: names are UTF-8 here, a file is its volume and index, and a file that somebody has open
-//! may have to stay.
+//! Windows: names are UTF-8, a file is its volume and index, and an open file may not be removable.
 //!
-//! Unsafe code: two calls of the system, for what the standard library does not tell of a file.
+//! Unsafe code: two system calls, for metadata that the standard library does not provide.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -10,73 +9,73 @@ use std::os::windows::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::os::windows::io::{AsRawHandle, RawHandle};
 use std::path::Path;
 
-/// Codes that say of a name that no file can have it: ERROR_INVALID_NAME,
-/// ERROR_FILENAME_EXCED_RANGE, ERROR_DIRECTORY.
-pub const NO_NAME: [i32; 3] = [123, 206, 267];
-/// Codes that say that the process may have no more files open: ERROR_TOO_MANY_OPEN_FILES.
-pub const TOO_MANY: [i32; 1] = [4];
+/// Error codes of names that no file can have: ERROR_INVALID_NAME, ERROR_FILENAME_EXCED_RANGE,
+/// ERROR_DIRECTORY.
+pub const INVALID_NAME_CODES: [i32; 3] = [123, 206, 267];
+/// Error code of the limit of open files: ERROR_TOO_MANY_OPEN_FILES.
+pub const TOO_MANY_OPEN_CODES: [i32; 1] = [4];
 
-/// What no file can be called: so are here names that are no UTF-8.
-const NOBODY: &str = "\0";
+/// A name that no file can have; it replaces names that are not UTF-8.
+const UNUSABLE_NAME: &str = "\0";
 
 const FILE_SHARE_READ: u32 = 1;
 const FILE_SHARE_WRITE: u32 = 2;
-/// Opens folders, too.
+/// Allows opening folders.
 const FILE_FLAG_BACKUP_SEMANTICS: u32 = 0x0200_0000;
-/// Opens a link itself.
+/// Opens a link without following it.
 const FILE_FLAG_OPEN_REPARSE_POINT: u32 = 0x0020_0000;
 
-/// A name that came as bytes; `None` where no name can be like that.
-pub fn text(bytes: &[u8]) -> Option<&OsStr> {
+/// Returns bytes as a name; `None` if they are not UTF-8.
+pub fn name_from_bytes(bytes: &[u8]) -> Option<&OsStr> {
     std::str::from_utf8(bytes).ok().map(OsStr::new)
 }
 
-/// Names as bytes, as Unix has them.
+/// Conversions between names and bytes, as in the standard library on Unix.
 pub trait OsStrExt {
-    /// The name of these bytes.
+    /// Returns the name with these bytes.
     fn from_bytes(bytes: &[u8]) -> &Self;
-    /// Its bytes.
+    /// Returns the bytes of the name.
     fn as_bytes(&self) -> &[u8];
 }
 
 impl OsStrExt for OsStr {
     fn from_bytes(bytes: &[u8]) -> &OsStr {
-        text(bytes).unwrap_or(OsStr::new(NOBODY))
+        name_from_bytes(bytes).unwrap_or(OsStr::new(UNUSABLE_NAME))
     }
     fn as_bytes(&self) -> &[u8] {
         self.as_encoded_bytes()
     }
 }
 
-/// The same of names that are kept.
+/// Conversion from bytes to owned names.
 pub trait OsStringExt {
-    /// The name of these bytes.
+    /// Returns the name with these bytes.
     fn from_vec(bytes: Vec<u8>) -> Self;
 }
 
 impl OsStringExt for OsString {
     fn from_vec(bytes: Vec<u8>) -> OsString {
-        String::from_utf8(bytes).map_or_else(|_| NOBODY.into(), OsString::from)
+        String::from_utf8(bytes).map_or_else(|_| UNUSABLE_NAME.into(), OsString::from)
     }
 }
 
-/// What the system says of a file or folder.
-pub struct Look {
+/// Metadata of a file or folder.
+pub struct Stat {
     meta: Metadata,
     identity: u64,
     changed: u64,
 }
 
-impl Look {
-    /// Is it a file?
+impl Stat {
+    /// Returns whether it is a regular file.
     pub fn is_file(&self) -> bool {
         self.meta.is_file()
     }
-    /// Is it a folder?
+    /// Returns whether it is a folder.
     pub fn is_dir(&self) -> bool {
         self.meta.is_dir()
     }
-    /// Its length, in bytes.
+    /// Returns the length in bytes.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> u64 {
         self.meta.len()
@@ -119,24 +118,24 @@ unsafe extern "system" {
     ) -> i32;
 }
 
-/// Of what has this name.
-pub fn look(path: &Path) -> Result<Look> {
+/// Returns the metadata of the file or folder at this path.
+pub fn stat(path: &Path) -> Result<Stat> {
     let file = OpenOptions::new()
         .access_mode(0)
         .custom_flags(FILE_FLAG_BACKUP_SEMANTICS)
         .open(path)?;
-    look_at(&file)
+    fstat(&file)
 }
 
-/// Of a link itself: not told apart here.
-pub fn look_itself(path: &Path) -> Result<Look> {
-    look(path)
+/// Like [`stat`]: links are not distinguished here.
+pub fn lstat(path: &Path) -> Result<Stat> {
+    stat(path)
 }
 
-/// Of what is open.
-pub fn look_at(file: &File) -> Result<Look> {
+/// Returns the metadata of an open file.
+pub fn fstat(file: &File) -> Result<Stat> {
     let (mut by, mut basic) = (ByHandle::default(), Basic::default());
-    // SAFETY: an open handle, and a structure of the layout and size that each call fills.
+    // SAFETY: an open handle, and a structure with the layout and size that each call fills.
     let done = unsafe {
         let file = file.as_raw_handle();
         GetFileInformationByHandle(file, &mut by) != 0
@@ -152,60 +151,60 @@ pub fn look_at(file: &File) -> Result<Look> {
     }
     let [high, low] = by.index.map(u64::from);
     let identity = ((high << 32 | low) ^ u64::from(by.volume).rotate_left(40)).max(1);
-    Ok(Look {
+    Ok(Stat {
         meta: file.metadata()?,
         identity,
         changed: basic.changed,
     })
 }
 
-/// What tells it from others; never 0, which is kept for "cannot tell".
-pub fn identity(look: &Look) -> u64 {
-    look.identity
+/// Returns a number that distinguishes a file from others; never 0, which means "unknown".
+pub fn identity(stat: &Stat) -> u64 {
+    stat.identity
 }
 
-/// What tells it from all files that ever had its number.
-pub fn origin(look: &Look) -> u64 {
-    (look.meta.creation_time() ^ look.identity.rotate_left(32)).max(1)
+/// Returns a number that distinguishes a file from all files that ever had its index.
+pub fn origin(stat: &Stat) -> u64 {
+    (stat.meta.creation_time() ^ stat.identity.rotate_left(32)).max(1)
 }
 
-/// When it was changed last, or its metadata were.
-pub fn stamp(look: &Look) -> u64 {
-    look.changed
+/// Returns the time of the last change of content or metadata.
+pub fn stamp(stat: &Stat) -> u64 {
+    stat.changed
 }
 
-/// When it was written last, in nanoseconds since 1970.
-pub fn modified(look: &Look) -> u64 {
-    /// 100 ns from 1601 to 1970.
+/// Returns the modification time in nanoseconds since 1970.
+pub fn modified(stat: &Stat) -> u64 {
+    /// Units of 100 ns from 1601 to 1970.
     const TO_1970: u64 = 116_444_736_000_000_000;
-    look.meta
+    stat.meta
         .last_write_time()
         .wrapping_sub(TO_1970)
         .wrapping_mul(100)
 }
 
-/// Opens what has this name.
-pub fn open(how: &mut OpenOptions, path: &Path) -> Result<File> {
-    how.custom_flags(FILE_FLAG_BACKUP_SEMANTICS).open(path)
+/// Opens a file or folder.
+pub fn open(options: &mut OpenOptions, path: &Path) -> Result<File> {
+    options.custom_flags(FILE_FLAG_BACKUP_SEMANTICS).open(path)
 }
 
-/// As [`open`]; `None` where it is a link. What becomes one between the two calls is followed: few
-/// may make links here.
-pub fn open_itself(how: &mut OpenOptions, path: &Path) -> Result<Option<File>> {
+/// Like [`open`], without following a link. Returns `None` if the path is one. A link created
+/// between the two calls is followed; few users may create links on Windows.
+pub fn open_nofollow(options: &mut OpenOptions, path: &Path) -> Result<Option<File>> {
     if fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink()) {
         Ok(None)
     } else {
-        open(how, path).map(Some)
+        open(options, path).map(Some)
     }
 }
 
-/// Creates a file that goes when it is closed, in the folder for temporary files.
-pub fn create_unnamed(_near: &Path) -> Result<File> {
+/// Creates a file that is removed when it is closed, in the folder for temporary files.
+pub fn create_unnamed(_folder: &Path) -> Result<File> {
     const FILE_FLAG_DELETE_ON_CLOSE: u32 = 0x0400_0000;
     for n in 0..u32::MAX {
         let path = std::env::temp_dir().join(format!("holdall-{}-{n}", std::process::id()));
-        let mut how = OpenOptions::new();
-        match how
+        let mut options = OpenOptions::new();
+        match options
             .read(true)
             .write(true)
             .create_new(true)
@@ -219,12 +218,12 @@ pub fn create_unnamed(_near: &Path) -> Result<File> {
     Err(ErrorKind::AlreadyExists.into())
 }
 
-/// Bytes from a place in a file.
+/// Reads bytes from an offset of a file.
 pub fn read_at(file: &File, dst: &mut [u8], at: u64) -> Result<usize> {
     file.seek_read(dst, at)
 }
 
-/// All of these bytes, to a place in a file.
+/// Writes all bytes to an offset of a file.
 pub fn write_all_at(file: &File, mut src: &[u8], mut at: u64) -> Result<()> {
     while !src.is_empty() {
         match file.seek_write(src, at) {
@@ -240,41 +239,42 @@ pub fn write_all_at(file: &File, mut src: &[u8], mut at: u64) -> Result<()> {
     Ok(())
 }
 
-/// Names here are the file system's own journal's to keep: a folder cannot be synced.
+/// Does nothing but check the path: a folder cannot be synced, and the file system journals names.
 pub fn sync_folder(path: &Path) -> Result<()> {
     fs::metadata(path).map(|_| ())
 }
 
-/// Opens the file of a lock, or makes it. Nobody can remove it, or give it another name, as long as
-/// it is open.
+/// Opens or creates a lock file. While it is open, it cannot be removed or renamed.
 pub fn open_lock(path: &Path) -> Result<File> {
-    let mut how = OpenOptions::new();
-    how.write(true)
+    let mut options = OpenOptions::new();
+    options
+        .write(true)
         .create(true)
         .truncate(false)
         .share_mode(FILE_SHARE_READ | FILE_SHARE_WRITE);
-    // not to lock a file that is elsewhere
-    how.custom_flags(FILE_FLAG_OPEN_REPARSE_POINT).open(path)
+    // does not follow a link to a file elsewhere
+    options
+        .custom_flags(FILE_FLAG_OPEN_REPARSE_POINT)
+        .open(path)
 }
 
-/// Has the file of a lock, now that it is locked, still its name? It is open.
-pub fn is_lock(_: &File, _: &Path) -> Result<bool> {
+/// Returns whether a locked file still has its name: always, because it is open.
+pub fn is_current_lock(_: &File, _: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Gives a lock back, and removes its file where nobody else has that open by then.
+/// Releases a lock. Removes its file unless another process has it open.
 pub fn unlock(file: File, path: &Path) {
     drop(file);
     let _ = fs::remove_file(path);
 }
 
-/// The identity of this process: nothing is forked here.
+/// Returns the identity of this process: a constant, because there is no fork.
 pub fn process() -> u32 {
     1
 }
 
-/// Creates a file, which nothing that is there may stand for. Who may read it is said by its
-/// folder.
+/// Creates a file. Fails if anything exists at the path. The folder determines the access rights.
 pub fn create(path: &Path, _private: bool) -> Result<File> {
     OpenOptions::new()
         .read(true)
@@ -283,22 +283,22 @@ pub fn create(path: &Path, _private: bool) -> Result<File> {
         .open(path)
 }
 
-/// Files get what their folder says: there is nothing to be given.
-pub fn take_rights(_: &File, _: &Path, _: &Look) -> Result<()> {
+/// Does nothing: files inherit the access rights of their folder.
+pub fn copy_rights(_: &File, _: &Path, _: &Stat) -> Result<()> {
     Ok(())
 }
 
-/// Who may write here is said by the folder, for all of its files.
-pub fn may_speak_for(_: &Look, _: &Look, _: bool) -> bool {
+/// Returns true: the folder determines who may write, for all of its files.
+pub fn is_trusted_for(_: &Stat, _: &Stat, _: bool) -> bool {
     true
 }
 
-/// See `unix.rs`; it does not matter here.
+/// Returns false: see `unix.rs`; the result is not used here.
 pub fn is_shared(_: &Path) -> bool {
     false
 }
 
-/// Has it other names, too? Not asked here.
-pub fn has_other_names(_: &Look) -> bool {
+/// Returns false: links are not counted here.
+pub fn has_other_names(_: &Stat) -> bool {
     false
 }

@@ -1,6 +1,8 @@
-//! One pool of threads for the whole library: made at first use, sized to the processors that this
-//! process may use (or to `HOLDALL_THREADS`), and left alone by a forked child, which works on the
-//! calling thread instead: the pool's threads do not exist there.
+//! The thread pool of the library.
+//!
+//! The pool is created on first use. Its size is the number of processors that this process may
+//! use, or `HOLDALL_THREADS`. The threads of the pool do not exist in a forked child, so a child
+//! runs all work on the calling thread.
 #![forbid(unsafe_code)]
 
 pub mod ordered;
@@ -13,64 +15,68 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 static POOL: OnceLock<Option<rayon_core::ThreadPool>> = OnceLock::new();
-/// The process that made, or is making, the pool. 0: nobody yet.
+/// The process that has created, or is creating, the pool; 0 if there is none yet.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
-/// Threads that the library may have, whatever is asked for.
-const MOST_THREADS: usize = 1024;
-/// Looks at the others before the calling thread falls asleep: some tens of microseconds.
-const LINGER: usize = 2000;
+/// Upper bound of the number of threads, whatever is requested.
+const MAX_THREADS: usize = 1024;
+/// Iterations of the spin loop before the calling thread sleeps: some tens of microseconds.
+const SPIN_ITERATIONS: usize = 2000;
 
-/// Where a thread of the pool is.
-struct Place {
+/// A thread of the pool.
+struct PoolThread {
     thread: os::Thread,
-    /// The processor that it ended its last work on.
-    processor: AtomicUsize,
+    /// The processor on which the thread finished its last task.
+    last_processor: AtomicUsize,
 }
 
-/// Of those that have begun.
-static PLACES: [OnceLock<Place>; MOST_THREADS] = [const { OnceLock::new() }; MOST_THREADS];
+/// The threads of the pool that have started.
+static POOL_THREADS: [OnceLock<PoolThread>; MAX_THREADS] = [const { OnceLock::new() }; MAX_THREADS];
 
 thread_local! {
-    static WORKER: Cell<bool> = const { Cell::new(false) };
-    /// Which of the pool's threads this is.
-    static NUMBER: Cell<usize> = const { Cell::new(usize::MAX) };
+    static IS_WORKER: Cell<bool> = const { Cell::new(false) };
+    /// The index of this thread in the pool.
+    static INDEX: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// Is this one of the pool's threads?
+/// Returns whether the calling thread must not distribute work: it is a thread of the pool, or runs
+/// an item of [`for_each_without_nesting`].
 pub fn is_worker() -> bool {
-    WORKER.get()
+    IS_WORKER.get()
 }
 
-/// Processors this process may use, or `HOLDALL_THREADS`, read once.
+/// Returns the number of processors that this process may use, or `HOLDALL_THREADS`. The value is
+/// read once.
 pub fn processors() -> usize {
     static N: OnceLock<usize> = OnceLock::new();
     *N.get_or_init(|| {
-        let asked = std::env::var("HOLDALL_THREADS")
+        let requested = std::env::var("HOLDALL_THREADS")
             .ok()
             .and_then(|v| v.trim().parse().ok())
             .filter(|&n| n > 0);
-        asked
+        requested
             .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
-            .min(MOST_THREADS)
+            .min(MAX_THREADS)
     })
 }
 
-/// The threads that calls of a handle may use. How many that is, is found out where work is spread:
-/// asking the system for its processors takes longer than opening most files.
+/// The number of threads that calls on a handle may use.
+///
+/// The number is resolved when work is distributed, because querying the number of processors takes
+/// longer than opening most files.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Threads(usize);
 
 impl Threads {
-    /// The calling one.
+    /// Only the calling thread.
     pub const ONE: Threads = Threads(1);
 
-    /// So many, as far as there are processors; 0: as many as those.
-    pub fn wanted(n: usize) -> Threads {
+    /// Requests `n` threads, limited to the number of processors; 0 requests one per processor.
+    pub fn requested(n: usize) -> Threads {
         Threads(n)
     }
 
-    /// How many that is.
+    /// Returns the resolved number of threads.
     pub fn count(self) -> usize {
         match self.0 {
             0 => processors(),
@@ -79,27 +85,27 @@ impl Threads {
         }
     }
 
-    /// How many for so many pieces of work: more than one only for several.
-    pub fn for_pieces(self, n: usize) -> usize {
+    /// Returns the number of threads for `n` tasks: 1 for fewer than two tasks.
+    pub fn for_tasks(self, n: usize) -> usize {
         if n < 2 { 1 } else { self.count() }
     }
 }
 
-/// The pool, unless this process did not make it or is still making it on another thread: no lock
-/// is ever waited for here, because a fork may have copied it locked.
+/// Returns the pool. Returns `None` if another process created it, or if another thread is still
+/// creating it. This function never waits for a lock, because a fork may have copied it locked.
 fn pool() -> Option<&'static rayon_core::ThreadPool> {
     let me = os::process();
     match OWNER.compare_exchange(0, me, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => {
-            let made = rayon_core::ThreadPoolBuilder::new()
+            let created = rayon_core::ThreadPoolBuilder::new()
                 .num_threads(processors().saturating_sub(1).max(1))
                 .thread_name(|i| format!("holdall-{i}"))
-                // given, so that the environment is not asked for it
+                // set explicitly, so that the environment is not read
                 .stack_size(2 << 20)
-                .start_handler(begin)
+                .start_handler(register)
                 .build()
                 .ok();
-            let _ = POOL.set(made);
+            let _ = POOL.set(created);
         }
         Err(owner) if owner != me => return None,
         Err(_) => {}
@@ -107,52 +113,53 @@ fn pool() -> Option<&'static rayon_core::ThreadPool> {
     POOL.get()?.as_ref()
 }
 
-fn begin(number: usize) {
-    WORKER.set(true);
-    NUMBER.set(number);
-    if let Some(place) = PLACES.get(number) {
-        place.get_or_init(|| Place {
+fn register(index: usize) {
+    IS_WORKER.set(true);
+    INDEX.set(index);
+    if let Some(slot) = POOL_THREADS.get(index) {
+        slot.get_or_init(|| PoolThread {
             thread: os::this_thread(),
-            processor: AtomicUsize::new(usize::MAX),
+            last_processor: AtomicUsize::new(usize::MAX),
         });
     }
 }
 
-/// Remembers the processor that this thread of the pool falls asleep on.
-fn end() {
-    if let (Some(place), Some(here)) = (
-        PLACES.get(NUMBER.get()).and_then(OnceLock::get),
+/// Records the processor on which this thread of the pool goes to sleep.
+fn record_processor() {
+    if let (Some(thread), Some(current)) = (
+        POOL_THREADS.get(INDEX.get()).and_then(OnceLock::get),
         os::this_processor(),
     ) {
-        place.processor.store(here, Ordering::Relaxed);
+        thread.last_processor.store(current, Ordering::Relaxed);
     }
 }
 
-/// While threads of the pool are kept off a processor: two calls at once would take each other's
-/// doing for how it was before.
-static KEEPING: Mutex<()> = Mutex::new(());
+/// Held while threads of the pool are excluded from a processor. Two concurrent calls would each
+/// save the temporary affinity set by the other one as the original.
+static EXCLUDING: Mutex<()> = Mutex::new(());
 
-/// Until this is dropped none of the pool's threads is woken on the processor of this one, which
-/// has work for itself.
-fn others_elsewhere() -> Option<(Vec<os::Elsewhere>, MutexGuard<'static, ()>)> {
-    let here = os::this_processor()?;
-    let mut there = PLACES
+/// Prevents the system from waking threads of the pool on the processor of the calling thread,
+/// which has work of its own, until the result is dropped.
+fn exclude_current_processor() -> Option<(Vec<os::ProcessorExclusion>, MutexGuard<'static, ()>)> {
+    let current = os::this_processor()?;
+    let mut affected = POOL_THREADS
         .iter()
         .map_while(OnceLock::get)
-        .filter(|p| p.processor.load(Ordering::Relaxed) == here)
+        .filter(|t| t.last_processor.load(Ordering::Relaxed) == current)
         .peekable();
-    there.peek()?;
-    let keeping = unless_taken(&KEEPING)?;
+    affected.peek()?;
+    let guard = try_lock(&EXCLUDING)?;
     Some((
-        there
-            .filter_map(|p| os::Elsewhere::than(here, p.thread))
+        affected
+            .filter_map(|t| os::ProcessorExclusion::new(current, t.thread))
             .collect(),
-        keeping,
+        guard,
     ))
 }
 
-/// Calls `f` with every item, on up to `threads` threads, the calling one among them. Items are
-/// taken in order, one at a time: make each worth some ten microseconds.
+/// Calls `f` with every item, on up to `threads` threads, including the calling one.
+///
+/// Threads take one item at a time, in order. An item should take at least about ten microseconds.
 pub fn for_each<T: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) + Sync) {
     for_each_of(threads, items.into_iter(), f);
 }
@@ -173,35 +180,36 @@ fn for_each_of<T: Send>(
         return;
     };
     let queue = Mutex::new(items);
-    let work = || work_off(&queue, &f);
-    let left = AtomicUsize::new(helpers);
+    let work = || drain(&queue, &f);
+    let running = AtomicUsize::new(helpers);
     pool.in_place_scope(|scope| {
-        let elsewhere = others_elsewhere();
+        let exclusion = exclude_current_processor();
         for _ in 0..helpers {
             scope.spawn(|_| {
                 work();
-                end();
-                left.fetch_sub(1, Ordering::Relaxed);
+                record_processor();
+                running.fetch_sub(1, Ordering::Relaxed);
             });
         }
-        drop(elsewhere);
+        drop(exclusion);
         work();
-        linger(&left);
+        spin_until_done(&running);
     });
 }
 
-/// Stays awake while the others are at their last items: these take less time, often, than to fall
-/// asleep and be woken.
-fn linger(left: &AtomicUsize) {
-    for _ in 0..LINGER {
-        if left.load(Ordering::Relaxed) == 0 {
+/// Spins for a limited time while the other threads finish their last items. This often takes less
+/// time than sleeping and waking up.
+fn spin_until_done(running: &AtomicUsize) {
+    for _ in 0..SPIN_ITERATIONS {
+        if running.load(Ordering::Relaxed) == 0 {
             return;
         }
         std::hint::spin_loop();
     }
 }
 
-fn work_off<T>(queue: &Mutex<impl Iterator<Item = T>>, f: impl Fn(T)) {
+/// Calls `f` with items from the queue until it is empty.
+fn drain<T>(queue: &Mutex<impl Iterator<Item = T>>, f: impl Fn(T)) {
     loop {
         let item = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
         match item {
@@ -211,12 +219,13 @@ fn work_off<T>(queue: &Mutex<impl Iterator<Item = T>>, f: impl Fn(T)) {
     }
 }
 
-/// The same, where each call does little but wait for a network: the pool has no more threads than
-/// there are processors, so these are threads of the call's own, as many as can be had.
-pub fn for_each_that_waits<T: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) + Sync) {
+/// Calls `f` with every item, as [`for_each`], on threads that this call creates. For calls of `f`
+/// that mostly wait for the network: the pool has no more threads than processors. If a thread
+/// cannot be created, fewer threads do the work.
+pub fn for_each_blocking<T: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) + Sync) {
     let helpers = threads.min(items.len()).saturating_sub(1);
     let queue = Mutex::new(items.into_iter());
-    let work = || work_off(&queue, &f);
+    let work = || drain(&queue, &f);
     std::thread::scope(|scope| {
         for _ in 0..helpers {
             if std::thread::Builder::new()
@@ -231,26 +240,26 @@ pub fn for_each_that_waits<T: Send>(threads: usize, items: Vec<T>, f: impl Fn(T)
     });
 }
 
-/// As [`for_each`], with what may fail: what failed first, in the order of the items. None behind
-/// one that has failed is begun.
-pub fn try_each<T: Send, E: Send>(
+/// Calls `f` with every item, as [`for_each`]. Returns the error of the first failed item, in the
+/// order of the items. No item after a failed one is started.
+pub fn try_for_each<T: Send, E: Send>(
     threads: usize,
     items: Vec<T>,
     f: impl Fn(T) -> Result<(), E> + Sync,
 ) -> Result<(), E> {
-    try_each_of(threads, items.into_iter(), f)
+    try_for_each_of(threads, items.into_iter(), f)
 }
 
-/// As [`try_each`], of the numbers below `n`.
-pub fn try_below<E: Send>(
+/// Calls `f` with every index below `n`, as [`try_for_each`].
+pub fn try_for_each_index<E: Send>(
     threads: usize,
     n: usize,
     f: impl Fn(usize) -> Result<(), E> + Sync,
 ) -> Result<(), E> {
-    try_each_of(threads, 0..n, f)
+    try_for_each_of(threads, 0..n, f)
 }
 
-fn try_each_of<T: Send, E: Send>(
+fn try_for_each_of<T: Send, E: Send>(
     threads: usize,
     items: impl ExactSizeIterator<Item = T> + Send,
     f: impl Fn(T) -> Result<(), E> + Sync,
@@ -273,39 +282,40 @@ fn try_each_of<T: Send, E: Send>(
         .map_or(Ok(()), |(_, e)| Err(e))
 }
 
-/// As [`for_each`], where each call may want threads of its own: it is the only one on its thread
-/// then.
-pub fn for_each_alone<T: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) + Sync) {
+/// Calls `f` with every item, as [`for_each`]. Calls into this module from within `f` run on the
+/// thread of the item and do not distribute work. With fewer than two items or threads, they may.
+pub fn for_each_without_nesting<T: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) + Sync) {
     if items.len() < 2 || threads < 2 {
         return items.into_iter().for_each(f);
     }
-    struct Alone(bool);
-    impl Drop for Alone {
+    struct RestoreWorker(bool);
+    impl Drop for RestoreWorker {
         fn drop(&mut self) {
-            WORKER.set(self.0);
+            IS_WORKER.set(self.0);
         }
     }
     for_each(threads, items, |item| {
-        let _was = Alone(WORKER.replace(true));
+        let _restore = RestoreWorker(IS_WORKER.replace(true));
         f(item);
     });
 }
 
-/// Has one of the pool's threads do this, some time; where there are none (see above), or this is
-/// one of them, it is not done, and says so.
+/// Runs `f` asynchronously on a thread of the pool. Returns `false` without running it if the pool
+/// is not available or the calling thread belongs to it.
 pub fn spawn(f: impl FnOnce() + Send + 'static) -> bool {
     let Some(pool) = pool().filter(|_| !is_worker()) else {
         return false;
     };
-    // a panic that came out of here would end the process; what it carries may panic when it is
-    // dropped
+    // A panic that escapes from here would abort the process. The payload is leaked, because its
+    // drop may panic.
     pool.spawn(|| catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(std::mem::forget));
     true
 }
 
-/// What is locked, unless another thread has it now: for what a reader can do without. A forked
-/// child may find it taken by a thread that it does not have, and would wait for ever.
-pub fn unless_taken<T>(shared: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+/// Locks a mutex without waiting. Returns `None` if it is locked; the caller must be able to
+/// proceed without the data. In a forked child the mutex may be locked by a thread that does not
+/// exist there, so waiting could last forever.
+pub fn try_lock<T>(shared: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match shared.try_lock() {
         Ok(guard) => Some(guard),
         Err(TryLockError::Poisoned(e)) => Some(e.into_inner()),
@@ -313,13 +323,13 @@ pub fn unless_taken<T>(shared: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     }
 }
 
-/// What is in the cell, made if it is empty, by several threads maybe: nobody waits for another
-/// one, as above.
-pub fn made<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
+/// Returns the value of a cell and initializes the cell if it is empty. No thread waits for another
+/// one, for the reason given at [`try_lock`], so several threads may call `init`.
+pub fn get_or_init<T>(cell: &OnceLock<T>, init: impl FnOnce() -> T) -> &T {
     match cell.get() {
         Some(value) => value,
         None => {
-            let value = make();
+            let value = init();
             cell.get_or_init(|| value)
         }
     }
@@ -330,22 +340,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_item_once() {
+    fn every_item_is_processed_once() {
         for threads in [1, 2, 7] {
             let seen: Vec<AtomicUsize> = (0..1000).map(|_| AtomicUsize::new(0)).collect();
             let see = |i: usize| _ = seen[i].fetch_add(1, Ordering::Relaxed);
             for_each(threads, (0..1000).collect(), see);
-            for_each_that_waits(threads, (0..1000).collect(), see);
+            for_each_blocking(threads, (0..1000).collect(), see);
             assert!(seen.iter().all(|s| s.load(Ordering::Relaxed) == 2));
         }
     }
 
     #[test]
-    fn the_first_failure_counts_and_ends_it() {
+    fn the_first_error_is_returned_and_stops_the_work() {
         for threads in [1, 3] {
             let done = AtomicUsize::new(0);
             let fail_from = |first: usize| {
-                try_below(threads, 1000, |i| {
+                try_for_each_index(threads, 1000, |i| {
                     done.fetch_add(1, Ordering::Relaxed);
                     if i < first { Ok(()) } else { Err(i) }
                 })
@@ -357,11 +367,11 @@ mod tests {
         }
     }
 
-    /// Many callers at once, on any processor: where the pool's threads may run is as it was in the
-    /// end.
+    /// After many concurrent calls, on any processors, the affinity of the threads of the pool is
+    /// the original one.
     #[cfg(all(target_os = "linux", not(miri)))]
     #[test]
-    fn threads_of_the_pool_may_run_where_they_could_before() {
+    fn the_affinity_of_the_pool_is_restored() {
         let allowed = |of: &str| {
             let all = std::fs::read_to_string(format!("/proc/{of}/status")).unwrap();
             all.lines()
@@ -375,17 +385,17 @@ mod tests {
                 })
             });
         });
-        let pool: Vec<&Place> = PLACES.iter().map_while(OnceLock::get).collect();
+        let pool: Vec<&PoolThread> = POOL_THREADS.iter().map_while(OnceLock::get).collect();
         assert!(!pool.is_empty());
-        for place in pool {
-            // other tests have calls of their own, for a moment each
-            let own = || allowed(&format!("self/task/{}", place.thread));
+        for thread in pool {
+            // concurrent calls of other tests change the affinity for a moment
+            let own = || allowed(&format!("self/task/{}", thread.thread));
             assert!((0..10_000).any(|_| own() == allowed("self")), "{:?}", own());
         }
     }
 
     #[test]
-    fn a_panic_comes_back_and_the_pool_lives_on() {
+    fn a_panic_is_propagated_and_the_pool_stays_usable() {
         for _ in 0..3 {
             let r = std::panic::catch_unwind(|| {
                 for_each(2, (0..100).collect(), |i: usize| {
@@ -394,6 +404,6 @@ mod tests {
             });
             assert!(r.is_err());
         }
-        every_item_once();
+        every_item_is_processed_once();
     }
 }

@@ -1,8 +1,10 @@
-//! Things that several threads make and that are kept one by one, in their order, as what lies in a
-//! file behind each other: whoever has made the one that is next keeps it. A thread that is early
-//! lays down what it has made, where the caller gives room for that, and else waits for its turn,
-//! so that no more things are in memory than there are threads and room; where these take about as
-//! long for each, they soon stand in a row and hardly wait.
+//! Ordered parallel pipeline: several threads produce results, which are consumed one at a time in
+//! input order, for example to write them one after the other to a file.
+//!
+//! The thread that produced the next result in order consumes it. A thread that is early stores its
+//! result in a bounded buffer and continues. If the buffer is full, the thread waits for its turn.
+//! Memory therefore holds at most one result per thread, plus the buffer. If the results take
+//! similar time, the threads soon finish in order and rarely wait.
 #![forbid(unsafe_code)]
 
 use crate::error::{Error, Result};
@@ -10,159 +12,169 @@ use crate::parallel;
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Of so many threads one may lay down what it has made too early, and go on, where what is made
-/// takes much memory.
-const THREADS_EACH: usize = 4;
-/// Things that are made for each thread before the calling one keeps them, where no other may.
-const TOGETHER: usize = 2;
+/// Number of threads per slot of the buffer, if results are large.
+const THREADS_PER_SLOT: usize = 4;
+/// Results per thread and group, if only the calling thread consumes results.
+const GROUP_SIZE: usize = 2;
 
-/// Which threads may keep what is made.
+/// The threads that may consume results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keeper {
-    /// Any of them.
+pub enum ConsumerThread {
+    /// Any thread.
     Any,
-    /// The one that calls.
+    /// The calling thread.
     Caller,
 }
 
-/// How many large things may be laid down before their turn.
-pub fn few(threads: usize) -> usize {
-    threads / THREADS_EACH
+/// Returns the buffer size for large results, in results.
+pub fn max_early_large(threads: usize) -> usize {
+    threads / THREADS_PER_SLOT
 }
 
-/// Makes something of each piece, on so many threads, and keeps all in the order of the pieces.
-/// What fails first in this order ends it: all before it are kept, and none behind it. Up to
-/// `early` of them are laid down before their turn.
+/// Calls `produce` with each item, on `threads` threads, and `consume` with each result, in the
+/// order of the items. Up to `max_early` results are buffered.
+///
+/// Returns the first error in the order of the items. All results before it are consumed, and none
+/// after it.
 pub fn in_order<P: Send, T: Send>(
     threads: usize,
-    early: usize,
-    keeper: Keeper,
-    pieces: Vec<P>,
-    make: impl Fn(P) -> Result<T> + Sync,
-    mut keep: impl FnMut(T) -> Result<()> + Send,
+    max_early: usize,
+    consumer: ConsumerThread,
+    items: Vec<P>,
+    produce: impl Fn(P) -> Result<T> + Sync,
+    mut consume: impl FnMut(T) -> Result<()> + Send,
 ) -> Result<()> {
-    if threads < 2 || pieces.len() < 2 {
-        return pieces.into_iter().try_for_each(|piece| keep(make(piece)?));
+    if threads < 2 || items.len() < 2 {
+        return items
+            .into_iter()
+            .try_for_each(|item| consume(produce(item)?));
     }
-    if keeper == Keeper::Caller {
-        return in_groups(threads, pieces, make, keep);
+    if consumer == ConsumerThread::Caller {
+        return in_groups(threads, items, produce, consume);
     }
     let state = State {
         next: 0,
         early: BTreeMap::new(),
-        failed: None,
-        ended: false,
+        error: None,
+        stopped: false,
     };
-    let line = Line {
+    let pipeline = Pipeline {
         state: Mutex::new(state),
-        moved: Condvar::new(),
-        keep: Mutex::new(keep),
-        room: early,
+        advanced: Condvar::new(),
+        consume: Mutex::new(consume),
+        max_early,
     };
-    parallel::for_each_alone(
+    parallel::for_each_without_nesting(
         threads,
-        pieces.into_iter().enumerate().collect(),
-        |(i, piece)| {
-            let _end = EndOnPanic(&line.state, &line.moved);
-            if !line.state().ended {
-                line.pass(i, make(piece));
+        items.into_iter().enumerate().collect(),
+        |(i, item)| {
+            let _guard = StopOnPanic(&pipeline.state, &pipeline.advanced);
+            if !pipeline.state().stopped {
+                pipeline.submit(i, produce(item));
             }
         },
     );
-    line.state
+    pipeline
+        .state
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner)
-        .failed
+        .error
         .map_or(Ok(()), Err)
 }
 
+/// As [`in_order`], but the calling thread consumes all results, one group at a time.
 fn in_groups<P: Send, T: Send>(
     threads: usize,
-    pieces: Vec<P>,
-    make: impl Fn(P) -> Result<T> + Sync,
-    mut keep: impl FnMut(T) -> Result<()>,
+    items: Vec<P>,
+    produce: impl Fn(P) -> Result<T> + Sync,
+    mut consume: impl FnMut(T) -> Result<()>,
 ) -> Result<()> {
-    let mut pieces = pieces.into_iter();
+    let mut items = items.into_iter();
     loop {
-        let mut made: Vec<(Option<P>, Option<Result<T>>)> = pieces
+        let mut group: Vec<(Option<P>, Option<Result<T>>)> = items
             .by_ref()
-            .take(TOGETHER * threads)
+            .take(GROUP_SIZE * threads)
             .map(|p| (Some(p), None))
             .collect();
-        if made.is_empty() {
+        if group.is_empty() {
             return Ok(());
         }
-        parallel::for_each_alone(
+        parallel::for_each_without_nesting(
             threads,
-            made.iter_mut().collect(),
-            |(piece, made): &mut (Option<P>, _)| *made = piece.take().map(&make),
+            group.iter_mut().collect(),
+            |(item, result): &mut (Option<P>, _)| *result = item.take().map(&produce),
         );
-        made.into_iter()
-            .filter_map(|(_, made)| made)
-            .try_for_each(|made| keep(made?))?;
+        group
+            .into_iter()
+            .filter_map(|(_, result)| result)
+            .try_for_each(|result| consume(result?))?;
     }
 }
 
 struct State<T> {
-    /// Whose turn it is.
+    /// The index of the next result to consume.
     next: usize,
-    /// What was made before its turn, and laid down.
+    /// Buffered results that were produced before their turn.
     early: BTreeMap<usize, Result<T>>,
-    failed: Option<Error>,
-    /// Nothing more is kept.
-    ended: bool,
+    error: Option<Error>,
+    /// No further result is consumed.
+    stopped: bool,
 }
 
-struct Line<T, K> {
+struct Pipeline<T, C> {
     state: Mutex<State<T>>,
-    moved: Condvar,
-    keep: Mutex<K>,
-    /// How many may be laid down.
-    room: usize,
+    advanced: Condvar,
+    consume: Mutex<C>,
+    /// The maximum number of buffered results.
+    max_early: usize,
 }
 
-impl<T, K: FnMut(T) -> Result<()>> Line<T, K> {
+impl<T, C: FnMut(T) -> Result<()>> Pipeline<T, C> {
     fn state(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps what was made when it is its turn, with what was laid down for the turns behind it; or
-    /// lays it down.
-    fn pass(&self, i: usize, made: Result<T>) {
+    /// Buffers result `i`, or consumes it in its turn, followed by the buffered results that come
+    /// next.
+    fn submit(&self, i: usize, result: Result<T>) {
         let mut state = self.state();
-        if state.next != i && state.early.len() < self.room {
-            state.early.insert(i, made);
+        if state.next != i && state.early.len() < self.max_early {
+            state.early.insert(i, result);
             return;
         }
-        while state.next != i && !state.ended {
+        while state.next != i && !state.stopped {
             state = self
-                .moved
+                .advanced
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-        let mut now = Some(made);
-        while let Some(made) = now.filter(|_| !state.ended) {
+        let mut current = Some(result);
+        while let Some(result) = current.filter(|_| !state.stopped) {
             drop(state);
-            let kept = made
-                .and_then(|made| self.keep.lock().unwrap_or_else(PoisonError::into_inner)(made));
+            let consumed = result.and_then(|value| {
+                self.consume.lock().unwrap_or_else(PoisonError::into_inner)(value)
+            });
             state = self.state();
             state.next += 1;
-            (state.ended, state.failed) = (kept.is_err(), kept.err());
+            (state.stopped, state.error) = (consumed.is_err(), consumed.err());
             let next = state.next;
-            now = state.early.remove(&next);
+            current = state.early.remove(&next);
         }
         drop(state);
-        self.moved.notify_all();
+        self.advanced.notify_all();
     }
 }
 
-/// A thread that panics leaves none waiting for it.
-struct EndOnPanic<'a, T>(&'a Mutex<State<T>>, &'a Condvar);
+/// Stops the pipeline if a thread panics, so that no other thread waits for it.
+struct StopOnPanic<'a, T>(&'a Mutex<State<T>>, &'a Condvar);
 
-impl<T> Drop for EndOnPanic<'_, T> {
+impl<T> Drop for StopOnPanic<'_, T> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).ended = true;
+            self.0
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .stopped = true;
             self.1.notify_all();
         }
     }
@@ -174,56 +186,63 @@ mod tests {
     use crate::error::fail;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Threads, how many things may be early, and who keeps them.
-    fn ways() -> impl Iterator<Item = (usize, usize, Keeper)> {
+    /// Configurations: threads, buffer size, and the consumer.
+    fn configurations() -> impl Iterator<Item = (usize, usize, ConsumerThread)> {
         let threads = [1, 2, 9]
             .into_iter()
-            .flat_map(|t| [Keeper::Any, Keeper::Caller].map(|k| (t, k)));
-        threads.flat_map(|(t, k)| [0, t].map(|early| (t, early, k)))
+            .flat_map(|t| [ConsumerThread::Any, ConsumerThread::Caller].map(|k| (t, k)));
+        threads.flat_map(|(t, k)| [0, t].map(|max_early| (t, max_early, k)))
     }
 
-    /// Makes 300 things of which these fail, and keeps them until this one; gives those that were
-    /// kept.
-    fn kept(
-        (threads, early, keeper): (usize, usize, Keeper),
-        bad: &[usize],
+    /// Produces 300 results, of which `failing` fail, and fails to consume `last`. Returns the
+    /// consumed ones.
+    fn run(
+        (threads, max_early, consumer): (usize, usize, ConsumerThread),
+        failing: &[usize],
         last: usize,
     ) -> (Vec<usize>, Result<()>) {
-        let mut kept = Vec::new();
-        let make = |i| {
-            if bad.contains(&i) {
+        let mut consumed = Vec::new();
+        let produce = |i| {
+            if failing.contains(&i) {
                 Err(fail!(Format, "{i}").at(i as u64))
             } else {
                 Ok(i)
             }
         };
-        let done = in_order(threads, early, keeper, (0..300).collect(), make, |i| {
-            kept.push(i);
-            if i == last {
-                Err(fail!(Io, "full").at(i as u64))
-            } else {
-                Ok(())
-            }
-        });
-        (kept, done)
+        let done = in_order(
+            threads,
+            max_early,
+            consumer,
+            (0..300).collect(),
+            produce,
+            |i| {
+                consumed.push(i);
+                if i == last {
+                    Err(fail!(Io, "full").at(i as u64))
+                } else {
+                    Ok(())
+                }
+            },
+        );
+        (consumed, done)
     }
 
     #[test]
-    fn all_in_their_order() {
-        for way in ways() {
-            assert_eq!(kept(way, &[], 300), ((0..300).collect(), Ok(())));
+    fn all_results_are_consumed_in_order() {
+        for configuration in configurations() {
+            assert_eq!(run(configuration, &[], 300), ((0..300).collect(), Ok(())));
         }
     }
 
     #[test]
-    fn what_fails_first_in_order_ends_it() {
-        for way in ways() {
-            let (all, done) = kept(way, &[50, 7, 8], 300);
+    fn the_first_error_in_order_stops_the_pipeline() {
+        for configuration in configurations() {
+            let (all, done) = run(configuration, &[50, 7, 8], 300);
             assert_eq!(
                 (all, done.unwrap_err().position),
                 ((0..7).collect::<Vec<_>>(), 7)
             );
-            let (all, done) = kept(way, &[50, 70], 40);
+            let (all, done) = run(configuration, &[50, 70], 40);
             assert_eq!(
                 (all, done.unwrap_err().position),
                 ((0..=40).collect::<Vec<_>>(), 40)
@@ -232,50 +251,58 @@ mod tests {
     }
 
     #[test]
-    fn few_are_there_at_once() {
-        for (threads, early) in [(2, 0), (4, few(4)), (4, 4)] {
-            let (there, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
-            let make = |i| {
-                most.fetch_max(there.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+    fn the_number_of_results_in_memory_is_bounded() {
+        for (threads, max_early) in [(2, 0), (4, max_early_large(4)), (4, 4)] {
+            let (alive, peak) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let produce = |i| {
+                peak.fetch_max(alive.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                 Ok(i)
             };
-            let keep = |_: usize| {
-                there.fetch_sub(1, Ordering::SeqCst);
+            let consume = |_: usize| {
+                alive.fetch_sub(1, Ordering::SeqCst);
                 Ok(())
             };
-            in_order(threads, early, Keeper::Any, (0..3000).collect(), make, keep).unwrap();
-            let most = most.into_inner();
+            in_order(
+                threads,
+                max_early,
+                ConsumerThread::Any,
+                (0..3000).collect(),
+                produce,
+                consume,
+            )
+            .unwrap();
+            let peak = peak.into_inner();
             assert!(
-                (1..=threads + early).contains(&most),
-                "{most} with {threads} threads"
+                (1..=threads + max_early).contains(&peak),
+                "{peak} with {threads} threads"
             );
         }
     }
 
     #[test]
-    fn a_panic_leaves_nobody_waiting() {
-        for in_make in [true, false] {
+    fn no_thread_waits_after_a_panic() {
+        for in_produce in [true, false] {
             let planned = |now: bool, i: usize| assert!(!now || i != 50, "planned");
-            let make = |i| {
-                planned(in_make, i);
+            let produce = |i| {
+                planned(in_produce, i);
                 Ok(i)
             };
-            let keep = |i| {
-                planned(!in_make, i);
+            let consume = |i| {
+                planned(!in_produce, i);
                 Ok(())
             };
             assert!(
                 std::panic::catch_unwind(|| in_order(
                     3,
                     1,
-                    Keeper::Any,
+                    ConsumerThread::Any,
                     (0..300).collect(),
-                    make,
-                    keep
+                    produce,
+                    consume
                 ))
                 .is_err()
             );
         }
-        all_in_their_order();
+        all_results_are_consumed_in_order();
     }
 }

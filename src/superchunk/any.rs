@@ -1,19 +1,19 @@
-//! A superchunk in either format, and copies from one to the other.
+//! A superchunk in either format, and copies between the formats.
 #![forbid(unsafe_code)]
 
 use super::bloscpack::header::Dialect;
-use super::bloscpack::{Bloscpack, Destination, Mode, keep_room};
+use super::bloscpack::{Bloscpack, Destination, Mode, reserve_offsets};
 use super::frame::{self, Frame, NewFrame};
 use super::staging;
 use crate::blosc::{Codec, Params, Target};
-use crate::checksum::Sum;
+use crate::checksum::Checksum;
 use crate::error::{Result, fail};
 use crate::io::{Folder, locate, object};
 use crate::options::{Opt, Options};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// Content that a copy has in memory at once.
+/// Bytes of content that a copy holds in memory at once.
 const PIECE: u64 = 16 << 20;
 
 /// An open superchunk.
@@ -24,16 +24,16 @@ pub enum Superchunk {
     Frame(Box<Frame>),
 }
 
-/// What a new one is.
+/// The format of a new superchunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum SuperchunkFormat {
     /// A Bloscpack file.
     Bloscpack,
     /// A Blosc2 frame.
     Frame,
 }
 
-macro_rules! either {
+macro_rules! dispatch {
     ($s:expr, $a:ident => $result:expr) => {
         match $s {
             Superchunk::Bloscpack($a) => $result,
@@ -55,21 +55,21 @@ impl From<Frame> for Superchunk {
 }
 
 impl Superchunk {
-    /// Opens what is there.
+    /// Opens an existing superchunk and detects its format.
     pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Superchunk> {
-        let _asking = object::ask_as(options);
+        let _scope = object::request_scope(options);
         if locate::is_folder(path) && frame::is_at(path, options)? {
             return Frame::open(path, mode, options).map(Superchunk::from);
         }
-        let place = if mode == Mode::Read {
+        let location = if mode == Mode::Read {
             locate::locate(path)?
         } else {
             locate::locate_for_change(path)?
         };
-        Superchunk::open_in(&place.folder, &place.name, mode, options)
+        Superchunk::open_in(&location.folder, &location.name, mode, options)
     }
 
-    /// Opens a name in a folder.
+    /// Opens the superchunk `name` in `folder`.
     pub fn open_in(
         folder: &Arc<dyn Folder>,
         name: &OsStr,
@@ -82,39 +82,39 @@ impl Superchunk {
         }
     }
 
-    /// Creates one; it is there with the first commit.
+    /// Creates a superchunk. The file appears with the first commit.
     pub fn create(
         path: &OsStr,
         mode: Mode,
-        form: Form,
+        format: SuperchunkFormat,
         typesize: usize,
         options: &Options,
     ) -> Result<Superchunk> {
-        match form {
-            Form::Bloscpack => {
+        match format {
+            SuperchunkFormat::Bloscpack => {
                 Bloscpack::create(path, mode, typesize, options).map(Superchunk::from)
             }
-            Form::Frame => with_new(typesize, None, options, |new, options| {
+            SuperchunkFormat::Frame => with_new(typesize, None, options, |new, options| {
                 Frame::create(path, mode, new, options)
             })
             .map(Superchunk::from),
         }
     }
 
-    /// The same under a name in a folder.
+    /// Creates a superchunk with the name `name` in `folder`.
     pub fn create_in(
         folder: &Arc<dyn Folder>,
         name: &OsStr,
         mode: Mode,
-        form: Form,
+        format: SuperchunkFormat,
         typesize: usize,
         options: &Options,
     ) -> Result<Superchunk> {
-        match form {
-            Form::Bloscpack => {
+        match format {
+            SuperchunkFormat::Bloscpack => {
                 Bloscpack::create_in(folder, name, mode, typesize, options).map(Superchunk::from)
             }
-            Form::Frame => {
+            SuperchunkFormat::Frame => {
                 let create = |new: &NewFrame, options: &Options| {
                     Frame::create_in(folder, name, mode, new, options)
                 };
@@ -123,25 +123,31 @@ impl Superchunk {
         }
     }
 
-    /// Copies content and named values. What the options do not say is as here.
-    /// True: some of it was damaged, and is zeros there.
-    pub fn copy(&self, path: &OsStr, mode: Mode, form: Form, options: &Options) -> Result<bool> {
+    /// Copies content and named values to `path`. Parameters that `options` does not set are taken
+    /// from this superchunk. Returns true if corrupt content was replaced by zeros.
+    pub fn copy(
+        &self,
+        path: &OsStr,
+        mode: Mode,
+        format: SuperchunkFormat,
+        options: &Options,
+    ) -> Result<bool> {
         let mut to = Destination::at(path, mode, options.clone())?;
         if let Superchunk::Frame(frame) = self
             && frame.is_named(&to.folder, &to.name)?
         {
             return Err(fail!(
                 Argument,
-                "{}: a copy cannot take the place of what it is made from",
+                "{}: a copy cannot replace its source; choose another path",
                 frame.name()
             ));
         }
-        match (self, form) {
-            (Superchunk::Bloscpack(file), Form::Bloscpack) => file.copy(to),
-            (Superchunk::Frame(frame), Form::Bloscpack) => {
+        match (self, format) {
+            (Superchunk::Bloscpack(file), SuperchunkFormat::Bloscpack) => file.copy(to),
+            (Superchunk::Frame(frame), SuperchunkFormat::Bloscpack) => {
                 frame.copy_as(to, None, frame.nbytes(), &|at, dst| frame.read(at, dst))
             }
-            (Superchunk::Frame(frame), Form::Frame)
+            (Superchunk::Frame(frame), SuperchunkFormat::Frame)
                 if [Opt::ChunkBytes, Opt::BlockBytes]
                     .iter()
                     .all(|o| options.given(*o).is_none()) =>
@@ -149,22 +155,25 @@ impl Superchunk {
                 let sparse = to.options.take(Opt::Sparse) == Some(1);
                 frame.copy(to, sparse)
             }
-            (_, Form::Frame) => self.copy_to_frame(path, mode, options),
+            (_, SuperchunkFormat::Frame) => self.copy_to_frame(path, mode, options),
         }
     }
 
     fn copy_to_frame(&self, path: &OsStr, mode: Mode, options: &Options) -> Result<bool> {
-        let mut wished = options.clone();
-        if wished.given(Opt::ChunkBytes).is_none() && self.chunk_size() > 0 {
-            wished.set(Opt::ChunkBytes, self.chunk_size() as i64)?;
+        let mut copy_options = options.clone();
+        if copy_options.given(Opt::ChunkBytes).is_none() && self.chunk_size() > 0 {
+            copy_options.set(Opt::ChunkBytes, self.chunk_size() as i64)?;
         }
         let like = match self {
             Superchunk::Frame(frame) => frame.params().ok().cloned(),
             Superchunk::Bloscpack(_) => None,
         };
-        let mut new = with_new(self.typesize(), like.as_ref(), &wished, |new, options| {
-            Frame::create(path, mode, new, options)
-        })?;
+        let mut new = with_new(
+            self.typesize(),
+            like.as_ref(),
+            &copy_options,
+            |new, options| Frame::create(path, mode, new, options),
+        )?;
         if let Superchunk::Frame(frame) = self {
             for name in frame.meta_names() {
                 let value = frame.meta(name)?.unwrap_or_default();
@@ -176,18 +185,18 @@ impl Superchunk {
             }
         }
         let (mut done, all) = (0, self.nbytes());
-        let bad = self.each_piece(&mut |piece| {
+        let damaged = self.each_piece(&mut |piece| {
             new.append(piece)?;
             done += piece.len() as u64;
             options.progress(done, all)
         })?;
         new.commit()?;
-        Ok(bad)
+        Ok(damaged)
     }
 
-    // ---- what it is
+    // ---- properties
 
-    /// How many chunks.
+    /// Returns the number of chunks.
     pub fn chunks(&self) -> u64 {
         match self {
             Superchunk::Bloscpack(s) => s.chunks() as u64,
@@ -195,22 +204,22 @@ impl Superchunk {
         }
     }
 
-    /// Bytes of content.
+    /// Returns the number of bytes of content.
     pub fn nbytes(&self) -> u64 {
-        either!(self, s => s.nbytes())
+        dispatch!(self, s => s.nbytes())
     }
 
-    /// Bytes on disk.
+    /// Returns the size on disk in bytes.
     pub fn cbytes(&self) -> Result<u64> {
-        either!(self, s => s.cbytes())
+        dispatch!(self, s => s.cbytes())
     }
 
-    /// Bytes of an item.
+    /// Returns the item size in bytes.
     pub fn typesize(&self) -> usize {
-        either!(self, s => s.typesize())
+        dispatch!(self, s => s.typesize())
     }
 
-    /// Bytes of content of each chunk but the last; 0 where they may have any length.
+    /// Returns the content size of every chunk except the last, or 0 if chunk sizes vary.
     pub fn chunk_size(&self) -> usize {
         match self {
             Superchunk::Bloscpack(s) => s.chunk_size(),
@@ -218,7 +227,7 @@ impl Superchunk {
         }
     }
 
-    /// How its header is laid out: as the formats count, the papers' layout of Bloscpack being 103.
+    /// Returns the format version as the format numbers it. The BLZ RFC layout of Bloscpack is 103.
     pub fn version(&self) -> i32 {
         match self {
             Superchunk::Bloscpack(s) => match s.header().dialect {
@@ -232,22 +241,22 @@ impl Superchunk {
         }
     }
 
-    /// The checksum of its chunks.
-    pub fn sum(&self) -> Sum {
+    /// Returns the checksum type of the chunks.
+    pub fn checksum(&self) -> Checksum {
         match self {
             Superchunk::Bloscpack(s) => s.header().checksum,
-            Superchunk::Frame(s) if s.has_sums() => Sum::Crc32,
-            Superchunk::Frame(_) => Sum::None,
+            Superchunk::Frame(s) if s.has_checksums() => Checksum::Crc32,
+            Superchunk::Frame(_) => Checksum::None,
         }
     }
 
-    /// Bytes of content, bytes as stored (0: it takes no room, or waits), and flags of a chunk that
-    /// is stored.
+    /// Returns the content size, the stored size and the flags of chunk `i`. The stored size is 0
+    /// if the chunk takes no space or is not encoded yet.
     pub fn chunk_info(&self, i: u64) -> Result<(usize, usize, u8)> {
-        either!(self, s => s.chunk_info(i))
+        dispatch!(self, s => s.chunk_info(i))
     }
 
-    /// Bytes of content of a chunk.
+    /// Returns the content size of chunk `i` in bytes.
     pub fn chunk_nbytes(&self, i: u64) -> Result<usize> {
         match self {
             Superchunk::Bloscpack(s) => s.chunk_nbytes(i),
@@ -255,66 +264,68 @@ impl Superchunk {
         }
     }
 
-    // ---- its content
+    // ---- content
 
-    /// Reads content until `dst` is full. True: some of it was damaged, and is zeros now.
+    /// Reads content from byte `at` on until `dst` is full. Returns true if corrupt content was
+    /// replaced by zeros.
     pub fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
-        either!(self, s => s.read(at, dst))
+        dispatch!(self, s => s.read(at, dst))
     }
 
-    /// Reads a chunk into a buffer of its length.
+    /// Reads chunk `i` into `dst`, which must have the content size of the chunk.
     pub fn read_chunk(&self, i: u64, dst: &mut [u8]) -> Result<bool> {
-        either!(self, s => s.read_chunk(i, dst))
+        dispatch!(self, s => s.read_chunk(i, dst))
     }
 
-    /// Calls `f` with a chunk as it is stored.
+    /// Calls `f` with the encoded bytes of chunk `i`.
     pub fn with_raw(&self, i: u64, f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        either!(self, s => s.with_raw(i, f))
+        dispatch!(self, s => s.with_raw(i, f))
     }
 
-    /// Calls `f` with all content, piece by piece. True: as [`Superchunk::read`].
+    /// Calls `f` with all content in consecutive pieces. Returns true under the same condition as
+    /// [`Superchunk::read`].
     pub fn each_piece(&self, f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<bool> {
-        either!(self, s => s.each_piece(f))
+        dispatch!(self, s => s.each_piece(f))
     }
 
-    /// Puts content behind the last.
+    /// Appends content.
     pub fn append(&mut self, src: &[u8]) -> Result<()> {
-        either!(self, s => s.append(src))
+        dispatch!(self, s => s.append(src))
     }
 
-    /// Puts a chunk behind the last, as it is.
+    /// Appends an encoded chunk unchanged.
     pub fn append_raw(&mut self, chunk: &[u8]) -> Result<()> {
-        either!(self, s => s.append_raw(chunk))
+        dispatch!(self, s => s.append_raw(chunk))
     }
 
-    /// Writes over content.
+    /// Overwrites content from byte `at` on.
     pub fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
-        either!(self, s => s.write(at, src))
+        dispatch!(self, s => s.write(at, src))
     }
 
-    /// Puts a chunk before another one.
+    /// Inserts `src` as one chunk before chunk `chunk`.
     pub fn insert(&mut self, chunk: u64, src: &[u8]) -> Result<()> {
-        either!(self, s => s.insert(chunk, src))
+        dispatch!(self, s => s.insert(chunk, src))
     }
 
-    /// Takes a chunk away.
+    /// Removes chunk `chunk` and shifts the following chunks down by one.
     pub fn remove(&mut self, chunk: u64) -> Result<()> {
-        either!(self, s => s.remove(chunk))
+        dispatch!(self, s => s.remove(chunk))
     }
 
-    /// Cuts the content.
+    /// Truncates the content to `nbytes` bytes.
     pub fn truncate(&mut self, nbytes: u64) -> Result<()> {
-        either!(self, s => s.truncate(nbytes))
+        dispatch!(self, s => s.truncate(nbytes))
     }
 
     /// Makes all changes durable and visible.
     pub fn commit(&mut self) -> Result<()> {
-        either!(self, s => s.commit())
+        dispatch!(self, s => s.commit())
     }
 
     // ---- named values
 
-    /// Their names, those of damaged ones too.
+    /// Returns the names of all values, including corrupt ones.
     pub fn meta_names(&self) -> Vec<&str> {
         match self {
             Superchunk::Bloscpack(s) if s.meta().map_or(true, |m| m.is_some()) => vec![""],
@@ -323,7 +334,7 @@ impl Superchunk {
         }
     }
 
-    /// One of them.
+    /// Returns the value `name`, or `None` if it does not exist.
     pub fn meta(&self, name: &str) -> Result<Option<&[u8]>> {
         match self {
             Superchunk::Bloscpack(s) if name.is_empty() => s.meta(),
@@ -332,13 +343,13 @@ impl Superchunk {
         }
     }
 
-    /// Sets it; nothing removes it.
+    /// Sets the value `name`; `None` removes it.
     pub fn meta_set(&mut self, name: &str, value: Option<&[u8]>) -> Result<()> {
         match (self, value) {
             (Superchunk::Bloscpack(s), value) if name.is_empty() => s.meta_set(value),
             (Superchunk::Bloscpack(_), _) => Err(fail!(
                 Unsupported,
-                "Bloscpack files have one value, named \"\""
+                "a Bloscpack file has one value only (expected the name \"\", found {name:?})"
             )),
             (Superchunk::Frame(s), Some(value)) if s.is_fixed(name) => s.meta_set(name, value),
             (Superchunk::Frame(s), Some(value)) => s.vlmeta_set(name, value),
@@ -347,19 +358,19 @@ impl Superchunk {
         }
     }
 
-    /// What content is going to be encoded with that waits for it.
+    /// Returns the codec with which pending content will be encoded; `None` for frames.
     pub fn codec(&self) -> Option<Codec> {
         match self {
             Superchunk::Bloscpack(s) => Some(s.codec()),
-            // a chunk that is not stored takes no room, in most cases
+            // in most cases a frame chunk without stored bytes is a fill value
             Superchunk::Frame(_) => None,
         }
     }
 }
 
 impl Frame {
-    /// Makes a Bloscpack file of `len` bytes of content that `read` gives, with these metadata.
-    /// True: some of it was damaged.
+    /// Creates a Bloscpack file with `len` bytes of content from `read` and the metadata `meta`.
+    /// Returns true if corrupt content was replaced by zeros.
     pub fn copy_as(
         &self,
         to: Destination,
@@ -373,18 +384,18 @@ impl Frame {
             mode,
             options,
         } = to;
-        let mut wished = options.clone();
+        let mut copy_options = options.clone();
         let typesize = Some(self.typesize())
             .filter(|n| (1..=255).contains(n))
             .unwrap_or(1);
-        if wished.given(Opt::ChunkBytes).is_none() && self.chunk_bytes() > 0 {
-            wished.set(
+        if copy_options.given(Opt::ChunkBytes).is_none() && self.chunk_bytes() > 0 {
+            copy_options.set(
                 Opt::ChunkBytes,
                 (self.chunk_bytes() / typesize * typesize).max(typesize) as i64,
             )?;
         }
-        keep_room(&mut wished, len)?;
-        let mut new = Bloscpack::create_in(&folder, &name, mode, typesize, &wished)?;
+        reserve_offsets(&mut copy_options, len)?;
+        let mut new = Bloscpack::create_in(&folder, &name, mode, typesize, &copy_options)?;
         if meta.is_some() {
             new.meta_set(meta)?;
         }
@@ -392,7 +403,7 @@ impl Frame {
     }
 }
 
-/// Creates a frame as the options say, and else as `like`.
+/// Creates a frame with `options`; parameters that are not set are taken from `like`.
 fn with_new(
     typesize: usize,
     like: Option<&Params>,
@@ -400,7 +411,10 @@ fn with_new(
     create: impl FnOnce(&NewFrame, &Options) -> Result<Frame>,
 ) -> Result<Frame> {
     if typesize == 0 {
-        return Err(fail!(Argument, "items of 0 bytes: they have one at least"));
+        return Err(fail!(
+            Argument,
+            "typesize 0 is invalid (expected 1 or more)"
+        ));
     }
     let mut options = options.clone();
     let sparse = options.take(Opt::Sparse) == Some(1);
@@ -414,7 +428,7 @@ fn with_new(
         .take(Opt::BlockBytes)
         .map(|n| n as usize)
         .or(params.blocksize.filter(|_| like.is_some()));
-    let params = frame::take_wished(&mut options, &params)?;
+    let params = frame::take_requested_params(&mut options, &params)?;
     create(
         &NewFrame {
             typesize,

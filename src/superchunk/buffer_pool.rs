@@ -1,32 +1,33 @@
-//! Buffers that held encoded chunks, for those that come: asking the system for memory again and
-//! again takes longer than to fill it.
+//! A pool of reusable buffers for encoded chunks. Repeated allocation costs more time than filling
+//! a buffer.
 #![forbid(unsafe_code)]
 
-use crate::parallel::unless_taken;
+use crate::parallel::try_lock;
 use std::sync::Mutex;
 
-/// What a buffer has at first: it grows as it fills, and is not asked for as if it were full.
-const FIRST: usize = 4 << 10;
-/// The longest buffer that is kept.
-const LONGEST: usize = 16 << 20;
+/// Initial capacity of a buffer. A buffer grows while it is filled, so its final size is not
+/// allocated in advance.
+const INITIAL_CAPACITY: usize = 4 << 10;
+/// Largest capacity that the pool retains.
+const MAX_CAPACITY: usize = 16 << 20;
 
-/// None, at first.
+/// A buffer pool; empty by default.
 #[derive(Default)]
-pub struct Buffers(Mutex<Vec<Vec<u8>>>);
+pub struct BufferPool(Mutex<Vec<Vec<u8>>>);
 
-impl Buffers {
-    /// An empty one.
+impl BufferPool {
+    /// Returns an empty buffer.
     pub fn take(&self) -> Vec<u8> {
-        unless_taken(&self.0)
+        try_lock(&self.0)
             .and_then(|mut all| all.pop())
-            .unwrap_or_else(|| Vec::with_capacity(FIRST))
+            .unwrap_or_else(|| Vec::with_capacity(INITIAL_CAPACITY))
     }
 
-    /// Keeps one, of as many as there are threads.
-    pub fn keep(&self, mut buffer: Vec<u8>, threads: usize) {
+    /// Returns a buffer to the pool, which retains at most `threads` buffers.
+    pub fn give_back(&self, mut buffer: Vec<u8>, threads: usize) {
         buffer.clear();
-        if let Some(mut all) = unless_taken(&self.0)
-            .filter(|all| buffer.capacity() <= LONGEST && all.len() < threads.max(1))
+        if let Some(mut all) = try_lock(&self.0)
+            .filter(|all| buffer.capacity() <= MAX_CAPACITY && all.len() < threads.max(1))
         {
             all.push(buffer);
         }

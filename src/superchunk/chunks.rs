@@ -1,9 +1,9 @@
-//! Chunks of one length, each made of blocks of one length: what arrays of any number of dimensions
-//! are made of.
+//! The interface between multidimensional arrays and the storage of their chunks.
 //!
-//! The array knows where items are; behind this is what holds the bytes. A block is the least that
-//! is decoded, and a chunk the least that is written; of a chunk that is made anew, the blocks that
-//! nobody touches stay as they are stored.
+//! All chunks have one content size, and all blocks of a chunk have one size. The array knows the
+//! position of every item; an implementation of [`Chunks`] knows where the bytes are stored. A
+//! block is the unit of decoding, and a chunk is the unit of writing. Rewriting a chunk copies
+//! unchanged blocks in their encoded form.
 #![forbid(unsafe_code)]
 
 use crate::blosc::Decoded;
@@ -12,60 +12,63 @@ use crate::parallel;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A run of chunks, to be read by many threads, and changed by one.
+/// A sequence of chunks that many threads may read and one thread may change.
 pub trait Chunks: Send + Sync {
-    /// Its file or folder, for messages.
+    /// Returns the path of the file or folder, for error messages.
     fn name(&self) -> &str;
-    /// How many chunks.
+    /// Returns the number of chunks.
     fn len(&self) -> u64;
-    /// None?
+    /// Returns true if there are no chunks.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Bytes of content of every chunk.
+    /// Returns the content size of a chunk in bytes.
     fn chunk_bytes(&self) -> usize;
-    /// Bytes of content of every block, but the last of a chunk where they do not divide it.
+    /// Returns the content size of a block in bytes. The last block of a chunk is shorter if the
+    /// block size does not divide the chunk size.
     fn block_bytes(&self) -> usize;
-    /// Threads that a call may use.
+    /// Returns the number of threads that a call may use.
     fn threads(&self) -> usize;
 
-    /// What all items of a chunk are, where nothing needs to be decoded for them.
+    /// Returns the value of all items of `chunk` if that is known without decoding.
     fn fill(&self, chunk: u64) -> Result<Option<Fill>>;
-    /// Decodes blocks of one chunk, each once; `wanted` rises. Those that lie together in the file
-    /// are read together. True: some were damaged, and are zeros, as was wished.
-    fn read_blocks(&self, chunk: u64, wanted: &[usize], sink: &mut dyn Sink) -> Result<bool>;
-    /// Reads a part of one block, of any chunk, filled ones too. It is kept for the next call where
-    /// more of it is likely to be wanted.
+    /// Decodes blocks of one chunk. `requested` must be strictly ascending. Blocks that are
+    /// adjacent in the file are read together. Returns true if corrupt blocks were replaced by
+    /// zeros, as the options allow.
+    fn read_blocks(&self, chunk: u64, requested: &[usize], sink: &mut dyn Sink) -> Result<bool>;
+    /// Reads a part of one block, also of a chunk that is stored as a fill value. Caches the block
+    /// if more of it is likely to be requested.
     fn read_part(&self, chunk: u64, block: usize, from: usize, dst: &mut [u8]) -> Result<bool>;
 
-    /// Makes a chunk anew, or one more behind the last: nothing is changed yet, and several threads
-    /// may do this at once.
+    /// Encodes chunk `chunk`, or a new chunk after the last one. Changes nothing; several threads
+    /// may call this at once.
     fn encode(&self, chunk: u64, source: &dyn Source, threads: usize) -> Result<Encoded>;
-    /// Puts it in its place, or behind the last.
+    /// Replaces chunk `chunk` by `new`, or appends `new` if `chunk` equals the number of chunks.
     fn put(&mut self, chunk: u64, new: Encoded) -> Result<()>;
-    /// Makes several, on so many threads, and puts each in its place in this order:
-    /// [`put_in_turn`], or something faster.
-    fn put_all(&mut self, threads: usize, coming: Vec<Coming>) -> Result<()>;
-    /// Refuses a number of chunks that it can never have.
+    /// Encodes `coming` on up to `threads` threads and stores the results in order, with
+    /// [`put_in_batches`] or a faster implementation.
+    fn put_all(&mut self, threads: usize, coming: Vec<PendingChunk>) -> Result<()>;
+    /// Returns an error if the storage cannot have `_len` chunks.
     fn can_have(&self, _len: u64) -> Result<()> {
         Ok(())
     }
-    /// Makes it `len` chunks: which one stands where now, or one of zeros.
+    /// Changes the number of chunks to `len`. `from` gives the old index of each new chunk, or
+    /// `None` for a chunk of zeros.
     fn rearrange(&mut self, len: u64, from: &dyn Fn(u64) -> Option<u64>) -> Result<()>;
 }
 
-/// What all items of a chunk are.
+/// The value of all items of a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fill {
-    /// Zeros.
+    /// Zero bytes.
     Zeros,
-    /// These bytes.
+    /// These bytes, repeated.
     Item(Arc<[u8]>),
 }
 
 impl Fill {
-    /// Is this the same for each item of so many bytes, wherever it is?
-    pub fn is_of_items(&self, item: usize) -> bool {
+    /// Returns true if every item of `item` bytes has the same value, wherever the item is.
+    pub fn is_uniform_for(&self, item: usize) -> bool {
         match self {
             Fill::Zeros => true,
             Fill::Item(bytes) => item.is_multiple_of(bytes.len()),
@@ -73,93 +76,98 @@ impl Fill {
     }
 }
 
-/// Where decoded blocks go.
+/// The destination of decoded blocks.
 pub trait Sink {
-    /// Where all of a block belongs, if that is one run of bytes that has its length: it is decoded
-    /// there.
-    fn place(&mut self, block: usize) -> Option<&mut [u8]>;
-    /// From where to where the content of another one is looked at: what is before and behind may
-    /// be anything.
-    fn wanted(&mut self, _block: usize, len: usize) -> Range<usize> {
+    /// Returns the buffer for a block if its destination is contiguous and has the size of the
+    /// block. The block is decoded into the buffer.
+    fn destination(&mut self, block: usize) -> Option<&mut [u8]>;
+    /// Returns the range of the block that [`Sink::put`] reads. Bytes outside of the range may have
+    /// any value.
+    fn requested(&mut self, _block: usize, len: usize) -> Range<usize> {
         0..len
     }
-    /// Takes the content of another one.
+    /// Receives a block that has no contiguous destination.
     fn put(&mut self, block: usize, content: &Decoded) -> Result<()>;
 }
 
-/// How a block of a chunk is made anew.
+/// How a block changes when its chunk is rewritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Touch {
-    /// It stays as it is stored.
-    Kept,
-    /// Some of its items are new.
-    Part,
-    /// All of it is new.
-    Whole,
+pub enum BlockChange {
+    /// The block keeps its encoded bytes.
+    Unchanged,
+    /// Some items of the block change.
+    Partial,
+    /// All items of the block change.
+    Full,
 }
 
-/// Where the content of a chunk comes from.
+/// The new content of a chunk.
 pub trait Source: Sync {
-    /// What happens to a block.
-    fn touch(&self, block: usize) -> Touch;
-    /// All of a block of so many bytes, if that is new and lies somewhere as it is going to be.
-    fn lent(&self, _block: usize, _len: usize) -> Option<&[u8]> {
+    /// Returns how `block` changes.
+    fn change(&self, block: usize) -> BlockChange;
+    /// Returns the complete new content of a block of `_len` bytes if it is contiguous in memory.
+    fn borrowed(&self, _block: usize, _len: usize) -> Option<&[u8]> {
         None
     }
-    /// Puts in what is new, into what was there; where all is new, that may be anything, and each
-    /// byte is put in.
+    /// Writes the new items into `content`, which holds the old content. For [`BlockChange::Full`],
+    /// `content` may hold anything and every byte is overwritten.
     fn fill(&self, block: usize, content: &mut [u8]) -> Result<()>;
 }
 
-/// What makes a chunk anew, on so many threads, or leaves it as it is.
-pub type Job<'a> = Box<dyn Fn(&dyn Chunks, usize) -> Result<Option<Encoded>> + Send + 'a>;
+/// Encodes a chunk on the given number of threads; `None` leaves the chunk unchanged.
+pub type EncodeJob<'a> = Box<dyn Fn(&dyn Chunks, usize) -> Result<Option<Encoded>> + Send + 'a>;
 
-/// A chunk that is going to be put.
-pub struct Coming<'a> {
-    /// In whose place; none: behind the last.
+/// A chunk that [`Chunks::put_all`] encodes and stores.
+pub struct PendingChunk<'a> {
+    /// The index of the chunk to replace; `None` appends.
     pub chunk: Option<u64>,
-    /// What makes it.
-    pub work: Work<'a>,
+    /// How the chunk is produced.
+    pub work: ChunkWork<'a>,
 }
 
-/// What has to be done for a chunk.
-pub enum Work<'a> {
-    /// Nothing: it is all the same.
+/// How a pending chunk is produced.
+pub enum ChunkWork<'a> {
+    /// A fill value; nothing is encoded.
     Fill(Fill),
-    /// This.
-    Job(Job<'a>),
+    /// An encoding job.
+    Job(EncodeJob<'a>),
 }
 
-impl Work<'_> {
-    /// Does it, on so many threads.
-    pub fn done(&self, chunks: &dyn Chunks, threads: usize) -> Result<Option<Encoded>> {
+impl ChunkWork<'_> {
+    /// Produces the chunk on up to `threads` threads.
+    pub fn run(&self, chunks: &dyn Chunks, threads: usize) -> Result<Option<Encoded>> {
         match self {
-            Work::Fill(fill) => Ok(Some(Encoded::Fill(fill.clone()))),
-            Work::Job(job) => job(chunks, threads),
+            ChunkWork::Fill(fill) => Ok(Some(Encoded::Fill(fill.clone()))),
+            ChunkWork::Job(job) => job(chunks, threads),
         }
     }
 }
 
-/// How many of these take work.
-pub fn jobs(coming: &[Coming]) -> usize {
+/// Returns the number of chunks that need encoding.
+pub fn jobs(coming: &[PendingChunk]) -> usize {
     coming
         .iter()
-        .filter(|c| matches!(c.work, Work::Job(_)))
+        .filter(|c| matches!(c.work, ChunkWork::Job(_)))
         .count()
 }
 
-/// Makes some of them at a time, and then puts these. On failure those before it are put.
-pub fn put_in_turn(chunks: &mut dyn Chunks, threads: usize, mut coming: Vec<Coming>) -> Result<()> {
+/// Encodes chunks in batches and stores each batch. On failure, the chunks before the failed one
+/// are stored.
+pub fn put_in_batches(
+    chunks: &mut dyn Chunks,
+    threads: usize,
+    mut coming: Vec<PendingChunk>,
+) -> Result<()> {
     let inside = if jobs(&coming) == 1 { threads } else { 1 };
     while !coming.is_empty() {
         let some = coming.drain(..coming.len().min(2 * threads.max(1)));
-        let mut made: Vec<(Coming, Result<Option<Encoded>>)> =
+        let mut made: Vec<(PendingChunk, Result<Option<Encoded>>)> =
             some.map(|c| (c, Ok(None))).collect();
         let shared = &*chunks;
-        parallel::for_each_alone(
+        parallel::for_each_without_nesting(
             threads,
             made.iter_mut().collect(),
-            |(coming, made): &mut (Coming, _)| *made = coming.work.done(shared, inside),
+            |(coming, made): &mut (PendingChunk, _)| *made = coming.work.run(shared, inside),
         );
         for (coming, made) in made {
             if let Some(new) = made? {
@@ -170,10 +178,10 @@ pub fn put_in_turn(chunks: &mut dyn Chunks, threads: usize, mut coming: Vec<Comi
     Ok(())
 }
 
-/// A chunk as it is to be stored.
+/// A chunk in the form in which it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Encoded {
-    /// It takes no room: all of it is one byte or item, or was never written.
+    /// All of the chunk is one byte or item value, or was never written. It takes no space.
     Fill(Fill),
     /// A Blosc chunk.
     Stored(Vec<u8>),

@@ -1,13 +1,13 @@
-//! Superchunks: a run of Blosc chunks in one file, or in a folder.
+//! Superchunks: sequences of Blosc chunks in one file or in a folder.
 //!
-//! - [`any`]: one of either kind.
-//! - [`bloscpack`]: the files of the tool of that name.
-//! - [`buffers`]: what held encoded chunks, used again.
-//! - [`chunks`]: chunks of one length, as arrays want them.
-//! - `gather`: content that is appended, or read from beginning to end, in either.
-//! - [`frame`]: the frames of c-blosc2, in one file or in a folder.
+//! - [`any`]: a superchunk in either format.
+//! - [`bloscpack`]: Bloscpack files.
+//! - [`frame`]: Blosc2 frames, in one file or in a folder.
+//! - [`chunks`]: the trait through which arrays read and write chunks of equal size.
+//! - [`buffer_pool`]: reusable buffers for encoded chunks.
+//! - `staging`: buffering of appended content, and sequential reads in pieces.
 //!
-//! This layer knows no shapes and no types.
+//! This layer does not know array shapes or data types.
 
 pub mod any;
 pub mod bloscpack;

@@ -1,46 +1,54 @@
-//! Content on its way: what is appended waits until there is so much of it that each thread can
-//! encode a chunk, and what is read from the beginning to the end comes in pieces that they can
-//! decode at once.
+//! Buffering between content and chunks. Appended content is staged until every thread can encode a
+//! chunk. Sequential reads are split into pieces whose chunks the threads decode in parallel.
 #![forbid(unsafe_code)]
 
 use crate::alloc;
 use crate::error::Result;
 use crate::options::Options;
 
-/// The most content that waits to be encoded; and of small chunks, more than one a thread.
-const GATHERED: usize = 64 << 20;
-const SMALL: usize = 1 << 20;
-/// Content that is held at once where all is read.
+/// Maximum number of bytes that are staged. Small chunks are staged in groups of more than one per
+/// thread.
+const MAX_STAGED: usize = 64 << 20;
+const MAX_STAGED_SMALL: usize = 1 << 20;
+/// Maximum number of bytes in memory in a sequential read.
 const PIECE: u64 = 64 << 20;
-/// The same where the caller's limit is lower than any sense.
-const LEAST_PIECE: u64 = 64 << 10;
+/// Minimum piece size, for memory limits that are too small to be useful.
+const MIN_PIECE: u64 = 64 << 10;
 
-/// Bytes of a chunk where nobody has chosen.
+/// Default chunk size in bytes.
 const DEFAULT_CHUNK: usize = 1 << 20;
 
-/// Bytes of a chunk of whole items where nobody has chosen.
+/// Returns the default chunk size for items of `typesize` bytes, a multiple of `typesize`.
 pub fn default_chunk(typesize: usize) -> usize {
     let typesize = typesize.max(1);
     (DEFAULT_CHUNK / typesize * typesize).max(typesize)
 }
 
-/// What content is gathered for.
-pub trait Gathering {
-    /// What waits.
-    fn waiting(&mut self) -> &mut Vec<u8>;
-    /// Bytes of content that do not wait any more.
+/// A superchunk that stages appended content.
+pub trait StagingTarget {
+    /// Returns the staged content.
+    fn staged(&mut self) -> &mut Vec<u8>;
+    /// Returns the number of bytes of content that are encoded.
     fn encoded(&self) -> u64;
-    /// Makes chunks of content, behind the last. On failure those before the one that failed stay.
+    /// Encodes `content` into chunks and appends them. On failure, the chunks before the failed one
+    /// remain.
     fn encode(&mut self, content: &[u8]) -> Result<()>;
 }
 
-/// Appends content, for chunks of so many bytes. On failure some of it may be in.
-pub fn append(to: &mut impl Gathering, mut src: &[u8], chunk: usize, threads: usize) -> Result<()> {
+/// Appends content in chunks of `chunk` bytes. On failure, part of `src` may have been appended.
+pub fn append(
+    to: &mut impl StagingTarget,
+    mut src: &[u8],
+    chunk: usize,
+    threads: usize,
+) -> Result<()> {
     let threads = threads.max(1);
-    let most = (GATHERED / chunk).clamp(1, (SMALL / chunk).clamp(threads, threads * 4)) * chunk;
+    let most = (MAX_STAGED / chunk)
+        .clamp(1, (MAX_STAGED_SMALL / chunk).clamp(threads, threads * 4))
+        * chunk;
     while !src.is_empty() {
-        if to.waiting().is_empty() && src.len() >= most {
-            // what is behind whole chunks waits
+        if to.staged().is_empty() && src.len() >= most {
+            // the rest after the last full chunk is staged
             let (now, rest) = src
                 .split_at_checked(src.len() / chunk * chunk)
                 .unwrap_or((src, &[]));
@@ -48,51 +56,52 @@ pub fn append(to: &mut impl Gathering, mut src: &[u8], chunk: usize, threads: us
             src = rest;
             continue;
         }
-        let waiting = to.waiting();
+        let staged = to.staged();
         let (now, rest) = src
-            .split_at_checked(most.saturating_sub(waiting.len()))
+            .split_at_checked(most.saturating_sub(staged.len()))
             .unwrap_or((src, &[]));
-        alloc::reserve(waiting, now.len())?;
-        waiting.extend_from_slice(now);
+        alloc::reserve(staged, now.len())?;
+        staged.extend_from_slice(now);
         src = rest;
-        let n = waiting.len();
+        let n = staged.len();
         if n >= most {
-            // a chunk that was cut may have left more than this waiting, and not in whole chunks
+            // a truncated chunk may have left more than this in the staging buffer, and not whole
+            // chunks
             encode_first(to, n / chunk * chunk)?;
         }
     }
     Ok(())
 }
 
-/// Encodes the first `n` bytes of what waits. On failure what is not encoded goes on waiting.
-pub fn encode_first(to: &mut impl Gathering, n: usize) -> Result<()> {
+/// Encodes the first `n` staged bytes. On failure, the bytes that are not encoded remain staged.
+pub fn encode_first(to: &mut impl StagingTarget, n: usize) -> Result<()> {
     if n == 0 {
         return Ok(());
     }
-    let mut content = std::mem::take(to.waiting());
+    let mut content = std::mem::take(to.staged());
     let before = to.encoded();
     let done = to.encode(content.get(..n).unwrap_or(&content));
     let gone = (to.encoded() - before) as usize;
     content.drain(..gone.min(content.len()));
-    *to.waiting() = content;
+    *to.staged() = content;
     done
 }
 
-/// Content that is read from its beginning to its end.
-pub struct Pieces<'a> {
-    /// Bytes of it, and of a chunk.
+/// A sequential read of all content.
+pub struct PieceReader<'a> {
+    /// Size of the content in bytes, and of a chunk.
     pub nbytes: u64,
     pub chunk: u64,
-    /// Threads that decode it, and memory that may be had.
+    /// Number of decoding threads, and the memory limit in bytes.
     pub threads: usize,
     pub limit: u64,
-    /// What is told how far it is.
+    /// The options with the progress callback.
     pub options: &'a Options,
 }
 
-impl Pieces<'_> {
-    /// Calls `f` with all that `read` gives, piece by piece. True: some of it was damaged, and is
-    /// zeros.
+impl PieceReader<'_> {
+    /// Calls `f` with consecutive pieces of the content that `read` returns. Returns true if
+    /// corrupt content was replaced by zeros.
     pub fn each(
         &self,
         read: impl Fn(u64, &mut [u8]) -> Result<bool>,
@@ -103,18 +112,18 @@ impl Pieces<'_> {
             .max(1)
             .saturating_mul(self.threads.max(1) as u64 * 2)
             .min(PIECE)
-            .min(self.limit.max(LEAST_PIECE));
+            .min(self.limit.max(MIN_PIECE));
         let mut buffer = alloc::zeroed(piece.min(self.nbytes) as usize)?;
-        let (mut at, mut bad) = (0, false);
+        let (mut at, mut damaged) = (0, false);
         while at < self.nbytes {
             let now = buffer
                 .get_mut(..(self.nbytes - at).min(piece) as usize)
                 .unwrap_or_default();
-            bad |= read(at, now)?;
+            damaged |= read(at, now)?;
             f(now)?;
             at += now.len() as u64;
             self.options.progress(at, self.nbytes)?;
         }
-        Ok(bad)
+        Ok(damaged)
     }
 }

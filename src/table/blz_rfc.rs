@@ -1,25 +1,26 @@
-//! Tables as the papers have them: one dataset whose fields stand apart, `data/a`, `data/b/c`. Each
-//! of its columns is a field at the top, and `meta` tells of all of them at once.
+//! Tables in the BLZ RFC layout: one dataset whose fields are stored in folders of their own,
+//! `data/a`, `data/b/c`. Each column is a top-level field, and the files in `meta` describe all of
+//! them.
 //!
-//! Chunks of a new column are in files that nobody knows of before `meta/storage` has its name;
-//! those of one that was removed go behind the commit that takes its name away.
+//! The files of a new column are not part of the dataset until `meta/storage` contains its name.
+//! The files of a removed column are deleted after the commit that removes its name.
 #![forbid(unsafe_code)]
 
-use super::write::{Changing, Removed, check_name};
+use super::write::{RemovedColumn, TableWriter, check_name};
 use super::{Column, Table, find};
 use crate::array::Array;
-use crate::array::dtype::{Dtype, Field, Kind, Type};
-use crate::array::python_literal::Literal;
 use crate::dataset::array::ArrayFile;
 use crate::dataset::attrs::FILES;
-use crate::dataset::chunks::How;
-use crate::dataset::commit::{FOLDERS, MAIN, Site, Texts, Writer, still_ours, tidy};
+use crate::dataset::chunks::ReadConfig;
+use crate::dataset::commit::{FOLDERS, MAIN, Texts, WriteSession, Writer, check_unchanged, tidy};
 use crate::dataset::create;
-use crate::dataset::folder::Place;
+use crate::dataset::folder::DatasetDir;
 use crate::dataset::meta::{self, Meta, SIZES, STORAGE};
-use crate::dataset::open::{ROOTDIRS, all_sound};
+use crate::dataset::open::{ROOTDIRS, all_intact};
+use crate::dtype::python_literal::Literal;
+use crate::dtype::{Dtype, Field, Kind, Type};
 use crate::error::{Error, Result, Status, fail};
-use crate::identify::Format;
+use crate::format::Format;
 use crate::json::Value;
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
@@ -27,63 +28,63 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// What the dataset says of itself, and what that was at the last commit.
-pub(super) struct Papers {
-    place: Place,
+/// The metadata of the dataset, with its state at the last commit.
+pub(super) struct BlzRfcTable {
+    dir: DatasetDir,
     pub meta: Meta,
     sizes: Option<Vec<u8>>,
     storage: Option<Vec<u8>>,
     replaces: bool,
-    /// Where attributes are put down.
+    /// Name of the file that attributes are written to.
     pub attrs_file: &'static str,
 }
 
-/// Opens such a table to be changed.
-pub(super) fn open(place: &Place, how: &How, options: &Options) -> Result<Table> {
-    let site = Site::new(place.folder(), options)?;
+/// Opens a table in the BLZ RFC layout for writing.
+pub(super) fn open(dir: &DatasetDir, config: &ReadConfig, options: &Options) -> Result<Table> {
+    let session = WriteSession::new(dir.folder(), options)?;
     for below in ["", FOLDERS[0], FOLDERS[1]] {
-        tidy(place, below)?;
+        tidy(dir, below)?;
     }
-    let limit = how.memory_limit;
-    let meta = Meta::read(place, limit, !how.verify)?;
+    let limit = config.memory_limit;
+    let meta = Meta::read(dir, limit, !config.verify)?;
     if meta.array.shape.len() != 1 {
         return Err(fail!(
             Unsupported,
-            "{}: a table in the shape {:?} can be read only",
-            place.show(""),
+            "{}: a table of the shape {:?} is read-only",
+            dir.show(""),
             meta.array.shape
         ));
     }
-    let (sizes, storage) = (place.read(SIZES, limit)?, place.read(STORAGE, limit)?);
-    let (found, attrs) = find(place, how, &|| Ok(true))?.unwrap_or_default();
+    let (sizes, storage) = (dir.read(SIZES, limit)?, dir.read(STORAGE, limit)?);
+    let (found, attrs) = find(dir, config, &|| Ok(true))?.unwrap_or_default();
     let mut files = Vec::new();
     for column in found {
         let file = column.file?;
-        if file.ways().len() != leaves(&file.meta.array.dtype.item) {
+        if file.chunk_dirs().len() != leaves(&file.meta.array.dtype.item) {
             return Err(fail!(
                 Unsupported,
-                "{}: column {:?} has fields in one place: it can be read only",
-                place.show(""),
+                "{}: column {:?} has fields that are not in folders of their own, so the table is read-only",
+                dir.show(""),
                 column.name
             ));
         }
-        let file = file.for_writing(options, Writer::of_field(place, &site, false, false));
+        let file = file.for_writing(options, Writer::of_field(dir, &session, false, false));
         files.push((
             file.map_err(|e| e.within(format_args!("column {:?}", column.name)))?,
             column.name,
         ));
     }
     if options.get(Opt::Verify, 1) > 1 {
-        all_sound(&files.iter().map(|(file, _)| file).collect::<Vec<_>>())?;
+        all_intact(&files.iter().map(|(file, _)| file).collect::<Vec<_>>())?;
     }
-    let attrs_file = if place.has(FILES[0])? {
+    let attrs_file = if dir.has(FILES[0])? {
         FILES[0]
     } else {
         FILES[1]
     };
-    let (rows, is_sealed) = (meta.rows(), meta.is_sealed());
-    let papers = Papers {
-        place: place.clone(),
+    let (rows, has_checksum) = (meta.rows(), meta.has_checksum());
+    let rfc_table = BlzRfcTable {
+        dir: dir.clone(),
         meta,
         sizes,
         storage,
@@ -99,34 +100,34 @@ pub(super) fn open(place: &Place, how: &How, options: &Options) -> Result<Table>
             array: file.into_array()?,
         });
     }
-    let mut changing = Changing::new(place, options, site);
+    let mut writer = TableWriter::new(dir, options, session);
     (
-        changing.format,
-        changing.rows,
-        changing.is_sealed,
-        changing.papers,
-    ) = (Format::BlzPaper, rows, is_sealed, Some(papers));
+        writer.format,
+        writer.rows,
+        writer.has_checksum,
+        writer.rfc_table,
+    ) = (Format::BlzRfc, rows, has_checksum, Some(rfc_table));
     Ok(Table {
-        name: place.show(""),
+        name: dir.show(""),
         rows,
         columns,
         attrs,
-        changing: Some(changing),
+        writer: Some(writer),
     })
 }
 
-/// What a new table says of itself, and the columns whose places it takes.
+/// Returns the metadata of a new table, and the columns that it replaces.
 pub(super) fn create(
-    place: &Place,
+    dir: &DatasetDir,
     mode: Mode,
     columns: &[(&str, Dtype)],
     options: &Options,
-) -> Result<(Papers, Vec<Removed>)> {
+) -> Result<(BlzRfcTable, Vec<RemovedColumn>)> {
     for below in FOLDERS {
-        tidy(place, below)?;
+        tidy(dir, below)?;
     }
-    let removed = refuse_existing(place, mode, options)?;
-    let meta = create::of_papers(
+    let removed = refuse_existing(dir, mode, options)?;
+    let meta = create::blz_rfc_table_meta(
         &columns
             .iter()
             .map(|(_, dtype)| &dtype.item)
@@ -134,12 +135,12 @@ pub(super) fn create(
         options,
     )?;
     for name in FOLDERS {
-        place.folder().make_folder(&place.name(name))?;
+        dir.folder().make_folder(&dir.name(name))?;
     }
     let replaces = mode == Mode::Replace;
     Ok((
-        Papers {
-            place: place.clone(),
+        BlzRfcTable {
+            dir: dir.clone(),
             meta,
             sizes: None,
             storage: None,
@@ -150,26 +151,26 @@ pub(super) fn create(
     ))
 }
 
-/// Refuses to write where something else is. The columns that are replaced.
-fn refuse_existing(place: &Place, mode: Mode, options: &Options) -> Result<Vec<Removed>> {
+/// Fails if something else exists at the destination. Returns the columns that are replaced.
+fn refuse_existing(dir: &DatasetDir, mode: Mode, options: &Options) -> Result<Vec<RemovedColumn>> {
     let exists = |e: &str| {
         Err(Error {
             status: Status::Exists,
-            ..fail!(State, "{}: {e}", place.show(""))
+            ..fail!(State, "{}: {e}", dir.show(""))
         })
     };
-    if place.has(ROOTDIRS)? {
-        return exists("a table of another form is there already");
+    if dir.has(ROOTDIRS)? {
+        return exists("a table of another format is there already");
     }
-    if !place.has(STORAGE)? && !place.has(SIZES)? {
-        // what a writer that was cut off has left may be there
-        let ours = |n: &OsStr| {
+    if !dir.has(STORAGE)? && !dir.has(SIZES)? {
+        // leftovers of an interrupted writer are allowed
+        let is_leftover = |n: &OsStr| {
             n.to_str()
                 .is_some_and(|n| n.starts_with(MAIN) || FOLDERS.contains(&n))
         };
-        return match place.list("").iter().find(|n| !ours(n)) {
+        return match dir.list("").iter().find(|n| !is_leftover(n)) {
             Some(other) => exists(&format!(
-                "{:?} is there, an empty folder was expected",
+                "the folder is not empty (found {:?})",
                 other.display().to_string()
             )),
             None => Ok(Vec::new()),
@@ -178,14 +179,14 @@ fn refuse_existing(place: &Place, mode: Mode, options: &Options) -> Result<Vec<R
     if mode == Mode::New {
         return exists("it is there already");
     }
-    let how = How::new(&create::for_reading(options), &place.trusted(true));
-    match find(&place.trusted(true), &how, &|| Ok(true))? {
+    let config = ReadConfig::new(&create::for_reading(options), &dir.trusted(true));
+    match find(&dir.trusted(true), &config, &|| Ok(true))? {
         Some((columns, _)) => columns
             .into_iter()
             .map(|c| {
-                Ok(Removed {
+                Ok(RemovedColumn {
                     chunks: 0,
-                    ways: c.file?.ways(),
+                    chunk_dirs: c.file?.chunk_dirs(),
                     folder: c.name,
                 })
             })
@@ -194,22 +195,22 @@ fn refuse_existing(place: &Place, mode: Mode, options: &Options) -> Result<Vec<R
     }
 }
 
-impl Papers {
-    /// Refuses to go on where another writer was at work.
-    pub fn still_ours(&self) -> Result<()> {
+impl BlzRfcTable {
+    /// Fails if another writer changed the table.
+    pub fn check_unchanged(&self) -> Result<()> {
         if self.replaces {
             return Ok(());
         }
-        still_ours(&self.place, SIZES, self.sizes.as_deref())?;
-        still_ours(&self.place, STORAGE, self.storage.as_deref())
+        check_unchanged(&self.dir, SIZES, self.sizes.as_deref())?;
+        check_unchanged(&self.dir, STORAGE, self.storage.as_deref())
     }
 
-    /// Makes the folders of a column, without rows.
+    /// Creates the folders of a column without rows.
     pub fn column(
         &self,
         name: &str,
         dtype: &Dtype,
-        site: &Arc<Site>,
+        session: &Arc<WriteSession>,
         replaces: bool,
         options: &Options,
     ) -> Result<ArrayFile> {
@@ -217,27 +218,29 @@ impl Papers {
         if dtype.item.has_objects() {
             return Err(fail!(
                 Unsupported,
-                "dtype {}: objects of Python's mean nothing in a file",
+                "dtype {}: Python objects cannot be stored",
                 dtype.spelling
             ));
         }
         let mut meta = self.meta.of_field();
-        (meta.array.shape, meta.cbytes, meta.apart) = (vec![0], 0, true);
-        let how = How::new(&create::for_reading(options), &self.place);
+        (meta.array.shape, meta.cbytes, meta.has_field_dirs) = (vec![0], 0, true);
+        let config = ReadConfig::new(&create::for_reading(options), &self.dir);
         let file = ArrayFile::field(
-            &self.place,
-            &self.place.down(FOLDERS[0])?.down(name)?,
+            &self.dir,
+            &self.dir.subdir(FOLDERS[0])?.subdir(name)?,
             &dtype.item,
             (&meta, 1),
-            &how,
+            &config,
         )?;
-        let file =
-            file.for_writing(options, Writer::of_field(&self.place, site, true, replaces))?;
+        let file = file.for_writing(
+            options,
+            Writer::of_field(&self.dir, session, true, replaces),
+        )?;
         file.make_folders()?;
         Ok(file)
     }
 
-    /// The columns are others now.
+    /// Updates the metadata after the columns changed.
     pub fn rename<A: AsMut<Array>>(&mut self, columns: &mut [Column<A>]) -> Result<()> {
         let old = self.meta.array.dtype.item.clone();
         let (mut fields, mut end) = (Vec::new(), 0);
@@ -276,13 +279,14 @@ impl Papers {
         self.meta.set("dtype", as_list);
         self.meta
             .set("fields", Value::String(meta::APART.to_owned()));
-        self.meta.apart = true;
+        self.meta.has_field_dirs = true;
         self.meta.set_dflt(dflt);
         self.meta.array.dtype = dtype;
         Ok(())
     }
 
-    /// The default value of these fields: what those of the same name had, else zeros.
+    /// Returns the default value of these fields: the value of the field with the same name and
+    /// type, or zeros.
     fn default(&self, old: &Type, fields: &[Field]) -> Result<Value> {
         let (Kind::Struct(before), Value::Array(values)) = (&old.kind, &self.meta.dflt) else {
             return Ok(self.meta.dflt.clone());
@@ -302,7 +306,7 @@ impl Papers {
             .map(Value::Array)
     }
 
-    /// What it says of itself, where that is new, besides `meta/sizes`.
+    /// Returns the metadata files to write, except `meta/sizes`.
     pub fn texts(&self, names_changed: bool) -> Texts {
         if names_changed {
             vec![(STORAGE, meta::to_json(&self.meta.storage) + "\n")]
@@ -311,8 +315,8 @@ impl Papers {
         }
     }
 
-    /// The commit stands; goes on from these files.
-    pub fn settle(&mut self, texts: Texts, rows: u64) {
+    /// Updates the state after the commit took effect.
+    pub fn finish_commit(&mut self, texts: Texts, rows: u64) {
         for (name, text) in texts {
             match name {
                 SIZES => self.sizes = Some(text.into_bytes()),
@@ -324,22 +328,22 @@ impl Papers {
         self.replaces = false;
     }
 
-    /// Has nothing been committed yet?
+    /// Returns true if nothing has been committed yet.
     pub fn is_first(&self) -> bool {
         self.sizes.is_none()
     }
 }
 
-impl Drop for Papers {
-    /// Of what never was committed the folders go.
+impl Drop for BlzRfcTable {
+    /// Removes the folders if nothing was committed.
     fn drop(&mut self) {
         for name in FOLDERS.iter().filter(|_| self.is_first() && !self.replaces) {
-            let _ = self.place.folder().remove_folder(&self.place.name(name));
+            let _ = self.dir.folder().remove_folder(&self.dir.name(name));
         }
     }
 }
 
-/// How many folders of chunks an item has.
+/// Returns the number of folders with chunks that an item has.
 fn leaves(item: &Type) -> usize {
     match &item.kind {
         Kind::Struct(fields) => fields.iter().map(|f| leaves(&f.item)).sum(),
@@ -347,7 +351,7 @@ fn leaves(item: &Type) -> usize {
     }
 }
 
-/// Refuses fields within a column whose names are none of folders.
+/// Fails if a field within a column has a name that is not valid for a folder.
 fn check_fields(item: &Type) -> Result<()> {
     let Kind::Struct(fields) = &item.kind else {
         return Ok(());
@@ -356,7 +360,7 @@ fn check_fields(item: &Type) -> Result<()> {
     if fields.is_empty() || names.len() < fields.len() {
         return Err(fail!(
             Argument,
-            "a column with fields of these names has no folders for them"
+            "the names of the fields of a column must be unique"
         ));
     }
     fields

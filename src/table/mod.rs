@@ -1,8 +1,9 @@
-//! Tables: columns of one length, each an array with a name. bcolz's `ctable`, BLZ's `btable`, and
-//! datasets of the papers whose fields stand apart.
+//! Tables: named columns of equal length, each an array. Supports bcolz `ctable`, BLZ `btable`, and
+//! BLZ RFC datasets whose fields are stored in folders of their own.
 //!
-//! A table is as long as its shortest column: what others have beyond that belongs to a commit that
-//! never was. The columns are cut to it here; how long each one is in its files is still known.
+//! A table is as long as its shortest column. Additional rows of other columns belong to a commit
+//! that was interrupted. The columns are cut to the common length on opening; the stored length of
+//! each column stays available.
 #![forbid(unsafe_code)]
 
 mod blz_rfc;
@@ -15,21 +16,21 @@ mod write;
 
 pub use repair::{Repaired, repair, repair_at};
 
-use self::write::Changing;
+use self::write::TableWriter;
 use crate::alloc;
 use crate::array::Array;
 use crate::array::store::Store;
 use crate::checksum::crc32;
 use crate::dataset::array::{ArrayFile, Verified};
 use crate::dataset::attrs::Attrs;
-use crate::dataset::chunks::How;
+use crate::dataset::chunks::ReadConfig;
 use crate::dataset::commit::{snapshot, snapshot_of_many};
-use crate::dataset::folder::Place;
+use crate::dataset::folder::DatasetDir;
 use crate::dataset::meta::{self, Meta, SIZES, STORAGE};
-use crate::dataset::open::{self, ROOTDIRS, all_sound, how};
+use crate::dataset::open::{self, ROOTDIRS, all_intact, read_config};
 use crate::dataset::text_checksum;
 use crate::error::{Error, Result, Status, fail};
-use crate::identify::{Format, Kind};
+use crate::format::{Format, Kind};
 use crate::io::{Folder, object};
 use crate::json::Value;
 use crate::options::{Opt, Options};
@@ -38,34 +39,34 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// Columns that do not open, after which no more are looked at: names cost nothing, and each of
-/// these takes memory.
-const MOST_BROKEN: usize = 1000;
+/// Number of columns that fail to open after which opening stops. Names take no space in files, but
+/// each broken column takes memory.
+const MAX_BROKEN: usize = 1000;
 
-/// An open table. `A`: what its columns are.
+/// An open table. `A` is the type of its columns.
 pub struct Table<A = Array> {
     name: String,
     rows: u64,
     columns: Vec<Column<A>>,
     attrs: Attrs,
-    /// Who may change it.
-    changing: Option<Changing>,
+    /// Write state, if the table is open for writing.
+    writer: Option<TableWriter>,
 }
 
 /// One column.
 pub struct Column<A = Array> {
-    /// Its name.
+    /// Name of the column.
     pub name: String,
-    /// Its rows, as many as the table has.
+    /// Content of the column, cut to the length of the table.
     pub array: A,
-    /// As many as there are in its files.
+    /// Number of rows in the files of the column.
     pub stored_rows: u64,
-    /// The folder that it is in.
+    /// Folder of the column.
     folder: String,
 }
 
-/// A column that may not open.
-struct Found {
+/// A column that may have failed to open.
+struct FoundColumn {
     name: String,
     folder: String,
     stored_rows: u64,
@@ -75,50 +76,50 @@ struct Found {
 impl Table {
     /// Opens the table in a folder.
     pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Table> {
-        let _asking = object::ask_as(options);
+        let _scope = object::request_scope(options);
         if !open::is_folder(path) && std::fs::metadata(path).is_ok() {
             return Err(fail!(
                 Type,
-                "{}: a table is a folder, and this is a file",
+                "{}: it is a file, and a table is a folder",
                 path.display()
             ));
         }
-        Table::open_at(&Place::local(path)?, mode, options)
+        Table::open_at(&DatasetDir::local(path)?, mode, options)
     }
 
-    /// Opens the table that is in this storage.
+    /// Opens the table in caller-provided storage.
     pub fn open_in(folder: &Arc<dyn Folder>, mode: Mode, options: &Options) -> Result<Table> {
-        let place = Place::of(folder);
-        if !snapshot(&place, open::is_dataset)? {
+        let dir = DatasetDir::of(folder);
+        if !snapshot(&dir, open::is_dataset)? {
             return Err(fail!(
                 Missing,
-                "{}: neither {STORAGE} nor {ROOTDIRS} is there",
-                place.show("")
+                "{}: it is not a dataset: it has neither {STORAGE} nor {ROOTDIRS}",
+                dir.show("")
             ));
         }
-        Table::open_at(&place, mode, options)
+        Table::open_at(&dir, mode, options)
     }
 
-    fn open_at(place: &Place, mode: Mode, options: &Options) -> Result<Table> {
+    fn open_at(dir: &DatasetDir, mode: Mode, options: &Options) -> Result<Table> {
         match mode {
             Mode::Read => {}
-            Mode::Append => return write::open(place, options),
+            Mode::Append => return write::open(dir, options),
             _ => {
                 return Err(fail!(
                     Argument,
-                    "HOLDALL_NEW and HOLDALL_REPLACE are for holdall_table_create(); opening takes HOLDALL_READ or HOLDALL_APPEND"
+                    "wrong mode for opening (expected HOLDALL_READ or HOLDALL_APPEND); use holdall_table_create() with HOLDALL_NEW or HOLDALL_REPLACE"
                 ));
             }
         }
-        let how = how(place, options)?;
-        let found = snapshot_of_many(&place.trusted(!how.verify), |place, same| {
-            find(place, &how, same)
+        let config = read_config(dir, options)?;
+        let found = snapshot_of_many(&dir.trusted(!config.verify), |dir, same| {
+            find(dir, &config, same)
         })?;
-        let (found, attrs) = found
-            .ok_or_else(|| fail!(Type, "{}: this is an array, not a table", place.show("")))?;
+        let (found, attrs) =
+            found.ok_or_else(|| fail!(Type, "{}: it is an array, not a table", dir.show("")))?;
         let mut columns = Vec::new();
         for column in found {
-            let Found {
+            let FoundColumn {
                 name,
                 folder,
                 stored_rows,
@@ -132,29 +133,29 @@ impl Table {
             });
         }
         if options.get(Opt::Verify, 1) > 1 {
-            all_sound(&columns.iter().map(|c| &c.array).collect::<Vec<_>>())?;
+            all_intact(&columns.iter().map(|c| &c.array).collect::<Vec<_>>())?;
         }
         let rows = columns.iter().map(|c| c.stored_rows).min().unwrap_or(0);
         Table {
-            name: place.show(""),
+            name: dir.show(""),
             rows,
             columns,
             attrs,
-            changing: None,
+            writer: None,
         }
         .map(ArrayFile::into_array)
     }
 }
 
 impl<A> Table<A> {
-    /// The same with columns that are something else.
+    /// Converts the columns with `f`.
     pub fn map<B>(self, f: impl Fn(A) -> Result<B>) -> Result<Table<B>> {
         let Table {
             name,
             rows,
             columns,
             attrs,
-            changing,
+            writer,
         } = self;
         let column = |c: Column<A>| {
             Ok(Column {
@@ -169,62 +170,63 @@ impl<A> Table<A> {
             rows,
             columns: columns.into_iter().map(column).collect::<Result<_>>()?,
             attrs,
-            changing,
+            writer,
         })
     }
 
-    /// Its folder, for messages.
+    /// Returns the folder, for messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How many rows it has.
+    /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Its columns, in their order.
+    /// Returns the columns in order.
     pub fn columns(&self) -> &[Column<A>] {
         &self.columns
     }
 
-    /// What users put beside it: JSON by name.
+    /// Returns the attributes: JSON values by name.
     pub fn attrs(&self) -> &Attrs {
         &self.attrs
     }
 }
 
-/// What users put beside a table of which this text tells.
-fn attrs_of(place: &Place, how: &How, text: &[u8]) -> Result<Attrs> {
+/// Reads the attributes of a table. `text` is the metadata file whose checksum line shows whether
+/// metadata files have checksums.
+fn attrs_of(dir: &DatasetDir, config: &ReadConfig, text: &[u8]) -> Result<Attrs> {
     Attrs::read(
-        place,
-        how.memory_limit,
-        text_checksum::is_sealed(text),
-        how.skip_damaged,
+        dir,
+        config.memory_limit,
+        text_checksum::has_checksum(text),
+        config.skip_damaged,
     )
 }
 
-/// The columns of a table, none of which is opened beyond the shortest, and what users put beside
-/// it; nothing where it is an array.
+/// Opens the columns of a table, cut to the shortest, and reads its attributes. Returns `None` if
+/// the dataset is an array.
 fn find(
-    place: &Place,
-    how: &How,
+    dir: &DatasetDir,
+    config: &ReadConfig,
     same: &dyn Fn() -> Result<bool>,
-) -> Result<Option<(Vec<Found>, Attrs)>> {
-    if let Some(text) = place.read(ROOTDIRS, how.memory_limit)? {
-        let names = names(&text).map_err(|e| e.within(place.show(ROOTDIRS)))?;
+) -> Result<Option<(Vec<FoundColumn>, Attrs)>> {
+    if let Some(text) = dir.read(ROOTDIRS, config.memory_limit)? {
+        let names = names(&text).map_err(|e| e.within(dir.show(ROOTDIRS)))?;
         let read = |folder: &str| {
-            let place = place.down(folder)?;
-            Ok((Meta::read(&place, how.memory_limit, !how.verify)?, place))
+            let dir = dir.subdir(folder)?;
+            Ok((Meta::read(&dir, config.memory_limit, !config.verify)?, dir))
         };
         let (mut metas, mut broken) = (Vec::new(), 0);
         for (name, folder) in &names {
-            let meta: Result<(Meta, Place)> = read(folder);
+            let meta: Result<(Meta, DatasetDir)> = read(folder);
             broken += usize::from(meta.is_err());
-            if let (Err(e), true) = (&meta, broken > MOST_BROKEN) {
+            if let (Err(e), true) = (&meta, broken > MAX_BROKEN) {
                 return Err(e
                     .clone()
-                    .within(format_args!("column {name:?}, as others before it")));
+                    .within(format_args!("column {name:?}, like others before it")));
             }
             alloc::reserve(&mut metas, 1)?;
             metas.push(meta);
@@ -235,22 +237,19 @@ fn find(
             .map(|(m, _)| m.rows())
             .min()
             .unwrap_or(0);
-        let column = |((name, folder), meta): (&(String, String), &Result<(Meta, Place)>)| {
+        let column = |((name, folder), meta): (&(String, String), &Result<(Meta, DatasetDir)>)| {
             let stored_rows = meta.as_ref().map_or(0, |(m, _)| m.rows());
-            let file = meta
-                .as_ref()
-                .map_err(Error::clone)
-                .and_then(|(meta, place)| {
-                    let mut meta = meta.clone();
-                    meta.array
-                        .shape
-                        .first_mut()
-                        .into_iter()
-                        .for_each(|n| *n = rows);
-                    ArrayFile::open(place, meta, how)
-                });
+            let file = meta.as_ref().map_err(Error::clone).and_then(|(meta, dir)| {
+                let mut meta = meta.clone();
+                meta.array
+                    .shape
+                    .first_mut()
+                    .into_iter()
+                    .for_each(|n| *n = rows);
+                ArrayFile::open(dir, meta, config)
+            });
             let file = file.map_err(|e| e.within(format_args!("column {name:?}")));
-            Found {
+            FoundColumn {
                 file,
                 name: name.clone(),
                 folder: folder.clone(),
@@ -258,53 +257,53 @@ fn find(
             }
         };
         let found = names.iter().zip(&metas).map(column).collect();
-        // sizes of two commits say nothing: where the second look finds what the first has found,
-        // and no commit was under way between them, all are of one
+        // sizes of two commits must not be mixed: if a second read gives the same result and no
+        // commit was in progress between the reads, all sizes are from one commit
         let mut is_one = same()?;
         for (meta, (_, folder)) in metas.iter().zip(&names) {
             is_one = is_one
                 && match meta {
-                    Ok((meta, place)) => meta.is_current(place, how.memory_limit)?,
+                    Ok((meta, dir)) => meta.is_current(dir, config.memory_limit)?,
                     Err(_) => read(folder).is_err(),
                 };
         }
         if !is_one
-            || place
-                .read(ROOTDIRS, how.memory_limit)?
+            || dir
+                .read(ROOTDIRS, config.memory_limit)?
                 .is_none_or(|now| now != text)
         {
-            return Err(open::changing(place));
+            return Err(open::busy_error(dir));
         }
-        return Ok(Some((found, attrs_of(place, how, &text)?)));
+        return Ok(Some((found, attrs_of(dir, config, &text)?)));
     }
-    if !place.has(STORAGE)? {
+    if !dir.has(STORAGE)? {
         return Err(fail!(
             Format,
-            "{}: no dataset: neither {STORAGE} nor {ROOTDIRS} is there",
-            place.show("")
+            "{}: it is not a dataset: it has neither {STORAGE} nor {ROOTDIRS}",
+            dir.show("")
         ));
     }
-    // files of two commits say nothing together
+    // files of two commits must not be mixed
     let texts = || {
         Ok::<_, Error>((
-            place.read(SIZES, how.memory_limit)?,
-            place.read(STORAGE, how.memory_limit)?,
+            dir.read(SIZES, config.memory_limit)?,
+            dir.read(STORAGE, config.memory_limit)?,
         ))
     };
     let before = texts();
     let read = || {
-        let meta = Meta::read(place, how.memory_limit, !how.verify)?;
-        Ok::<_, Error>((ArrayFile::fields(place, &meta, how)?, meta))
+        let meta = Meta::read(dir, config.memory_limit, !config.verify)?;
+        Ok::<_, Error>((ArrayFile::fields(dir, &meta, config)?, meta))
     };
     let found = { read }();
     match (&before, texts()) {
         (Ok(before), Ok(now)) if *before != now || !same()? => {
-            return Err(fail!(Busy, "{}: it is being changed", place.show("")));
+            return Err(fail!(Busy, "{}: it is being changed", dir.show("")));
         }
         _ => {}
     }
     let (fields, meta) = found?;
-    let column = |(name, file)| Found {
+    let column = |(name, file)| FoundColumn {
         name,
         folder: String::new(),
         stored_rows: meta.rows(),
@@ -317,13 +316,13 @@ fn find(
     let with_attrs = |f: Vec<_>| {
         Ok((
             f.into_iter().map(column).collect(),
-            attrs_of(place, how, &storage)?,
+            attrs_of(dir, config, &storage)?,
         ))
     };
     fields.map(with_attrs).transpose()
 }
 
-/// The names of columns, each with that of its folder.
+/// Parses the names of the columns, each with the name of its folder.
 fn names(text: &[u8]) -> Result<Vec<(String, String)>> {
     let value = meta::parse(text)?;
     let names = match value.get("names") {
@@ -333,39 +332,40 @@ fn names(text: &[u8]) -> Result<Vec<(String, String)>> {
             .collect::<Option<Vec<_>>>(),
         _ => None,
     };
-    let names = names.ok_or_else(|| fail!(Format, "\"names\", a list of text, was expected"))?;
+    let names =
+        names.ok_or_else(|| fail!(Format, "\"names\" is missing or not a list of strings"))?;
     let mut seen = HashSet::new();
-    if let Some(twice) = names.iter().find(|n| !seen.insert(n.as_str())) {
-        return Err(fail!(Format, "two columns have the name {twice:?}"));
+    if let Some(duplicate) = names.iter().find(|n| !seen.insert(n.as_str())) {
+        return Err(fail!(Format, "two columns have the name {duplicate:?}"));
     }
-    // BLZ says where they are; what comes last of that is in the table
-    let said: HashMap<&str, &str> = match value.get("dirs") {
+    // BLZ stores paths; the last component is the folder in the table
+    let stated: HashMap<&str, &str> = match value.get("dirs") {
         Some(Value::Object(dirs)) => dirs
             .iter()
-            .filter_map(|(name, way)| Some((name.as_str(), way.as_str()?)))
+            .filter_map(|(name, path)| Some((name.as_str(), path.as_str()?)))
             .collect(),
         _ => HashMap::new(),
     };
     let folder = |name: &str| {
-        said.get(name)
-            .map_or(name, |way| way.rsplit('/').next().unwrap_or(way))
+        stated
+            .get(name)
+            .map_or(name, |path| path.rsplit('/').next().unwrap_or(path))
             .to_owned()
     };
     let all: Vec<_> = names.iter().map(|n| (n.clone(), folder(n))).collect();
-    // each column takes memory, and one folder could be as many as there are names
+    // each column takes memory, and a short file could name one folder very often
     let mut seen = HashSet::new();
     match all.iter().find(|(_, folder)| !seen.insert(folder.as_str())) {
         Some((name, folder)) => Err(fail!(
             Format,
-            "column {name:?} is in the same folder as another one, {folder:?}"
+            "columns {name:?} and another one have the same folder {folder:?}"
         )),
         None => Ok(all),
     }
 }
 
-/// Reads every chunk of a table or an array and checks all that can be; every fault goes to
-/// `fault`, which says whether to go on. With it comes which file of which column it is in, for a
-/// table's.
+/// Reads and verifies every chunk of a table or an array. Calls `fault` with each error; it returns
+/// false to stop. For a table, the first argument of `fault` names the column and the file in it.
 pub fn verify(
     path: &OsStr,
     options: &Options,
@@ -375,29 +375,30 @@ pub fn verify(
         "verifying a dataset",
         &[Opt::Threads, Opt::MemoryLimit, Opt::Io],
     )?;
-    let place = Place::local(path)?;
-    verify_at(&place, options, fault)
+    let dir = DatasetDir::local(path)?;
+    verify_at(&dir, options, fault)
 }
 
-/// As [`verify`], in this place.
+/// Verifies as [`verify`] does, in this folder.
 pub fn verify_at(
-    place: &Place,
+    dir: &DatasetDir,
     options: &Options,
     mut fault: impl FnMut(Option<&str>, &Error) -> bool,
 ) -> Result<Verified> {
-    // in a file of many chunks all that are there are looked at
+    // a corrupt superchunk file is opened as far as possible, so that all of its chunks are
+    // verified
     let skipping = options.clone().with(Opt::SkipDamaged, 1)?;
-    let strict = How {
+    let strict = ReadConfig {
         skip_damaged: false,
-        ..How::new(&skipping, place)
+        ..ReadConfig::new(&skipping, dir)
     };
     let limit = strict.memory_limit;
-    let (columns, attrs, states) = snapshot_of_many(place, |place, same| {
-        let before = states(place, limit)?;
-        let (columns, attrs) = find(place, &strict, same)?.unwrap_or_else(|| {
-            let file = open::file_of_one_commit(place, &strict, same);
+    let (columns, attrs, states) = snapshot_of_many(dir, |dir, same| {
+        let before = states(dir, limit)?;
+        let (columns, attrs) = find(dir, &strict, same)?.unwrap_or_else(|| {
+            let file = open::file_of_one_commit(dir, &strict, same);
             (
-                vec![Found {
+                vec![FoundColumn {
                     name: String::new(),
                     folder: String::new(),
                     stored_rows: 0,
@@ -411,7 +412,7 @@ pub fn verify_at(
             .find_map(|c| c.file.as_ref().err().filter(|e| e.status == Status::Busy));
         match busy {
             Some(e) => Err(e.clone()),
-            None if !same()? || states(place, limit)? != before => Err(open::changing(place)),
+            None if !same()? || states(dir, limit)? != before => Err(open::busy_error(dir)),
             None => Ok((columns, attrs, before)),
         }
     })?;
@@ -419,33 +420,36 @@ pub fn verify_at(
         .into_iter()
         .map(|c| ((c.name, c.folder), c.file))
         .unzip();
-    // a fault of a dataset that a writer has changed meanwhile is none
+    // an error is not reported as a fault if a writer changed the dataset meanwhile
     let mut changed = None;
     let mut fault = |folder: &str, part: Option<&str>, e: &Error| {
-        let now = snapshot(place, |now| {
+        let now = snapshot(dir, |now| {
             Ok((state(now, "", limit), state(now, folder, limit)))
         });
         let is_same = now.map(|(root, column)| {
             states.get("") == Some(&root) && states.get(folder) == Some(&column)
         });
-        changed = is_same.map_or_else(Some, |same| (!same).then(|| open::changing(place)));
+        changed = is_same.map_or_else(Some, |same| (!same).then(|| open::busy_error(dir)));
         changed.is_none() && fault(part, e)
     };
     let found = match attrs.damage() {
         Some(e) if !fault("", None, e) => Ok(Verified::default()),
         _ => open::verify(&files, options, |i, e| match parts.get(i) {
-            Some((name, folder)) if !name.is_empty() => {
-                fault(folder, Some(&part(place, name, folder, files.get(i), e)), e)
-            }
+            Some((name, folder)) if !name.is_empty() => fault(
+                folder,
+                Some(&fault_location(dir, name, folder, files.get(i), e)),
+                e,
+            ),
             _ => fault("", None, e),
         }),
     };
     changed.map_or(found, Err)
 }
 
-/// What tells one commit of a dataset from another, by the folders of its columns; "" is its own.
-fn states(place: &Place, limit: u64) -> Result<HashMap<String, u32>> {
-    let text = place
+/// Returns a fingerprint of the last commit for each folder of a column; `""` is the folder of the
+/// table.
+fn states(dir: &DatasetDir, limit: u64) -> Result<HashMap<String, u32>> {
+    let text = dir
         .read(ROOTDIRS, limit)
         .unwrap_or_default()
         .unwrap_or_default();
@@ -455,24 +459,25 @@ fn states(place: &Place, limit: u64) -> Result<HashMap<String, u32>> {
         .map(|(_, folder)| folder);
     Ok(std::iter::once(String::new())
         .chain(folders)
-        .map(|folder| (state(place, &folder, limit), folder))
+        .map(|folder| (state(dir, &folder, limit), folder))
         .map(|(s, f)| (f, s))
         .collect())
 }
 
-/// The same of one folder: what its small files say, or why they say nothing.
-fn state(place: &Place, folder: &str, limit: u64) -> u32 {
-    let place = if folder.is_empty() {
-        Ok(place.clone())
+/// Returns the fingerprint of one folder: of its metadata files, or of the errors from reading
+/// them.
+fn state(dir: &DatasetDir, folder: &str, limit: u64) -> u32 {
+    let dir = if folder.is_empty() {
+        Ok(dir.clone())
     } else {
-        place.down(folder)
+        dir.subdir(folder)
     };
     let mut all = Vec::new();
     for file in [ROOTDIRS, SIZES, STORAGE] {
-        match place
+        match dir
             .as_ref()
             .map_err(Clone::clone)
-            .and_then(|place| place.read(file, limit))
+            .and_then(|dir| dir.read(file, limit))
         {
             Ok(text) => all.extend(text.unwrap_or_default()),
             Err(e) => all.extend(e.message.bytes()),
@@ -482,9 +487,9 @@ fn state(place: &Place, folder: &str, limit: u64) -> u32 {
     crc32(&all)
 }
 
-/// The column, and the file in it that the words tell of.
-fn part(
-    place: &Place,
+/// Returns the column and the file in it that the message names.
+fn fault_location(
+    dir: &DatasetDir,
     name: &str,
     folder: &str,
     file: Option<&Result<ArrayFile>>,
@@ -492,7 +497,7 @@ fn part(
 ) -> String {
     let base = match file {
         Some(Ok(file)) => Store::name(file).to_owned(),
-        _ => place.down(folder).map(|p| p.show("")).unwrap_or_default(),
+        _ => dir.subdir(folder).map(|p| p.show("")).unwrap_or_default(),
     };
     match e.message.split_once(&format!("{base}/")) {
         Some((_, rest)) => format!(
@@ -503,23 +508,23 @@ fn part(
     }
 }
 
-/// Format and kind of a folder; nothing where it is no dataset.
-pub fn identify(place: &Place) -> Result<Option<(Format, Kind)>> {
-    snapshot(&place.trusted(true), identify_at)
+/// Returns format and kind of a dataset, or `None` if the folder is not one.
+pub fn identify(dir: &DatasetDir) -> Result<Option<(Format, Kind)>> {
+    snapshot(&dir.trusted(true), identify_at)
 }
 
-fn identify_at(place: &Place) -> Result<Option<(Format, Kind)>> {
-    let how = How::new(&Options::new(), place);
-    if let Some(text) = place.read(ROOTDIRS, how.memory_limit)? {
-        let value = meta::parse(&text).map_err(|e| e.within(place.show(ROOTDIRS)))?;
+fn identify_at(dir: &DatasetDir) -> Result<Option<(Format, Kind)>> {
+    let config = ReadConfig::new(&Options::new(), dir);
+    if let Some(text) = dir.read(ROOTDIRS, config.memory_limit)? {
+        let value = meta::parse(&text).map_err(|e| e.within(dir.show(ROOTDIRS)))?;
         let first = names(&text)
-            .map_err(|e| e.within(place.show(ROOTDIRS)))?
+            .map_err(|e| e.within(dir.show(ROOTDIRS)))?
             .into_iter()
             .next();
         let column = match first
-            .map(|(_, folder)| place.down(&folder).and_then(|column| open::format(&column)))
+            .map(|(_, folder)| dir.subdir(&folder).and_then(|column| open::format(&column)))
         {
-            Some(Err(e)) if e.is_of_system() => return Err(e),
+            Some(Err(e)) if e.is_system_failure() => return Err(e),
             column => column.and_then(Result::ok),
         };
         let by_names = if value.get("dirs").is_some() {
@@ -529,14 +534,14 @@ fn identify_at(place: &Place) -> Result<Option<(Format, Kind)>> {
         };
         return Ok(Some((column.unwrap_or(by_names), Kind::Table)));
     }
-    if !place.has(STORAGE)? {
+    if !dir.has(STORAGE)? {
         return Ok(None);
     }
-    let meta = Meta::read(place, how.memory_limit, true)?;
-    let kind = if ArrayFile::fields(place, &meta, &how)?.is_some() {
+    let meta = Meta::read(dir, config.memory_limit, true)?;
+    let kind = if ArrayFile::fields(dir, &meta, &config)?.is_some() {
         Kind::Table
     } else {
         Kind::Array
     };
-    Ok(Some((open::format(place)?, kind)))
+    Ok(Some((open::format(dir)?, kind)))
 }

@@ -1,40 +1,41 @@
-//! Repair of tables, and of arrays that are datasets: see [`crate::dataset::repair`].
+//! Repair of tables, and of arrays that are datasets; see [`crate::dataset::repair`].
 //!
-//! The columns of a table come out of it as long as the shortest, all of them with one commit.
+//! The repaired columns of a table are as long as the shortest one. One commit changes all of them.
 #![forbid(unsafe_code)]
 
 use super::names;
 use super::write::names_to_json;
 use crate::dataset::attrs::FILES;
-use crate::dataset::chunks::is_damage;
-use crate::dataset::commit::{Site, tidy};
-use crate::dataset::folder::Place;
+use crate::dataset::chunks::is_corrupt_or_missing;
+use crate::dataset::commit::{WriteSession, tidy};
+use crate::dataset::folder::DatasetDir;
 use crate::dataset::meta::STORAGE;
 use crate::dataset::open::ROOTDIRS;
-use crate::dataset::repair::{Plan, Ready, Wish, damaged_attrs, keep};
+use crate::dataset::repair::{PreparedFiles, RepairPlan, RepairSettings, back_up, damaged_attrs};
 use crate::dataset::repair_blz_rfc;
-use crate::dataset::text_checksum::{self, sealed};
+use crate::dataset::text_checksum::{self, with_checksum};
 use crate::error::{Error, Result, fail};
 use crate::options::{Opt, Options};
 use std::ffi::OsStr;
 
-/// What a repair did.
+/// Result of a repair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Repaired {
-    /// Chunks that stay.
-    pub kept: u64,
-    /// Chunks that are the default value now, or are gone, be it with those of another column;
-    /// damaged attributes, names of columns and columns that are gone count as one each.
+    /// Chunks that are retained.
+    pub retained: u64,
+    /// Chunks that were replaced by the default value or removed, including those removed because
+    /// another column is shorter. Corrupt attribute files, corrupt lists of columns and removed
+    /// columns count as one each.
     pub dropped: u64,
 }
 
-/// Repairs the dataset in a folder.
+/// Repairs the dataset at `path`.
 pub fn repair(path: &OsStr, options: &Options) -> Result<Repaired> {
-    repair_at(&Place::local(path)?, options)
+    repair_at(&DatasetDir::local(path)?, options)
 }
 
-/// Repairs the dataset in this place.
-pub fn repair_at(place: &Place, options: &Options) -> Result<Repaired> {
+/// Repairs the dataset in this folder.
+pub fn repair_at(dir: &DatasetDir, options: &Options) -> Result<Repaired> {
     let known = [
         Opt::Threads,
         Opt::MemoryLimit,
@@ -44,43 +45,44 @@ pub fn repair_at(place: &Place, options: &Options) -> Result<Repaired> {
         Opt::SkipDamaged,
     ];
     options.only("repairing a dataset", &known)?;
-    let wish = Wish::new(options);
-    // what was cut off is finished or undone
-    let site = Site::new(place.folder(), options)?;
-    if !place.has(ROOTDIRS)?
-        && let Some((kept, dropped)) = repair_blz_rfc::repair(place, &wish, options, &site)?
+    let settings = RepairSettings::new(options);
+    // this finishes or rolls back an interrupted commit
+    let session = WriteSession::new(dir.folder(), options)?;
+    if !dir.has(ROOTDIRS)?
+        && let Some((retained, dropped)) =
+            repair_blz_rfc::repair(dir, &settings, options, &session)?
     {
-        return Ok(Repaired { kept, dropped });
+        return Ok(Repaired { retained, dropped });
     }
-    let folders = folders(place)?;
-    if !place.has(ROOTDIRS)? && (place.has(STORAGE)? || folders.is_empty()) {
-        let mut plan = array(place, &wish)?;
-        let mut ready = Ready::default();
-        plan.prepare(&wish, &mut ready)?;
-        ready.commit(place, &wish)?;
-        plan.settle();
+    let folders = folders(dir)?;
+    if !dir.has(ROOTDIRS)? && (dir.has(STORAGE)? || folders.is_empty()) {
+        let mut plan = array(dir, &settings)?;
+        let mut prepared = PreparedFiles::default();
+        plan.prepare(&settings, &mut prepared)?;
+        prepared.commit(dir, &settings)?;
+        plan.remove_dropped();
         return Ok(Repaired {
-            kept: plan.kept(),
+            retained: plan.retained(),
             dropped: plan.dropped(),
         });
     }
-    Columns::find(place, &wish, options, folders)?.repair(place, &wish, options)
+    Columns::find(dir, &settings, options, folders)?.repair(dir, &settings, options)
 }
 
-/// What becomes of an array, whose folder is tidy then.
-fn array(place: &Place, wish: &Wish) -> Result<Plan> {
+/// Removes leftovers from the folder of an array and plans its repair.
+fn array(dir: &DatasetDir, settings: &RepairSettings) -> Result<RepairPlan> {
     for below in ["", "data", "meta"] {
-        tidy(place, below)?;
+        tidy(dir, below)?;
     }
-    Plan::new(place, wish)
+    RepairPlan::new(dir, settings)
 }
 
-/// The folders in a place that are arrays.
-fn folders(place: &Place) -> Result<Vec<String>> {
+/// Returns the subfolders that are arrays.
+fn folders(dir: &DatasetDir) -> Result<Vec<String>> {
     let mut all = Vec::new();
-    for name in place.list("").iter().filter_map(|n| n.to_str()) {
-        // below a file there is nothing, and some storage says so in other words
-        if place.has(&format!("{name}/{STORAGE}")).unwrap_or(false) {
+    for name in dir.list("").iter().filter_map(|n| n.to_str()) {
+        // a path below a file does not exist, and some storage reports that as an error
+        if dir.has(&format!("{name}/{STORAGE}")).unwrap_or(false) {
             all.push(name.to_owned());
         }
     }
@@ -88,51 +90,51 @@ fn folders(place: &Place) -> Result<Vec<String>> {
     Ok(all)
 }
 
-/// The columns of a table that is to be repaired.
+/// The columns of a table that is repaired.
 struct Columns {
-    /// Names, folders, and what becomes of each.
-    all: Vec<(String, String, Plan)>,
-    /// `__rootdirs__` is damaged; it is to be written anew.
+    /// Names, folders and repair plans.
+    all: Vec<(String, String, RepairPlan)>,
+    /// True if `__rootdirs__` is corrupt and must be rewritten.
     names_damaged: bool,
     names_changed: bool,
-    names_sealed: bool,
+    names_have_checksum: bool,
     dropped: u64,
 }
 
 impl Columns {
     fn find(
-        place: &Place,
-        wish: &Wish,
+        dir: &DatasetDir,
+        settings: &RepairSettings,
         options: &Options,
         folders: Vec<String>,
     ) -> Result<Columns> {
-        tidy(place, "")?;
+        tidy(dir, "")?;
         let limit = options.memory_limit();
-        let text = place.trusted(wish.trust).read(ROOTDIRS, limit);
+        let text = dir.trusted(settings.trust).read(ROOTDIRS, limit);
         let found = text.and_then(|text| {
             text.map(|text| {
                 Ok((
                     names(&text)?,
-                    text_checksum::is_sealed(&text),
+                    text_checksum::has_checksum(&text),
                     text_checksum::check(&text).is_err(),
                 ))
             })
             .transpose()
         });
-        let (named, names_sealed, names_damaged, names_changed) = match found {
-            Ok(Some((named, is_sealed, is_new))) => (named, is_sealed, false, is_new),
-            Err(e) if !is_damage(e.status) => return Err(e),
-            Err(e) if folders.is_empty() => return Err(e.within(place.show(ROOTDIRS))),
-            Ok(None) if !place.has(FILES[0])? => {
-                let words = "neither is there: nothing tells that the arrays in it are the columns of one table";
+        let (named, names_have_checksum, names_damaged, names_changed) = match found {
+            Ok(Some((named, has_checksum, is_new))) => (named, has_checksum, false, is_new),
+            Err(e) if !is_corrupt_or_missing(e.status) => return Err(e),
+            Err(e) if folders.is_empty() => return Err(e.within(dir.show(ROOTDIRS))),
+            Ok(None) if !dir.has(FILES[0])? => {
+                let message = "both files are missing, so the arrays in the folder may not be columns of one table";
                 return Err(fail!(
                     Format,
-                    "{}: {ROOTDIRS} and {}: {words}",
-                    place.show(""),
+                    "{}: {ROOTDIRS} and {}: {message}",
+                    dir.show(""),
                     FILES[0]
                 ));
             }
-            // what is there
+            // the columns are the subfolders that are arrays
             found => (
                 folders.into_iter().map(|n| (n.clone(), n)).collect(),
                 false,
@@ -145,20 +147,20 @@ impl Columns {
             all: Vec::new(),
             names_damaged,
             names_changed,
-            names_sealed,
+            names_have_checksum,
             dropped,
         };
         for (name, folder) in named {
             let of_column = |e: Error| e.within(format_args!("column {name:?}"));
-            match place.down(&folder).and_then(|p| array(&p, wish)) {
+            match dir.subdir(&folder).and_then(|p| array(&p, settings)) {
                 Ok(plan) => columns.all.push((name, folder, plan)),
-                Err(e) if wish.skip && is_damage(e.status) => {
+                Err(e) if settings.skip && is_corrupt_or_missing(e.status) => {
                     columns.names_changed = true;
                     columns.dropped += 1;
                 }
                 Err(mut e) => {
-                    if is_damage(e.status) {
-                        e.message.push_str("; HOLDALL_OPT_SKIP_DAMAGED leaves out a column of which nothing can be made");
+                    if is_corrupt_or_missing(e.status) {
+                        e.message.push_str("; use HOLDALL_OPT_SKIP_DAMAGED to leave out a column that cannot be repaired");
                     }
                     return Err(of_column(e));
                 }
@@ -167,30 +169,36 @@ impl Columns {
         if columns.all.is_empty() && columns.dropped > 0 {
             return Err(fail!(
                 Format,
-                "{}: none of its columns can be read: there is nothing to keep",
-                place.show("")
+                "{}: none of its columns can be read, so nothing can be repaired",
+                dir.show("")
             ));
         }
         Ok(columns)
     }
 
-    fn repair(mut self, place: &Place, wish: &Wish, options: &Options) -> Result<Repaired> {
+    fn repair(
+        mut self,
+        dir: &DatasetDir,
+        settings: &RepairSettings,
+        options: &Options,
+    ) -> Result<Repaired> {
         let rows = self
             .all
             .iter()
             .map(|(.., plan)| plan.rows)
             .min()
             .unwrap_or(0);
-        let is_sealed = self.names_sealed || self.all.iter().any(|(.., plan)| plan.is_sealed());
+        let has_checksum =
+            self.names_have_checksum || self.all.iter().any(|(.., plan)| plan.has_checksum());
         let (damaged, attrs_lost) = damaged_attrs(
-            &place.trusted(wish.trust),
+            &dir.trusted(settings.trust),
             options.memory_limit(),
-            self.names_sealed,
+            self.names_have_checksum,
         )?;
-        let mut ready = Ready::default();
+        let mut prepared = PreparedFiles::default();
         for (.., plan) in &mut self.all {
             plan.cut(rows);
-            plan.prepare(wish, &mut ready)?;
+            plan.prepare(settings, &mut prepared)?;
         }
         let mut texts = Vec::new();
         if attrs_lost {
@@ -206,25 +214,26 @@ impl Columns {
                 ),
             ));
         }
-        if is_sealed {
+        if has_checksum {
             texts
                 .iter_mut()
-                .for_each(|(_, text)| *text = sealed(std::mem::take(text)));
+                .for_each(|(_, text)| *text = with_checksum(std::mem::take(text)));
         }
         for name in damaged
             .iter()
             .copied()
             .chain(self.names_damaged.then_some(ROOTDIRS))
         {
-            keep(place, name, options.get(Opt::Durability, 1) == 1)?;
+            back_up(dir, name, options.get(Opt::Durability, 1) == 1)?;
         }
-        ready.texts(place, &texts, &damaged, wish)?;
-        ready.commit(place, wish)?;
-        self.all.iter().for_each(|(.., plan)| plan.settle());
-        let sum = |f: fn(&Plan) -> u64| self.all.iter().map(|(.., plan)| f(plan)).sum::<u64>();
+        prepared.texts(dir, &texts, &damaged, settings)?;
+        prepared.commit(dir, settings)?;
+        self.all.iter().for_each(|(.., plan)| plan.remove_dropped());
+        let total =
+            |f: fn(&RepairPlan) -> u64| self.all.iter().map(|(.., plan)| f(plan)).sum::<u64>();
         Ok(Repaired {
-            kept: sum(Plan::kept),
-            dropped: sum(Plan::dropped) + self.dropped + damaged.len() as u64,
+            retained: total(RepairPlan::retained),
+            dropped: total(RepairPlan::dropped) + self.dropped + damaged.len() as u64,
         })
     }
 }

@@ -1,23 +1,22 @@
-//! Datasets that are damaged in every way that is known, and repaired; on the simulated disk, and
-//! whole again after.
+//! Tests the repair of datasets with every known kind of damage on the simulated disk.
 
 use super::{Repaired, Table, repair_at};
 use crate::array::Array;
-use crate::array::dtype::Dtype;
-use crate::dataset::create::{Kindred, create_in};
-use crate::dataset::folder::Place;
+use crate::dataset::create::{ArraySpec, create_in};
+use crate::dataset::folder::DatasetDir;
 use crate::dataset::open;
+use crate::dtype::Dtype;
 use crate::error::{Error, Result, Status};
-use crate::identify::Format;
+use crate::format::Format;
 use crate::io::Folder;
-use crate::io::sim::{self, Mending, Proof, SimDisk, Tally, Wrong};
+use crate::io::sim::{self, Fault, RepairScenario, SimDisk, StateCounts, Tally};
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-/// Rows of 3 items of 4 bytes, in 6 chunks; the last is not full.
+/// Rows of 3 items of 4 bytes, in 6 chunks; the last one is not full.
 const ROWS: u64 = 50;
 const CHUNK: u64 = 9;
 const ROW: usize = 12;
@@ -39,7 +38,7 @@ fn content(rows: u64) -> Vec<u8> {
 
 fn array(sum: i64) -> Files {
     let disk = SimDisk::default();
-    let new = Kindred {
+    let new = ArraySpec {
         dtype: "<i4",
         shape: &[0, 3],
         chunks: Some(&[CHUNK, 3]),
@@ -93,7 +92,7 @@ fn read(a: &Array) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The attribute, and each column's content; that of an array is one.
+/// Returns the attribute and the content of each column; an array has one.
 fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
     match Table::open_in(folder, Mode::Read, &options(&[])) {
         Ok(t) => {
@@ -114,7 +113,7 @@ fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
 }
 
 fn repaired(disk: &SimDisk, more: &[(Opt, i64)]) -> Result<Repaired> {
-    repair_at(&Place::of(&disk.folder()), &options(more))
+    repair_at(&DatasetDir::of(&disk.folder()), &options(more))
 }
 
 fn names(disk: &SimDisk) -> Vec<String> {
@@ -132,22 +131,22 @@ fn flip(files: &mut Files, name: &str, at: usize) {
     files.get_mut(&OsString::from(name)).unwrap()[at] ^= 4;
 }
 
-/// Cuts the power at every operation of the repair, which comes to this end.
-fn whole_at_every_cut(files: &Files, more: &[(Opt, i64)], want: &[Vec<u8>]) -> usize {
-    let whole = SimDisk::with_files(files);
-    let done = repaired(&whole, more).unwrap();
-    assert_eq!(seen(&whole.folder()).unwrap(), want);
+/// Cuts the power at every operation of the repair, which must end in this state.
+fn complete_at_every_cut(files: &Files, more: &[(Opt, i64)], want: &[Vec<u8>]) -> usize {
+    let disk = SimDisk::with_files(files);
+    let done = repaired(&disk, more).unwrap();
+    assert_eq!(seen(&disk.folder()).unwrap(), want);
     assert!(
-        names(&whole)
+        names(&disk)
             .iter()
             .all(|n| !n.contains(".holdall-new") && !n.ends_with("journal")),
         "{:?}",
-        names(&whole)
+        names(&disk)
     );
-    // a whole one stays as it is
-    let (before, again) = (whole.contents(), repaired(&whole, more).unwrap());
+    // an intact dataset stays unchanged
+    let (before, again) = (disk.contents(), repaired(&disk, more).unwrap());
     assert!(
-        before == whole.contents() && again.kept >= done.kept && again.dropped == 0,
+        before == disk.contents() && again.retained >= done.retained && again.dropped == 0,
         "{done:?} {again:?}"
     );
     let tally = tried(files, more, 6, None);
@@ -159,12 +158,12 @@ fn whole_at_every_cut(files: &Files, more: &[(Opt, i64)], want: &[Vec<u8>]) -> u
     tally.states
 }
 
-fn tried(files: &Files, more: &[(Opt, i64)], per_cut: usize, wrong: Option<Wrong>) -> Tally {
+fn tried(files: &Files, more: &[(Opt, i64)], per_cut: usize, wrong: Option<Fault>) -> Tally {
     let name = format!("repair, {more:?}");
     let repair =
-        |folder: Arc<dyn Folder>| repair_at(&Place::of(&folder), &options(more)).map(|_| ());
+        |folder: Arc<dyn Folder>| repair_at(&DatasetDir::of(&folder), &options(more)).map(|_| ());
     sim::check_repair(
-        &Mending {
+        &RepairScenario {
             name,
             disk: SimDisk::with_files(files),
             repair: &repair,
@@ -180,12 +179,12 @@ fn cut_at(rows: u64) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn what_is_whole_stays_as_it_is() {
+fn an_intact_dataset_stays_unchanged() {
     for files in [array(0), array(2), table()] {
         let disk = SimDisk::with_files(&files);
         let want = seen(&disk.folder()).unwrap();
         let done = repaired(&disk, &[]).unwrap();
-        assert!(done.kept > 5 && done.dropped == 0 && disk.contents() == files);
+        assert!(done.retained > 5 && done.dropped == 0 && disk.contents() == files);
         let mut left = files.clone();
         for name in [
             "data/__9.blp",
@@ -198,7 +197,7 @@ fn what_is_whole_stays_as_it_is() {
             if name.starts_with("a/") == files.contains_key(&OsString::from("__rootdirs__"))
                 || !name.contains('/')
             {
-                set(&mut left, name, b"left behind");
+                set(&mut left, name, b"leftover");
             }
         }
         let disk = SimDisk::with_files(&left);
@@ -209,7 +208,7 @@ fn what_is_whole_stays_as_it_is() {
 }
 
 #[test]
-fn sizes_are_rebuilt_from_whole_chunks() {
+fn sizes_are_rebuilt_from_intact_chunks() {
     let mut states = 0;
     for (sum, torn) in [0, 2].into_iter().flat_map(|sum| {
         [
@@ -223,16 +222,16 @@ fn sizes_are_rebuilt_from_whole_chunks() {
         let mut files = array(sum);
         set(&mut files, "meta/sizes", torn);
         assert!(seen(&SimDisk::with_files(&files).folder()).is_err());
-        states += whole_at_every_cut(&files, &[], &cut_at(ROWS));
-        // the last chunk is torn, too
+        states += complete_at_every_cut(&files, &[], &cut_at(ROWS));
+        // the last chunk is torn as well
         let last = files.get_mut(&OsString::from("data/__5.blp")).unwrap();
         last.truncate(last.len() - 5);
-        states += whole_at_every_cut(&files, &[], &cut_at(5 * CHUNK));
+        states += complete_at_every_cut(&files, &[], &cut_at(5 * CHUNK));
         let disk = SimDisk::with_files(&files);
         assert_eq!(
             repaired(&disk, &[]).unwrap(),
             Repaired {
-                kept: 5,
+                retained: 5,
                 dropped: 0
             }
         );
@@ -244,11 +243,11 @@ fn sizes_are_rebuilt_from_whole_chunks() {
     }
     let mut files = array(2);
     files.remove(&OsString::from("meta/sizes"));
-    states += whole_at_every_cut(&files, &[], &cut_at(ROWS));
+    states += complete_at_every_cut(&files, &[], &cut_at(ROWS));
     println!("{states} states");
 }
 
-/// bcolz does not put down the shape of a row anywhere else.
+/// bcolz stores the shape of a row only in `meta/sizes`.
 #[test]
 fn the_shape_of_a_row_is_found() {
     let mut files = array(0);
@@ -259,7 +258,7 @@ fn the_shape_of_a_row_is_found() {
     assert_ne!(storage, plain);
     set(&mut files, "meta/storage", plain.as_bytes());
     set(&mut files, "meta/sizes", b"{\"shape\": [50, 3], \"nby");
-    whole_at_every_cut(&files, &[], &cut_at(ROWS));
+    complete_at_every_cut(&files, &[], &cut_at(ROWS));
     set(&mut files, "meta/sizes", b"");
     let disk = SimDisk::with_files(&files);
     repaired(&disk, &[]).unwrap();
@@ -271,7 +270,7 @@ fn the_shape_of_a_row_is_found() {
 }
 
 #[test]
-fn damaged_chunks_at_the_end_are_cut_off_and_others_filled_on_wish() {
+fn corrupt_chunks_at_the_end_are_cut_off_and_others_replaced_on_request() {
     let skip = [(Opt::SkipDamaged, 1)];
     let with = |chunks: &[u64]| {
         let mut all = content(ROWS);
@@ -298,8 +297,8 @@ fn damaged_chunks_at_the_end_are_cut_off_and_others_filled_on_wish() {
         let mut files = array(2);
         damage(&mut files, 5, how);
         damage(&mut files, 4, how);
-        states += whole_at_every_cut(&files, &[], &cut_at(4 * CHUNK));
-        states += whole_at_every_cut(&files, &skip, &with(&[4, 5]));
+        states += complete_at_every_cut(&files, &[], &cut_at(4 * CHUNK));
+        states += complete_at_every_cut(&files, &skip, &with(&[4, 5]));
         let mut files = array(2);
         damage(&mut files, 1, how);
         let disk = SimDisk::with_files(&files);
@@ -309,11 +308,11 @@ fn damaged_chunks_at_the_end_are_cut_off_and_others_filled_on_wish() {
             "{e}"
         );
         assert!(disk.contents() == files, "changed");
-        states += whole_at_every_cut(&files, &skip, &with(&[1]));
+        states += complete_at_every_cut(&files, &skip, &with(&[1]));
         assert_eq!(
             repaired(&disk, &skip).unwrap(),
             Repaired {
-                kept: 5,
+                retained: 5,
                 dropped: 1
             }
         );
@@ -335,9 +334,9 @@ fn damaged_chunks_at_the_end_are_cut_off_and_others_filled_on_wish() {
     println!("{states} states");
 }
 
-/// The leftover of bcolz is shorter than its `meta/sizes` says.
+/// The last chunk of bcolz is shorter than `meta/sizes` says.
 #[test]
-fn rows_of_a_short_last_chunk_stay() {
+fn rows_of_a_short_last_chunk_are_retained() {
     let mut files = array(0);
     let short = {
         let disk = SimDisk::with_files(&files);
@@ -350,38 +349,38 @@ fn rows_of_a_short_last_chunk_stay() {
     };
     set(&mut files, "data/__5.blp", &short);
     assert!(seen(&SimDisk::with_files(&files).folder()).is_err());
-    whole_at_every_cut(&files, &[], &cut_at(47));
+    complete_at_every_cut(&files, &[], &cut_at(47));
 }
 
 #[test]
-fn damaged_attributes_are_kept_aside() {
-    for (bytes, kept) in [
+fn corrupt_attributes_are_backed_up() {
+    for (bytes, retained) in [
         (&b"{\"n\": [1, 2"[..], true),
         (b"", false),
         (b"{\"n\": 1}\0", true),
     ] {
         let mut files = array(0);
         set(&mut files, "__attrs__", bytes);
-        whole_at_every_cut(&files, &[], &[vec![], content(ROWS)]);
+        complete_at_every_cut(&files, &[], &[vec![], content(ROWS)]);
         let disk = SimDisk::with_files(&files);
         assert_eq!(
             repaired(&disk, &[]).unwrap(),
             Repaired {
-                kept: 6,
-                dropped: kept.into()
+                retained: 6,
+                dropped: retained.into()
             }
         );
         assert_eq!(
             disk.contents()
                 .get(&OsString::from("__attrs__.holdall-damaged"))
                 .map(Vec::as_slice),
-            kept.then_some(bytes)
+            retained.then_some(bytes)
         );
     }
     let mut files = array(2);
     flip(&mut files, "__attrs__", 7);
-    whole_at_every_cut(&files, &[], &[vec![], content(ROWS)]);
-    // a second one does not replace the first
+    complete_at_every_cut(&files, &[], &[vec![], content(ROWS)]);
+    // a second copy does not replace the first one
     let disk = SimDisk::with_files(&files);
     repaired(&disk, &[]).unwrap();
     let mut again = disk.contents();
@@ -399,7 +398,7 @@ fn damaged_attributes_are_kept_aside() {
 }
 
 #[test]
-fn a_lost_storage_is_told_of_and_nothing_is_changed() {
+fn a_lost_storage_file_is_reported_and_nothing_is_changed() {
     let mut files = array(2);
     flip(&mut files, "meta/storage", 12);
     let disk = SimDisk::with_files(&files);
@@ -418,7 +417,7 @@ fn a_lost_storage_is_told_of_and_nothing_is_changed() {
         );
         assert!(disk.contents() == files);
     }
-    // a key that matters to nobody
+    // a key that no reader uses
     let mut files = array(2);
     let at = files[&OsString::from("meta/storage")]
         .windows(8)
@@ -426,11 +425,11 @@ fn a_lost_storage_is_told_of_and_nothing_is_changed() {
         .unwrap();
     flip(&mut files, "meta/storage", at);
     assert!(seen(&SimDisk::with_files(&files).folder()).is_err());
-    whole_at_every_cut(&files, &[(Opt::Verify, 0)], &cut_at(ROWS));
+    complete_at_every_cut(&files, &[(Opt::Verify, 0)], &cut_at(ROWS));
 }
 
 #[test]
-fn columns_come_out_equally_long() {
+fn repaired_columns_have_equal_length() {
     let files = table();
     let want = seen(&SimDisk::with_files(&files).folder()).unwrap();
     let rows = |n: usize| {
@@ -443,35 +442,36 @@ fn columns_come_out_equally_long() {
     };
     let mut torn = files.clone();
     set(&mut torn, "b/meta/sizes", b"{");
-    whole_at_every_cut(&torn, &[], &want);
-    // chunks of 16, 21 and 8 rows: two of the last, and the others cut
+    complete_at_every_cut(&torn, &[], &want);
+    // chunks of 16, 21 and 8 rows: two chunks of the last column remain, and the other columns are
+    // cut
     torn.remove(&OsString::from("c/data/__2.blp"));
     (3..7).for_each(|i| set(&mut torn, &format!("c/data/__{i}.blp"), b""));
-    whole_at_every_cut(&torn, &[], &rows(16));
+    complete_at_every_cut(&torn, &[], &rows(16));
     let disk = SimDisk::with_files(&torn);
     repaired(&disk, &[]).unwrap();
     let t = Table::open_in(&disk.folder(), Mode::Read, &options(&[])).unwrap();
     assert!(t.columns().iter().all(|c| c.stored_rows == 16));
-    // what was sound is not lost
+    // intact chunks that were cut off are not lost
     assert!(
         disk.contents()[&OsString::from("a/data/__2.blp.holdall-damaged")]
             == files[&OsString::from("a/data/__2.blp")]
     );
-    // names are those of the folders
+    // the columns get the names of their folders
     for bytes in [&b"{\"names\": [\"a\", \"b\""[..], b"", b"{}"] {
         let mut torn = files.clone();
         set(&mut torn, "__rootdirs__", bytes);
-        whole_at_every_cut(&torn, &[], &want);
+        complete_at_every_cut(&torn, &[], &want);
     }
     let mut lost = files.clone();
     lost.remove(&OsString::from("__rootdirs__"));
-    whole_at_every_cut(&lost, &[], &want);
-    // arrays that merely are in one folder
+    complete_at_every_cut(&lost, &[], &want);
+    // arrays that are in one folder but are not a table
     lost.remove(&OsString::from("__attrs__"));
     let disk = SimDisk::with_files(&lost);
     assert_eq!(repaired(&disk, &[]).unwrap_err().status, Status::Format);
     assert!(disk.contents() == lost);
-    // a column of which nothing can be made
+    // a column that cannot be repaired
     let mut lost = files.clone();
     flip(&mut lost, "b/meta/storage", 3);
     let disk = SimDisk::with_files(&lost);
@@ -480,7 +480,7 @@ fn columns_come_out_equally_long() {
         e.message.contains("column \"b\"") && disk.contents() == lost,
         "{e}"
     );
-    whole_at_every_cut(
+    complete_at_every_cut(
         &lost,
         &[(Opt::SkipDamaged, 1)],
         &[want[0].clone(), want[1].clone(), want[3].clone()],
@@ -494,14 +494,14 @@ fn columns_come_out_equally_long() {
     );
 }
 
-/// In the papers' form: superchunks of 2 chunks, and of each field.
-fn in_papers() -> [Files; 2] {
+/// Datasets in the BLZ RFC layout, with 2 chunks per superchunk: an array and a table.
+fn in_blz_rfc() -> [Files; 2] {
     let disk = SimDisk::default();
-    let new = Kindred {
+    let new = ArraySpec {
         dtype: "<i4",
         shape: &[0],
         chunks: Some(&[CHUNK]),
-        format: Format::BlzPaper,
+        format: Format::BlzRfc,
     };
     let two = options(&[(Opt::SuperchunkChunks, 2)]);
     let mut a = create_in(&disk.folder(), Mode::New, &new, &two).unwrap();
@@ -513,14 +513,8 @@ fn in_papers() -> [Files; 2] {
     let columns = [("a", "<i4"), ("b", "[('p', '|S3'), ('q', '<i8')]")]
         .map(|(name, dtype)| (name, Dtype::parse(dtype).unwrap()));
     let two = two.with(Opt::ChunkBytes, 64).unwrap();
-    let mut t = Table::create_in(
-        &tables.folder(),
-        Mode::New,
-        Format::BlzPaper,
-        &columns,
-        &two,
-    )
-    .unwrap();
+    let mut t =
+        Table::create_in(&tables.folder(), Mode::New, Format::BlzRfc, &columns, &two).unwrap();
     let all = content(ROWS);
     t.append(
         ROWS,
@@ -542,21 +536,21 @@ fn superchunks_are_repaired() {
             .next_back()
             .unwrap()
     };
-    for files in in_papers() {
-        let sound = seen(&SimDisk::with_files(&files).folder()).unwrap();
+    for files in in_blz_rfc() {
+        let intact = seen(&SimDisk::with_files(&files).folder()).unwrap();
         let damage = |name: &str, f: &dyn Fn(&mut Vec<u8>)| {
             let mut files = files.clone();
             f(files.get_mut(&OsString::from(name)).unwrap());
             SimDisk::with_files(&files)
         };
-        // nothing to be done
+        // nothing to repair
         let disk = SimDisk::with_files(&files);
         let all = repaired(&disk, &[]).unwrap();
         assert!(
-            all.dropped == 0 && all.kept > 5 && disk.contents() == files,
+            all.dropped == 0 && all.retained > 5 && disk.contents() == files,
             "{all:?}"
         );
-        // small files
+        // metadata files
         for name in ["meta/sizes", "meta/attributes"] {
             let disk = damage(name, &|bytes| bytes.truncate(9));
             assert!(seen(&disk.folder()).is_err(), "{name}");
@@ -564,37 +558,37 @@ fn superchunks_are_repaired() {
             assert_eq!(
                 done,
                 Repaired {
-                    kept: all.kept,
+                    retained: all.retained,
                     dropped: u64::from(name.ends_with('s') && name.contains("attr"))
                 }
             );
-            assert!(seen(&disk.folder()).unwrap()[1..] == sound[1..], "{name}");
+            assert!(seen(&disk.folder()).unwrap()[1..] == intact[1..], "{name}");
             assert!(
                 disk.contents()
                     .keys()
                     .any(|n| n.to_string_lossy().contains("holdall-damaged"))
             );
         }
-        // the end: what is before it stays, of all fields
+        // at the end: all fields retain what is before the damage
         let end = last(&files);
         let disk = damage(&end, &|bytes| *bytes.last_mut().unwrap() ^= 1);
         assert!(seen(&disk.folder()).is_err());
         let done = repaired(&disk, &[]).unwrap();
         assert!(
-            done.kept < all.kept && done.kept + done.dropped == all.kept,
+            done.retained < all.retained && done.retained + done.dropped == all.retained,
             "{done:?}"
         );
         let now = seen(&disk.folder()).unwrap();
         assert!(
             now.iter()
-                .zip(&sound)
+                .zip(&intact)
                 .skip(1)
                 .all(|(now, was)| now.len() < was.len()
                     && was.starts_with(now)
                     && now.len() > was.len() / 2)
         );
         assert_eq!(repaired(&disk, &[]).unwrap().dropped, 0);
-        // in the middle: on wish alone, and the others are as they were
+        // in the middle: only with `SkipDamaged`, and the other chunks stay as they were
         let disk = damage(
             &end.replace("__2__", "__1__").replace("__3__", "__1__"),
             &|bytes| *bytes.last_mut().unwrap() ^= 1,
@@ -606,26 +600,27 @@ fn superchunks_are_repaired() {
         assert_eq!(
             repaired(&disk, &skip).unwrap(),
             Repaired {
-                kept: all.kept - 1,
+                retained: all.retained - 1,
                 dropped: 1
             }
         );
         let now = seen(&disk.folder()).unwrap();
         let differ: usize = now
             .iter()
-            .zip(&sound)
+            .zip(&intact)
             .map(|(a, b)| a.iter().zip(b).filter(|(a, b)| a != b).count())
             .sum();
         assert!(
-            now.iter().zip(&sound).all(|(a, b)| a.len() == b.len())
+            now.iter().zip(&intact).all(|(a, b)| a.len() == b.len())
                 && 0 < differ
-                && differ < sound[1].len().max(sound[sound.len() - 1].len()) / 2
+                && differ < intact[1].len().max(intact[intact.len() - 1].len()) / 2
         );
         assert_eq!(repaired(&disk, &skip).unwrap().dropped, 0);
     }
 }
 
-/// What is damaged, of datasets of this form; and whether it is to become the default value.
+/// Returns the kinds of damage for a dataset, and whether the repair must replace chunks by the
+/// default value.
 fn damaged(files: &Files) -> Vec<(&'static str, Files, bool)> {
     let of = |end: &str| {
         files
@@ -653,7 +648,7 @@ fn damaged(files: &Files) -> Vec<(&'static str, Files, bool)> {
             false,
         ),
         (
-            "a chunk, on wish",
+            "a chunk, on request",
             hurt(first, &|b| *b.last_mut().unwrap() ^= 1),
             true,
         ),
@@ -688,16 +683,16 @@ fn damaged(files: &Files) -> Vec<(&'static str, Files, bool)> {
 }
 
 fn forms() -> [(&'static str, Files); 4] {
-    let [one, many] = in_papers();
+    let [one, many] = in_blz_rfc();
     [
         ("array in a folder, Bcolz", array(2)),
-        ("array in a folder, BlzPaper", one),
+        ("array in a folder, BlzRfc", one),
         ("table, Bcolz", table()),
-        ("table, BlzPaper", many),
+        ("table, BlzRfc", many),
     ]
 }
 
-fn wish(fill: bool) -> Vec<(Opt, i64)> {
+fn repair_options(fill: bool) -> Vec<(Opt, i64)> {
     if fill {
         vec![(Opt::SkipDamaged, 1)]
     } else {
@@ -706,26 +701,30 @@ fn wish(fill: bool) -> Vec<(Opt, i64)> {
 }
 
 #[test]
-fn a_failing_power_supply_leaves_repairs_whole_or_to_be_done_again() {
+fn a_power_failure_leaves_repairs_complete_or_repeatable() {
     for (format, files) in forms() {
-        let mut proof = Proof::of(format);
+        let mut state_counts = StateCounts::of(format);
         for (what, files, fill) in damaged(&files) {
-            proof.add(
+            state_counts.add(
                 &format!("repair: {what}"),
-                tried(&files, &wish(fill), 20, None),
+                tried(&files, &repair_options(fill), 20, None),
             );
         }
-        proof.stands(200);
+        state_counts.assert_complete(200);
     }
 }
 
 #[test]
-fn mutations_of_a_repair_are_noticed() {
+fn mutations_of_a_repair_are_detected() {
     for (format, files) in forms() {
         let damage = damaged(&files);
         let checks: Vec<_> = damage
             .iter()
-            .map(|(what, files, fill)| (*what, |wrong| tried(files, &wish(*fill), 60, wrong)))
+            .map(|(what, files, fill)| {
+                (*what, |wrong| {
+                    tried(files, &repair_options(*fill), 60, wrong)
+                })
+            })
             .collect();
         sim::mutations_of_repairs(format, 2, &checks);
     }

@@ -1,20 +1,21 @@
-//! Every operation that changes a table, on the simulated disk, and random ones against vectors.
+//! Tests every operation that changes a table on the simulated disk, and random operations against
+//! a model.
 
 use super::Table;
 use crate::array::Array;
-use crate::array::dtype::Dtype;
-use crate::dataset::create::{self, Kindred};
+use crate::dataset::create::{self, ArraySpec};
 use crate::dataset::open;
+use crate::dtype::Dtype;
 use crate::error::{Error, Result, Status};
-use crate::identify::Format;
-use crate::io::sim::{self, Proof, Rng, Scene, SimDisk, Tally, Wrong};
+use crate::format::Format;
+use crate::io::sim::{self, Fault, Rng, Scenario, SimDisk, StateCounts, Tally};
 use crate::io::{Access, Folder};
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// Names and dtypes, of 4, 3 and 6 bytes in a row; chunks of 64 bytes hold 16, 21 and 10 rows.
+/// Names and dtypes, of 4, 3 and 6 bytes per row; chunks of 64 bytes hold 16, 21 and 10 rows.
 const COLUMNS: &[(&str, &str)] = &[("a", "<i4"), ("b", "|S3"), ("m", "('<i2', (3,))")];
 const ROWS: u64 = 90;
 
@@ -34,7 +35,7 @@ fn dtypes<'a>(columns: &[(&'a str, &str)]) -> Vec<(&'a str, Dtype)> {
         .collect()
 }
 
-const FORMATS: [Format; 2] = [Format::Bcolz, Format::BlzPaper];
+const FORMATS: [Format; 2] = [Format::Bcolz, Format::BlzRfc];
 
 fn new(
     folder: &Arc<dyn Folder>,
@@ -43,7 +44,7 @@ fn new(
     format: Format,
 ) -> Result<Table> {
     let mut options = options().with(Opt::ChunkBytes, 64)?;
-    if format == Format::BlzPaper {
+    if format == Format::BlzRfc {
         options.set(Opt::SuperchunkChunks, 2)?;
     }
     Table::create_in(folder, mode, format, &dtypes(columns), &options)
@@ -53,7 +54,7 @@ fn opened(folder: &Arc<dyn Folder>, mode: Mode) -> Result<Table> {
     Table::open_in(folder, mode, &options())
 }
 
-/// Bytes of a row of an array.
+/// Returns the size of a row of an array in bytes.
 fn row(a: &Array) -> u64 {
     a.itemsize() as u64 * a.shape()[1..].iter().product::<u64>()
 }
@@ -86,7 +87,7 @@ fn base(rows: u64, format: Format) -> SimDisk {
     t.attr_set("n", Some(b"1")).unwrap();
     t.commit().unwrap();
     drop(t);
-    disk.settle();
+    disk.make_durable();
     disk
 }
 
@@ -96,8 +97,8 @@ fn content(a: &Array) -> Result<Vec<u8>> {
         .map(|_| bytes)
 }
 
-/// What the table says of itself, and that its columns are of one length; then the rows, to which
-/// appends add.
+/// Returns the metadata of the table and whether its columns have equal length; then the rows, to
+/// which appends add.
 fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
     let t = opened(folder, Mode::Read)?;
     let one_length = t.columns().iter().all(|c| c.stored_rows == t.rows());
@@ -192,14 +193,14 @@ fn check(
     disk: &SimDisk,
     acts: &dyn Fn(Arc<dyn Folder>) -> Result<()>,
     per_cut: usize,
-    wrong: Option<Wrong>,
+    wrong: Option<Fault>,
 ) -> Tally {
-    let scene = Scene {
+    let scene = Scenario {
         name: name.into(),
         disk: disk.copy(),
         act: acts,
         read: &|folder| seen(&folder),
-        go_on: &|folder| act(&folder, |t| append(t, 9, 1)),
+        next_commit: &|folder| act(&folder, |t| append(t, 9, 1)),
     };
     sim::check(&scene, per_cut, wrong)
 }
@@ -216,7 +217,7 @@ fn create(
     t.commit()
 }
 
-/// A table in the papers' form with a column that has fields.
+/// Returns a table in the BLZ RFC layout with a column that has fields.
 fn nested() -> SimDisk {
     let disk = SimDisk::default();
     let mut t = new(
@@ -226,13 +227,13 @@ fn nested() -> SimDisk {
             ("a", "<i4"),
             ("n", "[('p', '<i2'), ('q', [('r', '|S3'), ('s', '<f8')])]"),
         ],
-        Format::BlzPaper,
+        Format::BlzRfc,
     )
     .unwrap();
     append(&mut t, 1, ROWS).unwrap();
     t.commit().unwrap();
     drop(t);
-    disk.settle();
+    disk.make_durable();
     let names: Vec<String> = disk
         .contents()
         .keys()
@@ -258,22 +259,22 @@ const NESTED: &[(&str, Change)] = &[
     ("cut, and append", |t| {
         t.truncate(70).and_then(|()| append(t, 7, 50))
     }),
-    ("numbers in the place of fields", |t| {
+    ("numbers instead of fields", |t| {
         t.column_remove("n").and_then(|()| add(t, 1, "n", "<i8"))
     }),
-    ("fields in the place of numbers", |t| {
+    ("fields instead of numbers", |t| {
         t.column_remove("a")
             .and_then(|()| add(t, 1, "a", "[('p', '<i2'), ('q', '<i4')]"))
     }),
 ];
 
 #[test]
-fn a_failing_power_supply_leaves_the_old_table_or_the_new() {
+fn a_power_failure_leaves_the_old_table_or_the_new() {
     for format in FORMATS {
-        let mut proof = Proof::of(&format!("table, {format:?}"));
+        let mut state_counts = StateCounts::of(&format!("table, {format:?}"));
         let mut count =
             |name: &str, disk: &SimDisk, acts: &dyn Fn(Arc<dyn Folder>) -> Result<()>| {
-                proof.add(
+                state_counts.add(
                     name,
                     check(&format!("{name}, {format:?}"), disk, acts, 8, None),
                 );
@@ -282,10 +283,10 @@ fn a_failing_power_supply_leaves_the_old_table_or_the_new() {
         for (name, change) in CHANGES {
             count(name, &disk, &|folder| act(&folder, *change));
         }
-        // longer last chunks than count, and chunks that do not count at all
+        // last chunks that are longer than needed, and chunks that are not part of the table
         let cut = base(ROWS, format);
         act(&cut.folder(), |t| t.truncate(70)).unwrap();
-        cut.settle();
+        cut.make_durable();
         count("append where rows were cut", &cut, &|folder| {
             act(&folder, |t| append(t, 5, 40))
         });
@@ -303,11 +304,11 @@ fn a_failing_power_supply_leaves_the_old_table_or_the_new() {
         count("replace by others", &disk, &|folder| {
             create(&folder, Mode::Replace, &others, format)
         });
-        proof.stands(2_000);
+        state_counts.assert_complete(2_000);
     }
-    let (mut proof, nested) = (Proof::of("table, BlzPaper, nested"), nested());
+    let (mut state_counts, nested) = (StateCounts::of("table, BlzRfc, nested"), nested());
     for (name, change) in NESTED {
-        proof.add(
+        state_counts.add(
             name,
             check(
                 &format!("{name}, nested"),
@@ -318,11 +319,11 @@ fn a_failing_power_supply_leaves_the_old_table_or_the_new() {
             ),
         );
     }
-    proof.stands(500);
+    state_counts.assert_complete(500);
 }
 
 #[test]
-fn mutations_of_a_commit_are_noticed() {
+fn mutations_of_a_commit_are_detected() {
     for format in FORMATS {
         let disk = base(ROWS, format);
         let some = CHANGES.iter().filter(|(n, _)| {
@@ -344,7 +345,7 @@ fn mutations_of_a_commit_are_noticed() {
     }
 }
 
-/// The rig notices syncs that are none.
+/// Tests that the simulated disk detects syncs that are left out.
 #[test]
 fn each_sync_is_needed() {
     let some = CHANGES
@@ -353,15 +354,16 @@ fn each_sync_is_needed() {
     for ((name, change), format) in some.flat_map(|c| FORMATS.map(|f| (c, f))) {
         let disk = base(ROWS, format);
         let acts = |folder| act(&folder, *change);
-        let noticed = sim::syncs_left_out(&format!("{name}, {format:?}"), &disk, acts, |wrong| {
-            check(name, &disk, &acts, 8, wrong)
-        });
+        let noticed =
+            sim::without_each_sync(&format!("{name}, {format:?}"), &disk, acts, |wrong| {
+                check(name, &disk, &acts, 8, wrong)
+            });
         let (n, missed) = (noticed.len(), noticed.iter().filter(|n| **n == 0).count());
         assert!(missed * 2 <= n, "{name}: {missed} of {n}");
     }
 }
 
-/// What a handle shows of its table.
+/// Returns the rows and columns that a handle shows.
 fn shown(t: &Table) -> (u64, Vec<(String, Vec<u8>)>) {
     (
         t.rows(),
@@ -373,7 +375,7 @@ fn shown(t: &Table) -> (u64, Vec<(String, Vec<u8>)>) {
 }
 
 #[test]
-fn what_fails_leaves_the_table_as_it_was() {
+fn a_failed_change_leaves_the_table_unchanged() {
     FORMATS.into_iter().for_each(fails);
 }
 
@@ -395,7 +397,7 @@ fn fails(format: Format) {
                     || name.starts_with("write")
                     || name.contains("all");
                 assert!(several || shown(&t) == was, "{name} at {k}");
-                // the disk has room again, and what has not happened is not committed
+                // the disk has space again, and the failed change is not committed
                 t.commit().unwrap();
                 drop(t);
                 assert!(
@@ -425,10 +427,10 @@ fn fails(format: Format) {
     assert!(failed[0] > 20 && failed[1] > 100, "{failed:?}");
 }
 
-/// A column of the model: name, dtype, bytes of a row, content.
+/// A column of the model: name, dtype, bytes per row, content.
 type Vector = (String, &'static str, u64, Vec<u8>);
 
-/// Random operations, against vectors.
+/// Random operations, compared with vectors.
 struct Run {
     rng: Rng,
     disk: SimDisk,
@@ -496,7 +498,7 @@ impl Run {
                 self.committed = (self.rows, self.now.clone());
             }
             11 => {
-                // what was not committed is gone
+                // uncommitted changes are gone
                 self.writer = None;
                 self.writer = Some(opened(&self.disk.folder(), Mode::Append).unwrap());
                 (self.rows, self.now) = self.committed.clone();
@@ -526,7 +528,7 @@ impl Run {
 }
 
 #[test]
-fn random_operations_do_what_they_do_to_vectors() {
+fn random_operations_match_those_on_vectors() {
     for seed in 0..60 {
         let mut rng = Rng(seed * 7919 + 1);
         (0..9).for_each(|_| _ = rng.draw());
@@ -561,15 +563,15 @@ fn random_operations_do_what_they_do_to_vectors() {
             .map(|n| n.to_string_lossy().into_owned())
             .collect();
         assert!(!names.iter().any(|n| n.contains("holdall")), "{names:?}");
-        // nothing is left of columns that are no more
-        if format == Format::BlzPaper {
-            let mut ways: Vec<_> = names
+        // nothing remains of removed columns
+        if format == Format::BlzRfc {
+            let mut chunk_dirs: Vec<_> = names
                 .iter()
                 .filter_map(|n| n.strip_prefix("data/")?.split_once('/'))
                 .map(|(column, _)| column)
                 .collect();
-            ways.dedup();
-            assert_eq!(ways.len(), run.now.len(), "{names:?}");
+            chunk_dirs.dedup();
+            assert_eq!(chunk_dirs.len(), run.now.len(), "{names:?}");
             assert_eq!(
                 names.iter().filter(|n| n.ends_with("meta/storage")).count(),
                 1,
@@ -590,7 +592,8 @@ fn random_operations_do_what_they_do_to_vectors() {
     }
 }
 
-/// A column that got more rows than the others, as a tool that was cut off leaves it.
+/// Returns a table with a column that has more rows than the others, as left by an interrupted
+/// tool.
 fn unequal() -> SimDisk {
     let disk = base(ROWS, Format::Bcolz);
     let longer = base(ROWS + 40, Format::Bcolz);
@@ -611,13 +614,13 @@ fn unequal() -> SimDisk {
             .write_at(0, &bytes)
             .unwrap();
     }
-    disk.settle();
+    disk.make_durable();
     disk
 }
 
 #[test]
-fn a_failing_power_supply_while_columns_of_unequal_length_become_equal() {
-    let mut proof = Proof::of("table, columns of unequal length");
+fn a_power_failure_while_columns_of_unequal_length_become_equal() {
+    let mut state_counts = StateCounts::of("table, columns of unequal length");
     let disk = unequal();
     let f = disk.folder();
     let lengths = |t: &Table| {
@@ -644,16 +647,16 @@ fn a_failing_power_supply_while_columns_of_unequal_length_become_equal() {
         let of_old = base(ROWS, Format::Bcolz);
         act(&of_old.folder(), *change).unwrap();
         assert!(rows(&d.folder()) == rows(&of_old.folder()), "{name}");
-        let scene = Scene {
+        let scene = Scenario {
             name: format!("unequal, {name}"),
             disk: disk.copy(),
             act: &|folder| act(&folder, *change),
             read: &|folder| seen(&folder).map(|mut all| all.split_off(1)),
-            go_on: &|folder| act(&folder, |t| append(t, 9, 1)),
+            next_commit: &|folder| act(&folder, |t| append(t, 9, 1)),
         };
-        proof.add(name, sim::check(&scene, 4, None));
+        state_counts.add(name, sim::check(&scene, 4, None));
     }
-    proof.stands(500);
+    state_counts.assert_complete(500);
     let d = disk.copy();
     act(&d.folder(), |_| Ok(())).unwrap();
     assert_eq!(
@@ -663,7 +666,7 @@ fn a_failing_power_supply_while_columns_of_unequal_length_become_equal() {
     assert!(rows(&d.folder()) == old);
 }
 
-/// Names of columns that lead elsewhere never get into a journal.
+/// Names of columns that lead out of the table never get into a journal.
 #[test]
 fn a_broken_table_can_be_replaced() {
     let disk = base(ROWS, Format::Bcolz);
@@ -698,7 +701,7 @@ fn a_broken_table_can_be_replaced() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn invalid_requests_are_refused() {
     let disk = base(ROWS, Format::Bcolz);
     let f = disk.folder();
     let status = |r: Result<Table>| r.err().map(|e| e.status);
@@ -757,44 +760,47 @@ fn what_does_not_fit_is_refused() {
     );
     assert!(nothing.contents().is_empty(), "{:?}", nothing.contents());
 
-    let said = |r: Result<()>| r.unwrap_err().status;
+    let status_of = |r: Result<()>| r.unwrap_err().status;
     let mut t = opened(&f, Mode::Append).unwrap();
     let was = shown(&t);
     let [a, b, m] = [noise(1, 8), noise(1, 6), noise(1, 12)];
-    assert_eq!(said(t.append(2, &[&a, &b])), Status::Argument);
-    assert_eq!(said(t.append(2, &[&a, &b, &m[1..]])), Status::Argument);
-    assert_eq!(said(t.append(u64::MAX, &[&a, &b, &m])), Status::Argument);
-    assert_eq!(said(t.write(3, 0, 1, &a)), Status::Range);
-    assert_eq!(said(t.write(0, ROWS, 1, &a[..4])), Status::Range);
-    assert_eq!(said(t.write(0, 0, 1, &a)), Status::Argument);
-    assert_eq!(said(t.truncate(ROWS + 1)), Status::Range);
-    assert_eq!(said(add(&mut t, 4, "x", "<i4")), Status::Range);
-    assert_eq!(said(add(&mut t, 0, "b", "<i4")), Status::Exists);
-    assert_eq!(said(add(&mut t, 0, "x", "O")), Status::Unsupported);
+    assert_eq!(status_of(t.append(2, &[&a, &b])), Status::Argument);
+    assert_eq!(status_of(t.append(2, &[&a, &b, &m[1..]])), Status::Argument);
     assert_eq!(
-        said(t.column_add(0, "x", &Dtype::parse("<i4").unwrap(), &a)),
+        status_of(t.append(u64::MAX, &[&a, &b, &m])),
         Status::Argument
     );
-    assert_eq!(said(t.column_remove("x")), Status::Argument);
-    assert_eq!(said(t.attr_set("n", Some(b"{"))), Status::Argument);
+    assert_eq!(status_of(t.write(3, 0, 1, &a)), Status::Range);
+    assert_eq!(status_of(t.write(0, ROWS, 1, &a[..4])), Status::Range);
+    assert_eq!(status_of(t.write(0, 0, 1, &a)), Status::Argument);
+    assert_eq!(status_of(t.truncate(ROWS + 1)), Status::Range);
+    assert_eq!(status_of(add(&mut t, 4, "x", "<i4")), Status::Range);
+    assert_eq!(status_of(add(&mut t, 0, "b", "<i4")), Status::Exists);
+    assert_eq!(status_of(add(&mut t, 0, "x", "O")), Status::Unsupported);
+    assert_eq!(
+        status_of(t.column_add(0, "x", &Dtype::parse("<i4").unwrap(), &a)),
+        Status::Argument
+    );
+    assert_eq!(status_of(t.column_remove("x")), Status::Argument);
+    assert_eq!(status_of(t.attr_set("n", Some(b"{"))), Status::Argument);
     assert!(shown(&t) == was);
     let before = disk.contents();
     t.commit().unwrap();
     assert!(disk.contents() == before);
-    // somebody without the lock
+    // a writer that does not hold the lock
     act(&f, |t| append(t, 3, 1)).unwrap();
     append(&mut t, 4, 1).unwrap();
-    assert_eq!(said(t.commit()), Status::State);
+    assert_eq!(status_of(t.commit()), Status::State);
     drop(t);
     let mut t = opened(&f, Mode::Append).unwrap();
     act(&f, |t| add(t, 0, "x", "<i4")).unwrap();
     t.truncate(3).unwrap();
-    assert_eq!(said(t.commit()), Status::State);
+    assert_eq!(status_of(t.commit()), Status::State);
     drop(t);
     let mut reader = opened(&f, Mode::Read).unwrap();
-    assert_eq!(said(append(&mut reader, 1, 1)), Status::State);
-    assert_eq!(said(reader.attr_set("n", None)), Status::State);
-    assert_eq!(said(reader.commit()), Status::State);
+    assert_eq!(status_of(append(&mut reader, 1, 1)), Status::State);
+    assert_eq!(status_of(reader.attr_set("n", None)), Status::State);
+    assert_eq!(status_of(reader.commit()), Status::State);
     for (name, _) in &COLUMNS[1..] {
         act(&f, |t| t.column_remove("x").or(Ok::<_, Error>(()))).unwrap();
         let mut t = opened(&f, Mode::Append).unwrap();
@@ -802,15 +808,15 @@ fn what_does_not_fit_is_refused() {
         t.commit().unwrap();
     }
     assert_eq!(
-        said(opened(&f, Mode::Append).unwrap().column_remove("a")),
+        status_of(opened(&f, Mode::Append).unwrap().column_remove("a")),
         Status::Argument
     );
-    // an array is no table
+    // an array is not a table
     let array = SimDisk::default();
     let mut a = create::create_in(
         &array.folder(),
         Mode::New,
-        &Kindred {
+        &ArraySpec {
             dtype: "<i4",
             shape: &[3],
             chunks: None,

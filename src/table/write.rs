@@ -1,29 +1,29 @@
-//! Tables that are made and changed.
+//! Creates and changes tables.
 //!
-//! Each column is an array with its own waiting changes; what the table says of itself waits here.
-//! A commit takes all of it or nothing, by the journal of the table's folder. A new column is a
-//! folder that nobody knows of before the names of columns have it, and of one that was removed
-//! `meta` goes with the commit, and the rest behind it. Tables in the papers' form: see
-//! [`papers`](super::papers).
+//! Each column is an array with its own pending changes; the pending changes of the table's own
+//! metadata are stored here. A commit applies all of them or none, by the journal of the table's
+//! folder. The folder of a new column is not part of the table until the list of columns names it.
+//! The commit removes the metadata of a removed column, and its other files are removed afterwards.
+//! For tables in the BLZ RFC layout see [`blz_rfc`].
 #![forbid(unsafe_code)]
 
-use super::blz_rfc::{self, Papers};
+use super::blz_rfc::{self, BlzRfcTable};
 use super::{Column, Table, names};
 use crate::array::Array;
-use crate::array::dtype::{Dtype, Kind};
 use crate::dataset::array::ArrayFile;
 use crate::dataset::attrs::{Attrs, FILES};
 use crate::dataset::commit::{
-    Beside, FOLDERS, MAIN, Site, Writer, commit_all, remove_array, remove_field, snapshot,
-    still_ours, tidy,
+    FOLDERS, MAIN, TableMetadata, WriteSession, Writer, check_unchanged, commit_all, remove_array,
+    remove_field, snapshot, tidy,
 };
-use crate::dataset::create::{self, Kindred};
-use crate::dataset::folder::{Place, can_be_in_a_folder};
+use crate::dataset::create::{self, ArraySpec};
+use crate::dataset::folder::{DatasetDir, is_valid_entry_name};
 use crate::dataset::meta::{Meta, SIZES, STORAGE};
-use crate::dataset::open::{ROOTDIRS, all_sound, how_to_write};
-use crate::dataset::text_checksum::{self, sealed};
+use crate::dataset::open::{ROOTDIRS, all_intact, write_config};
+use crate::dataset::text_checksum::{self, with_checksum};
+use crate::dtype::{Dtype, Kind};
 use crate::error::{Error, Result, Status, fail};
-use crate::identify::{Format, Kind as Sort};
+use crate::format::{Format, Kind as Sort};
 use crate::io::Folder;
 use crate::json::Value;
 use crate::options::{Opt, Options};
@@ -33,64 +33,64 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// What waits for a commit besides the columns' own changes, and what is needed to make more.
-pub(super) struct Changing {
-    place: Place,
+/// The write state of a table: pending changes other than those of the columns, and the settings
+/// for new columns.
+pub(super) struct TableWriter {
+    dir: DatasetDir,
     options: Options,
-    /// Whose form new columns have.
+    /// Format of new columns.
     pub format: Format,
-    /// Where the columns are fields of one dataset.
-    pub papers: Option<Papers>,
-    /// The names of columns as the last commit left them; none before the first.
+    /// Set if the columns are fields of one dataset.
+    pub rfc_table: Option<BlzRfcTable>,
+    /// The list of columns of the last commit; `None` before the first one.
     last: Option<Vec<u8>>,
-    /// The table takes the place of another one.
+    /// True if the table replaces another one.
     replaces: bool,
-    /// Rows of the last commit.
+    /// Number of rows at the last commit.
     pub rows: u64,
     names_changed: bool,
     attrs_changed: bool,
-    /// Attributes were removed, which the papers' file may have as well.
+    /// True if attributes were removed, which the other attribute file may still have.
     attrs_fewer: bool,
-    /// Columns that the last commit has, and the next one has not, or has other ones in their
-    /// place.
-    removed: Vec<Removed>,
-    /// Its small files have checksums.
-    pub is_sealed: bool,
-    // last, so that the lock outlives what tidies up
-    site: Arc<Site>,
+    /// Columns of the last commit that the next commit removes or replaces.
+    removed: Vec<RemovedColumn>,
+    /// True if the metadata files have checksums.
+    pub has_checksum: bool,
+    // last field, so that the lock is released after the cleanup
+    session: Arc<WriteSession>,
 }
 
-/// A column that the last commit has.
-pub(super) struct Removed {
-    /// Its folder.
+/// A column of the last commit that is removed.
+pub(super) struct RemovedColumn {
+    /// Folder of the column.
     pub folder: String,
-    /// How many chunks it has, in that folder.
+    /// Number of chunk files in that folder.
     pub chunks: u64,
-    /// Where its chunks are in the papers' form, and how many files at most.
-    pub ways: Vec<(Place, u64)>,
+    /// Folders of its chunks in the BLZ RFC layout, each with its maximum number of files.
+    pub chunk_dirs: Vec<(DatasetDir, u64)>,
 }
 
-/// Opens a table to be changed.
-pub(super) fn open(place: &Place, options: &Options) -> Result<Table> {
-    let how = how_to_write(place, options)?;
-    let place = &place.trusted(!how.verify);
-    if snapshot(place, is_of_papers)? {
-        return blz_rfc::open(place, &how, options);
+/// Opens a table for writing.
+pub(super) fn open(dir: &DatasetDir, options: &Options) -> Result<Table> {
+    let config = write_config(dir, options)?;
+    let dir = &dir.trusted(!config.verify);
+    if snapshot(dir, is_blz_rfc)? {
+        return blz_rfc::open(dir, &config, options);
     }
-    let site = Site::new(place.folder(), options)?;
-    tidy(place, "")?;
-    let text = place.read(ROOTDIRS, how.memory_limit)?.unwrap_or_default();
-    let names = names(&text).map_err(|e| e.within(place.show(ROOTDIRS)))?;
-    refuse_shared(place, &names)?;
-    let is_sealed = text_checksum::is_sealed(&text);
-    let attrs = Attrs::read(place, how.memory_limit, is_sealed, how.skip_damaged)?;
+    let session = WriteSession::new(dir.folder(), options)?;
+    tidy(dir, "")?;
+    let text = dir.read(ROOTDIRS, config.memory_limit)?.unwrap_or_default();
+    let names = names(&text).map_err(|e| e.within(dir.show(ROOTDIRS)))?;
+    refuse_shared(dir, &names)?;
+    let has_checksum = text_checksum::has_checksum(&text);
+    let attrs = Attrs::read(dir, config.memory_limit, has_checksum, config.skip_damaged)?;
     let mut files = Vec::new();
     for (name, folder) in names {
         let open = || {
-            let place = place.down(&folder)?;
-            let writer = Writer::new(&place, Mode::Append, options, &site)?;
-            let meta = Meta::read(&place, how.memory_limit, !how.verify)?;
-            ArrayFile::open_for_writing(&place, meta, &how, options, writer)
+            let dir = dir.subdir(&folder)?;
+            let writer = Writer::new(&dir, Mode::Append, options, &session)?;
+            let meta = Meta::read(&dir, config.memory_limit, !config.verify)?;
+            ArrayFile::open_for_writing(&dir, meta, &config, options, writer)
         };
         files.push((
             open().map_err(|e| e.within(format_args!("column {name:?}")))?,
@@ -99,7 +99,7 @@ pub(super) fn open(place: &Place, options: &Options) -> Result<Table> {
         ));
     }
     if options.get(Opt::Verify, 1) > 1 {
-        all_sound(&files.iter().map(|(file, ..)| file).collect::<Vec<_>>())?;
+        all_intact(&files.iter().map(|(file, ..)| file).collect::<Vec<_>>())?;
     }
     let rows = files
         .iter()
@@ -120,62 +120,58 @@ pub(super) fn open(place: &Place, options: &Options) -> Result<Table> {
             array,
         });
     }
-    let changing = Changing {
+    let writer = TableWriter {
         format,
         last: Some(text),
         rows,
-        is_sealed,
-        ..Changing::new(place, options, site)
+        has_checksum,
+        ..TableWriter::new(dir, options, session)
     };
     Ok(Table {
-        name: place.show(""),
+        name: dir.show(""),
         rows,
         columns,
         attrs,
-        changing: Some(changing),
+        writer: Some(writer),
     })
 }
 
-/// Is it a table whose columns are fields of one dataset? Refuses what is no table.
-fn is_of_papers(place: &Place) -> Result<bool> {
-    if place.has(ROOTDIRS)? {
+/// Returns true if the columns are fields of one dataset. Fails if the dataset is not a table.
+fn is_blz_rfc(dir: &DatasetDir) -> Result<bool> {
+    if dir.has(ROOTDIRS)? {
         return Ok(false);
     }
-    match super::identify_at(place)? {
+    match super::identify_at(dir)? {
         Some((_, Sort::Table)) => Ok(true),
-        Some(_) => Err(fail!(
-            Type,
-            "{}: this is an array, not a table",
-            place.show("")
-        )),
+        Some(_) => Err(fail!(Type, "{}: it is an array, not a table", dir.show(""))),
         None => Err(fail!(
             Format,
-            "{}: no dataset: neither {STORAGE} nor {ROOTDIRS} is there",
-            place.show("")
+            "{}: it is not a dataset: it has neither {STORAGE} nor {ROOTDIRS}",
+            dir.show("")
         )),
     }
 }
 
-/// Refuses columns that are in one folder: a change of one of them would be one of the other.
-fn refuse_shared(place: &Place, names: &[(String, String)]) -> Result<()> {
+/// Fails if two columns share a folder, because a change of one would change the other.
+fn refuse_shared(dir: &DatasetDir, names: &[(String, String)]) -> Result<()> {
     let (mut folders, mut identities) = (HashSet::new(), HashSet::new());
     for (name, folder) in names {
-        let identity = place
+        let identity = dir
             .folder()
-            .identity(&place.name(folder))?
+            .identity(&dir.name(folder))?
             .filter(|n| *n != 0);
         if !folders.insert(folder) || identity.is_some_and(|n| !identities.insert(n)) {
             return Err(fail!(
                 Format,
-                "{}: column {name:?} is in the same folder as another one",
-                place.show("")
+                "{}: column {name:?} and another one have the same folder",
+                dir.show("")
             ));
         }
     }
     Ok(())
 }
 
-/// Leaves the first rows.
+/// Cuts an array to `rows` rows.
 fn cut(array: &mut Array, rows: u64) -> Result<()> {
     let mut shape = array.shape().to_vec();
     match shape.first_mut() {
@@ -186,8 +182,8 @@ fn cut(array: &mut Array, rows: u64) -> Result<()> {
 }
 
 impl Table {
-    /// Creates a table without rows; it is there with the first commit. A dtype that is an array of
-    /// items makes a column whose rows have that shape.
+    /// Creates a table without rows, which exists from the first commit on. A dtype that is an
+    /// array makes a column whose rows have that shape.
     pub fn create(
         path: &OsStr,
         mode: Mode,
@@ -196,12 +192,12 @@ impl Table {
         options: &Options,
     ) -> Result<Table> {
         create::check_request(mode, options)?;
-        create::in_folder(path, options, |place, site| {
-            create(place, mode, format, columns, options, site)
+        create::in_folder(path, options, |dir, session| {
+            create(dir, mode, format, columns, options, session)
         })
     }
 
-    /// The same in storage of the caller's.
+    /// Creates a table in storage of the caller.
     pub fn create_in(
         folder: &Arc<dyn Folder>,
         mode: Mode,
@@ -211,50 +207,50 @@ impl Table {
     ) -> Result<Table> {
         create::check_request(mode, options)?;
         create(
-            &Place::of(folder),
+            &DatasetDir::of(folder),
             mode,
             format,
             columns,
             options,
-            &Site::new(folder, options)?,
+            &WriteSession::new(folder, options)?,
         )
     }
 }
 
 fn create(
-    place: &Place,
+    dir: &DatasetDir,
     mode: Mode,
     format: Format,
     columns: &[(&str, Dtype)],
     options: &Options,
-    site: &Arc<Site>,
+    session: &Arc<WriteSession>,
 ) -> Result<Table> {
     if columns.is_empty() {
         return Err(fail!(Argument, "a table has at least one column"));
     }
-    tidy(place, "")?;
-    let (papers, removed) = match format {
-        Format::BlzPaper => blz_rfc::create(place, mode, columns, options)
-            .map(|(papers, removed)| (Some(papers), removed))?,
-        _ => (None, refuse_existing(place, mode, columns, options)?),
+    tidy(dir, "")?;
+    let (rfc_table, removed) = match format {
+        Format::BlzRfc => blz_rfc::create(dir, mode, columns, options)
+            .map(|(rfc_table, removed)| (Some(rfc_table), removed))?,
+        _ => (None, refuse_existing(dir, mode, columns, options)?),
     };
-    let changing = Changing {
+    let writer = TableWriter {
         format,
-        papers,
+        rfc_table,
         replaces: mode == Mode::Replace,
         names_changed: true,
         attrs_changed: true,
         attrs_fewer: true,
         removed,
-        is_sealed: options.get(Opt::Checksum, 1) != 0,
-        ..Changing::new(place, options, site.clone())
+        has_checksum: options.get(Opt::Checksum, 1) != 0,
+        ..TableWriter::new(dir, options, session.clone())
     };
     let mut table = Table {
-        name: place.show(""),
+        name: dir.show(""),
         rows: 0,
         columns: Vec::new(),
         attrs: Attrs::default(),
-        changing: Some(changing),
+        writer: Some(writer),
     };
     for (name, dtype) in columns {
         table.column_add(table.columns.len(), name, dtype, &[])?;
@@ -262,36 +258,36 @@ fn create(
     Ok(table)
 }
 
-/// Refuses to write where something else is. The columns that are replaced.
+/// Fails if something else exists at the destination. Returns the columns that are replaced.
 fn refuse_existing(
-    place: &Place,
+    dir: &DatasetDir,
     mode: Mode,
     columns: &[(&str, Dtype)],
     options: &Options,
-) -> Result<Vec<Removed>> {
+) -> Result<Vec<RemovedColumn>> {
     let exists = |e: &str| {
         Err(Error {
             status: Status::Exists,
-            ..fail!(State, "{}: {e}", place.show(""))
+            ..fail!(State, "{}: {e}", dir.show(""))
         })
     };
     let limit = options.memory_limit();
-    if place.has(STORAGE)? || place.has(SIZES)? {
+    if dir.has(STORAGE)? || dir.has(SIZES)? {
         return exists("an array is there already");
     }
-    match place.read(ROOTDIRS, limit)? {
+    match dir.read(ROOTDIRS, limit)? {
         Some(_) if mode == Mode::New => exists("it is there already"),
         Some(text) => {
-            let names = names(&text).map_err(|e| e.within(place.show(ROOTDIRS)))?;
+            let names = names(&text).map_err(|e| e.within(dir.show(ROOTDIRS)))?;
             let chunks = |folder: &String| {
-                let meta = Meta::read(&place.down(folder)?, limit, true)?;
+                let meta = Meta::read(&dir.subdir(folder)?, limit, true)?;
                 Ok::<_, Error>(meta.rows().div_ceil(meta.chunklen))
             };
-            // what is broken may be replaced, too
-            let inside = |folder: &String| place.down(folder).is_ok();
-            let removed = |folder: String| Removed {
+            // corrupt columns may be replaced as well
+            let inside = |folder: &String| dir.subdir(folder).is_ok();
+            let removed = |folder: String| RemovedColumn {
                 chunks: chunks(&folder).unwrap_or(0),
-                ways: Vec::new(),
+                chunk_dirs: Vec::new(),
                 folder,
             };
             Ok(names
@@ -301,15 +297,15 @@ fn refuse_existing(
                 .collect())
         }
         None => {
-            // what a writer that was cut off has left may be there
-            let ours = |n: &OsStr| {
+            // leftovers of an interrupted writer are allowed
+            let is_leftover = |n: &OsStr| {
                 n.to_str().is_some_and(|n| {
                     n.starts_with(MAIN) || columns.iter().any(|(name, _)| *name == n)
                 })
             };
-            match place.list("").iter().find(|n| !ours(n)) {
+            match dir.list("").iter().find(|n| !is_leftover(n)) {
                 Some(other) => exists(&format!(
-                    "{:?} is there, an empty folder was expected",
+                    "the folder is not empty (found {:?})",
                     other.display().to_string()
                 )),
                 None => Ok(Vec::new()),
@@ -318,13 +314,13 @@ fn refuse_existing(
     }
 }
 
-impl Changing {
-    pub fn new(place: &Place, options: &Options, site: Arc<Site>) -> Changing {
-        Changing {
-            place: place.clone(),
+impl TableWriter {
+    pub fn new(dir: &DatasetDir, options: &Options, session: Arc<WriteSession>) -> TableWriter {
+        TableWriter {
+            dir: dir.clone(),
             options: options.clone(),
             format: Format::Bcolz,
-            papers: None,
+            rfc_table: None,
             last: None,
             replaces: false,
             rows: 0,
@@ -332,16 +328,16 @@ impl Changing {
             attrs_changed: false,
             attrs_fewer: false,
             removed: Vec::new(),
-            is_sealed: false,
-            site,
+            has_checksum: false,
+            session,
         }
     }
 
-    /// Makes the folder of a column, without rows.
+    /// Creates the folder of a column without rows.
     fn column(&self, name: &str, dtype: &Dtype, options: &Options) -> Result<ArrayFile> {
         let replaces = self.removed.iter().any(|r| r.folder == name);
-        if let Some(papers) = &self.papers {
-            return papers.column(name, dtype, &self.site, replaces, options);
+        if let Some(rfc_table) = &self.rfc_table {
+            return rfc_table.column(name, dtype, &self.session, replaces, options);
         }
         let (spelling, row) = match &dtype.item.kind {
             Kind::Array(of, shape) => {
@@ -357,94 +353,112 @@ impl Changing {
             _ => (dtype.spelling.clone(), Vec::new()),
         };
         let mode = if replaces { Mode::Replace } else { Mode::New };
-        let place = self.place.down(name)?;
-        self.place.folder().make_folder(place.own())?;
-        let new = Kindred {
+        let dir = self.dir.subdir(name)?;
+        self.dir.folder().make_folder(dir.path())?;
+        let new = ArraySpec {
             dtype: &spelling,
             shape: &[&[0], &row[..]].concat(),
             chunks: None,
             format: self.format,
         };
-        create::create_at(&place, mode, &new, options, &self.site).inspect_err(|_| {
-            let _ = self.place.folder().remove_folder(place.own());
+        create::create_at(&dir, mode, &new, options, &self.session).inspect_err(|_| {
+            let _ = self.dir.folder().remove_folder(dir.path());
         })
     }
 
     fn text(&self, text: String) -> String {
-        if self.is_sealed { sealed(text) } else { text }
+        if self.has_checksum {
+            with_checksum(text)
+        } else {
+            text
+        }
     }
 
-    /// What the table says of itself, where that is new, and the files of the columns that are no
-    /// more.
-    fn beside<A>(&self, columns: &[Column<A>], attrs: &Attrs, rows: u64) -> Beside<'_> {
-        let mut beside = Beside {
-            place: &self.place,
+    /// Returns the changed metadata of the table, and the metadata files of removed columns.
+    fn table_metadata<A>(
+        &self,
+        columns: &[Column<A>],
+        attrs: &Attrs,
+        rows: u64,
+    ) -> TableMetadata<'_> {
+        let mut table_metadata = TableMetadata {
+            dir: &self.dir,
             texts: Vec::new(),
-            gone: Vec::new(),
-            counts: None,
-            is_sealed: self.is_sealed,
+            removed: Vec::new(),
+            totals: None,
+            has_checksum: self.has_checksum,
         };
-        let own = self.papers.as_ref().map_or(FILES[0], |p| p.attrs_file);
+        let own = self.rfc_table.as_ref().map_or(FILES[0], |p| p.attrs_file);
         if self.attrs_changed {
-            beside.texts.push((own, self.text(attrs.to_json())));
+            table_metadata.texts.push((own, self.text(attrs.to_json())));
         }
         if self.attrs_fewer {
-            beside
-                .gone
+            table_metadata
+                .removed
                 .extend(FILES.iter().filter(|f| **f != own).map(|f| (*f).to_owned()));
         }
-        if let Some(papers) = &self.papers {
-            beside.texts.extend(
-                papers
+        if let Some(rfc_table) = &self.rfc_table {
+            table_metadata.texts.extend(
+                rfc_table
                     .texts(self.names_changed)
                     .into_iter()
                     .map(|(name, text)| (name, self.text(text))),
             );
-            let is_changed = self.names_changed || self.rows != rows || papers.is_first();
-            beside.counts = is_changed.then(|| {
+            let is_changed = self.names_changed || self.rows != rows || rfc_table.is_first();
+            table_metadata.totals = is_changed.then(|| {
                 [
                     rows,
-                    rows.saturating_mul(papers.meta.array.dtype.item.size as u64),
+                    rows.saturating_mul(rfc_table.meta.array.dtype.item.size as u64),
                 ]
             });
-            return beside;
+            return table_metadata;
         }
         if self.names_changed {
-            beside.texts.push((ROOTDIRS, self.text(to_json(columns))));
+            table_metadata
+                .texts
+                .push((ROOTDIRS, self.text(to_json(columns))));
         }
-        let gone = self
+        let removed_folders = self
             .removed
             .iter()
             .map(|r| &r.folder)
             .filter(|folder| columns.iter().all(|c| c.folder != **folder));
-        let files = gone.flat_map(|folder| {
+        let files = removed_folders.flat_map(|folder| {
             [SIZES, STORAGE, FILES[0], FILES[1]].map(|file| format!("{folder}/{file}"))
         });
-        beside.gone.extend(files);
-        beside
+        table_metadata.removed.extend(files);
+        table_metadata
     }
 
-    /// The commit stands; goes on from it.
-    fn settle<A>(&mut self, columns: &[Column<A>], kept: &[(Place, u64)], rows: u64) {
-        for Removed {
+    /// Updates the state after the commit took effect, and removes the files of removed columns.
+    fn finish_commit<A>(
+        &mut self,
+        columns: &[Column<A>],
+        retained: &[(DatasetDir, u64)],
+        rows: u64,
+    ) {
+        for RemovedColumn {
             folder,
             chunks,
-            ways,
+            chunk_dirs,
         } in std::mem::take(&mut self.removed)
         {
             if let Some(data) = self
-                .place
-                .down(FOLDERS[0])
+                .dir
+                .subdir(FOLDERS[0])
                 .ok()
-                .filter(|_| self.papers.is_some())
+                .filter(|_| self.rfc_table.is_some())
             {
-                ways.iter()
-                    .filter(|(way, _)| !kept.iter().any(|(k, _)| k.own() == way.own()))
-                    .for_each(|(way, n)| remove_field(&data, way, *n));
+                chunk_dirs
+                    .iter()
+                    .filter(|(chunk_dir, _)| {
+                        !retained.iter().any(|(k, _)| k.path() == chunk_dir.path())
+                    })
+                    .for_each(|(chunk_dir, n)| remove_field(&data, chunk_dir, *n));
             }
-            let is_gone = self.papers.is_none() && columns.iter().all(|c| c.folder != folder);
-            if let Some(place) = self.place.down(&folder).ok().filter(|_| is_gone) {
-                remove_array(&place, chunks);
+            let is_gone = self.rfc_table.is_none() && columns.iter().all(|c| c.folder != folder);
+            if let Some(dir) = self.dir.subdir(&folder).ok().filter(|_| is_gone) {
+                remove_array(&dir, chunks);
             }
         }
         if self.names_changed {
@@ -464,7 +478,7 @@ fn to_json<A>(columns: &[Column<A>]) -> String {
     names_to_json(columns.iter().map(|c| (c.name.as_str(), c.folder.as_str())))
 }
 
-/// The names of columns as bcolz has them, and their folders as BLZ does.
+/// Returns the list of columns: the names as bcolz stores them, and the folders as BLZ does.
 pub(super) fn names_to_json<'a>(
     columns: impl Iterator<Item = (&'a str, &'a str)> + Clone,
 ) -> String {
@@ -481,13 +495,13 @@ pub(super) fn names_to_json<'a>(
     )
 }
 
-/// Refuses what cannot be both a name of a column and that of its folder.
+/// Fails if the name is not valid for both a column and its folder.
 pub(super) fn check_name(name: &str) -> Result<()> {
     let taken = [ROOTDIRS, FILES[0]].contains(&name) || name.contains(".holdall-");
-    if taken || !can_be_in_a_folder(name) {
+    if taken || !is_valid_entry_name(name) {
         return Err(fail!(
             Argument,
-            "{name:?}: a column cannot have this name, which is that of its folder, too"
+            "{name:?}: it is not a valid name for a column and its folder"
         ));
     }
     Ok(())
@@ -497,24 +511,23 @@ fn file_of(array: &mut Array) -> Result<&mut ArrayFile> {
     let store: &mut dyn Any = array.store_mut();
     store
         .downcast_mut()
-        .ok_or_else(|| fail!(State, "a column is an array of another kind"))
+        .ok_or_else(|| fail!(State, "the column is not stored in a dataset"))
 }
 
 impl<A: From<Array> + AsMut<Array>> Table<A> {
-    fn changing(&mut self) -> Result<&mut Changing> {
-        let none = fail!(State, "{}: it was opened to be read", self.name);
-        let changing = self.changing.as_mut().ok_or(none)?;
-        changing.site.check().map(|()| changing)
+    fn writer(&mut self) -> Result<&mut TableWriter> {
+        let error = fail!(State, "{}: it was opened for reading", self.name);
+        let writer = self.writer.as_mut().ok_or(error)?;
+        writer.session.check().map(|()| writer)
     }
 
-    /// Puts rows behind the last: for each column its items, in C order, packed. On failure nothing
-    /// was appended.
+    /// Appends rows: for each column its items in C order, packed. On failure nothing is appended.
     pub fn append(&mut self, rows: u64, columns: &[&[u8]]) -> Result<()> {
-        self.changing()?;
+        self.writer()?;
         if columns.len() != self.columns.len() {
             return Err(fail!(
                 Argument,
-                "{} columns: the table has {}",
+                "wrong number of columns (found {}, the table has {})",
                 columns.len(),
                 self.columns.len()
             ));
@@ -543,9 +556,9 @@ impl<A: From<Array> + AsMut<Array>> Table<A> {
         Ok(())
     }
 
-    /// Writes over rows of one column, from `first` on. On failure some of them may be written.
+    /// Overwrites rows of one column from `first` on. On failure some of them may be overwritten.
     pub fn write(&mut self, column: usize, first: u64, rows: u64, src: &[u8]) -> Result<()> {
-        self.changing()?;
+        self.writer()?;
         let have = self.columns.len();
         let column = self
             .columns
@@ -555,11 +568,11 @@ impl<A: From<Array> + AsMut<Array>> Table<A> {
         let (mut start, mut count) = (vec![0; array.shape().len()], array.shape().to_vec());
         start.first_mut().into_iter().for_each(|n| *n = first);
         count.first_mut().into_iter().for_each(|n| *n = rows);
-        let bytes = crate::array::numpy_meta::nbytes(&count, array.itemsize());
+        let bytes = crate::dtype::numpy_meta::nbytes(&count, array.itemsize());
         if bytes != Some(src.len() as u64) {
             return Err(fail!(
                 Argument,
-                "column {:?}: {} bytes: items of {} bytes in the shape {count:?} were expected",
+                "column {:?}: {} bytes do not match items of {} bytes in the shape {count:?}",
                 column.name,
                 src.len(),
                 array.itemsize()
@@ -570,18 +583,18 @@ impl<A: From<Array> + AsMut<Array>> Table<A> {
             .map_err(|e| e.within(format_args!("column {:?}", column.name)))
     }
 
-    /// Keeps the first rows.
+    /// Keeps the first `rows` rows.
     pub fn truncate(&mut self, rows: u64) -> Result<()> {
-        self.changing()?;
+        self.writer()?;
         if rows > self.rows {
             return Err(fail!(
                 Range,
-                "{}: {rows} rows are to stay: there are {}",
+                "{}: cannot keep {rows} of {} rows",
                 self.name,
                 self.rows
             ));
         }
-        // what fails here fails for all, and before the first is cut
+        // an error here affects all columns, and occurs before the first one is cut
         self.columns
             .iter_mut()
             .try_for_each(|c| cut(c.array.as_mut(), rows))?;
@@ -589,7 +602,7 @@ impl<A: From<Array> + AsMut<Array>> Table<A> {
         Ok(())
     }
 
-    /// Puts a column before column `at`; `src` has its rows. On failure all is as it was.
+    /// Inserts a column before column `at`; `src` has its rows. On failure nothing is changed.
     pub fn column_add(&mut self, at: usize, name: &str, dtype: &Dtype, src: &[u8]) -> Result<()> {
         check_name(name)?;
         let (options, have, rows) = (self.options()?, self.columns.len(), self.rows);
@@ -608,16 +621,13 @@ impl<A: From<Array> + AsMut<Array>> Table<A> {
                 status: Status::Exists,
                 ..fail!(
                     State,
-                    "{}: a column {name:?}, or its folder, is there already",
+                    "{}: column {name:?}, or its folder, is there already",
                     self.name
                 )
             });
         }
         let make = || {
-            let mut array = self
-                .changing()?
-                .column(name, dtype, &options)?
-                .into_array()?;
+            let mut array = self.writer()?.column(name, dtype, &options)?.into_array()?;
             array.append(0, rows, src)?;
             Ok(array)
         };
@@ -629,41 +639,42 @@ impl<A: From<Array> + AsMut<Array>> Table<A> {
             stored_rows: 0,
             array,
         };
-        // a file system may take two names for the same
+        // a file system may treat two names as the same
         let mut names: Vec<_> = self
             .columns
             .iter()
             .map(|c| (c.name.clone(), c.folder.clone()))
             .collect();
         names.push((name.to_owned(), name.to_owned()));
-        let changing = self.changing()?;
-        refuse_shared(&changing.place, &names)?;
-        changing.names_changed = true;
+        let writer = self.writer()?;
+        refuse_shared(&writer.dir, &names)?;
+        writer.names_changed = true;
         self.columns.insert(at, column);
         Ok(())
     }
 
-    /// With what a new column is made: where the options say nothing, as the first one is.
+    /// Returns the options for a new column. Options that are not given are taken from the first
+    /// column.
     fn options(&mut self) -> Result<Options> {
         let rows = self.rows;
-        let mut options = self.changing()?.options.clone();
-        let is_there = self.changing()?.last.is_some();
+        let mut options = self.writer()?.options.clone();
+        let is_there = self.writer()?.last.is_some();
         if let Some(first) = self.columns.first_mut().filter(|_| is_there) {
             let meta = &file_of(first.array.as_mut())?.meta;
-            create::as_there(&mut options, meta, rows)?;
+            create::inherit_options(&mut options, meta, rows)?;
         }
         Ok(options)
     }
 
-    /// Takes a column away.
+    /// Removes a column.
     pub fn column_remove(&mut self, name: &str) -> Result<()> {
-        self.changing()?;
+        self.writer()?;
         let at = self.columns.iter().position(|c| c.name == name);
         let at = at.ok_or_else(|| fail!(Argument, "{}: there is no column {name:?}", self.name))?;
         if self.columns.len() == 1 {
             return Err(fail!(
                 Argument,
-                "{}: a table has at least one column, {name:?} is the last",
+                "{}: {name:?} is the only column, and a table must have at least one",
                 self.name
             ));
         }
@@ -671,38 +682,38 @@ impl<A: From<Array> + AsMut<Array>> Table<A> {
         let file = file_of(column.array.as_mut())?;
         if let Some(chunks) = file.committed_files() {
             let folder = column.folder.clone();
-            let ways = file_of(column.array.as_mut())?.ways();
-            self.changing()?.removed.push(Removed {
+            let chunk_dirs = file_of(column.array.as_mut())?.chunk_dirs();
+            self.writer()?.removed.push(RemovedColumn {
                 folder,
                 chunks,
-                ways,
+                chunk_dirs,
             });
         }
-        self.changing()?.names_changed = true;
+        self.writer()?.names_changed = true;
         Ok(())
     }
 
-    /// Sets a named value, JSON, or removes it.
+    /// Sets an attribute to a JSON value, or removes it.
     pub fn attr_set(&mut self, name: &str, value: Option<&[u8]>) -> Result<()> {
-        self.changing()?;
+        self.writer()?;
         match value {
             Some(value) => self.attrs.set(name, value)?,
             None => self.attrs.remove(name)?,
         }
-        let changing = self.changing()?;
-        changing.attrs_changed = true;
-        changing.attrs_fewer |= value.is_none();
+        let writer = self.writer()?;
+        writer.attrs_changed = true;
+        writer.attrs_fewer |= value.is_none();
         Ok(())
     }
 
-    /// Does the same with one of a column.
+    /// Sets or removes an attribute of a column.
     pub fn column_attr_set(
         &mut self,
         column: usize,
         name: &str,
         value: Option<&[u8]>,
     ) -> Result<&mut A> {
-        self.changing()?;
+        self.writer()?;
         let have = self.columns.len();
         let column = self
             .columns
@@ -717,51 +728,52 @@ impl<A: From<Array> + AsMut<Array>> Table<A> {
         Ok(&mut column.array)
     }
 
-    /// Makes all changes durable and visible, those of all columns together. On failure the files
-    /// are as the last commit left them.
+    /// Makes all changes of all columns durable and visible. On failure the files are in the state
+    /// of the last commit.
     pub fn commit(&mut self) -> Result<()> {
         let rows = self.rows;
-        let changing = self.changing()?;
-        if let Some(papers) = &changing.papers {
-            papers.still_ours()?;
-        } else if !changing.replaces {
-            still_ours(&changing.place, ROOTDIRS, changing.last.as_deref())?;
+        let writer = self.writer()?;
+        if let Some(rfc_table) = &writer.rfc_table {
+            rfc_table.check_unchanged()?;
+        } else if !writer.replaces {
+            check_unchanged(&writer.dir, ROOTDIRS, writer.last.as_deref())?;
         }
         self.columns
             .iter_mut()
-            .try_for_each(|c| c.array.as_mut().settle())?;
-        let Some(changing) = &mut self.changing else {
+            .try_for_each(|c| c.array.as_mut().flush())?;
+        let Some(writer) = &mut self.writer else {
             return Ok(());
         };
-        if let Some(papers) = &mut changing.papers {
-            // that each field has a folder need not be told by the folders any more
-            changing.names_changed |= !papers.meta.apart && rows != changing.rows;
+        if let Some(rfc_table) = &mut writer.rfc_table {
+            // state in the metadata that each field has a folder, so that readers need not find it
+            // out
+            writer.names_changed |= !rfc_table.meta.has_field_dirs && rows != writer.rows;
         }
-        if let Some(papers) = changing.papers.as_mut().filter(|_| changing.names_changed) {
-            papers.rename(&mut self.columns)?;
+        if let Some(rfc_table) = writer.rfc_table.as_mut().filter(|_| writer.names_changed) {
+            rfc_table.rename(&mut self.columns)?;
         }
-        let mut beside = changing.beside(&self.columns, &self.attrs, rows);
+        let mut table_metadata = writer.table_metadata(&self.columns, &self.attrs, rows);
         let mut files = self
             .columns
             .iter_mut()
             .map(|c| file_of(c.array.as_mut()))
             .collect::<Result<Vec<_>>>()?;
-        // bcolz takes the length of the first column for that of all: it is never longer than
-        // another one
-        if rows >= changing.rows {
+        // bcolz uses the length of the first column for all: it must never be longer than another
+        // one
+        if rows >= writer.rows {
             files.reverse();
         }
-        commit_all(&changing.site, &mut files, Some(&mut beside))?;
-        let kept: Vec<(Place, u64)> = if changing.papers.is_some() {
-            files.iter().flat_map(|f| f.ways()).collect()
+        commit_all(&writer.session, &mut files, Some(&mut table_metadata))?;
+        let retained: Vec<(DatasetDir, u64)> = if writer.rfc_table.is_some() {
+            files.iter().flat_map(|f| f.chunk_dirs()).collect()
         } else {
             Vec::new()
         };
-        let texts = beside.texts;
-        if let Some(papers) = &mut changing.papers {
-            papers.settle(texts, rows);
+        let texts = table_metadata.texts;
+        if let Some(rfc_table) = &mut writer.rfc_table {
+            rfc_table.finish_commit(texts, rows);
         }
-        changing.settle(&self.columns, &kept, rows);
+        writer.finish_commit(&self.columns, &retained, rows);
         self.columns.iter_mut().for_each(|c| c.stored_rows = rows);
         Ok(())
     }

@@ -116,7 +116,7 @@ fn a_handle_that_is_closed_twice_ends_the_process_with_words() {
             .unwrap();
         let words = String::from_utf8_lossy(&out.stderr);
         assert!(
-            !out.status.success() && words.contains("is closed, and is no open holdall_options"),
+            !out.status.success() && words.contains("closed, but not an open holdall_options"),
             "{words}"
         );
         return;

@@ -2,7 +2,7 @@
 
 use holdall::array::Array;
 use holdall::io::Folder;
-use holdall::io::functions::{Answer, Functions, FunctionsFolder, Refusal};
+use holdall::io::functions::{FunctionError, FunctionResult, Functions, FunctionsFolder};
 use holdall::options::Options;
 use holdall::superchunk::bloscpack::{Bloscpack, Mode};
 use std::collections::HashMap;
@@ -20,10 +20,10 @@ pub struct Memory {
     pub threads: AtomicBool,
 }
 
-pub const ENOENT: Refusal = Refusal::Errno(2);
+pub const ENOENT: FunctionError = FunctionError::Errno(2);
 
 impl Memory {
-    pub fn with<R>(&self, name: &OsStr, f: impl FnOnce(&mut Vec<u8>) -> R) -> Answer<R> {
+    pub fn with<R>(&self, name: &OsStr, f: impl FnOnce(&mut Vec<u8>) -> R) -> FunctionResult<R> {
         self.files
             .lock()
             .unwrap()
@@ -34,10 +34,10 @@ impl Memory {
 }
 
 impl Functions for Memory {
-    fn size(&self, name: &OsStr) -> Answer<u64> {
+    fn size(&self, name: &OsStr) -> FunctionResult<u64> {
         self.with(name, |f| f.len() as u64)
     }
-    fn read_at(&self, name: &OsStr, at: u64, dst: &mut [u8]) -> Answer<u64> {
+    fn read_at(&self, name: &OsStr, at: u64, dst: &mut [u8]) -> FunctionResult<u64> {
         let helper = std::thread::current()
             .name()
             .is_some_and(|n| n.starts_with("holdall-"));
@@ -53,13 +53,13 @@ impl Functions for Memory {
             n as u64
         })
     }
-    fn write_at(&self, name: &OsStr, at: u64, src: &[u8]) -> Answer<()> {
+    fn write_at(&self, name: &OsStr, at: u64, src: &[u8]) -> FunctionResult<()> {
         self.with(name, |f| {
             f.resize(f.len().max(at as usize + src.len()), 0);
             f[at as usize..][..src.len()].copy_from_slice(src);
         })
     }
-    fn truncate(&self, name: &OsStr, size: u64) -> Answer<()> {
+    fn truncate(&self, name: &OsStr, size: u64) -> FunctionResult<()> {
         self.files
             .lock()
             .unwrap()
@@ -68,16 +68,16 @@ impl Functions for Memory {
             .resize(size as usize, 0);
         Ok(())
     }
-    fn sync(&self, _: &OsStr) -> Answer<()> {
+    fn sync(&self, _: &OsStr) -> FunctionResult<()> {
         Ok(())
     }
-    fn rename(&self, from: &OsStr, to: &OsStr) -> Answer<()> {
+    fn rename(&self, from: &OsStr, to: &OsStr) -> FunctionResult<()> {
         let mut files = self.files.lock().unwrap();
         let f = files.remove(from).ok_or(ENOENT)?;
         files.insert(to.into(), f);
         Ok(())
     }
-    fn remove(&self, name: &OsStr) -> Answer<()> {
+    fn remove(&self, name: &OsStr) -> FunctionResult<()> {
         self.files
             .lock()
             .unwrap()
@@ -85,7 +85,7 @@ impl Functions for Memory {
             .map(|_| ())
             .ok_or(ENOENT)
     }
-    fn list(&self, folder: &OsStr) -> Answer<Vec<OsString>> {
+    fn list(&self, folder: &OsStr) -> FunctionResult<Vec<OsString>> {
         let files = self.files.lock().unwrap();
         let inside = files
             .keys()

@@ -204,7 +204,7 @@ class Mpi(unittest.TestCase):
         for name, format in (("a.blz", h.FORMAT_BCOLZ), ("a.blp", h.FORMAT_BLOSCPACK)):
             with h.Array.create(self.folder / name, "<f4", [0, COLUMNS], format=format) as array:
                 array.commit()
-            self.refused("a dataset in the papers' form, or an array in a frame, was expected", 2, "arrays", "write", self.folder / name, UNIT)
+            self.refused("expected a dataset in the BLZ RFC layout or an array in a frame", 2, "arrays", "write", self.folder / name, UNIT)
 
     def test_what_is_damaged_is_told_to_all(self):
         path = self.one_process("a.blz", UNIT)

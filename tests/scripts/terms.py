@@ -7,7 +7,6 @@ have given. Without PATH, everything that the rule covers is read: source, heade
 
 import pathlib
 import re
-import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -47,9 +46,10 @@ class Rules:
 
 
 def files(paths):
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *paths]
-    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
-    return sorted(n for n in names if n and n not in GENERATED and (ROOT / n).is_file())
+    roots = [ROOT / p for p in paths]
+    found = {f for root in roots for f in ([root] if root.is_file() else root.rglob("*")) if f.is_file()}
+    names = (f.relative_to(ROOT).as_posix() for f in found if "__pycache__" not in f.parts)
+    return sorted(n for n in names if n not in GENERATED)
 
 
 def main():

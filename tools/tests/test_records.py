@@ -193,7 +193,7 @@ class Ways(Base):
         self.good("convert", "v@2.bag", "w.bag", "--shards", "7")
         self.assertEqual(self.good("cat", "w@*.bag"), b"".join(records))
         words, _ = self.bad("cat", "s@3.bagz,v@2.bag")
-        self.assertIn("s-00000-of-00003.bagz: it is of a set that was written in turns", words)
+        self.assertIn("s-00000-of-00003.bagz: it belongs to an interleaved set", words)
         self.assertIn("--shards", words)
         self.good("verify", "s@3.bagz,v@2.bag")
         # one that does not tell

@@ -1,21 +1,22 @@
-//! Arrays of any number of dimensions, cut into chunks along each of them, and chunks into blocks.
+//! Arrays of any number of dimensions, divided into chunks along each dimension, and chunks into
+//! blocks.
 //!
-//! - [`tiles`]: where an item is: its chunk, its block, its place there.
-//! - [`cells`]: what is wanted of an array, chunk by chunk and block by block.
-//! - [`units`]: the caller's buffer, cut into parts that several threads fill at once.
-//! - [`read`]: boxes, lists of positions, single items.
-//! - [`write`](mod@write): the same, the other way.
-//! - [`change`]: another shape.
+//! - [`tiles`]: maps the index of an item to its chunk, its block and its offset.
+//! - [`cells`]: divides a selection at chunk and block boundaries.
+//! - [`units`]: divides the caller's buffer into parts that several threads fill at once.
+//! - [`read`]: reads boxes, lists of positions and single items.
+//! - [`write`](mod@write): writes boxes and lists of positions.
+//! - [`resize`]: changes the shape.
 //!
-//! All that is known of the chunks themselves is [`Chunks`](crate::superchunk::chunks::Chunks).
+//! The chunks themselves are accessed only through [`Chunks`](crate::superchunk::chunks::Chunks).
 
-pub mod cells;
+pub mod buffer_split;
+pub mod partition;
 pub mod read;
 pub mod resize;
 #[cfg(test)]
 mod tests;
 pub mod tiles;
-pub mod units;
 pub mod write;
 
 pub use tiles::Tiles;

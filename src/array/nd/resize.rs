@@ -1,30 +1,31 @@
-//! Another shape. What falls on the ends of chunks moves chunks and nothing else; elsewhere the
-//! chunks whose items move are made anew from the old ones, behind them, and take their places when
-//! all of them are there.
+//! Changes of the shape. A change that is aligned to chunks moves whole chunks. Otherwise the
+//! chunks whose items move are encoded again from the old ones, appended after them, and moved to
+//! their positions when all of them exist.
 //!
-//! What lies beyond the array in its chunks is made zeros when it shrinks, and when it grows, as
-//! others leave there what they like: what was given up never comes back.
+//! Padding outside the array is zeroed when the array shrinks, and when it grows, because other
+//! writers store arbitrary bytes there. Removed items therefore never reappear.
 #![forbid(unsafe_code)]
 
-use super::super::grid::{Grid, Wanted, packed_strides};
+use super::super::grid::{Grid, Selection, packed_strides};
 use super::super::selection::MAX_NDIM;
-use super::cells::Lattice;
+use super::buffer_split::outside;
+use super::partition::Lattice;
 use super::read::read_blocks;
 use super::tiles::{Dim, Tiles};
-use super::units::outside;
-use super::write::{BoxSource, Task, make};
+use super::write::{BoxSource, ChunkTask, put_tasks};
 use crate::alloc;
 use crate::blosc::Decoded;
 use crate::error::{Error, Result, fail};
-use crate::superchunk::chunks::{Chunks, Encoded, Fill, Sink, Source, Touch};
+use crate::superchunk::chunks::{BlockChange, Chunks, Encoded, Fill, Sink, Source};
 use std::ops::Range;
 
-/// Places along each dimension.
-type Places = [u64; MAX_NDIM];
+/// Coordinates along each dimension.
+type Coordinates = [u64; MAX_NDIM];
 
 impl Tiles {
-    /// Gives it another shape: what is beyond goes, what is new is zeros. What it cannot be is
-    /// refused first; where a file fails, its shape may be one on the way.
+    /// Changes the shape. Items outside the new shape are removed; new items are zeros. An
+    /// impossible shape is refused before any change. If the chunks fail, the array may have an
+    /// intermediate shape.
     pub fn resize(&mut self, chunks: &mut dyn Chunks, shape: &[u64]) -> Result<()> {
         self.check()?;
         let new = self.with_shape(shape)?;
@@ -37,18 +38,20 @@ impl Tiles {
             .collect();
         if least != self.shape() {
             let old = self.clone();
-            self.regrid(chunks, self.with_shape(&least)?, &|_, place| Some(place))?;
-            self.clean(chunks, &old, false)?;
+            self.regrid(chunks, self.with_shape(&least)?, &|_, coordinate| {
+                Some(coordinate)
+            })?;
+            self.zero_padding(chunks, &old, false)?;
         }
         if new != *self {
-            self.clean(chunks, &new, true)?;
-            self.regrid(chunks, new, &|_, place| Some(place))?;
+            self.zero_padding(chunks, &new, true)?;
+            self.regrid(chunks, new, &|_, coordinate| Some(coordinate))?;
         }
         Ok(())
     }
 
-    /// Lets it grow by `count` along a dimension. `src` has the new items, packed, in C order. On
-    /// failure it is as it was.
+    /// Appends `count` positions along a dimension. `src` has the new items, packed in C order. On
+    /// failure, the array is unchanged.
     pub fn append(
         &mut self,
         chunks: &mut dyn Chunks,
@@ -65,8 +68,8 @@ impl Tiles {
         )
     }
 
-    /// Puts `count` places into a dimension before `at`; what is behind moves. `src` has the new
-    /// items, packed, in C order. On failure it is as it was.
+    /// Inserts `count` positions before position `at` of a dimension, and shifts the following
+    /// items. `src` has the new items, packed in C order. On failure, the array is unchanged.
     pub fn insert(
         &mut self,
         chunks: &mut dyn Chunks,
@@ -80,7 +83,7 @@ impl Tiles {
         let len = dim
             .len
             .checked_add(count)
-            .ok_or_else(|| fail!(Argument, "axis {axis}: more than 2^64 places"))?;
+            .ok_or_else(|| fail!(Argument, "axis {axis}: the length would exceed 2^64"))?;
         let (new, slab) = (
             self.with_shape(&with(self.shape(), axis, len))?,
             self.with_shape(&with(self.shape(), axis, count))?,
@@ -89,14 +92,14 @@ impl Tiles {
             let (item, shape) = (self.item(), slab.shape());
             return Err(fail!(
                 Argument,
-                "{} bytes: items of {item} bytes in the shape {shape:?} were expected",
+                "new items: wrong size (expected items of {item} bytes in the shape {shape:?}, found {} bytes)",
                 src.len()
             ));
         }
         if at > dim.len {
             return Err(fail!(
                 Range,
-                "axis {axis}: a place {at}: there are {}",
+                "axis {axis}: position {at} is out of range; the length is {}",
                 dim.len
             ));
         }
@@ -104,26 +107,26 @@ impl Tiles {
             return Ok(());
         }
         if at < dim.len && !(at.is_multiple_of(dim.chunk) && count.is_multiple_of(dim.chunk)) {
-            return self.rebuild(
+            return self.shift_items(
                 chunks,
                 new,
-                &Move {
+                &Shift {
                     axis,
                     at,
-                    more: count,
-                    less: 0,
+                    inserted: count,
+                    removed: 0,
                     src,
                 },
             );
         }
-        self.open(chunks, axis, at, count, new)?;
+        self.make_room(chunks, axis, at, count, new)?;
         let start = with(&vec![0; self.dims().len()], axis, at);
         let written = self.write(chunks, (&start, slab.shape(), None), src, None);
-        written.inspect_err(|_| self.broken = self.close(chunks, axis, at, count).is_err())
+        written.inspect_err(|_| self.broken = self.remove_aligned(chunks, axis, at, count).is_err())
     }
 
-    /// Makes room for `count` places before `at`: at the end of the dimension, or whole chunks.
-    fn open(
+    /// Makes room for `count` positions before `at`: at the end of the dimension, or whole chunks.
+    fn make_room(
         &mut self,
         chunks: &mut dyn Chunks,
         axis: usize,
@@ -134,34 +137,43 @@ impl Tiles {
         let Some(dim) = self.dims().get(axis).copied() else {
             return Err(self.no_axis(axis));
         };
-        let (from, more) = (at / dim.chunk, count / dim.chunk);
-        self.regrid(chunks, new, &|d, place| match place {
-            _ if d != axis || at == dim.len || place < from => Some(place),
-            _ => place.checked_sub(more).filter(|place| *place >= from),
+        let (from, inserted) = (at / dim.chunk, count / dim.chunk);
+        self.regrid(chunks, new, &|d, coordinate| match coordinate {
+            _ if d != axis || at == dim.len || coordinate < from => Some(coordinate),
+            _ => coordinate
+                .checked_sub(inserted)
+                .filter(|coordinate| *coordinate >= from),
         })
     }
 
-    /// Takes away `count` places from `at` on: at the end of the dimension, or whole chunks.
-    fn close(&mut self, chunks: &mut dyn Chunks, axis: usize, at: u64, count: u64) -> Result<()> {
+    /// Removes `count` positions from `at` on: at the end of the dimension, or whole chunks.
+    fn remove_aligned(
+        &mut self,
+        chunks: &mut dyn Chunks,
+        axis: usize,
+        at: u64,
+        count: u64,
+    ) -> Result<()> {
         let Some(dim) = self.dims().get(axis).copied() else {
             return Err(self.no_axis(axis));
         };
-        let (from, less) = (at / dim.chunk, count / dim.chunk);
+        let (from, removed) = (at / dim.chunk, count / dim.chunk);
         let new = self.with_shape(&with(self.shape(), axis, dim.len - count))?;
         if at + count == dim.len {
             return self.resize(chunks, new.shape());
         }
-        self.regrid(chunks, new, &|d, place| {
-            Some(if d != axis || place < from {
-                place
+        self.regrid(chunks, new, &|d, coordinate| {
+            Some(if d != axis || coordinate < from {
+                coordinate
             } else {
-                place + less
+                coordinate + removed
             })
         })
     }
 
-    /// Takes away `count` places of a dimension from `at` on; what is behind moves. On failure it
-    /// is as it was, or, where they were its last ones, without them.
+    /// Removes `count` positions of a dimension from position `at` on, and shifts the following
+    /// items. On failure, the array is unchanged, or, if they were the last positions, without
+    /// them.
     pub fn remove(
         &mut self,
         chunks: &mut dyn Chunks,
@@ -175,7 +187,7 @@ impl Tiles {
         let end = end.ok_or_else(|| {
             fail!(
                 Range,
-                "axis {axis}: {count} from {at} on: there are {}",
+                "axis {axis}: {count} positions from {at} on exceed the length {}",
                 dim.len
             )
         })?;
@@ -183,17 +195,17 @@ impl Tiles {
             return Ok(());
         }
         if end == dim.len || at.is_multiple_of(dim.chunk) && count.is_multiple_of(dim.chunk) {
-            return self.close(chunks, axis, at, count);
+            return self.remove_aligned(chunks, axis, at, count);
         }
         let new = self.with_shape(&with(self.shape(), axis, dim.len - count))?;
-        self.rebuild(
+        self.shift_items(
             chunks,
             new,
-            &Move {
+            &Shift {
                 axis,
                 at,
-                more: 0,
-                less: count,
+                inserted: 0,
+                removed: count,
                 src: &[],
             },
         )
@@ -207,8 +219,8 @@ impl Tiles {
         )
     }
 
-    /// Gives it another grid: which place of chunks along a dimension was which, or is one of
-    /// zeros.
+    /// Changes the grid. `moved` maps a new chunk coordinate along a dimension to the old one;
+    /// `None` is a chunk of zeros.
     fn regrid(
         &mut self,
         chunks: &mut dyn Chunks,
@@ -219,22 +231,22 @@ impl Tiles {
         let (before, after) = (counts(self), counts(&new));
         if before != after {
             let old = |chunk| {
-                let places = new.places(chunk, Dim::chunks);
-                before
-                    .iter()
-                    .zip(places)
-                    .enumerate()
-                    .try_fold(0, |number, (d, (count, place))| {
-                        let place = moved(d, place).filter(|place| place < count)?;
-                        Some(number * count + place)
-                    })
+                let coordinates = new.coordinates(chunk, Dim::chunks);
+                before.iter().zip(coordinates).enumerate().try_fold(
+                    0,
+                    |number, (d, (count, coordinate))| {
+                        let coordinate =
+                            moved(d, coordinate).filter(|coordinate| coordinate < count)?;
+                        Some(number * count + coordinate)
+                    },
+                )
             };
             let (have, len) = (self.chunks(), new.chunks());
-            // a few more behind the others, as when it grows again and again: those are not looked
-            // at
-            let behind =
+            // A few chunks after the others, as for repeated appends: the existing chunks do not
+            // need to be rearranged.
+            let appends =
                 before.get(1..) == after.get(1..) && (have..have.saturating_mul(2)).contains(&len);
-            if behind
+            if appends
                 && have
                     .checked_sub(1)
                     .is_some_and(|last| old(last) == Some(last))
@@ -261,67 +273,76 @@ fn with(shape: &[u64], axis: usize, len: u64) -> Vec<u64> {
 
 // ---- moving items
 
-/// Along one dimension, from one place on.
-struct Move<'a> {
+/// Insertion or removal of positions along one dimension.
+struct Shift<'a> {
     axis: usize,
     at: u64,
-    /// Places that come.
-    more: u64,
-    /// Places that go.
-    less: u64,
-    /// What comes, packed.
+    /// Number of inserted positions.
+    inserted: u64,
+    /// Number of removed positions.
+    removed: u64,
+    /// The inserted items, packed.
     src: &'a [u8],
 }
 
 impl Tiles {
-    /// Makes the chunks anew whose items change, or move to other places of a chunk. They stand
-    /// behind the old ones until all of them are there.
-    fn rebuild(&mut self, chunks: &mut dyn Chunks, new: Tiles, change: &Move) -> Result<()> {
+    /// Encodes all chunks whose items change or move within a chunk. Appends them to the old chunks
+    /// until all of them exist.
+    fn shift_items(&mut self, chunks: &mut dyn Chunks, new: Tiles, change: &Shift) -> Result<()> {
         let Some(dim) = new.dims().get(change.axis) else {
             return Err(self.no_axis(change.axis));
         };
         let old_len = chunks.len();
         let first = change.at / dim.chunk;
-        let whole = change.more.abs_diff(change.less).is_multiple_of(dim.chunk);
+        let whole = change
+            .inserted
+            .abs_diff(change.removed)
+            .is_multiple_of(dim.chunk);
         let end = if whole {
-            (change.at + change.more).div_ceil(dim.chunk).max(first)
+            (change.at + change.inserted).div_ceil(dim.chunk).max(first)
         } else {
             dim.chunks()
         };
-        // the grid of those that are made
-        let made = new.with_shape(&with(new.shape(), change.axis, (end - first) * dim.chunk))?;
+        // The grid of the chunks that are encoded.
+        let new_chunks =
+            new.with_shape(&with(new.shape(), change.axis, (end - first) * dim.chunk))?;
         let threads = self.threads_for(
             chunks,
-            made.chunks().saturating_mul(made.chunk_bytes() as u64),
+            new_chunks
+                .chunks()
+                .saturating_mul(new_chunks.chunk_bytes() as u64),
         );
         let (old, target) = (&*self, &new);
         let task = |i| {
-            let places = made.places(i, Dim::chunks);
-            let fill =
-                move |chunks: &dyn Chunks| old.moved_fill(chunks, target, change, first, places);
-            let job = move |chunks: &dyn Chunks, threads| {
-                old.rebuilt(chunks, target, change, first, places, threads)
+            let coordinates = new_chunks.coordinates(i, Dim::chunks);
+            let fill = move |chunks: &dyn Chunks| {
+                old.shifted_fill(chunks, target, change, first, coordinates)
             };
-            Task {
+            let job = move |chunks: &dyn Chunks, threads| {
+                old.encode_shifted(chunks, target, change, first, coordinates, threads)
+            };
+            ChunkTask {
                 chunk: None,
                 fill: Some(Box::new(fill)),
                 job: Box::new(job),
             }
         };
-        let result = make(chunks, threads, &mut (0..made.chunks()).map(task)).and_then(|()| {
-            chunks.rearrange(new.chunks(), &|chunk| {
-                let mut places = new.places(chunk, Dim::chunks);
-                let place = places.get_mut(change.axis)?;
-                if (first..end).contains(place) {
-                    *place -= first;
-                    return Some(old_len + made.chunk_number(places.into_iter()));
-                }
-                if *place >= end {
-                    *place = (*place * dim.chunk + change.less - change.more) / dim.chunk;
-                }
-                Some(self.chunk_number(places.into_iter()))
-            })
-        });
+        let result =
+            put_tasks(chunks, threads, &mut (0..new_chunks.chunks()).map(task)).and_then(|()| {
+                chunks.rearrange(new.chunks(), &|chunk| {
+                    let mut coordinates = new.coordinates(chunk, Dim::chunks);
+                    let coordinate = coordinates.get_mut(change.axis)?;
+                    if (first..end).contains(coordinate) {
+                        *coordinate -= first;
+                        return Some(old_len + new_chunks.chunk_number(coordinates.into_iter()));
+                    }
+                    if *coordinate >= end {
+                        *coordinate = (*coordinate * dim.chunk + change.removed - change.inserted)
+                            / dim.chunk;
+                    }
+                    Some(self.chunk_number(coordinates.into_iter()))
+                })
+            });
         match result {
             Ok(()) => *self = new,
             Err(e) => {
@@ -332,34 +353,35 @@ impl Tiles {
         Ok(())
     }
 
-    /// What one of these chunks is filled with, if nothing comes into it, and all from which it
-    /// takes its items are filled with that: items that are all the same need not be moved.
-    fn moved_fill(
+    /// Returns the fill of one of these chunks, if nothing is inserted into it and all its source
+    /// chunks have the same fill. Equal items do not need to be moved.
+    fn shifted_fill(
         &self,
         chunks: &dyn Chunks,
         new: &Tiles,
-        change: &Move,
+        change: &Shift,
         first: u64,
-        mut places: Places,
+        mut coordinates: Coordinates,
     ) -> Result<Option<Fill>> {
-        let (Some(dim), Some(target), Some(place)) = (
+        let (Some(dim), Some(target), Some(coordinate)) = (
             self.dims().get(change.axis),
             new.dims().get(change.axis),
-            places.get_mut(change.axis),
+            coordinates.get_mut(change.axis),
         ) else {
             return Ok(None);
         };
-        let from = (*place + first) * dim.chunk;
+        let from = (*coordinate + first) * dim.chunk;
         let to = from.saturating_add(dim.chunk).min(target.len);
-        if from < change.at.saturating_add(change.more) && to > change.at && change.more > 0 {
+        if from < change.at.saturating_add(change.inserted) && to > change.at && change.inserted > 0
+        {
             return Ok(None);
         }
-        // where its items have been: before the place that moves they are where they were
+        // Old position of an item; items before the shift keep their position.
         let was = |at: u64| {
             if at < change.at {
                 at
             } else {
-                at - change.more + change.less
+                at - change.inserted + change.removed
             }
         };
         let mut all: Option<Fill> = None;
@@ -368,10 +390,10 @@ impl Tiles {
                 continue;
             }
             for chunk in was(old.start) / dim.chunk..=was(old.end - 1) / dim.chunk {
-                if let Some(place) = places.get_mut(change.axis) {
-                    *place = chunk;
+                if let Some(coordinate) = coordinates.get_mut(change.axis) {
+                    *coordinate = chunk;
                 }
-                match chunks.fill(self.chunk_number(places.into_iter()))? {
+                match chunks.fill(self.chunk_number(coordinates.into_iter()))? {
                     Some(fill) if all.as_ref().is_none_or(|all| *all == fill) => all = Some(fill),
                     _ => return Ok(None),
                 }
@@ -380,20 +402,20 @@ impl Tiles {
         Ok(all)
     }
 
-    /// One of these chunks. `places`: where it is, the first of them being `first` along the
-    /// dimension.
-    fn rebuilt(
+    /// Encodes one of these chunks. `coordinates` is its position, relative to `first` along the
+    /// shifted dimension.
+    fn encode_shifted(
         &self,
         chunks: &dyn Chunks,
         new: &Tiles,
-        change: &Move,
+        change: &Shift,
         first: u64,
-        places: Places,
+        coordinates: Coordinates,
         threads: usize,
     ) -> Result<Option<Encoded>> {
         let (mut start, mut count) = (Vec::new(), Vec::new());
-        for (d, (dim, place)) in new.dims().iter().zip(places).enumerate() {
-            let begin = (place + if d == change.axis { first } else { 0 }) * dim.chunk;
+        for (d, (dim, coordinate)) in new.dims().iter().zip(coordinates).enumerate() {
+            let begin = (coordinate + if d == change.axis { first } else { 0 }) * dim.chunk;
             start.push(begin);
             count.push(dim.chunk.min(dim.len - begin));
         }
@@ -401,10 +423,10 @@ impl Tiles {
         let mut items = alloc::zeroed(alloc::allow(
             bytes,
             self.memory_limit(),
-            "a chunk whose items move",
+            "chunk with shifted items",
         )?)?;
-        self.collect(chunks, change, &start, &count, &mut items)?;
-        let wanted = Wanted::boxed(
+        self.gather_shifted(chunks, change, &start, &count, &mut items)?;
+        let selection = Selection::boxed(
             new.shape(),
             new.item(),
             (&start, &count, None),
@@ -414,7 +436,7 @@ impl Tiles {
         .ok_or_else(outside)?;
         let lattice = Lattice {
             tiles: new,
-            wanted: &wanted,
+            selection: &selection,
         };
         chunks
             .encode(
@@ -425,20 +447,20 @@ impl Tiles {
             .map(Some)
     }
 
-    /// Puts together a box of the new array.
-    fn collect(
+    /// Reads a box of the new array from the old chunks and the inserted items.
+    fn gather_shifted(
         &self,
         chunks: &dyn Chunks,
-        change: &Move,
+        change: &Shift,
         start: &[u64],
         count: &[u64],
         items: &mut [u8],
     ) -> Result<()> {
-        let Move {
+        let Shift {
             axis,
             at,
-            more,
-            less,
+            inserted,
+            removed,
             src,
         } = *change;
         let strides = packed_strides(count, self.item(), items.len())?;
@@ -451,12 +473,16 @@ impl Tiles {
             let (low, high) = (from.max(within.start), (from + n).min(within.end));
             (low < high).then(|| (low, high - low, (low - from) as usize * stride as usize))
         };
-        for within in [0..at, at + more..u64::MAX] {
-            let Some((low, n, place)) = part(within) else {
+        for within in [0..at, at + inserted..u64::MAX] {
+            let Some((low, n, offset)) = part(within) else {
                 continue;
             };
-            let low = if low < at { low } else { low - more + less };
-            let dst = items.get_mut(place..).ok_or_else(outside)?;
+            let low = if low < at {
+                low
+            } else {
+                low - inserted + removed
+            };
+            let dst = items.get_mut(offset..).ok_or_else(outside)?;
             if self.read(
                 chunks,
                 (&with(start, axis, low), &with(count, axis, n), None),
@@ -465,25 +491,25 @@ impl Tiles {
             )? {
                 return Err(fail!(
                     Format,
-                    "{}: a damaged chunk, whose items cannot be moved",
+                    "{}: the chunk is corrupt and its items cannot be moved; repair the file first",
                     chunks.name()
                 ));
             }
         }
-        let Some((low, n, place)) = part(at..at + more) else {
+        let Some((low, n, offset)) = part(at..at + inserted) else {
             return Ok(());
         };
-        let slab = with(self.shape(), axis, more);
+        let slab = with(self.shape(), axis, inserted);
         let (dst, box_of) = (
-            items.get_mut(place..).ok_or_else(outside)?,
+            items.get_mut(offset..).ok_or_else(outside)?,
             (with(start, axis, low - at), with(count, axis, n)),
         );
         let plan = Grid::packed(&slab, self.item())
             .boxed(&box_of.0, &box_of.1, None, Some(&strides), dst.len())?
             .ok_or_else(outside)?;
         if plan
-            .pieces(plan.range())
-            .all(|piece| piece.to_buffer((src, 0), (dst, 0)))
+            .segments(plan.range())
+            .all(|segment| segment.to_buffer((src, 0), (dst, 0)))
         {
             Ok(())
         } else {
@@ -492,26 +518,36 @@ impl Tiles {
     }
 }
 
-// ---- what is beyond
+// ---- padding
 
 impl Tiles {
-    /// Makes zeros of what its chunks have beyond it, as far as it would be seen with another
-    /// shape. `look`: it may be zeros already.
-    fn clean(&self, chunks: &mut dyn Chunks, seen: &Tiles, look: bool) -> Result<()> {
+    /// Zeroes the padding of the chunks as far as the shape `visible` would expose it. With
+    /// `check_first`, chunks whose padding is already zero are not encoded again.
+    fn zero_padding(
+        &self,
+        chunks: &mut dyn Chunks,
+        visible: &Tiles,
+        check_first: bool,
+    ) -> Result<()> {
         if self.chunks() == 0 {
             return Ok(());
         }
         let partial =
             |(dim, other): (&Dim, &Dim)| dim.len < other.len && !dim.len.is_multiple_of(dim.chunk);
-        let partial: Vec<bool> = self.dims().iter().zip(seen.dims()).map(partial).collect();
+        let partial: Vec<bool> = self
+            .dims()
+            .iter()
+            .zip(visible.dims())
+            .map(partial)
+            .collect();
         for axis in partial
             .iter()
             .enumerate()
             .filter(|(_, p)| **p)
             .map(|(d, _)| d)
         {
-            // the last chunks along this dimension, without those that were the last along one
-            // before
+            // The last chunks along this dimension, without those that were last along a previous
+            // one.
             let span = |(d, dim): (usize, &Dim)| match dim.chunks() {
                 n if d == axis => n - 1..n,
                 n if d < axis && partial.get(d) == Some(&true) => 0..n - 1,
@@ -522,78 +558,83 @@ impl Tiles {
             let bytes = all.saturating_mul(self.chunk_bytes() as u64);
             let threads = self.threads_for(chunks, bytes);
             let edge = |i: u64| {
-                let (mut places, mut rest) = ([0; MAX_NDIM], i);
-                for (place, span) in places.iter_mut().zip(&spans).rev() {
+                let (mut coordinates, mut rest) = ([0; MAX_NDIM], i);
+                for (coordinate, span) in coordinates.iter_mut().zip(&spans).rev() {
                     let n = (span.end - span.start).max(1);
-                    (*place, rest) = (span.start + rest % n, rest / n);
+                    (*coordinate, rest) = (span.start + rest % n, rest / n);
                 }
-                Edge::new(self, seen, places)
+                EdgeChunk::new(self, visible, coordinates)
             };
             let task = |i| {
                 let edge = edge(i);
-                Task {
+                ChunkTask {
                     chunk: Some(edge.chunk),
                     fill: None,
-                    job: Box::new(move |chunks, threads| edge.cleaned(chunks, look, threads)),
+                    job: Box::new(move |chunks, threads| {
+                        edge.encode_zeroed(chunks, check_first, threads)
+                    }),
                 }
             };
-            make(chunks, threads, &mut (0..all).map(task))?;
+            put_tasks(chunks, threads, &mut (0..all).map(task))?;
         }
         Ok(())
     }
 }
 
-/// A chunk that goes beyond the array.
-struct Edge<'a> {
+/// A chunk with padding outside the array.
+struct EdgeChunk<'a> {
     tiles: &'a Tiles,
     chunk: u64,
-    /// For each dimension, where in the chunk the array ends, and where what would be seen ends.
+    /// Per dimension, the chunk positions at which the array ends, and at which the part that
+    /// becomes visible ends.
     ends: [(u64, u64); MAX_NDIM],
 }
 
-impl<'a> Edge<'a> {
-    fn new(tiles: &'a Tiles, seen: &Tiles, places: Places) -> Edge<'a> {
+impl<'a> EdgeChunk<'a> {
+    fn new(tiles: &'a Tiles, visible: &Tiles, coordinates: Coordinates) -> EdgeChunk<'a> {
         let mut ends = [(0, 0); MAX_NDIM];
-        for (((ends, dim), seen), place) in ends
+        for (((ends, dim), visible), coordinate) in ends
             .iter_mut()
             .zip(tiles.dims())
-            .zip(seen.dims())
-            .zip(places)
+            .zip(visible.dims())
+            .zip(coordinates)
         {
-            let within = |len: u64| len.saturating_sub(place * dim.chunk).min(dim.chunk);
-            // along the others nothing is beyond
+            let within = |len: u64| len.saturating_sub(coordinate * dim.chunk).min(dim.chunk);
+            // Nothing is exposed along the other dimensions.
             *ends = (
-                if dim.len < seen.len {
+                if dim.len < visible.len {
                     within(dim.len)
                 } else {
                     dim.chunk
                 },
-                within(seen.len),
+                within(visible.len),
             );
         }
-        Edge {
+        EdgeChunk {
             tiles,
-            chunk: tiles.chunk_number(places.into_iter()),
+            chunk: tiles.chunk_number(coordinates.into_iter()),
             ends,
         }
     }
 
-    /// For each dimension the length of a block, and how much of this one is in the array.
+    /// Returns, per dimension, the length of a block and the length that lies in the array.
     fn within(&self, block: usize) -> impl Iterator<Item = (u64, u64)> {
-        let places = self.tiles.places(block as u64, Dim::blocks);
-        let within = |((dim, place), (end, _)): ((&Dim, u64), (u64, u64))| match place * dim.block {
+        let coordinates = self.tiles.coordinates(block as u64, Dim::blocks);
+        let within = |((dim, coordinate), (end, _)): ((&Dim, u64), (u64, u64))| match coordinate
+            * dim.block
+        {
             begin if (begin + dim.block).min(dim.chunk) <= end => (dim.block, dim.block),
             begin => (dim.block, end.saturating_sub(begin)),
         };
         self.tiles
             .dims()
             .iter()
-            .zip(places)
+            .zip(coordinates)
             .zip(self.ends)
             .map(within)
     }
 
-    /// Calls a function with all runs of a block that are beyond.
+    /// Calls `f` with all byte runs of a block that lie outside the array.
     fn beyond(&self, block: usize, f: &mut dyn FnMut(Range<usize>)) {
         let all = self.tiles.block_bytes();
         let mut inner = all;
@@ -607,14 +648,19 @@ impl<'a> Edge<'a> {
         }
     }
 
-    /// The chunk anew, unless it is clean.
-    fn cleaned(&self, chunks: &dyn Chunks, look: bool, threads: usize) -> Result<Option<Encoded>> {
-        let clean = match chunks.fill(self.chunk)? {
+    /// Encodes the chunk with zeroed padding; `None` if the padding is zero already.
+    fn encode_zeroed(
+        &self,
+        chunks: &dyn Chunks,
+        check_first: bool,
+        threads: usize,
+    ) -> Result<Option<Encoded>> {
+        let zeroed = match chunks.fill(self.chunk)? {
             Some(Fill::Zeros) => true,
             Some(Fill::Item(item)) => item.iter().all(|b| *b == 0),
-            None => look && self.is_clean(chunks)?,
+            None => check_first && self.is_clean(chunks)?,
         };
-        if clean {
+        if zeroed {
             Ok(None)
         } else {
             chunks.encode(self.chunk, self, threads).map(Some)
@@ -623,41 +669,41 @@ impl<'a> Edge<'a> {
 
     fn is_clean(&self, chunks: &dyn Chunks) -> Result<bool> {
         let blocks = (0..self.tiles.chunk_bytes() / self.tiles.block_bytes())
-            .filter(|block| self.touch(*block) != Touch::Kept);
-        let mut look = Look {
+            .filter(|block| self.change(*block) != BlockChange::Unchanged);
+        let mut check = ZeroCheck {
             edge: self,
-            clean: true,
+            all_zero: true,
             buffer: Vec::new(),
         };
-        let bad = read_blocks(chunks, self.chunk, blocks, &mut look)?;
-        Ok(look.clean && !bad)
+        let damaged = read_blocks(chunks, self.chunk, blocks, &mut check)?;
+        Ok(check.all_zero && !damaged)
     }
 }
 
-impl Source for Edge<'_> {
-    fn touch(&self, block: usize) -> Touch {
-        let places = self.tiles.places(block as u64, Dim::blocks);
+impl Source for EdgeChunk<'_> {
+    fn change(&self, block: usize) -> BlockChange {
+        let coordinates = self.tiles.coordinates(block as u64, Dim::blocks);
         let unseen = self
             .tiles
             .dims()
             .iter()
-            .zip(places)
+            .zip(coordinates)
             .zip(self.ends)
-            .any(|((dim, place), (_, seen))| place * dim.block >= seen);
+            .any(|((dim, coordinate), (_, visible))| coordinate * dim.block >= visible);
         let (mut part, mut whole) = (false, false);
         for (len, end) in self.within(block) {
             part |= end < len;
             whole |= end == 0;
         }
         match (unseen, part, whole) {
-            (true, ..) | (_, false, _) => Touch::Kept,
-            (_, _, true) => Touch::Whole,
-            _ => Touch::Part,
+            (true, ..) | (_, false, _) => BlockChange::Unchanged,
+            (_, _, true) => BlockChange::Full,
+            _ => BlockChange::Partial,
         }
     }
 
     fn fill(&self, block: usize, content: &mut [u8]) -> Result<()> {
-        if self.touch(block) == Touch::Whole {
+        if self.change(block) == BlockChange::Full {
             content.fill(0);
             return Ok(());
         }
@@ -668,22 +714,22 @@ impl Source for Edge<'_> {
     }
 }
 
-/// Looks whether what is beyond is zeros.
-struct Look<'a> {
-    edge: &'a Edge<'a>,
-    clean: bool,
+/// Checks whether the padding is zero.
+struct ZeroCheck<'a> {
+    edge: &'a EdgeChunk<'a>,
+    all_zero: bool,
     buffer: Vec<u8>,
 }
 
-impl Sink for Look<'_> {
-    fn place(&mut self, _: usize) -> Option<&mut [u8]> {
+impl Sink for ZeroCheck<'_> {
+    fn destination(&mut self, _: usize) -> Option<&mut [u8]> {
         None
     }
 
     fn put(&mut self, block: usize, content: &Decoded) -> Result<()> {
         let content = content.bytes(&mut self.buffer)?;
         self.edge.beyond(block, &mut |run| {
-            self.clean &= content.get(run).unwrap_or_default().iter().all(|b| *b == 0)
+            self.all_zero &= content.get(run).unwrap_or_default().iter().all(|b| *b == 0)
         });
         Ok(())
     }

@@ -1,11 +1,12 @@
-//! The engine against a naive array in plain Rust, over chunks in memory that count what is asked
-//! of them.
+//! Tests of the engine against a naive array model, over chunks in memory that count the calls.
 
 use super::Tiles;
 use crate::blosc::Decoded;
 use crate::error::{Result, Status, fail};
 use crate::io::sim::Rng;
-use crate::superchunk::chunks::{Chunks, Coming, Encoded, Fill, Sink, Source, Touch, put_in_turn};
+use crate::superchunk::chunks::{
+    BlockChange, Chunks, Encoded, Fill, PendingChunk, Sink, Source, put_in_batches,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -15,31 +16,30 @@ mod changes;
 mod reads;
 mod writes;
 
-/// What was asked for since it was looked at last: how often each block was decoded, and how many
-/// were made anew.
+/// Calls since the log was last read: decodes per block, and encoded blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Asked {
+struct CallLog {
     decoded: BTreeMap<(u64, usize), usize>,
     parts: usize,
     calls: usize,
-    made: BTreeMap<(u64, usize), Touch>,
+    encoded: BTreeMap<(u64, usize), BlockChange>,
 }
 
-/// Chunks in memory, as they are.
+/// Chunks in memory, uncompressed.
 struct Mem {
     chunk_bytes: usize,
     block_bytes: usize,
     threads: usize,
     chunks: Vec<Encoded>,
-    asked: Mutex<Asked>,
-    /// Changes that succeed until one fails, or all that follow.
-    luck: AtomicU64,
-    forever: bool,
+    log: Mutex<CallLog>,
+    /// Number of changes that succeed before one fails, or all following ones.
+    changes_left: AtomicU64,
+    keep_failing: bool,
 }
 
 impl Mem {
-    fn asked(&self) -> Asked {
-        std::mem::take(&mut *self.asked.lock().unwrap())
+    fn log(&self) -> CallLog {
+        std::mem::take(&mut *self.log.lock().unwrap())
     }
 
     fn content(&self, chunk: u64) -> Vec<u8> {
@@ -55,16 +55,18 @@ impl Mem {
         }
     }
 
-    fn luck(&self) -> Result<()> {
+    fn use_change(&self) -> Result<()> {
         match self
-            .luck
+            .changes_left
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1))
         {
             Ok(_) => Ok(()),
             Err(_) => {
-                self.luck
-                    .store(if self.forever { 0 } else { u64::MAX }, Ordering::Relaxed);
-                Err(fail!(Io, "out of luck"))
+                self.changes_left.store(
+                    if self.keep_failing { 0 } else { u64::MAX },
+                    Ordering::Relaxed,
+                );
+                Err(fail!(Io, "injected failure"))
             }
         }
     }
@@ -95,25 +97,25 @@ impl Chunks for Mem {
         }
     }
 
-    fn read_blocks(&self, chunk: u64, wanted: &[usize], sink: &mut dyn Sink) -> Result<bool> {
-        assert!(wanted.is_sorted_by(|a, b| a < b) && !wanted.is_empty());
+    fn read_blocks(&self, chunk: u64, requested: &[usize], sink: &mut dyn Sink) -> Result<bool> {
+        assert!(requested.is_sorted_by(|a, b| a < b) && !requested.is_empty());
         let content = self.content(chunk);
-        self.asked.lock().unwrap().calls += 1;
-        for block in wanted {
+        self.log.lock().unwrap().calls += 1;
+        for block in requested {
             *self
-                .asked
+                .log
                 .lock()
                 .unwrap()
                 .decoded
                 .entry((chunk, *block))
                 .or_default() += 1;
             let bytes = &content[block * self.block_bytes..][..self.block_bytes];
-            match sink.place(*block) {
-                Some(place) => place.copy_from_slice(bytes),
+            match sink.destination(*block) {
+                Some(locate) => locate.copy_from_slice(bytes),
                 None => {
-                    let (wanted, mut content) =
-                        (sink.wanted(*block, bytes.len()), vec![0xbe; bytes.len()]);
-                    content[wanted.clone()].copy_from_slice(&bytes[wanted]);
+                    let (requested, mut content) =
+                        (sink.requested(*block, bytes.len()), vec![0xbe; bytes.len()]);
+                    content[requested.clone()].copy_from_slice(&bytes[requested]);
                     sink.put(*block, &Decoded::Plain(&content))?;
                 }
             }
@@ -123,25 +125,25 @@ impl Chunks for Mem {
 
     fn read_part(&self, chunk: u64, block: usize, from: usize, dst: &mut [u8]) -> Result<bool> {
         assert!(from + dst.len() <= self.block_bytes);
-        self.asked.lock().unwrap().parts += 1;
+        self.log.lock().unwrap().parts += 1;
         dst.copy_from_slice(&self.content(chunk)[block * self.block_bytes + from..][..dst.len()]);
         Ok(false)
     }
 
     fn encode(&self, chunk: u64, source: &dyn Source, _: usize) -> Result<Encoded> {
-        self.luck()?;
+        self.use_change()?;
         assert!(chunk <= self.len());
         let mut content = self.content(chunk);
         for (i, block) in content.chunks_exact_mut(self.block_bytes).enumerate() {
-            let touch = source.touch(i);
-            if touch == Touch::Kept {
+            let touch = source.change(i);
+            if touch == BlockChange::Unchanged {
                 assert!(chunk < self.len());
                 continue;
             }
-            if touch == Touch::Whole {
+            if touch == BlockChange::Full {
                 block.fill(0xbe);
             }
-            self.asked.lock().unwrap().made.insert((chunk, i), touch);
+            self.log.lock().unwrap().encoded.insert((chunk, i), touch);
             source.fill(i, block)?;
         }
         if content.iter().all(|b| *b == 0) {
@@ -151,12 +153,12 @@ impl Chunks for Mem {
         }
     }
 
-    fn put_all(&mut self, threads: usize, coming: Vec<Coming>) -> Result<()> {
-        put_in_turn(self, threads, coming)
+    fn put_all(&mut self, threads: usize, coming: Vec<PendingChunk>) -> Result<()> {
+        put_in_batches(self, threads, coming)
     }
 
     fn put(&mut self, chunk: u64, new: Encoded) -> Result<()> {
-        self.luck()?;
+        self.use_change()?;
         match self.chunks.get_mut(chunk as usize) {
             Some(old) => *old = new,
             None => {
@@ -168,7 +170,7 @@ impl Chunks for Mem {
     }
 
     fn rearrange(&mut self, len: u64, from: &dyn Fn(u64) -> Option<u64>) -> Result<()> {
-        self.luck()?;
+        self.use_change()?;
         let old = |i| {
             from(i).map_or(Encoded::Fill(Fill::Zeros), |old| {
                 self.chunks[old as usize].clone()
@@ -179,7 +181,7 @@ impl Chunks for Mem {
     }
 }
 
-/// An array, item by item.
+/// A naive array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Model {
     shape: Vec<u64>,
@@ -187,7 +189,7 @@ struct Model {
     data: Vec<u8>,
 }
 
-/// All indices of a shape, in C order.
+/// Returns all indices of a shape, in C order.
 fn indices(shape: &[u64]) -> Vec<Vec<u64>> {
     let mut all = vec![vec![]];
     for n in shape {
@@ -218,8 +220,8 @@ impl Model {
         self.data[at..][..self.item].copy_from_slice(item);
     }
 
-    /// Of another shape: where each item comes from, or zeros.
-    fn made(&self, shape: &[u64], from: impl Fn(&[u64]) -> Option<Vec<u8>>) -> Model {
+    /// Returns the model with another shape; `from` returns each item, or `None` for zeros.
+    fn encoded(&self, shape: &[u64], from: impl Fn(&[u64]) -> Option<Vec<u8>>) -> Model {
         let zeros = vec![0; self.item];
         let data = indices(shape)
             .iter()
@@ -237,7 +239,7 @@ fn noise(rng: &mut Rng, n: usize) -> Vec<u8> {
     (0..n).map(|_| (rng.draw() >> 24) as u8).collect()
 }
 
-/// A random array, and what it should be.
+/// A random array and its model.
 struct Case {
     rng: Rng,
     tiles: Tiles,
@@ -261,7 +263,7 @@ impl Case {
             .collect();
         let block = chunk.iter().map(|n| match rng.below(8) {
             0 | 1 => *n,
-            // longer than the chunk
+            // Longer than the chunk.
             2 => *n + 1 + rng.below(3) as u64,
             _ => 1 + rng.below(*n as usize) as u64,
         });
@@ -277,16 +279,16 @@ impl Case {
             block_bytes: tiles.block_bytes(),
             threads: 1 + rng.below(2),
             chunks: Vec::new(),
-            asked: Mutex::default(),
-            luck: AtomicU64::new(u64::MAX),
-            forever: false,
+            log: Mutex::default(),
+            changes_left: AtomicU64::new(u64::MAX),
+            keep_failing: false,
         };
         let value = noise(&mut rng, item);
         for _ in 0..tiles.chunks() {
             mem.chunks.push(match rng.below(8) {
                 0 => Encoded::Fill(Fill::Zeros),
                 1 => Encoded::Fill(Fill::Item(Arc::from(&value[..]))),
-                // the padding, too: others leave there what there was
+                // Includes the padding: other writers leave arbitrary bytes there.
                 _ => Encoded::Stored(noise(&mut rng, mem.chunk_bytes)),
             });
         }
@@ -304,8 +306,8 @@ impl Case {
         case
     }
 
-    /// The chunk and block of an item, and its place there, by the definition.
-    fn place(&self, index: &[u64]) -> (u64, usize, usize) {
+    /// Returns chunk, block and offset of an item, computed from the definition.
+    fn locate(&self, index: &[u64]) -> (u64, usize, usize) {
         let (mut chunk, mut block, mut at) = (0, 0, 0);
         for (dim, i) in self.tiles.dims().iter().zip(index) {
             chunk = chunk * dim.len.div_ceil(dim.chunk) + i / dim.chunk;
@@ -316,11 +318,11 @@ impl Case {
     }
 
     fn stored(&self, index: &[u64]) -> Vec<u8> {
-        let (chunk, block, at) = self.place(index);
+        let (chunk, block, at) = self.locate(index);
         self.mem.content(chunk)[block * self.mem.block_bytes + at..][..self.tiles.item()].to_vec()
     }
 
-    /// Is everything as it should be?
+    /// Checks that all items are equal to the model.
     fn check(&self, what: &str) {
         assert_eq!(self.tiles.shape(), self.model.shape, "{what}");
         assert_eq!(self.tiles.chunks(), self.mem.len(), "{what}");
@@ -331,8 +333,8 @@ impl Case {
         assert!(all == self.model.data, "{what}: {:?}", self.tiles);
     }
 
-    /// A box within the array: start, count, step.
-    fn any_box(&mut self) -> [Vec<u64>; 3] {
+    /// Returns a box within the array: start, count, step.
+    fn random_box(&mut self) -> [Vec<u64>; 3] {
         let mut all = [vec![], vec![], vec![]];
         let plain = self.rng.below(2) == 0;
         for n in self.model.shape.clone() {
@@ -364,9 +366,9 @@ impl Case {
         all
     }
 
-    /// Distances in a buffer: packed in any order, some backwards, with gaps; or overlapping, where
-    /// that may be.
-    fn any_strides(&mut self, count: &[u64], overlaps: bool) -> Option<Vec<i64>> {
+    /// Returns strides of a buffer: packed in any order, some negative, with gaps, or overlapping
+    /// if allowed.
+    fn random_strides(&mut self, count: &[u64], overlaps: bool) -> Option<Vec<i64>> {
         if self.rng.below(3) == 0 {
             return None;
         }
@@ -392,7 +394,7 @@ impl Case {
     }
 }
 
-/// The bytes that a box takes, and where its first item is.
+/// Returns the number of bytes that a box occupies, and the offset of its first item.
 fn extent(count: &[u64], strides: &[i64], item: usize) -> (usize, i64) {
     if count.contains(&0) {
         return (0, 0);
@@ -420,7 +422,7 @@ fn packed(count: &[u64], item: usize) -> Vec<i64> {
     strides
 }
 
-/// Each index of a box with its place in the buffer.
+/// Returns each index of a box with its offset in the buffer.
 fn pairs<'a>(
     [start, count, step]: &'a [Vec<u64>; 3],
     first: i64,
@@ -441,8 +443,8 @@ fn pairs<'a>(
     })
 }
 
-/// Some positions of each dimension, or all: in any order, some again.
-fn any_positions(rng: &mut Rng, shape: &[u64]) -> Vec<Option<Vec<u64>>> {
+/// Returns random positions of each dimension in any order with duplicates, or `None` for all.
+fn random_positions(rng: &mut Rng, shape: &[u64]) -> Vec<Option<Vec<u64>>> {
     let mut lists = Vec::new();
     for n in shape {
         let most = if *n == 0 {
@@ -463,7 +465,7 @@ fn any_positions(rng: &mut Rng, shape: &[u64]) -> Vec<Option<Vec<u64>>> {
 }
 
 #[test]
-fn products_are_counted_with_care() {
+fn sizes_and_counts_are_checked_for_overflow() {
     let of = |shape: &[u64], chunks: &[u64], blocks: &[u64], item| {
         Tiles::new(shape, chunks, blocks, item, u64::MAX)
             .map(|t| (t.chunks(), t.chunk_bytes(), t.block_bytes()))

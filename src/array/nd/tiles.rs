@@ -1,10 +1,12 @@
-//! Where items are. Chunks stand in C order in the grid that they make of the array, blocks in that
-//! of their chunk, items in their block. Those at the edges are as long as the others: what is
-//! beyond the array, or beyond the chunk, is padding. A block may be longer than its chunk, which
-//! then has one block along that dimension.
+//! Grid of chunks and blocks: maps item indices to chunks, blocks and offsets.
 //!
-//! A dimension of chunks of length 0 is what some writers give an array of nothing: it can be read,
-//! and never grow.
+//! Chunks are in C order in the grid of the array, blocks in C order in their chunk, items in C
+//! order in their block. Chunks and blocks at the edges have the full length; what lies outside the
+//! array or the chunk is padding. A block may be longer than its chunk, which then has one block
+//! along that dimension.
+//!
+//! Some writers give empty arrays a dimension with chunks of length 0. Such an array can be read
+//! but cannot grow.
 #![forbid(unsafe_code)]
 
 use super::super::selection::MAX_NDIM;
@@ -12,49 +14,49 @@ use crate::error::{Result, fail};
 use crate::superchunk::chunks::Chunks;
 use std::ops::Range;
 
-/// The longest chunk, in bytes.
-const LONGEST_CHUNK: usize = i32::MAX as usize;
+/// Maximum size of a chunk in bytes.
+const MAX_CHUNK_BYTES: usize = i32::MAX as usize;
 
-/// One dimension.
+/// One dimension of the grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dim {
-    /// Its length.
+    /// Length of the array.
     pub len: u64,
-    /// That of a chunk.
+    /// Length of a chunk.
     pub chunk: u64,
-    /// That of a block.
+    /// Length of a block.
     pub block: u64,
 }
 
 impl Dim {
-    /// How many chunks there are along it.
+    /// Returns the number of chunks.
     pub fn chunks(&self) -> u64 {
         self.len.div_ceil(self.chunk.max(1))
     }
 
-    /// How many blocks a chunk has along it.
+    /// Returns the number of blocks per chunk.
     pub fn blocks(&self) -> u64 {
         self.chunk.div_ceil(self.block.max(1))
     }
 
-    /// Where the chunk ends that has this position.
+    /// Returns the end of the chunk that contains a position.
     pub fn chunk_end(&self, position: u64) -> u64 {
         (position / self.chunk.max(1) + 1).saturating_mul(self.chunk.max(1))
     }
 
-    /// Where the block begins that has this position.
+    /// Returns the start of the block that contains a position.
     pub fn block_start(&self, position: u64) -> u64 {
         position - position % self.chunk.max(1) % self.block.max(1)
     }
 
-    /// Where it ends.
+    /// Returns the end of the block that contains a position.
     pub fn block_end(&self, position: u64) -> u64 {
         self.block_start(position)
             .saturating_add(self.block)
             .min(self.chunk_end(position))
     }
 
-    /// The positions of a block of a chunk: those that the array has.
+    /// Returns the positions of a block of a chunk, limited to the array.
     pub fn of_block(&self, chunk: u64, block: u64) -> (u64, u64) {
         let from = chunk * self.chunk + block * self.block;
         (
@@ -66,7 +68,7 @@ impl Dim {
     }
 }
 
-/// The shape of an array, of its chunks and of their blocks.
+/// The shapes of an array, its chunks and their blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tiles {
     dims: Vec<Dim>,
@@ -75,25 +77,25 @@ pub struct Tiles {
     block_bytes: usize,
     chunk_bytes: usize,
     memory_limit: u64,
-    /// A change has failed, and could not be taken back.
+    /// A change failed and could not be rolled back.
     pub(super) broken: bool,
 }
 
-/// Where an item is.
+/// The location of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Number of its chunk.
+pub struct ItemLocation {
+    /// Chunk number.
     pub chunk: u64,
-    /// Number of its block there.
+    /// Block number in the chunk.
     pub block: usize,
-    /// The first of its bytes there.
+    /// Byte offset in the block.
     pub at: usize,
-    /// Is it the last item of its block, with padding after it? See [`Tiles::needed`].
+    /// Whether it is the last item of its block and padding follows. See [`Tiles::needed`].
     pub before_padding: bool,
 }
 
 impl Tiles {
-    /// Items of `item` bytes. What a call may allocate is held under the limit.
+    /// Creates the grid for items of `item` bytes. `memory_limit` limits the allocations of a call.
     pub fn new(
         shape: &[u64],
         chunk: &[u64],
@@ -111,7 +113,7 @@ impl Tiles {
         if [chunk.len(), block.len()] != [ndim; 2] {
             return Err(fail!(
                 Format,
-                "{ndim} dimensions, {} of a chunk, {} of a block",
+                "the array has {ndim} dimensions, its chunks {}, its blocks {}",
                 chunk.len(),
                 block.len()
             ));
@@ -131,7 +133,7 @@ impl Tiles {
             if (dim.block == 0 || dim.chunk == 0) && !none {
                 return Err(fail!(
                     Format,
-                    "dimension {d}: blocks of {} in chunks of {}, of {} in all",
+                    "dimension {d}: invalid lengths: blocks of {}, chunks of {}, array of {}",
                     dim.block,
                     dim.chunk,
                     dim.len
@@ -145,17 +147,17 @@ impl Tiles {
         let bytes = |of: fn(&Dim) -> u64| {
             product(of)
                 .and_then(|n| usize::try_from(n).ok())
-                .filter(|n| *n <= LONGEST_CHUNK)
+                .filter(|n| *n <= MAX_CHUNK_BYTES)
         };
-        let long = || {
+        let too_long = || {
             fail!(
                 Format,
-                "chunks of {chunk:?} items of {item} bytes, in blocks of {block:?}: at most {LONGEST_CHUNK} bytes are possible"
+                "chunks of {chunk:?} items of {item} bytes, in blocks of {block:?}, exceed the limit of {MAX_CHUNK_BYTES} bytes"
             )
         };
-        let block_bytes = bytes(|d| d.block).ok_or_else(long)?;
-        let chunk_bytes = bytes(|d| d.blocks().saturating_mul(d.block)).ok_or_else(long)?;
-        fits(&dims, item)?;
+        let block_bytes = bytes(|d| d.block).ok_or_else(too_long)?;
+        let chunk_bytes = bytes(|d| d.blocks().saturating_mul(d.block)).ok_or_else(too_long)?;
+        check_size(&dims, item)?;
         Ok(Tiles {
             dims,
             shape: shape.to_vec(),
@@ -167,12 +169,12 @@ impl Tiles {
         })
     }
 
-    /// The same with another shape.
+    /// Returns the grid with another shape of the array.
     pub fn with_shape(&self, shape: &[u64]) -> Result<Tiles> {
         if shape.len() != self.dims.len() {
             return Err(fail!(
                 Argument,
-                "a shape of {} dimensions: the array has {}",
+                "shape: wrong number of dimensions {}; the array has {}",
                 shape.len(),
                 self.dims.len()
             ));
@@ -183,41 +185,41 @@ impl Tiles {
             if dim.chunk == 0 && *len > 0 {
                 return Err(fail!(
                     Unsupported,
-                    "dimension {d}: its chunks have no length, it cannot grow"
+                    "dimension {d}: its chunks have length 0, so it cannot grow"
                 ));
             }
             dim.len = *len;
         }
-        fits(&tiles.dims, self.item)?;
+        check_size(&tiles.dims, self.item)?;
         Ok(tiles)
     }
 
-    /// Its dimensions.
+    /// Returns the dimensions.
     pub fn dims(&self) -> &[Dim] {
         &self.dims
     }
 
-    /// The length of each.
+    /// Returns the shape of the array.
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
 
-    /// Bytes of an item.
+    /// Returns the size of an item in bytes.
     pub fn item(&self) -> usize {
         self.item
     }
 
-    /// Bytes of a block.
+    /// Returns the size of a block in bytes.
     pub fn block_bytes(&self) -> usize {
         self.block_bytes
     }
 
-    /// Bytes of a chunk.
+    /// Returns the size of a chunk in bytes.
     pub fn chunk_bytes(&self) -> usize {
         self.chunk_bytes
     }
 
-    /// Bytes of all items.
+    /// Returns the size of all items in bytes.
     pub fn nbytes(&self) -> u64 {
         if self.shape.contains(&0) {
             0
@@ -226,7 +228,7 @@ impl Tiles {
         }
     }
 
-    /// How many chunks.
+    /// Returns the number of chunks.
     pub fn chunks(&self) -> u64 {
         if self.shape.contains(&0) {
             0
@@ -235,28 +237,28 @@ impl Tiles {
         }
     }
 
-    /// What a call may allocate.
+    /// Returns the memory limit in bytes.
     pub fn memory_limit(&self) -> u64 {
         self.memory_limit
     }
 
-    /// Refuses what comes after a change that has failed and could not be taken back.
+    /// Returns an error if a previous change failed and could not be rolled back.
     pub fn check(&self) -> Result<()> {
         match self.broken {
             true => Err(fail!(
                 State,
-                "a change of the shape has failed; what is here is not the array: open it again"
+                "a change of the shape failed and could not be rolled back; open the array again"
             )),
             false => Ok(()),
         }
     }
 
-    /// Refuses chunks that are not those of the array.
+    /// Returns an error if the chunks do not match the grid.
     pub fn check_chunks(&self, chunks: &dyn Chunks) -> Result<()> {
         if chunks.len() != self.chunks() {
             return Err(fail!(
                 Format,
-                "{}: {} chunks: {} are those of its shape {:?}",
+                "{}: {} chunks, but {} are required for the shape {:?}",
                 chunks.name(),
                 chunks.len(),
                 self.chunks(),
@@ -270,15 +272,15 @@ impl Tiles {
         if want != have && !chunks.is_empty() {
             return Err(fail!(
                 Format,
-                "{}: bytes of a chunk and of a block: {have:?}, {want:?} are those of its shape",
+                "{}: wrong chunk and block sizes in bytes (expected {want:?}, found {have:?})",
                 chunks.name()
             ));
         }
         Ok(())
     }
 
-    /// Where the item with these indices is, if there is one.
-    pub fn place(&self, index: impl Iterator<Item = u64>) -> Option<Place> {
+    /// Returns the location of the item with these indices; `None` if an index is out of range.
+    pub fn locate(&self, index: impl Iterator<Item = u64>) -> Option<ItemLocation> {
         let (mut chunk, mut block, mut at) = (0, 0, 0);
         let (mut last, mut padded) = (true, false);
         for (dim, i) in self.dims.iter().zip(index) {
@@ -296,7 +298,7 @@ impl Tiles {
                 padded |= !ends;
             }
         }
-        Some(Place {
+        Some(ItemLocation {
             chunk,
             block: block as usize,
             at: at as usize * self.item,
@@ -304,18 +306,18 @@ impl Tiles {
         })
     }
 
-    /// The bytes of a block that have to be decoded for `range` of them. A codec may notice only at
-    /// the end of a stream that the stream is corrupt: who reads the last item decodes the
-    /// padding after it as well, so that reads of all items notice what verification does.
+    /// Returns the range of a block that must be decoded to read `range` of it. A codec may detect
+    /// corruption only at the end of a stream. A read of the last item therefore also decodes the
+    /// padding after it, so that reads of all items detect what verification detects.
     pub fn needed(&self, chunk: u64, block: usize, range: Range<usize>) -> Range<usize> {
-        let places = self
-            .places(chunk, Dim::chunks)
+        let coordinates = self
+            .coordinates(chunk, Dim::chunks)
             .into_iter()
-            .zip(self.places(block as u64, Dim::blocks));
+            .zip(self.coordinates(block as u64, Dim::blocks));
         let last = self
             .dims
             .iter()
-            .zip(places)
+            .zip(coordinates)
             .fold(0, |at, (dim, (chunk, block))| {
                 let (low, high) = dim.of_block(chunk, block);
                 at * dim.block + (high - low).saturating_sub(1)
@@ -327,27 +329,27 @@ impl Tiles {
         }
     }
 
-    /// The number of the chunk with these places along the dimensions.
-    pub fn chunk_number(&self, places: impl Iterator<Item = u64>) -> u64 {
+    /// Returns the number of the chunk with these coordinates.
+    pub fn chunk_number(&self, coordinates: impl Iterator<Item = u64>) -> u64 {
         self.dims
             .iter()
-            .zip(places)
-            .fold(0, |n, (dim, place)| n * dim.chunks() + place)
+            .zip(coordinates)
+            .fold(0, |n, (dim, coordinate)| n * dim.chunks() + coordinate)
     }
 
-    /// The places along the dimensions of what has this number.
-    pub fn places(&self, number: u64, of: fn(&Dim) -> u64) -> [u64; MAX_NDIM] {
-        let (mut places, mut rest) = ([0; MAX_NDIM], number);
-        for (place, dim) in places.iter_mut().zip(&self.dims).rev() {
+    /// Returns the coordinates of the chunk or block with this number.
+    pub fn coordinates(&self, number: u64, of: fn(&Dim) -> u64) -> [u64; MAX_NDIM] {
+        let (mut coordinates, mut rest) = ([0; MAX_NDIM], number);
+        for (coordinate, dim) in coordinates.iter_mut().zip(&self.dims).rev() {
             let n = of(dim).max(1);
-            (*place, rest) = (rest % n, rest / n);
+            (*coordinate, rest) = (rest % n, rest / n);
         }
-        places
+        coordinates
     }
 }
 
-/// Refuses what has a place, padding and all, beyond 2^64 bytes.
-fn fits(dims: &[Dim], item: usize) -> Result<()> {
+/// Returns an error if an item, including padding, would have an offset of 2^64 bytes or more.
+fn check_size(dims: &[Dim], item: usize) -> Result<()> {
     let all = dims.iter().try_fold(item.max(1) as u64, |n, d| {
         n.checked_mul(d.chunks().checked_mul(d.chunk)?)
     });
@@ -355,5 +357,5 @@ fn fits(dims: &[Dim], item: usize) -> Result<()> {
         return Ok(());
     }
     let shape: Vec<u64> = dims.iter().map(|d| d.len).collect();
-    Err(fail!(Argument, "the shape {shape:?}: more than 2^64 bytes"))
+    Err(fail!(Argument, "the shape {shape:?} exceeds 2^64 bytes"))
 }

@@ -1,17 +1,19 @@
-//! Writing: of a chunk only the blocks that change are made anew, and what is covered whole is
-//! never read.
+//! Writing. Only the affected blocks of a chunk are encoded again, and blocks that are overwritten
+//! completely are not read.
 #![forbid(unsafe_code)]
 
-use super::super::grid::{Positions, Wanted};
-use super::cells::{Lattice, Spans};
+use super::super::grid::{Positions, Selection};
+use super::buffer_split::outside;
+use super::partition::{Lattice, Spans};
 use super::tiles::{Dim, Tiles};
-use super::units::outside;
 use crate::error::Result;
-use crate::superchunk::chunks::{Chunks, Coming, Fill, Job, Source, Touch, Work};
+use crate::superchunk::chunks::{
+    BlockChange, ChunkWork, Chunks, EncodeJob, Fill, PendingChunk, Source,
+};
 
 impl Tiles {
-    /// Writes a box from a buffer that is laid out as [`Tiles::read`] says. On failure some of it
-    /// may be written.
+    /// Writes a box from a buffer with the layout that [`Tiles::read`] describes. On failure, part
+    /// of it may be written.
     pub fn write(
         &self,
         chunks: &mut dyn Chunks,
@@ -20,18 +22,18 @@ impl Tiles {
         strides: Option<&[i64]>,
     ) -> Result<()> {
         self.check()?;
-        let wanted = Wanted::boxed(
+        let selection = Selection::boxed(
             self.shape(),
             self.item(),
             (start, count, step),
             strides,
             src.len(),
         )?;
-        wanted.map_or(Ok(()), |wanted| self.scatter(chunks, &wanted, src))
+        selection.map_or(Ok(()), |selection| self.scatter(chunks, &selection, src))
     }
 
-    /// Writes all combinations of the positions of each dimension; of a position that is there
-    /// twice, the last counts.
+    /// Writes all combinations of the positions of each dimension. If a position occurs twice, the
+    /// last occurrence wins.
     pub fn write_orthogonal(
         &self,
         chunks: &mut dyn Chunks,
@@ -39,14 +41,15 @@ impl Tiles {
         src: &[u8],
     ) -> Result<()> {
         self.check()?;
-        let (wanted, _) = Wanted::product(self.shape(), self.item(), positions, src.len(), true)?;
-        wanted.map_or(Ok(()), |wanted| self.scatter(chunks, &wanted, src))
+        let (selection, _) =
+            Selection::product(self.shape(), self.item(), positions, src.len(), true)?;
+        selection.map_or(Ok(()), |selection| self.scatter(chunks, &selection, src))
     }
 
-    fn scatter(&self, chunks: &mut dyn Chunks, wanted: &Wanted, src: &[u8]) -> Result<()> {
+    fn scatter(&self, chunks: &mut dyn Chunks, selection: &Selection, src: &[u8]) -> Result<()> {
         let lattice = Lattice {
             tiles: self,
-            wanted,
+            selection,
         };
         let all = lattice.all();
         let threads = self.threads_for(chunks, lattice.weight(&all));
@@ -57,13 +60,13 @@ impl Tiles {
                     .encode(chunk, &BoxSource::new(lattice, spans, src), threads)
                     .map(Some)
             };
-            Task {
+            ChunkTask {
                 chunk: Some(chunk),
                 fill: None,
                 job: Box::new(job),
             }
         };
-        make(
+        put_tasks(
             chunks,
             threads,
             &mut lattice.cells(all, Dim::chunk_end).map(task),
@@ -71,88 +74,89 @@ impl Tiles {
     }
 }
 
-/// Tells what a chunk is filled with, if it is all the same and takes no work.
-pub type Filled<'a> = Box<dyn Fn(&dyn Chunks) -> Result<Option<Fill>> + 'a>;
+/// Returns the fill of a chunk if all its items are equal and no encoding is necessary.
+pub type ConstantFill<'a> = Box<dyn Fn(&dyn Chunks) -> Result<Option<Fill>> + 'a>;
 
-/// A chunk that is to be made.
-pub struct Task<'a> {
-    /// In whose place it comes; none: behind the last.
+/// A chunk to be written.
+pub struct ChunkTask<'a> {
+    /// Number of the chunk that it replaces; `None` appends it.
     pub chunk: Option<u64>,
-    /// What it is filled with, if that can be told.
-    pub fill: Option<Filled<'a>>,
-    /// What makes it, if it is not.
-    pub job: Job<'a>,
+    /// Determines the fill, if the chunk may have one.
+    pub fill: Option<ConstantFill<'a>>,
+    /// Encodes the chunk if it has no fill.
+    pub job: EncodeJob<'a>,
 }
 
-/// Chunks that take no work, of which so many are gathered.
-const GATHERED: usize = 4096;
-/// Others, for each thread: where the threads wait for each other, one of them works on its last.
-const JOBS: usize = 4;
+/// Maximum number of filled chunks per batch.
+const MAX_FILLS: usize = 4096;
+/// Number of chunks to encode per thread and batch. At the end of a batch, threads wait for the one
+/// that encodes the last chunk.
+const JOBS_PER_THREAD: usize = 4;
 
-/// Makes chunks, some at a time on several threads, and puts each in its place, or behind the last.
-pub fn make<'a>(
+/// Encodes chunks in batches on several threads, and replaces or appends each one.
+pub fn put_tasks<'a>(
     chunks: &mut dyn Chunks,
     threads: usize,
-    tasks: &mut dyn Iterator<Item = Task<'a>>,
+    tasks: &mut dyn Iterator<Item = ChunkTask<'a>>,
 ) -> Result<()> {
     loop {
-        let (mut coming, mut jobs) = (Vec::new(), 0);
-        while jobs < JOBS * threads.max(1) && coming.len() < GATHERED {
-            let Some(Task { chunk, fill, job }) = tasks.next() else {
+        let (mut pending, mut jobs) = (Vec::new(), 0);
+        while jobs < JOBS_PER_THREAD * threads.max(1) && pending.len() < MAX_FILLS {
+            let Some(ChunkTask { chunk, fill, job }) = tasks.next() else {
                 break;
             };
             let fill = fill.map_or(Ok(None), |fill| fill(&*chunks))?;
             jobs += usize::from(fill.is_none());
-            coming.push(Coming {
+            pending.push(PendingChunk {
                 chunk,
-                work: fill.map_or(Work::Job(job), Work::Fill),
+                work: fill.map_or(ChunkWork::Job(job), ChunkWork::Fill),
             });
         }
-        if coming.is_empty() {
+        if pending.is_empty() {
             return Ok(());
         }
-        chunks.put_all(threads, coming)?;
+        chunks.put_all(threads, pending)?;
     }
 }
 
-/// A part of a selection that is in one chunk, on its way there.
+/// The part of a selection that is written to one chunk.
 pub struct BoxSource<'a> {
     lattice: Lattice<'a>,
     spans: Spans,
     src: &'a [u8],
-    /// Is that all that the array has of the chunk?
-    whole: bool,
+    /// Whether the part covers all of the chunk that lies in the array.
+    full_chunk: bool,
 }
 
 impl<'a> BoxSource<'a> {
-    /// What of the buffer is in this chunk.
+    /// Returns the source for one chunk.
     pub fn new(lattice: Lattice<'a>, spans: Spans, src: &'a [u8]) -> BoxSource<'a> {
         BoxSource {
             lattice,
             spans,
             src,
-            whole: lattice.is_chunk(&spans),
+            full_chunk: lattice.is_chunk(&spans),
         }
     }
 }
 
 impl Source for BoxSource<'_> {
-    fn touch(&self, block: usize) -> Touch {
+    fn change(&self, block: usize) -> BlockChange {
         let (spans, all) = self.lattice.of_block(&self.spans, block);
         match self.lattice.is_empty(&spans) {
-            // a block of nothing but padding must not be read for a chunk that is all new
-            true if self.whole => Touch::Whole,
-            true => Touch::Kept,
-            false if all => Touch::Whole,
-            false => Touch::Part,
+            // A block that is only padding must not be read if the whole chunk is new.
+            true if self.full_chunk => BlockChange::Full,
+            true => BlockChange::Unchanged,
+            false if all => BlockChange::Full,
+            false => BlockChange::Partial,
         }
     }
 
     fn fill(&self, block: usize, content: &mut [u8]) -> Result<()> {
         let (spans, all) = self.lattice.of_block(&self.spans, block);
         let items = self.lattice.items(&spans);
-        // padding
-        if (all || self.whole)
+        // Zero the padding.
+        if (all || self.full_chunk)
             && items.saturating_mul(self.lattice.tiles.item() as u64) < content.len() as u64
         {
             content.fill(0);
@@ -162,8 +166,8 @@ impl Source for BoxSource<'_> {
         }
         let plan = self.lattice.plan(&spans);
         if plan
-            .pieces(plan.range())
-            .all(|piece| piece.to_content(self.src, (content, 0)))
+            .segments(plan.range())
+            .all(|segment| segment.to_content(self.src, (content, 0)))
         {
             Ok(())
         } else {

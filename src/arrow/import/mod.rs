@@ -1,109 +1,113 @@
-//! The values of others as the bytes of a column: as it has them, or an error that names the row.
-//! No value is rounded, cut or guessed.
+//! Converts Arrow arrays to the bytes of a column. A value that has no exact equivalent is an error
+//! that names the row. No value is rounded or truncated.
 //!
-//! A [`Plan`] is made of the two types, and says at once where they do not fit. It is then carried
-//! out on the values of each batch. Which values, [`Slots`] say: a run of them, or, below nulls and
-//! dictionaries, single ones.
+//! A [`Plan`] is created from the two types; types that do not match are an error. The plan is then
+//! executed on each batch. [`ValueIndices`] select the values: a range, or a list of indices where
+//! there are nulls or a dictionary.
 #![forbid(unsafe_code)]
 
 mod numbers;
 mod values;
 
-pub use values::{Slots, first_null, pack};
+pub use values::{ValueIndices, first_null, pack};
 
-use super::export::BIG;
+use super::export::NATIVE_BIG_ENDIAN;
 use super::format::{Field, Format};
-use super::times::{NAT, Turn, count_in, count_of};
-use crate::array::dtype::{Dtype, Kind, Type};
+use super::time_units::{NAT, TimeConversion, arrow_step, numpy_step};
+use crate::dtype::{Dtype, Kind, Type};
 use crate::error::{Result, fail};
 use numbers::Number;
 
-/// How values of one type become items of another.
+/// A conversion from an Arrow type to the items of a column.
 pub struct Plan {
-    how: How,
-    /// What stands for a null.
+    conversion: Conversion,
+    /// The item that represents a null.
     null: Option<Vec<u8>>,
-    /// Bytes of an item.
+    /// The size of an item in bytes.
     size: usize,
-    /// What the items are, for messages.
-    words: String,
+    /// The type of the items, for messages.
+    item_type: String,
 }
 
-enum How {
-    /// There are none but nulls.
+enum Conversion {
+    /// All values are nulls.
     Nulls,
-    /// The bytes of each, maybe turned round.
-    Same { turned: bool },
-    /// Bits.
+    /// Copies the bytes of each value, with the byte order swapped if `swapped` is set.
+    Same { swapped: bool },
+    /// Expands a bitmap.
     Bits,
-    /// Numbers.
+    /// Converts numbers.
     Numbers { from: Number, to: Number, big: bool },
-    /// Times of 4 bytes or 8.
-    Times { narrow: bool, turn: Turn, big: bool },
-    /// Bytes of any length.
-    Bytes { from: Format, to: Text },
-    /// Lists of so many.
+    /// Converts times of 4 or 8 bytes.
+    Times {
+        narrow: bool,
+        conversion: TimeConversion,
+        big: bool,
+    },
+    /// Copies byte strings of variable length.
+    Bytes { from: Format, to: TextTarget },
+    /// Converts the items of lists of a fixed length.
     List(usize, Box<Plan>),
-    /// Parts: which child, and where in the item.
+    /// Converts fields: the index of the child, the offset in the item, and the plan.
     Struct(Vec<(usize, usize, Plan)>),
-    /// Numbers of values.
+    /// Converts dictionary indices to values.
     Dictionary(Number, Box<Plan>),
 }
 
-/// What text becomes.
+/// The target representation of byte strings.
 #[derive(Clone, Copy)]
-enum Text {
-    /// Bytes, filled up with zeros.
+enum TextTarget {
+    /// Bytes, padded with zeros.
     Bytes,
-    /// Characters of 4 bytes, filled up with zeros.
-    Characters { big: bool },
-    /// Bytes of just this length.
+    /// UTF-32 characters, padded with zeros.
+    Utf32 { big: bool },
+    /// Bytes of exactly the item size.
     Exact,
 }
 
-/// Zones in which a time has the same number as without any.
-const ZONES: &[&str] = &["", "UTC", "Etc/UTC", "Z", "+00:00"];
+/// Time zones without an offset, in which a time has the same number as without a zone.
+const UTC_ZONES: &[&str] = &["", "UTC", "Etc/UTC", "Z", "+00:00"];
 
 impl Plan {
-    /// For items of this type, in lists within lists of these lengths.
+    /// Creates a plan for items of type `item`, in nested lists of the given lengths.
     pub fn new(field: &Field, item: &Type, lists: &[usize]) -> Result<Plan> {
-        let words = Dtype {
+        let item_type = Dtype {
             spelling: String::new(),
             item: item.clone(),
         }
         .to_python_literal();
-        let refused = || {
+        let mismatch = || {
             fail!(
                 Type,
-                "values of the type {} cannot become {words} in lists of {lists:?}",
-                field.words()
+                "values of the type {} cannot be converted to {item_type} in lists of {lists:?}",
+                field.describe()
             )
         };
         if let Some(values) = &field.dictionary {
             let Format::Int { signed, size } = field.format else {
-                return Err(refused());
+                return Err(mismatch());
             };
             let plan = Plan::new(values, item, lists)?;
-            let (null, words, bytes) = (plan.null.clone(), plan.words.clone(), plan.size);
+            let (null, item_type, bytes) = (plan.null.clone(), plan.item_type.clone(), plan.size);
             return Ok(Plan {
-                how: How::Dictionary(Number::Int { signed, size }, Box::new(plan)),
+                conversion: Conversion::Dictionary(Number::Int { signed, size }, Box::new(plan)),
                 null,
                 size: bytes,
-                words,
+                item_type,
             });
         }
-        let of = |how, size| Plan {
-            how,
-            null: null_of(item),
+        let plan_of = |conversion, size| Plan {
+            conversion,
+            null: null_item(item),
             size,
-            words: words.clone(),
+            item_type: item_type.clone(),
         };
         if field.format == Format::Null {
             let size = lists.iter().fold(item.size, |n, d| n.saturating_mul(*d));
-            let null = null_of(item).filter(|_| lists.is_empty());
+            let null = null_item(item).filter(|_| lists.is_empty());
             return Ok(Plan {
                 null,
-                ..of(How::Nulls, size)
+                ..plan_of(Conversion::Nulls, size)
             });
         }
         if let Some((n, inner)) = lists.split_first() {
@@ -111,10 +115,10 @@ impl Plan {
                 .children
                 .first()
                 .filter(|_| field.format == Format::List(*n))
-                .ok_or_else(refused)?;
+                .ok_or_else(mismatch)?;
             let plan = Plan::new(part, item, inner)?;
             let size = plan.size.saturating_mul(*n);
-            return Ok(of(How::List(*n, Box::new(plan)), size));
+            return Ok(plan_of(Conversion::List(*n, Box::new(plan)), size));
         }
         match &item.kind {
             Kind::Array(of, lists) => Plan::new(field, of, lists),
@@ -127,27 +131,31 @@ impl Plan {
                 Plan::new(field, &part, &[2])
             }
             Kind::Struct(fields) if field.format == Format::Struct => {
-                let parts = matched(&field.children, fields.iter().map(|f| f.name.as_str()))?;
+                let parts = match_fields(&field.children, fields.iter().map(|f| f.name.as_str()))?;
                 let parts = parts.into_iter().zip(fields).map(|((child, field), f)| {
                     Ok((child, f.offset, Plan::new(field, &f.item, &[])?))
                 });
-                Ok(of(How::Struct(parts.collect::<Result<_>>()?), item.size))
+                Ok(plan_of(
+                    Conversion::Struct(parts.collect::<Result<_>>()?),
+                    item.size,
+                ))
             }
-            _ => Ok(of(
-                plain(&field.format, item).ok_or_else(refused)?,
+            _ => Ok(plan_of(
+                plain(&field.format, item).ok_or_else(mismatch)?,
                 item.size,
             )),
         }
     }
 
-    /// Bytes of an item.
+    /// Returns the size of an item in bytes.
     pub fn size(&self) -> usize {
         self.size
     }
 }
 
-/// The children with these names, none left over.
-pub fn matched<'a>(
+/// Returns the children with the given names. Returns an error if a name is missing or ambiguous,
+/// or if a child is left over.
+pub fn match_fields<'a>(
     children: &'a [Field],
     names: impl ExactSizeIterator<Item = &'a str>,
 ) -> Result<Vec<(usize, &'a Field)>> {
@@ -157,11 +165,11 @@ pub fn matched<'a>(
         let mut named = children.iter().enumerate().filter(|(_, f)| f.name == name);
         let one = named
             .next()
-            .ok_or_else(|| fail!(Type, "column {name:?}: the stream has none of this name"))?;
+            .ok_or_else(|| fail!(Type, "column {name:?}: not in the Arrow stream"))?;
         if named.next().is_some() {
             return Err(fail!(
                 Type,
-                "column {name:?}: the stream has two of this name"
+                "column {name:?}: more than one in the Arrow stream"
             ));
         }
         taken.get_mut(one.0).into_iter().for_each(|t| *t = true);
@@ -170,7 +178,7 @@ pub fn matched<'a>(
     match children.iter().zip(&taken).find(|(_, taken)| !**taken) {
         Some((left, _)) => Err(fail!(
             Type,
-            "column {:?} of the stream: there is no such column to put it into",
+            "Arrow stream: column {:?}: no such column in the destination",
             left.name
         )),
         None => Ok(found),
@@ -188,12 +196,14 @@ fn number_of(format: &Format) -> Option<Number> {
     }
 }
 
-/// For types without parts.
-fn plain(from: &Format, item: &Type) -> Option<How> {
+/// Returns the conversion for types without children.
+fn plain(from: &Format, item: &Type) -> Option<Conversion> {
     let big = item.big_endian;
-    let same = How::Same { turned: big != BIG };
+    let same = Conversion::Same {
+        swapped: big != NATIVE_BIG_ENDIAN,
+    };
     match &item.kind {
-        Kind::Bool => (*from == Format::Bool).then_some(How::Bits),
+        Kind::Bool => (*from == Format::Bool).then_some(Conversion::Bits),
         Kind::Int => numbers(
             from,
             Number::Int {
@@ -212,33 +222,40 @@ fn plain(from: &Format, item: &Type) -> Option<How> {
         ),
         Kind::Float if item.size <= 8 => numbers(from, Number::Float(item.size), big),
         Kind::Float | Kind::Complex => {
-            (*from == Format::Fixed(item.size)).then_some(How::Same { turned: false })
+            (*from == Format::Fixed(item.size)).then_some(Conversion::Same { swapped: false })
         }
-        Kind::Void if *from == Format::Fixed(item.size) => Some(How::Same { turned: false }),
-        Kind::Void => bytes(from, Text::Exact, false),
-        Kind::Bytes => bytes(from, Text::Bytes, true),
-        Kind::Str => bytes(from, Text::Characters { big }, true),
+        Kind::Void if *from == Format::Fixed(item.size) => {
+            Some(Conversion::Same { swapped: false })
+        }
+        Kind::Void => bytes(from, TextTarget::Exact, false),
+        Kind::Bytes => bytes(from, TextTarget::Bytes, true),
+        Kind::Str => bytes(from, TextTarget::Utf32 { big }, true),
         Kind::Datetime(unit) | Kind::Timedelta(unit) => {
-            let moment = matches!(item.kind, Kind::Datetime(_));
+            let is_datetime = matches!(item.kind, Kind::Datetime(_));
             let fits = match from {
-                Format::Timestamp(_, zone) => moment && ZONES.contains(&zone.as_str()),
-                Format::Date | Format::DateMs => moment,
-                Format::Duration(_) | Format::Months => !moment,
+                Format::Timestamp(_, zone) => is_datetime && UTC_ZONES.contains(&zone.as_str()),
+                Format::Date | Format::DateMs => is_datetime,
+                Format::Duration(_) | Format::Months => !is_datetime,
                 _ => true,
             };
-            let turn = Turn::new(count_in(from)?, count_of(unit)?, moment).filter(|_| fits)?;
+            let conversion = TimeConversion::new(arrow_step(from)?, numpy_step(unit)?, is_datetime)
+                .filter(|_| fits)?;
             let narrow = matches!(from, Format::Date | Format::Months);
-            Some(if turn.is_nothing() && !narrow {
+            Some(if conversion.is_identity() && !narrow {
                 same
             } else {
-                How::Times { narrow, turn, big }
+                Conversion::Times {
+                    narrow,
+                    conversion,
+                    big,
+                }
             })
         }
         _ => None,
     }
 }
 
-fn numbers(from: &Format, to: Number, big: bool) -> Option<How> {
+fn numbers(from: &Format, to: Number, big: bool) -> Option<Conversion> {
     let from = number_of(from)?;
     let fits = match (from, to) {
         (Number::Int { .. }, Number::Int { .. }) => true,
@@ -247,28 +264,32 @@ fn numbers(from: &Format, to: Number, big: bool) -> Option<How> {
         (Number::Float(_), Number::Int { .. }) => false,
     };
     match from == to {
-        true => Some(How::Same { turned: big != BIG }),
-        false => fits.then_some(How::Numbers { from, to, big }),
+        true => Some(Conversion::Same {
+            swapped: big != NATIVE_BIG_ENDIAN,
+        }),
+        false => fits.then_some(Conversion::Numbers { from, to, big }),
     }
 }
 
-fn bytes(from: &Format, to: Text, text: bool) -> Option<How> {
+fn bytes(from: &Format, to: TextTarget, text: bool) -> Option<Conversion> {
     let fits = match (from, to) {
-        (Format::Variable { text: false, .. } | Format::Fixed(_), Text::Characters { .. }) => false,
+        (Format::Variable { text: false, .. } | Format::Fixed(_), TextTarget::Utf32 { .. }) => {
+            false
+        }
         (Format::Variable { text: is_text, .. }, _) => text || !is_text,
         (Format::Fixed(_), _) => true,
         _ => false,
     };
-    fits.then(|| How::Bytes {
+    fits.then(|| Conversion::Bytes {
         from: from.clone(),
         to,
     })
 }
 
-/// What stands for a null, where something can.
-fn null_of(item: &Type) -> Option<Vec<u8>> {
+/// Returns the item that represents a null, for types that have one.
+fn null_item(item: &Type) -> Option<Vec<u8>> {
     let mut null = match (&item.kind, item.size) {
-        // the quiet NaN of each length
+        // the quiet NaN of each size
         (Kind::Float, 2) => 0x7e00u16.to_le_bytes().to_vec(),
         (Kind::Float, 4) => f32::NAN.to_le_bytes().to_vec(),
         (Kind::Float, 8) => f64::NAN.to_le_bytes().to_vec(),

@@ -1,8 +1,9 @@
-//! Numbers of one type as those of another, where they are the same number there.
+//! Exact conversion between number types.
 #![forbid(unsafe_code)]
 
-use crate::arrow::export::BIG;
+use crate::arrow::export::NATIVE_BIG_ENDIAN;
 
+/// A number type, with its size in bytes.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Number {
     Int { signed: bool, size: usize },
@@ -17,12 +18,12 @@ impl Number {
     }
 }
 
-/// A whole number of 1, 2, 4 or 8 bytes.
-pub fn whole(bytes: &[u8], signed: bool) -> i128 {
+/// Reads an integer of 1, 2, 4 or 8 bytes in native byte order.
+pub fn integer(bytes: &[u8], signed: bool) -> i128 {
     let mut wide = [0; 8];
     let negative = signed
         && bytes
-            .get(if BIG {
+            .get(if NATIVE_BIG_ENDIAN {
                 0
             } else {
                 bytes.len().saturating_sub(1)
@@ -31,7 +32,7 @@ pub fn whole(bytes: &[u8], signed: bool) -> i128 {
     if negative {
         wide = [0xff; 8];
     }
-    let at = if BIG {
+    let at = if NATIVE_BIG_ENDIAN {
         8usize.saturating_sub(bytes.len())
     } else {
         0
@@ -46,7 +47,7 @@ pub fn whole(bytes: &[u8], signed: bool) -> i128 {
     }
 }
 
-/// A floating-point number of 2, 4 or 8 bytes.
+/// Reads a floating-point number of 2, 4 or 8 bytes in native byte order.
 fn float(bytes: &[u8]) -> f64 {
     if let Ok(bytes) = bytes.try_into() {
         return f64::from_ne_bytes(bytes);
@@ -57,28 +58,32 @@ fn float(bytes: &[u8]) -> f64 {
     }
 }
 
-/// The number that has these 16 bits.
+/// Converts the bits of a half-precision number.
 fn half(bits: u16) -> f64 {
     let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
-    let size = match exponent {
+    let magnitude = match exponent {
         0 => fraction * (-24f64).exp2(),
         31 if fraction == 0.0 => f64::INFINITY,
         31 => f64::NAN,
         e => (1.0 + fraction / 1024.0) * f64::from(e - 15).exp2(),
     };
-    if bits >> 15 == 1 { -size } else { size }
+    if bits >> 15 == 1 {
+        -magnitude
+    } else {
+        magnitude
+    }
 }
 
-/// Puts a number, given little-endian.
-pub fn put<const N: usize>(mut bytes: [u8; N], big: bool, out: &mut Vec<u8>) {
+/// Appends a number, given in little-endian order, in the requested byte order.
+pub fn push_number<const N: usize>(mut bytes: [u8; N], big: bool, out: &mut Vec<u8>) {
     if big {
         bytes.reverse();
     }
     out.extend_from_slice(&bytes);
 }
 
-/// Puts a number as one of another type, where that has it.
-pub fn put_number(
+/// Converts a number and appends it. Returns `None` if the target type cannot represent it.
+pub fn convert_number(
     value: &[u8],
     from: Number,
     to: Number,
@@ -93,7 +98,7 @@ pub fn put_number(
                 size,
             },
         ) => {
-            let n = whole(value, signed);
+            let n = integer(value, signed);
             let bits = 8 * size as u32;
             let (low, high) = if to_signed {
                 (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
@@ -110,24 +115,26 @@ pub fn put_number(
             }
         }
         (Number::Int { signed, .. }, Number::Float(4)) => {
-            let n = whole(value, signed);
-            put(
+            let n = integer(value, signed);
+            push_number(
                 Some(n as f32).filter(|f| *f as i128 == n)?.to_le_bytes(),
                 big,
                 out,
             );
         }
         (Number::Int { signed, .. }, Number::Float(_)) => {
-            let n = whole(value, signed);
-            put(
+            let n = integer(value, signed);
+            push_number(
                 Some(n as f64).filter(|f| *f as i128 == n)?.to_le_bytes(),
                 big,
                 out,
             );
         }
-        // none is made shorter
-        (Number::Float(_), Number::Float(4)) => put((float(value) as f32).to_le_bytes(), big, out),
-        (Number::Float(_), Number::Float(_)) => put(float(value).to_le_bytes(), big, out),
+        // plans do not shorten floating-point numbers
+        (Number::Float(_), Number::Float(4)) => {
+            push_number((float(value) as f32).to_le_bytes(), big, out)
+        }
+        (Number::Float(_), Number::Float(_)) => push_number(float(value).to_le_bytes(), big, out),
         (Number::Float(_), Number::Int { .. }) => return None,
     }
     Some(())

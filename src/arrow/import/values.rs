@@ -1,54 +1,50 @@
-//! The values of a batch as items, by the [`Plan`] for their type.
+//! Converts the values of a batch to items, as described by a [`Plan`].
 #![forbid(unsafe_code)]
 
-use super::numbers::{Number, put, put_number, whole};
-use super::{How, Plan, Text};
+use super::numbers::{Number, convert_number, integer, push_number};
+use super::{Conversion, Plan, TextTarget};
 use crate::alloc;
-use crate::arrow::export::At;
-use crate::arrow::ffi::View;
-use crate::arrow::format::{Ends, Field, Format};
-use crate::arrow::times::{NAT, Turn};
+use crate::arrow::export::RowContext;
+use crate::arrow::ffi::ArrayView;
+use crate::arrow::format::{Field, Format, OffsetLayout};
+use crate::arrow::time_units::{NAT, TimeConversion};
 use crate::error::{Error, Result, Status, fail};
 use std::ops::Range;
 
-/// Which values of an array.
+/// The selected values of an array.
 #[derive(Clone)]
-pub enum Slots {
-    /// These.
-    Run(Range<usize>),
-    /// Each by itself; nothing for a null.
-    Picked(Vec<Option<usize>>),
+pub enum ValueIndices {
+    /// A range of indices.
+    Range(Range<usize>),
+    /// A list of indices; `None` is a null.
+    List(Vec<Option<usize>>),
 }
 
-impl Slots {
+impl ValueIndices {
     fn len(&self) -> usize {
         match self {
-            Slots::Run(run) => run.len(),
-            Slots::Picked(all) => all.len(),
+            ValueIndices::Range(run) => run.len(),
+            ValueIndices::List(all) => all.len(),
         }
     }
 
     fn get(&self, k: usize) -> Option<usize> {
         match self {
-            Slots::Run(run) => Some(run.start + k),
-            Slots::Picked(all) => all.get(k).copied().flatten(),
+            ValueIndices::Range(run) => Some(run.start + k),
+            ValueIndices::List(all) => all.get(k).copied().flatten(),
         }
     }
 
-    /// As they are in memory, where the array begins `offset` values on and has `len`.
-    fn placed(self, offset: usize, len: usize) -> Result<Slots> {
-        let outside = |i| {
-            fail!(
-                Argument,
-                "an array of the stream: value {i} of {len} is needed"
-            )
-        };
+    /// Converts indices of an array to indices of its buffers, where the array starts at `offset`
+    /// and has `len` values.
+    fn in_buffers(self, offset: usize, len: usize) -> Result<ValueIndices> {
+        let outside = |i| fail!(Argument, "Arrow array: value {i} of {len} is needed");
         match self {
-            Slots::Run(run) if run.end <= len => {
-                Ok(Slots::Run(run.start + offset..run.end + offset))
+            ValueIndices::Range(run) if run.end <= len => {
+                Ok(ValueIndices::Range(run.start + offset..run.end + offset))
             }
-            Slots::Run(run) => Err(outside(run.end)),
-            Slots::Picked(mut all) => {
+            ValueIndices::Range(run) => Err(outside(run.end)),
+            ValueIndices::List(mut all) => {
                 for i in all.iter_mut().flatten() {
                     *i = if *i < len {
                         *i + offset
@@ -56,108 +52,121 @@ impl Slots {
                         return Err(outside(*i));
                     };
                 }
-                Ok(Slots::Picked(all))
+                Ok(ValueIndices::List(all))
             }
         }
     }
 
-    /// Those that are valid; `bits` tell which.
-    fn masked(self, bits: &[u8]) -> Result<Slots> {
+    /// Turns values that are not valid in the bitmap `bits` into nulls.
+    fn masked(self, bits: &[u8]) -> Result<ValueIndices> {
         let is_valid = |i: &usize| bits.get(i / 8).is_some_and(|b| b >> (i % 8) & 1 == 1);
         match self {
-            Slots::Run(run) if run.clone().all(|i| is_valid(&i)) => Ok(Slots::Run(run)),
-            slots => slots.turned(1, |i, picked| picked.push(i.filter(is_valid))),
+            ValueIndices::Range(run) if run.clone().all(|i| is_valid(&i)) => {
+                Ok(ValueIndices::Range(run))
+            }
+            indices => indices.mapped(1, |i, list| list.push(i.filter(is_valid))),
         }
     }
 
-    /// Each as `n` others.
-    fn turned(
+    /// Replaces each index by `n` others.
+    fn mapped(
         &self,
         n: usize,
         f: impl Fn(Option<usize>, &mut Vec<Option<usize>>),
-    ) -> Result<Slots> {
-        let mut picked = alloc::with_room(self.len().saturating_mul(n))?;
-        (0..self.len()).for_each(|k| f(self.get(k), &mut picked));
-        Ok(Slots::Picked(picked))
+    ) -> Result<ValueIndices> {
+        let mut list = alloc::with_capacity(self.len().saturating_mul(n))?;
+        (0..self.len()).for_each(|k| f(self.get(k), &mut list));
+        Ok(ValueIndices::List(list))
     }
 
-    /// Those of the parts of lists.
-    fn parts(&self, n: usize) -> Result<Slots> {
+    /// Returns the indices of the items of lists of length `n`.
+    fn list_items(&self, n: usize) -> Result<ValueIndices> {
         match self {
-            Slots::Run(run) => match (run.start.checked_mul(n), run.end.checked_mul(n)) {
-                (Some(start), Some(end)) => Ok(Slots::Run(start..end)),
+            ValueIndices::Range(run) => match (run.start.checked_mul(n), run.end.checked_mul(n)) {
+                (Some(start), Some(end)) => Ok(ValueIndices::Range(start..end)),
                 _ => Err(fail!(
                     Argument,
-                    "an array of the stream: {} lists of {n} items",
+                    "Arrow array: {} lists of {n} items exceed the address space",
                     run.end
                 )),
             },
-            // parts that would be beyond all memory are found to be so by who looks for them
-            slots => slots.turned(n, |i, picked| {
-                picked.extend((0..n).map(|j| i.map(|i| i.saturating_mul(n).saturating_add(j))))
+            // an index that overflows is out of range, which the conversion of the items reports
+            indices => indices.mapped(n, |i, list| {
+                list.extend((0..n).map(|j| i.map(|i| i.saturating_mul(n).saturating_add(j))))
             }),
         }
     }
 }
 
-/// The first of these values that is null, where one is.
-pub fn first_null(view: View, field: &Field, values: Range<usize>) -> Result<Option<usize>> {
+/// Returns the index of the first null among `values`, if there is one.
+pub fn first_null(view: ArrayView, field: &Field, values: Range<usize>) -> Result<Option<usize>> {
     let (offset, len, nulls) = view.check(field)?;
     let bits = view
-        .optional(0, (offset + len).div_ceil(8))
+        .optional_buffer(0, (offset + len).div_ceil(8))
         .filter(|_| nulls);
     let is_null = |bits: &[u8], i: usize| bits.get(i / 8).is_none_or(|b| b >> (i % 8) & 1 == 0);
     Ok(bits.and_then(|bits| values.into_iter().find(|i| is_null(bits, i + offset))))
 }
 
-/// Puts the items that these values become behind others.
+/// Converts the selected values of an array and appends the items to `out`.
 pub fn pack(
     plan: &Plan,
     field: &Field,
-    view: View,
-    slots: Slots,
-    at: At,
+    view: ArrayView,
+    indices: ValueIndices,
+    at: RowContext,
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let (offset, len, nulls) = view.check(field)?;
     let all = offset + len;
-    let mut slots = slots.placed(offset, len)?;
+    let mut indices = indices.in_buffers(offset, len)?;
     if field.format == Format::Null {
-        slots = slots.turned(1, |_, picked| picked.push(None))?;
-    } else if let Some(bits) = view.optional(0, all.div_ceil(8)).filter(|_| nulls) {
-        slots = slots.masked(bits)?;
+        indices = indices.mapped(1, |_, list| list.push(None))?;
+    } else if let Some(bits) = view.optional_buffer(0, all.div_ceil(8)).filter(|_| nulls) {
+        indices = indices.masked(bits)?;
     }
-    alloc::reserve(out, slots.len().saturating_mul(plan.size))?;
+    alloc::reserve(out, indices.len().saturating_mul(plan.size))?;
     let from = Values {
         plan,
         view,
         all,
-        slots: &slots,
+        indices: &indices,
         at,
     };
-    match &plan.how {
-        How::Nulls => from.each(out, &mut |_, _| Ok(())),
-        How::Same { turned } => from.same(*turned, out),
-        How::Bits => from.bits(out),
-        How::Numbers { from: a, to, big } => from.numbers(*a, *to, *big, out),
-        How::Times { narrow, turn, big } => from.times(*narrow, turn, *big, out),
-        How::Bytes { from: a, to } => from.bytes(a, *to, out),
-        How::List(n, inner) => {
-            let part = field.children.first().ok_or_else(no_child)?;
-            let at = At {
+    match &plan.conversion {
+        Conversion::Nulls => from.each(out, &mut |_, _| Ok(())),
+        Conversion::Same { swapped } => from.same(*swapped, out),
+        Conversion::Bits => from.bits(out),
+        Conversion::Numbers { from: a, to, big } => from.numbers(*a, *to, *big, out),
+        Conversion::Times {
+            narrow,
+            conversion,
+            big,
+        } => from.times(*narrow, conversion, *big, out),
+        Conversion::Bytes { from: a, to } => from.bytes(a, *to, out),
+        Conversion::List(n, inner) => {
+            let part = field.children.first().ok_or_else(wrong_plan)?;
+            let at = RowContext {
                 per_row: at.per_row.saturating_mul(*n as u64),
                 ..at
             };
-            pack(inner, part, view.child(0)?, slots.parts(*n)?, at, out)
+            pack(
+                inner,
+                part,
+                view.child(0)?,
+                indices.list_items(*n)?,
+                at,
+                out,
+            )
         }
-        How::Struct(parts) => from.parts(field, parts, out),
-        How::Dictionary(number, values) => {
-            let field = field.dictionary.as_deref().ok_or_else(no_child)?;
+        Conversion::Struct(fields) => from.fields(field, fields, out),
+        Conversion::Dictionary(number, values) => {
+            let field = field.dictionary.as_deref().ok_or_else(wrong_plan)?;
             pack(
                 values,
                 field,
                 view.dictionary()?,
-                from.numbered(*number, &view.dictionary()?, field)?,
+                from.dictionary_indices(*number, &view.dictionary()?, field)?,
                 at,
                 out,
             )
@@ -165,50 +174,52 @@ pub fn pack(
     }
 }
 
-fn no_child() -> Error {
-    fail!(State, "a plan for another type")
+fn wrong_plan() -> Error {
+    fail!(State, "Arrow array: the plan is for another type")
 }
 
-/// Puts one value, or says why it cannot.
-type Put<'a> = &'a mut dyn FnMut(usize, &mut Vec<u8>) -> std::result::Result<(), String>;
+/// Converts the value at an index and appends it, or returns an error message.
+type ConvertValue<'a> = &'a mut dyn FnMut(usize, &mut Vec<u8>) -> std::result::Result<(), String>;
 
-/// What of an array is wanted.
+/// The values to convert.
 struct Values<'a> {
     plan: &'a Plan,
-    view: View<'a>,
-    /// Values in memory, those before its first one among them.
+    view: ArrayView<'a>,
+    /// The number of values in the buffers, including those before the offset of the array.
     all: usize,
-    slots: &'a Slots,
-    at: At,
+    indices: &'a ValueIndices,
+    at: RowContext,
 }
 
 impl<'a> Values<'a> {
-    /// Puts each of them; nulls as what stands for them.
-    fn each(&self, out: &mut Vec<u8>, put: Put) -> Result<()> {
-        let Plan { null, words, .. } = self.plan;
-        for k in 0..self.slots.len() {
-            let done = match (self.slots.get(k), null) {
-                (Some(i), _) => put(i, out),
+    /// Converts each value with `convert`, and nulls to the item that represents them.
+    fn each(&self, out: &mut Vec<u8>, convert: ConvertValue) -> Result<()> {
+        let Plan {
+            null, item_type, ..
+        } = self.plan;
+        for k in 0..self.indices.len() {
+            let result = match (self.indices.get(k), null) {
+                (Some(i), _) => convert(i, out),
                 (None, Some(null)) => {
                     out.extend_from_slice(null);
                     Ok(())
                 }
-                (None, None) => Err(format!("a null, and nothing in {words} stands for one")),
+                (None, None) => Err(format!("a null, which {item_type} cannot represent")),
             };
-            done.map_err(|words| self.at.fail(Status::Type, k, words))?;
+            result.map_err(|message| self.at.fail(Status::Type, k, message))?;
         }
         Ok(())
     }
 
-    /// All values of so many bytes each.
+    /// Returns the buffer of all values of a fixed size.
     fn fixed(&self, size: usize) -> Result<&'a [u8]> {
         self.view.buffer(1, self.all.saturating_mul(size))
     }
 
-    fn same(&self, turned: bool, out: &mut Vec<u8>) -> Result<()> {
+    fn same(&self, swapped: bool, out: &mut Vec<u8>) -> Result<()> {
         let size = self.plan.size;
         let values = self.fixed(size)?;
-        if let (Slots::Run(run), false) = (self.slots, turned) {
+        if let (ValueIndices::Range(run), false) = (self.indices, swapped) {
             out.extend_from_slice(
                 values
                     .get(run.start * size..run.end * size)
@@ -218,7 +229,7 @@ impl<'a> Values<'a> {
         }
         self.each(out, &mut |i, out| {
             let value = values.get(i * size..(i + 1) * size).unwrap_or_default();
-            if turned {
+            if swapped {
                 out.extend(value.iter().rev());
             } else {
                 out.extend_from_slice(value);
@@ -243,18 +254,24 @@ impl<'a> Values<'a> {
         let values = self.fixed(size)?;
         self.each(out, &mut |i, out| {
             let value = values.get(i * size..(i + 1) * size).unwrap_or_default();
-            // floats have a place in all that they may become
-            put_number(value, from, to, big, out).ok_or_else(|| {
+            // only integers can fail: a plan converts floats to larger floats
+            convert_number(value, from, to, big, out).ok_or_else(|| {
                 format!(
-                    "{} is no number of {}",
-                    whole(value, signed),
-                    self.plan.words
+                    "{} is not representable as {}",
+                    integer(value, signed),
+                    self.plan.item_type
                 )
             })
         })
     }
 
-    fn times(&self, narrow: bool, turn: &Turn, big: bool, out: &mut Vec<u8>) -> Result<()> {
+    fn times(
+        &self,
+        narrow: bool,
+        conversion: &TimeConversion,
+        big: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         let from = Number::Int {
             signed: true,
             size: if narrow { 4 } else { 8 },
@@ -264,14 +281,14 @@ impl<'a> Values<'a> {
             let value = values
                 .get(i * from.size()..(i + 1) * from.size())
                 .unwrap_or_default();
-            let n = whole(value, true) as i64;
-            let turned = turn.apply(n).filter(|n| *n != NAT);
-            put(
-                turned
+            let n = integer(value, true) as i64;
+            let converted = conversion.apply(n).filter(|n| *n != NAT);
+            push_number(
+                converted
                     .ok_or_else(|| {
                         format!(
-                            "the time {n}: {} has none that is the same",
-                            self.plan.words
+                            "the time {n} is not representable as {}",
+                            self.plan.item_type
                         )
                     })?
                     .to_le_bytes(),
@@ -282,26 +299,26 @@ impl<'a> Values<'a> {
         })
     }
 
-    fn parts(
+    fn fields(
         &self,
         field: &Field,
-        parts: &[(usize, usize, Plan)],
+        fields: &[(usize, usize, Plan)],
         out: &mut Vec<u8>,
     ) -> Result<()> {
         let (from, size) = (out.len(), self.plan.size);
-        out.resize(from + self.slots.len() * size, 0);
-        for (child, offset, plan) in parts {
-            let mut part = Vec::new();
-            let part_field = field.children.get(*child).ok_or_else(no_child)?;
+        out.resize(from + self.indices.len() * size, 0);
+        for (child, offset, plan) in fields {
+            let mut values = Vec::new();
+            let child_field = field.children.get(*child).ok_or_else(wrong_plan)?;
             let inner = pack(
                 plan,
-                part_field,
+                child_field,
                 self.view.child(*child)?,
-                self.slots.clone(),
+                self.indices.clone(),
                 self.at,
-                &mut part,
+                &mut values,
             );
-            inner.map_err(|e| e.within(format_args!("field {:?}", part_field.name)))?;
+            inner.map_err(|e| e.within(format_args!("field {:?}", child_field.name)))?;
             if plan.size == 0 {
                 continue;
             }
@@ -309,7 +326,7 @@ impl<'a> Values<'a> {
                 .get_mut(from..)
                 .unwrap_or_default()
                 .chunks_exact_mut(size);
-            for (to, value) in items.zip(part.chunks_exact(plan.size)) {
+            for (to, value) in items.zip(values.chunks_exact(plan.size)) {
                 to.get_mut(*offset..offset + plan.size)
                     .into_iter()
                     .for_each(|to| to.copy_from_slice(value));
@@ -318,70 +335,75 @@ impl<'a> Values<'a> {
         Ok(())
     }
 
-    /// The values of a dictionary that numbers tell.
-    fn numbered(&self, number: Number, dictionary: &View, field: &Field) -> Result<Slots> {
+    /// Returns the indices of the dictionary that the values contain.
+    fn dictionary_indices(
+        &self,
+        number: Number,
+        dictionary: &ArrayView,
+        field: &Field,
+    ) -> Result<ValueIndices> {
         let (size, signed) = (
             number.size(),
             matches!(number, Number::Int { signed: true, .. }),
         );
         let numbers = self.fixed(size)?;
         let (_, len, _) = dictionary.check(field)?;
-        let mut picked = alloc::with_room(self.slots.len())?;
-        for k in 0..self.slots.len() {
-            let n = self.slots.get(k).map(|i| {
-                whole(
+        let mut list = alloc::with_capacity(self.indices.len())?;
+        for k in 0..self.indices.len() {
+            let n = self.indices.get(k).map(|i| {
+                integer(
                     numbers.get(i * size..(i + 1) * size).unwrap_or_default(),
                     signed,
                 )
             });
-            let slot = n
+            let index = n
                 .map(|n| usize::try_from(n).ok().filter(|n| *n < len).ok_or(n))
                 .transpose();
-            picked.push(slot.map_err(|n| {
+            list.push(index.map_err(|n| {
                 self.at.fail(
                     Status::Argument,
                     k,
-                    format_args!("number {n} of a dictionary of {len} values"),
+                    format_args!("index {n} in a dictionary of {len} values"),
                 )
             })?);
         }
-        Ok(Slots::Picked(picked))
+        Ok(ValueIndices::List(list))
     }
 
-    fn bytes(&self, from: &Format, to: Text, out: &mut Vec<u8>) -> Result<()> {
-        let lookup = Lookup::new(self.view, from, self.all)?;
+    fn bytes(&self, from: &Format, to: TextTarget, out: &mut Vec<u8>) -> Result<()> {
+        let lookup = ByteStrings::new(self.view, from, self.all)?;
         let padded = matches!(from, Format::Fixed(_));
-        let (size, words) = (self.plan.size, &self.plan.words);
+        let (size, item_type) = (self.plan.size, &self.plan.item_type);
         self.each(out, &mut |i, out| {
             let value = lookup
                 .get(i)
-                .ok_or_else(|| "its bytes are not where the array says".to_owned())?;
+                .ok_or_else(|| "its bytes are outside the buffers of the array".to_owned())?;
             let end = out.len() + size;
             let zeros = value.iter().rev().take_while(|b| **b == 0).count();
             let value = match to {
-                Text::Exact => value,
+                TextTarget::Exact => value,
                 _ if padded => value.get(..value.len() - zeros).unwrap_or_default(),
                 _ if zeros > 0 => {
                     return Err(format!(
-                        "\"{}\" ends with a zero, which {words} would lose",
+                        "\"{}\" ends with a zero byte, which {item_type} cannot store",
                         value.escape_ascii()
                     ));
                 }
                 _ => value,
             };
             match to {
-                Text::Characters { big } => {
+                TextTarget::Utf32 { big } => {
                     let text = std::str::from_utf8(value)
-                        .map_err(|e| format!("\"{}\" is no UTF-8: {e}", value.escape_ascii()))?;
+                        .map_err(|e| format!("\"{}\" is not UTF-8: {e}", value.escape_ascii()))?;
                     text.chars()
-                        .for_each(|c| put(u32::from(c).to_le_bytes(), big, out));
+                        .for_each(|c| push_number(u32::from(c).to_le_bytes(), big, out));
                 }
                 _ => out.extend_from_slice(value),
             }
-            let exact = matches!(to, Text::Exact);
+            let exact = matches!(to, TextTarget::Exact);
             if out.len() > end || (exact && out.len() < end) {
                 return Err(format!(
-                    "\"{}\" does not fit into {words}",
+                    "\"{}\" does not fit into {item_type}",
                     value.escape_ascii()
                 ));
             }
@@ -391,27 +413,27 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Where bytes of any length are.
-enum Lookup<'a> {
+/// The byte strings of an array.
+enum ByteStrings<'a> {
     Fixed(usize, &'a [u8]),
-    Narrow(&'a [u8], &'a [u8]),
-    Wide(&'a [u8], &'a [u8]),
+    Offsets32(&'a [u8], &'a [u8]),
+    Offsets64(&'a [u8], &'a [u8]),
     Views(&'a [u8], Vec<&'a [u8]>),
 }
 
-impl<'a> Lookup<'a> {
-    fn new(view: View<'a>, format: &Format, all: usize) -> Result<Lookup<'a>> {
-        let ends = match format {
+impl<'a> ByteStrings<'a> {
+    fn new(view: ArrayView<'a>, format: &Format, all: usize) -> Result<ByteStrings<'a>> {
+        let layout = match format {
             Format::Fixed(size) => {
-                return Ok(Lookup::Fixed(
+                return Ok(ByteStrings::Fixed(
                     *size,
                     view.buffer(1, all.saturating_mul(*size))?,
                 ));
             }
-            Format::Variable { ends, .. } => *ends,
-            _ => return Err(no_child()),
+            Format::Variable { layout, .. } => *layout,
+            _ => return Err(wrong_plan()),
         };
-        let wrong = |n: i128| fail!(Argument, "an array of the stream: its bytes end at {n}");
+        let invalid = |n: i128| fail!(Argument, "Arrow array: its bytes end at {n}");
         let bytes = |width: usize| {
             let offsets = if all == 0 {
                 &[]
@@ -422,16 +444,20 @@ impl<'a> Lookup<'a> {
                 .len()
                 .checked_sub(width)
                 .and_then(|last| offsets.get(last..))
-                .map_or(0, |last| whole(last, true));
+                .map_or(0, |last| integer(last, true));
             Ok::<_, Error>((
                 offsets,
-                view.buffer(2, usize::try_from(end).map_err(|_| wrong(end))?)?,
+                view.buffer(2, usize::try_from(end).map_err(|_| invalid(end))?)?,
             ))
         };
-        match ends {
-            Ends::Narrow => bytes(4).map(|(offsets, bytes)| Lookup::Narrow(offsets, bytes)),
-            Ends::Wide => bytes(8).map(|(offsets, bytes)| Lookup::Wide(offsets, bytes)),
-            Ends::View => {
+        match layout {
+            OffsetLayout::Offsets32 => {
+                bytes(4).map(|(offsets, bytes)| ByteStrings::Offsets32(offsets, bytes))
+            }
+            OffsetLayout::Offsets64 => {
+                bytes(8).map(|(offsets, bytes)| ByteStrings::Offsets64(offsets, bytes))
+            }
+            OffsetLayout::View => {
                 let buffers = view.buffers() - 3;
                 let sizes = view
                     .buffer(view.buffers() - 1, buffers.saturating_mul(8))?
@@ -441,11 +467,11 @@ impl<'a> Lookup<'a> {
                     let size = i64::from_ne_bytes(*size);
                     view.buffer(
                         2 + i,
-                        usize::try_from(size).map_err(|_| wrong(size.into()))?,
+                        usize::try_from(size).map_err(|_| invalid(size.into()))?,
                     )
                 };
                 let all_bytes = sizes.iter().enumerate().map(one).collect::<Result<_>>()?;
-                Ok(Lookup::Views(
+                Ok(ByteStrings::Views(
                     view.buffer(1, all.saturating_mul(16))?,
                     all_bytes,
                 ))
@@ -455,8 +481,8 @@ impl<'a> Lookup<'a> {
 
     fn get(&self, i: usize) -> Option<&'a [u8]> {
         match self {
-            Lookup::Fixed(size, bytes) => bytes.get(i * size..(i + 1) * size),
-            Lookup::Narrow(offsets, bytes) => {
+            ByteStrings::Fixed(size, bytes) => bytes.get(i * size..(i + 1) * size),
+            ByteStrings::Offsets32(offsets, bytes) => {
                 let all = offsets.as_chunks::<4>().0;
                 let [from, to] = [
                     i32::from_ne_bytes(*all.get(i)?),
@@ -464,7 +490,7 @@ impl<'a> Lookup<'a> {
                 ];
                 bytes.get(usize::try_from(from).ok()?..usize::try_from(to).ok()?)
             }
-            Lookup::Wide(offsets, bytes) => {
+            ByteStrings::Offsets64(offsets, bytes) => {
                 let all = offsets.as_chunks::<8>().0;
                 let [from, to] = [
                     i64::from_ne_bytes(*all.get(i)?),
@@ -472,10 +498,10 @@ impl<'a> Lookup<'a> {
                 ];
                 bytes.get(usize::try_from(from).ok()?..usize::try_from(to).ok()?)
             }
-            Lookup::Views(views, buffers) => {
+            ByteStrings::Views(views, buffers) => {
                 let view = views.as_chunks::<16>().0.get(i)?;
                 let [len, _, buffer, from] =
-                    [0, 4, 8, 12].map(|at| view.get(at..at + 4).map_or(0, |b| whole(b, true)));
+                    [0, 4, 8, 12].map(|at| view.get(at..at + 4).map_or(0, |b| integer(b, true)));
                 let len = usize::try_from(len).ok()?;
                 if len <= 12 {
                     return views.get(i * 16 + 4..i * 16 + 4 + len);

@@ -1,11 +1,11 @@
-//! The memory that a batch may take, and whether it is still wanted.
+//! The memory budget and the cancellation of a batch.
 #![forbid(unsafe_code)]
 
 use crate::alloc;
 use crate::error::{Error, Result, Status, fail};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Bytes that a batch may still allocate, over all its tasks.
+/// The number of bytes that the tasks of a batch may still allocate.
 pub struct Budget<'a> {
     pub left: AtomicU64,
     pub limit: u64,
@@ -21,13 +21,12 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// To be asked at each record: an error where nobody wants the batch any more.
-    pub fn go_on(&self) -> Result<()> {
+    /// Returns an error if the batch was cancelled. Must be called for each record.
+    pub fn check_cancelled(&self) -> Result<()> {
         match self.stop {
-            Some(stop) if stop.load(Ordering::Relaxed) => Err(Error::new(
-                Status::Cancelled,
-                "nobody wants the batch any more",
-            )),
+            Some(stop) if stop.load(Ordering::Relaxed) => {
+                Err(Error::new(Status::Cancelled, "the batch was cancelled"))
+            }
             _ => Ok(()),
         }
     }
@@ -41,11 +40,11 @@ impl<'a> Budget<'a> {
         let allowed = if took.is_ok() { self.limit } else { 0 };
         alloc::allow(n, allowed, "a batch").map_err(|_| {
             let left = self.left.load(Ordering::Relaxed);
-            fail!(Limit, "{n} bytes of memory are needed, {left} of the limit of {} are left (HOLDALL_OPT_MEMORY_LIMIT)", self.limit)
+            fail!(Limit, "a batch: {n} bytes of memory are needed, {left} bytes of the limit of {} are left (HOLDALL_OPT_MEMORY_LIMIT)", self.limit)
         })
     }
 
-    pub fn give_back(&self, n: u64) {
+    pub fn release(&self, n: u64) {
         self.left.fetch_add(n, Ordering::Relaxed);
     }
 }

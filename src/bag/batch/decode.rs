@@ -1,37 +1,39 @@
-//! The second pass: every record of a task decoded, or copied, into its place.
+//! The second pass: decodes or copies every record of a task into its slot.
 #![forbid(unsafe_code)]
 
 use super::budget::Budget;
 use super::locate::AHEAD;
-use super::task::{Found, Slots, Task};
-use crate::bag::offset_check::Odd;
+use super::task::{OutputSlots, RecordInfo, Task};
+use crate::bag::offset_check::Suspect;
 use crate::error::Result;
 
 impl Task<'_> {
-    pub fn finish(&mut self, mut slots: Slots<'_>, budget: &Budget<'_>) -> Result<()> {
-        if let (true, Slots::One(slot)) = (self.plain(), &mut slots) {
+    pub fn finish(&mut self, mut slots: OutputSlots<'_>, budget: &Budget<'_>) -> Result<()> {
+        if let (true, OutputSlots::Contiguous(slot)) = (self.is_single_copy(), &mut slots) {
             if self.copy_all(slot).is_ok() {
                 return self.check_all(slot, budget);
             }
-            // one by one, to find out which cannot be read
+            // One by one, to find the unreadable records.
             self.measure(budget)?;
         }
-        if self.let_go {
-            // the batch has paid for it
+        if self.discarded {
+            // The budget of the batch already includes these bytes.
             self.fetch(&Budget::new(u64::MAX, None))?;
         }
         let mut before: &mut [u8] = &mut [];
         for k in 0..self.len() {
-            budget.go_on()?;
+            budget.check_cancelled()?;
             self.prefetch(k + AHEAD);
             let size = self.size(k) as usize;
             let slot: &mut [u8] = match &mut slots {
-                Slots::One(rest) => rest.split_off_mut(..size).unwrap_or_default(),
-                Slots::Each(each) => each.get_mut(k).map(std::mem::take).unwrap_or_default(),
+                OutputSlots::Contiguous(rest) => rest.split_off_mut(..size).unwrap_or_default(),
+                OutputSlots::Scattered(each) => {
+                    each.get_mut(k).map(std::mem::take).unwrap_or_default()
+                }
             };
-            let done = match (self.bad(k), self.repeats(k)) {
+            let done = match (self.has_failed(k), self.is_repeat(k)) {
                 (true, _) => continue,
-                (false, true) => self.finish_again(k, before, slot),
+                (false, true) => self.copy_previous(k, before, slot),
                 (false, false) => self.finish_one(k, slot),
             };
             if let Err(e) = done {
@@ -49,14 +51,14 @@ impl Task<'_> {
                 Some(bytes) => slot.copy_from_slice(bytes),
                 None => self.copy(self.extent(k).0, slot)?,
             }
-            return self.check_sum(k, slot);
+            return self.verify_checksum(k, slot);
         }
-        match self.found.get(k) {
-            Some(Found {
+        match self.info.get(k) {
+            Some(RecordInfo {
                 decoded: Some(d), ..
             }) => slot.copy_from_slice(d),
-            Some(Found {
-                odd: Some(Odd::Empty),
+            Some(RecordInfo {
+                suspect: Some(Suspect::Empty),
                 ..
             })
             | None => {}
@@ -65,8 +67,8 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// The record before is the same one: it is copied, or cannot be read either.
-    fn finish_again(&self, k: usize, before: &[u8], slot: &mut [u8]) -> Result<()> {
+    /// Handles a repetition of the previous record: copies it, or fails with the same error.
+    fn copy_previous(&self, k: usize, before: &[u8], slot: &mut [u8]) -> Result<()> {
         match self.error(k - 1) {
             Some(e) => return Err(e.clone()),
             None => slot.copy_from_slice(before),
@@ -74,22 +76,22 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Copies stored bytes from this place on.
+    /// Reads uncompressed bytes at offset `from`.
     fn copy(&self, from: u64, slot: &mut [u8]) -> Result<()> {
-        if self.arrived {
+        if self.prefetched {
             Ok(())
         } else {
             self.shard.file().read_exact_at(from, slot)
         }
     }
 
-    /// Uncompressed neighbours: one copy for all.
+    /// Reads consecutive uncompressed records with one copy.
     fn copy_all(&self, slot: &mut [u8]) -> Result<()> {
         self.copy(self.extent(0).0, slot)
     }
 
     fn check_all(&mut self, slot: &[u8], budget: &Budget<'_>) -> Result<()> {
-        if self.sums.is_empty() {
+        if self.checksums.is_empty() {
             return Ok(());
         }
         let (start, _) = self.extent(0);
@@ -98,7 +100,7 @@ impl Task<'_> {
             let record = slot
                 .get((a - start) as usize..(b - start) as usize)
                 .unwrap_or_default();
-            if let Err(e) = self.check_sum(k, record) {
+            if let Err(e) = self.verify_checksum(k, record) {
                 self.fail(k, e, budget)?;
             }
         }

@@ -1,16 +1,16 @@
-//! Where in the buffer of a batch its records go.
+//! Positions of the records in the buffer of a batch.
 #![forbid(unsafe_code)]
 
-use super::Places;
-use super::task::{Slots, Task, Which};
+use super::BatchLayout;
+use super::task::{OutputSlots, Task, TaskRecords};
 use crate::alloc;
 use crate::error::{Error, Result, Status};
 
-/// Sizes to offsets.
+/// Computes the offsets from the sizes.
 pub fn offsets(tasks: &[Task<'_>], n: usize) -> Result<Vec<u64>> {
     let mut offsets: Vec<u64> = alloc::defaults(n + 1)?;
     for t in tasks {
-        if let (true, Which::Run { bounds, out, .. }) = (t.plain(), &t.which) {
+        if let (true, TaskRecords::Run { bounds, out, .. }) = (t.is_single_copy(), &t.records) {
             let sizes = offsets.get_mut(out + 1..).unwrap_or_default();
             sizes.iter_mut().zip(bounds.windows(2)).for_each(|(o, w)| {
                 *o = w
@@ -39,54 +39,57 @@ pub fn offsets(tasks: &[Task<'_>], n: usize) -> Result<Vec<u64>> {
     Ok(offsets)
 }
 
-/// The parts of the buffer that each task's records go to.
+/// Splits the buffer into the slots of each task.
 pub fn hand_out<'b>(
     tasks: &[Task<'_>],
     data: &'b mut [u8],
     offsets: &[u64],
-) -> Result<Vec<Slots<'b>>> {
+) -> Result<Vec<OutputSlots<'b>>> {
     let offset = |i: usize| offsets.get(i).copied().unwrap_or(0);
     let mut rest = data;
     let mut cut = |from: usize, to: usize| {
         rest.split_off_mut(..offset(to).saturating_sub(offset(from)) as usize)
             .unwrap_or_default()
     };
-    let mut out = alloc::with_room(tasks.len())?;
-    if tasks.iter().all(|t| matches!(t.which, Which::Run { .. })) {
+    let mut out = alloc::with_capacity(tasks.len())?;
+    if tasks
+        .iter()
+        .all(|t| matches!(t.records, TaskRecords::Run { .. }))
+    {
         out.extend(
             tasks
                 .iter()
-                .map(|t| Slots::One(cut(t.out(0), t.out(0) + t.len()))),
+                .map(|t| OutputSlots::Contiguous(cut(t.out(0), t.out(0) + t.len()))),
         );
         return Ok(out);
     }
     let n = offsets.len().saturating_sub(1);
-    let mut slots: Vec<&mut [u8]> = alloc::with_room(n)?;
+    let mut slots: Vec<&mut [u8]> = alloc::with_capacity(n)?;
     slots.extend((0..n).map(|i| cut(i, i + 1)));
     for t in tasks {
-        let mut own = alloc::with_room(t.len())?;
+        let mut own = alloc::with_capacity(t.len())?;
         own.extend((0..t.len()).map(|k| {
             slots
                 .get_mut(t.out(k))
                 .map(std::mem::take)
                 .unwrap_or_default()
         }));
-        out.push(Slots::Each(own));
+        out.push(OutputSlots::Scattered(own));
     }
     Ok(out)
 }
 
-/// Takes what was written of damaged records out of the buffer.
-pub fn empty(places: &mut Places, data: &mut [u8]) {
-    let mut bad = places
+/// Removes the bytes of damaged records from the buffer.
+pub fn remove_damaged(layout: &mut BatchLayout, data: &mut [u8]) {
+    let mut damaged = layout
         .damaged
         .iter()
         .map(|(out, _)| *out as usize)
         .peekable();
     let (mut from, mut end) = (0usize, 0usize);
-    for (i, o) in places.offsets.iter_mut().skip(1).enumerate() {
+    for (i, o) in layout.offsets.iter_mut().skip(1).enumerate() {
         let to = std::mem::replace(o, 0) as usize;
-        if bad.next_if_eq(&i).is_none() {
+        if damaged.next_if_eq(&i).is_none() {
             data.copy_within(from..to, end);
             end += to - from;
         }

@@ -1,29 +1,29 @@
-//! The first pass: where the records of a task are, their stored bytes, and what the headers of
-//! their frames say.
+//! The first pass: locates the records of a task, reads their stored bytes and parses the frame
+//! headers.
 #![forbid(unsafe_code)]
 
 use super::Item;
 use super::budget::Budget;
-use super::task::{Found, Task, Which};
+use super::task::{RecordInfo, Task, TaskRecords};
 use crate::alloc;
 use crate::bag::frame::Survey;
-use crate::bag::limits::Around;
-use crate::bag::offset_check::{self, Odd};
+use crate::bag::limits::RecordBounds;
+use crate::bag::offset_check::{self, Suspect};
 use crate::bag::shard;
 use crate::error::Result;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Stored records that lie this near are fetched together.
+/// Maximum gap in bytes between stored records that are read together.
 pub const GAP: u64 = 4 << 10;
 const GROUP: u64 = 256 << 10;
-/// Limits, and checksums, that lie this near are fetched together.
+/// Maximum gap in records between limits, and between checksums, that are read together.
 const LIMITS_GAP: u64 = 256;
-const SUMS_GAP: u64 = 512;
+const CHECKSUMS_GAP: u64 = 512;
 
-/// Scattered records that are asked for this far ahead.
+/// Number of scattered records to prefetch.
 pub const AHEAD: usize = 4;
 
-/// Are two wanted records at most this far apart?
+/// Returns a predicate: the records of two items are at most `gap` apart.
 fn near(gap: u64) -> impl Fn(&Item, &Item) -> bool {
     move |a, b| b.local - a.local <= gap
 }
@@ -33,22 +33,24 @@ impl Task<'_> {
         if !self.located {
             self.find(budget)?;
         }
-        if !self.arrived && (!self.raw() || matches!(self.which, Which::Scattered { .. })) {
+        if !self.prefetched
+            && (!self.raw() || matches!(self.records, TaskRecords::Scattered { .. }))
+        {
             self.fetch(budget)?;
         }
         if self.raw() {
-            return self.fetch_sums();
+            return self.fetch_checksums();
         }
         for k in 0..self.len() {
-            budget.go_on()?;
+            budget.check_cancelled()?;
             self.prefetch(k + AHEAD);
-            if let Err(e) = self.look(k, budget) {
+            if let Err(e) = self.inspect(k, budget) {
                 self.fail(k, e, budget)?;
             }
         }
         for k in 0..self.len() {
             if let Err(e) = self.compare_with_neighbours(k) {
-                if let Some(f) = self.found.get_mut(k) {
+                if let Some(f) = self.info.get_mut(k) {
                     f.size = 0;
                 }
                 self.fail(k, e, budget)?;
@@ -57,44 +59,44 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Lets go of the stored bytes, where so many may not be held until there is room for what is
-    /// in them: neighbours are read in large pieces, so that it takes little to read them
-    /// again.
-    pub fn let_go_beyond(&mut self, may_be_held: &AtomicUsize) {
-        let is_cheap =
-            matches!(self.which, Which::Run { .. }) && !self.arrived && !self.shard.is_foreign();
-        let held = || {
-            may_be_held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+    /// Discards the stored bytes if the retained bytes exceed the limit until the output buffer is
+    /// allocated. Runs are read in large pieces, so that reading them again is fast.
+    pub fn discard_stored_beyond(&mut self, may_be_retained: &AtomicUsize) {
+        let is_rereadable = matches!(self.records, TaskRecords::Run { .. })
+            && !self.prefetched
+            && !self.shard.is_foreign();
+        let retain = || {
+            may_be_retained.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
                 left.checked_sub(self.fetched.len())
             })
         };
-        if is_cheap && !self.fetched.is_empty() && held().is_err() {
+        if is_rereadable && !self.fetched.is_empty() && retain().is_err() {
             self.fetched = Vec::new();
-            self.found.iter_mut().for_each(|f| f.at = None);
-            self.let_go = true;
+            self.info.iter_mut().for_each(|f| f.at = None);
+            self.discarded = true;
         }
     }
 
-    /// Finds where the records are.
+    /// Locates the records.
     pub fn find(&mut self, budget: &Budget<'_>) -> Result<()> {
         self.locate()?;
         self.located = true;
-        if self.raw() && self.rising() {
+        if self.raw() && self.is_ascending() {
             Ok(())
         } else {
             self.measure(budget)
         }
     }
 
-    /// Makes `found`, with the sizes of what is stored.
+    /// Creates `info` with the stored sizes.
     pub fn measure(&mut self, budget: &Budget<'_>) -> Result<()> {
-        self.found = alloc::with_room(self.len())?;
+        self.info = alloc::with_capacity(self.len())?;
         for k in 0..self.len() {
             let a = self.around(k);
             let checked = self.shard.check_extent(a);
-            self.found.push(Found {
+            self.info.push(RecordInfo {
                 size: if checked.is_ok() { a.to - a.from } else { 0 },
-                ..Found::default()
+                ..RecordInfo::default()
             });
             if let Err(e) = checked {
                 self.fail(k, e, budget)?;
@@ -103,13 +105,13 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Finds the extents of scattered records, reading near limits together.
+    /// Finds the extents of scattered records. Reads limits with small gaps together.
     fn locate(&mut self) -> Result<()> {
-        let Which::Scattered { items, extents } = &mut self.which else {
+        let TaskRecords::Scattered { items, extents } = &mut self.records else {
             return Ok(());
         };
         let limits = self.shard.limits();
-        *extents = alloc::with_room(items.len())?;
+        *extents = alloc::with_capacity(items.len())?;
         let mut all_sure = true;
         for group in items.chunk_by(near(LIMITS_GAP)) {
             let [first, ..] = group else { continue };
@@ -133,7 +135,7 @@ impl Task<'_> {
             let bound = |i: u64| bounds.get((i - from) as usize).copied();
             extents.extend(group.iter().map(|i| {
                 let (a, b) = (bound(i.local).unwrap_or(1), bound(i.local + 1).unwrap_or(0));
-                Around {
+                RecordBounds {
                     before: bound(i.local.max(1) - 1).unwrap_or(0),
                     from: a,
                     to: b,
@@ -141,30 +143,39 @@ impl Task<'_> {
                 }
             }));
         }
-        if all_sure { Ok(()) } else { limits.still() }
+        if all_sure {
+            Ok(())
+        } else {
+            limits.check_unchanged()
+        }
     }
 
-    /// Fetches the checksums that lie beside the records.
-    fn fetch_sums(&mut self) -> Result<()> {
-        if !self.shard.has_sums() {
+    /// Reads the checksums beside the records.
+    fn fetch_checksums(&mut self) -> Result<()> {
+        if !self.shard.has_checksums() {
             return Ok(());
         }
-        match &self.which {
-            Which::Run { first, bounds, .. } => {
-                self.sums = self.shard.sums(*first, bounds.len().saturating_sub(1))?
+        match &self.records {
+            TaskRecords::Run { first, bounds, .. } => {
+                self.checksums = self
+                    .shard
+                    .checksums(*first, bounds.len().saturating_sub(1))?
             }
-            Which::Scattered { items, .. } => {
-                for group in items.chunk_by(near(SUMS_GAP)) {
+            TaskRecords::Scattered { items, .. } => {
+                for group in items.chunk_by(near(CHECKSUMS_GAP)) {
                     let [first, .., last] = group else {
-                        self.sums
-                            .extend(self.shard.sums(group.first().map_or(0, |i| i.local), 1)?);
+                        self.checksums.extend(
+                            self.shard
+                                .checksums(group.first().map_or(0, |i| i.local), 1)?,
+                        );
                         continue;
                     };
-                    let sums = self
+                    let checksums = self
                         .shard
-                        .sums(first.local, (last.local - first.local + 1) as usize)?;
-                    self.sums.extend(group.iter().map(|i| {
-                        sums.get((i.local - first.local) as usize)
+                        .checksums(first.local, (last.local - first.local + 1) as usize)?;
+                    self.checksums.extend(group.iter().map(|i| {
+                        checksums
+                            .get((i.local - first.local) as usize)
                             .copied()
                             .unwrap_or(0)
                     }));
@@ -174,14 +185,14 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Refuses record `k` if its checksum does not fit.
-    pub fn check_sum(&self, k: usize, record: &[u8]) -> Result<()> {
-        self.sums
+    /// Returns an error if record `k` does not match its checksum.
+    pub fn verify_checksum(&self, k: usize, record: &[u8]) -> Result<()> {
+        self.checksums
             .get(k)
-            .map_or(Ok(()), |&want| shard::check_sum(want, record))
+            .map_or(Ok(()), |&expected| shard::verify_checksum(expected, record))
     }
 
-    /// Fetches the stored bytes of all records, near ones together.
+    /// Reads the stored bytes of all records. Reads records with small gaps together.
     pub fn fetch(&mut self, budget: &Budget<'_>) -> Result<()> {
         let file = self.shard.file();
         if file.bytes().is_some()
@@ -191,18 +202,18 @@ impl Task<'_> {
         }
         let mut k = 0;
         while let Some(group) = self.next_group(&mut k) {
-            budget.go_on()?;
-            // one uncompressed record is read to its place
+            budget.check_cancelled()?;
+            // A single uncompressed record is read directly into its slot.
             if !(self.raw() && self.extent(group.first) == (group.from, group.to)) {
-                self.make_room(&group, budget)?;
+                self.reserve_group(&group, budget)?;
                 self.fetch_group(&group, budget)?;
             }
         }
         Ok(())
     }
 
-    /// Fetches what lies around several records; if that fails, each by itself, to find out which
-    /// cannot be read.
+    /// Reads the bytes around several records. If that fails, reads each record separately to find
+    /// the unreadable ones.
     fn fetch_group(&mut self, group: &Group, budget: &Budget<'_>) -> Result<()> {
         let at = self.fetched.len() - (group.to - group.from) as usize;
         if self
@@ -228,40 +239,40 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// The next group of records from `k` on; goes on behind it.
+    /// Returns the next group of records from `k` on and sets `k` to the record after it.
     pub fn next_group(&self, k: &mut usize) -> Option<Group> {
         let group = (*k..self.len()).find_map(|k| self.group(k))?;
         *k = group.next;
         Some(group)
     }
 
-    /// Makes room for a group.
-    pub fn make_room(&mut self, group: &Group, budget: &Budget<'_>) -> Result<()> {
+    /// Allocates memory for a group.
+    pub fn reserve_group(&mut self, group: &Group, budget: &Budget<'_>) -> Result<()> {
         let at = self.fetched.len();
         let n = budget.take(group.to - group.from)?;
         alloc::reserve(&mut self.fetched, n)?;
         self.fetched.resize(at + n, 0);
         for k in group.first..group.next {
             let (a, _) = self.extent(k);
-            if let Some(f) = self.found.get_mut(k) {
+            if let Some(f) = self.info.get_mut(k) {
                 f.at = Some(at + (a - group.from) as usize);
             }
         }
         Ok(())
     }
 
-    /// The record `k` and those after it that are worth fetching together.
+    /// Returns the group of record `k` and the following records to read with it.
     fn group(&self, k: usize) -> Option<Group> {
-        let sound = |k: usize| {
-            self.found
+        let intact_extent = |k: usize| {
+            self.info
                 .get(k)
-                .is_some_and(|f| !f.bad)
+                .is_some_and(|f| !f.has_failed)
                 .then(|| self.extent(k))
         };
-        let (from, mut to) = sound(k)?;
+        let (from, mut to) = intact_extent(k)?;
         let mut next = k + 1;
-        let run = matches!(self.which, Which::Run { .. });
-        while let Some((a, b)) = sound(next) {
+        let run = matches!(self.records, TaskRecords::Run { .. });
+        while let Some((a, b)) = intact_extent(next) {
             let near = a >= from
                 && a <= to.saturating_add(GAP)
                 && (run || b.saturating_sub(from) <= GROUP);
@@ -287,37 +298,37 @@ impl Task<'_> {
         }
     }
 
-    /// The same, where they were fetched.
+    /// Returns the stored bytes of a record, if they were read.
     pub fn fetched(&self, k: usize) -> Option<&[u8]> {
-        let ((a, b), at) = (self.extent(k), self.found.get(k)?.at?);
+        let ((a, b), at) = (self.extent(k), self.info.get(k)?.at?);
         self.fetched.get(at..at + (b - a) as usize)
     }
 
-    /// Looks at the frames of one record.
-    fn look(&mut self, k: usize, budget: &Budget<'_>) -> Result<()> {
-        if self.bad(k) {
+    /// Parses the frame headers of one record.
+    fn inspect(&mut self, k: usize, budget: &Budget<'_>) -> Result<()> {
+        if self.has_failed(k) {
             return Ok(());
         }
-        if self.repeats(k) {
-            return self.look_again(k);
+        if self.is_repeat(k) {
+            return self.copy_info(k);
         }
         let (a, b) = self.extent(k);
         let looked = if a == b {
             Ok(None)
         } else {
-            self.look_inside(k, budget).map(Some)
+            self.inspect_frames(k, budget).map(Some)
         };
-        let Some(f) = self.found.get_mut(k) else {
+        let Some(f) = self.info.get_mut(k) else {
             return Ok(());
         };
         f.size = 0;
         match looked? {
-            None => f.odd = Some(Odd::Empty),
+            None => f.suspect = Some(Suspect::Empty),
             Some((survey, decoded)) => {
                 f.size = decoded
                     .as_ref()
                     .map_or(survey.content.unwrap_or(0), |d| d.len() as u64);
-                f.odd = (survey.data_frames > 1).then_some(Odd::Several);
+                f.suspect = (survey.data_frames > 1).then_some(Suspect::SeveralFrames);
                 f.checked = survey.checksum;
                 f.decoded = decoded;
             }
@@ -325,68 +336,79 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// What is known of the record before holds for this one.
-    fn look_again(&mut self, k: usize) -> Result<()> {
+    /// Copies the information of the previous record, of which this one is a repetition.
+    fn copy_info(&mut self, k: usize) -> Result<()> {
         if let Some(e) = self.error(k - 1) {
             return Err(e.clone());
         }
-        let known = self.found.get(k - 1).map(|f| (f.size, f.odd, f.checked));
-        if let (Some(f), Some(known)) = (self.found.get_mut(k), known) {
-            (f.size, f.odd, f.checked) = known;
+        let known = self.info.get(k - 1).map(|f| (f.size, f.suspect, f.checked));
+        if let (Some(f), Some(known)) = (self.info.get_mut(k), known) {
+            (f.size, f.suspect, f.checked) = known;
         }
         Ok(())
     }
 
-    fn look_inside(&self, k: usize, budget: &Budget<'_>) -> Result<(Survey, Option<Vec<u8>>)> {
+    fn inspect_frames(&self, k: usize, budget: &Budget<'_>) -> Result<(Survey, Option<Vec<u8>>)> {
         self.with_stored(k, |stored| {
             let survey = self.shard.decoder().survey(stored)?;
             if survey.content.is_some() {
                 return Ok((survey, None));
             }
-            budget.take(survey.most)?;
+            budget.take(survey.max_content)?;
             let decoded = self
                 .shard
                 .decoder()
                 .decode_unknown(stored, &survey, budget.limit);
-            let kept = decoded.as_ref().map_or(0, |d| d.len() as u64);
-            budget.give_back(survey.most.saturating_sub(kept));
+            let decoded_size = decoded.as_ref().map_or(0, |d| d.len() as u64);
+            budget.release(survey.max_content.saturating_sub(decoded_size));
             Ok((survey, Some(decoded?)))
         })
     }
 
     fn compare_with_neighbours(&self, k: usize) -> Result<()> {
-        let Some(odd) = self.found.get(k).filter(|f| !f.bad).and_then(|f| f.odd) else {
+        let Some(suspect) = self
+            .info
+            .get(k)
+            .filter(|f| !f.has_failed)
+            .and_then(|f| f.suspect)
+        else {
             return Ok(());
         };
-        if self.repeats(k) {
+        if self.is_repeat(k) {
             return self.error(k - 1).map_or(Ok(()), |e| Err(e.clone()));
         }
-        if odd == Odd::Empty && self.between_sound_ones(k) {
+        if suspect == Suspect::Empty && self.is_between_intact_records(k) {
             return Ok(());
         }
-        offset_check::neighbours(self.shard, self.local(k), odd)
+        offset_check::check_neighbours(self.shard, self.local(k), suspect)
     }
 
-    /// Is an empty record of a run between records of the run that speak for it? Then no limit
-    /// needs to be read again.
-    fn between_sound_ones(&self, k: usize) -> bool {
-        let Which::Run { .. } = self.which else {
+    /// Returns whether an empty record of a run lies between intact records with one frame each. No
+    /// limits need to be read again then.
+    fn is_between_intact_records(&self, k: usize) -> bool {
+        let TaskRecords::Run { .. } = self.records else {
             return false;
         };
-        let one = |k: usize| self.found.get(k).is_some_and(|f| !f.bad && f.odd.is_none());
-        let empty = |k: usize| {
-            self.found
+        let one = |k: usize| {
+            self.info
                 .get(k)
-                .is_some_and(|f| !f.bad && f.odd == Some(Odd::Empty))
+                .is_some_and(|f| !f.has_failed && f.suspect.is_none())
         };
-        // runs of empty records are looked along a little; longer ones are left to the limits
-        let left = (1..16).map_while(|n| k.checked_sub(n)).find(|&j| !empty(j));
-        let right = (1..16).map(|n| k + n).find(|&j| !empty(j));
+        let is_empty = |k: usize| {
+            self.info
+                .get(k)
+                .is_some_and(|f| !f.has_failed && f.suspect == Some(Suspect::Empty))
+        };
+        // Searches only a few empty records; longer sequences are checked by their limits.
+        let left = (1..16)
+            .map_while(|n| k.checked_sub(n))
+            .find(|&j| !is_empty(j));
+        let right = (1..16).map(|n| k + n).find(|&j| !is_empty(j));
         left.is_some_and(one) && right.is_some_and(one)
     }
 }
 
-/// Records `first` to `next`, and the bytes that they lie in.
+/// The records `first` to `next` and the byte range around them.
 pub struct Group {
     pub first: usize,
     pub next: usize,

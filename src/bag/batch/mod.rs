@@ -1,10 +1,14 @@
-//! Many records at once, into one buffer: runs of neighbours, or scattered ones.
+//! Batch reads: runs of consecutive records, or scattered records, into one buffer.
 //!
-//! Two passes over tasks of a few hundred records, each in parallel. The first finds where the
-//! records are, fetches their stored bytes (neighbours together) and looks at the frames' headers;
-//! then all sizes are known, the buffer is made under the memory limit, and the second decodes
-//! every record straight into its place. Of long runs the second fetches the stored bytes again,
-//! piece by piece: they are in the system's cache, and need not all be in memory at once.
+//! The records are divided into tasks of a few hundred. Two passes process the tasks in parallel:
+//!
+//! 1. The first pass locates the records, reads their stored bytes (consecutive records together)
+//!    and parses the frame headers. All sizes are then known, and the buffer is allocated under the
+//!    memory limit.
+//! 2. The second pass decodes every record into its position in the buffer.
+//!
+//! For long runs the second pass reads the stored bytes again, piece by piece. They are in the page
+//! cache and need not all be in memory at once.
 #![forbid(unsafe_code)]
 
 mod budget;
@@ -17,7 +21,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-pub use records::{Own, Places, Records, Room, Spare};
+pub use records::{BatchLayout, BufferPool, Destination, OwnedBuffer, Records};
 
 use super::codec::Codec;
 use super::shard::Shard;
@@ -27,104 +31,104 @@ use crate::parallel::{self, Threads};
 use budget::Budget;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use task::{PER_RECORD, Task, Which};
+use task::{PER_RECORD, Task, TaskRecords};
 
-/// Records of one task at most, and stored bytes of one task of a run.
+/// Maximum number of records of a task, and of stored bytes of a task of a run.
 const TASK_RECORDS: usize = 512;
 const TASK_BYTES: u64 = 256 << 10;
-/// Stored bytes of runs that are held between the passes for each thread, where there is more than
-/// a task for each.
-const HELD: usize = 512 << 10;
-/// Scattered records of one task: few, so that no thread has much left when the others end; more
-/// where they are read together.
+/// Stored bytes of runs that each thread retains between the passes, if there are more tasks than
+/// threads.
+const MAX_RETAINED: usize = 512 << 10;
+/// Scattered records of one task. The number is small so that all threads finish at about the same
+/// time; it is higher for records that are read together.
 const TASK_SCATTERED: usize = 32;
 const TASK_NEAR: usize = 128;
 
-/// A record that is wanted, and where in the batch it goes.
+/// A requested record and its position in the batch.
 #[derive(Clone, Copy, Debug)]
 pub struct Item {
-    /// Which file.
+    /// Index of the file.
     pub shard: usize,
-    /// Its number there.
+    /// Index of the record in the file.
     pub local: u64,
-    /// Its place in the batch.
+    /// Position in the batch.
     pub out: usize,
 }
 
 impl Item {
-    /// By which they are in the order of their records, as one number: it is compared without a
+    /// Returns the sort key: file and record index as one integer, which is compared without a
     /// branch.
-    pub fn place(&self) -> u128 {
+    pub fn sort_key(&self) -> u128 {
         (self.shard as u128) << 64 | u128::from(self.local)
     }
 }
 
-/// Neighbours of one file that go to neighbouring places of the batch.
+/// Consecutive records of one file that have consecutive positions in the batch.
 pub struct Run<'a> {
     /// The file.
     pub shard: &'a Shard,
-    /// The first one's number there.
+    /// Index of the first record in the file.
     pub first: u64,
-    /// How many.
+    /// Number of records.
     pub n: u64,
 }
 
-/// How a batch is read.
+/// Parameters of a batch read.
 #[derive(Clone, Copy)]
-pub struct Rules<'a> {
-    /// Where buffers come from.
-    pub spare: &'a Arc<Spare>,
-    /// Set by others where the batch is not wanted any more.
+pub struct BatchConfig<'a> {
+    /// The pool that buffers are taken from.
+    pub pool: &'a Arc<BufferPool>,
+    /// Set by another thread to cancel the batch.
     pub stop: Option<&'a AtomicBool>,
-    /// Threads it may use.
+    /// Threads that may be used.
     pub threads: Threads,
-    /// Bytes it may allocate.
+    /// Maximum number of bytes to allocate.
     pub memory_limit: u64,
-    /// Bytes that its records may have.
+    /// Maximum total size of the records.
     pub most: u64,
-    /// Which records read as empty instead of failing it.
+    /// Records that are returned as empty instead of failing the batch.
     pub skip: Skip,
 }
 
-/// Records that cannot be read, and do not make a batch fail.
+/// Which unreadable records do not fail a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skip {
     /// None.
     Nothing,
-    /// Damaged ones.
+    /// Damaged records.
     Damaged,
-    /// Those that a failing disk has, too.
+    /// All unreadable records, including those on a failing disk.
     All,
 }
 
-/// Why a batch failed, and at which place of it.
+/// The error of a failed batch.
 pub struct Failure {
-    /// The place.
+    /// Position in the batch.
     pub out: usize,
-    /// Why.
+    /// The error.
     pub error: Error,
 }
 
-/// Is it worth waking other threads? They cost some ten microseconds.
-fn enough(shard: &Shard, records: usize, stored: u64) -> bool {
+/// Returns whether the work justifies waking other threads, which takes some ten microseconds.
+fn worth_threads(shard: &Shard, records: usize, stored: u64) -> bool {
     match (shard.decoder().codec(), shard.file().is_in_memory()) {
         (Codec::Zstd, _) => stored >= 128 << 10,
         (Codec::None, mapped) => stored >= 8 << 20 || records >= if mapped { 512 } else { 256 },
     }
 }
 
-fn whole(error: Error) -> Failure {
+fn whole_batch(error: Error) -> Failure {
     Failure { out: 0, error }
 }
 
 /// Reads runs, one after the other.
 pub fn runs(
     runs: &[Run<'_>],
-    rules: Rules<'_>,
-    room: &mut dyn Room,
-) -> std::result::Result<Places, Failure> {
+    config: BatchConfig<'_>,
+    destination: &mut dyn Destination,
+) -> std::result::Result<BatchLayout, Failure> {
     let mut all_bounds: Vec<Vec<u64>> = Vec::new();
-    let budget = Budget::new(rules.memory_limit, rules.stop);
+    let budget = Budget::new(config.memory_limit, config.stop);
     let of = |r: &Run<'_>| {
         if r.shard.decoder().codec() == Codec::None {
             24
@@ -135,15 +139,15 @@ pub fn runs(
     let needed = runs
         .iter()
         .fold(0u64, |n, r| n.saturating_add(r.n.saturating_mul(of(r))));
-    budget.take(needed).map_err(whole)?;
-    let records = placed(runs)
+    budget.take(needed).map_err(whole_batch)?;
+    let records = with_positions(runs)
         .flat_map(|(out, r)| (0..r.n).map(move |k| (out + k as usize, r.shard, r.first + k)));
-    prefetch::fetch_papers(
+    prefetch::fetch_metadata(
         runs.iter().map(|r| (r.shard, r.first, r.first + r.n)),
         records,
     )?;
-    for (out, r) in placed(runs) {
-        // one more on each side, where there is one
+    for (out, r) in with_positions(runs) {
+        // One more on each side, if it exists.
         let (first, last) = (
             r.first.saturating_sub(1),
             (r.first + r.n + 1).min(r.shard.count()),
@@ -152,7 +156,7 @@ pub fn runs(
             .shard
             .limits()
             .bounds(first, last - first)
-            .and_then(|b| r.shard.limits().still().map(|()| b));
+            .and_then(|b| r.shard.limits().check_unchanged().map(|()| b));
         all_bounds.push(bounds.map_err(|error| Failure { out, error })?);
     }
     let mut tasks = Vec::new();
@@ -164,10 +168,10 @@ pub fn runs(
             .last()
             .zip(bounds.first())
             .map_or(0, |(b, a)| b.saturating_sub(*a));
-        worth |= enough(r.shard, 0, stored);
+        worth |= worth_threads(r.shard, 0, stored);
         let mut k = 0;
         while k + 1 < bounds.len() {
-            let part = piece(r.shard, bounds.get(k..).unwrap_or_default());
+            let part = task_bounds(r.shard, bounds.get(k..).unwrap_or_default());
             let n = part.len().saturating_sub(1).max(1);
             let (before, end) = (
                 (skip + k).checked_sub(1).and_then(|j| all.get(j)),
@@ -177,10 +181,10 @@ pub fn runs(
                 before.copied().unwrap_or(0),
                 all.get(skip + k + n + 1).copied().unwrap_or(end),
             );
-            alloc::reserve(&mut tasks, 1).map_err(whole)?;
+            alloc::reserve(&mut tasks, 1).map_err(whole_batch)?;
             tasks.push(Task::new(
                 r.shard,
-                Which::Run {
+                TaskRecords::Run {
                     first: r.first + k as u64,
                     bounds: part,
                     edges,
@@ -195,28 +199,28 @@ pub fn runs(
         tasks,
         out,
         if worth {
-            rules
+            config
         } else {
-            Rules {
+            BatchConfig {
                 threads: Threads::ONE,
-                ..rules
+                ..config
             }
         },
         &budget,
-        room,
+        destination,
     )
 }
 
-/// Each with the place in the batch of its first record.
-fn placed<'r, 'a>(runs: &'r [Run<'a>]) -> impl Iterator<Item = (usize, &'r Run<'a>)> {
+/// Returns the runs with the position of their first record in the batch.
+fn with_positions<'r, 'a>(runs: &'r [Run<'a>]) -> impl Iterator<Item = (usize, &'r Run<'a>)> {
     runs.iter().scan(0, |next, r| {
         Some((std::mem::replace(next, *next + r.n as usize), r))
     })
 }
 
-/// The bounds of as many records as are worth a task.
-fn piece<'b>(shard: &Shard, bounds: &'b [u64]) -> &'b [u64] {
-    // one system call should fetch something: uncompressed runs are copied in larger pieces
+/// Returns the bounds of the records that make up one task.
+fn task_bounds<'b>(shard: &Shard, bounds: &'b [u64]) -> &'b [u64] {
+    // Uncompressed runs are copied in larger pieces, so that a system call moves more data.
     let (most, bytes) = match shard.decoder().codec() {
         Codec::Zstd => (TASK_RECORDS, TASK_BYTES),
         Codec::None => (TASK_RECORDS * 32, TASK_BYTES * 8),
@@ -232,8 +236,8 @@ fn piece<'b>(shard: &Shard, bounds: &'b [u64]) -> &'b [u64] {
     bounds.get(..=fits).unwrap_or(bounds)
 }
 
-/// How many of these scattered records of about so many bytes are worth a task.
-fn together(items: &[Item], mean: u64) -> usize {
+/// Returns how many of these scattered records of `mean` bytes make up one task.
+fn task_size(items: &[Item], mean: u64) -> usize {
     let most = (TASK_BYTES / mean).clamp(1, TASK_NEAR as u64) as usize;
     let near = |pair: &&[Item]| matches!(pair, [a, b] if (b.local - a.local).saturating_mul(mean) <= locate::GAP);
     let few = most.min(TASK_SCATTERED);
@@ -247,17 +251,18 @@ fn together(items: &[Item], mean: u64) -> usize {
     few + more
 }
 
-/// Reads scattered records; `items` must be sorted, and fill places 0 to their number.
+/// Reads scattered records. `items` must be sorted, and their positions must be 0 to `items.len() -
+/// 1`.
 pub fn scattered(
     shards: &[Shard],
     items: &[Item],
-    rules: Rules<'_>,
-    room: &mut dyn Room,
-) -> std::result::Result<Places, Failure> {
-    let budget = Budget::new(rules.memory_limit, rules.stop);
+    config: BatchConfig<'_>,
+    destination: &mut dyn Destination,
+) -> std::result::Result<BatchLayout, Failure> {
+    let budget = Budget::new(config.memory_limit, config.stop);
     budget
         .take((items.len() as u64).saturating_mul(PER_RECORD))
-        .map_err(whole)?;
+        .map_err(whole_batch)?;
     let mut tasks = Vec::new();
     let mut worth = false;
     for same in items.chunk_by(|a, b| a.shard == b.shard) {
@@ -265,16 +270,16 @@ pub fn scattered(
             continue;
         };
         let mean = shard.end() / shard.count().max(1);
-        worth |= enough(shard, items.len(), mean.saturating_mul(items.len() as u64));
+        worth |= worth_threads(shard, items.len(), mean.saturating_mul(items.len() as u64));
         let mut rest = same;
         while !rest.is_empty() {
             let (items, others) = rest
-                .split_at_checked(together(rest, mean.max(1)))
+                .split_at_checked(task_size(rest, mean.max(1)))
                 .unwrap_or((rest, &[]));
-            alloc::reserve(&mut tasks, 1).map_err(whole)?;
+            alloc::reserve(&mut tasks, 1).map_err(whole_batch)?;
             tasks.push(Task::new(
                 shard,
-                Which::Scattered {
+                TaskRecords::Scattered {
                     items,
                     extents: Vec::new(),
                 },
@@ -286,65 +291,65 @@ pub fn scattered(
         tasks,
         items.len(),
         if worth {
-            rules
+            config
         } else {
-            Rules {
+            BatchConfig {
                 threads: Threads::ONE,
-                ..rules
+                ..config
             }
         },
         &budget,
-        room,
+        destination,
     )
 }
 
 fn finish(
     mut tasks: Vec<Task<'_>>,
     n: usize,
-    rules: Rules<'_>,
+    config: BatchConfig<'_>,
     budget: &Budget<'_>,
-    room: &mut dyn Room,
-) -> std::result::Result<Places, Failure> {
+    destination: &mut dyn Destination,
+) -> std::result::Result<BatchLayout, Failure> {
     prefetch::fetch_stored(&mut tasks, budget)?;
-    let threads = rules.threads.for_pieces(tasks.len());
-    let may_be_held = AtomicUsize::new(if tasks.len() > threads {
-        HELD * threads
+    let threads = config.threads.for_tasks(tasks.len());
+    let may_be_retained = AtomicUsize::new(if tasks.len() > threads {
+        MAX_RETAINED * threads
     } else {
         usize::MAX
     });
     each(
-        rules.threads,
+        config.threads,
         tasks.iter_mut().map(|t| (t, ())).collect(),
         |t, ()| {
             t.prepare(budget)?;
-            t.let_go_beyond(&may_be_held);
+            t.discard_stored_beyond(&may_be_retained);
             Ok(())
         },
     )?;
-    let offsets = destination::offsets(&tasks, n).map_err(whole)?;
+    let offsets = destination::offsets(&tasks, n).map_err(whole_batch)?;
     let bytes = offsets.last().copied().unwrap_or(0);
-    let data = alloc::allow(bytes, rules.most, "the records of a batch")
+    let data = alloc::allow(bytes, config.most, "the records of a batch")
         .and_then(|_| budget.take(bytes))
-        .and_then(|n| room.make(n));
+        .and_then(|n| destination.allocate(n));
     let data = data.map_err(|error| {
-        // the record with which it became too much
-        let left = budget.left.load(Ordering::Relaxed).min(rules.most);
+        // The record that exceeds the limit.
+        let left = budget.left.load(Ordering::Relaxed).min(config.most);
         let out = offsets
             .partition_point(|&end| end <= left)
             .saturating_sub(1);
         match &tasks[..] {
-            [t] if n == 1 => whole(t.shard.at_record(t.local(0), error)),
+            [t] if n == 1 => whole_batch(t.shard.at_record(t.local(0), error)),
             _ => Failure { out, error },
         }
     })?;
-    let mut slots = destination::hand_out(&tasks, data, &offsets).map_err(whole)?;
-    prefetch::fetch_plain(&mut tasks, &mut slots)?;
+    let mut slots = destination::hand_out(&tasks, data, &offsets).map_err(whole_batch)?;
+    prefetch::fetch_uncompressed(&mut tasks, &mut slots)?;
     each(
-        rules.threads,
+        config.threads,
         tasks.iter_mut().zip(slots).collect(),
         |t, slots| t.finish(slots, budget),
     )?;
-    first_error(&mut tasks, rules.skip)?;
+    first_error(&mut tasks, config.skip)?;
     let unchecked = |t: &Task<'_>| {
         (0..t.len())
             .filter(|&k| !t.checked(k))
@@ -352,20 +357,21 @@ fn finish(
             .saturating_sub(t.errors.iter().filter(|(k, _)| !t.checked(*k)).count())
     };
     let unchecked = tasks.iter().map(|t| unchecked(t) as u64).sum();
-    let damaged = collect_damaged(&mut tasks).map_err(whole)?;
+    let damaged = collect_damaged(&mut tasks).map_err(whole_batch)?;
     drop(tasks);
-    let mut places = Places {
+    let mut layout = BatchLayout {
         offsets,
         damaged,
         unchecked,
     };
-    if !places.damaged.is_empty() {
-        destination::empty(&mut places, data);
+    if !layout.damaged.is_empty() {
+        destination::remove_damaged(&mut layout, data);
     }
-    Ok(places)
+    Ok(layout)
 }
 
-/// Does one pass over all tasks; of the failures that are not about one record, the first counts.
+/// Runs one pass over all tasks. Returns the failure with the lowest position among those that do
+/// not concern a single record.
 fn each<'a, 't: 'a, S: Send>(
     threads: Threads,
     work: Vec<(&'a mut Task<'t>, S)>,
@@ -373,7 +379,7 @@ fn each<'a, 't: 'a, S: Send>(
 ) -> std::result::Result<(), Failure> {
     let refused = Mutex::new(None::<Failure>);
     parallel::for_each(
-        threads.for_pieces(work.len()),
+        threads.for_tasks(work.len()),
         work,
         |(t, s): (&mut Task<'t>, S)| {
             let Err(error) = pass(t, s) else { return };
@@ -395,11 +401,11 @@ fn each<'a, 't: 'a, S: Send>(
         .map_or(Ok(()), Err)
 }
 
-/// The failure at the lowest place, if there is one that may not be skipped.
+/// Returns the error with the lowest position that may not be skipped.
 fn first_error(tasks: &mut [Task<'_>], skip: Skip) -> std::result::Result<(), Failure> {
     let fatal = |e: &Error| match skip {
         Skip::Nothing => true,
-        Skip::Damaged => !super::damage(e.status),
+        Skip::Damaged => !e.status.is_corruption(),
         Skip::All => false,
     };
     let mut first: Option<Failure> = None;
@@ -417,7 +423,7 @@ fn first_error(tasks: &mut [Task<'_>], skip: Skip) -> std::result::Result<(), Fa
 }
 
 fn collect_damaged(tasks: &mut [Task<'_>]) -> Result<Vec<(u64, Error)>> {
-    let mut damaged = alloc::with_room(tasks.iter().map(|t| t.errors.len()).sum())?;
+    let mut damaged = alloc::with_capacity(tasks.iter().map(|t| t.errors.len()).sum())?;
     for t in tasks {
         for (k, e) in std::mem::take(&mut t.errors) {
             damaged.push((t.out(k) as u64, t.shard.at_record(t.local(k), e)));

@@ -1,31 +1,30 @@
-//! Batches of bags in object stores, where each read is a request: all that the tasks of a batch
-//! are going to read is asked for together, first the limits, then the records. Tasks of other bags
-//! read for themselves.
+//! Batches from object stores, where each read is a request: all reads of a batch are issued
+//! together, first the limits, then the records. Tasks of other bags read on their own.
 //!
-//! What fails is told of the first record that was to come with it.
+//! A failed request is reported for the first record that needed it.
 #![forbid(unsafe_code)]
 
 use super::budget::Budget;
-use super::task::{Slots, Task, Which};
-use super::{Failure, whole};
+use super::task::{OutputSlots, Task, TaskRecords};
+use super::{Failure, whole_batch};
 use crate::bag::shard::Shard;
 use crate::error::{Error, Result};
-use crate::io::{self, Part, Unread};
+use crate::io::{self, ReadFailure, ReadRange};
 use std::ops::Range;
 
-/// Records that lie this near have their limits fetched together with those between.
+/// Maximum gap in records between those whose limits are read together.
 const NEAR: u64 = 16 << 10;
-/// Runs of more records than this have their limits fetched as one, and not kept.
+/// Longer runs read their limits in one request, and do not cache them.
 const LONG: u64 = 64 << 10;
 
 fn is_object(shard: &Shard) -> bool {
     shard.file().object().is_some()
 }
 
-/// The failure of a batch: at the first of these places for which what is missing was asked for, as
-/// far as that is known.
-fn failure(error: Error, places: impl Iterator<Item = (bool, usize)>) -> Failure {
-    let first = places.map(|(asked_for, out)| (!asked_for, out)).min();
+/// Returns the failure at the first position that needed the missing bytes, as far as that is
+/// known.
+fn failure(error: Error, positions: impl Iterator<Item = (bool, usize)>) -> Failure {
+    let first = positions.map(|(asked_for, out)| (!asked_for, out)).min();
     Failure {
         out: first.map_or(0, |(_, out)| out),
         error,
@@ -36,26 +35,27 @@ fn overlap(missing: &Range<u64>, from: u64, to: u64) -> bool {
     from < missing.end && missing.start < to
 }
 
-/// Fetches limits and checksums of records: ranges of them, each with its shard and its first and
-/// last number there. All are `records` of the batch, in which they have these places, shards and
-/// numbers.
-pub fn fetch_papers<'a>(
+/// Reads limits and checksums of `ranges`: shard, first and last record. `records` are the records
+/// of the batch: position, shard and index.
+pub fn fetch_metadata<'a>(
     ranges: impl Iterator<Item = (&'a Shard, u64, u64)>,
     records: impl Iterator<Item = (usize, &'a Shard, u64)>,
 ) -> Result<(), Failure> {
-    let wanted = ranges.filter(|(shard, first, last)| is_object(shard) && last - first <= LONG);
-    let (shards, jobs): (Vec<&Shard>, Vec<_>) = wanted
-        .flat_map(|(shard, first, last)| shard.papers(first, last).map(move |p| (shard, p)))
+    let requested = ranges.filter(|(shard, first, last)| is_object(shard) && last - first <= LONG);
+    let (shards, jobs): (Vec<&Shard>, Vec<_>) = requested
+        .flat_map(|(shard, first, last)| {
+            shard.metadata_ranges(first, last).map(move |p| (shard, p))
+        })
         .unzip();
     let files: Vec<_> = jobs.iter().map(|(file, ..)| file.name()).collect();
-    io::keep_parts(jobs).map_err(|Unread { job, bytes, error }| {
-        let (Some(shard), Some(file)) = (shards.get(job), files.get(job)) else {
-            return whole(error);
+    io::prefetch_ranges(jobs).map_err(|ReadFailure { job, bytes, error }| {
+        let (Some(shard), Some(name)) = (shards.get(job), files.get(job)) else {
+            return whole_batch(error);
         };
         let asked_for = |i| {
             shard
-                .papers(i, i)
-                .any(|(paper, from, to)| paper.name() == *file && overlap(&bytes, from, to))
+                .metadata_ranges(i, i)
+                .any(|(file, from, to)| file.name() == *name && overlap(&bytes, from, to))
         };
         failure(
             error,
@@ -66,34 +66,33 @@ pub fn fetch_papers<'a>(
     })
 }
 
-/// Says of what could not be read of the files of tasks, each job being one of these tasks, for
-/// which place it was.
-fn at_task(unread: Unread, tasks: &[Task<'_>], of_jobs: &[usize]) -> Failure {
-    let Unread { job, bytes, error } = unread;
+/// Returns the failure of a read. `of_jobs` are the indices of the tasks of the jobs.
+fn at_task(unread: ReadFailure, tasks: &[Task<'_>], of_jobs: &[usize]) -> Failure {
+    let ReadFailure { job, bytes, error } = unread;
     let Some(failed) = of_jobs.get(job).and_then(|&t| tasks.get(t)) else {
-        return whole(error);
+        return whole_batch(error);
     };
     let same = tasks.iter().filter(|t| std::ptr::eq(t.shard, failed.shard));
-    let places = same.flat_map(|t| {
+    let positions = same.flat_map(|t| {
         (0..t.len()).map(|k| {
             let (from, to) = t.extent(k);
             (overlap(&bytes, from, to), t.out(k))
         })
     });
-    failure(error, places)
+    failure(error, positions)
 }
 
-/// Fetches what tasks want of compressed records, into their own room.
+/// Reads the stored bytes of compressed records into the buffers of their tasks.
 pub fn fetch_stored(tasks: &mut [Task<'_>], budget: &Budget<'_>) -> Result<(), Failure> {
-    let spans = tasks.iter().filter_map(|t| match t.which {
-        Which::Scattered { items, .. } => Some(
+    let spans = tasks.iter().filter_map(|t| match t.records {
+        TaskRecords::Scattered { items, .. } => Some(
             items
                 .chunk_by(|a, b| b.local - a.local <= NEAR)
                 .filter_map(|near| Some((t.shard, near.first()?.local, near.last()?.local))),
         ),
-        Which::Run { .. } => None,
+        TaskRecords::Run { .. } => None,
     });
-    fetch_papers(
+    fetch_metadata(
         spans.flatten(),
         tasks
             .iter()
@@ -114,15 +113,16 @@ pub fn fetch_stored(tasks: &mut [Task<'_>], budget: &Budget<'_>) -> Result<(), F
         }
         let (mut k, mut groups) = (0, Vec::new());
         while let Some(group) = task.next_group(&mut k) {
-            task.make_room(&group, budget).map_err(|error| Failure {
-                out: task.out(group.first),
-                error,
-            })?;
+            task.reserve_group(&group, budget)
+                .map_err(|error| Failure {
+                    out: task.out(group.first),
+                    error,
+                })?;
             groups.push(group);
         }
-        task.arrived = true;
+        task.prefetched = true;
         let mut rest = &mut task.fetched[..];
-        let parts = groups.iter().map(|g| Part {
+        let parts = groups.iter().map(|g| ReadRange {
             at: g.from,
             dst: rest
                 .split_off_mut(..(g.to - g.from) as usize)
@@ -131,11 +131,14 @@ pub fn fetch_stored(tasks: &mut [Task<'_>], budget: &Budget<'_>) -> Result<(), F
         jobs.push((task.shard.file(), parts.collect()));
         of_jobs.push(number);
     }
-    io::read_parts(jobs).map_err(|unread| at_task(unread, tasks, &of_jobs))
+    io::read_ranges(jobs).map_err(|unread| at_task(unread, tasks, &of_jobs))
 }
 
-/// Fetches uncompressed records straight to their places.
-pub fn fetch_plain(tasks: &mut [Task<'_>], slots: &mut [Slots<'_>]) -> Result<(), Failure> {
+/// Reads uncompressed records directly into their slots.
+pub fn fetch_uncompressed(
+    tasks: &mut [Task<'_>],
+    slots: &mut [OutputSlots<'_>],
+) -> Result<(), Failure> {
     let (mut jobs, mut of_jobs) = (Vec::new(), Vec::new());
     for (number, (task, slots)) in tasks
         .iter_mut()
@@ -145,30 +148,32 @@ pub fn fetch_plain(tasks: &mut [Task<'_>], slots: &mut [Slots<'_>]) -> Result<()
     {
         let mut parts = Vec::new();
         match slots {
-            Slots::One(slot) => {
+            OutputSlots::Contiguous(slot) => {
                 let mut rest = &mut **slot;
-                if task.plain() {
-                    parts.push(Part {
+                if task.is_single_copy() {
+                    parts.push(ReadRange {
                         at: task.extent(0).0,
                         dst: std::mem::take(&mut rest),
                     });
                 }
-                let cut = |k| Part {
+                let cut = |k| ReadRange {
                     at: task.extent(k).0,
                     dst: rest
                         .split_off_mut(..task.size(k) as usize)
                         .unwrap_or_default(),
                 };
-                parts.extend((0..if task.plain() { 0 } else { task.len() }).map(cut));
+                parts.extend((0..if task.is_single_copy() { 0 } else { task.len() }).map(cut));
             }
-            Slots::Each(each) => parts.extend(each.iter_mut().enumerate().map(|(k, slot)| Part {
-                at: task.extent(k).0,
-                dst: slot,
-            })),
+            OutputSlots::Scattered(each) => {
+                parts.extend(each.iter_mut().enumerate().map(|(k, slot)| ReadRange {
+                    at: task.extent(k).0,
+                    dst: slot,
+                }))
+            }
         }
-        task.arrived = true;
+        task.prefetched = true;
         jobs.push((task.shard.file(), parts));
         of_jobs.push(number);
     }
-    io::read_parts(jobs).map_err(|unread| at_task(unread, tasks, &of_jobs))
+    io::read_ranges(jobs).map_err(|unread| at_task(unread, tasks, &of_jobs))
 }

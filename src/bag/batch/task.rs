@@ -1,37 +1,36 @@
-//! A few hundred records of one file that are read as one task: what they are, and what is known of
-//! them.
+//! A task: a few hundred records of one file, and what is known about them.
 #![forbid(unsafe_code)]
 
 use super::Item;
 use super::budget::Budget;
 use crate::alloc;
 use crate::bag::codec::Codec;
-use crate::bag::limits::Around;
-use crate::bag::offset_check::Odd;
+use crate::bag::limits::RecordBounds;
+use crate::bag::offset_check::Suspect;
 use crate::bag::shard::Shard;
 use crate::error::{Error, Result};
 
 pub struct Task<'a> {
     pub shard: &'a Shard,
-    pub which: Which<'a>,
+    pub records: TaskRecords<'a>,
     /// Stored bytes of compressed records, unless the file is mapped.
     pub fetched: Vec<u8>,
-    /// A value a record; none at all for uncompressed neighbours of which nothing is odd.
-    pub found: Vec<Found>,
-    /// Of uncompressed records, where there are any.
-    pub sums: Vec<u32>,
+    /// One entry per record. Empty for consecutive uncompressed records without suspect limits.
+    pub info: Vec<RecordInfo>,
+    /// Checksums of uncompressed records, if there are any.
+    pub checksums: Vec<u32>,
     /// Records that cannot be read.
     pub errors: Vec<(usize, Error)>,
-    /// Is it known where the records are?
+    /// Whether the records have been located.
     pub located: bool,
-    /// Have their stored bytes come, for all tasks together?
-    pub arrived: bool,
-    /// Were their stored bytes let go of, to be fetched again where they are decoded?
-    pub let_go: bool,
+    /// Whether the stored bytes were read for all tasks together.
+    pub prefetched: bool,
+    /// Whether the stored bytes were discarded and must be read again for decoding.
+    pub discarded: bool,
 }
 
-pub enum Which<'a> {
-    /// The bounds of all, and those before the first and after the last.
+pub enum TaskRecords<'a> {
+    /// Consecutive records. `edges` are the bounds before the first and after the last of `bounds`.
     Run {
         first: u64,
         bounds: &'a [u64],
@@ -40,81 +39,81 @@ pub enum Which<'a> {
     },
     Scattered {
         items: &'a [Item],
-        extents: Vec<Around>,
+        extents: Vec<RecordBounds>,
     },
 }
 
-/// Where decoded records go.
-pub enum Slots<'a> {
-    One(&'a mut [u8]),
-    Each(Vec<&'a mut [u8]>),
+/// The destinations of the decoded records.
+pub enum OutputSlots<'a> {
+    Contiguous(&'a mut [u8]),
+    Scattered(Vec<&'a mut [u8]>),
 }
 
-/// What the first pass found out about a record.
+/// The result of the first pass for a record.
 #[derive(Default)]
-pub struct Found {
+pub struct RecordInfo {
     pub size: u64,
-    /// Place of its stored bytes in `fetched`, where they are there.
+    /// Offset of the stored bytes in `fetched`, if they were read.
     pub at: Option<usize>,
-    pub odd: Option<Odd>,
-    /// Does a checksum in its frames stand behind it?
+    pub suspect: Option<Suspect>,
+    /// Whether its frames have checksums.
     pub checked: bool,
-    /// It is among the errors.
-    pub bad: bool,
-    /// Decoded already, because its headers do not tell its size.
+    /// Whether `errors` contains the record.
+    pub has_failed: bool,
+    /// The record, if it was decoded early because its headers do not contain its size.
     pub decoded: Option<Vec<u8>>,
 }
 
-/// Memory for one record, result not counted: what is found out about it, its place, its offset.
-pub const PER_RECORD: u64 = (size_of::<Found>() + size_of::<Item>() + 16) as u64;
-/// Memory for the words of one failure, about.
+/// Memory per record without the result: its information, its item and its offset.
+pub const PER_RECORD: u64 = (size_of::<RecordInfo>() + size_of::<Item>() + 16) as u64;
+/// Estimated memory for the message of an error.
 pub const PER_ERROR: u64 = 256;
 
 impl<'a> Task<'a> {
-    pub fn new(shard: &'a Shard, which: Which<'a>) -> Self {
+    pub fn new(shard: &'a Shard, records: TaskRecords<'a>) -> Self {
         Task {
             shard,
-            which,
+            records,
             fetched: Vec::new(),
-            found: Vec::new(),
-            sums: Vec::new(),
+            info: Vec::new(),
+            checksums: Vec::new(),
             errors: Vec::new(),
             located: false,
-            arrived: false,
-            let_go: false,
+            prefetched: false,
+            discarded: false,
         }
     }
 
     pub fn len(&self) -> usize {
-        match &self.which {
-            Which::Run { bounds, .. } => bounds.len().saturating_sub(1),
-            Which::Scattered { items, .. } => items.len(),
+        match &self.records {
+            TaskRecords::Run { bounds, .. } => bounds.len().saturating_sub(1),
+            TaskRecords::Scattered { items, .. } => items.len(),
         }
     }
 
     pub fn local(&self, k: usize) -> u64 {
-        match &self.which {
-            Which::Run { first, .. } => first + k as u64,
-            Which::Scattered { items, .. } => items.get(k).map_or(0, |i| i.local),
+        match &self.records {
+            TaskRecords::Run { first, .. } => first + k as u64,
+            TaskRecords::Scattered { items, .. } => items.get(k).map_or(0, |i| i.local),
         }
     }
 
     pub fn out(&self, k: usize) -> usize {
-        match &self.which {
-            Which::Run { out, .. } => out + k,
-            Which::Scattered { items, .. } => items.get(k).map_or(0, |i| i.out),
+        match &self.records {
+            TaskRecords::Run { out, .. } => out + k,
+            TaskRecords::Scattered { items, .. } => items.get(k).map_or(0, |i| i.out),
         }
     }
 
-    pub fn around(&self, k: usize) -> Around {
-        let none = Around {
+    pub fn around(&self, k: usize) -> RecordBounds {
+        let none = RecordBounds {
             before: 0,
             from: 1,
             to: 0,
             after: 0,
         };
-        match &self.which {
-            Which::Run { bounds, edges, .. } => {
+        match &self.records {
+            TaskRecords::Run { bounds, edges, .. } => {
                 let Some(&[from, to]) = bounds.get(k..k + 2) else {
                     return none;
                 };
@@ -122,14 +121,14 @@ impl<'a> Task<'a> {
                     .checked_sub(1)
                     .and_then(|j| bounds.get(j))
                     .unwrap_or(&edges.0);
-                Around {
+                RecordBounds {
                     before: *before,
                     from,
                     to,
                     after: *bounds.get(k + 2).unwrap_or(&edges.1),
                 }
             }
-            Which::Scattered { extents, .. } => extents.get(k).copied().unwrap_or(none),
+            TaskRecords::Scattered { extents, .. } => extents.get(k).copied().unwrap_or(none),
         }
     }
 
@@ -138,25 +137,25 @@ impl<'a> Task<'a> {
         (a.from, a.to)
     }
 
-    /// May all be copied as one?
-    pub fn rising(&self) -> bool {
-        let Which::Run { bounds, edges, .. } = &self.which else {
+    /// Returns whether the bounds ascend, so that one copy can read all records.
+    pub fn is_ascending(&self) -> bool {
+        let TaskRecords::Run { bounds, edges, .. } = &self.records else {
             return false;
         };
         let Some((&from, &to)) = bounds.first().zip(bounds.last()) else {
             return false;
         };
-        let around = Around {
+        let around = RecordBounds {
             before: edges.0,
             from,
             to,
             after: edges.1,
         };
-        bounds.is_sorted() && to <= self.shard.end() && !self.shard.doubtful(around)
+        bounds.is_sorted() && to <= self.shard.end() && !self.shard.is_suspect(around)
     }
 
     pub fn prefetch(&self, k: usize) {
-        if matches!(self.which, Which::Scattered { .. }) && k < self.len() {
+        if matches!(self.records, TaskRecords::Scattered { .. }) && k < self.len() {
             let (from, to) = self.extent(k);
             self.shard.file().prefetch(from, to);
         }
@@ -166,29 +165,32 @@ impl<'a> Task<'a> {
         self.shard.decoder().codec() == Codec::None
     }
 
-    /// Uncompressed neighbours of which nothing is odd: one copy will do.
-    pub fn plain(&self) -> bool {
-        self.found.is_empty()
+    /// Returns whether one copy reads all records: they are consecutive, uncompressed and not
+    /// suspect.
+    pub fn is_single_copy(&self) -> bool {
+        self.info.is_empty()
     }
 
-    pub fn bad(&self, k: usize) -> bool {
-        self.found.get(k).is_some_and(|f| f.bad)
+    pub fn has_failed(&self, k: usize) -> bool {
+        self.info.get(k).is_some_and(|f| f.has_failed)
     }
 
     pub fn size(&self, k: usize) -> u64 {
-        if !self.plain() {
-            return self.found.get(k).map_or(0, |f| f.size);
+        if !self.is_single_copy() {
+            return self.info.get(k).map_or(0, |f| f.size);
         }
         let (a, b) = self.extent(k);
         b.saturating_sub(a)
     }
 
-    /// Is it the same record as the one before?
-    pub fn repeats(&self, k: usize) -> bool {
-        matches!(self.which, Which::Scattered { .. }) && k > 0 && self.local(k) == self.local(k - 1)
+    /// Returns whether the record is a repetition of the previous one.
+    pub fn is_repeat(&self, k: usize) -> bool {
+        matches!(self.records, TaskRecords::Scattered { .. })
+            && k > 0
+            && self.local(k) == self.local(k - 1)
     }
 
-    /// Why a record cannot be read, if it cannot.
+    /// Returns the error of a record that cannot be read.
     pub fn error(&self, k: usize) -> Option<&Error> {
         self.errors
             .iter()
@@ -199,9 +201,9 @@ impl<'a> Task<'a> {
 
     pub fn checked(&self, k: usize) -> bool {
         if self.raw() {
-            self.shard.has_sums()
+            self.shard.has_checksums()
         } else {
-            self.found.get(k).is_some_and(|f| f.checked)
+            self.info.get(k).is_some_and(|f| f.checked)
         }
     }
 
@@ -209,8 +211,8 @@ impl<'a> Task<'a> {
         budget.take(PER_ERROR)?;
         alloc::reserve(&mut self.errors, 1)?;
         self.errors.push((k, e));
-        if let Some(f) = self.found.get_mut(k) {
-            f.bad = true;
+        if let Some(f) = self.info.get_mut(k) {
+            f.has_failed = true;
         }
         Ok(())
     }

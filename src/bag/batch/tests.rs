@@ -1,9 +1,9 @@
-//! What a batch reads from its file: neighbours together, each record once; and what a bad sector
-//! takes with it.
+//! The reads of a batch: consecutive records together, each record once, and the effect of an
+//! unreadable sector.
 
-use crate::bag::{Bag, Mode, Place, Writer};
+use crate::bag::{Bag, Mode, ShardPath, Writer};
 use crate::error::Status;
-use crate::io::functions::{Answer, Functions, FunctionsFolder, Refusal};
+use crate::io::functions::{FunctionError, FunctionResult, Functions, FunctionsFolder};
 use crate::io::sim::SimDisk;
 use crate::io::{Access, Folder};
 use crate::options::{Opt, Options};
@@ -11,51 +11,49 @@ use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-/// A file that can be read, but for some bytes; remembers what was read.
+/// A file with an unreadable range. Records the ranges that are read.
 struct Disk {
     bytes: Vec<u8>,
-    bad: Option<Range<u64>>,
+    unreadable: Option<Range<u64>>,
     reads: Mutex<Vec<Range<u64>>>,
 }
 
 impl Functions for Disk {
-    fn size(&self, name: &OsStr) -> Answer<u64> {
+    fn size(&self, name: &OsStr) -> FunctionResult<u64> {
         if name.is_empty() {
             Ok(self.bytes.len() as u64)
         } else {
-            Err(Refusal::Errno(2))
+            Err(FunctionError::Errno(2))
         }
     }
-    fn read_at(&self, _: &OsStr, at: u64, dst: &mut [u8]) -> Answer<u64> {
-        let wanted = at..at + dst.len() as u64;
-        self.reads.lock().unwrap().push(wanted.clone());
-        if self
-            .bad
-            .as_ref()
-            .is_some_and(|bad| bad.start < wanted.end && wanted.start < bad.end)
-        {
-            return Err(Refusal::Errno(5));
+    fn read_at(&self, _: &OsStr, at: u64, dst: &mut [u8]) -> FunctionResult<u64> {
+        let requested = at..at + dst.len() as u64;
+        self.reads.lock().unwrap().push(requested.clone());
+        if self.unreadable.as_ref().is_some_and(|unreadable| {
+            unreadable.start < requested.end && requested.start < unreadable.end
+        }) {
+            return Err(FunctionError::Errno(5));
         }
-        dst.copy_from_slice(&self.bytes[at as usize..wanted.end as usize]);
+        dst.copy_from_slice(&self.bytes[at as usize..requested.end as usize]);
         Ok(dst.len() as u64)
     }
-    fn write_at(&self, _: &OsStr, _: u64, _: &[u8]) -> Answer<()> {
-        Err(Refusal::Absent)
+    fn write_at(&self, _: &OsStr, _: u64, _: &[u8]) -> FunctionResult<()> {
+        Err(FunctionError::Absent)
     }
-    fn truncate(&self, _: &OsStr, _: u64) -> Answer<()> {
-        Err(Refusal::Absent)
+    fn truncate(&self, _: &OsStr, _: u64) -> FunctionResult<()> {
+        Err(FunctionError::Absent)
     }
-    fn sync(&self, _: &OsStr) -> Answer<()> {
-        Err(Refusal::Absent)
+    fn sync(&self, _: &OsStr) -> FunctionResult<()> {
+        Err(FunctionError::Absent)
     }
-    fn rename(&self, _: &OsStr, _: &OsStr) -> Answer<()> {
-        Err(Refusal::Absent)
+    fn rename(&self, _: &OsStr, _: &OsStr) -> FunctionResult<()> {
+        Err(FunctionError::Absent)
     }
-    fn remove(&self, _: &OsStr) -> Answer<()> {
-        Err(Refusal::Absent)
+    fn remove(&self, _: &OsStr) -> FunctionResult<()> {
+        Err(FunctionError::Absent)
     }
-    fn list(&self, _: &OsStr) -> Answer<Vec<OsString>> {
-        Err(Refusal::Absent)
+    fn list(&self, _: &OsStr) -> FunctionResult<Vec<OsString>> {
+        Err(FunctionError::Absent)
     }
     fn writable(&self) -> bool {
         false
@@ -68,8 +66,8 @@ fn record(i: u64) -> Vec<u8> {
         .collect()
 }
 
-/// Records 0 to 1000, of which one may be on a bad sector.
-fn bag(codec: i64, bad: Option<u64>) -> (Bag, Arc<Disk>) {
+/// A bag of records 0 to 1000, one of which may be on an unreadable sector.
+fn bag(codec: i64, unreadable: Option<u64>) -> (Bag, Arc<Disk>) {
     let folder: Arc<dyn Folder> = Arc::new(SimDisk::default());
     let options = Options::new().with(Opt::Codec, codec).unwrap();
     let mut w = Writer::open_in(
@@ -87,24 +85,24 @@ fn bag(codec: i64, bad: Option<u64>) -> (Bag, Arc<Disk>) {
     let limits = u64::from_le_bytes(*bytes.last_chunk().unwrap()) as usize;
     let limit =
         |i: u64| u64::from_le_bytes(bytes[limits + 8 * i as usize..][..8].try_into().unwrap());
-    let bad = bad.map(|i| limit(i - 1) + 3..limit(i) - 3);
+    let unreadable = unreadable.map(|i| limit(i - 1) + 3..limit(i) - 3);
     let disk = Arc::new(Disk {
         bytes,
-        bad,
+        unreadable,
         reads: Mutex::default(),
     });
-    let place = Place::new(Arc::new(FunctionsFolder::new(disk.clone())), "");
-    (Bag::open_in(&[place], &options).unwrap(), disk)
+    let path = ShardPath::new(Arc::new(FunctionsFolder::new(disk.clone())), "");
+    (Bag::open_in(&[path], &options).unwrap(), disk)
 }
 
 const FORMS: [i64; 2] = [0, 6];
 
 #[test]
-fn neighbours_are_read_together_and_each_record_once() {
+fn consecutive_records_are_read_together_and_each_record_once() {
     for codec in FORMS {
         let (bag, disk) = bag(codec, None);
         let end = u64::from_le_bytes(*disk.bytes.last_chunk().unwrap());
-        // of each twenty some: all within one piece of the file
+        // Some records of each group of twenty, all within one piece of the file.
         let numbers: Vec<u64> = (0..400)
             .map(|k| k * 7 % 100 / 20 * 20 + 500 + k % 5)
             .collect();
@@ -119,7 +117,7 @@ fn neighbours_are_read_together_and_each_record_once() {
             .filter(|r| r.start < end)
             .count();
         assert!(reads <= 400usize.div_ceil(128), "{reads} reads of {codec}");
-        // one record, again and again
+        // One record, repeatedly.
         disk.reads.lock().unwrap().clear();
         assert!(
             bag.read_indices(&[77; 100])
@@ -140,7 +138,7 @@ fn neighbours_are_read_together_and_each_record_once() {
 }
 
 #[test]
-fn a_bad_sector_takes_one_record_alone() {
+fn an_unreadable_sector_affects_only_its_record() {
     for codec in FORMS {
         let (bag, _) = bag(codec, Some(505));
         for numbers in [

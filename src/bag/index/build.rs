@@ -1,19 +1,21 @@
-//! Makes indexes: all records are read once, in parallel, and their fingerprints go into [`Parts`];
-//! then one part after the other is sorted, and written as buckets and lists.
+//! Builds indexes.
 //!
-//! In memory are, at any time, the records that are being read, the fingerprints (14 bytes a
-//! record; in a file beside the index beyond a bound, where the index goes to a file), and of the
-//! index itself what is just made.
+//! The builder reads all records once, in parallel, and adds their fingerprints to [`Partitions`].
+//! It then sorts one partition after the other and writes it as buckets and lists.
+//!
+//! Memory holds the records that are being read, the fingerprints (14 bytes per record), and the
+//! partitions that are being written. If the index goes to a file, fingerprints beyond a limit go
+//! to a temporary file beside it.
 #![forbid(unsafe_code)]
 
-use super::bag_state::State;
+use super::bag_fingerprint::State;
 use super::fingerprint::{fingerprint, seed};
-use super::header::{HEADER, Header, WORD};
-use super::partition::{Item, MOST_ROWS, Parts, Spill, item};
-use super::{LIST_UNIT, PIECE_ROWS, SUM, bucket, bucket_sum};
+use super::header::{ENTRY_BYTES, HEADER_BYTES, Header};
+use super::partition::{Item, MAX_ROWS, Partitions, Spill, item};
+use super::{CHECKSUM_BYTES, LIST_UNIT, ROWS_PER_CHECKSUM, bucket, bucket_checksum};
 use crate::alloc;
-use crate::bag::batch::Rules;
-use crate::bag::read::Wanted;
+use crate::bag::batch::BatchConfig;
+use crate::bag::read::Requested;
 use crate::bag::{Bag, Records};
 use crate::checksum::crc32;
 use crate::error::{Result, Status, fail};
@@ -24,104 +26,111 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Keys in a bucket, about.
-const BUCKET: u64 = 32;
-/// Buckets of a part, unless memory is short or there would be too many parts.
-const PART: u64 = 2048;
-const MOST_PARTS: u64 = 1024;
-/// Records that one thread reads at once, and their bytes.
+/// Approximate number of keys in a bucket.
+const KEYS_PER_BUCKET: u64 = 32;
+/// Default number of buckets in a partition. Smaller if memory is short, larger if there would be
+/// more than [`MAX_PARTITIONS`].
+const BUCKETS_PER_PARTITION: u64 = 2048;
+const MAX_PARTITIONS: u64 = 1024;
+/// Maximum number of records, and approximate number of their bytes, that a thread reads at once.
 const TASK_RECORDS: u64 = 4096;
 const TASK_BYTES: u64 = 1 << 20;
-/// Memory for a record that is read and fingerprinted, beside its own, about; and for one of a part
-/// that is sorted.
-const PER_ROW: u64 = 40;
-/// Fingerprints that stay in memory where there is a file for them.
-const KEPT: u64 = 64 << 20;
+/// Approximate memory per record in addition to its content while it is read, and per row of a
+/// partition that is sorted.
+const BYTES_PER_ROW: u64 = 40;
+/// Maximum bytes of fingerprints in memory if there is a temporary file.
+const MAX_FINGERPRINT_BYTES: u64 = 64 << 20;
 
-/// Where an index goes.
-pub enum Out {
-    /// To memory.
+/// Destination of an index.
+pub enum Output {
+    /// Memory.
     Memory(Mutex<Vec<u8>>),
-    /// To a file, with another one for what is only needed meanwhile.
+    /// A file, and a temporary file for fingerprints.
     File(Arc<dyn File>, Option<Spill>),
 }
 
-impl Out {
-    fn put(&self, at: u64, bytes: &[u8]) -> Result<()> {
-        let mut all = match self {
-            Out::File(file, _) => return file.write_at(at, bytes),
-            Out::Memory(all) => all.lock().unwrap_or_else(PoisonError::into_inner),
+impl Output {
+    fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()> {
+        let mut buffer = match self {
+            Output::File(file, _) => return file.write_at(at, bytes),
+            Output::Memory(buffer) => buffer.lock().unwrap_or_else(PoisonError::into_inner),
         };
         let end = at as usize + bytes.len();
-        if end > all.len() {
-            let more = end - all.len();
-            alloc::reserve(&mut all, more)?;
-            all.resize(end, 0);
+        if end > buffer.len() {
+            let more = end - buffer.len();
+            alloc::reserve(&mut buffer, more)?;
+            buffer.resize(end, 0);
         }
-        all.get_mut(at as usize..end)
+        buffer
+            .get_mut(at as usize..end)
             .unwrap_or_default()
             .copy_from_slice(bytes);
         Ok(())
     }
 }
 
-/// What is settled before the first record is read.
-struct Plan<'a> {
+/// The build in progress.
+struct Builder<'a> {
     bag: &'a Bag,
-    rules: Rules<'a>,
+    config: BatchConfig<'a>,
     header: Header,
-    /// A part has 2^shift buckets.
+    /// A partition has 2^shift buckets.
     shift: u32,
-    parts: Parts,
+    partitions: Partitions,
 }
 
 /// Builds the index of a bag.
-pub fn build(bag: &Bag, options: &Options, out: &mut Out) -> Result<()> {
-    let mut plan = Plan::new(bag, options, out)?;
-    plan.header.rows = bag.size - plan.read(options)?;
+pub fn build(bag: &Bag, options: &Options, out: &mut Output) -> Result<()> {
+    let mut builder = Builder::new(bag, options, out)?;
+    builder.header.rows = bag.size - builder.read_all(options)?;
     options.progress(bag.size, bag.size)?;
-    plan.write(out)?;
-    out.put(0, &plan.header.encode())
+    builder.write(out)?;
+    out.write_at(0, &builder.header.encode())
 }
 
-impl<'a> Plan<'a> {
-    fn new(bag: &'a Bag, options: &Options, out: &mut Out) -> Result<Plan<'a>> {
+impl<'a> Builder<'a> {
+    fn new(bag: &'a Bag, options: &Options, out: &mut Output) -> Result<Builder<'a>> {
         let records = bag.size;
-        if records > MOST_ROWS {
+        if records > MAX_ROWS {
             return Err(fail!(
                 Unsupported,
-                "an index of {records} records: {MOST_ROWS} are the most"
+                "{records} records are too many for an index (expected at most {MAX_ROWS})"
             ));
         }
-        let foreign = matches!(out, Out::File(file, _) if file.is_foreign());
-        let rules = super::rules(bag, options, foreign);
-        let buckets = (records / BUCKET).max(1);
-        let mut shift = PART.trailing_zeros();
-        while shift > 0 && (BUCKET * PER_ROW) << shift > rules.memory_limit / 8 {
+        let foreign = matches!(out, Output::File(file, _) if file.is_foreign());
+        let config = super::batch_config(bag, options, foreign);
+        let buckets = (records / KEYS_PER_BUCKET).max(1);
+        let mut shift = BUCKETS_PER_PARTITION.trailing_zeros();
+        while shift > 0 && (KEYS_PER_BUCKET * BYTES_PER_ROW) << shift > config.memory_limit / 8 {
             shift -= 1;
         }
-        while (buckets >> shift) >= MOST_PARTS && shift < 16 {
+        while (buckets >> shift) >= MAX_PARTITIONS && shift < 16 {
             shift += 1;
         }
         let (most, spill) = match out {
-            Out::File(_, spill) => (KEPT.min(rules.memory_limit / 4), spill.take()),
-            Out::Memory(all) => {
+            Output::File(_, spill) => (
+                MAX_FINGERPRINT_BYTES.min(config.memory_limit / 4),
+                spill.take(),
+            ),
+            Output::Memory(buffer) => {
                 alloc::allow(
-                    records.saturating_mul(PER_ROW / 2),
-                    rules.memory_limit,
+                    records.saturating_mul(BYTES_PER_ROW / 2),
+                    config.memory_limit,
                     "an index in memory (one in a file takes less)",
                 )?;
-                // so that it need not move while it grows; lists take a little more
-                let all = all.get_mut().unwrap_or_else(PoisonError::into_inner);
+                // reserved in advance so that the vector does not move while it grows; lists take
+                // slightly more
+                let buffer = buffer.get_mut().unwrap_or_else(PoisonError::into_inner);
                 alloc::reserve(
-                    all,
-                    (HEADER + buckets * (WORD + SUM) + records * (4 + u64::from(width(records))))
-                        as usize,
+                    buffer,
+                    (HEADER_BYTES
+                        + buckets * (ENTRY_BYTES + CHECKSUM_BYTES)
+                        + records * (4 + u64::from(width(records)))) as usize,
                 )?;
                 (u64::MAX, None)
             }
         };
-        let parts = Parts::new((buckets >> shift) + 1, records, most, spill)?;
+        let partitions = Partitions::new((buckets >> shift) + 1, records, most, spill)?;
         let header = Header {
             width: width(records),
             records,
@@ -133,75 +142,75 @@ impl<'a> Plan<'a> {
             slice: (bag.start, bag.step),
             state: State::of(bag)?,
         };
-        Ok(Plan {
+        Ok(Builder {
             bag,
-            rules,
+            config,
             header,
             shift,
-            parts,
+            partitions,
         })
     }
 
     // ---- reading
 
-    /// Reads all records; gives how many were damaged and left out.
-    fn read(&self, options: &Options) -> Result<u64> {
-        let all = self.bag.size;
+    /// Reads all records. Returns the number of damaged records that were skipped.
+    fn read_all(&self, options: &Options) -> Result<u64> {
+        let total = self.bag.size;
         let stored = self.header.state.bytes / self.header.state.records.max(1);
-        let many = (TASK_BYTES / stored.max(1)).clamp(1, TASK_RECORDS);
-        let left_out = AtomicU64::new(0);
-        parallel::try_below(
-            self.rules.threads.count(),
-            all.div_ceil(many) as usize,
+        let count = (TASK_BYTES / stored.max(1)).clamp(1, TASK_RECORDS);
+        let skipped = AtomicU64::new(0);
+        parallel::try_for_each_index(
+            self.config.threads.count(),
+            total.div_ceil(count) as usize,
             |task| {
-                let first = task as u64 * many;
-                // the caller's function may be called on the caller's thread alone
+                let first = task as u64 * count;
+                // the progress callback may only be called on the caller's thread
                 if !parallel::is_worker() {
-                    options.progress(first, all)?;
+                    options.progress(first, total)?;
                 }
-                left_out.fetch_add(
-                    self.read_some(first, many.min(all - first))?,
+                skipped.fetch_add(
+                    self.read_task(first, count.min(total - first))?,
                     Ordering::Relaxed,
                 );
                 Ok(())
             },
         )?;
-        Ok(left_out.into_inner())
+        Ok(skipped.into_inner())
     }
 
-    fn read_some(&self, mut first: u64, n: u64) -> Result<u64> {
-        let (end, mut many, mut left_out) = (first + n, n, 0);
+    fn read_task(&self, mut first: u64, n: u64) -> Result<u64> {
+        let (end, mut count, mut skipped) = (first + n, n, 0);
         while first < end {
-            many = many.min(end - first);
-            // only a record alone may take all that the caller allows
+            count = count.min(end - first);
+            // only a single record may take all of the memory limit
             let memory_limit =
-                self.rules
+                self.config
                     .memory_limit
-                    .min(if many > 1 { 8 * TASK_BYTES } else { u64::MAX });
-            let rules = Rules {
+                    .min(if count > 1 { 8 * TASK_BYTES } else { u64::MAX });
+            let config = BatchConfig {
                 threads: Threads::ONE,
                 memory_limit,
-                ..self.rules
+                ..self.config
             };
-            match self.bag.read_with(Wanted::Range(first, many), rules) {
-                Err(e) if many > 1 && matches!(e.status, Status::Limit | Status::Memory) => {
-                    many = (many / 8).max(1)
+            match self.bag.read_with(Requested::Range(first, count), config) {
+                Err(e) if count > 1 && matches!(e.status, Status::Limit | Status::Memory) => {
+                    count = (count / 8).max(1)
                 }
                 Err(e) => return Err(e),
                 Ok(records) => {
-                    left_out += records.damaged.len() as u64;
-                    self.take_in(first, &records)?;
-                    first += many;
+                    skipped += records.damaged.len() as u64;
+                    self.add_records(first, &records)?;
+                    first += count;
                 }
             }
         }
-        Ok(left_out)
+        Ok(skipped)
     }
 
-    /// Adds the fingerprints of these records to the parts.
-    fn take_in(&self, first: u64, records: &Records) -> Result<()> {
-        let mut items: Vec<Item> = alloc::with_room(records.len())?;
-        let mut parts: Vec<u32> = alloc::with_room(records.len())?;
+    /// Adds the fingerprints of these records to the partitions.
+    fn add_records(&self, first: u64, records: &Records) -> Result<()> {
+        let mut items: Vec<Item> = alloc::with_capacity(records.len())?;
+        let mut partitions: Vec<u32> = alloc::with_capacity(records.len())?;
         let mut damaged = records
             .damaged
             .iter()
@@ -212,100 +221,115 @@ impl<'a> Plan<'a> {
             if damaged.next_if_eq(&k).is_some() {
                 continue;
             }
-            let (place, tag) = fingerprint(self.header.seed, record);
-            let b = bucket(place, self.header.buckets);
+            let (hash, tag) = fingerprint(self.header.seed, record);
+            let b = bucket(hash, self.header.buckets);
             items.push(item(b & low, tag, first + k as u64));
-            parts.push((b >> self.shift) as u32);
+            partitions.push((b >> self.shift) as u32);
         }
-        self.parts.add(&parts, &items)
+        self.partitions.add(&partitions, &items)
     }
 
     // ---- writing
 
-    /// Sorts and writes all parts, whichever is ready where the last one ended.
-    fn write(&mut self, out: &Out) -> Result<()> {
-        let parts = ((self.header.buckets - 1) >> self.shift) as usize + 1;
+    /// Sorts and writes all partitions. Each is written at the current end of the body, in the
+    /// order in which they are finished.
+    fn write(&mut self, out: &Output) -> Result<()> {
+        let partitions = ((self.header.buckets - 1) >> self.shift) as usize + 1;
         let (body, keys) = (AtomicU64::new(0), AtomicU64::new(0));
-        parallel::try_below(self.together(parts)?, parts, |part| {
-            let mut made = Made::sorted(part, &self.header, self.shift, &self.parts)?;
-            made.at = body.fetch_add(made.bytes, Ordering::Relaxed);
-            keys.fetch_add(made.keys, Ordering::Relaxed);
-            made.encode(&self.header)?;
-            out.put(HEADER + made.buckets.start * WORD, &made.directory)?;
-            out.put(self.header.body_at() + made.at, &made.body)
+        parallel::try_for_each_index(self.sort_threads(partitions)?, partitions, |partition| {
+            let mut built =
+                BuiltPartition::sorted(partition, &self.header, self.shift, &self.partitions)?;
+            built.at = body.fetch_add(built.bytes, Ordering::Relaxed);
+            keys.fetch_add(built.keys, Ordering::Relaxed);
+            built.encode(&self.header)?;
+            out.write_at(
+                HEADER_BYTES + built.buckets.start * ENTRY_BYTES,
+                &built.directory,
+            )?;
+            out.write_at(self.header.body_at() + built.at, &built.body)
         })?;
         (self.header.body, self.header.keys) = (body.into_inner(), keys.into_inner());
         Ok(())
     }
 
-    /// Threads that may each have a part in memory: all that there are, if memory allows it.
-    fn together(&self, parts: usize) -> Result<usize> {
-        let largest = (0..parts)
-            .map(|p| self.parts.items(p))
+    /// Returns the number of threads that may each hold a partition in memory under the memory
+    /// limit.
+    fn sort_threads(&self, partitions: usize) -> Result<usize> {
+        let largest = (0..partitions)
+            .map(|p| self.partitions.items(p))
             .max()
             .unwrap_or(0)
-            .saturating_mul(PER_ROW);
-        let what = "sorting the records of one part of an index, of which too many may have the same content";
-        alloc::allow(largest, self.rules.memory_limit, what)?;
-        let fit = self.rules.memory_limit / 4 / largest.max(1);
-        Ok((self.rules.threads.count() as u64).min(fit).max(1) as usize)
+            .saturating_mul(BYTES_PER_ROW);
+        let purpose = "sorting the records of one partition of an index, of which too many may have the same content";
+        alloc::allow(largest, self.config.memory_limit, purpose)?;
+        let fit = self.config.memory_limit / 4 / largest.max(1);
+        Ok((self.config.threads.count() as u64).min(fit).max(1) as usize)
     }
 }
 
-/// Bytes of a value: it is a row, or a place of the body in units of [`LIST_UNIT`] behind all rows.
-/// The body has less than 2 units a row: 12 bytes for one of its own, 28 for two in a list, in the
-/// largest width.
+/// Returns the width W of a value in bytes.
+///
+/// A value is a row, or the number of rows plus the offset of a list in the body in units of
+/// [`LIST_UNIT`]. The body has fewer than 2 units per row: at the largest width 12 bytes for a row
+/// of its own, and 28 bytes for two rows in a list.
 fn width(rows: u64) -> u32 {
-    let most = rows.saturating_mul(3).saturating_add(4096);
-    (64 - most.leading_zeros()).div_ceil(8)
+    let max = rows.saturating_mul(3).saturating_add(4096);
+    (64 - max.leading_zeros()).div_ceil(8)
 }
 
-/// A part of the index, being made.
-struct Made {
+/// A partition of the index in memory.
+struct BuiltPartition {
     buckets: Range<u64>,
     items: Vec<Item>,
     keys: u64,
-    /// Bytes of the body, and where they go.
+    /// Size in bytes and offset of this partition in the body.
     bytes: u64,
     at: u64,
     directory: Vec<u8>,
     body: Vec<u8>,
 }
 
-/// The rows of one key.
+/// Returns the groups of items that belong to the same key.
 fn keys(items: &[Item]) -> impl Iterator<Item = &[Item]> {
     items.chunk_by(|a, b| a >> 48 == b >> 48)
 }
 
-/// Bytes of these buckets, which have so many keys.
+/// Returns the size in bytes of these buckets with `keys` keys in total.
 fn buckets_bytes(buckets: &Range<u64>, keys: u64, width: u64) -> u64 {
-    ((buckets.end - buckets.start) * SUM + keys * (4 + width)).next_multiple_of(LIST_UNIT)
+    ((buckets.end - buckets.start) * CHECKSUM_BYTES + keys * (4 + width))
+        .next_multiple_of(LIST_UNIT)
 }
 
-/// Bytes of a list of so many rows.
+/// Returns the size in bytes of a list of `rows` rows.
 fn list_bytes(rows: u64, width: u64) -> u64 {
-    ((rows + 1) * width + rows.div_ceil(PIECE_ROWS) * SUM).next_multiple_of(LIST_UNIT)
+    ((rows + 1) * width + rows.div_ceil(ROWS_PER_CHECKSUM) * CHECKSUM_BYTES)
+        .next_multiple_of(LIST_UNIT)
 }
 
-impl Made {
-    /// The rows of a part, in their order, and how many bytes they will take.
-    fn sorted(part: usize, h: &Header, shift: u32, parts: &Parts) -> Result<Made> {
-        let first = (part as u64) << shift;
+impl BuiltPartition {
+    /// Takes and sorts the rows of a partition, and computes the size of its output.
+    fn sorted(
+        partition: usize,
+        h: &Header,
+        shift: u32,
+        partitions: &Partitions,
+    ) -> Result<BuiltPartition> {
+        let first = (partition as u64) << shift;
         let buckets = first..h.buckets.min(first + (1 << shift));
-        let items = parts.take(part, (buckets.end - buckets.start) as usize)?;
+        let items = partitions.take(partition, (buckets.end - buckets.start) as usize)?;
         let width = u64::from(h.width);
-        let (mut different, mut lists) = (0, 0);
+        let (mut distinct, mut lists) = (0, 0);
         for rows in keys(&items) {
-            different += 1;
+            distinct += 1;
             if rows.len() > 1 {
                 lists += list_bytes(rows.len() as u64, width);
             }
         }
-        let bytes = buckets_bytes(&buckets, different, width) + lists;
-        Ok(Made {
+        let bytes = buckets_bytes(&buckets, distinct, width) + lists;
+        Ok(BuiltPartition {
             buckets,
             items,
-            keys: different,
+            keys: distinct,
             bytes,
             at: 0,
             directory: Vec::new(),
@@ -313,13 +337,16 @@ impl Made {
         })
     }
 
-    /// Writes buckets and lists, to memory.
+    /// Encodes buckets and lists in memory.
     fn encode(&mut self, h: &Header) -> Result<()> {
         let numbers = self.buckets.clone();
         let (width, first) = (h.width as usize, numbers.start);
         let mut lists: Vec<u8> = Vec::new();
         alloc::reserve(&mut self.body, self.bytes as usize)?;
-        alloc::reserve(&mut self.directory, ((numbers.end - first) * WORD) as usize)?;
+        alloc::reserve(
+            &mut self.directory,
+            ((numbers.end - first) * ENTRY_BYTES) as usize,
+        )?;
         let lists_at = self.at + buckets_bytes(&numbers, self.keys, width as u64);
         let mut rest = &self.items[..];
         let mut values: Vec<u8> = Vec::new();
@@ -340,17 +367,17 @@ impl Made {
                     _ => h.records + (lists_at + lists.len() as u64) / LIST_UNIT,
                 };
                 if rows.len() > 1 {
-                    put_list(&mut lists, rows, width)?;
+                    push_list(&mut lists, rows, width)?;
                 }
                 self.body.extend(((one >> 80) as u32).to_le_bytes());
-                put(&mut values, value, width);
+                push_value(&mut values, value, width);
                 count += 1;
             }
             self.body.extend_from_slice(&values);
-            let sum = bucket_sum(b, self.body.get(start..).unwrap_or_default());
-            self.body.extend(sum.to_le_bytes());
+            let checksum = bucket_checksum(b, self.body.get(start..).unwrap_or_default());
+            self.body.extend(checksum.to_le_bytes());
             self.directory
-                .extend(word(self.at + start as u64, count)?.to_le_bytes());
+                .extend(directory_entry(self.at + start as u64, count)?.to_le_bytes());
         }
         self.body
             .resize(self.body.len().next_multiple_of(LIST_UNIT as usize), 0);
@@ -361,39 +388,39 @@ impl Made {
 }
 
 fn row(i: Item) -> u64 {
-    i as u64 & (MOST_ROWS - 1)
+    i as u64 & (MAX_ROWS - 1)
 }
 
-/// A word of the directory.
-fn word(at: u64, count: u64) -> Result<u64> {
+/// Returns a directory entry.
+fn directory_entry(at: u64, count: u64) -> Result<u64> {
     match at >> 48 == 0 && count >> 16 == 0 {
         true => Ok(at | count << 48),
         false => Err(fail!(
             Unsupported,
-            "an index with a bucket of {count} keys at {at}"
+            "the index needs a bucket with {count} keys at offset {at}, which its directory cannot represent"
         )),
     }
 }
 
-/// Puts a value of so many bytes behind the others.
-fn put(out: &mut Vec<u8>, value: u64, width: usize) {
+/// Appends a value of `width` bytes.
+fn push_value(out: &mut Vec<u8>, value: u64, width: usize) {
     let end = out.len() + width;
     out.extend_from_slice(&value.to_le_bytes());
     out.truncate(end);
 }
 
-fn put_list(out: &mut Vec<u8>, rows: &[Item], width: usize) -> Result<()> {
+fn push_list(out: &mut Vec<u8>, rows: &[Item], width: usize) -> Result<()> {
     let bytes = list_bytes(rows.len() as u64, width as u64) as usize;
     let end = out.len() + bytes;
     alloc::reserve(out, bytes)?;
     let mut start = out.len();
-    put(out, rows.len() as u64, width);
-    for piece in rows.chunks(PIECE_ROWS as usize) {
-        for &i in piece {
-            put(out, row(i), width);
+    push_value(out, rows.len() as u64, width);
+    for chunk in rows.chunks(ROWS_PER_CHECKSUM as usize) {
+        for &i in chunk {
+            push_value(out, row(i), width);
         }
-        let sum = crc32(out.get(start..).unwrap_or_default());
-        out.extend(sum.to_le_bytes());
+        let checksum = crc32(out.get(start..).unwrap_or_default());
+        out.extend(checksum.to_le_bytes());
         start = out.len();
     }
     out.resize(end, 0);

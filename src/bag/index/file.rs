@@ -1,21 +1,21 @@
-//! Index files: made under another name and renamed when they are whole and durable, opened as they
-//! are.
+//! Index files. A new index is written under a temporary name, and renamed when it is complete and
+//! durable. Opening does not change the file.
 #![forbid(unsafe_code)]
 
-use super::build::{Out, build};
+use super::build::{Output, build};
 use super::header::Header;
 use super::partition::Spill;
 use super::{CREATE_OPTIONS, Index, OPEN_OPTIONS};
 use crate::bag::{Bag, Mode};
 use crate::error::{Result, Status, fail};
-use crate::io::journal::{self, Container, Swapped};
+use crate::io::journal::{self, Container, SwapOutcome};
 use crate::io::{self, Access, Folder, beside};
 use crate::options::{Opt, Options};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// What has fingerprints while an index is made.
-const PART: &str = ".holdall-part";
+/// Suffix of the temporary file for fingerprints.
+const SPILL_SUFFIX: &str = ".holdall-part";
 
 fn access(options: &Options) -> Access {
     if options.get(Opt::Io, 0) == 1 {
@@ -26,13 +26,13 @@ fn access(options: &Options) -> Access {
 }
 
 impl Index {
-    /// Makes the index of a bag in a file of its own, and opens it.
+    /// Builds the index of a bag in a file of its own, and opens it.
     pub fn create(path: &OsStr, mode: Mode, bag: &Bag, options: &Options) -> Result<Index> {
-        let l = io::locate::locate_for_change(path)?;
-        Index::create_in(&l.folder, &l.name, mode, bag, options)
+        let located = io::locate::locate_for_change(path)?;
+        Index::create_in(&located.folder, &located.name, mode, bag, options)
     }
 
-    /// As [`Index::create`], wherever the file is to be.
+    /// Like [`Index::create`], for a file in any folder.
     pub fn create_in(
         folder: &Arc<dyn Folder>,
         name: &OsStr,
@@ -40,12 +40,12 @@ impl Index {
         bag: &Bag,
         options: &Options,
     ) -> Result<Index> {
-        options.only("making the index of a bag", CREATE_OPTIONS)?;
+        options.only("creating the index of a bag", CREATE_OPTIONS)?;
         folder.writable()?;
         if mode == Mode::Append {
             return Err(fail!(
                 Argument,
-                "{}: an index is made anew, nothing is appended to it",
+                "{}: an index cannot be appended to; replace it (HOLDALL_REPLACE)",
                 folder.show(name)
             ));
         }
@@ -53,37 +53,37 @@ impl Index {
         if folder.is_store() {
             return Err(fail!(
                 Unsupported,
-                "{}: an index is made in a local file, from where it can be copied to an object store",
+                "{}: an index cannot be created in an object store; create a local file and copy it",
                 folder.show(name)
             ));
         }
         let c = Container::new(folder, name, &[""]);
         let _lock = c.lock(options.get(Opt::Lock, 1) == 1)?;
-        let may_go = || match folder.open(name, Access::Read) {
+        let check_target = || match folder.open(name, Access::Read) {
             Err(e) if e.status == Status::Missing => Ok(()),
             Err(e) => Err(e),
             Ok(_) if mode == Mode::New => {
                 Err(fail!(Exists, "{}: it is there already", folder.show(name)))
             }
-            Ok(file) if Header::is_at(&*file)? => Ok(()),
+            Ok(file) if Header::is_in(&*file)? => Ok(()),
             Ok(_) => Err(fail!(
                 Exists,
-                "{}: what is there is no index of a bag, and is not replaced by one",
+                "{}: the existing file is not a bag index and is not replaced",
                 folder.show(name)
             )),
         };
-        may_go()?;
-        let _gone = Gone(&c);
+        check_target()?;
+        let _cleanup = RemoveTemporaries(&c);
         let file = c.create(&c.new_name(""))?;
-        let spill = Spill::new(folder, beside("", name, PART));
-        build(bag, options, &mut Out::File(file.clone(), Some(spill)))?;
+        let spill = Spill::new(folder, beside("", name, SPILL_SUFFIX));
+        build(bag, options, &mut Output::File(file.clone(), Some(spill)))?;
         if durable {
             file.sync()?;
         }
-        may_go()?;
+        check_target()?;
         match journal::swap(&c, durable, &[""], &[]) {
-            Swapped::Nothing(e) | Swapped::Unsure(e) => return Err(e),
-            Swapped::Done | Swapped::Counts => {}
+            SwapOutcome::Unchanged(e) | SwapOutcome::Uncertain(e) => return Err(e),
+            SwapOutcome::Done | SwapOutcome::RenamesPending => {}
         }
         let mut opened = options.clone();
         [Opt::Durability, Opt::Lock]
@@ -94,11 +94,11 @@ impl Index {
 
     /// Opens the index of a bag.
     pub fn open(path: &OsStr, bag: &Bag, options: &Options) -> Result<Index> {
-        let l = io::locate::locate(path)?;
-        Index::open_in(&l.folder, &l.name, bag, options)
+        let located = io::locate::locate(path)?;
+        Index::open_in(&located.folder, &located.name, bag, options)
     }
 
-    /// As [`Index::open`], wherever the file is.
+    /// Like [`Index::open`], for a file in any folder.
     pub fn open_in(
         folder: &Arc<dyn Folder>,
         name: &OsStr,
@@ -110,12 +110,12 @@ impl Index {
     }
 }
 
-/// Removes what is only there while an index is made.
-struct Gone<'a>(&'a Container);
+/// Removes the temporary files of a build when dropped.
+struct RemoveTemporaries<'a>(&'a Container);
 
-impl Drop for Gone<'_> {
+impl Drop for RemoveTemporaries<'_> {
     fn drop(&mut self) {
-        for name in [self.0.new_name(""), beside("", &self.0.main, PART)] {
+        for name in [self.0.new_name(""), beside("", &self.0.main, SPILL_SUFFIX)] {
             let _ = self.0.folder.remove_if_there(&name);
         }
     }

@@ -1,14 +1,16 @@
-//! Fingerprints of keys: SipHash-1-3 with 128 bits (Aumasson and Bernstein, https://github.com/veorq/SipHash), under
-//! a key of random bytes, the index' own. So nobody who makes records can choose where their keys
-//! go.
+//! Fingerprints of keys: SipHash-1-3 with 128 bits of output (Aumasson and Bernstein,
+//! https://github.com/veorq/SipHash).
+//!
+//! Each index has a random SipHash key of its own, so that the author of the records cannot choose
+//! their buckets.
 #![forbid(unsafe_code)]
 
 use std::hash::{BuildHasher, RandomState};
 
-/// The key that fingerprints are made with.
+/// SipHash key of an index.
 pub type Seed = [u64; 2];
 
-/// A seed that nobody knew before.
+/// Returns a random seed.
 pub fn seed() -> Seed {
     [
         RandomState::new().hash_one(0u8),
@@ -16,7 +18,7 @@ pub fn seed() -> Seed {
     ]
 }
 
-/// Two independent numbers of 64 bits for a key.
+/// Returns two independent 64-bit integers for a key.
 pub fn fingerprint(seed: Seed, key: &[u8]) -> (u64, u64) {
     siphash::<1, 3>(seed, key)
 }
@@ -41,19 +43,19 @@ impl State {
         self.0 = [a, b, c, d];
     }
 
-    fn take(&mut self, word: u64, rounds: usize) {
+    fn absorb(&mut self, word: u64, rounds: usize) {
         self.0[3] ^= word;
         self.rounds(rounds);
         self.0[0] ^= word;
     }
 
-    fn give(&self) -> u64 {
+    fn output(&self) -> u64 {
         let [a, b, c, d] = self.0;
         a ^ b ^ c ^ d
     }
 }
 
-/// SipHash-C-D, the form with 128 bits.
+/// SipHash-C-D with 128 bits of output.
 fn siphash<const C: usize, const D: usize>(seed: Seed, key: &[u8]) -> (u64, u64) {
     let [k0, k1] = seed;
     let mut s = State([
@@ -62,10 +64,12 @@ fn siphash<const C: usize, const D: usize>(seed: Seed, key: &[u8]) -> (u64, u64)
         k0 ^ 0x6c79_6765_6e65_7261,
         k1 ^ 0x7465_6462_7974_6573,
     ]);
-    let (words, rest) = key.as_chunks::<8>();
-    words.iter().for_each(|w| s.take(u64::from_le_bytes(*w), C));
+    let (blocks, rest) = key.as_chunks::<8>();
+    blocks
+        .iter()
+        .for_each(|w| s.absorb(u64::from_le_bytes(*w), C));
     let last = match key.last_chunk() {
-        // those before shifted out: one look instead of one for each byte
+        // the shift removes the bytes before the rest: one load instead of one per byte
         Some(&end) => u64::from_le_bytes(end)
             .checked_shr(64 - 8 * rest.len() as u32)
             .unwrap_or(0),
@@ -74,20 +78,20 @@ fn siphash<const C: usize, const D: usize>(seed: Seed, key: &[u8]) -> (u64, u64)
             .rev()
             .fold(0, |word, &b| word << 8 | u64::from(b)),
     };
-    s.take(last | (key.len() as u64) << 56, C);
+    s.absorb(last | (key.len() as u64) << 56, C);
     s.0[2] ^= 0xee;
     s.rounds(D);
-    let first = s.give();
+    let first = s.output();
     s.0[1] ^= 0xdd;
     s.rounds(D);
-    (first, s.give())
+    (first, s.output())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Those of the algorithm's authors are for 2-4.
+    /// The test vectors of the algorithm's authors are for SipHash-2-4.
     #[test]
     fn known_answers() {
         let seed = [0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908];

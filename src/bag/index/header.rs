@@ -1,62 +1,62 @@
-//! The first bytes of an index file: see the top of [`super`].
+//! Header of an index file: see the top of [`super`].
 #![forbid(unsafe_code)]
 
-use super::bag_state::State;
+use super::bag_fingerprint::State;
 use super::fingerprint::Seed;
 use crate::bag::Bag;
 use crate::checksum::crc32;
 use crate::error::{Result, fail};
 use crate::io::File;
 
-/// Its bytes.
-pub const HEADER: u64 = 160;
-/// Bytes of an entry of the directory.
-pub const WORD: u64 = 8;
+/// Size of the header in bytes.
+pub const HEADER_BYTES: u64 = 160;
+/// Size of a directory entry in bytes.
+pub const ENTRY_BYTES: u64 = 8;
 const MAGIC: &[u8; 16] = b"holdall bagindex";
 const VERSION: u32 = 1;
-const SUM_AT: usize = HEADER as usize - 4;
+const CHECKSUM_AT: usize = HEADER_BYTES as usize - 4;
 
-/// What stands in it.
+/// The fields of the header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Bytes of a value in a bucket.
+    /// Size of a value in a bucket, in bytes.
     pub width: u32,
-    /// Records that the bag, or the slice of it, has.
+    /// Number of records of the bag or the slice.
     pub records: u64,
-    /// Those that are in the index: without the damaged ones.
+    /// Number of records in the index: all but the damaged ones.
     pub rows: u64,
-    /// Different keys among them.
+    /// Number of distinct keys.
     pub keys: u64,
-    /// Buckets.
+    /// Number of buckets.
     pub buckets: u64,
-    /// Bytes of buckets and lists.
+    /// Size of buckets and lists in bytes.
     pub body: u64,
-    /// What fingerprints are made with.
+    /// Seed of the fingerprints.
     pub seed: Seed,
-    /// Number in the whole bag of the first record, and what the next one is on from it.
+    /// Number of the first record in the whole bag, and step to the next record.
     pub slice: (u64, i64),
-    /// The bag, as it was.
+    /// State of the bag when the index was built.
     pub state: State,
 }
 
-/// Puts values one behind the other.
-struct Put(Vec<u8>);
+/// Appends little-endian values.
+struct ByteWriter(Vec<u8>);
 
-impl Put {
-    fn u32(mut self, v: u32) -> Put {
+impl ByteWriter {
+    fn u32(mut self, v: u32) -> ByteWriter {
         self.0.extend(v.to_le_bytes());
         self
     }
-    fn u64(mut self, v: u64) -> Put {
+    fn u64(mut self, v: u64) -> ByteWriter {
         self.0.extend(v.to_le_bytes());
         self
     }
 }
 
-/// Takes them again.
-struct Take<'a>(&'a [u8]);
+/// Reads little-endian values.
+struct ByteReader<'a>(&'a [u8]);
 
-impl Take<'_> {
+impl ByteReader<'_> {
     fn bytes<const N: usize>(&mut self) -> [u8; N] {
         let Some((head, rest)) = self.0.split_first_chunk::<N>() else {
             return [0; N];
@@ -73,15 +73,17 @@ impl Take<'_> {
 }
 
 impl Header {
-    /// Where the buckets begin.
+    /// Returns the offset of the body.
     pub fn body_at(&self) -> u64 {
-        self.buckets.saturating_mul(WORD).saturating_add(HEADER)
+        self.buckets
+            .saturating_mul(ENTRY_BYTES)
+            .saturating_add(HEADER_BYTES)
     }
 
-    /// Its bytes.
+    /// Returns the encoded header.
     pub fn encode(&self) -> Vec<u8> {
         let [s0, s1] = self.seed;
-        let mut b = Put(MAGIC.to_vec()).u32(VERSION).u32(self.width);
+        let mut b = ByteWriter(MAGIC.to_vec()).u32(VERSION).u32(self.width);
         for v in [
             self.records,
             self.rows,
@@ -101,37 +103,40 @@ impl Header {
             .u64(self.state.shards);
         b.0.extend(self.state.digest);
         let mut b = b.u32(0);
-        let sum = crc32(&b.0);
-        b = b.u32(sum);
+        let checksum = crc32(&b.0);
+        b = b.u32(checksum);
         b.0
     }
 
-    /// Does this file begin as an index does? An empty one has nothing to lose.
-    pub fn is_at(file: &dyn File) -> Result<bool> {
+    /// Returns whether a file begins with the magic of an index, or is empty. Both may be replaced
+    /// by an index.
+    pub fn is_in(file: &dyn File) -> Result<bool> {
         let mut magic = [0; MAGIC.len()];
         Ok(file.read_at(0, &mut magic)? == 0 || &magic == MAGIC)
     }
 
-    /// Reads it, and holds it against the length of the file.
-    pub fn decode(bytes: &[u8; HEADER as usize], size: u64, name: &str) -> Result<Header> {
-        let mut t = Take(bytes);
+    /// Decodes a header and checks it against the size of the file.
+    pub fn decode(bytes: &[u8; HEADER_BYTES as usize], size: u64, name: &str) -> Result<Header> {
+        let mut t = ByteReader(bytes);
         if &t.bytes::<16>() != MAGIC {
-            return Err(fail!(Format, "{name}: this is no index of a bag"));
+            return Err(fail!(Format, "{name}: not a bag index"));
         }
         let version = t.u32();
         if version != VERSION {
             return Err(fail!(
                 Version,
-                "{name}: an index of version {version}; this library knows version {VERSION}"
+                "{name}: unsupported index version (expected {VERSION}, found {version})"
             ));
         }
-        let (said, is) = bytes
-            .split_at_checked(SUM_AT)
-            .map_or((0, 0), |(b, sum)| (Take(sum).u32(), crc32(b)));
-        if said != is {
+        let (stored, computed) = bytes
+            .split_at_checked(CHECKSUM_AT)
+            .map_or((0, 0), |(b, checksum)| {
+                (ByteReader(checksum).u32(), crc32(b))
+            });
+        if stored != computed {
             return Err(fail!(
                 Checksum,
-                "{name}: the CRC-32 of its header is {is:#010x}, {said:#010x} stands there"
+                "{name}: the header of this index is corrupt: wrong CRC-32 (expected {stored:#010x}, found {computed:#010x})"
             ));
         }
         let width = t.u32();
@@ -155,7 +160,7 @@ impl Header {
             state,
         };
         h.check(size)
-            .map_err(|words| fail!(Format, "{name}: this index is damaged: {words}"))?;
+            .map_err(|problem| fail!(Format, "{name}: this index is corrupt: {problem}"))?;
         Ok(h)
     }
 
@@ -174,30 +179,31 @@ impl Header {
                 ..
             } = self;
             return Err(format!(
-                "{keys} keys of {rows} of {records} records in {buckets} buckets of values of {width} bytes"
+                "the header is inconsistent: {keys} keys, {rows} of {records} records, {buckets} buckets, values of {width} bytes"
             ));
         }
-        let whole = self
+        let expected = self
             .buckets
-            .checked_mul(WORD)
-            .and_then(|d| d.checked_add(HEADER)?.checked_add(self.body));
-        if whole != Some(size) {
+            .checked_mul(ENTRY_BYTES)
+            .and_then(|d| d.checked_add(HEADER_BYTES)?.checked_add(self.body));
+        if expected != Some(size) {
             return Err(format!(
-                "its header tells of {} buckets and {} bytes in them, the file has {size} bytes",
+                "the file size does not match {} buckets and {} bytes of body (found {size} bytes)",
                 self.buckets, self.body
             ));
         }
         Ok(())
     }
 
-    /// Refuses another bag, another state of it, or another slice.
+    /// Returns an error if the index belongs to another bag, another state of the bag, or another
+    /// slice.
     pub fn check_bag(&self, bag: &Bag, name: &str) -> Result<()> {
         let now = State::of(bag)?;
         if now != self.state {
             let was = &self.state;
             return Err(fail!(
                 State,
-                "{name}: this index was made for another state of the bag, or another bag: {} records of {} bytes in {} files, now {} of {} in {}{}; make it anew",
+                "{name}: this index belongs to another bag or another state of the bag (expected {} records in {} bytes and {} files, found {} in {} and {}{}); rebuild the index",
                 was.records,
                 was.bytes,
                 was.shards,
@@ -205,7 +211,7 @@ impl Header {
                 now.bytes,
                 now.shards,
                 if (was.records, was.bytes, was.shards) == (now.records, now.bytes, now.shards) {
-                    ", but with other content"
+                    ", with other content"
                 } else {
                     ""
                 }
@@ -214,7 +220,7 @@ impl Header {
         if (self.records, self.slice) != (bag.size, (bag.start, bag.step)) {
             return Err(fail!(
                 State,
-                "{name}: this index was made for {} records of the bag, from number {} on by steps of {}, not for {} from {} on by {}",
+                "{name}: this index belongs to another slice of the bag (expected {} records from record {} in steps of {}, found {} from {} in steps of {})",
                 self.records,
                 self.slice.0,
                 self.slice.1,

@@ -1,25 +1,25 @@
-//! Looks keys up: bucket, tags, values, and then the records themselves.
+//! Look-up of keys: reads the bucket, compares the tags, and then reads the records of the values.
 #![forbid(unsafe_code)]
 
 use super::fingerprint::fingerprint;
-use super::header::{HEADER, WORD};
-use super::{Index, LIST_UNIT, PIECE_ROWS, SUM, bucket, bucket_sum, damage};
+use super::header::{ENTRY_BYTES, HEADER_BYTES};
+use super::{CHECKSUM_BYTES, Index, LIST_UNIT, ROWS_PER_CHECKSUM, bucket, bucket_checksum};
 use crate::alloc;
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
 use crate::parallel;
 use std::sync::{Mutex, PoisonError};
 
-/// What stands where a key of many is in no record.
+/// Row of a key that no record has, in the result of [`Index::first_of_each`].
 pub const NO_RECORD: u64 = u64::MAX;
-/// Bytes that are read to where a call has room for them.
-const FEW: usize = 1024;
-/// Rows of a list that are read one by one; more are read together.
-const SINGLY: usize = 4;
-/// Keys of many that are looked up together.
-const TASK: usize = 512;
+/// Size of the buffer on the stack for short reads.
+const STACK_BYTES: usize = 1024;
+/// Maximum number of rows that are read one by one; more rows are read as a batch.
+const MAX_SINGLE_READS: usize = 4;
+/// Number of keys per task of [`Index::first_of_each`].
+const KEYS_PER_TASK: usize = 512;
 
-/// What a bucket says of a key: nothing or one value, but for tags that are the same by accident.
+/// The values of a key in a bucket. There is more than one only if tags collide.
 #[derive(Default)]
 pub struct Values {
     one: Option<u64>,
@@ -42,30 +42,30 @@ impl Values {
     }
 }
 
-/// A value of `bytes`, which are no more than 8.
+/// Decodes a little-endian value of at most 8 bytes.
 fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |n, &b| n << 8 | u64::from(b))
 }
 
 impl Index {
-    /// The first record that is this key.
+    /// Returns the first record whose content is `key`.
     pub fn first(&self, key: &[u8]) -> Result<Option<u64>> {
         let mut first = None::<u64>;
         for value in self.values(key)?.iter() {
-            if let Some(row) = self.first_of(value, key)? {
+            if let Some(row) = self.first_match(value, key)? {
                 first = Some(first.map_or(row, |f| f.min(row)));
             }
         }
         Ok(first)
     }
 
-    /// All records that are this key, rising.
+    /// Returns all records whose content is `key`, in ascending order.
     pub fn find(&self, key: &[u8]) -> Result<Vec<u64>> {
         let mut found = Vec::new();
         let values = self.values(key)?;
         for value in values.iter() {
             self.rows(value, |rows| {
-                self.keep(rows, key, &mut found).map(|()| true)
+                self.append_matches(rows, key, &mut found).map(|()| true)
             })?;
         }
         if !values.more.is_empty() {
@@ -75,8 +75,8 @@ impl Index {
         Ok(found)
     }
 
-    /// The first record of each of many keys, or [`NO_RECORD`]: key `i` is
-    /// `data[offsets[i]..offsets[i + 1]]`. Gives how many are in no record.
+    /// Writes the first record of each key, or [`NO_RECORD`], to `rows`. Key `i` is
+    /// `data[offsets[i]..offsets[i + 1]]`. Returns the number of keys that no record has.
     pub fn first_of_each(&self, data: &[u8], offsets: &[u64], rows: &mut [u64]) -> Result<u64> {
         let all = data.len() as u64;
         if !(offsets.is_sorted()
@@ -85,41 +85,45 @@ impl Index {
         {
             return Err(fail!(
                 Argument,
-                "the offsets of {} keys do not rise within {all} bytes",
+                "offsets: the offsets of {} keys must ascend and not exceed the data (expected at most {all})",
                 rows.len()
             ));
         }
         let failed = Mutex::new(None::<(usize, Error)>);
-        let tasks: Vec<(usize, &mut [u64])> = rows.chunks_mut(TASK).enumerate().collect();
-        parallel::for_each_alone(self.threads.for_pieces(tasks.len()), tasks, |(k, rows)| {
-            let keys = offsets
-                .get(k * TASK..)
-                .unwrap_or_default()
-                .windows(2)
-                .map(|w| match w {
-                    &[a, b] => data.get(a as usize..b as usize).unwrap_or_default(),
-                    _ => &[],
-                });
-            if let Err(e) = self.first_of_some(keys, rows) {
-                let mut first = failed.lock().unwrap_or_else(PoisonError::into_inner);
-                if first.as_ref().is_none_or(|(other, _)| k < *other) {
-                    *first = Some((k, e));
+        let tasks: Vec<(usize, &mut [u64])> = rows.chunks_mut(KEYS_PER_TASK).enumerate().collect();
+        parallel::for_each_without_nesting(
+            self.threads.for_tasks(tasks.len()),
+            tasks,
+            |(k, rows)| {
+                let keys = offsets
+                    .get(k * KEYS_PER_TASK..)
+                    .unwrap_or_default()
+                    .windows(2)
+                    .map(|w| match w {
+                        &[a, b] => data.get(a as usize..b as usize).unwrap_or_default(),
+                        _ => &[],
+                    });
+                if let Err(e) = self.first_of_task(keys, rows) {
+                    let mut first = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                    if first.as_ref().is_none_or(|(other, _)| k < *other) {
+                        *first = Some((k, e));
+                    }
                 }
-            }
-        });
+            },
+        );
         if let Some((_, e)) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(e);
         }
         Ok(rows.iter().filter(|&&r| r == NO_RECORD).count() as u64)
     }
 
-    fn first_of_some<'k>(
+    fn first_of_task<'k>(
         &self,
         keys: impl Iterator<Item = &'k [u8]> + Clone,
         rows: &mut [u64],
     ) -> Result<()> {
-        // the rows that they are in, most likely, are read together
-        let mut wanted = alloc::with_room(rows.len())?;
+        // the first candidate rows are read as one batch
+        let mut candidates = alloc::with_capacity(rows.len())?;
         for (key, row) in keys.clone().zip(&mut *rows) {
             let values = self.values(key)?;
             *row = NO_RECORD;
@@ -128,10 +132,10 @@ impl Index {
                     *row = all.first().copied().unwrap_or(NO_RECORD);
                     Ok(false)
                 })?;
-                wanted.push(*row);
+                candidates.push(*row);
             }
         }
-        let read = self.bag.read_indices(&wanted);
+        let read = self.bag.read_indices(&candidates);
         let mut k = 0;
         for (key, row) in keys.zip(rows) {
             if *row == NO_RECORD {
@@ -148,13 +152,13 @@ impl Index {
         Ok(())
     }
 
-    // ---- the index
+    // ---- buckets and lists
 
-    /// What the index says of a key.
+    /// Returns the values of a key.
     pub(super) fn values(&self, key: &[u8]) -> Result<Values> {
-        let (place, tag) = fingerprint(self.header.seed, key);
+        let (hash, tag) = fingerprint(self.header.seed, key);
         let mut values = Values::default();
-        self.bucket(bucket(place, self.header.buckets), |tags, all| {
+        self.bucket(bucket(hash, self.header.buckets), |tags, all| {
             let tag = ((tag >> 32) as u32).to_le_bytes();
             for (i, t) in tags.iter().enumerate() {
                 if *t == tag {
@@ -166,7 +170,7 @@ impl Index {
         Ok(values)
     }
 
-    /// Value `i` of these.
+    /// Returns value `i` of a bucket's values.
     pub(super) fn value(&self, all: &[u8], i: usize) -> u64 {
         let width = self.header.width as usize;
         number(all.get(i * width..(i + 1) * width).unwrap_or_default())
@@ -178,23 +182,23 @@ impl Index {
         number: u64,
         f: impl FnOnce(&[[u8; 4]], &[u8]) -> Result<T>,
     ) -> Result<T> {
-        let mut word = [0; WORD as usize];
-        let at = HEADER + number * WORD;
-        match self.mapped(at, WORD) {
-            Some(b) => word.copy_from_slice(b),
-            None => self.file.read_kept(at, &mut word)?,
+        let mut entry = [0; ENTRY_BYTES as usize];
+        let at = HEADER_BYTES + number * ENTRY_BYTES;
+        match self.mapped(at, ENTRY_BYTES) {
+            Some(b) => entry.copy_from_slice(b),
+            None => self.file.read_cached(at, &mut entry)?,
         }
-        let word = u64::from_le_bytes(word);
-        let (at, keys) = (word & (u64::MAX >> 16), word >> 48);
+        let entry = u64::from_le_bytes(entry);
+        let (at, keys) = (entry & (u64::MAX >> 16), entry >> 48);
         let mapped = self.file.is_in_memory();
-        self.part(at, keys * (4 + u64::from(self.header.width)) + SUM, |bytes| {
-            let (bytes, sum) = bytes.split_last_chunk().ok_or_else(|| self.damaged_at(at))?;
-            if self.checked && !(mapped && self.sound.is(number)) {
-                if bucket_sum(number, bytes) != u32::from_le_bytes(*sum) {
-                    return Err(fail!(Checksum, "{}: the CRC-32 of bucket {number} of this index does not fit; make it anew", self.file.name()));
+        self.with_body(at, keys * (4 + u64::from(self.header.width)) + CHECKSUM_BYTES, |bytes| {
+            let (bytes, checksum) = bytes.split_last_chunk().ok_or_else(|| self.damaged_at(at))?;
+            if self.checked && !(mapped && self.verified.contains(number)) {
+                if bucket_checksum(number, bytes) != u32::from_le_bytes(*checksum) {
+                    return Err(fail!(Checksum, "{}: bucket {number} of this index is corrupt: wrong CRC-32; rebuild the index", self.file.name()));
                 }
                 if mapped {
-                    self.sound.found(number, self.header.buckets);
+                    self.verified.insert(number, self.header.buckets);
                 }
             }
             let (tags, values) = bytes.split_at_checked(keys as usize * 4).ok_or_else(|| self.damaged_at(at))?;
@@ -202,8 +206,7 @@ impl Index {
         })
     }
 
-    /// Calls `f` with the rows that a value means, some at a time, until it says that it wants no
-    /// more.
+    /// Calls `f` with the rows of a value, some at a time, until `f` returns false.
     pub(super) fn rows(&self, value: u64, mut f: impl FnMut(&[u64]) -> Result<bool>) -> Result<()> {
         let Some(list) = value.checked_sub(self.header.records) else {
             return f(&[value]).map(|_| ());
@@ -212,35 +215,35 @@ impl Index {
         let at = list
             .checked_mul(LIST_UNIT)
             .ok_or_else(|| self.damaged_at(list))?;
-        let count = self.part(at, width, |b| Ok(number(b)))?;
+        let count = self.with_body(at, width, |b| Ok(number(b)))?;
         if !(2..=self.header.rows).contains(&count) {
             return Err(self.damaged_at(at));
         }
-        let mut rows = alloc::with_room(count.min(PIECE_ROWS) as usize)?;
-        let (mut from, mut left, mut least) = (at, count, 0);
+        let mut rows = alloc::with_capacity(count.min(ROWS_PER_CHECKSUM) as usize)?;
+        let (mut from, mut left, mut min) = (at, count, 0);
         while left > 0 {
-            let n = left.min(PIECE_ROWS);
+            let n = left.min(ROWS_PER_CHECKSUM);
             let head = if left == count { width } else { 0 };
             let bytes = head + n * width;
             rows.clear();
-            self.part(from, bytes + SUM, |b| {
-                let (bytes, sum) = b.split_last_chunk().ok_or_else(|| self.damaged_at(at))?;
-                if self.checked && crc32(bytes) != u32::from_le_bytes(*sum) {
-                    return Err(fail!(Checksum, "{}: the CRC-32 of the rows at {from} of this index does not fit; make it anew", self.file.name()));
+            self.with_body(from, bytes + CHECKSUM_BYTES, |b| {
+                let (bytes, checksum) = b.split_last_chunk().ok_or_else(|| self.damaged_at(at))?;
+                if self.checked && crc32(bytes) != u32::from_le_bytes(*checksum) {
+                    return Err(fail!(Checksum, "{}: the rows at offset {from} of the body of this index are corrupt: wrong CRC-32; rebuild the index", self.file.name()));
                 }
                 rows.extend(bytes.get(head as usize..).unwrap_or_default().chunks_exact(width as usize).map(number));
                 Ok(())
             })?;
             for &row in &rows {
-                if row < least || row >= self.header.records {
+                if row < min || row >= self.header.records {
                     return Err(self.damaged_at(at));
                 }
-                least = row + 1;
+                min = row + 1;
             }
             if !f(&rows)? {
                 return Ok(());
             }
-            (from, left) = (from + bytes + SUM, left - n);
+            (from, left) = (from + bytes + CHECKSUM_BYTES, left - n);
         }
         Ok(())
     }
@@ -248,7 +251,7 @@ impl Index {
     fn damaged_at(&self, at: u64) -> Error {
         fail!(
             Format,
-            "{}: this index is damaged at {at} of its buckets and lists; make it anew",
+            "{}: this index is corrupt at offset {at} of its body; rebuild the index",
             self.file.name()
         )
     }
@@ -260,8 +263,8 @@ impl Index {
             .get(..usize::try_from(n).ok()?)
     }
 
-    /// Calls `f` with some bytes of the body.
-    fn part<T>(&self, at: u64, n: u64, f: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
+    /// Calls `f` with `n` bytes of the body at offset `at`.
+    fn with_body<T>(&self, at: u64, n: u64, f: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
         if at.checked_add(n).is_none_or(|end| end > self.header.body) {
             return Err(self.damaged_at(at));
         }
@@ -270,13 +273,13 @@ impl Index {
             self.file.prefetch(from, from + n);
             return f(bytes);
         }
-        let (mut few, mut many);
-        let bytes: &mut [u8] = if n as usize <= FEW {
-            few = [0; FEW];
-            few.get_mut(..n as usize).unwrap_or_default()
+        let (mut stack, mut heap);
+        let bytes: &mut [u8] = if n as usize <= STACK_BYTES {
+            stack = [0; STACK_BYTES];
+            stack.get_mut(..n as usize).unwrap_or_default()
         } else {
-            many = alloc::zeroed(n as usize)?;
-            &mut many
+            heap = alloc::zeroed(n as usize)?;
+            &mut heap
         };
         self.file.read_exact_at(from, bytes)?;
         f(bytes)
@@ -284,12 +287,12 @@ impl Index {
 
     // ---- the records
 
-    /// The first row of a value that is the key.
-    fn first_of(&self, value: u64, key: &[u8]) -> Result<Option<u64>> {
+    /// Returns the first row of a value whose record equals the key.
+    fn first_match(&self, value: u64, key: &[u8]) -> Result<Option<u64>> {
         let mut first = None;
         self.rows(value, |rows| {
             for &row in rows {
-                if self.is(row, key)? {
+                if self.record_equals(row, key)? {
                     first = Some(row);
                     return Ok(false);
                 }
@@ -299,11 +302,12 @@ impl Index {
         Ok(first)
     }
 
-    /// Keeps those of the rows that are the key.
-    fn keep(&self, rows: &[u64], key: &[u8], found: &mut Vec<u64>) -> Result<()> {
+    /// Appends the rows whose record equals the key to `found`.
+    fn append_matches(&self, rows: &[u64], key: &[u8], found: &mut Vec<u64>) -> Result<()> {
         alloc::reserve(found, rows.len())?;
-        if rows.len() > SINGLY {
-            // where that fails, one by one: they may be too large together, or damaged
+        if rows.len() > MAX_SINGLE_READS {
+            // if this fails, the rows are read one by one: together they may be too large, or some
+            // may be damaged
             if let Ok(records) = self.bag.read_indices(rows)
                 && records.damaged.is_empty()
             {
@@ -317,33 +321,34 @@ impl Index {
             }
         }
         for &row in rows {
-            if self.is(row, key)? {
+            if self.record_equals(row, key)? {
                 found.push(row);
             }
         }
         Ok(())
     }
 
-    /// Is this record the key?
-    fn is(&self, row: u64, key: &[u8]) -> Result<bool> {
-        match self
-            .bag
-            .in_memory(row)
-            .and_then(|r| r.map_or_else(|| self.reads_as(row, key), |record| Ok(record == key)))
-        {
-            Err(e) if self.skip_damaged && damage(e.status) => Ok(false),
-            is => is,
+    /// Returns whether a record equals the key.
+    fn record_equals(&self, row: u64, key: &[u8]) -> Result<bool> {
+        match self.bag.in_memory(row).and_then(|r| {
+            r.map_or_else(
+                || self.stored_record_equals(row, key),
+                |record| Ok(record == key),
+            )
+        }) {
+            Err(e) if self.skip_damaged && e.status.is_corruption() => Ok(false),
+            result => result,
         }
     }
 
-    fn reads_as(&self, row: u64, key: &[u8]) -> Result<bool> {
-        let (mut few, mut many);
-        let record: &mut [u8] = if key.len() <= FEW {
-            few = [0; FEW];
-            few.get_mut(..key.len()).unwrap_or_default()
+    fn stored_record_equals(&self, row: u64, key: &[u8]) -> Result<bool> {
+        let (mut stack, mut heap);
+        let record: &mut [u8] = if key.len() <= STACK_BYTES {
+            stack = [0; STACK_BYTES];
+            stack.get_mut(..key.len()).unwrap_or_default()
         } else {
-            many = alloc::zeroed(key.len())?;
-            &mut many
+            heap = alloc::zeroed(key.len())?;
+            &mut heap
         };
         match self.bag.read_into(row, Some(record)) {
             Ok((n, damaged)) => Ok(!damaged && record.get(..n) == Some(key)),

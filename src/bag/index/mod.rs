@@ -1,48 +1,51 @@
-//! Indexes of bags: which records have this content? Keys are the records of a bag; an index knows
-//! a fingerprint of each and the row it is in, never the key. A look-up reads the rows that may be
-//! meant and compares them with the key: what is found is right whatever the index says, and two
-//! keys of one fingerprint are told apart.
+//! Hash indexes of bags: find the records with a given content.
 //!
-//! An index is made by [`Index::build`] in memory or by [`Index::create`] in a file, which is the
-//! same bytes, and opened in a time that does not depend on its size. It belongs to one bag, or
-//! slice of one, at one state (see [`state`]).
+//! The keys are the records of the bag. The index stores a fingerprint of each key and the row of
+//! the record, but not the key. A look-up reads the candidate rows and compares them with the key.
+//! A found row is therefore correct whatever the index contains, and keys with equal fingerprints
+//! are distinguished.
 //!
-//! The file (little-endian, version 1):
+//! [`Index::build`] builds an index in memory and [`Index::create`] in a file; the bytes are the
+//! same. The time to open an index does not depend on its size. An index belongs to one bag, or
+//! one slice of a bag, in one state (see [`bag_state`]).
 //!
-//! | at | bytes | what |
+//! The file format (little-endian, version 1):
+//!
+//! | offset | bytes | content |
 //! | --- | --- | --- |
 //! | 0 | 16 | `holdall bagindex` |
 //! | 16 | 4 | version, 1 |
-//! | 20 | 4 | W, bytes of a value, 1 to 8 |
-//! | 24 | 8 | records of the bag, or of the slice: R |
-//! | 32 | 8 | rows in the index: R without records that were damaged |
-//! | 40 | 8 | different keys |
-//! | 48 | 8 | buckets: B |
-//! | 56 | 8 | bytes of the body |
-//! | 64 | 16 | seed of the fingerprints: the key of SipHash as two numbers |
-//! | 80 | 8 + 8 | number in the whole bag of the first record, and step to the next (signed): 0 and 1 but for slices |
-//! | 96 | 8 × 3 | of the whole bag: records, bytes that they are stored in, files |
-//! | 120 | 32 | SHA-256 over what [`state`] looks at |
+//! | 20 | 4 | W: bytes per value, 1 to 8 |
+//! | 24 | 8 | R: number of records of the bag or the slice |
+//! | 32 | 8 | number of rows in the index: R less the damaged records |
+//! | 40 | 8 | number of distinct keys |
+//! | 48 | 8 | B: number of buckets |
+//! | 56 | 8 | size of the body in bytes |
+//! | 64 | 16 | seed of the fingerprints: the SipHash key as two integers |
+//! | 80 | 8 + 8 | number of the first record in the whole bag, and signed step to the next; 0 and 1 unless the bag is a slice |
+//! | 96 | 8 × 3 | of the whole bag: number of records, stored bytes, number of files |
+//! | 120 | 32 | SHA-256 of the data that [`bag_state`] reads |
 //! | 152 | 4 | 0 |
-//! | 156 | 4 | CRC-32 of all before |
-//! | 160 | 8 × B | directory, a word a bucket: its place in the body (48 bits), how many keys it has (16 bits, above) |
+//! | 156 | 4 | CRC-32 of the preceding bytes |
+//! | 160 | 8 × B | directory, one 64-bit entry per bucket: offset in the body (lower 48 bits), number of keys (upper 16 bits) |
 //! | | | body: buckets and lists |
 //!
-//! - The fingerprint of a key is SipHash-1-3-128: two numbers of 64 bits, p and t. The key is in
+//! - The fingerprint of a key is SipHash-1-3-128: two 64-bit integers, p and t. The key is in
 //!   bucket p × B / 2^64.
-//! - A bucket of n keys: n tags, the upper 32 bits of t, rising; n values of W bytes; and 4 bytes,
-//!   the CRC-32 of these xor the upper and the lower 32 bits of the bucket's number.
-//! - A value below R is the row of the key. Others less R are the place of a list in the body, in
-//!   units of 16 bytes.
-//! - A list, of two rows or more of one key: how many (W bytes), and the rows, rising (W bytes
-//!   each). After each 1024 rows, and after the last, the CRC-32 (4 bytes) of what is before, from
-//!   the last such sum on.
+//! - A bucket with n keys consists of n tags, n values of W bytes, and a checksum of 4 bytes. A tag
+//!   is the upper 32 bits of t; tags are in ascending order. The checksum is the CRC-32 of tags and
+//!   values, XORed with the upper and the lower 32 bits of the bucket number.
+//! - A value less than R is the row of the key. For other values, the value minus R is the offset
+//!   of a list in the body, in units of 16 bytes.
+//! - A list contains two or more rows of one key: their number (W bytes) and the rows in ascending
+//!   order (W bytes each). After every 1024 rows, and after the last row, follows the CRC-32
+//!   (4 bytes) of the list's bytes since the previous CRC-32.
 //!
-//! W is the least in which 3 R + 4096 fits; about 32 keys are in a bucket. So a key takes some 7.4
-//! bytes of up to 5.5 million, 8.4 of up to a billion.
+//! W is the smallest width in which 3 R + 4096 fits. A bucket has about 32 keys. A key thus takes
+//! about 7.4 bytes with up to 5.5 million keys and 8.4 bytes with up to a billion.
 #![forbid(unsafe_code)]
 
-mod bag_state;
+mod bag_fingerprint;
 mod build;
 mod file;
 mod fingerprint;
@@ -55,29 +58,29 @@ mod verify;
 #[cfg(test)]
 mod tests;
 
-use super::batch::{Rules, Skip};
-use super::{Bag, damage};
+use super::Bag;
+use super::batch::{BatchConfig, Skip};
 use crate::error::{Result, fail};
 use crate::io::{Access, File, Folder};
 use crate::options::{Opt, Options};
 use crate::parallel::Threads;
-use build::Out;
-use header::{HEADER, Header};
+use build::Output;
+use header::{HEADER_BYTES, Header};
 pub use lookup::NO_RECORD;
 use std::ffi::OsStr;
 use std::sync::{Arc, Mutex, PoisonError};
-use verified_set::Sound;
+use verified_set::VerifiedSet;
 
-/// Bytes of a checksum.
-const SUM: u64 = 4;
-/// Places of lists are multiples of it.
+/// Size of a checksum in bytes.
+const CHECKSUM_BYTES: u64 = 4;
+/// Alignment of lists in the body.
 const LIST_UNIT: u64 = 16;
-/// Rows of a list with a checksum of their own.
-const PIECE_ROWS: u64 = 1024;
+/// Maximum number of rows of a list that share one checksum.
+const ROWS_PER_CHECKSUM: u64 = 1024;
 
-/// Options that building an index in memory knows.
+/// Options of [`Index::build`].
 pub const BUILD_OPTIONS: &[Opt] = &[Opt::Threads, Opt::MemoryLimit, Opt::SkipDamaged];
-/// Those for a file.
+/// Options of [`Index::create`].
 pub const CREATE_OPTIONS: &[Opt] = &[
     Opt::Threads,
     Opt::MemoryLimit,
@@ -86,7 +89,7 @@ pub const CREATE_OPTIONS: &[Opt] = &[
     Opt::Lock,
     Opt::Io,
 ];
-/// Those for opening one.
+/// Options of [`Index::open`].
 pub const OPEN_OPTIONS: &[Opt] = &[
     Opt::Threads,
     Opt::MemoryLimit,
@@ -95,32 +98,33 @@ pub const OPEN_OPTIONS: &[Opt] = &[
     Opt::Verify,
 ];
 
-/// The index of a bag. May be used by many threads.
+/// A hash index of a bag. Multiple threads may use it at once.
 pub struct Index {
     bag: Bag,
     file: Arc<dyn File>,
     header: Header,
-    /// Are checksums looked at?
+    /// Whether checksums are verified.
     checked: bool,
-    sound: Sound,
+    verified: VerifiedSet,
     skip_damaged: bool,
     threads: Threads,
 }
 
-/// The bucket of a key.
-fn bucket(place: u64, buckets: u64) -> u64 {
-    ((u128::from(place) * u128::from(buckets)) >> 64) as u64
+/// Returns the bucket of a key from the first half of its fingerprint.
+fn bucket(hash: u64, buckets: u64) -> u64 {
+    ((u128::from(hash) * u128::from(buckets)) >> 64) as u64
 }
 
-fn bucket_sum(number: u64, bytes: &[u8]) -> u32 {
+fn bucket_checksum(number: u64, bytes: &[u8]) -> u32 {
     crate::checksum::crc32(bytes) ^ number as u32 ^ (number >> 32) as u32
 }
 
-/// How the bag is read where the options of a call say more than its own. `foreign`: an index
-/// behind functions of the caller's, which other threads call only on demand.
-fn rules<'a>(bag: &'a Bag, options: &Options, foreign: bool) -> Rules<'a> {
-    let own = bag.rules();
-    Rules {
+/// Returns how the bag is read: its own settings, overridden by the options of a call. `foreign`:
+/// the index is accessed through the caller's functions; worker threads then call them only if the
+/// options request threads.
+fn batch_config<'a>(bag: &'a Bag, options: &Options, foreign: bool) -> BatchConfig<'a> {
+    let own = bag.batch_config();
+    BatchConfig {
         threads: match options.given(Opt::Threads) {
             Some(_) => options.threads(),
             None if foreign => Threads::ONE,
@@ -139,13 +143,13 @@ fn rules<'a>(bag: &'a Bag, options: &Options, foreign: bool) -> Rules<'a> {
 }
 
 impl Index {
-    /// Makes the index of a bag in memory.
+    /// Builds the index of a bag in memory.
     pub fn build(bag: &Bag, options: &Options) -> Result<Index> {
         options.only("building the index of a bag in memory", BUILD_OPTIONS)?;
-        let mut out = Out::Memory(Mutex::default());
+        let mut out = Output::Memory(Mutex::default());
         build::build(bag, options, &mut out)?;
-        let Out::Memory(bytes) = out else {
-            return Err(fail!(State, "no memory"));
+        let Output::Memory(bytes) = out else {
+            return Err(fail!(State, "the index was not built in memory"));
         };
         let bytes = bytes.into_inner().unwrap_or_else(PoisonError::into_inner);
         let file =
@@ -154,25 +158,25 @@ impl Index {
     }
 
     fn over(file: Arc<dyn File>, bag: &Bag, options: &Options) -> Result<Index> {
-        let mut bytes = [0; HEADER as usize];
+        let mut bytes = [0; HEADER_BYTES as usize];
         let size = file.size()?;
-        if size < HEADER {
+        if size < HEADER_BYTES {
             return Err(fail!(
                 Format,
-                "{}: {size} bytes are no index of a bag: its header alone takes {HEADER}",
+                "{}: not a bag index: the file is too short (expected at least {HEADER_BYTES} bytes, found {size})",
                 file.name()
             ));
         }
         file.read_exact_at(0, &mut bytes)?;
         let header = Header::decode(&bytes, size, file.name())?;
         header.check_bag(bag, file.name())?;
-        let Rules { threads, skip, .. } = rules(bag, options, file.is_foreign());
+        let BatchConfig { threads, skip, .. } = batch_config(bag, options, file.is_foreign());
         let index = Index {
             bag: bag.clone(),
             file,
             header,
             checked: options.get(Opt::Verify, 1) > 0,
-            sound: Sound::default(),
+            verified: VerifiedSet::default(),
             skip_damaged: skip == Skip::Damaged,
             threads,
         };
@@ -182,12 +186,13 @@ impl Index {
         Ok(index)
     }
 
-    /// Different keys.
+    /// Returns the number of distinct keys.
     pub fn keys(&self) -> u64 {
         self.header.keys
     }
 
-    /// Records that were damaged when it was made, and are not in it.
+    /// Returns the number of records that are missing from the index because they were damaged when
+    /// the index was built.
     pub fn damaged(&self) -> u64 {
         self.header.records - self.header.rows
     }

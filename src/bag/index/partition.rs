@@ -1,6 +1,8 @@
-//! Fingerprints on their way to the buckets: parts, each of neighbouring buckets, of which one
-//! after the other is sorted. They are kept packed in pieces of memory; beyond a bound the pieces
-//! go to a file.
+//! Partitions of fingerprints while an index is built.
+//!
+//! A partition holds the fingerprints of adjacent buckets. The builder sorts one partition after
+//! the other. Fingerprints are stored packed in segments of memory. Beyond a limit, segments are
+//! written to a temporary file.
 #![forbid(unsafe_code)]
 
 use crate::alloc;
@@ -10,52 +12,54 @@ use std::ffi::OsString;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A row and its key's fingerprint, in the order in which they are wanted: 16 bits, which bucket of
-/// the part; 64 bits of fingerprint; 48 bits, the row.
+/// The fingerprint of a key and its row. Items sort in the order in which they are written. Upper
+/// 16 bits: bucket in the partition; then 64 bits of fingerprint; lower 48 bits: row.
 pub type Item = u128;
-/// Rows are below.
-pub const MOST_ROWS: u64 = 1 << 48;
-/// Items of a piece at most: where there is a file for them; and where there is none, so many that
-/// their memory goes back to the system, for the index itself, when a part has been taken out.
-const PIECE: u64 = 1024;
-const LARGE_PIECE: u64 = 16 << 10;
-/// Bytes of an item: a row takes as many as all need, 4 or 6, and the rest 10.
+/// Rows must be less than this number.
+pub const MAX_ROWS: u64 = 1 << 48;
+/// Maximum number of items of a segment with a temporary file, and without one. The larger one is
+/// so large that the allocator returns the memory of a taken partition to the system, for the index
+/// itself.
+const SEGMENT_ITEMS: u64 = 1024;
+const LARGE_SEGMENT_ITEMS: u64 = 16 << 10;
+/// Sizes of a packed item in bytes: a row of 4 or 6 bytes, depending on the number of rows, and the
+/// remaining 10 bytes.
 const SHORT: usize = 14;
 const LONG: usize = 16;
 const REST: usize = 10;
 const ROW_BITS: u32 = 48;
-/// Upper bits of a fingerprint by which items of a bucket are brought in order before they are
-/// compared.
-const NEAR: u32 = 4;
+/// Number of upper bits of the fingerprint by which the items of a bucket are distributed before
+/// they are compared.
+const RADIX_BITS: u32 = 4;
 
-/// An item of its three numbers.
+/// Returns the item with these three fields.
 pub fn item(bucket: u64, tag: u64, row: u64) -> Item {
     u128::from(bucket) << 112 | u128::from(tag) << 48 | u128::from(row)
 }
 
-/// The parts. Many threads may add to them.
-pub struct Parts {
-    all: Vec<Mutex<Part>>,
-    /// Bytes of an item, and of a piece.
-    each: usize,
-    piece: usize,
-    /// Bytes that may stay in memory, what does, and where the other ones go.
-    most: u64,
-    kept: AtomicU64,
+/// The partitions of an index. Multiple threads may add items at once.
+pub struct Partitions {
+    partitions: Vec<Mutex<Partition>>,
+    /// Sizes of a packed item and of a segment in bytes.
+    item_bytes: usize,
+    segment_bytes: usize,
+    /// Maximum and current number of bytes in memory, and the file for the others.
+    memory_limit: u64,
+    in_memory: AtomicU64,
     spill: Option<Spill>,
 }
 
-/// A temporary file, made when it is wanted.
+/// A temporary file that is created when it is first used.
 pub struct Spill {
     folder: Arc<dyn Folder>,
     name: OsString,
     file: Mutex<Option<Arc<dyn File>>>,
-    /// Where the next piece goes.
+    /// Offset of the next segment.
     end: AtomicU64,
 }
 
 impl Spill {
-    /// Of this name.
+    /// Creates the state of a temporary file with this name.
     pub fn new(folder: &Arc<dyn Folder>, name: OsString) -> Spill {
         Spill {
             folder: folder.clone(),
@@ -77,105 +81,114 @@ impl Spill {
 }
 
 #[derive(Default)]
-struct Part {
+struct Partition {
     items: u64,
     open: Vec<u8>,
-    full: Vec<Piece>,
+    full: Vec<Segment>,
 }
 
-enum Piece {
-    Kept(Vec<u8>),
+enum Segment {
+    InMemory(Vec<u8>),
     Spilled(u64),
 }
 
-impl Parts {
-    /// For items of rows below `rows`; at most so many bytes of them stay in memory where there is
-    /// a file.
-    pub fn new(parts: u64, rows: u64, most: u64, spill: Option<Spill>) -> Result<Parts> {
-        let each = if rows <= 1 << 32 { SHORT } else { LONG };
-        let all = alloc::defaults(parts as usize)?;
-        let fit = most / (4 * parts * each as u64);
-        let largest = if spill.is_some() { PIECE } else { LARGE_PIECE };
-        Ok(Parts {
-            all,
-            each,
-            piece: fit.clamp(16, largest) as usize * each,
-            most,
-            kept: AtomicU64::new(0),
+impl Partitions {
+    /// Creates empty partitions for rows less than `rows`. With a temporary file, at most
+    /// `memory_limit` bytes stay in memory.
+    pub fn new(
+        partitions: u64,
+        rows: u64,
+        memory_limit: u64,
+        spill: Option<Spill>,
+    ) -> Result<Partitions> {
+        let item_bytes = if rows <= 1 << 32 { SHORT } else { LONG };
+        let all = alloc::defaults(partitions as usize)?;
+        let fit = memory_limit / (4 * partitions * item_bytes as u64);
+        let largest = if spill.is_some() {
+            SEGMENT_ITEMS
+        } else {
+            LARGE_SEGMENT_ITEMS
+        };
+        Ok(Partitions {
+            partitions: all,
+            item_bytes,
+            segment_bytes: fit.clamp(16, largest) as usize * item_bytes,
+            memory_limit,
+            in_memory: AtomicU64::new(0),
             spill,
         })
     }
 
-    /// How many items a part has.
-    pub fn items(&self, part: usize) -> u64 {
-        self.all.get(part).map_or(0, |p| {
+    /// Returns the number of items of a partition.
+    pub fn items(&self, partition: usize) -> u64 {
+        self.partitions.get(partition).map_or(0, |p| {
             p.lock().unwrap_or_else(PoisonError::into_inner).items
         })
     }
 
-    /// Adds items, each to the part of this number.
+    /// Adds items. `numbers` are the partitions of the items.
     pub fn add(&self, numbers: &[u32], items: &[Item]) -> Result<()> {
-        match self.each {
+        match self.item_bytes {
             SHORT => self.add_packed::<SHORT>(numbers, items),
             _ => self.add_packed::<LONG>(numbers, items),
         }
     }
 
     fn add_packed<const N: usize>(&self, numbers: &[u32], items: &[Item]) -> Result<()> {
-        // those of a part together, so that each part is locked once
-        let mut places: Vec<usize> = alloc::defaults(self.all.len())?;
+        // groups the items by partition, so that each partition is locked once
+        let mut offsets: Vec<usize> = alloc::defaults(self.partitions.len())?;
         for &n in numbers {
-            places
+            offsets
                 .get_mut(n as usize)
                 .into_iter()
                 .for_each(|count| *count += 1);
         }
-        starts(&mut places);
+        counts_to_offsets(&mut offsets);
         let mut packed = alloc::zeroed(items.len() * N)?;
         let (slots, _) = packed.as_chunks_mut();
         for (&n, &item) in numbers.iter().zip(items) {
-            let Some(place) = places.get_mut(n as usize) else {
+            let Some(offset) = offsets.get_mut(n as usize) else {
                 continue;
             };
             slots
-                .get_mut(*place)
+                .get_mut(*offset)
                 .into_iter()
                 .for_each(|slot| *slot = pack::<N>(item));
-            *place += 1;
+            *offset += 1;
         }
         let mut start = 0;
-        for (part, end) in self.all.iter().zip(places) {
-            let of_part = slots
+        for (partition, end) in self.partitions.iter().zip(offsets) {
+            let group = slots
                 .get(std::mem::replace(&mut start, end)..end)
                 .unwrap_or_default();
-            if !of_part.is_empty() {
-                self.add_to(part, of_part.as_flattened())?;
+            if !group.is_empty() {
+                self.add_to(partition, group.as_flattened())?;
             }
         }
         Ok(())
     }
 
-    fn add_to(&self, part: &Mutex<Part>, mut packed: &[u8]) -> Result<()> {
-        let mut p = part.lock().unwrap_or_else(PoisonError::into_inner);
-        p.items += (packed.len() / self.each) as u64;
+    fn add_to(&self, partition: &Mutex<Partition>, mut packed: &[u8]) -> Result<()> {
+        let mut p = partition.lock().unwrap_or_else(PoisonError::into_inner);
+        p.items += (packed.len() / self.item_bytes) as u64;
         while !packed.is_empty() {
-            if p.open.len() == self.piece {
+            if p.open.len() == self.segment_bytes {
                 self.close(&mut p)?;
             }
             let (some, rest) = packed
-                .split_at_checked(self.piece - p.open.len())
+                .split_at_checked(self.segment_bytes - p.open.len())
                 .unwrap_or((packed, &[]));
             if p.open.capacity() - p.open.len() < some.len() {
-                // no more than the piece will have
+                // never more than the size of a segment
                 let more = p
                     .open
                     .len()
                     .max(some.len())
-                    .max(16 * self.each)
-                    .min(self.piece - p.open.len());
+                    .max(16 * self.item_bytes)
+                    .min(self.segment_bytes - p.open.len());
                 p.open
                     .try_reserve_exact(more)
-                    .map_err(|_| fail!(Memory, "{more} bytes of memory could not be had"))?;
+                    .map_err(|_| fail!(Memory, "{more} bytes of memory could not be allocated"))?;
             }
             p.open.extend_from_slice(some);
             packed = rest;
@@ -183,65 +196,68 @@ impl Parts {
         Ok(())
     }
 
-    /// Puts the open piece of a part to the full ones.
-    fn close(&self, p: &mut Part) -> Result<()> {
+    /// Moves the open segment of a partition to the full ones, or to the temporary file.
+    fn close(&self, p: &mut Partition) -> Result<()> {
         alloc::reserve(&mut p.full, 1)?;
         let n = p.open.len() as u64;
         match &self.spill {
-            Some(s) if self.kept.fetch_add(n, Ordering::Relaxed) + n > self.most => {
-                self.kept.fetch_sub(n, Ordering::Relaxed);
+            Some(s) if self.in_memory.fetch_add(n, Ordering::Relaxed) + n > self.memory_limit => {
+                self.in_memory.fetch_sub(n, Ordering::Relaxed);
                 let at = s.end.fetch_add(n, Ordering::Relaxed);
                 s.file()?.write_at(at, &p.open)?;
                 p.open.clear();
-                p.full.push(Piece::Spilled(at));
+                p.full.push(Segment::Spilled(at));
             }
             _ => {
                 let full = std::mem::take(&mut p.open);
-                p.full.push(Piece::Kept(full));
+                p.full.push(Segment::InMemory(full));
             }
         }
         Ok(())
     }
 
-    /// Takes all items of a part, which has so many buckets, out, in their order.
-    pub fn take(&self, part: usize, buckets: usize) -> Result<Vec<Item>> {
-        let Some(part) = self.all.get(part) else {
+    /// Removes all items of a partition and returns them sorted. `buckets`: number of buckets of
+    /// the partition.
+    pub fn take(&self, partition: usize, buckets: usize) -> Result<Vec<Item>> {
+        let Some(partition) = self.partitions.get(partition) else {
             return Ok(Vec::new());
         };
-        let part = std::mem::take(&mut *part.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut pieces: Vec<Vec<u8>> = alloc::with_room(part.full.len() + 1)?;
-        for piece in part.full {
-            pieces.push(match (piece, &self.spill) {
-                (Piece::Kept(bytes), _) => {
-                    self.kept.fetch_sub(bytes.len() as u64, Ordering::Relaxed);
+        let partition =
+            std::mem::take(&mut *partition.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut segments: Vec<Vec<u8>> = alloc::with_capacity(partition.full.len() + 1)?;
+        for segment in partition.full {
+            segments.push(match (segment, &self.spill) {
+                (Segment::InMemory(bytes), _) => {
+                    self.in_memory
+                        .fetch_sub(bytes.len() as u64, Ordering::Relaxed);
                     bytes
                 }
-                (Piece::Spilled(at), Some(s)) => {
-                    // only full pieces were spilled
-                    let mut bytes = alloc::zeroed(self.piece)?;
+                (Segment::Spilled(at), Some(s)) => {
+                    // only full segments are spilled
+                    let mut bytes = alloc::zeroed(self.segment_bytes)?;
                     s.file()?.read_exact_at(at, &mut bytes)?;
                     bytes
                 }
-                (Piece::Spilled(_), None) => continue,
+                (Segment::Spilled(_), None) => continue,
             });
         }
-        pieces.push(part.open);
-        match self.each {
-            SHORT => in_order::<SHORT>(&pieces, buckets),
-            _ => in_order::<LONG>(&pieces, buckets),
+        segments.push(partition.open);
+        match self.item_bytes {
+            SHORT => sort_packed::<SHORT>(&segments, buckets),
+            _ => sort_packed::<LONG>(&segments, buckets),
         }
     }
 }
 
-/// Makes counts the places where what is counted begins.
-fn starts(counts: &mut [usize]) {
+/// Replaces counts by the offsets at which the counted groups begin.
+fn counts_to_offsets(counts: &mut [usize]) {
     let mut start = 0;
     for n in counts {
         start += std::mem::replace(n, start);
     }
 }
 
-/// An item in as many bytes as it takes: the lower ones of its row, and the rest.
+/// Packs an item: the lower bytes of its row, then the rest.
 fn pack<const N: usize>(item: Item) -> [u8; N] {
     let row = 8 * (N - REST);
     let bytes = (item & ((1 << row) - 1) | item >> ROW_BITS << row).to_le_bytes();
@@ -251,39 +267,39 @@ fn pack<const N: usize>(item: Item) -> [u8; N] {
 fn unpack<const N: usize>(packed: &[u8; N]) -> Item {
     let mut bytes = [0; LONG];
     bytes.iter_mut().zip(packed).for_each(|(b, p)| *b = *p);
-    let (row, all) = (8 * (N - REST), Item::from_le_bytes(bytes));
-    all & ((1 << row) - 1) | all >> row << ROW_BITS
+    let (row, value) = (8 * (N - REST), Item::from_le_bytes(bytes));
+    value & ((1 << row) - 1) | value >> row << ROW_BITS
 }
 
-/// All items of these pieces in their order: they are counted by the bits of [`NEAR`], each goes to
-/// its place, and the few of one place are sorted.
-fn in_order<const N: usize>(pieces: &[Vec<u8>], buckets: usize) -> Result<Vec<Item>> {
-    let packed = || pieces.iter().flat_map(|p| p.as_chunks::<N>().0);
-    let near = |item: Item| (item >> (112 - NEAR)) as usize;
-    let mut places: Vec<usize> = alloc::defaults(buckets << NEAR)?;
-    let mut all = 0;
+/// Returns all items of these segments, sorted. A counting sort by bucket and [`RADIX_BITS`]
+/// distributes the items; the few items of each group are then sorted by comparison.
+fn sort_packed<const N: usize>(segments: &[Vec<u8>], buckets: usize) -> Result<Vec<Item>> {
+    let packed = || segments.iter().flat_map(|p| p.as_chunks::<N>().0);
+    let radix = |item: Item| (item >> (112 - RADIX_BITS)) as usize;
+    let mut offsets: Vec<usize> = alloc::defaults(buckets << RADIX_BITS)?;
+    let mut total = 0;
     for bytes in packed() {
-        places
-            .get_mut(near(unpack(bytes)))
+        offsets
+            .get_mut(radix(unpack(bytes)))
             .into_iter()
             .for_each(|count| *count += 1);
-        all += 1;
+        total += 1;
     }
-    starts(&mut places);
-    let mut items: Vec<Item> = alloc::defaults(all)?;
+    counts_to_offsets(&mut offsets);
+    let mut items: Vec<Item> = alloc::defaults(total)?;
     for bytes in packed() {
         let item = unpack(bytes);
-        let Some(place) = places.get_mut(near(item)) else {
+        let Some(offset) = offsets.get_mut(radix(item)) else {
             continue;
         };
         items
-            .get_mut(*place)
+            .get_mut(*offset)
             .into_iter()
             .for_each(|slot| *slot = item);
-        *place += 1;
+        *offset += 1;
     }
     let mut start = 0;
-    for end in places {
+    for end in offsets {
         match items.get_mut(std::mem::replace(&mut start, end)..end) {
             None | Some([] | [_]) => {}
             Some(&mut [ref mut a, ref mut b]) => {
@@ -302,41 +318,45 @@ mod tests {
     use crate::io::sim::SimDisk;
 
     #[test]
-    fn what_goes_in_comes_out() {
-        for (rows, most) in [
+    fn items_that_were_added_are_taken_in_order() {
+        for (rows, memory_limit) in [
             (1 << 32, 0),
             (1 << 32, 4000),
             (1 << 32, 1 << 30),
-            (MOST_ROWS, 0),
-            (MOST_ROWS, 1 << 30),
+            (MAX_ROWS, 0),
+            (MAX_ROWS, 1 << 30),
         ] {
             let folder = SimDisk::default().folder();
-            let parts = Parts::new(3, rows, most, Some(Spill::new(&folder, "x".into()))).unwrap();
-            let of = |part: u64| {
+            let partitions =
+                Partitions::new(3, rows, memory_limit, Some(Spill::new(&folder, "x".into())))
+                    .unwrap();
+            let of = |partition: u64| {
                 (0..300)
-                    .map(move |k| item(k * 7 % 65536, u64::MAX - k * part, rows - 1 - k))
+                    .map(move |k| item(k * 7 % 65536, u64::MAX - k * partition, rows - 1 - k))
                     .collect::<Vec<_>>()
             };
-            for part in 0..3 {
-                of(part)
-                    .chunks(7)
-                    .for_each(|few| parts.add(&[part as u32; 7][..few.len()], few).unwrap());
+            for partition in 0..3 {
+                of(partition).chunks(7).for_each(|few| {
+                    partitions
+                        .add(&[partition as u32; 7][..few.len()], few)
+                        .unwrap()
+                });
             }
-            for part in 0..3 {
-                assert_eq!(parts.items(part), 300);
-                let items = parts.take(part, 1 << 16).unwrap();
-                let mut want = of(part as u64);
+            for partition in 0..3 {
+                assert_eq!(partitions.items(partition), 300);
+                let items = partitions.take(partition, 1 << 16).unwrap();
+                let mut want = of(partition as u64);
                 want.sort_unstable();
                 assert!(items == want);
-                assert_eq!(parts.items(part), 0);
+                assert_eq!(partitions.items(partition), 0);
             }
             assert_eq!(
                 (
-                    parts.kept.load(Ordering::Relaxed),
+                    partitions.in_memory.load(Ordering::Relaxed),
                     folder.exists("x".as_ref()).unwrap()
                 ),
-                (0, most < 1 << 30),
-                "{rows} {most}"
+                (0, memory_limit < 1 << 30),
+                "{rows} {memory_limit}"
             );
         }
     }

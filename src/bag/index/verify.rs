@@ -1,4 +1,5 @@
-//! Holds a whole index against the bag: every checksum in it, and that every record is in it, once.
+//! Verification of a whole index: checks every checksum, and that the index has each record of the
+//! bag exactly once.
 #![forbid(unsafe_code)]
 
 use super::Index;
@@ -7,19 +8,19 @@ use super::header::Header;
 use crate::error::{Result, fail};
 use crate::options::Options;
 
-/// Rows and where they should be found, in any order: one sum for all of them.
-struct Rows {
+/// An order-independent digest of rows and the buckets and tags where they are expected.
+struct RowsDigest {
     count: u64,
     sum: u128,
 }
 
-impl Rows {
+impl RowsDigest {
     fn add(&mut self, h: &Header, bucket: u64, tag: u32, row: u64) {
         let mut bytes = [0; 20];
-        let words = [bucket.to_le_bytes(), row.to_le_bytes()];
+        let fields = [bucket.to_le_bytes(), row.to_le_bytes()];
         bytes
             .iter_mut()
-            .zip(words.as_flattened().iter().chain(&tag.to_le_bytes()))
+            .zip(fields.as_flattened().iter().chain(&tag.to_le_bytes()))
             .for_each(|(b, v)| *b = *v);
         let (high, low) = fingerprint(h.seed, &bytes);
         self.count += 1;
@@ -30,10 +31,10 @@ impl Rows {
 }
 
 impl Index {
-    /// An error where something is wrong.
+    /// Returns an error if the index is corrupt or does not match the bag.
     pub(super) fn verify(&self, options: &Options) -> Result<()> {
         let (h, name) = (&self.header, self.file.name());
-        let mut said = Rows { count: 0, sum: 0 };
+        let mut indexed = RowsDigest { count: 0, sum: 0 };
         let mut keys = 0;
         for b in 0..h.buckets {
             self.bucket(b, |tags, values| {
@@ -41,40 +42,40 @@ impl Index {
                 for (i, tag) in tags.iter().enumerate() {
                     self.rows(self.value(values, i), |rows| {
                         rows.iter()
-                            .for_each(|&row| said.add(h, b, u32::from_le_bytes(*tag), row));
-                        Ok(said.count <= h.rows)
+                            .for_each(|&row| indexed.add(h, b, u32::from_le_bytes(*tag), row));
+                        Ok(indexed.count <= h.rows)
                     })?;
                 }
                 Ok(())
             })?;
-            if said.count > h.rows {
+            if indexed.count > h.rows {
                 break;
             }
         }
-        if (keys, said.count) != (h.keys, h.rows) {
+        if (keys, indexed.count) != (h.keys, h.rows) {
             return Err(fail!(
                 Format,
-                "{name}: this index is damaged: {keys} keys and {} rows are in it, {} and {} should be",
-                said.count,
+                "{name}: this index is corrupt: it has {keys} keys and {} rows (expected {} and {}); rebuild the index",
+                indexed.count,
                 h.keys,
                 h.rows
             ));
         }
-        let is = self.rows_of_bag(options)?;
-        if (is.count, is.sum) != (said.count, said.sum) {
+        let actual = self.rows_of_bag(options)?;
+        if (actual.count, actual.sum) != (indexed.count, indexed.sum) {
             return Err(fail!(
                 State,
-                "{name}: this index does not fit the records of the bag, some of which have changed; make it anew"
+                "{name}: this index does not match the records of the bag, some of which have changed; rebuild the index"
             ));
         }
         Ok(())
     }
 
-    fn rows_of_bag(&self, options: &Options) -> Result<Rows> {
+    fn rows_of_bag(&self, options: &Options) -> Result<RowsDigest> {
         let h = &self.header;
-        let mut rows = Rows { count: 0, sum: 0 };
+        let mut rows = RowsDigest { count: 0, sum: 0 };
         self.bag.batches(
-            super::rules(&self.bag, options, false),
+            super::batch_config(&self.bag, options, false),
             &mut |first, records| {
                 let records = records?;
                 let mut damaged = records
@@ -86,10 +87,10 @@ impl Index {
                     if damaged.next_if_eq(&k).is_some() {
                         continue;
                     }
-                    let (place, tag) = fingerprint(h.seed, record);
+                    let (hash, tag) = fingerprint(h.seed, record);
                     rows.add(
                         h,
-                        super::bucket(place, h.buckets),
+                        super::bucket(hash, h.buckets),
                         (tag >> 32) as u32,
                         first + k as u64,
                     );

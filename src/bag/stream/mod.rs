@@ -1,13 +1,13 @@
-//! Streams: the records of a bag in any order, finite or not, read ahead in parallel, for one
-//! thread or several.
+//! Streams: the records of a bag in any order, finite or infinite, read ahead in parallel, for one
+//! or more threads.
 //!
-//! What comes next is planned in batches ([`plan`]), which wait in a queue ([`slot`]) until threads
-//! of the pool, or who wants their records, read them ([`work`]). The caller's index function is
-//! called by whoever takes records, never by another thread: so nothing of the caller's runs once
-//! the stream is closed, or the process ends.
+//! Records are planned in batches ([`plan`]). Batches wait in a queue ([`slot`]) until threads of
+//! the pool, or the thread that requests the records, read them ([`read_ahead`]). Only threads that
+//! take records call the caller's index function. No code of the caller runs after the stream is
+//! closed or the process ends.
 //!
-//! After a fork the child has the queue, and nobody who works on it: it plans its own work anew,
-//! with the same records.
+//! After a fork the child process has the queue but no threads that work on it. It starts its own
+//! reader with the same records.
 #![forbid(unsafe_code)]
 
 mod plan;
@@ -20,20 +20,20 @@ mod tests;
 pub use plan::Next;
 
 use super::Bag;
-use super::batch::{Own, Places, Records, Room, Skip};
+use super::batch::{BatchLayout, Destination, OwnedBuffer, Records, Skip};
 use crate::alloc;
 use crate::error::{Error, Result, Status};
 use crate::options::{Opt, Options};
 use crate::os;
 use crate::parallel::Threads;
 use plan::{Bounds, Plan};
-use read_ahead::{Gate, Settings, Work};
-use slot::{Part, Slot};
+use read_ahead::{Gate, Reader, Settings};
+use slot::{Slot, SlotRange};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Options that opening a stream knows. What is not given is as the bag has it.
+/// Options of [`Stream::open`]. The bag determines options that are not set.
 pub const STREAM_OPTIONS: &[Opt] = &[
     Opt::Threads,
     Opt::MemoryLimit,
@@ -42,34 +42,34 @@ pub const STREAM_OPTIONS: &[Opt] = &[
     Opt::BagReadAheadBytes,
 ];
 
-/// Records in a wanted order, read ahead. [`Stream::take`] may be called by many threads.
+/// Records in a requested order, read ahead. Multiple threads may call [`Stream::take`] at once.
 pub struct Stream {
-    ahead: Mutex<Ahead>,
+    state: Mutex<State>,
     bounds: Bounds,
     skip_damaged: bool,
-    /// Damaged records that were given as empty ones.
+    /// Number of damaged records that were returned empty.
     damaged: AtomicU64,
-    /// The number of the record that was given last.
+    /// Number of the record that `next_record` returned last.
     number: u64,
-    /// The thread that calls the index function now, or 0.
-    inside: AtomicUsize,
-    /// The process that plans.
+    /// Token of the thread that is calling the index function, or 0.
+    callback_thread: AtomicUsize,
+    /// Id of the process that owns the reader.
     process: AtomicU32,
 }
 
-/// What was planned and not given, and what plans.
-struct Ahead {
+/// Mutable state of a stream: the plan, the queue of planned records, and the reader.
+struct State {
     plan: Plan,
-    queue: VecDeque<Piece>,
-    /// What [`Stream::next_record`] gives from.
-    lent: Option<Part>,
-    work: Arc<Work>,
+    queue: VecDeque<QueueEntry>,
+    /// The records from which [`Stream::next_record`] returns the next.
+    current: Option<SlotRange>,
+    reader: Arc<Reader>,
     gate: Gate,
 }
 
-enum Piece {
-    Part(Part),
-    /// In place of a record.
+enum QueueEntry {
+    Records(SlotRange),
+    /// An error at the position of a record.
     Failed(Error),
 }
 
@@ -77,29 +77,29 @@ enum Piece {
 pub struct Batch {
     /// The records.
     pub records: Records,
-    /// Their numbers in the bag.
+    /// Numbers of the records in the bag.
     pub numbers: Vec<u64>,
 }
 
-/// What a call gets that the index function of its stream makes.
-pub fn inside_of_a_stream() -> Error {
+/// Returns the error of a call on a stream from within its own index function.
+pub fn callback_reentry_error() -> Error {
     Error::new(
         Status::State,
-        "the index function of the stream has called it",
+        "the index function of a stream must not call its own stream",
     )
 }
 
-/// Something that only this thread has, of those that live.
+/// Returns a token of this thread, unique among the running threads.
 fn this_thread() -> usize {
     thread_local!(static HERE: u8 = const { 0 });
     HERE.with(|here| std::ptr::from_ref(here).addr())
 }
 
 impl Stream {
-    /// The records that `next` wants, in its order; or all in theirs.
+    /// Opens a stream of the records that `next` returns, or of all records in order.
     pub fn open(bag: &Bag, next: Option<Next>, options: &Options) -> Result<Stream> {
         options.only("opening a stream of a bag", STREAM_OPTIONS)?;
-        let of_bag = bag.rules();
+        let of_bag = bag.batch_config();
         let threads = options
             .given(Opt::Threads)
             .map_or(of_bag.threads, |_| options.threads());
@@ -118,87 +118,89 @@ impl Stream {
             most: bounds.most,
             batches: bounds.batches,
         };
-        let work = Arc::new(Work::new(bag.clone(), settings));
-        let gate = Gate::new(work.clone());
-        let ahead = Ahead {
+        let reader = Arc::new(Reader::new(bag.clone(), settings));
+        let gate = Gate::new(reader.clone());
+        let state = State {
             plan: Plan::new(bag, next),
             queue: VecDeque::new(),
-            lent: None,
-            work,
+            current: None,
+            reader,
             gate,
         };
         Ok(Stream {
-            ahead: Mutex::new(ahead),
+            state: Mutex::new(state),
             bounds,
             skip_damaged,
             damaged: AtomicU64::new(0),
             number: u64::MAX,
-            inside: AtomicUsize::new(0),
+            callback_thread: AtomicUsize::new(0),
             process: AtomicU32::new(os::process()),
         })
     }
 
-    /// The next record; `None` at the end. After an error the next call gives the record behind it.
+    /// Returns the next record, or `None` at the end. After an error the next call returns the
+    /// record after it.
     pub fn next_record(&mut self) -> Result<Option<&[u8]>> {
         if !self
-            .ahead
+            .state
             .get_mut()
-            .is_ok_and(|a| a.lent.as_ref().is_some_and(|p| !p.range.is_empty()))
+            .is_ok_and(|a| a.current.as_ref().is_some_and(|p| !p.range.is_empty()))
         {
-            let lent = self.some(0)?.0.pop();
-            self.ahead
+            let current = self.take_ranges(0)?.0.pop();
+            self.state
                 .get_mut()
                 .unwrap_or_else(PoisonError::into_inner)
-                .lent = lent;
+                .current = current;
         }
         let Some(part) = &mut self
-            .ahead
+            .state
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner)
-            .lent
+            .current
         else {
             return Ok(None);
         };
-        let (Some(place), Some(read)) = (part.range.next(), part.slot.get()) else {
+        let (Some(i), Some(read)) = (part.range.next(), part.slot.get()) else {
             return Ok(None);
         };
-        self.number = part.slot.numbers.at(place);
-        if read.damage(place).is_some() {
+        self.number = part.slot.numbers.at(i);
+        if read.damage(i).is_some() {
             self.damaged.fetch_add(1, Ordering::Relaxed);
         }
-        Ok(Some(read.records.get(place)))
+        Ok(Some(read.records.get(i)))
     }
 
-    /// The next `n` records (0: as many as were read together), or fewer at the end and before one
-    /// that cannot be read, whose error the next call is told; `None` at the end.
+    /// Returns the next `n` records, or `None` at the end. With `n` = 0 it returns one batch as it
+    /// was read. It returns fewer records at the end and before a record that cannot be read; the
+    /// next call returns the error of that record.
     pub fn take(&self, n: usize) -> Result<Option<Batch>> {
-        let (mut parts, work) = self.some(n)?;
+        let (mut parts, reader) = self.take_ranges(n)?;
         if parts.is_empty() {
             return Ok(None);
         }
-        match gather(&mut parts, &work) {
+        match merge(&mut parts, &reader) {
             Ok(batch) => {
                 self.damaged
                     .fetch_add(batch.records.damaged.len() as u64, Ordering::Relaxed);
                 Ok(Some(batch))
             }
             Err(e) => {
-                self.put_back(parts.into_iter().map(Piece::Part).collect())?;
+                self.put_back(parts.into_iter().map(QueueEntry::Records).collect())?;
                 Err(e)
             }
         }
     }
 
-    /// Records that are there to be given, none at the end; and what has read them.
-    fn some(&self, n: usize) -> Result<(Vec<Part>, Arc<Work>)> {
+    /// Returns ranges of up to `n` records that were read, none at the end; and their reader.
+    fn take_ranges(&self, n: usize) -> Result<(Vec<SlotRange>, Arc<Reader>)> {
         let mut mine = VecDeque::new();
-        let work = {
-            let mut a = self.enter()?;
-            if let Some(part) = a.lent.take().filter(|p| !p.range.is_empty()) {
-                a.queue.push_front(Piece::Part(part));
+        let reader = {
+            let mut a = self.lock_state()?;
+            if let Some(part) = a.current.take().filter(|p| !p.range.is_empty()) {
+                a.queue.push_front(QueueEntry::Records(part));
             }
             self.detach(&mut a, n, &mut mine);
-            a.work.clone()
+            a.reader.clone()
         };
         let (mut parts, mut got) = (Vec::new(), 0);
         let found = loop {
@@ -206,7 +208,7 @@ impl Stream {
             if most == 0 || (n == 0 && got > 0) {
                 break Ok(());
             }
-            match self.front(&work, &mut mine, most) {
+            match self.next_ready(&reader, &mut mine, most) {
                 Ok(Some(part)) => {
                     got += part.range.len();
                     parts.push(part);
@@ -214,80 +216,80 @@ impl Stream {
                 Ok(None) => break Ok(()),
                 Err(e) if got == 0 => break Err(e),
                 Err(e) => {
-                    mine.push_front(Piece::Failed(e));
+                    mine.push_front(QueueEntry::Failed(e));
                     break Ok(());
                 }
             }
         };
         self.put_back(mine)?;
-        found.map(|()| (parts, work))
+        found.map(|()| (parts, reader))
     }
 
-    /// Damaged records that were given as empty ones, as the options wished.
+    /// Returns the number of damaged records that were returned empty because of `SkipDamaged`.
     pub fn damaged(&self) -> u64 {
         self.damaged.load(Ordering::Relaxed)
     }
 
-    /// The number in the bag of the record that `next_record` gave last.
+    /// Returns the number in the bag of the record that `next_record` returned last.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Does its index function run on this thread now?
-    pub fn is_inside(&self) -> bool {
-        let inside = self.inside.load(Ordering::Relaxed);
-        inside != 0 && inside == this_thread()
+    /// Returns whether the index function of this stream is running on this thread.
+    pub fn is_in_callback(&self) -> bool {
+        let callback_thread = self.callback_thread.load(Ordering::Relaxed);
+        callback_thread != 0 && callback_thread == this_thread()
     }
 
-    /// What is shared, for this thread alone. In a forked child what the parent's threads have
-    /// begun is begun anew.
-    fn enter(&self) -> Result<MutexGuard<'_, Ahead>> {
-        if self.is_inside() {
-            return Err(inside_of_a_stream());
+    /// Locks the state. In a forked child it restarts the work that threads of the parent had
+    /// started.
+    fn lock_state(&self) -> Result<MutexGuard<'_, State>> {
+        if self.is_in_callback() {
+            return Err(callback_reentry_error());
         }
         let me = os::process();
-        let mut a = match self.ahead.try_lock() {
+        let mut a = match self.state.try_lock() {
             Ok(a) => a,
             Err(TryLockError::Poisoned(e)) => e.into_inner(),
             Err(TryLockError::WouldBlock) if self.process.load(Ordering::Acquire) != me => {
                 return Err(Error::new(
                     Status::State,
-                    "another thread was using the stream when this process was forked: open another one",
+                    "another thread was using the stream when this process was forked; open a new stream",
                 ));
             }
             Err(TryLockError::WouldBlock) => {
-                self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+                self.state.lock().unwrap_or_else(PoisonError::into_inner)
             }
         };
         if self.process.swap(me, Ordering::AcqRel) != me {
-            a.begin_anew();
+            a.restart_after_fork();
         }
         Ok(a)
     }
 
-    /// Takes `n` records from what was planned (0: the first batch), or fewer before one that
-    /// cannot be had and at the end, and plans as many again.
-    fn detach(&self, a: &mut Ahead, n: usize, mine: &mut VecDeque<Piece>) {
+    /// Moves `n` planned records (0: the first batch) to `mine`, and plans as many again. It moves
+    /// fewer at the end and before an error.
+    fn detach(&self, a: &mut State, n: usize, mine: &mut VecDeque<QueueEntry>) {
         let (mut got, n, whole) = (0, n.max(1), n == 0);
         while got < n {
             if a.queue.is_empty() {
                 self.plan(a, (n - got) as u64, 0);
             }
             match a.queue.pop_front() {
-                Some(Piece::Part(mut part)) => {
+                Some(QueueEntry::Records(mut part)) => {
                     let end = if whole {
                         part.range.end
                     } else {
                         part.range.end.min(part.range.start.saturating_add(n - got))
                     };
-                    let rest = Part {
+                    let rest = SlotRange {
                         slot: part.slot.clone(),
                         range: end..part.range.end,
                     };
-                    put_first(&mut a.queue, vec![rest]);
+                    push_front_all(&mut a.queue, vec![rest]);
                     part.range.end = end;
                     got += part.range.len();
-                    mine.push_back(Piece::Part(part));
+                    mine.push_back(QueueEntry::Records(part));
                 }
                 Some(failed) => {
                     mine.push_back(failed);
@@ -301,84 +303,89 @@ impl Stream {
         }
     }
 
-    /// Plans batches until there are enough of them; where there is none and nothing is read ahead,
-    /// one of `wanted` records. `held`: records that were taken from the queue and are not
-    /// wanted yet.
-    fn plan(&self, a: &mut Ahead, wanted: u64, held: u64) {
-        self.inside.store(this_thread(), Ordering::Relaxed);
+    /// Plans batches up to the limits. If the queue is empty and nothing is read ahead, it plans
+    /// one batch of `requested` records. `held`: number of records that were taken from the queue
+    /// but are not returned yet.
+    fn plan(&self, a: &mut State, requested: u64, held: u64) {
+        self.callback_thread.store(this_thread(), Ordering::Relaxed);
         loop {
             let planned = a
                 .queue
                 .iter()
-                .map(Piece::len)
+                .map(QueueEntry::len)
                 .fold(held, u64::saturating_add);
-            let failing = matches!(a.queue.back(), Some(Piece::Failed(_)));
+            let failing = matches!(a.queue.back(), Some(QueueEntry::Failed(_)));
             let room = self.bounds.records.saturating_sub(planned);
-            let demanded = if a.queue.is_empty() { wanted } else { 0 };
+            let demanded = if a.queue.is_empty() { requested } else { 0 };
             if failing
                 || a.plan.ended()
-                || a.queue.len() >= self.bounds.at_once(a.work.mean())
+                || a.queue.len() >= self.bounds.max_batches(a.reader.mean())
                 || room.max(demanded) == 0
             {
                 break;
             }
-            let (slot, refused) = match room {
-                0 => a.plan.slot(demanded),
-                _ => a.plan.suiting(&self.bounds, a.work.mean(), room),
+            let (slot, error) = match room {
+                0 => a.plan.next_slot(demanded),
+                _ => a.plan.next_batch(&self.bounds, a.reader.mean(), room),
             };
-            a.push(slot, refused);
+            a.push(slot, error);
         }
-        self.inside.store(0, Ordering::Relaxed);
+        self.callback_thread.store(0, Ordering::Relaxed);
     }
 
-    /// What comes first: records that are there, all of them to be given, or why the first one is
-    /// not.
-    fn front(&self, work: &Work, mine: &mut VecDeque<Piece>, most: usize) -> Result<Option<Part>> {
-        let skip = |e: &Error| self.skip_damaged && super::damage(e.status);
+    /// Returns the first records of `mine`, all of which can be returned, or the error of the first
+    /// one.
+    fn next_ready(
+        &self,
+        reader: &Reader,
+        mine: &mut VecDeque<QueueEntry>,
+        most: usize,
+    ) -> Result<Option<SlotRange>> {
+        let skip = |e: &Error| self.skip_damaged && e.status.is_corruption();
         loop {
             let mut part = match mine.pop_front() {
-                Some(Piece::Part(part)) => part,
-                Some(Piece::Failed(e)) => return Err(e),
+                Some(QueueEntry::Records(part)) => part,
+                Some(QueueEntry::Failed(e)) => return Err(e),
                 None => return Ok(None),
             };
-            let read = work.have(&part.slot);
+            let read = reader.get_or_read(&part.slot);
             let (start, tried) = (part.range.start, read.records.len());
             let end = read
-                .sound(&part.range, &skip)
+                .intact_end(&part.range, &skip)
                 .min(start.saturating_add(most));
             if end > start {
-                let rest = Part {
+                let rest = SlotRange {
                     slot: part.slot.clone(),
                     range: end..part.range.end,
                 };
                 if !rest.range.is_empty() {
-                    mine.push_front(Piece::Part(rest));
+                    mine.push_front(QueueEntry::Records(rest));
                 }
                 part.range.end = end;
                 return Ok(Some(part));
             }
             if let Some(e) = read.error(start, &part.slot, &skip) {
                 part.range.start += 1;
-                let behind = if start < tried {
+                let rest = if start < tried {
                     vec![part]
                 } else {
-                    part.in_pieces()
+                    part.split_growing()
                 };
-                put_first(mine, behind);
+                push_front_all(mine, rest);
                 return Err(e);
             }
-            let anew = if start == 0 && tried == 0 {
-                part.first_alone()
+            let retry = if start == 0 && tried == 0 {
+                part.split_off_first()
             } else {
-                vec![part.again()]
+                vec![part.reread()]
             };
-            put_first(mine, anew);
+            push_front_all(mine, retry);
         }
     }
 
-    fn put_back(&self, mut mine: VecDeque<Piece>) -> Result<()> {
+    fn put_back(&self, mut mine: VecDeque<QueueEntry>) -> Result<()> {
         if !mine.is_empty() {
-            let mut a = self.enter()?;
+            let mut a = self.lock_state()?;
             mine.append(&mut a.queue);
             a.queue = mine;
         }
@@ -386,40 +393,40 @@ impl Stream {
     }
 }
 
-fn put_first(mine: &mut VecDeque<Piece>, parts: Vec<Part>) {
+fn push_front_all(mine: &mut VecDeque<QueueEntry>, parts: Vec<SlotRange>) {
     parts
         .into_iter()
         .rev()
         .filter(|p| !p.range.is_empty())
-        .for_each(|p| mine.push_front(Piece::Part(p)));
+        .for_each(|p| mine.push_front(QueueEntry::Records(p)));
 }
 
-impl Piece {
+impl QueueEntry {
     fn len(&self) -> u64 {
         match self {
-            Piece::Part(part) => part.range.len() as u64,
-            Piece::Failed(_) => 1,
+            QueueEntry::Records(part) => part.range.len() as u64,
+            QueueEntry::Failed(_) => 1,
         }
     }
 }
 
-impl Ahead {
-    fn push(&mut self, slot: Option<Slot>, refused: Option<Error>) {
+impl State {
+    fn push(&mut self, slot: Option<Slot>, error: Option<Error>) {
         if let Some(slot) = slot {
-            let part = Part::whole(slot);
-            self.gate.push(&self.work, &part.slot);
-            self.queue.push_back(Piece::Part(part));
+            let part = SlotRange::whole(slot);
+            self.gate.push(&self.reader, &part.slot);
+            self.queue.push_back(QueueEntry::Records(part));
         }
-        self.queue.extend(refused.map(Piece::Failed));
+        self.queue.extend(error.map(QueueEntry::Failed));
     }
 
-    /// In a forked child: with work that nobody of the parent's has begun.
-    fn begin_anew(&mut self) {
-        self.work = Arc::new(self.work.anew());
-        self.gate = Gate::new(self.work.clone());
+    /// Restarts in a forked child, with a reader that has no work in progress.
+    fn restart_after_fork(&mut self) {
+        self.reader = Arc::new(self.reader.restarted());
+        self.gate = Gate::new(self.reader.clone());
         for piece in &mut self.queue {
-            if let Piece::Part(part) = piece {
-                *part = part.again();
+            if let QueueEntry::Records(part) = piece {
+                *part = part.reread();
             }
         }
     }
@@ -427,26 +434,26 @@ impl Ahead {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // in a forked child that has not used it nobody is at work
+        // a forked child that has not used the stream has no threads that work on it
         if self.process.load(Ordering::Acquire) == os::process() {
-            let a = self.ahead.get_mut().unwrap_or_else(PoisonError::into_inner);
-            a.gate.close(&a.work);
+            let a = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+            a.gate.close(&a.reader);
         }
     }
 }
 
-/// Makes one batch of parts that are there; on failure they are as they were.
-fn gather(parts: &mut Vec<Part>, work: &Work) -> Result<Batch> {
-    let mut numbers = alloc::with_room(parts.iter().map(|p| p.range.len()).sum())?;
+/// Merges ranges that were read into one batch. On failure `parts` is unchanged.
+fn merge(parts: &mut Vec<SlotRange>, reader: &Reader) -> Result<Batch> {
+    let mut numbers = alloc::with_capacity(parts.iter().map(|p| p.range.len()).sum())?;
     for p in &*parts {
-        numbers.extend(p.range.clone().map(|place| p.slot.numbers.at(place)));
+        numbers.extend(p.range.clone().map(|i| p.slot.numbers.at(i)));
     }
     if let [part] = &parts[..]
         && part
             .slot
             .get()
             .is_some_and(|read| part.range == (0..read.records.len()))
-        && let Some(Part { slot, range }) = parts.pop()
+        && let Some(SlotRange { slot, range }) = parts.pop()
     {
         match Arc::try_unwrap(slot) {
             Ok(slot) => {
@@ -455,45 +462,45 @@ fn gather(parts: &mut Vec<Part>, work: &Work) -> Result<Batch> {
                     numbers,
                 });
             }
-            Err(slot) => parts.push(Part { slot, range }),
+            Err(slot) => parts.push(SlotRange { slot, range }),
         }
     }
-    let mut places = Places::none();
-    alloc::reserve(&mut places.offsets, numbers.len())?;
-    let spans = spans(parts, &mut places)?;
-    let mut own = Own::new(work.spare());
-    let mut room = own.make(spans.iter().map(|s| s.len()).sum())?;
+    let mut layout = BatchLayout::empty();
+    alloc::reserve(&mut layout.offsets, numbers.len())?;
+    let spans = spans(parts, &mut layout)?;
+    let mut buffer = OwnedBuffer::new(reader.buffers());
+    let mut target = buffer.allocate(spans.iter().map(|s| s.len()).sum())?;
     for span in spans {
-        let (to, rest) = room.split_at_mut(span.len());
+        let (to, rest) = target.split_at_mut(span.len());
         to.copy_from_slice(span);
-        room = rest;
+        target = rest;
     }
     Ok(Batch {
-        records: own.with(places),
+        records: buffer.into_records(layout),
         numbers,
     })
 }
 
-/// The bytes of parts, one after the other; `places` says which are whose.
-fn spans<'p>(parts: &'p [Part], places: &mut Places) -> Result<Vec<&'p [u8]>> {
-    let mut spans = alloc::with_room(parts.len())?;
+/// Returns the bytes of the ranges in order, and adds their records to `layout`.
+fn spans<'p>(parts: &'p [SlotRange], layout: &mut BatchLayout) -> Result<Vec<&'p [u8]>> {
+    let mut spans = alloc::with_capacity(parts.len())?;
     let mut end = 0;
     for p in parts {
         let Some(read) = p.slot.get() else { continue };
-        let bound = |place: usize| read.records.offsets.get(place).copied().unwrap_or(0);
+        let bound = |i: usize| read.records.offsets.get(i).copied().unwrap_or(0);
         let (from, to) = (bound(p.range.start), bound(p.range.end));
-        let before = places.offsets.len() - 1;
-        places
+        let before = layout.offsets.len() - 1;
+        layout
             .offsets
-            .extend(p.range.clone().map(|place| end + bound(place + 1) - from));
+            .extend(p.range.clone().map(|i| end + bound(i + 1) - from));
         for (at, e) in read
             .records
             .damaged
             .iter()
             .filter(|(at, _)| p.range.contains(&(*at as usize)))
         {
-            alloc::reserve(&mut places.damaged, 1)?;
-            places
+            alloc::reserve(&mut layout.damaged, 1)?;
+            layout
                 .damaged
                 .push((at - p.range.start as u64 + before as u64, e.clone()));
         }

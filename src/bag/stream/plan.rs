@@ -1,45 +1,50 @@
-//! Which records a stream reads next, and how many of them as one batch.
+//! Planning: selects the records that a stream reads next, and the size of a batch.
 #![forbid(unsafe_code)]
 
-use super::slot::{Numbers, Slot};
+use super::slot::{RecordNumbers, Slot};
 use crate::alloc;
 use crate::bag::Bag;
 use crate::error::{Error, Result, fail};
 use crate::options::{Opt, Options};
 
-/// Bytes of a batch, about, or half of that where several wait; and records at most.
-const BATCH: u64 = 1 << 20;
-const RECORDS: u64 = 1 << 16;
-/// Records of the first batch, so that the first record comes soon; each one after it has twice as
-/// many.
-const FIRST: u64 = 32;
-/// Batches that are read or waiting for each thread.
-const EACH: usize = 2;
-/// Memory for a record beside what it holds and what is stored of it, about.
-const BESIDE: u64 = 192;
+/// Approximate size of a batch in bytes (half of it with several batches), and maximum number of
+/// its records.
+const BATCH_BYTES: u64 = 1 << 20;
+const MAX_RECORDS: u64 = 1 << 16;
+/// Number of records of the first batch. It is small so that the first record is available soon.
+/// Each following batch has twice as many.
+const FIRST_BATCH_RECORDS: u64 = 32;
+/// Number of batches per thread that are read or waiting.
+const BATCHES_PER_THREAD: usize = 2;
+/// Approximate memory overhead per record, in addition to its content and its stored bytes.
+const RECORD_OVERHEAD: u64 = 192;
 
-/// Gives the number of the record wanted next; `None` at the end.
+/// Index function of a stream: returns the number of the next record, or `None` at the end.
 pub type Next = Box<dyn FnMut() -> Result<Option<u64>> + Send>;
 
-/// How far a stream reads ahead.
+/// Limits of the read-ahead of a stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Batches, 1 at least.
+    /// Number of batches, at least 1.
     pub batches: usize,
-    /// Bytes of one batch.
+    /// Size of a batch in bytes.
     bytes: u64,
-    /// Records of all of them; 0: nothing is read that is not asked for.
+    /// Maximum number of records in all batches. If 0, only requested records are read.
     pub records: u64,
-    /// What one batch may allocate, and what a record that does not fit into that.
+    /// Memory limit of a batch, and of a single record that exceeds the former.
     pub memory: (u64, u64),
-    /// Bytes that one batch may hold.
+    /// Maximum size of the records of a batch in bytes.
     pub most: u64,
 }
 
 impl Bounds {
-    /// As these options have it, with so many threads.
+    /// Returns the limits for these options and `threads` threads.
     pub fn new(options: &Options, threads: usize, memory_limit: u64) -> Bounds {
-        let batches = if threads > 1 { threads * EACH } else { 1 };
+        let batches = if threads > 1 {
+            threads * BATCHES_PER_THREAD
+        } else {
+            1
+        };
         let each = |all: u64| (all / batches as u64).max(1);
         let bytes = options.given(Opt::BagReadAheadBytes).map(|b| b as u64);
         let records = if bytes == Some(0) {
@@ -51,84 +56,96 @@ impl Bounds {
         };
         Bounds {
             batches,
-            bytes: bytes.map_or(if batches > 1 { BATCH / 2 } else { BATCH }, each),
+            bytes: bytes.map_or(
+                if batches > 1 {
+                    BATCH_BYTES / 2
+                } else {
+                    BATCH_BYTES
+                },
+                each,
+            ),
             records,
             memory: (each(memory_limit / 4), memory_limit - memory_limit / 4),
             most: bytes.map_or(u64::MAX, each),
         }
     }
 
-    /// Batches that are read or waiting, where a record has so many bytes: fewer, if one fills more
-    /// than a batch.
-    pub fn at_once(&self, mean: u64) -> usize {
+    /// Returns the number of batches that are read or waiting for records of mean size `mean`. It
+    /// is lower if a record is larger than a batch.
+    pub fn max_batches(&self, mean: u64) -> usize {
         if mean > self.bytes {
-            self.batches.div_ceil(EACH)
+            self.batches.div_ceil(BATCHES_PER_THREAD)
         } else {
             self.batches
         }
     }
 
-    /// Records of a batch, where a record has so many bytes.
-    fn suit(&self, mean: u64) -> u64 {
-        let fit = (self.memory.0 / mean.saturating_mul(2).saturating_add(BESIDE))
+    /// Returns the number of records of a batch for records of mean size `mean`.
+    fn batch_records(&self, mean: u64) -> u64 {
+        let fit = (self.memory.0 / mean.saturating_mul(2).saturating_add(RECORD_OVERHEAD))
             .min(self.bytes / mean.max(1));
-        fit.clamp(1, RECORDS)
+        fit.clamp(1, MAX_RECORDS)
             .min(self.records.div_ceil(self.batches as u64).max(1))
     }
 }
 
-/// Where the numbers come from.
+/// The source of the record numbers of a stream.
 pub struct Plan {
     next: Option<Next>,
-    /// Numbers that were given.
-    given: u64,
+    /// Number of record numbers that were issued.
+    issued: u64,
     size: u64,
     batch: u64,
     ended: bool,
 }
 
 impl Plan {
-    /// All numbers of a bag in their order, or those of the function.
+    /// Creates a plan from an index function, or for all records of a bag in order.
     pub fn new(bag: &Bag, next: Option<Next>) -> Plan {
         Plan {
             next,
-            given: 0,
+            issued: 0,
             size: bag.size(),
-            batch: FIRST,
+            batch: FIRST_BATCH_RECORDS,
             ended: false,
         }
     }
 
-    /// Have all numbers come?
+    /// Returns whether all numbers were issued.
     pub fn ended(&self) -> bool {
         self.ended
     }
 
-    /// The next batch that suits, of at most so many records.
-    pub fn suiting(
+    /// Returns the next batch of a suitable size, with at most `most` records; and the error of the
+    /// index function that ended it.
+    pub fn next_batch(
         &mut self,
         bounds: &Bounds,
         mean: u64,
         most: u64,
     ) -> (Option<Slot>, Option<Error>) {
-        let n = bounds.suit(mean).min(self.batch).min(most);
-        self.batch = self.batch.saturating_mul(2).min(RECORDS);
-        self.slot(n)
+        let n = bounds.batch_records(mean).min(self.batch).min(most);
+        self.batch = self.batch.saturating_mul(2).min(MAX_RECORDS);
+        self.next_slot(n)
     }
 
-    /// The next `n` records, or fewer at the end, or before a number that cannot be had.
-    pub fn slot(&mut self, n: u64) -> (Option<Slot>, Option<Error>) {
+    /// Returns a slot with the next `n` records. It has fewer records at the end and before an
+    /// invalid number, whose error is returned.
+    pub fn next_slot(&mut self, n: u64) -> (Option<Slot>, Option<Error>) {
         if self.next.is_none() {
-            let (first, n) = (self.given, n.min(self.size - self.given));
-            self.given += n;
-            self.ended = self.given == self.size;
-            return ((n > 0).then(|| Slot::new(Numbers::Range(first, n))), None);
+            let (first, n) = (self.issued, n.min(self.size - self.issued));
+            self.issued += n;
+            self.ended = self.issued == self.size;
+            return (
+                (n > 0).then(|| Slot::new(RecordNumbers::Range(first, n))),
+                None,
+            );
         }
         let mut all = Vec::new();
-        let refused = self.pull(n, &mut all).err();
+        let error = self.pull(n, &mut all).err();
         (
-            (!all.is_empty()).then(|| Slot::new(Numbers::Each(all))),
-            refused,
+            (!all.is_empty()).then(|| Slot::new(RecordNumbers::Each(all))),
+            error,
         )
     }
 
@@ -138,14 +155,14 @@ impl Plan {
         };
         while (all.len() as u64) < n && !self.ended {
             alloc::reserve(all, 1)?;
-            let at = self.given;
+            let at = self.issued;
             match next() {
                 Ok(Some(i)) if i < self.size => all.push(i),
                 Ok(Some(i)) => {
-                    self.given += 1;
+                    self.issued += 1;
                     return Err(fail!(
                         Range,
-                        "number {at} of the stream is {i}, there are {} records",
+                        "number {at} of the stream: record {i} does not exist (expected less than {})",
                         self.size
                     )
                     .at(i));
@@ -153,7 +170,7 @@ impl Plan {
                 Ok(None) => self.ended = true,
                 Err(e) => return Err(e.within(format_args!("number {at} of the stream"))),
             }
-            self.given += u64::from(!self.ended);
+            self.issued += u64::from(!self.ended);
         }
         Ok(())
     }

@@ -1,14 +1,15 @@
-//! Reading the batches of a stream: by whoever wants one, and by threads of the pool ahead of that.
+//! Reads the batches of a stream, ahead of the caller on threads of the pool, or on the thread that
+//! requests a batch.
 //!
-//! A batch is read by one thread, and several at once by several: nobody waits for the slowest part
-//! of one. Who wants a batch that another thread is just reading reads one of those to come
-//! meanwhile. Every job of the pool does one batch, so that other calls of the library get their
-//! turn.
+//! One thread reads a batch, and several threads read several batches at once, so that no thread
+//! waits for the slowest part of a batch. A thread that requests a batch which another thread is
+//! reading reads one of the following batches meanwhile. Every job of the pool reads one batch, so
+//! that other calls of the library get their turn.
 #![forbid(unsafe_code)]
 
-use super::slot::{Read, Slot, Then};
+use super::slot::{ReadResult, Remainder, Slot};
 use crate::bag::Bag;
-use crate::bag::batch::{Records, Rules, Skip, Spare};
+use crate::bag::batch::{BatchConfig, BufferPool, Records, Skip};
 use crate::error::{Error, Status};
 use crate::parallel::{self, Threads};
 use std::collections::VecDeque;
@@ -16,131 +17,132 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-/// What the threads that read the batches of one stream share.
-pub struct Work {
+/// State shared by the threads that read the batches of one stream.
+pub struct Reader {
     bag: Bag,
     settings: Settings,
-    spare: Arc<Spare>,
-    /// Slots that perhaps nobody has claimed, in their order.
+    buffers: Arc<BufferPool>,
+    /// Slots in order, of which some may be unclaimed.
     todo: Mutex<VecDeque<Arc<Slot>>>,
-    /// Jobs of the pool that have not begun, those that have and read no batch yet, and those that
-    /// read one.
-    waiting: AtomicUsize,
-    begun: AtomicUsize,
+    /// Number of pool jobs that have not started; that have started but not read a batch; and that
+    /// are reading one.
+    queued: AtomicUsize,
+    started: AtomicUsize,
     busy: AtomicUsize,
     stop: AtomicBool,
-    /// Bytes of a record, lately.
+    /// Moving average of the record size in bytes.
     mean: AtomicU64,
 }
 
-/// A stream's work, as jobs of the pool that are still to begin have it: gone, once the stream is
-/// closed.
-pub struct Gate(Arc<RwLock<Option<Arc<Work>>>>);
+/// Access of pool jobs to the reader of a stream. Empty after the stream is closed, so that jobs
+/// that start later do nothing.
+pub struct Gate(Arc<RwLock<Option<Arc<Reader>>>>);
 
 impl Gate {
-    /// To this work.
-    pub fn new(work: Arc<Work>) -> Gate {
-        Gate(Arc::new(RwLock::new(Some(work))))
+    /// Creates access to this reader.
+    pub fn new(reader: Arc<Reader>) -> Gate {
+        Gate(Arc::new(RwLock::new(Some(reader))))
     }
 
-    /// A slot that may be read ahead.
-    pub fn push(&self, work: &Work, slot: &Arc<Slot>) {
-        if work.settings.helpers == 0 {
+    /// Adds a slot that may be read ahead, and starts a pool job for it.
+    pub fn push(&self, reader: &Reader, slot: &Arc<Slot>) {
+        if reader.settings.helpers == 0 {
             return;
         }
         {
-            let mut todo = work.todo.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut todo = reader.todo.lock().unwrap_or_else(PoisonError::into_inner);
             todo.retain(|s| !s.is_claimed());
             todo.push_back(slot.clone());
         }
-        // the pool may have others to serve for long
-        if work.waiting.fetch_add(1, Ordering::Relaxed) >= work.settings.batches {
-            work.waiting.fetch_sub(1, Ordering::Relaxed);
+        // the pool may be busy with other callers for long
+        if reader.queued.fetch_add(1, Ordering::Relaxed) >= reader.settings.batches {
+            reader.queued.fetch_sub(1, Ordering::Relaxed);
             return;
         }
         let gate = self.0.clone();
         let spawned = parallel::spawn(move || {
-            if let Some(work) = gate.read().unwrap_or_else(PoisonError::into_inner).as_ref() {
-                work.job();
+            if let Some(reader) = gate.read().unwrap_or_else(PoisonError::into_inner).as_ref() {
+                reader.run_job();
             }
         });
         if !spawned {
-            work.waiting.fetch_sub(1, Ordering::Relaxed);
+            reader.queued.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    /// Waits for those that read, who stop at their next record; nobody begins any more.
-    pub fn close(&self, work: &Work) {
-        work.stop.store(true, Ordering::Relaxed);
+    /// Closes the access: jobs that are reading stop at their next record, and this call waits for
+    /// them; no job starts reading.
+    pub fn close(&self, reader: &Reader) {
+        reader.stop.store(true, Ordering::Relaxed);
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
-/// How batches are read.
+/// Settings for reading batches.
 #[derive(Clone, Copy)]
 pub struct Settings {
-    /// Threads of the pool that may be at it.
+    /// Maximum number of pool threads that read at once.
     pub helpers: usize,
-    /// Threads for one batch.
+    /// Threads that read one batch.
     pub threads: Threads,
-    /// What one batch may allocate, and a record that does not fit into that.
+    /// Memory limit of a batch, and of a single record that exceeds the former.
     pub memory: (u64, u64),
-    /// Bytes that the records of a batch may have.
+    /// Maximum size of the records of a batch in bytes.
     pub most: u64,
-    /// Batches at once.
+    /// Maximum number of batches at once.
     pub batches: usize,
 }
 
-impl Work {
-    /// Of this bag.
-    pub fn new(bag: Bag, settings: Settings) -> Work {
-        Work {
+impl Reader {
+    /// Creates the reader of a stream of this bag.
+    pub fn new(bag: Bag, settings: Settings) -> Reader {
+        Reader {
             settings,
-            spare: Arc::new(Spare::new(
+            buffers: Arc::new(BufferPool::new(
                 settings.batches + settings.helpers + 1,
                 settings.memory.0.saturating_mul(settings.batches as u64),
             )),
             todo: Mutex::default(),
-            waiting: AtomicUsize::new(0),
-            begun: AtomicUsize::new(0),
+            queued: AtomicUsize::new(0),
+            started: AtomicUsize::new(0),
             busy: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
-            mean: AtomicU64::new(bag.mean()),
+            mean: AtomicU64::new(bag.mean_record_size()),
             bag,
         }
     }
 
-    /// The same, of which nothing has begun.
-    pub fn anew(&self) -> Work {
-        Work::new(self.bag.clone(), self.settings)
+    /// Returns a new reader with the same settings and no work in progress.
+    pub fn restarted(&self) -> Reader {
+        Reader::new(self.bag.clone(), self.settings)
     }
 
-    /// Buffers for batches.
-    pub fn spare(&self) -> &Arc<Spare> {
-        &self.spare
+    /// Returns the buffer pool for batches.
+    pub fn buffers(&self) -> &Arc<BufferPool> {
+        &self.buffers
     }
 
-    /// Bytes of a record, about.
+    /// Returns the approximate size of a record in bytes.
     pub fn mean(&self) -> u64 {
         self.mean.load(Ordering::Relaxed)
     }
 
-    /// What came of a slot: reads it, or has it read.
-    pub fn have<'s>(&self, slot: &'s Slot) -> &'s Read {
+    /// Returns the result of a slot: reads it, or waits for the thread that reads it.
+    pub fn get_or_read<'s>(&self, slot: &'s Slot) -> &'s ReadResult {
         loop {
             if let Some(read) = slot.get() {
                 return read;
             }
             if slot.claim() {
                 self.read(slot);
-            } else if !self.one_of_those_to_come() {
+            } else if !self.read_next_unclaimed() {
                 return slot.wait();
             }
         }
     }
 
-    /// Reads the first slot that nobody has claimed. Says whether there was one.
-    fn one_of_those_to_come(&self) -> bool {
+    /// Reads the first unclaimed slot. Returns false if there is none.
+    fn read_next_unclaimed(&self) -> bool {
         loop {
             let next = self
                 .todo
@@ -158,36 +160,36 @@ impl Work {
         }
     }
 
-    /// A job of the pool: a batch, unless as many jobs as may are at it; they do those of the
-    /// others, too.
-    fn job(&self) {
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
-        self.begun.fetch_add(1, Ordering::AcqRel);
+    /// Runs a pool job, which reads one batch. If the maximum number of jobs are reading already,
+    /// they read the batch of this one as well.
+    fn run_job(&self) {
+        self.queued.fetch_sub(1, Ordering::Relaxed);
+        self.started.fetch_add(1, Ordering::AcqRel);
         loop {
             let may = self.busy.fetch_add(1, Ordering::AcqRel) < self.settings.helpers;
             while may
                 && self
-                    .begun
+                    .started
                     .fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| n.checked_sub(1))
                     .is_ok()
             {
-                self.one_of_those_to_come();
+                self.read_next_unclaimed();
             }
             self.busy.fetch_sub(1, Ordering::AcqRel);
-            // one that came just now may have found this one still at it
-            if !may || self.begun.load(Ordering::Acquire) == 0 {
+            // a job that started just now may have found this one still busy
+            if !may || self.started.load(Ordering::Acquire) == 0 {
                 return;
             }
         }
     }
 
-    /// Reads a slot that is claimed.
+    /// Reads a claimed slot.
     fn read(&self, slot: &Slot) {
-        // whoever waits for it must get something
+        // threads that wait for the slot must get a result
         let read = catch_unwind(AssertUnwindSafe(|| self.try_read(slot))).unwrap_or_else(|p| {
-            // what a panic carries may panic when it is dropped
+            // dropping the payload of a panic may panic
             std::mem::forget(p);
-            Read::failed(Error::new(
+            ReadResult::failed(Error::new(
                 Status::Panic,
                 "this is a bug in holdall: reading a batch of a stream ended in a panic",
             ))
@@ -197,17 +199,17 @@ impl Work {
             self.mean
                 .store((self.mean() + mean).div_ceil(2), Ordering::Relaxed);
         }
-        slot.put(read);
+        slot.set_result(read);
     }
 
-    fn try_read(&self, slot: &Slot) -> Read {
-        let (memory, alone) = self.settings.memory;
-        let rules = Rules {
-            spare: &self.spare,
+    fn try_read(&self, slot: &Slot) -> ReadResult {
+        let (memory, single) = self.settings.memory;
+        let config = BatchConfig {
+            pool: &self.buffers,
             stop: Some(&self.stop),
             threads: self.settings.threads,
-            memory_limit: if slot.alone { alone } else { memory },
-            most: if slot.alone {
+            memory_limit: if slot.single { single } else { memory },
+            most: if slot.single {
                 u64::MAX
             } else {
                 self.settings.most
@@ -217,14 +219,14 @@ impl Work {
         let all = slot.numbers.len();
         let mut n = all;
         loop {
-            let failure = match self.bag.gathered(slot.numbers.first(n), rules) {
+            let failure = match self.bag.gather_owned(slot.numbers.first(n), config) {
                 Ok(records) => {
-                    return Read {
+                    return ReadResult {
                         records,
-                        then: if n == all {
-                            Then::Nothing
+                        remainder: if n == all {
+                            Remainder::Nothing
                         } else {
-                            Then::Unread
+                            Remainder::Unread
                         },
                     };
                 }
@@ -232,18 +234,19 @@ impl Work {
             };
             let too_much = matches!(failure.error.status, Status::Limit | Status::Memory);
             n = match (n, failure.out) {
-                (1, _) if too_much && !slot.alone => {
-                    return Read {
+                (1, _) if too_much && !slot.single => {
+                    return ReadResult {
                         records: Records::none(),
-                        then: Then::Unread,
+                        remainder: Remainder::Unread,
                     };
                 }
-                (1, _) => return Read::failed(failure.error),
+                (1, _) => return ReadResult::failed(failure.error),
                 _ if failure.error.status == Status::Cancelled => {
-                    return Read::failed(failure.error);
+                    return ReadResult::failed(failure.error);
                 }
                 (n, 0) => (n / 8).max(1),
-                // the record that failed, or with which it became too much: those before it may do
+                // the record that failed, or that exceeded the memory limit: the records before it
+                // may succeed
                 (n, out) => out.min(n - 1),
             };
         }

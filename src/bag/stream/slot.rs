@@ -1,207 +1,212 @@
-//! A batch of a stream: which records, who reads them, and what came of it.
+//! A slot: one batch of a stream, with its record numbers, its reader, and its result.
 #![forbid(unsafe_code)]
 
 use crate::bag::batch::Records;
-use crate::bag::read::{Wanted, positioned};
+use crate::bag::read::{Requested, positioned};
 use crate::error::Error;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Records of a bag, in the order of the stream.
-pub enum Numbers {
-    /// The first one, and how many from there on.
+/// Numbers of records of a bag, in the order of the stream.
+pub enum RecordNumbers {
+    /// The first number, and the number of consecutive records.
     Range(u64, u64),
-    /// Each.
+    /// All numbers.
     Each(Vec<u64>),
 }
 
-impl Numbers {
-    /// How many.
+impl RecordNumbers {
+    /// Returns the number of records.
     pub fn len(&self) -> usize {
         match self {
-            Numbers::Range(_, n) => *n as usize,
-            Numbers::Each(all) => all.len(),
+            RecordNumbers::Range(_, n) => *n as usize,
+            RecordNumbers::Each(all) => all.len(),
         }
     }
 
-    /// The number at a place.
-    pub fn at(&self, place: usize) -> u64 {
-        self.first(self.len()).number(place)
+    /// Returns the record number at position `i`.
+    pub fn at(&self, i: usize) -> u64 {
+        self.first(self.len()).index(i)
     }
 
-    /// The first `n`, to be read.
-    pub fn first(&self, n: usize) -> Wanted<'_> {
+    /// Returns the first `n` records as a read request.
+    pub fn first(&self, n: usize) -> Requested<'_> {
         match self {
-            Numbers::Range(first, _) => Wanted::Range(*first, n as u64),
-            Numbers::Each(all) => Wanted::Numbers(all.get(..n).unwrap_or(all)),
+            RecordNumbers::Range(first, _) => Requested::Range(*first, n as u64),
+            RecordNumbers::Each(all) => Requested::Indices(all.get(..n).unwrap_or(all)),
         }
     }
 
-    fn part(&self, range: Range<usize>) -> Numbers {
+    fn part(&self, range: Range<usize>) -> RecordNumbers {
         match self {
-            Numbers::Range(first, _) => {
-                Numbers::Range(first + range.start as u64, range.len() as u64)
+            RecordNumbers::Range(first, _) => {
+                RecordNumbers::Range(first + range.start as u64, range.len() as u64)
             }
-            Numbers::Each(all) => Numbers::Each(all.get(range).unwrap_or_default().to_vec()),
+            RecordNumbers::Each(all) => {
+                RecordNumbers::Each(all.get(range).unwrap_or_default().to_vec())
+            }
         }
     }
 }
 
-/// See the top of the file.
+/// A batch that is read once, by the thread that claims it.
 pub struct Slot {
-    /// Which records.
-    pub numbers: Numbers,
-    /// A record that did not fit beside others: it may take more memory than a batch may.
-    pub alone: bool,
-    taken: AtomicBool,
-    read: OnceLock<Read>,
+    /// The records of the batch.
+    pub numbers: RecordNumbers,
+    /// Whether this is a single record that did not fit into a batch with others. It may take more
+    /// memory than a batch may.
+    pub single: bool,
+    claimed: AtomicBool,
+    result: OnceLock<ReadResult>,
 }
 
-/// The first records of a slot, and why no more of them.
-pub struct Read {
-    /// Those that were read; damaged ones are empty.
+/// The result of a slot: its first records, and the state of the others.
+pub struct ReadResult {
+    /// The records that were read; damaged ones are empty.
     pub records: Records,
-    /// What is with the record behind them.
-    pub then: Then,
+    /// State of the records after these.
+    pub remainder: Remainder,
 }
 
-/// See [`Read`].
-pub enum Then {
-    /// There is none: all are here.
+/// State of the records of a slot that are not in [`ReadResult::records`].
+pub enum Remainder {
+    /// There are none: all records were read.
     Nothing,
-    /// It, and those behind it, did not fit into the memory that a batch may have.
+    /// The next record and those after it did not fit into the memory limit of a batch.
     Unread,
-    /// It cannot be read, for this reason; nobody tried those behind it.
+    /// The next record cannot be read, for this reason. The records after it were not tried.
     Failed(Error),
 }
 
 impl Slot {
-    /// Nobody reads it yet.
-    pub fn new(numbers: Numbers) -> Slot {
+    /// Creates a slot that no thread has claimed.
+    pub fn new(numbers: RecordNumbers) -> Slot {
         Slot {
             numbers,
-            alone: false,
-            taken: AtomicBool::new(false),
-            read: OnceLock::new(),
+            single: false,
+            claimed: AtomicBool::new(false),
+            result: OnceLock::new(),
         }
     }
 
-    /// Is it for the caller to read? Only one is told so.
+    /// Claims the slot. Returns true for exactly one caller, which must read it.
     pub fn claim(&self) -> bool {
-        !self.taken.swap(true, Ordering::AcqRel)
+        !self.claimed.swap(true, Ordering::AcqRel)
     }
 
-    /// Does, or did, somebody read it?
+    /// Returns whether a thread has claimed the slot.
     pub fn is_claimed(&self) -> bool {
-        self.taken.load(Ordering::Acquire)
+        self.claimed.load(Ordering::Acquire)
     }
 
-    /// What came of it, if it is there.
-    pub fn get(&self) -> Option<&Read> {
-        self.read.get()
+    /// Returns the result, if it is available.
+    pub fn get(&self) -> Option<&ReadResult> {
+        self.result.get()
     }
 
-    /// The same, once whoever claimed it is done.
-    pub fn wait(&self) -> &Read {
-        self.read.wait()
+    /// Waits for the thread that claimed the slot, and returns the result.
+    pub fn wait(&self) -> &ReadResult {
+        self.result.wait()
     }
 
-    /// By whoever claimed it.
-    pub fn put(&self, read: Read) {
-        // nobody else has claimed it
-        let _ = self.read.set(read);
+    /// Stores the result. Called by the thread that claimed the slot.
+    pub fn set_result(&self, result: ReadResult) {
+        // cannot fail: no other thread has claimed the slot
+        let _ = self.result.set(result);
     }
 
-    /// All records, where nobody else has a share in it.
+    /// Returns all records.
     pub fn into_records(self) -> Records {
-        self.read
+        self.result
             .into_inner()
             .map_or_else(Records::none, |r| r.records)
     }
 }
 
-/// Some records of a slot.
-pub struct Part {
+/// A range of the records of a slot.
+pub struct SlotRange {
     /// The slot.
     pub slot: Arc<Slot>,
-    /// Their places there.
+    /// The positions in the slot.
     pub range: Range<usize>,
 }
 
-impl Part {
-    /// All of them.
-    pub fn whole(slot: Slot) -> Part {
+impl SlotRange {
+    /// Creates a range of all records of a slot.
+    pub fn whole(slot: Slot) -> SlotRange {
         let range = 0..slot.numbers.len();
-        Part {
+        SlotRange {
             slot: Arc::new(slot),
             range,
         }
     }
 
-    /// The same records, to be read anew.
-    pub fn again(&self) -> Part {
-        Part::whole(Slot::new(self.slot.numbers.part(self.range.clone())))
+    /// Returns the same records in a new slot, to be read again.
+    pub fn reread(&self) -> SlotRange {
+        SlotRange::whole(Slot::new(self.slot.numbers.part(self.range.clone())))
     }
 
-    /// The same in parts, each by itself to be read anew: the first record, the next two, the next
-    /// four: where one could not be read, those behind it may not either, and shall not be
-    /// tried all together each time.
-    pub fn in_pieces(&self) -> Vec<Part> {
-        let (mut pieces, mut from, mut n) = (Vec::new(), self.range.start, 1);
+    /// Splits the range into new slots of 1, 2, 4, ... records, to be read again. If a record could
+    /// not be read, those after it may fail as well, and must not all be tried again each time.
+    pub fn split_growing(&self) -> Vec<SlotRange> {
+        let (mut parts, mut from, mut n) = (Vec::new(), self.range.start, 1);
         while from < self.range.end {
             let to = (from + n).min(self.range.end);
-            pieces.push(Part::whole(Slot::new(self.slot.numbers.part(from..to))));
+            parts.push(SlotRange::whole(Slot::new(
+                self.slot.numbers.part(from..to),
+            )));
             (from, n) = (to, n * 2);
         }
-        pieces
+        parts
     }
 
-    /// Its first record, which may take more memory than a batch may, and the others; all to be
-    /// read anew.
-    pub fn first_alone(&self) -> Vec<Part> {
+    /// Splits the range into two new slots: its first record, which may take more memory than a
+    /// batch may, and the others.
+    pub fn split_off_first(&self) -> Vec<SlotRange> {
         let middle = (self.range.start + 1).min(self.range.end);
         let of = |range: Range<usize>| Slot::new(self.slot.numbers.part(range));
-        let first = Part::whole(Slot {
-            alone: true,
+        let first = SlotRange::whole(Slot {
+            single: true,
             ..of(self.range.start..middle)
         });
-        let others = (middle < self.range.end).then(|| Part::whole(of(middle..self.range.end)));
+        let others =
+            (middle < self.range.end).then(|| SlotRange::whole(of(middle..self.range.end)));
         [Some(first), others].into_iter().flatten().collect()
     }
 }
 
-impl Read {
-    /// None, for this reason.
-    pub fn failed(e: Error) -> Read {
-        Read {
+impl ReadResult {
+    /// Creates a result without records, for this reason.
+    pub fn failed(e: Error) -> ReadResult {
+        ReadResult {
             records: Records::none(),
-            then: Then::Failed(e),
+            remainder: Remainder::Failed(e),
         }
     }
 
-    /// Why the record at this place of the slot is not to be given, if it was tried. Damaged ones
-    /// are where they are skipped.
-    pub fn error(&self, place: usize, slot: &Slot, skip: &dyn Fn(&Error) -> bool) -> Option<Error> {
-        let e = match &self.then {
-            Then::Failed(e) if place == self.records.len() => e,
-            _ => self.damage(place).filter(|e| !skip(e))?,
+    /// Returns why the record at position `i` of the slot cannot be returned, if it was tried.
+    /// Damaged records can be returned if they are skipped.
+    pub fn error(&self, i: usize, slot: &Slot, skip: &dyn Fn(&Error) -> bool) -> Option<Error> {
+        let e = match &self.remainder {
+            Remainder::Failed(e) if i == self.records.len() => e,
+            _ => self.damage(i).filter(|e| !skip(e))?,
         };
-        Some(positioned(e.clone(), slot.numbers.at(place)))
+        Some(positioned(e.clone(), slot.numbers.at(i)))
     }
 
-    /// Why the record at this place is empty, if it is for being damaged.
-    pub fn damage(&self, place: usize) -> Option<&Error> {
+    /// Returns the error of the record at position `i`, if it is damaged.
+    pub fn damage(&self, i: usize) -> Option<&Error> {
         let damaged = &self.records.damaged;
         damaged
-            .binary_search_by_key(&(place as u64), |(at, _)| *at)
+            .binary_search_by_key(&(i as u64), |(at, _)| *at)
             .ok()
             .and_then(|k| damaged.get(k))
             .map(|(_, e)| e)
     }
 
-    /// The end of the records from this place on that are to be given.
-    pub fn sound(&self, range: &Range<usize>, skip: &dyn Fn(&Error) -> bool) -> usize {
+    /// Returns the end of the records in `range` that can be returned.
+    pub fn intact_end(&self, range: &Range<usize>, skip: &dyn Fn(&Error) -> bool) -> usize {
         let damaged = &self.records.damaged;
         let from = damaged.partition_point(|(at, _)| (*at as usize) < range.start);
         let first = damaged

@@ -1,8 +1,8 @@
-//! Streams over bags in memory and in files: order, errors, limits of what is read ahead, many
-//! takers, closing.
+//! Tests of streams over bags in memory and in files: order, errors, read-ahead limits, concurrent
+//! callers, closing.
 
 use super::*;
-use crate::bag::{Mode, Place, Writer};
+use crate::bag::{Mode, ShardPath, Writer};
 use crate::io::Folder;
 use crate::io::memory::MemoryFolder;
 use crate::io::sim::SimDisk;
@@ -26,7 +26,7 @@ fn options(pairs: &[(Opt, i64)]) -> Options {
         .fold(Options::new(), |o, &(opt, v)| o.with(opt, v).unwrap())
 }
 
-/// Records 0 to n of a codec, in memory.
+/// Returns a folder with a bag of records 0 to n.
 fn folder_of(n: u64, codec: i64) -> Arc<dyn Folder> {
     let folder: Arc<dyn Folder> = Arc::new(SimDisk::default());
     let mut w = Writer::open_in(
@@ -44,14 +44,14 @@ fn folder_of(n: u64, codec: i64) -> Arc<dyn Folder> {
 fn open_in(folder: &Arc<dyn Folder>, codec: i64, more: &[(Opt, i64)]) -> Bag {
     let mut o = options(more);
     o.set(Opt::Codec, codec).unwrap();
-    Bag::open_in(&[Place::new(folder.clone(), "")], &o).unwrap()
+    Bag::open_in(&[ShardPath::new(folder.clone(), "")], &o).unwrap()
 }
 
 fn bag_of(n: u64, codec: i64) -> Bag {
     open_in(&folder_of(n, codec), codec, &[])
 }
 
-fn wanted(numbers: Vec<u64>) -> Option<Next> {
+fn requested(numbers: Vec<u64>) -> Option<Next> {
     let mut numbers = numbers.into_iter();
     Some(Box::new(move || Ok(numbers.next())))
 }
@@ -60,7 +60,7 @@ fn stream(bag: &Bag, next: Option<Next>, pairs: &[(Opt, i64)]) -> Stream {
     Stream::open(bag, next, &options(pairs)).unwrap()
 }
 
-/// All that is told, an error as its status and position.
+/// Returns all results; an error as its status and position.
 fn drained(s: &mut Stream) -> Vec<std::result::Result<Vec<u8>, (Status, i64)>> {
     let mut all = Vec::new();
     loop {
@@ -75,42 +75,42 @@ fn drained(s: &mut Stream) -> Vec<std::result::Result<Vec<u8>, (Status, i64)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn records_come_as_they_are_wanted(
+    fn records_are_returned_in_the_requested_order(
         numbers in prop::collection::vec(0..400u64, 0..1500), order: bool, codec in prop::sample::select(vec![0, ZSTD]),
-        threads in 1..4i64, ahead in prop::option::of(0..300i64), bytes in prop::option::of(0..100_000i64), takes in prop::collection::vec(0..90usize, 1..6),
+        threads in 1..4i64, read_ahead in prop::option::of(0..300i64), bytes in prop::option::of(0..100_000i64), takes in prop::collection::vec(0..90usize, 1..6),
     ) {
         let bag = bag_of(400, codec);
         let mut pairs = vec![(Opt::Threads, threads)];
-        pairs.extend(ahead.map(|n| (Opt::BagReadAhead, n)));
+        pairs.extend(read_ahead.map(|n| (Opt::BagReadAhead, n)));
         pairs.extend(bytes.map(|n| (Opt::BagReadAheadBytes, n)));
-        let want: Vec<u64> = if order { (0..400).collect() } else { numbers };
-        let open = || stream(&bag, (!order).then(|| wanted(want.clone())).flatten(), &pairs);
+        let expected: Vec<u64> = if order { (0..400).collect() } else { numbers };
+        let open = || stream(&bag, (!order).then(|| requested(expected.clone())).flatten(), &pairs);
         let mut s = open();
-        for &i in &want {
+        for &i in &expected {
             prop_assert_eq!(s.next_record().unwrap(), Some(&record(i)[..]));
             prop_assert_eq!(s.number(), i);
         }
         prop_assert_eq!(s.next_record().unwrap(), None);
         prop_assert_eq!(s.next_record().unwrap(), None);
-        // batches, and single ones among them
+        // batches, interleaved with single records
         let (mut s, mut at) = (open(), 0);
         for n in takes.iter().cycle() {
             if n % 7 == 3 && let Some(r) = s.next_record().unwrap() {
-                prop_assert_eq!(r, &record(want[at])[..]);
+                prop_assert_eq!(r, &record(expected[at])[..]);
                 at += 1;
             }
             let Some(batch) = s.take(*n).unwrap() else { break };
             let got = batch.records.len();
-            prop_assert!(got == *n || *n == 0 || at + got == want.len());
-            prop_assert_eq!(&batch.numbers, &want[at..at + got]);
-            prop_assert!(batch.records.iter().eq(want[at..at + got].iter().map(|&i| record(i))));
+            prop_assert!(got == *n || *n == 0 || at + got == expected.len());
+            prop_assert_eq!(&batch.numbers, &expected[at..at + got]);
+            prop_assert!(batch.records.iter().eq(expected[at..at + got].iter().map(|&i| record(i))));
             at += got;
         }
-        prop_assert_eq!(at, want.len());
+        prop_assert_eq!(at, expected.len());
     }
 }
 
-/// A file as it is, with some bytes different.
+/// Returns the folder with some bytes of the file changed.
 fn damaged(folder: &Arc<dyn Folder>, flips: &[u64]) -> Arc<dyn Folder> {
     let file = folder
         .open(OsStr::new(""), crate::io::Access::Read)
@@ -121,50 +121,53 @@ fn damaged(folder: &Arc<dyn Folder>, flips: &[u64]) -> Arc<dyn Folder> {
     Arc::new(MemoryFolder::new(bytes))
 }
 
-/// Where stored record i begins, with the middle of it damaged.
+/// Returns the offset of the middle of stored record `i`.
 fn middle_of(bag: &Bag, i: u64) -> u64 {
     let bounds = bag.set.shards[0].limits().bounds(i, 1).unwrap();
     (bounds[0] + bounds[1]) / 2
 }
 
 #[test]
-fn an_error_is_told_at_its_record_and_the_stream_goes_on() {
+fn an_error_is_returned_at_its_record_and_the_stream_continues() {
     let folder = folder_of(300, ZSTD);
-    let whole = open_in(&folder, ZSTD, &[]);
-    let bad = [5, 130, 131, 297];
-    let torn = damaged(&folder, &bad.map(|i| middle_of(&whole, i)));
-    for (threads, ahead) in [(1, 0), (1, 1000), (3, 0), (3, 7), (3, 1000)] {
-        let bag = open_in(&torn, ZSTD, &[]);
-        let pairs = [(Opt::Threads, threads), (Opt::BagReadAhead, ahead)];
+    let intact = open_in(&folder, ZSTD, &[]);
+    let corrupt = [5, 130, 131, 297];
+    let corrupted = damaged(&folder, &corrupt.map(|i| middle_of(&intact, i)));
+    for (threads, read_ahead) in [(1, 0), (1, 1000), (3, 0), (3, 7), (3, 1000)] {
+        let bag = open_in(&corrupted, ZSTD, &[]);
+        let pairs = [(Opt::Threads, threads), (Opt::BagReadAhead, read_ahead)];
         let numbers: Vec<u64> = (0..300).rev().flat_map(|i| [i, 130, i]).collect();
-        for (next, want) in [
+        for (next, expected) in [
             (None, (0..300).collect()),
-            (wanted(numbers.clone()), numbers),
+            (requested(numbers.clone()), numbers),
         ] {
             let mut s = stream(&bag, next, &pairs);
             let got = drained(&mut s);
-            assert_eq!(got.len(), want.len());
-            for (i, got) in want.into_iter().zip(got) {
+            assert_eq!(got.len(), expected.len());
+            for (i, got) in expected.into_iter().zip(got) {
                 match got {
-                    Ok(r) => assert!(r == record(i) && !bad.contains(&i), "{i}"),
+                    Ok(r) => assert!(r == record(i) && !corrupt.contains(&i), "{i}"),
                     Err((status, at)) => assert!(
-                        bad.contains(&i) && at == i as i64 && super::super::damage(status),
+                        corrupt.contains(&i) && at == i as i64 && status.is_corruption(),
                         "{i} {status:?}"
                     ),
                 }
             }
             assert_eq!(s.damaged(), 0);
         }
-        // or as empty ones
+        // damaged records as empty ones
         let mut s = stream(&bag, None, &[pairs[0], pairs[1], (Opt::SkipDamaged, 1)]);
         for i in 0..300 {
-            let want = if bad.contains(&i) {
+            let expected = if corrupt.contains(&i) {
                 Vec::new()
             } else {
                 record(i)
             };
-            assert_eq!(s.next_record().unwrap(), Some(&want[..]));
-            assert_eq!(s.damaged(), bad.iter().filter(|&&b| b <= i).count() as u64);
+            assert_eq!(s.next_record().unwrap(), Some(&expected[..]));
+            assert_eq!(
+                s.damaged(),
+                corrupt.iter().filter(|&&b| b <= i).count() as u64
+            );
         }
         let s = stream(&bag, None, &[pairs[0], pairs[1], (Opt::SkipDamaged, 1)]);
         let batch = s.take(1000).unwrap().unwrap();
@@ -175,9 +178,9 @@ fn an_error_is_told_at_its_record_and_the_stream_goes_on() {
                 .iter()
                 .map(|(at, _)| *at)
                 .collect::<Vec<_>>(),
-            bad
+            corrupt
         );
-        // batches end before a damaged one
+        // batches end before a damaged record
         let s = stream(&bag, None, &pairs);
         assert_eq!(s.take(100).unwrap().unwrap().numbers, [0, 1, 2, 3, 4]);
         assert_eq!(s.take(100).err().unwrap().position, 5);
@@ -199,9 +202,9 @@ fn an_error_is_told_at_its_record_and_the_stream_goes_on() {
 }
 
 #[test]
-fn numbers_that_cannot_be_had_are_told_where_they_come() {
+fn errors_of_numbers_are_returned_at_their_position() {
     let bag = bag_of(50, ZSTD);
-    for (threads, ahead) in [(1, 0), (3, 5), (3, 1000)] {
+    for (threads, read_ahead) in [(1, 0), (3, 5), (3, 1000)] {
         let mut k = 0;
         let next: Next = Box::new(move || {
             k += 1;
@@ -215,7 +218,7 @@ fn numbers_that_cannot_be_had_are_told_where_they_come() {
         let mut s = stream(
             &bag,
             Some(next),
-            &[(Opt::Threads, threads), (Opt::BagReadAhead, ahead)],
+            &[(Opt::Threads, threads), (Opt::BagReadAhead, read_ahead)],
         );
         for (at, got) in drained(&mut s).into_iter().enumerate() {
             match at as u64 + 1 {
@@ -226,7 +229,7 @@ fn numbers_that_cannot_be_had_are_told_where_they_come() {
         }
         assert_eq!(s.next_record().unwrap(), None);
     }
-    // one that fails for ever: every call tells it
+    // an index function that always fails: every call returns its error
     let mut s = stream(
         &bag,
         Some(Box::new(|| Err(Error::new(Status::Callback, "planned")))),
@@ -237,31 +240,31 @@ fn numbers_that_cannot_be_had_are_told_where_they_come() {
     }
 }
 
-/// How many numbers were asked for that no record was given for.
+/// Compares the number of requested numbers with the number of returned records.
 #[test]
-fn no_more_is_read_ahead_than_allowed() {
+fn read_ahead_respects_its_limit() {
     let bag = bag_of(100, ZSTD);
-    for ahead in [0, 1, 2, 10, 100] {
+    for read_ahead in [0, 1, 2, 10, 100] {
         let asked = Arc::new(AtomicU64::new(0));
         let count = asked.clone();
         let next: Next = Box::new(move || Ok(Some(count.fetch_add(1, Ordering::Relaxed) % 100)));
         let mut s = stream(
             &bag,
             Some(next),
-            &[(Opt::Threads, 3), (Opt::BagReadAhead, ahead)],
+            &[(Opt::Threads, 3), (Opt::BagReadAhead, read_ahead)],
         );
         for given in 1..500u64 {
             s.next_record().unwrap().unwrap();
             let more = asked.load(Ordering::Relaxed) - given;
-            assert!(more <= ahead as u64, "{more} ahead, not {ahead}");
+            assert!(more <= read_ahead as u64, "{more} ahead, not {read_ahead}");
         }
         assert_eq!(s.take(7).unwrap().unwrap().numbers.len(), 7);
-        assert!(asked.load(Ordering::Relaxed) - 506 <= ahead as u64);
+        assert!(asked.load(Ordering::Relaxed) - 506 <= read_ahead as u64);
     }
 }
 
-/// Records that do not fit into a batch are read when they are wanted, and only what fits into
-/// nothing is an error.
+/// Records that do not fit into a batch are read when they are requested. Only a record that
+/// exceeds the memory limit is an error.
 #[test]
 fn memory_is_bounded() {
     let folder: Arc<dyn Folder> = Arc::new(SimDisk::default());
@@ -306,27 +309,27 @@ fn memory_is_bounded() {
         let all = drained(&mut s);
         assert_eq!(all.len(), 100);
         for (r, i) in all.into_iter().zip(0u64..) {
-            let want = if i == 90 {
+            let expected = if i == 90 {
                 Err((Status::Limit, 90))
             } else {
                 Ok(vec![i as u8; size(i)])
             };
-            assert!(r == want, "{i}");
+            assert!(r == expected, "{i}");
         }
     }
 }
 
 #[test]
-fn many_takers_have_every_record_once() {
+fn concurrent_callers_get_every_record_once() {
     let folder = folder_of(2000, ZSTD);
-    let whole = open_in(&folder, ZSTD, &[]);
-    let bad = [100, 101, 1500];
+    let intact = open_in(&folder, ZSTD, &[]);
+    let corrupt = [100, 101, 1500];
     let bag = open_in(
-        &damaged(&folder, &bad.map(|i| middle_of(&whole, i))),
+        &damaged(&folder, &corrupt.map(|i| middle_of(&intact, i))),
         ZSTD,
         &[],
     );
-    for (threads, ahead, n) in [
+    for (threads, read_ahead, n) in [
         (1, 0, 3),
         (3, 0, 10),
         (3, 50, 7),
@@ -337,7 +340,7 @@ fn many_takers_have_every_record_once() {
         let s = stream(
             &bag,
             None,
-            &[(Opt::Threads, threads), (Opt::BagReadAhead, ahead)],
+            &[(Opt::Threads, threads), (Opt::BagReadAhead, read_ahead)],
         );
         let seen = Mutex::new(BTreeMap::new());
         std::thread::scope(|scope| {
@@ -370,17 +373,17 @@ fn many_takers_have_every_record_once() {
         assert_eq!(seen.len(), 2000);
         assert!(
             seen.into_iter()
-                .all(|(i, times)| times == if bad.contains(&i) { 1000 } else { 1 })
+                .all(|(i, times)| times == if corrupt.contains(&i) { 1000 } else { 1 })
         );
     }
 }
 
 #[test]
-fn its_own_function_is_refused() {
+fn a_call_from_the_index_function_is_refused() {
     let bag = bag_of(20, 0);
     let there: Arc<Mutex<Option<std::sync::Weak<Stream>>>> = Arc::default();
     let (mine, refused) = (there.clone(), Arc::new(AtomicBool::new(false)));
-    let told = refused.clone();
+    let result = refused.clone();
     let next: Next = Box::new(move || {
         let stream = mine
             .lock()
@@ -388,8 +391,8 @@ fn its_own_function_is_refused() {
             .as_ref()
             .and_then(std::sync::Weak::upgrade)
             .unwrap();
-        told.store(
-            stream.is_inside() && stream.take(1).is_err_and(|e| e.status == Status::State),
+        result.store(
+            stream.is_in_callback() && stream.take(1).is_err_and(|e| e.status == Status::State),
             Ordering::Relaxed,
         );
         Ok(Some(3))
@@ -397,12 +400,12 @@ fn its_own_function_is_refused() {
     let s = Arc::new(stream(&bag, Some(next), &[]));
     *there.lock().unwrap() = Some(Arc::downgrade(&s));
     assert_eq!(s.take(2).unwrap().unwrap().numbers, [3, 3]);
-    assert!(refused.load(Ordering::Relaxed) && !s.is_inside());
+    assert!(refused.load(Ordering::Relaxed) && !s.is_in_callback());
 }
 
-/// Nobody has the bag any more when the stream is closed, at whatever moment.
+/// After a stream is closed, at any moment, no thread holds the bag.
 #[test]
-fn closing_waits_for_those_who_read() {
+fn closing_waits_for_the_readers() {
     let bag = bag_of(3000, ZSTD);
     for round in 0..300u64 {
         let mut s = stream(&bag, None, &[(Opt::Threads, 3)]);

@@ -1,48 +1,50 @@
-//! Writes bags: records are encoded and kept aside; a commit makes all of them count, or none.
+//! Writes bags. Records are encoded and buffered; a commit makes all of them durable and visible,
+//! or none.
 //!
-//! Records that are to be compressed are first gathered (see [`super::ahead`]). Where those that
-//! are encoded wait, and what a commit does:
-//! - *New and replaced bags* grow under temporary names (`NAME.holdall-new`); the first commit puts
-//!   them in place.
-//! - *Limits at the tail, appended to*: new records wait in memory, beyond a MiB in a temporary
-//!   file; a commit saves the old limits in the journal, writes records and limits over them, and
-//!   removes it.
-//! - *Separate limits, appended to*: new records go behind the committed ones at once (bytes behind
-//!   the last limit do not count); a commit notes the old lengths in the journal and appends the
-//!   limits.
+//! Records to be compressed are collected first (see [`super::encode_queue`]). Encoded records are
+//! buffered and committed in one of three ways:
 //!
-//! Beside an uncompressed bag, `checksums.NAME` has one little-endian CRC-32 a record.
+//! - *New and replaced bags* are written to files with temporary names (`NAME.holdall-new`). The
+//!   first commit renames them.
+//! - *Appends to limits at the tail*: new records are buffered in memory, and beyond 1 MiB in a
+//!   temporary file. A commit saves the old limits in the journal, overwrites them with records and
+//!   limits, and removes the journal.
+//! - *Appends to separate limits*: new records are written after the committed ones at once (bytes
+//!   after the last limit are not visible). A commit records the old lengths in the journal and
+//!   appends the limits.
 //!
-//! A set of shards is written in turns: record i goes to shard i modulo their number, and what is
-//! written says so (see [`super::turn`]). It commits as one: the journal is that
-//! of the set (see [`crate::io::journal`]). What the shards have to write and to sync before the
-//! journal, or behind it, they do in parallel: to wait for the disk is most of a commit.
+//! Beside an uncompressed bag, `checksums.NAME` contains one little-endian CRC-32 per record.
+//!
+//! A set of shards is interleaved: record i is written to shard i modulo the number of shards, and
+//! the files contain a mark (see [`super::interleave`]). The set commits as a unit with a journal
+//! of its own (see [`crate::io::journal`]). The shards write and sync in parallel before and after
+//! the journal, because a commit mostly waits for the disk.
 #![forbid(unsafe_code)]
 
+mod shard_writer;
 mod sink;
-mod store;
 mod upload;
 
-use super::codec::{CODEC_BY_NAME, Codec, Decoder, Encoding, is_unsaid};
-use super::encode_queue::{Encoders, Gathered, span};
+use super::codec::{CODEC_BY_NAME, Codec, Decoder, Encoding, is_codec_unspecified};
+use super::encode_queue::{Encoders, UnencodedRecords, span};
 use super::shard::container;
 use super::spec::{self, Set, Target};
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::fd_pool;
-use crate::io::journal::{self, Change, Container, Swapped, Undo};
+use crate::io::journal::{self, Change, Container, SwapOutcome, Undo};
 use crate::io::lock::Lock;
 use crate::io::{File, Folder, locate, object};
 use crate::options::{Opt, Options};
 use crate::os::{self, OsStrExt};
 use crate::parallel;
-use crate::parallel::ordered::Keeper;
+use crate::parallel::ordered::ConsumerThread;
+use shard_writer::{NewNames, ShardWriter};
 use std::ffi::OsStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use store::{NewNames, Store};
 
-/// Options that opening a writer knows.
+/// Options accepted when a writer is opened.
 pub const WRITE_OPTIONS: &[Opt] = &[
     Opt::Threads,
     Opt::Durability,
@@ -54,34 +56,35 @@ pub const WRITE_OPTIONS: &[Opt] = &[
     Opt::BagLimits,
 ];
 
-/// Bytes that wait in memory before they go to a file: of one, of all, of one of many.
-const MOST: usize = 1 << 20;
-const MOST_OF_ALL: usize = 16 << 20;
-const LEAST: usize = 4 << 10;
-/// `HOLDALL_SUM_CRC32`, `HOLDALL_SUM_ZSTD`.
+/// Maximum number of bytes buffered in memory per file, for all files, and minimum per file of a
+/// large set.
+const MAX_BUFFERED: usize = 1 << 20;
+const MAX_BUFFERED_TOTAL: usize = 16 << 20;
+const MIN_BUFFERED: usize = 4 << 10;
+/// Values of `HOLDALL_SUM_CRC32` and `HOLDALL_SUM_ZSTD`.
 const SUM_CRC32: i64 = 2;
 const SUM_ZSTD: i64 = 9;
 
-/// What a writer does with what is there.
+/// How a writer treats an existing bag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Nothing may be there.
+    /// The bag must not exist.
     New,
-    /// What is there stays until the first commit replaces it.
+    /// The first commit replaces an existing bag.
     Replace,
-    /// Goes on with what is there.
+    /// Appends to an existing bag.
     Append,
 }
 
-/// What holds for all files of a bag that is written.
-pub struct Rules {
+/// The state that the commits of all files of a bag share.
+pub struct CommitContext {
     codec: Codec,
     durable: bool,
     sync_failed: AtomicBool,
 }
 
-impl Rules {
-    /// Makes what was written to a file durable, if that is wished.
+impl CommitContext {
+    /// Makes the bytes written to a file durable, if durability is enabled.
     fn sync(&self, file: &dyn File) -> Result<()> {
         let done = if self.durable { file.sync() } else { Ok(()) };
         self.sync_failed.fetch_or(done.is_err(), Ordering::Relaxed);
@@ -89,45 +92,45 @@ impl Rules {
     }
 }
 
-/// A writer of one bag, of one file or a set of them.
+/// A writer of one bag, which is one file or a set of files.
 pub struct Writer {
-    stores: Vec<Store>,
-    /// What commits as a whole: the container of the one file, or the set.
-    whole: Container,
-    rules: Rules,
+    shards: Vec<ShardWriter>,
+    /// The unit of commits: the container of the single file, or the set.
+    commit_unit: Container,
+    context: CommitContext,
     threads: usize,
     encoding: Encoding,
-    /// None: records are stored as they are.
+    /// `None` if records are stored uncompressed.
     encoders: Option<Encoders>,
-    /// Records that came one by one and are not encoded yet.
-    gathered: Gathered,
+    /// Records that were appended one by one and are not encoded yet.
+    unencoded: UnencodedRecords,
     mode: Mode,
-    /// The caller has said that the shards are in turns.
-    turns_said: bool,
-    /// Records of the last commit, and those waiting in the stores.
+    /// Whether the option states that the shards are interleaved.
+    interleaving_given: bool,
+    /// Number of committed records, and of encoded records that are not committed.
     committed: u64,
-    waiting: u64,
-    /// A commit failed in a way that leaves this writer unsure of the files.
+    uncommitted: u64,
+    /// Whether a commit failed in a way that leaves the state of the files unknown.
     broken: bool,
-    /// The one commit that a bag in an object store has is done.
+    /// Whether the only commit of a bag in an object store is done.
     finished: bool,
-    /// The process that opened it: a forked child may neither write nor tidy up.
+    /// The process that opened the writer. A forked child must neither write nor clean up.
     owner: u32,
-    // last, so that the locks outlive what tidies up
+    // Dropped last, so that the locks are held during the cleanup.
     locks: Vec<Lock>,
 }
 
 impl Writer {
-    /// Opens a path for writing: of one file, or of a set (`name@N`).
+    /// Opens a path for writing: one file or a set (`name@N`).
     pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Writer> {
-        let _asking = object::ask_as(options);
+        let _scope = object::request_scope(options);
         if path.as_bytes().contains(&0) {
             return Err(fail!(Argument, "the path holds a NUL"));
         }
-        match spec::to_write(path, mode == Mode::New)? {
+        match spec::write_target(path, mode == Mode::New)? {
             Target::File(text) => {
-                let place = locate::locate_for_change(&text)?;
-                Writer::open_in(&place.folder, &place.name, mode, options)
+                let located = locate::locate_for_change(&text)?;
+                Writer::open_in(&located.folder, &located.name, mode, options)
             }
             Target::Set(folder, set) => Writer::open_set_in(&folder, &set, mode, options),
         }
@@ -143,12 +146,12 @@ impl Writer {
         options.only("opening a bag for writing", WRITE_OPTIONS)?;
         folder.writable()?;
         let container = container(folder, name);
-        let (wanted, durable) = (
+        let (requested, durable) = (
             options.get(Opt::Lock, 1) == 1,
             options.get(Opt::Durability, 1) == 1,
         );
-        let mut locks = journal::enter(&container, wanted, durable)?;
-        locks.push(container.lock(wanted)?);
+        let mut locks = journal::lock_sets(&container, requested, durable)?;
+        locks.push(container.lock(requested)?);
         Writer::over(container.clone(), vec![container], locks, mode, options)
     }
 
@@ -164,29 +167,29 @@ impl Writer {
         if options.given(Opt::BagShards) == Some(0) {
             return Err(fail!(
                 Argument,
-                "HOLDALL_OPT_BAG_SHARDS: a set is written in turns; without them, its shards are written one by one"
+                "HOLDALL_OPT_BAG_SHARDS: a set is always written interleaved; otherwise write its shards one by one"
             ));
         }
         folder.writable()?;
-        let folder = if fd_pool::needed(set.count as usize) {
-            fd_pool::within(folder)
+        let folder = if fd_pool::is_needed(set.count as usize) {
+            fd_pool::pooled(folder)
         } else {
             folder.clone()
         };
-        let whole = set.container(&folder);
-        let lock = whole.lock(options.get(Opt::Lock, 1) == 1)?;
-        journal::settle(&whole, options.get(Opt::Durability, 1) == 1)?;
+        let commit_unit = set.container(&folder);
+        let lock = commit_unit.lock(options.get(Opt::Lock, 1) == 1)?;
+        journal::recover(&commit_unit, options.get(Opt::Durability, 1) == 1)?;
         let shards = (0..set.count)
             .map(|i| Container {
-                within: Vec::new(),
+                sets: Vec::new(),
                 ..container(&folder, &set.name(i))
             })
             .collect();
-        Writer::over(whole, shards, vec![lock], mode, options)
+        Writer::over(commit_unit, shards, vec![lock], mode, options)
     }
 
     fn over(
-        whole: Container,
+        commit_unit: Container,
         shards: Vec<Container>,
         locks: Vec<Lock>,
         mode: Mode,
@@ -195,7 +198,7 @@ impl Writer {
         let first = shards.first().map_or(OsStr::new(""), |c| &c.main);
         let codec = Codec::choose(options.get(Opt::Codec, CODEC_BY_NAME), first.as_bytes())?;
         let encoding = encoding(codec, options)?;
-        let rules = Rules {
+        let context = CommitContext {
             codec,
             durable: options.get(Opt::Durability, 1) == 1,
             sync_failed: AtomicBool::new(false),
@@ -203,36 +206,45 @@ impl Writer {
         let encoders = encoders(&encoding)?;
         shards
             .iter()
-            .try_for_each(|c| journal::tidy(c, rules.durable))?;
+            .try_for_each(|c| journal::recover_and_clean(c, context.durable))?;
         let separate = options.get(Opt::BagLimits, 0) == 1;
-        let with_sums = codec == Codec::None && encoding.checksum;
-        let most = (MOST_OF_ALL / shards.len().max(1)).clamp(LEAST, MOST);
+        let with_checksums = codec == Codec::None && encoding.checksum;
+        let max_buffered =
+            (MAX_BUFFERED_TOTAL / shards.len().max(1)).clamp(MIN_BUFFERED, MAX_BUFFERED);
         let mut w = Writer {
-            stores: shards
+            shards: shards
                 .into_iter()
-                .map(|c| Store::new(c, separate, with_sums, most, options.memory_limit()))
+                .map(|c| {
+                    ShardWriter::new(
+                        c,
+                        separate,
+                        with_checksums,
+                        max_buffered,
+                        options.memory_limit(),
+                    )
+                })
                 .collect(),
-            turns_said: options.given(Opt::BagShards).is_some(),
-            whole,
-            rules,
+            interleaving_given: options.given(Opt::BagShards).is_some(),
+            commit_unit,
+            context,
             threads: options.threads().count(),
             encoders,
-            gathered: Gathered::new(),
+            unencoded: UnencodedRecords::new(),
             encoding,
             mode,
             committed: 0,
-            waiting: 0,
+            uncommitted: 0,
             broken: false,
             finished: false,
             owner: os::process(),
             locks,
         };
-        let of = w.stores.len() as u32;
+        let of = w.shards.len() as u32;
         (0..)
-            .zip(&mut w.stores)
-            .for_each(|(i, s)| s.take_turns(i, of));
-        if w.whole.folder.is_store() {
-            w.aim_at_store()?;
+            .zip(&mut w.shards)
+            .for_each(|(i, s)| s.set_mark(i, of));
+        if w.commit_unit.folder.is_store() {
+            w.target_object_store()?;
         }
         match mode {
             Mode::New | Mode::Replace => w.refuse_existing()?,
@@ -242,12 +254,12 @@ impl Writer {
     }
 
     fn refuse_existing(&self) -> Result<()> {
-        self.stores
+        self.shards
             .iter()
-            .try_for_each(|s| s.refuse_existing(self.rules.codec, self.mode))
+            .try_for_each(|s| s.refuse_existing(self.context.codec, self.mode))
     }
 
-    /// Opens the last commit to go on from it.
+    /// Opens the last commit for appending.
     fn open_committed(&mut self, options: &Options) -> Result<()> {
         let decoder = Arc::new(Decoder::new(
             self.encoding.codec,
@@ -255,57 +267,57 @@ impl Writer {
         )?);
         let asked = options.given(Opt::Checksum).is_some_and(|s| s != 0);
         let mut all = None;
-        for store in &mut self.stores {
-            let unsaid = is_unsaid(
+        for shard in &mut self.shards {
+            let codec_unspecified = is_codec_unspecified(
                 options.get(Opt::Codec, CODEC_BY_NAME),
-                store.name("").as_bytes(),
+                shard.name("").as_bytes(),
             );
-            let protected = store.open_committed(&decoder, unsaid)?;
+            let protected = shard.open_committed(&decoder, codec_unspecified)?;
             if protected == Some(false) && asked {
                 return Err(fail!(
                     State,
-                    "{}: its {} records have no checksums, so those appended cannot have any (write it anew for that)",
-                    store.show(),
-                    store.committed
+                    "{}: its {} records have no checksums, so appended ones cannot have any; rewrite it to add checksums",
+                    shard.show(),
+                    shard.committed
                 ));
             }
             all = protected.map_or(all, |p| Some(p && all != Some(false)));
         }
-        self.committed = self.stores.iter().map(|s| s.committed).sum();
-        self.refuse_out_of_turn()?;
+        self.committed = self.shards.iter().map(|s| s.committed).sum();
+        self.refuse_uneven_shards()?;
         self.refuse_unmarked()?;
         if let Some(protected) = all {
-            self.go_on_with_checksums(protected)?;
+            self.continue_checksums(protected)?;
         }
         Ok(())
     }
 
-    /// Checksums go on as they are.
-    fn go_on_with_checksums(&mut self, protected: bool) -> Result<()> {
+    /// Continues with or without checksums, as the existing records have them.
+    fn continue_checksums(&mut self, protected: bool) -> Result<()> {
         if self.encoders.is_some() {
             self.encoding.checksum = protected;
             self.encoders = encoders(&self.encoding)?;
             return Ok(());
         }
-        // those that have no record yet do as the others
-        self.stores
+        // Shards without records follow the others.
+        self.shards
             .iter_mut()
             .filter(|s| s.committed == 0)
-            .for_each(|s| s.keep_sums(protected));
+            .for_each(|s| s.set_checksums(protected));
         Ok(())
     }
 
-    /// Refuses to go on in turns with shards that were not written in turns.
-    fn refuse_out_of_turn(&self) -> Result<()> {
-        let n = self.stores.len().max(1) as u64;
-        for (store, i) in self.stores.iter().zip(0..) {
-            let want = self.committed / n + u64::from(i < self.committed % n);
-            if store.committed != want {
+    /// Returns an error if the numbers of records cannot result from interleaving.
+    fn refuse_uneven_shards(&self) -> Result<()> {
+        let n = self.shards.len().max(1) as u64;
+        for (shard, i) in self.shards.iter().zip(0..) {
+            let expected = self.committed / n + u64::from(i < self.committed % n);
+            if shard.committed != expected {
                 return Err(fail!(
                     State,
-                    "{}: it has {} records; of {} records in {n} shards, written in turns, it would have {want}: append to the shards one by one",
-                    store.show(),
-                    store.committed,
+                    "{}: it has {} records; of {} interleaved records in {n} shards it would have {expected}; append to the shards one by one",
+                    shard.show(),
+                    shard.committed,
                     self.committed
                 ));
             }
@@ -313,30 +325,30 @@ impl Writer {
         Ok(())
     }
 
-    /// Refuses to go on in turns with shards that do not say that they are: those of Bagz are not,
-    /// as a rule.
+    /// Returns an error if no shard has an interleave mark. Sets written by Bagz usually are not
+    /// interleaved.
     fn refuse_unmarked(&self) -> Result<()> {
-        if self.stores.len() < 2
-            || self.turns_said
+        if self.shards.len() < 2
+            || self.interleaving_given
             || self.committed == 0
-            || self.stores.iter().any(|s| s.marked)
+            || self.shards.iter().any(|s| s.marked)
         {
             return Ok(());
         }
         Err(fail!(
             State,
-            "{}: nothing in this set says that it was written in turns; append to its shards one by one (HOLDALL_OPT_BAG_SHARDS 1 says that it was)",
+            "{}: this set has no mark that it is interleaved; append to its shards one by one (HOLDALL_OPT_BAG_SHARDS 1 asserts that it is interleaved)",
             self.shown()
         ))
     }
 
-    /// Records of the last commit and those appended since.
+    /// Returns the number of records, committed and appended since.
     pub fn size(&self) -> u64 {
-        self.committed + self.waiting + self.gathered.count()
+        self.committed + self.uncommitted + self.unencoded.count()
     }
 
     fn shown(&self) -> String {
-        self.stores.first().map_or(String::new(), Store::show)
+        self.shards.first().map_or(String::new(), ShardWriter::show)
     }
 
     fn check(&self) -> Result<()> {
@@ -348,61 +360,65 @@ impl Writer {
             ));
         }
         if self.finished {
-            return Err(upload::whole(&self.shown()));
+            return Err(upload::single_commit_error(&self.shown()));
         }
         if self.broken {
             return Err(fail!(
                 State,
-                "{}: a commit of this writer failed half-way; open it again, what was committed before is whole",
+                "{}: a commit of this writer failed half-way; open it again, earlier commits are intact",
                 self.shown()
             ));
         }
         Ok(())
     }
 
-    /// Appends one record. On failure nothing was appended.
+    /// Appends one record. On failure nothing is appended.
     pub fn append(&mut self, record: &[u8]) -> Result<()> {
         self.check()?;
         if self.encoders.is_none() {
-            let crc = if self.with_sums() { crc32(record) } else { 0 };
+            let crc = if self.with_checksums() {
+                crc32(record)
+            } else {
+                0
+            };
             return self.push(record, &[record.len() as u64], &[crc]);
         }
-        if self.gathered.fills(1, record.len(), self.threads) {
-            self.encode_gathered()?;
+        if self.unencoded.fills(1, record.len(), self.threads) {
+            self.encode_pending()?;
         }
-        self.gathered.push(record)
+        self.unencoded.push(record)
     }
 
-    fn with_sums(&self) -> bool {
-        self.stores.iter().any(Store::with_sums)
+    fn with_checksums(&self) -> bool {
+        self.shards.iter().any(ShardWriter::with_checksums)
     }
 
-    /// Appends record `i` = `data[offsets[i]..offsets[i + 1]]`, for all but the last of `offsets`,
-    /// in order; compressed in parallel. On failure, [`Writer::size`] tells how many went in.
+    /// Appends the records `data[offsets[i]..offsets[i + 1]]` in order. They are compressed in
+    /// parallel. On failure, [`Writer::size`] returns how many were appended.
     pub fn append_many(&mut self, data: &[u8], offsets: &[u64]) -> Result<()> {
         self.check()?;
         check_offsets(data.len() as u64, offsets)?;
         if self.encoders.is_some()
             && !self
-                .gathered
+                .unencoded
                 .fills(offsets.len(), span(data, offsets).len(), self.threads)
         {
             return offsets
                 .windows(2)
-                .try_for_each(|w| self.gathered.push(span(data, w)));
+                .try_for_each(|w| self.unencoded.push(span(data, w)));
         }
-        self.encode_gathered()?;
+        self.encode_pending()?;
         self.encode(data, offsets)
     }
 
-    /// Encodes what came one by one.
-    fn encode_gathered(&mut self) -> Result<()> {
-        let mut gathered = std::mem::replace(&mut self.gathered, Gathered::new());
-        let before = self.waiting;
-        let done = self.encode(&gathered.data, &gathered.offsets);
-        // what could not go on stays for another try
-        gathered.drop_first(self.waiting - before);
-        self.gathered = gathered;
+    /// Encodes the records that were appended one by one.
+    fn encode_pending(&mut self) -> Result<()> {
+        let mut unencoded = std::mem::replace(&mut self.unencoded, UnencodedRecords::new());
+        let before = self.uncommitted;
+        let done = self.encode(&unencoded.data, &unencoded.offsets);
+        // Records that were not stored are retained for another attempt.
+        unencoded.remove_first(self.uncommitted - before);
+        self.unencoded = unencoded;
         done
     }
 
@@ -412,18 +428,18 @@ impl Writer {
                 .windows(2)
                 .map(|w| span(data, w).len() as u64)
                 .collect();
-            let sums: Vec<u32> = if self.with_sums() {
+            let checksums: Vec<u32> = if self.with_checksums() {
                 offsets.windows(2).map(|w| crc32(span(data, w))).collect()
             } else {
                 Vec::new()
             };
-            return self.push(span(data, offsets), &lengths, &sums);
+            return self.push(span(data, offsets), &lengths, &checksums);
         };
-        // a caller's functions, and requests, stay on the caller's thread
-        let keeper = if self.whole.folder.is_foreign() || self.whole.folder.is_store() {
-            Keeper::Caller
+        // Functions of the caller and requests run on the thread of the caller.
+        let keeper = if self.commit_unit.folder.is_foreign() || self.commit_unit.folder.is_store() {
+            ConsumerThread::Caller
         } else {
-            Keeper::Any
+            ConsumerThread::Any
         };
         let done = encoders.each(data, offsets, (self.threads, keeper), |e| {
             self.push(&e.bytes, &e.lengths, &[])
@@ -432,46 +448,50 @@ impl Writer {
         done
     }
 
-    /// Takes in stored records, in order. Of one file: all or, on failure, none.
-    fn push(&mut self, stored: &[u8], lengths: &[u64], sums: &[u32]) -> Result<()> {
-        if let [store] = &mut self.stores[..] {
-            store.push(stored, lengths, sums)?;
-            self.waiting += lengths.len() as u64;
+    /// Adds stored records in order. For a single file: all, or on failure none.
+    fn push(&mut self, stored: &[u8], lengths: &[u64], checksums: &[u32]) -> Result<()> {
+        if let [shard] = &mut self.shards[..] {
+            shard.push(stored, lengths, checksums)?;
+            self.uncommitted += lengths.len() as u64;
             return Ok(());
         }
-        let (n, mut rest) = (self.stores.len().max(1) as u64, stored);
+        let (n, mut rest) = (self.shards.len().max(1) as u64, stored);
         for (i, len) in lengths.iter().enumerate() {
-            let turn = (self.committed + self.waiting) % n;
-            let (record, behind) = rest.split_at_checked(*len as usize).unwrap_or((rest, &[]));
-            let sum = sums.get(i..).and_then(|s| s.get(..1)).unwrap_or_default();
-            if let Some(store) = self.stores.get_mut(turn as usize) {
-                match store.with_mark(record, self.rules.codec) {
-                    Some(marked) => store.push(&marked, &[marked.len() as u64], sum)?,
-                    None => store.push(record, &[*len], sum)?,
+            let mark = (self.committed + self.uncommitted) % n;
+            let (record, rest_after) = rest.split_at_checked(*len as usize).unwrap_or((rest, &[]));
+            let sum = checksums
+                .get(i..)
+                .and_then(|s| s.get(..1))
+                .unwrap_or_default();
+            if let Some(shard) = self.shards.get_mut(mark as usize) {
+                match shard.with_mark(record, self.context.codec) {
+                    Some(marked) => shard.push(&marked, &[marked.len() as u64], sum)?,
+                    None => shard.push(record, &[*len], sum)?,
                 }
             }
-            self.waiting += 1;
-            rest = behind;
+            self.uncommitted += 1;
+            rest = rest_after;
         }
         Ok(())
     }
 
     // ---- commits
 
-    /// Makes all records appended so far durable and visible, together. On failure the bag is as
-    /// the last commit left it; where that cannot be known, this writer refuses to go on, and
-    /// whoever opens the bag next finds it whole.
+    /// Makes all appended records durable and visible, together.
+    ///
+    /// On failure the bag is in the state of the last commit. If that is not certain, this writer
+    /// refuses further calls, and the next open recovers the bag.
     pub fn commit(&mut self) -> Result<()> {
         if self.finished {
             return Ok(());
         }
         self.check()?;
-        self.encode_gathered()?;
-        if self.whole.folder.is_store() {
+        self.encode_pending()?;
+        if self.commit_unit.folder.is_store() {
             return self.publish();
         }
-        let fresh = !self.stores.iter().all(Store::has_base);
-        if !fresh && self.waiting == 0 {
+        let fresh = !self.shards.iter().all(ShardWriter::has_base);
+        if !fresh && self.uncommitted == 0 {
             return Ok(());
         }
         self.locks.iter().try_for_each(Lock::still_held)?;
@@ -480,55 +500,60 @@ impl Writer {
         } else {
             self.commit_append()
         };
-        // after a sync that failed, the system may have thrown away what it could not write, and
-        // says so once
-        self.broken |= self.rules.sync_failed.load(Ordering::Relaxed);
+        // After a failed sync the system may have discarded the unwritten data, and it reports that
+        // only once.
+        self.broken |= self.context.sync_failed.load(Ordering::Relaxed);
         done?;
-        self.committed += std::mem::take(&mut self.waiting);
-        // from here on the commit stands; what fails now only ends this writer
-        for store in &mut self.stores {
-            self.broken |= (fresh || store.waiting > 0) && store.go_on().is_err();
+        self.committed += std::mem::take(&mut self.uncommitted);
+        // The commit is durable and visible from here on. A later failure only makes this writer
+        // unusable.
+        for shard in &mut self.shards {
+            self.broken |= (fresh || shard.uncommitted > 0) && shard.after_commit().is_err();
         }
         Ok(())
     }
 
-    /// The first commit of a new bag, or of one that replaces another.
+    /// Commits a new bag, or one that replaces another, for the first time.
     fn commit_new(&mut self) -> Result<()> {
         self.refuse_existing()?;
-        let rules = &self.rules;
-        let mut names: Vec<NewNames> = self.stores.iter().map(|_| NewNames::default()).collect();
-        let finished = self.stores.iter_mut().zip(&mut names).collect();
-        parallel::try_each(self.threads, finished, |(store, names)| {
-            store.finish_new(rules, names)
+        let context = &self.context;
+        let mut names: Vec<NewNames> = self.shards.iter().map(|_| NewNames::default()).collect();
+        let finished = self.shards.iter_mut().zip(&mut names).collect();
+        parallel::try_for_each(self.threads, finished, |(shard, names)| {
+            shard.finish_new(context, names)
         })?;
-        let (renames, gone): (Vec<_>, Vec<_>) =
-            names.into_iter().map(|n| (n.renames, n.gone)).unzip();
-        let (renames, gone) = (renames.concat(), gone.concat());
-        let swapped = journal::swap_files(&self.whole, self.rules.durable, &renames, &gone);
-        self.broken = matches!(swapped, Swapped::Counts | Swapped::Unsure(_));
+        let (renames, removals): (Vec<_>, Vec<_>) =
+            names.into_iter().map(|n| (n.renames, n.removals)).unzip();
+        let (renames, removals) = (renames.concat(), removals.concat());
+        let swapped =
+            journal::swap_files(&self.commit_unit, self.context.durable, &renames, &removals);
+        self.broken = matches!(
+            swapped,
+            SwapOutcome::RenamesPending | SwapOutcome::Uncertain(_)
+        );
         match swapped {
-            Swapped::Nothing(e) | Swapped::Unsure(e) => return Err(e),
-            Swapped::Done | Swapped::Counts => {}
+            SwapOutcome::Unchanged(e) | SwapOutcome::Uncertain(e) => return Err(e),
+            SwapOutcome::Done | SwapOutcome::RenamesPending => {}
         }
-        self.stores.iter().for_each(Store::tidy_new);
+        self.shards.iter().for_each(ShardWriter::tidy_new);
         Ok(())
     }
 
-    /// A commit in place.
+    /// Commits an append in place.
     fn commit_append(&mut self) -> Result<()> {
-        let rules = &self.rules;
-        let mut changes: Vec<Vec<Change<'_>>> = self.stores.iter().map(|_| Vec::new()).collect();
+        let context = &self.context;
+        let mut changes: Vec<Vec<Change<'_>>> = self.shards.iter().map(|_| Vec::new()).collect();
         let begun = self
-            .stores
+            .shards
             .iter_mut()
             .zip(&mut changes)
-            .filter(|(s, _)| s.waiting > 0)
+            .filter(|(s, _)| s.uncommitted > 0)
             .collect();
-        parallel::try_each(self.threads, begun, |(store, changes)| {
-            store.begin_append(rules, changes)
+        parallel::try_for_each(self.threads, begun, |(shard, changes)| {
+            shard.begin_append(context, changes)
         })?;
         let changes: Vec<_> = changes.into_iter().flatten().collect();
-        let undo = Undo::begin(&self.whole, rules.durable, &changes)?;
+        let undo = Undo::begin(&self.commit_unit, context.durable, &changes)?;
         drop(changes);
         match self.write_append() {
             Ok(()) => {
@@ -545,16 +570,16 @@ impl Writer {
 
     fn write_append(&self) -> Result<()> {
         let named = AtomicBool::new(false);
-        parallel::try_each(
+        parallel::try_for_each(
             self.threads,
-            self.stores.iter().filter(|s| s.waiting > 0).collect(),
-            |store: &Store| {
-                named.fetch_or(store.write_append(&self.rules)?, Ordering::Relaxed);
+            self.shards.iter().filter(|s| s.uncommitted > 0).collect(),
+            |shard: &ShardWriter| {
+                named.fetch_or(shard.write_append(&self.context)?, Ordering::Relaxed);
                 Ok(())
             },
         )?;
-        if named.into_inner() && self.rules.durable {
-            self.whole.folder.sync()
+        if named.into_inner() && self.context.durable {
+            self.commit_unit.folder.sync()
         } else {
             Ok(())
         }
@@ -562,10 +587,10 @@ impl Writer {
 }
 
 impl Drop for Writer {
-    /// What was not committed goes, as far as it can.
+    /// Removes uncommitted data as far as possible.
     fn drop(&mut self) {
         if !self.broken && self.owner == os::process() {
-            self.stores.iter_mut().for_each(Store::abandon);
+            self.shards.iter_mut().for_each(ShardWriter::abandon);
         }
     }
 }
@@ -589,7 +614,7 @@ fn check_offsets(size: u64, offsets: &[u64]) -> Result<()> {
         Some(_) => Ok(()),
         None => Err(fail!(
             Argument,
-            "there must be one offset more than there are records"
+            "offsets must have one element more than there are records"
         )),
     }
 }
@@ -608,7 +633,7 @@ fn encoding(codec: Codec, options: &Options) -> Result<Encoding> {
     if codec == Codec::None && (options.given(Opt::Level).is_some() || dictionary.is_some()) {
         return Err(fail!(
             Argument,
-            "HOLDALL_OPT_LEVEL and HOLDALL_OPT_DICTIONARY mean nothing to a bag that is not compressed"
+            "HOLDALL_OPT_LEVEL and HOLDALL_OPT_DICTIONARY do not apply to an uncompressed bag"
         ));
     }
     let checksum = match (options.given(Opt::Checksum), codec) {
@@ -616,14 +641,14 @@ fn encoding(codec: Codec, options: &Options) -> Result<Encoding> {
         (Some(0), _) => false,
         (Some(n), _) => {
             let fit = if codec == Codec::Zstd {
-                "HOLDALL_SUM_ZSTD (or _CRC32, which means the same here)"
+                "HOLDALL_SUM_ZSTD (or _CRC32, which is equivalent here)"
             } else {
                 "HOLDALL_SUM_CRC32"
             };
             return Err(Error::new(
                 Status::Unsupported,
                 format!(
-                    "HOLDALL_OPT_CHECKSUM: {n} has no place in this bag; {fit} and HOLDALL_SUM_NONE do"
+                    "HOLDALL_OPT_CHECKSUM: {n} is not supported in this bag; {fit} and HOLDALL_SUM_NONE are"
                 ),
             ));
         }

@@ -1,4 +1,4 @@
-//! Bytes that a writer has taken in and that do not count yet.
+//! A buffer for uncommitted bytes of a writer, in memory and in a file.
 #![forbid(unsafe_code)]
 
 use crate::alloc;
@@ -7,40 +7,46 @@ use crate::io::{self, File, Folder};
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
-/// Bytes on their way: the last ones in memory, those before in a file.
+/// A sequence of bytes: the last ones are in memory, the ones before in a file.
 pub struct Sink {
     folder: Arc<dyn Folder>,
     pub name: OsString,
-    /// The file whose mode and owner it gets.
+    /// The file whose mode and owner the new file receives.
     like: OsString,
     file: Option<Arc<dyn File>>,
-    /// Is the file one of ours, to be removed?
+    /// Whether the file is temporary and must be removed.
     temporary: bool,
-    /// Where in the file its first byte is.
+    /// Offset in the file of the first byte.
     base: u64,
-    /// Bytes that are in the file.
+    /// Number of bytes in the file.
     pub written: u64,
     pub buffer: Vec<u8>,
-    /// Bytes that may wait in memory before they go to the file.
-    most: usize,
-    /// How they go to an object store, if they do.
+    /// Maximum number of bytes in memory.
+    max_buffered: usize,
+    /// How the bytes are uploaded, if the destination is an object store.
     upload: Option<Upload>,
 }
 
-/// What an object store does with them.
+/// The kind of an upload to an object store.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Upload {
-    /// They go where nothing may be.
+    /// The object must not exist.
     New,
-    /// They replace what is there.
+    /// An existing object is replaced.
     Replace,
-    /// They stay in memory until they go behind those of another sink.
-    Behind,
+    /// The bytes stay in memory until they are appended to another sink.
+    Buffered,
 }
 
 impl Sink {
-    /// For this file; so many bytes may wait in memory.
-    pub fn new(folder: &Arc<dyn Folder>, name: OsString, like: &OsStr, most: usize) -> Sink {
+    /// Creates a sink that writes to a temporary file and buffers up to `max_buffered` bytes in
+    /// memory.
+    pub fn new(
+        folder: &Arc<dyn Folder>,
+        name: OsString,
+        like: &OsStr,
+        max_buffered: usize,
+    ) -> Sink {
         Sink {
             folder: folder.clone(),
             name,
@@ -50,70 +56,75 @@ impl Sink {
             base: 0,
             written: 0,
             buffer: Vec::new(),
-            most,
+            max_buffered,
             upload: None,
         }
     }
 
-    /// Straight into a file that is there, from `base` on.
+    /// Creates a sink that writes to an existing file from `base` on.
     pub fn onto(
         folder: &Arc<dyn Folder>,
         name: OsString,
         file: Arc<dyn File>,
         base: u64,
-        most: usize,
+        max_buffered: usize,
     ) -> Sink {
         Sink {
             file: Some(file),
             temporary: false,
             base,
-            ..Sink::new(folder, name, OsStr::new(""), most)
+            ..Sink::new(folder, name, OsStr::new(""), max_buffered)
         }
     }
 
-    /// To an object store, under the name itself.
-    pub fn to_store(folder: &Arc<dyn Folder>, name: OsString, most: usize, upload: Upload) -> Sink {
+    /// Creates a sink that uploads to an object store under the final name.
+    pub fn to_store(
+        folder: &Arc<dyn Folder>,
+        name: OsString,
+        max_buffered: usize,
+        upload: Upload,
+    ) -> Sink {
         Sink {
             temporary: false,
             upload: Some(upload),
-            ..Sink::new(folder, name, OsStr::new(""), most)
+            ..Sink::new(folder, name, OsStr::new(""), max_buffered)
         }
     }
 
-    /// All bytes.
+    /// Returns the number of bytes.
     pub fn len(&self) -> u64 {
         self.written + self.buffer.len() as u64
     }
 
-    /// Room for `n` more bytes in memory, so that a push of as many cannot fail.
+    /// Reserves memory for `n` bytes, so that a push of as many cannot fail.
     pub fn prepare(&mut self, n: usize) -> Result<()> {
-        if self.buffer.len() + n > self.most && self.upload != Some(Upload::Behind) {
+        if self.buffer.len() + n > self.max_buffered && self.upload != Some(Upload::Buffered) {
             self.flush()?;
         }
         if self.buffer.capacity() - self.buffer.len() >= n {
             return Ok(());
         }
-        // twice as much each time, but no more than may wait
+        // Doubles the capacity, up to the maximum.
         let more = self
             .buffer
             .capacity()
-            .min(self.most.saturating_sub(self.buffer.len()))
+            .min(self.max_buffered.saturating_sub(self.buffer.len()))
             .max(n);
-        if self.upload == Some(Upload::Behind) {
+        if self.upload == Some(Upload::Buffered) {
             alloc::reserve(&mut self.buffer, n)
         } else {
             alloc::reserve_exact(&mut self.buffer, more)
         }
     }
 
-    /// Takes in bytes: all or, on failure, none.
+    /// Appends bytes: all, or on failure none.
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
-        self.prepare(if bytes.len() < self.most {
+        self.prepare(if bytes.len() < self.max_buffered {
             bytes.len()
         } else {
             0
         })?;
-        if bytes.len() < self.most {
+        if bytes.len() < self.max_buffered {
             self.buffer.extend_from_slice(bytes);
             return Ok(());
         }
@@ -123,7 +134,7 @@ impl Sink {
         Ok(())
     }
 
-    /// The file that they go to.
+    /// Returns the file, which is created on first use.
     pub fn file(&mut self) -> Result<Arc<dyn File>> {
         if let Some(f) = &self.file {
             return Ok(f.clone());
@@ -135,7 +146,7 @@ impl Sink {
         Ok(self.file.insert(f).clone())
     }
 
-    /// Leaves none in memory.
+    /// Writes the buffered bytes to the file.
     pub fn flush(&mut self) -> Result<()> {
         if self.buffer.is_empty() {
             return Ok(());
@@ -147,24 +158,24 @@ impl Sink {
         Ok(())
     }
 
-    /// The same, with what memory it took.
+    /// Like [`Sink::flush`]; also frees the buffer.
     pub fn finish(&mut self) -> Result<()> {
         self.flush()?;
         self.buffer = Vec::new();
         Ok(())
     }
 
-    /// Its first bytes, at most so many.
-    pub fn first(&self, most: usize) -> Result<Vec<u8>> {
-        let mut first = vec![0; most.min(self.written as usize)];
+    /// Returns the first bytes, at most `max`.
+    pub fn first(&self, max: usize) -> Result<Vec<u8>> {
+        let mut first = vec![0; max.min(self.written as usize)];
         if let Some(from) = self.file.as_ref().filter(|_| !first.is_empty()) {
             from.read_exact_at(self.base, &mut first)?;
         }
-        first.extend(self.buffer.iter().take(most - first.len()));
+        first.extend(self.buffer.iter().take(max - first.len()));
         Ok(first)
     }
 
-    /// Copies all of it to `at` of another file.
+    /// Copies all bytes to offset `at` of another file.
     pub fn copy_to(&self, to: &dyn File, at: u64) -> Result<()> {
         if let Some(from) = self.file.as_ref().filter(|_| self.written > 0) {
             io::copy(&**from, self.base, to, at, self.written)?;
@@ -176,7 +187,7 @@ impl Sink {
         }
     }
 
-    /// Forgets what it holds, and its temporary file.
+    /// Discards all bytes and removes the temporary file.
     pub fn clear(&mut self) {
         if self.file.take().is_some() && self.temporary {
             let _ = self.folder.remove_if_there(&self.name);

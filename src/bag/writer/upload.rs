@@ -1,60 +1,63 @@
-//! Bags that are written to object stores: whole, by one commit. Each file is an upload that nobody
-//! sees before it; where nothing was, the records come last, and what a commit that fails has put
-//! there goes again.
+//! Writes bags to object stores, by a single commit.
 //!
-//! Several objects cannot take the place of others at one moment. Records with the checksums of
-//! other ones would seem damaged, so those that are there go before the records do; records with
-//! other limits, or shards of another set, would be read wrong, so these are not replaced.
+//! Each file is an upload that is invisible before the commit. In a new bag the records are
+//! published last. If the commit of a new bag fails, the objects that it has published are removed.
+//!
+//! Several objects cannot be replaced atomically. Records with the checksums of other records would
+//! appear corrupt, so existing checksums are removed before the records are replaced. Records with
+//! other limits, or shards of another set, would be read incorrectly, so these are not replaced.
 #![forbid(unsafe_code)]
 
+use super::shard_writer::ShardWriter;
 use super::sink::{Sink, Upload};
-use super::store::Store;
 use super::{Mode, Writer};
 use crate::bag::codec::Codec;
 use crate::bag::interleave::TURNS_PREFIX;
-use crate::bag::shard::{LIMITS_PREFIX, SUMS_PREFIX};
+use crate::bag::shard::{CHECKSUMS_PREFIX, LIMITS_PREFIX};
 use crate::error::{Error, Result, fail};
 use crate::io::{File, Folder};
 use std::ffi::OsString;
 use std::sync::Arc;
 
-/// Refuses what would go behind what is there.
-pub fn whole(shown: &str) -> Error {
+/// Returns the error for appends and second commits.
+pub fn single_commit_error(shown: &str) -> Error {
     fail!(
         Unsupported,
-        "{shown}: a bag in an object store is written by one commit; what is to be added goes into another shard"
+        "{shown}: a bag in an object store is written by a single commit; write further records to another shard"
     )
 }
 
-/// A file that is to be there, and where.
-type Made = (Arc<dyn Folder>, OsString, Arc<dyn File>);
+/// An upload to publish: its folder, name and file.
+type UploadedFile = (Arc<dyn Folder>, OsString, Arc<dyn File>);
 
 impl Writer {
-    /// Points all that waits at the store.
-    pub(super) fn aim_at_store(&mut self) -> Result<()> {
+    /// Makes all sinks upload to the object store.
+    pub(super) fn target_object_store(&mut self) -> Result<()> {
         let upload = match self.mode {
             Mode::New => Upload::New,
             Mode::Replace => Upload::Replace,
-            Mode::Append => return Err(whole(&self.shown())),
+            Mode::Append => return Err(single_commit_error(&self.shown())),
         };
         self.refuse_replacing_several()?;
-        self.stores.iter_mut().for_each(|s| s.aim_at_store(upload));
+        self.shards
+            .iter_mut()
+            .for_each(|s| s.target_object_store(upload));
         Ok(())
     }
 
     fn refuse_replacing_several(&self) -> Result<()> {
         if self.mode != Mode::Replace
-            || (self.stores.len() == 1 && !self.stores.iter().any(|s| s.separate))
+            || (self.shards.len() == 1 && !self.shards.iter().any(|s| s.separate))
         {
             return Ok(());
         }
-        for store in &self.stores {
-            for name in [store.name(""), store.name(LIMITS_PREFIX)] {
-                if store.container.folder.exists(&name)? {
+        for shard in &self.shards {
+            for name in [shard.name(""), shard.name(LIMITS_PREFIX)] {
+                if shard.container.folder.exists(&name)? {
                     return Err(fail!(
                         Unsupported,
-                        "{}: an object store cannot replace several files at one moment; remove them first, or write under another name",
-                        store.container.folder.show(&name)
+                        "{}: an object store cannot replace several files atomically; remove them first, or write under another name",
+                        shard.container.folder.show(&name)
                     ));
                 }
             }
@@ -62,7 +65,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The one commit: everything is there, or nothing.
+    /// Commits: publishes all files or, in a new bag, none.
     pub(super) fn publish(&mut self) -> Result<()> {
         match self.mode {
             Mode::New => self.refuse_existing()?,
@@ -71,23 +74,23 @@ impl Writer {
         let done = self.upload();
         (self.broken, self.finished) = (done.is_err(), done.is_ok());
         done?;
-        self.committed = std::mem::take(&mut self.waiting);
+        self.committed = std::mem::take(&mut self.uncommitted);
         Ok(())
     }
 
     fn upload(&mut self) -> Result<()> {
         let new = self.mode == Mode::New;
-        // what the records need, the records, and what they can do without
+        // In order: what the records need, the records, and what they can lack.
         let (mut first, mut records, mut last) = (Vec::new(), Vec::new(), Vec::new());
-        for store in &mut self.stores {
-            if !new && (store.with_sums() || store.replaces_sums()) {
-                store
+        for shard in &mut self.shards {
+            if !new && (shard.with_checksums() || shard.replaces_checksums()) {
+                shard
                     .container
                     .folder
-                    .remove_if_there(&store.name(SUMS_PREFIX))?;
+                    .remove_if_there(&shard.name(CHECKSUMS_PREFIX))?;
             }
-            store.finish(
-                self.rules.codec,
+            shard.finish(
+                self.context.codec,
                 &mut first,
                 &mut records,
                 if new { None } else { Some(&mut last) },
@@ -104,48 +107,53 @@ impl Writer {
                 return Err(e);
             }
         }
-        let forgotten = self.stores.iter().filter(|s| !new && !s.separate);
+        let forgotten = self.shards.iter().filter(|s| !new && !s.separate);
         forgotten.for_each(|s| _ = s.container.folder.remove_if_there(&s.name(LIMITS_PREFIX)));
         Ok(())
     }
 }
 
-impl Store {
-    fn aim_at_store(&mut self, upload: Upload) {
+impl ShardWriter {
+    fn target_object_store(&mut self, upload: Upload) {
         let folder = &self.container.folder;
         let sink = |prefix, upload| {
-            Sink::to_store(folder, self.container.name(prefix), self.most(), upload)
+            Sink::to_store(
+                folder,
+                self.container.name(prefix),
+                self.max_buffered(),
+                upload,
+            )
         };
         let limits = if self.separate {
             upload
         } else {
-            Upload::Behind
+            Upload::Buffered
         };
-        (self.records, self.limits, self.sums) = (
+        (self.records, self.limits, self.checksums) = (
             sink("", upload),
             sink(LIMITS_PREFIX, limits),
-            sink(SUMS_PREFIX, upload),
+            sink(CHECKSUMS_PREFIX, upload),
         );
     }
 
-    /// Finishes the uploads; checksums go first where they are to go nowhere else.
+    /// Finishes the uploads. Checksums are added to `first` if `checksums` is `None`.
     fn finish(
         &mut self,
         codec: Codec,
-        first: &mut Vec<Made>,
-        records: &mut Vec<Made>,
-        sums: Option<&mut Vec<Made>>,
+        first: &mut Vec<UploadedFile>,
+        records: &mut Vec<UploadedFile>,
+        checksums: Option<&mut Vec<UploadedFile>>,
     ) -> Result<()> {
-        let new = sums.is_none();
+        let new = checksums.is_none();
         let folder = self.container.folder.clone();
-        let made = |sink: &mut Sink, name: OsString| -> Result<Made> {
+        let made = |sink: &mut Sink, name: OsString| -> Result<UploadedFile> {
             sink.flush()?;
             Ok((folder.clone(), name, sink.file()?))
         };
-        let (name, limits_name, sums_name) = (
+        let (name, limits_name, checksums_name) = (
             self.name(""),
             self.name(LIMITS_PREFIX),
-            self.name(SUMS_PREFIX),
+            self.name(CHECKSUMS_PREFIX),
         );
         let (folder, name, file) = made(&mut self.records, name)?;
         if self.separate {
@@ -154,14 +162,16 @@ impl Store {
             self.limits.copy_to(&*file, self.records.len())?;
         }
         records.push((folder.clone(), name, file));
-        if let Some(turn) = self.mark_beside(codec) {
+        if let Some(mark) = self.mark_in_file(codec) {
             let name = self.name(TURNS_PREFIX);
             let file = folder.upload(&name, new)?;
-            file.write_at(0, &turn.mark())?;
+            file.write_at(0, &mark.to_bytes())?;
             first.push((folder, name, file));
         }
-        if self.with_sums() {
-            sums.unwrap_or(first).push(made(&mut self.sums, sums_name)?);
+        if self.with_checksums() {
+            checksums
+                .unwrap_or(first)
+                .push(made(&mut self.checksums, checksums_name)?);
         }
         Ok(())
     }

@@ -1,15 +1,16 @@
-//! BloscLZ, the codec of Blosc itself: LZ77 of FastLZ's family, without entropy coding.
+//! BloscLZ, Blosc's own codec: LZ77 of the FastLZ family, without entropy coding.
 //!
-//! A stream is a row of instructions, each with a control byte `c` in front:
+//! A stream is a series of instructions, each with a leading control byte `c`:
 //!
 //! - `c < 32`: `c + 1` literals follow.
-//! - else a match: `c >> 5` says its length, 1 to 6 for 3 to 8 bytes; 7 for 9 bytes and more, where
-//!   bytes follow that are added up, and the first one below 255 is the last. The low five bits of
-//!   `c` and one more byte are the distance less one. 8191 stands for far away: two bytes more, the
-//!   higher one first, are added to it.
+//! - otherwise a match. `c >> 5` determines its length: 1 to 6 mean 3 to 8 bytes. 7 means 9 bytes
+//!   and more: bytes follow that are added to the length, and the first one below 255 is the last.
+//!   The lower five bits of `c` and one more byte are the distance minus one. The value 8191 marks
+//!   a far match: two more bytes in big-endian order are added to it.
 //!
-//! The first instruction is literals whatever its upper three bits are (writers put a 1 there), and
-//! so is the last one. A stream knows neither its own length nor that of its data.
+//! The first instruction is literals, whatever its upper three bits are (writers set them to 1).
+//! The last instruction is literals as well. A stream contains neither its own length nor the
+//! length of its content.
 #![forbid(unsafe_code)]
 
 mod encode;
@@ -18,36 +19,39 @@ mod tests;
 
 pub use encode::compress;
 
-/// The most literals in one instruction.
-const RUN: usize = 32;
-/// What the first control byte carries on top.
-const MARK: u8 = 32;
-/// The longest distance in the short form.
-const NEAR: usize = 8191;
-/// The longest distance that C-Blosc looks back.
-const FAR: usize = NEAR + 65533;
-/// From here on, a match has its length in bytes of its own.
-const LONG: usize = 9;
+/// Maximum number of literals in one instruction.
+const MAX_LITERALS: usize = 32;
+/// Bits that writers set in the first control byte.
+const FIRST_CONTROL_BITS: u8 = 32;
+/// Maximum distance in the short form.
+const MAX_SHORT_DISTANCE: usize = 8191;
+/// Maximum distance that C-Blosc looks back.
+const MAX_DISTANCE: usize = MAX_SHORT_DISTANCE + 65533;
+/// Minimum length of a match whose length takes bytes of its own.
+const LONG_MATCH: usize = 9;
 
-/// Decompresses the stream `src` into `dst` and gives the number of bytes, or nothing where the
-/// stream is damaged or does not fit. Bytes of `dst` behind that number may have changed.
+/// Decompresses the stream `src` into `dst`. Returns the number of bytes, or `None` if the stream
+/// is corrupt or does not fit. Bytes of `dst` after this number may have changed.
 pub fn decompress(src: &[u8], dst: &mut [u8]) -> Option<usize> {
     decompress_until::<false>(src, dst, 0)
 }
 
-/// As [`decompress`], and ends where `wanted` bytes are there, with the instruction that brings the
-/// last of them.
-pub fn decompress_some(src: &[u8], dst: &mut [u8], wanted: usize) -> Option<usize> {
-    decompress_until::<true>(src, dst, wanted)
+/// Like [`decompress`], but ends after the instruction that completes the first `requested` bytes.
+pub fn decompress_prefix(src: &[u8], dst: &mut [u8], requested: usize) -> Option<usize> {
+    decompress_until::<true>(src, dst, requested)
 }
 
 #[inline(always)]
-fn decompress_until<const SOME: bool>(src: &[u8], dst: &mut [u8], wanted: usize) -> Option<usize> {
+fn decompress_until<const PREFIX: bool>(
+    src: &[u8],
+    dst: &mut [u8],
+    requested: usize,
+) -> Option<usize> {
     let (&first, mut input) = src.split_first()?;
-    let mut control = usize::from(first & (MARK - 1));
+    let mut control = usize::from(first & (FIRST_CONTROL_BITS - 1));
     let mut at = 0;
     loop {
-        if control < RUN {
+        if control < MAX_LITERALS {
             let count = control + 1;
             dst.get_mut(at..at + count)?
                 .copy_from_slice(input.get(..count)?);
@@ -59,10 +63,10 @@ fn decompress_until<const SOME: bool>(src: &[u8], dst: &mut [u8], wanted: usize)
         } else {
             let (length, distance, rest) = match_code(control, input)?;
             input = rest;
-            at = repeat(dst, at, distance, length)?;
+            at = copy_match(dst, at, distance, length)?;
         }
-        (input, at) = decompress_inner::<SOME>(input, dst, at, wanted)?;
-        if SOME && at >= wanted {
+        (input, at) = decompress_inner::<PREFIX>(input, dst, at, requested)?;
+        if PREFIX && at >= requested {
             return Some(at);
         }
         let (&next, rest) = input.split_first()?;
@@ -70,21 +74,22 @@ fn decompress_until<const SOME: bool>(src: &[u8], dst: &mut [u8], wanted: usize)
     }
 }
 
-/// All instructions with so much input behind them and room before them that literals are copied
-/// `RUN` at a time. Gives what is left of the input, and the place in `dst`.
+/// Decompresses the instructions that are far enough from the ends of input and output that
+/// literals are copied `MAX_LITERALS` at a time. Returns the remaining input and the position in
+/// `dst`.
 #[inline(always)]
-fn decompress_inner<'a, const SOME: bool>(
+fn decompress_inner<'a, const PREFIX: bool>(
     mut input: &'a [u8],
     dst: &mut [u8],
     mut at: usize,
-    wanted: usize,
+    requested: usize,
 ) -> Option<(&'a [u8], usize)> {
-    while let Some([control, literals @ .., _]) = input.first_chunk::<{ RUN + 2 }>() {
-        if SOME && at >= wanted {
+    while let Some([control, literals @ .., _]) = input.first_chunk::<{ MAX_LITERALS + 2 }>() {
+        if PREFIX && at >= requested {
             break;
         }
         let control = usize::from(*control);
-        if control < RUN {
+        if control < MAX_LITERALS {
             let Some(room) = dst.get_mut(at..)?.first_chunk_mut() else {
                 break;
             };
@@ -94,17 +99,17 @@ fn decompress_inner<'a, const SOME: bool>(
         } else {
             let (length, distance, rest) = match_code(control, input.get(1..)?)?;
             input = rest;
-            at = repeat(dst, at, distance, length)?;
+            at = copy_match(dst, at, distance, length)?;
         }
     }
     Some((input, at))
 }
 
-/// A match's length and distance, and what follows its code.
+/// Returns the length and the distance of a match, and the input after its code.
 #[inline(always)]
 fn match_code(control: usize, mut input: &[u8]) -> Option<(usize, usize, &[u8])> {
     let mut length = (control >> 5) + 2;
-    if length == LONG {
+    if length == LONG_MATCH {
         loop {
             let (&more, rest) = input.split_first()?;
             input = rest;
@@ -116,46 +121,51 @@ fn match_code(control: usize, mut input: &[u8]) -> Option<(usize, usize, &[u8])>
     }
     let (&low, mut rest) = input.split_first()?;
     let mut back = (control & 31) << 8 | usize::from(low);
-    if back == NEAR {
-        let (&more, behind) = rest.split_first_chunk()?;
+    if back == MAX_SHORT_DISTANCE {
+        let (&more, after) = rest.split_first_chunk()?;
         back += usize::from(u16::from_be_bytes(more));
-        rest = behind;
+        rest = after;
     }
     Some((length, back + 1, rest))
 }
 
-/// What `repeat` writes at once where 8 bytes are not enough, whether so much is wanted or not: how
-/// often it would go on is hard to guess for a processor.
-const AT_ONCE: usize = 32;
+/// Number of bytes that `copy_match` writes at once if 8 bytes are not sufficient, even if fewer
+/// are needed. The number of iterations of a loop would be hard to predict for the processor.
+const COPY_CHUNK: usize = 32;
 
-/// Writes `length` bytes at `at`, each the one `distance` before it, and gives the place behind
-/// them.
+/// Writes `length` bytes at `at`, each equal to the byte `distance` before it. Returns the end of
+/// the written bytes.
 #[inline(always)]
-pub(super) fn repeat(dst: &mut [u8], at: usize, distance: usize, length: usize) -> Option<usize> {
+pub(super) fn copy_match(
+    dst: &mut [u8],
+    at: usize,
+    distance: usize,
+    length: usize,
+) -> Option<usize> {
     let from = at.checked_sub(distance)?;
     let end = at.checked_add(length)?;
-    // from here to as much as is written
-    let Some(place) = dst
+    // the window from the source to the end of the written bytes
+    let Some(window) = dst
         .get_mut(from..)
-        .filter(|p| length <= AT_ONCE && p.len() >= distance + AT_ONCE)
+        .filter(|p| length <= COPY_CHUNK && p.len() >= distance + COPY_CHUNK)
     else {
-        repeat_long(dst, from, at, end)?;
+        copy_long_match(dst, from, at, end)?;
         return Some(end);
     };
-    let (eight, period) = pattern(place, distance)?;
-    *place.get_mut(distance..)?.first_chunk_mut()? = eight;
+    let (eight, period) = pattern(window, distance)?;
+    *window.get_mut(distance..)?.first_chunk_mut()? = eight;
     if length <= 8 {
         return Some(end);
     }
     for done in [8, 16, 24] {
-        let eight = *place.get(distance + done - period..)?.first_chunk::<8>()?;
-        *place.get_mut(distance + done..)?.first_chunk_mut()? = eight;
+        let eight = *window.get(distance + done - period..)?.first_chunk::<8>()?;
+        *window.get_mut(distance + done..)?.first_chunk_mut()? = eight;
     }
     Some(end)
 }
 
-/// For each distance: those of eight bytes that count, the factor that repeats them, and the first
-/// multiple of the distance that is 8 or more. The last one is for all from 8 on.
+/// For each distance: a mask of the bytes of the pattern, the factor that repeats them, and the
+/// first multiple of the distance that is 8 or more. The last entry is for all distances from 8.
 const PERIODS: [(u64, u64, usize); 9] = [
     (0, 0, 8),
     (0xff, 0x0101_0101_0101_0101, 8),
@@ -168,21 +178,21 @@ const PERIODS: [(u64, u64, usize); 9] = [
     (u64::MAX, 1, 8),
 ];
 
-/// The eight bytes that follow the first `distance` ones, which they repeat, and the same distance
-/// as one of 8 or more.
+/// Returns the eight bytes after the first `distance` bytes, which repeat them, and an equivalent
+/// distance of 8 or more.
 #[inline(always)]
-fn pattern(place: &[u8], distance: usize) -> Option<([u8; 8], usize)> {
-    let &(those, factor, period) = PERIODS.get(distance.min(8))?;
-    let eight = u64::from_le_bytes(*place.first_chunk()?) & those;
+fn pattern(window: &[u8], distance: usize) -> Option<([u8; 8], usize)> {
+    let &(mask, factor, period) = PERIODS.get(distance.min(8))?;
+    let eight = u64::from_le_bytes(*window.first_chunk()?) & mask;
     Some((
         eight.wrapping_mul(factor).to_le_bytes(),
         period.max(distance),
     ))
 }
 
-/// What `repeat` does, with large copies, and never writing behind `end`.
+/// Like `copy_match`, with large copies, and without writing after `end`.
 #[inline(never)]
-fn repeat_long(dst: &mut [u8], from: usize, at: usize, end: usize) -> Option<()> {
+fn copy_long_match(dst: &mut [u8], from: usize, at: usize, end: usize) -> Option<()> {
     let dst = dst.get_mut(from..end)?;
     let distance = at - from;
     match pattern(dst, distance) {
@@ -197,7 +207,7 @@ fn repeat_long(dst: &mut [u8], from: usize, at: usize, end: usize) -> Option<()>
             }
         }
         _ => {
-            // what is there doubles with each step
+            // the available bytes double with each step
             let mut done = distance;
             while done < dst.len() {
                 let count = done.min(dst.len() - done);

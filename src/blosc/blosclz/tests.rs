@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// The format byte by byte.
+/// A byte-by-byte decoder of the format.
 fn plain(src: &[u8], limit: usize) -> Option<Vec<u8>> {
     let mut bytes = src.iter().map(|&b| usize::from(b));
     let mut out = Vec::new();
@@ -50,7 +50,7 @@ fn encoded(level: u8, src: &[u8]) -> Vec<u8> {
     dst
 }
 
-/// A generator of numbers that other languages can repeat.
+/// A random number generator that is easy to reproduce in other languages.
 struct Noise(u64);
 
 impl Noise {
@@ -85,7 +85,7 @@ fn hex(digits: &str) -> Vec<u8> {
         .collect()
 }
 
-/// Streams by c-blosc 1.21 and by c-blosc2 3.3, level 9.
+/// Streams of c-blosc 1.21 and of c-blosc2 3.3, level 9.
 #[test]
 fn streams_of_the_references() {
     let noise = Noise::bytes(1, 40);
@@ -138,8 +138,8 @@ fn streams_of_the_references() {
     }
 }
 
-/// Sizes are not beyond those of c-blosc 1.21 (level 5, pieces of 16 KiB), which are at most those
-/// of c-blosc2 3.3.
+/// Compressed sizes do not exceed those of c-blosc 1.21 (level 5, pieces of 16 KiB), which are at
+/// most those of c-blosc2 3.3.
 #[test]
 fn sizes_of_the_references() {
     let make = |next: &dyn Fn(&mut Noise, &mut i64) -> [u8; 8]| {
@@ -170,7 +170,7 @@ fn sizes_of_the_references() {
         noise.below(1 + most).to_le_bytes()
     });
     let ramp = make(&|_, i| (std::mem::replace(i, *i + 1)).to_le_bytes());
-    // the bits of a counter, bit by bit
+    // the bit planes of a counter
     let planes = (3..16)
         .flat_map(|bit| (0..8192).map(move |i| if (8 * i) >> bit & 1 == 1 { 255 } else { 0 }))
         .collect();
@@ -185,7 +185,7 @@ fn sizes_of_the_references() {
         assert_eq!(
             crate::checksum::crc32(&data),
             crc,
-            "{name}: these are the data that were measured"
+            "{name}: not the data that were measured"
         );
         let sizes = data
             .chunks(16384)
@@ -199,7 +199,7 @@ fn sizes_of_the_references() {
 }
 
 #[test]
-fn what_is_not_compressed() {
+fn data_that_are_not_compressed() {
     assert_eq!(compress(5, &[], &mut []), 0);
     assert_eq!(compress(5, &[0; 15], &mut [0; 15]), 0);
     assert_eq!(compress(0, &[0; 1000], &mut [0; 1000]), 0);
@@ -209,7 +209,7 @@ fn what_is_not_compressed() {
         compress(9, &Noise::bytes(1, 100_000), &mut vec![0; 200_000]),
         0
     );
-    // promising at three quarters alone: longer than the data; too long for the room
+    // compressible only at three quarters: the stream is longer than the data, or does not fit
     let data = [
         Noise::bytes(1, 150_000),
         vec![0; 4096],
@@ -223,7 +223,7 @@ fn what_is_not_compressed() {
 }
 
 #[test]
-fn damaged_streams() {
+fn corrupt_streams() {
     for stream in [
         "",
         "20",
@@ -237,21 +237,21 @@ fn damaged_streams() {
     ] {
         assert_eq!(decoded(&hex(stream), 1000), None, "{stream}");
     }
-    // a match at the end; one from before the data; one beyond the room
+    // a match at the end; a match before the start of the data; a match beyond the output
     assert_eq!(decoded(&hex("20612000"), 1000), None);
     assert_eq!(decoded(&hex("206120010062"), 1000), None);
     assert_eq!(decoded(&hex("206120000062"), 4), None);
     assert_eq!(decoded(&hex("206120000062"), 5), Some(b"aaaab".to_vec()));
 }
 
-/// Repeats farther away than a match can reach: each place must be dropped at once, not after a
-/// long comparison.
+/// Repeats at a longer distance than a match can have: each candidate must be dropped at once, not
+/// after a long comparison.
 #[test]
-fn repeats_out_of_reach() {
-    let mut data = Noise::bytes(1, FAR + 1).repeat(20);
+fn repeats_at_too_long_distances() {
+    let mut data = Noise::bytes(1, MAX_DISTANCE + 1).repeat(20);
     data.extend([0; 500_000]);
     let stream = encoded(9, &data);
-    assert!(stream.len() > 20 * FAR);
+    assert!(stream.len() > 20 * MAX_DISTANCE);
     assert_eq!(decoded(&stream, data.len()), Some(data));
 }
 
@@ -300,7 +300,7 @@ fn data() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn there_and_back(data in data(), level in 0..10u8) {
+    fn round_trips(data in data(), level in 0..10u8) {
         let stream = encoded(level, &data);
         prop_assert!(stream.is_empty() || stream.len() < data.len());
         if !stream.is_empty() {
@@ -316,12 +316,12 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes(stream in prop::collection::vec(prop_oneof![any::<u8>(), 0..4u8, Just(255)], 0..300), room in 0..5000usize) {
+    fn any_bytes_decode_like_the_definition(stream in prop::collection::vec(prop_oneof![any::<u8>(), 0..4u8, Just(255)], 0..300), room in 0..5000usize) {
         prop_assert_eq!(decoded(&stream, room), plain(&stream, room));
     }
 
     #[test]
-    fn mutated_streams(data in data(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4), cut in 0..5usize) {
+    fn mutated_streams_decode_like_the_definition(data in data(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4), cut in 0..5usize) {
         let mut stream = encoded(9, &data);
         if !stream.is_empty() {
             for (i, byte) in changes {

@@ -1,46 +1,47 @@
-//! Bitshuffle: the lowest bits of the first bytes of all items, then their second bits, and so on.
+//! Bitshuffle: stores the lowest bits of the first bytes of all items, then their second bits, and
+//! so on.
 //!
-//! Eight items make a row of `8 * typesize` bytes. The rows are transposed as shuffle does it, in
-//! tiles of 8 columns; then the bits of byte `j` of an item are in 8 columns, `typesize` apart, and
-//! the transposition of 8 by 8 bits between these 8 vectors makes 8 streams of bits of them.
+//! Eight items form a row of `8 * typesize` bytes. The rows are transposed like in shuffle, in
+//! tiles of 8 columns. The bits of byte `j` of an item are then in 8 columns, `typesize` apart.
+//! Transposing 8 by 8 bits between these 8 vectors yields 8 streams of bits.
 #![forbid(unsafe_code)]
 
 use super::Block;
-use super::lanes::{self, Kernel, Lanes};
 use super::shuffle::{self, beyond, tiles};
+use super::simd::{self, Kernel, Lanes};
 
-/// Whether C-Blosc 1 bitshuffles a block of `len` bytes; it leaves one as it is whose items are not
-/// a multiple of 8.
+/// Returns whether C-Blosc 1 bitshuffles a block of `len` bytes. It leaves a block unchanged if the
+/// number of items is not a multiple of 8.
 pub fn applies_v1(typesize: usize, len: usize) -> bool {
     len.checked_div(typesize)
         .is_some_and(|items| items % 8 == 0)
 }
 
-/// Shuffles the bits of items of `typesize` bytes. What is behind the last 8 whole items is copied
-/// as it is.
+/// Shuffles the bits of items of `typesize` bytes. Items after the last multiple of 8, and further
+/// bytes, are copied.
 pub fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     let mut block = Block::new(typesize, src, dst);
     block.items -= block.items % 8;
-    block.copy_behind(block.items);
+    block.copy_tail(block.items);
     if block.items > 0 {
-        lanes::vectorised(&mut Bitshuffle(&mut block));
+        simd::vectorised(&mut Bitshuffle(&mut block));
         bitshuffle_rest(block);
     }
 }
 
-/// The opposite of [`bitshuffle`].
+/// The inverse of [`bitshuffle`].
 pub fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     let mut block = Block::new(typesize, src, dst);
     block.items -= block.items % 8;
-    block.copy_behind(block.items);
+    block.copy_tail(block.items);
     if block.items > 0 {
-        lanes::vectorised(&mut Bitunshuffle(&mut block));
+        simd::vectorised(&mut Bitunshuffle(&mut block));
         bitunshuffle_rest(block);
     }
 }
 
-/// The 8 by 8 bits of `x` transposed: a row is a byte, the first byte and the lowest bit come
-/// first.
+/// Transposes the 8 by 8 bits of `x`. A row is a byte; the order begins with the first byte and the
+/// lowest bit.
 fn transposed(mut x: u64) -> u64 {
     for (shift, mask) in [
         (7, 0x00aa_00aa_00aa_00aa),
@@ -53,7 +54,7 @@ fn transposed(mut x: u64) -> u64 {
     x
 }
 
-/// Shuffles the bits of the items that are not done, 8 at a time.
+/// Shuffles the bits of the unprocessed items, 8 at a time.
 fn bitshuffle_rest(b: Block) {
     let (row, stream) = (8 * b.typesize, b.items / 8);
     for (i, items) in b
@@ -83,7 +84,7 @@ fn bitshuffle_rest(b: Block) {
     }
 }
 
-/// The opposite of [`bitshuffle_rest`].
+/// The inverse of [`bitshuffle_rest`].
 fn bitunshuffle_rest(b: Block) {
     let (row, stream) = (8 * b.typesize, b.items / 8);
     for (i, items) in b
@@ -108,24 +109,24 @@ fn bitunshuffle_rest(b: Block) {
     }
 }
 
-/// Groups of 128 items a lane that are done together at most: the streams, which are powers of two
-/// apart, push one another out of the cache, so that each is written in pieces as long as the cache
-/// allows.
+/// Maximum number of groups of 128 items per lane that are processed together. The streams are a
+/// power of two apart and evict one another from the cache, so each is written in pieces as long as
+/// the cache allows.
 const GROUPS: usize = 16;
 
 /// Columns of each group: 8 for each of 8 bytes of an item.
 type Columns<V> = [[V; 64]; GROUPS];
 
-/// Where the `i`th tile of 8 columns begins in a row. A pass takes 8 bytes of each item from `byte`
-/// on, or all of smaller items; so byte `j` of the pass is in columns `j`, `j + min(t, 8)`, and so
-/// on.
+/// Returns the start of tile `i` of 8 columns in a row. A pass takes 8 bytes of each item from
+/// `byte`, or all bytes of smaller items. Byte `j` of the pass is in columns `j`, `j + min(t, 8)`,
+/// and so on.
 #[inline(always)]
 fn tile(t: usize, byte: usize, i: usize) -> usize {
     if t < 8 { 8 * i } else { i * t + byte }
 }
 
-/// Swaps the high `BITS` bits of each `2 * BITS` in `a` with the low ones in `b`; `low` has ones
-/// there.
+/// Swaps the high `BITS` bits of each `2 * BITS` in `a` with the low ones in `b`; `low` is the mask
+/// of the low bits.
 #[inline(always)]
 fn swap<L: Lanes, const BITS: i32>(l: L, low: L::V, a: &mut L::V, b: &mut L::V) {
     let swap = l.and(l.xor(l.shr::<BITS>(*a), *b), low);
@@ -133,8 +134,8 @@ fn swap<L: Lanes, const BITS: i32>(l: L, low: L::V, a: &mut L::V, b: &mut L::V) 
     *b = l.xor(*b, swap);
 }
 
-/// Transposes 8 by 8 bits at each byte position of 8 vectors: bit `k` of number `m` becomes bit `m`
-/// of number `k`.
+/// Transposes 8 by 8 bits at each byte position of 8 vectors: bit `k` of vector `m` becomes bit `m`
+/// of vector `k`.
 #[inline(always)]
 fn transpose_bits<L: Lanes>(l: L, v: [L::V; 8]) -> [L::V; 8] {
     let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = v;
@@ -190,7 +191,7 @@ impl Kernel for Bitshuffle<'_, '_> {
     }
 }
 
-/// Reads the columns of group `g`, and asks for as many bytes at `next`.
+/// Reads the columns of group `g`, and prefetches as many bytes at `next`.
 #[inline(always)]
 fn gather<L: Lanes>(
     l: L,
@@ -208,7 +209,7 @@ fn gather<L: Lanes>(
         .enumerate()
         .take(b.typesize)
     {
-        l.fetch_ahead(b.src, *next, 128 * L::LANES);
+        l.prefetch_range(b.src, *next, 128 * L::LANES);
         *next += 128 * L::LANES;
         *v = shuffle::columns(l, b.src, first + tile(b.typesize, byte, i), 8 * b.typesize);
     }
@@ -243,7 +244,7 @@ impl Kernel for Bitunshuffle<'_, '_> {
     }
 }
 
-/// The opposite of [`gather`].
+/// The inverse of [`gather`].
 #[inline(always)]
 fn scatter<L: Lanes>(
     l: L,
@@ -261,7 +262,7 @@ fn scatter<L: Lanes>(
         .enumerate()
         .take(b.typesize)
     {
-        l.fetch_ahead(b.dst, *next, 128 * L::LANES);
+        l.prefetch_range(b.dst, *next, 128 * L::LANES);
         *next += 128 * L::LANES;
         shuffle::rows(
             l,
@@ -273,14 +274,14 @@ fn scatter<L: Lanes>(
     }
 }
 
-/// Where the bits of group `g` are in the first of the 8 streams of byte `j`.
+/// Returns the offset of the bits of group `g` in the first of the 8 streams of byte `j`.
 #[inline(always)]
 fn stream_at<L: Lanes>(b: &Block, j: usize, g: usize) -> usize {
     j * b.items + b.done / 8 + g * 16 * L::LANES
 }
 
-/// Calls `round` until no whole group of 16 rows a lane is left with `beyond` more rows: with the
-/// groups to do and room for their columns.
+/// Calls `round` with the number of groups to process and a buffer for their columns, until less
+/// than a group of 16 rows per lane, plus `beyond` rows, is left.
 #[inline(always)]
 fn in_rounds<L: Lanes>(
     l: L,
@@ -311,7 +312,7 @@ pub(super) mod tests {
     use super::super::tests::noise;
     use super::*;
 
-    /// Bit by bit, as the format has it.
+    /// A bit-by-bit implementation of the format.
     pub fn naive(typesize: usize, src: &[u8]) -> Vec<u8> {
         let mut dst = src.to_vec();
         let items = src.len() / typesize / 8 * 8;
@@ -325,9 +326,9 @@ pub(super) mod tests {
         dst
     }
 
-    /// CRC-32 of what `blosc2_bitshuffle` of c-blosc2 3.3.5 makes of noise.
+    /// CRC-32 of the output of `blosc2_bitshuffle` of c-blosc2 3.3.5 for noise.
     #[test]
-    fn as_the_reference() {
+    fn output_equals_the_reference() {
         let known = [
             (1, 100, 0x8e1537e2),
             (2, 1000, 0x14955832),
@@ -358,9 +359,9 @@ pub(super) mod tests {
         }
     }
 
-    /// As chunks of C-Blosc 1.21 show.
+    /// According to chunks of C-Blosc 1.21.
     #[test]
-    fn blosc_1_leaves_blocks_of_other_lengths() {
+    fn blosc_1_skips_blocks_of_other_lengths() {
         assert!(
             applies_v1(4, 4000) && applies_v1(4, 4099 - 3) && applies_v1(8, 7) && applies_v1(1, 0)
         );

@@ -1,16 +1,16 @@
-//! Bytedelta: of each stream of bytes that shuffle made, the differences from byte to byte.
+//! Bytedelta: the differences from byte to byte, within each stream of bytes that shuffle made.
 //!
-//! Bytes behind the last whole item belong to no stream and are copied. So does c-blosc2 since
-//! August 2026; before, it lost them, in both directions.
+//! Bytes after the last whole item belong to no stream and are copied. c-blosc2 does the same since
+//! August 2026; earlier versions lost these bytes in both directions.
 #![forbid(unsafe_code)]
 
 use super::Block;
-use super::lanes::{self, Kernel, Lanes};
+use super::simd::{self, Kernel, Lanes};
 
-/// Takes the differences within each of `typesize` streams.
+/// Computes the differences within each of `typesize` streams.
 pub fn bytedelta_encode(typesize: usize, src: &[u8], dst: &mut [u8]) {
     let mut block = Block::new(typesize, src, dst);
-    block.copy_behind(block.items);
+    block.copy_tail(block.items);
     if block.items == 0 {
         return;
     }
@@ -28,18 +28,18 @@ pub fn bytedelta_encode(typesize: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// The opposite of [`bytedelta_encode`].
+/// The inverse of [`bytedelta_encode`].
 pub fn bytedelta_decode(typesize: usize, src: &[u8], dst: &mut [u8]) {
     let mut block = Block::new(typesize, src, dst);
-    block.copy_behind(block.items);
+    block.copy_tail(block.items);
     if block.items == 0 {
         return;
     }
-    let mut kernel = Sums {
+    let mut kernel = PrefixSum {
         block: &mut block,
         streams: 0,
     };
-    lanes::vectorised(&mut kernel);
+    simd::vectorised(&mut kernel);
     let done = if kernel.streams == typesize {
         block.items / 16 * 16
     } else {
@@ -59,14 +59,14 @@ pub fn bytedelta_decode(typesize: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Running sums of as many streams at a time as there are lanes.
-struct Sums<'b, 'a> {
+/// The prefix sum of as many streams at a time as there are lanes.
+struct PrefixSum<'b, 'a> {
     block: &'b mut Block<'a>,
-    /// Streams that are done, up to their last bytes that fill no lane.
+    /// Number of processed streams, without their last bytes that do not fill a lane.
     streams: usize,
 }
 
-impl Kernel for Sums<'_, '_> {
+impl Kernel for PrefixSum<'_, '_> {
     #[inline(always)]
     fn run<L: Lanes>(&mut self, l: L) {
         let items = self.block.items;
@@ -86,16 +86,17 @@ impl Kernel for Sums<'_, '_> {
     }
 }
 
-impl Sums<'_, '_> {
-    /// `N` times 16 bytes of each stream, of which `sum` comes before.
+impl PrefixSum<'_, '_> {
+    /// Processes `N` times 16 bytes of each stream, with the preceding sum `sum`.
     #[inline(always)]
     fn step<L: Lanes, const N: usize>(&mut self, l: L, at: usize, mut sum: L::V) -> L::V {
         let items = self.block.items;
         let mut v = l.load::<N>(self.block.src, at, 16, items);
         for v in &mut v {
-            let own = l.sums(*v);
+            let own = l.prefix_sum(*v);
             *v = l.add(own, sum);
-            // not the last of `v`, so that one step need not wait for all of the one before
+            // not computed from the last byte of `v`, so that a step does not depend on the whole
+            // preceding step
             sum = l.add(sum, l.last(own));
         }
         l.store(v, self.block.dst, at, 16, items);
@@ -108,7 +109,7 @@ pub(super) mod tests {
     use super::super::tests::runs;
     use super::*;
 
-    /// Byte by byte, as the format has it.
+    /// A byte-by-byte implementation of the format.
     pub fn naive(typesize: usize, src: &[u8]) -> Vec<u8> {
         let stream = src.len() / typesize;
         let of = |i: usize| {
@@ -121,9 +122,9 @@ pub(super) mod tests {
         (0..src.len()).map(|i| src[i].wrapping_sub(of(i))).collect()
     }
 
-    /// CRC-32 of what filter 35 of c-blosc2 3.3.5 makes of runs, in blocks of this many bytes.
+    /// CRC-32 of the output of filter 35 of c-blosc2 3.3.5 for runs, in blocks of this many bytes.
     #[test]
-    fn as_the_reference() {
+    fn output_equals_the_reference() {
         let known = [
             (1, 5000, 2500, 0xccc0251a),
             (2, 5000, 2500, 0x41512bf0),

@@ -1,11 +1,11 @@
-//! Delta: each item of a block is XORed with the same item of the chunk's first block, the
-//! reference; each item of the reference itself with the item before it.
+//! Delta: XORs each item of a block with the same item of the chunk's first block, the reference.
+//! Each item of the reference is XORed with the item before it.
 //!
-//! Items are those of the typesize if it is 1, 2, 4 or 8; of 8 bytes if it is another multiple of
-//! 8; else bytes.
+//! The item size is the typesize if it is 1, 2, 4 or 8; 8 bytes for other multiples of 8; otherwise
+//! one byte.
 #![forbid(unsafe_code)]
 
-/// Bytes that are XORed together.
+/// Returns the size of the items that are XORed, in bytes.
 fn width(typesize: usize) -> usize {
     match typesize {
         1 | 2 | 4 | 8 => typesize,
@@ -14,8 +14,8 @@ fn width(typesize: usize) -> usize {
     }
 }
 
-/// XORs `src` into `dst`, which is the block `first` or not of a chunk whose first block is
-/// `reference`. Bytes behind the last whole item are copied.
+/// XORs `src` with the reference into `dst`. `first`: whether this is the first block of the chunk,
+/// the reference itself. Bytes after the last whole item are copied.
 pub fn delta_encode(reference: &[u8], first: bool, typesize: usize, src: &[u8], dst: &mut [u8]) {
     debug_assert_eq!(src.len(), dst.len(), "a filter keeps the length");
     let width = width(typesize);
@@ -45,7 +45,7 @@ pub fn delta_encode(reference: &[u8], first: bool, typesize: usize, src: &[u8], 
         .for_each(|(to, x)| *to = *x);
 }
 
-/// The opposite of [`delta_encode`], in place. Without a reference `data` is the reference itself.
+/// The inverse of [`delta_encode`], in place. Without a reference, `data` is the reference itself.
 pub fn delta_decode(reference: Option<&[u8]>, typesize: usize, data: &mut [u8]) {
     let width = width(typesize);
     let whole = data.len() - data.len() % width;
@@ -64,7 +64,8 @@ pub fn delta_decode(reference: Option<&[u8]>, typesize: usize, data: &mut [u8]) 
     }
 }
 
-/// XORs each item of `bits` bits with all before it; `ones` has its lowest bit in each item.
+/// XORs each item of `bits` bits with all items before it; `ones` has the lowest bit of each item
+/// set.
 #[inline(always)]
 fn running_xor(data: &mut [u8], bits: u32, ones: u64) {
     let mut before = 0;
@@ -75,19 +76,19 @@ fn running_xor(data: &mut [u8], bits: u32, ones: u64) {
             shift *= 2;
         }
         let items = x ^ before;
-        // the last item, everywhere: not of `items`, so that one step need not wait for all of the
-        // one before
+        // broadcasts the last item; not computed from `items`, so that a step does not depend on
+        // the whole preceding step
         before ^= (x >> (64 - bits)).wrapping_mul(ones);
         items
     };
-    let (words, rest) = data.as_chunks_mut::<8>();
-    for word in words {
-        *word = step(u64::from_le_bytes(*word)).to_le_bytes();
+    let (integers, rest) = data.as_chunks_mut::<8>();
+    for integer in integers {
+        *integer = step(u64::from_le_bytes(*integer)).to_le_bytes();
     }
-    let mut word = [0; 8];
-    word.iter_mut().zip(&*rest).for_each(|(to, x)| *to = *x);
-    word = step(u64::from_le_bytes(word)).to_le_bytes();
-    rest.iter_mut().zip(word).for_each(|(to, x)| *to = x);
+    let mut integer = [0; 8];
+    integer.iter_mut().zip(&*rest).for_each(|(to, x)| *to = *x);
+    integer = step(u64::from_le_bytes(integer)).to_le_bytes();
+    rest.iter_mut().zip(integer).for_each(|(to, x)| *to = x);
 }
 
 #[cfg(test)]
@@ -96,10 +97,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// CRC-32 of what c-blosc2 3.3.5 makes of runs, in blocks of this many bytes, up to the last
-    /// whole item: what is behind it c-blosc2 does not write.
+    /// CRC-32 of the output of c-blosc2 3.3.5 for runs, in blocks of this many bytes, up to the
+    /// last whole item. c-blosc2 does not write the bytes after it.
     #[test]
-    fn as_the_reference() {
+    fn output_equals_the_reference() {
         let known = [
             (1, 5000, 1000, 0x302b7907),
             (2, 5000, 1000, 0xebac2a38),
@@ -132,7 +133,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn comes_back(typesize in 1usize..=300, src in proptest::collection::vec(any::<u8>(), 0..1000), longer in 0usize..100) {
+        fn round_trips(typesize in 1usize..=300, src in proptest::collection::vec(any::<u8>(), 0..1000), longer in 0usize..100) {
             let reference = noise(src.len() + longer);
             let mut dst = vec![0xa5; src.len()];
             delta_encode(&reference, false, typesize, &src, &mut dst);

@@ -1,9 +1,10 @@
-//! The filters that a block goes through before its codec, and back again after it.
+//! Filters: transformations of a block before compression, and their inverses.
 //!
-//! Each computes exactly what c-blosc 1.21 and c-blosc2 3 compute, for every typesize and every
-//! length, from a source to a destination of the same length, without memory of its own. What the
-//! reference leaves unwritten (bytes behind the last whole item, in some filters) is copied.
-// where there are no vectors, nothing runs their kernels
+//! Each filter computes exactly what c-blosc 1.21 and c-blosc2 3 compute, for every typesize and
+//! every length. It writes from a source to a destination of the same length and allocates no
+//! memory. Bytes that the reference leaves unwritten (in some filters, those after the last whole
+//! item) are copied.
+// without vector instructions the kernels are unused
 #![cfg_attr(
     not(any(
         target_arch = "x86_64",
@@ -15,33 +16,33 @@
 pub mod bitshuffle;
 pub mod bytedelta;
 pub mod delta;
-// loads, stores and intrinsics
-#[allow(unsafe_code)]
-mod lanes;
-pub mod rows;
+// unsafe code: loads, stores and intrinsics
 pub mod shuffle;
+#[allow(unsafe_code)]
+mod simd;
 pub mod trunc;
+pub mod unshuffle_rows;
 
 pub use bitshuffle::{bitshuffle, bitunshuffle};
 pub use bytedelta::{bytedelta_decode, bytedelta_encode};
 pub use delta::{delta_decode, delta_encode};
-pub use rows::{MOST_STREAMS, Rows, Streams, goes_in_rows};
 pub use shuffle::{shuffle, unshuffle};
 pub use trunc::truncate;
+pub use unshuffle_rows::{MAX_STREAMS, Streams, StridedRows, supports_rows};
 
-/// A block under way through a filter.
+/// A block that a filter is processing.
 struct Block<'a> {
     typesize: usize,
-    /// Whole items of `typesize` bytes.
+    /// Number of whole items of `typesize` bytes.
     items: usize,
-    /// Items that are done.
+    /// Number of processed items.
     done: usize,
     src: &'a [u8],
     dst: &'a mut [u8],
 }
 
 impl<'a> Block<'a> {
-    /// Nothing done yet.
+    /// Creates a block without processed items.
     fn new(typesize: usize, src: &'a [u8], dst: &'a mut [u8]) -> Block<'a> {
         debug_assert_eq!(src.len(), dst.len(), "a filter keeps the length");
         let items = src.len().min(dst.len()).checked_div(typesize).unwrap_or(0);
@@ -54,8 +55,8 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Copies what is behind the first `items` items.
-    fn copy_behind(&mut self, items: usize) {
+    /// Copies the bytes after the first `items` items.
+    fn copy_tail(&mut self, items: usize) {
         let (from, len) = (items * self.typesize, self.src.len().min(self.dst.len()));
         if let (Some(src), Some(dst)) = (self.src.get(from..len), self.dst.get_mut(from..len)) {
             dst.copy_from_slice(src);

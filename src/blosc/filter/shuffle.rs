@@ -1,40 +1,40 @@
-//! Shuffle: the first bytes of all items, then their second bytes, and so on.
+//! Shuffle: stores the first bytes of all items, then their second bytes, and so on.
 //!
-//! The vector kernels rest on one step, the riffle of a pack of cards: the vectors of the first
-//! half are interleaved, byte by byte, with those of the second. That takes byte `p` of `n` to `2p
-//! mod (n - 1)`. So four riffles transpose 16 items of an even size, five riffles 32 items of any
-//! size, and `log2(size)` riffles take the transposition of 16 items back. Larger items go in tiles
-//! of 8 columns: more streams at once would push one another out of the cache, as blocks are powers
-//! of two and so streams too.
+//! The vector kernels are based on one step, the riffle (as of a pack of cards): the vectors of the
+//! first half are interleaved byte by byte with those of the second half. It moves byte `p` of `n`
+//! to `2p mod (n - 1)`. Four riffles thus transpose 16 items of an even size, five riffles
+//! transpose 32 items of any size, and `log2(size)` riffles invert the transposition of 16 items.
+//! Larger items are processed in tiles of 8 columns. Block sizes, and thus stream distances, are
+//! powers of two, so more streams at once would evict one another from the cache.
 #![forbid(unsafe_code)]
 
 use super::Block;
-use super::lanes::{self, Kernel, Lanes};
+use super::simd::{self, Kernel, Lanes};
 use std::hint::black_box;
 
-/// Shuffles items of `typesize` bytes. Bytes behind the last whole item are copied as they are.
+/// Shuffles items of `typesize` bytes. Bytes after the last whole item are copied.
 pub fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     let mut block = Block::new(typesize, src, dst);
     if typesize <= 1 || block.items <= 1 {
-        return block.copy_behind(0);
+        return block.copy_tail(0);
     }
-    block.copy_behind(block.items);
-    lanes::vectorised(&mut Shuffle(&mut block));
+    block.copy_tail(block.items);
+    simd::vectorised(&mut Shuffle(&mut block));
     shuffle_rest(block);
 }
 
-/// The opposite of [`shuffle`].
+/// The inverse of [`shuffle`].
 pub fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     let mut block = Block::new(typesize, src, dst);
     if typesize <= 1 || block.items <= 1 {
-        return block.copy_behind(0);
+        return block.copy_tail(0);
     }
-    block.copy_behind(block.items);
-    lanes::vectorised(&mut Unshuffle(&mut block));
+    block.copy_tail(block.items);
+    simd::vectorised(&mut Unshuffle(&mut block));
     unshuffle_rest(block);
 }
 
-/// Shuffles the items that are not done.
+/// Shuffles the unprocessed items.
 fn shuffle_rest(b: Block) {
     let rest = b.src.chunks_exact(b.typesize).take(b.items).skip(b.done);
     for (j, stream) in b.dst.chunks_exact_mut(b.items).take(b.typesize).enumerate() {
@@ -46,7 +46,7 @@ fn shuffle_rest(b: Block) {
     }
 }
 
-/// Unshuffles the items that are not done.
+/// Unshuffles the unprocessed items.
 fn unshuffle_rest(b: Block) {
     let streams = b.src.chunks_exact(b.items).take(b.typesize);
     for (i, item) in b
@@ -64,18 +64,18 @@ fn unshuffle_rest(b: Block) {
     }
 }
 
-/// How far ahead of the work, in bytes, the next lines are asked for.
-pub(super) const AHEAD: usize = 8 << 10;
+/// Prefetch distance in bytes.
+pub(super) const PREFETCH_DISTANCE: usize = 8 << 10;
 
-/// Items that are done tile by tile together: what stays in the cache, in pieces long enough for
-/// each stream.
+/// Returns the number of items that are processed tile by tile together: few enough to stay in the
+/// cache, and enough for long pieces of each stream.
 #[inline(always)]
 fn strip(typesize: usize) -> usize {
     ((16 << 10) / typesize).max(128) / 32 * 32
 }
 
-/// Where tiles of 8 columns begin in items of `typesize` bytes, 8 or more; the last may overlap the
-/// one before.
+/// Returns the starts of tiles of 8 columns in items of `typesize` bytes, 8 or more. The last tile
+/// may overlap the one before.
 #[inline(always)]
 pub(super) fn tiles(typesize: usize) -> impl Iterator<Item = usize> {
     (0..typesize)
@@ -83,7 +83,7 @@ pub(super) fn tiles(typesize: usize) -> impl Iterator<Item = usize> {
         .map(move |column| column.min(typesize - 8))
 }
 
-/// `rounds` riffles.
+/// Applies `rounds` riffles.
 #[inline(always)]
 pub(super) fn riffle<L: Lanes, const N: usize>(l: L, mut v: [L::V; N], rounds: usize) -> [L::V; N] {
     for _ in 0..rounds {
@@ -98,7 +98,7 @@ pub(super) fn riffle<L: Lanes, const N: usize>(l: L, mut v: [L::V; N], rounds: u
     v
 }
 
-/// 8 columns of 16 rows a lane: those at `at`, the rows `stride` apart.
+/// Loads and transposes 8 columns at `at` of 16 rows per lane, which are `stride` apart.
 #[inline(always)]
 pub(super) fn columns<L: Lanes>(l: L, src: &[u8], at: usize, stride: usize) -> [L::V; 8] {
     let rows = l.load_halves::<16>(src, black_box(at), stride, 16 * stride);
@@ -110,8 +110,8 @@ pub(super) fn columns<L: Lanes>(l: L, src: &[u8], at: usize, stride: usize) -> [
     riffle(l, v, 3)
 }
 
-/// The opposite of [`columns`]. In both the place is hidden from the compiler, which would else
-/// keep a pointer for each row from tile to tile, more than there are registers.
+/// The inverse of [`columns`]. Both hide the offset from the compiler, which would otherwise hold a
+/// pointer for each row across tiles, more pointers than registers.
 #[inline(always)]
 pub(super) fn rows<L: Lanes>(l: L, columns: [L::V; 8], dst: &mut [u8], at: usize, stride: usize) {
     l.store_halves(
@@ -123,7 +123,7 @@ pub(super) fn rows<L: Lanes>(l: L, columns: [L::V; 8], dst: &mut [u8], at: usize
     );
 }
 
-/// Rows behind a group that [`columns`] may read from.
+/// Returns the number of rows after a group from which [`columns`] may read.
 #[inline(always)]
 pub(super) fn beyond<L: Lanes>() -> usize {
     L::HALF / 16
@@ -149,24 +149,24 @@ impl Kernel for Shuffle<'_, '_> {
     }
 }
 
-/// Items of `T` bytes, an even number: 16 items a lane.
+/// Shuffles items of `T` bytes, an even number: 16 items per lane.
 #[inline(always)]
 fn shuffle_even<L: Lanes, const T: usize>(l: L, b: &mut Block) {
     let group = 16 * L::LANES;
     while b.items - b.done >= group {
-        l.fetch_ahead(b.src, b.done * T + AHEAD, group * T);
+        l.prefetch_range(b.src, b.done * T + PREFETCH_DISTANCE, group * T);
         let v = l.load::<T>(b.src, b.done * T, 16, 16 * T);
         l.store(riffle(l, v, 4), b.dst, b.done, b.items, 16);
         b.done += group;
     }
 }
 
-/// Items of half of `T2` bytes: 32 items a lane.
+/// Shuffles items of `T2 / 2` bytes: 32 items per lane.
 #[inline(always)]
 fn shuffle_odd<L: Lanes, const T2: usize>(l: L, b: &mut Block) {
     let group = 32 * L::LANES;
     while b.items - b.done >= group {
-        l.fetch_ahead(b.src, b.done * T2 / 2 + AHEAD, group * T2 / 2);
+        l.prefetch_range(b.src, b.done * T2 / 2 + PREFETCH_DISTANCE, group * T2 / 2);
         let v = l.load::<T2>(b.src, b.done * T2 / 2, 16, 16 * T2);
         for (j, pair) in riffle(l, v, 5).chunks_exact(2).enumerate() {
             if let &[first, second] = pair {
@@ -177,7 +177,7 @@ fn shuffle_odd<L: Lanes, const T2: usize>(l: L, b: &mut Block) {
     }
 }
 
-/// Items of 9 bytes and more.
+/// Shuffles items of 9 bytes and more.
 #[inline(always)]
 fn shuffle_tiled<L: Lanes>(l: L, t: usize, b: &mut Block) {
     let (items, group) = (b.items, 16 * L::LANES);
@@ -186,7 +186,7 @@ fn shuffle_tiled<L: Lanes>(l: L, t: usize, b: &mut Block) {
         let mut next = end * t;
         for column in tiles(t) {
             for first in (b.done..end).step_by(group) {
-                l.fetch_ahead(b.src, next, 8 * group);
+                l.prefetch_range(b.src, next, 8 * group);
                 next += 8 * group;
                 let v = columns(l, b.src, first * t + column, t);
                 l.store(v, b.dst, column * items + first, items, 16);
@@ -216,25 +216,26 @@ impl Kernel for Unshuffle<'_, '_> {
     }
 }
 
-/// Items of `T` = 2^`rounds` bytes.
+/// Unshuffles items of `T` = 2^`rounds` bytes.
 #[inline(always)]
 fn unshuffle_power<L: Lanes, const T: usize>(l: L, rounds: usize, b: &mut Block) {
     let group = 16 * L::LANES;
     while b.items - b.done >= group {
-        l.fetch_ahead(b.dst, b.done * T + AHEAD, group * T);
+        l.prefetch_range(b.dst, b.done * T + PREFETCH_DISTANCE, group * T);
         let v = l.load::<T>(b.src, b.done, b.items, 16);
         l.store(riffle(l, v, rounds), b.dst, b.done * T, 16, 16 * T);
         b.done += group;
     }
 }
 
-/// Items of 5 to 7 bytes: made of 8, and stored one over the end of the other.
+/// Unshuffles items of 5 to 7 bytes, as items of 8 bytes that are stored one over the end of the
+/// other.
 #[inline(always)]
 fn unshuffle_padded<L: Lanes, const T: usize>(l: L, b: &mut Block) {
     let group = 16 * L::LANES;
-    // the last item's store ends behind the item
+    // the store of the last item ends after the item
     while b.items - b.done > group {
-        l.fetch_ahead(b.dst, b.done * T + AHEAD, group * T);
+        l.prefetch_range(b.dst, b.done * T + PREFETCH_DISTANCE, group * T);
         let mut v = [l.splat(0); 8];
         for (v, stream) in v.iter_mut().zip(l.load::<T>(b.src, b.done, b.items, 16)) {
             *v = stream;
@@ -244,14 +245,14 @@ fn unshuffle_padded<L: Lanes, const T: usize>(l: L, b: &mut Block) {
     }
 }
 
-/// Items of 3 bytes: made of 4, each two of them brought together, and stored 8 bytes over the end
-/// of the 6 before.
+/// Unshuffles items of 3 bytes, as items of 4 bytes. Pairs are compacted to 6 bytes, and 8 bytes
+/// are stored over the end of the preceding 6.
 #[inline(always)]
 fn unshuffle_3<L: Lanes>(l: L, b: &mut Block) {
     let group = 16 * L::LANES;
     let (low, zero) = (l.shr::<40>(l.splat(0xff)), l.splat(0));
     while b.items - b.done > group {
-        l.fetch_ahead(b.dst, b.done * 3 + AHEAD, group * 3);
+        l.prefetch_range(b.dst, b.done * 3 + PREFETCH_DISTANCE, group * 3);
         let [x, y, z] = l.load::<3>(b.src, b.done, b.items, 16);
         let mut v = riffle(l, [x, y, z, zero], 2);
         for v in &mut v {
@@ -263,7 +264,7 @@ fn unshuffle_3<L: Lanes>(l: L, b: &mut Block) {
     }
 }
 
-/// Items of 9 bytes and more.
+/// Unshuffles items of 9 bytes and more.
 #[inline(always)]
 fn unshuffle_tiled<L: Lanes>(l: L, t: usize, b: &mut Block) {
     let (items, group) = (b.items, 16 * L::LANES);
@@ -272,7 +273,7 @@ fn unshuffle_tiled<L: Lanes>(l: L, t: usize, b: &mut Block) {
         let mut next = end * t;
         for column in tiles(t) {
             for first in (b.done..end).step_by(group) {
-                l.fetch_ahead(b.dst, next, 8 * group);
+                l.prefetch_range(b.dst, next, 8 * group);
                 next += 8 * group;
                 let v = l.load::<8>(b.src, column * items + first, items, 16);
                 rows(l, v, b.dst, first * t + column, t);
@@ -287,7 +288,7 @@ pub(super) mod tests {
     use super::super::tests::noise;
     use super::*;
 
-    /// Byte by byte, as the format has it.
+    /// A byte-by-byte implementation of the format.
     pub fn naive(typesize: usize, src: &[u8]) -> Vec<u8> {
         let mut dst = src.to_vec();
         let items = src.len() / typesize;
@@ -299,9 +300,9 @@ pub(super) mod tests {
         dst
     }
 
-    /// CRC-32 of what `blosc2_shuffle` of c-blosc2 3.3.5 makes of noise.
+    /// CRC-32 of the output of `blosc2_shuffle` of c-blosc2 3.3.5 for noise.
     #[test]
-    fn as_the_reference() {
+    fn output_equals_the_reference() {
         let known = [
             (1, 100, 0xae4320e2),
             (2, 1000, 0x113cbad7),

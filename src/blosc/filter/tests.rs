@@ -1,6 +1,6 @@
-//! What the tests of the filters share, and what holds for all of them.
+//! Shared code of the filter tests, and tests that apply to all filters.
 
-use super::lanes::tests::at_each_level;
+use super::simd::tests::at_each_level;
 use super::*;
 use proptest::prelude::*;
 
@@ -27,8 +27,8 @@ pub fn runs(len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Typesizes and lengths around the edges of all groups, tiles and strips, these being multiples of
-/// `unit` items.
+/// Returns typesizes and lengths around the edges of all groups, tiles and strips, which are
+/// multiples of `unit` items.
 fn sizes(unit: usize) -> impl Iterator<Item = (usize, usize)> {
     let typesizes = (1..=33).chain([48, 63, 64, 100, 255, 256, 300]);
     let items = [
@@ -43,13 +43,13 @@ fn sizes(unit: usize) -> impl Iterator<Item = (usize, usize)> {
 
 type Filter = fn(usize, &[u8], &mut [u8]);
 
-/// A filter of many kernels: all must be the definition.
+/// A filter with several kernels, all of which must equal the definition.
 struct Kernels {
     name: &'static str,
     definition: fn(usize, &[u8]) -> Vec<u8>,
     forward: Filter,
     back: Filter,
-    /// Items that a kernel takes together.
+    /// Number of items that a kernel processes together.
     unit: usize,
 }
 
@@ -79,18 +79,18 @@ const KERNELS: [Kernels; 3] = [
 
 impl Kernels {
     fn check(&self, typesize: usize, src: &[u8]) {
-        let want = (self.definition)(typesize, src);
+        let expected = (self.definition)(typesize, src);
         let name = self.name;
         at_each_level(|| {
             let mut dst = vec![0xa5; src.len()];
             (self.forward)(typesize, src, &mut dst);
             assert!(
-                dst == want,
+                dst == expected,
                 "{name}, typesize {typesize}, {} bytes",
                 src.len()
             );
             dst.fill(0x5a);
-            (self.back)(typesize, &want, &mut dst);
+            (self.back)(typesize, &expected, &mut dst);
             assert!(
                 dst == src,
                 "{name} back, typesize {typesize}, {} bytes",
@@ -111,46 +111,52 @@ fn every_kernel_at_its_edges() {
 
 proptest! {
     #[test]
-    fn every_kernel_is_its_definition(typesize in 1usize..=300, src in proptest::collection::vec(any::<u8>(), 0..20_000)) {
+    fn every_kernel_equals_its_definition(typesize in 1usize..=300, src in proptest::collection::vec(any::<u8>(), 0..20_000)) {
         for kernels in KERNELS {
             kernels.check(typesize, &src);
         }
     }
 }
 
-/// Rows of a block that is shuffled, against the block.
-fn check_rows(typesize: usize, block: &[u8], rows: Rows) {
+/// Compares unshuffled rows of a shuffled block with the block.
+fn check_rows(typesize: usize, block: &[u8], rows: StridedRows) {
     let shuffled = shuffle::tests::naive(typesize, block);
     let streams = Streams::new(shuffled.chunks_exact(block.len() / typesize));
-    let mut want = vec![0xa5; 4000];
-    let place = |i: usize| (rows.to as isize + i as isize * rows.to_step) as usize;
+    let mut expected = vec![0xa5; 4000];
+    let row_start = |i: usize| (rows.to as isize + i as isize * rows.to_step) as usize;
     for i in 0..rows.n {
-        want[place(i)..][..rows.len]
+        expected[row_start(i)..][..rows.len]
             .copy_from_slice(&block[rows.from + i * rows.from_step..][..rows.len]);
     }
     at_each_level(|| {
-        let mut dst = vec![0xa5; want.len()];
+        let mut dst = vec![0xa5; expected.len()];
         assert!(streams.unshuffle(&rows, &mut dst));
-        assert!(dst == want, "typesize {typesize}, {rows:?}");
-        // past the caches, where it goes to a multiple of 16 bytes and elsewhere
+        assert!(dst == expected, "typesize {typesize}, {rows:?}");
+        // with non-temporal stores, at aligned and unaligned addresses
         for shift in [0, 16, 24] {
-            let mut memory = vec![0xa5; want.len() + 64];
+            let mut memory = vec![0xa5; expected.len() + 64];
             let skip =
                 (shift + memory.as_ptr().addr().wrapping_neg() % 64 + 64 - rows.to % 64) % 64;
-            let dst = &mut memory[skip..][..want.len()];
-            assert!(streams.unshuffle(&Rows { past: true, ..rows }, dst));
+            let dst = &mut memory[skip..][..expected.len()];
+            assert!(streams.unshuffle(
+                &StridedRows {
+                    non_temporal: true,
+                    ..rows
+                },
+                dst
+            ));
             assert!(
-                *dst == want[..],
-                "typesize {typesize}, {rows:?}, past the caches, {shift} behind a line"
+                *dst == expected[..],
+                "typesize {typesize}, {rows:?}, non-temporal, {shift} bytes after the start of a line"
             );
         }
-        // none of it is there
+        // rows out of range
         let outside = [
-            Rows {
+            StridedRows {
                 from: block.len(),
                 ..rows
             },
-            Rows {
+            StridedRows {
                 to: dst.len(),
                 ..rows
             },
@@ -166,21 +172,25 @@ fn rows_of_every_length() {
     for typesize in [2, 4, 8] {
         let block = noise(200 * typesize);
         for items in (0..=66).chain([100]) {
-            check_rows(typesize, &block, Rows::one(3 * typesize, items * typesize));
-            let rows = Rows {
+            check_rows(
+                typesize,
+                &block,
+                StridedRows::one(3 * typesize, items * typesize),
+            );
+            let rows = StridedRows {
                 from: typesize,
                 from_step: 2 * typesize,
                 to: 1500,
                 to_step: -(typesize as isize * 101),
                 len: items * typesize,
                 n: 1,
-                past: false,
+                non_temporal: false,
             };
             check_rows(typesize, &block, rows);
             check_rows(
                 typesize,
                 &block,
-                Rows {
+                StridedRows {
                     from_step: typesize * items,
                     to: 3,
                     to_step: 900,
@@ -193,35 +203,35 @@ fn rows_of_every_length() {
 }
 
 #[test]
-fn what_comes_before_the_buffer_is_not_asked_for() {
+fn prefetching_before_the_buffer_is_harmless() {
     check_rows(
         4,
         &noise(2048),
-        Rows {
+        StridedRows {
             from: 0,
             from_step: 0,
             to: 1450,
             to_step: -32,
             len: 176,
             n: 1,
-            past: false,
+            non_temporal: false,
         },
     );
 }
 
 proptest! {
     #[test]
-    fn any_rows(power in 1u32..4, from in 0usize..100, from_step in 0usize..100, len in 0usize..200, n in 0usize..9, to_step in -180isize..180) {
-        let rows = Rows { from, from_step, to: 1450, to_step, len, n, past: false };
+    fn random_rows(power in 1u32..4, from in 0usize..100, from_step in 0usize..100, len in 0usize..200, n in 0usize..9, to_step in -180isize..180) {
+        let rows = StridedRows { from, from_step, to: 1450, to_step, len, n, non_temporal: false };
         check_rows(1 << power, &noise(2048), rows);
-        // whole items, to multiples of 16 bytes from one another
+        // whole items, with destinations at multiples of 16 bytes from one another
         let (from, from_step) = (from >> power << power, from_step >> power << power);
-        check_rows(1 << power, &noise(2048), Rows { from, from_step, to_step: to_step / 16 * 16, len: len / 16 * 16, ..rows });
+        check_rows(1 << power, &noise(2048), StridedRows { from, from_step, to_step: to_step / 16 * 16, len: len / 16 * 16, ..rows });
     }
 }
 
 #[test]
-fn whatever_the_typesize_nothing_panics() {
+fn no_typesize_panics() {
     for typesize in [0, 1, 2, 7, 8, 300, usize::MAX / 2, usize::MAX] {
         for len in [0, 1, 2, 15, 100] {
             let src = noise(len);

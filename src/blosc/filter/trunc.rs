@@ -1,11 +1,10 @@
-//! Truncated precision: the lowest bits of each float's mantissa become 0. There is nothing to
-//! undo.
+//! Truncated precision: clears the lowest bits of each float's mantissa. There is no inverse.
 #![forbid(unsafe_code)]
 
 use crate::error::{Result, fail};
 
-/// Keeps `bits` bits of the mantissa of each float of 4 or 8 bytes, or takes so many away if
-/// negative. At least one must be left. Bytes behind the last whole float are copied.
+/// Retains `bits` bits of the mantissa of each float of 4 or 8 bytes, or clears `-bits` bits if
+/// negative. At least one bit must be retained. Bytes after the last whole float are copied.
 pub fn truncate(bits: i8, typesize: usize, src: &[u8], dst: &mut [u8]) -> Result<()> {
     let mantissa = match typesize {
         4 => 23,
@@ -13,33 +12,33 @@ pub fn truncate(bits: i8, typesize: usize, src: &[u8], dst: &mut [u8]) -> Result
         _ => {
             return Err(fail!(
                 Argument,
-                "only floats of 4 or 8 bytes can be truncated in precision, these items have {typesize}"
+                "precision can be truncated only for floats (expected items of 4 or 8 bytes, found {typesize})"
             ));
         }
     };
-    let away = if bits < 0 {
+    let cleared = if bits < 0 {
         Some(bits.unsigned_abs())
     } else {
         u8::checked_sub(mantissa, bits.unsigned_abs())
     };
-    let Some(away) = away.filter(|&away| away < mantissa) else {
+    let Some(cleared) = cleared.filter(|&cleared| cleared < mantissa) else {
         return Err(fail!(
             Argument,
-            "{bits} bits of precision: of {mantissa} bits 1 to {mantissa} can be kept, or 1 to {} taken away (negative)",
+            "invalid precision of {bits} bits (expected 1 to {mantissa} bits to retain, or -1 to -{} bits to clear)",
             mantissa - 1
         ));
     };
     if typesize == 4 {
-        let mask = u32::MAX << away;
+        let mask = u32::MAX << cleared;
         each(src, dst, |x| (u32::from_ne_bytes(x) & mask).to_ne_bytes());
     } else {
-        let mask = u64::MAX << away;
+        let mask = u64::MAX << cleared;
         each(src, dst, |x| (u64::from_ne_bytes(x) & mask).to_ne_bytes());
     }
     Ok(())
 }
 
-/// `f` of each item of `N` bytes.
+/// Applies `f` to each item of `N` bytes.
 fn each<const N: usize>(src: &[u8], dst: &mut [u8], f: impl Fn([u8; N]) -> [u8; N]) {
     debug_assert_eq!(src.len(), dst.len(), "a filter keeps the length");
     let ((src, src_rest), (dst, dst_rest)) = (src.as_chunks::<N>(), dst.as_chunks_mut::<N>());
@@ -57,10 +56,10 @@ mod tests {
     use super::*;
     use crate::error::Status;
 
-    /// CRC-32 of runs that c-blosc2 3.3.5 truncated, on a little-endian machine.
+    /// CRC-32 of runs that c-blosc2 3.3.5 truncated on a little-endian machine.
     #[test]
     #[cfg(target_endian = "little")]
-    fn as_the_reference() {
+    fn output_equals_the_reference() {
         let known = [
             (4, 4000, 10, 0x0ae1d1ff),
             (4, 4000, -10, 0x8d15955f),
@@ -85,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_lose_their_tails() {
+    fn low_mantissa_bits_are_cleared() {
         let mut dst = [0; 10];
         let src = [1.999_999_9f32.to_ne_bytes(), (-1.75f32).to_ne_bytes()].concat();
         truncate(1, 4, &[&src[..], &[7, 8]].concat(), &mut dst).unwrap();
@@ -95,9 +94,9 @@ mod tests {
         );
     }
 
-    /// What c-blosc2 refuses too.
+    /// Settings that c-blosc2 refuses as well.
     #[test]
-    fn refusals() {
+    fn invalid_settings_are_errors() {
         for (bits, typesize) in [
             (0, 4),
             (24, 4),

@@ -1,40 +1,40 @@
-//! The array of one dataset, as what holds the content of an [`Array`](crate::array::Array).
+//! The array of one dataset: the content of an [`Array`](crate::array::Array).
 #![forbid(unsafe_code)]
 
 mod store;
 
 use super::attrs::{self, Attrs};
-use super::chunks::{Chunks, How, Sound, has_superchunks, is_damage};
+use super::chunks::{ChunkCheck, Chunks, ReadConfig, has_superchunks, is_corrupt_or_missing};
 use super::commit::Writer;
 use super::create;
 use super::edit::Edit;
 use super::fields::{Field, Fields};
 use super::fill_value;
-use super::folder::Place;
+use super::folder::DatasetDir;
 use super::meta::{self, Meta, SIZES, STORAGE};
-use super::text_checksum::sealed;
+use super::text_checksum::with_checksum;
 use crate::array::Array;
-use crate::array::dtype::{self, Dtype, Kind, Type};
 use crate::array::store::Store;
-use crate::checksum::Sum;
+use crate::checksum::Checksum;
+use crate::dtype::{self, Dtype, Kind, Type};
 use crate::error::{Error, Result, Status, fail};
-use crate::identify::Format;
+use crate::format::Format;
 use crate::json::Value;
 use crate::options::Options;
 use crate::parallel;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// Where the data are.
+/// Subfolder of the data.
 const DATA: &str = "data";
 
 /// How the items are stored.
 enum Items {
-    /// As they are.
-    Whole(Chunks),
-    /// Each field by itself.
-    Apart(Fields),
-    /// As Python's objects, each by itself.
+    /// Complete items in one run of chunks.
+    Single(Chunks),
+    /// Each field in folders of its own.
+    Fields(Fields),
+    /// Python objects, one per file.
     Objects(Chunks),
 }
 
@@ -42,89 +42,89 @@ enum Items {
 pub struct ArrayFile {
     name: String,
     items: Items,
-    /// What it says of itself.
+    /// Metadata of the dataset.
     pub meta: Meta,
     attrs: Attrs,
     fill: OnceLock<Result<Option<Vec<u8>>>>,
-    how: How,
-    /// Is it stored as the papers have it?
-    pub as_in_papers: bool,
-    /// Where its attributes are put down.
+    config: ReadConfig,
+    /// True if it is stored in the BLZ RFC layout.
+    pub is_blz_rfc: bool,
+    /// Name of the file that attributes are written to.
     pub(super) attrs_file: &'static str,
-    /// Who may change it.
+    /// Write state, if the array is open for writing.
     writer: Option<Writer>,
 }
 
-/// What [`ArrayFile::verify`] counts: chunks.
+/// Numbers of chunks that [`ArrayFile::verify`] found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// Those whose checksums fit.
-    pub sound: u64,
-    /// Those that are damaged, or not there.
-    pub bad: u64,
-    /// Those that can be decoded, and have no checksum; and those with a codec or a filter that is
-    /// not known.
+    /// Chunks whose checksums match.
+    pub intact: u64,
+    /// Chunks that are corrupt or missing.
+    pub corrupt: u64,
+    /// Chunks that can be decoded but have no checksum, and chunks with an unknown codec or filter.
     pub unchecked: u64,
 }
 
-/// What is needed to find the items.
+/// Input for finding the items of a dataset.
 struct Search<'a> {
-    place: &'a Place,
+    dir: &'a DatasetDir,
     meta: &'a Meta,
-    how: &'a How,
+    config: &'a ReadConfig,
 }
 
 impl ArrayFile {
-    /// The array in this folder.
-    pub fn open(place: &Place, meta: Meta, how: &How) -> Result<ArrayFile> {
+    /// Opens the array in this folder.
+    pub fn open(dir: &DatasetDir, meta: Meta, config: &ReadConfig) -> Result<ArrayFile> {
         let attrs = Attrs::read(
-            place,
-            how.memory_limit,
-            meta.checksum != Sum::None,
-            how.skip_damaged,
+            dir,
+            config.memory_limit,
+            meta.checksum != Checksum::None,
+            config.skip_damaged,
         )?;
         let item = meta.array.dtype.item.clone();
-        ArrayFile::of(place, place.down(DATA)?, &item, meta, attrs, how)
+        ArrayFile::of(dir, dir.subdir(DATA)?, &item, meta, attrs, config)
     }
 
-    /// The array in this folder, to be changed.
+    /// Opens the array in this folder for writing.
     pub fn open_for_writing(
-        place: &Place,
+        dir: &DatasetDir,
         meta: Meta,
-        how: &How,
+        config: &ReadConfig,
         options: &Options,
         writer: Writer,
     ) -> Result<ArrayFile> {
-        let mut file = ArrayFile::open(place, meta, how)?;
+        let mut file = ArrayFile::open(dir, meta, config)?;
         if writer.is_first() {
-            // nothing of what may be there counts
+            // no existing file is part of the array
             let row = file
                 .meta
                 .row_items()?
                 .saturating_mul(file.meta.array.dtype.item.size as u64);
             let many = file.meta.superchunk.is_some();
-            file.items = Items::Whole(Chunks::new(
-                place.down(DATA)?,
+            file.items = Items::Single(Chunks::new(
+                dir.subdir(DATA)?,
                 many,
                 &file.meta,
                 row,
                 None,
-                how,
+                config,
             )?);
-            (file.attrs, file.as_in_papers) = (Attrs::default(), many);
+            (file.attrs, file.is_blz_rfc) = (Attrs::default(), many);
         }
-        let [tools, papers] = attrs::FILES;
-        let is_tools = !file.as_in_papers || (!writer.is_new() && place.has(tools)?);
-        file.attrs_file = if is_tools { tools } else { papers };
+        let [tool_file, rfc_file] = attrs::FILES;
+        let uses_tool_file = !file.is_blz_rfc || (!writer.is_new() && dir.has(tool_file)?);
+        file.attrs_file = if uses_tool_file { tool_file } else { rfc_file };
         file.for_writing(options, writer)
     }
 
-    /// What was opened to be read may be changed from now on.
+    /// Makes an array that was opened for reading writable.
     pub fn for_writing(mut self, options: &Options, writer: Writer) -> Result<ArrayFile> {
-        let (all, meta, how, name) = (self.nbytes().max(1), &self.meta, &self.how, &self.name);
+        let (all, meta, config, name) =
+            (self.nbytes().max(1), &self.meta, &self.config, &self.name);
         let runs = match &mut self.items {
-            Items::Whole(chunks) => vec![(&meta.array.dtype.item, chunks)],
-            Items::Apart(fields) => fields
+            Items::Single(chunks) => vec![(&meta.array.dtype.item, chunks)],
+            Items::Fields(fields) => fields
                 .all
                 .iter_mut()
                 .map(|f| (&f.item, &mut f.chunks))
@@ -132,75 +132,76 @@ impl ArrayFile {
             Items::Objects(_) => {
                 return Err(fail!(
                     Unsupported,
-                    "{name}: an array of objects of Python's can be read only"
+                    "{name}: an array of Python objects is read-only"
                 ));
             }
         };
         for (item, chunks) in runs {
-            let there = || chunks.first_header()?.codec().ok();
-            let params = create::params(&meta.storage, &there, item, options)
+            let stored_codec = || chunks.first_header()?.codec().ok();
+            let params = create::params(&meta.storage, &stored_codec, item, options)
                 .map_err(|e| e.within(format_args!("{name}/{STORAGE}")))?;
-            let (make, each) = create::make(chunks, params, meta, options)?;
+            let (encoder, per_file) = create::unit_encoder(chunks, params, meta, options)?;
             let unit = chunks
                 .chunk_bytes()
-                .checked_mul(each)
+                .checked_mul(per_file)
                 .filter(|n| usize::try_from(*n).is_ok());
             let unit = unit.ok_or_else(|| {
                 fail!(
                     Limit,
-                    "{name}: superchunks of {each} chunks of {} bytes",
+                    "{name}: superchunks of {per_file} chunks of {} bytes are too large",
                     chunks.chunk_bytes()
                 )
             })?;
             let cbytes = (meta.cbytes as f64 * chunks.nbytes() as f64 / all as f64) as u64;
             let edit = Edit::new(
-                chunks.place(),
-                make,
-                [unit, chunks.nbytes(), cbytes, how.memory_limit],
-                how.threads,
+                chunks.dir(),
+                encoder,
+                [unit, chunks.nbytes(), cbytes, config.memory_limit],
+                config.threads,
             );
             edit.tidy(writer.is_durable())?;
-            chunks.forget();
+            chunks.drop_open_files();
             chunks.edit = Some(Box::new(edit));
         }
         self.writer = Some(writer);
         Ok(self)
     }
 
-    /// The fields of the array in this folder, each an array, where they are stored apart.
+    /// Returns the fields of the array in this folder, each as an array, if they are stored in
+    /// folders of their own.
     pub fn fields(
-        place: &Place,
+        dir: &DatasetDir,
         meta: &Meta,
-        how: &How,
+        config: &ReadConfig,
     ) -> Result<Option<Vec<(String, ArrayFile)>>> {
-        let data = place.down(DATA)?;
+        let data = dir.subdir(DATA)?;
         let Kind::Struct(fields) = &meta.array.dtype.item.kind else {
             return Ok(None);
         };
-        if !(Search { place, meta, how }).is_apart(&data, fields)? {
+        if !(Search { dir, meta, config }).has_field_dirs(&data, fields)? {
             return Ok(None);
         }
         let (own, size) = (meta.of_field(), meta.array.dtype.item.size);
         let field = |f: &dtype::Field| {
             Ok((
                 f.name.clone(),
-                ArrayFile::field(place, &data.down(&f.name)?, &f.item, (&own, size), how)?,
+                ArrayFile::field(dir, &data.subdir(&f.name)?, &f.item, (&own, size), config)?,
             ))
         };
         fields.iter().map(field).collect::<Result<_>>().map(Some)
     }
 
-    /// One of them, in this folder of data: rows of a shape where it is an array of items. `all`:
-    /// what the dataset says of its fields, and the bytes of an item of it.
+    /// Opens one field in the folder `data`. If its type is an array, its shape extends the shape
+    /// of a row. `all` has the metadata of the fields and the size of an item of the dataset.
     pub fn field(
-        place: &Place,
-        data: &Place,
+        dir: &DatasetDir,
+        data: &DatasetDir,
         item: &Type,
         all: (&Meta, usize),
-        how: &How,
+        config: &ReadConfig,
     ) -> Result<ArrayFile> {
         let mut meta = all.0.clone();
-        // nobody has put down how much of it is this one's
+        // the share of each field is not stored
         let of_all = meta.cbytes as f64 * item.size as f64 / all.1.max(1) as f64;
         meta.cbytes = of_all as u64;
         let item = match &item.kind {
@@ -216,31 +217,31 @@ impl ArrayFile {
         };
         dtype.spelling = dtype.to_python_literal();
         (meta.array.dtype, meta.dflt) = (dtype, Value::Null);
-        ArrayFile::of(place, data.clone(), item, meta, Attrs::default(), how)
+        ArrayFile::of(dir, data.clone(), item, meta, Attrs::default(), config)
     }
 
-    /// The folders of its chunks, each with at most how many files.
-    pub fn ways(&self) -> Vec<(Place, u64)> {
+    /// Returns the folders of the chunks, each with its maximum number of files.
+    pub fn chunk_dirs(&self) -> Vec<(DatasetDir, u64)> {
         self.runs()
             .iter()
-            .map(|run| (run.place().clone(), run.count()))
+            .map(|run| (run.dir().clone(), run.count()))
             .collect()
     }
 
-    /// Bytes of a row of each of them.
+    /// Returns the number of bytes per row in each of these folders.
     pub fn row_bytes(&self) -> Vec<u64> {
         self.runs().iter().map(|run| run.row).collect()
     }
 
-    /// The chunks of each of them that are damaged, or not there.
+    /// Returns the chunks in each of these folders that are corrupt or missing.
     pub fn damaged(&self) -> Result<Vec<Vec<Range<u64>>>> {
-        let bad = |run: &Chunks| {
-            let (mut bad, mut i): (Vec<Range<u64>>, u64) = (Vec::new(), 0);
-            let mut there = None;
+        let corrupt = |run: &Chunks| {
+            let (mut corrupt, mut i): (Vec<Range<u64>>, u64) = (Vec::new(), 0);
+            let mut existing = None;
             while i < run.count() {
                 let next = match run.check(i) {
-                    Err(e) if is_damage(e.status) => run
-                        .next_there(i + 1, there.get_or_insert_with(|| run.there()))
+                    Err(e) if is_corrupt_or_missing(e.status) => run
+                        .next_existing(i + 1, existing.get_or_insert_with(|| run.existing()))
                         .clamp(i + 1, run.count()),
                     done => {
                         done?;
@@ -248,66 +249,69 @@ impl ArrayFile {
                         continue;
                     }
                 };
-                match bad.last_mut().filter(|last| last.end == i) {
+                match corrupt.last_mut().filter(|last| last.end == i) {
                     Some(last) => last.end = next,
-                    None => bad.push(i..next),
+                    None => corrupt.push(i..next),
                 }
                 i = next;
             }
-            Ok(bad)
+            Ok(corrupt)
         };
-        self.runs().into_iter().map(bad).collect()
+        self.runs().into_iter().map(corrupt).collect()
     }
 
-    /// Writes the files with these chunks anew, with what can be read of them. `before` is called
-    /// with each.
-    pub fn write_anew(
+    /// Rewrites the files with these chunks with the content that can be read. Calls `before` with
+    /// each file first.
+    pub fn rewrite(
         &mut self,
         run: usize,
         chunks: impl Iterator<Item = u64>,
-        before: &dyn Fn(&Place, &str) -> Result<()>,
+        before: &dyn Fn(&DatasetDir, &str) -> Result<()>,
     ) -> Result<()> {
         self.writer()?;
         match self.runs_mut().into_iter().nth(run) {
-            Some(run) => run.write_anew(chunks, before),
+            Some(run) => run.rewrite(chunks, before),
             None => Ok(()),
         }
     }
 
-    /// Makes those folders.
+    /// Creates these folders.
     pub fn make_folders(&self) -> Result<()> {
-        self.ways()
+        self.chunk_dirs()
             .iter()
-            .try_for_each(|(way, _)| way.make_folders())
+            .try_for_each(|(chunk_dir, _)| chunk_dir.make_folders())
     }
 
     fn of(
-        place: &Place,
-        data: Place,
+        dir: &DatasetDir,
+        data: DatasetDir,
         item: &Type,
         mut meta: Meta,
         attrs: Attrs,
-        how: &How,
+        config: &ReadConfig,
     ) -> Result<ArrayFile> {
-        // only who skips damage needs it now
-        let fill = if how.skip_damaged {
-            fill_value::bytes(&meta.dflt, item, meta.row(), how.memory_limit)?
+        // only reads that skip damage need it now
+        let fill = if config.skip_damaged {
+            fill_value::bytes(&meta.dflt, item, meta.row(), config.memory_limit)?
         } else {
             None
         };
-        let (items, as_in_papers) = Search {
-            place,
+        let (items, is_blz_rfc) = Search {
+            dir,
             meta: &meta,
-            how,
+            config,
         }
         .items(&data, item, fill.map(Arc::from))?;
         if matches!(items, Items::Objects(_)) {
             meta.array.dtype.item.size = 0;
         }
-        if let Items::Whole(chunks) = &items {
-            chunks.refuse_lost()?;
-        } else if let Items::Apart(fields) = &items {
-            fields.all.iter().try_for_each(|f| f.chunks.refuse_lost())?;
+        if let Items::Single(chunks) = &items {
+            chunks.refuse_excessive_loss()?;
+        } else if let Items::Fields(fields) = &items {
+            fields
+                .all
+                .iter()
+                .try_for_each(|f| f.chunks.refuse_excessive_loss())?;
         }
         let name = data.show("");
         let name = name.strip_suffix("/data").unwrap_or(&name).to_owned();
@@ -317,38 +321,38 @@ impl ArrayFile {
             meta,
             attrs,
             fill: OnceLock::new(),
-            how: how.clone(),
-            as_in_papers,
+            config: config.clone(),
+            is_blz_rfc,
             attrs_file: attrs::FILES[0],
             writer: None,
         })
     }
 
-    /// Whose form it has.
+    /// Returns the format of the array.
     pub fn format(&self) -> Format {
         match self.meta.has("bparams") && !self.meta.has("cparams") {
-            _ if self.as_in_papers => Format::BlzPaper,
+            _ if self.is_blz_rfc => Format::BlzRfc,
             true => Format::Blz,
             false => Format::Bcolz,
         }
     }
 
-    /// The array over it.
+    /// Wraps the dataset in an [`Array`].
     pub fn into_array(self) -> Result<Array> {
         let chunkshape = [&[self.meta.chunklen], self.meta.row()].concat();
-        let (meta, options) = (self.meta.array.clone(), self.how.options.clone());
+        let (meta, options) = (self.meta.array.clone(), self.config.options.clone());
         Array::over(Box::new(self), meta, chunkshape, &options)
     }
 
-    // ---- what a commit asks for
+    // ---- for commits
 
     pub(super) fn writer(&mut self) -> Result<&mut Writer> {
-        let none = fail!(State, "{}: it was opened to be read", self.name);
-        let writer = self.writer.as_mut().ok_or(none)?;
-        writer.site.check().map(|()| writer)
+        let error = fail!(State, "{}: it was opened for reading", self.name);
+        let writer = self.writer.as_mut().ok_or(error)?;
+        writer.session.check().map(|()| writer)
     }
 
-    /// What waits in every run of chunks.
+    /// Returns the pending changes of every run of chunks.
     pub(super) fn edits(&mut self) -> Vec<&mut Edit> {
         self.runs_mut()
             .into_iter()
@@ -356,7 +360,7 @@ impl ArrayFile {
             .collect()
     }
 
-    /// The same, and how many bytes of content each has.
+    /// Returns the pending changes and the content length of every run of chunks.
     pub(super) fn edits_and_lengths(&mut self) -> Vec<(&mut Edit, u64)> {
         fn with_length(run: &mut Chunks) -> Option<(&mut Edit, u64)> {
             let len = run.nbytes();
@@ -368,7 +372,7 @@ impl ArrayFile {
             .collect()
     }
 
-    /// Has it another length than the last commit?
+    /// Returns true if the length differs from the last commit.
     fn is_resized(&self) -> bool {
         self.runs().iter().any(|run| {
             run.edit
@@ -377,27 +381,27 @@ impl ArrayFile {
         })
     }
 
-    /// Is something to be committed besides small files?
+    /// Returns true if the commit has to write more than metadata files.
     pub(super) fn is_changed(&mut self) -> bool {
-        self.is_resized() || self.edits().iter().any(|e| e.has_waiting())
+        self.is_resized() || self.edits().iter().any(|e| e.has_pending())
     }
 
-    /// What was appended to files that are there goes into them.
+    /// Writes the buffered appends to the existing files.
     pub(super) fn append_tails(&mut self, durable: bool) -> Result<()> {
         self.edits()
             .into_iter()
             .try_for_each(|e| e.append_tail(durable))?;
-        self.forget();
+        self.drop_open_files();
         Ok(())
     }
 
-    /// Refuses what a column has not by itself.
+    /// Fails if the array is a column that shares the metadata of its table.
     fn refuse_field(&mut self, what: &str) -> Result<()> {
         let is_field = self.writer()?.is_field;
         if is_field {
             Err(fail!(
                 Unsupported,
-                "{}: a column in the papers' form has no {what} of its own: the table has",
+                "{}: a column in the BLZ RFC layout has no {what} of its own; use that of the table",
                 self.name
             ))
         } else {
@@ -405,7 +409,7 @@ impl ArrayFile {
         }
     }
 
-    fn changing(&mut self) -> Result<&mut Items> {
+    fn items_mut(&mut self) -> Result<&mut Items> {
         self.writer()?;
         Ok(&mut self.items)
     }
@@ -415,20 +419,20 @@ impl ArrayFile {
         self.runs_mut().into_iter().try_for_each(Chunks::flush)
     }
 
-    /// Chunks are in other files from now on.
-    pub(super) fn forget(&self) {
-        self.runs().into_iter().for_each(Chunks::forget);
+    /// Closes the cached files, because chunks moved to other files.
+    pub(super) fn drop_open_files(&self) {
+        self.runs().into_iter().for_each(Chunks::drop_open_files);
     }
 
-    pub(super) fn break_off(&mut self) {
-        self.writer.iter().for_each(Writer::break_off);
-        // a journal may tell of them
+    pub(super) fn mark_broken(&mut self) {
+        self.writer.iter().for_each(Writer::mark_broken);
+        // a journal may name these files
         self.edits()
             .into_iter()
-            .for_each(|e| e.waiting = Vec::new());
+            .for_each(|e| e.pending = Vec::new());
     }
 
-    /// Files with chunks of the last commit; none before the first.
+    /// Returns the number of chunk files of the last commit; `None` before the first one.
     pub fn committed_files(&mut self) -> Option<u64> {
         let first = self.writer.as_ref().is_none_or(Writer::is_first);
         self.edits()
@@ -438,7 +442,7 @@ impl ArrayFile {
             .map(|e| e.committed.div_ceil(e.unit))
     }
 
-    /// The small files that a commit has to write.
+    /// Returns the metadata files that a commit has to write.
     pub(super) fn texts(&mut self) -> Result<Vec<(&'static str, String)>> {
         let (len, grown) = (self.nbytes(), self.is_resized());
         let cbytes = self.cbytes()?;
@@ -446,7 +450,7 @@ impl ArrayFile {
         if writer.is_field {
             return Ok(Vec::new());
         }
-        let (storage, attrs, counts) = (
+        let (storage, attrs, sizes) = (
             writer.storage_changed,
             writer.attrs_changed,
             grown || writer.shape_changed,
@@ -458,33 +462,33 @@ impl ArrayFile {
         if storage {
             texts.push((STORAGE, meta::to_json(&self.meta.storage) + "\n"));
         }
-        if counts {
+        if sizes {
             texts.push((SIZES, meta::sizes(&self.meta.array.shape, len, cbytes)));
         }
-        if self.meta.checksum != Sum::None {
+        if self.meta.checksum != Checksum::None {
             texts
                 .iter_mut()
-                .for_each(|(_, text)| *text = sealed(std::mem::take(text)));
+                .for_each(|(_, text)| *text = with_checksum(std::mem::take(text)));
         }
         Ok(texts)
     }
 
     fn runs_mut(&mut self) -> Vec<&mut Chunks> {
         match &mut self.items {
-            Items::Whole(chunks) | Items::Objects(chunks) => vec![chunks],
-            Items::Apart(fields) => fields.all.iter_mut().map(|f| &mut f.chunks).collect(),
+            Items::Single(chunks) | Items::Objects(chunks) => vec![chunks],
+            Items::Fields(fields) => fields.all.iter_mut().map(|f| &mut f.chunks).collect(),
         }
     }
 
-    /// Every run of chunks in it.
+    /// Returns every run of chunks.
     fn runs(&self) -> Vec<&Chunks> {
         match &self.items {
-            Items::Whole(chunks) | Items::Objects(chunks) => vec![chunks],
-            Items::Apart(fields) => fields.all.iter().map(|f| &f.chunks).collect(),
+            Items::Single(chunks) | Items::Objects(chunks) => vec![chunks],
+            Items::Fields(fields) => fields.all.iter().map(|f| &f.chunks).collect(),
         }
     }
 
-    /// How many chunks it has.
+    /// Returns the number of chunks.
     pub fn chunks(&self) -> u64 {
         self.runs()
             .iter()
@@ -492,41 +496,44 @@ impl ArrayFile {
             .fold(0, u64::saturating_add)
     }
 
-    /// Reads every chunk and checks all that can be; tells each fault to `fault`, until it returns
-    /// false, and `told` how many chunks were looked at.
+    /// Reads and verifies every chunk. Calls `fault` with each error until it returns false, and
+    /// `progress` with the number of chunks verified since the last call.
     pub fn verify(
         &self,
         fault: &mut dyn FnMut(&Error) -> bool,
-        told: &mut dyn FnMut(u64) -> Result<()>,
+        progress: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<(Verified, bool)> {
         let mut v = Verified::default();
         if self.attrs.damage().is_some_and(|e| !fault(e)) {
             return Ok((v, false));
         }
-        let group = self.how.threads.count() as u64 * 4;
+        let group = self.config.threads.count() as u64 * 4;
         for run in self.runs() {
-            let (mut first, mut was_missing, mut was_bad, mut there) = (0, false, false, None);
+            let (mut first, mut was_missing, mut was_corrupt, mut existing) =
+                (0, false, false, None);
             while first < run.count() {
                 let end = run.count().min(first + group);
-                let mut found: Vec<(u64, Result<Sound>)> =
-                    (first..end).map(|i| (i, Ok(Sound::Unchecked))).collect();
+                let mut found: Vec<(u64, Result<ChunkCheck>)> = (first..end)
+                    .map(|i| (i, Ok(ChunkCheck::Unchecked)))
+                    .collect();
                 parallel::for_each(
-                    self.how.threads.count(),
+                    self.config.threads.count(),
                     found.iter_mut().collect(),
-                    |(i, sound): &mut (u64, _)| *sound = run.check(*i),
+                    |(i, check): &mut (u64, _)| *check = run.check(*i),
                 );
-                for (_, sound) in found {
-                    was_bad = sound.as_ref().is_err_and(|e| !e.is_unsupported());
-                    let is_missing = sound.as_ref().is_err_and(|e| e.status == Status::Missing);
-                    match sound {
-                        // one fault for all that are missing behind each other: there may be very
-                        // many
-                        Err(_) if is_missing && was_missing => v.bad = v.bad.saturating_add(1),
-                        Ok(Sound::Checked) => v.sound += 1,
-                        Ok(Sound::Unchecked) => v.unchecked += 1,
+                for (_, check) in found {
+                    was_corrupt = check.as_ref().is_err_and(|e| !e.is_unsupported());
+                    let is_missing = check.as_ref().is_err_and(|e| e.status == Status::Missing);
+                    match check {
+                        // consecutive missing chunks are one fault, because there may be very many
+                        Err(_) if is_missing && was_missing => {
+                            v.corrupt = v.corrupt.saturating_add(1)
+                        }
+                        Ok(ChunkCheck::Checked) => v.intact += 1,
+                        Ok(ChunkCheck::Unchecked) => v.unchecked += 1,
                         Err(e) => {
-                            let count = if was_bad {
-                                &mut v.bad
+                            let count = if was_corrupt {
+                                &mut v.corrupt
                             } else {
                                 &mut v.unchecked
                             };
@@ -539,14 +546,14 @@ impl ArrayFile {
                     was_missing = is_missing;
                 }
                 let mut next = end;
-                // it may say that it has far more chunks than there is anything of
-                if was_bad {
+                // the metadata may state far more chunks than there are files
+                if was_corrupt {
                     next = run
-                        .next_there(end, there.get_or_insert_with(|| run.there()))
+                        .next_existing(end, existing.get_or_insert_with(|| run.existing()))
                         .clamp(end, run.count());
-                    v.bad = v.bad.saturating_add(next - end);
+                    v.corrupt = v.corrupt.saturating_add(next - end);
                 }
-                told(next - first)?;
+                progress(next - first)?;
                 first = next;
             }
             if !run.faults().iter().all(&mut *fault) {
@@ -558,22 +565,27 @@ impl ArrayFile {
 }
 
 impl Search<'_> {
-    /// The items in this folder; and whether they are as the papers have it.
-    fn items(&self, data: &Place, item: &Type, fill: Option<Arc<[u8]>>) -> Result<(Items, bool)> {
+    /// Opens the items in this folder. Returns true if they are in the BLZ RFC layout.
+    fn items(
+        &self,
+        data: &DatasetDir,
+        item: &Type,
+        fill: Option<Arc<[u8]>>,
+    ) -> Result<(Items, bool)> {
         let row_items = self.meta.row_items()?;
         match &item.kind {
             Kind::Object => Ok((
-                Items::Objects(Chunks::objects(data.clone(), self.meta, self.how)),
+                Items::Objects(Chunks::objects(data.clone(), self.meta, self.config)),
                 false,
             )),
-            Kind::Struct(fields) if self.is_apart(data, fields)? => {
+            Kind::Struct(fields) if self.has_field_dirs(data, fields)? => {
                 let mut all = Vec::new();
                 self.flatten(data, fields, 0, row_items, fill.as_deref(), &mut all)?;
                 let (rows, item, memory_limit) =
-                    (self.meta.rows(), item.size as u64, self.how.memory_limit);
+                    (self.meta.rows(), item.size as u64, self.config.memory_limit);
                 let chunk_items = self.meta.chunklen.saturating_mul(row_items);
                 Ok((
-                    Items::Apart(Fields {
+                    Items::Fields(Fields {
                         all,
                         item,
                         items: rows.saturating_mul(row_items),
@@ -587,13 +599,13 @@ impl Search<'_> {
                 let row = row_items.saturating_mul(item.size as u64);
                 let many = self.has_superchunks(data)?;
                 Ok((
-                    Items::Whole(Chunks::new(
+                    Items::Single(Chunks::new(
                         data.clone(),
                         many,
                         self.meta,
                         row,
                         fill,
-                        self.how,
+                        self.config,
                     )?),
                     many,
                 ))
@@ -601,11 +613,11 @@ impl Search<'_> {
         }
     }
 
-    /// It says so, or the files do. Where nothing is there to tell by: the tools write attributes
-    /// always, and in another file than the papers.
-    fn has_superchunks(&self, data: &Place) -> Result<bool> {
-        let [tools, _] = attrs::FILES;
-        let by_attrs = || Ok(!self.place.has(tools)?);
+    /// Decides by the metadata, then by the data files. Without data files the attribute file
+    /// decides: the tools always write one, under another name than the BLZ RFC layout.
+    fn has_superchunks(&self, data: &DatasetDir) -> Result<bool> {
+        let [tool_file, _] = attrs::FILES;
+        let by_attrs = || Ok(!self.dir.has(tool_file)?);
         match self.meta.rows() {
             _ if self.meta.superchunk.is_some() => Ok(true),
             0 => by_attrs(),
@@ -613,15 +625,15 @@ impl Search<'_> {
         }
     }
 
-    /// Have the fields folders of their own?
-    fn is_apart(&self, data: &Place, fields: &[dtype::Field]) -> Result<bool> {
+    /// Returns true if the fields have folders of their own.
+    fn has_field_dirs(&self, data: &DatasetDir, fields: &[dtype::Field]) -> Result<bool> {
         let Some(first) = fields.first() else {
             return Ok(false);
         };
-        if self.meta.apart {
+        if self.meta.has_field_dirs {
             return Ok(true);
         }
-        let has_chunks = |p: &Place| {
+        let has_chunks = |p: &DatasetDir| {
             Ok::<bool, Error>(
                 p.has(&super::chunks::file_name(0))? || p.has(&super::superchunks::name(1))?,
             )
@@ -629,20 +641,20 @@ impl Search<'_> {
         if has_chunks(data)? {
             return Ok(false);
         }
-        // not every storage knows of folders
-        let Ok(inner) = data.down(&first.name) else {
+        // some storage does not support folders
+        let Ok(inner) = data.subdir(&first.name) else {
             return Ok(false);
         };
         match &first.item.kind {
             _ if data.has(&first.name)? || has_chunks(&inner)? => Ok(true),
-            Kind::Struct(fields) => self.is_apart(&inner, fields),
+            Kind::Struct(fields) => self.has_field_dirs(&inner, fields),
             _ => Ok(false),
         }
     }
 
     fn flatten(
         &self,
-        data: &Place,
+        data: &DatasetDir,
         fields: &[dtype::Field],
         at: usize,
         row_items: u64,
@@ -650,9 +662,9 @@ impl Search<'_> {
         all: &mut Vec<Field>,
     ) -> Result<()> {
         for f in fields {
-            let (inner, offset, size) = (data.down(&f.name)?, at + f.offset, f.item.size);
+            let (inner, offset, size) = (data.subdir(&f.name)?, at + f.offset, f.item.size);
             match &f.item.kind {
-                Kind::Struct(fields) if self.is_apart(&inner, fields)? => {
+                Kind::Struct(fields) if self.has_field_dirs(&inner, fields)? => {
                     self.flatten(&inner, fields, offset, row_items, fill, all)?
                 }
                 _ => {
@@ -666,7 +678,7 @@ impl Search<'_> {
                         self.meta,
                         row_items.saturating_mul(size as u64),
                         fill,
-                        self.how,
+                        self.config,
                     )?;
                     all.push(Field {
                         offset,
@@ -682,13 +694,13 @@ impl Search<'_> {
 }
 
 impl Drop for ArrayFile {
-    /// What was not committed goes, as far as it can.
+    /// Removes uncommitted files as far as possible.
     fn drop(&mut self) {
-        let Some(writer) = self.writer.take().filter(|w| w.site.is_own()) else {
+        let Some(writer) = self.writer.take().filter(|w| w.session.is_own()) else {
             return;
         };
         self.edits().into_iter().for_each(Edit::clear);
-        let ways = self.ways();
-        writer.close(&ways);
+        let chunk_dirs = self.chunk_dirs();
+        writer.close(&chunk_dirs);
     }
 }

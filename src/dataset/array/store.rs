@@ -1,4 +1,4 @@
-//! What an [`Array`](crate::array::Array) asks of the dataset that holds its content.
+//! Implements the storage of an [`Array`](crate::array::Array) for a dataset.
 #![forbid(unsafe_code)]
 
 use super::{ArrayFile, Items};
@@ -7,18 +7,18 @@ use crate::dataset::commit::commit;
 use crate::dataset::meta::Meta;
 use crate::dataset::{create, fill_value};
 use crate::error::{Result, fail};
-use crate::identify::Format;
+use crate::format::Format;
 use crate::json::Value;
 use crate::options::Opt;
 use crate::parallel;
-use crate::superchunk::bloscpack::{Bloscpack, Destination, Splice, keep_room};
+use crate::superchunk::bloscpack::{Bloscpack, Destination, Splice, reserve_offsets};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// Content that a copy has in memory at once.
-const PIECE: u64 = 16 << 20;
-/// The longest chunk that a copy has unless it is told.
-const MOST_CHUNK: u64 = 1 << 30;
+/// Bytes of content that a copy has in memory at once.
+const COPY_BYTES: u64 = 16 << 20;
+/// Maximum chunk size of a copy, unless the caller chooses it.
+const MAX_COPY_CHUNK: u64 = 1 << 30;
 
 impl Store for ArrayFile {
     fn name(&self) -> &str {
@@ -27,8 +27,8 @@ impl Store for ArrayFile {
 
     fn nbytes(&self) -> u64 {
         match &self.items {
-            Items::Whole(chunks) => chunks.nbytes(),
-            Items::Apart(fields) => fields.nbytes(),
+            Items::Single(chunks) => chunks.nbytes(),
+            Items::Fields(fields) => fields.nbytes(),
             Items::Objects(_) => self.meta.object_bytes,
         }
     }
@@ -44,8 +44,8 @@ impl Store for ArrayFile {
 
     fn chunk_span(&self, at: u64) -> Range<u64> {
         match &self.items {
-            Items::Whole(chunks) | Items::Objects(chunks) => chunks.span(at),
-            Items::Apart(fields) => fields.span(at),
+            Items::Single(chunks) | Items::Objects(chunks) => chunks.span(at),
+            Items::Fields(fields) => fields.span(at),
         }
     }
 
@@ -56,19 +56,19 @@ impl Store for ArrayFile {
 
     fn block_bytes(&self) -> Option<u64> {
         match &self.items {
-            Items::Whole(chunks) => chunks.block_bytes(),
+            Items::Single(chunks) => chunks.block_bytes(),
             _ => None,
         }
     }
 
     fn file_threads(&self) -> usize {
-        self.how.threads.count()
+        self.config.threads.count()
     }
 
     fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
         match &self.items {
-            Items::Whole(chunks) | Items::Objects(chunks) => chunks.read(at, dst),
-            Items::Apart(fields) => fields.read(at, dst),
+            Items::Single(chunks) | Items::Objects(chunks) => chunks.read(at, dst),
+            Items::Fields(fields) => fields.read(at, dst),
         }
     }
 
@@ -82,7 +82,7 @@ impl Store for ArrayFile {
         if self.has_objects() {
             return Err(fail!(
                 Unsupported,
-                "{}: objects of Python's mean nothing in a file of another kind",
+                "{}: Python objects cannot be stored in another format",
                 self.name
             ));
         }
@@ -96,15 +96,15 @@ impl Store for ArrayFile {
             .filter(|n| (1..=255).contains(n))
             .unwrap_or(1);
         if options.given(Opt::ChunkBytes).is_none() {
-            let bytes = (self.chunk_bytes().min(MOST_CHUNK) / typesize as u64)
+            let bytes = (self.chunk_bytes().min(MAX_COPY_CHUNK) / typesize as u64)
                 .max(1)
                 .saturating_mul(typesize as u64);
             options.set(Opt::ChunkBytes, bytes as i64)?;
         }
-        keep_room(&mut options, len)?;
+        reserve_offsets(&mut options, len)?;
         let mut new = Bloscpack::create_in(&folder, &name, mode, typesize, &options)?;
         new.meta_set(meta)?;
-        new.fill_from(len, PIECE, read, &options)
+        new.fill_from(len, COPY_BYTES, read, &options)
     }
 
     fn attr_names(&self) -> Vec<&str> {
@@ -117,12 +117,12 @@ impl Store for ArrayFile {
 
     fn fill(&self) -> Result<Option<&[u8]>> {
         let Meta { dflt, array, .. } = &self.meta;
-        let made = parallel::made(&self.fill, || {
+        let made = parallel::get_or_init(&self.fill, || {
             fill_value::bytes(
                 dflt,
                 &array.dtype.item,
                 self.meta.row(),
-                self.how.memory_limit,
+                self.config.memory_limit,
             )
         });
         made.as_ref()
@@ -135,8 +135,8 @@ impl Store for ArrayFile {
         let (item, row) = (&self.meta.array.dtype.item, self.meta.row());
         let each = matches!(self.meta.dflt, Value::Array(_)) || self.format() == Format::Blz;
         let new = create::dflt(value, item, row, each)?;
-        let bytes = fill_value::bytes(&new, item, row, self.how.memory_limit)?;
-        if let Items::Whole(chunks) = &mut self.items {
+        let bytes = fill_value::bytes(&new, item, row, self.config.memory_limit)?;
+        if let Items::Single(chunks) = &mut self.items {
             chunks.fill = bytes.as_deref().map(Arc::from);
         }
         self.fill = OnceLock::from(Ok(bytes));
@@ -146,35 +146,35 @@ impl Store for ArrayFile {
     }
 
     fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
-        match self.changing()? {
-            Items::Apart(fields) => fields.write(at, src),
-            Items::Whole(chunks) | Items::Objects(chunks) => chunks.write(at, src),
+        match self.items_mut()? {
+            Items::Fields(fields) => fields.write(at, src),
+            Items::Single(chunks) | Items::Objects(chunks) => chunks.write(at, src),
         }
     }
 
     fn splice(&mut self, splice: &Splice) -> Result<()> {
-        let done = match self.changing()? {
-            Items::Apart(fields) => fields.splice(splice),
-            Items::Whole(chunks) | Items::Objects(chunks) => return chunks.splice(splice),
+        let done = match self.items_mut()? {
+            Items::Fields(fields) => fields.splice(splice),
+            Items::Single(chunks) | Items::Objects(chunks) => return chunks.splice(splice),
         };
         if matches!(done, Err((_, true))) {
-            // some fields have the rows, and others have not
-            self.break_off();
+            // some fields have the rows, others do not
+            self.mark_broken();
         }
         done.map_err(|(e, _)| e)
     }
 
     fn append(&mut self, src: &[u8]) -> Result<()> {
-        match self.changing()? {
-            Items::Apart(fields) => fields.append(src),
-            Items::Whole(chunks) | Items::Objects(chunks) => chunks.append(src),
+        match self.items_mut()? {
+            Items::Fields(fields) => fields.append(src),
+            Items::Single(chunks) | Items::Objects(chunks) => chunks.append(src),
         }
     }
 
     fn truncate(&mut self, nbytes: u64) -> Result<()> {
-        match self.changing()? {
-            Items::Apart(fields) => fields.truncate(nbytes),
-            Items::Whole(chunks) | Items::Objects(chunks) => chunks.truncate(nbytes),
+        match self.items_mut()? {
+            Items::Fields(fields) => fields.truncate(nbytes),
+            Items::Single(chunks) | Items::Objects(chunks) => chunks.truncate(nbytes),
         }
     }
 
@@ -200,7 +200,7 @@ impl Store for ArrayFile {
         }
         Err(fail!(
             Unsupported,
-            "{}: the shape {shape:?}: a dataset is made of rows, which stay as they are: {row:?}",
+            "{}: a dataset cannot change the shape of its rows (expected {row:?}, found the shape {shape:?})",
             self.name
         ))
     }
@@ -223,7 +223,11 @@ impl Store for ArrayFile {
     fn object(&self, i: u64) -> Result<Vec<u8>> {
         match &self.items {
             Items::Objects(chunks) => chunks.object(i),
-            _ => Err(fail!(Type, "{}: its items are no objects", self.name)),
+            _ => Err(fail!(
+                Type,
+                "{}: its items are not Python objects",
+                self.name
+            )),
         }
     }
 }

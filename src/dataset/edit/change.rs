@@ -1,80 +1,81 @@
-//! Changes of the bytes of a run of chunks, in the units that its files have.
+//! Changes of the bytes of a run of chunks, in units of its files.
 #![forbid(unsafe_code)]
 
-use super::{Edit, Names, Open, Stored};
+use super::{Edit, FileLayout, StoredUnit, UnitBuffer};
 use crate::alloc;
 use crate::dataset::chunks::Chunks;
-use crate::dataset::folder::Place;
+use crate::dataset::folder::DatasetDir;
 use crate::error::{Result, fail};
 use crate::superchunk::bloscpack::Splice;
 
-/// Content that is encoded at once, about.
+/// Approximate number of content bytes that are encoded at once.
 const GROUP: u64 = 32 << 20;
 
 impl Chunks {
     fn edit(&mut self) -> Result<&mut Edit> {
         self.editing()
-            .ok_or_else(|| fail!(State, "it was opened to be read"))
+            .ok_or_else(|| fail!(State, "it was opened for reading"))
     }
 
-    /// Bytes of content in a unit.
+    /// Returns the number of content bytes in a unit.
     fn unit(&self) -> u64 {
         self.edit.as_ref().map_or(self.chunk, |e| e.unit)
     }
 
-    /// Units are in other files from now on.
-    fn accept(&mut self, stored: Vec<Stored>) -> Result<()> {
+    /// Records that these units are stored in new files.
+    fn accept(&mut self, stored: Vec<StoredUnit>) -> Result<()> {
         let len = self.len;
         let done = self.edit()?.accept(stored, len);
-        self.forget();
+        self.drop_open_files();
         done
     }
 
-    /// Units behind each other, of which nothing is in memory, get other content.
+    /// Replaces the content of consecutive units, none of which is in memory.
     fn replace(&mut self, first: u64, content: &[u8]) -> Result<()> {
-        let stored = self.edit()?.put_all(first, content)?;
+        let stored = self.edit()?.write_units(first, content)?;
         self.accept(stored)
     }
 
-    /// What is in memory goes to a file, and stays in memory.
+    /// Writes the unit that is in memory to a file. The unit stays in memory.
     pub fn flush(&mut self) -> Result<()> {
         let edit = self.edit()?;
         let Some(open) = edit.open.take_if(|o| o.changed) else {
             return Ok(());
         };
-        let stored = edit.put_all(open.unit, &open.content);
+        let stored = edit.write_units(open.unit, &open.content);
         let done = stored.and_then(|stored| self.accept(stored));
-        self.edit()?.open = Some(Open {
+        self.edit()?.open = Some(UnitBuffer {
             changed: done.is_err(),
             ..open
         });
         done
     }
 
-    /// Bytes of a unit that count.
-    fn counted(&self, unit: u64) -> u64 {
+    /// Returns the number of bytes of a unit that are part of the content.
+    fn unit_len(&self, unit: u64) -> u64 {
         self.len
             .saturating_sub(unit.saturating_mul(self.unit()))
             .min(self.unit())
     }
 
-    /// The content of a unit, as much as counts, to be changed; zeros, maybe, if it is not wanted.
-    fn opened(&mut self, unit: u64, is_wanted: bool) -> Result<&mut Vec<u8>> {
+    /// Returns the buffer of a unit for changes. If `needs_content` is false, the buffer may be
+    /// filled with zeros.
+    fn opened(&mut self, unit: u64, needs_content: bool) -> Result<&mut Vec<u8>> {
         if self.edit()?.open.as_ref().is_none_or(|o| o.unit != unit) {
             self.flush()?;
-            let n = alloc::allow(self.counted(unit), self.edit()?.limit, "a file's content")?;
+            let n = alloc::allow(self.unit_len(unit), self.edit()?.limit, "a file's content")?;
             let mut content = alloc::zeroed(n)?;
             let at = unit.saturating_mul(self.unit());
-            if is_wanted && !content.is_empty() && self.read(at, &mut content)? {
+            if needs_content && !content.is_empty() && self.read(at, &mut content)? {
                 let chunk = at / self.chunk;
                 return Err(fail!(
                     Format,
-                    "what is damaged from chunk {chunk} on can be written as a whole only"
+                    "the file is corrupt from chunk {chunk} on; only all of its content can be overwritten"
                 )
                 .at(chunk));
             }
             let edit = self.edit()?;
-            edit.open = Some(Open {
+            edit.open = Some(UnitBuffer {
                 unit,
                 from: 0,
                 content,
@@ -86,20 +87,21 @@ impl Chunks {
             .edit()?
             .open
             .as_mut()
-            .ok_or_else(|| fail!(State, "no open content"))?;
+            .ok_or_else(|| fail!(State, "no unit is buffered"))?;
         open.changed = true;
         Ok(&mut open.content)
     }
 
-    /// The end of the last commit, to be appended to where it is; none where other things are
-    /// changed there, or each chunk has a file of its own.
+    /// Returns the buffer for appending to the last file of the last commit in place. Returns
+    /// `None` if the file has other changes, or if each chunk has its own file.
     fn tail(&mut self) -> Result<Option<&mut Vec<u8>>> {
         let (len, chunk) = (self.len, self.chunk);
         let edit = self.edit()?;
         let unit = len / edit.unit;
         if edit.tail.as_ref().is_none_or(|t| t.unit != unit) {
-            let is_there =
-                edit.names == Names::Many && edit.committed == len && edit.find(unit).is_err();
+            let is_there = edit.layout == FileLayout::Superchunks
+                && edit.committed == len
+                && edit.find(unit).is_err();
             if !is_there || edit.open.as_ref().is_some_and(|o| o.unit == unit) {
                 return Ok(None);
             }
@@ -113,11 +115,11 @@ impl Chunks {
             if !content.is_empty() && self.read(start + from, &mut content)? {
                 return Err(fail!(
                     Format,
-                    "the last chunk is damaged: nothing can be appended to it"
+                    "the last chunk is corrupt, so nothing can be appended to it"
                 )
                 .at(len / chunk));
             }
-            self.edit()?.tail = Some(Open {
+            self.edit()?.tail = Some(UnitBuffer {
                 unit,
                 from,
                 content,
@@ -127,33 +129,37 @@ impl Chunks {
         Ok(self.edit()?.tail.as_mut().map(|t| &mut t.content))
     }
 
-    /// Units that are encoded at once.
+    /// Returns the number of units that are encoded at once.
     fn group(&self) -> u64 {
         let threads = self.edit.as_ref().map_or(1, |e| e.threads.count() as u64);
         (GROUP / self.unit()).clamp(1, threads * 4)
     }
 
-    /// How much of this content is whole units, those that go at once.
-    fn whole(&self, n: usize) -> usize {
+    /// Returns the number of leading bytes that form complete units and are encoded at once.
+    fn aligned_len(&self, n: usize) -> usize {
         let units = (n as u64 / self.unit()).min(self.group());
         (units * self.unit()) as usize
     }
 
-    /// Puts content behind the last. On failure some of it may be there.
+    /// Appends content. On failure some of it may be appended.
     pub fn append(&mut self, mut src: &[u8]) -> Result<()> {
         self.edit()?;
         let unit = self.unit();
         while !src.is_empty() {
             let (i, used) = (self.len / unit, self.len % unit);
-            let whole = if used == 0 { self.whole(src.len()) } else { 0 };
+            let aligned = if used == 0 {
+                self.aligned_len(src.len())
+            } else {
+                0
+            };
             let room = (unit - used).min(src.len() as u64) as usize;
             let (now, rest) = src
-                .split_at_checked(if whole > 0 { whole } else { room })
+                .split_at_checked(if aligned > 0 { aligned } else { room })
                 .unwrap_or((src, &[]));
-            if whole > 0 {
+            if aligned > 0 {
                 self.replace(i, now)?;
             } else {
-                // what is appended to the last commit goes where that is
+                // data appended to the last unit of the last commit goes into the existing file
                 let content = match if used > 0 { self.tail()? } else { None } {
                     Some(content) => content,
                     None => self.opened(i, true)?,
@@ -167,41 +173,45 @@ impl Chunks {
         Ok(())
     }
 
-    /// Writes over content. On failure some of it may be written.
+    /// Overwrites content. On failure some of it may be overwritten.
     pub fn write(&mut self, mut at: u64, mut src: &[u8]) -> Result<()> {
         let end = at
             .checked_add(src.len() as u64)
             .filter(|end| *end <= self.len);
         end.ok_or_else(|| fail!(Range, "{} bytes at {at}: there are {}", src.len(), self.len))?;
         let edit = self.edit()?;
-        edit.kept = if src.is_empty() {
-            edit.kept
+        edit.unchanged = if src.is_empty() {
+            edit.unchanged
         } else {
-            edit.kept.min(at)
+            edit.unchanged.min(at)
         };
         let unit = self.unit();
         while !src.is_empty() {
             let (i, from) = (at / unit, at % unit);
-            let whole = if from == 0 { self.whole(src.len()) } else { 0 };
+            let aligned = if from == 0 {
+                self.aligned_len(src.len())
+            } else {
+                0
+            };
             let room = (unit - from).min(src.len() as u64) as usize;
             let (now, rest) = src
-                .split_at_checked(if whole > 0 { whole } else { room })
+                .split_at_checked(if aligned > 0 { aligned } else { room })
                 .unwrap_or((src, &[]));
-            if whole > 0 {
-                let units = whole as u64 / unit;
+            if aligned > 0 {
+                let units = aligned as u64 / unit;
                 self.replace(i, now)?;
-                // what was in memory of these is of no use
+                // the buffers of these units are outdated
                 let edit = self.edit()?;
                 [&mut edit.open, &mut edit.tail]
                     .into_iter()
                     .for_each(|o| _ = o.take_if(|o| (i..i + units).contains(&o.unit)));
             } else {
-                let place = self
-                    .opened(i, (now.len() as u64) < self.counted(i))?
+                let target = self
+                    .opened(i, (now.len() as u64) < self.unit_len(i))?
                     .get_mut(from as usize..)
                     .and_then(|c| c.get_mut(..now.len()));
-                place
-                    .ok_or_else(|| fail!(State, "content of another size"))?
+                target
+                    .ok_or_else(|| fail!(State, "the content has an unexpected size"))?
                     .copy_from_slice(now);
             }
             (at, src) = (at + now.len() as u64, rest);
@@ -214,33 +224,34 @@ impl Chunks {
         let (len, unit) = (self.len, self.unit());
         let edit = self.edit()?;
         if n > len {
-            return Err(fail!(Range, "{n} bytes are to stay: there are {len}"));
+            return Err(fail!(Range, "cannot keep {n} of {len} bytes"));
         }
-        edit.kept = edit.kept.min(n);
-        // the file has all of it but what was appended
+        edit.unchanged = edit.unchanged.min(n);
+        // the file contains everything except the appended bytes
         edit.tail.take_if(|_| n <= edit.committed);
         if let Some(tail) = edit.tail.as_mut().filter(|t| t.unit == n / unit) {
             tail.content.truncate((n % unit - tail.from) as usize);
         }
         edit.cbytes = (u128::from(edit.cbytes) * u128::from(n) / u128::from(len.max(1))) as u64;
-        let gone = edit.waiting.partition_point(|(i, _)| *i < n.div_ceil(unit));
-        for (i, second) in edit.waiting.split_off(gone) {
-            edit.remove(&edit.names.waiting(i, second));
+        let gone = edit.pending.partition_point(|(i, _)| *i < n.div_ceil(unit));
+        for (i, second) in edit.pending.split_off(gone) {
+            edit.remove(&edit.layout.pending_name(i, second));
         }
         edit.open.take_if(|o| o.unit.saturating_mul(unit) >= n);
         if let Some(open) = edit.open.as_mut().filter(|o| o.unit == n / unit) {
             open.content.truncate((n % unit) as usize);
         }
         self.len = n;
-        self.forget();
+        self.drop_open_files();
         Ok(())
     }
 
-    /// Writes the units with these chunks, in rising order, anew, with what can be read of them.
-    pub fn write_anew(
+    /// Rewrites the units that contain these chunks, given in ascending order, with the content
+    /// that can be read. Calls `before` with each file first.
+    pub fn rewrite(
         &mut self,
         chunks: impl Iterator<Item = u64>,
-        before: &dyn Fn(&Place, &str) -> Result<()>,
+        before: &dyn Fn(&DatasetDir, &str) -> Result<()>,
     ) -> Result<()> {
         let (unit, chunk, mut done) = (self.unit(), self.chunk, None);
         for i in chunks.map(|c| c.saturating_mul(chunk) / unit) {
@@ -248,8 +259,8 @@ impl Chunks {
                 continue;
             }
             let edit = self.edit()?;
-            before(&edit.place, &edit.names.own(i))?;
-            let n = alloc::allow(self.counted(i), self.edit()?.limit, "a file's content")?;
+            before(&edit.dir, &edit.layout.file_name(i))?;
+            let n = alloc::allow(self.unit_len(i), self.edit()?.limit, "a file's content")?;
             let mut content = alloc::zeroed(n)?;
             self.read(i * unit, &mut content)?;
             self.write(i * unit, &content)?;
@@ -258,7 +269,7 @@ impl Chunks {
         Ok(())
     }
 
-    /// Puts rows in and takes rows away; what is behind moves. On failure all is as it was.
+    /// Inserts and removes rows; the following rows are shifted. On failure nothing is changed.
     pub fn splice(&mut self, s: &Splice) -> Result<()> {
         let end = s.at.checked_add(s.gone).filter(|end| *end <= self.len);
         let end = end.ok_or_else(|| {
@@ -276,13 +287,13 @@ impl Chunks {
         if s.times != 1 || !rows {
             return Err(fail!(
                 Unsupported,
-                "the chunks of a dataset are made of rows: these come and go as a whole"
+                "only complete rows of a dataset can be inserted or removed"
             ));
         }
         self.flush()?;
         let (unit, tail) = (self.unit(), self.edit()?.tail.as_ref().map(|t| t.unit));
         if let Some(tail) = tail.filter(|t| s.at / unit <= *t) {
-            // it moves
+            // it is shifted
             self.opened(tail, true)?;
             self.flush()?;
         }
@@ -292,12 +303,12 @@ impl Chunks {
         let first = s.at / self.unit();
         let mut all = Vec::new();
         if let Err(e) = self.refill(s, first, end, len, &mut all) {
-            self.edit()?.drop_all(&all);
+            self.edit()?.remove_all(&all);
             return Err(e);
         }
         self.accept(all)?;
         let edit = self.edit()?;
-        (edit.open, edit.kept) = (None, edit.kept.min(s.at));
+        (edit.open, edit.unchanged) = (None, edit.unchanged.min(s.at));
         if len < self.len {
             self.truncate(len)?;
         }
@@ -305,19 +316,19 @@ impl Chunks {
         Ok(())
     }
 
-    /// Writes the units from `first` on as a splice makes them.
+    /// Writes the units from `first` on with the content that results from the splice.
     fn refill(
         &self,
         s: &Splice,
         first: u64,
         end: u64,
         len: u64,
-        all: &mut Vec<Stored>,
+        all: &mut Vec<StoredUnit>,
     ) -> Result<()> {
         let edit = self
             .edit
             .as_deref()
-            .ok_or_else(|| fail!(State, "it was opened to be read"))?;
+            .ok_or_else(|| fail!(State, "it was opened for reading"))?;
         let most = self.group().saturating_mul(edit.unit);
         let mut content = alloc::zeroed(alloc::allow(most.min(len), edit.limit, "some chunks")?)?;
         let mut at = first.saturating_mul(edit.unit);
@@ -327,9 +338,9 @@ impl Chunks {
                 .get_mut(..(len - at).min(most) as usize)
                 .unwrap_or_default();
             let to = at + now.len() as u64;
-            let cut = |place: u64| (place.clamp(at, to) - at) as usize;
+            let cut = |position: u64| (position.clamp(at, to) - at) as usize;
             let (before, rest) = now.split_at_mut_checked(cut(s.at)).unwrap_or_default();
-            let (new, behind) = rest
+            let (new, after) = rest
                 .split_at_mut_checked(cut(new_end) - before.len())
                 .unwrap_or_default();
             let skip = at.max(s.at) - s.at;
@@ -337,20 +348,25 @@ impl Chunks {
                 .src
                 .get(skip.min(s.src.len() as u64) as usize..)
                 .and_then(|src| src.get(..new.len()));
-            new.copy_from_slice(given.ok_or_else(|| fail!(State, "content of another size"))?);
+            new.copy_from_slice(
+                given.ok_or_else(|| fail!(State, "the content has an unexpected size"))?,
+            );
             let from = at.max(new_end) - new_end + end;
-            let bad = |at: u64, dst: &mut [u8]| {
+            let read_damaged = |at: u64, dst: &mut [u8]| {
                 if dst.is_empty() {
                     Ok(false)
                 } else {
                     self.read(at, dst)
                 }
             };
-            if bad(at, before)? | bad(from, behind)? {
-                return Err(fail!(Format, "chunks that would have to move are damaged"));
+            if read_damaged(at, before)? | read_damaged(from, after)? {
+                return Err(fail!(
+                    Format,
+                    "chunks that would have to be moved are corrupt"
+                ));
             }
-            let stored = edit.put_all(at / edit.unit, now)?;
-            alloc::reserve(all, stored.len()).inspect_err(|_| edit.drop_all(&stored))?;
+            let stored = edit.write_units(at / edit.unit, now)?;
+            alloc::reserve(all, stored.len()).inspect_err(|_| edit.remove_all(&stored))?;
             all.extend(stored);
             at = to;
         }

@@ -1,9 +1,9 @@
-//! Changes of the items of an array: they wait in new files beside those of the last commit, and
-//! the content of the file that is being changed, or filled, waits in memory.
+//! Pending changes of the items of an array. New files are written beside those of the last commit.
+//! The content of the unit that is being changed is buffered in memory.
 //!
-//! What goes to a file is a unit: a chunk, or in the papers' form a superchunk. Nothing of the last
-//! commit is touched here. A unit that is changed again goes to a second new file, and only then
-//! the first one goes, so that what fails leaves all as it was.
+//! A unit is the content of one file: a chunk, or a superchunk in the BLZ RFC layout. Files of the
+//! last commit are not modified here. A unit that is changed again is written to a second new file
+//! before the first one is removed, so that a failure changes nothing.
 #![forbid(unsafe_code)]
 
 mod change;
@@ -11,65 +11,69 @@ mod change;
 use super::chunk_file::HEADER;
 use super::chunks::file_name;
 use super::commit::{as_text, tidy};
-use super::folder::Place;
+use super::folder::DatasetDir;
 use super::superchunks;
 use crate::blosc::{self, Params};
-use crate::checksum::Sum;
+use crate::checksum::Checksum;
 use crate::error::{Error, Result};
 use crate::io::Access;
 use crate::io::journal::NEW;
 use crate::options::{Opt, Options};
 use crate::parallel::Threads;
-use crate::superchunk::bloscpack::{self, Whole};
-use crate::superchunk::buffer_pool::Buffers;
+use crate::superchunk::bloscpack::{self, FileEncoder};
+use crate::superchunk::buffer_pool::BufferPool;
 use crate::{alloc, parallel};
 use std::sync::{Mutex, PoisonError};
 
-/// What the files are called.
+/// How chunks are distributed over files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Names {
-    /// Each has a chunk.
-    One,
-    /// Each has many, as the papers have it.
-    Many,
+pub enum FileLayout {
+    /// One file per chunk.
+    ChunkFiles,
+    /// Files with many chunks, as in the BLZ RFC layout.
+    Superchunks,
 }
 
-impl Names {
-    /// The name of the file with this unit.
-    pub fn own(self, unit: u64) -> String {
+impl FileLayout {
+    /// Returns the name of the file of this unit.
+    pub fn file_name(self, unit: u64) -> String {
         match self {
-            Names::One => file_name(unit),
-            Names::Many => superchunks::name(unit.saturating_add(1)),
+            FileLayout::ChunkFiles => file_name(unit),
+            FileLayout::Superchunks => superchunks::name(unit.saturating_add(1)),
         }
     }
 
-    /// The name of the new file that waits for its place.
-    pub fn waiting(self, unit: u64, second: bool) -> String {
-        format!("{}{NEW}{}", self.own(unit), if second { "2" } else { "" })
+    /// Returns the name of the new file of this unit until the commit renames it.
+    pub fn pending_name(self, unit: u64, second: bool) -> String {
+        format!(
+            "{}{NEW}{}",
+            self.file_name(unit),
+            if second { "2" } else { "" }
+        )
     }
 
-    /// What stands in which unit, and how these files are called.
-    pub fn parse(name: &str) -> Option<(Names, u64)> {
+    /// Parses a file name. Returns the layout and the unit.
+    pub fn parse(name: &str) -> Option<(FileLayout, u64)> {
         let rest = name.strip_prefix("__")?;
-        let (names, number, first) = match rest.strip_suffix("__.bin") {
-            Some(number) => (Names::Many, number, 1),
-            None => (Names::One, rest.strip_suffix(".blp")?, 0),
+        let (layout, number, first) = match rest.strip_suffix("__.bin") {
+            Some(number) => (FileLayout::Superchunks, number, 1),
+            None => (FileLayout::ChunkFiles, rest.strip_suffix(".blp")?, 0),
         };
         let unit = number.parse::<u64>().ok()?.checked_sub(first)?;
-        (names.own(unit) == name).then_some((names, unit))
+        (layout.file_name(unit) == name).then_some((layout, unit))
     }
 }
 
-/// How files are made.
-pub enum Make {
-    /// With a chunk, and its digest.
-    One(Params, Sum),
-    /// With many.
-    Many(Whole),
+/// Encoder of the file of one unit.
+pub enum UnitEncoder {
+    /// Encodes one chunk, followed by its digest.
+    Chunk(Params, Checksum),
+    /// Encodes a superchunk.
+    Superchunk(FileEncoder),
 }
 
-impl Make {
-    /// The bytes of a file with this content; `bytes` is a buffer for them.
+impl UnitEncoder {
+    /// Returns the bytes of a file with this content. `bytes` is a buffer for reuse.
     pub(super) fn encode(
         &self,
         content: &[u8],
@@ -77,8 +81,8 @@ impl Make {
         threads: usize,
     ) -> Result<Vec<u8>> {
         let (params, sum) = match self {
-            Make::Many(whole) => return whole.encode(content, threads),
-            Make::One(params, sum) => (params, sum),
+            UnitEncoder::Superchunk(file_encoder) => return file_encoder.encode(content, threads),
+            UnitEncoder::Chunk(params, sum) => (params, sum),
         };
         alloc::reserve(&mut bytes, HEADER.len())?;
         bytes.extend_from_slice(&HEADER);
@@ -90,94 +94,94 @@ impl Make {
     }
 }
 
-/// The content of a unit.
-struct Open {
+/// The buffered content of a unit.
+struct UnitBuffer {
     unit: u64,
-    /// From this byte of the unit on, where a chunk begins.
+    /// Offset in the unit of the first buffered byte; the start of a chunk.
     from: u64,
     content: Vec<u8>,
-    /// It is not in a file.
+    /// True if the content is not in a file yet.
     changed: bool,
 }
 
-/// What waits for a commit.
+/// The pending changes of one run of chunks.
 pub struct Edit {
-    pub(super) place: Place,
-    pub(super) names: Names,
-    make: Make,
-    /// Bytes of content in a unit.
+    pub(super) dir: DatasetDir,
+    pub(super) layout: FileLayout,
+    encoder: UnitEncoder,
+    /// Number of content bytes in a unit.
     pub(super) unit: u64,
     limit: u64,
     threads: Threads,
-    open: Option<Open>,
-    /// What the last commit has in the last unit, from its last chunk on, and what was appended to
-    /// that unit since, where nothing but that is changed in it: it goes into the file that is
-    /// there.
-    tail: Option<Open>,
-    /// Units that are in new files, in rising order; true: in the second one.
-    pub(super) waiting: Vec<(u64, bool)>,
-    /// Bytes of content of the last commit, and how many of its first ones are as they were.
+    open: Option<UnitBuffer>,
+    /// The last unit of the last commit, from its last chunk on, with the data appended since. It
+    /// is set only if that unit has no other changes. The data is appended to the existing file.
+    tail: Option<UnitBuffer>,
+    /// Units in new files, in ascending order; true if the unit is in its second new file.
+    pub(super) pending: Vec<(u64, bool)>,
+    /// Number of content bytes of the last commit, and length of the prefix that is unchanged
+    /// since.
     pub(super) committed: u64,
-    pub(super) kept: u64,
-    /// Bytes on disk, about.
+    pub(super) unchanged: u64,
+    /// Approximate number of stored bytes.
     pub(super) cbytes: u64,
-    /// The unit that was written last, and the bytes of its file.
+    /// The unit that was written last, and the size of its file.
     written: Option<(u64, u64)>,
-    /// Files got their names, which may not be durable.
-    is_named: bool,
-    buffers: Buffers,
+    /// True if files were renamed and the folder is not synced yet.
+    names_unsynced: bool,
+    buffers: BufferPool,
 }
 
-/// A unit in a new file, and the bytes of it.
-type Stored = (u64, bool, u64);
+/// A unit in a new file: its index, whether it is the second new file, and the size of the file.
+type StoredUnit = (u64, bool, u64);
 
 impl Edit {
-    /// Nothing is changed yet in this folder, which has so many bytes of content in units of so
-    /// many.
+    /// Creates an empty set of changes for the files in `dir`. `[unit, committed, cbytes, limit]`
+    /// are bytes: content per unit, content of the last commit, stored size, memory limit.
     pub fn new(
-        place: &Place,
-        make: Make,
+        dir: &DatasetDir,
+        encoder: UnitEncoder,
         [unit, committed, cbytes, limit]: [u64; 4],
         threads: Threads,
     ) -> Edit {
-        let names = if matches!(make, Make::One(..)) {
-            Names::One
+        let layout = if matches!(encoder, UnitEncoder::Chunk(..)) {
+            FileLayout::ChunkFiles
         } else {
-            Names::Many
+            FileLayout::Superchunks
         };
-        let (place, waiting) = (place.clone(), Vec::new());
+        let (dir, pending) = (dir.clone(), Vec::new());
         Edit {
-            place,
-            names,
-            make,
+            dir,
+            layout,
+            encoder,
             unit: unit.max(1),
             limit,
             threads,
             open: None,
             tail: None,
-            waiting,
+            pending,
             committed,
-            kept: committed,
+            unchanged: committed,
             cbytes,
             written: None,
-            is_named: false,
-            buffers: Buffers::default(),
+            names_unsynced: false,
+            buffers: BufferPool::default(),
         }
     }
 
     fn find(&self, unit: u64) -> std::result::Result<usize, usize> {
-        self.waiting.binary_search_by_key(&unit, |(i, _)| *i)
+        self.pending.binary_search_by_key(&unit, |(i, _)| *i)
     }
 
-    /// Nothing is left there of a writer that was cut off.
+    /// Removes the leftovers of an interrupted writer.
     pub(super) fn tidy(&self, durable: bool) -> Result<()> {
-        tidy(&self.place, "")?;
+        tidy(&self.dir, "")?;
         match self.committed / self.unit {
-            // storage that cannot list its files may have something beside this one all the same
-            last if self.names == Names::Many && last * self.unit < self.committed => {
-                bloscpack::tidy(
-                    self.place.folder(),
-                    &self.place.name(&self.names.own(last)),
+            // storage that cannot list its files may have leftovers of this file nevertheless
+            last if self.layout == FileLayout::Superchunks && last * self.unit < self.committed => {
+                bloscpack::recover(
+                    self.dir.folder(),
+                    &self.dir.name(&self.layout.file_name(last)),
                     durable,
                 )
             }
@@ -185,53 +189,55 @@ impl Edit {
         }
     }
 
-    /// Which new file a unit is in, if it is in one.
+    /// Returns which new file contains a unit, if any; true for the second one.
     fn second(&self, unit: u64) -> Option<bool> {
         self.find(unit)
             .ok()
-            .and_then(|at| self.waiting.get(at))
+            .and_then(|at| self.pending.get(at))
             .map(|(_, second)| *second)
     }
 
-    /// The name of the file that has a unit now.
+    /// Returns the name of the file that currently contains a unit.
     pub fn name(&self, unit: u64) -> String {
         self.second(unit).map_or_else(
-            || self.names.own(unit),
-            |second| self.names.waiting(unit, second),
+            || self.layout.file_name(unit),
+            |second| self.layout.pending_name(unit, second),
         )
     }
 
-    /// The content from this byte on to the end of its unit, if it is in memory.
+    /// Returns the content from offset `at` to the end of its unit, if it is in memory.
     pub fn content(&self, at: u64) -> Option<&[u8]> {
         let (unit, at) = (at / self.unit, at % self.unit);
-        let held = [&self.open, &self.tail]
+        let buffer = [&self.open, &self.tail]
             .into_iter()
             .flatten()
             .find(|o| o.unit == unit && o.from <= at)?;
         Some(
-            held.content
-                .get((at - held.from) as usize..)
+            buffer
+                .content
+                .get((at - buffer.from) as usize..)
                 .unwrap_or_default(),
         )
     }
 
-    /// Is nothing waiting?
+    /// Returns true if nothing is pending.
     pub fn is_clean(&self) -> bool {
-        !self.has_waiting() && !self.open.as_ref().is_some_and(|o| o.changed)
+        !self.has_pending() && !self.open.as_ref().is_some_and(|o| o.changed)
     }
 
-    /// Is something waiting, besides what is being changed in memory?
-    pub(super) fn has_waiting(&self) -> bool {
-        self.tail.is_some() || !self.waiting.is_empty()
+    /// Returns true if changes are pending besides the unit that is being changed in memory.
+    pub(super) fn has_pending(&self) -> bool {
+        self.tail.is_some() || !self.pending.is_empty()
     }
 
-    /// Puts what was appended to the last unit of the last commit into its file, of which it does
-    /// not count yet.
+    /// Appends the buffered data to the last file of the last commit. It is not visible before the
+    /// commit.
     pub(super) fn append_tail(&mut self, durable: bool) -> Result<()> {
-        let (Some(tail), Make::Many(whole)) = (&self.tail, &self.make) else {
+        let (Some(tail), UnitEncoder::Superchunk(file_encoder)) = (&self.tail, &self.encoder)
+        else {
             return Ok(());
         };
-        let name = self.place.name(&self.names.own(tail.unit));
+        let name = self.dir.name(&self.layout.file_name(tail.unit));
         let mut options = Options::new()
             .with(Opt::Threads, self.threads.count() as i64)?
             .with(Opt::Durability, durable.into())?;
@@ -244,87 +250,92 @@ impl Edit {
             .content
             .get((keep - tail.from) as usize..)
             .unwrap_or_default();
-        let grown = whole.append(self.place.folder(), &name, keep, new, &options)?;
+        let grown = file_encoder.append(self.dir.folder(), &name, keep, new, &options)?;
         (self.tail, self.written) = (None, None);
         self.cbytes = self.cbytes.saturating_add_signed(grown);
         Ok(())
     }
 
-    /// New files get their own names, where nothing but what goes on behind the last commit is in
-    /// them; they are to be swapped else, and these are returned.
-    pub(super) fn name_all(&mut self, durable: bool, replaces: bool) -> Result<Vec<String>> {
-        let (place, names) = (&self.place, self.names);
-        let grows = self.kept >= self.committed && !replaces;
+    /// Renames new files to their final names if they only add units after those of the last
+    /// commit. Otherwise returns the final names of the files, which the commit must swap.
+    pub(super) fn rename_all(&mut self, durable: bool, replaces: bool) -> Result<Vec<String>> {
+        let (dir, layout) = (&self.dir, self.layout);
+        let grows = self.unchanged >= self.committed && !replaces;
         let mut named = 0;
-        let renamed = self.waiting.iter_mut().try_for_each(|(unit, second)| {
+        let renamed = self.pending.iter_mut().try_for_each(|(unit, second)| {
             let to = if grows {
-                names.own(*unit)
+                layout.file_name(*unit)
             } else {
-                names.waiting(*unit, false)
+                layout.pending_name(*unit, false)
             };
-            let from = place.name(&names.waiting(*unit, *second));
+            let from = dir.name(&layout.pending_name(*unit, *second));
             let done = if grows || *second {
-                place.folder().rename(&from, &place.name(&to))
+                dir.folder().rename(&from, &dir.name(&to))
             } else {
                 Ok(())
             };
-            // what has failed may have been done all the same
-            if done.is_ok() || !place.folder().exists(&from).unwrap_or(true) {
+            // an operation that failed may have taken effect nevertheless
+            if done.is_ok() || !dir.folder().exists(&from).unwrap_or(true) {
                 (*second, named) = (false, named + 1);
             }
             done
         });
         if grows {
-            self.waiting.drain(..named);
-            self.is_named |= named > 0;
+            self.pending.drain(..named);
+            self.names_unsynced |= named > 0;
         }
         let swapped = self
-            .waiting
+            .pending
             .iter()
-            .map(|(unit, _)| as_text(place, &names.own(*unit)))
+            .map(|(unit, _)| as_text(dir, &layout.file_name(*unit)))
             .collect();
         renamed?;
-        if self.is_named && durable {
-            place.sync()?;
+        if self.names_unsynced && durable {
+            dir.sync()?;
         }
-        self.is_named = false;
+        self.names_unsynced = false;
         Ok(swapped)
     }
 
-    /// So many bytes are committed; what has no use any more goes.
-    pub(super) fn settle(&mut self, len: u64) {
-        self.waiting.clear();
-        self.buffers = Buffers::default();
+    /// Records that `len` bytes are committed, and removes files that are no longer used.
+    pub(super) fn finish_commit(&mut self, len: u64) {
+        self.pending.clear();
+        self.buffers = BufferPool::default();
         let old = std::mem::replace(&mut self.committed, len);
-        self.kept = len;
+        self.unchanged = len;
         for i in len.div_ceil(self.unit)..old.div_ceil(self.unit) {
-            self.remove(&self.names.own(i));
+            self.remove(&self.layout.file_name(i));
         }
     }
 
-    /// Removes a file; one that stays does no harm.
+    /// Removes a file. A file that cannot be removed does no harm.
     fn remove(&self, name: &str) {
-        let _ = self.place.folder().remove_if_there(&self.place.name(name));
+        let _ = self.dir.folder().remove_if_there(&self.dir.name(name));
     }
 
-    /// Removes all that waits.
+    /// Removes all pending files.
     pub fn clear(&mut self) {
-        for (unit, second) in std::mem::take(&mut self.waiting) {
-            self.remove(&self.names.waiting(unit, second));
+        for (unit, second) in std::mem::take(&mut self.pending) {
+            self.remove(&self.layout.pending_name(unit, second));
         }
     }
 
-    /// Writes a unit to a new file that is none yet.
-    pub(super) fn put(&self, unit: u64, content: &[u8], threads: usize) -> Result<Stored> {
+    /// Writes a unit to a new file, which is not recorded yet.
+    pub(super) fn write_unit(
+        &self,
+        unit: u64,
+        content: &[u8],
+        threads: usize,
+    ) -> Result<StoredUnit> {
         let second = self.second(unit) == Some(false);
-        let name = self.names.waiting(unit, second);
-        let bytes = self.make.encode(content, self.buffers.take(), threads)?;
+        let name = self.layout.pending_name(unit, second);
+        let bytes = self.encoder.encode(content, self.buffers.take(), threads)?;
         let written = self
-            .place
+            .dir
             .create(&name)
             .and_then(|file| file.write_at(0, &bytes));
         let n = bytes.len() as u64;
-        self.buffers.keep(bytes, self.threads.count());
+        self.buffers.give_back(bytes, self.threads.count());
         match written {
             Ok(()) => Ok((unit, second, n)),
             Err(e) => {
@@ -334,19 +345,19 @@ impl Edit {
         }
     }
 
-    /// Writes units that stand behind each other, all or none.
-    fn put_all(&self, first: u64, content: &[u8]) -> Result<Vec<Stored>> {
-        let pieces: Vec<(u64, &[u8])> = (first..)
+    /// Writes consecutive units, all or none.
+    fn write_units(&self, first: u64, content: &[u8]) -> Result<Vec<StoredUnit>> {
+        let units: Vec<(u64, &[u8])> = (first..)
             .zip(content.chunks(usize::try_from(self.unit).unwrap_or(usize::MAX)))
             .collect();
-        let each = if pieces.len() > 1 {
+        let unit_threads = if units.len() > 1 {
             1
         } else {
             self.threads.count()
         };
         let done = Mutex::new((Vec::new(), None::<Error>));
-        parallel::for_each(self.threads.count(), pieces, |(i, piece)| {
-            let stored = self.put(i, piece, each);
+        parallel::for_each(self.threads.count(), units, |(unit, content)| {
+            let stored = self.write_unit(unit, content, unit_threads);
             let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
             match stored {
                 Ok(stored) => done.0.push(stored),
@@ -357,27 +368,27 @@ impl Edit {
         match failed {
             None => Ok(stored),
             Some(e) => {
-                self.drop_all(&stored);
+                self.remove_all(&stored);
                 Err(e)
             }
         }
     }
 
-    fn drop_all(&self, stored: &[Stored]) {
+    fn remove_all(&self, stored: &[StoredUnit]) {
         stored
             .iter()
-            .for_each(|(unit, second, _)| self.remove(&self.names.waiting(*unit, *second)));
+            .for_each(|(unit, second, _)| self.remove(&self.layout.pending_name(*unit, *second)));
     }
 
-    /// Units are in these files from now on. `len`: bytes of content that are there now.
-    fn accept(&mut self, stored: Vec<Stored>, len: u64) -> Result<()> {
-        if let Err(e) = alloc::reserve(&mut self.waiting, stored.len()) {
-            self.drop_all(&stored);
+    /// Records that these units are in new files. `len` is the current number of content bytes.
+    fn accept(&mut self, stored: Vec<StoredUnit>, len: u64) -> Result<()> {
+        if let Err(e) = alloc::reserve(&mut self.pending, stored.len()) {
+            self.remove_all(&stored);
             return Err(e);
         }
         for (unit, second, bytes) in stored {
             let old = self.name(unit);
-            let size = |name: &str| self.place.open(name, Access::Read).and_then(|f| f.size());
+            let size = |name: &str| self.dir.open(name, Access::Read).and_then(|f| f.size());
             let before = match self.written.filter(|(last, _)| *last == unit) {
                 _ if unit >= len.div_ceil(self.unit) => 0,
                 Some((_, bytes)) => bytes,
@@ -388,12 +399,12 @@ impl Edit {
             match self.find(unit) {
                 Ok(at) => {
                     self.remove(&old);
-                    self.waiting
+                    self.pending
                         .get_mut(at)
                         .into_iter()
                         .for_each(|w| w.1 = second);
                 }
-                Err(at) => self.waiting.insert(at, (unit, second)),
+                Err(at) => self.pending.insert(at, (unit, second)),
             }
         }
         Ok(())

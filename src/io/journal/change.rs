@@ -1,10 +1,12 @@
-//! Writers: changes in place that can be undone, and files that are swapped.
+//! Writers: changes in place that can be rolled back, and atomic replacement of files.
 #![forbid(unsafe_code)]
 
-use super::entries::{Entry, Marks, Meanwhile, Piece, SWAP, Saved, UNDO, encode, nonce};
-use super::recover::{INDEX_LIMIT, MANY_LIMIT, load};
-use super::witness::{mark, witness};
-use super::{Container, MOST_ENTRIES, NEW, PIECE};
+use super::entries::{
+    DuringChange, Entry, SWAP, Sample, Saved, SwapFingerprints, UNDO, encode, nonce,
+};
+use super::fingerprint::{crc_before, fingerprint};
+use super::recover::{INDEX_LIMIT, LARGE_INDEX_LIMIT, load};
+use super::{Container, MAX_ENTRIES, NEW, PIECE};
 use crate::alloc;
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
@@ -13,20 +15,21 @@ use crate::io::{File, beside, parent};
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-/// How long somebody else may take to settle a set, and how long to let go of its lock then.
-const PATIENCE: Duration = Duration::from_secs(5);
-const MOMENT: Duration = Duration::from_millis(20);
+/// Time to wait until another writer has recovered a set, and, without a journal, until it has
+/// released its lock.
+const RECOVERY_TIMEOUT: Duration = Duration::from_secs(5);
+const LOCK_TIMEOUT: Duration = Duration::from_millis(20);
 
-/// Finishes or undoes what a writer that was cut off has left. To be called under the lock, before
-/// anything else is done with the container.
-pub fn settle(c: &Container, durable: bool) -> Result<()> {
+/// Recovers the container: rolls back or finishes the change of an interrupted writer. Must be
+/// called under the lock, before any other access to the container.
+pub fn recover(c: &Container, durable: bool) -> Result<()> {
     if c.folder.is_store() {
         return Ok(());
     }
     let name = c.journal();
     c.folder.remove_if_there(&beside("", &name, "-new"))?;
     if let Some(hot) = load(c)? {
-        hot.settle(c)?;
+        hot.recover(c)?;
         c.sync_below(durable, &hot.entries)?;
         c.sync(durable)?;
         c.folder.remove(&name)?;
@@ -35,36 +38,36 @@ pub fn settle(c: &Container, durable: bool) -> Result<()> {
     Ok(())
 }
 
-/// [`settle`], and removes the temporary files that are left then.
-pub fn tidy(c: &Container, durable: bool) -> Result<()> {
-    settle(c, durable)?;
+/// Calls [`recover`], then removes leftover temporary files.
+pub fn recover_and_clean(c: &Container, durable: bool) -> Result<()> {
+    recover(c, durable)?;
     let prefixes = if c.folder.is_store() { &[] } else { c.prefixes };
     prefixes
         .iter()
         .try_for_each(|p| c.folder.remove_if_there(&c.new_name(p)))
 }
 
-/// Takes a part in the locks of the sets that a container may be a part of, and settles what a
-/// writer of one of them has left when it was cut off: the files of this container are in it. To be
-/// called before anything else is done with it.
-pub fn enter(c: &Container, locks: bool, durable: bool) -> Result<Vec<Lock>> {
-    let within = c.within.iter().filter(|set| !set.folder.is_store());
-    within.map(|set| enter_set(set, locks, durable)).collect()
+/// Takes shared locks of the sets that the container may be a member of. Recovers a set whose
+/// writer was interrupted, because it contains the files of this container. Must be called before
+/// any other access to the container.
+pub fn lock_sets(c: &Container, locks: bool, durable: bool) -> Result<Vec<Lock>> {
+    let sets = c.sets.iter().filter(|set| !set.folder.is_store());
+    sets.map(|set| lock_set(set, locks, durable)).collect()
 }
 
-fn enter_set(set: &Container, locks: bool, durable: bool) -> Result<Lock> {
+fn lock_set(set: &Container, locks: bool, durable: bool) -> Result<Lock> {
     let began = Instant::now();
-    let unsettled = || set.has_journal();
+    let has_journal = || set.has_journal();
     loop {
         let tried = match if locks {
-            set.folder.lock_in_part(&set.lock_name())
+            set.folder.lock_shared(&set.lock_name())
         } else {
             Ok(Lock::none())
         } {
-            Ok(part) if !unsettled()? => return Ok(part),
+            Ok(part) if !has_journal()? => return Ok(part),
             Ok(part) => {
                 drop(part);
-                set.lock(locks).and_then(|_all| settle(set, durable))
+                set.lock(locks).and_then(|_all| recover(set, durable))
             }
             Err(e) => Err(e),
         };
@@ -72,7 +75,12 @@ fn enter_set(set: &Container, locks: bool, durable: bool) -> Result<Lock> {
             Ok(()) => {}
             Err(e)
                 if e.status == Status::Busy
-                    && began.elapsed() < if unsettled()? { PATIENCE } else { MOMENT } =>
+                    && began.elapsed()
+                        < if has_journal()? {
+                            RECOVERY_TIMEOUT
+                        } else {
+                            LOCK_TIMEOUT
+                        } =>
             {
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -99,34 +107,35 @@ fn publish(
     c.sync(durable)
 }
 
-/// One file that is going to be changed in place.
+/// A file to be changed in place.
 pub struct Change<'a> {
-    /// Its name.
+    /// Name of the file.
     pub name: OsString,
-    /// It, if it is there already.
+    /// The file, if it exists.
     pub file: Option<&'a dyn File>,
-    /// The ranges of committed bytes that will be written over, in rising order, none sharing a
-    /// byte with another; beyond them only the length changes. At most [`MOST_RANGES`].
-    pub over: Vec<std::ops::Range<u64>>,
-    /// The lengths that it may have meanwhile, beside the one that it has.
+    /// Ranges of committed bytes that will be overwritten, ascending and without overlap, at most
+    /// [`MAX_RANGES`]. Outside of them only the length changes.
+    pub overwritten: Vec<std::ops::Range<u64>>,
+    /// Lengths that the file may have during the change, besides the current one.
     pub lengths: std::ops::RangeInclusive<u64>,
-    /// Some of what will be written, in these ranges or behind the end, in rising order, to tell
-    /// the file from a newer copy that somebody puts in its place: at most
-    /// [`SAID`](super::SAID) bytes each.
-    pub new: Vec<Piece>,
+    /// Samples of the bytes that will be written, in these ranges or after the end, ascending, at
+    /// most [`SAMPLE_BYTES`](super::SAMPLE_BYTES) bytes each. They distinguish the file from a
+    /// newer copy under its name.
+    pub samples: Vec<Sample>,
 }
 
-/// A change under way. Dropping it without [`Undo::commit`] leaves the journal for the next writer.
+/// A change in progress. Dropping it without [`Undo::commit`] leaves the journal for the next
+/// writer.
 pub struct Undo {
     container: Container,
     durable: bool,
-    /// Are there files that the container did not have before? Their names must be durable before
-    /// the journal goes.
+    /// Whether the change creates files. Their names must be durable before the journal is removed.
     creates: bool,
 }
 
 impl Undo {
-    /// Saves what is going to be changed. Nothing may be changed before this has returned.
+    /// Saves the bytes that will be changed. The caller must not change anything before this
+    /// returns.
     pub fn begin(c: &Container, durable: bool, changes: &[Change<'_>]) -> Result<Undo> {
         let mut entries = Vec::new();
         let mut files = Vec::new();
@@ -135,26 +144,26 @@ impl Undo {
             files.extend(of_it.iter().map(|_| change.file));
             entries.extend(of_it);
         }
-        if entries.len() > MOST_ENTRIES && c.members.is_none() {
+        if entries.len() > MAX_ENTRIES && c.members.is_none() {
             return Err(fail!(
                 Limit,
-                "a change of {} ranges at once: {MOST_ENTRIES} fit into a journal",
+                "too many ranges in one commit (expected at most {MAX_ENTRIES}, found {}); change fewer",
                 entries.len()
             ));
         }
-        // the index has its length before the places and sums in it are known
+        // the index has its final length before the offsets and checksums in it are known
         let nonce = nonce();
         let index = encode(UNDO, nonce, 0, &entries).len();
         if index
             > if c.members.is_some() {
-                MANY_LIMIT
+                LARGE_INDEX_LIMIT
             } else {
                 INDEX_LIMIT
             }
         {
             return Err(fail!(
                 Limit,
-                "a change of {} files at once: fewer are to change in one commit",
+                "the journal of a commit of {} files is too large; change fewer files per commit",
                 changes.len()
             ));
         }
@@ -177,7 +186,7 @@ impl Undo {
         })
     }
 
-    /// Makes the change count. The changed files must have been synced.
+    /// Commits the change. The changed files must have been synced.
     pub fn commit(self) -> Result<()> {
         if self.creates {
             self.container.sync(self.durable)?;
@@ -186,9 +195,9 @@ impl Undo {
         self.container.sync(self.durable)
     }
 
-    /// Puts everything back.
+    /// Rolls the change back.
     pub fn rollback(self) -> Result<()> {
-        settle(&self.container, self.durable)
+        recover(&self.container, self.durable)
     }
 }
 
@@ -197,26 +206,31 @@ impl<'a> Change<'a> {
         let size = self.file.map(|f| f.size()).transpose()?;
         let have = size.unwrap_or(0);
         let (mut out, mut end) = (Vec::new(), 0);
-        let mut new = &self.new[..];
-        for over in self.over.iter().filter(|r| r.start < r.end.min(have)) {
+        let mut samples = &self.samples[..];
+        for range in self
+            .overwritten
+            .iter()
+            .filter(|r| r.start < r.end.min(have))
+        {
             let saved = Saved {
-                at: over.start,
-                len: over.end.min(have) - over.start,
+                at: range.start,
+                len: range.end.min(have) - range.start,
                 from: 0,
                 crc: 0,
             };
-            let (its, behind) = new.split_at(new.partition_point(|p| p.at < saved.at + saved.len));
+            let (its, after) =
+                samples.split_at(samples.partition_point(|p| p.at < saved.at + saved.len));
             out.push(self.entry(size, end, saved.at, saved.clone(), its)?);
-            (end, new) = (saved.at + saved.len, behind);
+            (end, samples) = (saved.at + saved.len, after);
         }
         match out.last_mut() {
-            // the last range tells of what is behind it, too
+            // the entry of the last range also describes the bytes after it
             Some(Entry::Undo {
-                meanwhile: Some(m), ..
+                during: Some(m), ..
             }) => {
-                m.new.extend_from_slice(new);
-                m.behind = end;
-                m.behind_crc = self.file.map_or(Ok(0), |f| witness(f, end, have))?;
+                m.samples.extend_from_slice(samples);
+                m.after = end;
+                m.after_crc = self.file.map_or(Ok(0), |f| crc_before(f, end, have))?;
             }
             _ => out.push(self.entry(
                 size,
@@ -228,7 +242,7 @@ impl<'a> Change<'a> {
                     from: 0,
                     crc: 0,
                 },
-                new,
+                samples,
             )?),
         }
         Ok(out)
@@ -240,30 +254,30 @@ impl<'a> Change<'a> {
         from: u64,
         before: u64,
         saved: Saved,
-        new: &[Piece],
+        samples: &[Sample],
     ) -> Result<Entry> {
-        let witness = self.file.map_or(Ok(0), |f| witness(f, from, before))?;
+        let preceding_crc = self.file.map_or(Ok(0), |f| crc_before(f, from, before))?;
         let origin = self.file.map_or(Ok(0), |f| f.origin())?;
         let had = size.unwrap_or(0);
-        let meanwhile = Meanwhile {
+        let during = DuringChange {
             origin,
-            least: *self.lengths.start(),
-            most: *self.lengths.end(),
-            behind: had,
-            behind_crc: 0,
-            new: new.to_vec(),
+            min_size: *self.lengths.start(),
+            max_size: *self.lengths.end(),
+            after: had,
+            after_crc: 0,
+            samples: samples.to_vec(),
         };
         Ok(Entry::Undo {
             name: self.name.clone(),
             size,
-            witness,
+            preceding_crc,
             saved,
-            meanwhile: Some(meanwhile),
+            during: Some(during),
         })
     }
 }
 
-/// Copies a range into the journal; returns its CRC-32.
+/// Copies a range into the journal. Returns its CRC-32.
 fn copy(file: Option<&dyn File>, s: &Saved, journal: &dyn File, to: u64) -> Result<u32> {
     let Some(file) = file else {
         return Ok(crc32(&[]));
@@ -282,55 +296,60 @@ fn copy(file: Option<&dyn File>, s: &Saved, journal: &dyn File, to: u64) -> Resu
     Ok(crc.finalize())
 }
 
-/// Puts new files, written and synced under their new names, in the place of the container's, and
-/// removes others, all together: `renames` and `gone` are prefixes.
-pub fn swap(c: &Container, durable: bool, renames: &[&str], gone: &[&str]) -> Swapped {
+/// Atomically replaces files of the container by new ones, which were written and synced under
+/// their new names, and removes others. `renames` and `removals` are prefixes.
+pub fn swap(c: &Container, durable: bool, renames: &[&str], removals: &[&str]) -> SwapOutcome {
     let names = |prefixes: &[&str]| prefixes.iter().map(|p| c.name(p)).collect::<Vec<_>>();
-    swap_files(c, durable, &names(renames), &names(gone))
+    swap_files(c, durable, &names(renames), &names(removals))
 }
 
-/// As [`swap`], of these names.
+/// Like [`swap`], with complete names.
 pub fn swap_files(
     c: &Container,
     durable: bool,
     renames: &[OsString],
-    gone: &[OsString],
-) -> Swapped {
-    match try_swap(c, durable, renames, gone) {
-        Ok(true) => Swapped::Done,
-        Ok(false) => Swapped::Counts,
-        // what was renamed, or told of in a journal, is there unless the power fails now
+    removals: &[OsString],
+) -> SwapOutcome {
+    match try_swap(c, durable, renames, removals) {
+        Ok(true) => SwapOutcome::Done,
+        Ok(false) => SwapOutcome::RenamesPending,
+        // a renamed file, or one named by a journal, is visible unless the power fails now
         Err(e)
             if renames
                 .first()
                 .is_some_and(|n| c.folder.exists(&beside("", n, NEW)).unwrap_or(false))
                 && !c.has_journal().unwrap_or(true) =>
         {
-            Swapped::Nothing(e)
+            SwapOutcome::Unchanged(e)
         }
-        Err(e) => Swapped::Unsure(e),
+        Err(e) => SwapOutcome::Uncertain(e),
     }
 }
 
-/// How a swap went.
-pub enum Swapped {
-    /// As it should.
+/// The outcome of a swap.
+pub enum SwapOutcome {
+    /// All files are replaced.
     Done,
-    /// It counts, but some of it is left for who writes next.
-    Counts,
+    /// The swap is committed, but the next writer has to finish the renames.
+    RenamesPending,
     /// Nothing was changed.
-    Nothing(Error),
-    /// It is there, but may not be durable.
-    Unsure(Error),
+    Unchanged(Error),
+    /// The swap is visible, but may not be durable.
+    Uncertain(Error),
 }
 
-fn try_swap(c: &Container, durable: bool, renames: &[OsString], gone: &[OsString]) -> Result<bool> {
-    // a journal that names what cannot be replaced could never be finished
+fn try_swap(
+    c: &Container,
+    durable: bool,
+    renames: &[OsString],
+    removals: &[OsString],
+) -> Result<bool> {
+    // a journal that names an entry that no rename can replace could never be finished
     renames
         .iter()
-        .chain(gone)
+        .chain(removals)
         .try_for_each(|n| c.folder.refuse_obstacle(n))?;
-    let mut entries = swaps(c, renames, gone)?;
+    let mut entries = swaps(c, renames, removals)?;
     if let [
         Entry::Swap {
             name, to: Some(to), ..
@@ -344,58 +363,69 @@ fn try_swap(c: &Container, durable: bool, renames: &[OsString], gone: &[OsString
             Ok(true)
         };
     }
-    entries.iter_mut().try_for_each(|e| mark_both(c, e))?;
+    entries
+        .iter_mut()
+        .try_for_each(|e| add_fingerprints(c, e))?;
     let bytes = encode(SWAP, nonce(), 0, &entries);
-    if bytes.len() > MANY_LIMIT {
+    if bytes.len() > LARGE_INDEX_LIMIT {
         return Err(fail!(
             Limit,
-            "a change of {} files at once: fewer are to change in one commit",
+            "the journal of a commit of {} files is too large; change fewer files per commit",
             entries.len()
         ));
     }
-    // the files that the journal names must be there wherever it is: a folder may keep the later of
-    // two names alone
+    // The files that the journal names must exist whenever it does, but a folder may retain only
+    // the later of two names.
     c.sync_below(durable, &entries)?;
     c.sync(durable)?;
     publish(c, durable, |journal| journal.write_at(0, &bytes))?;
-    Ok(settle(c, durable).is_ok())
+    Ok(recover(c, durable).is_ok())
 }
 
-/// What is renamed, and what is removed.
-pub(super) fn swaps(c: &Container, renames: &[OsString], gone: &[OsString]) -> Result<Vec<Entry>> {
+/// Returns the entries for the renames and removals.
+pub(super) fn swaps(
+    c: &Container,
+    renames: &[OsString],
+    removals: &[OsString],
+) -> Result<Vec<Entry>> {
     let mut entries: Vec<Entry> = renames
         .iter()
         .map(|n| Entry::Swap {
             name: beside("", n, NEW),
             to: Some(n.clone()),
-            marks: None,
+            fingerprints: None,
         })
         .collect();
-    for n in gone {
+    for n in removals {
         if c.folder.exists(n)? {
             entries.push(Entry::Swap {
                 name: n.clone(),
                 to: None,
-                marks: None,
+                fingerprints: None,
             });
         }
     }
     Ok(entries)
 }
 
-/// Adds what the files are known by.
-pub(super) fn mark_both(c: &Container, e: &mut Entry) -> Result<()> {
-    let Entry::Swap { name, to, marks } = e else {
+/// Adds the fingerprints of the old and the new file.
+pub(super) fn add_fingerprints(c: &Container, e: &mut Entry) -> Result<()> {
+    let Entry::Swap {
+        name,
+        to,
+        fingerprints,
+    } = e
+    else {
         return Ok(());
     };
     let new = if to.is_some() {
-        mark(&*c.folder, name)?
+        fingerprint(&*c.folder, name)?
     } else {
         None
     };
-    *marks = Some(Marks {
+    *fingerprints = Some(SwapFingerprints {
         new,
-        old: mark(&*c.folder, to.as_ref().unwrap_or(name))?,
+        old: fingerprint(&*c.folder, to.as_ref().unwrap_or(name))?,
     });
     Ok(())
 }

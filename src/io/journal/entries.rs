@@ -1,4 +1,4 @@
-//! The bytes of a journal's index; the layout is at the top of [`super`].
+//! The encoding of a journal's index; [`super`] documents the layout.
 #![forbid(unsafe_code)]
 
 use crate::checksum::crc32;
@@ -8,65 +8,65 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const MAGIC: &[u8; 16] = b"holdall journal\n";
-/// Version 1, of holdall 0.1.0, says less of the files; it is read.
+/// Version 1, of holdall 0.1.0, has fewer fields per file. It is still read.
 const VERSION: u32 = 2;
 pub const UNDO: u32 = 1;
 pub const SWAP: u32 = 2;
 const ABSENT: u64 = u64::MAX;
-/// Bytes before the number of entries.
+/// Size of the header, up to the number of entries.
 pub const HEAD: usize = 32;
 
-/// Bytes of a file that are going to be written over.
+/// A range of a file that will be overwritten.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Saved {
     pub at: u64,
     pub len: u64,
-    /// Where they are in the journal.
+    /// Offset of the saved bytes in the journal.
     pub from: u64,
     pub crc: u32,
 }
 
-/// What a file is while it is changed; version 1 does not say.
+/// What is known of a file during its change. Absent in version 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Meanwhile {
-    /// What tells it from another file of its name; 0 where nothing does.
+pub struct DuringChange {
+    /// Distinguishes the file from others of its name; 0 if unknown.
     pub origin: u64,
-    /// Its least and its greatest length.
-    pub least: u64,
-    pub most: u64,
-    /// Where the bytes behind the last range begin, which stay until the old end, and the CRC-32
-    /// of their last ones.
-    pub behind: u64,
-    pub behind_crc: u32,
-    /// Some of what is going to be written.
-    pub new: Vec<Piece>,
+    /// Minimum and maximum length.
+    pub min_size: u64,
+    pub max_size: u64,
+    /// Offset of the bytes after the last range, which do not change up to the old end, and the
+    /// CRC-32 of their last ones.
+    pub after: u64,
+    pub after_crc: u32,
+    /// Samples of the bytes that will be written.
+    pub samples: Vec<Sample>,
 }
 
-/// Bytes that are going to be written.
+/// A sample of the bytes that will be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// Where.
+pub struct Sample {
+    /// Offset in the file.
     pub at: u64,
-    /// At most [`SAID`](super::SAID) of them.
+    /// At most [`SAMPLE_BYTES`](super::SAMPLE_BYTES) bytes.
     pub bytes: Vec<u8>,
 }
 
-/// What a file is known by, whatever its name.
+/// Identifies the content of a file independently of its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mark {
-    /// Its length.
+pub struct Fingerprint {
+    /// Length of the file.
     pub size: u64,
     /// CRC-32 of its last bytes.
     pub crc: u32,
 }
 
-/// What files that are swapped are known by; version 1 does not say.
+/// Fingerprints of the files of a swap. Absent in version 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Marks {
-    /// Of the file that takes the place of another one; none where one is removed.
-    pub new: Option<Mark>,
-    /// Of that other one, where there is one.
-    pub old: Option<Mark>,
+pub struct SwapFingerprints {
+    /// The replacement; `None` if the file is removed.
+    pub new: Option<Fingerprint>,
+    /// The replaced or removed file, if it existed.
+    pub old: Option<Fingerprint>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,21 +74,21 @@ pub enum Entry {
     Undo {
         name: OsString,
         size: Option<u64>,
-        witness: u32,
+        preceding_crc: u32,
         saved: Saved,
-        meanwhile: Option<Meanwhile>,
+        during: Option<DuringChange>,
     },
     Swap {
         name: OsString,
         to: Option<OsString>,
-        marks: Option<Marks>,
+        fingerprints: Option<SwapFingerprints>,
     },
 }
 
-/// All that a journal says, but for the saved bytes.
+/// The index of a journal: everything except the saved bytes.
 pub struct Index {
     pub nonce: u64,
-    /// What tells the journal from a copy of it; 0 where nothing does.
+    /// Distinguishes the journal from its copies; 0 if unknown.
     pub origin: u64,
     pub entries: Vec<Entry>,
 }
@@ -99,7 +99,7 @@ impl Entry {
             Entry::Undo { name, .. } | Entry::Swap { name, .. } => name,
         }
     }
-    /// The file that is another one afterwards.
+    /// Returns the name of the file that is replaced or changed.
     pub fn target(&self) -> &OsStr {
         match self {
             Entry::Swap { to: Some(to), .. } => to,
@@ -108,16 +108,16 @@ impl Entry {
     }
 }
 
-/// The index of a journal.
+/// Encodes the index of a journal.
 pub fn encode(kind: u32, nonce: u64, origin: u64, entries: &[Entry]) -> Vec<u8> {
     let mut b = MAGIC.to_vec();
     let name = |b: &mut Vec<u8>, n: &OsStr| {
         b.extend((n.len() as u16).to_le_bytes());
         b.extend(n.as_bytes());
     };
-    let mark = |b: &mut Vec<u8>, mark: Option<&Mark>| {
-        b.extend(mark.map_or(ABSENT, |m| m.size).to_le_bytes());
-        b.extend(mark.map_or(0, |m| m.crc).to_le_bytes());
+    let fingerprint = |b: &mut Vec<u8>, fingerprint: Option<&Fingerprint>| {
+        b.extend(fingerprint.map_or(ABSENT, |m| m.size).to_le_bytes());
+        b.extend(fingerprint.map_or(0, |m| m.crc).to_le_bytes());
     };
     b.extend(VERSION.to_le_bytes());
     b.extend(kind.to_le_bytes());
@@ -129,44 +129,48 @@ pub fn encode(kind: u32, nonce: u64, origin: u64, entries: &[Entry]) -> Vec<u8> 
             Entry::Undo {
                 name: n,
                 size,
-                witness,
+                preceding_crc,
                 saved: s,
-                meanwhile,
+                during,
             } => {
                 name(&mut b, n);
                 b.extend(size.unwrap_or(ABSENT).to_le_bytes());
-                b.extend(witness.to_le_bytes());
+                b.extend(preceding_crc.to_le_bytes());
                 for v in [s.at, s.len, s.from] {
                     b.extend(v.to_le_bytes());
                 }
                 b.extend(s.crc.to_le_bytes());
-                let Meanwhile {
+                let DuringChange {
                     origin,
-                    least,
-                    most,
-                    behind,
-                    behind_crc,
-                    new,
-                } = meanwhile.clone().unwrap_or_default();
-                for v in [origin, least, most, behind] {
+                    min_size,
+                    max_size,
+                    after,
+                    after_crc,
+                    samples,
+                } = during.clone().unwrap_or_default();
+                for v in [origin, min_size, max_size, after] {
                     b.extend(v.to_le_bytes());
                 }
-                b.extend(behind_crc.to_le_bytes());
-                b.extend((new.len() as u16).to_le_bytes());
-                for piece in new {
-                    b.extend(piece.at.to_le_bytes());
-                    b.extend((piece.bytes.len() as u16).to_le_bytes());
-                    b.extend(piece.bytes);
+                b.extend(after_crc.to_le_bytes());
+                b.extend((samples.len() as u16).to_le_bytes());
+                for sample in samples {
+                    b.extend(sample.at.to_le_bytes());
+                    b.extend((sample.bytes.len() as u16).to_le_bytes());
+                    b.extend(sample.bytes);
                 }
             }
-            Entry::Swap { name: n, to, marks } => {
+            Entry::Swap {
+                name: n,
+                to,
+                fingerprints,
+            } => {
                 name(&mut b, n);
                 b.extend(u16::from(to.is_some()).to_le_bytes());
                 if let Some(to) = to {
                     name(&mut b, to);
                 }
-                mark(&mut b, marks.as_ref().and_then(|m| m.new.as_ref()));
-                mark(&mut b, marks.as_ref().and_then(|m| m.old.as_ref()));
+                fingerprint(&mut b, fingerprints.as_ref().and_then(|m| m.new.as_ref()));
+                fingerprint(&mut b, fingerprints.as_ref().and_then(|m| m.old.as_ref()));
             }
         }
     }
@@ -178,7 +182,7 @@ pub fn encode(kind: u32, nonce: u64, origin: u64, entries: &[Entry]) -> Vec<u8> 
 struct Cursor<'a>(&'a [u8]);
 
 impl<'a> Cursor<'a> {
-    /// Version, kind and number.
+    /// Parses version, kind and nonce.
     fn head(&mut self) -> Option<(u32, u32, u64)> {
         let ours = self.take(MAGIC.len())? == MAGIC;
         let version = self.u32().filter(|v| ours && (1..=VERSION).contains(v))?;
@@ -208,37 +212,37 @@ impl<'a> Cursor<'a> {
     fn undo(&mut self, version: u32) -> Option<Entry> {
         let name = self.name()?;
         let size = Some(self.u64()?).filter(|&s| s != ABSENT);
-        let witness = self.u32()?;
+        let preceding_crc = self.u32()?;
         let saved = Saved {
             at: self.u64()?,
             len: self.u64()?,
             from: self.u64()?,
             crc: self.u32()?,
         };
-        let meanwhile = match version {
+        let during = match version {
             1 => None,
-            _ => Some(Meanwhile {
+            _ => Some(DuringChange {
                 origin: self.u64()?,
-                least: self.u64()?,
-                most: self.u64()?,
-                behind: self.u64()?,
-                behind_crc: self.u32()?,
-                new: self.pieces()?,
+                min_size: self.u64()?,
+                max_size: self.u64()?,
+                after: self.u64()?,
+                after_crc: self.u32()?,
+                samples: self.samples()?,
             }),
         };
         Some(Entry::Undo {
             name,
             size,
-            witness,
+            preceding_crc,
             saved,
-            meanwhile,
+            during,
         })
     }
-    fn pieces(&mut self) -> Option<Vec<Piece>> {
+    fn samples(&mut self) -> Option<Vec<Sample>> {
         let n = self.u16()?;
         (0..n)
             .map(|_| {
-                Some(Piece {
+                Some(Sample {
                     at: self.u64()?,
                     bytes: self.bytes()?,
                 })
@@ -252,30 +256,34 @@ impl<'a> Cursor<'a> {
         } else {
             None
         };
-        let marks = if version == 1 {
+        let fingerprints = if version == 1 {
             None
         } else {
-            Some(Marks {
-                new: self.mark()?,
-                old: self.mark()?,
+            Some(SwapFingerprints {
+                new: self.fingerprint()?,
+                old: self.fingerprint()?,
             })
         };
-        Some(Entry::Swap { name, to, marks })
+        Some(Entry::Swap {
+            name,
+            to,
+            fingerprints,
+        })
     }
     #[allow(
         clippy::option_option,
         reason = "the outer one: the bytes end; the inner one: there is no file"
     )]
-    fn mark(&mut self) -> Option<Option<Mark>> {
-        let mark = Mark {
+    fn fingerprint(&mut self) -> Option<Option<Fingerprint>> {
+        let fingerprint = Fingerprint {
             size: self.u64()?,
             crc: self.u32()?,
         };
-        Some(Some(mark).filter(|m| m.size != ABSENT))
+        Some(Some(fingerprint).filter(|m| m.size != ABSENT))
     }
 }
 
-/// A number that no other journal of this container has had lately.
+/// Returns a number that no recent journal of this container has.
 pub fn nonce() -> u64 {
     static MADE: AtomicU64 = AtomicU64::new(0);
     let now = SystemTime::now()
@@ -285,13 +293,13 @@ pub fn nonce() -> u64 {
         ^ MADE.fetch_add(1, Ordering::Relaxed).rotate_left(20)
 }
 
-/// Kind and number of a journal that begins like this.
+/// Returns kind and nonce of a journal with this header.
 pub fn head(bytes: &[u8; HEAD]) -> Option<(u32, u64)> {
     let (_, kind, nonce) = Cursor(bytes).head()?;
     Some((kind, nonce))
 }
 
-/// Reads the index; `None` where the bytes are no journal of ours.
+/// Decodes an index. Returns `None` if the bytes are not a valid journal.
 pub fn decode(bytes: &[u8]) -> Option<Index> {
     let mut c = Cursor(bytes);
     let (version, kind, nonce) = c.head()?;

@@ -1,60 +1,67 @@
-//! Commits: how a change of several bytes or several files happens as a whole or not at all, and
-//! how a reader sees the last commit at any moment of it.
+//! Atomic commits: a change of several ranges or several files becomes visible completely or not at
+//! all, and a reader sees the last commit at any time.
 //!
-//! A container is a set of files in one folder, known by the name of its main file. Beside it lies,
-//! while a change is under way, `NAME.holdall-journal`, of one of two kinds:
+//! A container is a set of files in one folder, identified by the name of its main file. While a
+//! change is in progress, `NAME.holdall-journal` exists beside it. There are two kinds:
 //!
 //! - *undo*: the files of the container are about to be changed in place. The journal holds their
-//!   lengths and the bytes that will be written over. As long as it is there, the container is what
-//!   it says; removing it is the commit. A writer that finds one puts everything back; a reader,
-//!   who may not write, reads through it.
-//! - *swap*: new files lie ready under other names. As long as the journal is there, they are the
-//!   container; a writer that finds one finishes the renames, a reader opens the new files.
+//!   lengths and the bytes that will be overwritten. While it exists, it determines the state of
+//!   the container. Removing it is the commit. A writer that finds one rolls the change back. A
+//!   reader, which may not write, reads through it.
+//! - *swap*: new files are complete under temporary names. While the journal exists, they are the
+//!   container. A writer that finds one finishes the renames. A reader opens the new files.
 //!
-//! Several containers of one folder may be changed as one: the set of them is a container, too,
-//! with a journal of its own. As long as that is there, it counts for each of them. Who writes one
-//! of them alone has a part in the lock of the set, who writes the set has all of it; so never do
-//! both kinds of journals tell of one file.
+//! Several containers of one folder may be changed in one commit. Their set is a container with its
+//! own journal, which applies to each of them. A writer of one member holds a shared lock of the
+//! set, and a writer of the set holds the exclusive lock. Therefore two journals never apply to one
+//! file.
 //!
-//! A journal is written under a temporary name, synced, and renamed: one that is there is whole,
-//! and one whose checksum does not match is damage, not an accident of timing.
+//! A journal is written under a temporary name, synced, and renamed. A journal is therefore always
+//! complete: a checksum mismatch means corruption, not an interrupted write.
 //!
-//! A writer first lets a file grow to its new length, and only then changes its old bytes. A reader
-//! that finds the length unchanged *after* it has read therefore knows that it has read old bytes.
+//! A writer extends a file to its new length before it changes old bytes. A reader that finds the
+//! length unchanged *after* a read has therefore read old bytes.
 //!
-//! A journal counts only for the files that its writer changed. Who copies a newer container over
-//! one that was cut off, or makes it anew, has other files: these are neither changed nor removed,
-//! and opening them is an error that names the journal.
+//! A journal applies only to the files that its writer changed. If a user copies a newer container
+//! over an interrupted one, or recreates it, the files differ. They are neither changed nor
+//! removed, and opening them is an error that names the journal.
 //!
-//! Layout (little-endian): `holdall journal\n`, u32 version 2, u32 kind, u64 that tells one journal
-//! from another, u64 origin of the journal, u32 entries, then the entries, then u32 CRC-32 of all
-//! before, then saved bytes. An origin tells a file from a copy of it, on this machine; 0: nothing
-//! does. Entry: u16 length and bytes of a name; undo, one for each range, those of a file in rising
-//! order: u64 old length (all ones: no such file), u32 CRC-32 of up to 4 KiB before the place, none
-//! of an earlier range, u64 place, u64 length, u64 place of the saved bytes in the journal, u32
-//! their CRC-32, u64 origin of the file, u64 least and u64 greatest length that it has meanwhile,
-//! u64 place of the bytes behind the last range and u32 CRC-32 of up to 4 KiB of them before the
-//! old end, u16 pieces of what is going to be written there, each u64 place, u16 length and bytes;
-//! swap: u16 1 and u16 length and bytes of the final name, or u16 0: the file is to be removed; u64
-//! length (all ones: no such file) and u32 CRC-32 of up to 4 KiB at the end of the new file, and
-//! the same of the old one. The name "" is a name: that of storage with one file. Version 1, of
-//! holdall 0.1.0, has no origins, and entries end before what is said of lengths, new bytes and new
-//! and old files.
+//! Layout (little-endian): `holdall journal\n`, u32 version 2, u32 kind, u64 nonce of the journal,
+//! u64 origin of the journal, u32 number of entries, the entries, u32 CRC-32 of everything before,
+//! the saved bytes. An origin distinguishes a file from its copies on this machine; 0: unknown. An
+//! entry starts with the u16 length and the bytes of a name.
+//!
+//! An undo entry describes one range. The ranges of a file are in ascending order. Fields: u64 old
+//! length of the file (all ones: it did not exist), u32 CRC-32 of up to 4 KiB before the range,
+//! excluding earlier ranges, u64 offset, u64 length, u64 offset of the saved bytes in the journal,
+//! u32 CRC-32 of the saved bytes, u64 origin of the file, u64 minimum and u64 maximum length during
+//! the change, u64 offset of the bytes after the last range, u32 CRC-32 of up to 4 KiB of them
+//! before the old end, u16 number of samples of the bytes to be written, each with u64 offset, u16
+//! length and bytes.
+//!
+//! A swap entry: u16 1, u16 length and bytes of the final name; or u16 0: the file is removed. Then
+//! u64 length (all ones: no such file) and u32 CRC-32 of up to 4 KiB at the end of the new file,
+//! and the same of the old file.
+//!
+//! The name "" is valid: storage with a single file uses it. Version 1, of holdall 0.1.0, has no
+//! origins, and its entries end before the fields about lengths, new bytes, and new and old files.
 #![forbid(unsafe_code)]
 
 mod change;
 mod entries;
+mod fingerprint;
 mod recover;
 mod snapshot;
 #[cfg(test)]
 mod tests;
 mod views;
-mod witness;
 
-pub use change::{Change, Swapped, Undo, enter, settle, swap, swap_files, tidy};
-pub use entries::Piece;
+pub use change::{
+    Change, SwapOutcome, Undo, lock_sets, recover, recover_and_clean, swap, swap_files,
+};
+pub use entries::Sample;
+pub use fingerprint::SAMPLE_BYTES;
 pub use snapshot::Snapshot;
-pub use witness::SAID;
 
 use super::lock::{self, Lock};
 use super::{File, Folder, beside, parent};
@@ -64,25 +71,25 @@ use entries::Entry;
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
-/// A container has a few files, and a change a few ranges.
-const MOST_ENTRIES: usize = 4096;
-/// Ranges that one change may have.
-pub const MOST_RANGES: usize = MOST_ENTRIES / 2;
+/// A limit: a container has a few files, and a change a few ranges.
+const MAX_ENTRIES: usize = 4096;
+/// Maximum number of ranges in one change.
+pub const MAX_RANGES: usize = MAX_ENTRIES / 2;
 const PIECE: usize = 1 << 20;
 
-/// A container: the files that belong together, and the folder they are in. A journal may name
-/// these files and no others, whatever its bytes say.
+/// A container: the files that belong together, and their folder. A journal may name only these
+/// files, whatever its content says.
 #[derive(Clone)]
 pub struct Container {
     /// The folder.
     pub folder: Arc<dyn Folder>,
     /// Name of the main file.
     pub main: OsString,
-    /// What the names of the other files have before that of the main one; "" for itself.
+    /// Prefixes of the file names, before the name of the main file; "" is the main file itself.
     pub prefixes: &'static [&'static str],
-    /// Where the files are not those around one name: tells by the name whether a file belongs to
-    /// it. Prefixes are names then, and the main file is one that is not there, beside which
-    /// the journal lies.
+    /// For containers whose files do not share one name: decides by name whether a file is a
+    /// member. Prefixes are then complete names. The main file does not exist; its name is that of
+    /// the journal.
     pub members: Option<Members>,
     /// The file whose owner and mode decide who may write a journal of the container: the main file,
     /// or one of the members, since anybody can create a file with the name that no member has;
@@ -91,17 +98,17 @@ pub struct Container {
     /// Files whose mode and owner new ones get: the first that exists.
     pub alike: Vec<OsString>,
     /// Sets that this container may be a part of.
-    pub within: Vec<Container>,
+    pub sets: Vec<Container>,
 }
 
-/// Does a file of this name belong to it?
+/// Returns whether a file of this name belongs to the container.
 pub type Members = Arc<dyn Fn(&OsStr) -> bool + Send + Sync>;
 
-/// What a new file has behind its name until it takes its place.
+/// Suffix of a new file's name until it replaces the old one.
 pub const NEW: &str = ".holdall-new";
 
 impl Container {
-    /// Of the files of a name with these prefixes.
+    /// Creates a container of the files of one name with these prefixes.
     pub fn new(
         folder: &Arc<dyn Folder>,
         main: impl Into<OsString>,
@@ -115,10 +122,10 @@ impl Container {
             judged_by: main.clone(),
             alike: vec![main.clone()],
             main,
-            within: Vec::new(),
+            sets: Vec::new(),
         }
     }
-    /// Of the files for whose names `members` is true; see the fields for the other parameters.
+    /// Of the files for whose names `members` returns true; see the fields for the other parameters.
     pub fn of(
         folder: &Arc<dyn Folder>,
         main: impl Into<OsString>,
@@ -133,11 +140,11 @@ impl Container {
             ..Container::new(folder, main, &[])
         }
     }
-    /// The file with this prefix.
+    /// Returns the name of the file with this prefix.
     pub fn name(&self, prefix: &str) -> OsString {
         beside(prefix, self.own(), "")
     }
-    /// The same while it is new.
+    /// Returns the temporary name of the new file with this prefix.
     pub fn new_name(&self, prefix: &str) -> OsString {
         beside(prefix, self.own(), NEW)
     }
@@ -148,16 +155,16 @@ impl Container {
             &self.main
         }
     }
-    /// The writers' lock, if it is wanted.
-    pub fn lock(&self, wanted: bool) -> Result<Lock> {
-        if wanted {
+    /// Takes the writers' lock if requested.
+    pub fn lock(&self, requested: bool) -> Result<Lock> {
+        if requested {
             self.folder.lock(&self.lock_name())
         } else {
             Ok(Lock::none())
         }
     }
-    /// Creates one of its files, or one that takes the place of one or waits to: for no more users
-    /// than the container.
+    /// Creates a file of the container, or its replacement, accessible to no more users than the
+    /// main file.
     pub fn create(&self, name: &OsStr) -> Result<Arc<dyn File>> {
         let exists = |like: &&OsString| self.folder.exists(like).unwrap_or(false);
         let like = match &*self.alike {
@@ -166,7 +173,7 @@ impl Container {
         };
         self.folder.create(name, like.map_or(OsStr::new(""), |l| l))
     }
-    /// Opens its journal, if it has one that counts.
+    /// Opens the journal, if a valid user wrote it.
     fn open_journal(&self) -> Result<Arc<dyn File>> {
         self.folder.open_trusted(&self.journal(), &self.judged_by)
     }
@@ -176,7 +183,7 @@ impl Container {
             r => r.map(|_| true),
         }
     }
-    /// The name of the file of its lock.
+    /// Returns the name of the lock file.
     pub fn lock_name(&self) -> OsString {
         beside("", &self.main, lock::SUFFIX)
     }
@@ -199,7 +206,7 @@ impl Container {
             Ok(())
         }
     }
-    /// As [`Container::sync`], for the folders in it that these files are in.
+    /// Like [`Container::sync`], for the folders of these files.
     fn sync_below(&self, durable: bool, entries: &[Entry]) -> Result<()> {
         let mut folders: Vec<&OsStr> = entries
             .iter()

@@ -1,9 +1,9 @@
-//! A journal that lies beside its container: what it says is checked before it is believed, and
-//! settled by who may write.
+//! Hot journals: a journal found beside its container is validated before use, and recovered by a
+//! writer.
 #![forbid(unsafe_code)]
 
 use super::entries::{Entry, HEAD, Index, SWAP, Saved, decode, head};
-use super::witness::{Ends, same_file, swaps_these};
+use super::fingerprint::{RangeEnds, check_same_file, check_swapped_files};
 use super::{Container, PIECE};
 use crate::alloc;
 use crate::error::{Result, Status, fail};
@@ -12,33 +12,32 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The index of a journal (not the saved bytes) is small: a few files, or, where files are swapped
-/// in a folder or are those of a set, many.
+/// Limits of the size of an index, without saved bytes. Most journals name a few files. Journals
+/// that swap files in a folder, or belong to a set, may name many.
 pub const INDEX_LIMIT: usize = 1 << 20;
-pub const MANY_LIMIT: usize = 16 << 20;
-/// Longer than a reader takes from reading a limit to asking for the length, and than the clock of
-/// a file system stands still.
+pub const LARGE_INDEX_LIMIT: usize = 16 << 20;
+/// Longer than a reader takes between reading a limit and querying the length, and longer than the
+/// granularity of a file system's timestamps.
 const UNDO_PAUSE: Duration = Duration::from_millis(if cfg!(any(test, fuzzing)) { 0 } else { 20 });
-/// Between looks at a journal that may be another one by then.
+/// Pause between attempts to read a journal, which may be replaced meanwhile.
 const LOAD_PAUSE: Duration = Duration::from_millis(if cfg!(fuzzing) { 0 } else { 1 });
 
-/// A journal that lies beside its container.
-pub struct Hot {
+/// A journal found beside its container.
+pub struct HotJournal {
     pub file: Arc<dyn File>,
     pub nonce: u64,
-    /// Is it still the file that its writer made, and no copy of that? Then so are the files that
-    /// it tells of.
+    /// Whether it is the file that its writer created, not a copy. The files that it names are then
+    /// the originals, too.
     pub is_original: bool,
     pub entries: Vec<Entry>,
 }
 
-/// The journal of a container.
-pub fn load(c: &Container) -> Result<Option<Hot>> {
+/// Loads the journal of a container.
+pub fn load(c: &Container) -> Result<Option<HotJournal>> {
     if c.folder.is_store() {
-        return Ok(None); // nothing there is ever half changed
+        return Ok(None); // objects are replaced atomically
     }
-    // storage that knows files by name alone may have another journal under it by the time it is
-    // read
+    // storage that identifies files by name only may switch to another journal during the read
     for _ in 0..3 {
         match load_once(c) {
             Err(e) if e.status == Status::Missing => return Ok(None),
@@ -49,9 +48,9 @@ pub fn load(c: &Container) -> Result<Option<Hot>> {
     load_once(c).map(Some)
 }
 
-/// The journal that counts for a container, its own or that of a set that it is a part of, with
-/// what it says of this one.
-pub fn load_any(c: &Container) -> Result<Option<Hot>> {
+/// Loads the journal that applies to a container: its own or that of a set that contains it.
+/// Retains the entries for this container only.
+pub fn load_any(c: &Container) -> Result<Option<HotJournal>> {
     for of in journals(c) {
         if let Some(mut hot) = load(of)? {
             hot.entries.retain(|e| c.has(e.target()));
@@ -61,8 +60,8 @@ pub fn load_any(c: &Container) -> Result<Option<Hot>> {
     Ok(None)
 }
 
-/// The number of that journal.
-pub fn number(c: &Container) -> Result<Option<u64>> {
+/// Returns the nonce of that journal.
+pub fn journal_nonce(c: &Container) -> Result<Option<u64>> {
     for of in journals(c).filter(|of| !of.folder.is_store()) {
         let file = match of.open_journal() {
             Ok(file) => file,
@@ -71,13 +70,13 @@ pub fn number(c: &Container) -> Result<Option<u64>> {
         };
         let mut bytes = [0; HEAD];
         match file.read_at(0, &mut bytes) {
-            // storage that knows files by name alone
+            // storage that identifies files by name only
             Err(e) if e.status == Status::Missing => continue,
             r => _ = r?,
         }
         match head(&bytes) {
             Some((_, nonce)) => return Ok(Some(nonce)),
-            // with the words for it, or another one by now
+            // reports the error, or finds that the journal was replaced
             None => match load(of)? {
                 Some(hot) => return Ok(Some(hot.nonce)),
                 None => continue,
@@ -88,37 +87,37 @@ pub fn number(c: &Container) -> Result<Option<u64>> {
 }
 
 fn journals(c: &Container) -> impl Iterator<Item = &Container> {
-    std::iter::once(c).chain(&c.within)
+    std::iter::once(c).chain(&c.sets)
 }
 
-fn load_once(c: &Container) -> Result<Hot> {
+fn load_once(c: &Container) -> Result<HotJournal> {
     let file = c.open_journal()?;
     let size = file.size()?;
     let mut first = [0; HEAD];
     file.read_at(0, &mut first)?;
     let swaps = head(&first).is_some_and(|(kind, _)| kind == SWAP);
-    let most = if swaps || c.members.is_some() {
-        MANY_LIMIT
+    let limit = if swaps || c.members.is_some() {
+        LARGE_INDEX_LIMIT
     } else {
         INDEX_LIMIT
     };
-    let mut index = alloc::zeroed(usize::try_from(size).unwrap_or(most).min(most))?;
+    let mut index = alloc::zeroed(usize::try_from(size).unwrap_or(limit).min(limit))?;
     let n = file.read_at(0, &mut index)?;
     index.truncate(n);
     let Some(Index {
         nonce,
         origin,
         entries,
-    }) = decode(&index).filter(|index| sound(c, &index.entries, size))
+    }) = decode(&index).filter(|index| is_valid(c, &index.entries, size))
     else {
         return Err(fail!(
             Format,
-            "{}: this journal of an unfinished change is damaged, so the container beside it may be half changed",
+            "{}: this journal of an unfinished change is corrupt, so the container beside it may be partly changed",
             file.name()
         ));
     };
     let is_original = origin != 0 && file.origin()? == origin;
-    Ok(Hot {
+    Ok(HotJournal {
         file,
         nonce,
         is_original,
@@ -126,9 +125,9 @@ fn load_once(c: &Container) -> Result<Hot> {
     })
 }
 
-/// Can these entries be ours: each about another file of the container or another range of it, and
-/// within its bounds?
-fn sound(c: &Container, entries: &[Entry], journal: u64) -> bool {
+/// Returns whether the entries are valid: each names another file of the container or another range
+/// of the same one, within its bounds.
+fn is_valid(c: &Container, entries: &[Entry], journal: u64) -> bool {
     let mut names: Vec<&OsStr> = Vec::new();
     let mut before: Option<(&OsStr, Option<u64>, u64)> = None;
     let fits = entries.iter().all(|e| match e {
@@ -168,8 +167,8 @@ fn sound(c: &Container, entries: &[Entry], journal: u64) -> bool {
     fits && names.windows(2).all(|w| matches!(w, [a, b] if a != b))
 }
 
-impl Hot {
-    /// Calls `f` with the saved bytes of a range, piece by piece, after they were checked.
+impl HotJournal {
+    /// Calls `f` with the saved bytes of a range, in pieces, after their checksum was verified.
     pub fn replay(&self, s: &Saved, mut f: impl FnMut(u64, &[u8]) -> Result<()>) -> Result<()> {
         let mut buf = alloc::zeroed(usize::try_from(s.len).unwrap_or(PIECE).min(PIECE))?;
         for check in [true, false] {
@@ -190,7 +189,7 @@ impl Hot {
             if check && crc.finalize() != s.crc {
                 return Err(fail!(
                     Checksum,
-                    "{}: the bytes saved for undoing a change are damaged",
+                    "{}: the bytes saved for rolling back a change are corrupt",
                     self.file.name()
                 ));
             }
@@ -198,26 +197,26 @@ impl Hot {
         Ok(())
     }
 
-    /// Refuses a journal that was left behind by other files of these names, before anything is
-    /// done with one of them.
+    /// Returns an error if the journal belongs to other files of these names. Runs before any of
+    /// the files is changed.
     fn is_about(&self, c: &Container) -> Result<()> {
-        let mut end = Ends::default();
+        let mut end = RangeEnds::default();
         for e in &self.entries {
             match e {
                 Entry::Undo { name, saved, .. } => {
                     let from = end.before(name, saved);
                     if let Some(file) = open_if_there(c, name)? {
-                        same_file(&*file, self, e, from)?;
+                        check_same_file(&*file, self, e, from)?;
                     }
                 }
-                Entry::Swap { .. } => swaps_these(&*c.folder, self, e)?,
+                Entry::Swap { .. } => check_swapped_files(&*c.folder, self, e)?,
             }
         }
         Ok(())
     }
 
-    /// Puts everything back, or gives new files their names and removes what is to go.
-    pub fn settle(&self, c: &Container) -> Result<()> {
+    /// Rolls back an undo journal, or finishes the renames and removals of a swap journal.
+    pub fn recover(&self, c: &Container) -> Result<()> {
         self.is_about(c)?;
         self.undo(c)?;
         self.finish_swap(&*c.folder)
@@ -247,8 +246,8 @@ impl Hot {
             }
         }
         if shorter {
-            // a reader that has just read what is gone now must still find another length, and one
-            // that opens it another time of change
+            // A reader that has just read removed bytes must still find another length. A reader
+            // that opens the file must find another modification time.
             std::thread::sleep(UNDO_PAUSE);
         }
         for (name, size) in lengths {
@@ -274,8 +273,7 @@ impl Hot {
     }
 }
 
-/// A file to be written; none where somebody has removed it meanwhile: there is nothing to put
-/// back.
+/// Opens a file for writing. Returns `None` if it was removed since: there is nothing to restore.
 fn open_if_there(c: &Container, name: &OsStr) -> Result<Option<Arc<dyn File>>> {
     let is_beside = c.members.is_none() && name != c.main;
     match c.folder.open(

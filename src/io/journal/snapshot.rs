@@ -1,11 +1,11 @@
-//! Readers: the last commit of a container, at any moment.
+//! Readers: the last commit of a container at any time.
 #![forbid(unsafe_code)]
 
 use super::Container;
 use super::entries::Entry;
-use super::recover::{Hot, load_any, number};
-use super::views::{Before, Swapping};
-use super::witness::{Ends, same_file, swaps_these};
+use super::fingerprint::{RangeEnds, check_same_file, check_swapped_files};
+use super::recover::{HotJournal, journal_nonce, load_any};
+use super::views::{FileBefore, SwapFolder};
 use crate::error::{Error, Result, Status, fail};
 use crate::io::{Access, File, Folder};
 use crate::parallel;
@@ -13,13 +13,13 @@ use std::ffi::{OsStr, OsString};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Longer than a file is without its name while it is swapped in.
-const MISSED: Duration = Duration::from_millis(10);
+/// Longer than a file has no name while it is swapped.
+const RENAME_GAP: Duration = Duration::from_millis(10);
 
-/// The last commit of a container, as a reader may see it.
+/// A reader's view of the last commit of a container.
 pub struct Snapshot<'a> {
     container: &'a Container,
-    hot: Option<Hot>,
+    hot: Option<HotJournal>,
     opened: Mutex<Vec<Opened>>,
 }
 
@@ -27,20 +27,20 @@ pub struct Snapshot<'a> {
 struct Opened {
     name: OsString,
     file: Arc<dyn File>,
-    /// Length and stamp; none of a file that may grow while it is open.
+    /// Length and change stamp; `None` for a file that may grow while it is open.
     seen: Option<(u64, u64)>,
 }
 
 /// How long a reader has waited for writers.
 #[derive(Default)]
-struct Patience(Duration);
+struct WaitTime(Duration);
 
-impl Patience {
+impl WaitTime {
     fn wait(&mut self, c: &Container) -> Result<()> {
         if self.0.as_secs() >= 5 {
             return Err(fail!(
                 Busy,
-                "{}: it changed each time it was being opened, for 5 seconds",
+                "{}: a writer changed it during every attempt to open it for 5 seconds; try again",
                 c.folder.show(&c.main)
             ));
         }
@@ -51,9 +51,9 @@ impl Patience {
     }
 }
 
-fn several<T: Send>(waits: bool, threads: usize, items: Vec<T>, f: impl Fn(T) + Sync) {
+fn for_each<T: Send>(waits: bool, threads: usize, items: Vec<T>, f: impl Fn(T) + Sync) {
     if waits {
-        parallel::for_each_that_waits(threads, items, f)
+        parallel::for_each_blocking(threads, items, f)
     } else {
         parallel::for_each(threads, items, f)
     }
@@ -67,22 +67,21 @@ fn if_there<T>(r: Result<T>) -> Result<Option<T>> {
 }
 
 impl<'a> Snapshot<'a> {
-    /// Opens a container's files by `read`, which may be called again where a writer came in
-    /// between.
+    /// Opens the files of a container with `read`, and repeats the call if a writer interfered.
     pub fn read<T>(c: &Container, read: impl Fn(&Snapshot<'_>) -> Result<T>) -> Result<T> {
-        let mut patience = Patience::default();
+        let mut waited = WaitTime::default();
         loop {
-            if let Some((snap, found)) = Snapshot::attempt(c, &read, &patience)?
-                && snap.is_still()?
+            if let Some((snap, found)) = Snapshot::attempt(c, &read, &waited)?
+                && snap.is_current()?
             {
                 return Ok(found);
             }
-            patience.wait(c)?;
+            waited.wait(c)?;
         }
     }
 
-    /// As [`Snapshot::read`], of several containers, as they are at one moment: by so many threads,
-    /// or requests at once.
+    /// Like [`Snapshot::read`], for several containers at one point in time, with up to `threads`
+    /// threads, or concurrent requests.
     pub fn read_all<T: Send>(
         all: &[Container],
         threads: usize,
@@ -90,7 +89,7 @@ impl<'a> Snapshot<'a> {
     ) -> Result<Vec<T>> {
         let mut found: Vec<Option<(Snapshot<'_>, T)>> = all.iter().map(|_| None).collect();
         let waits = all.iter().any(|c| c.folder.is_store());
-        let mut patience = Patience::default();
+        let mut waited = WaitTime::default();
         loop {
             let errors = Mutex::new(Vec::new());
             let failed = |i: usize, e: Error| {
@@ -105,28 +104,28 @@ impl<'a> Snapshot<'a> {
                 .enumerate()
                 .filter(|(_, (f, _))| f.is_none())
                 .collect();
-            several(
+            for_each(
                 waits,
                 threads,
                 missing,
                 |(i, (found, c)): (usize, (&mut Option<_>, &'_ Container))| match Snapshot::attempt(
                     c,
                     |s| read(i, s),
-                    &patience,
+                    &waited,
                 ) {
                     Ok(made) => *found = made,
                     Err(e) => failed(i, e),
                 },
             );
-            // what was opened by now has all been there now, if none of it has changed from here on
-            several(
+            // If no file has changed since it was opened, all of them existed at this time.
+            for_each(
                 waits,
                 threads,
                 found.iter_mut().enumerate().collect(),
                 |(i, found): (usize, &mut Option<_>)| {
                     let still = found
                         .as_ref()
-                        .map_or(Ok(true), |(snap, _): &(Snapshot<'_>, T)| snap.is_still());
+                        .map_or(Ok(true), |(snap, _): &(Snapshot<'_>, T)| snap.is_current());
                     match still {
                         Ok(true) => {}
                         Ok(false) => *found = None,
@@ -139,17 +138,17 @@ impl<'a> Snapshot<'a> {
                 return Err(e);
             }
             match found.iter().zip(all).find(|(f, _)| f.is_none()) {
-                Some((_, c)) => patience.wait(c)?,
+                Some((_, c)) => waited.wait(c)?,
                 None => return Ok(found.into_iter().flatten().map(|(_, t)| t).collect()),
             }
         }
     }
 
-    /// None where a writer came in between.
+    /// Returns `None` if a writer interfered.
     fn attempt<T>(
         c: &'a Container,
         read: impl Fn(&Snapshot<'_>) -> Result<T>,
-        patience: &Patience,
+        waited: &WaitTime,
     ) -> Result<Option<(Snapshot<'a>, T)>> {
         let snap = Snapshot {
             container: c,
@@ -158,18 +157,17 @@ impl<'a> Snapshot<'a> {
         };
         match read(&snap) {
             Ok(found) => Ok(Some((snap, found))),
-            // a file that was there and is gone, or a journal: somebody writes, or there was none
-            // at the last commit
+            // A file or journal is gone: a writer is active, or the last commit has no such file.
             Err(e)
                 if e.status == Status::Busy
                     || (e.status == Status::Missing
                         && snap.hot.is_some()
-                        && patience.0 < MISSED) =>
+                        && waited.0 < RENAME_GAP) =>
             {
                 Ok(None)
             }
             Err(e) => {
-                if snap.is_still()? {
+                if snap.is_current()? {
                     Err(e)
                 } else {
                     Ok(None)
@@ -178,7 +176,7 @@ impl<'a> Snapshot<'a> {
         }
     }
 
-    /// The files of a container that is a folder, as the last commit left them, to be read.
+    /// Returns the folder of a container, in the state of the last commit, for reading.
     pub fn folder(&self) -> Result<Arc<dyn Folder>> {
         let folder = &self.container.folder;
         let Some(hot) = &self.hot else {
@@ -186,7 +184,7 @@ impl<'a> Snapshot<'a> {
         };
         let mut swapped = Vec::new();
         for e in &hot.entries {
-            swaps_these(&**folder, hot, e)?;
+            check_swapped_files(&**folder, hot, e)?;
             match e {
                 Entry::Swap {
                     name, to: Some(to), ..
@@ -195,25 +193,26 @@ impl<'a> Snapshot<'a> {
                 Entry::Undo { .. } => {
                     return Err(fail!(
                         Format,
-                        "{}: the files of a folder are not changed in place",
+                        "{}: this journal changes files of a folder in place, which is invalid",
                         hot.file.name()
                     ));
                 }
             }
         }
         swapped.sort_unstable();
-        Ok(Arc::new(Swapping {
+        Ok(Arc::new(SwapFolder {
             folder: folder.clone(),
             swapped,
         }))
     }
 
-    /// Opens one file of the container as the last commit left it; `Missing` where it had none.
+    /// Opens a file in the state of the last commit. Returns `Missing` if the commit has no such
+    /// file.
     pub fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
         self.open_as(name, access, false)
     }
 
-    /// As [`Snapshot::open`], a file that a writer may let grow outside of commits.
+    /// Like [`Snapshot::open`], for a file that a writer may extend between commits.
     pub fn open_growing(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
         self.open_as(name, access, true)
     }
@@ -223,7 +222,7 @@ impl<'a> Snapshot<'a> {
         let missing = || {
             fail!(
                 Missing,
-                "{}: there is no such file in the last commit",
+                "{}: the last commit has no such file",
                 folder.show(name)
             )
         };
@@ -233,7 +232,7 @@ impl<'a> Snapshot<'a> {
             .flat_map(|h| h.entries.iter().map(move |e| (h, e)))
         {
             if e.target() == name {
-                swaps_these(&**folder, hot, e)?;
+                check_swapped_files(&**folder, hot, e)?;
             }
             match e {
                 Entry::Undo {
@@ -242,7 +241,7 @@ impl<'a> Snapshot<'a> {
                     ..
                 } if n == name => {
                     if let Some(file) = if_there(folder.open(name, Access::Read))? {
-                        same_file(&*file, hot, e, 0)?;
+                        check_same_file(&*file, hot, e, 0)?;
                     }
                     return Err(missing());
                 }
@@ -279,8 +278,8 @@ impl<'a> Snapshot<'a> {
                 file: file.clone(),
                 seen,
             });
-        // what is read from here on is whole if no change was under way now and the length stays: a
-        // change that came in between has left its journal, or is over
+        // Reads are consistent if no change is in progress now and the length does not change: a
+        // later change leaves its journal or has ended.
         if self.same_journal()? {
             Ok(file)
         } else {
@@ -288,14 +287,14 @@ impl<'a> Snapshot<'a> {
         }
     }
 
-    /// A file that is being changed, as it was.
+    /// Opens a file that is being changed, in its state before the change.
     fn before(&self, name: &OsStr, size: u64) -> Result<Arc<dyn File>> {
         let hot = self
             .hot
             .as_ref()
             .ok_or_else(|| fail!(State, "no journal"))?;
         let file = self.container.folder.open(name, Access::Read)?;
-        let (mut all, mut end) = (Vec::new(), Ends::default());
+        let (mut all, mut end) = (Vec::new(), RangeEnds::default());
         for e in &hot.entries {
             let Entry::Undo { name: n, saved, .. } = e else {
                 continue;
@@ -303,11 +302,11 @@ impl<'a> Snapshot<'a> {
             let from = end.before(n, saved);
             if n == name {
                 hot.replay(saved, |_, _| Ok(()))?;
-                same_file(&*file, hot, e, from)?;
+                check_same_file(&*file, hot, e, from)?;
                 all.push(saved.clone());
             }
         }
-        Ok(Arc::new(Before {
+        Ok(Arc::new(FileBefore {
             file,
             journal: hot.file.clone(),
             size,
@@ -315,33 +314,34 @@ impl<'a> Snapshot<'a> {
         }))
     }
 
-    /// Is there still the same journal, or still none?
+    /// Returns whether the journal is still the same, or still absent.
     pub fn same_journal(&self) -> Result<bool> {
-        Ok(number(self.container)? == self.hot.as_ref().map(|h| h.nonce))
+        Ok(journal_nonce(self.container)? == self.hot.as_ref().map(|h| h.nonce))
     }
 
-    /// Has nobody written since: the same journal (or none), the same files, of the same lengths?
-    fn is_still(&self) -> Result<bool> {
-        match self.unchanged() {
+    /// Returns whether nothing was written since: the same journal (or none), the same files, the
+    /// same lengths.
+    fn is_current(&self) -> Result<bool> {
+        match self.is_unchanged() {
             Err(e) if e.status == Status::Missing => Ok(false),
             r => r,
         }
     }
 
-    fn unchanged(&self) -> Result<bool> {
+    fn is_unchanged(&self) -> Result<bool> {
         if !self.same_journal()? {
             return Ok(false);
         }
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         for o in opened.iter() {
-            // an object is one version of what it was opened as; only two that belong together may
-            // be of different ones
+            // An open object is one immutable version. Only two objects of one container may be of
+            // different versions.
             if self.container.folder.is_store() && (o.seen.is_some() || opened.len() == 1) {
                 continue;
             }
             let folder = &self.container.folder;
             let same = match o.seen {
-                Some(seen) => folder.has_still(&o.name, &*o.file, seen)?,
+                Some(seen) => folder.is_unchanged(&o.name, &*o.file, seen)?,
                 None => folder.identity(&o.name)? == Some(o.file.identity()),
             };
             if !same {

@@ -1,4 +1,4 @@
-//! Files as the last commit left them, while a change is under way.
+//! Files in the state of the last commit, while a change is in progress.
 #![forbid(unsafe_code)]
 
 use super::entries::Saved;
@@ -9,19 +9,19 @@ use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
 /// A folder whose files are being swapped.
-pub struct Swapping {
+pub struct SwapFolder {
     pub folder: Arc<dyn Folder>,
-    /// Names in rising order, each with what the file has been called; none: it is removed.
+    /// Final names in ascending order, each with the temporary name; `None` if the file is removed.
     pub swapped: Vec<(OsString, Option<OsString>)>,
 }
 
-impl Swapping {
-    /// Asks for the new file, and where it has its name already for that; `gone` where it is
-    /// removed.
+impl SwapFolder {
+    /// Queries the new file under its temporary name, or under its final name once it was renamed.
+    /// Returns `removed` if the file is removed.
     fn ask<T>(
         &self,
         name: &OsStr,
-        gone: Result<T>,
+        removed: Result<T>,
         f: impl Fn(&OsStr) -> Result<Option<T>>,
         none: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
@@ -33,7 +33,7 @@ impl Swapping {
             .and_then(|i| self.swapped.get(i))
             .map(|(_, new)| new.as_deref());
         let there = match new {
-            Some(None) => return gone,
+            Some(None) => return removed,
             Some(Some(new)) => f(new)?,
             None => None,
         };
@@ -41,18 +41,18 @@ impl Swapping {
     }
 }
 
-impl Folder for Swapping {
+impl Folder for SwapFolder {
     fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
-        let gone = Err(fail!(
+        let removed = Err(fail!(
             Missing,
-            "{}: there is no such file in the last commit",
+            "{}: the last commit has no such file",
             self.show(name)
         ));
         let open = |name: &OsStr| match self.folder.open(name, access) {
             Err(e) if e.status == Status::Missing => Ok(None),
             file => file.map(Some),
         };
-        self.ask(name, gone, open, || self.folder.open(name, access))
+        self.ask(name, removed, open, || self.folder.open(name, access))
     }
 
     fn rename(&self, from: &OsStr, _: &OsStr) -> Result<()> {
@@ -93,16 +93,16 @@ impl Folder for Swapping {
     }
 }
 
-/// A file as it was before the change that a journal tells of.
-pub struct Before {
+/// A file in its state before the change that a journal records.
+pub struct FileBefore {
     pub file: Arc<dyn File>,
     pub journal: Arc<dyn File>,
     pub size: u64,
-    /// In rising order.
+    /// Saved ranges in ascending order.
     pub saved: Vec<Saved>,
 }
 
-impl File for Before {
+impl File for FileBefore {
     fn size(&self) -> Result<u64> {
         Ok(self.size)
     }
@@ -123,7 +123,7 @@ impl File for Before {
                 .get_mut((from - at) as usize..(to - at) as usize)
                 .unwrap_or_default();
             self.journal.read_exact_at(s.from + (from - s.at), part)?;
-            // a change that cuts the file has saved all that it cuts off
+            // a change that truncates the file has saved everything that it cuts off
             if at + got >= from {
                 got = got.max(to - at);
             }
@@ -147,7 +147,8 @@ impl File for Before {
         self.file.name()
     }
 
-    /// That of the journal: it changes when the change is over and the journal goes.
+    /// Returns the stamp of the journal, which changes when the change ends and the journal is
+    /// removed.
     fn stamp(&self) -> Result<u64> {
         self.journal.stamp()
     }

@@ -1,17 +1,17 @@
-//! An object that is open: its length and its version are those of the moment when it was opened,
-//! and what is read is of that version or an error.
+//! An open object. Length and version are fixed when it is opened, and every read returns bytes of
+//! that version or an error.
 //!
-//! What was read lately stays for a while: the end of the object, which opening fetches, the last
-//! reads with what follows them, and what readers say they will want again.
+//! The object caches what was fetched: its end, which opening fetches, the last reads with
+//! read-ahead, and ranges that readers declare as repeatedly read.
 #![forbid(unsafe_code)]
 
-use super::cache::{Kept, PAGE};
-use super::ranges::{self, MOST};
+use super::cache::{ObjectCache, PAGE};
+use super::ranges::{self, MAX_REQUEST};
 use super::store::Store;
 use super::{message, runtime};
 use crate::alloc;
 use crate::error::{Error, Result, Status, fail};
-use crate::io::{File, Part, read_only};
+use crate::io::{File, ReadRange, read_only};
 use crate::os;
 use futures_util::stream::StreamExt;
 use object_store::path::Path;
@@ -20,13 +20,13 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// What is fetched of the end at opening: limits, trailers and small objects are there.
+/// Bytes fetched from the end at opening. They contain limits, trailers and small objects.
 const TAIL: u64 = 256 << 10;
-/// What one read fetches at least, and what reads in order do.
-const LEAST: u64 = 64 << 10;
-const AHEAD: u64 = 4 << 20;
-/// Longer reads are not kept.
-const LONG: u64 = 1 << 20;
+/// Minimum bytes of a fetch, and of a fetch in a sequence of reads.
+const MIN_FETCH: u64 = 64 << 10;
+const READ_AHEAD: u64 = 4 << 20;
+/// Longer reads are not cached.
+const MAX_CACHED_READ: u64 = 1 << 20;
 
 /// An open object.
 pub struct ObjectFile {
@@ -35,18 +35,18 @@ pub struct ObjectFile {
     path: Path,
     shown: String,
     meta: ObjectMeta,
-    kept: Kept,
+    cache: ObjectCache,
     process: u32,
 }
 
 impl ObjectFile {
-    /// Opens the object of this key; `Missing` where there is none.
+    /// Opens the object of this key. Returns `Missing` if it does not exist.
     pub fn open(store: &Arc<Store>, key: &str) -> Result<ObjectFile> {
         let (path, shown) = (store.path(key)?, store.show(key));
         let (meta, tail) = store.wait(tail(store, key, &path, &shown))?;
-        let kept = Kept::new();
+        let cache = ObjectCache::new();
         if !tail.is_empty() {
-            kept.keep_recent(meta.size - tail.len() as u64, tail);
+            cache.insert_recent(meta.size - tail.len() as u64, tail);
         }
         Ok(ObjectFile {
             store: store.clone(),
@@ -54,7 +54,7 @@ impl ObjectFile {
             path,
             shown,
             meta,
-            kept,
+            cache,
             process: os::process(),
         })
     }
@@ -72,13 +72,13 @@ impl ObjectFile {
         &self.shown
     }
 
-    /// The version that requests ask for.
+    /// Returns the ETag that requests must match.
     pub(super) fn pin(&self) -> Option<String> {
-        // a weak tag matches nothing, by RFC 9110
+        // by RFC 9110 a weak tag never matches
         self.meta.e_tag.clone().filter(|tag| !tag.starts_with("W/"))
     }
 
-    /// Refuses an answer about another version; not every server minds which is asked for.
+    /// Returns an error if a response is of another version: some servers ignore the precondition.
     pub(super) fn same(&self, now: &ObjectMeta) -> Result<()> {
         let was = &self.meta;
         let same = now.size == was.size && now.e_tag == was.e_tag && now.version == was.version;
@@ -90,7 +90,7 @@ impl ObjectFile {
         }
     }
 
-    /// The words for an object that was there once.
+    /// Converts "no such object" to the error of an object that was deleted while open.
     pub(super) fn gone(&self, e: Error) -> Error {
         match e.status {
             Status::Missing => message::changed(&self.shown, "it was deleted"),
@@ -98,14 +98,14 @@ impl ObjectFile {
         }
     }
 
-    /// The part of a range that is there.
+    /// Returns how many of `n` bytes at `at` exist.
     fn clip(&self, at: u64, n: usize) -> usize {
         usize::try_from(self.meta.size.saturating_sub(at))
             .unwrap_or(usize::MAX)
             .min(n)
     }
 
-    /// Fetches what begins here, and what is likely to be wanted next behind it.
+    /// Fetches the range from `at` to `to`, extended to at least `least` bytes as read-ahead.
     fn fetch(&self, at: u64, to: u64, least: u64) -> Result<Vec<u8>> {
         let end = to.max(at.saturating_add(least)).min(self.meta.size);
         let mut bytes = alloc::zeroed((end - at) as usize)?;
@@ -113,53 +113,53 @@ impl ObjectFile {
         Ok(bytes)
     }
 
-    /// Takes what is kept out of these parts; all of them must be within the object.
-    pub(super) fn take_kept<'b>(&self, parts: Vec<Part<'b>>) -> Result<Vec<Part<'b>>> {
+    /// Copies cached bytes to these ranges and returns what is left to fetch. All ranges must be
+    /// within the object.
+    pub(super) fn take_cached<'b>(&self, parts: Vec<ReadRange<'b>>) -> Result<Vec<ReadRange<'b>>> {
         runtime::same_process(self.process, &self.shown)?;
-        let mut wanted = Vec::with_capacity(parts.len());
+        let mut requested = Vec::with_capacity(parts.len());
         for part in parts.into_iter().filter(|p| !p.dst.is_empty()) {
             if part.end() > self.meta.size {
                 return Err(self.too_short(part.at, part.dst.len()));
             }
-            let done = self.kept.copy_recent(part.at, part.dst);
-            let rest = Part {
+            let done = self.cache.copy_recent(part.at, part.dst);
+            let rest = ReadRange {
                 at: part.at + done as u64,
                 dst: part.dst.get_mut(done..).unwrap_or_default(),
             };
             if !rest.dst.is_empty() {
-                wanted.push(rest);
+                requested.push(rest);
             }
         }
-        Ok(wanted)
+        Ok(requested)
     }
 
-    /// Where a call that wants these parts goes on from where the last one stopped: what is to be
-    /// fetched besides, so that requests are long.
-    pub(super) fn ahead(&self, parts: &[Part<'_>]) -> Option<(u64, u64)> {
+    /// Returns the range to read ahead if a call continues the last one, so that requests are long.
+    pub(super) fn ahead(&self, parts: &[ReadRange<'_>]) -> Option<(u64, u64)> {
         let (from, to) = (
             parts.iter().map(|p| p.at).min()?,
-            parts.iter().map(Part::end).max()?,
+            parts.iter().map(ReadRange::end).max()?,
         );
-        let goes_on = self.kept.goes_on(from);
-        self.kept.ends_at(to);
-        let end = from.saturating_add(AHEAD).min(self.meta.size);
-        (goes_on && end > to).then_some((to, end))
+        let continues = self.cache.continues(from);
+        self.cache.set_end(to);
+        let end = from.saturating_add(READ_AHEAD).min(self.meta.size);
+        (continues && end > to).then_some((to, end))
     }
 
-    /// Keeps what was fetched ahead.
-    pub(super) fn keep(&self, at: u64, bytes: Vec<u8>) {
-        self.kept.keep_recent(at, bytes);
+    /// Caches bytes that were read ahead.
+    pub(super) fn insert_ahead(&self, at: u64, bytes: Vec<u8>) {
+        self.cache.insert_recent(at, bytes);
     }
 
-    /// Runs of pages of a range that are not kept: the first, and where in the object the last one
-    /// ends. What came with opening it needs none.
+    /// Returns runs of uncached pages of a range: the first page and the offset of the end. Ranges
+    /// that were fetched at opening need none.
     pub(super) fn missing_pages(&self, from: u64, to: u64) -> Vec<(u64, u64)> {
         let to = to.min(self.meta.size);
         let mut runs: Vec<(u64, u64)> = Vec::new();
-        if from >= to || self.kept.has_recent(from, to) {
+        if from >= to || self.cache.has_recent(from, to) {
             return runs;
         }
-        for page in (from / PAGE..=(to - 1) / PAGE).filter(|&page| !self.kept.has_page(page)) {
+        for page in (from / PAGE..=(to - 1) / PAGE).filter(|&page| !self.cache.has_page(page)) {
             let end = ((page + 1) * PAGE).min(self.meta.size);
             match runs.last_mut() {
                 Some((_, last)) if *last == page * PAGE => *last = end,
@@ -169,22 +169,22 @@ impl ObjectFile {
         runs
     }
 
-    /// Keeps pages that were fetched.
-    pub(super) fn keep_pages(&self, first: u64, bytes: &[u8]) {
-        self.kept.keep_pages(first, bytes);
+    /// Caches fetched pages.
+    pub(super) fn insert_pages(&self, first: u64, bytes: &[u8]) {
+        self.cache.insert_pages(first, bytes);
     }
 
     fn too_short(&self, at: u64, n: usize) -> Error {
         fail!(
             Format,
-            "{}: {n} bytes were expected at {at}, the object has {} in all",
+            "{}: the object is too short (expected {n} bytes at {at}, found a length of {})",
             self.shown,
             self.meta.size
         )
     }
 }
 
-/// Length and version of an object, and its last bytes, by one request where the store can do that.
+/// Fetches metadata and the last bytes of an object, in one request if the store supports it.
 async fn tail(store: &Store, key: &str, path: &Path, shown: &str) -> Result<(ObjectMeta, Vec<u8>)> {
     let options = GetOptions {
         range: Some(GetRange::Suffix(TAIL)),
@@ -197,11 +197,11 @@ async fn tail(store: &Store, key: &str, path: &Path, shown: &str) -> Result<(Obj
         .await?;
     match asked {
         Ok(got) => body(store, key, shown, got).await,
-        // an empty object has no last bytes, and some stores do not know of them
+        // an empty object has no last bytes, and some stores do not support suffix ranges
         Err(e)
             if matches!(e, object_store::Error::NotSupported { .. })
-                || message::is_outside(&e)
-                || message::is_whole(&e) =>
+                || message::is_range_refused(&e)
+                || message::is_full_response(&e) =>
         {
             let head = GetOptions {
                 head: true,
@@ -215,9 +215,9 @@ async fn tail(store: &Store, key: &str, path: &Path, shown: &str) -> Result<(Obj
                 && store.scheme() != super::name::Scheme::Http;
             match meta.size {
                 n if n == 0 || unknown => Ok((meta, Vec::new())),
-                n if message::is_outside(&e) => Err(fail!(
+                n if message::is_range_refused(&e) => Err(fail!(
                     Io,
-                    "{shown}: the server says that it has {n} bytes, and refuses to give the last ones"
+                    "{shown}: the server reports a length of {n} bytes but refuses the range of the last ones"
                 )),
                 _ => Err(store.failure(key, &e)),
             }
@@ -233,7 +233,7 @@ async fn body(
     got: GetResult,
 ) -> Result<(ObjectMeta, Vec<u8>)> {
     let (meta, want) = (got.meta.clone(), (got.range.end - got.range.start) as usize);
-    let mut bytes = alloc::with_room(want)?;
+    let mut bytes = alloc::with_capacity(want)?;
     let mut stream = got.into_stream();
     while let Some(more) = store
         .step(key, async { stream.next().await.transpose() })
@@ -242,7 +242,7 @@ async fn body(
         if bytes.len() + more.len() > want {
             return Err(fail!(
                 Io,
-                "{shown}: its last {want} bytes were asked for, the server sends more"
+                "{shown}: the server returned more than the {want} bytes requested at the end"
             ));
         }
         bytes.extend_from_slice(&more);
@@ -250,7 +250,7 @@ async fn body(
     if bytes.len() < want {
         return Err(fail!(
             Io,
-            "{shown}: its last {want} bytes were asked for, the server sends {}",
+            "{shown}: the server returned too few bytes of the end (expected {want}, found {})",
             bytes.len()
         ));
     }
@@ -266,47 +266,53 @@ impl File for ObjectFile {
         runtime::same_process(self.process, &self.shown)?;
         let n = self.clip(at, dst.len());
         let dst = dst.get_mut(..n).unwrap_or_default();
-        let (done, to) = (self.kept.copy_recent(at, dst), at.saturating_add(n as u64));
-        let goes_on = self.kept.goes_on(at);
-        self.kept.ends_at(to);
+        let (done, to) = (self.cache.copy_recent(at, dst), at.saturating_add(n as u64));
+        let continues = self.cache.continues(at);
+        self.cache.set_end(to);
         let (at, dst) = (at + done as u64, dst.get_mut(done..).unwrap_or_default());
-        if dst.len() as u64 > if goes_on { MOST } else { LONG } {
+        if dst.len() as u64
+            > if continues {
+                MAX_REQUEST
+            } else {
+                MAX_CACHED_READ
+            }
+        {
             ranges::fetch_one(self, at, dst)?;
         } else if !dst.is_empty() {
-            let bytes = self.fetch(at, to, if goes_on { AHEAD } else { LEAST })?;
+            let bytes = self.fetch(at, to, if continues { READ_AHEAD } else { MIN_FETCH })?;
             bytes
                 .get(..dst.len())
                 .into_iter()
                 .for_each(|b| dst.copy_from_slice(b));
-            self.kept.keep_recent(at, bytes);
+            self.cache.insert_recent(at, bytes);
         }
         Ok(n)
     }
 
-    fn read_kept(&self, at: u64, dst: &mut [u8]) -> Result<()> {
+    fn read_cached(&self, at: u64, dst: &mut [u8]) -> Result<()> {
         runtime::same_process(self.process, &self.shown)?;
         let n = dst.len();
         if self.clip(at, n) < n {
             return Err(self.too_short(at, n));
         }
-        if n as u64 > LONG {
+        if n as u64 > MAX_CACHED_READ {
             return ranges::fetch_one(self, at, dst);
         }
-        let mut done = self.kept.copy_pages(at, dst);
+        let mut done = self.cache.copy_pages(at, dst);
         done += self
-            .kept
+            .cache
             .copy_recent(at + done as u64, dst.get_mut(done..).unwrap_or_default());
         let (at, dst) = (at + done as u64, dst.get_mut(done..).unwrap_or_default());
         if dst.is_empty() {
             return Ok(());
         }
         let (first, last) = (at / PAGE, (at + dst.len() as u64 - 1) / PAGE);
-        // who reads on will read on
+        // the previous page is cached: a sequential reader
         let ahead = if first
             .checked_sub(1)
-            .is_some_and(|before| self.kept.has_page(before))
+            .is_some_and(|before| self.cache.has_page(before))
         {
-            LONG
+            MAX_CACHED_READ
         } else {
             PAGE
         };
@@ -315,7 +321,7 @@ impl File for ObjectFile {
             .get((at - first * PAGE) as usize..)
             .and_then(|b| b.get(..dst.len()));
         there.into_iter().for_each(|b| dst.copy_from_slice(b));
-        self.kept.keep_pages(first, &bytes);
+        self.cache.insert_pages(first, &bytes);
         Ok(())
     }
 
@@ -344,7 +350,7 @@ impl File for ObjectFile {
     }
 }
 
-/// What tells one version of an object from another.
+/// Returns a number that distinguishes the versions of an object.
 pub fn identity(meta: &ObjectMeta) -> u64 {
     let mut hasher = DefaultHasher::new();
     (&meta.e_tag, &meta.version, meta.size, meta.last_modified).hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! A bucket, or what in it has one beginning of a name, as a folder.
+//! A bucket, or a key prefix in it, as a folder.
 #![forbid(unsafe_code)]
 
 use super::file::{self, ObjectFile};
@@ -15,18 +15,18 @@ use std::sync::Arc;
 
 struct ObjectFolder {
     store: Arc<Store>,
-    /// What all keys in it begin with: "", or with a slash behind it.
+    /// Prefix of all keys: "", or a path that ends with a slash.
     prefix: String,
 }
 
-/// Folder and name of an object; its name begins with this scheme.
+/// Returns folder and name of an object. The text starts with this scheme.
 pub fn locate(scheme: &str, text: &OsStr) -> Result<Located> {
     let name = name::parse(scheme, text)?;
     let (prefix, own) = name.parts();
     if own.is_empty() {
         return Err(fail!(
             Argument,
-            "{}/{prefix}: this names no object",
+            "{}/{prefix}: the name of an object is missing",
             name.shown
         ));
     }
@@ -41,7 +41,7 @@ pub fn locate(scheme: &str, text: &OsStr) -> Result<Located> {
     })
 }
 
-/// The folder of this name itself.
+/// Returns the folder of this name.
 pub fn folder(scheme: &str, text: &OsStr) -> Result<Arc<dyn Folder>> {
     let Name { key, .. } = &name::parse(scheme, text)?;
     let slash = if key.is_empty() || key.ends_with('/') {
@@ -55,8 +55,8 @@ pub fn folder(scheme: &str, text: &OsStr) -> Result<Arc<dyn Folder>> {
     }))
 }
 
-/// Is it the name of a folder: not of an object, but the beginning of names of some? Servers that
-/// cannot tell are asked for the object alone.
+/// Returns whether the name is a folder: no object has it, but it is the prefix of object names.
+/// For web servers, which cannot list, it is a folder if no such object exists.
 pub fn is_folder(scheme: &str, text: &OsStr) -> bool {
     let Ok(name) = name::parse(scheme, text) else {
         return false;
@@ -81,27 +81,32 @@ impl ObjectFolder {
         let name = name.to_str().ok_or_else(|| {
             fail!(
                 Argument,
-                "{}: the name of an object is UTF-8",
+                "{}: the name of an object must be UTF-8",
                 self.show(name)
             )
         })?;
         Ok(format!("{}{name}", self.prefix))
     }
 
-    fn whole(&self, name: &OsStr) -> Error {
+    fn immutable(&self, name: &OsStr) -> Error {
         fail!(
             Unsupported,
-            "{}: objects are written whole, and only bags are: this one cannot be changed in place (HOLDALL_APPEND); write it anew, or add a shard",
+            "{}: objects cannot be changed in place (HOLDALL_APPEND), and only bags can be written to object stores; rewrite the bag, or add a shard",
             self.show(name)
         )
     }
 
-    /// Keys in a folder of the store, from one on, as long as they are wanted.
-    fn keys(&self, below: &str, after: &str, wanted: impl Fn(&str) -> bool) -> Result<Vec<String>> {
+    /// Lists keys in a folder of the store after `after`, as long as `is_requested` accepts them.
+    fn keys(
+        &self,
+        below: &str,
+        after: &str,
+        is_requested: impl Fn(&str) -> bool,
+    ) -> Result<Vec<String>> {
         if self.store.scheme() == Scheme::Http {
             return Err(fail!(
                 Unsupported,
-                "{}: servers of this kind do not tell what they have; write how many shards there are (@N)",
+                "{}: web servers cannot list objects; specify the number of shards (@N)",
                 self.store.show(after)
             ));
         }
@@ -119,7 +124,7 @@ impl ObjectFolder {
                 .step(below, async { found.next().await.transpose() })
                 .await?
             {
-                if !wanted(next.location.as_ref()) {
+                if !is_requested(next.location.as_ref()) {
                     break;
                 }
                 keys.push(next.location.to_string());
@@ -136,12 +141,12 @@ impl Folder for ObjectFolder {
             Access::Read | Access::Map => {
                 Ok(Arc::new(ObjectFile::open(&self.store, &self.key(name)?)?))
             }
-            Access::Write | Access::WriteBeside | Access::Create => Err(self.whole(name)),
+            Access::Write | Access::WriteBeside | Access::Create => Err(self.immutable(name)),
         }
     }
 
     fn rename(&self, from: &OsStr, _: &OsStr) -> Result<()> {
-        Err(self.whole(from))
+        Err(self.immutable(from))
     }
 
     fn remove(&self, name: &OsStr) -> Result<()> {
@@ -176,7 +181,7 @@ impl Folder for ObjectFolder {
     }
 
     fn make_folder(&self, name: &OsStr) -> Result<()> {
-        Err(self.whole(name))
+        Err(self.immutable(name))
     }
 
     fn upload(&self, name: &OsStr, only_new: bool) -> Result<Arc<dyn File>> {

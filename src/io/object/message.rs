@@ -1,5 +1,5 @@
-//! What a store answers, in our words: which object, what happened, what to do. Secrets stay out of
-//! them.
+//! Error messages for failed requests: which object, what happened, what to do. Secrets are
+//! redacted.
 #![forbid(unsafe_code)]
 
 use super::name::Scheme;
@@ -7,29 +7,29 @@ use crate::error::{Error, Result, Status, fail};
 use std::error::Error as _;
 
 const EACCES: i32 = 13;
-/// Words of a server are cut off here.
-const MOST: usize = 240;
+/// Messages of servers are truncated to this length.
+const MAX_LENGTH: usize = 240;
 
-/// The failure of a request about one object.
+/// Returns the error of a failed request about one object.
 pub fn failure(scheme: Scheme, shown: &str, e: &object_store::Error) -> Error {
     use object_store::Error as E;
     match e {
-        E::NotFound { .. } => fail!(Missing, "{shown}: there is no such object"),
+        E::NotFound { .. } => fail!(Missing, "{shown}: no such object"),
         E::Precondition { .. } | E::NotModified { .. } => changed(shown, "it was overwritten"),
-        E::AlreadyExists { .. } => fail!(Exists, "{shown}: it is there already"),
+        E::AlreadyExists { .. } => fail!(Exists, "{shown}: the object exists already"),
         E::InvalidPath { source } => fail!(
             Argument,
-            "{shown}: object stores here have no such name: {source}"
+            "{shown}: this name is invalid in object stores: {source}"
         ),
-        _ if is_outside(e) => changed(shown, "it was cut short"),
+        _ if is_range_refused(e) => changed(shown, "it was cut short"),
         E::NotSupported { .. } if scheme == Scheme::Http => fail!(
             Unsupported,
-            "{shown}: this server does not give parts of files (HTTP ranges)"
+            "{shown}: this server does not support HTTP range requests"
         ),
         E::PermissionDenied { .. } | E::Unauthenticated { .. } => {
             let message = format!(
-                "{shown}: the store refuses it: {}{}",
-                told(e),
+                "{shown}: the store refused access: {}{}",
+                describe(e),
                 credentials(scheme)
             );
             Error {
@@ -39,25 +39,25 @@ pub fn failure(scheme: Scheme, shown: &str, e: &object_store::Error) -> Error {
                 message,
             }
         }
-        _ => fail!(Io, "{shown}: {}{}", told(e), credentials(scheme)),
+        _ => fail!(Io, "{shown}: {}{}", describe(e), credentials(scheme)),
     }
 }
 
-/// Does the server refuse a range because the object is shorter? What stands behind the error says
-/// so: its own words have the address in them, in which any number may be.
-pub fn is_outside(e: &object_store::Error) -> bool {
-    behind(e).any(|e| {
+/// Returns whether the server refused a range because the object is shorter. Only the source errors
+/// are inspected: the message itself contains the URL, which may contain any number.
+pub fn is_range_refused(e: &object_store::Error) -> bool {
+    sources(e).any(|e| {
         e.to_string()
             .starts_with("Server returned non-2xx status code: 416")
     })
 }
 
-/// Does the server send all where a part was asked for?
-pub fn is_whole(e: &object_store::Error) -> bool {
-    behind(e).any(|e| e.to_string().starts_with("Received non-partial response"))
+/// Returns whether the server sent the whole object instead of a range.
+pub fn is_full_response(e: &object_store::Error) -> bool {
+    sources(e).any(|e| e.to_string().starts_with("Received non-partial response"))
 }
 
-fn behind(e: &object_store::Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
+fn sources(e: &object_store::Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
     let mut next = e.source();
     std::iter::from_fn(move || {
         let e = next?;
@@ -66,33 +66,33 @@ fn behind(e: &object_store::Error) -> impl Iterator<Item = &(dyn std::error::Err
     })
 }
 
-/// The failure of an object that is not what was opened any more.
+/// Returns the error of an object that changed since it was opened.
 pub fn changed(shown: &str, how: &str) -> Error {
     fail!(State, "{shown}: {how} while it was open; open it again")
 }
 
-/// Nothing came for as long as the caller wants to wait.
-pub fn late(scheme: Scheme, shown: &str, waited: std::time::Duration) -> Error {
+/// Returns the error of a request that timed out.
+pub fn timed_out(scheme: Scheme, shown: &str, waited: std::time::Duration) -> Error {
     fail!(
         Io,
-        "{shown}: no answer for {} ms (HOLDALL_OPT_CLOUD_TIMEOUT){}",
+        "{shown}: no response for {} ms (HOLDALL_OPT_CLOUD_TIMEOUT){}",
         waited.as_millis(),
         credentials(scheme)
     )
 }
 
-/// The failure of setting up a store.
+/// Converts the error of creating a store.
 pub fn refused<T>(shown: &str, built: object_store::Result<T>) -> Result<T> {
     built.map_err(|e| {
         fail!(
             Argument,
-            "{shown}: what the environment says about this store is refused: {}",
-            told(&e)
+            "{shown}: invalid configuration of this store in the environment: {}",
+            describe(&e)
         )
     })
 }
 
-/// Who asks for what, where nothing says so.
+/// Returns a hint if the environment contains no credentials.
 fn credentials(scheme: Scheme) -> &'static str {
     let none = |names: &[&str]| names.iter().all(|n| std::env::var_os(n).is_none());
     match scheme {
@@ -131,21 +131,21 @@ fn credentials(scheme: Scheme) -> &'static str {
     }
 }
 
-/// The words of an error and of those behind it.
-fn told(e: &object_store::Error) -> String {
+/// Returns the message of an error and its sources, redacted.
+fn describe(e: &object_store::Error) -> String {
     let mut text = e.to_string();
-    for more in behind(e).map(|e| e.to_string()) {
+    for more in sources(e).map(|e| e.to_string()) {
         if !text.contains(&more) {
             text.push_str(": ");
             text.push_str(&more);
         }
     }
-    harmless(&text)
+    redact(&text)
 }
 
-/// Takes out what may be secret: queries and users of URLs, the bodies of answers but for their
-/// codes, and values of the environment that are keys.
-fn harmless(text: &str) -> String {
+/// Removes possible secrets: queries and users of URLs, response bodies except for their error
+/// codes, and values of environment variables that are keys.
+fn redact(text: &str) -> String {
     let code = between(text, "<Code>", "</Code>")
         .filter(|c| c.len() < 64)
         .map(|c| format!(" ({c})"))
@@ -172,9 +172,12 @@ fn harmless(text: &str) -> String {
             text = text.replace(&*value, "***");
         }
     }
-    let words: Vec<String> = text.split_whitespace().map(url).collect();
-    let mut text = words.join(" ");
-    let end = text.char_indices().nth(MOST).map_or(text.len(), |(i, _)| i);
+    let redacted: Vec<String> = text.split_whitespace().map(url).collect();
+    let mut text = redacted.join(" ");
+    let end = text
+        .char_indices()
+        .nth(MAX_LENGTH)
+        .map_or(text.len(), |(i, _)| i);
     text.truncate(end);
     text
 }
@@ -184,7 +187,7 @@ fn between<'a>(text: &'a str, from: &str, to: &str) -> Option<&'a str> {
     rest.get(..rest.find(to)?)
 }
 
-/// A word without what a URL in it may tell.
+/// Removes user and query if the word is a URL.
 fn url(word: &str) -> String {
     let Some((scheme, rest)) = word.split_once("://") else {
         return word.into();
@@ -203,19 +206,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_without_secrets() {
+    fn messages_contain_no_secrets() {
         let text = "Error performing GET https://me:pass@h/x?X-Sig=abc in 1ms - Server returned non-2xx status code: 403 Forbidden: \
                     <?xml?><Error><Code>SignatureDoesNotMatch</Code><CanonicalRequest>x-amz-security-token:hush</CanonicalRequest></Error>";
-        let told = harmless(text);
+        let message = redact(text);
         assert!(
-            told.ends_with("403 Forbidden (SignatureDoesNotMatch)")
-                && told.contains("GET https://h/x in"),
-            "{told}"
+            message.ends_with("403 Forbidden (SignatureDoesNotMatch)")
+                && message.contains("GET https://h/x in"),
+            "{message}"
         );
         assert!(
-            !["abc", "pass", "hush"].iter().any(|s| told.contains(s)),
-            "{told}"
+            !["abc", "pass", "hush"].iter().any(|s| message.contains(s)),
+            "{message}"
         );
-        assert!(harmless(&"é".repeat(1000)).len() <= 2 * MOST);
+        assert!(redact(&"é".repeat(1000)).len() <= 2 * MAX_LENGTH);
     }
 }

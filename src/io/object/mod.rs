@@ -1,10 +1,12 @@
-//! Object stores: folders of objects, reached by a network (the cargo feature `cloud`). An object
-//! is read in parts and written whole; it is one version of what it was opened as, or an error.
+//! Object stores: folders of objects, accessed over a network (cargo feature `cloud`). An object is
+//! read in ranges and written as a whole. An open object is one version: a later read returns that
+//! version or an error.
 //!
-//! [`name`] takes names apart, [`store`] asks one bucket or server, [`runtime`] has the threads for
-//! it; [`folder`] and [`file`] are what formats see, over [`ranges`] (many reads by few requests)
-//! and [`kept`] (what was read); [`upload`] writes. [`words`] are for what goes wrong. Without the
-//! feature there is a name, and words on how to get it.
+//! [`name`] parses names. [`store`] sends requests to one bucket or server, and [`runtime`]
+//! provides its threads. [`folder`] and [`file`] implement the traits of `io`, on [`ranges`] (many
+//! reads in few requests) and [`cache`] (fetched bytes). [`upload`] writes. [`message`] has the
+//! error messages. Without the feature, names are recognized and opening them is an error that
+//! names the feature.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "cloud")]
@@ -35,59 +37,59 @@ pub use without::*;
 mod with {
     pub use super::file::ObjectFile;
     pub use super::folder::{folder, is_folder, locate};
-    pub use super::ranges::{keep, read};
-    pub use super::store::{Asking, ask_as};
+    pub use super::ranges::{prefetch, read};
+    pub use super::store::{RequestScope, request_scope};
 }
 
 #[cfg(not(feature = "cloud"))]
 mod without {
     use crate::error::{Error, Result, fail};
-    use crate::io::{Folder, Part, Unread, file::Located};
+    use crate::io::{Folder, ReadFailure, ReadRange, file::Located};
     use crate::options::Options;
     use std::ffi::OsStr;
     use std::sync::Arc;
 
-    /// An open object, of which there is none.
+    /// An open object; without the feature there is none.
     pub enum ObjectFile {}
 
     fn absent(text: &OsStr) -> Error {
         fail!(
             Unsupported,
-            "{}: this build of the library does not reach object stores; one with its feature `cloud` does (cmake -DHOLDALL_CLOUD=ON, cargo --features cloud). A local file of this name is ./{0}",
+            "{}: this build of the library does not support object stores; build it with the feature `cloud` (cmake -DHOLDALL_CLOUD=ON, cargo --features cloud), or write ./{0} for a local file of this name",
             text.display()
         )
     }
 
-    /// Nowhere.
+    /// Returns an error: this build has no object stores.
     pub fn locate(_: &str, text: &OsStr) -> Result<Located> {
         Err(absent(text))
     }
 
-    /// The same.
+    /// Returns an error: this build has no object stores.
     pub fn folder(_: &str, text: &OsStr) -> Result<Arc<dyn Folder>> {
         Err(absent(text))
     }
 
-    /// None.
+    /// Returns false: this build has no object stores.
     pub fn is_folder(_: &str, _: &OsStr) -> bool {
         false
     }
 
-    /// Nothing to be read.
-    pub fn read(_: Vec<(usize, &ObjectFile, Vec<Part<'_>>)>) -> Result<(), Unread> {
+    /// Reads nothing: no object can be open.
+    pub fn read(_: Vec<(usize, &ObjectFile, Vec<ReadRange<'_>>)>) -> Result<(), ReadFailure> {
         Ok(())
     }
 
-    /// The same.
-    pub fn keep(_: Vec<(usize, &ObjectFile, u64, u64)>) -> Result<(), Unread> {
+    /// Fetches nothing: no object can be open.
+    pub fn prefetch(_: Vec<(usize, &ObjectFile, u64, u64)>) -> Result<(), ReadFailure> {
         Ok(())
     }
 
-    /// Nobody is asked.
-    pub struct Asking;
+    /// A placeholder: this build sends no requests.
+    pub struct RequestScope;
 
-    /// See there.
-    pub fn ask_as(_: &Options) -> Asking {
-        Asking
+    /// Does nothing: this build sends no requests.
+    pub fn request_scope(_: &Options) -> RequestScope {
+        RequestScope
     }
 }

@@ -1,48 +1,47 @@
-//! Names of objects: `gs://bucket/key` (also `gs:bucket/key` and `/gs:bucket/key`, as Bagz has
-//! them), the same with `s3` and `az`, and `http(s)://host/path`.
+//! Names of objects: `gs://bucket/key` (also `gs:bucket/key` and `/gs:bucket/key`, as in Bagz), the
+//! same with `s3` and `az`, and `http(s)://host/path`.
 //!
-//! A key is taken as it stands; the path of a URL has percent escapes, and perhaps a query, which
-//! may be a signature: it is sent and never shown.
+//! A key is used literally. The path of a URL may contain percent escapes and a query, which may be
+//! a signature: it is sent but never shown.
 #![forbid(unsafe_code)]
 
 use crate::error::{Result, fail};
 use std::ffi::OsStr;
 
-/// Which kind of store.
+/// The kind of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// Google Cloud Storage.
     Gs,
-    /// S3, and what speaks as it does.
+    /// S3 and compatible stores.
     S3,
     /// Azure Blob Storage.
     Azure,
-    /// A server that is read only.
+    /// A read-only web server.
     Http,
 }
 
-/// The name of one object, or of a folder of objects.
+/// The parsed name of an object or of a folder of objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// The kind of store.
+    /// The kind of the store.
     pub scheme: Scheme,
-    /// What there is before the key, for messages: `gs://bucket`, `https://host`.
+    /// The part before the key, for messages: `gs://bucket`, `https://host`.
     pub shown: String,
-    /// Bucket or container; scheme, user and host of a URL.
+    /// Bucket or container; for a URL scheme, user and host.
     pub base: String,
-    /// What the store calls it.
+    /// The key of the object.
     pub key: String,
-    /// What stands behind `?` in a URL.
+    /// The part of a URL after `?`.
     pub query: String,
 }
 
-/// Takes the name of an object apart, which begins with this scheme (see
-/// [`super::super::locate::scheme`]).
+/// Parses the name of an object with this scheme (see [`super::super::locate::scheme`]).
 pub fn parse(scheme: &str, path: &OsStr) -> Result<Name> {
     let Some(text) = path.to_str() else {
         return Err(fail!(
             Argument,
-            "{}: the name of an object is UTF-8",
+            "{}: the name of an object must be UTF-8",
             path.display()
         ));
     };
@@ -78,7 +77,7 @@ fn url(text: &str) -> Result<Name> {
     let (scheme, rest) = text.split_once("://").unwrap_or((text, ""));
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-    // who may read it is nobody else's business
+    // messages never show the user of a URL
     let shown = format!(
         "{scheme}://{}",
         host.rsplit_once('@').map_or(host, |(_, host)| host)
@@ -89,7 +88,7 @@ fn url(text: &str) -> Result<Name> {
     let Some(key) = decode(path) else {
         return Err(fail!(
             Argument,
-            "{shown}/{path}: the percent escapes of this URL are no UTF-8"
+            "{shown}/{path}: the percent escapes of this URL are not UTF-8"
         ));
     };
     Ok(Name {
@@ -101,7 +100,7 @@ fn url(text: &str) -> Result<Name> {
     })
 }
 
-/// Takes percent escapes out; what only looks like one stays.
+/// Decodes percent escapes. Invalid ones are left unchanged.
 fn decode(path: &str) -> Option<String> {
     let (mut out, mut rest) = (Vec::new(), path.as_bytes());
     while let [first, after @ ..] = rest {
@@ -118,7 +117,8 @@ fn decode(path: &str) -> Option<String> {
 }
 
 impl Name {
-    /// The folder that it is in, with a slash behind it unless it is the top, and its name there.
+    /// Splits the key into its folder, with a trailing slash unless it is empty, and the name in
+    /// it.
     pub fn parts(&self) -> (&str, &str) {
         let at = self.key.rfind('/').map_or(0, |i| i + 1);
         self.key.split_at_checked(at).unwrap_or(("", &self.key))
@@ -156,8 +156,8 @@ mod tests {
         }
         assert_eq!(name("s3://b/x[1]*%20?.bag").key, "x[1]*%20?.bag");
         assert_eq!(name("az://c/x").shown, "az://c");
-        for bad in ["gs:", "s3://", "http:///x", "http:x"] {
-            assert!(try_name(bad).is_err(), "{bad}");
+        for invalid in ["gs:", "s3://", "http:///x", "http:x"] {
+            assert!(try_name(invalid).is_err(), "{invalid}");
         }
     }
 

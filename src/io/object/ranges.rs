@@ -1,11 +1,12 @@
-//! Many ranges of objects by few requests: near ones are fetched together, large ones cut, and many
-//! requests are under way at once. What comes goes straight to where it is wanted, and is held
-//! against what was asked for.
+//! Reads many ranges of objects in few requests: close ranges are fetched together, long ranges are
+//! split, and several requests run at once. Received bytes go directly to their destination, and
+//! their number is checked against the request.
 //!
-//! Costs, as of any large store: a request takes a round trip of 20 to 100 ms, a connection gives
-//! 50 to 100 MB/s, and some sixteen may be open at once. So bytes that nobody wants pay as long as
-//! they take less than a sixteenth of a round trip or two: half a MiB. A request of 4 to 8 MiB is
-//! long beside its round trip, and short enough to be made again.
+//! Costs, as of any large store: a request takes a round trip of 20 to 100 ms, a connection
+//! transfers 50 to 100 MB/s, and about sixteen may be open at once. Fetching unneeded bytes is
+//! faster than another request as long as they take less than a sixteenth of one or two round
+//! trips: 512 KiB. A request of 4 to 8 MiB is long compared to its round trip, and short enough to
+//! be repeated.
 #![forbid(unsafe_code)]
 
 use super::cache::PAGE;
@@ -13,61 +14,61 @@ use super::file::ObjectFile;
 use super::store::Store;
 use crate::alloc;
 use crate::error::{Error, Result, fail};
-use crate::io::{Part, Unread};
+use crate::io::{ReadFailure, ReadRange};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use object_store::{GetOptions, GetRange};
 use std::collections::HashMap;
 
-/// Ranges that lie this near are fetched together.
+/// Ranges with at most this gap are fetched together.
 const GAP: u64 = 512 << 10;
-/// The most of one request. What is longer is cut into equal parts, none below half of it.
-pub const MOST: u64 = 8 << 20;
+/// Maximum length of one request. A longer range is split into equal parts of at least half of it.
+pub const MAX_REQUEST: u64 = 8 << 20;
 
-/// Parts of a file that are wanted, and the number of the job.
-pub type Job<'a, 'b> = (usize, &'a ObjectFile, Vec<Part<'b>>);
+/// Requested ranges of a file, with the index of the job.
+pub type Job<'a, 'b> = (usize, &'a ObjectFile, Vec<ReadRange<'b>>);
 
-/// A request, and where what comes goes.
+/// A request and the destinations of its bytes.
 struct Request<'a, 'b> {
     job: usize,
     file: &'a ObjectFile,
     from: u64,
     to: u64,
-    /// In rising order; they may overlap.
-    parts: Vec<Part<'b>>,
+    /// Ascending; ranges may overlap.
+    parts: Vec<ReadRange<'b>>,
 }
 
-/// Reads parts of objects: from what is kept, else by requests.
-pub fn read(jobs: Vec<Job<'_, '_>>) -> Result<(), Unread> {
-    let (mut wanted, mut ahead) = (Vec::new(), Vec::new());
+/// Reads ranges of objects, from their caches or by requests.
+pub fn read(jobs: Vec<Job<'_, '_>>) -> Result<(), ReadFailure> {
+    let (mut requested, mut ahead) = (Vec::new(), Vec::new());
     for (job, file, parts) in by_file(jobs) {
-        let whole = |error: Error| Unread::anywhere(job, error);
-        let behind = file.ahead(&parts);
-        let parts = file.take_kept(parts).map_err(whole)?;
+        let whole = |error: Error| ReadFailure::anywhere(job, error);
+        let read_ahead = file.ahead(&parts);
+        let parts = file.take_cached(parts).map_err(whole)?;
         if !parts.is_empty() {
-            let (at, to) = behind.unwrap_or((0, 0));
+            let (at, to) = read_ahead.unwrap_or((0, 0));
             ahead.push((file, at, alloc::zeroed((to - at) as usize).map_err(whole)?));
-            wanted.push((job, file, parts));
+            requested.push((job, file, parts));
         }
     }
-    for ((_, _, parts), (_, at, bytes)) in wanted.iter_mut().zip(&mut ahead) {
-        parts.extend((!bytes.is_empty()).then_some(Part {
+    for ((_, _, parts), (_, at, bytes)) in requested.iter_mut().zip(&mut ahead) {
+        parts.extend((!bytes.is_empty()).then_some(ReadRange {
             at: *at,
             dst: bytes,
         }));
     }
-    fetch(wanted)?;
+    fetch(requested)?;
     ahead
         .into_iter()
         .filter(|(.., bytes)| !bytes.is_empty())
-        .for_each(|(file, at, bytes)| file.keep(at, bytes));
+        .for_each(|(file, at, bytes)| file.insert_ahead(at, bytes));
     Ok(())
 }
 
-/// Fetches the pages of these ranges that are not kept yet, and keeps them.
-pub fn keep(jobs: Vec<(usize, &ObjectFile, u64, u64)>) -> Result<(), Unread> {
+/// Fetches the uncached pages of these ranges into the caches.
+pub fn prefetch(jobs: Vec<(usize, &ObjectFile, u64, u64)>) -> Result<(), ReadFailure> {
     let (mut runs, mut seen) = (Vec::new(), HashMap::new());
     for (job, file, from, to) in jobs {
-        // neighbours may share a page
+        // consecutive ranges may share a page
         let from = from.max(
             seen.insert(std::ptr::from_ref(file), to.next_multiple_of(PAGE))
                 .filter(|&before| before <= to)
@@ -75,7 +76,7 @@ pub fn keep(jobs: Vec<(usize, &ObjectFile, u64, u64)>) -> Result<(), Unread> {
         );
         for (first, end) in file.missing_pages(from, to) {
             let bytes = alloc::zeroed((end - first * PAGE) as usize)
-                .map_err(|error| Unread::anywhere(job, error))?;
+                .map_err(|error| ReadFailure::anywhere(job, error))?;
             runs.push((job, file, first, bytes));
         }
     }
@@ -85,7 +86,7 @@ pub fn keep(jobs: Vec<(usize, &ObjectFile, u64, u64)>) -> Result<(), Unread> {
                 (
                     *job,
                     *file,
-                    vec![Part {
+                    vec![ReadRange {
                         at: *first * PAGE,
                         dst: bytes,
                     }],
@@ -94,17 +95,18 @@ pub fn keep(jobs: Vec<(usize, &ObjectFile, u64, u64)>) -> Result<(), Unread> {
             .collect(),
     ))?;
     runs.into_iter()
-        .for_each(|(_, file, first, bytes)| file.keep_pages(first, &bytes));
+        .for_each(|(_, file, first, bytes)| file.insert_pages(first, &bytes));
     Ok(())
 }
 
-/// One job a file, by the number of its first one: only those of one job are put together.
+/// Merges the jobs of each file under the index of the first one: only ranges of one job are
+/// combined.
 fn by_file<'a, 'b>(jobs: Vec<Job<'a, 'b>>) -> Vec<Job<'a, 'b>> {
     let mut out: Vec<Job<'a, 'b>> = Vec::new();
-    let mut places = HashMap::new();
+    let mut indices = HashMap::new();
     for (job, file, parts) in jobs {
-        let place = *places.entry(std::ptr::from_ref(file)).or_insert(out.len());
-        match out.get_mut(place) {
+        let index = *indices.entry(std::ptr::from_ref(file)).or_insert(out.len());
+        match out.get_mut(index) {
             Some((_, _, all)) => all.extend(parts),
             None => out.push((job, file, parts)),
         }
@@ -112,13 +114,14 @@ fn by_file<'a, 'b>(jobs: Vec<Job<'a, 'b>>) -> Vec<Job<'a, 'b>> {
     out
 }
 
-/// Fetches one part of a file.
+/// Fetches one range of a file.
 pub fn fetch_one(file: &ObjectFile, at: u64, dst: &mut [u8]) -> Result<()> {
-    fetch(vec![(0, file, vec![Part { at, dst }])]).map_err(|unread| unread.error)
+    fetch(vec![(0, file, vec![ReadRange { at, dst }])]).map_err(|unread| unread.error)
 }
 
-/// Fetches all parts of all files, or says what failed first. They must lie within their files.
-fn fetch(jobs: Vec<Job<'_, '_>>) -> Result<(), Unread> {
+/// Fetches all ranges of all files. Returns the first failure. The ranges must lie within their
+/// files.
+fn fetch(jobs: Vec<Job<'_, '_>>) -> Result<(), ReadFailure> {
     let mut requests = Vec::new();
     for job in jobs {
         plan(job, &mut requests);
@@ -128,14 +131,14 @@ fn fetch(jobs: Vec<Job<'_, '_>>) -> Result<(), Unread> {
     };
     store
         .wait(async { Ok(all(&store, requests).await) })
-        .unwrap_or_else(|error| Err(Unread::anywhere(job, error)))
+        .unwrap_or_else(|error| Err(ReadFailure::anywhere(job, error)))
 }
 
-async fn all(store: &Store, requests: Vec<Request<'_, '_>>) -> Result<(), Unread> {
+async fn all(store: &Store, requests: Vec<Request<'_, '_>>) -> Result<(), ReadFailure> {
     let mut waiting = requests.into_iter();
     let mut running: FuturesUnordered<_> = waiting
         .by_ref()
-        .take(store.patience().requests.max(1))
+        .take(store.limits().requests.max(1))
         .map(Request::run)
         .collect();
     while let Some(done) = running.next().await {
@@ -145,7 +148,7 @@ async fn all(store: &Store, requests: Vec<Request<'_, '_>>) -> Result<(), Unread
     Ok(())
 }
 
-/// Cuts parts that are too long, and puts near ones together.
+/// Splits long ranges and combines close ones.
 fn plan<'a, 'b>((job, file, parts): Job<'a, 'b>, out: &mut Vec<Request<'a, 'b>>) {
     let mut pieces = Vec::with_capacity(parts.len());
     for part in parts {
@@ -156,7 +159,10 @@ fn plan<'a, 'b>((job, file, parts): Job<'a, 'b>, out: &mut Vec<Request<'a, 'b>>)
     for piece in pieces {
         let end = piece.end();
         match out.get_mut(first..).and_then(|own| own.last_mut()) {
-            Some(r) if piece.at <= r.to.saturating_add(GAP) && r.to.max(end) - r.from <= MOST => {
+            Some(r)
+                if piece.at <= r.to.saturating_add(GAP)
+                    && r.to.max(end) - r.from <= MAX_REQUEST =>
+            {
                 r.to = r.to.max(end);
                 r.parts.push(piece);
             }
@@ -171,23 +177,23 @@ fn plan<'a, 'b>((job, file, parts): Job<'a, 'b>, out: &mut Vec<Request<'a, 'b>>)
     }
 }
 
-fn cut<'b>(part: Part<'b>, out: &mut Vec<Part<'b>>) {
+fn cut<'b>(part: ReadRange<'b>, out: &mut Vec<ReadRange<'b>>) {
     let size = part.dst.len() as u64;
-    let piece = size.div_ceil(size.div_ceil(MOST).max(1)).max(1);
-    let places = (0..).map(|i| part.at + i * piece);
+    let piece = size.div_ceil(size.div_ceil(MAX_REQUEST).max(1)).max(1);
+    let offsets = (0..).map(|i| part.at + i * piece);
     out.extend(
-        places
+        offsets
             .zip(part.dst.chunks_mut(piece as usize))
-            .map(|(at, dst)| Part { at, dst }),
+            .map(|(at, dst)| ReadRange { at, dst }),
     );
 }
 
 impl Request<'_, '_> {
-    async fn run(self) -> Result<(), Unread> {
+    async fn run(self) -> Result<(), ReadFailure> {
         let (job, bytes) = (self.job, self.from..self.to);
         self.get()
             .await
-            .map_err(|error| Unread { job, bytes, error })
+            .map_err(|error| ReadFailure { job, bytes, error })
     }
 
     async fn get(mut self) -> Result<()> {
@@ -213,7 +219,7 @@ impl Request<'_, '_> {
             if end > self.to {
                 return Err(fail!(
                     Io,
-                    "{}: {} bytes were asked for at {}, the server sends more",
+                    "{}: the server returned more than the {} bytes requested at {}",
                     file.shown(),
                     self.to - self.from,
                     self.from
@@ -227,7 +233,7 @@ impl Request<'_, '_> {
         }
         Err(fail!(
             Io,
-            "{}: {} bytes were asked for at {}, the server sends {}",
+            "{}: the server returned too few bytes (expected {} at {}, found {})",
             file.shown(),
             self.to - self.from,
             self.from,
@@ -236,9 +242,9 @@ impl Request<'_, '_> {
     }
 }
 
-/// Copies bytes of this place to the parts that want them; `first` may be the first of those.
-/// Returns which is for the next ones.
-fn scatter(parts: &mut [Part<'_>], mut first: usize, at: u64, bytes: &[u8]) -> usize {
+/// Copies received bytes at offset `at` to the ranges that contain them. `first` is a lower bound
+/// of the first such range. Returns the bound for the next bytes.
+fn scatter(parts: &mut [ReadRange<'_>], mut first: usize, at: u64, bytes: &[u8]) -> usize {
     let end = at + bytes.len() as u64;
     while parts.get(first).is_some_and(|p| p.end() <= at) {
         first += 1;
@@ -246,11 +252,11 @@ fn scatter(parts: &mut [Part<'_>], mut first: usize, at: u64, bytes: &[u8]) -> u
     for part in parts.iter_mut().skip(first).take_while(|p| p.at < end) {
         let (from, to) = (part.at.max(at), part.end().min(end));
         if from < to {
-            let to_fill = part
+            let zeroed_large_pages = part
                 .dst
                 .get_mut((from - part.at) as usize..(to - part.at) as usize);
             let there = bytes.get((from - at) as usize..(to - at) as usize);
-            to_fill
+            zeroed_large_pages
                 .into_iter()
                 .zip(there)
                 .for_each(|(d, s)| d.copy_from_slice(s));

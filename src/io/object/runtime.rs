@@ -1,8 +1,9 @@
-//! The threads that talk to stores: one runtime of two threads, made at first use and never ended.
+//! The threads that send requests: one runtime of two threads, created on first use and never shut
+//! down.
 //!
-//! Calls wait on their own thread, whatever that is: one of the pool's, or one that runs futures of
-//! the caller's. A forked child has no such threads; it makes its own, and what it has inherited
-//! open is refused.
+//! A call blocks its own thread, which may be a pool thread or a thread that runs futures of the
+//! caller. A forked child does not inherit the threads: it creates its own runtime, and inherited
+//! handles are refused.
 #![forbid(unsafe_code)]
 
 use crate::error::{Result, fail};
@@ -15,27 +16,27 @@ use std::thread::Thread;
 use tokio::runtime::{Builder, Runtime};
 
 const THREADS: usize = 2;
-/// Processes in a row, each forked by the one before, that may use stores.
-const GENERATIONS: usize = 16;
+/// Maximum depth of forks whose processes may use stores.
+const MAX_FORKS: usize = 16;
 
-struct Made {
+struct ProcessRuntime {
     process: u32,
     runtime: Runtime,
 }
 
-// no lock, which a fork might copy locked: a child takes the next place
-static MADE: [OnceLock<Made>; GENERATIONS] = [const { OnceLock::new() }; GENERATIONS];
+// no lock, which a fork might copy while it is held: each child takes the next slot
+static RUNTIMES: [OnceLock<ProcessRuntime>; MAX_FORKS] = [const { OnceLock::new() }; MAX_FORKS];
 
 fn runtime() -> Result<&'static Runtime> {
     let process = os::process();
-    for cell in &MADE {
+    for cell in &RUNTIMES {
         if let Some(made) = cell.get() {
             if made.process == process {
                 return Ok(&made.runtime);
             }
             continue;
         }
-        // TLS by ring, unless the program has chosen otherwise
+        // TLS with ring, unless the program has installed another provider
         let _ = rustls::crypto::ring::default_provider().install_default();
         let runtime = Builder::new_multi_thread()
             .worker_threads(THREADS)
@@ -48,9 +49,9 @@ fn runtime() -> Result<&'static Runtime> {
                 "the threads that talk to object stores cannot be started: {e}"
             )
         })?;
-        // several threads may make one: the others of them go again
-        if let Err(spare) = cell.set(Made { process, runtime }) {
-            spare.runtime.shutdown_background();
+        // another thread may have created one meanwhile: discard this one
+        if let Err(discarded) = cell.set(ProcessRuntime { process, runtime }) {
+            discarded.runtime.shutdown_background();
         }
         if let Some(made) = cell.get().filter(|made| made.process == process) {
             return Ok(&made.runtime);
@@ -58,11 +59,11 @@ fn runtime() -> Result<&'static Runtime> {
     }
     Err(fail!(
         State,
-        "{GENERATIONS} processes, each forked by the one before, have used object stores: this one cannot"
+        "object stores have been used by too many generations of forked processes (expected at most {MAX_FORKS})"
     ))
 }
 
-/// Refuses what another process has opened.
+/// Returns an error if another process opened the object.
 pub fn same_process(owner: u32, shown: &str) -> Result<()> {
     if owner == os::process() {
         return Ok(());
@@ -81,7 +82,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Waits for a future on this thread.
+/// Blocks the calling thread until a future is ready.
 pub fn wait<T>(future: impl Future<Output = T>) -> Result<T> {
     let _entered = runtime()?.enter();
     let mut future = pin!(future);
@@ -105,7 +106,7 @@ mod tests {
         let sleep = || wait(async { tokio::time::sleep(Duration::from_millis(1)).await });
         sleep().unwrap();
         crate::parallel::for_each(2, (0..10).collect(), |_: i32| sleep().unwrap());
-        // one that runs futures itself, too
+        // also from a thread that runs futures itself
         Runtime::new().unwrap().block_on(async { sleep().unwrap() });
     }
 }

@@ -1,5 +1,5 @@
-//! One bucket, container or server: made as the environment says, and kept for whoever opens
-//! something in it next, with its connections; requests to it, each with an end.
+//! A client of one bucket, container or server, configured by the environment and cached with its
+//! connections for later opens. Each step of a request has a timeout.
 #![forbid(unsafe_code)]
 
 use super::name::{Name, Scheme};
@@ -7,7 +7,7 @@ use super::{message, runtime};
 use crate::error::{Error, Result};
 use crate::options::{Opt, Options};
 use crate::os;
-use crate::parallel::unless_taken;
+use crate::parallel::try_lock;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, S3CopyIfNotExists};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::client::{ClientConfigKey, ClientOptions};
@@ -21,24 +21,24 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Stores that are kept.
-const KEPT: usize = 16;
+/// Maximum number of cached clients.
+const MAX_STORES: usize = 16;
 
-/// How long to wait, how often to try, how much to ask for at once.
+/// Timeout, retries and concurrency of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
-    /// A request is given up when nothing has come for so long, other tries included.
+pub struct RequestLimits {
+    /// Time without any response, including retries, after which a request fails.
     pub timeout: Duration,
-    /// Times that a request is tried again.
+    /// Number of times that a request is repeated.
     pub retries: usize,
-    /// Requests of one call that are under way at once.
+    /// Number of concurrent requests of one call.
     pub requests: usize,
 }
 
-impl Patience {
-    /// As the options say.
-    pub fn of(options: &Options) -> Patience {
-        Patience {
+impl RequestLimits {
+    /// Reads the limits from options.
+    pub fn of(options: &Options) -> RequestLimits {
+        RequestLimits {
             timeout: Duration::from_millis(options.get(Opt::CloudTimeout, 30_000) as u64),
             retries: options.get(Opt::CloudRetries, 5) as usize,
             requests: options.requests(),
@@ -58,7 +58,7 @@ impl Patience {
         }
     }
 
-    /// Settings of the client: an answer may take its time as long as some of it comes.
+    /// Returns client settings: a response may take any time as long as bytes arrive.
     fn client(&self) -> [(ClientConfigKey, String); 3] {
         let ms = |d: Duration| format!("{} ms", d.as_millis().max(1));
         [
@@ -72,42 +72,42 @@ impl Patience {
     }
 }
 
-thread_local!(static ASKED: Cell<Option<Patience>> = const { Cell::new(None) });
+thread_local!(static LIMITS: Cell<Option<RequestLimits>> = const { Cell::new(None) });
 
-/// As long as it lives, this thread asks stores as some options say.
-pub struct Asking(Option<Patience>);
+/// Applies request limits to this thread until dropped.
+pub struct RequestScope(Option<RequestLimits>);
 
-/// What this thread opens from here on is asked as these options say: names find their storage far
-/// below the calls that have options.
-pub fn ask_as(options: &Options) -> Asking {
-    Asking(ASKED.replace(Some(Patience::of(options))))
+/// Applies these options to the stores that this thread opens from here on: names are mapped to
+/// storage far below the calls that have options.
+pub fn request_scope(options: &Options) -> RequestScope {
+    RequestScope(LIMITS.replace(Some(RequestLimits::of(options))))
 }
 
-impl Drop for Asking {
+impl Drop for RequestScope {
     fn drop(&mut self) {
-        ASKED.set(self.0);
+        LIMITS.set(self.0);
     }
 }
 
-/// A bucket, a container, a server.
+/// A client of one bucket, container or server.
 pub struct Store {
     inner: Arc<dyn ObjectStore>,
     scheme: Scheme,
     /// For messages: `gs://bucket`.
     shown: String,
-    patience: Patience,
-    /// When it last was silent for as long as was to be waited.
+    limits: RequestLimits,
+    /// When a step last timed out.
     silent: Mutex<Option<Instant>>,
     process: u32,
 }
 
-/// Who was silent for so long is not asked again right after.
+/// After a timeout, requests fail at once for this time.
 const PAUSE: Duration = Duration::from_secs(1);
 
 struct Key {
     name: Name,
-    patience: Patience,
-    /// Of what the environment says.
+    limits: RequestLimits,
+    /// Hash of the relevant environment variables.
     environment: u64,
     process: u32,
 }
@@ -115,43 +115,45 @@ struct Key {
 static STORES: Mutex<Vec<(Key, Arc<Store>)>> = Mutex::new(Vec::new());
 
 impl Store {
-    /// The store that this object is in.
+    /// Returns the client for an object.
     pub fn of(name: &Name) -> Result<Arc<Store>> {
-        let patience = ASKED.get().unwrap_or_else(|| Patience::of(&Options::new()));
+        let limits = LIMITS
+            .get()
+            .unwrap_or_else(|| RequestLimits::of(&Options::new()));
         let key = Key {
             name: Name {
                 key: String::new(),
                 ..name.clone()
             },
-            patience,
+            limits,
             environment: environment(),
             process: os::process(),
         };
         let same = |k: &Key| {
             k.name == key.name
-                && k.patience == patience
+                && k.limits == limits
                 && k.environment == key.environment
                 && k.process == key.process
         };
-        // a fork may have copied the lock taken: what is kept is then not to be had
-        if let Some(found) = unless_taken(&STORES)
+        // a fork may have copied the lock while it was held: the cache is then unavailable
+        if let Some(found) = try_lock(&STORES)
             .and_then(|all| all.iter().find(|(k, _)| same(k)).map(|(_, s)| s.clone()))
         {
             return Ok(found);
         }
         let process = key.process;
-        let made = runtime::wait(async { build(name, patience) })?;
+        let made = runtime::wait(async { build(name, limits) })?;
         let inner = message::refused(&name.shown, made)?;
         let store = Arc::new(Store {
             inner,
             scheme: name.scheme,
             shown: name.shown.clone(),
-            patience,
+            limits,
             silent: Mutex::new(None),
             process,
         });
-        if let Some(mut all) = unless_taken(&STORES) {
-            if all.len() == KEPT {
+        if let Some(mut all) = try_lock(&STORES) {
+            if all.len() == MAX_STORES {
                 all.remove(0);
             }
             all.push((key, store.clone()));
@@ -159,66 +161,66 @@ impl Store {
         Ok(store)
     }
 
-    /// Its kind.
+    /// Returns the kind of the store.
     pub fn scheme(&self) -> Scheme {
         self.scheme
     }
 
-    /// How it is asked.
-    pub fn patience(&self) -> Patience {
-        self.patience
+    /// Returns the request limits.
+    pub fn limits(&self) -> RequestLimits {
+        self.limits
     }
 
-    /// What it is asked through.
+    /// Returns the underlying client.
     pub fn inner(&self) -> &Arc<dyn ObjectStore> {
         &self.inner
     }
 
-    /// A key, for messages.
+    /// Returns a key for messages.
     pub fn show(&self, key: &str) -> String {
         format!("{}/{key}", self.shown)
     }
 
-    /// A key as the store takes it.
+    /// Parses a key into a path of the store.
     pub fn path(&self, key: &str) -> Result<Path> {
         Path::parse(key).map_err(|e| self.failure(key, &e.into()))
     }
 
-    /// The words for a request that failed.
+    /// Returns the error of a failed request.
     pub fn failure(&self, key: &str, e: &object_store::Error) -> Error {
         message::failure(self.scheme, &self.show(key), e)
     }
 
-    /// What a step of a request gives, if it comes in time.
+    /// Awaits a step of a request. Returns an error after the timeout.
     pub async fn step<T>(
         &self,
         key: &str,
         step: impl Future<Output = object_store::Result<T>>,
     ) -> Result<T> {
-        let late = || message::late(self.scheme, &self.show(key), self.patience.timeout);
-        if unless_taken(&self.silent)
+        let timed_out = || message::timed_out(self.scheme, &self.show(key), self.limits.timeout);
+        if try_lock(&self.silent)
             .is_some_and(|silent| silent.is_some_and(|when| when.elapsed() < PAUSE))
         {
-            return Err(late());
+            return Err(timed_out());
         }
-        match tokio::time::timeout(self.patience.timeout, step).await {
+        match tokio::time::timeout(self.limits.timeout, step).await {
             Ok(done) => done.map_err(|e| self.failure(key, &e)),
             Err(_) => {
-                unless_taken(&self.silent)
+                try_lock(&self.silent)
                     .into_iter()
                     .for_each(|mut silent| *silent = Some(Instant::now()));
-                Err(late())
+                Err(timed_out())
             }
         }
     }
 
-    /// Waits for something on this thread, in the process that it was made in.
+    /// Blocks this thread until a future is ready. Refuses another process than the creating one.
     pub fn wait<T>(&self, future: impl Future<Output = Result<T>>) -> Result<T> {
         runtime::same_process(self.process, &self.shown)?;
         runtime::wait(future)?
     }
 
-    /// What the store says about an object; none where there is none.
+    /// Returns the metadata of an object, or `None` if it does not exist.
     pub fn head(&self, key: &str) -> Result<Option<ObjectMeta>> {
         let path = self.path(key)?;
         let options = GetOptions {
@@ -233,7 +235,7 @@ impl Store {
     }
 }
 
-/// Tells one state of the variables that stores are made by from another one.
+/// Hashes the environment variables that configure clients.
 fn environment() -> u64 {
     let ours = [
         "GOOGLE_",
@@ -261,8 +263,8 @@ fn environment() -> u64 {
     hasher.finish()
 }
 
-fn build(name: &Name, patience: Patience) -> object_store::Result<Arc<dyn ObjectStore>> {
-    let (bucket, retry, client) = (name.base.as_str(), patience.retry(), patience.client());
+fn build(name: &Name, limits: RequestLimits) -> object_store::Result<Arc<dyn ObjectStore>> {
+    let (bucket, retry, client) = (name.base.as_str(), limits.retry(), limits.client());
     Ok(match name.scheme {
         Scheme::Gs => {
             let start = google().with_bucket_name(bucket).with_retry(retry);
@@ -323,7 +325,8 @@ fn build(name: &Name, patience: Patience) -> object_store::Result<Arc<dyn Object
     })
 }
 
-/// Google's store, or an emulator of it, by the variables that Google's own clients know.
+/// Configures the client of Google's store or of an emulator, by the variables that Google's own
+/// clients use.
 fn google() -> GoogleCloudStorageBuilder {
     let host = ["CLOUD_STORAGE_EMULATOR_ENDPOINT", "STORAGE_EMULATOR_HOST"]
         .iter()
@@ -337,7 +340,7 @@ fn google() -> GoogleCloudStorageBuilder {
         format!("http://{host}")
     };
     let allow_http = url.starts_with("http://").to_string();
-    // an emulator asks for no token, and none is to be fetched for it
+    // an emulator requires no token, so none is fetched
     let key = r#"{"disable_oauth":true,"client_email":"","private_key":"","private_key_id":""}"#;
     let builder = GoogleCloudStorageBuilder::new()
         .with_base_url(url.trim_end_matches('/'))

@@ -1,10 +1,10 @@
-//! An object that is being written, from its beginning to its end: nobody sees it before it is
-//! published, and an upload that is dropped leaves nothing.
+//! Uploads: an object is written sequentially. It becomes visible when it is published, and a
+//! dropped upload leaves nothing.
 //!
-//! A small one waits here and is put at once. A large one goes in parts, of which some are under
-//! way while others come. An upload in parts has no "only where nothing is" that all stores know:
-//! one that wants it has a name of its own until it is whole (`NAME.holdall-new`), is then copied
-//! by the store to where nothing may be, and removed.
+//! A small object is buffered and written by one request. A large one is uploaded in parts, several
+//! of them at once. Multipart uploads have no portable "only if absent" condition. An upload that
+//! requires it uses a temporary name (`NAME.holdall-new`). The store then copies the complete
+//! object to the final name, on the condition that it is absent, and removes the temporary object.
 #![forbid(unsafe_code)]
 
 use super::runtime;
@@ -22,11 +22,11 @@ use object_store::{
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::JoinSet;
 
-/// Bytes of a part, and the most parts that a store takes.
+/// Size of a part in bytes, and the maximum number of parts of an object.
 const PART: usize = 8 << 20;
-const MOST_PARTS: u64 = 10_000;
-/// Parts under way.
-const UNDER_WAY: usize = 4;
+const MAX_PARTS: u64 = 10_000;
+/// Number of concurrent part uploads.
+const MAX_RUNNING: usize = 4;
 
 /// An upload.
 pub struct Upload {
@@ -35,29 +35,29 @@ pub struct Upload {
     path: Path,
     shown: String,
     only_new: bool,
-    state: Mutex<State>,
+    state: Mutex<UploadState>,
     process: u32,
 }
 
 #[derive(Default)]
-struct State {
-    /// Bytes that are no part yet.
+struct UploadState {
+    /// Bytes not sent yet.
     buffer: Vec<u8>,
     written: u64,
-    parts: Option<Parts>,
-    /// What went wrong, or that all is done.
+    parts: Option<MultipartState>,
+    /// The error that ended the upload, or the error for calls after its end.
     over: Option<Error>,
 }
 
-struct Parts {
+struct MultipartState {
     upload: Box<dyn MultipartUpload>,
-    /// Where they go.
+    /// Path of the upload.
     path: Path,
     running: JoinSet<object_store::Result<()>>,
 }
 
 impl Upload {
-    /// To this key; `only_new`: where nothing may be.
+    /// Creates an upload to this key. With `only_new`, publishing fails if the object exists.
     pub fn new(store: &Arc<Store>, key: &str, only_new: bool) -> Result<Upload> {
         let (path, shown) = (store.path(key)?, store.show(key));
         Ok(Upload {
@@ -71,13 +71,13 @@ impl Upload {
         })
     }
 
-    fn state(&self) -> Result<MutexGuard<'_, State>> {
+    fn state(&self) -> Result<MutexGuard<'_, UploadState>> {
         runtime::same_process(self.process, &self.shown)?;
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.over.clone().map_or(Ok(state), Err)
     }
 
-    async fn begin(&self) -> Result<Parts> {
+    async fn begin(&self) -> Result<MultipartState> {
         let path = if self.only_new {
             self.store.path(&format!("{}{NEW}", self.key))?
         } else {
@@ -87,15 +87,15 @@ impl Upload {
             .store
             .inner()
             .put_multipart_opts(&path, PutMultipartOptions::default());
-        Ok(Parts {
+        Ok(MultipartState {
             upload: self.store.step(&self.key, begun).await?,
             path,
             running: JoinSet::new(),
         })
     }
 
-    /// Waits until only so many parts are under way.
-    async fn settle(&self, parts: &mut Parts, most: usize) -> Result<()> {
+    /// Waits until at most `most` parts are in progress.
+    async fn wait_until_running(&self, parts: &mut MultipartState, most: usize) -> Result<()> {
         while parts.running.len() > most {
             let done = async {
                 parts
@@ -110,14 +110,14 @@ impl Upload {
         Ok(())
     }
 
-    /// Sends what waits, as one part.
-    async fn send(&self, state: &mut State) -> Result<()> {
-        if state.written > MOST_PARTS * PART as u64 {
+    /// Sends the buffer as one part.
+    async fn send(&self, state: &mut UploadState) -> Result<()> {
+        if state.written > MAX_PARTS * PART as u64 {
             return Err(fail!(
                 Limit,
-                "{}: stores here take objects of {} bytes; write more shards",
+                "{}: the object is too long (expected at most {} bytes); write more shards",
                 self.shown,
-                MOST_PARTS * PART as u64
+                MAX_PARTS * PART as u64
             ));
         }
         if state.parts.is_none() {
@@ -126,7 +126,7 @@ impl Upload {
         let Some(parts) = &mut state.parts else {
             return Ok(());
         };
-        self.settle(parts, UNDER_WAY - 1).await?;
+        self.wait_until_running(parts, MAX_RUNNING - 1).await?;
         let part = parts
             .upload
             .put_part(std::mem::take(&mut state.buffer).into());
@@ -134,7 +134,7 @@ impl Upload {
         Ok(())
     }
 
-    async fn write(&self, state: &mut State, mut src: &[u8]) -> Result<()> {
+    async fn write(&self, state: &mut UploadState, mut src: &[u8]) -> Result<()> {
         while !src.is_empty() {
             if state.buffer.len() == PART {
                 self.send(state).await?;
@@ -150,7 +150,7 @@ impl Upload {
         Ok(())
     }
 
-    async fn finish(&self, state: &mut State) -> Result<()> {
+    async fn finish(&self, state: &mut UploadState) -> Result<()> {
         let (store, key) = (&self.store, self.key.as_str());
         if state.parts.is_none() {
             let mode = if self.only_new {
@@ -169,7 +169,7 @@ impl Upload {
         let Some(parts) = &mut state.parts else {
             return Ok(());
         };
-        self.settle(parts, 0).await?;
+        self.wait_until_running(parts, 0).await?;
         store.step(key, parts.upload.complete()).await?;
         if !self.only_new {
             return Ok(());
@@ -185,16 +185,16 @@ impl Upload {
         copied.and(removed)
     }
 
-    /// Lets the store forget what it has of it.
-    async fn abort(&self, state: &mut State) {
+    /// Aborts the multipart upload in the store.
+    async fn abort(&self, state: &mut UploadState) {
         if let Some(mut parts) = state.parts.take() {
             parts.running.abort_all();
             let _ = self.store.step(&self.key, parts.upload.abort()).await;
         }
     }
 
-    /// Ends it with a failure, if that is what came.
-    fn end_if_failed(&self, state: &mut State, done: Result<()>) -> Result<()> {
+    /// Ends the upload if `done` is an error.
+    fn end_if_failed(&self, state: &mut UploadState, done: Result<()>) -> Result<()> {
         if let Err(e) = &done {
             state.over = Some(e.clone());
             state.buffer = Vec::new();
@@ -218,7 +218,7 @@ impl File for Upload {
         if at != state.written {
             return Err(fail!(
                 State,
-                "{}: an upload is written in order: at {}, not at {at}",
+                "{}: an upload must be written in order (expected offset {}, found {at})",
                 self.shown,
                 state.written
             ));
@@ -234,7 +234,7 @@ impl File for Upload {
         } else {
             Err(fail!(
                 State,
-                "{}: an upload has the {written} bytes that were written",
+                "{}: the length of an upload cannot be changed (expected {written}, found {size})",
                 self.shown
             ))
         }
@@ -253,7 +253,7 @@ impl File for Upload {
         let done = self.store.wait(self.finish(&mut state));
         self.end_if_failed(&mut state, done)?;
         state.parts = None;
-        state.over = Some(fail!(State, "{}: this upload is over", self.shown));
+        state.over = Some(fail!(State, "{}: this upload has ended", self.shown));
         Ok(())
     }
 }

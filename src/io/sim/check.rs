@@ -1,38 +1,38 @@
-//! What is tried on the simulated disk, and what came of it.
+//! Scenarios on the simulated disk, and their results.
 
-use super::{Files, Rng, SimDisk, Wrong};
+use super::{Fault, Files, Rng, SimDisk};
 use crate::error::{Result, Status};
 use crate::io::Folder;
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
-/// One mutating operation of a format: from a disk as it is, to the next commit.
-pub struct Scene<'a> {
-    /// For messages.
+/// A mutating operation of a format, from a given disk to the next commit.
+pub struct Scenario<'a> {
+    /// Name for messages.
     pub name: String,
-    /// The disk before.
+    /// The disk before the operation.
     pub disk: SimDisk,
-    /// Does it, and commits once, at its end.
+    /// Performs the operation, with one commit at its end.
     pub act: &'a dyn Fn(Arc<dyn Folder>) -> Result<()>,
-    /// What a reader sees: the content, in any form that can be compared.
+    /// Returns what a reader sees: the content, in any comparable form.
     pub read: &'a dyn Fn(Arc<dyn Folder>) -> Result<Vec<Vec<u8>>>,
-    /// Opens for writing, adds nothing or something small, commits: what the next program does.
-    pub go_on: &'a dyn Fn(Arc<dyn Folder>) -> Result<()>,
+    /// Opens for writing, adds nothing or a little, commits: what the next program does.
+    pub next_commit: &'a dyn Fn(Arc<dyn Folder>) -> Result<()>,
 }
 
-/// What [`check`] counted.
+/// The results of [`check`].
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// States of the disk that were opened.
+    /// Number of disk states that were opened.
     pub states: usize,
-    /// Those that were neither the old nor the new commit, with words.
+    /// Descriptions of the states that were neither the old nor the new commit.
     pub violations: Vec<String>,
-    /// How often the disk did what it was to do wrong, without a cut.
-    pub wrongs: usize,
+    /// How often the disk's fault occurred, without a power failure.
+    pub faults: usize,
 }
 
-/// How many times as many states are tried as usual: `HOLDALL_DISK_STATES`, for long runs.
-fn patience() -> usize {
+/// Returns the factor by which more states are tried, from `HOLDALL_DISK_STATES`, for long runs.
+fn state_factor() -> usize {
     std::env::var("HOLDALL_DISK_STATES")
         .ok()
         .and_then(|v| v.trim().parse().ok())
@@ -48,76 +48,76 @@ pub fn seeds() -> std::ops::Range<u64> {
         .unwrap_or(1)
 }
 
-/// What a reader saw, or why it did not.
+/// What a reader saw, or its error.
 pub(super) type Seen = Result<Vec<Vec<u8>>>;
 pub(super) type Read<'a> = dyn Fn(Arc<dyn Folder>) -> Seen + 'a;
 
-/// Cuts the power before every operation of the scene, and opens what may be left; then again while
-/// the next writer settles that.
-pub fn check(scene: &Scene<'_>, per_cut: usize, wrong: Option<Wrong>) -> Tally {
-    let old = look(scene.read, &scene.disk.contents());
-    let new = after(&scene.name, &scene.disk, scene.act, scene.read);
-    let newer = Newer::of(scene);
+/// Cuts the power before every operation of the scenario and opens the possible states. Then does
+/// the same while the next writer recovers.
+pub fn check(scenario: &Scenario<'_>, per_cut: usize, fault: Option<Fault>) -> Tally {
+    let old = read_files(scenario.read, &scenario.disk.contents());
+    let new = after(&scenario.name, &scenario.disk, scenario.act, scenario.read);
+    let newer_copy = NewerCopy::of(scenario);
     let same = |got: &Seen, done: bool| match got {
         Ok(v) => *v == new || (!done && old.as_ref().is_ok_and(|o| o == v)),
-        // where there was nothing before, there may be nothing after
+        // where no container existed before, none may exist after
         Err(e) => !done && old.is_err() && e.status == Status::Missing,
     };
     each_state(
-        &scene.name,
-        &scene.disk,
-        scene.act,
+        &scenario.name,
+        &scenario.disk,
+        scenario.act,
         per_cut,
-        wrong,
+        fault,
         &|left, tried| {
-            let seen = look(scene.read, left.files);
+            let seen = read_files(scenario.read, left.files);
             if !same(&seen, left.done) {
-                return Some(said("a reader saw another state, or failed:", &seen));
+                return Some(describe("a reader saw another state, or failed:", &seen));
             }
-            go_on(scene, left.files, &seen)
-                .or_else(|| recover(scene, left, &seen, tried))
-                .or_else(|| newer.as_ref()?.beside(scene, left))
+            next_writer_violation(scenario, left.files, &seen)
+                .or_else(|| second_crash_violation(scenario, left, &seen, tried))
+                .or_else(|| newer_copy.as_ref()?.violation_beside(scenario, left))
         },
     )
 }
 
-/// The container after two more commits, as somebody copies it over what a writer that was cut off
-/// has left.
-struct Newer {
+/// The container after two more commits, as a user may copy it over the files of an interrupted
+/// writer.
+struct NewerCopy {
     files: Files,
     content: Vec<Vec<u8>>,
-    /// Those of its files that are, byte for byte, what the writer that was cut off was making of
-    /// them: nothing in them tells that they are not.
-    as_meant: Vec<OsString>,
+    /// Files that equal byte for byte what the interrupted writer was about to write. Their content
+    /// does not show that they are newer.
+    as_intended: Vec<OsString>,
 }
 
-impl Newer {
-    /// None where the next writer adds nothing: nothing tells such a copy from what was to become
-    /// of the files.
-    fn of(scene: &Scene<'_>) -> Option<Newer> {
-        let disk = scene.disk.copy();
+impl NewerCopy {
+    /// Returns `None` if the next writer adds nothing: such a copy is indistinguishable from the
+    /// intended files.
+    fn of(scenario: &Scenario<'_>) -> Option<NewerCopy> {
+        let disk = scenario.disk.copy();
         let done = |disk: &SimDisk| {
-            (scene.read)(disk.folder()).unwrap_or_else(|e| panic!("{}: {e}", scene.name))
+            (scenario.read)(disk.folder()).unwrap_or_else(|e| panic!("{}: {e}", scenario.name))
         };
-        (scene.act)(disk.folder()).unwrap_or_else(|e| panic!("{}: {e}", scene.name));
-        let (once, meant) = (done(&disk), disk.contents());
-        (scene.go_on)(disk.folder()).unwrap_or_else(|e| panic!("{}: {e}", scene.name));
+        (scenario.act)(disk.folder()).unwrap_or_else(|e| panic!("{}: {e}", scenario.name));
+        let (once, intended) = (done(&disk), disk.contents());
+        (scenario.next_commit)(disk.folder()).unwrap_or_else(|e| panic!("{}: {e}", scenario.name));
         let content = done(&disk);
-        let (before, files) = (scene.disk.contents(), disk.contents());
-        let as_meant = files
+        let (before, files) = (scenario.disk.contents(), disk.contents());
+        let as_intended = files
             .iter()
-            .filter(|(n, b)| meant.get(*n) == Some(b) && before.get(*n) != Some(b))
+            .filter(|(n, b)| intended.get(*n) == Some(b) && before.get(*n) != Some(b))
             .map(|(n, _)| n.clone())
             .collect();
-        (content != once).then_some(Newer {
+        (content != once).then_some(NewerCopy {
             files,
             content,
-            as_meant,
+            as_intended,
         })
     }
 
-    /// It is read, or refused, and stays as it is.
-    fn beside(&self, scene: &Scene<'_>, left: &Left<'_>) -> Option<String> {
+    /// Verifies that the copy is read or refused, and remains unchanged.
+    fn violation_beside(&self, scenario: &Scenario<'_>, left: &CrashState<'_>) -> Option<String> {
         let of_writers = |name: &OsStr| name.to_str().is_some_and(|n| n.contains(".holdall-"));
         let journals = || {
             left.files
@@ -130,7 +130,7 @@ impl Newer {
                 .any(|w| w == name.as_encoded_bytes())
         };
         if journals().count() == 0
-            || journals().any(|(_, journal)| self.as_meant.iter().any(|n| names(journal, n)))
+            || journals().any(|(_, journal)| self.as_intended.iter().any(|n| names(journal, n)))
         {
             return None;
         }
@@ -141,69 +141,68 @@ impl Newer {
                 .filter(|(n, _)| of_writers(n))
                 .map(|(n, b)| (n.clone(), b.clone())),
         );
-        let seen = look(scene.read, &files);
+        let seen = read_files(scenario.read, &files);
         if !matches!(&seen, Err(e) if e.status == Status::Format)
             && !seen.as_ref().is_ok_and(|v| *v == self.content)
         {
-            return Some(said(
+            return Some(describe(
                 "a newer copy beside a journal was read as something else, or failed:",
                 &seen,
             ));
         }
         let next = SimDisk::with_files(&files);
-        if let Err(e) = (scene.go_on)(next.folder()) {
+        if let Err(e) = (scenario.next_commit)(next.folder()) {
             let after = next.contents();
-            let kept = self
+            let survives = self
                 .files
                 .iter()
                 .filter(|(n, _)| !of_writers(n))
                 .all(|(n, b)| after.get(n) == Some(b));
-            return (!kept || e.status != Status::Format).then(|| {
+            return (!survives || e.status != Status::Format).then(|| {
                 format!(
-                    "a newer copy beside a journal was changed, or refused with other words: {e}"
+                    "a newer copy beside a journal was changed, or refused with another message: {e}"
                 )
             });
         }
-        let after = (scene.read)(next.folder());
-        let stands = after
+        let after = (scenario.read)(next.folder());
+        let is_preserved = after
             .as_ref()
             .is_ok_and(|after| after.starts_with(&self.content));
-        (!stands).then(|| said("a newer copy beside a journal was lost:", &after))
+        (!is_preserved).then(|| describe("a newer copy beside a journal was lost:", &after))
     }
 }
 
-/// What a cut left.
-pub(super) struct Left<'a> {
+/// A state of the disk after a power failure.
+pub(super) struct CrashState<'a> {
     pub files: &'a Files,
-    /// Had the operation returned?
+    /// Whether the operation had returned.
     pub done: bool,
-    /// For what is drawn with this state.
+    /// Seed for random choices with this state.
     pub seed: u64,
 }
 
-/// What is wrong with this state, if anything is; counts the further states that it takes to say
-/// so.
-pub(super) type Judge<'a> = dyn Fn(&Left<'_>, &mut usize) -> Option<String> + 'a;
+/// Returns what is wrong with a state, if anything, and counts the further states that it opens.
+pub(super) type Judge<'a> = dyn Fn(&CrashState<'_>, &mut usize) -> Option<String> + 'a;
 /// An operation on a disk.
 pub(super) type Act<'a> = dyn Fn(Arc<dyn Folder>) -> Result<()> + 'a;
 
-/// Cuts the power before every operation of the act, and has each state judged that may be left.
-/// The first that is wrong is told with its operations.
+/// Cuts the power before every operation of `act` and judges each possible state. The first
+/// violation is reported with its operations.
 pub(super) fn each_state(
     name: &str,
     disk: &SimDisk,
     act: &Act<'_>,
     per_cut: usize,
-    wrong: Option<Wrong>,
+    fault: Option<Fault>,
     judge: &Judge<'_>,
 ) -> Tally {
     let mut tally = Tally::default();
     let run = |disk: &SimDisk| act(disk.folder()).unwrap_or_else(|e| panic!("{name}: {e}"));
-    if let Some(wrong) = wrong {
+    if let Some(fault) = fault {
         let disk = disk.copy();
-        disk.go_wrong(wrong);
+        disk.inject(fault);
         run(&disk);
-        tally.wrongs = disk.went_wrong();
+        tally.faults = disk.faults_injected();
     }
     let whole = disk.copy();
     run(&whole);
@@ -211,16 +210,16 @@ pub(super) fn each_state(
     for cut in 0..=ops {
         let disk = disk.copy();
         disk.cut_after(cut);
-        wrong.inspect(|w| disk.go_wrong(*w));
+        fault.inspect(|w| disk.inject(*w));
         let done = act(disk.folder()).is_ok();
         for (i, (fates, files)) in disk
-            .lefts(per_cut * patience(), cut as u64 * 7919 + 1)
+            .crash_states(per_cut * state_factor(), cut as u64 * 7919 + 1)
             .enumerate()
         {
             tally.states += 1;
             let seed = i as u64 * 31 + cut as u64;
             let Some(found) = judge(
-                &Left {
+                &CrashState {
                     files: &files,
                     done,
                     seed,
@@ -235,7 +234,7 @@ pub(super) fn each_state(
                 .collect();
             let operations = match tally.violations.is_empty() {
                 true => fates.shrink(&disk, &|files| {
-                    judge(&Left { files, done, seed }, &mut 0).is_some()
+                    judge(&CrashState { files, done, seed }, &mut 0).is_some()
                 }),
                 false => String::new(),
             };
@@ -247,7 +246,7 @@ pub(super) fn each_state(
     tally
 }
 
-/// What a reader sees after this, which must succeed.
+/// Returns what a reader sees after the operation, which must succeed.
 pub(super) fn after(name: &str, disk: &SimDisk, act: &Act<'_>, read: &Read<'_>) -> Vec<Vec<u8>> {
     let whole = disk.copy();
     act(whole.folder())
@@ -255,45 +254,51 @@ pub(super) fn after(name: &str, disk: &SimDisk, act: &Act<'_>, read: &Read<'_>) 
         .unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-pub(super) fn look(read: &Read<'_>, files: &Files) -> Seen {
+pub(super) fn read_files(read: &Read<'_>, files: &Files) -> Seen {
     read(SimDisk::with_files(files).folder())
 }
 
-pub(super) fn said(what: &str, seen: &Seen) -> String {
+pub(super) fn describe(what: &str, seen: &Seen) -> String {
     format!(
         "{what} {}",
         seen.as_ref().err().map_or(String::new(), |e| e.to_string())
     )
 }
 
-/// Does what was seen before still stand, with something behind it at most?
-fn stands(before: &Seen, after: &Seen) -> bool {
+/// Returns whether the earlier content is preserved, with at most additions after it.
+fn is_preserved(before: &Seen, after: &Seen) -> bool {
     match (before, after) {
         (Ok(before), Ok(after)) => after.starts_with(before),
         (before, _) => before.is_err(),
     }
 }
 
-/// The next writer finds its way, without changing what was there.
-fn go_on(scene: &Scene<'_>, files: &Files, seen: &Seen) -> Option<String> {
+/// Verifies that the next writer succeeds and preserves the content.
+fn next_writer_violation(scenario: &Scenario<'_>, files: &Files, seen: &Seen) -> Option<String> {
     let next = SimDisk::with_files(files);
-    if let (Err(e), Ok(_)) = ((scene.go_on)(next.folder()), seen) {
+    if let (Err(e), Ok(_)) = ((scenario.next_commit)(next.folder()), seen) {
         return Some(format!("the next writer failed: {e}"));
     }
-    let after = (scene.read)(next.folder());
-    (!stands(seen, &after)).then(|| said("the next writer changed what was there", &after))
+    let after = (scenario.read)(next.folder());
+    (!is_preserved(seen, &after))
+        .then(|| describe("the next writer changed what was there", &after))
 }
 
-/// The power fails again, while the next writer is at work.
-fn recover(scene: &Scene<'_>, left: &Left<'_>, seen: &Seen, states: &mut usize) -> Option<String> {
+/// Cuts the power again while the next writer works.
+fn second_crash_violation(
+    scenario: &Scenario<'_>,
+    left: &CrashState<'_>,
+    seen: &Seen,
+    states: &mut usize,
+) -> Option<String> {
     if seen.is_err() {
         return None;
     }
-    second_crash(left, scene.go_on)?.find_map(|files| {
+    second_crash(left, scenario.next_commit)?.find_map(|files| {
         *states += 1;
-        let after = look(scene.read, &files);
-        (!stands(seen, &after)).then(|| {
-            said(
+        let after = read_files(scenario.read, &files);
+        (!is_preserved(seen, &after)).then(|| {
+            describe(
                 "a second crash, of the next writer, changed what was there",
                 &after,
             )
@@ -301,22 +306,22 @@ fn recover(scene: &Scene<'_>, left: &Left<'_>, seen: &Seen, states: &mut usize) 
     })
 }
 
-/// What is left where the power fails once more, while this goes on with what is there. Not of each
-/// state: what a crash left to settle is the same for most states of a cut.
+/// Returns the states after a second power failure, while `next_commit` recovers. Most calls return
+/// `None`: most states of one cut require the same recovery.
 pub(super) fn second_crash(
-    left: &Left<'_>,
-    go_on: &Act<'_>,
+    left: &CrashState<'_>,
+    next_commit: &Act<'_>,
 ) -> Option<impl Iterator<Item = Files> + use<>> {
     let mut rng = Rng(left.seed | 1);
-    if rng.below(4) != 0 && patience() == 1 {
+    if rng.below(4) != 0 && state_factor() == 1 {
         return None;
     }
     let next = SimDisk::with_files(left.files);
     let before = next.ops();
     let counted = next.copy();
-    let _ = go_on(counted.folder());
+    let _ = next_commit(counted.folder());
     next.cut_after(rng.below(counted.ops() - before + 1));
-    let _ = go_on(next.folder());
+    let _ = next_commit(next.folder());
     Some(next.after_cut(3, left.seed))
 }
 
@@ -325,10 +330,10 @@ mod tests {
     use super::*;
     use crate::io::Access;
 
-    /// A header counts what is not synced: of all that may be lost, the one write that has to be is
-    /// shown as lost.
+    /// A header refers to data that is not synced: of all possible losses, only the one write that
+    /// violates the commit is reported as lost.
     #[test]
-    fn what_fails_is_told_with_as_few_losses_as_will_do() {
+    fn a_violation_is_reported_with_as_few_losses_as_possible() {
         let file = |folder: &Arc<dyn Folder>| folder.open(OsStr::new("x"), Access::Write);
         let act = |folder: Arc<dyn Folder>| {
             folder
@@ -355,15 +360,15 @@ mod tests {
             .unwrap()
             .set_size(1800)
             .unwrap();
-        disk.settle();
-        let scene = Scene {
+        disk.make_durable();
+        let scenario = Scenario {
             name: "a header".into(),
             disk,
             act: &act,
             read: &read,
-            go_on: &|_| Ok(()),
+            next_commit: &|_| Ok(()),
         };
-        let found = check(&scene, 60, None).violations;
+        let found = check(&scenario, 60, None).violations;
         let lines: Vec<&str> = found[0].lines().collect();
         assert_eq!(lines.len(), 1 + 5, "{lines:?}");
         assert!(
@@ -372,7 +377,7 @@ mod tests {
         );
         let hurt: Vec<_> = lines[1..]
             .iter()
-            .filter(|l| !l.ends_with(": kept"))
+            .filter(|l| !l.ends_with(": survived"))
             .collect();
         assert!(
             hurt.len() == 1 && hurt[0].contains("write \"x\" at ") && !hurt[0].contains(" at 0,"),

@@ -1,4 +1,5 @@
-//! What a disk may look like after the power failed: of what was pending nothing, all, or some.
+//! Possible states of a disk after a power failure: of the pending changes none, all, or some
+//! survive.
 
 use super::{NameOp, Pending, Rng, SimDisk, State, above, apply, apply_name};
 use crate::checksum::crc32;
@@ -6,21 +7,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 
-/// Names and contents.
+/// File names and contents.
 pub type Files = BTreeMap<OsString, Vec<u8>>;
 
-/// So many in a row that were there before, and there is hardly another one.
-const ENOUGH: usize = 40;
+/// So many repeated states in a row indicate that hardly any new one remains.
+const MAX_REPEATS: usize = 40;
 
 impl SimDisk {
-    /// What might be on the disk if the power failed now: up to `most` different states, the plain
-    /// ones (nothing pending kept, everything kept) always among them.
+    /// Returns up to `most` different states of the disk after a power failure now. The basic ones
+    /// (no pending change survives, all survive) are always included.
     pub fn after_cut(&self, most: usize, seed: u64) -> impl Iterator<Item = Files> + use<> {
-        self.lefts(most, seed).map(|(_, files)| files)
+        self.crash_states(most, seed).map(|(_, files)| files)
     }
 
-    /// The same, each with what became of what was pending.
-    pub(super) fn lefts(
+    /// Like `after_cut`, each state with the fates of the pending changes.
+    pub(super) fn crash_states(
         &self,
         most: usize,
         seed: u64,
@@ -35,65 +36,65 @@ impl SimDisk {
                 (fates, files)
             })
             .map(move |left| {
-                let new = known.insert(sum(&left.1));
+                let new = known.insert(hash(&left.1));
                 again = if new { 0 } else { again + 1 };
                 (again, new.then_some(left))
             })
-            .take_while(|(again, _)| *again < ENOUGH)
+            .take_while(|(again, _)| *again < MAX_REPEATS)
             .filter_map(|(_, left)| left)
             .take(most)
     }
 }
 
-/// Tells states apart; two that it takes for one cost a state, no more.
-fn sum(files: &Files) -> u32 {
-    let sums: Vec<u8> = files
+/// Hashes a state. A collision only skips a state.
+fn hash(files: &Files) -> u32 {
+    let checksums: Vec<u8> = files
         .iter()
         .flat_map(|(n, b)| [crc32(n.as_encoded_bytes()), crc32(b)])
         .flat_map(u32::to_le_bytes)
         .collect();
-    crc32(&sums)
+    crc32(&checksums)
 }
 
-/// What becomes of a change of a file that is pending.
+/// The fate of a pending change of a file.
 #[derive(Clone, Debug)]
 enum Fate {
-    Kept,
+    Survived,
     Lost,
-    /// This of it is kept.
+    /// This part of the change survives.
     Torn(Pending),
 }
 
-/// What becomes of all that is pending.
+/// The fates of all pending changes.
 #[derive(Clone, Debug)]
 pub(super) struct Fates {
-    /// Whether each change of a name is kept.
+    /// Whether each change of a name survives.
     names: Vec<bool>,
-    /// By file; of one that is not here all is kept.
+    /// By file; of a file that is absent here, everything survives.
     changes: BTreeMap<usize, Vec<Fate>>,
 }
 
 impl Fates {
     fn draw(disk: &State, round: usize, rng: &mut Rng) -> Fates {
         let mut fates = Fates {
-            names: names(disk, round, rng),
+            names: name_fates(disk, round, rng),
             changes: BTreeMap::new(),
         };
-        for &i in fates.kept_names(disk).values() {
+        for &i in fates.surviving_names(disk).values() {
             fates
                 .changes
-                .insert(i, changes(&disk.inodes[i].pending, round, rng));
+                .insert(i, change_fates(&disk.inodes[i].pending, round, rng));
         }
         fates
     }
 
-    fn kept_names(&self, disk: &State) -> BTreeMap<OsString, usize> {
+    fn surviving_names(&self, disk: &State) -> BTreeMap<OsString, usize> {
         let mut names = disk.durable_names.clone();
         for (_, op) in disk
             .pending_names
             .iter()
             .zip(&self.names)
-            .filter(|(_, kept)| **kept)
+            .filter(|(_, survives)| **survives)
             .map(|(op, _)| op)
         {
             apply_name(&mut names, op);
@@ -103,27 +104,31 @@ impl Fates {
         names
     }
 
-    /// What is left of the disk.
+    /// Returns the files of the disk after these fates.
     fn files(&self, disk: &State) -> Files {
         let survivor = |i: usize| {
             let mut bytes = disk.inodes[i].durable.to_vec();
             for (k, (_, change)) in disk.inodes[i].pending.iter().enumerate() {
-                match self.changes.get(&i).map_or(&Fate::Kept, |fates| &fates[k]) {
-                    Fate::Kept => apply(&mut bytes, change),
+                match self
+                    .changes
+                    .get(&i)
+                    .map_or(&Fate::Survived, |fates| &fates[k])
+                {
+                    Fate::Survived => apply(&mut bytes, change),
                     Fate::Torn(part) => apply(&mut bytes, part),
                     Fate::Lost => {}
                 }
             }
             bytes
         };
-        self.kept_names(disk)
+        self.surviving_names(disk)
             .into_iter()
             .map(|(n, i)| (n, survivor(i)))
             .collect()
     }
 
-    /// Keeps all that does not have to be lost, or torn, for what is left to be wrong; and tells
-    /// the operations.
+    /// Restores all changes whose loss or tearing is not needed for the state to be wrong. Returns
+    /// the log of operations.
     pub(super) fn shrink(mut self, disk: &SimDisk, is_wrong: &dyn Fn(&Files) -> bool) -> String {
         let disk = disk.with(|s| s.clone());
         let take = |fates: &mut Fates, less: Fates| {
@@ -143,36 +148,40 @@ impl Fates {
             .collect::<Vec<_>>()
         {
             let mut less = self.clone();
-            less.changes.get_mut(&i).unwrap()[k] = Fate::Kept;
+            less.changes.get_mut(&i).unwrap()[k] = Fate::Survived;
             take(&mut self, less);
         }
-        self.tell(&disk)
+        self.describe(&disk)
     }
 
-    /// The operations, and what became of those that were pending.
-    fn tell(&self, disk: &State) -> String {
+    /// Returns the log of operations, with the fates of the pending ones.
+    fn describe(&self, disk: &State) -> String {
         let mut became: BTreeMap<usize, String> = BTreeMap::new();
-        for ((op, _), kept) in disk.pending_names.iter().zip(&self.names) {
-            became.insert(*op, if *kept { "kept" } else { "lost" }.into());
+        for ((op, _), survives) in disk.pending_names.iter().zip(&self.names) {
+            became.insert(*op, if *survives { "survived" } else { "lost" }.into());
         }
         for (i, file) in disk.inodes.iter().enumerate() {
             for (k, (op, _)) in file.pending.iter().enumerate() {
-                let fate = match self.changes.get(&i).map_or(&Fate::Kept, |fates| &fates[k]) {
+                let fate = match self
+                    .changes
+                    .get(&i)
+                    .map_or(&Fate::Survived, |fates| &fates[k])
+                {
                     Fate::Torn(Pending::Write(at, bytes)) => {
-                        format!("torn: {} bytes at {at} are kept", bytes.len())
+                        format!("torn: {} bytes at {at} survive", bytes.len())
                     }
                     Fate::Lost => "lost".into(),
-                    _ => "kept".into(),
+                    _ => "survived".into(),
                 };
                 became.insert(*op, fate);
             }
         }
-        let first = disk.ops - disk.told.len();
+        let first = disk.ops - disk.log.len();
         let mut all = String::new();
-        for (i, words) in disk.told.iter().enumerate() {
+        for (i, text) in disk.log.iter().enumerate() {
             let _ = write!(
                 all,
-                "\n  {words}{}",
+                "\n  {text}{}",
                 became
                     .get(&(first + i + 1))
                     .map_or(String::new(), |fate| format!(": {fate}"))
@@ -182,9 +191,9 @@ impl Fates {
     }
 }
 
-/// One possible fate of the changes of names: those that came first in each folder, as most file
-/// systems have it, or any, which is what POSIX promises.
-fn names(disk: &State, round: usize, rng: &mut Rng) -> Vec<bool> {
+/// Draws a fate of the name changes: the first ones in each folder, as on most file systems, or any
+/// subset, as POSIX permits.
+fn name_fates(disk: &State, round: usize, rng: &mut Rng) -> Vec<bool> {
     let mut left: BTreeMap<&OsStr, usize> = BTreeMap::new();
     for (_, op) in &disk.pending_names {
         *left.entry(op.folder()).or_default() += 1;
@@ -202,13 +211,20 @@ fn names(disk: &State, round: usize, rng: &mut Rng) -> Vec<bool> {
     disk.pending_names.iter().map(|(_, op)| keep(op)).collect()
 }
 
-/// One possible fate of the changes of a file.
-fn changes(pending: &[(usize, Pending)], round: usize, rng: &mut Rng) -> Vec<Fate> {
+/// Draws a fate of the changes of one file.
+fn change_fates(pending: &[(usize, Pending)], round: usize, rng: &mut Rng) -> Vec<Fate> {
     let n = pending.len();
     if round < 2 {
-        return vec![if round == 0 { Fate::Lost } else { Fate::Kept }; n];
+        return vec![
+            if round == 0 {
+                Fate::Lost
+            } else {
+                Fate::Survived
+            };
+            n
+        ];
     }
-    // a prefix, a subset, or one write alone; and each kept write perhaps torn
+    // a prefix, a subset, or a single write; surviving writes may be torn
     let mode = round % 3;
     let prefix = rng.below(n + 1);
     let fate = |(i, (_, p)): (usize, &(usize, Pending))| {
@@ -221,13 +237,13 @@ fn changes(pending: &[(usize, Pending)], round: usize, rng: &mut Rng) -> Vec<Fat
         match p {
             _ if !keep => Fate::Lost,
             Pending::Write(at, bytes) if last || rng.below(3) == 0 => torn(*at, bytes, rng),
-            _ => Fate::Kept,
+            _ => Fate::Survived,
         }
     };
     pending.iter().enumerate().map(fate).collect()
 }
 
-/// Some of the 512-byte sectors of a write: a head, a tail, or any of them.
+/// Draws some of the 512-byte sectors of a write: a prefix or a suffix.
 fn torn(at: u64, b: &[u8], rng: &mut Rng) -> Fate {
     let first = 512 - (at as usize % 512);
     let edges: Vec<usize> = std::iter::once(0)

@@ -1,112 +1,113 @@
-//! Disks, and so programs, that do something wrong: the rig must notice each of these, or it proves
-//! nothing.
+//! Fault injection: disks, and so programs, that work incorrectly. The checks must detect each
+//! fault, otherwise they prove nothing.
 //!
-//! A program that syncs too late is shown by a disk that holds a sync back until after the step
-//! that was to wait for it.
+//! A program that syncs too late is simulated by a disk that delays a sync until after the step
+//! that must follow it.
 
 use super::{Pending, SimDisk, State};
 use crate::error::Result;
 use std::ffi::OsStr;
 
-/// A header is what lies in the first sector of a file.
+/// A header lies in the first sector of a file.
 const HEADER: u64 = 512;
 const JOURNAL: &str = ".holdall-journal";
-/// What files are called until they are renamed.
+/// Suffixes of temporary names.
 const UNTIL_RENAMED: [&str; 3] = ["-new", "-new2", "-part"];
 
 fn is_temporary(name: &str) -> bool {
     UNTIL_RENAMED.iter().any(|end| name.ends_with(end))
 }
 
-/// What is done wrong.
+/// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wrong {
+pub enum Fault {
     /// The n-th sync of a file or folder does nothing.
     Sync(usize),
     /// The syncs of a journal do nothing.
     JournalUnsynced,
     /// A file is renamed before it is synced.
     RenameFirst,
-    /// What makes a change count is done before the sync of the data: its header is written, its
-    /// journal is removed, or new files get their names, which a journal may tell of.
+    /// The commit precedes the sync of the data: the header is written, the journal is removed, or
+    /// new files are renamed, possibly through a journal.
     HeaderFirst,
 }
 
-impl Wrong {
-    /// Those that a program may do.
-    pub const MUTATIONS: [(Wrong, &str); 3] = [
-        (Wrong::JournalUnsynced, "the journal's sync removed"),
-        (Wrong::RenameFirst, "the rename before the sync"),
-        (Wrong::HeaderFirst, "the header written before the data"),
+impl Fault {
+    /// Faults that a program may have.
+    pub const MUTATIONS: [(Fault, &str); 3] = [
+        (Fault::JournalUnsynced, "the journal's sync removed"),
+        (Fault::RenameFirst, "the rename before the sync"),
+        (Fault::HeaderFirst, "the header written before the data"),
     ];
 }
 
-/// What a disk does wrong, and has done.
+/// The fault of a disk and its state.
 #[derive(Clone, Default)]
-pub(super) struct Doing {
-    what: Option<Wrong>,
-    /// Files whose sync was held back.
+pub(super) struct FaultState {
+    what: Option<Fault>,
+    /// Files whose sync is delayed.
     late: Vec<usize>,
-    /// How often it was done.
+    /// How often the fault occurred.
     done: usize,
 }
 
 impl SimDisk {
-    /// Does this wrong from now on.
-    pub fn go_wrong(&self, wrong: Wrong) {
+    /// Injects a fault from now on.
+    pub fn inject(&self, fault: Fault) {
         self.with(|s| {
-            let what = if let Wrong::Sync(n) = wrong {
-                Wrong::Sync(s.syncs + n)
+            let what = if let Fault::Sync(n) = fault {
+                Fault::Sync(s.syncs + n)
             } else {
-                wrong
+                fault
             };
-            s.wrong = Doing {
+            s.fault = FaultState {
                 what: Some(what),
-                ..Doing::default()
+                ..FaultState::default()
             };
         });
     }
 
-    /// How often it did something wrong. What it holds back it must have done in the end: late is
-    /// what it shows, not never.
-    pub fn went_wrong(&self) -> usize {
+    /// Returns how often the fault occurred. A delayed sync must have happened by the end: the
+    /// fault is lateness, not absence.
+    pub fn faults_injected(&self) -> usize {
         self.with(|s| {
             assert!(
-                s.wrong.late.is_empty(),
+                s.fault.late.is_empty(),
                 "a sync that was held back for good"
             );
-            s.wrong.done
+            s.fault.done
         })
     }
 }
 
 impl State {
     pub(super) fn leaves_out(&mut self, sync: usize) -> bool {
-        let out = self.wrong.what == Some(Wrong::Sync(sync));
-        self.wrong.done += usize::from(out);
+        let out = self.fault.what == Some(Fault::Sync(sync));
+        self.fault.done += usize::from(out);
         out
     }
 
-    /// Is the sync of this file left for later, or for good?
+    /// Returns whether the sync of this file is delayed or skipped.
     pub(super) fn holds_back(&mut self, inode: usize, name: &str) -> bool {
         let (journal, temporary) = (name.contains(JOURNAL), is_temporary(name));
-        let (now, late) = match self.wrong.what {
-            Some(Wrong::JournalUnsynced) => (journal, false),
-            Some(Wrong::RenameFirst) => (temporary, true),
-            Some(Wrong::HeaderFirst) => (
+        let (now, late) = match self.fault.what {
+            Some(Fault::JournalUnsynced) => (journal, false),
+            Some(Fault::RenameFirst) => (temporary, true),
+            Some(Fault::HeaderFirst) => (
                 !journal && (temporary || self.something_follows(inode)),
                 true,
             ),
             _ => (false, false),
         };
         if now && late {
-            self.wrong.late.push(inode);
+            self.fault.late.push(inode);
         }
-        self.wrong.done += usize::from(now);
+        self.fault.done += usize::from(now);
         now
     }
 
-    /// Is there a journal to be removed, or, after these bytes, a header yet to be written?
+    /// Returns whether a journal is still to be removed, or a header still to be written after
+    /// these bytes.
     fn something_follows(&self, inode: usize) -> bool {
         let pending = &self.inodes[inode].pending;
         let wrote_header = pending
@@ -120,7 +121,7 @@ impl State {
     }
 
     fn catch_up(&mut self) -> Result<()> {
-        std::mem::take(&mut self.wrong.late)
+        std::mem::take(&mut self.fault.late)
             .into_iter()
             .try_for_each(|inode| self.sync_file(inode))
     }
@@ -142,7 +143,7 @@ impl State {
     }
 
     pub(super) fn wrote(&mut self, inode: usize, at: u64) -> Result<()> {
-        if at < HEADER && self.wrong.late.contains(&inode) {
+        if at < HEADER && self.fault.late.contains(&inode) {
             self.catch_up()
         } else {
             Ok(())

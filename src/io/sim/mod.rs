@@ -1,15 +1,16 @@
-//! A simulated disk, for proofs: it keeps durable and pending writes apart, cuts the power before
-//! any operation, and then shows every state that a real disk might be left in (within bounds).
+//! A simulated disk, for crash tests. It tracks durable and pending writes separately, cuts the
+//! power before any operation, and then presents every state that a real disk might be left in
+//! (within bounds).
 //!
-//! The model, as strict as POSIX allows: bytes and lengths become durable by syncing their file,
-//! names by syncing the folder that they are in. What is pending at the cut may be lost, kept, kept
-//! in part, and the write that was under way may be torn at any 512 bytes. Each change of a name
-//! survives by itself, in no order; what is in a folder is gone with it.
+//! The model is as strict as POSIX allows. Content and length become durable by syncing the file,
+//! names by syncing their folder. A pending change may be lost, survive, or survive in part, and
+//! the write in progress may be torn at any multiple of 512 bytes. Each change of a name survives
+//! independently, in any order. The content of a folder is lost with the folder.
 //!
-//! Who adds a format lists its mutating operations as [`Scene`]s, and its damage as [`Mending`]s;
-//! [`check`] and [`check_repair`] do the rest, and [`Proof`] counts. What fails is told with the
-//! operations that led to it, as few of them lost as will do. That the rig can see is shown on
-//! disks that work in a [`Wrong`] way.
+//! A format lists its mutating operations as [`Scenario`]s and its damage as [`RepairScenario`]s.
+//! [`check`] and [`check_repair`] run them, and [`StateCounts`] counts. A violation is reported
+//! with the operations that led to it, with as few losses as possible. Disks with a [`Fault`] show
+//! that the checks detect violations.
 
 mod check;
 mod crash_states;
@@ -18,12 +19,12 @@ mod live_states;
 mod repair;
 mod self_tests;
 
-pub use check::{Scene, Tally, check, seeds};
+pub use check::{Scenario, Tally, check, seeds};
 pub use crash_states::Files;
-pub use faulty::Wrong;
+pub use faulty::Fault;
 pub use live_states::{check_full, check_opened_before, check_readers};
-pub use repair::{Mending, check_repair};
-pub use self_tests::{Proof, mutations, mutations_of_repairs, syncs_left_out};
+pub use repair::{RepairScenario, check_repair};
+pub use self_tests::{StateCounts, mutations, mutations_of_repairs, without_each_sync};
 
 use super::{Access, File, Folder, beside, lock::Lock, parent};
 use crate::error::{Result, fail};
@@ -40,11 +41,12 @@ enum Pending {
 #[derive(Clone, Default, Debug)]
 struct Inode {
     durable: Arc<Vec<u8>>,
-    /// Each with the number of its operation.
+    /// Changes, each with the number of its operation.
     pending: Vec<(usize, Pending)>,
-    /// What programs see now.
+    /// The content that programs see.
     live: Arc<Vec<u8>>,
-    /// The operations that changed its bytes last, and it or its name.
+    /// Numbers of the last operation that changed the content, and of the last one that changed
+    /// content or name.
     modified: u64,
     changed: u64,
 }
@@ -53,12 +55,12 @@ struct Inode {
 enum NameOp {
     Link(OsString, usize),
     Unlink(OsString),
-    /// From, to, and the file that has this name then.
+    /// Old name, new name, and the renamed file.
     Rename(OsString, OsString, usize),
 }
 
 impl NameOp {
-    /// The folder that it is in: nothing is moved to another one.
+    /// Returns the folder of the name; no rename crosses folders.
     fn folder(&self) -> &OsStr {
         match self {
             NameOp::Link(n, _) | NameOp::Unlink(n) | NameOp::Rename(n, ..) => parent(n),
@@ -66,7 +68,7 @@ impl NameOp {
     }
 }
 
-/// The folders that a name is in, as they are called here: with a slash at the end.
+/// Returns the folders of a name, in their notation here: with a trailing slash.
 fn above(name: &OsStr) -> impl Iterator<Item = OsString> {
     std::path::Path::new(name)
         .ancestors()
@@ -82,18 +84,18 @@ struct State {
     durable_names: BTreeMap<OsString, usize>,
     pending_names: Vec<(usize, NameOp)>,
     ops: usize,
-    /// The operations since all was durable, in words.
-    told: Vec<String>,
+    /// Log of the operations since everything was durable.
+    log: Vec<String>,
     written: u64,
     cut_at: Option<usize>,
-    /// What it does wrong, for showing that the rig notices.
-    wrong: faulty::Doing,
+    /// An injected fault, to show that the checks detect it.
+    fault: faulty::FaultState,
     syncs: usize,
-    /// Fails, once, with no space, at this operation; unlike a cut, life goes on.
+    /// This operation fails once, with no space. Unlike after a cut, later operations succeed.
     full_at: Option<usize>,
 }
 
-/// The disk: one folder.
+/// The simulated disk: one folder.
 #[derive(Clone, Default)]
 pub struct SimDisk(Arc<Mutex<State>>);
 
@@ -115,7 +117,7 @@ fn apply_name(names: &mut BTreeMap<OsString, usize>, op: &NameOp) {
         NameOp::Link(n, i) => _ = names.insert(n.clone(), *i),
         NameOp::Unlink(n) => _ = names.remove(n),
         NameOp::Rename(a, b, i) => {
-            // the name before may never have become durable
+            // the old name may never have become durable
             names.remove(a);
             names.insert(b.clone(), *i);
         }
@@ -123,20 +125,20 @@ fn apply_name(names: &mut BTreeMap<OsString, usize>, op: &NameOp) {
 }
 
 impl State {
-    /// Counts an operation that changes the disk; fails at and after the cut.
-    fn op(&mut self, words: impl FnOnce() -> String) -> Result<()> {
+    /// Counts a mutating operation. Fails at and after the cut.
+    fn op(&mut self, text: impl FnOnce() -> String) -> Result<()> {
         if self.cut_at.is_some_and(|c| self.ops >= c) {
             return Err(fail!(Io, "simulated: the power is off"));
         }
         self.ops += 1;
-        self.told.push(words());
+        self.log.push(text());
         if self.full_at == Some(self.ops - 1) {
             return Err(fail!(Io, "simulated: no space left"));
         }
         Ok(())
     }
 
-    /// Changes a file, at a time of its own.
+    /// Changes a file and its timestamps.
     fn change(&mut self, inode: usize, p: Pending) {
         let now = self.ops as u64;
         if let Some(i) = self.inodes.get_mut(inode) {
@@ -146,7 +148,7 @@ impl State {
         }
     }
 
-    /// Makes a file, or a folder.
+    /// Creates a file or folder.
     fn create(&mut self, name: &OsStr) -> Result<usize> {
         if let Some(none) = above(name).find(|f| !self.names.contains_key(f)) {
             return Err(fail!(Missing, "{}: no such folder", none.display()));
@@ -174,7 +176,7 @@ impl State {
         self.pending_names.push((self.ops, op));
     }
 
-    /// Makes the bytes and the length of a file durable.
+    /// Makes content and length of a file durable.
     fn sync_file(&mut self, inode: usize) -> Result<()> {
         let name = self
             .names
@@ -197,43 +199,43 @@ impl SimDisk {
         f(&mut self.0.lock().unwrap())
     }
 
-    /// The same contents, as another disk.
+    /// Returns an independent copy of the disk.
     pub fn copy(&self) -> SimDisk {
         SimDisk(Arc::new(Mutex::new(self.with(|s| s.clone()))))
     }
 
-    /// As a folder.
+    /// Returns the disk as a folder.
     pub fn folder(&self) -> Arc<dyn Folder> {
         Arc::new(self.clone())
     }
 
-    /// Operations so far that changed something.
+    /// Returns the number of mutating operations so far.
     pub fn ops(&self) -> usize {
         self.with(|s| s.ops)
     }
 
-    /// Bytes written so far.
+    /// Returns the number of bytes written so far.
     pub fn written(&self) -> u64 {
         self.with(|s| s.written)
     }
 
-    /// Syncs so far.
+    /// Returns the number of syncs so far.
     pub fn syncs(&self) -> usize {
         self.with(|s| s.syncs)
     }
 
-    /// Lets the power fail before the n-th operation from now.
+    /// Cuts the power before the n-th operation from now.
     pub fn cut_after(&self, n: usize) {
         self.with(|s| s.cut_at = Some(s.ops + n));
     }
 
-    /// Lets the n-th operation from now fail as a full disk does.
+    /// Makes the n-th operation from now fail as on a full disk.
     pub fn full_after(&self, n: usize) {
         self.with(|s| s.full_at = Some(s.ops + n));
     }
 
     /// Makes everything durable.
-    pub fn settle(&self) {
+    pub fn make_durable(&self) {
         self.with(|s| {
             for i in &mut s.inodes {
                 i.durable = i.live.clone();
@@ -241,11 +243,11 @@ impl SimDisk {
             }
             s.durable_names = s.names.clone();
             s.pending_names.clear();
-            s.told.clear();
+            s.log.clear();
         });
     }
 
-    /// Names and contents, as programs see them.
+    /// Returns names and contents as programs see them.
     pub fn contents(&self) -> Files {
         self.with(|s| {
             s.names
@@ -255,7 +257,7 @@ impl SimDisk {
         })
     }
 
-    /// A disk with these files.
+    /// Creates a disk with these files.
     pub fn with_files(files: &Files) -> SimDisk {
         let disk = SimDisk::default();
         disk.with(|s| {
@@ -267,24 +269,24 @@ impl SimDisk {
                 s.names.insert(n.clone(), s.inodes.len() - 1);
             }
         });
-        disk.settle();
+        disk.make_durable();
         disk
     }
 }
 
-/// A small generator of numbers: the tests must be repeatable.
+/// A pseudo-random number generator, so that tests are reproducible.
 pub struct Rng(pub u64);
 
 impl Rng {
-    /// The next 64 bits (xorshift64*).
+    /// Returns the next 64 bits (xorshift64*).
     pub fn draw(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
     }
-    /// Returns a number below `n`, or 0 if `n` is 0. The remainder is taken of 64 bits, so that a
-    /// seed draws the same numbers whatever the width of `usize`.
+    /// Returns a number below `n`, or 0 if `n` is 0. The remainder is computed in 64 bits, so that
+    /// a seed produces the same numbers for any width of `usize`.
     pub fn below(&mut self, n: usize) -> usize {
         if n == 0 {
             0
@@ -442,7 +444,7 @@ impl File for SimFile {
         self.disk.with(|s| {
             let done = s.op(|| format!("write {:?} at {at}, {} bytes", self.name, src.len()));
             s.written += src.len() as u64;
-            // a full disk takes what there is room for
+            // a full disk writes what fits
             let room = if s.full_at == Some(s.ops.wrapping_sub(1)) {
                 src.len() / 2
             } else {
@@ -495,9 +497,9 @@ mod tests {
     use super::*;
     use crate::error::Status;
 
-    /// A folder, and what is in it, is there when both are synced.
+    /// A folder and a file in it are durable when both folders are synced.
     #[test]
-    fn folders_are_synced_each_by_itself() {
+    fn each_folder_is_synced_separately() {
         for (syncs, folder, file) in [
             (&[][..], false, false),
             (&[""], true, false),

@@ -1,65 +1,73 @@
-//! Repairs under a failing power supply: what is left is as damaged as before, or repaired, and one
-//! more repair brings it to the same end. So nothing that was whole is lost by a repair that was
-//! cut off.
+//! Repairs under power failures: the remaining state is either as damaged as before or repaired,
+//! and another repair brings it to the same result. An interrupted repair therefore loses no intact
+//! data.
 
-use super::check::{Act, Left, Read, after, each_state, look, said, second_crash};
-use super::{Files, SimDisk, Tally, Wrong};
+use super::check::{Act, CrashState, Read, after, describe, each_state, read_files, second_crash};
+use super::{Fault, Files, SimDisk, Tally};
 use crate::error::{Error, Status};
 use crate::io::overlay;
 
-/// One repair, of a disk as damage left it.
-pub struct Mending<'a> {
-    /// For messages.
+/// A repair of a damaged disk.
+pub struct RepairScenario<'a> {
+    /// Name for messages.
     pub name: String,
-    /// The disk before.
+    /// The damaged disk.
     pub disk: SimDisk,
-    /// Repairs it.
+    /// Performs the repair.
     pub repair: &'a Act<'a>,
-    /// What a reader sees, around the damage if there is any and that can be; an error has to be
-    /// one that tells of damage.
+    /// Returns what a reader sees, reading around the damage where possible. An error must be one
+    /// that reports corruption.
     pub read: &'a Read<'a>,
 }
 
-/// Cuts the power before every operation of the repair; then again while the next repair goes on
-/// from there.
-pub fn check_repair(m: &Mending<'_>, per_cut: usize, wrong: Option<Wrong>) -> Tally {
-    let tells_of_damage = |e: Error| match e.status {
+/// Cuts the power before every operation of the repair, and again during the next repair.
+pub fn check_repair(scenario: &RepairScenario<'_>, per_cut: usize, fault: Option<Fault>) -> Tally {
+    let status_of_damage = |e: Error| match e.status {
         Status::Format | Status::Checksum | Status::Version | Status::Missing | Status::Codec => {
             "damaged".to_owned()
         }
         _ => e.to_string(),
     };
-    let old = look(m.read, &m.disk.contents()).map_err(tells_of_damage);
-    let new = after(&m.name, &m.disk, m.repair, m.read);
-    let dry = |files: &Files, words: &str| {
+    let old = read_files(scenario.read, &scenario.disk.contents()).map_err(status_of_damage);
+    let new = after(
+        &scenario.name,
+        &scenario.disk,
+        scenario.repair,
+        scenario.read,
+    );
+    let dry = |files: &Files, text: &str| {
         let disk = SimDisk::with_files(files);
-        let (folder, before) = (overlay::alone(disk.folder()), disk.ops());
-        let end = (m.repair)(folder.clone()).and_then(|()| (m.read)(folder));
+        let (folder, before) = (overlay::standalone(disk.folder()), disk.ops());
+        let end = (scenario.repair)(folder.clone()).and_then(|()| (scenario.read)(folder));
         assert!(
             (disk.ops(), &disk.contents()) == (before, files),
-            "{}: {words} changed the disk",
-            m.name
+            "{}: {text} changed the disk",
+            scenario.name
         );
-        (!end.as_ref().is_ok_and(|end| *end == new)).then(|| said(words, &end))
+        (!end.as_ref().is_ok_and(|end| *end == new)).then(|| describe(text, &end))
     };
     assert_eq!(
-        dry(&m.disk.contents(), "the dry run came to another end:"),
+        dry(
+            &scenario.disk.contents(),
+            "the dry run came to another end:"
+        ),
         None,
         "{}",
-        m.name
+        scenario.name
     );
-    let judge = |left: &Left<'_>, tried: &mut usize| {
-        let seen = look(m.read, left.files).map_err(tells_of_damage);
+    let judge = |left: &CrashState<'_>, tried: &mut usize| {
+        let seen = read_files(scenario.read, left.files).map_err(status_of_damage);
         if seen.as_ref() != Ok(&new) && (left.done || seen != old) {
             return Some(format!(
                 "neither damaged as before nor repaired: {:?}",
                 seen.err()
             ));
         }
-        let again = |files: &_, words: &str| {
+        let again = |files: &_, text: &str| {
             let disk = SimDisk::with_files(files);
-            let end = (m.repair)(disk.folder()).and_then(|()| (m.read)(disk.folder()));
-            (!end.as_ref().is_ok_and(|end| *end == new)).then(|| said(words, &end))
+            let end =
+                (scenario.repair)(disk.folder()).and_then(|()| (scenario.read)(disk.folder()));
+            (!end.as_ref().is_ok_and(|end| *end == new)).then(|| describe(text, &end))
         };
         let once = dry(
             left.files,
@@ -67,7 +75,7 @@ pub fn check_repair(m: &Mending<'_>, per_cut: usize, wrong: Option<Wrong>) -> Ta
         );
         once.or_else(|| again(left.files, "the next repair came to another end:"))
             .or_else(|| {
-                second_crash(left, m.repair)?.find_map(|files| {
+                second_crash(left, scenario.repair)?.find_map(|files| {
                     *tried += 1;
                     again(
                         &files,
@@ -76,5 +84,12 @@ pub fn check_repair(m: &Mending<'_>, per_cut: usize, wrong: Option<Wrong>) -> Ta
                 })
             })
     };
-    each_state(&m.name, &m.disk, m.repair, per_cut, wrong, &judge)
+    each_state(
+        &scenario.name,
+        &scenario.disk,
+        scenario.repair,
+        per_cut,
+        fault,
+        &judge,
+    )
 }

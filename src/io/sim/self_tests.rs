@@ -1,29 +1,29 @@
-//! The counts of the simulated disk, by format and operation, and that it can see: what goes wrong
-//! on purpose must be noticed.
+//! Counts of the simulated disk by format and operation, and tests that injected faults are
+//! detected.
 
-use super::{SimDisk, Tally, Wrong};
+use super::{Fault, SimDisk, Tally};
 use crate::error::Result;
 use crate::io::Folder;
 use std::sync::Arc;
 
-/// The count of a format: states by operation, whatever else differs between its files.
-pub struct Proof {
+/// Number of tested states of a format by operation, summed over all variants of its files.
+pub struct StateCounts {
     format: String,
     operations: Vec<(String, usize)>,
     violations: Vec<String>,
 }
 
-impl Proof {
-    /// Of this format.
-    pub fn of(format: &str) -> Proof {
-        Proof {
+impl StateCounts {
+    /// Creates the counts of a format.
+    pub fn of(format: &str) -> StateCounts {
+        StateCounts {
             format: format.into(),
             operations: Vec::new(),
             violations: Vec::new(),
         }
     }
 
-    /// Counts what was tried of an operation.
+    /// Adds the results of an operation.
     pub fn add(&mut self, operation: &str, t: Tally) {
         self.violations.extend(t.violations);
         match self
@@ -36,8 +36,8 @@ impl Proof {
         }
     }
 
-    /// Prints the table. Nothing may be violated, and less than this is no proof.
-    pub fn stands(self, least: usize) {
+    /// Prints the table. Fails if there is a violation, or if at most `least` states were tested.
+    pub fn assert_complete(self, least: usize) {
         for (operation, states) in &self.operations {
             println!("simulated disk | {} | {operation} | {states}", self.format);
         }
@@ -57,41 +57,41 @@ impl Proof {
     }
 }
 
-/// Leaves out the syncs of an operation one after the other: how many violations each gives.
-pub fn syncs_left_out(
+/// Omits each sync of an operation in turn. Returns the number of violations for each.
+pub fn without_each_sync(
     name: &str,
     disk: &SimDisk,
     act: impl Fn(Arc<dyn Folder>) -> Result<()>,
-    check: impl Fn(Option<Wrong>) -> Tally,
+    check: impl Fn(Option<Fault>) -> Tally,
 ) -> Vec<usize> {
     let whole = disk.copy();
     act(whole.folder()).unwrap_or_else(|e| panic!("{name}: {e}"));
     let noticed = (0..whole.syncs() - disk.syncs())
-        .map(|n| check(Some(Wrong::Sync(n))).violations.len())
+        .map(|n| check(Some(Fault::Sync(n))).violations.len())
         .collect();
     println!("simulated disk: {name}: violations where the n-th sync is left out: {noticed:?}");
     noticed
 }
 
-/// Does each of [`Wrong::MUTATIONS`] in some operations of a format: where it arises, which is
-/// `arises` of the three, it must be noticed.
+/// Injects each of [`Fault::MUTATIONS`] into operations of a format. The number of faults that
+/// apply must be `arises`, and each of those must be detected.
 pub fn mutations(
     format: &str,
     arises: usize,
-    operations: &[(&str, impl Fn(Option<Wrong>) -> Tally)],
+    operations: &[(&str, impl Fn(Option<Fault>) -> Tally)],
 ) {
-    must_notice(&Wrong::MUTATIONS, format, arises, operations);
+    must_notice(&Fault::MUTATIONS, format, arises, operations);
 }
 
-/// The same of repairs, of the first two: the third does them no harm, for what is repaired in part
-/// is damaged as before, and the next repair comes to the same end.
+/// Like [`mutations`], for repairs, with the first two faults. The third is harmless: a partial
+/// repair is damaged as before, and the next repair has the same result.
 pub fn mutations_of_repairs(
     format: &str,
     arises: usize,
-    repairs: &[(&str, impl Fn(Option<Wrong>) -> Tally)],
+    repairs: &[(&str, impl Fn(Option<Fault>) -> Tally)],
 ) {
     must_notice(
-        &Wrong::MUTATIONS[..2],
+        &Fault::MUTATIONS[..2],
         &format!("{format}, repair"),
         arises,
         repairs,
@@ -99,34 +99,34 @@ pub fn mutations_of_repairs(
 }
 
 fn must_notice(
-    mutations: &[(Wrong, &str)],
+    mutations: &[(Fault, &str)],
     format: &str,
     arises: usize,
-    operations: &[(&str, impl Fn(Option<Wrong>) -> Tally)],
+    operations: &[(&str, impl Fn(Option<Fault>) -> Tally)],
 ) {
     let mut arose = 0;
-    for (wrong, words) in mutations {
+    for (fault, text) in mutations {
         let of_each: Vec<(&str, Tally)> = operations
             .iter()
-            .map(|(name, check)| (*name, check(Some(*wrong))))
-            .filter(|(_, t)| t.wrongs > 0)
+            .map(|(name, check)| (*name, check(Some(*fault))))
+            .filter(|(_, t)| t.faults > 0)
             .collect();
         if of_each.is_empty() {
-            println!("mutation | {format} | {words} | does not arise");
+            println!("mutation | {format} | {text} | does not arise");
             continue;
         }
         arose += 1;
-        let told: Vec<String> = of_each
+        let counts: Vec<String> = of_each
             .iter()
             .map(|(name, t)| format!("{name}: {}", t.violations.len()))
             .collect();
         println!(
-            "mutation | {format} | {words} | violations: {}",
-            told.join(", ")
+            "mutation | {format} | {text} | violations: {}",
+            counts.join(", ")
         );
         assert!(
             of_each.iter().any(|(_, t)| !t.violations.is_empty()),
-            "{format}: {words}: not noticed"
+            "{format}: {text}: not noticed"
         );
     }
     assert_eq!(arose, arises, "{format}");

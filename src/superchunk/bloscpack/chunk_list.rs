@@ -1,5 +1,5 @@
-//! The chunks of an open superchunk in the order of their content: where each is now, and which one
-//! holds a byte.
+//! The chunks of an open superchunk in content order: the location of each chunk, and the lookup of
+//! a content offset.
 #![forbid(unsafe_code)]
 
 use crate::alloc;
@@ -7,73 +7,73 @@ use crate::error::{Result, fail};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Where a chunk is, its digest always behind it.
+/// The location of a chunk. Its checksum always follows it.
 #[derive(Clone, Debug)]
-pub enum Place {
-    /// In the file as the last commit left it.
+pub enum ChunkLocation {
+    /// At this offset in the committed file.
     Main(u64),
-    /// In the temporary file with what waits for a commit.
+    /// At this offset in the part file, which holds uncommitted chunks.
     Part(u64),
     /// In memory.
     Memory(Arc<[u8]>),
-    /// Nowhere: it was not found.
+    /// Not found.
     Lost,
 }
 
-/// One chunk.
+/// A chunk of the list.
 #[derive(Clone, Debug)]
-pub struct Slot {
-    /// Where it is.
-    pub place: Place,
-    /// Its bytes, without the digest.
+pub struct ChunkSlot {
+    /// The location of the chunk.
+    pub location: ChunkLocation,
+    /// Encoded size without the checksum.
     pub cbytes: u32,
-    /// Its bytes, unpacked.
+    /// Content size.
     pub nbytes: u32,
-    /// Flags of its header.
+    /// The flags in the chunk header.
     pub flags: u8,
-    /// Bytes at the end of `cbytes` that a chunk outside the main file can do without: room for it
-    /// to grow.
+    /// Unused bytes at the end of `cbytes`, into which the chunk can grow. An uncommitted chunk may
+    /// be stored without them.
     pub spare: u32,
 }
 
-/// All chunks.
+/// The list of all chunks.
 #[derive(Default)]
-pub struct Slots {
-    all: Vec<Slot>,
-    /// Where the content of each begins, and where that of the last ends.
+pub struct ChunkSlots {
+    all: Vec<ChunkSlot>,
+    /// The content offset of each chunk, and the end of the last chunk.
     starts: Vec<u64>,
 }
 
-impl Slots {
-    /// How many.
+impl ChunkSlots {
+    /// Returns the number of chunks.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Bytes of content.
+    /// Returns the number of bytes of content.
     pub fn nbytes(&self) -> u64 {
         self.starts.last().copied().unwrap_or(0)
     }
 
-    /// One of them.
-    pub fn get(&self, i: usize) -> Result<&Slot> {
+    /// Returns chunk `i`.
+    pub fn get(&self, i: usize) -> Result<&ChunkSlot> {
         self.all
             .get(i)
             .ok_or_else(|| fail!(Range, "chunk {i}: there are {}", self.all.len()).at(i as u64))
     }
 
-    /// All of them.
-    pub fn iter(&self) -> std::slice::Iter<'_, Slot> {
+    /// Returns an iterator over all chunks.
+    pub fn iter(&self) -> std::slice::Iter<'_, ChunkSlot> {
         self.all.iter()
     }
 
-    /// The bytes of content of one of them.
+    /// Returns the content range of chunk `i`.
     pub fn span(&self, i: usize) -> Range<u64> {
         let at = |i: usize| self.starts.get(i).copied().unwrap_or(self.nbytes());
         at(i)..at(i.saturating_add(1))
     }
 
-    /// The chunks that hold these bytes of content.
+    /// Returns the chunks that overlap the content range `bytes`.
     pub fn holding(&self, bytes: Range<u64>) -> Range<usize> {
         if bytes.is_empty() {
             return 0..0;
@@ -86,8 +86,8 @@ impl Slots {
         first..last.min(self.all.len())
     }
 
-    /// Puts another one behind the last.
-    pub fn push(&mut self, slot: Slot) -> Result<()> {
+    /// Appends a chunk.
+    pub fn push(&mut self, slot: ChunkSlot) -> Result<()> {
         if self.starts.is_empty() {
             self.starts.push(0);
         }
@@ -102,24 +102,24 @@ impl Slots {
         Ok(())
     }
 
-    /// Puts another one, of the same content size, in the place of one.
-    pub fn replace(&mut self, i: usize, slot: Slot) {
-        if let Some(there) = self.all.get_mut(i) {
-            *there = slot;
+    /// Replaces chunk `i` by a chunk of the same content size.
+    pub fn replace(&mut self, i: usize, slot: ChunkSlot) {
+        if let Some(existing) = self.all.get_mut(i) {
+            *existing = slot;
         }
     }
 
-    /// Takes away those from `n` on.
+    /// Removes the chunks from `n` on.
     pub fn truncate(&mut self, n: usize) {
         self.all.truncate(n);
         self.starts.truncate(n + 1);
     }
 
-    /// Puts these in the place of some.
+    /// Replaces the chunks in `range`.
     pub fn splice(
         &mut self,
         range: Range<usize>,
-        new: impl IntoIterator<Item = Slot>,
+        new: impl IntoIterator<Item = ChunkSlot>,
     ) -> Result<()> {
         let mut all = std::mem::take(&mut self.all);
         let from = range.start.min(all.len());
@@ -136,10 +136,10 @@ impl Slots {
         begun
     }
 
-    /// Says that all of them are in the file now, at these places.
-    pub fn settle(&mut self, places: impl IntoIterator<Item = (u64, u32)>) {
-        for (slot, (at, cbytes)) in self.all.iter_mut().zip(places) {
-            slot.place = Place::Main(at);
+    /// Marks all chunks as committed at these offsets, with these encoded sizes.
+    pub fn set_positions(&mut self, positions: impl IntoIterator<Item = (u64, u32)>) {
+        for (slot, (at, cbytes)) in self.all.iter_mut().zip(positions) {
+            slot.location = ChunkLocation::Main(at);
             slot.cbytes = cbytes;
         }
     }
@@ -149,9 +149,9 @@ impl Slots {
 mod tests {
     use super::*;
 
-    fn slot(nbytes: u32) -> Slot {
-        Slot {
-            place: Place::Lost,
+    fn slot(nbytes: u32) -> ChunkSlot {
+        ChunkSlot {
+            location: ChunkLocation::Lost,
             cbytes: 0,
             nbytes,
             flags: 0,
@@ -160,8 +160,8 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_found() {
-        let mut s = Slots::default();
+    fn chunks_are_found_by_content_offset() {
+        let mut s = ChunkSlots::default();
         assert_eq!((s.len(), s.nbytes(), s.holding(0..0)), (0, 0, 0..0));
         for n in [5, 0, 3, 7] {
             s.push(slot(n)).unwrap();

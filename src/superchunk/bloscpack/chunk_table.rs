@@ -1,54 +1,55 @@
-//! The chunk table of a Bloscpack file: where each chunk is, and what is left of a damaged file.
+//! The chunk table of a Bloscpack file: the position of each chunk, also in a damaged file.
 //!
-//! A chunk is found by its offset, or behind the chunk before it. Offsets come first: only they
-//! know of gaps and of chunks out of order. Where one is missing (-1: the writer died) or does not
-//! lead to a chunk, the place behind the chunk before is tried. Without offsets each chunk is found
-//! in the second way, to the number in the header or to the end of the file.
+//! A chunk is found by its offset, or directly after the previous chunk. The offset has priority:
+//! only offsets describe gaps and chunks out of order. If an offset is missing (-1 after a crash of
+//! the writer) or does not lead to a chunk, the position after the previous chunk is tried. Without
+//! offsets, only that position is used, up to the number of chunks in the header or the end of the
+//! file.
 //!
-//! Every entry has its 16 bytes in the file, whatever number the header says; so the table is
-//! bounded by the file, and by the caller's limit.
+//! Every entry corresponds to 16 bytes in the file, whatever the number in the header. The size of
+//! the table is therefore bounded by the file size and by the caller's limit.
 #![forbid(unsafe_code)]
 
 use super::header::Header;
 use super::offsets;
 use crate::alloc;
-use crate::checksum::Sum;
+use crate::checksum::Checksum;
 use crate::error::{Error, Result, fail};
 use crate::io::File;
 
-/// Bytes of a Blosc chunk's header, or the first half of it in chunks of Blosc2.
+/// Size of the header of a Blosc chunk, or of the first half of a Blosc2 chunk header.
 pub const BLOSC_HEADER: usize = 16;
-/// Versions of the chunk format: 1 and 2 are Blosc's, those to 5 Blosc2's.
+/// Versions of the chunk format: Blosc writes 1 and 2, Blosc2 up to 5.
 const VERSIONS: std::ops::RangeInclusive<u8> = 1..=5;
-/// Version of the format inside, for all codecs so far.
+/// Version of the codec format; the same for all codecs so far.
 const VERSION_LZ: u8 = 1;
-/// A chunk that is a copy of its content.
+/// Flag of a chunk that stores its content uncompressed.
 const COPIED: u8 = 0x02;
 
-/// One chunk in the file, and what its own header says.
+/// A chunk that was found in the file, with the fields of its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ChunkPlace {
-    /// Where it begins.
+pub struct LocatedChunk {
+    /// Offset in the file.
     pub at: u64,
-    /// Its bytes in the file, without the digest; 0 where there is no chunk to be found.
+    /// Encoded size without the checksum; 0 for a lost chunk.
     pub cbytes: u32,
-    /// Its bytes, unpacked.
+    /// Content size.
     pub nbytes: u32,
-    /// Bytes of a block, unpacked.
+    /// Content size of a block.
     pub blocksize: u32,
     /// Version of the chunk format.
     pub version: u8,
-    /// Version of what is inside.
+    /// Version of the codec format.
     pub version_lz: u8,
     /// Flags: shuffle, copy, codec.
     pub flags: u8,
-    /// Typesize.
+    /// Item size.
     pub typesize: u8,
 }
 
-impl ChunkPlace {
-    /// The chunk with this header at `at`, if it can be one.
-    pub fn parse(at: u64, header: &[u8; BLOSC_HEADER]) -> Option<ChunkPlace> {
+impl LocatedChunk {
+    /// Parses a chunk header at offset `at`; `None` if it is not a valid header.
+    pub fn parse(at: u64, header: &[u8; BLOSC_HEADER]) -> Option<LocatedChunk> {
         let [
             version,
             version_lz,
@@ -67,7 +68,7 @@ impl ChunkPlace {
             c2,
             c3,
         ] = *header;
-        let place = ChunkPlace {
+        let chunk = LocatedChunk {
             at,
             cbytes: u32::from_le_bytes([c0, c1, c2, c3]),
             nbytes: u32::from_le_bytes([n0, n1, n2, n3]),
@@ -77,7 +78,7 @@ impl ChunkPlace {
             flags,
             typesize,
         };
-        place.can_be().then_some(place)
+        chunk.can_be().then_some(chunk)
     }
 
     fn can_be(&self) -> bool {
@@ -86,7 +87,7 @@ impl ChunkPlace {
             n => 0 < self.blocksize && self.blocksize <= n && n <= i32::MAX as u32,
         };
         let copy = u64::from(self.nbytes) + BLOSC_HEADER as u64;
-        // room behind the content of a chunk is allowed, but for copies
+        // unused bytes after the content are valid, except in uncompressed chunks
         let is_copy = self.flags & COPIED != 0 && self.version <= 2;
         VERSIONS.contains(&self.version)
             && self.version_lz == VERSION_LZ
@@ -96,9 +97,9 @@ impl ChunkPlace {
             && (!is_copy || u64::from(self.cbytes) == copy)
     }
 
-    /// A chunk that is not to be found.
-    fn lost(at: u64, nbytes: u32) -> ChunkPlace {
-        ChunkPlace {
+    /// Returns an entry for a chunk that was not found.
+    fn lost(at: u64, nbytes: u32) -> LocatedChunk {
+        LocatedChunk {
             at,
             cbytes: 0,
             nbytes,
@@ -110,44 +111,44 @@ impl ChunkPlace {
         }
     }
 
-    /// Is it none?
+    /// Returns true if the chunk was not found.
     pub fn is_lost(&self) -> bool {
         self.cbytes == 0
     }
 
-    /// Where what follows it begins, its digest counted in.
-    pub fn end(&self, sum: Sum) -> u64 {
+    /// Returns the offset of the end of the chunk with its checksum.
+    pub fn end(&self, sum: Checksum) -> u64 {
         self.at
             .saturating_add(u64::from(self.cbytes))
             .saturating_add(sum.size() as u64)
     }
 }
 
-/// All chunks of a file, in the order of their content.
+/// The chunks of a file in content order.
 #[derive(Clone, Debug)]
 pub struct ChunkTable {
-    /// The chunks. A lost one stands among them only where offsets lead to one behind it, and has
-    /// the unpacked size that the header gives it.
-    pub chunks: Vec<ChunkPlace>,
-    /// Where the last of them in the file ends, with its digest; what comes then belongs to no
-    /// chunk.
+    /// The chunks. A lost chunk is in the list only if offsets lead to a later chunk. It has the
+    /// content size that the header gives it.
+    pub chunks: Vec<LocatedChunk>,
+    /// Offset of the end of the last chunk in the file with its checksum. The bytes after it belong
+    /// to no chunk.
     pub end: u64,
-    /// Is each of them where its offset says?
+    /// True if every chunk is at its stored offset.
     pub by_offsets: bool,
-    /// Do they follow each other in the file without gaps? Readers that know no offsets need that.
+    /// True if the chunks follow each other without gaps. Readers that ignore offsets require that.
     pub in_order: bool,
-    /// Have they the unpacked sizes that the header says? Headers of v0 and v1 say none.
+    /// True if the content sizes match the header. v0 and v1 headers have no sizes.
     pub as_header: bool,
-    /// Why the first lost chunk is lost; the error's position is its number.
+    /// Why the first lost chunk is lost; the position of the error is the chunk index.
     pub damage: Option<Error>,
-    /// Something in the file speaks against the places of the chunks that are there, or against
-    /// their number: a damaged header or table, or a writer that died.
-    pub doubt: Option<Error>,
+    /// Suspected corruption: a contradiction about the positions or the number of the chunks that
+    /// were found. The cause is a damaged header or table, or a crash of a writer.
+    pub suspected: Option<Error>,
 }
 
 impl ChunkTable {
-    /// Finds the chunks of `file`; no allocation is larger than `limit` bytes. Fails where the file
-    /// cannot be read or the limit is passed; damage is in the table.
+    /// Finds the chunks of `file`. No allocation exceeds `limit` bytes. Returns an error if the
+    /// file cannot be read or the limit is exceeded; corruption is reported in the table.
     pub fn read(file: &dyn File, header: &Header, limit: u64) -> Result<ChunkTable> {
         let offsets = offsets::read(file, header, limit)?;
         let mut search = Search {
@@ -155,33 +156,32 @@ impl ChunkTable {
             size: file.size()?,
             limit,
             window: Window::new(file),
-            offsets_alone: false,
+            offsets_only: false,
         };
         let table = search.run(&offsets)?;
         let mut table = search.without_overlaps(table, &offsets)?;
-        if table.doubt.is_none() {
-            table.doubt = search.doubt(&table)?;
+        if table.suspected.is_none() {
+            table.suspected = search.suspected(&table)?;
         }
         let named = |e: Error| e.within(file.name());
         Ok(ChunkTable {
             damage: table.damage.map(named),
-            doubt: table.doubt.map(named),
+            suspected: table.suspected.map(named),
             ..table
         })
     }
 
-    /// How many chunks there are before the first damage.
+    /// Returns the number of chunks before the first lost chunk.
     pub fn before_damage(&self) -> usize {
         self.chunks
             .iter()
-            .position(ChunkPlace::is_lost)
+            .position(LocatedChunk::is_lost)
             .unwrap_or(self.chunks.len())
     }
 
-    /// Where the chunks that were found begin and end, and their numbers, as they stand in the
-    /// file.
-    fn spans(&self, sum: Sum) -> Result<Vec<(u64, u64, usize)>> {
-        let mut spans = alloc::with_room(self.chunks.len())?;
+    /// Returns start, end and index of the chunks that were found, in file order.
+    fn spans(&self, sum: Checksum) -> Result<Vec<(u64, u64, usize)>> {
+        let mut spans = alloc::with_capacity(self.chunks.len())?;
         spans.extend(
             self.chunks
                 .iter()
@@ -193,13 +193,13 @@ impl ChunkTable {
         Ok(spans)
     }
 
-    /// Returns the chunks that were found, the shortest first, and the fewest bytes that are
-    /// between one of them and what follows it; `None` if some follow each other at once.
-    pub fn apart(&self, size: u64) -> Result<Option<(Vec<ChunkPlace>, u64)>> {
+    /// Returns the chunks that were found, the shortest first, and the smallest gap after a chunk.
+    /// Returns `None` if there is no gap after some chunk.
+    pub fn separated(&self, size: u64) -> Result<Option<(Vec<LocatedChunk>, u64)>> {
         if self.in_order && self.end == size {
             return Ok(None);
         }
-        let spans = self.spans(Sum::None)?;
+        let spans = self.spans(Checksum::None)?;
         let next = spans.iter().skip(1).map(|(at, ..)| *at).chain([size]);
         let gap = spans
             .iter()
@@ -209,14 +209,14 @@ impl ChunkTable {
         let Some(gap) = gap.filter(|gap| *gap > 0) else {
             return Ok(None);
         };
-        let mut found = alloc::with_room(spans.len())?;
+        let mut found = alloc::with_capacity(spans.len())?;
         found.extend(self.chunks.iter().filter(|c| !c.is_lost()).copied());
         found.sort_unstable_by_key(|c| (c.cbytes, c.at));
         Ok(Some((found, gap)))
     }
 
-    /// Chunks that share bytes: how many do, and the first two of them.
-    fn overlaps(&self, sum: Sum) -> Result<Option<(usize, Error)>> {
+    /// Returns the number of overlapping pairs of chunks, and an error for the first pair.
+    fn overlaps(&self, sum: Checksum) -> Result<Option<(usize, Error)>> {
         if self.in_order {
             return Ok(None);
         }
@@ -234,22 +234,22 @@ impl ChunkTable {
         Ok(first.map(|(i, k, at)| {
             (
                 n,
-                fail!(Format, "offsets: chunks {i} and {k} share bytes, at {at}").at(*k as u64),
+                fail!(Format, "offsets: chunks {i} and {k} overlap at {at}").at(*k as u64),
             )
         }))
     }
 
-    /// Takes those away that reach into the one behind them in the file.
-    fn without_long_ones(mut self, sum: Sum) -> Result<ChunkTable> {
+    /// Marks chunks as lost that reach into the next chunk in the file.
+    fn without_overlong(mut self, sum: Checksum) -> Result<ChunkTable> {
         let spans = self.spans(sum)?;
         for ((at, end, i), (next, _, k)) in spans.iter().zip(spans.iter().skip(1)) {
             if let Some(c) = self.chunks.get_mut(*i).filter(|_| at < next && next < end) {
                 let why = fail!(
                     Format,
-                    "chunk {i} at {at} says that it ends at {end}, and chunk {k} begins at {next}"
+                    "chunk {i} at {at} ends at {end}, after the start of chunk {k} at {next}"
                 )
                 .at(*i as u64);
-                *c = ChunkPlace::lost(*at, c.nbytes);
+                *c = LocatedChunk::lost(*at, c.nbytes);
                 self.damage = Some(why)
                     .into_iter()
                     .chain(self.damage)
@@ -267,11 +267,12 @@ impl ChunkTable {
         Ok(self)
     }
 
-    /// Takes in chunk `i`, found where it is and expected elsewhere, maybe.
+    /// Updates the flags for chunk `i`, given its stored offset, its expected position and its
+    /// expected content size.
     fn note(
         &mut self,
         i: u64,
-        chunk: &ChunkPlace,
+        chunk: &LocatedChunk,
         offset: Option<u64>,
         next: Option<u64>,
         nbytes: Option<u32>,
@@ -279,18 +280,24 @@ impl ChunkTable {
         self.by_offsets &= offset == Some(chunk.at) && !chunk.is_lost();
         self.in_order &= next == Some(chunk.at);
         self.as_header &= nbytes.is_none_or(|n| n == chunk.nbytes);
-        if let Some(o) = offset.filter(|o| *o != chunk.at && self.doubt.is_none()) {
-            self.doubt =
-                Some(fail!(Format, "offsets: chunk {i} is at {}, not at {o}", chunk.at).at(i));
+        if let Some(o) = offset.filter(|o| *o != chunk.at && self.suspected.is_none()) {
+            self.suspected = Some(
+                fail!(
+                    Format,
+                    "offsets: the offset of chunk {i} is wrong (expected {}, found {o})",
+                    chunk.at
+                )
+                .at(i),
+            );
         }
     }
 
-    /// Nothing can be said for the chunks from the one that `why` names on.
-    fn lose(&mut self, why: Error) {
+    /// Removes the chunks from the index in `why` on.
+    fn truncate_at(&mut self, why: Error) {
         let n = usize::try_from(why.position).unwrap_or(0);
         self.chunks.truncate(n);
         self.by_offsets = false;
-        // an earlier one may be lost already
+        // an earlier chunk may already be lost
         if self.before_damage() == n {
             self.damage = Some(why);
         }
@@ -303,12 +310,12 @@ struct Search<'a> {
     size: u64,
     limit: u64,
     window: Window<'a>,
-    /// Are offsets all that counts?
-    offsets_alone: bool,
+    /// True if chunks are searched for at their stored offsets only.
+    offsets_only: bool,
 }
 
 impl Search<'_> {
-    /// Finds them by these offsets, of which there may be none.
+    /// Finds the chunks with these offsets, or without offsets if there are none.
     fn run(&mut self, offsets: &[i64]) -> Result<ChunkTable> {
         let Header {
             nchunks,
@@ -326,7 +333,7 @@ impl Search<'_> {
             in_order: true,
             as_header,
             damage: None,
-            doubt: None,
+            suspected: None,
         };
         let mut next = Some(end);
         let mut offsets = offsets.iter().map(|o| u64::try_from(*o).ok());
@@ -346,7 +353,7 @@ impl Search<'_> {
                     if offsets.len() == 0 {
                         break;
                     }
-                    ChunkPlace::lost(at, nbytes.unwrap_or(0))
+                    LocatedChunk::lost(at, nbytes.unwrap_or(0))
                 }
             };
             table.note(i, &chunk, offset, next, nbytes);
@@ -363,19 +370,19 @@ impl Search<'_> {
         Ok(table)
     }
 
-    /// What to believe where chunks share bytes.
+    /// Resolves overlapping chunks.
     fn without_overlaps(&mut self, mut table: ChunkTable, offsets: &[i64]) -> Result<ChunkTable> {
         let Some((n, overlap)) = table.overlaps(self.header.checksum)? else {
             return Ok(table);
         };
-        // perhaps a chunk was taken for the one behind it in the file, and is another one
-        self.offsets_alone = true;
+        // a chunk may have been found at the position of the chunk after it in the file
+        self.offsets_only = true;
         let by_offsets = self.run(offsets)?;
-        self.offsets_alone = false;
+        self.offsets_only = false;
         if by_offsets.overlaps(self.header.checksum)?.is_none() {
             return Ok(by_offsets);
         }
-        // or a wrong offset leads to another chunk, and all stand in order
+        // or a wrong offset leads to another chunk, and all chunks are in order
         let walked = self.run(&[])?;
         let elsewhere = walked
             .chunks
@@ -386,25 +393,25 @@ impl Search<'_> {
         if walked.damage.is_none() && elsewhere <= n {
             return Ok(ChunkTable {
                 by_offsets: false,
-                doubt: Some(overlap),
+                suspected: Some(overlap),
                 ..walked
             });
         }
-        // or a damaged chunk seems to be longer than it is
-        let shorter = by_offsets.without_long_ones(self.header.checksum)?;
+        // or the length of a chunk is corrupt and too large
+        let shorter = by_offsets.without_overlong(self.header.checksum)?;
         if shorter.overlaps(self.header.checksum)?.is_none()
             && shorter.chunks.len() == table.chunks.len()
         {
             return Ok(shorter);
         }
-        table.lose(overlap);
+        table.truncate_at(overlap);
         Ok(table)
     }
 
-    fn push(&self, chunks: &mut Vec<ChunkPlace>, chunk: ChunkPlace) -> Result<()> {
+    fn push(&self, chunks: &mut Vec<LocatedChunk>, chunk: LocatedChunk) -> Result<()> {
         if chunks.len() == chunks.capacity() {
             let more = chunks.len().max(64);
-            let bytes = (chunks.len() + more) as u64 * size_of::<ChunkPlace>() as u64;
+            let bytes = (chunks.len() + more) as u64 * size_of::<LocatedChunk>() as u64;
             alloc::allow(bytes, self.limit, "chunk table")?;
             alloc::reserve(chunks, more)?;
         }
@@ -412,47 +419,47 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The chunk at its offset, or else behind the one before.
-    fn find(&mut self, offset: Option<u64>, next: Option<u64>) -> Result<Option<ChunkPlace>> {
-        // not the end of the table: its length may be what is wrong, and no chunk looks like an
-        // offset
+    /// Returns the chunk at its offset, or the chunk after the previous one.
+    fn find(&mut self, offset: Option<u64>, next: Option<u64>) -> Result<Option<LocatedChunk>> {
+        // the lower bound is not the end of the table: the table length may be wrong, and an offset
+        // never parses as a chunk header
         if let Some(at) = offset.filter(|at| *at >= self.header.offsets_at())
             && let Some(chunk) = self.chunk_at(at)?
         {
             return Ok(Some(chunk));
         }
-        next.filter(|_| !self.offsets_alone)
+        next.filter(|_| !self.offsets_only)
             .map_or(Ok(None), |at| self.chunk_at(at))
     }
 
-    /// The chunk here, whole with its digest, as far as its header says so.
-    fn chunk_at(&mut self, at: u64) -> Result<Option<ChunkPlace>> {
+    /// Returns the chunk at offset `at` if it and its checksum fit into the file.
+    fn chunk_at(&mut self, at: u64) -> Result<Option<LocatedChunk>> {
         if at >= self.size {
             return Ok(None);
         }
         let chunk = self
             .window
             .header(at)?
-            .and_then(|h| ChunkPlace::parse(at, &h));
+            .and_then(|h| LocatedChunk::parse(at, &h));
         Ok(chunk.filter(|c| c.end(self.header.checksum) <= self.size))
     }
 
-    /// Why there is no chunk `i` here.
+    /// Returns an error that explains why chunk `i` is not at `at`.
     fn why(&mut self, i: u64, at: u64) -> Result<Error> {
         let error = match self.window.header(at)? {
             None => fail!(
                 Format,
-                "chunk {i} was expected at {at}, the file has {} bytes",
+                "chunk {i} at {at} is after the end of the file at {}",
                 self.size
             ),
-            Some(h) => match ChunkPlace::parse(at, &h) {
+            Some(h) => match LocatedChunk::parse(at, &h) {
                 None => fail!(
                     Format,
-                    "chunk {i}: a chunk's header was expected at {at}, {h:02x?} is there"
+                    "chunk {i}: no chunk header at {at} (found {h:02x?})"
                 ),
                 Some(c) => fail!(
                     Format,
-                    "chunk {i} at {at}: {} bytes were expected with its digest, {} are there",
+                    "chunk {i} at {at}: the file is too short for the chunk and its checksum (expected {} bytes, found {})",
                     c.end(self.header.checksum) - at,
                     self.size.saturating_sub(at)
                 ),
@@ -461,7 +468,7 @@ impl Search<'_> {
         Ok(error.at(i))
     }
 
-    /// Unpacked bytes of chunk `i`, by the header.
+    /// Returns the content size of chunk `i` according to the header.
     fn expected(&self, i: u64) -> Option<u32> {
         let last = self.header.nchunks.is_some_and(|n| i + 1 == n);
         if last {
@@ -471,12 +478,12 @@ impl Search<'_> {
         }
     }
 
-    /// Where chunks are missing: the first of those that are there that cannot be where it is, or
-    /// does not follow the one before it.
+    /// If chunks are missing, returns the first chunk that cannot be at its position, or does not
+    /// follow the previous chunk.
     fn misplaced(&self, table: &ChunkTable) -> Option<usize> {
         table.damage.as_ref()?;
         let least = (BLOSC_HEADER + self.header.checksum.size()) as u64;
-        // where not all are there, one that is lost may be any of those that are not
+        // if not all chunks are in the table, a lost one may be any of the missing chunks
         let some_are_missing = self
             .header
             .nchunks
@@ -498,13 +505,13 @@ impl Search<'_> {
         })
     }
 
-    /// What speaks against a table.
-    fn doubt(&mut self, table: &ChunkTable) -> Result<Option<Error>> {
+    /// Returns a contradiction between the table and the file, if there is one.
+    fn suspected(&mut self, table: &ChunkTable) -> Result<Option<Error>> {
         let (n, from) = (table.chunks.len(), self.header.chunks_at());
         if self.header.nchunks == Some(0) && self.size > from {
             return Ok(Some(fail!(
                 Format,
-                "the header counts no chunks, and {} bytes are behind it",
+                "the number of chunks in the header is 0, but {} bytes follow the header",
                 self.size - from
             )));
         }
@@ -512,38 +519,38 @@ impl Search<'_> {
         if first != from {
             return Ok(Some(fail!(
                 Format,
-                "the first chunk was expected behind the offsets at {from}, and is at {first}"
+                "the first chunk is not directly after the offsets (expected at {from}, found at {first})"
             )));
         }
         if let Some(i) = self.misplaced(table) {
-            return Ok(Some(fail!(Format, "chunks are missing, and chunk {i} is not behind those before it: it may be another one").at(i as u64)));
+            return Ok(Some(fail!(Format, "chunks are missing, and chunk {i} does not follow the previous chunk; it may be a different chunk").at(i as u64)));
         }
         let more = self.chunk_at(table.end)?.is_some();
         Ok(more.then(|| {
             let end = table.end;
             fail!(
                 Format,
-                "behind the last of {n} chunks, at {end}, there is one more"
+                "another chunk follows the last of {n} chunks, at {end}"
             )
             .at(n as u64)
         }))
     }
 }
 
-/// Headers of chunks, many of them read at once where chunks are small and stand in order.
+/// A read buffer for chunk headers. Reads many headers at once if chunks are small and in order.
 struct Window<'a> {
     file: &'a dyn File,
     bytes: Vec<u8>,
     at: u64,
-    /// The header asked for last, and how many in a row were near the one before.
+    /// The last requested offset, and the number of consecutive requests close to the previous one.
     last: u64,
     streak: u64,
 }
 
-/// Chunks up to this many bytes are small: a read of them all costs no more than one of each
+/// Maximum size of a small chunk. Reading small chunks completely costs no more than reading each
 /// header.
-const NEAR: u64 = 16 << 10;
-/// The least and the most that is read at once for small chunks.
+const SMALL_CHUNK: u64 = 16 << 10;
+/// Minimum and maximum read size for small chunks.
 const PIECE: (u64, u64) = (512, 64 << 10);
 
 impl<'a> Window<'a> {
@@ -557,15 +564,17 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// The 16 bytes at `at`; `None` where the file ends before.
+    /// Returns the 16 bytes at `at`; `None` if the file ends before.
     fn header(&mut self, at: u64) -> Result<Option<[u8; BLOSC_HEADER]>> {
-        let step = at.checked_sub(self.last).filter(|step| *step <= NEAR);
+        let step = at
+            .checked_sub(self.last)
+            .filter(|step| *step <= SMALL_CHUNK);
         self.streak = step.map_or(0, |_| self.streak + 1);
         self.last = at;
-        if let Some(found) = self.look(at) {
+        if let Some(found) = self.buffered(at) {
             return Ok(Some(found));
         }
-        // as much as the chunks before make likely to be used
+        // the read size is derived from the preceding chunks
         let (least, most) = PIECE;
         let piece = step.map_or(BLOSC_HEADER as u64, |step| {
             self.streak.saturating_mul(step).clamp(least, most)
@@ -574,10 +583,10 @@ impl<'a> Window<'a> {
         let n = self.file.read_at(at, &mut self.bytes)?;
         self.bytes.truncate(n);
         self.at = at;
-        Ok(self.look(at))
+        Ok(self.buffered(at))
     }
 
-    fn look(&self, at: u64) -> Option<[u8; BLOSC_HEADER]> {
+    fn buffered(&self, at: u64) -> Option<[u8; BLOSC_HEADER]> {
         let from = usize::try_from(at.checked_sub(self.at)?).ok()?;
         self.bytes.get(from..)?.first_chunk().copied()
     }

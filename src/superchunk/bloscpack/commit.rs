@@ -1,38 +1,42 @@
-//! Commits: everything that waits counts at once, or nothing does.
+//! Commits: all pending changes become visible together, or none.
 //!
-//! Readers of this format walk from chunk to chunk, so chunks stand in the order of their content
-//! without gaps. Where the new state fits into the file like that (appends; changed chunks that are
-//! not longer than before, and are widened to their old length; offsets and metadata that fit into
-//! their room), it is written in place, under the journal. Else a new file is written and swapped
-//! in: a new file and one that is replaced always are, and then the chunks that waited in the
-//! temporary file need not be copied.
+//! Readers of this format walk from chunk to chunk, so chunks are stored in content order without
+//! gaps. A commit writes in place under the journal if the new state fits into the file in this
+//! way:
+//!
+//! - appended chunks,
+//! - changed chunks that are not longer than before, padded to their old length,
+//! - offsets and metadata that fit into their reserved bytes.
+//!
+//! Otherwise the commit writes a new file and swaps it in. New and replaced files are always
+//! written this way; chunks in the part file need not be copied then.
 #![forbid(unsafe_code)]
 
-use super::chunk_list::{Place, Slot};
+use super::chunk_list::{ChunkLocation, ChunkSlot};
 use super::header::{Dialect, ENTRY, Header};
 use super::metadata::{self, Section};
 use super::open::part_name;
 use super::{Bloscpack, DEFAULT_CHUNK, offsets};
 use crate::error::{Result, fail};
-use crate::io::journal::{self, Swapped};
+use crate::io::journal::{self, SwapOutcome};
 use crate::io::{self, Access, File};
 use crate::options::Opt;
 use crate::os;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Offsets that a new file has room for at first.
-const ENTRIES: u64 = 1022;
-/// Offsets kept free, in numbers of chunks, as Bloscpack does; and how many at least.
+/// Number of offsets that a new file reserves before its chunks.
+const INITIAL_ENTRIES: u64 = 1022;
+/// Spare offsets as a multiple of the number of chunks, as in Bloscpack, and their minimum.
 const SPARE: u64 = 10;
-const LEAST_SPARE: u64 = 50;
-/// A new file may have this part of its chunks' bytes in offsets that it is not likely to need.
-const WASTE: u64 = 16;
+const MIN_SPARE: u64 = 50;
+/// A new file may use this fraction of its chunk bytes for offsets beyond the spare offsets.
+const MAX_WASTE: u64 = 16;
 
 impl Bloscpack {
-    /// Makes all changes durable and visible, together. On failure the file is as the last commit
-    /// left it; where that cannot be known, this handle refuses to go on, and whoever opens the
-    /// file next finds it whole.
+    /// Makes all changes durable and visible together. On failure the file is in the state of the
+    /// last commit. If that state is uncertain, this handle refuses further changes, and the next
+    /// open recovers a consistent file.
     pub fn commit(&mut self) -> Result<()> {
         self.check_writer()?;
         self.flush()?;
@@ -40,47 +44,53 @@ impl Bloscpack {
             return Ok(());
         }
         self.lock.still_held()?;
-        if self.missing > 0 || self.slots.iter().any(|s| matches!(s.place, Place::Lost)) {
+        if self.missing > 0
+            || self
+                .slots
+                .iter()
+                .any(|s| matches!(s.location, ChunkLocation::Lost))
+        {
             return Err(fail!(
                 State,
-                "{}: chunks of it are lost; repair it first",
+                "{}: chunks are lost; repair the file first",
                 self.name()
             ));
         }
         if let Some(e) = &self.meta_damage {
-            // a file that is written anew would lose them without a word
+            // a rewrite of the file would lose the metadata silently
             return Err(fail!(
                 State,
-                "{}: its metadata are damaged ({e}); set them anew, or repair it first",
+                "{}: the metadata is damaged ({e}); set it again, or repair the file first",
                 self.name()
             ));
         }
         if self.slots.len() == 0 {
-            // the tool that made the format knows no file without a chunk
+            // Bloscpack does not support a file without chunks
             self.insert(0, &[])?;
         }
         if self.main.is_some() {
-            self.still_ours()?;
+            self.check_not_replaced()?;
             match self.plan()? {
                 Some(plan) => self.write_in_place(plan),
                 None => self.rewrite(),
             }
         } else {
             self.refuse_existing()?;
-            match self.around_part()? {
-                Some((header, head)) => self.finish_part(header, &head),
+            match self.head_for_part()? {
+                Some((header, head)) => self.publish_part(header, &head),
                 None => self.rewrite(),
             }
         }
     }
 
-    /// Refuses to write where somebody else has written, who cannot have had the lock.
-    fn still_ours(&self) -> Result<()> {
+    /// Returns an error if another writer, which did not respect the lock, has changed the file.
+    fn check_not_replaced(&self) -> Result<()> {
         let Some(main) = &self.main else {
             return Ok(());
         };
-        let there = self.container.folder.identity(&self.container.main)? == Some(main.identity());
-        if there && main.size()? == self.size {
+        let existing =
+            self.container.folder.identity(&self.container.main)? == Some(main.identity());
+        if existing && main.size()? == self.size {
             return Ok(());
         }
         Err(fail!(
@@ -90,15 +100,15 @@ impl Bloscpack {
         ))
     }
 
-    // ---- what the header says
+    // ---- header
 
-    /// The header for the chunks that are there now.
+    /// Returns the header for the current chunks.
     pub(super) fn next_header(&self) -> Header {
         let last = self.slots.iter().next_back().map_or(0, |s| s.nbytes);
         let sized = !matches!(self.header.dialect, Dialect::V0 | Dialect::V1);
         Header {
             nchunks: Some(self.slots.len() as u64),
-            // Bloscpack refuses a last chunk that is longer than the others
+            // Bloscpack rejects a last chunk that is longer than the others
             chunk_size: sized.then_some(last.max(self.chunk_size as u32)),
             last_chunk: sized.then_some(last),
             max_app_chunks: 0,
@@ -106,8 +116,8 @@ impl Bloscpack {
         }
     }
 
-    /// The metadata with their new place, made anew.
-    fn new_meta(&self) -> Result<Option<(metadata::MetaPlace, Vec<u8>)>> {
+    /// Encodes the metadata, and returns it with its new location.
+    fn new_meta(&self) -> Result<Option<(metadata::MetaLocation, Vec<u8>)>> {
         let Some(json) = &self.meta else {
             return Ok(None);
         };
@@ -121,7 +131,7 @@ impl Bloscpack {
         {
             return Ok(Some(fits));
         }
-        if self.paper() {
+        if self.has_rfc_metadata() {
             return metadata::encode_rfc(json, false).map(Some);
         }
         metadata::section(
@@ -132,22 +142,24 @@ impl Bloscpack {
         .map(Some)
     }
 
-    /// Room before the first chunk of a new file: nobody knows yet how many offsets it is going to
-    /// have.
+    /// Returns the bytes to reserve before the first chunk of a new file, whose number of chunks is
+    /// still unknown.
     pub(super) fn head_room(&self) -> Result<u64> {
-        let meta = self.new_meta()?.map_or(0, |(place, _)| place.size());
+        let meta = self.new_meta()?.map_or(0, |(location, _)| location.size());
         let entries = match (self.header.has_offsets, self.header.dialect) {
-            (true, Dialect::V3) => self.options.get(Opt::SpareChunks, 0) as u64 + ENTRIES,
+            (true, Dialect::V3) => self.options.get(Opt::SpareChunks, 0) as u64 + INITIAL_ENTRIES,
             _ => 0,
         };
         Ok(self.header.size() + meta + entries * ENTRY)
     }
 
-    /// Header, metadata and offsets for chunks that begin `at`, or wherever they then must.
+    /// Encodes header, metadata and offsets. `at` is the required position of the first chunk; with
+    /// `None` the position follows from the sizes. Returns `None` if the required position is not
+    /// possible.
     fn head(&self, at: Option<u64>) -> Result<Option<(Header, Vec<u8>)>> {
         let mut header = self.next_header();
         let meta = self.new_meta()?;
-        header.meta = meta.as_ref().map(|(place, _)| place.clone());
+        header.meta = meta.as_ref().map(|(location, _)| location.clone());
         let n = self.slots.len() as u64;
         if header.has_offsets {
             let spare = match (header.dialect, at) {
@@ -186,13 +198,13 @@ impl Bloscpack {
         Ok(Some((header, bytes)))
     }
 
-    // ---- a new file
+    // ---- new file
 
-    /// Header and all, if the chunks stand in the temporary file as they are to stand in the new
-    /// one.
-    fn around_part(&self) -> Result<Option<(Header, Vec<u8>)>> {
-        let Some(Slot {
-            place: Place::Part(first),
+    /// Returns the encoded header if the part file can become the new file: its chunks must be
+    /// complete, in order and without gaps.
+    fn head_for_part(&self) -> Result<Option<(Header, Vec<u8>)>> {
+        let Some(ChunkSlot {
+            location: ChunkLocation::Part(first),
             ..
         }) = self.slots.iter().next()
         else {
@@ -200,7 +212,7 @@ impl Bloscpack {
         };
         let mut next = *first;
         for s in self.slots.iter() {
-            if !matches!(s.place, Place::Part(at) if at == next) {
+            if !matches!(s.location, ChunkLocation::Part(at) if at == next) {
                 return Ok(None);
             }
             next += self.stored_size(s);
@@ -208,30 +220,30 @@ impl Bloscpack {
         if self.part_end != next {
             return Ok(None);
         }
-        // a short file is copied rather than left with room for many chunks that may never come
+        // a small file is copied, so that it does not keep many unused offsets
         let room = self.head(Some(*first))?;
         let more = |h: &Header| h.max_app_chunks.saturating_sub(self.spare_offsets()) * ENTRY;
-        Ok(room.filter(|(header, _)| more(header) <= (next - first) / WASTE))
+        Ok(room.filter(|(header, _)| more(header) <= (next - first) / MAX_WASTE))
     }
 
-    /// Offsets that a new file keeps free.
+    /// Returns the number of spare offsets of a new file.
     fn spare_offsets(&self) -> u64 {
         self.options
             .given(Opt::SpareChunks)
-            .map_or_else(|| usual_spare(self.slots.len() as u64), |n| n as u64)
+            .map_or_else(|| default_spare(self.slots.len() as u64), |n| n as u64)
     }
 
-    pub(super) fn stored_size(&self, s: &Slot) -> u64 {
+    pub(super) fn stored_size(&self, s: &ChunkSlot) -> u64 {
         u64::from(s.cbytes) + self.header.checksum.size() as u64
     }
 
-    /// Makes the temporary file the new one.
-    fn finish_part(&mut self, header: Header, head: &[u8]) -> Result<()> {
+    /// Writes the header into the part file and swaps it in.
+    fn publish_part(&mut self, header: Header, head: &[u8]) -> Result<()> {
         let Some(part) = self.part.clone() else {
-            return Err(fail!(State, "no temporary file"));
+            return Err(fail!(State, "the part file is not open"));
         };
         part.write_at(0, head)?;
-        // what a write that failed has left behind the chunks belongs to none
+        // discards bytes of a failed write after the last chunk
         part.set_size(self.part_end)?;
         self.sync(&*part)?;
         let (folder, waiting, new) = (
@@ -241,18 +253,18 @@ impl Bloscpack {
         );
         let swapped = folder.rename(&waiting, &new).and_then(|()| self.swap());
         if swapped.is_err() && !self.broken && !folder.exists(&waiting).unwrap_or(false) {
-            // it goes on waiting, for another try
+            // restores the part file for another attempt
             self.broken |= folder.rename(&new, &waiting).is_err();
         }
         swapped?;
         self.part = None;
-        self.settle(header)
+        self.reopen(header)
     }
 
     /// Writes a new file and swaps it in.
     fn rewrite(&mut self) -> Result<()> {
         let Some((header, head)) = self.head(None)? else {
-            return Err(fail!(State, "no place for the header"));
+            return Err(fail!(State, "the header does not fit before the chunks"));
         };
         let new = self.container.new_name("");
         let file = self.container.create(&new)?;
@@ -265,32 +277,32 @@ impl Bloscpack {
         }
         drop(file);
         if let Err(e) = self.swap() {
-            // as onto a folder, whose place a file does not take
+            // the swap fails, for example, if a folder has the name of the file
             if !self.broken {
                 let _ = self.container.folder.remove_if_there(&new);
             }
             return Err(e);
         }
-        self.settle(header)
+        self.reopen(header)
     }
 
     fn write_all(&self, to: &dyn File, head: &[u8]) -> Result<()> {
         to.write_at(0, head)?;
         let mut at = head.len() as u64;
-        // chunks that stand behind each other go together
+        // adjacent chunks are copied together
         let mut run: Option<(&Arc<dyn File>, Range<u64>)> = None;
         for s in self.slots.iter() {
             let n = self.stored_size(s);
-            let (file, from) = match &s.place {
-                Place::Main(from) => (self.main.as_ref(), *from),
-                Place::Part(from) => (self.part.as_ref(), *from),
-                Place::Memory(bytes) => {
+            let (file, from) = match &s.location {
+                ChunkLocation::Main(from) => (self.main.as_ref(), *from),
+                ChunkLocation::Part(from) => (self.part.as_ref(), *from),
+                ChunkLocation::Memory(bytes) => {
                     at += copy_run(run.take(), to, at)?;
                     to.write_at(at, bytes)?;
                     at += n;
                     continue;
                 }
-                Place::Lost => return Err(fail!(State, "a lost chunk")),
+                ChunkLocation::Lost => return Err(fail!(State, "a chunk is lost")),
             };
             let file = file.ok_or_else(|| fail!(State, "its file is not open"))?;
             match &mut run {
@@ -304,18 +316,21 @@ impl Bloscpack {
 
     fn swap(&mut self) -> Result<()> {
         let swapped = journal::swap(&self.container, self.durable, &[""], &[]);
-        self.broken |= matches!(swapped, Swapped::Counts | Swapped::Unsure(_));
+        self.broken |= matches!(
+            swapped,
+            SwapOutcome::RenamesPending | SwapOutcome::Uncertain(_)
+        );
         match swapped {
-            Swapped::Nothing(e) | Swapped::Unsure(e) => Err(e),
-            Swapped::Done | Swapped::Counts => Ok(()),
+            SwapOutcome::Unchanged(e) | SwapOutcome::Uncertain(e) => Err(e),
+            SwapOutcome::Done | SwapOutcome::RenamesPending => Ok(()),
         }
     }
 
-    /// The commit stands; goes on from it.
-    fn settle(&mut self, header: Header) -> Result<()> {
+    /// Continues with the committed file after a swap.
+    fn reopen(&mut self, header: Header) -> Result<()> {
         let mut next = header.chunks_at();
         let digest = header.checksum.size() as u64;
-        let places: Vec<(u64, u32)> = self
+        let positions: Vec<(u64, u32)> = self
             .slots
             .iter()
             .map(|s| {
@@ -329,17 +344,17 @@ impl Bloscpack {
             .folder
             .open(&self.container.main, Access::Write);
         self.broken |= opened.is_err();
-        self.go_on(opened.ok(), header, places, next)
+        self.continue_from(opened.ok(), header, positions, next)
     }
 
-    pub(super) fn go_on(
+    pub(super) fn continue_from(
         &mut self,
         main: Option<Arc<dyn File>>,
         header: Header,
-        places: Vec<(u64, u32)>,
+        positions: Vec<(u64, u32)>,
         end: u64,
     ) -> Result<()> {
-        self.slots.settle(places);
+        self.slots.set_positions(positions);
         self.header = header;
         self.end = end;
         self.size = main
@@ -355,25 +370,30 @@ impl Bloscpack {
         }
         (self.part_end, self.in_memory) = (0, 0);
         (self.changed, self.meta_changed) = (false, false);
-        (self.damage, self.doubt, self.unsure, self.mended) = (None, None, None, false);
+        (
+            self.damage,
+            self.suspected,
+            self.unsure_size,
+            self.header_repaired,
+        ) = (None, None, None, false);
         if self.chunk_size == 0 {
             self.chunk_size = DEFAULT_CHUNK;
         }
         Ok(())
     }
 
-    /// Makes what was written to a file durable, if that is wished.
+    /// Makes the data of a file durable if the options request that.
     pub(super) fn sync(&mut self, file: &dyn File) -> Result<()> {
         let done = if self.durable { file.sync() } else { Ok(()) };
-        // the system may have thrown away what it could not write, and says so once
+        // the system may have discarded unwritten data, and reports it only once
         self.broken |= done.is_err();
         done
     }
 }
 
-/// Offsets that a file of so many chunks keeps free, if nothing else is said.
-pub(super) fn usual_spare(chunks: u64) -> u64 {
-    chunks.saturating_mul(SPARE).max(LEAST_SPARE)
+/// Returns the default number of spare offsets of a file with `chunks` chunks.
+pub(super) fn default_spare(chunks: u64) -> u64 {
+    chunks.saturating_mul(SPARE).max(MIN_SPARE)
 }
 
 fn copy_run(run: Option<(&Arc<dyn File>, Range<u64>)>, to: &dyn File, at: u64) -> Result<u64> {
@@ -386,7 +406,7 @@ fn copy_run(run: Option<(&Arc<dyn File>, Range<u64>)>, to: &dyn File, at: u64) -
 }
 
 impl Drop for Bloscpack {
-    /// What was not committed goes, as far as it can.
+    /// Removes uncommitted data where possible.
     fn drop(&mut self) {
         if self.owner == os::process() && self.part.take().is_some() {
             let _ = self

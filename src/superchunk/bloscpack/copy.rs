@@ -1,5 +1,5 @@
-//! Copies: the content of an open file in a new one, with another layout, codec, chunk size or
-//! checksum. This is how files are converted.
+//! Copies: the content of an open file in a new file with another layout, codec, chunk size or
+//! checksum. Files are converted this way.
 #![forbid(unsafe_code)]
 
 use super::{Bloscpack, Mode};
@@ -10,35 +10,35 @@ use crate::options::{Opt, Options};
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
-/// Content that is in memory at once, at least, unless a chunk is longer.
+/// Bytes of content in memory at once, unless a chunk is longer.
 const PIECE: u64 = 16 << 20;
-/// The same where the caller's limit is lower than any sense.
-const LEAST_PIECE: u64 = 64 << 10;
-/// The longest chunk that a copy has unless it is told.
-const MOST_CHUNK: usize = 1 << 30;
-/// Chunks for whose offsets a new file keeps room beforehand: for fewer it does so unasked, for
-/// more it is too much.
-const OFFSETS: std::ops::Range<u64> = 1000..1 << 20;
+/// Minimum piece size, for memory limits that are too small to be useful.
+const MIN_PIECE: u64 = 64 << 10;
+/// Maximum default chunk size of a copy.
+const MAX_CHUNK: usize = 1 << 30;
+/// Numbers of chunks for which a new file reserves offsets in advance. A new file has enough spare
+/// offsets for fewer chunks; for more chunks the reserved bytes would be excessive.
+const RESERVED_OFFSETS: std::ops::Range<u64> = 1000..1 << 20;
 
-/// Where a copy goes, and how it is stored.
+/// The destination of a copy and its storage options.
 pub struct Destination {
-    /// Its folder.
+    /// The folder of the new file.
     pub folder: Arc<dyn Folder>,
-    /// Its name there.
+    /// The name of the new file in the folder.
     pub name: OsString,
-    /// New or replaced.
+    /// [`Mode::New`] or [`Mode::Replace`].
     pub mode: Mode,
-    /// Those of creating.
+    /// Options for creating the file.
     pub options: Options,
 }
 
 impl Destination {
-    /// A path.
+    /// Returns the destination for a path.
     pub fn at(path: &OsStr, mode: Mode, options: Options) -> Result<Destination> {
-        let place = locate::locate_for_change(path)?;
+        let location = locate::locate_for_change(path)?;
         Ok(Destination {
-            folder: place.folder,
-            name: place.name,
+            folder: location.folder,
+            name: location.name,
             mode,
             options,
         })
@@ -46,16 +46,16 @@ impl Destination {
 }
 
 impl Bloscpack {
-    /// Copies content and metadata. Codec, filter, typesize, chunk size and checksum are as here
-    /// where the options do not say otherwise. True: some of the content was damaged or
-    /// missing, and is zeros there, as the options of this file wished.
+    /// Copies content and metadata. Codec, filter, typesize, chunk size and checksum are taken from
+    /// this file where the options do not set them. Returns true if corrupt or missing content was
+    /// replaced by zeros, as the options of this file allow.
     pub fn copy(&self, to: Destination) -> Result<bool> {
         self.copy_as(to, self.meta()?, self.nbytes(), &|at, dst| {
             self.read(at, dst)
         })
     }
 
-    /// As [`Bloscpack::copy`], with metadata and content of the caller's.
+    /// As [`Bloscpack::copy`], but with the caller's metadata and content.
     pub fn copy_as(
         &self,
         to: Destination,
@@ -72,13 +72,13 @@ impl Bloscpack {
         let piece = (PIECE / chunk)
             .max(1)
             .saturating_mul(chunk)
-            .min(self.memory_limit.max(LEAST_PIECE));
-        let bad = new.fill_from(len, piece, read, &options)?;
-        Ok(bad || self.missing > 0 || self.meta_damage.is_some())
+            .min(self.memory_limit.max(MIN_PIECE));
+        let damaged = new.fill_from(len, piece, read, &options)?;
+        Ok(damaged || self.missing > 0 || self.meta_damage.is_some())
     }
 
-    /// Appends so many bytes, a piece at a time, and commits. True: some of what was read is
-    /// damaged.
+    /// Appends `len` bytes in pieces of `piece` bytes, and commits. Returns true if corrupt content
+    /// was replaced by zeros.
     pub fn fill_from(
         &mut self,
         len: u64,
@@ -87,21 +87,21 @@ impl Bloscpack {
         options: &Options,
     ) -> Result<bool> {
         let mut buffer = alloc::zeroed(len.min(piece) as usize)?;
-        let (mut at, mut bad) = (0, false);
+        let (mut at, mut damaged) = (0, false);
         while at < len {
             let now = buffer
                 .get_mut(..(len - at).min(piece) as usize)
                 .unwrap_or_default();
-            bad |= read(at, now)?;
+            damaged |= read(at, now)?;
             self.append(now)?;
             at += now.len() as u64;
             options.progress(at, len)?;
         }
         self.commit()?;
-        Ok(bad)
+        Ok(damaged)
     }
 
-    /// A new file that is stored as this one, as far as the options do not say otherwise.
+    /// Creates a file with the storage parameters of this file where the options do not set them.
     fn create_like(&self, to: Destination, len: u64) -> Result<Bloscpack> {
         let Destination {
             folder,
@@ -109,24 +109,24 @@ impl Bloscpack {
             mode,
             mut options,
         } = to;
-        let there = folder.identity(&name)?.filter(|id| *id != 0);
-        if there.is_some() && there == self.main.as_ref().map(|f| f.identity()) {
+        let existing = folder.identity(&name)?.filter(|id| *id != 0);
+        if existing.is_some() && existing == self.main.as_ref().map(|f| f.identity()) {
             return Err(fail!(
                 Argument,
-                "{}: a copy cannot take the place of what it is made from",
+                "{}: a copy cannot replace its source; choose another path",
                 self.name()
             ));
         }
         let typesize = self.typesize();
         if options.given(Opt::ChunkBytes).is_none() {
-            let chunk = (self.chunk_size.min(MOST_CHUNK) / typesize * typesize).max(typesize);
+            let chunk = (self.chunk_size.min(MAX_CHUNK) / typesize * typesize).max(typesize);
             options.set(Opt::ChunkBytes, chunk as i64)?;
         }
         let (sum, version) = (self.header.checksum, options.get(Opt::FormatVersion, 0));
         if sum.size() > 0 && version != 1 && options.given(Opt::Checksum).is_none() {
             options.set(Opt::Checksum, sum as i64)?;
         }
-        keep_room(&mut options, len)?;
+        reserve_offsets(&mut options, len)?;
         let mut new = Bloscpack::create_in(&folder, &name, mode, typesize, &options)?;
         if let Some(like) = self.last_chunk().filter(|h| !h.extended()) {
             if options.given(Opt::Codec).is_none() {
@@ -140,11 +140,10 @@ impl Bloscpack {
     }
 }
 
-/// Keeps room for as many offsets as content of this length is going to have, where nothing else is
-/// said.
-pub fn keep_room(options: &mut Options, len: u64) -> Result<()> {
+/// Reserves offsets for `len` bytes of content, unless the options set the number of spare offsets.
+pub fn reserve_offsets(options: &mut Options, len: u64) -> Result<()> {
     let many = len / options.get(Opt::ChunkBytes, i64::MAX).max(1) as u64;
-    if OFFSETS.contains(&many)
+    if RESERVED_OFFSETS.contains(&many)
         && options.given(Opt::SpareChunks).is_none()
         && matches!(options.get(Opt::FormatVersion, 0), 0 | 3)
     {
@@ -157,9 +156,9 @@ pub fn keep_room(options: &mut Options, len: u64) -> Result<()> {
 mod tests {
     use super::*;
     use crate::blosc;
-    use crate::checksum::Sum;
+    use crate::checksum::Checksum;
     use crate::error::Status;
-    use crate::io::sim::{self, Proof, Scene, SimDisk};
+    use crate::io::sim::{self, Scenario, SimDisk, StateCounts};
     use crate::superchunk::bloscpack::header::Dialect;
 
     fn content() -> Vec<u8> {
@@ -200,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn every_layout_becomes_every_other() {
+    fn every_layout_converts_to_every_other() {
         let folder = SimDisk::default().folder();
         for from in [1, 2, 3, 103] {
             let name = format!("{from}");
@@ -259,7 +258,11 @@ mod tests {
                 );
                 assert_eq!(
                     sum,
-                    if version == 1 { Sum::None } else { Sum::Crc32 },
+                    if version == 1 {
+                        Checksum::None
+                    } else {
+                        Checksum::Crc32
+                    },
                     "{from} to {version}"
                 );
             }
@@ -267,10 +270,10 @@ mod tests {
     }
 
     #[test]
-    fn options_come_before_what_the_source_has() {
+    fn options_override_the_source() {
         let folder = SimDisk::default().folder();
         let mut b = create(&folder, "a", &[(Opt::Checksum, 6), (Opt::Codec, 5)]);
-        // as the handle sees it, not as the last commit left it
+        // the copy contains uncommitted changes of the handle
         b.write(8, &[9; 4]).unwrap();
         let want = all(&b);
         b.copy(to(&folder, "b", Mode::New, &[])).unwrap();
@@ -288,7 +291,7 @@ mod tests {
                 c.header().checksum,
                 c.chunks()
             ),
-            (Sum::Sha256, Sum::Adler32, 400)
+            (Checksum::Sha256, Checksum::Adler32, 400)
         );
         assert_eq!(
             c.with_raw(0, |chunk| blosc::Header::parse(chunk)?.codec())
@@ -325,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_or_refused() {
+    fn damage_is_reported_or_refused() {
         let disk = SimDisk::default();
         create(&disk.folder(), "a", &[(Opt::ChunkBytes, 1000)])
             .commit()
@@ -356,10 +359,11 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_power_supply_leaves_a_copy_whole_or_not_begun() {
-        let mut proof = Proof::of("Bloscpack");
+    fn a_power_failure_leaves_a_copy_complete_or_not_started() {
+        let mut state_counts = StateCounts::of("Bloscpack");
         let source = SimDisk::default().folder();
-        // a later file of its disk, so that what is replaced is not taken for it
+        // the last of several files on its disk, so that it differs in identity from the file that
+        // is replaced
         ["x", "y", "z", "a"]
             .iter()
             .for_each(|name| create(&source, name, &[]).commit().unwrap());
@@ -370,7 +374,7 @@ mod tests {
                 create(&disk.folder(), "b", &[(Opt::Codec, 6)])
                     .commit()
                     .unwrap();
-                disk.settle();
+                disk.make_durable();
             }
             let act = |folder: Arc<dyn Folder>| {
                 source
@@ -382,21 +386,21 @@ mod tests {
                 Ok(vec![b.chunk_size().to_le_bytes().to_vec(), all(&b)])
             };
             let go_on = |_: Arc<dyn Folder>| Ok(());
-            proof.add(
+            state_counts.add(
                 "copy",
                 sim::check(
-                    &Scene {
+                    &Scenario {
                         name: "copy".into(),
                         disk,
                         act: &act,
                         read: &read,
-                        go_on: &go_on,
+                        next_commit: &go_on,
                     },
                     25,
                     None,
                 ),
             );
         }
-        proof.stands(40);
+        state_counts.assert_complete(40);
     }
 }

@@ -1,35 +1,35 @@
-//! Changing: what is appended, written, inserted and removed waits in memory, or, where it is much,
-//! in a temporary file. The file itself is not touched before the commit.
+//! Changes: appended, written, inserted and removed content is held in memory, and in the part file
+//! if it is large. The committed file is not changed before the commit.
 #![forbid(unsafe_code)]
 
 use super::Bloscpack;
-use super::chunk_list::{Place, Slot};
+use super::chunk_list::{ChunkLocation, ChunkSlot};
 use super::open::part_name;
 use crate::alloc;
 use crate::blosc;
-use crate::checksum::Sum;
+use crate::checksum::Checksum;
 use crate::error::{Result, fail};
 use crate::io::File;
 use crate::os;
-use crate::parallel::ordered::{self, Keeper};
-use crate::superchunk::buffer_pool::Buffers;
-use crate::superchunk::staging::{self, Gathering};
+use crate::parallel::ordered::{self, ConsumerThread};
+use crate::superchunk::buffer_pool::BufferPool;
+use crate::superchunk::staging::{self, StagingTarget};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Encoded chunks that wait in memory before they go to a file.
-const MEMORY: usize = if cfg!(test) { 24 << 10 } else { 8 << 20 };
-/// A chunk that is a copy of its content: it has no room for anything else.
+/// Maximum number of bytes of encoded chunks in memory; further chunks go to the part file.
+const MAX_IN_MEMORY: usize = if cfg!(test) { 24 << 10 } else { 8 << 20 };
+/// Flag of a chunk that stores its content uncompressed. Such a chunk cannot have spare bytes.
 pub(super) const COPIED: u8 = 0x02;
 
-/// An encoded chunk with its digest, and how many spare bytes it has before that.
-pub(super) struct Sealed {
+/// An encoded chunk with its checksum, and the number of spare bytes before the checksum.
+pub(super) struct SealedChunk {
     bytes: Vec<u8>,
     spare: u32,
 }
 
-impl Gathering for Bloscpack {
-    fn waiting(&mut self) -> &mut Vec<u8> {
+impl StagingTarget for Bloscpack {
+    fn staged(&mut self) -> &mut Vec<u8> {
         &mut self.pending
     }
     fn encoded(&self) -> u64 {
@@ -55,27 +55,27 @@ impl Bloscpack {
         if self.broken {
             return Err(fail!(
                 State,
-                "{}: a commit failed half-way; open it again, what was committed before is whole",
+                "{}: a commit failed half-way; open it again, earlier commits are intact",
                 self.name()
             ));
         }
         Ok(())
     }
 
-    /// Appends content. On failure [`Bloscpack::nbytes`] tells how much of it went in.
+    /// Appends content. On failure, [`Bloscpack::nbytes`] shows how much was appended.
     pub fn append(&mut self, src: &[u8]) -> Result<()> {
         self.check_writer()?;
         if src.is_empty() {
             return Ok(());
         }
         self.close_chunk()?;
-        self.take_last()?;
+        self.reopen_last_chunk()?;
         self.changed = true;
         staging::append(self, src, self.chunk_size, self.threads.count())
     }
 
-    /// The last chunk, if it has room, becomes content that waits.
-    fn take_last(&mut self) -> Result<()> {
+    /// Decodes a last chunk that is not full into pending content.
+    fn reopen_last_chunk(&mut self) -> Result<()> {
         let Some(i) = self
             .slots
             .len()
@@ -93,7 +93,7 @@ impl Bloscpack {
         Ok(())
     }
 
-    /// The content of a chunk.
+    /// Returns the content of chunk `i`.
     fn content(&self, i: usize) -> Result<Vec<u8>> {
         let n = self.slots.get(i)?.nbytes;
         let mut content = alloc::zeroed(alloc::allow(n.into(), self.memory_limit, "a chunk")?)?;
@@ -105,29 +105,29 @@ impl Bloscpack {
         Ok(content)
     }
 
-    /// Encodes all that waits, the last of it as a chunk that is not full.
+    /// Encodes all pending content; the last chunk may be short.
     pub(super) fn flush(&mut self) -> Result<()> {
         self.close_chunk()?;
         self.encode_pending(self.pending.len())?;
-        self.buffers = Buffers::default();
+        self.buffers = BufferPool::default();
         Ok(())
     }
 
-    /// Encodes the first `n` bytes of what waits.
+    /// Encodes the first `n` bytes of the pending content.
     pub(super) fn encode_pending(&mut self, n: usize) -> Result<()> {
         staging::encode_first(self, n)
     }
 
-    /// Encodes content and puts its chunks behind the last. On failure those before it stay.
+    /// Encodes content and appends the chunks. On failure the chunks before the failed one remain.
     fn push_content(&mut self, content: &[u8]) -> Result<()> {
         let (slots, done) = self.store_all(content.chunks(self.chunk_size).collect())?;
         slots.into_iter().try_for_each(|s| self.slots.push(s))?;
         done
     }
 
-    /// Encodes pieces of content and keeps them, each as a chunk. On failure there are those before
-    /// the one that failed.
-    fn store_all(&mut self, pieces: Vec<&[u8]>) -> Result<(Vec<Slot>, Result<()>)> {
+    /// Encodes each piece as a chunk and stores it. On failure returns the chunks before the failed
+    /// one.
+    fn store_all(&mut self, pieces: Vec<&[u8]>) -> Result<(Vec<ChunkSlot>, Result<()>)> {
         let each = if pieces.len() > 1 {
             1
         } else {
@@ -135,15 +135,15 @@ impl Bloscpack {
         };
         let file = self.part_for(pieces.iter().map(|p| p.len()).sum())?;
         let keeper = if self.file_threads() > 1 {
-            Keeper::Any
+            ConsumerThread::Any
         } else {
-            Keeper::Caller
+            ConsumerThread::Caller
         };
-        let (mut slots, mut bytes) = (alloc::with_room(pieces.len())?, 0);
+        let (mut slots, mut bytes) = (alloc::with_capacity(pieces.len())?, 0);
         let (this, start) = (&*self, self.part_end);
         let done = ordered::in_order(
             this.threads.count(),
-            ordered::few(this.threads.count()),
+            ordered::max_early_large(this.threads.count()),
             keeper,
             pieces,
             |piece| this.encode_sealed(piece, each),
@@ -154,18 +154,18 @@ impl Bloscpack {
                 Ok(())
             },
         );
-        self.kept(file.is_some(), bytes);
+        self.count_stored(file.is_some(), bytes);
         Ok((slots, done))
     }
 
-    /// Encodes a chunk with its spare bytes and its digest.
-    pub(super) fn encode_sealed(&self, content: &[u8], threads: usize) -> Result<Sealed> {
+    /// Encodes a chunk with spare bytes and checksum.
+    pub(super) fn encode_sealed(&self, content: &[u8], threads: usize) -> Result<SealedChunk> {
         let mut bytes = self.buffers.take();
         self.encode(content, &mut bytes, threads)?;
         let least = bytes.len();
         widen(&mut bytes, self.spare_bytes);
         let spare = (bytes.len() - least) as u32;
-        Ok(Sealed {
+        Ok(SealedChunk {
             bytes: seal(bytes, self.header.checksum)?,
             spare,
         })
@@ -175,18 +175,18 @@ impl Bloscpack {
         blosc::encode(&self.params, content, dst, threads)
     }
 
-    /// Keeps an encoded chunk with its digest.
-    pub(super) fn store(&mut self, chunk: Sealed) -> Result<Slot> {
+    /// Stores an encoded chunk.
+    pub(super) fn store(&mut self, chunk: SealedChunk) -> Result<ChunkSlot> {
         let n = chunk.bytes.len();
         let file = self.part_for(n)?;
         let slot = self.put(file.as_deref(), self.part_end, chunk)?;
-        self.kept(file.is_some(), n as u64);
+        self.count_stored(file.is_some(), n as u64);
         Ok(slot)
     }
 
-    /// Where chunks of so many bytes are kept: the temporary file, or memory.
+    /// Returns the part file if `n` more bytes of chunks do not fit into memory.
     pub(super) fn part_for(&mut self, n: usize) -> Result<Option<Arc<dyn File>>> {
-        let memory = self.main.is_some() && self.in_memory.saturating_add(n) <= MEMORY;
+        let memory = self.main.is_some() && self.in_memory.saturating_add(n) <= MAX_IN_MEMORY;
         if memory {
             Ok(None)
         } else {
@@ -194,20 +194,25 @@ impl Bloscpack {
         }
     }
 
-    /// Puts an encoded chunk into that file, or keeps it in memory.
-    pub(super) fn put(&self, file: Option<&dyn File>, at: u64, chunk: Sealed) -> Result<Slot> {
-        let Sealed { bytes, spare } = chunk;
+    /// Writes an encoded chunk to `file`, or holds it in memory.
+    pub(super) fn put(
+        &self,
+        file: Option<&dyn File>,
+        at: u64,
+        chunk: SealedChunk,
+    ) -> Result<ChunkSlot> {
+        let SealedChunk { bytes, spare } = chunk;
         let h = blosc::Header::parse(&bytes)?;
-        let place = match file {
+        let location = match file {
             Some(file) => {
                 file.write_at(at, &bytes)?;
-                self.buffers.keep(bytes, self.threads.count());
-                Place::Part(at)
+                self.buffers.give_back(bytes, self.threads.count());
+                ChunkLocation::Part(at)
             }
-            None => Place::Memory(bytes.into()),
+            None => ChunkLocation::Memory(bytes.into()),
         };
-        Ok(Slot {
-            place,
+        Ok(ChunkSlot {
+            location,
             cbytes: h.cbytes as u32,
             nbytes: h.nbytes as u32,
             flags: h.flags,
@@ -215,7 +220,7 @@ impl Bloscpack {
         })
     }
 
-    pub(super) fn kept(&mut self, in_file: bool, n: u64) {
+    pub(super) fn count_stored(&mut self, in_file: bool, n: u64) {
         if in_file {
             self.part_end = self.part_end.saturating_add(n);
         } else {
@@ -228,7 +233,7 @@ impl Bloscpack {
             return Ok(f.clone());
         }
         let file = self.container.create(&part_name(&self.container))?;
-        // a new file needs room before its chunks for what is known only at the commit
+        // the header, whose size is known only at the commit, needs bytes before the chunks
         self.part_end = if self.main.is_none() {
             self.head_room()?
         } else {
@@ -237,7 +242,7 @@ impl Bloscpack {
         Ok(self.part.insert(file).clone())
     }
 
-    /// Writes over content that is there. On failure some of it may be written.
+    /// Overwrites content from byte `at` on. On failure part of it may be written.
     pub fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
         self.check_writer()?;
         let end = at
@@ -289,11 +294,11 @@ impl Bloscpack {
                 continue;
             }
             let content = self.opened(i)?;
-            let place = content
+            let target = content
                 .get_mut((from - span.start) as usize..)
                 .and_then(|c| c.get_mut(..part.len()));
-            place
-                .ok_or_else(|| fail!(State, "a chunk of another size"))?
+            target
+                .ok_or_else(|| fail!(State, "the size of a chunk changed"))?
                 .copy_from_slice(part);
         }
         let (slots, done) = self.store_all(whole.iter().map(|(_, piece)| *piece).collect())?;
@@ -304,7 +309,7 @@ impl Bloscpack {
         done
     }
 
-    /// Puts other content, of the same size, into a chunk.
+    /// Replaces the content of a chunk by content of the same size.
     pub(super) fn replace_content(&mut self, i: usize, content: &[u8]) -> Result<()> {
         let chunk = self.encode_sealed(content, self.threads.count())?;
         let slot = self.store(chunk)?;
@@ -313,8 +318,8 @@ impl Bloscpack {
         Ok(())
     }
 
-    /// The content of a chunk that is being changed: of one at a time, so that many small writes to
-    /// it encode it once.
+    /// Returns the content of chunk `i` for changes. One chunk is open at a time, so that many
+    /// small writes to it encode it once.
     fn opened(&mut self, i: usize) -> Result<&mut Vec<u8>> {
         if self.open_chunk.as_ref().is_none_or(|(k, _)| *k != i) {
             self.close_chunk()?;
@@ -323,10 +328,10 @@ impl Bloscpack {
         self.open_chunk
             .as_mut()
             .map(|(_, c)| c)
-            .ok_or_else(|| fail!(State, "no open chunk"))
+            .ok_or_else(|| fail!(State, "no chunk is open"))
     }
 
-    /// Encodes the chunk that was being changed.
+    /// Encodes the open chunk.
     fn close_chunk(&mut self) -> Result<()> {
         let Some((i, content)) = self.open_chunk.take() else {
             return Ok(());
@@ -344,14 +349,14 @@ impl Bloscpack {
         }
     }
 
-    /// Appends a chunk as it is, behind all content.
+    /// Appends an encoded chunk unchanged.
     pub fn append_raw(&mut self, chunk: &[u8]) -> Result<()> {
         self.check_writer()?;
         let h = blosc::Header::parse(chunk)?;
         if h.cbytes != chunk.len() {
             return Err(fail!(
                 Format,
-                "the chunk says that it has {} bytes, {} are given",
+                "the chunk size does not match its header (expected {} bytes, found {})",
                 h.cbytes,
                 chunk.len()
             ));
@@ -359,7 +364,7 @@ impl Bloscpack {
         if h.extended() || h.version > 2 {
             return Err(fail!(
                 Unsupported,
-                "a Blosc2 chunk (version {}): the readers of these files know those of Blosc 1 only",
+                "Bloscpack files cannot contain Blosc2 chunks (version {}); pass a Blosc1 chunk",
                 h.version
             ));
         }
@@ -367,9 +372,9 @@ impl Bloscpack {
             alloc::zeroed(alloc::allow(h.nbytes as u64, self.memory_limit, "a chunk")?)?;
         blosc::decode(chunk, &mut content, self.threads.count())?;
         self.flush()?;
-        let mut bytes = alloc::with_room(chunk.len() + self.header.checksum.size())?;
+        let mut bytes = alloc::with_capacity(chunk.len() + self.header.checksum.size())?;
         bytes.extend_from_slice(chunk);
-        let slot = self.store(Sealed {
+        let slot = self.store(SealedChunk {
             bytes: seal(bytes, self.header.checksum)?,
             spare: 0,
         })?;
@@ -377,7 +382,7 @@ impl Bloscpack {
         self.slots.push(slot)
     }
 
-    /// Puts content, as one chunk, before chunk `at`, or behind the last.
+    /// Inserts content as one chunk before chunk `at`, or after the last chunk.
     pub fn insert(&mut self, at: u64, src: &[u8]) -> Result<()> {
         self.check_writer()?;
         self.flush()?;
@@ -385,14 +390,14 @@ impl Bloscpack {
         let at = usize::try_from(at)
             .ok()
             .filter(|a| *a <= n)
-            .ok_or_else(|| fail!(Range, "{}: a chunk {at}: there are {n}", self.name()).at(at))?;
+            .ok_or_else(|| fail!(Range, "{}: chunk {at}: there are {n}", self.name()).at(at))?;
         let chunk = self.encode_sealed(src, self.threads.count())?;
         let slot = self.store(chunk)?;
         self.changed = true;
         self.slots.splice(at..at, [slot])
     }
 
-    /// Takes a chunk away, with its content.
+    /// Removes chunk `at` and shifts the following chunks down by one.
     pub fn remove(&mut self, at: u64) -> Result<()> {
         self.check_writer()?;
         self.flush()?;
@@ -400,18 +405,18 @@ impl Bloscpack {
         let at = usize::try_from(at)
             .ok()
             .filter(|a| *a < n)
-            .ok_or_else(|| fail!(Range, "{}: a chunk {at}: there are {n}", self.name()).at(at))?;
+            .ok_or_else(|| fail!(Range, "{}: chunk {at}: there are {n}", self.name()).at(at))?;
         self.changed = true;
         self.slots.splice(at..at + 1, [])
     }
 
-    /// Keeps the first `nbytes` bytes of content.
+    /// Truncates the content to `nbytes` bytes.
     pub fn truncate(&mut self, nbytes: u64) -> Result<()> {
         self.check_writer()?;
         if nbytes > self.nbytes() {
             return Err(fail!(
                 Range,
-                "{}: {nbytes} bytes are to stay: there are {}",
+                "{}: cannot truncate to {nbytes} bytes: there are {}",
                 self.name(),
                 self.nbytes()
             ));
@@ -423,43 +428,43 @@ impl Bloscpack {
             return Ok(());
         }
         let i = self.slots.holding(nbytes..nbytes + 1).start;
-        let kept = (nbytes - self.slots.span(i).start) as usize;
-        let content = if kept == 0 {
+        let retained = (nbytes - self.slots.span(i).start) as usize;
+        let content = if retained == 0 {
             Vec::new()
         } else {
             self.content(i)?
         };
         self.slots.truncate(i);
         self.pending = content;
-        self.pending.truncate(kept);
+        self.pending.truncate(retained);
         Ok(())
     }
 }
 
-/// Puts the digest behind a chunk.
-pub(super) fn seal(mut chunk: Vec<u8>, sum: Sum) -> Result<Vec<u8>> {
+/// Appends the checksum to a chunk.
+pub(super) fn seal(mut chunk: Vec<u8>, sum: Checksum) -> Result<Vec<u8>> {
     let digest = sum.of(&chunk);
     alloc::reserve_exact(&mut chunk, digest.len())?;
     chunk.extend_from_slice(&digest);
     Ok(chunk)
 }
 
-/// Makes a chunk without its digest longer by bytes that no reader looks at; false where it cannot
-/// be. Its header has its length then, also where it was cut before.
+/// Extends a chunk without checksum by `by` bytes that readers ignore, and sets the length in its
+/// header, also after a truncation. Returns false if the chunk cannot be extended.
 pub(super) fn widen(chunk: &mut Vec<u8>, by: u32) -> bool {
-    let wanted = u32::try_from(chunk.len())
+    let requested = u32::try_from(chunk.len())
         .ok()
         .and_then(|n| n.checked_add(by))
         .filter(|n| i32::try_from(*n).is_ok());
-    let (Some(wanted), Some(flags)) = (wanted, chunk.get(2).copied()) else {
+    let (Some(requested), Some(flags)) = (requested, chunk.get(2).copied()) else {
         return false;
     };
     if by > 0 && (flags & COPIED != 0 || alloc::reserve_exact(chunk, by as usize).is_err()) {
         return false;
     }
-    chunk.resize(wanted as usize, 0);
+    chunk.resize(requested as usize, 0);
     if let Some(field) = chunk.get_mut(12..16) {
-        field.copy_from_slice(&wanted.to_le_bytes());
+        field.copy_from_slice(&requested.to_le_bytes());
     }
     true
 }

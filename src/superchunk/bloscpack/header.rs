@@ -1,34 +1,34 @@
-//! The header of a Bloscpack file: five layouts, told apart, read and written.
+//! The header of a Bloscpack file: parsing, encoding and detection of the five layouts.
 //!
-//! | dialect | bytes | fields behind the magic |
+//! | dialect | bytes | fields after the magic |
 //! | --- | --- | --- |
 //! | v0 | 8 | number of chunks, 32 bits; no version |
 //! | v1 | 16 | version 1, number of chunks |
 //! | v2 | 32 | options, checksum, typesize, sizes, number of chunks; offsets |
-//! | RFC | 32 | as v2, and the size of JSON that follows as it is, or in zlib's format |
+//! | RFC | 32 | as v2, and the size of the JSON that follows, plain or in zlib format |
 //! | v3 | 32 | as v2, and the spare entries of the offsets table; JSON in a section of its own |
 //!
-//! What a reader can do without (sizes, typesize) is believed or not by those who use it; what
-//! says where things are is checked against the file here.
+//! Fields that determine positions are checked against the file here. Sizes and typesize are not
+//! checked here; each user decides whether to trust them.
 #![forbid(unsafe_code)]
 
-use super::chunk_table::{BLOSC_HEADER, ChunkPlace};
-use super::metadata::{self, Form, MetaPlace, Section};
-use crate::checksum::Sum;
+use super::chunk_table::{BLOSC_HEADER, LocatedChunk};
+use super::metadata::{self, MetaLayout, MetaLocation, Section};
+use crate::checksum::Checksum;
 use crate::error::{Result, fail};
 use crate::io::File;
 
 const MAGIC: &[u8; 4] = b"blpk";
-/// Bytes that are enough to tell the dialects apart: a header and the head of a metadata section.
+/// Bytes that suffice to detect the layout: a header and the header of a metadata section.
 pub const PREFIX: usize = 64;
-/// Bytes of an entry in the offsets table.
+/// Size of an entry of the offsets table in bytes.
 pub const ENTRY: u64 = 8;
 
 const OPTION_OFFSETS: u8 = 0x01;
 const OPTION_META: u8 = 0x02;
 const OPTION_PACKED_META: u8 = 0x04;
 
-/// How a file is laid out.
+/// The layout of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// Bloscpack 0.1.0-rc1 and rc2.
@@ -37,39 +37,39 @@ pub enum Dialect {
     V1,
     /// Bloscpack 0.2.
     V2,
-    /// The layout of the papers on BLZ and bcolz, where it has metadata; version byte 2 or 3.
+    /// The BLZ RFC layout with metadata; version byte 2 or 3.
     Rfc,
-    /// Bloscpack 0.3 and later; also the papers' layout without metadata.
+    /// Bloscpack 0.3 and later; also the BLZ RFC layout without metadata.
     V3,
 }
 
-/// What the header says.
+/// The fields of a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The layout.
     pub dialect: Dialect,
-    /// The version byte; 0 in v0, which has none.
+    /// The version byte; 0 in v0, which has no version.
     pub version: u8,
-    /// Is there an offsets table?
+    /// True if there is an offsets table.
     pub has_offsets: bool,
-    /// What follows each chunk.
-    pub checksum: Sum,
-    /// As stored; chunks may have other ones.
+    /// The checksum after each chunk.
+    pub checksum: Checksum,
+    /// The item size as stored; chunks may have other values.
     pub typesize: u8,
-    /// Bytes of each chunk but the last, unpacked; `None` where it is said not to be known.
+    /// Content size of each chunk except the last; `None` if the header marks it as unknown.
     pub chunk_size: Option<u32>,
-    /// Bytes of the last chunk, unpacked.
+    /// Content size of the last chunk.
     pub last_chunk: Option<u32>,
-    /// Number of chunks; `None` where it is said not to be known.
+    /// Number of chunks; `None` if the header marks it as unknown.
     pub nchunks: Option<u64>,
-    /// Entries of the offsets table beyond those of the chunks (v3).
+    /// Number of spare entries in the offsets table (v3).
     pub max_app_chunks: u64,
-    /// Where the metadata is.
-    pub meta: Option<MetaPlace>,
+    /// The location of the metadata.
+    pub meta: Option<MetaLocation>,
 }
 
 impl Header {
-    /// The header of a file without chunks, without metadata, without offsets.
+    /// Returns a header without chunks, metadata and offsets.
     pub fn new(dialect: Dialect) -> Header {
         let version = match dialect {
             Dialect::V0 => 0,
@@ -81,7 +81,7 @@ impl Header {
             dialect,
             version,
             has_offsets: false,
-            checksum: Sum::None,
+            checksum: Checksum::None,
             typesize: 0,
             chunk_size: None,
             last_chunk: None,
@@ -101,14 +101,14 @@ impl Header {
         Ok(header)
     }
 
-    /// The header in the first bytes (64, or all there are) of a file of `size` bytes.
+    /// Parses a header from the first 64 bytes (or all bytes) of a file of `size` bytes.
     pub fn parse(prefix: &[u8], size: u64) -> Result<Header> {
         let mut bytes = Bytes(prefix);
         let magic: [u8; 4] = bytes.take("magic")?;
         if &magic != MAGIC {
             return Err(fail!(
                 Format,
-                "no Bloscpack file: it begins with {magic:02x?}, not with {MAGIC:02x?}"
+                "not a Bloscpack file: wrong magic (expected {MAGIC:02x?}, found {magic:02x?})"
             ));
         }
         if let Some(n) = nchunks_of_v0(prefix, size) {
@@ -128,7 +128,7 @@ impl Header {
                 let v = u32::from_le_bytes([version, options, checksum, typesize]);
                 return Err(fail!(
                     Version,
-                    "Bloscpack version {version} (32 bits: {v:#x}): 1, 2 and 3 are known; a newer writer made it, or byte 4 is damaged"
+                    "Bloscpack version {version} (32 bits: {v:#x}) is not supported (expected 1, 2 or 3); the file is from a newer writer, or byte 4 is damaged"
                 ));
             }
         };
@@ -136,7 +136,7 @@ impl Header {
         Ok(header)
     }
 
-    /// The header of 32 bytes; `bytes` stand behind the typesize.
+    /// Parses a header of 32 bytes. `bytes` starts after the typesize.
     fn long(
         mut bytes: Bytes,
         version: u8,
@@ -154,7 +154,7 @@ impl Header {
         if options & !known != 0 {
             return Err(fail!(
                 Unsupported,
-                "header: options {options:#04x}: 0x01 and 0x02 are known, 0x04 with 0x02"
+                "header: unknown options {options:#04x} (expected 0x01, 0x02, or 0x04 with 0x02)"
             ));
         }
         let mut header = Header {
@@ -178,14 +178,16 @@ impl Header {
             if options & OPTION_PACKED_META != 0 {
                 return Err(fail!(
                     Unsupported,
-                    "header: options {options:#04x}: 0x04 goes with metadata of the older layout"
+                    "header: options {options:#04x}: 0x04 requires metadata in the BLZ RFC layout"
                 ));
             }
             header.max_app_chunks = header.spare_entries(i64::from_le_bytes(last_field))?;
-            header.meta = Some(MetaPlace::of_section(&bytes.take("head of the metadata")?)?);
+            header.meta = Some(MetaLocation::of_section(
+                &bytes.take("metadata section header")?,
+            )?);
         } else {
             header.dialect = Dialect::Rfc;
-            header.meta = Some(MetaPlace::of_rfc(
+            header.meta = Some(MetaLocation::of_rfc(
                 last_field,
                 options & OPTION_PACKED_META != 0,
                 bytes.0,
@@ -194,30 +196,30 @@ impl Header {
         Ok(header)
     }
 
-    /// The field that is "max-app-chunks" in v3 and reserved in v2.
+    /// Interprets bytes 24 to 31: "max-app-chunks" in v3, reserved in v2.
     fn spare_entries(&self, field: i64) -> Result<u64> {
         match (self.dialect, u64::try_from(field)) {
             (_, Ok(0)) => Ok(0),
             (Dialect::V3, Ok(n)) => Ok(n),
-            // means nothing without a table
+            // the field has no meaning without a table
             (Dialect::V3, Err(_)) if !self.has_offsets => Ok(0),
             (Dialect::V3, Err(_)) => Err(fail!(
                 Format,
-                "header: {field} spare entries in the offsets table"
+                "header: invalid number of spare offsets: {field}"
             )),
             _ => Err(fail!(
                 Format,
-                "header: bytes 24 to 31 are reserved in version 2, and hold {field:#x}"
+                "header: bytes 24 to 31 are reserved in version 2 (expected 0, found {field:#x})"
             )),
         }
     }
 
-    /// Does all that stands before the chunks fit into a file of `size` bytes?
+    /// Returns an error if metadata and offsets do not fit into a file of `size` bytes.
     fn fits(&self, size: u64) -> Result<()> {
         if self.has_offsets && self.nchunks.is_none() {
             return Err(fail!(
                 Format,
-                "header: there is an offsets table, of a length that is not known (number of chunks -1)"
+                "header: the length of the offsets table is unknown (number of chunks -1)"
             ));
         }
         let end = self
@@ -228,14 +230,14 @@ impl Header {
             Some(end) if end <= size => Ok(()),
             _ => Err(fail!(
                 Format,
-                "header: metadata and {} + {} offsets were expected before the chunks, the file has {size} bytes",
+                "header: metadata and {} + {} offsets do not fit into the file of {size} bytes",
                 self.nchunks.unwrap_or(0),
                 self.max_app_chunks
             )),
         }
     }
 
-    /// Bytes of the header itself.
+    /// Returns the size of the header in bytes.
     pub fn size(&self) -> u64 {
         match self.dialect {
             Dialect::V0 => 8,
@@ -244,7 +246,8 @@ impl Header {
         }
     }
 
-    /// Entries of the offsets table, used ones and spare ones; `None` where they cannot be counted.
+    /// Returns the number of used and spare entries of the offsets table; `None` if it is unknown
+    /// or overflows.
     fn entries(&self) -> Option<u64> {
         if !self.has_offsets {
             return Some(0);
@@ -252,24 +255,24 @@ impl Header {
         self.nchunks?.checked_add(self.max_app_chunks)
     }
 
-    /// Entries of the offsets table, used ones and spare ones; 0 where there is none.
+    /// Returns the number of used and spare entries of the offsets table; 0 without a table.
     pub fn offset_entries(&self) -> u64 {
         self.entries().unwrap_or(0)
     }
 
-    /// Where the offsets table begins, or would.
+    /// Returns the position of the offsets table, also if the file has none.
     pub fn offsets_at(&self) -> u64 {
-        self.size() + self.meta.as_ref().map_or(0, MetaPlace::size)
+        self.size() + self.meta.as_ref().map_or(0, MetaLocation::size)
     }
 
-    /// Where the first chunk begins, unless the offsets say otherwise.
+    /// Returns the position of the first chunk, unless the offsets differ.
     pub fn chunks_at(&self) -> u64 {
         self.offsets_at()
             .saturating_add(self.offset_entries().saturating_mul(ENTRY))
     }
 
-    /// The header's own bytes, 8, 16 or 32 of them (metadata and offsets come after). Numbers that
-    /// the layout has no room for are written as "not known".
+    /// Encodes the header (8, 16 or 32 bytes) without metadata and offsets. Numbers that do not fit
+    /// are encoded as unknown.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(32);
         out.extend(MAGIC);
@@ -286,8 +289,8 @@ impl Header {
             Dialect::V2 | Dialect::Rfc | Dialect::V3 => {
                 let packed = matches!(
                     &self.meta,
-                    Some(MetaPlace {
-                        form: Form::Rfc { packed: true },
+                    Some(MetaLocation {
+                        layout: MetaLayout::Rfc { packed: true },
                         ..
                     })
                 );
@@ -316,7 +319,7 @@ impl Header {
         out
     }
 
-    /// Bytes 24 to 31.
+    /// Returns the value of bytes 24 to 31.
     fn last_field(&self) -> u64 {
         match (self.dialect, &self.meta) {
             (Dialect::Rfc, Some(meta)) => u64::from(meta.room),
@@ -326,32 +329,32 @@ impl Header {
     }
 }
 
-/// The number of chunks where the file is a v0, which has no version to say so: then a whole Blosc
-/// chunk begins at byte 8.
+/// Returns the number of chunks if the file is a v0 file. v0 has no version; a complete Blosc chunk
+/// at byte 8 identifies it.
 ///
-/// No other layout can look like that. Where v0 has the size of the first chunk, v2 and v3 have the
-/// upper half of their number of chunks; v1 has the lower half of its own where the chunk's
-/// version, flags and typesize are.
+/// No other layout matches. At the size of the first chunk of v0, v2 and v3 have the upper half of
+/// their number of chunks. At the version, flags and typesize of that chunk, v1 has the lower half
+/// of its number of chunks.
 fn nchunks_of_v0(prefix: &[u8], size: u64) -> Option<u64> {
     let (head, rest) = prefix.split_first_chunk::<8>()?;
     let [.., a, b, c, d] = *head;
     let n = u64::from(u32::from_le_bytes([a, b, c, d]));
-    let chunk = ChunkPlace::parse(8, rest.first_chunk()?)?;
+    let chunk = LocatedChunk::parse(8, rest.first_chunk()?)?;
     let least = 8 + BLOSC_HEADER as u64 * n;
-    (n > 0 && least <= size && chunk.end(Sum::None) <= size).then_some(n)
+    (n > 0 && least <= size && chunk.end(Checksum::None) <= size).then_some(n)
 }
 
-/// A number of chunks: -1 says that it is not known.
+/// Converts a number of chunks; -1 means unknown.
 fn number(n: i64) -> Result<Option<u64>> {
     match n {
         -1 => Ok(None),
         _ => u64::try_from(n)
             .map(Some)
-            .map_err(|_| fail!(Format, "header: {n} chunks")),
+            .map_err(|_| fail!(Format, "header: invalid number of chunks: {n}")),
     }
 }
 
-/// Bytes that are taken from the front.
+/// A reader over the bytes of a header.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {
@@ -359,7 +362,7 @@ impl Bytes<'_> {
         let short = || {
             fail!(
                 Format,
-                "header: {what}: {N} bytes were expected, {} are there: the file was cut short",
+                "header: {what}: the file is truncated (expected {N} bytes, found {})",
                 self.0.len()
             )
         };

@@ -1,26 +1,26 @@
-//! A damaged header, mended with what the rest of the file says.
+//! Reconstruction of a damaged header from the rest of the file.
 //!
-//! The first offset leads to the first chunk, which begins where the table of offsets ends: so the
-//! table says where it is and how long it is. That is enough where one of these is damaged: the
-//! number of chunks, that of the spare offsets, the head of the metadata, the version, the options.
-//! What is found is a guess that fits, and those who use it say so.
+//! The first offset leads to the first chunk, which starts at the end of the offsets table. The
+//! table thus determines its own position and length. That is sufficient if one of these fields is
+//! damaged: the number of chunks, the number of spare offsets, the metadata section header, the
+//! version, or the options. The result is a guess that fits the file; callers report it as such.
 #![forbid(unsafe_code)]
 
-use super::chunk_table::{BLOSC_HEADER, ChunkPlace, ChunkTable};
+use super::chunk_table::{BLOSC_HEADER, ChunkTable, LocatedChunk};
 use super::header::{Dialect, ENTRY, Header, PREFIX};
 use super::metadata;
 use super::offsets;
 use crate::alloc;
-use crate::checksum::{Hasher, Sum};
+use crate::checksum::{Checksum, Hasher};
 use crate::error::{Error, Result, fail};
 use crate::io::File;
 
-/// Bytes of the file in which the table is looked for.
-const MOST: u64 = 16 << 20;
-/// Bytes of it that are read at once.
+/// Bytes of the file that are searched for the table.
+const MAX_SEARCH: u64 = 16 << 20;
+/// Bytes that are read at once.
 const PIECE: usize = 64 << 10;
-/// Places that look like it, and are not, before that is given up.
-const TRIES: usize = 1000;
+/// Maximum number of false candidates for the table.
+const MAX_CANDIDATES: usize = 1000;
 const VERSION: usize = 4;
 const OPTIONS: usize = 5;
 const CHECKSUM: usize = 6;
@@ -28,30 +28,31 @@ const NCHUNKS: usize = 16;
 const LAST_FIELD: usize = 24;
 const META: usize = 32;
 
-/// A header that fits the file.
-pub struct Mended {
-    /// The header as it should be.
+/// A reconstructed header that fits the file.
+pub struct RepairedHeader {
+    /// The reconstructed header.
     pub header: Header,
-    /// Are the metadata beyond saving?
+    /// True if the metadata cannot be recovered.
     pub meta_is_lost: bool,
-    /// Which bytes are damaged.
+    /// An error that describes the damaged bytes.
     pub why: Error,
 }
 
-/// Finds another header for `file` that its offsets fit, unless they fit the one that it has and
-/// the metadata cannot be saved. Memory for at most `limit` bytes.
-pub fn mend(file: &dyn File, limit: u64) -> Result<Option<Mended>> {
+/// Reconstructs the header of `file` from its offsets. Returns `None` if no header fits, or if the
+/// offsets match the existing header and the metadata cannot be recovered. No allocation exceeds
+/// `limit` bytes.
+pub fn repair_header(file: &dyn File, limit: u64) -> Result<Option<RepairedHeader>> {
     let mut prefix = [0; PREFIX];
     file.read_at(0, &mut prefix)?;
-    let m = Mender {
+    let m = HeaderRepair {
         file,
         size: file.size()?,
         prefix,
         limit,
     };
-    let fits = m.as_it_is(&prefix)?;
+    let fits = m.offsets_match(&prefix)?;
     let numbers = if fits { None } else { m.numbers()? };
-    let found = match numbers.filter(|n| n.is_sound) {
+    let found = match numbers.filter(|n| n.is_plausible) {
         Some(n) => Some(n.bytes),
         None if fits => None,
         None => m.version_and_options()?,
@@ -66,7 +67,7 @@ pub fn mend(file: &dyn File, limit: u64) -> Result<Option<Mended>> {
         },
     };
     match Header::parse(&bytes, m.size) {
-        Ok(header) => Ok(m.why(&bytes).map(|why| Mended {
+        Ok(header) => Ok(m.why(&bytes).map(|why| RepairedHeader {
             header,
             meta_is_lost,
             why,
@@ -75,29 +76,29 @@ pub fn mend(file: &dyn File, limit: u64) -> Result<Option<Mended>> {
     }
 }
 
-/// Chunks whose digests are looked for. One that is intact is enough.
+/// Number of chunks whose checksums are tested. One intact chunk is sufficient.
 const DIGESTS: usize = 4;
 
-/// Finds the checksum of a file whose header names none, where each chunk is followed by its
-/// digest: then the header is damaged. Without this, other damage would be silent. Reads nothing
-/// where chunks follow each other at once.
+/// Finds the checksum type of a file whose header names none although every chunk is followed by a
+/// checksum. Such a header is damaged, and other corruption would not be detected. Reads nothing if
+/// chunks follow each other without gaps.
 pub fn checksum(
     file: &dyn File,
     header: &Header,
     table: &ChunkTable,
-) -> Result<Option<(Sum, Error)>> {
-    if header.checksum != Sum::None || matches!(header.dialect, Dialect::V0 | Dialect::V1) {
+) -> Result<Option<(Checksum, Error)>> {
+    if header.checksum != Checksum::None || matches!(header.dialect, Dialect::V0 | Dialect::V1) {
         return Ok(None);
     }
-    let Some((chunks, gap)) = table.apart(file.size()?)? else {
+    let Some((chunks, gap)) = table.separated(file.size()?)? else {
         return Ok(None);
     };
     for chunk in chunks.iter().take(DIGESTS) {
-        for sum in Sum::ALL.into_iter().filter(|s| s.size() as u64 <= gap) {
-            if follows(file, chunk, sum)? {
+        for sum in Checksum::ALL.into_iter().filter(|s| s.size() as u64 <= gap) {
+            if is_followed_by_digest(file, chunk, sum)? {
                 let mut prefix = [0; PREFIX];
                 file.read_at(0, &mut prefix)?;
-                let m = Mender {
+                let m = HeaderRepair {
                     file,
                     size: 0,
                     prefix,
@@ -110,9 +111,10 @@ pub fn checksum(
     Ok(None)
 }
 
-/// Is this chunk followed by its digest? Zeros are none: they are room that a writer left.
-fn follows(file: &dyn File, chunk: &ChunkPlace, sum: Sum) -> Result<bool> {
-    let (mut at, end) = (chunk.at, chunk.end(Sum::None));
+/// Returns true if `chunk` is followed by its checksum. Zeros are reserved bytes and not a
+/// checksum.
+fn is_followed_by_digest(file: &dyn File, chunk: &LocatedChunk, sum: Checksum) -> Result<bool> {
+    let (mut at, end) = (chunk.at, chunk.end(Checksum::None));
     let mut digest = alloc::zeroed(sum.size())?;
     file.read_exact_at(end, &mut digest)?;
     if digest.iter().all(|b| *b == 0) {
@@ -131,24 +133,25 @@ fn follows(file: &dyn File, chunk: &ChunkPlace, sum: Sum) -> Result<bool> {
 
 type Prefix = [u8; PREFIX];
 
-/// A header with other numbers.
+/// A header with other numbers of chunks and spare offsets.
 #[derive(Clone, Copy)]
 struct Numbers {
     bytes: Prefix,
-    /// May every entry of its table be an offset? Some are no chunks' where it is not the header
-    /// that is damaged, or more.
-    is_sound: bool,
+    /// True if every entry of the table can be an offset. If not, the damage is elsewhere or not
+    /// limited to the header.
+    is_plausible: bool,
 }
 
-struct Mender<'a> {
+struct HeaderRepair<'a> {
     file: &'a dyn File,
     size: u64,
     prefix: Prefix,
     limit: u64,
 }
 
-impl Mender<'_> {
-    /// Which bytes of the file differ from these; `None` where they do not.
+impl HeaderRepair<'_> {
+    /// Returns an error that names the bytes that differ from the file; `None` if there is no
+    /// difference.
     fn why(&self, bytes: &Prefix) -> Option<Error> {
         let differs = |(a, b): (&u8, &u8)| a != b;
         let first = self.prefix.iter().zip(bytes).position(differs)?;
@@ -157,11 +160,11 @@ impl Mender<'_> {
             if first < META {
                 "header"
             } else {
-                "metadata head"
+                "metadata section header"
             },
             bytes.get(first..=last)?,
         );
-        let there = self.prefix.get(first..=last)?;
+        let stored = self.prefix.get(first..=last)?;
         let which = if first == last {
             format!("byte {first} is")
         } else {
@@ -169,7 +172,7 @@ impl Mender<'_> {
         };
         Some(fail!(
             Format,
-            "{}: {part}: {which} damaged: {there:02x?} is there, {expected:02x?} would fit",
+            "{}: {part}: {which} damaged (expected {expected:02x?}, found {stored:02x?})",
             self.file.name()
         ))
     }
@@ -180,7 +183,7 @@ impl Mender<'_> {
         bytes
     }
 
-    /// Where the first chunk is, if there is one at that place.
+    /// Returns the position of the first chunk if `table` is the position of the offsets table.
     fn first_chunk(&self, table: u64) -> Result<Option<u64>> {
         let mut entry = [0; 8];
         let n = self.file.read_at(table, &mut entry)?;
@@ -196,18 +199,18 @@ impl Mender<'_> {
         let mut header = [0; BLOSC_HEADER];
         Ok(at < self.size
             && self.file.read_at(at, &mut header)? == BLOSC_HEADER
-            && ChunkPlace::parse(at, &header).is_some())
+            && LocatedChunk::parse(at, &header).is_some())
     }
 
-    /// Do the offsets fit a header like this?
-    fn as_it_is(&self, bytes: &Prefix) -> Result<bool> {
+    /// Returns true if the first offset matches this header.
+    fn offsets_match(&self, bytes: &Prefix) -> Result<bool> {
         match Header::parse(bytes, self.size) {
             Ok(h) if h.has_offsets => Ok(self.first_chunk(h.offsets_at())? == Some(h.chunks_at())),
             _ => Ok(false),
         }
     }
 
-    /// With other numbers of chunks and of spare offsets.
+    /// Reconstructs the numbers of chunks and spare offsets.
     fn numbers(&self) -> Result<Option<Numbers>> {
         let field = |at: usize| {
             self.prefix
@@ -215,7 +218,7 @@ impl Mender<'_> {
                 .and_then(|b| b.first_chunk())
                 .map_or(0, |b| u64::from_le_bytes(*b))
         };
-        // the size of metadata is in the last field, in the older layout
+        // the RFC layout has the size of the metadata in the last field
         for mut bytes in [self.with(NCHUNKS, [0; 16]), self.with(NCHUNKS, [0; 8])] {
             let Ok(header) = Header::parse(&bytes, self.size) else {
                 continue;
@@ -240,7 +243,7 @@ impl Mender<'_> {
                 },
                 self.limit,
             )?;
-            let is_sound = all.iter().all(|o| {
+            let is_plausible = all.iter().all(|o| {
                 *o == -1 || u64::try_from(*o).is_ok_and(|o| (first..self.size).contains(&o))
             });
             let used = all
@@ -249,7 +252,7 @@ impl Mender<'_> {
                 .map_or(0, |i| i as u64 + 1);
             let n = match entries.checked_sub(field(LAST_FIELD)) {
                 _ if !spares => entries,
-                // one of the two may be right
+                // one of the two numbers may be intact
                 Some(n) if n >= used && field(NCHUNKS) != used => n,
                 _ => used,
             };
@@ -257,7 +260,10 @@ impl Mender<'_> {
             if spares {
                 put(&mut bytes, LAST_FIELD, &(entries - n).to_le_bytes());
             }
-            return Ok(Some(Numbers { bytes, is_sound }));
+            return Ok(Some(Numbers {
+                bytes,
+                is_plausible,
+            }));
         }
         Ok(None)
     }
@@ -268,17 +274,17 @@ impl Mender<'_> {
             self.with(OPTIONS, [1]),
             self.with(OPTIONS, [3]),
         ] {
-            if self.as_it_is(&bytes)? {
+            if self.offsets_match(&bytes)? {
                 return Ok(Some(bytes));
             }
         }
         Ok(None)
     }
 
-    /// With another head of the metadata; true: they are lost.
+    /// Reconstructs the header of the metadata. The flag is true if the metadata is lost.
     fn metadata(&self) -> Result<Option<(Prefix, bool)>> {
         let [_, _, _, _, version, options, ..] = self.prefix;
-        // v3, and then the older layout
+        // first v3, then the RFC layout
         for (section, mut bytes) in [(true, self.prefix), (false, self.with(LAST_FIELD, [0; 8]))] {
             put(&mut bytes, OPTIONS, &[options & 1]);
             let Ok(header) = Header::parse(&bytes, self.size) else {
@@ -301,25 +307,25 @@ impl Mender<'_> {
         Ok(None)
     }
 
-    /// A table of so many bytes with a first chunk right behind it.
+    /// Finds a table of `bytes` bytes that is directly followed by the first chunk.
     fn find(&self, bytes: u64) -> Result<Option<u64>> {
         let mut piece = vec![0; PIECE];
-        let (mut at, mut tries) = (META as u64, 0);
-        while at < MOST {
+        let (mut at, mut candidates) = (META as u64, 0);
+        while at < MAX_SEARCH {
             let n = self.file.read_at(at, &mut piece)?;
             for (i, entry) in piece.get(..n).unwrap_or_default().windows(8).enumerate() {
-                let (place, entry) = (
+                let (position, entry) = (
                     at + i as u64,
                     entry.first_chunk().map_or(0, |b| u64::from_le_bytes(*b)),
                 );
-                if entry != place + bytes {
+                if entry != position + bytes {
                     continue;
                 }
                 if self.is_chunk(entry)? {
-                    return Ok(Some(place));
+                    return Ok(Some(position));
                 }
-                tries += 1;
-                if tries > TRIES {
+                candidates += 1;
+                if candidates > MAX_CANDIDATES {
                     return Ok(None);
                 }
             }
@@ -331,7 +337,8 @@ impl Mender<'_> {
         Ok(None)
     }
 
-    /// A head for the room before the table. True: no digest fits.
+    /// Reconstructs the section header for the bytes before the table. Returns true if no checksum
+    /// matches.
     fn section(&self, bytes: &mut Prefix, table: u64) -> Option<bool> {
         let head = bytes.last_chunk_mut()?;
         let room = table
@@ -343,7 +350,8 @@ impl Mender<'_> {
     }
 }
 
-/// The size of metadata in the older layout, and how they must begin. True: they do not.
+/// Sets the size of RFC metadata and their first byte. Returns true if that byte was wrong and the
+/// metadata is lost.
 fn rfc(bytes: &mut Prefix, table: u64, packed: bool) -> bool {
     put(bytes, LAST_FIELD, &(table - META as u64).to_le_bytes());
     let begins = |b: &Prefix| {
@@ -358,7 +366,7 @@ fn rfc(bytes: &mut Prefix, table: u64, packed: bool) -> bool {
 }
 
 fn put(bytes: &mut Prefix, at: usize, value: &[u8]) {
-    if let Some(place) = bytes.get_mut(at..).and_then(|b| b.get_mut(..value.len())) {
-        place.copy_from_slice(value);
+    if let Some(field) = bytes.get_mut(at..).and_then(|b| b.get_mut(..value.len())) {
+        field.copy_from_slice(value);
     }
 }

@@ -1,38 +1,37 @@
-//! A commit into the file that is there, under the journal: where everything goes, if it fits, and
-//! the writes.
+//! Commits in place under the journal: planning of positions, and the writes.
 //!
-//! It leaves the file with another length than it had, and gives it a longer one before any
-//! committed byte is written over: readers tell by the length.
+//! A commit changes the length of the file. It extends the file before it overwrites any committed
+//! byte, because readers detect a change by the length.
 #![forbid(unsafe_code)]
 
-use super::chunk_list::{Place, Slot};
+use super::chunk_list::{ChunkLocation, ChunkSlot};
 use super::edit::{COPIED, seal, widen};
 use super::header::{Dialect, ENTRY, Header};
 use super::{Bloscpack, offsets};
 use crate::alloc;
 use crate::error::{Result, fail};
 use crate::io::File;
-use crate::io::journal::{self, Change, MOST_RANGES, Piece, SAID, Undo};
+use crate::io::journal::{self, Change, MAX_RANGES, SAMPLE_BYTES, Sample, Undo};
 use std::ops::Range;
 
-/// Committed bytes that a change in place may save first, whatever the size of the file.
-const SAVED: u64 = 64 << 20;
-/// No chunk begins like this.
+/// Committed bytes that a commit in place may save to the journal, independent of the file size.
+const MAX_SAVED: u64 = 64 << 20;
+/// Bytes that no chunk starts with.
 const STALE: [u8; 16] = [0; 16];
-/// Bytes of a chunk that the journal says, at its beginning and at its end.
-const SAYS: usize = 32;
-/// Pieces of metadata that it says.
+/// Bytes per chunk that the journal samples at the start and at the end.
+const CHUNK_SAMPLE: usize = 32;
+/// Maximum number of metadata samples in the journal.
 const META: usize = 16;
-/// Bytes of a header of c-blosc 1.x.
+/// Size of a chunk header of c-blosc 1.x.
 const CHUNK_HEADER: usize = 16;
 
-/// The lengths of chunks that fill the room before a chunk that stays: spare bytes go where there
-/// is not enough of it, and what is left goes to the last chunk that can be widened.
-fn fitted(run: &[Slot], room: u64, digest: u64) -> Option<Vec<u32>> {
-    let least = |s: &Slot| s.cbytes.saturating_sub(s.spare);
+/// Returns chunk lengths that fill `room` bytes before a chunk that does not move. Drops spare
+/// bytes if the room is too small. Adds remaining bytes to the last chunk that can be extended.
+fn fitted(run: &[ChunkSlot], room: u64, digest: u64) -> Option<Vec<u32>> {
+    let least = |s: &ChunkSlot| s.cbytes.saturating_sub(s.spare);
     let needed = run.iter().map(|s| u64::from(least(s)) + digest).sum();
     let mut left = room.checked_sub(needed)?;
-    let mut lengths = alloc::with_room(run.len()).ok()?;
+    let mut lengths = alloc::with_capacity(run.len()).ok()?;
     for s in run {
         let spare = left.min(s.spare.into());
         left -= spare;
@@ -48,20 +47,20 @@ fn fitted(run: &[Slot], room: u64, digest: u64) -> Option<Vec<u32>> {
     Some(lengths)
 }
 
-/// How the new state fits into the file that is there.
+/// A plan for a commit in place.
 pub(super) struct InPlace {
     header: Header,
-    /// Metadata, where they change.
+    /// The metadata, if it changes.
     meta: Option<Vec<u8>>,
-    /// Where each chunk goes, and its bytes there without the digest.
-    places: Vec<(u64, u32)>,
-    /// The first offset that changes.
+    /// Position and encoded size (without checksum) of each chunk.
+    positions: Vec<(u64, u32)>,
+    /// Index of the first offset that changes.
     first: usize,
     end: u64,
 }
 
 impl Bloscpack {
-    /// How the new state fits in; `None` where it does not.
+    /// Returns a plan, or `None` if the new state does not fit into the file.
     pub(super) fn plan(&self) -> Result<Option<InPlace>> {
         let n = self.slots.len() as u64;
         let mut header = self.next_header();
@@ -78,39 +77,39 @@ impl Bloscpack {
         let mut meta = None;
         if self.meta_changed {
             let rewritten = match (&self.header.meta, &self.meta) {
-                (Some(place), Some(json)) => place.rewrite(json)?,
+                (Some(location), Some(json)) => location.rewrite(json)?,
                 (None, None) => None,
                 _ => return Ok(None),
             };
             match rewritten {
-                Some((place, bytes))
-                    if place.size() == self.header.meta.as_ref().map_or(0, |m| m.size()) =>
+                Some((location, bytes))
+                    if location.size() == self.header.meta.as_ref().map_or(0, |m| m.size()) =>
                 {
-                    header.meta = Some(place);
+                    header.meta = Some(location);
                     meta = Some(bytes);
                 }
                 None if self.meta.is_none() => {}
                 _ => return Ok(None),
             }
         }
-        let Some((places, end)) = self.places(header.chunks_at()) else {
+        let Some((positions, end)) = self.positions(header.chunks_at()) else {
             return Ok(None);
         };
-        let moved = |(slot, (at, _)): (&Slot, &(u64, u32))| !matches!(slot.place, Place::Main(a) if a == *at);
-        let by_offsets = self.doubt.is_none() && self.offsets_are_right;
+        let moved = |(slot, (at, _)): (&ChunkSlot, &(u64, u32))| !matches!(slot.location, ChunkLocation::Main(a) if a == *at);
+        let by_offsets = self.suspected.is_none() && self.offsets_are_right;
         let first = if by_offsets {
             self.slots
                 .iter()
-                .zip(&places)
+                .zip(&positions)
                 .position(moved)
-                .unwrap_or(places.len())
+                .unwrap_or(positions.len())
         } else {
             0
         };
         let plan = InPlace {
             header,
             meta,
-            places,
+            positions,
             first,
             end,
         };
@@ -119,26 +118,27 @@ impl Bloscpack {
             .iter()
             .map(|r| r.end.min(self.size).saturating_sub(r.start))
             .sum();
-        let worth = saved <= SAVED || saved <= self.size / 2;
-        Ok(Some(plan).filter(|p| worth && self.ranges(p).len() < MOST_RANGES))
+        let worth = saved <= MAX_SAVED || saved <= self.size / 2;
+        Ok(Some(plan).filter(|p| worth && self.ranges(p).len() < MAX_RANGES))
     }
 
-    /// Where each chunk goes, if those that are in the file may stay where they are.
-    fn places(&self, from: u64) -> Option<(Vec<(u64, u32)>, u64)> {
-        let mut places = alloc::with_room(self.slots.len()).ok()?;
+    /// Returns the position of each chunk and the end, if committed chunks need not move.
+    fn positions(&self, from: u64) -> Option<(Vec<(u64, u32)>, u64)> {
+        let mut positions = alloc::with_capacity(self.slots.len()).ok()?;
         let (mut next, digest) = (from, self.header.checksum.size() as u64);
         let all = self.slots.iter().as_slice();
-        let stays = |s: &Slot| matches!(s.place, Place::Main(_) | Place::Lost);
+        let stays =
+            |s: &ChunkSlot| matches!(s.location, ChunkLocation::Main(_) | ChunkLocation::Lost);
         for run in all.chunk_by(|a, b| stays(a) == stays(b)) {
-            let behind = all.get(places.len() + run.len()).map(|s| &s.place);
-            let lengths = match behind {
-                Some(Place::Main(then)) if !run.first().is_some_and(stays) => {
+            let after = all.get(positions.len() + run.len()).map(|s| &s.location);
+            let lengths = match after {
+                Some(ChunkLocation::Main(then)) if !run.first().is_some_and(stays) => {
                     Some(fitted(run, then.checked_sub(next)?, digest)?)
                 }
                 _ => None,
             };
             for (i, s) in run.iter().enumerate() {
-                if stays(s) && !matches!(s.place, Place::Main(at) if at == next) {
+                if stays(s) && !matches!(s.location, ChunkLocation::Main(at) if at == next) {
                     return None;
                 }
                 let cbytes = lengths
@@ -146,14 +146,14 @@ impl Bloscpack {
                     .and_then(|l| l.get(i))
                     .copied()
                     .unwrap_or(s.cbytes);
-                places.push((next, cbytes));
+                positions.push((next, cbytes));
                 next += u64::from(cbytes) + digest;
             }
         }
-        Some((places, next))
+        Some((positions, next))
     }
 
-    /// The ranges that are written, rising and apart.
+    /// Returns the ranges to write, ascending and not adjacent.
     fn ranges(&self, plan: &InPlace) -> Vec<Range<u64>> {
         let header = &plan.header;
         let mut all: Vec<Range<u64>> = Vec::new();
@@ -163,8 +163,8 @@ impl Bloscpack {
         }
         let (from, to) = self.entries(plan);
         all.push(header.offsets_at() + from * ENTRY..header.offsets_at() + to * ENTRY);
-        for (s, (at, cbytes)) in self.slots.iter().zip(&plan.places) {
-            if !matches!(s.place, Place::Main(_)) {
+        for (s, (at, cbytes)) in self.slots.iter().zip(&plan.positions) {
+            if !matches!(s.location, ChunkLocation::Main(_)) {
                 all.push(*at..*at + u64::from(*cbytes) + header.checksum.size() as u64);
             }
         }
@@ -179,10 +179,11 @@ impl Bloscpack {
         out
     }
 
-    /// Some of what is written: the header, the first metadata, and of each chunk the first bytes
-    /// behind its header, and the last ones with its checksum.
-    fn said(&self, plan: &InPlace) -> Result<Vec<Piece>> {
-        let mut said = vec![Piece {
+    /// Returns samples of the new data for the journal: the header, the first metadata
+    /// pieces, and for each chunk the first bytes after its header and the last bytes with the
+    /// checksum.
+    fn samples(&self, plan: &InPlace) -> Result<Vec<Sample>> {
+        let mut samples = vec![Sample {
             at: 0,
             bytes: plan.header.encode().to_vec(),
         }];
@@ -190,29 +191,34 @@ impl Bloscpack {
             .meta
             .as_deref()
             .unwrap_or_default()
-            .chunks(SAID)
+            .chunks(SAMPLE_BYTES)
             .take(META);
-        said.extend(meta.enumerate().map(|(i, part)| Piece {
-            at: plan.header.size() + (i * SAID) as u64,
+        samples.extend(meta.enumerate().map(|(i, part)| Sample {
+            at: plan.header.size() + (i * SAMPLE_BYTES) as u64,
             bytes: part.to_vec(),
         }));
-        for (s, (at, cbytes)) in self.slots.iter().zip(&plan.places) {
-            if !matches!(s.place, Place::Main(_)) {
+        for (s, (at, cbytes)) in self.slots.iter().zip(&plan.positions) {
+            if !matches!(s.location, ChunkLocation::Main(_)) {
                 let bytes = self.bytes_of(s, *cbytes)?;
-                let last = bytes.len().saturating_sub(SAYS).max(CHUNK_HEADER);
+                let last = bytes.len().saturating_sub(CHUNK_SAMPLE).max(CHUNK_HEADER);
                 for from in [CHUNK_HEADER, last] {
-                    let part = bytes.iter().skip(from).take(SAYS).copied().collect();
-                    said.push(Piece {
+                    let part = bytes
+                        .iter()
+                        .skip(from)
+                        .take(CHUNK_SAMPLE)
+                        .copied()
+                        .collect();
+                    samples.push(Sample {
                         at: *at + from as u64,
                         bytes: part,
                     });
                 }
             }
         }
-        Ok(said)
+        Ok(samples)
     }
 
-    /// The offsets that change.
+    /// Returns the range of offsets that change.
     fn entries(&self, plan: &InPlace) -> (u64, u64) {
         if !plan.header.has_offsets {
             return (0, 0);
@@ -223,26 +229,26 @@ impl Bloscpack {
             .unwrap_or(0)
             .min(self.header.offset_entries());
         let from = (plan.first as u64).min(was);
-        (from, (plan.places.len() as u64).max(was))
+        (from, (plan.positions.len() as u64).max(was))
     }
 
     pub(super) fn write_in_place(&mut self, plan: InPlace) -> Result<()> {
         let Some(main) = self.main.clone() else {
-            return Err(fail!(State, "no file"));
+            return Err(fail!(State, "the file is not open"));
         };
         let change = Change {
             name: self.container.main.clone(),
             file: Some(&*main),
-            over: self.ranges(&plan),
+            overwritten: self.ranges(&plan),
             lengths: self.size..=plan.end.max(self.size + 1),
-            new: self.said(&plan)?,
+            samples: self.samples(&plan)?,
         };
         let undo = match Undo::begin(&self.container, self.durable, &[change]) {
             Ok(undo) => undo,
             Err(e) => {
-                // it may have been published, and must not be found beside another file that a
-                // later try swaps in
-                self.broken |= journal::settle(&self.container, self.durable).is_err();
+                // the journal may be visible, and must not remain next to another file that a later
+                // attempt swaps in
+                self.broken |= journal::recover(&self.container, self.durable).is_err();
                 return Err(e);
             }
         };
@@ -260,36 +266,36 @@ impl Bloscpack {
                 return Err(e);
             }
         }
-        // it stands from here on; what it has in excess may go, and goes with the next commit where
-        // it cannot now
+        // The commit is durable. Excess bytes may be truncated; if that fails, the next commit
+        // truncates them.
         let _ = main.set_size(if plan.end == self.size {
             plan.end + 1
         } else {
             plan.end
         });
-        self.go_on(Some(main), plan.header, plan.places, plan.end)
+        self.continue_from(Some(main), plan.header, plan.positions, plan.end)
     }
 
     fn write_plan(&self, main: &dyn File, plan: &InPlace) -> Result<()> {
-        // first the length: readers tell by it that something is about to be written over
+        // the length first: it shows readers that committed bytes are about to be overwritten
         main.set_size(if plan.end > self.size {
             plan.end
         } else {
             self.size + 1
         })?;
-        for (s, (at, cbytes)) in self.slots.iter().zip(&plan.places) {
-            if !matches!(s.place, Place::Main(_)) {
+        for (s, (at, cbytes)) in self.slots.iter().zip(&plan.positions) {
+            if !matches!(s.location, ChunkLocation::Main(_)) {
                 main.write_at(*at, &self.bytes_of(s, *cbytes)?)?;
             }
         }
         if plan.end < self.size {
-            // what is left of longer chunks must not look like one more
+            // remains of longer chunks must not parse as another chunk
             let n = (self.size - plan.end).min(STALE.len() as u64) as usize;
             main.write_at(plan.end, STALE.get(..n).unwrap_or_default())?;
         }
         let (from, to) = self.entries(plan);
         if from < to {
-            let used = plan.places.iter().skip(from as usize).map(|(at, _)| *at);
+            let used = plan.positions.iter().skip(from as usize).map(|(at, _)| *at);
             main.write_at(
                 plan.header.offsets_at() + from * ENTRY,
                 &offsets::encode(used, to - from)?,
@@ -301,26 +307,29 @@ impl Bloscpack {
         main.write_at(0, &plan.header.encode())
     }
 
-    /// A chunk that waits, with the length that it is to have, and its digest.
-    fn bytes_of(&self, s: &Slot, cbytes: u32) -> Result<Vec<u8>> {
+    /// Returns an uncommitted chunk with the encoded size `cbytes`, and its checksum.
+    fn bytes_of(&self, s: &ChunkSlot, cbytes: u32) -> Result<Vec<u8>> {
         let n = self.stored_size(s) as usize;
         let mut bytes = alloc::zeroed(n)?;
-        match &s.place {
-            Place::Memory(b) => {
-                bytes.copy_from_slice(b.get(..n).ok_or_else(|| fail!(State, "a short chunk"))?)
-            }
-            Place::Part(at) => self
+        match &s.location {
+            ChunkLocation::Memory(b) => bytes.copy_from_slice(
+                b.get(..n)
+                    .ok_or_else(|| fail!(State, "a chunk is too short"))?,
+            ),
+            ChunkLocation::Part(at) => self
                 .part
                 .as_ref()
-                .ok_or_else(|| fail!(State, "no temporary file"))?
+                .ok_or_else(|| fail!(State, "the part file is not open"))?
                 .read_exact_at(*at, &mut bytes)?,
-            Place::Main(_) | Place::Lost => return Err(fail!(State, "a chunk that does not wait")),
+            ChunkLocation::Main(_) | ChunkLocation::Lost => {
+                return Err(fail!(State, "the chunk is already committed"));
+            }
         }
         if cbytes != s.cbytes {
             let least = cbytes.min(s.cbytes);
             bytes.truncate(least as usize);
             if !widen(&mut bytes, cbytes - least) {
-                return Err(fail!(State, "a chunk that cannot be widened"));
+                return Err(fail!(State, "a chunk cannot be extended"));
             }
             bytes = seal(bytes, self.header.checksum)?;
         }

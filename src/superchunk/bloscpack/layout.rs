@@ -1,11 +1,10 @@
-//! What a file consists of: header, metadata, chunks; by its header, or, where that is damaged, by
-//! one that fits the rest better.
+//! The layout of a file: header, metadata and chunks. A damaged header is replaced by a
+//! reconstruction if that fits the rest of the file better.
 #![forbid(unsafe_code)]
 
 use super::chunk_table::ChunkTable;
 use super::header::Header;
-use super::header_repair::{self, mend};
-use super::read::is_damage;
+use super::header_repair::{self, repair_header};
 use crate::error::{Error, Result, Status};
 use crate::io::File;
 
@@ -15,17 +14,17 @@ pub struct Layout {
     pub table: ChunkTable,
     pub meta: Option<Vec<u8>>,
     pub meta_damage: Option<Error>,
-    /// Is the header another one than the file has? The table's doubt tells what is wrong with
-    /// that.
-    pub mended: bool,
-    /// Does the doubt leave no doubt that content is where it belongs?
-    pub placed: bool,
+    /// True if `header` differs from the header in the file. `table.suspected` describes the
+    /// difference.
+    pub header_repaired: bool,
+    /// True if the position of all content is certain in spite of `table.suspected`.
+    pub positions_known: bool,
 }
 
 impl Layout {
-    /// Finds the parts of `file`; memory for at most `limit` bytes.
+    /// Finds the parts of `file`. No allocation exceeds `limit` bytes.
     pub fn find(file: &dyn File, limit: u64) -> Result<Layout> {
-        let layout = Layout::of_places(file, limit)?;
+        let layout = Layout::by_positions(file, limit)?;
         let Some((sum, why)) = header_repair::checksum(file, &layout.header, &layout.table)? else {
             return Ok(layout);
         };
@@ -39,23 +38,23 @@ impl Layout {
             table,
             ..layout
         }
-        .guessed(false, why))
+        .with_guess(false, why))
     }
 
-    /// The parts of `file` by where they are.
-    fn of_places(file: &dyn File, limit: u64) -> Result<Layout> {
+    /// Finds the parts of `file` by their positions, without a check of the checksum type.
+    fn by_positions(file: &dyn File, limit: u64) -> Result<Layout> {
         let first = Header::read(file).and_then(|h| Layout::by(h, file, limit));
-        let sound = |l: &Layout| l.table.damage.is_none() && l.table.doubt.is_none();
+        let intact = |l: &Layout| l.table.damage.is_none() && l.table.suspected.is_none();
         match &first {
-            Ok(l) if sound(l) && l.meta_damage.is_none() => return first,
-            // what a newer version means is not to be guessed
-            Err(e) if !is_damage(e.status) || e.status == Status::Version => return first,
+            Ok(l) if intact(l) && l.meta_damage.is_none() => return first,
+            // the meaning of a newer version must not be guessed
+            Err(e) if !e.status.is_corruption() || e.status == Status::Version => return first,
             _ => {}
         }
-        let guess = mend(file, limit).and_then(|found| {
+        let guess = repair_header(file, limit).and_then(|found| {
             found
                 .map(|m| {
-                    Layout::by(m.header, file, limit).map(|l| l.guessed(m.meta_is_lost, m.why))
+                    Layout::by(m.header, file, limit).map(|l| l.with_guess(m.meta_is_lost, m.why))
                 })
                 .transpose()
         });
@@ -68,7 +67,7 @@ impl Layout {
             {
                 Ok(l)
             }
-            Err(e) if !is_damage(e.status) && e.status != Status::Limit => Err(e),
+            Err(e) if !e.status.is_corruption() && e.status != Status::Limit => Err(e),
             _ => first,
         }
     }
@@ -77,41 +76,42 @@ impl Layout {
         let (meta, meta_damage) = match header
             .meta
             .as_ref()
-            .map(|place| place.read(file, limit))
+            .map(|location| location.read(file, limit))
             .transpose()
         {
             Ok(json) => (json, None),
-            Err(e) if is_damage(e.status) => (None, Some(e)),
+            Err(e) if e.status.is_corruption() => (None, Some(e)),
             Err(e) => return Err(e),
         };
         let mut table = ChunkTable::read(file, &header, limit)?;
-        // the size of the metadata says where the first chunk is, where the offsets do not
+        // without offsets, the size of the metadata determines the position of the first chunk
         if let Some(e) = meta_damage
             .as_ref()
             .filter(|_| !table.by_offsets && table.damage.is_some())
         {
-            table.doubt.get_or_insert_with(|| e.clone());
+            table.suspected.get_or_insert_with(|| e.clone());
         }
         Ok(Layout {
             header,
             table,
             meta,
             meta_damage,
-            mended: false,
-            placed: false,
+            header_repaired: false,
+            positions_known: false,
         })
     }
 
-    fn guessed(mut self, meta_is_lost: bool, why: Error) -> Layout {
+    fn with_guess(mut self, meta_is_lost: bool, why: Error) -> Layout {
         if meta_is_lost {
             (self.meta, self.meta_damage) = (None, Some(why.clone()));
         }
         let t = &mut self.table;
-        let placed = t.by_offsets && t.in_order && t.damage.is_none() && t.doubt.is_none();
-        t.doubt = Some(why);
+        let positions_known =
+            t.by_offsets && t.in_order && t.damage.is_none() && t.suspected.is_none();
+        t.suspected = Some(why);
         Layout {
-            mended: true,
-            placed,
+            header_repaired: true,
+            positions_known,
             ..self
         }
     }

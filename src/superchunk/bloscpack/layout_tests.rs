@@ -1,10 +1,10 @@
-//! What no real file shows: layouts of our own, and files made to do harm.
+//! Tests of layouts that no fixture has, and of malicious files.
 
-use super::chunk_table::{ChunkPlace, ChunkTable};
+use super::chunk_table::{ChunkTable, LocatedChunk};
 use super::header::{Dialect, Header};
-use super::metadata::{self, DEFAULT_LEVEL, DEFAULT_SUM, Form, MetaPlace, Section};
+use super::metadata::{self, DEFAULT_LEVEL, DEFAULT_SUM, MetaLayout, MetaLocation, Section};
 use super::offsets;
-use crate::checksum::Sum;
+use crate::checksum::Checksum;
 use crate::error::{Result, Status};
 use crate::io::{Access, File, Folder, memory::MemoryFolder};
 use std::ffi::OsStr;
@@ -19,7 +19,7 @@ fn memory(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Arc<dyn File> {
         .unwrap()
 }
 
-/// A chunk that is a copy of `n` bytes.
+/// Returns an uncompressed chunk of `n` bytes of content.
 fn chunk(n: u32, fill: u8) -> Vec<u8> {
     let mut c = vec![2, 1, 2, 1];
     c.extend([n, n, n + 16].into_iter().flat_map(u32::to_le_bytes));
@@ -27,8 +27,8 @@ fn chunk(n: u32, fill: u8) -> Vec<u8> {
     c
 }
 
-/// A file of v3 with offsets, and chunks that hold as many bytes as they are told.
-fn file_of(sizes: &[u32], sum: Sum) -> (Header, Vec<u8>) {
+/// Returns a v3 file with offsets, and chunks of these content sizes.
+fn file_of(sizes: &[u32], sum: Checksum) -> (Header, Vec<u8>) {
     let n = sizes.len() as u64;
     let header = Header {
         has_offsets: true,
@@ -70,7 +70,7 @@ fn status(prefix: &[u8], size: u64) -> Status {
 
 #[test]
 fn headers_are_read_as_written() {
-    let section = metadata::section(b"{}", Some(40), &Section::new(Sum::Md5, 0)).unwrap();
+    let section = metadata::section(b"{}", Some(40), &Section::new(Checksum::Md5, 0)).unwrap();
     let rfc = metadata::encode_rfc(b"[1,2]", false).unwrap();
     let packed = metadata::encode_rfc(b"[1,2]", true).unwrap();
     let mut headers: Vec<(Header, Vec<u8>)> = [Dialect::V1, Dialect::V2, Dialect::V3]
@@ -109,7 +109,7 @@ fn headers_are_read_as_written() {
             header.nchunks = nchunks;
             if header.dialect != Dialect::V1 {
                 (header.checksum, header.typesize, header.chunk_size) =
-                    (Sum::Sha384, 200, Some(i32::MAX as u32));
+                    (Checksum::Sha384, 200, Some(i32::MAX as u32));
             }
             let bytes = [header.encode(), meta.clone()].concat();
             assert!(header.chunks_at() >= bytes.len() as u64);
@@ -125,8 +125,8 @@ fn headers_are_read_as_written() {
 }
 
 #[test]
-fn headers_of_others_are_refused() {
-    let (_, good) = file_of(&[10, 10], Sum::None);
+fn invalid_headers_are_refused() {
+    let (_, good) = file_of(&[10, 10], Checksum::None);
     let size = good.len() as u64;
     let with = |at: usize, byte: u8| {
         let mut b = good.clone();
@@ -137,7 +137,7 @@ fn headers_of_others_are_refused() {
     for version in [0, 4, 255] {
         assert_eq!(with(4, version), Status::Version);
     }
-    // version 1 is one of 32 bits, or has three bytes of nothing
+    // version 1 has a version of 32 bits, or three zero bytes after the version byte
     assert_eq!(with(4, 1), Status::Version);
     for options in [0x04, 0x05, 0x08, 0x80] {
         assert_eq!(with(5, options), Status::Unsupported);
@@ -149,7 +149,7 @@ fn headers_of_others_are_refused() {
         "bytes that are reserved in version 2"
     );
     assert_eq!(status(b"", 0), Status::Format);
-    // numbers that cannot be
+    // invalid numbers
     for (at, n) in [
         (16, -2),
         (16, i64::MIN),
@@ -164,7 +164,7 @@ fn headers_of_others_are_refused() {
         put(&mut b, at, n);
         assert_eq!(status(&b[..64], size), Status::Format, "{n} at {at}");
     }
-    // without a table its spare room means nothing
+    // without a table the number of spare offsets has no meaning
     let mut b = good.clone();
     b[5] = 0;
     put(&mut b, 24, i64::MIN);
@@ -172,16 +172,16 @@ fn headers_of_others_are_refused() {
 }
 
 #[test]
-fn a_first_version_without_a_version_is_known_by_its_chunk() {
+fn v0_is_detected_by_its_first_chunk() {
     for n in [1u32, 2, 3, 4, 0x103, 0x1_0003] {
         let mut file = [b"blpk".as_slice(), &n.to_le_bytes()].concat();
         (0..n).for_each(|i| file.extend(chunk(5, i as u8)));
         let table = table_of(&file);
         assert_eq!(
-            (table.chunks.len(), &table.damage, &table.doubt),
+            (table.chunks.len(), &table.damage, &table.suspected),
             (n as usize, &None, &None)
         );
-        // one chunk is lost, the others are there
+        // one chunk is lost, the others are found
         let table = (n > 1).then(|| table_of(&file[..file.len() - 1]));
         assert!(table.is_none_or(|t| t.chunks.len() == n as usize - 1 && t.damage.is_some()));
     }
@@ -190,27 +190,27 @@ fn a_first_version_without_a_version_is_known_by_its_chunk() {
 #[test]
 fn metadata_are_read_as_written() {
     let long = format!("{{\"a\": \"{}\"}}", "x".repeat(3000)).into_bytes();
-    for sum in (0..9).map(|n| Sum::from_number(n).unwrap()) {
+    for sum in (0..9).map(|n| Checksum::from_number(n).unwrap()) {
         for level in [0, 1, 6, 9] {
             for json in [b"{}".as_slice(), &long] {
-                let (place, bytes) =
+                let (location, bytes) =
                     metadata::section(json, None, &Section::new(sum, level)).unwrap();
                 assert_eq!(
-                    (place.room as usize, place.size()),
+                    (location.room as usize, location.size()),
                     (10 * json.len(), bytes.len() as u64)
                 );
-                let again = MetaPlace::of_section(bytes.first_chunk().unwrap()).unwrap();
-                assert_eq!(again, place);
+                let again = MetaLocation::of_section(bytes.first_chunk().unwrap()).unwrap();
+                assert_eq!(again, location);
                 let file = memory([&[0; 32], &bytes[..]].concat());
-                assert_eq!(place.read(&*file, LIMIT).unwrap(), json);
-                // a damaged byte of the JSON or the digest, and one of the room
-                for at in [0, place.stored as usize - 1, bytes.len() - 33] {
-                    let mut bad = [&[0; 32], &bytes[..]].concat();
-                    bad[64 + at] ^= 1;
-                    let in_room = at >= place.stored as usize && at < place.room as usize;
-                    let read = place.read(&*memory(bad), LIMIT);
+                assert_eq!(location.read(&*file, LIMIT).unwrap(), json);
+                // a corrupt byte of the JSON, of the checksum, and of the reserved bytes
+                for at in [0, location.stored as usize - 1, bytes.len() - 33] {
+                    let mut corrupt = [&[0; 32], &bytes[..]].concat();
+                    corrupt[64 + at] ^= 1;
+                    let in_room = at >= location.stored as usize && at < location.room as usize;
+                    let read = location.read(&*memory(corrupt), LIMIT);
                     assert!(
-                        sum == Sum::None
+                        sum == Checksum::None
                             || in_room && read.is_ok()
                             || read.unwrap_err().status == Status::Checksum
                     );
@@ -219,66 +219,67 @@ fn metadata_are_read_as_written() {
         }
     }
     for packed in [false, true] {
-        let (place, bytes) = metadata::encode_rfc(&long, packed).unwrap();
+        let (location, bytes) = metadata::encode_rfc(&long, packed).unwrap();
         let file = memory([&[0; 32], &bytes[..]].concat());
-        assert_eq!(place.read(&*file, LIMIT).unwrap(), long);
+        assert_eq!(location.read(&*file, LIMIT).unwrap(), long);
     }
 }
 
 #[test]
 fn metadata_are_rewritten_where_they_fit() {
-    let (place, bytes) = metadata::section(
+    let (location, bytes) = metadata::section(
         b"{\"a\":1}",
         Some(20),
         &Section::new(DEFAULT_SUM, DEFAULT_LEVEL),
     )
     .unwrap();
-    let (less, with_less) = place.rewrite(b"{}").unwrap().unwrap();
+    let (less, with_less) = location.rewrite(b"{}").unwrap().unwrap();
     assert_eq!(
         (less.room, less.stored, with_less.len()),
         (20, 2, bytes.len())
     );
     let packs_well = format!("[{}0]", "0,".repeat(300)).into_bytes();
-    let (packed, _) = place.rewrite(&packs_well).unwrap().unwrap();
-    assert!(packed.stored < 20 && matches!(&packed.form, Form::Section(s) if s.codec == 1));
-    assert_eq!(place.rewrite(b"[1,5,3,9,7,2,6,4,8,0,12]").unwrap(), None);
+    let (packed, _) = location.rewrite(&packs_well).unwrap().unwrap();
+    assert!(packed.stored < 20 && matches!(&packed.layout, MetaLayout::Section(s) if s.codec == 1));
+    assert_eq!(location.rewrite(b"[1,5,3,9,7,2,6,4,8,0,12]").unwrap(), None);
     assert_eq!(
-        metadata::section(&packs_well, Some(9), &Section::new(Sum::None, 9))
+        metadata::section(&packs_well, Some(9), &Section::new(Checksum::None, 9))
             .unwrap_err()
             .status,
         Status::Argument
     );
 
-    let (place, _) = metadata::encode_rfc(b"{\"a\":1}", false).unwrap();
+    let (location, _) = metadata::encode_rfc(b"{\"a\":1}", false).unwrap();
     assert_eq!(
-        place.rewrite(b"[5]").unwrap().unwrap(),
-        (place.clone(), b"[5]    ".to_vec())
+        location.rewrite(b"[5]").unwrap().unwrap(),
+        (location.clone(), b"[5]    ".to_vec())
     );
-    assert_eq!(place.rewrite(b"{\"a\":11}").unwrap(), None);
+    assert_eq!(location.rewrite(b"{\"a\":11}").unwrap(), None);
 }
 
 #[test]
-fn metadata_that_lie_are_refused() {
+fn contradictory_metadata_are_refused() {
     let bomb = vec![b' '; 10_000_000];
-    let read = |place: &MetaPlace, bytes: &[u8]| {
-        place
+    let read = |location: &MetaLocation, bytes: &[u8]| {
+        location
             .read(&*memory([&[0; 32], bytes].concat()), LIMIT)
             .map_err(|e| e.status)
     };
-    let (place, bytes) = metadata::section(&bomb, None, &Section::new(Sum::None, 9)).unwrap();
-    assert_eq!(read(&place, &bytes), Err(Status::Limit));
+    let (location, bytes) =
+        metadata::section(&bomb, None, &Section::new(Checksum::None, 9)).unwrap();
+    assert_eq!(read(&location, &bytes), Err(Status::Limit));
     let (rfc, packed) = metadata::encode_rfc(&bomb, true).unwrap();
     assert_eq!(read(&rfc, &packed), Err(Status::Limit));
 
-    let (place, bytes) =
-        metadata::section(&[b' '; 5000], Some(100), &Section::new(Sum::None, 9)).unwrap();
+    let (location, bytes) =
+        metadata::section(&[b' '; 5000], Some(100), &Section::new(Checksum::None, 9)).unwrap();
     let changed = |change: &dyn Fn(&mut Section)| {
-        let mut place = place.clone();
-        let Form::Section(s) = &mut place.form else {
+        let mut location = location.clone();
+        let MetaLayout::Section(s) = &mut location.layout else {
             unreachable!()
         };
         change(s);
-        read(&place, &bytes)
+        read(&location, &bytes)
     };
     assert_eq!(changed(&|_| ()).unwrap(), [b' '; 5000]);
     assert_eq!(changed(&|s| s.size = 4999), Err(Status::Format));
@@ -290,10 +291,12 @@ fn metadata_that_lie_are_refused() {
     let mut more_than_room: [u8; 32] = *bytes.first_chunk().unwrap();
     more_than_room[16] = 1;
     assert_eq!(
-        MetaPlace::of_section(&more_than_room).unwrap_err().status,
+        MetaLocation::of_section(&more_than_room)
+            .unwrap_err()
+            .status,
         Status::Format
     );
-    // neither JSON nor a section, a size that is none, reserved bytes
+    // neither JSON nor a section, invalid sizes, reserved bytes
     for (field, packed, first) in [
         (5, false, b"K"),
         (5, true, b"{"),
@@ -303,53 +306,55 @@ fn metadata_that_lie_are_refused() {
         (5 | 1 << 32, false, b"{"),
     ] {
         assert_eq!(
-            MetaPlace::of_rfc(i64::to_le_bytes(field), packed, first)
+            MetaLocation::of_rfc(i64::to_le_bytes(field), packed, first)
                 .unwrap_err()
                 .status,
             Status::Format
         );
     }
-    let (place, _) = metadata::section(b"[\"\xff\"]", None, &Section::new(Sum::None, 0)).unwrap();
-    let (_, bytes) = metadata::section(b"[\"\xff\"]", None, &Section::new(Sum::None, 0)).unwrap();
-    assert_eq!(read(&place, &bytes), Err(Status::Format));
+    let (location, _) =
+        metadata::section(b"[\"\xff\"]", None, &Section::new(Checksum::None, 0)).unwrap();
+    let (_, bytes) =
+        metadata::section(b"[\"\xff\"]", None, &Section::new(Checksum::None, 0)).unwrap();
+    assert_eq!(read(&location, &bytes), Err(Status::Format));
 }
 
 #[test]
 fn one_wrong_offset_loses_nothing() {
     let sizes = [100, 100, 100, 100, 70];
-    let (header, good) = file_of(&sizes, Sum::Crc32);
+    let (header, good) = file_of(&sizes, Checksum::Crc32);
     let want = table_of(&good);
     assert!(
         want.by_offsets
             && want.in_order
             && want.as_header
             && want.damage.is_none()
-            && want.doubt.is_none()
+            && want.suspected.is_none()
     );
     assert_eq!(want.end, good.len() as u64);
     let end = good.len() as i64;
-    let places: Vec<i64> = want.chunks.iter().map(|c| c.at as i64).collect();
+    let positions: Vec<i64> = want.chunks.iter().map(|c| c.at as i64).collect();
     for i in 0..sizes.len() {
         let beside = [
-            places[(i + 1) % sizes.len()],
-            places[(i + 4) % sizes.len()],
-            places[i] + 1,
-            places[i] + 16,
+            positions[(i + 1) % sizes.len()],
+            positions[(i + 4) % sizes.len()],
+            positions[i] + 1,
+            positions[i] + 16,
         ];
         for wrong in [-1, 0, 1, 40, i64::MIN, i64::MAX, end, end - 3]
             .into_iter()
             .chain(beside)
         {
-            let mut bad = good.clone();
-            put(&mut bad, header.offsets_at() as usize + 8 * i, wrong);
-            let table = table_of(&bad);
+            let mut corrupt = good.clone();
+            put(&mut corrupt, header.offsets_at() as usize + 8 * i, wrong);
+            let table = table_of(&corrupt);
             assert_eq!(
                 (&table.chunks, &table.damage),
                 (&want.chunks, &None),
                 "{wrong} for chunk {i}"
             );
             assert_eq!(
-                (table.by_offsets, table.doubt.is_some()),
+                (table.by_offsets, table.suspected.is_some()),
                 (false, wrong >= 0),
                 "{wrong} for chunk {i}"
             );
@@ -358,15 +363,15 @@ fn one_wrong_offset_loses_nothing() {
 }
 
 #[test]
-fn chunks_out_of_order_keep_their_order() {
-    let (header, mut file) = file_of(&[100, 100, 100, 100], Sum::Adler32);
-    let places: Vec<u64> = table_of(&file).chunks.iter().map(|c| c.at).collect();
+fn chunks_out_of_order_are_found_in_content_order() {
+    let (header, mut file) = file_of(&[100, 100, 100, 100], Checksum::Adler32);
+    let positions: Vec<u64> = table_of(&file).chunks.iter().map(|c| c.at).collect();
     let order = [2, 0, 3, 1];
     for (i, k) in order.into_iter().enumerate() {
         put(
             &mut file,
             header.offsets_at() as usize + 8 * i,
-            places[k] as i64,
+            positions[k] as i64,
         );
     }
     let table = table_of(&file);
@@ -375,11 +380,13 @@ fn chunks_out_of_order_keep_their_order() {
             .chunks
             .iter()
             .map(|c| c.at)
-            .eq(order.map(|k| places[k]))
+            .eq(order.map(|k| positions[k]))
     );
-    assert!(table.by_offsets && !table.in_order && table.damage.is_none() && table.doubt.is_none());
-    // one offset is lost: behind the chunk before stands another one, which must not be taken for
-    // it
+    assert!(
+        table.by_offsets && !table.in_order && table.damage.is_none() && table.suspected.is_none()
+    );
+    // One offset is lost. A different chunk follows the previous chunk and must not be taken for
+    // the lost one.
     put(&mut file, header.offsets_at() as usize + 8, -1);
     let table = table_of(&file);
     assert_eq!(
@@ -391,33 +398,34 @@ fn chunks_out_of_order_keep_their_order() {
 }
 
 #[test]
-fn two_offsets_to_one_chunk_are_damage() {
-    let (header, mut file) = file_of(&[100, 100, 100, 100], Sum::None);
-    let places: Vec<u64> = table_of(&file).chunks.iter().map(|c| c.at).collect();
+fn two_equal_offsets_are_damage() {
+    let (header, mut file) = file_of(&[100, 100, 100, 100], Checksum::None);
+    let positions: Vec<u64> = table_of(&file).chunks.iter().map(|c| c.at).collect();
     for (i, k) in [2, 0, 3, 3].into_iter().enumerate() {
         put(
             &mut file,
             header.offsets_at() as usize + 8 * i,
-            places[k] as i64,
+            positions[k] as i64,
         );
     }
-    // the chunks stand in another order than the good offsets say: so the bad one cannot be told
+    // the file order differs from the order of the valid offsets, so the wrong offset cannot be
+    // identified
     let table = table_of(&file);
     assert_eq!((table.chunks.len(), table.damage.unwrap().position), (3, 3));
 }
 
 #[test]
-fn a_wrong_number_of_chunks_is_noticed() {
-    for sum in [Sum::None, Sum::Sha1] {
+fn a_wrong_number_of_chunks_is_detected() {
+    for sum in [Checksum::None, Checksum::Sha1] {
         let (header, good) = file_of(&[50, 50, 50, 50], sum);
         for n in [0, 1, 3, 5, 6, 7] {
-            let mut bad = good.clone();
-            put(&mut bad, 16, n);
+            let mut corrupt = good.clone();
+            put(&mut corrupt, 16, n);
             let noticed = |bytes: &[u8]| {
                 let t = table_of(bytes);
-                t.damage.is_some() || t.doubt.is_some() || !t.as_header
+                t.damage.is_some() || t.suspected.is_some() || !t.as_header
             };
-            assert!(noticed(&bad), "{n} chunks");
+            assert!(noticed(&corrupt), "{n} chunks");
             // the same without a table
             let plain = Header {
                 has_offsets: false,
@@ -433,9 +441,9 @@ fn a_wrong_number_of_chunks_is_noticed() {
 
 #[test]
 fn offsets_lead_to_the_chunks_whatever_the_length_of_the_table() {
-    let (_, good) = file_of(&[50, 50, 50, 50], Sum::Crc32);
+    let (_, good) = file_of(&[50, 50, 50, 50], Checksum::Crc32);
     let want = table_of(&good).chunks;
-    // spare entries, chunks
+    // spare offsets, chunks
     for (at, n) in [
         (24, 0),
         (24, 2),
@@ -445,20 +453,20 @@ fn offsets_lead_to_the_chunks_whatever_the_length_of_the_table() {
         (16, 7),
         (16, 20),
     ] {
-        let mut bad = good.clone();
-        put(&mut bad, at, n);
-        let table = table_of(&bad);
+        let mut corrupt = good.clone();
+        put(&mut corrupt, at, n);
+        let table = table_of(&corrupt);
         assert_eq!(table.chunks.get(..4), Some(want.as_slice()), "{n} at {at}");
         assert!(
-            table.damage.is_some() || table.doubt.is_some(),
+            table.damage.is_some() || table.suspected.is_some(),
             "{n} at {at}"
         );
     }
 }
 
 #[test]
-fn a_number_of_chunks_that_is_not_known_is_counted() {
-    let (header, good) = file_of(&[50, 50, 7], Sum::Md5);
+fn an_unknown_number_of_chunks_is_counted() {
+    let (header, good) = file_of(&[50, 50, 7], Checksum::Md5);
     let plain = Header {
         has_offsets: false,
         max_app_chunks: 0,
@@ -468,7 +476,7 @@ fn a_number_of_chunks_that_is_not_known_is_counted() {
     let plain = [&plain.encode(), &good[header.chunks_at() as usize..]].concat();
     let table = table_of(&plain);
     assert_eq!(
-        (table.chunks.len(), &table.damage, &table.doubt),
+        (table.chunks.len(), &table.damage, &table.suspected),
         (3, &None, &None)
     );
     for cut in 1..plain.len() - 32 {
@@ -476,7 +484,7 @@ fn a_number_of_chunks_that_is_not_known_is_counted() {
         let whole = table
             .chunks
             .last()
-            .is_some_and(|c| c.end(Sum::Md5) == (plain.len() - cut) as u64);
+            .is_some_and(|c| c.end(Checksum::Md5) == (plain.len() - cut) as u64);
         assert_eq!(table.damage.is_none(), whole, "{cut}");
         assert!(
             table
@@ -486,7 +494,7 @@ fn a_number_of_chunks_that_is_not_known_is_counted() {
     }
 }
 
-/// A file that counts how often and how much is read.
+/// A file with counters for read calls and bytes.
 struct Counting(Arc<dyn File>, AtomicU64, AtomicU64);
 
 impl File for Counting {
@@ -525,9 +533,9 @@ fn reads(bytes: Vec<u8>) -> (u64, u64) {
 }
 
 #[test]
-fn small_chunks_are_found_in_large_pieces() {
+fn small_chunks_are_found_with_large_reads() {
     for size in [0, 1, 100, 1000] {
-        let (_, bytes) = file_of(&vec![size; 3000], Sum::Crc32);
+        let (_, bytes) = file_of(&vec![size; 3000], Checksum::Crc32);
         let all = bytes.len() as u64;
         let (calls, read) = reads(bytes);
         assert!(
@@ -535,14 +543,14 @@ fn small_chunks_are_found_in_large_pieces() {
             "{size}: {calls} calls, {read} of {all} bytes"
         );
     }
-    let (_, bytes) = file_of(&[200_000; 30], Sum::Crc32);
+    let (_, bytes) = file_of(&[200_000; 30], Checksum::Crc32);
     let (calls, read) = reads(bytes);
     assert!(calls < 40 && read < 2000, "{calls} calls, {read} bytes");
 }
 
 #[test]
 fn many_chunks_need_memory_within_the_limit() {
-    let (header, bytes) = file_of(&vec![0; 50_000], Sum::None);
+    let (header, bytes) = file_of(&vec![0; 50_000], Checksum::None);
     let file = memory(bytes);
     assert_eq!(
         ChunkTable::read(&*file, &header, LIMIT).unwrap_err().status,
@@ -558,15 +566,16 @@ fn many_chunks_need_memory_within_the_limit() {
 }
 
 #[test]
-fn what_cannot_be_a_chunk_is_none() {
+fn an_invalid_chunk_header_is_refused() {
     let good = *chunk(40, 0).first_chunk().unwrap();
-    assert!(ChunkPlace::parse(0, &good).is_some());
+    assert!(LocatedChunk::parse(0, &good).is_some());
     let with = |at: usize, byte: u8| {
         let mut h = good;
         h[at] = byte;
-        ChunkPlace::parse(0, &h)
+        LocatedChunk::parse(0, &h)
     };
-    // version, version inside, typesize, unpacked size, block, size of a copy
+    // version, codec format version, typesize, content size, block size, encoded size of an
+    // uncompressed chunk
     for (at, byte) in [
         (0, 0),
         (0, 6),
@@ -582,8 +591,8 @@ fn what_cannot_be_a_chunk_is_none() {
     ] {
         assert_eq!(with(at, byte), None, "{byte} at {at}");
     }
-    // any other has room behind its content
+    // other chunks may have unused bytes after their content
     let mut packed = good;
     (packed[2], packed[12]) = (0, 60);
-    assert!(ChunkPlace::parse(0, &packed).is_some_and(|c| c.end(Sum::Md5) == 76));
+    assert!(LocatedChunk::parse(0, &packed).is_some_and(|c| c.end(Checksum::Md5) == 76));
 }

@@ -1,88 +1,88 @@
-//! The metadata of a Bloscpack file: the user's JSON, as v3 and as the older layout store it.
+//! The metadata of a Bloscpack file: the user's JSON, in the v3 layout and in the BLZ RFC layout.
 //!
-//! v3 has a section: 32 bytes of head, the JSON (as it is, or in zlib's format), room to grow, and
-//! a digest of the stored bytes behind that room. The older layout has nothing but the JSON, or its
-//! zlib form. The JSON is text to this module; it is not looked into.
+//! v3 has a section: a section header of 32 bytes, the JSON (plain or in zlib format), reserved
+//! bytes, and a checksum of the stored bytes. The RFC layout has only the JSON, plain or in zlib
+//! format. This module does not interpret the JSON.
 #![forbid(unsafe_code)]
 
 use crate::alloc;
-use crate::checksum::Sum;
+use crate::checksum::Checksum;
 use crate::error::{Result, fail};
 use crate::io::File;
 use crate::json::Value;
 use crate::zlib::{self, CompressionLvl, DecompressionError};
 
-/// Metadata stand behind a header of this size, always.
+/// Offset of the metadata: the size of every header that allows metadata.
 const AT: u64 = 32;
-/// Bytes of a section's head.
+/// Size of the section header in bytes.
 const HEAD: usize = 32;
 const MAGIC: &[u8; 8] = b"JSON\0\0\0\0";
-/// As the documentation of the format has it; its own tool writes the other one.
+/// The magic in the documentation of the format. Bloscpack itself writes [`MAGIC`].
 const MAGIC_WITH_SPACES: &[u8; 8] = b"JSON    ";
 const CODEC_NONE: u8 = 0;
 const CODEC_ZLIB: u8 = 1;
-/// What zlib's format begins with, and JSON cannot.
+/// First byte of data in zlib format. JSON cannot start with it.
 const ZLIB: u8 = 0x78;
-/// The room that v3 keeps where nobody says otherwise, in sizes of the JSON.
+/// Default size of the reserved area in v3, as a multiple of the JSON size.
 const ROOM: usize = 10;
-/// zlib's format packs 1032 bytes into one at best.
+/// Maximum compression ratio of the zlib format.
 const BEST_RATIO: u64 = 1032;
-/// The level that Bloscpack uses.
+/// Default compression level of Bloscpack.
 pub const DEFAULT_LEVEL: u8 = 6;
-/// The checksum that Bloscpack uses.
-pub const DEFAULT_SUM: Sum = Sum::Adler32;
+/// Default checksum of Bloscpack.
+pub const DEFAULT_SUM: Checksum = Checksum::Adler32;
 
-/// Where the metadata is, and how it is stored.
+/// The location and the layout of the metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MetaPlace {
-    /// Bytes kept for the stored form.
+pub struct MetaLocation {
+    /// Reserved bytes, including the used ones.
     pub room: u32,
-    /// Bytes in use.
+    /// Used bytes.
     pub stored: u32,
-    /// Layout.
-    pub form: Form,
+    /// The layout.
+    pub layout: MetaLayout,
 }
 
-/// Layout of the metadata.
+/// The layout of the metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// That of the papers: nothing but the JSON.
+pub enum MetaLayout {
+    /// BLZ RFC: only the JSON.
     Rfc {
-        /// In zlib's format.
+        /// True if the JSON is in zlib format.
         packed: bool,
     },
-    /// That of v3.
+    /// v3: a section.
     Section(Section),
 }
 
-/// The fields of a v3 section that are not sizes of stored bytes.
+/// The fields of a v3 section, except the sizes of the stored bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// Options, all without a meaning.
+    /// Options; none are defined.
     pub options: u8,
-    /// The digest's kind.
-    pub sum: Sum,
-    /// How the JSON is stored: 0 as it is, 1 in zlib's format.
+    /// Checksum type.
+    pub sum: Checksum,
+    /// Codec: 0 none, 1 zlib.
     pub codec: u8,
-    /// Level of compression; 0 for none.
+    /// Compression level; 0 for none.
     pub level: u8,
-    /// Bytes of the JSON.
+    /// Size of the JSON in bytes.
     pub size: u32,
-    /// The user's.
+    /// Bytes for a user-defined codec.
     pub user_codec: [u8; 8],
 }
 
 impl Section {
-    /// Does a v3 section begin here? Nothing else can look like one: JSON cannot begin with its
-    /// magic.
+    /// Returns true if a v3 section starts here. That is unambiguous, because JSON cannot start
+    /// with the magic.
     pub fn is_here(bytes: &[u8]) -> bool {
         bytes.starts_with(MAGIC) || bytes.starts_with(MAGIC_WITH_SPACES)
     }
 }
 
-impl MetaPlace {
-    /// From the head of a v3 section.
-    pub fn of_section(head: &[u8; HEAD]) -> Result<MetaPlace> {
+impl MetaLocation {
+    /// Parses the header of a v3 section.
+    pub fn of_section(head: &[u8; HEAD]) -> Result<MetaLocation> {
         let [
             _,
             _,
@@ -120,7 +120,7 @@ impl MetaPlace {
         if stored > room {
             return Err(fail!(
                 Format,
-                "metadata: {stored} bytes are stored in {room} (meta-comp-size, max-meta-size)"
+                "metadata: the stored size {stored} exceeds the reserved size {room} (meta-comp-size, max-meta-size)"
             ));
         }
         let size = u32::from_le_bytes([a0, a1, a2, a3]);
@@ -132,76 +132,74 @@ impl MetaPlace {
             size,
             user_codec,
         };
-        Ok(MetaPlace {
+        Ok(MetaLocation {
             room,
             stored,
-            form: Form::Section(section),
+            layout: MetaLayout::Section(section),
         })
     }
 
-    /// From the header's last field in the older layout; `rest` is what comes behind the header.
+    /// Parses the last field of a header in the RFC layout. `rest` starts after the header.
     ///
-    /// A damaged section of v3 comes here as well, so that nothing is taken for metadata that
-    /// cannot be.
-    pub fn of_rfc(last_field: [u8; 8], packed: bool, rest: &[u8]) -> Result<MetaPlace> {
+    /// A damaged v3 section also leads here, so the start of the JSON is checked.
+    pub fn of_rfc(last_field: [u8; 8], packed: bool, rest: &[u8]) -> Result<MetaLocation> {
         let [s0, s1, s2, s3, reserved @ ..] = last_field;
         let size = i32::from_le_bytes([s0, s1, s2, s3]);
         match u32::try_from(size) {
-            Ok(size) if size > 0 && reserved == [0; 4] && begins(rest, packed) => Ok(MetaPlace {
-                room: size,
-                stored: size,
-                form: Form::Rfc { packed },
-            }),
+            Ok(size) if size > 0 && reserved == [0; 4] && begins(rest, packed) => {
+                Ok(MetaLocation {
+                    room: size,
+                    stored: size,
+                    layout: MetaLayout::Rfc { packed },
+                })
+            }
             _ => Err(fail!(
                 Format,
-                "metadata were expected behind the header: neither a section that begins with JSON nor {size} bytes of JSON are there"
+                "no metadata after the header (expected a section with the magic JSON, or {size} bytes of JSON)"
             )),
         }
     }
 
-    /// Bytes that the metadata take in the file, all in all.
+    /// Returns the total size of the metadata in the file.
     pub fn size(&self) -> u64 {
         u64::from(self.room)
-            + match &self.form {
-                Form::Rfc { .. } => 0,
-                Form::Section(s) => (HEAD + s.sum.size()) as u64,
+            + match &self.layout {
+                MetaLayout::Rfc { .. } => 0,
+                MetaLayout::Section(s) => (HEAD + s.sum.size()) as u64,
             }
     }
 
-    /// Where the stored bytes begin.
+    /// Returns the offset of the stored bytes.
     pub fn stored_at(&self) -> u64 {
-        match &self.form {
-            Form::Rfc { .. } => AT,
-            Form::Section(_) => AT + HEAD as u64,
+        match &self.layout {
+            MetaLayout::Rfc { .. } => AT,
+            MetaLayout::Section(_) => AT + HEAD as u64,
         }
     }
 
-    /// The JSON, from `file`; memory for at most `limit` bytes.
+    /// Reads the JSON. No allocation exceeds `limit` bytes.
     pub fn read(&self, file: &dyn File, limit: u64) -> Result<Vec<u8>> {
         self.load(file, limit).map_err(|e| e.within(file.name()))
     }
 
     fn load(&self, file: &dyn File, limit: u64) -> Result<Vec<u8>> {
         let stored = self.stored_bytes(file, limit)?;
-        let json = match &self.form {
-            Form::Rfc { packed: false } => stored,
-            Form::Rfc { packed: true } => unpack(&stored, limit)?,
-            Form::Section(section) => section.open(stored, limit)?,
+        let json = match &self.layout {
+            MetaLayout::Rfc { packed: false } => stored,
+            MetaLayout::Rfc { packed: true } => unpack(&stored, limit)?,
+            MetaLayout::Section(section) => section.open(stored, limit)?,
         };
         match std::str::from_utf8(&json) {
             Ok(_) => Ok(json),
-            Err(e) => Err(fail!(
-                Format,
-                "metadata: JSON was expected, this is no text: {e}"
-            )),
+            Err(e) => Err(fail!(Format, "metadata: invalid JSON: not UTF-8: {e}")),
         }
     }
 
-    /// What is stored, its digest checked.
+    /// Reads the stored bytes and verifies their checksum.
     fn stored_bytes(&self, file: &dyn File, limit: u64) -> Result<Vec<u8>> {
         let mut stored = alloc::zeroed(alloc::allow(self.stored.into(), limit, "metadata")?)?;
         file.read_exact_at(self.stored_at(), &mut stored)?;
-        if let Form::Section(section) = &self.form {
+        if let MetaLayout::Section(section) = &self.layout {
             self.check(file, section, &stored)?;
         }
         Ok(stored)
@@ -218,23 +216,23 @@ impl MetaPlace {
         }
         Err(fail!(
             Checksum,
-            "metadata: the {} of the {} stored bytes is another one than stored",
+            "metadata: the {} of the {} stored bytes does not match what is stored",
             section.sum,
             stored.len()
         ))
     }
 
-    /// The bytes of new metadata at the same place, with the same room, digest and codec; `None`
-    /// where they do not fit in.
-    pub fn rewrite(&self, json: &[u8]) -> Result<Option<(MetaPlace, Vec<u8>)>> {
-        match &self.form {
-            Form::Section(s) => encode_section(json, self.room, s),
-            Form::Rfc { packed: true } => {
-                let (place, bytes) = encode_rfc(json, true)?;
-                Ok((place.room == self.room).then_some((place, bytes)))
+    /// Encodes new metadata with the same location, reserved size, checksum and codec. Returns
+    /// `None` if it does not fit.
+    pub fn rewrite(&self, json: &[u8]) -> Result<Option<(MetaLocation, Vec<u8>)>> {
+        match &self.layout {
+            MetaLayout::Section(s) => encode_section(json, self.room, s),
+            MetaLayout::Rfc { packed: true } => {
+                let (location, bytes) = encode_rfc(json, true)?;
+                Ok((location.room == self.room).then_some((location, bytes)))
             }
-            Form::Rfc { packed: false } if json.len() > self.room as usize => Ok(None),
-            Form::Rfc { packed: false } => {
+            MetaLayout::Rfc { packed: false } if json.len() > self.room as usize => Ok(None),
+            MetaLayout::Rfc { packed: false } => {
                 let mut bytes = json.to_vec();
                 // JSON may end in spaces
                 bytes.resize(self.room as usize, b' ');
@@ -245,8 +243,8 @@ impl MetaPlace {
 }
 
 impl Section {
-    /// A section as Bloscpack writes it: digest and level are said, all else is as usual.
-    pub fn new(sum: Sum, level: u8) -> Section {
+    /// Returns a section with the defaults of Bloscpack, and this checksum and level.
+    pub fn new(sum: Checksum, level: u8) -> Section {
         Section {
             options: 0,
             sum,
@@ -257,12 +255,12 @@ impl Section {
         }
     }
 
-    /// The JSON in the stored bytes.
+    /// Decodes the stored bytes to JSON.
     fn open(&self, stored: Vec<u8>, limit: u64) -> Result<Vec<u8>> {
         let wrong = |n: usize| {
             fail!(
                 Format,
-                "metadata: {} bytes of JSON were expected, there are {n}",
+                "metadata: wrong JSON size (expected {} bytes, found {n})",
                 self.size
             )
         };
@@ -274,7 +272,7 @@ impl Section {
                 if u64::from(self.size) > most {
                     return Err(fail!(
                         Format,
-                        "metadata: {} bytes cannot come from {} packed ones",
+                        "metadata: {} bytes cannot be compressed to {} bytes",
                         self.size,
                         stored.len()
                     ));
@@ -288,12 +286,12 @@ impl Section {
             }
             id => Err(fail!(
                 Codec,
-                "metadata: codec {id}: 0 (none) and 1 (zlib) are known"
+                "metadata: unknown codec {id} (expected 0 (none) or 1 (zlib))"
             )),
         }
     }
 
-    /// The head, for `stored` bytes in `room`.
+    /// Encodes the section header for `stored` bytes in `room` reserved bytes.
     fn head(&self, room: u32, stored: u32) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEAD);
         out.extend(MAGIC);
@@ -308,7 +306,7 @@ impl Section {
     }
 }
 
-/// Can metadata of the older layout begin like this?
+/// Returns true if RFC metadata can start with these bytes.
 pub(super) fn begins(bytes: &[u8], packed: bool) -> bool {
     match bytes.first() {
         Some(&ZLIB) => packed,
@@ -319,8 +317,8 @@ pub(super) fn begins(bytes: &[u8], packed: bool) -> bool {
     }
 }
 
-/// The head that a damaged one was, if its room and its digest take so many bytes: the digest fits,
-/// and what is stored is JSON.
+/// Reconstructs a damaged section header. `bytes` is the total size of the reserved bytes and the
+/// checksum. The checksum must match, and the stored bytes must be JSON.
 pub(super) fn other_head(
     file: &dyn File,
     damaged: &[u8; HEAD],
@@ -354,16 +352,19 @@ pub(super) fn other_head(
         s3,
         user_codec @ ..,
     ] = *damaged;
-    let [size, said, stored] =
+    let [size, max_size, stored] =
         [[n0, n1, n2, n3], [r0, r1, r2, r3], [s0, s1, s2, s3]].map(u32::from_le_bytes);
-    for sum in (1..=8).chain([0]).filter_map(|n| Sum::from_number(n).ok()) {
+    for sum in (1..=8)
+        .chain([0])
+        .filter_map(|n| Checksum::from_number(n).ok())
+    {
         let Some(room) = bytes.checked_sub(sum.size() as u32) else {
             continue;
         };
-        // without a digest nothing else tells how long the room is
+        // without a checksum, only the stored size of the reserved area can be checked
         for stored in [stored, size]
             .into_iter()
-            .filter(|n| *n <= room && (sum.size() > 0 || room == said))
+            .filter(|n| *n <= room && (sum.size() > 0 || room == max_size))
         {
             let mut section = Section {
                 options,
@@ -373,12 +374,12 @@ pub(super) fn other_head(
                 size: stored,
                 user_codec,
             };
-            let place = MetaPlace {
+            let location = MetaLocation {
                 room,
                 stored,
-                form: Form::Section(section.clone()),
+                layout: MetaLayout::Section(section.clone()),
             };
-            let Ok(mut json) = place.stored_bytes(file, limit) else {
+            let Ok(mut json) = location.stored_bytes(file, limit) else {
                 continue;
             };
             if json.first() == Some(&ZLIB) {
@@ -396,37 +397,45 @@ pub(super) fn other_head(
     None
 }
 
-/// The head of a section that holds nothing in so many bytes.
+/// Returns the header of an empty section with `bytes` reserved bytes.
 pub(super) fn empty_head(bytes: u32) -> Option<[u8; HEAD]> {
     Section {
         codec: CODEC_NONE,
-        ..Section::new(Sum::None, 0)
+        ..Section::new(Checksum::None, 0)
     }
     .head(bytes, 0)
     .first_chunk()
     .copied()
 }
 
-/// The whole section for v3: head, JSON, room to grow (10 times the JSON, unless it is said),
-/// digest.
-pub fn section(json: &[u8], room: Option<u32>, form: &Section) -> Result<(MetaPlace, Vec<u8>)> {
+/// Encodes a v3 section: section header, JSON, reserved bytes (default 10 times the JSON size),
+/// checksum.
+pub fn section(
+    json: &[u8],
+    room: Option<u32>,
+    layout: &Section,
+) -> Result<(MetaLocation, Vec<u8>)> {
     let usual = || u32::try_from(json.len().saturating_mul(ROOM)).unwrap_or(u32::MAX);
     let room = room.unwrap_or_else(usual);
-    encode_section(json, room, form)?.ok_or_else(|| {
+    encode_section(json, room, layout)?.ok_or_else(|| {
         fail!(
             Argument,
-            "metadata: {} bytes of JSON do not fit into the {room} that are to be kept for them",
+            "metadata: {} bytes of JSON do not fit into {room} reserved bytes",
             json.len()
         )
     })
 }
 
-fn encode_section(json: &[u8], room: u32, form: &Section) -> Result<Option<(MetaPlace, Vec<u8>)>> {
+fn encode_section(
+    json: &[u8],
+    room: u32,
+    layout: &Section,
+) -> Result<Option<(MetaLocation, Vec<u8>)>> {
     let size = u32::try_from(json.len()).map_err(|_| too_long(json))?;
-    let packed = match form.level {
+    let packed = match layout.level {
         0 if size <= room => None,
         0 => Some(pack(json, DEFAULT_LEVEL)?),
-        // whoever wrote it
+        // a level above 9 may come from another writer
         level => Some(pack(json, level.min(9))?),
     };
     let packed = packed.filter(|p| p.len() < json.len());
@@ -443,7 +452,7 @@ fn encode_section(json: &[u8], room: u32, form: &Section) -> Result<Option<(Meta
     let section = Section {
         codec,
         size,
-        ..form.clone()
+        ..layout.clone()
     };
     let digest = section.sum.of(bytes);
     let mut out = section.head(room, stored);
@@ -452,17 +461,17 @@ fn encode_section(json: &[u8], room: u32, form: &Section) -> Result<Option<(Meta
     out.resize(HEAD + room as usize, 0);
     out.extend(digest);
     Ok(Some((
-        MetaPlace {
+        MetaLocation {
             room,
             stored,
-            form: Form::Section(section),
+            layout: MetaLayout::Section(section),
         },
         out,
     )))
 }
 
-/// The metadata of the older layout.
-pub fn encode_rfc(json: &[u8], packed: bool) -> Result<(MetaPlace, Vec<u8>)> {
+/// Encodes metadata in the RFC layout.
+pub fn encode_rfc(json: &[u8], packed: bool) -> Result<(MetaLocation, Vec<u8>)> {
     let bytes = if packed {
         pack(json, DEFAULT_LEVEL)?
     } else {
@@ -472,42 +481,43 @@ pub fn encode_rfc(json: &[u8], packed: bool) -> Result<(MetaPlace, Vec<u8>)> {
         .map_err(|_| too_long(json))?
         .unsigned_abs();
     if room == 0 {
-        return Err(fail!(Argument, "metadata: JSON has one byte at least"));
+        return Err(fail!(Argument, "metadata: the JSON is empty"));
     }
     Ok((
-        MetaPlace {
+        MetaLocation {
             room,
             stored: room,
-            form: Form::Rfc { packed },
+            layout: MetaLayout::Rfc { packed },
         },
         bytes,
     ))
 }
 
-/// The checksum of this number in the format.
-pub(super) fn sum(number: u8) -> Result<Sum> {
-    Sum::from_number(number.into())
-        .map_err(|_| fail!(Unsupported, "checksum {number}: 0 to 8 are known"))
+/// Returns the checksum type with this number.
+pub(super) fn sum(number: u8) -> Result<Checksum> {
+    Checksum::from_number(number.into())
+        .map_err(|_| fail!(Unsupported, "unknown checksum {number} (expected 0 to 8)"))
 }
 
 fn too_long(json: &[u8]) -> crate::error::Error {
     fail!(
         Argument,
-        "metadata: {} bytes of JSON are more than the format can hold",
+        "metadata: {} bytes of JSON exceed the limit of the format",
         json.len()
     )
 }
 
 fn damaged(e: DecompressionError) -> crate::error::Error {
-    fail!(
-        Format,
-        "metadata: not in zlib's format, or of another length than stored ({e})"
-    )
+    fail!(Format, "metadata: invalid zlib data or wrong length ({e})")
 }
 
 fn pack(json: &[u8], level: u8) -> Result<Vec<u8>> {
-    let level = CompressionLvl::new(level.into())
-        .map_err(|_| fail!(Argument, "metadata: level {level}: 0 to 9 are known"))?;
+    let level = CompressionLvl::new(level.into()).map_err(|_| {
+        fail!(
+            Argument,
+            "metadata: unknown level {level} (expected 0 to 9)"
+        )
+    })?;
     let mut compressor = zlib::compressor(level);
     let mut out = alloc::zeroed(compressor.zlib_compress_bound(json.len()))?;
     let n = compressor
@@ -517,7 +527,7 @@ fn pack(json: &[u8], level: u8) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Bytes in zlib's format whose unpacked size nobody stored.
+/// Decompresses bytes in zlib format whose uncompressed size is unknown.
 fn unpack(stored: &[u8], limit: u64) -> Result<Vec<u8>> {
     let most = (stored.len() as u64).saturating_mul(BEST_RATIO);
     let mut room = (stored.len() as u64).saturating_mul(8);

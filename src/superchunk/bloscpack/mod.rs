@@ -1,20 +1,20 @@
-//! Bloscpack files, in every dialect that was ever written.
+//! Bloscpack files in every published version of the format.
 //!
-//! - [`header`]: the first 8, 16 or 32 bytes, and what tells the dialects apart.
-//! - [`metadata`]: the user's JSON behind it.
-//! - [`offsets`]: the table of chunk positions.
-//! - [`table`]: where each chunk really is, and what is left of a damaged file.
-//! - `mend`: what a damaged header must have been. `layout`: all of these together.
-//! - `open`, `read`, `edit`, `line`, `splice`, `commit`, `copy`, `repair`: the things that are done
-//!   with a [`Bloscpack`].
-//! - [`Whole`]: a file that is made at once.
+//! - [`header`]: the header of 8, 16 or 32 bytes, and detection of the version.
+//! - [`metadata`]: the user's JSON after the header.
+//! - [`offsets`]: the table of chunk offsets.
+//! - [`chunk_table`]: the actual position of each chunk, also in a damaged file.
+//! - `header_repair`: reconstruction of a damaged header. `layout`: all parts of a file together.
+//! - `open`, `read`, `edit`, `splice`, `commit`, `in_place`, `copy`, `repair`: the operations of a
+//!   [`Bloscpack`].
+//! - [`FileEncoder`]: encodes a complete file in memory.
 
-mod assemble;
 mod chunk_list;
 pub mod chunk_table;
 mod commit;
 mod copy;
 mod edit;
+mod file_encoder;
 pub mod header;
 mod header_repair;
 mod in_place;
@@ -30,8 +30,8 @@ mod splice;
 #[cfg(test)]
 mod tests;
 
-pub use assemble::{Whole, tidy};
-pub use copy::{Destination, keep_room};
+pub use copy::{Destination, reserve_offsets};
+pub use file_encoder::{FileEncoder, recover};
 pub use open::{Mode, OPEN_OPTIONS, filter_number, params};
 pub use read::{Verified, verify};
 pub use repair::{Repaired, repair, repair_in};
@@ -44,54 +44,54 @@ use crate::io::journal::Container;
 use crate::io::lock::Lock;
 use crate::options::{Opt, Options};
 use crate::parallel::Threads;
-use crate::superchunk::buffer_pool::Buffers;
-use chunk_list::Slots;
+use crate::superchunk::buffer_pool::BufferPool;
+use chunk_list::ChunkSlots;
 use header::{Dialect, Header};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes of content in a chunk where nothing else is said.
+/// Default content size of a chunk in bytes.
 const DEFAULT_CHUNK: usize = 1 << 20;
 
-/// An open Bloscpack file: a run of bytes in chunks. It sees its own changes at once; others see
-/// them after the commit.
+/// An open Bloscpack file: a byte sequence in chunks. The handle sees its own changes at once;
+/// other readers see them after the commit.
 pub struct Bloscpack {
     container: Container,
     name: String,
     header: Header,
-    slots: Slots,
-    /// Content behind that of the last chunk, not encoded yet.
+    slots: ChunkSlots,
+    /// Content after the last chunk that is not encoded yet.
     pending: Vec<u8>,
-    /// A chunk that is being changed, and its content.
+    /// The index and the content of a chunk that is being changed.
     open_chunk: Option<(usize, Vec<u8>)>,
     meta: Option<Vec<u8>>,
     meta_changed: bool,
     meta_damage: Option<Error>,
-    /// The file as the last commit left it; none before the first.
+    /// The file of the last commit; `None` before the first commit.
     main: Option<Arc<dyn File>>,
-    /// The temporary file with what waits for the commit.
+    /// The part file: a temporary file with encoded chunks that are not committed.
     part: Option<Arc<dyn File>>,
     part_end: u64,
-    buffers: Buffers,
-    /// Bytes of the encoded chunks that wait in memory.
+    buffers: BufferPool,
+    /// Bytes of encoded chunks in memory that are not committed.
     in_memory: usize,
-    /// Where the last chunk in the file ends, and the length of the file.
+    /// Offset of the end of the last chunk, and size of the file.
     end: u64,
     size: u64,
-    /// Is each chunk where its offset says?
+    /// True if every chunk is at its stored offset.
     offsets_are_right: bool,
-    /// Length and time of change of a file that was opened for reading.
+    /// Size and modification time of a file that was opened for reading.
     unchanged: Option<(u64, u64)>,
     damage: Option<Error>,
-    doubt: Option<Error>,
-    /// Is the header another one than the file has? Then the doubt says so.
-    mended: bool,
-    /// Does the doubt leave no doubt that content is where it belongs?
-    placed: bool,
-    /// Chunks that should be behind the last that was found.
+    suspected: Option<Error>,
+    /// True if `header` differs from the header in the file. `suspected` describes the difference.
+    header_repaired: bool,
+    /// True if the position of all content is certain in spite of `suspected`.
+    positions_known: bool,
+    /// Number of chunks that are missing after the last chunk that was found.
     missing: u64,
-    /// A chunk is lost or damaged that may have had another size than it has here.
-    unsure: Option<Error>,
+    /// A chunk is lost or corrupt, and its size may differ from the size assumed here.
+    unsure_size: Option<Error>,
     mode: Mode,
     chunk_size: usize,
     params: Params,
@@ -101,34 +101,34 @@ pub struct Bloscpack {
     skip_damaged: bool,
     memory_limit: u64,
     durable: bool,
-    /// Is there anything to commit?
+    /// True if there is something to commit.
     changed: bool,
-    /// A commit failed in a way that leaves this handle unsure of the file.
+    /// A commit failed and the state of the file is unknown to this handle.
     broken: bool,
-    /// The process that opened it for writing; 0: it reads.
+    /// Process that opened the file for writing; 0 for readers.
     owner: u32,
     options: Options,
-    // last, so that the lock outlives what tidies up
+    // declared last: the lock must be released after the part file is removed
     lock: Lock,
 }
 
 impl Bloscpack {
-    /// The file, for messages.
+    /// Returns the path of the file, for error messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How many chunks, those not encoded yet among them.
+    /// Returns the number of chunks, including chunks that are not encoded yet.
     pub fn chunks(&self) -> usize {
         self.slots.len() + self.pending.len().div_ceil(self.chunk_size.max(1))
     }
 
-    /// Bytes of content.
+    /// Returns the number of bytes of content.
     pub fn nbytes(&self) -> u64 {
         self.slots.nbytes() + self.pending.len() as u64
     }
 
-    /// Bytes of the file of the last commit, or of the chunks where there is none yet.
+    /// Returns the size of the committed file, or of the encoded chunks before the first commit.
     pub fn cbytes(&self) -> Result<u64> {
         match &self.main {
             Some(f) => f.size(),
@@ -136,7 +136,7 @@ impl Bloscpack {
         }
     }
 
-    /// Bytes of an item.
+    /// Returns the item size in bytes.
     pub fn typesize(&self) -> usize {
         match self.header.dialect {
             Dialect::V0 | Dialect::V1 => self.params.typesize,
@@ -144,17 +144,18 @@ impl Bloscpack {
         }
     }
 
-    /// Bytes of content of each chunk but the last, unless other ones were put in.
+    /// Returns the content size of every chunk except the last. Inserted chunks may differ.
     pub fn chunk_size(&self) -> usize {
         self.chunk_size
     }
 
-    /// What new chunks are made with.
+    /// Returns the codec of new chunks.
     pub fn codec(&self) -> Codec {
         self.params.codec
     }
 
-    /// The bytes of content of the chunk that holds, or is going to hold, this one of them.
+    /// Returns the content range of the chunk that holds byte `at`, or will hold it after an
+    /// append.
     pub fn chunk_span(&self, at: u64) -> Range<u64> {
         let stored = self.slots.nbytes();
         if at < stored {
@@ -165,8 +166,9 @@ impl Bloscpack {
         start..start.saturating_add(size)
     }
 
-    /// Threads that may read and write its files: a caller's function may wait for what the caller
-    /// holds, so that other threads call it only on demand.
+    /// Returns the number of threads that may access the files. It is 1 for files that caller
+    /// functions implement, unless the thread count is set: such a function may wait for a lock
+    /// that the caller holds.
     pub fn file_threads(&self) -> usize {
         let foreign = [&self.main, &self.part]
             .into_iter()
@@ -179,13 +181,13 @@ impl Bloscpack {
         }
     }
 
-    /// What the header says.
+    /// Returns the header.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Bytes of content, bytes as stored (0: not encoded yet, or other content waits for that) and
-    /// flags of chunk `i`.
+    /// Returns the content size, the stored size and the flags of chunk `i`. The stored size is 0
+    /// if the chunk is not encoded yet or has changes that are not encoded.
     pub fn chunk_info(&self, i: u64) -> Result<(usize, usize, u8)> {
         let nbytes = self.chunk_nbytes(i)?;
         let slot = self
@@ -196,7 +198,7 @@ impl Bloscpack {
         Ok(slot.map_or((nbytes, 0, 0), |s| (nbytes, s.cbytes as usize, s.flags)))
     }
 
-    /// The content of a chunk that is not encoded yet.
+    /// Returns the content of a chunk that is not encoded yet.
     fn pending_chunk(&self, i: usize) -> &[u8] {
         self.pending
             .chunks(self.chunk_size.max(1))

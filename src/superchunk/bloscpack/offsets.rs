@@ -1,5 +1,5 @@
-//! The offsets table of a Bloscpack file: a 64-bit position for each chunk, then entries to be used
-//! by appends, -1 where there is none yet.
+//! The offsets table: a 64-bit offset per chunk, then spare entries for appended chunks. An unused
+//! entry is -1.
 #![forbid(unsafe_code)]
 
 use super::header::{ENTRY, Header};
@@ -7,8 +7,8 @@ use crate::alloc;
 use crate::error::{Result, fail};
 use crate::io::File;
 
-/// The entries of the chunks as they are stored; none where there is no table. Memory for at most
-/// `limit` bytes.
+/// Reads the entries of the chunks, or none if there is no table. No allocation exceeds `limit`
+/// bytes.
 pub fn read(file: &dyn File, header: &Header, limit: u64) -> Result<Vec<i64>> {
     let n = if header.has_offsets {
         header.nchunks.unwrap_or(0)
@@ -17,15 +17,15 @@ pub fn read(file: &dyn File, header: &Header, limit: u64) -> Result<Vec<i64>> {
     };
     let mut bytes = alloc::zeroed(alloc::allow(n.saturating_mul(ENTRY), limit, "offsets")?)?;
     file.read_exact_at(header.offsets_at(), &mut bytes)?;
-    let mut out = alloc::with_room(bytes.len() / 8)?;
+    let mut out = alloc::with_capacity(bytes.len() / 8)?;
     out.extend(bytes.as_chunks().0.iter().map(|b| i64::from_le_bytes(*b)));
     Ok(out)
 }
 
-/// The bytes of a table with these positions in its first entries, and -1 in the others.
+/// Encodes a table of `entries` entries. The entries after `positions` are -1.
 pub fn encode(positions: impl IntoIterator<Item = u64>, entries: u64) -> Result<Vec<u8>> {
     let n = usize::try_from(entries.saturating_mul(ENTRY)).unwrap_or(usize::MAX);
-    let mut out = alloc::with_room(n)?;
+    let mut out = alloc::with_capacity(n)?;
     let used = positions
         .into_iter()
         .map(|at| i64::try_from(at).unwrap_or(-1));

@@ -1,16 +1,15 @@
-//! Opening and creating: from a file, or from options, to chunks that can be read and changed.
+//! Opening and creating Bloscpack files.
 #![forbid(unsafe_code)]
 
-use super::chunk_list::{Place, Slot, Slots};
-use super::chunk_table::{BLOSC_HEADER, ChunkPlace};
+use super::chunk_list::{ChunkLocation, ChunkSlot, ChunkSlots};
+use super::chunk_table::{BLOSC_HEADER, LocatedChunk};
 use super::header::{Dialect, ENTRY, Header};
 use super::layout::Layout;
-use super::metadata::Form;
-use super::read::is_damage;
+use super::metadata::MetaLayout;
 use super::{Bloscpack, DEFAULT_CHUNK};
 use crate::alloc;
 use crate::blosc::{self, Codec, Filter, Params, Pipeline, Target};
-use crate::checksum::Sum;
+use crate::checksum::Checksum;
 use crate::error::{Error, Result, fail};
 use crate::io::journal::{self, Container, Snapshot};
 use crate::io::lock::Lock;
@@ -18,11 +17,11 @@ use crate::io::{Access, File, Folder, beside, locate, object};
 use crate::json::Value;
 use crate::options::{Opt, Options};
 use crate::os;
-use crate::superchunk::buffer_pool::Buffers;
+use crate::superchunk::buffer_pool::BufferPool;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// Options that opening knows; those of creating are these and more.
+/// Options for opening for reading.
 pub const OPEN_OPTIONS: &[Opt] = &[
     Opt::Threads,
     Opt::MemoryLimit,
@@ -30,7 +29,7 @@ pub const OPEN_OPTIONS: &[Opt] = &[
     Opt::Verify,
     Opt::SkipDamaged,
 ];
-/// Options that opening for writing knows besides.
+/// Additional options for opening for writing.
 const WRITE_OPTIONS: &[Opt] = &[
     Opt::Durability,
     Opt::Lock,
@@ -42,38 +41,38 @@ const WRITE_OPTIONS: &[Opt] = &[
     Opt::SpareChunks,
     Opt::SpareBytes,
 ];
-/// Options that only creating knows.
+/// Additional options for creating.
 const CREATE_OPTIONS: &[Opt] = &[Opt::Checksum, Opt::Offsets, Opt::FormatVersion];
 
-/// What is done with what is there.
+/// The access mode of a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Read.
+    /// Reads an existing file.
     Read,
-    /// Read and changed.
+    /// Reads and changes an existing file.
     Append,
-    /// Nothing may be there.
+    /// Creates a file that must not exist.
     New,
-    /// What is there stays until the first commit replaces it.
+    /// Creates a file. An existing file remains until the first commit replaces it.
     Replace,
 }
 
-/// A chunk of fewer bytes than this may be short because there was no more content.
-const SHORT: usize = 16 << 10;
+/// A single chunk below this size may be short only because there was no more content.
+const SHORT_CHUNK: usize = 16 << 10;
 
 impl Bloscpack {
-    /// Opens a file that is there.
+    /// Opens an existing file.
     pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Bloscpack> {
-        let _asking = object::ask_as(options);
-        let place = if mode == Mode::Read {
+        let _scope = object::request_scope(options);
+        let location = if mode == Mode::Read {
             locate::locate(path)?
         } else {
             locate::locate_for_change(path)?
         };
-        Bloscpack::open_in(&place.folder, &place.name, mode, options)
+        Bloscpack::open_in(&location.folder, &location.name, mode, options)
     }
 
-    /// Opens a name in a folder.
+    /// Opens the file `name` in `folder`.
     pub fn open_in(
         folder: &Arc<dyn Folder>,
         name: &OsStr,
@@ -95,8 +94,8 @@ impl Bloscpack {
                     let mut b = Bloscpack::blank(container.clone(), options, Lock::none());
                     b.load(main)?;
                     b.unchanged = Some(unchanged);
-                    b.trust()?;
-                    b.verify_if_wished()?;
+                    b.refuse_damaged()?;
+                    b.verify_if_requested()?;
                     Ok(b)
                 })
             }
@@ -108,19 +107,19 @@ impl Bloscpack {
                 folder.writable()?;
                 let mut b = Bloscpack::for_writing(folder, name, options)?;
                 b.load(folder.open(name, Access::Write)?)?;
-                b.trust()?;
-                b.verify_if_wished()?;
+                b.refuse_damaged()?;
+                b.verify_if_requested()?;
                 if b.header.dialect == Dialect::V0 {
                     return Err(fail!(
                         Unsupported,
-                        "{}: the layout of Bloscpack's first trials can be read only; copy it to change it",
+                        "{}: the layout of the Bloscpack 0.1.0 release candidates is read-only; copy the file to change it",
                         b.name()
                     ));
                 }
-                b.go_on_as_it_is()?;
-                b.longer_chunks();
+                b.inherit_params()?;
+                b.lengthen_short_chunks();
                 if options.given(Opt::ChunkBytes) == Some(b.chunk_size as i64) {
-                    b.whole_items()?;
+                    b.check_chunk_size()?;
                 }
                 Ok(b)
             }
@@ -131,18 +130,18 @@ impl Bloscpack {
         }
     }
 
-    /// Creates a file; it is there with the first commit.
+    /// Creates a file. The file appears with the first commit.
     pub fn create(
         path: &OsStr,
         mode: Mode,
         typesize: usize,
         options: &Options,
     ) -> Result<Bloscpack> {
-        let place = locate::locate_for_change(path)?;
-        Bloscpack::create_in(&place.folder, &place.name, mode, typesize, options)
+        let location = locate::locate_for_change(path)?;
+        Bloscpack::create_in(&location.folder, &location.name, mode, typesize, options)
     }
 
-    /// Creates a name in a folder.
+    /// Creates the file `name` in `folder`.
     pub fn create_in(
         folder: &Arc<dyn Folder>,
         name: &OsStr,
@@ -170,20 +169,20 @@ impl Bloscpack {
             Some(n) => n as usize,
             None => (DEFAULT_CHUNK / typesize * typesize).max(typesize),
         };
-        b.whole_items()?;
+        b.check_chunk_size()?;
         b.meta_changed = true;
         Ok(b)
     }
 
-    /// Refuses chunks that end within an item.
-    fn whole_items(&self) -> Result<()> {
+    /// Returns an error if the chunk size is not a multiple of the item size.
+    fn check_chunk_size(&self) -> Result<()> {
         let (n, typesize) = (self.chunk_size, self.params.typesize.max(1));
         if n % typesize == 0 {
             return Ok(());
         }
         Err(fail!(
             Argument,
-            "HOLDALL_OPT_CHUNK_BYTES: {n} is no multiple of the typesize, {typesize}"
+            "HOLDALL_OPT_CHUNK_BYTES: {n} is not a multiple of the typesize, {typesize}"
         ))
     }
 
@@ -192,7 +191,7 @@ impl Bloscpack {
             name: container.folder.show(&container.main),
             container,
             header: Header::new(Dialect::V3),
-            slots: Slots::default(),
+            slots: ChunkSlots::default(),
             pending: Vec::new(),
             open_chunk: None,
             meta: None,
@@ -202,17 +201,17 @@ impl Bloscpack {
             part: None,
             part_end: 0,
             in_memory: 0,
-            buffers: Buffers::default(),
+            buffers: BufferPool::default(),
             end: 0,
             size: 0,
             offsets_are_right: true,
             unchanged: None,
             damage: None,
-            doubt: None,
-            mended: false,
-            placed: false,
+            suspected: None,
+            header_repaired: false,
+            positions_known: false,
             missing: 0,
-            unsure: None,
+            unsure_size: None,
             mode: Mode::Append,
             chunk_size: 0,
             params: Params::new(Target::Blosc1, Codec::Lz4, 5, 1),
@@ -235,13 +234,13 @@ impl Bloscpack {
         name: &OsStr,
         options: &Options,
     ) -> Result<Bloscpack> {
-        // the table of offsets is in memory twice while a new file's header is put together
+        // assembling the header of a new file holds the offsets table in memory twice
         let spare = (options.get(Opt::SpareChunks, 0) as u64).saturating_mul(2 * ENTRY);
         alloc::allow(spare, options.memory_limit(), Opt::SpareChunks.name())?;
         let container = container(folder, name);
         let lock = container.lock(options.get(Opt::Lock, 1) == 1)?;
         let durable = options.get(Opt::Durability, 1) == 1;
-        journal::tidy(&container, durable)?;
+        journal::recover_and_clean(&container, durable)?;
         folder.remove_if_there(&part_name(&container))?;
         let mut b = Bloscpack::blank(container, options, lock);
         b.owner = os::process();
@@ -255,31 +254,32 @@ impl Bloscpack {
         self.container.folder.refuse_obstacle(&self.container.main)
     }
 
-    /// Takes in the file as it is.
+    /// Loads header, metadata and chunk positions from `main`.
     pub(super) fn load(&mut self, main: Arc<dyn File>) -> Result<()> {
         let Layout {
             header,
             table,
             meta,
             meta_damage,
-            mended,
-            placed,
+            header_repaired,
+            positions_known,
         } = Layout::find(&*main, self.memory_limit)?;
-        (self.header, self.meta_changed, self.mended) = (header, mended && meta.is_some(), mended);
-        (self.meta, self.meta_damage, self.placed) = (meta, meta_damage, placed);
+        (self.header, self.meta_changed, self.header_repaired) =
+            (header, header_repaired && meta.is_some(), header_repaired);
+        (self.meta, self.meta_damage, self.positions_known) = (meta, meta_damage, positions_known);
         (self.end, self.offsets_are_right, self.size) = (table.end, table.by_offsets, main.size()?);
-        (self.damage, self.doubt) = (table.damage, table.doubt);
+        (self.damage, self.suspected) = (table.damage, table.suspected);
         self.main = Some(main);
         let n = self.header.nchunks.unwrap_or(table.chunks.len() as u64);
-        let mut slots = Slots::default();
+        let mut slots = ChunkSlots::default();
         for (i, c) in table.chunks.iter().enumerate() {
-            let place = if c.is_lost() {
-                Place::Lost
+            let location = if c.is_lost() {
+                ChunkLocation::Lost
             } else {
-                Place::Main(c.at)
+                ChunkLocation::Main(c.at)
             };
-            let mut slot = Slot {
-                place,
+            let mut slot = ChunkSlot {
+                location,
                 cbytes: c.cbytes,
                 nbytes: c.nbytes,
                 flags: c.flags,
@@ -291,41 +291,46 @@ impl Bloscpack {
                 self.header.chunk_size
             };
             let sure = match size {
-                Some(size) => self.size_is_true(c, &slot, size)?,
+                Some(size) => self.is_size_reliable(c, &slot, size)?,
                 None => !c.is_lost(),
             };
             if !sure {
                 slot.nbytes = size.unwrap_or(slot.nbytes);
-                self.unsure.get_or_insert_with(|| {
-                    let words = "is damaged, and not sure to have the size of the others: what is behind it may belong elsewhere";
-                    fail!(Format, "{}: chunk {i} {words}", self.name).at(i as u64)
+                self.unsure_size.get_or_insert_with(|| {
+                    let message = "is damaged and its size is uncertain; the content after it may belong to other positions";
+                    fail!(Format, "{}: chunk {i} {message}", self.name).at(i as u64)
                 });
             }
             slots.push(slot)?;
         }
-        let behind = self
+        let after = self
             .damage
             .as_ref()
             .is_some_and(|e| e.position >= slots.len() as i64 || e.position < 0);
-        self.missing = n.saturating_sub(slots.len() as u64).max(behind.into());
+        self.missing = n.saturating_sub(slots.len() as u64).max(after.into());
         self.slots = slots;
-        self.lengths_are_true()?;
+        self.check_lengths()?;
         self.params.typesize = table
             .chunks
             .iter()
             .find(|c| !c.is_lost())
             .map_or(1, |c| c.typesize.max(1).into());
-        self.chunk_size = self.usual_chunk();
+        self.chunk_size = self.default_chunk_size();
         Ok(())
     }
 
-    /// The sizes of the chunks tell where each byte of content is. One that is another one than the
-    /// file's header says counts only if the digest says so; and a chunk that is lost should
-    /// have had the one that it says.
-    fn size_is_true(&self, c: &ChunkPlace, slot: &Slot, size: u32) -> Result<bool> {
+    /// Returns true if the content size of a chunk is certain; the position of all following
+    /// content depends on it.
+    ///
+    /// A size that differs from the file header is accepted only if the checksum matches. A lost
+    /// chunk must have the size that the file header gives it.
+    fn is_size_reliable(&self, c: &LocatedChunk, slot: &ChunkSlot, size: u32) -> Result<bool> {
         if c.is_lost() {
             let mut header = [0; BLOSC_HEADER];
-            let file = self.main.as_ref().ok_or_else(|| fail!(State, "no file"))?;
+            let file = self
+                .main
+                .as_ref()
+                .ok_or_else(|| fail!(State, "the file is not open"))?;
             let n = file.read_at(c.at, &mut header)?;
             let [_, _, _, _, a, b, c, d, ..] = header;
             return Ok(n == BLOSC_HEADER && u32::from_le_bytes([a, b, c, d]) == size);
@@ -334,25 +339,24 @@ impl Bloscpack {
             return Ok(true);
         }
         match self.stored(slot, |_| Ok(())) {
-            Err(e) if is_damage(e.status) => Ok(false),
+            Err(e) if e.status.is_corruption() => Ok(false),
             r => r.map(|()| true),
         }
     }
 
-    /// Without offsets the length of each chunk leads to the next one. A damaged one may lead to
-    /// the one behind that, and then some are missing at the end.
-    fn lengths_are_true(&mut self) -> Result<()> {
-        if self.missing == 0 || self.header.has_offsets || self.doubt.is_some() {
+    /// Checks the chunk lengths of a file without offsets if chunks are missing. A corrupt length
+    /// may lead past the next chunk, and then chunks are missing at the end.
+    fn check_lengths(&mut self) -> Result<()> {
+        if self.missing == 0 || self.header.has_offsets || self.suspected.is_some() {
             return Ok(());
         }
         let others = self.slots.len().saturating_sub(1);
         for (i, slot) in self.slots.iter().take(others).enumerate() {
             match self.stored(slot, |_| Ok(())) {
-                Err(e) if is_damage(e.status) => {
-                    let words =
-                        "is damaged, and chunks are missing: those behind it may be other ones";
-                    self.doubt =
-                        Some(fail!(Format, "{}: chunk {i} {words}", self.name).at(i as u64));
+                Err(e) if e.status.is_corruption() => {
+                    let message = "is damaged, and chunks are missing; the chunks after it may be different ones";
+                    self.suspected =
+                        Some(fail!(Format, "{}: chunk {i} {message}", self.name).at(i as u64));
                     break;
                 }
                 r => r?,
@@ -361,8 +365,8 @@ impl Bloscpack {
         Ok(())
     }
 
-    /// Refuses a file that would seem to hold less, or other things, than it does.
-    fn trust(&self) -> Result<()> {
+    /// Returns an error if the file would appear to have less or different content than it has.
+    fn refuse_damaged(&self) -> Result<()> {
         let partial = |e: &Error, what: &str| {
             let mut e = e.clone();
             e.message.push_str(what);
@@ -371,23 +375,26 @@ impl Bloscpack {
         if self.skip_damaged {
             return Ok(());
         }
-        match (&self.damage, self.doubt.as_ref().or(self.unsure.as_ref())) {
+        match (
+            &self.damage,
+            self.suspected.as_ref().or(self.unsure_size.as_ref()),
+        ) {
             (Some(e), _) if self.missing > 0 => partial(
                 e,
                 &format!(
-                    "; {} chunks before it are there: HOLDALL_OPT_SKIP_DAMAGED reads them, repair keeps them",
+                    "; {} chunks before it were found: HOLDALL_OPT_SKIP_DAMAGED reads them, repair retains them",
                     self.slots.len()
                 ),
             ),
-            (_, Some(e)) if self.verify || self.mended => partial(
+            (_, Some(e)) if self.verify || self.header_repaired => partial(
                 e,
-                "; HOLDALL_OPT_SKIP_DAMAGED reads it as it is, repair mends it",
+                "; HOLDALL_OPT_SKIP_DAMAGED reads the file as it is, repair fixes it",
             ),
             _ => Ok(()),
         }
     }
 
-    fn verify_if_wished(&self) -> Result<()> {
+    fn verify_if_requested(&self) -> Result<()> {
         if self.options.get(Opt::Verify, 1) < 2 {
             return Ok(());
         }
@@ -399,15 +406,17 @@ impl Bloscpack {
         first.map_or(Ok(()), Err)
     }
 
-    /// What is appended is made as what is there, where the options do not say otherwise.
-    pub(super) fn go_on_as_it_is(&mut self) -> Result<()> {
+    /// Takes the parameters of new chunks from the existing chunks where the options do not set
+    /// them.
+    pub(super) fn inherit_params(&mut self) -> Result<()> {
         let like = self.last_chunk();
         let typesize = like.map_or(self.header.typesize.max(1).into(), |h| h.typesize);
         self.params = params(&self.options, typesize, like.as_ref())?;
         Ok(())
     }
 
-    /// The header of the last chunk, of the last that is not empty where there is one.
+    /// Returns the header of the last chunk that is not empty, or of the last chunk if all are
+    /// empty.
     pub(super) fn last_chunk(&self) -> Option<blosc::Header> {
         let last = self
             .slots
@@ -418,8 +427,8 @@ impl Bloscpack {
         last.and_then(|slot| self.stored(slot, blosc::Header::parse).ok())
     }
 
-    /// Bytes of content that a chunk has here, unless it is the last.
-    fn usual_chunk(&self) -> usize {
+    /// Returns the content size of every chunk except the last.
+    fn default_chunk_size(&self) -> usize {
         let first = self
             .slots
             .iter()
@@ -430,26 +439,27 @@ impl Bloscpack {
             .chunk_size
             .map(|n| n as usize)
             .filter(|&n| n > 0);
-        let wanted = self
+        let requested = self
             .options
             .given(Opt::ChunkBytes)
             .map(|n| n as usize)
             .filter(|_| first.is_none());
         let typesize = self.params.typesize.max(1);
-        wanted
+        requested
             .or(stored)
             .or(first)
             .unwrap_or((DEFAULT_CHUNK / typesize * typesize).max(typesize))
     }
 
-    /// Bloscpack makes chunks no longer than the content at hand: one that is short and alone says
-    /// nothing of those to come, and is filled up.
-    fn longer_chunks(&mut self) {
+    /// Raises the chunk size if the file has one short chunk. Bloscpack never makes chunks longer
+    /// than the content at hand, so a single short chunk says nothing about the chunks to come. An
+    /// append fills it up.
+    fn lengthen_short_chunks(&mut self) {
         let n = self.chunk_size;
-        if self.slots.len() != 1 || n >= SHORT || self.slots.nbytes() != n as u64 {
+        if self.slots.len() != 1 || n >= SHORT_CHUNK || self.slots.nbytes() != n as u64 {
             return;
         }
-        // whole items, and whole rows where it held such
+        // a multiple of the chunk, which may hold whole rows, or else of an item
         let typesize = self.params.typesize.max(1);
         let unit = if n.is_multiple_of(typesize) {
             n
@@ -464,14 +474,14 @@ impl Bloscpack {
             .max(n);
     }
 
-    /// Sets the metadata; `None` removes it. It must be JSON.
+    /// Sets the metadata, which must be JSON; `None` removes it.
     pub fn meta_set(&mut self, json: Option<&[u8]>) -> Result<()> {
         self.check_writer()?;
         if let Some(json) = json {
             if !matches!(self.header.dialect, Dialect::V3 | Dialect::Rfc) {
                 return Err(fail!(
                     Unsupported,
-                    "{}: there is no place for metadata, or an array, in this layout: version 3 and that of the papers have one",
+                    "{}: this layout cannot store metadata or an array (expected version 3 or the BLZ RFC layout)",
                     self.name()
                 ));
             }
@@ -479,7 +489,7 @@ impl Bloscpack {
         }
         self.meta = match json {
             Some(json) => {
-                let mut copy = alloc::with_room(json.len())?;
+                let mut copy = alloc::with_capacity(json.len())?;
                 copy.extend_from_slice(json);
                 Some(copy)
             }
@@ -490,7 +500,7 @@ impl Bloscpack {
         Ok(())
     }
 
-    /// The metadata.
+    /// Returns the metadata.
     pub fn meta(&self) -> Result<Option<&[u8]>> {
         match &self.meta_damage {
             Some(e) if !self.skip_damaged => Err(e.clone()),
@@ -498,34 +508,37 @@ impl Bloscpack {
         }
     }
 
-    /// What is wrong with the metadata, whatever the options wish.
+    /// Returns the error in the metadata, also if the options skip damage.
     pub fn meta_damage(&self) -> Option<&Error> {
         self.meta_damage.as_ref()
     }
 
-    /// Is it stored as the papers have it?
-    pub(super) fn paper(&self) -> bool {
+    /// Returns true if the metadata is stored in the BLZ RFC layout.
+    pub(super) fn has_rfc_metadata(&self) -> bool {
         self.header.dialect == Dialect::Rfc
             || matches!(
-                self.header.meta.as_ref().map(|m| &m.form),
-                Some(Form::Rfc { .. })
+                self.header.meta.as_ref().map(|m| &m.layout),
+                Some(MetaLayout::Rfc { .. })
             )
     }
 }
 
-/// The files of a superchunk.
+/// Returns the container of a superchunk: the main file and its auxiliary files.
 pub fn container(folder: &Arc<dyn Folder>, name: &OsStr) -> Container {
     Container::new(folder, name, &[""])
 }
 
-/// Where what waits for a commit is.
+/// Returns the name of the part file.
 pub(super) fn part_name(c: &Container) -> std::ffi::OsString {
     beside("", &c.main, ".holdall-part")
 }
 
 fn new_header(typesize: usize, options: &Options) -> Result<Header> {
     if typesize == 0 || typesize > i32::MAX as usize {
-        return Err(fail!(Argument, "a typesize of {typesize}: 1 or more"));
+        return Err(fail!(
+            Argument,
+            "typesize {typesize} is invalid (expected 1 or more)"
+        ));
     }
     let dialect = match options.get(Opt::FormatVersion, 0) {
         1 => Dialect::V1,
@@ -541,12 +554,16 @@ fn new_header(typesize: usize, options: &Options) -> Result<Header> {
     {
         return Err(fail!(
             Unsupported,
-            "{}: version 1 has no place for it",
+            "{}: version 1 does not support this option",
             opt.name()
         ));
     }
-    let checksum = options.get(Opt::Checksum, if plain { 0 } else { Sum::Crc32 as i64 });
-    let checksum = Sum::from_number(checksum as i32).map_err(|e| e.within(Opt::Checksum.name()))?;
+    let checksum = options.get(
+        Opt::Checksum,
+        if plain { 0 } else { Checksum::Crc32 as i64 },
+    );
+    let checksum =
+        Checksum::from_number(checksum as i32).map_err(|e| e.within(Opt::Checksum.name()))?;
     Ok(Header {
         has_offsets: !plain && options.get(Opt::Offsets, 1) == 1,
         checksum,
@@ -559,15 +576,16 @@ fn new_header(typesize: usize, options: &Options) -> Result<Header> {
     })
 }
 
-/// How chunks are made: as the options say, else like this one, else with LZ4 and shuffle.
+/// Returns the parameters for new chunks: from `options`, else from `like`, else LZ4 and shuffle.
 pub fn params(options: &Options, typesize: usize, like: Option<&blosc::Header>) -> Result<Params> {
     let codec = match options.given(Opt::Codec) {
         None => like.and_then(|h| h.codec().ok()).unwrap_or(Codec::Lz4),
-        // level 0 below: stored as it is
+        // level 0 below stores chunks uncompressed
         Some(0) => Codec::BloscLz,
         Some(n) => {
             let codec = u8::try_from(n - 1).ok().and_then(Codec::from_number);
-            codec.ok_or_else(|| fail!(Argument, "HOLDALL_OPT_CODEC: {n} is no codec of chunks"))?
+            codec
+                .ok_or_else(|| fail!(Argument, "HOLDALL_OPT_CODEC: {n} is not a codec of chunks"))?
         }
     };
     let level = if options.given(Opt::Codec) == Some(0) {
@@ -581,7 +599,7 @@ pub fn params(options: &Options, typesize: usize, like: Option<&blosc::Header>) 
         .ok_or_else(|| {
             fail!(
                 Argument,
-                "HOLDALL_OPT_LEVEL: {level}: chunks have levels 0 to 9"
+                "HOLDALL_OPT_LEVEL: invalid level {level} (expected 0 to 9)"
             )
         })?;
     let mut params = Params::new(Target::Blosc1, codec, level, typesize);
@@ -594,7 +612,7 @@ pub fn params(options: &Options, typesize: usize, like: Option<&blosc::Header>) 
     Ok(params)
 }
 
-/// The number of the filter that these have: 0 none, 1 shuffle, 2 bitshuffle.
+/// Returns the number of the filter: 0 none, 1 shuffle, 2 bitshuffle.
 pub fn filter_number(params: &Params) -> u64 {
     params
         .filters
@@ -603,14 +621,14 @@ pub fn filter_number(params: &Params) -> u64 {
         .map_or(0, |f| if f == Filter::Bitshuffle { 2 } else { 1 })
 }
 
-/// `HOLDALL_FILTER_*`: those that c-blosc 1.x knows.
+/// Converts `HOLDALL_FILTER_*` numbers to the filters that c-blosc 1.x supports.
 fn filters(bytes: &[u8]) -> Result<Vec<Filter>> {
     let filter = |n: &u8| match n {
         1 => Ok(Filter::Shuffle { group: 0 }),
         2 => Ok(Filter::Bitshuffle),
         n => Err(fail!(
             Unsupported,
-            "HOLDALL_OPT_FILTERS: filter {n} has no place in these chunks: shuffle (1) or bitshuffle (2) do"
+            "HOLDALL_OPT_FILTERS: filter {n} is not supported by Blosc1 chunks (expected 1 (shuffle) or 2 (bitshuffle))"
         )),
     };
     let found: Vec<Filter> = bytes
@@ -621,7 +639,7 @@ fn filters(bytes: &[u8]) -> Result<Vec<Filter>> {
     if found.len() > 1 {
         return Err(fail!(
             Unsupported,
-            "HOLDALL_OPT_FILTERS: these chunks have one filter at most"
+            "HOLDALL_OPT_FILTERS: Blosc1 chunks have at most one filter"
         ));
     }
     Ok(found)

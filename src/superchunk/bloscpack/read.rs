@@ -1,33 +1,32 @@
-//! Reading: bytes of content, whole chunks, chunks as they are stored; and the search for faults.
+//! Reading content, chunks and encoded chunks; verification.
 #![forbid(unsafe_code)]
 
-use super::chunk_list::{Place, Slot};
+use super::chunk_list::{ChunkLocation, ChunkSlot};
 use super::{Bloscpack, Mode};
 use crate::blosc;
-use crate::error::{Error, Result, Status, fail};
+use crate::error::{Error, Result, fail};
 use crate::io::File;
 use crate::options::{Opt, Options};
-use crate::superchunk::staging::Pieces;
+use crate::superchunk::staging::PieceReader;
 use crate::{alloc, parallel};
 use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Content that is worth another thread.
-const WORTH: usize = 256 << 10;
-/// Scratch that a thread keeps.
-const KEPT: usize = 8 << 20;
+/// Minimum number of bytes of content for which several threads are used.
+const PARALLEL_MIN: usize = 256 << 10;
+/// Largest scratch buffer that a thread retains.
+const MAX_SCRATCH: usize = 8 << 20;
 
-/// What [`Bloscpack::verify`] counts.
+/// The counts that [`Bloscpack::verify`] returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// Chunks whose checksums fit.
-    pub sound: u64,
-    /// Chunks that are damaged.
-    pub bad: u64,
-    /// Chunks that can be decoded, and have no checksum; and those with a codec or a filter that
-    /// is not known.
+    /// Chunks whose checksums match.
+    pub intact: u64,
+    /// Chunks that are corrupt.
+    pub corrupt: u64,
+    /// Chunks that can be decoded but have no checksum, and chunks with an unknown codec or filter.
     pub unchecked: u64,
 }
 
@@ -37,22 +36,22 @@ impl Verified {
         if e.is_unsupported() {
             self.unchecked += 1
         } else {
-            self.bad += 1
+            self.corrupt += 1
         }
     }
 }
 
-/// A part of a chunk that is wanted.
-struct Part<'a> {
+/// A requested part of a chunk.
+struct ChunkPart<'a> {
     chunk: usize,
-    /// From this byte of its content on.
+    /// Offset in the content of the chunk.
     from: usize,
     dst: &'a mut [u8],
 }
 
 impl Bloscpack {
-    /// Reads content from byte `at` on, until `dst` is full. True: some of it was damaged, and is
-    /// zeros now, as the options wished.
+    /// Reads content from byte `at` on until `dst` is full. Returns true if corrupt content was
+    /// replaced by zeros, as the options allow.
     pub fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
         let end = at
             .checked_add(dst.len() as u64)
@@ -76,16 +75,16 @@ impl Bloscpack {
                 .pending
                 .get(from as usize..)
                 .and_then(|p| p.get(..pending.len()));
-            pending.copy_from_slice(waiting.ok_or_else(|| fail!(State, "bytes beyond the end"))?);
+            pending.copy_from_slice(waiting.ok_or_else(|| fail!(State, "range after the end"))?);
         }
-        let bad = self.read_parts(self.cut(at..stored_end, stored))?;
-        // what was read may belong elsewhere
-        let doubt = self.doubt.is_some() && !self.placed;
-        Ok(bad || (self.skip_damaged && (doubt || self.unsure.is_some())))
+        let damaged = self.read_parts(self.cut(at..stored_end, stored))?;
+        // the content that was read may belong to other positions
+        let suspected = self.suspected.is_some() && !self.positions_known;
+        Ok(damaged || (self.skip_damaged && (suspected || self.unsure_size.is_some())))
     }
 
-    /// Cuts a range of content into parts of chunks.
-    fn cut<'a>(&self, bytes: Range<u64>, dst: &'a mut [u8]) -> Vec<Part<'a>> {
+    /// Splits a range of content at chunk boundaries.
+    fn cut<'a>(&self, bytes: Range<u64>, dst: &'a mut [u8]) -> Vec<ChunkPart<'a>> {
         let mut parts = Vec::new();
         let mut rest = dst;
         for chunk in self.slots.holding(bytes.clone()) {
@@ -96,7 +95,7 @@ impl Bloscpack {
                 .unwrap_or_default();
             rest = after;
             if !part.is_empty() {
-                parts.push(Part {
+                parts.push(ChunkPart {
                     chunk,
                     from: (from - span.start) as usize,
                     dst: part,
@@ -106,31 +105,31 @@ impl Bloscpack {
         parts
     }
 
-    fn read_parts(&self, mut parts: Vec<Part<'_>>) -> Result<bool> {
+    fn read_parts(&self, mut parts: Vec<ChunkPart<'_>>) -> Result<bool> {
         let total: usize = parts.iter().map(|p| p.dst.len()).sum();
-        let worth = total >= WORTH;
+        let large = total >= PARALLEL_MIN;
         if let [p] = &mut parts[..] {
             let read = self
                 .chunk_part(
                     p.chunk,
                     p.from,
                     p.dst,
-                    if worth { self.threads.count() } else { 1 },
+                    if large { self.threads.count() } else { 1 },
                 )
                 .map_err(|e| self.named(p.chunk, e));
             return self
                 .or_zeros(read, p.dst)
-                .and_then(|bad| self.still().map(|()| bad));
+                .and_then(|damaged| self.check_unmodified().map(|()| damaged));
         }
-        // the first of those that fail, whatever the order in which they did
+        // the error of the lowest chunk is returned, independent of the order of execution
         let failed: Mutex<Option<Error>> = Mutex::new(None);
         let damaged = Mutex::new(false);
-        parallel::for_each(if worth { self.file_threads() } else { 1 }, parts, |p| {
+        parallel::for_each(if large { self.file_threads() } else { 1 }, parts, |p| {
             let read = self
                 .chunk_part(p.chunk, p.from, p.dst, 1)
                 .map_err(|e| self.named(p.chunk, e));
             match self.or_zeros(read, p.dst) {
-                Ok(bad) => *damaged.lock().unwrap_or_else(PoisonError::into_inner) |= bad,
+                Ok(zeroed) => *damaged.lock().unwrap_or_else(PoisonError::into_inner) |= zeroed,
                 Err(e) => {
                     let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
                     if failed.as_ref().is_none_or(|f| e.position < f.position) {
@@ -139,23 +138,24 @@ impl Bloscpack {
                 }
             }
         });
-        self.still()?;
+        self.check_unmodified()?;
         match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(e) => Err(e),
             None => Ok(damaged.into_inner().unwrap_or_else(PoisonError::into_inner)),
         }
     }
 
-    /// Damage reads as zeros where that is wished.
+    /// Fills `dst` with zeros if the data is corrupt and the options skip damage. Returns true in
+    /// that case.
     fn or_zeros(&self, read: Result<()>, dst: &mut [u8]) -> Result<bool> {
         match read {
             Ok(()) => Ok(false),
-            Err(e) if self.skip_damaged && is_damage(e.status) => {
+            Err(e) if self.skip_damaged && e.status.is_corruption() => {
                 dst.fill(0);
                 Ok(true)
             }
-            // it may look damaged only because it was changed under us
-            Err(e) => self.still().and(Err(e)),
+            // a concurrent change of the file may look like corruption
+            Err(e) => self.check_unmodified().and(Err(e)),
         }
     }
 
@@ -169,7 +169,7 @@ impl Bloscpack {
         }
     }
 
-    /// Reads part of one chunk.
+    /// Reads a part of chunk `i`.
     pub(super) fn chunk_part(
         &self,
         i: usize,
@@ -179,30 +179,34 @@ impl Bloscpack {
     ) -> Result<()> {
         if let Some((_, open)) = self.open_chunk.as_ref().filter(|(k, _)| *k == i) {
             let part = open.get(from..).and_then(|p| p.get(..dst.len()));
-            dst.copy_from_slice(part.ok_or_else(|| fail!(Range, "bytes beyond its end"))?);
+            dst.copy_from_slice(part.ok_or_else(|| fail!(Range, "range after the end"))?);
             return Ok(());
         }
         self.slot_part(self.slots.get(i)?, from, dst, threads)
     }
 
-    /// Reads part of a chunk that is stored.
+    /// Reads a part of an encoded chunk.
     pub(super) fn slot_part(
         &self,
-        slot: &Slot,
+        slot: &ChunkSlot,
         from: usize,
         dst: &mut [u8],
         threads: usize,
     ) -> Result<()> {
         self.stored(slot, |chunk| {
-            // what decoding takes beside the place that the caller brought
+            // memory that decoding needs in addition to the caller's buffer
             let block = blosc::Header::parse(chunk)?.blocksize;
             alloc::allow(block as u64, self.memory_limit, "a block of a chunk")?;
             blosc::decode_range(chunk, from, dst, threads)
         })
     }
 
-    /// Calls `f` with a chunk as it is stored, its digest checked.
-    pub(super) fn stored<R>(&self, slot: &Slot, f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
+    /// Calls `f` with an encoded chunk after its checksum is verified.
+    pub(super) fn stored<R>(
+        &self,
+        slot: &ChunkSlot,
+        f: impl FnOnce(&[u8]) -> Result<R>,
+    ) -> Result<R> {
         let (mut f, mut result) = (Some(f), None);
         self.with_stored(slot, &mut |chunk| {
             result = f.take().map(|f| f(chunk));
@@ -211,13 +215,13 @@ impl Bloscpack {
         result.unwrap_or_else(|| Err(fail!(State, "no chunk")))
     }
 
-    /// The same, once for all kinds of results.
-    fn with_stored(&self, slot: &Slot, f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        match &slot.place {
-            Place::Memory(bytes) => self.checked(slot, bytes, f),
-            Place::Main(at) => self.fetched(&self.main, *at, slot, f),
-            Place::Part(at) => self.fetched(&self.part, *at, slot, f),
-            Place::Lost => Err(self
+    /// Implements [`Bloscpack::stored`] without a type parameter, so that it is compiled once.
+    fn with_stored(&self, slot: &ChunkSlot, f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        match &slot.location {
+            ChunkLocation::Memory(bytes) => self.checked(slot, bytes, f),
+            ChunkLocation::Main(at) => self.fetched(&self.main, *at, slot, f),
+            ChunkLocation::Part(at) => self.fetched(&self.part, *at, slot, f),
+            ChunkLocation::Lost => Err(self
                 .damage
                 .clone()
                 .unwrap_or_else(|| fail!(Format, "it was not found"))),
@@ -228,7 +232,7 @@ impl Bloscpack {
         &self,
         file: &Option<Arc<dyn File>>,
         at: u64,
-        slot: &Slot,
+        slot: &ChunkSlot,
         f: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
         thread_local!(static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
@@ -249,14 +253,18 @@ impl Bloscpack {
                 .unwrap_or_default()
         });
         if scratch.len() < n {
-            // one that is kept is going to be of use for somewhat longer chunks, too
-            scratch = alloc::zeroed(if n <= KEPT { n.next_power_of_two() } else { n })?;
+            // a retained buffer is rounded up, so that it fits somewhat longer chunks
+            scratch = alloc::zeroed(if n <= MAX_SCRATCH {
+                n.next_power_of_two()
+            } else {
+                n
+            })?;
         }
         let bytes = scratch.get_mut(..n).unwrap_or_default();
         let result = file
             .read_exact_at(at, bytes)
             .and_then(|()| self.checked(slot, bytes, f));
-        if scratch.len() <= KEPT {
+        if scratch.len() <= MAX_SCRATCH {
             SCRATCH.with(|s| _ = s.try_borrow_mut().map(|mut s| *s = scratch));
         }
         result
@@ -264,7 +272,7 @@ impl Bloscpack {
 
     fn checked(
         &self,
-        slot: &Slot,
+        slot: &ChunkSlot,
         bytes: &[u8],
         f: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
@@ -280,7 +288,7 @@ impl Bloscpack {
             let (n, c) = (header.nbytes, header.cbytes);
             return Err(fail!(
                 Format,
-                "its header says {n} bytes in {c}, it said {} in {} when it was found",
+                "its header changed since the file was opened ({n} bytes in {c}, before {} in {})",
                 slot.nbytes,
                 slot.cbytes
             ));
@@ -288,7 +296,7 @@ impl Bloscpack {
         f(chunk)
     }
 
-    /// Bytes of content of chunk `i`.
+    /// Returns the content size of chunk `i` in bytes.
     pub fn chunk_nbytes(&self, i: u64) -> Result<usize> {
         let i = self.index(i)?;
         if i < self.slots.len() {
@@ -297,33 +305,37 @@ impl Bloscpack {
         Ok(self.pending_chunk(i).len())
     }
 
-    /// Reads chunk `i` into `dst`, which has its size. True: as [`Bloscpack::read`].
+    /// Reads chunk `i` into `dst`, which must have the content size of the chunk. Returns true
+    /// under the same condition as [`Bloscpack::read`].
     pub fn read_chunk(&self, i: u64, dst: &mut [u8]) -> Result<bool> {
         let i = self.index(i)?;
         let n = self.chunk_nbytes(i as u64)?;
         if dst.len() != n {
             return Err(fail!(
                 Argument,
-                "{}: chunk {i}: it has {n} bytes, there is room for {}",
+                "{}: chunk {i}: wrong buffer size (expected {n} bytes, found {})",
                 self.name(),
                 dst.len()
             )
             .at(i as u64));
         }
         if i < self.slots.len() {
-            let bad = self.read_parts(vec![Part {
+            let damaged = self.read_parts(vec![ChunkPart {
                 chunk: i,
                 from: 0,
                 dst,
             }])?;
-            // where chunks are missing it may be another one's content
-            return Ok(bad || (self.skip_damaged && self.doubt.is_some() && self.damage.is_some()));
+            // if chunks are missing, this may be the content of another chunk
+            return Ok(
+                damaged || (self.skip_damaged && self.suspected.is_some() && self.damage.is_some())
+            );
         }
         dst.copy_from_slice(self.pending_chunk(i));
         Ok(false)
     }
 
-    /// Calls `f` with chunk `i` as it is, or is going to be, stored, without its digest.
+    /// Calls `f` with the encoded bytes of chunk `i` without its checksum. A chunk that is not
+    /// encoded yet is encoded first.
     pub fn with_raw<R>(&self, i: u64, f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
         let i = self.index(i)?;
         let changed = self
@@ -340,7 +352,7 @@ impl Bloscpack {
         let read = self
             .stored(self.slots.get(i)?, f)
             .map_err(|e| self.named(i, e));
-        self.still()?;
+        self.check_unmodified()?;
         read
     }
 
@@ -350,8 +362,8 @@ impl Bloscpack {
         there.ok_or_else(|| fail!(Range, "{}: chunk {i}: there are {n}", self.name()).at(i))
     }
 
-    /// Refuses to go on where the file was changed since it was opened for reading.
-    fn still(&self) -> Result<()> {
+    /// Returns an error if the file was modified after it was opened for reading.
+    fn check_unmodified(&self) -> Result<()> {
         let (Some(main), Some(was)) = (&self.main, self.unchanged) else {
             return Ok(());
         };
@@ -365,8 +377,7 @@ impl Bloscpack {
         ))
     }
 
-    /// Reads every chunk and checks all that can be; tells each fault to `fault`, until it returns
-    /// false.
+    /// Reads and checks all chunks. Passes each error to `fault`, which returns false to stop.
     pub fn verify(&self, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
         self.verify_all(&mut fault)
     }
@@ -381,14 +392,14 @@ impl Bloscpack {
             parallel::for_each(
                 self.file_threads(),
                 found.iter_mut().collect(),
-                |(i, sound): &mut (usize, _)| *sound = self.sound(*i),
+                |(i, checked): &mut (usize, _)| *checked = self.check_chunk(*i),
             );
-            for (i, sound) in found {
-                match sound {
-                    Ok(()) if self.header.checksum.size() > 0 => v.sound += 1,
+            for (i, checked) in found {
+                match checked {
+                    Ok(()) if self.header.checksum.size() > 0 => v.intact += 1,
                     Ok(()) => v.unchecked += 1,
                     Err(e) => {
-                        self.still_for_a_fault()?;
+                        self.confirm_fault()?;
                         v.count(&e);
                         if !fault(&self.named(i, e)) {
                             return Ok(v);
@@ -401,9 +412,9 @@ impl Bloscpack {
                 self.slots.len() as u64,
             )?;
         }
-        self.still_for_a_fault()?;
-        // one fault tells of all that are missing
-        v.bad = v.bad.saturating_add(self.missing);
+        self.confirm_fault()?;
+        // one error represents all missing chunks
+        v.corrupt = v.corrupt.saturating_add(self.missing);
         let shape = if self.missing > 0 {
             None
         } else {
@@ -413,8 +424,8 @@ impl Bloscpack {
             .damage
             .iter()
             .filter(|_| self.missing > 0)
-            .chain(&self.doubt)
-            .chain(&self.unsure)
+            .chain(&self.suspected)
+            .chain(&self.unsure_size)
             .chain(&self.meta_damage)
             .chain(&shape)
         {
@@ -423,12 +434,12 @@ impl Bloscpack {
         Ok(v)
     }
 
-    /// A fault of a file that a writer has changed meanwhile is none.
-    fn still_for_a_fault(&self) -> Result<()> {
-        self.still().map_err(Error::because_changed)
+    /// Returns an error if a writer has changed the file: then a fault is not corruption.
+    fn confirm_fault(&self) -> Result<()> {
+        self.check_unmodified().map_err(Error::into_busy)
     }
 
-    /// What speaks against metadata of an array.
+    /// Returns the contradiction between array metadata and content, if there is one.
     fn shape_fault(&self) -> Option<Error> {
         let checked = self
             .array()
@@ -436,10 +447,11 @@ impl Bloscpack {
         checked.err().map(|e| e.within(self.name()))
     }
 
-    /// Calls `f` with all content, piece by piece. True: as [`Bloscpack::read`].
+    /// Calls `f` with all content in consecutive pieces. Returns true under the same condition as
+    /// [`Bloscpack::read`].
     pub fn each_piece(&self, f: impl FnMut(&[u8]) -> Result<()>) -> Result<bool> {
         let (nbytes, chunk) = (self.nbytes(), self.chunk_size as u64);
-        let pieces = Pieces {
+        let pieces = PieceReader {
             nbytes,
             chunk,
             threads: self.threads.count(),
@@ -449,7 +461,7 @@ impl Bloscpack {
         pieces.each(|at, dst| self.read(at, dst), f)
     }
 
-    fn sound(&self, i: usize) -> Result<()> {
+    fn check_chunk(&self, i: usize) -> Result<()> {
         let slot = self.slots.get(i)?;
         self.stored(slot, |chunk| {
             let mut content = alloc::zeroed(alloc::allow(
@@ -462,7 +474,7 @@ impl Bloscpack {
     }
 }
 
-/// Verifies a file; every fault goes to `fault`, which says whether to go on.
+/// Verifies a file. Passes each error to `fault`, which returns false to stop.
 pub fn verify(
     path: &OsStr,
     options: &Options,
@@ -474,12 +486,4 @@ pub fn verify(
     )?;
     let all = options.clone().with(Opt::SkipDamaged, 1)?;
     Bloscpack::open(path, Mode::Read, &all)?.verify(fault)
-}
-
-/// Is this what damage looks like, as against a failing disk or a limit of the caller's?
-pub(super) fn is_damage(s: Status) -> bool {
-    matches!(
-        s,
-        Status::Format | Status::Checksum | Status::Codec | Status::Version | Status::Unsupported
-    )
 }

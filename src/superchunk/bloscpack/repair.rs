@@ -1,117 +1,117 @@
-//! Repair: what a crash, a full disk or damage left becomes a whole file again. Chunks that are
-//! sound stay as they are; a damaged one among them becomes zeros, so that all others keep their
-//! places, and so do those that an array has lost at its end.
+//! Repair after a crash, a full disk or corruption. Intact chunks remain unchanged. Corrupt chunks
+//! are replaced by zeros, so that the other chunks keep their positions. Chunks that an array has
+//! lost at its end are replaced by zeros, too.
 #![forbid(unsafe_code)]
 
-use super::chunk_list::{Place, Slot};
-use super::chunk_table::{BLOSC_HEADER, ChunkPlace};
+use super::chunk_list::{ChunkLocation, ChunkSlot};
+use super::chunk_table::{BLOSC_HEADER, LocatedChunk};
 use super::{Bloscpack, Mode};
 use crate::alloc;
-use crate::array::numpy_meta::ArrayMeta;
 use crate::blosc;
+use crate::dtype::numpy_meta::ArrayMeta;
 use crate::error::{Result, Status, fail};
 use crate::io::{Access, Folder, locate};
 use crate::options::{Opt, Options};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// The most content that a byte of a chunk can stand for: Zstandard says a run of 128 KiB in four.
+/// Maximum ratio of content bytes to chunk bytes: Zstandard encodes a run of 128 KiB in four bytes.
 const BEST_RATIO: u64 = 32 << 10;
 /// Zeros that are appended at once.
 const PIECE: u64 = 1 << 20;
 
-/// What a repair did.
+/// The result of a repair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Repaired {
-    /// Chunks that stay.
-    pub kept: u64,
-    /// Chunks that are zeros now, or are gone; damaged metadata that are gone count as one.
+    /// Chunks that were retained.
+    pub retained: u64,
+    /// Chunks that were replaced by zeros or dropped. Dropped metadata counts as one.
     pub dropped: u64,
 }
 
-/// Repairs a file.
+/// Repairs the file at `path`.
 pub fn repair(path: &OsStr, options: &Options) -> Result<Repaired> {
-    let place = locate::locate_for_change(path)?;
-    repair_in(&place.folder, &place.name, options)
+    let location = locate::locate_for_change(path)?;
+    repair_in(&location.folder, &location.name, options)
 }
 
-/// Repairs a name in a folder.
+/// Repairs the file `name` in `folder`.
 pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> Result<Repaired> {
     let known = [Opt::Threads, Opt::MemoryLimit, Opt::Durability, Opt::Lock];
     options.only("repairing a superchunk", &known)?;
     folder.writable()?;
     let mut b = Bloscpack::for_writing(folder, name, options)?;
     b.load(folder.open(name, Access::Write)?)?;
-    b.go_on_as_it_is()?;
+    b.inherit_params()?;
     b.mode = Mode::Append;
     b.refuse_to_guess()?;
-    b.take_in_what_follows()?;
+    b.append_trailing_chunks()?;
     let gone = std::mem::take(&mut b.missing);
     let zeroed = b.zero_damaged()?;
-    let kept = b.slots.len() as u64 - zeroed;
+    let retained = b.slots.len() as u64 - zeroed;
     let meta_is_lost = b.meta_damage.take().is_some();
     if meta_is_lost {
         b.meta = None;
         (b.meta_changed, b.changed) = (true, true);
     }
-    b.changed |= gone > 0 || b.damage.is_some() || b.doubt.is_some();
-    if kept == 0 && gone + zeroed > 0 {
+    b.changed |= gone > 0 || b.damage.is_some() || b.suspected.is_some();
+    if retained == 0 && gone + zeroed > 0 {
         return Err(fail!(
             Format,
-            "{}: none of its {} chunks is sound: there is nothing to keep",
+            "{}: none of its {} chunks is intact; nothing can be repaired",
             b.name(),
             gone + zeroed
         ));
     }
-    // where nothing is missing, metadata and content contradict each other, and nobody knows which
-    // is right
-    let put = if gone > 0 { b.fill_array()? } else { 0 };
-    (b.damage, b.doubt, b.offsets_are_right) = (None, None, b.offsets_are_right && !b.changed);
+    // if no chunk is missing, metadata and content contradict each other, and it is unknown which
+    // of them is right
+    let put = if gone > 0 { b.pad_array()? } else { 0 };
+    (b.damage, b.suspected, b.offsets_are_right) = (None, None, b.offsets_are_right && !b.changed);
     b.commit()?;
     Ok(Repaired {
-        kept,
+        retained,
         dropped: zeroed + gone.max(put) + u64::from(meta_is_lost),
     })
 }
 
 impl Bloscpack {
-    /// Where chunks are missing, and those that are there may have been found in a wrong place, one
-    /// more repair could lose what somebody who looks at the file might save.
+    /// Returns an error if chunks are missing and the others may have been found at wrong
+    /// positions. A repair could then destroy data that a manual inspection might recover.
     fn refuse_to_guess(&self) -> Result<()> {
-        let Some(doubt) = self
-            .doubt
+        let Some(suspected) = self
+            .suspected
             .as_ref()
             .filter(|_| self.damage.is_some() || self.slots.len() == 0)
         else {
             return Ok(());
         };
-        let mut e = doubt.clone();
+        let mut e = suspected.clone();
         e.message
-            .push_str("; it cannot be told which chunks are missing, and nothing was changed");
+            .push_str("; it is unknown which chunks are missing; nothing was changed");
         Err(e)
     }
 
-    /// Chunks that are sound and stand right behind the last one: the header counts too few, or a
-    /// writer died.
-    fn take_in_what_follows(&mut self) -> Result<()> {
-        let Some(main) = self.main.clone().filter(|_| self.doubt.is_some()) else {
+    /// Appends intact chunks that directly follow the last chunk. The number of chunks in the
+    /// header is too small, or a writer crashed.
+    fn append_trailing_chunks(&mut self) -> Result<()> {
+        let Some(main) = self.main.clone().filter(|_| self.suspected.is_some()) else {
             return Ok(());
         };
         let mut header = [0; BLOSC_HEADER];
         while main.read_at(self.end, &mut header)? == BLOSC_HEADER {
-            let Some(c) = ChunkPlace::parse(self.end, &header)
+            let Some(c) = LocatedChunk::parse(self.end, &header)
                 .filter(|c| c.end(self.header.checksum) <= self.size)
             else {
                 break;
             };
-            let slot = Slot {
-                place: Place::Main(c.at),
+            let slot = ChunkSlot {
+                location: ChunkLocation::Main(c.at),
                 cbytes: c.cbytes,
                 nbytes: c.nbytes,
                 flags: c.flags,
                 spare: 0,
             };
-            if !self.is_sound(&slot)? {
+            if !self.is_intact(&slot)? {
                 break;
             }
             self.slots.push(slot)?;
@@ -120,8 +120,8 @@ impl Bloscpack {
         Ok(())
     }
 
-    /// Can it be decoded, and does its digest fit?
-    fn is_sound(&self, slot: &Slot) -> Result<bool> {
+    /// Returns true if the chunk can be decoded and its checksum matches.
+    fn is_intact(&self, slot: &ChunkSlot) -> Result<bool> {
         let decoded = self.stored(slot, |chunk| {
             let mut content = alloc::zeroed(alloc::allow(
                 slot.nbytes.into(),
@@ -137,11 +137,11 @@ impl Bloscpack {
     }
 
     fn zero_damaged(&mut self) -> Result<u64> {
-        let (mut bad, mut lost) = (0, 0u64);
+        let (mut zeroed, mut lost) = (0, 0u64);
         for i in 0..self.slots.len() {
             self.options.progress(i as u64, self.slots.len() as u64)?;
             let slot = self.slots.get(i)?;
-            if self.is_sound(slot)? {
+            if self.is_intact(slot)? {
                 continue;
             }
             lost = lost.saturating_add(slot.nbytes.into());
@@ -152,35 +152,35 @@ impl Bloscpack {
                 "a chunk",
             )?)?;
             self.replace_content(i, &zeros)?;
-            bad += 1;
+            zeroed += 1;
         }
-        Ok(bad)
+        Ok(zeroed)
     }
     fn check_lost(&self, lost: u64) -> Result<()> {
         match self.can_have_lost(lost) {
             true => Ok(()),
             false => {
-                let words = "bytes of content are lost, it says, more than it can have held: nothing was changed";
-                Err(fail!(Format, "{}: {lost} {words}", self.name()))
+                let message = "lost bytes of content are more than a file of this size can have held; nothing was changed";
+                Err(fail!(Format, "{}: {lost} {message}", self.name()))
             }
         }
     }
 
-    /// Can the file have held so many more bytes of content?
+    /// Returns true if a file of this size can have held `n` more bytes of content.
     fn can_have_lost(&self, n: u64) -> bool {
         n / BEST_RATIO <= self.size && n / self.chunk_size.max(1) as u64 <= self.size
     }
 
-    /// Is this content of `n` bytes, of which chunks are missing at the end that are to read as
-    /// zeros?
-    pub fn stands_for(&self, n: u64) -> bool {
+    /// Returns true if this can be content of `n` bytes that has lost chunks at its end, and the
+    /// options skip damage. The missing content reads as zeros.
+    pub fn is_truncation_of(&self, n: u64) -> bool {
         self.skip_damaged
             && self.main.is_some()
             && n > self.nbytes()
             && self.can_have_lost(n - self.nbytes())
     }
 
-    /// What the metadata say of a NumPy array of a known type, if that is what it is.
+    /// Returns the array in the metadata if it is a NumPy array of a known type.
     pub(super) fn array(&self) -> Result<Option<ArrayMeta>> {
         match self.meta.as_deref().map_or(Ok(None), ArrayMeta::read) {
             Err(e) if e.status == Status::Type => Ok(None),
@@ -188,16 +188,15 @@ impl Bloscpack {
         }
     }
 
-    /// Puts zeros behind content that is shorter than the array it is; gives how many chunks they
-    /// take.
-    fn fill_array(&mut self) -> Result<u64> {
-        let wanted = self
+    /// Appends zeros to content that is shorter than its array. Returns the number of chunks added.
+    fn pad_array(&mut self) -> Result<u64> {
+        let expected = self
             .array()
             .ok()
             .flatten()
             .and_then(|a| a.nbytes())
             .unwrap_or(0);
-        let Some(short) = wanted.checked_sub(self.nbytes()).filter(|n| *n > 0) else {
+        let Some(short) = expected.checked_sub(self.nbytes()).filter(|n| *n > 0) else {
             return Ok(0);
         };
         self.check_lost(short)?;
@@ -207,11 +206,11 @@ impl Bloscpack {
             "a chunk",
         )?;
         let (before, zeros) = (self.chunks(), alloc::zeroed(short.min(PIECE) as usize)?);
-        while let Some(n) = wanted.checked_sub(self.nbytes()).filter(|n| *n > 0) {
+        while let Some(n) = expected.checked_sub(self.nbytes()).filter(|n| *n > 0) {
             self.append(zeros.get(..n.min(PIECE) as usize).unwrap_or_default())?;
             self.options.progress(
                 self.chunks() as u64,
-                wanted
+                expected
                     .div_ceil(self.chunk_size.max(1) as u64)
                     .max(self.chunks() as u64),
             )?;

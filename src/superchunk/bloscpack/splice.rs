@@ -1,35 +1,35 @@
-//! Splices: content is put in or taken away in the middle, at one place or at places in equal
-//! distances, and what is behind moves.
+//! Splices: replacement of content at one position, or at several positions with a constant stride.
+//! The content after each position moves.
 //!
-//! Chunks stay as long as they were: content behind the change is encoded anew, chunk by chunk, up
-//! to where the old limits of chunks fall on the new ones. From there on, chunks stay as they are.
-//! Nothing that waits for a commit is ever written over, so that a splice that fails is taken back
-//! by going on with the old chunks.
+//! The chunk size stays the same. Content after the change is encoded again, chunk by chunk, until
+//! old and new chunk boundaries coincide. From there on, chunks are reused as they are stored. A
+//! splice never overwrites uncommitted data; a failed splice rolls back by restoring the old chunk
+//! list.
 #![forbid(unsafe_code)]
 
 use super::Bloscpack;
-use super::chunk_list::Slot;
+use super::chunk_list::ChunkSlot;
 use crate::alloc;
 use crate::error::{Result, fail};
 use std::ops::Range;
 
-/// What is put in and taken away.
+/// A replacement of content.
 #[derive(Clone, Copy)]
 pub struct Splice<'a> {
-    /// The first place, in the content as it was.
+    /// The first position, in the old content.
     pub at: u64,
-    /// How far it is from one place to the next.
+    /// Distance from one position to the next.
     pub every: u64,
-    /// How many places there are.
+    /// Number of positions.
     pub times: u64,
-    /// Bytes that are taken away at each.
+    /// Bytes to remove at each position.
     pub gone: u64,
-    /// What is put there: at each place an equal part of it.
+    /// Bytes to insert; every position receives an equal part.
     pub src: &'a [u8],
 }
 
 impl<'a> Splice<'a> {
-    /// Where the last place ends, if no two places overlap.
+    /// Returns the end of the last removed range; `None` if ranges overlap or exceed 64 bits.
     fn end(&self) -> Option<u64> {
         let apart = self.times <= 1 || self.every >= self.gone;
         let last = self.every.checked_mul(self.times.checked_sub(1)?)?;
@@ -49,26 +49,26 @@ impl<'a> Splice<'a> {
         } = *self;
         let n = (src.len() as u64 / times.max(1)) as usize;
         (0..times).map(move |i| {
-            let (from, place) = (at + i * every, n * i as usize);
+            let (from, offset) = (at + i * every, n * i as usize);
             (
                 from..from + gone,
-                src.get(place..place + n).unwrap_or_default(),
+                src.get(offset..offset + n).unwrap_or_default(),
             )
         })
     }
 }
 
-/// Chunks that are taken over one after the other.
-struct Old<'a> {
-    chunks: &'a [Slot],
-    /// Number and begin of the first of them.
+/// The old chunks, consumed in order.
+struct OldChunks<'a> {
+    chunks: &'a [ChunkSlot],
+    /// Index and content offset of the first chunk.
     number: usize,
     at: u64,
     content: Option<Vec<u8>>,
 }
 
 impl Bloscpack {
-    /// Puts content in the place of other content. On failure the content is as it was.
+    /// Replaces content. On failure the content is unchanged.
     pub fn splice(&mut self, splice: &Splice<'_>) -> Result<()> {
         self.check_writer()?;
         if splice.end().is_none_or(|end| end > self.nbytes()) {
@@ -81,7 +81,7 @@ impl Bloscpack {
             } = splice;
             return Err(fail!(
                 Range,
-                "{}: {gone} bytes at {at}, {times} times, each {every} further: there are {}",
+                "{}: {times} ranges of {gone} bytes from {at} with stride {every}: there are {}",
                 self.name(),
                 self.nbytes()
             ));
@@ -94,26 +94,30 @@ impl Bloscpack {
             .slots
             .holding(splice.at..splice.at.saturating_add(1))
             .start;
-        // an append may go on in the one before
-        let kept = first.saturating_sub(1);
-        let mut old = alloc::with_room(self.slots.len() - kept)?;
-        old.extend(self.slots.iter().skip(kept).cloned());
+        // an append may reopen the chunk before `first`
+        let first_saved = first.saturating_sub(1);
+        let mut old = alloc::with_capacity(self.slots.len() - first_saved)?;
+        old.extend(self.slots.iter().skip(first_saved).cloned());
         let changed = std::mem::replace(&mut self.changed, true);
-        self.refill(first, old.get(first - kept..).unwrap_or_default(), splice)
-            .inspect_err(|_| {
-                self.pending = Vec::new();
-                self.slots.truncate(kept);
-                // there was room for them before
-                let back = old.drain(..).try_for_each(|slot| self.slots.push(slot));
-                self.broken |= back.is_err();
-                self.changed = changed;
-            })
+        self.refill(
+            first,
+            old.get(first - first_saved..).unwrap_or_default(),
+            splice,
+        )
+        .inspect_err(|_| {
+            self.pending = Vec::new();
+            self.slots.truncate(first_saved);
+            // the capacity for these slots existed before
+            let back = old.drain(..).try_for_each(|slot| self.slots.push(slot));
+            self.broken |= back.is_err();
+            self.changed = changed;
+        })
     }
 
-    /// Cuts the chunks from `first` on, and goes on with what stays of them and what is put in.
-    fn refill(&mut self, first: usize, chunks: &[Slot], splice: &Splice<'_>) -> Result<()> {
+    /// Truncates the chunk list at `first`, then appends the retained and the inserted content.
+    fn refill(&mut self, first: usize, chunks: &[ChunkSlot], splice: &Splice<'_>) -> Result<()> {
         let mut at = self.slots.span(first).start;
-        let mut old = Old {
+        let mut old = OldChunks {
             chunks,
             number: first,
             at,
@@ -121,35 +125,37 @@ impl Bloscpack {
         };
         self.slots.truncate(first);
         for (bytes, new) in splice.each() {
-            self.keep(&mut old, at..bytes.start)?;
+            self.copy_old(&mut old, at..bytes.start)?;
             self.append(new)?;
             at = bytes.end;
         }
-        self.keep(&mut old, at..u64::MAX)
+        self.copy_old(&mut old, at..u64::MAX)
     }
 
-    /// Goes on with some of the old content, whole chunks as they are where they can stay so.
-    fn keep(&mut self, old: &mut Old<'_>, bytes: Range<u64>) -> Result<()> {
+    /// Appends the old content in `bytes`. Reuses complete encoded chunks where the new chunk
+    /// boundaries allow it.
+    fn copy_old(&mut self, old: &mut OldChunks<'_>, bytes: Range<u64>) -> Result<()> {
         while let Some((slot, rest)) = old.chunks.split_first() {
             let span = old.at..old.at + u64::from(slot.nbytes);
-            let wanted = bytes.start.max(span.start)..bytes.end.min(span.end);
-            if wanted == span && self.pending.len().is_multiple_of(self.chunk_size) {
+            let requested = bytes.start.max(span.start)..bytes.end.min(span.end);
+            if requested == span && self.pending.len().is_multiple_of(self.chunk_size) {
                 self.encode_pending(self.pending.len())?;
                 self.slots.push(slot.clone())?;
-            } else if !wanted.is_empty() {
+            } else if !requested.is_empty() {
                 let content = match old.content.take() {
                     Some(content) => content,
                     None => self.content_of(old.number, slot)?,
                 };
-                let part = content
-                    .get((wanted.start - span.start) as usize..(wanted.end - span.start) as usize);
+                let part = content.get(
+                    (requested.start - span.start) as usize..(requested.end - span.start) as usize,
+                );
                 self.append(part.unwrap_or_default())?;
                 old.content = Some(content);
             }
             if bytes.end < span.end {
                 break;
             }
-            *old = Old {
+            *old = OldChunks {
                 chunks: rest,
                 number: old.number + 1,
                 at: span.end,
@@ -159,8 +165,8 @@ impl Bloscpack {
         Ok(())
     }
 
-    /// The content of a chunk that was chunk `i`.
-    fn content_of(&self, i: usize, slot: &Slot) -> Result<Vec<u8>> {
+    /// Returns the content of the old chunk `i`.
+    fn content_of(&self, i: usize, slot: &ChunkSlot) -> Result<Vec<u8>> {
         let mut content = alloc::zeroed(alloc::allow(
             slot.nbytes.into(),
             self.memory_limit,

@@ -1,4 +1,4 @@
-//! What superchunks promise: against a model, on the simulated disk, and with damaged files.
+//! Tests of superchunks: against a model, on the simulated disk, and with damaged files.
 
 mod damage;
 mod disk;
@@ -15,7 +15,7 @@ use std::ffi::OsStr;
 
 const NAME: &str = "x.blp";
 
-/// How a file is made.
+/// The parameters of a test file.
 #[derive(Clone, Copy, Debug)]
 struct Form {
     version: i64,
@@ -54,7 +54,7 @@ impl Form {
             .unwrap()
             .with(Opt::SpareBytes, self.spare_bytes)
             .unwrap();
-        // so that every run is the same
+        // so that every run is identical
         o.set(Opt::Threads, self.threads).unwrap();
         if let Some(n) = self.spare_chunks {
             o.set(Opt::SpareChunks, n).unwrap();
@@ -103,7 +103,7 @@ fn reader(folder: &Arc<dyn Folder>) -> Result<Bloscpack> {
     Bloscpack::open_in(folder, OsStr::new(NAME), Mode::Read, &Options::new())
 }
 
-/// All that a file holds.
+/// The content of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct State {
     chunks: Vec<Vec<u8>>,
@@ -118,7 +118,7 @@ impl State {
             b.read_chunk(i, &mut chunk)?;
             chunks.push(chunk);
         }
-        // the papers' layout has room for more, and fills it with spaces
+        // the BLZ RFC layout pads metadata with spaces
         Ok(State {
             chunks,
             meta: b.meta()?.map(|m| m.trim_ascii_end().to_vec()),
@@ -130,7 +130,7 @@ impl State {
     }
 }
 
-/// Bytes that depend on a number: noise, a few letters, a ramp, or nothing but zeros.
+/// Returns bytes derived from a seed: noise, a few letters, a ramp, or zeros.
 fn bytes(seed: u64, len: usize) -> Vec<u8> {
     let mut rng = Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     match rng.below(5) {
@@ -141,7 +141,7 @@ fn bytes(seed: u64, len: usize) -> Vec<u8> {
     }
 }
 
-/// JSON that depends on a number.
+/// Returns JSON derived from a seed.
 fn json(seed: u64, len: usize) -> Vec<u8> {
     let mut rng = Rng(seed * 2 + 1);
     let text: String = (0..len)

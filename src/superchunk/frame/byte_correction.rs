@@ -1,17 +1,17 @@
-//! The one byte that is wrong, from a CRC-32 that does not fit.
+//! Finds the single corrupt byte of a buffer by its CRC-32.
 //!
-//! A byte that changes moves the sum by a number that depends on where it is and by what it
-//! changed, and on nothing else. So that number is taken back byte by byte from the end, and where
-//! it is one that a single byte makes, that may have been it.
+//! A changed byte changes the CRC-32 by a value that depends only on the offset of the byte and on
+//! the change. The search steps this value back byte by byte from the end. Where it equals the
+//! value of a change of a single byte, that byte may be the corrupt one.
 #![forbid(unsafe_code)]
 
 use crate::checksum::crc32;
 
-/// The polynomial of CRC-32, its bits reversed.
+/// The CRC-32 polynomial with its bits reversed.
 const POLYNOMIAL: u32 = 0xedb8_8320;
 
-/// By what a last byte moves the sum; and which byte it is that moves the upper byte of it by so
-/// much, each by another.
+/// The change of the CRC-32 for each change of a last byte, and the change of the byte for each
+/// upper byte of the former, which are all different.
 #[allow(clippy::indexing_slicing)] // before there is a program
 const TABLES: ([u32; 256], [u8; 256]) = {
     let (mut moves, mut by_upper, mut i) = ([0; 256], [0; 256], 0);
@@ -31,11 +31,11 @@ const TABLES: ([u32; 256], [u8; 256]) = {
     (moves, by_upper)
 };
 
-/// These bytes with one changed so that they have this sum: each way in which that can be, the last
-/// byte first.
-pub fn corrections(bytes: &[u8], sum: u32) -> impl Iterator<Item = Vec<u8>> {
+/// Returns all variants of `bytes` with one byte changed that have the CRC-32 `crc`, the last byte
+/// first.
+pub fn corrections(bytes: &[u8], crc: u32) -> impl Iterator<Item = Vec<u8>> {
     let (moves, by_upper) = &TABLES;
-    let mut moved = crc32(bytes) ^ sum;
+    let mut moved = crc32(bytes) ^ crc;
     (0..bytes.len()).rev().filter_map(move |at| {
         let by = by_upper.get((moved >> 24) as usize).copied().unwrap_or(0);
         let move_of_it = moves.get(usize::from(by)).copied().unwrap_or(0);
@@ -52,13 +52,16 @@ pub fn corrections(bytes: &[u8], sum: u32) -> impl Iterator<Item = Vec<u8>> {
 
 #[cfg(test)]
 #[test]
-fn every_byte_can_be_the_wrong_one() {
-    let good: Vec<u8> = (0..700u32).map(|i| ((i * i) >> 3) as u8).collect();
-    let sum = crc32(&good);
-    assert_eq!(corrections(&good, sum).count(), 0);
-    for at in 0..good.len() {
-        let mut bad = good.clone();
-        bad[at] ^= (at % 255) as u8 + 1;
-        assert!(corrections(&bad, sum).any(|found| found == good), "{at}");
+fn every_corrupt_byte_is_found() {
+    let intact: Vec<u8> = (0..700u32).map(|i| ((i * i) >> 3) as u8).collect();
+    let crc = crc32(&intact);
+    assert_eq!(corrections(&intact, crc).count(), 0);
+    for at in 0..intact.len() {
+        let mut corrupt = intact.clone();
+        corrupt[at] ^= (at % 255) as u8 + 1;
+        assert!(
+            corrections(&corrupt, crc).any(|found| found == intact),
+            "{at}"
+        );
     }
 }

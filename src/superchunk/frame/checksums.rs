@@ -1,8 +1,9 @@
-//! The metalayer with the length and the CRC-32 of each chunk: MessagePack `bin` with a length of
-//! 32 bits, two numbers of 32 bits (little-endian) per chunk.
+//! The metalayer with the length and the CRC-32 of each chunk: MessagePack `bin 32` with two
+//! little-endian 32-bit integers per chunk.
 //!
-//! Readers of the reference library unpack every variable-length metalayer as MessagePack. Frames
-//! of the first versions of this library have the numbers without a marker; both forms are read.
+//! Readers of the reference library unpack every variable-length metalayer as MessagePack. The
+//! first versions of this library wrote the integers without the MessagePack header; both forms are
+//! read.
 #![forbid(unsafe_code)]
 
 use super::msgpack::BIN_32;
@@ -10,37 +11,41 @@ use crate::alloc;
 use crate::error::{Result, fail};
 
 /// The name of the metalayer.
-pub const SUMS: &str = "holdall.crc32";
-/// Bytes of one number.
-pub const SUM: usize = 4;
+pub const CHECKSUMS: &str = "holdall.crc32";
+/// Bytes of one integer.
+pub const INTEGER_BYTES: usize = 4;
 /// Bytes per chunk.
-const BOTH: usize = 2 * SUM;
-/// Bytes before the first number: the marker and the length.
-pub const MARKER: usize = 5;
+const PAIR_BYTES: usize = 2 * INTEGER_BYTES;
+/// Bytes before the first integer: the MessagePack type and the length.
+pub const BIN_HEADER_BYTES: usize = 5;
 
-/// The value of the metalayer for `count` chunks.
-pub fn encode(count: usize, sums: impl Iterator<Item = [u32; 2]>) -> Result<Vec<u8>> {
-    let n = count.saturating_mul(BOTH);
+/// Encodes the value of the metalayer for `count` chunks.
+pub fn encode(count: usize, checksums: impl Iterator<Item = [u32; 2]>) -> Result<Vec<u8>> {
+    let n = count.saturating_mul(PAIR_BYTES);
     let len = u32::try_from(n).map_err(|_| {
         fail!(
             Limit,
-            "checksums of {count} chunks: {n} bytes, and a metalayer has {} at most",
+            "the checksums of {count} chunks have {n} bytes (a metalayer has at most {})",
             u32::MAX
         )
     })?;
-    let mut value = alloc::with_room(n.saturating_add(MARKER))?;
+    let mut value = alloc::with_capacity(n.saturating_add(BIN_HEADER_BYTES))?;
     value.push(BIN_32);
     value.extend(len.to_be_bytes());
-    value.extend(sums.flat_map(|sum| sum.map(u32::to_le_bytes)).flatten());
+    value.extend(
+        checksums
+            .flat_map(|sum| sum.map(u32::to_le_bytes))
+            .flatten(),
+    );
     Ok(value)
 }
 
-/// Returns the numbers in a value, without the marker if it has one.
+/// Returns the integers of a value, without the MessagePack header if it has one.
 pub fn numbers(value: &[u8]) -> &[u8] {
     match value.split_first_chunk() {
-        // without a marker there are whole pairs
+        // without the header the value consists of whole pairs
         Some(([BIN_32, a, b, c, d], rest))
-            if rest.len().is_multiple_of(BOTH)
+            if rest.len().is_multiple_of(PAIR_BYTES)
                 && u32::from_be_bytes([*a, *b, *c, *d]) as usize == rest.len() =>
         {
             rest
@@ -49,13 +54,13 @@ pub fn numbers(value: &[u8]) -> &[u8] {
     }
 }
 
-/// Returns the length and the CRC-32 of each chunk from these numbers.
+/// Returns the length and the CRC-32 of each chunk.
 pub fn pairs(numbers: &[u8]) -> Vec<[u32; 2]> {
-    let of = |[a, b, c, d, e, f, g, h]: &[u8; BOTH]| {
+    let of = |[a, b, c, d, e, f, g, h]: &[u8; PAIR_BYTES]| {
         [
             u32::from_le_bytes([*a, *b, *c, *d]),
             u32::from_le_bytes([*e, *f, *g, *h]),
         ]
     };
-    numbers.as_chunks::<BOTH>().0.iter().map(of).collect()
+    numbers.as_chunks::<PAIR_BYTES>().0.iter().map(of).collect()
 }

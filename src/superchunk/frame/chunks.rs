@@ -1,13 +1,15 @@
-//! A frame as chunks of one length, as arrays want it.
+//! Implements [`Chunks`] for frames with chunks of equal length, as arrays use them.
 #![forbid(unsafe_code)]
 
 use super::Frame;
 use super::chunk::Chunk;
-use super::read::Reach;
+use super::read::RequestedBlocks;
 use crate::alloc;
 use crate::blosc::Decoded;
 use crate::error::{Result, fail};
-use crate::superchunk::chunks::{Chunks, Coming, Encoded, Fill, Sink, Source, put_in_turn};
+use crate::superchunk::chunks::{
+    Chunks, Encoded, Fill, PendingChunk, Sink, Source, put_in_batches,
+};
 
 impl Chunks for Frame {
     fn name(&self) -> &str {
@@ -34,59 +36,63 @@ impl Chunks for Frame {
     }
 
     fn fill(&self, chunk: u64) -> Result<Option<Fill>> {
-        match self.fill_at_hand(chunk) {
-            // who reads its blocks is told
-            Err(e) if self.skip_damaged && super::open::is_damage(&e) => Ok(None),
+        match self.known_fill(chunk) {
+            // the caller gets the error when it reads the blocks
+            Err(e) if self.skip_damaged && e.status.is_corruption() => Ok(None),
             fill => fill,
         }
     }
 
-    fn read_blocks(&self, chunk: u64, wanted: &[usize], sink: &mut dyn Sink) -> Result<bool> {
-        if let Some(content) = self.waiting(chunk) {
+    fn read_blocks(&self, chunk: u64, requested: &[usize], sink: &mut dyn Sink) -> Result<bool> {
+        if let Some(content) = self.pending_chunk(chunk) {
             return deliver(
-                wanted,
+                requested,
                 Chunks::block_bytes(self),
                 |i, n| content.get(i..i + n),
                 sink,
             )
             .map(|()| false);
         }
-        let read = match self.fill_at_hand(chunk) {
+        let read = match self.known_fill(chunk) {
             Ok(None) => {
                 let fitting = |c: &Chunk, have: Option<&[u8]>| match c.fill() {
-                    Some(fill) => self.deliver_fill(chunk, fill, wanted, sink).map(|()| true),
-                    None if self.blocks_fit(c)? => c.read_blocks(have, wanted, sink).map(|()| true),
+                    Some(fill) => self
+                        .deliver_fill(chunk, fill, requested, sink)
+                        .map(|()| true),
+                    None if self.blocks_fit(c)? => {
+                        c.read_blocks(have, requested, sink).map(|()| true)
+                    }
                     None => Ok(false),
                 };
-                let reach = wanted.last().map(|last| Reach {
+                let reach = requested.last().map(|last| RequestedBlocks {
                     last: *last,
-                    n: wanted.len(),
+                    n: requested.len(),
                 });
                 match self.with_chunk_for(chunk, reach, fitting) {
                     Ok(false) => self.deliver_whole(chunk, sink),
                     read => read.map(|_| ()),
                 }
             }
-            Ok(Some(fill)) => self.deliver_fill(chunk, &fill, wanted, sink),
+            Ok(Some(fill)) => self.deliver_fill(chunk, &fill, requested, sink),
             Err(e) => Err(e),
         };
         let mut zeroed = Ok(());
-        let bad = self.or_zeros(read, |()| {
-            zeroed = self.deliver_fill(chunk, &Fill::Zeros, wanted, sink)
+        let corrupt = self.or_zeros(read, |()| {
+            zeroed = self.deliver_fill(chunk, &Fill::Zeros, requested, sink)
         })?;
-        zeroed.map(|()| bad)
+        zeroed.map(|()| corrupt)
     }
 
     fn read_part(&self, chunk: u64, block: usize, from: usize, dst: &mut [u8]) -> Result<bool> {
         let at = block
             .saturating_mul(Chunks::block_bytes(self))
             .saturating_add(from);
-        if let Some(content) = self.waiting(chunk) {
+        if let Some(content) = self.pending_chunk(chunk) {
             let own = content.get(at..).and_then(|c| c.get(..dst.len()));
             dst.copy_from_slice(own.ok_or_else(|| fail!(Range, "bytes beyond the end"))?);
             return Ok(false);
         }
-        let read = match self.place(chunk)? {
+        let read = match self.position(chunk)? {
             Some(_) => match self.block_part(chunk, block, from, dst) {
                 Ok(false) => self.stored_part(chunk, at, dst),
                 read => read.map(|_| ()),
@@ -101,7 +107,7 @@ impl Chunks for Frame {
 
     fn encode(&self, chunk: u64, source: &dyn Source, threads: usize) -> Result<Encoded> {
         self.encode_chunk(chunk, self.chunk_bytes(), source, threads)
-            .map_err(|e| self.named(chunk, e))
+            .map_err(|e| self.chunk_error(chunk, e))
     }
 
     fn put(&mut self, chunk: u64, new: Encoded) -> Result<()> {
@@ -109,17 +115,17 @@ impl Chunks for Frame {
         self.put_chunk(chunk, self.chunk_bytes(), new)
     }
 
-    fn put_all(&mut self, threads: usize, coming: Vec<Coming>) -> Result<()> {
+    fn put_all(&mut self, threads: usize, coming: Vec<PendingChunk>) -> Result<()> {
         self.flush()?;
-        if self.writes_meanwhile(&coming) {
-            self.put_meanwhile(threads, coming)
+        if self.can_write_in_parallel(&coming) {
+            self.put_parallel(threads, coming)
         } else {
-            put_in_turn(self, threads, coming)
+            put_in_batches(self, threads, coming)
         }
     }
 
     fn can_have(&self, len: u64) -> Result<()> {
-        self.room_of_chunks(len).map(|_| ())
+        self.check_chunk_count(len).map(|_| ())
     }
 
     fn rearrange(&mut self, len: u64, from: &dyn Fn(u64) -> Option<u64>) -> Result<()> {
@@ -128,20 +134,20 @@ impl Chunks for Frame {
 }
 
 impl Frame {
-    /// Does a chunk that is stored have the blocks that the frame is said to have? No: it is one
-    /// block for those who ask, and has others of its own, or it is all the same, however it is
-    /// cut into blocks.
+    /// Does a stored chunk have the block size that the frame states? Returns false if the caller
+    /// sees the chunk as one block while it has several, or if all its items are equal. Fails if
+    /// the block size does not match otherwise.
     pub(super) fn blocks_fit(&self, chunk: &Chunk) -> Result<bool> {
-        let (own, wanted) = (chunk.header(), Chunks::block_bytes(self));
-        if own.blocksize == wanted.min(own.nbytes) {
+        let (own, expected) = (chunk.header(), Chunks::block_bytes(self));
+        if own.blocksize == expected.min(own.nbytes) {
             return Ok(true);
         }
-        if wanted >= self.chunk_bytes() || chunk.fill().is_some() {
+        if expected >= self.chunk_bytes() || chunk.fill().is_some() {
             return Ok(false);
         }
         Err(fail!(
             Format,
-            "its blocks have {} bytes, those of the frame {wanted}",
+            "its blocks have {} bytes (expected {expected})",
             own.blocksize
         ))
     }
@@ -149,7 +155,7 @@ impl Frame {
     fn deliver_whole(&self, chunk: u64, sink: &mut dyn Sink) -> Result<()> {
         let span = self.span(chunk)?;
         let n = alloc::allow(span.end - span.start, self.memory_limit, "a chunk")?;
-        if let Some(dst) = sink.place(0).filter(|dst| dst.len() == n) {
+        if let Some(dst) = sink.destination(0).filter(|dst| dst.len() == n) {
             return self.stored_part(chunk, 0, dst);
         }
         super::chunk::with_scratch(n, |content| {
@@ -162,19 +168,19 @@ impl Frame {
         &self,
         chunk: u64,
         fill: &Fill,
-        wanted: &[usize],
+        requested: &[usize],
         sink: &mut dyn Sink,
     ) -> Result<()> {
         let (size, span) = (Chunks::block_bytes(self).max(1), self.span(chunk)?);
         let all = (span.end - span.start) as usize;
-        for block in wanted {
+        for block in requested {
             let at = block * size;
             let n = all.saturating_sub(at).min(size);
             let put = |dst: &mut [u8]| match fill {
                 Fill::Zeros => dst.fill(0),
                 Fill::Item(item) => crate::blosc::repeat(item, at, dst),
             };
-            match sink.place(*block).filter(|dst| dst.len() == n) {
+            match sink.destination(*block).filter(|dst| dst.len() == n) {
                 Some(dst) => put(dst),
                 None => super::chunk::with_scratch(n, |content| {
                     put(content);
@@ -187,17 +193,17 @@ impl Frame {
 }
 
 fn deliver<'a>(
-    wanted: &[usize],
+    requested: &[usize],
     size: usize,
     content: impl Fn(usize, usize) -> Option<&'a [u8]>,
     sink: &mut dyn Sink,
 ) -> Result<()> {
-    for block in wanted {
+    for block in requested {
         let at = block.saturating_mul(size);
         let block_content =
-            content(at, size).ok_or_else(|| fail!(Range, "block {block} is not there"))?;
+            content(at, size).ok_or_else(|| fail!(Range, "block {block} is out of range"))?;
         match sink
-            .place(*block)
+            .destination(*block)
             .filter(|dst| dst.len() == block_content.len())
         {
             Some(dst) => dst.copy_from_slice(block_content),

@@ -1,11 +1,10 @@
-//! Copies: all chunks as they are stored, or made anew as the options wish, and all metalayers, in
-//! a new frame without room that has no use.
+//! Copies frames: all chunks as they are stored, or encoded again with the parameters of the
+//! options, and all metalayers, into a new frame without unused space.
 #![forbid(unsafe_code)]
 
-use super::create::wished;
+use super::create::requested_params;
 use super::entry::Entry;
-use super::index::Slot;
-use super::open::is_damage;
+use super::index::IndexSlot;
 use super::{Frame, NewFrame};
 use crate::alloc;
 use crate::error::{Result, fail};
@@ -14,9 +13,9 @@ use crate::superchunk::bloscpack::Destination;
 use crate::superchunk::chunks::{Encoded, Fill};
 
 impl Frame {
-    /// Copies content and metalayers. Chunks are made as here where the options do not say
-    /// otherwise. True: some of the content was damaged, and is zeros there, as the options of
-    /// this frame wished.
+    /// Copies content and metalayers. Chunks are encoded like the originals unless the options
+    /// state otherwise. Returns true if some content was corrupt and was replaced by zeros, as the
+    /// options of this frame allow.
     pub fn copy(&self, to: Destination, sparse: bool) -> Result<bool> {
         let Destination {
             folder,
@@ -24,19 +23,19 @@ impl Frame {
             mode,
             mut options,
         } = to;
-        let params = wished(&options, self.params()?)?;
-        let anew = [Opt::Codec, Opt::Level]
+        let params = requested_params(&options, self.params()?)?;
+        let reencode = [Opt::Codec, Opt::Level]
             .iter()
             .any(|o| options.given(*o).is_some())
             || options.given_bytes(Opt::Filters).is_some();
-        if !self.has_sums() && options.given(Opt::Checksum).is_none() {
+        if !self.has_checksums() && options.given(Opt::Checksum).is_none() {
             options.set(Opt::Checksum, 0)?;
         }
         let there = folder.identity(&name)?.filter(|id| *id != 0);
         if there.is_some() && there == self.file.as_ref().map(|f| f.identity()) {
             return Err(fail!(
                 Argument,
-                "{}: a copy cannot take the place of what it is made from",
+                "{}: a copy cannot replace its source",
                 self.name
             ));
         }
@@ -58,35 +57,35 @@ impl Frame {
             copy.vlmeta_set(&meta.name, self.vlmeta(&meta.name)?.unwrap_or_default())?;
         }
         if self.starts.is_some() {
-            copy.take_any_length()?;
+            copy.allow_variable_length()?;
         }
-        let mut bad = false;
+        let mut corrupt = false;
         for i in 0..self.chunks() {
-            bad |= self.copy_chunk(i, &mut copy, anew)?;
+            corrupt |= self.copy_chunk(i, &mut copy, reencode)?;
             options.progress(self.span(i)?.end, self.nbytes())?;
         }
         copy.commit()?;
-        Ok(bad)
+        Ok(corrupt)
     }
 
-    /// Copies a chunk to the place that it has here: as it is stored, or made anew. One that takes
-    /// no room takes none there.
-    pub fn copy_chunk(&self, i: u64, to: &mut Frame, anew: bool) -> Result<bool> {
+    /// Copies a chunk to the same chunk number: as it is stored, or encoded again. A chunk that is
+    /// not stored here is not stored there either.
+    pub fn copy_chunk(&self, i: u64, to: &mut Frame, reencode: bool) -> Result<bool> {
         let span = self.span(i)?;
         let n = (span.end - span.start) as usize;
-        let entry = self.entry_if_there(i)?;
+        let entry = self.entry_if_stored(i)?;
         if let Some(entry) = entry
             .as_ref()
-            .filter(|e| matches!(e.slot, Slot::At(_)) && !anew)
+            .filter(|e| matches!(e.slot, IndexSlot::At(_)) && !reencode)
         {
             match self.checked(i, entry) {
                 Ok(bytes) => return to.put_chunk(i, n, Encoded::Stored(bytes)).map(|()| false),
                 // read below, as zeros
-                Err(e) if self.skip_damaged && is_damage(&e) => {}
+                Err(e) if self.skip_damaged && e.status.is_corruption() => {}
                 Err(e) => return Err(e),
             }
         } else if let Some(fill) = self.fill_of(i).or_else(|e| {
-            if self.skip_damaged && is_damage(&e) {
+            if self.skip_damaged && e.status.is_corruption() {
                 Ok(None)
             } else {
                 Err(e)
@@ -95,12 +94,12 @@ impl Frame {
             return self.copy_fill(i, to, fill).map(|()| false);
         }
         let mut content = alloc::zeroed(alloc::allow(n as u64, self.memory_limit, "a chunk")?)?;
-        let bad = self.read_chunk(i, &mut content)?;
+        let corrupt = self.read_chunk(i, &mut content)?;
         let new = to.encode_content(&content, self.threads.count())?;
-        to.put_chunk(i, n, new).map(|()| bad)
+        to.put_chunk(i, n, new).map(|()| corrupt)
     }
 
-    /// Copies a chunk of nothing but `fill`, which may have another length there.
+    /// Copies a chunk of one repeated item, which may have another length in the destination.
     pub fn copy_fill(&self, i: u64, to: &mut Frame, fill: Fill) -> Result<()> {
         let span = if i < to.stored_chunks() {
             to.span(i)?
@@ -108,19 +107,19 @@ impl Frame {
             self.span(i)?
         };
         to.put_chunk(i, (span.end - span.start) as usize, Encoded::Fill(fill))?;
-        // nor was it ever set
+        // uninitialized content stays uninitialized
         let never_set = self
-            .entry_if_there(i)?
-            .is_some_and(|e| e.slot == Slot::Uninit);
+            .entry_if_stored(i)?
+            .is_some_and(|e| e.slot == IndexSlot::Uninit);
         let there = usize::try_from(i).ok().and_then(|i| to.entries.get_mut(i));
-        if let Some(there) = there.filter(|e| e.slot == Slot::Zeros && never_set) {
-            there.slot = Slot::Uninit;
+        if let Some(there) = there.filter(|e| e.slot == IndexSlot::Zeros && never_set) {
+            there.slot = IndexSlot::Uninit;
         }
         Ok(())
     }
 
-    /// The bytes of a chunk, held against its checksum if there is one, whether reads are or not: a
-    /// copy gets another one.
+    /// Returns the stored bytes of a chunk after verifying its checksum, independent of the verify
+    /// option: the copy gets a new checksum.
     fn checked(&self, i: u64, entry: &Entry) -> Result<Vec<u8>> {
         let mut copy = Vec::new();
         let read = self.with_entry(i, entry, &mut |chunk, have| {
@@ -130,8 +129,8 @@ impl Frame {
                 Ok(())
             })
         });
-        read.map_err(|e| self.named(i, e))?;
-        self.still()?;
+        read.map_err(|e| self.chunk_error(i, e))?;
+        self.check_unchanged()?;
         Ok(copy)
     }
 }

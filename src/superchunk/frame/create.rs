@@ -1,12 +1,12 @@
-//! Creating, and how new chunks are made.
+//! Creates frames, and derives the parameters with which new chunks are encoded.
 #![forbid(unsafe_code)]
 
 use super::Frame;
 use super::header::Header;
 use super::open::{OPEN_OPTIONS, WRITE_OPTIONS};
-use super::storage::Site;
+use super::storage::FrameStorage;
 use crate::blosc::{Codec, Filter, Params, Pipeline, Target};
-use crate::checksum::Sum;
+use crate::checksum::Checksum;
 use crate::error::{Result, fail};
 use crate::io::{Folder, locate};
 use crate::options::{Opt, Options};
@@ -15,34 +15,34 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a new frame is like.
+/// The properties of a new frame.
 pub struct NewFrame<'a> {
-    /// Bytes in an item.
+    /// Bytes of an item.
     pub typesize: usize,
-    /// Bytes of content in a chunk.
+    /// Content bytes of a chunk.
     pub chunk_bytes: usize,
-    /// How chunks are made, for readers of Blosc 2.
+    /// Encoding parameters of the chunks, in the Blosc 2 format.
     pub params: Params,
     /// Metalayers of fixed length.
     pub metalayers: &'a [(&'a str, Vec<u8>)],
-    /// A folder with a file a chunk.
+    /// Create a folder with one file per chunk.
     pub sparse: bool,
 }
 
 impl Frame {
-    /// Creates a frame; it is there with the first commit.
+    /// Creates a frame. It becomes visible with the first commit.
     pub fn create(path: &OsStr, mode: Mode, new: &NewFrame, options: &Options) -> Result<Frame> {
-        let place = locate::locate_for_change(path)?;
+        let location = locate::locate_for_change(path)?;
         if !new.sparse {
-            return Frame::create_in(&place.folder, &place.name, mode, new, options);
+            return Frame::create_in(&location.folder, &location.name, mode, new, options);
         }
         let is_new = !Path::new(path).exists();
-        refuse_file(&place.folder, &place.name, Path::new(path).is_dir())?;
-        place.folder.make_folder(&place.name)?;
+        refuse_file(&location.folder, &location.name, Path::new(path).is_dir())?;
+        location.folder.make_folder(&location.name)?;
         let own = locate::folder(path)?;
-        let made = is_new.then(|| (place.folder.clone(), place.name.clone()));
+        let created_folder = is_new.then(|| (location.folder.clone(), location.name.clone()));
         let created = Frame::create_at(
-            Site {
+            FrameStorage {
                 folder: own,
                 name: "".into(),
                 sparse: true,
@@ -53,18 +53,19 @@ impl Frame {
         );
         match created {
             Ok(mut frame) => {
-                frame.writing.made = made;
+                frame.writing.created_folder = created_folder;
                 Ok(frame)
             }
             Err(e) => {
-                made.iter()
+                created_folder
+                    .iter()
                     .for_each(|(folder, name)| _ = folder.remove_folder(name));
                 Err(e)
             }
         }
     }
 
-    /// Creates a name in a folder.
+    /// Creates a frame by name in a folder.
     pub fn create_in(
         folder: &Arc<dyn Folder>,
         name: &OsStr,
@@ -72,23 +73,28 @@ impl Frame {
         new: &NewFrame,
         options: &Options,
     ) -> Result<Frame> {
-        let site = Site {
+        let storage = FrameStorage {
             folder: folder.clone(),
             name: name.into(),
             sparse: new.sparse,
         };
         if !new.sparse {
-            return Frame::create_at(site, mode, new, options);
+            return Frame::create_at(storage, mode, new, options);
         }
         let is_new = !folder.exists(name)?;
         refuse_file(folder, name, folder.list(name).is_ok())?;
         folder.make_folder(name)?;
-        let mut frame = Frame::create_at(site, mode, new, options)?;
-        frame.writing.made = is_new.then(|| (folder.clone(), name.into()));
+        let mut frame = Frame::create_at(storage, mode, new, options)?;
+        frame.writing.created_folder = is_new.then(|| (folder.clone(), name.into()));
         Ok(frame)
     }
 
-    fn create_at(site: Site, mode: Mode, new: &NewFrame, options: &Options) -> Result<Frame> {
+    fn create_at(
+        storage: FrameStorage,
+        mode: Mode,
+        new: &NewFrame,
+        options: &Options,
+    ) -> Result<Frame> {
         if !matches!(mode, Mode::New | Mode::Replace) {
             return Err(fail!(
                 Argument,
@@ -99,24 +105,24 @@ impl Frame {
         if options.given(Opt::At).is_some_and(|at| at > 0) {
             return Err(fail!(
                 Unsupported,
-                "{}: a frame within a larger file can be read only",
-                site.show()
+                "{}: a frame inside a larger file is read-only",
+                storage.show()
             ));
         }
-        site.folder.writable()?;
-        refuse_strangers(&site)?;
+        storage.folder.writable()?;
+        refuse_foreign_files(&storage)?;
         let header = new.header()?;
-        let lock = Frame::lock(&site, options)?;
-        let mut frame = Frame::of(&site, header, options, lock);
-        frame.sums = sums_wished(options)?.unwrap_or(true);
-        frame.write_from_here(mode);
+        let lock = Frame::lock(&storage, options)?;
+        let mut frame = Frame::without_chunks(&storage, header, options, lock);
+        frame.checksums = requested_checksums(options)?.unwrap_or(true);
+        frame.start_writing(mode);
         frame.writing.changed = true;
         frame.refuse_existing()?;
         frame.base = frame.header.len();
         frame.params()?;
-        if site.sparse {
-            // none of those that are there already is written over
-            frame.writing.files = site.chunks()?;
+        if storage.sparse {
+            // existing chunk files are not overwritten
+            frame.writing.files = storage.chunk_numbers()?;
             frame.writing.number = frame
                 .writing
                 .files
@@ -124,44 +130,44 @@ impl Frame {
                 .max()
                 .map_or(0, |n| n.saturating_add(1));
         } else {
-            frame.file = Some(site.container().create(&site.part())?);
+            frame.file = Some(storage.container().create(&storage.temporary_file())?);
         }
         Ok(frame)
     }
 
     pub(super) fn refuse_existing(&self) -> Result<()> {
         let (folder, other) = (
-            &self.site.folder,
-            Site {
-                sparse: !self.site.sparse,
-                ..self.site.clone()
+            &self.storage.folder,
+            FrameStorage {
+                sparse: !self.storage.sparse,
+                ..self.storage.clone()
             },
         );
-        if self.writing.mode == Some(Mode::New) && folder.exists(&self.site.main())? {
+        if self.writing.mode == Some(Mode::New) && folder.exists(&self.storage.main())? {
             return Err(fail!(Exists, "{}: it is there already", self.name));
         }
-        if !self.site.sparse && folder.exists(&other.main()).is_ok_and(|there| there) {
+        if !self.storage.sparse && folder.exists(&other.main()).is_ok_and(|there| there) {
             return Err(fail!(
                 Exists,
-                "{}: a folder is there, and a frame in one file does not take its place, also with HOLDALL_REPLACE: remove it first",
+                "{}: a folder exists there, which a frame in one file does not replace, even with HOLDALL_REPLACE; remove it first",
                 self.name
             ));
         }
-        folder.refuse_obstacle(&self.site.main())
+        folder.refuse_obstacle(&self.storage.main())
     }
 
-    /// What is new from here on is made as the options say.
-    pub(super) fn go_on_as_wished(&mut self) -> Result<()> {
-        if let Some(sums) = sums_wished(&self.options)? {
-            self.writing.changed |= sums != self.sums;
-            self.sums = sums;
+    /// Applies the codec, filter and checksum options to all chunks that are written from now on.
+    pub(super) fn apply_write_options(&mut self) -> Result<()> {
+        if let Some(checksums) = requested_checksums(&self.options)? {
+            self.writing.changed |= checksums != self.checksums;
+            self.checksums = checksums;
         }
         let asked = [Opt::Codec, Opt::Level]
             .iter()
             .any(|o| self.options.given(*o).is_some())
             || self.options.given_bytes(Opt::Filters).is_some();
         if let Some(params) = asked
-            .then(|| wished(&self.options, self.params()?))
+            .then(|| requested_params(&self.options, self.params()?))
             .transpose()?
         {
             let new = Header::new(&params, self.header.chunksize as usize, self.header.sparse)?;
@@ -180,7 +186,7 @@ impl NewFrame<'_> {
         if self.chunk_bytes > 0 && !self.chunk_bytes.is_multiple_of(self.typesize.max(1)) {
             return Err(fail!(
                 Argument,
-                "a chunk of {} bytes ends within an item of {}",
+                "a chunk of {} bytes is not a multiple of the item size {}",
                 self.chunk_bytes,
                 self.typesize
             ));
@@ -190,66 +196,64 @@ impl NewFrame<'_> {
             typesize: self.typesize,
             ..self.params.clone()
         }
-        .spelled()?;
+        .with_explicit_settings()?;
         let mut header = Header::new(&params, self.chunk_bytes, self.sparse)?;
         header.metalayers = self
             .metalayers
             .iter()
             .map(|(name, value)| ((*name).to_owned(), value.clone()))
             .collect();
-        // refused now, not at the commit
+        // an invalid header is refused here, not at the commit
         header.encode()?;
         Ok(header)
     }
 }
 
-/// Refuses to make a folder where a file is: nothing puts one in the place of the other in one
-/// step.
+/// Refuses to create a folder where a file exists: a folder cannot replace a file atomically.
 fn refuse_file(folder: &Arc<dyn Folder>, name: &OsStr, is_folder: bool) -> Result<()> {
     if is_folder || !folder.exists(name)? {
         return Ok(());
     }
-    let words = "a file is there, and a frame that is a folder does not take its place, also with HOLDALL_REPLACE: remove it first";
-    Err(fail!(Exists, "{}: {words}", folder.show(name)))
+    let hint = "a file exists there, which a sparse frame (a folder) does not replace, even with HOLDALL_REPLACE; remove it first";
+    Err(fail!(Exists, "{}: {hint}", folder.show(name)))
 }
 
-/// Refuses to make a frame in a folder that holds something else, such as a dataset: what is there
+/// Refuses to create a frame in a folder that holds other files, such as a dataset: its content
 /// would be taken for a frame.
-fn refuse_strangers(site: &Site) -> Result<()> {
-    if !site.sparse || site.folder.exists(&site.main())? {
+fn refuse_foreign_files(storage: &FrameStorage) -> Result<()> {
+    if !storage.sparse || storage.folder.exists(&storage.main())? {
         return Ok(());
     }
-    let Some(other) = site.stranger()? else {
+    let Some(other) = storage.foreign_file()? else {
         return Ok(());
     };
-    let words =
-        "a frame that is a folder is not made where other files are, also with HOLDALL_REPLACE";
+    let hint = "a sparse frame is not created among other files, even with HOLDALL_REPLACE";
     Err(fail!(
         Exists,
-        "{}: {} is in it, and {words}",
-        site.show(),
+        "{}: the folder contains {}; {hint}",
+        storage.show(),
         other.display()
     ))
 }
 
-/// Are checksums wished?
-fn sums_wished(options: &Options) -> Result<Option<bool>> {
-    let Some(wished) = options.given(Opt::Checksum) else {
+/// Returns whether the options request checksums.
+fn requested_checksums(options: &Options) -> Result<Option<bool>> {
+    let Some(requested_params) = options.given(Opt::Checksum) else {
         return Ok(None);
     };
-    match Sum::from_number(wished as i32) {
-        Ok(Sum::None) => Ok(Some(false)),
-        Ok(Sum::Crc32) => Ok(Some(true)),
+    match Checksum::from_number(requested_params as i32) {
+        Ok(Checksum::None) => Ok(Some(false)),
+        Ok(Checksum::Crc32) => Ok(Some(true)),
         _ => Err(fail!(
             Unsupported,
-            "{}: the chunks of frames have CRC-32 (2) or nothing (0)",
+            "{}: unsupported checksum (frames have CRC-32 (2) or none (0))",
             Opt::Checksum.name()
         )),
     }
 }
 
-/// How chunks are made: as these, where the options do not say otherwise.
-pub fn wished(options: &Options, like: &Params) -> Result<Params> {
+/// Returns encoding parameters: those of the options, or of `like` where an option is not given.
+pub fn requested_params(options: &Options, like: &Params) -> Result<Params> {
     let mut params = like.clone();
     params.target = Target::Blosc2;
     if let Some(n) = options.given(Opt::Codec).filter(|n| *n != 0) {
@@ -258,7 +262,7 @@ pub fn wished(options: &Options, like: &Params) -> Result<Params> {
             .and_then(Codec::from_number)
             .filter(|c| *c != Codec::Snappy);
         params.codec = codec.ok_or_else(|| {
-            fail!(Unsupported, "HOLDALL_OPT_CODEC: {n}: frames have BloscLZ (1), LZ4 (2), LZ4HC (3), zlib (5) and Zstandard (6), or none (0)")
+            fail!(Unsupported, "HOLDALL_OPT_CODEC: unsupported codec {n} (frames have BloscLZ (1), LZ4 (2), LZ4HC (3), zlib (5) and Zstandard (6), or none (0))")
         })?;
     }
     if let Some(level) = options.given(Opt::Level) {
@@ -268,7 +272,7 @@ pub fn wished(options: &Options, like: &Params) -> Result<Params> {
             .ok_or_else(|| {
                 fail!(
                     Argument,
-                    "HOLDALL_OPT_LEVEL: {level}: chunks have levels 0 to 9"
+                    "HOLDALL_OPT_LEVEL: invalid level {level} (expected 0 to 9)"
                 )
             })?;
     }

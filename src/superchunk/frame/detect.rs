@@ -1,11 +1,11 @@
-//! Telling frames from other things, and from each other; and what a new one is to be like.
+//! Detects frames, and derives the encoding parameters of new ones.
 #![forbid(unsafe_code)]
 
 use super::Frame;
-use super::create::wished;
+use super::create::requested_params;
 use super::header::{FIXED, Header, MAGIC, constants};
 use super::open::read_header;
-use super::storage::Site;
+use super::storage::FrameStorage;
 use super::trailer::{TAIL, Trailer};
 use crate::blosc::Params;
 use crate::error::{Result, fail};
@@ -15,35 +15,36 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Is this a frame, a damaged one, too, or the folder of one? HOLDALL_OPT_AT is of frames alone:
-/// who gives it wants one. What cannot be read is an error: nobody knows what it is.
+/// Is this a frame (intact or corrupt), or the folder of one? `HOLDALL_OPT_AT` applies to frames
+/// only, so that its presence implies a frame. A file that cannot be read is an error.
 pub fn is_frame(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> Result<bool> {
     if options.given(Opt::At).is_some() {
         return Ok(true);
     }
-    let site = Site::find(folder, name)?;
-    if site.sparse {
+    let storage = FrameStorage::find(folder, name)?;
+    if storage.sparse {
         return Ok(true);
     }
     let read = || -> Result<_> {
-        let (file, mut head) = (folder.open(&site.main(), Access::Read)?, vec![0; FIXED]);
+        let (file, mut head) = (folder.open(&storage.main(), Access::Read)?, vec![0; FIXED]);
         let n = file.read_at(0, &mut head)?;
         head.truncate(n);
         Ok((file, head))
     };
     match read() {
-        Ok((file, head)) => is_one(&*file, &head, name),
-        Err(e) if e.is_of_system() => Err(e),
-        Err(_) => site.is_begun(),
+        Ok((file, head)) => looks_like_frame(&*file, &head, name),
+        Err(e) if e.is_system_failure() => Err(e),
+        Err(_) => storage.is_uncommitted(),
     }
 }
 
-/// The endings of the names that frames have with python-blosc2, Caterva and us.
+/// File name extensions of frames, as python-blosc2, Caterva and this library use them.
 const ENDINGS: [&str; 4] = ["b2nd", "b2frame", "caterva", "cat"];
 
-/// Does a file begin as a frame does, or else, where no other format does, was it one before it was
-/// damaged: has it most of what all headers have, or the end of a trailer, or the name?
-fn is_one(file: &dyn File, head: &[u8], name: &OsStr) -> Result<bool> {
+/// Does a file begin with the magic of a frame? Otherwise, if no other format matches: was it a
+/// frame before it was corrupted? That is the case if most constant bytes of the header, the end of
+/// a trailer, or the file name extension match.
+fn looks_like_frame(file: &dyn File, head: &[u8], name: &OsStr) -> Result<bool> {
     if head.get(2..MAGIC.len()) == MAGIC.get(2..) {
         return Ok(true);
     }
@@ -57,14 +58,14 @@ fn is_one(file: &dyn File, head: &[u8], name: &OsStr) -> Result<bool> {
     if named || right * 3 >= all * 2 {
         return Ok(true);
     }
-    match ends_as_one(file) {
-        Err(e) if !e.is_of_system() => Ok(false),
+    match ends_with_trailer(file) {
+        Err(e) if !e.is_system_failure() => Ok(false),
         ends => ends,
     }
 }
 
-/// Does it end with a trailer?
-fn ends_as_one(file: &dyn File) -> Result<bool> {
+/// Does the file end with a trailer?
+fn ends_with_trailer(file: &dyn File) -> Result<bool> {
     let size = file.size()?;
     let mut last = [0; TAIL];
     file.read_exact_at(size.saturating_sub(TAIL as u64), &mut last)?;
@@ -78,29 +79,29 @@ fn ends_as_one(file: &dyn File) -> Result<bool> {
     Ok(first == [0x94, 1, 0x93, 0xcd])
 }
 
-/// The same of a path.
+/// Like [`is_frame`], for a path.
 pub fn is_at(path: &OsStr, options: &Options) -> Result<bool> {
-    match place(path) {
-        Err(e) if !e.is_of_system() => Ok(false),
-        place => place.and_then(|(folder, name)| is_frame(&folder, &name, options)),
+    match locate_frame(path) {
+        Err(e) if !e.is_system_failure() => Ok(false),
+        location => location.and_then(|(folder, name)| is_frame(&folder, &name, options)),
     }
 }
 
-/// The header of the frame at this path; none where there is no frame.
+/// Returns the header of the frame at this path; none if it is not a frame.
 pub fn header_at(path: &OsStr, options: &Options) -> Result<Option<Header>> {
     if !is_at(path, options)? {
         return Ok(None);
     }
-    let (folder, name) = place(path)?;
-    let site = Site::find(&folder, &name)?;
-    if !site.sparse && site.is_begun()? {
+    let (folder, name) = locate_frame(path)?;
+    let storage = FrameStorage::find(&folder, &name)?;
+    if !storage.sparse && storage.is_uncommitted()? {
         return Err(fail!(
             Missing,
-            "{}: nothing was ever committed there",
-            site.show()
+            "{}: nothing was ever committed",
+            storage.show()
         ));
     }
-    let file = folder.open(&site.main(), Access::Read)?;
+    let file = folder.open(&storage.main(), Access::Read)?;
     Header::parse(&read_header(
         &*file,
         options.get(Opt::At, 0) as u64,
@@ -109,18 +110,18 @@ pub fn header_at(path: &OsStr, options: &Options) -> Result<Option<Header>> {
     .map(Some)
 }
 
-fn place(path: &OsStr) -> Result<(Arc<dyn Folder>, std::ffi::OsString)> {
+fn locate_frame(path: &OsStr) -> Result<(Arc<dyn Folder>, std::ffi::OsString)> {
     if locate::is_folder(path) {
         return Ok((locate::folder(path)?, "".into()));
     }
-    let place = locate::locate(path)?;
-    Ok((place.folder, place.name))
+    let location = locate::locate(path)?;
+    Ok((location.folder, location.name))
 }
 
-/// How the chunks of a new frame are made: as the options say, which are then not there any more,
-/// else as these.
-pub fn take_wished(options: &mut Options, like: &Params) -> Result<Params> {
-    let params = wished(options, like)?;
+/// Returns the encoding parameters of a new frame: those of the options, which are removed from
+/// them, or those of `like`.
+pub fn take_requested_params(options: &mut Options, like: &Params) -> Result<Params> {
+    let params = requested_params(options, like)?;
     for opt in [Opt::Codec, Opt::Level] {
         options.take(opt);
     }
@@ -129,12 +130,12 @@ pub fn take_wished(options: &mut Options, like: &Params) -> Result<Params> {
 }
 
 impl Frame {
-    /// Is this what has this name?
+    /// Is this the open frame?
     pub fn is_named(&self, folder: &Arc<dyn Folder>, name: &OsStr) -> Result<bool> {
         let id = match &self.file {
             Some(file) => file.identity(),
             None => return Ok(false),
         };
-        Ok(id != 0 && folder.identity(&Site::find(folder, name)?.main())? == Some(id))
+        Ok(id != 0 && folder.identity(&FrameStorage::find(folder, name)?.main())? == Some(id))
     }
 }

@@ -1,25 +1,25 @@
-//! Changing content: what is appended waits until there is a chunk of it; what is written over goes
-//! to its chunks at once.
+//! Changes content. Appended content is buffered until a chunk is full; overwritten content goes to
+//! its chunks at once.
 #![forbid(unsafe_code)]
 
 use super::{Frame, chunk};
 use crate::blosc;
 use crate::error::{Result, fail};
 use crate::os;
-use crate::superchunk::chunks::{Encoded, Fill, Source, Touch};
-use crate::superchunk::staging::{self, Gathering};
+use crate::superchunk::chunks::{BlockChange, Encoded, Fill, Source};
+use crate::superchunk::staging::{self, StagingTarget};
 use crate::{alloc, parallel};
 use std::ops::Range;
 
-impl Gathering for Frame {
-    fn waiting(&mut self) -> &mut Vec<u8> {
+impl StagingTarget for Frame {
+    fn staged(&mut self) -> &mut Vec<u8> {
         &mut self.pending
     }
     fn encoded(&self) -> u64 {
         self.header.nbytes
     }
     fn encode(&mut self, content: &[u8]) -> Result<()> {
-        self.push_content(content)
+        self.append_content(content)
     }
 }
 
@@ -38,26 +38,26 @@ impl Frame {
         if self.writing.broken {
             return Err(fail!(
                 State,
-                "{}: a commit failed half-way; open it again, what was committed before is whole",
+                "{}: a commit failed with an unknown result; open the frame again (committed data is intact)",
                 self.name
             ));
         }
         Ok(())
     }
 
-    /// Makes a chunk of this content.
+    /// Encodes content as a new chunk.
     pub(super) fn encode_content(&self, content: &[u8], threads: usize) -> Result<Encoded> {
         struct Content<'a>(&'a [u8], usize);
         impl Source for Content<'_> {
-            fn touch(&self, _: usize) -> Touch {
-                Touch::Whole
+            fn change(&self, _: usize) -> BlockChange {
+                BlockChange::Full
             }
-            fn lent(&self, block: usize, len: usize) -> Option<&[u8]> {
+            fn borrowed(&self, block: usize, len: usize) -> Option<&[u8]> {
                 self.0.get(block * self.1..).and_then(|c| c.get(..len))
             }
             fn fill(&self, block: usize, dst: &mut [u8]) -> Result<()> {
                 dst.copy_from_slice(
-                    self.lent(block, dst.len())
+                    self.borrowed(block, dst.len())
                         .ok_or_else(|| fail!(State, "a block outside of its chunk"))?,
                 );
                 Ok(())
@@ -67,46 +67,47 @@ impl Frame {
         self.encode_chunk(u64::MAX, content.len(), &Content(content, size), threads)
     }
 
-    /// Encodes content and puts its chunks behind the last. On failure those before it stay.
-    fn push_content(&mut self, content: &[u8]) -> Result<()> {
+    /// Encodes content and appends its chunks. On failure, the chunks before the failing one stay
+    /// appended.
+    fn append_content(&mut self, content: &[u8]) -> Result<()> {
         let pieces: Vec<&[u8]> = content.chunks(self.chunk_bytes().max(1)).collect();
         let (threads, each) = if pieces.len() > 1 {
             (self.threads.count(), 1)
         } else {
             (1, self.threads.count())
         };
-        if self.site.sparse {
+        if self.storage.sparse {
             return self.push_files(&pieces, each);
         }
-        self.room_for(content.len() as u64)?;
+        self.check_room(content.len() as u64)?;
         let make = |frame: &Frame, piece: &[u8]| {
             frame
                 .form(piece.len(), frame.encode_content(piece, each)?)
                 .map(Some)
         };
-        let (puts, done) = self.write_meanwhile(threads, pieces.clone(), make)?;
+        let (puts, done) = self.write_parallel(threads, pieces.clone(), make)?;
         for (piece, put) in pieces.iter().zip(puts.into_iter().flatten()) {
-            self.room_for(piece.len() as u64)?;
+            self.check_room(piece.len() as u64)?;
             let entry = self.entry_of(put);
             self.push(entry, piece.len())?;
         }
         done
     }
 
-    /// The same where each chunk is a file of its own.
+    /// Appends chunks that are files of their own.
     fn push_files(&mut self, pieces: &[&[u8]], each: usize) -> Result<()> {
         for group in pieces.chunks(self.threads.count()) {
-            let mut made: Vec<(&[u8], Result<Encoded>)> = group
+            let mut encoded: Vec<(&[u8], Result<Encoded>)> = group
                 .iter()
                 .map(|piece| (*piece, Ok(Encoded::Fill(Fill::Zeros))))
                 .collect();
             parallel::for_each(
                 self.threads.count(),
-                made.iter_mut().collect(),
+                encoded.iter_mut().collect(),
                 |(piece, new): &mut (&[u8], _)| *new = self.encode_content(piece, each),
             );
-            for (piece, new) in made {
-                self.room_for(piece.len() as u64)?;
+            for (piece, new) in encoded {
+                self.check_room(piece.len() as u64)?;
                 let entry = self.store(piece.len(), new?)?;
                 self.push(entry, piece.len())?;
             }
@@ -114,7 +115,7 @@ impl Frame {
         Ok(())
     }
 
-    /// Appends content. On failure [`Frame::nbytes`] tells how much of it went in.
+    /// Appends content. On failure [`Frame::nbytes`] shows how much was appended.
     pub fn append(&mut self, src: &[u8]) -> Result<()> {
         self.check_writer()?;
         if src.is_empty() {
@@ -123,19 +124,19 @@ impl Frame {
         if self.starts.is_some() {
             return self.insert(self.chunks(), src);
         }
-        self.take_last()?;
+        self.reopen_last_chunk()?;
         self.writing.changed = true;
-        self.take_first_length(staging::default_chunk(self.typesize()))?;
+        self.set_first_chunk_length(staging::default_chunk(self.typesize()))?;
         staging::append(self, src, self.chunk_bytes(), self.threads.count())
     }
 
-    /// Takes the length of chunks from the first one, in a frame that was not told one.
-    fn take_first_length(&mut self, n: usize) -> Result<()> {
+    /// Sets the chunk length from the first chunk if the frame was created without one.
+    fn set_first_chunk_length(&mut self, n: usize) -> Result<()> {
         if self.starts.is_none() && self.header.chunksize == 0 {
             let chunksize = i32::try_from(n).map_err(|_| {
                 fail!(
                     Argument,
-                    "a chunk of {n} bytes: a frame has {} at most",
+                    "a chunk of {n} bytes is too large (at most {})",
                     i32::MAX
                 )
             })?;
@@ -144,8 +145,8 @@ impl Frame {
         Ok(())
     }
 
-    /// The last chunk, if it has room, becomes content that waits.
-    fn take_last(&mut self) -> Result<()> {
+    /// Moves a partial last chunk back to the pending content.
+    fn reopen_last_chunk(&mut self) -> Result<()> {
         let Some(last) = self
             .chunks()
             .checked_sub(1)
@@ -157,11 +158,11 @@ impl Frame {
         self.pop(last)
     }
 
-    /// Takes the last chunk away.
+    /// Removes the last chunk.
     fn pop(&mut self, last: u64) -> Result<()> {
         let begin = self.span(last)?.start;
-        self.take_back(last)?;
-        self.drop_fresh(last)?;
+        self.reclaim(last)?;
+        self.remove_uncommitted(last)?;
         self.entries.truncate(last as usize);
         self.starts
             .iter_mut()
@@ -170,7 +171,7 @@ impl Frame {
         Ok(())
     }
 
-    /// The content of a chunk.
+    /// Returns the content of a chunk.
     fn content(&self, i: u64) -> Result<Vec<u8>> {
         let span = self.span(i)?;
         let mut content = alloc::zeroed(alloc::allow(
@@ -181,7 +182,7 @@ impl Frame {
         if self.read(span.start, &mut content)? {
             return Err(fail!(
                 Checksum,
-                "{}: chunk {i} is damaged; repair it first",
+                "{}: chunk {i} is corrupt; repair the frame first",
                 self.name
             )
             .at(i));
@@ -189,12 +190,12 @@ impl Frame {
         Ok(content)
     }
 
-    /// Encodes all that waits, the last of it as a chunk that is not full.
+    /// Encodes all pending content; the last chunk may be partial.
     pub(super) fn flush(&mut self) -> Result<()> {
         staging::encode_first(self, self.pending.len())
     }
 
-    /// Writes over content that is there. On failure some of it may be written.
+    /// Overwrites existing content. On failure, part of it may be overwritten.
     pub fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
         self.check_writer()?;
         let end = at
@@ -203,31 +204,31 @@ impl Frame {
         let end = end.ok_or_else(|| {
             fail!(
                 Range,
-                "{}: bytes {at} to {}: there are {}",
+                "{}: bytes {at} to {} are out of range (there are {})",
                 self.name,
                 at.saturating_add(src.len() as u64),
                 self.nbytes()
             )
         })?;
         let stored = self.header.nbytes.clamp(at, end);
-        let (now, waits) = src
+        let (now, pending_part) = src
             .split_at_checked((stored - at) as usize)
             .unwrap_or((src, &[]));
         let from = at.max(self.header.nbytes) - self.header.nbytes;
         if let Some(part) = self
             .pending
             .get_mut(from as usize..)
-            .and_then(|p| p.get_mut(..waits.len()))
+            .and_then(|p| p.get_mut(..pending_part.len()))
         {
-            part.copy_from_slice(waits);
-            self.writing.changed |= !waits.is_empty();
+            part.copy_from_slice(pending_part);
+            self.writing.changed |= !pending_part.is_empty();
         }
         self.write_chunks(at..stored, now)
     }
 
     fn write_chunks(&mut self, bytes: Range<u64>, mut src: &[u8]) -> Result<()> {
-        let mut pieces: Vec<Piece> = Vec::new();
-        for i in self.holding(&bytes) {
+        let mut pieces: Vec<ChunkWrite> = Vec::new();
+        for i in self.chunks_overlapping(&bytes) {
             let span = self.span(i)?;
             let (from, to) = (span.start.max(bytes.start), span.end.min(bytes.end));
             let (part, rest) = src
@@ -235,7 +236,7 @@ impl Frame {
                 .unwrap_or((src, &[]));
             src = rest;
             if !part.is_empty() {
-                pieces.push(Piece {
+                pieces.push(ChunkWrite {
                     chunk: i,
                     from: (from - span.start) as usize,
                     part,
@@ -243,21 +244,21 @@ impl Frame {
             }
         }
         for group in pieces.chunks(self.threads.count() * 2) {
-            let mut made: Vec<(&Piece, Result<Encoded>)> = group
+            let mut encoded: Vec<(&ChunkWrite, Result<Encoded>)> = group
                 .iter()
                 .map(|p| (p, Ok(Encoded::Fill(Fill::Zeros))))
                 .collect();
-            let each = if made.len() > 1 {
+            let each = if encoded.len() > 1 {
                 1
             } else {
                 self.threads.count()
             };
             parallel::for_each(
                 self.file_threads(),
-                made.iter_mut().collect(),
-                |(piece, new): &mut (&Piece, _)| *new = self.encode_part(piece, each),
+                encoded.iter_mut().collect(),
+                |(piece, new): &mut (&ChunkWrite, _)| *new = self.encode_part(piece, each),
             );
-            for (piece, new) in made {
+            for (piece, new) in encoded {
                 let n = self.span(piece.chunk).map(|s| (s.end - s.start) as usize)?;
                 self.put_chunk(piece.chunk, n, new?)?;
             }
@@ -265,33 +266,33 @@ impl Frame {
         Ok(())
     }
 
-    /// Makes a chunk of which a part is new.
-    fn encode_part(&self, piece: &Piece, threads: usize) -> Result<Encoded> {
-        let Piece {
+    /// Encodes a chunk of which a part is new.
+    fn encode_part(&self, piece: &ChunkWrite, threads: usize) -> Result<Encoded> {
+        let ChunkWrite {
             chunk: i,
             from,
             part,
         } = *piece;
         let span = self.span(i)?;
         let n = (span.end - span.start) as usize;
-        let source = Over {
+        let source = ChunkWriteSource {
             from,
             part,
             size: self.block_size(n)?,
             all: n,
         };
         self.encode_chunk(i, n, &source, threads)
-            .map_err(|e| self.named(i, e))
+            .map_err(|e| self.chunk_error(i, e))
     }
 
-    /// Appends a chunk as it is, behind all content.
+    /// Appends an encoded chunk after all content.
     pub fn append_raw(&mut self, bytes: &[u8]) -> Result<()> {
         self.check_writer()?;
         let h = blosc::Header::parse(bytes)?;
         if h.cbytes != bytes.len() {
             return Err(fail!(
                 Format,
-                "the chunk says that it has {} bytes, {} are given",
+                "the header of the chunk states {} bytes (found {})",
                 h.cbytes,
                 bytes.len()
             ));
@@ -299,7 +300,7 @@ impl Frame {
         if !h.extended() {
             return Err(fail!(
                 Unsupported,
-                "a chunk of Blosc 1: frames have those of Blosc 2"
+                "a Blosc 1 chunk in a frame is unsupported (expected a Blosc 2 chunk)"
             ));
         }
         let mut content =
@@ -307,12 +308,12 @@ impl Frame {
         blosc::decode(bytes, &mut content, self.threads.count())?;
         drop(content);
         self.flush()?;
-        let mut copy = alloc::with_room(bytes.len())?;
+        let mut copy = alloc::with_capacity(bytes.len())?;
         copy.extend_from_slice(bytes);
         self.insert_made(self.entries.len() as u64, h.nbytes, Encoded::Stored(copy))
     }
 
-    /// Puts content, as one chunk, before chunk `at`, or behind the last.
+    /// Inserts content as one chunk before chunk `at`, or after the last chunk.
     pub fn insert(&mut self, at: u64, src: &[u8]) -> Result<()> {
         self.check_writer()?;
         self.flush()?;
@@ -323,22 +324,23 @@ impl Frame {
     fn insert_made(&mut self, at: u64, n: usize, new: Encoded) -> Result<()> {
         let count = self.entries.len() as u64;
         if at > count {
-            return Err(fail!(Range, "{}: a chunk {at}: there are {count}", self.name).at(at));
+            return Err(fail!(
+                Range,
+                "{}: chunk {at} is out of range (there are {count})",
+                self.name
+            )
+            .at(at));
         }
         if n == 0 {
-            return Err(fail!(
-                Argument,
-                "{}: a chunk of a frame has a byte or more",
-                self.name
-            ));
+            return Err(fail!(Argument, "{}: a chunk must not be empty", self.name));
         }
-        self.room_for(n as u64)?;
-        self.take_first_length(n)?;
+        self.check_room(n as u64)?;
+        self.set_first_chunk_length(n)?;
         let size = self.header.chunksize as usize;
         let fits = n == size && (at < count || self.is_full());
         let is_last = at == count && n < size && self.is_full();
         if self.starts.is_none() && !fits && !is_last {
-            self.take_any_length()?;
+            self.allow_variable_length()?;
         }
         let entry = self.store(n, new)?;
         alloc::reserve(&mut self.entries, 1)?;
@@ -356,9 +358,10 @@ impl Frame {
         Ok(())
     }
 
-    /// Chunks may have any length from here on. Each of them says how long it is.
-    pub(super) fn take_any_length(&mut self) -> Result<()> {
-        let mut starts = alloc::with_room(self.entries.len() + 1)?;
+    /// Switches the frame to chunks of variable length. Chunks that are not stored are encoded,
+    /// because the length of a chunk is in its header.
+    pub(super) fn allow_variable_length(&mut self) -> Result<()> {
+        let mut starts = alloc::with_capacity(self.entries.len() + 1)?;
         starts.push(0);
         for i in 0..self.entries.len() as u64 {
             let span = self.span(i)?;
@@ -366,12 +369,12 @@ impl Frame {
             if let Some(fill) = self.fill_of(i)?.filter(|_| {
                 self.entries
                     .get(i as usize)
-                    .is_some_and(|e| e.place().is_none())
+                    .is_some_and(|e| e.position().is_none())
             }) {
                 let bytes = self.filled(&fill, (span.end - span.start) as usize)?;
                 let entry = self.store(0, Encoded::Stored(bytes))?;
-                if let Some(place) = self.entries.get_mut(i as usize) {
-                    *place = entry;
+                if let Some(old) = self.entries.get_mut(i as usize) {
+                    *old = entry;
                 }
             }
         }
@@ -385,7 +388,7 @@ impl Frame {
         Ok(())
     }
 
-    /// Takes a chunk away, with its content.
+    /// Removes a chunk and its content.
     pub fn remove(&mut self, at: u64) -> Result<()> {
         self.check_writer()?;
         self.flush()?;
@@ -394,7 +397,7 @@ impl Frame {
         if at + 1 == self.entries.len() as u64 {
             return self.pop(at);
         }
-        self.drop_fresh(at)?;
+        self.remove_uncommitted(at)?;
         self.entries.remove(at as usize);
         if let Some(starts) = &mut self.starts {
             starts.remove(at as usize);
@@ -404,35 +407,35 @@ impl Frame {
         Ok(())
     }
 
-    /// Keeps the first `nbytes` bytes of content.
+    /// Keeps the first `nbytes` bytes of content and removes the rest.
     pub fn truncate(&mut self, nbytes: u64) -> Result<()> {
         self.check_writer()?;
         if nbytes > self.nbytes() {
             return Err(fail!(
                 Range,
-                "{}: {nbytes} bytes are to stay: there are {}",
+                "{}: cannot truncate to {nbytes} bytes (there are {})",
                 self.name,
                 self.nbytes()
             ));
         }
         self.writing.changed |= nbytes < self.nbytes();
-        if let Some(waits) = nbytes.checked_sub(self.header.nbytes) {
-            self.pending.truncate(waits as usize);
+        if let Some(pending_part) = nbytes.checked_sub(self.header.nbytes) {
+            self.pending.truncate(pending_part as usize);
             return Ok(());
         }
-        let i = self.holding(&(nbytes..nbytes + 1)).start;
-        let kept = (nbytes - self.span(i)?.start) as usize;
-        let mut content = if kept == 0 {
+        let i = self.chunks_overlapping(&(nbytes..nbytes + 1)).start;
+        let retained = (nbytes - self.span(i)?.start) as usize;
+        let mut content = if retained == 0 {
             Vec::new()
         } else {
             self.content(i)?
         };
-        content.truncate(kept);
+        content.truncate(retained);
         self.pending = Vec::new();
         while self.entries.len() as u64 > i {
             self.pop(self.entries.len() as u64 - 1)?;
         }
-        if self.starts.is_some() && kept > 0 {
+        if self.starts.is_some() && retained > 0 {
             return self.insert(i, &content);
         }
         self.pending = content;
@@ -440,24 +443,24 @@ impl Frame {
     }
 }
 
-/// Content that goes over a part of a chunk, from this byte of it on.
-struct Piece<'a> {
+/// New content for a part of a chunk, starting at content offset `from`.
+struct ChunkWrite<'a> {
     chunk: u64,
     from: usize,
     part: &'a [u8],
 }
 
-/// The same as the source of its blocks.
-struct Over<'a> {
+/// A [`Source`] that overwrites a part of a chunk.
+struct ChunkWriteSource<'a> {
     from: usize,
     part: &'a [u8],
-    /// Bytes in a block, and in the chunk.
+    /// Bytes of a block, and bytes of the chunk.
     size: usize,
     all: usize,
 }
 
-impl Over<'_> {
-    /// What of a block is new.
+impl ChunkWriteSource<'_> {
+    /// Returns the content range of a block, and the part of it that is new.
     fn within(&self, block: usize) -> (Range<usize>, Range<usize>) {
         let own = block * self.size..((block + 1) * self.size).min(self.all);
         let new = self.from.max(own.start)..(self.from + self.part.len()).min(own.end);
@@ -465,12 +468,12 @@ impl Over<'_> {
     }
 }
 
-impl Source for Over<'_> {
-    fn touch(&self, block: usize) -> Touch {
+impl Source for ChunkWriteSource<'_> {
+    fn change(&self, block: usize) -> BlockChange {
         match self.within(block) {
-            (_, new) if new.is_empty() => Touch::Kept,
-            (own, new) if own == new => Touch::Whole,
-            _ => Touch::Part,
+            (_, new) if new.is_empty() => BlockChange::Unchanged,
+            (own, new) if own == new => BlockChange::Full,
+            _ => BlockChange::Partial,
         }
     }
 

@@ -1,34 +1,34 @@
-//! Chunks are made anew: of one that was there, the blocks that nobody touches stay as they are
-//! stored, and the others are made by several threads.
+//! Encodes chunks. When part of an existing chunk changes, its unchanged blocks are copied as they
+//! are stored, and the other blocks are encoded by several threads.
 #![forbid(unsafe_code)]
 
 use super::Frame;
 use super::chunk::{Chunk, with_scratch};
 use crate::blosc::{self, BlockEncoder, Content, Decoded, Header};
 use crate::error::{Error, Result, fail};
-use crate::superchunk::chunks::{Encoded, Fill, Sink, Source, Touch};
+use crate::superchunk::chunks::{BlockChange, Encoded, Fill, Sink, Source};
 use crate::{alloc, parallel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What is there before.
-enum Before<'a> {
+/// The previous content of a chunk.
+enum Previous<'a> {
     Fill(&'a Fill),
-    /// Content that was not encoded yet.
+    /// Content that is not encoded yet.
     Content(&'a [u8]),
-    /// All the bytes of the chunk.
+    /// An open chunk and all its stored bytes.
     Chunk(&'a Chunk, &'a [u8]),
 }
 
-/// A block that is made, or kept.
+/// A block that was encoded, or copied from the existing chunk.
 #[derive(Default)]
-struct Made {
+struct EncodedBlock {
     stored: Vec<u8>,
-    /// The item that all of it is.
+    /// The item that fills the block, if all items are equal.
     item: Option<Arc<[u8]>>,
 }
 
 impl Frame {
-    /// Makes a chunk of `n` bytes, in the place of chunk `i` if there is one.
+    /// Encodes a chunk of `n` bytes, based on chunk `i` if it exists.
     pub(super) fn encode_chunk(
         &self,
         i: u64,
@@ -37,33 +37,33 @@ impl Frame {
         threads: usize,
     ) -> Result<Encoded> {
         let blocks = n.div_ceil(self.block_size(n)?);
-        if let Some(content) = self.waiting(i) {
-            return self.encode_over(&Before::Content(content), n, source, threads);
+        if let Some(content) = self.pending_chunk(i) {
+            return self.encode_over(&Previous::Content(content), n, source, threads);
         }
-        let is_new =
-            i >= self.entries.len() as u64 || (0..blocks).all(|b| source.touch(b) == Touch::Whole);
+        let is_new = i >= self.entries.len() as u64
+            || (0..blocks).all(|b| source.change(b) == BlockChange::Full);
         if is_new {
-            return self.encode_over(&Before::Fill(&Fill::Zeros), n, source, threads);
+            return self.encode_over(&Previous::Fill(&Fill::Zeros), n, source, threads);
         }
         match self.fill_of(i)? {
-            Some(fill) => self.encode_over(&Before::Fill(&fill), n, source, threads),
+            Some(fill) => self.encode_over(&Previous::Fill(&fill), n, source, threads),
             None => self.with_chunk(i, |chunk, have| {
                 chunk.with_bytes(have, 0..chunk.header().cbytes, |bytes| {
-                    let before = Before::Chunk(chunk, bytes);
+                    let before = Previous::Chunk(chunk, bytes);
                     self.encode_over(&before, n, source, threads)
                 })
             }),
         }
     }
 
-    /// Bytes of content in a block of a new chunk.
+    /// Returns the content bytes of a block in a new chunk.
     pub(super) fn block_size(&self, n: usize) -> Result<usize> {
         Ok(self.params()?.block_len(n).max(1))
     }
 
     fn encode_over(
         &self,
-        before: &Before,
+        before: &Previous,
         n: usize,
         source: &dyn Source,
         threads: usize,
@@ -72,26 +72,26 @@ impl Frame {
         let size = self.block_size(n)?;
         alloc::allow(size as u64, self.memory_limit, "a block of a chunk")?;
         let like = match before {
-            Before::Chunk(chunk, _) if chunk.has_free_blocks() && chunk.header().nbytes == n => {
-                BlockEncoder::like(chunk.header(), params.level)?
+            Previous::Chunk(chunk, _) if chunk.has_free_blocks() && chunk.header().nbytes == n => {
+                BlockEncoder::for_header(chunk.header(), params.level)?
             }
             _ => None,
         };
-        let keeps = like.as_ref().is_some_and(|l| l.header().blocksize == size);
-        let encoder = match like.filter(|_| keeps) {
+        let reuse = like.as_ref().is_some_and(|l| l.header().blocksize == size);
+        let encoder = match like.filter(|_| reuse) {
             Some(like) => Some(like),
             None => BlockEncoder::new(params, n)?,
         };
         if let Some(encoder) = encoder.as_ref().filter(|_| threads < 2)
-            && let Some(chunk) = self.chunk_in_turn(before, encoder, keeps, source)?
+            && let Some(chunk) = self.encode_sequentially(before, encoder, reuse, source)?
         {
             return Ok(chunk);
         }
         if let Some(encoder) = encoder.filter(|_| threads > 1) {
-            let made = self.blocks(before, &encoder, keeps, source, threads)?;
-            let item = made.first().and_then(|m| m.item.clone());
+            let encoded = self.encode_blocks(before, &encoder, reuse, source, threads)?;
+            let item = encoded.first().and_then(|m| m.item.clone());
             if let Some(item) =
-                item.filter(|item| made.iter().all(|m| m.item.as_ref() == Some(item)))
+                item.filter(|item| encoded.iter().all(|m| m.item.as_ref() == Some(item)))
             {
                 return Ok(Encoded::Fill(if item.iter().all(|b| *b == 0) {
                     Fill::Zeros
@@ -99,7 +99,7 @@ impl Frame {
                     Fill::Item(item)
                 }));
             }
-            if let Some(chunk) = encoder.chunk(made.iter().map(|m| &m.stored[..]))? {
+            if let Some(chunk) = encoder.chunk(encoded.iter().map(|m| &m.stored[..]))? {
                 let is_zeros = blosc::Header::parse(&chunk)?.content()? == Content::Zeros;
                 return Ok(if is_zeros {
                     Encoded::Fill(Fill::Zeros)
@@ -111,28 +111,28 @@ impl Frame {
         self.encode_whole(before, n, source, threads)
     }
 
-    /// Makes the blocks, one behind the other in the chunk; nothing where it would be longer than
+    /// Encodes the blocks in order into one buffer. Returns none if the chunk would be longer than
     /// its content.
-    fn chunk_in_turn(
+    fn encode_sequentially(
         &self,
-        before: &Before,
+        before: &Previous,
         encoder: &BlockEncoder,
-        keeps: bool,
+        reuse: bool,
         source: &dyn Source,
     ) -> Result<Option<Encoded>> {
         let header = encoder.header();
         let mut chunk = self.writing.buffers.take();
         encoder.begin(&mut chunk)?;
-        // the item that all blocks are so far
+        // the item that fills all blocks so far
         let mut item: Option<Arc<[u8]>> = None;
         for block in 0..header.blocks() {
-            let fits = match (before, source.touch(block), keeps) {
-                (Before::Chunk(there, bytes), Touch::Kept, true) => {
+            let fits = match (before, source.change(block), reuse) {
+                (Previous::Chunk(there, bytes), BlockChange::Unchanged, true) => {
                     item = None;
-                    let stored = bytes
-                        .get(there.span(block)?)
-                        .ok_or_else(|| fail!(Format, "block {block} reaches out of its chunk"))?;
-                    encoder.keep(block, stored, &mut chunk)?
+                    let stored = bytes.get(there.span(block)?).ok_or_else(|| {
+                        fail!(Format, "block {block} extends beyond the end of its chunk")
+                    })?;
+                    encoder.push_encoded(block, stored, &mut chunk)?
                 }
                 _ => with_content(before, source, header, block, |content| {
                     let own = repeated(content, header.typesize, block * header.blocksize);
@@ -162,23 +162,23 @@ impl Frame {
         }))
     }
 
-    /// Makes the blocks, each by itself.
-    fn blocks(
+    /// Encodes the blocks independently, on several threads.
+    fn encode_blocks(
         &self,
-        before: &Before,
+        before: &Previous,
         encoder: &BlockEncoder,
-        keeps: bool,
+        reuse: bool,
         source: &dyn Source,
         threads: usize,
-    ) -> Result<Vec<Made>> {
+    ) -> Result<Vec<EncodedBlock>> {
         let header = encoder.header();
-        let mut made: Vec<Made> = alloc::defaults(header.blocks())?;
+        let mut encoded: Vec<EncodedBlock> = alloc::defaults(header.blocks())?;
         let failed: Mutex<Option<Error>> = Mutex::new(None);
         parallel::for_each(
             threads,
-            made.iter_mut().enumerate().collect(),
-            |(block, made): (usize, &mut Made)| {
-                if let Err(e) = block_of(before, encoder, keeps, source, block, made) {
+            encoded.iter_mut().enumerate().collect(),
+            |(block, encoded): (usize, &mut EncodedBlock)| {
+                if let Err(e) = encode_block(before, encoder, reuse, source, block, encoded) {
                     failed
                         .lock()
                         .unwrap_or_else(PoisonError::into_inner)
@@ -189,14 +189,14 @@ impl Frame {
         failed
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner)
-            .map_or(Ok(made), Err)
+            .map_or(Ok(encoded), Err)
     }
 
-    /// The chunk from all its content: where the blocks depend on each other, or none is shorter
-    /// than its content.
+    /// Encodes a chunk from its complete content. Used if the blocks depend on each other, or if
+    /// the chunk would be longer than its content otherwise.
     fn encode_whole(
         &self,
-        before: &Before,
+        before: &Previous,
         n: usize,
         source: &dyn Source,
         threads: usize,
@@ -205,7 +205,7 @@ impl Frame {
         let mut content = alloc::zeroed(alloc::allow(n as u64, self.memory_limit, "a chunk")?)?;
         let size = self.block_size(n)?;
         for (block, part) in content.chunks_mut(size).enumerate() {
-            put_content(before, source, block, size, part)?;
+            fill_block(before, source, block, size, part)?;
         }
         let mut chunk = Vec::new();
         blosc::encode(params, &content, &mut chunk, threads)?;
@@ -217,7 +217,7 @@ impl Frame {
         })
     }
 
-    /// The bytes of a chunk that is all the same.
+    /// Returns an encoded chunk that is filled with one item.
     pub(super) fn filled(&self, fill: &Fill, n: usize) -> Result<Vec<u8>> {
         let params = self.params()?;
         let item = if let Fill::Item(item) = fill {
@@ -225,7 +225,7 @@ impl Frame {
         } else {
             None
         };
-        if let Some(chunk) = blosc::filled(params, item, n)? {
+        if let Some(chunk) = blosc::encode_filled(params, item, n)? {
             return Ok(chunk);
         }
         let mut content = alloc::zeroed(alloc::allow(n as u64, self.memory_limit, "a chunk")?)?;
@@ -236,49 +236,51 @@ impl Frame {
     }
 }
 
-/// Makes one block.
-fn block_of(
-    before: &Before,
+/// Encodes or copies one block.
+fn encode_block(
+    before: &Previous,
     encoder: &BlockEncoder,
-    keeps: bool,
+    reuse: bool,
     source: &dyn Source,
     block: usize,
-    made: &mut Made,
+    encoded: &mut EncodedBlock,
 ) -> Result<()> {
     let header = encoder.header();
-    if let (Before::Chunk(chunk, bytes), Touch::Kept, true) = (before, source.touch(block), keeps) {
+    if let (Previous::Chunk(chunk, bytes), BlockChange::Unchanged, true) =
+        (before, source.change(block), reuse)
+    {
         let stored = bytes
             .get(chunk.span(block)?)
-            .ok_or_else(|| fail!(Format, "block {block} reaches out of its chunk"))?;
-        alloc::reserve(&mut made.stored, stored.len())?;
-        made.stored.extend_from_slice(stored);
+            .ok_or_else(|| fail!(Format, "block {block} extends beyond the end of its chunk"))?;
+        alloc::reserve(&mut encoded.stored, stored.len())?;
+        encoded.stored.extend_from_slice(stored);
         return Ok(());
     }
     with_content(before, source, header, block, |content| {
-        made.item = repeated(content, header.typesize, block * header.blocksize).map(Arc::from);
-        encoder.block(block, content, &mut made.stored)
+        encoded.item = repeated(content, header.typesize, block * header.blocksize).map(Arc::from);
+        encoder.block(block, content, &mut encoded.stored)
     })
 }
 
-/// Calls `f` with what a block is going to be.
+/// Calls `f` with the new content of a block.
 fn with_content<R>(
-    before: &Before,
+    before: &Previous,
     source: &dyn Source,
     header: &Header,
     block: usize,
     f: impl FnOnce(&[u8]) -> Result<R>,
 ) -> Result<R> {
     let n = header.block_len(block);
-    match source.lent(block, n) {
+    match source.borrowed(block, n) {
         Some(content) => f(content),
         None => with_scratch(n, |content| {
-            put_content(before, source, block, header.blocksize, content)?;
+            fill_block(before, source, block, header.blocksize, content)?;
             f(content)
         }),
     }
 }
 
-/// The item that all of this is.
+/// Returns the item that fills `content`, if all items are equal.
 fn repeated(content: &[u8], typesize: usize, at: usize) -> Option<&[u8]> {
     let item = content
         .get(..typesize)
@@ -287,54 +289,55 @@ fn repeated(content: &[u8], typesize: usize, at: usize) -> Option<&[u8]> {
     same.then_some(item)
 }
 
-/// What a block is going to be: blocks of `size` bytes, whatever those are that are there.
-fn put_content(
-    before: &Before,
+/// Writes the new content of a block to `content`. Blocks have `size` bytes, independent of the
+/// block size of the previous chunk.
+fn fill_block(
+    before: &Previous,
     source: &dyn Source,
     block: usize,
     size: usize,
     content: &mut [u8],
 ) -> Result<()> {
-    let touch = source.touch(block);
+    let touch = source.change(block);
     match before {
-        _ if touch == Touch::Whole => {}
-        Before::Fill(Fill::Zeros) => content.fill(0),
-        Before::Fill(Fill::Item(item)) => blosc::repeat(item, block * size, content),
-        Before::Content(all) => {
+        _ if touch == BlockChange::Full => {}
+        Previous::Fill(Fill::Zeros) => content.fill(0),
+        Previous::Fill(Fill::Item(item)) => blosc::repeat(item, block * size, content),
+        Previous::Content(all) => {
             let own = all.get(block * size..).unwrap_or_default();
-            let (there, behind) = content.split_at_mut(own.len().min(content.len()));
+            let (there, rest) = content.split_at_mut(own.len().min(content.len()));
             there.copy_from_slice(own.get(..there.len()).unwrap_or_default());
-            behind.fill(0);
+            rest.fill(0);
         }
-        // what is not as long as it is going to be
-        Before::Chunk(chunk, bytes) => {
+        // the previous chunk may be shorter than the new one
+        Previous::Chunk(chunk, bytes) => {
             let from = block * size;
             let n = chunk
                 .header()
                 .nbytes
                 .saturating_sub(from)
                 .min(content.len());
-            let (there, behind) = content.split_at_mut(n);
-            behind.fill(0);
+            let (there, rest) = content.split_at_mut(n);
+            rest.fill(0);
             if n > 0 {
                 read_from(chunk, bytes, from, there)?;
             }
         }
     }
-    if touch == Touch::Kept {
+    if touch == BlockChange::Unchanged {
         Ok(())
     } else {
         source.fill(block, content)
     }
 }
 
-/// Reads a range of the content of a chunk.
+/// Reads a content range of a chunk.
 fn read_from(chunk: &Chunk, bytes: &[u8], from: usize, dst: &mut [u8]) -> Result<()> {
     let size = chunk.header().blocksize;
     if from.is_multiple_of(size) && dst.len() == chunk.header().block_len(from / size) {
         struct One<'a>(&'a mut [u8]);
         impl Sink for One<'_> {
-            fn place(&mut self, _: usize) -> Option<&mut [u8]> {
+            fn destination(&mut self, _: usize) -> Option<&mut [u8]> {
                 Some(self.0)
             }
             fn put(&mut self, _: usize, _: &Decoded) -> Result<()> {

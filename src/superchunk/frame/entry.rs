@@ -1,122 +1,124 @@
-//! What is known of each chunk before it is looked at: where it is, how long, and its checksum.
+//! The metadata of a chunk that is not open: its position, its length and its checksum.
 #![forbid(unsafe_code)]
 
-use super::index::{LOST, Slot};
+use super::index::{IndexSlot, LOST};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// What is known of the checksum.
+/// States of the checksum: none, not verified yet, verified.
 const NONE: u8 = 0;
-const STORED: u8 = 1;
-const SOUND: u8 = 2;
-/// It is another chunk's, whose place this one has taken.
-const OTHERS: u8 = 3;
+const UNVERIFIED: u8 = 1;
+const VERIFIED: u8 = 2;
+/// The checksum belongs to a chunk that another writer has replaced.
+const REPLACED: u8 = 3;
 
-/// One chunk.
+/// The metadata of one chunk.
 #[derive(Debug)]
 pub struct Entry {
-    /// Where it is.
-    pub slot: Slot,
-    /// Its bytes; 0 where that is not known, and of one that takes no room.
+    /// The position of the chunk.
+    pub slot: IndexSlot,
+    /// Stored bytes; 0 if the length is unknown or the chunk is not stored.
     pub cbytes: u32,
-    /// Their CRC-32.
+    /// The CRC-32 of the stored bytes.
     pub crc: u32,
-    sum: AtomicU8,
+    state: AtomicU8,
 }
 
 impl Clone for Entry {
     fn clone(&self) -> Entry {
         Entry {
-            sum: AtomicU8::new(self.sum.load(Ordering::Relaxed)),
+            state: AtomicU8::new(self.state.load(Ordering::Relaxed)),
             ..*self
         }
     }
 }
 
 impl Entry {
-    /// Of which nothing else is known.
-    pub fn bare(slot: Slot) -> Entry {
+    /// Creates an entry without length and checksum.
+    pub fn bare(slot: IndexSlot) -> Entry {
         Entry {
             slot,
             cbytes: 0,
             crc: 0,
-            sum: AtomicU8::new(NONE),
+            state: AtomicU8::new(NONE),
         }
     }
 
-    /// With the sum that was stored for it; zeros are none.
-    pub fn stored(slot: Slot, [cbytes, crc]: [u32; 2]) -> Entry {
-        let known = cbytes > 0 && matches!(slot, Slot::At(_));
+    /// Creates an entry with the stored length and CRC-32; zeros stand for no checksum.
+    pub fn stored(slot: IndexSlot, [cbytes, crc]: [u32; 2]) -> Entry {
+        let known = cbytes > 0 && matches!(slot, IndexSlot::At(_));
         if known {
             Entry {
                 slot,
                 cbytes,
                 crc,
-                sum: AtomicU8::new(STORED),
+                state: AtomicU8::new(UNVERIFIED),
             }
         } else {
             Entry::bare(slot)
         }
     }
 
-    /// The same where both are as they were written: what needs no room has no checksum.
-    pub fn sealed(slot: Slot, sum: [u32; 2]) -> Entry {
-        match (slot, sum) {
-            (Slot::Zeros | Slot::Nan | Slot::Uninit, [n, _]) if n > 0 => {
-                Entry::bare(Slot::Unknown(LOST))
+    /// Creates an entry where slot and checksum are known to be of one commit. A chunk that is not
+    /// stored must have no checksum.
+    pub fn sealed(slot: IndexSlot, checksum: [u32; 2]) -> Entry {
+        match (slot, checksum) {
+            (IndexSlot::Zeros | IndexSlot::Nan | IndexSlot::Uninit, [n, _]) if n > 0 => {
+                Entry::bare(IndexSlot::Unknown(LOST))
             }
-            _ => Entry::stored(slot, sum),
+            _ => Entry::stored(slot, checksum),
         }
     }
 
-    /// That was written just now.
-    pub fn sound(slot: Slot, cbytes: u32, crc: Option<u32>) -> Entry {
+    /// Creates an entry for a chunk that was just written or verified.
+    pub fn verified(slot: IndexSlot, cbytes: u32, crc: Option<u32>) -> Entry {
         Entry {
             slot,
             cbytes,
             crc: crc.unwrap_or(0),
-            sum: AtomicU8::new(if crc.is_some() { SOUND } else { NONE }),
+            state: AtomicU8::new(if crc.is_some() { VERIFIED } else { NONE }),
         }
     }
 
-    /// Its place, if it has one.
-    pub fn place(&self) -> Option<u64> {
-        if let Slot::At(place) = self.slot {
-            Some(place)
+    /// Returns the offset or file number of a stored chunk.
+    pub fn position(&self) -> Option<u64> {
+        if let IndexSlot::At(position) = self.slot {
+            Some(position)
         } else {
             None
         }
     }
 
-    /// Is there a checksum that nobody has looked at yet?
-    pub fn is_to_be_checked(&self) -> bool {
-        self.sum.load(Ordering::Relaxed) == STORED
+    /// Is there a checksum that is not verified yet?
+    pub fn is_unverified(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == UNVERIFIED
     }
 
-    /// Is there a checksum?
-    pub fn has_sum(&self) -> bool {
-        matches!(self.sum.load(Ordering::Relaxed), STORED | SOUND)
+    /// Is there a checksum that belongs to the chunk?
+    pub fn has_checksum(&self) -> bool {
+        matches!(self.state.load(Ordering::Relaxed), UNVERIFIED | VERIFIED)
     }
 
-    /// Its bytes, where they are known. `binding`: what is stored is of this chunk, whether it was
-    /// looked at or not.
-    pub fn length(&self, binding: bool) -> Option<u32> {
-        let known = match self.sum.load(Ordering::Relaxed) {
-            STORED => binding,
-            OTHERS => false,
+    /// Returns the stored length, if it is known. `checksums_trusted`: lengths that are not
+    /// verified belong to this chunk, not to a replaced one.
+    pub fn length(&self, checksums_trusted: bool) -> Option<u32> {
+        let known = match self.state.load(Ordering::Relaxed) {
+            UNVERIFIED => checksums_trusted,
+            REPLACED => false,
             _ => true,
         };
         Some(self.cbytes).filter(|n| *n > 0 && known)
     }
 
-    /// It fits, or it is another writer's chunk that it does not belong to.
-    pub fn found(&self, fits: bool) {
-        self.sum
-            .store(if fits { SOUND } else { OTHERS }, Ordering::Relaxed);
+    /// Records the result of a verification. False: the checksum belongs to a chunk that another
+    /// writer has replaced.
+    pub fn set_verified(&self, fits: bool) {
+        self.state
+            .store(if fits { VERIFIED } else { REPLACED }, Ordering::Relaxed);
     }
 
-    /// As it is stored.
-    pub fn sum(&self) -> [u32; 2] {
-        if self.has_sum() {
+    /// Returns the length and the CRC-32 as they are stored; zeros without a checksum.
+    pub fn checksum(&self) -> [u32; 2] {
+        if self.has_checksum() {
             [self.cbytes, self.crc]
         } else {
             [0, 0]

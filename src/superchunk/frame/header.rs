@@ -1,11 +1,11 @@
-//! The beginning of a frame: how long its parts are, how its chunks are made, and metalayers of
-//! fixed length.
+//! The header of a frame: the lengths of its parts, the encoding parameters of its chunks, and
+//! metalayers of fixed length.
 //!
-//! After `parse` every number is one that a frame can have; whether the frame has room for what
-//! they say is checked where it is known how long the other parts are: [`Header::index_place`].
+//! [`Header::parse`] validates each number by itself. [`Header::index_range`] validates that the
+//! parts fit into the frame, because this requires the length of the trailer.
 #![forbid(unsafe_code)]
 
-use super::metalayers::{self, Kind, Named};
+use super::metalayers::{self, MetalayerKind, Named};
 use super::msgpack::{ARRAY, EXT_16, FALSE, Fields, INT_16, INT_32, INT_64, STR, TRUE, UINT_64};
 use super::trailer;
 use crate::blosc::{self, Codec, Params, Pipeline, Split, Target};
@@ -14,24 +14,24 @@ use std::ops::Range;
 
 /// Bytes before the metalayers.
 pub const FIXED: usize = 87;
-/// Where the byte is that the reference library leaves 0: the last one before the metalayers.
+/// Offset of a byte that the reference library writes as 0: the last one before the metalayers.
 pub const MARK_AT: usize = FIXED - 1;
-/// Where its own length is, and others.
+/// Offset of the header length.
 pub const LEN: usize = 11;
-/// The length of the frame.
+/// Offset of the frame length.
 pub const FRAME_LEN: usize = 16;
 const KIND: usize = 26;
-/// Bytes of content.
+/// Offset of the number of content bytes.
 pub const NBYTES: usize = 30;
-/// Bytes of chunks.
+/// Offset of the number of chunk bytes.
 pub const CBYTES: usize = 39;
-/// Bytes in a block.
+/// Offset of the block size.
 pub const BLOCKSIZE: usize = 53;
-/// Bytes in a chunk.
+/// Offset of the chunk size.
 pub const CHUNKSIZE: usize = 58;
-/// Has the trailer metalayers?
+/// Offset of the flag for metalayers in the trailer.
 pub const HAS_VLMETA: usize = 68;
-/// Bytes that are the same in every header, behind the magic, and where they are.
+/// Offsets and values of the bytes after the magic that are equal in all headers.
 const MARKS: [(usize, u8); 11] = [
     (LEN - 1, INT_32),
     (FRAME_LEN - 1, UINT_64),
@@ -45,98 +45,98 @@ const MARKS: [(usize, u8); 11] = [
     (65, INT_16),
     (69, EXT_16),
 ];
-/// What a frame begins with.
+/// The first bytes of a frame.
 pub const MAGIC: &[u8; 10] = b"\x9e\xa8b2frame\0";
 
-const SLOTS: usize = 6;
-/// The field `chunksize` of a frame that never had a chunk, and was not told how long they are.
+const FILTER_SLOTS: usize = 6;
+/// The field `chunksize` of a frame that never had a chunk and was created without a chunk size.
 const NO_CHUNKSIZE: i32 = -1;
 
 const WIDE_OFFSETS: u8 = 0x10;
 const OFFSETS: u8 = 0x30;
 const VARIABLE_CHUNKS: u8 = 0x40;
 const VARIABLE_BLOCKS: u8 = 0x80;
-/// In the field for codecs: its number is in a field of its own.
+/// Value of the codec field if the codec number is in a field of its own.
 const ELSEWHERE: u8 = 6;
-/// As the reference library counts.
+/// The split modes, in the order of the reference library.
 const SPLIT: [Split; 4] = [Split::Always, Split::Never, Split::Auto, Split::Auto];
 
 /// The header of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Bytes of the frame: where in the file its trailer ends. More may be behind it, which nobody
-    /// reads.
+    /// Bytes of the frame: the offset where its trailer ends. Bytes after it are ignored.
     pub frame_len: u64,
-    /// The version of the format: 2, or 3 where chunks may have any length.
+    /// The version of the format: 2, or 3 if chunks may have variable length.
     pub version: u8,
-    /// Chunks have any length. Also said of a frame without content whose chunks have length 0.
+    /// Chunks have variable length. Also set in a frame without content whose chunk size is 0.
     pub variable_chunks: bool,
-    /// Blocks have any length.
+    /// Blocks have variable length.
     pub variable_blocks: bool,
     /// Chunks are files of their own.
     pub sparse: bool,
-    /// The number of the codec; 6 where it is only in `user_codec`.
+    /// The number of the codec; 6 if it is only in `user_codec`.
     pub codec: u8,
-    /// Its level.
+    /// The compression level.
     pub level: u8,
-    /// Are blocks split into streams: 0 always, 1 never, 2 and 3 as the library chooses; upper
-    /// bits as they were.
+    /// Are blocks split into streams: 0 always, 1 never, 2 and 3 automatic. The upper bits are
+    /// preserved.
     pub split: u8,
-    /// Bytes of content. Where there are none, the reference library looks for metalayers of the
-    /// trailer right behind the header: nothing may be between them then. It leaves `cbytes`
-    /// as it was when it removes the last chunk.
+    /// Content bytes. If there are none, the reference library expects the metalayers of the
+    /// trailer directly after the header, so that no bytes may be between them. When it removes the
+    /// last chunk, it leaves `cbytes` as it was.
     pub nbytes: u64,
-    /// Bytes of all chunks, and of all that is between them and no longer used.
+    /// Bytes of all chunks and of the unused space between them.
     ///
-    /// The index begins behind so many bytes, unless the frame is sparse. Then the reference
-    /// library, from 3.0, still refuses a chunk file whose number is above `cbytes - 32`: see
-    /// [`Header::least_cbytes`].
+    /// In a contiguous frame the index begins after this many bytes. In a sparse frame the
+    /// reference library, from 3.0 on, still refuses a chunk file whose number is above `cbytes -
+    /// 32`: see [`Header::least_cbytes`].
     pub cbytes: u64,
-    /// Bytes in an item.
+    /// Bytes of an item.
     pub typesize: u32,
-    /// Bytes of content in a block; 0 where nothing is said.
+    /// Content bytes of a block; 0 if unspecified.
     pub blocksize: u32,
-    /// Bytes of content in a chunk, but the last; 0 where chunks have any length, or where the
-    /// first chunk is going to tell: the reference library writes -1 for that.
+    /// Content bytes of each chunk except the last. 0 if chunks have variable length, or if the
+    /// first chunk will set it; the reference library writes -1 in the latter case.
     pub chunksize: u32,
-    /// Threads for making chunks and for reading them, as whoever wrote it had them.
+    /// Number of threads for encoding and for decoding, as the writer had set them.
     pub threads: [[u8; 2]; 2],
     /// Does the trailer have metalayers?
     pub has_vlmeta: bool,
-    /// How many of the filters count: 6 but in very old frames.
+    /// Number of filter slots in use: 6, except in very old frames.
     pub slots: u8,
-    /// The filters, by number.
-    pub filters: [u8; SLOTS],
+    /// Filter numbers.
+    pub filters: [u8; FILTER_SLOTS],
     /// The number of the codec.
     pub user_codec: u8,
-    /// Its setting.
+    /// The metadata of the codec.
     pub codec_meta: u8,
-    /// The settings of the filters.
-    pub filters_meta: [u8; SLOTS],
-    /// More about chunks: 1, they have dictionaries.
+    /// The metadata of the filters.
+    pub filters_meta: [u8; FILTER_SLOTS],
+    /// More flags of the chunks: 1 if they have dictionaries.
     pub other_flags: u8,
-    /// A byte that the reference library leaves 0, whoever wrote it before: see [`super::seal`].
+    /// A byte that the reference library always writes as 0: see [`super::part_checksum`].
     pub mark: u8,
-    /// Names and values, whose lengths cannot change where they are.
+    /// Names and values. The length of a value cannot change in place.
     pub metalayers: Vec<Named>,
 }
 
 impl Header {
-    /// The length of the header that begins with `first`, which has 15 bytes or more.
+    /// Returns the length of the header that begins with `first`, which must have at least 15
+    /// bytes.
     pub fn prefix_len(first: &[u8]) -> Result<u32> {
         length(&mut Fields::new(first))
     }
 
-    /// Reads a whole header: as many bytes as [`Header::prefix_len`] says.
+    /// Parses a complete header: as many bytes as [`Header::prefix_len`] returns.
     pub fn parse(bytes: &[u8]) -> Result<Header> {
         let mut fields = Fields::new(bytes);
         let len = length(&mut fields)?;
         let mut header = Header::fixed(&mut fields)?;
-        header.metalayers = metalayers::parse(&mut fields, Kind::Fixed)?;
+        header.metalayers = metalayers::parse(&mut fields, MetalayerKind::Fixed)?;
         if fields.at() != bytes.len() || fields.at() as u64 != u64::from(len) {
             return Err(fail!(
                 Format,
-                "the header has {} bytes of {}, and says {len}",
+                "the fields of the header end at {} of {} bytes (its length field states {len})",
                 fields.at(),
                 bytes.len()
             ));
@@ -145,7 +145,7 @@ impl Header {
         Ok(header)
     }
 
-    /// What is before the metalayers.
+    /// Parses the fields before the metalayers.
     fn fixed(fields: &mut Fields) -> Result<Header> {
         let frame_len = fields.size_64(UINT_64, "the length of the frame")?;
         let [flags, kind, codec, split] = fields.marked(STR | 4, "the flags")?;
@@ -155,14 +155,14 @@ impl Header {
             _ => {
                 return Err(fail!(
                     Unsupported,
-                    "frames of kind {kind}; 0 (one file) and 1 (a folder) are known"
+                    "unsupported frame type {kind} (expected 0, one file, or 1, a folder)"
                 ));
             }
         };
         if flags & OFFSETS != WIDE_OFFSETS {
             return Err(fail!(
                 Unsupported,
-                "the flags {flags:#04x} of the frame: its offsets do not have 64 bits"
+                "the flags {flags:#04x} of the frame: unsupported offset size (expected 64 bits)"
             ));
         }
         let nbytes = fields.size_64(INT_64, "bytes of content")?;
@@ -180,13 +180,13 @@ impl Header {
             fields.marked(INT_16, "threads")?,
             fields.marked(INT_16, "threads")?,
         ];
-        let has_vlmeta = match fields.take("has it variable-length metalayers")? {
+        let has_vlmeta = match fields.take("the flag for variable-length metalayers")? {
             [FALSE] => false,
             [TRUE] => true,
             [other] => {
                 return Err(fail!(
                     Format,
-                    "has it variable-length metalayers: {other:#04x} is neither no nor yes"
+                    "the flag for variable-length metalayers: {other:#04x} is not a boolean"
                 ));
             }
         };
@@ -224,37 +224,38 @@ impl Header {
         if !(2..=3).contains(&self.version) {
             return Err(fail!(
                 Version,
-                "version {} of the frame format; 2 and 3 are known",
+                "unsupported version {} of the frame format (expected 2 or 3)",
                 self.version
             ));
         }
         if self.typesize == 0 {
-            return Err(fail!(Format, "the frame claims items of 0 bytes"));
+            return Err(fail!(Format, "the header states items of 0 bytes"));
         }
-        if usize::from(self.slots) > SLOTS {
+        if usize::from(self.slots) > FILTER_SLOTS {
             return Err(fail!(
                 Format,
-                "the frame claims {} filters: there are {SLOTS} at most",
+                "the header states {} filters (at most {FILTER_SLOTS})",
                 self.slots
             ));
         }
         if self.len() + trailer::SHORTEST as u64 > self.frame_len {
             return Err(fail!(
                 Format,
-                "the frame claims {} bytes, less than its header and its trailer have",
+                "the header states a frame of {} bytes, less than header and trailer have",
                 self.frame_len
             ));
         }
         Ok(())
     }
 
-    /// A frame without content, for chunks of `chunk_bytes` made as `params` say.
+    /// Creates the header of a frame without content, for chunks of `chunk_bytes` bytes that are
+    /// encoded with `params`.
     pub fn new(params: &Params, chunk_bytes: usize, sparse: bool) -> Result<Header> {
         let size = |n: usize, what| {
             i32::try_from(n).map(|n| n as u32).map_err(|_| {
                 fail!(
                     Argument,
-                    "{n} bytes in {what}: a frame has {} at most",
+                    "{n} bytes in {what} are too many (at most {})",
                     i32::MAX
                 )
             })
@@ -281,7 +282,7 @@ impl Header {
             chunksize: size(chunk_bytes, "a chunk")?,
             threads: [1u16.to_be_bytes(); 2],
             has_vlmeta: false,
-            slots: SLOTS as u8,
+            slots: FILTER_SLOTS as u8,
             filters,
             user_codec: params.codec.number(),
             codec_meta: 0,
@@ -292,14 +293,14 @@ impl Header {
         })
     }
 
-    /// How chunks of the frame are made.
+    /// Returns the encoding parameters of the chunks.
     pub fn params(&self) -> Result<Params> {
         let number = if self.codec == ELSEWHERE {
             self.user_codec
         } else {
             self.codec
         };
-        // Snappy has a number, and no frame has it
+        // Snappy has a codec number, but no frame uses it
         let codec = Codec::from_number(number)
             .filter(|c| *c != Codec::Snappy)
             .ok_or_else(|| fail!(Codec, "codec {number} is not known"))?;
@@ -322,7 +323,7 @@ impl Header {
         })
     }
 
-    /// How many chunks.
+    /// Returns the number of chunks.
     pub fn chunks(&self) -> Result<u64> {
         if self.nbytes == 0 {
             return Ok(0);
@@ -330,30 +331,30 @@ impl Header {
         if self.variable_chunks || self.variable_blocks {
             return Err(fail!(
                 Unsupported,
-                "a frame whose chunks or blocks have any length"
+                "a frame with chunks or blocks of variable length is unsupported here"
             ));
         }
         if self.chunksize == 0 {
             return Err(fail!(
                 Format,
-                "the frame claims {} bytes of content in chunks of 0",
+                "the header states {} bytes of content in chunks of 0",
                 self.nbytes
             ));
         }
         let n = self.nbytes.div_ceil(self.chunksize.into());
-        if n > super::index::MOST {
+        if n > super::index::MAX_CHUNKS {
             return Err(fail!(
                 Format,
-                "the frame claims {n} chunks: an index has {} at most",
-                super::index::MOST
+                "the header states {n} chunks (an index has at most {})",
+                super::index::MAX_CHUNKS
             ));
         }
         Ok(n)
     }
 
-    /// Where the index is, and room behind it, up to a trailer of `trailer_len` bytes; nowhere, if
-    /// there are no chunks.
-    pub fn index_place(&self, trailer_len: u32) -> Result<Option<Range<u64>>> {
+    /// Returns the range between the chunks and a trailer of `trailer_len` bytes, which begins with
+    /// the index. Returns none if there are no chunks.
+    pub fn index_range(&self, trailer_len: u32) -> Result<Option<Range<u64>>> {
         let begin = if self.sparse {
             Some(self.len())
         } else {
@@ -363,17 +364,17 @@ impl Header {
         let least = if self.chunks()? == 0 {
             0
         } else {
-            blosc::LONG as u64
+            blosc::EXTENDED_HEADER_LEN as u64
         };
         match (begin, end) {
-            // what is in a frame without chunks is of no use
+            // bytes before the trailer are unused if there are no chunks
             (_, Some(end)) if least == 0 && self.len() <= end => Ok(None),
             (Some(begin), Some(end)) if begin <= end && end - begin >= least => {
                 Ok(Some(begin..end))
             }
             _ => Err(fail!(
                 Format,
-                "a header of {} bytes, {} bytes of chunks, their index and a trailer of {trailer_len} bytes have no room in a frame of {}",
+                "a header of {} bytes, {} bytes of chunks, their index and a trailer of {trailer_len} bytes do not fit in a frame of {}",
                 self.len(),
                 self.cbytes,
                 self.frame_len
@@ -381,19 +382,19 @@ impl Header {
         }
     }
 
-    /// What `cbytes` must at least be in a sparse frame with a chunk file of this number: the
-    /// reference library takes the number for a place among so many bytes.
+    /// Returns the minimum of `cbytes` in a sparse frame with a chunk file of this number. The
+    /// reference library compares the number with `cbytes` as if it was an offset.
     pub fn least_cbytes(number: u64) -> u64 {
-        number.saturating_add(blosc::LONG as u64)
+        number.saturating_add(blosc::EXTENDED_HEADER_LEN as u64)
     }
 
-    /// Bytes that it takes.
+    /// Returns the encoded length.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> u64 {
         FIXED as u64 + metalayers::len(&self.metalayers)
     }
 
-    /// Its bytes.
+    /// Encodes the header.
     pub fn encode(&self) -> Result<Vec<u8>> {
         let flags = [
             (WIDE_OFFSETS, true),
@@ -408,7 +409,7 @@ impl Header {
             i64::try_from(n).map(i64::to_be_bytes).map_err(|_| {
                 fail!(
                     Limit,
-                    "{n} bytes of {what}: a frame has {} at most",
+                    "{n} bytes of {what} are too many (at most {})",
                     i64::MAX
                 )
             })
@@ -416,7 +417,7 @@ impl Header {
         let mut out = Vec::with_capacity(256);
         out.extend(MAGIC);
         out.push(INT_32);
-        // the length of values that fit is checked with them
+        // `metalayers::encode` refuses a total length that does not fit
         out.extend((self.len() as u32).to_be_bytes());
         out.push(UINT_64);
         out.extend(self.frame_len.to_be_bytes());
@@ -431,8 +432,8 @@ impl Header {
         out.extend(signed(self.nbytes, "content")?);
         out.push(INT_64);
         out.extend(signed(self.cbytes, "chunks")?);
-        let is_told_later = self.chunksize == 0 && self.nbytes == 0 && !self.variable_chunks;
-        let chunksize = if is_told_later {
+        let set_later = self.chunksize == 0 && self.nbytes == 0 && !self.variable_chunks;
+        let chunksize = if set_later {
             NO_CHUNKSIZE as u32
         } else {
             self.chunksize
@@ -455,11 +456,11 @@ impl Header {
         out.extend(self.filters_meta);
         out.extend([self.other_flags, self.mark]);
         debug_assert_eq!(out.len(), FIXED);
-        metalayers::encode(&self.metalayers, Kind::Fixed, &mut out)?;
+        metalayers::encode(&self.metalayers, MetalayerKind::Fixed, &mut out)?;
         Ok(out)
     }
 
-    /// The value of a metalayer.
+    /// Returns the value of a metalayer.
     pub fn meta(&self, name: &str) -> Option<&[u8]> {
         self.metalayers
             .iter()
@@ -468,21 +469,21 @@ impl Header {
     }
 }
 
-/// How many of the bytes are right that are the same in every header, and how many there are.
+/// Returns how many of the bytes that are equal in all headers are correct, and how many there are.
 pub fn constants(head: &[u8]) -> (usize, usize) {
     let all = MAGIC.iter().copied().enumerate().chain(MARKS);
     let right = all.filter(|(at, byte)| head.get(*at) == Some(byte)).count();
     (right, MAGIC.len() + MARKS.len())
 }
 
-/// Puts them right.
+/// Sets the bytes that are equal in all headers.
 pub fn put_constants(head: &mut [u8], sparse: bool) {
     put(head, 0, MAGIC);
     MARKS.iter().for_each(|(at, mark)| put(head, *at, &[*mark]));
     put(head, KIND, &[sparse.into()]);
 }
 
-/// Puts bytes to their place, where it is there.
+/// Overwrites bytes at an offset, as far as `head` has them.
 pub fn put(head: &mut [u8], at: usize, bytes: &[u8]) {
     head.iter_mut()
         .skip(at)
@@ -490,18 +491,18 @@ pub fn put(head: &mut [u8], at: usize, bytes: &[u8]) {
         .for_each(|(to, from)| *to = *from);
 }
 
-/// How long it says that it is.
-pub fn said_len(head: &[u8]) -> Option<usize> {
+/// Returns the length that the header states.
+pub fn stated_len(head: &[u8]) -> Option<usize> {
     head.get(LEN..)?
         .first_chunk()
         .map(|n| u32::from_be_bytes(*n) as usize)
 }
 
-/// How long it is by its metalayers.
-pub fn true_len(head: &[u8]) -> Option<usize> {
+/// Returns the length of the header according to its metalayers.
+pub fn computed_len(head: &[u8]) -> Option<usize> {
     let mut fields = Fields::new(head);
     fields.slice(FIXED, "the header").ok()?;
-    metalayers::parse(&mut fields, Kind::Fixed)
+    metalayers::parse(&mut fields, MetalayerKind::Fixed)
         .ok()
         .map(|_| fields.at())
 }
@@ -511,14 +512,14 @@ fn length(fields: &mut Fields) -> Result<u32> {
     if &magic != MAGIC {
         return Err(fail!(
             Format,
-            "no frame: it begins with {magic:02x?}, not with {MAGIC:02x?}"
+            "not a frame (expected the magic {MAGIC:02x?}, found {magic:02x?})"
         ));
     }
     let len = fields.size_32(INT_32, "the length of the header")?;
     if (len as usize) < FIXED {
         return Err(fail!(
             Format,
-            "the header of a frame has {FIXED} bytes or more, {len} are said"
+            "the header states {len} bytes (expected at least {FIXED})"
         ));
     }
     Ok(len)

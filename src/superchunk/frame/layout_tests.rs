@@ -1,7 +1,7 @@
-//! What no real frame shows: values that only we write, and bytes made to do harm.
+//! Tests with values that only this library writes, and with malicious bytes.
 
 use super::header::{FIXED, Header, MARK_AT};
-use super::index::{self, Slot};
+use super::index::{self, IndexSlot};
 use super::metalayers::Named;
 use super::part_checksum::{self, Writer};
 use super::trailer::{SHORTEST, TAIL, Trailer};
@@ -19,8 +19,8 @@ fn params() -> Params {
     }
 }
 
-/// A frame of one file: header, bytes that nobody looks at for chunks, index, trailer.
-fn frame(slots: &[Slot]) -> (Header, Vec<u8>, Trailer) {
+/// Returns header, index and trailer of a contiguous frame. The chunk bytes are not read.
+fn frame(slots: &[IndexSlot]) -> (Header, Vec<u8>, Trailer) {
     let named = |n: usize, len: usize| (format!("name {n}"), vec![n as u8; len]);
     let trailer = Trailer {
         vlmeta: vec![named(1, 40), named(2, 0), named(3, 3)],
@@ -35,16 +35,16 @@ fn frame(slots: &[Slot]) -> (Header, Vec<u8>, Trailer) {
     (header, index, trailer)
 }
 
-const SLOTS: [Slot; 6] = [
-    Slot::At(0),
-    Slot::Zeros,
-    Slot::Nan,
-    Slot::At(500),
-    Slot::Uninit,
-    Slot::Unknown(1 << 63 | 3 << 56),
+const SLOTS: [IndexSlot; 6] = [
+    IndexSlot::At(0),
+    IndexSlot::Zeros,
+    IndexSlot::Nan,
+    IndexSlot::At(500),
+    IndexSlot::Uninit,
+    IndexSlot::Unknown(1 << 63 | 3 << 56),
 ];
 
-/// The same bytes again, or an error with words.
+/// Checks that the parsed bytes are encoded to the same bytes, or that the error has a message.
 fn written_again<T>(
     bytes: &[u8],
     parse: impl Fn(&[u8]) -> Result<T>,
@@ -70,9 +70,9 @@ fn written_again<T>(
 }
 
 fn header_again(bytes: &[u8]) -> bool {
-    // what is made of it may fail, and nothing else
+    // these calls may fail, but must not panic
     let parse = |bytes: &[u8]| {
-        Header::parse(bytes).inspect(|h| _ = (h.params().is_ok(), h.index_place(99).is_ok()))
+        Header::parse(bytes).inspect(|h| _ = (h.params().is_ok(), h.index_range(99).is_ok()))
     };
     written_again(bytes, parse, Header::encode)
 }
@@ -81,7 +81,7 @@ fn trailer_again(bytes: &[u8]) -> bool {
     written_again(bytes, Trailer::parse, Trailer::encode)
 }
 
-/// Every byte changed in many ways, and every length.
+/// Tries many changes of each byte, and all lengths.
 fn damaged(bytes: &[u8], read: impl Fn(&[u8]) -> bool) {
     assert!(read(bytes));
     let cut = (0..bytes.len()).filter(|n| read(&bytes[..*n])).count();
@@ -98,7 +98,7 @@ fn damaged(bytes: &[u8], read: impl Fn(&[u8]) -> bool) {
 }
 
 #[test]
-fn damaged_bytes_are_refused_or_are_other_values() {
+fn corrupt_bytes_are_refused_or_are_other_values() {
     let (mut header, index, mut trailer) = frame(&SLOTS);
     let (head, tail) = part_checksum::seal(&mut header, &index, &mut trailer).unwrap();
     damaged(&head, header_again);
@@ -119,7 +119,7 @@ fn damaged_bytes_are_refused_or_are_other_values() {
     }
     for (chunk, slots) in [
         (&index, 6),
-        (&index::encode(&[Slot::Zeros; 100]).unwrap(), 100),
+        (&index::encode(&[IndexSlot::Zeros; 100]).unwrap(), 100),
     ] {
         let read = |bytes: &[u8]| {
             index::decode(bytes, slots, LIMIT)
@@ -128,7 +128,7 @@ fn damaged_bytes_are_refused_or_are_other_values() {
         };
         assert!(
             read(&[chunk, &[1u8; 50][..]].concat()),
-            "there may be room behind it"
+            "bytes after the index are ignored"
         );
         for n in 0..chunk.len() {
             assert!(!read(&chunk[..n]), "{n} bytes");
@@ -142,7 +142,7 @@ fn damaged_bytes_are_refused_or_are_other_values() {
 }
 
 #[test]
-fn a_sealed_frame_tells_every_damage() {
+fn a_seal_detects_every_corruption() {
     let (mut header, index, mut trailer) = frame(&SLOTS);
     let (head, tail) = part_checksum::seal(&mut header, &index, &mut trailer).unwrap();
     assert_eq!(
@@ -152,19 +152,22 @@ fn a_sealed_frame_tells_every_damage() {
         ),
         (header.clone(), trailer.clone())
     );
-    assert_eq!(part_checksum::check(&head, &index, &tail), Ok(Writer::We));
+    assert_eq!(
+        part_checksum::check(&head, &index, &tail),
+        Ok(Writer::Holdall)
+    );
     let mut parts = [head, index, tail];
     for part in 0..3 {
         for at in 0..parts[part].len() {
             for bits in 1..=255 {
                 parts[part][at] ^= bits;
                 let [head, index, tail] = &parts;
-                let found = part_checksum::check(head, index, tail).map_err(|e| e.status);
+                let params_out = part_checksum::check(head, index, tail).map_err(|e| e.status);
                 let others = (part, at) == (0, MARK_AT) && head[at] == 0;
                 assert_eq!(
-                    found,
+                    params_out,
                     if others {
-                        Ok(Writer::OthersHeader)
+                        Ok(Writer::OtherHeader)
                     } else {
                         Err(Status::Checksum)
                     },
@@ -177,7 +180,7 @@ fn a_sealed_frame_tells_every_damage() {
 }
 
 #[test]
-fn what_others_wrote_is_not_held_to_the_seal() {
+fn the_seal_does_not_apply_to_parts_of_other_writers() {
     let (mut header, index, mut trailer) = frame(&SLOTS);
     let (head, tail) = part_checksum::seal(&mut header, &index, &mut trailer).unwrap();
     // a metalayer of the header
@@ -185,9 +188,9 @@ fn what_others_wrote_is_not_held_to_the_seal() {
     header.mark = 0;
     assert_eq!(
         part_checksum::check(&header.encode().unwrap(), &index, &tail),
-        Ok(Writer::OthersHeader)
+        Ok(Writer::OtherHeader)
     );
-    // the trailer, and all that goes with it
+    // the trailer, which belongs to header and index
     let new = Trailer {
         fingerprint: [0; 16],
         ..trailer.clone()
@@ -195,10 +198,10 @@ fn what_others_wrote_is_not_held_to_the_seal() {
     for head in [&head, &header.encode().unwrap()] {
         assert_eq!(
             part_checksum::check(head, &[], &new.encode().unwrap()),
-            Ok(Writer::Others)
+            Ok(Writer::Other)
         );
     }
-    // a fingerprint that later writers may have
+    // a fingerprint that later writers may use
     let later = Trailer {
         fingerprint: [7; 16],
         fingerprint_kind: 3,
@@ -206,7 +209,7 @@ fn what_others_wrote_is_not_held_to_the_seal() {
     };
     assert_eq!(
         part_checksum::check(&head, &index, &later.encode().unwrap()),
-        Ok(Writer::Others)
+        Ok(Writer::Other)
     );
     part_checksum::unseal(&mut header, &mut trailer);
     assert_eq!((header.mark, trailer), (0, new));
@@ -232,7 +235,7 @@ fn what_others_wrote_is_not_held_to_the_seal() {
     );
 }
 
-/// The status of the header with these bytes instead.
+/// Returns the header, or its status, after bytes are replaced.
 fn header_with(at: usize, new: &[u8]) -> std::result::Result<Header, Status> {
     let mut bytes = frame(&SLOTS).0.encode().unwrap();
     bytes[at..at + new.len()].copy_from_slice(new);
@@ -240,7 +243,7 @@ fn header_with(at: usize, new: &[u8]) -> std::result::Result<Header, Status> {
 }
 
 #[test]
-fn numbers_that_no_frame_has() {
+fn invalid_header_fields_are_refused() {
     let be = u32::to_be_bytes;
     for (at, new) in [
         (0x0b, &be(1 << 31)[..]),
@@ -271,7 +274,7 @@ fn numbers_that_no_frame_has() {
     assert_eq!(header_with(0x19, &[0x02]), Err(Status::Unsupported));
     assert_eq!(header_with(0x19, &[0x32]), Err(Status::Unsupported));
     assert_eq!(header_with(0x1a, &[2]), Err(Status::Unsupported));
-    // what is only said, and what is not known, stays
+    // informative and unknown values are preserved
     for (at, new) in [
         (0x1b, 0x6f),
         (0x1c, 0xff),
@@ -298,7 +301,7 @@ fn chunks_are_made_as_the_header_says() {
             Codec::Zlib,
             Codec::Zstd,
         ] {
-            let wanted = Params {
+            let params_in = Params {
                 codec,
                 filters,
                 split,
@@ -306,8 +309,11 @@ fn chunks_are_made_as_the_header_says() {
                 level: 7,
                 ..params()
             };
-            let found = Header::new(&wanted, 6000, true).unwrap().params().unwrap();
-            let both = [wanted, found].map(|p| {
+            let params_out = Header::new(&params_in, 6000, true)
+                .unwrap()
+                .params()
+                .unwrap();
+            let both = [params_in, params_out].map(|p| {
                 (
                     p.target,
                     p.codec,
@@ -328,21 +334,21 @@ fn chunks_are_made_as_the_header_says() {
             .map(|_| ())
             .map_err(|e| (e.status, e.message))
     };
-    let words = |number: u8| Err((Status::Codec, format!("codec {number} is not known")));
+    let unknown_codec = |number: u8| Err((Status::Codec, format!("codec {number} is not known")));
     assert_eq!(
         status(Header {
             codec: 6,
             user_codec: 33,
             ..made.clone()
         }),
-        words(33)
+        unknown_codec(33)
     );
     assert_eq!(
         status(Header {
             codec: 3,
             ..made.clone()
         }),
-        words(3)
+        unknown_codec(3)
     );
     assert_eq!(
         status(Header {
@@ -384,10 +390,10 @@ fn chunks_are_made_as_the_header_says() {
 }
 
 #[test]
-fn the_parts_have_room() {
+fn the_parts_must_fit_in_the_frame() {
     let (header, index, trailer) = frame(&SLOTS);
     let tail = trailer.len() as u32;
-    let at = |h: &Header| h.index_place(tail).map_err(|e| e.status);
+    let at = |h: &Header| h.index_range(tail).map_err(|e| e.status);
     let begin = header.len() + 1000;
     assert_eq!(at(&header), Ok(Some(begin..begin + index.len() as u64)));
     assert_eq!(
@@ -446,7 +452,7 @@ fn the_parts_have_room() {
     assert_eq!(
         at(&Header {
             chunksize: 1,
-            nbytes: index::MOST + 1,
+            nbytes: index::MAX_CHUNKS + 1,
             ..header.clone()
         }),
         Err(Status::Format)
@@ -454,11 +460,11 @@ fn the_parts_have_room() {
     assert_eq!(
         Header {
             chunksize: 1,
-            nbytes: index::MOST,
+            nbytes: index::MAX_CHUNKS,
             ..header.clone()
         }
         .chunks(),
-        Ok(index::MOST)
+        Ok(index::MAX_CHUNKS)
     );
     for (variable_chunks, variable_blocks) in [(true, false), (false, true)] {
         assert_eq!(
@@ -473,7 +479,7 @@ fn the_parts_have_room() {
 }
 
 #[test]
-fn metalayers_that_cannot_be_said() {
+fn metalayers_that_cannot_be_encoded_are_refused() {
     let base = frame(&SLOTS).0;
     let status = |metalayers: Vec<Named>| {
         Header {
@@ -541,7 +547,7 @@ fn the_length_of_the_trailer_is_at_its_end() {
         length(&bytes[bytes.len() - TAIL + 1..]),
         Err(Status::Format)
     );
-    for (len, found) in [
+    for (len, params_out) in [
         (SHORTEST as u32 - 1, Err(Status::Format)),
         (1 << 31, Err(Status::Format)),
         (i32::MAX as u32, Ok(i32::MAX as u32)),
@@ -549,14 +555,14 @@ fn the_length_of_the_trailer_is_at_its_end() {
         let mut bytes = bytes.clone();
         let at = bytes.len() - TAIL + 1;
         bytes[at..at + 4].copy_from_slice(&len.to_be_bytes());
-        assert_eq!(length(&bytes), found);
+        assert_eq!(length(&bytes), params_out);
         assert_eq!(Trailer::parse(&bytes).unwrap_err().status, Status::Format);
     }
 }
 
 #[test]
-fn an_index_costs_what_it_is_allowed_to() {
-    let slots = vec![Slot::Zeros; 100_000];
+fn an_index_respects_the_memory_limit() {
+    let slots = vec![IndexSlot::Zeros; 100_000];
     let chunk = index::encode(&slots).unwrap();
     assert!(chunk.len() < 10_000, "{}", chunk.len());
     let status = |n: u64, limit: u64| {
@@ -574,14 +580,14 @@ fn an_index_costs_what_it_is_allowed_to() {
     );
 }
 
-fn any_slot() -> impl Strategy<Value = Slot> {
+fn any_slot() -> impl Strategy<Value = IndexSlot> {
     prop_oneof![
-        (0..1u64 << 63).prop_map(Slot::At),
-        (0..5000u64).prop_map(Slot::At),
-        Just(Slot::Zeros),
-        Just(Slot::Nan),
-        Just(Slot::Uninit),
-        (9 << 56..1u64 << 63).prop_map(|bits| Slot::Unknown(1 << 63 | bits)),
+        (0..1u64 << 63).prop_map(IndexSlot::At),
+        (0..5000u64).prop_map(IndexSlot::At),
+        Just(IndexSlot::Zeros),
+        Just(IndexSlot::Nan),
+        Just(IndexSlot::Uninit),
+        (9 << 56..1u64 << 63).prop_map(|bits| IndexSlot::Unknown(1 << 63 | bits)),
     ]
 }
 
@@ -593,13 +599,13 @@ fn any_named(most: usize) -> impl Strategy<Value = Vec<Named>> {
 
 proptest! {
     #[test]
-    fn any_index_comes_back(slots in prop::collection::vec(any_slot(), 0..3000)) {
+    fn any_index_round_trips(slots in prop::collection::vec(any_slot(), 0..3000)) {
         let chunk = index::encode(&slots).unwrap();
         prop_assert_eq!(index::decode(&chunk, slots.len() as u64, LIMIT).unwrap(), slots);
     }
 
     #[test]
-    fn any_header_comes_back(
+    fn any_header_round_trips(
         metalayers in any_named(17), numbers in any::<[u32; 5]>(), lengths in any::<[u64; 2]>(), bytes in any::<[u8; 26]>(), flags in any::<[bool; 4]>(),
     ) {
         let [typesize, blocksize, chunksize, more, _] = numbers.map(|n| n >> 1);
@@ -619,7 +625,7 @@ proptest! {
     }
 
     #[test]
-    fn any_trailer_comes_back(vlmeta in any_named(40), fingerprint in any::<[u8; 16]>(), fingerprint_kind in any::<u8>()) {
+    fn any_trailer_round_trips(vlmeta in any_named(40), fingerprint in any::<[u8; 16]>(), fingerprint_kind in any::<u8>()) {
         let trailer = Trailer { vlmeta, fingerprint_kind, fingerprint };
         let encoded = trailer.encode().unwrap();
         prop_assert_eq!(Trailer::length(&encoded).unwrap() as usize, encoded.len());
@@ -627,7 +633,7 @@ proptest! {
     }
 
     #[test]
-    fn any_damage_is_refused_or_is_another_value(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6), cut in any::<prop::sample::Index>()) {
+    fn any_corruption_is_refused_or_is_another_value(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6), cut in any::<prop::sample::Index>()) {
         let (header, index, trailer) = frame(&SLOTS);
         let change = |mut bytes: Vec<u8>| {
             changes.iter().for_each(|(at, new)| *at.get_mut(&mut bytes) = *new);

@@ -1,19 +1,19 @@
-//! Metalayers: named values of the header, whose length is fixed, and of the trailer, which are
+//! Metalayers: named values of fixed length in the header, and of variable length in the trailer,
 //! stored as Blosc chunks.
 #![forbid(unsafe_code)]
 
 use super::Frame;
-use super::checksums::SUMS;
-use super::metalayers::Kind;
+use super::checksums::CHECKSUMS;
+use super::metalayers::MetalayerKind;
 use crate::alloc;
 use crate::blosc::{self, Codec, Params, Target};
 use crate::error::{Error, Result, fail};
-use crate::parallel::made;
+use crate::parallel::get_or_init;
 use std::sync::OnceLock;
 
 /// Metalayers of the header by which python-blosc2 marks a frame whose content is computed or
 /// fetched when it is read: lazy expressions and functions, references, and proxies. Its chunks are
-/// empty, or a cache of some of the content.
+/// empty, or they cache part of the content.
 const PLACEHOLDERS: [&str; 3] = ["b2o", "LazyArray", "proxy-source"];
 
 /// Refuses a frame whose chunks do not hold its content.
@@ -31,10 +31,10 @@ pub(super) fn refuse_placeholder(names: impl IntoIterator<Item = impl AsRef<str>
     }
 }
 
-/// One of the trailer.
+/// A variable-length metalayer.
 pub(super) struct Variable {
     pub(super) name: String,
-    /// As it is stored.
+    /// The value as it is stored.
     pub(super) chunk: Vec<u8>,
     value: OnceLock<Result<Vec<u8>>>,
 }
@@ -48,21 +48,21 @@ impl Variable {
         }
     }
 
-    /// Its value; decoded when it is asked for.
+    /// Returns the value, which is decoded on first use.
     pub(super) fn value(&self, limit: u64) -> Result<&[u8]> {
-        made(&self.value, || decode(&self.chunk, limit))
+        get_or_init(&self.value, || decode(&self.chunk, limit))
             .as_deref()
             .map_err(Error::clone)
     }
 }
 
-/// The value of a metalayer that is a Blosc chunk.
+/// Decodes a metalayer that is a Blosc chunk.
 pub(super) fn decode(chunk: &[u8], limit: u64) -> Result<Vec<u8>> {
     let header = blosc::Header::parse(chunk)?;
     if header.cbytes > chunk.len() {
         return Err(fail!(
             Format,
-            "its chunk has {} bytes, {} are there",
+            "its chunk has {} bytes (found {})",
             header.cbytes,
             chunk.len()
         ));
@@ -73,7 +73,7 @@ pub(super) fn decode(chunk: &[u8], limit: u64) -> Result<Vec<u8>> {
 }
 
 impl Frame {
-    /// The names of the metalayers: those of fixed length, then the others.
+    /// Returns the names of the metalayers: those of fixed length, then the others.
     pub fn meta_names(&self) -> impl Iterator<Item = &str> {
         self.header
             .metalayers
@@ -87,9 +87,9 @@ impl Frame {
         self.header.meta(name).is_some()
     }
 
-    /// The value of a metalayer.
+    /// Returns the value of a metalayer.
     pub fn meta(&self, name: &str) -> Result<Option<&[u8]>> {
-        if name == SUMS {
+        if name == CHECKSUMS {
             return Ok(None);
         }
         if let Some(value) = self.header.meta(name) {
@@ -98,20 +98,20 @@ impl Frame {
         self.vlmeta(name)
     }
 
-    /// The value of a metalayer of the trailer.
+    /// Returns the value of a variable-length metalayer.
     pub fn vlmeta(&self, name: &str) -> Result<Option<&[u8]>> {
         let found = self.vlmeta.iter().find(|v| v.name == name);
         let value = found.map(|v| v.value(self.memory_limit)).transpose();
         value.map_err(|e| e.within(format_args!("{}: metalayer {name:?}", self.name)))
     }
 
-    /// Sets a metalayer: in the header where there is one of this name, or none of any and `fixed`
-    /// is wished, else in the trailer. In the header the same length costs nothing; another one
-    /// lets all chunks move at the commit.
+    /// Sets a metalayer. A name that exists in the trailer is set there; any other name is set in
+    /// the header. In the header a value of the same length is changed in place; another length
+    /// moves all chunks at the commit.
     pub fn meta_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
         self.check_writer()?;
-        refuse_nameless(name)?;
-        self.refuse_ours(name)?;
+        refuse_empty_name(name)?;
+        self.refuse_checksums_name(name)?;
         refuse_placeholder([name])?;
         if self.vlmeta.iter().any(|v| v.name == name) {
             return self.vlmeta_set(name, value);
@@ -127,12 +127,12 @@ impl Frame {
         Ok(())
     }
 
-    /// Sets a metalayer of the trailer.
+    /// Sets a variable-length metalayer.
     pub fn vlmeta_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
         self.check_writer()?;
-        refuse_nameless(name)?;
-        self.refuse_ours(name)?;
-        Kind::Variable.check_name(name)?;
+        refuse_empty_name(name)?;
+        self.refuse_checksums_name(name)?;
+        MetalayerKind::Variable.check_name(name)?;
         if self.is_fixed(name) {
             return Err(fail!(
                 Argument,
@@ -151,8 +151,8 @@ impl Frame {
         let count = self.vlmeta.len();
         match self.vlmeta.iter_mut().find(|v| v.name == name) {
             Some(old) => *old = new,
-            // our own is one of them
-            None if count + 1 >= Kind::Variable.most() => {
+            // the checksums take one of the available metalayers
+            None if count + 1 >= MetalayerKind::Variable.most() => {
                 return Err(fail!(
                     Limit,
                     "{}: there are {count} metalayers already",
@@ -165,14 +165,14 @@ impl Frame {
         Ok(())
     }
 
-    /// Removes a metalayer of the trailer.
+    /// Removes a variable-length metalayer.
     pub fn meta_remove(&mut self, name: &str) -> Result<()> {
         self.check_writer()?;
-        self.refuse_ours(name)?;
+        self.refuse_checksums_name(name)?;
         if self.is_fixed(name) {
             return Err(fail!(
                 Unsupported,
-                "{}: {name:?} is a metalayer of fixed length: it stays",
+                "{}: {name:?} is a metalayer of fixed length and cannot be removed",
                 self.name
             ));
         }
@@ -189,27 +189,27 @@ impl Frame {
         Ok(())
     }
 
-    fn refuse_ours(&self, name: &str) -> Result<()> {
-        if name != SUMS {
+    fn refuse_checksums_name(&self, name: &str) -> Result<()> {
+        if name != CHECKSUMS {
             return Ok(());
         }
         Err(fail!(
             Argument,
-            "{}: {SUMS:?} holds the checksums of the chunks",
+            "{}: {CHECKSUMS:?} is reserved for the checksums of the chunks",
             self.name
         ))
     }
 }
 
 fn copied(value: &[u8]) -> Result<Vec<u8>> {
-    let mut copy = alloc::with_room(value.len())?;
+    let mut copy = alloc::with_capacity(value.len())?;
     copy.extend_from_slice(value);
     Ok(copy)
 }
 
-fn refuse_nameless(name: &str) -> Result<()> {
+fn refuse_empty_name(name: &str) -> Result<()> {
     if name.is_empty() {
-        Err(fail!(Argument, "a metalayer of a frame has a name"))
+        Err(fail!(Argument, "the name of a metalayer must not be empty"))
     } else {
         Ok(())
     }

@@ -1,10 +1,10 @@
-//! Named values that a frame keeps for those who know what they mean: a map of names to places, and
-//! behind it the values in the same order. The header has some of fixed length, the trailer others
-//! whose length may change.
+//! Metalayers: named values with application-defined content, stored as a map of names to offsets,
+//! followed by the values in the same order. The header has metalayers of fixed length; the trailer
+//! has metalayers of variable length.
 //!
-//! A place counts from the first byte of the header or of the trailer. Readers of the reference
-//! library go by the places alone; its writers have never put a value elsewhere than behind the one
-//! before, and nothing else is taken.
+//! Offsets are relative to the first byte of the header or of the trailer. Readers of the reference
+//! library use the offsets alone. Its writers have always stored each value directly after the one
+//! before; any other layout is refused.
 #![forbid(unsafe_code)]
 
 use super::msgpack::{ARRAY, ARRAY_16, BIN_32, Fields, INT_32, MAP_16, STR, STR_MOST, UINT_16};
@@ -15,67 +15,67 @@ use std::collections::HashSet;
 /// A name and its value.
 pub type Named = (String, Vec<u8>);
 
-/// Whose metalayers they are.
+/// The location of metalayers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// The header's.
+pub enum MetalayerKind {
+    /// In the header.
     Fixed,
-    /// The trailer's, each a Blosc chunk.
+    /// In the trailer, each stored as a Blosc chunk.
     Variable,
 }
 
 /// Bytes of a map without names, and of an array without values.
 const MAP: usize = 7;
 const ARRAY_OF_NONE: usize = 3;
-/// Bytes of an entry of the map, without its name, and of a value, without its own.
+/// Bytes of a map entry without its name, and of a value without its content.
 const ENTRY: usize = 6;
 const VALUE: usize = 5;
 
-impl Kind {
-    /// How many the reference library reads.
+impl MetalayerKind {
+    /// Returns the maximum number that the reference library reads.
     pub fn most(self) -> usize {
         match self {
-            Kind::Fixed => 16,
-            Kind::Variable => 8192,
+            MetalayerKind::Fixed => 16,
+            MetalayerKind::Variable => 8192,
         }
     }
 
-    /// Where the length of the map begins to count, in bytes behind its own first one.
+    /// Returns where the stated length of the map begins, relative to its first byte.
     fn counted_from(self) -> usize {
         match self {
-            Kind::Fixed => 0,
-            Kind::Variable => 1,
+            MetalayerKind::Fixed => 0,
+            MetalayerKind::Variable => 1,
         }
     }
 
     fn what(self) -> &'static str {
         match self {
-            Kind::Fixed => "metalayers",
-            Kind::Variable => "variable-length metalayers",
+            MetalayerKind::Fixed => "metalayers",
+            MetalayerKind::Variable => "variable-length metalayers",
         }
     }
 
-    /// Refuses a name that readers would cut short or not find.
+    /// Refuses a name that readers would truncate or not find.
     pub fn check_name(self, name: &str) -> Result<()> {
         let n = name.len();
         if n > STR_MOST {
             return Err(fail!(
                 Argument,
-                "the name of a metalayer has {STR_MOST} bytes at most, {name:?} has {n}"
+                "the name of a metalayer has at most {STR_MOST} bytes ({name:?} has {n})"
             ));
         }
         if name.contains('\0') {
             return Err(fail!(
                 Argument,
-                "the name of a metalayer holds no 0: {name:?}"
+                "the name of a metalayer must not contain a NUL byte: {name:?}"
             ));
         }
         Ok(())
     }
 }
 
-/// Reads what begins at `fields`, and leaves it behind the last value.
-pub fn parse(fields: &mut Fields, kind: Kind) -> Result<Vec<Named>> {
+/// Parses the metalayers at `fields`, and leaves it after the last value.
+pub fn parse(fields: &mut Fields, kind: MetalayerKind) -> Result<Vec<Named>> {
     let what = kind.what();
     let begin = fields.at();
     fields.marked::<0>(ARRAY | 3, what)?;
@@ -84,11 +84,11 @@ pub fn parse(fields: &mut Fields, kind: Kind) -> Result<Vec<Named>> {
     if count > kind.most() {
         return Err(fail!(
             Format,
-            "{count} {what}: there are {} at most",
+            "{count} {what} are too many (at most {})",
             kind.most()
         ));
     }
-    let mut entries = alloc::with_room(count)?;
+    let mut entries = alloc::with_capacity(count)?;
     for _ in 0..count {
         let name = name(fields, what)?;
         entries.push((name, fields.size_32(INT_32, what)? as usize));
@@ -97,7 +97,7 @@ pub fn parse(fields: &mut Fields, kind: Kind) -> Result<Vec<Named>> {
     if map_len != end {
         return Err(fail!(
             Format,
-            "the names of the {what} take {end} bytes, {map_len} are said"
+            "the names of the {what} have {end} bytes (the length field states {map_len})"
         ));
     }
     let mut known = HashSet::with_capacity(count);
@@ -117,43 +117,43 @@ fn name<'a>(fields: &mut Fields<'a>, what: &str) -> Result<&'a str> {
     if len > STR_MOST {
         return Err(fail!(
             Format,
-            "{what}: a name was expected at {at}, {mark:#04x} is there"
+            "{what}: no name at offset {at} (found {mark:#04x})"
         ));
     }
     let bytes = fields.slice(len, what)?;
-    // who reads it as C does would know it by another name
+    // C code would read a name with a NUL byte as a shorter one
     let known = std::str::from_utf8(bytes)
         .ok()
         .filter(|name| !name.contains('\0'));
     known.ok_or_else(|| {
         fail!(
             Format,
-            "{what}: the name at {at} is no text: {:?}",
+            "{what}: the name at offset {at} is invalid: {:?}",
             String::from_utf8_lossy(bytes)
         )
     })
 }
 
 fn values(fields: &mut Fields, entries: &[(&str, usize)], what: &str) -> Result<Vec<Named>> {
-    let mut all = alloc::with_room(entries.len())?;
-    for &(name, place) in entries {
+    let mut all = alloc::with_capacity(entries.len())?;
+    for &(name, offset) in entries {
         let at = fields.at();
-        if at != place {
+        if at != offset {
             return Err(fail!(
                 Format,
-                "{what}: {name:?} is said to be at {place}, and its place is {at}"
+                "{what}: {name:?} has the offset {offset} (expected {at})"
             ));
         }
         let len = fields.size_32(BIN_32, what)? as usize;
         let bytes = fields.slice(len, what)?;
-        let mut value = alloc::with_room(len)?;
+        let mut value = alloc::with_capacity(len)?;
         value.extend_from_slice(bytes);
         all.push((name.to_owned(), value));
     }
     Ok(all)
 }
 
-/// Bytes that they take.
+/// Returns the encoded length.
 pub fn len(all: &[Named]) -> u64 {
     all.iter()
         .fold((MAP + ARRAY_OF_NONE) as u64, |sum, (name, value)| {
@@ -161,20 +161,20 @@ pub fn len(all: &[Named]) -> u64 {
         })
 }
 
-/// Appends them to `out`, which holds all that is before them.
-pub fn encode(all: &[Named], kind: Kind, out: &mut Vec<u8>) -> Result<()> {
+/// Appends the metalayers to `out`, which must hold all bytes before them.
+pub fn encode(all: &[Named], kind: MetalayerKind, out: &mut Vec<u8>) -> Result<()> {
     let what = kind.what();
     let names = all.iter().try_fold(MAP, |sum, (name, _)| {
         kind.check_name(name).map(|()| sum + ENTRY + name.len())
     })?;
-    // more names than their length can be said of
+    // the length field of the map has 16 bits
     let map_len = u16::try_from(names - kind.counted_from())
         .ok()
         .filter(|_| all.len() <= kind.most());
     let map_len = map_len.ok_or_else(|| {
         fail!(
             Limit,
-            "{} {what}, their names {names} bytes: there are {} at most, with 65535 bytes",
+            "{} {what} with {names} bytes of names are too many (at most {}, with 65535 bytes)",
             all.len(),
             kind.most()
         )
@@ -183,7 +183,7 @@ pub fn encode(all: &[Named], kind: Kind, out: &mut Vec<u8>) -> Result<()> {
     if i32::try_from(total).is_err() {
         return Err(fail!(
             Limit,
-            "{what}: {total} bytes; a frame has room for {}",
+            "{what}: {total} bytes are too many (at most {})",
             i32::MAX
         ));
     }
@@ -193,13 +193,13 @@ pub fn encode(all: &[Named], kind: Kind, out: &mut Vec<u8>) -> Result<()> {
     out.extend(map_len.to_be_bytes());
     out.push(MAP_16);
     out.extend(count);
-    let mut place = out.len() + names - MAP + ARRAY_OF_NONE;
+    let mut offset = out.len() + names - MAP + ARRAY_OF_NONE;
     for (name, value) in all {
         out.push(STR | name.len() as u8);
         out.extend(name.as_bytes());
         out.push(INT_32);
-        out.extend((place as u32).to_be_bytes());
-        place += VALUE + value.len();
+        out.extend((offset as u32).to_be_bytes());
+        offset += VALUE + value.len();
     }
     out.push(ARRAY_16);
     out.extend(count);

@@ -1,22 +1,22 @@
-//! The frames of c-blosc2: a run of chunks of one length, an index that says where each is, and
-//! metadata, in one file or in a folder with a file a chunk.
+//! c-blosc2 frames: chunks of equal or variable length, an index with the position of each chunk,
+//! and metadata, in one file (contiguous) or in a folder with one file per chunk (sparse).
 //!
-//! - [`header`], [`metalayers`], [`index`], [`trailer`]: the parts of a frame, from bytes and back
-//!   to the same bytes.
-//! - `sums`: the metalayer with the checksums of the chunks.
-//! - [`seal`]: what tells whether these parts are damaged.
-//! - `rescue`, with `walk`, `correct`, `overlay`: what can be found again of a frame that is
-//!   damaged.
-//! - [`site`], [`entry`], [`chunk`]: where a frame is, what is known of a chunk before it is looked
-//!   at, and one that is open.
-//! - `paged`: the entries of a long frame, as they are asked for.
-//! - `open`, `read`, `verify`, `encode`, `put`, `meanwhile`, `edit`, `meta`, `create`, `commit`,
-//!   `copy`, `repair`: the things that are done with a [`Frame`].
-//! - `which`: frames told from other things.
-//! - `chunks`: it as arrays want it.
+//! - [`header`], [`metalayers`], [`index`], [`trailer`]: parse and encode the parts of a frame;
+//!   encoding a parsed part gives the same bytes.
+//! - `checksums`: the metalayer with the checksums of the chunks.
+//! - [`part_checksum`]: the CRC-32s that detect corruption of header, index and trailer.
+//! - `recover`, with `scan`, `byte_correction`, `patched_file`: reconstructs header, index and
+//!   trailer of a corrupt frame.
+//! - [`storage`], [`entry`], [`chunk`]: the files of a frame, the metadata of a chunk that is not
+//!   open, and an open chunk.
+//! - `paged`: the entries of a long frame, loaded page by page on demand.
+//! - `open`, `read`, `verify`, `encode`, `write`, `write_parallel`, `edit`, `meta`, `create`,
+//!   `commit`, `copy`, `repair`: the operations of a [`Frame`].
+//! - `detect`: distinguishes frames from other formats.
+//! - `chunks`: implements the `Chunks` trait, through which arrays use a frame.
 //!
-//! What is committed is never written over but by the next header: new chunks go behind everything
-//! that counts, and count with the header that says so.
+//! A writer never overwrites committed data, except the header. It writes new chunks after all
+//! committed data; they become visible with the header of the next commit.
 #![forbid(unsafe_code)]
 
 mod byte_correction;
@@ -54,7 +54,7 @@ mod write;
 mod write_parallel;
 
 pub use create::NewFrame;
-pub use detect::{header_at, is_at, is_frame, take_wished};
+pub use detect::{header_at, is_at, is_frame, take_requested_params};
 pub use open::OPEN_OPTIONS;
 pub use repair::{repair, repair_in};
 pub use verify::verify;
@@ -66,143 +66,147 @@ use crate::io::{File, Folder};
 use crate::options::Options;
 use crate::parallel::Threads;
 use crate::superchunk::bloscpack::Mode;
-use crate::superchunk::buffer_pool::Buffers;
-use chunk::{Blocks, OpenChunks};
+use crate::superchunk::buffer_pool::BufferPool;
+use chunk::{BlockCache, ChunkCache};
 use entry::Entry;
 use header::Header;
 use meta::Variable;
-use paged::{Known, Paged};
+use paged::{EntryRef, PagedEntries};
 use std::ffi::OsString;
 use std::ops::Range;
 use std::sync::Arc;
-use storage::Site;
+use storage::FrameStorage;
 
-/// An open frame. It sees its own changes at once; others see them after the commit.
+/// An open frame. It sees its own changes at once; other handles see them after the commit.
 pub struct Frame {
-    site: Site,
+    storage: FrameStorage,
     name: String,
-    /// As it is now, but for what is known only at the commit.
+    /// The current header. A commit sets the fields that are known only then.
     header: Header,
     entries: Vec<Entry>,
-    /// In place of these, of one that is read and was not read at once.
-    paged: Option<Box<Paged>>,
-    /// Where the content of each chunk begins, and where that of the last ends, if they may have
-    /// any length.
+    /// Replaces `entries` in a frame that is open for reading and loads its entries on demand.
+    paged: Option<Box<PagedEntries>>,
+    /// The content offset of each chunk, and the end of the last one. Set if chunks have variable
+    /// length.
     starts: Option<Vec<u64>>,
-    /// Metalayers whose length may change, without our own.
+    /// Variable-length metalayers, without the one that holds the checksums.
     vlmeta: Vec<Variable>,
-    /// Are checksums kept?
-    sums: bool,
-    /// Does a checksum that does not fit mean damage?
-    binding: bool,
-    /// What of it, but for chunks, is damaged or lost: nothing is committed then.
-    doubts: Vec<Error>,
-    /// Is its header lost, with its metalayers?
-    headless: bool,
-    /// Content behind that of the last chunk, not encoded yet.
+    /// Does the frame store checksums of its chunks?
+    checksums: bool,
+    /// Is a checksum mismatch corruption? False if another writer may have replaced chunks without
+    /// updating the checksums.
+    checksums_trusted: bool,
+    /// Corruption or loss outside of the chunks. Commits are refused while there is any.
+    corruption: Vec<Error>,
+    /// Was the header lost, with its metalayers?
+    header_lost: bool,
+    /// Content after the last chunk that is not encoded yet.
     pending: Vec<u8>,
-    /// The file with header, index and trailer, and the chunks of a frame that is one file.
+    /// The file with header, index and trailer. In a contiguous frame it holds the chunks too.
     file: Option<Arc<dyn File>>,
-    /// Where the frame begins in it, and where its header ends.
+    /// The offset of the frame in `file`, and the offset where its header ends.
     at: u64,
     base: u64,
-    /// Where in the file, counted from there, nothing is that counts.
+    /// The end of the used bytes, relative to `base`.
     next: u64,
-    /// What the last commit left, or what was found.
+    /// The state of the last commit, or the state that was found on opening.
     last: Committed,
-    open_chunks: OpenChunks,
-    blocks: Blocks,
+    open_chunks: ChunkCache,
+    blocks: BlockCache,
     params: Result<Params>,
     threads: Threads,
     verify: bool,
     skip_damaged: bool,
     memory_limit: u64,
-    /// The process that opened it for writing; 0: it reads.
+    /// The process that opened the frame for writing; 0 if it is open for reading.
     owner: u32,
-    writing: Writing,
+    writing: WriterState,
     options: Options,
-    // last, so that the lock outlives what tidies up
+    // Must be the last field: the lock must outlive the cleanup of the other fields.
     lock: Lock,
 }
 
-/// What a writer knows besides.
+/// The state of a writer.
 #[derive(Default)]
-struct Writing {
+struct WriterState {
     mode: Option<Mode>,
     durable: bool,
     /// Is there anything to commit?
     changed: bool,
-    /// A commit failed in a way that leaves this handle unsure of the file.
+    /// A commit failed in a way that leaves the state of the file unknown.
     broken: bool,
-    /// Nothing before this place, counted from the end of the header, may be written over.
+    /// Bytes before this offset, relative to `base`, must not be overwritten.
     committed: u64,
     /// The number of the next chunk file.
     number: u64,
-    /// Chunk files that were written and not committed.
-    fresh: Vec<u64>,
-    /// Those of the last commit, in rising order; before the first one here, all that are there.
+    /// Numbers of the chunk files that were written and not committed.
+    uncommitted: Vec<u64>,
+    /// Numbers of the chunk files of the last commit, in ascending order. Before the first commit
+    /// of this handle: all chunk files in the folder.
     files: Vec<u64>,
-    /// The folder that was made for it, and where that is.
-    made: Option<(Arc<dyn Folder>, OsString)>,
-    buffers: Buffers,
+    /// The folder that was created for the frame, and its parent and name.
+    created_folder: Option<(Arc<dyn Folder>, OsString)>,
+    buffers: BufferPool,
 }
 
-/// How a frame was found, to tell whether it still is so.
+/// The file as it was found. Compared later to detect changes by other writers.
 #[derive(Default)]
 struct Committed {
     header: Vec<u8>,
-    /// The last bytes of the trailer, and where they are.
+    /// The last bytes of the trailer, and their offset.
     tail: Vec<u8>,
     tail_at: u64,
-    /// Length and time of change of the file.
+    /// Size and modification time of the file.
     stamp: (u64, u64),
-    /// They may change without harm: none of our own writers touches what counts.
-    grows: bool,
+    /// Size and modification time may change: writers of this library only append to committed
+    /// data.
+    may_grow: bool,
 }
 
 impl Frame {
-    /// Its file or folder, for messages.
+    /// Returns the file or folder name, for messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How many chunks, those not encoded yet among them.
+    /// Returns the number of chunks, including those that are not encoded yet.
     pub fn chunks(&self) -> u64 {
         self.stored_chunks() + self.pending.len().div_ceil(self.chunk_bytes().max(1)) as u64
     }
 
-    /// How many are encoded.
+    /// Returns the number of encoded chunks.
     fn stored_chunks(&self) -> u64 {
         self.paged
             .as_ref()
             .map_or(self.entries.len() as u64, |paged| paged.len())
     }
 
-    /// Bytes of content.
+    /// Returns the number of content bytes.
     pub fn nbytes(&self) -> u64 {
         self.header.nbytes + self.pending.len() as u64
     }
 
-    /// Bytes of the file; of a folder those of its chunks and its index.
+    /// Returns the size of the file; in a sparse frame, the size of the index file and the chunk
+    /// files.
     pub fn cbytes(&self) -> Result<u64> {
         let Some(file) = &self.file else { return Ok(0) };
         let size = file.size()?.saturating_sub(self.at);
-        Ok(if self.site.sparse {
+        Ok(if self.storage.sparse {
             size.saturating_add(self.chunk_files().unwrap_or(self.header.cbytes))
         } else {
             size
         })
     }
 
-    /// Bytes of all chunks, where they are known.
+    /// Returns the total size of all stored chunks, if it is known without opening them.
     fn chunk_files(&self) -> Option<u64> {
-        let stored = self.entries.iter().filter(|e| e.place().is_some());
+        let stored = self.entries.iter().filter(|e| e.position().is_some());
         stored
-            .map(|e| e.length(self.binding).map(u64::from))
+            .map(|e| e.length(self.checksums_trusted).map(u64::from))
             .try_fold(0u64, |n, of_it| Some(n.saturating_add(of_it?)))
     }
 
-    /// Bytes of content of each chunk but the last; 0 where they may have any length.
+    /// Returns the content bytes of each chunk except the last; 0 if chunks have variable length.
     pub fn chunk_bytes(&self) -> usize {
         if self.starts.is_some() {
             0
@@ -211,47 +215,49 @@ impl Frame {
         }
     }
 
-    /// Bytes of content of each block, as the header says; 0 where it does not.
+    /// Returns the content bytes of each block according to the header; 0 if the header does not
+    /// state them.
     pub fn block_bytes(&self) -> usize {
         self.header.blocksize as usize
     }
 
-    /// Bytes of an item.
+    /// Returns the number of bytes of an item.
     pub fn typesize(&self) -> usize {
         self.header.typesize as usize
     }
 
-    /// What has become of its header, where that is lost with all metalayers that it had.
-    pub fn headless(&self) -> Option<&Error> {
-        self.doubts.first().filter(|_| self.headless)
+    /// Returns the error of a header that is lost together with all its metalayers.
+    pub fn lost_header(&self) -> Option<&Error> {
+        self.corruption.first().filter(|_| self.header_lost)
     }
 
-    /// What the header says.
+    /// Returns the header.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Is it a folder with a file a chunk?
+    /// Is it a folder with one file per chunk?
     pub fn is_sparse(&self) -> bool {
-        self.site.sparse
+        self.storage.sparse
     }
 
-    /// How new chunks are made.
+    /// Returns the parameters with which new chunks are encoded.
     pub fn params(&self) -> Result<&Params> {
         self.params
             .as_ref()
             .map_err(|e| e.clone().within(&self.name))
     }
 
-    /// Are checksums of the chunks kept?
-    pub fn has_sums(&self) -> bool {
-        self.sums
+    /// Does the frame store checksums of its chunks?
+    pub fn has_checksums(&self) -> bool {
+        self.checksums
     }
 
-    /// Threads that may read and write its files: a caller's function may wait for what the caller
-    /// holds, so that other threads call it only on demand.
+    /// Returns the number of threads that may read and write the files. It is 1 for storage that
+    /// the caller implements, unless the thread option is given: a callback may wait for a lock
+    /// that the caller holds.
     pub fn file_threads(&self) -> usize {
-        let foreign = self.site.folder.is_foreign();
+        let foreign = self.storage.folder.is_foreign();
         if foreign && self.options.given(crate::options::Opt::Threads).is_none() {
             1
         } else {
@@ -259,12 +265,12 @@ impl Frame {
         }
     }
 
-    /// The bytes of content of a chunk.
+    /// Returns the content range of a chunk.
     pub fn span(&self, i: u64) -> Result<Range<u64>> {
         let none = || {
             fail!(
                 Range,
-                "{}: chunk {i}: there are {}",
+                "{}: chunk {i} is out of range (there are {})",
                 self.name,
                 self.chunks()
             )
@@ -291,8 +297,8 @@ impl Frame {
             .ok_or_else(none)
     }
 
-    /// The chunks that hold these bytes of content.
-    fn holding(&self, bytes: &Range<u64>) -> Range<u64> {
+    /// Returns the chunks that overlap a content range.
+    fn chunks_overlapping(&self, bytes: &Range<u64>) -> Range<u64> {
         if bytes.is_empty() {
             return 0..0;
         }
@@ -310,12 +316,12 @@ impl Frame {
         }
     }
 
-    fn entry(&self, i: u64) -> Result<Known<'_>> {
-        let entry = self.entry_if_there(i)?;
+    fn entry(&self, i: u64) -> Result<EntryRef<'_>> {
+        let entry = self.entry_if_stored(i)?;
         entry.ok_or_else(|| {
             fail!(
                 Range,
-                "{}: chunk {i}: there are {}",
+                "{}: chunk {i} is out of range (there are {})",
                 self.name,
                 self.stored_chunks()
             )
@@ -323,29 +329,33 @@ impl Frame {
         })
     }
 
-    /// Where a chunk is, if it takes room.
-    fn place(&self, i: u64) -> Result<Option<u64>> {
+    /// Returns the offset (or file number) of a chunk; none if the chunk is not stored.
+    fn position(&self, i: u64) -> Result<Option<u64>> {
         match usize::try_from(i).ok().and_then(|i| self.entries.get(i)) {
-            Some(entry) => Ok(entry.place()),
-            None => Ok(self.entry(i)?.place()),
+            Some(entry) => Ok(entry.position()),
+            None => Ok(self.entry(i)?.position()),
         }
     }
 
-    /// None of a chunk that is not encoded yet, or not there.
-    fn entry_if_there(&self, i: u64) -> Result<Option<Known<'_>>> {
+    /// Returns none if the chunk is not encoded yet or does not exist.
+    fn entry_if_stored(&self, i: u64) -> Result<Option<EntryRef<'_>>> {
         let Some(paged) = &self.paged else {
             return Ok(usize::try_from(i)
                 .ok()
                 .and_then(|i| self.entries.get(i))
-                .map(Known::Here));
+                .map(EntryRef::Loaded));
         };
-        // it may look damaged only because it was changed under us
+        // a concurrent change of the file can look like corruption
         let known = (i < paged.len()).then(|| paged.get(i)).transpose();
-        known.map_err(|e| self.still().err().unwrap_or_else(|| self.named(i, e)))
+        known.map_err(|e| {
+            self.check_unchanged()
+                .err()
+                .unwrap_or_else(|| self.chunk_error(i, e))
+        })
     }
 
-    /// The same error, of this chunk.
-    fn named(&self, i: u64, mut e: Error) -> Error {
+    /// Adds the frame name and the chunk number to an error.
+    fn chunk_error(&self, i: u64, mut e: Error) -> Error {
         e.position = -1;
         let e = e.at(i);
         if e.message.starts_with(&self.name) {

@@ -1,5 +1,5 @@
-//! As much of msgpack as a frame has: fields in a fixed order, each behind a byte that says what it
-//! is. Numbers are big-endian.
+//! The subset of MessagePack that frames use: fields in a fixed order, each after its type byte.
+//! Integers are big-endian.
 #![forbid(unsafe_code)]
 
 use crate::error::{Result, fail};
@@ -17,21 +17,21 @@ pub const UINT_16: u8 = 0xcd;
 pub const UINT_32: u8 = 0xce;
 pub const UINT_64: u8 = 0xcf;
 
-/// A string of so many bytes.
+/// Type of a short string; its length is added.
 pub const STR: u8 = 0xa0;
-/// The most bytes that a string of that kind has.
+/// The maximum length of a short string.
 pub const STR_MOST: usize = 31;
-/// An array of so many items.
+/// Type of a short array; its length is added.
 pub const ARRAY: u8 = 0x90;
 
-/// Fields that are taken from the front.
+/// A parser that takes fields from the front.
 pub struct Fields<'a> {
     whole: usize,
     rest: &'a [u8],
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of a header or a trailer.
+    /// Creates a parser for the bytes of a header or a trailer.
     pub fn new(bytes: &'a [u8]) -> Fields<'a> {
         Fields {
             whole: bytes.len(),
@@ -39,17 +39,17 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// How many bytes are taken.
+    /// Returns the number of bytes taken.
     pub fn at(&self) -> usize {
         self.whole - self.rest.len()
     }
 
-    /// The next `n` bytes.
+    /// Takes the next `n` bytes.
     pub fn slice(&mut self, n: usize, what: &str) -> Result<&'a [u8]> {
         let short = || {
             fail!(
                 Format,
-                "{what}: {n} bytes were expected at {}, {} are there",
+                "{what}: the data ends early at offset {} (expected {n} bytes, found {})",
                 self.at(),
                 self.rest.len()
             )
@@ -59,41 +59,41 @@ impl<'a> Fields<'a> {
         Ok(first)
     }
 
-    /// The next `N` bytes.
+    /// Takes the next `N` bytes.
     pub fn take<const N: usize>(&mut self, what: &str) -> Result<[u8; N]> {
         let bytes = self.slice(N, what)?;
         bytes
             .first_chunk()
             .copied()
-            .ok_or_else(|| fail!(Format, "{what}: {N} bytes were expected"))
+            .ok_or_else(|| fail!(Format, "{what}: the data ends early (expected {N} bytes)"))
     }
 
-    /// The next `N` bytes behind their mark.
+    /// Takes a type byte, which must be `mark`, and the next `N` bytes.
     pub fn marked<const N: usize>(&mut self, mark: u8, what: &str) -> Result<[u8; N]> {
         let at = self.at();
         match self.take(what)? {
             [m] if m == mark => self.take(what),
             [m] => Err(fail!(
                 Format,
-                "{what}: {mark:#04x} was expected at {at}, {m:#04x} is there"
+                "{what}: wrong type at offset {at} (expected {mark:#04x}, found {m:#04x})"
             )),
         }
     }
 
-    /// An unsigned number of 16 bits.
+    /// Takes an unsigned 16-bit integer.
     pub fn u16(&mut self, mark: u8, what: &str) -> Result<u16> {
         self.marked(mark, what).map(u16::from_be_bytes)
     }
 
-    /// A number that no frame has below 0.
+    /// Takes a 32-bit integer that must not be negative.
     pub fn size_32(&mut self, mark: u8, what: &str) -> Result<u32> {
         let n = self.marked(mark, what).map(i32::from_be_bytes)?;
-        u32::try_from(n).map_err(|_| fail!(Format, "{what}: {n}"))
+        u32::try_from(n).map_err(|_| fail!(Format, "{what}: invalid negative number {n}"))
     }
 
-    /// A number that no frame has below 0.
+    /// Takes a 64-bit integer that must not be negative.
     pub fn size_64(&mut self, mark: u8, what: &str) -> Result<u64> {
         let n = self.marked(mark, what).map(i64::from_be_bytes)?;
-        u64::try_from(n).map_err(|_| fail!(Format, "{what}: {n}"))
+        u64::try_from(n).map_err(|_| fail!(Format, "{what}: invalid negative number {n}"))
     }
 }

@@ -1,20 +1,20 @@
-//! Opening: header, index and trailer, and no chunk.
+//! Opens frames: reads header, index and trailer, but no chunk.
 #![forbid(unsafe_code)]
 
-use super::checksums::{self, SUMS};
+use super::checksums::{self, CHECKSUMS};
 use super::entry::Entry;
 use super::header::Header;
-use super::index::{self, Slot};
+use super::index::{self, IndexSlot};
 use super::meta::{Variable, decode, refuse_placeholder};
-use super::paged::Paged;
+use super::paged::PagedEntries;
 use super::part_checksum::{self, Writer};
-use super::recover::rescue;
-use super::storage::Site;
+use super::recover::recover;
+use super::storage::FrameStorage;
 use super::trailer::{TAIL, Trailer};
-use super::{Committed, Frame, Writing, chunk};
+use super::{Committed, Frame, WriterState, chunk};
 use crate::alloc;
 use crate::blosc;
-use crate::error::{Error, Result, Status, fail};
+use crate::error::{Error, Result, fail};
 use crate::io::journal::{self, Snapshot};
 use crate::io::lock::Lock;
 use crate::io::{Access, File, Folder, locate, object, read_buffer};
@@ -25,7 +25,7 @@ use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
-/// Options that opening knows; those of changing are these and more.
+/// Options for opening a frame for reading.
 pub const OPEN_OPTIONS: &[Opt] = &[
     Opt::Threads,
     Opt::MemoryLimit,
@@ -34,7 +34,7 @@ pub const OPEN_OPTIONS: &[Opt] = &[
     Opt::SkipDamaged,
     Opt::At,
 ];
-/// Options that opening for writing knows besides.
+/// Additional options for opening a frame for writing.
 pub(super) const WRITE_OPTIONS: &[Opt] = &[
     Opt::Durability,
     Opt::Lock,
@@ -44,59 +44,59 @@ pub(super) const WRITE_OPTIONS: &[Opt] = &[
     Opt::Checksum,
 ];
 
-/// What is read at first: most headers are shorter.
-const FIRST: usize = 512;
+/// Bytes of the first read. Most headers are shorter.
+const FIRST_READ: usize = 512;
 
 /// Header, index and trailer of a frame.
-pub(super) struct Parts {
+pub(super) struct FrameParts {
     header: Header,
-    slots: Vec<Slot>,
-    /// In place of these.
-    paged: Option<Box<Paged>>,
+    slots: Vec<IndexSlot>,
+    /// Replaces `slots`.
+    paged: Option<Box<PagedEntries>>,
     trailer: Trailer,
     writer: Writer,
     last: Committed,
 }
 
 impl Frame {
-    /// Opens a file or folder that is there.
+    /// Opens an existing file or folder.
     pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Frame> {
-        let _asking = object::ask_as(options);
+        let _scope = object::request_scope(options);
         if locate::is_folder(path) {
-            let site = Site {
+            let storage = FrameStorage {
                 folder: locate::folder(path)?,
                 name: OsString::new(),
                 sparse: true,
             };
-            return Frame::open_at(&site, mode, options);
+            return Frame::open_at(&storage, mode, options);
         }
-        let place = if mode == Mode::Read {
+        let location = if mode == Mode::Read {
             locate::locate(path)?
         } else {
             locate::locate_for_change(path)?
         };
-        Frame::open_in(&place.folder, &place.name, mode, options)
+        Frame::open_in(&location.folder, &location.name, mode, options)
     }
 
-    /// Opens a name in a folder.
+    /// Opens an existing frame by name in a folder.
     pub fn open_in(
         folder: &Arc<dyn Folder>,
         name: &OsStr,
         mode: Mode,
         options: &Options,
     ) -> Result<Frame> {
-        let site = Site::find(folder, name)?;
+        let storage = FrameStorage::find(folder, name)?;
         let never = |e| {
-            if !site.sparse && site.is_begun().unwrap_or(false) {
-                fail!(Missing, "{}: nothing was ever committed there", site.show())
+            if !storage.sparse && storage.is_uncommitted().unwrap_or(false) {
+                fail!(Missing, "{}: nothing was ever committed", storage.show())
             } else {
                 e
             }
         };
-        Frame::open_at(&site, mode, options).map_err(never)
+        Frame::open_at(&storage, mode, options).map_err(never)
     }
 
-    fn open_at(site: &Site, mode: Mode, options: &Options) -> Result<Frame> {
+    fn open_at(storage: &FrameStorage, mode: Mode, options: &Options) -> Result<Frame> {
         match mode {
             Mode::Read => {
                 options.only("opening a frame for reading", OPEN_OPTIONS)?;
@@ -105,25 +105,26 @@ impl Frame {
                 } else {
                     Access::Read
                 };
-                let frame = Snapshot::read(&site.container(), |s| {
-                    // a file grows before a commit, and what is behind its end says nothing
-                    let main = if site.sparse {
-                        s.open(&site.main(), access)?
+                let frame = Snapshot::read(&storage.container(), |s| {
+                    // a writer extends the file before it commits: bytes after the frame have no
+                    // meaning
+                    let main = if storage.sparse {
+                        s.open(&storage.main(), access)?
                     } else {
-                        s.open_growing(&site.main(), access)?
+                        s.open_growing(&storage.main(), access)?
                     };
-                    match Frame::load_to_read(site, main.clone(), options) {
+                    match Frame::load_to_read(storage, main.clone(), options) {
                         Err(e)
-                            if is_damage(&e)
+                            if e.status.is_corruption()
                                 && options.get(Opt::SkipDamaged, 0) == 1
                                 && options.get(Opt::At, 0) == 0 =>
                         {
-                            Frame::load_rescued(site, &main, options, Lock::none(), e)
+                            Frame::load_recovered(storage, &main, options, Lock::none(), e)
                         }
                         loaded => loaded,
                     }
                 })?;
-                frame.verify_if_wished()?;
+                frame.verify_if_requested()?;
                 Ok(frame)
             }
             Mode::Append => {
@@ -134,21 +135,21 @@ impl Frame {
                 if options.given(Opt::At).is_some_and(|at| at > 0) {
                     return Err(fail!(
                         Unsupported,
-                        "{}: a frame within a larger file can be read only",
-                        site.show()
+                        "{}: a frame inside a larger file is read-only",
+                        storage.show()
                     ));
                 }
-                site.folder.writable()?;
-                let lock = Frame::lock(site, options)?;
-                let main = site.folder.open(&site.main(), Access::Write)?;
-                let mut frame = Frame::load(site, main, options, lock)?;
-                frame.verify_if_wished()?;
-                frame.write_from_here(Mode::Append);
-                if site.sparse {
-                    // what a writer that was cut off has left goes with the next commit
-                    frame.writing.files = site.chunks()?;
+                storage.folder.writable()?;
+                let lock = Frame::lock(storage, options)?;
+                let main = storage.folder.open(&storage.main(), Access::Write)?;
+                let mut frame = Frame::load(storage, main, options, lock)?;
+                frame.verify_if_requested()?;
+                frame.start_writing(Mode::Append);
+                if storage.sparse {
+                    // the next commit removes the files that an interrupted writer left
+                    frame.writing.files = storage.chunk_numbers()?;
                 }
-                frame.go_on_as_wished()?;
+                frame.apply_write_options()?;
                 Ok(frame)
             }
             Mode::New | Mode::Replace => Err(fail!(
@@ -158,36 +159,40 @@ impl Frame {
         }
     }
 
-    /// The writers' lock; what a writer that was cut off has left is gone then.
-    pub(super) fn lock(site: &Site, options: &Options) -> Result<Lock> {
-        let container = site.container();
+    /// Takes the writer lock and removes the leftovers of an interrupted writer.
+    pub(super) fn lock(storage: &FrameStorage, options: &Options) -> Result<Lock> {
+        let container = storage.container();
         let lock = container.lock(options.get(Opt::Lock, 1) == 1)?;
-        journal::tidy(&container, options.get(Opt::Durability, 1) == 1)?;
-        if !site.sparse {
-            site.folder.remove_if_there(&site.part())?;
+        journal::recover_and_clean(&container, options.get(Opt::Durability, 1) == 1)?;
+        if !storage.sparse {
+            storage.folder.remove_if_there(&storage.temporary_file())?;
         }
         Ok(lock)
     }
 
-    /// Takes in the frame as it is.
+    /// Loads the frame in its current state.
     pub(super) fn load(
-        site: &Site,
+        storage: &FrameStorage,
         main: Arc<dyn File>,
         options: &Options,
         lock: Lock,
     ) -> Result<Frame> {
-        Frame::load_as(site, main, options, lock, false)
+        Frame::load_as(storage, main, options, lock, false)
     }
 
-    /// The same to read it: the entries of a long one are found as they are asked for, where its
-    /// checksums are going to be looked at, and what they say of it is not to be passed over.
-    fn load_to_read(site: &Site, main: Arc<dyn File>, options: &Options) -> Result<Frame> {
+    /// Loads a frame for reading. The entries of a long frame are loaded on demand if its checksums
+    /// are verified and corruption is not skipped.
+    fn load_to_read(
+        storage: &FrameStorage,
+        main: Arc<dyn File>,
+        options: &Options,
+    ) -> Result<Frame> {
         let paged = options.get(Opt::Verify, 1) == 1 && options.get(Opt::SkipDamaged, 0) == 0;
-        Frame::load_as(site, main, options, Lock::none(), paged)
+        Frame::load_as(storage, main, options, Lock::none(), paged)
     }
 
     fn load_as(
-        site: &Site,
+        storage: &FrameStorage,
         main: Arc<dyn File>,
         options: &Options,
         lock: Lock,
@@ -195,134 +200,149 @@ impl Frame {
     ) -> Result<Frame> {
         let (at, limit) = (options.get(Opt::At, 0) as u64, options.memory_limit());
         let stamp = (main.size()?, main.modified()?);
-        let mut parts = Parts::read(&main, at, limit, paged).map_err(|e| e.within(site.show()))?;
+        let mut parts =
+            FrameParts::read(&main, at, limit, paged).map_err(|e| e.within(storage.show()))?;
         refuse_placeholder(parts.header.metalayers.iter().map(|(name, _)| name))
-            .map_err(|e| e.within(site.show()))?;
-        if parts.header.sparse != site.sparse {
-            let (is, says) = if site.sparse {
+            .map_err(|e| e.within(storage.show()))?;
+        if parts.header.sparse != storage.sparse {
+            let (is, says) = if storage.sparse {
                 ("a folder", "one file")
             } else {
                 ("one file", "a folder")
             };
             return Err(fail!(
                 Format,
-                "{}: this is {is}, and the header says that it is {says}",
-                site.show()
+                "{}: this is {is}, but the header states {says}",
+                storage.show()
             ));
         }
-        (parts.last.stamp, parts.last.grows) = (stamp, parts.writer == Writer::We && !site.sparse);
-        let mut frame = Frame::of(site, parts.header, options, lock);
+        (parts.last.stamp, parts.last.may_grow) =
+            (stamp, parts.writer == Writer::Holdall && !storage.sparse);
+        let mut frame = Frame::without_chunks(storage, parts.header, options, lock);
         (frame.base, frame.next) = (
             at + parts.last.header.len() as u64,
             frame.header.frame_len - parts.last.header.len() as u64,
         );
         (frame.file, frame.at, frame.last) = (Some(main), at, parts.last);
-        frame.binding = parts.writer != Writer::Others;
+        frame.checksums_trusted = parts.writer != Writer::Other;
         if let Some(paged) = parts.paged {
-            (frame.sums, frame.paged) = (true, Some(paged));
+            (frame.checksums, frame.paged) = (true, Some(paged));
             return Ok(frame);
         }
-        frame.take_in(parts.slots, parts.trailer.vlmeta)?;
+        frame.load_chunks_and_metalayers(parts.slots, parts.trailer.vlmeta)?;
         Ok(frame)
     }
 
-    /// Takes in what is left of a frame that is damaged as `e` says.
-    pub(super) fn load_rescued(
-        site: &Site,
+    /// Loads what can be recovered of a frame that is corrupt according to `e`.
+    pub(super) fn load_recovered(
+        storage: &FrameStorage,
         main: &Arc<dyn File>,
         options: &Options,
         lock: Lock,
         e: Error,
     ) -> Result<Frame> {
-        let found = match rescue(site, main, options.memory_limit()) {
-            // nothing proves that it is corrupt, and not what another version has written
+        let found = match recover(storage, main, options.memory_limit()) {
+            // without a seal of this library, a later format version is as likely as corruption
             Ok(found) if e.is_unsupported() && !found.ours => return Err(e),
-            Err(why) if e.is_unsupported() && is_damage(&why) => return Err(e),
+            Err(why) if e.is_unsupported() && why.status.is_corruption() => return Err(e),
             found => found.map_err(|why| Error {
                 message: format!("{}; {}", e.message, why.message),
                 ..why
             })?,
         };
-        let mut frame = Frame::load(site, Arc::new(found.file), options, lock)?;
-        // they come again with a repair
-        frame.sums |= found.ours;
-        frame.last.grows = false;
-        frame.headless = found.headless;
-        frame.doubts.splice(
+        let mut frame = Frame::load(storage, Arc::new(found.file), options, lock)?;
+        // a repair writes the checksums again
+        frame.checksums |= found.ours;
+        frame.last.may_grow = false;
+        frame.header_lost = found.header_lost;
+        frame.corruption.splice(
             0..0,
-            std::iter::once(e).chain(found.lost.into_iter().map(|e| e.within(site.show()))),
+            std::iter::once(e).chain(found.lost.into_iter().map(|e| e.within(storage.show()))),
         );
         Ok(frame)
     }
 
-    /// Without chunks.
-    pub(super) fn of(site: &Site, header: Header, options: &Options, lock: Lock) -> Frame {
+    /// Returns a frame without chunks.
+    pub(super) fn without_chunks(
+        storage: &FrameStorage,
+        header: Header,
+        options: &Options,
+        lock: Lock,
+    ) -> Frame {
         let blocks = chunk::blocks(header.chunksize as usize);
         Frame {
-            site: site.clone(),
-            name: site.show(),
+            storage: storage.clone(),
+            name: storage.show(),
             params: header.params(),
             header,
             entries: Vec::new(),
             paged: None,
             starts: None,
             vlmeta: Vec::new(),
-            sums: false,
-            binding: true,
-            doubts: Vec::new(),
-            headless: false,
+            checksums: false,
+            checksums_trusted: true,
+            corruption: Vec::new(),
+            header_lost: false,
             pending: Vec::new(),
             file: None,
             at: 0,
             base: 0,
             next: 0,
             last: Committed::default(),
-            open_chunks: chunk::open_chunks(site.sparse),
+            open_chunks: chunk::open_chunks(storage.sparse),
             blocks,
             threads: options.threads(),
             verify: options.get(Opt::Verify, 1) > 0,
             skip_damaged: options.get(Opt::SkipDamaged, 0) == 1,
             memory_limit: options.memory_limit(),
             owner: 0,
-            writing: Writing::default(),
+            writing: WriterState::default(),
             options: options.clone(),
             lock,
         }
     }
 
-    /// Chunks and metalayers.
-    fn take_in(&mut self, mut slots: Vec<Slot>, vlmeta: Vec<(String, Vec<u8>)>) -> Result<()> {
-        doubt_shared(&mut slots)?;
+    /// Loads chunks and metalayers.
+    fn load_chunks_and_metalayers(
+        &mut self,
+        mut slots: Vec<IndexSlot>,
+        vlmeta: Vec<(String, Vec<u8>)>,
+    ) -> Result<()> {
+        invalidate_shared(&mut slots)?;
         let mut value = Vec::new();
         for (name, chunk) in vlmeta {
-            if name != SUMS {
+            if name != CHECKSUMS {
                 self.vlmeta.push(Variable::new(name, chunk));
                 continue;
             }
-            self.sums = true;
+            self.checksums = true;
             match decode(&chunk, self.memory_limit) {
                 Ok(bytes) => value = bytes,
-                // one that others have changed is theirs
-                Err(e) if self.binding => self
-                    .doubts
-                    .push(e.within(format_args!("{}: metalayer {SUMS:?}", self.name))),
+                // another writer has changed this metalayer: it is not ours
+                Err(e) if self.checksums_trusted => self
+                    .corruption
+                    .push(e.within(format_args!("{}: metalayer {CHECKSUMS:?}", self.name))),
                 Err(_) => {}
             }
         }
-        let sums = checksums::numbers(&value);
-        // there is nothing to say of no chunk
-        self.sums |= slots.is_empty() && self.binding;
-        if self.binding && self.sums && self.doubts.is_empty() && sums.len() != slots.len() * 8 {
-            self.doubts.push(fail!(
+        let checksums = checksums::numbers(&value);
+        // a frame without chunks has no checksum metalayer
+        self.checksums |= slots.is_empty() && self.checksums_trusted;
+        if self.checksums_trusted
+            && self.checksums
+            && self.corruption.is_empty()
+            && checksums.len() != slots.len() * 8
+        {
+            self.corruption.push(fail!(
                 Format,
-                "{}: {} chunks have checksums in {} bytes",
+                "{}: the checksums of {} chunks have {} bytes",
                 self.name,
                 slots.len(),
-                sums.len()
+                checksums.len()
             ));
         }
-        let sums = checksums::pairs(sums).into_iter();
-        let known = if self.binding {
+        let checksums = checksums::pairs(checksums).into_iter();
+        let known = if self.checksums_trusted {
             Entry::sealed
         } else {
             Entry::stored
@@ -336,45 +356,45 @@ impl Frame {
         self.entries.extend(
             slots
                 .into_iter()
-                .zip(sums.chain(std::iter::repeat([0, 0])))
+                .zip(checksums.chain(std::iter::repeat([0, 0])))
                 .map(|(slot, sum)| known(slot, sum)),
         );
         if self.header.variable_chunks {
-            self.find_starts()?;
+            self.read_chunk_starts()?;
         }
         Ok(())
     }
 
-    /// Of chunks of any length each says how long it is.
-    fn find_starts(&mut self) -> Result<()> {
-        let mut starts = alloc::with_room(self.entries.len() + 1)?;
+    /// Chunks of variable length: the header of each chunk states its length.
+    fn read_chunk_starts(&mut self) -> Result<()> {
+        let mut starts = alloc::with_capacity(self.entries.len() + 1)?;
         let mut end = 0u64;
         starts.push(end);
         for (i, entry) in self.entries.iter().enumerate() {
-            if !matches!(entry.slot, Slot::At(_)) {
+            if !matches!(entry.slot, IndexSlot::At(_)) {
                 return Err(fail!(
                     Format,
-                    "{}: chunk {i} is not stored, and nothing says how long it is",
+                    "{}: chunk {i} is not stored, and its length is unknown",
                     self.name
                 )
                 .at(i as u64));
             }
-            let (file, at, _) = self.place_of(entry)?;
+            let (file, at, _) = self.locate_chunk(entry)?;
             let header = read_buffer::with_range(
                 &*file,
                 at,
-                blosc::LONG,
+                blosc::EXTENDED_HEADER_LEN,
                 self.memory_limit,
                 blosc::Header::parse,
             )
-            .map_err(|e| self.named(i as u64, e))?;
+            .map_err(|e| self.chunk_error(i as u64, e))?;
             end = end.saturating_add(header.nbytes as u64);
             starts.push(end);
         }
         if end != self.header.nbytes {
             return Err(fail!(
                 Format,
-                "{}: the header says {} bytes of content, the chunks have {end}",
+                "{}: the header states {} bytes of content (the chunks have {end})",
                 self.name,
                 self.header.nbytes
             ));
@@ -383,20 +403,20 @@ impl Frame {
         Ok(())
     }
 
-    /// What it needs to write.
-    pub(super) fn write_from_here(&mut self, mode: Mode) {
+    /// Initializes the writer state.
+    pub(super) fn start_writing(&mut self, mode: Mode) {
         self.owner = os::process();
         self.writing.mode = Some(mode);
         self.writing.durable = self.options.get(Opt::Durability, 1) == 1;
-        self.settle_places();
+        self.protect_committed();
     }
 
-    /// The commit stands: what it has is not written over.
-    pub(super) fn settle_places(&mut self) {
+    /// Protects the chunks of the last commit from being overwritten.
+    pub(super) fn protect_committed(&mut self) {
         self.writing.committed = self.next;
-        self.writing.fresh = Vec::new();
-        if self.site.sparse {
-            let mut files: Vec<u64> = self.entries.iter().filter_map(Entry::place).collect();
+        self.writing.uncommitted = Vec::new();
+        if self.storage.sparse {
+            let mut files: Vec<u64> = self.entries.iter().filter_map(Entry::position).collect();
             files.sort_unstable();
             files.dedup();
             self.writing.number = self
@@ -407,9 +427,9 @@ impl Frame {
         }
     }
 
-    fn verify_if_wished(&self) -> Result<()> {
+    fn verify_if_requested(&self) -> Result<()> {
         if let Some(e) = self
-            .doubts
+            .corruption
             .first()
             .filter(|_| self.verify && !self.skip_damaged)
         {
@@ -427,43 +447,45 @@ impl Frame {
     }
 }
 
-impl Parts {
-    /// Reads them, all of one commit.
-    fn read(file: &Arc<dyn File>, at: u64, limit: u64, paged: bool) -> Result<Parts> {
+impl FrameParts {
+    /// Reads the parts of a single commit.
+    fn read(file: &Arc<dyn File>, at: u64, limit: u64, paged: bool) -> Result<FrameParts> {
         let head = read_header(&**file, at, limit)?;
-        let read = Parts::behind(file, at, limit, &head, paged);
-        // who writes now has written the header last
+        let read = FrameParts::read_rest(file, at, limit, &head, paged);
+        // a writer writes the header last: an unchanged header proves that the parts belong
+        // together
         match read_header(&**file, at, limit) {
             Ok(again) if again == head => read,
-            Ok(_) => Err(fail!(Busy, "it is being changed")),
+            Ok(_) => Err(fail!(Busy, "another writer is changing it; try again")),
             Err(e) => Err(e),
         }
     }
 
-    fn behind(
+    fn read_rest(
         file: &Arc<dyn File>,
         at: u64,
         limit: u64,
         head: &[u8],
         paged: bool,
-    ) -> Result<Parts> {
+    ) -> Result<FrameParts> {
         let header = Header::parse(head)?;
         let room = file.size()?.saturating_sub(at);
         if header.frame_len > room {
             return Err(fail!(
                 Format,
-                "the frame has {} bytes, it says; the file has {room} for it",
+                "the header states a frame of {} bytes (the file has {room} for it)",
                 header.frame_len
             ));
         }
-        // whatever is wrong with a long one is found again when it is read at once
-        if paged && let Ok(Some((paged, last))) = Paged::open(file, at, limit, &header, head) {
-            return Ok(Parts {
+        // reading all entries at once reports any error of the paged ones
+        if paged && let Ok(Some((paged, last))) = PagedEntries::open(file, at, limit, &header, head)
+        {
+            return Ok(FrameParts {
                 header,
                 slots: Vec::new(),
                 paged: Some(paged),
                 trailer: Trailer::default(),
-                writer: Writer::We,
+                writer: Writer::Holdall,
                 last,
             });
         }
@@ -482,13 +504,18 @@ impl Parts {
         let from = from.ok_or_else(|| {
             fail!(
                 Format,
-                "a trailer of {trailer_len} bytes has no room in the frame"
+                "a trailer of {trailer_len} bytes does not fit in the frame"
             )
         })?;
-        let index = index_place(&header, trailer_len)?;
-        let begin = index.as_ref().map_or(from, |place| at + place.start);
-        let n = usize::try_from(end - begin)
-            .map_err(|_| fail!(Limit, "an index and a trailer of {} bytes", end - begin))?;
+        let index = index_range(&header, trailer_len)?;
+        let begin = index.as_ref().map_or(from, |range| at + range.start);
+        let n = usize::try_from(end - begin).map_err(|_| {
+            fail!(
+                Limit,
+                "an index and a trailer of {} bytes are too large",
+                end - begin
+            )
+        })?;
         read_buffer::with_range(file, begin, n, limit, |bytes| {
             let (index, tail) = bytes
                 .split_at_checked((from - begin) as usize)
@@ -507,7 +534,7 @@ impl Parts {
                 tail_at: from + last as u64,
                 ..Committed::default()
             };
-            Ok(Parts {
+            Ok(FrameParts {
                 header: header.clone(),
                 slots,
                 paged: None,
@@ -519,19 +546,19 @@ impl Parts {
     }
 }
 
-/// The bytes of a header.
+/// Reads the header bytes.
 pub(super) fn read_header(file: &dyn File, at: u64, limit: u64) -> Result<Vec<u8>> {
-    let mut head = alloc::zeroed(FIRST)?;
+    let mut head = alloc::zeroed(FIRST_READ)?;
     let n = file.read_at(at, &mut head)?;
     head.truncate(n);
     if n < 15 {
-        return Err(fail!(Format, "{n} bytes are there: a frame has more"));
+        return Err(fail!(Format, "the file has {n} bytes, fewer than a frame"));
     }
     let len = Header::prefix_len(&head)?;
     if u64::from(len) > file.size()?.saturating_sub(at) {
         return Err(fail!(
             Format,
-            "a header of {len} bytes has no room in the file"
+            "a header of {len} bytes does not fit in the file"
         ));
     }
     let len = alloc::allow(len.into(), limit, "a header")?;
@@ -543,27 +570,31 @@ pub(super) fn read_header(file: &dyn File, at: u64, limit: u64) -> Result<Vec<u8
     Ok(head)
 }
 
-/// Where the index is.
-fn index_place(header: &Header, trailer_len: u32) -> Result<Option<std::ops::Range<u64>>> {
+/// Returns the range of the index.
+fn index_range(header: &Header, trailer_len: u32) -> Result<Option<std::ops::Range<u64>>> {
     if !header.variable_chunks || header.variable_blocks || header.nbytes == 0 {
-        return header.index_place(trailer_len);
+        return header.index_range(trailer_len);
     }
-    // how many chunks there are, only the index knows
+    // only the index states the number of variable-length chunks
     Header {
         variable_chunks: false,
         chunksize: u32::MAX,
         ..header.clone()
     }
-    .index_place(trailer_len)
+    .index_range(trailer_len)
 }
 
-/// The index, as it is stored, and what it says.
-fn read_index<'b>(header: &Header, bytes: &'b [u8], limit: u64) -> Result<(&'b [u8], Vec<Slot>)> {
+/// Returns the stored index and its slots.
+fn read_index<'b>(
+    header: &Header,
+    bytes: &'b [u8],
+    limit: u64,
+) -> Result<(&'b [u8], Vec<IndexSlot>)> {
     let own = blosc::Header::parse(bytes).map_err(|e| e.within("the index of the chunks"))?;
     let bytes = bytes.get(..own.cbytes).ok_or_else(|| {
         fail!(
             Format,
-            "an index of {} bytes has no room in the frame",
+            "an index of {} bytes does not fit in the frame",
             own.cbytes
         )
     })?;
@@ -573,45 +604,39 @@ fn read_index<'b>(header: &Header, bytes: &'b [u8], limit: u64) -> Result<(&'b [
         header.chunks()?
     };
     let slots = index::decode(bytes, chunks, limit)?;
-    // a flipped bit leads one chunk astray; more of them tell that the index was not unpacked as it
-    // was packed
+    // one flipped bit can move one chunk out of range; more such chunks mean that the index was
+    // decoded incorrectly
     let most = if header.sparse {
         u32::MAX.into()
     } else {
         header.cbytes
     };
-    let mut astray = slots
+    let mut out_of_range = slots
         .iter()
         .enumerate()
         .filter_map(|(i, slot)| {
-            if let Slot::At(place) = slot {
-                Some((i, *place))
+            if let IndexSlot::At(position) = slot {
+                Some((i, *position))
             } else {
                 None
             }
         })
         .filter(|(_, at)| *at > most);
-    match (astray.next(), astray.next()) {
-        (Some((i, at)), Some(_)) => {
-            Err(fail!(Format, "the index of the chunks: chunk {i} is at {at}, it says; {most} is the last place that can be").at(i as u64))
-        }
+    match (out_of_range.next(), out_of_range.next()) {
+        (Some((i, at)), Some(_)) => Err(fail!(
+            Format,
+            "the index of the chunks: chunk {i} has the position {at} (at most {most})"
+        )
+        .at(i as u64)),
         _ => Ok((bytes, slots)),
     }
 }
 
-/// Is this what damage looks like, as against a failing disk or a limit of the caller's?
-pub(super) fn is_damage(e: &Error) -> bool {
-    matches!(
-        e.status,
-        Status::Format | Status::Checksum | Status::Codec | Status::Version | Status::Unsupported
-    )
-}
-
-/// No writer puts two chunks in one place: of those that say so, none can be believed.
-fn doubt_shared(slots: &mut [Slot]) -> Result<()> {
-    let at = |slot: &Slot| {
-        if let Slot::At(place) = slot {
-            Some(*place)
+/// No writer stores two chunks at one offset: all slots that share an offset are marked as invalid.
+fn invalidate_shared(slots: &mut [IndexSlot]) -> Result<()> {
+    let at = |slot: &IndexSlot| {
+        if let IndexSlot::At(position) = slot {
+            Some(*position)
         } else {
             None
         }
@@ -619,17 +644,17 @@ fn doubt_shared(slots: &mut [Slot]) -> Result<()> {
     if slots.iter().filter_map(at).is_sorted_by(|a, b| a < b) {
         return Ok(());
     }
-    let mut places = alloc::with_room(slots.len())?;
-    places.extend(slots.iter().filter_map(at));
-    places.sort_unstable();
-    let shared: HashSet<u64> = places
+    let mut positions = alloc::with_capacity(slots.len())?;
+    positions.extend(slots.iter().filter_map(at));
+    positions.sort_unstable();
+    let shared: HashSet<u64> = positions
         .windows(2)
         .filter(|w| matches!(w, [a, b] if a == b))
         .filter_map(|w| w.first().copied())
         .collect();
     for slot in slots.iter_mut().filter(|_| !shared.is_empty()) {
-        if let Some(place) = at(slot).filter(|place| shared.contains(place)) {
-            *slot = Slot::Unknown(place);
+        if let Some(position) = at(slot).filter(|position| shared.contains(position)) {
+            *slot = IndexSlot::Unknown(position);
         }
     }
     Ok(())

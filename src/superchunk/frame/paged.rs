@@ -1,136 +1,142 @@
-//! The entries of a long frame, found page by page as they are asked for, so that opening it takes
-//! no longer than opening a short one.
+//! The entries of a long frame, loaded page by page on demand, so that opening a long frame is as
+//! fast as opening a short one.
 //!
-//! That is done where nothing is lost by it: for reading, of a frame that has our seal and our
-//! checksums. The header is held against the seal. The index and the checksums, each one Blosc
-//! chunk, are decoded a page at a time. An entry with a checksum needs no other proof: one that
-//! leads to the wrong place leads to a chunk that does not fit. What has none, as zeros that
-//! take no room, hangs on the index alone: the first of them lets the whole index be held against
-//! the seal, once.
+//! Pages are used only for reading a frame with the seal and the checksums of this library. The
+//! header is verified against the seal. The index and the checksums, each one Blosc chunk, are
+//! decoded one page at a time. An entry with a checksum needs no other verification: a wrong offset
+//! leads to a chunk that does not match the checksum. Entries without a checksum, such as zeros
+//! that are not stored, depend on the index alone: the first of them triggers one verification of
+//! the complete index against the seal.
 //!
-//! Whatever is not as it should be when a frame is opened lets all of it be read at once, which has
-//! the words for it.
+//! If anything is unexpected on opening, all entries are read at once; that code reports the error.
 #![forbid(unsafe_code)]
 
-use super::checksums::{self, MARKER, SUM, SUMS};
+use super::checksums::{self, BIN_HEADER_BYTES, CHECKSUMS, INTEGER_BYTES};
 use super::chunk::Chunk;
 use super::entry::Entry;
 use super::header::Header;
-use super::index::{self, ENTRY, LOST, Slot};
+use super::index::{self, ENTRY, IndexSlot, LOST};
 use super::trailer::{TAIL, Trailer};
 use super::{Committed, part_checksum};
 use crate::alloc;
-use crate::blosc::LONG;
-use crate::cache::{Budget, Lately};
-use crate::checksum::{Hasher, Sum};
+use crate::blosc::EXTENDED_HEADER_LEN;
+use crate::cache::{CacheBudget, LruCache};
+use crate::checksum::{Checksum, Hasher};
 use crate::error::{Error, Result};
 use crate::io::{File, read_buffer};
-use crate::parallel::made;
+use crate::parallel::get_or_init;
 use std::ops::{Deref, Range};
 use std::sync::{Arc, OnceLock};
 
-/// A frame of no more chunks is read at once (fuzzers have short ones).
-const FEW: u64 = if cfg!(fuzzing) { 1 } else { 4096 };
-/// Entries of a page: those in a block of an index.
+/// A frame with at most this many chunks is read at once. Fuzzers have short frames.
+const MAX_UNPAGED_CHUNKS: u64 = if cfg!(fuzzing) { 1 } else { 4096 };
+/// Entries per page: as many as one index block holds.
 pub(super) const PAGE: u64 = 2048;
-/// Pages that a frame keeps, and bytes of those of all frames.
-const KEPT: usize = 64;
-static BUDGET: Budget = Budget::new(32 << 20);
-/// What is read at a time of an index that is read as a whole.
+/// Pages that a frame caches, and the memory limit for the pages of all frames.
+const CACHED_PAGES: usize = 64;
+static BUDGET: CacheBudget = CacheBudget::new(32 << 20);
+/// Bytes that are read at a time to verify the complete index.
 const PIECE: u64 = 256 << 10;
 
-/// See the top of the file.
-pub(super) struct Paged {
+/// The entries of a frame, loaded on demand.
+pub(super) struct PagedEntries {
     count: u64,
     index: Chunk,
-    sums: Chunk,
-    /// Bytes of the marker before them.
-    marker: usize,
-    pages: Lately<u64, Arc<Page>>,
+    checksums: Chunk,
+    /// Bytes of the MessagePack header before the checksums.
+    bin_header: usize,
+    pages: LruCache<u64, Arc<Page>>,
     file: Arc<dyn File>,
-    /// Where the index is stored, and the CRC-32 of that, which the seal has.
+    /// The range of the stored index, and its CRC-32 according to the seal.
     stored: Range<u64>,
     crc: u32,
-    /// Does it fit? Found when that is asked.
-    whole: OnceLock<Result<()>>,
+    /// The result of verifying the index, computed on demand.
+    index_check: OnceLock<Result<()>>,
     limit: u64,
 }
 
 pub(super) struct Page {
     entries: Vec<Entry>,
-    /// Stands for what is not on it.
+    /// Returned for entries that are not on the page.
     none: Entry,
 }
 
-/// An entry.
-pub(super) enum Known<'a> {
-    Here(&'a Entry),
+/// A reference to an entry in memory or on a cached page.
+pub(super) enum EntryRef<'a> {
+    Loaded(&'a Entry),
     OnPage(Arc<Page>, usize),
 }
 
-impl Deref for Known<'_> {
+impl Deref for EntryRef<'_> {
     type Target = Entry;
 
     fn deref(&self) -> &Entry {
         match self {
-            Known::Here(entry) => entry,
-            Known::OnPage(page, i) => page.entries.get(*i).unwrap_or(&page.none),
+            EntryRef::Loaded(entry) => entry,
+            EntryRef::OnPage(page, i) => page.entries.get(*i).unwrap_or(&page.none),
         }
     }
 }
 
-impl Paged {
-    /// The entries of the frame that begins `at` with this header, and how it was found; none where
-    /// they are to be read at once.
+impl PagedEntries {
+    /// Opens the entries of the frame at offset `at` with this header, and returns the state of the
+    /// file. Returns none if all entries must be read at once.
     pub(super) fn open(
         file: &Arc<dyn File>,
         at: u64,
         limit: u64,
         header: &Header,
         head: &[u8],
-    ) -> Result<Option<(Box<Paged>, Committed)>> {
-        if header.sparse || header.variable_chunks || header.chunks()? <= FEW {
+    ) -> Result<Option<(Box<PagedEntries>, Committed)>> {
+        if header.sparse || header.variable_chunks || header.chunks()? <= MAX_UNPAGED_CHUNKS {
             return Ok(None);
         }
         let end = at.saturating_add(header.frame_len);
         let tail_at = end.saturating_sub(TAIL as u64);
         let mut tail = [0; TAIL];
         file.read_exact_at(tail_at, &mut tail)?;
-        let Some(crc) = part_checksum::index_sum(head, &tail) else {
+        let Some(crc) = part_checksum::index_crc(head, &tail) else {
             return Ok(None);
         };
         let trailer_len = Trailer::length(&tail)?;
-        let (Some(place), Some(from)) = (
-            header.index_place(trailer_len)?,
+        let (Some(range), Some(from)) = (
+            header.index_range(trailer_len)?,
             end.checked_sub(trailer_len.into()),
         ) else {
             return Ok(None);
         };
-        let Some(sums) = only_sums(&**file, from..tail_at)? else {
+        let Some(checksums) = checksums_range(&**file, from..tail_at)? else {
             return Ok(None);
         };
-        let (count, begin) = (header.chunks()?, at.saturating_add(place.start));
+        let (count, begin) = (header.chunks()?, at.saturating_add(range.start));
         let index = open_chunk(file, begin..from, count, (ENTRY, 0), limit)?;
-        let (Some(index), Some(sums)) =
-            (index, open_chunk(file, sums, count, (SUM, MARKER), limit)?)
-        else {
+        let (Some(index), Some(checksums)) = (
+            index,
+            open_chunk(
+                file,
+                checksums,
+                count,
+                (INTEGER_BYTES, BIN_HEADER_BYTES),
+                limit,
+            )?,
+        ) else {
             return Ok(None);
         };
-        let paged = Paged {
+        let paged = PagedEntries {
             count,
             stored: begin..begin.saturating_add(index.header().cbytes as u64),
             index,
-            // frames of the first versions have none
-            marker: if sums.header().nbytes as u64 == count * ENTRY as u64 {
+            // the first versions of this library wrote no MessagePack header
+            bin_header: if checksums.header().nbytes as u64 == count * ENTRY as u64 {
                 0
             } else {
-                MARKER
+                BIN_HEADER_BYTES
             },
-            sums,
-            pages: Lately::new(KEPT, &BUDGET),
+            checksums,
+            pages: LruCache::new(CACHED_PAGES, &BUDGET),
             file: file.clone(),
             crc,
-            whole: OnceLock::new(),
+            index_check: OnceLock::new(),
             limit,
         };
         Ok(Some((
@@ -144,13 +150,13 @@ impl Paged {
         )))
     }
 
-    /// How many there are.
+    /// Returns the number of entries.
     pub(super) fn len(&self) -> u64 {
         self.count
     }
 
-    /// The entry of a chunk.
-    pub(super) fn get(&self, i: u64) -> Result<Known<'static>> {
+    /// Returns the entry of a chunk.
+    pub(super) fn get(&self, i: u64) -> Result<EntryRef<'static>> {
         let number = i / PAGE;
         let page = match self.pages.get(&number) {
             Some(page) => page,
@@ -164,7 +170,7 @@ impl Paged {
                 page
             }
         };
-        Ok(Known::OnPage(page, (i % PAGE) as usize))
+        Ok(EntryRef::OnPage(page, (i % PAGE) as usize))
     }
 
     fn page(&self, number: u64) -> Result<Page> {
@@ -175,28 +181,32 @@ impl Paged {
             self.limit,
             "a page of the index of the chunks",
         )?;
-        let (mut slots, mut sums) = (alloc::zeroed(n * ENTRY)?, alloc::zeroed(n * ENTRY)?);
+        let (mut slots, mut checksums) = (alloc::zeroed(n * ENTRY)?, alloc::zeroed(n * ENTRY)?);
         part(&self.index, first as usize * ENTRY, &mut slots)
             .map_err(|e| e.within("the index of the chunks"))?;
-        part(&self.sums, self.marker + first as usize * ENTRY, &mut sums)
-            .map_err(|e| e.within(format_args!("metalayer {SUMS:?}")))?;
-        let mut entries = alloc::with_room(n)?;
-        for (slot, sum) in index::slots(&slots).zip(checksums::pairs(&sums)) {
+        part(
+            &self.checksums,
+            self.bin_header + first as usize * ENTRY,
+            &mut checksums,
+        )
+        .map_err(|e| e.within(format_args!("metalayer {CHECKSUMS:?}")))?;
+        let mut entries = alloc::with_capacity(n)?;
+        for (slot, sum) in index::slots(&slots).zip(checksums::pairs(&checksums)) {
             if matches!(sum, [0, _]) {
-                self.index_is_sound()?;
+                self.verify_index()?;
             }
             entries.push(Entry::sealed(slot, sum));
         }
         Ok(Page {
             entries,
-            none: Entry::bare(Slot::Unknown(LOST)),
+            none: Entry::bare(IndexSlot::Unknown(LOST)),
         })
     }
 
-    /// Is the index as it was written?
-    fn index_is_sound(&self) -> Result<()> {
-        let sound = made(&self.whole, || {
-            let mut sum = Hasher::new(Sum::Crc32);
+    /// Verifies the complete index against its CRC-32, once.
+    fn verify_index(&self) -> Result<()> {
+        let verified = get_or_init(&self.index_check, || {
+            let mut sum = Hasher::new(Checksum::Crc32);
             let mut at = self.stored.start;
             while at < self.stored.end {
                 let n = (self.stored.end - at).min(PIECE);
@@ -212,38 +222,39 @@ impl Paged {
                 Err(part_checksum::damaged("index"))
             }
         });
-        sound.as_ref().map_err(Error::clone).copied()
+        verified.as_ref().map_err(Error::clone).copied()
     }
 }
 
-/// Where the checksums are in a trailer that has no other metalayer, but for its last bytes.
-fn only_sums(file: &dyn File, trailer: Range<u64>) -> Result<Option<Range<u64>>> {
-    let before = Trailer::before_the_only(SUMS)?;
+/// Returns the range of the checksums in a trailer that has no other metalayer. `trailer` ends
+/// before the last [`TAIL`] bytes.
+fn checksums_range(file: &dyn File, trailer: Range<u64>) -> Result<Option<Range<u64>>> {
+    let before = Trailer::prefix_of_only(CHECKSUMS)?;
     let mut found = alloc::zeroed(before.len() + 4)?;
     let begin = trailer.start.saturating_add(found.len() as u64);
     let Some(n) = trailer.end.checked_sub(begin) else {
         return Ok(None);
     };
     file.read_exact_at(trailer.start, &mut found)?;
-    let wanted = [&before[..], &(n as u32).to_be_bytes()].concat();
-    Ok((found == wanted).then_some(begin..trailer.end))
+    let expected = [&before[..], &(n as u32).to_be_bytes()].concat();
+    Ok((found == expected).then_some(begin..trailer.end))
 }
 
-/// The chunk at this offset that has 8 bytes for each of so many chunks, and `marker` bytes before
-/// them or none.
+/// Opens the chunk at this range if it has 8 bytes for each of `count` chunks, after a header of
+/// `marker` bytes or none.
 fn open_chunk(
     file: &Arc<dyn File>,
-    place: Range<u64>,
+    range: Range<u64>,
     count: u64,
-    (typesize, marker): (usize, usize),
+    (typesize, bin_header): (usize, usize),
     limit: u64,
 ) -> Result<Option<Chunk>> {
-    let room = place.end.saturating_sub(place.start);
-    // where its blocks begin, if they have the usual length
-    let first = LONG + 4 * count.div_ceil(PAGE) as usize;
+    let room = range.end.saturating_sub(range.start);
+    // the block table, if blocks have the usual length
+    let first = EXTENDED_HEADER_LEN + 4 * count.div_ceil(PAGE) as usize;
     let chunk = Chunk::open(
         file,
-        place.start,
+        range.start,
         room,
         first.min(room as usize),
         limit,
@@ -251,21 +262,21 @@ fn open_chunk(
     )?;
     let h = chunk.header();
     let marked = (h.nbytes as u64).checked_sub(count.saturating_mul(ENTRY as u64));
-    let fits = marked.is_some_and(|n| n == 0 || n == marker as u64)
+    let fits = marked.is_some_and(|n| n == 0 || n == bin_header as u64)
         && h.typesize == typesize
         && h.cbytes as u64 <= room;
     Ok(fits.then_some(chunk))
 }
 
-/// Decodes the bytes from this offset on.
+/// Decodes bytes from this content offset.
 fn part(chunk: &Chunk, from: usize, dst: &mut [u8]) -> Result<()> {
     let (size, mut at, mut rest) = (chunk.header().blocksize.max(1), from, dst);
     while !rest.is_empty() {
         let (block, from) = (at / size, at % size);
         let n = rest.len().min(size - from);
-        let (now, behind) = rest.split_at_mut_checked(n).unwrap_or_default();
+        let (now, after) = rest.split_at_mut_checked(n).unwrap_or_default();
         chunk.read_part(None, block, from, now, alloc::zeroed)?;
-        (at, rest) = (at + n, behind);
+        (at, rest) = (at + n, after);
     }
     Ok(())
 }

@@ -1,29 +1,29 @@
-//! A file as it would be with other bytes at its beginning and at its end: header, index and
-//! trailer that were found again. What it has of its own is not changed by that.
+//! A view of a file with other bytes at its beginning and at its end: recovered header, index and
+//! trailer. The file itself is not changed.
 #![forbid(unsafe_code)]
 
 use crate::error::{Result, fail};
 use crate::io::File;
 use std::sync::Arc;
 
-/// See the top of the file.
-pub struct Overlay {
+/// A read view of `file` that begins with `head` and ends with `tail`.
+pub struct PatchedFile {
     pub file: Arc<dyn File>,
-    /// What it begins with.
+    /// The bytes at the beginning.
     pub head: Vec<u8>,
-    /// Where it ends with `tail`.
+    /// The offset of `tail`, after which the view ends.
     pub tail_at: u64,
     pub tail: Vec<u8>,
 }
 
-impl Overlay {
+impl PatchedFile {
     fn end(&self) -> u64 {
         self.tail_at.saturating_add(self.tail.len() as u64)
     }
 }
 
-/// Puts what of `src`, which is at `src_at`, lies in `dst`, which is at `at`, to its place.
-fn lay(src: &[u8], src_at: u64, dst: &mut [u8], at: u64) {
+/// Copies the part of `src` (at offset `src_at`) that overlaps `dst` (at offset `at`).
+fn overlay(src: &[u8], src_at: u64, dst: &mut [u8], at: u64) {
     let (skip_src, skip_dst) = (at.saturating_sub(src_at), src_at.saturating_sub(at));
     let (Ok(skip_src), Ok(skip_dst)) = (usize::try_from(skip_src), usize::try_from(skip_dst))
     else {
@@ -36,7 +36,7 @@ fn lay(src: &[u8], src_at: u64, dst: &mut [u8], at: u64) {
     dst.iter_mut().zip(src).for_each(|(to, from)| *to = *from);
 }
 
-impl File for Overlay {
+impl File for PatchedFile {
     fn size(&self) -> Result<u64> {
         Ok(self.end())
     }
@@ -50,19 +50,19 @@ impl File for Overlay {
             let got = self.file.read_at(at, dst)?;
             dst.get_mut(got..).unwrap_or_default().fill(0);
         }
-        lay(&self.head, 0, dst, at);
-        lay(&self.tail, self.tail_at, dst, at);
+        overlay(&self.head, 0, dst, at);
+        overlay(&self.tail, self.tail_at, dst, at);
         Ok(n)
     }
 
     fn write_at(&self, at: u64, src: &[u8]) -> Result<()> {
-        // what is new while it is repaired waits behind all that is there
+        // chunks that a repair writes go after the existing bytes
         if at >= self.end() {
             return self.file.write_at(at, src);
         }
         Err(fail!(
             State,
-            "{}: it is damaged, and is not written to before it is repaired",
+            "{}: the frame is corrupt; repair it before writing",
             self.name()
         ))
     }
@@ -70,7 +70,7 @@ impl File for Overlay {
     fn set_size(&self, _: u64) -> Result<()> {
         Err(fail!(
             State,
-            "{}: it is damaged, and is not written to before it is repaired",
+            "{}: the frame is corrupt; repair it before writing",
             self.name()
         ))
     }

@@ -1,51 +1,51 @@
-//! Reading: chunks as they are stored, their checksums, and bytes of content.
+//! Reads stored chunks, verifies their checksums, and reads content.
 #![forbid(unsafe_code)]
 
 use super::Frame;
 use super::chunk::Chunk;
 use super::entry::Entry;
-use super::index::{LOST, Slot};
-use super::open::is_damage;
+use super::index::{IndexSlot, LOST};
 use crate::blosc::{self, Decoded};
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::{Access, File, read_buffer};
 use crate::superchunk::chunks::{Fill, Sink};
-use crate::superchunk::staging::Pieces;
+use crate::superchunk::staging::PieceReader;
 use crate::{alloc, parallel};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Content that is worth another thread.
-const WORTH: usize = 128 << 10;
-/// Blocks that a chunk may have where nothing tells.
-const BLOCKS: usize = 16;
-/// A chunk of no more bytes is read at once, and so is the way to a block that ends, as it seems,
-/// before that. A read call costs as much as so many bytes, even where they are in memory already.
-const NEAR: usize = 64 << 10;
-/// Of a chunk of so many blocks that are all wanted it is not kept where they are: to read that
-/// again takes next to nothing of such a call.
-const MANY: usize = 8;
-/// The longest chunk that may hold nothing but an item, unless it has to be asked.
-const MOST_FILL: u32 = 4 << 10;
+/// Minimum content per thread.
+const MIN_BYTES_PER_THREAD: usize = 128 << 10;
+/// Assumed number of blocks of a chunk if the header states no block size.
+const ASSUMED_BLOCKS: usize = 16;
+/// A chunk of at most this many bytes is read at once, and so are the bytes up to the end of a
+/// requested block if they are estimated to be no more. A read call costs as much as copying about
+/// this many bytes, even if they are in the page cache.
+const SMALL_READ: usize = 64 << 10;
+/// The block table of a chunk with at least this many blocks, all of them requested, is not cached:
+/// the time to read it again is small compared to such a call.
+const MIN_UNCACHED_BLOCKS: usize = 8;
+/// A chunk with more stored bytes is not opened to find out whether it is one repeated item.
+const MAX_FILL_CHUNK: u32 = 4 << 10;
 
-/// A part of a chunk that is wanted.
-struct Part<'a> {
+/// A requested part of a chunk.
+struct ChunkPart<'a> {
     chunk: u64,
-    /// From this byte of its content on.
+    /// The content offset in the chunk.
     from: usize,
     dst: &'a mut [u8],
 }
 
-/// Whole blocks that follow each other, and where they go.
-struct Run<'a> {
+/// Consecutive complete blocks and their destination.
+struct BlockRun<'a> {
     first: usize,
     size: usize,
     dst: &'a mut [u8],
 }
 
-impl Sink for Run<'_> {
-    fn place(&mut self, block: usize) -> Option<&mut [u8]> {
+impl Sink for BlockRun<'_> {
+    fn destination(&mut self, block: usize) -> Option<&mut [u8]> {
         let at = block.checked_sub(self.first)?.checked_mul(self.size)?;
         let n = self.size.min(self.dst.len().saturating_sub(at));
         self.dst.get_mut(at..)?.get_mut(..n)
@@ -53,59 +53,61 @@ impl Sink for Run<'_> {
 
     fn put(&mut self, block: usize, content: &Decoded) -> Result<()> {
         let done = self
-            .place(block)
-            .is_some_and(|place| content.copy_from(0, place));
+            .destination(block)
+            .is_some_and(|dst| content.copy_from(0, dst));
         if done {
             Ok(())
         } else {
-            Err(fail!(State, "no place for block {block}"))
+            Err(fail!(State, "no destination for block {block}"))
         }
     }
 }
 
-/// The last block that is wanted, and how many there are.
+/// The last requested block, and the number of requested blocks.
 #[derive(Clone, Copy)]
-pub(super) struct Reach {
+pub(super) struct RequestedBlocks {
     pub(super) last: usize,
     pub(super) n: usize,
 }
 
-/// What is done with a chunk, and its bytes where they are at hand.
-pub(super) type With<'f> = &'f mut dyn FnMut(&Chunk, Option<&[u8]>) -> Result<()>;
+/// A function that receives a chunk and, if they were just read, the bytes that it begins with.
+pub(super) type ChunkFn<'f> = &'f mut dyn FnMut(&Chunk, Option<&[u8]>) -> Result<()>;
 
 impl Frame {
-    /// The file that a chunk is in, where it begins there, and how many bytes it may have.
-    pub(super) fn place_of(&self, entry: &Entry) -> Result<(Arc<dyn File>, u64, u64)> {
-        let place = match entry.slot {
-            Slot::At(place) => place,
-            Slot::Unknown(LOST) => {
+    /// Returns the file of a stored chunk, the offset of the chunk in it, and the maximum length of
+    /// the chunk.
+    pub(super) fn locate_chunk(&self, entry: &Entry) -> Result<(Arc<dyn File>, u64, u64)> {
+        let position = match entry.slot {
+            IndexSlot::At(position) => position,
+            IndexSlot::Unknown(LOST) => {
                 return Err(fail!(
                     Format,
-                    "the index is damaged, and nothing else tells where it is"
+                    "the index is corrupt, and its position is lost"
                 ));
             }
-            Slot::Unknown(place) if place >> 63 == 0 => {
+            IndexSlot::Unknown(position) if position >> 63 == 0 => {
                 return Err(fail!(
                     Format,
-                    "the index says that it is at {place}, as others are"
+                    "the index has its position {position} more than once"
                 ));
             }
-            Slot::Unknown(bits) => {
-                return Err(fail!(
-                    Format,
-                    "the index says {bits:#x} of it, which means nothing"
-                ));
+            IndexSlot::Unknown(bits) => {
+                return Err(fail!(Format, "the index has the unknown value {bits:#x}"));
             }
             _ => return Err(fail!(State, "it is not stored")),
         };
-        if self.site.sparse {
+        if self.storage.sparse {
             let access = if self.options.get(crate::options::Opt::Io, 0) == 1 {
                 Access::Map
             } else {
                 Access::Read
             };
-            let file = match self.site.folder.open(&self.site.chunk(place), access) {
-                // the frame is there, and not all of it
+            let file = match self
+                .storage
+                .folder
+                .open(&self.storage.chunk_path(position), access)
+            {
+                // the frame exists, but it is incomplete
                 Err(e) if e.status == Status::Missing => {
                     return Err(fail!(Format, "its file is missing: {e}"));
                 }
@@ -121,23 +123,23 @@ impl Frame {
         let room = self
             .header
             .cbytes
-            .checked_sub(place)
-            .filter(|room| *room >= blosc::LONG as u64);
+            .checked_sub(position)
+            .filter(|room| *room >= blosc::EXTENDED_HEADER_LEN as u64);
         let room = room.ok_or_else(|| {
             fail!(
                 Format,
-                "it is at {place}, in {} bytes of chunks",
+                "its offset is {position} (there are {} bytes of chunks)",
                 self.header.cbytes
             )
         })?;
-        let at = place
+        let at = position
             .checked_add(self.base)
-            .ok_or_else(|| fail!(Format, "it is at {place}"))?;
+            .ok_or_else(|| fail!(Format, "its offset {position} is out of range"))?;
         Ok((file.clone(), at, room))
     }
 
-    /// Calls `f` with a chunk that is stored, whose checksum is found to fit if there is one, and
-    /// with the bytes that it begins with if they are at hand.
+    /// Calls `f` with a stored chunk after its checksum was verified, if it has one, and with the
+    /// first bytes of the chunk if they were just read.
     pub(super) fn with_chunk<R>(
         &self,
         i: u64,
@@ -146,12 +148,12 @@ impl Frame {
         self.with_chunk_for(i, None, f)
     }
 
-    /// The same for blocks that are wanted of it: where it was not opened lately, they may be read
-    /// along.
+    /// Like [`Frame::with_chunk`], for requested blocks, which may be read along with the block
+    /// table of a chunk that is not cached.
     pub(super) fn with_chunk_for<R>(
         &self,
         i: u64,
-        blocks: Option<Reach>,
+        blocks: Option<RequestedBlocks>,
         f: impl FnOnce(&Chunk, Option<&[u8]>) -> Result<R>,
     ) -> Result<R> {
         let (mut f, mut result) = (Some(f), None);
@@ -159,38 +161,44 @@ impl Frame {
             result = f.take().map(|f| f(chunk, bytes)).transpose()?;
             Ok(())
         });
-        // it may look damaged only because it was changed under us
-        let still = || {
+        // a concurrent change of the file can look like corruption
+        let check_unchanged = || {
             if self.owner == 0 || self.is_new() {
-                self.still()
+                self.check_unchanged()
             } else {
-                self.still_ours()
+                self.check_sole_writer()
             }
         };
-        read.map_err(|e| still().err().unwrap_or_else(|| self.named(i, e)))?;
-        self.still()?;
+        read.map_err(|e| {
+            check_unchanged()
+                .err()
+                .unwrap_or_else(|| self.chunk_error(i, e))
+        })?;
+        self.check_unchanged()?;
         result.ok_or_else(|| fail!(State, "{}: chunk {i}: nothing was read", self.name))
     }
 
-    fn each_chunk(&self, i: u64, blocks: Option<Reach>, f: With) -> Result<()> {
+    fn each_chunk(&self, i: u64, blocks: Option<RequestedBlocks>, f: ChunkFn) -> Result<()> {
         let entry = self.entry(i)?;
-        if self.verify && entry.is_to_be_checked() {
+        if self.verify && entry.is_unverified() {
             return self.with_entry(i, &entry, f);
         }
         self.with_opened(i, &entry, blocks, f)
     }
 
-    /// The same, checked now if there is a checksum.
-    pub(super) fn with_entry(&self, i: u64, entry: &Entry, f: With) -> Result<()> {
-        if !entry.has_sum() {
+    /// Opens a chunk and verifies its checksum now, if it has one.
+    pub(super) fn with_entry(&self, i: u64, entry: &Entry, f: ChunkFn) -> Result<()> {
+        if !entry.has_checksum() {
             return f(&*self.open_chunk(i, entry)?, None);
         }
-        let (file, at, room) = self.place_of(entry)?;
-        if u64::from(entry.cbytes) > room || (self.site.sparse && u64::from(entry.cbytes) != room) {
+        let (file, at, room) = self.locate_chunk(entry)?;
+        if u64::from(entry.cbytes) > room
+            || (self.storage.sparse && u64::from(entry.cbytes) != room)
+        {
             return self.unchecked(i, entry, f, || {
                 fail!(
                     Checksum,
-                    "it has {room} bytes of the {} that its CRC-32 is of",
+                    "it has {room} bytes (its CRC-32 covers {})",
                     entry.cbytes
                 )
             });
@@ -203,7 +211,7 @@ impl Frame {
             |bytes| {
                 if crc32(bytes) != entry.crc {
                     return self.unchecked(i, entry, f, || {
-                        fail!(Checksum, "its CRC-32 does not match what is stored")
+                        fail!(Checksum, "its CRC-32 does not match the stored one")
                     });
                 }
                 let chunk = Chunk::parse(&file, at, bytes, self.memory_limit)?
@@ -211,96 +219,116 @@ impl Frame {
                 let chunk = chunk.ok_or_else(|| {
                     fail!(
                         Format,
-                        "it is longer than the {} bytes that its CRC-32 is of",
+                        "it is longer than the {} bytes that its CRC-32 covers",
                         bytes.len()
                     )
                 })?;
-                let chunk = self.keep(i, entry, chunk)?;
-                entry.found(true);
+                let chunk = self.cache_chunk(i, entry, chunk)?;
+                entry.set_verified(true);
                 f(&chunk, Some(bytes))
             },
         )
     }
 
-    /// Goes on without the checksum, if another writer may have put this chunk where ours was.
-    fn unchecked(&self, i: u64, entry: &Entry, f: With, e: impl Fn() -> Error) -> Result<()> {
-        if self.binding {
+    /// Continues without the checksum if another writer may have replaced the chunk.
+    fn unchecked(&self, i: u64, entry: &Entry, f: ChunkFn, e: impl Fn() -> Error) -> Result<()> {
+        if self.checksums_trusted {
             return Err(e());
         }
-        entry.found(false);
+        entry.set_verified(false);
         f(&*self.open_chunk(i, entry)?, None)
     }
 
-    /// A chunk whose checksum nobody asks for.
+    /// Opens a chunk without verification.
     pub(super) fn open_chunk(&self, i: u64, entry: &Entry) -> Result<Arc<Chunk>> {
-        if let Some(chunk) = self.opened_lately(entry) {
+        if let Some(chunk) = self.cached_chunk(entry) {
             return Ok(chunk);
         }
-        let (file, at, room) = self.place_of(entry)?;
+        let (file, at, room) = self.locate_chunk(entry)?;
         Chunk::open(
             &file,
             at,
             room,
-            self.first_bytes(i, entry, room, None),
+            self.initial_read_len(i, entry, room, None),
             self.memory_limit,
-            |chunk, _| self.keep(i, entry, chunk),
+            |chunk, _| self.cache_chunk(i, entry, chunk),
         )
     }
 
-    /// Calls `f` with such a chunk, and with what was read of it just now.
-    fn with_opened(&self, i: u64, entry: &Entry, blocks: Option<Reach>, f: With) -> Result<()> {
-        if let Some(chunk) = self.opened_lately(entry) {
+    /// Calls `f` with a chunk opened without verification, and with the bytes that were read to
+    /// open it.
+    fn with_opened(
+        &self,
+        i: u64,
+        entry: &Entry,
+        blocks: Option<RequestedBlocks>,
+        f: ChunkFn,
+    ) -> Result<()> {
+        if let Some(chunk) = self.cached_chunk(entry) {
             return f(&chunk, None);
         }
-        let (file, at, room) = self.place_of(entry)?;
-        let n = self.first_bytes(i, entry, room, blocks);
+        let (file, at, room) = self.locate_chunk(entry)?;
+        let n = self.initial_read_len(i, entry, room, blocks);
         Chunk::open(&file, at, room, n, self.memory_limit, |chunk, bytes| {
-            let all = blocks
-                .is_some_and(|wanted| wanted.n >= MANY && wanted.n == chunk.header().blocks());
+            let all = blocks.is_some_and(|requested| {
+                requested.n >= MIN_UNCACHED_BLOCKS && requested.n == chunk.header().blocks()
+            });
             if all {
-                self.fits(i, chunk.header())?;
+                self.check_content_len(i, chunk.header())?;
                 return f(&chunk, Some(bytes));
             }
-            f(&*self.keep(i, entry, chunk)?, Some(bytes))
+            f(&*self.cache_chunk(i, entry, chunk)?, Some(bytes))
         })
     }
 
-    pub(super) fn opened_lately(&self, entry: &Entry) -> Option<Arc<Chunk>> {
-        entry.place().and_then(|place| self.open_chunks.get(&place))
+    pub(super) fn cached_chunk(&self, entry: &Entry) -> Option<Arc<Chunk>> {
+        entry
+            .position()
+            .and_then(|position| self.open_chunks.get(&position))
     }
 
-    fn keep(&self, i: u64, entry: &Entry, chunk: Chunk) -> Result<Arc<Chunk>> {
-        self.fits(i, chunk.header())?;
+    fn cache_chunk(&self, i: u64, entry: &Entry, chunk: Chunk) -> Result<Arc<Chunk>> {
+        self.check_content_len(i, chunk.header())?;
         let chunk = Arc::new(chunk);
-        if let Some(place) = entry.place() {
-            self.open_chunks.put(place, chunk.clone(), chunk.cost());
+        if let Some(position) = entry.position() {
+            self.open_chunks.put(position, chunk.clone(), chunk.cost());
         }
         Ok(chunk)
     }
 
-    /// How many of its bytes to read at first: where its blocks begin, or all of it, or up to the
-    /// end of the last block that is wanted, as it seems: what is read now is held until they
+    /// Returns how many bytes to read first: the block table, or the complete chunk, or the bytes
+    /// up to the estimated end of the last requested block. They stay in memory until the blocks
     /// are decoded.
-    fn first_bytes(&self, i: u64, entry: &Entry, room: u64, wanted: Option<Reach>) -> usize {
+    fn initial_read_len(
+        &self,
+        i: u64,
+        entry: &Entry,
+        room: u64,
+        requested: Option<RequestedBlocks>,
+    ) -> usize {
         let blocks = match self.header.blocksize as usize {
-            0 => BLOCKS,
+            0 => ASSUMED_BLOCKS,
             size => self.header.chunksize.div_ceil(size as u32) as usize,
         };
-        let head = blosc::LONG.saturating_add(blocks.saturating_mul(4));
-        // it ends where the next one begins, if nothing tells more
+        let head = blosc::EXTENDED_HEADER_LEN.saturating_add(blocks.saturating_mul(4));
+        // without a known length, a chunk ends at most where the next one begins
         let next = || match (
-            self.place(i.saturating_add(1)).ok().flatten(),
-            entry.place(),
+            self.position(i.saturating_add(1)).ok().flatten(),
+            entry.position(),
         ) {
-            (Some(next), Some(own)) if !self.site.sparse && next > own => room.min(next - own),
+            (Some(next), Some(own)) if !self.storage.sparse && next > own => room.min(next - own),
             _ => room,
         };
-        let length = usize::try_from(entry.length(self.binding).map_or_else(next, u64::from))
-            .unwrap_or(usize::MAX);
-        if length <= NEAR {
+        let length = usize::try_from(
+            entry
+                .length(self.checksums_trusted)
+                .map_or_else(next, u64::from),
+        )
+        .unwrap_or(usize::MAX);
+        if length <= SMALL_READ {
             return length;
         }
-        let Some(Reach { last, .. }) = wanted else {
+        let Some(RequestedBlocks { last, .. }) = requested else {
             return head;
         };
         let end = head.saturating_add(
@@ -308,26 +336,29 @@ impl Frame {
                 / 8
                 * 9,
         );
-        if end <= NEAR { end.min(length) } else { head }
+        if end <= SMALL_READ {
+            end.min(length)
+        } else {
+            head
+        }
     }
 
-    fn fits(&self, i: u64, header: &blosc::Header) -> Result<()> {
+    fn check_content_len(&self, i: u64, header: &blosc::Header) -> Result<()> {
         let span = self.span(i)?;
         if header.nbytes as u64 == span.end - span.start {
             return Ok(());
         }
         Err(fail!(
             Format,
-            "it holds {} bytes; {} were expected",
+            "it holds {} bytes (expected {})",
             header.nbytes,
             span.end - span.start
         ))
     }
 
-    /// Refuses to go on where another writer may have written over what was there when it was
-    /// opened.
-    pub(super) fn still(&self) -> Result<()> {
-        if self.owner != 0 || self.file.is_none() || self.is_still()? {
+    /// Fails if another writer may have overwritten data since the frame was opened.
+    pub(super) fn check_unchanged(&self) -> Result<()> {
+        if self.owner != 0 || self.file.is_none() || self.is_unchanged()? {
             return Ok(());
         }
         Err(fail!(
@@ -337,64 +368,70 @@ impl Frame {
         ))
     }
 
-    fn is_still(&self) -> Result<bool> {
+    fn is_unchanged(&self) -> Result<bool> {
         let Some(file) = &self.file else {
             return Ok(true);
         };
-        let same = !self.site.sparse
-            || self.site.folder.identity(&self.site.main())? == Some(file.identity());
+        let same = !self.storage.sparse
+            || self.storage.folder.identity(&self.storage.main())? == Some(file.identity());
         let as_opened = same && (file.size()?, file.modified()?) == self.last.stamp;
-        if as_opened || !same || !self.last.grows {
+        if as_opened || !same || !self.last.may_grow {
             return Ok(as_opened);
         }
-        // whoever is not one of us writes over the trailer, and nobody else does
+        // other writers overwrite the trailer; writers of this library never do
         let mut tail = [0; super::trailer::TAIL];
         let n = file.read_at(self.last.tail_at, &mut tail)?;
         Ok(tail.get(..n) == Some(&self.last.tail))
     }
 
-    /// What all items of a chunk are, where nothing needs to be decoded for them.
+    /// Returns the fill of a chunk that consists of one repeated item, without decoding it.
     pub(super) fn fill_of(&self, i: u64) -> Result<Option<Fill>> {
-        let Some(entry) = self.entry_if_there(i)? else {
+        let Some(entry) = self.entry_if_stored(i)? else {
             return self.span(i).map(|_| None);
         };
         match entry.slot {
-            Slot::Zeros | Slot::Uninit => Ok(Some(Fill::Zeros)),
-            Slot::Nan => match self.header.typesize {
+            IndexSlot::Zeros | IndexSlot::Uninit => Ok(Some(Fill::Zeros)),
+            IndexSlot::Nan => match self.header.typesize {
                 4 => Ok(Some(Fill::Item(f32::NAN.to_le_bytes()[..].into()))),
                 8 => Ok(Some(Fill::Item(f64::NAN.to_le_bytes()[..].into()))),
-                n => Err(self.named(i, fail!(Format, "it claims to be all NaN, {n} bytes each"))),
+                n => Err(self.chunk_error(
+                    i,
+                    fail!(
+                        Format,
+                        "it is marked as NaN, but its items have {n} bytes (expected 4 or 8)"
+                    ),
+                )),
             },
-            // one that is all the same is hardly longer than an item
-            _ if entry.cbytes > MOST_FILL => Ok(None),
+            // a chunk of one repeated item is hardly longer than the item
+            _ if entry.cbytes > MAX_FILL_CHUNK => Ok(None),
             _ => self.with_chunk(i, |chunk, _| Ok(chunk.fill().cloned())),
         }
     }
 
-    /// The same, as far as it can be told without reading what is going to be read for its blocks
-    /// as well.
-    pub(super) fn fill_at_hand(&self, i: u64) -> Result<Option<Fill>> {
-        match self.entry_if_there(i)? {
-            Some(entry) if entry.place().is_some() => {
-                let lately = self
-                    .opened_lately(&entry)
-                    .filter(|_| !(self.verify && entry.is_to_be_checked()));
-                Ok(lately.and_then(|chunk| chunk.fill().cloned()))
+    /// Returns the fill of a chunk if it is known without a read that reading its blocks would
+    /// repeat.
+    pub(super) fn known_fill(&self, i: u64) -> Result<Option<Fill>> {
+        match self.entry_if_stored(i)? {
+            Some(entry) if entry.position().is_some() => {
+                let cached = self
+                    .cached_chunk(&entry)
+                    .filter(|_| !(self.verify && entry.is_unverified()));
+                Ok(cached.and_then(|chunk| chunk.fill().cloned()))
             }
             _ => self.fill_of(i),
         }
     }
 
-    /// The content that waits to be encoded as this chunk.
-    pub(super) fn waiting(&self, i: u64) -> Option<&[u8]> {
-        let behind = i.checked_sub(self.stored_chunks())?;
+    /// Returns the pending content of a chunk that is not encoded yet.
+    pub(super) fn pending_chunk(&self, i: u64) -> Option<&[u8]> {
+        let after = i.checked_sub(self.stored_chunks())?;
         self.pending
             .chunks(self.chunk_bytes().max(1))
-            .nth(behind as usize)
+            .nth(after as usize)
     }
 
-    /// Reads content from byte `at` on, until `dst` is full. True: some of it was damaged, and is
-    /// zeros now, as the options wished.
+    /// Reads content from offset `at` until `dst` is full. Returns true if some of it was corrupt
+    /// and was replaced by zeros, as the options allow.
     pub fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
         let end = at
             .checked_add(dst.len() as u64)
@@ -402,26 +439,26 @@ impl Frame {
         let end = end.ok_or_else(|| {
             fail!(
                 Range,
-                "{}: bytes {at} to {}: there are {}",
+                "{}: bytes {at} to {} are out of range (there are {})",
                 self.name,
                 at.saturating_add(dst.len() as u64),
                 self.nbytes()
             )
         })?;
-        let worth = dst.len() >= 2 * WORTH;
-        let parts = self.cut(at..end, dst, if worth { self.file_threads() } else { 1 })?;
-        // the first of those that fail, whatever the order in which they did
+        let threaded = dst.len() >= 2 * MIN_BYTES_PER_THREAD;
+        let parts = self.cut(at..end, dst, if threaded { self.file_threads() } else { 1 })?;
+        // the first failing chunk is reported, independent of the order of the threads
         let failed: Mutex<(Option<Error>, bool)> = Mutex::default();
         parallel::for_each(
-            if worth { self.file_threads() } else { 1 },
+            if threaded { self.file_threads() } else { 1 },
             parts,
             |mut p| {
                 let read = self
                     .read_chunk_part(&mut p)
-                    .map_err(|e| self.named(p.chunk, e));
+                    .map_err(|e| self.chunk_error(p.chunk, e));
                 let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
                 match read {
-                    Ok(bad) => failed.1 |= bad,
+                    Ok(corrupt) => failed.1 |= corrupt,
                     Err(e) if failed.0.as_ref().is_none_or(|f| e.position < f.position) => {
                         failed.0 = Some(e)
                     }
@@ -431,21 +468,24 @@ impl Frame {
         );
         match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             (Some(e), _) => Err(e),
-            (None, bad) => Ok(bad || self.is_doubtful()),
+            (None, corrupt) => Ok(corrupt || self.has_corruption()),
         }
     }
 
-    /// Cuts a range of content into parts of chunks; chunks for several threads into several parts.
+    /// Splits a content range into parts of chunks. Chunks are split further if there are fewer of
+    /// them than threads need.
     fn cut<'a>(
         &self,
         bytes: Range<u64>,
         mut rest: &'a mut [u8],
         threads: usize,
-    ) -> Result<Vec<Part<'a>>> {
-        let chunks = self.holding(&bytes);
-        let few = threads > 1 && chunks.end - chunks.start < 2 * threads as u64;
+    ) -> Result<Vec<ChunkPart<'a>>> {
+        let chunks = self.chunks_overlapping(&bytes);
+        let too_few = threads > 1 && chunks.end - chunks.start < 2 * threads as u64;
         let share = match self.block_bytes() {
-            size if few && size > 0 => WORTH.max(rest.len() / threads / 2).next_multiple_of(size),
+            size if too_few && size > 0 => MIN_BYTES_PER_THREAD
+                .max(rest.len() / threads / 2)
+                .next_multiple_of(size),
             _ => usize::MAX,
         };
         let mut parts = Vec::new();
@@ -460,19 +500,19 @@ impl Frame {
                     .saturating_add(1)
                     .saturating_mul(share)
                     .min(to);
-                let (dst, behind) = rest
+                let (dst, after) = rest
                     .split_at_mut_checked(end - from)
                     .ok_or_else(|| fail!(State, "too many bytes"))?;
-                rest = behind;
-                parts.push(Part { chunk, from, dst });
+                rest = after;
+                parts.push(ChunkPart { chunk, from, dst });
                 from = end;
             }
         }
         Ok(parts)
     }
 
-    fn read_chunk_part(&self, part: &mut Part<'_>) -> Result<bool> {
-        if let Some(content) = self.waiting(part.chunk) {
+    fn read_chunk_part(&self, part: &mut ChunkPart<'_>) -> Result<bool> {
+        if let Some(content) = self.pending_chunk(part.chunk) {
             let own = content
                 .get(part.from..)
                 .and_then(|c| c.get(..part.dst.len()));
@@ -485,16 +525,16 @@ impl Frame {
         })
     }
 
-    /// Reads a part of a chunk that is there.
+    /// Reads a part of a stored chunk.
     pub(super) fn stored_part(&self, i: u64, from: usize, dst: &mut [u8]) -> Result<()> {
-        match self.fill_at_hand(i)? {
+        match self.known_fill(i)? {
             Some(Fill::Zeros) => dst.fill(0),
             Some(Fill::Item(item)) => blosc::repeat(&item, from, dst),
             None => {
                 let block = |at: usize| at.checked_div(self.block_bytes());
                 let blocks =
                     block(from).zip(block(from.saturating_add(dst.len().saturating_sub(1))));
-                let reach = blocks.map(|(first, last)| Reach {
+                let reach = blocks.map(|(first, last)| RequestedBlocks {
                     last,
                     n: last - first + 1,
                 });
@@ -511,7 +551,7 @@ impl Frame {
         Ok(())
     }
 
-    /// The same of one that is open.
+    /// Reads a part of an open chunk.
     fn part_of(
         &self,
         i: u64,
@@ -525,7 +565,7 @@ impl Frame {
         while !rest.is_empty() {
             let (block, skip) = (at / size, at % size);
             let len = all.saturating_sub(block * size).min(size);
-            let whole = if skip == 0 && rest.len() >= len {
+            let complete = if skip == 0 && rest.len() >= len {
                 if len < size {
                     rest.len()
                 } else {
@@ -534,33 +574,33 @@ impl Frame {
             } else {
                 0
             };
-            let n = if whole == 0 {
+            let n = if complete == 0 {
                 len.saturating_sub(skip).min(rest.len()).max(1)
             } else {
-                whole
+                complete
             };
-            let (dst, behind) = rest.split_at_mut_checked(n).unwrap_or_default();
-            if whole == 0 {
+            let (dst, after) = rest.split_at_mut_checked(n).unwrap_or_default();
+            if complete == 0 {
                 self.block_part_of(i, (chunk, have), block, skip, dst)?;
             } else {
-                let wanted: Vec<usize> = (block..block + whole.div_ceil(size)).collect();
+                let requested: Vec<usize> = (block..block + complete.div_ceil(size)).collect();
                 chunk.read_blocks(
                     have,
-                    &wanted,
-                    &mut Run {
+                    &requested,
+                    &mut BlockRun {
                         first: block,
                         size,
                         dst,
                     },
                 )?;
             }
-            (at, rest) = (at + n, behind);
+            (at, rest) = (at + n, after);
         }
         Ok(())
     }
 
-    /// Reads a part of a block of a chunk that is stored, from the block where it is kept. False:
-    /// its blocks are not those of the frame.
+    /// Reads a part of a block of a stored chunk, from the block cache if possible. Returns false
+    /// if the chunk does not have the block size of the frame.
     pub(super) fn block_part(
         &self,
         i: u64,
@@ -568,12 +608,12 @@ impl Frame {
         from: usize,
         dst: &mut [u8],
     ) -> Result<bool> {
-        if self.kept_part(i, block, from, dst)? {
+        if self.cached_part(i, block, from, dst)? {
             return Ok(true);
         }
         self.with_chunk_for(
             i,
-            Some(Reach { last: block, n: 1 }),
+            Some(RequestedBlocks { last: block, n: 1 }),
             |chunk, have| match self.blocks_fit(chunk)? {
                 true => self
                     .block_part_of(i, (chunk, have), block, from, dst)
@@ -591,7 +631,7 @@ impl Frame {
         from: usize,
         dst: &mut [u8],
     ) -> Result<()> {
-        if self.kept_part(i, block, from, dst)? {
+        if self.cached_part(i, block, from, dst)? {
             return Ok(());
         }
         let room = |n| match self
@@ -602,48 +642,47 @@ impl Frame {
             Some(old) if old.len() == n => Ok(old),
             _ => alloc::zeroed(n),
         };
-        if let Some(whole) = chunk
+        if let Some(complete) = chunk
             .read_part(have, block, from, dst, room)?
-            .filter(|w| w.len() <= super::chunk::LONGEST_KEPT)
+            .filter(|w| w.len() <= super::chunk::MAX_CACHED_BLOCK)
         {
-            let cost = whole.len();
-            self.blocks.put(self.block_key(i, block)?, whole, cost);
+            let cost = complete.len();
+            self.blocks.put(self.block_key(i, block)?, complete, cost);
         }
         Ok(())
     }
 
     fn block_key(&self, i: u64, block: usize) -> Result<(u64, usize)> {
-        Ok((self.place(i)?.unwrap_or(u64::MAX), block))
+        Ok((self.position(i)?.unwrap_or(u64::MAX), block))
     }
 
-    /// The same from a block that is kept, if it is.
-    fn kept_part(&self, i: u64, block: usize, from: usize, dst: &mut [u8]) -> Result<bool> {
-        let Some(whole) = self.blocks.get(&self.block_key(i, block)?) else {
+    /// Copies a part of a cached block. Returns false if the block is not cached.
+    fn cached_part(&self, i: u64, block: usize, from: usize, dst: &mut [u8]) -> Result<bool> {
+        let Some(complete) = self.blocks.get(&self.block_key(i, block)?) else {
             return Ok(false);
         };
-        let own = whole.get(from..).and_then(|w| w.get(..dst.len()));
+        let own = complete.get(from..).and_then(|w| w.get(..dst.len()));
         dst.copy_from_slice(own.ok_or_else(|| {
             fail!(
                 Range,
-                "block {block} has {} bytes: there are no {} from {from} on",
-                whole.len(),
+                "block {block} has {} bytes: {} bytes at offset {from} are out of range",
+                complete.len(),
                 dst.len()
             )
         })?);
         Ok(true)
     }
 
-    /// Is something of it damaged or lost that its chunks do not tell of, and was that to be
-    /// skipped?
-    pub fn is_doubtful(&self) -> bool {
-        self.skip_damaged && !self.doubts.is_empty()
+    /// Is there corruption outside of the chunks that the options allow to skip?
+    pub fn has_corruption(&self) -> bool {
+        self.skip_damaged && !self.corruption.is_empty()
     }
 
-    /// Damage reads as zeros where that is wished.
+    /// Turns corruption into zeros if the options allow it. Returns true if it did.
     pub(super) fn or_zeros<T>(&self, read: Result<T>, zero: impl FnOnce(())) -> Result<bool> {
         match read {
             Ok(_) => Ok(false),
-            Err(e) if self.skip_damaged && is_damage(&e) => {
+            Err(e) if self.skip_damaged && e.status.is_corruption() => {
                 zero(());
                 Ok(true)
             }
@@ -651,28 +690,29 @@ impl Frame {
         }
     }
 
-    /// Reads chunk `i` into `dst`, which has its size. True: as [`Frame::read`].
+    /// Reads chunk `i` into `dst`, which must have its length. Returns the same as [`Frame::read`].
     pub fn read_chunk(&self, i: u64, dst: &mut [u8]) -> Result<bool> {
         let span = self.span(i)?;
         if dst.len() as u64 != span.end - span.start {
             let e = fail!(
                 Argument,
-                "it has {} bytes, there is room for {}",
+                "it has {} bytes (the buffer has {})",
                 span.end - span.start,
                 dst.len()
             );
-            return Err(self.named(i, e));
+            return Err(self.chunk_error(i, e));
         }
         self.read(span.start, dst)
     }
 
-    /// Calls `f` with chunk `i` as it is stored; one that takes no room, or waits, as it would be.
+    /// Calls `f` with the stored bytes of chunk `i`. A chunk that is pending or not stored is
+    /// encoded first.
     pub fn with_raw<R>(&self, i: u64, f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
         let span = self.span(i)?;
-        let entry = self.entry_if_there(i)?;
+        let entry = self.entry_if_stored(i)?;
         if entry
             .as_ref()
-            .is_some_and(|e| matches!(e.slot, Slot::At(_) | Slot::Unknown(_)))
+            .is_some_and(|e| matches!(e.slot, IndexSlot::At(_) | IndexSlot::Unknown(_)))
         {
             return self.with_chunk(i, |chunk, have| {
                 chunk.with_bytes(have, 0..chunk.header().cbytes, f)
@@ -685,33 +725,36 @@ impl Frame {
         let mut chunk = Vec::new();
         blosc::encode(
             self.params()?,
-            self.waiting(i).unwrap_or_default(),
+            self.pending_chunk(i).unwrap_or_default(),
             &mut chunk,
             self.threads.count(),
         )?;
         f(&chunk)
     }
 
-    /// Bytes of content, bytes as stored (0: it takes no room, or waits) and flags of a chunk.
+    /// Returns the content bytes, the stored bytes (0 if the chunk is pending or not stored) and
+    /// the flags of a chunk.
     pub fn chunk_info(&self, i: u64) -> Result<(usize, usize, u8)> {
         let span = self.span(i)?;
         let n = (span.end - span.start) as usize;
         match self
-            .entry_if_there(i)?
-            .filter(|e| matches!(e.slot, Slot::At(_) | Slot::Unknown(_)))
+            .entry_if_stored(i)?
+            .filter(|e| matches!(e.slot, IndexSlot::At(_) | IndexSlot::Unknown(_)))
         {
             Some(entry) => {
-                let chunk = self.open_chunk(i, &entry).map_err(|e| self.named(i, e))?;
+                let chunk = self
+                    .open_chunk(i, &entry)
+                    .map_err(|e| self.chunk_error(i, e))?;
                 Ok((n, chunk.header().cbytes, chunk.header().flags))
             }
             None => Ok((n, 0, 0)),
         }
     }
 
-    /// Calls `f` with all content, piece by piece. True: as [`Frame::read`].
+    /// Calls `f` with all content, piece by piece. Returns the same as [`Frame::read`].
     pub fn each_piece(&self, f: impl FnMut(&[u8]) -> Result<()>) -> Result<bool> {
         let (nbytes, chunk) = (self.nbytes(), self.chunk_bytes().max(1 << 20) as u64);
-        let pieces = Pieces {
+        let pieces = PieceReader {
             nbytes,
             chunk,
             threads: self.threads.count(),

@@ -1,21 +1,23 @@
-//! What can be found again of a frame whose header, index or trailer is damaged: its chunks may all
-//! be whole.
+//! Recovers a frame whose header, index or trailer is corrupt; its chunks may all be intact.
 //!
-//! Where the trailer is ours, it knows the CRC-32 of header, index and itself, so that one wrong
-//! byte of them is put right for certain ([`corrections`]); and the length and the CRC-32 of each
-//! chunk, by which the chunks that stand there ([`walk`]) are known again. Where that does not do,
-//! what is left of the parts is taken as far as they fit each other, or the chunks as they
-//! stand behind each other; or the frame goes back to an earlier commit of ours: those before the
-//! last are still in the file until it is compacted, and each trailer knows what its header was.
-//! What is not certain then is said.
+//! A sealed trailer contains the CRC-32s of header, index and trailer, so that a single corrupt
+//! byte in them can be corrected ([`corrections`]). It also contains the length and the CRC-32 of
+//! each chunk, which identify the chunks that [`scan`] finds. Otherwise there are three more ways:
+//!
+//! - The remaining parts are used as far as they match each other.
+//! - The chunks are used in the order in which they are stored.
+//! - The frame is rolled back to an earlier commit of this library. Earlier commits stay in the
+//!   file until it is compacted, and each trailer contains the CRC-32 of its header.
+//!
+//! Whatever is uncertain or lost is reported.
 #![forbid(unsafe_code)]
 
 use super::byte_correction::corrections;
-use super::checksums::{self, SUMS};
+use super::checksums::{self, CHECKSUMS};
 use super::header::{self, Header};
-use super::index::{self, LOST, Slot};
-use super::patched_file::Overlay;
-use super::storage::Site;
+use super::index::{self, IndexSlot, LOST};
+use super::patched_file::PatchedFile;
+use super::storage::FrameStorage;
 use super::trailer::{TAIL, Trailer};
 use super::{meta, part_checksum, scan};
 use crate::alloc;
@@ -26,32 +28,32 @@ use crate::io::{File, read_buffer};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What is searched at once, and in what a header is looked for.
+/// Bytes that are searched at a time, and in which a header is searched for.
 const PIECE: usize = 1 << 20;
-/// What is taken for the end of a commit, or for its index, before the search is given up: each may
-/// cost as much as the file is long.
+/// Maximum number of candidates for the end of a commit, or for its index. Checking one may take as
+/// long as reading the file.
 const TRIES: usize = 16;
 
-/// A frame that was found again.
-pub struct Rescued {
-    /// Its file, as it would be whole.
-    pub file: Overlay,
-    /// What is lost for good, but for chunks, or not certain.
+/// A recovered frame.
+pub struct RecoveredFrame {
+    /// The file with the recovered parts.
+    pub file: PatchedFile,
+    /// Parts other than chunks that are lost or uncertain.
     pub lost: Vec<Error>,
-    /// Its header is lost, with all that it says of an array; there is no more than the content.
-    pub headless: bool,
-    /// Was it written by us?
+    /// The header is lost, with all that it states about an array; only the content is left.
+    pub header_lost: bool,
+    /// Was the frame written by this library?
     pub ours: bool,
 }
 
-/// Finds it.
-pub fn rescue(site: &Site, file: &Arc<dyn File>, limit: u64) -> Result<Rescued> {
+/// Recovers a frame.
+pub fn recover(storage: &FrameStorage, file: &Arc<dyn File>, limit: u64) -> Result<RecoveredFrame> {
     let size = file.size()?;
     let mut head = alloc::zeroed(PIECE.min(usize::try_from(size).unwrap_or(PIECE)))?;
     let n = file.read_at(0, &mut head)?;
     head.truncate(n);
     Search {
-        site,
+        storage,
         file,
         size,
         head,
@@ -61,101 +63,101 @@ pub fn rescue(site: &Site, file: &Arc<dyn File>, limit: u64) -> Result<Rescued> 
 }
 
 struct Search<'a> {
-    site: &'a Site,
+    storage: &'a FrameStorage,
     file: &'a Arc<dyn File>,
     size: u64,
-    /// What it begins with.
+    /// The first bytes of the file.
     head: Vec<u8>,
     limit: u64,
 }
 
-/// A trailer of ours that is whole.
-struct Sealed {
+/// An intact trailer with a seal.
+struct SealedTrailer {
     trailer: Trailer,
-    /// Where it is.
-    place: Range<u64>,
+    /// Its range in the file.
+    range: Range<u64>,
     head_crc: u32,
     index_crc: u32,
     /// Length and CRC-32 of each chunk.
-    sums: Vec<[u32; 2]>,
+    checksums: Vec<[u32; 2]>,
 }
 
 /// Header, index and trailer.
-struct Found {
+struct FoundParts {
     header: Header,
-    /// How long the header is in the file.
+    /// The length of the header in the file.
     base: u64,
-    slots: Vec<Slot>,
+    slots: Vec<IndexSlot>,
     trailer: Trailer,
     sealed: bool,
     lost: Vec<Error>,
-    headless: bool,
+    header_lost: bool,
 }
 
 impl Search<'_> {
-    fn find(&self) -> Result<Rescued> {
+    fn find(&self) -> Result<RecoveredFrame> {
         let mut ends = vec![self.size];
         let said = self
-            .heads()
+            .header_candidates()
             .into_iter()
             .find_map(|h| Some(Header::parse(&h).ok()?.frame_len));
         ends.extend(said.filter(|end| *end < self.size));
-        let mut headless = None;
+        let mut fallback = None;
         for end in ends.iter().rev() {
             let Some(sealed) = self.sealed_at(*end) else {
                 continue;
             };
-            match self.of_sealed(sealed)? {
-                Some(found) if !found.headless => return self.whole(found),
-                found => headless = headless.or(found),
+            match self.parts_of_sealed(sealed)? {
+                Some(found) if !found.header_lost => return self.assemble(found),
+                found => fallback = fallback.or(found),
             }
         }
-        if headless.is_none()
+        if fallback.is_none()
             && let Some(found) = self.by_index(&ends)?
         {
-            return self.whole(found);
+            return self.assemble(found);
         }
-        if let Some(found) = self.earlier()? {
-            return self.whole(found);
+        if let Some(found) = self.earlier_commit()? {
+            return self.assemble(found);
         }
-        if headless.is_none() {
-            headless = self.by_order(&ends)?;
+        if fallback.is_none() {
+            fallback = self.in_stored_order(&ends)?;
         }
-        let found = headless.ok_or_else(|| {
+        let found = fallback.ok_or_else(|| {
             fail!(
                 Format,
-                "not enough of header, index and trailer is left to tell which chunk is where"
+                "too little of header, index and trailer is left to locate the chunks"
             )
         })?;
-        self.whole(found)
+        self.assemble(found)
     }
 
-    /// The file with the parts that were found.
-    fn whole(&self, found: Found) -> Result<Rescued> {
-        let Found {
+    /// Returns the file with the recovered parts.
+    fn assemble(&self, found: FoundParts) -> Result<RecoveredFrame> {
+        let FoundParts {
             mut header,
             base,
             mut slots,
             mut trailer,
             sealed,
             lost,
-            headless,
+            header_lost,
         } = found;
         let (new_base, ours) = (header.len(), header.mark != 0);
         let shift = base.saturating_sub(new_base);
-        if shift > 0 && !self.site.sparse {
+        if shift > 0 && !self.storage.sparse {
             slots.iter_mut().for_each(|slot| {
-                if let Slot::At(place) = slot {
-                    *place = place.saturating_add(shift)
+                if let IndexSlot::At(position) = slot {
+                    *position = position.saturating_add(shift)
                 }
             });
         }
-        let tail_at = if self.site.sparse {
+        let tail_at = if self.storage.sparse {
             new_base
         } else {
             self.size.max(new_base)
         };
-        if !self.site.sparse {
+        if !self.storage.sparse {
             header.cbytes = tail_at - new_base;
         }
         let mut tail = if slots.is_empty() {
@@ -174,15 +176,15 @@ impl Search<'_> {
             (header.encode()?, trailer.encode()?)
         };
         tail.extend_from_slice(&end);
-        Ok(Rescued {
-            file: Overlay {
+        Ok(RecoveredFrame {
+            file: PatchedFile {
                 file: self.file.clone(),
                 head,
                 tail_at,
                 tail,
             },
             lost,
-            headless,
+            header_lost,
             ours,
         })
     }
@@ -192,9 +194,9 @@ impl Search<'_> {
         read_buffer::with_range(&**self.file, range.start, n, self.limit, |b| Ok(b.to_vec())).ok()
     }
 
-    // ---- with a trailer of ours
+    // ---- with a sealed trailer
 
-    fn sealed_at(&self, end: u64) -> Option<Sealed> {
+    fn sealed_at(&self, end: u64) -> Option<SealedTrailer> {
         let mut from: Vec<u64> = Vec::new();
         let last = self.bytes(end.checked_sub(TAIL as u64)?..end)?;
         from.extend(
@@ -202,18 +204,18 @@ impl Search<'_> {
                 .ok()
                 .and_then(|n| end.checked_sub(n.into())),
         );
-        // it is behind the index
+        // the trailer begins after the index
         let header = self
-            .heads()
+            .header_candidates()
             .into_iter()
             .find_map(|h| Header::parse(&h).ok());
         from.extend(header.and_then(|h| {
-            let at = if self.site.sparse {
+            let at = if self.storage.sparse {
                 h.len()
             } else {
                 h.len().checked_add(h.cbytes)?
             };
-            let own = self.bytes(at..at.checked_add(blosc::LONG as u64)?)?;
+            let own = self.bytes(at..at.checked_add(blosc::EXTENDED_HEADER_LEN as u64)?)?;
             let n = if h.nbytes == 0 {
                 0
             } else {
@@ -223,32 +225,35 @@ impl Search<'_> {
         }));
         from.into_iter().find_map(|from| {
             let bytes = self.bytes(from..end)?;
-            let right = part_checksum::righted(&bytes, |[head, index, _]| {
-                self.fit_as_they_are(from, head, index)
+            let right = part_checksum::corrected(&bytes, |[head, index, _]| {
+                self.match_uncorrected(from, head, index)
             })?;
             let trailer = Trailer::parse(&right).ok()?;
-            let [head_crc, index_crc, _] = part_checksum::sums(&right)?;
-            let sums = match trailer.vlmeta.iter().find(|(name, _)| name == SUMS) {
+            let [head_crc, index_crc, _] = part_checksum::checksums(&right)?;
+            let checksums = match trailer.vlmeta.iter().find(|(name, _)| name == CHECKSUMS) {
                 Some((_, chunk)) => {
                     checksums::pairs(checksums::numbers(&meta::decode(chunk, self.limit).ok()?))
                 }
                 None => Vec::new(),
             };
-            Some(Sealed {
+            Some(SealedTrailer {
                 trailer,
-                place: from..end,
+                range: from..end,
                 head_crc,
                 index_crc,
-                sums,
+                checksums,
             })
         })
     }
 
-    /// Do header and index have these sums, as they are there?
-    fn fit_as_they_are(&self, from: u64, head_crc: u32, index_crc: u32) -> bool {
-        let head = self.heads().into_iter().find(|h| crc32(h) == head_crc);
+    /// Do header and index match these CRC-32s without correction?
+    fn match_uncorrected(&self, from: u64, head_crc: u32, index_crc: u32) -> bool {
+        let head = self
+            .header_candidates()
+            .into_iter()
+            .find(|h| crc32(h) == head_crc);
         head.and_then(|h| Header::parse(&h).ok()).is_some_and(|h| {
-            let begin = if self.site.sparse {
+            let begin = if self.storage.sparse {
                 h.len()
             } else {
                 h.len().saturating_add(h.cbytes)
@@ -258,75 +263,78 @@ impl Search<'_> {
         })
     }
 
-    fn of_sealed(&self, sealed: Sealed) -> Result<Option<Found>> {
-        let (header, base, headless) = match self.header_of(&sealed) {
+    fn parts_of_sealed(&self, sealed: SealedTrailer) -> Result<Option<FoundParts>> {
+        let (header, base, header_lost) = match self.header_of(&sealed) {
             Some(header) => (header.clone(), header.len(), false),
-            None => match self.headless(&sealed) {
-                // without metalayers it says nothing that chunks do not say
+            None => match self.build_header(&sealed) {
+                // without metalayers, the chunks contain everything that the header states
                 Some((header, base)) => {
-                    let headless = base != header.len();
-                    (header, base, headless)
+                    let header_lost = base != header.len();
+                    (header, base, header_lost)
                 }
                 None => return Ok(None),
             },
         };
         let slots = self.index_of(&sealed, &header, base)?;
-        let lost = if headless {
+        let lost = if header_lost {
             vec![fail!(
                 Format,
-                "its header is lost, with its metalayers, which may make it an array"
+                "its header is lost, with its metalayers, which may define an array"
             )]
         } else {
             Vec::new()
         };
-        Ok(Some(Found {
+        Ok(Some(FoundParts {
             header,
             base,
             slots,
             trailer: sealed.trailer,
             sealed: true,
             lost,
-            headless,
+            header_lost,
         }))
     }
 
-    /// The header that the trailer knows.
-    fn header_of(&self, sealed: &Sealed) -> Option<Header> {
-        let mut all = self.heads();
-        let anew: Vec<_> = all.iter().flat_map(|h| self.anew(h, sealed)).collect();
-        all.extend(anew);
+    /// Returns the header that matches the trailer.
+    fn header_of(&self, sealed: &SealedTrailer) -> Option<Header> {
+        let mut all = self.header_candidates();
+        let derived_headers: Vec<_> = all
+            .iter()
+            .flat_map(|h| self.derived_headers(h, sealed))
+            .collect();
+        all.extend(derived_headers);
         let parsed = |h: Vec<u8>| Header::parse(&h).ok();
         let as_it_is = all
             .iter()
             .filter(|h| crc32(h) == sealed.head_crc)
             .find_map(|h| parsed(h.clone()));
-        let righted = || {
+        let corrected = || {
             all.iter()
                 .find_map(|h| corrections(h, sealed.head_crc).find_map(parsed))
         };
-        // others have changed it since, and say so
-        let theirs = || {
+        // another writer has changed the header and marked it
+        let foreign = || {
             all.first()
                 .and_then(|h| parsed(h.clone()))
-                .filter(|h| h.mark == 0 && h.frame_len == sealed.place.end)
+                .filter(|h| h.mark == 0 && h.frame_len == sealed.range.end)
         };
-        as_it_is.or_else(righted).or_else(theirs)
+        as_it_is.or_else(corrected).or_else(foreign)
     }
 
-    /// A header with the numbers that follow from the other parts.
-    fn anew(&self, head: &[u8], sealed: &Sealed) -> Vec<Vec<u8>> {
-        let (base, n) = (head.len() as u64, sealed.sums.len() as u64);
+    /// Returns variants of a header with the fields that follow from the other parts.
+    fn derived_headers(&self, head: &[u8], sealed: &SealedTrailer) -> Vec<Vec<u8>> {
+        let (base, n) = (head.len() as u64, sealed.checksums.len() as u64);
         let mut head = head.to_vec();
-        let cbytes = if self.site.sparse {
-            sealed.sums.iter().map(|[n, _]| u64::from(*n)).sum()
+        let cbytes = if self.storage.sparse {
+            sealed.checksums.iter().map(|[n, _]| u64::from(*n)).sum()
         } else {
-            self.index_before(sealed.place.start, n, base)
-                .map_or(0, |index| sealed.place.start - index.len() as u64 - base)
+            self.index_before(sealed.range.start, n, base)
+                .map_or(0, |index| sealed.range.start - index.len() as u64 - base)
         };
         header::put(
             &mut head,
             header::FRAME_LEN,
-            &sealed.place.end.to_be_bytes(),
+            &sealed.range.end.to_be_bytes(),
         );
         header::put(&mut head, header::CBYTES, &cbytes.to_be_bytes());
         header::put(
@@ -354,7 +362,7 @@ impl Search<'_> {
                 continue;
             };
             let last = self
-                .index_before(sealed.place.start, n, base)
+                .index_before(sealed.range.start, n, base)
                 .and_then(|index| self.last_chunk(&index, n, base));
             for nbytes in [
                 None,
@@ -375,13 +383,18 @@ impl Search<'_> {
         all
     }
 
-    /// The index that the trailer knows, or made anew from the chunks that are there.
-    fn index_of(&self, sealed: &Sealed, header: &Header, base: u64) -> Result<Vec<Slot>> {
-        let (n, end) = (sealed.sums.len() as u64, sealed.place.start);
+    /// Returns the index that matches the trailer, or rebuilds it from the chunks.
+    fn index_of(
+        &self,
+        sealed: &SealedTrailer,
+        header: &Header,
+        base: u64,
+    ) -> Result<Vec<IndexSlot>> {
+        let (n, end) = (sealed.checksums.len() as u64, sealed.range.start);
         if n == 0 {
             return Ok(Vec::new());
         }
-        let begin = if self.site.sparse {
+        let begin = if self.storage.sparse {
             base
         } else {
             base.saturating_add(header.cbytes)
@@ -393,31 +406,32 @@ impl Search<'_> {
             {
                 return Ok(slots);
             }
-            // the longer it is, the likelier another byte would do as well: the chunks tell
-            let fits = |(slot, [len, _]): (&Slot, &[u32; 2])| match slot {
-                Slot::At(place) => self
-                    .chunk_at(base, *place)
+            // for a long index, more than one correction can match: the lengths of the chunks
+            // decide
+            let fits = |(slot, [len, _]): (&IndexSlot, &[u32; 2])| match slot {
+                IndexSlot::At(position) => self
+                    .chunk_at(base, *position)
                     .is_some_and(|h| h.cbytes == *len as usize),
                 _ => *len == 0,
             };
-            let all_fit = |slots: &Vec<Slot>| slots.iter().zip(&sealed.sums).all(fits);
-            let mut righted = corrections(bytes, sealed.index_crc).take(TRIES);
+            let all_fit = |slots: &Vec<IndexSlot>| slots.iter().zip(&sealed.checksums).all(fits);
+            let mut corrected = corrections(bytes, sealed.index_crc).take(TRIES);
             if let Some(slots) =
-                righted.find_map(|b| index::decode(&b, n, self.limit).ok().filter(all_fit))
+                corrected.find_map(|b| index::decode(&b, n, self.limit).ok().filter(all_fit))
             {
                 return Ok(slots);
             }
         }
-        let mut slots = scan::by_sums(
-            &self.walk(header, base, &sealed.sums)?,
-            &sealed.sums,
-            |seen| scan::sum_of(self.site, &**self.file, base, seen, self.limit),
+        let mut slots = scan::by_checksums(
+            &self.scan_chunks(header, base, &sealed.checksums)?,
+            &sealed.checksums,
+            |seen| scan::crc_of(self.storage, &**self.file, base, seen, self.limit),
         )?;
-        // nothing else tells what those are that take no room
-        for special in [Slot::Zeros, Slot::Nan, Slot::Uninit] {
-            let all: Vec<Slot> = slots
+        // the kind of chunks that are not stored is found by the CRC-32 of the index
+        for special in [IndexSlot::Zeros, IndexSlot::Nan, IndexSlot::Uninit] {
+            let all: Vec<IndexSlot> = slots
                 .iter()
-                .map(|s| if *s == Slot::Zeros { special } else { *s })
+                .map(|s| if *s == IndexSlot::Zeros { special } else { *s })
                 .collect();
             if crc32(&index::encode(&all)?) == sealed.index_crc {
                 return Ok(all);
@@ -425,31 +439,31 @@ impl Search<'_> {
         }
         slots
             .iter_mut()
-            .filter(|s| **s == Slot::Zeros)
-            .for_each(|s| *s = Slot::Unknown(LOST));
+            .filter(|s| **s == IndexSlot::Zeros)
+            .for_each(|s| *s = IndexSlot::Unknown(LOST));
         Ok(slots)
     }
 
-    /// A header with what the chunks say, and nothing else, and where the one ended that is there.
-    fn headless(&self, sealed: &Sealed) -> Option<(Header, u64)> {
-        let n = sealed.sums.len() as u64;
-        self.heads().into_iter().rev().find_map(|head| {
+    /// Builds a header from the fields of the chunks, and returns the length of the lost header.
+    fn build_header(&self, sealed: &SealedTrailer) -> Option<(Header, u64)> {
+        let n = sealed.checksums.len() as u64;
+        self.header_candidates().into_iter().rev().find_map(|head| {
             let base = head.len() as u64;
-            // whatever file has the least number, where chunks are files
-            let place = if self.site.sparse {
-                self.site.chunks().ok()?.into_iter().min()?
+            // in a sparse frame, the chunk file with the lowest number
+            let position = if self.storage.sparse {
+                self.storage.chunk_numbers().ok()?.into_iter().min()?
             } else {
                 0
             };
-            let first = self.chunk_at(base, place)?;
+            let first = self.chunk_at(base, position)?;
             let params =
                 blosc::Params::new(blosc::Target::Blosc2, blosc::Codec::Lz4, 5, first.typesize);
-            let mut header = Header::new(&params, first.nbytes, self.site.sparse).ok()?;
+            let mut header = Header::new(&params, first.nbytes, self.storage.sparse).ok()?;
             header.blocksize = first.blocksize as u32;
-            let index = self.index_before(sealed.place.start, n, base);
+            let index = self.index_before(sealed.range.start, n, base);
             header.cbytes = index
                 .as_ref()
-                .map_or(0, |index| sealed.place.start - index.len() as u64 - base);
+                .map_or(0, |index| sealed.range.start - index.len() as u64 - base);
             let last = index
                 .and_then(|index| self.last_chunk(&index, n, base))
                 .unwrap_or(first.nbytes as u64);
@@ -460,12 +474,12 @@ impl Search<'_> {
         })
     }
 
-    /// An earlier commit.
-    fn earlier(&self) -> Result<Option<Found>> {
+    /// Returns the latest earlier commit.
+    fn earlier_commit(&self) -> Result<Option<FoundParts>> {
         let (mut end, mut tries) = (self.size, 0);
-        while end > 0 && tries < TRIES && !self.site.sparse {
+        while end > 0 && tries < TRIES && !self.storage.sparse {
             let begin = end.saturating_sub(PIECE as u64);
-            // a tail may lie over the border
+            // a trailer may cross the boundary of two pieces
             let n = (end - begin) as usize + TAIL;
             let mut piece = alloc::zeroed(n)?;
             let got = self.file.read_at(begin, &mut piece)?;
@@ -481,10 +495,11 @@ impl Search<'_> {
                 let Some(sealed) = self.sealed_at(begin + (at + TAIL) as u64) else {
                     continue;
                 };
-                if let Some(mut found) = self.of_sealed(sealed)?.filter(|found| !found.headless) {
-                    found
-                        .lost
-                        .push(fail!(Format, "what was committed last is lost"));
+                if let Some(mut found) = self
+                    .parts_of_sealed(sealed)?
+                    .filter(|found| !found.header_lost)
+                {
+                    found.lost.push(fail!(Format, "the last commit is lost"));
                     return Ok(Some(found));
                 }
             }
@@ -493,47 +508,49 @@ impl Search<'_> {
         Ok(None)
     }
 
-    // ---- without one
+    // ---- without a sealed trailer
 
-    /// Header and index as they are, as far as they fit each other.
-    fn by_index(&self, ends: &[u64]) -> Result<Option<Found>> {
-        for head in self.heads() {
+    /// Uses header and index as far as they match each other.
+    fn by_index(&self, ends: &[u64]) -> Result<Option<FoundParts>> {
+        for head in self.header_candidates() {
             let Ok(header) = Header::parse(&head) else {
                 continue;
             };
             let base = header.len();
             let (trailer, from, lost) = self.other_trailer(ends);
-            let places = [
-                Some(if self.site.sparse {
+            let offsets = [
+                Some(if self.storage.sparse {
                     base
                 } else {
                     base.saturating_add(header.cbytes)
                 }),
                 self.any_index_before(from, base),
             ];
-            for at in places.into_iter().flatten() {
+            for at in offsets.into_iter().flatten() {
                 let Some((header, slots)) = self.index_at(&header, at, base) else {
                     continue;
                 };
-                return Ok(Some(Found {
+                return Ok(Some(FoundParts {
                     header,
                     base,
                     slots,
                     trailer,
                     sealed: false,
                     lost,
-                    headless: false,
+                    header_lost: false,
                 }));
             }
         }
         Ok(None)
     }
 
-    /// The index at a place, and the header with what follows from it; nothing if most of its
-    /// places are none.
-    fn index_at(&self, header: &Header, at: u64, base: u64) -> Option<(Header, Vec<Slot>)> {
-        let own =
-            blosc::Header::parse(&self.bytes(at..at.checked_add(blosc::LONG as u64)?)?).ok()?;
+    /// Returns the index at an offset, and the header with the fields that follow from it. Returns
+    /// none if most slots do not lead to a chunk.
+    fn index_at(&self, header: &Header, at: u64, base: u64) -> Option<(Header, Vec<IndexSlot>)> {
+        let own = blosc::Header::parse(
+            &self.bytes(at..at.checked_add(blosc::EXTENDED_HEADER_LEN as u64)?)?,
+        )
+        .ok()?;
         let n = own.nbytes as u64 / 8;
         let bytes = self.bytes(at..at.checked_add(own.cbytes as u64)?)?;
         let mut slots = index::decode(&bytes, n, self.limit)
@@ -543,32 +560,32 @@ impl Search<'_> {
         if header.variable_chunks {
             return Some((header, slots));
         }
-        // no more than there is room for
+        // no more chunks than the file has space for
         let stored = slots
             .iter()
-            .filter(|s| !matches!(s, Slot::Zeros | Slot::Nan | Slot::Uninit))
+            .filter(|s| !matches!(s, IndexSlot::Zeros | IndexSlot::Nan | IndexSlot::Uninit))
             .count();
-        let room = if self.site.sparse {
-            self.site.chunks().ok()?.len() as u64
+        let room = if self.storage.sparse {
+            self.storage.chunk_numbers().ok()?.len() as u64
         } else {
-            self.size / blosc::LONG as u64
+            self.size / blosc::EXTENDED_HEADER_LEN as u64
         };
         if stored as u64 > room {
             return None;
         }
-        let head = |slot: &Slot| {
-            if let Slot::At(place) = slot {
-                self.chunk_at(base, *place)
+        let head = |slot: &IndexSlot| {
+            if let IndexSlot::At(position) = slot {
+                self.chunk_at(base, *position)
             } else {
                 None
             }
         };
-        let mut sizes = alloc::with_room(slots.len()).ok()?;
+        let mut sizes = alloc::with_capacity(slots.len()).ok()?;
         sizes.extend(slots.iter().map(|slot| head(slot).map(|h| h.nbytes)));
         if sizes.iter().flatten().count() * 2 < stored {
             return None;
         }
-        // what one chunk says is not more than what the header says
+        // all stored chunks but the last agree on another length than the header
         let mut whole = sizes.iter().rev().skip(1).flatten();
         if let Some(first) = whole
             .next()
@@ -584,21 +601,21 @@ impl Search<'_> {
                 .flatten()
                 .map_or(header.chunksize.into(), |last: usize| last as u64);
             header.nbytes = before.saturating_add(last);
-            // of chunks that take no room only the header had the length, and it does not fit
-            let told = sizes.iter().rev().skip(1).any(Option::is_some) || sizes.len() == 1;
-            let unsure = |i: usize| !told || i + 1 == sizes.len();
+            // only the header had the length of chunks that are not stored, and it does not match
+            let length_known = sizes.iter().rev().skip(1).any(Option::is_some) || sizes.len() == 1;
+            let unsure = |i: usize| !length_known || i + 1 == sizes.len();
             let special = slots
                 .iter_mut()
                 .zip(&sizes)
                 .enumerate()
                 .filter(|(i, (_, size))| size.is_none() && unsure(*i));
-            special.for_each(|(_, (slot, _))| *slot = Slot::Unknown(LOST));
+            special.for_each(|(_, (slot, _))| *slot = IndexSlot::Unknown(LOST));
         }
         Some((header, slots))
     }
 
-    /// The trailer of another writer, or of nobody: what it has, where it begins, and what is lost
-    /// with it.
+    /// Returns the trailer of another writer, or an empty one, its offset, and what is lost with
+    /// it.
     fn other_trailer(&self, ends: &[u64]) -> (Trailer, u64, Vec<Error>) {
         for end in ends {
             let last = end
@@ -610,7 +627,7 @@ impl Search<'_> {
             let trailer = from
                 .and_then(|from| self.bytes(from..*end))
                 .and_then(|bytes| Trailer::parse(&bytes).ok());
-            // one of ours that does not fit is damaged
+            // a sealed trailer that does not match is corrupt
             if let Some((trailer, from)) =
                 trailer.zip(from).filter(|(t, _)| t.fingerprint == [0; 16])
             {
@@ -619,21 +636,21 @@ impl Search<'_> {
         }
         let lost = fail!(
             Format,
-            "its trailer is lost, with the checksums of the chunks and all metalayers that it had"
+            "its trailer is lost, with the checksums of the chunks and all its metalayers"
         );
         (Trailer::default(), self.size, vec![lost])
     }
 
-    /// The chunks as they stand behind each other, if there are as many as there must be.
-    fn by_order(&self, ends: &[u64]) -> Result<Option<Found>> {
-        for head in self.heads() {
+    /// Uses the chunks in the order in which they are stored, if their number matches the header.
+    fn in_stored_order(&self, ends: &[u64]) -> Result<Option<FoundParts>> {
+        for head in self.header_candidates() {
             let Ok(header) = Header::parse(&head) else {
                 continue;
             };
             let (base, Ok(n)) = (header.len(), header.chunks()) else {
                 continue;
             };
-            let seen = self.walk(&header, base, &[])?;
+            let seen = self.scan_chunks(&header, base, &[])?;
             let all_full = seen
                 .iter()
                 .rev()
@@ -646,17 +663,17 @@ impl Search<'_> {
             let (trailer, _, mut lost) = self.other_trailer(ends);
             lost.push(fail!(
                 Format,
-                "its index is lost: the chunks are taken in the order in which they stand there"
+                "its index is lost; the chunks are used in the order in which they are stored"
             ));
-            let slots = seen.iter().map(|s| Slot::At(s.place)).collect();
-            return Ok(Some(Found {
+            let slots = seen.iter().map(|s| IndexSlot::At(s.position)).collect();
+            return Ok(Some(FoundParts {
                 header,
                 base,
                 slots,
                 trailer,
                 sealed: false,
                 lost,
-                headless: false,
+                header_lost: false,
             }));
         }
         Ok(None)
@@ -664,16 +681,16 @@ impl Search<'_> {
 
     // ---- parts
 
-    /// What the header may be: as it is there, and with all bytes put right that are the same in
-    /// every header.
-    fn heads(&self) -> Vec<Vec<u8>> {
+    /// Returns candidates for the header: as it is stored, and with the bytes corrected that are
+    /// equal in all headers.
+    fn header_candidates(&self) -> Vec<Vec<u8>> {
         let mut all: Vec<Vec<u8>> = Vec::new();
         for fixed in [false, true] {
             let mut head = self.head.clone();
             if fixed {
-                header::put_constants(&mut head, self.site.sparse);
+                header::put_constants(&mut head, self.storage.sparse);
             }
-            let lens = [header::said_len(&head), header::true_len(&head)];
+            let lens = [header::stated_len(&head), header::computed_len(&head)];
             for len in lens
                 .into_iter()
                 .flatten()
@@ -694,18 +711,18 @@ impl Search<'_> {
         all
     }
 
-    /// The header of the chunk at a place.
-    fn chunk_at(&self, base: u64, place: u64) -> Option<blosc::Header> {
-        if self.site.sparse {
+    /// Returns the header of the chunk at an offset or with a file number.
+    fn chunk_at(&self, base: u64, position: u64) -> Option<blosc::Header> {
+        if self.storage.sparse {
             let file = self
-                .site
+                .storage
                 .folder
-                .open(&self.site.chunk(place), crate::io::Access::Read)
+                .open(&self.storage.chunk_path(position), crate::io::Access::Read)
                 .ok()?;
             return read_buffer::with_range(
                 &*file,
                 0,
-                blosc::LONG,
+                blosc::EXTENDED_HEADER_LEN,
                 self.limit,
                 blosc::Header::parse,
             )
@@ -713,28 +730,33 @@ impl Search<'_> {
         }
         read_buffer::with_range(
             &**self.file,
-            base.checked_add(place)?,
-            blosc::LONG,
+            base.checked_add(position)?,
+            blosc::EXTENDED_HEADER_LEN,
             self.limit,
             blosc::Header::parse,
         )
         .ok()
     }
 
-    fn walk(&self, header: &Header, base: u64, sums: &[[u32; 2]]) -> Result<Vec<scan::Seen>> {
-        match self.site.sparse {
-            true => scan::in_folder(self.site, header, self.limit),
-            false => scan::in_file(&**self.file, base..self.size, header, sums),
+    fn scan_chunks(
+        &self,
+        header: &Header,
+        base: u64,
+        checksums: &[[u32; 2]],
+    ) -> Result<Vec<scan::ScannedChunk>> {
+        match self.storage.sparse {
+            true => scan::in_folder(self.storage, header, self.limit),
+            false => scan::in_file(&**self.file, base..self.size, header, checksums),
         }
     }
 
-    /// The index that ends here: the chunk of so many numbers.
+    /// Returns the index of `chunks` slots that ends at this offset.
     fn index_before(&self, end: u64, chunks: u64, least: u64) -> Option<Vec<u8>> {
         self.indices_before(end, chunks, least)
             .find(|b| index::decode(b, chunks, self.limit).is_ok())
     }
 
-    /// The same, however many there are.
+    /// Returns the offset of an index of any length that ends at this offset.
     fn any_index_before(&self, end: u64, least: u64) -> Option<u64> {
         let most = end.saturating_sub(least) / 8;
         let found = self
@@ -746,10 +768,10 @@ impl Search<'_> {
     fn indices_before(&self, end: u64, most: u64, least: u64) -> impl Iterator<Item = Vec<u8>> {
         let room = most
             .saturating_mul(8)
-            .saturating_add(blosc::LONG as u64)
+            .saturating_add(blosc::EXTENDED_HEADER_LEN as u64)
             .min(end.saturating_sub(least));
         let bytes = self.bytes(end - room..end).unwrap_or_default();
-        let count = bytes.len().saturating_sub(blosc::LONG - 1);
+        let count = bytes.len().saturating_sub(blosc::EXTENDED_HEADER_LEN - 1);
         let fits = |b: &[u8]| {
             let whole = |h: blosc::Header| {
                 h.cbytes == b.len()
@@ -766,10 +788,10 @@ impl Search<'_> {
             .take(TRIES)
     }
 
-    /// Bytes of content of the last chunk.
+    /// Returns the content bytes of the last chunk.
     fn last_chunk(&self, index: &[u8], chunks: u64, base: u64) -> Option<u64> {
         match index::decode(index, chunks, self.limit).ok()?.last()? {
-            Slot::At(place) => self.chunk_at(base, *place).map(|h| h.nbytes as u64),
+            IndexSlot::At(position) => self.chunk_at(base, *position).map(|h| h.nbytes as u64),
             _ => None,
         }
     }

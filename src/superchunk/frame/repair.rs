@@ -1,13 +1,12 @@
-//! Repair: a frame without room that has no use any more, and without damage. Chunks that are sound
-//! stay as they are; a damaged one becomes zeros, so that all others keep their places.
+//! Repairs frames: removes unused space and corruption. Intact chunks stay as they are; corrupt
+//! chunks become zeros, so that all other chunks keep their numbers.
 //!
-//! Where header, index or trailer are damaged, it goes on from what [`rescue`](super::rescue) finds
-//! again.
+//! If header, index or trailer are corrupt, the repair starts from the result of
+//! [`recover`](super::recover::recover).
 #![forbid(unsafe_code)]
 
 use super::Frame;
-use super::open::is_damage;
-use super::storage::Site;
+use super::storage::FrameStorage;
 use crate::error::{Result, Status, fail};
 use crate::io::lock::Lock;
 use crate::io::{Access, Folder, locate};
@@ -17,61 +16,64 @@ use crate::superchunk::chunks::{Encoded, Fill};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// Repairs a frame.
+/// Repairs the frame at a path.
 pub fn repair(path: &OsStr, options: &Options) -> Result<Repaired> {
     if locate::is_folder(path) {
         return repair_in(&locate::folder(path)?, OsStr::new(""), options);
     }
-    let place = locate::locate_for_change(path)?;
-    repair_in(&place.folder, &place.name, options)
+    let location = locate::locate_for_change(path)?;
+    repair_in(&location.folder, &location.name, options)
 }
 
-/// Repairs a name in a folder.
+/// Repairs a frame by name in a folder.
 pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> Result<Repaired> {
     options.only(
         "repairing a frame",
         &[Opt::Threads, Opt::MemoryLimit, Opt::Durability, Opt::Lock],
     )?;
     folder.writable()?;
-    let site = Site::find(folder, name)?;
-    let lock = Frame::lock(&site, options)?;
-    let main = folder.open(&site.main(), Access::Write)?;
-    let (mut frame, rescued) = match Frame::load(&site, main.clone(), options, Lock::none()) {
-        Ok(_) => (Frame::load(&site, main, options, lock)?, false),
-        Err(e) if is_damage(&e) => (Frame::load_rescued(&site, &main, options, lock, e)?, true),
+    let storage = FrameStorage::find(folder, name)?;
+    let lock = Frame::lock(&storage, options)?;
+    let main = folder.open(&storage.main(), Access::Write)?;
+    let (mut frame, recovered) = match Frame::load(&storage, main.clone(), options, Lock::none()) {
+        Ok(_) => (Frame::load(&storage, main, options, lock)?, false),
+        Err(e) if e.status.is_corruption() => (
+            Frame::load_recovered(&storage, &main, options, lock, e)?,
+            true,
+        ),
         Err(e) => return Err(e),
     };
-    if let Some(e) = frame.headless() {
-        let words = "its metalayers, which may make it an array, are nowhere else; HOLDALL_OPT_SKIP_DAMAGED opens it as a superchunk, with its content";
-        return Err(fail!(Format, "{}; {words}", e.message));
+    if let Some(e) = frame.lost_header() {
+        let hint = "its metalayers, which may define an array, cannot be recovered; HOLDALL_OPT_SKIP_DAMAGED opens it as a superchunk, with its content";
+        return Err(fail!(Format, "{}; {hint}", e.message));
     }
-    frame.write_from_here(Mode::Append);
-    let repaired = frame.mend(rescued)?;
-    frame.compact(repaired.dropped > 0 || rescued)?;
+    frame.start_writing(Mode::Append);
+    let repaired = frame.repair_chunks(recovered)?;
+    frame.compact(repaired.dropped > 0 || recovered)?;
     Ok(repaired)
 }
 
 impl Frame {
-    /// Makes zeros of what is damaged.
-    fn mend(&mut self, rescued: bool) -> Result<Repaired> {
+    /// Replaces corrupt chunks by zeros and removes corrupt metalayers.
+    fn repair_chunks(&mut self, recovered: bool) -> Result<Repaired> {
         let mut repaired = Repaired::default();
         for i in 0..self.entries.len() as u64 {
             self.options.progress(i, self.entries.len() as u64)?;
-            match self.sound(i, false) {
-                Ok(_) => repaired.kept += 1,
-                // a codec that is not known, or a disk that fails, is no damage
+            match self.verify_chunk(i, false) {
+                Ok(_) => repaired.retained += 1,
+                // an unknown codec or an I/O error is not corruption
                 Err(e) if matches!(e.status, Status::Format | Status::Checksum) => {
                     let n = self.span(i).map(|s| (s.end - s.start) as usize)?;
                     self.put_chunk(i, n, Encoded::Fill(Fill::Zeros))?;
                     repaired.dropped += 1;
                 }
-                Err(e) => return Err(self.named(i, e)),
+                Err(e) => return Err(self.chunk_error(i, e)),
             }
         }
-        if repaired.kept == 0 && repaired.dropped > 0 {
+        if repaired.retained == 0 && repaired.dropped > 0 {
             return Err(fail!(
                 Format,
-                "{}: none of its {} chunks is sound: there is nothing to keep",
+                "{}: none of its {} chunks is intact; there is nothing to repair",
                 self.name,
                 repaired.dropped
             ));
@@ -82,22 +84,24 @@ impl Frame {
             !m.value(limit)
                 .is_err_and(|e| matches!(e.status, Status::Format | Status::Checksum))
         });
-        // what was damaged and is found again is not lost
-        let doubts = std::mem::take(&mut self.doubts);
+        // corruption that was recovered is not lost data
+        let corruption = std::mem::take(&mut self.corruption);
         repaired.dropped +=
-            (before - self.vlmeta.len() + doubts.len().saturating_sub(rescued.into())) as u64;
-        self.writing.changed |= !doubts.is_empty() || before != self.vlmeta.len();
+            (before - self.vlmeta.len() + corruption.len().saturating_sub(recovered.into())) as u64;
+        self.writing.changed |= !corruption.is_empty() || before != self.vlmeta.len();
         Ok(repaired)
     }
 
-    /// Writes it anew, if it has room without use, or must.
+    /// Rewrites the frame without unused space, if it has any or if `must` is set.
     fn compact(&mut self, must: bool) -> Result<()> {
-        if self.site.sparse {
+        if self.storage.sparse {
             self.writing.changed |= must;
             self.commit()?;
-            for number in self.site.chunks()? {
+            for number in self.storage.chunk_numbers()? {
                 if self.writing.files.binary_search(&number).is_err() {
-                    self.site.folder.remove_if_there(&self.site.chunk(number))?;
+                    self.storage
+                        .folder
+                        .remove_if_there(&self.storage.chunk_path(number))?;
                 }
             }
             return Ok(());
@@ -107,7 +111,7 @@ impl Frame {
             .entries
             .iter()
             .enumerate()
-            .filter(|(_, e)| e.place().is_some())
+            .filter(|(_, e)| e.position().is_some())
         {
             used = used.saturating_add(self.cbytes_of(i as u64, entry)?.into());
         }
@@ -119,7 +123,7 @@ impl Frame {
         {
             return Ok(());
         }
-        self.find_sums()?;
+        self.compute_missing_checksums()?;
         self.rewrite()
     }
 }

@@ -1,11 +1,11 @@
-//! The chunks of a frame whose index is lost: each says in its header how long it is, so that the
-//! next one is behind it. Where one is damaged itself, the next is where a header is that fits the
-//! frame.
+//! Scans a frame whose index is lost for chunks. The header of each chunk states its length, which
+//! leads to the next one. After a corrupt chunk, the scan continues at the next chunk header that
+//! matches the frame.
 #![forbid(unsafe_code)]
 
 use super::header::Header;
-use super::index::{LOST, Slot};
-use super::storage::Site;
+use super::index::{IndexSlot, LOST};
+use super::storage::FrameStorage;
 use crate::alloc;
 use crate::blosc;
 use crate::checksum::crc32;
@@ -14,26 +14,26 @@ use crate::io::{Access, File, read_buffer};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 
-/// What is searched at once.
+/// Bytes that are searched at a time.
 const PIECE: usize = 64 << 10;
 
-/// A chunk that is there: its place, and its bytes stored and of content.
+/// A chunk that was found: its offset or file number, its stored bytes and its content bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
-    pub place: u64,
+pub struct ScannedChunk {
+    pub position: u64,
     cbytes: u32,
     pub nbytes: u32,
 }
 
-/// What the header of a chunk must say.
-struct Wanted<'a> {
+/// The expected values of a chunk header.
+struct ExpectedHeader<'a> {
     header: &'a Header,
-    /// How long chunks are that have checksums.
+    /// The lengths of the chunks with checksums.
     lengths: HashSet<u32>,
 }
 
-impl Wanted<'_> {
-    fn seen(&self, place: u64, bytes: &[u8], room: u64) -> Option<Seen> {
+impl ExpectedHeader<'_> {
+    fn parse(&self, position: u64, bytes: &[u8], room: u64) -> Option<ScannedChunk> {
         let own = blosc::Header::parse(bytes)
             .ok()
             .filter(|h| h.extended() && h.cbytes as u64 <= room)?;
@@ -45,8 +45,8 @@ impl Wanted<'_> {
             0 => self.lengths.is_empty() || self.lengths.contains(&cbytes),
             size => nbytes == size || (nbytes < size && nbytes > 0 && !self.is_index(&own)),
         };
-        fits.then_some(Seen {
-            place,
+        fits.then_some(ScannedChunk {
+            position,
             cbytes,
             nbytes,
         })
@@ -56,7 +56,7 @@ impl Wanted<'_> {
         own.typesize == 8 && self.header.typesize != 8
     }
 
-    /// Can a chunk begin with these bytes, wherever they are?
+    /// Can a chunk begin with these bytes? Used where no previous chunk leads to this offset.
     fn begins(&self, bytes: &[u8]) -> bool {
         let [3..=5, _, flags, _, n0, n1, n2, n3, ..] = *bytes else {
             return false;
@@ -66,7 +66,7 @@ impl Wanted<'_> {
     }
 }
 
-/// A part of a file that is looked at byte by byte.
+/// A part of a file that is searched byte by byte.
 struct Window<'a> {
     file: &'a dyn File,
     at: u64,
@@ -74,10 +74,10 @@ struct Window<'a> {
 }
 
 impl Window<'_> {
-    /// Bytes from a place on: as many as a header has, or more, where they are there.
+    /// Returns bytes from an offset: at least as many as a chunk header has, if they exist.
     fn from(&mut self, at: u64, end: u64) -> Result<&[u8]> {
         let ends = self.at.saturating_add(self.bytes.len() as u64);
-        if at < self.at || at.saturating_add(blosc::LONG as u64) > ends {
+        if at < self.at || at.saturating_add(blosc::EXTENDED_HEADER_LEN as u64) > ends {
             let n = file_piece(end.saturating_sub(at));
             self.bytes = alloc::zeroed(n)?;
             let n = self.file.read_at(at, &mut self.bytes)?;
@@ -95,17 +95,21 @@ fn file_piece(left: u64) -> usize {
     usize::try_from(left).unwrap_or(PIECE).min(PIECE)
 }
 
-/// The chunks of a frame in one file, in the order in which they stand there. Places count from
-/// `range.start` on.
+/// Finds the chunks of a contiguous frame, in the order in which they are stored. Offsets are
+/// relative to `range.start`.
 pub fn in_file(
     file: &dyn File,
     range: Range<u64>,
     header: &Header,
-    sums: &[[u32; 2]],
-) -> Result<Vec<Seen>> {
-    let wanted = Wanted {
+    checksums: &[[u32; 2]],
+) -> Result<Vec<ScannedChunk>> {
+    let expected = ExpectedHeader {
         header,
-        lengths: sums.iter().map(|[n, _]| *n).filter(|n| *n > 0).collect(),
+        lengths: checksums
+            .iter()
+            .map(|[n, _]| *n)
+            .filter(|n| *n > 0)
+            .collect(),
     };
     let (mut found, mut at) = (Vec::new(), range.start);
     let mut window = Window {
@@ -113,56 +117,62 @@ pub fn in_file(
         at,
         bytes: Vec::new(),
     };
-    while at.saturating_add(blosc::LONG as u64) <= range.end {
+    while at.saturating_add(blosc::EXTENDED_HEADER_LEN as u64) <= range.end {
         let bytes = window.from(at, range.end)?;
-        let Some(behind) = bytes.len().checked_sub(blosc::LONG - 1).filter(|n| *n > 0) else {
+        let Some(searched) = bytes
+            .len()
+            .checked_sub(blosc::EXTENDED_HEADER_LEN - 1)
+            .filter(|n| *n > 0)
+        else {
             break;
         };
-        // behind the one before, or wherever one can be
+        // directly after the previous chunk, or where a chunk may begin
         let hit = bytes
-            .windows(blosc::LONG)
+            .windows(blosc::EXTENDED_HEADER_LEN)
             .zip(at..)
             .find_map(|(bytes, here)| {
-                let may = here == at || wanted.begins(bytes);
+                let may = here == at || expected.begins(bytes);
                 if may {
-                    wanted.seen(here - range.start, bytes, range.end - here)
+                    expected.parse(here - range.start, bytes, range.end - here)
                 } else {
                     None
                 }
             });
         at = match hit {
-            Some(seen) => {
+            Some(scanned) => {
                 alloc::reserve(&mut found, 1)?;
-                found.push(seen);
+                found.push(scanned);
                 range
                     .start
-                    .saturating_add(seen.place)
-                    .saturating_add(seen.cbytes.into())
+                    .saturating_add(scanned.position)
+                    .saturating_add(scanned.cbytes.into())
             }
-            None => at.saturating_add(behind as u64),
+            None => at.saturating_add(searched as u64),
         };
     }
     Ok(found)
 }
 
-/// The chunks of a frame that is a folder, by the numbers of their files.
-pub fn in_folder(site: &Site, header: &Header, limit: u64) -> Result<Vec<Seen>> {
-    let (mut numbers, wanted) = (
-        site.chunks()?,
-        Wanted {
+/// Finds the chunks of a sparse frame, in the order of their file numbers.
+pub fn in_folder(storage: &FrameStorage, header: &Header, limit: u64) -> Result<Vec<ScannedChunk>> {
+    let (mut numbers, expected) = (
+        storage.chunk_numbers()?,
+        ExpectedHeader {
             header,
             lengths: HashSet::new(),
         },
     );
     numbers.sort_unstable();
-    let mut found = alloc::with_room(numbers.len())?;
+    let mut found = alloc::with_capacity(numbers.len())?;
     for number in numbers {
-        let file = site.folder.open(&site.chunk(number), Access::Read)?;
-        let (size, n) = (file.size()?, blosc::LONG);
+        let file = storage
+            .folder
+            .open(&storage.chunk_path(number), Access::Read)?;
+        let (size, n) = (file.size()?, blosc::EXTENDED_HEADER_LEN);
         match read_buffer::with_range(&*file, 0, n, limit, |bytes| {
-            Ok(wanted.seen(number, bytes, size))
+            Ok(expected.parse(number, bytes, size))
         }) {
-            Ok(seen) => found.extend(seen.filter(|s| u64::from(s.cbytes) == size)),
+            Ok(scanned) => found.extend(scanned.filter(|s| u64::from(s.cbytes) == size)),
             Err(e) if e.status == Status::Format => {}
             Err(e) => return Err(e),
         }
@@ -170,52 +180,60 @@ pub fn in_folder(site: &Site, header: &Header, limit: u64) -> Result<Vec<Seen>> 
     Ok(found)
 }
 
-/// Which of these is which chunk, as the checksums of all chunks tell. What has none takes no room,
-/// or is not known.
-pub fn by_sums(
-    seen: &[Seen],
-    sums: &[[u32; 2]],
-    mut sum_of: impl FnMut(&Seen) -> Result<u32>,
-) -> Result<Vec<Slot>> {
+/// Assigns the chunks that were found to chunk numbers by their checksums. Chunks without a
+/// checksum become zeros; chunks that were not found become [`LOST`].
+pub fn by_checksums(
+    scanned: &[ScannedChunk],
+    checksums: &[[u32; 2]],
+    mut crc_of: impl FnMut(&ScannedChunk) -> Result<u32>,
+) -> Result<Vec<IndexSlot>> {
     let mut there: HashMap<[u32; 2], (usize, VecDeque<u64>)> = HashMap::new();
     let mut lengths = HashSet::new();
-    for sum in sums {
+    for sum in checksums {
         there.entry(*sum).or_default().0 += 1;
         lengths.insert(sum[0]);
     }
-    for chunk in seen.iter().filter(|s| lengths.contains(&s.cbytes)) {
-        if let Some((uses, places)) = there.get_mut(&[chunk.cbytes, sum_of(chunk)?]) {
-            places.push_back(chunk.place);
-            // of more that are the same, those that were written first count no more
-            if places.len() > *uses {
-                places.pop_front();
+    for chunk in scanned.iter().filter(|s| lengths.contains(&s.cbytes)) {
+        if let Some((uses, positions)) = there.get_mut(&[chunk.cbytes, crc_of(chunk)?]) {
+            positions.push_back(chunk.position);
+            // of more equal chunks than needed, the ones written first are outdated
+            if positions.len() > *uses {
+                positions.pop_front();
             }
         }
     }
-    let mut slots = alloc::with_room(sums.len())?;
-    slots.extend(sums.iter().map(|sum| {
+    let mut slots = alloc::with_capacity(checksums.len())?;
+    slots.extend(checksums.iter().map(|sum| {
         match there
             .get_mut(sum)
-            .and_then(|(_, places)| places.pop_front())
+            .and_then(|(_, positions)| positions.pop_front())
         {
-            _ if *sum == [0, 0] => Slot::Zeros,
-            Some(place) => Slot::At(place),
-            None => Slot::Unknown(LOST),
+            _ if *sum == [0, 0] => IndexSlot::Zeros,
+            Some(position) => IndexSlot::At(position),
+            None => IndexSlot::Unknown(LOST),
         }
     }));
     Ok(slots)
 }
 
-/// The CRC-32 of one of them.
-pub fn sum_of(site: &Site, file: &dyn File, base: u64, chunk: &Seen, limit: u64) -> Result<u32> {
+/// Returns the CRC-32 of a chunk that was found.
+pub fn crc_of(
+    storage: &FrameStorage,
+    file: &dyn File,
+    base: u64,
+    chunk: &ScannedChunk,
+    limit: u64,
+) -> Result<u32> {
     let sum = |bytes: &[u8]| Ok(crc32(bytes));
-    if site.sparse {
-        let own = site.folder.open(&site.chunk(chunk.place), Access::Read)?;
+    if storage.sparse {
+        let own = storage
+            .folder
+            .open(&storage.chunk_path(chunk.position), Access::Read)?;
         return read_buffer::with_range(&*own, 0, chunk.cbytes as usize, limit, sum);
     }
     read_buffer::with_range(
         file,
-        base.saturating_add(chunk.place),
+        base.saturating_add(chunk.position),
         chunk.cbytes as usize,
         limit,
         sum,

@@ -1,4 +1,4 @@
-//! Where a frame lives: one file, or a folder with an index and a file a chunk.
+//! The files of a frame: one file, or a folder with an index file and one file per chunk.
 #![forbid(unsafe_code)]
 
 use crate::error::Result;
@@ -8,108 +8,111 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The file in a folder that holds all but the chunks.
+/// The file in a folder that holds everything except the chunks.
 const INDEX: &str = "chunks.b2frame";
 const CHUNK: &str = ".chunk";
 
-/// See the top of the file.
+/// The location of a frame: a file, or a folder with one file per chunk.
 #[derive(Clone)]
-pub struct Site {
-    /// Its folder, or where that is.
+pub struct FrameStorage {
+    /// The frame's own folder, or its parent.
     pub folder: Arc<dyn Folder>,
-    /// The name of its file, or of its own folder; "" where the folder above is its own.
+    /// The name of the file or folder in `folder`; "" if `folder` is the frame's own folder.
     pub name: OsString,
-    /// Is it a folder?
+    /// Is the frame a folder?
     pub sparse: bool,
 }
 
-impl Site {
-    /// What has this name.
-    pub fn find(folder: &Arc<dyn Folder>, name: &OsStr) -> Result<Site> {
-        let mut site = Site {
+impl FrameStorage {
+    /// Finds out whether the name is a file or a folder.
+    pub fn find(folder: &Arc<dyn Folder>, name: &OsStr) -> Result<FrameStorage> {
+        let mut storage = FrameStorage {
             folder: folder.clone(),
             name: name.into(),
             sparse: true,
         };
-        site.sparse = match folder.exists(&site.main()) {
-            // a file is no folder to look into
-            Err(e) if !e.is_of_system() => false,
+        storage.sparse = match folder.exists(&storage.main()) {
+            // the name is a file, so that it has no entries
+            Err(e) if !e.is_system_failure() => false,
             there => there?,
         };
-        Ok(site)
+        Ok(storage)
     }
 
-    /// Is it a folder in which nothing is but what a writer has put there before its first commit?
-    pub fn is_begun(&self) -> Result<bool> {
+    /// Is it a folder that holds only files that a writer creates before its first commit?
+    pub fn is_uncommitted(&self) -> Result<bool> {
         let names = self.names()?;
-        Ok(!names.is_empty() && names.iter().all(|name| self.is_ours(name)))
+        Ok(!names.is_empty() && names.iter().all(|name| self.is_frame_file(name)))
     }
 
-    /// Something in its folder that no frame has put there.
-    pub fn stranger(&self) -> Result<Option<OsString>> {
-        Ok(self.names()?.into_iter().find(|name| !self.is_ours(name)))
+    /// Returns a file in the folder that no frame writer created.
+    pub fn foreign_file(&self) -> Result<Option<OsString>> {
+        Ok(self
+            .names()?
+            .into_iter()
+            .find(|name| !self.is_frame_file(name)))
     }
 
-    /// What is in its folder; nothing where there is none.
+    /// Returns the names in the folder; none if the folder does not exist.
     fn names(&self) -> Result<Vec<OsString>> {
         match self.folder.list(&self.name) {
-            Err(e) if !e.is_of_system() => Ok(Vec::new()),
+            Err(e) if !e.is_system_failure() => Ok(Vec::new()),
             names => names,
         }
     }
 
-    fn is_ours(&self, name: &OsStr) -> bool {
+    fn is_frame_file(&self, name: &OsStr) -> bool {
         let name = name.to_str().unwrap_or_default();
         let beside = |rest: &str| rest.is_empty() || rest.starts_with(".holdall-");
-        self.number(name).is_some() || name.strip_prefix(INDEX).is_some_and(beside)
+        self.chunk_number(name).is_some() || name.strip_prefix(INDEX).is_some_and(beside)
     }
 
-    /// The chunk whose file has this name in its folder.
-    fn number(&self, name: &str) -> Option<u64> {
-        let number = u64::from_str_radix(name.strip_suffix(CHUNK)?, 16).ok()?;
-        (self.chunk(number) == self.within(name)).then_some(number)
+    /// Returns the number of the chunk file with this name.
+    fn chunk_number(&self, name: &str) -> Option<u64> {
+        let chunk_number = u64::from_str_radix(name.strip_suffix(CHUNK)?, 16).ok()?;
+        (self.chunk_path(chunk_number) == self.path_in_folder(name)).then_some(chunk_number)
     }
 
-    fn within(&self, name: &str) -> OsString {
+    fn path_in_folder(&self, name: &str) -> OsString {
         Path::new(&self.name).join(name).into()
     }
 
-    /// The file with header, index and trailer.
+    /// Returns the file with header, index and trailer.
     pub fn main(&self) -> OsString {
         if self.sparse {
-            self.within(INDEX)
+            self.path_in_folder(INDEX)
         } else {
             self.name.clone()
         }
     }
 
-    /// The file of a chunk.
-    pub fn chunk(&self, number: u64) -> OsString {
-        self.within(&format!("{number:08X}{CHUNK}"))
+    /// Returns the file of a chunk.
+    pub fn chunk_path(&self, chunk_number: u64) -> OsString {
+        self.path_in_folder(&format!("{chunk_number:08X}{CHUNK}"))
     }
 
-    /// The chunks that are there as files, whoever needs them.
-    pub fn chunks(&self) -> Result<Vec<u64>> {
-        let number = |name: &OsString| self.number(name.to_str()?);
+    /// Returns the numbers of all chunk files in the folder, referenced or not.
+    pub fn chunk_numbers(&self) -> Result<Vec<u64>> {
+        let chunk_number = |name: &OsString| self.chunk_number(name.to_str()?);
         Ok(self
             .folder
             .list(&self.name)?
             .iter()
-            .filter_map(number)
+            .filter_map(chunk_number)
             .collect())
     }
 
-    /// What is committed together.
+    /// Returns the files that are committed together.
     pub fn container(&self) -> Container {
         Container::new(&self.folder, self.main(), &[""])
     }
 
-    /// Where the chunks of a new file wait for the first commit.
-    pub fn part(&self) -> OsString {
+    /// Returns the temporary file that holds the chunks of a new frame until the first commit.
+    pub fn temporary_file(&self) -> OsString {
         beside("", &self.main(), ".holdall-part")
     }
 
-    /// Name for messages.
+    /// Returns the name for messages.
     pub fn show(&self) -> String {
         self.folder.show(&self.name)
     }

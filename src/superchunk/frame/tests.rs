@@ -1,4 +1,4 @@
-//! What frames promise: against a model, and on the simulated disk.
+//! Tests of frames: against a model, and on the simulated disk.
 
 mod damage;
 mod disk;
@@ -16,7 +16,7 @@ use std::ffi::OsStr;
 
 const NAME: &str = "x.b2frame";
 
-/// How a frame is made.
+/// The properties of a test frame.
 #[derive(Clone, Copy, Debug)]
 struct Form {
     sparse: bool,
@@ -27,7 +27,7 @@ struct Form {
     codec: Codec,
     level: u8,
     filter: Option<Filter>,
-    /// Bytes of a metalayer: a header of more than a sector is written in another way.
+    /// Bytes of a metalayer: a header longer than a sector is written under the journal.
     meta: usize,
     threads: i64,
 }
@@ -47,7 +47,7 @@ const PLAIN: Form = Form {
 
 impl Form {
     fn options(self) -> Options {
-        // so that every run is the same
+        // one thread makes all runs equal
         Options::new().with(Opt::Threads, self.threads).unwrap()
     }
 
@@ -84,7 +84,7 @@ fn reader(folder: &Arc<dyn Folder>) -> Result<Frame> {
     Frame::open_in(folder, OsStr::new(NAME), Mode::Read, &Options::new())
 }
 
-/// All that a frame holds.
+/// The content and the metalayers of a frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct State {
     chunks: Vec<Vec<u8>>,
@@ -113,7 +113,7 @@ impl State {
     }
 }
 
-/// Bytes that depend on a number: noise, a few letters, a ramp, one item, or nothing but zeros.
+/// Returns bytes that depend on a seed: noise, a few letters, a ramp, one repeated item, or zeros.
 fn bytes(seed: u64, len: usize) -> Vec<u8> {
     let mut rng = Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     match rng.below(6) {

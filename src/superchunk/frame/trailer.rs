@@ -1,13 +1,13 @@
-//! The end of a frame: metalayers whose length may change, and room for a fingerprint, which the
-//! reference library fills with zeros and never reads. Bytes between the index and the trailer, and
-//! behind it in the file, go with its next change of a chunk; it does not mind them.
+//! The trailer of a frame: variable-length metalayers and a fingerprint field, which the reference
+//! library fills with zeros and never reads. The reference library ignores bytes between the index
+//! and the trailer and bytes after the trailer; its next change of a chunk removes them.
 #![forbid(unsafe_code)]
 
-use super::metalayers::{self, Kind, Named};
+use super::metalayers::{self, MetalayerKind, Named};
 use super::msgpack::{ARRAY, EXT_16, Fields, UINT_32};
 use crate::error::{Result, fail};
 
-/// The last bytes of a trailer, which say how long it is.
+/// Bytes at the end of a trailer that contain its length.
 pub const TAIL: usize = 23;
 /// Bytes of a trailer without metalayers.
 pub const SHORTEST: usize = 2 + 10 + TAIL;
@@ -17,21 +17,22 @@ const VERSION: u8 = 1;
 /// The trailer of a frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trailer {
-    /// Variable-length metalayers: names, and Blosc chunks as they are stored.
+    /// Variable-length metalayers: names, and stored Blosc chunks.
     pub vlmeta: Vec<Named>,
-    /// What the fingerprint is: 0 none, as the reference library knows it.
+    /// The type of the fingerprint: 0 is none, as the reference library writes it.
     pub fingerprint_kind: u8,
     /// The fingerprint.
     pub fingerprint: [u8; 16],
 }
 
 impl Trailer {
-    /// The length of the trailer that ends with `last`, which has [`TAIL`] bytes or more.
+    /// Returns the length of the trailer that ends with `last`, which must have at least [`TAIL`]
+    /// bytes.
     pub fn length(last: &[u8]) -> Result<u32> {
         let tail = last.last_chunk::<TAIL>().ok_or_else(|| {
             fail!(
                 Format,
-                "a trailer has {SHORTEST} bytes or more, {} are there",
+                "a trailer has at least {SHORTEST} bytes (found {})",
                 last.len()
             )
         })?;
@@ -39,30 +40,30 @@ impl Trailer {
         if (len as usize) < SHORTEST {
             return Err(fail!(
                 Format,
-                "a trailer has {SHORTEST} bytes or more, {len} are said"
+                "the trailer states {len} bytes (expected at least {SHORTEST})"
             ));
         }
         Ok(len)
     }
 
-    /// Reads a whole trailer.
+    /// Parses a complete trailer.
     pub fn parse(bytes: &[u8]) -> Result<Trailer> {
         let mut fields = Fields::new(bytes);
         let [version] = fields.marked(ARRAY | 4, "the trailer")?;
         if version != VERSION {
             return Err(fail!(
                 Version,
-                "version {version} of the trailer; {VERSION} is known"
+                "unsupported version {version} of the trailer (expected {VERSION})"
             ));
         }
-        let vlmeta = metalayers::parse(&mut fields, Kind::Variable)?;
+        let vlmeta = metalayers::parse(&mut fields, MetalayerKind::Variable)?;
         let len = fields.size_32(UINT_32, "the length of the trailer")?;
         let [fingerprint_kind] = fields.marked(EXT_16, "the fingerprint")?;
         let fingerprint = fields.take("the fingerprint")?;
         if fields.at() != bytes.len() || fields.at() as u64 != u64::from(len) {
             return Err(fail!(
                 Format,
-                "the trailer has {} bytes of {}, and says {len}",
+                "the fields of the trailer end at {} of {} bytes (its length field states {len})",
                 fields.at(),
                 bytes.len()
             ));
@@ -74,8 +75,8 @@ impl Trailer {
         })
     }
 
-    /// What is before the value of the only metalayer, but for its length.
-    pub fn before_the_only(name: &str) -> Result<Vec<u8>> {
+    /// Returns the bytes before the value of the only metalayer, without its length field.
+    pub fn prefix_of_only(name: &str) -> Result<Vec<u8>> {
         let mut out = Trailer {
             vlmeta: vec![(name.to_owned(), Vec::new())],
             ..Trailer::default()
@@ -85,21 +86,21 @@ impl Trailer {
         Ok(out)
     }
 
-    /// Bytes that it takes.
+    /// Returns the encoded length.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> u64 {
         2 + metalayers::len(&self.vlmeta) + TAIL as u64
     }
 
-    /// Its bytes.
+    /// Encodes the trailer.
     pub fn encode(&self) -> Result<Vec<u8>> {
         let mut out = vec![ARRAY | 4, VERSION];
-        metalayers::encode(&self.vlmeta, Kind::Variable, &mut out)?;
+        metalayers::encode(&self.vlmeta, MetalayerKind::Variable, &mut out)?;
         let len = out.len() + TAIL;
         let len = i32::try_from(len).map_err(|_| {
             fail!(
                 Limit,
-                "the trailer would have {len} bytes: it has room for {}",
+                "a trailer of {len} bytes is too large (at most {})",
                 i32::MAX
             )
         })?;

@@ -1,8 +1,8 @@
-//! The search for faults: every chunk is decoded, and every checksum there is looked at.
+//! Verifies frames: decodes every chunk and verifies every checksum.
 #![forbid(unsafe_code)]
 
 use super::Frame;
-use super::index::Slot;
+use super::index::IndexSlot;
 use crate::blosc::Decoded;
 use crate::error::{Error, Result};
 use crate::options::{Opt, Options};
@@ -11,7 +11,8 @@ use crate::superchunk::bloscpack::{Mode, Verified};
 use crate::superchunk::chunks::Sink;
 use std::ffi::OsStr;
 
-/// Verifies a frame; every fault goes to `fault`, which says whether to go on.
+/// Verifies the frame at a path. Calls `fault` with every error; `fault` returns whether to
+/// continue.
 pub fn verify(
     path: &OsStr,
     options: &Options,
@@ -25,11 +26,11 @@ pub fn verify(
     Frame::open(path, Mode::Read, &all)?.verify(fault)
 }
 
-/// For content that nobody wants.
+/// A [`Sink`] that discards content.
 struct Nowhere;
 
 impl Sink for Nowhere {
-    fn place(&mut self, _: usize) -> Option<&mut [u8]> {
+    fn destination(&mut self, _: usize) -> Option<&mut [u8]> {
         None
     }
     fn put(&mut self, _: usize, _: &Decoded) -> Result<()> {
@@ -38,13 +39,14 @@ impl Sink for Nowhere {
 }
 
 impl Frame {
-    /// Reads every chunk and checks all that can be; tells each fault to `fault`, until it returns
-    /// false.
+    /// Decodes every chunk and verifies every checksum. Calls `fault` with each error until it
+    /// returns false.
     pub fn verify(&self, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
         self.verify_all(false, &mut fault)
     }
 
-    /// The same for a frame that is an array: its chunks must have the blocks that the header says.
+    /// Like [`Frame::verify`], for a frame that is an array: its chunks must have the block size
+    /// that the header states.
     pub fn verify_array(&self, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
         self.verify_all(true, &mut fault)
     }
@@ -59,16 +61,16 @@ impl Frame {
             parallel::for_each(
                 self.file_threads(),
                 found.iter_mut().collect(),
-                |(i, sound): &mut (u64, _)| *sound = self.sound(*i, array),
+                |(i, result): &mut (u64, _)| *result = self.verify_chunk(*i, array),
             );
-            for (i, sound) in found {
-                match sound {
-                    Ok(true) => v.sound += 1,
+            for (i, result) in found {
+                match result {
+                    Ok(true) => v.intact += 1,
                     Ok(false) => v.unchecked += 1,
                     Err(e) => {
-                        self.still_for_a_fault()?;
+                        self.check_unchanged_for_fault()?;
                         v.count(&e);
-                        if !fault(&self.named(i, e)) {
+                        if !fault(&self.chunk_error(i, e)) {
                             return Ok(v);
                         }
                     }
@@ -80,8 +82,8 @@ impl Frame {
             .vlmeta
             .iter()
             .filter_map(|m| self.vlmeta(&m.name).err());
-        for e in self.doubts.iter().cloned().chain(metas) {
-            self.still_for_a_fault()?;
+        for e in self.corruption.iter().cloned().chain(metas) {
+            self.check_unchanged_for_fault()?;
             if !fault(&e) {
                 break;
             }
@@ -89,22 +91,25 @@ impl Frame {
         Ok(v)
     }
 
-    /// A fault of a frame that a writer has changed meanwhile is none.
-    fn still_for_a_fault(&self) -> Result<()> {
-        self.still().map_err(Error::because_changed)
+    /// Fails if a writer has changed the frame in the meantime: a fault is no corruption then.
+    fn check_unchanged_for_fault(&self) -> Result<()> {
+        self.check_unchanged().map_err(Error::into_busy)
     }
 
-    /// Decodes a chunk; true where its checksum was found to fit, or it takes no room and the index
-    /// has one. `array`: it must have the blocks of the frame too, by which arrays are read.
-    pub(super) fn sound(&self, i: u64, array: bool) -> Result<bool> {
+    /// Decodes a chunk. Returns true if its checksum matches, or if it is not stored and the index
+    /// is protected by a checksum. `array`: its block size must match that of the frame, as array
+    /// reads require.
+    pub(super) fn verify_chunk(&self, i: u64, array: bool) -> Result<bool> {
         let entry = self.entry(i)?;
-        if !matches!(entry.slot, Slot::At(_) | Slot::Unknown(_)) {
-            return self.fill_of(i).map(|_| self.sums && self.binding);
+        if !matches!(entry.slot, IndexSlot::At(_) | IndexSlot::Unknown(_)) {
+            return self
+                .fill_of(i)
+                .map(|_| self.checksums && self.checksums_trusted);
         }
-        // whatever was found before
+        // ignore the result of earlier verifications
         let again = super::entry::Entry::stored(
             entry.slot,
-            if entry.has_sum() {
+            if entry.has_checksum() {
                 [entry.cbytes, entry.crc]
             } else {
                 [0, 0]
@@ -117,14 +122,14 @@ impl Frame {
             if array {
                 self.blocks_fit(chunk)?;
             }
-            // as it is read
+            // decode block by block, as reads do
             let each = |bytes: &[u8]| {
                 (0..chunk.header().blocks())
                     .try_for_each(|b| chunk.read_blocks(Some(bytes), &[b], &mut Nowhere))
             };
             chunk.with_bytes(have, 0..chunk.header().cbytes, each)
         })?;
-        self.still()?;
-        Ok(again.has_sum())
+        self.check_unchanged()?;
+        Ok(again.has_checksum())
     }
 }

@@ -1,20 +1,20 @@
-//! Chunks that are new: each is written at once, behind everything that counts, and counts with the
-//! commit. Of one that is made anew again before that, the room is used again.
+//! Writes new chunks. Each chunk is written at once, after all committed data, and becomes visible
+//! with the commit. The space of an uncommitted chunk that is replaced is reused.
 #![forbid(unsafe_code)]
 
 use super::Frame;
 use super::entry::Entry;
-use super::index::{self, Slot};
+use super::index::{self, IndexSlot};
 use crate::alloc;
 use crate::checksum::crc32;
 use crate::error::{Result, fail};
 use crate::superchunk::chunks::{Encoded, Fill};
 
-/// How a chunk is stored.
-pub(super) enum Form {
-    /// In the index alone.
-    Slot(Slot),
-    /// As these bytes, so many of them, with this CRC-32.
+/// The stored form of a chunk.
+pub(super) enum StoredForm {
+    /// In the index only.
+    Slot(IndexSlot),
+    /// Stored bytes, their number, and their CRC-32.
     Bytes {
         bytes: Vec<u8>,
         cbytes: u32,
@@ -23,12 +23,12 @@ pub(super) enum Form {
 }
 
 impl Frame {
-    /// Puts a chunk of `n` bytes in its place, or behind the last.
+    /// Replaces chunk `i` by a chunk of `n` bytes, or appends it.
     pub(super) fn put_chunk(&mut self, i: u64, n: usize, new: Encoded) -> Result<()> {
         self.put_entry(i, n, |frame| frame.store(n, new))
     }
 
-    /// The same with what stores it.
+    /// Like [`Frame::put_chunk`], with a function that stores the chunk.
     pub(super) fn put_entry(
         &mut self,
         i: u64,
@@ -38,34 +38,39 @@ impl Frame {
         self.check_writer()?;
         let count = self.entries.len() as u64;
         if i > count || (i == count && !self.is_full()) {
-            return Err(fail!(Range, "{}: chunk {i}: there are {count}", self.name).at(i));
+            return Err(fail!(
+                Range,
+                "{}: chunk {i} is out of range (there are {count})",
+                self.name
+            )
+            .at(i));
         }
         if i < count && self.span(i)?.end - self.span(i)?.start != n as u64 {
             return Err(fail!(State, "{}: chunk {i} does not have {n} bytes", self.name).at(i));
         }
         if i == count {
             alloc::reserve(&mut self.entries, 1)?;
-            self.room_for(n as u64)?;
+            self.check_room(n as u64)?;
         }
-        let taken = i < count && self.take_back(i)?;
+        let taken = i < count && self.reclaim(i)?;
         let stored = store(self);
         if stored.is_err() && taken && !self.writing.broken {
-            // the chunk that was there is gone: nothing that waits can be committed any more
-            self.cut_to_commit();
+            // the old chunk is lost: a commit of the pending changes would lose data
+            self.truncate_to_commit();
             self.writing.broken = true;
         }
         let entry = stored?;
         if i == count {
             return self.push(entry, n);
         }
-        self.drop_fresh(i)?;
-        if let Some(place) = self.entries.get_mut(i as usize) {
-            *place = entry;
+        self.remove_uncommitted(i)?;
+        if let Some(old) = self.entries.get_mut(i as usize) {
+            *old = entry;
         }
         Ok(())
     }
 
-    /// Puts an entry behind the last.
+    /// Appends an entry.
     pub(super) fn push(&mut self, entry: Entry, n: usize) -> Result<()> {
         alloc::reserve(&mut self.entries, 1)?;
         self.entries.push(entry);
@@ -78,18 +83,18 @@ impl Frame {
         Ok(())
     }
 
-    pub(super) fn room_for(&self, n: u64) -> Result<()> {
+    pub(super) fn check_room(&self, n: u64) -> Result<()> {
         let fits = self
             .header
             .nbytes
             .checked_add(n)
             .is_some_and(|n| i64::try_from(n).is_ok());
-        if fits && (self.entries.len() as u64) < index::MOST {
+        if fits && (self.entries.len() as u64) < index::MAX_CHUNKS {
             return Ok(());
         }
         Err(fail!(
             Limit,
-            "{}: {} chunks with {} bytes: there is no room for more",
+            "{}: {} chunks with {} bytes leave no space for more",
             self.name,
             self.entries.len(),
             self.header.nbytes
@@ -105,81 +110,85 @@ impl Frame {
                 .is_multiple_of(u64::from(self.header.chunksize.max(1)))
     }
 
-    /// How a chunk of `n` bytes is stored.
-    pub(super) fn form(&self, n: usize, new: Encoded) -> Result<Form> {
+    /// Returns the stored form of a chunk of `n` bytes.
+    pub(super) fn form(&self, n: usize, new: Encoded) -> Result<StoredForm> {
         let bytes = match new {
             Encoded::Stored(bytes) => bytes,
-            // nothing but the chunk itself says how long it is
+            // the length of a variable-length chunk is only in the chunk itself
             Encoded::Fill(fill) if self.starts.is_some() => self.filled(&fill, n)?,
-            Encoded::Fill(Fill::Zeros) => return Ok(Form::Slot(Slot::Zeros)),
+            Encoded::Fill(Fill::Zeros) => return Ok(StoredForm::Slot(IndexSlot::Zeros)),
             Encoded::Fill(Fill::Item(item)) if self.is_nan(&item) => {
-                return Ok(Form::Slot(Slot::Nan));
+                return Ok(StoredForm::Slot(IndexSlot::Nan));
             }
             Encoded::Fill(fill) => self.filled(&fill, n)?,
         };
         let cbytes = u32::try_from(bytes.len())
-            .map_err(|_| fail!(Limit, "a chunk of {} bytes", bytes.len()))?;
-        let crc = self.sums.then(|| crc32(&bytes));
-        Ok(Form::Bytes { bytes, cbytes, crc })
+            .map_err(|_| fail!(Limit, "a chunk of {} bytes is too large", bytes.len()))?;
+        let crc = self.checksums.then(|| crc32(&bytes));
+        Ok(StoredForm::Bytes { bytes, cbytes, crc })
     }
 
-    /// Before chunks are written behind what counts: where nothing is that we know of, there may be
-    /// what others have committed. The caller's storage, where looking may take long, is looked
-    /// at once.
+    /// Must be called before chunks are written after the committed data: another writer may have
+    /// committed data there. Storage that the caller implements is checked only before the first
+    /// write, because a check may be slow.
     pub(super) fn before_writing(&self) -> Result<()> {
-        let is_first = if self.site.sparse {
-            self.writing.fresh.is_empty()
+        let is_first = if self.storage.sparse {
+            self.writing.uncommitted.is_empty()
         } else {
             self.next == self.writing.committed
         };
-        let looks = !self.is_new() && (is_first || !self.site.folder.is_foreign());
-        if looks { self.still_ours() } else { Ok(()) }
+        let looks = !self.is_new() && (is_first || !self.storage.folder.is_foreign());
+        if looks {
+            self.check_sole_writer()
+        } else {
+            Ok(())
+        }
     }
 
     /// Stores a chunk of `n` bytes.
     pub(super) fn store(&mut self, n: usize, new: Encoded) -> Result<Entry> {
         self.writing.changed = true;
         let (bytes, cbytes, crc) = match self.form(n, new)? {
-            Form::Slot(slot) => return Ok(Entry::bare(slot)),
-            Form::Bytes { bytes, cbytes, crc } => (bytes, cbytes, crc),
+            StoredForm::Slot(slot) => return Ok(Entry::bare(slot)),
+            StoredForm::Bytes { bytes, cbytes, crc } => (bytes, cbytes, crc),
         };
         self.before_writing()?;
-        let place = if self.site.sparse {
+        let position = if self.storage.sparse {
             let number = self.writing.number;
             self.writing.number += 1;
-            let name = self.site.chunk(number);
+            let name = self.storage.chunk_path(number);
             let written = self
-                .site
+                .storage
                 .container()
                 .create(&name)
                 .and_then(|file| file.write_at(0, &bytes));
-            written.inspect_err(|_| _ = self.site.folder.remove_if_there(&name))?;
-            self.writing.fresh.push(number);
+            written.inspect_err(|_| _ = self.storage.folder.remove_if_there(&name))?;
+            self.writing.uncommitted.push(number);
             self.header.cbytes = self.header.cbytes.saturating_add(cbytes.into());
             number
         } else {
             self.write_chunk(self.next, &bytes)?;
-            self.written(cbytes)
+            self.record_written(cbytes)
         };
-        self.writing.buffers.keep(bytes, self.threads.count());
-        Ok(Entry::sound(Slot::At(place), cbytes, crc))
+        self.writing.buffers.give_back(bytes, self.threads.count());
+        Ok(Entry::verified(IndexSlot::At(position), cbytes, crc))
     }
 
-    /// Writes a chunk to its place in the file.
-    pub(super) fn write_chunk(&self, place: u64, bytes: &[u8]) -> Result<()> {
+    /// Writes a chunk at an offset of the file.
+    pub(super) fn write_chunk(&self, position: u64, bytes: &[u8]) -> Result<()> {
         let file = self
             .file
             .as_ref()
             .ok_or_else(|| fail!(State, "{}: there is no file", self.name))?;
-        file.write_at(self.base.saturating_add(place), bytes)
+        file.write_at(self.base.saturating_add(position), bytes)
     }
 
-    /// So many bytes were written behind all others: where.
-    pub(super) fn written(&mut self, cbytes: u32) -> u64 {
-        let place = self.next;
-        self.next = place.saturating_add(cbytes.into());
+    /// Records that `cbytes` bytes were written at the end and returns their offset.
+    pub(super) fn record_written(&mut self, cbytes: u32) -> u64 {
+        let position = self.next;
+        self.next = position.saturating_add(cbytes.into());
         self.header.cbytes = self.next;
-        place
+        position
     }
 
     fn is_nan(&self, item: &[u8]) -> bool {
@@ -187,54 +196,64 @@ impl Frame {
         nan && item.len() == self.header.typesize as usize
     }
 
-    /// The room of a chunk that was never committed, and is the last in the file, is used for what
-    /// takes its place.
-    pub(super) fn take_back(&mut self, i: u64) -> Result<bool> {
+    /// Reclaims the space of an uncommitted chunk that is the last in the file.
+    pub(super) fn reclaim(&mut self, i: u64) -> Result<bool> {
         let entry = self.entry(i)?;
-        let (Some(place), n) = (entry.place(), u64::from(entry.cbytes)) else {
+        let (Some(position), n) = (entry.position(), u64::from(entry.cbytes)) else {
             return Ok(false);
         };
-        if self.site.sparse || n == 0 || place < self.writing.committed || place + n != self.next {
+        if self.storage.sparse
+            || n == 0
+            || position < self.writing.committed
+            || position + n != self.next
+        {
             return Ok(false);
         }
-        self.next = place;
-        self.forget();
-        // until another one is stored, it is not there
+        self.next = position;
+        self.clear_caches();
+        // the chunk is not stored until its replacement is written
         if let Some(entry) = self.entries.get_mut(i as usize) {
-            *entry = Entry::bare(Slot::Zeros);
+            *entry = Entry::bare(IndexSlot::Zeros);
         }
         Ok(true)
     }
 
-    /// The file of a chunk that was never committed goes.
-    pub(super) fn drop_fresh(&mut self, i: u64) -> Result<()> {
-        let Some(place) = self.place(i)?.filter(|_| self.site.sparse) else {
+    /// Removes the file of an uncommitted chunk.
+    pub(super) fn remove_uncommitted(&mut self, i: u64) -> Result<()> {
+        let Some(position) = self.position(i)?.filter(|_| self.storage.sparse) else {
             return Ok(());
         };
-        if let Some(k) = self.writing.fresh.iter().rposition(|n| *n == place) {
+        if let Some(k) = self
+            .writing
+            .uncommitted
+            .iter()
+            .rposition(|n| *n == position)
+        {
             let shared = self
                 .entries
                 .iter()
-                .filter(|e| e.place() == Some(place))
+                .filter(|e| e.position() == Some(position))
                 .count()
                 > 1;
             if !shared {
-                self.writing.fresh.swap_remove(k);
-                self.site.folder.remove_if_there(&self.site.chunk(place))?;
+                self.writing.uncommitted.swap_remove(k);
+                self.storage
+                    .folder
+                    .remove_if_there(&self.storage.chunk_path(position))?;
             }
         }
         Ok(())
     }
 
-    /// Nothing that was read before is of use any more.
-    pub(super) fn forget(&mut self) {
+    /// Clears the caches of chunks and blocks.
+    pub(super) fn clear_caches(&mut self) {
         self.open_chunks.clear();
         self.blocks.clear();
     }
 
-    /// Gives those chunks one length that a frame without any is going to have: python-blosc2 makes
-    /// empty arrays as frames of chunks of any length.
-    pub fn take_one_length(&mut self, chunk_bytes: usize, block_bytes: usize) {
+    /// Sets one chunk length in a frame without chunks: python-blosc2 writes empty arrays as frames
+    /// of variable-length chunks.
+    pub fn set_chunk_length(&mut self, chunk_bytes: usize, block_bytes: usize) {
         let sizes = u32::try_from(chunk_bytes)
             .ok()
             .zip(u32::try_from(block_bytes).ok());
@@ -254,11 +273,12 @@ impl Frame {
         }
     }
 
-    /// The bytes of content of so many chunks, and their entries, if a frame can have them.
-    pub(super) fn room_of_chunks(&self, len: u64) -> Result<(u64, usize)> {
+    /// Returns the content bytes of `len` chunks, and `len` as the capacity of their entries, if a
+    /// frame can have them.
+    pub(super) fn check_chunk_count(&self, len: u64) -> Result<(u64, usize)> {
         let nbytes = len
             .checked_mul(self.header.chunksize.into())
-            .filter(|n| i64::try_from(*n).is_ok() && len <= index::MOST);
+            .filter(|n| i64::try_from(*n).is_ok() && len <= index::MAX_CHUNKS);
         let nbytes = nbytes.ok_or_else(|| {
             fail!(
                 Limit,
@@ -273,7 +293,8 @@ impl Frame {
         ))
     }
 
-    /// Makes it `len` chunks: which one stands where now, or one of zeros.
+    /// Rearranges the frame to `len` chunks. `from` returns the current number of each chunk, or
+    /// none for a chunk of zeros.
     pub(super) fn rearrange_chunks(
         &mut self,
         len: u64,
@@ -287,20 +308,20 @@ impl Frame {
         if self.starts.is_some() || !self.is_full() || self.header.chunksize == 0 {
             return Err(fail!(
                 State,
-                "{}: its chunks do not have one length",
+                "{}: its chunks do not have equal length",
                 self.name
             ));
         }
-        let (nbytes, room) = self.room_of_chunks(len)?;
-        let mut entries = alloc::with_room(room)?;
+        let (nbytes, room) = self.check_chunk_count(len)?;
+        let mut entries = alloc::with_capacity(room)?;
         for i in 0..len {
             entries.push(match from(i) {
                 Some(k) => self.entry(k)?.clone(),
-                None => Entry::bare(Slot::Zeros),
+                None => Entry::bare(IndexSlot::Zeros),
             });
         }
         (self.entries, self.header.nbytes, self.writing.changed) = (entries, nbytes, true);
-        // two of them may be one chunk, the room of which stays
+        // two entries may share one chunk: its space must not be reclaimed
         self.writing.committed = self.next;
         Ok(())
     }

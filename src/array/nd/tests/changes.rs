@@ -1,9 +1,9 @@
-//! Other shapes.
+//! Changes of the shape.
 
 use super::*;
 use crate::error::Status;
 
-/// One change, and what the array is after it.
+/// Applies one random change. Returns its description, its result and the expected array.
 fn change(case: &mut Case) -> (String, Result<()>, Model) {
     let shape = case.model.shape.clone();
     let item = case.model.item;
@@ -19,7 +19,7 @@ fn change(case: &mut Case) -> (String, Result<()>, Model) {
                 }
             })
             .collect();
-        let model = case.model.made(&new, |i| {
+        let model = case.model.encoded(&new, |i| {
             i.iter()
                 .zip(&shape)
                 .all(|(i, n)| i < n)
@@ -35,7 +35,7 @@ fn change(case: &mut Case) -> (String, Result<()>, Model) {
     let (len, unit) = (shape[axis], case.tiles.dims()[axis].chunk);
     let mut any = |most: u64| {
         let n = case.rng.below(most as usize + 1) as u64;
-        // where chunks end, often
+        // Often at a chunk end.
         if case.rng.below(2) == 0 {
             (n / unit * unit).min(most)
         } else {
@@ -55,7 +55,7 @@ fn change(case: &mut Case) -> (String, Result<()>, Model) {
         };
         let model = case
             .model
-            .made(&new, |i| Some(case.model.get(&from(i)).to_vec()));
+            .encoded(&new, |i| Some(case.model.get(&from(i)).to_vec()));
         return (
             format!("remove {count} at {at} of {axis}"),
             case.tiles.remove(&mut case.mem, axis, at, count),
@@ -82,7 +82,7 @@ fn change(case: &mut Case) -> (String, Result<()>, Model) {
         p if p < at + count => src.get(&moved(i, at)).to_vec(),
         _ => case.model.get(&moved(i, count)).to_vec(),
     };
-    let model = case.model.made(&new, |i| Some(from(i)));
+    let model = case.model.encoded(&new, |i| Some(from(i)));
     if at == len {
         return (
             format!("append {count} to {axis}"),
@@ -97,7 +97,7 @@ fn change(case: &mut Case) -> (String, Result<()>, Model) {
     )
 }
 
-/// Arrays that stay small.
+/// Returns a case if its array is small.
 fn small(seed: u64) -> Option<Case> {
     let case = Case::new(seed);
     let items: u64 = case.model.shape.iter().product();
@@ -108,7 +108,7 @@ fn small(seed: u64) -> Option<Case> {
 }
 
 #[test]
-fn shapes_change_as_they_do_item_by_item() {
+fn shape_changes_match_the_model() {
     for seed in 0..1500 {
         let Some(mut case) = small(seed) else {
             continue;
@@ -121,9 +121,9 @@ fn shapes_change_as_they_do_item_by_item() {
             result.unwrap_or_else(|e| panic!("{what}: {e}"));
             case.model = model;
             case.check(&what);
-            assert!(case.mem.asked().decoded.values().all(|n| *n <= 4), "{what}");
+            assert!(case.mem.log().decoded.values().all(|n| *n <= 4), "{what}");
             if what.contains("resize") || what.contains("remove") {
-                given_up_is_gone(&case, &before, &what);
+                removed_items_are_zeros(&case, &before, &what);
             }
             if case.model.data.len() > 60_000 {
                 break;
@@ -132,8 +132,8 @@ fn shapes_change_as_they_do_item_by_item() {
     }
 }
 
-/// What was in the array before, and is beyond it now, is zeros as it is stored.
-fn given_up_is_gone(case: &Case, before: &[u64], what: &str) {
+/// Checks that items outside the new shape are stored as zeros.
+fn removed_items_are_zeros(case: &Case, before: &[u64], what: &str) {
     let dims = case.tiles.dims();
     let there = |i: &Vec<u64>| {
         i.iter()
@@ -149,19 +149,19 @@ fn given_up_is_gone(case: &Case, before: &[u64], what: &str) {
 }
 
 #[test]
-fn what_fails_leaves_the_array_or_says_that_it_is_broken() {
+fn failed_changes_leave_the_array_intact_or_marked_broken() {
     let (mut failed, mut broken) = (0, 0);
     for seed in 0..2500 {
         let Some(mut case) = small(seed) else {
             continue;
         };
-        case.mem.forever = seed % 4 == 0;
+        case.mem.keep_failing = seed % 4 == 0;
         for i in 0..3 {
-            case.mem.luck = AtomicU64::new(case.rng.below(6) as u64);
+            case.mem.changes_left = AtomicU64::new(case.rng.below(6) as u64);
             let tiles = case.tiles.clone();
             let (what, result, model) = change(&mut case);
             let what = format!("seed {seed}, change {i}: {what} of {tiles:?}, {result:?}");
-            case.mem.luck = AtomicU64::new(u64::MAX);
+            case.mem.changes_left = AtomicU64::new(u64::MAX);
             match result {
                 Ok(()) => case.model = model,
                 Err(e) => {
@@ -171,14 +171,14 @@ fn what_fails_leaves_the_array_or_says_that_it_is_broken() {
             }
             if let Err(e) = case.tiles.check() {
                 assert_eq!(e.status, Status::State);
-                assert!(case.mem.forever, "{what}");
+                assert!(case.mem.keep_failing, "{what}");
                 broken += 1;
                 break;
             }
             if case.tiles.shape() != case.model.shape {
                 assert!(what.contains("resize") || what.contains("remove"), "{what}");
                 let (shape, was) = (case.tiles.shape().to_vec(), case.model.clone());
-                case.model = was.made(&shape, |i| {
+                case.model = was.encoded(&shape, |i| {
                     i.iter()
                         .zip(&was.shape)
                         .all(|(i, n)| i < n)
@@ -193,14 +193,14 @@ fn what_fails_leaves_the_array_or_says_that_it_is_broken() {
 }
 
 #[test]
-fn chunks_move_whole_where_they_can() {
+fn aligned_changes_move_chunks_without_decoding() {
     let mut case = Case::of(Rng(77), &[10, 6, 5], &[2, 3, 4], &[1, 3, 2], 4);
     let all = case.model.clone();
-    case.mem.asked();
+    case.mem.log();
     case.tiles.remove(&mut case.mem, 0, 4, 2).unwrap();
     case.tiles.remove(&mut case.mem, 1, 0, 3).unwrap();
-    assert_eq!(case.mem.asked(), Asked::default());
-    case.model = all.made(&[8, 3, 5], |i| {
+    assert_eq!(case.mem.log(), CallLog::default());
+    case.model = all.encoded(&[8, 3, 5], |i| {
         Some(
             all.get(&[i[0] + if i[0] < 4 { 0 } else { 2 }, i[1] + 3, i[2]])
                 .to_vec(),
@@ -209,16 +209,16 @@ fn chunks_move_whole_where_they_can() {
     case.check("removed");
     let src = noise(&mut case.rng, 2 * 3 * 5 * 4);
     case.tiles.insert(&mut case.mem, 0, 2, 2, &src).unwrap();
-    let asked = case.mem.asked();
+    let log = case.mem.log();
     assert!(
-        asked.decoded.is_empty()
-            && asked.made.values().all(|t| *t == Touch::Whole)
-            && asked.made.keys().all(|(chunk, _)| (2..4).contains(chunk))
+        log.decoded.is_empty()
+            && log.encoded.values().all(|t| *t == BlockChange::Full)
+            && log.encoded.keys().all(|(chunk, _)| (2..4).contains(chunk))
     );
 }
 
 #[test]
-fn shapes_that_cannot_be_are_refused() {
+fn invalid_shapes_are_refused() {
     let of = |shape: &[u64], chunk: &[u64], block: &[u64], item| {
         Tiles::new(shape, chunk, block, item, 1 << 30)
             .map(|t| t.chunks())
@@ -306,7 +306,7 @@ fn shapes_that_cannot_be_are_refused() {
     case.tiles.resize(&mut case.mem, &[0, 1 << 50]).unwrap();
 }
 
-/// All chunks hold noise, padding and all.
+/// Returns a case in which all chunks are random bytes, including padding.
 fn noisy(shape: &[u64], chunk: &[u64], block: &[u64]) -> Case {
     let mut case = Case::of(Rng(9), shape, chunk, block, 4);
     for i in 0..case.mem.chunks.len() {
@@ -317,11 +317,11 @@ fn noisy(shape: &[u64], chunk: &[u64], block: &[u64]) -> Case {
 }
 
 #[test]
-fn a_change_touches_no_more_than_it_must() {
-    // of the blocks at the edge those that are seen now, each once
+fn changes_decode_and_encode_only_the_affected_blocks() {
+    // Of the blocks at the edge only those that become visible, each once.
     let mut case = noisy(&[10, 10], &[8, 8], &[2, 2]);
     case.tiles.resize(&mut case.mem, &[11, 11]).unwrap();
-    let asked = case.mem.asked();
+    let log = case.mem.log();
     let row = |chunk: u64, blocks: &[usize]| blocks.iter().map(|b| (chunk, *b)).collect::<Vec<_>>();
     let want = [
         row(1, &[1, 5, 9, 13]),
@@ -330,44 +330,42 @@ fn a_change_touches_no_more_than_it_must() {
     ]
     .concat();
     assert!(
-        asked.decoded.keys().copied().eq(want.iter().copied())
-            && asked.decoded.values().all(|n| *n == 1),
-        "{asked:?}"
+        log.decoded.keys().copied().eq(want.iter().copied())
+            && log.decoded.values().all(|n| *n == 1),
+        "{log:?}"
     );
-    assert!(asked.made.keys().copied().eq(want), "{asked:?}");
-    // and the second time they are zeros
+    assert!(log.encoded.keys().copied().eq(want), "{log:?}");
+    // The second time their padding is zero already.
     case.tiles.resize(&mut case.mem, &[12, 12]).unwrap();
-    let asked = case.mem.asked();
-    assert!(
-        asked.made.is_empty() && asked.decoded.len() == 11,
-        "{asked:?}"
-    );
-    // nothing is beyond but what is given up
+    let log = case.mem.log();
+    assert!(log.encoded.is_empty() && log.decoded.len() == 11, "{log:?}");
+    // Only the removed items become padding.
     case.tiles.resize(&mut case.mem, &[11, 12]).unwrap();
-    let asked = case.mem.asked();
+    let log = case.mem.log();
     assert!(
-        asked.decoded.is_empty() && asked.made.len() == 4 + 2,
-        "{asked:?}"
+        log.decoded.is_empty() && log.encoded.len() == 4 + 2,
+        "{log:?}"
     );
-    // the chunk that loses its second half and gets the one of the next; all others stay whole
+    // Only the chunk that loses its second half and receives that of the next one is encoded; the
+    // others move whole.
     let mut case = noisy(&[40], &[4], &[2]);
     case.tiles.remove(&mut case.mem, 0, 6, 8).unwrap();
-    let asked = case.mem.asked();
+    let log = case.mem.log();
     assert!(
-        asked.made.len() == 2 && asked.made.values().all(|t| *t == Touch::Whole),
-        "{asked:?}"
+        log.encoded.len() == 2 && log.encoded.values().all(|t| *t == BlockChange::Full),
+        "{log:?}"
     );
     assert!(
-        asked.decoded.len() + asked.parts == 2 && case.mem.len() == 8,
-        "{asked:?}"
+        log.decoded.len() + log.parts == 2 && case.mem.len() == 8,
+        "{log:?}"
     );
-    // what grows is not looked at where all of it is written
+    // Padding is not read if all of it is overwritten.
     let mut case = noisy(&[10], &[8], &[4]);
     case.tiles.append(&mut case.mem, 0, 3, &[7; 12]).unwrap();
-    let asked = case.mem.asked();
+    let log = case.mem.log();
     assert_eq!(
-        asked.made,
-        BTreeMap::from([((1, 0), Touch::Part), ((1, 1), Touch::Whole)])
+        log.encoded,
+        BTreeMap::from([((1, 0), BlockChange::Partial), ((1, 1), BlockChange::Full)])
     );
-    assert!(asked.decoded.is_empty());
+    assert!(log.decoded.is_empty());
 }

@@ -1,45 +1,45 @@
-//! Reading.
+//! Tests of reading.
 
 use super::*;
 use std::collections::BTreeSet;
 
-/// Each block that holds something wanted was decoded once, and no other.
-fn check_asked(case: &Case, wanted: impl Iterator<Item = Vec<u64>>, what: &str) {
-    let asked = case.mem.asked();
-    let blocks: BTreeSet<(u64, usize)> = wanted
-        .map(|i| case.place(&i))
+/// Checks that each requested block was decoded exactly once, and no other block.
+fn check_decoded(case: &Case, requested: impl Iterator<Item = Vec<u64>>, what: &str) {
+    let log = case.mem.log();
+    let blocks: BTreeSet<(u64, usize)> = requested
+        .map(|i| case.locate(&i))
         .map(|(chunk, block, _)| (chunk, block))
         .collect();
     let stored =
         |(chunk, _): &&(u64, usize)| matches!(case.mem.chunks[*chunk as usize], Encoded::Stored(_));
-    assert!(asked.decoded.values().all(|n| *n == 1), "{what}: {asked:?}");
+    assert!(log.decoded.values().all(|n| *n == 1), "{what}: {log:?}");
     let left: Vec<_> = blocks
         .iter()
         .filter(stored)
-        .filter(|b| !asked.decoded.contains_key(b))
+        .filter(|b| !log.decoded.contains_key(b))
         .collect();
-    assert!(left.len() <= asked.parts, "{what}: {left:?}, {asked:?}");
-    assert!(asked.decoded.keys().all(|b| blocks.contains(b)), "{what}");
-    assert!(asked.parts <= 1, "{what}: {} parts", asked.parts);
+    assert!(left.len() <= log.parts, "{what}: {left:?}, {log:?}");
+    assert!(log.decoded.keys().all(|b| blocks.contains(b)), "{what}");
+    assert!(log.parts <= 1, "{what}: {} parts", log.parts);
 }
 
 fn read_a_box(case: &mut Case, what: &str) {
-    let wanted = case.any_box();
-    let strides = case.any_strides(&wanted[1], true);
+    let requested = case.random_box();
+    let strides = case.random_strides(&requested[1], true);
     let what = format!(
-        "{what}: {wanted:?} {strides:?} of {:?}, {} threads",
+        "{what}: {requested:?} {strides:?} of {:?}, {} threads",
         case.tiles, case.mem.threads
     );
     let used = strides
         .clone()
-        .unwrap_or_else(|| packed(&wanted[1], case.model.item));
-    let (len, first) = extent(&wanted[1], &used, case.model.item);
+        .unwrap_or_else(|| packed(&requested[1], case.model.item));
+    let (len, first) = extent(&requested[1], &used, case.model.item);
     let mut dst = vec![0xa5; len + case.rng.below(2) * 5];
     let mut want = dst.clone();
-    for (index, at) in pairs(&wanted, first, &used) {
+    for (index, at) in pairs(&requested, first, &used) {
         want[at..][..case.model.item].copy_from_slice(case.model.get(&index));
     }
-    let [start, count, step] = &wanted;
+    let [start, count, step] = &requested;
     let step = if step.iter().all(|s| *s == 1) {
         None
     } else {
@@ -58,7 +58,7 @@ fn read_a_box(case: &mut Case, what: &str) {
         "{what}"
     );
     assert!(dst == want, "{what}");
-    check_asked(case, pairs(&wanted, first, &used).map(|(i, _)| i), &what);
+    check_decoded(case, pairs(&requested, first, &used).map(|(i, _)| i), &what);
     if len > 0 {
         let short = case.tiles.read(
             &case.mem,
@@ -71,7 +71,7 @@ fn read_a_box(case: &mut Case, what: &str) {
 }
 
 #[test]
-fn boxes_are_what_they_are_item_by_item() {
+fn box_reads_match_the_model() {
     for seed in 0..1200 {
         let mut case = Case::new(seed);
         for i in 0..8 {
@@ -81,11 +81,11 @@ fn boxes_are_what_they_are_item_by_item() {
 }
 
 #[test]
-fn lists_are_what_they_are_item_by_item() {
+fn orthogonal_reads_match_the_model() {
     for seed in 0..1200 {
         let mut case = Case::new(seed);
         for i in 0..4 {
-            let lists = any_positions(&mut case.rng, &case.model.shape);
+            let lists = random_positions(&mut case.rng, &case.model.shape);
             let what = format!(
                 "seed {seed}, lists {i}: {lists:?} of {:?}, {} threads",
                 case.tiles, case.mem.threads
@@ -96,13 +96,13 @@ fn lists_are_what_they_are_item_by_item() {
                 .zip(&case.model.shape)
                 .map(|(l, n)| l.map_or(*n, |l| l.len() as u64))
                 .collect();
-            let wanted = |i: &Vec<u64>| {
+            let requested = |i: &Vec<u64>| {
                 i.iter()
                     .zip(&lists)
                     .map(|(i, l)| l.map_or(*i, |l| l[*i as usize]))
                     .collect::<Vec<u64>>()
             };
-            let all: Vec<Vec<u64>> = indices(&count).iter().map(wanted).collect();
+            let all: Vec<Vec<u64>> = indices(&count).iter().map(requested).collect();
             let want: Vec<u8> = all
                 .iter()
                 .flat_map(|i| case.model.get(i))
@@ -117,13 +117,13 @@ fn lists_are_what_they_are_item_by_item() {
                 "{what}"
             );
             assert!(dst == want, "{what}");
-            check_asked(&case, all.into_iter(), &what);
+            check_decoded(&case, all.into_iter(), &what);
         }
     }
 }
 
 #[test]
-fn points_are_what_they_are_one_by_one() {
+fn point_reads_match_the_model() {
     for seed in 0..1200 {
         let mut case = Case::new(seed);
         if case.model.shape.contains(&0) {
@@ -155,19 +155,19 @@ fn points_are_what_they_are_one_by_one() {
                 "{what}"
             );
             assert!(dst == want, "{what}");
-            let asked = case.mem.asked();
-            assert!(asked.decoded.values().all(|n| *n == 1), "{what}: {asked:?}");
+            let log = case.mem.log();
+            assert!(log.decoded.values().all(|n| *n == 1), "{what}: {log:?}");
             let blocks: BTreeSet<(u64, usize)> = points
                 .iter()
-                .map(|i| case.place(i))
+                .map(|i| case.locate(i))
                 .map(|(chunk, block, _)| (chunk, block))
                 .collect();
-            assert!(asked.decoded.len() + asked.parts <= blocks.len(), "{what}");
+            assert!(log.decoded.len() + log.parts <= blocks.len(), "{what}");
         }
     }
 }
 
-/// More chunks than could be counted: each has a block of its own number again and again.
+/// A huge number of chunks. The blocks of a chunk consist of repetitions of its number.
 struct Endless {
     tiles: Tiles,
 }
@@ -191,10 +191,10 @@ impl Chunks for Endless {
     fn fill(&self, _: u64) -> Result<Option<Fill>> {
         Ok(None)
     }
-    fn read_blocks(&self, chunk: u64, wanted: &[usize], sink: &mut dyn Sink) -> Result<bool> {
+    fn read_blocks(&self, chunk: u64, requested: &[usize], sink: &mut dyn Sink) -> Result<bool> {
         let content = chunk.to_le_bytes().repeat(self.block_bytes() / 8);
-        wanted.iter().try_for_each(|b| {
-            sink.place(*b)
+        requested.iter().try_for_each(|b| {
+            sink.destination(*b)
                 .map(|p| p.copy_from_slice(&content))
                 .map_or_else(|| sink.put(*b, &Decoded::Plain(&content)), Ok)
         })?;
@@ -211,7 +211,7 @@ impl Chunks for Endless {
     fn put(&mut self, _: u64, _: Encoded) -> Result<()> {
         unreachable!()
     }
-    fn put_all(&mut self, _: usize, _: Vec<Coming>) -> Result<()> {
+    fn put_all(&mut self, _: usize, _: Vec<PendingChunk>) -> Result<()> {
         unreachable!()
     }
     fn rearrange(&mut self, _: u64, _: &dyn Fn(u64) -> Option<u64>) -> Result<()> {
@@ -220,7 +220,7 @@ impl Chunks for Endless {
 }
 
 #[test]
-fn the_last_chunk_is_found_as_the_first_one_is() {
+fn chunk_numbers_beyond_32_bits_are_found() {
     let shape = [1 << 36, (1 << 24) - 3];
     let e = Endless {
         tiles: Tiles::new(&shape, &[4, 8], &[2, 4], 8, 1 << 30).unwrap(),

@@ -1,23 +1,23 @@
-//! Writing.
+//! Tests of writing.
 
 use super::*;
 
-/// The blocks that hold something written were made anew, whole where nothing was left of them, and
-/// no other; nothing was read.
-fn check_made(case: &Case, written: &[Vec<u64>], what: &str) {
-    let asked = case.mem.asked();
+/// Checks that exactly the written blocks were encoded, in full if they were overwritten
+/// completely, and that nothing was read.
+fn check_encoded(case: &Case, written: &[Vec<u64>], what: &str) {
+    let log = case.mem.log();
     let (mut now, mut all, mut of_chunk) = (
         BTreeMap::new(),
         BTreeMap::new(),
         BTreeMap::<u64, i64>::new(),
     );
     for i in written {
-        let (chunk, block, _) = case.place(i);
+        let (chunk, block, _) = case.locate(i);
         *now.entry((chunk, block)).or_insert(0) += 1;
         *of_chunk.entry(chunk).or_default() += 1;
     }
     for i in indices(&case.model.shape) {
-        let (chunk, block, _) = case.place(&i);
+        let (chunk, block, _) = case.locate(&i);
         *all.entry((chunk, block)).or_insert(0) += 1;
         of_chunk.entry(chunk).and_modify(|n| *n -= 1);
     }
@@ -27,47 +27,47 @@ fn check_made(case: &Case, written: &[Vec<u64>], what: &str) {
             (
                 *b,
                 if all[b] == *n {
-                    Touch::Whole
+                    BlockChange::Full
                 } else {
-                    Touch::Part
+                    BlockChange::Partial
                 },
             )
         })
         .collect();
     for (chunk, _) in of_chunk.iter().filter(|(_, left)| **left == 0) {
         (0..case.mem.chunk_bytes / case.mem.block_bytes)
-            .for_each(|b| _ = want.entry((*chunk, b)).or_insert(Touch::Whole));
+            .for_each(|b| _ = want.entry((*chunk, b)).or_insert(BlockChange::Full));
     }
     assert_eq!(
-        asked,
-        Asked {
-            made: want,
-            ..Asked::default()
+        log,
+        CallLog {
+            encoded: want,
+            ..CallLog::default()
         },
         "{what}"
     );
 }
 
 #[test]
-fn boxes_are_written_as_they_are_item_by_item() {
+fn box_writes_match_the_model() {
     for seed in 0..900 {
         let mut case = Case::new(seed);
         for i in 0..6 {
-            let wanted = case.any_box();
-            let strides = case.any_strides(&wanted[1], false);
+            let requested = case.random_box();
+            let strides = case.random_strides(&requested[1], false);
             let what = format!(
-                "seed {seed}, box {i}: {wanted:?} {strides:?} of {:?}, {} threads",
+                "seed {seed}, box {i}: {requested:?} {strides:?} of {:?}, {} threads",
                 case.tiles, case.mem.threads
             );
             let used = strides
                 .clone()
-                .unwrap_or_else(|| packed(&wanted[1], case.model.item));
-            let (len, first) = extent(&wanted[1], &used, case.model.item);
+                .unwrap_or_else(|| packed(&requested[1], case.model.item));
+            let (len, first) = extent(&requested[1], &used, case.model.item);
             let src = noise(&mut case.rng, len + i % 2);
-            for (index, at) in pairs(&wanted, first, &used) {
+            for (index, at) in pairs(&requested, first, &used) {
                 case.model.set(&index, &src[at..][..case.model.item]);
             }
-            let [start, count, step] = &wanted;
+            let [start, count, step] = &requested;
             case.tiles
                 .write(
                     &mut case.mem,
@@ -76,9 +76,9 @@ fn boxes_are_written_as_they_are_item_by_item() {
                     strides.as_deref(),
                 )
                 .unwrap();
-            check_made(
+            check_encoded(
                 &case,
-                &pairs(&wanted, first, &used)
+                &pairs(&requested, first, &used)
                     .map(|(i, _)| i)
                     .collect::<Vec<_>>(),
                 &what,
@@ -89,11 +89,11 @@ fn boxes_are_written_as_they_are_item_by_item() {
 }
 
 #[test]
-fn lists_are_written_and_the_last_of_a_position_counts() {
+fn in_orthogonal_writes_the_last_duplicate_position_wins() {
     for seed in 0..900 {
         let mut case = Case::new(seed);
         for i in 0..3 {
-            let lists = any_positions(&mut case.rng, &case.model.shape);
+            let lists = random_positions(&mut case.rng, &case.model.shape);
             let what = format!("seed {seed}, lists {i}: {lists:?} of {:?}", case.tiles);
             let lists: Vec<Option<&[u64]>> = lists.iter().map(Option::as_deref).collect();
             let count: Vec<u64> = lists
@@ -101,13 +101,13 @@ fn lists_are_written_and_the_last_of_a_position_counts() {
                 .zip(&case.model.shape)
                 .map(|(l, n)| l.map_or(*n, |l| l.len() as u64))
                 .collect();
-            let wanted = |i: &Vec<u64>| {
+            let requested = |i: &Vec<u64>| {
                 i.iter()
                     .zip(&lists)
                     .map(|(i, l)| l.map_or(*i, |l| l[*i as usize]))
                     .collect::<Vec<u64>>()
             };
-            let mut all: Vec<Vec<u64>> = indices(&count).iter().map(wanted).collect();
+            let mut all: Vec<Vec<u64>> = indices(&count).iter().map(requested).collect();
             let src = noise(&mut case.rng, all.len() * case.model.item);
             for (index, item) in all.iter().zip(src.chunks(case.model.item)) {
                 case.model.set(index, item);
@@ -117,14 +117,14 @@ fn lists_are_written_and_the_last_of_a_position_counts() {
                 .unwrap();
             all.sort();
             all.dedup();
-            check_made(&case, &all, &what);
+            check_encoded(&case, &all, &what);
             case.check(&what);
         }
     }
 }
 
 #[test]
-fn sixteen_dimensions() {
+fn arrays_of_sixteen_dimensions_are_supported() {
     let shape = [2, 1, 3, 1, 2, 1, 2, 2, 1, 2, 1, 2, 2, 1, 3, 2];
     let chunk = [2, 1, 2, 1, 1, 1, 2, 1, 1, 2, 1, 2, 2, 1, 2, 2];
     let block = [1, 1, 2, 1, 1, 1, 2, 1, 1, 1, 1, 1, 2, 1, 2, 1];

@@ -1,19 +1,19 @@
-//! Damaged indexes, damaged bags, and bags that have changed.
+//! Tests with damaged indexes, damaged bags, and bags that have changed.
 
 use super::*;
-use crate::bag::index::verified_set::Sound;
+use crate::bag::index::verified_set::VerifiedSet;
 use crate::error::Error;
 
-/// Looks everything up in an index whose bytes are not what they were: every answer is right, or an
-/// error that names the file.
-fn look(keys: &[Vec<u8>], index: Result<Index>) -> std::result::Result<usize, String> {
+/// Looks up all keys in an index with changed bytes. Every answer must be correct, or an error that
+/// names the file. Returns the number of errors.
+fn look_up_all(keys: &[Vec<u8>], index: Result<Index>) -> std::result::Result<usize, String> {
     let index = match index {
         Ok(index) => index,
         Err(e) if e.message.contains(INDEX) => return Ok(1),
         Err(e) => return Err(e.to_string()),
     };
     let mut errors = 0;
-    let mut told = |e: Error| match e.message.contains(INDEX)
+    let mut count_error = |e: Error| match e.message.contains(INDEX)
         && matches!(e.status, Status::Format | Status::Checksum)
     {
         true => errors += 1,
@@ -26,19 +26,19 @@ fn look(keys: &[Vec<u8>], index: Result<Index>) -> std::result::Result<usize, St
             .collect();
         match index.find(key) {
             Ok(got) if got == rows => {}
-            Ok(got) => return Err(format!("{got:?} in place of {rows:?}")),
-            Err(e) => told(e),
+            Ok(got) => return Err(format!("{got:?} instead of {rows:?}")),
+            Err(e) => count_error(e),
         }
         match index.first(key) {
             Ok(got) if got == rows.first().copied() => {}
-            Ok(got) => return Err(format!("{got:?} in place of the first of {rows:?}")),
-            Err(e) => told(e),
+            Ok(got) => return Err(format!("{got:?} instead of the first of {rows:?}")),
+            Err(e) => count_error(e),
         }
     }
-    match index.find(b"a stranger") {
+    match index.find(b"an absent key") {
         Ok(rows) if rows.is_empty() => {}
-        Ok(rows) => return Err(format!("{rows:?} for a stranger")),
-        Err(e) => told(e),
+        Ok(rows) => return Err(format!("{rows:?} for an absent key")),
+        Err(e) => count_error(e),
     }
     Ok(errors)
 }
@@ -51,12 +51,12 @@ fn no_flip_of_a_byte_is_silent() {
     let file = folder.open(OsStr::new(INDEX), Access::Write).unwrap();
     let mut bytes = vec![0; file.size().unwrap() as usize];
     file.read_exact_at(0, &mut bytes).unwrap();
-    let (mut flips, mut noticed) = (0, 0);
+    let (mut flips, mut detected) = (0, 0);
     for (at, x) in
         (0..bytes.len()).flat_map(|at| (0..8).map(move |b| (at, 1u8 << b)).chain([(at, 0xff)]))
     {
         file.write_at(at as u64, &[bytes[at] ^ x]).unwrap();
-        noticed += look(&keys, open(&folder, &bag, &[]))
+        detected += look_up_all(&keys, open(&folder, &bag, &[]))
             .unwrap_or_else(|how| panic!("byte {at} ^ {x:#x}: {how}"))
             .min(1);
         file.write_at(at as u64, &bytes[at..=at]).unwrap();
@@ -71,14 +71,14 @@ fn no_flip_of_a_byte_is_silent() {
         );
         file.write_at(n, &bytes[n as usize..]).unwrap();
     }
-    println!("{flips} flips, {noticed} noticed, 0 silent");
-    // what is behind the last row of a list means nothing
-    assert!(noticed * 10 > flips * 9, "{noticed} of {flips}");
+    println!("{flips} flips, {detected} detected, 0 silent");
+    // the padding after the last row of a list has no meaning
+    assert!(detected * 10 > flips * 9, "{detected} of {flips}");
 }
 
-/// Without checksums bytes may mislead, but not to a wrong row.
+/// Without checksums, changed bytes may hide rows, but never lead to a wrong row.
 #[test]
-fn flips_that_nobody_checks_give_no_wrong_row() {
+fn flips_without_checksums_never_give_a_wrong_row() {
     let keys = some_keys(90, 29);
     let (folder, bag) = bag_of(&keys);
     let index = create(&folder, &bag, &[]).unwrap();
@@ -86,7 +86,7 @@ fn flips_that_nobody_checks_give_no_wrong_row() {
     let size = file.size().unwrap();
     let mut rng = Rng(31);
     let mut found = 0;
-    for at in HEADER..size {
+    for at in HEADER_BYTES..size {
         let mut was = [0; 1];
         file.read_exact_at(at, &mut was).unwrap();
         file.write_at(at, &[rng.draw() as u8]).unwrap();
@@ -95,7 +95,7 @@ fn flips_that_nobody_checks_give_no_wrong_row() {
             bag: bag.clone(),
             header: index.header.clone(),
             checked: false,
-            sound: Sound::default(),
+            verified: VerifiedSet::default(),
             skip_damaged: false,
             threads: Threads::ONE,
         };
@@ -117,7 +117,7 @@ fn flip(folder: &Arc<dyn Folder>, name: &str, at: u64) {
 }
 
 #[test]
-fn damaged_records_are_named_or_left_out() {
+fn damaged_records_are_reported_or_skipped() {
     let mut keys: Vec<Vec<u8>> = (0..20_000u32)
         .map(|i| format!("{:08}", i % 19_000).into_bytes())
         .collect();
@@ -144,14 +144,14 @@ fn damaged_records_are_named_or_left_out() {
     );
     assert_eq!(index.first(b"").unwrap(), None);
     open(&folder, &bag, &[(Opt::Verify, 2), (Opt::SkipDamaged, 1)]).unwrap();
-    // as the bag says it, too
+    // the option of the bag has the same effect
     let skipping = Bag::open_in(
-        &[Place::new(folder.clone(), BAG)],
+        &[ShardPath::new(folder.clone(), BAG)],
         &options(&[(Opt::SkipDamaged, 1)]),
     )
     .unwrap();
     assert_eq!(create(&folder, &skipping, &[]).unwrap().damaged(), 3);
-    // and where the damage comes later
+    // damage that occurs after the index was built
     keys[19_500] = b"00000500".to_vec();
     put(&folder, BAG, &keys);
     drop(create(&folder, &open_bag(&folder), &[]).unwrap());
@@ -172,7 +172,7 @@ fn damaged_records_are_named_or_left_out() {
 }
 
 #[test]
-fn a_bag_that_has_changed_is_noticed() {
+fn a_changed_bag_is_detected() {
     let keys: Vec<Vec<u8>> = (0..500u32)
         .map(|i| format!("{i:08}").into_bytes())
         .collect();
@@ -186,7 +186,7 @@ fn a_bag_that_has_changed_is_noticed() {
         assert!(
             e.status == Status::State
                 && e.message.contains(INDEX)
-                && e.message.contains("make it anew"),
+                && e.message.contains("rebuild the index"),
             "{what}: {e}"
         );
     };
@@ -208,7 +208,8 @@ fn a_bag_that_has_changed_is_noticed() {
     let mut one = keys.clone();
     one[7] = b"0000007x".to_vec();
     put(&folder, BAG, &one);
-    // another record of the same length, where nobody looks: not found, and nothing else for it
+    // a record that is not a sample is replaced by one of the same length: the old key is not
+    // found, and no other row is returned for it
     let bag = open_bag(&folder);
     let index = open(&folder, &bag, &[]).unwrap();
     assert_eq!(
@@ -226,8 +227,8 @@ fn a_bag_that_has_changed_is_noticed() {
     // the same records in two files
     put(&folder, "a.bag", &keys[..250]);
     put(&folder, "b.bag", &keys[250..]);
-    let places = ["a.bag", "b.bag"].map(|n| Place::new(folder.clone(), n));
-    let two = Bag::open_in(&places, &Options::new()).unwrap();
+    let paths = ["a.bag", "b.bag"].map(|n| ShardPath::new(folder.clone(), n));
+    let two = Bag::open_in(&paths, &Options::new()).unwrap();
     assert_eq!(
         open(&folder, &two, &[]).err().unwrap().status,
         Status::State

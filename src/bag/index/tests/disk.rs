@@ -1,13 +1,14 @@
-//! Making an index on the simulated disk: it is there as a whole, or as it was before.
+//! Creating an index on the simulated disk: after a failure the disk has the complete new index or
+//! the previous state.
 
 use super::*;
-use crate::io::sim::{self, Mending, Proof, Scene, Tally, Wrong};
+use crate::io::sim::{self, Fault, RepairScenario, Scenario, StateCounts, Tally};
 
 fn keys() -> Vec<Vec<u8>> {
     some_keys(400, 37)
 }
 
-/// All that the index says; where it is not of this bag, that it is not.
+/// Returns all rows of the index, or `stale` if the index does not belong to the bag.
 fn read(folder: Arc<dyn Folder>, keys: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
     let bag = open_bag(&folder);
     let index = match open(&folder, &bag, &[(Opt::Verify, 2)]) {
@@ -30,7 +31,7 @@ fn act(folder: Arc<dyn Folder>, mode: Mode, pairs: &[(Opt, i64)]) -> Result<()> 
     Index::create_in(&folder, OsStr::new(INDEX), mode, &bag, &options(pairs)).map(|_| ())
 }
 
-/// The disks before: no index, one of the same bag, one of the bag as it was before.
+/// The initial disks: no index, an index of the same bag, an index of an earlier state of the bag.
 fn disks() -> [(&'static str, SimDisk, Mode); 3] {
     let disk = |with: &[Vec<Vec<u8>>]| {
         let disk = SimDisk::default();
@@ -40,14 +41,14 @@ fn disks() -> [(&'static str, SimDisk, Mode); 3] {
                 act(disk.folder(), Mode::Replace, &[]).unwrap();
             }
         }
-        disk.settle();
+        disk.make_durable();
         disk
     };
     [
         ("new", disk(&[keys()]), Mode::New),
         ("replaced", disk(&[keys(), keys()]), Mode::Replace),
         (
-            "in place of a stale one",
+            "replaced stale index",
             disk(&[some_keys(300, 41), keys()]),
             Mode::Replace,
         ),
@@ -57,72 +58,72 @@ fn disks() -> [(&'static str, SimDisk, Mode); 3] {
 fn check(
     (name, disk, mode): &(&str, SimDisk, Mode),
     pairs: &[(Opt, i64)],
-    wrong: Option<Wrong>,
+    wrong: Option<Fault>,
 ) -> Tally {
-    let scene = Scene {
+    let scenario = Scenario {
         name: format!("{name} {pairs:?}"),
         disk: disk.copy(),
         act: &|folder| act(folder, *mode, pairs),
         read: &|folder| read(folder, &keys()),
-        go_on: &|folder| match mode {
-            // what another state of the disk has must stay as it is: nothing is made where nothing
-            // was
+        next_commit: &|folder| match mode {
+            // nothing is written: without an index in the initial state, the next commit must not
+            // change the disk
             Mode::New => Ok(()),
             _ => act(folder, Mode::Replace, &[]),
         },
     };
-    let mut t = sim::check(&scene, 60, wrong);
-    // the next one makes a stale index right
+    let mut t = sim::check(&scenario, 60, wrong);
+    // the next commit replaces a stale index
     t.violations
         .retain(|v| !(v.contains("stale") && v.contains("next writer")));
     t
 }
 
 #[test]
-fn a_failing_power_supply_leaves_the_old_index_or_the_new() {
-    let mut proof = Proof::of("index of a bag");
+fn a_power_failure_leaves_the_old_index_or_the_new() {
+    let mut state_counts = StateCounts::of("index of a bag");
     for pairs in [
         &[(Opt::Threads, 1)][..],
         &[(Opt::Threads, 1), (Opt::MemoryLimit, 40_000)],
     ] {
         disks()
             .iter()
-            .for_each(|before| proof.add(before.0, check(before, pairs, None)));
+            .for_each(|before| state_counts.add(before.0, check(before, pairs, None)));
     }
-    proof.stands(150);
+    state_counts.assert_complete(150);
 }
 
-/// An index is repaired by making it anew.
+/// An index is repaired by rebuilding it.
 #[test]
-fn a_failing_power_supply_leaves_a_damaged_index_or_the_new() {
-    let mut proof = Proof::of("index of a bag");
-    // behind what says that it is an index
+fn a_power_failure_leaves_the_damaged_index_or_the_new() {
+    let mut state_counts = StateCounts::of("index of a bag");
+    // offsets after the magic
     for at in [20, 50, 700] {
         let mut files = disks()[1].1.contents();
         files.get_mut(OsStr::new(INDEX)).unwrap()[at] ^= 4;
         let repair = |folder| act(folder, Mode::Replace, &[(Opt::Threads, 1)]);
-        let m = Mending {
+        let m = RepairScenario {
             name: format!("byte {at}"),
             disk: SimDisk::with_files(&files),
             repair: &repair,
             read: &|folder| read(folder, &keys()),
         };
-        proof.add("in place of a damaged one", sim::check_repair(&m, 60, None));
+        state_counts.add("replaced damaged index", sim::check_repair(&m, 60, None));
     }
-    proof.stands(30);
+    state_counts.assert_complete(30);
 }
 
 #[test]
-fn the_rig_notices_when_a_sync_is_missing() {
+fn the_simulation_detects_a_missing_sync() {
     assert!(
-        !check(&disks()[1], &[(Opt::Threads, 1)], Some(Wrong::Sync(0)))
+        !check(&disks()[1], &[(Opt::Threads, 1)], Some(Fault::Sync(0)))
             .violations
             .is_empty()
     );
 }
 
 #[test]
-fn mutations_of_making_an_index_are_noticed() {
+fn mutations_of_creating_an_index_are_detected() {
     let before = &disks()[1];
     sim::mutations(
         "index of a bag",
@@ -137,9 +138,9 @@ fn mutations_of_making_an_index_are_noticed() {
 fn a_full_disk_leaves_the_old_index() {
     for (name, disk, mode) in disks() {
         let before = read(disk.folder(), &keys()).ok();
-        let whole = disk.copy();
-        act(whole.folder(), mode, &[(Opt::Threads, 1)]).unwrap();
-        for full in 0..whole.ops() - disk.ops() {
+        let complete = disk.copy();
+        act(complete.folder(), mode, &[(Opt::Threads, 1)]).unwrap();
+        for full in 0..complete.ops() - disk.ops() {
             let disk = disk.copy();
             disk.full_after(full);
             if act(disk.folder(), mode, &[(Opt::Threads, 1)]).is_ok() {
@@ -147,13 +148,13 @@ fn a_full_disk_leaves_the_old_index() {
             }
             let after = read(disk.folder(), &keys()).ok();
             assert!(
-                after == before || after == read(whole.folder(), &keys()).ok(),
+                after == before || after == read(complete.folder(), &keys()).ok(),
                 "{name} {full}"
             );
             act(disk.folder(), Mode::Replace, &[]).unwrap();
             assert_eq!(
                 read(disk.folder(), &keys()).ok(),
-                read(whole.folder(), &keys()).ok()
+                read(complete.folder(), &keys()).ok()
             );
         }
     }

@@ -1,10 +1,10 @@
-//! What indexes promise.
+//! Tests of building, opening and using indexes.
 
 mod damage;
 mod disk;
 
 use super::*;
-use crate::bag::{Mode, Place, Writer};
+use crate::bag::{Mode, ShardPath, Writer};
 use crate::error::Status;
 use crate::io::sim::{Rng, SimDisk};
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ fn put(folder: &Arc<dyn Folder>, name: &str, keys: &[Vec<u8>]) {
     w.commit().unwrap();
 }
 
-/// A bag of these keys, and the disk that it is on.
+/// Returns a bag of these keys and the folder that contains it.
 fn bag_of(keys: &[Vec<u8>]) -> (Arc<dyn Folder>, Bag) {
     let folder = SimDisk::default().folder();
     put(&folder, BAG, keys);
@@ -34,7 +34,7 @@ fn bag_of(keys: &[Vec<u8>]) -> (Arc<dyn Folder>, Bag) {
 }
 
 fn open_bag(folder: &Arc<dyn Folder>) -> Bag {
-    Bag::open_in(&[Place::new(folder.clone(), BAG)], &Options::new()).unwrap()
+    Bag::open_in(&[ShardPath::new(folder.clone(), BAG)], &Options::new()).unwrap()
 }
 
 fn create(folder: &Arc<dyn Folder>, bag: &Bag, pairs: &[(Opt, i64)]) -> Result<Index> {
@@ -51,7 +51,7 @@ fn open(folder: &Arc<dyn Folder>, bag: &Bag, pairs: &[(Opt, i64)]) -> Result<Ind
     Index::open_in(folder, OsStr::new(INDEX), bag, &options(pairs))
 }
 
-/// Many keys that are there several times, some often, and some of a length of their own.
+/// Returns keys of which many occur several times, some often, and some have unusual lengths.
 fn some_keys(n: usize, seed: u64) -> Vec<Vec<u8>> {
     let mut rng = Rng(seed * 2 + 1);
     let key = |rng: &mut Rng| match rng.below(20) {
@@ -64,7 +64,7 @@ fn some_keys(n: usize, seed: u64) -> Vec<Vec<u8>> {
     (0..n).map(|_| key(&mut rng)).collect()
 }
 
-/// Holds an index against a map of the same keys.
+/// Compares an index with a map of the same keys.
 fn check(index: &Index, keys: &[Vec<u8>]) {
     let mut model: HashMap<&[u8], Vec<u64>> = HashMap::new();
     for (i, k) in keys.iter().enumerate() {
@@ -83,12 +83,16 @@ fn check(index: &Index, keys: &[Vec<u8>]) {
     let half = asked.len() / 2;
     asked.rotate_left(half);
     let first = |key: &&[u8]| model.get(key).map_or(NO_RECORD, |rows| rows[0]);
-    let want: Vec<u64> = asked.iter().map(first).collect();
-    for (key, &want) in asked.iter().zip(&want).filter(|(_, w)| **w == NO_RECORD) {
+    let expected: Vec<u64> = asked.iter().map(first).collect();
+    for (key, &expected) in asked
+        .iter()
+        .zip(&expected)
+        .filter(|(_, w)| **w == NO_RECORD)
+    {
         assert_eq!(
             (index.first(key).unwrap(), index.find(key).unwrap()),
             (None, vec![]),
-            "{want}"
+            "{expected}"
         );
     }
     let mut offsets = vec![0];
@@ -102,14 +106,14 @@ fn check(index: &Index, keys: &[Vec<u8>]) {
     assert_eq!(
         (got, absent),
         (
-            want.clone(),
-            want.iter().filter(|&&w| w == NO_RECORD).count() as u64
+            expected.clone(),
+            expected.iter().filter(|&&w| w == NO_RECORD).count() as u64
         )
     );
 }
 
 #[test]
-fn every_key_has_its_rows() {
+fn every_key_is_found_at_its_rows() {
     for (n, seed) in [(0, 1), (1, 2), (2, 3), (40, 4), (5_000, 5), (70_000, 6)] {
         let keys = some_keys(n, seed);
         let (folder, bag) = bag_of(&keys);
@@ -134,9 +138,9 @@ fn one_key_may_have_all_rows() {
     open(&folder, &bag, &[(Opt::Verify, 2)]).unwrap();
 }
 
-/// Little memory: most fingerprints go through the temporary file.
+/// With little memory most fingerprints go through the temporary file.
 #[test]
-fn little_memory_is_enough() {
+fn a_low_memory_limit_is_respected() {
     let keys = some_keys(30_000, 9);
     let (folder, bag) = bag_of(&keys);
     let little = [(Opt::MemoryLimit, 600_000), (Opt::Threads, 2)];
@@ -160,7 +164,7 @@ fn little_memory_is_enough() {
 }
 
 #[test]
-fn rows_of_a_slice_are_the_slices() {
+fn rows_of_a_slice_are_numbered_within_the_slice() {
     let keys = some_keys(3_000, 11);
     let (folder, bag) = bag_of(&keys);
     for (start, step, n) in [
@@ -188,9 +192,9 @@ fn rows_of_a_slice_are_the_slices() {
     }
 }
 
-/// Fingerprints are found by accident, too; here all of another bag's.
+/// Simulates fingerprint collisions: the index is used with another bag.
 #[test]
-fn a_row_that_is_another_key_is_never_given() {
+fn a_row_with_another_key_is_never_returned() {
     let keys = some_keys(2_000, 13);
     let (_, bag) = bag_of(&keys);
     let mut index = Index::build(&bag, &Options::new()).unwrap();
@@ -201,12 +205,12 @@ fn a_row_that_is_another_key_is_never_given() {
     index.bag = bag_of(&others).1;
     for (i, key) in keys.iter().enumerate() {
         let rows = index.find(key).unwrap();
-        let want: Vec<u64> = (0..2_000)
+        let expected: Vec<u64> = (0..2_000)
             .filter(|&r| r % 3 != 0 && keys[r] == *key)
             .map(|r| r as u64)
             .collect();
-        assert_eq!(rows, want, "{i}");
-        assert_eq!(index.first(key).unwrap(), want.first().copied());
+        assert_eq!(rows, expected, "{i}");
+        assert_eq!(index.first(key).unwrap(), expected.first().copied());
     }
     assert_eq!(index.first(&others[0]).unwrap(), None);
     let e = index.verify(&Options::new()).unwrap_err();
@@ -217,8 +221,8 @@ fn a_row_that_is_another_key_is_never_given() {
 }
 
 #[test]
-fn keys_of_one_tag_are_told_apart() {
-    // two buckets become one, so that a tag of either is looked for in both
+fn keys_with_equal_tags_are_distinguished() {
+    // two buckets are merged into one, so that a tag of either is found for both
     let (_, bag) = bag_of(&[
         b"one".to_vec(),
         b"two".to_vec(),
@@ -229,7 +233,7 @@ fn keys_of_one_tag_are_told_apart() {
     for values in [[0u64, 1], [3, 0]] {
         let mut index = Index::build(&bag, &Options::new()).unwrap();
         let bytes = index.file.bytes().unwrap().to_vec();
-        let mut twice = bytes[..HEADER as usize + 8].to_vec();
+        let mut twice = bytes[..HEADER_BYTES as usize + 8].to_vec();
         let (_, tag) = super::fingerprint::fingerprint(index.header.seed, b"one");
         let mut body: Vec<u8> = [(tag >> 32) as u32; 2]
             .iter()
@@ -239,8 +243,8 @@ fn keys_of_one_tag_are_told_apart() {
         values
             .iter()
             .for_each(|v| body.extend(&v.to_le_bytes()[..width]));
-        body.extend(bucket_sum(0, &body).to_le_bytes());
-        twice[HEADER as usize..].copy_from_slice(&(2u64 << 48).to_le_bytes());
+        body.extend(bucket_checksum(0, &body).to_le_bytes());
+        twice[HEADER_BYTES as usize..].copy_from_slice(&(2u64 << 48).to_le_bytes());
         index.header.body = body.len() as u64;
         twice.extend(body);
         index.file = crate::io::memory::MemoryFolder::new(twice)
@@ -277,15 +281,15 @@ fn many_threads_look_up_at_once() {
 }
 
 #[test]
-fn calls_that_make_no_sense_say_so() {
+fn invalid_calls_are_errors() {
     let (folder, bag) = bag_of(&some_keys(10, 19));
     let status = |r: Result<Index>| r.err().map(|e| (e.status, e.message)).unwrap();
-    let (s, words) = status(Index::build(&bag, &options(&[(Opt::Durability, 0)])));
+    let (s, message) = status(Index::build(&bag, &options(&[(Opt::Durability, 0)])));
     assert!(
-        s == Status::Argument && words.contains("HOLDALL_OPT_DURABILITY"),
-        "{words}"
+        s == Status::Argument && message.contains("HOLDALL_OPT_DURABILITY"),
+        "{message}"
     );
-    let (s, words) = status(Index::create_in(
+    let (s, message) = status(Index::create_in(
         &folder,
         OsStr::new(BAG),
         Mode::Replace,
@@ -293,8 +297,8 @@ fn calls_that_make_no_sense_say_so() {
         &Options::new(),
     ));
     assert!(
-        s == Status::Exists && words.contains("no index of a bag"),
-        "{words}"
+        s == Status::Exists && message.contains("not a bag index"),
+        "{message}"
     );
     assert_eq!(
         status(Index::create_in(
@@ -346,22 +350,22 @@ fn calls_that_make_no_sense_say_so() {
 }
 
 #[test]
-fn progress_rises_and_is_told_where_the_call_was_made() {
+fn progress_ascends_and_is_reported_on_the_calling_thread() {
     let n = 20_000;
     let (_, bag) = bag_of(&some_keys(n, 23));
-    let (told, here) = (Arc::new(Mutex::new(vec![0])), std::thread::current().id());
+    let (reported, here) = (Arc::new(Mutex::new(vec![0])), std::thread::current().id());
     let mut options = options(&[(Opt::Threads, 3)]);
-    let tell = told.clone();
+    let callback_reports = reported.clone();
     options.on_progress(Some(Arc::new(move |done, all| {
         assert_eq!((std::thread::current().id(), all), (here, n as u64));
-        tell.lock().unwrap().push(done);
+        callback_reports.lock().unwrap().push(done);
         true
     })));
     Index::build(&bag, &options).unwrap();
-    let told = told.lock().unwrap();
+    let reported = reported.lock().unwrap();
     assert!(
-        told.is_sorted() && told.last() == Some(&(n as u64)),
-        "{told:?}"
+        reported.is_sorted() && reported.last() == Some(&(n as u64)),
+        "{reported:?}"
     );
 }
 

@@ -1,30 +1,30 @@
-//! Files with bytes that are other ones, or missing.
+//! Tests of files with corrupt or missing bytes.
 
 use super::*;
 use crate::io::memory::MemoryFolder;
 use crate::io::sim;
 use crate::superchunk::bloscpack::chunk_table::ChunkTable;
-use crate::superchunk::bloscpack::metadata::Form as MetaForm;
+use crate::superchunk::bloscpack::metadata::MetaLayout;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A small file, and where everything in it is.
+/// A small file, and the positions of its parts.
 pub(super) struct Sample {
     pub(super) what: String,
     pub(super) bytes: Vec<u8>,
     state: State,
-    /// Bytes of content of each chunk.
+    /// Content range of each chunk.
     spans: Vec<Range<usize>>,
-    /// Bytes of each chunk in the file, its digest among them.
-    pub(super) places: Vec<Range<usize>>,
+    /// File range of each chunk with its checksum.
+    pub(super) chunk_ranges: Vec<Range<usize>>,
     pub(super) offsets: Range<usize>,
-    /// Metadata that nothing protects.
+    /// File range of metadata without a checksum.
     bare_meta: Range<usize>,
-    /// Metadata that a digest protects, without their head.
+    /// File range of metadata with a checksum, without the section header.
     pub(super) safe_meta: Range<usize>,
-    /// Nothing can be said about content that no checksum protects.
-    summed: bool,
-    /// All chunks but the last hold as much.
+    /// True if chunks have checksums. Corruption of content without checksums cannot be detected.
+    has_checksums: bool,
+    /// True if all chunks but the last have the same size.
     regular: bool,
 }
 
@@ -34,7 +34,7 @@ fn open(bytes: &[u8], o: &Options) -> Result<Bloscpack> {
 }
 
 pub(super) fn strict() -> Options {
-    // a damaged size may ask for much
+    // a corrupt size may request much memory
     Options::new()
         .with(Opt::Threads, 1)
         .unwrap()
@@ -47,7 +47,7 @@ pub(super) fn skipping() -> Options {
 }
 
 impl Sample {
-    /// With chunks of all the same size, but the last, or not.
+    /// Creates a sample. `regular` chunks have the same size, except the last.
     pub(super) fn new(form: Form, regular: bool) -> Sample {
         let form = Form {
             chunk: 140,
@@ -71,7 +71,7 @@ impl Sample {
             w.meta_set(Some(br#"{"some": "metadata"}"#)).unwrap();
         }
         w.commit().unwrap();
-        // written anew, so that there are only a few offsets
+        // causes a rewrite, so that there are few offsets
         w.remove(1).unwrap();
         if !regular {
             w.insert(1, &bytes(9, 200)).unwrap();
@@ -93,11 +93,11 @@ impl Sample {
             end - c.len()..end
         });
         let (meta, offsets) = (h.meta.as_ref(), h.offsets_at() as usize);
-        let bare = meta.is_some_and(|m| m.form == MetaForm::Rfc { packed: false });
+        let bare = meta.is_some_and(|m| m.layout == MetaLayout::Rfc { packed: false });
         Sample {
             what: format!("{form:?} regular {regular}"),
             spans: spans.collect(),
-            places: table
+            chunk_ranges: table
                 .chunks
                 .iter()
                 .map(|c| c.at as usize..c.end(h.checksum) as usize)
@@ -115,25 +115,25 @@ impl Sample {
             } else {
                 0..0
             },
-            summed: h.checksum.size() > 0,
+            has_checksums: h.checksum.size() > 0,
             regular,
             bytes,
             state,
         }
     }
 
-    /// Panics where these bytes give other content or metadata than the sample's, or less, without
-    /// an error. Gives how many chunks could be read.
-    fn nothing_wrong(&self, hurt: &[u8], o: &Options, how: &dyn std::fmt::Display) -> usize {
+    /// Panics if the file returns less or different content or metadata than the sample without an
+    /// error. Returns the number of readable chunks.
+    fn check_read(&self, corrupted: &[u8], o: &Options, how: &dyn std::fmt::Display) -> usize {
         let what = || format!("{}: {how}", self.what);
-        let Ok(b) = open(hurt, o) else { return 0 };
+        let Ok(b) = open(corrupted, o) else { return 0 };
         let skips = o.get(Opt::SkipDamaged, 0) == 1;
         let content = self.state.content();
         let _ = b.verify(|_| true);
         let mut all = vec![0xee; b.nbytes().min(10_000) as usize];
         let whole = b.read(0, &mut all);
         let meta = b.meta();
-        if self.summed {
+        if self.has_checksums {
             assert!(
                 skips || b.nbytes() == content.len() as u64,
                 "{}: {} bytes",
@@ -145,8 +145,9 @@ impl Sample {
                 "{}: other content",
                 what()
             );
-            let bare = hurt.get(self.bare_meta.clone()) != self.bytes.get(self.bare_meta.clone())
-                || hurt[..32] != self.bytes[..32];
+            let bare = corrupted.get(self.bare_meta.clone())
+                != self.bytes.get(self.bare_meta.clone())
+                || corrupted[..32] != self.bytes[..32];
             let bare = bare && !self.bare_meta.is_empty();
             assert!(
                 bare || skips
@@ -162,7 +163,7 @@ impl Sample {
             let mut got = vec![0xee; chunk.len()];
             if b.read(span.start as u64, &mut got) == Ok(false) {
                 assert!(
-                    !self.summed || got == *chunk,
+                    !self.has_checksums || got == *chunk,
                     "{}: other bytes at {}",
                     what(),
                     span.start
@@ -171,7 +172,7 @@ impl Sample {
             let mut got = vec![0xee; b.chunk_nbytes(i as u64).map_or(0, |n| n.min(10_000))];
             let read = b.read_chunk(i as u64, &mut got);
             assert!(
-                !self.summed || read != Ok(false) || got == *chunk,
+                !self.has_checksums || read != Ok(false) || got == *chunk,
                 "{}: another chunk {i}",
                 what()
             );
@@ -180,12 +181,12 @@ impl Sample {
         good
     }
 
-    /// Chunks that must stay readable where only this byte is another one.
-    fn unhurt_by(&self, at: usize) -> usize {
-        let n = self.places.len();
-        match self.places.iter().position(|p| p.contains(&at)) {
-            // without offsets a chunk's header leads to the next one
-            Some(i) if self.offsets.is_empty() && at < self.places[i].start + 16 => i,
+    /// Returns the number of chunks that must stay readable if only this byte is corrupt.
+    fn unaffected_by(&self, at: usize) -> usize {
+        let n = self.chunk_ranges.len();
+        match self.chunk_ranges.iter().position(|p| p.contains(&at)) {
+            // without offsets, the header of a chunk determines the position of the next one
+            Some(i) if self.offsets.is_empty() && at < self.chunk_ranges[i].start + 16 => i,
             Some(_) => n - 1,
             None if self.offsets.contains(&at)
                 || self.safe_meta.contains(&at)
@@ -193,15 +194,20 @@ impl Sample {
             {
                 n
             }
-            // offsets say where they are, whatever the header says
+            // offsets determine the positions, whatever the header says
             None if !self.offsets.is_empty() && (at == 5 || at >= 16) => n,
             None => 0,
         }
     }
 
-    fn repair(&self, hurt: &[u8], unhurt: usize, how: &dyn std::fmt::Display) -> Option<usize> {
+    fn repair(
+        &self,
+        corrupted: &[u8],
+        unaffected: usize,
+        how: &dyn std::fmt::Display,
+    ) -> Option<usize> {
         let what = || format!("{}: {how}", self.what);
-        let files = BTreeMap::from([(NAME.into(), hurt.to_vec())]);
+        let files = BTreeMap::from([(NAME.into(), corrupted.to_vec())]);
         let disk = SimDisk::with_files(&files);
         let done = match repair_in(&disk.folder(), OsStr::new(NAME), &strict()) {
             Ok(done) => done,
@@ -211,17 +217,17 @@ impl Sample {
                     "{}: changed by a repair that failed",
                     what()
                 );
-                assert!(unhurt == 0, "{}: {e}", what());
+                assert!(unaffected == 0, "{}: {e}", what());
                 return None;
             }
         };
         assert!(
-            done.kept >= unhurt as u64,
-            "{}: {done:?}, and {unhurt} chunks were not hurt",
+            done.retained >= unaffected as u64,
+            "{}: {done:?}, and {unaffected} chunks are not affected",
             what()
         );
-        let mended = disk.contents();
-        assert_eq!(mended.len(), 1);
+        let repaired = disk.contents();
+        assert_eq!(repaired.len(), 1);
         let b = reader(&disk.folder()).unwrap_or_else(|e| panic!("{}: repaired, {e}", what()));
         let mut faults = 0;
         let v = b
@@ -231,14 +237,14 @@ impl Sample {
             })
             .unwrap();
         assert_eq!(
-            (v.bad, faults, v.sound + v.unchecked),
+            (v.corrupt, faults, v.intact + v.unchecked),
             (0, 0, b.chunks() as u64),
             "{}: {done:?}",
             what()
         );
         b.meta()
             .unwrap_or_else(|e| panic!("{}: repaired, {e}", what()));
-        // each chunk that is there is as it was, or zeros
+        // each chunk is unchanged or zeros
         let found = State::of(&b).unwrap();
         let same = found
             .chunks
@@ -247,23 +253,23 @@ impl Sample {
             .filter(|(a, b)| a == b)
             .count();
         assert!(
-            !self.summed || same >= unhurt,
-            "{}: {same} chunks are as they were, {unhurt} were not hurt",
+            !self.has_checksums || same >= unaffected,
+            "{}: {same} chunks are as they were, {unaffected} are not affected",
             what()
         );
         let zeros = |c: &Vec<u8>| c.iter().all(|b| *b == 0);
         let right = |(i, c): (usize, &Vec<u8>)| zeros(c) || self.state.chunks.get(i) == Some(c);
         let wrong = found.chunks.iter().enumerate().find(|c| !right(*c));
         assert!(
-            !self.summed || wrong.is_none(),
+            !self.has_checksums || wrong.is_none(),
             "{}: {done:?}, and other chunks than before: {wrong:?}",
             what()
         );
         drop(b);
-        // a second one has nothing to do
+        // a second repair has nothing to do
         let again = repair_in(&disk.folder(), OsStr::new(NAME), &strict()).unwrap();
         assert_eq!(
-            (again.dropped, disk.contents() == mended),
+            (again.dropped, disk.contents() == repaired),
             (0, true),
             "{}",
             what()
@@ -272,10 +278,10 @@ impl Sample {
     }
 }
 
-pub(super) fn samples(sums: &[i64]) -> Vec<Sample> {
+pub(super) fn samples(checksums: &[i64]) -> Vec<Sample> {
     let mut all = Vec::new();
     for (version, offsets) in [(3, 1), (3, 0), (2, 1), (2, 0), (103, 1), (103, 0), (1, 0)] {
-        for &sum in sums {
+        for &sum in checksums {
             for regular in [true, false] {
                 let codec = [2, 6, 5][sum as usize % 3];
                 all.push(Sample::new(
@@ -294,19 +300,19 @@ pub(super) fn samples(sums: &[i64]) -> Vec<Sample> {
     all
 }
 
-/// Near values too: they make one offset equal to its neighbour.
+/// XOR masks. Small ones are included because they make one offset equal to the next.
 const FLIPS: &[u8] = &[
     1, 2, 4, 8, 0x10, 0x20, 0x40, 0x80, 0xff, 3, 0x1d, 0x2a, 0x4b,
 ];
 
-/// Flips of each byte, `each` of them.
+/// Returns copies of the file with each byte changed, `each` times.
 fn flips(s: &Sample, each: usize) -> impl Iterator<Item = (usize, Vec<u8>, String)> {
     (0..s.bytes.len()).flat_map(move |at| {
         (0..each).map(move |k| {
             let x = FLIPS[(at * each + k) % FLIPS.len()];
-            let mut hurt = s.bytes.clone();
-            hurt[at] ^= x;
-            (at, hurt, format!("byte {at} ^ {x:#x}"))
+            let mut corrupted = s.bytes.clone();
+            corrupted[at] ^= x;
+            (at, corrupted, format!("byte {at} ^ {x:#x}"))
         })
     })
 }
@@ -314,17 +320,18 @@ fn flips(s: &Sample, each: usize) -> impl Iterator<Item = (usize, Vec<u8>, Strin
 #[test]
 fn no_flip_of_a_byte_is_silent() {
     let (mut n, mut noticed) = (0, 0);
-    for (sums, each) in [(&[2][..], FLIPS.len()), (&[0, 1, 3, 8], 2)] {
-        for s in samples(sums) {
-            for (at, hurt, how) in flips(&s, each) {
+    for (checksums, each) in [(&[2][..], FLIPS.len()), (&[0, 1, 3, 8], 2)] {
+        for s in samples(checksums) {
+            for (at, corrupted, how) in flips(&s, each) {
                 n += 1;
-                noticed += usize::from(s.nothing_wrong(&hurt, &strict(), &how) < s.places.len());
-                let good = s.nothing_wrong(&hurt, &skipping(), &how);
+                noticed +=
+                    usize::from(s.check_read(&corrupted, &strict(), &how) < s.chunk_ranges.len());
+                let good = s.check_read(&corrupted, &skipping(), &how);
                 assert!(
-                    good >= s.unhurt_by(at) || !s.summed,
-                    "{} {how}: {good} chunks are readable, {} were not hurt",
+                    good >= s.unaffected_by(at) || !s.has_checksums,
+                    "{} {how}: {good} chunks are readable, {} are not affected",
                     s.what,
-                    s.unhurt_by(at)
+                    s.unaffected_by(at)
                 );
             }
         }
@@ -338,16 +345,16 @@ fn no_truncation_is_silent() {
     for s in samples(&[0, 2, 7]) {
         for len in 0..s.bytes.len() {
             let how = format!("the first {len} bytes");
-            let good = s.nothing_wrong(&s.bytes[..len], &strict(), &how);
+            let good = s.check_read(&s.bytes[..len], &strict(), &how);
             assert_eq!(good, 0, "{} {how}", s.what);
-            let good = s.nothing_wrong(&s.bytes[..len], &skipping(), &how);
-            let whole = s.places.iter().filter(|p| p.end <= len).count();
+            let good = s.check_read(&s.bytes[..len], &skipping(), &how);
+            let whole = s.chunk_ranges.iter().filter(|p| p.end <= len).count();
             assert_eq!(good, whole, "{} {how}", s.what);
             if let Ok(b) = open(&s.bytes[..len], &skipping()) {
                 let v = b.verify(|_| true).unwrap();
                 assert_eq!(
-                    (v.sound + v.unchecked, v.bad),
-                    (whole as u64, (s.places.len() - whole) as u64),
+                    (v.intact + v.unchecked, v.corrupt),
+                    (whole as u64, (s.chunk_ranges.len() - whole) as u64),
                     "{} {how}",
                     s.what
                 );
@@ -360,19 +367,23 @@ fn no_truncation_is_silent() {
 }
 
 #[test]
-fn repair_keeps_what_is_sound() {
+fn repair_retains_intact_chunks() {
     let (mut repaired, mut refused) = (0, 0);
     for s in samples(&[0, 2, 6]) {
-        for (at, hurt, how) in flips(&s, 2) {
-            let unhurt = if s.summed { s.unhurt_by(at) } else { 0 };
-            match s.repair(&hurt, unhurt, &how) {
-                // where something else than a chunk was hurt, all chunks are there, or nothing was
-                // changed
+        for (at, corrupted, how) in flips(&s, 2) {
+            let unaffected = if s.has_checksums {
+                s.unaffected_by(at)
+            } else {
+                0
+            };
+            match s.repair(&corrupted, unaffected, &how) {
+                // if the corruption is outside of the chunks, all chunks are retained, or nothing
+                // is changed
                 Some(same) => {
-                    let n = s.places.len();
-                    let all = same == n || s.places.iter().any(|p| p.contains(&at));
+                    let n = s.chunk_ranges.len();
+                    let all = same == n || s.chunk_ranges.iter().any(|p| p.contains(&at));
                     assert!(
-                        !s.summed || all,
+                        !s.has_checksums || all,
                         "{} {how}: {same} of {n} chunks stay",
                         s.what
                     );
@@ -386,33 +397,33 @@ fn repair_keeps_what_is_sound() {
 }
 
 #[test]
-fn damage_in_several_places_is_not_silent() {
+fn damage_at_several_positions_is_not_silent() {
     for seed in sim::seeds() {
-        damage_several_places(seed, if seed == 0 { 1000 } else { 100 });
+        damage_several_positions(seed, if seed == 0 { 1000 } else { 100 });
     }
 }
 
-/// Without the header's word for the kind of checksum, other damage would be silent.
+/// Without the checksum type in the header, other corruption would not be detected.
 #[test]
-fn a_checksum_is_found_that_the_header_does_not_name() {
-    for s in samples(&[1, 2, 3, 6, 8]).iter().filter(|s| s.summed) {
-        for place in &s.places {
-            let mut hurt = s.bytes.clone();
-            hurt[6] = 0;
-            let how = format!("byte 6 is 0, and {} differs", place.start + 17);
-            hurt[place.start + 17] ^= 0x40;
-            s.nothing_wrong(&hurt, &strict(), &how);
-            s.nothing_wrong(&hurt, &skipping(), &how);
-            s.repair(&hurt, 0, &how);
+fn a_checksum_type_missing_in_the_header_is_found() {
+    for s in samples(&[1, 2, 3, 6, 8]).iter().filter(|s| s.has_checksums) {
+        for range in &s.chunk_ranges {
+            let mut corrupted = s.bytes.clone();
+            corrupted[6] = 0;
+            let how = format!("byte 6 is 0, and {} differs", range.start + 17);
+            corrupted[range.start + 17] ^= 0x40;
+            s.check_read(&corrupted, &strict(), &how);
+            s.check_read(&corrupted, &skipping(), &how);
+            s.repair(&corrupted, 0, &how);
         }
     }
 }
 
-/// A lost chunk, offsets that are shifted by one, and too few chunks: what is found may be another
-/// chunk.
+/// A lost chunk, offsets shifted by one, and a number of chunks that is too small: a chunk that is
+/// found may be a different one.
 #[test]
-fn shifted_offsets_are_not_believed() {
-    let papers: &[(usize, u8)] = &[
+fn shifted_offsets_are_not_trusted() {
+    let rfc: &[(usize, u8)] = &[
         (0x3d, 1),
         (0x44, 0x7e),
         (0x4c, 2),
@@ -423,7 +434,7 @@ fn shifted_offsets_are_not_believed() {
         (0x76, 0x81),
         (0x14c, 0xbe),
     ];
-    let two: &[(usize, u8)] = &[
+    let v2: &[(usize, u8)] = &[
         (0x28, 7),
         (0x29, 1),
         (0x30, 0x6a),
@@ -433,7 +444,7 @@ fn shifted_offsets_are_not_believed() {
         (0x3c, 0x8c),
         (0x4f, 0x25),
     ];
-    for (version, damage) in [(103, papers), (2, two)] {
+    for (version, damage) in [(103, rfc), (2, v2)] {
         let s = Sample::new(
             Form {
                 codec: 5,
@@ -441,34 +452,35 @@ fn shifted_offsets_are_not_believed() {
             },
             true,
         );
-        let mut hurt = s.bytes.clone();
-        damage.iter().for_each(|(at, byte)| hurt[*at] = *byte);
-        s.nothing_wrong(&hurt, &strict(), &"shifted offsets");
-        s.nothing_wrong(&hurt, &skipping(), &"shifted offsets");
-        s.repair(&hurt, 0, &"shifted offsets");
+        let mut corrupted = s.bytes.clone();
+        damage.iter().for_each(|(at, byte)| corrupted[*at] = *byte);
+        s.check_read(&corrupted, &strict(), &"shifted offsets");
+        s.check_read(&corrupted, &skipping(), &"shifted offsets");
+        s.repair(&corrupted, 0, &"shifted offsets");
     }
 }
 
-/// The metadata seem to be longer by the first chunk, and one is missing: what is found may be
-/// another chunk.
+/// The size of the metadata seems to include the first chunk, and one chunk is missing: a chunk
+/// that is found may be a different one.
 #[test]
-fn metadata_that_swallow_a_chunk_move_the_others() {
+fn metadata_that_seem_to_include_a_chunk_are_reported() {
     for (form, size, more) in [(Form::new(103, 0, 2), 24, 0), (Form::new(3, 1, 2), 48, 4)] {
         let s = Sample::new(Form { codec: 5, ..form }, true);
-        let mut hurt = s.bytes.clone();
-        hurt[size] += s.places[0].len() as u8;
-        // other offsets than before, and other metadata
-        hurt[s.offsets.clone()].fill(0xfb);
-        hurt[64..64 + more].fill(0xee);
-        s.nothing_wrong(&hurt, &strict(), &"longer metadata");
-        s.nothing_wrong(&hurt, &skipping(), &"longer metadata");
-        s.repair(&hurt, 0, &"longer metadata");
+        let mut corrupted = s.bytes.clone();
+        corrupted[size] += s.chunk_ranges[0].len() as u8;
+        // offsets and metadata are changed, too
+        corrupted[s.offsets.clone()].fill(0xfb);
+        corrupted[64..64 + more].fill(0xee);
+        s.check_read(&corrupted, &strict(), &"longer metadata");
+        s.check_read(&corrupted, &skipping(), &"longer metadata");
+        s.repair(&corrupted, 0, &"longer metadata");
     }
 }
 
-/// What its bytes mean, only a newer holdall knows: it is no damage, and nothing to repair.
+/// Only a newer version of holdall can interpret the file. That is not corruption, and there is
+/// nothing to repair.
 #[test]
-fn a_newer_version_is_said_and_not_repaired() {
+fn a_newer_version_is_reported_and_not_repaired() {
     for s in samples(&[0, 2]) {
         for version in [4, 5, 255] {
             let mut newer = s.bytes.clone();
@@ -495,81 +507,88 @@ fn a_newer_version_is_said_and_not_repaired() {
     }
 }
 
-/// Its length is nowhere then: content must not be shorter without a word.
+/// The size of the chunk is not stored anywhere: content must not be shorter without an error.
 #[test]
-fn a_lost_chunk_of_unknown_size_is_told() {
+fn a_lost_chunk_of_unknown_size_is_reported() {
     for s in samples(&[2, 3]).iter().filter(|s| !s.offsets.is_empty()) {
-        for place in &s.places {
-            let mut hurt = s.bytes.clone();
-            hurt[8..12].fill(0xff);
-            hurt[place.start..place.start + 16].fill(0);
+        for range in &s.chunk_ranges {
+            let mut corrupted = s.bytes.clone();
+            corrupted[8..12].fill(0xff);
+            corrupted[range.start..range.start + 16].fill(0);
             let how = format!(
                 "no size of chunks in the header, and chunk at {} is lost",
-                place.start
+                range.start
             );
-            s.nothing_wrong(&hurt, &strict(), &how);
-            s.repair(&hurt, 0, &how);
+            s.check_read(&corrupted, &strict(), &how);
+            s.repair(&corrupted, 0, &how);
         }
     }
 }
 
-fn damage_several_places(seed: u64, times: usize) {
+fn damage_several_positions(seed: u64, times: usize) {
     let mut rng = Rng(77 + seed);
     for s in samples(&[2]).iter().filter(|s| s.regular) {
         for _ in 0..times {
-            let mut hurt = s.bytes.clone();
+            let mut corrupted = s.bytes.clone();
             for _ in 0..2 + rng.below(3) {
-                let at = rng.below(hurt.len());
+                let at = rng.below(corrupted.len());
                 match rng.below(4) {
-                    0 => hurt[at..].iter_mut().take(30).for_each(|b| *b = 0),
+                    0 => corrupted[at..].iter_mut().take(30).for_each(|b| *b = 0),
                     1 => {
-                        let from = rng.below(hurt.len());
-                        let copy: Vec<u8> = hurt[from..].iter().take(24).copied().collect();
-                        hurt[at..].iter_mut().zip(copy).for_each(|(b, c)| *b = c);
+                        let from = rng.below(corrupted.len());
+                        let copy: Vec<u8> = corrupted[from..].iter().take(24).copied().collect();
+                        corrupted[at..]
+                            .iter_mut()
+                            .zip(copy)
+                            .for_each(|(b, c)| *b = c);
                     }
-                    2 => hurt[at] = rng.draw() as u8,
-                    _ => hurt[at] ^= 1 << rng.below(8),
+                    2 => corrupted[at] = rng.draw() as u8,
+                    _ => corrupted[at] ^= 1 << rng.below(8),
                 }
             }
-            let changed = (0..hurt.len())
-                .filter(|&i| hurt[i] != s.bytes[i])
-                .map(|i| (i, hurt[i]))
+            let changed = (0..corrupted.len())
+                .filter(|&i| corrupted[i] != s.bytes[i])
+                .map(|i| (i, corrupted[i]))
                 .collect::<Vec<_>>();
             let how = format!("seed {seed}: {changed:x?}");
-            s.nothing_wrong(&hurt, &skipping(), &how);
-            if hurt[..32] == s.bytes[..32] {
-                s.nothing_wrong(&hurt, &strict(), &how);
+            s.check_read(&corrupted, &skipping(), &how);
+            if corrupted[..32] == s.bytes[..32] {
+                s.check_read(&corrupted, &strict(), &how);
             }
-            s.repair(&hurt, 0, &how);
+            s.repair(&corrupted, 0, &how);
         }
     }
 }
 
-/// What repair makes of a file of v3 whose head is damaged at these places: how many of its chunks
-/// are as they were, and whether the metadata are.
-fn mended(damage: &[(Range<usize>, u8)]) -> (usize, bool, String) {
+/// Repairs a v3 file with damage at these positions of the header. Returns the number of unchanged
+/// chunks, whether there is metadata, and the error message.
+fn repaired(damage: &[(Range<usize>, u8)]) -> (usize, bool, String) {
     let s = Sample::new(Form::new(3, 1, 2), true);
-    let mut hurt = s.bytes.clone();
+    let mut corrupted = s.bytes.clone();
     for (range, value) in damage {
-        hurt[range.clone()].fill(*value);
+        corrupted[range.clone()].fill(*value);
     }
-    assert!(open(&hurt, &strict().with(Opt::Verify, 0).unwrap()).is_err());
-    let b = open(&hurt, &skipping()).unwrap();
-    let mut words = String::new();
+    assert!(open(&corrupted, &strict().with(Opt::Verify, 0).unwrap()).is_err());
+    let b = open(&corrupted, &skipping()).unwrap();
+    let mut message = String::new();
     let v = b
         .verify(|e| {
-            words.push_str(&e.message);
+            message.push_str(&e.message);
             true
         })
         .unwrap();
-    assert_eq!((v.sound, v.bad), (s.places.len() as u64, 0), "{words}");
-    // all content is right, and it is not said that it is not
+    assert_eq!(
+        (v.intact, v.corrupt),
+        (s.chunk_ranges.len() as u64, 0),
+        "{message}"
+    );
+    // all content is correct and not reported as corrupt
     let mut all = vec![0xee; b.nbytes() as usize];
     assert!(
         b.read(0, &mut all) == Ok(false) && all == s.state.content(),
-        "{words}"
+        "{message}"
     );
-    let disk = SimDisk::with_files(&BTreeMap::from([(NAME.into(), hurt)]));
+    let disk = SimDisk::with_files(&BTreeMap::from([(NAME.into(), corrupted)]));
     repair_in(&disk.folder(), OsStr::new(NAME), &strict()).unwrap();
     let now = State::of(&reader(&disk.folder()).unwrap()).unwrap();
     assert!(now.meta.is_none() || now.meta == s.state.meta);
@@ -583,14 +602,14 @@ fn mended(damage: &[(Range<usize>, u8)]) -> (usize, bool, String) {
             .filter(|(a, b)| a == b)
             .count(),
         now.meta.is_some(),
-        words,
+        message,
     )
 }
 
 #[test]
-fn a_header_is_mended_by_what_the_offsets_say() {
-    let all = Sample::new(Form::new(3, 1, 2), true).places.len();
-    // the number of chunks, that of the spare offsets, both; options
+fn a_header_is_repaired_from_the_offsets() {
+    let all = Sample::new(Form::new(3, 1, 2), true).chunk_ranges.len();
+    // the number of chunks, the number of spare offsets, both; options
     for damage in [
         (16..24, 0),
         (16..17, 200),
@@ -603,22 +622,22 @@ fn a_header_is_mended_by_what_the_offsets_say() {
         (5..6, 0x82),
         (6..7, 0),
     ] {
-        let (same, meta, words) = mended(std::slice::from_ref(&damage));
-        assert_eq!((same, meta), (all, true), "{damage:?}: {words}");
+        let (same, meta, message) = repaired(std::slice::from_ref(&damage));
+        assert_eq!((same, meta), (all, true), "{damage:?}: {message}");
         assert!(
-            words.contains(if damage.0.len() == 1 {
+            message.contains(if damage.0.len() == 1 {
                 " is damaged"
             } else {
                 "header: byte"
             }),
-            "{damage:?}: {words}"
+            "{damage:?}: {message}"
         );
         assert!(
-            words.contains("header: byte") && !words.contains("metadata"),
-            "{damage:?}: {words}"
+            message.contains("header: byte") && !message.contains("metadata"),
+            "{damage:?}: {message}"
         );
     }
-    // magic, kind of the digest, codec, size, room, stored bytes
+    // magic, checksum type, codec, JSON size, reserved size, stored size
     for damage in [
         (32..40, 0),
         (36..37, 7),
@@ -631,20 +650,26 @@ fn a_header_is_mended_by_what_the_offsets_say() {
         (48..52, 0xff),
         (52..56, 0xff),
     ] {
-        let (same, meta, words) = mended(std::slice::from_ref(&damage));
-        assert_eq!((same, meta), (all, true), "{damage:?}: {words}");
-        assert!(words.contains("metadata head: byte"), "{damage:?}: {words}");
+        let (same, meta, message) = repaired(std::slice::from_ref(&damage));
+        assert_eq!((same, meta), (all, true), "{damage:?}: {message}");
+        assert!(
+            message.contains("metadata section header: byte"),
+            "{damage:?}: {message}"
+        );
     }
-    // all of it, or the metadata as well: they are lost
+    // the complete section header, or the metadata as well: the metadata is lost
     for damage in [vec![(32..64, 0)], vec![(33..36, 1), (64..68, 1)]] {
-        let (same, meta, words) = mended(&damage);
-        assert_eq!((same, meta), (all, false), "{damage:?}: {words}");
-        assert!(words.contains("metadata head: byte"), "{damage:?}: {words}");
+        let (same, meta, message) = repaired(&damage);
+        assert_eq!((same, meta), (all, false), "{damage:?}: {message}");
+        assert!(
+            message.contains("metadata section header: byte"),
+            "{damage:?}: {message}"
+        );
     }
 }
 
 #[test]
-fn offsets_that_are_read_from_their_middle_on_are_not_taken_for_all_of_them() {
+fn a_wrong_metadata_size_does_not_truncate_the_offsets() {
     let form = Form {
         chunk: 140,
         spare_chunks: Some(4),
@@ -653,25 +678,25 @@ fn offsets_that_are_read_from_their_middle_on_are_not_taken_for_all_of_them() {
     let disk = SimDisk::default();
     let mut w = form.create(&disk.folder(), Mode::New).unwrap();
     w.meta_set(Some(br#"{"some": "metadata"}"#)).unwrap();
-    // chunks that are stored as they are, in multiples of 8 bytes
+    // uncompressed chunks with multiples of 8 bytes
     let content: Vec<u8> = (0..12 * 140)
         .map(|i: u32| (i.wrapping_mul(2_654_435_769) >> 24) as u8)
         .collect();
     w.append(&content).unwrap();
     w.commit().unwrap();
-    let sound = disk.contents().remove(OsStr::new(NAME)).unwrap();
-    // the room for the metadata, behind which the offsets are
-    for value in (0..=255).filter(|v| *v != sound[48]) {
-        let mut hurt = sound.clone();
-        hurt[48] = value;
-        let b = open(&hurt, &skipping()).unwrap();
+    let intact = disk.contents().remove(OsStr::new(NAME)).unwrap();
+    // the reserved size of the metadata, which determines the position of the offsets
+    for value in (0..=255).filter(|v| *v != intact[48]) {
+        let mut corrupted = intact.clone();
+        corrupted[48] = value;
+        let b = open(&corrupted, &skipping()).unwrap();
         let mut all = vec![0; b.nbytes() as usize];
         assert!(
             b.read(0, &mut all) == Ok(false)
                 && all == content
                 && b.meta() == Ok(Some(br#"{"some": "metadata"}"#)),
             "{} is now {value}",
-            sound[48]
+            intact[48]
         );
     }
 }

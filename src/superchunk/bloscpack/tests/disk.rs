@@ -1,7 +1,7 @@
-//! Every operation that changes a file, on the simulated disk.
+//! Tests of every operation that changes a file, on the simulated disk.
 
 use super::*;
-use crate::io::sim::{self, Proof, Scene, Tally, Wrong};
+use crate::io::sim::{self, Fault, Scenario, StateCounts, Tally};
 
 const FORMS: &[Form] = &[
     Form::new(3, 1, 2),
@@ -30,7 +30,7 @@ const FORMS: &[Form] = &[
 
 type Change = Box<dyn Fn(&mut Bloscpack) -> Result<()>>;
 
-/// One operation, from a disk as it is.
+/// One operation, starting from a given disk.
 struct Case {
     name: String,
     form: Form,
@@ -48,7 +48,7 @@ fn text(seed: u64, len: usize) -> Vec<u8> {
     noise(seed, len).iter().map(|b| b'a' + b % 4).collect()
 }
 
-/// A disk with a file of three chunks that are full and one that is not, made in two commits.
+/// Returns a disk with a file of three full chunks and one short chunk, made in two commits.
 fn base(form: Form) -> SimDisk {
     let disk = SimDisk::default();
     let mut w = form.create(&disk.folder(), Mode::New).unwrap();
@@ -61,7 +61,7 @@ fn base(form: Form) -> SimDisk {
     w.commit().unwrap();
     assert_eq!((w.chunks(), w.nbytes()), (4, 2050));
     drop(w);
-    disk.settle();
+    disk.make_durable();
     disk
 }
 
@@ -80,7 +80,7 @@ impl Case {
         w.commit()
     }
 
-    /// The operations on the disk that it takes.
+    /// Returns the number of disk operations.
     fn ops(&self) -> usize {
         let whole = self.disk.copy();
         self.act(&whole.folder())
@@ -88,23 +88,23 @@ impl Case {
         whole.ops() - self.disk.ops()
     }
 
-    fn on<T>(&self, then: impl FnOnce(&Scene<'_>) -> T) -> T {
-        then(&Scene {
+    fn on<T>(&self, then: impl FnOnce(&Scenario<'_>) -> T) -> T {
+        then(&Scenario {
             name: format!("{:?} {}", self.form, self.name),
             disk: self.disk.copy(),
             act: &|folder| self.act(&folder),
             read: &|folder| Ok(pieces(&State::of(&reader(&folder)?)?)),
-            go_on: &|folder| go_on(self.form, &folder),
+            next_commit: &|folder| go_on(self.form, &folder),
         })
     }
 
-    fn check(&self, per_cut: usize, wrong: Option<Wrong>) -> Tally {
+    fn check(&self, per_cut: usize, wrong: Option<Fault>) -> Tally {
         self.on(|scene| sim::check(scene, per_cut, wrong))
     }
 }
 
-/// A state as a list to which appends add: metadata, then content in pieces of which all lengths
-/// here are multiples.
+/// Converts a state to a list that an append extends: metadata, then pieces of content. All lengths
+/// in these tests are multiples of the piece size.
 fn pieces(s: &State) -> Vec<Vec<u8>> {
     let meta = s
         .meta
@@ -115,7 +115,7 @@ fn pieces(s: &State) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// What the next program does: appends, if only a little.
+/// Simulates the next program: it makes a small append.
 fn go_on(form: Form, folder: &Arc<dyn Folder>) -> Result<()> {
     let mut w = match form.append(folder) {
         Err(e) if e.status == Status::Missing => form.create(folder, Mode::New)?,
@@ -125,7 +125,7 @@ fn go_on(form: Form, folder: &Arc<dyn Folder>) -> Result<()> {
     w.commit()
 }
 
-/// Every operation that changes a file.
+/// Returns every operation that changes a file.
 fn cases(form: Form) -> Vec<Case> {
     let mut all = Vec::new();
     let mut add = |name: &str, disk: &SimDisk, mode, change: Change| {
@@ -142,7 +142,7 @@ fn cases(form: Form) -> Vec<Case> {
         .unwrap()
         .commit()
         .unwrap();
-    empty.settle();
+    empty.make_durable();
 
     for (name, disk, mode) in [
         ("new", &none, Mode::New),
@@ -194,7 +194,7 @@ fn cases(form: Form) -> Vec<Case> {
         Box::new(|w| (0..60).try_for_each(|i| w.append(&text(i, 600)))),
     );
     add(
-        "append noise, more than is kept in memory",
+        "append noise, more than is held in memory",
         &base,
         Mode::Append,
         Box::new(|w| w.append(&noise(5, 30_000))),
@@ -247,7 +247,7 @@ fn cases(form: Form) -> Vec<Case> {
         Box::new(|w| w.insert(1, &text(8, 600))),
     );
     add(
-        "insert a chunk behind the last",
+        "insert a chunk after the last",
         &base,
         Mode::Append,
         Box::new(|w| w.insert(4, &text(8, 200))),
@@ -322,7 +322,7 @@ fn cases(form: Form) -> Vec<Case> {
         let mut w = form.create(&bare.folder(), Mode::New).unwrap();
         w.append(&text(1, 1250)).unwrap();
         w.commit().unwrap();
-        bare.settle();
+        bare.make_durable();
         add(
             "metadata appear",
             &bare,
@@ -378,7 +378,7 @@ fn cases(form: Form) -> Vec<Case> {
         w.append(&text(13, 350))
     };
     add(
-        "append, and think again",
+        "append, truncate, append",
         &base,
         Mode::Append,
         Box::new(twice),
@@ -387,16 +387,16 @@ fn cases(form: Form) -> Vec<Case> {
 }
 
 #[test]
-fn a_failing_power_supply_leaves_the_old_commit_or_the_new() {
-    let mut proof = Proof::of("Bloscpack");
+fn a_power_failure_leaves_the_old_commit_or_the_new() {
+    let mut state_counts = StateCounts::of("Bloscpack");
     for case in FORMS.iter().flat_map(|f| cases(*f)) {
-        proof.add(&case.name, case.check(25, None));
+        state_counts.add(&case.name, case.check(25, None));
     }
-    proof.stands(20_000);
+    state_counts.assert_complete(20_000);
 }
 
 #[test]
-fn the_rig_notices_when_a_sync_is_missing() {
+fn the_simulation_detects_a_missing_sync() {
     for (name, syncs) in [
         ("append into the last chunk", 4),
         ("write a chunk that gets shorter", 4),
@@ -407,7 +407,7 @@ fn the_rig_notices_when_a_sync_is_missing() {
             .into_iter()
             .find(|c| c.name == name)
             .unwrap();
-        let noticed = sim::syncs_left_out(
+        let noticed = sim::without_each_sync(
             name,
             &case.disk,
             |folder| case.act(&folder),
@@ -419,7 +419,7 @@ fn the_rig_notices_when_a_sync_is_missing() {
 }
 
 #[test]
-fn mutations_of_a_commit_are_noticed() {
+fn mutations_of_a_commit_are_detected() {
     let of = [
         "append into the last chunk",
         "write a chunk that gets shorter",
@@ -440,13 +440,13 @@ fn mutations_of_a_commit_are_noticed() {
     );
 }
 
-/// What a reader who comes now sees.
+/// Returns the state that a new reader sees.
 fn seen(folder: &Arc<dyn Folder>) -> Result<State> {
     State::of(&reader(folder)?)
 }
 
 #[test]
-fn who_opened_before_a_commit_sees_what_was_there_or_an_error() {
+fn a_reader_opened_before_a_commit_sees_the_old_state_or_an_error() {
     let (mut saw, mut refused) = (0, 0);
     for case in FORMS
         .iter()
@@ -456,12 +456,12 @@ fn who_opened_before_a_commit_sees_what_was_there_or_an_error() {
         let (a, b) = case.on(|scene| sim::check_opened_before(scene, reader, State::of));
         (saw, refused) = (saw + a, refused + b);
     }
-    println!("readers that were there before: {saw} saw the old state, {refused} were refused");
+    println!("readers opened before: {saw} saw the old state, {refused} were refused");
     assert!(saw > 1000 && refused > 1000);
 }
 
 #[test]
-fn who_opened_in_the_middle_of_a_commit_sees_the_old_state_or_an_error() {
+fn a_reader_opened_during_a_commit_sees_the_old_state_or_an_error() {
     let mut through_a_journal = 0;
     for case in FORMS
         .iter()
@@ -473,7 +473,7 @@ fn who_opened_in_the_middle_of_a_commit_sees_the_old_state_or_an_error() {
             let d = case.disk.copy();
             d.cut_after(k);
             let _ = case.act(&d.folder());
-            // the machine goes on from what programs saw
+            // the machine continues from the state that programs saw
             let d = SimDisk::with_files(&d.contents());
             let journal = d
                 .contents()
@@ -534,7 +534,7 @@ fn a_commit_that_failed_can_be_tried_again() {
     for case in FORMS.iter().flat_map(|f| cases(*f)) {
         let old = seen(&case.disk.folder()).ok();
         for k in 0..case.ops() {
-            // with the same change, or with one more that needs a new file
+            // with the same change, or with another one that requires a new file
             for more in [false, true] {
                 let what = format!("{:?} {} at {k}, {more}", case.form, case.name);
                 let d = case.disk.copy();

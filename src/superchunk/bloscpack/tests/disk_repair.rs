@@ -1,42 +1,45 @@
-//! Repairs of damaged files, on the simulated disk.
+//! Tests of repairs of damaged files, on the simulated disk.
 
 use super::damage::{Sample, samples, skipping, strict};
 use super::*;
-use crate::io::sim::{self, Mending, Proof, Tally, Wrong};
+use crate::io::sim::{self, Fault, RepairScenario, StateCounts, Tally};
 use std::collections::BTreeMap;
 
-/// Files of which something is damaged, and what.
+/// Returns damaged files, each with the name of the damage.
 fn damaged(s: &Sample) -> Vec<(&'static str, Vec<u8>)> {
-    let hurt = |f: &dyn Fn(&mut Vec<u8>)| {
+    let corrupted = |f: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = s.bytes.clone();
         f(&mut bytes);
         bytes
     };
-    // behind its header
-    let inside = |i: usize| s.places[i].start + 24;
+    // after the chunk header
+    let inside = |i: usize| s.chunk_ranges[i].start + 24;
     let mut all = vec![
-        ("a chunk", hurt(&|b| b[inside(1)] ^= 4)),
+        ("a chunk", corrupted(&|b| b[inside(1)] ^= 4)),
         (
             "two chunks",
-            hurt(&|b| [0, 2].iter().for_each(|i| b[inside(*i)] ^= 0x80)),
+            corrupted(&|b| [0, 2].iter().for_each(|i| b[inside(*i)] ^= 0x80)),
         ),
-        ("the end is lost", s.bytes[..s.places[2].end + 9].to_vec()),
+        (
+            "the end is lost",
+            s.bytes[..s.chunk_ranges[2].end + 9].to_vec(),
+        ),
         (
             "the end is lost, and a chunk",
-            hurt(&|b| b[inside(0)] ^= 1)[..s.places[2].end].to_vec(),
+            corrupted(&|b| b[inside(0)] ^= 1)[..s.chunk_ranges[2].end].to_vec(),
         ),
-        ("the number of chunks", hurt(&|b| b[16] ^= 1)),
+        ("the number of chunks", corrupted(&|b| b[16] ^= 1)),
     ];
     if !s.offsets.is_empty() {
-        all.push(("offsets", hurt(&|b| b[s.offsets.clone()].fill(0x5a))));
+        all.push(("offsets", corrupted(&|b| b[s.offsets.clone()].fill(0x5a))));
     }
     if !s.safe_meta.is_empty() {
-        all.push(("metadata", hurt(&|b| b[s.safe_meta.start + 3] ^= 2)));
+        all.push(("metadata", corrupted(&|b| b[s.safe_meta.start + 3] ^= 2)));
     }
     all
 }
 
-/// All, or what is read around the damage.
+/// Returns all content, or the content that can be read around the damage.
 fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
     let Err(e) = reader(folder).and_then(|b| State::of(&b)) else {
         return State::of(&reader(folder)?).map(|s| s.chunks);
@@ -44,7 +47,7 @@ fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
     let b = Bloscpack::open_in(folder, OsStr::new(NAME), Mode::Read, &skipping()).map_err(|_| e)?;
     let chunk = |i| {
         let mut got = vec![0xee; b.chunk_nbytes(i).unwrap_or(0)];
-        if b.read_chunk(i, &mut got).is_ok_and(|bad| !bad) {
+        if b.read_chunk(i, &mut got).is_ok_and(|damaged| !damaged) {
             got
         } else {
             Vec::new()
@@ -64,14 +67,14 @@ fn check(
     what: &str,
     bytes: &[u8],
     per_cut: usize,
-    wrong: Option<Wrong>,
+    wrong: Option<Fault>,
 ) -> Option<Tally> {
     let disk = SimDisk::with_files(&BTreeMap::from([(NAME.into(), bytes.to_vec())]));
-    // what cannot be repaired is left as it is: see the tests of damage
+    // a file that cannot be repaired is not changed: see the tests in `damage`
     repair(&disk.copy().folder()).ok()?;
     let name = format!("repair, {what}: {}", s.what);
     Some(sim::check_repair(
-        &Mending {
+        &RepairScenario {
             name,
             disk,
             repair: &|folder| repair(&folder),
@@ -83,22 +86,22 @@ fn check(
 }
 
 #[test]
-fn a_failing_power_supply_leaves_repairs_whole_or_to_be_done_again() {
-    let (mut proof, mut left_alone) = (Proof::of("Bloscpack"), 0);
+fn a_power_failure_leaves_repairs_complete_or_repeatable() {
+    let (mut state_counts, mut left_alone) = (StateCounts::of("Bloscpack"), 0);
     for s in samples(&[0, 2, 6]) {
         for (what, bytes) in damaged(&s) {
             match check(&s, what, &bytes, 10, None) {
-                Some(tally) => proof.add(&format!("repair: {what}"), tally),
+                Some(tally) => state_counts.add(&format!("repair: {what}"), tally),
                 None => left_alone += 1,
             }
         }
     }
     println!("{left_alone} files could not be repaired");
-    proof.stands(2_000);
+    state_counts.assert_complete(2_000);
 }
 
 #[test]
-fn mutations_of_a_repair_are_noticed() {
+fn mutations_of_a_repair_are_detected() {
     let s = Sample::new(Form::new(3, 1, 2), true);
     let damage: Vec<_> = damaged(&s)
         .into_iter()

@@ -1,10 +1,10 @@
-//! Random operations, against vectors of bytes.
+//! Tests of random operations against a model of byte vectors.
 
 use super::*;
 use crate::blosc::{self, Codec, Params, Target};
 use crate::superchunk::bloscpack::chunk_table::ChunkTable;
 
-/// What a file does, in vectors.
+/// A model of a file in vectors.
 #[derive(Clone, Debug, Default)]
 struct Model {
     now: State,
@@ -38,12 +38,12 @@ impl Model {
         while have > nbytes {
             let last = self.now.chunks.pop().unwrap();
             have -= last.len();
-            // what is left of a longer chunk than usual is cut as usual
-            let kept = &last[..nbytes.saturating_sub(have)];
+            // the rest of a chunk longer than the chunk size is split into chunks of that size
+            let rest = &last[..nbytes.saturating_sub(have)];
             self.now
                 .chunks
-                .extend(kept.chunks(self.chunk_size).map(<[u8]>::to_vec));
-            have += kept.len();
+                .extend(rest.chunks(self.chunk_size).map(<[u8]>::to_vec));
+            have += rest.len();
         }
     }
 
@@ -58,7 +58,7 @@ impl Model {
     }
 }
 
-/// One file, its writer, and those who read it.
+/// One file, its writer and its readers.
 struct Run {
     rng: Rng,
     form: Form,
@@ -68,15 +68,15 @@ struct Run {
     model: Model,
     committed: Option<State>,
     committed_chunk: usize,
-    /// Readers and what they saw.
+    /// Readers and the state that they saw.
     readers: Vec<(Bloscpack, State)>,
-    /// The file was made whole anew, or changed in place.
+    /// Number of commits that rewrote the file, and of commits in place.
     commits: [usize; 2],
     refused: usize,
 }
 
 fn any_form(rng: &mut Rng) -> Form {
-    // the first numbers of a generator are as near to each other as the seeds
+    // the first numbers of the generator are as close to each other as the seeds
     (0..9).for_each(|_| _ = rng.draw());
     let typesize = [1, 2, 3, 4, 8, 16, 17, 255, 300][rng.below(9)];
     let items = [1, 2, 10, 97, 700, 5_000][rng.below(if typesize > 100 { 4 } else { 6 })];
@@ -133,7 +133,7 @@ impl Run {
         };
     }
 
-    /// A number of bytes: none, a few, about a chunk, or several chunks.
+    /// Returns a random length: zero, a few bytes, about a chunk, or several chunks.
     fn length(&mut self) -> usize {
         let c = self.form.chunk;
         let most = [0, 9, c, c + 1, c * 4][self.rng.below(5)];
@@ -188,7 +188,7 @@ impl Run {
             _ if self.rng.below(4) == 0 => self.create(Mode::Replace),
             _ => {}
         }
-        self.look();
+        self.check_views();
     }
 
     fn append_raw(&mut self) {
@@ -230,7 +230,7 @@ impl Run {
         let before = self.folder.identity(OsStr::new(NAME)).unwrap();
         self.writer().commit().unwrap();
         self.model.commit();
-        // the header says no less than the last chunk has
+        // the chunk size in the header is at least the size of the last chunk
         self.committed_chunk = self
             .model
             .chunk_size
@@ -252,7 +252,7 @@ impl Run {
         }
     }
 
-    /// The file as another one sees it who comes now.
+    /// Checks the state that a new reader sees.
     fn check_file(&mut self) {
         let o = Options::new()
             .with(Opt::Threads, 1 + self.rng.below(3) as i64)
@@ -267,19 +267,19 @@ impl Run {
         assert!(sees == self.model.now);
         let v = b.verify(|e| panic!("{e}")).unwrap();
         let n = self.model.now.chunks.len() as u64;
-        assert_eq!((v.sound + v.unchecked, v.bad), (n, 0));
+        assert_eq!((v.intact + v.unchecked, v.corrupt), (n, 0));
         assert_eq!(v.unchecked > 0, b.header.checksum.size() == 0);
         let file = self
             .folder
             .open(OsStr::new(NAME), crate::io::Access::Read)
             .unwrap();
         let table = ChunkTable::read(&*file, b.header(), u64::MAX).unwrap();
-        // readers that walk, and readers that trust the offsets
+        // for readers that walk the chunks, and for readers that use the offsets
         assert!(
             table.in_order
                 && table.by_offsets == b.header().has_offsets
                 && table.damage.is_none()
-                && table.doubt.is_none()
+                && table.suspected.is_none()
         );
         self.range(&b);
     }
@@ -295,7 +295,7 @@ impl Run {
         }
     }
 
-    /// Closes without a commit; another program comes.
+    /// Closes the writer without a commit and opens another one.
     fn close(&mut self) {
         self.writer = None;
         let Some(committed) = self.committed.clone() else {
@@ -314,7 +314,7 @@ impl Run {
             && self.model.now.chunks[0].len() == self.committed_chunk
             && self.committed_chunk < 16 << 10;
         if self.form.version != 1 && !alone {
-            // a longer chunk that was put behind the last makes it longer
+            // a longer last chunk increases the chunk size
             assert!((self.form.chunk..=self.committed_chunk).contains(&w.chunk_size()));
         }
         assert!(
@@ -365,8 +365,8 @@ impl Run {
         );
     }
 
-    /// The writer sees its own changes, the others do not, or say so.
-    fn look(&mut self) {
+    /// Checks that the writer sees its changes, and that readers see the old state or an error.
+    fn check_views(&mut self) {
         let w = self.writer.take().unwrap();
         assert_eq!(
             (w.nbytes(), w.chunks()),
@@ -393,7 +393,7 @@ impl Run {
 }
 
 #[test]
-fn every_operation_does_what_it_does_to_a_vector() {
+fn every_operation_matches_the_model() {
     let (mut commits, mut refused) = ([0; 2], 0);
     for seed in 0..300 {
         let mut run = Run::new(seed);

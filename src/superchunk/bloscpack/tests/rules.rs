@@ -1,9 +1,9 @@
-//! What single calls promise.
+//! Tests of single calls.
 
 use super::*;
 
 #[test]
-fn one_short_chunk_does_not_make_those_behind_it_short() {
+fn one_short_chunk_does_not_make_later_chunks_short() {
     let given = |n: i64| Options::new().with(Opt::ChunkBytes, n).unwrap();
     for (version, offsets) in [(1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (103, 1)] {
         for (first, typesize, o, want) in [
@@ -13,7 +13,7 @@ fn one_short_chunk_does_not_make_those_behind_it_short() {
             (1201, 12, Options::new(), (1 << 20) / 12 * 12),
             (1200, 12, given(2400), 2400),
             (1200, 12, given(1212), 1212),
-            // shorter ones are not made
+            // a smaller chunk size has no effect
             (1200, 12, given(600), 1200),
             ((16 << 10) - 1, 1, Options::new(), (1 << 20) / 16383 * 16383),
             (16 << 10, 1, Options::new(), 16 << 10),
@@ -56,7 +56,7 @@ fn one_short_chunk_does_not_make_those_behind_it_short() {
 }
 
 #[test]
-fn a_chunk_that_waits_to_be_encoded_has_no_stored_size() {
+fn a_pending_chunk_has_no_stored_size() {
     let disk = SimDisk::default();
     let mut w = Form::new(3, 1, 2)
         .create(&disk.folder(), Mode::New)
@@ -69,7 +69,7 @@ fn a_chunk_that_waits_to_be_encoded_has_no_stored_size() {
     w.commit().unwrap();
     let stored = [0, 1, 2].map(|i| w.chunk_info(i).unwrap());
     assert!(stored.iter().all(|(_, cbytes, _)| *cbytes >= 16));
-    // a part of one is changed: it waits; then another one
+    // changes in one chunk are not encoded; then in another chunk
     for k in [1, 2] {
         w.write(600 * k + 5, b"x").unwrap();
         for (i, was) in stored.iter().enumerate() {
@@ -87,7 +87,7 @@ fn a_chunk_that_waits_to_be_encoded_has_no_stored_size() {
 }
 
 #[test]
-fn room_for_offsets_is_in_proportion() {
+fn spare_offsets_are_in_proportion() {
     let given = |n: u64| (100, Some(n as i64), n..=n);
     for (content, spare, free) in [
         (0, None, 50..=50),
@@ -116,20 +116,20 @@ fn room_for_offsets_is_in_proportion() {
 }
 
 #[test]
-fn appends_go_on_where_there_is_no_more_room_for_offsets() {
+fn appends_succeed_without_spare_offsets() {
     for spare in [None, Some(0), Some(7)] {
         let disk = SimDisk::default();
         let form = Form {
             spare_chunks: spare,
             ..Form::new(3, 1, 2)
         };
-        let (mut w, mut anew, mut before) =
+        let (mut w, mut rewritten, mut before) =
             (form.create(&disk.folder(), Mode::New).unwrap(), 0, None);
         for i in 0..800u64 {
             w.append(&i.to_le_bytes().repeat(75)).unwrap();
             w.commit().unwrap();
             let now = disk.folder().identity(OsStr::new(NAME)).unwrap();
-            anew += usize::from(before != now);
+            rewritten += usize::from(before != now);
             before = now;
         }
         let b = reader(&disk.folder()).unwrap();
@@ -142,13 +142,13 @@ fn appends_go_on_where_there_is_no_more_room_for_offsets() {
                 .zip(0u64..)
                 .all(|(c, i)| *c == i.to_le_bytes().repeat(75))
         );
-        println!("{spare:?}: {anew} commits of 800 made a new file");
-        assert!(spare == Some(0) || anew <= 800 / (spare.unwrap_or(200) as usize));
+        println!("{spare:?}: {rewritten} commits of 800 made a new file");
+        assert!(spare == Some(0) || rewritten <= 800 / (spare.unwrap_or(200) as usize));
     }
 }
 
 #[test]
-fn room_for_offsets_beyond_the_memory_limit_is_refused() {
+fn spare_offsets_beyond_the_memory_limit_are_refused() {
     let disk = SimDisk::default();
     let create = |spare, limit| {
         let options = Options::new()

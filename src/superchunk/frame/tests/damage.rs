@@ -1,4 +1,4 @@
-//! Damage is noticed, does no harm to what it leaves, and can be repaired; copies.
+//! Corruption is reported, leaves the rest readable, and can be repaired; copies.
 
 use super::*;
 use crate::io::sim;
@@ -8,7 +8,8 @@ use std::ffi::OsString;
 
 pub(super) type Files = BTreeMap<OsString, Vec<u8>>;
 
-/// Files of a frame of several chunks, made in three commits, and what it held after each.
+/// Returns the files of a frame of several chunks, written in three commits, and its state after
+/// each.
 pub(super) fn made(form: Form) -> (Files, Vec<State>) {
     let disk = SimDisk::default();
     let mut w = form.create(&disk.folder(), Mode::New).unwrap();
@@ -32,7 +33,7 @@ fn see(files: &Files) -> Result<State> {
     State::of(&reader(&folder(files))?)
 }
 
-/// The file with header and index, and one with chunks.
+/// Returns the file with header and index, and a file with chunks.
 pub(super) fn names(form: Form) -> [OsString; 2] {
     if form.sparse {
         [
@@ -49,7 +50,7 @@ pub(super) fn repaired(folder: &Arc<dyn Folder>) -> Result<Repaired> {
 }
 
 #[test]
-fn no_flip_and_no_cut_is_silently_wrong() {
+fn bit_flips_and_truncation_are_never_silent() {
     for form in [
         PLAIN,
         Form {
@@ -94,7 +95,7 @@ fn no_flip_and_no_cut_is_silently_wrong() {
 }
 
 #[test]
-fn chunks_that_a_writer_left_go_with_the_next_commit() {
+fn leftover_chunk_files_are_removed_by_the_next_commit() {
     let form = Form {
         sparse: true,
         ..PLAIN
@@ -133,7 +134,7 @@ fn chunks_that_a_writer_left_go_with_the_next_commit() {
 }
 
 #[test]
-fn what_is_not_damaged_is_read_and_repair_keeps_it() {
+fn intact_chunks_are_read_and_preserved_by_repair() {
     for form in [
         PLAIN,
         Form {
@@ -144,9 +145,9 @@ fn what_is_not_damaged_is_read_and_repair_keeps_it() {
         let (mut files, states) = made(form);
         let good = states.last().unwrap();
         let f = reader(&folder(&files)).unwrap();
-        let (place, _) = (f.entries[3].place().unwrap(), drop(f));
+        let (position, _) = (f.entries[3].position().unwrap(), drop(f));
         let name = if form.sparse {
-            format!("x.b2frame/{place:08X}.chunk").into()
+            format!("x.b2frame/{position:08X}.chunk").into()
         } else {
             names(form)[0].clone()
         };
@@ -154,7 +155,7 @@ fn what_is_not_damaged_is_read_and_repair_keeps_it() {
         let at = if form.sparse {
             40
         } else {
-            head + place as usize + 40
+            head + position as usize + 40
         };
         files.get_mut(&name).unwrap()[at] ^= 4;
         let folder = folder(&files);
@@ -179,7 +180,7 @@ fn what_is_not_damaged_is_read_and_repair_keeps_it() {
             faults.push(e.position);
             true
         });
-        assert_eq!((v.unwrap().bad, faults), (1, vec![3]));
+        assert_eq!((v.unwrap().corrupt, faults), (1, vec![3]));
         let skips = Frame::open_in(
             &folder,
             OsStr::new(NAME),
@@ -194,7 +195,7 @@ fn what_is_not_damaged_is_read_and_repair_keeps_it() {
         assert_eq!(
             repaired(&folder).unwrap(),
             Repaired {
-                kept: good.chunks.len() as u64 - 1,
+                retained: good.chunks.len() as u64 - 1,
                 dropped: 1
             }
         );
@@ -202,7 +203,7 @@ fn what_is_not_damaged_is_read_and_repair_keeps_it() {
         assert_eq!(
             repaired(&folder).unwrap(),
             Repaired {
-                kept: good.chunks.len() as u64,
+                retained: good.chunks.len() as u64,
                 dropped: 0
             }
         );
@@ -210,7 +211,7 @@ fn what_is_not_damaged_is_read_and_repair_keeps_it() {
 }
 
 #[test]
-fn repair_gives_back_room_and_what_was_left_lying() {
+fn repair_frees_unused_space_and_removes_leftover_files() {
     for form in [
         PLAIN,
         Form { sum: 0, ..PLAIN },
@@ -234,12 +235,12 @@ fn repair_gives_back_room_and_what_was_left_lying() {
     }
 }
 
-/// A frame of one commit, with chunks that take no room among them.
+/// Creates a frame in one commit; some of its chunks are not stored.
 fn committed_once(form: Form) -> (Files, State) {
     committed_with(form, 0)
 }
 
-/// The same with other content for each seed.
+/// Like [`committed_once`], with content that depends on a seed.
 fn committed_with(form: Form, seed: u64) -> (Files, State) {
     let disk = SimDisk::default();
     let mut w = form.create(&disk.folder(), Mode::New).unwrap();
@@ -257,10 +258,10 @@ fn committed_with(form: Form, seed: u64) -> (Files, State) {
     (disk.contents(), see(&disk.contents()).unwrap())
 }
 
-/// Where header, index and trailer are in the file that has them.
+/// Returns the ranges of header, index and trailer in the file that holds them.
 pub(super) fn parts(files: &Files, form: Form) -> Vec<(&'static str, std::ops::Range<usize>)> {
     let bytes = &files[&names(form)[0]];
-    let header = Header::parse(&bytes[..header::said_len(bytes).unwrap()]).unwrap();
+    let header = Header::parse(&bytes[..header::stated_len(bytes).unwrap()]).unwrap();
     let len = header.len() as usize;
     let trailer = bytes.len() - trailer::Trailer::length(bytes).unwrap() as usize;
     let index = if form.sparse {
@@ -276,22 +277,22 @@ pub(super) fn parts(files: &Files, form: Form) -> Vec<(&'static str, std::ops::R
 }
 
 fn faults(folder: &Arc<dyn Folder>) -> Vec<String> {
-    let mut words = Vec::new();
+    let mut messages = Vec::new();
     let options = Options::new().with(Opt::SkipDamaged, 1).unwrap();
     match Frame::open_in(folder, OsStr::new(NAME), Mode::Read, &options) {
-        Err(e) => words.push(e.message),
+        Err(e) => messages.push(e.message),
         Ok(f) => {
             _ = f.verify(|e| {
-                words.push(e.message.clone());
+                messages.push(e.message.clone());
                 true
             })
         }
     }
-    words
+    messages
 }
 
 #[test]
-fn any_byte_of_its_parts_may_be_wrong() {
+fn any_corrupt_byte_of_the_parts_is_repaired() {
     let forms = [
         PLAIN,
         Form {
@@ -316,27 +317,31 @@ fn any_byte_of_its_parts_may_be_wrong() {
                         let mut files = files.clone();
                         files.get_mut(&names(form)[0]).unwrap()[at] ^= by;
                         let disk = SimDisk::with_files(&files);
-                        let told = format!("{form:?} {part} {} ^ {by}", at - range.start);
+                        let what = format!("{form:?} {part} {} ^ {by}", at - range.start);
                         assert!(
                             see(&files).is_err() && !faults(&disk.folder()).is_empty(),
-                            "{told}"
+                            "{what}"
                         );
                         let options = Options::new().with(Opt::SkipDamaged, 1).unwrap();
                         let skips =
                             Frame::open_in(&disk.folder(), OsStr::new(NAME), Mode::Read, &options)
-                                .unwrap_or_else(|e| panic!("{told}: {e}"));
+                                .unwrap_or_else(|e| panic!("{what}: {e}"));
                         assert!(
                             State::of(&skips).unwrap() == good
                                 && skips.read(0, &mut [0; 10]).unwrap(),
-                            "{told}"
+                            "{what}"
                         );
                         drop(skips);
-                        let r = repaired(&disk.folder()).unwrap_or_else(|e| panic!("{told}: {e}"));
-                        assert_eq!((r.dropped, r.kept), (0, good.chunks.len() as u64), "{told}");
+                        let r = repaired(&disk.folder()).unwrap_or_else(|e| panic!("{what}: {e}"));
+                        assert_eq!(
+                            (r.dropped, r.retained),
+                            (0, good.chunks.len() as u64),
+                            "{what}"
+                        );
                         assert!(
                             see(&disk.contents()).unwrap() == good
                                 && faults(&disk.folder()).is_empty(),
-                            "{told}"
+                            "{what}"
                         );
                     }
                 }
@@ -345,10 +350,10 @@ fn any_byte_of_its_parts_may_be_wrong() {
     }
 }
 
-/// Other writers put nothing down by which damage could be told for certain: what does not fit the
-/// rest is.
+/// Frames of other writers have no seal: corruption is detected where parts do not match each
+/// other.
 #[test]
-fn any_byte_of_what_others_wrote_may_be_wrong() {
+fn corrupt_bytes_of_frames_by_other_writers_are_detected() {
     let forms = [
         Form { sum: 0, ..PLAIN },
         Form {
@@ -362,36 +367,36 @@ fn any_byte_of_what_others_wrote_may_be_wrong() {
         .flat_map(|seed| forms.map(|form| (seed, form)))
     {
         let (files, good) = committed_with(form, seed);
-        // one kind of chunk that takes no room for another
+        // one kind of chunk that is not stored is read as another
         let empty = |chunk: &[u8]| chunk.iter().all(|b| *b == 0);
-        let (mut told, mut whole, mut less, mut refused, mut wrong) = (0, 0, 0, 0, 0);
+        let (mut unopened, mut complete, mut partial, mut refused, mut wrong) = (0, 0, 0, 0, 0);
         for (part, range) in parts(&files, form) {
             for at in range.clone() {
                 for by in [1, 0x80, 0xff] {
                     let mut files = files.clone();
                     files.get_mut(&names(form)[0]).unwrap()[at] ^= by;
-                    let (disk, words) = (
+                    let (disk, what) = (
                         SimDisk::with_files(&files),
                         format!("{form:?} {part} {} ^ {by}", at - range.start),
                     );
-                    // what is read is what was written, or an error
+                    // a read returns what was written, or an error
                     let Ok(f) = reader(&disk.folder()) else {
-                        assert!(!faults(&disk.folder()).is_empty(), "{words}");
-                        told += 1;
+                        assert!(!faults(&disk.folder()).is_empty(), "{what}");
+                        unopened += 1;
                         match repaired(&disk.folder()) {
                             Err(_) => refused += 1,
                             Ok(r) => {
-                                let now = see(&disk.contents())
-                                    .unwrap_or_else(|e| panic!("{words}: {e}"));
+                                let now =
+                                    see(&disk.contents()).unwrap_or_else(|e| panic!("{what}: {e}"));
                                 assert!(
                                     now.chunks == good.chunks || r.dropped > 0,
-                                    "seed {seed}: {words}: {r:?}, {:?}",
+                                    "seed {seed}: {what}: {r:?}, {:?}",
                                     now.chunks.iter().map(Vec::len).collect::<Vec<_>>()
                                 );
                                 if now.chunks == good.chunks {
-                                    whole += 1
+                                    complete += 1
                                 } else {
-                                    less += 1
+                                    partial += 1
                                 }
                             }
                         }
@@ -402,7 +407,7 @@ fn any_byte_of_what_others_wrote_may_be_wrong() {
                         if f.read_chunk(i as u64, &mut got).is_ok() && got != *want {
                             assert!(
                                 part == "index" && empty(want),
-                                "seed {seed}: {words}: chunk {i}"
+                                "seed {seed}: {what}: chunk {i}"
                             );
                             wrong += 1;
                         }
@@ -411,21 +416,21 @@ fn any_byte_of_what_others_wrote_may_be_wrong() {
             }
         }
         println!(
-            "{form:?}: of {told} that do not open {whole} have all content again, {less} some, {refused} none; {wrong} not told"
+            "{form:?}: of {unopened} frames that do not open, {complete} are recovered completely, {partial} partly, {refused} not at all; {wrong} wrong chunks are not detected"
         );
-        // most of it follows from the rest; what does not, nobody makes up
+        // most of the frame follows from the remaining parts
         let most = 10 * good.chunks.iter().filter(|c| empty(c)).count();
         assert!(
-            whole > told / 3 && wrong < most,
-            "seed {seed}: {told} {whole} {less} {refused} {wrong}"
+            complete > unopened / 3 && wrong < most,
+            "seed {seed}: {unopened} {complete} {partial} {refused} {wrong}"
         );
     }
 }
 
-/// Only the header has the length of a last chunk that takes no room: without it, the chunk is not
-/// kept.
+/// Only the header has the length of a last chunk that is not stored. Without it, the chunk is not
+/// preserved.
 #[test]
-fn a_last_chunk_without_room_needs_the_header() {
+fn a_last_chunk_that_is_not_stored_needs_the_header() {
     let form = Form { sum: 0, ..PLAIN };
     let disk = SimDisk::default();
     let mut w = form.create(&disk.folder(), Mode::New).unwrap();
@@ -441,7 +446,7 @@ fn a_last_chunk_without_room_needs_the_header() {
         for at in range {
             let mut files = disk.contents();
             files.get_mut(&names(form)[0]).unwrap()[at] ^= 1;
-            // another length for zeros fits all the rest
+            // another length of zeros matches all other parts
             if see(&files).is_ok() {
                 continue;
             }
@@ -456,7 +461,7 @@ fn a_last_chunk_without_room_needs_the_header() {
 }
 
 #[test]
-fn a_part_may_be_lost() {
+fn a_lost_part_is_recovered_or_reported() {
     for form in [
         PLAIN,
         Form {
@@ -472,7 +477,7 @@ fn a_part_may_be_lost() {
             let all = parts(&files, form);
             for (part, range) in &all {
                 let mut files = files.clone();
-                // all of it, but for where the header says what it is
+                // all of it, except the fields that identify the header
                 let from = if *part == "header" {
                     range.start + 90
                 } else {
@@ -480,32 +485,32 @@ fn a_part_may_be_lost() {
                 };
                 files.get_mut(&names(form)[0]).unwrap()[from..range.end].fill(0x5a);
                 let disk = SimDisk::with_files(&files);
-                let told = format!(
+                let what = format!(
                     "{form:?} {part}, {} chunks: {:?}",
                     good.chunks.len(),
                     faults(&disk.folder())
                 );
                 let repaired = repaired(&disk.folder());
-                println!("{told}: {repaired:?}");
+                println!("{what}: {repaired:?}");
                 let Ok(r) = repaired else {
-                    assert!(disk.contents() == files, "{told}");
-                    assert!(*part == "header" || form.sum == 0, "{told}");
+                    assert!(disk.contents() == files, "{what}");
+                    assert!(*part == "header" || form.sum == 0, "{what}");
                     continue;
                 };
                 let now = see(&disk.contents()).unwrap();
-                assert!(faults(&disk.folder()).is_empty(), "{told}");
-                assert_eq!(now.chunks.len(), good.chunks.len(), "{told}");
+                assert!(faults(&disk.folder()).is_empty(), "{what}");
+                assert_eq!(now.chunks.len(), good.chunks.len(), "{what}");
                 let same = now
                     .chunks
                     .iter()
                     .zip(&good.chunks)
                     .filter(|(a, b)| a == b)
                     .count();
-                assert!(same == good.chunks.len() || r.dropped > 0, "{told}");
-                assert!(now == good || r.dropped > 0, "{told}");
+                assert!(same == good.chunks.len() || r.dropped > 0, "{what}");
+                assert!(now == good || r.dropped > 0, "{what}");
                 assert!(
                     *part == "header" || form.sum == 0 || same == good.chunks.len(),
-                    "{told}"
+                    "{what}"
                 );
             }
         }
@@ -513,7 +518,7 @@ fn a_part_may_be_lost() {
 }
 
 #[test]
-fn a_frame_that_another_writer_has_torn_is_as_new_as_it_can_be() {
+fn a_frame_torn_by_another_writer_is_recovered_as_far_as_possible() {
     let (mut files, states) = made(PLAIN);
     let index = parts(&files, PLAIN)[1].1.start;
     let torn = |files: &Files, from: usize| {
@@ -521,7 +526,7 @@ fn a_frame_that_another_writer_has_torn_is_as_new_as_it_can_be() {
         files.get_mut(OsStr::new(NAME)).unwrap()[from..].fill(0x5a);
         SimDisk::with_files(&files)
     };
-    // they write a chunk over index and trailer first: then there is an earlier commit
+    // another writer overwrites index and trailer with a chunk first: an earlier commit is found
     let disk = torn(&files, index);
     assert!(reader(&disk.folder()).is_err());
     let r = repaired(&disk.folder()).unwrap();
@@ -529,16 +534,17 @@ fn a_frame_that_another_writer_has_torn_is_as_new_as_it_can_be() {
         r.dropped == 1 && State::of(&reader(&disk.folder()).unwrap()).unwrap() == states[1],
         "{r:?}"
     );
-    // or some of the trailer: the index says where the chunks are, and their checksums are made
-    // anew
+    // or part of the trailer: the index leads to the chunks, and their checksums are computed again
     let disk = torn(&files, files[OsStr::new(NAME)].len() - 60);
     let r = repaired(&disk.folder()).unwrap();
     let now = reader(&disk.folder()).unwrap();
     assert!(
-        r.dropped == 1 && now.has_sums() && State::of(&now).unwrap().chunks == states[2].chunks,
+        r.dropped == 1
+            && now.has_checksums()
+            && State::of(&now).unwrap().chunks == states[2].chunks,
         "{r:?}"
     );
-    // where nothing can be found again, nothing is changed
+    // a frame that cannot be recovered is not changed
     for b in files[OsStr::new(NAME)]
         .windows(4)
         .enumerate()
@@ -555,7 +561,7 @@ fn a_frame_that_another_writer_has_torn_is_as_new_as_it_can_be() {
 }
 
 #[test]
-fn copies_hold_the_same() {
+fn copies_have_the_same_content() {
     for form in [
         PLAIN,
         Form {
@@ -587,7 +593,7 @@ fn copies_hold_the_same() {
                 let copy = reader(&to).unwrap();
                 assert!(
                     State::of(&copy).unwrap() == *states.last().unwrap()
-                        && copy.has_sums() == (form.sum == 2)
+                        && copy.has_checksums() == (form.sum == 2)
                 );
                 assert_eq!(
                     (copy.is_sparse(), copy.params().unwrap().codec),
@@ -622,7 +628,7 @@ fn a_frame_within_a_larger_file() {
             .status,
         Status::Unsupported
     );
-    // in memory, as it is
+    // in memory
     let whole = files[OsStr::new(NAME)].clone();
     let memory: Arc<dyn Folder> = Arc::new(crate::io::memory::MemoryFolder::new(whole));
     let f = Frame::open_in(&memory, OsStr::new(""), Mode::Read, &options).unwrap();
@@ -630,7 +636,7 @@ fn a_frame_within_a_larger_file() {
 }
 
 #[test]
-fn blocks_that_nobody_touches_stay_as_they_are_stored() {
+fn unchanged_blocks_stay_as_they_are_stored() {
     let disk = SimDisk::default();
     let form = Form {
         chunk: 40_000,
@@ -665,14 +671,14 @@ fn blocks_that_nobody_touches_stay_as_they_are_stored() {
     };
     let before = blocks(&w);
     drop(w);
-    // made with another level, they would be others
+    // encoded with another level, the blocks would differ
     let options = form.options().with(Opt::Level, 1).unwrap();
     let mut w = Frame::open_in(&disk.folder(), OsStr::new(NAME), Mode::Append, &options).unwrap();
     w.write(9000, &[9; 100]).unwrap();
     let after = blocks(&w);
     let same: Vec<bool> = before.iter().zip(&after).map(|(a, b)| a == b).collect();
     assert_eq!(same, (0..10).map(|b| b != 2).collect::<Vec<_>>());
-    // again and again into one chunk: its room is used again
+    // repeated writes to one chunk reuse its space
     let size = || disk.contents()[OsStr::new(NAME)].len();
     let n = size();
     for i in 0..50 {
@@ -682,8 +688,8 @@ fn blocks_that_nobody_touches_stay_as_they_are_stored() {
     w.commit().unwrap();
 }
 
-/// Does all that can be done with a frame, whatever becomes of it.
-fn use_up(folder: &Arc<dyn Folder>) {
+/// Calls all operations of a frame; any of them may fail.
+fn call_everything(folder: &Arc<dyn Folder>) {
     let options = Options::new()
         .with(Opt::MemoryLimit, 8 << 20)
         .unwrap()
@@ -734,7 +740,7 @@ fn use_up(folder: &Arc<dyn Folder>) {
 }
 
 #[test]
-fn no_bytes_do_harm() {
+fn malicious_bytes_do_not_panic() {
     let variable = {
         let (files, _) = made(Form { sum: 0, ..PLAIN });
         let disk = SimDisk::with_files(&files);
@@ -792,7 +798,7 @@ fn no_bytes_do_harm() {
                 let at = at.min(bytes.len() - 1);
                 bytes[at] = [0, 1, 0x7f, 0x80, 0xff, bytes[at] ^ 1 << rng.below(8)][rng.below(6)];
             }
-            use_up(&folder(&files));
+            call_everything(&folder(&files));
         }
     }
 }

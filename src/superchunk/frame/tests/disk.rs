@@ -1,7 +1,7 @@
 //! Every operation that changes a frame, on the simulated disk.
 
 use super::*;
-use crate::io::sim::{self, Proof, Scene, Tally, Wrong};
+use crate::io::sim::{self, Fault, Scenario, StateCounts, Tally};
 
 const FORMS: &[Form] = &[
     PLAIN,
@@ -27,7 +27,7 @@ const FORMS: &[Form] = &[
 
 type Change = Box<dyn Fn(&mut Frame) -> Result<()>>;
 
-/// One operation, from a disk as it is.
+/// One operation on a given disk.
 struct Case {
     name: String,
     form: Form,
@@ -45,7 +45,7 @@ fn text(seed: u64, len: usize) -> Vec<u8> {
     noise(seed, len).iter().map(|b| b'a' + b % 4).collect()
 }
 
-/// A disk with a frame of three chunks that are full and one that is not, made in two commits.
+/// Returns a disk with a frame of three full chunks and a partial one, written in two commits.
 fn base(form: Form) -> SimDisk {
     let disk = SimDisk::default();
     let mut w = form.create(&disk.folder(), Mode::New).unwrap();
@@ -56,7 +56,7 @@ fn base(form: Form) -> SimDisk {
     w.commit().unwrap();
     assert_eq!((w.chunks(), w.nbytes()), (4, 2050));
     drop(w);
-    disk.settle();
+    disk.make_durable();
     disk
 }
 
@@ -71,7 +71,7 @@ impl Case {
         w.commit()
     }
 
-    /// The operations on the disk that it takes.
+    /// Returns the number of disk operations.
     fn ops(&self) -> usize {
         let whole = self.disk.copy();
         self.act(&whole.folder())
@@ -79,23 +79,23 @@ impl Case {
         whole.ops() - self.disk.ops()
     }
 
-    fn on<T>(&self, then: impl FnOnce(&Scene<'_>) -> T) -> T {
-        then(&Scene {
+    fn on<T>(&self, then: impl FnOnce(&Scenario<'_>) -> T) -> T {
+        then(&Scenario {
             name: format!("{:?} {}", self.form, self.name),
             disk: self.disk.copy(),
             act: &|folder| self.act(&folder),
             read: &|folder| Ok(pieces(&State::of(&reader(&folder)?)?)),
-            go_on: &|folder| go_on(self.form, &folder),
+            next_commit: &|folder| go_on(self.form, &folder),
         })
     }
 
-    fn check(&self, per_cut: usize, wrong: Option<Wrong>) -> Tally {
+    fn check(&self, per_cut: usize, wrong: Option<Fault>) -> Tally {
         self.on(|scene| sim::check(scene, per_cut, wrong))
     }
 }
 
-/// A state as a list to which appends add: metalayers, then content in pieces of which all lengths
-/// here are multiples.
+/// Returns a state as a list that appends extend: the metalayers, then the content in pieces of 50
+/// bytes. All lengths in these tests are multiples of 50.
 fn pieces(s: &State) -> Vec<Vec<u8>> {
     let metas = s
         .metas
@@ -107,7 +107,7 @@ fn pieces(s: &State) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// What the next program does: appends, if only a little.
+/// What the next program does: it appends a few bytes.
 fn go_on(form: Form, folder: &Arc<dyn Folder>) -> Result<()> {
     let mut w = match form.append(folder) {
         Err(e) if e.status == Status::Missing => form.create(folder, Mode::New)?,
@@ -117,7 +117,7 @@ fn go_on(form: Form, folder: &Arc<dyn Folder>) -> Result<()> {
     w.commit()
 }
 
-/// Every operation that changes a frame.
+/// Returns every operation that changes a frame.
 fn cases(form: Form) -> Vec<Case> {
     let mut all = Vec::new();
     let mut add = |name: &str, disk: &SimDisk, mode, change: Change| {
@@ -134,7 +134,7 @@ fn cases(form: Form) -> Vec<Case> {
         .unwrap()
         .commit()
         .unwrap();
-    empty.settle();
+    empty.make_durable();
 
     for (name, disk, mode) in [
         ("new", &none, Mode::New),
@@ -304,22 +304,22 @@ fn cases(form: Form) -> Vec<Case> {
 }
 
 #[test]
-fn a_failing_power_supply_leaves_the_old_commit_or_the_new() {
+fn a_power_failure_leaves_the_old_commit_or_the_new_one() {
     for (sparse, format) in [(false, "frame"), (true, "frame in a folder")] {
-        let mut proof = Proof::of(format);
+        let mut state_counts = StateCounts::of(format);
         for case in FORMS
             .iter()
             .filter(|f| f.sparse == sparse)
             .flat_map(|f| cases(*f))
         {
-            proof.add(&case.name, case.check(25, None));
+            state_counts.add(&case.name, case.check(25, None));
         }
-        proof.stands(4_000);
+        state_counts.assert_complete(4_000);
     }
 }
 
 #[test]
-fn the_rig_notices_when_a_sync_is_missing() {
+fn missing_syncs_are_detected() {
     let sparse = FORMS[3];
     for (form, name) in [
         (PLAIN, "append new chunks"),
@@ -329,9 +329,9 @@ fn the_rig_notices_when_a_sync_is_missing() {
         (sparse, "new"),
     ] {
         let case = cases(form).into_iter().find(|c| c.name == name).unwrap();
-        let told = format!("{form:?} {name}");
-        let noticed = sim::syncs_left_out(
-            &told,
+        let what = format!("{form:?} {name}");
+        let noticed = sim::without_each_sync(
+            &what,
             &case.disk,
             |folder| case.act(&folder),
             |wrong| case.check(100, wrong),
@@ -344,14 +344,14 @@ fn the_rig_notices_when_a_sync_is_missing() {
 }
 
 #[test]
-fn mutations_of_a_commit_are_noticed() {
+fn mutations_of_a_commit_are_detected() {
     let of = [
         "append new chunks",
         "a metalayer of the same length",
         "new",
         "replace",
     ];
-    // headers within a sector, and one beyond; in a folder there is no journal
+    // headers within a sector, and a longer one; a sparse frame has no journal
     for (forms, format, arises) in [
         (&[FORMS[0], FORMS[2]][..], "frame", 3),
         (&[FORMS[3]], "frame in a folder", 2),
@@ -373,7 +373,7 @@ fn mutations_of_a_commit_are_noticed() {
 }
 
 #[test]
-fn who_opened_before_a_commit_sees_what_was_there_or_an_error() {
+fn a_reader_opened_before_a_commit_sees_the_old_state_or_an_error() {
     let (mut saw, mut refused) = (0, 0);
     for case in FORMS
         .iter()
@@ -439,7 +439,7 @@ fn a_commit_that_fails_can_be_tried_again_or_says_so() {
 }
 
 #[test]
-fn who_opened_in_the_middle_of_a_commit_sees_the_old_state_or_an_error() {
+fn a_reader_opened_during_a_commit_sees_the_old_state_or_an_error() {
     let (mut old_ones, mut through_a_journal) = (0, 0);
     for case in FORMS
         .iter()
@@ -454,7 +454,7 @@ fn who_opened_in_the_middle_of_a_commit_sees_the_old_state_or_an_error() {
             let d = case.disk.copy();
             d.cut_after(k);
             let _ = case.act(&d.folder());
-            // the machine goes on from what programs saw
+            // continue from what programs saw
             let d = SimDisk::with_files(&d.contents());
             let journal = d
                 .contents()
@@ -473,7 +473,7 @@ fn who_opened_in_the_middle_of_a_commit_sees_the_old_state_or_an_error() {
                 old_ones + usize::from(saw == old),
                 through_a_journal + usize::from(journal),
             );
-            // the next writer, and the reader of before it
+            // the next writer, and a reader that was open before it
             go_on(case.form, &d.folder()).unwrap();
             match State::of(&between) {
                 Ok(s) => assert!(s == saw, "{:?} {} {k}", case.form, case.name),

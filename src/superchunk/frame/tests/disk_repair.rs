@@ -1,8 +1,8 @@
-//! Repairs of frames, damaged or not, on the simulated disk.
+//! Repairs of frames, corrupt or not, on the simulated disk.
 
 use super::damage::{Files, made, names, parts, repaired};
 use super::*;
-use crate::io::sim::{self, Mending, Proof, Tally, Wrong};
+use crate::io::sim::{self, Fault, RepairScenario, StateCounts, Tally};
 
 const FORMS: &[Form] = &[
     PLAIN,
@@ -24,7 +24,7 @@ const FORMS: &[Form] = &[
     },
 ];
 
-/// Frames of which something is damaged, or nothing is, and what.
+/// Returns frames with one corrupt part, or none, and the name of the part.
 fn damaged(form: Form) -> Vec<(&'static str, Files)> {
     let whole = made(form).0;
     let hurt = |name: &OsStr, at: usize| {
@@ -37,19 +37,19 @@ fn damaged(form: Form) -> Vec<(&'static str, Files)> {
     let [head, _] = names(form);
     let ranges = parts(&whole, form);
     for i in [1, 3] {
-        let place = f.entries[i].place().unwrap();
-        let file = format!("x.b2frame/{place:08X}.chunk");
-        // behind its header
+        let position = f.entries[i].position().unwrap();
+        let file = format!("x.b2frame/{position:08X}.chunk");
+        // after the chunk header
         all.push((
             "a chunk",
             if form.sparse {
                 hurt(OsStr::new(&file), 34)
             } else {
-                hurt(&head, ranges[0].1.end + place as usize + 34)
+                hurt(&head, ranges[0].1.end + position as usize + 34)
             },
         ));
     }
-    // what others wrote has nothing by which a header is put right
+    // without a seal a header cannot be corrected
     for (part, range) in ranges
         .into_iter()
         .filter(|(part, _)| form.sum == 2 || *part != "header")
@@ -60,7 +60,7 @@ fn damaged(form: Form) -> Vec<(&'static str, Files)> {
     all
 }
 
-/// All, or what is read around the damage.
+/// Returns all content, or the content around the corruption.
 fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
     let pieces = |s: State| {
         s.metas
@@ -84,13 +84,13 @@ fn check(
     what: &str,
     files: &Files,
     per_cut: usize,
-    wrong: Option<Wrong>,
+    wrong: Option<Fault>,
 ) -> Option<Tally> {
     let disk = SimDisk::with_files(files);
-    // what cannot be repaired is left as it is: see the tests of damage
+    // a frame that cannot be repaired is not changed: see the tests of damage
     repaired(&disk.copy().folder()).ok()?;
     let name = format!("repair, {what}: {form:?}");
-    let m = Mending {
+    let m = RepairScenario {
         name,
         disk,
         repair: &|folder| repaired(&folder).map(|_| ()),
@@ -100,24 +100,24 @@ fn check(
 }
 
 #[test]
-fn a_failing_power_supply_leaves_repairs_whole_or_to_be_done_again() {
+fn a_power_failure_leaves_repairs_complete_or_repeatable() {
     for (sparse, format) in [(false, "frame"), (true, "frame in a folder")] {
-        let (mut proof, mut left_alone) = (Proof::of(format), 0);
+        let (mut state_counts, mut left_alone) = (StateCounts::of(format), 0);
         for form in FORMS.iter().filter(|f| f.sparse == sparse) {
             for (what, files) in damaged(*form) {
                 match check(*form, what, &files, 25, None) {
-                    Some(tally) => proof.add(&format!("repair: {what}"), tally),
+                    Some(tally) => state_counts.add(&format!("repair: {what}"), tally),
                     None => left_alone += 1,
                 }
             }
         }
         println!("{left_alone} frames could not be repaired");
-        proof.stands(200);
+        state_counts.assert_complete(200);
     }
 }
 
 #[test]
-fn mutations_of_a_repair_are_noticed() {
+fn mutations_of_a_repair_are_detected() {
     for (form, format) in [(PLAIN, "frame"), (FORMS[3], "frame in a folder")] {
         let damage: Vec<_> = damaged(form)
             .into_iter()

@@ -1,10 +1,10 @@
-//! Random operations, against vectors of bytes.
+//! Random operations, compared with vectors of bytes.
 
 use super::*;
 use crate::blosc::Decoded;
-use crate::superchunk::chunks::{Chunks, Sink, Source, Touch};
+use crate::superchunk::chunks::{BlockChange, Chunks, Sink, Source};
 
-/// One frame, its writer, and those who read it.
+/// A frame, its writer, and its readers.
 struct Run {
     rng: Rng,
     form: Form,
@@ -48,17 +48,17 @@ fn any_form(rng: &mut Rng) -> Form {
     }
 }
 
-/// New content for a chunk: what it was, changed in blocks.
-struct Blocks<'a>(&'a [u8], &'a [Touch], usize);
+/// New content for a chunk: the old content, changed in blocks.
+struct Blocks<'a>(&'a [u8], &'a [BlockChange], usize);
 
 impl Source for Blocks<'_> {
-    fn touch(&self, block: usize) -> Touch {
+    fn change(&self, block: usize) -> BlockChange {
         self.1[block]
     }
     fn fill(&self, block: usize, content: &mut [u8]) -> Result<()> {
         let own = &self.0[block * self.2..][..content.len()];
         match self.1[block] {
-            Touch::Part => content[..own.len() / 2].copy_from_slice(&own[..own.len() / 2]),
+            BlockChange::Partial => content[..own.len() / 2].copy_from_slice(&own[..own.len() / 2]),
             _ => content.copy_from_slice(own),
         }
         Ok(())
@@ -68,7 +68,7 @@ impl Source for Blocks<'_> {
 struct Got(Vec<(usize, Vec<u8>)>);
 
 impl Sink for Got {
-    fn place(&mut self, _: usize) -> Option<&mut [u8]> {
+    fn destination(&mut self, _: usize) -> Option<&mut [u8]> {
         None
     }
     fn put(&mut self, block: usize, content: &Decoded) -> Result<()> {
@@ -194,7 +194,7 @@ impl Run {
             &mut self.now,
         );
         now.metas.sort();
-        // where content waits there may be no chunk of length 0 any more
+        // while content is pending, empty chunks of the model may be missing
         assert!(
             sees.content() == now.content() && sees.metas == now.metas,
             "{:?} {step}",
@@ -242,7 +242,7 @@ impl Run {
         self.now.metas.push((name.into(), value));
     }
 
-    /// Is it what arrays want?
+    /// Do all chunks have equal length, as arrays require?
     fn is_even(&self) -> bool {
         !self.variable && self.now.chunks.iter().all(|c| c.len() == self.form.chunk)
     }
@@ -254,20 +254,26 @@ impl Run {
         let i = self.rng.below(self.now.chunks.len() + 1);
         let src = self.data(self.form.chunk);
         let size = Chunks::block_bytes(self.writer());
-        let touch: Vec<Touch> = (0..self.form.chunk.div_ceil(size))
-            .map(|_| [Touch::Kept, Touch::Part, Touch::Whole][self.rng.below(3)])
+        let touch: Vec<BlockChange> = (0..self.form.chunk.div_ceil(size))
+            .map(|_| {
+                [
+                    BlockChange::Unchanged,
+                    BlockChange::Partial,
+                    BlockChange::Full,
+                ][self.rng.below(3)]
+            })
             .collect();
-        let mut want = self
+        let mut expected = self
             .now
             .chunks
             .get(i)
             .cloned()
             .unwrap_or_else(|| vec![0; self.form.chunk]);
-        for (b, (now, new)) in want.chunks_mut(size).zip(src.chunks(size)).enumerate() {
+        for (b, (now, new)) in expected.chunks_mut(size).zip(src.chunks(size)).enumerate() {
             match touch[b] {
-                Touch::Kept => {}
-                Touch::Part => now[..new.len() / 2].copy_from_slice(&new[..new.len() / 2]),
-                Touch::Whole => now.copy_from_slice(new),
+                BlockChange::Unchanged => {}
+                BlockChange::Partial => now[..new.len() / 2].copy_from_slice(&new[..new.len() / 2]),
+                BlockChange::Full => now.copy_from_slice(new),
             }
         }
         let source = Blocks(&src, &touch, size);
@@ -276,7 +282,7 @@ impl Run {
         Chunks::put(w, i as u64, new).unwrap();
         self.now
             .chunks
-            .splice(i..(i + 1).min(self.now.chunks.len()), [want]);
+            .splice(i..(i + 1).min(self.now.chunks.len()), [expected]);
     }
 
     fn rearrange(&mut self) {
@@ -314,7 +320,7 @@ impl Run {
         assert!(State::of(&r).unwrap() == self.now, "{:?}", self.form);
         let v = r.verify(|e| panic!("{e}")).unwrap();
         assert_eq!(
-            (v.sound + v.unchecked, v.bad),
+            (v.intact + v.unchecked, v.corrupt),
             (self.now.chunks.len() as u64, 0)
         );
         assert_eq!(
@@ -356,22 +362,22 @@ impl Run {
             Chunks::block_bytes(r),
         );
         let chunk = &self.now.chunks[i];
-        let wanted: Vec<usize> = (0..chunk.len().div_ceil(size))
+        let requested: Vec<usize> = (0..chunk.len().div_ceil(size))
             .filter(|_| self.rng.below(2) == 0)
             .collect();
         let mut got = Got(Vec::new());
-        r.read_blocks(i as u64, &wanted, &mut got).unwrap();
+        r.read_blocks(i as u64, &requested, &mut got).unwrap();
         got.0.sort();
-        let want: Vec<_> = wanted
+        let expected: Vec<_> = requested
             .iter()
             .map(|b| (*b, chunk.chunks(size).nth(*b).unwrap().to_vec()))
             .collect();
-        assert!(got.0 == want);
+        assert!(got.0 == expected);
     }
 }
 
 #[test]
-fn as_vectors_of_bytes() {
+fn random_operations_match_the_model() {
     for seed in 0..300 {
         let run = std::panic::catch_unwind(|| {
             let mut run = Run::new(seed);

@@ -1,15 +1,14 @@
-//! Long frames, whose entries are found as they are asked for, hold what they hold when they are
-//! read at once; damage of index and checksums is found by whoever asks for a chunk that hangs on
-//! it.
+//! Long frames, whose entries are loaded on demand, have the same content as frames that are read
+//! at once. Corruption of index and checksums is reported by the reads of chunks that depend on it.
 
 use super::damage::{Files, folder};
 use super::*;
 use crate::blosc;
 use crate::superchunk::bloscpack::Destination;
-use crate::superchunk::frame::checksums::{self, SUMS};
+use crate::superchunk::frame::checksums::{self, CHECKSUMS};
 
 const CHUNKS: usize = 5000;
-/// So short that a frame of many is made soon.
+/// Short chunks, so that a frame with many chunks is created fast.
 const LONG: Form = Form {
     chunk: 16,
     block: 16,
@@ -18,7 +17,7 @@ const LONG: Form = Form {
     ..PLAIN
 };
 
-/// Noise, and every 500th chunk zeros, which take no room.
+/// Returns noise, with every 500th chunk zeros, which are not stored.
 fn content(seed: u64, chunks: usize) -> Vec<u8> {
     let mut rng = Rng(seed);
     (0..chunks * LONG.chunk)
@@ -32,7 +31,7 @@ fn content(seed: u64, chunks: usize) -> Vec<u8> {
         .collect()
 }
 
-/// A frame of two commits; no zeros in its first page.
+/// Creates a frame in two commits. `zeros`: some chunks of its first page are zeros.
 fn made(zeros: bool) -> (Files, Vec<u8>) {
     let disk = SimDisk::default();
     let mut all = content(5, CHUNKS + 100);
@@ -57,10 +56,10 @@ fn plain(files: &Files) -> Result<Frame> {
     opened(files, &Options::new())
 }
 
-/// Index, trailer and the end of the file.
-fn places(files: &Files) -> [usize; 3] {
+/// Returns the offsets of the index and the trailer, and the end of the file.
+fn part_offsets(files: &Files) -> [usize; 3] {
     let bytes = &files[OsStr::new(NAME)];
-    let header = Header::parse(&bytes[..header::said_len(bytes).unwrap()]).unwrap();
+    let header = Header::parse(&bytes[..header::stated_len(bytes).unwrap()]).unwrap();
     let trailer = bytes.len() - trailer::Trailer::length(bytes).unwrap() as usize;
     [
         (header.len() + header.cbytes) as usize,
@@ -69,16 +68,16 @@ fn places(files: &Files) -> [usize; 3] {
     ]
 }
 
-type Change = fn(&mut Vec<index::Slot>);
+type Change = fn(&mut Vec<index::IndexSlot>);
 
-/// The same with other parts, sealed again.
+/// Changes parts of a frame and seals it again.
 fn with_parts(
     files: &Files,
-    change: impl Fn(&mut Vec<index::Slot>, &mut trailer::Trailer),
+    change: impl Fn(&mut Vec<index::IndexSlot>, &mut trailer::Trailer),
 ) -> Files {
-    let (mut files, [begin, trailer, end]) = (files.clone(), places(files));
+    let (mut files, [begin, trailer, end]) = (files.clone(), part_offsets(files));
     let bytes = files.get_mut(OsStr::new(NAME)).unwrap();
-    let len = header::said_len(bytes).unwrap();
+    let len = header::stated_len(bytes).unwrap();
     let mut head = Header::parse(&bytes[..len]).unwrap();
     let mut tail = trailer::Trailer::parse(&bytes[trailer..end]).unwrap();
     let mut slots = index::decode(&bytes[begin..], head.chunks().unwrap(), 1 << 30).unwrap();
@@ -92,42 +91,47 @@ fn with_parts(
     files
 }
 
-/// The same with another index.
+/// Changes the index of a frame and seals it again.
 fn with_index(files: &Files, change: Change) -> Files {
     with_parts(files, |slots, _| change(slots))
 }
 
-/// The checksums of the chunks as they are stored.
-fn sums_of(files: &Files) -> Vec<u8> {
-    let ([_, trailer, end], bytes) = (places(files), &files[OsStr::new(NAME)]);
+/// Returns the checksum metalayer of the chunks.
+fn checksums_of(files: &Files) -> Vec<u8> {
+    let ([_, trailer, end], bytes) = (part_offsets(files), &files[OsStr::new(NAME)]);
     let tail = trailer::Trailer::parse(&bytes[trailer..end]).unwrap();
     super::super::meta::decode(
-        &tail.vlmeta.iter().find(|(name, _)| name == SUMS).unwrap().1,
+        &tail
+            .vlmeta
+            .iter()
+            .find(|(name, _)| name == CHECKSUMS)
+            .unwrap()
+            .1,
         1 << 30,
     )
     .unwrap()
 }
 
-/// The same with the checksums as the first versions of this library wrote them.
+/// Rewrites the checksums as the first versions of this library wrote them.
 fn without_marker(files: &Files) -> Files {
     with_parts(files, |_, trailer| {
         let (_, chunk) = trailer
             .vlmeta
             .iter_mut()
-            .find(|(name, _)| name == SUMS)
+            .find(|(name, _)| name == CHECKSUMS)
             .unwrap();
         let value = super::super::meta::decode(chunk, 1 << 30).unwrap();
         let params = Params {
             blocksize: Some(16384),
-            ..Params::new(Target::Blosc2, Codec::Lz4, 5, checksums::SUM)
+            ..Params::new(Target::Blosc2, Codec::Lz4, 5, checksums::INTEGER_BYTES)
         };
         chunk.clear();
-        blosc::encode(&params, &value[checksums::MARKER..], chunk, 1).unwrap();
+        blosc::encode(&params, &value[checksums::BIN_HEADER_BYTES..], chunk, 1).unwrap();
     })
 }
 
 #[test]
-fn checksums_are_messagepack_and_are_read_without_its_marker_too() {
+fn checksums_are_messagepack_and_are_read_without_its_header_too() {
     for chunks in [1, 40, CHUNKS] {
         let disk = SimDisk::default();
         let all = content(6, chunks);
@@ -135,34 +139,35 @@ fn checksums_are_messagepack_and_are_read_without_its_marker_too() {
         w.append(&all).unwrap();
         w.commit().unwrap();
         drop(w);
-        let value = sums_of(&disk.contents());
+        let value = checksums_of(&disk.contents());
         assert_eq!(
-            value[..checksums::MARKER],
+            value[..checksums::BIN_HEADER_BYTES],
             [&[0xc6][..], &(chunks as u32 * 8).to_be_bytes()].concat()
         );
-        assert_eq!(value.len(), checksums::MARKER + chunks * 8);
+        assert_eq!(value.len(), checksums::BIN_HEADER_BYTES + chunks * 8);
         let old = without_marker(&disk.contents());
-        assert_eq!(sums_of(&old), value[checksums::MARKER..]);
+        assert_eq!(checksums_of(&old), value[checksums::BIN_HEADER_BYTES..]);
         let f = plain(&old).unwrap();
         assert!(
-            f.has_sums()
+            f.has_checksums()
                 && f.paged.is_some() == (chunks > 4096)
                 && State::of(&f).unwrap().content() == all
         );
-        // they are those of the chunks
-        let mut bad = old.clone();
-        *bad.get_mut(OsStr::new(NAME))
+        // the checksums are those of the chunks
+        let mut corrupt = old.clone();
+        *corrupt
+            .get_mut(OsStr::new(NAME))
             .unwrap()
-            .get_mut(places(&old)[0] - 3)
+            .get_mut(part_offsets(&old)[0] - 3)
             .unwrap() ^= 1;
-        let e = plain(&bad)
+        let e = plain(&corrupt)
             .and_then(|f| f.read_chunk(chunks as u64 - 1, &mut [0; 16]))
             .unwrap_err();
         assert_eq!(e.status, Status::Checksum, "{e}");
-        // the index can be found again by them
-        let mut bad = old.clone();
-        bad.get_mut(OsStr::new(NAME)).unwrap()[places(&old)[0]..][..32].fill(0x55);
-        let r = opened(&bad, &Options::new().with(Opt::SkipDamaged, 1).unwrap()).unwrap();
+        // the index can be recovered by the checksums
+        let mut corrupt = old.clone();
+        corrupt.get_mut(OsStr::new(NAME)).unwrap()[part_offsets(&old)[0]..][..32].fill(0x55);
+        let r = opened(&corrupt, &Options::new().with(Opt::SkipDamaged, 1).unwrap()).unwrap();
         assert!(State::of(&r).unwrap().content()[..16] == all[..16]);
         // they are the same after the next commit
         let disk = folder(&old);
@@ -178,13 +183,13 @@ fn checksums_are_messagepack_and_are_read_without_its_marker_too() {
 }
 
 #[test]
-fn a_long_frame_holds_what_it_holds_when_it_is_read_at_once() {
+fn a_paged_frame_has_the_same_content_as_one_read_at_once() {
     let (files, all) = made(true);
     let at_once = opened(&files, &Options::new().with(Opt::SkipDamaged, 1).unwrap()).unwrap();
     let paged = plain(&files).unwrap();
     assert!(paged.paged.is_some() && at_once.paged.is_none());
     assert_eq!(
-        (paged.chunks(), paged.nbytes(), paged.has_sums()),
+        (paged.chunks(), paged.nbytes(), paged.has_checksums()),
         (at_once.chunks(), all.len() as u64, true)
     );
     assert!(
@@ -249,18 +254,20 @@ fn little_memory_is_enough_for_many_chunks() {
 }
 
 #[test]
-fn wrong_places_are_told_by_their_chunks() {
+fn wrong_positions_are_detected_by_their_chunks() {
     let (files, all) = made(false);
-    let bad: [(&str, Change); 5] = [
+    let changes: [(&str, Change); 5] = [
         ("another's", |s| s[3000] = s[7]),
-        ("beyond the end", |s| s[3000] = index::Slot::At(1 << 40)),
-        ("amid a chunk", |s| s[3000] = index::Slot::At(1)),
-        ("nowhere", |s| s[3000] = index::Slot::Zeros),
+        ("beyond the end", |s| {
+            s[3000] = index::IndexSlot::At(1 << 40)
+        }),
+        ("amid a chunk", |s| s[3000] = index::IndexSlot::At(1)),
+        ("nowhere", |s| s[3000] = index::IndexSlot::Zeros),
         ("without a meaning", |s| {
-            s[3000] = index::Slot::Unknown(0x9f << 56)
+            s[3000] = index::IndexSlot::Unknown(0x9f << 56)
         }),
     ];
-    for (what, change) in bad {
+    for (what, change) in changes {
         let files = with_index(&files, change);
         let f = plain(&files).unwrap();
         assert!(f.paged.is_some(), "{what}");
@@ -275,34 +282,34 @@ fn wrong_places_are_told_by_their_chunks() {
             f.read_chunk(i, &mut chunk).unwrap();
             assert_eq!(chunk, all[i as usize * 16..][..16], "{what}");
         }
-        let mut told = Vec::new();
-        verify_all(&files, &mut told);
-        assert!(told.contains(&3000), "{what}: {told:?}");
+        let mut reported = Vec::new();
+        verify_all(&files, &mut reported);
+        assert!(reported.contains(&3000), "{what}: {reported:?}");
     }
 }
 
-/// The chunks that a verification names.
-fn verify_all(files: &Files, told: &mut Vec<i64>) {
+/// Collects the chunks that a verification reports.
+fn verify_all(files: &Files, reported: &mut Vec<i64>) {
     let f = opened(files, &Options::new().with(Opt::SkipDamaged, 1).unwrap()).unwrap();
     f.verify(|e| {
-        told.push(e.position);
+        reported.push(e.position);
         true
     })
     .unwrap();
 }
 
 #[test]
-fn no_flip_of_index_and_checksums_is_silently_wrong() {
+fn bit_flips_in_index_and_checksums_are_never_silent() {
     for zeros in [false, true] {
         let (files, all) = made(zeros);
-        let [index, trailer, end] = places(&files);
+        let [index, trailer, end] = part_offsets(&files);
         let mut rng = Rng(3);
         let (mut at_open, mut at_chunk, mut same) = (0, 0, 0);
         for round in 0..150 {
             let at = match round % 3 {
                 0 => index + rng.below(trailer - index),
                 1 => trailer + rng.below(end - trailer),
-                // headers of both, and the seal
+                // chunk headers of both, and the seal
                 _ => [
                     index + rng.below(48),
                     trailer + rng.below(90),
@@ -318,7 +325,7 @@ fn no_flip_of_index_and_checksums_is_silently_wrong() {
             let (mut chunk, mut failed) = ([0; 16], false);
             for (i, content) in all.chunks(16).enumerate() {
                 match f.read_chunk(i as u64, &mut chunk) {
-                    Ok(bad) => assert!(!bad && chunk == content, "byte {at}, chunk {i}"),
+                    Ok(zeroed) => assert!(!zeroed && chunk == content, "byte {at}, chunk {i}"),
                     Err(e) => {
                         assert_eq!(e.position, i as i64, "{e}");
                         failed = true;
@@ -335,7 +342,7 @@ fn no_flip_of_index_and_checksums_is_silently_wrong() {
 }
 
 #[test]
-fn a_writer_beside_it_does_no_harm() {
+fn a_concurrent_writer_does_not_affect_a_paged_reader() {
     let disk = SimDisk::with_files(&made(true).0);
     let (reader, all) = (reader(&disk.folder()).unwrap(), made(true).1);
     let mut w = LONG.append(&disk.folder()).unwrap();

@@ -1,21 +1,21 @@
-//! What a caller may rely on: who may write, what is refused, what is left behind, and how little
-//! is read.
+//! Tests of the contract: who may write, what is refused, which files are left, and how many bytes
+//! are read.
 
 use super::*;
 use crate::blosc::Decoded;
 use crate::io::sim;
 use crate::io::{Access, File, Folder};
 use crate::superchunk::chunks::{Chunks, Sink};
-use crate::superchunk::frame::checksums::SUMS;
+use crate::superchunk::frame::checksums::CHECKSUMS;
 use std::ffi::OsString;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A folder of its own, which goes with the test.
-struct Place(std::path::PathBuf);
+/// A temporary folder that is removed after the test.
+struct TempFolder(std::path::PathBuf);
 
-impl Place {
-    fn new() -> Place {
+impl TempFolder {
+    fn new() -> TempFolder {
         static MADE: AtomicUsize = AtomicUsize::new(0);
         let name = format!(
             "holdall-frame-{}-{}",
@@ -24,7 +24,7 @@ impl Place {
         );
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&path).unwrap();
-        Place(path)
+        TempFolder(path)
     }
 
     fn frame(&self) -> OsString {
@@ -41,13 +41,13 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TempFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-fn create(place: &Place, form: Form, mode: Mode) -> Result<Frame> {
+fn create(temp: &TempFolder, form: Form, mode: Mode) -> Result<Frame> {
     let params = Params {
         blocksize: Some(form.block),
         ..Params::new(Target::Blosc2, form.codec, form.level, form.typesize)
@@ -59,40 +59,40 @@ fn create(place: &Place, form: Form, mode: Mode) -> Result<Frame> {
         metalayers: &[],
         sparse: form.sparse,
     };
-    Frame::create(&place.frame(), mode, &new, &form.options())
+    Frame::create(&temp.frame(), mode, &new, &form.options())
 }
 
-fn open(place: &Place, mode: Mode) -> Result<Frame> {
-    Frame::open(&place.frame(), mode, &Options::new())
+fn open(temp: &TempFolder, mode: Mode) -> Result<Frame> {
+    Frame::open(&temp.frame(), mode, &Options::new())
 }
 
 #[test]
 fn a_folder_with_something_else_in_it_does_not_become_a_frame() {
-    let (place, form) = (
-        Place::new(),
+    let (temp, form) = (
+        TempFolder::new(),
         Form {
             sparse: true,
             ..PLAIN
         },
     );
-    let folder = place.0.join(NAME);
+    let folder = temp.0.join(NAME);
     std::fs::create_dir_all(folder.join("meta")).unwrap();
     for mode in [Mode::New, Mode::Replace] {
-        let e = create(&place, form, mode).err().unwrap();
+        let e = create(&temp, form, mode).err().unwrap();
         assert!(
-            e.status == Status::Exists && e.message.contains("meta is in it"),
+            e.status == Status::Exists && e.message.contains("contains meta"),
             "{e}"
         );
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
     }
-    // what a writer left that was killed before its first commit is no hindrance
+    // files of a writer that was killed before its first commit are accepted
     std::fs::remove_dir(folder.join("meta")).unwrap();
     std::fs::write(folder.join("00000000.chunk"), b"x").unwrap();
-    create(&place, form, Mode::New).unwrap().commit().unwrap();
+    create(&temp, form, Mode::New).unwrap().commit().unwrap();
 }
 
 #[test]
-fn one_writer_at_a_time_and_nothing_is_left_lying() {
+fn one_writer_at_a_time_and_no_leftover_files() {
     let forms = [
         PLAIN,
         Form {
@@ -101,7 +101,7 @@ fn one_writer_at_a_time_and_nothing_is_left_lying() {
         },
     ];
     for (seed, form) in sim::seeds().flat_map(|seed| forms.map(|form| (seed, form))) {
-        // a chunk of one value may have no file of its own
+        // a chunk of one repeated item may have no file of its own
         let mut kinds = 10 * seed..;
         let mut content = |len| {
             kinds
@@ -110,36 +110,36 @@ fn one_writer_at_a_time_and_nothing_is_left_lying() {
                 .find(|b| b.iter().any(|x| *x != b[0]))
                 .unwrap()
         };
-        let place = Place::new();
-        let mut w = create(&place, form, Mode::New).unwrap();
+        let temp = TempFolder::new();
+        let mut w = create(&temp, form, Mode::New).unwrap();
         w.append(&content(5000)).unwrap();
         w.flush().unwrap();
         assert_eq!(
-            open(&place, Mode::Read).err().unwrap().status,
+            open(&temp, Mode::Read).err().unwrap().status,
             Status::Missing
         );
         assert_eq!(
-            create(&place, form, Mode::New).err().unwrap().status,
+            create(&temp, form, Mode::New).err().unwrap().status,
             Status::Busy
         );
         drop(w);
-        assert_eq!(place.names(), Vec::<String>::new(), "{form:?}");
-        let mut w = create(&place, form, Mode::New).unwrap();
+        assert_eq!(temp.names(), Vec::<String>::new(), "{form:?}");
+        let mut w = create(&temp, form, Mode::New).unwrap();
         w.append(&content(5000)).unwrap();
         w.commit().unwrap();
         assert_eq!(
-            open(&place, Mode::Append).err().unwrap().status,
+            open(&temp, Mode::Append).err().unwrap().status,
             Status::Busy
         );
         drop(w);
         assert_eq!(
-            create(&place, form, Mode::New).err().unwrap().status,
+            create(&temp, form, Mode::New).err().unwrap().status,
             Status::Exists
         );
-        // nor does a folder take the place of a file, or the other way
-        let before = place.names();
+        // a folder does not replace a file, and a file does not replace a folder
+        let before = temp.names();
         let e = create(
-            &place,
+            &temp,
             Form {
                 sparse: !form.sparse,
                 ..form
@@ -151,29 +151,29 @@ fn one_writer_at_a_time_and_nothing_is_left_lying() {
         assert!(
             e.status == Status::Exists
                 && e.message.contains("remove it first")
-                && place.names() == before,
+                && temp.names() == before,
             "{form:?}: {e}"
         );
-        let mut w = open(&place, Mode::Append).unwrap();
+        let mut w = open(&temp, Mode::Append).unwrap();
         w.append(&content(5000)).unwrap();
         w.flush().unwrap();
         drop(w);
-        let r = open(&place, Mode::Read).unwrap();
-        assert_eq!((r.nbytes(), place.names()), (5000, vec![NAME.to_owned()]));
+        let r = open(&temp, Mode::Read).unwrap();
+        assert_eq!((r.nbytes(), temp.names()), (5000, vec![NAME.to_owned()]));
         let count = || {
             if form.sparse {
-                std::fs::read_dir(place.0.join(NAME)).unwrap().count()
+                std::fs::read_dir(temp.0.join(NAME)).unwrap().count()
             } else {
                 0
             }
         };
         let files = count();
-        let mut w = create(&place, form, Mode::Replace).unwrap();
+        let mut w = create(&temp, form, Mode::Replace).unwrap();
         w.append(&content(700)).unwrap();
         w.commit().unwrap();
         drop(w);
         assert!(count() < files || !form.sparse);
-        assert_eq!(open(&place, Mode::Read).unwrap().nbytes(), 700);
+        assert_eq!(open(&temp, Mode::Read).unwrap().nbytes(), 700);
         match r.read(0, &mut [0; 100]) {
             Ok(_) => assert!(!form.sparse),
             Err(e) => assert_eq!(e.status, Status::State),
@@ -182,7 +182,7 @@ fn one_writer_at_a_time_and_nothing_is_left_lying() {
 }
 
 #[test]
-fn another_writer_is_noticed() {
+fn another_writer_is_detected() {
     for form in [
         PLAIN,
         Form {
@@ -194,7 +194,7 @@ fn another_writer_is_noticed() {
         let mut one = form.create(&disk.folder(), Mode::New).unwrap();
         one.append(&bytes(4, 2000)).unwrap();
         one.commit().unwrap();
-        // this disk has no locks
+        // the simulated disk has no locks
         let mut two = form.append(&disk.folder()).unwrap();
         two.append(&bytes(4, 300)).unwrap();
         two.commit().unwrap();
@@ -212,7 +212,7 @@ fn another_writer_is_noticed() {
 }
 
 #[test]
-fn refusals() {
+fn invalid_calls_are_refused() {
     let disk = SimDisk::default();
     let mut w = PLAIN.create(&disk.folder(), Mode::New).unwrap();
     w.append(&bytes(4, 1500)).unwrap();
@@ -228,7 +228,7 @@ fn refusals() {
     assert_eq!(status(w.remove(3)), Status::Range);
     assert_eq!(status(w.truncate(1501)), Status::Range);
     assert_eq!(status(w.append_raw(&[0; 40])), Status::Version);
-    assert_eq!(status(w.meta_set(SUMS, &[])), Status::Argument);
+    assert_eq!(status(w.meta_set(CHECKSUMS, &[])), Status::Argument);
     assert_eq!(status(w.meta_remove("fixed")), Status::Unsupported);
     assert_eq!(status(w.meta_remove("none")), Status::Missing);
     assert_eq!(status(w.vlmeta_set("fixed", &[])), Status::Argument);
@@ -243,7 +243,7 @@ fn refusals() {
     assert_eq!(status(limited), Status::Limit);
 }
 
-/// Counts what is read.
+/// Records the length of each read.
 #[derive(Clone)]
 struct Counting(Arc<dyn Folder>, Arc<Mutex<Vec<usize>>>);
 
@@ -307,7 +307,7 @@ impl File for Counted {
 struct Nowhere;
 
 impl Sink for Nowhere {
-    fn place(&mut self, _: usize) -> Option<&mut [u8]> {
+    fn destination(&mut self, _: usize) -> Option<&mut [u8]> {
         None
     }
     fn put(&mut self, _: usize, _: &Decoded) -> Result<()> {
@@ -316,7 +316,7 @@ impl Sink for Nowhere {
 }
 
 #[test]
-fn no_more_is_read_than_is_wanted() {
+fn no_more_is_read_than_requested() {
     let form = Form {
         chunk: 400_000,
         block: 40_000,
@@ -341,21 +341,20 @@ fn no_more_is_read_than_is_wanted() {
             .with(Opt::Verify, verify)
             .unwrap();
         let r = Frame::open_in(&folder, OsStr::new(NAME), Mode::Read, &options).unwrap();
-        // header, trailer's length, index and trailer, and the header again
+        // header, trailer length, index and trailer, and the header again
         assert!(sizes(&calls).iter().sum::<usize>() < 3000);
-        // a chunk that is looked at for the first time: up to the block, or, where there is a
-        // checksum, all of it
+        // the first read of a chunk: up to the block, or the complete chunk if there is a checksum
         r.read_blocks(2, &[3], &mut Nowhere).unwrap();
         assert_eq!(sizes(&calls).len(), 1);
         r.read_blocks(2, &[4], &mut Nowhere).unwrap();
         let one = sizes(&calls);
         assert!(one.len() == 1 && one[0] < 50_000, "{one:?}");
-        // those that lie together are read together, if not all at once
+        // adjacent blocks are read together, but not the complete chunk
         r.read_blocks(2, &[5, 6, 7], &mut Nowhere).unwrap();
         assert_eq!(sizes(&calls).len(), 1);
         r.read_blocks(2, &[0, 9], &mut Nowhere).unwrap();
         assert_eq!(sizes(&calls).len(), 2);
-        // points beside each other: the block is decoded once
+        // adjacent items: the block is decoded once
         let mut item = [0; 4];
         for i in 0..100 {
             r.read_part(2, 8, i * 4, &mut item).unwrap();
@@ -372,7 +371,8 @@ fn no_more_is_read_than_is_wanted() {
 
 #[test]
 fn a_read_call_for_each_block_is_enough() {
-    // bytes of a chunk and of a block; the last ones are too far apart to be read together
+    // bytes of a chunk and of a block; the blocks of the last ones are too far apart to be read
+    // together
     for (chunk, block, near) in [
         (6_000, 500, true),
         (48_000, 4_000, true),
@@ -405,45 +405,45 @@ fn a_read_call_for_each_block_is_enough() {
                 let r = Frame::open_in(&folder, OsStr::new(NAME), Mode::Read, &options).unwrap();
                 for again in 0..3 {
                     calls.lock().unwrap().clear();
-                    let mut wanted: Vec<usize> = (0..1 + rng.below(4))
+                    let mut requested: Vec<usize> = (0..1 + rng.below(4))
                         .map(|_| rng.below(chunk / block))
                         .collect();
-                    wanted.sort_unstable();
-                    wanted.dedup();
+                    requested.sort_unstable();
+                    requested.dedup();
                     match round % 3 {
-                        0 => assert!(!r.read_blocks(2, &wanted, &mut Nowhere).unwrap()),
+                        0 => assert!(!r.read_blocks(2, &requested, &mut Nowhere).unwrap()),
                         1 => {
-                            wanted.truncate(1);
+                            requested.truncate(1);
                             let (at, mut item) = (rng.below(block / 4) * 4, [0; 4]);
-                            r.read_part(2, wanted[0], at, &mut item).unwrap();
-                            assert_eq!(item, content[2 * chunk + wanted[0] * block + at..][..4]);
+                            r.read_part(2, requested[0], at, &mut item).unwrap();
+                            assert_eq!(item, content[2 * chunk + requested[0] * block + at..][..4]);
                         }
                         _ => {
                             let (at, n) = (
-                                wanted[0] * block,
-                                (chunk - wanted[0] * block).min(3 * block),
+                                requested[0] * block,
+                                (chunk - requested[0] * block).min(3 * block),
                             );
-                            wanted = (wanted[0]..wanted[0] + n / block).collect();
+                            requested = (requested[0]..requested[0] + n / block).collect();
                             let mut got = vec![0xee; n];
                             r.read((2 * chunk + at) as u64, &mut got).unwrap();
                             assert!(got == content[2 * chunk + at..][..n]);
                         }
                     }
                     let sizes = calls.lock().unwrap().clone();
-                    // where blocks begin in a long chunk of which nothing was read before
+                    // the block table of a long chunk that was not read before
                     let first = usize::from(!near && again == 0 && !(sum == 2 && verify == 1));
                     assert!(
-                        sizes.len() <= wanted.len() + first,
-                        "{chunk} {sum} {verify}, {round}.{again}: {sizes:?} for {wanted:?}"
+                        sizes.len() <= requested.len() + first,
+                        "{chunk} {sum} {verify}, {round}.{again}: {sizes:?} for {requested:?}"
                     );
                     most = most.max(sizes.iter().copied().max().unwrap_or(0));
-                    more += usize::from(sizes.len() > wanted.len());
+                    more += usize::from(sizes.len() > requested.len());
                 }
             }
             println!(
                 "chunks of {chunk}, {sum} {verify}: {more} with a call more, {most} bytes at most"
             );
-            // nor is much read for that
+            // the number of bytes is limited too
             assert!((sum == 2 && verify == 1) || most <= (256 << 10), "{most}");
         }
     }
@@ -458,16 +458,16 @@ fn many_threads_read_while_one_writes() {
             ..PLAIN
         },
     ] {
-        let place = Place::new();
+        let temp = TempFolder::new();
         let content = bytes(4, 20_000);
-        let mut w = create(&place, form, Mode::New).unwrap();
+        let mut w = create(&temp, form, Mode::New).unwrap();
         w.append(&content).unwrap();
         w.commit().unwrap();
-        let r = open(&place, Mode::Read).unwrap();
+        let r = open(&temp, Mode::Read).unwrap();
         let (r, content) = (&r, &content);
         std::thread::scope(|scope| {
             for t in 0..4 {
-                let place = &place;
+                let temp = &temp;
                 scope.spawn(move || {
                     let mut rng = Rng(77 + t);
                     for i in 0..300 {
@@ -478,9 +478,9 @@ fn many_threads_read_while_one_writes() {
                             Err(e) => assert!(form.sparse && e.status == Status::State, "{e}"),
                         }
                         if i % 10 == 0 {
-                            // whoever comes now sees one commit, whole: all of it ends with the
-                            // same byte
-                            let now = open(place, Mode::Read).unwrap();
+                            // a new reader sees one complete commit: all bytes after the common
+                            // prefix have the same value
+                            let now = open(temp, Mode::Read).unwrap();
                             let mut got = vec![0xee; now.nbytes() as usize];
                             match now.read(0, &mut got) {
                                 Ok(_) => assert!(

@@ -1,36 +1,37 @@
-//! A part of one block, for a few items out of many: no stream is decoded beyond what they need,
-//! and of one that is stored as it is nothing else is looked at.
+//! Partial decoding of a block, for a few items out of many. Streams are decoded only as far as
+//! these items require. Of uncompressed streams only the requested bytes are read.
 //!
-//! That goes where shuffle, or nothing, is between the streams and the content: the items are then
-//! some bytes behind each other in as many places as an item has bytes.
+//! It applies to blocks without filters, or with shuffle alone. The bytes of an item are then in as
+//! many runs as an item has bytes.
 #![forbid(unsafe_code)]
 
 use super::BlockDecoder;
-use super::codec::needed;
-use super::decode::{Scratch, Undo, longest_stream, with_scratch};
-use super::{filter, room, trim};
+use super::codec::source_len_for_prefix;
+use super::decode::{InverseFilter, Scratch, max_stream_len, with_scratch};
+use super::{filter, release_if_large, scratch_slice};
 use crate::error::{Result, fail};
 use std::ops::Range;
 
-/// Calls a function with a range of the bytes from the beginning of a block on.
-pub type Stored<'a> = &'a dyn Fn(Range<usize>, &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
+/// Reads stored bytes: calls a function with a range of the bytes from the start of a block.
+pub type ReadStored<'a> =
+    &'a dyn Fn(Range<usize>, &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
 
-/// Where a part is in a block whose filters are not undone yet: as many runs as an item has bytes.
+/// The location of a part in a filtered block: as many runs of bytes as an item has bytes.
 struct Runs {
-    /// Where the first one begins.
+    /// Offset of the first run.
     first: usize,
     len: usize,
-    /// From the beginning of one to that of the next.
-    apart: usize,
+    /// Distance between the starts of consecutive runs.
+    stride: usize,
     count: usize,
 }
 
 impl Runs {
-    /// What of them is in this range: where it begins there, where it begins in all of them one
-    /// behind the other, and how long it is.
+    /// Returns the pieces of the runs in `range`: the offset in `range`, the offset in the
+    /// concatenation of all runs, and the length.
     fn within(&self, range: Range<usize>) -> impl Iterator<Item = (usize, usize, usize)> {
         (0..self.count).filter_map(move |k| {
-            let begin = self.first + k * self.apart;
+            let begin = self.first + k * self.stride;
             let (from, to) = (begin.max(range.start), (begin + self.len).min(range.end));
             (from < to).then(|| (from - range.start, k * self.len + (from - begin), to - from))
         })
@@ -38,14 +39,14 @@ impl Runs {
 }
 
 impl BlockDecoder {
-    /// Decodes the content of a block from byte `from` on, as much as `dst` has. False: this block
-    /// can be decoded as a whole only, and nothing was done.
+    /// Decodes the content of a block from byte `from` into `dst`. Returns false, without any
+    /// effect, if the block can only be decoded as a whole.
     pub fn decode_part(
         &self,
         index: usize,
         from: usize,
         dst: &mut [u8],
-        stored: Stored,
+        stored: ReadStored,
     ) -> Result<bool> {
         if from
             .checked_add(dst.len())
@@ -53,7 +54,7 @@ impl BlockDecoder {
         {
             return Err(fail!(
                 Argument,
-                "block {index} has {} bytes: there are no {} from {from} on",
+                "block {index} has {} bytes, fewer than {} bytes from offset {from}",
                 self.header.block_len(index),
                 dst.len()
             ));
@@ -67,25 +68,25 @@ impl BlockDecoder {
         index: usize,
         from: usize,
         dst: &mut [u8],
-        stored: Stored,
+        stored: ReadStored,
     ) -> Result<bool> {
         let Some(runs) = self.runs(index, from, dst.len()) else {
             return Ok(false);
         };
         let group = runs.count;
         if group == 1 {
-            self.gather(scratch, index, &runs, dst, stored)?;
+            self.decode_runs(scratch, index, &runs, dst, stored)?;
             return Ok(true);
         }
         let [mut gathered, mut items] = std::mem::take(&mut scratch.filtered);
         let n = runs.len * group;
-        let result = room(&mut gathered, n).and_then(|bytes| {
-            self.gather(scratch, index, &runs, bytes, stored)?;
+        let result = scratch_slice(&mut gathered, n).and_then(|bytes| {
+            self.decode_runs(scratch, index, &runs, bytes, stored)?;
             if dst.len() == n {
                 filter::unshuffle(group, bytes, dst);
                 return Ok(());
             }
-            let items = room(&mut items, n)?;
+            let items = scratch_slice(&mut items, n)?;
             filter::unshuffle(group, bytes, items);
             dst.copy_from_slice(
                 items
@@ -95,33 +96,33 @@ impl BlockDecoder {
             );
             Ok(())
         });
-        trim(&mut gathered);
-        trim(&mut items);
+        release_if_large(&mut gathered);
+        release_if_large(&mut items);
         scratch.filtered = [gathered, items];
         result.map(|()| true)
     }
 
-    /// Where bytes of the content are.
+    /// Returns where bytes of the content are stored, if the filters allow it.
     fn runs(&self, index: usize, from: usize, n: usize) -> Option<Runs> {
         if self.dictionary.is_some() || n == 0 {
             return None;
         }
         let len = self.header.block_len(index);
-        let mut steps = self.undo.iter().flatten();
+        let mut steps = self.inverse_filters.iter().flatten();
         match (steps.next(), steps.next()) {
             (None, _) => Some(Runs {
                 first: from,
                 len: n,
-                apart: len,
+                stride: len,
                 count: 1,
             }),
-            (Some(Undo::Shuffle(group)), None) => {
+            (Some(InverseFilter::Shuffle(group)), None) => {
                 let (items, first, end) = (len / group, from / group, (from + n).div_ceil(*group));
-                // what is behind the last whole item is not shuffled
+                // bytes after the last whole item are not shuffled
                 (end <= items).then_some(Runs {
                     first,
                     len: end - first,
-                    apart: items,
+                    stride: items,
                     count: *group,
                 })
             }
@@ -129,20 +130,20 @@ impl BlockDecoder {
         }
     }
 
-    /// Puts the runs behind each other into `dst`.
-    fn gather(
+    /// Decodes the runs into `dst`, one after the other.
+    fn decode_runs(
         &self,
         scratch: &mut Scratch,
         index: usize,
         runs: &Runs,
         dst: &mut [u8],
-        stored: Stored,
+        stored: ReadStored,
     ) -> Result<()> {
         let (len, n) = (self.header.block_len(index), self.header.streams(index));
         if !len.is_multiple_of(n) {
             return Err(fail!(
                 Format,
-                "block {index} has {len} bytes, which {n} streams cannot share"
+                "block {index} has {len} bytes, which are not divisible into {n} streams"
             ));
         }
         let (each, mut at) = (len / n, 0);
@@ -155,21 +156,21 @@ impl BlockDecoder {
             let own = runs.within(i * each..(i + 1) * each);
             let length = i32::from_le_bytes(head);
             if self.header.extended() && length <= 0 {
-                at += 4 + some_of_run(length, at + 4, own, dst, stored)
+                at += 4 + fill_from_run(length, at + 4, own, dst, stored)
                     .map_err(|e| e.within(format_args!("block {index}, stream {i}")))?;
                 continue;
             }
             let length = usize::try_from(length)
                 .ok()
-                .filter(|n| (1..=longest_stream(each)).contains(n));
+                .filter(|n| (1..=max_stream_len(each)).contains(n));
             let length = length.ok_or_else(|| {
                 fail!(
                     Format,
-                    "block {index}, stream {i}: it claims {} bytes",
+                    "block {index}, stream {i}: invalid length {}",
                     i32::from_le_bytes(head)
                 )
             })?;
-            self.some_of_stream(
+            self.copy_from_stream(
                 scratch,
                 at + 4..at + 4 + length,
                 own.collect(),
@@ -183,25 +184,25 @@ impl BlockDecoder {
         Ok(())
     }
 
-    /// Copies parts of a stream of `each` bytes of content to their places.
-    fn some_of_stream(
+    /// Copies pieces of a stream with `each` bytes of content into `dst`.
+    fn copy_from_stream(
         &self,
         scratch: &mut Scratch,
-        place: Range<usize>,
-        parts: Vec<(usize, usize, usize)>,
+        location: Range<usize>,
+        pieces: Vec<(usize, usize, usize)>,
         each: usize,
         dst: &mut [u8],
-        stored: Stored,
+        stored: ReadStored,
     ) -> Result<()> {
-        let (Some((begin, ..)), Some((last, _, n))) = (parts.first(), parts.last()) else {
+        let (Some((begin, ..)), Some((last, _, n))) = (pieces.first(), pieces.last()) else {
             return Ok(());
         };
-        let (begin, end, length) = (*begin, last + n, place.len());
+        let (begin, end, length) = (*begin, last + n, location.len());
         let mut copy = |content: &[u8], skip: usize| {
-            for (from, to, n) in &parts {
+            for (from, to, n) in &pieces {
                 let piece = content.get(from - skip..).and_then(|c| c.get(..*n));
-                let place = dst.get_mut(*to..).and_then(|d| d.get_mut(..*n));
-                place
+                let target = dst.get_mut(*to..).and_then(|d| d.get_mut(..*n));
+                target
                     .zip(piece)
                     .ok_or_else(|| fail!(State, "a part outside of its block"))?
                     .0
@@ -210,39 +211,39 @@ impl BlockDecoder {
             Ok(())
         };
         if length == each {
-            return stored(place.start + begin..place.start + end, &mut |bytes| {
+            return stored(location.start + begin..location.start + end, &mut |bytes| {
                 copy(bytes, begin)
             });
         }
         let Scratch { codecs, whole, .. } = scratch;
-        let content = room(whole, each)?;
+        let content = scratch_slice(whole, each)?;
         stored(
-            place.start..place.start + needed(self.codec, length, end, each),
+            location.start..location.start + source_len_for_prefix(self.codec, length, end, each),
             &mut |bytes| {
-                if codecs.decode_some(self.codec, bytes, content, end)? {
+                if codecs.decode_partial(self.codec, bytes, content, end)? {
                     return Ok(());
                 }
                 Err(fail!(
                     Format,
-                    "its {length} bytes of {} do not hold {each} bytes",
+                    "{length} compressed bytes ({}) do not decode to {each} bytes",
                     self.codec.name()
                 ))
             },
         )?;
         let done = copy(content, 0);
-        trim(whole);
+        release_if_large(whole);
         done
     }
 }
 
-/// Puts parts of a stream that is a run of one byte to their places; gives how many bytes it has
-/// behind its length.
-fn some_of_run(
+/// Fills pieces of a stream that is a run of one byte. Returns the number of bytes that follow the
+/// stream's length field.
+fn fill_from_run(
     length: i32,
     at: usize,
-    parts: impl Iterator<Item = (usize, usize, usize)>,
+    pieces: impl Iterator<Item = (usize, usize, usize)>,
     dst: &mut [u8],
-    stored: Stored,
+    stored: ReadStored,
 ) -> Result<usize> {
     let (mut token, n) = ([1], usize::from(length < 0));
     if n > 0 {
@@ -254,8 +255,13 @@ fn some_of_run(
     let byte = u8::try_from(length.unsigned_abs())
         .ok()
         .filter(|_| token[0] & 1 == 1);
-    let byte = byte.ok_or_else(|| fail!(Format, "it claims {length} bytes and is no run"))?;
-    for (_, to, n) in parts {
+    let byte = byte.ok_or_else(|| {
+        fail!(
+            Format,
+            "invalid length {length} (negative lengths are only valid for runs)"
+        )
+    })?;
+    for (_, to, n) in pieces {
         dst.get_mut(to..)
             .and_then(|d| d.get_mut(..n))
             .ok_or_else(|| fail!(State, "a part outside of its block"))?
@@ -272,7 +278,8 @@ mod tests {
     };
     use std::cell::Cell;
 
-    /// Items that differ little, much, or not at all, so that there are streams of all kinds.
+    /// Returns items that differ slightly, strongly, or not at all, so that all kinds of streams
+    /// occur.
     fn content(n: usize, kind: usize) -> Vec<u8> {
         let mut x = 0x9e37_79b9_7f4a_7c15u64;
         let mut walk = 100.0f64;
@@ -298,7 +305,7 @@ mod tests {
         Pipeline::new(&[Filter::Shuffle { group: 0 }]).unwrap()
     }
 
-    /// What was looked at of each block, in bytes.
+    /// Compares partial decoding with the content. Returns the number of bytes that were read.
     fn check(p: &Params, content: &[u8], at: &[(usize, usize)]) -> usize {
         let mut chunk = Vec::new();
         encode(p, content, &mut chunk, 1).unwrap();
@@ -315,28 +322,28 @@ mod tests {
                 seen.set(seen.get() + r.len());
                 f(block.get(r).ok_or_else(|| fail!(Format, "outside"))?)
             };
-            let want = &content[i * h.blocksize..][..h.block_len(i)];
-            for (from, n) in at.iter().filter(|(from, n)| from + n <= want.len()) {
+            let expected = &content[i * h.blocksize..][..h.block_len(i)];
+            for (from, n) in at.iter().filter(|(from, n)| from + n <= expected.len()) {
                 let mut part = vec![0xa5; *n];
                 if one.decode_part(i, *from, &mut part, &stored).unwrap() {
                     done += 1;
                     assert!(
-                        part == want[*from..][..*n],
-                        "{p:?}: block {i}, {n} from {from} on"
+                        part == expected[*from..][..*n],
+                        "{p:?}: block {i}, {n} bytes from {from}"
                     );
                 }
                 let copied = |content: &Decoded| Ok(content.copy_from(*from, &mut part));
                 assert!(
-                    one.decode_wanted(i, block, None, *from..from + n, copied)
+                    one.with_decoded_range(i, block, None, *from..from + n, copied)
                         .unwrap()
                 );
                 assert!(
-                    part == want[*from..][..*n],
-                    "{p:?}: block {i}, {n} from {from} on"
+                    part == expected[*from..][..*n],
+                    "{p:?}: block {i}, {n} bytes from {from}"
                 );
-                let same = |content: &Decoded| Ok(content.bytes(&mut Vec::new())? == want);
+                let same = |content: &Decoded| Ok(content.bytes(&mut Vec::new())? == expected);
                 assert!(
-                    one.decode_wanted(i, block, None, 0..want.len(), same)
+                    one.with_decoded_range(i, block, None, 0..expected.len(), same)
                         .unwrap()
                 );
             }
@@ -346,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_what_the_whole_has_there() {
+    fn a_part_equals_the_same_range_of_the_whole() {
         let at = [
             (0, 1),
             (0, 80),
@@ -390,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn little_is_read_for_little() {
+    fn few_bytes_are_read_for_a_small_part() {
         let p = Params {
             blocksize: Some(1 << 19),
             filters: shuffle(),
@@ -403,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_an_error() {
+    fn corrupt_streams_are_errors() {
         let p = Params {
             blocksize: Some(1 << 14),
             filters: shuffle(),
@@ -439,7 +446,7 @@ mod tests {
             one.decode_part(0, 1 << 14, &mut [0], &|_, _| Ok(()))
                 .is_err()
         );
-        // a run in a chunk of c-blosc2, and what is none
+        // a valid run in a chunk of c-blosc2, and invalid ones
         let p = Params {
             target: Target::Blosc2,
             ..p

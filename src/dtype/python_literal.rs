@@ -1,8 +1,8 @@
-//! Python's notation of constants: strings, numbers, tuples, lists, dictionaries. NumPy's types are
-//! stored in it.
+//! Parser and printer for Python literals: strings, numbers, tuples, lists and dictionaries. NumPy
+//! dtypes are stored in this notation.
 //!
-//! It is read, never evaluated; names other than `None`, `True` and `False` are no constants. How
-//! deep things may stand in each other is limited, since each level takes stack.
+//! A literal is parsed and never evaluated. Names other than `None`, `True` and `False` are
+//! rejected. The nesting depth is limited because each level uses stack space.
 #![forbid(unsafe_code)]
 
 use crate::alloc;
@@ -10,21 +10,21 @@ use crate::error::{Result, fail};
 use crate::json::Value;
 use std::fmt;
 
-/// Levels of tuples, lists and dictionaries.
+/// Maximum nesting depth of tuples, lists and dictionaries.
 const DEPTH: usize = 32;
 
-/// A constant.
+/// A Python literal.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Literal {
     /// `None`.
     None,
     /// `True` or `False`.
     Bool(bool),
-    /// A whole number.
+    /// Integer.
     Int(i64),
-    /// Any other number.
+    /// Floating-point number.
     Float(f64),
-    /// Text.
+    /// String.
     Str(String),
     /// `b'...'`.
     Bytes(Vec<u8>),
@@ -32,12 +32,12 @@ pub enum Literal {
     Tuple(Vec<Literal>),
     /// `[a, b]`.
     List(Vec<Literal>),
-    /// `{a: b}`, in the order that it was written in.
+    /// `{a: b}`, in the written order.
     Dict(Vec<(Literal, Literal)>),
 }
 
 impl Literal {
-    /// Reads a constant.
+    /// Parses a literal.
     pub fn parse(text: &str) -> Result<Literal> {
         let mut p = Parser { text, at: 0 };
         let value = p.value(DEPTH)?;
@@ -47,7 +47,7 @@ impl Literal {
         }
     }
 
-    /// The same as JSON has it: arrays are lists, there are no tuples.
+    /// Converts JSON to a literal: arrays become lists.
     pub fn from_json(value: &Value) -> Result<Literal> {
         Literal::of_json(value, DEPTH)
     }
@@ -78,7 +78,7 @@ impl Literal {
         })
     }
 
-    /// The same as JSON has it: tuples are lists.
+    /// Converts the literal to JSON: tuples become arrays.
     pub fn to_json(&self) -> Value {
         match self {
             Literal::None => Value::Null,
@@ -99,7 +99,7 @@ impl Literal {
         }
     }
 
-    /// The items of a tuple or a list.
+    /// Returns the items of a tuple or a list.
     pub fn items(&self) -> Option<&[Literal]> {
         match self {
             Literal::Tuple(items) | Literal::List(items) => Some(items),
@@ -107,7 +107,7 @@ impl Literal {
         }
     }
 
-    /// Text, in whichever way it is written: Python 2 did not tell names from bytes.
+    /// Returns text from a string or bytes: Python 2 did not distinguish them.
     pub fn text(&self) -> Option<&str> {
         match self {
             Literal::Str(s) => Some(s),
@@ -116,7 +116,7 @@ impl Literal {
         }
     }
 
-    /// A whole number that is not negative.
+    /// Returns a non-negative integer.
     pub fn size(&self) -> Option<usize> {
         match self {
             Literal::Int(n) => usize::try_from(*n).ok(),
@@ -125,7 +125,7 @@ impl Literal {
     }
 }
 
-/// As Python's `repr` writes it.
+/// Formats the literal as Python's `repr` does.
 impl fmt::Display for Literal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |f: &mut fmt::Formatter<'_>, items: &[Literal]| {
@@ -166,8 +166,8 @@ impl fmt::Display for Literal {
     }
 }
 
-/// A string in quotes; what is not printable ASCII is escaped, so that it means the same
-/// everywhere.
+/// Writes a quoted string. Escapes everything but printable ASCII, so that the result does not
+/// depend on an encoding.
 fn quoted(f: &mut fmt::Formatter<'_>, chars: impl Iterator<Item = char> + Clone) -> fmt::Result {
     use fmt::Write;
     let quote = if chars.clone().any(|c| c == '\'') && !chars.clone().any(|c| c == '"') {
@@ -194,7 +194,7 @@ fn quoted(f: &mut fmt::Formatter<'_>, chars: impl Iterator<Item = char> + Clone)
 fn too_deep() -> crate::error::Error {
     fail!(
         Limit,
-        "Python constant: at most {DEPTH} levels of tuples, lists and dictionaries are read"
+        "Python literal: more than {DEPTH} nested tuples, lists and dictionaries"
     )
 }
 
@@ -208,14 +208,14 @@ impl<'a> Parser<'a> {
         self.text.get(self.at..).unwrap_or("")
     }
 
-    /// The next character as it is, taken.
+    /// Takes the next character.
     fn next(&mut self) -> Option<char> {
         let c = self.rest().chars().next()?;
         self.at += c.len_utf8();
         Some(c)
     }
 
-    /// The next character behind any space, left there.
+    /// Skips white space and returns the next character without taking it.
     fn peek(&mut self) -> Option<char> {
         let rest = self.rest();
         let trimmed = rest.trim_start_matches([' ', '\t', '\r', '\n', '\x0c']);
@@ -223,7 +223,7 @@ impl<'a> Parser<'a> {
         trimmed.chars().next()
     }
 
-    /// Takes the next character if it is this one.
+    /// Takes the next character if it is `c`.
     fn accept(&mut self, c: char) -> bool {
         let found = self.peek() == Some(c);
         self.at += if found { c.len_utf8() } else { 0 };
@@ -237,14 +237,14 @@ impl<'a> Parser<'a> {
         let found = self.peek();
         Err(match found {
             Some(f) => self.unexpected(f, &format!("{c:?}")),
-            None => fail!(Format, "Python constant: {c:?} was expected, it ends"),
+            None => fail!(Format, "Python literal: unexpected end (expected {c:?})"),
         })
     }
 
     fn unexpected(&self, c: char, expected: &str) -> crate::error::Error {
         fail!(
             Format,
-            "Python constant: {expected} was expected at byte {}, {c:?} is there",
+            "Python literal: unexpected character at byte {} (expected {expected}, found {c:?})",
             self.at
         )
     }
@@ -264,12 +264,12 @@ impl<'a> Parser<'a> {
             Some(c) => Err(self.unexpected(c, "a constant")),
             None => Err(fail!(
                 Format,
-                "Python constant: it ends where a value was expected"
+                "Python literal: unexpected end (expected a value)"
             )),
         }
     }
 
-    /// Items up to `end`, and whether a comma came last.
+    /// Parses items up to `end`. Returns them and whether the last one is followed by a comma.
     fn items(&mut self, end: char, depth: usize) -> Result<(Vec<Literal>, bool)> {
         let (mut items, mut comma) = (Vec::new(), false);
         while !self.accept(end) {
@@ -283,7 +283,7 @@ impl<'a> Parser<'a> {
         Ok((items, comma))
     }
 
-    /// `(a, b)`; a value in parentheses without a comma is that value.
+    /// Parses `(a, b)`. A value in parentheses without a comma is that value.
     fn tuple(&mut self, depth: usize) -> Result<Literal> {
         self.next();
         let (mut items, comma) = self.items(')', depth)?;
@@ -310,14 +310,14 @@ impl<'a> Parser<'a> {
         Ok(Literal::Dict(items))
     }
 
-    /// A name, or a string with a prefix.
+    /// Parses a name, or a string with a prefix.
     fn word(&mut self) -> Result<Literal> {
         let rest = self.rest();
         let n = rest
             .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
             .unwrap_or(rest.len());
-        let (word, behind) = rest.split_at_checked(n).unwrap_or((rest, ""));
-        let before_string = behind.starts_with(['\'', '"']);
+        let (word, after) = rest.split_at_checked(n).unwrap_or((rest, ""));
+        let before_string = after.starts_with(['\'', '"']);
         let start = self.at;
         self.at += n;
         match word {
@@ -328,7 +328,7 @@ impl<'a> Parser<'a> {
             "b" | "B" if before_string => self.bytes(),
             _ => Err(fail!(
                 Format,
-                "Python constant: {word:?} at byte {start} is none"
+                "Python literal: unknown name {word:?} at byte {start}"
             )),
         }
     }
@@ -341,16 +341,16 @@ impl<'a> Parser<'a> {
         let word = rest.get(..n).unwrap_or(rest);
         let start = self.at;
         self.at += n;
-        // Python 2 wrote an L behind long ones
+        // Python 2 appended an L to long integers.
         if let Ok(i) = word.trim_end_matches('L').parse() {
             return Ok(Literal::Int(i));
         }
         match word.parse::<f64>() {
-            // whole numbers beyond 64 bits are not meant to be counted with
+            // Reject integers beyond 64 bits instead of rounding them.
             Ok(x) if x.is_finite() && word.contains(['.', 'e', 'E']) => Ok(Literal::Float(x)),
             _ => Err(fail!(
                 Format,
-                "Python constant: {word:?} at byte {start} is no number of 64 bits"
+                "Python literal: {word:?} at byte {start} is not a 64-bit number"
             )),
         }
     }
@@ -364,12 +364,12 @@ impl<'a> Parser<'a> {
         bytes.map(Literal::Bytes).ok_or_else(|| {
             fail!(
                 Format,
-                "Python constant: b{text:?} holds characters that are no bytes"
+                "Python literal: b{text:?} contains characters beyond one byte"
             )
         })
     }
 
-    /// A string from its quote on.
+    /// Parses a string from its opening quote on.
     fn string(&mut self) -> Result<String> {
         let start = self.at;
         let quote = self.next();
@@ -381,7 +381,7 @@ impl<'a> Parser<'a> {
                 Some('\n') | None => {
                     return Err(fail!(
                         Format,
-                        "Python constant: the string at byte {start} has no end"
+                        "Python literal: unterminated string at byte {start}"
                     ));
                 }
                 Some(c) => out.push(c),
@@ -389,7 +389,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What stands behind a backslash; nothing, for the end of a line.
+    /// Parses what follows a backslash. Returns `None` for a line continuation.
     fn escape(&mut self) -> Result<Option<char>> {
         let start = self.at;
         let code = match self.next() {
@@ -415,12 +415,12 @@ impl<'a> Parser<'a> {
             Some(c) => Ok(Some(c)),
             None => Err(fail!(
                 Format,
-                "Python constant: no character behind the backslash at byte {start}"
+                "Python literal: invalid escape sequence at byte {start}"
             )),
         }
     }
 
-    /// A number of so many digits; what is no character where there are fewer.
+    /// Parses `least` to `most` digits. Returns an invalid character code if there are fewer.
     fn digits(&mut self, least: usize, most: usize, radix: u32) -> u32 {
         let digits = self
             .rest()
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn constants_are_read() {
+    fn literals_are_parsed() {
         for (text, want) in [
             ("'<f8'", s("<f8")),
             ("\"it's\"", s("it's")),

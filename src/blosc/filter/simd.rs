@@ -1,120 +1,120 @@
-//! Vectors of one or two 16-byte lanes: the only unsafe code of the filters.
+//! SIMD vectors of one or two 16-byte lanes. This is the only unsafe code of the filters.
 //!
-//! Kernels are written once, over [`Lanes`], and run with every instruction set that the machine
-//! has. A value of an instruction set's type proves that it is there, so that its operations are
-//! safe; loads and stores check the slice once for a whole group of rows. All of it is inlined into
-//! a function that is compiled for the instruction set: without that every operation would be a
+//! Kernels are generic over [`Lanes`], and run with every instruction set of the machine. A value
+//! of an instruction set's type proves that the instruction set is available, so its operations are
+//! safe. Loads and stores check the slice bounds once per group of rows. All of this is inlined
+//! into a function that is compiled for the instruction set; otherwise every operation would be a
 //! call.
 
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// Does as much of `kernel`'s work as vectors can, with the best that the machine has.
+/// Runs as much of `kernel` as vectors can process, with the best instruction set of the machine.
 #[cfg(not(test))]
 pub(super) fn vectorised(kernel: &mut impl Kernel) {
     machine::run(kernel);
 }
 
-/// The same, with as much as the test lets it have.
+/// Like the above, limited to the instruction sets that the test allows.
 #[cfg(test)]
 pub(super) fn vectorised(kernel: &mut impl Kernel) {
     machine::run_at_level(tests::LEVEL.get(), kernel);
 }
 
-/// Streams of one length, each in its own place.
+/// Streams of equal length in separate slices.
 #[derive(Clone, Copy)]
-pub(super) struct Apart<'a, const N: usize> {
-    begins: [*const u8; N],
+pub(super) struct SeparateStreams<'a, const N: usize> {
+    starts: [*const u8; N],
     len: usize,
     of: PhantomData<&'a [u8]>,
 }
 
-impl<'a, const N: usize> Apart<'a, N> {
-    /// As much of each as the shortest has.
+impl<'a, const N: usize> SeparateStreams<'a, N> {
+    /// Creates streams with the length of the shortest slice.
     pub fn new(streams: [&'a [u8]; N]) -> Self {
         let len = streams.iter().map(|s| s.len()).min().unwrap_or(0);
-        Apart {
-            begins: streams.map(<[u8]>::as_ptr),
+        SeparateStreams {
+            starts: streams.map(<[u8]>::as_ptr),
             len,
             of: PhantomData,
         }
     }
 }
 
-/// Work that takes on where the last run stopped, and may leave a rest.
+/// A computation that continues where the last run stopped, and may leave a remainder.
 pub(super) trait Kernel {
-    /// Does as much as whole vectors of these lanes can. Must be `#[inline(always)]`.
+    /// Processes as much as whole vectors of these lanes can. Must be `#[inline(always)]`.
     fn run<L: Lanes>(&mut self, lanes: L);
 }
 
-/// An instruction set: operations on vectors of `LANES` lanes of 16 bytes, each lane for itself.
+/// An instruction set: operations on vectors of `LANES` independent lanes of 16 bytes.
 pub(super) trait Lanes: Copy {
     /// A vector.
     type V: Copy;
-    /// Lanes in a vector.
+    /// Number of lanes of a vector.
     const LANES: usize;
-    /// Bytes that `get_half` reads for each lane, 8 or 16.
+    /// Number of bytes that `get_half` reads for each lane, 8 or 16.
     const HALF: usize;
 
-    /// The lanes at `low` and, where there are two, at `high`.
+    /// Loads the lanes at `low` and, with two lanes, at `high`.
     ///
     /// # Safety
-    /// 16 bytes can be read at `low`, and at `high` if there are two lanes.
+    /// 16 bytes must be readable at `low`, and at `high` with two lanes.
     unsafe fn get(self, low: *const u8, high: *const u8) -> Self::V;
-    /// The same for lanes of which only the first halves count.
+    /// Like `get`, for lanes of which only the first halves are used.
     ///
     /// # Safety
-    /// `HALF` bytes can be read at `low`, and at `high` if there are two lanes.
+    /// `HALF` bytes must be readable at `low`, and at `high` with two lanes.
     unsafe fn get_half(self, low: *const u8, high: *const u8) -> Self::V;
-    /// Writes a whole vector.
+    /// Stores a whole vector.
     ///
     /// # Safety
-    /// 16 * `LANES` bytes can be written at `to`.
+    /// 16 * `LANES` bytes must be writable at `to`.
     unsafe fn put(self, v: Self::V, to: *mut u8);
-    /// Writes one lane.
+    /// Stores one lane.
     ///
     /// # Safety
-    /// 16 bytes can be written at `to`.
+    /// 16 bytes must be writable at `to`.
     unsafe fn put_lane(self, v: Self::V, lane: usize, to: *mut u8);
-    /// The same past the caches, where the machine can; [`Lanes::settle`] then makes it others' to
-    /// see.
+    /// Stores one lane with a non-temporal store, if the instruction set has one.
+    /// [`Lanes::store_fence`] must follow before other threads read the bytes.
     ///
     /// # Safety
-    /// As for `put_lane`, and `to` is a multiple of 16.
-    unsafe fn put_past(self, v: Self::V, lane: usize, to: *mut u8);
-    /// Ends a number of writes past the caches.
-    fn settle(self);
-    /// Writes the two halves of one lane.
+    /// As for `put_lane`; `to` must be a multiple of 16.
+    unsafe fn put_non_temporal(self, v: Self::V, lane: usize, to: *mut u8);
+    /// Orders non-temporal stores before later stores.
+    fn store_fence(self);
+    /// Stores the two halves of one lane.
     ///
     /// # Safety
-    /// 8 bytes can be written at `first`, and at `second`.
+    /// 8 bytes must be writable at `first`, and at `second`.
     unsafe fn put_halves(self, v: Self::V, lane: usize, first: *mut u8, second: *mut u8);
-    /// Asks for the cache line of byte `at`, which need not be there.
-    fn fetch(self, bytes: &[u8], at: usize);
+    /// Prefetches the cache line of byte `at`, which may be out of range.
+    fn prefetch(self, bytes: &[u8], at: usize);
 
-    /// `n` in every byte.
+    /// Returns a vector with `n` in every byte.
     fn splat(self, n: u8) -> Self::V;
-    /// Bytes of `a` and `b` in turn: those of the lanes' first halves, and those of their second
-    /// halves.
+    /// Interleaves the bytes of `a` and `b`: those of the lanes' first halves, and those of their
+    /// second halves.
     fn zip(self, a: Self::V, b: Self::V) -> (Self::V, Self::V);
-    /// Exclusive or.
+    /// Returns the bitwise exclusive or.
     fn xor(self, a: Self::V, b: Self::V) -> Self::V;
-    /// And.
+    /// Returns the bitwise and.
     fn and(self, a: Self::V, b: Self::V) -> Self::V;
-    /// Or.
+    /// Returns the bitwise or.
     fn or(self, a: Self::V, b: Self::V) -> Self::V;
-    /// Each 64 bits, little-endian, shifted right.
+    /// Shifts each 64-bit little-endian integer right.
     fn shr<const BITS: i32>(self, v: Self::V) -> Self::V;
-    /// Each 64 bits, little-endian, shifted left.
+    /// Shifts each 64-bit little-endian integer left.
     fn shl<const BITS: i32>(self, v: Self::V) -> Self::V;
-    /// Sums of bytes, modulo 256.
+    /// Adds bytes modulo 256.
     fn add(self, a: Self::V, b: Self::V) -> Self::V;
-    /// Each byte plus all bytes before it in its lane.
-    fn sums(self, v: Self::V) -> Self::V;
-    /// The last byte of each lane, everywhere in it.
+    /// Returns the prefix sum within each lane: each byte plus all bytes before it.
+    fn prefix_sum(self, v: Self::V) -> Self::V;
+    /// Broadcasts the last byte of each lane within the lane.
     fn last(self, v: Self::V) -> Self::V;
 
-    /// `N` vectors from `src`: lane `l` of number `r` from `at + r * stride + l * step`.
+    /// Loads `N` vectors from `src`: lane `l` of vector `r` from `at + r * stride + l * step`.
     #[inline(always)]
     fn load<const N: usize>(
         self,
@@ -126,8 +126,8 @@ pub(super) trait Lanes: Copy {
         assert!(reach::<Self>(at, N, stride, step, 16) <= src.len());
         let mut v = [self.splat(0); N];
         for (r, v) in v.iter_mut().enumerate() {
-            // SAFETY: at + r * stride + l * step + 16 is within `src` for r < N and l < LANES: that
-            // is what was asserted.
+            // SAFETY: the assertion ensures that at + r * stride + l * step + 16 is within `src`
+            // for r < N and l < LANES.
             *v = unsafe {
                 let low = src.as_ptr().add(at + r * stride);
                 self.get(low, low.wrapping_add(step))
@@ -136,14 +136,14 @@ pub(super) trait Lanes: Copy {
         v
     }
 
-    /// A vector from each stream, from `at` on.
+    /// Loads a vector from each stream, at offset `at`.
     #[inline(always)]
-    fn load_apart<const N: usize>(self, streams: &Apart<N>, at: usize) -> [Self::V; N] {
+    fn load_streams<const N: usize>(self, streams: &SeparateStreams<N>, at: usize) -> [Self::V; N] {
         assert!(at.saturating_add(16 * Self::LANES) <= streams.len);
         let mut v = [self.splat(0); N];
-        for (begin, v) in streams.begins.into_iter().zip(&mut v) {
-            // SAFETY: each stream has `len` bytes, and at + 16 * LANES is within: that is what was
-            // asserted.
+        for (begin, v) in streams.starts.into_iter().zip(&mut v) {
+            // SAFETY: each stream has `len` bytes, and the assertion ensures that at + 16 * LANES
+            // is within.
             *v = unsafe {
                 let low = begin.add(at);
                 self.get(low, low.wrapping_add(16))
@@ -152,7 +152,8 @@ pub(super) trait Lanes: Copy {
         v
     }
 
-    /// As `load`, of lanes whose second halves may be anything; `HALF` bytes of each must be there.
+    /// Like `load`, for lanes whose second halves are unspecified; `HALF` bytes of each must be in
+    /// range.
     #[inline(always)]
     fn load_halves<const N: usize>(
         self,
@@ -173,7 +174,7 @@ pub(super) trait Lanes: Copy {
         v
     }
 
-    /// The opposite of `load`.
+    /// Stores vectors; the inverse of `load`.
     #[inline(always)]
     fn store<const N: usize>(
         self,
@@ -185,8 +186,8 @@ pub(super) trait Lanes: Copy {
     ) {
         assert!(reach::<Self>(at, N, stride, step, 16) <= dst.len());
         for (r, v) in v.into_iter().enumerate() {
-            // SAFETY: at + r * stride + l * step + 16 is within `dst`, as in `load`; lanes side by
-            // side are one piece.
+            // SAFETY: as in `load`, at + r * stride + l * step + 16 is within `dst`; adjacent lanes
+            // are one range.
             unsafe {
                 let low = dst.as_mut_ptr().add(at + r * stride);
                 if step == 16 {
@@ -200,10 +201,11 @@ pub(super) trait Lanes: Copy {
         }
     }
 
-    /// As `store`, of lanes at multiples of 16 bytes in memory, those from `from` on alone: those
-    /// within `lines` past the caches. It is for `settle` to end that.
+    /// Like `store`, for lanes at multiples of 16 bytes in memory. Only lanes at offset `from` or
+    /// higher are stored; those within `lines` with non-temporal stores. The caller must call
+    /// `store_fence` afterwards.
     #[inline(always)]
-    fn store_past<const N: usize>(
+    fn store_non_temporal<const N: usize>(
         self,
         v: [Self::V; N],
         dst: &mut [u8],
@@ -217,14 +219,14 @@ pub(super) trait Lanes: Copy {
         let whole = from.max(lines.start) <= at && reach::<Self>(at, N, 16, step, 16) <= lines.end;
         for lane in 0..Self::LANES {
             for (r, v) in v.into_iter().enumerate() {
-                let place = at + r * 16 + lane * step;
-                // SAFETY: place + 16 is within `dst`, as in `load`, and a multiple of 16 in memory:
-                // that is what was asserted.
+                let offset = at + r * 16 + lane * step;
+                // SAFETY: the assertions ensure that offset + 16 is within `dst`, as in `load`, and
+                // that the address is a multiple of 16.
                 unsafe {
-                    let to = dst.as_mut_ptr().add(place);
-                    if whole || place >= from && lines.contains(&place) {
-                        self.put_past(v, lane, to);
-                    } else if place >= from {
+                    let to = dst.as_mut_ptr().add(offset);
+                    if whole || offset >= from && lines.contains(&offset) {
+                        self.put_non_temporal(v, lane, to);
+                    } else if offset >= from {
                         self.put_lane(v, lane, to);
                     }
                 }
@@ -232,8 +234,8 @@ pub(super) trait Lanes: Copy {
         }
     }
 
-    /// Stores halves of lanes, `stride` apart: those of the first lanes from `at` on, those of the
-    /// second from `at + step` on. Where they overlap the one further on stands.
+    /// Stores halves of lanes, `stride` apart: those of the first lanes from `at`, those of the
+    /// second from `at + step`. Where they overlap, the one at the higher offset takes precedence.
     #[inline(always)]
     fn store_halves<const N: usize>(
         self,
@@ -246,8 +248,8 @@ pub(super) trait Lanes: Copy {
         assert!(reach::<Self>(at, 2 * N, stride, step, 8) <= dst.len());
         for lane in 0..Self::LANES {
             for (r, v) in v.into_iter().enumerate() {
-                // SAFETY: at + (2 * r + 1) * stride + lane * step + 8 is within `dst`: that is what
-                // was asserted.
+                // SAFETY: the assertion ensures that at + (2 * r + 1) * stride + lane * step + 8 is
+                // within `dst`.
                 unsafe {
                     let first = dst.as_mut_ptr().add(at + 2 * r * stride + lane * step);
                     self.put_halves(v, lane, first, first.add(stride));
@@ -256,17 +258,17 @@ pub(super) trait Lanes: Copy {
         }
     }
 
-    /// Asks for the `len` bytes from `at` on: the processor's own foresight ends with the page, and
-    /// knows little of what will be written.
+    /// Prefetches `len` bytes from `at`. The hardware prefetcher stops at the end of a page, and
+    /// predicts stores poorly.
     #[inline(always)]
-    fn fetch_ahead(self, bytes: &[u8], at: usize, len: usize) {
+    fn prefetch_range(self, bytes: &[u8], at: usize, len: usize) {
         for line in (0..len).step_by(64) {
-            self.fetch(bytes, at.wrapping_add(line));
+            self.prefetch(bytes, at.wrapping_add(line));
         }
     }
 }
 
-/// Where `rows` rows of lanes of `width` bytes end; too much if that is no number.
+/// Returns the end of `rows` rows of lanes of `width` bytes; saturates on overflow.
 #[inline(always)]
 fn reach<L: Lanes>(at: usize, rows: usize, stride: usize, step: usize, width: usize) -> usize {
     let last = (rows - 1)
@@ -275,13 +277,13 @@ fn reach<L: Lanes>(at: usize, rows: usize, stride: usize, step: usize, width: us
     at.saturating_add(last).saturating_add(width)
 }
 
-/// Operations on vectors by intrinsics that need an instruction set and nothing else.
+/// Defines vector operations by intrinsics that require only an instruction set.
 #[allow(unused_macros)]
 macro_rules! operations {
     ($(fn $name:ident $(<const $bits:ident>)? ($($arg:ident: $of:ty),*) -> $to:ty = $body:expr;)*) => { $(
         #[inline(always)]
         fn $name $(<const $bits: i32>)? (self, $($arg: $of),*) -> $to {
-            // SAFETY: `self` proves that the instruction set is there.
+            // SAFETY: `self` proves that the instruction set is available.
             unsafe { $body }
         }
     )* };
@@ -292,16 +294,16 @@ mod machine {
     use super::{Kernel, Lanes};
     use std::arch::x86_64::*;
 
-    /// Runs with AVX2 where the machine has it, and with SSE2 for what is left.
+    /// Runs with AVX2 if the machine has it, and with SSE2 for the remainder.
     pub fn run(kernel: &mut impl Kernel) {
         if let Some(lanes) = Avx2::detect() {
-            // SAFETY: there is such a value only where AVX2 is.
+            // SAFETY: such a value exists only if AVX2 is available.
             unsafe { with_avx2(lanes, kernel) }
         }
         kernel.run(Sse2);
     }
 
-    /// Plain code alone, SSE2, or all.
+    /// Levels: only plain code, SSE2, or all.
     #[cfg(test)]
     pub fn run_at_level(level: usize, kernel: &mut impl Kernel) {
         match level {
@@ -316,16 +318,16 @@ mod machine {
         kernel.run(lanes);
     }
 
-    /// What every x86-64 has.
+    /// SSE2, which every x86-64 processor has.
     #[derive(Clone, Copy)]
     pub struct Sse2;
 
-    /// Two lanes.
+    /// AVX2, with two lanes.
     #[derive(Clone, Copy)]
     pub struct Avx2(());
 
     impl Avx2 {
-        /// The standard library asks the machine once.
+        /// Returns a value if the machine has AVX2. The standard library caches the result.
         pub fn detect() -> Option<Avx2> {
             std::arch::is_x86_feature_detected!("avx2").then_some(Avx2(()))
         }
@@ -338,37 +340,38 @@ mod machine {
 
         #[inline(always)]
         unsafe fn get(self, low: *const u8, _: *const u8) -> __m128i {
-            // SAFETY: the caller's word.
+            // SAFETY: guaranteed by the caller.
             unsafe { _mm_loadu_si128(low.cast()) }
         }
         #[inline(always)]
         unsafe fn get_half(self, low: *const u8, _: *const u8) -> __m128i {
-            // SAFETY: the caller's word.
+            // SAFETY: guaranteed by the caller.
             unsafe { _mm_loadl_epi64(low.cast()) }
         }
         #[inline(always)]
         unsafe fn put(self, v: __m128i, to: *mut u8) {
-            // SAFETY: the caller's word.
+            // SAFETY: guaranteed by the caller.
             unsafe { _mm_storeu_si128(to.cast(), v) }
         }
         #[inline(always)]
         unsafe fn put_lane(self, v: __m128i, _: usize, to: *mut u8) {
-            // SAFETY: the caller's word.
+            // SAFETY: guaranteed by the caller.
             unsafe { _mm_storeu_si128(to.cast(), v) }
         }
         #[inline(always)]
-        unsafe fn put_past(self, v: __m128i, _: usize, to: *mut u8) {
-            // SAFETY: the caller's word.
+        unsafe fn put_non_temporal(self, v: __m128i, _: usize, to: *mut u8) {
+            // SAFETY: guaranteed by the caller.
             unsafe { _mm_stream_si128(to.cast(), v) }
         }
         #[inline(always)]
-        fn settle(self) {
+        fn store_fence(self) {
             // SAFETY: every x86-64 has it.
             unsafe { _mm_sfence() }
         }
         #[inline(always)]
         unsafe fn put_halves(self, v: __m128i, _: usize, first: *mut u8, second: *mut u8) {
-            // SAFETY: the caller's word; neither store asks for alignment (`_mm_storeh_pd` does).
+            // SAFETY: guaranteed by the caller; neither store requires alignment (`_mm_storeh_pd`
+            // does).
             unsafe {
                 let v = _mm_castsi128_pd(v);
                 first.cast::<f64>().write_unaligned(_mm_cvtsd_f64(v));
@@ -378,8 +381,9 @@ mod machine {
             }
         }
         #[inline(always)]
-        fn fetch(self, bytes: &[u8], at: usize) {
-            // SAFETY: every x86-64 has it; it is no access, and cannot fail whatever the address.
+        fn prefetch(self, bytes: &[u8], at: usize) {
+            // SAFETY: every x86-64 has it; a prefetch is not an access, and cannot fail at any
+            // address.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().wrapping_add(at).cast()) }
         }
         operations! {
@@ -391,7 +395,7 @@ mod machine {
             fn shr<const BITS>(v: __m128i) -> __m128i = _mm_srli_epi64::<BITS>(v);
             fn shl<const BITS>(v: __m128i) -> __m128i = _mm_slli_epi64::<BITS>(v);
             fn add(a: __m128i, b: __m128i) -> __m128i = _mm_add_epi8(a, b);
-            fn sums(v: __m128i) -> __m128i = {
+            fn prefix_sum(v: __m128i) -> __m128i = {
                 let v = _mm_add_epi8(v, _mm_slli_si128::<1>(v));
                 let v = _mm_add_epi8(v, _mm_slli_si128::<2>(v));
                 let v = _mm_add_epi8(v, _mm_slli_si128::<4>(v));
@@ -404,17 +408,17 @@ mod machine {
     impl Lanes for Avx2 {
         type V = __m256i;
         const LANES: usize = 2;
-        // to put a half into the second lane takes one step more than to put a whole one
+        // loading a half into the second lane takes one step more than loading a whole lane
         const HALF: usize = 16;
 
         #[inline(always)]
         unsafe fn get(self, low: *const u8, high: *const u8) -> __m256i {
-            // SAFETY: `self` proves AVX2; the rest is the caller's word.
+            // SAFETY: `self` proves AVX2; the rest is guaranteed by the caller.
             unsafe { _mm256_loadu2_m128i(high.cast(), low.cast()) }
         }
         #[inline(always)]
         unsafe fn get_half(self, low: *const u8, high: *const u8) -> __m256i {
-            // SAFETY: the caller's word.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.get(low, high) }
         }
         #[inline(always)]
@@ -437,10 +441,10 @@ mod machine {
             }
         }
         #[inline(always)]
-        unsafe fn put_past(self, v: __m256i, lane: usize, to: *mut u8) {
+        unsafe fn put_non_temporal(self, v: __m256i, lane: usize, to: *mut u8) {
             // SAFETY: as in `get`.
             unsafe {
-                Sse2.put_past(
+                Sse2.put_non_temporal(
                     if lane == 0 {
                         _mm256_castsi256_si128(v)
                     } else {
@@ -452,8 +456,8 @@ mod machine {
             }
         }
         #[inline(always)]
-        fn settle(self) {
-            Sse2.settle();
+        fn store_fence(self) {
+            Sse2.store_fence();
         }
         #[inline(always)]
         unsafe fn put_halves(self, v: __m256i, lane: usize, first: *mut u8, second: *mut u8) {
@@ -468,8 +472,8 @@ mod machine {
             }
         }
         #[inline(always)]
-        fn fetch(self, bytes: &[u8], at: usize) {
-            Sse2.fetch(bytes, at);
+        fn prefetch(self, bytes: &[u8], at: usize) {
+            Sse2.prefetch(bytes, at);
         }
         operations! {
             fn splat(n: u8) -> __m256i = _mm256_set1_epi8(n as i8);
@@ -480,7 +484,7 @@ mod machine {
             fn shr<const BITS>(v: __m256i) -> __m256i = _mm256_srli_epi64::<BITS>(v);
             fn shl<const BITS>(v: __m256i) -> __m256i = _mm256_slli_epi64::<BITS>(v);
             fn add(a: __m256i, b: __m256i) -> __m256i = _mm256_add_epi8(a, b);
-            fn sums(v: __m256i) -> __m256i = {
+            fn prefix_sum(v: __m256i) -> __m256i = {
                 let v = _mm256_add_epi8(v, _mm256_slli_si256::<1>(v));
                 let v = _mm256_add_epi8(v, _mm256_slli_si256::<2>(v));
                 let v = _mm256_add_epi8(v, _mm256_slli_si256::<4>(v));
@@ -505,7 +509,7 @@ mod machine {
         kernel.run(Neon);
     }
 
-    /// Plain code alone, or NEON.
+    /// Levels: only plain code, or NEON.
     #[cfg(test)]
     pub fn run_at_level(level: usize, kernel: &mut impl Kernel) {
         if level > 0 {
@@ -513,7 +517,7 @@ mod machine {
         }
     }
 
-    /// What every 64-bit ARM has.
+    /// NEON, which every 64-bit ARM processor has.
     #[derive(Clone, Copy)]
     struct Neon;
 
@@ -524,42 +528,42 @@ mod machine {
 
         #[inline(always)]
         unsafe fn get(self, low: *const u8, _: *const u8) -> uint8x16_t {
-            // SAFETY: the caller's word.
+            // SAFETY: guaranteed by the caller.
             unsafe { vld1q_u8(low) }
         }
         #[inline(always)]
         unsafe fn get_half(self, low: *const u8, _: *const u8) -> uint8x16_t {
-            // SAFETY: the caller's word.
+            // SAFETY: guaranteed by the caller.
             unsafe { vcombine_u8(vld1_u8(low), vdup_n_u8(0)) }
         }
         #[inline(always)]
         unsafe fn put(self, v: uint8x16_t, to: *mut u8) {
-            // SAFETY: the caller's word.
+            // SAFETY: guaranteed by the caller.
             unsafe { vst1q_u8(to, v) }
         }
         #[inline(always)]
         unsafe fn put_lane(self, v: uint8x16_t, _: usize, to: *mut u8) {
-            // SAFETY: the caller's word.
+            // SAFETY: guaranteed by the caller.
             unsafe { vst1q_u8(to, v) }
         }
-        /// Rust has no such instruction yet, here and below.
+        /// Rust has no stable intrinsic for non-temporal stores and prefetches on ARM yet.
         #[inline(always)]
-        unsafe fn put_past(self, v: uint8x16_t, lane: usize, to: *mut u8) {
-            // SAFETY: the caller's word.
+        unsafe fn put_non_temporal(self, v: uint8x16_t, lane: usize, to: *mut u8) {
+            // SAFETY: guaranteed by the caller.
             unsafe { self.put_lane(v, lane, to) }
         }
         #[inline(always)]
-        fn settle(self) {}
+        fn store_fence(self) {}
         #[inline(always)]
         unsafe fn put_halves(self, v: uint8x16_t, _: usize, first: *mut u8, second: *mut u8) {
-            // SAFETY: the caller's word.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 vst1_u8(first, vget_low_u8(v));
                 vst1_u8(second, vget_high_u8(v));
             }
         }
         #[inline(always)]
-        fn fetch(self, _: &[u8], _: usize) {}
+        fn prefetch(self, _: &[u8], _: usize) {}
         operations! {
             fn splat(n: u8) -> uint8x16_t = vdupq_n_u8(n);
             fn zip(a: uint8x16_t, b: uint8x16_t) -> (uint8x16_t, uint8x16_t) = (vzip1q_u8(a, b), vzip2q_u8(a, b));
@@ -569,7 +573,7 @@ mod machine {
             fn shr<const BITS>(v: uint8x16_t) -> uint8x16_t = vreinterpretq_u8_u64(vshrq_n_u64::<BITS>(vreinterpretq_u64_u8(v)));
             fn shl<const BITS>(v: uint8x16_t) -> uint8x16_t = vreinterpretq_u8_u64(vshlq_n_u64::<BITS>(vreinterpretq_u64_u8(v)));
             fn add(a: uint8x16_t, b: uint8x16_t) -> uint8x16_t = vaddq_u8(a, b);
-            fn sums(v: uint8x16_t) -> uint8x16_t = {
+            fn prefix_sum(v: uint8x16_t) -> uint8x16_t = {
                 let zero = vdupq_n_u8(0);
                 let v = vaddq_u8(v, vextq_u8::<15>(zero, v));
                 let v = vaddq_u8(v, vextq_u8::<14>(zero, v));
@@ -581,7 +585,7 @@ mod machine {
     }
 }
 
-/// No vectors here: the plain code does all.
+/// Other targets: the plain code does all of the work.
 #[cfg(not(any(
     target_arch = "x86_64",
     all(
@@ -602,14 +606,15 @@ pub(super) mod tests {
     use std::cell::Cell;
 
     thread_local! {
-        /// How much of the machine the kernels may use.
+        /// The instruction sets that kernels may use.
         pub(super) static LEVEL: Cell<usize> = const { Cell::new(LEVELS - 1) };
     }
 
-    /// Plain code alone, the least that the architecture has, all that the machine has.
+    /// Number of levels: only plain code, the minimum of the architecture, everything that the
+    /// machine has.
     const LEVELS: usize = 3;
 
-    /// Runs `test` with each of them.
+    /// Runs `test` at each level.
     pub fn at_each_level(mut test: impl FnMut()) {
         for level in 0..LEVELS {
             LEVEL.set(level);

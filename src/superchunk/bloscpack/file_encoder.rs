@@ -1,14 +1,14 @@
-//! Files that are made at once, from all their content, as what is a file among many of a dataset;
-//! the last of those gets more content in place.
+//! Encoding of a complete Bloscpack file from its content. Datasets consist of many such files; the
+//! last of them is appended to in place.
 #![forbid(unsafe_code)]
 
-use super::commit::usual_spare;
+use super::commit::default_spare;
 use super::edit::{seal, widen};
 use super::header::{Dialect, Header};
 use super::open::{container, part_name};
 use super::{Bloscpack, Mode, offsets};
 use crate::blosc::{self, Params};
-use crate::checksum::Sum;
+use crate::checksum::Checksum;
 use crate::error::{Error, Result};
 use crate::io::{Folder, journal};
 use crate::options::{Opt, Options};
@@ -16,26 +16,26 @@ use crate::{alloc, parallel};
 use std::ffi::OsStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How such a file is made: with offsets, without metadata, so that it is the same in the papers'
-/// layout and in that of version 3.
+/// The parameters of such a file. It has offsets and no metadata, so that the BLZ RFC layout and
+/// version 3 are identical.
 #[derive(Clone)]
-pub struct Whole {
-    /// Its chunks.
+pub struct FileEncoder {
+    /// Chunk parameters.
     pub params: Params,
-    /// What follows each of them.
-    pub sum: Sum,
-    /// Bytes of content in each but the last.
+    /// Checksum after each chunk.
+    pub sum: Checksum,
+    /// Content size of each chunk except the last.
     pub chunk_size: usize,
-    /// The most chunks that it is going to have.
+    /// Maximum number of chunks of the file.
     pub most: u64,
-    /// Offsets that are kept free, where that is said.
+    /// Number of spare offsets, if it is set.
     pub spare_chunks: Option<u64>,
-    /// Bytes that are kept free in each chunk.
+    /// Spare bytes in each chunk.
     pub spare_bytes: u32,
 }
 
-impl Whole {
-    /// The bytes of a file with this content.
+impl FileEncoder {
+    /// Encodes a complete file with this content.
     pub fn encode(&self, content: &[u8], threads: usize) -> Result<Vec<u8>> {
         let chunks = self.chunks(content, threads)?;
         let mut header = Header {
@@ -55,21 +55,21 @@ impl Whole {
             next - c.len() as u64
         });
         let table = offsets::encode(positions, header.offset_entries())?;
-        let mut bytes = alloc::with_room(usize::try_from(next).unwrap_or(usize::MAX))?;
+        let mut bytes = alloc::with_capacity(usize::try_from(next).unwrap_or(usize::MAX))?;
         bytes.extend(header.encode());
         bytes.extend(table);
         chunks.iter().for_each(|c| bytes.extend_from_slice(c));
         Ok(bytes)
     }
 
-    /// Offsets that are kept free behind those of so many chunks.
+    /// Returns the number of spare offsets for a file of `chunks` chunks.
     fn spare(&self, chunks: u64) -> u64 {
         self.spare_chunks
-            .unwrap_or_else(|| usual_spare(chunks).min(self.most.saturating_sub(chunks)))
+            .unwrap_or_else(|| default_spare(chunks).min(self.most.saturating_sub(chunks)))
     }
 
-    /// Puts content behind the first `keep` bytes of that of a file: all of it, or nothing. By how
-    /// much the file grew.
+    /// Truncates a file to `keep` bytes of content and appends `content`, in one commit. Returns
+    /// the growth of the file in bytes.
     pub fn append(
         &self,
         folder: &Arc<dyn Folder>,
@@ -81,7 +81,7 @@ impl Whole {
         let all = keep
             .saturating_add(content.len() as u64)
             .div_ceil(self.chunk_size.max(1) as u64);
-        // who writes the dataset has a lock on all of it
+        // the writer of the dataset holds a lock on all files
         let options = options.clone().with(Opt::Lock, 0)?.with(
             Opt::SpareChunks,
             i64::try_from(self.spare(all)).unwrap_or(0),
@@ -96,7 +96,7 @@ impl Whole {
         Ok(file.cbytes()? as i64 - before as i64)
     }
 
-    /// The chunks, each with its checksum.
+    /// Encodes the chunks, each with its checksum.
     fn chunks(&self, content: &[u8], threads: usize) -> Result<Vec<Vec<u8>>> {
         let pieces: Vec<&[u8]> = content.chunks(self.chunk_size.max(1)).collect();
         let each = if pieces.len() > 1 { 1 } else { threads };
@@ -124,9 +124,9 @@ impl Whole {
     }
 }
 
-/// Finishes or undoes what an [append](Whole::append) that was cut off has left.
-pub fn tidy(folder: &Arc<dyn Folder>, name: &OsStr, durable: bool) -> Result<()> {
+/// Completes or rolls back an interrupted [`append`](FileEncoder::append).
+pub fn recover(folder: &Arc<dyn Folder>, name: &OsStr, durable: bool) -> Result<()> {
     let container = container(folder, name);
-    journal::tidy(&container, durable)?;
+    journal::recover_and_clean(&container, durable)?;
     folder.remove_if_there(&part_name(&container))
 }

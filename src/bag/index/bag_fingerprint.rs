@@ -1,40 +1,42 @@
-//! What tells whether a bag is still the one that an index was made for, without reading it as a
-//! whole: how many files and records there are and where these end, and the limits and some stored
-//! bytes of a few records.
+//! Fingerprint of the state of a bag, compared when an index is opened.
 //!
-//! So everything that makes a bag longer or shorter is noticed, and what changes nothing but some
-//! bytes in place only where one of these records is hit. The index itself needs none of that to be
-//! right: see [`super`].
+//! It consists of the number of files, the number and the end offset of the records of each file,
+//! and the limits and some stored bytes of a few sample records. Computing it does not read the
+//! whole bag.
+//!
+//! Every change that makes a bag longer or shorter is detected. A change of bytes in place is
+//! detected only if it affects a sample record. The correctness of look-ups does not depend on this
+//! check: see [`super`].
 #![forbid(unsafe_code)]
 
 use crate::bag::Bag;
 use crate::bag::codec::Codec;
-use crate::checksum::{Hasher, Sum};
+use crate::checksum::{Checksum, Hasher};
 use crate::error::Result;
 
-/// Records that are looked at, evenly from the first to the last.
+/// Number of sample records, evenly spaced from the first to the last.
 const SAMPLES: u64 = 16;
-/// Of each its last stored bytes, so many at most.
-const BYTES: u64 = 256;
+/// Maximum number of stored bytes that are read from the end of each sample record.
+const SAMPLE_BYTES: u64 = 256;
 
-/// A state of a bag.
+/// The state of a bag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
-    /// Records of all files.
+    /// Number of records in all files.
     pub records: u64,
-    /// Bytes that they are stored in.
+    /// Number of bytes in which the records are stored.
     pub bytes: u64,
-    /// Files.
+    /// Number of files.
     pub shards: u64,
-    /// SHA-256 of all that is looked at.
+    /// SHA-256 of the data that are described at the top of this file.
     pub digest: [u8; 32],
 }
 
 impl State {
-    /// That of the bag, the whole of it, as it was opened.
+    /// Returns the state of the whole bag, as it was when it was opened.
     pub fn of(bag: &Bag) -> Result<State> {
         let set = &*bag.set;
-        let mut h = Hasher::new(Sum::Sha256);
+        let mut h = Hasher::new(Checksum::Sha256);
         let (mut records, mut bytes) = (0u64, 0u64);
         for s in &set.shards {
             let codec = u64::from(s.decoder().codec() == Codec::Zstd);
@@ -66,28 +68,28 @@ impl State {
     }
 }
 
-/// Looks at one record of the whole bag, be it damaged or not.
+/// Adds record `i` of the whole bag to the hash. The record may be damaged.
 fn sample(bag: &Bag, i: u64, h: &mut Hasher) -> Result<()> {
-    let (shard, local) = bag.find(i);
+    let (shard, local) = bag.find_shard(i);
     let Some(shard) = bag.set.shards.get(shard) else {
         return Ok(());
     };
     let (around, sure) = shard.limits().around(local)?;
     if !sure {
-        shard.limits().still()?;
+        shard.limits().check_unchanged()?;
     }
     [around.from, around.to]
         .iter()
         .for_each(|v| h.update(&v.to_le_bytes()));
     if around.from < around.to && around.to <= shard.end() {
-        let mut some = [0; BYTES as usize];
-        let some = some
-            .get_mut(..(around.to - around.from).min(BYTES) as usize)
+        let mut buffer = [0; SAMPLE_BYTES as usize];
+        let buffer = buffer
+            .get_mut(..(around.to - around.from).min(SAMPLE_BYTES) as usize)
             .unwrap_or_default();
         shard
             .file()
-            .read_exact_at(around.to - some.len() as u64, some)?;
-        h.update(some);
+            .read_exact_at(around.to - buffer.len() as u64, buffer)?;
+        h.update(buffer);
     }
     Ok(())
 }

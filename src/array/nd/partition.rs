@@ -1,68 +1,73 @@
-//! What is wanted of an array, cut where its chunks and blocks end.
+//! Division of a selection at the ends of chunks and blocks.
 //!
-//! Along each dimension the items that are wanted stand by rising positions, and are counted. A
-//! part of a selection is so a range of those numbers for each dimension; which chunk, or block, it
-//! is in, its first items tell.
+//! Along each dimension the selected items have increasing positions and are numbered. A part of a
+//! selection is therefore one range of item numbers per dimension. The first items of the ranges
+//! determine the chunk or block of the part.
 #![forbid(unsafe_code)]
 
-use super::super::grid::Wanted;
+use super::super::grid::Selection;
 use super::super::selection::{Axis, MAX_NDIM, Plan};
 use super::tiles::{Dim, Tiles};
 use std::cmp::Reverse;
 
-/// For each dimension, from which of the items that are wanted to which.
+/// Range of selected item numbers, per dimension.
 pub type Spans = [(u64, u64); MAX_NDIM];
-/// Where the part of a dimension ends that has this position.
+/// Returns the end of the chunk or block of a dimension that contains a position.
 pub type End = fn(&Dim, u64) -> u64;
 
-/// A selection of an array.
+/// A selection of a chunked array.
 #[derive(Clone, Copy)]
 pub struct Lattice<'a> {
-    /// The array.
+    /// Grid of the array.
     pub tiles: &'a Tiles,
-    /// The selection.
-    pub wanted: &'a Wanted,
+    /// The selected items.
+    pub selection: &'a Selection,
 }
 
 fn position((from, axis): &(u64, Axis), i: u64) -> u64 {
     from + axis.offset(i).0
 }
 
-/// The first item at this position or behind it.
+/// Returns the first item at or after a position.
 pub fn first_from((from, axis): &(u64, Axis), position: u64) -> u64 {
-    axis.first_behind(position.saturating_sub(*from), 1)
+    axis.first_ending_after(position.saturating_sub(*from), 1)
         .min(axis.count())
 }
 
-/// From this item to the last that is in the same chunk or block.
-fn cut((dim, line): (&Dim, &(u64, Axis)), all: (u64, u64), from: u64, end: End) -> (u64, u64) {
+/// Returns the range from item `from` to the last one in the same chunk or block.
+fn clip_span(
+    (dim, start_axis): (&Dim, &(u64, Axis)),
+    all: (u64, u64),
+    from: u64,
+    end: End,
+) -> (u64, u64) {
     (
         from,
-        first_from(line, end(dim, position(line, from))).min(all.1),
+        first_from(start_axis, end(dim, position(start_axis, from))).min(all.1),
     )
 }
 
 impl<'a> Lattice<'a> {
-    fn lines(
+    fn axes(
         &self,
     ) -> impl DoubleEndedIterator<Item = (&'a Dim, &'a (u64, Axis))> + ExactSizeIterator {
-        self.tiles.dims().iter().zip(&self.wanted.lines)
+        self.tiles.dims().iter().zip(&self.selection.axes)
     }
 
-    /// All of it.
+    /// Returns the whole selection.
     pub fn all(&self) -> Spans {
         let mut all = [(0, 0); MAX_NDIM];
         all.iter_mut()
-            .zip(self.lines())
+            .zip(self.axes())
             .for_each(|(span, (_, (_, axis)))| *span = (0, axis.count()));
         all
     }
 
-    /// A part of it, cut at the ends of chunks, or of blocks.
+    /// Divides a part of the selection at the ends of chunks or blocks.
     pub fn cells(self, all: Spans, end: End) -> Cells<'a> {
         let mut now = all;
-        for ((line, now), all) in self.lines().zip(&mut now).zip(all) {
-            *now = cut(line, all, all.0, end);
+        for ((start_axis, now), all) in self.axes().zip(&mut now).zip(all) {
+            *now = clip_span(start_axis, all, all.0, end);
         }
         Cells {
             lattice: self,
@@ -72,66 +77,70 @@ impl<'a> Lattice<'a> {
         }
     }
 
-    /// Positions of the first items of a part.
+    /// Returns the positions of the first items of a part.
     fn first(&self, spans: &Spans) -> impl Iterator<Item = (&'a Dim, u64)> {
-        self.lines()
+        self.axes()
             .zip(*spans)
-            .map(|((dim, line), (from, _))| (dim, position(line, from)))
+            .map(|((dim, start_axis), (from, _))| (dim, position(start_axis, from)))
     }
 
-    /// The chunk that a part is in.
+    /// Returns the chunk number of a part.
     pub fn chunk(&self, spans: &Spans) -> u64 {
         self.tiles
             .chunk_number(self.first(spans).map(|(dim, at)| at / dim.chunk.max(1)))
     }
 
-    /// The block of that chunk that a part is in.
+    /// Returns the block number of a part within its chunk.
     pub fn block(&self, spans: &Spans) -> usize {
         self.first(spans).fold(0, |n, (dim, at)| {
             n * dim.blocks() + at % dim.chunk.max(1) / dim.block.max(1)
         }) as usize
     }
 
-    /// What of a chunk's part is in one of its blocks; and whether that is all that there is of the
-    /// block.
+    /// Returns the part of a chunk's part that lies in one block, and whether it covers all of the
+    /// block that lies in the array.
     pub fn of_block(&self, spans: &Spans, block: usize) -> (Spans, bool) {
-        let places = self.tiles.places(block as u64, Dim::blocks);
+        let coordinates = self.tiles.coordinates(block as u64, Dim::blocks);
         let (mut part, mut all) = (*spans, true);
-        for (((dim, line), (from, to)), place) in self.lines().zip(&mut part).zip(places) {
-            let (low, high) = dim.of_block(position(line, *from) / dim.chunk.max(1), place);
-            *from = first_from(line, low).clamp(*from, *to);
-            *to = first_from(line, high).clamp(*from, *to);
+        for (((dim, start_axis), (from, to)), coordinate) in
+            self.axes().zip(&mut part).zip(coordinates)
+        {
+            let (low, high) =
+                dim.of_block(position(start_axis, *from) / dim.chunk.max(1), coordinate);
+            *from = first_from(start_axis, low).clamp(*from, *to);
+            *to = first_from(start_axis, high).clamp(*from, *to);
             all &= *to - *from == high - low;
         }
         (part, all)
     }
 
-    /// Is this all that the array has of a chunk?
+    /// Returns whether a part covers all of its chunk that lies in the array.
     pub fn is_chunk(&self, spans: &Spans) -> bool {
         self.first(spans).zip(spans).all(|((dim, at), (from, to))| {
             to - from == dim.chunk_end(at).min(dim.len) - (at - at % dim.chunk.max(1))
         })
     }
 
-    /// How many items are in this part.
+    /// Returns the number of items of a part.
     pub fn items(&self, spans: &Spans) -> u64 {
-        self.lines()
+        self.axes()
             .zip(spans)
             .map(|(_, (from, to))| to - from)
             .product()
     }
 
-    /// Is nothing in this part?
+    /// Returns whether a part is empty.
     pub fn is_empty(&self, spans: &Spans) -> bool {
-        self.lines().zip(spans).any(|(_, (from, to))| from == to)
+        self.axes().zip(spans).any(|(_, (from, to))| from == to)
     }
 
-    /// How many bytes of blocks a part touches, about.
+    /// Estimates the number of bytes in the blocks that a part touches.
     pub fn weight(&self, spans: &Spans) -> u64 {
-        self.lines().zip(spans).fold(
+        self.axes().zip(spans).fold(
             self.tiles.block_bytes() as u64,
-            |n, ((dim, line), (from, to))| {
-                let reach = position(line, to.saturating_sub(1)) - position(line, *from);
+            |n, ((dim, start_axis), (from, to))| {
+                let reach =
+                    position(start_axis, to.saturating_sub(1)) - position(start_axis, *from);
                 n.saturating_mul(
                     (to - from).min(reach / dim.block.max(1) + reach / dim.chunk.max(1) + 1),
                 )
@@ -139,7 +148,7 @@ impl<'a> Lattice<'a> {
         )
     }
 
-    /// Where in its block, and where in the buffer, the items of a part of one block are.
+    /// Returns the plan from the block of a part to the buffer. The part must lie in one block.
     pub fn plan(&self, spans: &Spans) -> Plan {
         self.plan_with(
             spans,
@@ -148,7 +157,7 @@ impl<'a> Lattice<'a> {
         )
     }
 
-    /// The same as if they stood one behind the other, and not in blocks.
+    /// Like [`Lattice::plan`], for items that are packed instead of arranged in blocks.
     pub fn packed(&self, spans: &Spans) -> Plan {
         self.plan_with(spans, |_, _| (0, 1), true)
     }
@@ -160,14 +169,14 @@ impl<'a> Lattice<'a> {
         packed: bool,
     ) -> Plan {
         let item = self.tiles.item();
-        let (mut at, mut buf, mut stride) = (0, self.wanted.buf, item as u64);
+        let (mut at, mut buf, mut stride) = (0, self.selection.buf, item as u64);
         let mut axes = Vec::with_capacity(self.tiles.dims().len());
-        for ((dim, line), (from, to)) in self.lines().zip(*spans).rev() {
-            let (start, len) = within(dim, position(line, from));
-            let (first, first_buf) = line.1.offset(from);
+        for ((dim, start_axis), (from, to)) in self.axes().zip(*spans).rev() {
+            let (start, len) = within(dim, position(start_axis, from));
+            let (first, first_buf) = start_axis.1.offset(from);
             at += start * stride;
             buf += first_buf;
-            axes.push(match &line.1 {
+            axes.push(match &start_axis.1 {
                 Axis::Steps { at, buf, .. } => {
                     let at = if packed {
                         stride
@@ -194,7 +203,7 @@ impl<'a> Lattice<'a> {
             stride *= if packed { to - from } else { len };
         }
         axes.reverse();
-        // in the order of the buffer: a block is in the cache, the buffer is not
+        // Follow the order of the buffer: the block is in the cache, the buffer is not.
         let distance = |axis: &Axis| {
             if let Axis::Steps { buf, .. } = axis {
                 Some(buf.unsigned_abs())
@@ -209,7 +218,7 @@ impl<'a> Lattice<'a> {
     }
 }
 
-/// See [`Lattice::cells`]: in C order.
+/// Iterator that [`Lattice::cells`] returns, in C order.
 pub struct Cells<'a> {
     lattice: Lattice<'a>,
     all: Spans,
@@ -224,9 +233,9 @@ impl Iterator for Cells<'_> {
         let now = self.now?;
         let mut next = now;
         self.now = None;
-        for ((line, span), all) in self.lattice.lines().zip(&mut next).zip(self.all).rev() {
+        for ((start_axis, span), all) in self.lattice.axes().zip(&mut next).zip(self.all).rev() {
             let more = span.1 < all.1;
-            *span = cut(line, all, if more { span.1 } else { all.0 }, self.end);
+            *span = clip_span(start_axis, all, if more { span.1 } else { all.0 }, self.end);
             if more {
                 self.now = Some(next);
                 break;

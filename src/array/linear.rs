@@ -1,100 +1,107 @@
-//! Arrays whose items stand in one run: Bloscpack files, and what else is a [`Store`].
+//! Arrays over a linear run of items: Bloscpack files and every other [`Store`].
 //!
-//! The items stand in one run, in C or Fortran order, and the chunks cut it wherever they end: a
-//! box of the array is a number of runs of bytes. An array can grow and shrink anywhere: at the end
-//! of the slowest dimension (the first in C order, the last in Fortran order) nothing else needs to
-//! move, elsewhere what is behind does. Shape and content become others' to see with one commit.
+//! The items are stored in C or Fortran order. Chunks cut the run at arbitrary bytes, so a box of
+//! the array is a set of byte runs. An array can grow and shrink at any position. At the end of the
+//! slowest dimension (the first in C order, the last in Fortran order) no item moves; elsewhere all
+//! following items move. One commit makes shape and content visible together.
 #![forbid(unsafe_code)]
 
 use super::attrs::of_frame;
 use super::content::Content;
-use super::dtype::Dtype;
-use super::grid::{Grid, Positions, Repeated};
-use super::numpy_meta::{ArrayMeta, Order, attrs_in, nbytes, with_attrs, with_shape};
+use super::grid::{Duplicates, Grid, Positions};
 use super::selection::{MAX_NDIM, Plan};
 use super::store::Store;
 use crate::alloc;
+use crate::dtype::Dtype;
+use crate::dtype::numpy_meta::{ArrayMeta, Order, attrs_in, nbytes, with_attrs, with_shape};
 use crate::error::{Error, Result, fail};
 use crate::io::Folder;
 use crate::options::{Opt, Options};
 use crate::parallel;
-use crate::superchunk::bloscpack::{Bloscpack, Destination, Mode, Splice, keep_room};
+use crate::superchunk::bloscpack::{Bloscpack, Destination, Mode, Splice, reserve_offsets};
 use std::ffi::OsStr;
 use std::sync::{Arc, OnceLock};
 
-/// Bytes of a chunk, about, where nothing else is said.
+/// Default size of a chunk in bytes, rounded down to whole rows or items.
 const DEFAULT_CHUNK: u64 = 1 << 20;
 
-/// An open array. It sees its own changes at once; others see them after the commit.
-pub struct Rows {
+/// An open array. The handle sees its own changes immediately; other handles see them after a
+/// commit.
+pub struct LinearArray {
     content: Content,
     meta: ArrayMeta,
     chunkshape: Vec<u64>,
     blockshape: OnceLock<Vec<u64>>,
-    /// The metadata of the superchunk have another shape.
+    /// The metadata of the superchunk still have the previous shape.
     shape_changed: bool,
 }
 
-impl Rows {
-    /// The array in a file whose metadata make it one.
-    pub fn of_file(file: Bloscpack, options: &Options) -> Result<Rows> {
-        let meta = file
+impl LinearArray {
+    /// Opens the array in a Bloscpack file whose metadata describe an array.
+    pub fn of_file(store: Bloscpack, options: &Options) -> Result<LinearArray> {
+        let meta = store
             .meta()?
             .map(ArrayMeta::read)
             .transpose()
-            .map_err(|e| e.within(file.name()))?
+            .map_err(|e| e.within(store.name()))?
             .flatten();
-        let none = || match file.meta_damage() {
-            Some(e) => fail!(Type, "{e}: nothing else says that this is an array"),
+        let none = || match store.meta_damage() {
+            Some(e) => fail!(Type, "{e}: the metadata are required to open an array"),
             None => fail!(
                 Type,
-                "{}: its metadata do not make it an array (\"container\":\"numpy\"); it is a superchunk",
-                file.name()
+                "{}: the metadata do not describe an array (\"container\":\"numpy\"); open it as a superchunk",
+                store.name()
             ),
         };
         let meta = meta.ok_or_else(none)?;
-        let (ndim, have) = (meta.shape.len(), file.nbytes());
-        few_dimensions(ndim, file.name())?;
-        let len = match meta.check(have) {
-            Ok(()) => have,
-            // the chunks that are missing are zeros
+        let (ndim, content_len) = (meta.shape.len(), store.nbytes());
+        check_ndim(ndim, store.name())?;
+        let len = match meta.check(content_len) {
+            Ok(()) => content_len,
+            // Missing chunks read as the fill value.
             Err(e) => meta
                 .nbytes()
-                .filter(|n| file.stands_for(*n))
-                .ok_or_else(|| e.within(file.name()))?,
+                .filter(|n| store.is_truncation_of(*n))
+                .ok_or_else(|| e.within(store.name()))?,
         };
-        Ok(Rows::with(Box::new(file), meta, None, len, options))
+        Ok(LinearArray::with(Box::new(store), meta, None, len, options))
     }
 
-    /// The array over a store that holds just its items, with this shape of a chunk.
+    /// Creates the array over a store that holds exactly its items.
     pub fn over(
         store: Box<dyn Store>,
         meta: ArrayMeta,
         chunkshape: Vec<u64>,
         options: &Options,
-    ) -> Result<Rows> {
-        few_dimensions(meta.shape.len(), store.name())?;
+    ) -> Result<LinearArray> {
+        check_ndim(meta.shape.len(), store.name())?;
         let len = store.nbytes();
         if !store.has_objects() && meta.nbytes() != Some(len) {
             return Err(fail!(
                 State,
-                "{}: {len} bytes are not those of its items",
+                "{}: the content of {len} bytes does not match the size of the items",
                 store.name()
             ));
         }
-        Ok(Rows::with(store, meta, Some(chunkshape), len, options))
+        Ok(LinearArray::with(
+            store,
+            meta,
+            Some(chunkshape),
+            len,
+            options,
+        ))
     }
 
     fn with(
-        file: Box<dyn Store>,
+        store: Box<dyn Store>,
         meta: ArrayMeta,
         chunkshape: Option<Vec<u64>>,
         len: u64,
         options: &Options,
-    ) -> Rows {
-        let chunkshape = chunkshape.unwrap_or_else(|| rows_of(&meta, file.chunk_bytes()));
-        let content = Content::new(file, len, options.memory_limit());
-        Rows {
+    ) -> LinearArray {
+        let chunkshape = chunkshape.unwrap_or_else(|| chunk_rows(&meta, store.chunk_bytes()));
+        let content = Content::new(store, len, options.memory_limit());
+        LinearArray {
             content,
             meta,
             chunkshape,
@@ -103,9 +110,9 @@ impl Rows {
         }
     }
 
-    /// Creates an array of zeros in a Bloscpack file, in C order. It is there with the first
-    /// commit. `chunks`: the shape of a chunk, which is some rows: all dimensions but the first
-    /// as in `shape`.
+    /// Creates an array of zeros in a Bloscpack file, in C order. The file exists after the first
+    /// commit. `chunks` is the shape of a chunk. It consists of whole rows: all dimensions but the
+    /// first must be equal to those of `shape`.
     pub fn create_in(
         folder: &Arc<dyn Folder>,
         name: &OsStr,
@@ -114,12 +121,12 @@ impl Rows {
         shape: &[u64],
         chunks: Option<&[u64]>,
         options: &Options,
-    ) -> Result<Rows> {
-        let dtype = Dtype::wanted(dtype)?;
+    ) -> Result<LinearArray> {
+        let dtype = Dtype::parse_argument(dtype)?;
         if dtype.item.has_objects() {
             return Err(fail!(
                 Unsupported,
-                "dtype {}: objects of Python's mean nothing in a file",
+                "dtype {}: Python objects cannot be stored",
                 dtype.spelling
             ));
         }
@@ -136,41 +143,48 @@ impl Rows {
             order: Order::C,
         };
         let len = meta.nbytes().ok_or_else(|| too_large(shape))?;
-        let options = with_chunks(&meta, len, chunks, options)?;
+        let options = with_chunk_size(&meta, len, chunks, options)?;
         let typesize = if meta.dtype.item.size <= 255 {
             meta.dtype.item.size.max(1)
         } else {
             1
         };
-        let mut file = Bloscpack::create_in(folder, name, mode, typesize, &options)?;
-        file.meta_set(Some(meta.to_json().as_bytes()))?;
-        Ok(Rows::with(Box::new(file), meta, None, len, &options))
+        let mut store = Bloscpack::create_in(folder, name, mode, typesize, &options)?;
+        store.meta_set(Some(meta.to_json().as_bytes()))?;
+        Ok(LinearArray::with(
+            Box::new(store),
+            meta,
+            None,
+            len,
+            &options,
+        ))
     }
 
-    /// Copies it, as it is here and now, with its metadata. `chunks`: as creating has it, with rows
-    /// along the slowest dimension; none: as here. All else as [`Bloscpack::copy`].
+    /// Copies the array, with all uncommitted changes and its metadata. `chunks` is the shape of a
+    /// chunk, as for creation, with rows along the slowest dimension; `None` keeps the current one.
+    /// Everything else is as for [`Bloscpack::copy`].
     pub fn copy(&self, mut to: Destination, chunks: Option<&[u64]>) -> Result<bool> {
         if chunks.is_some() || to.options.given(Opt::ChunkBytes).is_some() {
-            to.options = with_chunks(&self.meta, self.nbytes(), chunks, &to.options)?;
+            to.options = with_chunk_size(&self.meta, self.nbytes(), chunks, &to.options)?;
         }
-        let (json, lost) = match self.content.file.meta()? {
+        let (json, lost) = match self.content.store.meta()? {
             Some(json) => (with_shape(json, &self.meta.shape)?, false),
             None => (
                 with_attrs(self.meta.to_json(), &self.attrs()?),
                 self.has_lost_attrs(),
             ),
         };
-        let bad =
+        let damaged =
             self.content
-                .file
+                .store
                 .copy_as(to, Some(json.as_bytes()), self.nbytes(), &|at, dst| {
                     self.content.read(at, dst)
                 })?;
-        Ok(bad | lost)
+        Ok(damaged | lost)
     }
 
-    /// What others have put beside it, JSON by name: of a Bloscpack file all in its metadata that
-    /// does not make it an array.
+    /// Returns the attributes as JSON by name. For a Bloscpack file these are all members of its
+    /// metadata that do not describe the array.
     pub fn attrs(&self) -> Result<Vec<(String, Vec<u8>)>> {
         let store = self.store();
         if let Some(json) = store.meta()? {
@@ -186,73 +200,73 @@ impl Rows {
             .collect()
     }
 
-    /// Can they not be told, and was that to be skipped?
+    /// Returns whether the attributes are corrupt and the options request to skip corrupt data.
     pub fn has_lost_attrs(&self) -> bool {
         self.store().has_json()
             && self.store().attr_names().is_empty()
             && self.store().attr("").is_err()
     }
 
-    // ---- what it is
+    // ---- properties
 
-    /// Its length along each dimension.
+    /// Returns the length along each dimension.
     pub fn shape(&self) -> &[u64] {
         &self.meta.shape
     }
 
-    /// The whole rows in a chunk, at least one; a row is all there is at one place of the slowest
-    /// dimension. Where a chunk is not made of whole rows, or the chunks differ, it is no more
-    /// than a hint.
+    /// Returns the number of whole rows in a chunk, at least one, as a shape. A row is everything
+    /// at one index of the slowest dimension. The value is only a hint if chunks do not consist of
+    /// whole rows or differ in length.
     pub fn chunkshape(&self) -> &[u64] {
         &self.chunkshape
     }
 
-    /// As [`Rows::chunkshape`], for the blocks that chunks are made of, each of which can be
-    /// decoded alone: those of the first chunk, or whole chunks as long as it waits.
+    /// Returns the shape of a block, the smallest part of a chunk that can be decoded alone: the
+    /// blocks of the first chunk, or whole chunks before the first chunk is written.
     pub fn blockshape(&self) -> &[u64] {
-        let made = parallel::made(&self.blockshape, || {
-            let block = self.content.file.block_bytes();
-            block.map_or_else(|| self.chunkshape.clone(), |n| rows_of(&self.meta, n))
+        let made = parallel::get_or_init(&self.blockshape, || {
+            let block = self.content.store.block_bytes();
+            block.map_or_else(|| self.chunkshape.clone(), |n| chunk_rows(&self.meta, n))
         });
         made.as_slice()
     }
 
-    /// Its items.
+    /// Returns the dtype of the items.
     pub fn dtype(&self) -> &Dtype {
         &self.meta.dtype
     }
 
-    /// How they are stored.
+    /// Returns the order of the items.
     pub fn order(&self) -> Order {
         self.meta.order
     }
 
-    /// Bytes of an item.
+    /// Returns the size of an item in bytes.
     pub fn itemsize(&self) -> usize {
         self.meta.dtype.item.size
     }
 
-    /// Bytes of all items.
+    /// Returns the size of all items in bytes.
     pub fn nbytes(&self) -> u64 {
         self.content.nbytes()
     }
 
-    /// Bytes that its file may make a call allocate.
+    /// Returns the memory limit in bytes for allocations whose size comes from the file.
     pub fn memory_limit(&self) -> u64 {
         self.content.memory_limit()
     }
 
-    /// What holds it.
+    /// Returns the store of the array.
     pub fn store(&self) -> &dyn Store {
-        &*self.content.file
+        &*self.content.store
     }
 
-    /// The same, to be changed; shape and content are the array's to change.
+    /// Returns the store for changes. Only the array itself may change the shape and the content.
     pub fn store_mut(&mut self) -> &mut dyn Store {
-        &mut *self.content.file
+        &mut *self.content.store
     }
 
-    /// Sets the metadata. They must say the same of the array; anything may stand beside that.
+    /// Sets the metadata. They must describe the same array; other members may be arbitrary.
     pub fn meta_set(&mut self, json: &[u8]) -> Result<()> {
         let same = |m: &ArrayMeta| {
             m.shape == self.meta.shape
@@ -262,31 +276,26 @@ impl Rows {
         if !ArrayMeta::read(json)?.as_ref().is_some_and(same) {
             return Err(fail!(
                 Argument,
-                "the metadata must say what the array is: {} and more",
+                "the metadata must describe the same array: {}, and may have more members",
                 self.meta.to_json()
             ));
         }
-        self.content.file.attr_set("", json)?;
+        self.content.store.attr_set("", json)?;
         self.shape_changed = false;
         Ok(())
     }
 
-    /// Sets what is where nothing was written, from now on: what has come by growing stays what it
-    /// was.
+    /// Sets the fill value for items that are added from now on. Items that were added before keep
+    /// the previous value.
     pub fn fill_set(&mut self, value: &[u8]) -> Result<()> {
-        self.content.settle()?;
-        self.content.file.fill_set(value)
+        self.content.flush()?;
+        self.content.store.fill_set(value)
     }
 
     // ---- reading and writing
 
-    /// Reads the items `start[d]`, `start[d] + step[d]`, ... (`count[d]` of them) of each dimension
-    /// `d`; no steps: 1.
-    ///
-    /// `strides[d]` is the distance of two of them in `dst` in bytes; none: they are packed, in C
-    /// order. The box begins at the first byte of `dst`: where a stride is negative, the items
-    /// of that dimension come from its far end. True: some of it was damaged, and is zeros now,
-    /// as the options wished.
+    /// Reads the items `start[d]`, `start[d] + step[d]`, ... (`count[d]` of them) along each
+    /// dimension `d`. See [`Array::read`](super::Array::read).
     pub fn read(
         &self,
         start: &[u64],
@@ -299,8 +308,8 @@ impl Rows {
         plan.map_or(Ok(false), |plan| self.content.gather(&plan, dst))
     }
 
-    /// Writes a box from a buffer that is laid out as [`Rows::read`] says. On failure some of it
-    /// may be written.
+    /// Writes a box from a buffer with the layout that [`LinearArray::read`] describes. On failure,
+    /// part of it may be written.
     pub fn write(
         &mut self,
         start: &[u64],
@@ -313,39 +322,39 @@ impl Rows {
         plan.map_or(Ok(()), |plan| self.content.scatter(&plan, src))
     }
 
-    /// Reads single items: `coordinates` has one number for each dimension, item after item.
+    /// Reads single items. `coordinates` has one index per dimension, item after item.
     pub fn read_points(&self, coordinates: &[u64], n: usize, dst: &mut [u8]) -> Result<bool> {
         self.gather(self.grid()?.points(coordinates, n, dst.len())?, dst)
     }
 
-    /// Reads all combinations of the positions of each dimension, in C order, packed.
+    /// Reads all combinations of the positions of each dimension, packed in C order.
     pub fn read_orthogonal(&self, positions: &Positions, dst: &mut [u8]) -> Result<bool> {
         self.gather(self.grid()?.product(positions, dst.len(), false)?, dst)
     }
 
     fn gather(
         &self,
-        (plan, repeated): (Option<Plan>, Vec<Repeated>),
+        (plan, duplicates): (Option<Plan>, Vec<Duplicates>),
         dst: &mut [u8],
     ) -> Result<bool> {
-        let bad = plan.map_or(Ok(false), |plan| self.content.gather(&plan, dst))?;
-        Repeated::copy_all(&repeated, dst);
-        Ok(bad)
+        let damaged = plan.map_or(Ok(false), |plan| self.content.gather(&plan, dst))?;
+        Duplicates::copy_all(&duplicates, dst);
+        Ok(damaged)
     }
 
     fn grid(&self) -> Result<Grid<'_>> {
-        if self.content.file.has_objects() {
+        if self.content.store.has_objects() {
             return Err(fail!(
                 Type,
-                "{}: its items are objects of Python's, of any length: read them one by one",
-                self.content.file.name()
+                "{}: the items are Python objects of variable size; read them one by one",
+                self.content.store.name()
             ));
         }
         Ok(Grid::of(&self.meta))
     }
 
-    /// Writes all combinations of the positions of each dimension; of a position that is there
-    /// twice, the last counts.
+    /// Writes all combinations of the positions of each dimension. If a position occurs twice, the
+    /// last occurrence wins.
     pub fn write_orthogonal(&mut self, positions: &Positions, src: &[u8]) -> Result<()> {
         let (plan, _) = self.grid()?.product(positions, src.len(), true)?;
         plan.map_or(Ok(()), |plan| self.content.scatter(&plan, src))
@@ -353,35 +362,36 @@ impl Rows {
 
     // ---- the shape
 
-    /// The dimension along which it can grow; `None` without any.
+    /// Returns the dimension along which the array can grow; `None` if it has no dimensions.
     pub fn slowest(&self) -> Option<usize> {
         slowest(&self.meta)
     }
 
-    /// Gives it another shape: what is beyond goes, what is new is zeros, or its fill value. What
-    /// it cannot be is refused first; where a file fails, its shape may be one on the way.
+    /// Changes the shape. Items outside the new shape are removed; new items are zeros or the fill
+    /// value. An impossible shape is refused before any change. If the store fails, the array may
+    /// have an intermediate shape.
     pub fn resize(&mut self, shape: &[u64]) -> Result<()> {
-        let have = self.meta.shape.clone();
-        if shape.len() != have.len() {
+        let old = self.meta.shape.clone();
+        if shape.len() != old.len() {
             return Err(fail!(
                 Argument,
-                "a shape of {} dimensions: the array has {}",
+                "shape: wrong number of dimensions {}; the array has {}",
                 shape.len(),
-                have.len()
+                old.len()
             ));
         }
         nbytes(shape, self.itemsize()).ok_or_else(|| too_large(shape))?;
-        // the less there is, the less moves
+        // Shrink first and grow last, so that as few items as possible move.
         let slowest = self.slowest();
-        let fast = || {
+        let other_axes = || {
             shape
                 .iter()
-                .zip(&have)
+                .zip(&old)
                 .enumerate()
                 .filter(|(axis, _)| Some(*axis) != slowest)
         };
-        self.can_become(shape, fast().map(|(axis, _)| axis))?;
-        for (axis, (new, old)) in fast().filter(|(_, (new, old))| new < old) {
+        self.check_resize(shape, other_axes().map(|(axis, _)| axis))?;
+        for (axis, (new, old)) in other_axes().filter(|(_, (new, old))| new < old) {
             self.remove(axis, *new, old - new)?;
         }
         if let Some((new, _)) = slowest
@@ -390,17 +400,17 @@ impl Rows {
         {
             self.set_slowest(*new)?;
         }
-        for (axis, (new, old)) in fast().filter(|(_, (new, old))| new > old) {
-            self.put(axis, *old, new - old, None)?;
+        for (axis, (new, old)) in other_axes().filter(|(_, (new, old))| new > old) {
+            self.insert_or_fill(axis, *old, new - old, None)?;
         }
         slowest
             .and_then(|axis| shape.get(axis))
             .map_or(Ok(()), |new| self.set_slowest(*new))
     }
 
-    /// Refuses a shape that it cannot get, as far as that is known before anything is cut. `fast`:
-    /// all dimensions but the slowest.
-    fn can_become(&self, shape: &[u64], fast: impl Iterator<Item = usize>) -> Result<()> {
+    /// Returns an error if the array cannot get this shape, as far as this is known before any
+    /// change. `other_axes` are all dimensions but the slowest.
+    fn check_resize(&self, shape: &[u64], other_axes: impl Iterator<Item = usize>) -> Result<()> {
         let mut now: Vec<u64> = self
             .meta
             .shape
@@ -408,12 +418,12 @@ impl Rows {
             .zip(shape)
             .map(|(old, new)| *old.min(new))
             .collect();
-        for axis in fast {
+        for axis in other_axes {
             let (Some(old), Some(new)) = (self.meta.shape.get(axis), shape.get(axis)) else {
                 continue;
             };
             if old != new {
-                self.content.file.can_have(shape)?;
+                self.content.store.can_have(shape)?;
             }
             if let Some(count) = new.checked_sub(*old).filter(|n| *n > 0) {
                 now.get_mut(axis).into_iter().for_each(|n| *n = count);
@@ -425,7 +435,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Cuts it along the slowest dimension, or lets it grow by its fill value.
+    /// Truncates along the slowest dimension, or grows with the fill value.
     fn set_slowest(&mut self, new: u64) -> Result<()> {
         let mut shape = self.meta.shape.clone();
         if let Some(n) = self.slowest().and_then(|axis| shape.get_mut(axis)) {
@@ -437,46 +447,57 @@ impl Rows {
         Ok(())
     }
 
-    /// Puts `count` places into a dimension before `at`; what is behind moves. `src` has the new
-    /// items, packed, in C order. On failure it is as it was.
+    /// Inserts `count` positions before position `at` of a dimension, and shifts the following
+    /// items. `src` has the new items, packed in C order. On failure, the array is unchanged.
     pub fn insert(&mut self, axis: usize, at: u64, count: u64, src: &[u8]) -> Result<()> {
-        self.put(axis, at, count, Some(src))
+        self.insert_or_fill(axis, at, count, Some(src))
     }
 
-    /// The same, zeros without `src`.
-    fn put(&mut self, axis: usize, at: u64, count: u64, src: Option<&[u8]>) -> Result<()> {
-        let (mut new, mut box_of) = (self.meta.shape.clone(), self.meta.shape.clone());
-        let (Some(n), Some(of_box)) = (new.get_mut(axis), box_of.get_mut(axis)) else {
+    /// Like [`LinearArray::insert`]. Inserts zeros if `src` is `None`.
+    fn insert_or_fill(
+        &mut self,
+        axis: usize,
+        at: u64,
+        count: u64,
+        src: Option<&[u8]>,
+    ) -> Result<()> {
+        let (mut new, mut inserted_shape) = (self.meta.shape.clone(), self.meta.shape.clone());
+        let (Some(n), Some(inserted_len)) = (new.get_mut(axis), inserted_shape.get_mut(axis))
+        else {
             return Err(self.no_axis(axis));
         };
-        let have = *n;
+        let old = *n;
         *n = n
             .checked_add(count)
             .ok_or_else(|| too_large(&self.meta.shape))?;
-        *of_box = count;
+        *inserted_len = count;
         nbytes(&new, self.itemsize()).ok_or_else(|| too_large(&new))?;
-        self.content.file.can_have(&new)?;
-        let bytes = nbytes(&box_of, self.itemsize()).ok_or_else(|| too_large(&box_of))?;
+        self.content.store.can_have(&new)?;
+        let bytes =
+            nbytes(&inserted_shape, self.itemsize()).ok_or_else(|| too_large(&inserted_shape))?;
         if let Some(src) = src.filter(|src| src.len() as u64 != bytes) {
             return Err(fail!(
                 Argument,
-                "{} bytes: items of {} bytes in the shape {box_of:?} were expected",
+                "new items: wrong size {} bytes; expected items of {} bytes in the shape {inserted_shape:?}",
                 src.len(),
                 self.itemsize()
             ));
         }
-        if at > have {
-            return Err(fail!(Range, "axis {axis}: a place {at}: there are {have}"));
+        if at > old {
+            return Err(fail!(
+                Range,
+                "axis {axis}: position {at} is out of range; the length is {old}"
+            ));
         }
-        let turned = match src {
-            Some(src) => self.in_order_of_file(box_of, src)?,
+        let reordered = match src {
+            Some(src) => self.to_store_order(inserted_shape, src)?,
             None => Some(self.content.zeros(bytes)?),
         };
-        let (place, times) = self.places(axis);
-        let src = turned.as_deref().or(src).unwrap_or_default();
+        let (slab_bytes, times) = self.slab_layout(axis);
+        let src = reordered.as_deref().or(src).unwrap_or_default();
         self.content.splice(&Splice {
-            at: at.saturating_mul(place),
-            every: have.saturating_mul(place),
+            at: at.saturating_mul(slab_bytes),
+            every: old.saturating_mul(slab_bytes),
             times,
             gone: 0,
             src,
@@ -485,15 +506,16 @@ impl Rows {
         Ok(())
     }
 
-    /// Bytes that lie together at one place of a dimension, and how often such a place is there.
-    fn places(&self, axis: usize) -> (u64, u64) {
+    /// Returns the contiguous bytes of one position of a dimension, and the number of such slabs
+    /// per position.
+    fn slab_layout(&self, axis: usize) -> (u64, u64) {
         let (before, rest) = self.meta.shape.split_at_checked(axis).unwrap_or_default();
-        let behind = rest.get(1..).unwrap_or_default();
+        let after = rest.get(1..).unwrap_or_default();
         let (slower, faster) = match self.meta.order {
-            Order::C => (before, behind),
-            Order::Fortran => (behind, before),
+            Order::C => (before, after),
+            Order::Fortran => (after, before),
         };
-        // more than there can be only where there is nothing
+        // The product exceeds 64 bits only if the array is empty.
         (
             nbytes(faster, self.itemsize()).unwrap_or(0),
             slower.iter().fold(1, |n: u64, d| n.saturating_mul(*d)),
@@ -511,76 +533,81 @@ impl Rows {
     fn reshape(&mut self, shape: Vec<u64>) {
         self.shape_changed |= shape != self.meta.shape;
         self.meta.shape = shape;
-        self.chunkshape = rows_of(&self.meta, self.content.file.chunk_bytes());
+        self.chunkshape = chunk_rows(&self.meta, self.content.store.chunk_bytes());
         self.blockshape = OnceLock::new();
     }
 
-    /// Items in C order, in the order in which the file has them; nothing where that is the same.
-    fn in_order_of_file(&self, shape: Vec<u64>, src: &[u8]) -> Result<Option<Vec<u8>>> {
+    /// Reorders packed items from C order to the order of the store. Returns `None` if both are the
+    /// same.
+    fn to_store_order(&self, shape: Vec<u64>, src: &[u8]) -> Result<Option<Vec<u8>>> {
         let start = vec![0; shape.len()];
         let meta = ArrayMeta {
             shape,
             ..self.meta.clone()
         };
         let plan = Grid::of(&meta).boxed(&start, &meta.shape, None, None, src.len())?;
-        let Some(plan) = plan.filter(|plan| plan.one_run().is_none()) else {
+        let Some(plan) = plan.filter(|plan| plan.contiguous().is_none()) else {
             return Ok(None);
         };
-        let mut turned = alloc::zeroed(src.len())?;
-        let moved = plan
-            .pieces(plan.range())
-            .all(|piece| piece.to_content(src, (&mut turned, 0)));
-        if moved {
-            Ok(Some(turned))
+        let mut reordered = alloc::zeroed(src.len())?;
+        let copied = plan
+            .segments(plan.range())
+            .all(|segment| segment.to_content(src, (&mut reordered, 0)));
+        if copied {
+            Ok(Some(reordered))
         } else {
-            Err(fail!(State, "items outside of their box"))
+            Err(fail!(State, "items lie outside their box"))
         }
     }
 
-    /// Takes away `count` places of a dimension from `at` on; what is behind moves. On failure it
-    /// is as it was.
+    /// Removes `count` positions of a dimension from position `at` on, and shifts the following
+    /// items. On failure, the array is unchanged.
     pub fn remove(&mut self, axis: usize, at: u64, count: u64) -> Result<()> {
-        let have = *self
+        let old = *self
             .meta
             .shape
             .get(axis)
             .ok_or_else(|| self.no_axis(axis))?;
-        let end = at.checked_add(count).filter(|end| *end <= have);
-        let end =
-            end.ok_or_else(|| fail!(Range, "axis {axis}: {count} from {at} on: there are {have}"))?;
-        if Some(axis) == self.slowest() && (end == have || count == 0) {
-            return self.set_slowest(have - count);
+        let end = at.checked_add(count).filter(|end| *end <= old);
+        let end = end.ok_or_else(|| {
+            fail!(
+                Range,
+                "axis {axis}: {count} positions from {at} on exceed the length {old}"
+            )
+        })?;
+        if Some(axis) == self.slowest() && (end == old || count == 0) {
+            return self.set_slowest(old - count);
         }
         let mut shape = self.meta.shape.clone();
         if let Some(n) = shape.get_mut(axis) {
             *n -= count;
         }
-        self.content.file.can_have(&shape)?;
-        let (place, times) = self.places(axis);
+        self.content.store.can_have(&shape)?;
+        let (slab_bytes, times) = self.slab_layout(axis);
         self.content.splice(&Splice {
-            at: at.saturating_mul(place),
-            every: have.saturating_mul(place),
+            at: at.saturating_mul(slab_bytes),
+            every: old.saturating_mul(slab_bytes),
             times,
-            gone: count.saturating_mul(place),
+            gone: count.saturating_mul(slab_bytes),
             src: &[],
         })?;
         self.reshape(shape);
         Ok(())
     }
 
-    /// Hands everything to what holds it, so that a commit of that is one of the array.
-    pub fn settle(&mut self) -> Result<()> {
-        self.content.refuse_short()?;
-        self.content.settle()?;
+    /// Passes all changes to the store, so that a commit of the store commits the array.
+    pub fn flush(&mut self) -> Result<()> {
+        self.content.refuse_truncated()?;
+        self.content.flush()?;
         if self.shape_changed {
-            self.content.file.set_shape(&self.meta.shape)?;
+            self.content.store.set_shape(&self.meta.shape)?;
             self.shape_changed = false;
         }
         Ok(())
     }
 }
 
-fn few_dimensions(ndim: usize, name: &str) -> Result<()> {
+fn check_ndim(ndim: usize, name: &str) -> Result<()> {
     if ndim <= MAX_NDIM {
         return Ok(());
     }
@@ -590,8 +617,8 @@ fn few_dimensions(ndim: usize, name: &str) -> Result<()> {
     ))
 }
 
-/// The rows of this many bytes of content.
-fn rows_of(meta: &ArrayMeta, bytes: u64) -> Vec<u64> {
+/// Returns the shape of the whole rows in `bytes` bytes of content, at least one row.
+fn chunk_rows(meta: &ArrayMeta, bytes: u64) -> Vec<u64> {
     let mut shape = meta.shape.clone();
     let Some(all) = slowest(meta)
         .and_then(|s| shape.get_mut(s))
@@ -613,9 +640,9 @@ fn slowest(meta: &ArrayMeta) -> Option<usize> {
     }
 }
 
-/// The options with the chunk size that suits an array: whole rows where a chunk has room for one,
-/// else whole items; and room for as many offsets as there will be.
-fn with_chunks(
+/// Returns the options with a chunk size that suits the array: whole rows if a chunk has room for
+/// one, otherwise whole items. Also reserves as many chunk offsets as the array will need.
+fn with_chunk_size(
     meta: &ArrayMeta,
     len: u64,
     chunks: Option<&[u64]>,
@@ -641,20 +668,20 @@ fn with_chunks(
             if unit.is_empty() || unit != chunks {
                 return Err(fail!(
                     Unsupported,
-                    "chunks of {chunks:?}: in a Bloscpack file they are rows of {:?}",
+                    "chunks of {chunks:?}: chunks of a Bloscpack file must be whole rows of {:?}",
                     meta.shape
                 ));
             }
             if rows == 0 {
                 return Err(fail!(
                     Argument,
-                    "chunks of {chunks:?}: a chunk has a row at least"
+                    "chunks of {chunks:?}: a chunk must have at least one row"
                 ));
             }
             if options.given(Opt::ChunkBytes).is_some() {
                 return Err(fail!(
                     Argument,
-                    "HOLDALL_OPT_CHUNK_BYTES and a shape of chunks were given: only one of them can be"
+                    "HOLDALL_OPT_CHUNK_BYTES and a chunk shape cannot be combined"
                 ));
             }
             rows.saturating_mul(row)
@@ -670,10 +697,10 @@ fn with_chunks(
         }
     };
     options.set(Opt::ChunkBytes, i64::try_from(size).unwrap_or(i64::MAX))?;
-    keep_room(&mut options, len)?;
+    reserve_offsets(&mut options, len)?;
     Ok(options)
 }
 
 fn too_large(shape: &[u64]) -> Error {
-    fail!(Argument, "the shape {shape:?}: more than 2^64 bytes")
+    fail!(Argument, "the shape {shape:?} exceeds 2^64 bytes")
 }

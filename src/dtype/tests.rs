@@ -1,4 +1,4 @@
-//! Types as NumPy understands them: sizes are those that NumPy 2.4 gave.
+//! Tests of dtypes. The sizes are those of NumPy 2.4.
 
 use super::*;
 use crate::error::Status;
@@ -17,7 +17,7 @@ fn status(text: &str) -> Status {
         .status
 }
 
-/// Spelled as Bloscpack spells them, and so written again.
+/// Spellings that Bloscpack writes, which round-trip.
 #[rustfmt::skip]
 const CANONICAL: &[(&str, usize)] = &[
     ("'<f8'", 8), ("'>f8'", 8), ("'|i1'", 1), ("'|u1'", 1), ("'<u8'", 8), ("'<f2'", 2), ("'<f16'", 16), ("'<c8'", 8),
@@ -41,9 +41,9 @@ const CANONICAL: &[(&str, usize)] = &[
     ("{'names': [], 'formats': [], 'offsets': [], 'itemsize': 10}", 10),
 ];
 
-/// Spelled otherwise.
+/// Other spellings: text, size, canonical spelling.
 #[rustfmt::skip]
-const OTHERS: &[(&str, usize, &str)] = &[
+const NON_CANONICAL: &[(&str, usize, &str)] = &[
     ("<f4", 4, "'<f4'"), ("f8", 8, "'<f8'"), ("=i4", 4, "'<i4'"), ("|i4", 4, "'<i4'"), (">i1", 1, "'|i1'"), ("S3", 3, "'|S3'"), ("a4", 4, "'|S4'"),
     ("U2", 8, "'<U2'"), ("V3", 3, "'|V3'"), ("O", 8, "'|O'"), ("|O8", 8, "'|O'"), ("M8[us]", 8, "'<M8[us]'"), ("?", 1, "'|b1'"),
     ("float64", 8, "'<f8'"), ("float16", 2, "'<f2'"), ("float128", 16, "'<f16'"), ("int8", 1, "'|i1'"), ("int16", 2, "'<i2'"), ("int32", 4, "'<i4'"),
@@ -67,7 +67,7 @@ fn all_spellings_are_read() {
         assert_eq!(size(text), *n, "{text}");
         assert_eq!(Dtype::parse(text).unwrap().to_python_literal(), *text);
     }
-    for (text, n, literal) in OTHERS {
+    for (text, n, literal) in NON_CANONICAL {
         let dtype = Dtype::parse(text).unwrap();
         assert_eq!((dtype.item.size, dtype.spelling.as_str()), (*n, *text));
         assert_eq!(dtype.to_python_literal(), *literal);
@@ -76,7 +76,7 @@ fn all_spellings_are_read() {
 }
 
 #[test]
-fn json_has_lists_for_tuples() {
+fn json_lists_stand_for_tuples() {
     let same = |json: &str, text: &str| {
         let dtype = Dtype::from_json(&crate::json::Value::parse(json.as_bytes()).unwrap()).unwrap();
         assert_eq!(dtype.item, Dtype::parse(text).unwrap().item, "{json}");
@@ -101,7 +101,7 @@ fn json_has_lists_for_tuples() {
 }
 
 #[test]
-fn meaning_is_kept() {
+fn the_meaning_of_a_type_is_parsed() {
     let item = |text: &str| Dtype::parse(text).unwrap().item;
     assert_eq!(
         item(">f4"),
@@ -148,7 +148,7 @@ fn meaning_is_kept() {
 }
 
 #[test]
-fn what_is_no_type_is_refused() {
+fn invalid_types_are_refused() {
     for text in [
         "",
         "f3",
@@ -205,7 +205,7 @@ fn what_is_no_type_is_refused() {
 }
 
 #[test]
-fn sizes_have_a_limit() {
+fn item_sizes_are_limited() {
     let many = format!("('<f8', ({}))", "1000,".repeat(30));
     let nested = format!("{}'<i4'{}", "(".repeat(20), ", 256)".repeat(20));
     let offset = format!(

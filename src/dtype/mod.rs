@@ -1,100 +1,104 @@
-//! NumPy's types, as the tools spell them.
+//! NumPy dtypes and their spellings.
 //!
-//! Three spellings are met: the type string (`<f8`, `|S5`, `<M8[ns]`), the name (`float64`,
-//! `datetime64[ns]`), and a Python constant that holds either, or describes fields: a list
-//! `[('a', '<i4'), ('b', '<f8', (2, 3))]`, a pair `('<f8', (2, 3))`, or a dictionary of names,
-//! formats and offsets. What JSON holds is the same with arrays for tuples.
+//! Three spellings occur: the type string (`<f8`, `|S5`, `<M8[ns]`), the name (`float64`,
+//! `datetime64[ns]`), and a Python literal. The literal contains one of the former, or describes
+//! fields: a list `[('a', '<i4'), ('b', '<f8', (2, 3))]`, a pair `('<f8', (2, 3))`, or a dictionary
+//! of names, formats and offsets. JSON has the same structures with arrays in place of tuples.
 //!
-//! A type says how long an item is and what its bytes mean. Objects have no meaning here: their
-//! bytes are Python's, and stay as they are.
+//! A dtype defines the size of an item and the meaning of its bytes. Python objects are opaque
+//! here: their bytes are passed through unchanged.
 #![forbid(unsafe_code)]
 
-use super::python_literal::Literal;
+pub mod numpy_meta;
+pub mod python_literal;
+
+use self::python_literal::Literal;
 use crate::error::{Error, Result, Status, fail};
 use crate::json::Value;
 
-/// The largest item, NumPy's limit.
+/// The largest item in bytes, NumPy's limit.
 const MAX_ITEM: usize = i32::MAX as usize;
-/// The most dimensions, NumPy's limit.
+/// The maximum number of dimensions, NumPy's limit.
 const MAX_DIMENSIONS: usize = 64;
-/// The longest description that is read.
+/// The longest dtype description in bytes that is parsed.
 const MAX_TEXT: usize = 1 << 20;
-/// Units of times.
+/// Units of `datetime64` and `timedelta64`.
 const UNITS: &[&str] = &[
     "Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic",
 ];
 
-/// A type, and how it was spelled.
+/// A dtype and its spelling.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dtype {
-    /// As it was found: text as it is, JSON in other forms as a Python constant.
+    /// The spelling as found in the file; JSON structures are converted to a Python literal.
     pub spelling: String,
-    /// What it means.
+    /// The parsed type.
     pub item: Type,
 }
 
-/// What an item is.
+/// The type of an item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Type {
-    /// What its bytes mean.
+    /// The meaning of the bytes.
     pub kind: Kind,
-    /// Are its numbers big-endian? Never where a byte or a character of 8 bits is all there is.
+    /// Whether the numbers are big-endian. Always `false` for types of single bytes.
     pub big_endian: bool,
-    /// Its bytes.
+    /// The size in bytes.
     pub size: usize,
 }
 
-/// What the bytes of an item mean.
+/// The meaning of the bytes of an item.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
-    /// 0 or 1, one byte.
+    /// Boolean, one byte with the value 0 or 1.
     Bool,
-    /// Whole numbers, two's complement.
+    /// Signed integer in two's complement.
     Int,
-    /// Whole numbers that are not negative.
+    /// Unsigned integer.
     Uint,
-    /// Floating-point numbers; those of 12 and 16 bytes are the 10 bytes of x87, in most cases.
+    /// Floating-point number. Those of 12 and 16 bytes are in most cases the 10-byte format of the
+    /// x87.
     Float,
-    /// Two of those.
+    /// Complex number: two floating-point numbers.
     Complex,
-    /// Bytes, filled up with zeros.
+    /// Byte string, padded with zeros.
     Bytes,
-    /// Characters of 4 bytes, filled up with zeros.
+    /// UCS-4 string, padded with zeros.
     Str,
-    /// Bytes without a meaning.
+    /// Opaque bytes.
     Void,
-    /// 64 bits since 1970, in this unit (`ns`, `D`, `25s`; empty for none).
+    /// 64-bit offset from 1970 in this unit (`ns`, `D`, `25s`; empty if the unit is generic).
     Datetime(String),
-    /// 64 bits in this unit.
+    /// 64-bit duration in this unit.
     Timedelta(String),
-    /// Something of Python's. Never looked into.
+    /// A Python object. Its bytes are never interpreted.
     Object,
-    /// Named parts.
+    /// A structure of named fields.
     Struct(Vec<Field>),
-    /// Items of one type, in C order.
+    /// A subarray of items of one type, in C order.
     Array(Box<Type>, Vec<usize>),
 }
 
-/// A named part of an item.
+/// A named field of a structure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its other name.
+    /// The title, NumPy's alternative name.
     pub title: Option<String>,
-    /// Where in the item it begins.
+    /// The offset in the item in bytes.
     pub offset: usize,
-    /// What it is.
+    /// The type of the field.
     pub item: Type,
 }
 
 impl Dtype {
-    /// The type that is spelled like this.
+    /// Parses a spelling.
     pub fn parse(text: &str) -> Result<Dtype> {
         if text.len() > MAX_TEXT {
             return Err(fail!(
                 Limit,
-                "dtype of {} bytes: at most {MAX_TEXT} are read",
+                "dtype: the text is too long (limit {MAX_TEXT} bytes, found {})",
                 text.len()
             ));
         }
@@ -111,8 +115,9 @@ impl Dtype {
         })
     }
 
-    /// As [`Dtype::parse`], of what a caller wants: text that is none is a type that is not known.
-    pub fn wanted(text: &str) -> Result<Dtype> {
+    /// Like [`Dtype::parse`], for an argument of a caller. Invalid syntax is reported as an unknown
+    /// type.
+    pub fn parse_argument(text: &str) -> Result<Dtype> {
         Dtype::parse(text).map_err(|e| {
             if e.status == Status::Format {
                 fail!(Type, "dtype {text:?}: {}", e.message)
@@ -122,7 +127,7 @@ impl Dtype {
         })
     }
 
-    /// The type in a JSON value: text, or lists in place of tuples.
+    /// Parses a dtype in JSON: a string, or lists in place of tuples.
     pub fn from_json(value: &Value) -> Result<Dtype> {
         if let Value::String(text) = value {
             return Dtype::parse(text);
@@ -134,7 +139,7 @@ impl Dtype {
         })
     }
 
-    /// As Bloscpack writes it into its metadata: a Python constant, which `numpy.dtype` takes.
+    /// Returns the spelling that Bloscpack stores: a Python literal that `numpy.dtype` accepts.
     pub fn to_python_literal(&self) -> String {
         self.item.to_literal().to_string()
     }
@@ -152,7 +157,7 @@ impl Type {
         })
     }
 
-    /// An array of it.
+    /// Returns the subarray type of this shape.
     pub fn in_shape(self, shape: &[u64]) -> Result<Type> {
         let shape: Vec<usize> = shape
             .iter()
@@ -165,7 +170,7 @@ impl Type {
         Type::new(Kind::Array(Box::new(self), shape), false, size)
     }
 
-    /// Does it hold objects of Python's?
+    /// Returns whether the type contains Python objects.
     pub fn has_objects(&self) -> bool {
         match &self.kind {
             Kind::Object => true,
@@ -175,7 +180,7 @@ impl Type {
         }
     }
 
-    /// From a constant.
+    /// Parses a Python literal.
     pub fn from_literal(literal: &Literal) -> Result<Type> {
         if let Some(text) = literal.text() {
             return Type::from_name(text);
@@ -183,7 +188,7 @@ impl Type {
         match literal {
             Literal::Dict(items) => Type::from_dict(items),
             Literal::Tuple(parts) => Type::from_pair(parts),
-            // JSON has no tuples
+            // A list that starts with text is a pair: JSON has no tuples.
             Literal::List(parts) if parts.first().is_some_and(|p| p.text().is_some()) => {
                 Type::from_pair(parts)
             }
@@ -192,25 +197,25 @@ impl Type {
         }
     }
 
-    /// `(type, shape)`.
+    /// Parses `(type, shape)`.
     fn from_pair(parts: &[Literal]) -> Result<Type> {
         match parts {
             [item, shape] => Type::from_literal(item)?.repeated(shape),
             _ => Err(fail!(
                 Type,
-                "dtype: a pair of type and shape was expected, there are {} parts",
+                "dtype: invalid pair (expected type and shape, found {} elements)",
                 parts.len()
             )),
         }
     }
 
-    /// That many of it.
+    /// Returns the subarray type with the shape in a literal.
     fn repeated(self, shape: &Literal) -> Result<Type> {
-        let wrong = || fail!(Type, "dtype: {shape} is no shape");
+        let wrong = || fail!(Type, "dtype: invalid shape {shape}");
         let unsized_text =
             self.size == 0 && matches!(self.kind, Kind::Bytes | Kind::Str | Kind::Void);
         let shape = match (shape.size(), shape.items()) {
-            // then NumPy takes the number for the length
+            // NumPy takes the number as the length of the item.
             (Some(n), _) if unsized_text => {
                 let unit = if self.kind == Kind::Str { 4 } else { 1 };
                 return Type::new(self.kind, self.big_endian, n.saturating_mul(unit));
@@ -230,7 +235,7 @@ impl Type {
         Type::new(Kind::Array(Box::new(self), shape), false, size)
     }
 
-    /// `[(name, type), (name, type, shape), ((title, name), type)]`: parts one behind the other.
+    /// Parses `[(name, type), (name, type, shape), ((title, name), type)]`: consecutive fields.
     fn from_list(parts: &[Literal]) -> Result<Type> {
         let mut fields = Vec::new();
         let mut offset = 0usize;
@@ -241,7 +246,7 @@ impl Type {
                 _ => {
                     return Err(fail!(
                         Type,
-                        "dtype: a field of name, type and maybe shape was expected, {part} is there"
+                        "dtype: invalid field (expected name, type and optional shape, found {part})"
                     ));
                 }
             };
@@ -258,8 +263,8 @@ impl Type {
         Type::from_fields(fields, offset)
     }
 
-    /// `{'names': [...], 'formats': [...], 'offsets': [...], 'titles': [...], 'itemsize': n}`, the
-    /// latter three maybe.
+    /// Parses `{'names': [...], 'formats': [...], 'offsets': [...], 'titles': [...], 'itemsize':
+    /// n}`. The last three members are optional.
     fn from_dict(items: &[(Literal, Literal)]) -> Result<Type> {
         let get = |key: &str| {
             items
@@ -270,15 +275,16 @@ impl Type {
         let list = |key: &str| {
             get(key)
                 .map(|v| {
-                    v.items()
-                        .ok_or_else(|| fail!(Type, "dtype: {key} should be a list, and is {v}"))
+                    v.items().ok_or_else(|| {
+                        fail!(Type, "dtype: invalid {key} (expected a list, found {v})")
+                    })
                 })
                 .transpose()
         };
         let missing = || {
             fail!(
                 Type,
-                "dtype: names and formats were expected, as many of the one as of the other"
+                "dtype: names and formats are required, and all lists must have the same length"
             )
         };
         let (Some(names), Some(formats)) = (list("names")?, list("formats")?) else {
@@ -292,7 +298,7 @@ impl Type {
         if get("aligned").is_some_and(|v| *v == Literal::Bool(true)) && offsets.is_none() {
             return Err(fail!(
                 Unsupported,
-                "dtype: alignment without offsets depends on the machine"
+                "dtype: alignment without offsets is not supported; the layout depends on the machine"
             ));
         }
         let (mut fields, mut end) = (Vec::new(), 0usize);
@@ -302,7 +308,7 @@ impl Type {
                 None if offsets.is_none() => end,
                 o => o
                     .and_then(Literal::size)
-                    .ok_or_else(|| fail!(Type, "dtype: the offset of field {i} is no number"))?,
+                    .ok_or_else(|| fail!(Type, "dtype: invalid offset of field {i}"))?,
             };
             end = end.max(offset.checked_add(item.size).ok_or_else(too_large)?);
             let title = titles
@@ -316,7 +322,7 @@ impl Type {
                 Some(n) => Type::from_fields(fields, n),
                 None => Err(fail!(
                     Type,
-                    "dtype: fields end at byte {end}, the item should have {n}"
+                    "dtype: invalid itemsize (expected at least {end}, found {n})"
                 )),
             },
         }
@@ -330,12 +336,12 @@ impl Type {
             .collect();
         names.sort_unstable();
         if let Some((a, _)) = names.iter().zip(names.iter().skip(1)).find(|(a, b)| a == b) {
-            return Err(fail!(Type, "dtype: two fields have the name {a:?}"));
+            return Err(fail!(Type, "dtype: duplicate field name {a:?}"));
         }
         Type::new(Kind::Struct(fields), false, size)
     }
 
-    /// From a type string or a name.
+    /// Parses a type string or a name.
     fn from_name(text: &str) -> Result<Type> {
         let text = text.trim();
         Type::named(text)
@@ -343,7 +349,7 @@ impl Type {
             .unwrap_or_else(|| Err(unknown(text)))
     }
 
-    /// `float64`, `datetime64[ns]`. Numbers in names are bits.
+    /// Parses a name such as `float64` or `datetime64[ns]`. Numbers in names are bits.
     fn named(text: &str) -> Option<Result<Type>> {
         let code = match split_unit(text)? {
             ("datetime64", unit) => {
@@ -385,8 +391,8 @@ impl Type {
         Type::from_code(code)
     }
 
-    /// `<f8`: byte order, letter, bytes. Without a byte order it is that of the writer, which is
-    /// little-endian wherever these files were written.
+    /// Parses a type string such as `<f8`: byte order, letter, size in bytes. Without a byte order
+    /// it is that of the writer, which is little-endian on all platforms that wrote these files.
     fn from_code(text: &str) -> Option<Result<Type>> {
         let big_endian = text.starts_with('>');
         let (code, unit) = split_unit(text.strip_prefix(['<', '>', '|', '=']).unwrap_or(text))?;
@@ -411,7 +417,7 @@ impl Type {
             'c' => (Kind::Complex, &[8, 16, 24, 32]),
             'M' => (Kind::Datetime(unit), &[8]),
             'm' => (Kind::Timedelta(unit), &[8]),
-            // with or without the bytes of a pointer
+            // The size of a pointer may follow.
             'O' => return Some(Type::new(Kind::Object, false, 8)),
             'S' | 'a' => return Some(Type::new(Kind::Bytes, false, n.unwrap_or(0))),
             'V' => return Some(Type::new(Kind::Void, false, n.unwrap_or(0))),
@@ -428,7 +434,7 @@ impl Type {
         Some(Type::new(kind, big_endian && size > 1, size))
     }
 
-    /// The constant that `numpy.dtype` takes for it.
+    /// Returns the literal that `numpy.dtype` accepts for the type.
     fn to_literal(&self) -> Literal {
         let code = |letter: char, n: usize| {
             let order = match (self.big_endian, letter) {
@@ -468,7 +474,7 @@ impl Type {
         }
     }
 
-    /// Do the fields stand one behind the other, to the end?
+    /// Returns whether the fields are consecutive and fill the item.
     fn is_packed(&self, fields: &[Field]) -> bool {
         let end = fields
             .iter()
@@ -478,7 +484,7 @@ impl Type {
 }
 
 impl Field {
-    /// As a part of a list.
+    /// Returns the field as an element of a list of fields.
     fn to_literal(&self) -> Literal {
         let text = |s: &String| Literal::Str(s.clone());
         let name = match &self.title {
@@ -535,10 +541,10 @@ fn field(
     let text = |l: &Literal| {
         l.text()
             .map(str::to_owned)
-            .ok_or_else(|| fail!(Type, "dtype: {l} is no name of a field"))
+            .ok_or_else(|| fail!(Type, "dtype: invalid field name {l}"))
     };
     let name = match text(name)? {
-        // as NumPy has it
+        // NumPy's default name.
         none if none.is_empty() => format!("f{i}"),
         name => name,
     };
@@ -550,8 +556,7 @@ fn field(
     })
 }
 
-/// `name[unit]` taken apart; nothing where the unit is none, or brackets are where they should not
-/// be.
+/// Splits `name[unit]`. Returns `None` if the unit is unknown or a bracket is misplaced.
 fn split_unit(text: &str) -> Option<(&str, Option<&str>)> {
     let Some((name, unit)) = text.split_once('[') else {
         return Some((text, None));
@@ -563,11 +568,14 @@ fn split_unit(text: &str) -> Option<(&str, Option<&str>)> {
 }
 
 fn unknown(what: impl std::fmt::Display) -> Error {
-    fail!(Type, "dtype: {what} is none that is known")
+    fail!(Type, "dtype: unknown type {what}")
 }
 
 fn too_large() -> Error {
-    fail!(Type, "dtype: an item of more than {MAX_ITEM} bytes")
+    fail!(
+        Type,
+        "dtype: the item exceeds the limit of {MAX_ITEM} bytes"
+    )
 }
 
 #[cfg(test)]

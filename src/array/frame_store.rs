@@ -1,19 +1,19 @@
-//! Blosc2 frames as what holds an array. One without a shape is a run of items: content comes and
-//! goes at its end.
+//! Blosc2 frames as stores of arrays. A frame without a shape is a run of items that changes only
+//! at its end.
 #![forbid(unsafe_code)]
 
-use super::dtype::Dtype;
-use super::metalayer::void;
-use super::numpy_meta::{ArrayMeta, Order};
+use super::metalayer::void_dtype;
 use super::store::{Reader, Store};
-use super::tiled::is_mark;
+use super::tiled::is_array_metalayer;
+use crate::dtype::Dtype;
+use crate::dtype::numpy_meta::{ArrayMeta, Order};
 use crate::error::{Result, fail};
 use crate::superchunk::bloscpack::{Destination, Splice};
 use crate::superchunk::frame::Frame;
 use std::ops::Range;
 
-/// A frame without a shape as one dimension: of items, or of bytes where it does not hold whole
-/// ones; and how many of them a chunk has.
+/// Describes a frame without a shape as an array of one dimension, and returns the number of items
+/// per chunk. The items are single bytes if the content is not a multiple of the item size.
 pub fn plain(frame: &Frame) -> Result<(ArrayMeta, u64)> {
     let (size, nbytes) = (frame.typesize().max(1), frame.nbytes());
     let item = if nbytes.is_multiple_of(size as u64) {
@@ -24,7 +24,7 @@ pub fn plain(frame: &Frame) -> Result<(ArrayMeta, u64)> {
     let dtype = if item == 1 {
         Dtype::parse("|u1")?
     } else {
-        void(item)?
+        void_dtype(item)?
     };
     let chunk = (frame.chunk_bytes() / item).max(1) as u64;
     Ok((
@@ -52,7 +52,7 @@ impl Store for Frame {
         if let Some(number) = at.checked_div(chunk) {
             return number * chunk..(number * chunk).saturating_add(chunk);
         }
-        // the chunk that ends behind it
+        // Binary search for the first chunk that ends after `at`.
         let (mut low, mut high) = (0, self.chunks());
         while low < high {
             let middle = low + (high - low) / 2;
@@ -86,7 +86,9 @@ impl Store for Frame {
         self.copy_as(to, meta, len, read)
     }
     fn attr_names(&self) -> Vec<&str> {
-        self.meta_names().filter(|name| !is_mark(name)).collect()
+        self.meta_names()
+            .filter(|name| !is_array_metalayer(name))
+            .collect()
     }
     fn attr(&self, name: &str) -> Result<Option<&[u8]>> {
         self.meta(name)
@@ -100,7 +102,7 @@ impl Store for Frame {
     fn splice(&mut self, _: &Splice) -> Result<()> {
         Err(fail!(
             Unsupported,
-            "{}: a frame without a shape: content comes and goes at its end",
+            "{}: a frame without a shape can change only at its end",
             self.name()
         ))
     }
@@ -115,9 +117,9 @@ impl Store for Frame {
     }
     fn attr_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
         match name {
-            _ if is_mark(name) => Err(fail!(
+            _ if is_array_metalayer(name) => Err(fail!(
                 Argument,
-                "{}: the metalayer {name:?} says what the array is",
+                "{}: the metalayer {name:?} describes the array and cannot be set",
                 self.name()
             )),
             _ if self.is_fixed(name) => self.meta_set(name, value),

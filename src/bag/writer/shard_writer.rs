@@ -1,148 +1,147 @@
-//! One file of a bag that is being written: its last commit, what waits to be in the next one, and
-//! its part in a commit.
+//! Writes one file of a bag: its last commit, the uncommitted records, and its part of a commit.
 #![forbid(unsafe_code)]
 
 use super::sink::Sink;
-use super::{Mode, Rules};
+use super::{CommitContext, Mode};
 use crate::alloc;
 use crate::bag::codec::{Codec, Decoder};
-use crate::bag::interleave::{MARK, TURNS_PREFIX, Turn};
+use crate::bag::interleave::{MARK_SIZE, Mark, TURNS_PREFIX};
 use crate::bag::limits::LIMIT;
-use crate::bag::shard::{How, LIMITS_PREFIX, SUM, SUMS_PREFIX, Shard};
+use crate::bag::shard::{CHECKSUM_SIZE, CHECKSUMS_PREFIX, LIMITS_PREFIX, Shard, ShardOptions};
 use crate::error::{Error, Result, Status, fail};
-use crate::io::journal::{Change, Container, Piece, SAID};
+use crate::io::journal::{Change, Container, SAMPLE_BYTES, Sample};
 use crate::io::{Access, File};
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
-/// Bytes that are moved at once.
+/// Number of bytes that are moved at once.
 const PIECE: u64 = 1 << 20;
 
-/// See the top of the file.
-pub struct Store {
+/// The writer of one file of a bag.
+pub struct ShardWriter {
     pub container: Container,
     pub separate: bool,
-    with_sums: bool,
-    /// Which shard it is of a set that is written in turns.
-    turn: Option<Turn>,
-    /// Does what is there say so?
+    with_checksums: bool,
+    /// The interleave mark, if the file is a shard of a set.
+    mark: Option<Mark>,
+    /// Whether the existing files contain the mark.
     pub marked: bool,
-    /// Bytes of records that may wait in memory.
-    most: usize,
-    /// The most that a file may make a call allocate.
+    /// Maximum number of bytes of records in memory.
+    max_buffered: usize,
+    /// Maximum size of an allocation that a file can cause.
     memory_limit: u64,
     pub records: Sink,
     pub limits: Sink,
-    pub sums: Sink,
+    pub checksums: Sink,
     base: Option<Base>,
-    /// Records of the last commit, and those waiting.
+    /// Number of committed and of uncommitted records.
     pub committed: u64,
-    pub waiting: u64,
+    pub uncommitted: u64,
 }
 
-/// The last commit, in place.
+/// The files of the last commit.
 struct Base {
     records: Arc<dyn File>,
     limits: Option<Arc<dyn File>>,
-    sums: Option<Arc<dyn File>>,
-    /// Where the committed records end.
+    checksums: Option<Arc<dyn File>>,
+    /// End of the committed records.
     end: u64,
-    /// Length of the file with the records when it was opened, or at the last commit.
+    /// Length of the records file when it was opened or last committed.
     size: u64,
 }
 
-/// What a new bag takes in place of another: the names that its files are to have, and those of
-/// files that are to go.
+/// The files that the first commit of a new bag renames and removes.
 #[derive(Default)]
 pub struct NewNames {
     pub renames: Vec<OsString>,
-    pub gone: Vec<OsString>,
+    pub removals: Vec<OsString>,
 }
 
-/// How records that are there already are protected: `None` where there are none.
+/// Whether existing records have checksums; `None` if there are no records.
 pub type Protected = Option<bool>;
 
-impl Store {
-    /// Of a container in which nothing waits to be settled.
+impl ShardWriter {
+    /// Creates the writer of a container without a pending journal.
     pub fn new(
         container: Container,
         separate: bool,
-        with_sums: bool,
-        most: usize,
+        with_checksums: bool,
+        max_buffered: usize,
         memory_limit: u64,
-    ) -> Store {
-        let [records, limits, sums] = sinks(&container, most);
-        Store {
+    ) -> ShardWriter {
+        let [records, limits, checksums] = sinks(&container, max_buffered);
+        ShardWriter {
             container,
             separate,
-            with_sums,
-            turn: None,
+            with_checksums,
+            mark: None,
             marked: false,
-            most,
+            max_buffered,
             memory_limit,
             records,
             limits,
-            sums,
+            checksums,
             base: None,
             committed: 0,
-            waiting: 0,
+            uncommitted: 0,
         }
     }
 
-    /// The file with this prefix.
+    /// Returns the name of the file with this prefix.
     pub fn name(&self, prefix: &str) -> OsString {
         self.container.name(prefix)
     }
 
-    /// Bytes that may wait in memory.
-    pub fn most(&self) -> usize {
-        self.most
+    /// Returns the maximum number of bytes of records in memory.
+    pub fn max_buffered(&self) -> usize {
+        self.max_buffered
     }
 
-    /// For messages.
+    /// Returns the name for messages.
     pub fn show(&self) -> String {
         self.container.folder.show(&self.container.main)
     }
 
-    /// Is there a commit that it goes on from?
+    /// Returns whether there is a commit that the writer appends to.
     pub fn has_base(&self) -> bool {
         self.base.is_some()
     }
 
-    /// It is a shard of a set that is written in turns.
-    pub fn take_turns(&mut self, shard: u32, of: u32) {
-        self.turn = (of > 1).then_some(Turn { shard, of });
+    /// Makes the file a shard of an interleaved set.
+    pub fn set_mark(&mut self, shard: u32, of: u32) {
+        self.mark = (of > 1).then_some(Mark { shard, of });
     }
 
-    /// A record as it is to be stored, where that is another form: the first one of a shard has a
-    /// mark behind it.
+    /// Returns the record with the interleave mark appended, if it is the first record of a
+    /// compressed shard.
     pub fn with_mark(&self, record: &[u8], codec: Codec) -> Option<Vec<u8>> {
-        let first = self.committed + self.waiting == 0 && codec == Codec::Zstd;
-        self.turn
+        let first = self.committed + self.uncommitted == 0 && codec == Codec::Zstd;
+        self.mark
             .filter(|_| first)
-            .map(|turn| [record, &turn.mark()].concat())
+            .map(|mark| [record, &mark.to_bytes()].concat())
     }
 
-    /// Does the mark of the set stand in a file beside it?
-    pub fn mark_beside(&self, codec: Codec) -> Option<Turn> {
-        self.turn
-            .filter(|turn| turn.shard == 0 && codec == Codec::None)
+    /// Returns the mark to write to a separate file, which belongs to the first uncompressed shard.
+    pub fn mark_in_file(&self, codec: Codec) -> Option<Mark> {
+        self.mark
+            .filter(|mark| mark.shard == 0 && codec == Codec::None)
     }
 
-    /// Does it keep checksums beside its records?
-    pub fn with_sums(&self) -> bool {
-        self.with_sums
+    /// Returns whether checksums are written beside the records.
+    pub fn with_checksums(&self) -> bool {
+        self.with_checksums
     }
 
-    /// From now on it does, or does not; those that are there go on.
-    pub fn keep_sums(&mut self, wanted: bool) {
-        self.with_sums = wanted || self.base.as_ref().is_some_and(|b| b.sums.is_some());
+    /// Sets whether checksums are written. An existing checksums file is always continued.
+    pub fn set_checksums(&mut self, requested: bool) {
+        self.with_checksums =
+            requested || self.base.as_ref().is_some_and(|b| b.checksums.is_some());
     }
 
-    /// A new bag needs its names free; that of its limits, too, where it has them at its tail: they
-    /// would be taken for those of this bag.
+    /// Returns an error if a file of a new bag exists. The name of the limits file must be free
+    /// even if the limits are at the tail: it would be taken for the limits of this bag.
     pub fn refuse_existing(&self, codec: Codec, mode: Mode) -> Result<()> {
-        let mark = if self.mark_beside(codec).is_some() {
+        let mark = if self.mark_in_file(codec).is_some() {
             TURNS_PREFIX
         } else {
             ""
@@ -151,7 +150,7 @@ impl Store {
             "",
             LIMITS_PREFIX,
             if codec == Codec::None {
-                SUMS_PREFIX
+                CHECKSUMS_PREFIX
             } else {
                 ""
             },
@@ -162,7 +161,7 @@ impl Store {
             if mode == Mode::New && self.container.folder.exists(&n)? {
                 return Err(fail!(
                     Exists,
-                    "{}: it is there already (HOLDALL_REPLACE and HOLDALL_APPEND take it)",
+                    "{}: it is there already (HOLDALL_REPLACE and HOLDALL_APPEND accept it)",
                     self.container.folder.show(&n)
                 ));
             }
@@ -170,55 +169,60 @@ impl Store {
         Ok(())
     }
 
-    /// Opens the last commit to go on from it; tells how its records are protected.
-    pub fn open_committed(&mut self, decoder: &Arc<Decoder>, unsaid: bool) -> Result<Protected> {
-        let how = How {
+    /// Opens the last commit for appending and returns the protection of its records.
+    pub fn open_committed(
+        &mut self,
+        decoder: &Arc<Decoder>,
+        codec_unspecified: bool,
+    ) -> Result<Protected> {
+        let options = ShardOptions {
             access: Access::Read,
             separate: self.separate,
             cache: false,
             verify: true,
-            turns: self.turn.is_some(),
-            unsaid,
+            find_mark: self.mark.is_some(),
+            codec_unspecified,
             memory_limit: self.memory_limit,
         };
-        let shard = Shard::open(&self.container, decoder, how)?;
-        self.refuse_the_other_kind(&shard)?;
+        let shard = Shard::open(&self.container, decoder, options)?;
+        self.refuse_other_limits_layout(&shard)?;
         self.committed = shard.count();
         self.marked = match decoder.codec() {
-            Codec::None => shard.turn_beside(),
-            Codec::Zstd => shard.turn()?,
+            Codec::None => shard.mark_in_file(),
+            Codec::Zstd => shard.mark()?,
         }
-        .is_some_and(|turn| Some(turn) == self.turn);
+        .is_some_and(|mark| Some(mark) == self.mark);
         let (mut end, mut protected) = (0, None);
         if let Some(last) = shard.count().checked_sub(1) {
-            // what lies behind the last limit will be written over: it must not be the last record
+            // The bytes after the last limit will be overwritten, so they must not contain the last
+            // record.
             shard.read(last, None)?;
             end = shard.extent(last)?.1;
             protected = Some(if decoder.codec() == Codec::None {
-                shard.has_sums()
+                shard.has_checksums()
             } else {
                 shard.has_frame_checksum()?
             });
         }
         if decoder.codec() == Codec::None {
-            self.with_sums = protected.unwrap_or(self.with_sums || shard.has_sums());
+            self.with_checksums = protected.unwrap_or(self.with_checksums || shard.has_checksums());
         }
         drop(shard);
         self.base = Some(self.open_base(end)?);
-        self.aim();
+        self.retarget();
         Ok(protected)
     }
 
-    /// Refuses a bag that is there with its limits at the other place: what is taken for free room
-    /// would be its records.
-    fn refuse_the_other_kind(&self, shard: &Shard) -> Result<()> {
+    /// Returns an error if the limits of an existing bag are in the other location. Its records
+    /// would be mistaken for free space.
+    fn refuse_other_limits_layout(&self, shard: &Shard) -> Result<()> {
         let folder = &self.container.folder;
         let (name, limits) = (&self.container.main, self.name(LIMITS_PREFIX));
         if !self.separate {
             return match folder.exists(&limits)? {
                 true => Err(fail!(
                     State,
-                    "{}: {} lies beside it; give HOLDALL_OPT_BAG_LIMITS 1 to go on with separate limits, or repair first",
+                    "{}: {} exists beside it; set HOLDALL_OPT_BAG_LIMITS 1 to append with separate limits, or repair first",
                     folder.show(name),
                     folder.show(&limits)
                 )),
@@ -231,14 +235,14 @@ impl Store {
             0 => 0,
             n => shard.extent(n - 1)?.1,
         };
-        // bytes behind the last limit are what a writer that was cut off has left, unless they have
-        // limits
+        // Bytes after the last limit are remains of an interrupted writer, unless limits follow
+        // them.
         let sure = shard.decoder().codec() == Codec::Zstd || end == 0;
         match Shard::tail(&records, size) {
             Ok((l, tail_end)) if sure && size > end && l.count() > 0 && tail_end >= end => {
                 Err(fail!(
                     State,
-                    "{}: it has limits at its tail, and {} says otherwise; repair first, or remove the one that is wrong",
+                    "{}: it has limits at its tail, and {} contradicts them; repair first, or remove the wrong file",
                     folder.show(name),
                     folder.show(&limits)
                 ))
@@ -253,8 +257,8 @@ impl Store {
                 .folder
                 .open(&self.name(prefix), Access::WriteBeside)
         };
-        let sums = match open(SUMS_PREFIX) {
-            Ok(f) if self.with_sums => Some(f),
+        let checksums = match open(CHECKSUMS_PREFIX) {
+            Ok(f) if self.with_checksums => Some(f),
             Err(e) if e.status != Status::Missing => return Err(e),
             _ => None,
         };
@@ -270,56 +274,57 @@ impl Store {
             } else {
                 None
             },
-            sums,
+            checksums,
             end,
             size,
         })
     }
 
-    /// Points the sink of the records at where the next ones wait.
-    fn aim(&mut self) {
+    /// Sets the destination of the next records.
+    fn retarget(&mut self) {
         if let Some(base) = self.base.as_ref().filter(|_| self.separate) {
             self.records = Sink::onto(
                 &self.container.folder,
                 self.container.main.clone(),
                 base.records.clone(),
                 base.end,
-                self.most,
+                self.max_buffered,
             );
         }
     }
 
-    /// Where the next record begins.
+    /// Returns the offset of the next record.
     fn end(&self) -> u64 {
         self.base.as_ref().map_or(0, |b| b.end) + self.records.len()
     }
 
-    /// Takes in stored records: all or, on failure, none.
-    pub fn push(&mut self, stored: &[u8], lengths: &[u64], sums: &[u32]) -> Result<()> {
+    /// Appends stored records: all, or on failure none.
+    pub fn push(&mut self, stored: &[u8], lengths: &[u64], checksums: &[u32]) -> Result<()> {
         self.limits.prepare(lengths.len() * LIMIT as usize)?;
-        self.sums.prepare(sums.len() * SUM as usize)?;
+        self.checksums
+            .prepare(checksums.len() * CHECKSUM_SIZE as usize)?;
         let mut end = self.end();
         self.records.push(stored)?;
         for n in lengths {
             end += n;
             self.limits.buffer.extend_from_slice(&end.to_le_bytes());
         }
-        if self.with_sums {
-            for s in sums {
-                self.sums.buffer.extend_from_slice(&s.to_le_bytes());
+        if self.with_checksums {
+            for s in checksums {
+                self.checksums.buffer.extend_from_slice(&s.to_le_bytes());
             }
         }
-        self.waiting += lengths.len() as u64;
+        self.uncommitted += lengths.len() as u64;
         Ok(())
     }
 
     // ---- commits
 
-    /// Finishes the files of a new bag; adds the names that are to change for it.
+    /// Finishes the files of a new bag and adds their names to the renames and removals.
     pub fn finish_new(
         &mut self,
-        rules: &Rules,
-        NewNames { renames, gone }: &mut NewNames,
+        context: &CommitContext,
+        NewNames { renames, removals }: &mut NewNames,
     ) -> Result<()> {
         self.records.finish()?;
         let records = self.records.file()?;
@@ -327,93 +332,94 @@ impl Store {
         if self.separate {
             self.limits.flush()?;
             let limits = self.limits.file()?;
-            rules.sync(&*limits)?;
+            context.sync(&*limits)?;
             renames.push(self.name(LIMITS_PREFIX));
         } else {
-            // a commit that failed may have left its limits there
+            // A failed commit may have left its limits there.
             records.set_size(self.records.len())?;
             self.limits.copy_to(&*records, self.records.len())?;
-            gone.push(self.name(LIMITS_PREFIX));
+            removals.push(self.name(LIMITS_PREFIX));
         }
-        if self.with_sums {
-            self.sums.flush()?;
-            let sums = self.sums.file()?;
-            rules.sync(&*sums)?;
-            renames.push(self.name(SUMS_PREFIX));
-        } else if rules.codec == Codec::None || self.replaces_sums() {
-            gone.push(self.name(SUMS_PREFIX));
+        if self.with_checksums {
+            self.checksums.flush()?;
+            let checksums = self.checksums.file()?;
+            context.sync(&*checksums)?;
+            renames.push(self.name(CHECKSUMS_PREFIX));
+        } else if context.codec == Codec::None || self.replaces_checksums() {
+            removals.push(self.name(CHECKSUMS_PREFIX));
         }
-        self.finish_mark(rules, renames, gone)?;
-        rules.sync(&*records)
+        self.finish_mark(context, renames, removals)?;
+        context.sync(&*records)
     }
 
-    /// The same of the mark of a set.
+    /// Writes the interleave mark of a new set, or removes that of a replaced one.
     fn finish_mark(
         &self,
-        rules: &Rules,
+        context: &CommitContext,
         renames: &mut Vec<OsString>,
-        gone: &mut Vec<OsString>,
+        removals: &mut Vec<OsString>,
     ) -> Result<()> {
         let name = self.name(TURNS_PREFIX);
-        if let Some(turn) = self.mark_beside(rules.codec) {
+        if let Some(mark) = self.mark_in_file(context.codec) {
             let file = self
                 .container
                 .create(&self.container.new_name(TURNS_PREFIX))?;
-            file.write_at(0, &turn.mark())?;
-            rules.sync(&*file)?;
+            file.write_at(0, &mark.to_bytes())?;
+            context.sync(&*file)?;
             renames.push(name);
         } else if self.has_mark(&name) {
-            gone.push(name);
+            removals.push(name);
         }
         Ok(())
     }
 
-    /// Is there a mark of what is replaced? Any other file of that name is somebody else's.
+    /// Returns whether the file contains a mark. Any other file of that name belongs to another
+    /// program.
     pub fn has_mark(&self, name: &OsStr) -> bool {
         let read = || {
             let file = self.container.folder.open(name, Access::Read)?;
-            let mut mark = [0; MARK];
+            let mut mark = [0; MARK_SIZE];
             file.read_exact_at(0, &mut mark)?;
-            Ok::<_, Error>(file.size()? == MARK as u64 && Turn::read(&mark).is_some())
+            Ok::<_, Error>(file.size()? == MARK_SIZE as u64 && Mark::parse(&mark).is_some())
         };
         read().unwrap_or(false)
     }
 
-    /// After that counts.
+    /// Removes a remaining limits file after the commit is durable.
     pub fn tidy_new(&self) {
         if !self.separate {
             let _ = self.container.folder.remove_if_there(&self.limits.name);
         }
     }
 
-    /// Are there checksums of the bag that a compressed one replaces? A file of that name that does
-    /// not fit it is somebody else's.
-    pub fn replaces_sums(&self) -> bool {
+    /// Returns whether the compressed bag replaces an uncompressed one with checksums. A checksums
+    /// file that does not match belongs to another program.
+    pub fn replaces_checksums(&self) -> bool {
         let fits = |separate| {
-            let how = How {
+            let options = ShardOptions {
                 access: Access::Read,
                 separate,
                 cache: false,
                 verify: true,
-                turns: false,
-                unsaid: false,
+                find_mark: false,
+                codec_unspecified: false,
                 memory_limit: self.memory_limit,
             };
             let decoder = Arc::new(Decoder::new(Codec::None, None)?);
-            Shard::open(&self.container, &decoder, how).map(|old| old.has_sums())
+            Shard::open(&self.container, &decoder, options).map(|old| old.has_checksums())
         };
         [false, true]
             .into_iter()
             .any(|separate| fits(separate).unwrap_or(false))
     }
 
-    /// Before a commit in place: what must be durable before it; adds what it is going to change.
+    /// Makes durable what must be so before a commit in place, and adds the changes of that commit.
     pub fn begin_append<'a>(
         &'a mut self,
-        rules: &Rules,
+        context: &CommitContext,
         changes: &mut Vec<Change<'a>>,
     ) -> Result<()> {
-        self.still_ours()?;
+        self.check_not_changed_by_others()?;
         if self.separate {
             self.records.flush()?;
         }
@@ -421,53 +427,53 @@ impl Store {
             return Ok(());
         };
         if self.separate {
-            rules.sync(&*base.records)?;
+            context.sync(&*base.records)?;
         }
-        let count = self.committed + self.waiting;
+        let count = self.committed + self.uncommitted;
         changes.push(match &base.limits {
             Some(l) => Change {
                 name: self.container.name(LIMITS_PREFIX),
                 file: Some(&**l),
-                over: Vec::new(),
+                overwritten: Vec::new(),
                 lengths: self.committed * LIMIT..=count * LIMIT,
-                new: vec![Piece {
+                samples: vec![Sample {
                     at: self.committed * LIMIT,
-                    bytes: self.limits.first(SAID)?,
+                    bytes: self.limits.first(SAMPLE_BYTES)?,
                 }],
             },
             None => Change {
                 name: self.container.main.clone(),
                 file: Some(&*base.records),
-                over: vec![base.end..u64::MAX],
+                overwritten: vec![base.end..u64::MAX],
                 lengths: base.size..=base.end + self.records.len() + count * LIMIT,
-                new: vec![Piece {
+                samples: vec![Sample {
                     at: base.end,
-                    bytes: self.records.first(SAID)?,
+                    bytes: self.records.first(SAMPLE_BYTES)?,
                 }],
             },
         });
-        if self.with_sums {
+        if self.with_checksums {
             changes.push(Change {
-                name: self.container.name(SUMS_PREFIX),
-                file: base.sums.as_deref(),
-                over: Vec::new(),
-                lengths: self.committed * SUM..=count * SUM,
-                new: vec![Piece {
-                    at: self.committed * SUM,
-                    bytes: self.sums.first(SAID)?,
+                name: self.container.name(CHECKSUMS_PREFIX),
+                file: base.checksums.as_deref(),
+                overwritten: Vec::new(),
+                lengths: self.committed * CHECKSUM_SIZE..=count * CHECKSUM_SIZE,
+                samples: vec![Sample {
+                    at: self.committed * CHECKSUM_SIZE,
+                    bytes: self.checksums.first(SAMPLE_BYTES)?,
                 }],
             });
         }
         Ok(())
     }
 
-    /// Refuses to write where somebody else has written, who cannot have had the lock.
-    fn still_ours(&self) -> Result<()> {
+    /// Returns an error if another writer, which cannot have held the lock, has changed the files.
+    fn check_not_changed_by_others(&self) -> Result<()> {
         let Some(base) = &self.base else {
             return Ok(());
         };
         let just = |n: u64| n..=n;
-        // what a writer that was cut off has left may be behind records whose limits are apart
+        // With separate limits, an interrupted writer may have left bytes after the records.
         let mut files = vec![(
             "",
             Some(&base.records),
@@ -482,7 +488,11 @@ impl Store {
             base.limits.as_ref(),
             just(self.committed * LIMIT),
         ));
-        files.push((SUMS_PREFIX, base.sums.as_ref(), just(self.committed * SUM)));
+        files.push((
+            CHECKSUMS_PREFIX,
+            base.checksums.as_ref(),
+            just(self.committed * CHECKSUM_SIZE),
+        ));
         for (prefix, file, sizes) in files {
             let Some(file) = file else { continue };
             let name = self.name(prefix);
@@ -498,82 +508,86 @@ impl Store {
         Ok(())
     }
 
-    /// Writes what waits behind what is there. Tells whether a name was made.
-    pub fn write_append(&self, rules: &Rules) -> Result<bool> {
+    /// Writes the uncommitted data after the committed data. Returns whether a file was created.
+    pub fn write_append(&self, context: &CommitContext) -> Result<bool> {
         let Some(base) = &self.base else {
             return Ok(false);
         };
         let (old, new_end) = (self.committed, base.end + self.records.len());
         if let Some(limits) = &base.limits {
             self.limits.copy_to(&**limits, old * LIMIT)?;
-            rules.sync(&**limits)?;
+            context.sync(&**limits)?;
         } else {
-            // first the length: readers tell by it that limits are about to be written over
+            // The length is changed first: readers detect by it that limits are about to be
+            // overwritten.
             let records = &*base.records;
-            records.set_size(new_end + (old + self.waiting) * LIMIT)?;
+            records.set_size(new_end + (old + self.uncommitted) * LIMIT)?;
             move_limits(records, base.end, new_end, old * LIMIT)?;
             self.records.copy_to(records, base.end)?;
             self.limits.copy_to(records, new_end + old * LIMIT)?;
-            rules.sync(records)?;
+            context.sync(records)?;
         }
-        if self.with_sums {
-            let sums = match &base.sums {
+        if self.with_checksums {
+            let checksums = match &base.checksums {
                 Some(s) => s.clone(),
-                None => self.container.create(&self.name(SUMS_PREFIX))?,
+                None => self.container.create(&self.name(CHECKSUMS_PREFIX))?,
             };
-            self.sums.copy_to(&*sums, old * SUM)?;
-            rules.sync(&*sums)?;
+            self.checksums.copy_to(&*checksums, old * CHECKSUM_SIZE)?;
+            context.sync(&*checksums)?;
         }
-        Ok(self.with_sums && base.sums.is_none())
+        Ok(self.with_checksums && base.checksums.is_none())
     }
 
-    /// After a commit that counts: what waited is there.
-    pub fn go_on(&mut self) -> Result<()> {
-        self.committed += std::mem::take(&mut self.waiting);
+    /// Updates the state after a durable commit.
+    pub fn after_commit(&mut self) -> Result<()> {
+        self.committed += std::mem::take(&mut self.uncommitted);
         let end = self.end();
         match self.base.take() {
             None => {
-                // the temporary files are the bag now
-                [self.records, self.limits, self.sums] = sinks(&self.container, self.most);
+                // The temporary files have become the bag.
+                [self.records, self.limits, self.checksums] =
+                    sinks(&self.container, self.max_buffered);
                 self.base = Some(self.open_base(end)?);
             }
             Some(mut b) => {
                 b.end = end;
                 b.size = b.records.size()?;
-                if b.sums.is_none() && self.with_sums {
-                    b.sums = Some(
+                if b.checksums.is_none() && self.with_checksums {
+                    b.checksums = Some(
                         self.container
                             .folder
-                            .open(&self.name(SUMS_PREFIX), Access::WriteBeside)?,
+                            .open(&self.name(CHECKSUMS_PREFIX), Access::WriteBeside)?,
                     );
                 }
                 self.base = Some(b);
                 self.records.clear();
                 self.limits.clear();
-                self.sums.clear();
+                self.checksums.clear();
             }
         }
-        self.aim();
+        self.retarget();
         Ok(())
     }
 
-    /// What was not committed goes, as far as it can.
+    /// Removes uncommitted data as far as possible.
     pub fn abandon(&mut self) {
         if let Some(b) = self
             .base
             .as_ref()
-            .filter(|_| self.separate && self.waiting > 0)
+            .filter(|_| self.separate && self.uncommitted > 0)
         {
-            // also what a write that failed has left
+            // Includes the remains of a failed write.
             let keep = b.size.max(b.end);
-            if b.records.size().is_ok_and(|n| n > keep) && self.still_ours().is_ok() {
+            if b.records.size().is_ok_and(|n| n > keep)
+                && self.check_not_changed_by_others().is_ok()
+            {
                 let _ = b.records.set_size(keep);
             }
         }
         self.records.clear();
         self.limits.clear();
-        self.sums.clear();
-        if self.turn.is_some() && !self.container.folder.is_store() {
+        self.checksums.clear();
+        if self.mark.is_some() && !self.container.folder.is_store() {
             let _ = self
                 .container
                 .folder
@@ -582,25 +596,26 @@ impl Store {
     }
 }
 
-/// Of a new bag: of its records, its limits and its checksums, of which fewer bytes may wait.
-fn sinks(container: &Container, most: usize) -> [Sink; 3] {
-    let sink = |prefix, most| {
+/// Returns the sinks for records, limits and checksums of a new bag. The last two buffer a quarter
+/// as much.
+fn sinks(container: &Container, max_buffered: usize) -> [Sink; 3] {
+    let sink = |prefix, max_buffered| {
         Sink::new(
             &container.folder,
             container.new_name(prefix),
             &container.main,
-            most,
+            max_buffered,
         )
     };
     [
-        sink("", most),
-        sink(LIMITS_PREFIX, most / 4),
-        sink(SUMS_PREFIX, most / 4),
+        sink("", max_buffered),
+        sink(LIMITS_PREFIX, max_buffered / 4),
+        sink(CHECKSUMS_PREFIX, max_buffered / 4),
     ]
 }
 
-/// Moves committed limits behind where new records will end, last ones first: the places may
-/// overlap.
+/// Moves the committed limits to the end of the new records, in descending order because the ranges
+/// may overlap.
 fn move_limits(file: &dyn File, from: u64, to: u64, bytes: u64) -> Result<()> {
     let mut piece = alloc::zeroed(bytes.min(PIECE) as usize)?;
     let mut left = bytes;

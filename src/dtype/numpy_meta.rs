@@ -1,39 +1,39 @@
 //! The metadata by which Bloscpack marks a file as one NumPy array:
 //! `{"dtype":"'<f8'","shape":[20,30],"order":"C","container":"numpy"}`.
 //!
-//! The type is a Python constant in a string; up to version 0.7.1 it was the string itself, or
+//! The dtype is a Python literal in a string. Up to version 0.7.1 it was the string itself, or
 //! JSON.
 #![forbid(unsafe_code)]
 
-use super::dtype::Dtype;
+use super::Dtype;
 use crate::error::{Result, fail};
 use crate::json::{self, Quoted, Value};
 
-/// The most dimensions, NumPy's limit.
+/// Maximum number of dimensions, NumPy's limit.
 const MAX_DIMENSIONS: usize = 64;
 
-/// In which order the items of an array are stored.
+/// The order in which the items of an array are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The last index runs fastest.
+    /// The last index varies fastest.
     C,
-    /// The first index runs fastest.
+    /// The first index varies fastest.
     Fortran,
 }
 
-/// What an array is.
+/// The description of an array.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArrayMeta {
-    /// Its items.
+    /// Dtype of the items.
     pub dtype: Dtype,
-    /// Their number along each dimension.
+    /// Length along each dimension.
     pub shape: Vec<u64>,
-    /// How they are stored.
+    /// Order of the items.
     pub order: Order,
 }
 
 impl ArrayMeta {
-    /// What the metadata say; nothing where they are not those of a NumPy array.
+    /// Parses metadata. Returns `None` if they do not describe a NumPy array.
     pub fn read(json: &[u8]) -> Result<Option<ArrayMeta>> {
         match Value::parse(json) {
             Ok(meta) if meta.get("container").and_then(Value::as_str) == Some("numpy") => {
@@ -45,21 +45,14 @@ impl ArrayMeta {
 
     fn of_fields(meta: &Value) -> Result<ArrayMeta> {
         let get = |key: &str| {
-            meta.get(key).ok_or_else(|| {
-                fail!(
-                    Format,
-                    "metadata: {key:?} of an array was expected and is not there"
-                )
-            })
+            meta.get(key)
+                .ok_or_else(|| fail!(Format, "metadata: {key:?} of the array is missing"))
         };
         let order = match get("order")?.as_str() {
             Some("C") => Order::C,
             Some("F") => Order::Fortran,
             _ => {
-                return Err(fail!(
-                    Format,
-                    "metadata: the order should be \"C\" or \"F\""
-                ));
+                return Err(fail!(Format, "metadata: the order must be \"C\" or \"F\""));
             }
         };
         let shape = match get("shape")? {
@@ -69,7 +62,7 @@ impl ArrayMeta {
         let shape = shape.ok_or_else(|| {
             fail!(
                 Format,
-                "metadata: the shape should be a list of at most {MAX_DIMENSIONS} numbers"
+                "metadata: the shape must be a list of at most {MAX_DIMENSIONS} numbers"
             )
         })?;
         Ok(ArrayMeta {
@@ -79,29 +72,29 @@ impl ArrayMeta {
         })
     }
 
-    /// Bytes of all items; `None` where a 64-bit number cannot hold that.
+    /// Returns the size of all items in bytes; `None` if it exceeds 64 bits.
     pub fn nbytes(&self) -> Option<u64> {
         nbytes(&self.shape, self.dtype.item.size)
     }
 
-    /// Refuses content that is not as long as all items are.
+    /// Returns an error if the content does not have exactly the size of all items.
     pub fn check(&self, have: u64) -> Result<()> {
         let (size, shape) = (self.dtype.item.size, &self.shape);
         match self.nbytes() {
             Some(n) if n == have => Ok(()),
             Some(n) => Err(fail!(
                 Format,
-                "items of {size} bytes in the shape {shape:?} are {n} bytes, the content has {have}"
+                "items of {size} bytes in the shape {shape:?} are {n} bytes, but the content has {have}"
             )),
             None => Err(fail!(
                 Format,
-                "items of {size} bytes in the shape {shape:?} are more than 2^64 bytes, the content has {have}"
+                "items of {size} bytes in the shape {shape:?} exceed 2^64 bytes, but the content has {have}"
             )),
         }
     }
 
-    /// The metadata, as Bloscpack 0.16 writes them: the same bytes, but for names of fields beyond
-    /// ASCII.
+    /// Returns the metadata byte by byte as Bloscpack 0.16 writes them, except for field names with
+    /// non-ASCII characters.
     pub fn to_json(&self) -> String {
         let order = match self.order {
             Order::C => "C",
@@ -116,7 +109,7 @@ impl ArrayMeta {
     }
 }
 
-/// Bytes of items of this size in this shape; `None` where a 64-bit number cannot hold that.
+/// Returns the size in bytes of items of `item` bytes in this shape; `None` if it exceeds 64 bits.
 pub fn nbytes(shape: &[u64], item: usize) -> Option<u64> {
     if shape.contains(&0) {
         return Some(0);
@@ -124,16 +117,16 @@ pub fn nbytes(shape: &[u64], item: usize) -> Option<u64> {
     shape.iter().try_fold(item as u64, |n, d| n.checked_mul(*d))
 }
 
-/// These metadata of an array with another shape, and nothing else changed: the type keeps its
-/// spelling, and what others put there stays.
+/// Returns the metadata with another shape and no other change: the dtype keeps its spelling, and
+/// other members remain.
 pub fn with_shape(json: &[u8], shape: &[u64]) -> Result<String> {
-    let none = || fail!(Format, "metadata: an array with a shape was expected");
+    let none = || fail!(Format, "metadata: the shape of the array is missing");
     if !Value::parse(json).is_ok_and(|v| v.get("shape").is_some()) {
         return Err(none());
     }
     let text = std::str::from_utf8(json).map_err(|_| none())?;
     let (before, value, after) = split_at_value(text, "\"shape\"").ok_or_else(none)?;
-    // a value that ends in space would take the space with it
+    // The value includes trailing spaces; retain them.
     let space = value.len() - value.trim_end().len();
     Ok(format!(
         "{before}{}{}{after}",
@@ -142,10 +135,10 @@ pub fn with_shape(json: &[u8], shape: &[u64]) -> Result<String> {
     ))
 }
 
-/// The member in which the attributes of a dataset stand.
+/// Name of the member that has the attributes of a dataset.
 const ATTRS: &str = "attrs";
 
-/// These metadata with attributes in them, if there are any.
+/// Returns the metadata with these attributes added, if there are any.
 pub fn with_attrs(mut json: String, attrs: &[(String, Vec<u8>)]) -> String {
     if !attrs.is_empty() && json.ends_with('}') {
         json.pop();
@@ -158,8 +151,8 @@ pub fn with_attrs(mut json: String, attrs: &[(String, Vec<u8>)]) -> String {
     json
 }
 
-/// What stands in metadata beside what makes them those of an array; the attributes of a dataset
-/// one by one.
+/// Returns all members that do not describe the array; the attributes of a dataset are returned one
+/// by one.
 pub fn attrs_in(json: &[u8]) -> Result<Vec<(String, Vec<u8>)>> {
     let mut all = Vec::new();
     for (name, value) in json::members(json)? {
@@ -175,8 +168,8 @@ pub fn attrs_in(json: &[u8]) -> Result<Vec<(String, Vec<u8>)>> {
         .collect())
 }
 
-/// JSON of an object, before, in and behind the value of this key; the last one counts, as in all
-/// readers.
+/// Splits a JSON object into the text before, in and after the value of a key. The last occurrence
+/// is used, as in all readers.
 fn split_at_value<'a>(json: &'a str, key: &str) -> Option<(&'a str, &'a str, &'a str)> {
     let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
     let (mut string_at, mut last_string, mut value_at, mut found) = (0, "", None, None);
@@ -224,7 +217,7 @@ mod tests {
     use crate::error::Status;
 
     #[test]
-    fn metadata_are_those_of_bloscpack() {
+    fn metadata_match_those_of_bloscpack() {
         for json in [
             r#"{"dtype":"'<f8'","shape":[20,30],"order":"F","container":"numpy"}"#,
             r#"{"dtype":"[('a', '<i4'), (\"it's\", '<f8', (2,))]","shape":[],"order":"C","container":"numpy"}"#,
@@ -234,7 +227,7 @@ mod tests {
                 json
             );
         }
-        // up to version 0.7.1
+        // Format up to version 0.7.1.
         let old = ArrayMeta::read(
             br#"{"container":"numpy","shape":[3],"order":"C","dtype":[["a",">i4"]]}"#,
         )
@@ -279,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_counted_with_care() {
+    fn byte_counts_are_checked_for_overflow() {
         let of = |shape: &str| {
             let json =
                 format!(r#"{{"container":"numpy","dtype":"<f8","shape":{shape},"order":"C"}}"#);
@@ -298,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_go_in_and_come_out() {
+    fn attributes_round_trip() {
         let meta = r#"{"dtype":"'<f8'","shape":[3],"order":"C","container":"numpy"}"#;
         let attrs = [
             ("a".to_owned(), b"[1, NaN]".to_vec()),
@@ -325,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shape_changes_and_nothing_else() {
+    fn with_shape_changes_only_the_shape() {
         for (json, want) in [
             (
                 r#"{"dtype":"<f8","shape":[3],"order":"C"}"#,

@@ -1,0 +1,38 @@
+//! The storage formats and the kinds of containers, with the numbers of the C API.
+#![forbid(unsafe_code)]
+
+/// A storage format. The numbers are those of the C API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Format {
+    /// A Bloscpack file.
+    Bloscpack = 1,
+    /// A folder written by bcolz.
+    Bcolz = 2,
+    /// A folder written by BLZ.
+    Blz = 3,
+    /// A folder in the BLZ RFC layout.
+    BlzRfc = 4,
+    /// A Blosc2 frame.
+    B2Frame = 5,
+    /// A Blosc2 frame that holds a Caterva array.
+    Caterva = 6,
+    /// A Blosc2 frame that holds a b2nd array (python-blosc2).
+    B2nd = 7,
+    /// A Bagz file.
+    Bagz = 8,
+}
+
+/// A kind of container. The numbers are those of the C API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Kind {
+    /// A byte sequence in compressed chunks.
+    Schunk = 1,
+    /// A multidimensional array of items of one type.
+    Array = 2,
+    /// Columns of equal length.
+    Table = 3,
+    /// Records of variable length.
+    Bag = 4,
+}
