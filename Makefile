@@ -63,7 +63,7 @@ help:
 	@echo 'make build     the libraries and the tool, in $(BUILD)'
 	@echo 'make install   what make build made (builds first where nothing is built): PREFIX=$(PREFIX) DESTDIR='
 	@echo 'make uninstall removes that again'
-	@echo 'make bench     side by side with the peers, to BENCHMARKS.md: PARTS="$(PARTS)"'
+	@echo 'make bench     compare with other libraries: tests/bench/results/PART.md and BENCHMARKS.md; PARTS="$(PARTS)"'
 	@echo 'make bench-compare  two versions of the library, each a file or a revision: OLD=$(OLD) NEW=...'
 	@echo 'make docs      the manual and the guides as HTML with a search, and as man pages, in target/docs'
 	@echo 'make clean     remove target/'
@@ -155,6 +155,7 @@ check-docs: stage
 	@"$$PYTHON" tests/docs/blocks.py $(STAGE) target/check-docs/blocks
 	@"$$PYTHON" tests/docs/pages.py target/check-docs/pages
 	@"$$PYTHON" docs/figures/draw.py --check
+	@"$$PYTHON" tests/bench/report.py --check
 
 # The tools whose files we read and write, against ours, both ways.
 check-peers: stage venv
@@ -294,7 +295,7 @@ venv:
 	    echo 'caterva 0.7.3 could not be had ($(CATERVA_VENV).log says why): its tests are left out'; \
 	}
 
-# Each part that is named, into a file in target/bench; BENCHMARKS.md takes those over, and keeps the other parts as they are.
+# Measures each part of PARTS, writes its complete result to tests/bench/results, and generates BENCHMARKS.md from all results there.
 bench: need-bench build stage venv
 	@sh cmake/venv.sh $(VENV) bench
 	@set -e; for part in $(PARTS); do $(VENV)/bin/python tests/bench/bench_$$part.py; done

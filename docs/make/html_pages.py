@@ -16,6 +16,8 @@ from markdown import Renderer
 HERE = pathlib.Path(__file__).parent
 # In reading order; other files of docs/ follow.
 GUIDES = ["first-program", "languages", "tool", "old-data", "choosing", "options", "commits", "damage", "threads", "clouds", "mpi", "storage", "compared", "promises", "architecture"]
+# Their pages have a prefix, because index.html is the start page. They are linked and searched, but not in the navigation.
+RESULTS = "tests/bench/results"
 ABOUT = ["BENCHMARKS", "CHANGELOG", "CONTRIBUTING", "SECURITY"]
 REFERENCE = {"include/holdall.h": "holdall.html", "include/holdall.hpp": "holdall.hpp.html", "include/holdall_mpi.h": "holdall_mpi.html"}
 SECTIONS = (("Guides", "guide"), ("Reference", "reference"), ("About", "about"))
@@ -44,6 +46,10 @@ class Site:
         """Returns the address of `holdall_bag_open()`, or of `THREADS` as an option."""
         return self.of_name(re.sub(r"\(\)$", "", code)) or self.of_name(f"HOLDALL_OPT_{code}")
 
+    def of_document(self, path):
+        """Returns the name of the page of a document."""
+        return f"benchmarks-{path.stem}" if path.parent == self.root / RESULTS else path.stem.lower()
+
     def of_link(self, source):
         """Returns a function that maps links of a document to addresses: other documents are pages, source files are copied."""
 
@@ -60,7 +66,7 @@ class Site:
             if str(name) in REFERENCE:
                 return REFERENCE[str(name)]
             if file.suffix == ".md" and file.name != "README.md":
-                return file.stem.lower() + ".html" + (f"#{anchor}" if anchor else "")
+                return self.of_document(file) + ".html" + (f"#{anchor}" if anchor else "")
             self.files.add(name)
             return f"files/{name}"
 
@@ -103,7 +109,7 @@ class Site:
     # ---- pages ----
 
     def document(self, path, section):
-        page = Page(path.stem.lower(), section, "")
+        page = Page(self.of_document(path), section, "")
         renderer = Renderer(self.of_link(path), self.of_code, self.code)
         page.body = renderer.render(path.read_text(encoding="utf-8"))
         page.headings = [heading for heading in renderer.headings if heading[0] == 2]
@@ -274,6 +280,8 @@ def write(root, folder, version, rules, groups, of_cxx, names):
     site.cxx(*of_cxx)
     for name in ABOUT:
         site.document(root / f"{name}.md", "about")
+    for path in sorted((root / RESULTS).glob("*.md")):
+        site.document(path, "result")
     site.first(version)
     folder.mkdir(parents=True, exist_ok=True)
     site.put()

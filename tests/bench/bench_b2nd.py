@@ -316,8 +316,8 @@ def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
     if "cubes" in only:
         yield from both(f"cubes of {EDGE}", [EDGE] * data.ndim, CUBES, ("cubes", EDGE), GOALS["others"], alone=functools.partial(decode_boxes, t))
     if "points" in only:
-        yield from both("points here and there", [1] * data.ndim, POINTS, ("points",), GOALS["others"], least=1)
-        yield from both("neighbouring points", [1] * data.ndim, POINTS, ("near",), along=True, least=GOALS["near"])
+        yield from both("random items", [1] * data.ndim, POINTS, ("points",), GOALS["others"], least=1)
+        yield from both("neighbouring items", [1] * data.ndim, POINTS, ("near",), along=True, least=GOALS["near"])
     if "lengths" in only:
         for factor in LENGTHS:
             yield from rows_of_length(ours, folder, kind, data, codec, factor, write)
@@ -345,7 +345,7 @@ def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
                 f"read all to memory in use, {name}, {threads} thread{'s'[: threads - 1]}",
                 {
                     ALONE: lambda run=decode_apart(t, threads, used=True): timed(run),
-                    f"{ALONE}, to one place": lambda run=decode_all(t, threads): timed(run),
+                    f"{ALONE}, to one buffer": lambda run=decode_all(t, threads): timed(run),
                 },
                 {"holdall": bind(ours, "again", t, READ, threads), "mapped": bind(ours, "again", t, MAP, threads)},
                 GOALS["codec"],
@@ -398,7 +398,7 @@ def rows_of_length(ours, folder, kind, data, codec, factor, write):
     for what, count, times, command in (
         ("planes across axis 0", plane(shape, 0), PLANES, ("planes", 0)),
         (f"cubes of {EDGE}", [EDGE] * data.ndim, CUBES, ("cubes", EDGE)),
-        ("points here and there", [1] * data.ndim, POINTS, ("points",)),
+        ("random items", [1] * data.ndim, POINTS, ("points",)),
     ):
         yield beside_others(ours, f"{what}, {label}", others, {"holdall": own}, count, times, command)
     for path in folder.glob(f"*.{mark}"):
@@ -436,7 +436,7 @@ def memory_goals(ours, folder, kind, codec):
         (f"{CUBES} cubes of {EDGE}, 2 threads", 2, ("cubes", path, READ, 2, EDGE, CUBES)),
     ):
         blocks = ours.once("most", *command) / block / threads
-        beside = f", of which {own:.2f} are the decoder that zstd makes, which are not counted" if own else ""
+        beside = f", of which {own:.2f} are the decoder of zstd, which are excluded" if own else ""
         yield goal(blocks - own <= GOALS["blocks"], f"{what}, {kind}, {codec}: {blocks:.2f} blocks a thread held{beside} (goal {GOALS['blocks']})")
 
 
@@ -461,7 +461,7 @@ def compare(folder):
         row.measure()
         rows.append(row)
     return Part(
-        "N-dimensional arrays, beside blosc2, zarr, h5py and tensorstore",
+        "N-dimensional arrays, compared with blosc2, zarr, h5py and tensorstore",
         ours.version,
         {p: version(p) for p in ("blosc2", "zarr", "h5py", "hdf5plugin", "tensorstore")},
         [

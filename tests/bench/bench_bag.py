@@ -294,14 +294,14 @@ def compare(folder):
         row.measure()
     mean = (folder / "data").stat().st_size / RECORDS
     return Part(
-        "Bags, beside the Bagz package",
+        "Bags, compared with the Bagz package",
         ours.version,
         dict(bagz=version("bagz")),
         [
             others.said(),
             f"{RECORDS:,} records of text, {mean:.0f} bytes on average; files "
             + ", ".join(f".{name} {sizes['theirs', name]:.0f} MB (holdall {sizes['ours', name]:.0f})" for name in ("bagz", "bag")),
-            "both read the same file; bagz maps files; its first way is as it comes, on 100 threads; it writes and checks no checksums, and does not sync",
+            "both read the same file; bagz maps files; its first way uses its default of 100 threads; it writes and verifies no checksums, and does not sync",
         ],
         [*rows, *reading, *memories(ours, theirs, folder)],
         copy,

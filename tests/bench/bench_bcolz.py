@@ -133,7 +133,7 @@ def slice_rows(ours, folder):
             times = FEW if rows > ROWS // 100 else 4 * FEW
             limit = {LIMIT: bind(ours, "limit", LIBRARY, t, rows, times)} if codec == "lz4" else {}
             yield Row(
-                f"{rows:,} rows here and there, {codec}",
+                f"{rows:,} random rows, {codec}",
                 {"bcolz": lambda slices=Slices(t, rows, times): timed(slices), **limit},
                 {
                     "holdall": bind(ours, "slices", t, READ, rows, times),
@@ -146,7 +146,7 @@ def slice_rows(ours, folder):
                 bound=LIMIT if limit else "",
             )
         yield Row(
-            f"10 rows, and those behind them, {codec}",
+            f"10 rows, then the next 10, and so on, {codec}",
             {"bcolz": lambda slices=Slices(t, 10, FEW, along=True): timed(slices)},
             {"holdall": bind(ours, "along", t, READ, 10, FEW), "with checksums": bind(ours, "along", o, READ, 10, FEW)},
             each=FEW,
@@ -258,13 +258,13 @@ def compare(folder):
     if "table" in ONLY:
         measure(table_rows(ours, folder, data))
     return Part(
-        "Datasets, beside bcolz",
+        "Datasets, compared with bcolz",
         ours.version,
         {"bcolz-zipline": version("bcolz-zipline")},
         [
             others.said(),
             f"{MB} MB of float64, a random walk with two decimals; level 5, shuffle, chunks as bcolz chooses them, {THREADS} threads each;"
-            " nothing is synced but where it says durable",
+            " only the ways named durable sync",
         ],
         [*rows, *(memories(ours, folder) if "memory" in ONLY else ()), *copy_goals(rows, copy / 1e9)],
         copy,

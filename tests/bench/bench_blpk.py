@@ -394,7 +394,7 @@ def compare(folder):
             row.measure()
             rows.append(row)
     return Part(
-        "Superchunks and chunks, beside bloscpack, blosc and blosc2",
+        "Superchunks and chunks, compared with bloscpack, blosc and blosc2",
         ours.version,
         dict(bloscpack=version("bloscpack"), blosc=f"{blosc.__version__} ({blosc.blosclib_version})", blosc2=f"{blosc2.__version__} ({blosc2.blosclib_version})"),
         [others.said(), f"write() {write:,.0f} MB/s", f"{MB} MB of float64, a random walk with two decimals; chunks of 1 MiB"],

@@ -148,7 +148,7 @@ class Cold:
         for row in rows:
             first = next(iter(row.theirs))
             theirs, ours = self.median(row, first), self.median(row, "holdall")
-            yield goal(ours <= GOALS["bytes"] * theirs, f"{row.what}: the disk was asked for {ours / theirs:.2f} of what {first} asks it for (goal {GOALS['bytes']:g})")
+            yield goal(ours <= GOALS["bytes"] * theirs, f"{row.what}: reads {ours / theirs:.2f} of the bytes that {first} reads from disk (goal {GOALS['bytes']:g})")
 
     def table(self, rows):
         lines = []
@@ -157,7 +157,7 @@ class Cold:
             peers = ", ".join(f"{way} {mb[way]}" for way in row.theirs if "alone" not in way)
             limit = next((mb[way] for way in row.theirs if "alone" in way), "")
             lines.append([row.what, peers, limit, mb["holdall"], mb["mapped"]])
-        return table(["MB that the disk was asked for", "others", "alone", "holdall", "mapped"], lines)
+        return table(["MB read from disk", "others", "alone", "holdall", "mapped"], lines)
 
 
 # ---- what is read
@@ -246,12 +246,12 @@ def compare(folder):
             row.measure()
             measured.append(row)
     return Part(
-        "Files that are not in the cache",
+        "Files that are not in the page cache",
         ours.version,
         {p: version(p) for p in ("blosc2", "zarr", "h5py", "tensorstore", "bagz", "lmdb", "bcolz-zipline")},
         [
             others.said(),
-            f"opening, reading and closing, each time after the file was dropped from the system's cache: {cold.said()}",
+            f"open, read and close, each time after the file was removed from the page cache: {cold.said()}",
             f"the array: {' x '.join(map(str, SHAPE))} float64, {CODEC}; the bags: records of 200 bytes; the dataset: {ROWS:,} rows of float64, {CODEC}; {THREADS} threads",
         ],
         [*measured, cold.table(measured), *cold.goals(measured)],

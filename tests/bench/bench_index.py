@@ -76,20 +76,20 @@ def find_theirs(index, some):
 def rows(ours, path, some, offsets):
     file = f"{path}.index"
     limit = {} if path.suffix == ".bag" else {"zstd alone": lambda: zstd_alone.decode(path, offsets, THREADS, at_once=AT_ONCE)}
-    yield Row(f"{path.name}: build", {"Index": lambda: build_theirs(path)} | limit, {
+    yield Row(f"{path.name}: build", {"bagz Index": lambda: build_theirs(path)} | limit, {
         "in memory": bind(ours, "build", path, MAP, THREADS),
         "in a file, durable": bind(ours, "create", path, MAP, file, THREADS),
         "in memory, 1 thread": bind(ours, "build", path, MAP, 1),
-    }, goals=[("in memory", ["Index"], BUILD_GOAL)], bound="zstd alone" if limit else "", each=RECORDS)  # fmt: skip
+    }, goals=[("in memory", ["bagz Index"], BUILD_GOAL)], bound="zstd alone" if limit else "", each=RECORDS)  # fmt: skip
     index = bagz.Index(bagz.Reader(str(path)))
-    yield Row(f"{path.name}: find", {"get": lambda: find_theirs(index, some)}, {
+    yield Row(f"{path.name}: find", {"bagz get": lambda: find_theirs(index, some)}, {
         "first, mapped": bind(ours, "first", path, file, MAP, 0),
         "first, mapped, limits in memory": bind(ours, "first", path, file, MAP, 1),
         "first, read": bind(ours, "first", path, file, READ, 0),
         "all, mapped": bind(ours, "all", path, file, MAP, 0),
         "10,000 a call, mapped": bind(ours, "many", path, file, MAP, 0),
         "10,000 a call, read": bind(ours, "many", path, file, READ, 0),
-    }, goals=[(way, ["get"], FIND_GOAL) for way in ("first, mapped", "10,000 a call, mapped") if path.suffix == ".bag"], each=LOOKUPS)  # fmt: skip
+    }, goals=[(way, ["bagz get"], FIND_GOAL) for way in ("first, mapped", "10,000 a call, mapped") if path.suffix == ".bag"], each=LOOKUPS)  # fmt: skip
 
 
 def memories(ours, path, size):
@@ -125,14 +125,14 @@ def compare(folder):
         sizes.append([name, f"{size / 1e6:.1f}", f"{pathlib.Path(f'{path}.index').stat().st_size / RECORDS:.2f}"])
         ours.process.stdin.close()
     return Part(
-        "Indexes, beside that of bagz",
+        "Indexes, compared with bagz",
         ours.version,
         dict(bagz=version("bagz")),
         [
             f"{RECORDS:,} records in bags of bagz, mapped",
-            "a look-up by itself waits for memory three times: for a bucket, the limits and the record; read instead of mapped, it takes a"
-            " system call for bucket and record each; building from compressed texts is decoding, three quarters of it",
-            "memory is what a process has at its peak beside itself; the bag is read there, not mapped, by holdall",
+            "a single lookup waits for memory three times: for a bucket, the limits and the record; reading instead of mapping takes one system call"
+            " for the bucket and one for the record; three quarters of building from compressed texts are decoding",
+            "memory is the peak of a process minus that of an idle process; there holdall reads the bag instead of mapping it",
         ],
         [*records, table(["index", "MB of keys", "bytes of a key in the file"], sizes)],
     )

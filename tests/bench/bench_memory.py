@@ -158,15 +158,15 @@ def compare(folder):
         lines += some
         verdicts += goals(kind, chunks)
         drawn += chunks.items()
-    head = ["MiB beyond what is given", "a chunk", "held, 1 thread", "chunks", "held, 2 threads", "chunks a thread", "resident, 2 threads", "others, resident"]
+    head = ["MiB beyond the result", "a chunk", "held, 1 thread", "chunks", "held, 2 threads", "chunks a thread", "resident, 2 threads", "others, resident"]
     return Part(
         "Memory beyond the result",
         holdall_c.version(),
         {p: version(p) for p in ("blosc2", "zarr", "h5py", "tensorstore", "bcolz-zipline", "bloscpack", "bagz")},
         [
-            f"{8 * ITEMS / 1e6:.0f} MB of float64, a walk with two decimals, which the records are cut of; each path in a process of its own",
-            "files are read, not mapped; for bags 1 MiB stands for a chunk, or a record where that is longer; of a bag's batches what is given is the records",
-            "bagz maps its files, whose pages are counted as its own",
+            f"{8 * ITEMS / 1e6:.0f} MB of float64, a random walk with two decimals, also cut into the records; each path in a separate process",
+            "files are read, not mapped; a chunk of a bag is 1 MiB, or one record if that is longer; the result of a batch of a bag is its records",
+            "bagz maps its files; the resident memory includes their pages",
         ],
         [table(head, lines, dict(caption="chunks a thread", goal=GOAL, amounts=drawn)), *verdicts],
     )

@@ -145,7 +145,7 @@ def table_rows(ours, folder, text, sizes):
             {"holdall": often(bind(ours, "read", t, READ, THREADS)), "mapped": often(bind(ours, "read", t, MAP, THREADS))},
             GOALS["read"], nbytes, each=TIMES, shown=("mapped",))  # fmt: skip
         for rows, times in ROWS.items():
-            yield Row(f"{name}: {rows:,} rows here and there", {"bcolz": lambda some=Rows(t, rows, times): timed(some)},
+            yield Row(f"{name}: {rows:,} random rows", {"bcolz": lambda some=Rows(t, rows, times): timed(some)},
                 {"holdall": bind(ours, "rows", t, READ, THREADS, rows, times), "mapped": bind(ours, "rows", t, MAP, THREADS, rows, times)},
                 GOALS["rows"][rows], each=times, shown=("mapped",))  # fmt: skip
 
@@ -209,14 +209,14 @@ def compare(folder):
             row.measure(seconds=bench_b2nd.LONG, warm="write" not in row.what)
             measured.append(row)
     notes.append(f"the volume: shape, chunks and blocks {bench_b2nd.DATA[KIND]}, int16 of 12 bits; level {LEVEL} and shuffle, as for the table")
-    notes.append("holdall has 2 threads where nothing is said, and the others as in the parts of made data")
+    notes.append("holdall uses 2 threads unless stated, the others as in the parts with generated data")
     packages = ("bagz", "bcolz-zipline", "blosc", "blosc2", "zarr", "h5py", "tensorstore", "array-record", "lmdb", "zstandard")
     return Part(
-        "Real data: flights and an MRI, beside all of those",
+        "Real data: flights and an MRI, compared with all libraries",
         ours.version,
         {p: version(p) for p in packages},
         [others.said(), *notes],
-        [*measured, *([table(["what the files hold", "MB as it is", "holdall, MB", "others, MB"], sizes)] if sizes else [])],
+        [*measured, *([table(["file sizes", "MB uncompressed", "holdall, MB", "others, MB"], sizes)] if sizes else [])],
         copy,
     )
 

@@ -305,13 +305,13 @@ def compare(folder):
         others.append(f"{name}: {data.count:,} records, {data.bytes / 1e6:,.0f} MB; {other.said()}")
         ours.process.stdin.close()
     return Part(
-        "Records, beside bagz, array_record, LMDB and zstd alone",
+        "Records, compared with bagz, array_record, LMDB and zstd alone",
         ours.version,
         {p: version(p) for p in ("bagz", "array-record", "lmdb", "zstandard")},
         [
             *others,
-            f"holdall has {THREADS} threads; bagz with {DEFAULT} threads is as it comes; array_record has group_size:1; nobody writes checksums, or syncs files",
-            "random records that are read, not mapped, take a system call each",
+            f"holdall has {THREADS} threads; bagz uses {DEFAULT} threads by default; array_record has group_size:1; no library writes checksums or syncs files",
+            "random records that are read, not mapped, take one system call each",
         ],
         measured,
         copy,

@@ -85,13 +85,13 @@ def compare(folder):
     threads = dict(line for codec in CODECS for line in scaled(ours, folder, codec))
     by = {what: {NAMES[kind]: found[kind][what] for kind in found} for what in found["bag"]}
     return Part(
-        "As containers grow",
+        "Scaling: size of containers and number of threads",
         ours.version,
         {},
         [others.said(), f"pieces of 16 bytes; one thread; {MIB} chunks of 1 MiB for the threads"],
         [
             curve("open and close", "µs", "pieces", by["open"]),
-            curve("read a piece here and there", "µs", "pieces", by["read"]),
+            curve("read a random piece", "µs", "pieces", by["read"]),
             curve("add a piece and commit, not synced", "µs", "pieces", by["grow"]),
             curve("add a piece and commit, durable", "µs", "pieces", by["durable"]),
             curve("read a frame", "times as fast", "threads", threads),

@@ -50,7 +50,7 @@ def owner(name):
     if m := re.match(RUST, name):
         return m[1]
     if re.match(r"<?&?(?:mut )?\W*(?:std|core|alloc|hashbrown)\b", name):
-        return "Rust's standard library, and what is made of it for a type"
+        return "Rust's standard library, with its generic functions"
     return "others"
 
 
@@ -97,16 +97,16 @@ def compare(folder):
         "Size, start and the cost of a call",
         holdall_c.version(),
         {},
-        [f"medians of {TIMES} processes; files in the system's cache; {calls.said(ns)}"],
+        [f"medians of {TIMES} processes; files in the page cache; {calls.said(ns)}"],
         [
-            goal(size < SIZE, f"the library without its symbols: {size / 1e6:.2f} MB (goal {SIZE / 1e6:g} MB)"),
-            goal(made <= LOAD, f"functions that run when it is loaded: {made} (goal {LOAD}: that of every C library, and Rust keeps the arguments of the program); loading takes {loaded * 1e6:.0f} µs"),
+            goal(size < SIZE, f"library size without symbols: {size / 1e6:.2f} MB (goal {SIZE / 1e6:g} MB)"),
+            goal(made <= LOAD, f"functions that run when the library is loaded: {made} (goal {LOAD}: one of every C library, one of Rust's that stores the program's arguments); loading takes {loaded * 1e6:.0f} µs"),
             goal(first < FIRST, f"the first call: {first * 1e6:.1f} µs (goal {FIRST * 1e6:g})"),
-            goal(opened < FIRST, f"where the first call opens a bag: {opened * 1e6:.0f} µs, the second time {again * 1e6:.0f} (goal {FIRST * 1e6:g})"),
+            goal(opened < FIRST, f"a first call that opens a bag: {opened * 1e6:.0f} µs, the second time {again * 1e6:.0f} (goal {FIRST * 1e6:g})"),
             goal(call - empty < CALL, f"holdall_bag_size: {call * 1e9:.1f} ns, an empty C function {empty * 1e9:.1f} (goal {CALL * 1e9:g} more)"),
             *(goal(took < OPEN, f"{name}, and close it: {took * 1e6:.0f} µs (goal {OPEN * 1e6:g})") for name, took in opening),
             *calls.of_paths(paths, files, ns, folder, lambda path: seconds(paths, files, path, "1")),
-            table(["what takes the room", "kB of code"], [[name, f"{n / 1000:,.0f}"] for name, n in all.most_common(16)]),
+            table(["component", "kB of code"], [[name, f"{n / 1000:,.0f}"] for name, n in all.most_common(16)]),
         ],
     )
 

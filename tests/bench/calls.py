@@ -67,4 +67,4 @@ def of_paths(program, files, ns, folder, took):
         limit = alone(found, ns)
         opened, read, all = found.get("openat", 0), found.get("pread64", 0), sum(found.values())
         lines.append([path, f"{all:,.3g}", f"{opened:,.3g}", f"{read:,.3g}", f"{limit * 1e6:,.1f} µs", f"{seconds * 1e6:,.1f} µs", f"{limit / seconds:.2f}"])
-    yield table(["path, 1 thread", "system calls", "open", "pread", "by themselves", "the path", "share"], lines)
+    yield table(["path, 1 thread", "system calls", "open", "pread", "system calls alone", "the path", "share"], lines)

@@ -106,4 +106,4 @@ class Others:
 
     def said(self):
         total, used, own = (b - a for a, b in zip(self.before, self.busy(self.ours)))
-        return f"load when it began {self.load:.2f}; meanwhile other processes used {max(0, used - own) / total:.0%} of the processors"
+        return f"load at the start {self.load:.2f}; meanwhile other processes used {max(0, used - own) / total:.0%} of the processors"

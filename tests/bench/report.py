@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""usage: report.py    writes BENCHMARKS.md, and its pictures in docs/figures/bench, of the files in target/bench; parts of which
-there is none stay as they are
+"""usage: report.py    generates tests/bench/results/PART.md, the charts in docs/figures/bench, and BENCHMARKS.md
 
-What the records in those files are is said in rows.py, which makes them.
+A result file, and its chart, is the complete result of a part, from the file in target/bench that rows.py describes. A part without a
+file there keeps its result file. BENCHMARKS.md has the rows of the result files that AREAS names, and is generated from those files
+alone: target/bench may be empty.
+
+`report.py --check` writes nothing, and fails if BENCHMARKS.md or its chart differs from the result files.
 """
 
 import json
@@ -11,31 +14,167 @@ import pathlib
 import re
 import statistics
 import sys
+from typing import NamedTuple
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-RESULTS = ROOT / "target" / "bench"
+MEASURED = ROOT / "target" / "bench"
+RESULTS = HERE / "results"
+UP = "../../.."  # from RESULTS to ROOT
 PICTURES = ROOT / "docs" / "figures" / "bench"
+CHART = PICTURES / "summary.svg"
 REPORT = ROOT / "BENCHMARKS.md"
+MOST_LINES = 150
 sys.path.insert(0, str(ROOT / "docs" / "figures"))
 
 from draw import Picture
 
-# in this order; others after them
-ORDER = ["b2nd", "blpk", "bcolz", "records", "bag", "index", "start", "scaling", "real", "cold", "memory"]
+# ---- the rows of BENCHMARKS.md
+
+
+class Timed(NamedTuple):
+    """A timed row, compared with its fastest peer, or with its limit if it has no peer."""
+
+    row: str
+    way: str = "holdall"
+    beside: str = ""  # a way that the row has: for two rows of the same name
+
+
+class Amount(NamedTuple):
+    """A row of a table of amounts, compared with the least of the others."""
+
+    row: str
+    ours: int  # column
+    others: int  # column: names and amounts, separated by commas
+    unit: str
+
+
+class Share(NamedTuple):
+    """A row of a table that has a time, a limit and the ratio of both; these are names of columns."""
+
+    row: str
+    ours: str
+    limit: str
+    share: str
+
+
+class Goal(NamedTuple):
+    """A value that has a goal, which is its upper limit."""
+
+    row: str
+
+
+class Growth(NamedTuple):
+    """A line of a curve: the largest container compared with the smallest."""
+
+    curve: str
+    line: str
+
+
+CALLS = "the path", "system calls alone", "share"
+# By part, in the order of BENCHMARKS.md. A row that a result file does not have is an error.
+AREAS = {
+    "b2nd": [
+        Timed("planes across axis 0, int32, lz4, 2 threads", beside="blosc2"),
+        Timed("planes across axis 0, int32, lz4, 2 threads", beside="zarr"),
+        Timed("cubes of 32, int32, zstd, 2 threads", beside="blosc2"),
+        Timed("random items, float64, zstd, 2 threads", beside="zarr"),
+        Timed("read all, float64, lz4, 2 threads"),
+        Timed("write all, int32, lz4, 2 threads"),
+    ],
+    "blpk": [
+        Timed("pack a file, lz4-5, CRC-32"),
+        Timed("unpack a file of holdall, zstd-1, CRC-32"),
+        Timed("open, read 1,000 items, close, lz4-5", "read"),
+        Timed("encode lz4-5, shuffle"),
+        Timed("decode lz4-5, shuffle"),
+        Timed("decode zstd-1, shuffle"),
+    ],
+    "bcolz": [
+        Timed("append 1,000,000 rows at a time, lz4"),
+        Timed("read all rows, lz4"),
+        Timed("10 random rows, lz4"),
+        Timed("100,000 random rows, blosclz"),
+        Timed("append 1,000 rows to a table of 8 columns and commit, lz4"),
+    ],
+    "records": [
+        Timed("text200, zstd: write, 2 threads", "many at once"),
+        Timed("text200, zstd: open and close", "mapped"),
+        Timed("text200, zstd: one at random", "read"),
+        Timed("text200, zstd: 1,000 at random", "read"),
+        Timed("text200, raw: all in one call", "read"),
+        Timed("mid4k, zstd: in order", "read, stream"),
+    ],
+    "bag": [
+        Timed(".bagz: write", "10,000 at once"),
+        Timed(".bagz of bagz: open and close", "read"),
+        Timed(".bagz of bagz: one at random", "read"),
+    ],
+    "index": [
+        Timed("keys.bag: build", "in memory"),
+        Timed("keys.bag: find", "first, mapped"),
+        Timed("keys.bagz: build", "in memory"),
+        Timed("keys.bagz: find", "first, mapped"),
+        Amount("keys.bagz: build in memory", 2, 1, "MiB"),
+    ],
+    "start": [
+        Goal("library size without symbols"),
+        Goal("the first call"),
+        Goal("a first call that opens a bag"),
+        Share("open a bag", *CALLS),
+        Share("open a table", *CALLS),
+    ],
+    "scaling": [
+        Growth("open and close", "bag"),
+        Growth("open and close", "Bloscpack"),
+        Growth("open and close", "frame"),
+        Growth("read a random piece", "bag"),
+        Growth("add a piece and commit, not synced", "frame"),
+    ],
+    "real": [
+        Timed("flights, 19 columns, lz4: all columns"),
+        Timed("flights, 19 columns, zstd: 10 random rows"),
+        Timed("flights, zstd: write, 2 threads", "many at once"),
+        Timed("flights, zstd: 1,000 at random", "read"),
+        Timed("planes across axis 0, MRI, lz4, 2 threads", beside="zarr"),
+        Timed("read all, MRI, lz4, 2 threads"),
+    ],
+    "cold": [
+        Timed("b2nd, a plane across axis 0"),
+        Timed("b2nd, all"),
+        Timed("bag, zstd, one record"),
+        Timed("bag, zstd, 1,000 records"),
+        Timed("bcolz, all rows"),
+    ],
+    "memory": [
+        Amount("b2nd, lz4: read all", 6, 7, "MiB"),
+        Amount("b2nd, zstd: write", 6, 7, "MiB"),
+        Amount("bcolz, lz4: read all", 6, 7, "MiB"),
+        Amount("Bloscpack, zstd: write", 6, 7, "MiB"),
+        Amount("bag, zstd, records of 200: stream", 6, 7, "MiB"),
+    ],
+}
 
 HEAD = """# Benchmarks
 
-What `make bench` measured; `tests/bench` has the programs, and `tests/bench/report.py` wrote this of what they found. Run it on yours:
-it makes the data and installs the others from PyPI. Parts are measured by themselves (`make bench PARTS=b2nd`),
-and each says when that was, and of which version.
+`make bench` compares holdall with other libraries, and with limits such as the codec alone. `tests/bench/report.py` generates this page
+from the complete results, which the tables link. [Goals that are not reached](tests/bench/results/goals.md) gives the reasons for those.
+"""
 
-Others are called from Python, as their users do, holdall from C; all run in turns, in one process each, with their files in the system's
-cache. Before each turn memory is touched and given back, since a virtual machine has to fetch from its host what was free for a while, and
-would do so in the turn of whoever is first. A figure is the median of the rounds, and behind it are the quartiles; a ratio is the median of the rounds' ratios, above 1 holdall
-is the faster. A *limit* is what nobody can do without: the codec alone on the same bytes from memory, memcpy of the records, writing the
-same bytes; *share* is the limit's time as a share of ours. A star is on what is shown and held to no goal, since it does more or less
-than the other side: checksums, syncing, safe reading in place of mapping, fewer threads.
+METHOD = """
+## Method
+
+- `make bench` generates the data and installs the other libraries from PyPI. `PARTS` selects the parts to measure; the others keep their
+  results.
+- The other libraries are called from Python, holdall from C. All run in alternating turns, one process each, with their files in the page
+  cache unless stated.
+- Before each turn the benchmark writes to memory and frees it: a virtual machine must first get free memory from its host.
+- A time or rate is the median of the rounds, a ratio the median of the ratios of the rounds. Above 1, holdall is faster or needs less.
+- Each row is compared with its fastest peer. A row without a peer is compared with a *limit*: the codec alone on the same bytes in memory,
+  memcpy of the records, writing of the same bytes, the same system calls, a goal, or the smallest container.
+- A name in parentheses, such as `read` or `mapped`, is the way in which holdall is used, where there are several.
+- In the complete results, *share of the limit* is the time of the limit divided by that of holdall. An asterisk marks a way without a goal,
+  because it does more or less than the peer: checksums, syncs, reads instead of a map, fewer threads.
 """
 
 
@@ -71,12 +210,16 @@ def fastest(ways, side, choose=min):
     return choose((w for w in ways if w["side"] == side), key=lambda w: statistics.median(w["seconds"]), default=None)
 
 
-# ---- text
+# ---- results, as text
 
 
-def words(goal):
+def verdict(reached):
+    return "reached" if reached else "**not reached**"
+
+
+def goal_text(goal):
     share = f", {goal['share']:.2f} of {goal['limit']} (or {goal['share_least']:g})" if "limit" in goal else ""
-    return f"{digits(goal['ratio'])} of {goal['against']} (at least {goal['least']:g}{share}): {'met' if goal['met'] else '**missed**'}"
+    return f"{digits(goal['ratio'])} of {goal['against']} (at least {goal['least']:g}{share}): {verdict(goal['reached'])}"
 
 
 def row_lines(row):
@@ -87,7 +230,7 @@ def row_lines(row):
         star = " *" if way["way"] in row["shown"] else ""
         name = {"ours": f"**{way['way']}**{star}", "limit": f"*{way['way']}*"}.get(way["side"], way["way"])
         against = [digits(ratio(other, way)) if other and way["side"] == "ours" else "" for other in (peer, limit)]
-        goals = "; ".join(words(g) for g in row["goals"] if way["side"] == "ours" and g["way"] == way["way"])
+        goals = "; ".join(goal_text(g) for g in row["goals"] if way["side"] == "ours" and g["way"] == way["way"])
         what = row["what"] + (f" ({row['note']})" if row["note"] else "") if k == 0 else ""
         cells = [what, name, shown(statistics.median(way["seconds"]), row["nbytes"]), spread(way["seconds"], row["nbytes"]), *against, goals]
         yield "| " + " | ".join(cells) + " |"
@@ -123,20 +266,21 @@ def curve_lines(curve):
 
 
 def verdicts(records):
-    """Of each goal whether it is met, and its words."""
+    """For each goal, whether it is reached."""
     for r in records:
         if r["kind"] == "goal":
-            yield r["met"], r["words"]
-        for g in r.get("goals", ()):
-            yield g["met"], f"{r['what']}, {g['way']}: {words(g)}"
+            yield r["reached"]
+        yield from (g["reached"] for g in r.get("goals", ()))
 
 
 def part(lines):
-    """A part as text, given its records; the first is its head."""
+    """The lines of a result file, from the records of a part; the first record is its head."""
     head, *records = lines
     of = {kind: [r for r in records if r["kind"] == kind] for kind in ("row", "memory", "table", "curve")}
     machine = head["machine"]
-    yield f"## {head['title']}"
+    yield f"# {head['title']}"
+    if picture(lines):
+        yield from ["", f"![{head['title']}]({UP}/docs/figures/bench/{head['part']}.svg)"]
     yield ""
     yield f"- {head['date'][:16].replace('T', ' ')} UTC; holdall {head['version']}{' at ' + head['commit'] if head['commit'] else ''}; " + ", ".join(
         f"{k} {v}" for k, v in head["versions"].items()
@@ -157,51 +301,60 @@ def part(lines):
     all = list(verdicts(records))
     if all:
         yield ""
-        yield from (f"- {'met' if r['met'] else '**missed**'}: {r['words']}" for r in records if r["kind"] == "goal")
-        yield f"- {sum(met for met, _ in all)} of {len(all)} goals are met"
+        yield from (f"- {verdict(r['reached'])}: {r['text']}" for r in records if r["kind"] == "goal")
+        yield f"- {sum(all)} of {len(all)} goals are reached"
 
 
-# ---- pictures
+# ---- charts
 
 
-def bars(title, rows):
-    """How many times as fast as the fastest peer, on a scale of logarithms; nothing where there are no peers."""
-    some = []
+def peer_bars(rows):
+    """What, the fastest peer and the ratio to it, of each row that has a peer."""
     for row in rows:
         peer, ours = fastest(row["ways"], "theirs"), [w for w in row["ways"] if w["side"] == "ours"]
         ours = next((w for w in ours if w["way"] not in row["shown"]), None)
         if peer and ours:
-            some.append((row["what"], peer["way"], ratio(peer, ours)))
-    if not some:
+            yield row["what"], peer["way"], ratio(peer, ours)
+
+
+def bars(title, groups):
+    """Draws ratios to the fastest peer on a logarithmic scale; `groups` are lists of (what, peer, ratio) by heading, which may be empty."""
+    ratios = [r for some in groups.values() for *_, r in some]
+    if not ratios:
         return None
-    low, high = min(0.5, *(r for *_, r in some)), max(2, *(r for *_, r in some))
-    picture, x0, width = Picture(900, 50 + 18 * len(some), title), 470, 300
-    place = lambda r: x0 + math.log(r / low) / math.log(high / low) * width  # noqa: E731
+    low, high = min(0.5, *ratios), max(2, *ratios)
+    lines = len(ratios) + sum(bool(heading) for heading in groups)
+    drawn, x0, width, y = Picture(900, 50 + 18 * lines, title), 470, 300, 28
+    x = lambda r: x0 + math.log(r / low) / math.log(high / low) * width  # noqa: E731
     for mark in (0.1, 0.5, 1, 2, 5, 10, 100, 1000):
         if low <= mark <= high:
-            picture.line(place(mark), 24, place(mark), 30 + 18 * len(some))
-            picture.text(place(mark), 44 + 18 * len(some), f"{mark:g}", "dim middle")
-    picture.text(10, 15, f"{title}: times as fast as the fastest peer", "title")
-    for i, (what, peer, r) in enumerate(some):
-        y = 28 + i * 18
-        picture.text(x0 - 8, y + 10, what, "end")
-        picture.bar(min(place(1), place(r)), y, abs(place(r) - place(1)), 12, "c1" if r >= 1 else "c0")
-        picture.text(max(place(1), place(r)) + 5, y + 10, f"{digits(r)} ({peer})", "dim")
-    return picture.done()
+            drawn.line(x(mark), 24, x(mark), 30 + 18 * lines)
+            drawn.text(x(mark), 44 + 18 * lines, f"{mark:g}", "dim middle")
+    drawn.text(10, 15, f"{title}: times as fast as the fastest peer", "title")
+    for heading, some in groups.items():
+        if heading:
+            drawn.text(10, y + 10, heading, "title")
+            y += 18
+        for what, peer, r in some:
+            drawn.text(x0 - 8, y + 10, what, "end")
+            drawn.bar(min(x(1), x(r)), y, abs(x(r) - x(1)), 12, "c1" if r >= 1 else "c0")
+            drawn.text(max(x(1), x(r)) + 5, y + 10, f"{digits(r)} ({peer})", "dim")
+            y += 18
+    return drawn.done()
 
 
 def amounts(title, drawn):
     """As bars from 0 on, those beyond what they should not exceed in another colour."""
     some, x0, width = drawn["amounts"], 470, 300
     picture, y0 = Picture(900, 50 + 18 * len(some), title), 30 + 18 * len(some)
-    place = lambda amount: x0 + amount / max(n for _, n in some) * width  # noqa: E731
-    picture.line(place(drawn["goal"]), 24, place(drawn["goal"]), y0)
-    picture.text(place(drawn["goal"]), y0 + 14, f"{drawn['goal']:g}", "dim middle")
+    position = lambda amount: x0 + amount / max(n for _, n in some) * width  # noqa: E731
+    picture.line(position(drawn["goal"]), 24, position(drawn["goal"]), y0)
+    picture.text(position(drawn["goal"]), y0 + 14, f"{drawn['goal']:g}", "dim middle")
     picture.text(10, 15, f"{title}: {drawn['caption']}", "title")
     for i, (what, amount) in enumerate(some):
         picture.text(x0 - 8, 38 + i * 18, what, "end")
-        picture.bar(x0, 28 + i * 18, place(amount) - x0, 12, "c1" if amount <= drawn["goal"] else "c0")
-        picture.text(place(amount) + 5, 38 + i * 18, digits(amount), "dim")
+        picture.bar(x0, 28 + i * 18, position(amount) - x0, 12, "c1" if amount <= drawn["goal"] else "c0")
+        picture.text(position(amount) + 5, 38 + i * 18, digits(amount), "dim")
     return picture.done()
 
 
@@ -213,17 +366,17 @@ def curves(title, some):
         x, y = (sorted(p[k] for points in curve["lines"].values() for p in points) for k in (0, 1))
         scale = lambda v, low, high: math.log(v / low) / math.log(high / low) if high > low else 0  # noqa: E731
         low, high = 10 ** math.floor(math.log10(y[0])), 10 ** math.ceil(math.log10(y[-1]) + 1e-9)
-        place = lambda p: (x0 + scale(p[0], x[0], x[-1]) * width, y0 + height - scale(p[1], low, high) * height)  # noqa: E731
+        position = lambda p: (x0 + scale(p[0], x[0], x[-1]) * width, y0 + height - scale(p[1], low, high) * height)  # noqa: E731
         picture.text(x0, y0 - 14, f"{curve['what']}, {curve['unit']}", "title")
         for power in range(round(math.log10(low)), round(math.log10(high)) + 1):
-            picture.line(x0, place((x[0], 10**power))[1], x0 + width, place((x[0], 10**power))[1])
-            picture.text(x0 - 6, place((x[0], 10**power))[1] + 4, f"{10**power:g}", "dim end")
+            picture.line(x0, position((x[0], 10**power))[1], x0 + width, position((x[0], 10**power))[1])
+            picture.text(x0 - 6, position((x[0], 10**power))[1] + 4, f"{10**power:g}", "dim end")
         for n in sorted(set(x)):
-            picture.text(place((n, low))[0], y0 + height + 15, f"{n:g}".replace("e+0", "e"), "dim middle")
+            picture.text(position((n, low))[0], y0 + height + 15, f"{n:g}".replace("e+0", "e"), "dim middle")
         picture.text(x0 + width, y0 + height + 29, curve["across"], "dim end")
-        ends, last = sorted((-place(points[-1])[1], k) for k, points in enumerate(curve["lines"].values())), math.inf
+        ends, last = sorted((-position(points[-1])[1], k) for k, points in enumerate(curve["lines"].values())), math.inf
         for k, points in enumerate(curve["lines"].values()):
-            picture.path([place(p) for p in points], f"c{k % 5}")
+            picture.path([position(p) for p in points], f"c{k % 5}")
         for end, k in ends:
             # one above the other
             last = min(-end + 4, last - 12)
@@ -237,48 +390,211 @@ def picture(lines):
     drawn = [r["drawn"] for r in records if r.get("drawn")]
     if drawn:
         return amounts(head["title"], drawn[0])
-    return curves(head["title"], some) if some else bars(head["title"], [r for r in records if r["kind"] == "row"])
+    return curves(head["title"], some) if some else bars(head["title"], {"": list(peer_bars(r for r in records if r["kind"] == "row"))})
+
+
+# ---- BENCHMARKS.md
+
+
+class Line(NamedTuple):
+    """A row of BENCHMARKS.md; `peer` is empty if the other side is a limit."""
+
+    what: str
+    ours: str
+    other: str
+    ratio: str
+    peer: str = ""
+
+
+class Way(NamedTuple):
+    """One way to do the same, in a timed row of a result file."""
+
+    name: str
+    side: str
+    median: str
+    to_peer: str
+    share: str
+
+    def amount(self):
+        """Seconds, or seconds for a megabyte."""
+        number, unit = self.median.split()
+        number = float(number.replace(",", ""))
+        return 1 / number if unit == "MB/s" else number * {"s": 1, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}[unit]
+
+
+def number(text):
+    """The first number of a text."""
+    return float(re.search(r"\d[\d,.]*", text)[0].replace(",", ""))
+
+
+def small(x):
+    return digits(x) if x >= 0.001 else "< 0.001"
+
+
+class Result:
+    """A result file."""
+
+    def __init__(self, part):
+        self.part, self.file = part, RESULTS / f"{part}.md"
+        lines = self.file.read_text(encoding="utf-8").splitlines()
+        self.title = lines[0].removeprefix("# ")
+        versions, machine, *self.notes = (line[2:] for line in lines if line.startswith("- "))
+        self.date, self.ours, others = versions.split("; ", 2)
+        # without commits and dates in parentheses
+        self.versions = re.sub(r" \((?:[^()]|\([^()]*\))*\)", "", others).split(", ")
+        self.machine, *rest = machine.split("; ")
+        self.copy = [number(text) for text in rest if text.startswith("memcpy")]
+        self.rounds = round(number(rest[-1]))
+        self.tables, table = [], None
+        for line in lines:
+            cells = [cell.strip() for cell in line.split("|")[1:-1]]
+            if cells and table is None:
+                self.tables.append(table := [cells])
+            elif cells and not line.startswith("| ---"):
+                table.append(cells)
+            elif not cells:
+                table = None
+
+    def missing(self, what):
+        sys.exit(f"{self.file.relative_to(ROOT)}: no row '{what}' (report.py has it in AREAS); correct AREAS or measure the part again")
+
+    def timed(self):
+        """The timed rows: name and ways."""
+        rows = []
+        for cells in (cells for table in self.tables if "median" in table[0] for cells in table[1:]):
+            if cells[0]:
+                # without the note
+                rows.append((re.sub(r" \(.*", "", cells[0]), []))
+            side = "ours" if cells[1].startswith("**") else "limit" if cells[1].startswith("*") else "theirs"
+            rows[-1][1].append(Way(cells[1].removesuffix(" *").strip("*"), side, cells[2], cells[4], cells[5]))
+        return rows
+
+    def row(self, name, *columns):
+        """A row of another table that has these columns, as names or numbers, and these cells of it."""
+        for head, *lines in self.tables:
+            if "median" not in head and all(c in head or isinstance(c, int) and c < len(head) for c in columns):
+                for cells in lines:
+                    if cells[0] == name:
+                        return [cells[c if isinstance(c, int) else head.index(c)] for c in columns]
+        return self.missing(name)
+
+    def line(self, chosen):
+        return getattr(self, f"of_{type(chosen).__name__.lower()}")(chosen)
+
+    def of_timed(self, chosen):
+        for name, ways in self.timed():
+            names = [way.name for way in ways]
+            if name == chosen.row and chosen.way in names and (chosen.beside or chosen.way) in names:
+                break
+        else:
+            self.missing(f"{chosen.row}: {chosen.way}")
+        ours = ways[names.index(chosen.way)]
+        peers, limits = ([way for way in ways if way.side == side] for side in ("theirs", "limit"))
+        # as in row_lines
+        other = min(peers, key=Way.amount) if peers else max(limits, key=Way.amount)
+        shown = ours.median + (f" ({ours.name})" if ours.name != "holdall" else "")
+        return Line(name, shown, f"{other.name} {other.median}", ours.to_peer if peers else ours.share, other.name if peers else "")
+
+    def of_amount(self, chosen):
+        ours, others = self.row(chosen.row, chosen.ours, chosen.others)
+        least = min(others.split(", "), key=lambda text: number(text.rpartition(" ")[2]))
+        name, amount = least.rsplit(" ", 1)
+        ours = ours.rpartition(" ")[2]
+        return Line(chosen.row, f"{ours} {chosen.unit}", f"{name} {amount} {chosen.unit}", small(number(amount) / number(ours)))
+
+    def of_share(self, chosen):
+        ours, limit, share = self.row(chosen.row, chosen.ours, chosen.limit, chosen.share)
+        return Line(chosen.row, ours, f"{chosen.limit} {limit}", share)
+
+    def of_goal(self, chosen):
+        for note in self.notes:
+            found = re.match(rf"(?:\*\*not reached\*\*|reached): {re.escape(chosen.row)}: (\S+) (\w+).*\(goal (\S+?)(?: \w+)?\)$", note)
+            if found:
+                value, unit, goal = found.groups()
+                return Line(chosen.row, f"{value} {unit}", f"goal {goal} {unit}", small(number(goal) / number(value)))
+        return self.missing(chosen.row)
+
+    def of_growth(self, chosen):
+        for head, *lines in self.tables:
+            curve = re.match(rf"{re.escape(chosen.curve)}, (\S+), by (.*)", head[0])
+            for cells in lines if curve else ():
+                if cells[0] == chosen.line:
+                    *points, _slope = [(n, cell) for n, cell in zip(head[1:], cells[1:]) if cell]
+                    (least, first), (most, last) = points[0], points[-1]
+                    unit, across = curve.groups()
+                    what = f"{chosen.curve}, {chosen.line}, {most} {across}"
+                    return Line(what, f"{last} {unit}", f"{least} {across} {first} {unit}", small(number(first) / number(last)))
+        return self.missing(f"{chosen.curve}: {chosen.line}")
+
+    def table(self, lines):
+        goals = next((": " + note.replace(" are ", " ") for note in self.notes if note.endswith(" goals are reached")), "")
+        link = f"[complete results]({self.file.relative_to(ROOT)}), {self.date[:10]}{goals}"
+        yield f"| {link} | holdall | fastest peer or limit | ratio | command |"
+        yield "| --- | --: | --: | --: | --- |"
+        yield from (f"| {line.what} | {line.ours} | {line.other} | {line.ratio} | `make bench PARTS={self.part}` |" for line in lines)
+
+
+def merged(lists):
+    """All items, each once, in order."""
+    return list(dict.fromkeys(item for some in lists for item in some))
+
+
+def span(numbers):
+    low, high = min(numbers), max(numbers)
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
+def summary():
+    """BENCHMARKS.md and its chart, from the result files."""
+    results = [Result(part) for part in AREAS if (RESULTS / f"{part}.md").exists()]
+    if not results:
+        sys.exit(f"nothing was measured: no file of a part in {RESULTS} or {MEASURED}")
+    lines = {result: [result.line(chosen) for chosen in AREAS[result.part]] for result in results}
+    versions = merged(result.versions for result in results)
+    versions.sort(key=lambda version: version.startswith("python "))
+    machines, ours = ("; ".join(merged([getattr(result, name)] for result in results)) for name in ("machine", "ours"))
+    ours = ours.replace("; holdall ", ", ")
+    copy = [speed for result in results for speed in result.copy]
+    text = HEAD.splitlines()
+    text += ["", f"- Machine: {machines}" + (f"; memcpy {span(copy)} GB/s" if copy else "") + f"; {span([r.rounds for r in results])} rounds"]
+    text += [f"- Versions: {ours}; {', '.join(versions)}"]
+    groups = {result.title: [(line.what, line.peer, number(line.ratio)) for line in some if line.peer] for result, some in lines.items()}
+    chart = bars("holdall", {title: some for title, some in groups.items() if some})
+    text += ["", f"![Ratios to the fastest peers]({CHART.relative_to(ROOT)})"]
+    for result, some in lines.items():
+        text += ["", f"## {result.title}", "", *result.table(some)]
+    text += METHOD.rstrip().splitlines()
+    if len(text) > MOST_LINES:
+        sys.exit(f"BENCHMARKS.md would have {len(text)} lines (at most {MOST_LINES}); name fewer rows in AREAS")
+    return "\n".join(text) + "\n", chart
 
 
 # ---- everything
 
 
-def read_all():
-    """The parts that were measured, each a list of records."""
-    parts = [[json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] for file in RESULTS.glob("*.jsonl")]
-    place = {name: i for i, name in enumerate(ORDER)}
-    return sorted(parts, key=lambda p: (place.get(p[0]["part"], len(ORDER)), p[0]["part"]))
-
-
-def kept():
-    """What BENCHMARKS.md has now: of each part, by its title, its line of the table and its text."""
-    if not REPORT.exists():
-        return {}
-    head, *sections = re.split("^(?=## )", REPORT.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    lines = {line.split("|")[1].strip(): line for line in head.splitlines() if line.startswith("| ")}
-    titled = ((section[3:].partition("\n")[0], section.rstrip()) for section in sections)
-    return {title: (lines[title], section) for title, section in titled if title in lines}
+def write_results():
+    """Writes the result files and charts of the parts that were measured."""
+    for file in sorted(MEASURED.glob("*.jsonl")):
+        lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        name = lines[0]["part"]
+        if drawn := picture(lines):
+            (PICTURES / f"{name}.svg").write_text(drawn, encoding="utf-8")
+        (RESULTS / f"{name}.md").write_text("\n".join(part(lines)).rstrip() + "\n", encoding="utf-8")
 
 
 def main():
-    parts = read_all()
-    if not parts:
-        sys.exit(f"nothing was measured: there is no file in {RESULTS}")
-    PICTURES.mkdir(parents=True, exist_ok=True)
-    all = kept()
-    for lines in parts:
-        head, *records = lines
-        title, met, body = head["title"], [m for m, _ in verdicts(records)], list(part(lines))
-        if drawn := picture(lines):
-            (PICTURES / f"{head['part']}.svg").write_text(drawn, encoding="utf-8")
-            body[1:1] = ["", f"![{title}](docs/figures/bench/{head['part']}.svg)"]
-        line = f"| {title} | {head['date'][:10]} | {head['version']} {head['commit']} | {sum(met)} of {len(met)} |"
-        all[title] = line, "\n".join(body).rstrip()
-    text = [HEAD, "| part | measured | version | goals met |", "| --- | --- | --- | --: |", *(line for line, _ in all.values())]
-    for _, section in all.values():
-        text += ["", section]
-    text += ["", (HERE / "bounds.md").read_text(encoding="utf-8").rstrip()]
-    REPORT.write_text("\n".join(text) + "\n", encoding="utf-8")
+    check = sys.argv[1:] == ["--check"]
+    if sys.argv[1:] and not check:
+        sys.exit(__doc__)
+    if not check:
+        for folder in (RESULTS, PICTURES):
+            folder.mkdir(parents=True, exist_ok=True)
+        write_results()
+    for file, text in zip((REPORT, CHART), summary()):
+        if not check:
+            file.write_text(text, encoding="utf-8")
+        elif not file.exists() or file.read_text(encoding="utf-8") != text:
+            sys.exit(f"{file.relative_to(ROOT)} is out of date; run tests/bench/report.py")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What is measured, as data: one thing that several do, timed in turns (`Row`), and a part of such things, which goes to a
-file of JSON lines in target/bench. report.py makes all texts and pictures of these files, so that parts may be measured at
-different times: each says when, and of which version.
+file of JSON lines in target/bench. report.py generates tests/bench/results, the charts and BENCHMARKS.md from these files. Parts may be
+measured at different times: each records its date and version.
 
 HOLDALL_BENCH_ROUNDS is how many rounds (default 5).
 """
@@ -105,13 +105,13 @@ class Row:
         for way, some, least in self.goals:
             yield way, min(some, key=lambda t: self.median("theirs", t)), least
 
-    def met(self):
+    def reached(self):
         for way, theirs, least in self.all_goals():
             goal = dict(way=way, against=theirs, ratio=self.ratio(theirs, way), least=least)
-            goal["met"] = goal["ratio"] >= least
+            goal["reached"] = goal["ratio"] >= least
             if self.bound and theirs != self.bound:
                 goal |= dict(limit=self.bound, share=self.ratio(self.bound, way), share_least=OF_BOUND)
-                goal["met"] |= goal["share"] >= OF_BOUND
+                goal["reached"] |= goal["share"] >= OF_BOUND
             yield goal
 
     def record(self):
@@ -119,12 +119,12 @@ class Row:
             dict(side="ours" if whose == "ours" else "limit" if is_limit(way) else "theirs", way=way, seconds=[t / self.each for t in times])
             for (whose, way), times in self.times.items()
         ]
-        return dict(kind="row", what=self.what, nbytes=self.nbytes, note=self.note, shown=self.shown, ways=ways, goals=list(self.met()))
+        return dict(kind="row", what=self.what, nbytes=self.nbytes, note=self.note, shown=self.shown, ways=ways, goals=list(self.reached()))
 
 
-def goal(met, words):
-    """One that is no ratio of times."""
-    return dict(kind="goal", met=bool(met), words=words)
+def goal(reached, text):
+    """A goal that is not a ratio of times."""
+    return dict(kind="goal", reached=bool(reached), text=text)
 
 
 def memory(what, mib):

@@ -92,7 +92,7 @@ def check_link_nowhere(scratch):
     """A copy of the sources with one wrong link must not become pages."""
     copy = scratch / "copy"
     documents = [path.name for path in ROOT.glob("*.md")]
-    for name in ("docs", "bindings", "include", "examples", "tools/holdall.1", "tests/fixtures/README.md", "Cargo.toml", *documents):
+    for name in ("docs", "bindings", "include", "examples", "tools/holdall.1", "tests/fixtures/README.md", "tests/bench/results", "Cargo.toml", *documents):
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, copy / name)
     for wrong in "no-such-page.md", "storage.md#no-such-heading":
