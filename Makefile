@@ -15,6 +15,7 @@ KILLS ?= 100
 FLIPS ?= 300
 CRASHES ?= 2000
 COMMITS ?= 200
+SEEDS ?= 10000
 SECONDS ?= 60
 # Of the benchmarks.
 PARTS ?= b2nd blpk bcolz records bag index start scaling real cold memory
@@ -44,7 +45,7 @@ MAKEFLAGS += --no-print-directory
 .PHONY: check check-scripts check-rust check-c check-counts check-consumers check-tool check-docs check-peers check-languages
 .PHONY: cloud check-cloud check-mpi check-packages
 .PHONY: check-tsan check-miri check-abi check-supply
-.PHONY: check-long check-disk check-crashes check-beside check-kills check-flips check-calls check-soak check-valgrind check-reproducible tests-of-c
+.PHONY: check-long check-disk check-seeds check-crashes check-beside check-kills check-flips check-calls check-soak check-valgrind check-reproducible tests-of-c
 
 help:
 	@echo 'make demo      build, install below target/, compile examples/demo.c against it, run it on real data'
@@ -57,7 +58,7 @@ help:
 	@echo 'make check-miri  the C functions under Miri; needs nightly Rust with it'
 	@echo 'make check-abi   what programs that are built rely on, against c-tests/package/abi.xml'
 	@echo 'make check-long  the rigs at length: STATES=$(STATES) KILLS=$(KILLS) FLIPS=$(FLIPS) TIMES=$(TIMES) SECONDS=$(SECONDS), and builds that are the same;'
-	@echo '                 its parts: check-disk check-crashes check-beside check-kills check-flips check-calls check-soak check-valgrind check-reproducible check-abi check-miri'
+	@echo '                 its parts: check-disk check-seeds check-crashes check-beside check-kills check-flips check-calls check-soak check-valgrind check-reproducible check-abi check-miri'
 	@echo 'make check-supply  the crates, their licences and known faults; needs cargo-deny'
 	@echo 'make fuzz      every fuzzer, TIME=$(TIME) seconds in sum; needs nightly Rust'
 	@echo 'make build     the libraries and the tool, in $(BUILD)'
@@ -230,12 +231,17 @@ check-supply:
 	@sh cmake/supply.sh $(CARGO)
 
 # What docs/promises.md has figures of. Each part stands alone.
-check-long: need-check check-disk check-crashes check-beside check-kills check-flips check-calls check-soak check-valgrind check-reproducible check-abi check-miri
+check-long: need-check check-disk check-seeds check-crashes check-beside check-kills check-flips check-calls check-soak check-valgrind check-reproducible check-abi check-miri
 	@echo '== make check-long: all passed'
 
 # STATES times as many states of the simulated disk as `check` tries.
 check-disk:
 	@sh tests/disk.sh $(STATES) target/disk
+
+# SEEDS contents and kinds of damage, in the tests that draw them at random.
+check-seeds:
+	@echo '== $(SEEDS) seeds of random damage'
+	HOLDALL_SEEDS=$(SEEDS) "$$CARGO" test --locked --lib --profile rigs -- damage_at_several_positions corrupt_bytes_of_frames_by_other_writers one_writer_at_a_time
 
 # CRASHES states of each change under each set of rules.
 check-crashes: build stage

@@ -28,8 +28,10 @@ static const struct {
     {"table.bcolz", TABLE, HOLDALL_FORMAT_BCOLZ, {0}},
     {"x.bagz", BAG, HOLDALL_FORMAT_BAGZ, {0}},
     {"x.bag", BAG, HOLDALL_FORMAT_BAGZ, {HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE}},
+    {"set@2.bagz", BAG, HOLDALL_FORMAT_BAGZ, {0}},
 };
-enum { FORMS = sizeof forms / sizeof forms[0] };
+/* Those that have a file or a folder of their name; and all, with the set of bags. */
+enum { ALL_FORMS = sizeof forms / sizeof forms[0], FORMS = ALL_FORMS - 1 };
 
 /* HOLDALL_OPT_MEMORY_LIMIT of all handles; 0: the default limit. */
 static int64_t memory_limit;

@@ -91,7 +91,7 @@ static int reads_only(int form, const char *path)
 static void read_only_folders(void)
 {
     int tried = 0;
-    for (int form = 0; form < FORMS; form++) {
+    for (int form = 0; form < ALL_FORMS; form++) {
         now("read only, %s", forms[form].name);
         const char *path = made(form, OLD);
         CHECK(nftw(in_tmp("."), lock_up, 16, FTW_PHYS) == 0);
@@ -105,7 +105,7 @@ static void read_only_folders(void)
         CHECK(nftw(in_tmp("."), unlock, 16, FTW_PHYS) == 0);
         goes_on(form, path, false);
     }
-    printf("read only: %d of %d forms%s\n", tried, FORMS, tried ? "" : ", left out: nobody else can come here");
+    printf("read only: %d of %d forms%s\n", tried, ALL_FORMS, tried ? "" : ", left out: nobody else can come here");
 }
 
 /* ---- what there is too little of ---------------------------------------------------------------- */
@@ -117,7 +117,7 @@ static void few_open_files(void)
     int refused = 0;
     struct rlimit before;
     CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
-    for (int form = 0; form < FORMS; form++)
+    for (int form = 0; form < ALL_FORMS; form++)
         for (int more = 0; more <= ENOUGH; more++) {
             now("%d files more, %s", more, forms[form].name);
             const char *path = made(form, OLD);
@@ -132,7 +132,7 @@ static void few_open_files(void)
             goes_on(form, path, committed);
         }
     CHECK(refused > FORMS);
-    printf("few open files: %d of %d changes refused\n", refused, (ENOUGH + 1) * FORMS);
+    printf("few open files: %d of %d changes refused\n", refused, (ENOUGH + 1) * ALL_FORMS);
 }
 
 #ifdef __linux__
@@ -161,7 +161,7 @@ static void on_a_full_file_system(void)
     int refused = 0;
     if (!small_file_system(in_tmp(".")))
         _exit(NOT_POSSIBLE);
-    for (int form = 0; form < FORMS; form++)
+    for (int form = 0; form < ALL_FORMS; form++)
         for (int pages = 0; pages < 24; pages++) {
             now("full file system, %d pages left, %s", pages, forms[form].name);
             const char *path = made(form, OLD);
@@ -175,7 +175,7 @@ static void on_a_full_file_system(void)
             goes_on(form, path, committed);
         }
     CHECK(refused > FORMS);
-    printf("a full file system: %d of %d changes refused\n", refused, 24 * FORMS);
+    printf("a full file system: %d of %d changes refused\n", refused, 24 * ALL_FORMS);
     fflush(NULL);
     _exit(0);
 }
@@ -248,7 +248,7 @@ static long reads_on(int form, const char *path, int children)
 static void writers_race_and_readers_read(void)
 {
     long looks = 0;
-    for (int form = 0; form < FORMS; form++) {
+    for (int form = 0; form < ALL_FORMS; form++) {
         now("%d writers and a reader, %s", WRITERS, forms[form].name);
         const char *path = made(form, MORE);
         for (int i = 0; i < WRITERS; i++)
@@ -291,7 +291,7 @@ static void forks_in_the_middle_of(int form, bool with_equal_pids)
 
 static void forks_in_the_middle(void)
 {
-    for (int form = 0; form < FORMS; form++) {
+    for (int form = 0; form < ALL_FORMS; form++) {
         now("fork, %s", forms[form].name);
         forks_in_the_middle_of(form, false);
     }
@@ -301,7 +301,7 @@ static void forks_in_the_middle(void)
 static void forks_with_equal_pids(void)
 {
 #ifdef __linux__
-    for (int form = 0; form < FORMS; form++) {
+    for (int form = 0; form < ALL_FORMS; form++) {
         now("fork into a PID namespace, %s", forms[form].name);
         pid_t outside = forked();
         if (outside == 0) {

@@ -53,7 +53,7 @@ int main(void)
     setenv("HOLDALL_THREADS", "1", 1);
     const char *many = getenv("HOLDALL_COMMITS");
     commits = many == NULL ? commits : atoi(many);
-    for (form = 0; form < FORMS; form++) {
+    for (form = 0; form < ALL_FORMS; form++) {
         uint64_t intact = 0, all = 0;
         now("%s", forms[form].name);
         const char *path = in_tmp(forms[form].name);
