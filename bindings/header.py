@@ -1,8 +1,8 @@
-"""Reads the headers in include/ that are C: the words of their first page, and each group of functions with its types and constants.
+"""Parser of the C headers in include/: the first comment, and the groups of declarations.
 
-The headers are the manual, and what all layers of other languages, tests and pages are made from. Every comment belongs to
-the declaration behind it; a comment with four dashes begins a group. A declaration without a name is an error: then the
-headers have something that this does not know.
+The headers are the reference manual. The bindings of other languages, tests and pages are generated
+from them. A comment belongs to the declaration that follows it. A comment with four dashes begins a
+group. A declaration without a name is an error: the parser does not know its syntax.
 """
 import re
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Parameter:
-    """One of a function; of a structure one of its fields, with the words before it."""
+    """A parameter of a function, or a field of a structure with the comment before it."""
 
     code: str
     text: str = ""
@@ -21,17 +21,19 @@ class Parameter:
         self.pointer = self.type.endswith("*") or self.type.endswith("_fn")
 
     def handle(self):
+        """Returns the name of the handle that the parameter points to, without prefix, or None."""
         m = re.fullmatch(r"(?:const )?holdall_(\w+) \*", self.type)
         return m[1] if m and m[1] not in ("error", "io_functions", "format", "kind") else None
 
     def out(self):
+        """Returns the name of the handle that the parameter outputs, without prefix, or None."""
         m = re.fullmatch(r"holdall_(\w+) \*\*", self.type)
         return m[1] if m else None
 
 
 @dataclass
 class Item:
-    """One declaration: kind is function, type or constant."""
+    """A declaration. kind is function, type or constant."""
 
     kind: str
     name: str
@@ -45,10 +47,12 @@ class Item:
 
 @dataclass
 class Group:
+    """A group of declarations with a title."""
+
     title: str
     include: str
     text: str = ""
-    page: str = ""  # that of a manual
+    page: str = ""  # the manual page of the group
     items: list = field(default_factory=list)
 
     def of(self, kind):
@@ -56,7 +60,7 @@ class Group:
 
 
 def read(path):
-    """The words of a header's first comment, and its groups."""
+    """Returns the text of the first comment of a header, and its groups."""
     text = path.read_text(encoding="utf-8")
     first, end = comment(text, text.index("/*"))
     groups, said = [], ""
@@ -65,10 +69,10 @@ def read(path):
             groups.append(Group(body, path.name))
         elif kind == "comment":
             said = body
-        elif not kind:  # an empty line: what was said is said of nothing
+        elif not kind:  # an empty line separates a comment from the declaration after it
             said = ""
         else:
-            if not groups:  # a header without groups is one
+            if not groups:  # a header without groups is one group
                 groups.append(Group(first.split("\n")[0].split(" - ")[-1], path.name))
             groups[-1].items.append(ITEMS[kind](body, said))
             said = ""
@@ -76,29 +80,32 @@ def read(path):
 
 
 def items(path, kind):
-    """All functions, types or constants of a header."""
+    """Returns all functions, types or constants of a header."""
     return [item for group in read(path)[1] for item in group.of(kind)]
 
 
 def functions(path):
-    """The result's type, the name and the parameters of each."""
+    """Returns the result type, the name and the parameters of each function of a header."""
     return [(item.result, item.name, item.parameters) for item in items(path, "function")]
 
 
 def constants(path):
-    """The name and the value, as it is written there, of each constant that is a number."""
+    """Returns the name and the value, as text, of each numeric constant of a header."""
     return [(item.name, item.value) for item in items(path, "constant") if re.fullmatch(r"-?\d+|UINT64_MAX", item.value)]
 
 
 def comment(text, at):
-    """The words of the comment at `at`, and where it ends."""
+    """Returns the text of the comment at offset `at`, and the offset of its end."""
     end = text.index("*/", at)
     lines = text[at + 2 : end].split("\n")
     return "\n".join(re.sub(r"^ +\* ?", "", line) for line in lines).strip(), end + 2
 
 
 def pieces(text, at):
-    """The comments and declarations behind `at`, in order."""
+    """Yields the kind and the text of each comment and declaration from offset `at` on.
+
+    An empty line yields two empty strings.
+    """
     while match := re.compile(r"\s*").match(text, at):
         if match.group().count("\n") > 1:
             yield "", ""
@@ -106,9 +113,9 @@ def pieces(text, at):
         if at == len(text):
             return
         if text.startswith("/*", at):
-            words, at = comment(text, at)
-            title = re.fullmatch(r"-{4} (.*?) *-*", words)
-            yield ("group", title[1]) if title else ("comment", words)
+            body, at = comment(text, at)
+            title = re.fullmatch(r"-{4} (.*?) *-*", body)
+            yield ("group", title[1]) if title else ("comment", body)
         elif text[at] == "#":
             line, at = directive(text, at)
             if re.match(r"#define HOLDALL_[A-Z0-9_]+ \S", line) and not re.match(r"#define HOLDALL_(API|USE)\b", line):
@@ -123,6 +130,7 @@ def pieces(text, at):
 
 
 def directive(text, at):
+    """Returns the directive at offset `at` without its comment, and the offset of its end."""
     end = text.index("\n", at)
     while text[end - 1] == "\\":
         end = text.index("\n", end + 1)
@@ -130,7 +138,10 @@ def directive(text, at):
 
 
 def declaration(text, at):
-    """Up to the semicolon that is in no braces and no comment."""
+    """Returns the declaration at offset `at`, and the offset of its end.
+
+    It ends at the first semicolon outside braces and comments.
+    """
     depth, i = 0, at
     while not (text[i] == ";" and depth == 0):
         if text.startswith("/*", i):
@@ -141,18 +152,20 @@ def declaration(text, at):
 
 
 def constant(code, said):
+    """Returns the Item of a #define. said: its comment."""
     _, name, value = code.split(None, 2)
     return Item("constant", name, said, code, value=value.strip("()"))
 
 
 def function(code, said):
+    """Returns the Item of a function. said: its comment."""
     code = " ".join(re.sub(r"\bHOLDALL_(API|USE)\b|\bstatic inline\b", "", code).split())
     result, name, inside = re.fullmatch(r"(.*?)(holdall_\w+)\((.*)\);", code).groups()
     return Item("function", name, said, code, result.strip(), parameters=parameters(inside))
 
 
 def parameters(inside):
-    """At the commas outside of parentheses."""
+    """Returns the parameters of a list, split at the commas outside parentheses."""
     found, depth = [""], 0
     for c in "" if inside == "void" else inside:
         depth += {"(": 1, ")": -1}.get(c, 0)
@@ -164,14 +177,16 @@ def parameters(inside):
 
 
 def type_(code, said):
+    """Returns the Item of a type. said: its comment."""
     name = re.search(r"\(\*(holdall_\w+)\)\(|struct (\w+);$|\b(holdall_\w+);$", code)
     if not name:
-        raise SystemExit(f"what does this declare? {code}")
+        raise SystemExit(f"header.py: unknown declaration: {code}")
     inside = code[code.index("{") + 1 : code.rindex("}")] if "{" in code else ""
     return Item("type", next(filter(None, name.groups())), said, re.sub(r" *//.*|\s*/\*.*?\*/", "", code, flags=re.S), members=members(inside))
 
 
 def members(inside):
+    """Returns the fields of a structure with their comments, as Parameters."""
     found, at, said = [], 0, ""
     while match := re.compile(r"\s*").match(inside, at):
         at = match.end()

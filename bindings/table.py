@@ -1,7 +1,13 @@
-"""The header as a table: what the layers of other languages are generated from.
+"""The header as a table, from which the bindings of other languages are generated.
 
-`read(header)` gives a Table of constants, structures, types of functions and functions. A type is one of NUMBERS, "str" for a
-string, "ptr X" for a pointer to X, "fn X" for a function of type X, "X N" for an array of N in a structure, or "void".
+`read(header)` returns a Table of constants, structures, callback types and functions. A type is a
+value of NUMBERS, or one of these:
+
+- "str": a string
+- "ptr X": a pointer to X
+- "fn X": a callback of type X
+- "X N": an array of N items of X in a structure
+- "void"
 """
 import dataclasses
 import pathlib
@@ -20,40 +26,46 @@ NUMBERS = {
 
 @dataclasses.dataclass
 class Table:
+    """The declarations of a header."""
+
     constants: dict  # name: value
-    numbers: dict  # typedef: its number
+    numbers: dict  # typedef name: type
     handles: list
     structs: dict  # name: [(field, type)]
     callbacks: dict  # name: (result, [(parameter, type)])
-    functions: dict  # the same
+    functions: dict  # name: (result, [(parameter, type)])
 
 
 class Reader:
+    """Converts the declarations of a header to a Table."""
+
     def __init__(self, header):
         self.header = header
         self.table = Table({}, {}, [], {}, {}, {})
 
     def kind(self, c):
-        """Of a type of C."""
+        """Returns the type of the table for a C type. Exits for an unknown one."""
         t = self.table
         bare = re.sub(r"\bconst\b|\bstruct\b", "", c)
         name, stars = bare.replace("*", "").strip(), bare.count("*")
         if stars == 0:
             found = NUMBERS.get(name) or t.numbers.get(name) or ("fn " + name if name in t.callbacks else None) or (name if name == "void" else None)
             if found is None:
-                sys.exit(f"table.py: what is the type `{c}`?")
+                sys.exit(f"table.py: unknown type `{c}`")
             return found
         if name == "char" and stars == 1 and "const" in c:
             return "str"
         inner = {"void": "void", "char": "char"}.get(name) or NUMBERS.get(name) or t.numbers.get(name) or name
         if inner == name and name not in [*t.handles, *t.structs, "void", "char", "int", "ArrowArrayStream"]:
-            sys.exit(f"table.py: what is the type `{c}`?")
+            sys.exit(f"table.py: unknown type `{c}`")
         return "ptr " * stars + inner
 
     def given(self, some):
+        """Returns the name and the type of each of some parameters."""
         return [(p.name, self.kind(p.type)) for p in some]
 
     def fields(self, members):
+        """Yields the name and the type of each field of a structure."""
         for field in members:
             code = field.code.rstrip(";")
             function = re.fullmatch(r".*?\(\*(\w+)\)\s*\(.*\)", code)
@@ -66,6 +78,7 @@ class Reader:
                 yield from self.given(parameters(code))
 
     def read(self):
+        """Returns the Table of the header."""
         t = self.table
         for name, value in constants(self.header):
             t.constants[name.removeprefix("HOLDALL_")] = 2**64 - 1 if value == "UINT64_MAX" else int(value)
@@ -86,4 +99,5 @@ class Reader:
 
 
 def read(header=HEADER):
+    """Returns the Table of a header."""
     return Reader(header).read()

@@ -6,31 +6,40 @@
 !     call a%open('temperature.b2nd')
 !     call a%read(plane, holdall_box([1, 1, 42], [360, 180, 1]))
 !
-! The manual of what a call does, and of how it can fail, is holdall.h: call a%resize(...) is holdall_array_resize(). Here
-! is what Fortran adds. Which arguments a procedure has is in the files named below: each begins with its types.
+! holdall.h documents what a call does and how it can fail: call a%resize(...) is
+! holdall_array_resize(). The files included below list the arguments of each procedure; each file
+! begins with its types. This comment describes what is specific to Fortran.
 !
 ! RULES, the same for every procedure:
-!  - Dimensions are in Fortran's order, the first index runs fastest: an array that C and Python know as (180, 360) has the
-!    shape [360, 180] here. So an array of Fortran's lies in memory as the container's items do, and nothing is turned or
-!    copied. The words of failures have C's numbers of dimensions: 0 is the last one here.
-!  - Places, records and columns are counted from 1; in holdall_error, position and words count from 0, as the tool does.
-!    Numbers of records, rows and bytes are integer(int64), 1_int64; boxes and shapes of new arrays are of it or integer.
-!  - err, the last argument, is optional: without it a failure stops the program with its words. With it, err%status is
-!    HOLDALL_OK, less than 0 for a failure, and HOLDALL_NOT_FOUND (> 0) where the manual says so: there was none, or damage
-!    was skipped, of which nobody is told without err.
-!  - Handles (type(holdall_array) and so on) close themselves where their scope ends; what was not committed is then gone. In
-!    the main program nothing ends: call %close(). A second open closes the first. They must not be copied by assignment.
-!  - Numbers are integer(int8, int16, int32, int64), real(real32, real64), complex of both and logical(c_bool), in scalars,
-!    arrays of any rank, and sections with strides, x(1:9:2, :), without a copy (append, insert and put take a copy of
-!    sections with gaps). They are values of the array's own type: reals from integers are HOLDALL_E_TYPE, and so are
-!    another byte order, and unsigned numbers, which Fortran has not; bits=.true. takes any items of as many bytes.
-!    Text, of dtype S, is character(n).
-!  - call holdall_on_progress(o, p), of options o, has p told how far calls are; holdall_verify() has an argument for each fault.
-!  - type(holdall_arrow_stream) is Arrow's struct ArrowArrayStream: t%to_arrow(s), t%append_arrow(s); s%place() is its address.
-!  - Names and paths end before the blanks at their end; records and attributes have all their characters.
+!  - Dimensions are in Fortran order: the first index varies fastest. An array that is (180, 360)
+!    in C and Python has the shape [360, 180] here. So a Fortran array has the memory layout of the
+!    container, and no data is transposed or copied. Messages of errors use the dimension numbers
+!    of C: 0 is the last dimension here.
+!  - Positions, records and columns count from 1. In holdall_error, position and message count from
+!    0, as the tool does. Numbers of records, rows and bytes are integer(int64), such as 1_int64.
+!    Boxes, and shapes of new arrays, are integer(int64) or default integer.
+!  - err, the last argument, is optional. Without it a failure stops the program with its message.
+!    With it, err%status is HOLDALL_OK, less than 0 for a failure, or HOLDALL_NOT_FOUND (> 0) where
+!    holdall.h documents it: nothing was found, or corrupt data was skipped. Without err, skipped
+!    data is not reported.
+!  - Handles (type(holdall_array) and so on) close themselves at the end of their scope.
+!    Uncommitted changes are then discarded. Variables of the main program are not finalized: call
+!    %close(). A second open closes the first handle. Handles must not be copied by assignment.
+!  - Numbers are integer(int8, int16, int32, int64), real(real32, real64), complex of both and
+!    logical(c_bool), in scalars, arrays of any rank, and sections with strides, x(1:9:2, :). They
+!    are not copied, except sections with gaps by append, insert and put.
+!  - Numbers must have the type of the array: reals from integers are HOLDALL_E_TYPE, and so are
+!    another byte order, and unsigned integers, which Fortran does not have. bits=.true. accepts any
+!    items of the same size. Text, of dtype S, is character(n).
+!  - call holdall_on_progress(o, p) sets p as the progress callback of options o. holdall_verify()
+!    has an argument for a procedure that is called for each fault.
+!  - type(holdall_arrow_stream) is Arrow's struct ArrowArrayStream: t%to_arrow(s),
+!    t%append_arrow(s). s%place() returns its address.
+!  - Trailing blanks of names and paths are removed. Records and attributes keep all characters.
 !
-! Compile it with your own compiler, as CMake's target holdall::fortran does; for others it is the file
-! $(pkg-config --variable=fortran holdall)/holdall.f90, which includes the rest.
+! Compile this file with the compiler of the program, as the CMake target holdall::fortran does. In
+! other build systems, compile the following file, which includes the others:
+! $(pkg-config --variable=fortran holdall)/holdall.f90
 include 'holdall_c.inc'
 include 'holdall_core.inc'
 include 'holdall_callbacks.inc'

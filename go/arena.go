@@ -1,6 +1,6 @@
 package holdall
 
-// Memory of C's for one call: for pointers, which C must not find in memory of Go's.
+// C memory for the duration of one call. It holds pointers, which C must not read from Go memory.
 
 // #include <stdlib.h>
 // #include <string.h>
@@ -8,7 +8,7 @@ import "C"
 
 import "unsafe"
 
-// arena is what one call needs, all of it freed at once.
+// arena is the memory of one call, freed at once.
 type arena struct{ all []unsafe.Pointer }
 
 func (a *arena) free() {
@@ -17,25 +17,25 @@ func (a *arena) free() {
 	}
 }
 
-// room is n bytes of zeros, 1 at least.
+// room returns n bytes of zeros, at least 1.
 func (a *arena) room(n int) unsafe.Pointer {
 	if n == 0 {
 		n = 1
 	}
-	p := C.malloc(C.size_t(n)) // cgo's never gives NULL
+	p := C.malloc(C.size_t(n)) // cgo's malloc never returns NULL
 	C.memset(p, 0, C.size_t(n))
 	a.all = append(a.all, p)
 	return p
 }
 
-// bytes is a copy.
+// bytes returns a copy of b.
 func (a *arena) bytes(b []byte) unsafe.Pointer {
 	p := a.room(len(b))
 	copy(unsafe.Slice((*byte)(p), len(b)), b)
 	return p
 }
 
-// pointers is room for n pointers, and for one at least, of which the slice has them all.
+// pointers returns space for n pointers, at least 1; the slice has them all.
 func (a *arena) pointers(n int) []unsafe.Pointer {
 	if n == 0 {
 		n = 1

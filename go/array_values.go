@@ -1,11 +1,12 @@
 package holdall
 
-// What an array has besides its items: named values, the item where nothing was written, objects of Python's.
+// Named values, fill values and Python objects of arrays.
 
 // #include <holdall.h>
 import "C"
 
-// Fill is the item that is where nothing was written; nil: zeros.
+// Fill returns the fill value: the item that reads return where nothing was written. nil stands
+// for zeros.
 func (a *Array) Fill() (item []byte, err error) {
 	err = a.view("fill", func(a *C.holdall_array, c *call) C.holdall_status {
 		status := C.holdall_array_fill(a, &c.out, &c.n, &c.err)
@@ -15,14 +16,17 @@ func (a *Array) Fill() (item []byte, err error) {
 	return item, err
 }
 
-// SetFill sets it; nil: zeros.
+// SetFill sets the fill value for later growth: one item or row; nil stands for zeros. Errors:
+// ErrUnsupported for Bloscpack files and frames.
 func (a *Array) SetFill(item []byte) error {
 	return a.change("set fill", func(a *C.holdall_array, e *C.holdall_error) C.holdall_status {
 		return C.holdall_array_fill_set(a, start(item), C.size_t(len(item)), e)
 	})
 }
 
-// ReadObject is item i of an array of Python's objects, pickled: whoever unpickles it runs what its writer wanted.
+// ReadObject returns the pickle of item i of an array of Python objects. Unpickling runs code
+// that the writer of the file chose. Errors: ErrType for other arrays; ErrRange if there is no
+// item i.
 func (a *Array) ReadObject(i uint64) (object []byte, err error) {
 	err = a.view("read an object", func(a *C.holdall_array, c *call) C.holdall_status {
 		status := C.holdall_array_read_object(a, C.uint64_t(i), nil, 0, &c.n, &c.err)
@@ -35,7 +39,7 @@ func (a *Array) ReadObject(i uint64) (object []byte, err error) {
 	return unless(object, err)
 }
 
-// Attrs are the names of its values; that of Bloscpack's metadata is "".
+// Attrs returns the names of the named values. A Bloscpack file has one, "", its metadata.
 func (a *Array) Attrs() (names []string) {
 	a.look(func(a *C.holdall_array) {
 		for i := C.uint32_t(0); i < C.holdall_array_attrs(a); i++ {
@@ -45,7 +49,7 @@ func (a *Array) Attrs() (names []string) {
 	return names
 }
 
-// Attr is a named value, if there is one: JSON, of frames any bytes.
+// Attr returns a named value and whether it exists. The value is JSON; in frames it is any bytes.
 func (a *Array) Attr(name string) (value []byte, is bool, err error) {
 	err = withString("attr", name, func(name *C.char) error {
 		return a.view("attr", func(a *C.holdall_array, c *call) C.holdall_status {

@@ -1,6 +1,7 @@
 package holdall
 
-// Tables and bags by Arrow's C stream interface, to and from whatever package of Arrow a program has.
+// Export and import of tables and bags through Arrow's C stream interface, which any Arrow
+// package can use.
 
 // #include <holdall.h>
 // #include <stdlib.h>
@@ -20,7 +21,8 @@ import "C"
 
 import "unsafe"
 
-// ArrowStream is a struct ArrowArrayStream in memory of C's. It outlives what it was made from.
+// ArrowStream is a struct ArrowArrayStream in C memory. It may outlive the handle that it was
+// made from.
 type ArrowStream struct{ *handle }
 
 func newArrowStream(h *handle, op string, f func(p unsafe.Pointer, out *C.struct_ArrowArrayStream, c *call) C.holdall_status) (*ArrowStream, error) {
@@ -37,28 +39,37 @@ func newArrowStream(h *handle, op string, f func(p unsafe.Pointer, out *C.struct
 	return &ArrowStream{newHandle(unsafe.Pointer(out), free, false, h.keep)}, nil
 }
 
-// Pointer is the struct ArrowArrayStream, until Close, which releases it if nobody has taken it: what arrow-go's
-// cdata.ImportCArrayReader, and AppendArrow, take. Keep the ArrowStream as long: runtime.KeepAlive. nil when it is closed.
+// Pointer returns the address of the struct ArrowArrayStream, or nil if the stream is closed.
+// Functions such as cdata.ImportCArrayReader of arrow-go, and AppendArrow, accept it.
+//
+// The address is valid until Close, which releases the stream unless a consumer has taken it
+// over. The caller must keep the ArrowStream alive until then, with runtime.KeepAlive.
 func (s *ArrowStream) Pointer() (stream unsafe.Pointer) {
 	s.look(func(p unsafe.Pointer) { stream = p })
 	return stream
 }
 
-// Arrow is the rows from `first` on, `rows` of them, in batches of `batch` rows; 0: as many as suit.
+// Arrow exports rows rows from row first on, in batches of batch rows; batch 0: as many as the
+// library chooses. Errors: ErrRange if there are fewer rows; ErrUnsupported for a column without
+// an Arrow type.
 func (t *Table) Arrow(first, rows, batch uint64) (*ArrowStream, error) {
 	return newArrowStream(t.handle, "arrow", func(p unsafe.Pointer, out *C.struct_ArrowArrayStream, c *call) C.holdall_status {
 		return C.holdall_table_to_arrow((*C.holdall_table)(p), C.uint64_t(first), C.uint64_t(rows), C.uint64_t(batch), out, &c.err)
 	})
 }
 
-// Arrow is n records from `first` on as a stream of one field, "record".
+// Arrow exports n records from record first on as a stream with one field, "record", in batches
+// of batch records; batch 0: as many as the library chooses. Errors: ErrRange if there are fewer
+// records.
 func (b *Bag) Arrow(first, n, batch uint64) (*ArrowStream, error) {
 	return newArrowStream(b.handle, "arrow", func(p unsafe.Pointer, out *C.struct_ArrowArrayStream, c *call) C.holdall_status {
 		return C.holdall_bag_to_arrow((*C.holdall_bag)(p), C.uint64_t(first), C.uint64_t(n), C.uint64_t(batch), out, &c.err)
 	})
 }
 
-// AppendArrow appends the rows of a stream, a struct ArrowArrayStream, which is taken over in every case.
+// AppendArrow appends the rows of stream, the address of a struct ArrowArrayStream. The stream is
+// always taken over, also on failure. After an error nothing is appended. Errors: ErrType if
+// columns or a value do not fit; ErrCallback if the stream fails.
 func (t *Table) AppendArrow(stream unsafe.Pointer) error {
 	return t.changed("append", func(t *C.holdall_table, c *call) C.holdall_status {
 		return C.holdall_table_append_arrow(t, (*C.struct_ArrowArrayStream)(stream), &c.err)

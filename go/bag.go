@@ -1,6 +1,6 @@
 package holdall
 
-// Bags that are read: records of any length, in one file or several.
+// Bags opened for reading: records of any length, in one file or several.
 
 // #include <holdall.h>
 import "C"
@@ -15,8 +15,9 @@ type Bag struct{ *handle }
 
 func freeBag(p unsafe.Pointer) { C.holdall_bag_close((*C.holdall_bag)(p)) }
 
-// OpenBag opens what a spec names, as its last commit left it: a path, or several with commas between, in which "@3"
-// and "@*" stand for the shards of a set.
+// OpenBag opens a bag for reading at its last commit. spec is a path, or several separated by
+// commas; "@3" and "@*" stand for the shards of a set. Errors: ErrFormat if a file is not a bag;
+// ErrMissing if a file does not exist.
 func OpenBag(spec string, options ...Option) (*Bag, error) {
 	var h *handle
 	err := withString("open a bag", spec, func(spec *C.char) (err error) {
@@ -31,7 +32,7 @@ func OpenBag(spec string, options ...Option) (*Bag, error) {
 	return &Bag{h}, nil
 }
 
-// made is a handle that a call of this one gave; f leaves it in c.out.
+// made opens a handle from this one; f must store it in c.out.
 func (h *handle) made(op string, options []Option, free func(unsafe.Pointer), keep []*callback, f func(p unsafe.Pointer, o *C.holdall_options, c *call) C.holdall_status) (*handle, error) {
 	var out unsafe.Pointer
 	more, err := withOptions(op, options, func(o *C.holdall_options) error {
@@ -48,7 +49,8 @@ func (h *handle) made(op string, options []Option, free func(unsafe.Pointer), ke
 	return newHandle(out, free, false, keep), nil
 }
 
-// Slice is the records start, start+step and so on, n of them, as a bag of its own, which is closed by itself.
+// Slice returns the n records start, start+step, ... as a bag with its own Close. step may be
+// negative. Errors: ErrRange if a record is outside the bag.
 func (b *Bag) Slice(start uint64, step int64, n uint64) (*Bag, error) {
 	h, err := b.made("slice", nil, freeBag, nil, func(p unsafe.Pointer, _ *C.holdall_options, c *call) C.holdall_status {
 		return C.holdall_bag_slice((*C.holdall_bag)(p), C.uint64_t(start), C.int64_t(step), C.uint64_t(n), (**C.holdall_bag)(unsafe.Pointer(&c.out)), &c.err)
@@ -59,25 +61,25 @@ func (b *Bag) Slice(start uint64, step int64, n uint64) (*Bag, error) {
 	return &Bag{h}, nil
 }
 
-// Len is how many records it has.
+// Len returns the number of records.
 func (b *Bag) Len() (n uint64) {
 	b.look(func(p unsafe.Pointer) { n = uint64(C.holdall_bag_size((*C.holdall_bag)(p))) })
 	return n
 }
 
-// Codec is CodecNone, CodecZstd, or CodecByName where its files differ.
+// Codec returns CodecNone, CodecZstd, or CodecByName if the files have several codecs.
 func (b *Bag) Codec() (codec Codec) {
 	b.look(func(p unsafe.Pointer) { codec = Codec(C.holdall_bag_codec((*C.holdall_bag)(p))) })
 	return codec
 }
 
-// Sum is what protects the records.
+// Sum returns the checksum of the records.
 func (b *Bag) Sum() (sum Sum) {
 	b.look(func(p unsafe.Pointer) { sum = Sum(C.holdall_bag_sum((*C.holdall_bag)(p))) })
 	return sum
 }
 
-// StoredBytes is what all its files have.
+// StoredBytes returns the size of all files in bytes.
 func (b *Bag) StoredBytes() (n uint64) {
 	b.look(func(p unsafe.Pointer) { n = uint64(C.holdall_bag_cbytes((*C.holdall_bag)(p))) })
 	return n
@@ -89,7 +91,7 @@ type Shard struct {
 	Records uint64
 }
 
-// Shards are its files, without those of limits and checksums.
+// Shards returns the files of the bag, without those of limits and checksums.
 func (b *Bag) Shards() (shards []Shard) {
 	b.look(func(p unsafe.Pointer) {
 		bag := (*C.holdall_bag)(p)
@@ -100,8 +102,10 @@ func (b *Bag) Shards() (shards []Shard) {
 	return shards
 }
 
-// Read reads record i into buf, whatever its length, up to its capacity, or else into a new slice: `r, err =
-// bag.Read(i, r)` reads one after the other, Read(i, nil) gives one to keep.
+// Read returns record i. It reuses buf, whatever its length, if the capacity suffices, and else
+// allocates a slice. `r, err = bag.Read(i, r)` reads records one after the other into one buffer;
+// Read(i, nil) returns a slice that the caller owns. Errors: ErrRange if there is no record i;
+// ErrFormat or ErrChecksum, with Position, if the record is corrupt.
 func (b *Bag) Read(i uint64, buf []byte) ([]byte, error) {
 	buf = buf[:cap(buf)]
 	var n int
@@ -120,7 +124,7 @@ func (b *Bag) Read(i uint64, buf []byte) ([]byte, error) {
 	return buf[:n:n], err
 }
 
-// Size is how many bytes record i has.
+// Size returns the size of record i in bytes.
 func (b *Bag) Size(i uint64) (n int, err error) {
 	err = b.view("size", func(p unsafe.Pointer, c *call) C.holdall_status {
 		status := C.holdall_bag_read((*C.holdall_bag)(p), C.uint64_t(i), nil, 0, &c.n, &c.err)
@@ -130,14 +134,15 @@ func (b *Bag) Size(i uint64) (n int, err error) {
 	return n, err
 }
 
-// ReadRange reads n records from first on, at once and in parallel.
+// ReadRange reads n records from record first on into one batch, in parallel if faster.
 func (b *Bag) ReadRange(first, n uint64) (*Records, error) {
 	return b.records("read", func(p unsafe.Pointer, c *call) C.holdall_status {
 		return C.holdall_bag_read_range((*C.holdall_bag)(p), C.uint64_t(first), C.uint64_t(n), (**C.holdall_records)(unsafe.Pointer(&c.out)), &c.err)
 	})
 }
 
-// ReadIndices reads the records of these numbers, in any order, repeated or not.
+// ReadIndices reads the records with the given numbers, in any order and with repetitions, into
+// one batch.
 func (b *Bag) ReadIndices(indices []uint64) (*Records, error) {
 	return b.records("read", func(p unsafe.Pointer, c *call) C.holdall_status {
 		if indices == nil {
@@ -147,15 +152,16 @@ func (b *Bag) ReadIndices(indices []uint64) (*Records, error) {
 	})
 }
 
-// Checksum is that of the content: of the length of each record, 8 bytes little-endian, and its bytes.
+// Checksum returns a checksum of the content: for each record its length, as 8 bytes
+// little-endian, then its bytes.
 func (b *Bag) Checksum(sum Sum) ([]byte, error) {
 	return b.ask("checksum", func(p, dst unsafe.Pointer, size C.size_t, c *call) C.holdall_status {
 		return C.holdall_bag_checksum((*C.holdall_bag)(p), C.int32_t(sum), dst, size, &c.n, &c.err)
 	})
 }
 
-// Records is a batch of records in memory of C's, to be closed: it is not collected as garbage as long as it is open,
-// since bytes of it may still be in use when the batch itself is not.
+// Records is a batch of records in C memory. The caller must close it. The garbage collector does
+// not close it, because slices of its bytes may still be in use when the batch is not.
 type Records struct {
 	p       *C.holdall_records
 	data    []byte
@@ -187,14 +193,15 @@ func (h *handle) records(op string, f func(p unsafe.Pointer, c *call) C.holdall_
 	return r, err
 }
 
-// Close frees the bytes: what Bytes and Data gave must not be used any more. Not while another goroutine uses the batch.
+// Close frees the bytes. Slices returned by Bytes and Data must not be used afterwards. Close
+// must not be called while another goroutine uses the batch.
 func (r *Records) Close() error {
 	C.holdall_records_close(r.p)
 	*r = Records{}
 	return nil
 }
 
-// Len is how many records it has; 0 when it is closed.
+// Len returns the number of records, or 0 if the batch is closed.
 func (r *Records) Len() int {
 	if r.p == nil {
 		return 0
@@ -202,16 +209,19 @@ func (r *Records) Len() int {
 	return len(r.offsets) - 1
 }
 
-// Bytes is record i of the batch, until it is closed. It panics as a slice does where there is none.
+// Bytes returns record i of the batch, valid until Close. It panics like a slice index if there
+// is no such record.
 func (r *Records) Bytes(i int) []byte {
 	a, z := r.offsets[i], r.offsets[i+1]
 	return r.data[a:z:z]
 }
 
-// Data is all of them, end to end, and where each begins and ends, until the batch is closed.
+// Data returns the bytes of all records, end to end, and Len()+1 offsets, both valid until Close.
+// Record i is data[offsets[i]:offsets[i+1]].
 func (r *Records) Data() (data []byte, offsets []uint64) { return r.data, r.offsets }
 
-// Number is the number in the bag of record i of a batch that a Stream gave; math.MaxUint64 of others.
+// Number returns the number in the bag of record i of a batch from a Stream, or math.MaxUint64
+// for other batches.
 func (r *Records) Number(i int) uint64 {
 	if r.numbers == nil {
 		return math.MaxUint64
@@ -219,5 +229,6 @@ func (r *Records) Number(i int) uint64 {
 	return r.numbers[i]
 }
 
-// Damaged are the places in the batch of records that were damaged, and are empty as SkipDamaged wished.
+// Damaged returns the positions in the batch of records that were corrupt and are empty
+// (SkipDamaged).
 func (r *Records) Damaged() []uint64 { return r.damaged }

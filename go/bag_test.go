@@ -1,6 +1,6 @@
 package holdall
 
-// Bags that are written and read back, in every way there is, and their streams and indexes.
+// Tests of bags: writing, all ways of reading, streams and indexes.
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// must is a result, where the call did not fail.
+// must returns a result and fails the test on an error.
 func must[T any](result T, err error) T {
 	if err != nil {
 		panic(err)
@@ -30,7 +30,7 @@ func done(t *testing.T, err error) {
 	}
 }
 
-// is wants a failure of this kind.
+// is checks that an error matches this one.
 func is(t *testing.T, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
@@ -54,7 +54,7 @@ func record(i uint64) []byte {
 	return bytes.Repeat([]byte{'a' + byte(i%26)}, int(i*7%100))
 }
 
-// bagOf writes a bag of so many records.
+// bagOf writes a bag of n records.
 func bagOf(t *testing.T, n uint64) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.bagz")
@@ -137,7 +137,7 @@ func TestErrors(t *testing.T) {
 	_, err = OpenSchunk(t.TempDir()+"/no/such/folder", ReadOnly)
 	is(t, err, ErrMissing)
 
-	// A damaged record is an error with its number, and empty where that is wished.
+	// A corrupt record is an error with its number, or empty with SkipDamaged.
 	content := must(os.ReadFile(path))
 	first := must(bag.Size(0)) // record 0 is empty: its frame is the first 13 bytes
 	for i := 13; i < 25; i++ {
@@ -145,9 +145,9 @@ func TestErrors(t *testing.T) {
 	}
 	damaged := filepath.Join(t.TempDir(), "b.bagz")
 	done(t, os.WriteFile(damaged, content, 0o666))
-	bad := must(OpenBag(damaged))
-	defer bad.Close()
-	_, err = bad.Read(1, nil)
+	corrupt := must(OpenBag(damaged))
+	defer corrupt.Close()
+	_, err = corrupt.Read(1, nil)
 	if !errors.As(err, &e) || e.Position != 1 || first != 0 {
 		t.Fatalf("%#v", err)
 	}
@@ -196,7 +196,7 @@ func TestStreams(t *testing.T) {
 		}
 	}
 
-	// In an order of one's own, with a number that the bag has not, and an error of one's own at the end.
+	// Numbers from a callback: one that the bag does not have, and an error at the end.
 	order := []uint64{5, 1999, n, 5, 0}
 	tired := errors.New("tired")
 	at := 0
@@ -226,7 +226,7 @@ func TestStreams(t *testing.T) {
 	is(t, failed[1], ErrCallback)
 	is(t, failed[1], tired)
 
-	// Two ranks have each record once; the second half of one comes when it is asked for.
+	// Two ranks get each record once; a stream can start at the second half of a rank.
 	var epoch []uint64
 	for rank := uint32(0); rank < 2; rank++ {
 		for _, position := range []uint64{0, n / 4} {

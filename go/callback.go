@@ -1,6 +1,7 @@
 package holdall
 
-// Functions of Go's that C calls: C gets a number in memory of its own, by which the function is found.
+// Go functions that C calls. C gets a pointer to C memory that holds a cgo.Handle of the
+// function.
 
 // #include <holdall.h>
 // #include <stdlib.h>
@@ -17,13 +18,13 @@ import (
 	"unsafe"
 )
 
-// callback is a function that C may call until release, or until it is garbage.
+// callback is a function that C may call until release is called or the callback is collected.
 type callback struct {
-	ctx unsafe.Pointer // of C's: the cgo.Handle
+	ctx unsafe.Pointer // C memory that holds the cgo.Handle
 	*failed
 }
 
-// failed is what such a function failed with, if it did.
+// failed is a function and the last error that it returned, if any.
 type failed struct {
 	call any
 	mu   sync.Mutex
@@ -32,7 +33,7 @@ type failed struct {
 
 func newCallback(f any) *callback {
 	c := &callback{ctx: C.malloc(C.size_t(unsafe.Sizeof(cgo.Handle(0)))), failed: &failed{call: f}}
-	// The handle leads to `failed` alone, so that the callback can be garbage.
+	// The handle refers only to `failed`, so that the callback can be collected.
 	*(*cgo.Handle)(c.ctx) = cgo.NewHandle(c.failed)
 	runtime.SetFinalizer(c, (*callback).release)
 	return c
@@ -44,7 +45,7 @@ func (c *callback) release() {
 	C.free(c.ctx)
 }
 
-// cause is the error since the last time that it was asked for.
+// cause returns and clears the last error.
 func (f *failed) cause() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -53,7 +54,7 @@ func (f *failed) cause() error {
 	return err
 }
 
-// explained adds what functions failed with, where that is what a call failed of.
+// explained adds the errors of callbacks to an error of status ErrCallback or ErrCancelled.
 func explained(err error, functions []*callback) error {
 	if e, is := err.(*Error); is && (e.Status == ErrCallback || e.Status == ErrCancelled) {
 		for _, f := range functions {
@@ -69,7 +70,7 @@ func (f *failed) fail(err error) {
 	f.err = err
 }
 
-// called calls a function; what panics in it must not unwind through C, and is an error.
+// called calls a function. A panic must not unwind through C: it becomes the error.
 func called(ctx unsafe.Pointer, f func(function any, failed *failed) C.int) (result C.int) {
 	to := (*(*cgo.Handle)(ctx)).Value().(*failed)
 	defer func() {
@@ -98,7 +99,7 @@ func holdallGoProgress(ctx unsafe.Pointer, done, total C.uint64_t) C.int {
 //export holdallGoFault
 func holdallGoFault(ctx unsafe.Pointer, part *C.char, fault *C.holdall_error) C.int {
 	return called(ctx, func(f any, _ *failed) C.int {
-		return stopUnless(f.(func(part string, fault *Error) bool)(C.GoString(part), told("verify", fault)))
+		return stopUnless(f.(func(part string, fault *Error) bool)(C.GoString(part), newError("verify", fault)))
 	})
 }
 

@@ -1,6 +1,6 @@
 package holdall
 
-// Superchunks, arrays and tables that are made, changed and read back.
+// Tests of superchunks, arrays and tables: creation, changes and reading.
 
 import (
 	"bytes"
@@ -28,7 +28,7 @@ func TestSchunk(t *testing.T) {
 		}
 		done(t, s.SetMeta(name, []byte(`{"a": 1}`)))
 		done(t, s.Commit())
-		if format == Bloscpack { // a frame's chunks have any length from then on
+		if format == Bloscpack { // afterwards the chunks of a frame have any length
 			done(t, s.InsertChunk(0, content[:4096]))
 			done(t, s.RemoveChunk(0))
 		}
@@ -163,7 +163,7 @@ func TestTable(t *testing.T) {
 	is(t, Write(key, Box{}, []int32{3, 4}), ErrState)
 	done(t, tab.AddColumn(0, Column{"new", "<u2"}, Bytes([]uint16{7, 8})))
 	_, err := Read[int32](key, Box{})
-	is(t, err, ErrState) // it is another column's place now
+	is(t, err, ErrState) // the position belongs to another column now
 	done(t, tab.Write("key", 1, 1, Bytes([]int32{20})))
 	is(t, tab.Write("none", 1, 1, Bytes([]int32{20})), ErrRange)
 	key = must(tab.Column("key"))
@@ -171,7 +171,7 @@ func TestTable(t *testing.T) {
 	if value, is, err := key.Attr("unit"); !is || err != nil || string(value) != "1" {
 		t.Fatal(string(value), is, err)
 	}
-	done(t, key.Close()) // which leaves it open
+	done(t, key.Close()) // has no effect on a column
 	same(t, must(Read[int32](key, Box{})), []int32{1, 20})
 	done(t, tab.RemoveColumn("new"))
 	_, err = tab.Column("new")
@@ -180,7 +180,7 @@ func TestTable(t *testing.T) {
 	same(t, tab.Columns()[:2], columns[:2])
 	same(t, tab.Attrs(), []string{"made by"})
 
-	// By Arrow into another one, and again.
+	// Copies the rows into another table through Arrow, twice.
 	to := must(CreateTable(path+".to", New, BLZ, columns))
 	for _, first := range []uint64{0, 1} {
 		stream := must(tab.Arrow(first, 2-first, 1))
@@ -205,7 +205,7 @@ func TestTable(t *testing.T) {
 	_, err = Read[int32](key, Box{})
 	is(t, err, ErrState)
 	_, err = OpenTable(path, ReadOnly)
-	done(t, err) // left to the garbage
+	done(t, err) // left to the garbage collector
 	_, err = OpenTable(path+".none", ReadOnly)
 	var e *Error
 	if !errors.As(err, &e) || e.Status != ErrMissing {

@@ -1,6 +1,6 @@
 package holdall
 
-// What must not crash, whoever does what when: calls behind Close and beside it, functions that fail, garbage.
+// Tests that nothing crashes: calls after and during Close, failing callbacks, garbage collection.
 
 import (
 	"errors"
@@ -49,7 +49,7 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// Everybody reads; somebody closes.
+// All goroutines read; one of them closes the bag.
 func TestClosedMeanwhile(t *testing.T) {
 	path := bagOf(t, 3000)
 	for _, wait := range []time.Duration{0, 200 * time.Microsecond, 3 * time.Millisecond} {
@@ -84,7 +84,7 @@ func TestClosedMeanwhile(t *testing.T) {
 	}
 }
 
-// Those who change an array wait for each other, and readers for them.
+// Calls that change an array wait for each other, and reads wait for them.
 func TestManyWriters(t *testing.T) {
 	a := must(CreateArray(filepath.Join(t.TempDir(), "a.b2nd"), New, B2ND, "<u8", Grid{Shape: []uint64{64}, Chunks: []uint64{10}, Blocks: []uint64{5}}))
 	defer a.Close()
@@ -116,23 +116,23 @@ func TestFunctions(t *testing.T) {
 	slice := must(bag.Slice(0, 1, 1000))
 	done(t, bag.Close())
 	runtime.GC()
-	_, err := slice.Checksum(SumCRC32) // a slice tells the progress of its bag
+	_, err := slice.Checksum(SumCRC32) // a slice reports the progress of its bag
 	is(t, err, ErrCancelled)
 	done(t, slice.Close())
 
-	told := 0
+	reports := 0
 	bag = must(OpenBag(path, OnProgress(func(done, total uint64) bool {
-		told++
+		reports++
 		return done <= total
 	})))
 	defer bag.Close()
-	if sum := must(bag.Checksum(SumMD5)); len(sum) != 16 || told == 0 {
-		t.Fatal(sum, told)
+	if sum := must(bag.Checksum(SumMD5)); len(sum) != 16 || reports == 0 {
+		t.Fatal(sum, reports)
 	}
 	_, err = OpenBag(path, VerifyLevel(2), OnProgress(func(done, total uint64) bool { panic("oh") }))
 	is(t, err, ErrCancelled)
 
-	// A function that panics, and one that closes what it is called for.
+	// A callback that panics, and one that closes the handle that it is called for.
 	s := must(bag.Stream(func() (uint64, bool, error) { panic("no more") }))
 	_, _, err = s.Next()
 	is(t, err, ErrCallback)
@@ -151,7 +151,7 @@ func TestFunctions(t *testing.T) {
 	is(t, err, fs.ErrClosed)
 }
 
-// What nobody closes is closed when it is garbage.
+// The garbage collector closes handles that the program has not closed.
 func TestGarbage(t *testing.T) {
 	descriptors := func() int { return len(must(os.ReadDir("/proc/self/fd"))) }
 	if _, err := os.Stat("/proc/self/fd"); err != nil {

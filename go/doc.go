@@ -1,20 +1,27 @@
-// Package holdall reads and writes chunked, compressed containers: bags of records (Bagz), superchunks and arrays
-// (Bloscpack, Blosc2 with b2nd and Caterva), and the arrays and tables of bcolz and BLZ. It is the C library of that
-// name, found by pkg-config; the rules are those of its header, holdall.h, as far as Go has not its own:
+// Package holdall reads and writes chunked, compressed containers: bags of records (Bagz),
+// superchunks and arrays (Bloscpack, Blosc2 with b2nd and Caterva), and the arrays and tables of
+// bcolz and BLZ. It calls the C library holdall, which pkg-config must find. The header holdall.h
+// documents the contracts of all functions. These rules are specific to Go:
 //
-//   - Whatever is opened has Close, which is safe at any moment and any number of times. Calls that are under way end
-//     as if nothing had happened, later ones fail with an error that is fs.ErrClosed; those that cannot fail give 0.
-//     What nobody closed is closed when it is collected as garbage, which is a safety net and no habit.
-//   - Everything may be used by any number of goroutines, on any thread. Calls that change something wait for each other;
-//     a handle that was opened to be read never makes anybody wait. A Stream gives each record to one of those who take.
-//   - Nothing counts before Commit, and closing without it leaves what the last commit left.
-//   - An error is an *Error, with the Status, the number of the record or chunk, and errno. errors.Is takes a Status
-//     (holdall.ErrChecksum), fs.ErrNotExist, fs.ErrExist, fs.ErrClosed and syscall.Errno.
-//   - Where SkipDamaged is set and something was damaged, the result is there and the error is ErrSkipped.
-//   - No memory of Go's is kept by C beyond a call. Records alone are memory of C's, without a copy: their bytes are gone
-//     when they are closed. Everything else that comes back is Go's own.
-//   - Functions that are handed in must not use what they are called for, but may close it. What panics there comes
-//     back as an error.
+//   - Every handle has Close, which may be called at any time and repeatedly. Calls in progress
+//     complete normally. Later calls return an error that matches fs.ErrClosed; functions without
+//     an error result return 0 or an empty value. The garbage collector closes a handle that the
+//     program has not closed. Programs should not rely on this.
+//   - Any number of goroutines may use one handle, on any thread. Calls that change a container
+//     wait for each other and for reads through the same handle. Calls through a handle that was
+//     opened for reading never wait for each other. A Stream gives each record to exactly one of
+//     the goroutines that take from it.
+//   - Changes are durable and visible only after Commit. Closing a handle without Commit leaves
+//     the container at the last commit.
+//   - An error of the library is an *Error with the Status, the index of the record or chunk, and
+//     errno. errors.Is accepts a Status (such as holdall.ErrChecksum), fs.ErrNotExist,
+//     fs.ErrExist, fs.ErrClosed and syscall.Errno.
+//   - If SkipDamaged is set and corrupt data was skipped, a function returns its result together
+//     with an error of status ErrSkipped.
+//   - C does not retain pointers to Go memory after a call. Only Records refers to C memory,
+//     without a copy: its bytes are invalid after Records.Close. All other results are Go memory.
+//   - A callback must not use the handle that it is called for, but may close it. A panic in a
+//     callback is returned as an error.
 package holdall
 
 // #cgo pkg-config: holdall
@@ -22,5 +29,5 @@ package holdall
 // #include <stdlib.h>
 import "C"
 
-// Version tells the versions of the library that is running and of its codecs.
+// Version returns the versions of the running library and its codecs, such as "0.1.0 zstd/1.5.7".
 func Version() string { return C.GoString(C.holdall_version_text()) }

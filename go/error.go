@@ -1,6 +1,6 @@
 package holdall
 
-// What a failure is: a status of the library's, and the rest of what it says.
+// Errors: the status codes of the library and the details of a failure.
 
 // #include <holdall.h>
 import "C"
@@ -11,12 +11,14 @@ import (
 	"syscall"
 )
 
-// Status is what a call returned. It is an error, to be asked for with errors.Is.
+// Status is the result of a call that failed, or ErrSkipped. It is an error for use with
+// errors.Is.
 type Status int32
 
-// The failures, and ErrSkipped, with which a result comes. The header tells of each.
+// The failures, and ErrSkipped, which is returned together with a result. They correspond to
+// HOLDALL_E_* in holdall.h.
 const (
-	ErrSkipped     Status = C.HOLDALL_NOT_FOUND // what is damaged was left out, as SkipDamaged wished
+	ErrSkipped     Status = C.HOLDALL_NOT_FOUND // corrupt data was skipped (SkipDamaged)
 	ErrArgument    Status = C.HOLDALL_E_ARGUMENT
 	ErrPanic       Status = C.HOLDALL_E_PANIC
 	ErrMemory      Status = C.HOLDALL_E_MEMORY
@@ -38,27 +40,28 @@ const (
 	ErrUnsupported Status = C.HOLDALL_E_UNSUPPORTED
 )
 
-// String is the name that the header has for it.
+// String returns the name of the status in holdall.h, such as "HOLDALL_E_IO".
 func (s Status) String() string { return C.GoString(C.holdall_status_name(C.holdall_status(s))) }
 
-// Error is the same.
+// Error returns the same name as String.
 func (s Status) Error() string { return s.String() }
 
-// Error is a call that failed.
+// Error describes a call that failed.
 type Error struct {
-	Op       string        // the call, such as "read"
-	Status   Status        // which failure
-	Errno    syscall.Errno // of the operating system, or 0
-	Position int64         // the record or chunk, as the caller counts them, or -1
-	Message  string        // which file, which part, what was expected, what was there
-	Cause    error         // what a function of the caller's failed with, or fs.ErrClosed
+	Op       string        // the operation, such as "read"
+	Status   Status        // the status of the failure
+	Errno    syscall.Errno // errno of the operating system, or 0
+	Position int64         // index of the record or chunk that failed, or -1
+	Message  string        // names the file and part, the expected and the found value
+	Cause    error         // the error of a callback, or fs.ErrClosed
 }
 
+// Error returns the operation, the message and the name of the status.
 func (e *Error) Error() string {
 	return fmt.Sprintf("holdall: %s: %s (%s)", e.Op, e.Message, e.Status)
 }
 
-// Unwrap gives the cause, or errno.
+// Unwrap returns Cause, or Errno if Cause is nil and Errno is not 0.
 func (e *Error) Unwrap() error {
 	if e.Cause == nil && e.Errno != 0 {
 		return e.Errno
@@ -66,7 +69,8 @@ func (e *Error) Unwrap() error {
 	return e.Cause
 }
 
-// Is knows a Status, and what package fs says of files.
+// Is reports whether target is the status of e. It also matches fs.ErrNotExist to ErrMissing and
+// fs.ErrExist to ErrExists.
 func (e *Error) Is(target error) bool {
 	switch target {
 	case fs.ErrNotExist:
@@ -78,28 +82,28 @@ func (e *Error) Is(target error) bool {
 	return is && s == e.Status
 }
 
-// failure makes an error of what a call returned; nil where it is done.
+// failure converts the result of a call to an error, or nil for HOLDALL_OK.
 func failure(op string, status C.holdall_status, e *C.holdall_error) error {
 	switch {
 	case status == C.HOLDALL_OK:
 		return nil
 	case status > 0:
-		return &Error{Op: op, Status: Status(status), Position: -1, Message: "what is damaged was left out"}
+		return &Error{Op: op, Status: Status(status), Position: -1, Message: "corrupt data was skipped"}
 	}
-	return told(op, e)
+	return newError(op, e)
 }
 
-// told makes an error of its words.
-func told(op string, e *C.holdall_error) *Error {
+// newError copies a C error.
+func newError(op string, e *C.holdall_error) *Error {
 	return &Error{op, Status(e.status), syscall.Errno(e.os_code), int64(e.position), C.GoString(&e.message[0]), nil}
 }
 
-// refused is a call that never came to the library.
+// refused returns an error for a call that was rejected before it reached the library.
 func refused(op string, status Status, format string, arguments ...any) error {
 	return &Error{Op: op, Status: status, Position: -1, Message: fmt.Sprintf(format, arguments...)}
 }
 
-// because adds the error of a function of the caller's, if it had one.
+// because adds the error of a callback, if there is one.
 func because(err error, cause error) error {
 	if e, is := err.(*Error); is && cause != nil {
 		e.Cause = cause

@@ -1,6 +1,6 @@
 package holdall
 
-// A sample of the files that the real tools wrote: what is read is what their manifests say.
+// Reads a sample of the files that the original tools wrote and compares with their manifests.
 
 import (
 	"archive/tar"
@@ -27,7 +27,7 @@ func fixtures(t *testing.T) string {
 	return folder
 }
 
-// Numbers that Python puts in JSON, and nobody else reads.
+// Numbers that Python writes to JSON and that other readers reject.
 var notNumbers = regexp.MustCompile(`-?\bInfinity\b|\bNaN\b`)
 
 func parsed(t *testing.T, path string, into any) {
@@ -105,7 +105,7 @@ func TestBagFixtures(t *testing.T) {
 	t.Logf("%d containers: bags", len(manifest.Fixtures))
 }
 
-// digestOf is that of the manifest, of a batch.
+// digestOf computes the digest of a batch as in the manifest.
 func digestOf(t *testing.T, r *Records) string {
 	var all []byte
 	for i := 0; i < r.Len(); i++ {
@@ -127,7 +127,7 @@ func TestFrameFixtures(t *testing.T) {
 			}
 			parsed(t, name, &f)
 			if !strings.HasSuffix(f.Path, ".b2nd") && !strings.HasSuffix(f.Path, ".cat") || f.Expected == "" || strings.Contains(f.Path, "uninit") {
-				continue // or content is arbitrary
+				continue // another kind of file, or arbitrary content
 			}
 			path := filepath.Join(fixtures(t), folder, f.Path)
 			a, err := OpenArray(path, ReadOnly)
@@ -175,14 +175,14 @@ func (c said) check(t *testing.T, name string, a *Array) {
 	same(t, a.Shape(), c.Shape)
 }
 
-// stored is a file of a manifest, or a folder.
+// stored is a file or folder of a manifest.
 type stored struct {
 	Path, Kind, Expect string
 	Content            said
 }
 
 func TestDatasetFixtures(t *testing.T) {
-	// All there are, in one archive, of which a sample is taken; or those that are kept with the source.
+	// A sample of the archive of all files, or the files that are stored with the source.
 	read := map[string]int{}
 	if all := filepath.Join(fixtures(t), "blpk"); exists(filepath.Join(all, "files.tar.gz")) {
 		readStored(t, all, []string{"bcolz121_dtypes/", "bcolz0121_table/", "bcolzzip113_table/", "blz", "bloscpack/numpy/", "bloscpack/typesize/"}, read)
@@ -204,7 +204,7 @@ func exists(path string) bool {
 func readStored(t *testing.T, folder string, groups []string, read map[string]int) {
 	var manifest struct{ Fixtures []stored }
 	parsed(t, filepath.Join(folder, "manifest.json"), &manifest)
-	wanted := func(name string) bool {
+	requested := func(name string) bool {
 		for _, group := range groups {
 			if strings.Contains(name, group) {
 				return true
@@ -214,17 +214,17 @@ func readStored(t *testing.T, folder string, groups []string, read map[string]in
 	}
 	if archive := filepath.Join(folder, "files.tar.gz"); exists(archive) {
 		folder = t.TempDir()
-		unpack(t, archive, folder, wanted)
+		unpack(t, archive, folder, requested)
 	}
 	for _, f := range manifest.Fixtures {
 		dtype := fmt.Sprint(f.Content.Dtype)
-		if f.Expect == "ok" && wanted(f.Path) && !strings.Contains(dtype, "O") && dtype != "object" {
+		if f.Expect == "ok" && requested(f.Path) && !strings.Contains(dtype, "O") && dtype != "object" {
 			read[f.check(t, filepath.Join(folder, f.Path))]++
 		}
 	}
 }
 
-// check reads one, and tells what it was.
+// check reads one container and returns its kind.
 func (f stored) check(t *testing.T, path string) string {
 	switch {
 	case f.Content.Columns != nil:
@@ -256,8 +256,8 @@ func (f stored) check(t *testing.T, path string) string {
 	return "arrays"
 }
 
-// unpack takes what is wanted out of an archive.
-func unpack(t *testing.T, archive, folder string, wanted func(name string) bool) {
+// unpack extracts the requested files from an archive.
+func unpack(t *testing.T, archive, folder string, requested func(name string) bool) {
 	f := must(os.Open(archive))
 	defer f.Close()
 	for files := tar.NewReader(must(gzip.NewReader(f))); ; {
@@ -266,7 +266,7 @@ func unpack(t *testing.T, archive, folder string, wanted func(name string) bool)
 			return
 		}
 		done(t, err)
-		if !wanted(header.Name) {
+		if !requested(header.Name) {
 			continue
 		}
 		to := filepath.Join(folder, header.Name)

@@ -1,6 +1,7 @@
 package holdall
 
-// What lies between an object of Go's and a handle of C's: who is using it, and when it can go.
+// Handles: a Go object that owns a C handle, counts the calls in progress, and frees the C handle
+// after the last one.
 
 // #include <holdall.h>
 // #include <stdlib.h>
@@ -15,18 +16,19 @@ import (
 	"unsafe"
 )
 
-// In handle.state, above the number of calls under way.
+// Flag in handle.state, above the bits that count the calls in progress.
 const closedBit = 1 << 62
 
-// handle is one of C's. It is closed when Close was called and the last call that uses it has ended, so that nobody
-// waits, and a function that a call calls may close it.
+// handle owns a C handle. The C handle is freed once Close was called and the last call that uses
+// it has ended. So Close does not wait, and a callback may close the handle that it is called
+// for.
 type handle struct {
 	state atomic.Int64
 	p     unsafe.Pointer
 	free  func(unsafe.Pointer)
-	// Calls that change something are alone; nil where there are none.
+	// Serializes calls that change the container; nil if the handle is for reading.
 	turn *sync.RWMutex
-	// Functions that the library may call as long as it is open.
+	// Callbacks that the library may call while the handle is open.
 	keep []*callback
 }
 
@@ -39,7 +41,8 @@ func newHandle(p unsafe.Pointer, free func(unsafe.Pointer), changes bool, keep [
 	return h
 }
 
-// Close closes it; again does nothing.
+// Close closes the handle. Uncommitted changes are discarded. A second call does nothing. Close
+// always returns nil.
 func (h *handle) Close() error {
 	for {
 		n := h.state.Load()
@@ -78,7 +81,7 @@ func (h *handle) leave() {
 	}
 }
 
-// call is what a call of C's writes to besides buffers, kept for the next one.
+// call holds the outputs of a C call other than buffers. It is reused for later calls.
 type call struct {
 	err     C.holdall_error
 	out     unsafe.Pointer
@@ -88,7 +91,7 @@ type call struct {
 
 var calls = sync.Pool{New: func() any { return new(call) }}
 
-// run makes a call; what it gives besides its status, f takes from the call before it returns.
+// run makes a call. f must copy outputs other than the status from the call before it returns.
 func run(op string, f func(c *call) C.holdall_status) error {
 	c := calls.Get().(*call)
 	status := f(c)
@@ -101,10 +104,10 @@ func run(op string, f func(c *call) C.holdall_status) error {
 }
 
 func closed(op string) error {
-	return &Error{Op: op, Status: ErrState, Position: -1, Message: "it was closed", Cause: fs.ErrClosed}
+	return &Error{Op: op, Status: ErrState, Position: -1, Message: "the handle is closed", Cause: fs.ErrClosed}
 }
 
-// view makes a call that changes nothing.
+// view makes a call that does not change the container.
 func (h *handle) view(op string, f func(p unsafe.Pointer, c *call) C.holdall_status) error {
 	if !h.enter() {
 		return closed(op)
@@ -117,7 +120,7 @@ func (h *handle) view(op string, f func(p unsafe.Pointer, c *call) C.holdall_sta
 	return explained(run(op, func(c *call) C.holdall_status { return f(h.p, c) }), h.keep)
 }
 
-// change makes a call that does.
+// change makes a call that changes the container.
 func (h *handle) change(op string, f func(p unsafe.Pointer, c *call) C.holdall_status) error {
 	if !h.enter() {
 		return closed(op)
@@ -130,7 +133,7 @@ func (h *handle) change(op string, f func(p unsafe.Pointer, c *call) C.holdall_s
 	return explained(run(op, func(c *call) C.holdall_status { return f(h.p, c) }), h.keep)
 }
 
-// look asks what cannot fail; f is not called where it is closed.
+// look makes a call that cannot fail. It does not call f if the handle is closed.
 func (h *handle) look(f func(p unsafe.Pointer)) {
 	_ = h.view("", func(p unsafe.Pointer, _ *call) C.holdall_status {
 		f(p)
@@ -138,7 +141,8 @@ func (h *handle) look(f func(p unsafe.Pointer)) {
 	})
 }
 
-// ask makes a call twice: for the size in c.n, with a place that is NULL, and for the bytes.
+// ask makes a call twice: with dst NULL, which stores the size in c.n, and then with a buffer of
+// that size.
 func (h *handle) ask(op string, f func(p, dst unsafe.Pointer, size C.size_t, c *call) C.holdall_status) (bytes []byte, err error) {
 	err = h.view(op, func(p unsafe.Pointer, c *call) C.holdall_status {
 		status := f(p, nil, 0, c)
@@ -151,7 +155,7 @@ func (h *handle) ask(op string, f func(p, dst unsafe.Pointer, size C.size_t, c *
 	return unless(bytes, err)
 }
 
-// unless gives what was read where the call did not fail: with ErrSkipped, too.
+// unless returns bytes unless the call failed. It also returns them with ErrSkipped.
 func unless(bytes []byte, err error) ([]byte, error) {
 	if e, is := err.(*Error); is && e.Status != ErrSkipped {
 		return nil, err
@@ -159,7 +163,7 @@ func unless(bytes []byte, err error) ([]byte, error) {
 	return bytes, err
 }
 
-// taken is a copy of the bytes that a call gave, if it did.
+// taken copies the c.n bytes at c.out, if the call succeeded.
 func taken(status C.holdall_status, c *call) (bytes []byte, is bool) {
 	if status != C.HOLDALL_OK {
 		return nil, false
@@ -167,7 +171,7 @@ func taken(status C.holdall_status, c *call) (bytes []byte, is bool) {
 	return append([]byte{}, unsafe.Slice((*byte)(c.out), int(c.n))...), true
 }
 
-// found is the status of a call for which nothing to be found is no failure.
+// found maps HOLDALL_NOT_FOUND to HOLDALL_OK, for calls where it is not a failure.
 func found(status C.holdall_status) C.holdall_status {
 	if status == C.HOLDALL_NOT_FOUND {
 		return C.HOLDALL_OK
@@ -175,7 +179,7 @@ func found(status C.holdall_status) C.holdall_status {
 	return status
 }
 
-// named asks for a value of C's by its name; what it gives is a copy.
+// named returns a copy of a named value.
 func (h *handle) named(op, name string, f func(p unsafe.Pointer, name *C.char, c *call) C.holdall_status) (value []byte, is bool, err error) {
 	err = withString(op, name, func(name *C.char) error {
 		return h.view(op, func(p unsafe.Pointer, c *call) C.holdall_status {
@@ -189,7 +193,8 @@ func (h *handle) named(op, name string, f func(p unsafe.Pointer, name *C.char, c
 
 var nothing [8]byte
 
-// start is where the bytes begin: never NULL, which often has a meaning of its own.
+// start returns the address of the first byte. It is never NULL, which has a special meaning in
+// many calls.
 func start(b []byte) unsafe.Pointer {
 	if len(b) == 0 {
 		return unsafe.Pointer(&nothing[0])
@@ -197,7 +202,7 @@ func start(b []byte) unsafe.Pointer {
 	return unsafe.Pointer(&b[0])
 }
 
-// given is where the bytes begin; NULL for nil.
+// given returns the address of the first byte, or NULL if b is nil.
 func given(b []byte) unsafe.Pointer {
 	if b == nil {
 		return nil
@@ -205,7 +210,7 @@ func given(b []byte) unsafe.Pointer {
 	return start(b)
 }
 
-// numbers is where they begin; NULL for nil.
+// numbers returns the address of the first number, or NULL if n is nil.
 func numbers(n []uint64) *C.uint64_t {
 	if n == nil {
 		return nil
@@ -216,10 +221,10 @@ func numbers(n []uint64) *C.uint64_t {
 	return (*C.uint64_t)(unsafe.Pointer(&n[0]))
 }
 
-// withString lends C a string, which must not hold a NUL.
+// withString calls f with a C string, which is freed afterwards. s must not contain a NUL byte.
 func withString(op, s string, f func(s *C.char) error) error {
 	if strings.IndexByte(s, 0) >= 0 {
-		return refused(op, ErrArgument, "%q has a NUL in it", s)
+		return refused(op, ErrArgument, "%q contains a NUL byte", s)
 	}
 	p := C.CString(s)
 	defer C.free(unsafe.Pointer(p))

@@ -1,16 +1,16 @@
 package holdall
 
-// Indexes of bags: from content to the numbers of records.
+// Indexes of bags: from content to record numbers.
 
 // #include <holdall.h>
 import "C"
 
 import "unsafe"
 
-// NoRecord is in place of a number where there is none.
+// NoRecord stands for the number of a record that does not exist.
 const NoRecord = ^uint64(0)
 
-// Index tells in which records of a bag some content is.
+// Index finds the records of a bag that have a given content.
 type Index struct{ *handle }
 
 func (b *Bag) index(op, path string, options []Option, f func(bag *C.holdall_bag, path *C.char, o *C.holdall_options, out **C.holdall_bag_index, c *call) C.holdall_status) (*Index, error) {
@@ -28,40 +28,43 @@ func (b *Bag) index(op, path string, options []Option, f func(bag *C.holdall_bag
 	return &Index{h}, nil
 }
 
-// BuildIndex makes one in memory.
+// BuildIndex builds an index in memory.
 func (b *Bag) BuildIndex(options ...Option) (*Index, error) {
 	return b.index("build an index", "", options, func(bag *C.holdall_bag, _ *C.char, o *C.holdall_options, out **C.holdall_bag_index, c *call) C.holdall_status {
 		return C.holdall_bag_index_build(bag, o, out, &c.err)
 	})
 }
 
-// CreateIndex makes one in a file, New or Replace, and opens it.
+// CreateIndex builds an index in a file, New or Replace, and opens it. Errors: ErrExists if mode
+// is New and the path exists.
 func (b *Bag) CreateIndex(path string, mode Mode, options ...Option) (*Index, error) {
 	return b.index("create an index", path, options, func(bag *C.holdall_bag, path *C.char, o *C.holdall_options, out **C.holdall_bag_index, c *call) C.holdall_status {
 		return C.holdall_bag_index_create(path, C.holdall_mode(mode), bag, o, out, &c.err)
 	})
 }
 
-// OpenIndex opens the one in a file; ErrState: it was made for another bag, or another state of this one.
+// OpenIndex opens an index from a file. Errors: ErrState if it belongs to another bag or to
+// another state of this one; ErrFormat or ErrChecksum if it is not an index, or corrupt.
 func (b *Bag) OpenIndex(path string, options ...Option) (*Index, error) {
 	return b.index("open an index", path, options, func(bag *C.holdall_bag, path *C.char, o *C.holdall_options, out **C.holdall_bag_index, c *call) C.holdall_status {
 		return C.holdall_bag_index_open(path, bag, o, out, &c.err)
 	})
 }
 
-// Keys is how many different records it has.
+// Keys returns the number of distinct records.
 func (x *Index) Keys() (n uint64) {
 	x.look(func(p unsafe.Pointer) { n = uint64(C.holdall_bag_index_keys((*C.holdall_bag_index)(p))) })
 	return n
 }
 
-// Damaged is how many records were damaged when it was made, and are not in it.
+// Damaged returns the number of records that were corrupt when the index was built. The index
+// leaves them out.
 func (x *Index) Damaged() (n uint64) {
 	x.look(func(p unsafe.Pointer) { n = uint64(C.holdall_bag_index_damaged((*C.holdall_bag_index)(p))) })
 	return n
 }
 
-// First is the number of the first record that is this key, or NoRecord.
+// First returns the number of the first record equal to key, or NoRecord.
 func (x *Index) First(key []byte) (record uint64, err error) {
 	err = x.view("find", func(p unsafe.Pointer, c *call) C.holdall_status {
 		status := C.holdall_bag_index_find_first((*C.holdall_bag_index)(p), start(key), C.size_t(len(key)), &c.numbers[0], &c.err)
@@ -71,7 +74,7 @@ func (x *Index) First(key []byte) (record uint64, err error) {
 	return record, err
 }
 
-// Find is the numbers of all that are, rising.
+// Find returns the numbers of all records equal to key, ascending.
 func (x *Index) Find(key []byte) (records []uint64, err error) {
 	err = x.view("find", func(p unsafe.Pointer, c *call) C.holdall_status {
 		index, room := (*C.holdall_bag_index)(p), [16]uint64{}
@@ -92,7 +95,7 @@ func (x *Index) Find(key []byte) (records []uint64, err error) {
 	return records, nil
 }
 
-// FindMany is First for many keys at once, in parallel.
+// FindMany returns the result of First for each key. It searches in parallel.
 func (x *Index) FindMany(keys [][]byte) (records []uint64, err error) {
 	var data []byte
 	offsets := make([]uint64, 1, len(keys)+1)

@@ -1,6 +1,6 @@
 package holdall
 
-// Items of an array as numbers of Go's, and the box of them that is meant.
+// Typed items of arrays, and boxes.
 
 import (
 	"fmt"
@@ -10,17 +10,19 @@ import (
 	"unsafe"
 )
 
-// Item is a type that items of an array can be read as. Bools are read as uint8, times and durations as int64, halves as
-// uint16; what has no meaning (Caterva) as whatever has its size. For all else there are bytes.
+// Item is a type that the items of an array can have in Go. bool items are read as uint8,
+// datetime64 and timedelta64 as int64, float16 as uint16. Items without a dtype (Caterva) are
+// read as any type of their size. Use the methods for bytes for all other dtypes.
 type Item interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64 | ~complex64 | ~complex128
 }
 
-// Box is Count[d] items of each dimension d, from Start[d] on, Step[d] apart. What is nil is the beginning, all up to the
-// end, and 1: Box{} is all there is.
+// Box selects, along each dimension d, Count[d] items from Start[d] on, Step[d] apart. If Start
+// is nil, the box begins at 0; if Count is nil, it extends to the end; if Step is nil, the step
+// is 1. Box{} is the whole array.
 type Box struct{ Start, Count, Step []uint64 }
 
-// whole fills in what is nil, and sees to the lengths.
+// whole replaces nil fields by their defaults and checks the number of dimensions.
 func (b Box) whole(op string, shape []uint64) (Box, error) {
 	fill := func(n []uint64, value func(d int) uint64) []uint64 {
 		if n == nil {
@@ -42,12 +44,12 @@ func (b Box) whole(op string, shape []uint64) (Box, error) {
 		})
 	}
 	if len(b.Start) != len(shape) || len(b.Step) != len(shape) || len(b.Count) != len(shape) {
-		return b, refused(op, ErrArgument, "a box of %d, %d and %d dimensions in an array of %d", len(b.Start), len(b.Count), len(b.Step), len(shape))
+		return b, refused(op, ErrArgument, "start, count and step of the box have %d, %d and %d dimensions (expected %d)", len(b.Start), len(b.Count), len(b.Step), len(shape))
 	}
 	return b, nil
 }
 
-// Bytes is the memory of a slice, not a copy.
+// Bytes returns the memory of a slice as bytes, without a copy.
 func Bytes[T Item](items []T) []byte {
 	if len(items) == 0 {
 		return []byte{}
@@ -55,7 +57,8 @@ func Bytes[T Item](items []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&items[0])), len(items)*int(unsafe.Sizeof(items[0])))
 }
 
-// Dtype is how NumPy spells a type of Go's on this machine: that of float64 is "<f8" on most.
+// Dtype returns the NumPy dtype of a Go type on this machine, such as "<f8" for float64 on
+// little-endian machines.
 func Dtype[T Item]() string {
 	var item T
 	order := "<"
@@ -78,7 +81,7 @@ func Dtype[T Item]() string {
 	return fmt.Sprintf("%s%s%d", order, letter, size)
 }
 
-// fits tells whether a dtype is one that T is for.
+// fits returns an error unless items of this dtype can be read as T.
 func fits[T Item](op, dtype string) error {
 	want := Dtype[T]()
 	size := want[2:]
@@ -92,10 +95,11 @@ func fits[T Item](op, dtype string) error {
 	case want[1:] == "i8" && len(dtype) > 2 && dtype[0] == want[0] && (dtype[1:3] == "M8" || dtype[1:3] == "m8"):
 		return nil
 	}
-	return refused(op, ErrType, "the items are %q, and %T is %q", dtype, *new(T), want)
+	return refused(op, ErrType, "the array has dtype %q, but %T is %q", dtype, *new(T), want)
 }
 
-// Read reads a box of an array.
+// Read returns the items of a box, in C order. Errors: ErrType if T does not match the dtype of
+// the array; ErrRange if the box is outside the array.
 func Read[T Item](a *Array, box Box) ([]T, error) {
 	box, err := box.whole("read", a.Shape())
 	if err != nil {
@@ -109,23 +113,25 @@ func Read[T Item](a *Array, box Box) ([]T, error) {
 	return items, ReadInto(a, box, items)
 }
 
-// product is how many items there are in a box, which must be one of the array: it is about to be allocated.
+// product returns the number of items in a box. It checks the box against the shape, because the
+// caller allocates the items.
 func product(a *Array, count []uint64) (uint64, error) {
 	n, shape := uint64(1), a.Shape()
 	for d, c := range count {
 		if d >= len(shape) || c > shape[d] {
-			return 0, refused("read", ErrRange, "the box %v reaches beyond %v", count, shape)
+			return 0, refused("read", ErrRange, "the counts %v exceed the shape %v", count, shape)
 		}
 		high, low := bits.Mul64(n, c)
 		if high != 0 || low > math.MaxInt64/uint64(a.ItemSize()+1) {
-			return 0, refused("read", ErrLimit, "a box of %v items", count)
+			return 0, refused("read", ErrLimit, "a box of %v items is too large", count)
 		}
 		n = low
 	}
 	return n, nil
 }
 
-// ReadInto reads a box into a slice, which has room for it.
+// ReadInto reads a box into dst, which must be large enough. Errors: as for Read; ErrBuffer if
+// dst is too small.
 func ReadInto[T Item](a *Array, box Box, dst []T) error {
 	if err := fits[T]("read", a.Dtype()); err != nil && a.open() {
 		return err
@@ -133,7 +139,8 @@ func ReadInto[T Item](a *Array, box Box, dst []T) error {
 	return a.ReadBytes(box, Bytes(dst))
 }
 
-// Write writes a box.
+// Write writes the items of a box, in C order. Errors: ErrType if T does not match the dtype of
+// the array; ErrRange if the box is outside the array.
 func Write[T Item](a *Array, box Box, src []T) error {
 	if err := fits[T]("write", a.Dtype()); err != nil && a.open() {
 		return err
@@ -141,24 +148,25 @@ func Write[T Item](a *Array, box Box, src []T) error {
 	return a.WriteBytes(box, Bytes(src))
 }
 
-// AppendItems lets an array grow along an axis by as many places as these items are.
+// AppendItems appends items, in C order, to dimension axis. They must fill whole positions along
+// that axis.
 func AppendItems[T Item](a *Array, axis int, src []T) error {
 	if err := fits[T]("append", a.Dtype()); err != nil && a.open() {
 		return err
 	}
-	place, shape := uint64(1), a.Shape()
+	perPosition, shape := uint64(1), a.Shape()
 	for d, n := range shape {
 		if d != axis {
-			place *= n
+			perPosition *= n
 		}
 	}
-	if axis < 0 || axis >= len(shape) || place == 0 || uint64(len(src))%place != 0 {
-		return refused("append", ErrArgument, "%d items along axis %d of %v", len(src), axis, shape)
+	if axis < 0 || axis >= len(shape) || perPosition == 0 || uint64(len(src))%perPosition != 0 {
+		return refused("append", ErrArgument, "%d items do not fill whole positions along axis %d of shape %v", len(src), axis, shape)
 	}
-	return a.AppendBytes(axis, uint64(len(src))/place, Bytes(src))
+	return a.AppendBytes(axis, uint64(len(src))/perPosition, Bytes(src))
 }
 
-// ReadPoints reads single items: `coordinates` has as many numbers for each as there are dimensions.
+// ReadPoints returns single items. coordinates has one number per dimension for each item.
 func ReadPoints[T Item](a *Array, coordinates []uint64) ([]T, error) {
 	if err := fits[T]("read", a.Dtype()); err != nil && a.open() {
 		return nil, err
@@ -168,7 +176,8 @@ func ReadPoints[T Item](a *Array, coordinates []uint64) ([]T, error) {
 	return items, err
 }
 
-// ReadOrthogonal reads all combinations of positions of each dimension, nil for all of one.
+// ReadOrthogonal returns all combinations of positions of each dimension, in C order. A nil list
+// stands for the whole dimension.
 func ReadOrthogonal[T Item](a *Array, positions [][]uint64) ([]T, error) {
 	if err := fits[T]("read", a.Dtype()); err != nil && a.open() {
 		return nil, err

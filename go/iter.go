@@ -2,15 +2,16 @@
 
 package holdall
 
-// Records as Go 1.23 iterates. Stream.Next does the same before.
+// Iterators over records for Go 1.23 and later. In earlier versions use Stream.Next.
 
 import (
 	"io"
 	"iter"
 )
 
-// All is `for record, err := range stream.All()`. Behind the error of one record it goes on with the next, unless the loop
-// leaves; any other error is the last that comes.
+// All returns an iterator for `for record, err := range stream.All()`. After the error of one
+// record it continues with the next record, unless the loop ends. Any other error ends the
+// iteration.
 func (s *Stream) All() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for {
@@ -29,7 +30,8 @@ func position(err error) int64 {
 	return -1
 }
 
-// All is `for record, err := range bag.All()`: all records in their order, read ahead.
+// All returns an iterator for `for record, err := range bag.All()`: all records in order, read
+// ahead.
 func (b *Bag) All(options ...Option) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		s, err := b.Stream(nil, options...)
@@ -42,7 +44,7 @@ func (b *Bag) All(options ...Option) iter.Seq2[[]byte, error] {
 	}
 }
 
-// All is `for i, record := range records.All()`.
+// All returns an iterator for `for i, record := range records.All()`.
 func (r *Records) All() iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		for i := 0; i < r.Len(); i++ {

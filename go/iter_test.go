@@ -26,7 +26,7 @@ func TestIterators(t *testing.T) {
 			t.Fatal(i)
 		}
 	}
-	// A number that the bag has not is one error, and the next record comes.
+	// A number that the bag does not have is one error; the iteration continues with the next record.
 	numbers := []uint64{1, 100, 2}
 	s := must(bag.Stream(func() (uint64, bool, error) {
 		if len(numbers) == 0 {

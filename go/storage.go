@@ -1,6 +1,6 @@
 package holdall
 
-// Where the bytes live when that is no path: functions of Go's that C reads by.
+// Storage of the caller, which replaces a path: C reads through Go methods.
 
 // #include <holdall.h>
 // #include <stdlib.h>
@@ -42,25 +42,29 @@ import (
 	"unsafe"
 )
 
-// Storage is where a container is that is read from elsewhere than a path: named files, of which a container of one file has
-// the one with the name "". Where there is no such file its functions return fs.ErrNotExist. They may be called by several
-// goroutines at once, until all that was opened from it is closed.
+// Storage is a set of named files that replaces a path, for reading. A container in one file is
+// the file "". If a file does not exist, a method must return an error that matches
+// fs.ErrNotExist. Several goroutines may call the methods at once, until everything that was
+// opened from the storage is closed.
 type Storage interface {
+	// Size returns the size of a file in bytes.
 	Size(name string) (int64, error)
-	// ReadAt is that of an io.ReaderAt: it reads all of p, or fewer bytes with an error, io.EOF at the end of the file.
+	// ReadAt reads len(p) bytes of a file at offset at, as io.ReaderAt does. It returns fewer bytes
+	// only with an error, which is io.EOF at the end of the file.
 	ReadAt(name string, p []byte, at int64) (int, error)
 }
 
-// Lister is what Storage has to be for containers that are folders: List gives the names in a folder, without its own; "" is
-// the storage itself.
+// Lister is an optional interface of a Storage. Containers in folders require it. List returns
+// the names of the files and folders in a folder, without the path of the folder; "" is the root
+// of the storage.
 type Lister interface {
 	List(folder string) ([]string, error)
 }
 
-// Memory is Storage of one file, which is not changed as long as it is open.
+// Memory is a Storage with one file, "". The bytes must not change while a container is open.
 type Memory []byte
 
-// Size is its length.
+// Size returns the number of bytes.
 func (m Memory) Size(name string) (int64, error) {
 	if name != "" {
 		return 0, fs.ErrNotExist
@@ -68,7 +72,7 @@ func (m Memory) Size(name string) (int64, error) {
 	return int64(len(m)), nil
 }
 
-// ReadAt copies from it.
+// ReadAt copies bytes at offset at to p.
 func (m Memory) ReadAt(name string, p []byte, at int64) (int, error) {
 	if name != "" {
 		return 0, fs.ErrNotExist
@@ -83,8 +87,8 @@ func (m Memory) ReadAt(name string, p []byte, at int64) (int, error) {
 	return n, nil
 }
 
-// OpenBagIn opens a bag for reading, of several places one whose shards they are. No name tells whether its records are compressed: say
-// Compress(CodecZstd) where they are.
+// OpenBagIn opens a bag for reading from one or more storages, one per shard. A storage has no
+// file name that shows whether records are compressed: pass Compress(CodecZstd) if they are.
 func OpenBagIn(shards []Storage, options ...Option) (*Bag, error) {
 	h, err := openIn("open a bag", shards, options, freeBag, func(io **C.holdall_io, o *C.holdall_options, c *call) C.holdall_status {
 		return C.holdall_bag_open_io(io, C.uint32_t(len(shards)), o, (**C.holdall_bag)(unsafe.Pointer(&c.out)), &c.err)
@@ -95,7 +99,7 @@ func OpenBagIn(shards []Storage, options ...Option) (*Bag, error) {
 	return &Bag{h}, nil
 }
 
-// OpenSchunkIn opens a superchunk for reading.
+// OpenSchunkIn opens a superchunk from a storage for reading.
 func OpenSchunkIn(storage Storage, options ...Option) (*Schunk, error) {
 	h, err := openIn("open a superchunk", []Storage{storage}, options, freeSchunk, func(io **C.holdall_io, o *C.holdall_options, c *call) C.holdall_status {
 		return C.holdall_schunk_open_io(*io, C.HOLDALL_READ, o, (**C.holdall_schunk)(unsafe.Pointer(&c.out)), &c.err)
@@ -106,7 +110,7 @@ func OpenSchunkIn(storage Storage, options ...Option) (*Schunk, error) {
 	return &Schunk{h}, nil
 }
 
-// OpenArrayIn opens an array for reading.
+// OpenArrayIn opens an array from a storage for reading.
 func OpenArrayIn(storage Storage, options ...Option) (*Array, error) {
 	h, err := openIn("open an array", []Storage{storage}, options, freeArray, func(io **C.holdall_io, o *C.holdall_options, c *call) C.holdall_status {
 		return C.holdall_array_open_io(*io, C.HOLDALL_READ, o, (**C.holdall_array)(unsafe.Pointer(&c.out)), &c.err)
@@ -117,7 +121,7 @@ func OpenArrayIn(storage Storage, options ...Option) (*Array, error) {
 	return &Array{h, nil}, nil
 }
 
-// OpenTableIn opens a table for reading.
+// OpenTableIn opens a table from a storage for reading.
 func OpenTableIn(storage Storage, options ...Option) (*Table, error) {
 	h, err := openIn("open a table", []Storage{storage}, options, freeTable, func(io **C.holdall_io, o *C.holdall_options, c *call) C.holdall_status {
 		return C.holdall_table_open_io(*io, C.HOLDALL_READ, o, (**C.holdall_table)(unsafe.Pointer(&c.out)), &c.err)
@@ -128,11 +132,12 @@ func OpenTableIn(storage Storage, options ...Option) (*Table, error) {
 	return &Table{handle: h}, nil
 }
 
-// openIn is open with storage, handles of which are in memory of C's while f runs. What is opened keeps it.
-func openIn(op string, places []Storage, options []Option, free func(unsafe.Pointer), f func(io **C.holdall_io, o *C.holdall_options, c *call) C.holdall_status) (*handle, error) {
+// openIn is like open, from storages. Their C handles exist while f runs. The opened handle
+// retains the storages.
+func openIn(op string, storages []Storage, options []Option, free func(unsafe.Pointer), f func(io **C.holdall_io, o *C.holdall_options, c *call) C.holdall_status) (*handle, error) {
 	const size = unsafe.Sizeof((*C.holdall_io)(nil))
-	list := (**C.holdall_io)(C.calloc(C.size_t(len(places)+1), C.size_t(size)))
-	handles := unsafe.Slice(list, len(places))
+	list := (**C.holdall_io)(C.calloc(C.size_t(len(storages)+1), C.size_t(size)))
+	handles := unsafe.Slice(list, len(storages))
 	defer func() {
 		for _, io := range handles {
 			C.holdall_io_close(io)
@@ -140,8 +145,8 @@ func openIn(op string, places []Storage, options []Option, free func(unsafe.Poin
 		C.free(unsafe.Pointer(list))
 	}()
 	var keep []*callback
-	for i, place := range places {
-		storage, err := newStorage(op, place, &handles[i])
+	for i, source := range storages {
+		storage, err := newStorage(op, source, &handles[i])
 		if err != nil {
 			return nil, err
 		}
@@ -155,15 +160,16 @@ func openIn(op string, places []Storage, options []Option, free func(unsafe.Poin
 	return h, nil
 }
 
-// newStorage hands storage to C, which tells when it is done with it: it goes by destroy, not when it is garbage.
-func newStorage(op string, place Storage, out **C.holdall_io) (*callback, error) {
-	if place == nil {
-		return nil, refused(op, ErrArgument, "no storage")
+// newStorage passes a storage to C. C calls destroy when no handle uses the storage any more, so
+// the finalizer is removed.
+func newStorage(op string, storage Storage, out **C.holdall_io) (*callback, error) {
+	if storage == nil {
+		return nil, refused(op, ErrArgument, "the storage is nil")
 	}
-	c := newCallback(place)
+	c := newCallback(storage)
 	runtime.SetFinalizer(c, nil)
 	lists := C.int(0)
-	if _, is := place.(Lister); is {
+	if _, is := storage.(Lister); is {
 		lists = 1
 	}
 	err := run(op, func(call *call) C.holdall_status { return C.go_storage(c.ctx, lists, out, &call.err) })
@@ -174,7 +180,8 @@ func newStorage(op string, place Storage, out **C.holdall_io) (*callback, error)
 	return c, nil
 }
 
-// asked asks storage, and gives C what it says, or -errno; the error itself is kept.
+// asked calls a method of the storage and returns its result or -errno. The error itself is
+// stored for the error of the call.
 func asked(ctx unsafe.Pointer, f func(storage Storage) (int64, error)) (result C.int64_t) {
 	to := (*(*cgo.Handle)(ctx)).Value().(*failed)
 	defer func() {

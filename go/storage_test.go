@@ -1,6 +1,6 @@
 package holdall
 
-// Containers in storage of one's own, and what that fails with.
+// Tests of containers in a Storage, and of its errors.
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// folder is Storage over files, which counts who reads.
+// folder is a Storage over files that counts reads.
 type folder struct {
 	path  string
 	reads *atomic.Int64
@@ -22,7 +22,7 @@ type folder struct {
 
 func (f folder) at(name string) string { return filepath.Join(f.path, name) }
 
-// missing is what storage says of files beside one that is no folder.
+// missing maps the error for files beside a container in one file to fs.ErrNotExist.
 func missing(err error) error {
 	if errors.Is(err, syscall.ENOTDIR) {
 		return fs.ErrNotExist

@@ -1,6 +1,6 @@
 package holdall
 
-// Records in any order, read ahead in parallel, and shuffled epochs.
+// Streams of records in any order, read ahead in parallel, and shuffled epochs.
 
 // #include <holdall.h>
 import "C"
@@ -10,20 +10,23 @@ import (
 	"unsafe"
 )
 
-// Stream gives records of a bag in an order. Next is for one goroutine at a time; Take is for many at once, and both
-// together give each record once.
+// Stream is a stream of records of a bag. One goroutine at a time may call Next; any number may
+// call Take at once. Each record is returned once, by either.
 type Stream struct {
 	*handle
-	data    []byte // of the batch that Next is in
+	data    []byte // rest of the batch that Next reads from
 	offsets []uint64
 	numbers []uint64
 }
 
 func freeEpoch(p unsafe.Pointer) { C.holdall_epoch_close((*C.holdall_epoch)(p)) }
 
-// Stream opens a stream of the records whose numbers `next` gives, in that order, any number of times each, until it
-// gives false, or an error, which comes back with the record that would have been next. nil: all of them in their order.
-// It is called by one goroutine at a time, only in Next and Take, for as many records as are read ahead. The bag may be closed.
+// Stream opens a stream of the records whose numbers next returns, in that order, with
+// repetitions. next returns false at the end, or an error, which is returned in place of the next
+// record. If next is nil, the stream has all records in order.
+//
+// next runs only during Next and Take, one call at a time, for as many records as are read ahead.
+// The bag may be closed while the stream is open.
 func (b *Bag) Stream(next func() (i uint64, more bool, err error), options ...Option) (*Stream, error) {
 	if next == nil {
 		return b.stream(nil, nil, func() {}, nil, options)
@@ -32,8 +35,10 @@ func (b *Bag) Stream(next func() (i uint64, more bool, err error), options ...Op
 	return b.stream(nextFunction(), f.ctx, f.release, []*callback{f}, options)
 }
 
-// Epoch opens a stream of every record once, in an order that seed and epoch decide and that is the same on every
-// machine; of it those that fall to rank, of world ranks, from `position` of them on.
+// Epoch opens a stream of a shuffled epoch: every record once, in an order that depends only on
+// the number of records, seed and epoch, on every machine. The stream has the records of rank, 0
+// to world-1, from the given position of this rank on. Errors: ErrArgument if rank is not below
+// world; ErrRange if position is past the end.
 func (b *Bag) Epoch(seed, epoch uint64, rank, world uint32, position uint64, options ...Option) (*Stream, error) {
 	n := C.uint64_t(b.Len())
 	h, err := open("open an epoch", nil, freeEpoch, false, func(_ *C.holdall_options, c *call) C.holdall_status {
@@ -52,7 +57,7 @@ func (b *Bag) Epoch(seed, epoch uint64, rank, world uint32, position uint64, opt
 	return b.stream((C.holdall_next_index_fn)(C.holdall_epoch_next), h.p, func() { h.Close() }, nil, options)
 }
 
-// stream opens a stream; `done` gives back what gives its numbers.
+// stream opens a stream; done releases the source of the record numbers.
 func (b *Bag) stream(next C.holdall_next_index_fn, ctx unsafe.Pointer, done func(), keep []*callback, options []Option) (*Stream, error) {
 	free := func(p unsafe.Pointer) {
 		C.holdall_bag_stream_close((*C.holdall_bag_stream)(p))
@@ -68,11 +73,12 @@ func (b *Bag) stream(next C.holdall_next_index_fn, ctx unsafe.Pointer, done func
 	return &Stream{handle: h}, nil
 }
 
-// Take takes the next n records, or with 0 as many as were read together; fewer at the end, or before one that fails,
-// of which the next call tells. io.EOF: there are no more.
+// Take returns the next n records; n 0: as many as were read together. It returns fewer at the
+// end, or before a record that fails, whose error the next call returns. At the end it returns
+// io.EOF.
 func (s *Stream) Take(n int) (*Records, error) {
 	if n < 0 {
-		return nil, refused("take", ErrArgument, "%d records", n)
+		return nil, refused("take", ErrArgument, "the number of records is negative: %d", n)
 	}
 	end := false
 	r, err := s.records("take", func(p unsafe.Pointer, c *call) C.holdall_status {
@@ -86,15 +92,16 @@ func (s *Stream) Take(n int) (*Records, error) {
 	return r, err
 }
 
-// Next is the next record, which may be kept, and its number in the bag. io.EOF: there are no more. Behind an error with a
-// Position it goes on with the record after the one that failed.
+// Next returns the next record, which the caller owns, and its number in the bag. At the end it
+// returns io.EOF. After an error with a Position, the next call continues with the record after
+// the one that failed.
 func (s *Stream) Next() (record []byte, number uint64, err error) {
 	for len(s.numbers) == 0 {
 		batch, err := s.Take(0)
 		if err != nil {
 			return nil, 0, err
 		}
-		// One copy a batch, so that no record can outlive its memory.
+		// One copy per batch, so that records stay valid after the batch is closed.
 		s.data = append([]byte{}, batch.data...)
 		s.offsets = append(s.offsets[:0:0], batch.offsets...)
 		s.numbers = append(s.numbers[:0:0], batch.numbers...)

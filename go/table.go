@@ -1,6 +1,6 @@
 package holdall
 
-// Tables: named columns of one length.
+// Tables: named columns of equal length.
 
 // #include <holdall.h>
 import "C"
@@ -13,35 +13,36 @@ import (
 // Table is an open table.
 type Table struct {
 	*handle
-	// How often columns came or went.
+	// Number of times that columns were added or removed.
 	turns atomic.Uint64
 }
 
-// Column is the name and the dtype of one.
+// Column is the name and the dtype of a column.
 type Column struct{ Name, Dtype string }
 
-// column is which one of a table an Array is.
+// column identifies the column of a table that an Array stands for.
 type column struct {
 	table *Table
 	i     C.uint32_t
 	turn  uint64
 }
 
-// with makes a call with the array that the column is, or was before another one came or went.
+// with makes a call with the array of the column, or fails if columns were added or removed
+// since.
 func (c *column) with(table *C.holdall_table, call *call, f func(a *C.holdall_array, c *call) C.holdall_status) C.holdall_status {
 	if a := C.holdall_table_column(table, c.i); a != nil && c.table.turns.Load() == c.turn {
 		return f(a, call)
 	}
-	return call.say(C.HOLDALL_E_STATE, "a column was added or removed since: ask the table for this one again")
+	return call.say(C.HOLDALL_E_STATE, "a column was added or removed since; call Table.Column again")
 }
 
-// say fails as the library would.
-func (c *call) say(status C.holdall_status, words string) C.holdall_status {
+// say stores a failure as the library does.
+func (c *call) say(status C.holdall_status, message string) C.holdall_status {
 	c.err.status, c.err.os_code, c.err.position = status, 0, -1
-	for i := 0; i < len(words); i++ {
-		c.err.message[i] = C.char(words[i])
+	for i := 0; i < len(message); i++ {
+		c.err.message[i] = C.char(message[i])
 	}
-	c.err.message[len(words)] = 0
+	c.err.message[len(message)] = 0
 	return status
 }
 
@@ -61,14 +62,17 @@ func table(op, path string, mode Mode, options []Option, f func(path *C.char, o 
 	return &Table{handle: h}, nil
 }
 
-// OpenTable opens a table, ReadOnly or to Append and change.
+// OpenTable opens a table at its last commit: ReadOnly to read, Append to read and change.
+// Errors: ErrType if the container is not a table; ErrBusy if another writer is active.
 func OpenTable(path string, mode Mode, options ...Option) (*Table, error) {
 	return table("open a table", path, mode, options, func(path *C.char, o *C.holdall_options, out **C.holdall_table, c *call) C.holdall_status {
 		return C.holdall_table_open(path, C.holdall_mode(mode), o, out, &c.err)
 	})
 }
 
-// CreateTable makes a table without rows, Bcolz, BLZ or BLZPaper, New or Replace.
+// CreateTable creates a table without rows and opens it for changes. mode is New or Replace;
+// format is Bcolz, BLZ or BLZPaper. Errors: ErrExists if mode is New and the path exists, or if a
+// name is repeated; ErrType for an unknown dtype.
 func CreateTable(path string, mode Mode, format Format, columns []Column, options ...Option) (*Table, error) {
 	const op = "create a table"
 	room := arena{}
@@ -88,13 +92,13 @@ func CreateTable(path string, mode Mode, format Format, columns []Column, option
 	})
 }
 
-// Rows is how many it has.
+// Rows returns the number of rows.
 func (t *Table) Rows() (n uint64) {
 	t.look(func(p unsafe.Pointer) { n = uint64(C.holdall_table_rows((*C.holdall_table)(p))) })
 	return n
 }
 
-// Columns are their names and dtypes, in order.
+// Columns returns the names and dtypes of the columns, in order.
 func (t *Table) Columns() (columns []Column) {
 	t.look(func(p unsafe.Pointer) {
 		table := (*C.holdall_table)(p)
@@ -106,7 +110,7 @@ func (t *Table) Columns() (columns []Column) {
 	return columns
 }
 
-// find is the number of the column of this name.
+// find returns the index of the column with this name.
 func find(table *C.holdall_table, name string) (i C.uint32_t, is bool) {
 	for ; i < C.holdall_table_columns(table); i++ {
 		if C.GoString(C.holdall_table_column_name(table, i)) == name {
@@ -116,13 +120,15 @@ func find(table *C.holdall_table, name string) (i C.uint32_t, is bool) {
 	return i, false
 }
 
-// Column is a column, to be read as an array with the rows of the table. When one is added or removed, ask for it again.
+// Column returns a column as a read-only array, with the rows of the table along its first
+// dimension. After a column is added or removed, the array returns ErrState: call Column again.
+// Errors: ErrRange if there is no such column.
 func (t *Table) Column(name string) (*Array, error) {
 	var of *column
 	err := t.view("column", func(p unsafe.Pointer, c *call) C.holdall_status {
 		i, is := find((*C.holdall_table)(p), name)
 		if !is {
-			return c.say(C.HOLDALL_E_RANGE, "there is no column of this name")
+			return c.say(C.HOLDALL_E_RANGE, "the table has no column of this name")
 		}
 		of = &column{t, i, t.turns.Load()}
 		return C.HOLDALL_OK
@@ -137,7 +143,8 @@ func (t *Table) changed(op string, f func(t *C.holdall_table, c *call) C.holdall
 	return t.change(op, func(p unsafe.Pointer, c *call) C.holdall_status { return f((*C.holdall_table)(p), c) })
 }
 
-// Append puts rows behind the last: of each column, in order, the new items, packed; see Bytes.
+// Append appends rows. columns[i] holds the new items of column i, packed, in C order, for every
+// column; see Bytes. After an error nothing is appended to any column.
 func (t *Table) Append(rows uint64, columns ...[]byte) error {
 	room := arena{}
 	defer room.free()
@@ -147,21 +154,23 @@ func (t *Table) Append(rows uint64, columns ...[]byte) error {
 	}
 	return t.changed("append", func(t *C.holdall_table, c *call) C.holdall_status {
 		if int(C.holdall_table_columns(t)) != len(columns) {
-			return c.say(C.HOLDALL_E_ARGUMENT, "there are not as many columns given as the table has")
+			return c.say(C.HOLDALL_E_ARGUMENT, "the number of columns differs from that of the table")
 		}
 		return C.holdall_table_append(t, C.uint64_t(rows), (*unsafe.Pointer)(unsafe.Pointer(&pointers[0])), &sizes[0], &c.err)
 	})
 }
 
-// Write writes over rows of a column, from `first` on.
+// Write overwrites rows rows of a column from row first on. src holds the items, packed, in C
+// order. Errors: ErrRange if there is no such column or row.
 func (t *Table) Write(name string, first, rows uint64, src []byte) error {
 	return t.changed("write", func(t *C.holdall_table, c *call) C.holdall_status {
-		i, _ := find(t, name) // beyond the last where there is none
+		i, _ := find(t, name) // past the last column if the name does not exist
 		return C.holdall_table_write(t, i, C.uint64_t(first), C.uint64_t(rows), start(src), C.size_t(len(src)), &c.err)
 	})
 }
 
-// AddColumn puts a new column before column `at`, with an item for each row.
+// AddColumn inserts a column before column at. src holds one item per row of the table, packed,
+// in C order. Errors: ErrExists if the name exists; ErrRange if at is past the end.
 func (t *Table) AddColumn(at int, column Column, src []byte) error {
 	return withString("add a column", column.Name, func(name *C.char) error {
 		return withString("add a column", column.Dtype, func(dtype *C.char) error {
@@ -173,7 +182,8 @@ func (t *Table) AddColumn(at int, column Column, src []byte) error {
 	})
 }
 
-// RemoveColumn takes one away.
+// RemoveColumn removes a column. Errors: ErrArgument if there is no such column, or if it is the
+// only one.
 func (t *Table) RemoveColumn(name string) error {
 	return withString("remove a column", name, func(name *C.char) error {
 		return t.changed("remove a column", func(p *C.holdall_table, c *call) C.holdall_status {
@@ -183,19 +193,19 @@ func (t *Table) RemoveColumn(name string) error {
 	})
 }
 
-// Truncate keeps the first rows.
+// Truncate removes all but the first rows rows. Errors: ErrRange if there are fewer.
 func (t *Table) Truncate(rows uint64) error {
 	return t.changed("truncate", func(t *C.holdall_table, c *call) C.holdall_status {
 		return C.holdall_table_truncate(t, C.uint64_t(rows), &c.err)
 	})
 }
 
-// Commit makes all changes durable and visible together.
+// Commit makes all changes durable and visible together: rows, columns and attributes.
 func (t *Table) Commit() error {
 	return t.changed("commit", func(t *C.holdall_table, c *call) C.holdall_status { return C.holdall_table_commit(t, &c.err) })
 }
 
-// Attrs are the names of the table's own values.
+// Attrs returns the names of the attributes of the table.
 func (t *Table) Attrs() (names []string) {
 	t.look(func(p unsafe.Pointer) {
 		for i := C.uint32_t(0); i < C.holdall_table_attrs((*C.holdall_table)(p)); i++ {
@@ -205,14 +215,14 @@ func (t *Table) Attrs() (names []string) {
 	return names
 }
 
-// Attr is a named value, JSON, if there is one.
+// Attr returns an attribute of the table, JSON, and whether it exists.
 func (t *Table) Attr(name string) (value []byte, is bool, err error) {
 	return t.named("attr", name, func(p unsafe.Pointer, name *C.char, c *call) C.holdall_status {
 		return C.holdall_table_attr_get((*C.holdall_table)(p), name, &c.out, &c.n, &c.err)
 	})
 }
 
-// SetAttr sets a named value; nil removes it.
+// SetAttr sets an attribute of the table to JSON; nil removes it.
 func (t *Table) SetAttr(name string, value []byte) error {
 	return withString("set attr", name, func(name *C.char) error {
 		return t.changed("set attr", func(t *C.holdall_table, c *call) C.holdall_status {
@@ -221,7 +231,8 @@ func (t *Table) SetAttr(name string, value []byte) error {
 	})
 }
 
-// SetColumnAttr sets a named value of a column; nil removes it. The column's Attr reads it.
+// SetColumnAttr sets an attribute of a column to JSON; nil removes it. The method Attr of the
+// column reads it.
 func (t *Table) SetColumnAttr(column, name string, value []byte) error {
 	return withString("set attr", name, func(name *C.char) error {
 		return t.changed("set attr", func(t *C.holdall_table, c *call) C.holdall_status {

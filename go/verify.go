@@ -1,13 +1,13 @@
 package holdall
 
-// What is it, is it sound, make it whole.
+// Identification, verification and repair of containers.
 
 // #include <holdall.h>
 import "C"
 
 import "unsafe"
 
-// Kind is what a container holds.
+// Kind is the kind of a container.
 type Kind int32
 
 // The kinds.
@@ -18,7 +18,8 @@ const (
 	KindBag    Kind = C.HOLDALL_KIND_BAG
 )
 
-// Identify tells what is at a path.
+// Identify returns the format and kind of the container at a path or spec, by its content.
+// Errors: ErrFormat for an unknown format, ErrMissing if nothing exists there.
 func Identify(path string) (format Format, kind Kind, err error) {
 	err = withString("identify", path, func(path *C.char) error {
 		return run("identify", func(c *call) C.holdall_status {
@@ -31,19 +32,25 @@ func Identify(path string) (format Format, kind Kind, err error) {
 	return format, kind, err
 }
 
-// Counts is what Verify found: records or chunks that are sound, that cannot be read, and that have no checksum.
+// Counts is the result of Verify, in records or chunks: Sound are intact, Bad are corrupt or
+// missing, and Unchecked have no checksum that applies or an unknown codec, filter or version.
 type Counts struct{ Sound, Bad, Unchecked uint64 }
 
-// Verify reads everything at a path, or spec, and checks all lengths and checksums, to the end. Each fault goes to `fault`,
-// which may be nil, and stops it with false. The error is the first fault, nil where all is sound; counts come with either.
+// Verify reads everything at a path or spec and verifies all lengths and checksums. It calls
+// fault, which may be nil, for each fault; part is "record N", "chunk N", a column or the path.
+// If fault returns false, Verify stops.
+//
+// The error is nil if the container is intact, else the first fault. The counts are valid in both
+// cases, but not with ErrCancelled, ErrBusy, or ErrArgument for an option. Bad may be 0 if
+// headers or metadata are corrupt: check the error.
 func Verify(path string, fault func(part string, fault *Error) bool, options ...Option) (counts Counts, err error) {
 	var f C.holdall_fault_fn
 	var ctx unsafe.Pointer
-	var told *callback
+	var reporter *callback
 	if fault != nil {
-		told = newCallback(fault)
-		defer told.release()
-		f, ctx = faultFunction(), told.ctx
+		reporter = newCallback(fault)
+		defer reporter.release()
+		f, ctx = faultFunction(), reporter.ctx
 	}
 	err = withString("verify", path, func(path *C.char) error {
 		_, err := withOptions("verify", options, func(o *C.holdall_options) error {
@@ -57,14 +64,15 @@ func Verify(path string, fault func(part string, fault *Error) bool, options ...
 		})
 		return err
 	})
-	if told != nil {
-		err = because(err, told.cause())
+	if reporter != nil {
+		err = because(err, reporter.cause())
 	}
 	return counts, err
 }
 
-// Repair brings what a crash, a full disk or another program left torn back to its last whole state, and tells how many
-// records or chunks are there now, and how many are lost.
+// Repair completes or rolls back an interrupted change and restores the last consistent state of
+// a container. Intact records and chunks keep their positions. It returns how many records or
+// chunks the container now has, and how many were lost. DryRun changes nothing.
 func Repair(path string, options ...Option) (kept, dropped uint64, err error) {
 	err = withString("repair", path, func(path *C.char) error {
 		_, err := withOptions("repair", options, func(o *C.holdall_options) error {

@@ -1,4 +1,4 @@
-# Tables of holdall's for the package Tables: by columns, each read as a whole.
+# Implements the interface of the package Tables by columns. Each column is read completely.
 module HoldallTablesExt
 
 import Holdall
@@ -17,7 +17,7 @@ function Tables.schema(t::Holdall.Table)
     return Tables.Schema(names, [eltype(rows(t[name][ntuple(_ -> 1:0, ndims(t[name]))...])) for name in names])
 end
 
-# Rows of several items become a vector of arrays.
+# A column whose rows have several items is a vector of arrays.
 rows(column::AbstractVector) = column[1:length(column)]
 rows(column::AbstractArray) = [copy(row) for row in eachslice(Array(column); dims = ndims(column))]
 

@@ -1,18 +1,25 @@
 """
     Holdall
 
-Chunked, compressed containers by the C library holdall: bags of records (`Bag`, `BagWriter`), superchunks (`Schunk`), arrays
-(`ChunkedArray`), tables (`Table`), and `verify`, `repair`, `identify`.
+Julia interface of the C library holdall: chunked, compressed containers.
 
-What is opened is closed by `close`, at the end of a `do` block, or by the garbage collector. Options are keywords, those of the
-header in small letters: `threads = 2`, `codec = :zstd`, `skip_damaged = true`. Nothing counts before `commit`.
+The containers are bags of records (`Bag`, `BagWriter`), superchunks (`Schunk`), arrays
+(`ChunkedArray`) and tables (`Table`). `verify`, `repair` and `identify` work on all of them.
+
+An object is closed by `close` or by the garbage collector.
+
+Options are keyword arguments. Their names are those of the header in lower case, without prefix:
+`threads = 2`, `codec = :zstd`, `skip_damaged = true`.
+
+Changes are durable and visible only after `commit`. A failed call throws a `HoldallError`.
 """
 module Holdall
 
 export Bag, BagWriter, BagIndex, BagStream, ChunkedArray, HoldallError, Schunk, Storage, Table
 export commit, create_array, create_schunk, create_table, eachchunk, identify, repair, verify
 
-# By the name that the system's loader finds; ENV["HOLDALL_LIB"], when the package is compiled, is a path instead.
+# The name for the system's loader. ENV["HOLDALL_LIB"], read when the package is compiled, is the
+# path to use instead.
 const libholdall = get(ENV, "HOLDALL_LIB", Sys.isapple() ? "libholdall.0.1.dylib" : "libholdall.so.0.1")
 
 include("libholdall.jl")

@@ -1,14 +1,21 @@
-# Arrays. Dimensions come in the opposite order of C's, so that what is read lies as it is stored: `a[i, j]` is C's [j - 1][i - 1].
+# Arrays. Dimensions are in the opposite order of C, so that items have the same order in memory as
+# in the container: `a[i, j]` is [j - 1][i - 1] in C.
 
 """
     ChunkedArray(path, mode = :r; options...)
 
-An open array. A box, `a[1:10, :, 3]`, is read chunk by chunk into an `Array`, and so are lists of positions, `a[[1, 5], :]`; a
-single item costs a call. `create_array` makes one; with the mode `:a`, `a[box] = items` changes it, and `commit` keeps that.
-Dimensions come in the opposite order of C's and NumPy's.
+An open array. `create_array` creates one.
+
+- `a[1:10, :, 3]` reads a box into an `Array`, chunk by chunk.
+- `a[[1, 5], :]` reads lists of positions in the same way.
+- `a[1, 2, 3]` reads one item, with one call of the library per item.
+- `a[box] = items` writes, and `commit` makes the changes durable and visible.
+
+Mode: `:r` to read, `:a` to read and change. Dimensions are in the opposite order of C and NumPy.
+Throws a `HoldallError` if the array cannot be opened.
 """
 struct ChunkedArray{T,N} <: AbstractArray{T,N}
-    handle::Any # of a column that of its table
+    handle::Any # a Handle; for a column a Column
     swap::Bool
 end
 
@@ -28,11 +35,21 @@ reversed(numbers) = numbers === nothing ? C_NULL : UInt64[n for n in reverse(num
 """
     create_array(path, T, dims; format = :b2nd, chunks = nothing, blocks = nothing, mode = :x, dtype, options...)
 
-Makes an array of zeros. format: `:b2nd`, `:caterva`, `:bloscpack`, `:bcolz`, `:blz`, `:blz_paper`.
+Creates an array of zeros, or of the option `fill`, and opens it for changes.
+
+- T: the type of the items. dtype: the dtype in the spelling of NumPy, by default that of T.
+- dims: the length of each dimension.
+- format: `:b2nd`, `:caterva`, `:bloscpack`, `:bcolz`, `:blz` or `:blz_paper` (the BLZ RFC layout).
+- chunks, blocks: the lengths of chunks and blocks, one per dimension; `nothing`: the defaults of
+  the library.
+- mode: `:x` creates; `:w` also replaces.
+
+Throws a `DimensionMismatch` if chunks or blocks has another number of dimensions, and a
+`HoldallError` if the path exists (mode `:x`) or the dtype cannot be stored.
 """
 function create_array(path::AbstractString, ::Type{T}, dims; format = :b2nd, chunks = nothing, blocks = nothing, mode = :x, dtype = dtype_of(T), options...) where {T}
     for grid in (chunks, blocks)
-        grid === nothing || length(grid) == length(dims) || throw(DimensionMismatch("$grid for $dims"))
+        grid === nothing || length(grid) == length(dims) || throw(DimensionMismatch("$grid does not match dimensions $dims"))
     end
     return with_options(options) do o
         grids = (length(dims), room(reversed(dims)), reversed(chunks), reversed(blocks))
@@ -47,7 +64,7 @@ grid(f, a::ChunkedArray{T,N}) where {T,N} = ntuple(d -> Int(unsafe_load(f(a.hand
 Base.size(a::ChunkedArray) = grid(holdall_array_shape, a)
 Base.IndexStyle(::Type{<:ChunkedArray}) = IndexCartesian()
 
-"The boxes of its chunks."
+"Returns an iterator of the boxes of the chunks, tuples of ranges."
 function eachchunk(a::ChunkedArray)
     lengths = grid(holdall_array_chunkshape, a)
     cut(n, m) = [i:min(i + m - 1, n) for i in 1:max(m, 1):n]
@@ -56,28 +73,32 @@ end
 
 const Index = Union{Integer,Colon,AbstractVector{<:Integer}}
 
-"What is wanted of each dimension, as C has them: start, count and step of a box, or lists of positions."
+"""
+Converts indices to one range or list per dimension, in the order of C.
+
+Returns these lists, the size of the result, and whether they form a box of ascending ranges.
+"""
 function selection(a::ChunkedArray, indices)
     chosen = to_indices(a, indices)
     checkbounds(a, chosen...)
     lists = reverse(map(i -> i isa Integer ? (i:i) : i, chosen))
-    kept = Tuple(length(i) for i in chosen if !(i isa Integer))
-    return lists, kept, all(i -> i isa AbstractRange && (isempty(i) || step(i) > 0), lists)
+    dims = Tuple(length(i) for i in chosen if !(i isa Integer))
+    return lists, dims, all(i -> i isa AbstractRange && (isempty(i) || step(i) > 0), lists)
 end
 
 starts(lists) = UInt64[isempty(i) ? 0 : first(i) - 1 for i in lists]
 counts(lists) = UInt64[length(i) for i in lists]
 steps(lists) = UInt64[step(i) for i in lists]
 
-"Calls `f` with lists of positions as C has them."
+"Calls `f` with pointers to lists of positions from 0."
 function with_lists(f, lists)
     positions = [UInt64[i - 1 for i in list] for list in lists]
     GC.@preserve positions f([pointer(p) for p in positions])
 end
 
 function read_items(a::ChunkedArray{T}, indices) where {T}
-    lists, kept, box = selection(a, indices)
-    items = Array{T}(undef, kept)
+    lists, dims, box = selection(a, indices)
+    items = Array{T}(undef, dims)
     isempty(items) && return items
     bytes = sizeof(items)
     if box
@@ -100,8 +121,8 @@ Base.Array(a::ChunkedArray) = read_items(a, axes(a))
 Base.collect(a::ChunkedArray) = Array(a)
 
 function write_items(a::ChunkedArray{T}, items, indices) where {T}
-    lists, kept, box = selection(a, indices)
-    packed = Array{T}(undef, kept)
+    lists, dims, box = selection(a, indices)
+    packed = Array{T}(undef, dims)
     packed .= items
     isempty(packed) && return a
     a.swap && map!(bswap, packed, packed)
@@ -117,7 +138,12 @@ end
 Base.setindex!(a::ChunkedArray{T,N}, item, indices::Vararg{Int,N}) where {T,N} = write_items(a, Ref(convert(T, item)), indices)
 Base.setindex!(a::ChunkedArray{T,N}, items, indices::Vararg{Index,N}) where {T,N} = write_items(a, items, indices)
 
-"Lets an array grow along a dimension by these items."
+"""
+    append!(a, items; dim)
+
+Appends items at the end of dimension `dim`, by default the last. After an error nothing is
+appended.
+"""
 function Base.append!(a::ChunkedArray{T,N}, items::AbstractArray{<:Any,N}; dim = N) where {T,N}
     packed = Array{T,N}(items)
     a.swap && map!(bswap, packed, packed)
@@ -125,21 +151,26 @@ function Base.append!(a::ChunkedArray{T,N}, items::AbstractArray{<:Any,N}; dim =
     return a
 end
 
-"Gives it another size: what is new is zeros, or its fill value."
+"""
+    resize!(a, dims...)
+
+Changes the size: removes items outside, and adds the fill value (default: zeros).
+"""
 Base.resize!(a::ChunkedArray, dims...) = (check(holdall_array_resize, a.handle, room(reversed(dims))); a)
 
 commit(a::ChunkedArray) = (check(holdall_array_commit, a.handle); nothing)
 
-"A named value as bytes, or `nothing`: JSON, of frames any bytes."
+"Returns a named value as bytes (JSON; in frames any bytes), or `nothing` if there is none."
 attr(a::ChunkedArray, name) = value(holdall_array_attr_get, a.handle, name)
 
-"Sets a named value."
+"Sets a named value to bytes: JSON; in frames any bytes."
 set_attr!(a::ChunkedArray, name, bytes) = (check(holdall_array_attr_set, a.handle, name, room(Vector{UInt8}(bytes)), length(bytes)); a)
 
 """
-    copy_to(a, path; format = :b2nd, mode = :x, options...)
+    copy_to(a, path; format = :b2nd, chunks = nothing, blocks = nothing, mode = :x, options...)
 
-Writes the array into a new container.
+Copies the array, as this object sees it, to a new container, which is complete or absent. The
+parameters are those of `create_array`.
 """
 function copy_to(a::ChunkedArray, path; format = :b2nd, chunks = nothing, blocks = nothing, mode = :x, options...)
     with_options(options) do o

@@ -3,8 +3,13 @@
 """
     Bag(spec; options...)
 
-An open bag, a vector of records, each a `Vector{UInt8}`. spec: a path, or several with commas between, `@8` or `@*` in
-them for the shards of a set. `bag[2:5]` is a bag of these, `bag[[1, 7]]` reads them at once; a loop reads ahead.
+An open bag, a vector of records, each a `Vector{UInt8}`.
+
+`bag[i]` reads a record. `bag[2:5]` returns a bag of a slice. `bag[[1, 7]]` reads records together.
+Iteration reads ahead.
+
+spec: a path, or several separated by commas, where `@8` or `@*` stands for the shards of a set.
+Throws a `HoldallError` if the bag cannot be opened.
 """
 struct Bag <: AbstractVector{Vector{UInt8}}
     handle::Handle{holdall_bag}
@@ -34,7 +39,7 @@ end
 
 Base.getindex(b::Bag, mask::AbstractVector{Bool}) = (@boundscheck checkbounds(b, mask); b[findall(mask)])
 
-"A batch of records, copied out of C's memory."
+"Returns a batch of records, copied from the memory of the library."
 function records(f, arguments...)
     batch = opened(f, holdall_records, holdall_records_close, arguments...)
     try
@@ -55,7 +60,7 @@ end
 """
     BagStream(bag; options...)
 
-All records in their order, read ahead: `for record in BagStream(bag)`.
+An iterator of all records in order, with read-ahead: `for record in BagStream(bag)`.
 """
 struct BagStream
     handle::Handle{holdall_bag_stream}
@@ -94,7 +99,10 @@ end
 """
     BagWriter(path, mode = :x; options...)
 
-Writes a bag: `push!` and `append!` records, then `commit`.
+A writer of a bag, or of a set of bags. `push!` appends a record, `append!` appends several, and
+`commit` makes them durable and visible.
+
+Mode: `:x` creates, `:w` also replaces, `:a` appends to an existing bag.
 """
 struct BagWriter
     handle::Handle{holdall_bag_writer}
@@ -123,15 +131,21 @@ function Base.append!(w::BagWriter, records)
     return w
 end
 
-"Makes all that was changed durable and visible, all of it or nothing."
+"Makes all changes durable and visible, all or none."
 commit(w::BagWriter) = (check(holdall_bag_writer_commit, w.handle); nothing)
 
 """
     BagIndex(bag; options...)
     BagIndex(bag, path, mode = nothing; options...)
 
-In which records some content is: in memory, or in a file, which the mode `:x` or `:w` makes. `findall(key, index)` gives the
-numbers of all records that are the key, `findfirst(key, index)` the first or `nothing`.
+An index of a bag, or of a slice, whose numbers it uses.
+
+`findall(key, index)` returns the numbers of all records that equal the key. `findfirst(key, index)`
+returns the first one, or `nothing`.
+
+Without a path, the index is built in memory. Mode: `nothing` opens an existing index, `:x` creates
+it, `:w` also replaces it. Throws a `HoldallError` if the index belongs to another bag or is
+corrupt.
 """
 struct BagIndex
     handle::Handle{holdall_bag_index}

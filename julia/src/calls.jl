@@ -1,6 +1,13 @@
-# How the functions are called: errors, handles, options.
+# Calls of the library: errors, handles, options.
 
-"A call that failed: its status, the record or chunk (as C counts them, from 0) or -1, errno or 0, and the words."
+"""
+A failed call of the library.
+
+- status: the negative status of the header.
+- os_code: errno, or 0.
+- position: the index of the record or chunk that failed, from 0, or -1.
+- message: the message.
+"""
 struct HoldallError <: Exception
     status::Int32
     os_code::Int32
@@ -8,13 +15,13 @@ struct HoldallError <: Exception
     message::String
 end
 
-words(message) = String(collect(Iterators.takewhile(!iszero, message)))
-HoldallError(e::holdall_error) = HoldallError(e.status, e.os_code, e.position, words(e.message))
+text_of(message) = String(collect(Iterators.takewhile(!iszero, message)))
+HoldallError(e::holdall_error) = HoldallError(e.status, e.os_code, e.position, text_of(e.message))
 
 Base.showerror(io::IO, e::HoldallError) =
     print(io, "HoldallError: ", e.message, " (", unsafe_string(holdall_status_name(e.status)), ")")
 
-"Calls a function that can fail, and gives its status, 0 or more."
+"Calls a function that can fail, and returns its status, 0 or more. Throws a `HoldallError`."
 function check(f, arguments...)
     err = Ref{holdall_error}()
     status = f(arguments..., err)
@@ -22,14 +29,14 @@ function check(f, arguments...)
     return status
 end
 
-"Warns where something damaged was left out, as `skip_damaged` wished."
-sound(status) = status == HOLDALL_NOT_FOUND && @warn "what is damaged was left out: it is empty, or zeros"
+"Warns if the status reports that corrupt data was skipped, because of `skip_damaged`."
+sound(status) = status == HOLDALL_NOT_FOUND && @warn "corrupt data was skipped"
 
-"One of C's handles, closed with `free`."
+"A handle of the library, closed with `free`."
 mutable struct Handle{T}
     pointer::Ptr{T}
     free::Any
-    keep::Any # what must live as long
+    keep::Any # an object that must outlive the handle
     function Handle(pointer::Ptr{T}, free, keep = nothing) where {T}
         return finalizer(close, new{T}(pointer, free, keep))
     end
@@ -43,21 +50,21 @@ end
 
 Base.isopen(h::Handle) = h.pointer != C_NULL
 
-# Handed to a call, a handle lives as long as that, and one that is closed never comes to it.
+# A handle stays alive during a call. A closed handle is never passed to one.
 Base.cconvert(::Type{Ptr{T}}, h::Handle{T}) where {T} = h
 function Base.unsafe_convert(::Type{Ptr{T}}, h::Handle{T}) where {T}
-    h.pointer == C_NULL && throw(ArgumentError("it was closed"))
+    h.pointer == C_NULL && throw(ArgumentError("the handle is closed"))
     return h.pointer
 end
 
-"Makes a call that opens something: its handle comes through the argument behind those given."
+"Calls a function that opens a handle, and returns the handle, which is its last output."
 function opened(f, ::Type{T}, free, arguments...; keep = nothing) where {T}
     out = Ref{Ptr{T}}(C_NULL)
     check(f, arguments..., out)
     return Handle(out[], free, keep)
 end
 
-"A call that is asked for the size, and then for the bytes."
+"Calls a function first for the size, then for the bytes, and returns the bytes."
 function sized(f, arguments...)
     n = Ref{Csize_t}(0)
     check(f, arguments..., C_NULL, 0, n)
@@ -66,11 +73,11 @@ function sized(f, arguments...)
     return bytes
 end
 
-# Never NULL, which often has a meaning of its own.
+# A pointer that is never NULL, because NULL often has a meaning of its own.
 const nothing_there = UInt8[0]
 room(bytes) = isempty(bytes) ? nothing_there : bytes
 
-"A named value, or `nothing`."
+"Returns a named value as bytes, or `nothing` if there is none."
 function value(f, handle, name)
     bytes, n = Ref{Ptr{Cvoid}}(C_NULL), Ref{Csize_t}(0)
     check(f, handle, name, bytes, n) == HOLDALL_NOT_FOUND && return nothing
@@ -79,7 +86,7 @@ end
 
 constant(prefix, name) = getfield(@__MODULE__, Symbol("HOLDALL_", prefix, uppercase(String(name))))
 
-# What the symbols stand for that an option takes.
+# Prefixes of the constants that an option accepts as symbols.
 const PREFIXES = Dict(
     :codec => "CODEC_",
     :checksum => "SUM_",
@@ -93,7 +100,7 @@ number(name, value) = value isa Symbol ? constant(PREFIXES[name], value) : Int64
 
 function set(options, name, value)
     symbol = Symbol("HOLDALL_OPT_", uppercase(String(name)))
-    isdefined(@__MODULE__, symbol) || throw(ArgumentError("there is no option $name"))
+    isdefined(@__MODULE__, symbol) || throw(ArgumentError("unknown option $name"))
     option = getfield(@__MODULE__, symbol)
     if name == :filters && !(value isa Vector{UInt8})
         value = UInt8[number(name, filter) for filter in (value isa Symbol ? (value,) : value)]
@@ -105,7 +112,7 @@ function set(options, name, value)
     end
 end
 
-"Calls `f` with a set of options."
+"Calls `f` with a set of options, and returns its result."
 function with_options(f, given)
     options = Handle(holdall_options_new(), holdall_options_free)
     try
@@ -116,8 +123,15 @@ function with_options(f, given)
     end
 end
 
-"A mode: :r, :a (changes what is there), :x (nothing may be there), :w (takes its place)."
+"""
+Returns the constant of a mode.
+
+- `:r` reads.
+- `:a` changes an existing container.
+- `:x` creates a container; none may exist.
+- `:w` creates a container and replaces an existing one.
+"""
 mode_of(mode) = (r = HOLDALL_READ, a = HOLDALL_APPEND, x = HOLDALL_NEW, w = HOLDALL_REPLACE)[mode]
 
-"The versions of the library and of its codecs."
+"Returns the versions of the library and its codecs as text."
 version() = unsafe_string(holdall_version_text())

@@ -1,8 +1,10 @@
-# Which type of Julia's the items of an array have.
+# Conversion between dtypes and Julia types.
 
 """
-The type of items of a dtype, and whether their bytes have to be swapped. Booleans are `UInt8`, times and durations `Int64` in
-the dtype's unit; text, structures and what has no type of its own are tuples of bytes.
+Returns the Julia type for the items of a dtype, and whether their bytes must be swapped.
+
+Booleans are `UInt8`. Times and durations are `Int64` in the unit of the dtype. Text, structures and
+all other items are tuples of bytes.
 """
 function item_type(dtype::AbstractString, itemsize)
     bytes = NTuple{Int(itemsize),UInt8}
@@ -11,7 +13,7 @@ function item_type(dtype::AbstractString, itemsize)
     order, kind, size = parsed[1], parsed[2], itemsize
     T = get(TYPES, (kind, Int(size)), bytes)
     swap = order == (ENDIAN_BOM == 0x04030201 ? ">" : "<") && size > 1
-    # Numbers alone are swapped as a whole.
+    # Only integers and floats are swapped as one unit.
     swap && !(T <: Union{Integer,AbstractFloat}) && return bytes, false
     return T, swap
 end
@@ -35,7 +37,7 @@ const TYPES = Dict(
     ("m", 8) => Int64,
 )
 
-"How NumPy spells a type."
+"Returns the dtype of a type in the spelling of NumPy."
 function dtype_of(::Type{T}) where {T}
     kind = T <: Complex ? "c" : T <: AbstractFloat ? "f" : T <: Unsigned ? "u" : T <: Signed ? "i" : "V"
     order = sizeof(T) == 1 || kind == "V" ? "|" : ENDIAN_BOM == 0x04030201 ? "<" : ">"

@@ -1,10 +1,16 @@
-# Superchunks: a run of bytes in compressed chunks. Bytes and chunks are counted from 1.
+# Superchunks: a sequence of bytes in compressed chunks. Bytes are numbered from 1.
 
 """
     Schunk(path, mode = :r; options...)
 
-An open superchunk, a vector of bytes: `s[1:100]` reads the chunks that hold them. `create_schunk` makes one; `append!`, `s[1:3] =
-bytes`, `resize!` to make it shorter, `commit`.
+An open superchunk, a vector of bytes. `create_schunk` creates one.
+
+- `s[1:100]` reads bytes. Only the chunks that contain them are read.
+- `append!(s, bytes)` appends, `s[1:3] = bytes` overwrites, and `resize!(s, n)` truncates.
+- `commit` makes the changes durable and visible.
+
+Mode: `:r` to read, `:a` to read and change. Throws a `HoldallError` if the superchunk cannot be
+opened.
 """
 struct Schunk <: AbstractVector{UInt8}
     handle::Handle{holdall_schunk}
@@ -16,7 +22,17 @@ function Schunk(path::AbstractString, mode::Symbol = :r; options...)
     end
 end
 
-"Makes a superchunk of items of `typesize` bytes; format: :bloscpack or :b2frame; mode: :x or :w."
+"""
+    create_schunk(path, typesize = 1; format = :bloscpack, mode = :x, options...)
+
+Creates a superchunk and opens it for changes.
+
+- typesize: bytes per item, for filters.
+- format: `:bloscpack` or `:b2frame`.
+- mode: `:x` creates; `:w` also replaces.
+
+Throws a `HoldallError` if the path exists (mode `:x`).
+"""
 function create_schunk(path::AbstractString, typesize = 1; format = :bloscpack, mode = :x, options...)
     return with_options(options) do o
         made = constant("FORMAT_", format)
@@ -37,7 +53,7 @@ end
 
 function Base.setindex!(s::Schunk, bytes::AbstractVector{UInt8}, chosen::AbstractUnitRange{<:Integer})
     @boundscheck checkbounds(s, chosen)
-    length(bytes) == length(chosen) || throw(DimensionMismatch("$(length(bytes)) bytes for $(length(chosen))"))
+    length(bytes) == length(chosen) || throw(DimensionMismatch("$(length(bytes)) bytes for a range of $(length(chosen))"))
     isempty(bytes) || check(holdall_schunk_write, s.handle, first(chosen) - 1, Vector{UInt8}(bytes), length(bytes))
     return s
 end
@@ -49,12 +65,12 @@ function Base.append!(s::Schunk, bytes::AbstractVector{UInt8})
     return s
 end
 
-"Keeps the first n bytes."
+"Truncates the content to n bytes. Throws a `HoldallError` if it is shorter."
 Base.resize!(s::Schunk, n::Integer) = (check(holdall_schunk_truncate, s.handle, n); s)
 
 commit(s::Schunk) = (check(holdall_schunk_commit, s.handle); nothing)
 
-"The ranges of bytes that its chunks have."
+"Returns the range of bytes of each chunk."
 function eachchunk(s::Schunk)
     ends = cumsum(chunk_bytes(s, i) for i in 0:Int(holdall_schunk_chunks(s.handle))-1)
     return [a+1:b for (a, b) in zip([0; ends], ends)]
@@ -66,8 +82,8 @@ function chunk_bytes(s, i)
     return Int(n[])
 end
 
-"A named value as bytes, or `nothing`; that of Bloscpack is named \"\"."
+"Returns a named value as bytes, or `nothing` if there is none. Bloscpack has one, named \"\"."
 meta(s::Schunk, name = "") = value(holdall_schunk_meta_get, s.handle, name)
 
-"Sets a named value."
+"Sets a named value to bytes. Bloscpack has one, named \"\", of JSON."
 set_meta!(s::Schunk, name, bytes) = (check(holdall_schunk_meta_set, s.handle, name, room(Vector{UInt8}(bytes)), length(bytes)); s)

@@ -1,14 +1,19 @@
-# Where the bytes live when that is no path: bytes in memory, or functions of Julia's that C reads by.
+# Storages that replace a path: bytes in memory, or Julia functions that the library calls to read.
 
 """
     Storage(size, read_at)
 
-A container that is read from elsewhere than a path; `Bag(storage)`, `Schunk(storage)`, `ChunkedArray(storage)` and
-`Table(storage)` open it. `size(name)` is the length of a file, or `nothing` where there is none; `read_at(name, at, n)` the n bytes
-from byte `at` on (from 0), fewer only at its end. A container of one file has the name "". They run on the thread that reads,
-unless the option `threads` is given.
+A read-only storage: the library calls its functions instead of accessing files by path. `Bag`,
+`Schunk`, `ChunkedArray` and `Table` accept a storage in place of a path.
 
-`Storage(bytes)` is one file in memory. No name tells whether the records of a bag are compressed: `codec = :zstd` where they are.
+- `size(name)` returns the size of a file in bytes, or `nothing` if it does not exist.
+- `read_at(name, at, n)` returns n bytes at offset `at` (from 0); fewer only at the end of the file.
+
+A container of one file has the name "". The functions run on the calling thread, unless the option
+`threads` is set. If a function throws, the call of the library fails with a `HoldallError`.
+
+`Storage(bytes)` is a storage of one file in memory. A storage has no file name that shows whether
+the records of a bag are compressed. If they are, set `codec = :zstd`.
 """
 struct Storage
     size::Any
@@ -40,7 +45,8 @@ function storage_read_at(ctx::Ptr{Cvoid}, name::Cstring, at::UInt64, dst::Ptr{Cv
     end
 end
 
-# What C may call, by the number that it has in place of a pointer, until it says that nothing uses it any more.
+# The storages that the library may call. The key is a number that the library gets as ctx pointer.
+# storage_destroy removes an entry when no handle uses the storage any more.
 const used = Dict{UInt,Storage}()
 const used_lock = ReentrantLock()
 const last_number = Ref{UInt}(0)
@@ -48,7 +54,7 @@ const last_number = Ref{UInt}(0)
 storage_of(ctx) = lock(() -> used[UInt(ctx)], used_lock)
 storage_destroy(ctx::Ptr{Cvoid})::Cvoid = (lock(() -> delete!(used, UInt(ctx)), used_lock); nothing)
 
-"Calls `f` with a handle of the storage; what it opens keeps that."
+"Calls `f` with a handle of the storage. Containers that `f` opens keep the storage alive."
 function with_storage(f, storage::Storage)
     number = lock(used_lock) do
         last_number[] += 1
@@ -73,17 +79,17 @@ in_storage(f, type, free, storage, options) =
 
 Bag(storage::Storage; options...) = Bag([storage]; options...)
 
-# A bag of shards in one place each.
+# A bag of shards, each in its own storage.
 function Bag(shards::AbstractVector{Storage}; options...)
     nested(handles, rest) =
-        isempty(rest) ? in_places(handles, options) : with_storage(io -> nested([handles; io], rest[2:end]), first(rest))
+        isempty(rest) ? in_storages(handles, options) : with_storage(io -> nested([handles; io], rest[2:end]), first(rest))
     return Bag(nested(Handle{holdall_io}[], shards))
 end
 
-function in_places(handles, options)
+function in_storages(handles, options)
     GC.@preserve handles begin
-        places = [h.pointer for h in handles]
-        return with_options(o -> opened(holdall_bag_open_io, holdall_bag, holdall_bag_close, places, length(places), o), options)
+        pointers = [h.pointer for h in handles]
+        return with_options(o -> opened(holdall_bag_open_io, holdall_bag, holdall_bag_close, pointers, length(pointers), o), options)
     end
 end
 

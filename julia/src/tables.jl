@@ -1,10 +1,16 @@
-# Tables: named columns of one length. With the package Tables loaded they are tables of its kind, too.
+# Tables: named columns of equal length. They implement the interface of the package Tables if it is
+# loaded.
 
 """
     Table(path, mode = :r; options...)
 
-An open table: `table[:name]` is a column, a `ChunkedArray` whose last dimension is the rows. `create_table` makes one;
-`append!(table, (a = [1, 2], b = [3.0, 4.0]))`, `commit`.
+An open table. `create_table` creates one.
+
+`table[:name]` returns a column, a `ChunkedArray` whose last dimension is the rows.
+`append!(table, (a = [1, 2], b = [3.0, 4.0]))` appends rows. `commit` makes them durable and
+visible.
+
+Mode: `:r` to read, `:a` to read and change. Throws a `HoldallError` if the table cannot be opened.
 """
 struct Table
     handle::Handle{holdall_table}
@@ -19,7 +25,13 @@ end
 """
     create_table(path, (name = T, ...); format = :bcolz, mode = :x, options...)
 
-Makes a table without rows. T: a type, or a dtype as NumPy spells it.
+Creates a table without rows, and opens it for changes.
+
+- columns: pairs of a name and a type, or a dtype in the spelling of NumPy; at least one.
+- format: `:bcolz`, `:blz` or `:blz_paper` (the BLZ RFC layout).
+- mode: `:x` creates; `:w` also replaces.
+
+Throws a `HoldallError` if the path exists (mode `:x`) or a dtype cannot be stored.
 """
 function create_table(path::AbstractString, columns; format = :bcolz, mode = :x, options...)
     names = [String(name) for name in keys(columns)]
@@ -35,7 +47,7 @@ Base.close(t::Table) = close(t.handle)
 Base.length(t::Table) = Int(holdall_table_rows(t.handle))
 Base.keys(t::Table) = [Symbol(unsafe_string(holdall_table_column_name(t.handle, i))) for i in 0:holdall_table_columns(t.handle)-1]
 
-"A column, which its table closes; to each call it goes as the table has it then."
+"A column. It is closed with its table, and each call gets its current handle from the table."
 struct Column
     table::Table
     name::Symbol
@@ -58,7 +70,12 @@ function Base.getindex(t::Table, name::Union{Symbol,AbstractString})
     return chunked(Column(t, Symbol(name)))
 end
 
-"Puts rows behind the last: of each column, by its name, the new items."
+"""
+    append!(table, rows)
+
+Appends rows. `rows` has the new items of every column by name. Throws a `DimensionMismatch` if the
+columns have different lengths. After an error nothing is appended.
+"""
 function Base.append!(t::Table, rows)
     packed = [packed_like(t[name], rows[name]) for name in keys(t)]
     n = isempty(packed) ? 0 : last(size(first(packed)))
@@ -76,13 +93,13 @@ function packed_like(column::ChunkedArray{T,N}, items) where {T,N}
     return packed
 end
 
-"Keeps the first n rows."
+"Removes all but the first n rows. Throws a `HoldallError` if there are fewer."
 Base.resize!(t::Table, n::Integer) = (check(holdall_table_truncate, t.handle, n); t)
 
 commit(t::Table) = (check(holdall_table_commit, t.handle); nothing)
 
-"A named value, JSON as bytes, or `nothing`."
+"Returns an attribute of the table, JSON as bytes, or `nothing` if there is none."
 attr(t::Table, name) = value(holdall_table_attr_get, t.handle, name)
 
-"Sets a named value."
+"Sets an attribute of the table to JSON, given as bytes."
 set_attr!(t::Table, name, bytes) = (check(holdall_table_attr_set, t.handle, name, room(Vector{UInt8}(bytes)), length(bytes)); t)

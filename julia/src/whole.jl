@@ -1,6 +1,11 @@
-# What is it, is it sound, make it whole.
+# Identification, verification and repair of containers.
 
-"Format and kind of what is at a path, as the header's numbers `HOLDALL_FORMAT_*` and `HOLDALL_KIND_*`."
+"""
+    identify(path)
+
+Returns the format and kind of a container, as constants `HOLDALL_FORMAT_*` and `HOLDALL_KIND_*`.
+Throws a `HoldallError` for an unknown format, or if nothing exists there.
+"""
 function identify(path::AbstractString)
     format, kind = Ref{Int32}(0), Ref{Int32}(0)
     check(holdall_identify, path, format, kind)
@@ -10,8 +15,16 @@ end
 """
     verify(path; options...)
 
-Reads and checks everything at a path: how many records or chunks are sound, bad, and without a checksum, and the first
-failure, or `nothing`.
+Reads everything at a path, and verifies all lengths and checksums.
+
+Returns a named tuple:
+
+- sound: the number of intact records or chunks.
+- bad: the number of corrupt or missing ones.
+- unchecked: the number of those without a checksum that applies, or of an unknown codec, filter or
+  version.
+- failure: the first failure, a `HoldallError`, or `nothing`. `bad` may be 0 with corrupt headers or
+  metadata, so check the failure.
 """
 function verify(path::AbstractString; options...)
     sound, bad, unchecked = Ref{UInt64}(0), Ref{UInt64}(0), Ref{UInt64}(0)
@@ -27,7 +40,15 @@ function verify(path::AbstractString; options...)
     return (sound = Int(sound[]), bad = Int(bad[]), unchecked = Int(unchecked[]), failure = failure)
 end
 
-"Brings what was torn back to its last whole state: how many records or chunks were kept, and dropped."
+"""
+    repair(path; options...)
+
+Repairs a container: completes or rolls back an interrupted change and restores the last consistent
+state. Intact records and chunks keep their positions.
+
+Returns a named tuple: kept, the number of records or chunks retained, and dropped, the number lost.
+Throws a `HoldallError` if the container cannot be repaired.
+"""
 function repair(path::AbstractString; options...)
     kept, dropped = Ref{UInt64}(0), Ref{UInt64}(0)
     with_options(o -> check(holdall_repair, path, o, kept, dropped), options)

@@ -1,4 +1,4 @@
-# The package under a Julia that has the library.
+# Tests of the package. They need Julia and the library.
 using Holdall, Tables, Test
 
 mktempdir() do folder

@@ -1,9 +1,21 @@
-"""Chunked, compressed containers: bags of records, superchunks, arrays and tables, by the C library holdall.
+"""Python interface of the C library holdall: chunked, compressed containers.
 
-What is opened is closed by `with`, by close(), or when nothing refers to it any more; a call behind close() raises
-StateError. Options are arguments by name, those of the header in small letters (threads=2, codec="zstd", skip_damaged=True).
-All may be used by several threads; nothing counts before commit(). In the place of a path may be storage: Memory(bytes), or an
-object with the functions that holdall._storage tells of.
+The containers are bags of records, superchunks, arrays and tables.
+
+An object is closed by `with`, by close(), or when nothing refers to it any more. A call after
+close() raises StateError.
+
+Options are keyword arguments. Their names are those of the header in lower case, without
+HOLDALL_OPT_: threads=2, codec="zstd", skip_damaged=True. None means the default.
+
+Several threads may use one object at once.
+
+Changes are durable and visible only after commit().
+
+Where a path opens or creates a container, a storage may be passed instead: Memory(bytes), or an
+object with the functions that holdall._storage describes.
+
+A failed call raises Error or one of its subclasses, one per status of the header.
 """
 from ._arrays import Array
 from ._bags import Bag, BagWriter, Index, Records, Stream
@@ -17,7 +29,7 @@ from ._storage import Memory
 from ._tables import Table
 from ._whole import Counts, Fault, identify, repair, verify
 
-# Without BufferError, IOError, MemoryError and TypeError: `import *` must not shadow a builtin.
+# BufferError, IOError, MemoryError and TypeError are omitted: `import *` must not shadow a builtin.
 __all__ = [
     "Array", "Bag", "BagWriter", "Counts", "DamageWarning", "Error", "Fault", "Index", "Memory", "Records", "Schunk", "Stream", "Table",
     "UncommittedWarning", "identify", "repair", "verify", "version",

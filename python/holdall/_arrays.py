@@ -1,4 +1,4 @@
-"""Arrays: items of one type in a grid, indexed as those of NumPy are."""
+"""Arrays: items of one type in a grid, indexed as in NumPy."""
 import ast
 import ctypes as c
 
@@ -13,22 +13,25 @@ I64 = c.c_int64
 
 
 def dtype_of(spelling):
-    """NumPy's type of a dtype as the library spells it; of Python's objects None."""
+    """Returns the NumPy dtype for a spelling of the library; None for Python objects."""
     if spelling in ("object", "O", "|O"):
         return None
     return np.dtype(ast.literal_eval(spelling) if spelling[0] in "[({" else spelling)
 
 
 def spelled(dtype):
-    """And the other way."""
+    """Returns the spelling of a dtype that the library reads."""
     dtype = np.dtype(dtype)
     if dtype.names:
-        dtype = np.dtype((np.void, dtype))  # no recarray
+        dtype = np.dtype((np.void, dtype))  # otherwise a recarray has another spelling
     return str(dtype) if dtype.names or dtype.subdtype else dtype.str
 
 
 def item_bytes(item, dtype):
-    """One item as it is stored; of other types than strings, bytes are it already."""
+    """Returns the stored bytes of one item.
+
+    For types other than strings, a bytes object is already the stored form.
+    """
     if isinstance(item, bytes) and dtype.kind not in "SU":
         return item
     item = exact(item, dtype.base)
@@ -40,7 +43,13 @@ def address(array):
 
 
 class Array(Handle):
-    """An open array; Array.create() makes one. mode: "r", or "a" to change it. What is read are arrays of NumPy's."""
+    """An open array. Array.create() creates one.
+
+    array[...] reads with the indexing of NumPy, including lists and masks, and returns NumPy
+    arrays. array[...] = value writes.
+
+    name: a path or a storage. mode: "r" to read, "a" to read and change.
+    """
 
     _closes = "holdall_array_close"
 
@@ -49,11 +58,21 @@ class Array(Handle):
 
     @classmethod
     def create(cls, name, shape, dtype, format="b2nd", chunks=None, blocks=None, mode="x", **options):
-        """Zeros, or `fill`. format: "b2nd", "caterva", "bloscpack", "bcolz", "blz" or "blz_paper"; mode: "x" or "w"."""
+        """Creates an array of zeros, or of the option `fill`, and opens it for changes.
+
+        name: a path or a storage. shape: an integer or a sequence of lengths. dtype: anything that
+        numpy.dtype() accepts. format: "b2nd", "caterva", "bloscpack", "bcolz", "blz" or "blz_paper"
+        (the BLZ RFC layout). chunks, blocks: the lengths of chunks and blocks, one per dimension,
+        or None for the defaults of the library. mode: "x" creates; "w" also replaces.
+
+        Raises ExistsError if the path exists (mode "x"), TypeError for a dtype that cannot be
+        stored, ValueError if chunks or blocks has another number of dimensions.
+        """
         shape = tuple(np.atleast_1d(shape)) if np.ndim(shape) == 0 else tuple(shape)
         for grid in (chunks, blocks):
             if grid is not None and len(grid) != len(shape):
-                raise ValueError(f"{len(grid)} numbers for {len(shape)} dimensions")
+                message = f"chunks or blocks: expected {len(shape)} lengths, found {len(grid)}"
+                raise ValueError(message)
         if options.get("fill") is not None:
             options["fill"] = item_bytes(options["fill"], np.dtype(dtype))
         made = cls.__new__(cls)
@@ -64,7 +83,11 @@ class Array(Handle):
 
     @classmethod
     def save(cls, name, data, format="b2nd", chunks=None, blocks=None, mode="x", **options):
-        """Creates one of what NumPy takes for an array, and commits it."""
+        """Creates an array from data that NumPy converts to an array, and commits it.
+
+        The other parameters are those of create(). Raises TypeError if a value would change or is
+        masked.
+        """
         data = natural(data)
         with cls.create(name, data.shape, data.dtype, format, chunks, blocks, mode, **options) as made:
             made[...] = data
@@ -74,15 +97,30 @@ class Array(Handle):
         with self._lock:
             return tuple((c.c_uint64 * self.ndim).from_address(self._get(name)))
 
-    ndim = property(lambda self: self._get("array_ndim"))
-    itemsize = property(lambda self: self._get("array_itemsize"))
-    nbytes = property(lambda self: self._get("array_nbytes"))
-    stored_bytes = property(lambda self: self._get("array_cbytes"))
-    shape = property(lambda self: self._grid("array_shape"))
-    chunks = property(lambda self: self._grid("array_chunkshape"))
-    blocks = property(lambda self: self._grid("array_blockshape"))
-    order = property(lambda self: "CF"[self._get("array_order")], doc="How the items are stored; what is read is in C order.")
-    dtype = property(lambda self: dtype_of(self._get("array_dtype").decode()), doc="None: Python's objects, see read_object().")
+    ndim = property(lambda self: self._get("array_ndim"), doc="Number of dimensions.")
+    itemsize = property(lambda self: self._get("array_itemsize"), doc="Bytes per item.")
+    nbytes = property(lambda self: self._get("array_nbytes"), doc="Size of the content in bytes.")
+    stored_bytes = property(
+        lambda self: self._get("array_cbytes"),
+        doc="Size on disk in bytes at the last commit.",
+    )
+    shape = property(lambda self: self._grid("array_shape"), doc="Length of each dimension.")
+    chunks = property(
+        lambda self: self._grid("array_chunkshape"),
+        doc="Length of a chunk in each dimension.",
+    )
+    blocks = property(
+        lambda self: self._grid("array_blockshape"),
+        doc="Length of a block in each dimension.",
+    )
+    order = property(
+        lambda self: "CF"[self._get("array_order")],
+        doc="Storage order, \"C\" or \"F\". Items are read in C order.",
+    )
+    dtype = property(
+        lambda self: dtype_of(self._get("array_dtype").decode()),
+        doc="NumPy dtype, or None for Python objects: see read_object().",
+    )
 
     def __len__(self):
         if not self.ndim:
@@ -103,7 +141,7 @@ class Array(Handle):
 
     def _read_box(self, box):
         out = np.empty(box.count, self.dtype)
-        # Where a step is negative, the box is put down backwards.
+        # Dimensions with a negative step are stored in reverse.
         strides = [-s if back else s for s, back in zip(out.strides, box.backwards)]
         arguments = numbers(box.start), numbers(box.count), numbers(box.step), address(out), numbers(strides, I64), out.nbytes
         sound(self._call("array_read", *arguments))
@@ -112,13 +150,13 @@ class Array(Handle):
 
     @staticmethod
     def _lists(lists):
-        kept = [None if list is None else np.ascontiguousarray(list, np.uint64) for list in lists.positions]
-        pointers = numbers([0 if list is None else list.ctypes.data for list in kept], c.c_void_p)
-        return kept, pointers, numbers(lists.count)
+        held = [None if list is None else np.ascontiguousarray(list, np.uint64) for list in lists.positions]
+        pointers = numbers([0 if list is None else list.ctypes.data for list in held], c.c_void_p)
+        return held, pointers, numbers(lists.count)
 
     def _read_lists(self, lists):
         out = np.empty(lists.count, self.dtype)
-        kept, pointers, counts = self._lists(lists)
+        held, pointers, counts = self._lists(lists)  # `held` owns the memory
         sound(self._call("array_read_orthogonal", pointers, counts, address(out), out.nbytes))
         return out
 
@@ -133,7 +171,7 @@ class Array(Handle):
             chosen = _selection.of(key, self.shape)
             value = exact(value, self.dtype)
             if chosen.kind == "points":
-                # NumPy does it, in memory, on all combinations of the places.
+                # NumPy assigns in memory, in the block of all combinations of the positions.
                 chosen, inside = _selection.hull(key, self.shape)
                 there = self._read_lists(chosen)
                 there[inside] = value
@@ -142,7 +180,7 @@ class Array(Handle):
                 self._write_box(chosen, value)
             else:
                 value = np.ascontiguousarray(np.broadcast_to(value, chosen.count))
-                kept, pointers, counts = self._lists(chosen)
+                held, pointers, counts = self._lists(chosen)  # `held` owns the memory
                 self._change("array_write_orthogonal", pointers, counts, address(value), value.nbytes)
 
     def _write_box(self, box, value):
@@ -151,48 +189,71 @@ class Array(Handle):
             value = value[tuple(slice(None, None, -1 if back else 1) for back in box.backwards)]
         if any(s < 0 for s in value.strides):
             value = np.ascontiguousarray(value)
-        # From the first item to behind the last, repeated or apart as they are.
+        # From the first item to the end of the last one; strides may be 0 or leave gaps.
         size = sum((n - 1) * s for n, s in zip(box.count, value.strides)) + value.itemsize if value.size else 0
         self._change("array_write", numbers(box.start), numbers(box.count), numbers(box.step), address(value), numbers(value.strides, I64), size)
 
     def _items(self, items, axis):
-        """Items that are put in along an axis, and how many places they are."""
+        """Returns the number of positions along an axis, and the items to insert there."""
         shape = list(self.shape)
         items = exact(items, self.dtype)
         if not 0 <= axis < len(shape):
-            raise _errors.ArgumentError(f"axis {axis} of {len(shape)}")
+            raise _errors.ArgumentError(f"no axis {axis} (the array has {len(shape)} dimensions)")
         if items.ndim != len(shape):
-            raise ValueError(f"items of {items.ndim} dimensions for an array of {len(shape)}")
+            raise ValueError(f"items: expected {len(shape)} dimensions, found {items.ndim}")
         shape[axis] = items.shape[axis]
         items = np.ascontiguousarray(np.broadcast_to(items, shape))
         return shape[axis], items
 
     def append(self, items, axis=0):
-        """Lets it grow along an axis by these items."""
+        """Appends items at the end of an axis.
+
+        items: an array of the same number of dimensions, broadcast along the other axes. axis: the
+        axis that grows. After an error nothing is appended.
+
+        Raises ArgumentError if there is no such axis, TypeError if a value would change.
+        """
         with self._lock:
             n, items = self._items(items, axis)
             self._change("array_append", axis, n, address(items), items.nbytes)
 
     def insert(self, at, items, axis=0):
-        """Puts items before place `at` of an axis."""
+        """Inserts items before position `at` of an axis.
+
+        items: an array of the same number of dimensions, broadcast along the other axes. After an
+        error nothing is inserted.
+
+        Raises RangeError if `at` is past the end, ArgumentError if there is no such axis, TypeError
+        if a value would change.
+        """
         with self._lock:
             n, items = self._items(items, axis)
             self._change("array_insert", axis, at, n, address(items), items.nbytes)
 
     def remove(self, at, n=1, axis=0):
-        """Takes n places away."""
+        """Removes n positions of an axis from `at` on.
+
+        Raises RangeError if there are fewer, ArgumentError if there is no such axis.
+        """
         self._change("array_remove", axis, at, n)
 
     def resize(self, *shape):
-        """Gives it another shape; what is new is zeros, or `fill`."""
+        """Changes the shape: removes items outside, and adds the fill value (default: zeros).
+
+        shape: the new lengths, as separate arguments or as one sequence. Raises ArgumentError for
+        another number of dimensions.
+        """
         shape = shape[0] if len(shape) == 1 and not np.isscalar(shape[0]) else shape
         if len(shape) != self.ndim:
-            raise _errors.ArgumentError(f"a shape of {len(shape)} dimensions for {self.ndim}")
+            raise _errors.ArgumentError(f"shape: expected {self.ndim} lengths, found {len(shape)}")
         self._change("array_resize", numbers(shape))
 
     @property
     def fill(self):
-        """The item that is where nothing was written, or None: zeros."""
+        """The fill value: the value of items that were never written. None: zeros.
+
+        It is one item, or an array of one row if its items differ.
+        """
         value, n = c.c_void_p(), c.c_size_t()
         with self._lock:
             if self._call("array_fill", c.byref(value), c.byref(n)) == _table.NOT_FOUND:
@@ -201,35 +262,52 @@ class Array(Handle):
             return items[0] if len(items) == 1 else items
 
     def set_fill(self, item):
-        """None: zeros."""
+        """Sets the fill value for later growth. Stored items do not change.
+
+        item: the value, or its stored bytes; None: zeros. Raises UnsupportedError for Bloscpack
+        files and frames, which have no fill value.
+        """
         item = b"" if item is None else item_bytes(item, self.dtype)
         self._change("array_fill_set", item, len(item))
 
     def read_object(self, i):
-        """Item i of an array of Python's objects, pickled: unpickling runs what its writer wanted to be run."""
+        """Returns the pickle of item i of an array of Python objects, as bytes.
+
+        Unpickling runs code that the writer of the file chose. Raises RangeError if there is no
+        item i, TypeError for another array.
+        """
         return self._sized("array_read_object", i)
 
     @property
     def attrs(self):
-        """Its named values, as they are stored: JSON, of frames any bytes."""
+        """The named values, a dict of bytes as stored: JSON; in frames any bytes."""
         with self._lock:
             names = [self._get("array_attr_name", i).decode() for i in range(self._get("array_attrs"))]
             return {name: self._value("array_attr_get", name) for name in names}
 
     def set_attr(self, name, value):
-        """None removes it."""
+        """Sets a named value.
+
+        value: bytes of JSON, in frames any bytes; None removes the value. Bloscpack has only the
+        name "" with a JSON object, which cannot be removed.
+        """
         value = None if value is None else octets(value)
         self._change("array_attr_set", name.encode(), value, len(value or b""))
 
     def commit(self):
-        """All changes count from now on."""
+        """Makes all changes durable and visible, content and shape together."""
         self._commit("array_commit")
 
     def copy(self, name, format="b2nd", chunks=None, blocks=None, mode="x", **options):
-        """Writes it into a new container."""
+        """Copies the array, as this object sees it, to a new container.
+
+        name: the path. format, chunks, blocks, mode: as for create(). The copy is complete or
+        absent. Raises ValueError if chunks or blocks has another number of dimensions.
+        """
         for grid in (chunks, blocks):
             if grid is not None and len(grid) != self.ndim:
-                raise ValueError(f"{len(grid)} numbers for {self.ndim} dimensions")
+                message = f"chunks or blocks: expected {self.ndim} lengths, found {len(grid)}"
+                raise ValueError(message)
         with Options(options) as o:
             sound(self._call("array_copy", path(name), mode_of(mode), number("FORMAT_", format), numbers(chunks), numbers(blocks), o.handle))
             o.check()

@@ -1,4 +1,7 @@
-"""Arrow's C stream interface in PyCapsules: what pyarrow, Polars, DuckDB and others take, and give."""
+"""The Arrow C stream interface in PyCapsules.
+
+pyarrow, Polars, DuckDB and others accept and return such capsules.
+"""
 import ctypes as c
 
 NAME = b"arrow_array_stream"
@@ -7,14 +10,14 @@ NAME = b"arrow_array_stream"
 class ArrowArrayStream(c.Structure):
     _fields_ = [(name, c.c_void_p) for name in ("get_schema", "get_next", "get_last_error", "release", "private_data")]
 
-    def let_go(self):
+    def drop(self):
         if self.release:
             c.CFUNCTYPE(None, c.c_void_p)(self.release)(c.addressof(self))
 
 
 _python = c.pythonapi
 _python.PyCapsule_New.restype, _python.PyCapsule_New.argtypes = c.py_object, [c.c_void_p, c.c_char_p, c.c_void_p]
-# Of addresses: when it is destroyed a capsule has no references, and must not get one.
+# Takes an address: a capsule has no references while it is destroyed, and must not get one.
 _pointer_of = c.PYFUNCTYPE(c.c_void_p, c.c_void_p, c.c_char_p)(("PyCapsule_GetPointer", _python))
 _streams = {}
 
@@ -23,11 +26,11 @@ _streams = {}
 def _destroy(capsule):
     stream = _streams.pop(_pointer_of(capsule, NAME), None)
     if stream is not None:
-        stream.let_go()
+        stream.drop()
 
 
 def capsule(of, name, n):
-    """A stream of all n rows or records of a handle."""
+    """Returns a capsule with a stream of all n rows or records of a handle."""
     stream = ArrowArrayStream()
     of._call(name, 0, n, 0, c.byref(stream))
     address = c.addressof(stream)
@@ -36,7 +39,10 @@ def capsule(of, name, n):
 
 
 def given(data):
-    """The address of a stream of what has one, and what must live as long."""
+    """Returns the address of an Arrow stream, and the object that must outlive it.
+
+    Raises TypeError if the data have no stream.
+    """
     if not hasattr(data, "__arrow_c_stream__"):
         raise TypeError(f"{type(data).__name__} has no __arrow_c_stream__()")
     held = data.__arrow_c_stream__()

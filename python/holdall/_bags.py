@@ -1,4 +1,8 @@
-"""Bags: records of any length, read as a sequence, in batches, as streams; written; and found by their content."""
+"""Bags: sequences of records of any length.
+
+A bag is read by index, in batches or as a stream. A writer appends records. An index finds records
+by content.
+"""
 import collections.abc
 import ctypes as c
 
@@ -13,15 +17,20 @@ U64 = c.c_uint64
 
 
 def _view(ctype, address, n, owned):
-    """C's memory as an array of NumPy's, which keeps it."""
+    """Returns memory of the library as a NumPy array that keeps its owner alive."""
     room = (ctype * n).from_address(address)
     room.owned = owned
     return np.frombuffer(room, ctype) if n else np.empty(0, ctype)
 
 
 class Records(collections.abc.Sequence):
-    """A batch of records, all in one piece: record i is data[offsets[i]:offsets[i + 1]], without a copy. `numbers` are theirs
-    in the bag, of a batch of a stream; `damaged` the places of those that were damaged and are empty."""
+    """A batch of records in one buffer, a sequence of bytes objects.
+
+    data: the buffer, an array of uint8. offsets: an array of len + 1 offsets; record i is
+    data[offsets[i]:offsets[i + 1]], without a copy. numbers: the numbers of the records in the bag,
+    for a batch of a stream, else None. damaged: the list of the indices in the batch of corrupt
+    records, which are empty (option skip_damaged).
+    """
 
     def __init__(self, pointer):
         owned = Owned(pointer, lib.holdall_records_close)
@@ -30,9 +39,9 @@ class Records(collections.abc.Sequence):
         self.data = _view(c.c_uint8, lib.holdall_records_data(owned), int(self.offsets[-1]), owned)
         given = lib.holdall_records_numbers(owned)
         self.numbers = _view(U64, given, n, owned) if given else None
-        bad = lib.holdall_records_damaged(owned)
-        self.damaged = _view(U64, lib.holdall_records_damaged_at(owned), bad, owned).tolist() if bad else []
-        sound(_table.NOT_FOUND if bad else _table.OK)
+        count = lib.holdall_records_damaged(owned)
+        self.damaged = _view(U64, lib.holdall_records_damaged_at(owned), count, owned).tolist() if count else []
+        sound(_table.NOT_FOUND if count else _table.OK)
 
     def __len__(self):
         return len(self.offsets) - 1
@@ -45,9 +54,15 @@ class Records(collections.abc.Sequence):
 
 
 class Bag(Handle, collections.abc.Sequence):
-    """An open bag. spec: a path, or several with commas between, "@8" or "@*" in them for the shards of a set.
+    """An open bag, a sequence of records as bytes.
 
-    bag[i] is a record, bag[a:b:c] a bag of these, bag[[i, j, k]] a batch of Records; a loop over it reads ahead.
+    bag[i] returns a record, bag[a:b:c] a Bag of a slice, bag[[i, j, k]] a batch of Records.
+    Iteration reads ahead.
+
+    spec: a path, or several separated by commas, where "@8" or "@*" stands for the shards of a set;
+    or a storage, or a list of them.
+
+    Raises RangeError for an index past the end.
     """
 
     _closes = "holdall_bag_close"
@@ -78,16 +93,24 @@ class Bag(Handle, collections.abc.Sequence):
         return made
 
     def read(self, first=0, n=None):
-        """n records from `first` on, or all the others: Records."""
+        """Reads n consecutive records from record `first` on, as Records.
+
+        n: the number of records; None: all from `first` on. Raises RangeError past the end.
+        """
         out = c.c_void_p()
         self._call("bag_read_range", first, len(self) - first if n is None else n, c.byref(out))
         return Records(out.value)
 
     def read_indices(self, indices):
-        """The records of these numbers, negative ones from the end: Records."""
+        """Reads records by number, in the given order, as Records.
+
+        indices: integers, with repetitions; negative ones count from the end. Raises RangeError
+        past the end, TypeError if they are not integers.
+        """
         chosen = np.asarray(indices)
         if chosen.dtype == bool or chosen.size and chosen.dtype.kind not in "iu":
-            raise TypeError(f"numbers of records, not {chosen.dtype}")
+            message = f"wrong type of record numbers (expected integers, found {chosen.dtype})"
+            raise TypeError(message)
         if chosen.dtype.kind == "i":
             chosen = np.where(chosen < 0, chosen + len(self), chosen)
             if chosen.size and chosen.min() < 0:
@@ -102,24 +125,43 @@ class Bag(Handle, collections.abc.Sequence):
             yield from stream
 
     def stream(self, indices=None, **options):
-        """A Stream of all records, or of those whose numbers an iterable gives, which may be endless."""
+        """Returns a Stream of all records, or of selected ones.
+
+        indices: an iterable of record numbers, which may be endless; None: all records in order.
+        """
         return Stream(self, indices, options)
 
     def epoch(self, seed, epoch=0, rank=0, world=1, position=0, **options):
-        """A Stream of every record once, in an order that seed and epoch decide: those of one rank, from a position on."""
+        """Returns a Stream of every record once, in shuffled order.
+
+        seed, epoch: determine the order, in every version of the library. rank, world: the stream
+        has the records at positions rank, rank + world, ... of the order. position: the number of
+        records of this rank to skip.
+
+        Raises ArgumentError if rank is not below world, RangeError if position is past the end.
+        """
         return Stream(self, (seed, epoch, rank, world, position), options, shuffled=True)
 
     def checksum(self, sum="sha256"):
-        """Of the length and the bytes of each record."""
+        """Returns the checksum, as bytes, of the length and the bytes of each record in order.
+
+        sum: the name of the checksum.
+        """
         return self._sized("bag_checksum", number("SUM_", sum))
 
-    codec = property(lambda self: self._get("bag_codec"), doc="One of HOLDALL_CODEC_*.")
-    sum = property(lambda self: self._get("bag_sum"), doc="What protects the records, one of HOLDALL_SUM_*.")
-    stored_bytes = property(lambda self: self._get("bag_cbytes"), doc="Bytes of all its files.")
+    codec = property(
+        lambda self: self._get("bag_codec"),
+        doc="Codec of the records, one of HOLDALL_CODEC_*.",
+    )
+    sum = property(
+        lambda self: self._get("bag_sum"),
+        doc="Checksum of the records, one of HOLDALL_SUM_*.",
+    )
+    stored_bytes = property(lambda self: self._get("bag_cbytes"), doc="Size of all files in bytes.")
 
     @property
     def shards(self):
-        """Its files: names and numbers of records."""
+        """The files of the bag: a list of pairs of the name and the number of records."""
         count = self._get("bag_shards")
         return [(self._get("bag_shard_name", i).decode(errors="surrogateescape"), self._get("bag_shard_size", i)) for i in range(count)]
 
@@ -128,7 +170,11 @@ class Bag(Handle, collections.abc.Sequence):
 
 
 class Stream(Handle):
-    """Records in an order, read ahead: an iterator. `number` is that of the last record in the bag. Several threads may take()."""
+    """An iterator of records in a given order, with read-ahead.
+
+    number: the number in the bag of the last record that next() returned, or None. Several threads
+    may call take(); each record goes to one of them.
+    """
 
     _closes = "holdall_bag_stream_close"
 
@@ -143,10 +189,10 @@ class Stream(Handle):
             call("epoch_seek", ctx, epoch, position)
             function, keep = CALLBACKS["holdall_next_index_fn"](("holdall_epoch_next", lib)), [ctx]
         elif indices is not None:
-            wanted = iter(indices)
+            requested = iter(indices)
 
             def next_index(_, index):
-                i = next(wanted, None)
+                i = next(requested, None)
                 if i is None:
                     return 1
                 index[0] = whole(i)
@@ -158,7 +204,11 @@ class Stream(Handle):
         self._open(options, "bag_stream_open", owned, function, ctx, keep=[*keep, *owned.keep])
 
     def take(self, n=0):
-        """The next n Records, or with 0 as many as were read together; fewer at the end, None behind it."""
+        """Takes the next n records as Records.
+
+        n: the number of records; 0: as many as were read together. Returns fewer records at the
+        end, or before a failure, which the next call raises. Returns None after the end.
+        """
         out = c.c_void_p()
         if self._call("bag_stream_take", whole(n, c.c_size_t), c.byref(out)) == _table.NOT_FOUND:
             return None
@@ -168,7 +218,7 @@ class Stream(Handle):
         return self
 
     def __next__(self):
-        self._p  # an error where it was closed
+        self._p  # raises StateError if the stream is closed
         while self._batch is None or self._at == len(self._batch):
             self._batch, self._at = self.take(), 0
             if self._batch is None:
@@ -179,7 +229,11 @@ class Stream(Handle):
 
 
 class BagWriter(Handle):
-    """Writes a bag, or with "name@8.bagz" a set of eight. mode: "x", "w", or "a" to go on with one that is there."""
+    """A writer of a bag, or of a set of bags.
+
+    name: a path, or a storage; "name@8.bagz" is a set of eight files. mode: "x" creates, "w" also
+    replaces, "a" appends to an existing bag.
+    """
 
     _closes = "holdall_bag_writer_close"
 
@@ -188,12 +242,12 @@ class BagWriter(Handle):
         self._uncommitted = mode != "a"
 
     def append(self, record):
-        """One record: bytes, or what has a buffer."""
+        """Appends one record: bytes, or an object with a buffer."""
         record = octets(record)
         self._change("bag_writer_append", record, len(record))
 
     def extend(self, records):
-        """Many, compressed in parallel."""
+        """Appends an iterable of records, compressed in parallel."""
         records = [octets(r) for r in records]
         offsets = np.zeros(len(records) + 1, np.uint64)
         np.cumsum([len(r) for r in records], out=offsets[1:])
@@ -203,12 +257,20 @@ class BagWriter(Handle):
         return self._get("bag_writer_size")
 
     def commit(self):
-        """All that was appended counts from now on."""
+        """Makes all appended records durable and visible, all or none."""
         self._commit("bag_writer_commit")
 
 
 class Index(Handle):
-    """In which records of a bag some content is: made in memory; with a path the one in that file, which the mode "x" or "w" makes."""
+    """An index of a bag: finds the records that equal a key.
+
+    bag: the bag, or a slice, whose numbers the index uses. name: the path or storage of the index;
+    None: builds the index in memory. mode: None opens an existing index; "x" creates it, "w" also
+    replaces it.
+
+    Raises StateError if the index belongs to another bag, FormatError or ChecksumError if it is
+    corrupt, or a record is corrupt (see the option skip_damaged).
+    """
 
     _closes = "holdall_bag_index_close"
 
@@ -224,16 +286,19 @@ class Index(Handle):
     def __len__(self):
         return self._get("bag_index_keys")
 
-    damaged = property(lambda self: self._get("bag_index_damaged"), doc="Records that were damaged, and are not in it.")
+    damaged = property(
+        lambda self: self._get("bag_index_damaged"),
+        doc="Number of corrupt records, which are not in the index.",
+    )
 
     def first(self, key):
-        """The number of the first record that is the key, or None."""
+        """Returns the number of the first record that equals the key, or None."""
         key, record = octets(key), U64()
         status = self._call("bag_index_find_first", key, len(key), c.byref(record))
         return record.value if status == _table.OK else None
 
     def find(self, key):
-        """The numbers of all that are."""
+        """Returns the numbers of all records that equal the key, as a list."""
         key, n, most = octets(key), c.c_size_t(), 16
         while True:
             room = (U64 * most)()
@@ -244,7 +309,7 @@ class Index(Handle):
                 most = n.value
 
     def find_many(self, keys):
-        """first() of many keys at once."""
+        """Returns the result of first() for each key, as a list. Searches in parallel."""
         keys = [octets(key) for key in keys]
         offsets = numbers(np.cumsum([0, *map(len, keys)]))
         records = (U64 * max(len(keys), 1))()

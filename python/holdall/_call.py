@@ -1,6 +1,6 @@
-"""The library, and how each of its functions is called: options, errors, handles.
+"""Loads the library and calls its functions: options, errors, handles.
 
-Which functions there are, and with what, _table.py has.
+_table.py lists the functions and their parameters.
 """
 import ctypes as c
 import operator
@@ -20,15 +20,18 @@ NUMBERS = {
 
 
 class DamageWarning(UserWarning):
-    """What is damaged was left out, as skip_damaged wished: it is empty, or zeros."""
+    """Warning: corrupt data was skipped because of skip_damaged; it reads as empty or zeros."""
 
 
 class UncommittedWarning(UserWarning):
-    """A `with` block ended without commit(): its changes are dropped."""
+    """Warning: a `with` block ended without commit(), so its changes were dropped."""
 
 
 def whole(value, ctype=c.c_uint64):
-    """An integer as the C type has it. ctypes itself takes fewer bits of what is too large."""
+    """Returns an integer in the range of a C type.
+
+    ctypes itself truncates a value that is too large. Raises OverflowError out of the range.
+    """
     i = operator.index(value)
     bits, signed = 8 * c.sizeof(ctype), ctype(-1).value == -1
     low, end = (-(1 << bits - 1), 1 << bits - 1) if signed else (0, 1 << bits)
@@ -38,12 +41,16 @@ def whole(value, ctype=c.c_uint64):
 
 
 def octets(value):
-    """Bytes of an object with a buffer. bytes() itself would make zeros of an integer."""
+    """Returns the bytes of an object with a buffer.
+
+    bytes() itself returns zeros for an integer. Raises TypeError without a buffer, or for a buffer
+    of Python objects.
+    """
     if isinstance(value, bytes):
         return value
     view = memoryview(value)
     if "O" in view.format:
-        raise TypeError("a buffer of Python's objects has no bytes to store")
+        raise TypeError("a buffer of Python objects has no bytes to store")
     return view.tobytes()
 
 
@@ -57,8 +64,8 @@ CError = STRUCTS["holdall_error"]
 
 
 def _whole_of(ctype):
-    """The type of an integer argument: an error where ctypes would convert."""
-    end = 1 << 8 * c.sizeof(ctype) - 1  # what is below fits, signed or not
+    """Returns the type of an integer argument: raises an error where ctypes would convert."""
+    end = 1 << 8 * c.sizeof(ctype) - 1  # smaller values fit, signed or not
 
     def from_param(value):
         if type(value) is int and 0 <= value < end:
@@ -68,17 +75,20 @@ def _whole_of(ctype):
     return types.SimpleNamespace(from_param=from_param)
 
 
-# Not of sizes: those are lengths of buffers, and the way of a single record has two of them in each call.
+# Sizes are not checked: they are lengths of buffers, and reading one record passes two of them.
 WHOLE = {kind: _whole_of(NUMBERS[kind]) for kind in ("int", "i32", "i64", "u8", "u32", "u64")}
 
 
 def _type(kind, pointer=c.c_void_p):
-    """Of an argument: any pointer is an address, what byref() gives, an array, a handle, or None."""
+    """Returns the ctypes type of an argument.
+
+    A pointer may be an address, a result of byref(), an array, a handle, or None.
+    """
     return CALLBACKS[kind[3:]] if kind.startswith("fn ") else pointer if kind.startswith("ptr ") else NUMBERS[kind]
 
 
 def _callback(result, *parameters):
-    # What a callback gets is read by its type: a pointer to a number, or to an error.
+    # A callback reads its arguments by type: a pointer to a number, or to an error.
     pointers = {"ptr " + kind: c.POINTER(t) for kind, t in [*NUMBERS.items(), *STRUCTS.items()] if t}
     return c.CFUNCTYPE(_type(result), *(pointers.get(k) or _type(k) for k in parameters))
 
@@ -87,14 +97,18 @@ CALLBACKS = {}
 CALLBACKS.update((name, _callback(*kinds)) for name, kinds in _table.CALLBACKS.items())
 
 
-def _places():
-    """Where the library may be: as HOLDALL_LIB says, beside this file, in the prefix that it was installed in, where libraries are."""
+def _candidates():
+    """Returns the paths to load the library from, in order of precedence.
+
+    These are HOLDALL_LIB alone if it is set; else the folder of this file, the installation
+    prefix, and the search path of the loader.
+    """
     if os.environ.get("HOLDALL_LIB"):
         return [os.environ["HOLDALL_LIB"]]
     version = f"{_table.VERSION_MAJOR}.{_table.VERSION_MINOR}"
     name = f"libholdall.{version}.dylib" if sys.platform == "darwin" else f"libholdall.so.{version}"
     plain = "libholdall.dylib" if sys.platform == "darwin" else "libholdall.so"
-    here = pathlib.Path(__file__).resolve().parent  # as wheels have it
+    here = pathlib.Path(__file__).resolve().parent  # in a wheel
     beside = [str(here / n) for n in (name, plain) if (here / n).exists()]
     if len(pathlib.Path(__file__).resolve().parents) > 4:
         prefix = pathlib.Path(__file__).resolve().parents[4]  # of PREFIX/share/holdall/python/holdall
@@ -104,9 +118,9 @@ def _places():
 
 def _load():
     tried = []
-    for place in _places():
+    for candidate in _candidates():
         try:
-            return c.CDLL(place)
+            return c.CDLL(candidate)
         except OSError as e:
             tried.append(str(e))
     raise ImportError("the library holdall was not found; set HOLDALL_LIB to its path: " + "; ".join(tried))
@@ -116,22 +130,27 @@ lib = _load()
 for _name, (_result, *_parameters) in _table.FUNCTIONS.items():
     _function = getattr(lib, _name, None)
     if _function is None:
-        raise ImportError(f"{lib._name} has no function {_name}: it is of another version than this module")
+        raise ImportError(
+            f"{lib._name} has no function {_name}: its version differs from that of this module"
+        )
     _function.restype, _function.argtypes = _type(_result), [WHOLE.get(k) or _type(k) for k in _parameters]
 
 
 def version():
-    """Of the library and its codecs."""
+    """Returns the versions of the library and its codecs as text."""
     return lib.holdall_version_text().decode()
 
 
 def call(name, *arguments):
-    """Calls a function that can fail; gives its status, 0 or more."""
+    """Calls a function that can fail, and returns its status, 0 or more.
+
+    Raises the exception of a negative status.
+    """
     err = CError()
     try:
         status = getattr(lib, "holdall_" + name)(*arguments, c.byref(err))
     except c.ArgumentError:
-        # ctypes has its own class for every error of from_param(): have that error
+        # ctypes replaces every error of from_param() by its own class: raise the original one.
         for value, kind in zip(arguments, _table.FUNCTIONS["holdall_" + name][1:]):
             if kind in WHOLE:
                 WHOLE[kind].from_param(value)
@@ -142,13 +161,16 @@ def call(name, *arguments):
 
 
 def sound(status):
-    """Warns where something damaged was left out."""
+    """Warns if the status reports that corrupt data was skipped."""
     if status == _table.NOT_FOUND:
-        warnings.warn("what is damaged was left out", DamageWarning, stacklevel=4)
+        warnings.warn("corrupt data was skipped", DamageWarning, stacklevel=4)
 
 
 class Function:
-    """A Python function that the library calls. What it raises is raised by the call that called it."""
+    """A Python function that the library calls.
+
+    An exception of the function is raised again by the call that ran it.
+    """
 
     def __init__(self, kind, function, failed=-1):
         def run(*arguments):
@@ -167,30 +189,36 @@ class Function:
             raise raised
 
 
-# What the strings stand for that an option takes.
-WORDS = {"codec": "CODEC_", "checksum": "SUM_", "filters": "FILTER_", "io": "IO_", "bag_limits": "BAG_LIMITS_", "bag_shards": "BAG_SHARDS_"}
+# Prefixes of the constants that an option accepts by name.
+PREFIXES = {
+    "codec": "CODEC_", "checksum": "SUM_", "filters": "FILTER_", "io": "IO_",
+    "bag_limits": "BAG_LIMITS_", "bag_shards": "BAG_SHARDS_",
+}  # fmt: skip
 
 
 def number(prefix, value):
-    """A constant of the header, by its name in any case, or as a number."""
+    """Returns a constant of the header, given by name in any case, or as a number.
+
+    Raises ValueError for an unknown name.
+    """
     if not isinstance(value, str):
         return operator.index(value)
     found = getattr(_table, prefix + value.upper(), None)
     if found is None:
         said = sorted(n[len(prefix) :].lower() for n in vars(_table) if n.startswith(prefix))
-        raise ValueError(f"{value!r} is none of {', '.join(said)}")
+        raise ValueError(f"unknown name {value!r} (expected one of {', '.join(said)})")
     return found
 
 
 class Options:
-    """A set of options, for the time of a `with`."""
+    """A set of options that exists during a `with` block."""
 
     def __init__(self, values):
         self.keep = []
         self.values = {name: value for name, value in values.items() if value is not None}
         for name in self.values:
             if name != "progress" and not hasattr(_table, "OPT_" + name.upper()):
-                raise TypeError(f"there is no option {name!r}")
+                raise TypeError(f"unknown option {name!r}")
 
     def __enter__(self):
         self.handle = lib.holdall_options_new()
@@ -213,10 +241,10 @@ class Options:
             value = bytes(number("FILTER_", f) for f in ([value] if isinstance(value, str) else value))
         if isinstance(value, (bytes, bytearray)):
             call("options_set_bytes", self.handle, option, bytes(value), len(value))
-        elif isinstance(value, str) and name not in WORDS:
-            raise TypeError(f"the option {name} is a number, not {value!r}")
+        elif isinstance(value, str) and name not in PREFIXES:
+            raise TypeError(f"option {name}: expected a number, found {value!r}")
         else:
-            call("options_set", self.handle, option, number(WORDS.get(name), value))
+            call("options_set", self.handle, option, number(PREFIXES.get(name), value))
 
     def check(self):
         for function in self.keep:
@@ -227,7 +255,7 @@ class Options:
 
 
 class Owned:
-    """A handle of C's. It is closed when nothing refers to it, calls that are under way included."""
+    """A handle of the C library, closed when nothing refers to it, including calls in progress."""
 
     def __init__(self, pointer, close, keep=()):
         self._as_parameter_ = c.c_void_p(pointer)
@@ -237,15 +265,18 @@ class Owned:
         self.close(self._as_parameter_)
 
 
-def check(kept):
-    """Raises what functions of the caller's have raised, if one of these did."""
-    for one in kept:
+def check(owners):
+    """Raises the exception of a callback, if one of these raised one."""
+    for one in owners:
         if hasattr(one, "check"):
             one.check()
 
 
 class Handle:
-    """What has close(), and is closed at the end of a `with`. `lock` is for handles that are changed."""
+    """Base class of objects with close(), which are closed at the end of a `with` block.
+
+    A handle that is opened for changes has a lock, so that several threads may use it.
+    """
 
     _owned = None
     _closes = ""
@@ -256,7 +287,10 @@ class Handle:
         self._lock = threading.RLock() if changes else NoLock
 
     def _open(self, options, name, *arguments, keep=(), changes=False):
-        """Calls what opens something: its handle is the result behind the options. The first argument may be a Place."""
+        """Calls a function that opens a handle, and takes the handle, the output after the options.
+
+        The first argument may be a _storage.Location.
+        """
         out, owners = c.c_void_p(), [*keep]
         if arguments and hasattr(arguments[0], "given"):
             owners.append(arguments[0])
@@ -271,14 +305,14 @@ class Handle:
 
     @property
     def _p(self):
-        """The handle, for one call."""
+        """The handle, for one call. Raises StateError if it is closed."""
         owned = self._owned
         if owned is None:
-            raise _errors.StateError("it was closed")
+            raise _errors.StateError("the handle is closed")
         return owned
 
     def _call(self, name, *arguments):
-        """Calls a function of the handle that can fail."""
+        """Calls a function of the handle that can fail, and returns its status."""
         with self._lock:
             owned = self._p
             try:
@@ -288,7 +322,7 @@ class Handle:
                 raise
 
     def _change(self, name, *arguments):
-        """Calls one that changes what the next commit stores."""
+        """Calls a function that makes a change for the next commit."""
         with self._lock:
             self._call(name, *arguments)
             self._uncommitted = True
@@ -299,12 +333,12 @@ class Handle:
             self._uncommitted = False
 
     def _get(self, name, *arguments):
-        """Calls one that cannot."""
+        """Calls a function of the handle that cannot fail, and returns its result."""
         with self._lock:
             return getattr(lib, "holdall_" + name)(self._p, *arguments)
 
     def _sized(self, name, *arguments):
-        """Calls one that is asked for the size, and then for the bytes."""
+        """Calls a function first for the size, then for the bytes, and returns the bytes."""
         n = c.c_size_t()
         with self._lock:
             self._call(name, *arguments, None, 0, c.byref(n))
@@ -313,7 +347,7 @@ class Handle:
         return dst.raw[: n.value]
 
     def _value(self, name, key):
-        """A named value, or None."""
+        """Returns a named value as bytes, or None if there is none."""
         value, n = c.c_void_p(), c.c_size_t()
         with self._lock:
             if self._call(name, key.encode(), c.byref(value), c.byref(n)) == _table.NOT_FOUND:
@@ -321,7 +355,10 @@ class Handle:
             return c.string_at(value, n.value)
 
     def close(self):
-        """Closes it; calls that are under way end as if nothing had happened. Again does nothing."""
+        """Closes the object. Changes since the last commit() are dropped.
+
+        Calls in progress complete normally. Closing a closed object has no effect.
+        """
         self._owned = None
 
     def __enter__(self):
@@ -331,11 +368,11 @@ class Handle:
         lost = self._uncommitted and self._owned is not None and raised is None
         self.close()
         if lost:
-            warnings.warn("changes without commit() are dropped", UncommittedWarning, stacklevel=2)
+            warnings.warn("changes without commit() were dropped", UncommittedWarning, stacklevel=2)
 
 
 class NoLock:
-    """In the place of a lock where none is wanted."""
+    """A lock that does nothing, for handles that are not changed."""
 
     def __enter__(self):
         pass
@@ -348,11 +385,15 @@ NoLock = NoLock()
 
 
 def mode_of(name):
-    """"r", "a" (changes what is there), "x" (nothing may be there), "w" (takes its place)."""
+    """Returns the constant of a mode.
+
+    "r": reads. "a": changes an existing container. "x": creates a container; none may exist.
+    "w": creates a container and replaces an existing one. Raises ValueError for another mode.
+    """
     try:
         return {"r": _table.READ, "a": _table.APPEND, "x": _table.NEW, "w": _table.REPLACE}[name]
     except KeyError:
-        raise ValueError(f"the mode {name!r} is none of r, a, x, w") from None
+        raise ValueError(f"unknown mode {name!r} (expected r, a, x or w)") from None
 
 
 def path(name):
@@ -360,6 +401,6 @@ def path(name):
 
 
 def numbers(values, ctype=c.c_uint64):
-    """An array of C's integers; None stays None."""
+    """Returns a C array of integers; None for None."""
     ctype = c.c_size_t if ctype is c.c_void_p else ctype  # addresses
     return None if values is None else (ctype * max(len(values), 1))(*(whole(n, ctype) for n in values))

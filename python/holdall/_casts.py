@@ -1,4 +1,4 @@
-"""Conversion to the dtype of a container: an error where NumPy would change values."""
+"""Conversion to the dtype of a container. Raises an error where NumPy would change values."""
 import numpy as np
 
 from . import _errors
@@ -7,9 +7,14 @@ NUMBERS, STRINGS = "biufc", "SU"
 
 
 def exact(values, dtype, what="the values"):
-    """The values as an array of a dtype. Raises TypeError where one of them would change.
+    """Returns the values as an array of a dtype.
 
-    Python's own floats have no width: they are rounded to the nearest of a narrower type.
+    Python floats have no width, so they are rounded to the nearest value of a narrower type.
+
+    values: an array, a list or a scalar. dtype: the dtype; None: the dtype that NumPy chooses.
+    what: the name of the values in messages.
+
+    Raises TypeError if a value would change, or is masked.
     """
     _refuse_masked(values, what)
     if dtype is None:
@@ -38,19 +43,23 @@ def exact(values, dtype, what="the values"):
 
 
 def natural(values, what="the values"):
-    """The values as an array of the dtype that NumPy finds. Raises TypeError where a value would change or is masked, or where a list
-    mixes kinds: NumPy makes floats of large integers of both signs, and strings of numbers beside strings."""
+    """Returns the values as an array of the dtype that NumPy chooses.
+
+    Raises TypeError if a value would change or is masked, or if a list mixes kinds. NumPy converts
+    large integers of both signs to floats, and numbers in a list with strings to strings.
+    """
     _refuse_masked(values, what)
     return _natural(values, what)
 
 
 def _refuse_masked(values, what):
-    """Raises TypeError where an element is masked: no container stores masks."""
+    """Raises TypeError if an element is masked, because no container stores masks."""
     if isinstance(values, np.ma.MaskedArray):
         mask = np.ma.flatten_mask(np.ma.getmaskarray(values))
         if mask.any():
             n = np.count_nonzero(mask)
-            raise _errors.TypeError(f"{what}: masked elements ({n} of {mask.size}), and no mask is stored; replace them with filled() first")
+            message = f"{what}: masked elements ({n} of {mask.size}), which cannot be stored"
+            raise _errors.TypeError(message + "; replace them with filled() first")
     elif isinstance(values, (list, tuple)):
         for value in values:
             if isinstance(value, (list, tuple, np.ma.MaskedArray)):
@@ -64,13 +73,15 @@ def _natural(values, what):
     leaves = np.asarray(values, object)
     kinds = {_kind(type) for type in set(map(type, leaves.flat))}
     if len(kinds) > 1:
-        raise _errors.TypeError(f"{what}: a list of values of different kinds ({', '.join(sorted(kinds))})")
+        message = f"{what}: the list has values of different kinds ({', '.join(sorted(kinds))})"
+        raise _errors.TypeError(message)
     if "number" in kinds:
         leaves = np.frompyfunc(lambda v: v.item() if isinstance(v, np.generic) else v, 1, 1)(leaves)
         same = _equal(given.astype(object), leaves)
         if not np.all(same):
             first = np.asarray(leaves)[~same].flat[0]
-            raise _errors.TypeError(f"{what}: {first!r} would change in an array of {given.dtype}, which NumPy makes of the list; give an array of the dtype")
+            message = f"{what}: {first!r} would change, as NumPy converts the list to {given.dtype}"
+            raise _errors.TypeError(message + "; pass an array of the dtype")
     return given
 
 
@@ -82,18 +93,19 @@ def _kind(type):
 
 
 def _comparable(given, dtype, what):
-    """Refuses what is of another kind: a number for a string, for instance."""
+    """Raises TypeError if the values are of another kind, for example numbers for strings."""
     groups = (NUMBERS, NUMBERS), (STRINGS, STRINGS), ("m", "miu"), ("M", "Miu"), ("V", "V"), (NUMBERS + STRINGS + "mM", "O")
     if not any(dtype.kind in to and given.kind in of for to, of in groups):
-        raise _errors.TypeError(f"{what}: another kind of values (expected {dtype}, found {given})")
+        raise _errors.TypeError(f"{what}: wrong kind of values (expected {dtype}, found {given})")
 
 
 def _cast(given, dtype, rounds, what):
-    """The array in another dtype, and which of its items are the same there."""
+    """Returns the array in another dtype, and a mask of the items that are unchanged."""
     if given.dtype.kind == "O":
         types = {"S": bytes, "U": str}.get(dtype.kind, (bool, int, float, complex, np.generic))
         if dtype.kind not in "mM" and not all(isinstance(v, types) for v in given.flat):
-            raise _errors.TypeError(f"{what}: another kind of values (expected {dtype}, found Python's objects)")
+            message = f"{what}: wrong kind of values (expected {dtype}, found Python objects)"
+            raise _errors.TypeError(message)
         out = given.astype(dtype)
         return out, _equal(out.astype(object), given) | _rounded(out, given, rounds)
     if given.dtype.kind == "c" and dtype.kind != "c":
@@ -113,12 +125,18 @@ def _cast(given, dtype, rounds, what):
 
 
 def _end(dtype):
-    """The first integer above those of a dtype: the processor decides what becomes of floats from there on."""
+    """Returns the first integer above those of a dtype.
+
+    The conversion of a float at or above it depends on the processor.
+    """
     return float(int(np.iinfo(dtype).max) + 1)
 
 
 def _rounded(out, given, rounds):
-    """Where a number of Python's, without a width, was rounded and is finite still."""
+    """Returns a mask of the Python numbers that may be rounded: they have no width.
+
+    Results that are no longer finite are excluded.
+    """
     if not rounds or out.dtype.kind not in "fc" or given.dtype.kind in "biu":
         return np.zeros(given.shape, bool)
     return np.isfinite(out)
@@ -132,15 +150,17 @@ def _equal(a, b):
 def _fields(values, dtype, what):
     given = values if isinstance(getattr(values, "dtype", None), np.dtype) or _has_records(values) else None
     if given is None:
-        # each leaf as the caller has it, to be looked at by itself
+        # Keeps each leaf as the caller passed it, so that each is checked separately.
         given = np.asarray(values, [(name, "O", dtype[name].shape) for name in dtype.names])
     given = np.asarray(given)
     if given.dtype == dtype:
         return given
     if not given.dtype.names:
-        raise _errors.TypeError(f"{what}: another kind of values (expected {dtype}, found {given.dtype})")
+        message = f"{what}: wrong kind of values (expected {dtype}, found {given.dtype})"
+        raise _errors.TypeError(message)
     if set(given.dtype.names) != set(dtype.names):
-        raise _errors.TypeError(f"{what}: other fields (expected {', '.join(dtype.names)}, found {', '.join(given.dtype.names)})")
+        expected, found = ", ".join(dtype.names), ", ".join(given.dtype.names)
+        raise _errors.TypeError(f"{what}: wrong fields (expected {expected}, found {found})")
     out = np.zeros(given.shape, dtype)
     for name in dtype.names:
         part = given[name]
@@ -150,7 +170,10 @@ def _fields(values, dtype, what):
 
 
 def _has_records(values):
-    """Is there a record of NumPy's in the list? Its fields have names, and those of a tuple are in the order of the dtype."""
+    """Returns whether the values contain a NumPy record.
+
+    The fields of a record have names. Those of a tuple are in the order of the dtype.
+    """
     if isinstance(values, (np.void, np.ndarray)):
         return bool(values.dtype.names)
     return isinstance(values, list) and any(map(_has_records, values))

@@ -1,11 +1,19 @@
-"""The failures as exceptions: one class for each status, which is also what Python calls such a thing."""
+"""Exceptions: one class per status of the library.
+
+Each class also inherits from the builtin exception of the same meaning, if there is one.
+"""
 import builtins
 
 from . import _table
 
 
 class Error(Exception):
-    """A call that failed: `status` and its `name`, `position` of the record or chunk or None, `errno` or 0, `message`."""
+    """A failed call of the library.
+
+    status: the status of the header, a negative number. name: its name, such as "E_FORMAT".
+    position: the index of the record or chunk that failed, or None. errno: the error number of the
+    operating system, or 0. message: the message.
+    """
 
     status = 0
 
@@ -52,7 +60,7 @@ BY_STATUS = {e.status: e for e in Error.__subclasses__()}
 
 
 def of(err):
-    """The exception of a holdall_error."""
+    """Returns the exception for a holdall_error."""
     position = None if err.position < 0 else err.position
     kind = BY_STATUS.get(err.status, Error)
     return kind(err.message.decode(errors="replace"), position, err.os_code, err.status)

@@ -1,4 +1,4 @@
-"""What an index of NumPy's means: a box, lists of positions for each dimension, or single items."""
+"""Conversion of NumPy indices to a box, lists of positions per dimension, or single items."""
 import dataclasses
 
 import numpy as np
@@ -12,21 +12,23 @@ class Box:
     count: list
     step: list
     backwards: list
-    shape: tuple  # of the result: without the dimensions of single numbers
-    item: bool  # a number for each dimension, and no ellipsis: NumPy gives the item then, without the order of its bytes
+    shape: tuple  # of the result, without the dimensions of single numbers
+    # Every dimension has a number, and there is no ellipsis: NumPy then returns a scalar, in native
+    # byte order.
+    item: bool
     kind: str = "box"
 
 
 @dataclasses.dataclass
 class Lists:
-    positions: list  # None: all
+    positions: list  # per dimension; None: all
     count: list
     kind: str = "lists"
 
 
 @dataclasses.dataclass
 class Points:
-    coordinates: np.ndarray  # of each item, a number for each dimension
+    coordinates: np.ndarray  # for each item, one number per dimension
     shape: tuple
     kind: str = "points"
 
@@ -41,13 +43,13 @@ def _array(list):
 
 
 def _expanded(key, ndim):
-    """The index with a member for each dimension, and those of None."""
+    """Returns the index with one member per dimension; members that are None stay."""
     key = key if isinstance(key, tuple) else (key,)
     if any(isinstance(k, (bool, np.bool_)) for k in key):
-        raise _errors.TypeError("a bool is no index of an array on disk")
+        raise _errors.TypeError("an index must not be a bool")
     for k in key:
         if isinstance(k, (float, np.floating)):
-            raise _errors.TypeError(f"an index is a whole number, not {k!r}")
+            raise _errors.TypeError(f"wrong type of index (expected an integer, found {k!r})")
     key = tuple(k if k is None or k is Ellipsis or _number(k) or isinstance(k, slice) else _array(k) for k in key)
     used = sum(k.ndim if isinstance(k, np.ndarray) and k.dtype == bool else k is not None and k is not Ellipsis for k in key)
     if used > ndim or sum(k is Ellipsis for k in key) > 1:
@@ -66,7 +68,8 @@ def _box(key, shape, item):
             continue
         if _number(k):
             if not -shape[d] <= k < shape[d]:
-                raise _errors.RangeError(f"index {k} is beyond the {shape[d]} of dimension {d}")
+                message = f"index {k} is out of range (dimension {d} has length {shape[d]})"
+                raise _errors.RangeError(message)
             chosen = range(int(k) % shape[d], int(k) % shape[d] + 1)
         else:
             chosen = range(shape[d])[k]
@@ -80,21 +83,25 @@ def _box(key, shape, item):
 
 
 def _listed(list, n, d):
-    """A list of positions from 0 on."""
+    """Returns a list of positions, or a mask, as nonnegative positions of dimension d."""
     if list.dtype == bool:
         if len(list) != n:
-            raise _errors.RangeError(f"a mask of {len(list)} for the {n} of dimension {d}")
+            message = f"mask of dimension {d}: wrong length (expected {n}, found {len(list)})"
+            raise _errors.RangeError(message)
         return np.flatnonzero(list)
     if list.size and list.dtype.kind not in "iu":
-        raise _errors.RangeError(f"positions are whole numbers, not {list.dtype}")
+        raise _errors.RangeError(f"wrong type of positions (expected integers, found {list.dtype})")
     list = list.astype(np.int64)
     if list.size and not (-n <= list.min() and list.max() < n):
-        raise _errors.RangeError(f"a position is beyond the {n} of dimension {d}")
+        raise _errors.RangeError(f"a position is out of range (dimension {d} has length {n})")
     return np.where(list < 0, list + n, list)
 
 
 def of(key, shape):
-    """What is meant of an array of this shape."""
+    """Returns the Box, Lists or Points that an index selects from an array of a shape.
+
+    Raises RangeError or TypeError for an invalid index.
+    """
     item = not any(k is Ellipsis for k in (key if isinstance(key, tuple) else (key,)))
     key = _expanded(key, len(shape))
     arrays = [k for k in key if isinstance(k, np.ndarray)]
@@ -108,27 +115,31 @@ def of(key, shape):
             else:
                 positions.append(_listed(k, n, d))
         return Lists(positions, [n if p is None else len(p) for p, n in zip(positions, shape)])
-    # NumPy says which items these are: the places along each dimension, indexed like the array itself. No memory but the result's.
+    # NumPy determines the items: the positions along each dimension are indexed like the array.
+    # Only the result takes memory.
     try:
-        places = [p[key] for p in _places(shape)]
+        selected = [p[key] for p in _positions(shape)]
     except IndexError as e:
         raise _errors.RangeError(str(e)) from None
-    coordinates = np.ascontiguousarray(np.stack([p.ravel() for p in places], axis=1), np.uint64)
-    return Points(coordinates, places[0].shape)
+    coordinates = np.ascontiguousarray(np.stack([p.ravel() for p in selected], axis=1), np.uint64)
+    return Points(coordinates, selected[0].shape)
 
 
-def _places(shape):
+def _positions(shape):
     for d, n in enumerate(shape):
         line = np.arange(n).reshape([n if e == d else 1 for e in range(len(shape))])
         yield np.broadcast_to(line, shape)
 
 
 def hull(key, shape):
-    """All combinations of the places that single items have, and where in these the items are."""
+    """Returns Lists of all combinations of the positions of an index, and the items in them.
+
+    The second result indexes the array that the Lists select.
+    """
     points = of(key, shape)
     positions, inside = [], []
     for column in points.coordinates.T:
-        places, at = np.unique(column, return_inverse=True)
-        positions.append(places)
+        distinct, at = np.unique(column, return_inverse=True)
+        positions.append(distinct)
         inside.append(at.reshape(points.shape))
     return Lists(positions, [len(p) for p in positions]), tuple(inside)

@@ -1,15 +1,32 @@
-"""Where the bytes live when that is no path: an object whose functions the library calls, in the place of a name.
+"""Storages: objects whose methods the library calls instead of accessing files by path.
 
-It has
+Every storage has these methods:
 
-    size(name)              the length of a file
-    read_at(name, at, n)    n bytes of it from byte `at` on, fewer only at its end
+    size(name)              returns the size of a file in bytes
+    read_at(name, at, n)    returns n bytes at offset `at`; fewer only at the end of the file
 
-and where it is to be written to write_at(name, at, data), truncate(name, size), which makes a file that is not there, sync(name),
-rename(name, to), remove(name), and for folders list(folder), the names in one. A container of one file has the name "". They raise
-FileNotFoundError where there is no such file; what else they raise ends the call that called them. Several threads may call
-them. What each has to promise is said at holdall_io_functions in holdall.h. No name tells whether the records of a bag are
-compressed: codec="zstd" where they are.
+A storage for writing also has these:
+
+    write_at(name, at, data)    writes all bytes of data at offset `at`; extends the file if needed
+    truncate(name, size)        sets the size of a file in bytes; creates a file that does not exist
+    sync(name)                  makes the content, size and name of a file durable
+    rename(name, to)            renames a file atomically and replaces a file of the new name
+    remove(name)                removes a file
+
+Containers that are folders also need this one:
+
+    list(folder)    returns the names of the files in a folder
+
+A container of one file has the name "".
+
+A method raises FileNotFoundError if the file does not exist. Any other exception ends the call of
+the library, which raises it again.
+
+Several threads may call the methods at once. holdall.h documents the requirements of each at
+holdall_io_functions.
+
+A storage has no file name that shows whether the records of a bag are compressed. If they are, set
+codec="zstd".
 """
 import ctypes as c
 import errno
@@ -20,13 +37,14 @@ from ._call import STRUCTS, Owned, call, lib, octets, whole
 
 Functions = STRUCTS["holdall_io_functions"]
 EACH = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_char_p)
-# The storage that the library may call, by the number that it has in place of a pointer: until it says that nothing uses it any more.
+# The storages that the library may call. The key is a number that the library gets as ctx pointer.
+# _destroy removes an entry when no handle uses the storage any more.
 _used = {}
 _numbers = itertools.count(1)
 
 
 class Storage:
-    """An object that the library uses, and what its functions raised."""
+    """A storage that the library uses, and the last exception of its methods."""
 
     def __init__(self, functions):
         self.functions, self.raised = functions, None
@@ -37,7 +55,7 @@ class Storage:
             raise raised
 
     def run(self, function, *arguments):
-        """What the function returns, or the negative errno of what it raised."""
+        """Returns the result of the function, or the negative errno of its exception."""
         try:
             return function(self.functions, *arguments)
         except FileNotFoundError:
@@ -48,9 +66,10 @@ class Storage:
 
 
 class Memory:
-    """Storage that is one file, of these bytes: Array(Memory(content))."""
+    """A read-only storage of one file in memory: Array(Memory(content))."""
 
-    # Not holdall_io_from_memory(): what is made of a bag, such as an Arrow stream, may outlive all that Python sees of it.
+    # holdall_io_from_memory() is not used: objects that the library makes from a bag, such as an
+    # Arrow stream, may outlive all references in Python.
 
     def __init__(self, content):
         self.content = octets(content)
@@ -71,7 +90,8 @@ def _size(storage, name):
 def _read_at(storage, name, at, dst, n):
     data = memoryview(storage.read_at(name, at, n)).cast("B")
     if len(data) > n:
-        raise ValueError(f"{name!r}: {len(data)} bytes were read, not the {n} from {at} on")
+        message = f"{name!r}: read_at() returned too many bytes (expected {n}, found {len(data)})"
+        raise ValueError(message)
     c.memmove(dst, bytes(data), len(data))
     return len(data)
 
@@ -116,11 +136,11 @@ WRITE = {
 LIST = {"list": _function(_list, c.c_char_p, EACH, c.c_void_p)}
 
 
-class Place:
-    """Storage, one or for a bag several, as arguments in the place of a path."""
+class Location:
+    """The storages that replace a path in a call: one, or several for a bag."""
 
-    def __init__(self, *places):
-        self.storages = [Storage(place) for place in places]
+    def __init__(self, *storages):
+        self.storages = [Storage(storage) for storage in storages]
         self.opened = [opened(storage) for storage in self.storages]
 
     def check(self):
@@ -128,16 +148,16 @@ class Place:
             storage.check()
 
     def given(self, call):
-        """To this call: a bag is of several."""
+        """Returns the arguments for a call. Only a bag may have several storages."""
         if call == "bag_open":
             return (c.c_void_p * len(self.opened))(*(io._as_parameter_.value for io in self.opened)), len(self.opened)
         if len(self.opened) != 1:
-            raise ValueError(f"{len(self.opened)} places, where one is wanted")
+            raise ValueError(f"wrong number of storages (expected 1, found {len(self.opened)})")
         return (self.opened[0],)
 
 
 def opened(storage):
-    """A handle of C's."""
+    """Returns the handle of a new storage of the library."""
     number, out = next(_numbers), c.c_void_p()
     some = {**READ, **(WRITE if hasattr(storage.functions, "write_at") else {}), **(LIST if hasattr(storage.functions, "list") else {})}
     pointers = {name: c.cast(function, c.c_void_p) for name, function in some.items()}
@@ -148,6 +168,7 @@ def opened(storage):
 
 
 def place(name):
-    """A path as C has it; or storage, or a list of it, for the call that opens it."""
-    places = name if isinstance(name, (list, tuple)) and name else [name]
-    return Place(*places) if all(hasattr(one, "read_at") for one in places) else os.fsencode(name)
+    """Returns a path as bytes, or the Location of a storage or a list of storages."""
+    storages = name if isinstance(name, (list, tuple)) and name else [name]
+    is_storage = all(hasattr(s, "read_at") for s in storages)
+    return Location(*storages) if is_storage else os.fsencode(name)

@@ -1,4 +1,4 @@
-"""Tables: named columns of one length, to and from Arrow."""
+"""Tables: named columns of equal length, with Arrow input and output."""
 import ctypes as c
 
 import numpy as np
@@ -12,8 +12,13 @@ from ._storage import place
 
 
 class Table(Handle):
-    """An open table; Table.create() makes one. mode: "r", or "a" to change it. table["name"] is a column, an Array; the whole
-    is what pyarrow.table(), polars.from_arrow(), DuckDB and others take."""
+    """An open table. Table.create() creates one.
+
+    table["name"] is a column, an Array. pyarrow.table(), polars.from_arrow(), DuckDB and others
+    accept the table through its Arrow stream.
+
+    name: a path or a storage. mode: "r" to read, "a" to read and change.
+    """
 
     _closes = "holdall_table_close"
 
@@ -23,7 +28,14 @@ class Table(Handle):
 
     @classmethod
     def create(cls, name, columns, format="bcolz", mode="x", **options):
-        """columns: dtypes by name; format: "bcolz", "blz" or "blz_paper"; mode: "x" or "w"."""
+        """Creates a table without rows, and opens it for changes.
+
+        name: a path or a storage. columns: a dict of dtypes by column name, at least one. format:
+        "bcolz", "blz" or "blz_paper" (the BLZ RFC layout). mode: "x" creates; "w" also replaces.
+
+        Raises ExistsError if the path exists (mode "x"), TypeError for a dtype that cannot be
+        stored.
+        """
         names = strings(columns)
         dtypes = strings(spelled(d) for d in columns.values())
         made = cls.__new__(cls)
@@ -57,29 +69,46 @@ class Table(Handle):
             raise KeyError(name) from None
 
     def append(self, rows):
-        """Rows behind the last: arrays by name, all columns of them, or what has an Arrow stream (all of it or nothing)."""
+        """Appends rows. After an error nothing is appended.
+
+        rows: a dict of arrays of equal length with all columns by name, or an object with an Arrow
+        stream.
+
+        Raises ArgumentError for other columns or shapes, TypeError if a value would change or is
+        masked.
+        """
         if hasattr(rows, "__arrow_c_stream__"):
             stream, held = given(rows)
             self._change("table_append_arrow", stream)
             return
         with self._lock:
             if set(rows) != set(self.names):
-                raise _errors.ArgumentError(f"columns {sorted(rows)}, not {sorted(self.names)}")
+                message = f"wrong columns (expected {sorted(self.names)}, found {sorted(rows)})"
+                raise _errors.ArgumentError(message)
             columns = [np.ascontiguousarray(exact(rows[name], self[name].dtype, f"column {name!r}")) for name in self.names]
             for name, column in zip(self.names, columns):
                 if len(column) != len(columns[0]) or column.shape[1:] != self[name].shape[1:]:
-                    raise _errors.ArgumentError(f"column {name!r} has the shape {column.shape}")
+                    raise _errors.ArgumentError(f"column {name!r}: wrong shape {column.shape}")
             data = numbers([a.ctypes.data for a in columns], c.c_void_p)
             self._change("table_append", len(columns[0]), data, numbers([a.nbytes for a in columns], c.c_size_t))
 
     def write(self, name, first, items):
-        """Writes over rows of a column, from `first` on."""
+        """Overwrites rows of a column from row `first` on.
+
+        Raises KeyError if there is no such column, RangeError past the last row, TypeError if a
+        value would change.
+        """
         with self._lock:
             items = np.ascontiguousarray(exact(items, self[name].dtype, f"column {name!r}"))
             self._change("table_write", self._number(name), first, len(items), address(items), items.nbytes)
 
     def add(self, name, items, at=None):
-        """A new column, with an item for each row, before column `at`, or behind the last."""
+        """Adds a column.
+
+        name: its name. items: one item per row of the table. at: the index of the column before
+        which it is inserted; None: the column is appended. Objects of the other columns become
+        invalid. Raises ExistsError if the name exists.
+        """
         items = np.ascontiguousarray(natural(items, f"column {name!r}"))
         dtype = np.dtype((items.dtype, items.shape[1:])) if items.ndim > 1 else items.dtype
         with self._lock:
@@ -88,24 +117,32 @@ class Table(Handle):
             self._change("table_column_add", at, name.encode(), spelled(dtype).encode(), address(items), items.nbytes)
 
     def remove(self, name):
-        """Takes a column away."""
+        """Removes a column.
+
+        Objects of the other columns become invalid. Raises ArgumentError if there is no such
+        column, or no other one.
+        """
         with self._lock:
             self._turns += 1
             self._change("table_column_remove", name.encode())
 
     def truncate(self, rows):
-        """Keeps the first rows."""
+        """Removes all but the first rows. Raises RangeError if there are fewer."""
         self._change("table_truncate", rows)
 
     @property
     def attrs(self):
-        """Its named values, JSON; those of a column are its own."""
+        """The attributes of the table, a dict of JSON as bytes. Columns have their own."""
         with self._lock:
             names = [self._get("table_attr_name", i).decode() for i in range(self._get("table_attrs"))]
             return {name: self._value("table_attr_get", name) for name in names}
 
     def set_attr(self, name, value, column=None):
-        """A value of JSON, as bytes, of the table or of a column; None removes it."""
+        """Sets an attribute of the table or of a column.
+
+        value: JSON as bytes; None removes the attribute. column: the name of the column; None: the
+        attribute belongs to the table. Raises ArgumentError for invalid JSON.
+        """
         value = None if value is None else octets(value)
         if column is None:
             self._change("table_attr_set", name.encode(), value, len(value or b""))
@@ -113,7 +150,7 @@ class Table(Handle):
             self._change("table_column_attr_set", self._number(column), name.encode(), value, len(value or b""))
 
     def commit(self):
-        """All changes count from now on, together."""
+        """Makes all changes durable and visible, all or none: rows, columns, attributes."""
         self._commit("table_commit")
 
     def __arrow_c_stream__(self, requested_schema=None):
@@ -126,7 +163,10 @@ def strings(texts):
 
 
 class Column(Array):
-    """A column of a table, which is changed by way of it. When one is added or removed, ask for it again."""
+    """A column of a table. Changes are made through the table.
+
+    After a column was added or removed, calls raise StateError: get the column again.
+    """
 
     def __init__(self, table, i):
         self._table, self._i, self._turn = table, i, table._turns
@@ -140,15 +180,15 @@ class Column(Array):
     def _p(self):
         table = self._table._p
         if self._turn != self._table._turns:
-            raise _errors.StateError("a column was added or removed since: ask the table for this one again")
+            raise _errors.StateError("a column was added or removed; get it from the table again")
         return Borrowed(lib.holdall_table_column(table, self._i), table)
 
     def close(self):
-        """Leaves it open: it is closed with its table."""
+        """Does nothing. A column is closed with its table."""
 
 
 class Borrowed:
-    """A handle that lives as long as another one."""
+    """A handle that is valid as long as another handle, its owner."""
 
     def __init__(self, pointer, owned):
         self._as_parameter_, self.owned, self.keep = c.c_void_p(pointer), owned, owned.keep

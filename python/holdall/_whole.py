@@ -1,4 +1,4 @@
-"""What is it, is it sound, make it whole."""
+"""Identification, verification and repair of containers."""
 import collections
 import ctypes as c
 
@@ -14,35 +14,61 @@ def _name(prefix, value):
 
 
 def identify(name):
-    """Format and kind of what is at a path, such as ("b2nd", "array")."""
+    """Returns the format and kind of the container at a path, such as ("b2nd", "array").
+
+    name: the path, or a spec of a bag (see Bag).
+
+    Raises FormatError for an unknown format, MissingError if nothing exists there.
+    """
     format, kind = c.c_int32(), c.c_int32()
     call("identify", path(name), c.byref(format), c.byref(kind))
     return _name("FORMAT_", format.value), _name("KIND_", kind.value)
 
 
 def verify(name, fault=None, **options):
-    """Reads and checks everything at a path: (Counts, error), where the error is None if all is sound, and else the first Fault's.
-    fault: is called with each Fault, and stops it with False."""
+    """Reads everything at a path, and verifies all lengths and checksums.
 
-    def tell(_, part, err):
+    name: the path, or a spec of a bag (see Bag). fault: is called with each Fault; the call stops
+    if it returns False.
+
+    Returns (Counts, error). Counts has the numbers of records or chunks: sound (intact),
+    bad (corrupt or missing) and unchecked (without a checksum that applies, or of an unknown codec,
+    filter or version). error is None if everything is intact, else the Error of the first fault,
+    or of a call that gives no verdict (CancelledError, ArgumentError, BusyError). bad may be 0 with
+    corrupt headers or metadata, so check the error.
+    """
+
+    def on_fault(_, part, err):
         return 0 if fault(Fault(part.decode(errors="replace"), _errors.of(err.contents))) is not False else 1
 
-    told = Function("holdall_fault_fn", tell) if fault else None
+    callback = Function("holdall_fault_fn", on_fault) if fault else None
     counts, error = [c.c_uint64() for _ in range(3)], None
     with Options(options) as o:
         try:
-            call("verify", path(name), o.handle, told.pointer if told else CALLBACKS["holdall_fault_fn"](), None, *map(c.byref, counts))
+            pointer = callback.pointer if callback else CALLBACKS["holdall_fault_fn"]()
+            call("verify", path(name), o.handle, pointer, None, *map(c.byref, counts))
         except _errors.Error as e:
             error = e
         o.check()
-    if told:
-        told.check()
+    if callback:
+        callback.check()
     return Counts(*(n.value for n in counts)), error
 
 
 def repair(name, **options):
-    """Brings what was torn back to its last whole state: how many records or chunks were kept, and dropped."""
-    kept, dropped = c.c_uint64(), c.c_uint64()
+    """Repairs a container: restores its last consistent state.
+
+    Completes or rolls back an interrupted change. Intact records and chunks keep their positions.
+
+    name: the path, or a spec of a bag (see Bag).
+
+    Returns (retained, dropped): the numbers of records or chunks retained and lost. dropped
+    includes metadata, trailers, commits, names and columns.
+
+    Raises FormatError if the container cannot be repaired, or only with the option skip_damaged,
+    BusyError if another writer has it open.
+    """
+    retained, dropped = c.c_uint64(), c.c_uint64()
     with Options(options) as o:
-        call("repair", path(name), o.handle, c.byref(kept), c.byref(dropped))
-    return kept.value, dropped.value
+        call("repair", path(name), o.handle, c.byref(retained), c.byref(dropped))
+    return retained.value, dropped.value

@@ -11,7 +11,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-COVERED = ("src", "include", "docs", "README.md", "CONTRIBUTING.md", "SECURITY.md")
+COVERED = ("src", "include", "bindings", "fortran", "go", "julia", "python", "docs", "README.md", "CONTRIBUTING.md", "SECURITY.md")
 GENERATED = ("include/holdall.h",)  # from comments in src/capi, which are read
 
 
