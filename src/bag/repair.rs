@@ -17,7 +17,7 @@
 use super::codec::{CODEC_BY_NAME, Codec, Decoder, is_codec_unspecified};
 use super::limits::{LIMIT, Limits};
 use super::offset_check;
-use super::shard::{CHECKSUM_SIZE, CHECKSUMS_PREFIX, LIMITS_PREFIX, Shard, container};
+use super::shard::{BESIDE, CHECKSUM_SIZE, CHECKSUMS_PREFIX, LIMITS_PREFIX, Shard, container};
 use super::spec;
 use crate::alloc;
 use crate::error::{Error, Result, Status, fail};
@@ -91,6 +91,9 @@ pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> R
     );
     let _sets = journal::lock_sets(&container, locks, durable)?;
     let _lock = container.lock(locks)?;
+    for prefix in BESIDE {
+        folder.check_owner(&container.name(prefix), name)?;
+    }
     let by = options.get(Opt::Codec, CODEC_BY_NAME);
     let codec = Codec::choose(by, name.as_bytes())?;
     let r = Repair {

@@ -26,6 +26,8 @@ pub const LIMITS_PREFIX: &str = "limits.";
 pub const CHECKSUMS_PREFIX: &str = "checksums.";
 /// Prefixes of the files of a bag: records, limits, checksums, interleave mark.
 pub const PREFIXES: &[&str] = &["", LIMITS_PREFIX, CHECKSUMS_PREFIX, TURNS_PREFIX];
+/// Prefixes of the files beside the records.
+pub const BESIDE: &[&str] = &[LIMITS_PREFIX, CHECKSUMS_PREFIX, TURNS_PREFIX];
 /// Size of a checksum in bytes.
 pub const CHECKSUM_SIZE: u64 = 4;
 /// Maximum size of the scratch buffer that a thread retains.
@@ -183,6 +185,7 @@ impl Shard {
 
     fn separate(snap: &Snapshot<'_>, c: &Container, access: Access) -> Result<(Limits, u64)> {
         let file = snap.open(&c.name(LIMITS_PREFIX), access)?;
+        c.folder.check_owner(&c.name(LIMITS_PREFIX), &c.judged_by)?;
         let size = file.size()?;
         if !size.is_multiple_of(LIMIT) {
             return Err(fail!(
@@ -197,18 +200,13 @@ impl Shard {
     fn read_mark_file(snap: &Snapshot<'_>, c: &Container) -> Result<Option<Mark>> {
         let name = c.name(TURNS_PREFIX);
         let file = match snap.open(&name, Access::Read) {
-            Ok(file) if file.size()? == MARK_SIZE as u64 => file,
-            Err(e) if e.status != Status::Missing => return Err(e),
-            _ => return Ok(None),
+            Ok(file) => file,
+            Err(e) if e.status == Status::Missing => return Ok(None),
+            Err(e) => return Err(e),
         };
-        // The mark determines the order of the records. Only users who may write them may set it.
-        if c.folder.exists(&name)? && c.folder.open_trusted(&name, &c.judged_by).is_err() {
-            return Err(fail!(
-                Format,
-                "{}: its owner may not write {}, but it determines the order of the records; remove it, or set HOLDALL_OPT_BAG_SHARDS to read the files in a given order",
-                file.name(),
-                c.folder.show(&c.judged_by)
-            ));
+        c.folder.check_owner(&name, &c.judged_by)?;
+        if file.size()? != MARK_SIZE as u64 {
+            return Ok(None);
         }
         Shard::mark_at(&*file, 0)
     }
@@ -516,6 +514,8 @@ impl Checksums {
             Err(e) if e.status == Status::Missing => return Ok((None, 0)),
             Err(e) => return Err(e),
         };
+        c.folder
+            .check_owner(&c.name(CHECKSUMS_PREFIX), &c.judged_by)?;
         let size = file.size()?;
         if !options.verify {
             return Ok((None, size));

@@ -10,7 +10,7 @@
 //! existing file is taken literally.
 #![forbid(unsafe_code)]
 
-use super::shard::PREFIXES;
+use super::shard::{BESIDE, PREFIXES};
 use crate::error::{Result, fail};
 use crate::io::journal::Container;
 use crate::io::{Folder, locate};
@@ -330,7 +330,10 @@ impl Set {
         };
         let first = self.name(0);
         let alike = vec![first.clone()];
-        Container::of(folder, main, Arc::new(is_member), first, alike)
+        Container {
+            beside: BESIDE,
+            ..Container::of(folder, main, Arc::new(is_member), first, alike)
+        }
     }
 
     fn has(&self, name: &[u8]) -> bool {

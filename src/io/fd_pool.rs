@@ -263,6 +263,10 @@ impl Folder for PooledFolder {
         let file = with_capacity(|| self.0.create(name, like))?;
         Ok(self.wrap(file, name, Access::Write))
     }
+    fn check_owner(&self, name: &OsStr, of: &OsStr) -> Result<()> {
+        self.0.check_owner(name, of)
+    }
+
     fn open_trusted(&self, name: &OsStr, of: &OsStr) -> Result<Arc<dyn File>> {
         let file = with_capacity(|| self.0.open_trusted(name, of))?;
         Ok(self.wrap(file, name, Access::Read))

@@ -373,6 +373,26 @@ impl Folder for LocalFolder {
         Ok(Arc::new(self.opened(file, &stat, shown)?))
     }
 
+    fn check_owner(&self, name: &OsStr, of: &OsStr) -> Result<()> {
+        let path = self.path(name);
+        if !path.parent().is_some_and(os::others_may_create) {
+            return Ok(());
+        }
+        // A file that does not exist, or cannot be inspected, is reported where it is opened.
+        let (Ok(by), Ok(about)) = (os::lstat(&path), os::stat(&self.path.join(of))) else {
+            return Ok(());
+        };
+        if os::may_belong_to(&by, &about) {
+            return Ok(());
+        }
+        Err(fail!(
+            Format,
+            "{}: its owner may not write {}, so it is not trusted; remove it",
+            self.show(name),
+            self.show(of)
+        ))
+    }
+
     fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
         self.check_change(from)
             .and_then(|()| self.check_inside(to))?;

@@ -221,6 +221,11 @@ pub trait Folder: Send + Sync {
     fn open_trusted(&self, name: &OsStr, _of: &OsStr) -> Result<Arc<dyn File>> {
         self.open(name, Access::Read)
     }
+    /// Returns an error if the file of this name exists and belongs to a user who may not write the
+    /// file `of`. Such files can exist only where several users may create files.
+    fn check_owner(&self, _name: &OsStr, _of: &OsStr) -> Result<()> {
+        Ok(())
+    }
     /// Renames a file atomically. Replaces an existing file of the new name.
     fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()>;
     /// Removes a file. Returns `Missing` if it does not exist.

@@ -285,6 +285,10 @@ impl Folder for Overlay {
         Ok(self.handle(name, node, None))
     }
 
+    fn check_owner(&self, name: &OsStr, of: &OsStr) -> Result<()> {
+        self.base.check_owner(name, of)
+    }
+
     fn open_trusted(&self, name: &OsStr, of: &OsStr) -> Result<Arc<dyn File>> {
         let known = lock(&self.names).files.get(name).cloned();
         match known {

@@ -160,6 +160,18 @@ pub fn is_trusted_for(by: &Stat, of: &Stat, shared: bool) -> bool {
         && (all_may || ((by_owner || group_may) && group_is_fine && by.mode() & 0o002 == 0))
 }
 
+/// Returns whether the owner of the file `by` may write the file `of`, or this process may, or root.
+/// True as well if other users may write `of`: then this function cannot distinguish them.
+pub fn may_belong_to(by: &Stat, of: &Stat) -> bool {
+    let (me, _) = super::effective_user();
+    [0, me, of.uid()].contains(&by.uid()) || of.mode() & 0o022 != 0
+}
+
+/// Returns whether users other than the owner may create files in this folder.
+pub fn others_may_create(folder: &Path) -> bool {
+    fs::metadata(folder).is_ok_and(|l| l.mode() & 0o022 != 0)
+}
+
 /// Returns whether users other than owner and group may create files in this folder.
 pub fn is_shared(folder: &Path) -> bool {
     fs::metadata(folder).is_ok_and(|l| l.mode() & 0o002 != 0)

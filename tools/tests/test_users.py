@@ -236,6 +236,67 @@ class Users(unittest.TestCase):
                         with open(self.path(shard), "rb") as f:
                             self.assertEqual(f.read(), stored)
 
+    def test_a_journal_changes_no_shard_of_another_owner(self):
+        self.good_as(VICTIM, "pack", "-q", "--shards", "2", "lines", "x.bagz")
+        first, second = "x-00000-of-00002.bagz", "x-00001-of-00002.bagz"
+        with open(self.path(second), "rb") as f:
+            stored = f.read()
+        os.remove(self.path(first))
+        for text in (journal((second.encode(), None, 0, b"")), journal((second.encode(), len(stored), 0, b"forged!!")), swap((second.encode(), None))):
+            self.plant(first, stored)
+            self.plant("x@2.bagz.holdall-set.holdall-journal", text)
+            for args in (["cat", "x@2.bagz"], ["repair", "-q", second], ["repair", "-q", first], ["pack", "-q", "--append", "lines", "x@2.bagz"]):
+                self.run_as(VICTIM, *args)
+                self.run_as(0, *args)
+                with open(self.path(second), "rb") as f:
+                    self.assertEqual(f.read(), stored, args)
+
+    def test_the_recovery_of_a_set_follows_no_links(self):
+        self.plant("precious", b"hello world, this is kept", user=VICTIM, mode=0o600)
+        self.good_as(OTHER, "pack", "-q", "--shards", "2", "lines", "x.bag")
+        name = "checksums.x-00000-of-00002.bag"
+        for link in (os.symlink, os.link):
+            os.remove(self.path(name))
+            link(self.path("precious"), self.path(name))
+            self.plant("x@2.bag.holdall-set.holdall-journal", journal((name.encode(), 25, 0, b"OWNED")))
+            for user in (VICTIM, 0):
+                self.run_as(user, "repair", "-q", "x-00000-of-00002.bag")
+                self.run_as(user, "pack", "-q", "--append", "lines", "x@2.bag")
+                with open(self.path("precious"), "rb") as f:
+                    self.assertEqual(f.read(), b"hello world, this is kept")
+
+    def test_files_beside_a_bag_of_another_user_are_refused(self):
+        self.good_as(VICTIM, "pack", "-q", "lines", "x.bag")
+        os.remove(self.path("checksums.x.bag"))
+        content = self.good_as(VICTIM, "cat", "x.bag")
+        with open(self.path("x.bag"), "rb") as f:
+            stored = f.read()
+        for beside, text in (("limits.x.bag", struct.pack("<Q", len(stored))), ("checksums.x.bag", bytes(8))):
+            self.plant(beside, text, mode=0o666)
+            for args in (["repair", "-q", "x.bag"], ["pack", "-q", "--append", "lines", "x.bag"]):
+                self.assertEqual(self.run_as(VICTIM, *args).returncode, 1, args)
+                with open(self.path("x.bag"), "rb") as f:
+                    self.assertEqual(f.read(), stored, args)
+            os.remove(self.path(beside))
+            self.assertEqual(self.good_as(VICTIM, "cat", "x.bag"), content)
+
+    def test_a_new_file_of_another_user_is_not_swapped_in(self):
+        """A journal of the victim's, whose renames are done: the new name is free, and another user takes it."""
+        self.good_as(VICTIM, "pack", "-q", "lines", "x.bag")
+        self.plant("other", b"forged\n" * 3000)
+        self.good_as(OTHER, "pack", "-q", "other", "forged.bag")
+        content = self.good_as(VICTIM, "cat", "x.bag")
+        os.rename(self.path("forged.bag"), self.path("x.bag.holdall-new"))
+        text = swap((b"x.bag.holdall-new", b"x.bag"), (b"limits.x.bag", None))
+        self.plant("x.bag.holdall-journal", text, user=VICTIM)
+        for user in (VICTIM, 0):
+            for args in (["cat", "x.bag"], ["repair", "-q", "x.bag"]):
+                r = self.run_as(user, *args)
+                self.assertIn(b"its owner may not write", r.stderr)
+                self.assertEqual((r.returncode, r.stdout), (1, b""))
+        os.remove(self.path("x.bag.holdall-new"))
+        self.assertEqual(self.good_as(VICTIM, "cat", "x.bag"), content)
+
     def test_another_user_does_not_change_the_order_of_a_set(self):
         self.good_as(VICTIM, "pack", "-q", "--shards", "2", "lines", "x.bag")
         mark = "turns.x-00000-of-00002.bag"
@@ -250,6 +311,16 @@ class Users(unittest.TestCase):
         self.assertIn(mark.encode(), r.stderr)
         self.plant(mark, text, user=VICTIM)
         self.assertEqual(self.good_as(VICTIM, "cat", "x@2.bag"), content)
+        # beside links of the victim's, where a file comes before the one beside the target
+        os.mkdir(self.path("real"))
+        for name in os.listdir(self.folder):
+            if name.startswith("x-") or name.endswith("x-00000-of-00002.bag"):
+                os.rename(self.path(name), self.path("real/" + name))
+        for i in range(2):
+            os.symlink(self.path(f"real/x-0000{i}-of-00002.bag"), self.path(f"l-0000{i}-of-00002.bag"))
+        self.assertEqual(self.good_as(VICTIM, "cat", "l@2.bag"), content)
+        self.plant("turns.l-00000-of-00002.bag")
+        self.assertEqual(self.run_as(VICTIM, "cat", "l@2.bag").returncode, 1)
 
     def test_files_of_another_user_stop_nobody(self):
         self.plant("__rootdirs__")

@@ -219,6 +219,7 @@ impl ShardWriter {
         let folder = &self.container.folder;
         let (name, limits) = (&self.container.main, self.name(LIMITS_PREFIX));
         if !self.separate {
+            folder.check_owner(&limits, name)?;
             return match folder.exists(&limits)? {
                 true => Err(fail!(
                     State,

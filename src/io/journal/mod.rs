@@ -97,6 +97,8 @@ pub struct Container {
     pub judged_by: OsString,
     /// Files whose mode and owner new ones get: the first that exists.
     pub alike: Vec<OsString>,
+    /// Prefixes of files that are never written through links, where `prefixes` does not say it.
+    pub beside: &'static [&'static str],
     /// Sets that this container may be a part of.
     pub sets: Vec<Container>,
 }
@@ -121,6 +123,7 @@ impl Container {
             members: None,
             judged_by: main.clone(),
             alike: vec![main.clone()],
+            beside: &[],
             main,
             sets: Vec::new(),
         }

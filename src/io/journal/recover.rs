@@ -8,6 +8,7 @@ use super::{Container, PIECE};
 use crate::alloc;
 use crate::error::{Result, Status, fail};
 use crate::io::{Access, File, Folder};
+use crate::os::OsStrExt;
 use std::ffi::OsStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -116,6 +117,7 @@ fn load_once(c: &Container) -> Result<HotJournal> {
             file.name()
         ));
     };
+    check_owners(c, &entries)?;
     let is_original = origin != 0 && file.origin()? == origin;
     Ok(HotJournal {
         file,
@@ -123,6 +125,27 @@ fn load_once(c: &Container) -> Result<HotJournal> {
         is_original,
         entries,
     })
+}
+
+/// Returns an error unless the owner of the journal may write each file that it names, and new files
+/// belong to the owners of those that they replace. A set has shards of several owners, and a file
+/// that exists under a new name again may be another user's.
+fn check_owners(c: &Container, entries: &[Entry]) -> Result<()> {
+    let journal = c.journal();
+    let mut before = None;
+    for e in entries {
+        if before.replace(e.target()) == Some(e.target()) {
+            continue;
+        }
+        c.folder.check_owner(&journal, e.target())?;
+        if let Entry::Swap {
+            name, to: Some(to), ..
+        } = e
+        {
+            c.folder.check_owner(name, to)?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns whether the entries are valid: each names another file of the container or another range
@@ -275,7 +298,12 @@ impl HotJournal {
 
 /// Opens a file for writing. Returns `None` if it was removed since: there is nothing to restore.
 fn open_if_there(c: &Container, name: &OsStr) -> Result<Option<Arc<dyn File>>> {
-    let is_beside = c.members.is_none() && name != c.main;
+    let is_beside = if c.members.is_none() {
+        name != c.main
+    } else {
+        let name = name.as_bytes();
+        c.beside.iter().any(|p| name.starts_with(p.as_bytes()))
+    };
     match c.folder.open(
         name,
         if is_beside {
