@@ -318,7 +318,7 @@ class Servers(Case):
         for way in ("more", "less", "other", "huge", "odd"):
             with self.subTest(way):
                 self.fails(h.E_IO, lambda: records(self.url(way), retries=1), self.url(way))
-        self.fails(h.E_UNSUPPORTED, lambda: records(self.url("whole")), "ranges")
+        self.fails(h.E_UNSUPPORTED, lambda: records(self.url("whole")), "range requests")
 
     def test_patience(self):
         silent = self.url("silent") + "?X-Signature=hush"
