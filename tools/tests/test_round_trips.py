@@ -261,7 +261,7 @@ class RoundTrips(Base):
         self.assertEqual(self.pairs, all_pairs)
 
     def test_rows_of_text_without_types(self):
-        """CSV without a word about types is a table, and no row is lost."""
+        """CSV without declared types is a table, and no row is lost."""
         for number, (dtype, shape) in enumerate((self.rng.choice(DTYPES), shape) for shape in SHAPES):
             want = (dtype, shape, self.content(dtype, shape))
             if self.why_not("csv", want):

@@ -127,9 +127,9 @@ fn load_once(c: &Container) -> Result<HotJournal> {
     })
 }
 
-/// Returns an error unless the owner of the journal may write each file that it names, and new files
-/// belong to the owners of those that they replace. A set has shards of several owners, and a file
-/// that exists under a new name again may be another user's.
+/// Returns an error unless the owner of the journal may write each file that it names, and each new
+/// file belongs to a user who may write the file that it replaces. The shards of a set may have
+/// several owners. After the rename another user may create a file with the new name again.
 fn check_owners(c: &Container, entries: &[Entry]) -> Result<()> {
     let journal = c.journal();
     let mut before = None;
