@@ -9,7 +9,7 @@ mkdir -p "$1"
 scratch=$(cd "$1" && pwd)
 
 say() {
-    echo "check-miri: $*" >&2
+    echo "miri.sh: $*" >&2
     exit 1
 }
 rustc +nightly --version >/dev/null 2>&1 || say 'nightly Rust is missing: rustup toolchain install nightly'

@@ -1,5 +1,5 @@
 /* Arrays in Bloscpack files: made, filled, read by boxes, steps, strides, points and positions, grown and cut. */
-#include "matrix.h"
+#include "small_array.h"
 
 #include <pthread.h>
 

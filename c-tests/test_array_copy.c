@@ -1,5 +1,5 @@
 /* Copies of arrays and superchunks, and what goes with them: metadata, digests. */
-#include "matrix.h"
+#include "small_array.h"
 
 static void an_array_is_copied(void)
 {

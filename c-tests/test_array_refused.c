@@ -1,6 +1,6 @@
 /* Arrays in Bloscpack files: what is refused, and what is told of those that are damaged. */
 #include "folder.h"
-#include "matrix.h"
+#include "small_array.h"
 
 static void what_is_no_array_is_refused(void)
 {

@@ -2,7 +2,7 @@
  * and positions, grown and cut along every axis; named values; what is refused; damage; storage of the caller's; a frame
  * within a larger file. */
 #include "folder.h"
-#include "told.h"
+#include "callbacks.h"
 
 #define SHAPE(...) ((const uint64_t[]){__VA_ARGS__})
 #define STRIDES(...) ((const int64_t[]){__VA_ARGS__})

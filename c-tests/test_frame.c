@@ -1,7 +1,7 @@
 /* Blosc2 frames as superchunks, files and folders: content appended, written, put in, taken away, cut; metalayers; copies;
  * what is refused; damage; storage of the caller's; a frame within a larger file; one handle for many threads. */
 #include "schunk.h"
-#include "told.h"
+#include "callbacks.h"
 
 enum { CHUNK = 4000, N = 7 * CHUNK + 1232 };
 

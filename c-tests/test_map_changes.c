@@ -1,7 +1,7 @@
 /* Files that another process writes to while they are mapped here: a call gives an error, or other content, and harms nobody.
  * What is decoded must be a copy, since C decoders look at their input more than once. */
 #include "child.h"
-#include "forms.h"
+#include "formats.h"
 
 #include <fcntl.h>
 

@@ -1,5 +1,5 @@
 /* Options: ranges, bytes and numbers, those that mean nothing to a call, their life, progress. */
-#include "told.h"
+#include "callbacks.h"
 #include "folder.h"
 
 /* What a call can be given options for. */

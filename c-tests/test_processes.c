@@ -4,7 +4,7 @@
 #ifdef __linux__
 #define _GNU_SOURCE
 #endif
-#include "forms.h"
+#include "formats.h"
 
 #include "child.h"
 

@@ -1,7 +1,7 @@
 /* Damage: every byte of a file that is changed is noticed or means nothing; what is skipped is said; verify finds
  * all of it, repair keeps all that is sound; files that are cut short while they are open. */
 #include "schunk.h"
-#include "told.h"
+#include "callbacks.h"
 
 enum { CHUNK = 4000, N = 10 * CHUNK + 400, CHUNKS = 11 };
 

@@ -1,6 +1,6 @@
 /* Superchunks in storage of the caller's: memory, functions, functions that fail at each of their calls, readers
  * that open at every moment of a commit. */
-#include "film.h"
+#include "commit_states.h"
 #include "schunk.h"
 
 enum { CHUNK = 800, OLD = 9 * CHUNK + 80, MORE = 4 * CHUNK };

@@ -1,7 +1,7 @@
 /* Mixed work on 8 threads, round after round: containers of each form are made, changed, read, verified, repaired and removed, while all
  * threads read handles that they share. Memory and open files must not grow: what a round leaves is what the rounds before have
  * left. A few rounds by default, as many as HOLDALL_SECONDS allow where that is set. */
-#include "forms.h"
+#include "formats.h"
 
 #include <pthread.h>
 #include <time.h>

@@ -6,7 +6,7 @@
 #if defined(__linux__) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
 #endif
-#include "forms.h"
+#include "formats.h"
 
 #ifdef __linux__
 

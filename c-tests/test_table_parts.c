@@ -1,7 +1,7 @@
 /* Parts of a table or an array by themselves: attributes that are damaged, what verifying says of whose file, columns that
  * are changed beside their table, attributes that go with a copy, and readers while another dataset takes the place. */
 #include "folder.h"
-#include "told.h"
+#include "callbacks.h"
 
 #define SHAPE(...) ((const uint64_t[]){__VA_ARGS__})
 

@@ -1,5 +1,5 @@
 /* What is it, is it sound: holdall_identify(), holdall_verify(), holdall_checksum(), and what each tells. */
-#include "told.h"
+#include "callbacks.h"
 
 static void identify(const char *path, holdall_format want_format, holdall_kind want_kind)
 {

@@ -1,7 +1,7 @@
 /* holdall_verify() beside a process that commits all the time: it says that all is intact, or that the container changes
  * too often to be verified. It finds no fault in what has none. */
 #include "child.h"
-#include "forms.h"
+#include "formats.h"
 
 enum { AT_ONCE = 50 };
 

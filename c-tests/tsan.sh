@@ -12,7 +12,7 @@ cc=${CC:-cc}
 tests='threads stream index schunk_threads array_threads'
 
 say() {
-    echo "check-tsan: $*" >&2
+    echo "tsan.sh: $*" >&2
     exit 1
 }
 [ "$(uname -sm)" = 'Linux x86_64' ] || say 'this is for Linux on x86-64'

@@ -1,6 +1,6 @@
 #!/bin/sh
 # usage: need.sh THING|@GROUP...
-# Checks that the tools of a make target exist. A group (see below) is the list of one target, several may be given, and
+# Checks that the tools of a make target exist. A group (see below) is the list of one target or part, several may be given, and
 # all is named at once. On Debian and Ubuntu, one apt-get installs what is missing. What is then still missing is
 # listed in one message, with exit status 1.
 # PYTHON and CARGO choose the Python and the cargo that are tested.
@@ -9,14 +9,13 @@ set -eu
 # The tools of make targets.
 group() {
     case $1 in
-    @build | @demo) echo make cargo cc cmake ;;
+    @build) echo make cargo cc cmake ;;
     @check) echo make cargo cc c++ gfortran clang cmake pkg-config valgrind go shellcheck strace venv ;;
     @languages) echo make cargo cc c++ gfortran cmake go pkg-config venv ;;
     @mpi) echo make cargo cc c++ cmake mpi strace ;;
     @cloud) echo make cargo cc venv ;;
     @packages) echo make cargo cargo-c cc cmake pkg-config musl dpkg-deb ;;
     @static) echo make cargo cc musl ;;
-    @bench) echo make cargo cc cmake venv ;;
     @*) echo "need.sh: no group $1" >&2 && exit 2 ;;
     *) echo "$1" ;;
     esac
@@ -31,7 +30,7 @@ have() {
     case $1 in
     cmake) command -v cmake >/dev/null && at_least "$(cmake --version | awk 'NR == 1 { print $3 }')" 3.16 ;; # as CMakeLists.txt asks
     cargo) at_least "$("${CARGO:-cargo}" --version 2>/dev/null | awk '{ print $2 }')" 1.89 ;;               # as Cargo.toml asks
-    go) command -v go >/dev/null && at_least "$(go version | awk '{ sub("go", "", $3); print $3 }')" 1.19 ;; # as go/go.mod asks
+    go) command -v go >/dev/null && at_least "$(go version | awk '{ sub("go", "", $3); print $3 }')" 1.19 ;; # as bindings/go/go.mod asks
     mpi) command -v mpicc >/dev/null && command -v mpirun >/dev/null ;;
     musl) command -v musl-gcc >/dev/null ;;
     cargo-c) "${CARGO:-cargo}" cinstall --version >/dev/null 2>&1 ;;

@@ -5,6 +5,7 @@
 set -eu
 cargo=$1 out=$2
 cd "$(dirname "$0")/.."
+CARGO=$cargo sh cmake/need.sh @static
 triple=$(uname -m)-unknown-linux-musl
 if command -v rustup >/dev/null && ! rustup target list --installed | grep -qx "$triple"; then
     rustup target add "$triple"

@@ -1,4 +1,4 @@
-"""usage: generate.py HEADER OUT: C code that calls every function of the header with drawn arguments, see test_calls.c.
+"""usage: generate.py HEADER OUT: C code that calls every function of the header with drawn arguments, see test_random_calls.c.
 
 Each function of the header becomes `static holdall_status call_NAME(void)`, which draws its arguments, by their types
 and names, calls it, and looks at what came back; `calls[]` lists them with the pointers that they take. A parameter that
@@ -8,7 +8,7 @@ import pathlib
 import re
 import sys
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "bindings"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "bindings/generate"))
 from header import functions  # noqa: E402
 
 # Pointers that may be NULL, by function ("*": any) and parameter; see the header at each.

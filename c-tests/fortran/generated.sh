@@ -1,10 +1,10 @@
 #!/bin/sh
-# usage: generated.sh PYTHON FORTRAN HEADER SCRATCH
-# What generate.py makes of the header is what lies beside it.
+# usage: generated.sh PYTHON BINDINGS HEADER SCRATCH
+# The generated files of the Fortran module are what generate/fortran.py makes of the header.
 set -eu
 rm -rf "$4" && mkdir -p "$4"
-"$1" "$2/generate.py" "$3" "$4"
+"$1" "$2/generate/fortran.py" "$3" "$4"
 for made in "$4"/*; do
-    diff -u "$2/$(basename "$made")" "$made" ||
-        { echo "generated.sh: out of date: run fortran/generate.py include/holdall.h fortran" >&2; exit 1; }
+    diff -u "$2/fortran/$(basename "$made")" "$made" ||
+        { echo "generated.sh: out of date: run bindings/generate/fortran.py include/holdall.h bindings/fortran" >&2; exit 1; }
 done

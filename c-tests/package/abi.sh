@@ -9,7 +9,7 @@ header=$1 shared=$2 scratch=$3
 baseline=$(dirname "$0")/abi.xml
 mkdir -p "$scratch"
 say() {
-    echo "check-abi: $*" >&2
+    echo "abi.sh: $*" >&2
     exit 1
 }
 
@@ -60,7 +60,7 @@ if [ "${HOLDALL_BLESS:-}" = 1 ]; then
 fi
 if differ "$baseline" "$scratch/header.xml"; then
     cat "$scratch/difference.txt"
-    echo 'check-abi: what was only added breaks no program that is built; anything else does, and needs a new version in Cargo.toml' >&2
-    say 'where the change is meant: HOLDALL_BLESS=1 make check-abi'
+    echo 'abi.sh: what was only added breaks no program that is built; anything else does, and needs a new version in Cargo.toml' >&2
+    say 'where the change is meant: HOLDALL_BLESS=1 make check-long RIG=abi'
 fi
 echo "$(wc -l <"$scratch/in-library") functions, $(grep -c VALUE_ "$scratch/header.c") constants: as $baseline has them"

@@ -12,7 +12,7 @@ import sys
 
 sys.dont_write_bytecode = True  # the source folder may be read-only
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "bindings"))
+sys.path.append(str(ROOT / "bindings/generate"))
 import cxx  # noqa: E402
 import header  # noqa: E402
 import html_pages  # noqa: E402

@@ -19,13 +19,7 @@
 mod any;
 pub mod attrs;
 pub mod content;
-#[cfg(test)]
-mod damage_tests;
 pub mod default_shapes;
-#[cfg(test)]
-mod disk_tests;
-#[cfg(test)]
-mod frame_disk_tests;
 mod frame_store;
 pub mod grid;
 mod linear;
@@ -33,6 +27,8 @@ pub mod metalayer;
 pub mod nd;
 pub mod selection;
 pub mod store;
+#[cfg(test)]
+mod tests;
 mod tiled;
 
 pub use any::Array;

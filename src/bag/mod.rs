@@ -27,10 +27,6 @@ mod verify;
 mod writer;
 
 #[cfg(test)]
-mod repair_tests;
-#[cfg(test)]
-mod set_tests;
-#[cfg(test)]
 mod tests;
 
 pub use batch::{BatchLayout, Destination, Records};

@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_equals_the_same_range_of_the_whole() {
+    fn every_part_equals_the_same_range_of_the_whole() {
         let at = [
             (0, 1),
             (0, 80),

@@ -20,8 +20,6 @@
 pub mod any;
 pub mod array;
 pub mod attrs;
-#[cfg(test)]
-mod cache_tests;
 pub mod chunk_file;
 pub mod chunks;
 pub mod commit;

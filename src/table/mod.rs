@@ -9,8 +9,6 @@
 mod blz_rfc;
 mod repair;
 #[cfg(test)]
-mod repair_tests;
-#[cfg(test)]
 mod tests;
 mod write;
 

@@ -4,7 +4,7 @@ how many bytes the shared library has
 
 counts.json has how many they took, and each may be off by 3 %: an instruction count does not depend on how busy the machine is, or
 how fast. More than that is a path that became slower; less, one that became faster, which the file is to keep. After a change that is
-meant, `HOLDALL_BLESS=1 make check-counts` writes the file anew: look at what it changed before you commit it.
+meant, `HOLDALL_BLESS=1 make check PART=counts` writes the file anew: look at what it changed before you commit it.
 
 Only instructions of the library are counted, with the codecs in it, and not those of the C library, which the machine chooses by its
 processor. What the compilers make of the same source differs, so the counts are kept by the versions of rustc and cc that made the
@@ -111,7 +111,7 @@ def main(prefix, folder):
     off = list(compare(all[key], found))
     shutil.rmtree(folder)
     if off:
-        sys.exit("\n".join([*off, "not as counts.json has it; where that is meant: HOLDALL_BLESS=1 make check-counts"]))
+        sys.exit("\n".join([*off, "not as counts.json has it; where that is meant: HOLDALL_BLESS=1 make check PART=counts"]))
     print(f"{len(found) - 1} paths take as many instructions as before, and the library as many bytes, within {WITHIN:.0%}")
 
 

@@ -1,6 +1,6 @@
 //! The C functions, called from Rust as C calls them: each kind of handle from its making to its
 //! closing, over storage that is functions. Content is not compressed, so that no C code is called,
-//! and Miri, which looks at each access to memory, can run it: `make check-miri`.
+//! and Miri, which looks at each access to memory, can run it: `make check-long RIG=miri`.
 
 mod arrays;
 mod bags;

@@ -1,7 +1,7 @@
 /* usage: states make|change|append FORM PATH   makes a container, changes one, or appends only; tells when that is committed
  *        states look                           tells of each line "FORM PATH" of its input what is there: "rows N", or "error STATUS MESSAGE"
  *        states forms                          the names of the forms */
-#include "forms.h"
+#include "formats.h"
 
 static void told(const char *text)
 {

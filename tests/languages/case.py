@@ -10,7 +10,7 @@ import unittest
 import warnings
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "python"))
+sys.path.insert(0, str(ROOT / "bindings/python"))
 
 import holdall  # noqa: E402
 

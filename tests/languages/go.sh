@@ -9,11 +9,11 @@ rm -rf "$2" && mkdir -p "$2"
 scratch=$(cd "$2" && pwd)
 . "$source/tests/languages/installed.sh"
 
-unformatted=$(gofmt -l "$source/go" "$source/examples")
+unformatted=$(gofmt -l "$source/bindings/go" "$source/examples")
 [ -z "$unformatted" ] || { echo "gofmt: $unformatted" >&2; exit 1; }
-ignored=$(cd "$source/go" && go list -f '{{join .IgnoredGoFiles " "}}' .)
+ignored=$(cd "$source/bindings/go" && go list -f '{{join .IgnoredGoFiles " "}}' .)
 [ -z "$ignored" ] || echo "left out, as they want a later Go than $(go env GOVERSION): $ignored"
-(cd "$source/go" && go test -race -vet=all -count=1 -v .) >"$scratch/test.log" || { cat "$scratch/test.log"; exit 1; }
+(cd "$source/bindings/go" && go test -race -vet=all -count=1 -v .) >"$scratch/test.log" || { cat "$scratch/test.log"; exit 1; }
 sed -n 's/^ *fixtures_test.go:[0-9]*: \([0-9]* containers\)/\1/p' "$scratch/test.log"
 grep -c '^--- PASS' "$scratch/test.log" | sed 's/$/ tests under the race detector/'
 tail -n 1 "$scratch/test.log"

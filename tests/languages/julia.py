@@ -2,7 +2,7 @@
 C++ that a compiler holds against the header.
 
 Nothing here knows the header, or what the layer was made from: names, numbers of arguments, types, structures and constants are
-those that are written in julia/src/libholdall.jl.
+those that are written in bindings/julia/src/libholdall.jl.
 """
 import ctypes as c
 import dataclasses
@@ -13,7 +13,7 @@ import tree_sitter
 import tree_sitter_julia
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LAYER = ROOT / "julia/src/libholdall.jl"
+LAYER = ROOT / "bindings/julia/src/libholdall.jl"
 PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_julia.language()))
 
 NUMBERS = {

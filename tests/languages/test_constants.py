@@ -5,7 +5,7 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bindings"))
+sys.path.insert(0, str(ROOT / "bindings/generate"))
 import header  # noqa: E402
 
 FAMILIES = ("OPT", "E", "CODEC", "FILTER", "SUM", "FORMAT", "KIND", "BAG_LIMITS", "BAG_SHARDS")
@@ -24,7 +24,7 @@ def wanted(*families):
 
 class Constants(unittest.TestCase):
     def test_go_has_all(self):
-        files = [path for path in (ROOT / "go").glob("*.go") if not path.name.endswith("_test.go")]
+        files = [path for path in (ROOT / "bindings/go").glob("*.go") if not path.name.endswith("_test.go")]
         have = named(r"\bC\.(HOLDALL_\w+)", files)
         self.assertEqual(set(), wanted(*FAMILIES) - have - BY_FLAG)
         self.assertEqual({"0", "1"}, {VALUES[name] for name in BY_FLAG})
@@ -38,7 +38,7 @@ class Constants(unittest.TestCase):
         of_cxx = dict(re.findall(r"HOLDALL_(?:NUMBER|OPTION)\((\w+), .*?\b(HOLDALL_OPT_\w+)", (ROOT / "include/holdall/options.hpp").read_text()))
         self.assertEqual("HOLDALL_OPT_IO", of_cxx.pop("mapped"))
         self.assertEqual({name: "HOLDALL_OPT_" + name.upper() for name in of_cxx}, of_cxx)
-        of_go = dict(re.findall(r"^func (\w+)\(.*C\.HOLDALL_OPT_(\w+)", (ROOT / "go/options.go").read_text(), flags=re.M))
+        of_go = dict(re.findall(r"^func (\w+)\(.*C\.HOLDALL_OPT_(\w+)", (ROOT / "bindings/go/options.go").read_text(), flags=re.M))
         others = {"Map": "IO", "VerifyLevel": "VERIFY", "Compress": "CODEC", "LimitsSeparate": "BAG_LIMITS", "LimitsInMemory": "BAG_LIMITS_CACHE",
                   "Interleaved": "BAG_SHARDS", "ReadAhead": "BAG_READ_AHEAD", "ReadAheadBytes": "BAG_READ_AHEAD_BYTES"}  # fmt: skip
         self.assertGreater(len(of_go), 30)

@@ -22,17 +22,17 @@ def compiles(source):
 
 class Julia(unittest.TestCase):
     def test_every_file_is_julia(self):
-        files = sorted((julia.ROOT / "julia").rglob("*.jl"))
+        files = sorted((julia.ROOT / "bindings/julia").rglob("*.jl"))
         self.assertGreater(len(files), 8)
         for file in files:
             self.assertEqual([], list(julia.faults(julia.parse(file.read_text()))), file)
-        for document in ("docs/languages.md", "julia/README.md"):
+        for document in ("docs/languages.md", "bindings/julia/README.md"):
             (block,) = re.findall(r"```julia\n(.*?)```", (julia.ROOT / document).read_text(), flags=re.S)
             self.assertEqual([], list(julia.faults(julia.parse(block))), document)
         self.assertTrue(list(julia.faults(julia.parse("f(a = \n"))), "the grammar takes anything")
 
     def test_the_layer_is_up_to_date(self):
-        write = [sys.executable, str(julia.ROOT / "bindings/write.py"), "--check"]
+        write = [sys.executable, str(julia.ROOT / "bindings/generate/write.py"), "--check"]
         subprocess.run(write, check=True, stdout=subprocess.DEVNULL)
 
     def test_a_compiler_says_the_layer_is_the_header(self):
@@ -62,17 +62,17 @@ class Julia(unittest.TestCase):
         """What the rest of the package calls and names is there."""
         layer = julia.read()
         known = {*layer.functions, *layer.handles, *layer.structs}
-        for file in sorted((julia.ROOT / "julia/src").glob("*.jl")):
+        for file in sorted((julia.ROOT / "bindings/julia/src").glob("*.jl")):
             if file != julia.LAYER:
                 named = re.sub(r"#.*", "", file.read_text())
                 self.assertEqual(set(), set(re.findall(r"\bholdall_\w+", named)) - known, file)
                 self.assertEqual(set(), set(re.findall(r"\bHOLDALL_[A-Z]\w+", named)) - set(layer.constants) - {"HOLDALL_LIB", "HOLDALL_OPT_", "HOLDALL_FORMAT_", "HOLDALL_KIND_"}, file)
 
     def test_the_packages_have_the_version_of_the_library(self):
-        found = {re.search(r'^version = "(.*)"', (julia.ROOT / name).read_text(), flags=re.M)[1] for name in ("Cargo.toml", "julia/Project.toml", "python/pyproject.toml")}
+        found = {re.search(r'^version = "(.*)"', (julia.ROOT / name).read_text(), flags=re.M)[1] for name in ("Cargo.toml", "bindings/julia/Project.toml", "bindings/python/pyproject.toml")}
         self.assertEqual(len(found), 1, found)
         soname = ".".join(found.pop().split(".")[:2])
-        self.assertIn(f"libholdall.so.{soname}", (julia.ROOT / "julia/src/Holdall.jl").read_text())
+        self.assertIn(f"libholdall.so.{soname}", (julia.ROOT / "bindings/julia/src/Holdall.jl").read_text())
 
 
 if __name__ == "__main__":

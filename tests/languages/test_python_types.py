@@ -223,7 +223,7 @@ class Types(Case):
         if not os.path.isfile(name):
             self.skipTest(f"the library {name} is not given by its path")
         package = self.folder / "holdall"
-        shutil.copytree(ROOT / "python/holdall", package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / "bindings/python/holdall", package, ignore=shutil.ignore_patterns("__pycache__"))
         beside = package / ("libholdall.dylib" if sys.platform == "darwin" else "libholdall.so")
         beside.symlink_to(os.path.abspath(name))
         clean = {k: v for k, v in os.environ.items() if k != "HOLDALL_LIB"} | {"PYTHONPATH": str(self.folder)}

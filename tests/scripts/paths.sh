@@ -1,6 +1,6 @@
 #!/bin/sh
 # usage: paths.sh SCRATCH
-# Makes every target of the Makefile in a folder whose path has spaces and an umlaut. The tools that the recipes call are
+# Makes every target of the Makefile, every part of `check` and every rig of `check-long` in a folder whose path has spaces and an umlaut. The tools that the recipes call are
 # stand-ins that write down their arguments and some of their environment: each path there must be complete. The recipes'
 # rm and mkdir are real, and the folders that an unquoted path would name must survive. And `make check` goes on
 # where a part fails.
@@ -13,8 +13,10 @@ scratch=$(cd "$1" && pwd)
 root="$scratch/my prüfung dir"
 fail() { echo "paths.sh: $*" >&2; exit 1; }
 
+mkdir -p "$root/tests/fixtures" "$root/tests/peer" "$root/tests/run" "$root/tests/cloud" "$root/target/cmake" "$root/target/deb"
 cp "$source/Makefile" "$root"
-mkdir -p "$root/tests/fixtures" "$root/tests/peer" "$root/target/cmake" "$root/target/deb"
+cp "$source/tests/run"/*.sh "$root/tests/run"
+cp "$source/tests/cloud/build.sh" "$root/tests/cloud"
 : >"$root/tests/peer/test_kill.py"
 : >"$root/tests/peer/test_flips.py"
 
@@ -38,6 +40,10 @@ cat >"$fake/stand-in" <<'FAKE'
 case "${0##*/} $1" in
 "cmake --install") echo "/usr/local/lib/libholdall.so" >target/cmake/install_manifest.txt ;;
 esac
+case "${0##*/} $1" in
+"sh tests/run/parallel.sh" | "sh tests/run/disk.sh") ;;
+"sh tests/run/"* | "sh tests/cloud/build.sh") exec /bin/sh "$@" ;;
+esac
 [ "$1" != "${PATHS_FAIL:-}" ]
 FAKE
 chmod +x "$fake/stand-in"
@@ -50,20 +56,23 @@ done
 
 export PATHS_LOG="$scratch/log"
 # Nothing of the make around this one.
-unset MAKEFLAGS MFLAGS MAKEOVERRIDES HOLDALL_FIXTURES HOLDALL_TOOL HOLDALL_LIB CARGO PYTHON OLD NEW CMAKE_FLAGS PYTHONPATH DESTDIR
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKE PART PARTS RIG TESTS TARGETS BUILD STAGE VENV CLOUD_VENV JOBS HOLDALL_BUILT HOLDALL_FIXTURES HOLDALL_TOOL HOLDALL_LIB CARGO PYTHON OLD NEW CMAKE_FLAGS PYTHONPATH DESTDIR
 PATH=$fake/bin:$PATH
 export PATH
 # One part of `check` that fails stops no other, and is named.
 : >"$scratch/log"
 if (cd "$root" && PATHS_FAIL=c-tests/consumers/run.sh make check) >"$scratch/out" 2>&1; then fail "make check: a part failed, and it passed"; fi
-grep -qx '== make check: failed: check-consumers' "$scratch/out" || { cat "$scratch/out"; fail "make check does not name the part that failed"; }
+grep -qx '== make check: failed: consumers' "$scratch/out" || { cat "$scratch/out"; fail "make check does not name the part that failed"; }
 grep -q 'argument tests/languages/go.sh' "$scratch/log" || fail "make check stops at the first part that fails"
 
-targets=$(sed -n 's/^\([a-z][a-z-]*\):\( .*\)\{0,1\}$/\1/p' "$root/Makefile" | grep -vx clean)
+targets=$(sed -n 's/^\([a-z][a-z-]*\):\( .*\)\{0,1\}$/\1/p' "$root/Makefile" | grep -vx clean | sort -u)
+# cases FILE WORDS: WORDS with each case of a script
+cases() { sed -n "s/^\\([a-z]*\\))\\( #.*\\)\\{0,1\\}\$/$2\\1/p" "$root/tests/run/$1.sh"; }
 count=0
-for target in $targets clean; do
+for target in $targets $(cases part check@PART=) $(cases rig check-long@RIG=) bench@OLD=main clean; do
     : >"$scratch/log"
-    (cd "$root" && make "$target" DESTDIR="$root/a destination" PREFIX="$root/a prefix") >"$scratch/out" 2>&1 ||
+    # shellcheck disable=SC2086,SC2046 # two words
+    (cd "$root" && make $(echo "$target" | tr @ ' ') DESTDIR="$root/a destination" PREFIX="$root/a prefix") >"$scratch/out" 2>&1 ||
         { cat "$scratch/out"; fail "make $target failed"; }
     for decoy in "$scratch/my" "$root/prüfung" "$root/dir/target/prefix"; do
         [ -e "$decoy/keep" ] || [ "$target" = clean ] || fail "make $target removed $decoy/keep"
@@ -77,6 +86,6 @@ for target in $targets clean; do
         END { exit bad }' "$scratch/log" || fail "make $target: a path was split"
     count=$((count + 1))
 done
-[ "$count" -gt 40 ] || fail "only $count targets were found"
+[ "$count" -gt 40 ] || fail "only $count targets, parts and rigs were found"
 
-echo "ok    $count targets, in a folder named 'my prüfung dir'"
+echo "ok    $count targets, parts and rigs, in a folder named 'my prüfung dir'"

@@ -16,15 +16,15 @@ mod check;
 mod crash_states;
 mod faulty;
 mod live_states;
+mod mutations;
 mod repair;
-mod self_tests;
 
 pub use check::{Scenario, Tally, check, seeds};
 pub use crash_states::Files;
 pub use faulty::Fault;
 pub use live_states::{check_full, check_opened_before, check_readers};
+pub use mutations::{StateCounts, mutations, mutations_of_repairs, without_each_sync};
 pub use repair::{RepairScenario, check_repair};
-pub use self_tests::{StateCounts, mutations, mutations_of_repairs, without_each_sync};
 
 use super::{Access, File, Folder, beside, lock::Lock, parent};
 use crate::error::{Result, fail};

@@ -19,8 +19,6 @@ pub mod header;
 mod header_repair;
 mod in_place;
 mod layout;
-#[cfg(test)]
-mod layout_tests;
 pub mod metadata;
 pub mod offsets;
 mod open;

@@ -32,8 +32,6 @@ mod encode;
 pub mod entry;
 pub mod header;
 pub mod index;
-#[cfg(test)]
-mod layout_tests;
 mod meta;
 pub mod metalayers;
 mod msgpack;

@@ -1,0 +1,81 @@
+/* What the library tells: callers of progress, callers of faults, and nobody else. */
+#ifndef CALLBACKS_H
+#define CALLBACKS_H
+
+#include "check.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+
+/* ---- progress -----------------------------------------------------------------------------------*/
+
+typedef struct {
+    uint64_t calls, last, total;
+    /* the call that stops the work; 0: none does */
+    uint64_t stop_at;
+} told;
+
+/* For holdall_options_on_progress(), with a `told`. */
+static inline int progress(void *ctx, uint64_t done, uint64_t total)
+{
+    told *t = ctx;
+    CHECK(done <= total && (t->calls == 0 || done >= t->last));
+    t->calls++;
+    t->last = done;
+    t->total = total;
+    return t->calls == t->stop_at;
+}
+
+/* ---- faults -------------------------------------------------------------------------------------*/
+
+enum { FAULTS_MOST = 16 };
+
+typedef struct {
+    int told, stop_at;
+    /* the one that verifies */
+    pthread_t thread;
+    /* the ends of their names, and what is wrong */
+    char parts[FAULTS_MOST][64];
+    holdall_error errors[FAULTS_MOST];
+} faults;
+
+/* For holdall_verify(), with `faults`. */
+static inline int note(void *ctx, const char *part, const holdall_error *fault)
+{
+    faults *f = ctx;
+    CHECK(pthread_equal(f->thread, pthread_self()));
+    CHECK(fault->status < 0 && fault->message[0] && is_text(fault->message, sizeof fault->message));
+    CHECK(f->told < FAULTS_MOST);
+    size_t n = strlen(part);
+    snprintf(f->parts[f->told], sizeof f->parts[0], "%s", n < 60 ? part : part + n - 60);
+    f->errors[f->told] = *fault;
+    f->told++;
+    return f->told == f->stop_at;
+}
+
+/* ---- nothing is printed -------------------------------------------------------------------------*/
+
+/* Nothing is printed while `work` makes n calls, which must end with these statuses. It may not use CHECK(): that could
+ * not be read. */
+static inline void check_silent(void (*work)(holdall_status *got), const holdall_status *want, int n)
+{
+    enum { MOST = 16 };
+    const char *said = in_tmp("said");
+    int out = dup(1), error = dup(2), file = open(said, O_CREAT | O_WRONLY | O_TRUNC, 0600);
+    CHECK(out >= 0 && error >= 0 && file >= 0 && n <= MOST);
+    fflush(NULL);
+    CHECK(dup2(file, 1) == 1 && dup2(file, 2) == 2);
+    holdall_status got[MOST];
+    work(got);
+    fflush(NULL);
+    bool back = dup2(out, 1) == 1 && dup2(error, 2) == 2;
+    close(out), close(error), close(file);
+    CHECK(back);
+    for (int k = 0; k < n; k++) {
+        now("call %d", k);
+        EQUAL(got[k], want[k]);
+    }
+    EQUAL(file_size(said), 0);
+}
+
+#endif

@@ -1,0 +1,7 @@
+//! Tests of arrays on the simulated disk.
+
+mod damage;
+mod disk;
+mod disk_frame;
+
+use super::Array;

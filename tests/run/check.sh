@@ -1,0 +1,35 @@
+#!/bin/sh
+# usage: check.sh [PART...]
+# Runs parts of `make check` (see part.sh), without PART all of the default set. The Makefile exports the variables that they use.
+# The Rust tests run beside the other parts, because both have long stretches of one thread. Their output comes last. A part that
+# fails is named at the end, and the parts after it run.
+set -u
+cd "$(dirname "$0")/../.." || exit
+chosen=$*
+[ $# -gt 0 ] || set -- rust scripts c counts consumers tool docs peers languages
+
+needs=
+[ -n "$chosen" ] || needs=@check
+for part; do
+    case $part in languages | cloud | mpi | packages) needs="$needs @$part" ;; esac
+done
+# shellcheck disable=SC2086 # a list
+sh cmake/need.sh $needs || exit
+
+mkdir -p target
+failed='' rust=''
+for part; do
+    if [ "$part" = rust ] && [ $# -gt 1 ]; then
+        sh tests/run/part.sh rust >target/check-rust.log 2>&1 &
+        rust=$!
+    else
+        sh tests/run/part.sh "$part" || failed="$failed $part"
+    fi
+    [ "$part" != c ] || export HOLDALL_BUILT=yes # the parts after it need not build the library again
+done
+if [ -n "$rust" ]; then
+    wait "$rust" || failed="$failed rust"
+    cat target/check-rust.log
+fi
+[ -z "$failed" ] || { echo "== make check: failed:$failed" >&2; exit 1; }
+echo "== make check: ${chosen:-all} passed"

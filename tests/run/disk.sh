@@ -1,0 +1,34 @@
+#!/bin/sh
+# Every change of every format on the simulated disk, with STATES times as many states as `make check` tries, and the
+# mutations that the disk must notice. Prints states by format and operation, and their sum.
+# Usage: tests/run/disk.sh STATES FOLDER
+set -eu
+states=$1
+out=$2
+mkdir -p "$out"
+# contents come and go by the million: they are not given back to the system each time
+export MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824
+
+run() {
+    HOLDALL_DISK_STATES=$1 ${CARGO:-cargo} test --locked --lib --profile rigs "$2" -- --nocapture >"$3" 2>&1 || {
+        grep -v '^simulated disk |' "$3" | tail -50
+        exit 1
+    }
+}
+
+echo "== mutations of commits, each of which must be noticed"
+run 1 mutations "$out/mutations.log"
+grep -o 'mutation | .*' "$out/mutations.log" | sort
+echo "== power failures: format | operation | states"
+run "$states" power_failure "$out/disk.log"
+grep -o 'simulated disk[ :].*' "$out/disk.log" | awk -F ' [|] ' '
+    NF == 4 { rows[$2 " | " $3] += $4; formats[$2] += $4; sum += $4 }
+    NF == 1 && $0 ~ /violations$/ { n = split($0, words, " "); violations += words[n - 1] }
+    END {
+        for (row in rows) { print row " | " rows[row] | "sort"; operations++ }
+        close("sort")
+        print "== by format"
+        for (format in formats) print format " | " formats[format] | "sort"
+        close("sort")
+        print "== " sum " states of " operations " operations, " violations " violations"
+    }'

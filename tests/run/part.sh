@@ -1,0 +1,112 @@
+#!/bin/sh
+# usage: part.sh PART
+# Runs one part of `make check`. The Makefile exports the variables.
+set -eu
+cd "$(dirname "$0")/../.."
+
+# stage [TARGET...]: a fresh installation of this source in $STAGE, and further targets of the Makefile.
+stage() {
+    [ -n "${HOLDALL_BUILT:-}" ] || "$MAKE" build
+    "$MAKE" stage "$@"
+}
+
+case $1 in
+scripts)
+    echo '== Scripts'
+    failed=
+    for check in terms.py layers.py; do "$PYTHON" tests/scripts/$check || failed="$failed $check"; done
+    for check in lint paths need uninstall; do sh tests/scripts/$check.sh target/check-$check || failed="$failed $check"; done
+    [ -z "$failed" ] || { echo "scripts: failed:$failed" >&2; exit 1; }
+    ;;
+rust)
+    echo '== Rust tests'
+    # the lints that the layers deny; not every Rust installation has clippy
+    if "$CARGO" clippy --version >/dev/null 2>&1; then "$CARGO" clippy --locked --lib -- -D warnings; fi
+    # cargo-nextest does not run the examples in the documentation
+    if "$CARGO" nextest --version >/dev/null 2>&1; then
+        "$CARGO" nextest run --locked
+        "$CARGO" test --locked --doc
+    else
+        "$CARGO" test --locked
+    fi
+    ;;
+c)
+    echo '== C tests'
+    "$MAKE" build TESTS=ON
+    cd "$BUILD" && ctest --output-on-failure --parallel "$JOBS"
+    ;;
+counts)
+    stage
+    echo '== Instructions' # of the hot paths, see tests/bench/counts.py
+    "$PYTHON" tests/bench/counts.py "$STAGE" target/counts
+    ;;
+consumers)
+    stage
+    echo '== Consumers'
+    sh c-tests/consumers/run.sh "$STAGE" target/consumers
+    ;;
+tool)
+    stage
+    echo '== Command-line tool'
+    sh tests/run/parallel.sh "$JOBS" "$PYTHON" tools/tests/test_*.py tests/crash/test_crash.py
+    ;;
+docs)
+    stage
+    echo '== Documents' # every code block of them runs, and the pages of the manual are generated
+    "$PYTHON" tests/docs/test_blocks.py target/check-docs/tests
+    "$PYTHON" tests/docs/blocks.py "$STAGE" target/check-docs/blocks
+    "$PYTHON" tests/docs/pages.py target/check-docs/pages
+    "$PYTHON" docs/figures/draw.py --check
+    "$PYTHON" tests/bench/report.py --check
+    ;;
+peers)
+    stage venv
+    echo '== Peers' # the tools that define the formats, in both directions
+    sh tests/run/parallel.sh "$JOBS" "$VENV/bin/python" tests/peer/test_*.py
+    ;;
+languages)
+    stage venv
+    sh cmake/venv.sh "$VENV" languages
+    echo '== Go' # under the race detector
+    sh tests/languages/go.sh "$STAGE" target/languages/go
+    echo '== The same in each language'
+    sh tests/languages/trips.sh "$STAGE" target/languages/trips "$VENV/bin/python"
+    # Julia by its grammar and a C++ compiler, Python next to NumPy, pyarrow, Polars and DuckDB
+    echo '== Julia and Python'
+    PYTHONPATH="$PWD/$STAGE/share/holdall/python" sh c-tests/run.sh target/languages/conform 0 \
+        "$VENV/bin/python" c-tests/conform.py all "$VENV/bin/python" tests/languages/conform_python.py
+    HOLDALL_PREFIX="$PWD/$STAGE" sh tests/run/parallel.sh "$JOBS" "$VENV/bin/python" tests/languages/test_*.py
+    ;;
+cloud)
+    sh tests/cloud/build.sh
+    echo '== Object stores' # emulators of them
+    HOLDALL_LIB="$PWD/target/cloud/debug/${HOLDALL_LIB##*/}" "$CLOUD_VENV/bin/python" tests/cloud/test_cloud.py
+    ;;
+mpi)
+    stage
+    echo '== MPI' # the programs of examples/mpi
+    sh tests/mpi/header.sh "$STAGE"
+    {
+        cmake -S examples/mpi -B target/mpi -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$PWD/$STAGE" >target/mpi.log &&
+            cmake --build target/mpi >>target/mpi.log
+    } || { cat target/mpi.log; exit 1; }
+    HOLDALL_MPI_PROGRAMS="$PWD/target/mpi" "$PYTHON" tests/mpi/test_mpi.py
+    ;;
+packages)
+    "$MAKE" debs
+    sh cmake/static.sh "$CARGO" target/static/holdall
+    echo '== Packages'
+    sh tests/packages/debs.sh target/deb target/deb/test
+    sh tests/packages/static.sh target/static/holdall target/static/test
+    sh tests/packages/cinstall.sh "$CARGO" target/deb/build target/cinstall
+    sh tests/packages/vendor.sh "$CARGO" target/vendor
+    ;;
+supply)
+    echo '== Dependencies'
+    sh cmake/supply.sh "$CARGO"
+    ;;
+*)
+    echo "make check: no part $1; see make help" >&2
+    exit 2
+    ;;
+esac
