@@ -29,12 +29,13 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use crate::io::journal::Mode;
 pub use batch::{BatchLayout, Destination, Records};
 pub use read::Requested;
 pub use repair::{Repaired, repair, repair_in};
 pub use stream::{Batch, Next, STREAM_OPTIONS, Stream, callback_reentry_error};
 pub use verify::{Verified, verify};
-pub use writer::{Mode, Writer};
+pub use writer::Writer;
 
 use crate::checksum::{Checksum, Hasher};
 use crate::error::{Error, Result, Status, fail};

@@ -15,18 +15,17 @@ use super::meta::{self, SIZES, STORAGE};
 use super::open::ROOTDIRS;
 use super::text_checksum::with_checksum;
 use crate::array::store::Store;
-use crate::error::{Result, fail};
-use crate::io::journal::{self, Container, NEW, Snapshot, SwapOutcome};
-use crate::io::lock::Lock;
+use crate::error::Result;
+use crate::io::journal::{
+    self, Container, NEW, Session, Snapshot, already_exists, changed_by_others,
+};
 use crate::io::{Access, Folder};
-use crate::options::{Opt, Options};
-use crate::os;
+use crate::options::Options;
 use crate::parallel;
 use crate::superchunk::bloscpack::{self, Mode};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// Subfolders of an array.
 pub const FOLDERS: [&str; 2] = ["data", "meta"];
@@ -37,24 +36,9 @@ const APPEND_SUFFIXES: [&str; 3] = [".holdall-journal", ".holdall-journal-new", 
 /// Prefix of the names of the journal and the lock.
 pub const MAIN: &str = "dataset";
 
-/// A folder that is open for writing, of an array or of a table, with its lock. The columns of a
-/// table share one session. A column that is opened by itself uses the session of its table's
-/// folder.
-pub struct WriteSession {
-    folder: Arc<dyn Folder>,
-    durable: bool,
-    /// The parent folder, if this folder is new.
-    parent: OnceLock<Arc<dyn Folder>>,
-    /// True if a commit has been made.
-    committed: AtomicBool,
-    broken: AtomicBool,
-    owner: u32,
-    lock: Option<Lock>,
-}
-
 /// The write state of an array.
 pub struct Writer {
-    pub(super) session: Arc<WriteSession>,
+    pub(super) session: Arc<Session>,
     pub(super) dir: DatasetDir,
     /// `meta/sizes` of the last commit; `None` before the first one.
     sizes: Option<Vec<u8>>,
@@ -107,70 +91,12 @@ pub fn snapshot_of_many<T>(
     })
 }
 
-impl WriteSession {
-    /// Takes the lock and recovers an interrupted commit in this folder.
-    pub fn new(folder: &Arc<dyn Folder>, options: &Options) -> Result<Arc<WriteSession>> {
-        folder.writable()?;
-        let lock = if options.get(Opt::Lock, 1) == 1 {
-            folder.lock(&container(folder).lock_name())?
-        } else {
-            Lock::none()
-        };
-        let durable = options.get(Opt::Durability, 1) == 1;
-        journal::recover(&container(folder), durable)?;
-        Ok(Arc::new(WriteSession {
-            folder: folder.clone(),
-            durable,
-            parent: OnceLock::new(),
-            committed: AtomicBool::new(false),
-            broken: AtomicBool::new(false),
-            owner: os::process(),
-            lock: Some(lock),
-        }))
-    }
-
-    /// Records that the folder was created in `parent` for this session.
-    pub fn made_in(&self, parent: Arc<dyn Folder>) {
-        let _ = self.parent.set(parent);
-    }
-
-    /// Fails if the session cannot be used any more.
-    pub fn check(&self) -> Result<()> {
-        let name = self.folder.show(OsStr::new(""));
-        if !self.is_own() {
-            return Err(fail!(
-                State,
-                "{name}: this handle belongs to the process that opened it for writing"
-            ));
-        }
-        if self.broken.load(Ordering::Relaxed) {
-            return Err(fail!(
-                State,
-                "{name}: a commit failed halfway; open it again, the last commit is intact"
-            ));
-        }
-        Ok(())
-    }
-
-    /// Returns true if this is the process that opened the folder for writing.
-    pub fn is_own(&self) -> bool {
-        self.owner == os::process()
-    }
-
-    fn mark_broken(&self) {
-        self.broken.store(true, Ordering::Relaxed);
-    }
-}
-
-impl Drop for WriteSession {
-    /// Removes the folder if nothing was committed.
-    fn drop(&mut self) {
-        // the lock is a file in the folder
-        self.lock = None;
-        if self.parent.get().is_some() && self.is_own() && !self.committed.load(Ordering::Relaxed) {
-            let _ = self.folder.remove_folder(OsStr::new(""));
-        }
-    }
+/// Opens the folder of an array or of a table for writing. The columns of a table share one
+/// session. A column that is opened by itself uses the session of its table's folder.
+pub fn open_session(folder: &Arc<dyn Folder>, options: &Options) -> Result<Arc<Session>> {
+    let shown = folder.show(OsStr::new(""));
+    // each array in the folder has a mode of its own
+    Session::open(container(folder), shown, journal::Mode::Append, options).map(Arc::new)
 }
 
 impl Writer {
@@ -179,7 +105,7 @@ impl Writer {
         dir: &DatasetDir,
         mode: Mode,
         options: &Options,
-        session: &Arc<WriteSession>,
+        session: &Arc<Session>,
     ) -> Result<Writer> {
         for below in ["", "data", "meta"] {
             tidy(dir, below)?;
@@ -205,7 +131,7 @@ impl Writer {
     /// part of the last commit.
     pub fn of_field(
         dir: &DatasetDir,
-        session: &Arc<WriteSession>,
+        session: &Arc<Session>,
         is_new: bool,
         replaces: bool,
     ) -> Writer {
@@ -234,7 +160,7 @@ impl Writer {
 pub fn check_unchanged(dir: &DatasetDir, file: &str, last: Option<&[u8]>) -> Result<()> {
     let is_unchanged = match last {
         None if dir.has(file)? => {
-            return Err(fail!(Exists, "{}: it is there already", dir.show("")));
+            return Err(already_exists(&dir.show("")));
         }
         None => true,
         Some(last) => dir.content_equals(file, last)?,
@@ -242,11 +168,7 @@ pub fn check_unchanged(dir: &DatasetDir, file: &str, last: Option<&[u8]>) -> Res
     if is_unchanged {
         Ok(())
     } else {
-        Err(fail!(
-            State,
-            "{}: another writer has changed it since it was opened here",
-            dir.show("")
-        ))
+        Err(changed_by_others(&dir.show("")))
     }
 }
 
@@ -311,7 +233,7 @@ struct ArrayCommit<'a> {
     file: &'a mut ArrayFile,
     texts: Texts,
     /// The files that the journal renames.
-    renamed: Vec<String>,
+    renamed: Vec<OsString>,
     done: Result<()>,
 }
 
@@ -352,12 +274,11 @@ pub fn commit(file: &mut ArrayFile) -> Result<()> {
 /// Commits arrays in one folder together with the metadata of their table: all of it or nothing.
 /// The `meta/sizes` files are renamed in this order.
 pub fn commit_all(
-    session: &WriteSession,
+    session: &Session,
     files: &mut [&mut ArrayFile],
     mut table_metadata: Option<&mut TableMetadata>,
 ) -> Result<()> {
-    session.check()?;
-    session.lock.iter().try_for_each(Lock::still_held)?;
+    session.check_commit()?;
     let mut parts: Vec<ArrayCommit> = files
         .iter_mut()
         .map(|file| ArrayCommit {
@@ -367,7 +288,7 @@ pub fn commit_all(
             done: Ok(()),
         })
         .collect();
-    run_all(&mut parts, |part| part.begin(session.durable))?;
+    run_all(&mut parts, |part| part.begin(session.is_durable()))?;
     if let Some(table_metadata) = &mut table_metadata {
         let cbytes = parts.iter().map(|p| p.file.cbytes()).sum::<Result<u64>>()?;
         table_metadata.add_sizes(cbytes);
@@ -380,79 +301,52 @@ pub fn commit_all(
             .iter()
             .for_each(|b| remove_new(b.dir, &b.texts));
     };
-    let done =
-        match prepare(session, &mut parts, table_metadata).inspect_err(|_| undo(&mut parts))? {
-            (renamed, removed) if renamed.is_empty() && removed.is_empty() => false,
-            (renamed, removed) => match journal::swap(
-                &container(&session.folder),
-                session.durable,
-                &texts(&renamed),
-                &texts(&removed),
-            ) {
-                SwapOutcome::Done => false,
-                // the commit took effect, but this handle does not know which files have their final
-                // names
-                SwapOutcome::RenamesPending => true,
-                SwapOutcome::Unchanged(e) => {
-                    undo(&mut parts);
-                    return Err(e);
-                }
-                SwapOutcome::Uncertain(e) => {
-                    session.mark_broken();
-                    parts.iter_mut().for_each(|p| p.file.mark_broken());
-                    return Err(e);
-                }
-            },
-        };
-    session.committed.store(true, Ordering::Relaxed);
-    parts.iter_mut().for_each(|part| part.finish_commit(done));
-    if done {
-        session.mark_broken();
+    let (renamed, removed) =
+        prepare(session, &mut parts, table_metadata).inspect_err(|_| undo(&mut parts))?;
+    if !renamed.is_empty() || !removed.is_empty() {
+        session.swap(&renamed, &removed).inspect_err(|_| {
+            if session.is_broken() {
+                parts.iter_mut().for_each(|p| p.file.mark_broken());
+            } else {
+                undo(&mut parts);
+            }
+        })?;
     }
+    parts
+        .iter_mut()
+        .for_each(|part| part.finish_commit(session.is_broken()));
     Ok(())
-}
-
-fn texts(names: &[String]) -> Vec<&str> {
-    names.iter().map(String::as_str).collect()
 }
 
 /// Writes and syncs all new files. Returns the names of the files to rename and of those to remove.
 fn prepare(
-    session: &WriteSession,
+    session: &Session,
     parts: &mut [ArrayCommit],
     table_metadata: Option<&TableMetadata>,
-) -> Result<(Vec<String>, Vec<String>)> {
+) -> Result<(Vec<OsString>, Vec<OsString>)> {
     let (mut renamed, mut removed) = (Vec::new(), Vec::new());
-    run_all(parts, |part| part.prepare(session.durable))?;
+    run_all(parts, |part| part.prepare(session.is_durable()))?;
     for part in parts {
         let attrs = part.file.attrs_file;
         removed.extend(part.file.writer()?.replaced_attrs(attrs));
         renamed.append(&mut part.renamed);
     }
     if let Some(table_metadata) = table_metadata {
-        write_new(table_metadata.dir, &table_metadata.texts, session.durable)?;
+        write_new(
+            table_metadata.dir,
+            &table_metadata.texts,
+            session.is_durable(),
+        )?;
         renamed.extend(
             table_metadata
                 .texts
                 .iter()
-                .map(|(name, _)| as_text(table_metadata.dir, name)),
+                .map(|(name, _)| table_metadata.dir.name(name)),
         );
-        removed.extend_from_slice(&table_metadata.removed);
+        removed.extend(table_metadata.removed.iter().map(OsString::from));
     }
-    if let Some(parent) = session
-        .parent
-        .get()
-        .filter(|_| session.durable && !session.committed.load(Ordering::Relaxed))
-    {
-        parent.sync()?;
-    }
+    session.sync_created_folder()?;
     Ok((renamed, removed))
-}
-
-/// Returns the name of a file in the journal.
-pub(super) fn as_text(dir: &DatasetDir, name: &str) -> String {
-    // names of columns are valid UTF-8
-    dir.name(name).to_string_lossy().into_owned()
 }
 
 pub(super) fn write_new(
@@ -499,12 +393,12 @@ impl ArrayCommit<'_> {
         }
         write_new(&dir, &self.texts, durable)?;
         self.renamed
-            .extend(self.texts.iter().map(|(name, _)| as_text(&dir, name)));
+            .extend(self.texts.iter().map(|(name, _)| dir.name(name)));
         Ok(())
     }
 
     /// Syncs the chunk files. Returns those that must be swapped.
-    fn chunks(&mut self, durable: bool, replaces: bool) -> Result<Vec<String>> {
+    fn chunks(&mut self, durable: bool, replaces: bool) -> Result<Vec<OsString>> {
         let threads = self.file.file_threads();
         self.file.drop_open_files();
         if durable && let Err(e) = sync_all(&self.file.edits(), threads) {
@@ -530,14 +424,15 @@ impl ArrayCommit<'_> {
     fn finish_commit(&mut self, is_broken: bool) {
         let texts = std::mem::take(&mut self.texts);
         self.file.drop_open_files();
-        let is_new = self.file.writer().is_ok_and(|w| w.is_new()) && !is_broken;
+        // not `writer()`: the commit took effect even if the session is broken
+        let is_new = self.file.writer.as_ref().is_some_and(Writer::is_new) && !is_broken;
         for (edit, len) in self.file.edits_and_lengths() {
             edit.finish_commit(len);
             if is_new {
                 remove_others(&edit.dir, edit.layout, len.div_ceil(edit.unit));
             }
         }
-        let Ok(writer) = self.file.writer() else {
+        let Some(writer) = &mut self.file.writer else {
             return;
         };
         if let Some((_, text)) = texts.into_iter().find(|(name, _)| *name == SIZES) {
@@ -616,16 +511,16 @@ impl Writer {
     }
 
     pub(super) fn is_durable(&self) -> bool {
-        self.session.durable
+        self.session.is_durable()
     }
 
     /// Returns the attribute files of the replaced array that the commit does not rewrite.
-    fn replaced_attrs(&self, attrs: &str) -> Vec<String> {
+    fn replaced_attrs(&self, attrs: &str) -> Vec<OsString> {
         let other = |f: &&str| self.replaces && !self.is_field && *f != attrs;
         FILES
             .into_iter()
             .filter(|f| other(f))
-            .map(|f| as_text(&self.dir, f))
+            .map(|f| self.dir.name(f))
             .collect()
     }
 

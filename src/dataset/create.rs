@@ -10,7 +10,7 @@
 
 use super::array::ArrayFile;
 use super::chunks::{Chunks, ReadConfig};
-use super::commit::{FOLDERS, MAIN, WriteSession, Writer};
+use super::commit::{FOLDERS, MAIN, Writer, open_session};
 use super::edit::{FileLayout, UnitEncoder};
 use super::fill_value;
 use super::folder::DatasetDir;
@@ -25,6 +25,7 @@ use crate::dtype::numpy_meta::Order;
 use crate::dtype::{Dtype, Kind, Type};
 use crate::error::{Error, Result, Status, fail};
 use crate::format::Format;
+use crate::io::journal::Session;
 use crate::io::{self, Folder, locate};
 use crate::json::Value;
 use crate::options::{Opt, Options};
@@ -96,7 +97,7 @@ pub fn create(path: &OsStr, mode: Mode, new: &ArraySpec, options: &Options) -> R
 pub fn in_folder<T>(
     path: &OsStr,
     options: &Options,
-    make: impl FnOnce(&DatasetDir, &Arc<WriteSession>) -> Result<T>,
+    make: impl FnOnce(&DatasetDir, &Arc<Session>) -> Result<T>,
 ) -> Result<T> {
     // without a trailing slash
     let it = locate::locate_for_change(Path::new(path).components().as_path().as_os_str())?;
@@ -116,9 +117,9 @@ pub fn in_folder<T>(
                 dir.show("")
             ));
         }
-        let session = WriteSession::new(dir.folder(), options)?;
+        let session = open_session(dir.folder(), options)?;
         if is_new {
-            session.made_in(it.folder.clone());
+            session.created_in(it.folder.clone());
         }
         make(&dir, &session)
     };
@@ -142,7 +143,7 @@ pub fn create_in(
             mode,
             new,
             options,
-            &WriteSession::new(folder, options)?,
+            &open_session(folder, options)?,
         )?,
         new.shape,
     )
@@ -160,7 +161,7 @@ pub fn create_at(
     mode: Mode,
     new: &ArraySpec,
     options: &Options,
-    session: &Arc<WriteSession>,
+    session: &Arc<Session>,
 ) -> Result<ArrayFile> {
     check_request(mode, options)?;
     check_blz_rfc_options(new.format == Format::BlzRfc, options)?;

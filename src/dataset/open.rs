@@ -3,7 +3,7 @@
 
 use super::array::{ArrayFile, Verified};
 use super::chunks::ReadConfig;
-use super::commit::{WriteSession, Writer, snapshot, snapshot_of_many};
+use super::commit::{Writer, open_session, snapshot, snapshot_of_many};
 use super::create::{WRITE_OPTIONS, for_reading};
 use super::folder::{DatasetDir, JOURNAL};
 use super::meta::{Meta, STORAGE};
@@ -99,7 +99,7 @@ fn open_for_writing(dir: &DatasetDir, options: &Options) -> Result<ArrayFile> {
         dir,
         Mode::Append,
         options,
-        &WriteSession::new(dir.folder(), options)?,
+        &open_session(dir.folder(), options)?,
     )?;
     let meta = Meta::read(dir, config.memory_limit, !config.verify)?;
     ArrayFile::open_for_writing(dir, meta, &config, options, writer)

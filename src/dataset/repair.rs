@@ -9,7 +9,7 @@
 use super::attrs::{Attrs, FILES};
 use super::chunk_file::{self, ChunkFile, HEADER};
 use super::chunks::{file_name, has_superchunks, is_corrupt_or_missing, number};
-use super::commit::{container, write_new};
+use super::commit::write_new;
 use super::create;
 use super::edit::{FileLayout, UnitEncoder};
 use super::fill_value;
@@ -21,12 +21,13 @@ use crate::array::store::repeat;
 use crate::checksum::Checksum;
 use crate::dtype::Kind;
 use crate::error::{Error, Result, Status, fail};
-use crate::io::journal::{self, SwapOutcome};
+use crate::io::journal::Session;
 use crate::io::{self, Access};
 use crate::json::Value;
 use crate::options::{Opt, Options};
 use crate::parallel;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 
 /// Number of file names that are tried where the storage cannot list its files.
 const PROBES: u64 = if cfg!(fuzzing) { 8 } else { 4096 };
@@ -100,8 +101,8 @@ pub struct RepairPlan {
 /// Files that were written for a commit: those that it renames, and those that it removes.
 #[derive(Default)]
 pub struct PreparedFiles {
-    new: Vec<String>,
-    removed: Vec<String>,
+    new: Vec<OsString>,
+    removed: Vec<OsString>,
 }
 
 impl RepairPlan {
@@ -549,12 +550,7 @@ impl RepairPlan {
             if settings.durable {
                 file.sync()?;
             }
-            prepared.new.push(
-                self.data
-                    .name(&file_name(*i))
-                    .to_string_lossy()
-                    .into_owned(),
-            );
+            prepared.new.push(self.data.name(&file_name(*i)));
         }
         Ok(())
     }
@@ -641,29 +637,24 @@ impl PreparedFiles {
         damaged: &[&'static str],
         settings: &RepairSettings,
     ) -> Result<()> {
-        let full = |name: &str| dir.name(name).to_string_lossy().into_owned();
         write_new(dir, texts, settings.durable)?;
-        self.new.extend(texts.iter().map(|(name, _)| full(name)));
+        self.new
+            .extend(texts.iter().map(|(name, _)| dir.name(name)));
         self.removed.extend(
             damaged
                 .iter()
                 .filter(|d| texts.iter().all(|(name, _)| name != *d))
-                .map(|d| full(d)),
+                .map(|d| dir.name(d)),
         );
         Ok(())
     }
 
     /// Makes all of it durable and visible, or none.
-    pub fn commit(self, dir: &DatasetDir, settings: &RepairSettings) -> Result<()> {
+    pub fn commit(self, session: &Session) -> Result<()> {
         if self.new.is_empty() && self.removed.is_empty() {
             return Ok(());
         }
-        let [new, removed] = [&self.new, &self.removed]
-            .map(|names| names.iter().map(String::as_str).collect::<Vec<_>>());
-        match journal::swap(&container(dir.folder()), settings.durable, &new, &removed) {
-            SwapOutcome::Done | SwapOutcome::RenamesPending => Ok(()),
-            SwapOutcome::Unchanged(e) | SwapOutcome::Uncertain(e) => Err(e),
-        }
+        session.swap(&self.new, &self.removed)
     }
 }
 

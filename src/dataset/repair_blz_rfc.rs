@@ -7,7 +7,7 @@
 use super::array::ArrayFile;
 use super::attrs::FILES;
 use super::chunks::{ReadConfig, has_superchunks, is_corrupt_or_missing};
-use super::commit::{WriteSession, Writer, tidy};
+use super::commit::{Writer, tidy};
 use super::folder::DatasetDir;
 use super::meta::{Meta, SIZES, STORAGE, parse, sizes};
 use super::repair::{PreparedFiles, RepairSettings, back_up, damaged_attrs};
@@ -15,6 +15,7 @@ use super::superchunks;
 use super::text_checksum::{self, with_checksum};
 use crate::array::store::Store;
 use crate::error::{Result, Status, fail};
+use crate::io::journal::Session;
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::{Bloscpack, Mode};
 use std::sync::Arc;
@@ -27,7 +28,7 @@ pub fn repair(
     dir: &DatasetDir,
     settings: &RepairSettings,
     options: &Options,
-    session: &Arc<WriteSession>,
+    session: &Arc<Session>,
 ) -> Result<Option<Counts>> {
     let limit = options.memory_limit();
     let own = dir.trusted(settings.trust);
@@ -46,7 +47,7 @@ pub fn repair(
     for below in ["", "data", "meta"] {
         tidy(dir, below)?;
     }
-    let lost = small_files(&own, &text, &meta, settings, options)?;
+    let lost = small_files(&own, &text, &meta, settings, options, session)?;
     let (retained, dropped) = chunks(&own, settings, options, session)?;
     Ok(Some((retained, dropped + lost)))
 }
@@ -76,6 +77,7 @@ fn small_files(
     meta: &Meta,
     settings: &RepairSettings,
     options: &Options,
+    session: &Session,
 ) -> Result<u64> {
     let limit = options.memory_limit();
     let (mut damaged, _) = damaged_attrs(dir, limit, meta.has_checksum())?;
@@ -122,7 +124,7 @@ fn small_files(
     }
     let mut prepared = PreparedFiles::default();
     prepared.texts(dir, &texts, &damaged, settings)?;
-    prepared.commit(dir, settings)?;
+    prepared.commit(session)?;
     Ok(lost)
 }
 
@@ -175,7 +177,7 @@ fn chunks(
     dir: &DatasetDir,
     settings: &RepairSettings,
     options: &Options,
-    session: &Arc<WriteSession>,
+    session: &Arc<Session>,
 ) -> Result<Counts> {
     let limit = options.memory_limit();
     let meta = Meta::read(dir, limit, settings.trust)?;

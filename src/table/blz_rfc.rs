@@ -12,7 +12,7 @@ use crate::array::Array;
 use crate::dataset::array::ArrayFile;
 use crate::dataset::attrs::FILES;
 use crate::dataset::chunks::ReadConfig;
-use crate::dataset::commit::{FOLDERS, MAIN, Texts, WriteSession, Writer, check_unchanged, tidy};
+use crate::dataset::commit::{FOLDERS, MAIN, Texts, Writer, check_unchanged, open_session, tidy};
 use crate::dataset::create;
 use crate::dataset::folder::DatasetDir;
 use crate::dataset::meta::{self, Meta, SIZES, STORAGE};
@@ -21,6 +21,7 @@ use crate::dtype::python_literal::Literal;
 use crate::dtype::{Dtype, Field, Kind, Type};
 use crate::error::{Error, Result, Status, fail};
 use crate::format::Format;
+use crate::io::journal::Session;
 use crate::json::Value;
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
@@ -41,7 +42,7 @@ pub(super) struct BlzRfcTable {
 
 /// Opens a table in the BLZ RFC layout for writing.
 pub(super) fn open(dir: &DatasetDir, config: &ReadConfig, options: &Options) -> Result<Table> {
-    let session = WriteSession::new(dir.folder(), options)?;
+    let session = open_session(dir.folder(), options)?;
     for below in ["", FOLDERS[0], FOLDERS[1]] {
         tidy(dir, below)?;
     }
@@ -210,7 +211,7 @@ impl BlzRfcTable {
         &self,
         name: &str,
         dtype: &Dtype,
-        session: &Arc<WriteSession>,
+        session: &Arc<Session>,
         replaces: bool,
         options: &Options,
     ) -> Result<ArrayFile> {

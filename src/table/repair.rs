@@ -7,7 +7,7 @@ use super::names;
 use super::write::names_to_json;
 use crate::dataset::attrs::FILES;
 use crate::dataset::chunks::is_corrupt_or_missing;
-use crate::dataset::commit::{WriteSession, tidy};
+use crate::dataset::commit::{open_session, tidy};
 use crate::dataset::folder::DatasetDir;
 use crate::dataset::meta::STORAGE;
 use crate::dataset::open::ROOTDIRS;
@@ -15,6 +15,7 @@ use crate::dataset::repair::{PreparedFiles, RepairPlan, RepairSettings, back_up,
 use crate::dataset::repair_blz_rfc;
 use crate::dataset::text_checksum::{self, with_checksum};
 use crate::error::{Error, Result, fail};
+use crate::io::journal::Session;
 use crate::options::{Opt, Options};
 use std::ffi::OsStr;
 
@@ -47,7 +48,7 @@ pub fn repair_at(dir: &DatasetDir, options: &Options) -> Result<Repaired> {
     options.only("repairing a dataset", &known)?;
     let settings = RepairSettings::new(options);
     // this finishes or rolls back an interrupted commit
-    let session = WriteSession::new(dir.folder(), options)?;
+    let session = open_session(dir.folder(), options)?;
     if !dir.has(ROOTDIRS)?
         && let Some((retained, dropped)) =
             repair_blz_rfc::repair(dir, &settings, options, &session)?
@@ -59,14 +60,14 @@ pub fn repair_at(dir: &DatasetDir, options: &Options) -> Result<Repaired> {
         let mut plan = array(dir, &settings)?;
         let mut prepared = PreparedFiles::default();
         plan.prepare(&settings, &mut prepared)?;
-        prepared.commit(dir, &settings)?;
+        prepared.commit(&session)?;
         plan.remove_dropped();
         return Ok(Repaired {
             retained: plan.retained(),
             dropped: plan.dropped(),
         });
     }
-    Columns::find(dir, &settings, options, folders)?.repair(dir, &settings, options)
+    Columns::find(dir, &settings, options, folders)?.repair(dir, &settings, options, &session)
 }
 
 /// Removes leftovers from the folder of an array and plans its repair.
@@ -181,6 +182,7 @@ impl Columns {
         dir: &DatasetDir,
         settings: &RepairSettings,
         options: &Options,
+        session: &Session,
     ) -> Result<Repaired> {
         let rows = self
             .all
@@ -227,7 +229,7 @@ impl Columns {
             back_up(dir, name, options.get(Opt::Durability, 1) == 1)?;
         }
         prepared.texts(dir, &texts, &damaged, settings)?;
-        prepared.commit(dir, settings)?;
+        prepared.commit(session)?;
         self.all.iter().for_each(|(.., plan)| plan.remove_dropped());
         let total =
             |f: fn(&RepairPlan) -> u64| self.all.iter().map(|(.., plan)| f(plan)).sum::<u64>();

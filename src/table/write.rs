@@ -13,7 +13,7 @@ use crate::array::Array;
 use crate::dataset::array::ArrayFile;
 use crate::dataset::attrs::{Attrs, FILES};
 use crate::dataset::commit::{
-    FOLDERS, MAIN, TableMetadata, WriteSession, Writer, check_unchanged, commit_all, remove_array,
+    FOLDERS, MAIN, TableMetadata, Writer, check_unchanged, commit_all, open_session, remove_array,
     remove_field, snapshot, tidy,
 };
 use crate::dataset::create::{self, ArraySpec};
@@ -25,6 +25,7 @@ use crate::dtype::{Dtype, Kind};
 use crate::error::{Error, Result, Status, fail};
 use crate::format::{Format, Kind as Sort};
 use crate::io::Folder;
+use crate::io::journal::Session;
 use crate::json::Value;
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
@@ -57,7 +58,7 @@ pub(super) struct TableWriter {
     /// True if the metadata files have checksums.
     pub has_checksum: bool,
     // last field, so that the lock is released after the cleanup
-    session: Arc<WriteSession>,
+    session: Arc<Session>,
 }
 
 /// A column of the last commit that is removed.
@@ -77,7 +78,7 @@ pub(super) fn open(dir: &DatasetDir, options: &Options) -> Result<Table> {
     if snapshot(dir, is_blz_rfc)? {
         return blz_rfc::open(dir, &config, options);
     }
-    let session = WriteSession::new(dir.folder(), options)?;
+    let session = open_session(dir.folder(), options)?;
     tidy(dir, "")?;
     let text = dir.read(ROOTDIRS, config.memory_limit)?.unwrap_or_default();
     let names = names(&text).map_err(|e| e.within(dir.show(ROOTDIRS)))?;
@@ -212,7 +213,7 @@ impl Table {
             format,
             columns,
             options,
-            &WriteSession::new(folder, options)?,
+            &open_session(folder, options)?,
         )
     }
 }
@@ -223,7 +224,7 @@ fn create(
     format: Format,
     columns: &[(&str, Dtype)],
     options: &Options,
-    session: &Arc<WriteSession>,
+    session: &Arc<Session>,
 ) -> Result<Table> {
     if columns.is_empty() {
         return Err(fail!(Argument, "a table has at least one column"));
@@ -315,7 +316,7 @@ fn refuse_existing(
 }
 
 impl TableWriter {
-    pub fn new(dir: &DatasetDir, options: &Options, session: Arc<WriteSession>) -> TableWriter {
+    pub fn new(dir: &DatasetDir, options: &Options, session: Arc<Session>) -> TableWriter {
         TableWriter {
             dir: dir.clone(),
             options: options.clone(),

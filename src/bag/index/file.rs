@@ -8,7 +8,7 @@ use super::partition::Spill;
 use super::{CREATE_OPTIONS, Index, OPEN_OPTIONS};
 use crate::bag::{Bag, Mode};
 use crate::error::{Result, Status, fail};
-use crate::io::journal::{self, Container, SwapOutcome};
+use crate::io::journal::{self, Container};
 use crate::io::{self, Access, Folder, beside};
 use crate::options::{Opt, Options};
 use std::ffi::OsStr;
@@ -81,10 +81,7 @@ impl Index {
             file.sync()?;
         }
         check_target()?;
-        match journal::swap(&c, durable, &[""], &[]) {
-            SwapOutcome::Unchanged(e) | SwapOutcome::Uncertain(e) => return Err(e),
-            SwapOutcome::Done | SwapOutcome::RenamesPending => {}
-        }
+        journal::swap(&c, durable, &[name.to_owned()], &[]).into_result()?;
         let mut opened = options.clone();
         [Opt::Durability, Opt::Lock]
             .iter()

@@ -32,11 +32,10 @@ use super::spec::{self, Set, Target};
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::fd_pool;
-use crate::io::journal::{self, Change, Container, SwapOutcome, Undo};
-use crate::io::lock::Lock;
-use crate::io::{File, Folder, locate, object};
+use crate::io::journal::{self, Change, Container, Mode, Session};
+use crate::io::{Folder, locate, object};
 use crate::options::{Opt, Options};
-use crate::os::{self, OsStrExt};
+use crate::os::OsStrExt;
 use crate::parallel;
 use crate::parallel::ordered::ConsumerThread;
 use shard_writer::{NewNames, ShardWriter};
@@ -65,59 +64,25 @@ const MIN_BUFFERED: usize = 4 << 10;
 const SUM_CRC32: i64 = 2;
 const SUM_ZSTD: i64 = 9;
 
-/// How a writer treats an existing bag.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// The bag must not exist.
-    New,
-    /// The first commit replaces an existing bag.
-    Replace,
-    /// Appends to an existing bag.
-    Append,
-}
-
-/// The state that the commits of all files of a bag share.
-pub struct CommitContext {
-    codec: Codec,
-    durable: bool,
-    sync_failed: AtomicBool,
-}
-
-impl CommitContext {
-    /// Makes the bytes written to a file durable, if durability is enabled.
-    fn sync(&self, file: &dyn File) -> Result<()> {
-        let done = if self.durable { file.sync() } else { Ok(()) };
-        self.sync_failed.fetch_or(done.is_err(), Ordering::Relaxed);
-        done
-    }
-}
-
 /// A writer of one bag, which is one file or a set of files.
 pub struct Writer {
     shards: Vec<ShardWriter>,
-    /// The unit of commits: the container of the single file, or the set.
-    commit_unit: Container,
-    context: CommitContext,
     threads: usize,
     encoding: Encoding,
     /// `None` if records are stored uncompressed.
     encoders: Option<Encoders>,
     /// Records that were appended one by one and are not encoded yet.
     unencoded: UnencodedRecords,
-    mode: Mode,
     /// Whether the option states that the shards are interleaved.
     interleaving_given: bool,
     /// Number of committed records, and of encoded records that are not committed.
     committed: u64,
     uncommitted: u64,
-    /// Whether a commit failed in a way that leaves the state of the files unknown.
-    broken: bool,
     /// Whether the only commit of a bag in an object store is done.
     finished: bool,
-    /// The process that opened the writer. A forked child must neither write nor clean up.
-    owner: u32,
+    /// The session of the unit of commits: the container of the single file, or the set.
     // Dropped last, so that the locks are held during the cleanup.
-    locks: Vec<Lock>,
+    session: Session,
 }
 
 impl Writer {
@@ -144,15 +109,9 @@ impl Writer {
         options: &Options,
     ) -> Result<Writer> {
         options.only("opening a bag for writing", WRITE_OPTIONS)?;
-        folder.writable()?;
         let container = container(folder, name);
-        let (requested, durable) = (
-            options.get(Opt::Lock, 1) == 1,
-            options.get(Opt::Durability, 1) == 1,
-        );
-        let mut locks = journal::lock_sets(&container, requested, durable)?;
-        locks.push(container.lock(requested)?);
-        Writer::over(container.clone(), vec![container], locks, mode, options)
+        let session = Session::open(container.clone(), folder.show(name), mode, options)?;
+        Writer::over(session, vec![container], options)
     }
 
     /// Opens the shards of a set in a folder for writing.
@@ -170,43 +129,30 @@ impl Writer {
                 "HOLDALL_OPT_BAG_SHARDS: a set is always written interleaved; otherwise write its shards one by one"
             ));
         }
-        folder.writable()?;
         let folder = if fd_pool::is_needed(set.count as usize) {
             fd_pool::pooled(folder)
         } else {
             folder.clone()
         };
-        let commit_unit = set.container(&folder);
-        let lock = commit_unit.lock(options.get(Opt::Lock, 1) == 1)?;
-        journal::recover(&commit_unit, options.get(Opt::Durability, 1) == 1)?;
-        let shards = (0..set.count)
+        let shown = folder.show(&set.name(0));
+        let session = Session::open(set.container(&folder), shown, mode, options)?;
+        let shards: Vec<Container> = (0..set.count)
             .map(|i| Container {
                 sets: Vec::new(),
                 ..container(&folder, &set.name(i))
             })
             .collect();
-        Writer::over(commit_unit, shards, vec![lock], mode, options)
+        shards
+            .iter()
+            .try_for_each(|c| journal::recover_and_clean(c, session.is_durable()))?;
+        Writer::over(session, shards, options)
     }
 
-    fn over(
-        commit_unit: Container,
-        shards: Vec<Container>,
-        locks: Vec<Lock>,
-        mode: Mode,
-        options: &Options,
-    ) -> Result<Writer> {
+    fn over(session: Session, shards: Vec<Container>, options: &Options) -> Result<Writer> {
         let first = shards.first().map_or(OsStr::new(""), |c| &c.main);
         let codec = Codec::choose(options.get(Opt::Codec, CODEC_BY_NAME), first.as_bytes())?;
         let encoding = encoding(codec, options)?;
-        let context = CommitContext {
-            codec,
-            durable: options.get(Opt::Durability, 1) == 1,
-            sync_failed: AtomicBool::new(false),
-        };
         let encoders = encoders(&encoding)?;
-        shards
-            .iter()
-            .try_for_each(|c| journal::recover_and_clean(c, context.durable))?;
         let separate = options.get(Opt::BagLimits, 0) == 1;
         let with_checksums = codec == Codec::None && encoding.checksum;
         let max_buffered =
@@ -225,28 +171,23 @@ impl Writer {
                 })
                 .collect(),
             interleaving_given: options.given(Opt::BagShards).is_some(),
-            commit_unit,
-            context,
             threads: options.threads().count(),
             encoders,
             unencoded: UnencodedRecords::new(),
             encoding,
-            mode,
             committed: 0,
             uncommitted: 0,
-            broken: false,
             finished: false,
-            owner: os::process(),
-            locks,
+            session,
         };
         let of = w.shards.len() as u32;
         (0..)
             .zip(&mut w.shards)
             .for_each(|(i, s)| s.set_mark(i, of));
-        if w.commit_unit.folder.is_store() {
+        if w.is_in_store() {
             w.target_object_store()?;
         }
-        match mode {
+        match w.session.mode() {
             Mode::New | Mode::Replace => w.refuse_existing()?,
             Mode::Append => w.open_committed(options)?,
         }
@@ -256,7 +197,11 @@ impl Writer {
     fn refuse_existing(&self) -> Result<()> {
         self.shards
             .iter()
-            .try_for_each(|s| s.refuse_existing(self.context.codec, self.mode))
+            .try_for_each(|s| s.refuse_existing(&self.session, self.encoding.codec))
+    }
+
+    fn is_in_store(&self) -> bool {
+        self.session.container().folder.is_store()
     }
 
     /// Opens the last commit for appending.
@@ -352,22 +297,9 @@ impl Writer {
     }
 
     fn check(&self) -> Result<()> {
-        if self.owner != os::process() {
-            return Err(fail!(
-                State,
-                "{}: this writer belongs to the process that opened it",
-                self.shown()
-            ));
-        }
+        self.session.check()?;
         if self.finished {
             return Err(upload::single_commit_error(&self.shown()));
-        }
-        if self.broken {
-            return Err(fail!(
-                State,
-                "{}: a commit of this writer failed half-way; open it again, earlier commits are intact",
-                self.shown()
-            ));
         }
         Ok(())
     }
@@ -436,7 +368,8 @@ impl Writer {
             return self.push(span(data, offsets), &lengths, &checksums);
         };
         // Functions of the caller and requests run on the thread of the caller.
-        let keeper = if self.commit_unit.folder.is_foreign() || self.commit_unit.folder.is_store() {
+        let is_foreign = self.session.container().folder.is_foreign();
+        let keeper = if is_foreign || self.is_in_store() {
             ConsumerThread::Caller
         } else {
             ConsumerThread::Any
@@ -464,7 +397,7 @@ impl Writer {
                 .and_then(|s| s.get(..1))
                 .unwrap_or_default();
             if let Some(shard) = self.shards.get_mut(mark as usize) {
-                match shard.with_mark(record, self.context.codec) {
+                match shard.with_mark(record, self.encoding.codec) {
                     Some(marked) => shard.push(&marked, &[marked.len() as u64], sum)?,
                     None => shard.push(record, &[*len], sum)?,
                 }
@@ -487,28 +420,26 @@ impl Writer {
         }
         self.check()?;
         self.encode_pending()?;
-        if self.commit_unit.folder.is_store() {
+        if self.is_in_store() {
             return self.publish();
         }
         let fresh = !self.shards.iter().all(ShardWriter::has_base);
         if !fresh && self.uncommitted == 0 {
             return Ok(());
         }
-        self.locks.iter().try_for_each(Lock::still_held)?;
-        let done = if fresh {
-            self.commit_new()
+        self.session.check_commit()?;
+        if fresh {
+            self.commit_new()?;
         } else {
-            self.commit_append()
-        };
-        // After a failed sync the system may have discarded the unwritten data, and it reports that
-        // only once.
-        self.broken |= self.context.sync_failed.load(Ordering::Relaxed);
-        done?;
+            self.commit_append()?;
+        }
         self.committed += std::mem::take(&mut self.uncommitted);
         // The commit is durable and visible from here on. A later failure only makes this writer
         // unusable.
         for shard in &mut self.shards {
-            self.broken |= (fresh || shard.uncommitted > 0) && shard.after_commit().is_err();
+            if (fresh || shard.uncommitted > 0) && shard.after_commit().is_err() {
+                self.session.mark_broken();
+            }
         }
         Ok(())
     }
@@ -516,32 +447,22 @@ impl Writer {
     /// Commits a new bag, or one that replaces another, for the first time.
     fn commit_new(&mut self) -> Result<()> {
         self.refuse_existing()?;
-        let context = &self.context;
+        let (session, codec) = (&self.session, self.encoding.codec);
         let mut names: Vec<NewNames> = self.shards.iter().map(|_| NewNames::default()).collect();
         let finished = self.shards.iter_mut().zip(&mut names).collect();
         parallel::try_for_each(self.threads, finished, |(shard, names)| {
-            shard.finish_new(context, names)
+            shard.finish_new(session, codec, names)
         })?;
         let (renames, removals): (Vec<_>, Vec<_>) =
             names.into_iter().map(|n| (n.renames, n.removals)).unzip();
-        let (renames, removals) = (renames.concat(), removals.concat());
-        let swapped =
-            journal::swap_files(&self.commit_unit, self.context.durable, &renames, &removals);
-        self.broken = matches!(
-            swapped,
-            SwapOutcome::RenamesPending | SwapOutcome::Uncertain(_)
-        );
-        match swapped {
-            SwapOutcome::Unchanged(e) | SwapOutcome::Uncertain(e) => return Err(e),
-            SwapOutcome::Done | SwapOutcome::RenamesPending => {}
-        }
+        session.swap(&renames.concat(), &removals.concat())?;
         self.shards.iter().for_each(ShardWriter::tidy_new);
         Ok(())
     }
 
     /// Commits an append in place.
     fn commit_append(&mut self) -> Result<()> {
-        let context = &self.context;
+        let session = &self.session;
         let mut changes: Vec<Vec<Change<'_>>> = self.shards.iter().map(|_| Vec::new()).collect();
         let begun = self
             .shards
@@ -550,22 +471,12 @@ impl Writer {
             .filter(|(s, _)| s.uncommitted > 0)
             .collect();
         parallel::try_for_each(self.threads, begun, |(shard, changes)| {
-            shard.begin_append(context, changes)
+            shard.begin_append(session, changes)
         })?;
         let changes: Vec<_> = changes.into_iter().flatten().collect();
-        let undo = Undo::begin(&self.commit_unit, context.durable, &changes)?;
+        let undo = session.begin(&changes)?;
         drop(changes);
-        match self.write_append() {
-            Ok(()) => {
-                let done = undo.commit();
-                self.broken = done.is_err();
-                done
-            }
-            Err(e) => {
-                self.broken = undo.rollback().is_err();
-                Err(e)
-            }
-        }
+        self.session.finish(undo, self.write_append())
     }
 
     fn write_append(&self) -> Result<()> {
@@ -574,12 +485,12 @@ impl Writer {
             self.threads,
             self.shards.iter().filter(|s| s.uncommitted > 0).collect(),
             |shard: &ShardWriter| {
-                named.fetch_or(shard.write_append(&self.context)?, Ordering::Relaxed);
+                named.fetch_or(shard.write_append(&self.session)?, Ordering::Relaxed);
                 Ok(())
             },
         )?;
-        if named.into_inner() && self.context.durable {
-            self.commit_unit.folder.sync()
+        if named.into_inner() && self.session.is_durable() {
+            self.session.container().folder.sync()
         } else {
             Ok(())
         }
@@ -589,8 +500,9 @@ impl Writer {
 impl Drop for Writer {
     /// Removes uncommitted data as far as possible.
     fn drop(&mut self) {
-        if !self.broken && self.owner == os::process() {
-            self.shards.iter_mut().for_each(ShardWriter::abandon);
+        let session = &self.session;
+        if !session.is_broken() && session.is_own() {
+            self.shards.iter_mut().for_each(|s| s.abandon(session));
         }
     }
 }

@@ -2,14 +2,13 @@
 #![forbid(unsafe_code)]
 
 use super::sink::Sink;
-use super::{CommitContext, Mode};
 use crate::alloc;
 use crate::bag::codec::{Codec, Decoder};
 use crate::bag::interleave::{MARK_SIZE, Mark, TURNS_PREFIX};
 use crate::bag::limits::LIMIT;
 use crate::bag::shard::{CHECKSUM_SIZE, CHECKSUMS_PREFIX, LIMITS_PREFIX, Shard, ShardOptions};
 use crate::error::{Error, Result, Status, fail};
-use crate::io::journal::{Change, Container, SAMPLE_BYTES, Sample};
+use crate::io::journal::{Change, Container, SAMPLE_BYTES, Sample, Session};
 use crate::io::{Access, File};
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
@@ -140,7 +139,7 @@ impl ShardWriter {
 
     /// Returns an error if a file of a new bag exists. The name of the limits file must be free
     /// even if the limits are at the tail: it would be taken for the limits of this bag.
-    pub fn refuse_existing(&self, codec: Codec, mode: Mode) -> Result<()> {
+    pub fn refuse_existing(&self, session: &Session, codec: Codec) -> Result<()> {
         let mark = if self.mark_in_file(codec).is_some() {
             TURNS_PREFIX
         } else {
@@ -156,15 +155,7 @@ impl ShardWriter {
             },
             mark,
         ] {
-            let n = self.name(prefix);
-            self.container.folder.refuse_obstacle(&n)?;
-            if mode == Mode::New && self.container.folder.exists(&n)? {
-                return Err(fail!(
-                    Exists,
-                    "{}: it is there already (HOLDALL_REPLACE and HOLDALL_APPEND accept it)",
-                    self.container.folder.show(&n)
-                ));
-            }
+            session.refuse_existing(&self.name(prefix))?;
         }
         Ok(())
     }
@@ -324,7 +315,8 @@ impl ShardWriter {
     /// Finishes the files of a new bag and adds their names to the renames and removals.
     pub fn finish_new(
         &mut self,
-        context: &CommitContext,
+        session: &Session,
+        codec: Codec,
         NewNames { renames, removals }: &mut NewNames,
     ) -> Result<()> {
         self.records.finish()?;
@@ -333,7 +325,7 @@ impl ShardWriter {
         if self.separate {
             self.limits.flush()?;
             let limits = self.limits.file()?;
-            context.sync(&*limits)?;
+            session.sync(&*limits)?;
             renames.push(self.name(LIMITS_PREFIX));
         } else {
             // A failed commit may have left its limits there.
@@ -344,29 +336,30 @@ impl ShardWriter {
         if self.with_checksums {
             self.checksums.flush()?;
             let checksums = self.checksums.file()?;
-            context.sync(&*checksums)?;
+            session.sync(&*checksums)?;
             renames.push(self.name(CHECKSUMS_PREFIX));
-        } else if context.codec == Codec::None || self.replaces_checksums() {
+        } else if codec == Codec::None || self.replaces_checksums() {
             removals.push(self.name(CHECKSUMS_PREFIX));
         }
-        self.finish_mark(context, renames, removals)?;
-        context.sync(&*records)
+        self.finish_mark(session, codec, renames, removals)?;
+        session.sync(&*records)
     }
 
     /// Writes the interleave mark of a new set, or removes that of a replaced one.
     fn finish_mark(
         &self,
-        context: &CommitContext,
+        session: &Session,
+        codec: Codec,
         renames: &mut Vec<OsString>,
         removals: &mut Vec<OsString>,
     ) -> Result<()> {
         let name = self.name(TURNS_PREFIX);
-        if let Some(mark) = self.mark_in_file(context.codec) {
+        if let Some(mark) = self.mark_in_file(codec) {
             let file = self
                 .container
                 .create(&self.container.new_name(TURNS_PREFIX))?;
             file.write_at(0, &mark.to_bytes())?;
-            context.sync(&*file)?;
+            session.sync(&*file)?;
             renames.push(name);
         } else if self.has_mark(&name) {
             removals.push(name);
@@ -417,10 +410,10 @@ impl ShardWriter {
     /// Makes durable what must be so before a commit in place, and adds the changes of that commit.
     pub fn begin_append<'a>(
         &'a mut self,
-        context: &CommitContext,
+        session: &Session,
         changes: &mut Vec<Change<'a>>,
     ) -> Result<()> {
-        self.check_not_changed_by_others()?;
+        self.check_unchanged(session)?;
         if self.separate {
             self.records.flush()?;
         }
@@ -428,7 +421,7 @@ impl ShardWriter {
             return Ok(());
         };
         if self.separate {
-            context.sync(&*base.records)?;
+            session.sync(&*base.records)?;
         }
         let count = self.committed + self.uncommitted;
         changes.push(match &base.limits {
@@ -469,7 +462,7 @@ impl ShardWriter {
     }
 
     /// Returns an error if another writer, which cannot have held the lock, has changed the files.
-    fn check_not_changed_by_others(&self) -> Result<()> {
+    fn check_unchanged(&self, session: &Session) -> Result<()> {
         let Some(base) = &self.base else {
             return Ok(());
         };
@@ -496,28 +489,21 @@ impl ShardWriter {
         ));
         for (prefix, file, sizes) in files {
             let Some(file) = file else { continue };
-            let name = self.name(prefix);
-            let there = self.container.folder.identity(&name)? == Some(file.identity());
-            if !there || file.size().is_ok_and(|now| !sizes.contains(&now)) {
-                return Err(fail!(
-                    State,
-                    "{}: another writer has changed it since it was opened here",
-                    self.container.folder.show(&name)
-                ));
-            }
+            let is_same = || Ok(file.size().map_or(true, |now| sizes.contains(&now)));
+            session.check_unchanged(&self.name(prefix), &**file, is_same)?;
         }
         Ok(())
     }
 
     /// Writes the uncommitted data after the committed data. Returns whether a file was created.
-    pub fn write_append(&self, context: &CommitContext) -> Result<bool> {
+    pub fn write_append(&self, session: &Session) -> Result<bool> {
         let Some(base) = &self.base else {
             return Ok(false);
         };
         let (old, new_end) = (self.committed, base.end + self.records.len());
         if let Some(limits) = &base.limits {
             self.limits.copy_to(&**limits, old * LIMIT)?;
-            context.sync(&**limits)?;
+            session.sync(&**limits)?;
         } else {
             // The length is changed first: readers detect by it that limits are about to be
             // overwritten.
@@ -526,7 +512,7 @@ impl ShardWriter {
             move_limits(records, base.end, new_end, old * LIMIT)?;
             self.records.copy_to(records, base.end)?;
             self.limits.copy_to(records, new_end + old * LIMIT)?;
-            context.sync(records)?;
+            session.sync(records)?;
         }
         if self.with_checksums {
             let checksums = match &base.checksums {
@@ -534,7 +520,7 @@ impl ShardWriter {
                 None => self.container.create(&self.name(CHECKSUMS_PREFIX))?,
             };
             self.checksums.copy_to(&*checksums, old * CHECKSUM_SIZE)?;
-            context.sync(&*checksums)?;
+            session.sync(&*checksums)?;
         }
         Ok(self.with_checksums && base.checksums.is_none())
     }
@@ -571,7 +557,7 @@ impl ShardWriter {
     }
 
     /// Removes uncommitted data as far as possible.
-    pub fn abandon(&mut self) {
+    pub fn abandon(&mut self, session: &Session) {
         if let Some(b) = self
             .base
             .as_ref()
@@ -579,9 +565,7 @@ impl ShardWriter {
         {
             // Includes the remains of a failed write.
             let keep = b.size.max(b.end);
-            if b.records.size().is_ok_and(|n| n > keep)
-                && self.check_not_changed_by_others().is_ok()
-            {
+            if b.records.size().is_ok_and(|n| n > keep) && self.check_unchanged(session).is_ok() {
                 let _ = b.records.set_size(keep);
             }
         }

@@ -33,7 +33,7 @@ type UploadedFile = (Arc<dyn Folder>, OsString, Arc<dyn File>);
 impl Writer {
     /// Makes all sinks upload to the object store.
     pub(super) fn target_object_store(&mut self) -> Result<()> {
-        let upload = match self.mode {
+        let upload = match self.session.mode() {
             Mode::New => Upload::New,
             Mode::Replace => Upload::Replace,
             Mode::Append => return Err(single_commit_error(&self.shown())),
@@ -46,7 +46,7 @@ impl Writer {
     }
 
     fn refuse_replacing_several(&self) -> Result<()> {
-        if self.mode != Mode::Replace
+        if self.session.mode() != Mode::Replace
             || (self.shards.len() == 1 && !self.shards.iter().any(|s| s.separate))
         {
             return Ok(());
@@ -67,19 +67,18 @@ impl Writer {
 
     /// Commits: publishes all files or, in a new bag, none.
     pub(super) fn publish(&mut self) -> Result<()> {
-        match self.mode {
+        match self.session.mode() {
             Mode::New => self.refuse_existing()?,
             _ => self.refuse_replacing_several()?,
         }
-        let done = self.upload();
-        (self.broken, self.finished) = (done.is_err(), done.is_ok());
-        done?;
+        self.upload().inspect_err(|_| self.session.mark_broken())?;
+        self.finished = true;
         self.committed = std::mem::take(&mut self.uncommitted);
         Ok(())
     }
 
     fn upload(&mut self) -> Result<()> {
-        let new = self.mode == Mode::New;
+        let new = self.session.mode() == Mode::New;
         // In order: what the records need, the records, and what they can lack.
         let (mut first, mut records, mut last) = (Vec::new(), Vec::new(), Vec::new());
         for shard in &mut self.shards {
@@ -90,7 +89,7 @@ impl Writer {
                     .remove_if_there(&shard.name(CHECKSUMS_PREFIX))?;
             }
             shard.finish(
-                self.context.codec,
+                self.encoding.codec,
                 &mut first,
                 &mut records,
                 if new { None } else { Some(&mut last) },

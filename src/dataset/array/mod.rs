@@ -52,7 +52,7 @@ pub struct ArrayFile {
     /// Name of the file that attributes are written to.
     pub(super) attrs_file: &'static str,
     /// Write state, if the array is open for writing.
-    writer: Option<Writer>,
+    pub(super) writer: Option<Writer>,
 }
 
 /// Numbers of chunks that [`ArrayFile::verify`] found.

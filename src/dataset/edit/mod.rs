@@ -10,7 +10,7 @@ mod change;
 
 use super::chunk_file::HEADER;
 use super::chunks::file_name;
-use super::commit::{as_text, tidy};
+use super::commit::tidy;
 use super::folder::DatasetDir;
 use super::superchunks;
 use crate::blosc::{self, Params};
@@ -23,6 +23,7 @@ use crate::parallel::Threads;
 use crate::superchunk::bloscpack::{self, FileEncoder};
 use crate::superchunk::buffer_pool::BufferPool;
 use crate::{alloc, parallel};
+use std::ffi::OsString;
 use std::sync::{Mutex, PoisonError};
 
 /// How chunks are distributed over files.
@@ -258,7 +259,7 @@ impl Edit {
 
     /// Renames new files to their final names if they only add units after those of the last
     /// commit. Otherwise returns the final names of the files, which the commit must swap.
-    pub(super) fn rename_all(&mut self, durable: bool, replaces: bool) -> Result<Vec<String>> {
+    pub(super) fn rename_all(&mut self, durable: bool, replaces: bool) -> Result<Vec<OsString>> {
         let (dir, layout) = (&self.dir, self.layout);
         let grows = self.unchanged >= self.committed && !replaces;
         let mut named = 0;
@@ -287,7 +288,7 @@ impl Edit {
         let swapped = self
             .pending
             .iter()
-            .map(|(unit, _)| as_text(dir, &layout.file_name(*unit)))
+            .map(|(unit, _)| dir.name(&layout.file_name(*unit)))
             .collect();
         renamed?;
         if self.names_unsynced && durable {

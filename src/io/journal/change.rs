@@ -297,14 +297,8 @@ fn copy(file: Option<&dyn File>, s: &Saved, journal: &dyn File, to: u64) -> Resu
 }
 
 /// Atomically replaces files of the container by new ones, which were written and synced under
-/// their new names, and removes others. `renames` and `removals` are prefixes.
-pub fn swap(c: &Container, durable: bool, renames: &[&str], removals: &[&str]) -> SwapOutcome {
-    let names = |prefixes: &[&str]| prefixes.iter().map(|p| c.name(p)).collect::<Vec<_>>();
-    swap_files(c, durable, &names(renames), &names(removals))
-}
-
-/// Like [`swap`], with complete names.
-pub fn swap_files(
+/// their new names, and removes others.
+pub fn swap(
     c: &Container,
     durable: bool,
     renames: &[OsString],
@@ -336,6 +330,16 @@ pub enum SwapOutcome {
     Unchanged(Error),
     /// The swap is visible, but may not be durable.
     Uncertain(Error),
+}
+
+impl SwapOutcome {
+    /// Returns the error of a swap that is not committed.
+    pub fn into_result(self) -> Result<()> {
+        match self {
+            SwapOutcome::Done | SwapOutcome::RenamesPending => Ok(()),
+            SwapOutcome::Unchanged(e) | SwapOutcome::Uncertain(e) => Err(e),
+        }
+    }
 }
 
 fn try_swap(

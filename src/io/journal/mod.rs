@@ -51,16 +51,16 @@ mod change;
 mod entries;
 mod fingerprint;
 mod recover;
+mod session;
 mod snapshot;
 #[cfg(test)]
 mod tests;
 mod views;
 
-pub use change::{
-    Change, SwapOutcome, Undo, lock_sets, recover, recover_and_clean, swap, swap_files,
-};
+pub use change::{Change, Undo, lock_sets, recover, recover_and_clean, swap};
 pub use entries::Sample;
 pub use fingerprint::SAMPLE_BYTES;
+pub use session::{Mode, Session, already_exists, changed_by_others};
 pub use snapshot::Snapshot;
 
 use super::lock::{self, Lock};

@@ -18,10 +18,9 @@ use super::metadata::{self, Section};
 use super::open::part_name;
 use super::{Bloscpack, DEFAULT_CHUNK, offsets};
 use crate::error::{Result, fail};
-use crate::io::journal::{self, SwapOutcome};
+use crate::io::journal::Session;
 use crate::io::{self, Access, File};
 use crate::options::Opt;
-use crate::os;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -43,7 +42,7 @@ impl Bloscpack {
         if self.main.is_some() && !self.changed {
             return Ok(());
         }
-        self.lock.still_held()?;
+        self.session()?.check_commit()?;
         if self.missing > 0
             || self
                 .slots
@@ -68,36 +67,21 @@ impl Bloscpack {
             // Bloscpack does not support a file without chunks
             self.insert(0, &[])?;
         }
-        if self.main.is_some() {
-            self.check_not_replaced()?;
+        let session = self.session()?;
+        let name = &session.container().main;
+        if let Some(main) = &self.main {
+            session.check_unchanged(name, &**main, || Ok(main.size()? == self.size))?;
             match self.plan()? {
                 Some(plan) => self.write_in_place(plan),
                 None => self.rewrite(),
             }
         } else {
-            self.refuse_existing()?;
+            session.refuse_existing(name)?;
             match self.head_for_part()? {
                 Some((header, head)) => self.publish_part(header, &head),
                 None => self.rewrite(),
             }
         }
-    }
-
-    /// Returns an error if another writer, which did not respect the lock, has changed the file.
-    fn check_not_replaced(&self) -> Result<()> {
-        let Some(main) = &self.main else {
-            return Ok(());
-        };
-        let existing =
-            self.container.folder.identity(&self.container.main)? == Some(main.identity());
-        if existing && main.size()? == self.size {
-            return Ok(());
-        }
-        Err(fail!(
-            State,
-            "{}: another writer has changed it since it was opened here",
-            self.name()
-        ))
     }
 
     // ---- header
@@ -245,18 +229,9 @@ impl Bloscpack {
         part.write_at(0, head)?;
         // discards bytes of a failed write after the last chunk
         part.set_size(self.part_end)?;
-        self.sync(&*part)?;
-        let (folder, waiting, new) = (
-            self.container.folder.clone(),
-            part_name(&self.container),
-            self.container.new_name(""),
-        );
-        let swapped = folder.rename(&waiting, &new).and_then(|()| self.swap());
-        if swapped.is_err() && !self.broken && !folder.exists(&waiting).unwrap_or(false) {
-            // restores the part file for another attempt
-            self.broken |= folder.rename(&new, &waiting).is_err();
-        }
-        swapped?;
+        let session = self.session()?;
+        session.sync(&*part)?;
+        session.swap_in(&part_name(session.container()))?;
         self.part = None;
         self.reopen(header)
     }
@@ -266,20 +241,22 @@ impl Bloscpack {
         let Some((header, head)) = self.head(None)? else {
             return Err(fail!(State, "the header does not fit before the chunks"));
         };
-        let new = self.container.new_name("");
-        let file = self.container.create(&new)?;
+        let session = self.session()?;
+        let container = session.container();
+        let new = container.new_name("");
+        let file = container.create(&new)?;
         let written = self
             .write_all(&*file, &head)
-            .and_then(|()| self.sync(&*file));
+            .and_then(|()| session.sync(&*file));
         if let Err(e) = written {
-            let _ = self.container.folder.remove_if_there(&new);
+            let _ = container.folder.remove_if_there(&new);
             return Err(e);
         }
         drop(file);
-        if let Err(e) = self.swap() {
+        if let Err(e) = session.swap(std::slice::from_ref(&container.main), &[]) {
             // the swap fails, for example, if a folder has the name of the file
-            if !self.broken {
-                let _ = self.container.folder.remove_if_there(&new);
+            if !session.is_broken() {
+                let _ = container.folder.remove_if_there(&new);
             }
             return Err(e);
         }
@@ -314,18 +291,6 @@ impl Bloscpack {
         Ok(())
     }
 
-    fn swap(&mut self) -> Result<()> {
-        let swapped = journal::swap(&self.container, self.durable, &[""], &[]);
-        self.broken |= matches!(
-            swapped,
-            SwapOutcome::RenamesPending | SwapOutcome::Uncertain(_)
-        );
-        match swapped {
-            SwapOutcome::Unchanged(e) | SwapOutcome::Uncertain(e) => Err(e),
-            SwapOutcome::Done | SwapOutcome::RenamesPending => Ok(()),
-        }
-    }
-
     /// Continues with the committed file after a swap.
     fn reopen(&mut self, header: Header) -> Result<()> {
         let mut next = header.chunks_at();
@@ -339,11 +304,12 @@ impl Bloscpack {
                 (at, s.cbytes)
             })
             .collect();
-        let opened = self
-            .container
-            .folder
-            .open(&self.container.main, Access::Write);
-        self.broken |= opened.is_err();
+        let session = self.session()?;
+        let container = session.container();
+        let opened = container.folder.open(&container.main, Access::Write);
+        if opened.is_err() {
+            session.mark_broken();
+        }
         self.continue_from(opened.ok(), header, positions, next)
     }
 
@@ -362,12 +328,7 @@ impl Bloscpack {
             .map_or(Ok(0), |m| m.size())
             .unwrap_or(u64::MAX);
         self.main = main;
-        if self.part.take().is_some() {
-            let _ = self
-                .container
-                .folder
-                .remove_if_there(&part_name(&self.container));
-        }
+        self.remove_part();
         (self.part_end, self.in_memory) = (0, 0);
         (self.changed, self.meta_changed) = (false, false);
         (
@@ -382,12 +343,11 @@ impl Bloscpack {
         Ok(())
     }
 
-    /// Makes the data of a file durable if the options request that.
-    pub(super) fn sync(&mut self, file: &dyn File) -> Result<()> {
-        let done = if self.durable { file.sync() } else { Ok(()) };
-        // the system may have discarded unwritten data, and reports it only once
-        self.broken |= done.is_err();
-        done
+    fn remove_part(&mut self) {
+        if let (Some(_), Some(session)) = (self.part.take(), &self.session) {
+            let container = session.container();
+            let _ = container.folder.remove_if_there(&part_name(container));
+        }
     }
 }
 
@@ -408,11 +368,8 @@ fn copy_run(run: Option<(&Arc<dyn File>, Range<u64>)>, to: &dyn File, at: u64) -
 impl Drop for Bloscpack {
     /// Removes uncommitted data where possible.
     fn drop(&mut self) {
-        if self.owner == os::process() && self.part.take().is_some() {
-            let _ = self
-                .container
-                .folder
-                .remove_if_there(&part_name(&self.container));
+        if self.session.as_ref().is_some_and(Session::is_own) {
+            self.remove_part();
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::blosc;
 use crate::checksum::Checksum;
 use crate::error::{Result, fail};
 use crate::io::File;
-use crate::os;
+use crate::io::journal::Session;
 use crate::parallel::ordered::{self, ConsumerThread};
 use crate::superchunk::buffer_pool::BufferPool;
 use crate::superchunk::staging::{self, StagingTarget};
@@ -41,25 +41,15 @@ impl StagingTarget for Bloscpack {
 }
 
 impl Bloscpack {
+    /// Returns the session of a handle that is open for writing.
+    pub(super) fn session(&self) -> Result<&Session> {
+        self.session
+            .as_ref()
+            .ok_or_else(|| fail!(State, "{}: it was opened for reading", self.name()))
+    }
+
     pub(super) fn check_writer(&self) -> Result<()> {
-        if self.owner == 0 {
-            return Err(fail!(State, "{}: it was opened for reading", self.name()));
-        }
-        if self.owner != os::process() {
-            return Err(fail!(
-                State,
-                "{}: this handle belongs to the process that opened it for writing",
-                self.name()
-            ));
-        }
-        if self.broken {
-            return Err(fail!(
-                State,
-                "{}: a commit failed half-way; open it again, earlier commits are intact",
-                self.name()
-            ));
-        }
-        Ok(())
+        self.session()?.check()
     }
 
     /// Appends content. On failure, [`Bloscpack::nbytes`] shows how much was appended.
@@ -232,7 +222,8 @@ impl Bloscpack {
         if let Some(f) = &self.part {
             return Ok(f.clone());
         }
-        let file = self.container.create(&part_name(&self.container))?;
+        let container = self.session()?.container();
+        let file = container.create(&part_name(container))?;
         // the header, whose size is known only at the commit, needs bytes before the chunks
         self.part_end = if self.main.is_none() {
             self.head_room()?

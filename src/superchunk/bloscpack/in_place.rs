@@ -11,7 +11,7 @@ use super::{Bloscpack, offsets};
 use crate::alloc;
 use crate::error::{Result, fail};
 use crate::io::File;
-use crate::io::journal::{self, Change, MAX_RANGES, SAMPLE_BYTES, Sample, Undo};
+use crate::io::journal::{Change, MAX_RANGES, SAMPLE_BYTES, Sample};
 use std::ops::Range;
 
 /// Committed bytes that a commit in place may save to the journal, independent of the file size.
@@ -236,36 +236,19 @@ impl Bloscpack {
         let Some(main) = self.main.clone() else {
             return Err(fail!(State, "the file is not open"));
         };
+        let session = self.session()?;
         let change = Change {
-            name: self.container.main.clone(),
+            name: session.container().main.clone(),
             file: Some(&*main),
             overwritten: self.ranges(&plan),
             lengths: self.size..=plan.end.max(self.size + 1),
             samples: self.samples(&plan)?,
         };
-        let undo = match Undo::begin(&self.container, self.durable, &[change]) {
-            Ok(undo) => undo,
-            Err(e) => {
-                // the journal may be visible, and must not remain next to another file that a later
-                // attempt swaps in
-                self.broken |= journal::recover(&self.container, self.durable).is_err();
-                return Err(e);
-            }
-        };
-        match self
+        let undo = session.begin(&[change])?;
+        let written = self
             .write_plan(&*main, &plan)
-            .and_then(|()| self.sync(&*main))
-        {
-            Ok(()) => {
-                let done = undo.commit();
-                self.broken |= done.is_err();
-                done?;
-            }
-            Err(e) => {
-                self.broken |= undo.rollback().is_err();
-                return Err(e);
-            }
-        }
+            .and_then(|()| session.sync(&*main));
+        session.finish(undo, written)?;
         // The commit is durable. Excess bytes may be truncated; if that fails, the next commit
         // truncates them.
         let _ = main.set_size(if plan.end == self.size {

@@ -38,8 +38,7 @@ pub use splice::Splice;
 use crate::blosc::{Codec, Params};
 use crate::error::{Error, Result};
 use crate::io::File;
-use crate::io::journal::Container;
-use crate::io::lock::Lock;
+use crate::io::journal::Session;
 use crate::options::{Opt, Options};
 use crate::parallel::Threads;
 use crate::superchunk::buffer_pool::BufferPool;
@@ -54,7 +53,6 @@ const DEFAULT_CHUNK: usize = 1 << 20;
 /// An open Bloscpack file: a byte sequence in chunks. The handle sees its own changes at once;
 /// other readers see them after the commit.
 pub struct Bloscpack {
-    container: Container,
     name: String,
     header: Header,
     slots: ChunkSlots,
@@ -90,7 +88,6 @@ pub struct Bloscpack {
     missing: u64,
     /// A chunk is lost or corrupt, and its size may differ from the size assumed here.
     unsure_size: Option<Error>,
-    mode: Mode,
     chunk_size: usize,
     params: Params,
     spare_bytes: u32,
@@ -98,16 +95,12 @@ pub struct Bloscpack {
     verify: bool,
     skip_damaged: bool,
     memory_limit: u64,
-    durable: bool,
     /// True if there is something to commit.
     changed: bool,
-    /// A commit failed and the state of the file is unknown to this handle.
-    broken: bool,
-    /// Process that opened the file for writing; 0 for readers.
-    owner: u32,
     options: Options,
+    /// `None` if the file is open for reading.
     // declared last: the lock must be released after the part file is removed
-    lock: Lock,
+    session: Option<Session>,
 }
 
 impl Bloscpack {

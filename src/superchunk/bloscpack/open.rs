@@ -11,12 +11,10 @@ use crate::alloc;
 use crate::blosc::{self, Codec, Filter, Params, Pipeline, Target};
 use crate::checksum::Checksum;
 use crate::error::{Error, Result, fail};
-use crate::io::journal::{self, Container, Snapshot};
-use crate::io::lock::Lock;
+use crate::io::journal::{self, Container, Session, Snapshot};
 use crate::io::{Access, File, Folder, beside, locate, object};
 use crate::json::Value;
 use crate::options::{Opt, Options};
-use crate::os;
 use crate::superchunk::buffer_pool::BufferPool;
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -57,6 +55,20 @@ pub enum Mode {
     Replace,
 }
 
+impl Mode {
+    /// Returns the mode of a session that creates a file.
+    pub fn creating(self) -> Result<journal::Mode> {
+        match self {
+            Mode::New => Ok(journal::Mode::New),
+            Mode::Replace => Ok(journal::Mode::Replace),
+            Mode::Read | Mode::Append => Err(fail!(
+                Argument,
+                "creating takes HOLDALL_NEW or HOLDALL_REPLACE"
+            )),
+        }
+    }
+}
+
 /// A single chunk below this size may be short only because there was no more content.
 const SHORT_CHUNK: usize = 16 << 10;
 
@@ -91,7 +103,7 @@ impl Bloscpack {
                 Snapshot::read(&container, |s| {
                     let main = s.open(name, access)?;
                     let unchanged = (main.size()?, main.modified()?);
-                    let mut b = Bloscpack::blank(container.clone(), options, Lock::none());
+                    let mut b = Bloscpack::blank(&container, options);
                     b.load(main)?;
                     b.unchanged = Some(unchanged);
                     b.refuse_damaged()?;
@@ -104,8 +116,7 @@ impl Bloscpack {
                     "opening a superchunk for writing",
                     &[OPEN_OPTIONS, WRITE_OPTIONS].concat(),
                 )?;
-                folder.writable()?;
-                let mut b = Bloscpack::for_writing(folder, name, options)?;
+                let mut b = Bloscpack::for_writing(folder, name, journal::Mode::Append, options)?;
                 b.load(folder.open(name, Access::Write)?)?;
                 b.refuse_damaged()?;
                 b.verify_if_requested()?;
@@ -149,20 +160,13 @@ impl Bloscpack {
         typesize: usize,
         options: &Options,
     ) -> Result<Bloscpack> {
-        if !matches!(mode, Mode::New | Mode::Replace) {
-            return Err(fail!(
-                Argument,
-                "creating takes HOLDALL_NEW or HOLDALL_REPLACE"
-            ));
-        }
+        let mode = mode.creating()?;
         options.only(
             "creating a superchunk",
             &[OPEN_OPTIONS, WRITE_OPTIONS, CREATE_OPTIONS].concat(),
         )?;
-        folder.writable()?;
-        let mut b = Bloscpack::for_writing(folder, name, options)?;
-        b.mode = mode;
-        b.refuse_existing()?;
+        let mut b = Bloscpack::for_writing(folder, name, mode, options)?;
+        b.session()?.refuse_existing(name)?;
         b.header = new_header(typesize, options)?;
         b.params = params(options, typesize, None)?;
         b.chunk_size = match options.given(Opt::ChunkBytes) {
@@ -186,10 +190,9 @@ impl Bloscpack {
         ))
     }
 
-    fn blank(container: Container, options: &Options, lock: Lock) -> Bloscpack {
+    fn blank(container: &Container, options: &Options) -> Bloscpack {
         Bloscpack {
             name: container.folder.show(&container.main),
-            container,
             header: Header::new(Dialect::V3),
             slots: ChunkSlots::default(),
             pending: Vec::new(),
@@ -212,7 +215,6 @@ impl Bloscpack {
             positions_known: false,
             missing: 0,
             unsure_size: None,
-            mode: Mode::Append,
             chunk_size: 0,
             params: Params::new(Target::Blosc1, Codec::Lz4, 5, 1),
             spare_bytes: options.get(Opt::SpareBytes, 0) as u32,
@@ -220,38 +222,27 @@ impl Bloscpack {
             verify: options.get(Opt::Verify, 1) > 0,
             skip_damaged: options.get(Opt::SkipDamaged, 0) == 1,
             memory_limit: options.memory_limit(),
-            durable: options.get(Opt::Durability, 1) == 1,
             changed: false,
-            broken: false,
-            owner: 0,
             options: options.clone(),
-            lock,
+            session: None,
         }
     }
 
     pub(super) fn for_writing(
         folder: &Arc<dyn Folder>,
         name: &OsStr,
+        mode: journal::Mode,
         options: &Options,
     ) -> Result<Bloscpack> {
         // assembling the header of a new file holds the offsets table in memory twice
         let spare = (options.get(Opt::SpareChunks, 0) as u64).saturating_mul(2 * ENTRY);
         alloc::allow(spare, options.memory_limit(), Opt::SpareChunks.name())?;
         let container = container(folder, name);
-        let lock = container.lock(options.get(Opt::Lock, 1) == 1)?;
-        let durable = options.get(Opt::Durability, 1) == 1;
-        journal::recover_and_clean(&container, durable)?;
-        folder.remove_if_there(&part_name(&container))?;
-        let mut b = Bloscpack::blank(container, options, lock);
-        b.owner = os::process();
+        let mut b = Bloscpack::blank(&container, options);
+        let session = Session::open(container, b.name.clone(), mode, options)?;
+        folder.remove_if_there(&part_name(session.container()))?;
+        b.session = Some(session);
         Ok(b)
-    }
-
-    pub(super) fn refuse_existing(&self) -> Result<()> {
-        if self.mode == Mode::New && self.container.folder.exists(&self.container.main)? {
-            return Err(fail!(Exists, "{}: it is there already", self.name()));
-        }
-        self.container.folder.refuse_obstacle(&self.container.main)
     }
 
     /// Loads header, metadata and chunk positions from `main`.

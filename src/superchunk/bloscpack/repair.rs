@@ -3,13 +3,14 @@
 //! lost at its end are replaced by zeros, too.
 #![forbid(unsafe_code)]
 
+use super::Bloscpack;
 use super::chunk_list::{ChunkLocation, ChunkSlot};
 use super::chunk_table::{BLOSC_HEADER, LocatedChunk};
-use super::{Bloscpack, Mode};
 use crate::alloc;
 use crate::blosc;
 use crate::dtype::numpy_meta::ArrayMeta;
 use crate::error::{Result, Status, fail};
+use crate::io::journal::Mode;
 use crate::io::{Access, Folder, locate};
 use crate::options::{Opt, Options};
 use std::ffi::OsStr;
@@ -39,11 +40,9 @@ pub fn repair(path: &OsStr, options: &Options) -> Result<Repaired> {
 pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> Result<Repaired> {
     let known = [Opt::Threads, Opt::MemoryLimit, Opt::Durability, Opt::Lock];
     options.only("repairing a superchunk", &known)?;
-    folder.writable()?;
-    let mut b = Bloscpack::for_writing(folder, name, options)?;
+    let mut b = Bloscpack::for_writing(folder, name, Mode::Append, options)?;
     b.load(folder.open(name, Access::Write)?)?;
     b.inherit_params()?;
-    b.mode = Mode::Append;
     b.refuse_to_guess()?;
     b.append_trailing_chunks()?;
     let gone = std::mem::take(&mut b.missing);

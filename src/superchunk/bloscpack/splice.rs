@@ -109,7 +109,9 @@ impl Bloscpack {
             self.slots.truncate(first_saved);
             // the capacity for these slots existed before
             let back = old.drain(..).try_for_each(|slot| self.slots.push(slot));
-            self.broken |= back.is_err();
+            if let (Err(_), Some(session)) = (back, &self.session) {
+                session.mark_broken();
+            }
             self.changed = changed;
         })
     }

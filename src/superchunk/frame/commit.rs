@@ -22,10 +22,8 @@ use crate::alloc;
 use crate::blosc::{self, Codec, Params, Target};
 use crate::checksum::crc32;
 use crate::error::{Result, fail};
-use crate::io::journal::{self, Change, SAMPLE_BYTES, Sample, SwapOutcome, Undo};
-use crate::io::lock::Lock;
+use crate::io::journal::{Change, SAMPLE_BYTES, Sample, Session, changed_by_others};
 use crate::io::{self, Access, File, read_buffer};
-use crate::os;
 use crate::superchunk::buffer_pool::BufferPool;
 use std::ops::Range;
 use std::sync::Arc;
@@ -51,7 +49,7 @@ impl Frame {
         if !self.writing.changed {
             return Ok(());
         }
-        self.lock.still_held()?;
+        self.session()?.check_commit()?;
         if let Some(e) = self.corruption.first() {
             return Err(fail!(
                 State,
@@ -83,22 +81,16 @@ impl Frame {
 
     /// Fails if another writer, which did not hold the lock, has changed the file.
     pub(super) fn check_sole_writer(&self) -> Result<()> {
-        let changed = || {
-            fail!(
-                State,
-                "{}: another writer has changed it since it was opened here",
-                self.name
-            )
-        };
-        let file = self.file.as_ref().ok_or_else(changed)?;
-        let mut tail = alloc::zeroed(self.last.tail.len())?;
-        let there = self.storage.folder.identity(&self.storage.main())? == Some(file.identity());
-        let same = there
-            && read_header(&**file, 0, self.memory_limit)
+        let session = self.session()?;
+        let file = self.file.as_ref();
+        let file = file.ok_or_else(|| changed_by_others(&self.name))?;
+        session.check_unchanged(&self.storage.main(), &**file, || {
+            let mut tail = alloc::zeroed(self.last.tail.len())?;
+            Ok(read_header(&**file, 0, self.memory_limit)
                 .is_ok_and(|head| head == self.last.header)
-            && file.read_at(self.last.tail_at, &mut tail)? == tail.len()
-            && tail == self.last.tail;
-        if same { Ok(()) } else { Err(changed()) }
+                && file.read_at(self.last.tail_at, &mut tail)? == tail.len()
+                && tail == self.last.tail)
+        })
     }
 
     /// Computes the missing checksums of stored chunks, if the frame has checksums. Chunks of other
@@ -243,12 +235,13 @@ impl Frame {
             .clone()
             .ok_or_else(|| fail!(State, "{}: the frame has no file", self.name))?;
         let end = self.base.saturating_add(self.next);
+        let session = self.session()?;
         if let Err(e) = file
             .write_at(end, &parts.index_and_trailer)
-            .and_then(|()| self.sync(&*file))
+            .and_then(|()| session.sync(&*file))
         {
             // committed data is untouched; after a failed sync the pending data cannot be trusted
-            if self.writing.broken {
+            if session.is_broken() {
                 self.truncate_to_commit();
             } else {
                 let _ = file.set_size(end);
@@ -261,10 +254,12 @@ impl Frame {
                 let write = |head: &[u8]| {
                     file.write_at(new.start as u64, head.get(new.clone()).unwrap_or_default())
                 };
-                if let Err(e) = write(&parts.head).and_then(|()| self.sync(&*file)) {
+                if let Err(e) = write(&parts.head).and_then(|()| session.sync(&*file)) {
                     // restore the committed header, if possible
-                    let restored = write(&self.last.header).and_then(|()| self.sync(&*file));
-                    self.writing.broken |= restored.is_err();
+                    let restored = write(&self.last.header).and_then(|()| session.sync(&*file));
+                    if restored.is_err() {
+                        session.mark_broken();
+                    }
                     return Err(e);
                 }
             }
@@ -277,11 +272,11 @@ impl Frame {
         Ok(())
     }
 
-    fn write_header_under_journal(&mut self, file: &dyn File, head: &[u8]) -> Result<()> {
-        let (container, durable) = (self.storage.container(), self.writing.durable);
+    fn write_header_under_journal(&self, file: &dyn File, head: &[u8]) -> Result<()> {
+        let session = self.session()?;
         let size = file.size()?;
         let change = Change {
-            name: container.main.clone(),
+            name: session.container().main.clone(),
             file: Some(file),
             overwritten: vec![0..head.len() as u64],
             lengths: size..=size,
@@ -290,26 +285,9 @@ impl Frame {
                 bytes: head.iter().copied().take(SAMPLE_BYTES).collect(),
             }],
         };
-        let undo = match Undo::begin(&container, durable, &[change]) {
-            Ok(undo) => undo,
-            Err(e) => {
-                // the journal may have been published: it must not exist next to a file that a
-                // later attempt swaps in
-                self.writing.broken |= journal::recover(&container, durable).is_err();
-                return Err(e);
-            }
-        };
-        match file.write_at(0, head).and_then(|()| self.sync(file)) {
-            Ok(()) => {
-                let done = undo.commit();
-                self.writing.broken |= done.is_err();
-                done
-            }
-            Err(e) => {
-                self.writing.broken |= undo.rollback().is_err();
-                Err(e)
-            }
-        }
+        let undo = session.begin(&[change])?;
+        let written = file.write_at(0, head).and_then(|()| session.sync(file));
+        session.finish(undo, written)
     }
 
     /// Makes the temporary file with the chunks the new frame.
@@ -326,18 +304,9 @@ impl Frame {
         file.write_at(0, &parts.head)?;
         // remove leftovers of a failed write
         file.set_size(header.frame_len)?;
-        self.sync(&*file)?;
-        let (folder, temporary, new) = (
-            self.storage.folder.clone(),
-            self.storage.temporary_file(),
-            self.storage.container().new_name(""),
-        );
-        let swapped = folder.rename(&temporary, &new).and_then(|()| self.swap());
-        if swapped.is_err() && !self.writing.broken && !folder.exists(&temporary).unwrap_or(false) {
-            // keep the temporary file for another attempt
-            self.writing.broken |= folder.rename(&new, &temporary).is_err();
-        }
-        swapped?;
+        let session = self.session()?;
+        session.sync(&*file)?;
+        session.swap_in(&self.storage.temporary_file())?;
         self.continue_from(file, header, parts);
         Ok(())
     }
@@ -350,7 +319,7 @@ impl Frame {
         let file = self.storage.container().create(&new)?;
         let written = self
             .write_all(&*file, &slots, &sizes, &header, &parts)
-            .and_then(|()| self.sync(&*file));
+            .and_then(|()| self.session()?.sync(&*file));
         if let Err(e) = written.and_then(|()| self.swap()) {
             let _ = self.storage.folder.remove_if_there(&new);
             return Err(e);
@@ -440,13 +409,11 @@ impl Frame {
             &self.slots()?,
             self.chunk_files().unwrap_or(self.header.cbytes),
         )?;
-        if self.writing.durable {
-            for number in self.writing.uncommitted.clone() {
-                let file = self
-                    .storage
-                    .folder
-                    .open(&self.storage.chunk_path(number), Access::Write)?;
-                self.sync(&*file)?;
+        let session = self.session()?;
+        if session.is_durable() {
+            for number in &self.writing.uncommitted {
+                let path = self.storage.chunk_path(*number);
+                session.sync(&*self.storage.folder.open(&path, Access::Write)?)?;
             }
             // sync the names of the chunk files before the name of the index: a folder may preserve
             // the later of two changes only
@@ -455,21 +422,14 @@ impl Frame {
                     .folder
                     .sync_in(io::parent(&self.storage.main()))?;
             }
-            if let Some((above, _)) = self
-                .writing
-                .created_folder
-                .as_ref()
-                .filter(|_| self.is_new())
-            {
-                above.sync()?;
-            }
+            session.sync_created_folder()?;
         }
         let new = self.storage.container().new_name("");
         let file = self.storage.container().create(&new)?;
         let written = file
             .write_at(0, &parts.head)
             .and_then(|()| file.write_at(header.len(), &parts.index_and_trailer))
-            .and_then(|()| self.sync(&*file));
+            .and_then(|()| self.session()?.sync(&*file));
         if let Err(e) = written.and_then(|()| self.swap()) {
             let _ = self.storage.folder.remove_if_there(&new);
             return Err(e);
@@ -514,19 +474,13 @@ impl Frame {
     }
 
     fn swap(&mut self) -> Result<()> {
-        let swapped = journal::swap(&self.storage.container(), self.writing.durable, &[""], &[]);
-        self.writing.broken |= matches!(
-            swapped,
-            SwapOutcome::RenamesPending | SwapOutcome::Uncertain(_)
-        );
-        if matches!(swapped, SwapOutcome::Uncertain(_)) {
+        let session = self.session()?;
+        let swapped = session.swap(&[self.storage.main()], &[]);
+        if swapped.is_err() && session.is_broken() {
             // the new index may be the current one, which needs its chunk files
             self.writing.uncommitted.clear();
         }
-        match swapped {
-            SwapOutcome::Unchanged(e) | SwapOutcome::Uncertain(e) => Err(e),
-            SwapOutcome::Done | SwapOutcome::RenamesPending => Ok(()),
-        }
+        swapped
     }
 
     /// Continues from the new commit.
@@ -538,7 +492,7 @@ impl Frame {
                 .folder
                 .open(&self.storage.main(), Access::Write)
                 .unwrap_or_else(|_| {
-                    self.writing.broken = true;
+                    self.session.iter().for_each(Session::mark_broken);
                     file
                 }),
             false => file,
@@ -561,18 +515,6 @@ impl Frame {
         (self.header, self.file, self.writing.changed) = (header, Some(file), false);
         self.protect_committed();
     }
-
-    /// Syncs a file if durability is requested.
-    fn sync(&mut self, file: &dyn File) -> Result<()> {
-        let done = if self.writing.durable {
-            file.sync()
-        } else {
-            Ok(())
-        };
-        // after a failed sync the system may have dropped dirty pages, and reports it only once
-        self.writing.broken |= done.is_err();
-        done
-    }
 }
 
 /// Returns the range of the header bytes that change, if they are within one sector.
@@ -587,26 +529,20 @@ fn one_sector(old: &[u8], new: &[u8]) -> Option<Range<usize>> {
 impl Drop for Frame {
     /// Removes uncommitted data as far as possible.
     fn drop(&mut self) {
-        if self.owner != os::process() {
+        let Some(session) = self.session.as_ref().filter(|s| s.is_own()) else {
             return;
-        }
-        let folder = self.storage.folder.clone();
+        };
+        let folder = &self.storage.folder;
         for number in std::mem::take(&mut self.writing.uncommitted) {
             let _ = folder.remove_if_there(&self.storage.chunk_path(number));
         }
-        if !self.is_new() {
-            // after an uncertain commit, the bytes may be committed data
-            if self.writing.changed && !self.writing.broken {
-                self.truncate_to_commit();
+        if self.is_new() {
+            if !self.storage.sparse {
+                let _ = folder.remove_if_there(&self.storage.temporary_file());
             }
-            return;
-        }
-        if !self.storage.sparse {
-            let _ = folder.remove_if_there(&self.storage.temporary_file());
-        } else if let Some((above, name)) = self.writing.created_folder.take() {
-            // the lock file is in the folder
-            self.lock = Lock::none();
-            let _ = above.remove_folder(&name);
+        } else if self.writing.changed && !session.is_broken() {
+            // after an uncertain commit, the bytes may be committed data
+            self.truncate_to_commit();
         }
     }
 }

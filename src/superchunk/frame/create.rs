@@ -40,7 +40,6 @@ impl Frame {
         refuse_file(&location.folder, &location.name, Path::new(path).is_dir())?;
         location.folder.make_folder(&location.name)?;
         let own = locate::folder(path)?;
-        let created_folder = is_new.then(|| (location.folder.clone(), location.name.clone()));
         let created = Frame::create_at(
             FrameStorage {
                 folder: own,
@@ -52,14 +51,16 @@ impl Frame {
             options,
         );
         match created {
-            Ok(mut frame) => {
-                frame.writing.created_folder = created_folder;
+            Ok(frame) => {
+                if is_new {
+                    frame.session()?.created_in(location.folder);
+                }
                 Ok(frame)
             }
             Err(e) => {
-                created_folder
-                    .iter()
-                    .for_each(|(folder, name)| _ = folder.remove_folder(name));
+                if is_new {
+                    let _ = location.folder.remove_folder(&location.name);
+                }
                 Err(e)
             }
         }
@@ -84,8 +85,10 @@ impl Frame {
         let is_new = !folder.exists(name)?;
         refuse_file(folder, name, folder.list(name).is_ok())?;
         folder.make_folder(name)?;
-        let mut frame = Frame::create_at(storage, mode, new, options)?;
-        frame.writing.created_folder = is_new.then(|| (folder.clone(), name.into()));
+        let frame = Frame::create_at(storage, mode, new, options)?;
+        if is_new {
+            frame.session()?.created_in(folder.clone());
+        }
         Ok(frame)
     }
 
@@ -95,12 +98,7 @@ impl Frame {
         new: &NewFrame,
         options: &Options,
     ) -> Result<Frame> {
-        if !matches!(mode, Mode::New | Mode::Replace) {
-            return Err(fail!(
-                Argument,
-                "creating takes HOLDALL_NEW or HOLDALL_REPLACE"
-            ));
-        }
+        let mode = mode.creating()?;
         options.only("creating a frame", &[OPEN_OPTIONS, WRITE_OPTIONS].concat())?;
         if options.given(Opt::At).is_some_and(|at| at > 0) {
             return Err(fail!(
@@ -109,13 +107,12 @@ impl Frame {
                 storage.show()
             ));
         }
-        storage.folder.writable()?;
         refuse_foreign_files(&storage)?;
         let header = new.header()?;
-        let lock = Frame::lock(&storage, options)?;
-        let mut frame = Frame::without_chunks(&storage, header, options, lock);
+        let session = Frame::open_session(&storage, mode, options)?;
+        let mut frame = Frame::without_chunks(&storage, header, options);
         frame.checksums = requested_checksums(options)?.unwrap_or(true);
-        frame.start_writing(mode);
+        frame.start_writing(session);
         frame.writing.changed = true;
         frame.refuse_existing()?;
         frame.base = frame.header.len();
@@ -143,9 +140,6 @@ impl Frame {
                 ..self.storage.clone()
             },
         );
-        if self.writing.mode == Some(Mode::New) && folder.exists(&self.storage.main())? {
-            return Err(fail!(Exists, "{}: it is there already", self.name));
-        }
         if !self.storage.sparse && folder.exists(&other.main()).is_ok_and(|there| there) {
             return Err(fail!(
                 Exists,
@@ -153,7 +147,7 @@ impl Frame {
                 self.name
             ));
         }
-        folder.refuse_obstacle(&self.storage.main())
+        self.session()?.refuse_existing(&self.storage.main())
     }
 
     /// Applies the codec, filter and checksum options to all chunks that are written from now on.

@@ -5,7 +5,7 @@
 use super::{Frame, chunk};
 use crate::blosc;
 use crate::error::{Result, fail};
-use crate::os;
+use crate::io::journal::Session;
 use crate::superchunk::chunks::{BlockChange, Encoded, Fill, Source};
 use crate::superchunk::staging::{self, StagingTarget};
 use crate::{alloc, parallel};
@@ -24,25 +24,15 @@ impl StagingTarget for Frame {
 }
 
 impl Frame {
+    /// Returns the session of a frame that is open for writing.
+    pub(super) fn session(&self) -> Result<&Session> {
+        self.session
+            .as_ref()
+            .ok_or_else(|| fail!(State, "{}: it was opened for reading", self.name))
+    }
+
     pub(super) fn check_writer(&self) -> Result<()> {
-        if self.owner == 0 {
-            return Err(fail!(State, "{}: it was opened for reading", self.name));
-        }
-        if self.owner != os::process() {
-            return Err(fail!(
-                State,
-                "{}: this handle belongs to the process that opened it for writing",
-                self.name
-            ));
-        }
-        if self.writing.broken {
-            return Err(fail!(
-                State,
-                "{}: a commit failed with an unknown result; open the frame again (committed data is intact)",
-                self.name
-            ));
-        }
-        Ok(())
+        self.session()?.check()
     }
 
     /// Encodes content as a new chunk.

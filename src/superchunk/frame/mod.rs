@@ -59,18 +59,16 @@ pub use verify::verify;
 
 use crate::blosc::Params;
 use crate::error::{Error, Result, fail};
-use crate::io::lock::Lock;
-use crate::io::{File, Folder};
+use crate::io::File;
+use crate::io::journal::Session;
 use crate::options::Options;
 use crate::parallel::Threads;
-use crate::superchunk::bloscpack::Mode;
 use crate::superchunk::buffer_pool::BufferPool;
 use chunk::{BlockCache, ChunkCache};
 use entry::Entry;
 use header::Header;
 use meta::Variable;
 use paged::{EntryRef, PagedEntries};
-use std::ffi::OsString;
 use std::ops::Range;
 use std::sync::Arc;
 use storage::FrameStorage;
@@ -116,23 +114,18 @@ pub struct Frame {
     verify: bool,
     skip_damaged: bool,
     memory_limit: u64,
-    /// The process that opened the frame for writing; 0 if it is open for reading.
-    owner: u32,
     writing: WriterState,
     options: Options,
+    /// None if the frame is open for reading.
     // Must be the last field: the lock must outlive the cleanup of the other fields.
-    lock: Lock,
+    session: Option<Session>,
 }
 
 /// The state of a writer.
 #[derive(Default)]
 struct WriterState {
-    mode: Option<Mode>,
-    durable: bool,
     /// Is there anything to commit?
     changed: bool,
-    /// A commit failed in a way that leaves the state of the file unknown.
-    broken: bool,
     /// Bytes before this offset, relative to `base`, must not be overwritten.
     committed: u64,
     /// The number of the next chunk file.
@@ -142,8 +135,6 @@ struct WriterState {
     /// Numbers of the chunk files of the last commit, in ascending order. Before the first commit
     /// of this handle: all chunk files in the folder.
     files: Vec<u64>,
-    /// The folder that was created for the frame, and its parent and name.
-    created_folder: Option<(Arc<dyn Folder>, OsString)>,
     buffers: BufferPool,
 }
 

@@ -15,11 +15,9 @@ use super::{Committed, Frame, WriterState, chunk};
 use crate::alloc;
 use crate::blosc;
 use crate::error::{Error, Result, fail};
-use crate::io::journal::{self, Snapshot};
-use crate::io::lock::Lock;
+use crate::io::journal::{self, Session, Snapshot};
 use crate::io::{Access, File, Folder, locate, object, read_buffer};
 use crate::options::{Opt, Options};
-use crate::os;
 use crate::superchunk::bloscpack::Mode;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -119,7 +117,7 @@ impl Frame {
                                 && options.get(Opt::SkipDamaged, 0) == 1
                                 && options.get(Opt::At, 0) == 0 =>
                         {
-                            Frame::load_recovered(storage, &main, options, Lock::none(), e)
+                            Frame::load_recovered(storage, &main, options, e)
                         }
                         loaded => loaded,
                     }
@@ -139,12 +137,11 @@ impl Frame {
                         storage.show()
                     ));
                 }
-                storage.folder.writable()?;
-                let lock = Frame::lock(storage, options)?;
+                let session = Frame::open_session(storage, journal::Mode::Append, options)?;
                 let main = storage.folder.open(&storage.main(), Access::Write)?;
-                let mut frame = Frame::load(storage, main, options, lock)?;
+                let mut frame = Frame::load(storage, main, options)?;
                 frame.verify_if_requested()?;
-                frame.start_writing(Mode::Append);
+                frame.start_writing(session);
                 if storage.sparse {
                     // the next commit removes the files that an interrupted writer left
                     frame.writing.files = storage.chunk_numbers()?;
@@ -159,15 +156,17 @@ impl Frame {
         }
     }
 
-    /// Takes the writer lock and removes the leftovers of an interrupted writer.
-    pub(super) fn lock(storage: &FrameStorage, options: &Options) -> Result<Lock> {
-        let container = storage.container();
-        let lock = container.lock(options.get(Opt::Lock, 1) == 1)?;
-        journal::recover_and_clean(&container, options.get(Opt::Durability, 1) == 1)?;
+    /// Opens the session of a writer and removes the leftovers of an interrupted one.
+    pub(super) fn open_session(
+        storage: &FrameStorage,
+        mode: journal::Mode,
+        options: &Options,
+    ) -> Result<Session> {
+        let session = Session::open(storage.container(), storage.show(), mode, options)?;
         if !storage.sparse {
             storage.folder.remove_if_there(&storage.temporary_file())?;
         }
-        Ok(lock)
+        Ok(session)
     }
 
     /// Loads the frame in its current state.
@@ -175,9 +174,8 @@ impl Frame {
         storage: &FrameStorage,
         main: Arc<dyn File>,
         options: &Options,
-        lock: Lock,
     ) -> Result<Frame> {
-        Frame::load_as(storage, main, options, lock, false)
+        Frame::load_as(storage, main, options, false)
     }
 
     /// Loads a frame for reading. The entries of a long frame are loaded on demand if its checksums
@@ -188,14 +186,13 @@ impl Frame {
         options: &Options,
     ) -> Result<Frame> {
         let paged = options.get(Opt::Verify, 1) == 1 && options.get(Opt::SkipDamaged, 0) == 0;
-        Frame::load_as(storage, main, options, Lock::none(), paged)
+        Frame::load_as(storage, main, options, paged)
     }
 
     fn load_as(
         storage: &FrameStorage,
         main: Arc<dyn File>,
         options: &Options,
-        lock: Lock,
         paged: bool,
     ) -> Result<Frame> {
         let (at, limit) = (options.get(Opt::At, 0) as u64, options.memory_limit());
@@ -218,7 +215,7 @@ impl Frame {
         }
         (parts.last.stamp, parts.last.may_grow) =
             (stamp, parts.writer == Writer::Holdall && !storage.sparse);
-        let mut frame = Frame::without_chunks(storage, parts.header, options, lock);
+        let mut frame = Frame::without_chunks(storage, parts.header, options);
         (frame.base, frame.next) = (
             at + parts.last.header.len() as u64,
             frame.header.frame_len - parts.last.header.len() as u64,
@@ -238,7 +235,6 @@ impl Frame {
         storage: &FrameStorage,
         main: &Arc<dyn File>,
         options: &Options,
-        lock: Lock,
         e: Error,
     ) -> Result<Frame> {
         let found = match recover(storage, main, options.memory_limit()) {
@@ -250,7 +246,7 @@ impl Frame {
                 ..why
             })?,
         };
-        let mut frame = Frame::load(storage, Arc::new(found.file), options, lock)?;
+        let mut frame = Frame::load(storage, Arc::new(found.file), options)?;
         // a repair writes the checksums again
         frame.checksums |= found.ours;
         frame.last.may_grow = false;
@@ -267,7 +263,6 @@ impl Frame {
         storage: &FrameStorage,
         header: Header,
         options: &Options,
-        lock: Lock,
     ) -> Frame {
         let blocks = chunk::blocks(header.chunksize as usize);
         Frame {
@@ -295,10 +290,9 @@ impl Frame {
             verify: options.get(Opt::Verify, 1) > 0,
             skip_damaged: options.get(Opt::SkipDamaged, 0) == 1,
             memory_limit: options.memory_limit(),
-            owner: 0,
             writing: WriterState::default(),
             options: options.clone(),
-            lock,
+            session: None,
         }
     }
 
@@ -404,10 +398,8 @@ impl Frame {
     }
 
     /// Initializes the writer state.
-    pub(super) fn start_writing(&mut self, mode: Mode) {
-        self.owner = os::process();
-        self.writing.mode = Some(mode);
-        self.writing.durable = self.options.get(Opt::Durability, 1) == 1;
+    pub(super) fn start_writing(&mut self, session: Session) {
+        self.session = Some(session);
         self.protect_committed();
     }
 

@@ -163,7 +163,7 @@ impl Frame {
         });
         // a concurrent change of the file can look like corruption
         let check_unchanged = || {
-            if self.owner == 0 || self.is_new() {
+            if self.session.is_none() || self.is_new() {
                 self.check_unchanged()
             } else {
                 self.check_sole_writer()
@@ -358,7 +358,7 @@ impl Frame {
 
     /// Fails if another writer may have overwritten data since the frame was opened.
     pub(super) fn check_unchanged(&self) -> Result<()> {
-        if self.owner != 0 || self.file.is_none() || self.is_unchanged()? {
+        if self.session.is_some() || self.file.is_none() || self.is_unchanged()? {
             return Ok(());
         }
         Err(fail!(

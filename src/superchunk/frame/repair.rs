@@ -8,10 +8,10 @@
 use super::Frame;
 use super::storage::FrameStorage;
 use crate::error::{Result, Status, fail};
-use crate::io::lock::Lock;
+use crate::io::journal::Mode;
 use crate::io::{Access, Folder, locate};
 use crate::options::{Opt, Options};
-use crate::superchunk::bloscpack::{Mode, Repaired};
+use crate::superchunk::bloscpack::Repaired;
 use crate::superchunk::chunks::{Encoded, Fill};
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -31,23 +31,21 @@ pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> R
         "repairing a frame",
         &[Opt::Threads, Opt::MemoryLimit, Opt::Durability, Opt::Lock],
     )?;
-    folder.writable()?;
     let storage = FrameStorage::find(folder, name)?;
-    let lock = Frame::lock(&storage, options)?;
+    let session = Frame::open_session(&storage, Mode::Append, options)?;
     let main = folder.open(&storage.main(), Access::Write)?;
-    let (mut frame, recovered) = match Frame::load(&storage, main.clone(), options, Lock::none()) {
-        Ok(_) => (Frame::load(&storage, main, options, lock)?, false),
-        Err(e) if e.status.is_corruption() => (
-            Frame::load_recovered(&storage, &main, options, lock, e)?,
-            true,
-        ),
+    let (mut frame, recovered) = match Frame::load(&storage, main.clone(), options) {
+        Ok(frame) => (frame, false),
+        Err(e) if e.status.is_corruption() => {
+            (Frame::load_recovered(&storage, &main, options, e)?, true)
+        }
         Err(e) => return Err(e),
     };
     if let Some(e) = frame.lost_header() {
         let hint = "its metalayers, which may define an array, cannot be recovered; HOLDALL_OPT_SKIP_DAMAGED opens it as a superchunk, with its content";
         return Err(fail!(Format, "{}; {hint}", e.message));
     }
-    frame.start_writing(Mode::Append);
+    frame.start_writing(session);
     let repaired = frame.repair_chunks(recovered)?;
     frame.compact(repaired.dropped > 0 || recovered)?;
     Ok(repaired)

@@ -54,10 +54,10 @@ impl Frame {
         }
         let taken = i < count && self.reclaim(i)?;
         let stored = store(self);
-        if stored.is_err() && taken && !self.writing.broken {
+        if stored.is_err() && taken && !self.session()?.is_broken() {
             // the old chunk is lost: a commit of the pending changes would lose data
             self.truncate_to_commit();
-            self.writing.broken = true;
+            self.session()?.mark_broken();
         }
         let entry = stored?;
         if i == count {

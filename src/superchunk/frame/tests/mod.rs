@@ -11,8 +11,10 @@ mod rules;
 use super::*;
 use crate::blosc::{Codec, Filter, Pipeline, Target};
 use crate::error::Status;
+use crate::io::Folder;
 use crate::io::sim::{Rng, SimDisk};
 use crate::options::Opt;
+use crate::superchunk::bloscpack::Mode;
 use std::ffi::OsStr;
 
 const NAME: &str = "x.b2frame";

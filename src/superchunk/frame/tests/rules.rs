@@ -3,8 +3,9 @@
 
 use super::*;
 use crate::blosc::Decoded;
+use crate::io::lock::Lock;
 use crate::io::sim;
-use crate::io::{Access, File, Folder};
+use crate::io::{Access, File};
 use crate::superchunk::chunks::{Chunks, Sink};
 use crate::superchunk::frame::checksums::CHECKSUMS;
 use std::ffi::OsString;
