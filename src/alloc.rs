@@ -8,6 +8,8 @@
 //! `zeroed_large_pages`.
 
 use crate::error::{Error, Result, fail};
+use std::cell::RefCell;
+use std::ops::{Deref, DerefMut};
 
 /// Default of `HOLDALL_OPT_MEMORY_LIMIT`: the bytes that a call may allocate for one file.
 pub const DEFAULT_LIMIT: u64 = 4 << 30;
@@ -127,10 +129,144 @@ pub fn grow(buffer: &mut Vec<u8>, n: usize, max_len: usize) -> Result<()> {
     reserve_exact(buffer, (max_len / 32).max(MIN_STEP).min(left).max(n))
 }
 
+/// Largest scratch buffer that a thread retains.
+const MAX_RETAINED: usize = 8 << 20;
+/// Scratch buffers are multiples of this, so that a retained buffer fits slightly longer requests
+/// without much excess memory.
+const SCRATCH_STEP: usize = 8 << 10;
+/// Number of scratch buffers that a thread retains: how many are in use at once in one call.
+const RETAINED: usize = 4;
+
+thread_local! {
+    static FREE: RefCell<[Vec<u8>; RETAINED]> = const { RefCell::new([const { Vec::new() }; RETAINED]) };
+}
+
+/// A temporary buffer. The thread that drops it retains the memory for its next buffer.
+pub struct Scratch {
+    buffer: Vec<u8>,
+    len: usize,
+}
+
+impl Scratch {
+    /// Returns a buffer of `bytes` bytes with unspecified content, or an error if that exceeds
+    /// `limit`.
+    pub fn new(bytes: u64, limit: u64, what: &str) -> Result<Scratch> {
+        let len = allow(bytes, limit, what)?;
+        let mut buffer = FREE.with_borrow_mut(|free| take_free(free, len));
+        if buffer.len() < len {
+            // frees the old buffer first, so that two are never allocated
+            drop(buffer);
+            buffer = zeroed(len.checked_next_multiple_of(SCRATCH_STEP).unwrap_or(len))?;
+        }
+        Ok(Scratch { buffer, len })
+    }
+}
+
+/// Takes the shortest retained buffer of at least `len` bytes, or else the longest one.
+fn take_free(free: &mut [Vec<u8>], len: usize) -> Vec<u8> {
+    let best = free.iter_mut().min_by_key(|buffer| match buffer.len() {
+        n if n >= len => (false, n),
+        n => (true, usize::MAX - n),
+    });
+    best.map(std::mem::take).unwrap_or_default()
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if self.buffer.len() > MAX_RETAINED {
+            return;
+        }
+        // fails while the thread ends
+        _ = FREE.try_with(|free| {
+            let mut free = free.try_borrow_mut().ok()?;
+            let slot = free.iter_mut().find(|slot| slot.is_empty())?;
+            *slot = std::mem::take(&mut self.buffer);
+            Some(())
+        });
+    }
+}
+
+impl Deref for Scratch {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.buffer.get(..self.len).unwrap_or_default()
+    }
+}
+
+impl DerefMut for Scratch {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        self.buffer.get_mut(..self.len).unwrap_or_default()
+    }
+}
+
+/// Bytes that were read: in place if they are in memory, otherwise in a scratch buffer.
+pub enum Bytes<'a> {
+    /// Immutable bytes in memory.
+    InPlace(&'a [u8]),
+    /// A copy.
+    Copied(Scratch),
+}
+
+impl Bytes<'_> {
+    /// Removes all bytes after the first `len`.
+    pub fn truncate(&mut self, len: usize) {
+        match self {
+            Bytes::InPlace(bytes) => *bytes = bytes.get(..len).unwrap_or(bytes),
+            Bytes::Copied(scratch) => scratch.len = scratch.len.min(len),
+        }
+    }
+
+    /// Returns the buffer of a copy.
+    pub fn into_scratch(self) -> Option<Scratch> {
+        match self {
+            Bytes::InPlace(_) => None,
+            Bytes::Copied(scratch) => Some(scratch),
+        }
+    }
+}
+
+impl Deref for Bytes<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Bytes::InPlace(bytes) => bytes,
+            Bytes::Copied(scratch) => scratch,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::error::Status;
+
+    #[test]
+    fn a_thread_reuses_scratch_buffers() {
+        let new = |n| Scratch::new(n, u64::MAX, "x").unwrap();
+        let (long, short) = (new(100_000), new(10));
+        let at = [long.as_ptr(), short.as_ptr()];
+        assert_eq!([long.len(), short.len()], [100_000, 10]);
+        drop((long, short));
+        // the shortest buffer that is long enough is taken first
+        let (short, long) = (new(SCRATCH_STEP as u64), new(90_000));
+        assert_eq!([long.as_ptr(), short.as_ptr()], at);
+        drop((short, long));
+        // the longest one is replaced if all are too short
+        drop(new(MAX_RETAINED as u64));
+        let (first, second) = (new(1), new(1));
+        assert_eq!(
+            [first.buffer.len(), second.buffer.len()],
+            [SCRATCH_STEP, MAX_RETAINED]
+        );
+        drop((first, second, new(MAX_RETAINED as u64 + 1)));
+        assert_eq!(
+            Scratch::new(11, 10, "x").err().unwrap().status,
+            Status::Limit
+        );
+        assert_eq!(new(1).buffer.len(), SCRATCH_STEP);
+    }
 
     #[test]
     fn failed_allocations_are_errors() {

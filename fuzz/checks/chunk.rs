@@ -2,10 +2,9 @@
 //! refusal; and what they hold comes back from a chunk of ours.
 
 use holdall::blosc::{
-    BlockDecoder, Content, Filter, Header, Params, Target, decode, decode_range, encode, sections,
+    BlockDecoder, Content, DecodeContext, Filter, Header, Params, Target, decode, decode_range,
+    encode, sections,
 };
-use holdall::error::Result;
-use std::ops::Range;
 
 /// Longer content would only make the runs slow.
 const MOST: usize = 1 << 16;
@@ -60,7 +59,8 @@ fn blocks(header: &Header, data: &[u8], content: &[u8], sound: bool) {
         };
         let mut block = vec![1; header.block_len(i)];
         let first = &content[..header.block_len(0)];
-        let result = one.decode(i, stored, Some(first), &mut block);
+        let context = &mut DecodeContext::take();
+        let result = one.decode(context, i, stored, Some(first), &mut block);
         if sound {
             result.unwrap();
             assert!(
@@ -77,10 +77,7 @@ fn few(one: &BlockDecoder, i: usize, stored: &[u8], block: &[u8]) {
     for (k, n) in [1, 8, 24].into_iter().enumerate() {
         let from = block.len() / 4 * (k + 1);
         let mut part = vec![1; n.min(block.len() - from)];
-        let range = |r: Range<usize>, f: &mut dyn FnMut(&[u8]) -> Result<()>| {
-            f(stored.get(r).unwrap_or_default())
-        };
-        if one.decode_part(i, from, &mut part, &range).unwrap() {
+        if one.decode_part(i, from, &mut part, &stored).unwrap() {
             assert!(
                 part == block[from..][..part.len()],
                 "block {i}: {n} bytes from {from} on differ"

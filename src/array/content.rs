@@ -9,16 +9,14 @@
 
 use super::selection::{Cover, Plan};
 use super::store::{Store, repeat};
+use crate::alloc::{self, Scratch};
 use crate::error::{Error, Result, fail};
+use crate::parallel;
 use crate::superchunk::bloscpack::Splice;
-use crate::{alloc, parallel};
-use std::cell::RefCell;
 use std::ops::Range;
 
 /// Minimum number of content bytes that a selection spans before several threads are used.
 pub(super) const PARALLEL_MIN: u64 = 256 << 10;
-/// Largest scratch buffer that a thread keeps for the next call.
-const MAX_RETAINED_SCRATCH: usize = 8 << 20;
 /// Number of content bytes that are decoded per batch into a scratch buffer.
 const BATCH_BYTES: usize = 16 << 20;
 /// Number of bytes per append when missing content is filled.
@@ -265,39 +263,21 @@ impl Content {
             let n = (cover.to - cover.from) as usize;
             return self.read(cover.from, task.dst.get_mut(..n).ok_or_else(outside)?);
         }
-        self.with_scratch(&cover, |scratch| {
-            let damaged = self.read(cover.from, scratch)?;
-            for segment in plan.segments(task.span.clone()) {
-                if !segment.to_buffer((scratch, cover.from), (task.dst, task.base)) {
-                    return Err(outside());
-                }
+        let (n, what) = (cover.to - cover.from, "part of a chunk");
+        let mut scratch = Scratch::new(n, self.memory_limit, what)?;
+        let damaged = self.read(cover.from, &mut scratch)?;
+        for segment in plan.segments(task.span.clone()) {
+            if !segment.to_buffer((&scratch, cover.from), (task.dst, task.base)) {
+                return Err(outside());
             }
-            Ok(damaged)
-        })
-    }
-
-    fn with_scratch<R>(&self, cover: &Cover, f: impl FnOnce(&mut [u8]) -> Result<R>) -> Result<R> {
-        thread_local!(static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
-        let n = alloc::allow(cover.to - cover.from, self.memory_limit, "part of a chunk")?;
-        let mut scratch = SCRATCH.with(|s| {
-            s.try_borrow_mut()
-                .map(|mut s| std::mem::take(&mut *s))
-                .unwrap_or_default()
-        });
-        if scratch.len() < n {
-            scratch = alloc::zeroed(n)?;
         }
-        let result = f(scratch.get_mut(..n).unwrap_or_default());
-        if scratch.len() <= MAX_RETAINED_SCRATCH {
-            SCRATCH.with(|s| _ = s.try_borrow_mut().map(|mut s| *s = scratch));
-        }
-        result
+        Ok(damaged)
     }
 
     /// Reads a batch of chunks into a scratch buffer and copies the items to the caller's buffer.
     /// Used where the chunks do not have disjoint parts of the buffer.
     fn gather_in_batches(&self, plan: &Plan, dst: &mut [u8]) -> Result<bool> {
-        let (mut scratch, mut damaged) = (Vec::new(), false);
+        let mut damaged = false;
         let mut next = plan.first_from(0);
         while next.is_some() {
             let (mut covers, mut size) = (Vec::new(), 0usize);
@@ -313,9 +293,7 @@ impl Content {
                 alloc::reserve(&mut covers, 1)?;
                 covers.push((span, cover));
             }
-            if scratch.len() < size {
-                scratch = alloc::zeroed(size)?;
-            }
+            let mut scratch = Scratch::new(size as u64, u64::MAX, "part of a chunk")?;
             damaged |= self.read_all(plan, &covers, &mut scratch)?;
             let mut rest = &scratch[..];
             for (span, cover) in covers {

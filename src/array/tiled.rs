@@ -13,7 +13,7 @@ use super::nd::Tiles;
 use super::nd::tiles::Dim;
 use super::selection::MAX_NDIM;
 use super::store::Store;
-use crate::alloc;
+use crate::alloc::Scratch;
 use crate::blosc::{Codec, Params, Target};
 use crate::dtype::Dtype;
 use crate::error::{Error, Result, Status, fail};
@@ -276,7 +276,7 @@ impl TiledArray {
             self.tiles.chunks(),
             from.frame.has_corruption(),
         );
-        let (all, mut items) = (self.nbytes(), Vec::new());
+        let all = self.nbytes();
         for i in 0..n {
             damaged |= match Chunks::fill(&from.frame, i)? {
                 _ if same => from.frame.copy_chunk(i, &mut self.frame, reencode)?,
@@ -285,7 +285,7 @@ impl TiledArray {
                     .frame
                     .copy_fill(i, &mut self.frame, fill)
                     .map(|()| false)?,
-                _ => self.copy_chunk_items(i, from, &mut items)?,
+                _ => self.copy_chunk_items(i, from)?,
             };
             options.progress(
                 (u128::from(all) * u128::from(i + 1) / u128::from(n)) as u64,
@@ -296,12 +296,7 @@ impl TiledArray {
     }
 
     /// Copies the items of one chunk through a buffer.
-    fn copy_chunk_items(
-        &mut self,
-        chunk: u64,
-        from: &TiledArray,
-        buffer: &mut Vec<u8>,
-    ) -> Result<bool> {
+    fn copy_chunk_items(&mut self, chunk: u64, from: &TiledArray) -> Result<bool> {
         let coordinates = self.tiles.coordinates(chunk, Dim::chunks);
         let start: Vec<u64> = self
             .tiles
@@ -320,12 +315,9 @@ impl TiledArray {
         let bytes = count
             .iter()
             .fold(self.tiles.item() as u64, |n, d| n.saturating_mul(*d));
-        if (buffer.len() as u64) < bytes {
-            *buffer = alloc::zeroed(alloc::allow(bytes, self.memory_limit(), "chunk of a copy")?)?;
-        }
-        let items = buffer.get_mut(..bytes as usize).unwrap_or_default();
-        let damaged = from.read(&start, &count, None, items, None)?;
-        self.write(&start, &count, None, items, None)
+        let mut items = Scratch::new(bytes, self.memory_limit(), "chunk of a copy")?;
+        let damaged = from.read(&start, &count, None, &mut items, None)?;
+        self.write(&start, &count, None, &items, None)
             .map(|()| damaged)
     }
 

@@ -11,12 +11,11 @@ use super::interleave::{MARK_SIZE, Mark, TURNS_PREFIX};
 use super::limits::{LIMIT, Limits, RecordBounds};
 use super::offset_check;
 use super::spec::Set;
-use crate::alloc;
+use crate::alloc::{self, Bytes, Scratch};
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::{Container, Snapshot};
 use crate::io::{Access, File, Folder};
-use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -30,8 +29,6 @@ pub const PREFIXES: &[&str] = &["", LIMITS_PREFIX, CHECKSUMS_PREFIX, TURNS_PREFI
 pub const BESIDE: &[&str] = &[LIMITS_PREFIX, CHECKSUMS_PREFIX, TURNS_PREFIX];
 /// Size of a checksum in bytes.
 pub const CHECKSUM_SIZE: u64 = 4;
-/// Maximum size of the scratch buffer that a thread retains.
-const MAX_SCRATCH: usize = 1 << 20;
 
 /// Options for opening a shard.
 #[derive(Clone, Copy)]
@@ -352,34 +349,15 @@ impl Shard {
         Ok((around.from, around.to))
     }
 
-    /// Calls `f` with the stored bytes of an extent.
-    pub fn stored<R>(
-        &self,
-        (from, to): (u64, u64),
-        f: impl FnOnce(&[u8]) -> Result<R>,
-    ) -> Result<R> {
-        thread_local!(static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
-        if let Some(b) = self.mapped((from, to)) {
-            return f(b);
+    /// Returns the stored bytes of an extent.
+    pub fn stored(&self, (from, to): (u64, u64)) -> Result<Bytes<'_>> {
+        if let Some(bytes) = self.mapped((from, to)) {
+            return Ok(Bytes::InPlace(bytes));
         }
-        let n = alloc::allow(to - from, self.memory_limit, "the stored bytes of a record")?;
-        let mut scratch = SCRATCH.with(|s| {
-            s.try_borrow_mut()
-                .map(|mut s| std::mem::take(&mut *s))
-                .unwrap_or_default()
-        });
-        if scratch.len() < n {
-            scratch = alloc::zeroed(n.next_power_of_two())?;
-        }
-        let bytes = scratch.get_mut(..n).unwrap_or_default();
-        let result = self
-            .records
-            .read_exact_at(from, bytes)
-            .and_then(|()| f(bytes));
-        if scratch.len() <= MAX_SCRATCH {
-            SCRATCH.with(|s| _ = s.try_borrow_mut().map(|mut s| *s = scratch));
-        }
-        result
+        let what = "the stored bytes of a record";
+        let mut scratch = Scratch::new(to - from, self.memory_limit, what)?;
+        self.records.read_exact_at(from, &mut scratch)?;
+        Ok(Bytes::Copied(scratch))
     }
 
     /// Returns the stored bytes of an extent, if the file is in immutable memory.
@@ -460,7 +438,7 @@ impl Shard {
                 offset_check::check_neighbours(self, i, offset_check::Suspect::Empty)?;
                 Ok(0)
             }
-            Codec::Zstd => self.stored(extent, |b| self.read_frames(i, b, dst)),
+            Codec::Zstd => self.read_frames(i, &self.stored(extent)?, dst),
         }
     }
 

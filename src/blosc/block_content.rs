@@ -4,9 +4,11 @@
 #![forbid(unsafe_code)]
 
 use super::codec::Decoders;
-use super::decode::{BlockDecoder, InverseFilter, StoredStream, stream_label, with_scratch};
+use super::decode::{
+    BlockDecoder, DecodeContext, InverseFilter, StoredStream, Workspace, stream_label,
+};
 use super::filter::{self, Streams, StridedRows};
-use super::{release_if_large, scratch_slice};
+use super::scratch_slice;
 use crate::error::Result;
 use std::ops::Range;
 
@@ -48,61 +50,58 @@ impl Decoded<'_> {
 }
 
 impl BlockDecoder {
-    /// Decodes a range of block `index`, and calls `f` with the content. The bytes outside of the
-    /// range are unspecified. The other parameters are those of [`BlockDecoder::decode`].
-    pub fn with_decoded_range<R>(
+    /// Decodes a range of block `index`. The bytes outside of the range are unspecified. The other
+    /// parameters are those of [`BlockDecoder::decode`].
+    pub fn decode_range<'s>(
         &self,
+        context: &'s mut DecodeContext,
         index: usize,
-        stored: &[u8],
+        stored: &'s [u8],
         first: Option<&[u8]>,
         requested: Range<usize>,
-        f: impl FnOnce(&Decoded) -> Result<R>,
-    ) -> Result<R> {
-        with_scratch(|scratch| {
-            let [mut a, b] = std::mem::take(&mut scratch.filtered);
-            let done = self
-                .decode_shuffled(&mut scratch.codecs, &mut a, index, stored, requested.end)
-                .map(|s| s.map(Decoded::Shuffled));
-            if let Some(content) = done.transpose() {
-                let result = content.and_then(|content| f(&content));
-                release_if_large(&mut a);
-                scratch.filtered = [a, b];
-                return result;
-            }
-            scratch.filtered = [a, b];
-            let mut whole = std::mem::take(&mut scratch.whole);
-            let result =
-                scratch_slice(&mut whole, self.header.block_len(index)).and_then(|content| {
-                    self.decode_block(scratch, index, stored, first, content)?;
-                    f(&Decoded::Plain(content))
-                });
-            release_if_large(&mut whole);
-            scratch.whole = whole;
-            result
-        })
+    ) -> Result<Decoded<'s>> {
+        if let Some(group) = self.shuffled_group(index) {
+            let Workspace {
+                codecs, filtered, ..
+            } = &mut context.0;
+            let ([buffer, _], end) = (filtered, requested.end);
+            let streams = self.decode_shuffled(codecs, buffer, (index, group), stored, end)?;
+            return Ok(Decoded::Shuffled(streams));
+        }
+        let mut buffer = std::mem::take(&mut context.0.whole);
+        let decoded = scratch_slice(&mut buffer, self.header.block_len(index))
+            .and_then(|content| self.decode_block(&mut context.0, index, stored, first, content));
+        context.0.whole = buffer;
+        decoded?;
+        let content = context.0.whole.get(..self.header.block_len(index));
+        Ok(Decoded::Plain(content.unwrap_or_default()))
     }
 
-    /// Returns the streams of a block whose only filter is shuffle, decoded as far as the items
-    /// that begin before byte `end` of the content require. Returns `None` for other blocks.
+    /// Returns the number of bytes of an item if shuffle is the only filter of a block and its
+    /// streams can be unshuffled into rows.
+    pub(super) fn shuffled_group(&self, index: usize) -> Option<usize> {
+        let [Some(InverseFilter::Shuffle(group)), None, ..] = self.inverse_filters else {
+            return None;
+        };
+        let (len, n) = (self.header.block_len(index), self.header.streams(index));
+        let fits = filter::supports_rows(group)
+            && len.is_multiple_of(group)
+            && (n == 1 || n == group)
+            && len > 0;
+        fits.then_some(group)
+    }
+
+    /// Returns the streams of a block that [`BlockDecoder::shuffled_group`] accepts, decoded as far
+    /// as the items that begin before byte `end` of the content require.
     pub(super) fn decode_shuffled<'s>(
         &self,
         codecs: &mut Decoders,
         buffer: &'s mut Vec<u8>,
-        index: usize,
+        (index, group): (usize, usize),
         stored: &'s [u8],
         end: usize,
-    ) -> Result<Option<Streams<'s>>> {
+    ) -> Result<Streams<'s>> {
         let (len, n) = (self.header.block_len(index), self.header.streams(index));
-        let [Some(InverseFilter::Shuffle(group)), None, ..] = self.inverse_filters else {
-            return Ok(None);
-        };
-        if !filter::supports_rows(group)
-            || !len.is_multiple_of(group)
-            || !(n == 1 || n == group)
-            || len == 0
-        {
-            return Ok(None);
-        }
         let (items, each) = (len / group, len / n);
         let requested = each - items + end.div_ceil(group).min(items);
         let mut rest = stored;
@@ -130,8 +129,8 @@ impl BlockDecoder {
                 *plane = to;
             }
         }
-        Ok(Some(Streams::new(
+        Ok(Streams::new(
             planes.into_iter().flat_map(|s| s.chunks_exact(items)),
-        )))
+        ))
     }
 }

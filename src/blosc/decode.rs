@@ -12,7 +12,6 @@ use super::{Codec, Content, Filter, Header, filter, release_if_large, scratch_sl
 use crate::error::{Error, Result, fail};
 use crate::parallel;
 use std::cell::RefCell;
-use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 /// Minimum number of bytes per thread that makes it worth using another thread.
@@ -128,15 +127,10 @@ impl<'c> Blocks<'c> {
     /// Returns the bytes from the start of a block to the end of the chunk. The lengths of its
     /// streams determine where the block ends.
     fn stored(&self, index: usize) -> Result<&'c [u8]> {
-        let start = self
-            .starts
-            .get(4 * index..)
-            .and_then(<[u8]>::first_chunk::<4>)
-            .map(|b| u32::from_le_bytes(*b) as usize);
-        let start = start.filter(|s| *s >= self.min_offset);
-        start
-            .and_then(|s| self.chunk.get(s..))
-            .ok_or_else(|| fail!(Format, "block {index} begins outside of its chunk"))
+        let entry = self.starts.get(4 * index..).and_then(<[u8]>::first_chunk);
+        let entry = entry.copied().unwrap_or_default();
+        let start = (self.decoder.header).block_start(index, entry, self.min_offset)?;
+        Ok(self.chunk.get(start..).unwrap_or_default())
     }
 
     fn range(&self, at: usize, dst: &mut [u8], threads: usize) -> Result<()> {
@@ -149,7 +143,7 @@ impl<'c> Blocks<'c> {
             self.decode_span(0, head, None)?;
             return self.decode_parallel(first, rest, Some(head), threads);
         }
-        let mut reference = SCRATCH.with_borrow_mut(|s| std::mem::take(&mut s.reference));
+        let mut reference = WORKSPACE.with_borrow_mut(|s| std::mem::take(&mut s.reference));
         let result = scratch_slice(&mut reference, first).and_then(|head| {
             self.decode_span(0, head, None)?;
             let (before, after) = dst.split_at_mut(first.saturating_sub(at));
@@ -157,7 +151,7 @@ impl<'c> Blocks<'c> {
             self.decode_parallel(at.max(first), after, Some(head), threads)
         });
         release_if_large(&mut reference);
-        SCRATCH.with_borrow_mut(|s| s.reference = reference);
+        WORKSPACE.with_borrow_mut(|s| s.reference = reference);
         result
     }
 
@@ -201,32 +195,26 @@ impl<'c> Blocks<'c> {
     /// Decodes a range on this thread.
     fn decode_span(&self, at: usize, dst: &mut [u8], first: Option<&[u8]>) -> Result<()> {
         let h = &self.decoder.header;
-        SCRATCH.with_borrow_mut(|scratch| {
+        WORKSPACE.with_borrow_mut(|workspace| {
             let (mut at, mut dst) = (at, dst);
             while !dst.is_empty() {
                 let (index, from) = (at / h.blocksize, at % h.blocksize);
                 let len = h.block_len(index);
                 let (piece, rest) = dst.split_at_mut(len.saturating_sub(from).min(dst.len()));
                 let stored = self.stored(index)?;
-                let stored_range = |r: Range<usize>, f: &mut dyn FnMut(&[u8]) -> Result<()>| {
-                    f(stored.get(r).ok_or_else(block_cut_short)?)
-                };
                 if piece.len() == len {
                     self.decoder
-                        .decode_block(scratch, index, stored, first, piece)?;
-                } else if !self
-                    .decoder
-                    .part(scratch, index, from, piece, &stored_range)?
-                {
-                    let mut whole = std::mem::take(&mut scratch.whole);
+                        .decode_block(workspace, index, stored, first, piece)?;
+                } else if !self.decoder.part(workspace, index, from, piece, &stored)? {
+                    let mut whole = std::mem::take(&mut workspace.whole);
                     let result = scratch_slice(&mut whole, len).and_then(|w| {
                         self.decoder
-                            .decode_block(scratch, index, stored, first, w)?;
+                            .decode_block(workspace, index, stored, first, w)?;
                         piece.copy_from_slice(w.get(from..from + piece.len()).unwrap_or_default());
                         Ok(())
                     });
                     release_if_large(&mut whole);
-                    scratch.whole = whole;
+                    workspace.whole = whole;
                     result?;
                 }
                 at += piece.len();
@@ -239,9 +227,9 @@ impl<'c> Blocks<'c> {
 
 // ---- one block
 
-/// Buffers and codec contexts that a thread reuses.
+/// Codec contexts and buffers that a thread reuses.
 #[derive(Default)]
-pub(super) struct Scratch {
+pub(super) struct Workspace {
     pub(super) codecs: Decoders,
     pub(super) filtered: [Vec<u8>; 2],
     pub(super) whole: Vec<u8>,
@@ -249,19 +237,27 @@ pub(super) struct Scratch {
 }
 
 thread_local! {
-    static SCRATCH: RefCell<Scratch> = RefCell::default();
+    static WORKSPACE: RefCell<Workspace> = RefCell::default();
 }
 
-/// Calls `f` with the scratch of this thread. `f` may call back into this module.
-pub(super) fn with_scratch<R>(f: impl FnOnce(&mut Scratch) -> R) -> R {
-    let mut scratch = SCRATCH.take();
-    let result = f(&mut scratch);
-    SCRATCH.set(scratch);
-    result
+/// The workspace of this thread, taken for as long as decoded content is borrowed from it.
+pub struct DecodeContext(pub(super) Workspace);
+
+impl DecodeContext {
+    /// Takes the workspace of this thread.
+    pub fn take() -> DecodeContext {
+        DecodeContext(WORKSPACE.take())
+    }
 }
 
-pub(super) fn block_cut_short() -> Error {
-    fail!(Format, "the chunk ends within a block")
+impl Drop for DecodeContext {
+    fn drop(&mut self) {
+        let mut workspace = std::mem::take(&mut self.0);
+        workspace.filtered.iter_mut().for_each(release_if_large);
+        release_if_large(&mut workspace.whole);
+        // fails while the thread ends
+        _ = WORKSPACE.try_with(|own| own.replace(workspace));
+    }
 }
 
 /// The inverse of a filter.
@@ -342,6 +338,7 @@ impl BlockDecoder {
     /// [`BlockDecoder::needs_first`].
     pub fn decode(
         &self,
+        context: &mut DecodeContext,
         index: usize,
         stored: &[u8],
         first: Option<&[u8]>,
@@ -361,20 +358,22 @@ impl BlockDecoder {
                 "block {index} needs the content of block 0"
             ));
         }
-        SCRATCH.with_borrow_mut(|scratch| self.decode_block(scratch, index, stored, first, dst))
+        self.decode_block(&mut context.0, index, stored, first, dst)
     }
 
     pub(super) fn decode_block(
         &self,
-        scratch: &mut Scratch,
+        workspace: &mut Workspace,
         index: usize,
         stored: &[u8],
         first: Option<&[u8]>,
         dst: &mut [u8],
     ) -> Result<()> {
         let n = dst.len();
-        let [a, _] = &mut scratch.filtered;
-        if let Some(streams) = self.decode_shuffled(&mut scratch.codecs, a, index, stored, n)? {
+        let [a, _] = &mut workspace.filtered;
+        if let Some(group) = self.shuffled_group(index) {
+            let codecs = &mut workspace.codecs;
+            let streams = self.decode_shuffled(codecs, a, (index, group), stored, n)?;
             let done = streams.unshuffle(&StridedRows::one(0, n), dst);
             release_if_large(a);
             return if done {
@@ -395,7 +394,7 @@ impl BlockDecoder {
         let mut steps_left = steps()
             .filter(|u| !matches!(u, InverseFilter::Delta))
             .count();
-        let [a, b] = &mut scratch.filtered;
+        let [a, b] = &mut workspace.filtered;
         let mut now = if steps_left > 0 {
             scratch_slice(a, n)?
         } else {
@@ -407,7 +406,7 @@ impl BlockDecoder {
             &mut []
         };
         self.decode_streams(
-            &mut scratch.codecs,
+            &mut workspace.codecs,
             index,
             stored,
             if steps_left > 0 { now } else { dst },

@@ -399,6 +399,21 @@ impl Header {
             .min(self.blocksize)
     }
 
+    /// Returns the offset of block `index` in the chunk, from its entry in the table of block
+    /// offsets. No block begins before `earliest`.
+    pub(super) fn block_start(
+        &self,
+        index: usize,
+        entry: [u8; 4],
+        earliest: usize,
+    ) -> Result<usize> {
+        let start = u32::from_le_bytes(entry) as usize;
+        if start < earliest || start >= self.cbytes {
+            return Err(fail!(Format, "block {index} begins outside of its chunk"));
+        }
+        Ok(start)
+    }
+
     /// Returns the number of streams of block `index`.
     pub(super) fn streams(&self, index: usize) -> usize {
         let full = self.block_len(index) == self.blocksize;

@@ -23,13 +23,13 @@ mod lz4;
 mod params;
 mod partial_decode;
 mod pipeline;
+pub mod stored;
 
 pub use block_content::Decoded;
-pub use decode::{BlockDecoder, decode, decode_range, repeat};
+pub use decode::{BlockDecoder, DecodeContext, decode, decode_range, repeat};
 pub use encode::{BlockEncoder, encode, encode_filled};
 pub use header::{Content, EXTENDED_HEADER_LEN, Header, sections};
 pub use params::{Params, Split, Target};
-pub use partial_decode::ReadStored;
 pub use pipeline::{Filter, Pipeline};
 
 use crate::alloc;

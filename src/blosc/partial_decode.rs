@@ -7,14 +7,11 @@
 
 use super::BlockDecoder;
 use super::codec::source_len_for_prefix;
-use super::decode::{InverseFilter, Scratch, max_stream_len, with_scratch};
+use super::decode::{DecodeContext, InverseFilter, Workspace, max_stream_len};
+use super::stored::StoredBytes;
 use super::{filter, release_if_large, scratch_slice};
 use crate::error::{Result, fail};
 use std::ops::Range;
-
-/// Reads stored bytes: calls a function with a range of the bytes from the start of a block.
-pub type ReadStored<'a> =
-    &'a dyn Fn(Range<usize>, &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
 
 /// The location of a part in a filtered block: as many runs of bytes as an item has bytes.
 struct Runs {
@@ -39,14 +36,15 @@ impl Runs {
 }
 
 impl BlockDecoder {
-    /// Decodes the content of a block from byte `from` into `dst`. Returns false, without any
-    /// effect, if the block can only be decoded as a whole.
+    /// Decodes the content of a block from byte `from` into `dst`. `stored` are the bytes from the
+    /// start of the block. Returns false, without any effect, if the block can only be decoded as a
+    /// whole.
     pub fn decode_part(
         &self,
         index: usize,
         from: usize,
         dst: &mut [u8],
-        stored: ReadStored,
+        stored: &dyn StoredBytes,
     ) -> Result<bool> {
         if from
             .checked_add(dst.len())
@@ -59,29 +57,29 @@ impl BlockDecoder {
                 dst.len()
             ));
         }
-        with_scratch(|scratch| self.part(scratch, index, from, dst, stored))
+        self.part(&mut DecodeContext::take().0, index, from, dst, stored)
     }
 
     pub(super) fn part(
         &self,
-        scratch: &mut Scratch,
+        workspace: &mut Workspace,
         index: usize,
         from: usize,
         dst: &mut [u8],
-        stored: ReadStored,
+        stored: &dyn StoredBytes,
     ) -> Result<bool> {
         let Some(runs) = self.runs(index, from, dst.len()) else {
             return Ok(false);
         };
         let group = runs.count;
         if group == 1 {
-            self.decode_runs(scratch, index, &runs, dst, stored)?;
+            self.decode_runs(workspace, index, &runs, dst, stored)?;
             return Ok(true);
         }
-        let [mut gathered, mut items] = std::mem::take(&mut scratch.filtered);
+        let [mut gathered, mut items] = std::mem::take(&mut workspace.filtered);
         let n = runs.len * group;
         let result = scratch_slice(&mut gathered, n).and_then(|bytes| {
-            self.decode_runs(scratch, index, &runs, bytes, stored)?;
+            self.decode_runs(workspace, index, &runs, bytes, stored)?;
             if dst.len() == n {
                 filter::unshuffle(group, bytes, dst);
                 return Ok(());
@@ -98,7 +96,7 @@ impl BlockDecoder {
         });
         release_if_large(&mut gathered);
         release_if_large(&mut items);
-        scratch.filtered = [gathered, items];
+        workspace.filtered = [gathered, items];
         result.map(|()| true)
     }
 
@@ -133,11 +131,11 @@ impl BlockDecoder {
     /// Decodes the runs into `dst`, one after the other.
     fn decode_runs(
         &self,
-        scratch: &mut Scratch,
+        workspace: &mut Workspace,
         index: usize,
         runs: &Runs,
         dst: &mut [u8],
-        stored: ReadStored,
+        stored: &dyn StoredBytes,
     ) -> Result<()> {
         let (len, n) = (self.header.block_len(index), self.header.streams(index));
         if !len.is_multiple_of(n) {
@@ -149,10 +147,7 @@ impl BlockDecoder {
         let (each, mut at) = (len / n, 0);
         for i in 0..n {
             let mut head = [0; 4];
-            stored(at..at + 4, &mut |bytes| {
-                head.copy_from_slice(bytes);
-                Ok(())
-            })?;
+            stored.read_at(at, &mut head)?;
             let own = runs.within(i * each..(i + 1) * each);
             let length = i32::from_le_bytes(head);
             if self.header.extended() && length <= 0 {
@@ -171,7 +166,7 @@ impl BlockDecoder {
                 )
             })?;
             self.copy_from_stream(
-                scratch,
+                workspace,
                 at + 4..at + 4 + length,
                 own.collect(),
                 each,
@@ -187,12 +182,12 @@ impl BlockDecoder {
     /// Copies pieces of a stream with `each` bytes of content into `dst`.
     fn copy_from_stream(
         &self,
-        scratch: &mut Scratch,
+        workspace: &mut Workspace,
         location: Range<usize>,
         pieces: Vec<(usize, usize, usize)>,
         each: usize,
         dst: &mut [u8],
-        stored: ReadStored,
+        stored: &dyn StoredBytes,
     ) -> Result<()> {
         let (Some((begin, ..)), Some((last, _, n))) = (pieces.first(), pieces.last()) else {
             return Ok(());
@@ -211,25 +206,20 @@ impl BlockDecoder {
             Ok(())
         };
         if length == each {
-            return stored(location.start + begin..location.start + end, &mut |bytes| {
-                copy(bytes, begin)
-            });
+            let bytes = stored.bytes(location.start + begin..location.start + end)?;
+            return copy(&bytes, begin);
         }
-        let Scratch { codecs, whole, .. } = scratch;
+        let Workspace { codecs, whole, .. } = workspace;
         let content = scratch_slice(whole, each)?;
-        stored(
-            location.start..location.start + source_len_for_prefix(self.codec, length, end, each),
-            &mut |bytes| {
-                if codecs.decode_partial(self.codec, bytes, content, end)? {
-                    return Ok(());
-                }
-                Err(fail!(
-                    Format,
-                    "{length} compressed bytes ({}) do not decode to {each} bytes",
-                    self.codec.name()
-                ))
-            },
-        )?;
+        let needed = source_len_for_prefix(self.codec, length, end, each);
+        let bytes = stored.bytes(location.start..location.start + needed)?;
+        if !codecs.decode_partial(self.codec, &bytes, content, end)? {
+            return Err(fail!(
+                Format,
+                "{length} compressed bytes ({}) do not decode to {each} bytes",
+                self.codec.name()
+            ));
+        }
         let done = copy(content, 0);
         release_if_large(whole);
         done
@@ -243,14 +233,11 @@ fn fill_from_run(
     at: usize,
     pieces: impl Iterator<Item = (usize, usize, usize)>,
     dst: &mut [u8],
-    stored: ReadStored,
+    stored: &dyn StoredBytes,
 ) -> Result<usize> {
     let (mut token, n) = ([1], usize::from(length < 0));
     if n > 0 {
-        stored(at..at + 1, &mut |bytes| {
-            token.copy_from_slice(bytes);
-            Ok(())
-        })?;
+        stored.read_at(at, &mut token)?;
     }
     let byte = u8::try_from(length.unsigned_abs())
         .ok()
@@ -273,9 +260,8 @@ fn fill_from_run(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blosc::{
-        Codec, Decoded, Filter, Header, Params, Pipeline, Split, Target, encode, sections,
-    };
+    use crate::alloc::Bytes;
+    use crate::blosc::{Codec, Filter, Header, Params, Pipeline, Split, Target, encode, sections};
     use std::cell::Cell;
 
     /// Returns items that differ slightly, strongly, or not at all, so that all kinds of streams
@@ -305,6 +291,20 @@ mod tests {
         Pipeline::new(&[Filter::Shuffle { group: 0 }]).unwrap()
     }
 
+    /// A block with a counter of the bytes that are read.
+    struct Counting<'a>(&'a [u8], &'a Cell<usize>);
+
+    impl StoredBytes for Counting<'_> {
+        fn read_at(&self, at: usize, dst: &mut [u8]) -> Result<()> {
+            self.1.set(self.1.get() + dst.len());
+            self.0.read_at(at, dst)
+        }
+        fn bytes(&self, range: Range<usize>) -> Result<Bytes<'_>> {
+            self.1.set(self.1.get() + range.len());
+            self.0.bytes(range)
+        }
+    }
+
     /// Compares partial decoding with the content. Returns the number of bytes that were read.
     fn check(p: &Params, content: &[u8], at: &[(usize, usize)]) -> usize {
         let mut chunk = Vec::new();
@@ -318,10 +318,7 @@ mod tests {
         let (seen, mut done) = (Cell::new(0), 0);
         for (i, start) in starts.as_chunks::<4>().0.iter().enumerate() {
             let block = &chunk[u32::from_le_bytes(*start) as usize..];
-            let stored = |r: Range<usize>, f: &mut dyn FnMut(&[u8]) -> Result<()>| {
-                seen.set(seen.get() + r.len());
-                f(block.get(r).ok_or_else(|| fail!(Format, "outside"))?)
-            };
+            let stored = Counting(block, &seen);
             let expected = &content[i * h.blocksize..][..h.block_len(i)];
             for (from, n) in at.iter().filter(|(from, n)| from + n <= expected.len()) {
                 let mut part = vec![0xa5; *n];
@@ -332,20 +329,15 @@ mod tests {
                         "{p:?}: block {i}, {n} bytes from {from}"
                     );
                 }
-                let copied = |content: &Decoded| Ok(content.copy_from(*from, &mut part));
-                assert!(
-                    one.with_decoded_range(i, block, None, *from..from + n, copied)
-                        .unwrap()
-                );
+                let context = &mut DecodeContext::take();
+                let some = one.decode_range(context, i, block, None, *from..from + n);
+                assert!(some.unwrap().copy_from(*from, &mut part));
                 assert!(
                     part == expected[*from..][..*n],
                     "{p:?}: block {i}, {n} bytes from {from}"
                 );
-                let same = |content: &Decoded| Ok(content.bytes(&mut Vec::new())? == expected);
-                assert!(
-                    one.with_decoded_range(i, block, None, 0..expected.len(), same)
-                        .unwrap()
-                );
+                let all = one.decode_range(context, i, block, None, 0..expected.len());
+                assert!(all.unwrap().bytes(&mut Vec::new()).unwrap() == expected);
             }
         }
         assert!(done > 0, "{p:?}");
@@ -421,12 +413,7 @@ mod tests {
         encode(&p, &all, &mut chunk, 1).unwrap();
         let h = Header::parse(&chunk).unwrap();
         let one = BlockDecoder::new(&h, None).unwrap();
-        let part = |block: &[u8]| {
-            let stored = |r: Range<usize>, f: &mut dyn FnMut(&[u8]) -> Result<()>| {
-                f(block.get(r).ok_or_else(|| fail!(Format, "outside"))?)
-            };
-            one.decode_part(0, 8, &mut [0; 800], &stored)
-        };
+        let part = |block: &[u8]| one.decode_part(0, 8, &mut [0; 800], &block);
         let block = &chunk[h.len() + 4..];
         assert_eq!(part(block), Ok(true));
         assert!(
@@ -442,10 +429,7 @@ mod tests {
         }
         let one_byte = [&i32::to_le_bytes(1)[..], &[0xf0], &block[5..]].concat();
         assert!(part(&one_byte).is_err());
-        assert!(
-            one.decode_part(0, 1 << 14, &mut [0], &|_, _| Ok(()))
-                .is_err()
-        );
+        assert!(one.decode_part(0, 1 << 14, &mut [0], &block).is_err());
         // a valid run in a chunk of c-blosc2, and invalid ones
         let p = Params {
             target: Target::Blosc2,
@@ -457,11 +441,8 @@ mod tests {
         let one = BlockDecoder::new(&h, None).unwrap();
         let run = |length: i32, token: u8| {
             let streams = [&length.to_le_bytes()[..], &[token]].concat().repeat(8);
-            let stored = |r: Range<usize>, f: &mut dyn FnMut(&[u8]) -> Result<()>| {
-                f(streams.get(r).ok_or_else(|| fail!(Format, "outside"))?)
-            };
             let mut part = [0; 80];
-            one.decode_part(0, 8, &mut part, &stored)
+            one.decode_part(0, 8, &mut part, &&streams[..])
                 .map(|done| (done, part))
         };
         assert_eq!(run(-7, 1), Ok((true, [7; 80])));

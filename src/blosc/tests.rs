@@ -1,6 +1,8 @@
 //! Tests of chunks: round trips, ranges, and robustness against corrupt bytes.
 
+use super::stored::{BlockCache, StoredBytes, StoredChunk};
 use super::*;
+use crate::alloc::Bytes;
 use crate::error::Status;
 use proptest::prelude::*;
 
@@ -469,6 +471,55 @@ fn invalid_parameters_are_errors() {
     }
 }
 
+/// The bytes of a chunk, of which short ranges are read.
+struct ShortRanges<'a>(&'a [u8]);
+
+impl StoredBytes for ShortRanges<'_> {
+    fn read_at(&self, at: usize, dst: &mut [u8]) -> Result<()> {
+        self.0.read_at(at, dst)
+    }
+    fn bytes(&self, range: std::ops::Range<usize>) -> Result<Bytes<'_>> {
+        self.0.bytes(range)
+    }
+    fn reads_short_ranges(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn stored_chunks_are_read_in_parts() {
+    for (src, chunk) in small_chunks() {
+        let (all, n) = (&chunk[..], chunk.len() as u64);
+        let (stored, first) = StoredChunk::open(&all, n, 32, u64::MAX).unwrap();
+        assert_eq!(first[..], chunk[..first.len()]);
+        let h = *stored.header();
+        let no_table = h.content() == Ok(Content::Blocks) && !h.has_dictionary();
+        let no_table = no_table.then(|| StoredChunk::without_table(h).unwrap());
+        let cache = BlockCache::new(2, usize::MAX);
+        for (k, stored) in (0..).zip(std::iter::once(&stored).chain(&no_table)) {
+            for source in [&all as &dyn StoredBytes, &ShortRanges(all)] {
+                // adjacent parts of a block are read from the cache
+                for from in (0..src.len()).flat_map(|at| [at, at / 3]) {
+                    for n in [1, 4, 64, 128, 300].map(|n: usize| n.min(src.len() - from)) {
+                        let mut part = vec![1; n];
+                        let cache = Some((&cache, k)).filter(|_| n < 64);
+                        stored.read(source, from, &mut part, cache).unwrap();
+                        assert!(part == src[from..][..n], "{n} bytes from {from}");
+                    }
+                }
+            }
+        }
+        if h.content() == Ok(Content::Blocks) {
+            let beyond = stored.read(&all, src.len() - 1, &mut [0; 2], None);
+            assert_eq!(beyond.unwrap_err().status, Status::Range);
+            let cut_short = stored.read(&&all[..all.len() - 1], 0, &mut vec![0; src.len()], None);
+            assert_eq!(cut_short.unwrap_err().status, Status::Format);
+        }
+        let without_room = StoredChunk::open(&all, n - 1, 32, u64::MAX);
+        assert_eq!(without_room.err().unwrap().status, Status::Format);
+    }
+}
+
 #[test]
 fn blocks_decode_from_their_own_bytes() {
     for (src, chunk) in small_chunks() {
@@ -487,7 +538,9 @@ fn blocks_decode_from_their_own_bytes() {
             let end = starts.get(i + 1).copied().unwrap_or(chunk.len());
             let stored = chunk[starts[i]..end].to_vec();
             let mut back = vec![1; h.block_len(i)];
+            let context = &mut DecodeContext::take();
             one.decode(
+                context,
                 i,
                 &stored,
                 Some(first).filter(|_| one.needs_first()),
@@ -496,24 +549,16 @@ fn blocks_decode_from_their_own_bytes() {
             .unwrap();
             assert_eq!(back, block);
             if i > 0 && one.needs_first() {
-                assert_eq!(
-                    one.decode(i, &stored, None, &mut back).unwrap_err().status,
-                    Status::Argument
-                );
+                let missing = one.decode(context, i, &stored, None, &mut back);
+                assert_eq!(missing.unwrap_err().status, Status::Argument);
             }
-            assert_eq!(
-                one.decode(i, &stored[..stored.len() - 1], Some(first), &mut back)
-                    .unwrap_err()
-                    .status,
-                Status::Format
-            );
+            let short = &stored[..stored.len() - 1];
+            let cut_short = one.decode(context, i, short, Some(first), &mut back);
+            assert_eq!(cut_short.unwrap_err().status, Status::Format);
         }
-        assert_eq!(
-            one.decode(starts.len(), &[], Some(first), &mut [])
-                .unwrap_err()
-                .status,
-            Status::Argument
-        );
+        let context = &mut DecodeContext::take();
+        let beyond = one.decode(context, starts.len(), &[], Some(first), &mut []);
+        assert_eq!(beyond.unwrap_err().status, Status::Argument);
     }
 }
 

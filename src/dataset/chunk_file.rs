@@ -11,15 +11,17 @@
 //! invalid when the size or the modification time of the file changes.
 #![forbid(unsafe_code)]
 
-use crate::alloc;
+use crate::alloc::{self, Bytes};
 use crate::blosc;
-use crate::cache::{CacheBudget, LruCache, PartialReads};
+use crate::blosc::stored::{self, BlockCache, StoredBytes, StoredChunk};
 use crate::checksum::Checksum;
-use crate::error::{Error, Result, fail};
-use crate::io::{File, read_buffer};
+use crate::error::{Result, fail};
+use crate::io::File;
+use crate::io::read_buffer::SequentialReader;
+use crate::superchunk::chunk_in_file::ChunkInFile;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// The header before the chunk.
 pub const HEADER: [u8; 16] = *b"blpk\x01\0\0\0\x01\0\0\0\0\0\0\0";
@@ -28,22 +30,12 @@ pub const HEADER: [u8; 16] = *b"blpk\x01\0\0\0\x01\0\0\0\0\0\0\0";
 const HEAD_BYTES: usize = 128;
 /// A chunk is read completely if at least one byte in `PARTIAL_FRACTION` is requested.
 const PARTIAL_FRACTION: usize = 4;
-
-/// Number of small reads of a block after which the complete block is decoded. These reads take
-/// about as long as decoding it.
-const PARTIAL_READS: u32 = 4;
-/// Maximum number of decoded blocks that a handle caches, and maximum size of such a block.
+/// Maximum number of decoded blocks that a handle caches.
 const MAX_CACHED_BLOCKS: usize = 4;
-const MAX_CACHED_BLOCK: usize = 4 << 20;
-/// Maximum size of all cached blocks.
-static CACHED_BYTES: CacheBudget = CacheBudget::new(64 << 20);
-
-/// Completely decoded blocks, by file and block index.
-pub type Blocks = LruCache<(u64, usize), Arc<[u8]>>;
 
 /// Creates an empty cache of blocks.
-pub fn blocks() -> Blocks {
-    LruCache::new(MAX_CACHED_BLOCKS, &CACHED_BYTES)
+pub fn blocks() -> BlockCache {
+    BlockCache::new(MAX_CACHED_BLOCKS, usize::MAX)
 }
 
 /// An open chunk file.
@@ -61,7 +53,38 @@ pub struct ChunkFile {
     id: u64,
     /// True once the digest was found to match.
     is_verified: AtomicBool,
-    partial_reads: PartialReads,
+    /// The chunk, once blocks of it were read.
+    blocks: OnceLock<StoredChunk>,
+}
+
+/// The bytes of the chunk, from which short ranges are read.
+struct ShortRanges<'a> {
+    chunk: ChunkInFile<'a>,
+    reader: SequentialReader<'a>,
+}
+
+impl StoredBytes for ShortRanges<'_> {
+    fn read_at(&self, at: usize, dst: &mut [u8]) -> Result<()> {
+        match self.chunk.known(at, dst.len()) {
+            Some(bytes) => {
+                dst.copy_from_slice(bytes);
+                Ok(())
+            }
+            None => self.reader.read_at(self.chunk.position(at), dst),
+        }
+    }
+
+    fn bytes(&self, range: Range<usize>) -> Result<Bytes<'_>> {
+        let (chunk, n) = (&self.chunk, range.len());
+        match chunk.known(range.start, n) {
+            Some(bytes) => Ok(Bytes::InPlace(bytes)),
+            None => (self.reader).read(chunk.position(range.start), n, chunk.limit),
+        }
+    }
+
+    fn reads_short_ranges(&self) -> bool {
+        true
+    }
 }
 
 impl ChunkFile {
@@ -115,7 +138,6 @@ impl ChunkFile {
             digest > 0 && rest >= digest,
             OPENED.fetch_add(1, Ordering::Relaxed),
         );
-        let (is_verified, partial_reads) = (AtomicBool::new(false), PartialReads::default());
         Ok(ChunkFile {
             file,
             head,
@@ -125,8 +147,8 @@ impl ChunkFile {
             limit,
             as_opened,
             id,
-            is_verified,
-            partial_reads,
+            is_verified: AtomicBool::new(false),
+            blocks: OnceLock::new(),
         })
     }
 
@@ -160,204 +182,58 @@ impl ChunkFile {
         dst: &mut [u8],
         verify: bool,
         threads: usize,
-        cache: &Blocks,
+        cache: &BlockCache,
     ) -> Result<()> {
         alloc::allow(
             self.header.blocksize as u64,
             self.limit,
             "a block of a chunk",
         )?;
-        let digest = if verify && self.has_digest && !self.is_verified.load(Ordering::Relaxed) {
-            self.sum.size()
-        } else {
-            0
-        };
-        if digest == 0 && dst.len() < self.nbytes() / PARTIAL_FRACTION {
-            return self.read_blocks(from, dst, cache);
-        }
-        self.with_bytes(0..self.header.cbytes + digest, |bytes| {
-            let (chunk, stored) = bytes
-                .split_at_checked(self.header.cbytes)
-                .unwrap_or_default();
-            if digest > 0 && self.sum.of(chunk) != stored {
-                return Err(fail!(
-                    Checksum,
-                    "its {:?} does not match the stored digest",
-                    self.sum
-                ));
-            }
-            if digest > 0 {
-                self.is_verified.store(true, Ordering::Relaxed);
-            }
-            // the bytes that were read now may belong to another header
-            if blosc::Header::parse(chunk)? != self.header {
-                return Err(fail!(Format, "it was modified while it was being read"));
-            }
-            blosc::decode_range(chunk, from, dst, threads)
-        })
-    }
-
-    /// Calls `f` with a range of the bytes after the first header.
-    fn with_bytes<R>(&self, range: Range<usize>, f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
-        let (from, n) = (HEADER.len() + range.start, range.len());
-        match self.buffered(&range) {
-            Some(bytes) => f(bytes),
-            None => read_buffer::with_range(&*self.file, from as u64, n, self.limit, f),
-        }
-    }
-
-    /// Returns a range of the bytes that were read on opening.
-    fn buffered(&self, range: &Range<usize>) -> Option<&[u8]> {
-        let bytes = self
-            .head
-            .get(HEADER.len() + range.start..)?
-            .get(..range.len());
-        bytes.filter(|_| range.end <= self.header.cbytes)
-    }
-
-    /// Decodes a range and reads only the blocks that contain it.
-    fn read_blocks(&self, from: usize, dst: &mut [u8], cache: &Blocks) -> Result<()> {
+        let unverified = verify && self.has_digest && !self.is_verified.load(Ordering::Relaxed);
+        let digest = Some(self.sum).filter(|_| unverified);
+        let source = self.source();
         let h = &self.header;
-        if h.content()? != blosc::Content::Blocks || h.extended() {
-            return self.with_bytes(0..h.cbytes, |chunk| {
-                blosc::decode_range(chunk, from, dst, 1)
-            });
+        if digest.is_none()
+            && dst.len() < self.nbytes() / PARTIAL_FRACTION
+            && h.content()? == blosc::Content::Blocks
+            && !h.extended()
+        {
+            let reader = SequentialReader::new(source.file, (HEADER.len() + h.cbytes) as u64);
+            let source = ShortRanges {
+                chunk: source,
+                reader,
+            };
+            return self
+                .blocks()?
+                .read(&source, from, dst, Some((cache, self.id)));
         }
-        let decoder = blosc::BlockDecoder::new(h, None)?;
-        let (index, skip) = (from / h.blocksize, from % h.blocksize);
-        if dst.len() < h.block_len(index) && skip + dst.len() <= h.block_len(index) {
-            return self.read_block(&decoder, index, skip, dst, cache);
+        let chunk = stored::verified(&source, h.cbytes, digest)?;
+        if digest.is_some() {
+            self.is_verified.store(true, Ordering::Relaxed);
         }
-        let starts =
-            self.with_bytes(h.len()..h.len() + 4 * h.blocks(), |table| starts(table, h))?;
-        let mut ends = starts.clone();
-        ends.push(h.cbytes);
-        ends.sort_unstable();
-        let (mut at, mut rest) = (from, dst);
-        while !rest.is_empty() {
-            let index = at / h.blocksize;
-            let begin = *starts
-                .get(index)
-                .ok_or_else(|| fail!(Range, "the range exceeds the chunk"))?;
-            // writers store blocks in the order in which they are finished: the next block in the
-            // file need not be the block with the next index
-            let end = ends
-                .get(ends.partition_point(|e| *e <= begin))
-                .copied()
-                .unwrap_or(h.cbytes);
-            let (skip, len) = (at % h.blocksize, h.block_len(index));
-            let (piece, tail) = rest.split_at_mut(len.saturating_sub(skip).min(rest.len()));
-            if piece.len() == len {
-                self.with_bytes(begin..end, |stored| {
-                    decoder.decode(index, stored, None, piece)
-                })?;
-            } else {
-                self.block_part(&decoder, index, begin..end, skip, piece)?;
-            }
-            at += piece.len();
-            rest = tail;
+        // the bytes that were read now may belong to another header
+        if blosc::Header::parse(&chunk)? != *h {
+            return Err(fail!(Format, "it was modified while it was being read"));
         }
-        Ok(())
+        blosc::decode_range(&chunk, from, dst, threads)
     }
 
-    /// Decodes a part of one block, from the cached block if there is one.
-    fn read_block(
-        &self,
-        decoder: &blosc::BlockDecoder,
-        index: usize,
-        skip: usize,
-        dst: &mut [u8],
-        cache: &Blocks,
-    ) -> Result<()> {
-        let (h, key) = (&self.header, (self.id, index));
-        let len = h.block_len(index);
-        let mut cached = cache.get(&key);
-        if cached.is_none() {
-            let mut start = [0; 4];
-            self.with_bytes(h.len() + 4 * index..h.len() + 4 * index + 4, |bytes| {
-                start.copy_from_slice(bytes);
-                Ok(())
-            })?;
-            let begin = u32::from_le_bytes(start) as usize;
-            if begin < h.len() + 4 * h.blocks() || begin >= h.cbytes {
-                return Err(outside(index));
-            }
-            if len > MAX_CACHED_BLOCK
-                || !self
-                    .partial_reads
-                    .should_decode_whole(index, skip, dst.len(), PARTIAL_READS)
-            {
-                return self.block_part(decoder, index, begin..h.cbytes, skip, dst);
-            }
-            let mut block = alloc::zeroed(len)?;
-            self.block_part(decoder, index, begin..h.cbytes, 0, &mut block)?;
-            let block = Arc::from(block);
-            cache.put(key, Arc::clone(&block), len);
-            cached = Some(block);
+    /// Returns the bytes after the first header.
+    fn source(&self) -> ChunkInFile<'_> {
+        let first = self.head.get(HEADER.len()..).unwrap_or_default();
+        ChunkInFile {
+            file: &*self.file,
+            at: HEADER.len() as u64,
+            first: first.get(..self.header.cbytes).unwrap_or(first),
+            limit: self.limit,
         }
-        let part = cached
-            .as_ref()
-            .and_then(|w| w.get(skip..)?.get(..dst.len()));
-        dst.copy_from_slice(part.ok_or_else(|| fail!(Range, "the range exceeds the chunk"))?);
-        Ok(())
     }
 
-    /// Decodes a part of the block that is stored in this range of bytes.
-    fn block_part(
-        &self,
-        decoder: &blosc::BlockDecoder,
-        index: usize,
-        bytes: Range<usize>,
-        skip: usize,
-        dst: &mut [u8],
-    ) -> Result<()> {
-        let len = self.header.block_len(index);
-        let reader =
-            read_buffer::SequentialReader::new(&*self.file, (HEADER.len() + bytes.end) as u64);
-        let some = |r: Range<usize>, f: &mut dyn FnMut(&[u8]) -> Result<()>| {
-            let r = bytes.start + r.start..bytes.start + r.end;
-            match self.buffered(&r) {
-                _ if r.end > bytes.end => {
-                    Err(fail!(Format, "block {index} ends outside of its chunk"))
-                }
-                Some(bytes) => f(bytes),
-                None => reader.with_range((HEADER.len() + r.start) as u64, r.len(), self.limit, f),
-            }
-        };
-        if dst.len() < len && decoder.decode_part(index, skip, dst, &some)? {
-            return Ok(());
+    fn blocks(&self) -> Result<&StoredChunk> {
+        if let Some(blocks) = self.blocks.get() {
+            return Ok(blocks);
         }
-        self.with_bytes(bytes.clone(), |stored| {
-            if dst.len() == len {
-                return decoder.decode(index, stored, None, dst);
-            }
-            let mut block = alloc::zeroed(len)?;
-            decoder.decode(index, stored, None, &mut block)?;
-            dst.copy_from_slice(
-                block
-                    .get(skip..)
-                    .and_then(|b| b.get(..dst.len()))
-                    .unwrap_or_default(),
-            );
-            Ok(())
-        })
+        let blocks = StoredChunk::without_table(self.header)?;
+        Ok(self.blocks.get_or_init(|| blocks))
     }
-}
-
-/// Returns the offsets of the blocks in their chunk.
-fn starts(table: &[u8], h: &blosc::Header) -> Result<Vec<usize>> {
-    let (table, earliest) = (table.as_chunks::<4>().0, h.len() + 4 * h.blocks());
-    let mut starts = alloc::with_capacity(table.len() + 1)?;
-    for (i, start) in table.iter().enumerate() {
-        let start = u32::from_le_bytes(*start) as usize;
-        if start < earliest || start >= h.cbytes {
-            return Err(outside(i));
-        }
-        starts.push(start);
-    }
-    Ok(starts)
-}
-
-fn outside(block: usize) -> Error {
-    fail!(Format, "block {block} begins outside of its chunk")
 }

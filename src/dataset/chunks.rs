@@ -6,13 +6,14 @@
 //! Only its beginning is used.
 #![forbid(unsafe_code)]
 
-use super::chunk_file::{self, Blocks, ChunkFile};
+use super::chunk_file::{self, ChunkFile};
 use super::edit::{Edit, FileLayout};
 use super::folder::DatasetDir;
 use super::meta::Meta;
 use super::superchunks::{self, Superchunks};
 use crate::array::store::repeat;
 use crate::blosc;
+use crate::blosc::stored::BlockCache;
 use crate::cache::{CacheBudget, LruCache};
 use crate::checksum::Checksum;
 use crate::error::{Error, Result, Status, fail};
@@ -106,7 +107,7 @@ enum ChunkStorage {
 /// Caches that are valid as long as nothing is changed.
 struct Caches {
     files: LruCache<u64, Arc<ChunkFile>>,
-    blocks: Blocks,
+    blocks: BlockCache,
 }
 
 impl Caches {

@@ -1,68 +1,23 @@
-//! Reusable read buffers: ranges of files are borrowed from immutable memory if the file is in
-//! memory, otherwise from a per-thread buffer.
+//! Reading ranges of files: in place if the file is in immutable memory, otherwise into scratch
+//! buffers.
 #![forbid(unsafe_code)]
 
 use super::File;
-use crate::alloc;
-use crate::error::{Result, fail};
+use crate::alloc::{Bytes, Scratch};
+use crate::error::Result;
 use std::cell::{Cell, RefCell};
 
-/// Largest buffer that a thread retains.
-const MAX_RETAINED: usize = 8 << 20;
-/// Buffer sizes are multiples of this, so that a retained buffer fits slightly longer ranges
-/// without much excess memory.
-const STEP: usize = 8 << 10;
-
-thread_local! {
-    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-    /// For short ranges that refer to other ranges, which are read while the short one is borrowed.
-    static SMALL: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Calls `f` with `n` bytes of a file from offset `at`. All of them must exist.
-pub fn with_range<R>(
-    file: &dyn File,
-    at: u64,
-    n: usize,
-    limit: u64,
-    f: impl FnOnce(&[u8]) -> Result<R>,
-) -> Result<R> {
-    let (mut f, mut result) = (Some(f), None);
-    range(file, at, n, limit, &mut |bytes| {
-        result = f.take().map(|f| f(bytes));
-        Ok(())
-    })?;
-    result.unwrap_or_else(|| Err(fail!(State, "{}: nothing was read", file.name())))
-}
-
-/// Non-generic part of `with_range`, compiled once.
-fn range(
-    file: &dyn File,
-    at: u64,
-    n: usize,
-    limit: u64,
-    f: &mut dyn FnMut(&[u8]) -> Result<()>,
-) -> Result<()> {
+/// Returns `n` bytes of a file from offset `at`. All of them must exist.
+pub fn read<'a>(file: &'a dyn File, at: u64, n: usize, limit: u64) -> Result<Bytes<'a>> {
     if let Some(bytes) = file
         .bytes()
         .and_then(|b| b.get(usize::try_from(at).ok()?..)?.get(..n))
     {
-        return f(bytes);
+        return Ok(Bytes::InPlace(bytes));
     }
-    alloc::allow(n as u64, limit, "a part of a file")?;
-    let buffers = if n <= STEP { &SMALL } else { &BUFFER };
-    let mut buffer = buffers.take();
-    if buffer.len() < n {
-        // frees the old buffer first, so that two are never allocated
-        drop(buffer);
-        buffer = alloc::zeroed(n.checked_next_multiple_of(STEP).unwrap_or(n))?;
-    }
-    let bytes = buffer.get_mut(..n).unwrap_or_default();
-    let result = file.read_exact_at(at, bytes).and_then(|()| f(bytes));
-    if buffer.len() <= MAX_RETAINED {
-        buffers.set(buffer);
-    }
-    result
+    let mut scratch = Scratch::new(n as u64, limit, "a part of a file")?;
+    file.read_exact_at(at, &mut scratch)?;
+    Ok(Bytes::Copied(scratch))
 }
 
 /// Bytes read at once by [`SequentialReader`], and the longest range that triggers read-ahead.
@@ -92,36 +47,38 @@ impl<'a> SequentialReader<'a> {
         }
     }
 
-    /// Like the function [`with_range`].
-    pub fn with_range<R>(
-        &self,
-        at: u64,
-        n: usize,
-        limit: u64,
-        f: impl FnOnce(&[u8]) -> Result<R>,
-    ) -> Result<R> {
+    /// Like the function [`read`].
+    pub fn read(&self, at: u64, n: usize, limit: u64) -> Result<Bytes<'a>> {
+        if n > READ_AHEAD || self.file.is_in_memory() {
+            self.before.set(at.saturating_add(n as u64));
+            return read(self.file, at, n, limit);
+        }
+        let mut scratch = Scratch::new(n as u64, limit, "a part of a file")?;
+        self.read_at(at, &mut scratch)?;
+        Ok(Bytes::Copied(scratch))
+    }
+
+    /// Fills `dst` from offset `at`.
+    pub fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<()> {
+        let n = dst.len();
         let follows = at
             .checked_sub(self.before.replace(at.saturating_add(n as u64)))
             .is_some_and(|gap| gap < SHORT as u64);
         let longest = usize::try_from(self.end.saturating_sub(at))
             .unwrap_or(READ_AHEAD)
             .min(READ_AHEAD);
-        // a file in memory needs no buffer; the buffer may be in use, because a range may be
-        // requested while another one is borrowed
-        let Ok(mut last) = self.last.try_borrow_mut() else {
-            return with_range(self.file, at, n, limit, f);
-        };
+        // a file in memory needs no buffer
         if n > longest || self.file.is_in_memory() {
-            return with_range(self.file, at, n, limit, f);
+            return self.file.read_exact_at(at, dst);
         }
-        let (begin, len, bytes) = &mut *last;
+        let (begin, len, bytes) = &mut *self.last.borrow_mut();
         let skip = at
             .checked_sub(*begin)
             .and_then(|skip| usize::try_from(skip).ok())
             .filter(|skip| skip.saturating_add(n) <= *len);
         let skip = match skip {
             Some(skip) => skip,
-            None if n > SHORT || !follows => return with_range(self.file, at, n, limit, f),
+            None if n > SHORT || !follows => return self.file.read_exact_at(at, dst),
             None => {
                 *len = 0;
                 self.file
@@ -130,16 +87,16 @@ impl<'a> SequentialReader<'a> {
                 0
             }
         };
-        f(bytes
-            .get(skip..)
-            .and_then(|b| b.get(..n))
-            .unwrap_or_default())
+        let read = bytes.get(skip..).and_then(|b| b.get(..n));
+        dst.copy_from_slice(read.unwrap_or_default());
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::fail;
     use proptest::prelude::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -186,7 +143,7 @@ mod tests {
             for (at, n) in all {
                 // an empty range exists at any offset, also beyond the end
                 let expected = if n == 0 { Some(&[][..]) } else { file.0.get(at as usize..at as usize + n) };
-                let got = reader.with_range(at, n, u64::MAX, |bytes| Ok(bytes.to_vec())).ok();
+                let got = reader.read(at, n, u64::MAX).map(|bytes| bytes.to_vec()).ok();
                 // a range equals the file's bytes or is refused; an existing one is refused only if
                 // `end` lies beyond the file
                 prop_assert!(got.is_none() || got.as_deref() == expected);
@@ -200,21 +157,14 @@ mod tests {
         let file = counted();
         let reader = SequentialReader::new(&file, 9_000);
         for at in (100..104 + READ_AHEAD as u64).step_by(4) {
-            reader
-                .with_range(at, 4, u64::MAX, |bytes| {
-                    assert_eq!(bytes, &file.0[at as usize..][..4]);
-                    Ok(())
-                })
-                .unwrap();
+            let bytes = reader.read(at, 4, u64::MAX).unwrap();
+            assert_eq!(bytes[..], file.0[at as usize..][..4]);
         }
         // the first range had no predecessor
         assert_eq!(file.1.load(Ordering::Relaxed), 2);
-        reader
-            .with_range(8_998, 2, u64::MAX, |bytes| {
-                assert_eq!(bytes, &file.0[8_998..9_000]);
-                Ok(())
-            })
-            .unwrap();
+        let bytes = reader.read(8_998, 2, u64::MAX).unwrap();
+        assert_eq!(bytes[..], file.0[8_998..9_000]);
+        drop(bytes);
         assert_eq!(file.1.load(Ordering::Relaxed), 3);
     }
 }

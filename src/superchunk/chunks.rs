@@ -6,11 +6,9 @@
 //! unchanged blocks in their encoded form.
 #![forbid(unsafe_code)]
 
-use crate::blosc::Decoded;
+pub use crate::blosc::stored::{Fill, Sink};
 use crate::error::Result;
 use crate::parallel;
-use std::ops::Range;
-use std::sync::Arc;
 
 /// A sequence of chunks that many threads may read and one thread may change.
 pub trait Chunks: Send + Sync {
@@ -55,39 +53,6 @@ pub trait Chunks: Send + Sync {
     /// Changes the number of chunks to `len`. `from` gives the old index of each new chunk, or
     /// `None` for a chunk of zeros.
     fn rearrange(&mut self, len: u64, from: &dyn Fn(u64) -> Option<u64>) -> Result<()>;
-}
-
-/// The value of all items of a chunk.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fill {
-    /// Zero bytes.
-    Zeros,
-    /// These bytes, repeated.
-    Item(Arc<[u8]>),
-}
-
-impl Fill {
-    /// Returns true if every item of `item` bytes has the same value, wherever the item is.
-    pub fn is_uniform_for(&self, item: usize) -> bool {
-        match self {
-            Fill::Zeros => true,
-            Fill::Item(bytes) => item.is_multiple_of(bytes.len()),
-        }
-    }
-}
-
-/// The destination of decoded blocks.
-pub trait Sink {
-    /// Returns the buffer for a block if its destination is contiguous and has the size of the
-    /// block. The block is decoded into the buffer.
-    fn destination(&mut self, block: usize) -> Option<&mut [u8]>;
-    /// Returns the range of the block that [`Sink::put`] reads. Bytes outside of the range may have
-    /// any value.
-    fn requested(&mut self, _block: usize, len: usize) -> Range<usize> {
-        0..len
-    }
-    /// Receives a block that has no contiguous destination.
-    fn put(&mut self, block: usize, content: &Decoded) -> Result<()>;
 }
 
 /// How a block changes when its chunk is rewritten.

@@ -3,6 +3,7 @@
 //! - [`any`]: a superchunk in either format.
 //! - [`bloscpack`]: Bloscpack files.
 //! - [`frame`]: Blosc2 frames, in one file or in a folder.
+//! - [`chunk_in_file`]: the bytes of a chunk in a file.
 //! - [`chunks`]: the trait through which arrays read and write chunks of equal size.
 //! - [`buffer_pool`]: reusable buffers for encoded chunks.
 //! - `staging`: buffering of appended content, and sequential reads in pieces.
@@ -12,6 +13,7 @@
 pub mod any;
 pub mod bloscpack;
 pub mod buffer_pool;
+pub mod chunk_in_file;
 pub mod chunks;
 pub mod frame;
 mod staging;

@@ -109,7 +109,7 @@ impl Tiles {
             },
         )?;
         parallel::for_each(threads, units.iter_mut().collect(), |unit: &mut Unit| {
-            unit.done = lattice.decode(chunks, unit)
+            unit.done = lattice.read_unit(chunks, unit)
         });
         units
             .into_iter()
@@ -200,7 +200,7 @@ impl Lattice<'_> {
     }
 
     /// Decodes the items of a unit into the buffer.
-    fn decode(&self, chunks: &dyn Chunks, unit: &mut Unit) -> Result<bool> {
+    fn read_unit(&self, chunks: &dyn Chunks, unit: &mut Unit) -> Result<bool> {
         let mut damaged = false;
         for spans in self.cells(unit.spans, Dim::chunk_end) {
             let chunk = self.chunk(&spans);
@@ -214,38 +214,27 @@ impl Lattice<'_> {
             let blocks = self
                 .cells(spans, Dim::block_end)
                 .map(|block| self.block(&block));
-            damaged |= read_blocks(
-                chunks,
-                chunk,
-                blocks,
-                &mut BoxSink {
-                    lattice: self,
-                    spans,
-                    buffer: &mut unit.buffer,
-                    pending: None,
-                },
-            )?;
+            let mut sink = BoxSink {
+                lattice: self,
+                spans,
+                buffer: &mut unit.buffer,
+                pending: None,
+            };
+            for batch in batches(blocks) {
+                damaged |= chunks.read_blocks(chunk, &batch, &mut sink)?;
+            }
         }
         Ok(damaged)
     }
 }
 
-/// Reads blocks of one chunk in batches of limited size.
-pub(super) fn read_blocks(
-    chunks: &dyn Chunks,
-    chunk: u64,
-    mut blocks: impl Iterator<Item = usize>,
-    sink: &mut dyn Sink,
-) -> Result<bool> {
-    let (mut batch, mut damaged) = (Vec::new(), false);
-    loop {
-        batch.clear();
-        batch.extend(blocks.by_ref().take(BLOCKS_PER_CALL));
-        if batch.is_empty() {
-            return Ok(damaged);
-        }
-        damaged |= chunks.read_blocks(chunk, &batch, sink)?;
-    }
+/// Divides the requested blocks of a chunk into batches, each for one call of
+/// [`Chunks::read_blocks`].
+pub(super) fn batches(mut blocks: impl Iterator<Item = usize>) -> impl Iterator<Item = Vec<usize>> {
+    std::iter::from_fn(move || {
+        let batch: Vec<usize> = blocks.by_ref().take(BLOCKS_PER_CALL).collect();
+        (!batch.is_empty()).then_some(batch)
+    })
 }
 
 /// Destination of the blocks of one chunk.
@@ -357,7 +346,10 @@ fn read_points(chunks: &dyn Chunks, points: &mut [Point]) -> Result<bool> {
         alloc::reserve(&mut blocks, 1)?;
         blocks.push(block);
     }
-    Ok(damaged | read_blocks(chunks, chunk, blocks.into_iter(), &mut PointSink { points })?)
+    for batch in batches(blocks.into_iter()) {
+        damaged |= chunks.read_blocks(chunk, &batch, &mut PointSink { points })?;
+    }
+    Ok(damaged)
 }
 
 /// Destination of the points of one chunk.

@@ -10,7 +10,7 @@ use super::super::grid::{Grid, Selection, packed_strides};
 use super::super::selection::MAX_NDIM;
 use super::buffer_split::outside;
 use super::partition::Lattice;
-use super::read::read_blocks;
+use super::read::batches;
 use super::tiles::{Dim, Tiles};
 use super::write::{BoxSource, ChunkTask, put_tasks};
 use crate::alloc;
@@ -675,7 +675,10 @@ impl<'a> EdgeChunk<'a> {
             all_zero: true,
             buffer: Vec::new(),
         };
-        let damaged = read_blocks(chunks, self.chunk, blocks, &mut check)?;
+        let mut damaged = false;
+        for batch in batches(blocks) {
+            damaged |= chunks.read_blocks(self.chunk, &batch, &mut check)?;
+        }
         Ok(check.all_zero && !damaged)
     }
 }

@@ -62,7 +62,7 @@ impl Task<'_> {
                 ..
             })
             | None => {}
-            Some(_) => self.with_stored(k, |stored| self.shard.decoder().decode(stored, slot))?,
+            Some(_) => self.shard.decoder().decode(&self.stored(k)?, slot)?,
         }
         Ok(())
     }

@@ -5,7 +5,7 @@
 use super::Item;
 use super::budget::Budget;
 use super::task::{RecordInfo, Task, TaskRecords};
-use crate::alloc;
+use crate::alloc::{self, Bytes};
 use crate::bag::frame::Survey;
 use crate::bag::limits::RecordBounds;
 use crate::bag::offset_check::{self, Suspect};
@@ -290,11 +290,11 @@ impl Task<'_> {
         })
     }
 
-    /// Calls `f` with the stored bytes of a record.
-    pub fn with_stored<R>(&self, k: usize, f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
+    /// Returns the stored bytes of a record.
+    pub fn stored(&self, k: usize) -> Result<Bytes<'_>> {
         match self.fetched(k) {
-            Some(bytes) => f(bytes),
-            None => self.shard.stored(self.extent(k), f),
+            Some(bytes) => Ok(Bytes::InPlace(bytes)),
+            None => self.shard.stored(self.extent(k)),
         }
     }
 
@@ -349,20 +349,17 @@ impl Task<'_> {
     }
 
     fn inspect_frames(&self, k: usize, budget: &Budget<'_>) -> Result<(Survey, Option<Vec<u8>>)> {
-        self.with_stored(k, |stored| {
-            let survey = self.shard.decoder().survey(stored)?;
-            if survey.content.is_some() {
-                return Ok((survey, None));
-            }
-            budget.take(survey.max_content)?;
-            let decoded = self
-                .shard
-                .decoder()
-                .decode_unknown(stored, &survey, budget.limit);
-            let decoded_size = decoded.as_ref().map_or(0, |d| d.len() as u64);
-            budget.release(survey.max_content.saturating_sub(decoded_size));
-            Ok((survey, Some(decoded?)))
-        })
+        let stored = self.stored(k)?;
+        let decoder = self.shard.decoder();
+        let survey = decoder.survey(&stored)?;
+        if survey.content.is_some() {
+            return Ok((survey, None));
+        }
+        budget.take(survey.max_content)?;
+        let decoded = decoder.decode_unknown(&stored, &survey, budget.limit);
+        let decoded_size = decoded.as_ref().map_or(0, |d| d.len() as u64);
+        budget.release(survey.max_content.saturating_sub(decoded_size));
+        Ok((survey, Some(decoded?)))
     }
 
     fn compare_with_neighbours(&self, k: usize) -> Result<()> {

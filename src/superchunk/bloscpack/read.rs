@@ -3,21 +3,19 @@
 
 use super::chunk_list::{ChunkLocation, ChunkSlot};
 use super::{Bloscpack, Mode};
-use crate::blosc;
+use crate::alloc::Bytes;
+use crate::blosc::stored::{self, StoredBytes};
 use crate::error::{Error, Result, fail};
-use crate::io::File;
 use crate::options::{Opt, Options};
+use crate::superchunk::chunk_in_file::ChunkInFile;
 use crate::superchunk::staging::PieceReader;
-use crate::{alloc, parallel};
-use std::cell::RefCell;
+use crate::{alloc, blosc, parallel};
 use std::ffi::OsStr;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// Minimum number of bytes of content for which several threads are used.
 const PARALLEL_MIN: usize = 256 << 10;
-/// Largest scratch buffer that a thread retains.
-const MAX_SCRATCH: usize = 8 << 20;
 
 /// The counts that [`Bloscpack::verify`] returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -207,83 +205,29 @@ impl Bloscpack {
         slot: &ChunkSlot,
         f: impl FnOnce(&[u8]) -> Result<R>,
     ) -> Result<R> {
-        let (mut f, mut result) = (Some(f), None);
-        self.with_stored(slot, &mut |chunk| {
-            result = f.take().map(|f| f(chunk));
-            Ok(())
-        })?;
-        result.unwrap_or_else(|| Err(fail!(State, "no chunk")))
+        let (file, at) = match &slot.location {
+            ChunkLocation::Memory(bytes) => return f(&self.verified(&&bytes[..], slot)?),
+            ChunkLocation::Main(at) => (&self.main, *at),
+            ChunkLocation::Part(at) => (&self.part, *at),
+            ChunkLocation::Lost => {
+                let lost = || fail!(Format, "it was not found");
+                return Err(self.damage.clone().unwrap_or_else(lost));
+            }
+        };
+        let file = file.as_deref();
+        let source = ChunkInFile {
+            file: file.ok_or_else(|| fail!(State, "its file is not open"))?,
+            at,
+            first: &[],
+            limit: self.memory_limit,
+        };
+        f(&self.verified(&source, slot)?)
     }
 
-    /// Implements [`Bloscpack::stored`] without a type parameter, so that it is compiled once.
-    fn with_stored(&self, slot: &ChunkSlot, f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        match &slot.location {
-            ChunkLocation::Memory(bytes) => self.checked(slot, bytes, f),
-            ChunkLocation::Main(at) => self.fetched(&self.main, *at, slot, f),
-            ChunkLocation::Part(at) => self.fetched(&self.part, *at, slot, f),
-            ChunkLocation::Lost => Err(self
-                .damage
-                .clone()
-                .unwrap_or_else(|| fail!(Format, "it was not found"))),
-        }
-    }
-
-    fn fetched(
-        &self,
-        file: &Option<Arc<dyn File>>,
-        at: u64,
-        slot: &ChunkSlot,
-        f: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()> {
-        thread_local!(static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
-        let file = file
-            .as_ref()
-            .ok_or_else(|| fail!(State, "its file is not open"))?;
-        let n = slot.cbytes as usize + self.header.checksum.size();
-        if let Some(bytes) = file
-            .bytes()
-            .and_then(|b| b.get(usize::try_from(at).ok()?..)?.get(..n))
-        {
-            return self.checked(slot, bytes, f);
-        }
-        alloc::allow(n as u64, self.memory_limit, "a stored chunk")?;
-        let mut scratch = SCRATCH.with(|s| {
-            s.try_borrow_mut()
-                .map(|mut s| std::mem::take(&mut *s))
-                .unwrap_or_default()
-        });
-        if scratch.len() < n {
-            // a retained buffer is rounded up, so that it fits somewhat longer chunks
-            scratch = alloc::zeroed(if n <= MAX_SCRATCH {
-                n.next_power_of_two()
-            } else {
-                n
-            })?;
-        }
-        let bytes = scratch.get_mut(..n).unwrap_or_default();
-        let result = file
-            .read_exact_at(at, bytes)
-            .and_then(|()| self.checked(slot, bytes, f));
-        if scratch.len() <= MAX_SCRATCH {
-            SCRATCH.with(|s| _ = s.try_borrow_mut().map(|mut s| *s = scratch));
-        }
-        result
-    }
-
-    fn checked(
-        &self,
-        slot: &ChunkSlot,
-        bytes: &[u8],
-        f: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()> {
-        let (chunk, digest) = bytes
-            .split_at_checked(slot.cbytes as usize)
-            .unwrap_or_default();
-        let sum = self.header.checksum;
-        if self.verify && sum.size() > 0 && sum.of(chunk) != digest {
-            return Err(fail!(Checksum, "its {sum} does not match what is stored"));
-        }
-        let header = blosc::Header::parse(chunk)?;
+    fn verified<'s>(&self, source: &'s dyn StoredBytes, slot: &ChunkSlot) -> Result<Bytes<'s>> {
+        let sum = Some(self.header.checksum).filter(|_| self.verify);
+        let chunk = stored::verified(source, slot.cbytes as usize, sum)?;
+        let header = blosc::Header::parse(&chunk)?;
         if header.cbytes != chunk.len() || header.nbytes != slot.nbytes as usize {
             let (n, c) = (header.nbytes, header.cbytes);
             return Err(fail!(
@@ -293,7 +237,7 @@ impl Bloscpack {
                 slot.cbytes
             ));
         }
-        f(chunk)
+        Ok(chunk)
     }
 
     /// Returns the content size of chunk `i` in bytes.

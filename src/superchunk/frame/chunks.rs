@@ -2,10 +2,10 @@
 #![forbid(unsafe_code)]
 
 use super::Frame;
-use super::chunk::Chunk;
 use super::read::RequestedBlocks;
-use crate::alloc;
+use crate::alloc::{self, Scratch};
 use crate::blosc::Decoded;
+use crate::blosc::stored::StoredChunk;
 use crate::error::{Result, fail};
 use crate::superchunk::chunks::{
     Chunks, Encoded, Fill, PendingChunk, Sink, Source, put_in_batches,
@@ -55,20 +55,24 @@ impl Chunks for Frame {
         }
         let read = match self.known_fill(chunk) {
             Ok(None) => {
-                let fitting = |c: &Chunk, have: Option<&[u8]>| match c.fill() {
-                    Some(fill) => self
-                        .deliver_fill(chunk, fill, requested, sink)
-                        .map(|()| true),
-                    None if self.blocks_fit(c)? => {
-                        c.read_blocks(have, requested, sink).map(|()| true)
-                    }
-                    None => Ok(false),
-                };
                 let reach = requested.last().map(|last| RequestedBlocks {
                     last: *last,
                     n: requested.len(),
                 });
-                match self.with_chunk_for(chunk, reach, fitting) {
+                let read = self.open_for(chunk, reach).and_then(|opened| {
+                    let stored = &opened.chunk.stored;
+                    if let Some(fill) = stored.fill() {
+                        return self
+                            .deliver_fill(chunk, fill, requested, sink)
+                            .map(|()| true);
+                    }
+                    if !self.blocks_fit(stored)? {
+                        return Ok(false);
+                    }
+                    stored.read_blocks(&opened.source(), requested, sink)?;
+                    Ok(true)
+                });
+                match self.finish(chunk, read) {
                     Ok(false) => self.deliver_whole(chunk, sink),
                     read => read.map(|_| ()),
                 }
@@ -97,10 +101,7 @@ impl Chunks for Frame {
                 Ok(false) => self.stored_part(chunk, at, dst),
                 read => read.map(|_| ()),
             },
-            None => self.fill_of(chunk).map(|fill| match fill {
-                Some(Fill::Item(item)) => crate::blosc::repeat(&item, at, dst),
-                _ => dst.fill(0),
-            }),
+            None => (self.fill_of(chunk)).map(|fill| fill.unwrap_or(Fill::Zeros).put(at, dst)),
         };
         self.or_zeros(read, |()| dst.fill(0))
     }
@@ -137,7 +138,7 @@ impl Frame {
     /// Does a stored chunk have the block size that the frame states? Returns false if the caller
     /// sees the chunk as one block while it has several, or if all its items are equal. Fails if
     /// the block size does not match otherwise.
-    pub(super) fn blocks_fit(&self, chunk: &Chunk) -> Result<bool> {
+    pub(super) fn blocks_fit(&self, chunk: &StoredChunk) -> Result<bool> {
         let (own, expected) = (chunk.header(), Chunks::block_bytes(self));
         if own.blocksize == expected.min(own.nbytes) {
             return Ok(true);
@@ -158,10 +159,9 @@ impl Frame {
         if let Some(dst) = sink.destination(0).filter(|dst| dst.len() == n) {
             return self.stored_part(chunk, 0, dst);
         }
-        super::chunk::with_scratch(n, |content| {
-            self.stored_part(chunk, 0, content)?;
-            sink.put(0, &Decoded::Plain(content))
-        })
+        let mut content = Scratch::new(n as u64, self.memory_limit, "a chunk")?;
+        self.stored_part(chunk, 0, &mut content)?;
+        sink.put(0, &Decoded::Plain(&content))
     }
 
     fn deliver_fill(
@@ -172,23 +172,7 @@ impl Frame {
         sink: &mut dyn Sink,
     ) -> Result<()> {
         let (size, span) = (Chunks::block_bytes(self).max(1), self.span(chunk)?);
-        let all = (span.end - span.start) as usize;
-        for block in requested {
-            let at = block * size;
-            let n = all.saturating_sub(at).min(size);
-            let put = |dst: &mut [u8]| match fill {
-                Fill::Zeros => dst.fill(0),
-                Fill::Item(item) => crate::blosc::repeat(item, at, dst),
-            };
-            match sink.destination(*block).filter(|dst| dst.len() == n) {
-                Some(dst) => put(dst),
-                None => super::chunk::with_scratch(n, |content| {
-                    put(content);
-                    sink.put(*block, &Decoded::Plain(content))
-                })?,
-            }
-        }
-        Ok(())
+        fill.deliver((size, (span.end - span.start) as usize), requested, sink)
     }
 }
 

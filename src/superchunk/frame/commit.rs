@@ -110,13 +110,8 @@ impl Frame {
             let found = self
                 .cbytes_of(i, &entry)
                 .and_then(|n| match u64::from(n) <= room {
-                    true => read_buffer::with_range(
-                        &*file,
-                        at,
-                        n as usize,
-                        self.memory_limit,
-                        |bytes| Ok((n, crc32(bytes))),
-                    ),
+                    true => read_buffer::read(&*file, at, n as usize, self.memory_limit)
+                        .map(|bytes| (n, crc32(&bytes))),
                     false => Err(fail!(
                         Format,
                         "it is longer than the {room} bytes available for it"
@@ -138,7 +133,7 @@ impl Frame {
     pub(super) fn cbytes_of(&self, i: u64, entry: &Entry) -> Result<u32> {
         match entry.length(self.checksums_trusted) {
             Some(n) => Ok(n),
-            None => Ok(self.open_chunk(i, entry)?.header().cbytes as u32),
+            None => Ok(self.open_chunk(i, entry)?.stored.header().cbytes as u32),
         }
     }
 

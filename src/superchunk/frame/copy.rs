@@ -7,6 +7,7 @@ use super::entry::Entry;
 use super::index::IndexSlot;
 use super::{Frame, NewFrame};
 use crate::alloc;
+use crate::blosc::stored::StoredBytes;
 use crate::error::{Result, fail};
 use crate::options::Opt;
 use crate::superchunk::bloscpack::Destination;
@@ -121,15 +122,13 @@ impl Frame {
     /// Returns the stored bytes of a chunk after verifying its checksum, independent of the verify
     /// option: the copy gets a new checksum.
     fn checked(&self, i: u64, entry: &Entry) -> Result<Vec<u8>> {
-        let mut copy = Vec::new();
-        let read = self.with_entry(i, entry, &mut |chunk, have| {
-            chunk.with_bytes(have, 0..chunk.header().cbytes, |bytes| {
-                alloc::reserve(&mut copy, bytes.len())?;
-                copy.extend_from_slice(bytes);
-                Ok(())
-            })
+        let read = self.open_verified(i, entry).and_then(|opened| {
+            let n = opened.chunk.stored.header().cbytes;
+            let mut copy = alloc::with_capacity(n)?;
+            copy.extend_from_slice(&opened.source().bytes(0..n)?);
+            Ok(copy)
         });
-        read.map_err(|e| self.chunk_error(i, e))?;
+        let copy = read.map_err(|e| self.chunk_error(i, e))?;
         self.check_unchanged()?;
         Ok(copy)
     }

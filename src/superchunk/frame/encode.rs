@@ -3,10 +3,11 @@
 #![forbid(unsafe_code)]
 
 use super::Frame;
-use super::chunk::{Chunk, with_scratch};
-use crate::blosc::{self, BlockEncoder, Content, Decoded, Header};
+use crate::alloc::Scratch;
+use crate::blosc::stored::{StoredBytes, StoredChunk};
+use crate::blosc::{self, BlockEncoder, Content, Header};
 use crate::error::{Error, Result, fail};
-use crate::superchunk::chunks::{BlockChange, Encoded, Fill, Sink, Source};
+use crate::superchunk::chunks::{BlockChange, Encoded, Fill, Source};
 use crate::{alloc, parallel};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,7 +17,7 @@ enum Previous<'a> {
     /// Content that is not encoded yet.
     Content(&'a [u8]),
     /// An open chunk and all its stored bytes.
-    Chunk(&'a Chunk, &'a [u8]),
+    Chunk(&'a StoredChunk, &'a [u8]),
 }
 
 /// A block that was encoded, or copied from the existing chunk.
@@ -47,12 +48,15 @@ impl Frame {
         }
         match self.fill_of(i)? {
             Some(fill) => self.encode_over(&Previous::Fill(&fill), n, source, threads),
-            None => self.with_chunk(i, |chunk, have| {
-                chunk.with_bytes(have, 0..chunk.header().cbytes, |bytes| {
-                    let before = Previous::Chunk(chunk, bytes);
+            None => {
+                let encoded = self.open_for(i, None).and_then(|opened| {
+                    let (stored, bytes) = (&opened.chunk.stored, opened.source());
+                    let bytes = bytes.bytes(0..stored.header().cbytes)?;
+                    let before = Previous::Chunk(stored, &bytes);
                     self.encode_over(&before, n, source, threads)
-                })
-            }),
+                });
+                self.finish(i, encoded)
+            }
         }
     }
 
@@ -129,7 +133,7 @@ impl Frame {
             let fits = match (before, source.change(block), reuse) {
                 (Previous::Chunk(there, bytes), BlockChange::Unchanged, true) => {
                     item = None;
-                    let stored = bytes.get(there.span(block)?).ok_or_else(|| {
+                    let stored = bytes.get(there.span(bytes, block)?).ok_or_else(|| {
                         fail!(Format, "block {block} extends beyond the end of its chunk")
                     })?;
                     encoder.push_encoded(block, stored, &mut chunk)?
@@ -250,7 +254,7 @@ fn encode_block(
         (before, source.change(block), reuse)
     {
         let stored = bytes
-            .get(chunk.span(block)?)
+            .get(chunk.span(bytes, block)?)
             .ok_or_else(|| fail!(Format, "block {block} extends beyond the end of its chunk"))?;
         alloc::reserve(&mut encoded.stored, stored.len())?;
         encoded.stored.extend_from_slice(stored);
@@ -273,10 +277,11 @@ fn with_content<R>(
     let n = header.block_len(block);
     match source.borrowed(block, n) {
         Some(content) => f(content),
-        None => with_scratch(n, |content| {
-            fill_block(before, source, block, header.blocksize, content)?;
-            f(content)
-        }),
+        None => {
+            let mut content = Scratch::new(n as u64, u64::MAX, "a block of a chunk")?;
+            fill_block(before, source, block, header.blocksize, &mut content)?;
+            f(&content)
+        }
     }
 }
 
@@ -320,7 +325,7 @@ fn fill_block(
             let (there, rest) = content.split_at_mut(n);
             rest.fill(0);
             if n > 0 {
-                read_from(chunk, bytes, from, there)?;
+                chunk.read(bytes, from, there, None)?;
             }
         }
     }
@@ -329,22 +334,4 @@ fn fill_block(
     } else {
         source.fill(block, content)
     }
-}
-
-/// Reads a content range of a chunk.
-fn read_from(chunk: &Chunk, bytes: &[u8], from: usize, dst: &mut [u8]) -> Result<()> {
-    let size = chunk.header().blocksize;
-    if from.is_multiple_of(size) && dst.len() == chunk.header().block_len(from / size) {
-        struct One<'a>(&'a mut [u8]);
-        impl Sink for One<'_> {
-            fn destination(&mut self, _: usize) -> Option<&mut [u8]> {
-                Some(self.0)
-            }
-            fn put(&mut self, _: usize, _: &Decoded) -> Result<()> {
-                Ok(())
-            }
-        }
-        return chunk.read_blocks(Some(bytes), &[from / size], &mut One(dst));
-    }
-    blosc::decode_range(bytes, from, dst, 1)
 }

@@ -58,13 +58,14 @@ pub use repair::{repair, repair_in};
 pub use verify::verify;
 
 use crate::blosc::Params;
+use crate::blosc::stored::BlockCache;
 use crate::error::{Error, Result, fail};
 use crate::io::File;
 use crate::io::journal::Session;
 use crate::options::Options;
 use crate::parallel::Threads;
 use crate::superchunk::buffer_pool::BufferPool;
-use chunk::{BlockCache, ChunkCache};
+use chunk::ChunkCache;
 use entry::Entry;
 use header::Header;
 use meta::Variable;

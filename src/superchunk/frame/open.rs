@@ -374,14 +374,10 @@ impl Frame {
                 .at(i as u64));
             }
             let (file, at, _) = self.locate_chunk(entry)?;
-            let header = read_buffer::with_range(
-                &*file,
-                at,
-                blosc::EXTENDED_HEADER_LEN,
-                self.memory_limit,
-                blosc::Header::parse,
-            )
-            .map_err(|e| self.chunk_error(i as u64, e))?;
+            let n = blosc::EXTENDED_HEADER_LEN;
+            let header = read_buffer::read(&*file, at, n, self.memory_limit)
+                .and_then(|bytes| blosc::Header::parse(&bytes))
+                .map_err(|e| self.chunk_error(i as u64, e))?;
             end = end.saturating_add(header.nbytes as u64);
             starts.push(end);
         }
@@ -483,13 +479,8 @@ impl FrameParts {
         }
         let file = &**file;
         let end = at.saturating_add(header.frame_len);
-        let trailer_len = read_buffer::with_range(
-            file,
-            end.saturating_sub(TAIL as u64),
-            TAIL,
-            limit,
-            Trailer::length,
-        )?;
+        let tail_at = end.saturating_sub(TAIL as u64);
+        let trailer_len = Trailer::length(&read_buffer::read(file, tail_at, TAIL, limit)?)?;
         let from = end
             .checked_sub(trailer_len.into())
             .filter(|from| *from >= at + head.len() as u64);
@@ -508,32 +499,31 @@ impl FrameParts {
                 end - begin
             )
         })?;
-        read_buffer::with_range(file, begin, n, limit, |bytes| {
-            let (index, tail) = bytes
-                .split_at_checked((from - begin) as usize)
-                .unwrap_or_default();
-            let trailer = Trailer::parse(tail)?;
-            let (index, slots) = if index.is_empty() {
-                (index, Vec::new())
-            } else {
-                read_index(&header, index, limit)?
-            };
-            let writer = part_checksum::check(head, index, tail)?;
-            let last = tail.len().saturating_sub(TAIL);
-            let last = Committed {
-                header: head.to_vec(),
-                tail: tail.get(last..).unwrap_or_default().to_vec(),
-                tail_at: from + last as u64,
-                ..Committed::default()
-            };
-            Ok(FrameParts {
-                header: header.clone(),
-                slots,
-                paged: None,
-                trailer,
-                writer,
-                last,
-            })
+        let bytes = read_buffer::read(file, begin, n, limit)?;
+        let (index, tail) = bytes
+            .split_at_checked((from - begin) as usize)
+            .unwrap_or_default();
+        let trailer = Trailer::parse(tail)?;
+        let (index, slots) = if index.is_empty() {
+            (index, Vec::new())
+        } else {
+            read_index(&header, index, limit)?
+        };
+        let writer = part_checksum::check(head, index, tail)?;
+        let last = tail.len().saturating_sub(TAIL);
+        let last = Committed {
+            header: head.to_vec(),
+            tail: tail.get(last..).unwrap_or_default().to_vec(),
+            tail_at: from + last as u64,
+            ..Committed::default()
+        };
+        Ok(FrameParts {
+            header,
+            slots,
+            paged: None,
+            trailer,
+            writer,
+            last,
         })
     }
 }

@@ -124,10 +124,10 @@ impl PagedEntries {
         };
         let paged = PagedEntries {
             count,
-            stored: begin..begin.saturating_add(index.header().cbytes as u64),
+            stored: begin..begin.saturating_add(index.stored.header().cbytes as u64),
             index,
             // the first versions of this library wrote no MessagePack header
-            bin_header: if checksums.header().nbytes as u64 == count * ENTRY as u64 {
+            bin_header: if checksums.stored.header().nbytes as u64 == count * ENTRY as u64 {
                 0
             } else {
                 BIN_HEADER_BYTES
@@ -210,10 +210,7 @@ impl PagedEntries {
             let mut at = self.stored.start;
             while at < self.stored.end {
                 let n = (self.stored.end - at).min(PIECE);
-                read_buffer::with_range(&*self.file, at, n as usize, self.limit, |bytes| {
-                    sum.update(bytes);
-                    Ok(())
-                })?;
+                sum.update(&read_buffer::read(&*self.file, at, n as usize, self.limit)?);
                 at += n;
             }
             if sum.finish() == self.crc.to_le_bytes() {
@@ -252,15 +249,8 @@ fn open_chunk(
     let room = range.end.saturating_sub(range.start);
     // the block table, if blocks have the usual length
     let first = EXTENDED_HEADER_LEN + 4 * count.div_ceil(PAGE) as usize;
-    let chunk = Chunk::open(
-        file,
-        range.start,
-        room,
-        first.min(room as usize),
-        limit,
-        |chunk, _| Ok(chunk),
-    )?;
-    let h = chunk.header();
+    let (chunk, _) = Chunk::open(file, range.start, room, first.min(room as usize), limit)?;
+    let h = chunk.stored.header();
     let marked = (h.nbytes as u64).checked_sub(count.saturating_mul(ENTRY as u64));
     let fits = marked.is_some_and(|n| n == 0 || n == bin_header as u64)
         && h.typesize == typesize
@@ -270,13 +260,5 @@ fn open_chunk(
 
 /// Decodes bytes from this content offset.
 fn part(chunk: &Chunk, from: usize, dst: &mut [u8]) -> Result<()> {
-    let (size, mut at, mut rest) = (chunk.header().blocksize.max(1), from, dst);
-    while !rest.is_empty() {
-        let (block, from) = (at / size, at % size);
-        let n = rest.len().min(size - from);
-        let (now, after) = rest.split_at_mut_checked(n).unwrap_or_default();
-        chunk.read_part(None, block, from, now, alloc::zeroed)?;
-        (at, rest) = (at + n, after);
-    }
-    Ok(())
+    chunk.stored.read(&chunk.source(None), from, dst, None)
 }

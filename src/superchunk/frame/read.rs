@@ -2,16 +2,16 @@
 #![forbid(unsafe_code)]
 
 use super::Frame;
-use super::chunk::Chunk;
+use super::chunk::{Chunk, OpenChunk};
 use super::entry::Entry;
 use super::index::{IndexSlot, LOST};
-use crate::blosc::{self, Decoded};
+use crate::blosc::{self, stored::StoredBytes};
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::{Access, File, read_buffer};
-use crate::superchunk::chunks::{Fill, Sink};
+use crate::parallel;
+use crate::superchunk::chunks::Fill;
 use crate::superchunk::staging::PieceReader;
-use crate::{alloc, parallel};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -37,41 +37,12 @@ struct ChunkPart<'a> {
     dst: &'a mut [u8],
 }
 
-/// Consecutive complete blocks and their destination.
-struct BlockRun<'a> {
-    first: usize,
-    size: usize,
-    dst: &'a mut [u8],
-}
-
-impl Sink for BlockRun<'_> {
-    fn destination(&mut self, block: usize) -> Option<&mut [u8]> {
-        let at = block.checked_sub(self.first)?.checked_mul(self.size)?;
-        let n = self.size.min(self.dst.len().saturating_sub(at));
-        self.dst.get_mut(at..)?.get_mut(..n)
-    }
-
-    fn put(&mut self, block: usize, content: &Decoded) -> Result<()> {
-        let done = self
-            .destination(block)
-            .is_some_and(|dst| content.copy_from(0, dst));
-        if done {
-            Ok(())
-        } else {
-            Err(fail!(State, "no destination for block {block}"))
-        }
-    }
-}
-
 /// The last requested block, and the number of requested blocks.
 #[derive(Clone, Copy)]
 pub(super) struct RequestedBlocks {
     pub(super) last: usize,
     pub(super) n: usize,
 }
-
-/// A function that receives a chunk and, if they were just read, the bytes that it begins with.
-pub(super) type ChunkFn<'f> = &'f mut dyn FnMut(&Chunk, Option<&[u8]>) -> Result<()>;
 
 impl Frame {
     /// Returns the file of a stored chunk, the offset of the chunk in it, and the maximum length of
@@ -138,29 +109,36 @@ impl Frame {
         Ok((file.clone(), at, room))
     }
 
-    /// Calls `f` with a stored chunk after its checksum was verified, if it has one, and with the
-    /// first bytes of the chunk if they were just read.
-    pub(super) fn with_chunk<R>(
-        &self,
-        i: u64,
-        f: impl FnOnce(&Chunk, Option<&[u8]>) -> Result<R>,
-    ) -> Result<R> {
-        self.with_chunk_for(i, None, f)
+    /// Opens a stored chunk, after its checksum was verified if it has one. `blocks` are the blocks
+    /// that will be requested. They may be read along with the block table of a chunk that is not
+    /// cached.
+    ///
+    /// The result of reading the chunk must be passed to [`Frame::finish`].
+    pub(super) fn open_for(&self, i: u64, blocks: Option<RequestedBlocks>) -> Result<OpenChunk> {
+        let entry = self.entry(i)?;
+        if self.verify && entry.is_unverified() {
+            return self.open_verified(i, &entry);
+        }
+        if let Some(chunk) = self.cached_chunk(&entry) {
+            return Ok(OpenChunk { chunk, first: None });
+        }
+        let (file, at, room) = self.locate_chunk(&entry)?;
+        let n = self.initial_read_len(i, &entry, room, blocks);
+        let (chunk, first) = Chunk::open(&file, at, room, n, self.memory_limit)?;
+        let all = blocks.is_some_and(|requested| {
+            requested.n >= MIN_UNCACHED_BLOCKS && requested.n == chunk.stored.header().blocks()
+        });
+        let chunk = if all {
+            self.check_content_len(i, chunk.stored.header())?;
+            Arc::new(chunk)
+        } else {
+            self.cache_chunk(i, &entry, chunk)?
+        };
+        Ok(OpenChunk { chunk, first })
     }
 
-    /// Like [`Frame::with_chunk`], for requested blocks, which may be read along with the block
-    /// table of a chunk that is not cached.
-    pub(super) fn with_chunk_for<R>(
-        &self,
-        i: u64,
-        blocks: Option<RequestedBlocks>,
-        f: impl FnOnce(&Chunk, Option<&[u8]>) -> Result<R>,
-    ) -> Result<R> {
-        let (mut f, mut result) = (Some(f), None);
-        let read = self.each_chunk(i, blocks, &mut |chunk, bytes| {
-            result = f.take().map(|f| f(chunk, bytes)).transpose()?;
-            Ok(())
-        });
+    /// Returns the result of reading chunk `i`, or an error if the frame was changed meanwhile.
+    pub(super) fn finish<R>(&self, i: u64, read: Result<R>) -> Result<R> {
         // a concurrent change of the file can look like corruption
         let check_unchanged = || {
             if self.session.is_none() || self.is_new() {
@@ -169,74 +147,55 @@ impl Frame {
                 self.check_sole_writer()
             }
         };
-        read.map_err(|e| {
+        let read = read.map_err(|e| {
             check_unchanged()
                 .err()
                 .unwrap_or_else(|| self.chunk_error(i, e))
         })?;
         self.check_unchanged()?;
-        result.ok_or_else(|| fail!(State, "{}: chunk {i}: nothing was read", self.name))
-    }
-
-    fn each_chunk(&self, i: u64, blocks: Option<RequestedBlocks>, f: ChunkFn) -> Result<()> {
-        let entry = self.entry(i)?;
-        if self.verify && entry.is_unverified() {
-            return self.with_entry(i, &entry, f);
-        }
-        self.with_opened(i, &entry, blocks, f)
+        Ok(read)
     }
 
     /// Opens a chunk and verifies its checksum now, if it has one.
-    pub(super) fn with_entry(&self, i: u64, entry: &Entry, f: ChunkFn) -> Result<()> {
+    pub(super) fn open_verified(&self, i: u64, entry: &Entry) -> Result<OpenChunk> {
         if !entry.has_checksum() {
-            return f(&*self.open_chunk(i, entry)?, None);
+            let chunk = self.open_chunk(i, entry)?;
+            return Ok(OpenChunk { chunk, first: None });
         }
         let (file, at, room) = self.locate_chunk(entry)?;
-        if u64::from(entry.cbytes) > room
-            || (self.storage.sparse && u64::from(entry.cbytes) != room)
-        {
-            return self.unchecked(i, entry, f, || {
-                fail!(
-                    Checksum,
-                    "it has {room} bytes (its CRC-32 covers {})",
-                    entry.cbytes
-                )
-            });
+        let cbytes = u64::from(entry.cbytes);
+        if cbytes > room || (self.storage.sparse && cbytes != room) {
+            let e = fail!(Checksum, "it has {room} bytes (its CRC-32 covers {cbytes})");
+            return self.open_unverified(i, entry, e);
         }
-        read_buffer::with_range(
-            &*file,
-            at,
-            entry.cbytes as usize,
-            self.memory_limit,
-            |bytes| {
-                if crc32(bytes) != entry.crc {
-                    return self.unchecked(i, entry, f, || {
-                        fail!(Checksum, "its CRC-32 does not match the stored one")
-                    });
-                }
-                let chunk = Chunk::parse(&file, at, bytes, self.memory_limit)?
-                    .filter(|c| c.header().cbytes == bytes.len());
-                let chunk = chunk.ok_or_else(|| {
-                    fail!(
-                        Format,
-                        "it is longer than the {} bytes that its CRC-32 covers",
-                        bytes.len()
-                    )
-                })?;
-                let chunk = self.cache_chunk(i, entry, chunk)?;
-                entry.set_verified(true);
-                f(&chunk, Some(bytes))
-            },
-        )
+        let n = entry.cbytes as usize;
+        let bytes = read_buffer::read(&*file, at, n, self.memory_limit)?;
+        if crc32(&bytes) != entry.crc {
+            let e = fail!(Checksum, "its CRC-32 does not match the stored one");
+            return self.open_unverified(i, entry, e);
+        }
+        let chunk = Chunk::parse(&file, at, &bytes, self.memory_limit)?
+            .filter(|chunk| chunk.stored.header().cbytes == n);
+        let chunk = chunk.ok_or_else(|| {
+            fail!(
+                Format,
+                "it is longer than the {n} bytes that its CRC-32 covers"
+            )
+        })?;
+        let chunk = self.cache_chunk(i, entry, chunk)?;
+        entry.set_verified(true);
+        let first = bytes.into_scratch();
+        Ok(OpenChunk { chunk, first })
     }
 
     /// Continues without the checksum if another writer may have replaced the chunk.
-    fn unchecked(&self, i: u64, entry: &Entry, f: ChunkFn, e: impl Fn() -> Error) -> Result<()> {
+    fn open_unverified(&self, i: u64, entry: &Entry, e: Error) -> Result<OpenChunk> {
         if self.checksums_trusted {
-            return Err(e());
+            return Err(e);
         }
         entry.set_verified(false);
-        f(&*self.open_chunk(i, entry)?, None)
+        let chunk = self.open_chunk(i, entry)?;
+        Ok(OpenChunk { chunk, first: None })
     }
 
     /// Opens a chunk without verification.
@@ -245,40 +204,9 @@ impl Frame {
             return Ok(chunk);
         }
         let (file, at, room) = self.locate_chunk(entry)?;
-        Chunk::open(
-            &file,
-            at,
-            room,
-            self.initial_read_len(i, entry, room, None),
-            self.memory_limit,
-            |chunk, _| self.cache_chunk(i, entry, chunk),
-        )
-    }
-
-    /// Calls `f` with a chunk opened without verification, and with the bytes that were read to
-    /// open it.
-    fn with_opened(
-        &self,
-        i: u64,
-        entry: &Entry,
-        blocks: Option<RequestedBlocks>,
-        f: ChunkFn,
-    ) -> Result<()> {
-        if let Some(chunk) = self.cached_chunk(entry) {
-            return f(&chunk, None);
-        }
-        let (file, at, room) = self.locate_chunk(entry)?;
-        let n = self.initial_read_len(i, entry, room, blocks);
-        Chunk::open(&file, at, room, n, self.memory_limit, |chunk, bytes| {
-            let all = blocks.is_some_and(|requested| {
-                requested.n >= MIN_UNCACHED_BLOCKS && requested.n == chunk.header().blocks()
-            });
-            if all {
-                self.check_content_len(i, chunk.header())?;
-                return f(&chunk, Some(bytes));
-            }
-            f(&*self.cache_chunk(i, entry, chunk)?, Some(bytes))
-        })
+        let n = self.initial_read_len(i, entry, room, None);
+        let (chunk, _) = Chunk::open(&file, at, room, n, self.memory_limit)?;
+        self.cache_chunk(i, entry, chunk)
     }
 
     pub(super) fn cached_chunk(&self, entry: &Entry) -> Option<Arc<Chunk>> {
@@ -288,7 +216,7 @@ impl Frame {
     }
 
     fn cache_chunk(&self, i: u64, entry: &Entry, chunk: Chunk) -> Result<Arc<Chunk>> {
-        self.check_content_len(i, chunk.header())?;
+        self.check_content_len(i, chunk.stored.header())?;
         let chunk = Arc::new(chunk);
         if let Some(position) = entry.position() {
             self.open_chunks.put(position, chunk.clone(), chunk.cost());
@@ -404,7 +332,10 @@ impl Frame {
             },
             // a chunk of one repeated item is hardly longer than the item
             _ if entry.cbytes > MAX_FILL_CHUNK => Ok(None),
-            _ => self.with_chunk(i, |chunk, _| Ok(chunk.fill().cloned())),
+            _ => {
+                let opened = self.open_for(i, None);
+                self.finish(i, opened.map(|o| o.chunk.stored.fill().cloned()))
+            }
         }
     }
 
@@ -416,7 +347,7 @@ impl Frame {
                 let cached = self
                     .cached_chunk(&entry)
                     .filter(|_| !(self.verify && entry.is_unverified()));
-                Ok(cached.and_then(|chunk| chunk.fill().cloned()))
+                Ok(cached.and_then(|chunk| chunk.stored.fill().cloned()))
             }
             _ => self.fill_of(i),
         }
@@ -527,76 +458,21 @@ impl Frame {
 
     /// Reads a part of a stored chunk.
     pub(super) fn stored_part(&self, i: u64, from: usize, dst: &mut [u8]) -> Result<()> {
-        match self.known_fill(i)? {
-            Some(Fill::Zeros) => dst.fill(0),
-            Some(Fill::Item(item)) => blosc::repeat(&item, from, dst),
-            None => {
-                let block = |at: usize| at.checked_div(self.block_bytes());
-                let blocks =
-                    block(from).zip(block(from.saturating_add(dst.len().saturating_sub(1))));
-                let reach = blocks.map(|(first, last)| RequestedBlocks {
-                    last,
-                    n: last - first + 1,
-                });
-                self.with_chunk_for(i, reach, |chunk, have| {
-                    match chunk.fill() {
-                        Some(Fill::Zeros) => dst.fill(0),
-                        Some(Fill::Item(item)) => blosc::repeat(item, from, dst),
-                        None => self.part_of(i, chunk, have, from, dst)?,
-                    }
-                    Ok(())
-                })?
-            }
+        if let Some(fill) = self.known_fill(i)? {
+            fill.put(from, dst);
+            return Ok(());
         }
-        Ok(())
-    }
-
-    /// Reads a part of an open chunk.
-    fn part_of(
-        &self,
-        i: u64,
-        chunk: &Chunk,
-        have: Option<&[u8]>,
-        from: usize,
-        dst: &mut [u8],
-    ) -> Result<()> {
-        let (size, all) = (chunk.header().blocksize.max(1), chunk.header().nbytes);
-        let (mut at, mut rest) = (from, dst);
-        while !rest.is_empty() {
-            let (block, skip) = (at / size, at % size);
-            let len = all.saturating_sub(block * size).min(size);
-            let complete = if skip == 0 && rest.len() >= len {
-                if len < size {
-                    rest.len()
-                } else {
-                    rest.len() / size * size
-                }
-            } else {
-                0
-            };
-            let n = if complete == 0 {
-                len.saturating_sub(skip).min(rest.len()).max(1)
-            } else {
-                complete
-            };
-            let (dst, after) = rest.split_at_mut_checked(n).unwrap_or_default();
-            if complete == 0 {
-                self.block_part_of(i, (chunk, have), block, skip, dst)?;
-            } else {
-                let requested: Vec<usize> = (block..block + complete.div_ceil(size)).collect();
-                chunk.read_blocks(
-                    have,
-                    &requested,
-                    &mut BlockRun {
-                        first: block,
-                        size,
-                        dst,
-                    },
-                )?;
-            }
-            (at, rest) = (at + n, after);
-        }
-        Ok(())
+        let block = |at: usize| at.checked_div(self.block_bytes());
+        let blocks = block(from).zip(block(from.saturating_add(dst.len().saturating_sub(1))));
+        let reach = blocks.map(|(first, last)| RequestedBlocks {
+            last,
+            n: last - first + 1,
+        });
+        let read = self.open_for(i, reach).and_then(|opened| {
+            let cache = Some((&self.blocks, self.block_key(i)?));
+            (opened.chunk.stored).read(&opened.source(), from, dst, cache)
+        });
+        self.finish(i, read)
     }
 
     /// Reads a part of a block of a stored chunk, from the block cache if possible. Returns false
@@ -608,69 +484,25 @@ impl Frame {
         from: usize,
         dst: &mut [u8],
     ) -> Result<bool> {
-        if self.cached_part(i, block, from, dst)? {
+        let chunk = self.block_key(i)?;
+        if self.blocks.read((chunk, block), from, dst)? {
             return Ok(true);
         }
-        self.with_chunk_for(
-            i,
-            Some(RequestedBlocks { last: block, n: 1 }),
-            |chunk, have| match self.blocks_fit(chunk)? {
-                true => self
-                    .block_part_of(i, (chunk, have), block, from, dst)
-                    .map(|()| true),
-                false => Ok(false),
-            },
-        )
+        let reach = Some(RequestedBlocks { last: block, n: 1 });
+        let read = self.open_for(i, reach).and_then(|opened| {
+            let (stored, cache) = (&opened.chunk.stored, Some((&self.blocks, chunk)));
+            if !self.blocks_fit(stored)? {
+                return Ok(false);
+            }
+            stored.read_part(&opened.source(), block, from, dst, cache)?;
+            Ok(true)
+        });
+        self.finish(i, read)
     }
 
-    fn block_part_of(
-        &self,
-        i: u64,
-        (chunk, have): (&Chunk, Option<&[u8]>),
-        block: usize,
-        from: usize,
-        dst: &mut [u8],
-    ) -> Result<()> {
-        if self.cached_part(i, block, from, dst)? {
-            return Ok(());
-        }
-        let room = |n| match self
-            .blocks
-            .make_room(n)
-            .and_then(|old| Arc::try_unwrap(old).ok())
-        {
-            Some(old) if old.len() == n => Ok(old),
-            _ => alloc::zeroed(n),
-        };
-        if let Some(complete) = chunk
-            .read_part(have, block, from, dst, room)?
-            .filter(|w| w.len() <= super::chunk::MAX_CACHED_BLOCK)
-        {
-            let cost = complete.len();
-            self.blocks.put(self.block_key(i, block)?, complete, cost);
-        }
-        Ok(())
-    }
-
-    fn block_key(&self, i: u64, block: usize) -> Result<(u64, usize)> {
-        Ok((self.position(i)?.unwrap_or(u64::MAX), block))
-    }
-
-    /// Copies a part of a cached block. Returns false if the block is not cached.
-    fn cached_part(&self, i: u64, block: usize, from: usize, dst: &mut [u8]) -> Result<bool> {
-        let Some(complete) = self.blocks.get(&self.block_key(i, block)?) else {
-            return Ok(false);
-        };
-        let own = complete.get(from..).and_then(|w| w.get(..dst.len()));
-        dst.copy_from_slice(own.ok_or_else(|| {
-            fail!(
-                Range,
-                "block {block} has {} bytes: {} bytes at offset {from} are out of range",
-                complete.len(),
-                dst.len()
-            )
-        })?);
-        Ok(true)
+    /// Returns the number of chunk `i` in the block cache.
+    fn block_key(&self, i: u64) -> Result<u64> {
+        Ok(self.position(i)?.unwrap_or(u64::MAX))
     }
 
     /// Is there corruption outside of the chunks that the options allow to skip?
@@ -714,9 +546,11 @@ impl Frame {
             .as_ref()
             .is_some_and(|e| matches!(e.slot, IndexSlot::At(_) | IndexSlot::Unknown(_)))
         {
-            return self.with_chunk(i, |chunk, have| {
-                chunk.with_bytes(have, 0..chunk.header().cbytes, f)
+            let read = self.open_for(i, None).and_then(|opened| {
+                let n = opened.chunk.stored.header().cbytes;
+                f(&opened.source().bytes(0..n)?)
             });
+            return self.finish(i, read);
         }
         let n = (span.end - span.start) as usize;
         if let Some(fill) = entry.map(|_| self.fill_of(i)).transpose()?.flatten() {
@@ -745,7 +579,8 @@ impl Frame {
                 let chunk = self
                     .open_chunk(i, &entry)
                     .map_err(|e| self.chunk_error(i, e))?;
-                Ok((n, chunk.header().cbytes, chunk.header().flags))
+                let header = chunk.stored.header();
+                Ok((n, header.cbytes, header.flags))
             }
             None => Ok((n, 0, 0)),
         }

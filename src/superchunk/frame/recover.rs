@@ -191,7 +191,8 @@ impl Search<'_> {
 
     fn bytes(&self, range: Range<u64>) -> Option<Vec<u8>> {
         let n = usize::try_from(range.end.checked_sub(range.start)?).ok()?;
-        read_buffer::with_range(&**self.file, range.start, n, self.limit, |b| Ok(b.to_vec())).ok()
+        let bytes = read_buffer::read(&**self.file, range.start, n, self.limit);
+        bytes.map(|bytes| bytes.to_vec()).ok()
     }
 
     // ---- with a sealed trailer
@@ -719,23 +720,9 @@ impl Search<'_> {
                 .folder
                 .open(&self.storage.chunk_path(position), crate::io::Access::Read)
                 .ok()?;
-            return read_buffer::with_range(
-                &*file,
-                0,
-                blosc::EXTENDED_HEADER_LEN,
-                self.limit,
-                blosc::Header::parse,
-            )
-            .ok();
+            return header_at(&*file, 0, self.limit);
         }
-        read_buffer::with_range(
-            &**self.file,
-            base.checked_add(position)?,
-            blosc::EXTENDED_HEADER_LEN,
-            self.limit,
-            blosc::Header::parse,
-        )
-        .ok()
+        header_at(&**self.file, base.checked_add(position)?, self.limit)
     }
 
     fn scan_chunks(
@@ -795,4 +782,10 @@ impl Search<'_> {
             _ => None,
         }
     }
+}
+
+/// Returns the header of the chunk at this offset of a file.
+fn header_at(file: &dyn File, at: u64, limit: u64) -> Option<blosc::Header> {
+    let bytes = read_buffer::read(file, at, blosc::EXTENDED_HEADER_LEN, limit);
+    bytes.and_then(|bytes| blosc::Header::parse(&bytes)).ok()
 }

@@ -169,9 +169,9 @@ pub fn in_folder(storage: &FrameStorage, header: &Header, limit: u64) -> Result<
             .folder
             .open(&storage.chunk_path(number), Access::Read)?;
         let (size, n) = (file.size()?, blosc::EXTENDED_HEADER_LEN);
-        match read_buffer::with_range(&*file, 0, n, limit, |bytes| {
-            Ok(expected.parse(number, bytes, size))
-        }) {
+        let scanned = read_buffer::read(&*file, 0, n, limit)
+            .map(|bytes| expected.parse(number, &bytes, size));
+        match scanned {
             Ok(scanned) => found.extend(scanned.filter(|s| u64::from(s.cbytes) == size)),
             Err(e) if e.status == Status::Format => {}
             Err(e) => return Err(e),
@@ -224,18 +224,13 @@ pub fn crc_of(
     chunk: &ScannedChunk,
     limit: u64,
 ) -> Result<u32> {
-    let sum = |bytes: &[u8]| Ok(crc32(bytes));
+    let n = chunk.cbytes as usize;
     if storage.sparse {
         let own = storage
             .folder
             .open(&storage.chunk_path(chunk.position), Access::Read)?;
-        return read_buffer::with_range(&*own, 0, chunk.cbytes as usize, limit, sum);
+        return Ok(crc32(&read_buffer::read(&*own, 0, n, limit)?));
     }
-    read_buffer::with_range(
-        file,
-        base.saturating_add(chunk.position),
-        chunk.cbytes as usize,
-        limit,
-        sum,
-    )
+    let at = base.saturating_add(chunk.position);
+    Ok(crc32(&read_buffer::read(file, at, n, limit)?))
 }

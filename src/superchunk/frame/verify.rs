@@ -4,6 +4,7 @@
 use super::Frame;
 use super::index::IndexSlot;
 use crate::blosc::Decoded;
+use crate::blosc::stored::StoredBytes;
 use crate::error::{Error, Result};
 use crate::options::{Opt, Options};
 use crate::parallel;
@@ -115,20 +116,18 @@ impl Frame {
                 [0, 0]
             },
         );
-        self.with_entry(i, &again, &mut |chunk, have| {
-            if chunk.fill().is_some() {
-                return Ok(());
-            }
+        let opened = self.open_verified(i, &again)?;
+        let (stored, source) = (&opened.chunk.stored, opened.source());
+        if stored.fill().is_none() {
             if array {
-                self.blocks_fit(chunk)?;
+                self.blocks_fit(stored)?;
             }
             // decode block by block, as reads do
-            let each = |bytes: &[u8]| {
-                (0..chunk.header().blocks())
-                    .try_for_each(|b| chunk.read_blocks(Some(bytes), &[b], &mut Nowhere))
-            };
-            chunk.with_bytes(have, 0..chunk.header().cbytes, each)
-        })?;
+            let bytes = source.bytes(0..stored.header().cbytes)?;
+            for block in 0..stored.header().blocks() {
+                stored.read_blocks(&&*bytes, &[block], &mut Nowhere)?;
+            }
+        }
         self.check_unchanged()?;
         Ok(again.has_checksum())
     }
