@@ -95,6 +95,11 @@ impl Error {
         }
     }
 
+    /// Creates an error for a state that is impossible unless the library has a bug.
+    pub fn internal(what: impl fmt::Display) -> Self {
+        Error::new(Status::Panic, format!("this is a bug in holdall: {what}"))
+    }
+
     /// Creates an error for a failed system call on `what`.
     pub fn os(what: impl fmt::Display, e: &std::io::Error) -> Self {
         use std::io::ErrorKind;

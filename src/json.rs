@@ -79,7 +79,9 @@ pub fn members(text: &[u8]) -> Result<Vec<(String, &str)>> {
         let from = p.at;
         p.value(MAX_DEPTH - 1)?;
         alloc::reserve(&mut items, 1)?;
-        items.push((name, p.text.get(from..p.at).unwrap_or_default()));
+        let value = p.text.get(from..p.at);
+        let value = value.ok_or_else(|| Error::internal("the JSON value is not in its text"))?;
+        items.push((name, value));
     }
     p.end()?;
     Ok(items)

@@ -34,6 +34,7 @@ pub mod options;
 pub(crate) mod os;
 pub mod parallel;
 pub mod repair;
+pub(crate) mod slice;
 pub mod superchunk;
 pub mod table;
 pub mod verify;

@@ -14,6 +14,7 @@ use crate::dtype::python_literal::Literal;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::{Folder, locate, object};
 use crate::options::{Opt, Options};
+use crate::slice::SliceExt;
 use crate::superchunk::bloscpack::{Bloscpack, Destination, Mode};
 use crate::superchunk::frame::{self, Frame};
 use std::ffi::OsStr;
@@ -289,7 +290,7 @@ impl Array {
                 .zip(shape)
                 .map(|((at, n), all)| *n.min(&(all - at)))
                 .collect();
-            let part = buffer.get_mut(..bytes(&count) as usize).unwrap_or_default();
+            let part = buffer.at_mut(..bytes(&count) as usize)?;
             damaged |= from.read(&start, &count, None, part, None)?;
             self.write(&start, &count, None, part, None)?;
             done += part.len() as u64;

@@ -9,7 +9,7 @@
 #![forbid(unsafe_code)]
 
 use super::store::Store;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::json::{Quoted, Value};
 
 /// Maximum nesting depth.
@@ -21,10 +21,9 @@ pub type Attr = (String, Vec<u8>);
 /// Returns the attributes of an array in a frame as JSON.
 pub fn of_frame(frame: &dyn Store) -> Result<Vec<Attr>> {
     let json = |name: &str| {
-        Ok((
-            name.to_owned(),
-            to_json(frame.attr(name)?.unwrap_or_default()).into_bytes(),
-        ))
+        let absent = || Error::internal(format_args!("attribute {name:?} is listed but absent"));
+        let value = frame.attr(name)?.ok_or_else(absent)?;
+        Ok((name.to_owned(), to_json(value).into_bytes()))
     };
     frame.attr_names().into_iter().map(json).collect()
 }

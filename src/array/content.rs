@@ -12,6 +12,7 @@ use super::store::{Store, repeat};
 use crate::alloc::{self, Scratch};
 use crate::error::{Error, Result, fail};
 use crate::parallel;
+use crate::slice::SliceExt;
 use crate::superchunk::bloscpack::Splice;
 use std::ops::Range;
 
@@ -91,7 +92,7 @@ impl Content {
     pub fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
         self.check(at, dst.len())?;
         let stored_len = self.store.nbytes().saturating_sub(at).min(dst.len() as u64) as usize;
-        let (stored, zeros) = dst.split_at_mut_checked(stored_len).unwrap_or_default();
+        let (stored, zeros) = dst.cut_mut(stored_len)?;
         if !zeros.is_empty() {
             repeat(self.store.fill()?, at + stored_len as u64, zeros);
         }
@@ -110,7 +111,7 @@ impl Content {
             self.fill(at)?;
         }
         let stored_len = (self.store.nbytes() - at).min(src.len() as u64) as usize;
-        let (overwritten, after) = src.split_at_checked(stored_len).unwrap_or_default();
+        let (overwritten, after) = src.cut(stored_len)?;
         self.store.write(at, overwritten)?;
         self.store.append(after)
     }
@@ -192,9 +193,7 @@ impl Content {
         let missing = to.saturating_sub(self.store.nbytes());
         let mut fill = alloc::zeroed(missing.min(FILL_STEP) as usize)?;
         while let Some(n) = to.checked_sub(self.store.nbytes()).filter(|n| *n > 0) {
-            let part = fill
-                .get_mut(..n.min(FILL_STEP) as usize)
-                .unwrap_or_default();
+            let part = fill.at_mut(..n.min(FILL_STEP) as usize)?;
             repeat(self.store.fill()?, self.store.nbytes(), part);
             self.store.append(part)?;
         }

@@ -158,9 +158,11 @@ fn check(chunks: &[u64], blocks: &[u64], item: u64) -> Result<()> {
 /// Short dimensions leave more items for the others.
 fn split(lengths: &[u64], items: u64, first_ratio: u64, min_row: u64) -> Vec<u64> {
     let mut left = items;
-    let mut cut = |d: usize, n: &u64| {
-        let most = balanced_length(lengths.get(..=d).unwrap_or_default(), left, first_ratio);
-        let most = if d + 1 == lengths.len() {
+    let mut parts = Vec::new();
+    let mut outer = lengths;
+    while let [before @ .., n] = outer {
+        let most = balanced_length(outer, left, first_ratio);
+        let most = if parts.is_empty() {
             most.max(min_row.min(left))
         } else {
             most
@@ -168,17 +170,12 @@ fn split(lengths: &[u64], items: u64, first_ratio: u64, min_row: u64) -> Vec<u64
         let length = if *n <= most {
             *n
         } else {
-            part_length(*n, most, d > 0 && left / most > ROUND)
+            part_length(*n, most, !before.is_empty() && left / most > ROUND)
         };
         left = (left / length).max(1);
-        length
-    };
-    let mut parts: Vec<u64> = lengths
-        .iter()
-        .enumerate()
-        .rev()
-        .map(|(d, n)| cut(d, n))
-        .collect();
+        parts.push(length);
+        outer = before;
+    }
     parts.reverse();
     parts
 }

@@ -8,6 +8,7 @@ use super::selection::{Axis, MAX_NDIM, Plan};
 use crate::alloc;
 use crate::dtype::numpy_meta::{ArrayMeta, Order};
 use crate::error::{Result, fail};
+use crate::slice::SliceExt;
 
 /// Positions along each dimension; `None` selects all.
 pub type Positions<'a> = [Option<&'a [u64]>];
@@ -158,7 +159,7 @@ impl Selection {
     ) -> Result<Option<Selection>> {
         let ndim = shape.len();
         let ones = [1; MAX_NDIM];
-        let step = step.unwrap_or(ones.get(..ndim).unwrap_or_default());
+        let step = step.unwrap_or(ones.at(..ndim)?);
         if [
             start.len(),
             count.len(),
@@ -287,10 +288,7 @@ pub fn for_each_point(
     }
     check_buffer(n.saturating_mul(item), len)?;
     for i in 0..n {
-        let point = coordinates
-            .get(i * ndim..)
-            .and_then(|c| c.get(..ndim))
-            .unwrap_or_default();
+        let point = coordinates.at(i * ndim..(i + 1) * ndim)?;
         if !point.iter().zip(shape).all(|(c, len)| c < len) {
             return Err(
                 fail!(Range, "item {i}: {point:?} is outside the shape {shape:?}").at(i as u64),

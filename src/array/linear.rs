@@ -18,7 +18,9 @@ use crate::error::{Error, Result, fail};
 use crate::io::Folder;
 use crate::options::{Opt, Options};
 use crate::parallel;
+use crate::slice::SliceExt;
 use crate::superchunk::bloscpack::{Bloscpack, Destination, Mode, Splice, reserve_offsets};
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::sync::{Arc, OnceLock};
 
@@ -489,18 +491,20 @@ impl LinearArray {
                 "axis {axis}: position {at} is out of range; the length is {old}"
             ));
         }
-        let reordered = match src {
-            Some(src) => self.to_store_order(inserted_shape, src)?,
-            None => Some(self.content.zeros(bytes)?),
+        let src: Cow<[u8]> = match src {
+            Some(src) => match self.to_store_order(inserted_shape, src)? {
+                Some(reordered) => reordered.into(),
+                None => src.into(),
+            },
+            None => self.content.zeros(bytes)?.into(),
         };
-        let (slab_bytes, times) = self.slab_layout(axis);
-        let src = reordered.as_deref().or(src).unwrap_or_default();
+        let (slab_bytes, times) = self.slab_layout(axis)?;
         self.content.splice(&Splice {
             at: at.saturating_mul(slab_bytes),
             every: old.saturating_mul(slab_bytes),
             times,
             gone: 0,
-            src,
+            src: &src,
         })?;
         self.reshape(new);
         Ok(())
@@ -508,18 +512,18 @@ impl LinearArray {
 
     /// Returns the contiguous bytes of one position of a dimension, and the number of such slabs
     /// per position.
-    fn slab_layout(&self, axis: usize) -> (u64, u64) {
-        let (before, rest) = self.meta.shape.split_at_checked(axis).unwrap_or_default();
-        let after = rest.get(1..).unwrap_or_default();
+    fn slab_layout(&self, axis: usize) -> Result<(u64, u64)> {
+        let shape = &self.meta.shape;
+        let (before, after) = (shape.at(..axis)?, shape.at(axis + 1..)?);
         let (slower, faster) = match self.meta.order {
             Order::C => (before, after),
             Order::Fortran => (after, before),
         };
         // The product exceeds 64 bits only if the array is empty.
-        (
+        Ok((
             nbytes(faster, self.itemsize()).unwrap_or(0),
             slower.iter().fold(1, |n: u64, d| n.saturating_mul(*d)),
-        )
+        ))
     }
 
     fn no_axis(&self, axis: usize) -> Error {
@@ -579,11 +583,9 @@ impl LinearArray {
             return self.set_slowest(old - count);
         }
         let mut shape = self.meta.shape.clone();
-        if let Some(n) = shape.get_mut(axis) {
-            *n -= count;
-        }
+        *shape.at_mut(axis)? -= count;
         self.content.store.can_have(&shape)?;
-        let (slab_bytes, times) = self.slab_layout(axis);
+        let (slab_bytes, times) = self.slab_layout(axis)?;
         self.content.splice(&Splice {
             at: at.saturating_mul(slab_bytes),
             every: old.saturating_mul(slab_bytes),

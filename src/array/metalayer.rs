@@ -183,20 +183,26 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
+    fn ends_before(&self, n: usize) -> Error {
+        fail!(
+            Format,
+            "unexpected end (expected {n} more bytes, found {})",
+            self.rest.len()
+        )
+    }
+
     fn bytes(&mut self, n: usize) -> Result<&'a [u8]> {
-        let (bytes, rest) = self.rest.split_at_checked(n).ok_or_else(|| {
-            fail!(
-                Format,
-                "unexpected end (expected {n} more bytes, found {})",
-                self.rest.len()
-            )
-        })?;
+        let parts = self.rest.split_at_checked(n);
+        let (bytes, rest) = parts.ok_or_else(|| self.ends_before(n))?;
         self.rest = rest;
         Ok(bytes)
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        Ok(self.bytes(N)?.first_chunk().copied().unwrap_or([0; N]))
+        let parts = self.rest.split_first_chunk();
+        let (bytes, rest) = parts.ok_or_else(|| self.ends_before(N))?;
+        self.rest = rest;
+        Ok(*bytes)
     }
 
     fn byte(&mut self) -> Result<u8> {

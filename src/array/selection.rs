@@ -96,7 +96,8 @@ impl Axis {
         self
     }
 
-    /// Returns the offsets of item `i` in the content and in the buffer.
+    /// Returns the offsets of item `i` in the content and in the buffer; 0 for the first item of an
+    /// empty list.
     pub fn offset(&self, i: u64) -> (u64, i64) {
         match self {
             Axis::Steps { at, buf, .. } => (at.wrapping_mul(i), buf.wrapping_mul(i as i64)),

@@ -128,28 +128,7 @@ pub fn repeat(value: Option<&[u8]>, at: u64, dst: &mut [u8]) {
     let Some(value) = value.filter(|v| !v.is_empty()) else {
         return dst.fill(0);
     };
-    let (head, tail) = value
-        .split_at_checked((at % value.len() as u64) as usize)
-        .unwrap_or_default();
-    let (mut done, all) = (0, dst.len());
-    for part in [tail, head] {
-        let n = part.len().min(all - done);
-        dst.iter_mut()
-            .skip(done)
-            .zip(part)
-            .for_each(|(to, from)| *to = *from);
-        done += n;
-    }
-    // The bytes so far are one whole value or all of `dst`; double them until `dst` is full.
-    while done > 0 && done < all {
-        let n = done.min(all - done);
-        let (from, to) = dst.split_at_mut_checked(done).unwrap_or_default();
-        to.iter_mut()
-            .zip(from.iter())
-            .take(n)
-            .for_each(|(to, from)| *to = *from);
-        done += n;
-    }
+    blosc::repeat(value, (at % value.len() as u64) as usize, dst);
 }
 
 fn read_only(name: &str) -> Error {

@@ -245,7 +245,7 @@ impl TiledArray {
             return Ok(false);
         };
         for name in from.meta_names().filter(|name| !is_array_metalayer(name)) {
-            let value = from.meta(name)?.unwrap_or_default();
+            let value = from.existing_meta(name)?;
             if from.is_fixed(name) {
                 self.frame.meta_set(name, value)?
             } else {

@@ -11,6 +11,7 @@ use super::format::{Field, Format, OffsetLayout};
 use super::time_units::{NAT, TimeConversion, arrow_format, arrow_step, numpy_step};
 use crate::dtype::{self, Kind, Type};
 use crate::error::{Error, Result, Status, fail};
+use crate::slice::{SliceExt, trim_zeros};
 
 /// The field name of list elements.
 const ITEM: &str = "item";
@@ -240,10 +241,7 @@ fn gather_field(f: &dtype::Field, size: usize, n: usize, bytes: &[u8]) -> Result
             .chunks_exact_mut(f.item.size)
             .zip(bytes.chunks_exact(size))
         {
-            to.copy_from_slice(
-                from.get(f.offset..f.offset + f.item.size)
-                    .unwrap_or_default(),
-            );
+            to.copy_from_slice(from.at(f.offset..f.offset + f.item.size)?);
         }
     }
     Ok(part)
@@ -276,23 +274,25 @@ impl BinaryBuilder {
     }
 
     /// Appends bytes to the current value.
-    pub fn push_bytes(&mut self, bytes: &[u8]) {
+    pub fn push_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         let end = self.end + bytes.len();
-        if let Some(to) = self.bytes.get_mut().get_mut(self.end..end) {
-            to.copy_from_slice(bytes);
-            self.end = end;
-        }
+        self.bytes
+            .get_mut()
+            .at_mut(self.end..end)?
+            .copy_from_slice(bytes);
+        self.end = end;
+        Ok(())
     }
 
     /// Finishes the current value.
-    pub fn finish_value(&mut self) {
+    pub fn finish_value(&mut self) -> Result<()> {
         self.done += 1;
         let (at, end) = (self.done * 4, self.end as i32);
         self.offsets
             .get_mut()
-            .get_mut(at..at + 4)
-            .into_iter()
-            .for_each(|o| o.copy_from_slice(&end.to_ne_bytes()));
+            .at_mut(at..at + 4)?
+            .copy_from_slice(&end.to_ne_bytes());
+        Ok(())
     }
 
     /// Returns the array of all `n` values.
@@ -302,8 +302,8 @@ impl BinaryBuilder {
 }
 
 /// Iterates over `n` items of `size` bytes, where `size` may be 0.
-fn items(bytes: &[u8], size: usize, n: usize) -> impl Iterator<Item = &[u8]> {
-    (0..n).map(move |i| bytes.get(i * size..(i + 1) * size).unwrap_or_default())
+fn items(bytes: &[u8], size: usize, n: usize) -> impl Iterator<Item = Result<&[u8]>> {
+    (0..n).map(move |i| bytes.at(i * size..(i + 1) * size))
 }
 
 /// Exports byte strings of fixed length without the trailing zeros.
@@ -311,11 +311,7 @@ fn bytes_to_text(size: usize, n: usize, bytes: &[u8], at: RowContext) -> Result<
     let mut texts = BinaryBuilder::new(n, bytes.len())?;
     let is_valid = at.options.binary || bytes.is_ascii();
     for (i, item) in items(bytes, size, n).enumerate() {
-        let len = item
-            .iter()
-            .rposition(|b| *b != 0)
-            .map_or(0, |last| last + 1);
-        let item = item.get(..len).unwrap_or_default();
+        let item = trim_zeros(item?);
         if !is_valid && std::str::from_utf8(item).is_err() {
             let message = format!(
                 "\"{}\" is not UTF-8; set HOLDALL_OPT_ARROW_BINARY to export bytes as binary",
@@ -323,8 +319,8 @@ fn bytes_to_text(size: usize, n: usize, bytes: &[u8], at: RowContext) -> Result<
             );
             return Err(at.fail(Status::Type, i, message));
         }
-        texts.push_bytes(item);
-        texts.finish_value();
+        texts.push_bytes(item)?;
+        texts.finish_value()?;
     }
     Ok(texts.finish(n))
 }
@@ -334,12 +330,7 @@ fn utf32_to_text(size: usize, n: usize, bytes: &[u8], at: RowContext) -> Result<
     // the UTF-8 form of a character is at most as long as the UTF-32 form
     let mut texts = BinaryBuilder::new(n, bytes.len())?;
     for (i, item) in items(bytes, size, n).enumerate() {
-        let characters = item.as_chunks::<4>().0;
-        let len = characters
-            .iter()
-            .rposition(|c| *c != [0; 4])
-            .map_or(0, |last| last + 1);
-        for character in characters.get(..len).unwrap_or_default() {
+        for character in trim_zeros(item?.as_chunks::<4>().0) {
             let number = u32::from_ne_bytes(*character);
             let invalid = || {
                 at.fail(
@@ -353,9 +344,9 @@ fn utf32_to_text(size: usize, n: usize, bytes: &[u8], at: RowContext) -> Result<
                     .ok_or_else(invalid)?
                     .encode_utf8(&mut [0; 4])
                     .as_bytes(),
-            );
+            )?;
         }
-        texts.finish_value();
+        texts.finish_value()?;
     }
     Ok(texts.finish(n))
 }

@@ -162,8 +162,8 @@ impl<A: AsRef<Array> + Send + Sync> TableStream<A> {
         let mut texts =
             BinaryBuilder::new(objects.len(), usize::try_from(size).unwrap_or(usize::MAX))?;
         for object in &objects {
-            texts.push_bytes(object);
-            texts.finish_value();
+            texts.push_bytes(object)?;
+            texts.finish_value()?;
         }
         Ok(texts.finish(objects.len()))
     }

@@ -6,6 +6,7 @@ use super::codec::{Encoder, Encoding};
 use crate::alloc;
 use crate::error::Result;
 use crate::parallel::ordered::{self, ConsumerThread};
+use crate::slice::SliceExt;
 use std::sync::{Mutex, PoisonError};
 
 /// Size of a piece, which is one task. Pieces are small so that all threads finish at about the
@@ -108,7 +109,7 @@ impl Encoders {
             .zip(offsets.first())
             .map_or(0, |(b, a)| b - a);
         let threads = if bytes >= 64 << 10 { threads } else { 1 };
-        let pieces = pieces(offsets);
+        let pieces = pieces(offsets)?;
         // If all pieces are small, threads do not wait for a predecessor that takes longer.
         let early = if bytes <= PIECE_BYTES * pieces.len() as u64 {
             threads
@@ -175,7 +176,7 @@ pub fn span<'a>(data: &'a [u8], offsets: &[u64]) -> &'a [u8] {
 }
 
 /// Splits offsets into pieces that overlap by one.
-fn pieces(offsets: &[u64]) -> Vec<&[u64]> {
+fn pieces(offsets: &[u64]) -> Result<Vec<&[u64]>> {
     let mut out = Vec::new();
     let mut rest = offsets;
     while let [first, after @ ..] = rest {
@@ -188,9 +189,8 @@ fn pieces(offsets: &[u64]) -> Vec<&[u64]> {
             .take_while(|&&b| b - first <= PIECE_BYTES)
             .count()
             .max(1);
-        let (piece, _) = rest.split_at_checked(fits + 1).unwrap_or((rest, &[]));
-        out.push(piece);
-        rest = rest.get(fits..).unwrap_or_default();
+        out.push(rest.at(..=fits)?);
+        rest = rest.at(fits..)?;
     }
-    out
+    Ok(out)
 }

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 use crate::error::{Result, fail};
+use crate::slice::SliceExt;
 use std::cell::{Cell, RefCell};
 
 const MAGIC: u32 = 0xFD2F_B528;
@@ -67,7 +68,7 @@ fn broken(what: impl std::fmt::Display) -> crate::error::Error {
 pub fn frame(src: &impl Source, at: u64) -> Result<Frame> {
     let mut head = [0; HEADER_MAX];
     let have = src.end().saturating_sub(at).min(HEADER_MAX as u64) as usize;
-    let head = head.get_mut(..have).unwrap_or_default();
+    let head = head.at_mut(..have)?;
     src.get(at, head)?;
     let cut = || broken("cut short");
     let (magic, rest) = head.split_first_chunk::<4>().ok_or_else(cut)?;

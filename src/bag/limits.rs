@@ -11,6 +11,7 @@ use super::offset_cache::{self, OffsetCache};
 use crate::alloc;
 use crate::error::{Result, Status, fail};
 use crate::io::File;
+use crate::slice::SliceExt;
 use std::sync::Arc;
 
 /// Size of a limit in bytes.
@@ -140,12 +141,13 @@ impl Limits {
             .ok_or_else(|| fail!(Range, "no limit {i}"))?;
         let mut verified = true;
         match &self.storage {
-            Storage::Memory(all) => requested
-                .copy_from_slice(all.get(first as usize..last as usize).unwrap_or_default()),
+            Storage::Memory(all) => {
+                requested.copy_from_slice(all.at(first as usize..last as usize)?)
+            }
             Storage::Disk { .. } if self.cached_limits(first, requested)? => {}
             Storage::Disk { .. } => {
                 let mut bytes = [0; 32];
-                let bytes = bytes.get_mut(..n * LIMIT as usize).unwrap_or_default();
+                let bytes = bytes.at_mut(..n * LIMIT as usize)?;
                 self.fetch(first, bytes)?;
                 requested
                     .iter_mut()
@@ -176,38 +178,40 @@ impl Limits {
             return Ok(false);
         };
         for (i, limit) in (first..).zip(limits) {
-            *limit = match cache.get(i) {
+            let cached = match cache.get(i) {
+                None if OffsetCache::has_room(self.count) => self.cache_piece(cache, i)?,
+                cached => cached,
+            };
+            *limit = match cached {
                 Some(limit) => limit,
-                None if !OffsetCache::has_room(self.count) || !self.cache_piece(cache, i)? => {
-                    return Ok(false);
-                }
-                None => cache.get(i).unwrap_or(0),
+                None => return Ok(false),
             };
         }
         Ok(true)
     }
 
-    /// Caches the piece of limit `i`. Returns false if it cannot be read or the cache is full.
+    /// Caches the piece of limit `i` and returns the limit. Returns `None` if the piece cannot be
+    /// read or the cache is full.
     #[cold]
-    fn cache_piece(&self, cache: &OffsetCache, i: u64) -> Result<bool> {
+    fn cache_piece(&self, cache: &OffsetCache, i: u64) -> Result<Option<u64>> {
         let first = i - i % offset_cache::PIECE as u64;
         let n = (self.count - first).min(offset_cache::PIECE as u64) as usize;
         let mut bytes = [0; offset_cache::PIECE * LIMIT as usize];
-        let bytes = bytes.get_mut(..n * LIMIT as usize).unwrap_or_default();
+        let bytes = bytes.at_mut(..n * LIMIT as usize)?;
         match self.fetch(first, bytes) {
             // The requested limit may be readable although the piece is not.
-            Err(e) if e.status != Status::Memory => return Ok(false),
+            Err(e) if e.status != Status::Memory => return Ok(None),
             read => read?,
         }
         self.check_unchanged()?;
         let mut limits = [0; offset_cache::PIECE];
-        let limits = limits.get_mut(..n).unwrap_or_default();
+        let limits = limits.at_mut(..n)?;
         limits
             .iter_mut()
             .zip(bytes.as_chunks::<8>().0)
             .for_each(|(w, b)| *w = u64::from_le_bytes(*b));
         cache.put(first, self.count, limits);
-        Ok(cache.get(i).is_some())
+        Ok(cache.get(i))
     }
 
     /// Returns `bound(first)` to `bound(first + n)`: `n + 1` values. The caller must call
@@ -224,17 +228,13 @@ impl Limits {
             .filter(|&e| e <= self.count)
             .ok_or_else(|| fail!(Range, "limits beyond the last"))?;
         match &self.storage {
-            Storage::Memory(all) => {
-                out.extend_from_slice(all.get(from as usize..last as usize).unwrap_or_default())
-            }
+            Storage::Memory(all) => out.extend_from_slice(all.at(from as usize..last as usize)?),
             Storage::Disk { .. } => {
                 let most = self.piece();
                 let mut buf = alloc::zeroed(most.min((last - from) as usize * LIMIT as usize))?;
                 let mut at = from;
                 while at < last {
-                    let piece = buf
-                        .get_mut(..((last - at) * LIMIT).min(most as u64) as usize)
-                        .unwrap_or_default();
+                    let piece = buf.at_mut(..((last - at) * LIMIT).min(most as u64) as usize)?;
                     self.fetch(at, piece)?;
                     let (limits, _) = piece.as_chunks::<8>();
                     out.extend(limits.iter().map(|w| u64::from_le_bytes(*w)));

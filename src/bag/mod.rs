@@ -43,6 +43,7 @@ use crate::io::journal::Snapshot;
 use crate::io::{self, Access, Folder, fd_pool};
 use crate::options::{Opt, Options};
 use crate::os::OsStrExt;
+use crate::slice::SliceExt;
 use batch::{BufferPool, Skip};
 use codec::{CODEC_BY_NAME, Codec, Decoder};
 use shard::{Shard, ShardOptions};
@@ -363,21 +364,21 @@ impl Bag {
     /// Returns the shard of record `i` of the whole set and its index in that shard. The record
     /// must exist.
     #[inline]
-    fn find_shard(&self, i: u64) -> (usize, u64) {
+    fn find_shard(&self, i: u64) -> Result<(usize, u64)> {
         let set = &*self.set;
         if set.interleaved {
             let n = set.shards.len().max(1) as u64;
-            return ((i % n) as usize, i / n);
+            return Ok(((i % n) as usize, i / n));
         }
         let shard = set.firsts.partition_point(|&f| f <= i).saturating_sub(1);
-        (shard, i - set.firsts.get(shard).copied().unwrap_or(0))
+        Ok((shard, i - set.firsts.at(shard)?))
     }
 
     /// Returns the shard of record `i` and its index in that shard.
     #[inline]
     fn locate(&self, i: u64) -> Result<(&Shard, u64)> {
         self.check(i)?;
-        let (shard, local) = self.find_shard(self.set_index(i));
+        let (shard, local) = self.find_shard(self.set_index(i))?;
         Ok((
             self.set
                 .shards
@@ -497,7 +498,7 @@ impl Bag {
 /// because a bag has one order.
 fn is_interleaved(shards: &[Shard], sets: &[Range<usize>], threads: usize) -> Result<bool> {
     for set in sets {
-        let some = shards.get(set.clone()).unwrap_or_default();
+        let some = shards.at(set.clone())?;
         if !interleave::is_interleaved(some, threads)? {
             continue;
         }

@@ -19,6 +19,7 @@ use crate::alloc;
 use crate::checksum::crc32;
 use crate::error::{Error, Result, fail};
 use crate::io::File;
+use crate::slice::SliceExt;
 
 /// Returns the end of the frames that begin at `from`: `expected` if a frame ends there, otherwise
 /// the first position without a valid frame. Limits can look like a skippable frame.
@@ -95,7 +96,7 @@ pub fn last_limit(
     if !fetch_around(file, &tail, end, size)? {
         return Ok(());
     }
-    let first = limits.bounds(0, 1)?.last().copied().unwrap_or(0);
+    let first = *limits.bounds(0, 1)?.at(1)?;
     if first > end && (end == 0 || frame::begins(first)) {
         return Err(fail!(
             Format,
@@ -105,7 +106,7 @@ pub fn last_limit(
     }
     let source = FileSource::new(file, size);
     limits.check_unchanged()?;
-    let (_, before) = tail.split_last().unwrap_or((&0, &[]));
+    let before = tail.at(..tail.len() - 1)?;
     let disagree = |found: u64| {
         Err(fail!(
             Format,
@@ -345,7 +346,7 @@ fn check_beside_several_frames(shard: &Shard, i: u64) -> Result<()> {
 /// frame each. The search is exponential, so it reads few limits for any number of empty records.
 fn check_empty(shard: &Shard, i: u64) -> Result<()> {
     let limits = shard.limits();
-    let bound = |j: u64| limits.bounds(j, 0).map(|b| b.last().copied().unwrap_or(0));
+    let bound = |j: u64| limits.bounds(j, 0)?.at(0).copied();
     let x = bound(i)?;
     let is_not_one_record =
         |from: u64, to: u64| from > to || to > shard.end() || !one_record(shard.file(), from, to);

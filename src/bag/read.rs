@@ -4,6 +4,7 @@
 use super::Bag;
 use super::batch::{
     self, BatchConfig, BatchLayout, Destination, Failure, Item, OwnedBuffer, Records, Run, Skip,
+    whole_batch,
 };
 use super::codec::Codec;
 use super::shard::Shard;
@@ -11,6 +12,7 @@ use crate::alloc;
 use crate::error::{Error, Result, Status, fail};
 use crate::options::Opt;
 use crate::parallel::Threads;
+use crate::slice::SliceExt;
 
 /// The records that a batch read requests, in order.
 #[derive(Clone, Copy, Debug)]
@@ -175,21 +177,19 @@ impl Bag {
             Requested::Indices(all) => all.len() as u64,
         };
         if n == 0 {
-            destination
-                .allocate(0)
-                .map_err(|error| Failure { out: 0, error })?;
+            destination.allocate(0).map_err(whole_batch)?;
             return Ok(BatchLayout::empty());
         }
         match requested {
-            Requested::Range(first, n) if self.step == 1 && !self.set.interleaved => batch::runs(
-                &self.split_runs(self.set_index(first), n),
-                batch_config,
-                destination,
-            ),
+            Requested::Range(first, n) if self.step == 1 && !self.set.interleaved => {
+                let runs = self.split_runs(self.set_index(first), n);
+                let runs = runs.map_err(whole_batch)?;
+                batch::runs(&runs, batch_config, destination)
+            }
             _ => {
                 let items = self
                     .items(requested, n, batch_config)
-                    .map_err(|error| Failure { out: 0, error })?;
+                    .map_err(whole_batch)?;
                 batch::scattered(&self.set.shards, &items, batch_config, destination)
             }
         }
@@ -207,22 +207,20 @@ impl Bag {
             "the indices of the records of this batch",
         )?;
         let mut items = alloc::with_capacity(n as usize)?;
-        items.extend((0..n as usize).map(|out| {
-            let (shard, local) = self.find_shard(self.set_index(requested.index(out)));
-            Item { shard, local, out }
-        }));
+        for out in 0..n as usize {
+            let (shard, local) = self.find_shard(self.set_index(requested.index(out)))?;
+            items.push(Item { shard, local, out });
+        }
         items.sort_unstable_by_key(Item::sort_key);
         Ok(items)
     }
 
     /// Splits `n` records of the whole set, from `first` on, into one run per shard.
-    fn split_runs(&self, mut first: u64, mut n: u64) -> Vec<Run<'_>> {
+    fn split_runs(&self, mut first: u64, mut n: u64) -> Result<Vec<Run<'_>>> {
         let mut runs = Vec::new();
         while n > 0 {
-            let (shard, local) = self.find_shard(first);
-            let Some(shard) = self.set.shards.get(shard) else {
-                break;
-            };
+            let (shard, local) = self.find_shard(first)?;
+            let shard = self.set.shards.at(shard)?;
             let here = n.min(shard.count() - local);
             runs.push(Run {
                 shard,
@@ -232,7 +230,7 @@ impl Bag {
             first += here;
             n -= here;
         }
-        runs
+        Ok(runs)
     }
 
     /// Calls `f` with all records in order, in batches of a few MiB.

@@ -25,6 +25,7 @@ use crate::io::journal::{self, Change, Container, SAMPLE_BYTES, Sample, Undo};
 use crate::io::{self, Access, File, Folder, locate};
 use crate::options::{Opt, Options};
 use crate::os::OsStrExt;
+use crate::slice::SliceExt;
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
@@ -351,7 +352,7 @@ impl Repair<'_> {
         }
         let bounds = Limits::on_disk(limits.clone(), 0, intact.count, false)
             .bounds(intact.count.saturating_sub(1), intact.count.min(1))?;
-        let last = bounds.first().copied().unwrap_or(0);
+        let last = *bounds.at(0)?;
         let fits = self.raw() || offset_check::is_all_frames(records, last, intact.end);
         Ok(fits.then_some((intact, limits)))
     }
@@ -444,7 +445,7 @@ impl Repair<'_> {
             let mut piece = alloc::zeroed(PIECE.min(intact.count * LIMIT) as usize)?;
             while done < intact.count * LIMIT {
                 let n = (intact.count * LIMIT - done).min(PIECE) as usize;
-                let part = piece.get_mut(..n).unwrap_or_default();
+                let part = piece.at_mut(..n)?;
                 limits.read_exact_at(done, part)?;
                 records.write_at(intact.end + done, part)?;
                 done += n as u64;
@@ -551,9 +552,7 @@ fn intact_limits(limits: &dyn File, records: u64) -> Result<Option<IntactLimits>
     let mut buf = alloc::zeroed(PIECE.min(total) as usize)?;
     let mut at = 0;
     while at < total {
-        let part = buf
-            .get_mut(..(total - at).min(PIECE) as usize)
-            .unwrap_or_default();
+        let part = buf.at_mut(..(total - at).min(PIECE) as usize)?;
         limits.read_exact_at(at, part)?;
         for w in part.as_chunks::<8>().0 {
             let v = u64::from_le_bytes(*w);

@@ -60,10 +60,11 @@ pub fn expand_nonempty(spec: &OsStr) -> Result<Vec<OsString>> {
 
 fn items(mut rest: &[u8]) -> Vec<&[u8]> {
     let mut items = Vec::new();
-    while let Some(at) = find(rest, b',') {
-        let (item, after) = rest.split_at_checked(at).unwrap_or((rest, &[]));
+    while let Some((item, [_, after @ ..])) =
+        find(rest, b',').and_then(|at| rest.split_at_checked(at))
+    {
         items.push(item);
-        rest = after.get(1..).unwrap_or_default();
+        rest = after;
     }
     items.push(rest);
     items.retain(|i| !i.is_empty());

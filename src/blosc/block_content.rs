@@ -10,6 +10,7 @@ use super::decode::{
 use super::filter::{self, Streams, StridedRows};
 use super::scratch_slice;
 use crate::error::Result;
+use crate::slice::SliceExt;
 use std::ops::Range;
 
 /// The content of a block, as far as it was requested.
@@ -106,7 +107,7 @@ impl BlockDecoder {
         let requested = each - items + end.div_ceil(group).min(items);
         let mut rest = stored;
         let mut streams = [StoredStream::Run(0); filter::MAX_STREAMS];
-        let streams = streams.get_mut(..n).unwrap_or_default();
+        let streams = streams.at_mut(..n)?;
         for (i, stream) in streams.iter_mut().enumerate() {
             (*stream, rest) = StoredStream::parse(&self.header, rest, each)
                 .map_err(|e| e.within(stream_label(index, i)))?;

@@ -11,6 +11,7 @@ use super::pipeline::MAX_FILTERS;
 use super::{Codec, Content, Filter, Header, filter, release_if_large, scratch_slice};
 use crate::error::{Error, Result, fail};
 use crate::parallel;
+use crate::slice::SliceExt;
 use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
 
@@ -62,7 +63,7 @@ fn range(header: &Header, chunk: &[u8], at: usize, dst: &mut [u8], threads: usiz
             chunk.len()
         ));
     };
-    let body = chunk.get(header.len()..).unwrap_or_default();
+    let body = chunk.at(header.len()..)?;
     match header.content()? {
         Content::Copied => {
             let from = body
@@ -81,23 +82,29 @@ fn range(header: &Header, chunk: &[u8], at: usize, dst: &mut [u8], threads: usiz
 
 /// Fills `dst` with a repeated value, as if the first copy began `at` bytes before `dst`.
 pub fn repeat(value: &[u8], at: usize, dst: &mut [u8]) {
-    let (_, last) = value
-        .split_at_checked(at.checked_rem(value.len()).unwrap_or(0))
-        .unwrap_or_default();
-    let n = last.len().min(dst.len());
-    let (head, rest) = dst.split_at_mut(n);
-    head.copy_from_slice(last.get(..n).unwrap_or_default());
-    if value.is_empty() {
+    let Some(from) = at.checked_rem(value.len()) else {
         return;
-    }
+    };
+    let (_, last) = value.split_at(from);
+    let (head, rest) = dst.split_at_mut(last.len().min(dst.len()));
+    copy_start(last, head);
     // copying one large pattern is faster than copying many small values
     let whole = value.repeat(
         (4096 / value.len())
             .max(1)
             .min(rest.len() / value.len() + 1),
     );
-    for piece in rest.chunks_mut(whole.len()) {
-        piece.copy_from_slice(whole.get(..piece.len()).unwrap_or_default());
+    let mut pieces = rest.chunks_exact_mut(whole.len());
+    for piece in &mut pieces {
+        piece.copy_from_slice(&whole);
+    }
+    copy_start(&whole, pieces.into_remainder());
+}
+
+/// Fills `dst` with the first bytes of `src`.
+fn copy_start(src: &[u8], dst: &mut [u8]) {
+    for (to, from) in dst.iter_mut().zip(src) {
+        *to = *from;
     }
 }
 
@@ -146,8 +153,9 @@ impl<'c> Blocks<'c> {
         let mut reference = WORKSPACE.with_borrow_mut(|s| std::mem::take(&mut s.reference));
         let result = scratch_slice(&mut reference, first).and_then(|head| {
             self.decode_span(0, head, None)?;
-            let (before, after) = dst.split_at_mut(first.saturating_sub(at));
-            before.copy_from_slice(head.get(at..at + before.len()).unwrap_or_default());
+            let head_part = head.at(at.min(first)..)?;
+            let (before, after) = dst.cut_mut(head_part.len())?;
+            before.copy_from_slice(head_part);
             self.decode_parallel(at.max(first), after, Some(head), threads)
         });
         release_if_large(&mut reference);
@@ -210,7 +218,7 @@ impl<'c> Blocks<'c> {
                     let result = scratch_slice(&mut whole, len).and_then(|w| {
                         self.decoder
                             .decode_block(workspace, index, stored, first, w)?;
-                        piece.copy_from_slice(w.get(from..from + piece.len()).unwrap_or_default());
+                        piece.copy_from_slice(w.at(from..from + piece.len())?);
                         Ok(())
                     });
                     release_if_large(&mut whole);

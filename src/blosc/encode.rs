@@ -6,6 +6,7 @@ use super::codec::Encoders;
 use super::header::{COPIED, Header, VERSION_2};
 use super::{Content, Filter, Params, Target, filter, release_if_large, scratch_slice};
 use crate::error::{Error, Result};
+use crate::slice::SliceExt;
 use crate::{alloc, parallel};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -35,7 +36,7 @@ pub fn encode_filled(params: &Params, item: Option<&[u8]>, n: usize) -> Result<O
     header.more_flags = if item.is_some() { 3 << 4 } else { 1 << 4 };
     header.cbytes = header.len() + item.map_or(0, <[u8]>::len);
     let mut chunk = alloc::zeroed(header.len())?;
-    write_header(&mut chunk, 0, &header);
+    write_header(&mut chunk, 0, &header)?;
     chunk.extend_from_slice(item.unwrap_or_default());
     Ok(Some(chunk))
 }
@@ -55,7 +56,7 @@ impl<'a> Encoder<'a> {
         let mut first = Vec::new();
         if encoder.has_delta() {
             let typesize = header.typesize;
-            let block = src.get(..header.block_len(0)).unwrap_or_default();
+            let block = src.at(..header.block_len(0))?;
             first = alloc::zeroed(block.len())?;
             match params.filters.iter().find_map(|f| {
                 if let Filter::Truncate { bits } = f {
@@ -80,8 +81,7 @@ impl<'a> Encoder<'a> {
             alloc::grow(dst, encoder.header_and_table_len(), begin + encoder.max_len)?;
             dst.resize(begin + encoder.header_and_table_len(), 0);
             if self.blocks(begin, dst, threads)? {
-                encoder.finish(dst, begin);
-                return Ok(());
+                return encoder.finish(dst, begin);
             }
             dst.truncate(begin);
         }
@@ -89,7 +89,7 @@ impl<'a> Encoder<'a> {
         header.cbytes = encoder.max_len;
         alloc::reserve_exact(dst, encoder.max_len)?;
         dst.resize(begin + header.len(), 0);
-        write_header(dst, begin, &header);
+        write_header(dst, begin, &header)?;
         dst.extend_from_slice(self.src);
         Ok(())
     }
@@ -105,7 +105,7 @@ impl<'a> Encoder<'a> {
         }
         SCRATCH.with_borrow_mut(|scratch| {
             for (index, block) in self.src.chunks(blocksize).enumerate() {
-                encoder.write_block_offset(dst, begin, index);
+                encoder.write_block_offset(dst, begin, index)?;
                 if !encoder.append(scratch, index, block, dst, begin + encoder.max_len)? {
                     return Ok(false);
                 }
@@ -180,7 +180,7 @@ impl<'a> Encoder<'a> {
                     dst,
                     begin + encoder.header.len() + 4 * (part.first + i),
                     start,
-                );
+                )?;
                 start += n;
             }
             dst.extend_from_slice(&part.stored);
@@ -190,18 +190,17 @@ impl<'a> Encoder<'a> {
 }
 
 /// Writes the header into the space that was reserved for it.
-fn write_header(dst: &mut [u8], at: usize, header: &Header) {
-    let (bytes, n) = header.write();
-    if let (Some(to), Some(from)) = (dst.get_mut(at..at + n), bytes.get(..n)) {
-        to.copy_from_slice(from);
-    }
+fn write_header(dst: &mut [u8], at: usize, header: &Header) -> Result<()> {
+    let (bytes, n) = header.write()?;
+    dst.at_mut(at..at + n)?.copy_from_slice(bytes.at(..n)?);
+    Ok(())
 }
 
-fn write_block_offset(dst: &mut [u8], at: usize, start: usize) {
-    if let Some(to) = dst.get_mut(at..at + 4) {
-        // chunks are not longer than i32::MAX
-        to.copy_from_slice(&(start as u32).to_le_bytes());
-    }
+fn write_block_offset(dst: &mut [u8], at: usize, start: usize) -> Result<()> {
+    // chunks are not longer than i32::MAX
+    let start = (start as u32).to_le_bytes();
+    dst.at_mut(at..at + 4)?.copy_from_slice(&start);
+    Ok(())
 }
 
 // ---- one block
@@ -313,13 +312,13 @@ impl BlockEncoder {
     /// Encodes and appends a block. Returns false if the chunk would be longer than its
     /// uncompressed form.
     pub fn push(&self, index: usize, content: &[u8], chunk: &mut Vec<u8>) -> Result<bool> {
-        self.write_block_offset(chunk, 0, index);
+        self.write_block_offset(chunk, 0, index)?;
         SCRATCH.with_borrow_mut(|scratch| self.append(scratch, index, content, chunk, self.max_len))
     }
 
     /// Like [`BlockEncoder::push`], for an encoded block.
     pub fn push_encoded(&self, index: usize, stored: &[u8], chunk: &mut Vec<u8>) -> Result<bool> {
-        self.write_block_offset(chunk, 0, index);
+        self.write_block_offset(chunk, 0, index)?;
         let fits = chunk.len() + stored.len() <= self.max_len;
         if fits {
             alloc::grow(chunk, stored.len(), self.max_len)?;
@@ -329,15 +328,15 @@ impl BlockEncoder {
     }
 
     /// Completes a chunk that has all of its blocks.
-    pub fn end(&self, chunk: &mut Vec<u8>) {
-        self.finish(chunk, 0);
+    pub fn end(&self, chunk: &mut Vec<u8>) -> Result<()> {
+        self.finish(chunk, 0)
     }
 
     /// Writes the current end of `dst` as the offset of block `index`. `begin`: offset of the chunk
     /// in `dst`.
-    fn write_block_offset(&self, dst: &mut [u8], begin: usize, index: usize) {
+    fn write_block_offset(&self, dst: &mut [u8], begin: usize, index: usize) -> Result<()> {
         let start = dst.len() - begin;
-        write_block_offset(dst, begin + self.header.len() + 4 * index, start);
+        write_block_offset(dst, begin + self.header.len() + 4 * index, start)
     }
 
     /// Returns the chunk of these encoded blocks, which must be complete and in order. Returns
@@ -356,15 +355,15 @@ impl BlockEncoder {
         chunk.resize(self.header_and_table_len(), 0);
         for (i, block) in blocks.enumerate() {
             let start = chunk.len();
-            write_block_offset(&mut chunk, self.header.len() + 4 * i, start);
+            write_block_offset(&mut chunk, self.header.len() + 4 * i, start)?;
             chunk.extend_from_slice(block);
         }
-        self.finish(&mut chunk, 0);
+        self.finish(&mut chunk, 0)?;
         Ok(Some(chunk))
     }
 
     /// Writes the header of a chunk that has all of its blocks.
-    fn finish(&self, dst: &mut Vec<u8>, begin: usize) {
+    fn finish(&self, dst: &mut Vec<u8>, begin: usize) -> Result<()> {
         let mut header = self.header;
         header.cbytes = dst.len() - begin;
         let streams: usize = (0..header.blocks()).map(|i| header.streams(i)).sum();
@@ -374,7 +373,7 @@ impl BlockEncoder {
             header.cbytes = header.len();
             dst.truncate(begin + header.len());
         }
-        write_header(dst, begin, &header);
+        write_header(dst, begin, &header)
     }
 
     /// Appends an encoded block: its streams, each after its length. Returns false if `out` would
@@ -469,7 +468,7 @@ impl BlockEncoder {
             None => {
                 let to = scratch_slice(scratch, src.len())?;
                 let stored = match codecs.encode(self.params.codec, self.params.level, src, to)? {
-                    Some(n) => to.get(..n).unwrap_or_default(),
+                    Some(n) => to.at(..n)?,
                     None => src,
                 };
                 // blocks are not longer than i32::MAX
@@ -497,10 +496,7 @@ impl BlockEncoder {
         let begin = out.len();
         alloc::grow(out, 4 + src.len(), most)?;
         out.resize(begin + 4 + src.len(), 0);
-        let Some((length, to)) = out.get_mut(begin..).and_then(<[u8]>::split_first_chunk_mut)
-        else {
-            return Ok(());
-        };
+        let (length, to) = out.at_mut(begin..)?.cut_mut(4)?;
         let n = match codecs.encode(self.params.codec, self.params.level, src, to)? {
             Some(n) => n,
             None => {
@@ -509,7 +505,7 @@ impl BlockEncoder {
             }
         };
         // blocks are not longer than i32::MAX
-        *length = (n as i32).to_le_bytes();
+        length.copy_from_slice(&(n as i32).to_le_bytes());
         out.truncate(begin + 4 + n);
         Ok(())
     }

@@ -6,7 +6,7 @@
 
 use super::Codec;
 use super::pipeline::{MAX_FILTERS, Pipeline};
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, fail};
 
 /// Length of the c-blosc 1.x header.
 pub const BASE_HEADER_LEN: usize = 16;
@@ -309,10 +309,20 @@ impl Header {
     }
 
     /// Returns the encoded header and its length.
-    pub(super) fn write(&self) -> ([u8; EXTENDED_HEADER_LEN], usize) {
+    pub(super) fn write(&self) -> Result<([u8; EXTENDED_HEADER_LEN], usize)> {
         let mut out = [0; EXTENDED_HEADER_LEN];
-        let numbers = [self.nbytes, self.blocksize, self.cbytes]
-            .map(|n| u32::try_from(n).unwrap_or(u32::MAX).to_le_bytes());
+        let number = |n| match u32::try_from(n) {
+            Ok(n) => Ok(n.to_le_bytes()),
+            Err(_) => Err(Error::internal(format_args!(
+                "{n} in the header of a chunk"
+            ))),
+        };
+        let numbers = [
+            number(self.nbytes)?,
+            number(self.blocksize)?,
+            number(self.cbytes)?,
+        ];
+        // larger items are stored as bytes
         let typesize = u8::try_from(self.typesize).unwrap_or(1);
         let first = [self.version, self.codec_version, self.flags, typesize];
         let second = [self.user_codec, self.codec_meta];
@@ -327,7 +337,7 @@ impl Header {
         for (to, from) in out.iter_mut().zip(all) {
             *to = *from;
         }
-        (out, self.len())
+        Ok((out, self.len()))
     }
 
     /// Returns whether the header has 32 bytes.

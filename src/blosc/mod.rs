@@ -34,6 +34,7 @@ pub use pipeline::{Filter, Pipeline};
 
 use crate::alloc;
 use crate::error::Result;
+use crate::slice::SliceExt;
 
 /// A codec: the compression algorithm of the streams of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -110,7 +111,7 @@ fn scratch_slice(buffer: &mut Vec<u8>, n: usize) -> Result<&mut [u8]> {
         *buffer = Vec::new();
         *buffer = alloc::zeroed(n)?;
     }
-    Ok(buffer.get_mut(..n).unwrap_or_default())
+    buffer.at_mut(..n)
 }
 
 /// Frees a reusable buffer that has become too large to be retained.

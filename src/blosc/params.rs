@@ -58,12 +58,11 @@ pub struct Params {
 impl Params {
     /// Creates parameters for this target, with shuffle, which has no effect on items of one byte.
     pub fn new(target: Target, codec: Codec, level: u8, typesize: usize) -> Params {
-        let filters = Pipeline::new(&[Filter::Shuffle { group: 0 }]).unwrap_or_default();
         Params {
             target,
             codec,
             level,
-            filters,
+            filters: Pipeline::single(Filter::Shuffle { group: 0 }),
             typesize,
             blocksize: None,
             split: Split::Auto,

@@ -11,6 +11,7 @@ use super::decode::{DecodeContext, InverseFilter, Workspace, max_stream_len};
 use super::stored::StoredBytes;
 use super::{filter, release_if_large, scratch_slice};
 use crate::error::{Result, fail};
+use crate::slice::SliceExt;
 use std::ops::Range;
 
 /// The location of a part in a filtered block: as many runs of bytes as an item has bytes.
@@ -86,12 +87,7 @@ impl BlockDecoder {
             }
             let items = scratch_slice(&mut items, n)?;
             filter::unshuffle(group, bytes, items);
-            dst.copy_from_slice(
-                items
-                    .get(from % group..)
-                    .and_then(|i| i.get(..dst.len()))
-                    .unwrap_or_default(),
-            );
+            dst.copy_from_slice(items.at(from % group..)?.at(..dst.len())?);
             Ok(())
         });
         release_if_large(&mut gathered);
@@ -195,13 +191,8 @@ impl BlockDecoder {
         let (begin, end, length) = (*begin, last + n, location.len());
         let mut copy = |content: &[u8], skip: usize| {
             for (from, to, n) in &pieces {
-                let piece = content.get(from - skip..).and_then(|c| c.get(..*n));
-                let target = dst.get_mut(*to..).and_then(|d| d.get_mut(..*n));
-                target
-                    .zip(piece)
-                    .ok_or_else(|| fail!(State, "a part outside of its block"))?
-                    .0
-                    .copy_from_slice(piece.unwrap_or_default());
+                dst.at_mut(*to..*to + *n)?
+                    .copy_from_slice(content.at(from - skip..from - skip + *n)?);
             }
             Ok(())
         };
@@ -249,10 +240,7 @@ fn fill_from_run(
         )
     })?;
     for (_, to, n) in pieces {
-        dst.get_mut(to..)
-            .and_then(|d| d.get_mut(..n))
-            .ok_or_else(|| fail!(State, "a part outside of its block"))?
-            .fill(byte);
+        dst.at_mut(to..to + n)?.fill(byte);
     }
     Ok(n)
 }

@@ -79,6 +79,12 @@ impl Filter {
 pub struct Pipeline([Option<Filter>; MAX_FILTERS]);
 
 impl Pipeline {
+    /// Creates a pipeline of one filter.
+    pub fn single(filter: Filter) -> Pipeline {
+        // in the last slot, like the reference libraries
+        Pipeline([None, None, None, None, None, Some(filter)])
+    }
+
     /// Creates a pipeline of these filters.
     pub fn new(filters: &[Filter]) -> Result<Pipeline> {
         let mut p = Pipeline::default();

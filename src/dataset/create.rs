@@ -29,6 +29,7 @@ use crate::io::journal::Session;
 use crate::io::{self, Folder, locate};
 use crate::json::Value;
 use crate::options::{Opt, Options};
+use crate::slice::SliceExt;
 use crate::superchunk::bloscpack::{self, FileEncoder, Mode, OPEN_OPTIONS};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -270,7 +271,7 @@ pub fn copy(
     let (mut at, mut corrupt, mut start) = (0, from.has_lost_attrs(), vec![0; from.shape().len()]);
     while at < *rows {
         let n = most.min(rows - at);
-        let part = buffer.get_mut(..(n * bytes) as usize).unwrap_or_default();
+        let part = buffer.at_mut(..(n * bytes) as usize)?;
         start.first_mut().into_iter().for_each(|s| *s = at);
         corrupt |= from.read(&start, &[&[n], row].concat(), None, part, None)?;
         new.append(0, n, part)?;

@@ -9,6 +9,7 @@ use super::chunks::Chunks;
 use crate::alloc;
 use crate::dtype::Type;
 use crate::error::{Error, Result, fail};
+use crate::slice::SliceExt;
 use crate::superchunk::bloscpack::Splice;
 use std::ops::Range;
 
@@ -75,9 +76,7 @@ impl Fields {
         while at < end {
             let first = at / self.item;
             let to = (first * self.item).saturating_add(most).min(end);
-            let (piece, after) = rest
-                .split_at_mut_checked((to - at) as usize)
-                .unwrap_or_default();
+            let (piece, after) = rest.cut_mut((to - at) as usize)?;
             let items = first..to.div_ceil(self.item);
             if at.is_multiple_of(self.item) && to.is_multiple_of(self.item) {
                 corrupt |= self.assemble(items, piece)?;
@@ -90,12 +89,7 @@ impl Fields {
                 let mut whole = alloc::zeroed(n)?;
                 let skip = (at - first * self.item) as usize;
                 corrupt |= self.assemble(items, &mut whole)?;
-                piece.copy_from_slice(
-                    whole
-                        .get(skip..)
-                        .and_then(|w| w.get(..piece.len()))
-                        .unwrap_or_default(),
-                );
+                piece.copy_from_slice(whole.at(skip..skip + piece.len())?);
             }
             (at, rest) = (to, after);
         }
@@ -116,18 +110,15 @@ impl Fields {
             if scratch.len() < n {
                 scratch = alloc::zeroed(n)?;
             }
-            let values = scratch.get_mut(..n).unwrap_or_default();
+            let values = scratch.at_mut(..n)?;
             corrupt |= field.chunks.read(items.start * size, values)?;
             for (item, value) in dst
                 .chunks_exact_mut(self.item as usize)
                 .zip(values.chunks_exact(field.size))
             {
-                if let Some(to) = item
-                    .get_mut(field.offset..)
-                    .and_then(|i| i.get_mut(..field.size))
-                {
-                    to.copy_from_slice(value);
-                }
+                item.at_mut(field.offset..)?
+                    .at_mut(..field.size)?
+                    .copy_from_slice(value);
             }
         }
         Ok(corrupt)
@@ -152,11 +143,7 @@ impl Fields {
         let item = self.item.max(1) as usize;
         let mut values = alloc::with_capacity(items.len() / item * field.size)?;
         for item in items.chunks_exact(item) {
-            values.extend_from_slice(
-                item.get(field.offset..)
-                    .and_then(|i| i.get(..field.size))
-                    .unwrap_or_default(),
-            );
+            values.extend_from_slice(item.at(field.offset..)?.at(..field.size)?);
         }
         Ok(values)
     }
@@ -168,11 +155,9 @@ impl Fields {
         mut f: impl FnMut(&mut Chunks, u64, &[u8]) -> Result<()>,
     ) -> Result<()> {
         for i in 0..self.all.len() {
-            let Some(field) = self.all.get(i) else { break };
-            let values = self.values(field, src)?;
-            if let Some(field) = self.all.get_mut(i) {
-                f(&mut field.chunks, field.size as u64, &values)?;
-            }
+            let values = self.values(self.all.at(i)?, src)?;
+            let field = self.all.at_mut(i)?;
+            f(&mut field.chunks, field.size as u64, &values)?;
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use crate::alloc;
 use crate::dtype::{Field, Kind, Type};
 use crate::error::{Error, Result, fail};
 use crate::json::Value;
+use crate::slice::{SliceExt, trim_zeros};
 
 /// Returns the bytes of a value, for one item or for all items of a row, at most `limit`. Returns
 /// `None` if all bytes are zero.
@@ -53,7 +54,7 @@ fn put(value: &Value, item: &Type, limit: u64, out: &mut Vec<u8>) -> Result<()> 
     alloc::allow((from + item.size) as u64, limit, "the default value")?;
     alloc::reserve(out, item.size)?;
     out.resize(from + item.size, 0);
-    put_into(value, item, limit, out.get_mut(from..).unwrap_or_default())
+    put_into(value, item, limit, out.at_mut(from..)?)
 }
 
 fn put_into(value: &Value, item: &Type, limit: u64, dst: &mut [u8]) -> Result<()> {
@@ -92,17 +93,17 @@ fn put_into(value: &Value, item: &Type, limit: u64, dst: &mut [u8]) -> Result<()
         (Kind::Float | Kind::Complex, _) => set_float(value, item, dst)?,
         (Kind::Struct(fields), Value::Array(values)) if values.len() == fields.len() => {
             for (field, value) in fields.iter().zip(values) {
-                let part = dst
-                    .get_mut(field.offset..)
-                    .and_then(|d| d.get_mut(..field.item.size));
-                put_into(value, &field.item, limit, part.unwrap_or_default())?;
+                let part = dst.at_mut(field.offset..)?.at_mut(..field.item.size)?;
+                put_into(value, &field.item, limit, part)?;
             }
         }
         (Kind::Array(of, shape), value) => {
             let shape: Vec<u64> = shape.iter().map(|n| *n as u64).collect();
-            let part = bytes(value, of, &shape, limit)?.unwrap_or_default();
-            for to in dst.chunks_exact_mut(part.len().max(1)) {
-                to.copy_from_slice(&part);
+            // `None`: zeros
+            if let Some(part) = bytes(value, of, &shape, limit)? {
+                for to in dst.chunks_exact_mut(part.len().max(1)) {
+                    to.copy_from_slice(&part);
+                }
             }
         }
         _ => return Err(unexpected(value, "a value of the item type")),
@@ -122,7 +123,7 @@ fn set_float(value: &Value, item: &Type, dst: &mut [u8]) -> Result<()> {
     } else {
         item.size
     };
-    let real = dst.get_mut(..size).unwrap_or_default();
+    let real = dst.at_mut(..size)?;
     match size {
         2 => set(real, &half(x).to_le_bytes(), item.big_endian),
         4 => set(real, &(x as f32).to_le_bytes(), item.big_endian),
@@ -193,7 +194,7 @@ fn value_of(bytes: &[u8], item: &Type) -> Result<Value> {
         Kind::Uint => integer(false),
         Kind::Float => Value::Float(float(&little)?),
         Kind::Complex => {
-            let (first, second) = bytes.split_at_checked(item.size / 2).unwrap_or_default();
+            let (first, second) = bytes.cut(item.size / 2)?;
             if second.iter().any(|b| *b != 0) {
                 return Err(fail!(
                     Unsupported,
@@ -210,7 +211,7 @@ fn value_of(bytes: &[u8], item: &Type) -> Result<Value> {
             );
         }
         Kind::Bytes | Kind::Void => {
-            Value::String(text(bytes).iter().map(|b| char::from(*b)).collect())
+            Value::String(trim_zeros(bytes).iter().map(|b| char::from(*b)).collect())
         }
         Kind::Str => {
             let number = |b: &[u8; 4]| {
@@ -229,18 +230,10 @@ fn value_of(bytes: &[u8], item: &Type) -> Result<Value> {
                     )
                 })
             };
-            Value::String(text(&all).iter().map(one).collect::<Result<_>>()?)
+            Value::String(trim_zeros(&all).iter().map(one).collect::<Result<_>>()?)
         }
         Kind::Struct(fields) => {
-            let one = |f: &Field| {
-                value_of(
-                    bytes
-                        .get(f.offset..)
-                        .and_then(|b| b.get(..f.item.size))
-                        .unwrap_or_default(),
-                    &f.item,
-                )
-            };
+            let one = |f: &Field| value_of(bytes.at(f.offset..)?.at(..f.item.size)?, &f.item);
             Value::Array(fields.iter().map(one).collect::<Result<_>>()?)
         }
         Kind::Array(of, shape) => list(
@@ -255,15 +248,6 @@ fn value_of(bytes: &[u8], item: &Type) -> Result<Value> {
             ));
         }
     })
-}
-
-/// Strips trailing zeros.
-fn text<T: PartialEq + Default>(all: &[T]) -> &[T] {
-    let n = all
-        .iter()
-        .rposition(|x| *x != T::default())
-        .map_or(0, |i| i + 1);
-    all.get(..n).unwrap_or_default()
 }
 
 /// Returns the number in the little-endian bytes of a float.
@@ -397,6 +381,12 @@ mod tests {
                 &[1, 0, 2, 0, 3],
             ),
             ("0.0", "[('a', 'u1'), ('b', '>u2')]", &[], &[0; 3]),
+            (
+                "[1, [0, 0]]",
+                "[('a', 'u1'), ('b', '>u2', (2,))]",
+                &[],
+                &[1, 0, 0, 0, 0],
+            ),
         ] {
             assert_eq!(of(json, dtype, row).unwrap(), expected, "{json} {dtype}");
         }

@@ -12,6 +12,7 @@ use crate::error::{Result, Status, fail};
 use crate::io::{self, Access, File, Folder, locate};
 use crate::json::Value;
 use crate::os::OsStrExt;
+use crate::slice::SliceExt;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::is_separator;
@@ -218,9 +219,8 @@ impl DatasetDir {
             .enumerate()
             .filter_map(|(i, b)| (*b == b'/').then_some(i))
         {
-            self.folder.make_folder(OsStr::from_bytes(
-                self.prefix.as_bytes().get(..i).unwrap_or_default(),
-            ))?;
+            self.folder
+                .make_folder(OsStr::from_bytes(self.prefix.as_bytes().at(..i)?))?;
         }
         Ok(())
     }

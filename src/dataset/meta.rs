@@ -23,10 +23,6 @@ pub const STORAGE: &str = "meta/storage";
 pub const APART: &str = "apart";
 /// Maximum length of the name of a codec or a checksum that is passed on to fields.
 const MAX_NAME: usize = 64;
-const CHECKSUM_NAMES: [&str; 9] = [
-    "none", "adler32", "crc32", "md5", "sha1", "sha224", "sha256", "sha384", "sha512",
-];
-
 /// The metadata of a dataset; see the module documentation.
 #[derive(Clone, Debug)]
 pub struct Meta {
@@ -180,14 +176,13 @@ impl Meta {
         let checksum = match storage.get("checksum").map(Value::as_str) {
             None => Checksum::None,
             Some(name) => {
-                let known = CHECKSUM_NAMES
-                    .iter()
-                    .position(|s| Some(*s) == name)
-                    .and_then(|n| Checksum::from_number(n as i32).ok());
+                let all = || [Checksum::None].into_iter().chain(Checksum::ALL);
+                let known = all().find(|sum| Some(checksum_name(*sum)) == name);
                 known.ok_or_else(|| {
+                    let names: Vec<_> = all().map(checksum_name).collect();
                     fail!(
                         Unsupported,
-                        "unknown checksum {name:?} (expected one of {CHECKSUM_NAMES:?})"
+                        "unknown checksum {name:?} (expected one of {names:?})"
                     )
                 })?
             }
@@ -321,10 +316,17 @@ pub fn sizes(shape: &[u64], nbytes: u64, cbytes: u64) -> String {
 
 /// Returns the name of a checksum algorithm in `meta/storage`.
 pub fn checksum_name(sum: Checksum) -> &'static str {
-    CHECKSUM_NAMES
-        .get(sum as usize)
-        .copied()
-        .unwrap_or_default()
+    match sum {
+        Checksum::None => "none",
+        Checksum::Adler32 => "adler32",
+        Checksum::Crc32 => "crc32",
+        Checksum::Md5 => "md5",
+        Checksum::Sha1 => "sha1",
+        Checksum::Sha224 => "sha224",
+        Checksum::Sha256 => "sha256",
+        Checksum::Sha384 => "sha384",
+        Checksum::Sha512 => "sha512",
+    }
 }
 
 /// Returns JSON in ASCII with the spacing of Python's `json` module.

@@ -26,6 +26,7 @@ use crate::io::{self, Access};
 use crate::json::Value;
 use crate::options::{Opt, Options};
 use crate::parallel;
+use crate::slice::SliceExt;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
@@ -274,7 +275,7 @@ impl RepairPlan {
         );
         let (chunk, digest) = (
             bytes.get(HEADER.len()..end).unwrap_or_default(),
-            bytes.get(end..).unwrap_or_default(),
+            bytes.at(end..)?,
         );
         Ok(sum != Checksum::None && sum.of(chunk) != digest)
     }
@@ -535,13 +536,7 @@ impl RepairPlan {
                     settings.limit,
                 )?;
                 let n = (*n as usize).min(content.len());
-                file.read(
-                    0,
-                    content.get_mut(..n).unwrap_or_default(),
-                    true,
-                    1,
-                    &chunk_file::blocks(),
-                )?;
+                file.read(0, content.at_mut(..n)?, true, 1, &chunk_file::blocks())?;
             }
             let file = self
                 .data

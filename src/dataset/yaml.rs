@@ -119,7 +119,8 @@ fn scalar_or_list(text: &str) -> std::result::Result<Value, &'static str> {
 
 /// Parses one value and returns the text after it.
 fn flow(text: &str, depth: usize) -> std::result::Result<(Value, &str), &'static str> {
-    let open = text.chars().next();
+    let mut characters = text.chars();
+    let open = characters.next();
     let Some(close) = [('[', ']'), ('(', ')')]
         .into_iter()
         .find(|(o, _)| open == Some(*o))
@@ -132,7 +133,7 @@ fn flow(text: &str, depth: usize) -> std::result::Result<(Value, &str), &'static
         });
     };
     let depth = depth.checked_sub(1).ok_or("lists are nested too deeply")?;
-    let (mut items, mut rest) = (Vec::new(), text.get(1..).unwrap_or_default().trim_start());
+    let (mut items, mut rest) = (Vec::new(), characters.as_str().trim_start());
     loop {
         if let Some(after) = rest.strip_prefix(close) {
             return Ok((Value::Array(items), after.trim_start()));

@@ -93,7 +93,12 @@ impl Literal {
             Literal::Dict(items) => Value::Object(
                 items
                     .iter()
-                    .map(|(k, v)| (k.text().unwrap_or_default().to_owned(), v.to_json()))
+                    .map(|(k, v)| {
+                        (
+                            k.text().map_or_else(|| k.to_string(), str::to_owned),
+                            v.to_json(),
+                        )
+                    })
                     .collect(),
             ),
         }

@@ -140,7 +140,7 @@ impl File for MappedFile {
         const LINE: usize = 64;
         // the first cache lines: the processor prefetches the following ones
         const MAX_BYTES: u64 = 8 * LINE as u64;
-        let n = usize::try_from(to.saturating_sub(from).min(MAX_BYTES)).unwrap_or_default();
+        let n = to.saturating_sub(from).min(MAX_BYTES) as usize;
         let Some(start) = self.within(from, n) else {
             return;
         };

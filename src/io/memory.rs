@@ -3,6 +3,7 @@
 
 use super::{Access, File, Folder, lock::Lock, read_only};
 use crate::error::{Result, fail};
+use crate::slice::SliceExt;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -75,9 +76,7 @@ impl<B: AsRef<[u8]> + Send + Sync> File for Bytes<B> {
             .and_then(|at| self.0.as_ref().get(at..))
             .unwrap_or(&[]);
         let n = rest.len().min(dst.len());
-        if let (Some(d), Some(s)) = (dst.get_mut(..n), rest.get(..n)) {
-            d.copy_from_slice(s);
-        }
+        dst.at_mut(..n)?.copy_from_slice(rest.at(..n)?);
         Ok(n)
     }
 

@@ -30,6 +30,7 @@ pub mod read_buffer;
 pub mod sim;
 
 use crate::error::{Error, Result, fail};
+use crate::slice::SliceExt;
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 use std::sync::Arc;
@@ -358,9 +359,7 @@ pub fn copy(from: &dyn File, at: u64, to: &dyn File, to_at: u64, n: u64) -> Resu
     let mut piece = crate::alloc::zeroed(n.min(PIECE) as usize)?;
     let mut done = 0;
     while done < n {
-        let part = piece
-            .get_mut(..(n - done).min(PIECE) as usize)
-            .unwrap_or_default();
+        let part = piece.at_mut(..(n - done).min(PIECE) as usize)?;
         from.read_exact_at(at.saturating_add(done), part)?;
         to.write_at(to_at.saturating_add(done), part)?;
         done += part.len() as u64;

@@ -11,6 +11,7 @@ use super::lock::Lock;
 use super::{A_FOLDER, Access, File, Folder, beside, parent};
 use crate::error::{Error, Result, fail};
 use crate::os;
+use crate::slice::SliceExt;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -149,7 +150,7 @@ impl Scratch {
             if n == 0 {
                 return Err(fail!(Io, "the scratch file of a dry run: it was truncated"));
             }
-            (at, dst) = (at + n as u64, dst.get_mut(n..).unwrap_or_default());
+            (at, dst) = (at + n as u64, dst.at_mut(n..)?);
         }
         Ok(())
     }
@@ -558,7 +559,7 @@ impl Changed {
     ) -> Result<usize> {
         let end = self.size.min(at.saturating_add(dst.len() as u64));
         let n = end.saturating_sub(at) as usize;
-        let dst = dst.get_mut(..n).unwrap_or_default();
+        let dst = dst.at_mut(..n)?;
         dst.fill(0);
         let visible = self.base.min(end).saturating_sub(at) as usize;
         if let (Some(base), Some(part)) =
@@ -578,9 +579,7 @@ impl Changed {
         let scratch = scratch()?;
         for (from, (n, to)) in over {
             let (begin, stop) = (at.max(*from), end.min(from + n));
-            let part = dst
-                .get_mut((begin - at) as usize..(stop - at) as usize)
-                .unwrap_or_default();
+            let part = dst.at_mut((begin - at) as usize..(stop - at) as usize)?;
             scratch.read(to + (begin - from), part)?;
         }
         Ok(n)

@@ -5,6 +5,7 @@
 use super::File;
 use crate::alloc::{Bytes, Scratch};
 use crate::error::Result;
+use crate::slice::SliceExt;
 use std::cell::{Cell, RefCell};
 
 /// Returns `n` bytes of a file from offset `at`. All of them must exist.
@@ -81,14 +82,12 @@ impl<'a> SequentialReader<'a> {
             None if n > SHORT || !follows => return self.file.read_exact_at(at, dst),
             None => {
                 *len = 0;
-                self.file
-                    .read_exact_at(at, bytes.get_mut(..longest).unwrap_or_default())?;
+                self.file.read_exact_at(at, bytes.at_mut(..longest)?)?;
                 (*begin, *len) = (at, longest);
                 0
             }
         };
-        let read = bytes.get(skip..).and_then(|b| b.get(..n));
-        dst.copy_from_slice(read.unwrap_or_default());
+        dst.copy_from_slice(bytes.at(skip..skip + n)?);
         Ok(())
     }
 }

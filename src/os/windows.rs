@@ -229,7 +229,7 @@ pub fn write_all_at(file: &File, mut src: &[u8], mut at: u64) -> Result<()> {
         match file.seek_write(src, at) {
             Ok(0) => return Err(ErrorKind::WriteZero.into()),
             Ok(n) => {
-                src = src.get(n..).unwrap_or_default();
+                src = src.get(n..).ok_or(ErrorKind::InvalidData)?;
                 at = at.saturating_add(n as u64);
             }
             Err(e) if e.kind() == ErrorKind::Interrupted => {}

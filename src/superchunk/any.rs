@@ -176,7 +176,7 @@ impl Superchunk {
         )?;
         if let Superchunk::Frame(frame) = self {
             for name in frame.meta_names() {
-                let value = frame.meta(name)?.unwrap_or_default();
+                let value = frame.existing_meta(name)?;
                 if frame.is_fixed(name) {
                     new.meta_set(name, value)?
                 } else {

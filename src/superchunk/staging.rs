@@ -5,6 +5,7 @@
 use crate::alloc;
 use crate::error::Result;
 use crate::options::Options;
+use crate::slice::SliceExt;
 
 /// Maximum number of bytes that are staged. Small chunks are staged in groups of more than one per
 /// thread.
@@ -49,9 +50,7 @@ pub fn append(
     while !src.is_empty() {
         if to.staged().is_empty() && src.len() >= most {
             // the rest after the last full chunk is staged
-            let (now, rest) = src
-                .split_at_checked(src.len() / chunk * chunk)
-                .unwrap_or((src, &[]));
+            let (now, rest) = src.cut(src.len() / chunk * chunk)?;
             to.encode(now)?;
             src = rest;
             continue;
@@ -80,7 +79,7 @@ pub fn encode_first(to: &mut impl StagingTarget, n: usize) -> Result<()> {
     }
     let mut content = std::mem::take(to.staged());
     let before = to.encoded();
-    let done = to.encode(content.get(..n).unwrap_or(&content));
+    let done = content.at(..n).and_then(|first| to.encode(first));
     let gone = (to.encoded() - before) as usize;
     content.drain(..gone.min(content.len()));
     *to.staged() = content;
@@ -116,9 +115,7 @@ impl PieceReader<'_> {
         let mut buffer = alloc::zeroed(piece.min(self.nbytes) as usize)?;
         let (mut at, mut damaged) = (0, false);
         while at < self.nbytes {
-            let now = buffer
-                .get_mut(..(self.nbytes - at).min(piece) as usize)
-                .unwrap_or_default();
+            let now = buffer.at_mut(..(self.nbytes - at).min(piece) as usize)?;
             damaged |= read(at, now)?;
             f(now)?;
             at += now.len() as u64;

@@ -15,6 +15,7 @@ use crate::alloc;
 use crate::blosc::Decoded;
 use crate::blosc::filter::StridedRows;
 use crate::error::{Error, Result, fail};
+use crate::slice::SliceExt;
 use crate::superchunk::chunks::Fill;
 
 /// Minimum content per run of the buffer, in bytes.
@@ -281,7 +282,7 @@ pub fn split<'b>(lattice: &Lattice, dst: &'b mut [u8], target: u64) -> Result<Ve
     for i in 0..parts {
         alloc::reserve(&mut units, 1)?;
         units.push(Unit {
-            spans: spans_of(&mut buffer_dims, all, i),
+            spans: spans_of(&mut buffer_dims, all, i)?,
             buffer: BufferRuns {
                 runs: Vec::new(),
                 large,
@@ -312,7 +313,7 @@ pub fn split<'b>(lattice: &Lattice, dst: &'b mut [u8], target: u64) -> Result<Ve
         at: low,
         units: &mut units,
     };
-    cutter.walk(buffer_dims.get(..=last).unwrap_or_default(), low, 0)?;
+    cutter.walk(buffer_dims.at(..=last)?, low, 0)?;
     Ok(units)
 }
 
@@ -377,21 +378,19 @@ fn choose_cuts(
 }
 
 /// Returns the items of a unit.
-fn spans_of(buffer_dims: &mut [BufferDim], all: Spans, unit: usize) -> Spans {
+fn spans_of(buffer_dims: &mut [BufferDim], all: Spans, unit: usize) -> Result<Spans> {
     let (mut spans, mut rest, mut unit_stride) = (all, unit, 1);
     for buffer_dim in buffer_dims.iter_mut().rev() {
         let n = buffer_dim.cuts.len();
         let part = rest % n;
         (buffer_dim.unit_stride, rest, unit_stride) = (unit_stride, rest / n, unit_stride * n);
-        if let Some(span) = spans.get_mut(buffer_dim.d) {
-            let begin = buffer_dim.cuts.get(part).copied().unwrap_or(0);
-            *span = (
-                begin,
-                buffer_dim.cuts.get(part + 1).copied().unwrap_or(span.1),
-            );
-        }
+        let span = spans.at_mut(buffer_dim.d)?;
+        *span = (
+            *buffer_dim.cuts.at(part)?,
+            buffer_dim.cuts.get(part + 1).copied().unwrap_or(span.1),
+        );
     }
-    spans
+    Ok(spans)
 }
 
 /// Splits the buffer in one pass.
@@ -422,7 +421,7 @@ impl Cutter<'_, '_> {
             }
         };
         let by_part = |this: &mut Self, part: usize| {
-            let from = buffer_dim.cuts.get(part).copied().unwrap_or(0);
+            let from = *buffer_dim.cuts.at(part)?;
             let to = buffer_dim.cuts.get(part + 1).copied().unwrap_or(count) - 1;
             let (a, b) = (low + buffer_dim.offset(from), low + buffer_dim.offset(to));
             this.take(

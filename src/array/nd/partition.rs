@@ -189,15 +189,15 @@ impl<'a> Lattice<'a> {
                         buf: *buf,
                     }
                 }
-                Axis::List(items) => {
-                    let part = items.get(from as usize..to as usize).unwrap_or_default();
-                    let item = |(i, (at, buf)): (u64, &(u64, i64))| {
+                Axis::List(_) => {
+                    let item = |i| {
+                        let (at, buf) = start_axis.1.offset(i);
                         (
-                            stride * if packed { i } else { at - first },
+                            stride * if packed { i - from } else { at - first },
                             buf - first_buf,
                         )
                     };
-                    Axis::List((0..).zip(part).map(item).collect())
+                    Axis::List((from..to).map(item).collect())
                 }
             });
             stride *= if packed { to - from } else { len };

@@ -16,6 +16,7 @@ use super::write::{BoxSource, ChunkTask, put_tasks};
 use crate::alloc;
 use crate::blosc::Decoded;
 use crate::error::{Error, Result, fail};
+use crate::slice::SliceExt;
 use crate::superchunk::chunks::{BlockChange, Chunks, Encoded, Fill, Sink, Source};
 use std::ops::Range;
 
@@ -390,9 +391,7 @@ impl Tiles {
                 continue;
             }
             for chunk in was(old.start) / dim.chunk..=was(old.end - 1) / dim.chunk {
-                if let Some(coordinate) = coordinates.get_mut(change.axis) {
-                    *coordinate = chunk;
-                }
+                *coordinates.at_mut(change.axis)? = chunk;
                 match chunks.fill(self.chunk_number(coordinates.into_iter()))? {
                     Some(fill) if all.as_ref().is_none_or(|all| *all == fill) => all = Some(fill),
                     _ => return Ok(None),
@@ -635,7 +634,7 @@ impl<'a> EdgeChunk<'a> {
     }
 
     /// Calls `f` with all byte runs of a block that lie outside the array.
-    fn beyond(&self, block: usize, f: &mut dyn FnMut(Range<usize>)) {
+    fn beyond(&self, block: usize, f: &mut dyn FnMut(Range<usize>) -> Result<()>) -> Result<()> {
         let all = self.tiles.block_bytes();
         let mut inner = all;
         for (len, end) in self.within(block) {
@@ -643,9 +642,10 @@ impl<'a> EdgeChunk<'a> {
             inner /= len.max(1) as usize;
             if end < len {
                 (0..all / slab.max(1))
-                    .for_each(|i| f(i * slab + end as usize * inner..(i + 1) * slab));
+                    .try_for_each(|i| f(i * slab + end as usize * inner..(i + 1) * slab))?;
             }
         }
+        Ok(())
     }
 
     /// Encodes the chunk with zeroed padding; `None` if the padding is zero already.
@@ -711,9 +711,9 @@ impl Source for EdgeChunk<'_> {
             return Ok(());
         }
         self.beyond(block, &mut |run| {
-            content.get_mut(run).unwrap_or_default().fill(0)
-        });
-        Ok(())
+            content.at_mut(run)?.fill(0);
+            Ok(())
+        })
     }
 }
 
@@ -732,8 +732,8 @@ impl Sink for ZeroCheck<'_> {
     fn put(&mut self, block: usize, content: &Decoded) -> Result<()> {
         let content = content.bytes(&mut self.buffer)?;
         self.edge.beyond(block, &mut |run| {
-            self.all_zero &= content.get(run).unwrap_or_default().iter().all(|b| *b == 0)
-        });
-        Ok(())
+            self.all_zero &= content.at(run)?.iter().all(|b| *b == 0);
+            Ok(())
+        })
     }
 }

@@ -9,6 +9,7 @@ use crate::arrow::ffi::ArrayView;
 use crate::arrow::format::{Field, Format, OffsetLayout};
 use crate::arrow::time_units::{NAT, TimeConversion};
 use crate::error::{Error, Result, Status, fail};
+use crate::slice::{SliceExt, trim_zeros};
 use std::ops::Range;
 
 /// The selected values of an array.
@@ -134,7 +135,7 @@ pub fn pack(
         at,
     };
     match &plan.conversion {
-        Conversion::Nulls => from.each(out, &mut |_, _| Ok(())),
+        Conversion::Nulls => from.each(out, Ok, &mut |_, _| Ok(())),
         Conversion::Same { swapped } => from.same(*swapped, out),
         Conversion::Bits => from.bits(out),
         Conversion::Numbers { from: a, to, big } => from.numbers(*a, *to, *big, out),
@@ -178,8 +179,8 @@ fn wrong_plan() -> Error {
     fail!(State, "Arrow array: the plan is for another type")
 }
 
-/// Converts the value at an index and appends it, or returns an error message.
-type ConvertValue<'a> = &'a mut dyn FnMut(usize, &mut Vec<u8>) -> std::result::Result<(), String>;
+/// Converts a value and appends it, or returns an error message.
+type ConvertValue<'a, V> = &'a mut dyn FnMut(V, &mut Vec<u8>) -> std::result::Result<(), String>;
 
 /// The values to convert.
 struct Values<'a> {
@@ -192,14 +193,20 @@ struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    /// Converts each value with `convert`, and nulls to the item that represents them.
-    fn each(&self, out: &mut Vec<u8>, convert: ConvertValue) -> Result<()> {
+    /// Converts each value, which `get` returns for its index, with `convert`, and nulls to the
+    /// item that represents them.
+    fn each<V>(
+        &self,
+        out: &mut Vec<u8>,
+        get: impl Fn(usize) -> Result<V>,
+        convert: ConvertValue<V>,
+    ) -> Result<()> {
         let Plan {
             null, item_type, ..
         } = self.plan;
         for k in 0..self.indices.len() {
             let result = match (self.indices.get(k), null) {
-                (Some(i), _) => convert(i, out),
+                (Some(i), _) => convert(get(i)?, out),
                 (None, Some(null)) => {
                     out.extend_from_slice(null);
                     Ok(())
@@ -211,6 +218,17 @@ impl<'a> Values<'a> {
         Ok(())
     }
 
+    /// Converts each value of `size` bytes.
+    fn each_fixed(
+        &self,
+        size: usize,
+        out: &mut Vec<u8>,
+        convert: ConvertValue<&'a [u8]>,
+    ) -> Result<()> {
+        let values = self.fixed(size)?;
+        self.each(out, |i| values.at(i * size..(i + 1) * size), convert)
+    }
+
     /// Returns the buffer of all values of a fixed size.
     fn fixed(&self, size: usize) -> Result<&'a [u8]> {
         self.view.buffer(1, self.all.saturating_mul(size))
@@ -218,17 +236,12 @@ impl<'a> Values<'a> {
 
     fn same(&self, swapped: bool, out: &mut Vec<u8>) -> Result<()> {
         let size = self.plan.size;
-        let values = self.fixed(size)?;
         if let (ValueIndices::Range(run), false) = (self.indices, swapped) {
-            out.extend_from_slice(
-                values
-                    .get(run.start * size..run.end * size)
-                    .unwrap_or_default(),
-            );
+            let values = self.fixed(size)?;
+            out.extend_from_slice(values.at(run.start * size..run.end * size)?);
             return Ok(());
         }
-        self.each(out, &mut |i, out| {
-            let value = values.get(i * size..(i + 1) * size).unwrap_or_default();
+        self.each_fixed(size, out, &mut |value, out| {
             if swapped {
                 out.extend(value.iter().rev());
             } else {
@@ -240,8 +253,9 @@ impl<'a> Values<'a> {
 
     fn bits(&self, out: &mut Vec<u8>) -> Result<()> {
         let bits = self.view.buffer(1, self.all.div_ceil(8))?;
-        self.each(out, &mut |i, out| {
-            out.push(bits.get(i / 8).map_or(0, |b| b >> (i % 8) & 1));
+        let get = |i: usize| Ok(bits.at(i / 8)? >> (i % 8) & 1);
+        self.each(out, get, &mut |bit, out| {
+            out.push(bit);
             Ok(())
         })
     }
@@ -251,9 +265,7 @@ impl<'a> Values<'a> {
             from.size(),
             matches!(from, Number::Int { signed: true, .. }),
         );
-        let values = self.fixed(size)?;
-        self.each(out, &mut |i, out| {
-            let value = values.get(i * size..(i + 1) * size).unwrap_or_default();
+        self.each_fixed(size, out, &mut |value, out| {
             // only integers can fail: a plan converts floats to larger floats
             convert_number(value, from, to, big, out).ok_or_else(|| {
                 format!(
@@ -272,15 +284,8 @@ impl<'a> Values<'a> {
         big: bool,
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        let from = Number::Int {
-            signed: true,
-            size: if narrow { 4 } else { 8 },
-        };
-        let values = self.fixed(from.size())?;
-        self.each(out, &mut |i, out| {
-            let value = values
-                .get(i * from.size()..(i + 1) * from.size())
-                .unwrap_or_default();
+        let size = if narrow { 4 } else { 8 };
+        self.each_fixed(size, out, &mut |value, out| {
             let n = integer(value, true) as i64;
             let converted = conversion.apply(n).filter(|n| *n != NAT);
             push_number(
@@ -322,14 +327,10 @@ impl<'a> Values<'a> {
             if plan.size == 0 {
                 continue;
             }
-            let items = out
-                .get_mut(from..)
-                .unwrap_or_default()
-                .chunks_exact_mut(size);
+            let items = out.at_mut(from..)?.chunks_exact_mut(size);
             for (to, value) in items.zip(values.chunks_exact(plan.size)) {
-                to.get_mut(*offset..offset + plan.size)
-                    .into_iter()
-                    .for_each(|to| to.copy_from_slice(value));
+                to.at_mut(*offset..offset + plan.size)?
+                    .copy_from_slice(value);
             }
         }
         Ok(())
@@ -350,13 +351,10 @@ impl<'a> Values<'a> {
         let (_, len, _) = dictionary.check(field)?;
         let mut list = alloc::with_capacity(self.indices.len())?;
         for k in 0..self.indices.len() {
-            let n = self.indices.get(k).map(|i| {
-                integer(
-                    numbers.get(i * size..(i + 1) * size).unwrap_or_default(),
-                    signed,
-                )
-            });
-            let index = n
+            let number = |i| numbers.at(i * size..(i + 1) * size);
+            let number = self.indices.get(k).map(number).transpose()?;
+            let index = number
+                .map(|number| integer(number, signed))
                 .map(|n| usize::try_from(n).ok().filter(|n| *n < len).ok_or(n))
                 .transpose();
             list.push(index.map_err(|n| {
@@ -374,42 +372,46 @@ impl<'a> Values<'a> {
         let lookup = ByteStrings::new(self.view, from, self.all)?;
         let padded = matches!(from, Format::Fixed(_));
         let (size, item_type) = (self.plan.size, &self.plan.item_type);
-        self.each(out, &mut |i, out| {
-            let value = lookup
-                .get(i)
-                .ok_or_else(|| "its bytes are outside the buffers of the array".to_owned())?;
-            let end = out.len() + size;
-            let zeros = value.iter().rev().take_while(|b| **b == 0).count();
-            let value = match to {
-                TextTarget::Exact => value,
-                _ if padded => value.get(..value.len() - zeros).unwrap_or_default(),
-                _ if zeros > 0 => {
+        self.each(
+            out,
+            |i| Ok(lookup.get(i)),
+            &mut |value: Option<&[u8]>, out| {
+                let value = value
+                    .ok_or_else(|| "its bytes are outside the buffers of the array".to_owned())?;
+                let end = out.len() + size;
+                let trimmed = trim_zeros(value);
+                let value = match to {
+                    TextTarget::Exact => value,
+                    _ if padded => trimmed,
+                    _ if trimmed.len() < value.len() => {
+                        return Err(format!(
+                            "\"{}\" ends with a zero byte, which {item_type} cannot store",
+                            value.escape_ascii()
+                        ));
+                    }
+                    _ => value,
+                };
+                match to {
+                    TextTarget::Utf32 { big } => {
+                        let text = std::str::from_utf8(value).map_err(|e| {
+                            format!("\"{}\" is not UTF-8: {e}", value.escape_ascii())
+                        })?;
+                        text.chars()
+                            .for_each(|c| push_number(u32::from(c).to_le_bytes(), big, out));
+                    }
+                    _ => out.extend_from_slice(value),
+                }
+                let exact = matches!(to, TextTarget::Exact);
+                if out.len() > end || (exact && out.len() < end) {
                     return Err(format!(
-                        "\"{}\" ends with a zero byte, which {item_type} cannot store",
+                        "\"{}\" does not fit into {item_type}",
                         value.escape_ascii()
                     ));
                 }
-                _ => value,
-            };
-            match to {
-                TextTarget::Utf32 { big } => {
-                    let text = std::str::from_utf8(value)
-                        .map_err(|e| format!("\"{}\" is not UTF-8: {e}", value.escape_ascii()))?;
-                    text.chars()
-                        .for_each(|c| push_number(u32::from(c).to_le_bytes(), big, out));
-                }
-                _ => out.extend_from_slice(value),
-            }
-            let exact = matches!(to, TextTarget::Exact);
-            if out.len() > end || (exact && out.len() < end) {
-                return Err(format!(
-                    "\"{}\" does not fit into {item_type}",
-                    value.escape_ascii()
-                ));
-            }
-            out.resize(end, 0);
-            Ok(())
-        })
+                out.resize(end, 0);
+                Ok(())
+            },
+        )
     }
 }
 
@@ -500,8 +502,10 @@ impl<'a> ByteStrings<'a> {
             }
             ByteStrings::Views(views, buffers) => {
                 let view = views.as_chunks::<16>().0.get(i)?;
-                let [len, _, buffer, from] =
-                    [0, 4, 8, 12].map(|at| view.get(at..at + 4).map_or(0, |b| integer(b, true)));
+                let &[len, _, buffer, from] = view.as_chunks().0 else {
+                    return None;
+                };
+                let [len, buffer, from] = [len, buffer, from].map(i32::from_ne_bytes);
                 let len = usize::try_from(len).ok()?;
                 if len <= 12 {
                     return views.get(i * 16 + 4..i * 16 + 4 + len);

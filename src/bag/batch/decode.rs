@@ -6,6 +6,7 @@ use super::locate::AHEAD;
 use super::task::{OutputSlots, RecordInfo, Task};
 use crate::bag::offset_check::Suspect;
 use crate::error::Result;
+use crate::slice::{SliceExt, take_mut};
 
 impl Task<'_> {
     pub fn finish(&mut self, mut slots: OutputSlots<'_>, budget: &Budget<'_>) -> Result<()> {
@@ -26,10 +27,8 @@ impl Task<'_> {
             self.prefetch(k + AHEAD);
             let size = self.size(k) as usize;
             let slot: &mut [u8] = match &mut slots {
-                OutputSlots::Contiguous(rest) => rest.split_off_mut(..size).unwrap_or_default(),
-                OutputSlots::Scattered(each) => {
-                    each.get_mut(k).map(std::mem::take).unwrap_or_default()
-                }
+                OutputSlots::Contiguous(rest) => take_mut(rest, size)?,
+                OutputSlots::Scattered(each) => std::mem::take(each.at_mut(k)?),
             };
             let done = match (self.has_failed(k), self.is_repeat(k)) {
                 (true, _) => continue,
@@ -97,9 +96,7 @@ impl Task<'_> {
         let (start, _) = self.extent(0);
         for k in 0..self.len() {
             let (a, b) = self.extent(k);
-            let record = slot
-                .get((a - start) as usize..(b - start) as usize)
-                .unwrap_or_default();
+            let record = slot.at((a - start) as usize..(b - start) as usize)?;
             if let Err(e) = self.verify_checksum(k, record) {
                 self.fail(k, e, budget)?;
             }

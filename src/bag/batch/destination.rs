@@ -5,25 +5,22 @@ use super::BatchLayout;
 use super::task::{OutputSlots, Task, TaskRecords};
 use crate::alloc;
 use crate::error::{Error, Result, Status};
+use crate::slice::{SliceExt, take_mut};
 
 /// Computes the offsets from the sizes.
 pub fn offsets(tasks: &[Task<'_>], n: usize) -> Result<Vec<u64>> {
     let mut offsets: Vec<u64> = alloc::defaults(n + 1)?;
     for t in tasks {
         if let (true, TaskRecords::Run { bounds, out, .. }) = (t.is_single_copy(), &t.records) {
-            let sizes = offsets.get_mut(out + 1..).unwrap_or_default();
-            sizes.iter_mut().zip(bounds.windows(2)).for_each(|(o, w)| {
-                *o = w
-                    .last()
-                    .zip(w.first())
-                    .map_or(0, |(b, a)| b.saturating_sub(*a))
-            });
+            let sizes = offsets.at_mut(out + 1..)?;
+            let ends = bounds.iter().skip(1);
+            for ((size, from), to) in sizes.iter_mut().zip(*bounds).zip(ends) {
+                *size = to.saturating_sub(*from);
+            }
             continue;
         }
         for k in 0..t.len() {
-            if let Some(o) = offsets.get_mut(t.out(k) + 1) {
-                *o = t.size(k);
-            }
+            *offsets.at_mut(t.out(k) + 1)? = t.size(k);
         }
     }
     let mut end = 0u64;
@@ -45,35 +42,30 @@ pub fn hand_out<'b>(
     data: &'b mut [u8],
     offsets: &[u64],
 ) -> Result<Vec<OutputSlots<'b>>> {
-    let offset = |i: usize| offsets.get(i).copied().unwrap_or(0);
     let mut rest = data;
     let mut cut = |from: usize, to: usize| {
-        rest.split_off_mut(..offset(to).saturating_sub(offset(from)) as usize)
-            .unwrap_or_default()
+        take_mut(&mut rest, (offsets.at(to)? - offsets.at(from)?) as usize)
     };
     let mut out = alloc::with_capacity(tasks.len())?;
     if tasks
         .iter()
         .all(|t| matches!(t.records, TaskRecords::Run { .. }))
     {
-        out.extend(
-            tasks
-                .iter()
-                .map(|t| OutputSlots::Contiguous(cut(t.out(0), t.out(0) + t.len()))),
-        );
+        for t in tasks {
+            out.push(OutputSlots::Contiguous(cut(t.out(0), t.out(0) + t.len())?));
+        }
         return Ok(out);
     }
     let n = offsets.len().saturating_sub(1);
     let mut slots: Vec<&mut [u8]> = alloc::with_capacity(n)?;
-    slots.extend((0..n).map(|i| cut(i, i + 1)));
+    for i in 0..n {
+        slots.push(cut(i, i + 1)?);
+    }
     for t in tasks {
         let mut own = alloc::with_capacity(t.len())?;
-        own.extend((0..t.len()).map(|k| {
-            slots
-                .get_mut(t.out(k))
-                .map(std::mem::take)
-                .unwrap_or_default()
-        }));
+        for k in 0..t.len() {
+            own.push(std::mem::take(slots.at_mut(t.out(k))?));
+        }
         out.push(OutputSlots::Scattered(own));
     }
     Ok(out)

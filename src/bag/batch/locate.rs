@@ -10,7 +10,8 @@ use crate::bag::frame::Survey;
 use crate::bag::limits::RecordBounds;
 use crate::bag::offset_check::{self, Suspect};
 use crate::bag::shard;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::slice::SliceExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Maximum gap in bytes between stored records that are read together.
@@ -50,9 +51,7 @@ impl Task<'_> {
         }
         for k in 0..self.len() {
             if let Err(e) = self.compare_with_neighbours(k) {
-                if let Some(f) = self.info.get_mut(k) {
-                    f.size = 0;
-                }
+                self.info.at_mut(k)?.size = 0;
                 self.fail(k, e, budget)?;
             }
         }
@@ -114,8 +113,7 @@ impl Task<'_> {
         *extents = alloc::with_capacity(items.len())?;
         let mut all_sure = true;
         for group in items.chunk_by(near(LIMITS_GAP)) {
-            let [first, ..] = group else { continue };
-            let last = group.last().unwrap_or(first).local;
+            let (first, last) = (group.at(0)?, group.at(group.len() - 1)?.local);
             let (around, sure) = limits.around(first.local)?;
             all_sure &= sure;
             if first.local == last {
@@ -132,16 +130,17 @@ impl Task<'_> {
             }
             let from = first.local.saturating_sub(1);
             let bounds = limits.bounds(from, (last + 2).min(limits.count()) - from)?;
-            let bound = |i: u64| bounds.get((i - from) as usize).copied();
-            extents.extend(group.iter().map(|i| {
-                let (a, b) = (bound(i.local).unwrap_or(1), bound(i.local + 1).unwrap_or(0));
-                RecordBounds {
-                    before: bound(i.local.max(1) - 1).unwrap_or(0),
-                    from: a,
-                    to: b,
-                    after: bound(i.local + 2).unwrap_or(b),
-                }
-            }));
+            let bound = |i: u64| bounds.at((i - from) as usize);
+            for i in group {
+                let to = bound(i.local + 1)?;
+                extents.push(RecordBounds {
+                    before: *bound(i.local.max(1) - 1)?,
+                    from: *bound(i.local)?,
+                    to: *to,
+                    // the last record has none after it
+                    after: *bounds.get((i.local + 2 - from) as usize).unwrap_or(to),
+                });
+            }
         }
         if all_sure {
             Ok(())
@@ -163,22 +162,14 @@ impl Task<'_> {
             }
             TaskRecords::Scattered { items, .. } => {
                 for group in items.chunk_by(near(CHECKSUMS_GAP)) {
-                    let [first, .., last] = group else {
-                        self.checksums.extend(
-                            self.shard
-                                .checksums(group.first().map_or(0, |i| i.local), 1)?,
-                        );
-                        continue;
-                    };
+                    let (first, last) = (group.at(0)?, group.at(group.len() - 1)?);
                     let checksums = self
                         .shard
                         .checksums(first.local, (last.local - first.local + 1) as usize)?;
-                    self.checksums.extend(group.iter().map(|i| {
-                        checksums
-                            .get((i.local - first.local) as usize)
-                            .copied()
-                            .unwrap_or(0)
-                    }));
+                    for i in group {
+                        let checksum = checksums.at((i.local - first.local) as usize)?;
+                        self.checksums.push(*checksum);
+                    }
                 }
             }
         }
@@ -219,7 +210,7 @@ impl Task<'_> {
         if self
             .shard
             .file()
-            .read_exact_at(group.from, self.fetched.get_mut(at..).unwrap_or_default())
+            .read_exact_at(group.from, self.fetched.at_mut(at..)?)
             .is_ok()
         {
             return Ok(());
@@ -227,12 +218,11 @@ impl Task<'_> {
         for k in group.first..group.next {
             let (a, b) = self.extent(k);
             let at = at + (a - group.from) as usize;
-            if let Err(e) = self.shard.file().read_exact_at(
-                a,
-                self.fetched
-                    .get_mut(at..at + (b - a) as usize)
-                    .unwrap_or_default(),
-            ) {
+            if let Err(e) = self
+                .shard
+                .file()
+                .read_exact_at(a, self.fetched.at_mut(at..at + (b - a) as usize)?)
+            {
                 self.fail(k, e, budget)?;
             }
         }
@@ -254,9 +244,7 @@ impl Task<'_> {
         self.fetched.resize(at + n, 0);
         for k in group.first..group.next {
             let (a, _) = self.extent(k);
-            if let Some(f) = self.info.get_mut(k) {
-                f.at = Some(at + (a - group.from) as usize);
-            }
+            self.info.at_mut(k)?.at = Some(at + (a - group.from) as usize);
         }
         Ok(())
     }
@@ -318,16 +306,13 @@ impl Task<'_> {
         } else {
             self.inspect_frames(k, budget).map(Some)
         };
-        let Some(f) = self.info.get_mut(k) else {
-            return Ok(());
-        };
+        let f = self.info.at_mut(k)?;
         f.size = 0;
         match looked? {
             None => f.suspect = Some(Suspect::Empty),
             Some((survey, decoded)) => {
-                f.size = decoded
-                    .as_ref()
-                    .map_or(survey.content.unwrap_or(0), |d| d.len() as u64);
+                let size = decoded.as_ref().map(|d| d.len() as u64).or(survey.content);
+                f.size = size.ok_or_else(|| Error::internal("a record of unknown size"))?;
                 f.suspect = (survey.data_frames > 1).then_some(Suspect::SeveralFrames);
                 f.checked = survey.checksum;
                 f.decoded = decoded;
@@ -341,10 +326,10 @@ impl Task<'_> {
         if let Some(e) = self.error(k - 1) {
             return Err(e.clone());
         }
-        let known = self.info.get(k - 1).map(|f| (f.size, f.suspect, f.checked));
-        if let (Some(f), Some(known)) = (self.info.get_mut(k), known) {
-            (f.size, f.suspect, f.checked) = known;
-        }
+        let known = self.info.at(k - 1)?;
+        let known = (known.size, known.suspect, known.checked);
+        let f = self.info.at_mut(k)?;
+        (f.size, f.suspect, f.checked) = known;
         Ok(())
     }
 

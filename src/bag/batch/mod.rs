@@ -28,6 +28,7 @@ use super::shard::Shard;
 use crate::alloc;
 use crate::error::{Error, Result};
 use crate::parallel::{self, Threads};
+use crate::slice::SliceExt;
 use budget::Budget;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -117,7 +118,8 @@ fn worth_threads(shard: &Shard, records: usize, stored: u64) -> bool {
     }
 }
 
-fn whole_batch(error: Error) -> Failure {
+/// Returns the failure of a batch that no single record caused.
+pub fn whole_batch(error: Error) -> Failure {
     Failure { out: 0, error }
 }
 
@@ -163,24 +165,24 @@ pub fn runs(
     let (mut out, mut worth) = (0, false);
     for (r, all) in runs.iter().zip(&all_bounds) {
         let skip = r.first.min(1) as usize;
-        let bounds = all.get(skip..skip + r.n as usize + 1).unwrap_or_default();
+        let n = r.n as usize;
+        let bounds = all.at(skip..skip + n + 1).map_err(whole_batch)?;
         let stored = bounds
             .last()
             .zip(bounds.first())
             .map_or(0, |(b, a)| b.saturating_sub(*a));
         worth |= worth_threads(r.shard, 0, stored);
         let mut k = 0;
-        while k + 1 < bounds.len() {
-            let part = task_bounds(r.shard, bounds.get(k..).unwrap_or_default());
-            let n = part.len().saturating_sub(1).max(1);
-            let (before, end) = (
-                (skip + k).checked_sub(1).and_then(|j| all.get(j)),
-                part.last().copied().unwrap_or(0),
-            );
-            let edges = (
-                before.copied().unwrap_or(0),
-                all.get(skip + k + n + 1).copied().unwrap_or(end),
-            );
+        while k < n {
+            let part = bounds
+                .at(k..)
+                .and_then(|rest| task_bounds(r.shard, rest))
+                .map_err(whole_batch)?;
+            let n = part.len() - 1;
+            // the record before the first begins at 0, the one after the last is empty
+            let before = (skip + k).checked_sub(1).and_then(|j| all.get(j));
+            let after = all.get(skip + k + n + 1).or(part.last());
+            let edges = (before.copied().unwrap_or(0), after.copied().unwrap_or(0));
             alloc::reserve(&mut tasks, 1).map_err(whole_batch)?;
             tasks.push(Task::new(
                 r.shard,
@@ -219,21 +221,20 @@ fn with_positions<'r, 'a>(runs: &'r [Run<'a>]) -> impl Iterator<Item = (usize, &
 }
 
 /// Returns the bounds of the records that make up one task.
-fn task_bounds<'b>(shard: &Shard, bounds: &'b [u64]) -> &'b [u64] {
+fn task_bounds<'b>(shard: &Shard, bounds: &'b [u64]) -> Result<&'b [u64]> {
     // Uncompressed runs are copied in larger pieces, so that a system call moves more data.
     let (most, bytes) = match shard.decoder().codec() {
         Codec::Zstd => (TASK_RECORDS, TASK_BYTES),
         Codec::None => (TASK_RECORDS * 32, TASK_BYTES * 8),
     };
-    let from = bounds.first().copied().unwrap_or(0);
-    let fits = bounds
+    let (from, after) = (bounds.at(0)?, bounds.at(1..)?);
+    let fits = after
         .iter()
-        .skip(1)
         .take(most)
-        .take_while(|&&b| b.saturating_sub(from) <= bytes)
+        .take_while(|&&b| b.saturating_sub(*from) <= bytes)
         .count()
         .max(1);
-    bounds.get(..=fits).unwrap_or(bounds)
+    bounds.at(..=fits)
 }
 
 /// Returns how many of these scattered records of `mean` bytes make up one task.
@@ -266,9 +267,8 @@ pub fn scattered(
     let mut tasks = Vec::new();
     let mut worth = false;
     for same in items.chunk_by(|a, b| a.shard == b.shard) {
-        let Some(shard) = same.first().and_then(|i| shards.get(i.shard)) else {
-            continue;
-        };
+        let shard = same.at(0).and_then(|i| shards.at(i.shard));
+        let shard = shard.map_err(whole_batch)?;
         let mean = shard.end() / shard.count().max(1);
         worth |= worth_threads(shard, items.len(), mean.saturating_mul(items.len() as u64));
         let mut rest = same;
@@ -327,7 +327,7 @@ fn finish(
         },
     )?;
     let offsets = destination::offsets(&tasks, n).map_err(whole_batch)?;
-    let bytes = offsets.last().copied().unwrap_or(0);
+    let bytes = *offsets.at(n).map_err(whole_batch)?;
     let data = alloc::allow(bytes, config.most, "the records of a batch")
         .and_then(|_| budget.take(bytes))
         .and_then(|n| destination.allocate(n));

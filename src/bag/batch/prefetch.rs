@@ -10,6 +10,7 @@ use super::{Failure, whole_batch};
 use crate::bag::shard::Shard;
 use crate::error::{Error, Result};
 use crate::io::{self, ReadFailure, ReadRange};
+use crate::slice::take_mut;
 use std::ops::Range;
 
 /// Maximum gap in records between those whose limits are read together.
@@ -122,13 +123,14 @@ pub fn fetch_stored(tasks: &mut [Task<'_>], budget: &Budget<'_>) -> Result<(), F
         }
         task.prefetched = true;
         let mut rest = &mut task.fetched[..];
-        let parts = groups.iter().map(|g| ReadRange {
-            at: g.from,
-            dst: rest
-                .split_off_mut(..(g.to - g.from) as usize)
-                .unwrap_or_default(),
+        let parts = groups.iter().map(|g| {
+            Ok(ReadRange {
+                at: g.from,
+                dst: take_mut(&mut rest, (g.to - g.from) as usize)?,
+            })
         });
-        jobs.push((task.shard.file(), parts.collect()));
+        let parts = parts.collect::<Result<_>>().map_err(whole_batch)?;
+        jobs.push((task.shard.file(), parts));
         of_jobs.push(number);
     }
     io::read_ranges(jobs).map_err(|unread| at_task(unread, tasks, &of_jobs))
@@ -156,13 +158,12 @@ pub fn fetch_uncompressed(
                         dst: std::mem::take(&mut rest),
                     });
                 }
-                let cut = |k| ReadRange {
-                    at: task.extent(k).0,
-                    dst: rest
-                        .split_off_mut(..task.size(k) as usize)
-                        .unwrap_or_default(),
-                };
-                parts.extend((0..if task.is_single_copy() { 0 } else { task.len() }).map(cut));
+                for k in 0..if task.is_single_copy() { 0 } else { task.len() } {
+                    parts.push(ReadRange {
+                        at: task.extent(k).0,
+                        dst: take_mut(&mut rest, task.size(k) as usize).map_err(whole_batch)?,
+                    });
+                }
             }
             OutputSlots::Scattered(each) => {
                 parts.extend(each.iter_mut().enumerate().map(|(k, slot)| ReadRange {

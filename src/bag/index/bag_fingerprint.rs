@@ -12,7 +12,8 @@
 use crate::bag::Bag;
 use crate::bag::codec::Codec;
 use crate::checksum::{Checksum, Hasher};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::slice::SliceExt;
 
 /// Number of sample records, evenly spaced from the first to the last.
 const SAMPLES: u64 = 16;
@@ -58,7 +59,10 @@ impl State {
                 &mut h,
             )?;
         }
-        let digest = h.finish().try_into().unwrap_or_default();
+        let wrong_size = |digest: Vec<u8>| {
+            Error::internal(format_args!("a fingerprint of {} bytes", digest.len()))
+        };
+        let digest = h.finish().try_into().map_err(wrong_size)?;
         Ok(State {
             records,
             bytes,
@@ -70,10 +74,8 @@ impl State {
 
 /// Adds record `i` of the whole bag to the hash. The record may be damaged.
 fn sample(bag: &Bag, i: u64, h: &mut Hasher) -> Result<()> {
-    let (shard, local) = bag.find_shard(i);
-    let Some(shard) = bag.set.shards.get(shard) else {
-        return Ok(());
-    };
+    let (shard, local) = bag.find_shard(i)?;
+    let shard = bag.set.shards.at(shard)?;
     let (around, sure) = shard.limits().around(local)?;
     if !sure {
         shard.limits().check_unchanged()?;
@@ -83,9 +85,7 @@ fn sample(bag: &Bag, i: u64, h: &mut Hasher) -> Result<()> {
         .for_each(|v| h.update(&v.to_le_bytes()));
     if around.from < around.to && around.to <= shard.end() {
         let mut buffer = [0; SAMPLE_BYTES as usize];
-        let buffer = buffer
-            .get_mut(..(around.to - around.from).min(SAMPLE_BYTES) as usize)
-            .unwrap_or_default();
+        let buffer = buffer.at_mut(..(around.to - around.from).min(SAMPLE_BYTES) as usize)?;
         shard
             .file()
             .read_exact_at(around.to - buffer.len() as u64, buffer)?;

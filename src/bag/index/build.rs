@@ -22,6 +22,7 @@ use crate::error::{Result, Status, fail};
 use crate::io::File;
 use crate::options::Options;
 use crate::parallel::{self, Threads};
+use crate::slice::SliceExt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -61,10 +62,7 @@ impl Output {
             alloc::reserve(&mut buffer, more)?;
             buffer.resize(end, 0);
         }
-        buffer
-            .get_mut(at as usize..end)
-            .unwrap_or_default()
-            .copy_from_slice(bytes);
+        buffer.at_mut(at as usize..end)?.copy_from_slice(bytes);
         Ok(())
     }
 }
@@ -355,8 +353,8 @@ impl BuiltPartition {
                 .iter()
                 .position(|i| (i >> 112) as u64 > b - first)
                 .unwrap_or(rest.len());
-            let (items, others) = rest.split_at_checked(n).unwrap_or_default();
-            rest = others;
+            let items;
+            (items, rest) = rest.cut(n)?;
             let start = self.body.len();
             let mut count = 0u64;
             values.clear();
@@ -374,7 +372,7 @@ impl BuiltPartition {
                 count += 1;
             }
             self.body.extend_from_slice(&values);
-            let checksum = bucket_checksum(b, self.body.get(start..).unwrap_or_default());
+            let checksum = bucket_checksum(b, self.body.at(start..)?);
             self.body.extend(checksum.to_le_bytes());
             self.directory
                 .extend(directory_entry(self.at + start as u64, count)?.to_le_bytes());
@@ -419,7 +417,7 @@ fn push_list(out: &mut Vec<u8>, rows: &[Item], width: usize) -> Result<()> {
         for &i in chunk {
             push_value(out, row(i), width);
         }
-        let checksum = crc32(out.get(start..).unwrap_or_default());
+        let checksum = crc32(out.at(start..)?);
         out.extend(checksum.to_le_bytes());
         start = out.len();
     }

@@ -8,6 +8,7 @@ use crate::alloc;
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
 use crate::parallel;
+use crate::slice::SliceExt;
 use std::sync::{Mutex, PoisonError};
 
 /// Row of a key that no record has, in the result of [`Index::first_of_each`].
@@ -95,15 +96,10 @@ impl Index {
             self.threads.for_tasks(tasks.len()),
             tasks,
             |(k, rows)| {
-                let keys = offsets
-                    .get(k * KEYS_PER_TASK..)
-                    .unwrap_or_default()
-                    .windows(2)
-                    .map(|w| match w {
-                        &[a, b] => data.get(a as usize..b as usize).unwrap_or_default(),
-                        _ => &[],
-                    });
-                if let Err(e) = self.first_of_task(keys, rows) {
+                let found = offsets
+                    .at(k * KEYS_PER_TASK..)
+                    .and_then(|offsets| self.first_of_task(data, offsets, rows));
+                if let Err(e) = found {
                     let mut first = failed.lock().unwrap_or_else(PoisonError::into_inner);
                     if first.as_ref().is_none_or(|(other, _)| k < *other) {
                         *first = Some((k, e));
@@ -117,19 +113,16 @@ impl Index {
         Ok(rows.iter().filter(|&&r| r == NO_RECORD).count() as u64)
     }
 
-    fn first_of_task<'k>(
-        &self,
-        keys: impl Iterator<Item = &'k [u8]> + Clone,
-        rows: &mut [u64],
-    ) -> Result<()> {
+    fn first_of_task(&self, data: &[u8], offsets: &[u64], rows: &mut [u64]) -> Result<()> {
+        let key = |i: usize| data.at(*offsets.at(i)? as usize..*offsets.at(i + 1)? as usize);
         // the first candidate rows are read as one batch
         let mut candidates = alloc::with_capacity(rows.len())?;
-        for (key, row) in keys.clone().zip(&mut *rows) {
-            let values = self.values(key)?;
+        for (i, row) in rows.iter_mut().enumerate() {
+            let values = self.values(key(i)?)?;
             *row = NO_RECORD;
             if let Some(value) = values.one {
                 self.rows(value, |all| {
-                    *row = all.first().copied().unwrap_or(NO_RECORD);
+                    *row = *all.at(0)?;
                     Ok(false)
                 })?;
                 candidates.push(*row);
@@ -137,10 +130,11 @@ impl Index {
         }
         let read = self.bag.read_indices(&candidates);
         let mut k = 0;
-        for (key, row) in keys.zip(rows) {
+        for (i, row) in rows.iter_mut().enumerate() {
             if *row == NO_RECORD {
                 continue;
             }
+            let key = key(i)?;
             let right = read
                 .as_ref()
                 .is_ok_and(|r| r.damaged.is_empty() && r.get(k) == key);
@@ -162,7 +156,7 @@ impl Index {
             let tag = ((tag >> 32) as u32).to_le_bytes();
             for (i, t) in tags.iter().enumerate() {
                 if *t == tag {
-                    values.push(self.value(all, i))?;
+                    values.push(self.value(all, i)?)?;
                 }
             }
             Ok(())
@@ -171,9 +165,9 @@ impl Index {
     }
 
     /// Returns value `i` of a bucket's values.
-    pub(super) fn value(&self, all: &[u8], i: usize) -> u64 {
+    pub(super) fn value(&self, all: &[u8], i: usize) -> Result<u64> {
         let width = self.header.width as usize;
-        number(all.get(i * width..(i + 1) * width).unwrap_or_default())
+        all.at(i * width..(i + 1) * width).map(number)
     }
 
     /// Calls `f` with the tags and the values of a bucket.
@@ -231,7 +225,7 @@ impl Index {
                 if self.checked && crc32(bytes) != u32::from_le_bytes(*checksum) {
                     return Err(fail!(Checksum, "{}: the rows at offset {from} of the body of this index are corrupt: wrong CRC-32; rebuild the index", self.file.name()));
                 }
-                rows.extend(bytes.get(head as usize..).unwrap_or_default().chunks_exact(width as usize).map(number));
+                rows.extend(bytes.at(head as usize..)?.chunks_exact(width as usize).map(number));
                 Ok(())
             })?;
             for &row in &rows {
@@ -276,7 +270,7 @@ impl Index {
         let (mut stack, mut heap);
         let bytes: &mut [u8] = if n as usize <= STACK_BYTES {
             stack = [0; STACK_BYTES];
-            stack.get_mut(..n as usize).unwrap_or_default()
+            stack.at_mut(..n as usize)?
         } else {
             heap = alloc::zeroed(n as usize)?;
             &mut heap
@@ -345,7 +339,7 @@ impl Index {
         let (mut stack, mut heap);
         let record: &mut [u8] = if key.len() <= STACK_BYTES {
             stack = [0; STACK_BYTES];
-            stack.get_mut(..key.len()).unwrap_or_default()
+            stack.at_mut(..key.len())?
         } else {
             heap = alloc::zeroed(key.len())?;
             &mut heap

@@ -8,6 +8,7 @@
 use crate::alloc;
 use crate::error::{Result, fail};
 use crate::io::{Access, File, Folder};
+use crate::slice::SliceExt;
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -138,29 +139,19 @@ impl Partitions {
         // groups the items by partition, so that each partition is locked once
         let mut offsets: Vec<usize> = alloc::defaults(self.partitions.len())?;
         for &n in numbers {
-            offsets
-                .get_mut(n as usize)
-                .into_iter()
-                .for_each(|count| *count += 1);
+            *offsets.at_mut(n as usize)? += 1;
         }
         counts_to_offsets(&mut offsets);
         let mut packed = alloc::zeroed(items.len() * N)?;
         let (slots, _) = packed.as_chunks_mut();
         for (&n, &item) in numbers.iter().zip(items) {
-            let Some(offset) = offsets.get_mut(n as usize) else {
-                continue;
-            };
-            slots
-                .get_mut(*offset)
-                .into_iter()
-                .for_each(|slot| *slot = pack::<N>(item));
+            let offset = offsets.at_mut(n as usize)?;
+            *slots.at_mut(*offset)? = pack::<N>(item);
             *offset += 1;
         }
         let mut start = 0;
         for (partition, end) in self.partitions.iter().zip(offsets) {
-            let group = slots
-                .get(std::mem::replace(&mut start, end)..end)
-                .unwrap_or_default();
+            let group = slots.at(std::mem::replace(&mut start, end)..end)?;
             if !group.is_empty() {
                 self.add_to(partition, group.as_flattened())?;
             }
@@ -261,6 +252,7 @@ fn counts_to_offsets(counts: &mut [usize]) {
 fn pack<const N: usize>(item: Item) -> [u8; N] {
     let row = 8 * (N - REST);
     let bytes = (item & ((1 << row) - 1) | item >> ROW_BITS << row).to_le_bytes();
+    const { assert!(N <= size_of::<Item>()) };
     bytes.first_chunk().copied().unwrap_or([0; N])
 }
 
@@ -279,34 +271,26 @@ fn sort_packed<const N: usize>(segments: &[Vec<u8>], buckets: usize) -> Result<V
     let mut offsets: Vec<usize> = alloc::defaults(buckets << RADIX_BITS)?;
     let mut total = 0;
     for bytes in packed() {
-        offsets
-            .get_mut(radix(unpack(bytes)))
-            .into_iter()
-            .for_each(|count| *count += 1);
+        *offsets.at_mut(radix(unpack(bytes)))? += 1;
         total += 1;
     }
     counts_to_offsets(&mut offsets);
     let mut items: Vec<Item> = alloc::defaults(total)?;
     for bytes in packed() {
         let item = unpack(bytes);
-        let Some(offset) = offsets.get_mut(radix(item)) else {
-            continue;
-        };
-        items
-            .get_mut(*offset)
-            .into_iter()
-            .for_each(|slot| *slot = item);
+        let offset = offsets.at_mut(radix(item))?;
+        *items.at_mut(*offset)? = item;
         *offset += 1;
     }
     let mut start = 0;
     for end in offsets {
-        match items.get_mut(std::mem::replace(&mut start, end)..end) {
-            None | Some([] | [_]) => {}
-            Some(&mut [ref mut a, ref mut b]) => {
+        match items.at_mut(std::mem::replace(&mut start, end)..end)? {
+            [] | [_] => {}
+            [a, b] => {
                 let two = (*a, *b);
                 (*a, *b) = (two.0.min(two.1), two.0.max(two.1));
             }
-            Some(more) => more.sort_unstable(),
+            more => more.sort_unstable(),
         }
     }
     Ok(items)

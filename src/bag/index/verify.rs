@@ -40,7 +40,7 @@ impl Index {
             self.bucket(b, |tags, values| {
                 keys += tags.len() as u64;
                 for (i, tag) in tags.iter().enumerate() {
-                    self.rows(self.value(values, i), |rows| {
+                    self.rows(self.value(values, i)?, |rows| {
                         rows.iter()
                             .for_each(|&row| indexed.add(h, b, u32::from_le_bytes(*tag), row));
                         Ok(indexed.count <= h.rows)

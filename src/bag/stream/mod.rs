@@ -26,6 +26,7 @@ use crate::error::{Error, Result, Status};
 use crate::options::{Opt, Options};
 use crate::os;
 use crate::parallel::Threads;
+use crate::slice::SliceExt;
 use plan::{Bounds, Plan};
 use read_ahead::{Gate, Reader, Settings};
 use slot::{Slot, SlotRange};
@@ -262,7 +263,7 @@ impl Stream {
             }
         };
         if self.process.swap(me, Ordering::AcqRel) != me {
-            a.restart_after_fork();
+            a.restart_after_fork()?;
         }
         Ok(a)
     }
@@ -369,15 +370,15 @@ impl Stream {
                 let rest = if start < tried {
                     vec![part]
                 } else {
-                    part.split_growing()
+                    part.split_growing()?
                 };
                 push_front_all(mine, rest);
                 return Err(e);
             }
             let retry = if start == 0 && tried == 0 {
-                part.split_off_first()
+                part.split_off_first()?
             } else {
-                vec![part.reread()]
+                vec![part.reread()?]
             };
             push_front_all(mine, retry);
         }
@@ -421,14 +422,15 @@ impl State {
     }
 
     /// Restarts in a forked child, with a reader that has no work in progress.
-    fn restart_after_fork(&mut self) {
+    fn restart_after_fork(&mut self) -> Result<()> {
         self.reader = Arc::new(self.reader.restarted());
         self.gate = Gate::new(self.reader.clone());
         for piece in &mut self.queue {
             if let QueueEntry::Records(part) = piece {
-                *part = part.reread();
+                *part = part.reread()?;
             }
         }
+        Ok(())
     }
 }
 
@@ -486,13 +488,15 @@ fn spans<'p>(parts: &'p [SlotRange], layout: &mut BatchLayout) -> Result<Vec<&'p
     let mut spans = alloc::with_capacity(parts.len())?;
     let mut end = 0;
     for p in parts {
-        let Some(read) = p.slot.get() else { continue };
-        let bound = |i: usize| read.records.offsets.get(i).copied().unwrap_or(0);
-        let (from, to) = (bound(p.range.start), bound(p.range.end));
+        let read = p
+            .slot
+            .get()
+            .ok_or_else(|| Error::internal("a batch of unread records"))?;
+        let offsets = read.records.offsets.at(p.range.start..=p.range.end)?;
+        let (from, to) = (*offsets.at(0)?, *offsets.at(p.range.len())?);
         let before = layout.offsets.len() - 1;
-        layout
-            .offsets
-            .extend(p.range.clone().map(|i| end + bound(i + 1) - from));
+        let ends = offsets.iter().skip(1);
+        layout.offsets.extend(ends.map(|o| end + o - from));
         for (at, e) in read
             .records
             .damaged
@@ -505,12 +509,7 @@ fn spans<'p>(parts: &'p [SlotRange], layout: &mut BatchLayout) -> Result<Vec<&'p
                 .push((at - p.range.start as u64 + before as u64, e.clone()));
         }
         end += to - from;
-        spans.push(
-            read.records
-                .data
-                .get(from as usize..to as usize)
-                .unwrap_or_default(),
-        );
+        spans.push(read.records.data.at(from as usize..to as usize)?);
     }
     Ok(spans)
 }

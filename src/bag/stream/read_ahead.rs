@@ -189,9 +189,8 @@ impl Reader {
         let read = catch_unwind(AssertUnwindSafe(|| self.try_read(slot))).unwrap_or_else(|p| {
             // dropping the payload of a panic may panic
             std::mem::forget(p);
-            ReadResult::failed(Error::new(
-                Status::Panic,
-                "this is a bug in holdall: reading a batch of a stream ended in a panic",
+            ReadResult::failed(Error::internal(
+                "reading a batch of a stream ended in a panic",
             ))
         });
         if let Some(mean) = (read.records.data.len() as u64).checked_div(read.records.len() as u64)

@@ -3,7 +3,8 @@
 
 use crate::bag::batch::Records;
 use crate::bag::read::{Requested, positioned};
-use crate::error::Error;
+use crate::error::{Error, Result};
+use crate::slice::SliceExt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -38,15 +39,13 @@ impl RecordNumbers {
         }
     }
 
-    fn part(&self, range: Range<usize>) -> RecordNumbers {
-        match self {
+    fn part(&self, range: Range<usize>) -> Result<RecordNumbers> {
+        Ok(match self {
             RecordNumbers::Range(first, _) => {
                 RecordNumbers::Range(first + range.start as u64, range.len() as u64)
             }
-            RecordNumbers::Each(all) => {
-                RecordNumbers::Each(all.get(range).unwrap_or_default().to_vec())
-            }
-        }
+            RecordNumbers::Each(all) => RecordNumbers::Each(all.at(range)?.to_vec()),
+        })
     }
 }
 
@@ -143,36 +142,38 @@ impl SlotRange {
     }
 
     /// Returns the same records in a new slot, to be read again.
-    pub fn reread(&self) -> SlotRange {
-        SlotRange::whole(Slot::new(self.slot.numbers.part(self.range.clone())))
+    pub fn reread(&self) -> Result<SlotRange> {
+        self.part(self.range.clone()).map(SlotRange::whole)
+    }
+
+    fn part(&self, range: Range<usize>) -> Result<Slot> {
+        self.slot.numbers.part(range).map(Slot::new)
     }
 
     /// Splits the range into new slots of 1, 2, 4, ... records, to be read again. If a record could
     /// not be read, those after it may fail as well, and must not all be tried again each time.
-    pub fn split_growing(&self) -> Vec<SlotRange> {
+    pub fn split_growing(&self) -> Result<Vec<SlotRange>> {
         let (mut parts, mut from, mut n) = (Vec::new(), self.range.start, 1);
         while from < self.range.end {
             let to = (from + n).min(self.range.end);
-            parts.push(SlotRange::whole(Slot::new(
-                self.slot.numbers.part(from..to),
-            )));
+            parts.push(SlotRange::whole(self.part(from..to)?));
             (from, n) = (to, n * 2);
         }
-        parts
+        Ok(parts)
     }
 
     /// Splits the range into two new slots: its first record, which may take more memory than a
     /// batch may, and the others.
-    pub fn split_off_first(&self) -> Vec<SlotRange> {
+    pub fn split_off_first(&self) -> Result<Vec<SlotRange>> {
         let middle = (self.range.start + 1).min(self.range.end);
-        let of = |range: Range<usize>| Slot::new(self.slot.numbers.part(range));
-        let first = SlotRange::whole(Slot {
+        let mut parts = vec![SlotRange::whole(Slot {
             single: true,
-            ..of(self.range.start..middle)
-        });
-        let others =
-            (middle < self.range.end).then(|| SlotRange::whole(of(middle..self.range.end)));
-        [Some(first), others].into_iter().flatten().collect()
+            ..self.part(self.range.start..middle)?
+        })];
+        if middle < self.range.end {
+            parts.push(SlotRange::whole(self.part(middle..self.range.end)?));
+        }
+        Ok(parts)
     }
 }
 

@@ -257,18 +257,14 @@ fn first_set(bits: u64) -> Option<usize> {
 /// Returns the length of the common prefix of `a` and the shorter `b`.
 #[inline(never)]
 fn common(a: &[u8], b: &[u8]) -> usize {
-    let wide = |(a, b): &(&[u8; 32], &[u8; 32])| a == b;
-    let wide = 32
-        * a.as_chunks()
-            .0
-            .iter()
-            .zip(b.as_chunks().0)
-            .take_while(wide)
-            .count();
-    let (a, b) = (
-        a.get(wide..).unwrap_or_default(),
-        b.get(wide..).unwrap_or_default(),
-    );
+    let (mut a, mut b, all) = (a, b, b.len());
+    while let (Some((x, after_a)), Some((y, after_b))) =
+        (a.split_first_chunk::<32>(), b.split_first_chunk())
+        && x == y
+    {
+        (a, b) = (after_a, after_b);
+    }
+    let wide = all - b.len();
     let (eights, rest) = b.as_chunks();
     for (i, (a, b)) in a.as_chunks().0.iter().zip(eights).enumerate() {
         if let Some(n) = first_set(u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b)) {

@@ -49,7 +49,7 @@ pub fn delta_encode(reference: &[u8], first: bool, typesize: usize, src: &[u8], 
 pub fn delta_decode(reference: Option<&[u8]>, typesize: usize, data: &mut [u8]) {
     let width = width(typesize);
     let whole = data.len() - data.len() % width;
-    let data = data.get_mut(..whole).unwrap_or_default();
+    let (data, _) = data.split_at_mut(whole);
     match (reference, width) {
         (Some(reference), _) => {
             debug_assert!(reference.len() >= whole, "the first block is the longest");

@@ -6,6 +6,7 @@ use crate::alloc;
 use crate::dataset::chunks::Chunks;
 use crate::dataset::folder::DatasetDir;
 use crate::error::{Result, fail};
+use crate::slice::SliceExt;
 use crate::superchunk::bloscpack::Splice;
 
 /// Approximate number of content bytes that are encoded at once.
@@ -153,9 +154,7 @@ impl Chunks {
                 0
             };
             let room = (unit - used).min(src.len() as u64) as usize;
-            let (now, rest) = src
-                .split_at_checked(if aligned > 0 { aligned } else { room })
-                .unwrap_or((src, &[]));
+            let (now, rest) = src.cut(if aligned > 0 { aligned } else { room })?;
             if aligned > 0 {
                 self.replace(i, now)?;
             } else {
@@ -194,9 +193,7 @@ impl Chunks {
                 0
             };
             let room = (unit - from).min(src.len() as u64) as usize;
-            let (now, rest) = src
-                .split_at_checked(if aligned > 0 { aligned } else { room })
-                .unwrap_or((src, &[]));
+            let (now, rest) = src.cut(if aligned > 0 { aligned } else { room })?;
             if aligned > 0 {
                 let units = aligned as u64 / unit;
                 self.replace(i, now)?;
@@ -334,15 +331,11 @@ impl Chunks {
         let mut at = first.saturating_mul(edit.unit);
         let new_end = s.at + s.src.len() as u64;
         while at < len {
-            let now = content
-                .get_mut(..(len - at).min(most) as usize)
-                .unwrap_or_default();
+            let now = content.at_mut(..(len - at).min(most) as usize)?;
             let to = at + now.len() as u64;
             let cut = |position: u64| (position.clamp(at, to) - at) as usize;
-            let (before, rest) = now.split_at_mut_checked(cut(s.at)).unwrap_or_default();
-            let (new, after) = rest
-                .split_at_mut_checked(cut(new_end) - before.len())
-                .unwrap_or_default();
+            let (before, rest) = now.cut_mut(cut(s.at))?;
+            let (new, after) = rest.cut_mut(cut(new_end) - before.len())?;
             let skip = at.max(s.at) - s.at;
             let given = s
                 .src

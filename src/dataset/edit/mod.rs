@@ -20,6 +20,7 @@ use crate::io::Access;
 use crate::io::journal::NEW;
 use crate::options::{Opt, Options};
 use crate::parallel::Threads;
+use crate::slice::SliceExt;
 use crate::superchunk::bloscpack::{self, FileEncoder};
 use crate::superchunk::buffer_pool::BufferPool;
 use crate::{alloc, parallel};
@@ -88,7 +89,7 @@ impl UnitEncoder {
         alloc::reserve(&mut bytes, HEADER.len())?;
         bytes.extend_from_slice(&HEADER);
         blosc::encode(params, content, &mut bytes, threads)?;
-        let digest = sum.of(bytes.get(HEADER.len()..).unwrap_or_default());
+        let digest = sum.of(bytes.at(HEADER.len()..)?);
         alloc::reserve_exact(&mut bytes, digest.len())?;
         bytes.extend_from_slice(&digest);
         Ok(bytes)
@@ -247,10 +248,7 @@ impl Edit {
             i64::try_from(self.limit).unwrap_or(i64::MAX),
         )?;
         let keep = self.committed - tail.unit * self.unit;
-        let new = tail
-            .content
-            .get((keep - tail.from) as usize..)
-            .unwrap_or_default();
+        let new = tail.content.at((keep - tail.from) as usize..)?;
         let grown = file_encoder.append(self.dir.folder(), &name, keep, new, &options)?;
         (self.tail, self.written) = (None, None);
         self.cbytes = self.cbytes.saturating_add_signed(grown);

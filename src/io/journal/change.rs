@@ -12,6 +12,7 @@ use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::lock::Lock;
 use crate::io::{File, beside, parent};
+use crate::slice::SliceExt;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
@@ -287,7 +288,7 @@ fn copy(file: Option<&dyn File>, s: &Saved, journal: &dyn File, to: u64) -> Resu
     let mut done = 0;
     while done < s.len {
         let n = (s.len - done).min(PIECE as u64) as usize;
-        let piece = buf.get_mut(..n).unwrap_or_default();
+        let piece = buf.at_mut(..n)?;
         file.read_exact_at(s.at.saturating_add(done), piece)?;
         crc.update(piece);
         journal.write_at(to.saturating_add(done), piece)?;

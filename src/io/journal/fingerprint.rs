@@ -8,6 +8,7 @@ use crate::alloc;
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::{Access, File, Folder};
+use crate::slice::SliceExt;
 use std::ffi::OsStr;
 
 const WITNESS: u64 = 4 << 10;
@@ -20,7 +21,7 @@ pub fn crc_before(file: &dyn File, from: u64, at: u64) -> Result<u32> {
     let n = at.saturating_sub(from).min(WITNESS);
     let mut bytes = alloc::zeroed(n as usize)?;
     let got = file.read_at(at - n, &mut bytes)?;
-    Ok(crc32(bytes.get(..got).unwrap_or_default()))
+    Ok(crc32(bytes.at(..got)?))
 }
 
 /// Returns the fingerprint of a file, or `None` if it does not exist.
@@ -96,19 +97,15 @@ fn is_intermediate_state(
     let cut = m.min_size.min(had);
     let overwritten = saved.at..saved.at.saturating_add(saved.len);
     for sample in &m.samples {
-        let (mut is, mut old) = ([0; SAMPLE_BYTES], [0; SAMPLE_BYTES]);
-        let n = file.read_at(
-            sample.at,
-            is.get_mut(..sample.bytes.len()).unwrap_or_default(),
-        )? as u64;
+        let len = sample.bytes.len();
+        let (mut is, mut old) = (alloc::zeroed(len)?, alloc::zeroed(len)?);
+        let n = file.read_at(sample.at, &mut is)? as u64;
         let (from, to) = (
             overwritten.start.max(sample.at),
             overwritten.end.min(sample.at.saturating_add(n)),
         );
         if from < to {
-            let part = old
-                .get_mut((from - sample.at) as usize..(to - sample.at) as usize)
-                .unwrap_or_default();
+            let part = old.at_mut((from - sample.at) as usize..(to - sample.at) as usize)?;
             hot.file
                 .read_exact_at(saved.from + (from - overwritten.start), part)?;
         }

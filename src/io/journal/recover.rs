@@ -9,6 +9,7 @@ use crate::alloc;
 use crate::error::{Result, Status, fail};
 use crate::io::{Access, File, Folder};
 use crate::os::OsStrExt;
+use crate::slice::SliceExt;
 use std::ffi::OsStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -199,7 +200,7 @@ impl HotJournal {
             let mut done = 0;
             while done < s.len {
                 let n = (s.len - done).min(PIECE as u64) as usize;
-                let piece = buf.get_mut(..n).unwrap_or_default();
+                let piece = buf.at_mut(..n)?;
                 self.file
                     .read_exact_at(s.from.saturating_add(done), piece)?;
                 if check {

@@ -5,6 +5,7 @@ use super::entries::Saved;
 use crate::error::{Result, Status, fail};
 use crate::io::lock::Lock;
 use crate::io::{Access, File, Folder, read_only};
+use crate::slice::SliceExt;
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
@@ -110,18 +111,14 @@ impl File for FileBefore {
     fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
         let end = self.size.min(at.saturating_add(dst.len() as u64));
         let n = usize::try_from(end.saturating_sub(at)).unwrap_or(0);
-        let Some(dst) = dst.get_mut(..n) else {
-            return Ok(0);
-        };
+        let dst = dst.at_mut(..n)?;
         let mut got = self.file.read_at(at, dst)? as u64;
         for s in &self.saved {
             let (from, to) = (s.at.max(at), (s.at + s.len).min(end));
             if from >= to {
                 continue;
             }
-            let part = dst
-                .get_mut((from - at) as usize..(to - at) as usize)
-                .unwrap_or_default();
+            let part = dst.at_mut((from - at) as usize..(to - at) as usize)?;
             self.journal.read_exact_at(s.from + (from - s.at), part)?;
             // a change that truncates the file has saved everything that it cuts off
             if at + got >= from {

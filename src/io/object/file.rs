@@ -13,6 +13,7 @@ use crate::alloc;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::{File, ReadRange, read_only};
 use crate::os;
+use crate::slice::SliceExt;
 use futures_util::stream::StreamExt;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta};
@@ -125,7 +126,7 @@ impl ObjectFile {
             let done = self.cache.copy_recent(part.at, part.dst);
             let rest = ReadRange {
                 at: part.at + done as u64,
-                dst: part.dst.get_mut(done..).unwrap_or_default(),
+                dst: part.dst.at_mut(done..)?,
             };
             if !rest.dst.is_empty() {
                 requested.push(rest);
@@ -265,11 +266,11 @@ impl File for ObjectFile {
     fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
         runtime::same_process(self.process, &self.shown)?;
         let n = self.clip(at, dst.len());
-        let dst = dst.get_mut(..n).unwrap_or_default();
+        let dst = dst.at_mut(..n)?;
         let (done, to) = (self.cache.copy_recent(at, dst), at.saturating_add(n as u64));
         let continues = self.cache.continues(at);
         self.cache.set_end(to);
-        let (at, dst) = (at + done as u64, dst.get_mut(done..).unwrap_or_default());
+        let (at, dst) = (at + done as u64, dst.at_mut(done..)?);
         if dst.len() as u64
             > if continues {
                 MAX_REQUEST
@@ -301,8 +302,8 @@ impl File for ObjectFile {
         let mut done = self.cache.copy_pages(at, dst);
         done += self
             .cache
-            .copy_recent(at + done as u64, dst.get_mut(done..).unwrap_or_default());
-        let (at, dst) = (at + done as u64, dst.get_mut(done..).unwrap_or_default());
+            .copy_recent(at + done as u64, dst.at_mut(done..)?);
+        let (at, dst) = (at + done as u64, dst.at_mut(done..)?);
         if dst.is_empty() {
             return Ok(());
         }

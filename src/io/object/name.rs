@@ -5,7 +5,7 @@
 //! a signature: it is sent but never shown.
 #![forbid(unsafe_code)]
 
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, fail};
 use std::ffi::OsStr;
 
 /// The kind of a store.
@@ -46,7 +46,9 @@ pub fn parse(scheme: &str, path: &OsStr) -> Result<Name> {
         ));
     };
     let plain = text.strip_prefix('/').unwrap_or(text);
-    let rest = plain.get(scheme.len() + 1..).unwrap_or_default();
+    let Some((_, rest)) = plain.split_once(':') else {
+        return Err(Error::internal(format_args!("{plain:?} has no scheme")));
+    };
     let bucket = |of, word| bucket(of, word, rest.trim_start_matches('/'));
     match scheme {
         "gs" => bucket(Scheme::Gs, "gs"),
@@ -104,10 +106,12 @@ fn url(text: &str) -> Result<Name> {
 fn decode(path: &str) -> Option<String> {
     let (mut out, mut rest) = (Vec::new(), path.as_bytes());
     while let [first, after @ ..] = rest {
-        let digit = |i: usize| after.get(i).and_then(|&b| char::from(b).to_digit(16));
-        if let (b'%', Some(high), Some(low)) = (first, digit(0), digit(1)) {
+        let digit = |b: &u8| char::from(*b).to_digit(16);
+        if let (b'%', [high, low, after @ ..]) = (first, after)
+            && let (Some(high), Some(low)) = (digit(high), digit(low))
+        {
             out.push((high * 16 + low) as u8);
-            rest = after.get(2..).unwrap_or_default();
+            rest = after;
         } else {
             out.push(*first);
             rest = after;

@@ -7,6 +7,7 @@ use crate::alloc;
 use crate::error::{Result, fail};
 use crate::io::{Folder, locate};
 use crate::options::{Opt, Options};
+use crate::slice::SliceExt;
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
@@ -89,9 +90,7 @@ impl Bloscpack {
         let mut buffer = alloc::zeroed(len.min(piece) as usize)?;
         let (mut at, mut damaged) = (0, false);
         while at < len {
-            let now = buffer
-                .get_mut(..(len - at).min(piece) as usize)
-                .unwrap_or_default();
+            let now = buffer.at_mut(..(len - at).min(piece) as usize)?;
             damaged |= read(at, now)?;
             self.append(now)?;
             at += now.len() as u64;

@@ -17,6 +17,7 @@ use super::metadata::{self, MetaLayout, MetaLocation, Section};
 use crate::checksum::Checksum;
 use crate::error::{Result, fail};
 use crate::io::File;
+use crate::slice::SliceExt;
 
 const MAGIC: &[u8; 4] = b"blpk";
 /// Bytes that suffice to detect the layout: a header and the header of a metadata section.
@@ -96,9 +97,7 @@ impl Header {
         let size = file.size()?;
         let mut prefix = [0; PREFIX];
         let n = file.read_at(0, &mut prefix)?;
-        let header = Header::parse(prefix.get(..n).unwrap_or(&[]), size)
-            .map_err(|e| e.within(file.name()))?;
-        Ok(header)
+        Header::parse(prefix.at(..n)?, size).map_err(|e| e.within(file.name()))
     }
 
     /// Parses a header from the first 64 bytes (or all bytes) of a file of `size` bytes.

@@ -14,6 +14,7 @@ use crate::alloc;
 use crate::checksum::{Checksum, Hasher};
 use crate::error::{Error, Result, fail};
 use crate::io::File;
+use crate::slice::SliceExt;
 
 /// Bytes of the file that are searched for the table.
 const MAX_SEARCH: u64 = 16 << 20;
@@ -123,7 +124,7 @@ fn is_followed_by_digest(file: &dyn File, chunk: &LocatedChunk, sum: Checksum) -
     let (mut piece, mut hasher) = (alloc::zeroed(PIECE)?, Hasher::new(sum));
     while at < end {
         let n = (end - at).min(PIECE as u64) as usize;
-        let part = piece.get_mut(..n).unwrap_or_default();
+        let part = piece.at_mut(..n)?;
         file.read_exact_at(at, part)?;
         hasher.update(part);
         at += n as u64;
@@ -313,7 +314,7 @@ impl HeaderRepair<'_> {
         let (mut at, mut candidates) = (META as u64, 0);
         while at < MAX_SEARCH {
             let n = self.file.read_at(at, &mut piece)?;
-            for (i, entry) in piece.get(..n).unwrap_or_default().windows(8).enumerate() {
+            for (i, entry) in piece.at(..n)?.windows(8).enumerate() {
                 let (position, entry) = (
                     at + i as u64,
                     entry.first_chunk().map_or(0, |b| u64::from_le_bytes(*b)),

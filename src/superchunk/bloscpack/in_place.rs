@@ -12,6 +12,7 @@ use crate::alloc;
 use crate::error::{Result, fail};
 use crate::io::File;
 use crate::io::journal::{Change, MAX_RANGES, SAMPLE_BYTES, Sample};
+use crate::slice::SliceExt;
 use std::ops::Range;
 
 /// Committed bytes that a commit in place may save to the journal, independent of the file size.
@@ -274,7 +275,7 @@ impl Bloscpack {
         if plan.end < self.size {
             // remains of longer chunks must not parse as another chunk
             let n = (self.size - plan.end).min(STALE.len() as u64) as usize;
-            main.write_at(plan.end, STALE.get(..n).unwrap_or_default())?;
+            main.write_at(plan.end, STALE.at(..n)?)?;
         }
         let (from, to) = self.entries(plan);
         if from < to {

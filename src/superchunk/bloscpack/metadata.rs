@@ -10,6 +10,7 @@ use crate::checksum::Checksum;
 use crate::error::{Result, fail};
 use crate::io::File;
 use crate::json::Value;
+use crate::slice::SliceExt;
 use crate::zlib::{self, CompressionLvl, DecompressionError};
 
 /// Offset of the metadata: the size of every header that allows metadata.
@@ -207,9 +208,7 @@ impl MetaLocation {
 
     fn check(&self, file: &dyn File, section: &Section, stored: &[u8]) -> Result<()> {
         let mut digest = [0; 64];
-        let (digest, _) = digest
-            .split_at_mut_checked(section.sum.size())
-            .unwrap_or_default();
+        let digest = digest.at_mut(..section.sum.size())?;
         file.read_exact_at(self.stored_at() + u64::from(self.room), digest)?;
         if section.sum.of(stored) == digest {
             return Ok(());

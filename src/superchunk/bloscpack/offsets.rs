@@ -26,10 +26,10 @@ pub fn read(file: &dyn File, header: &Header, limit: u64) -> Result<Vec<i64>> {
 pub fn encode(positions: impl IntoIterator<Item = u64>, entries: u64) -> Result<Vec<u8>> {
     let n = usize::try_from(entries.saturating_mul(ENTRY)).unwrap_or(usize::MAX);
     let mut out = alloc::with_capacity(n)?;
-    let used = positions
-        .into_iter()
-        .map(|at| i64::try_from(at).unwrap_or(-1));
-    out.extend(used.flat_map(i64::to_le_bytes));
+    for at in positions {
+        let too_large = |_| fail!(Limit, "a chunk at offset {at}");
+        out.extend(i64::try_from(at).map_err(too_large)?.to_le_bytes());
+    }
     if out.len() > n {
         return Err(fail!(
             Argument,

@@ -13,6 +13,7 @@ use crate::error::{Result, Status, fail};
 use crate::io::journal::Mode;
 use crate::io::{Access, Folder, locate};
 use crate::options::{Opt, Options};
+use crate::slice::SliceExt;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -206,7 +207,7 @@ impl Bloscpack {
         )?;
         let (before, zeros) = (self.chunks(), alloc::zeroed(short.min(PIECE) as usize)?);
         while let Some(n) = expected.checked_sub(self.nbytes()).filter(|n| *n > 0) {
-            self.append(zeros.get(..n.min(PIECE) as usize).unwrap_or_default())?;
+            self.append(zeros.at(..n.min(PIECE) as usize)?)?;
             self.options.progress(
                 self.chunks() as u64,
                 expected

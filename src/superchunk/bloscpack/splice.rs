@@ -11,6 +11,7 @@ use super::Bloscpack;
 use super::chunk_list::ChunkSlot;
 use crate::alloc;
 use crate::error::{Result, fail};
+use crate::slice::SliceExt;
 use std::ops::Range;
 
 /// A replacement of content.
@@ -39,7 +40,7 @@ impl<'a> Splice<'a> {
             .filter(|_| apart)
     }
 
-    fn each(&self) -> impl Iterator<Item = (Range<u64>, &'a [u8])> {
+    fn each(&self) -> impl Iterator<Item = Result<(Range<u64>, &'a [u8])>> {
         let Splice {
             at,
             every,
@@ -50,10 +51,7 @@ impl<'a> Splice<'a> {
         let n = (src.len() as u64 / times.max(1)) as usize;
         (0..times).map(move |i| {
             let (from, offset) = (at + i * every, n * i as usize);
-            (
-                from..from + gone,
-                src.get(offset..offset + n).unwrap_or_default(),
-            )
+            Ok((from..from + gone, src.at(offset..offset + n)?))
         })
     }
 }
@@ -99,12 +97,8 @@ impl Bloscpack {
         let mut old = alloc::with_capacity(self.slots.len() - first_saved)?;
         old.extend(self.slots.iter().skip(first_saved).cloned());
         let changed = std::mem::replace(&mut self.changed, true);
-        self.refill(
-            first,
-            old.get(first - first_saved..).unwrap_or_default(),
-            splice,
-        )
-        .inspect_err(|_| {
+        let rest = old.at(first - first_saved..)?;
+        self.refill(first, rest, splice).inspect_err(|_| {
             self.pending = Vec::new();
             self.slots.truncate(first_saved);
             // the capacity for these slots existed before
@@ -126,7 +120,8 @@ impl Bloscpack {
             content: None,
         };
         self.slots.truncate(first);
-        for (bytes, new) in splice.each() {
+        for change in splice.each() {
+            let (bytes, new) = change?;
             self.copy_old(&mut old, at..bytes.start)?;
             self.append(new)?;
             at = bytes.end;
@@ -148,10 +143,10 @@ impl Bloscpack {
                     Some(content) => content,
                     None => self.content_of(old.number, slot)?,
                 };
-                let part = content.get(
-                    (requested.start - span.start) as usize..(requested.end - span.start) as usize,
-                );
-                self.append(part.unwrap_or_default())?;
+                self.append(
+                    content.at((requested.start - span.start) as usize
+                        ..(requested.end - span.start) as usize)?,
+                )?;
                 old.content = Some(content);
             }
             if bytes.end < span.end {

@@ -24,6 +24,7 @@ use crate::checksum::crc32;
 use crate::error::{Result, fail};
 use crate::io::journal::{Change, SAMPLE_BYTES, Sample, Session, changed_by_others};
 use crate::io::{self, Access, File, read_buffer};
+use crate::slice::SliceExt;
 use crate::superchunk::buffer_pool::BufferPool;
 use std::ops::Range;
 use std::sync::Arc;
@@ -121,9 +122,8 @@ impl Frame {
                 Err(e) if e.status.is_corruption() => continue,
                 r => r.map_err(|e| self.chunk_error(i, e))?,
             };
-            if let Some(entry) = self.entries.get_mut(i as usize) {
-                *entry = Entry::verified(entry.slot, n, Some(crc));
-            }
+            let entry = self.entries.at_mut(i as usize)?;
+            *entry = Entry::verified(entry.slot, n, Some(crc));
         }
         self.checksums_trusted = true;
         Ok(())
@@ -246,9 +246,7 @@ impl Frame {
         match one_sector(&self.last.header, &parts.head) {
             None => self.write_header_under_journal(&*file, &parts.head)?,
             Some(new) => {
-                let write = |head: &[u8]| {
-                    file.write_at(new.start as u64, head.get(new.clone()).unwrap_or_default())
-                };
+                let write = |head: &[u8]| file.write_at(new.start as u64, head.at(new.clone())?);
                 if let Err(e) = write(&parts.head).and_then(|()| session.sync(&*file)) {
                     // restore the committed header, if possible
                     let restored = write(&self.last.header).and_then(|()| session.sync(&*file));
@@ -492,14 +490,11 @@ impl Frame {
                 }),
             false => file,
         };
-        let begin = parts.index_and_trailer.len().saturating_sub(TAIL);
+        let mut tail = parts.index_and_trailer;
+        tail.drain(..tail.len().saturating_sub(TAIL));
         self.last = Committed {
-            tail: parts
-                .index_and_trailer
-                .get(begin..)
-                .unwrap_or_default()
-                .to_vec(),
-            tail_at: header.frame_len - (parts.index_and_trailer.len() - begin) as u64,
+            tail_at: header.frame_len - tail.len() as u64,
+            tail,
             header: parts.head,
             stamp: (0, 0),
             may_grow: self.checksums && !self.storage.sparse,

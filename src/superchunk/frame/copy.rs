@@ -5,6 +5,7 @@
 use super::create::requested_params;
 use super::entry::Entry;
 use super::index::IndexSlot;
+use super::meta::absent;
 use super::{Frame, NewFrame};
 use crate::alloc;
 use crate::blosc::stored::StoredBytes;
@@ -55,7 +56,8 @@ impl Frame {
         };
         let mut copy = Frame::create_in(&folder, &name, mode, &new, &options)?;
         for meta in &self.vlmeta {
-            copy.vlmeta_set(&meta.name, self.vlmeta(&meta.name)?.unwrap_or_default())?;
+            let value = self.vlmeta(&meta.name)?;
+            copy.vlmeta_set(&meta.name, value.ok_or_else(|| absent(&meta.name))?)?;
         }
         if self.starts.is_some() {
             copy.allow_variable_length()?;

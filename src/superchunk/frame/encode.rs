@@ -7,6 +7,7 @@ use crate::alloc::Scratch;
 use crate::blosc::stored::{StoredBytes, StoredChunk};
 use crate::blosc::{self, BlockEncoder, Content, Header};
 use crate::error::{Error, Result, fail};
+use crate::slice::SliceExt;
 use crate::superchunk::chunks::{BlockChange, Encoded, Fill, Source};
 use crate::{alloc, parallel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -157,7 +158,7 @@ impl Frame {
                 Fill::Item(item)
             })));
         }
-        encoder.end(&mut chunk);
+        encoder.end(&mut chunk)?;
         let is_zeros = blosc::Header::parse(&chunk)?.content()? == Content::Zeros;
         Ok(Some(if is_zeros {
             Encoded::Fill(Fill::Zeros)
@@ -233,7 +234,9 @@ impl Frame {
             return Ok(chunk);
         }
         let mut content = alloc::zeroed(alloc::allow(n as u64, self.memory_limit, "a chunk")?)?;
-        blosc::repeat(item.unwrap_or_default(), 0, &mut content);
+        if let Some(item) = item {
+            blosc::repeat(item, 0, &mut content);
+        }
         let mut chunk = Vec::new();
         blosc::encode(params, &content, &mut chunk, self.threads.count())?;
         Ok(chunk)
@@ -309,9 +312,11 @@ fn fill_block(
         Previous::Fill(Fill::Zeros) => content.fill(0),
         Previous::Fill(Fill::Item(item)) => blosc::repeat(item, block * size, content),
         Previous::Content(all) => {
+            // none if the previous chunk is shorter
             let own = all.get(block * size..).unwrap_or_default();
-            let (there, rest) = content.split_at_mut(own.len().min(content.len()));
-            there.copy_from_slice(own.get(..there.len()).unwrap_or_default());
+            let n = own.len().min(content.len());
+            let (there, rest) = content.cut_mut(n)?;
+            there.copy_from_slice(own.at(..n)?);
             rest.fill(0);
         }
         // the previous chunk may be shorter than the new one

@@ -58,8 +58,6 @@ const VARIABLE_CHUNKS: u8 = 0x40;
 const VARIABLE_BLOCKS: u8 = 0x80;
 /// Value of the codec field if the codec number is in a field of its own.
 const ELSEWHERE: u8 = 6;
-/// The split modes, in the order of the reference library.
-const SPLIT: [Split; 4] = [Split::Always, Split::Never, Split::Auto, Split::Auto];
 
 /// The header of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -316,10 +314,12 @@ impl Header {
             filters: Pipeline::from_slots(filters, self.filters_meta)?,
             typesize: self.typesize as usize,
             blocksize: (self.blocksize > 0).then_some(self.blocksize as usize),
-            split: SPLIT
-                .get(usize::from(self.split & 3))
-                .copied()
-                .unwrap_or_default(),
+            // numbered as in the reference library
+            split: match self.split & 3 {
+                0 => Split::Always,
+                1 => Split::Never,
+                _ => Split::Auto,
+            },
         })
     }
 

@@ -72,6 +72,10 @@ pub(super) fn decode(chunk: &[u8], limit: u64) -> Result<Vec<u8>> {
     Ok(value)
 }
 
+pub(super) fn absent(name: &str) -> Error {
+    Error::internal(format_args!("metalayer {name:?} is listed but absent"))
+}
+
 impl Frame {
     /// Returns the names of the metalayers: those of fixed length, then the others.
     pub fn meta_names(&self) -> impl Iterator<Item = &str> {
@@ -80,6 +84,11 @@ impl Frame {
             .iter()
             .map(|(n, _)| n.as_str())
             .chain(self.vlmeta.iter().map(|v| v.name.as_str()))
+    }
+
+    /// Returns the value of a metalayer of [`Frame::meta_names`].
+    pub fn existing_meta(&self, name: &str) -> Result<&[u8]> {
+        self.meta(name)?.ok_or_else(|| absent(name))
     }
 
     /// Is there a metalayer of fixed length with this name?

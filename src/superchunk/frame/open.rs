@@ -18,6 +18,8 @@ use crate::error::{Error, Result, fail};
 use crate::io::journal::{self, Session, Snapshot};
 use crate::io::{Access, File, Folder, locate, object, read_buffer};
 use crate::options::{Opt, Options};
+use crate::options::{Opt, Options};
+use crate::slice::SliceExt;
 use crate::superchunk::bloscpack::Mode;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -500,9 +502,7 @@ impl FrameParts {
             )
         })?;
         let bytes = read_buffer::read(file, begin, n, limit)?;
-        let (index, tail) = bytes
-            .split_at_checked((from - begin) as usize)
-            .unwrap_or_default();
+        let (index, tail) = bytes.cut((from - begin) as usize)?;
         let trailer = Trailer::parse(tail)?;
         let (index, slots) = if index.is_empty() {
             (index, Vec::new())
@@ -513,7 +513,7 @@ impl FrameParts {
         let last = tail.len().saturating_sub(TAIL);
         let last = Committed {
             header: head.to_vec(),
-            tail: tail.get(last..).unwrap_or_default().to_vec(),
+            tail: tail.at(last..)?.to_vec(),
             tail_at: from + last as u64,
             ..Committed::default()
         };

@@ -25,6 +25,7 @@ use crate::checksum::{Checksum, Hasher};
 use crate::error::{Error, Result};
 use crate::io::{File, read_buffer};
 use crate::parallel::get_or_init;
+use crate::slice::SliceExt;
 use std::ops::{Deref, Range};
 use std::sync::{Arc, OnceLock};
 
@@ -57,7 +58,7 @@ pub(super) struct PagedEntries {
 
 pub(super) struct Page {
     entries: Vec<Entry>,
-    /// Returned for entries that are not on the page.
+    /// Stands for an entry that is not on the page; [`PagedEntries::get`] refuses those.
     none: Entry,
 }
 
@@ -170,7 +171,9 @@ impl PagedEntries {
                 page
             }
         };
-        Ok(EntryRef::OnPage(page, (i % PAGE) as usize))
+        let i = (i % PAGE) as usize;
+        page.entries.at(i)?;
+        Ok(EntryRef::OnPage(page, i))
     }
 
     fn page(&self, number: u64) -> Result<Page> {

@@ -16,6 +16,7 @@ use super::msgpack::{EXT_16, UINT_32};
 use super::trailer::{TAIL, Trailer};
 use crate::checksum::{Checksum, Hasher, crc32};
 use crate::error::{Result, fail};
+use crate::slice::SliceExt;
 
 const MARK: u8 = b'H';
 const MAGIC: [u8; 4] = *b"hld1";
@@ -104,9 +105,7 @@ pub fn check(header: &[u8], index: &[u8], trailer: &[u8]) -> Result<Writer> {
     if !ours && (kind != 0 || tail.iter().rev().take(FINGERPRINT).all(|b| *b == 0)) {
         return Ok(Writer::Other);
     }
-    let (before, own) = trailer
-        .split_at_checked(trailer.len() - OWN)
-        .unwrap_or_default();
+    let (before, own) = trailer.cut(trailer.len() - OWN)?;
     let mut crc = Hasher::new(Checksum::Crc32);
     crc.update(before);
     crc.update(&[0; OWN]);

@@ -4,6 +4,7 @@
 
 use crate::error::{Result, fail};
 use crate::io::File;
+use crate::slice::SliceExt;
 use std::sync::Arc;
 
 /// A read view of `file` that begins with `head` and ends with `tail`.
@@ -45,10 +46,10 @@ impl File for PatchedFile {
         let n = usize::try_from(self.end().saturating_sub(at))
             .unwrap_or(usize::MAX)
             .min(dst.len());
-        let dst = dst.get_mut(..n).unwrap_or_default();
+        let dst = dst.at_mut(..n)?;
         if at < self.tail_at {
             let got = self.file.read_at(at, dst)?;
-            dst.get_mut(got..).unwrap_or_default().fill(0);
+            dst.at_mut(got..)?.fill(0);
         }
         overlay(&self.head, 0, dst, at);
         overlay(&self.tail, self.tail_at, dst, at);

@@ -695,9 +695,12 @@ impl Search<'_> {
             for len in lens
                 .into_iter()
                 .flatten()
-                .filter(|len| (header::FIXED..=head.len()).contains(len))
+                .filter(|len| *len >= header::FIXED)
             {
-                let mut head = head.get(..len).unwrap_or_default().to_vec();
+                let Some(head) = head.get(..len) else {
+                    continue;
+                };
+                let mut head = head.to_vec();
                 if fixed {
                     header::put(&mut head, header::LEN, &(len as u32).to_be_bytes());
                     if Header::parse(&head).is_err() {

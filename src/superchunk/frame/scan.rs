@@ -11,6 +11,7 @@ use crate::blosc;
 use crate::checksum::crc32;
 use crate::error::{Result, Status};
 use crate::io::{Access, File, read_buffer};
+use crate::slice::SliceExt;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 
@@ -84,10 +85,7 @@ impl Window<'_> {
             self.bytes.truncate(n);
             self.at = at;
         }
-        Ok(usize::try_from(at - self.at)
-            .ok()
-            .and_then(|skip| self.bytes.get(skip..))
-            .unwrap_or_default())
+        self.bytes.at((at - self.at) as usize..)
     }
 }
 

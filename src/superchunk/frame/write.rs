@@ -8,6 +8,7 @@ use super::index::{self, IndexSlot};
 use crate::alloc;
 use crate::checksum::crc32;
 use crate::error::{Result, fail};
+use crate::slice::SliceExt;
 use crate::superchunk::chunks::{Encoded, Fill};
 
 /// The stored form of a chunk.
@@ -64,9 +65,7 @@ impl Frame {
             return self.push(entry, n);
         }
         self.remove_uncommitted(i)?;
-        if let Some(old) = self.entries.get_mut(i as usize) {
-            *old = entry;
-        }
+        *self.entries.at_mut(i as usize)? = entry;
         Ok(())
     }
 
@@ -209,12 +208,10 @@ impl Frame {
         {
             return Ok(false);
         }
+        // the chunk is not stored until its replacement is written
+        *self.entries.at_mut(i as usize)? = Entry::bare(IndexSlot::Zeros);
         self.next = position;
         self.clear_caches();
-        // the chunk is not stored until its replacement is written
-        if let Some(entry) = self.entries.get_mut(i as usize) {
-            *entry = Entry::bare(IndexSlot::Zeros);
-        }
         Ok(true)
     }
 
