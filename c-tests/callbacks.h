@@ -15,7 +15,7 @@ typedef struct {
     uint64_t stop_at;
 } told;
 
-/* For holdall_options_on_progress(), with a `told`. */
+/* For holdall_options_set_progress(), with a `told`. */
 static inline int progress(void *ctx, uint64_t done, uint64_t total)
 {
     told *t = ctx;

@@ -27,6 +27,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "short.h"
+
 /* ---- checks ------------------------------------------------------------------------------------*/
 
 /* The words of the last failure on this thread: give &err to every call. */
@@ -240,6 +242,11 @@ static inline int files_with(const char *part)
 /* Pairs of option and value, such as WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD). */
 #define WITH(...) ((const int64_t[]){__VA_ARGS__, 0, 0})
 
+/* Values of HOLDALL_OPT_BAG_LIMITS, HOLDALL_OPT_BAG_SHARDS and HOLDALL_OPT_IO, by what a loop has. */
+#define LIMITS(separate) ((separate) ? HOLDALL_BAG_LIMITS_SEPARATE : HOLDALL_BAG_LIMITS_TAIL)
+#define SHARDS(interleaved) ((interleaved) ? HOLDALL_BAG_SHARDS_INTERLEAVED : HOLDALL_BAG_SHARDS_CONCATENATED)
+#define IO(mapped) ((mapped) ? HOLDALL_IO_MAP : HOLDALL_IO_READ)
+
 /* NULL for NULL; to be freed. */
 static inline holdall_options *options_of(const int64_t *pairs)
 {
@@ -347,17 +354,17 @@ static inline void check_range(const holdall_bag *bag, uint64_t first, uint64_t 
     OK(holdall_bag_read_range(bag, first, n, &records, &err));
     EQUAL(holdall_records_count(records), n);
     EQUAL(holdall_records_offsets(records)[0], 0);
-    EQUAL(holdall_records_damaged(records), 0);
+    EQUAL(holdall_records_damaged_count(records), 0);
     for (uint64_t k = 0; k < n; k++)
         check_in_batch(records, (size_t)k, number + k);
-    holdall_records_close(records);
+    holdall_records_free(records);
 }
 
 /* Does this path hold records 0 to n of make_record(), and nothing else? */
 static inline void check_bag(const char *path, const int64_t *pairs, uint64_t n)
 {
     holdall_bag *bag = open_bag(path, pairs);
-    EQUAL(holdall_bag_size(bag), n);
+    EQUAL(holdall_bag_record_count(bag), n);
     check_range(bag, 0, n, 0);
     holdall_bag_close(bag);
 }

@@ -1,4 +1,4 @@
-/* A folder of named files in memory, behind holdall_io_functions: counts what is asked of it, and fails
+/* A folder of named files in memory, behind holdall_storage_functions: counts what is asked of it, and fails
  * where a test wants it to. May be used from many threads. */
 #ifndef FOLDER_H
 #define FOLDER_H
@@ -233,10 +233,10 @@ static void folder_destroy(void *ctx)
     pthread_mutex_unlock(&f->lock);
 }
 
-static inline holdall_io_functions folder_functions(folder *f)
+static inline holdall_storage_functions folder_functions(folder *f)
 {
-    return (holdall_io_functions){
-        .struct_size = sizeof(holdall_io_functions),
+    return (holdall_storage_functions){
+        .struct_size = sizeof(holdall_storage_functions),
         .ctx = f,
         .size = folder_size,
         .read_at = folder_read_at,
@@ -250,20 +250,20 @@ static inline holdall_io_functions folder_functions(folder *f)
     };
 }
 
-static inline holdall_io *folder_io(folder *f)
+static inline holdall_storage *folder_io(folder *f)
 {
-    holdall_io_functions table = folder_functions(f);
-    holdall_io *io;
-    OK(holdall_io_from_functions(&table, &io, &err));
+    holdall_storage_functions table = folder_functions(f);
+    holdall_storage *io;
+    OK(holdall_storage_from_functions(&table, &io, &err));
     return io;
 }
 
 static inline holdall_status try_folder_bag(folder *f, const int64_t *pairs, holdall_bag **bag)
 {
     holdall_options *options = options_of(pairs);
-    holdall_io *io = folder_io(f);
-    holdall_status status = holdall_bag_open_io(&io, 1, options, bag, &err);
-    holdall_io_close(io);
+    holdall_storage *io = folder_io(f);
+    holdall_status status = bag_open_io(&io, 1, options, bag, &err);
+    holdall_storage_free(io);
     holdall_options_free(options);
     return status;
 }
@@ -271,9 +271,9 @@ static inline holdall_status try_folder_bag(folder *f, const int64_t *pairs, hol
 static inline holdall_status try_folder_writer(folder *f, holdall_mode mode, const int64_t *pairs, holdall_bag_writer **writer)
 {
     holdall_options *options = options_of(pairs);
-    holdall_io *io = folder_io(f);
-    holdall_status status = holdall_bag_writer_open_io(io, mode, options, writer, &err);
-    holdall_io_close(io);
+    holdall_storage *io = folder_io(f);
+    holdall_status status = bag_writer_open_io(io, mode, options, writer, &err);
+    holdall_storage_free(io);
     holdall_options_free(options);
     return status;
 }

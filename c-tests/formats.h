@@ -24,7 +24,7 @@ static const struct {
     {"x.cat", ARRAY, HOLDALL_FORMAT_CATERVA, {0}},
     {"array.bcolz", ARRAY, HOLDALL_FORMAT_BCOLZ, {0}},
     {"array.blz", ARRAY, HOLDALL_FORMAT_BLZ, {0}},
-    {"array.paper", ARRAY, HOLDALL_FORMAT_BLZ_PAPER, {HOLDALL_OPT_SUPERCHUNK_CHUNKS, 3}},
+    {"array.paper", ARRAY, HOLDALL_FORMAT_BLZ_RFC, {HOLDALL_OPT_SUPERCHUNK_CHUNKS, 3}},
     {"table.bcolz", TABLE, HOLDALL_FORMAT_BCOLZ, {0}},
     {"x.bagz", BAG, HOLDALL_FORMAT_BAGZ, {0}},
     {"x.bag", BAG, HOLDALL_FORMAT_BAGZ, {HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE}},
@@ -90,18 +90,18 @@ static inline holdall_status open_writer_of(int form, const char *path, bool mak
     preset_error();
     switch (w->kind) {
     case SCHUNK:
-        s = make ? holdall_schunk_create(path, HOLDALL_NEW, format, 4, o, &w->schunk, &err)
+        s = make ? holdall_schunk_create(path, HOLDALL_CREATE, format, 4, o, &w->schunk, &err)
                  : holdall_schunk_open(path, HOLDALL_APPEND, o, &w->schunk, &err);
         break;
     case ARRAY:
-        s = make ? holdall_array_create(path, HOLDALL_NEW, format, "<i4", 1, none, chunks, NULL, o, &w->array, &err)
+        s = make ? array_create(path, HOLDALL_CREATE, format, "<i4", 1, none, chunks, NULL, o, &w->array, &err)
                  : holdall_array_open(path, HOLDALL_APPEND, o, &w->array, &err);
         break;
     case TABLE:
-        s = make ? holdall_table_create(path, HOLDALL_NEW, format, 2, names, types, o, &w->table, &err)
+        s = make ? table_create(path, HOLDALL_CREATE, format, 2, names, types, o, &w->table, &err)
                  : holdall_table_open(path, HOLDALL_APPEND, o, &w->table, &err);
         break;
-    default: s = holdall_bag_writer_open(path, make ? HOLDALL_NEW : HOLDALL_APPEND, o, &w->bag, &err);
+    default: s = holdall_bag_writer_open(path, make ? HOLDALL_CREATE : HOLDALL_APPEND, o, &w->bag, &err);
     }
     holdall_options_free(o);
     return s;
@@ -130,10 +130,10 @@ static inline holdall_status write_anew(writer *w)
     size_t n = (TO - FROM) * 4;
     switch (w->kind) {
     case SCHUNK: return holdall_schunk_write(w->schunk, FROM * 4, src, n, &err);
-    case ARRAY: return holdall_array_write(w->array, start, count, NULL, src, NULL, n, &err);
+    case ARRAY: return holdall_array_write(w->array, start, count, NULL, src, n, NULL, &err);
     case TABLE: {
-        holdall_status s = holdall_table_write(w->table, 0, FROM, TO - FROM, src, n, &err);
-        return s < 0 ? s : holdall_table_write(w->table, 1, FROM, TO - FROM, src, n, &err);
+        holdall_status s = holdall_table_write(w->table, holdall_table_column_name(w->table, 0), FROM, TO - FROM, src, n, &err);
+        return s < 0 ? s : holdall_table_write(w->table, holdall_table_column_name(w->table, 1), FROM, TO - FROM, src, n, &err);
     }
     default: return HOLDALL_OK;
     }
@@ -189,7 +189,7 @@ static inline holdall_status read_array(const holdall_array *a, int32_t *dst, ui
     uint64_t start[] = {0};
     *n = holdall_array_shape(a)[0];
     CHECK(*n <= ROWS);
-    return holdall_array_read(a, start, n, NULL, dst, NULL, ROWS * 4, &err);
+    return holdall_array_read(a, start, n, NULL, dst, ROWS * 4, NULL, &err);
 }
 
 /* All rows, and how many there are. */
@@ -214,7 +214,7 @@ static inline holdall_status read_all(const reader *r, int32_t *got, uint64_t *n
         return s;
     }
     default:
-        *n = holdall_bag_size(r->bag);
+        *n = holdall_bag_record_count(r->bag);
         CHECK(*n <= ROWS);
         for (uint64_t i = 0; i < *n && s == HOLDALL_OK; i++) {
             size_t size = 0;

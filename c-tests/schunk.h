@@ -115,11 +115,11 @@ static inline void check_schunk(const char *path, size_t n, unsigned kind)
 static inline holdall_status try_folder_schunk(folder *f, holdall_mode mode, const int64_t *pairs, holdall_schunk **s)
 {
     holdall_options *options = options_of(pairs);
-    holdall_io *io = folder_io(f);
-    holdall_status status = mode == HOLDALL_NEW || mode == HOLDALL_REPLACE
-        ? holdall_schunk_create_io(io, mode, HOLDALL_FORMAT_BLOSCPACK, 8, options, s, &err)
-        : holdall_schunk_open_io(io, mode, options, s, &err);
-    holdall_io_close(io);
+    holdall_storage *io = folder_io(f);
+    holdall_status status = mode == HOLDALL_CREATE || mode == HOLDALL_REPLACE
+        ? schunk_create_io(io, mode, HOLDALL_FORMAT_BLOSCPACK, 8, options, s, &err)
+        : schunk_open_io(io, mode, options, s, &err);
+    holdall_storage_free(io);
     holdall_options_free(options);
     return status;
 }
@@ -139,10 +139,10 @@ static inline size_t chunk_place(const char *path, uint64_t chunk)
 {
     holdall_schunk *s = open_schunk(path, HOLDALL_READ, WITH(HOLDALL_OPT_SKIP_DAMAGED, 1));
     static const size_t digests[] = {0, 4, 4, 16, 20, 28, 32, 48, 64};
-    size_t at = file_size(path), digest = digests[holdall_schunk_sum(s)];
-    for (uint64_t i = holdall_schunk_chunks(s); i-- > chunk;) {
-        size_t cbytes;
-        OK(holdall_schunk_chunk_info(s, i, NULL, &cbytes, NULL, &err));
+    size_t at = file_size(path), digest = digests[schunk_info(s).checksum - HOLDALL_CHECKSUM_NONE];
+    for (uint64_t i = holdall_schunk_chunk_count(s); i-- > chunk;) {
+        size_t cbytes = 0;
+        OK(chunk_info(s, i, NULL, &cbytes, NULL, &err));
         at -= cbytes + digest;
     }
     holdall_schunk_close(s);

@@ -22,7 +22,7 @@ static inline holdall_status try_create(const char *path, holdall_mode mode, con
 {
     holdall_options *options = options_of(pairs);
     holdall_status status =
-        holdall_array_create(path, mode, HOLDALL_FORMAT_BLOSCPACK, dtype, ndim, shape, NULL, NULL, options, array, &err);
+        array_create(path, mode, HOLDALL_FORMAT_BLOSCPACK, dtype, ndim, shape, NULL, NULL, options, array, &err);
     holdall_options_free(options);
     return status;
 }
@@ -34,7 +34,7 @@ static inline void create_matrix(const char *path, holdall_mode mode)
     /* 12 rows and some items a chunk */
     OK(try_create(path, mode, "<i4", 2, SHAPE(ROWS, COLUMNS), WITH(HOLDALL_OPT_CHUNK_BYTES, 2000, HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD), &a));
     fill(items, 0, ROWS);
-    OK(holdall_array_write(a, SHAPE(0, 0), SHAPE(ROWS, COLUMNS), NULL, items, NULL, sizeof items, &err));
+    OK(holdall_array_write(a, SHAPE(0, 0), SHAPE(ROWS, COLUMNS), NULL, items, sizeof items, NULL, &err));
     OK(holdall_array_commit(a, &err));
     holdall_array_close(a);
 }
@@ -59,7 +59,7 @@ static inline void check_rows(const holdall_array *a, uint64_t first, uint64_t r
 {
     int32_t *got = malloc(rows * COLUMNS * 4), *want = malloc(rows * COLUMNS * 4);
     fill(want, first, rows);
-    OK(holdall_array_read(a, SHAPE(first, 0), SHAPE(rows, COLUMNS), NULL, got, NULL, rows * COLUMNS * 4, &err));
+    OK(holdall_array_read(a, SHAPE(first, 0), SHAPE(rows, COLUMNS), NULL, got, rows * COLUMNS * 4, NULL, &err));
     CHECK(memcmp(got, want, rows * COLUMNS * 4) == 0);
     free(got);
     free(want);

@@ -5,16 +5,16 @@
 
 static void an_array_tells_what_it_is(void)
 {
-    create_matrix(in_tmp("a.blp"), HOLDALL_NEW);
+    create_matrix(in_tmp("a.blp"), HOLDALL_CREATE);
     holdall_array *a = open_array(in_tmp("a.blp"), HOLDALL_READ);
     check_shape(a, ROWS, COLUMNS);
-    EQUAL(holdall_array_chunkshape(a)[0], 12);
-    EQUAL(holdall_array_chunkshape(a)[1], COLUMNS);
-    CHECK(holdall_array_blockshape(a)[0] >= 1 && holdall_array_blockshape(a)[0] <= 12);
-    CHECK(holdall_array_blockshape(a) == holdall_array_blockshape(a));
+    EQUAL(array_info(a).chunk_shape[0], 12);
+    EQUAL(array_info(a).chunk_shape[1], COLUMNS);
+    CHECK(array_info(a).block_shape[0] >= 1 && array_info(a).block_shape[0] <= 12);
+    CHECK(array_info(a).block_shape == array_info(a).block_shape);
     EQUAL(holdall_array_itemsize(a), 4);
-    EQUAL(holdall_array_order(a), HOLDALL_ORDER_C);
-    EQUAL(holdall_array_cbytes(a), file_size(in_tmp("a.blp")));
+    EQUAL(array_info(a).order, HOLDALL_ORDER_C);
+    EQUAL(array_info(a).stored_bytes, file_size(in_tmp("a.blp")));
     CHECK(strcmp(holdall_array_dtype(a), "<i4") == 0);
     check_rows(a, 0, ROWS);
     holdall_array_close(a);
@@ -29,26 +29,26 @@ static void boxes_are_read(void)
 {
     holdall_array *a = open_array(in_tmp("a.blp"), HOLDALL_READ);
     int32_t got[24];
-    OK(holdall_array_read(a, SHAPE(5, 7), SHAPE(2, 3), NULL, got, NULL, 24, &err));
+    OK(holdall_array_read(a, SHAPE(5, 7), SHAPE(2, 3), NULL, got, 24, NULL, &err));
     static const int32_t box[] = {507, 508, 509, 607, 608, 609};
     CHECK(memcmp(got, box, sizeof box) == 0);
-    OK(holdall_array_read(a, SHAPE(5, 7), SHAPE(2, 3), SHAPE(200, 10), got, NULL, 24, &err));
+    OK(holdall_array_read(a, SHAPE(5, 7), SHAPE(2, 3), SHAPE(200, 10), got, 24, NULL, &err));
     static const int32_t steps[] = {507, 517, 527, 20507, 20517, 20527};
     CHECK(memcmp(got, steps, sizeof steps) == 0);
     /* turned round, and backwards: what is between stays */
     memset(got, 0xFF, sizeof got);
-    OK(holdall_array_read(a, SHAPE(5, 7), SHAPE(2, 3), NULL, got, STRIDES(-4, 12), 32, &err));
+    OK(holdall_array_read(a, SHAPE(5, 7), SHAPE(2, 3), NULL, got, 32, STRIDES(-4, 12), &err));
     static const int32_t turned[] = {607, 507, -1, 608, 508, -1, 609, 509, -1};
     CHECK(memcmp(got, turned, sizeof turned) == 0);
     /* nothing at all, anywhere up to the end */
-    OK(holdall_array_read(a, SHAPE(ROWS, 0), SHAPE(0, COLUMNS), NULL, NULL, NULL, 0, &err));
-    GIVES(HOLDALL_E_BUFFER, holdall_array_read(a, SHAPE(5, 7), SHAPE(2, 3), NULL, got, NULL, 23, &err));
-    GIVES(HOLDALL_E_BUFFER, holdall_array_read(a, SHAPE(5, 7), SHAPE(2, 3), NULL, got, STRIDES(-4, 12), 31, &err));
-    GIVES(HOLDALL_E_BUFFER, holdall_array_read(a, SHAPE(5, 7), SHAPE(2, 3), NULL, got, STRIDES(INT64_MIN, INT64_MAX), sizeof got, &err));
-    GIVES(HOLDALL_E_RANGE, holdall_array_read(a, SHAPE(5, 7), SHAPE(ROWS - 4, 3), NULL, got, NULL, sizeof got, &err));
-    GIVES(HOLDALL_E_RANGE, holdall_array_read(a, SHAPE(5, 7), SHAPE(2, 3), SHAPE(UINT64_MAX, 1), got, NULL, sizeof got, &err));
-    GIVES(HOLDALL_E_RANGE, holdall_array_read(a, SHAPE(5, UINT64_MAX), SHAPE(2, 3), NULL, got, NULL, sizeof got, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_array_read(a, SHAPE(5, 7), SHAPE(2, 3), SHAPE(1, 0), got, NULL, sizeof got, &err));
+    OK(holdall_array_read(a, SHAPE(ROWS, 0), SHAPE(0, COLUMNS), NULL, NULL, 0, NULL, &err));
+    GIVES(HOLDALL_E_BUFFER, holdall_array_read(a, SHAPE(5, 7), SHAPE(2, 3), NULL, got, 23, NULL, &err));
+    GIVES(HOLDALL_E_BUFFER, holdall_array_read(a, SHAPE(5, 7), SHAPE(2, 3), NULL, got, 31, STRIDES(-4, 12), &err));
+    GIVES(HOLDALL_E_BUFFER, holdall_array_read(a, SHAPE(5, 7), SHAPE(2, 3), NULL, got, sizeof got, STRIDES(INT64_MIN, INT64_MAX), &err));
+    GIVES(HOLDALL_E_RANGE, holdall_array_read(a, SHAPE(5, 7), SHAPE(ROWS - 4, 3), NULL, got, sizeof got, NULL, &err));
+    GIVES(HOLDALL_E_RANGE, holdall_array_read(a, SHAPE(5, 7), SHAPE(2, 3), SHAPE(UINT64_MAX, 1), got, sizeof got, NULL, &err));
+    GIVES(HOLDALL_E_RANGE, holdall_array_read(a, SHAPE(5, UINT64_MAX), SHAPE(2, 3), NULL, got, sizeof got, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_read(a, SHAPE(5, 7), SHAPE(2, 3), SHAPE(1, 0), got, sizeof got, NULL, &err));
     holdall_array_close(a);
 }
 
@@ -82,7 +82,7 @@ static void single_items_and_positions_are_read(void)
 static void changes_count_from_the_commit_on(void)
 {
     static int32_t more[50 * COLUMNS];
-    create_matrix(in_tmp("b.blp"), HOLDALL_NEW);
+    create_matrix(in_tmp("b.blp"), HOLDALL_CREATE);
     holdall_array *a = open_array(in_tmp("b.blp"), HOLDALL_APPEND), *reader;
     GIVES(HOLDALL_E_BUSY, holdall_array_open(in_tmp("b.blp"), HOLDALL_APPEND, NULL, &reader, &err));
     fill(more, ROWS, 50);
@@ -101,7 +101,7 @@ static void changes_count_from_the_commit_on(void)
     /* what is not committed is gone */
     OK(holdall_array_resize(a, SHAPE(7, COLUMNS), &err));
     check_shape(a, 7, COLUMNS);
-    OK(holdall_array_write(a, SHAPE(0, 0), SHAPE(7, 1), NULL, SHAPE(0), STRIDES(0, 0), 4, &err));
+    OK(holdall_array_write(a, SHAPE(0, 0), SHAPE(7, 1), NULL, SHAPE(0), 4, STRIDES(0, 0), &err));
     holdall_array_close(a);
     reader = open_array(in_tmp("b.blp"), HOLDALL_READ);
     check_rows(reader, 0, ROWS + 50);
@@ -113,13 +113,13 @@ static void changes_count_from_the_commit_on(void)
 
 static void an_array_grows_and_is_cut_along_its_first_dimension(void)
 {
-    create_matrix(in_tmp("c.blp"), HOLDALL_NEW);
+    create_matrix(in_tmp("c.blp"), HOLDALL_CREATE);
     holdall_array *a = open_array(in_tmp("c.blp"), HOLDALL_APPEND);
     int32_t item = 0, row[COLUMNS];
     OK(holdall_array_remove(a, 0, 200, 100, &err));
     OK(holdall_array_resize(a, SHAPE(ROWS, COLUMNS), &err));
     check_rows(a, 0, 200);
-    OK(holdall_array_read(a, SHAPE(200, 39), SHAPE(1, 1), NULL, &item, NULL, 4, &err));
+    OK(holdall_array_read(a, SHAPE(200, 39), SHAPE(1, 1), NULL, &item, 4, NULL, &err));
     EQUAL(item, 0);
     GIVES(HOLDALL_E_RANGE, holdall_array_remove(a, 1, 39, 2, &err));
     GIVES(HOLDALL_E_RANGE, holdall_array_remove(a, 0, ROWS, 1, &err));
@@ -141,15 +141,15 @@ static void columns_are_put_in_and_taken_away(void)
     int32_t item;
     for (int i = 0; i < ROWS; i++)
         column[i] = -i;
-    create_matrix(in_tmp("col.blp"), HOLDALL_NEW);
+    create_matrix(in_tmp("col.blp"), HOLDALL_CREATE);
     holdall_array *a = open_array(in_tmp("col.blp"), HOLDALL_APPEND);
     OK(holdall_array_insert(a, 1, 3, 1, column, sizeof column, &err));
     OK(holdall_array_append(a, 1, 1, column, sizeof column, &err));
     check_shape(a, ROWS, COLUMNS + 2);
     for (uint64_t i = 0; i < ROWS; i += 7) {
-        OK(holdall_array_read(a, SHAPE(i, 3), SHAPE(1, 1), NULL, &item, NULL, 4, &err));
+        OK(holdall_array_read(a, SHAPE(i, 3), SHAPE(1, 1), NULL, &item, 4, NULL, &err));
         EQUAL(item, column[i]);
-        OK(holdall_array_read(a, SHAPE(i, COLUMNS + 1), SHAPE(1, 1), NULL, &item, NULL, 4, &err));
+        OK(holdall_array_read(a, SHAPE(i, COLUMNS + 1), SHAPE(1, 1), NULL, &item, 4, NULL, &err));
         EQUAL(item, column[i]);
     }
     OK(holdall_array_resize(a, SHAPE(ROWS, COLUMNS + 1), &err));
@@ -165,7 +165,7 @@ static void columns_are_put_in_and_taken_away(void)
 static void rows_are_put_in_and_taken_away_in_the_middle(void)
 {
     static int32_t rows[50 * COLUMNS];
-    create_matrix(in_tmp("i.blp"), HOLDALL_NEW);
+    create_matrix(in_tmp("i.blp"), HOLDALL_CREATE);
     holdall_array *a = open_array(in_tmp("i.blp"), HOLDALL_APPEND);
     OK(holdall_array_remove(a, 0, 100, 50, &err));
     check_shape(a, ROWS - 50, COLUMNS);
@@ -197,16 +197,16 @@ static void rows_are_put_in_and_taken_away_in_the_middle(void)
 
 static void positions_are_written(void)
 {
-    create_matrix(in_tmp("d.blp"), HOLDALL_NEW);
+    create_matrix(in_tmp("d.blp"), HOLDALL_CREATE);
     holdall_array *a = open_array(in_tmp("d.blp"), HOLDALL_APPEND);
     const uint64_t rows[] = {250, 10, 250}, columns[] = {1, 0};
     const uint64_t *lists[] = {rows, columns};
     static const int32_t src[] = {1, 2, 3, 4, 5, 6};
     OK(holdall_array_write_orthogonal(a, lists, SHAPE(3, 2), src, sizeof src, &err));
     int32_t got[2];
-    OK(holdall_array_read(a, SHAPE(250, 0), SHAPE(1, 2), NULL, got, NULL, 8, &err));
+    OK(holdall_array_read(a, SHAPE(250, 0), SHAPE(1, 2), NULL, got, 8, NULL, &err));
     CHECK(got[0] == 6 && got[1] == 5);
-    OK(holdall_array_read(a, SHAPE(10, 0), SHAPE(1, 2), NULL, got, NULL, 8, &err));
+    OK(holdall_array_read(a, SHAPE(10, 0), SHAPE(1, 2), NULL, got, 8, NULL, &err));
     CHECK(got[0] == 4 && got[1] == 3);
     check_rows(a, 11, 239);
     GIVES(HOLDALL_E_BUFFER, holdall_array_write_orthogonal(a, lists, SHAPE(3, 2), src, sizeof src - 1, &err));
@@ -217,8 +217,8 @@ static void arrays_of_no_and_of_many_dimensions(void)
 {
     holdall_array *a;
     double x = 1.5, y = 0;
-    OK(try_create(in_tmp("0.blp"), HOLDALL_NEW, "<f8", 0, NULL, NULL, &a));
-    OK(holdall_array_write(a, NULL, NULL, NULL, &x, NULL, 8, &err));
+    OK(try_create(in_tmp("0.blp"), HOLDALL_CREATE, "<f8", 0, NULL, NULL, &a));
+    OK(holdall_array_write(a, NULL, NULL, NULL, &x, 8, NULL, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_array_append(a, 0, 1, &x, 8, &err));
     OK(holdall_array_resize(a, NULL, &err));
     OK(holdall_array_commit(a, &err));
@@ -226,18 +226,18 @@ static void arrays_of_no_and_of_many_dimensions(void)
     a = open_array(in_tmp("0.blp"), HOLDALL_READ);
     EQUAL(holdall_array_ndim(a), 0);
     CHECK(holdall_array_shape(a) != NULL);
-    OK(holdall_array_read(a, NULL, NULL, NULL, &y, NULL, 8, &err));
+    OK(holdall_array_read(a, NULL, NULL, NULL, &y, 8, NULL, &err));
     CHECK(x == y);
     holdall_array_close(a);
 
     uint64_t ones[HOLDALL_MAX_NDIM + 1], start[HOLDALL_MAX_NDIM] = {0};
     for (size_t d = 0; d < COUNT(ones); d++)
         ones[d] = 1;
-    GIVES(HOLDALL_E_ARGUMENT, try_create(in_tmp("17.blp"), HOLDALL_NEW, "<f8", HOLDALL_MAX_NDIM + 1, ones, NULL, &a));
-    OK(try_create(in_tmp("16.blp"), HOLDALL_NEW, "<f8", HOLDALL_MAX_NDIM, ones, NULL, &a));
+    GIVES(HOLDALL_E_ARGUMENT, try_create(in_tmp("17.blp"), HOLDALL_CREATE, "<f8", HOLDALL_MAX_NDIM + 1, ones, NULL, &a));
+    OK(try_create(in_tmp("16.blp"), HOLDALL_CREATE, "<f8", HOLDALL_MAX_NDIM, ones, NULL, &a));
     OK(holdall_array_append(a, 0, 1, &x, 8, &err));
     start[0] = 1;
-    OK(holdall_array_read(a, start, ones, NULL, &y, NULL, 8, &err));
+    OK(holdall_array_read(a, start, ones, NULL, &y, 8, NULL, &err));
     CHECK(x == y);
     holdall_array_close(a);
 }
@@ -246,7 +246,7 @@ static void an_empty_array_is_there(void)
 {
     holdall_array *a;
     int32_t row[3] = {1, 2, 3};
-    OK(try_create(in_tmp("e.blp"), HOLDALL_NEW, "<i4", 2, SHAPE(0, 3), NULL, &a));
+    OK(try_create(in_tmp("e.blp"), HOLDALL_CREATE, "<i4", 2, SHAPE(0, 3), NULL, &a));
     OK(holdall_array_commit(a, &err));
     holdall_array_close(a);
     a = open_array(in_tmp("e.blp"), HOLDALL_APPEND);
@@ -264,10 +264,10 @@ static void an_empty_array_is_there(void)
 static void a_large_array_is_cheap(void)
 {
     holdall_array *a;
-    OK(try_create(in_tmp("z.blp"), HOLDALL_NEW, "<f8", 2, SHAPE((uint64_t)1 << 40, 1000), NULL, &a));
+    OK(try_create(in_tmp("z.blp"), HOLDALL_CREATE, "<f8", 2, SHAPE((uint64_t)1 << 40, 1000), NULL, &a));
     EQUAL(holdall_array_nbytes(a), (uint64_t)8000 << 40);
     double x = 1;
-    OK(holdall_array_read(a, SHAPE(((uint64_t)1 << 40) - 1, 999), SHAPE(1, 1), NULL, &x, NULL, 8, &err));
+    OK(holdall_array_read(a, SHAPE(((uint64_t)1 << 40) - 1, 999), SHAPE(1, 1), NULL, &x, 8, NULL, &err));
     CHECK(x == 0);
     OK(holdall_array_resize(a, SHAPE(2000, 1000), &err));
     OK(holdall_array_commit(a, &err));
@@ -281,10 +281,10 @@ static void *read_columns(void *arg)
     int32_t column[ROWS];
     for (uint64_t k = 0; k < (slow() ? 20 : 200); k++) {
         uint64_t j = k % COLUMNS;
-        OK(holdall_array_read(a, SHAPE(0, j), SHAPE(ROWS, 1), NULL, column, NULL, sizeof column, &err));
+        OK(holdall_array_read(a, SHAPE(0, j), SHAPE(ROWS, 1), NULL, column, sizeof column, NULL, &err));
         for (uint64_t i = 0; i < ROWS; i++)
             EQUAL(column[i], 100 * i + j);
-        CHECK(holdall_array_blockshape(a)[1] == COLUMNS);
+        CHECK(array_info(a).block_shape[1] == COLUMNS);
     }
     return NULL;
 }
@@ -297,6 +297,68 @@ static void many_threads_read_one_array(void)
         CHECK(pthread_create(&threads[i], NULL, read_columns, a) == 0);
     for (size_t i = 0; i < COUNT(threads); i++)
         CHECK(pthread_join(threads[i], NULL) == 0);
+    holdall_array_close(a);
+}
+
+/* NULL stands for the first position, for all that follows, for a step of 1. */
+static void null_selects_all(void)
+{
+    static const holdall_format formats[] = {HOLDALL_FORMAT_BLOSCPACK, HOLDALL_FORMAT_B2ND, HOLDALL_FORMAT_BCOLZ};
+    enum { X = 13, Y = 7 };
+    int32_t items[X * Y], got[X * Y];
+    for (int k = 0; k < 3; k++) {
+        now("format %d", k);
+        const char *path = in_tmp((const char *[]){"null.blp", "null.b2nd", "null.bcolz"}[k]);
+        holdall_array *a;
+        OK(array_create(path, HOLDALL_CREATE, formats[k], "<i4", 2, SHAPE(X, Y), SHAPE(4, Y), NULL, NULL, &a, &err));
+        for (int i = 0; i < X; i++)
+            for (int j = 0; j < Y; j++)
+                items[Y * i + j] = 100 * i + j;
+        OK(holdall_array_write(a, NULL, NULL, NULL, items, sizeof items, NULL, &err));
+        OK(holdall_array_read(a, NULL, NULL, NULL, got, sizeof got, NULL, &err));
+        CHECK(memcmp(got, items, sizeof items) == 0);
+        GIVES(HOLDALL_E_BUFFER, holdall_array_read(a, NULL, NULL, NULL, got, sizeof got - 1, NULL, &err));
+        GIVES(HOLDALL_E_BUFFER, holdall_array_write(a, NULL, NULL, NULL, items, sizeof items - 4, NULL, &err));
+        /* from a position on: 3 by 2; by steps: 2 by 2; the same where step is all that is given: 3 by 4 */
+        OK(holdall_array_read(a, SHAPE(10, 5), NULL, NULL, got, 24, NULL, &err));
+        for (int i = 0; i < 6; i++)
+            EQUAL(got[i], 100 * (10 + i / 2) + 5 + i % 2);
+        OK(holdall_array_read(a, SHAPE(10, 5), NULL, SHAPE(2, 1), got, 16, NULL, &err));
+        for (int i = 0; i < 4; i++)
+            EQUAL(got[i], 100 * (10 + i / 2 * 2) + 5 + i % 2);
+        OK(holdall_array_read(a, NULL, NULL, SHAPE(5, 2), got, 48, NULL, &err));
+        for (int i = 0; i < 12; i++)
+            EQUAL(got[i], 100 * (i / 4 * 5) + i % 4 * 2);
+        GIVES(HOLDALL_E_BUFFER, holdall_array_read(a, NULL, NULL, SHAPE(5, 2), got, 47, NULL, &err));
+        /* a count from the first position on */
+        OK(holdall_array_read(a, NULL, SHAPE(2, 3), NULL, got, 24, NULL, &err));
+        for (int i = 0; i < 6; i++)
+            EQUAL(got[i], 100 * (i / 3) + i % 3);
+        /* at the end there is nothing, behind it an error, as is a step of 0 */
+        OK(holdall_array_read(a, SHAPE(X, 0), NULL, NULL, NULL, 0, NULL, &err));
+        GIVES(HOLDALL_E_RANGE, holdall_array_read(a, SHAPE(X + 1, 0), NULL, NULL, got, sizeof got, NULL, &err));
+        GIVES(HOLDALL_E_ARGUMENT, holdall_array_read(a, NULL, NULL, SHAPE(0, 1), got, sizeof got, NULL, &err));
+        GIVES(HOLDALL_E_RANGE, holdall_array_write(a, SHAPE(0, Y + 1), NULL, NULL, got, sizeof got, NULL, &err));
+        /* part is written */
+        for (int i = 0; i < 6; i++)
+            got[i] = -i;
+        OK(holdall_array_write(a, SHAPE(10, 5), NULL, NULL, got, 24, NULL, &err));
+        OK(holdall_array_read(a, SHAPE(12, 6), NULL, NULL, got, 4, NULL, &err));
+        EQUAL(got[0], -5);
+        OK(holdall_array_commit(a, &err));
+        holdall_array_close(a);
+    }
+    /* of no dimension, and of none items */
+    holdall_array *a;
+    int32_t one = 7;
+    OK(array_create(in_tmp("one.b2nd"), HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, "<i4", 0, NULL, NULL, NULL, NULL, &a, &err));
+    OK(holdall_array_write(a, NULL, NULL, NULL, &one, 4, NULL, &err));
+    one = 0;
+    OK(holdall_array_read(a, NULL, NULL, NULL, &one, 4, NULL, &err));
+    EQUAL(one, 7);
+    holdall_array_close(a);
+    OK(array_create(in_tmp("none.b2nd"), HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, "<i4", 2, SHAPE(0, 3), NULL, NULL, NULL, &a, &err));
+    OK(holdall_array_read(a, NULL, NULL, NULL, NULL, 0, NULL, &err));
     holdall_array_close(a);
 }
 
@@ -314,5 +376,6 @@ int main(void)
     RUN(an_empty_array_is_there);
     RUN(a_large_array_is_cheap);
     RUN(many_threads_read_one_array);
+    RUN(null_selects_all);
     return 0;
 }

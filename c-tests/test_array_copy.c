@@ -5,33 +5,33 @@ static void an_array_is_copied(void)
 {
     const holdall_format blpk = HOLDALL_FORMAT_BLOSCPACK;
     holdall_array *a = open_array(in_tmp("a.blp"), HOLDALL_READ), *b;
-    holdall_options *options = options_of(WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_LZ4, HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_SHA256));
-    OK(holdall_array_copy(a, in_tmp("copy.blp"), HOLDALL_NEW, blpk, SHAPE(7, COLUMNS), NULL, options, &err));
+    holdall_options *options = options_of(WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_LZ4, HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_SHA256));
+    OK(array_copy(a, in_tmp("copy.blp"), HOLDALL_CREATE, blpk, SHAPE(7, COLUMNS), NULL, options, &err));
     holdall_options_free(options);
     b = open_array(in_tmp("copy.blp"), HOLDALL_READ);
     check_shape(b, ROWS, COLUMNS);
     check_rows(b, 0, ROWS);
-    EQUAL(holdall_array_chunkshape(b)[0], 7);
+    EQUAL(array_info(b).chunk_shape[0], 7);
     CHECK(strcmp(holdall_array_dtype(b), "<i4") == 0);
     /* its own file, under any name */
     CHECK(link(in_tmp("copy.blp"), in_tmp("hard.blp")) == 0);
     static const char *const own[] = {"copy.blp", "hard.blp"};
     for (size_t i = 0; i < COUNT(own); i++)
-        GIVES(HOLDALL_E_ARGUMENT, holdall_array_copy(b, in_tmp(own[i]), HOLDALL_REPLACE, blpk, NULL, NULL, NULL, &err));
+        GIVES(HOLDALL_E_ARGUMENT, array_copy(b, in_tmp(own[i]), HOLDALL_REPLACE, blpk, NULL, NULL, NULL, &err));
     CHECK(says("copy"));
-    GIVES(HOLDALL_E_EXISTS, holdall_array_copy(a, in_tmp("copy.blp"), HOLDALL_NEW, blpk, NULL, NULL, NULL, &err));
-    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_copy(a, in_tmp("no.blp"), HOLDALL_NEW, HOLDALL_FORMAT_BAGZ, NULL, NULL, NULL, &err));
-    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_copy(a, in_tmp("no.blp"), HOLDALL_NEW, blpk, NULL, SHAPE(1, 1), NULL, &err));
-    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_copy(a, in_tmp("no.blp"), HOLDALL_NEW, blpk, SHAPE(7, 7), NULL, NULL, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_array_copy(a, NULL, HOLDALL_NEW, blpk, NULL, NULL, NULL, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_array_copy(NULL, in_tmp("no.blp"), HOLDALL_NEW, blpk, NULL, NULL, NULL, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_array_copy(a, in_tmp("no.blp"), HOLDALL_READ, blpk, NULL, NULL, NULL, &err));
+    GIVES(HOLDALL_E_EXISTS, array_copy(a, in_tmp("copy.blp"), HOLDALL_CREATE, blpk, NULL, NULL, NULL, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, array_copy(a, in_tmp("no.blp"), HOLDALL_CREATE, HOLDALL_FORMAT_BAGZ, NULL, NULL, NULL, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, array_copy(a, in_tmp("no.blp"), HOLDALL_CREATE, blpk, NULL, SHAPE(1, 1), NULL, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, array_copy(a, in_tmp("no.blp"), HOLDALL_CREATE, blpk, SHAPE(7, 7), NULL, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, array_copy(a, NULL, HOLDALL_CREATE, blpk, NULL, NULL, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, array_copy(NULL, in_tmp("no.blp"), HOLDALL_CREATE, blpk, NULL, NULL, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, array_copy(a, in_tmp("no.blp"), HOLDALL_READ, blpk, NULL, NULL, NULL, &err));
     options = options_of(WITH(HOLDALL_OPT_FORMAT_VERSION, 2));
-    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_copy(a, in_tmp("no.blp"), HOLDALL_NEW, blpk, NULL, NULL, options, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, array_copy(a, in_tmp("no.blp"), HOLDALL_CREATE, blpk, NULL, NULL, options, &err));
     holdall_options_free(options);
     CHECK(!there(in_tmp("no.blp")));
-    OK(holdall_array_copy(b, in_tmp("copy2.blp"), HOLDALL_REPLACE, blpk, NULL, NULL, NULL, &err));
-    OK(holdall_array_copy(a, in_tmp("copy2.blp"), HOLDALL_REPLACE, blpk, NULL, NULL, NULL, &err));
+    OK(array_copy(b, in_tmp("copy2.blp"), HOLDALL_REPLACE, blpk, NULL, NULL, NULL, &err));
+    OK(array_copy(a, in_tmp("copy2.blp"), HOLDALL_REPLACE, blpk, NULL, NULL, NULL, &err));
     holdall_array_close(a);
     holdall_array_close(b);
     unlink(in_tmp("hard.blp"));
@@ -55,31 +55,31 @@ static void a_superchunk_is_copied(void)
     size_t n;
     int told = 0;
     holdall_options *options = options_of(WITH(HOLDALL_OPT_FORMAT_VERSION, 103));
-    OK(holdall_schunk_create(in_tmp("sc.blp"), HOLDALL_NEW, blpk, 8, options, &s, &err));
+    OK(holdall_schunk_create(in_tmp("sc.blp"), HOLDALL_CREATE, blpk, 8, options, &s, &err));
     holdall_options_free(options);
     OK(holdall_schunk_append(s, "0123456789abcdefghijklmn", 24, &err));
-    OK(holdall_schunk_meta_set(s, "", "[1]", 3, &err));
+    OK(holdall_schunk_attr_set(s, "", "[1]", 3, &err));
     OK(holdall_schunk_commit(s, &err));
-    OK(holdall_schunk_copy(s, in_tmp("sc3.blp"), HOLDALL_NEW, blpk, NULL, &err));
+    OK(holdall_schunk_copy(s, in_tmp("sc3.blp"), HOLDALL_CREATE, blpk, NULL, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_copy(s, in_tmp("sc.blp"), HOLDALL_REPLACE, blpk, NULL, &err));
     options = options_of(WITH(HOLDALL_OPT_FORMAT_VERSION, 2));
-    GIVES(HOLDALL_E_UNSUPPORTED, holdall_schunk_copy(s, in_tmp("sc2.blp"), HOLDALL_NEW, blpk, options, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_schunk_copy(s, in_tmp("sc2.blp"), HOLDALL_CREATE, blpk, options, &err));
     holdall_options_free(options);
     options = holdall_options_new();
-    holdall_options_on_progress(options, stop_at_once, &told);
-    GIVES(HOLDALL_E_CANCELLED, holdall_schunk_copy(s, in_tmp("sc2.blp"), HOLDALL_NEW, blpk, options, &err));
+    holdall_options_set_progress(options, stop_at_once, &told);
+    GIVES(HOLDALL_E_CANCELLED, holdall_schunk_copy(s, in_tmp("sc2.blp"), HOLDALL_CREATE, blpk, options, &err));
     CHECK(told == 1 && !there(in_tmp("sc2.blp")));
     holdall_options_free(options);
-    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_copy(s, in_tmp("sc2.blp"), HOLDALL_NEW, HOLDALL_FORMAT_BAGZ, NULL, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_copy(s, NULL, HOLDALL_NEW, blpk, NULL, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_copy(NULL, in_tmp("sc2.blp"), HOLDALL_NEW, blpk, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_copy(s, in_tmp("sc2.blp"), HOLDALL_CREATE, HOLDALL_FORMAT_BAGZ, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_copy(s, NULL, HOLDALL_CREATE, blpk, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_copy(NULL, in_tmp("sc2.blp"), HOLDALL_CREATE, blpk, NULL, &err));
     holdall_schunk_close(s);
     OK(holdall_schunk_open(in_tmp("sc3.blp"), HOLDALL_READ, NULL, &c, &err));
-    EQUAL(holdall_schunk_version(c), 3);
-    EQUAL(holdall_schunk_typesize(c), 8);
+    EQUAL(schunk_info(c).version, 3);
+    EQUAL(schunk_info(c).typesize, 8);
     OK(holdall_schunk_read(c, 0, got, sizeof got, &err));
     CHECK(memcmp(got, "0123456789abcdefghijklmn", 24) == 0);
-    OK(holdall_schunk_meta_get(c, "", &value, &n, &err));
+    OK(holdall_schunk_attr_get(c, "", &value, &n, &err));
     CHECK(n == 3 && memcmp(value, "[1]", 3) == 0);
     holdall_schunk_close(c);
     TIDY();
@@ -89,35 +89,35 @@ static void a_digest_of_pieces_is_that_of_the_whole(void)
 {
     uint8_t bytes[1000], whole[64], got[64];
     size_t n, m;
-    holdall_digest *d;
+    holdall_checksum *d;
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)(i * i);
-    for (int32_t sum = HOLDALL_SUM_NONE; sum <= HOLDALL_SUM_SHA512; sum++) {
-        OK(holdall_checksum(sum, bytes, sizeof bytes, whole, sizeof whole, &n, &err));
-        OK(holdall_digest_new(sum, &d, &err));
-        OK(holdall_digest_update(d, bytes, 1, &err));
-        OK(holdall_digest_update(d, NULL, 0, &err));
-        OK(holdall_digest_update(d, bytes + 1, sizeof bytes - 1, &err));
-        OK(holdall_digest_finish(d, NULL, 0, &m, &err));
+    for (int32_t sum = HOLDALL_CHECKSUM_NONE; sum <= HOLDALL_CHECKSUM_SHA512; sum++) {
+        OK(holdall_checksum_compute(sum, bytes, sizeof bytes, whole, sizeof whole, &n, &err));
+        OK(holdall_checksum_new(sum, &d, &err));
+        OK(holdall_checksum_update(d, bytes, 1, &err));
+        OK(holdall_checksum_update(d, NULL, 0, &err));
+        OK(holdall_checksum_update(d, bytes + 1, sizeof bytes - 1, &err));
+        OK(holdall_checksum_finish(d, NULL, 0, &m, &err));
         EQUAL(n, m);
         if (n > 0)
-            GIVES(HOLDALL_E_BUFFER, holdall_digest_finish(d, got, n - 1, &m, &err));
-        GIVES(HOLDALL_E_ARGUMENT, holdall_digest_finish(d, got, sizeof got, NULL, &err));
-        OK(holdall_digest_finish(d, got, sizeof got, &m, &err));
+            GIVES(HOLDALL_E_BUFFER, holdall_checksum_finish(d, got, n - 1, &m, &err));
+        GIVES(HOLDALL_E_ARGUMENT, holdall_checksum_finish(d, got, sizeof got, NULL, &err));
+        OK(holdall_checksum_finish(d, got, sizeof got, &m, &err));
         CHECK(n == m && memcmp(whole, got, n) == 0);
-        GIVES(HOLDALL_E_STATE, holdall_digest_finish(d, got, sizeof got, &m, &err));
-        GIVES(HOLDALL_E_STATE, holdall_digest_update(d, bytes, 1, &err));
-        holdall_digest_free(d);
+        GIVES(HOLDALL_E_STATE, holdall_checksum_finish(d, got, sizeof got, &m, &err));
+        GIVES(HOLDALL_E_STATE, holdall_checksum_update(d, bytes, 1, &err));
+        holdall_checksum_free(d);
     }
-    GIVES(HOLDALL_E_ARGUMENT, holdall_digest_new(HOLDALL_SUM_ZSTD, &d, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_checksum_new(HOLDALL_CHECKSUM_ZSTD, &d, &err));
     CHECK(d == NULL);
-    GIVES(HOLDALL_E_ARGUMENT, holdall_digest_new(HOLDALL_SUM_CRC32, NULL, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_digest_update(NULL, bytes, 1, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_digest_finish(NULL, got, sizeof got, &m, &err));
-    OK(holdall_digest_new(HOLDALL_SUM_CRC32, &d, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_digest_update(d, NULL, 1, &err));
-    holdall_digest_free(d);
-    holdall_digest_free(NULL);
+    GIVES(HOLDALL_E_ARGUMENT, holdall_checksum_new(HOLDALL_CHECKSUM_CRC32, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_checksum_update(NULL, bytes, 1, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_checksum_finish(NULL, got, sizeof got, &m, &err));
+    OK(holdall_checksum_new(HOLDALL_CHECKSUM_CRC32, &d, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_checksum_update(d, NULL, 1, &err));
+    holdall_checksum_free(d);
+    holdall_checksum_free(NULL);
 }
 
 static void metadata_go_with_the_array(void)
@@ -125,8 +125,8 @@ static void metadata_go_with_the_array(void)
     holdall_array *a;
     const void *value;
     size_t n;
-    OK(try_create(in_tmp("m.blp"), HOLDALL_NEW, "[('a','<i4'),('b','<f8')]", 1, SHAPE(3), NULL, &a));
-    EQUAL(holdall_array_attrs(a), 1);
+    OK(try_create(in_tmp("m.blp"), HOLDALL_CREATE, "[('a','<i4'),('b','<f8')]", 1, SHAPE(3), NULL, &a));
+    EQUAL(holdall_array_attr_count(a), 1);
     CHECK(strcmp(holdall_array_attr_name(a, 0), "") == 0);
     CHECK(holdall_array_attr_name(a, 1) == NULL);
     OK(holdall_array_attr_get(a, "", &value, &n, &err));
@@ -152,7 +152,7 @@ static void metadata_go_with_the_array(void)
 
 int main(void)
 {
-    create_matrix(in_tmp("a.blp"), HOLDALL_NEW);
+    create_matrix(in_tmp("a.blp"), HOLDALL_CREATE);
     RUN(an_array_is_copied);
     RUN(a_superchunk_is_copied);
     RUN(a_digest_of_pieces_is_that_of_the_whole);

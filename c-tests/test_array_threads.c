@@ -26,7 +26,7 @@ static const struct {
     {"file.cat", HOLDALL_FORMAT_CATERVA, true, {HOLDALL_OPT_CODEC, HOLDALL_CODEC_BLOSCLZ}},
     {"rows.blp", HOLDALL_FORMAT_BLOSCPACK, false, {HOLDALL_OPT_CHUNK_BYTES, 8000}},
     {"rows.bcolz", HOLDALL_FORMAT_BCOLZ, false, {HOLDALL_OPT_CHUNK_BYTES, 8000, HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZLIB}},
-    {"rows.paper", HOLDALL_FORMAT_BLZ_PAPER, false, {HOLDALL_OPT_CHUNK_BYTES, 8000, HOLDALL_OPT_SUPERCHUNK_CHUNKS, 3}},
+    {"rows.paper", HOLDALL_FORMAT_BLZ_RFC, false, {HOLDALL_OPT_CHUNK_BYTES, 8000, HOLDALL_OPT_SUPERCHUNK_CHUNKS, 3}},
 };
 enum { FORMS = sizeof forms / sizeof forms[0] };
 
@@ -39,9 +39,9 @@ static void make(const char *path, int form)
     holdall_options *options = options_of(forms[form].pairs);
     const uint64_t *chunks = forms[form].tiled ? chunk : NULL, *blocks = forms[form].tiled ? block : NULL;
     holdall_array *a;
-    OK(holdall_array_create(path, HOLDALL_NEW, forms[form].format, "<i4", 3, shape, chunks, blocks, options, &a, &err));
+    OK(array_create(path, HOLDALL_CREATE, forms[form].format, "<i4", 3, shape, chunks, blocks, options, &a, &err));
     holdall_options_free(options);
-    OK(holdall_array_write(a, origin, shape, NULL, items, NULL, ITEMS * 4, &err));
+    OK(holdall_array_write(a, origin, shape, NULL, items, ITEMS * 4, NULL, &err));
     OK(holdall_array_commit(a, &err));
     holdall_array_close(a);
     free(items);
@@ -73,7 +73,7 @@ static void read_box(reader *r, int32_t *dst)
         strides[d] = bytes * (packed || d > 0 ? 1 : apart) * (!packed && below(r, 2) ? -1 : 1);
         bytes = (strides[d] < 0 ? -strides[d] : strides[d]) * (int64_t)count[d];
     }
-    OK(holdall_array_read(r->a, start, count, step, dst, packed ? NULL : strides, 2 * ITEMS * 4, &err));
+    OK(holdall_array_read(r->a, start, count, step, dst, 2 * ITEMS * 4, packed ? NULL : strides, &err));
     int64_t from = 0;
     for (int d = 0; d < 3; d++)
         from += strides[d] < 0 ? -strides[d] * (int64_t)(count[d] - 1) : 0;
@@ -135,15 +135,15 @@ static void *ask(void *arg)
     for (int round = 0; round < r->rounds; round++) {
         EQUAL(holdall_array_ndim(r->a), 3);
         CHECK(memcmp(holdall_array_shape(r->a), shape, sizeof shape) == 0);
-        CHECK(holdall_array_chunkshape(r->a)[0] > 0 && holdall_array_blockshape(r->a)[2] > 0);
-        CHECK(holdall_array_dtype(r->a) != NULL && holdall_array_cbytes(r->a) > 0);
+        CHECK(array_info(r->a).chunk_shape[0] > 0 && array_info(r->a).block_shape[2] > 0);
+        CHECK(holdall_array_dtype(r->a) != NULL && array_info(r->a).stored_bytes > 0);
         EQUAL(holdall_array_nbytes(r->a), ITEMS * 4);
-        for (uint32_t i = 0; i < holdall_array_attrs(r->a); i++)
+        for (uint32_t i = 0; i < holdall_array_attr_count(r->a); i++)
             CHECK(holdall_array_attr_name(r->a, i) != NULL);
         const void *fill;
         size_t size;
         int32_t got;
-        if (holdall_array_fill(r->a, &fill, &size, &err) != HOLDALL_NOT_FOUND)
+        if (holdall_array_fill_value_get(r->a, &fill, &size, &err) != HOLDALL_OK || fill != NULL)
             CHECK(size == 4 && memcmp(fill, "\0\0\0\0", 4) == 0);
         GIVES(HOLDALL_E_RANGE, holdall_array_read_points(r->a, shape, 1, &got, 4, &err));
         EQUAL(err.position, 0);

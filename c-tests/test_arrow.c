@@ -44,7 +44,7 @@ static void append_rows(holdall_table *t, uint64_t n)
 static holdall_table *new_table(const char *name)
 {
     holdall_table *t = NULL;
-    OK(holdall_table_create(in_tmp(name), HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, 5, names, dtypes, NULL, &t, &err));
+    OK(table_create(in_tmp(name), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, 5, names, dtypes, NULL, &t, &err));
     append_rows(t, ROWS);
     OK(holdall_table_commit(t, &err));
     return t;
@@ -253,7 +253,7 @@ static void what_cannot_be_had(void)
 
     holdall_options *o = options_of(WITH(HOLDALL_OPT_ARROW_BINARY, 1));
     OK(holdall_table_open(in_tmp("cannot"), HOLDALL_READ, o, &t, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_verify(in_tmp("cannot"), o, NULL, NULL, NULL, NULL, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, verify_counts(in_tmp("cannot"), o, NULL, NULL, NULL, NULL, NULL, &err));
     holdall_options_free(o);
     OK(holdall_table_to_arrow(t, 0, ROWS + 1, 0, &s, &err));
     schema c;
@@ -267,7 +267,7 @@ static void what_cannot_be_had(void)
 
 static void a_bag_flows_out(void)
 {
-    write_bag(in_tmp("a.bagz"), HOLDALL_NEW, NULL, 100);
+    write_bag(in_tmp("a.bagz"), HOLDALL_CREATE, NULL, 100);
     holdall_bag *bag = open_bag(in_tmp("a.bagz"), NULL);
     const uint64_t cases[][3] = {{0, 100, 0}, {0, 100, 7}, {10, 50, 100}, {100, 0, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -331,7 +331,7 @@ static void and_in_again(void)
     OK(holdall_table_append_arrow(to, &s, &err));
     CHECK(s.release == NULL);
     OK(holdall_table_commit(to, &err));
-    EQUAL(holdall_table_rows(to), 2 * ROWS);
+    EQUAL(holdall_table_row_count(to), 2 * ROWS);
     OK(holdall_table_to_arrow(to, ROWS, ROWS, 0, &s, &err));
     holdall_table_close(to);
     uint64_t row = 0;
@@ -443,7 +443,7 @@ static holdall_table *table_of(const char *name, const char *dtype)
 {
     static const char *const x[] = {"x"};
     holdall_table *t = NULL;
-    OK(holdall_table_create(in_tmp(name), HOLDALL_REPLACE, HOLDALL_FORMAT_BCOLZ, 1, x, &dtype, NULL, &t, &err));
+    OK(table_create(in_tmp(name), HOLDALL_REPLACE, HOLDALL_FORMAT_BCOLZ, 1, x, &dtype, NULL, &t, &err));
     OK(holdall_table_commit(t, &err));
     return t;
 }
@@ -451,7 +451,7 @@ static holdall_table *table_of(const char *name, const char *dtype)
 /* Appends what the producer has; all of it is released, and on failure nothing is appended. */
 static void give(holdall_table *t, producer *p, stream *s, holdall_status want, const char *words)
 {
-    uint64_t rows = holdall_table_rows(t);
+    uint64_t rows = holdall_table_row_count(t);
     now("%s", words);
     GIVES(want, holdall_table_append_arrow(t, s, &err));
     CHECK(s->release == NULL && p->streams == 1);
@@ -459,7 +459,7 @@ static void give(holdall_table *t, producer *p, stream *s, holdall_status want, 
         fprintf(stderr, "said: %s\n", err.message);
         CHECK(false);
     }
-    EQUAL(holdall_table_rows(t), rows + (want == HOLDALL_OK ? 3 : 0));
+    EQUAL(holdall_table_row_count(t), rows + (want == HOLDALL_OK ? 3 : 0));
 }
 
 static void producers_that_are_right(void)
@@ -483,7 +483,7 @@ static void producers_that_are_right(void)
         const uint64_t start[] = {1, 0}, count[] = {1, 1};
         char got[8];
         size_t size = holdall_array_itemsize(x);
-        OK(holdall_array_read(x, start, count, NULL, got, NULL, size, &err));
+        OK(holdall_array_read(x, start, count, NULL, got, size, NULL, &err));
         CHECK(memcmp(got, cases[i].want, size) == 0);
         holdall_table_close(t);
     }

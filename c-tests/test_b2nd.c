@@ -38,7 +38,7 @@ static const struct {
     {"folder.b2nd", HOLDALL_FORMAT_B2ND, {HOLDALL_OPT_SPARSE, 1}},
     {"file.cat", HOLDALL_FORMAT_CATERVA, {HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD}},
     {"both.b2nd", HOLDALL_FORMAT_B2ND, {HOLDALL_OPT_BOTH_METALAYERS, 1, HOLDALL_OPT_CODEC, HOLDALL_CODEC_BLOSCLZ}},
-    {"plain.b2nd", HOLDALL_FORMAT_B2ND, {HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE, HOLDALL_OPT_LEVEL, 0}},
+    {"plain.b2nd", HOLDALL_FORMAT_B2ND, {HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE, HOLDALL_OPT_LEVEL, 0}},
 };
 enum { FORMS = sizeof forms / sizeof forms[0] };
 
@@ -46,7 +46,7 @@ static holdall_array *create(const char *path, holdall_mode mode, int form)
 {
     holdall_array *a;
     holdall_options *options = options_of(forms[form].pairs);
-    OK(holdall_array_create(path, mode, forms[form].format, "<i4", 3, shape, chunk, block, options, &a, &err));
+    OK(array_create(path, mode, forms[form].format, "<i4", 3, shape, chunk, block, options, &a, &err));
     holdall_options_free(options);
     return a;
 }
@@ -55,8 +55,8 @@ static holdall_array *create(const char *path, holdall_mode mode, int form)
 static void make(const char *path, int form)
 {
     int32_t *items = content();
-    holdall_array *a = create(path, HOLDALL_NEW, form);
-    OK(holdall_array_write(a, origin, shape, NULL, items, NULL, ITEMS * 4, &err));
+    holdall_array *a = create(path, HOLDALL_CREATE, form);
+    OK(holdall_array_write(a, origin, shape, NULL, items, ITEMS * 4, NULL, &err));
     OK(holdall_array_commit(a, &err));
     holdall_array_close(a);
     free(items);
@@ -83,7 +83,7 @@ static void check_all(const holdall_array *a)
 {
     int32_t *want = content(), *got = malloc(ITEMS * 4);
     check_shape(a, X, Y, Z);
-    OK(holdall_array_read(a, origin, shape, NULL, got, NULL, ITEMS * 4, &err));
+    OK(holdall_array_read(a, origin, shape, NULL, got, ITEMS * 4, NULL, &err));
     CHECK(memcmp(got, want, ITEMS * 4) == 0);
     free(got);
     free(want);
@@ -92,7 +92,7 @@ static void check_all(const holdall_array *a)
 static int32_t one(const holdall_array *a, uint64_t i, uint64_t j, uint64_t k)
 {
     int32_t got = -1;
-    OK(holdall_array_read(a, SHAPE(i, j, k), SHAPE(1, 1, 1), NULL, &got, NULL, 4, &err));
+    OK(holdall_array_read(a, SHAPE(i, j, k), SHAPE(1, 1, 1), NULL, &got, 4, NULL, &err));
     return got;
 }
 
@@ -105,21 +105,21 @@ static void an_array_tells_what_it_is(int form)
     holdall_array *a = open_array(path, HOLDALL_READ);
     check_all(a);
     for (int d = 0; d < 3; d++) {
-        EQUAL(holdall_array_chunkshape(a)[d], chunk[d]);
-        EQUAL(holdall_array_blockshape(a)[d], block[d]);
+        EQUAL(array_info(a).chunk_shape[d], chunk[d]);
+        EQUAL(array_info(a).block_shape[d], block[d]);
     }
     EQUAL(holdall_array_itemsize(a), 4);
-    EQUAL(holdall_array_order(a), HOLDALL_ORDER_C);
+    EQUAL(array_info(a).order, HOLDALL_ORDER_C);
     CHECK(strcmp(holdall_array_dtype(a), forms[form].format == HOLDALL_FORMAT_CATERVA ? "|V4" : "<i4") == 0);
-    CHECK(holdall_array_cbytes(a) > 0);
+    CHECK(array_info(a).stored_bytes > 0);
     holdall_array_close(a);
     holdall_format format;
     holdall_kind kind;
     OK(holdall_identify(path, &format, &kind, &err));
     EQUAL(format, forms[form].format);
     EQUAL(kind, HOLDALL_KIND_ARRAY);
-    uint64_t sound, bad, unchecked;
-    OK(holdall_verify(path, NULL, NULL, NULL, &sound, &bad, &unchecked, &err));
+    uint64_t sound = 0, bad = 0, unchecked = 0;
+    OK(verify_counts(path, NULL, NULL, NULL, &sound, &bad, &unchecked, &err));
     bool none = forms[form].pairs[0] == HOLDALL_OPT_CHECKSUM;
     EQUAL(bad, 0);
     EQUAL(none ? unchecked : sound, 3 * 4 * 2);
@@ -130,9 +130,9 @@ static void boxes_with_steps_and_strides(const holdall_array *a)
 {
     int32_t got[5][4][3], turned[3][4][5];
     const uint64_t start[] = {3, 5, 2}, count[] = {5, 4, 3}, step[] = {4, 7, 6};
-    OK(holdall_array_read(a, start, count, step, got, NULL, sizeof got, &err));
+    OK(holdall_array_read(a, start, count, step, got, sizeof got, NULL, &err));
     /* the dimensions the other way round, and the last from its far end */
-    OK(holdall_array_read(a, start, count, step, turned, STRIDES(4, 20, -80), sizeof turned, &err));
+    OK(holdall_array_read(a, start, count, step, turned, sizeof turned, STRIDES(4, 20, -80), &err));
     for (uint64_t i = 0; i < 5; i++)
         for (uint64_t j = 0; j < 4; j++)
             for (uint64_t k = 0; k < 3; k++) {
@@ -140,11 +140,10 @@ static void boxes_with_steps_and_strides(const holdall_array *a)
                 EQUAL(turned[2 - k][j][i], got[i][j][k]);
             }
     int32_t few[4] = {1, 2, 3, 4};
-    GIVES(HOLDALL_E_BUFFER, holdall_array_read(a, start, count, step, few, NULL, sizeof few, &err));
-    GIVES(HOLDALL_E_RANGE, holdall_array_read(a, SHAPE(22, 0, 0), SHAPE(2, 1, 1), NULL, got, NULL, sizeof got, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_array_read(a, start, count, SHAPE(0, 1, 1), got, NULL, sizeof got, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_array_read(a, NULL, count, NULL, got, NULL, sizeof got, &err));
-    OK(holdall_array_read(a, shape, origin, NULL, NULL, NULL, 0, &err));
+    GIVES(HOLDALL_E_BUFFER, holdall_array_read(a, start, count, step, few, sizeof few, NULL, &err));
+    GIVES(HOLDALL_E_RANGE, holdall_array_read(a, SHAPE(22, 0, 0), SHAPE(2, 1, 1), NULL, got, sizeof got, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_read(a, start, count, SHAPE(0, 1, 1), got, sizeof got, NULL, &err));
+    OK(holdall_array_read(a, shape, origin, NULL, NULL, 0, NULL, &err));
 }
 
 static void points_and_positions(const holdall_array *a)
@@ -174,7 +173,7 @@ static void items_are_written(const char *path, bool sealed)
     for (int i = 0; i < 12; i++)
         minus[i] = -1 - i;
     /* every third, over the limits of chunks */
-    OK(holdall_array_write(a, SHAPE(8, 7, 8), SHAPE(2, 2, 3), SHAPE(3, 1, 4), minus, NULL, 48, &err));
+    OK(holdall_array_write(a, SHAPE(8, 7, 8), SHAPE(2, 2, 3), SHAPE(3, 1, 4), minus, 48, NULL, &err));
     const uint64_t rows[] = {0, 22}, columns[] = {30, 0};
     const uint64_t *lists[] = {rows, columns, columns + 1};
     OK(holdall_array_write_orthogonal(a, lists, SHAPE(2, 2, 1), SHAPE(1, 2), 16, &err));
@@ -190,7 +189,7 @@ static void items_are_written(const char *path, bool sealed)
     EQUAL(one(a, 8, 7, 8), -1);
     EQUAL(one(a, 11, 8, 16), -12);
     EQUAL(one(a, 9, 7, 8), item(9, 7, 8));
-    GIVES(HOLDALL_E_STATE, holdall_array_write(a, origin, SHAPE(1, 1, 1), NULL, minus, NULL, 4, &err));
+    GIVES(HOLDALL_E_STATE, holdall_array_write(a, origin, SHAPE(1, 1, 1), NULL, minus, 4, NULL, &err));
     GIVES(HOLDALL_E_STATE, holdall_array_resize(a, shape, &err));
     holdall_array_close(a);
 }
@@ -244,10 +243,10 @@ static void named_values(const char *path)
     holdall_array *a = open_array(path, HOLDALL_APPEND);
     const void *value;
     size_t n;
-    EQUAL(holdall_array_attrs(a), 0);
+    EQUAL(holdall_array_attr_count(a), 0);
     OK(holdall_array_attr_set(a, "about", "\xa3" "abc", 4, &err));
     OK(holdall_array_attr_set(a, "more", "", 0, &err));
-    EQUAL(holdall_array_attrs(a), 2);
+    EQUAL(holdall_array_attr_count(a), 2);
     CHECK(strcmp(holdall_array_attr_name(a, 0), "about") == 0 && holdall_array_attr_name(a, 2) == NULL);
     OK(holdall_array_commit(a, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_array_attr_set(a, "b2nd", "x", 1, &err));
@@ -256,7 +255,7 @@ static void named_values(const char *path)
     OK(holdall_array_commit(a, &err));
     holdall_array_close(a);
     a = open_array(path, HOLDALL_READ);
-    EQUAL(holdall_array_attrs(a), 1);
+    EQUAL(holdall_array_attr_count(a), 1);
     OK(holdall_array_attr_get(a, "about", &value, &n, &err));
     CHECK(n == 4 && memcmp(value, "\xa3" "abc", 4) == 0);
     CHECK(holdall_array_attr_get(a, "nothing", &value, &n, &err) == HOLDALL_NOT_FOUND && value == NULL && n == 0);
@@ -278,13 +277,13 @@ static void every_form(void)
         named_values(path);
         a = open_array(path, HOLDALL_APPEND);
         int32_t *items = content();
-        OK(holdall_array_write(a, origin, shape, NULL, items, NULL, ITEMS * 4, &err));
+        OK(holdall_array_write(a, origin, shape, NULL, items, ITEMS * 4, NULL, &err));
         OK(holdall_array_commit(a, &err));
         holdall_array_close(a);
         free(items);
         items_are_written(path, forms[form].pairs[0] != HOLDALL_OPT_CHECKSUM);
-        uint64_t kept, dropped;
-        OK(holdall_repair(path, NULL, &kept, &dropped, &err));
+        uint64_t kept = 0, dropped = 0;
+        OK(repair_counts(path, NULL, &kept, &dropped, &err));
         EQUAL(dropped, 0);
         a = open_array(path, HOLDALL_READ);
         EQUAL(one(a, 11, 8, 16), -12);
@@ -317,21 +316,21 @@ static void creating_is_checked(void)
         {"<i4", 1, SHAPE(3), NULL, SHAPE(2), {HOLDALL_OPT_BLOCK_BYTES, 8}, HOLDALL_E_ARGUMENT},
         {"<i4", 1, SHAPE(3), NULL, NULL, {HOLDALL_OPT_SPARE_BYTES, 8}, HOLDALL_E_ARGUMENT},
         {"<i4", 1, SHAPE(3), NULL, NULL, {HOLDALL_OPT_CODEC, HOLDALL_CODEC_SNAPPY}, HOLDALL_E_UNSUPPORTED},
-        {"<i4", 1, SHAPE(3), NULL, NULL, {HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_MD5}, HOLDALL_E_UNSUPPORTED},
+        {"<i4", 1, SHAPE(3), NULL, NULL, {HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_MD5}, HOLDALL_E_UNSUPPORTED},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         now("case %zu", i);
         holdall_options *options = options_of(wrong[i].pairs);
         holdall_array *a = (void *)1;
-        GIVES(wrong[i].want, holdall_array_create(in_tmp("w"), HOLDALL_NEW, HOLDALL_FORMAT_B2ND, wrong[i].dtype, wrong[i].ndim, wrong[i].shape,
+        GIVES(wrong[i].want, array_create(in_tmp("w"), HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, wrong[i].dtype, wrong[i].ndim, wrong[i].shape,
                                                   wrong[i].chunks, wrong[i].blocks, options, &a, &err));
         CHECK(a == NULL && !there(in_tmp("w")));
         holdall_options_free(options);
     }
     holdall_array *a;
     make(in_tmp("taken"), 0);
-    GIVES(HOLDALL_E_EXISTS, holdall_array_create(in_tmp("taken"), HOLDALL_NEW, HOLDALL_FORMAT_B2ND, "<i4", 3, shape, NULL, NULL, NULL, &a, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_array_create(in_tmp("taken"), HOLDALL_APPEND, HOLDALL_FORMAT_B2ND, "<i4", 3, shape, NULL, NULL, NULL, &a, &err));
+    GIVES(HOLDALL_E_EXISTS, array_create(in_tmp("taken"), HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, "<i4", 3, shape, NULL, NULL, NULL, &a, &err));
+    GIVES(HOLDALL_E_ARGUMENT, array_create(in_tmp("taken"), HOLDALL_APPEND, HOLDALL_FORMAT_B2ND, "<i4", 3, shape, NULL, NULL, NULL, &a, &err));
     /* what is there stays until the commit */
     a = create(in_tmp("taken"), HOLDALL_REPLACE, 0);
     holdall_array *old = open_array(in_tmp("taken"), HOLDALL_READ);
@@ -357,13 +356,13 @@ static void shapes_of_no_and_of_many_dimensions(void)
         for (size_t i = 0; i < n; i++)
             items[i] = (uint16_t)(3 * i + 1);
         holdall_array *a;
-        OK(holdall_array_create(in_tmp("n"), HOLDALL_REPLACE, HOLDALL_FORMAT_B2ND, ">u2", ndim, twos, NULL, NULL, NULL, &a, &err));
-        OK(holdall_array_write(a, zeros, twos, NULL, items, NULL, 2 * n, &err));
+        OK(array_create(in_tmp("n"), HOLDALL_REPLACE, HOLDALL_FORMAT_B2ND, ">u2", ndim, twos, NULL, NULL, NULL, &a, &err));
+        OK(holdall_array_write(a, zeros, twos, NULL, items, 2 * n, NULL, &err));
         OK(holdall_array_commit(a, &err));
         holdall_array_close(a);
         a = open_array(in_tmp("n"), HOLDALL_READ);
         EQUAL(holdall_array_ndim(a), ndim);
-        OK(holdall_array_read(a, zeros, twos, NULL, got, NULL, 2 * n, &err));
+        OK(holdall_array_read(a, zeros, twos, NULL, got, 2 * n, NULL, &err));
         CHECK(memcmp(items, got, 2 * n) == 0);
         CHECK(strcmp(holdall_array_dtype(a), ">u2") == 0);
         holdall_array_close(a);
@@ -372,7 +371,7 @@ static void shapes_of_no_and_of_many_dimensions(void)
     }
     /* dimensions of 0 */
     holdall_array *a;
-    OK(holdall_array_create(in_tmp("zero"), HOLDALL_NEW, HOLDALL_FORMAT_CATERVA, "|S3", 2, SHAPE(0, 4), NULL, NULL, NULL, &a, &err));
+    OK(array_create(in_tmp("zero"), HOLDALL_CREATE, HOLDALL_FORMAT_CATERVA, "|S3", 2, SHAPE(0, 4), NULL, NULL, NULL, &a, &err));
     OK(holdall_array_commit(a, &err));
     EQUAL(holdall_array_nbytes(a), 0);
     OK(holdall_array_append(a, 0, 2, "abcdefghijklmnopqrstuvwx", 24, &err));
@@ -380,7 +379,7 @@ static void shapes_of_no_and_of_many_dimensions(void)
     holdall_array_close(a);
     a = open_array(in_tmp("zero"), HOLDALL_READ);
     char text[3];
-    OK(holdall_array_read(a, SHAPE(1, 3), SHAPE(1, 1), NULL, text, NULL, 3, &err));
+    OK(holdall_array_read(a, SHAPE(1, 3), SHAPE(1, 1), NULL, text, 3, NULL, &err));
     CHECK(memcmp(text, "vwx", 3) == 0);
     holdall_array_close(a);
 }
@@ -391,15 +390,15 @@ static void one_value_costs_nothing(void)
     for (int v = 0; v < 2; v++) {
         holdall_options *options = holdall_options_new();
         holdall_array *a;
-        OK(holdall_options_set_bytes(options, HOLDALL_OPT_FILL, &values[v], 8, &err));
-        OK(holdall_array_create(in_tmp("f"), HOLDALL_REPLACE, HOLDALL_FORMAT_B2ND, "<f8", 2, SHAPE(4000, 4000), NULL, NULL, options, &a, &err));
+        OK(holdall_options_set_bytes(options, HOLDALL_OPT_FILL_VALUE, &values[v], 8, &err));
+        OK(array_create(in_tmp("f"), HOLDALL_REPLACE, HOLDALL_FORMAT_B2ND, "<f8", 2, SHAPE(4000, 4000), NULL, NULL, options, &a, &err));
         holdall_options_free(options);
         OK(holdall_array_commit(a, &err));
         CHECK(file_size(in_tmp("f")) < 4000);
         double got[2];
-        OK(holdall_array_read(a, SHAPE(0, 3999), SHAPE(2, 1), SHAPE(3999, 1), got, NULL, 16, &err));
+        OK(holdall_array_read(a, SHAPE(0, 3999), SHAPE(2, 1), SHAPE(3999, 1), got, 16, NULL, &err));
         CHECK(got[0] == values[v] && got[1] == values[v]);
-        GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_fill_set(a, values, 8, &err));
+        GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_fill_value_set(a, values, 8, &err));
         holdall_array_close(a);
     }
 }
@@ -408,7 +407,7 @@ static void copies(void)
 {
     make(in_tmp("source"), 1);
     holdall_array *a = open_array(in_tmp("source"), HOLDALL_READ), *copy;
-    const holdall_format formats[] = {HOLDALL_FORMAT_BLOSCPACK, HOLDALL_FORMAT_BCOLZ, HOLDALL_FORMAT_BLZ, HOLDALL_FORMAT_BLZ_PAPER,
+    const holdall_format formats[] = {HOLDALL_FORMAT_BLOSCPACK, HOLDALL_FORMAT_BCOLZ, HOLDALL_FORMAT_BLZ, HOLDALL_FORMAT_BLZ_RFC,
                                       HOLDALL_FORMAT_CATERVA,   HOLDALL_FORMAT_B2ND};
     for (size_t f = 0; f < sizeof formats / sizeof formats[0]; f++) {
         char there_name[32], back_name[32];
@@ -416,26 +415,26 @@ static void copies(void)
         snprintf(back_name, sizeof back_name, "back%zu", f);
         told t = {0};
         holdall_options *options = holdall_options_new();
-        holdall_options_on_progress(options, progress, &t);
-        OK(holdall_array_copy(a, in_tmp(there_name), HOLDALL_NEW, formats[f], NULL, NULL, options, &err));
+        holdall_options_set_progress(options, progress, &t);
+        OK(array_copy(a, in_tmp(there_name), HOLDALL_CREATE, formats[f], NULL, NULL, options, &err));
         CHECK(t.calls > 0 && t.last == t.total);
         holdall_options_free(options);
         copy = open_array(in_tmp(there_name), HOLDALL_READ);
         check_all(copy);
-        OK(holdall_array_copy(copy, in_tmp(back_name), HOLDALL_NEW, HOLDALL_FORMAT_B2ND, SHAPE(5, 31, 2), SHAPE(5, 4, 1), NULL, &err));
+        OK(array_copy(copy, in_tmp(back_name), HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, SHAPE(5, 31, 2), SHAPE(5, 4, 1), NULL, &err));
         holdall_array_close(copy);
         copy = open_array(in_tmp(back_name), HOLDALL_READ);
         check_all(copy);
-        EQUAL(holdall_array_chunkshape(copy)[1], 31);
-        EQUAL(holdall_array_blockshape(copy)[2], 1);
+        EQUAL(array_info(copy).chunk_shape[1], 31);
+        EQUAL(array_info(copy).block_shape[2], 1);
         holdall_array_close(copy);
     }
-    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_copy(a, in_tmp("x"), HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, NULL, block, NULL, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_array_copy(a, in_tmp("source"), HOLDALL_REPLACE, HOLDALL_FORMAT_B2ND, NULL, NULL, NULL, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, array_copy(a, in_tmp("x"), HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, NULL, block, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, array_copy(a, in_tmp("source"), HOLDALL_REPLACE, HOLDALL_FORMAT_B2ND, NULL, NULL, NULL, &err));
     told t = {.stop_at = 1};
     holdall_options *options = holdall_options_new();
-    holdall_options_on_progress(options, progress, &t);
-    GIVES(HOLDALL_E_CANCELLED, holdall_array_copy(a, in_tmp("x"), HOLDALL_NEW, HOLDALL_FORMAT_B2ND, chunk, NULL, options, &err));
+    holdall_options_set_progress(options, progress, &t);
+    GIVES(HOLDALL_E_CANCELLED, array_copy(a, in_tmp("x"), HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, chunk, NULL, options, &err));
     CHECK(!there(in_tmp("x")));
     holdall_options_free(options);
     holdall_array_close(a);
@@ -445,10 +444,10 @@ static void null_is_an_argument_error(void)
 {
     holdall_array *a;
     make(in_tmp("null"), 0);
-    GIVES(HOLDALL_E_ARGUMENT, holdall_array_create(NULL, HOLDALL_NEW, HOLDALL_FORMAT_B2ND, "<i4", 3, shape, NULL, NULL, NULL, &a, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_array_create(in_tmp("y"), HOLDALL_NEW, HOLDALL_FORMAT_B2ND, "<i4", 3, shape, NULL, NULL, NULL, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, array_create(NULL, HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, "<i4", 3, shape, NULL, NULL, NULL, &a, &err));
+    GIVES(HOLDALL_E_ARGUMENT, array_create(in_tmp("y"), HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, "<i4", 3, shape, NULL, NULL, NULL, NULL, &err));
     a = open_array(in_tmp("null"), HOLDALL_APPEND);
-    GIVES(HOLDALL_E_ARGUMENT, holdall_array_write(a, origin, shape, NULL, NULL, NULL, ITEMS * 4, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_write(a, origin, shape, NULL, NULL, ITEMS * 4, NULL, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_array_resize(a, NULL, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_array_append(a, 0, 1, NULL, Y * Z * 4, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_array_attr_set(a, NULL, "x", 1, &err));
@@ -463,36 +462,36 @@ static void storage_of_the_caller_will_do(void)
 {
     for (int form = 0; form < 2; form++) {
         folder f = FOLDER;
-        holdall_io_functions table = folder_functions(&f);
-        holdall_io *io;
+        holdall_storage_functions table = folder_functions(&f);
+        holdall_storage *io;
         holdall_array *a;
-        OK(holdall_io_from_functions(&table, &io, &err));
-        GIVES(HOLDALL_E_MISSING, holdall_array_open_io(io, HOLDALL_READ, NULL, &a, &err));
+        OK(holdall_storage_from_functions(&table, &io, &err));
+        GIVES(HOLDALL_E_MISSING, array_open_io(io, HOLDALL_READ, NULL, &a, &err));
         holdall_options *options = options_of(forms[form].pairs);
         if (form == 1) {
             /* what is there already could be written over */
-            holdall_io *blind;
+            holdall_storage *blind;
             table.list = NULL;
-            OK(holdall_io_from_functions(&table, &blind, &err));
-            GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_create_io(blind, HOLDALL_NEW, HOLDALL_FORMAT_B2ND, "<i4", 3, shape, chunk, block, options, &a, &err));
+            OK(holdall_storage_from_functions(&table, &blind, &err));
+            GIVES(HOLDALL_E_UNSUPPORTED, array_create_io(blind, HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, "<i4", 3, shape, chunk, block, options, &a, &err));
             CHECK(strstr(err.message, "list") != NULL);
-            holdall_io_close(blind);
+            holdall_storage_free(blind);
         }
-        OK(holdall_array_create_io(io, HOLDALL_NEW, HOLDALL_FORMAT_B2ND, "<i4", 3, shape, chunk, block, options, &a, &err));
+        OK(array_create_io(io, HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, "<i4", 3, shape, chunk, block, options, &a, &err));
         int32_t *items = content();
-        OK(holdall_array_write(a, origin, shape, NULL, items, NULL, ITEMS * 4, &err));
+        OK(holdall_array_write(a, origin, shape, NULL, items, ITEMS * 4, NULL, &err));
         OK(holdall_array_commit(a, &err));
         holdall_array_close(a);
         CHECK(folder_find(&f, form == 0 ? "" : "chunks.b2frame") != NULL);
-        OK(holdall_array_open_io(io, HOLDALL_APPEND, NULL, &a, &err));
+        OK(array_open_io(io, HOLDALL_APPEND, NULL, &a, &err));
         check_all(a);
         OK(holdall_array_resize(a, SHAPE(X, Y, Z + 1), &err));
         OK(holdall_array_commit(a, &err));
         OK(holdall_array_resize(a, shape, &err));
         OK(holdall_array_commit(a, &err));
         holdall_array_close(a);
-        OK(holdall_array_open_io(io, HOLDALL_READ, NULL, &a, &err));
-        holdall_io_close(io);
+        OK(array_open_io(io, HOLDALL_READ, NULL, &a, &err));
+        holdall_storage_free(io);
         check_all(a);
         holdall_array_close(a);
         /* the same handle reads as much as it needs, and no more */
@@ -511,22 +510,22 @@ static void a_frame_within_a_larger_file(void)
     memcpy(more + 1234, bytes, n);
     save(in_tmp("outer"), more, n + 1500);
     holdall_array *a;
-    holdall_options *options = options_of(WITH(HOLDALL_OPT_AT, 1234));
+    holdall_options *options = options_of(WITH(HOLDALL_OPT_FRAME_OFFSET, 1234));
     OK(holdall_array_open(in_tmp("outer"), HOLDALL_READ, options, &a, &err));
     check_all(a);
     holdall_array_close(a);
     GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_open(in_tmp("outer"), HOLDALL_APPEND, options, &a, &err));
-    uint64_t sound, bad, unchecked;
-    OK(holdall_verify(in_tmp("outer"), options, NULL, NULL, &sound, &bad, &unchecked, &err));
+    uint64_t sound = 0, bad = 0, unchecked = 0;
+    OK(verify_counts(in_tmp("outer"), options, NULL, NULL, &sound, &bad, &unchecked, &err));
     EQUAL(sound, 24);
     holdall_options_free(options);
     /* in memory */
-    holdall_io *io;
-    OK(holdall_io_from_memory(bytes, n, &io, &err));
-    OK(holdall_array_open_io(io, HOLDALL_READ, NULL, &a, &err));
+    holdall_storage *io;
+    OK(holdall_storage_from_memory(bytes, n, &io, &err));
+    OK(array_open_io(io, HOLDALL_READ, NULL, &a, &err));
     check_all(a);
     holdall_array_close(a);
-    holdall_io_close(io);
+    holdall_storage_free(io);
     free(bytes);
     free(more);
 }
@@ -550,7 +549,7 @@ static void damage_is_told(void)
         holdall_status status = holdall_array_open(in_tmp("d"), HOLDALL_READ, NULL, &a, &err);
         if (status == HOLDALL_OK) {
             check_shape(a, X, Y, Z);
-            status = holdall_array_read(a, origin, shape, NULL, got, NULL, ITEMS * 4, &err);
+            status = holdall_array_read(a, origin, shape, NULL, got, ITEMS * 4, NULL, &err);
             holdall_array_close(a);
         }
         if (status == HOLDALL_OK)
@@ -569,14 +568,14 @@ static void damage_is_told(void)
     size_t at = n / 2;
     bytes[at] ^= 0xFF;
     save(in_tmp("d"), bytes, n);
-    uint64_t sound, bad, unchecked;
-    CHECK(holdall_verify(in_tmp("d"), NULL, NULL, NULL, &sound, &bad, &unchecked, &err) < 0);
+    uint64_t sound = 0, bad = 0, unchecked = 0;
+    CHECK(verify_counts(in_tmp("d"), NULL, NULL, NULL, &sound, &bad, &unchecked, &err) < 0);
     EQUAL(sound + bad, 24);
     EQUAL(bad, 1);
     holdall_array *a;
     holdall_options *options = options_of(WITH(HOLDALL_OPT_SKIP_DAMAGED, 1));
     OK(holdall_array_open(in_tmp("d"), HOLDALL_READ, options, &a, &err));
-    GIVES(HOLDALL_NOT_FOUND, holdall_array_read(a, origin, shape, NULL, got, NULL, ITEMS * 4, &err));
+    GIVES(HOLDALL_DAMAGED, holdall_array_read(a, origin, shape, NULL, got, ITEMS * 4, NULL, &err));
     int wrong = 0;
     for (int i = 0; i < ITEMS; i++) {
         CHECK(got[i] == want[i] || got[i] == 0);
@@ -585,13 +584,13 @@ static void damage_is_told(void)
     CHECK(wrong > 0 && wrong <= 10 * 8 * 9);
     holdall_array_close(a);
     holdall_options_free(options);
-    uint64_t kept, dropped;
-    OK(holdall_repair(in_tmp("d"), NULL, &kept, &dropped, &err));
+    uint64_t kept = 0, dropped = 0;
+    OK(repair_counts(in_tmp("d"), NULL, &kept, &dropped, &err));
     EQUAL(kept, 23);
     EQUAL(dropped, 1);
     a = open_array(in_tmp("d"), HOLDALL_READ);
     int32_t *again = malloc(ITEMS * 4);
-    OK(holdall_array_read(a, origin, shape, NULL, again, NULL, ITEMS * 4, &err));
+    OK(holdall_array_read(a, origin, shape, NULL, again, ITEMS * 4, NULL, &err));
     CHECK(memcmp(got, again, ITEMS * 4) == 0);
     holdall_array_close(a);
     free(again);

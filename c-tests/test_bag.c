@@ -5,8 +5,8 @@ enum { FORM_RECORDS = 137 };
 
 static int expected_sum(const int64_t *form)
 {
-    bool zstd = form[1] == HOLDALL_CODEC_ZSTD, checksum = form[3] != HOLDALL_SUM_NONE;
-    return !checksum ? HOLDALL_SUM_NONE : zstd ? HOLDALL_SUM_ZSTD : HOLDALL_SUM_CRC32;
+    bool zstd = form[1] == HOLDALL_CODEC_ZSTD, checksum = form[3] != HOLDALL_CHECKSUM_NONE;
+    return !checksum ? HOLDALL_CHECKSUM_NONE : zstd ? HOLDALL_CHECKSUM_ZSTD : HOLDALL_CHECKSUM_CRC32;
 }
 
 /* Batches of a bag of FORM_RECORDS. */
@@ -29,17 +29,17 @@ static void check_batches(const holdall_bag *bag)
     EQUAL(holdall_records_count(records), 3 * FORM_RECORDS);
     for (size_t k = 0; k < 3 * FORM_RECORDS; k++)
         check_in_batch(records, k, indices[k]);
-    holdall_records_close(records);
+    holdall_records_free(records);
     OK(holdall_bag_read_indices(bag, indices, 0, &records, &err));
     EQUAL(holdall_records_count(records), 0);
     EQUAL(holdall_records_offsets(records)[0], 0);
-    holdall_records_close(records);
+    holdall_records_free(records);
     uint64_t empties[] = {3, 8, 3, 13};
     OK(holdall_bag_read_indices(bag, empties, 4, &records, &err));
     EQUAL(holdall_records_offsets(records)[4], 0);
     CHECK(holdall_records_data(records) != NULL);
-    CHECK(holdall_records_damaged(records) == 0);
-    holdall_records_close(records);
+    CHECK(holdall_records_damaged_count(records) == 0);
+    holdall_records_free(records);
 
     GIVES(HOLDALL_E_RANGE, holdall_bag_read_range(bag, 0, FORM_RECORDS + 1, &records, &err));
     GIVES(HOLDALL_E_RANGE, holdall_bag_read_range(bag, FORM_RECORDS, 1, &records, &err));
@@ -80,7 +80,7 @@ static void check_single(const holdall_bag *bag, uint64_t i)
 
 static void check_form(const char *path, const int64_t *form, bool separate)
 {
-    const int64_t limits = separate ? HOLDALL_BAG_LIMITS_SEPARATE : HOLDALL_BAG_LIMITS_TAIL;
+    const int64_t limits = LIMITS(separate);
     const int64_t *ways[] = {
         WITH(HOLDALL_OPT_BAG_LIMITS, limits, HOLDALL_OPT_CODEC, form[1]),
         WITH(HOLDALL_OPT_BAG_LIMITS, limits, HOLDALL_OPT_CODEC, form[1], HOLDALL_OPT_IO, HOLDALL_IO_MAP),
@@ -92,7 +92,7 @@ static void check_form(const char *path, const int64_t *form, bool separate)
     snprintf(limits_name, sizeof limits_name, "limits.%s", strrchr(path, '/') + 1);
     snprintf(sums_name, sizeof sums_name, "checksums.%s", strrchr(path, '/') + 1);
     EQUAL(there(in_tmp(limits_name)), separate);
-    bool sums = expected_sum(form) == HOLDALL_SUM_CRC32;
+    bool sums = expected_sum(form) == HOLDALL_CHECKSUM_CRC32;
     EQUAL(there(in_tmp(sums_name)), sums);
     size_t on_disk = file_size(path);
     on_disk += separate ? file_size(in_tmp(limits_name)) : 0;
@@ -101,13 +101,13 @@ static void check_form(const char *path, const int64_t *form, bool separate)
     for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
         now("%s, way %zu", strrchr(path, '/') + 1, w);
         holdall_bag *bag = open_bag(path, ways[w]);
-        EQUAL(holdall_bag_size(bag), FORM_RECORDS);
-        EQUAL(holdall_bag_codec(bag), form[1]);
-        EQUAL(holdall_bag_limits(bag), separate);
+        EQUAL(holdall_bag_record_count(bag), FORM_RECORDS);
+        EQUAL(bag_info(bag).codec, form[1]);
+        EQUAL(bag_info(bag).limits, LIMITS(separate));
         /* checksums that are not looked at protect nothing */
-        EQUAL(holdall_bag_sum(bag), sums && w == 4 ? HOLDALL_SUM_NONE : expected_sum(form));
-        EQUAL(holdall_bag_shards(bag), 1);
-        EQUAL(holdall_bag_cbytes(bag), on_disk);
+        EQUAL(bag_info(bag).checksum, sums && w == 4 ? HOLDALL_CHECKSUM_NONE : expected_sum(form));
+        EQUAL(holdall_bag_shard_count(bag), 1);
+        EQUAL(bag_info(bag).stored_bytes, on_disk);
         for (uint64_t i = 0; i < FORM_RECORDS; i += 1 + (uint64_t)(w > 0 || slow()) * 8)
             check_single(bag, i);
         check_batches(bag);
@@ -137,11 +137,11 @@ static void every_form_is_read_back(void)
                 /* the name alone says .bagz is zstd, anything else is not */
                 snprintf(name, sizeof name, "%s-%d-%d.%s", codecs[c].name, separate, checksum, c == 1 ? "bagz" : "bag");
                 now("%s", name);
-                const int64_t *form = WITH(HOLDALL_OPT_CODEC, codecs[c].codec, HOLDALL_OPT_CHECKSUM, checksum ? HOLDALL_SUM_CRC32 : HOLDALL_SUM_NONE,
-                                           HOLDALL_OPT_DURABILITY, 0, HOLDALL_OPT_BAG_LIMITS, separate, codecs[c].level ? HOLDALL_OPT_LEVEL : 0, codecs[c].level);
+                const int64_t *form = WITH(HOLDALL_OPT_CODEC, codecs[c].codec, HOLDALL_OPT_CHECKSUM, checksum ? HOLDALL_CHECKSUM_CRC32 : HOLDALL_CHECKSUM_NONE,
+                                           HOLDALL_OPT_DURABILITY, 0, HOLDALL_OPT_BAG_LIMITS, LIMITS(separate), codecs[c].level ? HOLDALL_OPT_LEVEL : 0, codecs[c].level);
                 char path[1024];
                 snprintf(path, sizeof path, "%s", in_tmp(name));
-                write_bag(path, HOLDALL_NEW, form, FORM_RECORDS);
+                write_bag(path, HOLDALL_CREATE, form, FORM_RECORDS);
                 check_form(path, form, separate);
             }
     TIDY();
@@ -149,14 +149,14 @@ static void every_form_is_read_back(void)
 
 static void the_name_tells_the_codec(void)
 {
-    write_bag(in_tmp("name.bagz"), HOLDALL_NEW, NULL, 10);
-    write_bag(in_tmp("name.bag"), HOLDALL_NEW, NULL, 10);
-    write_bag(in_tmp("name.bagz.tmp"), HOLDALL_NEW, NULL, 10);
+    write_bag(in_tmp("name.bagz"), HOLDALL_CREATE, NULL, 10);
+    write_bag(in_tmp("name.bag"), HOLDALL_CREATE, NULL, 10);
+    write_bag(in_tmp("name.bagz.tmp"), HOLDALL_CREATE, NULL, 10);
     holdall_bag *z = open_bag(in_tmp("name.bagz"), NULL), *r = open_bag(in_tmp("name.bag"), NULL), *t = open_bag(in_tmp("name.bagz.tmp"), NULL);
-    EQUAL(holdall_bag_codec(z), HOLDALL_CODEC_ZSTD);
-    EQUAL(holdall_bag_codec(r), HOLDALL_CODEC_NONE);
-    EQUAL(holdall_bag_codec(t), HOLDALL_CODEC_NONE);
-    CHECK(holdall_bag_cbytes(z) < holdall_bag_cbytes(r));
+    EQUAL(bag_info(z).codec, HOLDALL_CODEC_ZSTD);
+    EQUAL(bag_info(r).codec, HOLDALL_CODEC_NONE);
+    EQUAL(bag_info(t).codec, HOLDALL_CODEC_NONE);
+    CHECK(bag_info(z).stored_bytes < bag_info(r).stored_bytes);
     holdall_bag_close(z), holdall_bag_close(r), holdall_bag_close(t);
 }
 
@@ -167,18 +167,18 @@ static void an_empty_bag_is_a_bag(void)
             now("separate %d, zstd %d", separate, zstd);
             char path[1024];
             snprintf(path, sizeof path, "%s", in_tmp(zstd ? "empty.bagz" : "empty.bag"));
-            const int64_t *form = WITH(HOLDALL_OPT_BAG_LIMITS, separate);
+            const int64_t *form = WITH(HOLDALL_OPT_BAG_LIMITS, LIMITS(separate));
             write_bag(path, HOLDALL_REPLACE, form, 0);
             EQUAL(file_size(path), 0);
             check_bag(path, form, 0);
             holdall_bag *bag = open_bag(path, form);
-            EQUAL(holdall_bag_cbytes(bag), 0);
+            EQUAL(bag_info(bag).stored_bytes, 0);
             size_t n;
             GIVES(HOLDALL_E_RANGE, holdall_bag_read(bag, 0, NULL, 0, &n, &err));
             holdall_bag_close(bag);
             uint64_t sound = 9, bad = 9, unchecked = 9;
             holdall_options *o = options_of(form);
-            OK(holdall_verify(path, o, NULL, NULL, &sound, &bad, &unchecked, &err));
+            OK(verify_counts(path, o, NULL, NULL, &sound, &bad, &unchecked, &err));
             holdall_options_free(o);
             EQUAL(sound + bad + unchecked, 0);
             write_bag(path, HOLDALL_APPEND, form, 12);
@@ -200,7 +200,7 @@ static void a_huge_record(void)
     for (int k = 0; k < 4; k++) {
         now("huge %d", k);
         const char *path = in_tmp(names[k % 2]);
-        const int64_t *form = WITH(HOLDALL_OPT_BAG_LIMITS, k / 2);
+        const int64_t *form = WITH(HOLDALL_OPT_BAG_LIMITS, LIMITS(k / 2));
         holdall_bag_writer *w = open_writer(path, HOLDALL_REPLACE, form);
         append_records(w, 0, 3);
         OK(holdall_bag_writer_append(w, record, huge, &err));
@@ -208,7 +208,7 @@ static void a_huge_record(void)
         OK(holdall_bag_writer_commit(w, &err));
         holdall_bag_writer_close(w);
         holdall_bag *bag = open_bag(path, form);
-        EQUAL(holdall_bag_size(bag), 7);
+        EQUAL(holdall_bag_record_count(bag), 7);
         check_range(bag, 0, 3, 0);
         check_range(bag, 4, 3, 4);
         size_t n = 0;
@@ -221,7 +221,7 @@ static void a_huge_record(void)
         check_in_batch(records, 0, 2);
         check_in_batch(records, 2, 4);
         CHECK(memcmp(holdall_records_data(records) + holdall_records_offsets(records)[1], record, huge) == 0);
-        holdall_records_close(records);
+        holdall_records_free(records);
         holdall_bag_close(bag);
     }
     free(record);
@@ -235,7 +235,7 @@ static void many_small_records(void)
     for (int k = 0; k < 2; k++) {
         now("%s", names[k]);
         const char *path = in_tmp(names[k]);
-        holdall_bag_writer *w = open_writer(path, HOLDALL_NEW, NULL);
+        holdall_bag_writer *w = open_writer(path, HOLDALL_CREATE, NULL);
         /* half one by one, half at once */
         char word[24];
         char *data = malloc((size_t)many * sizeof word);
@@ -255,14 +255,14 @@ static void many_small_records(void)
         }
         offsets[many - half] = n;
         OK(holdall_bag_writer_append_many(w, data, offsets, (size_t)(many - half), &err));
-        EQUAL(holdall_bag_writer_size(w), many);
+        EQUAL(holdall_bag_writer_record_count(w), many);
         OK(holdall_bag_writer_commit(w, &err));
         holdall_bag_writer_close(w);
         free(data);
         free(offsets);
 
         holdall_bag *bag = open_bag(path, NULL);
-        EQUAL(holdall_bag_size(bag), many);
+        EQUAL(holdall_bag_record_count(bag), many);
         holdall_records *records;
         OK(holdall_bag_read_range(bag, 0, many, &records, &err));
         const uint64_t *at = holdall_records_offsets(records);
@@ -276,7 +276,7 @@ static void many_small_records(void)
                 CHECK(size == want && memcmp(got, word, want) == 0);
             }
         }
-        holdall_records_close(records);
+        holdall_records_free(records);
         holdall_bag_close(bag);
     }
 }
@@ -299,10 +299,10 @@ static void append_many_keeps_order_and_refuses_nonsense(void)
         const char *path = in_tmp(names[k % 2]);
         holdall_bag_writer *w = open_writer(path, HOLDALL_REPLACE, k / 2 ? WITH(HOLDALL_OPT_THREADS, 1) : NULL);
         OK(holdall_bag_writer_append_many(w, data, offsets, (size_t)many, &err));
-        EQUAL(holdall_bag_writer_size(w), many);
+        EQUAL(holdall_bag_writer_record_count(w), many);
         uint64_t falling[] = {0, 10, 9, 20};
         GIVES(HOLDALL_E_ARGUMENT, holdall_bag_writer_append_many(w, data, falling, 3, &err));
-        EQUAL(holdall_bag_writer_size(w), many);
+        EQUAL(holdall_bag_writer_record_count(w), many);
         append_records(w, many, 2);
         OK(holdall_bag_writer_commit(w, &err));
         holdall_bag_writer_close(w);
@@ -315,8 +315,8 @@ static void append_many_keeps_order_and_refuses_nonsense(void)
 /* The content's checksum is the same however it is stored, and what the header says. */
 static void the_checksum_is_that_of_the_content(void)
 {
-    write_bag(in_tmp("sum.bag"), HOLDALL_NEW, NULL, 50);
-    write_bag(in_tmp("sum.bagz"), HOLDALL_NEW, WITH(HOLDALL_OPT_BAG_LIMITS, 1, HOLDALL_OPT_LEVEL, 7), 50);
+    write_bag(in_tmp("sum.bag"), HOLDALL_CREATE, NULL, 50);
+    write_bag(in_tmp("sum.bagz"), HOLDALL_CREATE, WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_OPT_LEVEL, 7), 50);
     uint8_t *content = malloc(50 * (RECORD_MOST + 8));
     CHECK(content != NULL);
     size_t n = 0;
@@ -327,13 +327,13 @@ static void the_checksum_is_that_of_the_content(void)
             length[k] = (uint8_t)(size >> 8 * k);
         n += 8 + (size_t)size;
     }
-    holdall_bag *bags[] = {open_bag(in_tmp("sum.bag"), NULL), open_bag(in_tmp("sum.bagz"), WITH(HOLDALL_OPT_BAG_LIMITS, 1))};
-    for (int sum = HOLDALL_SUM_NONE; sum <= HOLDALL_SUM_SHA512; sum++)
+    holdall_bag *bags[] = {open_bag(in_tmp("sum.bag"), NULL), open_bag(in_tmp("sum.bagz"), WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE))};
+    for (int sum = HOLDALL_CHECKSUM_NONE; sum <= HOLDALL_CHECKSUM_SHA512; sum++)
         for (int b = 0; b < 2; b++) {
             now("sum %d of bag %d", sum, b);
             uint8_t want[64], got[65];
             size_t size = 99, asked = 99, size2 = 99;
-            OK(holdall_checksum(sum, content, n, want, sizeof want, &size, &err));
+            OK(holdall_checksum_compute(sum, content, n, want, sizeof want, &size, &err));
             OK(holdall_bag_checksum(bags[b], sum, NULL, 0, &asked, &err));
             EQUAL(asked, size);
             OK(holdall_bag_checksum(bags[b], sum, got, size, &size2, &err));
@@ -353,12 +353,12 @@ static void the_checksum_is_that_of_the_content(void)
 static void reading_writes_nothing(void)
 {
     const char *path = in_tmp("still.bag");
-    write_bag(path, HOLDALL_NEW, NULL, 20);
+    write_bag(path, HOLDALL_CREATE, NULL, 20);
     struct stat before, after;
     int files = files_with("");
     CHECK(stat(path, &before) == 0);
     check_bag(path, NULL, 20);
-    OK(holdall_verify(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
+    OK(verify_counts(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
     CHECK(stat(path, &after) == 0);
     EQUAL(files_with(""), files);
     CHECK(before.st_mtim.tv_sec == after.st_mtim.tv_sec && before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);

@@ -6,9 +6,9 @@ static const struct {
     const char *name;
     int64_t limits, sum;
 } forms[] = {
-    {"tail.bag", HOLDALL_BAG_LIMITS_TAIL, HOLDALL_SUM_CRC32},      {"tail.bagz", HOLDALL_BAG_LIMITS_TAIL, HOLDALL_SUM_CRC32},
-    {"apart.bag", HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_SUM_CRC32}, {"apart.bagz", HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_SUM_NONE},
-    {"bare.bag", HOLDALL_BAG_LIMITS_TAIL, HOLDALL_SUM_NONE},
+    {"tail.bag", HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32},      {"tail.bagz", HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32},
+    {"apart.bag", HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_CRC32}, {"apart.bagz", HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_NONE},
+    {"bare.bag", HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_NONE},
 };
 enum { FORMS = sizeof forms / sizeof forms[0] };
 
@@ -51,24 +51,24 @@ static void modes_ask_for_what_they_say(void)
     holdall_bag_writer *w;
     GIVES(HOLDALL_E_MISSING, try_writer(path, HOLDALL_APPEND, writing, &w));
     /* NEW: no file before the commit, then one */
-    w = open_writer(path, HOLDALL_NEW, writing);
-    EQUAL(holdall_bag_writer_size(w), 0);
+    w = open_writer(path, HOLDALL_CREATE, writing);
+    EQUAL(holdall_bag_writer_record_count(w), 0);
     append_records(w, 0, 7);
-    EQUAL(holdall_bag_writer_size(w), 7);
+    EQUAL(holdall_bag_writer_record_count(w), 7);
     CHECK(!there(path));
     commit_and_close(w);
     check_bag(path, reading, 7);
-    GIVES(HOLDALL_E_EXISTS, try_writer(path, HOLDALL_NEW, writing, &w));
+    GIVES(HOLDALL_E_EXISTS, try_writer(path, HOLDALL_CREATE, writing, &w));
     /* APPEND goes on */
     w = open_writer(path, HOLDALL_APPEND, writing);
-    EQUAL(holdall_bag_writer_size(w), 7);
+    EQUAL(holdall_bag_writer_record_count(w), 7);
     append_records(w, 7, 6);
-    EQUAL(holdall_bag_writer_size(w), 13);
+    EQUAL(holdall_bag_writer_record_count(w), 13);
     commit_and_close(w);
     check_bag(path, reading, 13);
     /* REPLACE begins anew, also where nothing is */
     w = open_writer(path, HOLDALL_REPLACE, writing);
-    EQUAL(holdall_bag_writer_size(w), 0);
+    EQUAL(holdall_bag_writer_record_count(w), 0);
     append_records(w, 0, 3);
     check_bag(path, reading, 13);
     commit_and_close(w);
@@ -83,12 +83,12 @@ static void modes_ask_for_what_they_say(void)
 static void nothing_counts_before_the_commit(void)
 {
     /* a new bag that is closed without */
-    holdall_bag_writer *w = open_writer(path, HOLDALL_NEW, writing);
+    holdall_bag_writer *w = open_writer(path, HOLDALL_CREATE, writing);
     append_records(w, 0, 50);
     holdall_bag_writer_close(w);
     EQUAL(files_with(strrchr(path, '/') + 1), 0);
 
-    write_bag(path, HOLDALL_NEW, writing, 10);
+    write_bag(path, HOLDALL_CREATE, writing, 10);
     size_t size = 0, size2 = 0;
     uint8_t *before = load(path, &size);
     /* appended or replaced, closed without: the same bytes; with much appended, too */
@@ -117,7 +117,7 @@ static void nothing_counts_before_the_commit(void)
 
 static void one_writer_commits_many_times(void)
 {
-    holdall_bag_writer *w = open_writer(path, HOLDALL_NEW, writing);
+    holdall_bag_writer *w = open_writer(path, HOLDALL_CREATE, writing);
     uint64_t n = 0;
     for (int round = 0; round < 12; round++) {
         uint64_t more = (uint64_t)(round * round % 7);
@@ -126,7 +126,7 @@ static void one_writer_commits_many_times(void)
             check_bag(path, reading, n);
         n += more;
         OK(holdall_bag_writer_commit(w, &err));
-        EQUAL(holdall_bag_writer_size(w), n);
+        EQUAL(holdall_bag_writer_record_count(w), n);
         check_bag(path, reading, n);
         /* again, with nothing new */
         OK(holdall_bag_writer_commit(w, &err));
@@ -146,7 +146,7 @@ static void large_commits(void)
     uint32_t x = 7;
     for (size_t i = 0; i < sizeof big; i++)
         big[i] = (uint8_t)((x = x * 1664525 + 1013904223) >> 24);
-    holdall_bag_writer *w = open_writer(path, HOLDALL_NEW, writing);
+    holdall_bag_writer *w = open_writer(path, HOLDALL_CREATE, writing);
     const uint64_t rounds = slow() ? 2 : 3, each = 6;
     for (uint64_t r = 0; r < rounds; r++) {
         for (uint64_t i = 0; i < each; i++) {
@@ -155,14 +155,14 @@ static void large_commits(void)
         }
         if (r > 0) {
             holdall_bag *bag = open_bag(path, reading);
-            EQUAL(holdall_bag_size(bag), r * each);
+            EQUAL(holdall_bag_record_count(bag), r * each);
             holdall_bag_close(bag);
         }
         OK(holdall_bag_writer_commit(w, &err));
     }
     holdall_bag_writer_close(w);
     holdall_bag *bag = open_bag(path, reading);
-    EQUAL(holdall_bag_size(bag), rounds * each);
+    EQUAL(holdall_bag_record_count(bag), rounds * each);
     static uint8_t got[sizeof big];
     for (uint64_t i = 0; i < rounds * each; i++) {
         size_t n = 0;
@@ -177,7 +177,7 @@ static void large_commits(void)
 
 static void readers_that_are_open(void)
 {
-    write_bag(path, HOLDALL_NEW, writing, 20);
+    write_bag(path, HOLDALL_CREATE, writing, 20);
     /* one that was there before an append reads on, or is told to open again; with its limits in memory it reads on */
     const int64_t *cached = WITH(HOLDALL_OPT_BAG_LIMITS, reading[1], HOLDALL_OPT_BAG_LIMITS_CACHE, 1);
     holdall_bag *disk = open_bag(path, reading), *memory = open_bag(path, cached);
@@ -185,8 +185,8 @@ static void readers_that_are_open(void)
     for (uint64_t n = 20; n < 60; n += 10) {
         append_records(w, n, 10);
         OK(holdall_bag_writer_commit(w, &err));
-        EQUAL(holdall_bag_size(disk), 20);
-        EQUAL(holdall_bag_size(memory), 20);
+        EQUAL(holdall_bag_record_count(disk), 20);
+        EQUAL(holdall_bag_record_count(memory), 20);
         check_range(memory, 0, 20, 0);
         for (uint64_t i = 0; i < 20; i++) {
             check_record(memory, i, i);
@@ -216,7 +216,7 @@ static void readers_that_are_open(void)
     check_range(memory, 0, 60, 0);
     check_range(mapped, 0, 60, 0);
     holdall_bag *new_one = open_bag(path, reading);
-    EQUAL(holdall_bag_size(new_one), 4);
+    EQUAL(holdall_bag_record_count(new_one), 4);
     check_range(new_one, 0, 4, 3);
     holdall_bag_close(disk), holdall_bag_close(memory), holdall_bag_close(mapped), holdall_bag_close(new_one);
     TIDY();
@@ -225,14 +225,14 @@ static void readers_that_are_open(void)
 
 static void one_writer_at_a_time(void)
 {
-    static const holdall_mode modes[] = {HOLDALL_NEW, HOLDALL_REPLACE, HOLDALL_APPEND};
-    holdall_bag_writer *first = open_writer(path, HOLDALL_NEW, writing), *second;
+    static const holdall_mode modes[] = {HOLDALL_CREATE, HOLDALL_REPLACE, HOLDALL_APPEND};
+    holdall_bag_writer *first = open_writer(path, HOLDALL_CREATE, writing), *second;
     append_records(first, 0, 5);
     for (int round = 0; round < 2; round++) {
         for (int m = 0; m < 3; m++)
             GIVES(HOLDALL_E_BUSY, try_writer(path, modes[m], writing, &second));
         holdall_options *o = options_of(reading);
-        GIVES(HOLDALL_E_BUSY, holdall_repair(path, o, NULL, NULL, &err));
+        GIVES(HOLDALL_E_BUSY, repair_counts(path, o, NULL, NULL, &err));
         holdall_options_free(o);
         /* another process */
         pid_t child = forked();
@@ -266,7 +266,7 @@ static void one_writer_at_a_time(void)
     close(ready[0]), close(ready[1]), close(go[0]), close(go[1]);
     check_bag(path, reading, 5);
     second = open_writer(path, HOLDALL_APPEND, writing);
-    EQUAL(holdall_bag_writer_size(second), 5);
+    EQUAL(holdall_bag_writer_record_count(second), 5);
     append_records(second, 5, 1);
     commit_and_close(second);
     check_bag(path, reading, 6);
@@ -288,7 +288,7 @@ static void an_inherited_writer_refuses_work(void)
 {
     char both[1024];
     snprintf(both, sizeof both, "%s", in_tmp("inherited.bag"));
-    write_bag(both, HOLDALL_NEW, NULL, 4);
+    write_bag(both, HOLDALL_CREATE, NULL, 4);
     for (int round = 0; round < 2; round++) {
         holdall_bag_writer *w = open_writer(both, round ? HOLDALL_REPLACE : HOLDALL_APPEND, NULL), *second;
         uint64_t from = round ? 0 : 4, some[] = {0, 1};
@@ -315,7 +315,7 @@ static void an_inherited_writer_refuses_work(void)
 /* A bag that was to be new, and another has made one meanwhile. */
 static void a_new_one_meanwhile(void)
 {
-    holdall_bag_writer *w = open_writer(path, HOLDALL_NEW, writing);
+    holdall_bag_writer *w = open_writer(path, HOLDALL_CREATE, writing);
     append_records(w, 0, 3);
     save(path, "", 0);
     GIVES(HOLDALL_E_EXISTS, holdall_bag_writer_commit(w, &err));
@@ -341,8 +341,8 @@ static void replacing_by_another_form(void)
             int kinds[2] = {from, to};
             int64_t all[2][10];
             for (int k = 0; k < 2; k++) {
-                memcpy(all[k], WITH(HOLDALL_OPT_CODEC, kinds[k] & 1 ? HOLDALL_CODEC_ZSTD : HOLDALL_CODEC_NONE, HOLDALL_OPT_BAG_LIMITS, kinds[k] >> 1 & 1,
-                                    HOLDALL_OPT_CHECKSUM, kinds[k] & 4 ? HOLDALL_SUM_CRC32 : HOLDALL_SUM_NONE, HOLDALL_OPT_DURABILITY, 0), sizeof all[k]);
+                memcpy(all[k], WITH(HOLDALL_OPT_CODEC, kinds[k] & 1 ? HOLDALL_CODEC_ZSTD : HOLDALL_CODEC_NONE, HOLDALL_OPT_BAG_LIMITS, LIMITS(kinds[k] >> 1 & 1),
+                                    HOLDALL_OPT_CHECKSUM, kinds[k] & 4 ? HOLDALL_CHECKSUM_CRC32 : HOLDALL_CHECKSUM_NONE, HOLDALL_OPT_DURABILITY, 0), sizeof all[k]);
                 pairs[k] = all[k];
             }
             now("from %d to %d", from, to);
@@ -360,8 +360,8 @@ static void appending_keeps_checksums_as_they_are(void)
 {
     const char *bare = in_tmp("sums.bag");
     holdall_bag_writer *w;
-    write_bag(bare, HOLDALL_NEW, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE), 5);
-    GIVES(HOLDALL_E_STATE, try_writer(bare, HOLDALL_APPEND, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_CRC32), &w));
+    write_bag(bare, HOLDALL_CREATE, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE), 5);
+    GIVES(HOLDALL_E_STATE, try_writer(bare, HOLDALL_APPEND, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_CRC32), &w));
     w = open_writer(bare, HOLDALL_APPEND, NULL);
     append_records(w, 5, 5);
     commit_and_close(w);
@@ -370,15 +370,15 @@ static void appending_keeps_checksums_as_they_are(void)
 
     write_bag(bare, HOLDALL_REPLACE, NULL, 5);
     EQUAL(file_size(in_tmp("checksums.sums.bag")), 5 * 4);
-    w = open_writer(bare, HOLDALL_APPEND, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE));
+    w = open_writer(bare, HOLDALL_APPEND, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE));
     append_records(w, 5, 5);
     commit_and_close(w);
     EQUAL(file_size(in_tmp("checksums.sums.bag")), 10 * 4);
     check_bag(bare, WITH(HOLDALL_OPT_VERIFY, 2), 10);
 
     /* an empty bag has none yet: they begin with its first records */
-    write_bag(bare, HOLDALL_REPLACE, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE), 0);
-    w = open_writer(bare, HOLDALL_APPEND, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_CRC32));
+    write_bag(bare, HOLDALL_REPLACE, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE), 0);
+    w = open_writer(bare, HOLDALL_APPEND, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_CRC32));
     append_records(w, 0, 5);
     commit_and_close(w);
     EQUAL(file_size(in_tmp("checksums.sums.bag")), 5 * 4);
@@ -390,10 +390,10 @@ static void appending_keeps_checksums_as_they_are(void)
 static void links_are_read(void)
 {
     const char *real = in_tmp("real"), *link = in_tmp("link.bagz");
-    write_bag(real, HOLDALL_NEW, WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD), 8);
+    write_bag(real, HOLDALL_CREATE, WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD), 8);
     CHECK(symlink("real", link) == 0);
     check_bag(link, NULL, 8);
-    static const holdall_mode modes[] = {HOLDALL_NEW, HOLDALL_REPLACE, HOLDALL_APPEND};
+    static const holdall_mode modes[] = {HOLDALL_CREATE, HOLDALL_REPLACE, HOLDALL_APPEND};
     for (int m = 0; m < 3; m++) {
         holdall_bag_writer *w;
         holdall_status s = try_writer(link, modes[m], NULL, &w);
@@ -412,7 +412,7 @@ static void relative_paths(void)
     CHECK(getcwd(here, sizeof here) != NULL && mkdir(in_tmp("a"), 0700) == 0 && mkdir(in_tmp("b"), 0700) == 0 && chdir(in_tmp("a")) == 0);
     for (int round = 0; round < 2; round++) {
         CHECK(chdir("../a") == 0);
-        holdall_bag_writer *w = open_writer("moved.bag", round ? HOLDALL_APPEND : HOLDALL_NEW, NULL);
+        holdall_bag_writer *w = open_writer("moved.bag", round ? HOLDALL_APPEND : HOLDALL_CREATE, NULL);
         append_records(w, 5 * (uint64_t)round, 5);
         CHECK(chdir("../b") == 0);
         OK(holdall_bag_writer_commit(w, &err));
@@ -430,14 +430,14 @@ static void relative_paths(void)
 static void what_no_writer_takes(void)
 {
     holdall_bag_writer *w;
-    GIVES(HOLDALL_E_ARGUMENT, try_writer(in_tmp("shards@*.bag"), HOLDALL_NEW, NULL, &w));
-    GIVES(HOLDALL_E_ARGUMENT, try_writer("", HOLDALL_NEW, NULL, &w));
-    GIVES(HOLDALL_E_ARGUMENT, try_writer(in_tmp(""), HOLDALL_NEW, NULL, &w));
-    GIVES(HOLDALL_E_MISSING, try_writer(in_tmp("no/such/folder.bag"), HOLDALL_NEW, NULL, &w));
+    GIVES(HOLDALL_E_ARGUMENT, try_writer(in_tmp("shards@*.bag"), HOLDALL_CREATE, NULL, &w));
+    GIVES(HOLDALL_E_ARGUMENT, try_writer("", HOLDALL_CREATE, NULL, &w));
+    GIVES(HOLDALL_E_ARGUMENT, try_writer(in_tmp(""), HOLDALL_CREATE, NULL, &w));
+    GIVES(HOLDALL_E_MISSING, try_writer(in_tmp("no/such/folder.bag"), HOLDALL_CREATE, NULL, &w));
     /* a folder, a file that is no bag */
     CHECK(mkdir(in_tmp("folder.bag"), 0700) == 0);
     GIVES(HOLDALL_E_FORMAT, try_writer(in_tmp("folder.bag"), HOLDALL_APPEND, NULL, &w));
-    GIVES(HOLDALL_E_EXISTS, try_writer(in_tmp("folder.bag"), HOLDALL_NEW, NULL, &w));
+    GIVES(HOLDALL_E_EXISTS, try_writer(in_tmp("folder.bag"), HOLDALL_CREATE, NULL, &w));
     save(in_tmp("text.bag"), "this is no bag, is it?", 22);
     GIVES(HOLDALL_E_FORMAT, try_writer(in_tmp("text.bag"), HOLDALL_APPEND, NULL, &w));
     EQUAL(file_size(in_tmp("text.bag")), 22);

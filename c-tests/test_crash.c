@@ -9,9 +9,9 @@ static const struct {
     const char *name;
     int64_t limits, sum;
 } forms[] = {
-    {"tail.bag", HOLDALL_BAG_LIMITS_TAIL, HOLDALL_SUM_CRC32},       {"tail.bagz", HOLDALL_BAG_LIMITS_TAIL, HOLDALL_SUM_CRC32},
-    {"apart.bag", HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_SUM_CRC32},  {"apart.bagz", HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_SUM_CRC32},
-    {"bare.bag", HOLDALL_BAG_LIMITS_TAIL, HOLDALL_SUM_NONE},
+    {"tail.bag", HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32},       {"tail.bagz", HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32},
+    {"apart.bag", HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_CRC32},  {"apart.bagz", HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_CRC32},
+    {"bare.bag", HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_NONE},
 };
 enum { FORMS = sizeof forms / sizeof forms[0], OLD = 40 };
 
@@ -44,7 +44,7 @@ static void append_and_commit(holdall_mode mode)
 static bool check_commit(holdall_mode mode, bool both)
 {
     holdall_bag *bag = open_bag(path, reading);
-    uint64_t n = holdall_bag_size(bag), want = mode == HOLDALL_REPLACE ? 60 : OLD + 60;
+    uint64_t n = holdall_bag_record_count(bag), want = mode == HOLDALL_REPLACE ? 60 : OLD + 60;
     CHECK(n == OLD || (both && n == want));
     check_range(bag, 0, n, n == OLD || mode == HOLDALL_APPEND ? 0 : 50);
     holdall_bag_close(bag);
@@ -77,7 +77,7 @@ static void killed_at_any_size(holdall_mode mode)
         if (bytes / step % 2) {
             uint64_t kept = 0, dropped = 9;
             holdall_options *o = options_of(reading);
-            OK(holdall_repair(path, o, &kept, &dropped, &err));
+            OK(repair_counts(path, o, &kept, &dropped, &err));
             holdall_options_free(o);
             EQUAL(dropped, 0);
             EQUAL(kept, !fresh ? OLD : mode == HOLDALL_REPLACE ? 60 : OLD + 60);
@@ -87,7 +87,7 @@ static void killed_at_any_size(holdall_mode mode)
         TIDY();
         CHECK(check_commit(mode, fresh) == fresh);
         holdall_options *o = options_of(reading);
-        OK(holdall_verify(path, o, NULL, NULL, NULL, NULL, NULL, &err));
+        OK(verify_counts(path, o, NULL, NULL, NULL, NULL, NULL, &err));
         holdall_options_free(o);
     }
 }
@@ -106,13 +106,13 @@ static void full_at_any_size(holdall_mode mode)
         limit_files(bytes);
         for (uint64_t i = 0; i < 60; i++) {
             size_t n = make_record(first_of(mode) + i, record);
-            uint64_t before = holdall_bag_writer_size(w);
+            uint64_t before = holdall_bag_writer_record_count(w);
             holdall_status s = holdall_bag_writer_append(w, record, n, &err);
             limit_files(s == HOLDALL_OK ? bytes : RLIM_INFINITY);
             if (s != HOLDALL_OK) {
                 /* not appended; once more */
                 CHECK(s == HOLDALL_E_IO && err.os_code == EFBIG);
-                EQUAL(holdall_bag_writer_size(w), before);
+                EQUAL(holdall_bag_writer_record_count(w), before);
                 OK(holdall_bag_writer_append(w, record, n, &err));
                 limit_files(bytes);
             }
@@ -147,7 +147,7 @@ static void full_at_any_size(holdall_mode mode)
 static void commit_on(int fd)
 {
     holdall_bag_writer *w = open_writer(path, HOLDALL_APPEND, writing);
-    for (uint64_t n = holdall_bag_writer_size(w) + 7;; n += 7) {
+    for (uint64_t n = holdall_bag_writer_record_count(w) + 7;; n += 7) {
         append_records(w, n - 7, 7);
         OK(holdall_bag_writer_commit(w, &err));
         tell(fd, n);
@@ -164,7 +164,7 @@ static void killed_at_any_time(void)
         committed = kill_at_work(commit_on, round);
         journals += files_with(".holdall-journal");
         holdall_bag *bag = open_bag(path, reading);
-        uint64_t n = holdall_bag_size(bag);
+        uint64_t n = holdall_bag_record_count(bag);
         CHECK(n % 7 == 0 && (n == committed || n == committed + 7));
         check_range(bag, 0, n, 0);
         holdall_bag_close(bag);

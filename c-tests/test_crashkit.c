@@ -37,7 +37,7 @@ static void drop(void *ctx)
     destroyed++;
 }
 
-static int make(void *ctx, holdall_io_functions *functions)
+static int make(void *ctx, holdall_storage_functions *functions)
 {
     (void)ctx;
     folder *f = calloc(1, sizeof *f);
@@ -145,7 +145,7 @@ static void wrong_answers_are_found(void)
     EQUAL(made, destroyed);
 }
 
-static int make_none(void *ctx, holdall_io_functions *functions)
+static int make_none(void *ctx, holdall_storage_functions *functions)
 {
     (void)ctx;
     (void)functions;

@@ -5,16 +5,16 @@
 
 enum { MOST = 4000 };
 
-static const holdall_format forms[] = {HOLDALL_FORMAT_BCOLZ, HOLDALL_FORMAT_BLZ, HOLDALL_FORMAT_BLZ_PAPER};
+static const holdall_format forms[] = {HOLDALL_FORMAT_BCOLZ, HOLDALL_FORMAT_BLZ, HOLDALL_FORMAT_BLZ_RFC};
 
 static holdall_status try_create(const char *name, holdall_mode mode, holdall_format format, const int64_t *pairs, const void *fill,
                                  size_t size, holdall_array **a)
 {
     holdall_options *o = options_of(pairs);
     if (fill != NULL)
-        OK(holdall_options_set_bytes(o, HOLDALL_OPT_FILL, fill, size, &err));
+        OK(holdall_options_set_bytes(o, HOLDALL_OPT_FILL_VALUE, fill, size, &err));
     preset_error();
-    holdall_status status = holdall_array_create(in_tmp(name), mode, format, "<f8", 1, SHAPE(100), NULL, NULL, o, a, &err);
+    holdall_status status = array_create(in_tmp(name), mode, format, "<f8", 1, SHAPE(100), NULL, NULL, o, a, &err);
     holdall_options_free(o);
     return status;
 }
@@ -36,7 +36,7 @@ static void check_content(const holdall_array *a)
 {
     static double got[MOST];
     EQUAL(holdall_array_shape(a)[0], n);
-    OK(holdall_array_read(a, SHAPE(0), SHAPE(n), NULL, got, NULL, n * 8, &err));
+    OK(holdall_array_read(a, SHAPE(0), SHAPE(n), NULL, got, n * 8, NULL, &err));
     CHECK(memcmp(got, want, n * 8) == 0);
 }
 
@@ -57,7 +57,7 @@ static void check_fill(const holdall_array *a, double fill)
 {
     const void *value;
     size_t size;
-    OK(holdall_array_fill(a, &value, &size, &err));
+    OK(holdall_array_fill_value_get(a, &value, &size, &err));
     CHECK(size == 8 && memcmp(value, &fill, 8) == 0);
 }
 
@@ -67,7 +67,7 @@ static void change(holdall_array *a)
     OK(holdall_array_append(a, 0, 700, want + n, 700 * 8, &err));
     n += 700;
     put(60, 90, -5);
-    OK(holdall_array_write(a, SHAPE(60), SHAPE(90), NULL, want + 60, NULL, 90 * 8, &err));
+    OK(holdall_array_write(a, SHAPE(60), SHAPE(90), NULL, want + 60, 90 * 8, NULL, &err));
     memmove(want + 300 + 33, want + 300, (n - 300) * 8);
     put(300, 33, 0.5);
     OK(holdall_array_insert(a, 0, 300, 33, want + 300, 33 * 8, &err));
@@ -87,10 +87,10 @@ static void made_and_changed(void)
         snprintf(name, sizeof name, "form%zu", i);
         const double first = 1.5, second = -2.25;
         holdall_array *a;
-        const int64_t *options = forms[i] == HOLDALL_FORMAT_BLZ_PAPER
+        const int64_t *options = forms[i] == HOLDALL_FORMAT_BLZ_RFC
                                      ? WITH(HOLDALL_OPT_CHUNK_BYTES, 512, HOLDALL_OPT_SUPERCHUNK_CHUNKS, 3, HOLDALL_OPT_SPARE_BYTES, 16)
                                      : WITH(HOLDALL_OPT_CHUNK_BYTES, 512);
-        GAVE(HOLDALL_OK, try_create(name, HOLDALL_NEW, forms[i], options, &first, 8, &a));
+        GAVE(HOLDALL_OK, try_create(name, HOLDALL_CREATE, forms[i], options, &first, 8, &a));
         n = 0;
         grow(a, 100, first);
         change(a);
@@ -105,7 +105,7 @@ static void made_and_changed(void)
         check_content(a);
         check_fill(a, first);
         grow(a, n + 50, first);
-        OK(holdall_array_fill_set(a, &second, 8, &err));
+        OK(holdall_array_fill_value_set(a, &second, 8, &err));
         grow(a, n + 150, second);
         change(a);
         check_fill(a, second);
@@ -119,10 +119,10 @@ static void made_and_changed(void)
         size_t size;
         OK(holdall_array_attr_get(a, "unit", &value, &size, &err));
         CHECK(size == 3 && memcmp(value, "\"m\"", 3) == 0);
-        GIVES(HOLDALL_E_STATE, holdall_array_fill_set(a, &second, 8, &err));
+        GIVES(HOLDALL_E_STATE, holdall_array_fill_value_set(a, &second, 8, &err));
         holdall_array_close(a);
-        uint64_t sound, bad, unchecked;
-        OK(holdall_verify(in_tmp(name), NULL, NULL, NULL, &sound, &bad, &unchecked, &err));
+        uint64_t sound = 0, bad = 0, unchecked = 0;
+        OK(verify_counts(in_tmp(name), NULL, NULL, NULL, &sound, &bad, &unchecked, &err));
         CHECK(sound == (n * 8 + 511) / 512 && bad == 0 && unchecked == 0);
     }
 }
@@ -133,7 +133,7 @@ static void files_of_the_papers(void)
     CHECK(there(in_tmp("form2/meta/attributes")) && !there(in_tmp("form2/__attrs__")) && !there(in_tmp("form2/data/__0.blp")));
     holdall_schunk *s;
     OK(holdall_schunk_open(in_tmp("form2/data/__2__.bin"), HOLDALL_READ, NULL, &s, &err));
-    CHECK(holdall_schunk_chunks(s) == 3 && holdall_schunk_nbytes(s) == 3 * 512);
+    CHECK(holdall_schunk_chunk_count(s) == 3 && holdall_schunk_nbytes(s) == 3 * 512);
     double got[64];
     OK(holdall_schunk_read(s, 0, got, sizeof got, &err));
     CHECK(memcmp(got, want + 3 * 64, sizeof got) == 0);
@@ -147,19 +147,19 @@ static void replaced(void)
     for (size_t i = 0; i < 9; i++) {
         now("form %zu by form %zu", i % 3, i / 3);
         holdall_array *a;
-        GAVE(HOLDALL_OK, try_create("replaced", i < 1 ? HOLDALL_NEW : HOLDALL_REPLACE, forms[i % 3], WITH(HOLDALL_OPT_CHUNK_BYTES, 64), NULL, 0, &a));
+        GAVE(HOLDALL_OK, try_create("replaced", i < 1 ? HOLDALL_CREATE : HOLDALL_REPLACE, forms[i % 3], WITH(HOLDALL_OPT_CHUNK_BYTES, 64), NULL, 0, &a));
         OK(holdall_array_commit(a, &err));
         holdall_array_close(a);
         GAVE(HOLDALL_OK, try_create("replaced", HOLDALL_REPLACE, forms[i / 3], WITH(HOLDALL_OPT_CHUNK_BYTES, 64), NULL, 0, &a));
         put(0, 100, (double)i);
         n = 100;
-        OK(holdall_array_write(a, SHAPE(0), SHAPE(n), NULL, want, NULL, n * 8, &err));
+        OK(holdall_array_write(a, SHAPE(0), SHAPE(n), NULL, want, n * 8, NULL, &err));
         OK(holdall_array_commit(a, &err));
         holdall_array_close(a);
         a = opened("replaced", HOLDALL_READ);
         check_content(a);
         holdall_array_close(a);
-        bool papers = forms[i / 3] == HOLDALL_FORMAT_BLZ_PAPER;
+        bool papers = forms[i / 3] == HOLDALL_FORMAT_BLZ_RFC;
         CHECK(there(in_tmp("replaced/data/__0.blp")) != papers && there(in_tmp("replaced/data/__1__.bin")) == papers);
         CHECK(there(in_tmp("replaced/__attrs__")) != papers && there(in_tmp("replaced/meta/attributes")) == papers);
     }
@@ -169,28 +169,28 @@ static void wrong_requests(void)
 {
     holdall_array *a;
     const double fill = 1;
-    GAVE(HOLDALL_E_ARGUMENT, try_create("no", HOLDALL_NEW, HOLDALL_FORMAT_BLZ, WITH(HOLDALL_OPT_SUPERCHUNK_CHUNKS, 4), NULL, 0, &a));
+    GAVE(HOLDALL_E_ARGUMENT, try_create("no", HOLDALL_CREATE, HOLDALL_FORMAT_BLZ, WITH(HOLDALL_OPT_SUPERCHUNK_CHUNKS, 4), NULL, 0, &a));
     CHECK(says("HOLDALL_OPT_SUPERCHUNK_CHUNKS"));
-    GAVE(HOLDALL_E_ARGUMENT, try_create("no", HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, WITH(HOLDALL_OPT_SPARE_BYTES, 4), NULL, 0, &a));
-    GAVE(HOLDALL_E_UNSUPPORTED, try_create("no", HOLDALL_NEW, HOLDALL_FORMAT_BLZ, WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD), NULL, 0, &a));
-    GAVE(HOLDALL_E_ARGUMENT, try_create("no", HOLDALL_NEW, HOLDALL_FORMAT_BLZ, WITH(HOLDALL_OPT_LEVEL, 5), &fill, 7, &a));
-    GAVE(HOLDALL_E_ARGUMENT, try_create("no", HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, WITH(HOLDALL_OPT_LEVEL, 5), &fill, 8, &a));
+    GAVE(HOLDALL_E_ARGUMENT, try_create("no", HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, WITH(HOLDALL_OPT_SPARE_BYTES, 4), NULL, 0, &a));
+    GAVE(HOLDALL_E_UNSUPPORTED, try_create("no", HOLDALL_CREATE, HOLDALL_FORMAT_BLZ, WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD), NULL, 0, &a));
+    GAVE(HOLDALL_E_ARGUMENT, try_create("no", HOLDALL_CREATE, HOLDALL_FORMAT_BLZ, WITH(HOLDALL_OPT_LEVEL, 5), &fill, 7, &a));
+    GAVE(HOLDALL_E_ARGUMENT, try_create("no", HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, WITH(HOLDALL_OPT_LEVEL, 5), &fill, 8, &a));
     CHECK(!there(in_tmp("no")));
     /* what a dataset is for does not change with who appends to it */
     holdall_options *o = options_of(WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD));
     GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_open(in_tmp("form1"), HOLDALL_APPEND, o, &a, &err));
     holdall_options_free(o);
     a = opened("form0", HOLDALL_APPEND);
-    GIVES(HOLDALL_E_ARGUMENT, holdall_array_fill_set(a, &fill, 4, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_array_fill_set(a, NULL, 8, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_array_fill_set(NULL, &fill, 8, &err));
-    OK(holdall_array_fill_set(a, NULL, 0, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_fill_value_set(a, &fill, 4, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_fill_value_set(a, NULL, 8, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_fill_value_set(NULL, &fill, 8, &err));
+    OK(holdall_array_fill_value_set(a, NULL, 0, &err));
     const void *value;
     size_t size;
-    GIVES(HOLDALL_NOT_FOUND, holdall_array_fill(a, &value, &size, &err));
+    OK(holdall_array_fill_value_get(a, &value, &size, &err));
     holdall_array_close(a);
-    OK(holdall_array_create(in_tmp("b.blp"), HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, "<f8", 1, SHAPE(3), NULL, NULL, NULL, &a, &err));
-    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_fill_set(a, &fill, 8, &err));
+    OK(array_create(in_tmp("b.blp"), HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, "<f8", 1, SHAPE(3), NULL, NULL, NULL, &a, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_fill_value_set(a, &fill, 8, &err));
     holdall_array_close(a);
 }
 

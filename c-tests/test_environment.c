@@ -32,13 +32,13 @@ int main(void)
     int before = entries("/proc/self/task", "");
 #endif
     watching = true;
-    write_bag(path, HOLDALL_NEW, NULL, many);
+    write_bag(path, HOLDALL_CREATE, NULL, many);
     check_bag(path, NULL, many);
     check_bag(path, WITH(HOLDALL_OPT_THREADS, 2, HOLDALL_OPT_IO, HOLDALL_IO_MAP), many);
     holdall_bag *bag;
     CHECK(holdall_bag_open("no such bag", NULL, &bag, NULL) == HOLDALL_E_MISSING);
-    CHECK(holdall_repair(path, NULL, NULL, NULL, NULL) == HOLDALL_OK);
-    CHECK(holdall_verify(path, NULL, NULL, NULL, NULL, NULL, NULL, NULL) == HOLDALL_OK);
+    CHECK(repair_counts(path, NULL, NULL, NULL, NULL) == HOLDALL_OK);
+    CHECK(verify_counts(path, NULL, NULL, NULL, NULL, NULL, NULL, NULL) == HOLDALL_OK);
     watching = false;
     /* where the library's calls come here at all: sanitizers may stand in between */
     if (asked_for_threads > 0 || !slow())

@@ -9,7 +9,7 @@ static const int64_t forms[][8] = {
     {HOLDALL_OPT_CHUNK_BYTES, CHUNK},
     {HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_SPARSE, 1, HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD},
     {HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_BLOCK_BYTES, 800, HOLDALL_OPT_CODEC, HOLDALL_CODEC_BLOSCLZ},
-    {HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE, HOLDALL_OPT_LEVEL, 0},
+    {HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE, HOLDALL_OPT_LEVEL, 0},
 };
 enum { FORMS = sizeof forms / sizeof forms[0] };
 
@@ -24,7 +24,7 @@ static holdall_status try_frame(const char *path, holdall_mode mode, size_t type
 static void make(const char *path, const int64_t *pairs, size_t n)
 {
     holdall_schunk *s;
-    OK(try_frame(path, HOLDALL_NEW, 8, pairs, &s));
+    OK(try_frame(path, HOLDALL_CREATE, 8, pairs, &s));
     append_content(s, 0, n, 1);
     finish(s);
 }
@@ -36,20 +36,20 @@ static void a_frame_tells_what_it_is(const char *path, int form)
     make(path, forms[form], N);
     holdall_schunk *s = open_schunk(path, HOLDALL_READ, NULL);
     bool none = form == 3;
-    EQUAL(holdall_schunk_chunks(s), 8);
+    EQUAL(holdall_schunk_chunk_count(s), 8);
     EQUAL(holdall_schunk_nbytes(s), N);
-    EQUAL(holdall_schunk_typesize(s), 8);
-    EQUAL(holdall_schunk_chunk_size(s), CHUNK);
-    EQUAL(holdall_schunk_sum(s), none ? HOLDALL_SUM_NONE : HOLDALL_SUM_CRC32);
-    EQUAL(holdall_schunk_version(s), 2);
-    EQUAL(holdall_schunk_metas(s), 0);
-    CHECK(holdall_schunk_cbytes(s) > 0);
+    EQUAL(schunk_info(s).typesize, 8);
+    EQUAL(schunk_info(s).chunk_size, CHUNK);
+    EQUAL(schunk_info(s).checksum, none ? HOLDALL_CHECKSUM_NONE : HOLDALL_CHECKSUM_CRC32);
+    EQUAL(schunk_info(s).version, 2);
+    EQUAL(holdall_schunk_attr_count(s), 0);
+    CHECK(schunk_info(s).stored_bytes > 0);
     check_content(s, 0, N, 1);
     check_content(s, 3 * CHUNK - 5, 11, 1);
-    size_t nbytes, cbytes, n;
-    int32_t codec;
+    size_t nbytes = 0, cbytes = 0, n;
+    int32_t codec = 0;
     uint8_t bytes[CHUNK + 64];
-    OK(holdall_schunk_chunk_info(s, 7, &nbytes, &cbytes, &codec, &err));
+    OK(chunk_info(s, 7, &nbytes, &cbytes, &codec, &err));
     EQUAL(nbytes, 1232);
     static const int32_t codecs[] = {HOLDALL_CODEC_LZ4, HOLDALL_CODEC_ZSTD, HOLDALL_CODEC_BLOSCLZ, HOLDALL_CODEC_NONE};
     EQUAL(codec, codecs[form]);
@@ -65,8 +65,8 @@ static void a_frame_tells_what_it_is(const char *path, int form)
     uint8_t sum[4], want[4];
     uint8_t *all = malloc(N);
     make_content(0, all, N, 1);
-    OK(holdall_schunk_checksum(s, HOLDALL_SUM_CRC32, sum, 4, &n, &err));
-    OK(holdall_checksum(HOLDALL_SUM_CRC32, all, N, want, 4, &n, &err));
+    OK(holdall_schunk_checksum(s, HOLDALL_CHECKSUM_CRC32, sum, 4, &n, &err));
+    OK(holdall_checksum_compute(HOLDALL_CHECKSUM_CRC32, all, N, want, 4, &n, &err));
     CHECK(memcmp(sum, want, 4) == 0);
     free(all);
     holdall_schunk_close(s);
@@ -74,8 +74,8 @@ static void a_frame_tells_what_it_is(const char *path, int form)
     holdall_kind kind;
     OK(holdall_identify(path, &format, &kind, &err));
     CHECK(format == HOLDALL_FORMAT_B2FRAME && kind == HOLDALL_KIND_SCHUNK);
-    uint64_t sound, bad, unchecked;
-    OK(holdall_verify(path, NULL, NULL, NULL, &sound, &bad, &unchecked, &err));
+    uint64_t sound = 0, bad = 0, unchecked = 0;
+    OK(verify_counts(path, NULL, NULL, NULL, &sound, &bad, &unchecked, &err));
     CHECK(bad == 0 && (none ? unchecked : sound) == 8 && sound + unchecked == 8);
 }
 
@@ -101,7 +101,7 @@ static void content_changes(const char *path)
     uint8_t bytes[CHUNK];
     make_content(0, bytes, CHUNK, 3);
     OK(holdall_schunk_insert(s, 2, bytes, CHUNK, &err));
-    EQUAL(holdall_schunk_chunks(s), 9);
+    EQUAL(holdall_schunk_chunk_count(s), 9);
     check_content(s, 0, 2 * CHUNK, 1);
     OK(holdall_schunk_commit(s, &err));
     GIVES(HOLDALL_E_RANGE, holdall_schunk_remove(s, 9, &err));
@@ -129,24 +129,24 @@ static void metalayers(const char *path)
     holdall_schunk *s = open_schunk(path, HOLDALL_APPEND, NULL);
     const void *value;
     size_t n;
-    OK(holdall_schunk_meta_set(s, "one", "\x01", 1, &err));
-    OK(holdall_schunk_meta_set(s, "two", "\xa3" "abc", 4, &err));
-    OK(holdall_schunk_meta_set(s, "two", "\xa2" "ab", 3, &err));
-    EQUAL(holdall_schunk_metas(s), 2);
+    OK(holdall_schunk_attr_set(s, "one", "\x01", 1, &err));
+    OK(holdall_schunk_attr_set(s, "two", "\xa3" "abc", 4, &err));
+    OK(holdall_schunk_attr_set(s, "two", "\xa2" "ab", 3, &err));
+    EQUAL(holdall_schunk_attr_count(s), 2);
     OK(holdall_schunk_commit(s, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_meta_set(s, "holdall.crc32", "x", 1, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_meta_set(s, NULL, "x", 1, &err));
-    OK(holdall_schunk_meta_set(s, "one", NULL, 0, &err));
-    OK(holdall_schunk_meta_set(s, "nothing", NULL, 0, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_attr_set(s, "holdall.crc32", "x", 1, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_attr_set(s, NULL, "x", 1, &err));
+    OK(holdall_schunk_attr_set(s, "one", NULL, 0, &err));
+    OK(holdall_schunk_attr_set(s, "nothing", NULL, 0, &err));
     finish(s);
     s = open_schunk(path, HOLDALL_READ, NULL);
-    EQUAL(holdall_schunk_metas(s), 1);
-    CHECK(strcmp(holdall_schunk_meta_name(s, 0), "two") == 0 && holdall_schunk_meta_name(s, 1) == NULL);
-    OK(holdall_schunk_meta_get(s, "two", &value, &n, &err));
+    EQUAL(holdall_schunk_attr_count(s), 1);
+    CHECK(strcmp(holdall_schunk_attr_name(s, 0), "two") == 0 && holdall_schunk_attr_name(s, 1) == NULL);
+    OK(holdall_schunk_attr_get(s, "two", &value, &n, &err));
     CHECK(n == 3 && memcmp(value, "\xa2" "ab", 3) == 0);
-    GIVES(HOLDALL_NOT_FOUND, holdall_schunk_meta_get(s, "one", &value, &n, &err));
+    GIVES(HOLDALL_NOT_FOUND, holdall_schunk_attr_get(s, "one", &value, &n, &err));
     CHECK(value == NULL && n == 0);
-    GIVES(HOLDALL_NOT_FOUND, holdall_schunk_meta_get(s, "holdall.crc32", &value, &n, &err));
+    GIVES(HOLDALL_NOT_FOUND, holdall_schunk_attr_get(s, "holdall.crc32", &value, &n, &err));
     holdall_schunk_close(s);
 }
 
@@ -160,8 +160,8 @@ static void every_form(void)
         a_frame_tells_what_it_is(path, form);
         content_changes(path);
         metalayers(path);
-        uint64_t kept, dropped;
-        OK(holdall_repair(path, NULL, &kept, &dropped, &err));
+        uint64_t kept = 0, dropped = 0;
+        OK(repair_counts(path, NULL, &kept, &dropped, &err));
         CHECK(kept == 8 && dropped == 0);
         check_schunk(path, N, 1);
     }
@@ -172,16 +172,16 @@ static void creating_is_checked(void)
 {
     holdall_schunk *s;
     const char *path = in_tmp("new");
-    GIVES(HOLDALL_E_ARGUMENT, try_frame(path, HOLDALL_NEW, 0, NULL, &s));
+    GIVES(HOLDALL_E_ARGUMENT, try_frame(path, HOLDALL_CREATE, 0, NULL, &s));
     GIVES(HOLDALL_E_ARGUMENT, try_frame(path, HOLDALL_READ, 8, NULL, &s));
-    GIVES(HOLDALL_E_ARGUMENT, try_frame(path, HOLDALL_NEW, 8, WITH(HOLDALL_OPT_CHUNK_BYTES, 12), &s));
-    GIVES(HOLDALL_E_ARGUMENT, try_frame(path, HOLDALL_NEW, 8, WITH(HOLDALL_OPT_SPARE_CHUNKS, 12), &s));
-    GIVES(HOLDALL_E_UNSUPPORTED, try_frame(path, HOLDALL_NEW, 8, WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_SNAPPY), &s));
-    GIVES(HOLDALL_E_ARGUMENT, try_frame(path, HOLDALL_NEW, 8, WITH(HOLDALL_OPT_LEVEL, 10), &s));
-    GIVES(HOLDALL_E_UNSUPPORTED, try_frame(path, HOLDALL_NEW, 8, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_SHA1), &s));
+    GIVES(HOLDALL_E_ARGUMENT, try_frame(path, HOLDALL_CREATE, 8, WITH(HOLDALL_OPT_CHUNK_BYTES, 12), &s));
+    GIVES(HOLDALL_E_ARGUMENT, try_frame(path, HOLDALL_CREATE, 8, WITH(HOLDALL_OPT_SPARE_CHUNKS, 12), &s));
+    GIVES(HOLDALL_E_UNSUPPORTED, try_frame(path, HOLDALL_CREATE, 8, WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_SNAPPY), &s));
+    GIVES(HOLDALL_E_ARGUMENT, try_frame(path, HOLDALL_CREATE, 8, WITH(HOLDALL_OPT_LEVEL, 10), &s));
+    GIVES(HOLDALL_E_UNSUPPORTED, try_frame(path, HOLDALL_CREATE, 8, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_SHA1), &s));
     CHECK(s == NULL && !there(path));
     make(path, forms[0], N);
-    GIVES(HOLDALL_E_EXISTS, try_frame(path, HOLDALL_NEW, 8, NULL, &s));
+    GIVES(HOLDALL_E_EXISTS, try_frame(path, HOLDALL_CREATE, 8, NULL, &s));
     OK(try_frame(path, HOLDALL_REPLACE, 8, NULL, &s));
     check_schunk(path, N, 1);
     append_content(s, 0, 100, 2);
@@ -191,7 +191,7 @@ static void creating_is_checked(void)
     OK(try_frame(path, HOLDALL_REPLACE, 3, WITH(HOLDALL_OPT_SPARSE, 0), &s));
     finish(s);
     s = open_schunk(path, HOLDALL_READ, NULL);
-    CHECK(holdall_schunk_nbytes(s) == 0 && holdall_schunk_chunks(s) == 0 && holdall_schunk_typesize(s) == 3);
+    CHECK(holdall_schunk_nbytes(s) == 0 && holdall_schunk_chunk_count(s) == 0 && schunk_info(s).typesize == 3);
     holdall_schunk_close(s);
     TIDY();
 }
@@ -215,9 +215,7 @@ static void filters_go_with_the_frame(void)
         holdall_options_free(options);
     }
     holdall_options *options = holdall_options_new();
-    OK(holdall_options_set_bytes(options, HOLDALL_OPT_FILTERS, unknown, 1, &err));
-    holdall_schunk *s;
-    GIVES(HOLDALL_E_UNSUPPORTED, holdall_schunk_create(in_tmp("none"), HOLDALL_NEW, HOLDALL_FORMAT_B2FRAME, 8, options, &s, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_options_set_bytes(options, HOLDALL_OPT_FILTERS, unknown, 1, &err));
     holdall_options_free(options);
 }
 
@@ -225,32 +223,32 @@ static void copies(void)
 {
     make(in_tmp("from"), forms[1], N);
     holdall_schunk *s = open_schunk(in_tmp("from"), HOLDALL_APPEND, NULL);
-    OK(holdall_schunk_meta_set(s, "about", "\x05", 1, &err));
+    OK(holdall_schunk_attr_set(s, "about", "\x05", 1, &err));
     OK(holdall_schunk_commit(s, &err));
     told t = {0};
     holdall_options *options = options_of(WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_LZ4HC));
-    holdall_options_on_progress(options, progress, &t);
-    OK(holdall_schunk_copy(s, in_tmp("file"), HOLDALL_NEW, HOLDALL_FORMAT_B2FRAME, options, &err));
+    holdall_options_set_progress(options, progress, &t);
+    OK(holdall_schunk_copy(s, in_tmp("file"), HOLDALL_CREATE, HOLDALL_FORMAT_B2FRAME, options, &err));
     CHECK(t.calls > 0 && t.last == t.total);
     holdall_options_free(options);
     check_schunk(in_tmp("file"), N, 1);
-    OK(holdall_schunk_copy(s, in_tmp("blpk"), HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, NULL, &err));
+    OK(holdall_schunk_copy(s, in_tmp("blpk"), HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, NULL, &err));
     check_schunk(in_tmp("blpk"), N, 1);
-    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_copy(s, in_tmp("x"), HOLDALL_NEW, HOLDALL_FORMAT_BAGZ, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_copy(s, in_tmp("x"), HOLDALL_CREATE, HOLDALL_FORMAT_BAGZ, NULL, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_copy(s, in_tmp("from"), HOLDALL_REPLACE, HOLDALL_FORMAT_B2FRAME, NULL, &err));
     holdall_schunk_close(s);
     s = open_schunk(in_tmp("file"), HOLDALL_READ, NULL);
-    EQUAL(holdall_schunk_metas(s), 1);
-    EQUAL(holdall_schunk_chunk_size(s), CHUNK);
+    EQUAL(holdall_schunk_attr_count(s), 1);
+    EQUAL(schunk_info(s).chunk_size, CHUNK);
     holdall_schunk_close(s);
     s = open_schunk(in_tmp("blpk"), HOLDALL_READ, NULL);
     options = options_of(WITH(HOLDALL_OPT_CHUNK_BYTES, 1600, HOLDALL_OPT_SPARSE, 1));
-    OK(holdall_schunk_copy(s, in_tmp("again"), HOLDALL_NEW, HOLDALL_FORMAT_B2FRAME, options, &err));
+    OK(holdall_schunk_copy(s, in_tmp("again"), HOLDALL_CREATE, HOLDALL_FORMAT_B2FRAME, options, &err));
     holdall_options_free(options);
     holdall_schunk_close(s);
     check_schunk(in_tmp("again"), N, 1);
     s = open_schunk(in_tmp("again"), HOLDALL_READ, NULL);
-    EQUAL(holdall_schunk_chunk_size(s), 1600);
+    EQUAL(schunk_info(s).chunk_size, 1600);
     holdall_schunk_close(s);
     TIDY();
 }
@@ -258,10 +256,10 @@ static void copies(void)
 static void storage_of_the_caller_will_do(void)
 {
     folder f = FOLDER;
-    holdall_io *io = folder_io(&f);
+    holdall_storage *io = folder_io(&f);
     holdall_schunk *s;
     holdall_options *options = options_of(forms[0]);
-    OK(holdall_schunk_create_io(io, HOLDALL_NEW, HOLDALL_FORMAT_B2FRAME, 8, options, &s, &err));
+    OK(schunk_create_io(io, HOLDALL_CREATE, HOLDALL_FORMAT_B2FRAME, 8, options, &s, &err));
     append_content(s, 0, N, 1);
     OK(holdall_schunk_commit(s, &err));
     append_content(s, N, 3 * CHUNK, 1);
@@ -271,8 +269,8 @@ static void storage_of_the_caller_will_do(void)
     for (long k = 1;; k++) {
         folder now_it_fails = FOLDER;
         folder_copy(&now_it_fails, &f);
-        holdall_io *failing = folder_io(&now_it_fails);
-        OK(holdall_schunk_open_io(failing, HOLDALL_APPEND, NULL, &s, &err));
+        holdall_storage *failing = folder_io(&now_it_fails);
+        OK(schunk_open_io(failing, HOLDALL_APPEND, NULL, &s, &err));
         now_it_fails.all_calls = 0;
         now_it_fails.fail_at = k;
         now_it_fails.dead = true;
@@ -285,19 +283,19 @@ static void storage_of_the_caller_will_do(void)
         bool failed_once = now_it_fails.failures > 0;
         now_it_fails.fail_at = 0;
         now("call %ld", k);
-        OK(holdall_schunk_open_io(failing, HOLDALL_READ, NULL, &s, &err));
+        OK(schunk_open_io(failing, HOLDALL_READ, NULL, &s, &err));
         uint64_t n = holdall_schunk_nbytes(s);
         CHECK(n == N + 3 * CHUNK || n == N + 4 * CHUNK);
         CHECK(status != HOLDALL_OK || n == N + 4 * CHUNK);
         check_content(s, 0, (size_t)n, 1);
         holdall_schunk_close(s);
-        holdall_io_close(failing);
+        holdall_storage_free(failing);
         folder_clear(&now_it_fails);
         if (!failed_once)
             break;
     }
     holdall_options_free(options);
-    holdall_io_close(io);
+    holdall_storage_free(io);
     folder_clear(&f);
 }
 
@@ -308,12 +306,12 @@ static void a_frame_within_a_larger_file(void)
     uint8_t *bytes = load(in_tmp("inner"), &n), *more = calloc(1, n + 700);
     memcpy(more + 77, bytes, n);
     save(in_tmp("outer"), more, n + 700);
-    holdall_schunk *s = open_schunk(in_tmp("outer"), HOLDALL_READ, WITH(HOLDALL_OPT_AT, 77));
+    holdall_schunk *s = open_schunk(in_tmp("outer"), HOLDALL_READ, WITH(HOLDALL_OPT_FRAME_OFFSET, 77));
     check_content(s, 0, N, 1);
     holdall_schunk_close(s);
-    GIVES(HOLDALL_E_UNSUPPORTED, try_schunk(in_tmp("outer"), HOLDALL_APPEND, WITH(HOLDALL_OPT_AT, 77), &s));
-    CHECK(try_schunk(in_tmp("outer"), HOLDALL_READ, WITH(HOLDALL_OPT_AT, 78), &s) < 0);
-    CHECK(try_schunk(in_tmp("outer"), HOLDALL_READ, WITH(HOLDALL_OPT_AT, INT64_MAX), &s) < 0);
+    GIVES(HOLDALL_E_UNSUPPORTED, try_schunk(in_tmp("outer"), HOLDALL_APPEND, WITH(HOLDALL_OPT_FRAME_OFFSET, 77), &s));
+    CHECK(try_schunk(in_tmp("outer"), HOLDALL_READ, WITH(HOLDALL_OPT_FRAME_OFFSET, 78), &s) < 0);
+    CHECK(try_schunk(in_tmp("outer"), HOLDALL_READ, WITH(HOLDALL_OPT_FRAME_OFFSET, INT64_MAX), &s) < 0);
     CHECK(try_schunk(in_tmp("outer"), HOLDALL_READ, NULL, &s) < 0);
     free(bytes);
     free(more);
@@ -324,7 +322,7 @@ static void damage_is_told(void)
 {
     make(in_tmp("d"), forms[0], N);
     holdall_schunk *s = open_schunk(in_tmp("d"), HOLDALL_APPEND, NULL);
-    OK(holdall_schunk_meta_set(s, "about", "some words", 10, &err));
+    OK(holdall_schunk_attr_set(s, "about", "some words", 10, &err));
     finish(s);
     size_t n, told = 0;
     uint8_t *bytes = load(in_tmp("d"), &n), *got = malloc(N);
@@ -340,7 +338,7 @@ static void damage_is_told(void)
             EQUAL(holdall_schunk_nbytes(s), N);
             status = holdall_schunk_read(s, 0, got, N, &err);
             CHECK(status != HOLDALL_OK || is_content(0, got, N, 1));
-            holdall_status meta = holdall_schunk_meta_get(s, "about", &value, &size, &err);
+            holdall_status meta = holdall_schunk_attr_get(s, "about", &value, &size, &err);
             CHECK(meta != HOLDALL_OK || (size == 10 && memcmp(value, "some words", 10) == 0));
             holdall_schunk_close(s);
         }

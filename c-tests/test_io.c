@@ -5,10 +5,10 @@
 
 enum { N = 30 };
 
-static holdall_io *memory_io(const void *bytes, size_t n)
+static holdall_storage *memory_io(const void *bytes, size_t n)
 {
-    holdall_io *io;
-    OK(holdall_io_from_memory(bytes, n, &io, &err));
+    holdall_storage *io;
+    OK(holdall_storage_from_memory(bytes, n, &io, &err));
     return io;
 }
 
@@ -16,19 +16,19 @@ static void a_bag_in_memory(void)
 {
     for (int zstd = 0; zstd < 2; zstd++) {
         const char *path = in_tmp(zstd ? "memory.bagz" : "memory.bag");
-        write_bag(path, HOLDALL_NEW, NULL, N);
+        write_bag(path, HOLDALL_CREATE, NULL, N);
         size_t n;
         uint8_t *bytes = load(path, &n);
         holdall_options *o = options_of(WITH(HOLDALL_OPT_CODEC, zstd ? HOLDALL_CODEC_ZSTD : HOLDALL_CODEC_NONE));
-        holdall_io *io = memory_io(bytes, n);
+        holdall_storage *io = memory_io(bytes, n);
         holdall_bag *bag, *bag2;
-        OK(holdall_bag_open_io(&io, 1, o, &bag, &err));
-        OK(holdall_bag_open_io(&io, 1, o, &bag2, &err));
-        holdall_io_close(io);
+        OK(bag_open_io(&io, 1, o, &bag, &err));
+        OK(bag_open_io(&io, 1, o, &bag2, &err));
+        holdall_storage_free(io);
         holdall_bag_close(bag2);
-        EQUAL(holdall_bag_size(bag), N);
-        EQUAL(holdall_bag_cbytes(bag), n);
-        EQUAL(holdall_bag_shards(bag), 1);
+        EQUAL(holdall_bag_record_count(bag), N);
+        EQUAL(bag_info(bag).stored_bytes, n);
+        EQUAL(holdall_bag_shard_count(bag), 1);
         check_range(bag, 0, N, 0);
         for (uint64_t i = 0; i < N; i++)
             check_record(bag, i, i);
@@ -38,12 +38,12 @@ static void a_bag_in_memory(void)
         /* borrowed and read-only; one file */
         io = memory_io(bytes, n);
         holdall_bag_writer *w;
-        GIVES(HOLDALL_E_UNSUPPORTED, holdall_bag_writer_open_io(io, HOLDALL_APPEND, NULL, &w, &err));
-        GIVES(HOLDALL_E_UNSUPPORTED, holdall_bag_writer_open_io(io, HOLDALL_REPLACE, NULL, &w, &err));
+        GIVES(HOLDALL_E_UNSUPPORTED, bag_writer_open_io(io, HOLDALL_APPEND, NULL, &w, &err));
+        GIVES(HOLDALL_E_UNSUPPORTED, bag_writer_open_io(io, HOLDALL_REPLACE, NULL, &w, &err));
         o = options_of(WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE));
-        GIVES(HOLDALL_E_MISSING, holdall_bag_open_io(&io, 1, o, &bag, &err));
+        GIVES(HOLDALL_E_MISSING, bag_open_io(&io, 1, o, &bag, &err));
         holdall_options_free(o);
-        holdall_io_close(io);
+        holdall_storage_free(io);
         free(bytes);
     }
 }
@@ -53,26 +53,26 @@ static void no_name_is_not_compressed(void)
 {
     size_t n;
     uint8_t *bytes = load(in_tmp("memory.bagz"), &n);
-    holdall_io *io = memory_io(bytes, n);
+    holdall_storage *io = memory_io(bytes, n);
     holdall_bag *bag;
-    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_open_io(&io, 1, NULL, &bag, &err));
+    GIVES(HOLDALL_E_ARGUMENT, bag_open_io(&io, 1, NULL, &bag, &err));
     CHECK(says("HOLDALL_OPT_CODEC"));
     static const int64_t codecs[] = {HOLDALL_CODEC_NONE, HOLDALL_CODEC_ZSTD};
     for (int i = 0; i < 2; i++) {
         holdall_options *o = options_of(WITH(HOLDALL_OPT_CODEC, codecs[i]));
-        OK(holdall_bag_open_io(&io, 1, o, &bag, &err));
-        EQUAL(holdall_bag_codec(bag), codecs[i]);
+        OK(bag_open_io(&io, 1, o, &bag, &err));
+        EQUAL(bag_info(bag).codec, codecs[i]);
         holdall_bag_close(bag);
         holdall_options_free(o);
     }
-    holdall_io_close(io);
+    holdall_storage_free(io);
     free(bytes);
     bytes = load(in_tmp("memory.bag"), &n);
     io = memory_io(bytes, n);
-    OK(holdall_bag_open_io(&io, 1, NULL, &bag, &err));
-    EQUAL(holdall_bag_codec(bag), HOLDALL_CODEC_NONE);
+    OK(bag_open_io(&io, 1, NULL, &bag, &err));
+    EQUAL(bag_info(bag).codec, HOLDALL_CODEC_NONE);
     holdall_bag_close(bag);
-    holdall_io_close(io);
+    holdall_storage_free(io);
     free(bytes);
 }
 
@@ -80,7 +80,7 @@ static void several_storages_are_shards(void)
 {
     static const uint64_t sizes[] = {6, 6, 5};
     uint8_t *bytes[3];
-    holdall_io *ios[3];
+    holdall_storage *ios[3];
     uint64_t first = 0;
     for (int s = 0; s < 3; s++) {
         holdall_bag_writer *w = open_writer(in_tmp("shard.bag"), HOLDALL_REPLACE, NULL);
@@ -93,23 +93,23 @@ static void several_storages_are_shards(void)
         ios[s] = memory_io(bytes[s], n);
     }
     for (int interleaved = 0; interleaved < 2; interleaved++) {
-        holdall_options *o = options_of(WITH(HOLDALL_OPT_BAG_SHARDS, interleaved));
+        holdall_options *o = options_of(WITH(HOLDALL_OPT_BAG_SHARDS, SHARDS(interleaved)));
         holdall_bag *bag;
-        OK(holdall_bag_open_io(ios, 3, o, &bag, &err));
-        EQUAL(holdall_bag_shards(bag), 3);
-        EQUAL(holdall_bag_size(bag), 17);
+        OK(bag_open_io(ios, 3, o, &bag, &err));
+        EQUAL(holdall_bag_shard_count(bag), 3);
+        EQUAL(holdall_bag_record_count(bag), 17);
         for (uint64_t i = 0; i < 17; i++)
             check_record(bag, i, interleaved ? i % 3 * 6 + i / 3 : i);
         holdall_bag_close(bag);
-        holdall_io *two[] = {ios[2], ios[0]};
-        GIVES(interleaved ? HOLDALL_E_FORMAT : HOLDALL_OK, holdall_bag_open_io(two, 2, o, &bag, &err));
+        holdall_storage *two[] = {ios[2], ios[0]};
+        GIVES(interleaved ? HOLDALL_E_FORMAT : HOLDALL_OK, bag_open_io(two, 2, o, &bag, &err));
         holdall_bag_close(bag);
-        holdall_io *hole[] = {ios[0], NULL};
-        GIVES(HOLDALL_E_ARGUMENT, holdall_bag_open_io(hole, 2, o, &bag, &err));
+        holdall_storage *hole[] = {ios[0], NULL};
+        GIVES(HOLDALL_E_ARGUMENT, bag_open_io(hole, 2, o, &bag, &err));
         holdall_options_free(o);
     }
     for (int s = 0; s < 3; s++) {
-        holdall_io_close(ios[s]);
+        holdall_storage_free(ios[s]);
         free(bytes[s]);
     }
 }
@@ -119,9 +119,9 @@ static const struct {
     int64_t codec, limits, sum;
     int files;
 } forms[] = {
-    {"raw", HOLDALL_CODEC_NONE, 0, HOLDALL_SUM_CRC32, 2},          {"zstd", HOLDALL_CODEC_ZSTD, 0, HOLDALL_SUM_CRC32, 1},
-    {"raw, separate", HOLDALL_CODEC_NONE, 1, HOLDALL_SUM_CRC32, 3}, {"zstd, separate", HOLDALL_CODEC_ZSTD, 1, HOLDALL_SUM_NONE, 2},
-    {"bare", HOLDALL_CODEC_NONE, 0, HOLDALL_SUM_NONE, 1},
+    {"raw", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32, 2},          {"zstd", HOLDALL_CODEC_ZSTD, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32, 1},
+    {"raw, separate", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_CRC32, 3}, {"zstd, separate", HOLDALL_CODEC_ZSTD, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_NONE, 2},
+    {"bare", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_NONE, 1},
 };
 enum { FORMS = sizeof forms / sizeof forms[0] };
 
@@ -129,7 +129,7 @@ static void check_folder(folder *f, int form, uint64_t n)
 {
     holdall_bag *bag;
     OK(try_folder_bag(f, WITH(HOLDALL_OPT_CODEC, forms[form].codec, HOLDALL_OPT_BAG_LIMITS, forms[form].limits), &bag));
-    EQUAL(holdall_bag_size(bag), n);
+    EQUAL(holdall_bag_record_count(bag), n);
     check_range(bag, 0, n, 0);
     holdall_bag_close(bag);
 }
@@ -143,7 +143,7 @@ static void a_bag_behind_functions(void)
         const int64_t *pairs = WITH(HOLDALL_OPT_CODEC, forms[m].codec, HOLDALL_OPT_BAG_LIMITS, forms[m].limits, HOLDALL_OPT_CHECKSUM, forms[m].sum);
         holdall_bag_writer *w;
         GIVES(HOLDALL_E_MISSING, try_folder_writer(&f, HOLDALL_APPEND, pairs, &w));
-        OK(try_folder_writer(&f, HOLDALL_NEW, pairs, &w));
+        OK(try_folder_writer(&f, HOLDALL_CREATE, pairs, &w));
         append_records(w, 0, 10);
         CHECK(folder_find(&f, "") == NULL);
         OK(holdall_bag_writer_commit(w, &err));
@@ -156,9 +156,9 @@ static void a_bag_behind_functions(void)
         holdall_bag_writer_close(w);
         check_folder(&f, m, 15);
         EQUAL(f.n, forms[m].files);
-        GIVES(HOLDALL_E_EXISTS, try_folder_writer(&f, HOLDALL_NEW, pairs, &w));
+        GIVES(HOLDALL_E_EXISTS, try_folder_writer(&f, HOLDALL_CREATE, pairs, &w));
         OK(try_folder_writer(&f, HOLDALL_APPEND, pairs, &w));
-        EQUAL(holdall_bag_writer_size(w), 15);
+        EQUAL(holdall_bag_writer_record_count(w), 15);
         append_records(w, 15, 15);
         OK(holdall_bag_writer_commit(w, &err));
         holdall_bag_writer_close(w);
@@ -171,7 +171,7 @@ static void a_bag_behind_functions(void)
         check_folder(&f, m, 4);
         EQUAL(f.n, forms[m].files);
         CHECK(folder_find(&f, "") != NULL);
-        EQUAL(folder_find(&f, "limits.") != NULL, forms[m].limits);
+        EQUAL(folder_find(&f, "limits.") != NULL, forms[m].limits == HOLDALL_BAG_LIMITS_SEPARATE);
         EQUAL(folder_find(&f, "checksums.") != NULL, m == 0 || m == 2);
         folder_clear(&f);
     }
@@ -185,7 +185,7 @@ static void the_same_bytes_as_a_path(void)
         now("%s", forms[m].name);
         const int64_t *pairs = WITH(HOLDALL_OPT_CODEC, forms[m].codec, HOLDALL_OPT_BAG_LIMITS, forms[m].limits, HOLDALL_OPT_CHECKSUM, forms[m].sum);
         holdall_bag_writer *w;
-        OK(try_folder_writer(&f, HOLDALL_NEW, pairs, &w));
+        OK(try_folder_writer(&f, HOLDALL_CREATE, pairs, &w));
         append_records(w, 0, N);
         OK(holdall_bag_writer_commit(w, &err));
         holdall_bag_writer_close(w);
@@ -205,20 +205,20 @@ static void the_same_bytes_as_a_path(void)
 static void destroy_is_called_once_and_last(void)
 {
     folder f = FOLDER;
-    write_bag(in_tmp("life.bag"), HOLDALL_NEW, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE), N);
+    write_bag(in_tmp("life.bag"), HOLDALL_CREATE, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE), N);
     size_t n;
     uint8_t *bytes = load(in_tmp("life.bag"), &n);
     folder_put(&f, "", bytes, n);
     free(bytes);
-    holdall_io *io = folder_io(&f);
+    holdall_storage *io = folder_io(&f);
     holdall_bag *bag, *slice;
     holdall_bag_writer *w;
-    holdall_options *o = options_of(WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE));
-    OK(holdall_bag_open_io(&io, 1, NULL, &bag, &err));
-    OK(holdall_bag_slice(bag, 0, 2, 10, &slice, &err));
-    OK(holdall_bag_writer_open_io(io, HOLDALL_APPEND, o, &w, &err));
+    holdall_options *o = options_of(WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE));
+    OK(bag_open_io(&io, 1, NULL, &bag, &err));
+    OK(holdall_bag_slice(bag, 0, 10, 2, &slice, &err));
+    OK(bag_writer_open_io(io, HOLDALL_APPEND, o, &w, &err));
     holdall_options_free(o);
-    holdall_io_close(io);
+    holdall_storage_free(io);
     EQUAL(f.destroyed, 0);
     holdall_bag_close(bag);
     check_record(slice, 1, 2);
@@ -230,18 +230,18 @@ static void destroy_is_called_once_and_last(void)
     EQUAL(f.destroyed, 1);
     /* nothing but the io */
     io = folder_io(&f);
-    holdall_io_close(io);
+    holdall_storage_free(io);
     EQUAL(f.destroyed, 2);
     /* an open that fails */
     io = folder_io(&f);
-    GIVES(HOLDALL_E_EXISTS, holdall_bag_writer_open_io(io, HOLDALL_NEW, NULL, &w, &err));
-    holdall_io_close(io);
+    GIVES(HOLDALL_E_EXISTS, bag_writer_open_io(io, HOLDALL_CREATE, NULL, &w, &err));
+    holdall_storage_free(io);
     EQUAL(f.destroyed, 3);
     /* none */
-    holdall_io_functions table = folder_functions(&f);
+    holdall_storage_functions table = folder_functions(&f);
     table.destroy = NULL;
-    OK(holdall_io_from_functions(&table, &io, &err));
-    holdall_io_close(io);
+    OK(holdall_storage_from_functions(&table, &io, &err));
+    holdall_storage_free(io);
     EQUAL(f.destroyed, 3);
     folder_clear(&f);
 }
@@ -249,41 +249,41 @@ static void destroy_is_called_once_and_last(void)
 static void tables_of_other_sizes(void)
 {
     folder f = FOLDER;
-    write_bag(in_tmp("table.bag"), HOLDALL_REPLACE, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE), N);
+    write_bag(in_tmp("table.bag"), HOLDALL_REPLACE, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE), N);
     size_t n;
     uint8_t *bytes = load(in_tmp("table.bag"), &n);
     folder_put(&f, "", bytes, n);
     free(bytes);
-    const holdall_io_functions whole = folder_functions(&f);
+    const holdall_storage_functions whole = folder_functions(&f);
     static const size_t old_ones[] = {
-        offsetof(holdall_io_functions, write_at), offsetof(holdall_io_functions, truncate), offsetof(holdall_io_functions, sync),
-        offsetof(holdall_io_functions, rename),   offsetof(holdall_io_functions, remove),
+        offsetof(holdall_storage_functions, write_at), offsetof(holdall_storage_functions, truncate), offsetof(holdall_storage_functions, sync),
+        offsetof(holdall_storage_functions, rename),   offsetof(holdall_storage_functions, remove),
     };
-    holdall_io *io;
+    holdall_storage *io;
     for (size_t k = 0; k < sizeof old_ones / sizeof old_ones[0]; k++) {
         /* nothing behind struct_size may be looked at: it is not there */
-        holdall_io_functions *table = malloc(old_ones[k]);
+        holdall_storage_functions *table = malloc(old_ones[k]);
         CHECK(table != NULL);
         memcpy(table, &whole, old_ones[k]);
         memcpy(table, &old_ones[k], sizeof old_ones[k]);
-        OK(holdall_io_from_functions(table, &io, &err));
+        OK(holdall_storage_from_functions(table, &io, &err));
         memset(table, 0xFF, old_ones[k]); /* it was copied */
         free(table);
         holdall_bag *bag;
-        OK(holdall_bag_open_io(&io, 1, NULL, &bag, &err));
+        OK(bag_open_io(&io, 1, NULL, &bag, &err));
         check_range(bag, 0, N, 0);
         holdall_bag_close(bag);
         holdall_bag_writer *w;
-        GIVES(HOLDALL_E_UNSUPPORTED, holdall_bag_writer_open_io(io, HOLDALL_APPEND, NULL, &w, &err));
-        GIVES(HOLDALL_E_UNSUPPORTED, holdall_bag_writer_open_io(io, HOLDALL_REPLACE, NULL, &w, &err));
-        holdall_io_close(io);
+        GIVES(HOLDALL_E_UNSUPPORTED, bag_writer_open_io(io, HOLDALL_APPEND, NULL, &w, &err));
+        GIVES(HOLDALL_E_UNSUPPORTED, bag_writer_open_io(io, HOLDALL_REPLACE, NULL, &w, &err));
+        holdall_storage_free(io);
     }
     EQUAL(f.destroyed, 0); /* not in an old table */
     EQUAL(folder_find(&f, "")->size, n);
 
     /* one function that is missing makes it read-only */
     for (int k = 0; k < 5; k++) {
-        holdall_io_functions table = whole;
+        holdall_storage_functions table = whole;
         if (k == 0)
             table.write_at = NULL;
         if (k == 1)
@@ -296,29 +296,29 @@ static void tables_of_other_sizes(void)
             table.remove = NULL;
         now("function %d missing", k);
         holdall_bag_writer *w;
-        OK(holdall_io_from_functions(&table, &io, &err));
-        GIVES(HOLDALL_E_UNSUPPORTED, holdall_bag_writer_open_io(io, HOLDALL_APPEND, NULL, &w, &err));
-        GIVES(HOLDALL_E_UNSUPPORTED, holdall_bag_writer_open_io(io, HOLDALL_REPLACE, NULL, &w, &err));
-        holdall_io_close(io);
+        OK(holdall_storage_from_functions(&table, &io, &err));
+        GIVES(HOLDALL_E_UNSUPPORTED, bag_writer_open_io(io, HOLDALL_APPEND, NULL, &w, &err));
+        GIVES(HOLDALL_E_UNSUPPORTED, bag_writer_open_io(io, HOLDALL_REPLACE, NULL, &w, &err));
+        holdall_storage_free(io);
         EQUAL(f.n, 1);
     }
 
     int destroyed = f.destroyed;
     struct {
-        holdall_io_functions table;
+        holdall_storage_functions table;
         void *more;
     } newer = {.table = whole};
-    static const size_t refused[] = {0, sizeof(size_t), offsetof(holdall_io_functions, read_at), sizeof(holdall_io_functions) + sizeof(void *), SIZE_MAX};
+    static const size_t refused[] = {0, sizeof(size_t), offsetof(holdall_storage_functions, read_at), sizeof(holdall_storage_functions) + sizeof(void *), SIZE_MAX};
     for (size_t k = 0; k < sizeof refused / sizeof refused[0]; k++) {
         newer.table.struct_size = refused[k];
-        GIVES(HOLDALL_E_ARGUMENT, holdall_io_from_functions(&newer.table, &io, &err));
+        GIVES(HOLDALL_E_ARGUMENT, holdall_storage_from_functions(&newer.table, &io, &err));
     }
-    holdall_io_functions table = whole;
+    holdall_storage_functions table = whole;
     table.size = NULL;
-    GIVES(HOLDALL_E_ARGUMENT, holdall_io_from_functions(&table, &io, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_storage_from_functions(&table, &io, &err));
     table = whole;
     table.read_at = NULL;
-    GIVES(HOLDALL_E_ARGUMENT, holdall_io_from_functions(&table, &io, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_storage_from_functions(&table, &io, &err));
     EQUAL(f.destroyed, destroyed);
     folder_clear(&f);
 }
@@ -348,13 +348,13 @@ static int64_t liar_read(void *ctx, const char *name, uint64_t at, void *dst, si
 
 static holdall_status open_liar(liar *l, int64_t codec, holdall_bag **bag)
 {
-    holdall_io_functions table = {.struct_size = sizeof table, .ctx = l, .size = liar_size, .read_at = liar_read};
+    holdall_storage_functions table = {.struct_size = sizeof table, .ctx = l, .size = liar_size, .read_at = liar_read};
     holdall_options *o = options_of(WITH(HOLDALL_OPT_CODEC, codec));
-    holdall_io *io;
-    OK(holdall_io_from_functions(&table, &io, &err));
+    holdall_storage *io;
+    OK(holdall_storage_from_functions(&table, &io, &err));
     preset_error();
-    holdall_status s = holdall_bag_open_io(&io, 1, o, bag, &err);
-    holdall_io_close(io);
+    holdall_status s = bag_open_io(&io, 1, o, bag, &err);
+    holdall_storage_free(io);
     holdall_options_free(o);
     return s;
 }
@@ -367,7 +367,7 @@ static void read_lies(const holdall_bag *bag)
     CHECK(s <= 0);
     for (size_t k = 0; k < holdall_records_count(records); k++)
         check_in_batch(records, k, k);
-    holdall_records_close(records);
+    holdall_records_free(records);
     for (uint64_t i = 0; i < N; i++) {
         uint8_t got[RECORD_MOST], want[RECORD_MOST];
         size_t n = 0, size = make_record(i, want);
@@ -382,7 +382,7 @@ static void functions_that_lie(void)
     for (int zstd = 0; zstd < 2; zstd++) {
         int64_t codec = zstd ? HOLDALL_CODEC_ZSTD : HOLDALL_CODEC_NONE;
         const char *path = in_tmp("liar");
-        write_bag(path, HOLDALL_REPLACE, WITH(HOLDALL_OPT_CODEC, codec, HOLDALL_OPT_CHECKSUM, zstd ? HOLDALL_SUM_ZSTD : HOLDALL_SUM_NONE), N);
+        write_bag(path, HOLDALL_REPLACE, WITH(HOLDALL_OPT_CODEC, codec, HOLDALL_OPT_CHECKSUM, zstd ? HOLDALL_CHECKSUM_ZSTD : HOLDALL_CHECKSUM_NONE), N);
         liar l = {.f = FOLDER};
         size_t n;
         uint8_t *bytes = load(path, &n);
@@ -398,7 +398,7 @@ static void functions_that_lie(void)
                 holdall_status s = open_liar(&l, codec, &bag);
                 CHECK(s <= 0);
                 if (s == HOLDALL_OK && l.lie_size)
-                    CHECK(holdall_bag_size(bag) == 0 || says[k] == (int64_t)n);
+                    CHECK(holdall_bag_record_count(bag) == 0 || says[k] == (int64_t)n);
                 if (s < 0 && says[k] < 0 && says[k] > -4096) {
                     /* an errno comes back as it was */
                     EQUAL(s, says[k] == -ENOENT ? HOLDALL_E_MISSING : HOLDALL_E_CALLBACK);
@@ -448,30 +448,111 @@ static void functions_are_called_on_the_callers_thread(void)
 {
     const uint64_t many = 2000;
     folder f = FOLDER;
-    write_bag(in_tmp("thread.bagz"), HOLDALL_NEW, NULL, many);
+    write_bag(in_tmp("thread.bagz"), HOLDALL_CREATE, NULL, many);
     size_t n;
     uint8_t *bytes = load(in_tmp("thread.bagz"), &n);
     folder_put(&f, "", bytes, n);
     free(bytes);
     caller = pthread_self();
-    holdall_io_functions here = {.struct_size = sizeof here, .ctx = &f, .size = size_here, .read_at = read_here};
-    holdall_io_functions anywhere = folder_functions(&f);
+    holdall_storage_functions here = {.struct_size = sizeof here, .ctx = &f, .size = size_here, .read_at = read_here};
+    holdall_storage_functions anywhere = folder_functions(&f);
     for (int threads = -1; threads < 5; threads++) {
         holdall_options *o = options_of(WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD));
         if (threads >= 0)
             OK(holdall_options_set(o, HOLDALL_OPT_THREADS, threads, &err));
-        holdall_io *io;
+        holdall_storage *io;
         holdall_bag *bag;
-        OK(holdall_io_from_functions(threads == 1 || threads < 0 ? &here : &anywhere, &io, &err));
-        OK(holdall_bag_open_io(&io, 1, o, &bag, &err));
+        OK(holdall_storage_from_functions(threads == 1 || threads < 0 ? &here : &anywhere, &io, &err));
+        OK(bag_open_io(&io, 1, o, &bag, &err));
         check_range(bag, 0, many, 0);
         uint8_t sum[4];
-        OK(holdall_bag_checksum(bag, HOLDALL_SUM_CRC32, sum, sizeof sum, &n, &err));
+        OK(holdall_bag_checksum(bag, HOLDALL_CHECKSUM_CRC32, sum, sizeof sum, &n, &err));
         holdall_bag_close(bag);
-        holdall_io_close(io);
+        holdall_storage_free(io);
         holdall_options_free(o);
     }
     folder_clear(&f);
+}
+
+/* Storage is an option of all calls with a path, which must then be NULL or "". */
+static void storage_is_an_option(void)
+{
+    static const uint64_t shape[] = {3};
+    static const char *const names[] = {"x"}, *const dtypes[] = {"<i4"};
+    folder f = FOLDER, other = FOLDER;
+    holdall_storage *storage = folder_io(&f), *two[] = {storage, folder_io(&other)}, *hole[] = {storage, NULL};
+    holdall_options *o = holdall_options_new();
+    holdall_schunk *s;
+    holdall_array *a;
+    holdall_table *t;
+    holdall_bag *bag;
+    holdall_bag_writer *w;
+    GIVES(HOLDALL_E_ARGUMENT, holdall_options_set_storage(NULL, &storage, 1, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_options_set_storage(o, NULL, 1, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_options_set_storage(o, hole, 2, &err));
+    OK(holdall_options_set_storage(o, NULL, 0, &err));
+    OK(holdall_options_set_storage(o, &storage, 1, &err));
+    /* the options own it from here on */
+    holdall_storage_free(storage);
+    EQUAL(f.destroyed, 0);
+
+    /* not with a path, which stays as it is */
+    const char *path = in_tmp("both");
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_writer_open(path, HOLDALL_CREATE, o, &w, &err));
+    CHECK(w == NULL && says("path"));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_open(path, o, &bag, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, 1, o, &s, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_open(path, HOLDALL_READ, o, &s, &err));
+    GIVES(HOLDALL_E_ARGUMENT, array_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, "<i4", 1, shape, NULL, NULL, o, &a, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_open(path, HOLDALL_READ, o, &a, &err));
+    GIVES(HOLDALL_E_ARGUMENT, table_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, 1, names, dtypes, o, &t, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_table_open(path, HOLDALL_READ, o, &t, &err));
+    CHECK(!there(path));
+    /* nor without either */
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_writer_open(NULL, HOLDALL_CREATE, NULL, &w, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_writer_open("", HOLDALL_CREATE, NULL, &w, &err));
+
+    /* NULL and "" are the same; one set of options serves writers and readers */
+    OK(holdall_bag_writer_open(NULL, HOLDALL_CREATE, o, &w, &err));
+    append_records(w, 0, 10);
+    OK(holdall_bag_writer_commit(w, &err));
+    holdall_bag_writer_close(w);
+    for (int k = 0; k < 2; k++) {
+        OK(holdall_bag_open(k ? "" : NULL, o, &bag, &err));
+        EQUAL(holdall_bag_record_count(bag), 10);
+        check_range(bag, 0, 10, 0);
+        if (k == 0)
+            holdall_bag_close(bag);
+    }
+    /* what has a path alone */
+    GIVES(HOLDALL_E_UNSUPPORTED, verify_counts(NULL, o, NULL, NULL, NULL, NULL, NULL, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, repair_counts(NULL, o, NULL, NULL, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, verify_counts(path, o, NULL, NULL, NULL, NULL, NULL, &err));
+
+    /* several are shards, of a bag alone */
+    folder_copy(&other, &f);
+    OK(holdall_options_set_storage(o, two + 1, 1, &err));
+    OK(holdall_options_set_storage(o, (holdall_storage *[]){two[1], two[1]}, 2, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_open(NULL, HOLDALL_READ, o, &s, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_writer_open(NULL, HOLDALL_APPEND, o, &w, &err));
+    holdall_bag *both;
+    OK(holdall_bag_open(NULL, o, &both, &err));
+    EQUAL(holdall_bag_record_count(both), 20);
+    check_range(both, 10, 10, 0);
+    holdall_bag_close(both);
+
+    /* removed: the path counts again. The handle that has it goes on. */
+    OK(holdall_options_set_storage(o, NULL, 0, &err));
+    GIVES(HOLDALL_E_MISSING, holdall_bag_open(path, o, &both, &err));
+    holdall_options_free(o);
+    EQUAL(f.destroyed, 0);
+    check_range(bag, 0, 10, 0);
+    holdall_bag_close(bag);
+    EQUAL(f.destroyed, 1);
+    holdall_storage_free(two[1]);
+    EQUAL(other.destroyed, 1);
+    folder_clear(&f);
+    folder_clear(&other);
 }
 
 int main(void)
@@ -485,5 +566,6 @@ int main(void)
     RUN(functions_are_called_on_the_callers_thread);
     RUN(a_bag_behind_functions);
     RUN(the_same_bytes_as_a_path);
+    RUN(storage_is_an_option);
     return 0;
 }

@@ -7,9 +7,9 @@ static const struct {
     int64_t codec, limits, sum;
     int files;
 } forms[] = {
-    {"zstd", HOLDALL_CODEC_ZSTD, 0, HOLDALL_SUM_CRC32, 1},          {"bare", HOLDALL_CODEC_NONE, 0, HOLDALL_SUM_NONE, 1},
-    {"zstd, separate", HOLDALL_CODEC_ZSTD, 1, HOLDALL_SUM_CRC32, 2}, {"raw", HOLDALL_CODEC_NONE, 0, HOLDALL_SUM_CRC32, 2},
-    {"raw, separate", HOLDALL_CODEC_NONE, 1, HOLDALL_SUM_CRC32, 3},
+    {"zstd", HOLDALL_CODEC_ZSTD, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32, 1},          {"bare", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_NONE, 1},
+    {"zstd, separate", HOLDALL_CODEC_ZSTD, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_CRC32, 2}, {"raw", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32, 2},
+    {"raw, separate", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_CRC32, 3},
 };
 enum { FORMS = sizeof forms / sizeof forms[0] };
 
@@ -32,7 +32,7 @@ static int64_t state(folder *f, uint64_t first)
     if (s == HOLDALL_E_MISSING)
         return -1;
     GAVE(HOLDALL_OK, s);
-    int64_t n = (int64_t)holdall_bag_size(bag);
+    int64_t n = (int64_t)holdall_bag_record_count(bag);
     check_range(bag, 0, (uint64_t)n, n == 0 ? 0 : first);
     holdall_bag_close(bag);
     return n;
@@ -123,7 +123,7 @@ static outcome work(folder *f, holdall_mode mode, uint64_t old)
 static void old_bag(folder *f, uint64_t n)
 {
     holdall_bag_writer *w;
-    OK(try_folder_writer(f, HOLDALL_NEW, writing, &w));
+    OK(try_folder_writer(f, HOLDALL_CREATE, writing, &w));
     append_records(w, 0, n);
     OK(holdall_bag_writer_commit(w, &err));
     holdall_bag_writer_close(w);
@@ -140,15 +140,15 @@ static void check_after(folder *f, holdall_mode mode, outcome o, bool once, uint
         CHECK(!o.committed && seen == old);
     else
         CHECK(seen == o.sure || seen == o.perhaps);
-    if (mode == HOLDALL_NEW && n < 0)
+    if (mode == HOLDALL_CREATE && n < 0)
         CHECK(!o.committed);
     /* A failure that passes costs nothing but another try, unless the writer says that it gives up. */
     if (once && o.opened && !o.broken)
         CHECK(seen == o.perhaps);
 
     holdall_bag_writer *w;
-    OK(try_folder_writer(f, n < 0 ? HOLDALL_NEW : HOLDALL_APPEND, writing, &w));
-    EQUAL(holdall_bag_writer_size(w), seen);
+    OK(try_folder_writer(f, n < 0 ? HOLDALL_CREATE : HOLDALL_APPEND, writing, &w));
+    EQUAL(holdall_bag_writer_record_count(w), seen);
     append_records(w, first + seen, 5);
     OK(holdall_bag_writer_commit(w, &err));
     holdall_bag_writer_close(w);
@@ -158,11 +158,11 @@ static void check_after(folder *f, holdall_mode mode, outcome o, bool once, uint
 
 static void a_writer_whose_storage_fails(void)
 {
-    static const holdall_mode modes[] = {HOLDALL_NEW, HOLDALL_APPEND, HOLDALL_REPLACE};
+    static const holdall_mode modes[] = {HOLDALL_CREATE, HOLDALL_APPEND, HOLDALL_REPLACE};
     static const char *const names[] = {"new", "append", "replace"};
     static unsigned turn;
     for (int m = 0; m < 3; m++) {
-        const uint64_t old = modes[m] == HOLDALL_NEW ? 0 : 8;
+        const uint64_t old = modes[m] == HOLDALL_CREATE ? 0 : 8;
         folder before = FOLDER;
         now("%s, %s", forms[form].name, names[m]);
         if (old > 0)
@@ -202,7 +202,7 @@ static void a_commit_that_failed_shows_nothing(void)
 {
     static unsigned turn;
     for (int mode = HOLDALL_APPEND; mode <= HOLDALL_REPLACE; mode++) {
-        const uint64_t old = mode == HOLDALL_NEW ? 0 : 8;
+        const uint64_t old = mode == HOLDALL_CREATE ? 0 : 8;
         folder before = FOLDER;
         now("%s, mode %d", forms[form].name, mode);
         if (old > 0)
@@ -281,7 +281,7 @@ static void a_reader_whose_storage_fails(void)
                     EQUAL(holdall_records_count(records), 40);
                     for (size_t i = 0; i < 40; i++)
                         check_in_batch(records, i, i);
-                    holdall_records_close(records);
+                    holdall_records_free(records);
                 } else {
                     CHECK(s < 0 && records == NULL);
                     check_failure(s);

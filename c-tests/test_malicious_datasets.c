@@ -61,9 +61,9 @@ static void sound_array(const char *name)
     static uint8_t items[2500];
     holdall_array *a;
     holdall_options *fast = options_of(WITH(HOLDALL_OPT_DURABILITY, 0));
-    OK(holdall_array_create(in_base(name), HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, "|u1", 1, SHAPE(2500), SHAPE(1000), NULL, fast, &a, &err));
+    OK(array_create(in_base(name), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, "|u1", 1, SHAPE(2500), SHAPE(1000), NULL, fast, &a, &err));
     holdall_options_free(fast);
-    OK(holdall_array_write(a, SHAPE(0), SHAPE(2500), NULL, items, NULL, sizeof items, &err));
+    OK(holdall_array_write(a, SHAPE(0), SHAPE(2500), NULL, items, sizeof items, NULL, &err));
     OK(holdall_array_commit(a, &err));
     holdall_array_close(a);
 }
@@ -78,15 +78,15 @@ static void do_all(const char *name, const int64_t *pairs)
     holdall_table *t = NULL;
     holdall_format format;
     holdall_kind kind;
-    uint64_t sound, bad, unchecked;
+    uint64_t sound = 0, bad = 0, unchecked = 0;
     (void)!holdall_identify(in_base(name), &format, &kind, &err);
     if (holdall_array_open(in_base(name), HOLDALL_READ, with, &a, &err) >= 0) {
         uint64_t start[HOLDALL_MAX_NDIM] = {0}, count[HOLDALL_MAX_NDIM];
         for (int d = 0; d < HOLDALL_MAX_NDIM; d++)
             count[d] = 1;
-        (void)!holdall_array_read(a, start, count, NULL, items, NULL, sizeof items, &err);
-        (void)!holdall_array_copy(a, in_base(copy), HOLDALL_REPLACE, HOLDALL_FORMAT_BLOSCPACK, NULL, NULL, fast, &err);
-        (void)!holdall_array_copy(a, in_base("copied"), HOLDALL_REPLACE, HOLDALL_FORMAT_BCOLZ, NULL, NULL, fast, &err);
+        (void)!holdall_array_read(a, start, count, NULL, items, sizeof items, NULL, &err);
+        (void)!array_copy(a, in_base(copy), HOLDALL_REPLACE, HOLDALL_FORMAT_BLOSCPACK, NULL, NULL, fast, &err);
+        (void)!array_copy(a, in_base("copied"), HOLDALL_REPLACE, HOLDALL_FORMAT_BCOLZ, NULL, NULL, fast, &err);
         holdall_array_close(a);
     }
     if (holdall_table_open(in_base(name), HOLDALL_READ, with, &t, &err) >= 0)
@@ -95,10 +95,10 @@ static void do_all(const char *name, const int64_t *pairs)
         holdall_array_close(a);
     if (holdall_table_open(in_base(name), HOLDALL_APPEND, fast, &t, &err) >= 0)
         holdall_table_close(t);
-    (void)!holdall_verify(in_base(name), NULL, NULL, NULL, &sound, &bad, &unchecked, &err);
+    (void)!verify_counts(in_base(name), NULL, NULL, NULL, &sound, &bad, &unchecked, &err);
     for (int skip = 0; skip < 2; skip++) {
         holdall_options *o = options_of(WITH(HOLDALL_OPT_SKIP_DAMAGED, skip, HOLDALL_OPT_DURABILITY, 0));
-        (void)!holdall_repair(in_base(name), o, NULL, NULL, &err);
+        (void)!repair_counts(in_base(name), o, NULL, NULL, &err);
         holdall_options_free(o);
     }
     holdall_options_free(with);
@@ -136,12 +136,12 @@ static void many_names(const char *unused)
         holdall_status want = way == 2 ? HOLDALL_E_FORMAT : HOLDALL_E_MISSING;
         GIVES(want, holdall_table_open(in_tmp("names"), HOLDALL_READ, NULL, &t, &err));
         GIVES(want, holdall_table_open(in_tmp("names"), HOLDALL_APPEND, NULL, &t, &err));
-        GIVES(want, holdall_verify(in_tmp("names"), NULL, NULL, NULL, NULL, NULL, NULL, &err));
+        GIVES(want, verify_counts(in_tmp("names"), NULL, NULL, NULL, NULL, NULL, NULL, &err));
         holdall_options *o = options_of(WITH(HOLDALL_OPT_MEMORY_LIMIT, 1 << 10));
         GIVES(HOLDALL_E_LIMIT, holdall_table_open(in_tmp("names"), HOLDALL_READ, o, &t, &err));
         holdall_options_free(o);
         /* names that are none become those of the folders */
-        GIVES(way == 2 ? HOLDALL_OK : HOLDALL_E_MISSING, holdall_repair(in_tmp("names"), NULL, NULL, NULL, &err));
+        GIVES(way == 2 ? HOLDALL_OK : HOLDALL_E_MISSING, repair_counts(in_tmp("names"), NULL, NULL, NULL, &err));
     }
 }
 
@@ -245,16 +245,16 @@ static void nothing_is_there(const char *name, uint64_t chunks, bool is_table)
     now("%s", name);
     if (is_table) {
         OK(holdall_table_open(in_base(name), HOLDALL_READ, NULL, &t, &err));
-        GIVES(HOLDALL_E_MISSING, holdall_array_read(holdall_table_column(t, 0), SHAPE(7), SHAPE(10), NULL, items, NULL, 10, &err));
+        GIVES(HOLDALL_E_MISSING, holdall_array_read(holdall_table_column(t, 0), SHAPE(7), SHAPE(10), NULL, items, 10, NULL, &err));
         holdall_table_close(t);
     } else {
         OK(holdall_array_open(in_base(name), HOLDALL_READ, NULL, &a, &err));
-        CHECK(holdall_array_read(a, SHAPE(7), SHAPE(10), NULL, items, NULL, 10, &err) < 0);
-        CHECK(holdall_array_copy(a, in_base("copy"), HOLDALL_REPLACE, HOLDALL_FORMAT_BCOLZ, NULL, NULL, NULL, &err) < 0);
-        CHECK(holdall_array_copy(a, in_base("copy.blp"), HOLDALL_REPLACE, HOLDALL_FORMAT_BLOSCPACK, NULL, NULL, NULL, &err) < 0);
+        CHECK(holdall_array_read(a, SHAPE(7), SHAPE(10), NULL, items, 10, NULL, &err) < 0);
+        CHECK(array_copy(a, in_base("copy"), HOLDALL_REPLACE, HOLDALL_FORMAT_BCOLZ, NULL, NULL, NULL, &err) < 0);
+        CHECK(array_copy(a, in_base("copy.blp"), HOLDALL_REPLACE, HOLDALL_FORMAT_BLOSCPACK, NULL, NULL, NULL, &err) < 0);
         holdall_array_close(a);
     }
-    CHECK(holdall_verify(in_base(name), NULL, NULL, NULL, &sound, &bad, &unchecked, &err) < 0);
+    CHECK(verify_counts(in_base(name), NULL, NULL, NULL, &sound, &bad, &unchecked, &err) < 0);
     EQUAL(bad, chunks);
     EQUAL(sound + unchecked, 0);
     /* what would be the default value for ever is refused */
@@ -262,9 +262,9 @@ static void nothing_is_there(const char *name, uint64_t chunks, bool is_table)
     GIVES(HOLDALL_E_FORMAT, is_table ? holdall_table_open(in_base(name), HOLDALL_READ, o, &t, &err)
                                      : holdall_array_open(in_base(name), HOLDALL_READ, o, &a, &err));
     CHECK(says("chunks are lost"));
-    CHECK(holdall_repair(in_base(name), o, NULL, NULL, &err) < 0);
+    CHECK(repair_counts(in_base(name), o, NULL, NULL, &err) < 0);
     holdall_options_free(o);
-    CHECK(holdall_repair(in_base(name), NULL, NULL, NULL, &err) < 0);
+    CHECK(repair_counts(in_base(name), NULL, NULL, NULL, &err) < 0);
     do_all(name, NULL);
 }
 
@@ -285,26 +285,26 @@ static void claims(const char *unused)
     /* one file that says to have all of them, or is none */
     static uint8_t items[5000];
     holdall_array *a;
-    OK(holdall_array_create(in_base("one"), HOLDALL_NEW, HOLDALL_FORMAT_BLZ_PAPER, "|i1", 1, SHAPE(5000), SHAPE(1000), NULL, NULL, &a, &err));
-    OK(holdall_array_write(a, SHAPE(0), SHAPE(5000), NULL, items, NULL, sizeof items, &err));
+    OK(array_create(in_base("one"), HOLDALL_CREATE, HOLDALL_FORMAT_BLZ_RFC, "|i1", 1, SHAPE(5000), SHAPE(1000), NULL, NULL, &a, &err));
+    OK(holdall_array_write(a, SHAPE(0), SHAPE(5000), NULL, items, sizeof items, NULL, &err));
     OK(holdall_array_commit(a, &err));
     holdall_array_close(a);
     put("one/meta/sizes", sizes);
     put("one/meta/storage", paper);
-    uint64_t sound, bad, unchecked;
-    GIVES(HOLDALL_E_FORMAT, holdall_verify(in_base("one"), NULL, NULL, NULL, &sound, &bad, &unchecked, &err));
+    uint64_t sound = 0, bad = 0, unchecked = 0;
+    GIVES(HOLDALL_E_FORMAT, verify_counts(in_base("one"), NULL, NULL, NULL, &sound, &bad, &unchecked, &err));
     EQUAL(sound + unchecked, 5);
     EQUAL(bad, chunks - 5);
     do_all("one", skipping);
     put("one/data/__1__.bin", "no superchunk");
-    GIVES(HOLDALL_E_FORMAT, holdall_verify(in_base("one"), NULL, NULL, NULL, &sound, &bad, &unchecked, &err));
+    GIVES(HOLDALL_E_FORMAT, verify_counts(in_base("one"), NULL, NULL, NULL, &sound, &bad, &unchecked, &err));
     EQUAL(bad, chunks);
     do_all("one", skipping);
     /* where the data should be is a file */
     array("file", sizes, plain);
     CHECK(rmdir(in_base("file/data")) == 0);
     put("file/data", "no folder");
-    CHECK(holdall_verify(in_base("file"), NULL, NULL, NULL, NULL, NULL, NULL, &err) < 0);
+    CHECK(verify_counts(in_base("file"), NULL, NULL, NULL, NULL, NULL, NULL, &err) < 0);
     do_all("file", NULL);
     do_all("file", skipping);
     /* a table of two such columns */
@@ -316,7 +316,7 @@ static void claims(const char *unused)
     /* rows without bytes are all there, and are copied at once */
     array("empty", "{\"shape\": [144115188075855872, 0], \"nbytes\": 0, \"cbytes\": 0}", plain);
     OK(holdall_array_open(in_base("empty"), HOLDALL_READ, NULL, &a, &err));
-    OK(holdall_array_copy(a, in_base("empty2"), HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, NULL, NULL, NULL, &err));
+    OK(array_copy(a, in_base("empty2"), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, NULL, NULL, NULL, &err));
     holdall_array_close(a);
     OK(holdall_array_open(in_base("empty2"), HOLDALL_READ, NULL, &a, &err));
     EQUAL(holdall_array_shape(a)[0], rows);
@@ -351,12 +351,12 @@ static void bombs(const char *unused)
         holdall_options *o = options_of(WITH(HOLDALL_OPT_MEMORY_LIMIT, 64 << 20, HOLDALL_OPT_IO, k ? HOLDALL_IO_MAP : HOLDALL_IO_READ));
         holdall_array *a;
         uint8_t item;
-        uint64_t sound, bad, unchecked;
+        uint64_t sound = 0, bad = 0, unchecked = 0;
         OK(holdall_array_open(in_base("a"), HOLDALL_READ, o, &a, &err));
-        GIVES(HOLDALL_E_LIMIT, holdall_array_read(a, SHAPE(rows / 2), SHAPE(1), NULL, &item, NULL, 1, &err));
-        CHECK(holdall_array_copy(a, in_base("c"), HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, NULL, NULL, o, &err) < 0);
+        GIVES(HOLDALL_E_LIMIT, holdall_array_read(a, SHAPE(rows / 2), SHAPE(1), NULL, &item, 1, NULL, &err));
+        CHECK(array_copy(a, in_base("c"), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, NULL, NULL, o, &err) < 0);
         holdall_array_close(a);
-        GIVES(HOLDALL_E_LIMIT, holdall_verify(in_base("a"), o, NULL, NULL, &sound, &bad, &unchecked, &err));
+        GIVES(HOLDALL_E_LIMIT, verify_counts(in_base("a"), o, NULL, NULL, &sound, &bad, &unchecked, &err));
         EQUAL(bad, n);
         EQUAL(sound + unchecked, 0);
         holdall_options_free(o);
@@ -424,7 +424,7 @@ static void attributes(const char *unused)
     GIVES(HOLDALL_E_LIMIT, holdall_array_attr_get(a, "a", &value, &size, &err));
     CHECK(says("HOLDALL_OPT_MEMORY_LIMIT"));
     holdall_array_close(a);
-    GIVES(HOLDALL_E_LIMIT, holdall_verify(in_base("huge"), NULL, NULL, NULL, NULL, NULL, NULL, &err));
+    GIVES(HOLDALL_E_LIMIT, verify_counts(in_base("huge"), NULL, NULL, NULL, NULL, NULL, NULL, &err));
     do_all("huge", NULL);
 
     sound_array("many");
@@ -434,16 +434,16 @@ static void attributes(const char *unused)
         fprintf(f, "%s\"a%d\": %d", i ? ", " : "{", i, i);
     CHECK(fputs("}\n", f) >= 0 && fclose(f) == 0);
     OK(holdall_array_open(in_base("many"), HOLDALL_READ, NULL, &a, &err));
-    EQUAL(holdall_array_attrs(a), n);
+    EQUAL(holdall_array_attr_count(a), n);
     for (int i = 0; i < n; i++)
         OK(holdall_array_attr_get(a, holdall_array_attr_name(a, (uint32_t)i), &value, &size, &err));
-    OK(holdall_array_copy(a, in_base("copy.blp"), HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, NULL, NULL, NULL, &err));
+    OK(array_copy(a, in_base("copy.blp"), HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, NULL, NULL, NULL, &err));
     holdall_array_close(a);
     OK(holdall_array_open(in_base("copy.blp"), HOLDALL_READ, NULL, &a, &err));
-    OK(holdall_array_copy(a, in_base("copy"), HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, NULL, NULL, NULL, &err));
+    OK(array_copy(a, in_base("copy"), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, NULL, NULL, NULL, &err));
     holdall_array_close(a);
     OK(holdall_array_open(in_base("copy"), HOLDALL_READ, NULL, &a, &err));
-    EQUAL(holdall_array_attrs(a), n);
+    EQUAL(holdall_array_attr_count(a), n);
     holdall_array_close(a);
 }
 
@@ -465,10 +465,10 @@ static void fields(const char *unused)
     put("a/meta/sizes", sizes);
     holdall_table *t;
     OK(holdall_table_open(in_base("a"), HOLDALL_READ, NULL, &t, &err));
-    EQUAL(holdall_table_columns(t), n);
+    EQUAL(holdall_table_column_count(t), n);
     holdall_table_close(t);
-    uint64_t bad;
-    GIVES(HOLDALL_E_MISSING, holdall_verify(in_base("a"), NULL, NULL, NULL, NULL, &bad, NULL, &err));
+    uint64_t bad = 0;
+    GIVES(HOLDALL_E_MISSING, verify_counts(in_base("a"), NULL, NULL, NULL, NULL, &bad, NULL, &err));
     EQUAL(bad, 2 * n);
 }
 

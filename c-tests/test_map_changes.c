@@ -67,9 +67,9 @@ static void read_array_of(const holdall_array *a)
     uint64_t n = holdall_array_shape(a)[0], one = 1;
     if (n > LARGE)
         return;
-    (void)!holdall_array_read(a, (const uint64_t[]){0}, &n, NULL, got, NULL, sizeof got, &err);
+    (void)!holdall_array_read(a, (const uint64_t[]){0}, &n, NULL, got, sizeof got, NULL, &err);
     for (uint64_t at = 3; at < n; at = at * 2 + 1)
-        (void)!holdall_array_read(a, &at, &one, NULL, got, NULL, sizeof got, &err);
+        (void)!holdall_array_read(a, &at, &one, NULL, got, sizeof got, NULL, &err);
 }
 
 static void read_it(int form, const char *path)
@@ -94,19 +94,19 @@ static void read_it(int form, const char *path)
         break;
     default:
         if (holdall_bag_open(path, o, &r.bag, &err) >= 0) {
-            uint64_t n = holdall_bag_size(r.bag), numbers[] = {n / 2, 0, n / 3, n - 1};
+            uint64_t n = holdall_bag_record_count(r.bag), numbers[] = {n / 2, 0, n / 3, n - 1};
             holdall_records *batch;
             size_t size;
             for (uint64_t i = 0; i < n; i++)
                 (void)!holdall_bag_read(r.bag, i, got, sizeof got, &size, &err);
             if (holdall_bag_read_range(r.bag, 0, n, &batch, &err) >= 0)
-                holdall_records_close(batch);
+                holdall_records_free(batch);
             if (holdall_bag_read_indices(r.bag, numbers, n > 0 ? 4 : 0, &batch, &err) >= 0)
-                holdall_records_close(batch);
+                holdall_records_free(batch);
         }
     }
     close_reader(&r);
-    (void)!holdall_verify(path, o, NULL, NULL, NULL, NULL, NULL, &err);
+    (void)!verify_counts(path, o, NULL, NULL, NULL, NULL, NULL, &err);
     holdall_options_free(o);
 }
 

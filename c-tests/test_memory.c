@@ -31,13 +31,13 @@ static int64_t zeros_read(void *ctx, const char *name, uint64_t at, void *dst, s
 
 static holdall_bag *open_zeros(zeros *z, const int64_t *pairs)
 {
-    holdall_io_functions table = {.struct_size = sizeof table, .ctx = z, .size = zeros_size, .read_at = zeros_read};
+    holdall_storage_functions table = {.struct_size = sizeof table, .ctx = z, .size = zeros_size, .read_at = zeros_read};
     holdall_options *o = options_of(pairs);
-    holdall_io *io;
+    holdall_storage *io;
     holdall_bag *bag;
-    OK(holdall_io_from_functions(&table, &io, &err));
-    OK(holdall_bag_open_io(&io, 1, o, &bag, &err));
-    holdall_io_close(io);
+    OK(holdall_storage_from_functions(&table, &io, &err));
+    OK(bag_open_io(&io, 1, o, &bag, &err));
+    holdall_storage_free(io);
     holdall_options_free(o);
     return bag;
 }
@@ -48,19 +48,19 @@ static zeros cost(uint64_t records, const int64_t *pairs, zeros *opened)
     zeros z = {.size = records * 8};
     holdall_bag *bag = open_zeros(&z, pairs);
     *opened = z;
-    EQUAL(holdall_bag_size(bag), records);
+    EQUAL(holdall_bag_record_count(bag), records);
     size_t n = 9;
     OK(holdall_bag_read(bag, records - 1, NULL, 0, &n, &err));
     EQUAL(n, 0);
     holdall_records *batch;
     OK(holdall_bag_read_range(bag, records / 2, 5, &batch, &err));
     EQUAL(holdall_records_offsets(batch)[5], 0);
-    holdall_records_close(batch);
+    holdall_records_free(batch);
     uint64_t numbers[] = {records - 1, 0, records / 3};
     OK(holdall_bag_read_indices(bag, numbers, 3, &batch, &err));
-    holdall_records_close(batch);
+    holdall_records_free(batch);
     holdall_bag *slice;
-    OK(holdall_bag_slice(bag, records - 1, -1, records, &slice, &err));
+    OK(holdall_bag_slice(bag, records - 1, records, -1, &slice, &err));
     OK(holdall_bag_read(slice, 0, NULL, 0, &n, &err));
     holdall_bag_close(slice);
     holdall_bag_close(bag);
@@ -71,7 +71,7 @@ static void opening_does_not_depend_on_the_number_of_records(void)
 {
     for (int k = 0; k < 4; k++) {
         now("codec %d, limits %d", k % 2, k / 2);
-        const int64_t *pairs = WITH(HOLDALL_OPT_CODEC, k % 2 ? HOLDALL_CODEC_ZSTD : HOLDALL_CODEC_NONE, HOLDALL_OPT_BAG_LIMITS, k / 2);
+        const int64_t *pairs = WITH(HOLDALL_OPT_CODEC, k % 2 ? HOLDALL_CODEC_ZSTD : HOLDALL_CODEC_NONE, HOLDALL_OPT_BAG_LIMITS, LIMITS(k / 2));
         zeros opened_few, opened_many, few = cost(1000, pairs, &opened_few), many = cost(100000000, pairs, &opened_many);
         EQUAL(opened_many.bytes_read, opened_few.bytes_read);
         EQUAL(opened_many.calls, opened_few.calls);
@@ -108,13 +108,13 @@ static void a_sparse_file_of_many_records(void)
         long before = resident();
 #endif
         holdall_bag *bag = open_bag(path, NULL);
-        EQUAL(holdall_bag_size(bag), many);
+        EQUAL(holdall_bag_record_count(bag), many);
         size_t n = 9;
         OK(holdall_bag_read(bag, many - 1, NULL, 0, &n, &err));
         EQUAL(n, 0);
         holdall_records *batch;
         OK(holdall_bag_read_range(bag, many - 10, 10, &batch, &err));
-        holdall_records_close(batch);
+        holdall_records_free(batch);
 #ifdef __linux__
         if (!slow())
             CHECK(resident() - before < 1024);
@@ -128,11 +128,11 @@ static void a_sparse_file_of_many_records(void)
         bag = open_bag(path, WITH(HOLDALL_OPT_MEMORY_LIMIT, 1 << 20));
         GIVES(HOLDALL_E_LIMIT, holdall_bag_read_range(bag, 0, many, &batch, &err));
         holdall_bag *slice;
-        OK(holdall_bag_slice(bag, many - 1, -1, many, &slice, &err));
+        OK(holdall_bag_slice(bag, many - 1, many, -1, &slice, &err));
         GIVES(HOLDALL_E_LIMIT, holdall_bag_read_range(slice, 0, many, &batch, &err));
         holdall_bag_close(slice);
         OK(holdall_bag_read_range(bag, 0, 1000, &batch, &err));
-        holdall_records_close(batch);
+        holdall_records_free(batch);
         holdall_bag_close(bag);
         remove(path);
     }
@@ -147,7 +147,7 @@ static void batches_keep_to_the_limit(void)
     static const char *const names[] = {"limit.bag", "limit.bagz"};
     for (int k = 0; k < 2; k++) {
         now("%s", names[k]);
-        holdall_bag_writer *w = open_writer(in_tmp(names[k]), HOLDALL_NEW, NULL);
+        holdall_bag_writer *w = open_writer(in_tmp(names[k]), HOLDALL_CREATE, NULL);
         for (int i = 0; i < 20; i++)
             OK(holdall_bag_writer_append(w, record, sizeof record, &err));
         OK(holdall_bag_writer_append(w, "small", 5, &err));
@@ -162,14 +162,14 @@ static void batches_keep_to_the_limit(void)
         CHECK(says("HOLDALL_OPT_MEMORY_LIMIT"));
         GIVES(HOLDALL_E_LIMIT, holdall_bag_read_indices(bag, numbers, 20, &batch, &err));
         OK(holdall_bag_read_range(bag, 0, 3, &batch, &err));
-        holdall_records_close(batch);
+        holdall_records_free(batch);
         OK(holdall_bag_read_indices(bag, numbers, 3, &batch, &err));
-        holdall_records_close(batch);
+        holdall_records_free(batch);
         /* what goes through all of it takes it in parts */
-        OK(holdall_bag_checksum(bag, HOLDALL_SUM_CRC32, digest, sizeof digest, &n, &err));
+        OK(holdall_bag_checksum(bag, HOLDALL_CHECKSUM_CRC32, digest, sizeof digest, &n, &err));
         uint64_t sound = 0;
         holdall_options *o = options_of(WITH(HOLDALL_OPT_MEMORY_LIMIT, 500000));
-        OK(holdall_verify(in_tmp(names[k]), o, NULL, NULL, &sound, NULL, NULL, &err));
+        OK(verify_counts(in_tmp(names[k]), o, NULL, NULL, &sound, NULL, NULL, &err));
         EQUAL(sound, 21);
         holdall_options_free(o);
         holdall_bag_close(bag);
@@ -178,7 +178,7 @@ static void batches_keep_to_the_limit(void)
         bag = open_bag(in_tmp(names[k]), WITH(HOLDALL_OPT_MEMORY_LIMIT, 50000));
         GIVES(HOLDALL_E_LIMIT, holdall_bag_read_range(bag, 4, 1, &batch, &err));
         OK(holdall_bag_read_range(bag, 20, 1, &batch, &err));
-        holdall_records_close(batch);
+        holdall_records_free(batch);
         holdall_bag_close(bag);
         bag = open_bag(in_tmp(names[k]), WITH(HOLDALL_OPT_MEMORY_LIMIT, 0));
         GIVES(HOLDALL_E_LIMIT, holdall_bag_read_range(bag, 20, 1, &batch, &err));
@@ -198,7 +198,7 @@ static void read_bomb(const char *path)
             continue;
         now("%s, limit %" PRId64, path, limits[k]);
         holdall_bag *bag = open_bag(path, WITH(HOLDALL_OPT_MEMORY_LIMIT, limits[k]));
-        EQUAL(holdall_bag_size(bag), 3);
+        EQUAL(holdall_bag_record_count(bag), 3);
         holdall_records *batch;
         size_t n;
         preset_error();
@@ -214,7 +214,7 @@ static void read_bomb(const char *path)
             OK(holdall_bag_read(bag, i, got, sizeof got, &n, &err));
             OK(holdall_bag_read_range(bag, i, 1, &batch, &err));
             CHECK(holdall_records_offsets(batch)[1] == n && memcmp(holdall_records_data(batch), got, n) == 0);
-            holdall_records_close(batch);
+            holdall_records_free(batch);
         }
         holdall_bag_close(bag);
     }
@@ -241,17 +241,17 @@ static void read_too_much(const char *path)
     preset_error();
     holdall_status s = holdall_bag_open(path, NULL, &bag, &err);
     if (s == HOLDALL_OK) {
-        uint64_t n = holdall_bag_size(bag);
+        uint64_t n = holdall_bag_record_count(bag);
         s = slow() ? HOLDALL_OK : holdall_bag_read_range(bag, 0, n, &batch, &err);
         if (s == HOLDALL_OK && !slow())
-            holdall_records_close(batch);
+            holdall_records_free(batch);
         if (s != HOLDALL_E_MEMORY) {
             GAVE(HOLDALL_OK, s);
             uint64_t numbers[5] = {n - 1, 0, n / 2, n - 1, 3};
             preset_error();
             s = slow() ? HOLDALL_OK : holdall_bag_read_indices(bag, numbers, 5, &batch, &err);
             if (s == HOLDALL_OK && !slow())
-                holdall_records_close(batch);
+                holdall_records_free(batch);
         }
     }
     CHECK(s == HOLDALL_OK || s == HOLDALL_E_MEMORY);

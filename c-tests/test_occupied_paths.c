@@ -54,8 +54,8 @@ static holdall_status make(int form, const char *path, holdall_mode mode, writer
     preset_error();
     switch (w->kind) {
     case SCHUNK: s = holdall_schunk_create(path, mode, format, 4, o, &w->schunk, &err); break;
-    case ARRAY: s = holdall_array_create(path, mode, format, "<i4", 1, none, chunks, NULL, o, &w->array, &err); break;
-    case TABLE: s = holdall_table_create(path, mode, format, 2, names, types, o, &w->table, &err); break;
+    case ARRAY: s = array_create(path, mode, format, "<i4", 1, none, chunks, NULL, o, &w->array, &err); break;
+    case TABLE: s = table_create(path, mode, format, 2, names, types, o, &w->table, &err); break;
     default: s = holdall_bag_writer_open(path, mode, o, &w->bag, &err);
     }
     holdall_options_free(o);
@@ -109,7 +109,7 @@ static void check_obstacle(int form, obstacle what, int where, holdall_mode mode
     CHECK(lstat(at, &after) == 0 || is_own);
     if (s < 0 && is_taken && where == 0)
         EQUAL(s, HOLDALL_E_EXISTS);
-    CHECK(s >= 0 || !is_own || mode == HOLDALL_NEW || s == HOLDALL_E_EXISTS || where > 2);
+    CHECK(s >= 0 || !is_own || mode == HOLDALL_CREATE || s == HOLDALL_E_EXISTS || where > 2);
     if (s >= 0) {
         EQUAL(look(form, path), OLD);
         CHECK(!is_taken || is_own || where > 0 || (what == PLAIN_FILE && mode == HOLDALL_REPLACE));
@@ -131,7 +131,7 @@ int main(void)
             for (int where = 0; where < PLACES; where++)
                 for (int late = 0; late < 2; late++)
                     for (int replace = 0; replace < 2; replace++) {
-                        holdall_mode mode = replace ? HOLDALL_REPLACE : HOLDALL_NEW;
+                        holdall_mode mode = replace ? HOLDALL_REPLACE : HOLDALL_CREATE;
                         if (getenv("SHOW"))
                             printf("%s: %s at %s%s%s\n", forms[form].name, obstacles[what], places[where], late ? ", late" : "",
                                    replace ? ", replaced" : ""), fflush(stdout);

@@ -91,7 +91,7 @@ static void *taken(int parameter, int kind)
 
 static void kept(int kind, holdall_status status, void *made)
 {
-    if (status != HOLDALL_OK) {
+    if (status != HOLDALL_OK && status != HOLDALL_DAMAGED) {
         CHECK(made == NULL);
         return;
     }
@@ -141,19 +141,32 @@ static size_t a_size(void)
 
 static holdall_mode a_mode(void)
 {
-    return sound ? HOLDALL_REPLACE : once_in(30) ? (holdall_mode)a_number() : (holdall_mode)below(4);
+    return sound ? HOLDALL_REPLACE : once_in(30) ? (holdall_mode)a_number() : (holdall_mode)(HOLDALL_READ + below(4));
 }
 
 static holdall_format a_format(void)
 {
-    return sound ? HOLDALL_FORMAT_B2ND : once_in(30) ? (holdall_format)a_number() : (holdall_format)(1 + below(8));
+    return sound ? HOLDALL_FORMAT_B2ND : once_in(30) ? (holdall_format)a_number() : (holdall_format)(HOLDALL_FORMAT_BLOSCPACK + below(8));
 }
 
 static holdall_option an_option(void)
 {
-    holdall_option option = sound ? HOLDALL_OPT_LEVEL : once_in(30) ? (holdall_option)a_number() : (holdall_option)(1 + below(32));
+    holdall_option option = sound ? HOLDALL_OPT_LEVEL : once_in(30) ? (holdall_option)a_number() : (holdall_option)(1 + below(HOLDALL_OPT_DRY_RUN));
     /* what is mapped and cut short is SIGBUS, as the header says */
     return option == HOLDALL_OPT_IO ? HOLDALL_OPT_VERIFY : option;
+}
+
+/* Of any family, or a number. */
+static int32_t a_constant(void)
+{
+    static const int32_t first[] = {HOLDALL_READ, HOLDALL_KIND_SCHUNK, HOLDALL_FORMAT_BLOSCPACK, HOLDALL_CODEC_NONE, HOLDALL_CHECKSUM_NONE,
+                                    HOLDALL_FILTER_NONE, HOLDALL_ORDER_C, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_BAG_SHARDS_CONCATENATED, HOLDALL_IO_READ};
+    return sound || below(2) ? (int32_t)a_number() : first[below(10)] + (int32_t)below(9);
+}
+
+static int32_t a_checksum(void)
+{
+    return once_in(10) ? a_constant() : HOLDALL_CHECKSUM_NONE + (int32_t)below(10);
 }
 
 static const char *const names[] = {"a.blp", "b.b2frame", "c.b2nd", "d.bagz", "e.bag", "f", "g.cat", "h@2.bagz", "d.bagz,e.bag", "d.index", "none/x", ""};
@@ -195,12 +208,12 @@ static int on_fault(void *ctx, const char *part, const holdall_error *fault)
     return once_in(10);
 }
 
-/* Numbers of records, without an end; now and then it fails, or says that there are no more. */
+/* Numbers of records, without an end; now and then it fails, or is at the end. */
 static int next_index(void *ctx, uint64_t *index)
 {
     (void)ctx;
     *index = once_in(30) ? a_number() : below(20);
-    return once_in(60) ? -1 : once_in(60);
+    return once_in(60) ? -1 : once_in(60) ? HOLDALL_END : HOLDALL_OK;
 }
 
 static holdall_next_index_fn next_index_or_none(void)
@@ -218,9 +231,9 @@ static void *on_allocate(void *ctx, size_t n)
 enum { STORAGES = 3 };
 static folder storages[STORAGES] = {FOLDER, FOLDER, FOLDER};
 
-static const holdall_io_functions *a_storage(void)
+static const holdall_storage_functions *a_storage(void)
 {
-    holdall_io_functions *f = room(sizeof *f);
+    holdall_storage_functions *f = room(sizeof *f);
     *f = folder_functions(&storages[below(STORAGES)]);
     if (once_in(20))
         f->struct_size = a_size() % 99;
@@ -264,7 +277,8 @@ static void a_box(const holdall_array *a, const uint64_t **start, const uint64_t
         apart[d] = once_in(20) ? (int64_t)a_number() : (int64_t)*bytes * (once_in(4) ? -1 : 1);
         *bytes = about(*bytes * (size_t)many[d]);
     }
-    *start = from, *count = many, *step = once_in(2) ? NULL : by, *strides = once_in(2) ? apart : NULL;
+    *start = once_in(9) ? NULL : from, *count = once_in(9) ? NULL : many, *step = once_in(2) ? NULL : by;
+    *strides = once_in(2) ? apart : NULL;
 }
 
 static void a_choice(const holdall_array *a, const uint64_t *const **positions, const uint64_t **counts, size_t *bytes)
@@ -306,10 +320,10 @@ static void a_growth(const holdall_array *a, uint32_t *axis, uint64_t *count, si
     *bytes = about(size);
 }
 
-static void a_growth_at(const holdall_array *a, uint32_t *axis, uint64_t *at, uint64_t *count, size_t *bytes)
+static void a_growth_at(const holdall_array *a, uint32_t *axis, uint64_t *start, uint64_t *count, size_t *bytes)
 {
     a_growth(a, axis, count, bytes);
-    *at = once_in(20) || *axis >= dimensions(a) ? a_number() : below(length(a, *axis) + 1);
+    *start = once_in(20) || *axis >= dimensions(a) ? a_number() : below(length(a, *axis) + 1);
 }
 
 static uint64_t *lengths(uint32_t n)
@@ -320,16 +334,30 @@ static uint64_t *lengths(uint32_t n)
     return all;
 }
 
-static void a_form(const void *none, uint32_t *n, const uint64_t **shape, const uint64_t **chunks, const uint64_t **grid)
+/* The size of a structure as its first field has it, or not. */
+static size_t size_field(size_t n)
 {
-    (void)none;
-    *n = sound ? 2 : once_in(20) ? HOLDALL_MAX_NDIM + 1 : once_in(10) ? (uint32_t)below(HOLDALL_MAX_NDIM + 1) : (uint32_t)below(4);
-    *shape = lengths(*n), *chunks = once_in(2) ? lengths(*n) : NULL, *grid = once_in(2) ? lengths(*n) : NULL;
+    return once_in(40) ? a_size() % 99 : n;
 }
 
-static void a_grid(const holdall_array *a, const uint64_t **chunks, const uint64_t **grid)
+static const holdall_array_spec *an_array(void)
 {
-    *chunks = once_in(2) ? lengths(dimensions(a)) : NULL, *grid = once_in(2) ? lengths(dimensions(a)) : NULL;
+    uint32_t n = sound ? 2 : once_in(20) ? HOLDALL_MAX_NDIM + 1 : once_in(10) ? (uint32_t)below(HOLDALL_MAX_NDIM + 1) : (uint32_t)below(4);
+    holdall_array_spec *spec = room(sizeof *spec);
+    *spec = (holdall_array_spec){.struct_size = size_field(sizeof *spec), .format = a_format(), .dtype = once_in(60) ? NULL : a_dtype(), .ndim = n};
+    spec->shape = once_in(60) ? NULL : lengths(n);
+    spec->chunk_shape = once_in(2) ? lengths(n) : NULL, spec->block_shape = once_in(2) ? lengths(n) : NULL;
+    return spec;
+}
+
+static const holdall_array_spec *a_copy(const holdall_array *a)
+{
+    uint32_t n = dimensions(a);
+    holdall_array_spec *spec = room(sizeof *spec);
+    *spec = (holdall_array_spec){.struct_size = size_field(sizeof *spec), .format = a_format(), .ndim = once_in(9) ? (uint32_t)a_number() : 0};
+    spec->dtype = once_in(9) ? a_dtype() : NULL, spec->shape = once_in(9) ? lengths(n) : NULL;
+    spec->chunk_shape = once_in(2) ? lengths(n) : NULL, spec->block_shape = once_in(2) ? lengths(n) : NULL;
+    return spec;
 }
 
 static void a_shape(const holdall_array *a, const uint64_t **shape)
@@ -337,16 +365,18 @@ static void a_shape(const holdall_array *a, const uint64_t **shape)
     *shape = lengths(dimensions(a));
 }
 
-static void a_plan(const void *none, uint32_t *columns, const char *const **plan_names, const char *const **dtypes)
+static const holdall_table_spec *a_table(void)
 {
-    (void)none;
-    *columns = (uint32_t)a_count(4);
-    const char **all = room(*columns * sizeof *all), **types = room(*columns * sizeof *types);
-    for (uint32_t i = 0; i < *columns; i++) {
+    uint32_t n = (uint32_t)a_count(4);
+    const char **all = room(n * sizeof *all), **types = room(n * sizeof *types);
+    for (uint32_t i = 0; i < n; i++) {
         static const char *const plain[] = {"x", "y", "z", "w"};
         all[i] = once_in(10) ? a_name() : plain[i % 4], types[i] = once_in(60) ? NULL : a_dtype();
     }
-    *plan_names = all, *dtypes = types;
+    holdall_table_spec *spec = room(sizeof *spec);
+    *spec = (holdall_table_spec){.struct_size = size_field(sizeof *spec), .format = sound ? HOLDALL_FORMAT_BCOLZ : a_format()};
+    spec->column_count = n, spec->names = once_in(60) ? NULL : all, spec->dtypes = once_in(60) ? NULL : types;
+    return spec;
 }
 
 /* Bytes of a row of a column. */
@@ -359,31 +389,74 @@ static size_t row_bytes(const holdall_table *t, uint32_t i)
     return bytes;
 }
 
-static void some_rows(const holdall_table *t, uint64_t *rows, const void *const **columns, const size_t **sizes)
+static void some_rows(const holdall_table *t, uint64_t *count, const void *const **columns, const size_t **sizes)
 {
-    uint32_t n = holdall_table_columns(t);
-    *rows = once_in(20) ? a_number() : a_count(30);
+    uint32_t n = holdall_table_column_count(t);
+    *count = once_in(20) ? a_number() : a_count(30);
     const void **all = room(n * sizeof *all);
     size_t *each = room(n * sizeof *each);
     for (uint32_t i = 0; i < n; i++) {
-        each[i] = about(row_bytes(t, i) * (size_t)(*rows < 100 ? *rows : 1));
+        each[i] = about(row_bytes(t, i) * (size_t)(*count < 100 ? *count : 1));
         all[i] = once_in(60) ? NULL : filled(each[i]);
     }
     *columns = all, *sizes = each;
 }
 
-static void some_cells(const holdall_table *t, uint32_t *i, uint64_t *first, uint64_t *rows, size_t *bytes)
+static void some_cells(const holdall_table *t, const char **column, uint64_t *start, uint64_t *count, size_t *bytes)
 {
-    uint64_t all = holdall_table_rows(t);
-    *i = once_in(20) ? (uint32_t)a_number() : (uint32_t)below(3);
-    *first = once_in(20) || all == 0 ? a_number() : below(all);
-    *rows = once_in(20) || *first >= all ? a_number() : below(all - *first + 1);
-    *bytes = about(row_bytes(t, *i) * (size_t)(*rows < 1000 ? *rows : 1));
+    uint64_t all = holdall_table_row_count(t);
+    uint32_t i = (uint32_t)below(3);
+    const char *name = holdall_table_column_name(t, i);
+    *column = name == NULL || once_in(20) ? a_name() : name;
+    *start = once_in(20) || all == 0 ? a_number() : below(all);
+    *count = once_in(20) || *start >= all ? a_number() : below(all - *start + 1);
+    *bytes = about(row_bytes(t, i) * (size_t)(*count < 1000 ? *count : 1));
+}
+
+/* Memory for some columns, or all in order. */
+static void some_memory(const holdall_table *t, size_t rows, uint32_t *n, const char *const **column_names, void *const **dsts, const size_t **sizes)
+{
+    uint32_t all = holdall_table_column_count(t);
+    bool named = once_in(2);
+    *n = named ? (uint32_t)below(4) : once_in(20) ? (uint32_t)below(5) : all;
+    const char **given = room(*n * sizeof *given);
+    void **memory = room(*n * sizeof *memory);
+    size_t *each = room(*n * sizeof *each);
+    for (uint32_t k = 0; k < *n; k++) {
+        uint32_t i = named && all > 0 ? (uint32_t)below(all) : k;
+        const char *name = holdall_table_column_name(t, i);
+        given[k] = name == NULL || once_in(20) ? a_name() : name;
+        each[k] = about(row_bytes(t, i) * (rows < 1000 ? rows : 1));
+        memory[k] = once_in(60) ? NULL : room(each[k]);
+    }
+    *column_names = named ? given : NULL, *dsts = memory, *sizes = each;
+}
+
+static void some_columns(const holdall_table *t, uint64_t *start, uint64_t *count, uint64_t *step, uint32_t *n, const char *const **column_names,
+                         void *const **dsts, const size_t **sizes)
+{
+    uint64_t all = holdall_table_row_count(t);
+    *start = once_in(20) ? a_number() : all > 0 ? below(all) : 0;
+    *step = sound ? 1 : once_in(20) ? a_number() : 1 + below(3);
+    *count = once_in(20) ? a_number() : all > *start ? 1 + below((all - *start - 1) / (*step ? *step : 1) + 1) : 0;
+    some_memory(t, (size_t)*count, n, column_names, dsts, sizes);
+}
+
+static void some_points(const holdall_table *t, const uint64_t **rows, size_t *count, uint32_t *n, const char *const **column_names,
+                        void *const **dsts, const size_t **sizes)
+{
+    uint64_t all = holdall_table_row_count(t);
+    *count = (size_t)a_count(20);
+    uint64_t *list = numbers(*count);
+    for (size_t i = 0; i < *count; i++)
+        list[i] = once_in(60) ? a_number() : all > 0 ? below(all) : 0;
+    *rows = list;
+    some_memory(t, *count, n, column_names, dsts, sizes);
 }
 
 static void a_column(const holdall_table *t, const char **dtype, size_t *bytes)
 {
-    uint64_t rows = holdall_table_rows(t);
+    uint64_t rows = holdall_table_row_count(t);
     *dtype = a_dtype(), *bytes = about(4 * (size_t)(rows < 1000 ? rows : 1));
 }
 
@@ -415,20 +488,20 @@ static void some_bytes(const void *none, const void **bytes, size_t *n)
     *bytes = contents[which].bytes + from, *n = once_in(4) ? (size_t)below(contents[which].size - from) : contents[which].size - from;
 }
 
-static void some_shards(const void *none, holdall_io *const **shards, uint32_t *n)
+static void some_shards(const void *none, holdall_storage *const **storages, uint32_t *n)
 {
     (void)none;
     *n = (uint32_t)a_count(4);
-    holdall_io **all = room(*n * sizeof *all);
+    holdall_storage **all = room(*n * sizeof *all);
     for (uint32_t i = 0; i < *n; i++)
-        all[i] = picked(-2, K_io);
-    *shards = all;
+        all[i] = picked(-2, K_storage);
+    *storages = all;
 }
 
 static void some_indices(const holdall_bag *bag, const uint64_t **indices, size_t *n)
 {
     *n = (size_t)a_count(20);
-    uint64_t *all = numbers(*n), size = holdall_bag_size(bag);
+    uint64_t *all = numbers(*n), size = holdall_bag_record_count(bag);
     for (size_t i = 0; i < *n; i++)
         all[i] = once_in(40) ? a_number() : size > 0 ? below(size) : 0;
     *indices = all;
@@ -476,7 +549,7 @@ static struct ArrowArrayStream *a_stream(void)
     holdall_table *t;
     if (holdall_table_open(in_tmp("f"), HOLDALL_READ, NULL, &t, NULL) != HOLDALL_OK)
         return stream;
-    if (holdall_table_to_arrow(t, 0, holdall_table_rows(t), below(9), stream, NULL) != HOLDALL_OK)
+    if (holdall_table_to_arrow(t, 0, holdall_table_row_count(t), below(9), stream, NULL) != HOLDALL_OK)
         CHECK(stream->release == NULL);
     holdall_table_close(t);
     return stream;
@@ -493,7 +566,7 @@ static void released(struct ArrowArrayStream *stream)
 
 static void told(holdall_status status, const holdall_error *e)
 {
-    CHECK(status <= HOLDALL_NOT_FOUND && status >= HOLDALL_E_UNSUPPORTED && status != HOLDALL_E_PANIC);
+    CHECK(status <= HOLDALL_DAMAGED && status >= HOLDALL_E_UNSUPPORTED && status != HOLDALL_E_INTERNAL);
     if (status < 0 && e != NULL)
         CHECK(e->status == status && e->position >= -1 && e->message[0] != '\0' && is_text(e->message, sizeof e->message));
 }
@@ -522,26 +595,26 @@ static void begin(void)
         content[i] = (uint8_t)(i % 90);
     holdall_options *o = options_of(WITH(HOLDALL_OPT_DURABILITY, 0));
     holdall_schunk *s;
-    OK(holdall_schunk_create(in_tmp("a.blp"), HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, 4, o, &s, &err));
+    OK(holdall_schunk_create(in_tmp("a.blp"), HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, 4, o, &s, &err));
     OK(holdall_schunk_append(s, content, sizeof content, &err));
     OK(holdall_schunk_commit(s, &err));
-    OK(holdall_schunk_copy(s, in_tmp("b.b2frame"), HOLDALL_NEW, HOLDALL_FORMAT_B2FRAME, o, &err));
+    OK(holdall_schunk_copy(s, in_tmp("b.b2frame"), HOLDALL_CREATE, HOLDALL_FORMAT_B2FRAME, o, &err));
     kept(K_schunk, HOLDALL_OK, s);
     holdall_array *a;
-    OK(holdall_array_create(in_tmp("c.b2nd"), HOLDALL_NEW, HOLDALL_FORMAT_B2ND, "<i4", 2, shape, chunks, NULL, o, &a, &err));
-    OK(holdall_array_write(a, origin, shape, NULL, content, NULL, 480, &err));
+    OK(array_create(in_tmp("c.b2nd"), HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, "<i4", 2, shape, chunks, NULL, o, &a, &err));
+    OK(holdall_array_write(a, origin, shape, NULL, content, 480, NULL, &err));
     OK(holdall_array_commit(a, &err));
-    OK(holdall_array_copy(a, in_tmp("g.cat"), HOLDALL_NEW, HOLDALL_FORMAT_CATERVA, NULL, NULL, o, &err));
-    OK(holdall_array_copy(a, in_tmp("none"), HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, NULL, NULL, o, &err));
+    OK(array_copy(a, in_tmp("g.cat"), HOLDALL_CREATE, HOLDALL_FORMAT_CATERVA, NULL, NULL, o, &err));
+    OK(array_copy(a, in_tmp("none"), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, NULL, NULL, o, &err));
     kept(K_array, HOLDALL_OK, a);
     holdall_table *t;
-    OK(holdall_table_create(in_tmp("f"), HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, 2, columns, dtypes, o, &t, &err));
+    OK(table_create(in_tmp("f"), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, 2, columns, dtypes, o, &t, &err));
     OK(holdall_table_append(t, 30, (const void *[]){content, content}, (const size_t[]){120, 150}, &err));
     OK(holdall_table_commit(t, &err));
     kept(K_table, HOLDALL_OK, t);
     for (int i = 0; i < 2; i++) {
         holdall_bag_writer *w;
-        OK(holdall_bag_writer_open(in_tmp(i ? "e.bag" : "d.bagz"), HOLDALL_NEW, o, &w, &err));
+        OK(holdall_bag_writer_open(in_tmp(i ? "e.bag" : "d.bagz"), HOLDALL_CREATE, o, &w, &err));
         append_records(w, 0, 20);
         OK(holdall_bag_writer_commit(w, &err));
         kept(K_bag_writer, HOLDALL_OK, w);
@@ -557,14 +630,14 @@ static void begin(void)
     OK(holdall_bag_stream_open(bag, NULL, NULL, NULL, &stream, &err));
     kept(K_bag_stream, HOLDALL_OK, stream);
     holdall_epoch *epoch;
-    OK(holdall_epoch_open(20, 1, 0, 0, 1, &epoch, &err));
+    OK(holdall_epoch_new(20, 1, 0, 0, 1, &epoch, &err));
     kept(K_epoch, HOLDALL_OK, epoch);
     kept(K_bag, HOLDALL_OK, bag);
-    holdall_digest *digest;
-    OK(holdall_digest_new(HOLDALL_SUM_CRC32, &digest, &err));
-    kept(K_digest, HOLDALL_OK, digest);
+    holdall_checksum *digest;
+    OK(holdall_checksum_new(HOLDALL_CHECKSUM_CRC32, &digest, &err));
+    kept(K_checksum, HOLDALL_OK, digest);
     for (int i = 0; i < STORAGES; i++)
-        kept(K_io, HOLDALL_OK, folder_io(&storages[i]));
+        kept(K_storage, HOLDALL_OK, folder_io(&storages[i]));
     kept(K_options, HOLDALL_OK, o);
     for (int i = 0; i < 4 && contents[i].bytes == NULL; i++)
         contents[i].bytes = load(in_tmp(names[i]), &contents[i].size);

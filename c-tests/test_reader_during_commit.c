@@ -9,9 +9,9 @@ static const struct {
     const char *name;
     int64_t codec, limits, sum;
 } forms[] = {
-    {"zstd", HOLDALL_CODEC_ZSTD, 0, HOLDALL_SUM_CRC32},          {"bare", HOLDALL_CODEC_NONE, 0, HOLDALL_SUM_NONE},
-    {"raw", HOLDALL_CODEC_NONE, 0, HOLDALL_SUM_CRC32},           {"zstd, separate", HOLDALL_CODEC_ZSTD, 1, HOLDALL_SUM_CRC32},
-    {"raw, separate", HOLDALL_CODEC_NONE, 1, HOLDALL_SUM_CRC32}, {"bare, separate", HOLDALL_CODEC_NONE, 1, HOLDALL_SUM_NONE},
+    {"zstd", HOLDALL_CODEC_ZSTD, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32},          {"bare", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_NONE},
+    {"raw", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32},           {"zstd, separate", HOLDALL_CODEC_ZSTD, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_CRC32},
+    {"raw, separate", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_CRC32}, {"bare, separate", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_NONE},
 };
 enum { FORMS = sizeof forms / sizeof forms[0] };
 
@@ -20,7 +20,7 @@ static void write_film(int form, holdall_mode mode)
     const int64_t *pairs = WITH(HOLDALL_OPT_CODEC, forms[form].codec, HOLDALL_OPT_BAG_LIMITS, forms[form].limits, HOLDALL_OPT_CHECKSUM, forms[form].sum);
     folder f = FOLDER;
     holdall_bag_writer *w;
-    OK(try_folder_writer(&f, HOLDALL_NEW, pairs, &w));
+    OK(try_folder_writer(&f, HOLDALL_CREATE, pairs, &w));
     append_records(w, 0, OLD);
     OK(holdall_bag_writer_commit(w, &err));
     holdall_bag_writer_close(w);
@@ -44,7 +44,7 @@ static long open_and_read(int form, holdall_mode mode, bool cached)
     holdall_bag *bag;
     OK(try_folder_bag(&f, WITH(HOLDALL_OPT_CODEC, forms[form].codec, HOLDALL_OPT_BAG_LIMITS, forms[form].limits, HOLDALL_OPT_BAG_LIMITS_CACHE, cached), &bag));
     long calls = f.all_calls;
-    uint64_t n = holdall_bag_size(bag);
+    uint64_t n = holdall_bag_record_count(bag);
     CHECK(n == OLD || n == NEW);
     /* Once the commit is over: the commit that it opened, or an error. (Who replaces a bag that is open for reading
      * is on his own: here files are known by name alone.) */
@@ -57,7 +57,7 @@ static long open_and_read(int form, holdall_mode mode, bool cached)
         holdall_status s = holdall_bag_read(bag, i, got, sizeof got, &size, &err);
         CHECK(s < 0 || (size == size2 && memcmp(got, want, size) == 0));
         /* appended to, it reads on where its limits are in memory or in a file of their own */
-        if (cached || forms[form].limits)
+        if (cached || forms[form].limits == HOLDALL_BAG_LIMITS_SEPARATE)
             CHECK(s == HOLDALL_OK);
     }
     holdall_bag_close(bag);

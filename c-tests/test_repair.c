@@ -23,7 +23,7 @@ static holdall_status repair(const int64_t *pairs, uint64_t *kept, uint64_t *dro
 {
     holdall_options *o = options_of(pairs);
     preset_error();
-    holdall_status s = holdall_repair(path, o, kept, dropped, &err);
+    holdall_status s = repair_counts(path, o, kept, dropped, &err);
     holdall_options_free(o);
     return s;
 }
@@ -39,8 +39,8 @@ static void check_dry_run(const int64_t *pairs, uint64_t kept, uint64_t dropped)
     int files = files_with("");
     size_t n, m;
     uint8_t *before = load(path, &n);
-    OK(holdall_repair(path, o, &k, &d, &err));
-    OK(holdall_verify(path, o, NULL, NULL, &sound, &bad, &unchecked, &err));
+    OK(repair_counts(path, o, &k, &d, &err));
+    OK(verify_counts(path, o, NULL, NULL, &sound, &bad, &unchecked, &err));
     uint8_t *after = load(path, &m);
     CHECK(k == kept && d == dropped && sound + unchecked == kept && bad == 0);
     CHECK(files_with("") == files && n == m && memcmp(before, after, n) == 0);
@@ -95,14 +95,14 @@ static void what_is_whole_stays_as_it_is(void)
     static const char *const names[] = {"whole.bag", "whole.bagz"};
     for (int k = 0; k < 12; k++) {
         use(names[k % 2]);
-        const int64_t *pairs = WITH(HOLDALL_OPT_BAG_LIMITS, k / 2 % 2);
-        write_bag(path, HOLDALL_REPLACE, WITH(HOLDALL_OPT_BAG_LIMITS, k / 2 % 2, HOLDALL_OPT_CHECKSUM, k / 4 % 2 ? HOLDALL_SUM_NONE : HOLDALL_SUM_CRC32), k / 8 ? 0 : N);
+        const int64_t *pairs = WITH(HOLDALL_OPT_BAG_LIMITS, LIMITS(k / 2 % 2));
+        write_bag(path, HOLDALL_REPLACE, WITH(HOLDALL_OPT_BAG_LIMITS, LIMITS(k / 2 % 2), HOLDALL_OPT_CHECKSUM, k / 4 % 2 ? HOLDALL_CHECKSUM_NONE : HOLDALL_CHECKSUM_CRC32), k / 8 ? 0 : N);
         check_left_alone(pairs, HOLDALL_OK);
         check_repair(pairs, k / 8 ? 0 : N, 0);
     }
-    GIVES(HOLDALL_E_MISSING, holdall_repair(in_tmp("no-such.bag"), NULL, NULL, NULL, &err));
+    GIVES(HOLDALL_E_MISSING, repair_counts(in_tmp("no-such.bag"), NULL, NULL, NULL, &err));
     /* the results may be left out */
-    OK(holdall_repair(path, options_of(NULL), NULL, NULL, &err));
+    OK(repair_counts(path, options_of(NULL), NULL, NULL, &err));
     EQUAL(files_with("no-such"), 0);
 }
 
@@ -112,7 +112,7 @@ static void a_bagz_writer_that_was_cut_off(void)
     static const char *const names[] = {"cut-off.bag", "cut-off.bagz"};
     for (int k = 0; k < 2; k++) {
         use(names[k]);
-        write_bag(path, HOLDALL_REPLACE, WITH(HOLDALL_OPT_BAG_LIMITS, 1, HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE), N);
+        write_bag(path, HOLDALL_REPLACE, WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE), N);
         holdall_bag *bag;
         CHECK(try_open(path, NULL, &bag) < 0);
         CHECK(says("limits."));
@@ -137,7 +137,7 @@ static void a_bagz_writer_that_was_cut_off(void)
     EQUAL(kept, 11);
     EQUAL(dropped, 0);
     uint64_t bad = 9;
-    OK(holdall_verify(path, NULL, NULL, NULL, NULL, &bad, NULL, &err));
+    OK(verify_counts(path, NULL, NULL, NULL, NULL, &bad, NULL, &err));
     EQUAL(bad, 0);
 }
 
@@ -145,9 +145,9 @@ static void a_bagz_writer_that_was_cut_off(void)
 static void separate_limits_that_are_torn(void)
 {
     static const char *const names[] = {"torn.bag", "torn.bagz"};
-    const int64_t *pairs = WITH(HOLDALL_OPT_BAG_LIMITS, 1);
+    const int64_t *pairs = WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE);
     for (int k = 0; k < 2; k++) {
-        const int64_t *bare = WITH(HOLDALL_OPT_BAG_LIMITS, 1, HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE);
+        const int64_t *bare = WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE);
         use(names[k]);
         write_bag(path, HOLDALL_REPLACE, bare, N);
         CHECK(truncate(beside("limits."), 8 * (N - 1) + 3) == 0);
@@ -195,7 +195,7 @@ static void a_damaged_last_limit(void)
 static void what_cannot_be_proved_is_left_alone(void)
 {
     use("bare.bag");
-    write_bag(path, HOLDALL_REPLACE, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE), N);
+    write_bag(path, HOLDALL_REPLACE, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE), N);
     overwrite_end(UINT64_MAX);
     check_left_alone(NULL, HOLDALL_E_FORMAT);
     use("text.bag");
@@ -221,8 +221,8 @@ static void what_cannot_be_proved_is_left_alone(void)
 static void checksums_of_another_state(void)
 {
     use("other.bag");
-    write_bag(in_tmp("longer.bag"), HOLDALL_NEW, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE), N + 5);
-    write_bag(path, HOLDALL_NEW, NULL, N);
+    write_bag(in_tmp("longer.bag"), HOLDALL_CREATE, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE), N + 5);
+    write_bag(path, HOLDALL_CREATE, NULL, N);
     CHECK(rename(in_tmp("longer.bag"), path) == 0);
     holdall_bag *bag;
     GIVES(HOLDALL_E_CHECKSUM, try_open(path, NULL, &bag));
@@ -244,7 +244,7 @@ static int write_another(void *told, uint64_t done, uint64_t total)
 {
     (void)done, (void)total;
     if (!*(bool *)told)
-        write_bag(in_tmp("another.bag"), HOLDALL_NEW, NULL, N);
+        write_bag(in_tmp("another.bag"), HOLDALL_CREATE, NULL, N);
     *(bool *)told = true;
     return 0;
 }
@@ -257,7 +257,7 @@ static void a_dry_run_is_one_of_the_call_alone(void)
     memset(content, 'x', BYTES);
     holdall_schunk *s;
     holdall_options *o = options_of(WITH(HOLDALL_OPT_CHUNK_BYTES, 1000, HOLDALL_OPT_LEVEL, 0));
-    OK(holdall_schunk_create(path, HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, 1, o, &s, &err));
+    OK(holdall_schunk_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, 1, o, &s, &err));
     OK(holdall_schunk_append(s, content, BYTES, &err));
     OK(holdall_schunk_commit(s, &err));
     holdall_schunk_close(s);
@@ -272,10 +272,10 @@ static void a_dry_run_is_one_of_the_call_alone(void)
     free(file);
 
     bool told = false;
-    uint64_t kept, dropped;
+    uint64_t kept = 0, dropped = 0;
     o = options_of(WITH(HOLDALL_OPT_DRY_RUN, 1));
-    holdall_options_on_progress(o, write_another, &told);
-    OK(holdall_repair(path, o, &kept, &dropped, &err));
+    holdall_options_set_progress(o, write_another, &told);
+    OK(repair_counts(path, o, &kept, &dropped, &err));
     CHECK(told && kept == 3 && dropped == 1);
     check_bag(in_tmp("another.bag"), NULL, N);
 
@@ -287,7 +287,7 @@ static void a_dry_run_is_one_of_the_call_alone(void)
     OK(holdall_schunk_read(s, 0, got, BYTES, &err));
     CHECK(got[0] == 0 && got[999] == 0 && memcmp(got + 1000, content, BYTES - 1000) == 0);
     holdall_schunk_close(s);
-    GIVES(HOLDALL_E_CHECKSUM, holdall_verify(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
+    GIVES(HOLDALL_E_CHECKSUM, verify_counts(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
 }
 
 int main(void)

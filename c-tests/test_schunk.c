@@ -9,10 +9,10 @@ static const int64_t small[] = {HOLDALL_OPT_CHUNK_BYTES, CHUNK, 0, 0};
 static void pieces_and_slices(void)
 {
     const char *path = in_tmp("pieces.blp");
-    holdall_schunk *s = create(path, HOLDALL_NEW, small);
-    EQUAL(holdall_schunk_chunks(s), 0);
+    holdall_schunk *s = create(path, HOLDALL_CREATE, small);
+    EQUAL(holdall_schunk_chunk_count(s), 0);
     EQUAL(holdall_schunk_nbytes(s), 0);
-    EQUAL(holdall_schunk_cbytes(s), 0);
+    EQUAL(schunk_info(s).stored_bytes, 0);
     /* pieces of all sizes; they can be read at once */
     for (size_t at = 0, k = 0; at < N; k++) {
         size_t n = k * k * 5 % 20011 + k % 3;
@@ -23,23 +23,23 @@ static void pieces_and_slices(void)
         check_content(s, at - n / 2, n / 2, 1);
     }
     check_content(s, 0, N, 1);
-    EQUAL(holdall_schunk_chunks(s), (N + CHUNK - 1) / CHUNK);
+    EQUAL(holdall_schunk_chunk_count(s), (N + CHUNK - 1) / CHUNK);
     CHECK(!there(path));
     OK(holdall_schunk_commit(s, &err));
-    EQUAL(holdall_schunk_cbytes(s), file_size(path));
-    CHECK(holdall_schunk_cbytes(s) < N / 2);
+    EQUAL(schunk_info(s).stored_bytes, file_size(path));
+    CHECK(schunk_info(s).stored_bytes < N / 2);
     check_content(s, 0, N, 1);
     holdall_schunk_close(s);
     TIDY();
 
     for (int io = 0; io < 2; io++) {
-        s = open_schunk(path, HOLDALL_READ, WITH(HOLDALL_OPT_IO, io));
+        s = open_schunk(path, HOLDALL_READ, WITH(HOLDALL_OPT_IO, IO(io)));
         EQUAL(holdall_schunk_nbytes(s), N);
-        EQUAL(holdall_schunk_typesize(s), 8);
-        EQUAL(holdall_schunk_chunk_size(s), CHUNK);
-        EQUAL(holdall_schunk_sum(s), HOLDALL_SUM_CRC32);
-        EQUAL(holdall_schunk_version(s), 3);
-        EQUAL(holdall_schunk_cbytes(s), file_size(path));
+        EQUAL(schunk_info(s).typesize, 8);
+        EQUAL(schunk_info(s).chunk_size, CHUNK);
+        EQUAL(schunk_info(s).checksum, HOLDALL_CHECKSUM_CRC32);
+        EQUAL(schunk_info(s).version, 3);
+        EQUAL(schunk_info(s).stored_bytes, file_size(path));
         uint64_t x = 88172645463325252;
         for (int k = 0; k < 300; k++) {
             x ^= x << 13, x ^= x >> 7, x ^= x << 17;
@@ -47,27 +47,27 @@ static void pieces_and_slices(void)
             check_content(s, at, (size_t)(n < N - at ? n : N - at), 1);
         }
         /* chunk by chunk */
-        for (uint64_t i = 0; i < holdall_schunk_chunks(s); i++) {
+        for (uint64_t i = 0; i < holdall_schunk_chunk_count(s); i++) {
             uint8_t got[CHUNK];
-            size_t n = 0, nbytes, cbytes;
-            int32_t codec;
+            size_t n = 0, nbytes = 0, cbytes = 0;
+            int32_t codec = 0;
             OK(holdall_schunk_read_chunk(s, i, got, sizeof got, &n, &err));
-            EQUAL(n, i + 1 < holdall_schunk_chunks(s) ? CHUNK : N % CHUNK);
+            EQUAL(n, i + 1 < holdall_schunk_chunk_count(s) ? CHUNK : N % CHUNK);
             CHECK(is_content(i * CHUNK, got, n, 1));
-            OK(holdall_schunk_chunk_info(s, i, &nbytes, &cbytes, &codec, &err));
+            OK(chunk_info(s, i, &nbytes, &cbytes, &codec, &err));
             EQUAL(nbytes, n);
             CHECK(cbytes > 16 && cbytes < n);
             EQUAL(codec, HOLDALL_CODEC_LZ4);
-            OK(holdall_schunk_chunk_info(s, i, NULL, NULL, NULL, &err));
+            OK(chunk_info(s, i, NULL, NULL, NULL, &err));
         }
         /* a checksum is that of the content */
         uint8_t *all = malloc(N), a[64], b[64];
         CHECK(all != NULL);
         make_content(0, all, N, 1);
-        for (int sum = HOLDALL_SUM_NONE; sum <= HOLDALL_SUM_SHA512; sum++) {
+        for (int sum = HOLDALL_CHECKSUM_NONE; sum <= HOLDALL_CHECKSUM_SHA512; sum++) {
             size_t n = 99, n2 = 98;
             OK(holdall_schunk_checksum(s, sum, a, sizeof a, &n, &err));
-            OK(holdall_checksum(sum, all, N, b, sizeof b, &n2, &err));
+            OK(holdall_checksum_compute(sum, all, N, b, sizeof b, &n2, &err));
             CHECK(n == n2 && memcmp(a, b, n) == 0);
         }
         free(all);
@@ -88,7 +88,7 @@ static void compare(const holdall_schunk *s, const model *m)
     OK(holdall_schunk_read(s, 0, got, m->n, &err));
     CHECK(memcmp(got, m->bytes, m->n) == 0);
     size_t at = 0;
-    for (uint64_t i = 0; i < holdall_schunk_chunks(s); i++) {
+    for (uint64_t i = 0; i < holdall_schunk_chunk_count(s); i++) {
         size_t n = 0;
         OK(holdall_schunk_read_chunk(s, i, got, sizeof got, &n, &err));
         CHECK(n <= m->n - at && memcmp(got, m->bytes + at, n) == 0);
@@ -129,10 +129,10 @@ static void change(holdall_schunk *s, model *m, uint64_t *x)
         break;
     case 3: {
         /* before a chunk; where its content begins is told by the sizes of those before */
-        uint64_t chunk = (r >> 30) % (holdall_schunk_chunks(s) + 1);
-        size_t begin = 0, size;
+        uint64_t chunk = (r >> 30) % (holdall_schunk_chunk_count(s) + 1);
+        size_t begin = 0, size = 0;
         for (uint64_t i = 0; i < chunk; i++, begin += size)
-            OK(holdall_schunk_chunk_info(s, i, &size, NULL, NULL, &err));
+            OK(chunk_info(s, i, &size, NULL, NULL, &err));
         if (m->n + n > sizeof m->bytes)
             return;
         OK(holdall_schunk_insert(s, chunk, bytes, n, &err));
@@ -142,13 +142,13 @@ static void change(holdall_schunk *s, model *m, uint64_t *x)
         break;
     }
     case 4: {
-        if (holdall_schunk_chunks(s) == 0)
+        if (holdall_schunk_chunk_count(s) == 0)
             return;
-        uint64_t chunk = (r >> 30) % holdall_schunk_chunks(s);
-        size_t begin = 0, size;
+        uint64_t chunk = (r >> 30) % holdall_schunk_chunk_count(s);
+        size_t begin = 0, size = 0;
         for (uint64_t i = 0; i < chunk; i++, begin += size)
-            OK(holdall_schunk_chunk_info(s, i, &size, NULL, NULL, &err));
-        OK(holdall_schunk_chunk_info(s, chunk, &size, NULL, NULL, &err));
+            OK(chunk_info(s, i, &size, NULL, NULL, &err));
+        OK(chunk_info(s, chunk, &size, NULL, NULL, &err));
         OK(holdall_schunk_remove(s, chunk, &err));
         memmove(m->bytes + begin, m->bytes + begin + size, m->n - begin - size);
         m->n -= size;
@@ -170,7 +170,7 @@ static void changes_of_all_kinds(void)
         char name[64];
         snprintf(name, sizeof name, "changes%d.blp", form);
         int64_t version = versions[form % 4], spare = form / 4 * 500;
-        holdall_schunk *s = create(in_tmp(name), HOLDALL_NEW, WITH(HOLDALL_OPT_CHUNK_BYTES, 1600, HOLDALL_OPT_FORMAT_VERSION, version, HOLDALL_OPT_SPARE_BYTES, spare));
+        holdall_schunk *s = create(in_tmp(name), HOLDALL_CREATE, WITH(HOLDALL_OPT_CHUNK_BYTES, 1600, HOLDALL_OPT_FORMAT_VERSION, version, HOLDALL_OPT_SPARE_BYTES, spare));
         now_.n = committed.n = 0;
         OK(holdall_schunk_commit(s, &err));
         for (int k = 0; k < (slow() ? 60 : 300); k++) {
@@ -190,9 +190,9 @@ static void changes_of_all_kinds(void)
                     TIDY();
                     s = open_schunk(in_tmp(name), HOLDALL_READ, NULL);
                     compare(s, &committed);
-                    EQUAL(holdall_schunk_version(s), version == 0 || version == 103 ? 3 : version);
+                    EQUAL(schunk_info(s).version, version == 0 || version == 103 ? 3 : version);
                     holdall_schunk_close(s);
-                    OK(holdall_verify(in_tmp(name), NULL, NULL, NULL, NULL, NULL, NULL, &err));
+                    OK(verify_counts(in_tmp(name), NULL, NULL, NULL, NULL, NULL, NULL, &err));
                     s = open_schunk(in_tmp(name), HOLDALL_APPEND, spare ? WITH(HOLDALL_OPT_SPARE_BYTES, spare) : NULL);
                     now_ = committed;
                 }
@@ -210,7 +210,7 @@ static void codecs_filters_checksums_versions(void)
     for (int64_t codec = HOLDALL_CODEC_NONE; codec <= HOLDALL_CODEC_ZSTD; codec++)
         for (int f = 0; f < 3; f++)
             for (int v = 0; v < 4; v++) {
-                int64_t sum = versions[v] == 1 ? 0 : (codec + 2 * f + v) % 9, level = 1 + (codec + f + v) % 9;
+                int64_t sum = HOLDALL_CHECKSUM_NONE + (versions[v] == 1 ? 0 : (codec + 2 * f + v) % 9), level = 1 + (codec + f + v) % 9;
                 size_t typesize = (size_t[]){1, 2, 4, 8, 300}[(codec + f + v) % 5];
                 now("codec %d, filter %d, version %d, sum %d, level %d, typesize %zu", (int)codec, f, (int)versions[v], (int)sum, (int)level, typesize);
                 holdall_options *o = options_of(WITH(HOLDALL_OPT_CODEC, codec, HOLDALL_OPT_LEVEL, level, HOLDALL_OPT_CHECKSUM, sum, HOLDALL_OPT_FORMAT_VERSION, versions[v],
@@ -226,22 +226,22 @@ static void codecs_filters_checksums_versions(void)
                 finish(s);
                 s = open_schunk(path, HOLDALL_READ, NULL);
                 check_content(s, 0, 80001, 2);
-                EQUAL(holdall_schunk_sum(s), sum);
-                EQUAL(holdall_schunk_version(s), versions[v] == 103 ? 3 : versions[v]); /* without metadata they are the same */
-                EQUAL(holdall_schunk_typesize(s), typesize > 255 ? 1 : typesize);
-                EQUAL(holdall_schunk_chunks(s), 4);
-                int32_t got;
+                EQUAL(schunk_info(s).checksum, sum);
+                EQUAL(schunk_info(s).version, versions[v] == 103 ? 3 : versions[v]); /* without metadata they are the same */
+                EQUAL(schunk_info(s).typesize, typesize > 255 ? 1 : typesize);
+                EQUAL(holdall_schunk_chunk_count(s), 4);
+                int32_t got = 0;
                 for (uint64_t i = 0; i < 4; i++) {
-                    size_t nbytes, cbytes;
-                    OK(holdall_schunk_chunk_info(s, i, &nbytes, &cbytes, &got, &err));
+                    size_t nbytes = 0, cbytes = 0;
+                    OK(chunk_info(s, i, &nbytes, &cbytes, &got, &err));
                     /* what has been appended later is made as what was there: how it was not compressed, nobody knows */
                     int64_t want = codec == HOLDALL_CODEC_LZ4HC ? HOLDALL_CODEC_LZ4 : codec;
                     CHECK(got == want || cbytes == nbytes + 16 || (codec == HOLDALL_CODEC_NONE && got == HOLDALL_CODEC_BLOSCLZ));
                 }
                 holdall_schunk_close(s);
                 uint64_t sound = 9, bad = 9, unchecked = 9;
-                OK(holdall_verify(path, NULL, NULL, NULL, &sound, &bad, &unchecked, &err));
-                CHECK(sound == (sum ? 4 : 0) && bad == 0 && unchecked == (sum ? 0 : 4));
+                OK(verify_counts(path, NULL, NULL, NULL, &sound, &bad, &unchecked, &err));
+                CHECK(bad == 0 && sound == (sum == HOLDALL_CHECKSUM_NONE ? 0 : 4) && sound + unchecked == 4);
             }
     TIDY();
 }
@@ -250,13 +250,13 @@ static void check_meta(const holdall_schunk *s, const char *want)
 {
     const void *value = &err;
     size_t n = 99;
-    EQUAL(holdall_schunk_metas(s), want != NULL);
-    CHECK(want ? strcmp(holdall_schunk_meta_name(s, 0), "") == 0 : holdall_schunk_meta_name(s, 0) == NULL);
-    CHECK(holdall_schunk_meta_name(s, 1) == NULL && holdall_schunk_meta_name(s, UINT32_MAX) == NULL);
-    GIVES(want ? HOLDALL_OK : HOLDALL_NOT_FOUND, holdall_schunk_meta_get(s, "", &value, &n, &err));
+    EQUAL(holdall_schunk_attr_count(s), want != NULL);
+    CHECK(want ? strcmp(holdall_schunk_attr_name(s, 0), "") == 0 : holdall_schunk_attr_name(s, 0) == NULL);
+    CHECK(holdall_schunk_attr_name(s, 1) == NULL && holdall_schunk_attr_name(s, UINT32_MAX) == NULL);
+    GIVES(want ? HOLDALL_OK : HOLDALL_NOT_FOUND, holdall_schunk_attr_get(s, "", &value, &n, &err));
     EQUAL(n, want ? strlen(want) : 0);
     CHECK(want ? memcmp(value, want, n) == 0 : value == NULL);
-    GIVES(HOLDALL_NOT_FOUND, holdall_schunk_meta_get(s, "other", &value, &n, &err));
+    GIVES(HOLDALL_NOT_FOUND, holdall_schunk_attr_get(s, "other", &value, &n, &err));
     CHECK(value == NULL && n == 0);
 }
 
@@ -272,13 +272,13 @@ static void metadata(void)
     const char *const values[] = {"{\"a\": 1}", NULL, "[]", large, "null", "{\"unit\": \"K\", \"\\u00fc\": [1.5, null, \"x\"]}", NULL, large, "3"};
     for (int v = 0; v < 2; v++) {
         const char *path = in_tmp(v ? "meta103.blp" : "meta.blp");
-        holdall_schunk *s = create(path, HOLDALL_NEW, WITH(HOLDALL_OPT_FORMAT_VERSION, versions[v], HOLDALL_OPT_CHUNK_BYTES, CHUNK));
+        holdall_schunk *s = create(path, HOLDALL_CREATE, WITH(HOLDALL_OPT_FORMAT_VERSION, versions[v], HOLDALL_OPT_CHUNK_BYTES, CHUNK));
         check_meta(s, NULL);
         append_content(s, 0, N, 3);
         const char *was = NULL;
         for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {
             now("version %d, value %zu", (int)versions[v], k);
-            OK(holdall_schunk_meta_set(s, "", values[k], values[k] ? strlen(values[k]) : 0, &err));
+            OK(holdall_schunk_attr_set(s, "", values[k], values[k] ? strlen(values[k]) : 0, &err));
             check_meta(s, values[k]);
             if (k > 0) { /* there is a file */
                 holdall_schunk *reader = open_schunk(path, HOLDALL_READ, NULL);
@@ -290,21 +290,21 @@ static void metadata(void)
             holdall_schunk_close(s);
             s = open_schunk(path, HOLDALL_APPEND, NULL);
             check_meta(s, values[k]);
-            EQUAL(holdall_schunk_version(s), v == 0 || values[k] == NULL || k > 1 ? 3 : 103);
+            EQUAL(schunk_info(s).version, v == 0 || values[k] == NULL || k > 1 ? 3 : 103);
             check_content(s, 0, N, 3);
             was = values[k];
         }
-        GIVES(HOLDALL_E_UNSUPPORTED, holdall_schunk_meta_set(s, "x", "1", 1, &err));
-        GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_meta_set(s, "", "{", 1, &err));
-        GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_meta_set(s, "", "\xff", 1, &err));
-        GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_meta_set(s, "", "", 0, &err));
+        GIVES(HOLDALL_E_UNSUPPORTED, holdall_schunk_attr_set(s, "x", "1", 1, &err));
+        GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_attr_set(s, "", "{", 1, &err));
+        GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_attr_set(s, "", "\xff", 1, &err));
+        GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_attr_set(s, "", "", 0, &err));
         check_meta(s, was);
         holdall_schunk_close(s);
     }
     for (int64_t version = 1; version < 3; version++) {
         holdall_schunk *s = create(in_tmp("none.blp"), HOLDALL_REPLACE, WITH(HOLDALL_OPT_FORMAT_VERSION, version));
-        GIVES(HOLDALL_E_UNSUPPORTED, holdall_schunk_meta_set(s, "", "1", 1, &err));
-        OK(holdall_schunk_meta_set(s, "", NULL, 0, &err));
+        GIVES(HOLDALL_E_UNSUPPORTED, holdall_schunk_attr_set(s, "", "1", 1, &err));
+        OK(holdall_schunk_attr_set(s, "", NULL, 0, &err));
         check_meta(s, NULL);
         holdall_schunk_close(s);
     }
@@ -315,12 +315,12 @@ static void raw_chunks(void)
 {
     const char *path = in_tmp("raw.blp"), *copy = in_tmp("copy.blp");
     write_schunk(path, WITH(HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD), N, 4);
-    holdall_schunk *from = open_schunk(path, HOLDALL_READ, NULL), *to = create(copy, HOLDALL_NEW, WITH(HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_SHA1));
+    holdall_schunk *from = open_schunk(path, HOLDALL_READ, NULL), *to = create(copy, HOLDALL_CREATE, WITH(HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_SHA1));
     uint8_t chunk[CHUNK + 32], again[CHUNK + 32];
-    for (uint64_t i = 0; i < holdall_schunk_chunks(from); i++) {
-        size_t n = 0, n2 = 0, cbytes;
+    for (uint64_t i = 0; i < holdall_schunk_chunk_count(from); i++) {
+        size_t n = 0, n2 = 0, cbytes = 0;
         OK(holdall_schunk_read_raw(from, i, chunk, sizeof chunk, &n, &err));
-        OK(holdall_schunk_chunk_info(from, i, NULL, &cbytes, NULL, &err));
+        OK(chunk_info(from, i, NULL, &cbytes, NULL, &err));
         EQUAL(n, cbytes);
         OK(holdall_schunk_append_raw(to, chunk, n, &err));
         OK(holdall_schunk_read_raw(to, i, again, sizeof again, &n2, &err));
@@ -329,12 +329,12 @@ static void raw_chunks(void)
         GIVES(HOLDALL_E_FORMAT, holdall_schunk_append_raw(to, chunk, n - 1, &err));
         GIVES(HOLDALL_E_FORMAT, holdall_schunk_append_raw(to, chunk, 15, &err));
         GIVES(HOLDALL_E_FORMAT, holdall_schunk_append_raw(to, NULL, 0, &err));
-        EQUAL(holdall_schunk_chunks(to), i + 1);
+        EQUAL(holdall_schunk_chunk_count(to), i + 1);
     }
     finish(to);
     holdall_schunk_close(from);
     check_schunk(copy, N, 4);
-    OK(holdall_verify(copy, NULL, NULL, NULL, NULL, NULL, NULL, &err));
+    OK(verify_counts(copy, NULL, NULL, NULL, NULL, NULL, NULL, &err));
 
     /* chunks of Blosc2 have a longer header, and another version */
     to = open_schunk(copy, HOLDALL_APPEND, NULL);
@@ -347,9 +347,9 @@ static void raw_chunks(void)
     GIVES(HOLDALL_E_UNSUPPORTED, holdall_schunk_append_raw(to, chunk, n, &err));
     /* a chunk that waits is read as it is going to be */
     append_content(to, N, 100, 4);
-    OK(holdall_schunk_read_raw(to, holdall_schunk_chunks(to) - 1, chunk, sizeof chunk, &n, &err));
+    OK(holdall_schunk_read_raw(to, holdall_schunk_chunk_count(to) - 1, chunk, sizeof chunk, &n, &err));
     size_t nbytes = 0, cbytes = 9;
-    OK(holdall_schunk_chunk_info(to, holdall_schunk_chunks(to) - 1, &nbytes, &cbytes, NULL, &err));
+    OK(chunk_info(to, holdall_schunk_chunk_count(to) - 1, &nbytes, &cbytes, NULL, &err));
     EQUAL(cbytes, 0);
     EQUAL(nbytes, N % CHUNK + 100);
     holdall_schunk_close(to);
@@ -370,7 +370,7 @@ static void nothing_in_it(void)
         finish(s);
         s = open_schunk(path, HOLDALL_APPEND, WITH(HOLDALL_OPT_CHUNK_BYTES, 800));
         EQUAL(holdall_schunk_nbytes(s), 0);
-        EQUAL(holdall_schunk_chunks(s), 1);
+        EQUAL(holdall_schunk_chunk_count(s), 1);
         size_t n = 9;
         OK(holdall_schunk_read_chunk(s, 0, NULL, 0, &n, &err));
         EQUAL(n, 0);
@@ -379,11 +379,11 @@ static void nothing_in_it(void)
         finish(s);
         check_schunk(path, 2000, 1);
         s = open_schunk(path, HOLDALL_APPEND, NULL);
-        EQUAL(holdall_schunk_chunk_size(s), 800);
+        EQUAL(schunk_info(s).chunk_size, 800);
         OK(holdall_schunk_truncate(s, 0, &err));
         finish(s);
         check_schunk(path, 0, 1);
-        OK(holdall_verify(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
+        OK(verify_counts(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
     }
 }
 
@@ -415,7 +415,7 @@ static void in_place_or_anew(void)
     OK(holdall_schunk_write(s, CHUNK, zeros, CHUNK, &err));
     OK(holdall_schunk_commit(s, &err));
     EQUAL(inode(path), was);
-    CHECK(holdall_schunk_cbytes(s) == file_size(path));
+    CHECK(schunk_info(s).stored_bytes == file_size(path));
     /* where it does not fit */
     OK(holdall_schunk_insert(s, 1, "abc", 3, &err));
     OK(holdall_schunk_commit(s, &err));
@@ -469,7 +469,7 @@ static void in_place_or_anew(void)
     for (uint64_t c = 0; c < 10; c++)
         check_content(s, c * CHUNK + 380, CHUNK - 380, 1);
     holdall_schunk_close(s);
-    OK(holdall_verify(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
+    OK(verify_counts(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
 
     /* offsets that are kept free make room for more chunks */
     write_schunk(path, WITH(HOLDALL_OPT_CHUNK_BYTES, 80), 80 * 1022, 1);

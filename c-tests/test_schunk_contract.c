@@ -15,7 +15,7 @@ static const char *path;
 static void null_is_an_argument_error(void)
 {
     holdall_schunk *s = open_schunk(path, HOLDALL_APPEND, NULL), *out = STALE;
-    holdall_io *io;
+    holdall_storage *io;
     folder f = FOLDER;
     uint8_t byte = 0;
     const void *value;
@@ -26,28 +26,28 @@ static void null_is_an_argument_error(void)
     CHECK(out == NULL);
     REFUSES(holdall_schunk_open(path, HOLDALL_READ, NULL, NULL, &err), holdall_schunk_open(path, HOLDALL_READ, NULL, NULL, NULL));
     out = STALE;
-    REFUSES(holdall_schunk_open_io(NULL, HOLDALL_READ, NULL, &out, &err), holdall_schunk_open_io(NULL, HOLDALL_READ, NULL, &out, NULL));
+    REFUSES(schunk_open_io(NULL, HOLDALL_READ, NULL, &out, &err), schunk_open_io(NULL, HOLDALL_READ, NULL, &out, NULL));
     CHECK(out == NULL);
-    REFUSES(holdall_schunk_open_io(io, HOLDALL_READ, NULL, NULL, &err), holdall_schunk_open_io(io, HOLDALL_READ, NULL, NULL, NULL));
+    REFUSES(schunk_open_io(io, HOLDALL_READ, NULL, NULL, &err), schunk_open_io(io, HOLDALL_READ, NULL, NULL, NULL));
     out = STALE;
-    REFUSES(holdall_schunk_create(NULL, HOLDALL_NEW, blpk, 8, NULL, &out, &err), holdall_schunk_create(NULL, HOLDALL_NEW, blpk, 8, NULL, &out, NULL));
+    REFUSES(holdall_schunk_create(NULL, HOLDALL_CREATE, blpk, 8, NULL, &out, &err), holdall_schunk_create(NULL, HOLDALL_CREATE, blpk, 8, NULL, &out, NULL));
     CHECK(out == NULL);
-    REFUSES(holdall_schunk_create(in_tmp("x.blp"), HOLDALL_NEW, blpk, 8, NULL, NULL, &err), holdall_schunk_create(in_tmp("x.blp"), HOLDALL_NEW, blpk, 8, NULL, NULL, NULL));
+    REFUSES(holdall_schunk_create(in_tmp("x.blp"), HOLDALL_CREATE, blpk, 8, NULL, NULL, &err), holdall_schunk_create(in_tmp("x.blp"), HOLDALL_CREATE, blpk, 8, NULL, NULL, NULL));
     out = STALE;
-    REFUSES(holdall_schunk_create_io(NULL, HOLDALL_NEW, blpk, 8, NULL, &out, &err), holdall_schunk_create_io(NULL, HOLDALL_NEW, blpk, 8, NULL, &out, NULL));
+    REFUSES(schunk_create_io(NULL, HOLDALL_CREATE, blpk, 8, NULL, &out, &err), schunk_create_io(NULL, HOLDALL_CREATE, blpk, 8, NULL, &out, NULL));
     CHECK(out == NULL);
-    REFUSES(holdall_schunk_create_io(io, HOLDALL_NEW, blpk, 8, NULL, NULL, &err), holdall_schunk_create_io(io, HOLDALL_NEW, blpk, 8, NULL, NULL, NULL));
-    holdall_io_close(io);
+    REFUSES(schunk_create_io(io, HOLDALL_CREATE, blpk, 8, NULL, NULL, &err), schunk_create_io(io, HOLDALL_CREATE, blpk, 8, NULL, NULL, NULL));
+    holdall_storage_free(io);
 
-    REFUSES(holdall_schunk_chunk_info(NULL, 0, &n, NULL, NULL, &err), holdall_schunk_chunk_info(NULL, 0, &n, NULL, NULL, NULL));
+    REFUSES(chunk_info(NULL, 0, &n, NULL, NULL, &err), chunk_info(NULL, 0, &n, NULL, NULL, NULL));
     REFUSES(holdall_schunk_read(NULL, 0, &byte, 1, &err), holdall_schunk_read(NULL, 0, &byte, 1, NULL));
     REFUSES(holdall_schunk_read(s, 0, NULL, 1, &err), holdall_schunk_read(s, 0, NULL, 1, NULL));
     REFUSES(holdall_schunk_read_chunk(NULL, 0, NULL, 0, &n, &err), holdall_schunk_read_chunk(NULL, 0, NULL, 0, &n, NULL));
     REFUSES(holdall_schunk_read_chunk(s, 0, NULL, 0, NULL, &err), holdall_schunk_read_chunk(s, 0, NULL, 0, NULL, NULL));
     REFUSES(holdall_schunk_read_raw(NULL, 0, NULL, 0, &n, &err), holdall_schunk_read_raw(NULL, 0, NULL, 0, &n, NULL));
     REFUSES(holdall_schunk_read_raw(s, 0, NULL, 0, NULL, &err), holdall_schunk_read_raw(s, 0, NULL, 0, NULL, NULL));
-    REFUSES(holdall_schunk_checksum(NULL, HOLDALL_SUM_MD5, NULL, 0, &n, &err), holdall_schunk_checksum(NULL, HOLDALL_SUM_MD5, NULL, 0, &n, NULL));
-    REFUSES(holdall_schunk_checksum(s, HOLDALL_SUM_MD5, NULL, 0, NULL, &err), holdall_schunk_checksum(s, HOLDALL_SUM_MD5, NULL, 0, NULL, NULL));
+    REFUSES(holdall_schunk_checksum(NULL, HOLDALL_CHECKSUM_MD5, NULL, 0, &n, &err), holdall_schunk_checksum(NULL, HOLDALL_CHECKSUM_MD5, NULL, 0, &n, NULL));
+    REFUSES(holdall_schunk_checksum(s, HOLDALL_CHECKSUM_MD5, NULL, 0, NULL, &err), holdall_schunk_checksum(s, HOLDALL_CHECKSUM_MD5, NULL, 0, NULL, NULL));
     REFUSES(holdall_schunk_append(NULL, "x", 1, &err), holdall_schunk_append(NULL, "x", 1, NULL));
     REFUSES(holdall_schunk_append(s, NULL, 1, &err), holdall_schunk_append(s, NULL, 1, NULL));
     REFUSES(holdall_schunk_append_raw(NULL, "x", 1, &err), holdall_schunk_append_raw(NULL, "x", 1, NULL));
@@ -58,12 +58,12 @@ static void null_is_an_argument_error(void)
     REFUSES(holdall_schunk_insert(s, 0, NULL, 1, &err), holdall_schunk_insert(s, 0, NULL, 1, NULL));
     REFUSES(holdall_schunk_remove(NULL, 0, &err), holdall_schunk_remove(NULL, 0, NULL));
     REFUSES(holdall_schunk_truncate(NULL, 0, &err), holdall_schunk_truncate(NULL, 0, NULL));
-    REFUSES(holdall_schunk_meta_get(NULL, "", &value, &n, &err), holdall_schunk_meta_get(NULL, "", &value, &n, NULL));
-    REFUSES(holdall_schunk_meta_get(s, NULL, &value, &n, &err), holdall_schunk_meta_get(s, NULL, &value, &n, NULL));
-    REFUSES(holdall_schunk_meta_get(s, "", NULL, &n, &err), holdall_schunk_meta_get(s, "", NULL, &n, NULL));
-    REFUSES(holdall_schunk_meta_get(s, "", &value, NULL, &err), holdall_schunk_meta_get(s, "", &value, NULL, NULL));
-    REFUSES(holdall_schunk_meta_set(NULL, "", "1", 1, &err), holdall_schunk_meta_set(NULL, "", "1", 1, NULL));
-    REFUSES(holdall_schunk_meta_set(s, NULL, "1", 1, &err), holdall_schunk_meta_set(s, NULL, "1", 1, NULL));
+    REFUSES(holdall_schunk_attr_get(NULL, "", &value, &n, &err), holdall_schunk_attr_get(NULL, "", &value, &n, NULL));
+    REFUSES(holdall_schunk_attr_get(s, NULL, &value, &n, &err), holdall_schunk_attr_get(s, NULL, &value, &n, NULL));
+    REFUSES(holdall_schunk_attr_get(s, "", NULL, &n, &err), holdall_schunk_attr_get(s, "", NULL, &n, NULL));
+    REFUSES(holdall_schunk_attr_get(s, "", &value, NULL, &err), holdall_schunk_attr_get(s, "", &value, NULL, NULL));
+    REFUSES(holdall_schunk_attr_set(NULL, "", "1", 1, &err), holdall_schunk_attr_set(NULL, "", "1", 1, NULL));
+    REFUSES(holdall_schunk_attr_set(s, NULL, "1", 1, &err), holdall_schunk_attr_set(s, NULL, "1", 1, NULL));
     REFUSES(holdall_schunk_commit(NULL, &err), holdall_schunk_commit(NULL, NULL));
     /* nothing of all this is a change */
     EQUAL(holdall_schunk_nbytes(s), N);
@@ -75,15 +75,15 @@ static void null_is_an_argument_error(void)
     CHECK(size == size2 && memcmp(before, after, size) == 0);
     free(before), free(after);
 
-    EQUAL(holdall_schunk_chunks(NULL), 0);
+    EQUAL(holdall_schunk_chunk_count(NULL), 0);
     EQUAL(holdall_schunk_nbytes(NULL), 0);
-    EQUAL(holdall_schunk_cbytes(NULL), 0);
-    EQUAL(holdall_schunk_typesize(NULL), 0);
-    EQUAL(holdall_schunk_chunk_size(NULL), 0);
-    EQUAL(holdall_schunk_sum(NULL), 0);
-    EQUAL(holdall_schunk_version(NULL), -1);
-    EQUAL(holdall_schunk_metas(NULL), 0);
-    CHECK(holdall_schunk_meta_name(NULL, 0) == NULL);
+    EQUAL(schunk_info(NULL).stored_bytes, 0);
+    EQUAL(schunk_info(NULL).typesize, 0);
+    EQUAL(schunk_info(NULL).chunk_size, 0);
+    EQUAL(schunk_info(NULL).checksum, 0);
+    EQUAL(schunk_info(NULL).version, 0);
+    EQUAL(holdall_schunk_attr_count(NULL), 0);
+    CHECK(holdall_schunk_attr_name(NULL, 0) == NULL);
     holdall_schunk_close(NULL);
     TIDY();
 }
@@ -91,33 +91,34 @@ static void null_is_an_argument_error(void)
 static void modes_formats_typesizes(void)
 {
     holdall_schunk *s = STALE;
-    static const holdall_mode opening[] = {HOLDALL_NEW, HOLDALL_REPLACE, 4, -1, INT32_MAX, INT32_MIN};
+    static const holdall_mode opening[] = {HOLDALL_CREATE, HOLDALL_REPLACE, 4, -1, INT32_MAX, INT32_MIN};
     for (size_t i = 0; i < sizeof opening / sizeof opening[0]; i++) {
         s = STALE;
         GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_open(path, opening[i], NULL, &s, &err));
         CHECK(s == NULL);
     }
-    static const holdall_mode creating[] = {HOLDALL_READ, HOLDALL_APPEND, 4, -1, INT32_MAX, INT32_MIN};
+    static const holdall_mode creating[] = {HOLDALL_READ, HOLDALL_APPEND, 0, 2, HOLDALL_REPLACE + 1, -1, INT32_MAX, INT32_MIN};
     for (size_t i = 0; i < sizeof creating / sizeof creating[0]; i++) {
         s = STALE;
         GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_create(in_tmp("none.blp"), creating[i], HOLDALL_FORMAT_BLOSCPACK, 8, NULL, &s, &err));
         CHECK(s == NULL);
     }
-    static const holdall_format formats[] = {0, -1, HOLDALL_FORMAT_B2ND, HOLDALL_FORMAT_BAGZ, 99, INT32_MAX, INT32_MIN};
+    static const holdall_format formats[] = {0, 1, -1, HOLDALL_FORMAT_B2ND, HOLDALL_FORMAT_BAGZ, HOLDALL_KIND_SCHUNK, 99, INT32_MAX, INT32_MIN};
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
-        GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_create(in_tmp("none.blp"), HOLDALL_NEW, formats[i], 8, NULL, &s, &err));
+        GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_create(in_tmp("none.blp"), HOLDALL_CREATE, formats[i], 8, NULL, &s, &err));
     static const size_t typesizes[] = {0, (size_t)INT32_MAX + 1, SIZE_MAX};
     for (size_t i = 0; i < sizeof typesizes / sizeof typesizes[0]; i++)
-        GIVES(HOLDALL_E_ARGUMENT, try_create(in_tmp("none.blp"), HOLDALL_NEW, typesizes[i], NULL, &s));
-    GIVES(HOLDALL_E_ARGUMENT, try_create("", HOLDALL_NEW, 8, NULL, &s));
+        GIVES(HOLDALL_E_ARGUMENT, try_create(in_tmp("none.blp"), HOLDALL_CREATE, typesizes[i], NULL, &s));
+    GIVES(HOLDALL_E_ARGUMENT, try_create("", HOLDALL_CREATE, 8, NULL, &s));
     GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_open("", HOLDALL_READ, NULL, &s, &err));
-    CHECK(try_create(in_tmp("no-such/none.blp"), HOLDALL_NEW, 8, NULL, &s) < 0);
+    CHECK(try_create(in_tmp("no-such/none.blp"), HOLDALL_CREATE, 8, NULL, &s) < 0);
     EQUAL(files_with("none.blp"), 0);
     TIDY();
 }
 
 /* Which calls know which options. */
-typedef enum { READ_ = 1, APPEND_ = 2, CREATE = 4, VERIFY_ = 8, REPAIR = 16 } calls;
+/* One set serves the writers and readers of a superchunk. */
+typedef enum { READ_ = 1, APPEND_ = 2, CREATE = 4, VERIFY_ = 8, REPAIR = 16, SCHUNKS = READ_ | APPEND_ | CREATE } calls;
 
 static void options_that_mean_nothing(void)
 {
@@ -128,27 +129,29 @@ static void options_that_mean_nothing(void)
         int known_to;
     } all[] = {
 #define OPTION(name, value, known) {name, value, #name, known}
-        OPTION(HOLDALL_OPT_THREADS, 1, READ_ | APPEND_ | CREATE | VERIFY_ | REPAIR),
-        OPTION(HOLDALL_OPT_MEMORY_LIMIT, 1 << 20, READ_ | APPEND_ | CREATE | VERIFY_ | REPAIR),
-        OPTION(HOLDALL_OPT_IO, HOLDALL_IO_READ, READ_ | APPEND_ | CREATE | VERIFY_),
-        OPTION(HOLDALL_OPT_VERIFY, 1, READ_ | APPEND_ | CREATE),
-        OPTION(HOLDALL_OPT_SKIP_DAMAGED, 0, READ_ | APPEND_ | CREATE),
-        OPTION(HOLDALL_OPT_DURABILITY, 0, APPEND_ | CREATE | REPAIR),
-        OPTION(HOLDALL_OPT_LOCK, 1, APPEND_ | CREATE | REPAIR),
-        OPTION(HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD, APPEND_ | CREATE),
-        OPTION(HOLDALL_OPT_LEVEL, 5, APPEND_ | CREATE),
-        OPTION(HOLDALL_OPT_FILTERS, 0, APPEND_ | CREATE),
-        OPTION(HOLDALL_OPT_CHUNK_BYTES, 800, APPEND_ | CREATE),
-        OPTION(HOLDALL_OPT_BLOCK_BYTES, 400, APPEND_ | CREATE),
-        OPTION(HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_MD5, CREATE),
+        OPTION(HOLDALL_OPT_THREADS, 1, SCHUNKS | VERIFY_ | REPAIR),
+        OPTION(HOLDALL_OPT_MEMORY_LIMIT, 1 << 20, SCHUNKS | VERIFY_ | REPAIR),
+        OPTION(HOLDALL_OPT_IO, HOLDALL_IO_READ, SCHUNKS | VERIFY_),
+        OPTION(HOLDALL_OPT_VERIFY, 1, SCHUNKS),
+        OPTION(HOLDALL_OPT_SKIP_DAMAGED, 0, SCHUNKS),
+        OPTION(HOLDALL_OPT_DURABILITY, 0, SCHUNKS | REPAIR),
+        OPTION(HOLDALL_OPT_LOCK, 1, SCHUNKS | REPAIR),
+        OPTION(HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD, SCHUNKS),
+        OPTION(HOLDALL_OPT_LEVEL, 5, SCHUNKS),
+        OPTION(HOLDALL_OPT_FILTERS, 0, SCHUNKS),
+        OPTION(HOLDALL_OPT_CHUNK_BYTES, 800, SCHUNKS),
+        OPTION(HOLDALL_OPT_BLOCK_BYTES, 400, SCHUNKS),
+        OPTION(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_MD5, SCHUNKS),
         OPTION(HOLDALL_OPT_DICTIONARY, 0, 0),
-        OPTION(HOLDALL_OPT_OFFSETS, 1, CREATE),
-        OPTION(HOLDALL_OPT_SPARE_CHUNKS, 1, APPEND_ | CREATE),
-        OPTION(HOLDALL_OPT_SPARE_BYTES, 1, APPEND_ | CREATE),
-        OPTION(HOLDALL_OPT_FORMAT_VERSION, 3, CREATE),
-        OPTION(HOLDALL_OPT_BAG_LIMITS, 0, 0),
+        OPTION(HOLDALL_OPT_OFFSETS, 1, SCHUNKS),
+        OPTION(HOLDALL_OPT_SPARE_CHUNKS, 1, SCHUNKS),
+        OPTION(HOLDALL_OPT_SPARE_BYTES, 1, SCHUNKS),
+        OPTION(HOLDALL_OPT_FORMAT_VERSION, 3, SCHUNKS),
+        OPTION(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_TAIL, 0),
         OPTION(HOLDALL_OPT_BAG_LIMITS_CACHE, 0, 0),
-        OPTION(HOLDALL_OPT_BAG_SHARDS, 0, 0),
+        OPTION(HOLDALL_OPT_BAG_SHARDS, HOLDALL_BAG_SHARDS_CONCATENATED, 0),
+        OPTION(HOLDALL_OPT_BAG_READ_AHEAD, 1, 0),
+        OPTION(HOLDALL_OPT_ARROW_BINARY, 0, 0),
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         holdall_options *o = holdall_options_new();
@@ -167,21 +170,21 @@ static void options_that_mean_nothing(void)
                 uint8_t *bytes = load(path, &size);
                 folder_put(&f, "", bytes, size);
                 free(bytes);
-                holdall_io *storage = folder_io(&f);
+                holdall_storage *storage = folder_io(&f);
                 if (call <= APPEND_) {
                     holdall_mode mode = call == READ_ ? HOLDALL_READ : HOLDALL_APPEND;
-                    GIVES(want, io ? holdall_schunk_open_io(storage, mode, o, &s, &err) : holdall_schunk_open(path, mode, o, &s, &err));
+                    GIVES(want, io ? schunk_open_io(storage, mode, o, &s, &err) : holdall_schunk_open(path, mode, o, &s, &err));
                 } else if (call == CREATE) {
-                    GIVES(want, io ? holdall_schunk_create_io(storage, HOLDALL_REPLACE, HOLDALL_FORMAT_BLOSCPACK, 8, o, &s, &err)
+                    GIVES(want, io ? schunk_create_io(storage, HOLDALL_REPLACE, HOLDALL_FORMAT_BLOSCPACK, 8, o, &s, &err)
                                    : holdall_schunk_create(path, HOLDALL_REPLACE, HOLDALL_FORMAT_BLOSCPACK, 8, o, &s, &err));
                 } else {
                     s = NULL;
-                    GIVES(want, call == VERIFY_ ? holdall_verify(path, o, NULL, NULL, NULL, NULL, NULL, &err) : holdall_repair(path, o, NULL, NULL, &err));
+                    GIVES(want, call == VERIFY_ ? verify_counts(path, o, NULL, NULL, NULL, NULL, NULL, &err) : repair_counts(path, o, NULL, NULL, &err));
                 }
                 CHECK((s != NULL) == (known && call <= CREATE));
                 CHECK(known || says(all[i].name));
                 holdall_schunk_close(s);
-                holdall_io_close(storage);
+                holdall_storage_free(storage);
                 folder_clear(&f);
             }
         }
@@ -203,40 +206,54 @@ static void options_that_do_not_fit(void)
         {{HOLDALL_OPT_CHUNK_BYTES, 1001}, HOLDALL_E_ARGUMENT, "HOLDALL_OPT_CHUNK_BYTES"},
         {{HOLDALL_OPT_CHUNK_BYTES, 4}, HOLDALL_E_ARGUMENT, "HOLDALL_OPT_CHUNK_BYTES"},
         {{HOLDALL_OPT_CODEC, HOLDALL_CODEC_BY_NAME}, HOLDALL_E_ARGUMENT, "HOLDALL_OPT_CODEC"},
-        {{HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_ZSTD}, HOLDALL_E_ARGUMENT, "HOLDALL_OPT_CHECKSUM"},
-        {{HOLDALL_OPT_FORMAT_VERSION, 1, HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_CRC32}, HOLDALL_E_UNSUPPORTED, "HOLDALL_OPT_CHECKSUM"},
+        {{HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_ZSTD}, HOLDALL_E_ARGUMENT, "HOLDALL_OPT_CHECKSUM"},
+        {{HOLDALL_OPT_FORMAT_VERSION, 1, HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_CRC32}, HOLDALL_E_UNSUPPORTED, "HOLDALL_OPT_CHECKSUM"},
         {{HOLDALL_OPT_FORMAT_VERSION, 1, HOLDALL_OPT_OFFSETS, 1}, HOLDALL_E_UNSUPPORTED, "HOLDALL_OPT_OFFSETS"},
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         now("case %zu", i);
         holdall_schunk *s = STALE;
-        GIVES(all[i].want, try_create(in_tmp("unfit.blp"), HOLDALL_NEW, 8, all[i].pairs, &s));
+        GIVES(all[i].want, try_create(in_tmp("unfit.blp"), HOLDALL_CREATE, 8, all[i].pairs, &s));
         CHECK(s == NULL && says(all[i].name));
     }
     static const struct {
         uint8_t filters[2];
         size_t n;
         holdall_status want;
-    } filters[] = {{{0}, 0, HOLDALL_OK},        {{1}, 1, HOLDALL_OK},        {{2}, 1, HOLDALL_OK}, {{0}, 1, HOLDALL_OK}, {{1, 2}, 2, HOLDALL_E_UNSUPPORTED},
-                   {{3}, 1, HOLDALL_E_UNSUPPORTED}, {{255}, 1, HOLDALL_E_UNSUPPORTED}};
+    } filters[] = {
+        {{0}, 0, HOLDALL_OK},
+        {{HOLDALL_FILTER_SHUFFLE}, 1, HOLDALL_OK},
+        {{HOLDALL_FILTER_BITSHUFFLE}, 1, HOLDALL_OK},
+        {{HOLDALL_FILTER_NONE}, 1, HOLDALL_OK},
+        {{HOLDALL_FILTER_SHUFFLE, HOLDALL_FILTER_BITSHUFFLE}, 2, HOLDALL_E_UNSUPPORTED},
+        {{HOLDALL_FILTER_DELTA}, 1, HOLDALL_E_UNSUPPORTED},
+    };
     for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
         now("filters %zu", i);
         holdall_options *o = holdall_options_new();
         OK(holdall_options_set_bytes(o, HOLDALL_OPT_FILTERS, filters[i].filters, filters[i].n, &err));
         holdall_schunk *s;
-        GIVES(filters[i].want, holdall_schunk_create(in_tmp("unfit.blp"), HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, 8, o, &s, &err));
+        GIVES(filters[i].want, holdall_schunk_create(in_tmp("unfit.blp"), HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, 8, o, &s, &err));
         CHECK(s != NULL || says("HOLDALL_OPT_FILTERS"));
         holdall_schunk_close(s);
         holdall_options_free(o);
     }
+    /* no filters; those of chunks have other numbers */
+    static const uint8_t none[] = {0, 1, 35, HOLDALL_FILTER_BYTEDELTA + 1, 255};
+    for (size_t i = 0; i < sizeof none; i++) {
+        holdall_options *o = holdall_options_new();
+        GIVES(HOLDALL_E_ARGUMENT, holdall_options_set_bytes(o, HOLDALL_OPT_FILTERS, none + i, 1, &err));
+        CHECK(says("HOLDALL_OPT_FILTERS"));
+        holdall_options_free(o);
+    }
     EQUAL(files_with("unfit.blp"), 0);
     /* where there is no content yet, the size of chunks may be chosen, and must fit */
-    holdall_schunk *s = create(in_tmp("later.blp"), HOLDALL_NEW, NULL);
+    holdall_schunk *s = create(in_tmp("later.blp"), HOLDALL_CREATE, NULL);
     finish(s);
     GIVES(HOLDALL_E_ARGUMENT, try_schunk(in_tmp("later.blp"), HOLDALL_APPEND, WITH(HOLDALL_OPT_CHUNK_BYTES, 1001), &s));
     CHECK(says("HOLDALL_OPT_CHUNK_BYTES"));
     s = open_schunk(in_tmp("later.blp"), HOLDALL_APPEND, WITH(HOLDALL_OPT_CHUNK_BYTES, 1000));
-    EQUAL(holdall_schunk_chunk_size(s), 1000);
+    EQUAL(schunk_info(s).chunk_size, 1000);
     holdall_schunk_close(s);
 }
 
@@ -252,7 +269,7 @@ static void results_on_failure(void)
     GIVES(HOLDALL_E_MISSING, holdall_schunk_open(missing, HOLDALL_APPEND, NULL, &s, &err));
     CHECK(s == NULL);
     s = STALE;
-    GIVES(HOLDALL_E_EXISTS, try_create(path, HOLDALL_NEW, 8, NULL, &s));
+    GIVES(HOLDALL_E_EXISTS, try_create(path, HOLDALL_CREATE, 8, NULL, &s));
     CHECK(s == NULL && says(path));
     save(in_tmp("text.blp"), "nothing of the kind, but long enough", 36);
     s = STALE;
@@ -267,23 +284,23 @@ static void results_on_failure(void)
 
     uint8_t dst[CHUNK + 100];
     memset(dst, 7, sizeof dst);
-    size_t n = 77, nbytes = 78, cbytes = 79;
-    int32_t codec = 80;
-    const uint64_t chunks = holdall_schunk_chunks(good), beyond[] = {chunks, chunks + 1, UINT64_MAX};
+    size_t n = 77;
+    holdall_chunk_info chunk = {.struct_size = sizeof chunk, .nbytes = 78, .stored_bytes = 79, .codec = 80, .is_pending = 81};
+    const uint64_t chunks = holdall_schunk_chunk_count(good), beyond[] = {chunks, chunks + 1, UINT64_MAX};
     for (int k = 0; k < 3; k++) {
         GIVES(HOLDALL_E_RANGE, holdall_schunk_read_chunk(good, beyond[k], dst, sizeof dst, &n, &err));
         EQUAL(err.position, k < 2 ? beyond[k] : (uint64_t)INT64_MAX);
         GIVES(HOLDALL_E_RANGE, holdall_schunk_read_raw(good, beyond[k], dst, sizeof dst, &n, &err));
-        GIVES(HOLDALL_E_RANGE, holdall_schunk_chunk_info(good, beyond[k], &nbytes, &cbytes, &codec, &err));
+        GIVES(HOLDALL_E_RANGE, holdall_schunk_get_chunk_info(good, beyond[k], &chunk, &err));
     }
-    CHECK(n == 77 && nbytes == 78 && cbytes == 79 && codec == 80);
+    CHECK(n == 77 && chunk.nbytes == 78 && chunk.stored_bytes == 79 && chunk.codec == 80 && chunk.is_pending == 81);
     GIVES(HOLDALL_E_RANGE, holdall_schunk_read(good, N, dst, 1, &err));
     GIVES(HOLDALL_E_RANGE, holdall_schunk_read(good, N - 1, dst, 2, &err));
     GIVES(HOLDALL_E_RANGE, holdall_schunk_read(good, UINT64_MAX, dst, 2, &err));
     GIVES(HOLDALL_E_RANGE, holdall_schunk_read(good, UINT64_MAX - 1, dst, 1, &err));
     GIVES(HOLDALL_E_RANGE, holdall_schunk_read(good, N + 1, dst, 0, &err));
     OK(holdall_schunk_read(good, N, dst, 0, &err));
-    static const int32_t sums[] = {HOLDALL_SUM_ZSTD, 10, -1, INT32_MAX, INT32_MIN};
+    static const int32_t sums[] = {HOLDALL_CHECKSUM_ZSTD, 0, 10, -1, INT32_MAX, INT32_MIN};
     for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++)
         GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_checksum(good, sums[i], dst, sizeof dst, &n, &err));
     EQUAL(n, 77);
@@ -302,10 +319,10 @@ static void results_on_failure(void)
     GIVES(HOLDALL_E_BUFFER, holdall_schunk_read_raw(good, 1, dst, raw - 1, &n, &err));
     EQUAL(n, raw);
     EQUAL(err.position, 1);
-    OK(holdall_schunk_checksum(good, HOLDALL_SUM_SHA256, NULL, 0, &n, &err));
+    OK(holdall_schunk_checksum(good, HOLDALL_CHECKSUM_SHA256, NULL, 0, &n, &err));
     EQUAL(n, 32);
     n = 0;
-    GIVES(HOLDALL_E_BUFFER, holdall_schunk_checksum(good, HOLDALL_SUM_SHA256, dst, 31, &n, &err));
+    GIVES(HOLDALL_E_BUFFER, holdall_schunk_checksum(good, HOLDALL_CHECKSUM_SHA256, dst, 31, &n, &err));
     EQUAL(n, 32);
     for (size_t i = 0; i < sizeof dst; i++)
         EQUAL(dst[i], 7);
@@ -325,11 +342,11 @@ static void results_on_failure(void)
     EQUAL(err.position, 4);
     GIVES(HOLDALL_E_CHECKSUM, holdall_schunk_read_raw(good, 4, dst, sizeof dst, &n, &err));
     EQUAL(err.position, 4);
-    GIVES(HOLDALL_E_CHECKSUM, holdall_schunk_checksum(good, HOLDALL_SUM_MD5, dst, sizeof dst, &n, &err));
+    GIVES(HOLDALL_E_CHECKSUM, holdall_schunk_checksum(good, HOLDALL_CHECKSUM_MD5, dst, sizeof dst, &n, &err));
     EQUAL(err.position, 4);
     EQUAL(n, 77);
     /* how long a digest is, is told without reading */
-    OK(holdall_schunk_checksum(good, HOLDALL_SUM_MD5, NULL, 0, &n, &err));
+    OK(holdall_schunk_checksum(good, HOLDALL_CHECKSUM_MD5, NULL, 0, &n, &err));
     EQUAL(n, 16);
     holdall_schunk_close(good);
 
@@ -345,7 +362,7 @@ static void changes_out_of_range(void)
 {
     holdall_schunk *s = open_schunk(path, HOLDALL_APPEND, NULL);
     for (int waits = 0; waits < 2; waits++) {
-        uint64_t n = holdall_schunk_nbytes(s), chunks = holdall_schunk_chunks(s);
+        uint64_t n = holdall_schunk_nbytes(s), chunks = holdall_schunk_chunk_count(s);
         GIVES(HOLDALL_E_RANGE, holdall_schunk_write(s, n, "x", 1, &err));
         GIVES(HOLDALL_E_RANGE, holdall_schunk_write(s, n - 1, "xy", 2, &err));
         GIVES(HOLDALL_E_RANGE, holdall_schunk_write(s, UINT64_MAX, "xy", 2, &err));
@@ -370,11 +387,11 @@ static void handles_for_reading(void)
     for (int k = 0; k < 2; k++) {
         size_t size;
         uint8_t *bytes = load(path, &size);
-        holdall_io *io = NULL;
+        holdall_storage *io = NULL;
         holdall_schunk *s;
         if (k == 1) {
-            OK(holdall_io_from_memory(bytes, size, &io, &err));
-            OK(holdall_schunk_open_io(io, HOLDALL_READ, NULL, &s, &err));
+            OK(holdall_storage_from_memory(bytes, size, &io, &err));
+            OK(schunk_open_io(io, HOLDALL_READ, NULL, &s, &err));
         } else {
             s = open_schunk(path, HOLDALL_READ, NULL);
         }
@@ -387,15 +404,15 @@ static void handles_for_reading(void)
         GIVES(HOLDALL_E_STATE, holdall_schunk_insert(s, 0, "x", 1, &err));
         GIVES(HOLDALL_E_STATE, holdall_schunk_remove(s, 0, &err));
         GIVES(HOLDALL_E_STATE, holdall_schunk_truncate(s, 0, &err));
-        GIVES(HOLDALL_E_STATE, holdall_schunk_meta_set(s, "", "1", 1, &err));
+        GIVES(HOLDALL_E_STATE, holdall_schunk_attr_set(s, "", "1", 1, &err));
         GIVES(HOLDALL_E_STATE, holdall_schunk_commit(s, &err));
         check_content(s, 0, N, 1);
         holdall_schunk_close(s);
         if (io != NULL) {
             /* memory is read-only */
-            GIVES(HOLDALL_E_UNSUPPORTED, holdall_schunk_open_io(io, HOLDALL_APPEND, NULL, &s, &err));
-            GIVES(HOLDALL_E_UNSUPPORTED, holdall_schunk_create_io(io, HOLDALL_REPLACE, HOLDALL_FORMAT_BLOSCPACK, 8, NULL, &s, &err));
-            holdall_io_close(io);
+            GIVES(HOLDALL_E_UNSUPPORTED, schunk_open_io(io, HOLDALL_APPEND, NULL, &s, &err));
+            GIVES(HOLDALL_E_UNSUPPORTED, schunk_create_io(io, HOLDALL_REPLACE, HOLDALL_FORMAT_BLOSCPACK, 8, NULL, &s, &err));
+            holdall_storage_free(io);
         }
         free(bytes);
         TIDY();
@@ -409,7 +426,7 @@ static void a_path_is_any_bytes(void)
     check_schunk(strange, 5000, 1);
     holdall_format format;
     holdall_kind kind;
-    OK(holdall_verify(strange, NULL, NULL, NULL, NULL, NULL, NULL, &err));
+    OK(verify_counts(strange, NULL, NULL, NULL, NULL, NULL, NULL, &err));
     write_schunk(in_tmp("\xFF\xFE.bag"), NULL, 5000, 1);
     OK(holdall_identify(in_tmp("\xFF\xFE.bag"), &format, &kind, &err));
     CHECK(format == HOLDALL_FORMAT_BLOSCPACK && kind == HOLDALL_KIND_SCHUNK);
@@ -429,16 +446,16 @@ static void any_order_of_closing(void)
     size_t size;
     uint8_t *bytes = load(path, &size);
     for (int order = 0; order < 6; order++) {
-        holdall_io *io;
+        holdall_storage *io;
         holdall_schunk *a, *b;
         holdall_options *o = options_of(WITH(HOLDALL_OPT_THREADS, 1));
-        OK(holdall_io_from_memory(bytes, size, &io, &err));
-        OK(holdall_schunk_open_io(io, HOLDALL_READ, o, &a, &err));
-        OK(holdall_schunk_open_io(io, HOLDALL_READ, o, &b, &err));
+        OK(holdall_storage_from_memory(bytes, size, &io, &err));
+        OK(schunk_open_io(io, HOLDALL_READ, o, &a, &err));
+        OK(schunk_open_io(io, HOLDALL_READ, o, &b, &err));
         static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
         for (int k = 0; k < 3; k++) {
             switch (orders[order][k]) {
-            case 0: holdall_io_close(io); break;
+            case 0: holdall_storage_free(io); break;
             case 1: holdall_options_free(o); break;
             default: holdall_schunk_close(a); break;
             }
@@ -455,23 +472,23 @@ static void progress_is_told_and_stops(void)
     write_schunk(large, WITH(HOLDALL_OPT_CHUNK_BYTES, 8000), 400000, 1);
     told t = {0};
     holdall_options *o = options_of(WITH(HOLDALL_OPT_VERIFY, 2));
-    holdall_options_on_progress(o, progress, &t);
+    holdall_options_set_progress(o, progress, &t);
     holdall_schunk *s;
     OK(holdall_schunk_open(large, HOLDALL_READ, o, &s, &err));
     CHECK(t.calls > 1 && t.last == t.total && t.total == 50);
     uint8_t digest[64], same[64];
     size_t n;
     t = (told){0};
-    OK(holdall_schunk_checksum(s, HOLDALL_SUM_MD5, digest, sizeof digest, &n, &err));
+    OK(holdall_schunk_checksum(s, HOLDALL_CHECKSUM_MD5, digest, sizeof digest, &n, &err));
     CHECK(t.calls > 1 && t.last == t.total && t.total == 400000);
     uint64_t calls = t.calls;
     for (uint64_t stop = 1; stop <= calls; stop++) {
         t = (told){.stop_at = stop};
-        GIVES(HOLDALL_E_CANCELLED, holdall_schunk_checksum(s, HOLDALL_SUM_MD5, same, sizeof same, &n, &err));
+        GIVES(HOLDALL_E_CANCELLED, holdall_schunk_checksum(s, HOLDALL_CHECKSUM_MD5, same, sizeof same, &n, &err));
         EQUAL(t.calls, stop);
     }
     t = (told){0};
-    OK(holdall_schunk_checksum(s, HOLDALL_SUM_MD5, same, sizeof same, &n, &err));
+    OK(holdall_schunk_checksum(s, HOLDALL_CHECKSUM_MD5, same, sizeof same, &n, &err));
     CHECK(memcmp(digest, same, n) == 0);
     holdall_schunk_close(s);
     t = (told){.stop_at = 1};
@@ -483,18 +500,18 @@ static void progress_is_told_and_stops(void)
     for (int k = 0; k < 2; k++) {
         t = (told){0};
         o = holdall_options_new();
-        holdall_options_on_progress(o, progress, &t);
+        holdall_options_set_progress(o, progress, &t);
         if (k == 0) {
-            OK(holdall_verify(large, o, NULL, NULL, NULL, NULL, NULL, &err));
+            OK(verify_counts(large, o, NULL, NULL, NULL, NULL, NULL, &err));
             CHECK(t.calls > 1 && t.last == t.total);
         } else {
-            OK(holdall_repair(large, o, NULL, NULL, &err));
+            OK(repair_counts(large, o, NULL, NULL, &err));
         }
         t = (told){.stop_at = 1};
         uint64_t sound = 5;
         faults none = {.thread = pthread_self()}; /* to be stopped is no fault of the file */
         if (k == 0)
-            GIVES(HOLDALL_E_CANCELLED, holdall_verify(large, o, note, &none, &sound, NULL, NULL, &err));
+            GIVES(HOLDALL_E_CANCELLED, verify_counts(large, o, note, &none, &sound, NULL, NULL, &err));
         EQUAL(none.told, 0);
         holdall_options_free(o);
     }
@@ -511,7 +528,7 @@ static void quiet_calls(holdall_status *got)
     got[2] = holdall_schunk_read(s, N, bytes, 10, &err);
     got[3] = holdall_schunk_append(s, bytes, 10, NULL);
     holdall_schunk_close(s);
-    got[4] = holdall_verify(in_tmp("damaged.blp"), NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+    got[4] = verify_counts(in_tmp("damaged.blp"), NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 }
 
 static void nothing_is_printed(void)

@@ -8,7 +8,7 @@ enum { CHUNK = 4000, N = 10 * CHUNK + 400, CHUNKS = 11 };
 static char path[1024];
 static const int64_t small[] = {HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_DURABILITY, 0, 0, 0};
 
-static const int64_t sums[] = {HOLDALL_SUM_CRC32, HOLDALL_SUM_SHA256, HOLDALL_SUM_NONE, HOLDALL_SUM_ADLER32};
+static const int64_t sums[] = {HOLDALL_CHECKSUM_CRC32, HOLDALL_CHECKSUM_SHA256, HOLDALL_CHECKSUM_NONE, HOLDALL_CHECKSUM_ADLER32};
 
 /* Any byte, all of its bits: an error, or what was written. */
 static void every_byte(void)
@@ -18,7 +18,7 @@ static void every_byte(void)
         int64_t sum = sums[k / 2];
         bool offsets = k % 2;
         holdall_schunk *s = create(path, HOLDALL_REPLACE, WITH(HOLDALL_OPT_CHUNK_BYTES, 400, HOLDALL_OPT_CHECKSUM, sum, HOLDALL_OPT_OFFSETS, offsets, HOLDALL_OPT_SPARE_CHUNKS, 3));
-        OK(holdall_schunk_meta_set(s, "", "{\"a\": [1, 2]}", 13, &err));
+        OK(holdall_schunk_attr_set(s, "", "{\"a\": [1, 2]}", 13, &err));
         append_content(s, 0, 2100, 1);
         finish(s);
         size_t size, wrong = 0;
@@ -31,12 +31,12 @@ static void every_byte(void)
                     continue;
                 now("sum %d, offsets %d, byte %zu of %zu, bit %d", (int)sum, offsets, at, size, bit);
                 bytes[at] ^= (uint8_t)(1 << bit);
-                holdall_io *io;
-                OK(holdall_io_from_memory(bytes, size, &io, &err));
+                holdall_storage *io;
+                OK(holdall_storage_from_memory(bytes, size, &io, &err));
                 for (int skip = 0; skip < 2; skip++) {
                     holdall_options *o = options_of(WITH(HOLDALL_OPT_SKIP_DAMAGED, skip));
                     preset_error();
-                    holdall_status status = holdall_schunk_open_io(io, HOLDALL_READ, o, &s, &err);
+                    holdall_status status = schunk_open_io(io, HOLDALL_READ, o, &s, &err);
                     holdall_options_free(o);
                     if (status < 0) {
                         CHECK(s == NULL && err.status == status && err.message[0]);
@@ -44,7 +44,7 @@ static void every_byte(void)
                     }
                     const void *value;
                     size_t n = (size_t)holdall_schunk_nbytes(s), meta_size;
-                    CHECK(n <= sizeof got || sum == HOLDALL_SUM_NONE || skip);
+                    CHECK(n <= sizeof got || sum == HOLDALL_CHECKSUM_NONE || skip);
                     n = n < sizeof got ? n : sizeof got;
                     preset_error();
                     status = holdall_schunk_read(s, 0, got, n, &err);
@@ -53,19 +53,19 @@ static void every_byte(void)
                     if (status == HOLDALL_OK && !right && !skip)
                         wrong++;
                     /* what is damaged is said to be */
-                    if (status == HOLDALL_OK && sum != HOLDALL_SUM_NONE && n == sizeof got)
+                    if (status == HOLDALL_OK && sum != HOLDALL_CHECKSUM_NONE && n == sizeof got)
                         CHECK(right);
-                    status = holdall_schunk_meta_get(s, "", &value, &meta_size, &err);
+                    status = holdall_schunk_attr_get(s, "", &value, &meta_size, &err);
                     if (status == HOLDALL_OK)
                         CHECK(meta_size == 13 && memcmp(value, "{\"a\": [1, 2]}", 13) == 0);
                     holdall_schunk_close(s);
                 }
-                holdall_io_close(io);
+                holdall_storage_free(io);
                 bytes[at] ^= (uint8_t)(1 << bit);
             }
         }
         free(bytes);
-        CHECK(sum == HOLDALL_SUM_NONE || wrong == 0);
+        CHECK(sum == HOLDALL_CHECKSUM_NONE || wrong == 0);
     }
 }
 
@@ -85,11 +85,12 @@ static void check_with_holes(const holdall_schunk *s, unsigned holes)
 static void damaged_chunks(void)
 {
     for (int k = 0; k < 6; k++) {
-        int64_t version = (int64_t[]){3, 2, 3, 103, 1, 3}[k], sum = version == 1 ? 0 : k == 2 ? HOLDALL_SUM_NONE : HOLDALL_SUM_CRC32;
+        int64_t version = (int64_t[]){3, 2, 3, 103, 1, 3}[k], sum = version == 1 || k == 2 ? HOLDALL_CHECKSUM_NONE : HOLDALL_CHECKSUM_CRC32;
+        bool sums = sum != HOLDALL_CHECKSUM_NONE;
         now("version %d, sum %d", (int)version, (int)sum);
         holdall_schunk *s = create(path, HOLDALL_REPLACE, WITH(HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_CHECKSUM, sum, HOLDALL_OPT_FORMAT_VERSION, version, HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD));
         if (version == 103)
-            OK(holdall_schunk_meta_set(s, "", "[]", 2, &err));
+            OK(holdall_schunk_attr_set(s, "", "[]", 2, &err));
         append_content(s, 0, N, 1);
         finish(s);
         static const uint64_t hit[] = {0, 4, 10};
@@ -98,19 +99,19 @@ static void damaged_chunks(void)
             size_t at = chunk_place(path, hit[h]);
             flip(path, at + 24);
             flip(path, at + 25);
-            if (sum == HOLDALL_SUM_NONE)
+            if (!sums)
                 flip(path, at + 19), flip(path, at + 26); /* where its block begins, too */
         }
-        holdall_status want = sum ? HOLDALL_E_CHECKSUM : HOLDALL_E_FORMAT;
+        holdall_status want = sums ? HOLDALL_E_CHECKSUM : HOLDALL_E_FORMAT;
         uint64_t sound = 9, bad = 9, unchecked = 9;
         faults f = {.thread = pthread_self()};
-        GIVES(want, holdall_verify(path, NULL, note, &f, &sound, &bad, &unchecked, &err));
+        GIVES(want, verify_counts(path, NULL, note, &f, &sound, &bad, &unchecked, &err));
         EQUAL(err.position, 0);
-        CHECK(f.told == 3 && bad == 3 && sound + unchecked == 8 && (sum ? unchecked : sound) == 0);
+        CHECK(f.told == 3 && bad == 3 && sound + unchecked == 8 && (sums ? unchecked : sound) == 0);
         CHECK(strcmp(f.parts[0], "chunk 0") == 0 && strcmp(f.parts[1], "chunk 4") == 0 && strcmp(f.parts[2], "chunk 10") == 0);
         CHECK(f.errors[0].position == 0 && f.errors[1].position == 4 && f.errors[2].position == 10);
         f = (faults){.thread = pthread_self(), .stop_at = 2};
-        GIVES(want, holdall_verify(path, NULL, note, &f, NULL, NULL, NULL, &err));
+        GIVES(want, verify_counts(path, NULL, note, &f, NULL, NULL, NULL, &err));
         EQUAL(f.told, 2);
         GIVES(want, try_schunk(path, HOLDALL_READ, WITH(HOLDALL_OPT_VERIFY, 2), &s));
         CHECK(s == NULL && err.position == 0);
@@ -128,21 +129,21 @@ static void damaged_chunks(void)
         EQUAL(n, 99);
         check_content(s, CHUNK, 3 * CHUNK, 1);
         check_content(s, 5 * CHUNK, 5 * CHUNK, 1);
-        GIVES(want, holdall_schunk_checksum(s, HOLDALL_SUM_MD5, got, N, &n, &err));
+        GIVES(want, holdall_schunk_checksum(s, HOLDALL_CHECKSUM_MD5, got, N, &n, &err));
         holdall_schunk_close(s);
 
         /* skipped: zeros, and the call says so */
         s = open_schunk(path, HOLDALL_READ, WITH(HOLDALL_OPT_SKIP_DAMAGED, 1));
-        GIVES(HOLDALL_NOT_FOUND, holdall_schunk_read(s, 0, got, N, &err));
+        GIVES(HOLDALL_DAMAGED, holdall_schunk_read(s, 0, got, N, &err));
         for (size_t i = 0; i < N; i++)
             CHECK(got[i] == (i / CHUNK == 0 || i / CHUNK == 4 || i / CHUNK == 10 ? 0 : byte_at(i, 1)));
-        GIVES(HOLDALL_NOT_FOUND, holdall_schunk_read_chunk(s, 4, got, N, &n, &err));
+        GIVES(HOLDALL_DAMAGED, holdall_schunk_read_chunk(s, 4, got, N, &n, &err));
         EQUAL(n, CHUNK);
         OK(holdall_schunk_read_chunk(s, 5, got, N, &n, &err));
         OK(holdall_schunk_read(s, CHUNK, got, 3 * CHUNK, &err));
-        GIVES(HOLDALL_NOT_FOUND, holdall_schunk_checksum(s, HOLDALL_SUM_MD5, got, N, &n, &err));
+        GIVES(HOLDALL_DAMAGED, holdall_schunk_checksum(s, HOLDALL_CHECKSUM_MD5, got, N, &n, &err));
         /* as it is stored, its content is nobody's concern */
-        GIVES(sum ? want : HOLDALL_OK, holdall_schunk_read_raw(s, 4, got, N, &n, &err));
+        GIVES(sums ? want : HOLDALL_OK, holdall_schunk_read_raw(s, 4, got, N, &n, &err));
         holdall_schunk_close(s);
 
         /* a writer keeps its hands off what it does not touch, and fails where it would have to read it */
@@ -154,7 +155,7 @@ static void damaged_chunks(void)
         holdall_schunk_close(s);
 
         uint64_t kept = 9, dropped = 9;
-        OK(holdall_repair(path, NULL, &kept, &dropped, &err));
+        OK(repair_counts(path, NULL, &kept, &dropped, &err));
         CHECK(kept == 8 && dropped == 3);
         TIDY();
         s = open_schunk(path, HOLDALL_APPEND, NULL);
@@ -163,8 +164,8 @@ static void damaged_chunks(void)
         write_content(s, 0, N, 1);
         finish(s);
         check_schunk(path, N, 1);
-        OK(holdall_verify(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
-        OK(holdall_repair(path, NULL, &kept, &dropped, &err));
+        OK(verify_counts(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
+        OK(repair_counts(path, NULL, &kept, &dropped, &err));
         CHECK(kept == CHUNKS && dropped == 0);
     }
 }
@@ -173,7 +174,7 @@ static void damaged_chunks(void)
 static void torn_files(void)
 {
     for (int k = 0; k < 4; k++) {
-        write_schunk(path, WITH(HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_OFFSETS, k % 2, HOLDALL_OPT_CHECKSUM, k / 2 ? HOLDALL_SUM_MD5 : 0, HOLDALL_OPT_SPARE_CHUNKS, 5), N, 1);
+        write_schunk(path, WITH(HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_OFFSETS, k % 2, HOLDALL_OPT_CHECKSUM, k / 2 ? HOLDALL_CHECKSUM_MD5 : HOLDALL_CHECKSUM_NONE, HOLDALL_OPT_SPARE_CHUNKS, 5), N, 1);
         size_t size;
         uint8_t *bytes = load(path, &size);
         /* with less than its first four bytes it could be a bag */
@@ -186,22 +187,22 @@ static void torn_files(void)
             uint64_t kept = 99, dropped = 98, bad = 97;
             preset_error();
             holdall_status repaired = HOLDALL_OK, opened = try_schunk(path, HOLDALL_READ, WITH(HOLDALL_OPT_SKIP_DAMAGED, 1), &s);
-            uint64_t left = opened == HOLDALL_OK ? holdall_schunk_chunks(s) : 0;
+            uint64_t left = opened == HOLDALL_OK ? holdall_schunk_chunk_count(s) : 0;
             if (left > 0) {
                 EQUAL(left, first);
                 check_content(s, 0, (size_t)holdall_schunk_nbytes(s), 1);
             }
             holdall_schunk_close(s);
-            CHECK(holdall_verify(path, NULL, NULL, NULL, NULL, &bad, NULL, &err) < 0);
+            CHECK(verify_counts(path, NULL, NULL, NULL, NULL, &bad, NULL, &err) < 0);
             EQUAL(bad, opened == HOLDALL_OK ? CHUNKS - left : 0);
             preset_error();
-            repaired = holdall_repair(path, NULL, &kept, &dropped, &err);
+            repaired = repair_counts(path, NULL, &kept, &dropped, &err);
             if (left > 0) {
                 GAVE(HOLDALL_OK, repaired);
                 EQUAL(kept, left);
                 EQUAL(dropped, CHUNKS - left);
                 check_schunk(path, (size_t)left * CHUNK, 1);
-                OK(holdall_verify(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
+                OK(verify_counts(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
             } else {
                 GAVE(HOLDALL_E_FORMAT, repaired);
                 CHECK(kept == 99 && dropped == 98);
@@ -247,7 +248,7 @@ static void offsets_that_lead_anywhere(void)
             }
             holdall_schunk_close(s);
             uint64_t kept = 0, dropped = 9;
-            OK(holdall_repair(path, NULL, &kept, &dropped, &err));
+            OK(repair_counts(path, NULL, &kept, &dropped, &err));
             CHECK(kept == CHUNKS && dropped == 0);
             check_schunk(path, N, 1);
         }
@@ -266,7 +267,7 @@ static void zeros_without_end(void)
     memcpy(chunk, "\2\1\2\1\4\0\0\0\4\0\0\0\24\0\0\0abcd", 20);
     save(path, file, sizeof file);
     uint64_t kept = 93, dropped = 94;
-    GIVES(HOLDALL_E_FORMAT, holdall_repair(path, NULL, &kept, &dropped, &err));
+    GIVES(HOLDALL_E_FORMAT, repair_counts(path, NULL, &kept, &dropped, &err));
     CHECK(kept == 93 && dropped == 94 && says("more than a file of this size can have held"));
     EQUAL(file_size(path), sizeof file);
     TIDY();
@@ -274,7 +275,7 @@ static void zeros_without_end(void)
     const uint64_t each = slow() ? 1 << 10 : 1 << 16;
     put(file + 8, each, 4);
     save(path, file, sizeof file);
-    OK(holdall_repair(path, NULL, &kept, &dropped, &err));
+    OK(repair_counts(path, NULL, &kept, &dropped, &err));
     CHECK(kept == 1 && dropped == MANY - 1);
     holdall_schunk *s = open_schunk(path, HOLDALL_READ, NULL);
     uint8_t got[4];
@@ -288,17 +289,17 @@ static void zeros_without_end(void)
 static void beyond_repair(void)
 {
     uint64_t kept = 93, dropped = 94;
-    GIVES(HOLDALL_E_MISSING, holdall_repair(in_tmp("no-such.blp"), NULL, &kept, &dropped, &err));
+    GIVES(HOLDALL_E_MISSING, repair_counts(in_tmp("no-such.blp"), NULL, &kept, &dropped, &err));
     save(in_tmp("head.blp"), "blpk\x03\1\2\3", 8);
-    GIVES(HOLDALL_E_FORMAT, holdall_repair(in_tmp("head.blp"), NULL, &kept, &dropped, &err));
+    GIVES(HOLDALL_E_FORMAT, repair_counts(in_tmp("head.blp"), NULL, &kept, &dropped, &err));
     EQUAL(file_size(in_tmp("head.blp")), 8);
     uint8_t version9[64] = "blpk\x09";
     save(in_tmp("nine.blp"), version9, sizeof version9);
-    GIVES(HOLDALL_E_VERSION, holdall_repair(in_tmp("nine.blp"), NULL, &kept, &dropped, &err));
+    GIVES(HOLDALL_E_VERSION, repair_counts(in_tmp("nine.blp"), NULL, &kept, &dropped, &err));
     CHECK(kept == 93 && dropped == 94);
     faults f = {.thread = pthread_self()};
     uint64_t sound = 9, bad = 9;
-    GIVES(HOLDALL_E_FORMAT, holdall_verify(in_tmp("head.blp"), NULL, note, &f, &sound, &bad, NULL, &err));
+    GIVES(HOLDALL_E_FORMAT, verify_counts(in_tmp("head.blp"), NULL, note, &f, &sound, &bad, NULL, &err));
     CHECK(f.told == 1 && f.errors[0].position == -1 && strstr(f.parts[0], "head.blp") != NULL);
     TIDY();
 }
@@ -309,7 +310,7 @@ static void damaged_metadata(void)
     for (int v = 0; v < 2; v++) {
         now("version %d", (int)versions[v]);
         holdall_schunk *s = create(path, HOLDALL_REPLACE, WITH(HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_FORMAT_VERSION, versions[v]));
-        OK(holdall_schunk_meta_set(s, "", "{\"abc\": 1}", 10, &err));
+        OK(holdall_schunk_attr_set(s, "", "{\"abc\": 1}", 10, &err));
         append_content(s, 0, N, 1);
         finish(s);
         if (v == 1)
@@ -324,23 +325,23 @@ static void damaged_metadata(void)
         size_t n = 77;
         for (int mode = HOLDALL_READ; mode <= HOLDALL_APPEND; mode++) {
             s = open_schunk(path, mode, NULL);
-            GIVES(HOLDALL_E_CHECKSUM, holdall_schunk_meta_get(s, "", &value, &n, &err));
+            GIVES(HOLDALL_E_CHECKSUM, holdall_schunk_attr_get(s, "", &value, &n, &err));
             CHECK(value == &err && n == 77);
-            EQUAL(holdall_schunk_metas(s), 1);
+            EQUAL(holdall_schunk_attr_count(s), 1);
             check_content(s, 0, N, 1);
             holdall_schunk_close(s);
         }
         s = open_schunk(path, HOLDALL_READ, WITH(HOLDALL_OPT_SKIP_DAMAGED, 1));
-        GIVES(HOLDALL_NOT_FOUND, holdall_schunk_meta_get(s, "", &value, &n, &err));
+        GIVES(HOLDALL_DAMAGED, holdall_schunk_attr_get(s, "", &value, &n, &err));
         holdall_schunk_close(s);
-        uint64_t kept, dropped;
-        GIVES(HOLDALL_E_CHECKSUM, holdall_verify(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
-        OK(holdall_repair(path, NULL, &kept, &dropped, &err));
+        uint64_t kept = 0, dropped = 0;
+        GIVES(HOLDALL_E_CHECKSUM, verify_counts(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
+        OK(repair_counts(path, NULL, &kept, &dropped, &err));
         CHECK(kept == CHUNKS && dropped == 1);
         s = open_schunk(path, HOLDALL_READ, NULL);
-        GIVES(HOLDALL_NOT_FOUND, holdall_schunk_meta_get(s, "", &value, &n, &err));
+        GIVES(HOLDALL_NOT_FOUND, holdall_schunk_attr_get(s, "", &value, &n, &err));
         holdall_schunk_close(s);
-        OK(holdall_verify(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
+        OK(verify_counts(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
     }
 }
 
@@ -365,7 +366,7 @@ static void changed_while_open(void)
                 status = holdall_schunk_read(w, at, got, CHUNK, &err);
                 CHECK(status < 0 || is_content(at, got, CHUNK, 1));
             }
-            OK(holdall_schunk_meta_set(w, "", "1", 1, &err));
+            OK(holdall_schunk_attr_set(w, "", "1", 1, &err));
             if (!grown)
                 GIVES(HOLDALL_E_STATE, holdall_schunk_commit(w, &err));
             holdall_schunk_close(s), holdall_schunk_close(w);

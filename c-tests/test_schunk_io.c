@@ -12,27 +12,27 @@ static void memory(void)
     write_schunk(in_tmp("m.blp"), small, OLD, 1);
     size_t size;
     uint8_t *bytes = load(in_tmp("m.blp"), &size);
-    holdall_io *io;
+    holdall_storage *io;
     holdall_schunk *s;
-    OK(holdall_io_from_memory(bytes, size, &io, &err));
+    OK(holdall_storage_from_memory(bytes, size, &io, &err));
     for (int k = 0; k < 2; k++) {
-        OK(holdall_schunk_open_io(io, HOLDALL_READ, NULL, &s, &err));
+        OK(schunk_open_io(io, HOLDALL_READ, NULL, &s, &err));
         EQUAL(holdall_schunk_nbytes(s), OLD);
-        EQUAL(holdall_schunk_cbytes(s), size);
+        EQUAL(schunk_info(s).stored_bytes, size);
         check_content(s, 0, OLD, 1);
         holdall_schunk_close(s);
     }
-    holdall_io_close(io);
+    holdall_storage_free(io);
     /* every length of it is an error, or all that is asked for is there */
     for (size_t n = 0; n < size; n += slow() ? 97 : 7) {
         now("%zu of %zu bytes", n, size);
-        OK(holdall_io_from_memory(bytes, n, &io, &err));
+        OK(holdall_storage_from_memory(bytes, n, &io, &err));
         preset_error();
-        holdall_status status = holdall_schunk_open_io(io, HOLDALL_READ, NULL, &s, &err);
+        holdall_status status = schunk_open_io(io, HOLDALL_READ, NULL, &s, &err);
         CHECK(status == HOLDALL_E_FORMAT && s == NULL && err.status == status);
-        status = holdall_schunk_open_io(io, HOLDALL_READ, NULL, &s, NULL);
+        status = schunk_open_io(io, HOLDALL_READ, NULL, &s, NULL);
         CHECK(status == HOLDALL_E_FORMAT);
-        holdall_io_close(io);
+        holdall_storage_free(io);
     }
     free(bytes);
 }
@@ -43,7 +43,7 @@ static void functions(void)
     holdall_schunk *s;
     GIVES(HOLDALL_E_MISSING, try_folder_schunk(&f, HOLDALL_READ, NULL, &s));
     GIVES(HOLDALL_E_MISSING, try_folder_schunk(&f, HOLDALL_APPEND, NULL, &s));
-    OK(try_folder_schunk(&f, HOLDALL_NEW, small, &s));
+    OK(try_folder_schunk(&f, HOLDALL_CREATE, small, &s));
     append_content(s, 0, OLD, 1);
     CHECK(folder_find(&f, "") == NULL);
     OK(holdall_schunk_commit(s, &err));
@@ -52,12 +52,12 @@ static void functions(void)
     check_content(s, 0, OLD + MORE, 1);
     OK(holdall_schunk_truncate(s, CHUNK + 1, &err));
     OK(holdall_schunk_insert(s, 1, "abc", 3, &err));
-    OK(holdall_schunk_meta_set(s, "", "{}", 2, &err));
+    OK(holdall_schunk_attr_set(s, "", "{}", 2, &err));
     OK(holdall_schunk_commit(s, &err));
-    EQUAL(holdall_schunk_cbytes(s), folder_find(&f, "")->size);
+    EQUAL(schunk_info(s).stored_bytes, folder_find(&f, "")->size);
     holdall_schunk_close(s);
     EQUAL(f.n, 1);
-    GIVES(HOLDALL_E_EXISTS, try_folder_schunk(&f, HOLDALL_NEW, small, &s));
+    GIVES(HOLDALL_E_EXISTS, try_folder_schunk(&f, HOLDALL_CREATE, small, &s));
     OK(try_folder_schunk(&f, HOLDALL_READ, NULL, &s));
     EQUAL(holdall_schunk_nbytes(s), CHUNK + 4);
     check_content(s, 0, CHUNK, 1);
@@ -75,16 +75,16 @@ static void functions(void)
     CHECK(size == folder_find(&f, "")->size && memcmp(bytes, folder_find(&f, "")->bytes, size) == 0);
     free(bytes);
     /* without functions that write it is read-only */
-    holdall_io_functions table = folder_functions(&f);
+    holdall_storage_functions table = folder_functions(&f);
     table.rename = NULL;
-    holdall_io *io;
-    OK(holdall_io_from_functions(&table, &io, &err));
-    OK(holdall_schunk_open_io(io, HOLDALL_READ, NULL, &s, &err));
+    holdall_storage *io;
+    OK(holdall_storage_from_functions(&table, &io, &err));
+    OK(schunk_open_io(io, HOLDALL_READ, NULL, &s, &err));
     check_content(s, 0, OLD, 1);
     holdall_schunk_close(s);
-    GIVES(HOLDALL_E_UNSUPPORTED, holdall_schunk_open_io(io, HOLDALL_APPEND, NULL, &s, &err));
-    GIVES(HOLDALL_E_UNSUPPORTED, holdall_schunk_create_io(io, HOLDALL_REPLACE, HOLDALL_FORMAT_BLOSCPACK, 8, NULL, &s, &err));
-    holdall_io_close(io);
+    GIVES(HOLDALL_E_UNSUPPORTED, schunk_open_io(io, HOLDALL_APPEND, NULL, &s, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, schunk_create_io(io, HOLDALL_REPLACE, HOLDALL_FORMAT_BLOSCPACK, 8, NULL, &s, &err));
+    holdall_storage_free(io);
     folder_clear(&f);
 }
 
@@ -130,7 +130,7 @@ static void functions_run_on_the_calling_thread(void)
     size_t n;
     OK(try_folder_schunk(&f, HOLDALL_APPEND, WITH(HOLDALL_OPT_VERIFY, 2), &s));
     check_content(s, 0, 4000000, 1);
-    OK(holdall_schunk_checksum(s, HOLDALL_SUM_MD5, digest, sizeof digest, &n, &err));
+    OK(holdall_schunk_checksum(s, HOLDALL_CHECKSUM_MD5, digest, sizeof digest, &n, &err));
     write_content(s, 30000, 3000000, 2);
     append_content(s, 4000000, 2000000, 1);
     finish(s);
@@ -174,7 +174,7 @@ static holdall_status change(holdall_schunk *s, int kind)
     case WRITE_: return write_part(s, CHUNK / 2, 3 * CHUNK, 3, false);
     case TRUNCATE_: return holdall_schunk_truncate(s, 3 * CHUNK + 5, &err);
     case INSERT_: return n == OLD ? holdall_schunk_insert(s, 0, "abcde", 5, &err) : HOLDALL_OK;
-    default: return holdall_schunk_meta_set(s, "", "[1, 2, 3]", 9, &err);
+    default: return holdall_schunk_attr_set(s, "", "[1, 2, 3]", 9, &err);
     }
 }
 
@@ -187,7 +187,7 @@ static int state_of(const holdall_schunk *s, int kind)
     OK(holdall_schunk_read(s, 0, bytes, n, &err));
     const void *value;
     size_t size;
-    bool meta = holdall_schunk_meta_get(s, "", &value, &size, &err) == HOLDALL_OK;
+    bool meta = holdall_schunk_attr_get(s, "", &value, &size, &err) == HOLDALL_OK;
     if (n == OLD && is_content(0, bytes, n, 1) && !meta)
         return 1;
     switch (kind) {
@@ -222,7 +222,7 @@ static int state(folder *f, int kind)
 static holdall_status begin(folder *f, int kind, holdall_schunk **s)
 {
     preset_error();
-    return try_folder_schunk(f, kind == NEW_ ? HOLDALL_NEW : kind == REPLACE_ ? HOLDALL_REPLACE : HOLDALL_APPEND, kind == NEW_ || kind == REPLACE_ ? small : NULL, s);
+    return try_folder_schunk(f, kind == NEW_ ? HOLDALL_CREATE : kind == REPLACE_ ? HOLDALL_REPLACE : HOLDALL_APPEND, kind == NEW_ || kind == REPLACE_ ? small : NULL, s);
 }
 
 /* Opens, changes, commits, with one more try for each; says whether the commit was told to count. */

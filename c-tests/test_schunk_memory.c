@@ -42,7 +42,7 @@ static void read_slices(const char *path)
     memset(got, 1, sizeof got);
     for (int io = 0; io < 2; io++) {
         long before = peak();
-        holdall_schunk *s = open_schunk(path, HOLDALL_READ, WITH(HOLDALL_OPT_IO, io));
+        holdall_schunk *s = open_schunk(path, HOLDALL_READ, WITH(HOLDALL_OPT_IO, IO(io)));
         EQUAL(holdall_schunk_nbytes(s), big);
         check_content(s, big / 2, 3000, 1);
         for (uint64_t k = 0; k < 20; k++) {
@@ -114,11 +114,11 @@ static void limits_are_kept(void)
     check_content(s, CHUNK, N - CHUNK, 1);
     uint8_t digest[4];
     size_t n;
-    OK(holdall_schunk_checksum(s, HOLDALL_SUM_CRC32, digest, sizeof digest, &n, &err));
+    OK(holdall_schunk_checksum(s, HOLDALL_CHECKSUM_CRC32, digest, sizeof digest, &n, &err));
     holdall_schunk_close(s);
     holdall_options *o = options_of(WITH(HOLDALL_OPT_MEMORY_LIMIT, CHUNK + 100));
     uint64_t sound = 0;
-    OK(holdall_verify(path, o, NULL, NULL, &sound, NULL, NULL, &err));
+    OK(verify_counts(path, o, NULL, NULL, &sound, NULL, NULL, &err));
     EQUAL(sound, 4);
     holdall_options_free(o);
 }
@@ -136,7 +136,7 @@ static void open_in_any_way(const char *path)
 {
     static uint8_t got[1000];
     for (int k = 0; k < 8; k++) {
-        const int64_t *how = WITH(HOLDALL_OPT_SKIP_DAMAGED, k % 2, HOLDALL_OPT_IO, k / 2 % 2, HOLDALL_OPT_VERIFY, k / 4);
+        const int64_t *how = WITH(HOLDALL_OPT_SKIP_DAMAGED, k % 2, HOLDALL_OPT_IO, IO(k / 2 % 2), HOLDALL_OPT_VERIFY, k / 4);
         holdall_schunk *s;
         preset_error();
         holdall_status status = try_schunk(path, HOLDALL_READ, how, &s);
@@ -148,13 +148,13 @@ static void open_in_any_way(const char *path)
             uint8_t digest[4];
             (void)!holdall_schunk_read_chunk(s, 0, NULL, 0, &n, &err);
             if (nbytes < 100 << 20)
-                (void)!holdall_schunk_checksum(s, HOLDALL_SUM_CRC32, digest, sizeof digest, &n, &err);
+                (void)!holdall_schunk_checksum(s, HOLDALL_CHECKSUM_CRC32, digest, sizeof digest, &n, &err);
         }
         CHECK(status >= 0 || status == HOLDALL_E_FORMAT || status == HOLDALL_E_LIMIT || status == HOLDALL_E_MEMORY || status == HOLDALL_E_CHECKSUM);
         holdall_schunk_close(s);
     }
-    (void)!holdall_verify(path, NULL, NULL, NULL, NULL, NULL, NULL, &err);
-    (void)!holdall_repair(path, NULL, NULL, NULL, &err);
+    (void)!verify_counts(path, NULL, NULL, NULL, NULL, NULL, NULL, &err);
+    (void)!repair_counts(path, NULL, NULL, NULL, &err);
 }
 
 static void claims(void)

@@ -27,27 +27,27 @@ static uint64_t next_of(uint64_t *x)
 static void *read_on(void *arg)
 {
     const reader *r = arg;
-    uint64_t x = r->seed * UINT64_C(0x9E3779B97F4A7C15) + 1, chunks = holdall_schunk_chunks(r->s);
+    uint64_t x = r->seed * UINT64_C(0x9E3779B97F4A7C15) + 1, chunks = holdall_schunk_chunk_count(r->s);
     uint8_t *got = malloc(CHUNK + 64);
     CHECK(got != NULL);
     for (int round = 0; round < r->rounds; round++) {
         uint64_t at = next_of(&x) % total, n = next_of(&x) % (round % 4 ? 3000 : 5 * CHUNK), i = at / CHUNK;
-        size_t size, nbytes, cbytes;
+        size_t size, nbytes = 0, cbytes = 0;
         switch (next_of(&x) % 6) {
         case 0:
             OK(holdall_schunk_read_chunk(r->s, i, got, CHUNK, &size, &err));
             CHECK(is_content(i * CHUNK, got, size, 1));
             break;
         case 1: {
-            int32_t codec;
-            OK(holdall_schunk_chunk_info(r->s, i, &nbytes, &cbytes, &codec, &err));
+            int32_t codec = 0;
+            OK(chunk_info(r->s, i, &nbytes, &cbytes, &codec, &err));
             OK(holdall_schunk_read_raw(r->s, i, got, CHUNK + 64, &size, &err));
             CHECK(size == cbytes || cbytes == 0);
             break;
         }
         case 2: {
             const void *meta;
-            OK(holdall_schunk_meta_get(r->s, "", &meta, &size, &err));
+            OK(holdall_schunk_attr_get(r->s, "", &meta, &size, &err));
             CHECK(size == sizeof json - 1 && memcmp(meta, json, size) == 0);
             GIVES(HOLDALL_E_RANGE, holdall_schunk_read(r->s, total, got, 1, &err));
             GIVES(HOLDALL_E_RANGE, holdall_schunk_read_chunk(r->s, chunks, NULL, 0, &size, &err));
@@ -87,7 +87,7 @@ static const int64_t *form(int k)
 static holdall_schunk *filled(const char *path, int k)
 {
     holdall_schunk *s = create(path, HOLDALL_REPLACE, form(k));
-    OK(holdall_schunk_meta_set(s, "", json, sizeof json - 1, &err));
+    OK(holdall_schunk_attr_set(s, "", json, sizeof json - 1, &err));
     append_content(s, 0, total, 1);
     return s;
 }
@@ -98,7 +98,7 @@ static void many_read_one_handle_while_another_file_is_written(void)
     for (int k = 0; k < 4; k++) {
         now("codec %d", k);
         finish(filled(in_tmp("read.blp"), k));
-        holdall_schunk *s = open_schunk(in_tmp("read.blp"), HOLDALL_READ, WITH(HOLDALL_OPT_IO, k % 2));
+        holdall_schunk *s = open_schunk(in_tmp("read.blp"), HOLDALL_READ, WITH(HOLDALL_OPT_IO, IO(k % 2)));
         pthread_t threads[THREADS];
         reader readers[THREADS];
         start(threads, readers, s, slow() ? 6 : 150);

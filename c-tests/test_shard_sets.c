@@ -32,9 +32,9 @@ static const int64_t *in_turns(const int64_t *form)
 static void append_and_commit(const char *path, holdall_mode mode, const int64_t *form, uint64_t first, uint64_t n)
 {
     holdall_bag_writer *w = open_writer(path, mode, form);
-    EQUAL(holdall_bag_writer_size(w), first);
+    EQUAL(holdall_bag_writer_record_count(w), first);
     append_records(w, first, n);
-    EQUAL(holdall_bag_writer_size(w), first + n);
+    EQUAL(holdall_bag_writer_record_count(w), first + n);
     OK(holdall_bag_writer_commit(w, &err));
     holdall_bag_writer_close(w);
 }
@@ -54,27 +54,27 @@ static void a_set_is_written_in_turns(void)
         snprintf(path, sizeof path, "%s", in_tmp("s@4.bag"));
         holdall_bag_writer *w;
         GIVES(HOLDALL_E_MISSING, try_writer(path, HOLDALL_APPEND, forms[f], &w));
-        GIVES(HOLDALL_E_ARGUMENT, try_writer(in_tmp("s@*.bag"), HOLDALL_NEW, forms[f], &w));
-        append_and_commit(path, HOLDALL_NEW, forms[f], 0, 6);
+        GIVES(HOLDALL_E_ARGUMENT, try_writer(in_tmp("s@*.bag"), HOLDALL_CREATE, forms[f], &w));
+        append_and_commit(path, HOLDALL_CREATE, forms[f], 0, 6);
         append_and_commit(path, HOLDALL_APPEND, forms[f], 6, 1);
         append_and_commit(in_tmp("s@*.bag"), HOLDALL_APPEND, forms[f], 7, 0);
         append_and_commit(in_tmp("s@04.bag"), HOLDALL_APPEND, forms[f], 7, 102);
         check_bag(path, in_turns(forms[f]), 109);
         check_bag(path, forms[f], 109); /* which the files say themselves */
-        GIVES(HOLDALL_E_EXISTS, try_writer(path, HOLDALL_NEW, forms[f], &w));
+        GIVES(HOLDALL_E_EXISTS, try_writer(path, HOLDALL_CREATE, forms[f], &w));
         for (uint32_t i = 0; i < 4; i++) {
             char name[64];
             snprintf(name, sizeof name, "s-0000%u-of-00004.bag", i);
             holdall_bag *shard = open_bag(in_tmp(name), forms[f]);
-            EQUAL(holdall_bag_size(shard), 27 + (i < 1));
-            for (uint64_t k = 0; k < holdall_bag_size(shard); k++)
+            EQUAL(holdall_bag_record_count(shard), 27 + (i < 1));
+            for (uint64_t k = 0; k < holdall_bag_record_count(shard); k++)
                 check_record(shard, k, 4 * k + i);
             holdall_bag_close(shard);
         }
         holdall_bag *bag = open_bag(path, forms[f]);
         CHECK(strstr(holdall_bag_shard_name(bag, 3), "s-00003-of-00004.bag") != NULL && holdall_bag_shard_name(bag, 4) == NULL);
-        CHECK(holdall_bag_shard_size(bag, 0) == 28 && holdall_bag_shard_size(bag, 3) == 27 && holdall_bag_shard_size(bag, 4) == 0);
-        CHECK(holdall_bag_shard_name(NULL, 0) == NULL && holdall_bag_shard_size(NULL, 0) == 0);
+        CHECK(holdall_bag_shard_record_count(bag, 0) == 28 && holdall_bag_shard_record_count(bag, 3) == 27 && holdall_bag_shard_record_count(bag, 4) == 0);
+        CHECK(holdall_bag_shard_name(NULL, 0) == NULL && holdall_bag_shard_record_count(NULL, 0) == 0);
         holdall_bag_close(bag);
 
         /* what is not committed is not there; what replaces it is, all at once */
@@ -89,7 +89,7 @@ static void a_set_is_written_in_turns(void)
 
         uint64_t kept = 0, dropped = 9;
         holdall_options *o = options_of(forms[f]);
-        OK(holdall_repair(path, o, &kept, &dropped, &err));
+        OK(repair_counts(path, o, &kept, &dropped, &err));
         CHECK(kept == 5 && dropped == 0);
         holdall_options_free(o);
         remove_all();
@@ -108,8 +108,8 @@ static void each_shard_by_a_process_of_its_own(void)
                 uint8_t record[RECORD_MOST];
                 snprintf(name, sizeof name, "p-0000%u-of-00004.bag", i);
                 for (int round = 0; round < 5; round++) {
-                    holdall_bag_writer *w = open_writer(in_tmp(name), round ? HOLDALL_APPEND : HOLDALL_NEW, forms[f]);
-                    EQUAL(holdall_bag_writer_size(w), n);
+                    holdall_bag_writer *w = open_writer(in_tmp(name), round ? HOLDALL_APPEND : HOLDALL_CREATE, forms[f]);
+                    EQUAL(holdall_bag_writer_record_count(w), n);
                     for (int k = 0; k < 20; k++, n++)
                         OK(holdall_bag_writer_append(w, record, make_record(4 * n + i, record), &err));
                     OK(holdall_bag_writer_commit(w, &err));
@@ -134,11 +134,11 @@ static void one_writer_of_a_shard_at_a_time(void)
 {
     const char *set = in_tmp("l@2.bag"), *a = in_tmp("l-00000-of-00002.bag"), *b = in_tmp("l-00001-of-00002.bag");
     holdall_bag_writer *w, *other, *third;
-    append_and_commit(set, HOLDALL_NEW, NULL, 0, 4);
+    append_and_commit(set, HOLDALL_CREATE, NULL, 0, 4);
     w = open_writer(set, HOLDALL_APPEND, NULL);
     GIVES(HOLDALL_E_BUSY, try_writer(set, HOLDALL_APPEND, NULL, &other));
     GIVES(HOLDALL_E_BUSY, try_writer(a, HOLDALL_APPEND, NULL, &other));
-    GIVES(HOLDALL_E_BUSY, holdall_repair(b, NULL, NULL, NULL, &err));
+    GIVES(HOLDALL_E_BUSY, repair_counts(b, NULL, NULL, NULL, &err));
     holdall_bag_writer_close(w);
     w = open_writer(a, HOLDALL_APPEND, NULL);
     other = open_writer(b, HOLDALL_APPEND, NULL);
@@ -163,20 +163,20 @@ static void one_writer_of_a_shard_at_a_time(void)
 static void a_name_is_taken_as_it_stands(void)
 {
     holdall_bag_writer *w;
-    append_and_commit(in_tmp("n\\@2.bag"), HOLDALL_NEW, NULL, 0, 3);
+    append_and_commit(in_tmp("n\\@2.bag"), HOLDALL_CREATE, NULL, 0, 3);
     CHECK(there(in_tmp("n@2.bag")) && !there(in_tmp("n-00000-of-00002.bag")));
     check_bag(in_tmp("n\\@2.bag"), NULL, 3);
     /* it is there: the path is its name */
     check_bag(in_tmp("n@2.bag"), NULL, 3);
     append_and_commit(in_tmp("n@2.bag"), HOLDALL_APPEND, NULL, 3, 1);
     check_bag(in_tmp("n@2.bag"), NULL, 4);
-    append_and_commit(in_tmp("a,b\\@c@2.bag"), HOLDALL_NEW, NULL, 0, 3);
+    append_and_commit(in_tmp("a,b\\@c@2.bag"), HOLDALL_CREATE, NULL, 0, 3);
     CHECK(there(in_tmp("a,b@c-00001-of-00002.bag")));
     check_bag(in_tmp("a\\,b\\@c@2.bag"), in_turns((int64_t[]){0, 0}), 3);
     CHECK(symlink(in_tmp("n@2.bag"), in_tmp("k-00001-of-00002.bag")) == 0);
     GIVES(HOLDALL_E_UNSUPPORTED, try_writer(in_tmp("k@2.bag"), HOLDALL_REPLACE, NULL, &w));
     CHECK(says("k-00001-of-00002.bag"));
-    GIVES(HOLDALL_E_MISSING, try_writer(in_tmp("none/k@2.bag"), HOLDALL_NEW, NULL, &w));
+    GIVES(HOLDALL_E_MISSING, try_writer(in_tmp("none/k@2.bag"), HOLDALL_CREATE, NULL, &w));
     TIDY();
     remove_all();
 }
@@ -196,13 +196,13 @@ static void many_shards(void)
     CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
     few = before, few.rlim_cur = 256;
     CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
-    append_and_commit(in_tmp(spec), HOLDALL_NEW, form, 0, shards / 2);
+    append_and_commit(in_tmp(spec), HOLDALL_CREATE, form, 0, shards / 2);
     append_and_commit(in_tmp(spec), HOLDALL_APPEND, form, shards / 2, records - shards / 2);
     holdall_bag *all[3];
     for (int i = 0; i < 3; i++) {
         all[i] = open_bag(in_tmp(i ? spec : "m@*.bag"), i == 2 ? mapped : reading);
-        EQUAL(holdall_bag_shards(all[i]), shards);
-        EQUAL(holdall_bag_sum(all[i]), HOLDALL_SUM_CRC32);
+        EQUAL(holdall_bag_shard_count(all[i]), shards);
+        EQUAL(bag_info(all[i]).checksum, HOLDALL_CHECKSUM_CRC32);
     }
     for (int i = 0; i < 3; i++) {
         check_range(all[i], 0, records, 0);
@@ -267,7 +267,7 @@ static void where_few_files_may_be_open(void)
             CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
             return;
         }
-        append_and_commit(in_tmp("f@60.bag"), HOLDALL_NEW, forms[f], 0, RECORDS / 2);
+        append_and_commit(in_tmp("f@60.bag"), HOLDALL_CREATE, forms[f], 0, RECORDS / 2);
         append_and_commit(in_tmp("f@60.bag"), HOLDALL_APPEND, forms[f], RECORDS / 2, RECORDS / 2);
         holdall_bag *first = open_bag(in_tmp("f@60.bag"), in_turns(forms[f])), *second, *none;
         /* most of them are left to the process */
@@ -295,7 +295,7 @@ static void where_few_files_may_be_open(void)
             close(taken[--n]);
         CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
         /* as many as there may be, where that is said too late: a set of few files is opened one way or the other */
-        append_and_commit(in_tmp("g@5.bag"), HOLDALL_NEW, forms[f], 0, RECORDS);
+        append_and_commit(in_tmp("g@5.bag"), HOLDALL_CREATE, forms[f], 0, RECORDS);
         CHECK(setrlimit(RLIMIT_NOFILE, &(struct rlimit){256, before.rlim_max}) == 0);
         int most[256];
         n = take_all_but(6, most, 256);

@@ -31,7 +31,7 @@ static void one_form(worker *w, int form)
     char name[64], path[1024];
     snprintf(name, sizeof name, "%d-%s", w->number, forms[form].name);
     snprintf(path, sizeof path, "%s", in_tmp(name));
-    uint64_t bad, dropped;
+    uint64_t bad = 0, dropped = 0;
     writer change;
     int32_t got[ROWS];
     uint64_t n;
@@ -45,9 +45,9 @@ static void one_form(worker *w, int form)
     close_writer(&change);
     EQUAL(look(form, path), NEW);
     if (forms[form].pairs[0] != HOLDALL_OPT_BAG_LIMITS) {
-        OK(holdall_verify(path, NULL, NULL, NULL, NULL, &bad, NULL, &err));
+        OK(verify_counts(path, NULL, NULL, NULL, NULL, &bad, NULL, &err));
         EQUAL(bad, 0);
-        OK(holdall_repair(path, NULL, NULL, &dropped, &err));
+        OK(repair_counts(path, NULL, NULL, &dropped, &err));
         EQUAL(dropped, 0);
     }
     GAVE(HOLDALL_OK, read_all(&w->shared->forms[form], got, &n));
@@ -88,7 +88,7 @@ static void make_large(const char *path)
     for (uint64_t i = 0; i < LARGE; i++)
         items[i] = value(i);
     holdall_schunk *s;
-    OK(holdall_schunk_create(path, HOLDALL_NEW, HOLDALL_FORMAT_B2FRAME, 4, NULL, &s, &err));
+    OK(holdall_schunk_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_B2FRAME, 4, NULL, &s, &err));
     OK(holdall_schunk_append(s, items, LARGE * 4, &err));
     OK(holdall_schunk_commit(s, &err));
     holdall_schunk_close(s);

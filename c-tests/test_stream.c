@@ -65,8 +65,8 @@ static void check_end(holdall_bag_stream *stream)
     size_t n;
     holdall_records *records;
     for (int i = 0; i < 2; i++) {
-        GIVES(HOLDALL_NOT_FOUND, holdall_bag_stream_next(stream, &record, &n, &err));
-        GIVES(HOLDALL_NOT_FOUND, holdall_bag_stream_take(stream, 5, &records, &err));
+        GIVES(HOLDALL_END, holdall_bag_stream_next(stream, &record, &n, &err));
+        GIVES(HOLDALL_END, holdall_bag_stream_take(stream, 5, &records, &err));
         CHECK(records == NULL);
     }
 }
@@ -79,7 +79,7 @@ static void records_come_in_their_order(void)
         for (int io = 0; io < 2; io++)
             for (int threads = 1; threads < 4; threads++) {
                 now("%s, io %d, %d threads", names[k], io, threads);
-                holdall_bag *bag = open_bag(in_tmp(names[k]), WITH(HOLDALL_OPT_IO, io, HOLDALL_OPT_THREADS, threads));
+                holdall_bag *bag = open_bag(in_tmp(names[k]), WITH(HOLDALL_OPT_IO, IO(io), HOLDALL_OPT_THREADS, threads));
                 holdall_bag_stream *all = open_stream(bag, NULL, NULL, NULL);
                 counter c = {.end = many * 3, .step = 7, .thread = pthread_self(), .one_thread = true};
                 holdall_bag_stream *some = open_stream(bag, count_on, &c, NULL);
@@ -89,7 +89,7 @@ static void records_come_in_their_order(void)
                 check_end(all);
                 check_next(some, 0, 7, (many * 3 + 6) / 7);
                 check_end(some);
-                EQUAL(holdall_bag_stream_damaged(some), 0);
+                EQUAL(holdall_bag_stream_damaged_count(some), 0);
                 holdall_bag_stream_close(all);
                 holdall_bag_stream_close(some);
             }
@@ -116,17 +116,17 @@ static void batches_are_the_takers_own(void)
             if (kept == NULL)
                 kept = records;
             else
-                holdall_records_close(records);
+                holdall_records_free(records);
         }
         check_end(stream);
         holdall_bag_stream_close(stream);
         check_in_batch(kept, 0, 0);
-        holdall_records_close(kept);
+        holdall_records_free(kept);
     }
     holdall_records *records;
     OK(holdall_bag_read_range(bag, 0, 1, &records, &err));
     CHECK(holdall_records_numbers(records) == NULL);
-    holdall_records_close(records);
+    holdall_records_free(records);
     holdall_bag_close(bag);
 }
 
@@ -157,7 +157,7 @@ static int two(void *ctx, uint64_t *index)
 {
     (void)ctx;
     *index = 0;
-    return 2;
+    return -2;
 }
 
 static void failures_are_told_where_they_belong(void)
@@ -192,15 +192,15 @@ static void failures_are_told_where_they_belong(void)
     holdall_bag_stream_close(stream);
     holdall_bag_stream_close(NULL);
 
-    holdall_options *options = options_of(WITH(HOLDALL_OPT_IO, 1));
+    holdall_options *options = options_of(WITH(HOLDALL_OPT_CHUNK_BYTES, 100));
     GIVES(HOLDALL_E_ARGUMENT, holdall_bag_stream_open(bag, NULL, NULL, options, &stream, &err));
-    CHECK(stream == NULL && says("HOLDALL_OPT_IO"));
+    CHECK(stream == NULL && says("HOLDALL_OPT_CHUNK_BYTES"));
     GIVES(HOLDALL_E_ARGUMENT, holdall_bag_stream_open(NULL, NULL, NULL, NULL, &stream, &err));
     holdall_options_free(options);
     holdall_bag_close(bag);
 }
 
-/* Records 40 and 41 of a copy are damaged: the others come, those two are told or empty. */
+/* Records 40 and 41 of a copy are damaged: the others come, those two are errors, or HOLDALL_DAMAGED and empty. */
 static void damaged_records_are_told_or_skipped(void)
 {
     size_t size;
@@ -230,11 +230,11 @@ static void damaged_records_are_told_or_skipped(void)
     stream = open_stream(bag, NULL, NULL, WITH(HOLDALL_OPT_SKIP_DAMAGED, 1));
     check_next(stream, 0, 1, 40);
     for (uint64_t i = 0; i < 2; i++) {
-        EQUAL(holdall_bag_stream_damaged(stream), i);
-        OK(holdall_bag_stream_next(stream, &record, &n, &err));
+        EQUAL(holdall_bag_stream_damaged_count(stream), i);
+        GIVES(HOLDALL_DAMAGED, holdall_bag_stream_next(stream, &record, &n, &err));
         CHECK(n == 0 && record != NULL);
     }
-    EQUAL(holdall_bag_stream_damaged(stream), 2);
+    EQUAL(holdall_bag_stream_damaged_count(stream), 2);
     check_next(stream, 42, 1, many - 42);
     holdall_bag_stream_close(stream);
     holdall_bag_close(bag);
@@ -282,7 +282,7 @@ static void *take_on(void *arg)
     holdall_records *records;
     for (;;) {
         holdall_status status = holdall_bag_stream_take(t->stream, t->n, &records, &err);
-        if (status == HOLDALL_NOT_FOUND)
+        if (status == HOLDALL_END)
             return NULL;
         GAVE(HOLDALL_OK, status);
         for (size_t k = 0; k < holdall_records_count(records); k++) {
@@ -291,7 +291,7 @@ static void *take_on(void *arg)
             __atomic_add_fetch(&t->seen[i], 1, __ATOMIC_RELAXED);
         }
         t->taken += holdall_records_count(records);
-        holdall_records_close(records);
+        holdall_records_free(records);
     }
 }
 
@@ -341,7 +341,7 @@ static void closing_leaves_nothing(void)
     const int rounds = slow() ? 60 : 1000;
     for (int round = 0; round < rounds; round++) {
         x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-        holdall_bag *bag = open_bag(in_tmp(names[x >> 8 & 1]), WITH(HOLDALL_OPT_IO, x >> 9 & 1));
+        holdall_bag *bag = open_bag(in_tmp(names[x >> 8 & 1]), WITH(HOLDALL_OPT_IO, IO(x >> 9 & 1)));
         counter c = {.next = x % many, .step = 11};
         holdall_bag_stream *stream = open_stream(bag, x >> 10 & 1 ? count_on : NULL, &c, NULL);
         if (x >> 11 & 1)
@@ -404,7 +404,7 @@ static void a_process_may_end_with_a_live_stream(void)
         if (child == 0) {
             alarm(HANGS);
             static counter c = {.step = 3};
-            holdall_bag *bag = open_bag(in_tmp(names[round & 1]), WITH(HOLDALL_OPT_IO, round >> 1 & 1));
+            holdall_bag *bag = open_bag(in_tmp(names[round & 1]), WITH(HOLDALL_OPT_IO, IO(round >> 1 & 1)));
             holdall_bag_stream *stream = open_stream(bag, round & 4 ? count_on : NULL, &c, NULL);
             check_next(stream, 0, round & 4 ? 3 : 1, (uint64_t)round * 5);
             if (round % 5 == 4) {
@@ -429,28 +429,28 @@ static void ranks_share_an_epoch(void)
     for (uint64_t number = 0; number < 3; number++) {
         int seen[N] = {0};
         for (uint32_t rank = 0; rank < WORLD; rank++) {
-            OK(holdall_epoch_open(N, 42, number, rank, WORLD, &epoch, &err));
-            uint64_t size = holdall_epoch_size(epoch);
+            OK(holdall_epoch_new(N, 42, number, rank, WORLD, &epoch, &err));
+            uint64_t size = holdall_epoch_count(epoch);
             EQUAL(size, N / WORLD + (rank < N % WORLD));
             for (uint64_t k = 0; k < size; k++) {
                 CHECK(holdall_epoch_next(epoch, &index) == 0 && index < N);
                 seen[index]++;
                 order[k] = index;
             }
-            CHECK(holdall_epoch_next(epoch, &index) == 1 && holdall_epoch_next(epoch, &index) == 1);
+            CHECK(holdall_epoch_next(epoch, &index) == HOLDALL_END && holdall_epoch_next(epoch, &index) == HOLDALL_END);
             OK(holdall_epoch_seek(epoch, number, 50, &err));
             CHECK(holdall_epoch_next(epoch, &index) == 0 && index == order[50]);
             OK(holdall_epoch_seek(epoch, number + 1, size, &err));
-            CHECK(holdall_epoch_next(epoch, &index) == 1);
+            CHECK(holdall_epoch_next(epoch, &index) == HOLDALL_END);
             GIVES(HOLDALL_E_RANGE, holdall_epoch_seek(epoch, number, size + 1, &err));
-            holdall_epoch_close(epoch);
+            holdall_epoch_free(epoch);
         }
         for (int i = 0; i < N; i++)
             EQUAL(seen[i], 1);
     }
-    GIVES(HOLDALL_E_ARGUMENT, holdall_epoch_open(N, 1, 1, 2, 2, &epoch, &err));
-    CHECK(epoch == NULL && holdall_epoch_next(NULL, &index) == HOLDALL_E_ARGUMENT && holdall_epoch_size(NULL) == 0);
-    holdall_epoch_close(NULL);
+    GIVES(HOLDALL_E_ARGUMENT, holdall_epoch_new(N, 1, 1, 2, 2, &epoch, &err));
+    CHECK(epoch == NULL && holdall_epoch_next(NULL, &index) == HOLDALL_E_ARGUMENT && holdall_epoch_count(NULL) == 0);
+    holdall_epoch_free(NULL);
 }
 
 /* A stream over an epoch, that stops somewhere and goes on there with another one. */
@@ -458,7 +458,7 @@ static void training_goes_on_where_it_stopped(void)
 {
     holdall_bag *bag = open_bag(in_tmp(names[1]), NULL);
     holdall_epoch *epoch;
-    OK(holdall_epoch_open(many, 3, 9, 0, 1, &epoch, &err));
+    OK(holdall_epoch_new(many, 3, 9, 0, 1, &epoch, &err));
     uint64_t *order = malloc((size_t)many * sizeof *order);
     for (uint64_t k = 0; k < many; k++)
         CHECK(holdall_epoch_next(epoch, &order[k]) == 0);
@@ -473,7 +473,7 @@ static void training_goes_on_where_it_stopped(void)
         }
         holdall_bag_stream_close(stream);
     }
-    holdall_epoch_close(epoch);
+    holdall_epoch_free(epoch);
     holdall_bag_close(bag);
     free(order);
 }
@@ -512,7 +512,7 @@ static void batches_go_to_memory_of_the_callers(void)
     uint64_t numbers[500], offsets[501];
     for (int k = 0; k < 2; k++)
         for (int io = 0; io < 2; io++) {
-            holdall_bag *bag = open_bag(in_tmp(names[k]), WITH(HOLDALL_OPT_IO, io));
+            holdall_bag *bag = open_bag(in_tmp(names[k]), WITH(HOLDALL_OPT_IO, IO(io)));
             for (size_t n = 0; n < 500; n = n * 2 + 1) {
                 now("%s, io %d, %zu records", names[k], io, n);
                 room r = {0};
@@ -539,7 +539,7 @@ static void batches_go_to_memory_of_the_callers(void)
         }
     holdall_bag *bag = open_bag(in_tmp("torn.bagz"), WITH(HOLDALL_OPT_SKIP_DAMAGED, 1));
     room r = {0};
-    GIVES(HOLDALL_NOT_FOUND, holdall_bag_read_range_to(bag, 39, 4, make_room, &r, offsets, &err));
+    GIVES(HOLDALL_DAMAGED, holdall_bag_read_range_to(bag, 39, 4, make_room, &r, offsets, &err));
     CHECK(offsets[1] == offsets[2] && offsets[2] == offsets[3] && offsets[4] < r.n);
     check_bytes(r.bytes + offsets[3], (size_t)(offsets[4] - offsets[3]), 42);
     free(r.bytes);
@@ -552,7 +552,7 @@ int main(void)
     setenv("HOLDALL_THREADS", "4", 1);
     many = slow() ? 700 : 3000;
     for (int k = 0; k < 2; k++)
-        write_bag(in_tmp(names[k]), HOLDALL_NEW, NULL, many);
+        write_bag(in_tmp(names[k]), HOLDALL_CREATE, NULL, many);
     /* first, as long as no thread was started */
     RUN(a_process_may_end_with_a_live_stream);
     RUN(records_come_in_their_order);

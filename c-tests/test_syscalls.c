@@ -190,9 +190,9 @@ static long ask(int form, const char *path, long fail_at)
     arm(ONCE, fail_at);
     if (done(holdall_identify(path, &format, &kind, &err)))
         EQUAL(format, forms[form].format);
-    if (done(holdall_verify(path, NULL, NULL, NULL, NULL, &bad, NULL, &err)))
+    if (done(verify_counts(path, NULL, NULL, NULL, NULL, &bad, NULL, &err)))
         EQUAL(bad, 0);
-    if (done(holdall_repair(path, NULL, NULL, &dropped, &err)))
+    if (done(repair_counts(path, NULL, NULL, &dropped, &err)))
         EQUAL(dropped, 0);
     os.armed = false;
     EQUAL(look(form, path), OLD);

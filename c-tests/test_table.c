@@ -72,26 +72,26 @@ static void a_folder_is_an_array(void)
     holdall_array *a = open_array("bcolz/bcolz121_chunks/leftover", NULL);
     EQUAL(holdall_array_ndim(a), 1);
     EQUAL(holdall_array_shape(a)[0], 1050);
-    EQUAL(holdall_array_chunkshape(a)[0], 100);
+    EQUAL(array_info(a).chunk_shape[0], 100);
     EQUAL(holdall_array_nbytes(a), 8400);
-    CHECK(holdall_array_blockshape(a)[0] >= 1 && strcmp(holdall_array_dtype(a), "<i8") == 0);
+    CHECK(array_info(a).block_shape[0] >= 1 && strcmp(holdall_array_dtype(a), "<i8") == 0);
     int64_t some[3];
-    OK(holdall_array_read(a, SHAPE(0), SHAPE(3), NULL, some, NULL, sizeof some, &err));
+    OK(holdall_array_read(a, SHAPE(0), SHAPE(3), NULL, some, sizeof some, NULL, &err));
     CHECK(some[0] == 1 && some[1] == 3 && some[2] == -2);
-    OK(holdall_array_read(a, SHAPE(1047), SHAPE(3), NULL, some, NULL, sizeof some, &err));
+    OK(holdall_array_read(a, SHAPE(1047), SHAPE(3), NULL, some, sizeof some, NULL, &err));
     CHECK(some[0] == 21 && some[1] == 23 && some[2] == 21);
     /* it is there to be read */
-    GIVES(HOLDALL_E_STATE, holdall_array_write(a, SHAPE(0), SHAPE(1), NULL, some, NULL, 8, &err));
+    GIVES(HOLDALL_E_STATE, holdall_array_write(a, SHAPE(0), SHAPE(1), NULL, some, 8, NULL, &err));
     GIVES(HOLDALL_E_STATE, holdall_array_append(a, 0, 1, some, 8, &err));
     GIVES(HOLDALL_E_STATE, holdall_array_resize(a, SHAPE(10), &err));
     GIVES(HOLDALL_E_STATE, holdall_array_commit(a, &err));
     EQUAL(holdall_array_shape(a)[0], 1050);
     /* and becomes a file */
-    OK(holdall_array_copy(a, in_tmp("copy.blp"), HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, NULL, NULL, NULL, &err));
+    OK(array_copy(a, in_tmp("copy.blp"), HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, NULL, NULL, NULL, &err));
     holdall_array_close(a);
     OK(holdall_array_open(in_tmp("copy.blp"), HOLDALL_READ, NULL, &a, &err));
     EQUAL(holdall_array_shape(a)[0], 1050);
-    OK(holdall_array_read(a, SHAPE(1047), SHAPE(3), NULL, some, NULL, sizeof some, &err));
+    OK(holdall_array_read(a, SHAPE(1047), SHAPE(3), NULL, some, sizeof some, NULL, &err));
     CHECK(some[0] == 21 && some[1] == 23 && some[2] == 21);
     holdall_array_close(a);
 
@@ -111,12 +111,12 @@ static void a_folder_is_an_array(void)
              dataset("bcolz/bcolz121_object/obj"), made, made);
     CHECK(system(command) == 0);
     OK(holdall_table_open(made, HOLDALL_READ, NULL, &t, &err));
-    EQUAL(holdall_table_rows(t), 5);
+    EQUAL(holdall_table_row_count(t), 5);
     holdall_table_close(t);
     GIVES(HOLDALL_E_UNSUPPORTED, holdall_table_open(made, HOLDALL_APPEND, NULL, &t, &err));
     CHECK(says("\"o\""));
     GIVES(HOLDALL_E_FORMAT, holdall_array_open(in_tmp("d"), HOLDALL_READ, NULL, &a, &err));
-    GIVES(HOLDALL_E_UNSUPPORTED, holdall_repair(dataset("bcolz/bcolz121_object/obj"), NULL, NULL, NULL, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, repair_counts(dataset("bcolz/bcolz121_object/obj"), NULL, NULL, NULL, &err));
 }
 
 static void attributes_default_values_and_objects(void)
@@ -124,7 +124,7 @@ static void attributes_default_values_and_objects(void)
     const void *value;
     size_t n;
     holdall_array *a = open_array("bcolz/bcolz121_attrs/attrs_many", NULL);
-    EQUAL(holdall_array_attrs(a), 7);
+    EQUAL(holdall_array_attr_count(a), 7);
     CHECK(holdall_array_attr_name(a, 7) == NULL);
     holdall_status status = holdall_array_attr_get(a, "scale", &value, &n, &err);
     CHECK(is_value(status, value, n, "\"Celsius\""));
@@ -132,12 +132,12 @@ static void attributes_default_values_and_objects(void)
     EQUAL(status, HOLDALL_OK);
     GIVES(HOLDALL_NOT_FOUND, holdall_array_attr_get(a, "", &value, &n, &err));
     CHECK(value == NULL && n == 0);
-    GIVES(HOLDALL_NOT_FOUND, holdall_array_fill(a, &value, &n, &err));
+    OK(holdall_array_fill_value_get(a, &value, &n, &err));
     GIVES(HOLDALL_E_TYPE, holdall_array_read_object(a, 0, NULL, 0, &n, &err));
     holdall_array_close(a);
 
     a = open_array("bcolz/bcolz121_dflt/dflt_S", NULL);
-    OK(holdall_array_fill(a, &value, &n, &err));
+    OK(holdall_array_fill_value_get(a, &value, &n, &err));
     CHECK(n == holdall_array_itemsize(a) && memcmp(value, "abc", 3) == 0);
     holdall_array_close(a);
 
@@ -150,8 +150,8 @@ static void attributes_default_values_and_objects(void)
     OK(holdall_array_read_object(a, 4, object, sizeof object, &n, &err));
     CHECK(object[0] == 0x80 && object[19] == '.');
     GIVES(HOLDALL_E_RANGE, holdall_array_read_object(a, 5, object, sizeof object, &n, &err));
-    GIVES(HOLDALL_E_TYPE, holdall_array_read(a, SHAPE(0), SHAPE(5), NULL, object, NULL, sizeof object, &err));
-    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_copy(a, in_tmp("o.blp"), HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, NULL, NULL, NULL, &err));
+    GIVES(HOLDALL_E_TYPE, holdall_array_read(a, SHAPE(0), SHAPE(5), NULL, object, sizeof object, NULL, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, array_copy(a, in_tmp("o.blp"), HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, NULL, NULL, NULL, &err));
     holdall_array_close(a);
 }
 
@@ -160,9 +160,9 @@ static void a_folder_is_a_table(void)
     holdall_table *t = open_table("bcolz/bcolz121_table/t_attrs");
     const void *value;
     size_t n;
-    EQUAL(holdall_table_rows(t), 530);
-    EQUAL(holdall_table_columns(t), 3);
-    EQUAL(holdall_table_attrs(t), 2);
+    EQUAL(holdall_table_row_count(t), 530);
+    EQUAL(holdall_table_column_count(t), 3);
+    EQUAL(holdall_table_attr_count(t), 2);
     CHECK(holdall_table_attr_name(t, 0) != NULL && holdall_table_attr_name(t, 2) == NULL);
     holdall_status status = holdall_table_attr_get(t, "title", &value, &n, &err);
     CHECK(is_value(status, value, n, "\"x\""));
@@ -172,13 +172,13 @@ static void a_folder_is_a_table(void)
         const holdall_array *column = holdall_table_column(t, i);
         CHECK(strcmp(holdall_table_column_name(t, i), names[i]) == 0 && strcmp(holdall_array_dtype(column), dtypes[i]) == 0);
         EQUAL(holdall_array_shape(column)[0], 530);
-        EQUAL(holdall_table_column_rows(t, i), 530);
+        EQUAL(holdall_table_column_row_count(t, i), 530);
     }
-    CHECK(holdall_table_column_name(t, 3) == NULL && holdall_table_column(t, 3) == NULL && holdall_table_column_rows(t, 3) == 0);
+    CHECK(holdall_table_column_name(t, 3) == NULL && holdall_table_column(t, 3) == NULL && holdall_table_column_row_count(t, 3) == 0);
     status = holdall_array_attr_get(holdall_table_column(t, 1), "unit", &value, &n, &err);
     CHECK(is_value(status, value, n, "\"m\""));
     double last[3];
-    OK(holdall_array_read(holdall_table_column(t, 1), SHAPE(527), SHAPE(3), NULL, last, NULL, sizeof last, &err));
+    OK(holdall_array_read(holdall_table_column(t, 1), SHAPE(527), SHAPE(3), NULL, last, sizeof last, NULL, &err));
     CHECK(last[0] == -5 && last[1] == 0 && last[2] == 5);
     holdall_table_close(t);
 
@@ -186,11 +186,11 @@ static void a_folder_is_a_table(void)
     CHECK(strcmp(holdall_table_column_name(t, 0), "\xC3\xA9t\xC3\xA9") == 0);
     holdall_table_close(t);
     t = open_table("rfc/dataset/nested");
-    EQUAL(holdall_table_columns(t), 3);
+    EQUAL(holdall_table_column_count(t), 3);
     CHECK(strcmp(holdall_array_dtype(holdall_table_column(t, 2)), "[('sc1', '<i2'), ('sc3', '<f4')]") == 0);
     holdall_table_close(t);
     holdall_table_close(NULL);
-    EQUAL(holdall_table_rows(NULL), 0);
+    EQUAL(holdall_table_row_count(NULL), 0);
     CHECK(holdall_table_column(NULL, 0) == NULL && holdall_table_attr_name(NULL, 0) == NULL);
     holdall_array *a;
     GIVES(HOLDALL_E_TYPE, holdall_array_open(dataset("bcolz/bcolz121_table/t_attrs"), HOLDALL_READ, NULL, &a, &err));
@@ -207,33 +207,33 @@ static void damage_is_named_and_skipped(void)
 {
     char chunk[PATH_MAX + 256];
     snprintf(chunk, sizeof chunk, "%s/data/__1.blp", dataset("bcolz/bcolz121_dflt/dflt_S"));
-    uint64_t sound, bad, unchecked;
+    uint64_t sound = 0, bad = 0, unchecked = 0;
     int faults = 0;
-    OK(holdall_verify(dataset("bcolz/bcolz121_dflt/dflt_S"), NULL, count_fault, &faults, &sound, &bad, &unchecked, &err));
+    OK(verify_counts(dataset("bcolz/bcolz121_dflt/dflt_S"), NULL, count_fault, &faults, &sound, &bad, &unchecked, &err));
     EQUAL(sound + bad, 0);
     uint64_t all = unchecked;
     CHECK(truncate(chunk, 30) == 0);
-    GIVES(HOLDALL_E_FORMAT, holdall_verify(dataset("bcolz/bcolz121_dflt/dflt_S"), NULL, count_fault, &faults, &sound, &bad, &unchecked, &err));
+    GIVES(HOLDALL_E_FORMAT, verify_counts(dataset("bcolz/bcolz121_dflt/dflt_S"), NULL, count_fault, &faults, &sound, &bad, &unchecked, &err));
     CHECK(faults == 1 && bad == 1 && unchecked == all - 1);
     holdall_array *a = open_array("bcolz/bcolz121_dflt/dflt_S", NULL);
-    uint64_t from = holdall_array_chunkshape(a)[0];
+    uint64_t from = array_info(a).chunk_shape[0];
     size_t item = holdall_array_itemsize(a);
     char text[64];
-    GIVES(HOLDALL_E_FORMAT, holdall_array_read(a, SHAPE(from), SHAPE(2), NULL, text, NULL, sizeof text, &err));
+    GIVES(HOLDALL_E_FORMAT, holdall_array_read(a, SHAPE(from), SHAPE(2), NULL, text, sizeof text, NULL, &err));
     EQUAL(err.position, 1);
     CHECK(says("__1.blp"));
-    OK(holdall_array_read(a, SHAPE(from - 2), SHAPE(2), NULL, text, NULL, sizeof text, &err));
+    OK(holdall_array_read(a, SHAPE(from - 2), SHAPE(2), NULL, text, sizeof text, NULL, &err));
     holdall_array_close(a);
     a = open_array("bcolz/bcolz121_dflt/dflt_S", WITH(HOLDALL_OPT_SKIP_DAMAGED, 1));
-    GIVES(HOLDALL_NOT_FOUND, holdall_array_read(a, SHAPE(from), SHAPE(2), NULL, text, NULL, sizeof text, &err));
+    GIVES(HOLDALL_DAMAGED, holdall_array_read(a, SHAPE(from), SHAPE(2), NULL, text, sizeof text, NULL, &err));
     CHECK(memcmp(text, "abc", 3) == 0 && memcmp(text + item, "abc", 3) == 0);
     holdall_array_close(a);
     CHECK(remove(chunk) == 0);
     a = open_array("bcolz/bcolz121_dflt/dflt_S", NULL);
-    GIVES(HOLDALL_E_MISSING, holdall_array_read(a, SHAPE(from), SHAPE(2), NULL, text, NULL, sizeof text, &err));
+    GIVES(HOLDALL_E_MISSING, holdall_array_read(a, SHAPE(from), SHAPE(2), NULL, text, sizeof text, NULL, &err));
     CHECK(says("__1.blp"));
     holdall_array_close(a);
-    GIVES(HOLDALL_E_MISSING, holdall_verify(dataset("bcolz/bcolz121_dflt/dflt_S"), NULL, count_fault, &faults, NULL, &bad, NULL, &err));
+    GIVES(HOLDALL_E_MISSING, verify_counts(dataset("bcolz/bcolz121_dflt/dflt_S"), NULL, count_fault, &faults, NULL, &bad, NULL, &err));
     EQUAL(bad, 1);
 }
 
@@ -244,7 +244,7 @@ static void *read_all(void *table)
     int64_t *rows = malloc(530 * 8);
     for (int i = 0; i < 20; i++)
         for (uint32_t c = 0; c < 3; c++)
-            if (holdall_array_read(holdall_table_column(table, c), SHAPE((uint64_t)i), SHAPE(500), NULL, rows, NULL, 530 * 8, NULL) != HOLDALL_OK)
+            if (holdall_array_read(holdall_table_column(table, c), SHAPE((uint64_t)i), SHAPE(500), NULL, rows, 530 * 8, NULL, NULL) != HOLDALL_OK)
                 return free(rows), table;
     free(rows);
     return NULL;
@@ -284,13 +284,13 @@ static void a_table_in_storage_of_the_callers(void)
     take_file(&f, "bcolz/bcolz121_table/t_attrs", "a/data/__2.blp");
     /* one column is enough for this */
     folder_put(&f, "__rootdirs__", "{\"names\": [\"a\"]}", 16);
-    holdall_io *io = folder_io(&f);
+    holdall_storage *io = folder_io(&f);
     holdall_table *t;
-    OK(holdall_table_open_io(io, HOLDALL_READ, NULL, &t, &err));
-    holdall_io_close(io);
+    OK(table_open_io(io, HOLDALL_READ, NULL, &t, &err));
+    holdall_storage_free(io);
     int32_t rows[5];
-    OK(holdall_array_read(holdall_table_column(t, 0), SHAPE(210), SHAPE(5), NULL, rows, NULL, sizeof rows, &err));
-    GIVES(HOLDALL_E_MISSING, holdall_array_read(holdall_table_column(t, 0), SHAPE(198), SHAPE(5), NULL, rows, NULL, sizeof rows, &err));
+    OK(holdall_array_read(holdall_table_column(t, 0), SHAPE(210), SHAPE(5), NULL, rows, sizeof rows, NULL, &err));
+    GIVES(HOLDALL_E_MISSING, holdall_array_read(holdall_table_column(t, 0), SHAPE(198), SHAPE(5), NULL, rows, sizeof rows, NULL, &err));
     CHECK(says("a/data/__1.blp") && err.position == 1);
     holdall_table_close(t);
     folder_clear(&f);
@@ -301,12 +301,12 @@ static void check_rows(holdall_array *a, uint64_t n, int32_t first)
 {
     int32_t rows[4000];
     CHECK(holdall_array_ndim(a) == 2 && holdall_array_shape(a)[0] == n && holdall_array_shape(a)[1] == 2);
-    OK(holdall_array_read(a, SHAPE(0, 0), SHAPE(n, 2), NULL, rows, NULL, n * 8, &err));
+    OK(holdall_array_read(a, SHAPE(0, 0), SHAPE(n, 2), NULL, rows, n * 8, NULL, &err));
     for (int32_t i = 0; (uint64_t)i < 2 * n; i++)
         EQUAL(rows[i], i == 0 ? first : i);
 }
 
-static void change(holdall_array *a, holdall_io *io)
+static void change(holdall_array *a, holdall_storage *io)
 {
     int32_t rows[4000];
     for (int i = 0; i < 4000; i++)
@@ -314,20 +314,20 @@ static void change(holdall_array *a, holdall_io *io)
     OK(holdall_array_append(a, 0, 1000, rows, 8000, &err));
     OK(holdall_array_commit(a, &err));
     OK(holdall_array_append(a, 0, 500, rows + 2000, 4000, &err));
-    OK(holdall_array_write(a, SHAPE(0, 0), SHAPE(1, 1), NULL, (int32_t[]){-5}, NULL, 4, &err));
+    OK(holdall_array_write(a, SHAPE(0, 0), SHAPE(1, 1), NULL, (int32_t[]){-5}, 4, NULL, &err));
     OK(holdall_array_attr_set(a, "unit", "\"mm\"", 4, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_array_attr_set(a, "unit", "mm", 2, &err));
-    uint32_t attrs = holdall_array_attrs(a);
+    uint32_t attrs = holdall_array_attr_count(a);
     OK(holdall_array_attr_set(a, "gone", "1", 1, &err));
     OK(holdall_array_attr_set(a, "gone", NULL, 0, &err));
     OK(holdall_array_attr_set(a, "never", NULL, 0, &err));
-    CHECK(holdall_array_attrs(a) == attrs);
+    CHECK(holdall_array_attr_count(a) == attrs);
     GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_resize(a, SHAPE(1500, 3), &err));
     holdall_array *reader;
     if (io == NULL)
         OK(holdall_array_open(in_tmp("new"), HOLDALL_READ, NULL, &reader, &err));
     else
-        OK(holdall_array_open_io(io, HOLDALL_READ, NULL, &reader, &err));
+        OK(array_open_io(io, HOLDALL_READ, NULL, &reader, &err));
     check_rows(reader, 1000, 0);
     holdall_array_close(reader);
     OK(holdall_array_commit(a, &err));
@@ -339,14 +339,14 @@ static void a_folder_is_made_and_changed(void)
 {
     const holdall_format bcolz = HOLDALL_FORMAT_BCOLZ;
     holdall_array *a, *other;
-    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_create(in_tmp("new"), HOLDALL_NEW, bcolz, "<i4", 2, SHAPE(0, 2), SHAPE(10, 1), NULL, NULL, &a, &err));
-    OK(holdall_array_create(in_tmp("new"), HOLDALL_NEW, bcolz, "<i4", 2, SHAPE(0, 2), SHAPE(300, 2), NULL, NULL, &a, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, array_create(in_tmp("new"), HOLDALL_CREATE, bcolz, "<i4", 2, SHAPE(0, 2), SHAPE(10, 1), NULL, NULL, &a, &err));
+    OK(array_create(in_tmp("new"), HOLDALL_CREATE, bcolz, "<i4", 2, SHAPE(0, 2), SHAPE(300, 2), NULL, NULL, &a, &err));
     holdall_array_close(a);
     CHECK(access(in_tmp("new"), F_OK) != 0);
-    OK(holdall_array_create(in_tmp("new"), HOLDALL_NEW, bcolz, "<i4", 2, SHAPE(0, 2), SHAPE(300, 2), NULL, NULL, &a, &err));
-    GIVES(HOLDALL_E_BUSY, holdall_array_create(in_tmp("new"), HOLDALL_NEW, bcolz, "<i4", 1, SHAPE(0), NULL, NULL, NULL, &other, &err));
+    OK(array_create(in_tmp("new"), HOLDALL_CREATE, bcolz, "<i4", 2, SHAPE(0, 2), SHAPE(300, 2), NULL, NULL, &a, &err));
+    GIVES(HOLDALL_E_BUSY, array_create(in_tmp("new"), HOLDALL_CREATE, bcolz, "<i4", 1, SHAPE(0), NULL, NULL, NULL, &other, &err));
     change(a, NULL);
-    GIVES(HOLDALL_E_EXISTS, holdall_array_create(in_tmp("new"), HOLDALL_NEW, bcolz, "<i4", 1, SHAPE(0), NULL, NULL, NULL, &other, &err));
+    GIVES(HOLDALL_E_EXISTS, array_create(in_tmp("new"), HOLDALL_CREATE, bcolz, "<i4", 1, SHAPE(0), NULL, NULL, NULL, &other, &err));
     OK(holdall_array_open(in_tmp("new"), HOLDALL_APPEND, NULL, &a, &err));
     OK(holdall_array_remove(a, 0, 700, 800, &err));
     OK(holdall_array_commit(a, &err));
@@ -357,10 +357,10 @@ static void a_folder_is_made_and_changed(void)
     size_t n;
     OK(holdall_array_attr_get(a, "unit", &value, &n, &err));
     CHECK(is_value(HOLDALL_OK, value, n, "\"mm\""));
-    OK(holdall_array_copy(a, in_tmp("file.blp"), HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, NULL, NULL, NULL, &err));
+    OK(array_copy(a, in_tmp("file.blp"), HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, NULL, NULL, NULL, &err));
     holdall_array_close(a);
     OK(holdall_array_open(in_tmp("file.blp"), HOLDALL_READ, NULL, &a, &err));
-    OK(holdall_array_copy(a, in_tmp("new"), HOLDALL_REPLACE, bcolz, NULL, NULL, NULL, &err));
+    OK(array_copy(a, in_tmp("new"), HOLDALL_REPLACE, bcolz, NULL, NULL, NULL, &err));
     holdall_array_close(a);
     OK(holdall_array_open(in_tmp("new"), HOLDALL_READ, NULL, &a, &err));
     check_rows(a, 700, -5);
@@ -368,18 +368,18 @@ static void a_folder_is_made_and_changed(void)
     CHECK(is_value(HOLDALL_OK, value, n, "\"mm\""));
     holdall_array_close(a);
     uint64_t faults = 0, sound = 0, bad = 0, unchecked = 0;
-    OK(holdall_verify(in_tmp("new"), NULL, count_fault, &faults, &sound, &bad, &unchecked, &err));
+    OK(verify_counts(in_tmp("new"), NULL, count_fault, &faults, &sound, &bad, &unchecked, &err));
     CHECK(sound > 0 && bad == 0 && unchecked == 0);
 }
 
 static void a_folder_is_made_in_storage_of_the_callers(void)
 {
     folder f = FOLDER;
-    holdall_io *io = folder_io(&f);
+    holdall_storage *io = folder_io(&f);
     holdall_array *a;
-    OK(holdall_array_create_io(io, HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, "<i4", 2, SHAPE(0, 2), SHAPE(300, 2), NULL, NULL, &a, &err));
+    OK(array_create_io(io, HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, "<i4", 2, SHAPE(0, 2), SHAPE(300, 2), NULL, NULL, &a, &err));
     change(a, io);
-    holdall_io_close(io);
+    holdall_storage_free(io);
     folder_clear(&f);
 }
 

@@ -45,7 +45,7 @@ static holdall_status append_rows(holdall_table *t, uint64_t first, uint64_t n, 
 static bool has_rows_yet(const holdall_table *t, uint64_t n, int version, bool later)
 {
     static _Thread_local rows want, got;
-    if (holdall_table_rows(t) != n || holdall_table_columns(t) != 3)
+    if (holdall_table_row_count(t) != n || holdall_table_column_count(t) != 3)
         return false;
     make_rows(&want, 0, n, version);
     void *const to[] = {got.a, got.s, got.m};
@@ -55,7 +55,7 @@ static bool has_rows_yet(const holdall_table *t, uint64_t n, int version, bool l
         const holdall_array *c = holdall_table_column(t, i);
         CHECK(holdall_array_shape(c)[0] == n);
         preset_error();
-        holdall_status status = holdall_array_read(c, SHAPE(0, 0), SHAPE(n, 2), NULL, to[i], NULL, n * sizes[i], &err);
+        holdall_status status = holdall_array_read(c, SHAPE(0, 0), SHAPE(n, 2), NULL, to[i], n * sizes[i], NULL, &err);
         if (later && (status == HOLDALL_E_MISSING || status == HOLDALL_E_FORMAT))
             continue;
         GAVE(HOLDALL_OK, status);
@@ -72,26 +72,26 @@ static bool has_rows(const holdall_table *t, uint64_t n, int version)
 
 /* ---- where it is: a folder, or storage of the caller's ------------------------------------------------*/
 
-static holdall_status try_new_table(holdall_io *io, const char *path, holdall_mode mode, const int64_t *pairs, holdall_table **t)
+static holdall_status try_new_table(holdall_storage *io, const char *path, holdall_mode mode, const int64_t *pairs, holdall_table **t)
 {
     holdall_options *o = options_of(pairs);
     preset_error();
-    holdall_status status = io != NULL ? holdall_table_create_io(io, mode, HOLDALL_FORMAT_BCOLZ, 3, names, dtypes, o, t, &err)
-                                       : holdall_table_create(in_tmp(path), mode, HOLDALL_FORMAT_BCOLZ, 3, names, dtypes, o, t, &err);
+    holdall_status status = io != NULL ? table_create_io(io, mode, HOLDALL_FORMAT_BCOLZ, 3, names, dtypes, o, t, &err)
+                                       : table_create(in_tmp(path), mode, HOLDALL_FORMAT_BCOLZ, 3, names, dtypes, o, t, &err);
     holdall_options_free(o);
     return status;
 }
 
-static holdall_status try_table(holdall_io *io, const char *path, holdall_mode mode, const int64_t *pairs, holdall_table **t)
+static holdall_status try_table(holdall_storage *io, const char *path, holdall_mode mode, const int64_t *pairs, holdall_table **t)
 {
     holdall_options *o = options_of(pairs);
     preset_error();
-    holdall_status status = io != NULL ? holdall_table_open_io(io, mode, o, t, &err) : holdall_table_open(in_tmp(path), mode, o, t, &err);
+    holdall_status status = io != NULL ? table_open_io(io, mode, o, t, &err) : holdall_table_open(in_tmp(path), mode, o, t, &err);
     holdall_options_free(o);
     return status;
 }
 
-static holdall_table *reader(holdall_io *io, const char *path)
+static holdall_table *reader(holdall_storage *io, const char *path)
 {
     holdall_table *t;
     GAVE(HOLDALL_OK, try_table(io, path, HOLDALL_READ, WITH(HOLDALL_OPT_VERIFY, 2), &t));
@@ -120,10 +120,11 @@ static void wrong_requests(holdall_table *t)
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_append(t, 2, missing, (const size_t[]){8, 10, 16}, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_append(t, 2, NULL, NULL, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_append(NULL, 0, columns, (const size_t[]){0, 0, 0}, &err));
-    GIVES(HOLDALL_E_RANGE, holdall_table_write(t, 3, 0, 1, bytes, 4, &err));
-    GIVES(HOLDALL_E_RANGE, holdall_table_write(t, 0, holdall_table_rows(t), 1, bytes, 4, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_table_write(t, 0, 0, 1, bytes, 5, &err));
-    GIVES(HOLDALL_E_RANGE, holdall_table_truncate(t, holdall_table_rows(t) + 1, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_table_write(t, "none", 0, 1, bytes, 4, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_table_write(t, NULL, 0, 1, bytes, 4, &err));
+    GIVES(HOLDALL_E_RANGE, holdall_table_write(t, "a", holdall_table_row_count(t), 1, bytes, 4, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_table_write(t, "a", 0, 1, bytes, 5, &err));
+    GIVES(HOLDALL_E_RANGE, holdall_table_truncate(t, holdall_table_row_count(t) + 1, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_column_add(t, 0, "x", "<i4", bytes, 7, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_column_add(t, 0, "../x", "<i4", bytes, 100, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_column_add(t, 0, NULL, "<i4", bytes, 100, &err));
@@ -135,7 +136,7 @@ static void wrong_requests(holdall_table *t)
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_attr_set(t, "unit", "mm", 2, &err));
 }
 
-static void edit_columns(holdall_table *t, holdall_io *io)
+static void edit_columns(holdall_table *t, holdall_storage *io)
 {
     static uint16_t x[MOST];
     uint16_t got[MOST];
@@ -143,7 +144,7 @@ static void edit_columns(holdall_table *t, holdall_io *io)
         x[i] = (uint16_t)(7 * i);
     OK(holdall_table_column_add(t, 1, "\xC3\xA9", ">u2", x, 700 * 2, &err));
     OK(holdall_table_column_remove(t, "s", &err));
-    CHECK(holdall_table_columns(t) == 3 && strcmp(holdall_table_column_name(t, 1), "\xC3\xA9") == 0 && strcmp(holdall_table_column_name(t, 2), "m") == 0);
+    CHECK(holdall_table_column_count(t) == 3 && strcmp(holdall_table_column_name(t, 1), "\xC3\xA9") == 0 && strcmp(holdall_table_column_name(t, 2), "m") == 0);
     /* one of the same name, in the same commit */
     OK(holdall_table_column_remove(t, "m", &err));
     OK(holdall_table_column_add(t, 2, "m", "<u2", x, 700 * 2, &err));
@@ -154,31 +155,31 @@ static void edit_columns(holdall_table *t, holdall_io *io)
     r = reader(io, "t");
     for (int k = 0; k < 2; k++) {
         const holdall_table *of = k == 0 ? t : r;
-        EQUAL(holdall_table_columns(of), 3);
+        EQUAL(holdall_table_column_count(of), 3);
         for (uint32_t i = 1; i < 3; i++) {
-            CHECK(holdall_table_column_rows(of, i) == 700 && strcmp(holdall_table_column_name(of, i), i == 1 ? "\xC3\xA9" : "m") == 0);
-            OK(holdall_array_read(holdall_table_column(of, i), SHAPE(0), SHAPE(700), NULL, got, NULL, 1400, &err));
+            CHECK(holdall_table_column_row_count(of, i) == 700 && strcmp(holdall_table_column_name(of, i), i == 1 ? "\xC3\xA9" : "m") == 0);
+            OK(holdall_array_read(holdall_table_column(of, i), SHAPE(0), SHAPE(700), NULL, got, 1400, NULL, &err));
             CHECK(memcmp(got, x, 1400) == 0);
         }
     }
     holdall_table_close(r);
 }
 
-static void make_and_change(holdall_io *io)
+static void make_and_change(holdall_storage *io)
 {
     holdall_table *t, *r;
-    GAVE(HOLDALL_OK, try_new_table(io, "t", HOLDALL_NEW, WITH(HOLDALL_OPT_CHUNK_BYTES, 800), &t));
-    EQUAL(holdall_table_rows(t), 0);
-    EQUAL(holdall_array_chunkshape(holdall_table_column(t, 2))[0], 100);
+    GAVE(HOLDALL_OK, try_new_table(io, "t", HOLDALL_CREATE, WITH(HOLDALL_OPT_CHUNK_BYTES, 800), &t));
+    EQUAL(holdall_table_row_count(t), 0);
+    EQUAL(array_info(holdall_table_column(t, 2)).chunk_shape[0], 100);
     OK(append_rows(t, 0, 1000, 1));
-    EQUAL(holdall_table_column_rows(t, 0), 0);
+    EQUAL(holdall_table_column_row_count(t, 0), 0);
     OK(holdall_table_attr_set(t, "unit", "\"mm\"", 4, &err));
     CHECK(has_rows(t, 1000, 1));
     OK(holdall_table_commit(t, &err));
     OK(append_rows(t, 1000, 500, 1));
     wrong_requests(t);
     CHECK(has_rows(t, 1500, 1) && attr_is(t, "unit", "\"mm\""));
-    EQUAL(holdall_table_column_rows(t, 0), 1000);
+    EQUAL(holdall_table_column_row_count(t, 0), 1000);
     r = reader(io, "t");
     CHECK(has_rows(r, 1000, 1) && attr_is(r, "unit", "\"mm\""));
     GIVES(HOLDALL_E_STATE, append_rows(r, 1000, 1, 1));
@@ -190,22 +191,22 @@ static void make_and_change(holdall_io *io)
     CHECK(has_rows(r, 1500, 1));
     holdall_table_close(r);
     holdall_table_close(t);
-    GAVE(HOLDALL_E_EXISTS, try_new_table(io, "t", HOLDALL_NEW, NULL, &t));
+    GAVE(HOLDALL_E_EXISTS, try_new_table(io, "t", HOLDALL_CREATE, NULL, &t));
 
     /* what is written over goes back again: one version everywhere */
     rows *some = malloc(sizeof *some);
     GAVE(HOLDALL_OK, try_table(io, "t", HOLDALL_APPEND, fast, &t));
     make_rows(some, 90, 20, 2);
-    OK(holdall_table_write(t, 0, 90, 20, some->a, 80, &err));
-    OK(holdall_table_write(t, 2, 90, 20, some->m, 160, &err));
+    OK(holdall_table_write(t, "a", 90, 20, some->a, 80, &err));
+    OK(holdall_table_write(t, "m", 90, 20, some->m, 160, &err));
     OK(holdall_table_attr_set(t, "unit", NULL, 0, &err));
     OK(holdall_table_commit(t, &err));
     r = reader(io, "t");
-    CHECK(!has_rows(r, 1500, 1) && holdall_table_attrs(r) == 0);
+    CHECK(!has_rows(r, 1500, 1) && holdall_table_attr_count(r) == 0);
     holdall_table_close(r);
     make_rows(some, 90, 20, 1);
-    OK(holdall_table_write(t, 0, 90, 20, some->a, 80, &err));
-    OK(holdall_table_write(t, 2, 90, 20, some->m, 160, &err));
+    OK(holdall_table_write(t, "a", 90, 20, some->a, 80, &err));
+    OK(holdall_table_write(t, "m", 90, 20, some->m, 160, &err));
     OK(holdall_table_truncate(t, 700, &err));
     OK(holdall_table_commit(t, &err));
     CHECK(has_rows(t, 700, 1));
@@ -217,7 +218,7 @@ static void make_and_change(holdall_io *io)
     GAVE(HOLDALL_OK, try_new_table(io, "t", HOLDALL_REPLACE, small, &t));
     OK(append_rows(t, 0, 300, 4));
     r = reader(io, "t");
-    EQUAL(holdall_table_rows(r), 700);
+    EQUAL(holdall_table_row_count(r), 700);
     holdall_table_close(r);
     OK(holdall_table_commit(t, &err));
     holdall_table_close(t);
@@ -241,36 +242,36 @@ static void a_table_is_made_and_changed(void)
     holdall_table *t;
     holdall_format format;
     holdall_kind kind;
-    GAVE(HOLDALL_OK, try_new_table(NULL, "t", HOLDALL_NEW, NULL, &t));
+    GAVE(HOLDALL_OK, try_new_table(NULL, "t", HOLDALL_CREATE, NULL, &t));
     OK(append_rows(t, 0, 10, 1));
     holdall_table_close(t);
     CHECK(access(in_tmp("t"), F_OK) != 0);
     make_and_change(NULL);
     OK(holdall_identify(in_tmp("t"), &format, &kind, &err));
     CHECK(format == HOLDALL_FORMAT_BCOLZ && kind == HOLDALL_KIND_TABLE);
-    uint64_t sound, bad, unchecked;
-    OK(holdall_verify(in_tmp("t"), NULL, NULL, NULL, &sound, &bad, &unchecked, &err));
+    uint64_t sound = 0, bad = 0, unchecked = 0;
+    OK(verify_counts(in_tmp("t"), NULL, NULL, NULL, &sound, &bad, &unchecked, &err));
     CHECK(sound > 5 && bad == 0 && unchecked == 0);
     /* nothing is left of columns that are no more: names, attributes, and 3 files and the chunks of each column */
     EQUAL(count_files(in_tmp("t")), 2 + 3 * 3 + sound);
     const holdall_format blpk = HOLDALL_FORMAT_BLOSCPACK;
-    GIVES(HOLDALL_E_UNSUPPORTED, holdall_table_create(in_tmp("u"), HOLDALL_NEW, blpk, 3, names, dtypes, NULL, &t, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_table_create(in_tmp("u"), HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, 0, names, dtypes, NULL, &t, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_table_create(in_tmp("u"), HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, 3, names, NULL, NULL, &t, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_table_create(in_tmp("u"), HOLDALL_APPEND, HOLDALL_FORMAT_BCOLZ, 3, names, dtypes, NULL, &t, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, table_create(in_tmp("u"), HOLDALL_CREATE, blpk, 3, names, dtypes, NULL, &t, &err));
+    GIVES(HOLDALL_E_ARGUMENT, table_create(in_tmp("u"), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, 0, names, dtypes, NULL, &t, &err));
+    GIVES(HOLDALL_E_ARGUMENT, table_create(in_tmp("u"), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, 3, names, NULL, NULL, &t, &err));
+    GIVES(HOLDALL_E_ARGUMENT, table_create(in_tmp("u"), HOLDALL_APPEND, HOLDALL_FORMAT_BCOLZ, 3, names, dtypes, NULL, &t, &err));
     CHECK(access(in_tmp("u"), F_OK) != 0);
 }
 
 static void a_table_in_storage_of_the_callers(void)
 {
     folder f = FOLDER;
-    holdall_io *io = folder_io(&f);
+    holdall_storage *io = folder_io(&f);
     holdall_table *t;
     GAVE(HOLDALL_E_MISSING, try_table(io, "", HOLDALL_READ, NULL, &t));
     make_and_change(io);
     for (int i = 0; i < f.n; i++)
         CHECK(strstr(f.files[i].name, "holdall") == NULL);
-    holdall_io_close(io);
+    holdall_storage_free(io);
     folder_clear(&f);
 }
 
@@ -278,9 +279,9 @@ static void one_writer_at_a_time(void)
 {
     holdall_table *t, *other;
     holdall_array *a;
-    GAVE(HOLDALL_OK, try_new_table(NULL, "l", HOLDALL_NEW, small, &t));
+    GAVE(HOLDALL_OK, try_new_table(NULL, "l", HOLDALL_CREATE, small, &t));
     OK(append_rows(t, 0, 100, 1));
-    GAVE(HOLDALL_E_BUSY, try_new_table(NULL, "l", HOLDALL_NEW, small, &other));
+    GAVE(HOLDALL_E_BUSY, try_new_table(NULL, "l", HOLDALL_CREATE, small, &other));
     OK(holdall_table_commit(t, &err));
     GAVE(HOLDALL_E_BUSY, try_table(NULL, "l", HOLDALL_APPEND, NULL, &other));
     /* a column by itself is a part of the table */
@@ -294,17 +295,17 @@ static void one_writer_at_a_time(void)
     OK(holdall_array_append(a, 0, 1, "extra", 5, &err));
     OK(holdall_array_commit(a, &err));
     holdall_array_close(a);
-    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_create(in_tmp("l/new"), HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, "<i4", 1, SHAPE(0), NULL, NULL, NULL, &a, &err));
-    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_create(in_tmp("l/s"), HOLDALL_REPLACE, HOLDALL_FORMAT_BCOLZ, "<i4", 1, SHAPE(0), NULL, NULL, NULL, &a, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, array_create(in_tmp("l/new"), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, "<i4", 1, SHAPE(0), NULL, NULL, NULL, &a, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, array_create(in_tmp("l/s"), HOLDALL_REPLACE, HOLDALL_FORMAT_BCOLZ, "<i4", 1, SHAPE(0), NULL, NULL, NULL, &a, &err));
     CHECK(access(in_tmp("l/new"), F_OK) != 0);
     /* that one column is longer: the table has the rows that all have, and the next commit takes the others away */
     GAVE(HOLDALL_OK, try_table(NULL, "l", HOLDALL_APPEND, NULL, &t));
-    CHECK(has_rows(t, 100, 1) && holdall_table_column_rows(t, 1) == 101 && holdall_table_column_rows(t, 0) == 100);
+    CHECK(has_rows(t, 100, 1) && holdall_table_column_row_count(t, 1) == 101 && holdall_table_column_row_count(t, 0) == 100);
     OK(holdall_table_commit(t, &err));
-    EQUAL(holdall_table_column_rows(t, 1), 100);
+    EQUAL(holdall_table_column_row_count(t, 1), 100);
     holdall_table_close(t);
     t = reader(NULL, "l");
-    CHECK(has_rows(t, 100, 1) && holdall_table_column_rows(t, 1) == 100);
+    CHECK(has_rows(t, 100, 1) && holdall_table_column_row_count(t, 1) == 100);
     holdall_table_close(t);
 }
 
@@ -312,7 +313,7 @@ static void one_writer_at_a_time(void)
 static void a_child_leaves_the_table_alone(void)
 {
     holdall_table *t;
-    GAVE(HOLDALL_OK, try_new_table(NULL, "f", HOLDALL_NEW, small, &t));
+    GAVE(HOLDALL_OK, try_new_table(NULL, "f", HOLDALL_CREATE, small, &t));
     OK(append_rows(t, 0, 500, 1));
     pid_t child = fork();
     CHECK(child >= 0);
@@ -333,7 +334,7 @@ static void a_child_leaves_the_table_alone(void)
 static void nothing_is_written_behind_a_link(void)
 {
     holdall_table *t;
-    GAVE(HOLDALL_OK, try_new_table(NULL, "k", HOLDALL_NEW, small, &t));
+    GAVE(HOLDALL_OK, try_new_table(NULL, "k", HOLDALL_CREATE, small, &t));
     OK(append_rows(t, 0, 100, 1));
     OK(holdall_table_commit(t, &err));
     OK(append_rows(t, 100, 10, 1));
@@ -364,14 +365,14 @@ static void *look(void *own)
             reader_failed = 1;
             return NULL;
         }
-        uint64_t n = holdall_table_rows(t);
-        for (uint32_t i = 0; i < holdall_table_columns(t); i++)
-            if (holdall_table_column_rows(t, i) != n) {
-                fprintf(stderr, "a reader: %" PRIu64 " rows, column %u has %" PRIu64 "\n", n, i, holdall_table_column_rows(t, i));
+        uint64_t n = holdall_table_row_count(t);
+        for (uint32_t i = 0; i < holdall_table_column_count(t); i++)
+            if (holdall_table_column_row_count(t, i) != n) {
+                fprintf(stderr, "a reader: %" PRIu64 " rows, column %u has %" PRIu64 "\n", n, i, holdall_table_column_row_count(t, i));
                 reader_failed = 1;
                 return NULL;
             }
-        reader_failed |= n % 10 != 0 || !(holdall_table_columns(t) != 3 || has_rows_yet(t, n, 1, true));
+        reader_failed |= n % 10 != 0 || !(holdall_table_column_count(t) != 3 || has_rows_yet(t, n, 1, true));
         holdall_table_close(t);
     }
     return NULL;
@@ -382,13 +383,13 @@ static void readers_see_whole_commits(void)
     holdall_table *t;
     pthread_t threads[2];
     static uint8_t bytes[MOST];
-    GAVE(HOLDALL_OK, try_new_table(NULL, "r", HOLDALL_NEW, small, &t));
+    GAVE(HOLDALL_OK, try_new_table(NULL, "r", HOLDALL_CREATE, small, &t));
     OK(holdall_table_commit(t, &err));
     for (int i = 0; i < 2; i++)
         CHECK(pthread_create(&threads[i], NULL, look, (void *)&looked[i]) == 0);
     for (int round = 0; round < (slow() ? 8 : 100) || looked[0] < 20 || looked[1] < 20; round++) {
         CHECK(!reader_failed);
-        uint64_t n = holdall_table_rows(t);
+        uint64_t n = holdall_table_row_count(t);
         if (n > MOST - 100)
             OK(append_rows(t, n, 10, 1)), n += 10;
         else
@@ -426,8 +427,8 @@ static holdall_status change(holdall_table *t, int kind)
     static const uint16_t x[40];
     switch (kind) {
     case NEW_:
-    case REPLACE_: return holdall_table_rows(t) == 0 ? append_rows(t, 0, 30, 2) : HOLDALL_OK;
-    case APPEND_: return holdall_table_rows(t) == 40 ? append_rows(t, 40, 20, 1) : HOLDALL_OK;
+    case REPLACE_: return holdall_table_row_count(t) == 0 ? append_rows(t, 0, 30, 2) : HOLDALL_OK;
+    case APPEND_: return holdall_table_row_count(t) == 40 ? append_rows(t, 40, 20, 1) : HOLDALL_OK;
     case TRUNCATE_: return holdall_table_truncate(t, 13, &err);
     default:
         if (strcmp(holdall_table_column_name(t, 0), "x") != 0) {
@@ -435,22 +436,22 @@ static holdall_status change(holdall_table *t, int kind)
             if (status != HOLDALL_OK)
                 return status;
         }
-        return holdall_table_columns(t) == 4 ? holdall_table_column_remove(t, "a", &err) : HOLDALL_OK;
+        return holdall_table_column_count(t) == 4 ? holdall_table_column_remove(t, "a", &err) : HOLDALL_OK;
     }
 }
 
 /* 0 nothing there, 1 as before, 2 as after the change. */
 static int state(folder *f, int kind)
 {
-    holdall_io *io = folder_io(f);
+    holdall_storage *io = folder_io(f);
     holdall_table *t;
     holdall_status status = try_table(io, "", HOLDALL_READ, WITH(HOLDALL_OPT_VERIFY, 2), &t);
-    holdall_io_close(io);
+    holdall_storage_free(io);
     if (status == HOLDALL_E_MISSING)
         return 0;
     GAVE(HOLDALL_OK, status);
-    for (uint32_t i = 0; i < holdall_table_columns(t); i++)
-        EQUAL(holdall_table_column_rows(t, i), holdall_table_rows(t));
+    for (uint32_t i = 0; i < holdall_table_column_count(t); i++)
+        EQUAL(holdall_table_column_row_count(t, i), holdall_table_row_count(t));
     bool before = has_rows(t, 40, 1);
     if (!before)
         switch (kind) {
@@ -458,7 +459,7 @@ static int state(folder *f, int kind)
         case REPLACE_: CHECK(has_rows(t, 30, 2)); break;
         case APPEND_: CHECK(has_rows(t, 60, 1)); break;
         case TRUNCATE_: CHECK(has_rows(t, 13, 1)); break;
-        default: CHECK(holdall_table_rows(t) == 40 && strcmp(holdall_table_column_name(t, 0), "x") == 0 && holdall_table_columns(t) == 3);
+        default: CHECK(holdall_table_row_count(t) == 40 && strcmp(holdall_table_column_name(t, 0), "x") == 0 && holdall_table_column_count(t) == 3);
         }
     holdall_table_close(t);
     return before ? 1 : 2;
@@ -466,10 +467,10 @@ static int state(folder *f, int kind)
 
 static holdall_status begin(folder *f, int kind, holdall_table **t)
 {
-    holdall_io *io = folder_io(f);
-    holdall_mode mode = kind == NEW_ ? HOLDALL_NEW : HOLDALL_REPLACE;
+    holdall_storage *io = folder_io(f);
+    holdall_mode mode = kind == NEW_ ? HOLDALL_CREATE : HOLDALL_REPLACE;
     holdall_status status = kind == NEW_ || kind == REPLACE_ ? try_new_table(io, "", mode, tiny, t) : try_table(io, "", HOLDALL_APPEND, NULL, t);
-    holdall_io_close(io);
+    holdall_storage_free(io);
     return status;
 }
 
@@ -499,13 +500,13 @@ static bool work(folder *f, int kind)
 static void functions_that_fail(void)
 {
     folder base = FOLDER;
-    holdall_io *io = folder_io(&base);
+    holdall_storage *io = folder_io(&base);
     holdall_table *t;
-    GAVE(HOLDALL_OK, try_new_table(io, "", HOLDALL_NEW, tiny, &t));
+    GAVE(HOLDALL_OK, try_new_table(io, "", HOLDALL_CREATE, tiny, &t));
     OK(append_rows(t, 0, 40, 1));
     OK(holdall_table_commit(t, &err));
     holdall_table_close(t);
-    holdall_io_close(io);
+    holdall_storage_free(io);
     for (int kind = 0; kind < KINDS; kind++)
         for (int how = 0; how < 4; how++) {
             long all = LONG_MAX;
@@ -529,9 +530,9 @@ static void functions_that_fail(void)
                     OK(holdall_table_commit(t, &err));
                     holdall_table_close(t);
                     GAVE(HOLDALL_OK, try_table(io, "", HOLDALL_READ, WITH(HOLDALL_OPT_VERIFY, 2), &t));
-                    EQUAL(holdall_table_rows(t), 5);
+                    EQUAL(holdall_table_row_count(t), 5);
                     holdall_table_close(t);
-                    holdall_io_close(io);
+                    holdall_storage_free(io);
                 }
                 folder_clear(&f);
             }

@@ -31,7 +31,7 @@ static void *read_on(void *arg)
         case 2: check_record(r->slice, i, many - 1 - i); break;
         case 3: {
             holdall_bag *own;
-            OK(holdall_bag_slice(r->slice, many - 1 - i, -1, n < many - i ? n : many - i, &own, &err));
+            OK(holdall_bag_slice(r->slice, many - 1 - i, n < many - i ? n : many - i, -1, &own, &err));
             check_record(own, n - 1, i + n - 1);
             holdall_bag_close(own);
             break;
@@ -44,7 +44,7 @@ static void *read_on(void *arg)
             OK(holdall_bag_read_indices(r->bag, numbers, 50, &records, &err));
             for (size_t k = 0; k < 50; k++)
                 check_in_batch(records, k, numbers[k]);
-            holdall_records_close(records);
+            holdall_records_free(records);
             size_t size;
             GIVES(HOLDALL_E_RANGE, holdall_bag_read(r->bag, many, NULL, 0, &size, &err));
             EQUAL(err.position, many);
@@ -57,7 +57,7 @@ static void *read_on(void *arg)
 static holdall_bag *reversed(const holdall_bag *bag)
 {
     holdall_bag *slice;
-    OK(holdall_bag_slice(bag, many - 1, -1, many, &slice, &err));
+    OK(holdall_bag_slice(bag, many - 1, many, -1, &slice, &err));
     return slice;
 }
 
@@ -99,24 +99,24 @@ static void batches_do_not_depend_on_threads(void)
                 const uint64_t *a = holdall_records_offsets(first), *b = holdall_records_offsets(records);
                 CHECK(memcmp(a, b, ((size_t)many + 1) * sizeof *a) == 0);
                 CHECK(memcmp(holdall_records_data(first), holdall_records_data(records), (size_t)a[many]) == 0);
-                holdall_records_close(records);
+                holdall_records_free(records);
             } else {
                 first = records;
             }
             holdall_bag_close(bag);
             holdall_bag_close(slice);
         }
-        holdall_records_close(first);
+        holdall_records_free(first);
     }
 }
 
 /* One storage, opened by several threads. */
 static void *open_and_read(void *arg)
 {
-    holdall_io *io = arg;
+    holdall_storage *io = arg;
     for (int round = 0; round < (slow() ? 2 : 20); round++) {
         holdall_bag *bag;
-        OK(holdall_bag_open_io(&io, 1, NULL, &bag, &err));
+        OK(bag_open_io(&io, 1, NULL, &bag, &err));
         check_range(bag, 0, 100, 0);
         check_record(bag, many - 1, many - 1);
         holdall_bag_close(bag);
@@ -128,14 +128,14 @@ static void many_threads_open_one_storage(void)
 {
     size_t n;
     uint8_t *bytes = load(in_tmp(names[0]), &n);
-    holdall_io *io;
-    OK(holdall_io_from_memory(bytes, n, &io, &err));
+    holdall_storage *io;
+    OK(holdall_storage_from_memory(bytes, n, &io, &err));
     pthread_t threads[THREADS];
     for (int t = 0; t < THREADS; t++)
         CHECK(pthread_create(&threads[t], NULL, open_and_read, io) == 0);
     for (int t = 0; t < THREADS; t++)
         CHECK(pthread_join(threads[t], NULL) == 0);
-    holdall_io_close(io);
+    holdall_storage_free(io);
     free(bytes);
 }
 
@@ -184,7 +184,7 @@ static void handles_move_between_threads(void)
     char path[4][1024];
     for (int t = 0; t < 4; t++) {
         snprintf(path[t], sizeof path[t], "%s%d.bagz", in_tmp("moved"), t);
-        holdall_bag_writer *w = open_writer(path[t], HOLDALL_NEW, NULL);
+        holdall_bag_writer *w = open_writer(path[t], HOLDALL_CREATE, NULL);
         append_records(w, 0, 10);
         CHECK(pthread_create(&thread[t], NULL, append_and_close, w) == 0);
     }
@@ -243,7 +243,7 @@ int main(void)
     setenv("HOLDALL_THREADS", "4", 1);
     many = slow() ? 700 : MANY;
     for (int k = 0; k < 2; k++)
-        write_bag(in_tmp(names[k]), HOLDALL_NEW, NULL, many);
+        write_bag(in_tmp(names[k]), HOLDALL_CREATE, NULL, many);
     /* first, as long as no thread was started */
     RUN(children_read_on_after_fork);
     RUN(many_threads_read_one_bag);

@@ -34,7 +34,7 @@ static void use_form(int f)
 {
     static int64_t pairs[3][16];
     snprintf(path, sizeof path, "%s", in_tmp(forms[f].name));
-    memcpy(pairs[0], WITH(HOLDALL_OPT_BAG_LIMITS, forms[f].limits, HOLDALL_OPT_DURABILITY, 0, HOLDALL_OPT_CHECKSUM, bare(f) ? HOLDALL_SUM_NONE : HOLDALL_SUM_CRC32), 8 * sizeof(int64_t));
+    memcpy(pairs[0], WITH(HOLDALL_OPT_BAG_LIMITS, forms[f].limits, HOLDALL_OPT_DURABILITY, 0, HOLDALL_OPT_CHECKSUM, bare(f) ? HOLDALL_CHECKSUM_NONE : HOLDALL_CHECKSUM_CRC32), 8 * sizeof(int64_t));
     memcpy(pairs[1], WITH(HOLDALL_OPT_BAG_LIMITS, forms[f].limits), 4 * sizeof(int64_t));
     memcpy(pairs[2], WITH(HOLDALL_OPT_BAG_LIMITS, forms[f].limits, HOLDALL_OPT_BAG_LIMITS_CACHE, 1), 6 * sizeof(int64_t));
     writing = pairs[0], reading = pairs[1], cached = pairs[2];
@@ -62,7 +62,7 @@ static uint64_t read_what_is_left(const holdall_bag *bag, uint64_t n)
     CHECK((s == HOLDALL_OK) == (right == n));
     for (size_t k = 0; k < holdall_records_count(records); k++)
         check_in_batch(records, k, k);
-    holdall_records_close(records);
+    holdall_records_free(records);
     uint64_t numbers[40];
     for (uint64_t k = 0; k < 40; k++)
         numbers[k] = k * 37 % n;
@@ -70,7 +70,7 @@ static uint64_t read_what_is_left(const holdall_bag *bag, uint64_t n)
     CHECK(s <= 0);
     for (size_t k = 0; k < holdall_records_count(records); k++)
         check_in_batch(records, k, numbers[k]);
-    holdall_records_close(records);
+    holdall_records_free(records);
     return right;
 }
 
@@ -93,7 +93,7 @@ static void cut_short(void)
                     continue;
                 now("%s%s cut to %d tenths", prefixes[p], forms[f].name, tenths);
                 holdall_bag *disk = open_bag(path, reading), *memory = open_bag(path, cached), *slice;
-                OK(holdall_bag_slice(disk, 0, 1, N, &slice, &err));
+                OK(holdall_bag_slice(disk, 0, N, 1, &slice, &err));
                 size_t size = file_size(beside(prefixes[p]));
                 CHECK(truncate(beside(prefixes[p]), (off_t)(size * (size_t)tenths / 10)) == 0);
                 uint64_t right = read_what_is_left(disk, N);
@@ -180,7 +180,7 @@ static void write_on(int end, bool replace)
 {
     for (uint64_t life = 0;; life++) {
         holdall_bag_writer *w = open_writer(path, life == 0 ? HOLDALL_APPEND : HOLDALL_REPLACE, writing);
-        uint64_t n = holdall_bag_writer_size(w);
+        uint64_t n = holdall_bag_writer_record_count(w);
         for (uint64_t r = 0; !replace || r < 30; r++) {
             append_records(w, n, commit_size(r));
             n += commit_size(r);
@@ -232,7 +232,7 @@ static void opened_in_the_middle_of_commits(void)
             /* a few times at least, however slow this machine is */
             for (double until = seconds() + (slow() ? 0.4 : 0.08); seconds() < until || opens < 4; opens++) {
                 holdall_bag *disk = open_bag(path, reading), *memory = open_bag(path, cached);
-                uint64_t n = holdall_bag_size(disk), m = holdall_bag_size(memory);
+                uint64_t n = holdall_bag_record_count(disk), m = holdall_bag_record_count(memory);
                 CHECK(is_commit(n) && is_commit(m));
                 if (!replace) {
                     CHECK(n >= last && m >= n);
@@ -262,7 +262,7 @@ static void opened_in_the_middle_of_commits(void)
             close(end);
             check_child(child, 0);
             holdall_bag *bag = open_bag(path, reading);
-            uint64_t n = holdall_bag_size(bag);
+            uint64_t n = holdall_bag_record_count(bag);
             CHECK(is_commit(n));
             check_range(bag, 0, n, 0);
             holdall_bag_close(bag);

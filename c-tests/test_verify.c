@@ -1,4 +1,4 @@
-/* What is it, is it sound: holdall_identify(), holdall_verify(), holdall_checksum(), and what each tells. */
+/* What is it, is it sound: holdall_identify(), holdall_verify(), holdall_checksum_compute(), and what each tells. */
 #include "callbacks.h"
 
 static void identify(const char *path, holdall_format want_format, holdall_kind want_kind)
@@ -15,11 +15,11 @@ static void identify(const char *path, holdall_format want_format, holdall_kind 
 
 static void what_is_it(void)
 {
-    write_bag(in_tmp("i.bag"), HOLDALL_NEW, NULL, 5);
-    write_bag(in_tmp("i.bagz"), HOLDALL_NEW, NULL, 5);
-    write_bag(in_tmp("i"), HOLDALL_NEW, NULL, 5);
-    write_bag(in_tmp("apart.bag"), HOLDALL_NEW, WITH(HOLDALL_OPT_BAG_LIMITS, 1), 5);
-    write_bag(in_tmp("empty.bag"), HOLDALL_NEW, NULL, 0);
+    write_bag(in_tmp("i.bag"), HOLDALL_CREATE, NULL, 5);
+    write_bag(in_tmp("i.bagz"), HOLDALL_CREATE, NULL, 5);
+    write_bag(in_tmp("i"), HOLDALL_CREATE, NULL, 5);
+    write_bag(in_tmp("apart.bag"), HOLDALL_CREATE, WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE), 5);
+    write_bag(in_tmp("empty.bag"), HOLDALL_CREATE, NULL, 0);
     static const char *const bags[] = {"i.bag", "i.bagz", "i", "apart.bag", "empty.bag"};
     for (int k = 0; k < 5; k++) {
         now("%s", bags[k]);
@@ -53,11 +53,11 @@ static void is_it_sound(void)
     static const char *const names[] = {"v.bag", "v.bagz"};
     for (int k = 0; k < 2; k++) {
         const char *path = in_tmp(names[k]);
-        write_bag(path, HOLDALL_NEW, NULL, 3000);
+        write_bag(path, HOLDALL_CREATE, NULL, 3000);
         faults f = {.thread = pthread_self()};
         uint64_t sound = 0, bad = 9, unchecked = 9;
         now("%s, sound", names[k]);
-        OK(holdall_verify(path, NULL, note, &f, &sound, &bad, &unchecked, &err));
+        OK(verify_counts(path, NULL, note, &f, &sound, &bad, &unchecked, &err));
         CHECK(f.told == 0 && sound == 3000 && bad == 0 && unchecked == 0);
 
         now("%s, three faults", names[k]);
@@ -74,10 +74,10 @@ static void is_it_sound(void)
         }
         save(path, bytes, n);
         for (int threads = 1; threads < 3; threads++) {
-            holdall_options *o = options_of(WITH(HOLDALL_OPT_THREADS, threads, HOLDALL_OPT_IO, threads - 1));
+            holdall_options *o = options_of(WITH(HOLDALL_OPT_THREADS, threads, HOLDALL_OPT_IO, IO(threads - 1)));
             f = (faults){.thread = pthread_self()};
             preset_error();
-            GIVES(HOLDALL_E_CHECKSUM, holdall_verify(path, o, note, &f, &sound, &bad, &unchecked, &err));
+            GIVES(HOLDALL_E_CHECKSUM, verify_counts(path, o, note, &f, &sound, &bad, &unchecked, &err));
             CHECK(f.told == 3 && sound == 2997 && bad == 3 && unchecked == 0);
             CHECK(strcmp(f.parts[0], "record 2") == 0 && strcmp(f.parts[1], "record 1505") == 0 && strcmp(f.parts[2], "record 2999") == 0);
             EQUAL(err.position, 2);
@@ -86,11 +86,11 @@ static void is_it_sound(void)
         }
         /* told to stop */
         f = (faults){.thread = pthread_self(), .stop_at = 2};
-        GIVES(HOLDALL_E_CHECKSUM, holdall_verify(path, NULL, note, &f, NULL, NULL, NULL, &err));
+        GIVES(HOLDALL_E_CHECKSUM, verify_counts(path, NULL, note, &f, NULL, NULL, NULL, &err));
         EQUAL(f.told, 2);
         EQUAL(err.position, 2);
         /* nobody listens */
-        GIVES(HOLDALL_E_CHECKSUM, holdall_verify(path, NULL, NULL, NULL, NULL, &bad, NULL, &err));
+        GIVES(HOLDALL_E_CHECKSUM, verify_counts(path, NULL, NULL, NULL, NULL, &bad, NULL, &err));
         EQUAL(bad, 3);
         /* at open, if it is asked for */
         holdall_bag *none;
@@ -110,9 +110,9 @@ static void what_has_no_checksum_is_unchecked(void)
     static const char *const names[] = {"u.bag", "u.bagz"};
     for (int k = 0; k < 2; k++) {
         const char *path = in_tmp(names[k]);
-        write_bag(path, HOLDALL_NEW, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE), 50);
+        write_bag(path, HOLDALL_CREATE, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE), 50);
         uint64_t sound = 9, bad = 9, unchecked = 9;
-        OK(holdall_verify(path, NULL, NULL, NULL, &sound, &bad, &unchecked, &err));
+        OK(verify_counts(path, NULL, NULL, NULL, &sound, &bad, &unchecked, &err));
         EQUAL(bad, 0);
         EQUAL(sound + unchecked, 50);
         /* an empty record has nothing to check */
@@ -124,14 +124,14 @@ static void a_bag_that_cannot_be_opened_is_one_fault(void)
 {
     faults f = {.thread = pthread_self()};
     uint64_t sound = 9, bad = 9, unchecked = 9;
-    GIVES(HOLDALL_E_MISSING, holdall_verify(in_tmp("no-such.bag"), NULL, note, &f, &sound, &bad, &unchecked, &err));
+    GIVES(HOLDALL_E_MISSING, verify_counts(in_tmp("no-such.bag"), NULL, note, &f, &sound, &bad, &unchecked, &err));
     EQUAL(f.told, 1);
     CHECK(strstr(f.parts[0], "no-such.bag") != NULL);
     EQUAL(f.errors[0].position, -1);
     EQUAL(f.errors[0].status, HOLDALL_E_MISSING);
     save(in_tmp("short.bag"), "abc", 3);
     f = (faults){.thread = pthread_self()};
-    GIVES(HOLDALL_E_FORMAT, holdall_verify(in_tmp("short.bag"), NULL, note, &f, &sound, &bad, &unchecked, &err));
+    GIVES(HOLDALL_E_FORMAT, verify_counts(in_tmp("short.bag"), NULL, note, &f, &sound, &bad, &unchecked, &err));
     EQUAL(f.told, 1);
 }
 
@@ -142,33 +142,33 @@ static void checksums_are_what_they_are_called(void)
         int sum;
         const char *hex;
     } all[] = {
-        {HOLDALL_SUM_NONE, ""},
-        {HOLDALL_SUM_ADLER32, "27014d02"},
-        {HOLDALL_SUM_CRC32, "c2412435"},
-        {HOLDALL_SUM_MD5, "900150983cd24fb0d6963f7d28e17f72"},
-        {HOLDALL_SUM_SHA1, "a9993e364706816aba3e25717850c26c9cd0d89d"},
-        {HOLDALL_SUM_SHA224, "23097d223405d8228642a477bda255b32aadbce4bda0b3f7e36c9da7"},
-        {HOLDALL_SUM_SHA256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
-        {HOLDALL_SUM_SHA384, "cb00753f45a35e8bb5a03d699ac65007272c32ab0eded1631a8b605a43ff5bed8086072ba1e7cc2358baeca134c825a7"},
-        {HOLDALL_SUM_SHA512, "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f"},
+        {HOLDALL_CHECKSUM_NONE, ""},
+        {HOLDALL_CHECKSUM_ADLER32, "27014d02"},
+        {HOLDALL_CHECKSUM_CRC32, "c2412435"},
+        {HOLDALL_CHECKSUM_MD5, "900150983cd24fb0d6963f7d28e17f72"},
+        {HOLDALL_CHECKSUM_SHA1, "a9993e364706816aba3e25717850c26c9cd0d89d"},
+        {HOLDALL_CHECKSUM_SHA224, "23097d223405d8228642a477bda255b32aadbce4bda0b3f7e36c9da7"},
+        {HOLDALL_CHECKSUM_SHA256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+        {HOLDALL_CHECKSUM_SHA384, "cb00753f45a35e8bb5a03d699ac65007272c32ab0eded1631a8b605a43ff5bed8086072ba1e7cc2358baeca134c825a7"},
+        {HOLDALL_CHECKSUM_SHA512, "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f"},
     };
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++) {
         now("sum %d", all[k].sum);
         uint8_t digest[65];
         char hex[2 * sizeof digest] = "";
         size_t n = 99, want = strlen(all[k].hex) / 2;
-        OK(holdall_checksum(all[k].sum, "abc", 3, NULL, 0, &n, &err));
+        OK(holdall_checksum_compute(all[k].sum, "abc", 3, NULL, 0, &n, &err));
         EQUAL(n, want);
         digest[want] = 0xEE;
         n = 99;
-        OK(holdall_checksum(all[k].sum, "abc", 3, digest, want, &n, &err));
+        OK(holdall_checksum_compute(all[k].sum, "abc", 3, digest, want, &n, &err));
         EQUAL(n, want);
         EQUAL(digest[want], 0xEE);
         for (size_t i = 0; i < n; i++)
             snprintf(hex + 2 * i, 3, "%02x", digest[i]);
         CHECK(strcmp(hex, all[k].hex) == 0);
         if (want > 0)
-            GIVES(HOLDALL_E_BUFFER, holdall_checksum(all[k].sum, "abc", 3, digest, want - 1, &n, &err));
+            GIVES(HOLDALL_E_BUFFER, holdall_checksum_compute(all[k].sum, "abc", 3, digest, want - 1, &n, &err));
         EQUAL(n, want);
     }
 }

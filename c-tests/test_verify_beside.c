@@ -35,7 +35,7 @@ static uint64_t verified(const char *path, bool may_change)
     uint64_t sound = 0, bad = 1, unchecked = 1;
     holdall_options *o = form_options(form, forms[form].kind == BAG);
     preset_error();
-    holdall_status s = holdall_verify(path, o, no_fault, NULL, &sound, &bad, &unchecked, &err);
+    holdall_status s = verify_counts(path, o, no_fault, NULL, &sound, &bad, &unchecked, &err);
     if (s != HOLDALL_E_BUSY || !may_change)
         GAVE(HOLDALL_OK, s);
     holdall_options_free(o);

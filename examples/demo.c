@@ -1,4 +1,4 @@
-/* demo.c: packs the lines of a text file, a record a line, and reads them back; usage: demo LINES.txt OUT.bagz */
+/* demo.c: stores each line of a text file as a record of a bag, and reads some; usage: demo LINES.txt OUT.bagz */
 #include <holdall.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,34 +26,37 @@ int main(int argc, char **argv)
     static char line[65536];
     while (fgets(line, sizeof line, lines) != NULL)
         check(holdall_bag_writer_append(writer, line, strcspn(line, "\n"), &err));
-    check(holdall_bag_writer_commit(writer, &err)); /* now all are there; before, none */
+    check(holdall_bag_writer_commit(writer, &err)); /* makes all records visible */
     holdall_bag_writer_close(writer);
     fclose(lines);
 
     holdall_bag *bag, *slice;
     check(holdall_bag_open(argv[2], NULL, &bag, &err));
-    uint64_t records = holdall_bag_size(bag);
-    printf("%" PRIu64 " records in %" PRIu64 " bytes\n", records, holdall_bag_cbytes(bag));
+    holdall_bag_info info = {.struct_size = sizeof info};
+    check(holdall_bag_get_info(bag, &info, &err));
+    uint64_t records = info.record_count;
+    printf("%" PRIu64 " records in %" PRIu64 " bytes\n", records, info.stored_bytes);
 
-    /* a slice, each 4,000th from the end: one buffer, and offsets into it */
-    check(holdall_bag_slice(bag, records - 1, -4000, (records - 1) / 4000 + 1, &slice, &err));
+    /* every 4,000th record, from the last one on: one buffer, and offsets into it */
+    check(holdall_bag_slice(bag, records - 1, (records - 1) / 4000 + 1, -4000, &slice, &err));
     holdall_records *some;
-    check(holdall_bag_read_range(slice, 0, holdall_bag_size(slice), &some, &err));
+    check(holdall_bag_read_range(slice, 0, holdall_bag_record_count(slice), &some, &err));
     const uint8_t *data = holdall_records_data(some);
     const uint64_t *at = holdall_records_offsets(some);
     for (size_t i = 0; i < holdall_records_count(some); i++)
         printf("slice %zu: %.*s\n", i, (int)(at[i + 1] - at[i]), (const char *)data + at[i]);
-    holdall_records_close(some);
+    holdall_records_free(some);
     holdall_bag_close(slice);
 
-    /* one record into a buffer of ours */
+    /* one record, into a buffer of the caller */
     size_t n;
     check(holdall_bag_read(bag, records / 3, line, sizeof line, &n, &err));
     printf("record %" PRIu64 ": %.*s\n", records / 3, (int)n, line);
     holdall_bag_close(bag);
 
-    uint64_t sound, bad, unchecked;
-    check(holdall_verify(argv[2], NULL, NULL, NULL, &sound, &bad, &unchecked, &err));
-    printf("verified: %" PRIu64 " sound, %" PRIu64 " bad, %" PRIu64 " without a checksum\n", sound, bad, unchecked);
+    holdall_verify_result found = {.struct_size = sizeof found};
+    check(holdall_verify(argv[2], NULL, NULL, NULL, &found, &err));
+    printf("verified: %" PRIu64 " intact, %" PRIu64 " corrupt, %" PRIu64 " unchecked\n", found.intact, found.corrupt,
+           found.unchecked);
     return 0;
 }

@@ -26,7 +26,7 @@ static void train(const holdall_bag *bag, holdall_epoch *order, uint64_t number)
     holdall_status status;
     check(holdall_epoch_seek(order, number, 0, &err));
     check(holdall_bag_stream_open(bag, holdall_epoch_next, order, NULL, &stream, &err));
-    while ((status = holdall_bag_stream_next(stream, &record, &n, &err)) != HOLDALL_NOT_FOUND) {
+    while ((status = holdall_bag_stream_next(stream, &record, &n, &err)) != HOLDALL_END) {
         if (status == HOLDALL_E_FORMAT || status == HOLDALL_E_CHECKSUM) {
             fprintf(stderr, "left out: %s\n", err.message);
             left_out++;
@@ -51,11 +51,11 @@ int main(int argc, char **argv)
     holdall_bag *bag;
     holdall_epoch *order;
     check(holdall_bag_open(argv[1], NULL, &bag, &err));
-    check(holdall_epoch_open(holdall_bag_size(bag), strtoull(argv[2], NULL, 10), 0, (uint32_t)strtoul(argv[3], NULL, 10),
+    check(holdall_epoch_new(holdall_bag_record_count(bag), strtoull(argv[2], NULL, 10), 0, (uint32_t)strtoul(argv[3], NULL, 10),
                              (uint32_t)strtoul(argv[4], NULL, 10), &order, &err));
     for (uint64_t number = 0; number < strtoull(argv[5], NULL, 10); number++)
         train(bag, order, number);
-    holdall_epoch_close(order);
+    holdall_epoch_free(order);
     holdall_bag_close(bag);
     return 0;
 }

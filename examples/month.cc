@@ -1,4 +1,4 @@
-// month.cc: writes a month of maps to the array that it is given the name of, day by day, and reads it across the days
+// month.cc ARRAY: writes a month of maps to an array, day by day, and reads it across the days
 #include <holdall.hpp>
 
 #include <iostream>
@@ -16,13 +16,13 @@ try {
         std::iota(map.begin(), map.end(), 1000.0f * static_cast<float>(day));
         month.append(map);
     }
-    month.commit(); // now all days are there; before, none
+    month.commit(); // makes all days visible together
 
     const holdall::array maps(argv[1]);
-    std::cout << maps.dtype() << ", " << maps.shape()[0] << " days, " << maps.cbytes() << " bytes\n";
-    for (float value : maps.read<float>({{0, 31, 10}, 45, 100})) // each tenth day at one place
+    std::cout << maps.dtype() << ", " << maps.shape()[0] << " days, " << maps.info().stored_bytes << " bytes\n";
+    for (float value : maps.read<float>({{0, 31, 10}, 45, 100})) // every tenth day at one position
         std::cout << value << "\n";
-    maps.read_into(map, {30}); // the last day, into memory that is there
+    maps.read_into(map, {30}); // the last day, into an existing buffer
     std::cout << std::accumulate(map.begin(), map.end(), 0.0) / 16200 << "\n";
     std::cout << maps.read<float>({all, {0, 2}, {0, 3}}).size() << " values of a corner\n";
     return 0;

@@ -123,12 +123,12 @@ static void destroy(void *folder) {
     free(folder);
 }
 
-static int make(void *parent, holdall_io_functions *functions) {
+static int make(void *parent, holdall_storage_functions *functions) {
     char *folder = malloc(PATH_MAX);
     if (!folder) return -ENOMEM;
     snprintf(folder, PATH_MAX, "%s/storage-XXXXXX", (const char *)parent);
     if (!mkdtemp(folder)) return free(folder), -errno;
-    *functions = (holdall_io_functions){
+    *functions = (holdall_storage_functions){
         .struct_size = sizeof *functions,
         .ctx = folder,
         .size = file_size,

@@ -14,9 +14,12 @@
 // RULES, the same for every function:
 //  - A failure is an exception, holdall::error, with the fields of holdall_error. A failed
 //    allocation is std::bad_alloc, or an error with HOLDALL_E_MEMORY if it fails in the library.
-//  - Statuses above 0, which are not failures, are results: std::nullopt or false if there is no
-//    such key or attribute or no next item; false from read_into(), or in the bool that is passed
-//    to read(), if options::skip_damaged() skipped corruption.
+//  - Statuses above 0, which are not failures, are results. HOLDALL_NOT_FOUND and HOLDALL_END are
+//    std::nullopt. HOLDALL_DAMAGED, which only options::skip_damaged() permits, is false from
+//    read_into() and copy(), and false in the bool that is passed to read().
+//  - info() returns the structure of holdall.h. Its numbers convert to the types of C++:
+//    codec{cube.info().codec} == codec::zstd.
+//  - Storage replaces a path: bag("", options().storage(storage::from_memory(content))).
 //  - Handles can be moved, not copied. They close themselves, and uncommitted changes are then
 //    discarded. get() returns the handle for functions of holdall.h, and release() transfers its
 //    ownership. A moved-from handle may only be assigned to or destroyed: other calls are

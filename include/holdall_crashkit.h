@@ -1,6 +1,6 @@
 /* holdall_crashkit.h - tests whether commits are atomic on custom storage.
  *
- * holdall_io_from_functions() lets programs store containers in their own storage. Commits then
+ * holdall_storage_from_functions() lets programs store containers in their own storage. Commits then
  * rely on three of the functions: the effects of `sync`, `rename` and `remove` survive a crash
  * after these functions have returned. This kit tests a storage under crashes. It runs a change (an
  * append, an edit, a removal, ...) once for each operation that changes the storage, cuts the power
@@ -37,7 +37,7 @@ typedef struct holdall_crashkit_storage {
     /* Returns the functions of a new, empty, independent storage; the result is 0 or -errno. The
      * kit calls `destroy` of the storage when it no longer needs it. It calls `make` for each
      * tested state, so `make` should be fast. */
-    int (*make)(void *ctx, holdall_io_functions *functions);
+    int (*make)(void *ctx, holdall_storage_functions *functions);
 } holdall_crashkit_storage;
 
 /* Size in bytes of the summary of what a reader sees; see holdall_crashkit_scene::read. */
@@ -51,16 +51,16 @@ typedef struct holdall_crashkit_scene {
     /* Passed to each function. */
     const void *ctx;
     /* Creates the state before the change, with a commit. NULL: no container exists. */
-    holdall_status (*before)(const void *ctx, holdall_io *io, holdall_error *err);
+    holdall_status (*before)(const void *ctx, holdall_storage *io, holdall_error *err);
     /* The change, with one commit at its end. */
-    holdall_status (*change)(const void *ctx, holdall_io *io, holdall_error *err);
+    holdall_status (*change)(const void *ctx, holdall_storage *io, holdall_error *err);
     /* Summarizes what a reader sees: a checksum, or any other value that is equal only for equal
      * content. All bytes of `seen` are compared; they are zeros at first. HOLDALL_E_MISSING means
      * that no container exists, if none existed before. */
-    holdall_status (*read)(const void *ctx, holdall_io *io, unsigned char seen[HOLDALL_CRASHKIT_SEEN], holdall_error *err);
+    holdall_status (*read)(const void *ctx, holdall_storage *io, unsigned char seen[HOLDALL_CRASHKIT_SEEN], holdall_error *err);
     /* The next program: opens for writing, changes nothing that a reader sees, commits. NULL: not
      * tested. */
-    holdall_status (*go_on)(const void *ctx, holdall_io *io, holdall_error *err);
+    holdall_status (*go_on)(const void *ctx, holdall_storage *io, holdall_error *err);
 } holdall_crashkit_scene;
 
 /* Settings of a run; zeros select the defaults. */

@@ -50,7 +50,7 @@ static inline holdall_status holdall_mpi_bag_open(MPI_Comm comm, const char *spe
     holdall_bag **out, uint64_t *first, holdall_error *err);
 
 /* Opens an existing, committed array (for example, one that one rank created without rows), so that
- * all ranks append rows: a dataset in the BLZ RFC layout (HOLDALL_FORMAT_BLZ_PAPER), or an array in
+ * all ranks append rows: a dataset in the BLZ RFC layout (HOLDALL_FORMAT_BLZ_RFC), or an array in
  * a frame, which may be a folder. Options: those of holdall_array_open() with HOLDALL_APPEND.
  * `parts` is a folder for the data that the ranks write until the commit; NULL selects
  * NAME.holdall-mpi beside the array. For a dataset, it must be on the same file system, because its
@@ -89,16 +89,17 @@ static inline void holdall_mpi_writer_close(holdall_mpi_writer *w);
 /* Opens an array in local files for reading, on all ranks. Only rank 0 reads the metadata and sends
  * them to the others. Each rank then reads by itself. No writer may be active while the array is
  * open, because files are identified by name: reads of changed files are errors, if the files have
- * checksums. Options: those of holdall_array_open() except HOLDALL_OPT_IO. */
-static inline holdall_status holdall_mpi_array_open(MPI_Comm comm, const char *path, const holdall_options *options,
+ * checksums. Options: those of holdall_array_open() except HOLDALL_OPT_IO. The call sets and
+ * removes their storage: no other thread may use them meanwhile. */
+static inline holdall_status holdall_mpi_array_open(MPI_Comm comm, const char *path, holdall_options *options,
     holdall_array **out, holdall_error *err);
 
 /* Opens a superchunk for reading, on all ranks, as holdall_mpi_array_open() opens an array. */
-static inline holdall_status holdall_mpi_schunk_open(MPI_Comm comm, const char *path, const holdall_options *options,
+static inline holdall_status holdall_mpi_schunk_open(MPI_Comm comm, const char *path, holdall_options *options,
     holdall_schunk **out, holdall_error *err);
 
 /* Opens a table for reading, on all ranks, as holdall_mpi_array_open() opens an array. */
-static inline holdall_status holdall_mpi_table_open(MPI_Comm comm, const char *path, const holdall_options *options,
+static inline holdall_status holdall_mpi_table_open(MPI_Comm comm, const char *path, holdall_options *options,
     holdall_table **out, holdall_error *err);
 
 /* Computes the share of a rank of n items: *count items from *first on, in complete units of `unit`

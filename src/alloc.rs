@@ -152,7 +152,9 @@ impl Scratch {
     /// `limit`.
     pub fn new(bytes: u64, limit: u64, what: &str) -> Result<Scratch> {
         let len = allow(bytes, limit, what)?;
-        let mut buffer = FREE.with_borrow_mut(|free| take_free(free, len));
+        // fails while the thread ends
+        let free = FREE.try_with(|free| Some(take_free(&mut *free.try_borrow_mut().ok()?, len)));
+        let mut buffer = free.ok().flatten().unwrap_or_default();
         if buffer.len() < len {
             // frees the old buffer first, so that two are never allocated
             drop(buffer);
@@ -176,7 +178,6 @@ impl Drop for Scratch {
         if self.buffer.len() > MAX_RETAINED {
             return;
         }
-        // fails while the thread ends
         _ = FREE.try_with(|free| {
             let mut free = free.try_borrow_mut().ok()?;
             let slot = free.iter_mut().find(|slot| slot.is_empty())?;

@@ -60,7 +60,7 @@ impl Checksum {
             _ => {
                 return Err(fail!(
                     Argument,
-                    "unknown checksum {n} (expected HOLDALL_SUM_NONE (0) to HOLDALL_SUM_SHA512 (8))"
+                    "unknown checksum {n} (expected HOLDALL_CHECKSUM_NONE (0) to HOLDALL_CHECKSUM_SHA512 (8))"
                 ));
             }
         })

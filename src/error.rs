@@ -15,7 +15,7 @@ pub enum Status {
     /// An argument is missing, out of range or inconsistent with the others.
     Argument = -1,
     /// A bug in the library.
-    Panic = -2,
+    Internal = -2,
     /// A memory allocation failed.
     Memory = -3,
     /// The caller's buffer is too small.
@@ -97,7 +97,10 @@ impl Error {
 
     /// Creates an error for a state that is impossible unless the library has a bug.
     pub fn internal(what: impl fmt::Display) -> Self {
-        Error::new(Status::Panic, format!("this is a bug in holdall: {what}"))
+        Error::new(
+            Status::Internal,
+            format!("this is a bug in holdall: {what}"),
+        )
     }
 
     /// Creates an error for a failed system call on `what`.

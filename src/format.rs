@@ -4,6 +4,7 @@
 /// A storage format. The numbers are those of the C API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
+#[non_exhaustive]
 pub enum Format {
     /// A Bloscpack file.
     Bloscpack = 1,
@@ -26,6 +27,7 @@ pub enum Format {
 /// A kind of container. The numbers are those of the C API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
+#[non_exhaustive]
 pub enum Kind {
     /// A byte sequence in compressed chunks.
     Schunk = 1,

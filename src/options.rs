@@ -1,7 +1,7 @@
 //! Option sets for all functions that open or create a container.
 //!
 //! A value is validated when it is set. A call returns an error that names the option if the option
-//! does not apply to it.
+//! does not apply to it, unless the table in the C header says that the call ignores it.
 #![forbid(unsafe_code)]
 
 use crate::alloc;
@@ -79,16 +79,58 @@ pub enum Opt {
     /// Arrays in frames: 1 writes both the b2nd and the caterva metalayer.
     BothMetalayers = 30,
     /// Number of record bytes that a stream reads ahead.
-    BagReadAheadBytes = 33,
+    BagReadAheadBytes = 31,
     /// Milliseconds to wait for an object store to send data.
-    CloudTimeout = 39,
+    CloudTimeout = 32,
     /// Number of retries of a request to an object store.
-    CloudRetries = 40,
+    CloudRetries = 33,
     /// Maximum number of concurrent requests to an object store.
-    CloudRequests = 41,
+    CloudRequests = 34,
     /// 1: a repair changes no file.
-    DryRun = 42,
+    DryRun = 35,
 }
+
+/// Options for writing chunks, which opening an existing superchunk, array or table ignores unless it
+/// uses them: one set of options can serve the writer that creates a container and its readers.
+pub const CHUNK_WRITE_OPTIONS: &[Opt] = &[
+    Opt::Durability,
+    Opt::Lock,
+    Opt::Codec,
+    Opt::Level,
+    Opt::Filters,
+    Opt::ChunkBytes,
+    Opt::BlockBytes,
+    Opt::Checksum,
+    Opt::Fill,
+    Opt::ExpectedRows,
+    Opt::Sparse,
+    Opt::SuperchunkChunks,
+    Opt::Offsets,
+    Opt::SpareChunks,
+    Opt::SpareBytes,
+    Opt::FormatVersion,
+    Opt::BothMetalayers,
+];
+
+/// Options of bags, their writers, streams and indexes. Each of these calls ignores those that it
+/// does not use.
+pub const BAG_OPTIONS: &[Opt] = &[
+    Opt::MemoryLimit,
+    Opt::Io,
+    Opt::Verify,
+    Opt::SkipDamaged,
+    Opt::Durability,
+    Opt::Lock,
+    Opt::Codec,
+    Opt::Level,
+    Opt::Checksum,
+    Opt::Dictionary,
+    Opt::BagLimits,
+    Opt::BagLimitsCache,
+    Opt::BagShards,
+    Opt::BagReadAhead,
+    Opt::BagReadAheadBytes,
+];
 
 /// Options that apply to every call that opens a name, because a name may refer to an object store.
 pub const CLOUD_OPTIONS: &[Opt] = &[Opt::CloudTimeout, Opt::CloudRetries, Opt::CloudRequests];
@@ -108,7 +150,7 @@ const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::BlockBytes, "HOLDALL_OPT_BLOCK_BYTES", 1, MAX_CHUNK),
     (Opt::Checksum, "HOLDALL_OPT_CHECKSUM", 0, 9),
     (Opt::Dictionary, "HOLDALL_OPT_DICTIONARY", 0, 0),
-    (Opt::Fill, "HOLDALL_OPT_FILL", 0, 0),
+    (Opt::Fill, "HOLDALL_OPT_FILL_VALUE", 0, 0),
     (Opt::ExpectedRows, "HOLDALL_OPT_EXPECTED_ROWS", 0, i64::MAX),
     (Opt::Sparse, "HOLDALL_OPT_SPARSE", 0, 1),
     (
@@ -127,7 +169,7 @@ const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::BagReadAhead, "HOLDALL_OPT_BAG_READ_AHEAD", 0, 1 << 40),
     (Opt::ArrowBinary, "HOLDALL_OPT_ARROW_BINARY", 0, 1),
     (Opt::ArrowNulls, "HOLDALL_OPT_ARROW_NULLS", 0, 1),
-    (Opt::At, "HOLDALL_OPT_AT", 0, i64::MAX),
+    (Opt::At, "HOLDALL_OPT_FRAME_OFFSET", 0, i64::MAX),
     (Opt::BothMetalayers, "HOLDALL_OPT_BOTH_METALAYERS", 0, 1),
     (
         Opt::BagReadAheadBytes,
@@ -295,20 +337,29 @@ impl Options {
     }
 
     /// Returns an error if an option is set that does not apply to `call`.
-    pub fn only(&self, call: &str, known: &[Opt]) -> Result<()> {
-        match self
-            .values
-            .keys()
-            .chain(self.bytes.keys())
-            .find(|o| !known.contains(o) && !CLOUD_OPTIONS.contains(o))
-        {
-            Some(o) => Err(fail!(
-                Argument,
-                "{}: the option does not apply to {call}",
-                o.name()
-            )),
-            None => Ok(()),
+    pub fn only(&self, call: &str, used: &[Opt]) -> Result<()> {
+        self.applying(call, used, &[]).map(|_| ())
+    }
+
+    /// Returns the options that `call` uses. Returns an error if an option is set that it neither
+    /// uses nor ignores.
+    pub fn applying(&self, call: &str, used: &[Opt], ignored: &[Opt]) -> Result<Options> {
+        let mut options = self.clone();
+        for opt in self.values.keys().chain(self.bytes.keys()) {
+            if used.contains(opt) || CLOUD_OPTIONS.contains(opt) {
+                continue;
+            }
+            if !ignored.contains(opt) {
+                return Err(fail!(
+                    Argument,
+                    "{}: the option does not apply to {call}",
+                    opt.name()
+                ));
+            }
+            options.values.remove(opt);
+            options.bytes.remove(opt);
         }
+        Ok(options)
     }
 }
 
@@ -345,6 +396,8 @@ mod tests {
                 CLOUD_OPTIONS.contains(opt) || o.only("f", &[]).unwrap_err().message.contains(name)
             );
             o.only("f", &[*opt]).unwrap();
+            let used = o.applying("f", &[], &[*opt]).unwrap();
+            assert!(used.given(*opt).is_none() || CLOUD_OPTIONS.contains(opt));
         }
         assert_eq!(Opt::from_number(0).unwrap_err().status, Status::Argument);
     }

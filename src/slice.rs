@@ -126,7 +126,7 @@ mod tests {
         let mut bytes = [1, 2, 3];
         let line = line!() + 1;
         let e = bytes.at(2..4).unwrap_err();
-        assert_eq!(e.status, Status::Panic);
+        assert_eq!(e.status, Status::Internal);
         assert_eq!(
             e.message,
             format!(
@@ -135,7 +135,7 @@ mod tests {
             )
         );
         let mut rest = &mut bytes[..];
-        assert_eq!(take_mut(&mut rest, 4).unwrap_err().status, Status::Panic);
+        assert_eq!(take_mut(&mut rest, 4).unwrap_err().status, Status::Internal);
         assert_eq!(rest.len(), 3);
         let failures = [
             rest.at_mut(3).err(),

@@ -5,10 +5,10 @@
 
 mod common;
 
-use holdall::Result;
 use holdall::array::{Array, NewTiled};
 use holdall::dataset::create::{ArraySpec, create};
 use holdall::dataset::open::open;
+use holdall::error::Result;
 use holdall::format::Format;
 use holdall::options::{Opt, Options};
 use holdall::superchunk::any::{Superchunk, SuperchunkFormat};

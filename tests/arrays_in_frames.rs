@@ -2,14 +2,14 @@
 //! every format and back.
 
 use holdall::array::metalayer::ArrayMetalayer;
-use holdall::array::{Array, NewTiled};
+use holdall::array::{Array, NewLocation, NewTiled};
 use holdall::dataset::{any, create::ArraySpec, open};
+use holdall::error::{Result, Status};
 use holdall::format::Format;
 use holdall::options::{Opt, Options};
 use holdall::superchunk::any::Superchunk;
 use holdall::superchunk::bloscpack::Mode;
 use holdall::superchunk::frame::{self, Frame};
-use holdall::{Result, Status};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -352,7 +352,7 @@ fn named_values_are_kept() {
     let copy = place(&folder, "copy");
     any::copy(
         &a,
-        copy.as_os_str(),
+        NewLocation::Path(copy.as_os_str()),
         Mode::New,
         Format::Caterva,
         [Some(&[5, 5, 5]), None],
@@ -405,7 +405,7 @@ fn named_values_go_from_one_format_to_the_other() {
         let first = place(&folder, &format!("{from:?}"));
         any::copy(
             &a,
-            first.as_os_str(),
+            NewLocation::Path(first.as_os_str()),
             Mode::New,
             from,
             [None, None],
@@ -417,7 +417,7 @@ fn named_values_go_from_one_format_to_the_other() {
             let second = place(&folder, &format!("{from:?} {to:?}"));
             any::copy(
                 &first,
-                second.as_os_str(),
+                NewLocation::Path(second.as_os_str()),
                 Mode::New,
                 to,
                 [None, None],
@@ -466,7 +466,7 @@ fn every_format_becomes_every_other() {
             let path = place(&folder, &format!("{from:?} {to:?}"));
             any::copy(
                 &a,
-                path.as_os_str(),
+                NewLocation::Path(path.as_os_str()),
                 Mode::New,
                 to,
                 [None, None],
@@ -483,7 +483,7 @@ fn every_format_becomes_every_other() {
     for to in [Format::B2nd, Format::Bloscpack] {
         let e = any::copy(
             &a,
-            own.as_os_str(),
+            NewLocation::Path(own.as_os_str()),
             Mode::Replace,
             to,
             [None, None],
@@ -535,7 +535,7 @@ fn copies_are_as_they_were_or_as_was_wished() {
         let to = place(&folder, name);
         any::copy(
             &a,
-            to.as_os_str(),
+            NewLocation::Path(to.as_os_str()),
             Mode::New,
             Format::B2nd,
             [chunks, blocks],
@@ -589,7 +589,7 @@ fn copies_take_chunks_as_they_are() {
         let to = place(&folder, name);
         any::copy(
             &a,
-            to.as_os_str(),
+            NewLocation::Path(to.as_os_str()),
             Mode::New,
             Format::B2nd,
             grid,
@@ -636,7 +636,7 @@ fn copies_take_chunks_as_they_are() {
         let to = place(&folder, "bad");
         let e = any::copy(
             &a,
-            to.as_os_str(),
+            NewLocation::Path(to.as_os_str()),
             Mode::New,
             Format::B2nd,
             [None, None],
@@ -879,7 +879,7 @@ fn progress_of_a_copy_is_in_bytes() {
         })));
         any::copy(
             &a,
-            to.as_os_str(),
+            NewLocation::Path(to.as_os_str()),
             Mode::New,
             Format::B2nd,
             [Some(&[8, 10, 5]), blocks],

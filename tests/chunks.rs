@@ -17,7 +17,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-fn whole(chunk: &[u8], threads: usize) -> holdall::Result<Vec<u8>> {
+fn whole(chunk: &[u8], threads: usize) -> holdall::error::Result<Vec<u8>> {
     let mut out = vec![0x55; Header::parse(chunk)?.nbytes];
     decode(chunk, &mut out, threads).map(|()| out)
 }
@@ -188,7 +188,7 @@ fn check_as_frame(path: &Path, chunks: &[Vec<u8>]) {
         for (i, chunk) in chunks
             .iter()
             .enumerate()
-            .filter(|_| Chunks::chunk_bytes(&frame) > 0)
+            .filter(|_| frame.chunk_bytes() > 0)
         {
             for (block, want) in chunk.chunks(Chunks::block_bytes(&frame)).enumerate() {
                 let (from, mut got) = (want.len() / 3, vec![0x55; want.len() / 2]);
@@ -294,7 +294,7 @@ fn params(words: &[&str]) -> Option<Params> {
 impl Case<'_> {
     /// Decodes what the others made, whole and in parts.
     fn read(&self, seed: usize) -> Result<(), String> {
-        let words = |e: holdall::Error| e.to_string();
+        let words = |e: holdall::error::Error| e.to_string();
         let content = self.content;
         if whole(self.theirs, 1 + seed % 2).map_err(words)? != content {
             return Err("decodes to something else".into());

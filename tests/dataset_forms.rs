@@ -4,7 +4,7 @@
 
 mod common;
 
-use holdall::array::Array;
+use holdall::array::{Array, NewLocation};
 use holdall::blosc::Header;
 use holdall::dataset::{create, open};
 use holdall::format::Format;
@@ -85,7 +85,7 @@ fn copy_as_blz(from: &Array, storage: &Value, to: &Path, chunks: &[Vec<u8>]) {
     let chunk = [&[storage["chunklen"].as_u64().unwrap()], &from.shape()[1..]].concat();
     create::copy(
         from,
-        to.as_os_str(),
+        NewLocation::Path(to.as_os_str()),
         Mode::Replace,
         Format::Blz,
         Some(&chunk),

@@ -9,7 +9,7 @@
 mod common;
 
 use common::fixtures;
-use holdall::capi::{bag::*, guard::*, index::*, options::*};
+use holdall::capi::{bag::*, container::*, guard::*, index::*, options::*};
 use serde_json::Value;
 use std::ffi::{CString, c_void};
 use std::ptr;
@@ -49,9 +49,33 @@ fn ok(status: i32, e: &holdall_error) {
 
 #[derive(Clone, Copy, Debug)]
 struct Way {
-    map: i64,
+    io: i32,
     threads: i64,
     cache: i64,
+}
+
+fn limits(fixture: &Value) -> i32 {
+    match fixture["options"]["limits_placement"].as_str().unwrap() {
+        "tail" => HOLDALL_BAG_LIMITS_TAIL,
+        _ => HOLDALL_BAG_LIMITS_SEPARATE,
+    }
+}
+
+fn shards(fixture: &Value) -> i32 {
+    match fixture["options"]["sharding_layout"].as_str().unwrap() {
+        "concatenated" => HOLDALL_BAG_SHARDS_CONCATENATED,
+        _ => HOLDALL_BAG_SHARDS_INTERLEAVED,
+    }
+}
+
+/// Without options the codec follows from the names of the files, which are all of one kind.
+fn codec(fixture: &Value) -> i32 {
+    let by_name = || fixture["spec"].as_str().unwrap().ends_with(".bagz");
+    match fixture["options"]["compression"].as_str().unwrap() {
+        "zstd" => HOLDALL_CODEC_ZSTD,
+        "auto" if by_name() => HOLDALL_CODEC_ZSTD,
+        _ => HOLDALL_CODEC_NONE,
+    }
 }
 
 fn open(folder: &str, fixture: &Value, way: Way) -> Result<Bag, String> {
@@ -59,17 +83,11 @@ fn open(folder: &str, fixture: &Value, way: Way) -> Result<Bag, String> {
     let o = holdall_options_new();
     let mut set = |opt, v| ok(unsafe { holdall_options_set(o, opt, v, &mut e) }, &e);
     let options = &fixture["options"];
-    set(HOLDALL_OPT_IO, way.map);
+    set(HOLDALL_OPT_IO, way.io.into());
     set(HOLDALL_OPT_THREADS, way.threads);
     set(HOLDALL_OPT_BAG_LIMITS_CACHE, way.cache);
-    set(
-        HOLDALL_OPT_BAG_LIMITS,
-        i64::from(options["limits_placement"] == "separate"),
-    );
-    set(
-        HOLDALL_OPT_BAG_SHARDS,
-        i64::from(options["sharding_layout"] == "interleaved"),
-    );
+    set(HOLDALL_OPT_BAG_LIMITS, limits(fixture).into());
+    set(HOLDALL_OPT_BAG_SHARDS, shards(fixture).into());
     set(
         HOLDALL_OPT_CODEC,
         match options["compression"].as_str().unwrap() {
@@ -111,8 +129,18 @@ fn open(folder: &str, fixture: &Value, way: Way) -> Result<Bag, String> {
 }
 
 impl Bag {
+    fn info(&self) -> holdall_bag_info {
+        let (mut e, mut info): (_, holdall_bag_info) = (blank(), unsafe { std::mem::zeroed() });
+        info.struct_size = size_of_val(&info);
+        ok(
+            unsafe { holdall_bag_get_info(self.0, &mut info, &mut e) },
+            &e,
+        );
+        info
+    }
+
     fn size(&self) -> u64 {
-        unsafe { holdall_bag_size(self.0) }
+        unsafe { holdall_bag_record_count(self.0) }
     }
 
     fn read(&self, i: u64) -> Result<Vec<u8>, String> {
@@ -151,7 +179,7 @@ impl Bag {
             .windows(2)
             .map(|w| data[w[0] as usize..w[1] as usize].to_vec())
             .collect();
-        unsafe { holdall_records_close(r) };
+        unsafe { holdall_records_free(r) };
         out
     }
 
@@ -168,7 +196,7 @@ impl Bag {
     fn slice(&self, start: u64, step: i64, n: u64) -> Bag {
         let (mut e, mut out) = (blank(), ptr::null_mut());
         ok(
-            unsafe { holdall_bag_slice(self.0, start, step, n, &mut out, &mut e) },
+            unsafe { holdall_bag_slice(self.0, start, n, step, &mut out, &mut e) },
             &e,
         );
         Bag(out)
@@ -209,11 +237,33 @@ fn python_slice(s: &Value, n: i64) -> (i64, i64, u64) {
     (start, step, count as u64)
 }
 
+/// What the manifest says of a bag.
+fn compare_info(b: &Bag, f: &Value) {
+    let (name, info) = (f["name"].as_str().unwrap(), b.info());
+    let files = f["files"].as_object().unwrap();
+    let is_shard = |file: &&String| !file.rsplit('/').next().unwrap().starts_with("limits.");
+    assert_eq!(
+        info.shard_count as usize,
+        files.keys().filter(is_shard).count()
+    );
+    assert_eq!(info.record_count, f["n"].as_u64().unwrap(), "{name}");
+    let bytes = files.values().map(|file| file["size"].as_u64().unwrap());
+    assert_eq!(info.stored_bytes, bytes.sum::<u64>(), "{name}");
+    assert_eq!(info.codec, codec(f), "{name}");
+    assert_eq!(info.limits, limits(f), "{name}");
+    assert_eq!(info.shards, shards(f), "{name}");
+    assert_eq!((info.format, info.generation), (HOLDALL_FORMAT_BAGZ, 0));
+    if info.codec == HOLDALL_CODEC_NONE {
+        assert_eq!(info.checksum, HOLDALL_CHECKSUM_NONE, "{name}");
+    }
+}
+
 fn compare(f: &Value, way: Way) {
     let name = f["name"].as_str().unwrap();
     let b = open("bagz", f, way).unwrap_or_else(|e| panic!("{name} {way:?}: {e}"));
     let n = f["n"].as_u64().unwrap();
     assert_eq!(b.size(), n, "{name}");
+    compare_info(&b, f);
     let whole = b.range(0, n);
     assert_eq!(digest(&whole), f["digest"], "{name} {way:?}");
     let step = (n / 2000).max(1) as usize;
@@ -226,7 +276,7 @@ fn compare(f: &Value, way: Way) {
         unsafe {
             holdall_bag_checksum(
                 b.0,
-                HOLDALL_SUM_SHA256,
+                HOLDALL_CHECKSUM_SHA256,
                 sum.as_mut_ptr().cast(),
                 32,
                 &mut size,
@@ -278,7 +328,7 @@ fn the_same_keys_are_found() {
             "bagz",
             &f,
             Way {
-                map: 0,
+                io: HOLDALL_IO_READ,
                 threads: 2,
                 cache: 0,
             },
@@ -289,7 +339,7 @@ fn the_same_keys_are_found() {
             &e,
         );
         assert_eq!(
-            unsafe { holdall_bag_index_keys(index) },
+            unsafe { holdall_bag_index_key_count(index) },
             want["unique"].as_u64().unwrap(),
             "{name}"
         );
@@ -353,17 +403,10 @@ fn all_that_the_reference_wrote_reads_equal() {
     let all = manifest("bagz");
     let mut compared = 0;
     for f in &all {
-        for map in [0, 1] {
+        for io in [HOLDALL_IO_READ, HOLDALL_IO_MAP] {
             for threads in [1, 2] {
                 for cache in [0, 1] {
-                    compare(
-                        f,
-                        Way {
-                            map,
-                            threads,
-                            cache,
-                        },
-                    );
+                    compare(f, Way { io, threads, cache });
                     compared += 1;
                 }
             }

@@ -5,11 +5,11 @@ mod common;
 
 use common::fixtures;
 use holdall::array::Array;
+use holdall::error::{Result, Status};
 use holdall::format::{Format, Kind};
 use holdall::identify::identify;
 use holdall::options::{Opt, Options};
 use holdall::superchunk::bloscpack::Mode;
-use holdall::{Result, Status};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -348,7 +348,8 @@ impl Folder for Files {
         assert!(matches!(access, Access::Read | Access::Map), "{name}");
         self.opened.lock().unwrap().push(name.into());
         let bytes = self.all.lock().unwrap().get(name).cloned();
-        let missing = || holdall::Error::new(Status::Missing, format!("{name}: no such file"));
+        let missing =
+            || holdall::error::Error::new(Status::Missing, format!("{name}: no such file"));
         MemoryFolder::new(bytes.ok_or_else(missing)?).open(OsStr::new(""), access)
     }
     fn rename(&self, _: &OsStr, _: &OsStr) -> Result<()> {

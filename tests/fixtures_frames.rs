@@ -6,13 +6,13 @@ mod common;
 use common::fixtures;
 use holdall::array::Array;
 use holdall::blosc::Decoded;
+use holdall::error::{Result, Status};
 use holdall::options::{Opt, Options};
 use holdall::superchunk::bloscpack::Mode;
 use holdall::superchunk::chunks::{Chunks, Sink};
 use holdall::superchunk::frame::{
     self, Frame, header::Header, index, part_checksum, trailer::Trailer,
 };
-use holdall::{Result, Status};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -307,7 +307,7 @@ fn what_is_not_supported_is_not_called_corrupt() {
     }
 }
 
-fn panic_unless_unsupported(name: &str, e: &holdall::Error) -> bool {
+fn panic_unless_unsupported(name: &str, e: &holdall::error::Error) -> bool {
     assert_eq!(e.status, Status::Unsupported, "{name}: {e}");
     true
 }

@@ -1,108 +1,193 @@
-//! include/holdall.h is generated from src/capi/: this test fails where it is out of date, and
-//! rewrites it under HOLDALL_BLESS=1.
+//! The C headers: include/holdall.h and the chapters below include/holdall/ are generated from
+//! src/capi/. A test fails where one is out of date, and rewrites it under HOLDALL_BLESS=1.
 
+use std::collections::BTreeSet;
 use std::{env, fs, path::Path};
 
-/// The parts of the header, in reading order.
-const PARTS: &[(&str, &str)] = &[
-    ("guard", "failures"),
-    (
+/// A header below include/holdall/, generated from one module of src/capi/.
+struct Chapter {
+    header: &'static str,
+    module: &'static str,
+    title: &'static str,
+}
+
+const fn chapter(header: &'static str, module: &'static str, title: &'static str) -> Chapter {
+    Chapter {
+        header,
+        module,
+        title,
+    }
+}
+
+/// The chapters, from simple to advanced.
+const CHAPTERS: &[Chapter] = &[
+    chapter(
+        "base",
+        "guard",
+        "rules for every function, statuses, errors",
+    ),
+    chapter(
+        "container",
+        "container",
+        "formats and modes; identify, verify, repair",
+    ),
+    chapter(
         "options",
-        "options: every open takes them; NULL stands for the defaults",
+        "options",
+        "options, which every open takes; NULL stands for the defaults",
     ),
-    ("io", "storage: local paths, or functions of the caller"),
-    ("common", "identify, verify, repair"),
-    (
-        "schunk",
-        "superchunks: a byte sequence in compressed chunks (Bloscpack, Blosc2)",
-    ),
-    (
+    chapter(
         "array",
-        "arrays: items of one type in N dimensions (Bloscpack, bcolz, BLZ, b2nd, Caterva)",
+        "array",
+        "arrays: items of one type in N dimensions",
     ),
-    (
-        "table",
-        "tables: named columns of equal length (bcolz, BLZ)",
+    chapter("table", "table", "tables: named columns of equal length"),
+    chapter(
+        "schunk",
+        "schunk",
+        "superchunks: a byte sequence in compressed chunks",
     ),
-    ("bag", "bags: records of any length (Bagz)"),
-    (
+    chapter("bag", "bag", "bags: records of any length"),
+    chapter(
+        "bag_stream",
         "stream",
-        "streams with read-ahead; shuffled epochs; batches in memory of the caller",
+        "streams with read-ahead; shuffled epochs; batches",
     ),
-    ("index", "indexes of bags: from keys to record numbers"),
-    ("arrow", "Arrow: export and import of tables and bags"),
+    chapter(
+        "bag_index",
+        "index",
+        "indexes of bags: from keys to record numbers",
+    ),
+    chapter(
+        "arrow",
+        "arrow",
+        "Arrow: export and import of tables and bags",
+    ),
+    chapter("checksum", "checksum", "checksums of bytes"),
+    chapter(
+        "storage",
+        "storage",
+        "storage: functions of the caller in place of local files",
+    ),
 ];
 
-fn part(root: &Path, module: &str) -> String {
+/// The maximum length of a line.
+const COLUMNS: usize = 100;
+
+/// The maximum number of words in the comments of all headers.
+const WORDS: usize = 9_000;
+
+/// A type of another library, before the functions that use it.
+const ARROW: &str = "\
+/* Arrow's C stream interface. Programs that use it define its structures. */
+struct ArrowArrayStream;
+
+";
+
+/// A declaration with the comment before it.
+struct Item {
+    name: String,
+    text: String,
+}
+
+impl Item {
+    fn is_type(&self) -> bool {
+        self.text.lines().any(|line| line.starts_with("typedef "))
+    }
+
+    fn value(&self) -> Option<i64> {
+        let define = self.text.lines().last()?.strip_prefix("#define ")?;
+        let value = define.split_once(' ')?.1;
+        value.trim_matches(['(', ')']).parse().ok()
+    }
+}
+
+/// The names of the declarations of a module, in its order.
+fn names(source: &str) -> Vec<String> {
+    let declared = |line: &str| {
+        [
+            "pub const ",
+            "pub type ",
+            "pub struct ",
+            "pub extern \"C\" fn ",
+            "pub unsafe extern \"C\" fn ",
+        ]
+        .iter()
+        .find_map(|start| line.strip_prefix(start))
+        .and_then(|rest| {
+            rest.split(|c: char| !c.is_alphanumeric() && c != '_')
+                .next()
+        })
+        .map(String::from)
+    };
+    source.lines().filter_map(declared).collect()
+}
+
+/// The name that a declaration declares.
+fn name_of(text: &str) -> &str {
+    let code = text
+        .rsplit("*/")
+        .next()
+        .unwrap()
+        .trim()
+        .trim_end_matches(';');
+    if let Some(define) = code.strip_prefix("#define ") {
+        return define.split(' ').next().unwrap();
+    }
+    if let Some(at) = code.find("(*holdall_") {
+        return code[at + 2..].split(')').next().unwrap();
+    }
+    let declared = if code.ends_with(')') {
+        code.split('(').next().unwrap()
+    } else {
+        code
+    };
+    declared.rsplit([' ', '*']).next().unwrap()
+}
+
+/// The declarations of a module, in its order.
+fn items(root: &Path, module: &str) -> Vec<Item> {
+    let path = root.join(format!("src/capi/{module}.rs"));
+    let order = names(&fs::read_to_string(&path).unwrap());
     let mut c = cbindgen::Config {
         language: cbindgen::Language::C,
         style: cbindgen::Style::Both,
         usize_is_size_t: true,
         no_includes: true,
         documentation_style: cbindgen::DocumentationStyle::C,
-        line_length: 96,
+        line_length: COLUMNS,
         tab_width: 4,
         ..Default::default()
     };
     c.function.prefix = Some("HOLDALL_API".into());
     c.function.must_use = Some("HOLDALL_USE".into());
-    // no function of their own part uses these
-    c.export.include = ["holdall_error", "holdall_status", "holdall_mode"]
-        .map(String::from)
-        .into();
+    // also types that no function of the module uses
+    c.export.include = order.clone();
     c.export
         .rename
         .insert("ArrowArrayStream".into(), "struct ArrowArrayStream".into());
     let mut out = Vec::new();
-    let source = root.join(format!("src/capi/{module}.rs"));
     cbindgen::Builder::new()
         .with_config(c)
-        .with_src(source)
+        .with_src(path)
         .generate()
         .unwrap()
         .write(&mut out);
-    tidy(&String::from_utf8(out).unwrap())
+    let mut items: Vec<Item> = tidy(&String::from_utf8(out).unwrap())
+        .replace("HOLDALL_API\nHOLDALL_USE\n", "HOLDALL_API HOLDALL_USE\n")
+        .split("\n\n")
+        .map(|text| text.trim_matches('\n').to_string())
+        .filter(|text| !text.is_empty())
+        .map(|text| Item {
+            name: name_of(&text).to_string(),
+            text,
+        })
+        .collect();
+    items.sort_by_key(|item| order.iter().position(|name| *name == item.name));
+    items
 }
 
-/// The longest line of a comment, about.
-const COLUMNS: usize = 110;
-
-/// Words that do not fit on a line go to the next one, or, behind the end of a sentence, to one of
-/// their own.
-fn folded(text: &[&str]) -> Vec<String> {
-    let mut out: Vec<String> = Vec::new();
-    let mut rest = String::new();
-    for line in text {
-        let mut line = if rest.is_empty() {
-            line.to_string()
-        } else {
-            format!("{rest} {}", line.trim_start())
-        };
-        rest.clear();
-        let (before, ends) = (out.len(), line.ends_with(['.', ':']));
-        while let Some(at) = line
-            .get(..COLUMNS)
-            .and_then(|l| l.rfind(' '))
-            .filter(|_| line.len() > COLUMNS + 10)
-        {
-            let behind = line.split_off(at);
-            out.push(std::mem::replace(
-                &mut line,
-                behind.trim_start().to_string(),
-            ));
-        }
-        if out.len() > before && !ends {
-            rest = line;
-        } else {
-            out.push(line);
-        }
-    }
-    out.extend(Some(rest).filter(|r| !r.is_empty()));
-    out
-}
-
-/// Comments as C programmers write them: on one line where they fit, with a star on each other
-/// line; constants without blank lines between; negative ones in parentheses.
+/// Comments and declarations as C programmers write them.
 fn tidy(generated: &str) -> String {
     let mut out = String::new();
     let mut lines = generated.lines().peekable();
@@ -112,27 +197,17 @@ fn tidy(generated: &str) -> String {
             let text: Vec<&str> = std::iter::from_fn(|| lines.next_if(|l| l.trim() != "*/"))
                 .map(|line| {
                     let line = line.strip_prefix(indent).unwrap_or(line);
+                    let line = line.strip_prefix(" *").unwrap_or(line);
                     line.strip_prefix(' ').unwrap_or(line).trim_end()
                 })
                 .collect();
             lines.next();
-            out += &format!(
-                "{indent}/* {} */\n",
-                folded(&text)
-                    .join(&format!("\n{indent} * "))
-                    .replace(" * \n", " *\n")
-            );
+            out += &comment(&text, indent);
         } else if let Some((name, value)) = line
             .strip_prefix("#define ")
             .and_then(|d| d.split_once(" -"))
         {
             out += &format!("#define {name} (-{value})\n");
-        } else if line.is_empty()
-            && out
-                .lines()
-                .last()
-                .is_some_and(|l| l.starts_with("#define "))
-        {
         } else if line.starts_with("typedef struct") {
             out += &format!("{line}\n");
         } else {
@@ -142,49 +217,252 @@ fn tidy(generated: &str) -> String {
     out
 }
 
-fn header(root: &Path) -> String {
-    let version = env!("CARGO_PKG_VERSION");
-    let n: Vec<u32> = version.split('.').map(|p| p.parse().unwrap()).collect();
-    let mut h = fs::read_to_string(root.join("src/capi/prelude.h")).unwrap();
-    for (name, value) in [
-        ("MAJOR", n[0]),
-        ("MINOR", n[1]),
-        ("PATCH", n[2]),
-        ("NUMBER", n[0] * 1_000_000 + n[1] * 1000 + n[2]),
-    ] {
-        h = h.replace(&format!("@{name}@"), &value.to_string());
+/// A comment, on one line if it fits, else with a star on each further line.
+fn comment(text: &[&str], indent: &str) -> String {
+    let lines = filled(text, COLUMNS - indent.len() - "/*  */".len());
+    let body = lines.join(&format!("\n{indent} * "));
+    format!("{indent}/* {body} */\n").replace(" * \n", " *\n")
+}
+
+/// Fills the paragraphs and list items of a text. Indented lines remain as they are; code fences
+/// become indentation.
+fn filled(text: &[&str], width: usize) -> Vec<String> {
+    let (mut lines, mut paragraph, mut fenced) = (Vec::new(), String::new(), false);
+    for line in text.iter().copied().chain([""]) {
+        let begins = line.is_empty() || line.starts_with("- ") || line.starts_with("    ");
+        let fence = line.starts_with("```");
+        if begins || fence || fenced {
+            wrap(&std::mem::take(&mut paragraph), width, &mut lines);
+        }
+        match line {
+            _ if fence => fenced = !fenced,
+            "" => lines.push(String::new()),
+            _ if fenced => lines.push(format!("    {line}")),
+            _ if line.starts_with("    ") => lines.push(line.to_string()),
+            _ if paragraph.is_empty() => paragraph = line.to_string(),
+            _ => paragraph = format!("{paragraph} {}", line.trim_start()),
+        }
     }
-    for (module, title) in PARTS {
-        h += &format!(
-            "\n/* ---- {title} {}*/\n\n",
-            "-".repeat(74_usize.saturating_sub(title.len()))
-        );
-        h += part(root, module).trim();
-        h.push('\n');
+    lines.pop();
+    lines
+}
+
+/// Adds the lines of a paragraph or list item.
+fn wrap(paragraph: &str, width: usize, lines: &mut Vec<String>) {
+    let hanging = if paragraph.starts_with("- ") {
+        "  "
+    } else {
+        ""
+    };
+    let mut line = String::new();
+    for word in paragraph.split_whitespace() {
+        if !line.is_empty() && line.len() + 1 + word.len() > width {
+            lines.push(std::mem::replace(&mut line, format!("{hanging}{word}")));
+        } else {
+            let space = if line.is_empty() { "" } else { " " };
+            line += &format!("{space}{word}");
+        }
     }
-    h += "\n#ifdef __cplusplus\n} /* extern \"C\" */\n#endif\n\n#endif /* HOLDALL_H */\n";
-    h
+    lines.extend(Some(line).filter(|line| !line.is_empty()));
+}
+
+/// The declarations, with a blank line between those that do not belong together: constants of
+/// consecutive values do.
+fn joined(items: &[Item]) -> String {
+    let mut out = String::new();
+    let mut last = None;
+    for item in items {
+        let value = item.value();
+        let together = last
+            .zip(value)
+            .is_some_and(|(a, b): (i64, i64)| a.abs_diff(b) == 1);
+        if !out.is_empty() && !together {
+            out.push('\n');
+        }
+        out += &format!("{}\n", item.text);
+        last = value;
+    }
+    out
+}
+
+/// The names in a text, without its comments.
+fn words_of_code(text: &str) -> BTreeSet<&str> {
+    let code = text
+        .split("/*")
+        .map(|part| part.rsplit("*/").next().unwrap());
+    code.flat_map(|part| part.split(|c: char| !c.is_alphanumeric() && c != '_'))
+        .collect()
+}
+
+/// Replaces each @NAME@ of a template in src/capi/headers/.
+fn template(root: &Path, name: &str, values: &[(&str, &str)]) -> String {
+    let text = fs::read_to_string(root.join(format!("src/capi/headers/{name}.h"))).unwrap();
+    values.iter().fold(text, |text, (key, value)| {
+        text.replace(&format!("@{key}@"), value)
+    })
+}
+
+/// The headers: path below include/, and text. holdall.h is the first.
+fn headers(root: &Path) -> Vec<(String, String)> {
+    let declared: Vec<(&Chapter, Vec<Item>)> = CHAPTERS
+        .iter()
+        .map(|chapter| (chapter, items(root, chapter.module)))
+        .collect();
+    let headers = declared.iter().map(|(chapter, items)| {
+        let arrow = if chapter.header == "arrow" { ARROW } else { "" };
+        let text = format!("{arrow}{}", joined(items));
+        let used = words_of_code(&text);
+        // a header includes those that define its types
+        let includes: String = declared
+            .iter()
+            .filter(|(other, of_other)| {
+                let uses = |item: &Item| item.is_type() && used.contains(item.name.as_str());
+                other.header == "base"
+                    || other.header != chapter.header && of_other.iter().any(uses)
+            })
+            .map(|(other, _)| format!("#include \"{}.h\"\n", other.header))
+            .collect();
+        let values = [
+            ("NAME", chapter.header),
+            ("TITLE", chapter.title),
+            (
+                "GUARD",
+                &format!("HOLDALL_{}_H", chapter.header.to_uppercase()),
+            ),
+            ("INCLUDES", includes.trim_end()),
+            ("ITEMS", text.trim_end()),
+        ];
+        let name = if chapter.header == "base" {
+            "base"
+        } else {
+            "chapter"
+        };
+        (
+            format!("holdall/{}.h", chapter.header),
+            template(root, name, &values),
+        )
+    });
+    std::iter::once(("holdall.h".into(), umbrella(root)))
+        .chain(headers)
+        .collect()
+}
+
+/// holdall.h, which includes all chapters.
+fn umbrella(root: &Path) -> String {
+    let version: Vec<u32> = env!("CARGO_PKG_VERSION")
+        .split('.')
+        .map(|n| n.parse().unwrap())
+        .collect();
+    let number = version.iter().fold(0, |all, n| all * 1000 + n).to_string();
+    let contents: Vec<String> = CHAPTERS
+        .iter()
+        .map(|chapter| {
+            format!(
+                " *     {:25}{}",
+                format!("holdall/{}.h", chapter.header),
+                chapter.title
+            )
+        })
+        .collect();
+    let includes: Vec<String> = CHAPTERS
+        .iter()
+        .map(|chapter| format!("#include \"holdall/{}.h\"", chapter.header))
+        .collect();
+    template(
+        root,
+        "holdall",
+        &[
+            ("MAJOR", &version[0].to_string()),
+            ("MINOR", &version[1].to_string()),
+            ("PATCH", &version[2].to_string()),
+            ("NUMBER", &number),
+            ("CHAPTERS", &contents.join("\n")),
+            ("INCLUDES", &includes.join("\n")),
+        ],
+    )
+}
+
+/// The comments of a header.
+fn comments(text: &str) -> impl Iterator<Item = &str> {
+    text.split("/*")
+        .skip(1)
+        .filter_map(|part| part.split("*/").next())
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 #[test]
-fn the_header_is_current() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let want = header(root);
-    let path = root.join("include/holdall.h");
-    if env::var_os("HOLDALL_BLESS").is_some() {
-        fs::write(&path, &want).unwrap();
-    }
-    let have = fs::read_to_string(&path).unwrap_or_default();
+fn the_headers_are_current() {
+    let stale: Vec<String> = headers(root())
+        .into_iter()
+        .filter(|(name, text)| {
+            let path = root().join("include").join(name);
+            if env::var_os("HOLDALL_BLESS").is_some() {
+                fs::write(&path, text).unwrap();
+            }
+            fs::read_to_string(&path).unwrap_or_default() != *text
+        })
+        .map(|(name, _)| name)
+        .collect();
     assert!(
-        have == want,
-        "include/holdall.h is out of date; run HOLDALL_BLESS=1 cargo test --test headers"
+        stale.is_empty(),
+        "out of date: {stale:?}; run HOLDALL_BLESS=1 cargo test --locked --test headers"
     );
 }
 
 #[test]
+fn the_headers_are_short() {
+    let mut total = 0;
+    for (name, text) in headers(root()) {
+        for (i, line) in text.lines().enumerate() {
+            let length = line.chars().count();
+            assert!(length <= COLUMNS, "{name}:{}: {length} columns", i + 1);
+        }
+        let words = comments(&text)
+            .flat_map(str::split_whitespace)
+            .filter(|word| *word != "*");
+        let count = words.count();
+        println!("{count:6} {name}");
+        total += count;
+    }
+    println!("{total:6}");
+    assert!(
+        total <= WORDS,
+        "{total} words of comments (at most {WORDS})"
+    );
+}
+
+/// Comments name functions and constants that exist.
+#[test]
+fn comments_name_what_exists() {
+    let headers = headers(root());
+    let all: BTreeSet<&str> = headers
+        .iter()
+        .flat_map(|(_, text)| words_of_code(text))
+        .collect();
+    // of the environment, of cmake, and of programs that link the static library
+    let others = ["HOLDALL_THREADS", "HOLDALL_CLOUD", "HOLDALL_STATIC"];
+    let mut unknown = Vec::new();
+    for (header, text) in &headers {
+        let words =
+            comments(text).flat_map(|c| c.split(|c: char| !c.is_alphanumeric() && c != '_'));
+        for name in
+            words.filter(|word| word.starts_with("holdall_") || word.starts_with("HOLDALL_"))
+        {
+            let stands_for_several = name.ends_with('_') || name.contains("_X");
+            if !stands_for_several && !all.contains(name) && !others.contains(&name) {
+                unknown.push(format!("{header}: {name}"));
+            }
+        }
+    }
+    assert!(unknown.is_empty(), "{unknown:#?}");
+}
+
+#[test]
 fn the_readme_shows_the_demo() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let shown = readme
         .split("```c\n")
         .nth(1)
@@ -194,6 +472,6 @@ fn the_readme_shows_the_demo() {
         .unwrap();
     assert_eq!(
         shown,
-        fs::read_to_string(root.join("examples/demo.c")).unwrap()
+        fs::read_to_string(root().join("examples/demo.c")).unwrap()
     );
 }

@@ -45,8 +45,8 @@ static bool give_box(struct job *job, const uint64_t *start, const uint64_t *cou
     }
     holdall_error error;
     holdall_status status =
-        holdall_array_read(job->array, start, count, job->box.step, job->bytes, strides, (size_t)bytes, &error);
-    if (status == HOLDALL_NOT_FOUND) source_tell_damage(job->source, "here");
+        holdall_array_read(job->array, start, count, job->box.step, job->bytes, (size_t)bytes, strides, &error);
+    if (status == HOLDALL_DAMAGED) source_tell_damage(job->source, "here");
     if (status < 0) return complain_error(job->source->path, &error, ""), false;
     return job->sink(job->ctx, job->bytes, (size_t)bytes);
 }

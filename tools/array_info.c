@@ -10,6 +10,7 @@
 #include "report.h"
 #include "schunks.h"
 #include "words.h"
+#include "info.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -33,10 +34,10 @@ struct facts {
 
 /* Chunks that take no room are all of one value. */
 static void count_chunks(struct facts *f) {
-    for (uint64_t i = 0; i < holdall_schunk_chunks(f->frame); i++) {
-        size_t cbytes = 0;
-        bool told = holdall_schunk_chunk_info(f->frame, i, NULL, &cbytes, NULL, NULL) >= 0;
-        *(told && cbytes == 0 ? &f->special : &f->stored) += 1;
+    for (uint64_t i = 0; i < holdall_schunk_chunk_count(f->frame); i++) {
+        holdall_chunk_info info = {.struct_size = sizeof info};
+        bool told = holdall_schunk_get_chunk_info(f->frame, i, &info, NULL) >= 0;
+        *(told && info.stored_bytes == 0 ? &f->special : &f->stored) += 1;
     }
 }
 
@@ -46,7 +47,7 @@ static void find_facts(struct facts *f, const struct dataset *dataset) {
     f->coded = coding_of(&f->coding, dataset->path, dataset->format, dataset->at);
     if (!is_frame(dataset->format)) return;
     holdall_options *options = new_options();
-    bool good = options && set_option(options, HOLDALL_OPT_AT, (int64_t)dataset->at) &&
+    bool good = options && set_option(options, HOLDALL_OPT_FRAME_OFFSET, (int64_t)dataset->at) &&
                 holdall_schunk_open(dataset->path, HOLDALL_READ, options, &f->frame, NULL) >= 0;
     holdall_options_free(options);
     if (!good) return;
@@ -85,11 +86,11 @@ static void put_list(const char *name, const uint64_t *numbers, uint32_t count) 
 
 static void put_json_metalayers(const struct facts *f) {
     put_text(", \"metalayers\": {");
-    for (uint32_t i = 0, put = 0; f->frame && i < holdall_schunk_metas(f->frame); i++) {
-        const char *name = holdall_schunk_meta_name(f->frame, i);
+    for (uint32_t i = 0, put = 0; f->frame && i < holdall_schunk_attr_count(f->frame); i++) {
+        const char *name = holdall_schunk_attr_name(f->frame, i);
         const void *value;
         size_t n;
-        if (holdall_schunk_meta_get(f->frame, name, &value, &n, NULL) != HOLDALL_OK) continue;
+        if (holdall_schunk_attr_get(f->frame, name, &value, &n, NULL) != HOLDALL_OK) continue;
         char *json = short_value(value, n, SHORT_VALUE);
         put_text("%s", put++ ? ", " : "");
         put_json(name, strlen(name));
@@ -107,8 +108,8 @@ void array_put_json(const struct dataset *dataset) {
     find_facts(&f, dataset);
     put_text(", \"ndim\": %" PRIu32, ndim);
     put_list("shape", holdall_array_shape(array), ndim);
-    put_list("chunkshape", holdall_array_chunkshape(array), ndim);
-    put_list("blockshape", holdall_array_blockshape(array), ndim);
+    put_list("chunkshape", info_of_array(array).chunk_shape, ndim);
+    put_list("blockshape", info_of_array(array).block_shape, ndim);
     put_text(", \"dtype\": ");
     put_json(dtype, strlen(dtype));
     char *filters = filters_text(&f.coding, "\"");
@@ -121,7 +122,7 @@ void array_put_json(const struct dataset *dataset) {
         put_text(", \"level\": %d, \"sparse\": %s, \"chunks\": %" PRIu64 ", \"chunks_stored\": %" PRIu64
                  ", \"chunks_special\": %" PRIu64 ", \"checksum\": \"%s\"",
                  f.coding.level, f.sparse ? "true" : "false", f.stored + f.special, f.stored, f.special,
-                 holdall_schunk_sum(f.frame) == HOLDALL_SUM_CRC32 ? "crc32" : "none");
+                 info_of_schunk(f.frame).checksum == HOLDALL_CHECKSUM_CRC32 ? "crc32" : "none");
     }
     holdall_schunk_close(f.frame);
 }
@@ -135,13 +136,13 @@ static void put_numbers(const char *name, const uint64_t *numbers, uint32_t coun
 }
 
 static void put_metalayers(const struct facts *f) {
-    uint32_t count = holdall_schunk_metas(f->frame);
+    uint32_t count = holdall_schunk_attr_count(f->frame);
     put_text("metalayers:%s\n", count ? "" : "   none");
     for (uint32_t i = 0; i < count; i++) {
-        const char *name = holdall_schunk_meta_name(f->frame, i);
+        const char *name = holdall_schunk_attr_name(f->frame, i);
         const void *value;
         size_t n;
-        holdall_status status = holdall_schunk_meta_get(f->frame, name, &value, &n, NULL);
+        holdall_status status = holdall_schunk_attr_get(f->frame, name, &value, &n, NULL);
         put_text("  ");
         put_printable(name);
         if (status != HOLDALL_OK) {
@@ -165,8 +166,8 @@ void array_put_lines(const struct dataset *dataset) {
     put_printable(holdall_array_dtype(array));
     put_text("\nndim:         %" PRIu32 "\n", ndim);
     put_numbers("shape:        ", holdall_array_shape(array), ndim);
-    put_numbers("chunk:        ", holdall_array_chunkshape(array), ndim);
-    put_numbers("block:        ", holdall_array_blockshape(array), ndim);
+    put_numbers("chunk:        ", info_of_array(array).chunk_shape, ndim);
+    put_numbers("block:        ", info_of_array(array).block_shape, ndim);
     char *filters = filters_text(&f.coding, "");
     if (dataset->format != HOLDALL_FORMAT_BLOSCPACK) { /* see above */
         put_text("codec:        %s", f.coded ? f.coding.codec : "unknown, there is no chunk");
@@ -178,7 +179,7 @@ void array_put_lines(const struct dataset *dataset) {
     if (f.frame) {
         put_text("chunks:       %" PRIu64 ", %" PRIu64 " of them all of one value\n", f.stored + f.special, f.special);
         put_text("storage:      %s\n", f.sparse ? "sparse, a file for each chunk" : "contiguous, one file");
-        put_text("checksum:     %s\n", holdall_schunk_sum(f.frame) == HOLDALL_SUM_CRC32 ? "crc32" : "none");
+        put_text("checksum:     %s\n", info_of_schunk(f.frame).checksum == HOLDALL_CHECKSUM_CRC32 ? "crc32" : "none");
         put_metalayers(&f);
     }
     holdall_schunk_close(f.frame);

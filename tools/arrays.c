@@ -4,6 +4,7 @@
 #include "arrays.h"
 #include "options.h"
 #include "report.h"
+#include "info.h"
 
 bool open_array(const char *path, holdall_mode mode, const holdall_options *options, holdall_array **array) {
     holdall_error error;
@@ -18,7 +19,7 @@ bool source_array(const struct source *source, const struct args *args, holdall_
     const void *metadata;
     size_t n;
     bool good = !args->skip_damaged || set_option(options, HOLDALL_OPT_SKIP_DAMAGED, 1);
-    if (holdall_schunk_meta_get(source->schunk, "", &metadata, &n, NULL) == HOLDALL_NOT_FOUND) {
+    if (holdall_schunk_attr_get(source->schunk, "", &metadata, &n, NULL) == HOLDALL_NOT_FOUND) {
         *array = NULL; /* or they are skipped, as was said: whether it was an array is not known any more */
     } else {
         good = good && open_array(source->path, HOLDALL_READ, options, array);
@@ -28,7 +29,7 @@ bool source_array(const struct source *source, const struct args *args, holdall_
 }
 
 bool in_c_order(const holdall_array *array) {
-    return holdall_array_order(array) == HOLDALL_ORDER_C || holdall_array_ndim(array) < 2;
+    return info_of_array(array).order == HOLDALL_ORDER_C || holdall_array_ndim(array) < 2;
 }
 
 uint64_t row_bytes(const holdall_array *array) {

@@ -131,14 +131,14 @@ static struct dataset column_of(const struct dataset *table, uint32_t i) {
 bool attrs_copy_columns(const struct dataset *from, holdall_table *to, const char *path) {
     holdall_error error;
     bool good = true;
-    for (uint32_t i = 0; i < holdall_table_columns(from->table); i++) {
+    for (uint32_t i = 0; i < holdall_table_column_count(from->table); i++) {
         const struct dataset column = column_of(from, i);
         for (uint32_t k = 0; good && k < dataset_attrs(&column); k++) {
             size_t n;
             const char *name = dataset_attr_name(&column, k);
             char *value = dataset_attr(&column, name, &n);
             if (!value) return false;
-            good = holdall_table_column_attr_set(to, i, name, value, n, &error) >= 0 || fail(path, &error);
+            good = holdall_table_column_attr_set(to, holdall_table_column_name(to, i), name, value, n, &error) >= 0 || fail(path, &error);
             free(value);
         }
     }
@@ -147,7 +147,7 @@ bool attrs_copy_columns(const struct dataset *from, holdall_table *to, const cha
 
 uint64_t attrs_count(const struct dataset *dataset) {
     uint64_t count = dataset_attrs(dataset);
-    for (uint32_t i = 0; i < holdall_table_columns(dataset->table); i++) {
+    for (uint32_t i = 0; i < holdall_table_column_count(dataset->table); i++) {
         const struct dataset column = column_of(dataset, i);
         count += dataset_attrs(&column);
     }

@@ -226,7 +226,7 @@ static bool print_arrow(struct printing *p) {
     holdall_bag *bag = good ? open_bag(path, p->args, options) : NULL;
     holdall_options_free(options);
     if (!bag) return false;
-    p->records = holdall_bag_size(bag);
+    p->records = holdall_bag_record_count(bag);
     good = holdall_bag_to_arrow(bag, 0, p->records, 0, &stream, &error) >= 0;
     if (!good) complain_error(path, &error, "");
     holdall_bag_close(bag);

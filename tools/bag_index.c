@@ -62,8 +62,8 @@ static bool create(struct indexing *x) {
     holdall_options *options = new_options();
     bool good = options && set_build_options(options, x->args);
     if (good) {
-        holdall_options_on_progress(options, progress_tell, NULL);
-        holdall_mode mode = x->args->replace ? HOLDALL_REPLACE : HOLDALL_NEW;
+        holdall_options_set_progress(options, progress_tell, NULL);
+        holdall_mode mode = x->args->replace ? HOLDALL_REPLACE : HOLDALL_CREATE;
         good = holdall_bag_index_create(x->path, mode, x->bag, options, &x->index, &error) >= 0;
         if (!good && !stopped) complain_create(x->path, &error, x->args->replace);
     }
@@ -78,9 +78,9 @@ static int build(const struct args *args) {
     progress_begin("index", "records", args->quiet);
     bool good = index_begin(&x, args) && create(&x);
     progress_clear();
-    uint64_t damaged = good ? holdall_bag_index_damaged(x.index) : 0;
+    uint64_t damaged = good ? holdall_bag_index_damaged_count(x.index) : 0;
     if (good && !args->quiet) {
-        uint64_t keys = holdall_bag_index_keys(x.index), records = holdall_bag_size(x.bag);
+        uint64_t keys = holdall_bag_index_key_count(x.index), records = holdall_bag_record_count(x.bag);
         note("%s: %" PRIu64 " key%s in %" PRIu64 " record%s", x.path, keys, plural(keys), records, plural(records));
     }
     if (damaged > 0) complain("%s: %" PRIu64 " damaged record%s left out", x.path, damaged, plural(damaged));

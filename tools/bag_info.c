@@ -5,6 +5,7 @@
 #include "options.h"
 #include "report.h"
 #include "tool.h"
+#include "info.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,8 +23,8 @@ static const char *compression_name(int32_t codec) {
 
 static const char *checksum_name(int32_t sum) {
     switch (sum) {
-    case HOLDALL_SUM_CRC32: return "crc32";
-    case HOLDALL_SUM_ZSTD: return "zstd";
+    case HOLDALL_CHECKSUM_CRC32: return "crc32";
+    case HOLDALL_CHECKSUM_ZSTD: return "zstd";
     default: return "none";
     }
 }
@@ -37,13 +38,13 @@ static const char *limits_name(int32_t limits) {
 static void put_shard_json(const char *path, const holdall_bag *shard) {
     put_text("{\"path\": ");
     put_json(path, strlen(path));
-    put_text(", \"size\": %" PRIu64 ", \"compression\": \"%s\"", holdall_bag_size(shard), compression_name(holdall_bag_codec(shard)));
-    put_text(", \"checksum\": \"%s\", \"bytes\": %" PRIu64 "}", checksum_name(holdall_bag_sum(shard)), holdall_bag_cbytes(shard));
+    put_text(", \"size\": %" PRIu64 ", \"compression\": \"%s\"", holdall_bag_record_count(shard), compression_name(info_of_bag(shard).codec));
+    put_text(", \"checksum\": \"%s\", \"bytes\": %" PRIu64 "}", checksum_name(info_of_bag(shard).checksum), info_of_bag(shard).stored_bytes);
 }
 
 static void put_shard_line(const char *path, const holdall_bag *shard) {
-    put_text("%12" PRIu64 "  %14" PRIu64 "  %-11s  %-8s  ", holdall_bag_size(shard), holdall_bag_cbytes(shard),
-             compression_name(holdall_bag_codec(shard)), checksum_name(holdall_bag_sum(shard)));
+    put_text("%12" PRIu64 "  %14" PRIu64 "  %-11s  %-8s  ", holdall_bag_record_count(shard), info_of_bag(shard).stored_bytes,
+             compression_name(info_of_bag(shard).codec), checksum_name(info_of_bag(shard).checksum));
     put_printable(path);
     put_text("\n");
 }
@@ -72,23 +73,23 @@ static bool put_shards(const struct args *args, const char *files, size_t n) {
 static void put_bag_json(const char *path, const holdall_bag *bag) {
     put_text("{\"path\": ");
     put_json(path, strlen(path));
-    put_text(", \"format\": \"bagz\", \"kind\": \"bag\", \"size\": %" PRIu64, holdall_bag_size(bag));
-    put_text(", \"compression\": \"%s\"", compression_name(holdall_bag_codec(bag)));
-    put_text(", \"limits\": \"%s\"", limits_name(holdall_bag_limits(bag)));
-    put_text(", \"checksum\": \"%s\"", checksum_name(holdall_bag_sum(bag)));
-    put_text(", \"shards\": %" PRIu32 ", \"bytes\": %" PRIu64, holdall_bag_shards(bag), holdall_bag_cbytes(bag));
+    put_text(", \"format\": \"bagz\", \"kind\": \"bag\", \"size\": %" PRIu64, holdall_bag_record_count(bag));
+    put_text(", \"compression\": \"%s\"", compression_name(info_of_bag(bag).codec));
+    put_text(", \"limits\": \"%s\"", limits_name(info_of_bag(bag).limits));
+    put_text(", \"checksum\": \"%s\"", checksum_name(info_of_bag(bag).checksum));
+    put_text(", \"shards\": %" PRIu32 ", \"bytes\": %" PRIu64, holdall_bag_shard_count(bag), info_of_bag(bag).stored_bytes);
 }
 
 static void put_bag_lines(const char *path, const holdall_bag *bag) {
     put_text("path:         ");
     put_printable(path);
     put_text("\nformat:       bagz\nkind:         bag\n");
-    put_text("records:      %" PRIu64 "\n", holdall_bag_size(bag));
-    put_text("compression:  %s\n", compression_name(holdall_bag_codec(bag)));
-    put_text("limits:       %s\n", limits_name(holdall_bag_limits(bag)));
-    put_text("checksum:     %s\n", checksum_name(holdall_bag_sum(bag)));
-    put_text("shards:       %" PRIu32 "\n", holdall_bag_shards(bag));
-    put_text("bytes:        %" PRIu64 "\n", holdall_bag_cbytes(bag));
+    put_text("records:      %" PRIu64 "\n", holdall_bag_record_count(bag));
+    put_text("compression:  %s\n", compression_name(info_of_bag(bag).codec));
+    put_text("limits:       %s\n", limits_name(info_of_bag(bag).limits));
+    put_text("checksum:     %s\n", checksum_name(info_of_bag(bag).checksum));
+    put_text("shards:       %" PRIu32 "\n", holdall_bag_shard_count(bag));
+    put_text("bytes:        %" PRIu64 "\n", info_of_bag(bag).stored_bytes);
 }
 
 int bag_info(const struct args *args) {
@@ -98,7 +99,7 @@ int bag_info(const struct args *args) {
     holdall_bag *bag = options ? open_bag(path, args, options) : NULL;
     holdall_options_free(options);
     if (!bag) return FAILED;
-    bool several = holdall_bag_shards(bag) > 1, good = true;
+    bool several = holdall_bag_shard_count(bag) > 1, good = true;
     (args->json ? put_bag_json : put_bag_lines)(path, bag);
     if (several) {
         put_text(args->json ? ", \"files\": [" : "\n     records           bytes  compression  checksum  file\n");

@@ -11,6 +11,7 @@
 #include "options.h"
 #include "report.h"
 #include "tool.h"
+#include "info.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -33,7 +34,7 @@ static bool kept_in_memory(const struct bag_reader *r, uint64_t *bytes) {
     holdall_options *options = reader_options(&on_disk);
     holdall_bag *bag = options ? open_bag(r->path, &on_disk, options) : NULL;
     holdall_options_free(options);
-    if (bag) *bytes = 12 * holdall_bag_size(bag);
+    if (bag) *bytes = 12 * holdall_bag_record_count(bag);
     holdall_bag_close(bag);
     return bag != NULL;
 }
@@ -57,8 +58,8 @@ static bool open_roomy(struct bag_reader *r) {
     if (options) r->roomy = open_bag(r->path, r->args, options);
     holdall_options_free(options);
     if (!r->roomy) return false;
-    if (holdall_bag_size(r->roomy) == holdall_bag_size(r->bag) &&
-        holdall_bag_cbytes(r->roomy) == holdall_bag_cbytes(r->bag)) {
+    if (holdall_bag_record_count(r->roomy) == holdall_bag_record_count(r->bag) &&
+        info_of_bag(r->roomy).stored_bytes == info_of_bag(r->bag).stored_bytes) {
         return true;
     }
     complain("%s: it was changed while it was read", r->path);
@@ -70,10 +71,10 @@ static bool open_epoch(struct bag_reader *r) {
     holdall_error error;
     uint64_t epoch = args->epoch == NOT_GIVEN ? 0 : (uint64_t)args->epoch;
     uint32_t world = args->world == NOT_GIVEN ? 1 : (uint32_t)args->world, rank = args->rank == NOT_GIVEN ? 0 : (uint32_t)args->rank;
-    if (holdall_epoch_open(r->count, (uint64_t)args->shuffle_seed, epoch, rank, world, &r->epoch, &error) < 0) {
+    if (holdall_epoch_new(r->count, (uint64_t)args->shuffle_seed, epoch, rank, world, &r->epoch, &error) < 0) {
         return complain_error(r->path, &error, ""), false;
     }
-    r->count = holdall_epoch_size(r->epoch);
+    r->count = holdall_epoch_count(r->epoch);
     r->list = malloc(RECORDS_MOST * sizeof *r->list);
     return r->list || (complain("out of memory"), false);
 }
@@ -88,7 +89,7 @@ static void refill(struct bag_reader *r) {
 /* Turns --records into record numbers; all are checked before anything is read. */
 static bool make_list(struct bag_reader *r) {
     const struct numbers *wanted = &r->args->records;
-    uint64_t size = holdall_bag_size(r->bag);
+    uint64_t size = holdall_bag_record_count(r->bag);
     r->count = size;
     if (r->args->shuffle_seed != NOT_GIVEN) return open_epoch(r);
     if (wanted->count == 0) return true;
@@ -174,7 +175,7 @@ static bool next_batch(struct bag_reader *r, uint64_t *n, records_fn take, void 
     *n = next_size(count, records.offsets[count]);
     r->done += count;
     bool taken = take(ctx, &records);
-    holdall_records_close(batch);
+    holdall_records_free(batch);
     return taken;
 }
 
@@ -205,7 +206,7 @@ bool bag_reader_each(struct bag_reader *r, records_fn take, void *ctx) {
 
 void bag_reader_close(struct bag_reader *r) {
     free(r->list);
-    holdall_epoch_close(r->epoch);
+    holdall_epoch_free(r->epoch);
     holdall_bag_close(r->roomy);
     holdall_bag_close(r->bag);
 }

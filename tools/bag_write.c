@@ -7,6 +7,7 @@
 #include "text.h"
 #include "tool.h"
 #include "words.h"
+#include "info.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -76,14 +77,14 @@ static bool set_writer_options(holdall_options *options, const struct args *args
     return set_given(options, HOLDALL_OPT_THREADS, args->threads) &&
            set_given(options, HOLDALL_OPT_LEVEL, args->level) &&
            (!separate(args) || set_option(options, HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE)) &&
-           (!args->interleaved || args->command->flags & F_AS || set_option(options, HOLDALL_OPT_BAG_SHARDS, SHARDS_INTERLEAVED)) &&
-           (!args->no_checksum || set_option(options, HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE)) &&
+           (!args->interleaved || args->command->flags & F_AS || set_option(options, HOLDALL_OPT_BAG_SHARDS, HOLDALL_BAG_SHARDS_INTERLEAVED)) &&
+           (!args->no_checksum || set_option(options, HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE)) &&
            set_commit_options(options, args) && set_compression(options, args);
 }
 
 bool bag_out_open(struct bag_out *out) {
     const struct args *args = out->args;
-    holdall_mode mode = args->append ? HOLDALL_APPEND : args->replace ? HOLDALL_REPLACE : HOLDALL_NEW;
+    holdall_mode mode = args->append ? HOLDALL_APPEND : args->replace ? HOLDALL_REPLACE : HOLDALL_CREATE;
     holdall_options *options = new_options();
     holdall_error error;
     if (!options) return false;
@@ -124,7 +125,7 @@ static uint64_t bytes_on_disk(const struct bag_out *out) {
     args.dictionary = NULL; /* nothing is decoded */
     holdall_options *options = reader_options(&args);
     holdall_bag *bag = NULL;
-    uint64_t bytes = options && holdall_bag_open(out->path, options, &bag, NULL) >= 0 ? holdall_bag_cbytes(bag) : 0;
+    uint64_t bytes = options && holdall_bag_open(out->path, options, &bag, NULL) >= 0 ? info_of_bag(bag).stored_bytes : 0;
     holdall_bag_close(bag);
     holdall_options_free(options);
     return bytes;
@@ -132,7 +133,7 @@ static uint64_t bytes_on_disk(const struct bag_out *out) {
 
 void bag_out_summarize(const struct bag_out *out, const char *done) {
     if (out->args->quiet) return;
-    uint64_t size = holdall_bag_writer_size(out->writer);
+    uint64_t size = holdall_bag_writer_record_count(out->writer);
     note("%s: %" PRIu64 " record%s of %" PRIu64 " byte%s %s; now %" PRIu64 " record%s in %" PRIu64 " bytes", out->path,
          out->records, plural(out->records), out->bytes, plural(out->bytes), done, size, plural(size), bytes_on_disk(out));
 }

@@ -4,12 +4,13 @@
 #include "bags.h"
 #include "report.h"
 #include "slice.h"
+#include "info.h"
 
 #include <stdlib.h>
 
 /* Is it a file of no bytes that neither its name nor a flag says to be a bag? */
 static bool is_empty_of_no_format(const char *spec, const struct args *args, const holdall_bag *bag, holdall_error *error) {
-    if (holdall_bag_cbytes(bag) > 0 || args->compression != NOT_GIVEN || args->limits == LIMITS_SEPARATE) return false;
+    if (info_of_bag(bag).stored_bytes > 0 || args->compression != NOT_GIVEN || args->limits == LIMITS_SEPARATE) return false;
     return args->from != FROM_BAGZ && holdall_identify(spec, NULL, NULL, error) == HOLDALL_E_FORMAT;
 }
 
@@ -25,8 +26,8 @@ holdall_bag *open_bag(const char *spec, const struct args *args, const holdall_o
         return holdall_bag_close(bag), NULL;
     }
     if (!args->slice.given) return bag;
-    struct span span = slice_resolve(&args->slice, holdall_bag_size(bag));
-    if (holdall_bag_slice(bag, span.start, span.step, span.count, &part, &error) < 0) complain_error(spec, &error, "");
+    struct span span = slice_resolve(&args->slice, holdall_bag_record_count(bag));
+    if (holdall_bag_slice(bag, span.start, span.count, span.step, &part, &error) < 0) complain_error(spec, &error, "");
     holdall_bag_close(bag);
     return part;
 }

@@ -4,6 +4,7 @@
 #include "box.h"
 #include "report.h"
 #include "slice.h"
+#include "info.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -107,7 +108,7 @@ uint32_t box_shape(const struct box *box, uint64_t *shape) {
 
 uint64_t box_part(const struct box *box, const holdall_array *array, uint32_t d, uint64_t left, uint64_t most) {
     if (left <= most) return left;
-    const uint64_t units[] = {holdall_array_chunkshape(array)[d], holdall_array_blockshape(array)[d]};
+    const uint64_t units[] = {info_of_array(array).chunk_shape[d], info_of_array(array).block_shape[d]};
     uint64_t step = box->step[d], first = box->start[d] + (box->backwards[d] ? 0 : (box->count[d] - left) * step);
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         uint64_t unit = units[i] > 0 ? units[i] : 1;

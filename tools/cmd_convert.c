@@ -18,7 +18,7 @@
 holdall_format format_of(int64_t as) {
     static const holdall_format formats[] = {[AS_BLPK] = HOLDALL_FORMAT_BLOSCPACK,   [AS_BLOSCPACK] = HOLDALL_FORMAT_BLOSCPACK,
                                              [AS_BCOLZ] = HOLDALL_FORMAT_BCOLZ,      [AS_BLZ] = HOLDALL_FORMAT_BLZ,
-                                             [AS_BLZ_PAPER] = HOLDALL_FORMAT_BLZ_PAPER, [AS_B2ND] = HOLDALL_FORMAT_B2ND,
+                                             [AS_BLZ_PAPER] = HOLDALL_FORMAT_BLZ_RFC, [AS_B2ND] = HOLDALL_FORMAT_B2ND,
                                              [AS_CATERVA] = HOLDALL_FORMAT_CATERVA,  [AS_B2FRAME] = HOLDALL_FORMAT_B2FRAME,
                                              [AS_ARROW_STREAM] = 0};
     return formats[as];

@@ -50,7 +50,7 @@ static void put_array_facts(const holdall_array *array, bool json) {
 static void put_columns(const struct walk *walk, const holdall_table *table) {
     bool json = walk->args->json;
     if (json) put_text(", \"columns\": [");
-    for (uint32_t i = 0; i < holdall_table_columns(table); i++) {
+    for (uint32_t i = 0; i < holdall_table_column_count(table); i++) {
         const char *name = holdall_table_column_name(table, i);
         if (json) {
             put_text("%s{\"name\": ", i ? ", " : "");
@@ -84,9 +84,9 @@ static void put_dataset(struct walk *walk, const struct dataset *d, const char *
     put_name(walk, d->path, name);
     put_text(json ? ", \"format\": \"%s\", \"kind\": \"%s\"" : "  %s %s", format_name(d->format), kind);
     if (d->table && json) {
-        put_text(", \"rows\": %" PRIu64, holdall_table_rows(d->table));
+        put_text(", \"rows\": %" PRIu64, holdall_table_row_count(d->table));
     } else if (d->table) {
-        put_text("  %" PRIu64 " row%s\n", holdall_table_rows(d->table), plural(holdall_table_rows(d->table)));
+        put_text("  %" PRIu64 " row%s\n", holdall_table_row_count(d->table), plural(holdall_table_row_count(d->table)));
     } else {
         put_array_facts(d->array, json);
     }

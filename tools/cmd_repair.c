@@ -11,7 +11,7 @@
 
 /* Those that reading a repaired bag takes, too. */
 static bool set_common_options(holdall_options *options, const struct args *args) {
-    return set_given(options, HOLDALL_OPT_BAG_LIMITS, args->limits) &&
+    return set_choice(options, HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_TAIL, args->limits) &&
            set_given(options, HOLDALL_OPT_THREADS, args->threads) &&
            set_given(options, HOLDALL_OPT_MEMORY_LIMIT, args->memory_limit) && set_compression(options, args);
 }
@@ -48,11 +48,11 @@ static bool has_damaged_metadata(const char *path, const struct args *args) {
     if (!options || !set_given(options, HOLDALL_OPT_MEMORY_LIMIT, args->memory_limit)) {
         /* only a superchunk has some */
     } else if (holdall_schunk_open(path, HOLDALL_READ, options, &schunk, NULL) >= 0) {
-        holdall_status status = holdall_schunk_meta_get(schunk, "", &value, &n, NULL);
+        holdall_status status = holdall_schunk_attr_get(schunk, "", &value, &n, NULL);
         found = status == HOLDALL_E_FORMAT || status == HOLDALL_E_CHECKSUM;
         holdall_schunk_close(schunk);
     } else { /* with a header that is damaged only this tells */
-        (void)!holdall_verify(path, options, look_for_metadata, &found, NULL, NULL, NULL, NULL);
+        (void)!holdall_verify(path, options, look_for_metadata, &found, NULL, NULL);
     }
     holdall_options_free(options);
     return found;
@@ -68,44 +68,45 @@ static bool has_metadata(const char *path, const struct args *args) {
                  holdall_schunk_open(path, HOLDALL_READ, options, &schunk, NULL) >= 0;
     holdall_options_free(options);
     if (!found) return false;
-    found = holdall_schunk_meta_get(schunk, "", &value, &n, NULL) == HOLDALL_OK;
+    found = holdall_schunk_attr_get(schunk, "", &value, &n, NULL) == HOLDALL_OK;
     holdall_schunk_close(schunk);
     return found;
 }
 
 /* Are all records of a bag intact? repair changes none of them. */
 static bool check_records(const char *path, const struct args *args) {
-    uint64_t bad = 0;
+    holdall_verify_result found = {.struct_size = sizeof found};
     holdall_error error;
     holdall_options *options = new_options();
     bool good = options && set_common_options(options, args) && set_result_options(options, args);
-    if (good && holdall_verify(path, options, NULL, NULL, NULL, &bad, NULL, &error) < 0) {
+    if (good && holdall_verify(path, options, NULL, NULL, &found, &error) < 0) {
         good = false;
-        if (bad == 0) complain_error(path, &error, "");
+        if (found.corrupt == 0) complain_error(path, &error, "");
     }
     holdall_options_free(options);
-    if (bad > 0) {
+    if (found.corrupt > 0) {
         complain("%s: %" PRIu64 " record%s corrupt, and cannot be repaired: verify names each, "
-                 "convert --skip-damaged copies the others to another bag", path, bad, bad == 1 ? " is" : "s are");
+                 "convert --skip-damaged copies the others to another bag", path, found.corrupt, found.corrupt == 1 ? " is" : "s are");
     }
     return good;
 }
 
 int cmd_repair(const struct args *args) {
     const char *path = args->operands[0];
-    uint64_t kept = 0, dropped = 0;
+    holdall_repair_result done = {.struct_size = sizeof done};
     holdall_error error;
     holdall_options *options = new_options();
     if (!options) return FAILED;
     bool lost = has_damaged_metadata(path, args);
     bool good = set_common_options(options, args) && set_repair_options(options, args);
-    if (good && holdall_repair(path, options, &kept, &dropped, &error) < 0) {
+    if (good && holdall_repair(path, options, &done, &error) < 0) {
         complain_error(path, &error, "");
         good = false;
     }
     holdall_options_free(options);
     if (!good) return FAILED;
     lost = lost && !has_metadata(path, args);
+    uint64_t kept = done.retained, dropped = done.lost;
     if (lost && dropped > 0) dropped--; /* the library counts them with the chunks */
     if (!args->quiet) {
         put_printable(path);

@@ -15,12 +15,12 @@
 #include <stddef.h>
 
 /* The library's numbers of the words of --sum, in their order. */
-static const int32_t sums[] = {HOLDALL_SUM_SHA256, HOLDALL_SUM_CRC32,  HOLDALL_SUM_ADLER32, HOLDALL_SUM_MD5,
-                               HOLDALL_SUM_SHA1,   HOLDALL_SUM_SHA224, HOLDALL_SUM_SHA384,  HOLDALL_SUM_SHA512};
+static const int32_t sums[] = {HOLDALL_CHECKSUM_SHA256, HOLDALL_CHECKSUM_CRC32,  HOLDALL_CHECKSUM_ADLER32, HOLDALL_CHECKSUM_MD5,
+                               HOLDALL_CHECKSUM_SHA1,   HOLDALL_CHECKSUM_SHA224, HOLDALL_CHECKSUM_SHA384,  HOLDALL_CHECKSUM_SHA512};
 
 /* Digests are printed as their bytes; the two that are numbers as the number, as other tools do. */
 static void print_digest(const unsigned char *digest, size_t n, int32_t sum) {
-    bool number = sum == HOLDALL_SUM_CRC32 || sum == HOLDALL_SUM_ADLER32; /* little-endian */
+    bool number = sum == HOLDALL_CHECKSUM_CRC32 || sum == HOLDALL_CHECKSUM_ADLER32; /* little-endian */
     for (size_t i = 0; i < n; i++) put_text("%02x", digest[number ? n - 1 - i : i]);
 }
 
@@ -42,18 +42,18 @@ static bool sum_bag(const struct args *args, const char *path, const holdall_opt
 }
 
 static bool to_digest(void *ctx, const void *bytes, size_t n) {
-    return holdall_digest_update(ctx, bytes, n, NULL) >= 0;
+    return holdall_checksum_update(ctx, bytes, n, NULL) >= 0;
 }
 
 /* The digest of what cat prints. */
 static bool sum_given(const struct args *args, struct source *source, const holdall_array *array, int32_t sum,
                       struct digest *to) {
-    holdall_digest *digest = NULL;
-    bool good = (array || args_plain_slice(args, "a superchunk") < 0) && holdall_digest_new(sum, &digest, NULL) >= 0 &&
+    holdall_checksum *digest = NULL;
+    bool good = (array || args_plain_slice(args, "a superchunk") < 0) && holdall_checksum_new(sum, &digest, NULL) >= 0 &&
                 (array ? array_give(args, source, array, to_digest, digest)
                        : source_give(source, args, to_digest, digest)) &&
-                holdall_digest_finish(digest, to->bytes, sizeof to->bytes, &to->n, NULL) >= 0;
-    holdall_digest_free(digest);
+                holdall_checksum_finish(digest, to->bytes, sizeof to->bytes, &to->n, NULL) >= 0;
+    holdall_checksum_free(digest);
     return good;
 }
 
@@ -70,17 +70,17 @@ static bool rows_to_digest(void *ctx, const struct frame *frame) {
     return good;
 }
 
-static bool sum_rows(const struct args *args, const struct dataset *dataset, holdall_digest *digest) {
+static bool sum_rows(const struct args *args, const struct dataset *dataset, holdall_checksum *digest) {
     struct frame frame = {.source = {.path = dataset->path}};
     struct selection rows = {.list = NULL};
     bool good = args_plain_slice(args, "a table") < 0 && frame_of_table(&frame, dataset->table, NULL) &&
-                select_rows(&rows, args, dataset->path, holdall_table_rows(dataset->table)) &&
+                select_rows(&rows, args, dataset->path, holdall_table_row_count(dataset->table)) &&
                 frame_each(&frame, &rows, rows_to_digest, digest);
     frame_free(&frame);
     return good;
 }
 
-static bool sum_items(const struct args *args, const struct dataset *dataset, holdall_digest *digest) {
+static bool sum_items(const struct args *args, const struct dataset *dataset, holdall_checksum *digest) {
     struct source source = {.path = dataset->path};
     if (has_objects(dataset->array)) return complain("%s: objects of Python's have no sum", dataset->path), false;
     return array_give(args, &source, dataset->array, to_digest, digest);
@@ -91,11 +91,11 @@ static bool sum_dataset(const struct args *args, const char *path, const holdall
                         struct digest *to) {
     (void)options; /* it is opened with the same */
     struct dataset dataset;
-    holdall_digest *digest = NULL;
-    bool good = dataset_read(&dataset, path, args) && holdall_digest_new(sum, &digest, NULL) >= 0 &&
+    holdall_checksum *digest = NULL;
+    bool good = dataset_read(&dataset, path, args) && holdall_checksum_new(sum, &digest, NULL) >= 0 &&
                 (dataset.table ? sum_rows : sum_items)(args, &dataset, digest) &&
-                holdall_digest_finish(digest, to->bytes, sizeof to->bytes, &to->n, NULL) >= 0;
-    holdall_digest_free(digest);
+                holdall_checksum_finish(digest, to->bytes, sizeof to->bytes, &to->n, NULL) >= 0;
+    holdall_checksum_free(digest);
     dataset_close(&dataset);
     return good;
 }
@@ -142,7 +142,7 @@ int cmd_sum(const struct args *args) {
     holdall_options *options = reader_options(args);
     if (!options) return FAILED;
     catch_signals();
-    holdall_options_on_progress(options, progress_tell, NULL);
+    holdall_options_set_progress(options, progress_tell, NULL);
     for (size_t i = 0; i < args->operand_count && !stopped; i++) {
         if (!sum_path(args, args->operands[i], options)) code = FAILED;
     }

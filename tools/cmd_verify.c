@@ -63,7 +63,11 @@ static struct verdict verify_one(const struct args *args, const char *path, cons
     holdall_error error;
     progress_begin("verify", "records", args->quiet);
     if (args->progress) progress_insist();
-    holdall_status status = holdall_verify(path, options, tell_fault, &v, &v.sound, &v.bad, &v.unchecked, &error);
+    holdall_verify_result result = {.struct_size = sizeof result};
+    holdall_status status = holdall_verify(path, options, tell_fault, &v, &result, &error);
+    v.sound = result.intact;
+    v.bad = result.corrupt;
+    v.unchecked = result.unchecked;
     progress_clear();
     if (status < 0 && !v.damaged && !v.failed && !stopped) {
         complain_error(path, &error, "");
@@ -93,7 +97,7 @@ static void verify_each(const struct args *args, const char *files, size_t n, st
     all->whole = false;
     uint64_t there = 0, faulty = 0;
     holdall_options *options = reader_options(&alone);
-    if (options) holdall_options_on_progress(options, progress_tell, NULL);
+    if (options) holdall_options_set_progress(options, progress_tell, NULL);
     for (const char *file = files; options && file < files + n && !stopped; file += strlen(file) + 1) {
         const struct verdict v = verify_one(args, file, options);
         if (!args->quiet && v.damaged) put_counts(args, &v);
@@ -133,7 +137,7 @@ int cmd_verify(const struct args *args) {
     catch_signals();
     holdall_options *options = reader_options(args);
     if (!options) return FAILED;
-    holdall_options_on_progress(options, progress_tell, NULL);
+    holdall_options_set_progress(options, progress_tell, NULL);
     for (size_t i = 0; i < args->operand_count && !stopped; i++) {
         struct verdict verdict = verify(args, args->operands[i], options);
         damaged += verdict.damaged;

@@ -63,7 +63,7 @@ enum { FLAGS_AT = 2, SHUFFLED = 1, BITSHUFFLED = 4, CODEC_SHIFT = 5, CHUNK_HEAD 
 static bool coding_of_chunk(struct coding *coding, const holdall_schunk *schunk) {
     static const char *const names[] = {"blosclz", "lz4", "snappy", "zlib", "zstd"};
     size_t n = 0;
-    if (holdall_schunk_chunks(schunk) == 0 || holdall_schunk_read_raw(schunk, 0, NULL, 0, &n, NULL) < 0) return false;
+    if (holdall_schunk_chunk_count(schunk) == 0 || holdall_schunk_read_raw(schunk, 0, NULL, 0, &n, NULL) < 0) return false;
     unsigned char *chunk = malloc(n + 1);
     bool good = chunk && n >= CHUNK_HEAD && holdall_schunk_read_raw(schunk, 0, chunk, n, &n, NULL) >= 0;
     unsigned flags = good ? chunk[FLAGS_AT] : 0, codec = flags >> CODEC_SHIFT;
@@ -71,7 +71,7 @@ static bool coding_of_chunk(struct coding *coding, const holdall_schunk *schunk)
     if (!good || codec >= sizeof names / sizeof *names) return false;
     strcpy(coding->codec, names[codec]);
     if (flags & (SHUFFLED | BITSHUFFLED)) {
-        coding->filters[coding->count++] = flags & BITSHUFFLED ? HOLDALL_FILTER_BITSHUFFLE : HOLDALL_FILTER_SHUFFLE;
+        coding->filters[coding->count++] = flags & BITSHUFFLED ? 2 : 1; /* as in frames */
     }
     return true;
 }
@@ -94,7 +94,7 @@ bool coding_of(struct coding *coding, const char *path, holdall_format format, u
     if (is_frame(format)) return coding_of_frame(coding, path, at);
     switch (format) {
     case HOLDALL_FORMAT_BLOSCPACK: return coding_of_file(coding, path, "");
-    case HOLDALL_FORMAT_BLZ_PAPER: return coding_of_file(coding, path, "/data/__1__.bin");
+    case HOLDALL_FORMAT_BLZ_RFC: return coding_of_file(coding, path, "/data/__1__.bin");
     default: return coding_of_file(coding, path, "/data/__0.blp");
     }
 }

@@ -63,14 +63,14 @@ void dataset_close(struct dataset *dataset) {
 }
 
 uint64_t dataset_rows(const struct dataset *d) {
-    if (d->table) return holdall_table_rows(d->table);
+    if (d->table) return holdall_table_row_count(d->table);
     return holdall_array_ndim(d->array) > 0 ? holdall_array_shape(d->array)[0] : 1;
 }
 
 /* ---- attributes ---- */
 
 uint32_t dataset_attrs(const struct dataset *d) {
-    return d->table ? holdall_table_attrs(d->table) : holdall_array_attrs(d->array);
+    return d->table ? holdall_table_attr_count(d->table) : holdall_array_attr_count(d->array);
 }
 
 const char *dataset_attr_name(const struct dataset *d, uint32_t i) {

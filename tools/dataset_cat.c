@@ -49,7 +49,7 @@ static bool print_table(const struct args *args, struct dataset *dataset, bool *
         return complain("%s: --format text prints one array of numbers, this is a table", dataset->path), false;
     }
     bool good = frame_of_table(&frame, dataset->table, args->columns) &&
-                select_rows(&rows, args, dataset->path, holdall_table_rows(dataset->table));
+                select_rows(&rows, args, dataset->path, holdall_table_row_count(dataset->table));
     if (good && format == FORMAT_ARROW) {
         good = table_print_arrow(&frame, &rows, dataset->table, false);
     } else if (good) {

@@ -11,6 +11,7 @@
 #include "options.h"
 #include "report.h"
 #include "tool.h"
+#include "info.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -87,7 +88,7 @@ static void forget(struct folder *folder) {
     close(folder->fd);
 }
 
-/* ---- the storage: functions of holdall_io_functions ---- */
+/* ---- the storage: functions of holdall_storage_functions ---- */
 
 static int64_t file_size(void *ctx, const char *name) {
     struct folder *folder = ctx;
@@ -140,14 +141,14 @@ static holdall_status touch(struct folder *folder, const holdall_array *array, u
     size_t size;
     for (uint32_t d = 1; d < holdall_array_ndim(array); d++) count[d] = holdall_array_shape(array)[d];
     holdall_status status = has_objects(array) ? holdall_array_read_object(array, row, NULL, 0, &size, NULL)
-                                               : holdall_array_read(array, start, count, NULL, dst, NULL, n, NULL);
+                                               : holdall_array_read(array, start, count, NULL, dst, n, NULL, NULL);
     if (status == HOLDALL_E_MISSING && folder->absent) take_down(folder, folder->absent, -1);
     return status;
 }
 
 static bool touch_all(struct folder *folder, const holdall_array *array) {
     if (holdall_array_ndim(array) == 0) return true;
-    uint64_t rows = holdall_array_shape(array)[0], chunk = has_objects(array) ? 1 : holdall_array_chunkshape(array)[0];
+    uint64_t rows = holdall_array_shape(array)[0], chunk = has_objects(array) ? 1 : info_of_array(array).chunk_shape[0];
     size_t n = (size_t)row_bytes(array);
     void *row = malloc(n + 1);
     if (!row) return complain("out of memory"), false;
@@ -162,15 +163,15 @@ static bool touch_all(struct folder *folder, const holdall_array *array) {
     return lost < MOST_LOST;
 }
 
-static bool touch_dataset(struct folder *folder, holdall_io *io, const char *path, bool table, const holdall_options *options) {
+static bool touch_dataset(struct folder *folder, const char *path, bool table, const holdall_options *options) {
     holdall_array *array = NULL;
     holdall_table *opened = NULL;
     holdall_error error;
-    holdall_status status = table ? holdall_table_open_io(io, HOLDALL_READ, options, &opened, &error)
-                                  : holdall_array_open_io(io, HOLDALL_READ, options, &array, &error);
+    holdall_status status = table ? holdall_table_open(NULL, HOLDALL_READ, options, &opened, &error)
+                                  : holdall_array_open(NULL, HOLDALL_READ, options, &array, &error);
     if (status < 0) complain_error(path, &error, "");
     bool good = status >= 0 && (!array || touch_all(folder, array));
-    for (uint32_t i = 0; good && i < holdall_table_columns(opened); i++) good = touch_all(folder, holdall_table_column(opened, i));
+    for (uint32_t i = 0; good && i < holdall_table_column_count(opened); i++) good = touch_all(folder, holdall_table_column(opened, i));
     holdall_table_close(opened);
     holdall_array_close(array);
     return good;
@@ -181,12 +182,13 @@ static bool look_through(struct folder *folder, const char *path, bool table, co
     alone.threads = 1; /* what is taken down is not for several at once */
     alone.unchecked = true;
     alone.map = false;
-    const holdall_io_functions functions = {
+    const holdall_storage_functions functions = {
         .struct_size = sizeof functions, .ctx = folder, .size = file_size, .read_at = file_read, .list = file_list};
-    holdall_io *io = NULL;
+    holdall_storage *io = NULL;
     holdall_options *options = reader_options(&alone);
-    bool good = options && holdall_io_from_functions(&functions, &io, NULL) >= 0 && touch_dataset(folder, io, path, table, options);
-    holdall_io_close(io);
+    bool good = options && holdall_storage_from_functions(&functions, &io, NULL) >= 0 &&
+                holdall_options_set_storage(options, &io, 1, NULL) >= 0 && touch_dataset(folder, path, table, options);
+    holdall_storage_free(io);
     holdall_options_free(options);
     if (good && folder->failed) return complain("out of memory"), false;
     leave_once(folder);

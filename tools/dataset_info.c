@@ -8,6 +8,7 @@
 #include "report.h"
 #include "tool.h"
 #include "words.h"
+#include "info.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -23,9 +24,13 @@ static void put_shape(const holdall_array *array) {
     put_dimensions(holdall_array_shape(array), holdall_array_ndim(array));
 }
 
+static uint64_t stored_bytes(const holdall_array *array) {
+    return info_of_array(array).stored_bytes;
+}
+
 static uint64_t sum_of(const holdall_table *table, uint64_t (*of)(const holdall_array *)) {
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < holdall_table_columns(table); i++) sum += of(holdall_table_column(table, i));
+    for (uint32_t i = 0; i < holdall_table_column_count(table); i++) sum += of(holdall_table_column(table, i));
     return sum;
 }
 
@@ -67,19 +72,19 @@ static void put_json_array(const holdall_array *array) {
     put_text(", \"shape\": [");
     put_shape(array);
     put_text("], \"chunk\": [");
-    put_dimensions(holdall_array_chunkshape(array), holdall_array_ndim(array));
+    put_dimensions(info_of_array(array).chunk_shape, holdall_array_ndim(array));
     put_text("]");
 }
 
 static void put_json_columns(const holdall_table *table) {
-    put_text("\"rows\": %" PRIu64 ", \"columns\": [", holdall_table_rows(table));
-    for (uint32_t i = 0; i < holdall_table_columns(table); i++) {
+    put_text("\"rows\": %" PRIu64 ", \"columns\": [", holdall_table_row_count(table));
+    for (uint32_t i = 0; i < holdall_table_column_count(table); i++) {
         put_text("%s{", i ? ", " : "");
         put_json_text("name", holdall_table_column_name(table, i));
         put_text(", ");
         put_json_array(holdall_table_column(table, i));
         put_text(", \"nbytes\": %" PRIu64, holdall_array_nbytes(holdall_table_column(table, i)));
-        put_text(", \"rows_stored\": %" PRIu64 "}", holdall_table_column_rows(table, i));
+        put_text(", \"rows_stored\": %" PRIu64 "}", holdall_table_column_row_count(table, i));
     }
     put_text("]");
 }
@@ -90,12 +95,12 @@ static void print_json(const struct dataset *d) {
     put_text(", \"format\": \"%s\", \"kind\": \"%s\"", format_name(d->format),
              kind_name(kind_of(d)));
     put_text(", \"nbytes\": %" PRIu64 ", \"cbytes\": %" PRIu64 ", ", bytes_of(d, holdall_array_nbytes),
-             bytes_of(d, holdall_array_cbytes));
+             bytes_of(d, stored_bytes));
     if (d->table) {
         put_json_columns(d->table);
     } else {
         put_text("\"chunk\": [");
-        put_dimensions(holdall_array_chunkshape(d->array), holdall_array_ndim(d->array));
+        put_dimensions(info_of_array(d->array).chunk_shape, holdall_array_ndim(d->array));
         put_text("]");
         array_put_json(d);
     }
@@ -106,13 +111,13 @@ static void print_json(const struct dataset *d) {
 /* ---- lines ---- */
 
 static uint64_t rows_in_chunk(const holdall_array *array) {
-    return holdall_array_ndim(array) > 0 ? holdall_array_chunkshape(array)[0] : 1;
+    return holdall_array_ndim(array) > 0 ? info_of_array(array).chunk_shape[0] : 1;
 }
 
 static void print_columns(const holdall_table *table) {
-    uint64_t rows = holdall_table_rows(table);
-    put_text("rows:         %" PRIu64 "\ncolumns:      %" PRIu32 "\n", rows, holdall_table_columns(table));
-    for (uint32_t i = 0; i < holdall_table_columns(table); i++) {
+    uint64_t rows = holdall_table_row_count(table);
+    put_text("rows:         %" PRIu64 "\ncolumns:      %" PRIu32 "\n", rows, holdall_table_column_count(table));
+    for (uint32_t i = 0; i < holdall_table_column_count(table); i++) {
         const holdall_array *array = holdall_table_column(table, i);
         put_text("  ");
         put_printable(holdall_table_column_name(table, i));
@@ -121,7 +126,7 @@ static void print_columns(const holdall_table *table) {
         put_text(" [");
         put_shape(array);
         put_text("], %" PRIu64 " bytes, chunks of %" PRIu64, holdall_array_nbytes(array), rows_in_chunk(array));
-        uint64_t stored = holdall_table_column_rows(table, i);
+        uint64_t stored = holdall_table_column_row_count(table, i);
         if (stored != rows) put_text(", %" PRIu64 " more rows that other columns lack", stored - rows);
         put_text("\n");
     }
@@ -148,7 +153,7 @@ static void print_lines(const struct dataset *d) {
     put_text("\nformat:       %s\nkind:         %s\n", format_name(d->format),
              kind_name(kind_of(d)));
     put_text("nbytes:       %" PRIu64 "\n", bytes_of(d, holdall_array_nbytes));
-    put_text("cbytes:       %" PRIu64 "\n", bytes_of(d, holdall_array_cbytes));
+    put_text("cbytes:       %" PRIu64 "\n", bytes_of(d, stored_bytes));
     if (d->table) {
         print_columns(d->table);
     } else {

@@ -33,7 +33,7 @@ static bool create(struct flat *f, const struct args *args, size_t itemsize) {
     holdall_options *options = new_options();
     bool good = options && set_chunk_options(options, args) && set_file_options(options, args) &&
                 set_given(options, HOLDALL_OPT_MEMORY_LIMIT, args->memory_limit);
-    if (good && holdall_schunk_create(f->out, args->replace ? HOLDALL_REPLACE : HOLDALL_NEW, HOLDALL_FORMAT_B2FRAME,
+    if (good && holdall_schunk_create(f->out, args->replace ? HOLDALL_REPLACE : HOLDALL_CREATE, HOLDALL_FORMAT_B2FRAME,
                                       itemsize == 0 || itemsize > 255 ? 1 : itemsize, options, &f->schunk, &error) < 0) {
         complain_create(f->out, &error, args->replace);
         good = false;

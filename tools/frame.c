@@ -77,7 +77,7 @@ static bool add_named(struct frame *frame, const holdall_table *table, const cha
             return complain("%s: column '%.*s' is asked for twice", frame->source.path, (int)n, name), false;
         }
     }
-    for (uint32_t i = 0; i < holdall_table_columns(table); i++) {
+    for (uint32_t i = 0; i < holdall_table_column_count(table); i++) {
         const char *found = holdall_table_column_name(table, i);
         if (strlen(found) == n && memcmp(found, name, n) == 0) return add_array(frame, found, holdall_table_column(table, i));
     }
@@ -86,7 +86,7 @@ static bool add_named(struct frame *frame, const holdall_table *table, const cha
 
 bool frame_of_table(struct frame *frame, const holdall_table *table, const char *names) {
     bool good = true;
-    for (uint32_t i = 0; good && !names && i < holdall_table_columns(table); i++) {
+    for (uint32_t i = 0; good && !names && i < holdall_table_column_count(table); i++) {
         good = add_array(frame, holdall_table_column_name(table, i), holdall_table_column(table, i));
     }
     while (good && names && *names) {
@@ -137,7 +137,7 @@ static holdall_status read_span(const struct column *column, const struct span *
     step[0] = backwards ? 0 - (uint64_t)span->step : (uint64_t)span->step;
     start[0] = backwards ? span->start - (at + n - 1) * step[0] : span->start + at * step[0];
     if (backwards) strides[0] = -strides[0];
-    return holdall_array_read(column->array, start, count, step, column->bytes, strides, (size_t)bytes, error);
+    return holdall_array_read(column->array, start, count, step, column->bytes, (size_t)bytes, strides, error);
 }
 
 static holdall_status read_list(const struct column *column, const uint64_t *list, uint64_t n, holdall_error *error) {
@@ -154,7 +154,7 @@ static bool read_rows(struct frame *frame, const struct selection *selection, ui
         if (column->type.size == 0) continue;
         holdall_status status = selection->list ? read_list(column, selection->list + at, n, &error)
                                                 : read_span(column, &selection->span, at, n, &error);
-        if (status == HOLDALL_NOT_FOUND) source_tell_damage(&frame->source, "here");
+        if (status == HOLDALL_DAMAGED) source_tell_damage(&frame->source, "here");
         if (status < 0) return complain_error(frame->source.path, &error, ""), false;
     }
     frame->n = n;

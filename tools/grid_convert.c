@@ -13,6 +13,7 @@
 #include "report.h"
 #include "signals.h"
 #include "tool.h"
+#include "info.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -67,7 +68,7 @@ static bool write_piece(void *ctx, const struct piece *piece) {
         bytes *= count[d];
     }
     holdall_error error;
-    if (holdall_array_write(f->array, start, count, NULL, piece->bytes, strides, piece->n, &error) < 0) {
+    if (holdall_array_write(f->array, start, count, NULL, piece->bytes, piece->n, strides, &error) < 0) {
         return complain_error(f->out, &error, ""), false;
     }
     f->written += count[f->slowest];
@@ -97,8 +98,9 @@ static bool create(struct filling *f, const holdall_options *options) {
     }
     char *dtype = npy_dtype(&f->npy);
     if (!dtype) return false;
-    holdall_status status = holdall_array_create(f->out, args->replace ? HOLDALL_REPLACE : HOLDALL_NEW, format_of(f->as), dtype,
-                                                 f->npy.ndim, f->npy.shape, chunks, blocks, options, &f->array, &error);
+    holdall_array_spec spec = {.struct_size = sizeof spec, .format = format_of(f->as), .dtype = dtype, .ndim = f->npy.ndim,
+                               .shape = f->npy.shape, .chunk_shape = chunks, .block_shape = blocks};
+    holdall_status status = holdall_array_create(f->out, args->replace ? HOLDALL_REPLACE : HOLDALL_CREATE, &spec, options, &f->array, &error);
     free(dtype);
     if (status < 0) complain_create(f->out, &error, args->replace);
     return status >= 0;
@@ -117,7 +119,7 @@ static void set_piece(struct filling *f) {
     f->place = holdall_array_itemsize(f->array);
     for (uint32_t d = 0; d < f->npy.ndim; d++) f->place *= d == f->slowest ? 1 : f->npy.shape[d];
     f->places = f->npy.ndim > 0 ? f->npy.shape[f->slowest] : 1;
-    f->many = f->npy.ndim > 0 ? holdall_array_chunkshape(f->array)[f->slowest] : 1;
+    f->many = f->npy.ndim > 0 ? info_of_array(f->array).chunk_shape[f->slowest] : 1;
     uint64_t chunks = f->many * f->place;
     if (chunks > 0 && chunks < PIECE_WANTED) f->many *= PIECE_WANTED / chunks;
 }
@@ -142,7 +144,7 @@ int grid_convert(const struct args *args, int64_t from, int64_t as) {
     bool good = npy_begin(&f.in, args, from, &f.npy) && create_array(&f) && fill(&f) && is_at_end(&f) && !stopped && commit(&f);
     progress_clear();
     if (good && !args->quiet) {
-        note("%s: %" PRIu64 " byte%s converted, %" PRIu64 " bytes on disk", f.out, f.bytes, plural(f.bytes), holdall_array_cbytes(f.array));
+        note("%s: %" PRIu64 " byte%s converted, %" PRIu64 " bytes on disk", f.out, f.bytes, plural(f.bytes), info_of_array(f.array).stored_bytes);
     }
     holdall_array_close(f.array);
     free(f.npy.descr);

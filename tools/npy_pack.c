@@ -8,6 +8,7 @@
 #include "options.h"
 #include "packing.h"
 #include "report.h"
+#include "info.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -246,15 +247,16 @@ bool npy_lay_out(struct npy *npy, const struct args *args, const char *out, hold
     holdall_array *array;
     holdall_error error;
     /* it is never committed */
-    if (holdall_array_create(out, mode, HOLDALL_FORMAT_BLOSCPACK, npy->descr, npy->ndim, shape, given ? chunks : NULL, NULL, options,
-                             &array, &error) < 0) {
+    holdall_array_spec spec = {.struct_size = sizeof spec, .format = HOLDALL_FORMAT_BLOSCPACK, .dtype = npy->descr, .ndim = npy->ndim,
+                               .shape = shape, .chunk_shape = given ? chunks : NULL};
+    if (holdall_array_create(out, mode, &spec, options, &array, &error) < 0) {
         complain_create(out, &error, mode == HOLDALL_REPLACE);
         return false;
     }
     npy->itemsize = holdall_array_itemsize(array);
     npy->nbytes = holdall_array_nbytes(array);
     npy->chunk_size = npy->itemsize;
-    for (uint32_t d = 0; d < npy->ndim; d++) npy->chunk_size *= holdall_array_chunkshape(array)[d];
+    for (uint32_t d = 0; d < npy->ndim; d++) npy->chunk_size *= info_of_array(array).chunk_shape[d];
     holdall_array_close(array);
     if (npy->chunk_size == 0) npy->chunk_size = npy->itemsize > 0 ? npy->itemsize : 1; /* there is no content */
     return true;

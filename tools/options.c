@@ -24,6 +24,10 @@ bool set_given(holdall_options *options, holdall_option option, int64_t value) {
     return value == NOT_GIVEN || set_option(options, option, value);
 }
 
+bool set_choice(holdall_options *options, holdall_option option, int32_t first, int64_t choice) {
+    return choice == NOT_GIVEN || set_option(options, option, first + choice);
+}
+
 static bool set_dictionary(holdall_options *options, const char *path) {
     unsigned char *bytes;
     size_t n;
@@ -51,11 +55,10 @@ bool set_commit_options(holdall_options *options, const struct args *args) {
 }
 
 static bool set_reader_options(holdall_options *options, const struct args *args) {
-    /* the words of these choices stand in the order of the library's numbers */
-    return set_given(options, HOLDALL_OPT_BAG_LIMITS, args->limits) &&
+    return set_choice(options, HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_TAIL, args->limits) &&
            set_given(options, HOLDALL_OPT_BAG_LIMITS_CACHE, args->limits_storage) &&
-           set_given(options, HOLDALL_OPT_BAG_SHARDS, args->interleaved ? SHARDS_INTERLEAVED : args->shards) &&
-           set_given(options, HOLDALL_OPT_AT, args->at) &&
+           set_choice(options, HOLDALL_OPT_BAG_SHARDS, HOLDALL_BAG_SHARDS_CONCATENATED, args->interleaved ? SHARDS_INTERLEAVED : args->shards) &&
+           set_given(options, HOLDALL_OPT_FRAME_OFFSET, args->at) &&
            set_given(options, HOLDALL_OPT_THREADS, args->threads) &&
            set_given(options, HOLDALL_OPT_MEMORY_LIMIT, args->memory_limit) &&
            (!args->map || set_option(options, HOLDALL_OPT_IO, HOLDALL_IO_MAP)) &&

@@ -18,6 +18,8 @@ holdall_options *reader_options(const struct args *args);
 /* Sets one option; the second one only where the value was given. */
 bool set_option(holdall_options *options, holdall_option option, int64_t value);
 bool set_given(holdall_options *options, holdall_option option, int64_t value);
+/* The same of a choice, whose words are in the order of the library's constants from `first` on. */
+bool set_choice(holdall_options *options, holdall_option option, int32_t first, int64_t choice);
 /* Sets what --compression and --dictionary ask for. */
 bool set_compression(holdall_options *options, const struct args *args);
 /* Sets what --no-sync and --no-lock ask for. */

@@ -9,6 +9,7 @@
 #include "report.h"
 #include "signals.h"
 #include "tool.h"
+#include "info.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -59,24 +60,23 @@ static bool set_named_filters(holdall_options *options, const char *names) {
 }
 
 static bool set_filter_flags(holdall_options *options, const struct args *args) {
-    unsigned char one = (unsigned char)args->shuffle;
+    unsigned char one = (unsigned char)(HOLDALL_FILTER_NONE + args->shuffle);
     if (args->filters) return set_named_filters(options, args->filters);
     return args->shuffle == NOT_GIVEN || set_filters(options, &one, 1);
 }
 
 bool set_chunk_options(holdall_options *options, const struct args *args) {
-    /* the words of these choices stand in the order of the library's numbers */
     return set_given(options, HOLDALL_OPT_THREADS, args->threads) &&
-           set_given(options, HOLDALL_OPT_CODEC, args->codec) && set_given(options, HOLDALL_OPT_LEVEL, args->level) &&
+           set_choice(options, HOLDALL_OPT_CODEC, HOLDALL_CODEC_NONE, args->codec) && set_given(options, HOLDALL_OPT_LEVEL, args->level) &&
            set_filter_flags(options, args) && set_commit_options(options, args);
 }
 
 bool set_file_options(holdall_options *options, const struct args *args) {
     static const int64_t versions[] = {[VERSION_1] = 1, [VERSION_2] = 2, [VERSION_3] = 3, [VERSION_RFC] = 103};
     int64_t version = args->format_version == NOT_GIVEN ? NOT_GIVEN : versions[args->format_version];
-    int64_t checksum = args->no_checksum ? HOLDALL_SUM_NONE : args->checksum;
+    int64_t checksum = args->no_checksum ? 0 : args->checksum;
     return set_given(options, HOLDALL_OPT_CHUNK_BYTES, args->chunk_size) &&
-           set_given(options, HOLDALL_OPT_CHECKSUM, checksum) &&
+           set_choice(options, HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE, checksum) &&
            (!args->sparse || set_option(options, HOLDALL_OPT_SPARSE, 1)) &&
            (!args->both || set_option(options, HOLDALL_OPT_BOTH_METALAYERS, 1)) && (!args->no_offsets || set_option(options, HOLDALL_OPT_OFFSETS, 0)) &&
            set_given(options, HOLDALL_OPT_FORMAT_VERSION, version);
@@ -147,7 +147,7 @@ static bool take_piece(void *ctx, const struct piece *piece) {
 
 static bool add_content(struct packing *p) {
     uint64_t row = p->array ? row_bytes(p->array) : 1, chunk = row;
-    if (p->array && is_frame(p->format)) chunk *= holdall_array_chunkshape(p->array)[0]; /* so that each is made once */
+    if (p->array && is_frame(p->format)) chunk *= info_of_array(p->array).chunk_shape[0]; /* so that each is made once */
     uint64_t size = chunk < PIECE ? PIECE / chunk * chunk : chunk <= PIECE_MOST ? chunk : row < PIECE ? PIECE / row * row : row;
     if (size > SIZE_MAX) return complain("out of memory"), false;
     struct content c = {.packing = p, .row = row, .size = (size_t)size};
@@ -175,10 +175,10 @@ static void summarize_as(const struct packing *p, uint64_t bytes, uint64_t parts
 static void summarize(const struct packing *p) {
     if (p->array) {
         summarize_as(p, holdall_array_nbytes(p->array), holdall_array_shape(p->array)[0], "row",
-                     holdall_array_cbytes(p->array));
+                     info_of_array(p->array).stored_bytes);
     } else {
-        summarize_as(p, holdall_schunk_nbytes(p->schunk), holdall_schunk_chunks(p->schunk), "chunk",
-                     holdall_schunk_cbytes(p->schunk));
+        summarize_as(p, holdall_schunk_nbytes(p->schunk), holdall_schunk_chunk_count(p->schunk), "chunk",
+                     info_of_schunk(p->schunk).stored_bytes);
     }
 }
 

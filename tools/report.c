@@ -41,7 +41,7 @@ static const struct {
     {"HOLDALL_OPT_BAG_LIMITS_CACHE", "--limits-storage"},
     {"HOLDALL_OPT_BAG_LIMITS 1", "--limits separate"},
     {"HOLDALL_OPT_BAG_LIMITS", "--limits"},
-    {"HOLDALL_OPT_BAG_SHARDS 1", "--interleaved"},
+    {"HOLDALL_OPT_BAG_SHARDS = HOLDALL_BAG_SHARDS_INTERLEAVED", "--interleaved"},
     {"HOLDALL_OPT_BAG_SHARDS", "--shards"},
     {"HOLDALL_OPT_MEMORY_LIMIT", "--memory-limit"},
     {"HOLDALL_OPT_VERIFY 0", "--unchecked"},

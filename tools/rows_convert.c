@@ -51,7 +51,7 @@ static bool find_columns(struct rows *rows) {
     if (rows->array && holdall_array_ndim(rows->array) == 0) {
         return complain("%s: an array without dimensions has no rows", in), false;
     }
-    rows->count = rows->array ? holdall_array_shape(rows->array)[0] : holdall_table_rows(rows->dataset->table);
+    rows->count = rows->array ? holdall_array_shape(rows->array)[0] : holdall_table_row_count(rows->dataset->table);
     return rows->array ? frame_of_array(&rows->frame, rows->array) : frame_of_table(&rows->frame, rows->dataset->table, NULL);
 }
 

@@ -8,6 +8,7 @@
 #include "schunks.h"
 #include "slice.h"
 #include "tool.h"
+#include "info.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,7 +33,7 @@ struct job {
 /* How many of the next `count` items are read at once: as many as stand in a window, one where there is more
  * than a chunk between them. */
 static uint64_t in_window(const struct job *job, uint64_t distance, uint64_t count) {
-    if (distance > WINDOW || distance > holdall_schunk_chunk_size(job->source->schunk)) return 1;
+    if (distance > WINDOW || distance > info_of_schunk(job->source->schunk).chunk_size) return 1;
     uint64_t most = (WINDOW - job->typesize) / distance + 1;
     return count < most ? count : most;
 }
@@ -69,7 +70,7 @@ static bool give_items(struct job *job) {
 }
 
 static struct job job_of(struct source *source, const struct args *args, sink_fn sink, void *ctx) {
-    uint64_t typesize = holdall_schunk_typesize(source->schunk);
+    uint64_t typesize = info_of_schunk(source->schunk).typesize;
     struct span items = slice_resolve(&args->slice, holdall_schunk_nbytes(source->schunk) / typesize);
     return (struct job){args, source, typesize, items, sink, ctx};
 }

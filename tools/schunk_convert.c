@@ -20,14 +20,14 @@ static int tell(void *ctx, uint64_t done, uint64_t total) {
 }
 
 static bool set_options(holdall_options *options, const struct args *args) {
-    holdall_options_on_progress(options, tell, NULL);
+    holdall_options_set_progress(options, tell, NULL);
     return set_chunk_options(options, args) && set_file_options(options, args) &&
            set_given(options, HOLDALL_OPT_MEMORY_LIMIT, args->memory_limit);
 }
 
 static bool copy(struct source *source, const holdall_array *array, const struct args *args, holdall_format format) {
     const char *out = args->operands[1];
-    holdall_mode mode = args->replace ? HOLDALL_REPLACE : HOLDALL_NEW;
+    holdall_mode mode = args->replace ? HOLDALL_REPLACE : HOLDALL_CREATE;
     holdall_error error;
     holdall_status status = -1;
     uint64_t room[2][HOLDALL_MAX_NDIM];
@@ -39,13 +39,14 @@ static bool copy(struct source *source, const holdall_array *array, const struct
     }
     holdall_options *options = new_options();
     if (options && set_options(options, args)) {
-        status = array ? holdall_array_copy(array, out, mode, format, chunks, blocks, options, &error)
+        holdall_array_spec spec = {.struct_size = sizeof spec, .format = format, .ndim = ndim, .chunk_shape = chunks, .block_shape = blocks};
+        status = array ? holdall_array_copy(array, out, mode, &spec, options, &error)
                        : holdall_schunk_copy(source->schunk, out, mode, format, options, &error);
         progress_clear();
         if (status < 0 && !stopped) complain_create(out, &error, args->replace);
     }
     holdall_options_free(options);
-    if (status == HOLDALL_NOT_FOUND) source_tell_damage(source, "in the copy");
+    if (status == HOLDALL_DAMAGED) source_tell_damage(source, "in the copy");
     return status >= 0;
 }
 

@@ -8,13 +8,14 @@
 #include "schunks.h"
 #include "tool.h"
 #include "words.h"
+#include "info.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* What the codecs of all chunks together are, where they are not one of HOLDALL_CODEC_*. */
-enum { NO_CHUNKS = -1, MIXED = -2 };
+enum { NO_CHUNKS = -1 };
 
 /* ---- facts ---- */
 
@@ -32,13 +33,14 @@ static const char *dialect_name(int32_t version) {
 /* The codec of the chunks; those that are stored as they are count only where there are no others. */
 static int32_t codec_of(const holdall_schunk *schunk) {
     int32_t found = NO_CHUNKS;
-    for (uint64_t i = 0; i < holdall_schunk_chunks(schunk); i++) {
-        int32_t codec;
-        if (holdall_schunk_chunk_info(schunk, i, NULL, NULL, &codec, NULL) < 0) continue;
+    for (uint64_t i = 0; i < holdall_schunk_chunk_count(schunk); i++) {
+        holdall_chunk_info info = {.struct_size = sizeof info};
+        if (holdall_schunk_get_chunk_info(schunk, i, &info, NULL) < 0) continue;
+        int32_t codec = info.codec;
         if (found == NO_CHUNKS || found == HOLDALL_CODEC_NONE) {
             found = codec;
         } else if (codec != found && codec != HOLDALL_CODEC_NONE) {
-            return MIXED;
+            return HOLDALL_CODEC_MIXED;
         }
     }
     return found;
@@ -46,11 +48,7 @@ static int32_t codec_of(const holdall_schunk *schunk) {
 
 static void put_codec(const holdall_schunk *schunk) {
     int32_t codec = codec_of(schunk);
-    if (codec == MIXED) {
-        put_text("mixed");
-    } else {
-        put_choice(CODEC_WORDS, codec == NO_CHUNKS ? HOLDALL_CODEC_NONE : codec);
-    }
+    put_text("%s", holdall_constant_name(codec == NO_CHUNKS ? HOLDALL_CODEC_NONE : codec));
 }
 
 /* The metadata with a NUL behind them, to be freed; *text is NULL where there are none. */
@@ -58,7 +56,7 @@ static bool get_metadata(const char *path, const holdall_schunk *schunk, char **
     const void *value;
     holdall_error error;
     *text = NULL;
-    holdall_status status = holdall_schunk_meta_get(schunk, "", &value, n, &error);
+    holdall_status status = holdall_schunk_attr_get(schunk, "", &value, n, &error);
     if (status == HOLDALL_NOT_FOUND) return true;
     if (status < 0) return complain_error(path, &error, ""), false;
     *text = malloc(*n + 1);
@@ -93,22 +91,22 @@ static struct dataset as_dataset(const struct facts *f) {
 }
 
 static const char *order_name(const holdall_array *array) {
-    return holdall_array_order(array) == HOLDALL_ORDER_F ? "F" : "C";
+    return info_of_array(array).order == HOLDALL_ORDER_F ? "F" : "C";
 }
 
 static void print_json(const struct facts *f) {
     put_text("{\"path\": ");
     put_json(f->path, strlen(f->path));
     put_text(", \"format\": \"bloscpack\", \"kind\": \"%s\", \"dialect\": \"%s\"", kind_of(f),
-             dialect_name(holdall_schunk_version(f->schunk)));
+             dialect_name(info_of_schunk(f->schunk).version));
     put_text(", \"nbytes\": %" PRIu64 ", \"cbytes\": %" PRIu64, holdall_schunk_nbytes(f->schunk),
-             holdall_schunk_cbytes(f->schunk));
-    put_text(", \"chunks\": %" PRIu64 ", \"chunk_size\": %zu", holdall_schunk_chunks(f->schunk),
-             holdall_schunk_chunk_size(f->schunk));
-    put_text(", \"typesize\": %zu, \"codec\": \"", holdall_schunk_typesize(f->schunk));
+             info_of_schunk(f->schunk).stored_bytes);
+    put_text(", \"chunks\": %" PRIu64 ", \"chunk_size\": %zu", holdall_schunk_chunk_count(f->schunk),
+             info_of_schunk(f->schunk).chunk_size);
+    put_text(", \"typesize\": %zu, \"codec\": \"", info_of_schunk(f->schunk).typesize);
     put_codec(f->schunk);
     put_text("\", \"checksum\": \"");
-    put_choice(SUM_WORDS, holdall_schunk_sum(f->schunk));
+    put_text("%s", holdall_constant_name(info_of_schunk(f->schunk).checksum));
     put_text("\", \"metadata\": ");
     if (!f->metadata) {
         put_text("null");
@@ -129,16 +127,16 @@ static void print_lines(const struct facts *f) {
     put_text("path:         ");
     put_printable(f->path);
     put_text("\nformat:       bloscpack\nkind:         %s\n", kind_of(f));
-    put_text("dialect:      %s\n", dialect_name(holdall_schunk_version(f->schunk)));
+    put_text("dialect:      %s\n", dialect_name(info_of_schunk(f->schunk).version));
     put_text("nbytes:       %" PRIu64 "\n", holdall_schunk_nbytes(f->schunk));
-    put_text("cbytes:       %" PRIu64 "\n", holdall_schunk_cbytes(f->schunk));
-    put_text("chunks:       %" PRIu64 "\n", holdall_schunk_chunks(f->schunk));
-    put_text("chunk size:   %zu\n", holdall_schunk_chunk_size(f->schunk));
-    put_text("typesize:     %zu\n", holdall_schunk_typesize(f->schunk));
+    put_text("cbytes:       %" PRIu64 "\n", info_of_schunk(f->schunk).stored_bytes);
+    put_text("chunks:       %" PRIu64 "\n", holdall_schunk_chunk_count(f->schunk));
+    put_text("chunk size:   %zu\n", info_of_schunk(f->schunk).chunk_size);
+    put_text("typesize:     %zu\n", info_of_schunk(f->schunk).typesize);
     put_text("codec:        ");
     put_codec(f->schunk);
     put_text("\nchecksum:     ");
-    put_choice(SUM_WORDS, holdall_schunk_sum(f->schunk));
+    put_text("%s", holdall_constant_name(info_of_schunk(f->schunk).checksum));
     put_text("\nmetadata:     ");
     if (!f->metadata) {
         put_text("none");

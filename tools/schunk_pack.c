@@ -33,7 +33,7 @@ static bool set_spare_chunks(holdall_options *options, const struct packing *p, 
 
 static bool set_metadata(const struct packing *p, const char *name, const void *json, size_t n) {
     holdall_error error;
-    holdall_status status = holdall_schunk_meta_set(p->schunk, "", json, n, &error);
+    holdall_status status = holdall_schunk_attr_set(p->schunk, "", json, n, &error);
     if (status < 0) complain_error(name, &error, "");
     return status >= 0;
 }
@@ -49,7 +49,7 @@ static bool read_metadata(const struct packing *p) {
 }
 
 static holdall_mode mode_of(const struct packing *p) {
-    return p->args->replace ? HOLDALL_REPLACE : HOLDALL_NEW;
+    return p->args->replace ? HOLDALL_REPLACE : HOLDALL_CREATE;
 }
 
 static bool create_as(struct packing *p, holdall_format format, holdall_options *options, size_t typesize) {

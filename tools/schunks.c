@@ -32,7 +32,7 @@ static bool look_for_damage(struct source *source, const holdall_options *option
     const void *metadata;
     size_t n;
     holdall_status status = holdall_schunk_open(source->path, HOLDALL_READ, options, &schunk, &error);
-    if (status >= 0) status = holdall_schunk_meta_get(schunk, "", &metadata, &n, &error);
+    if (status >= 0) status = holdall_schunk_attr_get(schunk, "", &metadata, &n, &error);
     holdall_schunk_close(schunk);
     if (status >= 0) return true;
     source->damaged = source->unsound = status == HOLDALL_E_FORMAT || status == HOLDALL_E_CHECKSUM;
@@ -55,7 +55,7 @@ bool source_metadata(const struct source *source) {
     const void *metadata;
     size_t n;
     holdall_error error;
-    if (holdall_schunk_meta_get(source->schunk, "", &metadata, &n, &error) >= 0) return true;
+    if (holdall_schunk_attr_get(source->schunk, "", &metadata, &n, &error) >= 0) return true;
     return complain_error(source->path, &error, ""), false;
 }
 
@@ -67,15 +67,15 @@ void source_close(struct source *source) {
 /* ---- chunks ---- */
 
 static uint64_t chunk_bytes(const struct source *source, uint64_t chunk) {
-    size_t n = 0;
-    return holdall_schunk_chunk_info(source->schunk, chunk, &n, NULL, NULL, NULL) >= 0 ? n : 0;
+    holdall_chunk_info info = {.struct_size = sizeof info};
+    return holdall_schunk_get_chunk_info(source->schunk, chunk, &info, NULL) >= 0 ? info.nbytes : 0;
 }
 
 /* Goes to the chunk that holds this byte of content. */
 static void go_to(struct source *source, uint64_t at) {
     if (at < source->at) source->chunk = source->at = 0;
     uint64_t n;
-    while (source->chunk < holdall_schunk_chunks(source->schunk) &&
+    while (source->chunk < holdall_schunk_chunk_count(source->schunk) &&
            source->at + (n = chunk_bytes(source, source->chunk)) <= at) {
         source->at += n;
         source->chunk++;
@@ -112,7 +112,7 @@ static void look_for_chunks(struct source *source) {
     struct args checking = *source->args;
     checking.unchecked = false;
     holdall_options *options = reader_options(&checking);
-    if (options) (void)!holdall_verify(source->path, options, take_down, source, NULL, NULL, NULL, NULL);
+    if (options) (void)!holdall_verify(source->path, options, take_down, source, NULL, NULL);
     holdall_options_free(options);
 }
 
@@ -152,7 +152,7 @@ static void find_damage(struct source *source, uint64_t at, unsigned char *dst, 
         uint64_t next = source->at + chunk_bytes(source, source->chunk);
         if (next <= at || next > end) next = end;
         holdall_status status = holdall_schunk_read(source->schunk, at, dst, (size_t)(next - at), NULL);
-        if (status == HOLDALL_NOT_FOUND) tell_damage(source, source->chunk);
+        if (status == HOLDALL_DAMAGED) tell_damage(source, source->chunk);
         dst += next - at;
         at = next;
     }
@@ -161,7 +161,7 @@ static void find_damage(struct source *source, uint64_t at, unsigned char *dst, 
 bool source_read(struct source *source, uint64_t at, void *dst, size_t n) {
     holdall_error error;
     holdall_status status = holdall_schunk_read(source->schunk, at, dst, n, &error);
-    if (status == HOLDALL_NOT_FOUND) find_damage(source, at, dst, n);
+    if (status == HOLDALL_DAMAGED) find_damage(source, at, dst, n);
     if (status < 0) complain_error(source->path, &error, "");
     return status >= 0;
 }
@@ -171,7 +171,7 @@ bool source_read(struct source *source, uint64_t at, void *dst, size_t n) {
 static uint64_t piece_end(struct source *source, uint64_t at, uint64_t to, uint64_t wanted) {
     go_to(source, at);
     uint64_t end = source->at;
-    for (uint64_t c = source->chunk; c < holdall_schunk_chunks(source->schunk); c++) {
+    for (uint64_t c = source->chunk; c < holdall_schunk_chunk_count(source->schunk); c++) {
         uint64_t next = end + chunk_bytes(source, c);
         if (end > at && next - at > PIECE_MOST) break;
         end = next;
@@ -185,7 +185,7 @@ static uint64_t piece_end(struct source *source, uint64_t at, uint64_t to, uint6
 static bool read_piece(struct source *source, uint64_t at, void *dst, size_t n, bool one_chunk) {
     if (one_chunk) return source_read(source, at, dst, n);
     holdall_status status = holdall_schunk_read(source->schunk, at, dst, n, NULL);
-    if (status == HOLDALL_NOT_FOUND) find_damage(source, at, dst, n);
+    if (status == HOLDALL_DAMAGED) find_damage(source, at, dst, n);
     return status >= 0;
 }
 

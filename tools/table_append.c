@@ -54,7 +54,7 @@ int table_append(const struct args *args) {
     bool good = load_all(&frame, &target, table, args) && !stopped && target_commit(&target);
     progress_clear();
     if (good && !args->quiet) {
-        note("%s: %" PRIu64 " row%s appended; now %" PRIu64, args->operands[0], target.rows, plural(target.rows), holdall_table_rows(table));
+        note("%s: %" PRIu64 " row%s appended; now %" PRIu64, args->operands[0], target.rows, plural(target.rows), holdall_table_row_count(table));
     }
     frame_free(&frame);
     target_close(&target);

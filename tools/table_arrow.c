@@ -41,14 +41,14 @@ struct printing {
 
 static bool print(void *ctx) {
     const struct printing *p = ctx;
-    uint64_t count = holdall_table_rows(p->table);
+    uint64_t count = holdall_table_row_count(p->table);
     const struct selection all = {.span = {0, count, 1}, .count = count};
     return table_print_arrow(&p->frame, &all, p->table, p->file);
 }
 
 int table_to_arrow(const struct args *args, struct dataset *dataset, bool file) {
     struct printing p = {.frame = {.source = {.path = dataset->path}}, .table = dataset->table, .file = file};
-    uint64_t count = holdall_table_rows(dataset->table);
+    uint64_t count = holdall_table_row_count(dataset->table);
     catch_signals();
     bool good = frame_of_table(&p.frame, dataset->table, NULL) && print_to_out(args, print, &p);
     if (good) note_lost_attrs(args, dataset_attrs(dataset));

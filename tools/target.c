@@ -30,7 +30,7 @@ static char *row_dtype(const struct column *column) {
 
 static bool create_table(struct target *target, const struct frame *frame, holdall_format format, const struct args *args,
                          const holdall_options *options) {
-    holdall_mode mode = args->replace ? HOLDALL_REPLACE : HOLDALL_NEW;
+    holdall_mode mode = args->replace ? HOLDALL_REPLACE : HOLDALL_CREATE;
     if (args->chunks.count > 0) return complain("%s: --chunks is for arrays, and this becomes a table", target->path), false;
     const char **names = calloc(frame->count + 1, sizeof *names);
     char **dtypes = calloc(frame->count + 1, sizeof *dtypes);
@@ -41,8 +41,9 @@ static bool create_table(struct target *target, const struct frame *frame, holda
         names[i] = frame->columns[i].name;
         good = (dtypes[i] = row_dtype(&frame->columns[i])) != NULL;
     }
-    if (good && holdall_table_create(target->path, mode, format, (uint32_t)frame->count, names, (const char *const *)dtypes,
-                                     options, &target->table, &error) < 0) {
+    holdall_table_spec spec = {.struct_size = sizeof spec, .format = format, .column_count = (uint32_t)frame->count, .names = names,
+                               .dtypes = (const char *const *)dtypes};
+    if (good && holdall_table_create(target->path, mode, &spec, options, &target->table, &error) < 0) {
         complain_create(target->path, &error, args->replace);
         good = false;
     }
@@ -54,7 +55,7 @@ static bool create_table(struct target *target, const struct frame *frame, holda
 
 static bool create_array(struct target *target, const struct frame *frame, holdall_format format, const struct args *args,
                          const holdall_options *options) {
-    holdall_mode mode = args->replace ? HOLDALL_REPLACE : HOLDALL_NEW;
+    holdall_mode mode = args->replace ? HOLDALL_REPLACE : HOLDALL_CREATE;
     uint64_t shape[HOLDALL_MAX_NDIM] = {0};
     uint32_t ndim = frame->bare ? frame->columns[0].ndim : 0;
     holdall_error error;
@@ -64,8 +65,9 @@ static bool create_array(struct target *target, const struct frame *frame, holda
     uint64_t room[HOLDALL_MAX_NDIM];
     const uint64_t *chunks;
     if (!numbers_as_shape(&args->chunks, "chunks", target->path, ndim + 1, room, &chunks)) return free(dtype), false;
-    holdall_status status = holdall_array_create(target->path, mode, format, dtype ? dtype : frame->columns[0].dtype, ndim + 1,
-                                                 shape, chunks, NULL, options, &target->array, &error);
+    holdall_array_spec spec = {.struct_size = sizeof spec, .format = format, .dtype = dtype ? dtype : frame->columns[0].dtype,
+                               .ndim = ndim + 1, .shape = shape, .chunk_shape = chunks};
+    holdall_status status = holdall_array_create(target->path, mode, &spec, options, &target->array, &error);
     if (status < 0) complain_create(target->path, &error, args->replace);
     free(dtype);
     return status >= 0;
@@ -96,7 +98,7 @@ bool target_create(struct target *target, const struct frame *frame, const char 
 
 bool target_append(struct target *target, const struct frame *frame, holdall_table *table, const char *path) {
     *target = (struct target){.path = path, .table = table};
-    uint32_t count = holdall_table_columns(table);
+    uint32_t count = holdall_table_column_count(table);
     if (frame->bare || frame->count != count) {
         return complain("%s: there are %zu column%s, and the table has %" PRIu32, path, frame->bare ? 1 : frame->count,
                         plural(frame->count), count), false;

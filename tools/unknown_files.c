@@ -42,7 +42,7 @@ static bool is_chunk(const char *name) {
 
 static bool is_column(const struct look *look, const char *name) {
     const holdall_table *table = look->dataset->table;
-    for (uint32_t i = 0; table && i < holdall_table_columns(table); i++) {
+    for (uint32_t i = 0; table && i < holdall_table_column_count(table); i++) {
         if (strcmp(name, holdall_table_column_name(table, i)) == 0) return true;
     }
     return false;
@@ -62,7 +62,7 @@ static bool has_field(const holdall_array *array, const char *name) {
 static bool is_field(const struct look *look, const char *name) {
     const struct dataset *dataset = look->dataset;
     if (has_field(dataset->array, name)) return true;
-    for (uint32_t i = 0; dataset->table && i < holdall_table_columns(dataset->table); i++) {
+    for (uint32_t i = 0; dataset->table && i < holdall_table_column_count(dataset->table); i++) {
         if (has_field(holdall_table_column(dataset->table, i), name)) return true;
     }
     return false;
@@ -78,7 +78,7 @@ static enum part part_of_array(const struct look *look, enum part folder, const 
 
 static enum part part_of(const struct look *look, enum part folder, const char *name) {
     static const char *const meta[] = {"sizes", "storage", "attributes"}, *const beside[] = {"__rootdirs__", "__attrs__"};
-    bool blz_rfc = look->dataset->format == HOLDALL_FORMAT_BLZ_PAPER;
+    bool blz_rfc = look->dataset->format == HOLDALL_FORMAT_BLZ_RFC;
     if (name[0] == '.' || strstr(name, ".holdall-")) return OWN_FILE;
     if (folder == META) return is_one_of(name, meta, sizeof meta / sizeof *meta) ? OWN_FILE : UNKNOWN;
     if (folder == CHUNKS) return is_chunk(name) ? OWN_FILE : blz_rfc && is_field(look, name) ? CHUNKS : UNKNOWN;

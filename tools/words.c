@@ -29,13 +29,13 @@ holdall_status identify_there(const struct args *args, const char *path, holdall
     const void *value;
     size_t n;
     holdall_options *options = new_options();
-    bool good = options && set_option(options, HOLDALL_OPT_AT, args->at) && set_option(options, HOLDALL_OPT_SKIP_DAMAGED, 1);
+    bool good = options && set_option(options, HOLDALL_OPT_FRAME_OFFSET, args->at) && set_option(options, HOLDALL_OPT_SKIP_DAMAGED, 1);
     *error = (holdall_error){.status = HOLDALL_E_MEMORY, .message = "out of memory"};
     holdall_status status = good ? holdall_schunk_open(path, HOLDALL_READ, options, &frame, error) : HOLDALL_E_MEMORY;
     holdall_options_free(options);
     if (status < 0) return status;
-    bool b2nd = holdall_schunk_meta_get(frame, "b2nd", &value, &n, NULL) == HOLDALL_OK;
-    bool caterva = holdall_schunk_meta_get(frame, "caterva", &value, &n, NULL) == HOLDALL_OK;
+    bool b2nd = holdall_schunk_attr_get(frame, "b2nd", &value, &n, NULL) == HOLDALL_OK;
+    bool caterva = holdall_schunk_attr_get(frame, "caterva", &value, &n, NULL) == HOLDALL_OK;
     holdall_schunk_close(frame);
     *format = b2nd ? HOLDALL_FORMAT_B2ND : caterva ? HOLDALL_FORMAT_CATERVA : HOLDALL_FORMAT_B2FRAME;
     *kind = b2nd || caterva ? HOLDALL_KIND_ARRAY : HOLDALL_KIND_SCHUNK;
@@ -95,7 +95,7 @@ const char *format_name(holdall_format format) {
     case HOLDALL_FORMAT_BLOSCPACK: return "bloscpack";
     case HOLDALL_FORMAT_BCOLZ: return "bcolz";
     case HOLDALL_FORMAT_BLZ: return "blz";
-    case HOLDALL_FORMAT_BLZ_PAPER: return "blz-paper";
+    case HOLDALL_FORMAT_BLZ_RFC: return "blz-paper";
     case HOLDALL_FORMAT_B2FRAME: return "b2frame";
     case HOLDALL_FORMAT_CATERVA: return "caterva";
     case HOLDALL_FORMAT_B2ND: return "b2nd";
@@ -112,13 +112,4 @@ const char *kind_name(holdall_kind kind) {
     case HOLDALL_KIND_BAG: return "bag";
     default: return "unknown";
     }
-}
-
-void put_choice(const char *words, int64_t n) {
-    for (; n > 0 && *words; n--) {
-        words += strcspn(words, "|");
-        words += *words == '|';
-    }
-    size_t length = n == 0 ? strcspn(words, "|") : 0;
-    put_text("%.*s", length ? (int)length : 7, length ? words : "unknown");
 }

@@ -32,7 +32,5 @@ bool ends_in(const char *text, const char *end);
 const char *format_name(holdall_format format);
 const char *kind_name(holdall_kind kind);
 
-/* One of "a|b|c", to stdout; "unknown" beyond the last. */
-void put_choice(const char *words, int64_t n);
 
 #endif

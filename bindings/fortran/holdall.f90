@@ -19,9 +19,9 @@
 !    0, as the tool does. Numbers of records, rows and bytes are integer(int64), such as 1_int64.
 !    Boxes, and shapes of new arrays, are integer(int64) or default integer.
 !  - err, the last argument, is optional. Without it a failure stops the program with its message.
-!    With it, err%status is HOLDALL_OK, less than 0 for a failure, or HOLDALL_NOT_FOUND (> 0) where
-!    holdall.h documents it: nothing was found, or corrupt data was skipped. Without err, skipped
-!    data is not reported.
+!    With it, err%status is HOLDALL_OK, less than 0 for a failure, or greater than 0 where holdall.h
+!    documents it: HOLDALL_NOT_FOUND, HOLDALL_END, or HOLDALL_DAMAGED for corrupt data that was
+!    skipped. Without err, skipped data is not reported.
 !  - Handles (type(holdall_array) and so on) close themselves at the end of their scope.
 !    Uncommitted changes are then discarded. Variables of the main program are not finalized: call
 !    %close(). A second open closes the first handle. Handles must not be copied by assignment.
@@ -31,10 +31,14 @@
 !  - Numbers must have the type of the array: reals from integers are HOLDALL_E_TYPE, and so are
 !    another byte order, and unsigned integers, which Fortran does not have. bits=.true. accepts any
 !    items of the same size. Text, of dtype S, is character(n).
-!  - call holdall_on_progress(o, p) sets p as the progress callback of options o. holdall_verify()
-!    has an argument for a procedure that is called for each fault.
+!  - call holdall_options_set_progress(o, p) sets p as the progress callback of options o.
+!    holdall_verify() has an argument for a procedure that is called for each fault.
+!  - call s%from_memory(bytes) and call o%set_storage([s]) open a container in memory:
+!    call a%open('', options=o).
+!  - call a%get_info(info) fills a type(holdall_array_info), and so on: the structures of holdall.h
+!    without struct_size, with text, allocatable arrays and logicals.
 !  - type(holdall_arrow_stream) is Arrow's struct ArrowArrayStream: t%to_arrow(s),
-!    t%append_arrow(s). s%place() returns its address.
+!    t%append_arrow(s). s%address() returns its address.
 !  - Trailing blanks of names and paths are removed. Records and attributes keep all characters.
 !
 ! Compile this file with the compiler of the program, as the CMake target holdall::fortran does. In
@@ -53,15 +57,16 @@ include 'holdall_bag.inc'
 
 module holdall
   use holdall_constants
-  use holdall_core, only: holdall_error, holdall_options, holdall_dtype, holdall_version, holdall_status_name
-  use holdall_callbacks, only: holdall_progress, holdall_fault, holdall_on_progress
+  use holdall_core, only: holdall_error, holdall_options, holdall_storage, holdall_dtype, holdall_version, holdall_status_name, &
+      holdall_constant_name
+  use holdall_callbacks, only: holdall_progress, holdall_fault, holdall_options_set_progress
   use holdall_arrow, only: holdall_arrow_stream
   use holdall_checks, only: holdall_identify, holdall_verify, holdall_repair
-  use holdall_schunks, only: holdall_schunk
+  use holdall_schunks, only: holdall_schunk, holdall_schunk_info, holdall_chunk_info
   use holdall_boxes, only: holdall_box
-  use holdall_arrays, only: holdall_array
-  use holdall_tables, only: holdall_table
-  use holdall_bags, only: holdall_bag, holdall_bag_writer, holdall_records, holdall_bag_stream, holdall_bag_index
+  use holdall_arrays, only: holdall_array, holdall_array_info
+  use holdall_tables, only: holdall_table, holdall_table_info
+  use holdall_bags, only: holdall_bag, holdall_bag_info, holdall_bag_writer, holdall_records, holdall_bag_stream, holdall_bag_index
   implicit none
   public
 end module

@@ -1,8 +1,9 @@
 """Parser of the C headers in include/: the first comment, and the groups of declarations.
 
 The headers are the reference manual. The bindings of other languages, tests and pages are generated
-from them. A comment belongs to the declaration that follows it. A comment with four dashes begins a
-group. A declaration without a name is an error: the parser does not know its syntax.
+from them. holdall.h stands for all headers that it includes, each of which is a group. In other
+headers a comment with four dashes begins a group. A comment belongs to the declaration that follows
+it. A declaration without a name is an error: the parser does not know its syntax.
 """
 import re
 from dataclasses import dataclass, field
@@ -23,7 +24,12 @@ class Parameter:
     def handle(self):
         """Returns the name of the handle that the parameter points to, without prefix, or None."""
         m = re.fullmatch(r"(?:const )?holdall_(\w+) \*", self.type)
-        return m[1] if m and m[1] not in ("error", "io_functions", "format", "kind") else None
+        return m[1] if m and not re.fullmatch(r"(.*_)?(error|spec|info|result|functions)|format|kind", m[1]) else None
+
+    def structure(self):
+        """Returns the name of the structure that the parameter points to, or None."""
+        m = re.fullmatch(r"(?:const )?(holdall_\w+_(?:spec|info|result|functions)) \*", self.type)
+        return m[1] if m else None
 
     def out(self):
         """Returns the name of the handle that the parameter outputs, without prefix, or None."""
@@ -67,16 +73,28 @@ def read(path):
     for kind, body in pieces(text, end):
         if kind == "group":
             groups.append(Group(body, path.name))
+        elif kind == "include":
+            if path.name == "holdall.h":
+                groups += chapter(path.parent / body)
         elif kind == "comment":
             said = body
         elif not kind:  # an empty line separates a comment from the declaration after it
             said = ""
         else:
             if not groups:  # a header without groups is one group
-                groups.append(Group(first.split("\n")[0].split(" - ")[-1], path.name))
+                title, _, rest = first.partition("\n\n")
+                groups.append(Group(title.split(" - ")[-1].rstrip("."), path.name, rest))
             groups[-1].items.append(ITEMS[kind](body, said))
             said = ""
     return first, [group for group in groups if group.items]
+
+
+def chapter(path):
+    """Returns the groups of a header that holdall.h includes."""
+    groups = read(path)[1]
+    for group in groups:
+        group.include, group.page = "holdall.h", "holdall_" + path.stem
+    return groups
 
 
 def items(path, kind):
@@ -120,6 +138,8 @@ def pieces(text, at):
             line, at = directive(text, at)
             if re.match(r"#define HOLDALL_[A-Z0-9_]+ \S", line) and not re.match(r"#define HOLDALL_(API|USE)\b", line):
                 yield "constant", line
+            elif included := re.match(r'#include "(.*)"', line):
+                yield "include", included[1]
         elif text.startswith('extern "C" {', at):
             at = text.index("{", at) + 1
         elif text[at] == "}":

@@ -39,32 +39,54 @@ func OpenArray(path string, mode Mode, options ...Option) (*Array, error) {
 	})
 }
 
-// Grid is the shape of an array and of its chunks and blocks, in items per dimension. If Chunks
-// or Blocks is nil, the library chooses it.
-type Grid struct{ Shape, Chunks, Blocks []uint64 }
+// ArraySpec describes a new array. The lengths are in items per dimension. If ChunkShape or
+// BlockShape is nil, the library chooses it.
+type ArraySpec struct {
+	Format     Format
+	Dtype      string // as in NumPy, such as "<f8"
+	Shape      []uint64
+	ChunkShape []uint64
+	BlockShape []uint64
+}
 
-// CreateArray creates an array of zeros (see the option Fill) and opens it for changes. mode is
-// New or Replace; dtype is as in NumPy, such as "<f8". Errors: ErrExists if mode is New and the
-// path exists; ErrType for an unknown dtype.
-func CreateArray(path string, mode Mode, format Format, dtype string, grid Grid, options ...Option) (*Array, error) {
-	const op = "create an array"
-	for _, shape := range [][]uint64{grid.Chunks, grid.Blocks} {
-		if shape != nil && len(shape) != len(grid.Shape) {
-			return nil, refused(op, ErrArgument, "the shape has %d dimensions, but chunks or blocks have %d", len(grid.Shape), len(shape))
+// of returns the spec in the form of C, of an array of ndim dimensions.
+func (s ArraySpec) of(op string, ndim int, room *arena) (*C.holdall_array_spec, error) {
+	for _, shape := range [][]uint64{s.ChunkShape, s.BlockShape} {
+		if shape != nil && len(shape) != ndim {
+			return nil, refused(op, ErrArgument, "the shape of chunks or blocks has %d dimensions (expected %d)", len(shape), ndim)
 		}
 	}
-	if grid.Shape == nil {
-		grid.Shape = []uint64{}
+	if err := checked(op, s.Dtype); err != nil {
+		return nil, err
 	}
-	var a *Array
-	err := withString(op, dtype, func(dtype *C.char) (err error) {
-		a, err = array(op, path, mode, options, func(path *C.char, o *C.holdall_options, out **C.holdall_array, c *call) C.holdall_status {
-			return C.holdall_array_create(path, C.holdall_mode(mode), C.holdall_format(format), dtype, C.uint32_t(len(grid.Shape)),
-				numbers(grid.Shape), numbers(grid.Chunks), numbers(grid.Blocks), o, out, &c.err)
-		})
-		return err
+	spec := (*C.holdall_array_spec)(room.room(C.sizeof_holdall_array_spec))
+	spec.struct_size = C.sizeof_holdall_array_spec
+	spec.format = C.holdall_format(s.Format)
+	spec.ndim = C.uint32_t(ndim)
+	if s.Dtype != "" {
+		spec.dtype = room.text(s.Dtype)
+	}
+	spec.shape, spec.chunk_shape, spec.block_shape = room.lengths(s.Shape), room.lengths(s.ChunkShape), room.lengths(s.BlockShape)
+	return spec, nil
+}
+
+// CreateArray creates an array of zeros (see the option FillValue) and opens it for changes. mode
+// is Create or Replace. Errors: ErrExists if mode is Create and the path exists; ErrType for an
+// unknown dtype.
+func CreateArray(path string, mode Mode, spec ArraySpec, options ...Option) (*Array, error) {
+	const op = "create an array"
+	room := arena{}
+	defer room.free()
+	if spec.Shape == nil {
+		spec.Shape = []uint64{}
+	}
+	s, err := spec.of(op, len(spec.Shape), &room)
+	if err != nil {
+		return nil, err
+	}
+	return array(op, path, mode, options, func(path *C.char, o *C.holdall_options, out **C.holdall_array, c *call) C.holdall_status {
+		return C.holdall_array_create(path, C.holdall_mode(mode), s, o, out, &c.err)
 	})
-	return a, err
 }
 
 // view makes a call that does not change the array. For a column it gets the array from the table.
@@ -101,27 +123,15 @@ func (a *Array) look(f func(a *C.holdall_array)) {
 	})
 }
 
-func (a *Array) shape(f func(a *C.holdall_array) *C.uint64_t) (shape []uint64) {
-	a.look(func(a *C.holdall_array) {
-		shape = append([]uint64{}, unsafe.Slice((*uint64)(f(a)), int(C.holdall_array_ndim(a)))...)
-	})
+// Shape returns the number of items along each dimension, or nil if the array is closed.
+func (a *Array) Shape() (shape []uint64) {
+	a.look(func(a *C.holdall_array) { shape = lengths(C.holdall_array_shape(a), C.holdall_array_ndim(a)) })
 	return shape
 }
 
-// Shape returns the number of items along each dimension, or nil if the array is closed.
-func (a *Array) Shape() []uint64 {
-	return a.shape(func(a *C.holdall_array) *C.uint64_t { return C.holdall_array_shape(a) })
-}
-
-// ChunkShape returns the shape of a chunk, in items.
-func (a *Array) ChunkShape() []uint64 {
-	return a.shape(func(a *C.holdall_array) *C.uint64_t { return C.holdall_array_chunkshape(a) })
-}
-
-// BlockShape returns the shape of a block, in items. A block is the smallest unit that is
-// decoded.
-func (a *Array) BlockShape() []uint64 {
-	return a.shape(func(a *C.holdall_array) *C.uint64_t { return C.holdall_array_blockshape(a) })
+// lengths returns a copy of ndim lengths.
+func lengths(p *C.uint64_t, ndim C.uint32_t) []uint64 {
+	return append([]uint64{}, unsafe.Slice((*uint64)(p), int(ndim))...)
 }
 
 // Dtype returns the type of the items as in NumPy.
@@ -130,30 +140,59 @@ func (a *Array) Dtype() (dtype string) {
 	return dtype
 }
 
-// ItemSize returns the bytes per item, which may be 0.
-func (a *Array) ItemSize() (n int) {
+// Itemsize returns the bytes per item, which may be 0.
+func (a *Array) Itemsize() (n int) {
 	a.look(func(a *C.holdall_array) { n = int(C.holdall_array_itemsize(a)) })
 	return n
 }
 
-// Fortran reports whether items are stored with the first index varying fastest. Buffers are
-// always in C order.
-func (a *Array) Fortran() (is bool) {
-	a.look(func(a *C.holdall_array) { is = C.holdall_array_order(a) == C.HOLDALL_ORDER_F })
-	return is
-}
-
-// Bytes returns the bytes of all items.
-func (a *Array) Bytes() (n uint64) {
+// NBytes returns the bytes of all items.
+func (a *Array) NBytes() (n uint64) {
 	a.look(func(a *C.holdall_array) { n = uint64(C.holdall_array_nbytes(a)) })
 	return n
 }
 
-// StoredBytes returns the size on disk in bytes at the last commit. In folders of bcolz and BLZ
-// it is an estimate.
-func (a *Array) StoredBytes() (n uint64) {
-	a.look(func(a *C.holdall_array) { n = uint64(C.holdall_array_cbytes(a)) })
-	return n
+// Order is the order in which items are stored. Buffers are always in C order.
+type Order int32
+
+// The orders: the last index varies fastest, or the first.
+const (
+	OrderC Order = C.HOLDALL_ORDER_C
+	OrderF Order = C.HOLDALL_ORDER_F
+)
+
+// ArrayInfo describes an array; holdall_array_info in holdall.h documents the fields. A block is
+// the smallest unit that is decoded.
+type ArrayInfo struct {
+	Format                        Format
+	Dtype                         string
+	Itemsize                      int
+	Shape, ChunkShape, BlockShape []uint64
+	Order                         Order
+	Codec                         Codec
+	Level                         int // -1 if it is not stored
+	Checksum                      ChecksumKind
+	Filters                       []Filter
+	NBytes, StoredBytes           uint64
+	AttrCount                     int
+	Generation                    uint64
+}
+
+// Info describes the array.
+func (a *Array) Info() (info ArrayInfo, err error) {
+	err = a.view("info", func(a *C.holdall_array, c *call) C.holdall_status {
+		i := C.holdall_array_info{}
+		i.struct_size = C.sizeof_holdall_array_info
+		if status := C.holdall_array_get_info(a, &i, &c.err); status != C.HOLDALL_OK {
+			return status
+		}
+		info = ArrayInfo{Format(i.format), C.GoString(i.dtype), int(i.itemsize),
+			lengths(i.shape, i.ndim), lengths(i.chunk_shape, i.ndim), lengths(i.block_shape, i.ndim),
+			Order(i.order), Codec(i.codec), int(i.level), ChecksumKind(i.checksum), filters(i.filters[:i.filter_count]),
+			uint64(i.nbytes), uint64(i.stored_bytes), int(i.attr_count), uint64(i.generation)}
+		return C.HOLDALL_OK
+	})
+	return info, err
 }
 
 // ReadBytes reads a box into dst, packed, in C order. Errors: ErrBuffer if dst is too small;
@@ -164,7 +203,7 @@ func (a *Array) ReadBytes(box Box, dst []byte) error {
 		return err
 	}
 	return a.view("read", func(a *C.holdall_array, c *call) C.holdall_status {
-		return C.holdall_array_read(a, numbers(box.Start), numbers(box.Count), numbers(box.Step), start(dst), nil, C.size_t(len(dst)), &c.err)
+		return C.holdall_array_read(a, numbers(box.Start), numbers(box.Count), numbers(box.Step), start(dst), C.size_t(len(dst)), nil, &c.err)
 	})
 }
 
@@ -176,7 +215,7 @@ func (a *Array) WriteBytes(box Box, src []byte) error {
 		return err
 	}
 	return a.change("write", func(a *C.holdall_array, e *C.holdall_error) C.holdall_status {
-		return C.holdall_array_write(a, numbers(box.Start), numbers(box.Count), numbers(box.Step), start(src), nil, C.size_t(len(src)), e)
+		return C.holdall_array_write(a, numbers(box.Start), numbers(box.Count), numbers(box.Step), start(src), C.size_t(len(src)), nil, e)
 	})
 }
 
@@ -237,27 +276,27 @@ func (a *Array) ReadPointsBytes(coordinates []uint64, dst []byte) error {
 	})
 }
 
-// AppendBytes appends n positions to dimension axis. src holds the new items, packed, in C order.
+// AppendBytes appends count positions to dimension axis. src holds the new items, packed, in C order.
 // After an error nothing is appended.
-func (a *Array) AppendBytes(axis int, n uint64, src []byte) error {
+func (a *Array) AppendBytes(axis int, count uint64, src []byte) error {
 	return a.change("append", func(a *C.holdall_array, e *C.holdall_error) C.holdall_status {
-		return C.holdall_array_append(a, C.uint32_t(axis), C.uint64_t(n), start(src), C.size_t(len(src)), e)
+		return C.holdall_array_append(a, C.uint32_t(axis), C.uint64_t(count), start(src), C.size_t(len(src)), e)
 	})
 }
 
-// InsertBytes inserts n positions into dimension axis before position at. src holds the new
+// InsertBytes inserts count positions into dimension axis before position from. src holds the new
 // items, packed, in C order. After an error nothing is inserted.
-func (a *Array) InsertBytes(axis int, at, n uint64, src []byte) error {
+func (a *Array) InsertBytes(axis int, from, count uint64, src []byte) error {
 	return a.change("insert", func(a *C.holdall_array, e *C.holdall_error) C.holdall_status {
-		return C.holdall_array_insert(a, C.uint32_t(axis), C.uint64_t(at), C.uint64_t(n), start(src), C.size_t(len(src)), e)
+		return C.holdall_array_insert(a, C.uint32_t(axis), C.uint64_t(from), C.uint64_t(count), start(src), C.size_t(len(src)), e)
 	})
 }
 
-// Remove removes n positions of dimension axis from position at on. Errors: ErrRange if there are
-// fewer.
-func (a *Array) Remove(axis int, at, n uint64) error {
+// Remove removes count positions of dimension axis from position from on. Errors: ErrRange if there
+// are fewer.
+func (a *Array) Remove(axis int, from, count uint64) error {
 	return a.change("remove", func(a *C.holdall_array, e *C.holdall_error) C.holdall_status {
-		return C.holdall_array_remove(a, C.uint32_t(axis), C.uint64_t(at), C.uint64_t(n), e)
+		return C.holdall_array_remove(a, C.uint32_t(axis), C.uint64_t(from), C.uint64_t(count), e)
 	})
 }
 
@@ -277,17 +316,23 @@ func (a *Array) Commit() error {
 	return a.change("commit", func(a *C.holdall_array, e *C.holdall_error) C.holdall_status { return C.holdall_array_commit(a, e) })
 }
 
-// Copy copies the array to a new container, which appears complete or not at all. mode is New or
-// Replace. If chunks or blocks is nil, the library chooses it.
-func (a *Array) Copy(path string, mode Mode, format Format, chunks, blocks []uint64, options ...Option) error {
+// Copy copies the array to a new container, which appears complete or not at all. mode is Create or
+// Replace. Dtype and Shape of the spec may be empty, else they must be those of the array.
+func (a *Array) Copy(path string, mode Mode, spec ArraySpec, options ...Option) error {
+	room := arena{}
+	defer room.free()
 	ndim := len(a.Shape())
-	if chunks != nil && len(chunks) != ndim || blocks != nil && len(blocks) != ndim {
-		return refused("copy", ErrArgument, "chunks have %d and blocks have %d dimensions (expected %d)", len(chunks), len(blocks), ndim)
+	if spec.Shape != nil && len(spec.Shape) != ndim {
+		return refused("copy", ErrArgument, "the shape has %d dimensions (expected %d)", len(spec.Shape), ndim)
+	}
+	s, err := spec.of("copy", ndim, &room)
+	if err != nil {
+		return err
 	}
 	return withString("copy", path, func(path *C.char) error {
 		_, err := withOptions("copy", options, func(o *C.holdall_options) error {
 			return a.view("copy", func(a *C.holdall_array, c *call) C.holdall_status {
-				return C.holdall_array_copy(a, path, C.holdall_mode(mode), C.holdall_format(format), numbers(chunks), numbers(blocks), o, &c.err)
+				return C.holdall_array_copy(a, path, C.holdall_mode(mode), s, o, &c.err)
 			})
 		})
 		return err

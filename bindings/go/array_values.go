@@ -5,22 +5,24 @@ package holdall
 // #include <holdall.h>
 import "C"
 
-// Fill returns the fill value: the item that reads return where nothing was written. nil stands
-// for zeros.
-func (a *Array) Fill() (item []byte, err error) {
-	err = a.view("fill", func(a *C.holdall_array, c *call) C.holdall_status {
-		status := C.holdall_array_fill(a, &c.out, &c.n, &c.err)
-		item, _ = taken(status, c)
-		return found(status)
+// FillValue returns the fill value: the item that reads return where nothing was written. nil
+// stands for zeros.
+func (a *Array) FillValue() (item []byte, err error) {
+	err = a.view("fill value", func(a *C.holdall_array, c *call) C.holdall_status {
+		status := C.holdall_array_fill_value_get(a, &c.out, &c.n, &c.err)
+		if c.out != nil {
+			item, _ = taken(status, c)
+		}
+		return status
 	})
 	return item, err
 }
 
-// SetFill sets the fill value for later growth: one item or row; nil stands for zeros. Errors:
+// SetFillValue sets the fill value for later growth: one item or row; nil stands for zeros. Errors:
 // ErrUnsupported for Bloscpack files and frames.
-func (a *Array) SetFill(item []byte) error {
-	return a.change("set fill", func(a *C.holdall_array, e *C.holdall_error) C.holdall_status {
-		return C.holdall_array_fill_set(a, start(item), C.size_t(len(item)), e)
+func (a *Array) SetFillValue(item []byte) error {
+	return a.change("set fill value", func(a *C.holdall_array, e *C.holdall_error) C.holdall_status {
+		return C.holdall_array_fill_value_set(a, start(item), C.size_t(len(item)), e)
 	})
 }
 
@@ -42,7 +44,7 @@ func (a *Array) ReadObject(i uint64) (object []byte, err error) {
 // Attrs returns the names of the named values. A Bloscpack file has one, "", its metadata.
 func (a *Array) Attrs() (names []string) {
 	a.look(func(a *C.holdall_array) {
-		for i := C.uint32_t(0); i < C.holdall_array_attrs(a); i++ {
+		for i := C.uint32_t(0); i < C.holdall_array_attr_count(a); i++ {
 			names = append(names, C.GoString(C.holdall_array_attr_name(a, i)))
 		}
 	})

@@ -49,21 +49,21 @@ func (s *ArrowStream) Pointer() (stream unsafe.Pointer) {
 	return stream
 }
 
-// Arrow exports rows rows from row first on, in batches of batch rows; batch 0: as many as the
+// Arrow exports count rows from row start on, in batches of batch rows; batch 0: as many as the
 // library chooses. Errors: ErrRange if there are fewer rows; ErrUnsupported for a column without
 // an Arrow type.
-func (t *Table) Arrow(first, rows, batch uint64) (*ArrowStream, error) {
+func (t *Table) Arrow(start, count, batch uint64) (*ArrowStream, error) {
 	return newArrowStream(t.handle, "arrow", func(p unsafe.Pointer, out *C.struct_ArrowArrayStream, c *call) C.holdall_status {
-		return C.holdall_table_to_arrow((*C.holdall_table)(p), C.uint64_t(first), C.uint64_t(rows), C.uint64_t(batch), out, &c.err)
+		return C.holdall_table_to_arrow((*C.holdall_table)(p), C.uint64_t(start), C.uint64_t(count), C.uint64_t(batch), out, &c.err)
 	})
 }
 
-// Arrow exports n records from record first on as a stream with one field, "record", in batches
+// Arrow exports count records from record start on as a stream with one field, "record", in batches
 // of batch records; batch 0: as many as the library chooses. Errors: ErrRange if there are fewer
 // records.
-func (b *Bag) Arrow(first, n, batch uint64) (*ArrowStream, error) {
+func (b *Bag) Arrow(start, count, batch uint64) (*ArrowStream, error) {
 	return newArrowStream(b.handle, "arrow", func(p unsafe.Pointer, out *C.struct_ArrowArrayStream, c *call) C.holdall_status {
-		return C.holdall_bag_to_arrow((*C.holdall_bag)(p), C.uint64_t(first), C.uint64_t(n), C.uint64_t(batch), out, &c.err)
+		return C.holdall_bag_to_arrow((*C.holdall_bag)(p), C.uint64_t(start), C.uint64_t(count), C.uint64_t(batch), out, &c.err)
 	})
 }
 

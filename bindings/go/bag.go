@@ -16,8 +16,8 @@ type Bag struct{ *handle }
 func freeBag(p unsafe.Pointer) { C.holdall_bag_close((*C.holdall_bag)(p)) }
 
 // OpenBag opens a bag for reading at its last commit. spec is a path, or several separated by
-// commas; "@3" and "@*" stand for the shards of a set. Errors: ErrFormat if a file is not a bag;
-// ErrMissing if a file does not exist.
+// commas; "@3" and "@*" stand for the shards of a set. Errors: ErrType if the container is not a bag;
+// ErrFormat if a file is not a bag, or torn; ErrMissing if a file does not exist.
 func OpenBag(spec string, options ...Option) (*Bag, error) {
 	var h *handle
 	err := withString("open a bag", spec, func(spec *C.char) (err error) {
@@ -49,11 +49,11 @@ func (h *handle) made(op string, options []Option, free func(unsafe.Pointer), ke
 	return newHandle(out, free, false, keep), nil
 }
 
-// Slice returns the n records start, start+step, ... as a bag with its own Close. step may be
+// Slice returns the count records start, start+step, ... as a bag with its own Close. step may be
 // negative. Errors: ErrRange if a record is outside the bag.
-func (b *Bag) Slice(start uint64, step int64, n uint64) (*Bag, error) {
+func (b *Bag) Slice(start, count uint64, step int64) (*Bag, error) {
 	h, err := b.made("slice", nil, freeBag, nil, func(p unsafe.Pointer, _ *C.holdall_options, c *call) C.holdall_status {
-		return C.holdall_bag_slice((*C.holdall_bag)(p), C.uint64_t(start), C.int64_t(step), C.uint64_t(n), (**C.holdall_bag)(unsafe.Pointer(&c.out)), &c.err)
+		return C.holdall_bag_slice((*C.holdall_bag)(p), C.uint64_t(start), C.uint64_t(count), C.int64_t(step), (**C.holdall_bag)(unsafe.Pointer(&c.out)), &c.err)
 	})
 	if err != nil {
 		return nil, err
@@ -63,40 +63,48 @@ func (b *Bag) Slice(start uint64, step int64, n uint64) (*Bag, error) {
 
 // Len returns the number of records.
 func (b *Bag) Len() (n uint64) {
-	b.look(func(p unsafe.Pointer) { n = uint64(C.holdall_bag_size((*C.holdall_bag)(p))) })
+	b.look(func(p unsafe.Pointer) { n = uint64(C.holdall_bag_record_count((*C.holdall_bag)(p))) })
 	return n
 }
 
-// Codec returns CodecNone, CodecZstd, or CodecByName if the files have several codecs.
-func (b *Bag) Codec() (codec Codec) {
-	b.look(func(p unsafe.Pointer) { codec = Codec(C.holdall_bag_codec((*C.holdall_bag)(p))) })
-	return codec
+// BagInfo describes a bag; holdall_bag_info in holdall.h documents the fields.
+type BagInfo struct {
+	Format      Format
+	RecordCount uint64
+	StoredBytes uint64 // bytes of all files
+	Codec       Codec
+	Checksum    ChecksumKind // that of the records
+	Limits      Limits
+	Sharding    Sharding
+	ShardCount  int
+	Generation  uint64
 }
 
-// Sum returns the checksum of the records.
-func (b *Bag) Sum() (sum Sum) {
-	b.look(func(p unsafe.Pointer) { sum = Sum(C.holdall_bag_sum((*C.holdall_bag)(p))) })
-	return sum
-}
-
-// StoredBytes returns the size of all files in bytes.
-func (b *Bag) StoredBytes() (n uint64) {
-	b.look(func(p unsafe.Pointer) { n = uint64(C.holdall_bag_cbytes((*C.holdall_bag)(p))) })
-	return n
+// Info describes the bag.
+func (b *Bag) Info() (info BagInfo, err error) {
+	err = b.view("info", func(p unsafe.Pointer, c *call) C.holdall_status {
+		i := C.holdall_bag_info{}
+		i.struct_size = C.sizeof_holdall_bag_info
+		status := C.holdall_bag_get_info((*C.holdall_bag)(p), &i, &c.err)
+		info = BagInfo{Format(i.format), uint64(i.record_count), uint64(i.stored_bytes), Codec(i.codec), ChecksumKind(i.checksum),
+			Limits(i.limits), Sharding(i.shards), int(i.shard_count), uint64(i.generation)}
+		return status
+	})
+	return info, err
 }
 
 // Shard is one file of a bag.
 type Shard struct {
-	Name    string
-	Records uint64
+	Name        string
+	RecordCount uint64
 }
 
 // Shards returns the files of the bag, without those of limits and checksums.
 func (b *Bag) Shards() (shards []Shard) {
 	b.look(func(p unsafe.Pointer) {
 		bag := (*C.holdall_bag)(p)
-		for i := C.uint32_t(0); i < C.holdall_bag_shards(bag); i++ {
-			shards = append(shards, Shard{C.GoString(C.holdall_bag_shard_name(bag, i)), uint64(C.holdall_bag_shard_size(bag, i))})
+		for i := C.uint32_t(0); i < C.holdall_bag_shard_count(bag); i++ {
+			shards = append(shards, Shard{C.GoString(C.holdall_bag_shard_name(bag, i)), uint64(C.holdall_bag_shard_record_count(bag, i))})
 		}
 	})
 	return shards
@@ -134,10 +142,10 @@ func (b *Bag) Size(i uint64) (n int, err error) {
 	return n, err
 }
 
-// ReadRange reads n records from record first on into one batch, in parallel if faster.
-func (b *Bag) ReadRange(first, n uint64) (*Records, error) {
+// ReadRange reads count records from record start on into one batch, in parallel if faster.
+func (b *Bag) ReadRange(start, count uint64) (*Records, error) {
 	return b.records("read", func(p unsafe.Pointer, c *call) C.holdall_status {
-		return C.holdall_bag_read_range((*C.holdall_bag)(p), C.uint64_t(first), C.uint64_t(n), (**C.holdall_records)(unsafe.Pointer(&c.out)), &c.err)
+		return C.holdall_bag_read_range((*C.holdall_bag)(p), C.uint64_t(start), C.uint64_t(count), (**C.holdall_records)(unsafe.Pointer(&c.out)), &c.err)
 	})
 }
 
@@ -154,9 +162,9 @@ func (b *Bag) ReadIndices(indices []uint64) (*Records, error) {
 
 // Checksum returns a checksum of the content: for each record its length, as 8 bytes
 // little-endian, then its bytes.
-func (b *Bag) Checksum(sum Sum) ([]byte, error) {
+func (b *Bag) Checksum(kind ChecksumKind) ([]byte, error) {
 	return b.ask("checksum", func(p, dst unsafe.Pointer, size C.size_t, c *call) C.holdall_status {
-		return C.holdall_bag_checksum((*C.holdall_bag)(p), C.int32_t(sum), dst, size, &c.n, &c.err)
+		return C.holdall_bag_checksum((*C.holdall_bag)(p), C.int32_t(kind), dst, size, &c.n, &c.err)
 	})
 }
 
@@ -187,8 +195,8 @@ func (h *handle) records(op string, f func(p unsafe.Pointer, c *call) C.holdall_
 	if numbers := C.holdall_records_numbers(p); numbers != nil {
 		r.numbers = unsafe.Slice((*uint64)(numbers), n)
 	}
-	if damaged := int(C.holdall_records_damaged(p)); damaged > 0 {
-		r.damaged = unsafe.Slice((*uint64)(C.holdall_records_damaged_at(p)), damaged)
+	if damaged := int(C.holdall_records_damaged_count(p)); damaged > 0 {
+		r.damaged = unsafe.Slice((*uint64)(C.holdall_records_damaged_positions(p)), damaged)
 	}
 	return r, err
 }
@@ -196,7 +204,7 @@ func (h *handle) records(op string, f func(p unsafe.Pointer, c *call) C.holdall_
 // Close frees the bytes. Slices returned by Bytes and Data must not be used afterwards. Close
 // must not be called while another goroutine uses the batch.
 func (r *Records) Close() error {
-	C.holdall_records_close(r.p)
+	C.holdall_records_free(r.p)
 	*r = Records{}
 	return nil
 }
@@ -229,6 +237,6 @@ func (r *Records) Number(i int) uint64 {
 	return r.numbers[i]
 }
 
-// Damaged returns the positions in the batch of records that were corrupt and are empty
-// (SkipDamaged).
-func (r *Records) Damaged() []uint64 { return r.damaged }
+// DamagedPositions returns the positions in the batch of records that were corrupt and are empty
+// (SkipDamaged), ascending.
+func (r *Records) DamagedPositions() []uint64 { return r.damaged }

@@ -58,7 +58,7 @@ func record(i uint64) []byte {
 func bagOf(t *testing.T, n uint64) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.bagz")
-	w := must(WriteBag(path, New, Level(1)))
+	w := must(WriteBag(path, Create, Level(1)))
 	defer w.Close()
 	for i := uint64(0); i < n; i++ {
 		done(t, w.Append(record(i)))
@@ -75,8 +75,13 @@ func TestBag(t *testing.T) {
 	path := bagOf(t, n)
 	bag := must(OpenBag(path, Threads(2), Map(true)))
 	defer bag.Close()
-	if bag.Len() != n || bag.Codec() != CodecZstd || bag.Sum() != SumZstd || bag.StoredBytes() == 0 {
-		t.Fatal(bag.Len(), bag.Codec(), bag.Sum(), bag.StoredBytes())
+	info := must(bag.Info())
+	if bag.Len() != n || info.RecordCount != n || info.Codec != CodecZstd || info.Checksum != ChecksumZstd || info.StoredBytes == 0 ||
+		info.Format != Bagz || info.Limits != LimitsTail || info.Sharding != ShardsConcatenated || info.ShardCount != 1 || info.Generation != 0 {
+		t.Fatal(bag.Len(), info)
+	}
+	if fmt.Sprint(info.Codec, info.Format, info.Checksum, KindBag, FilterShuffle) != "zstd bagz zstd bag shuffle" {
+		t.Fatal(info.Codec, info.Format, info.Checksum, KindBag, FilterShuffle)
 	}
 	same(t, bag.Shards(), []Shard{{path, n}})
 
@@ -93,7 +98,7 @@ func TestBag(t *testing.T) {
 		t.Fatal("batches differ")
 	}
 	data, offsets := batch.Data()
-	if int(offsets[500]) != len(data) || indices.Number(0) != NoRecord || len(indices.Damaged()) != 0 {
+	if int(offsets[500]) != len(data) || indices.Number(0) != NoRecord || len(indices.DamagedPositions()) != 0 {
 		t.Fatal(offsets[500], len(data))
 	}
 	done(t, batch.Close())
@@ -105,7 +110,7 @@ func TestBag(t *testing.T) {
 	}
 	done(t, none.Close())
 
-	slice := must(bag.Slice(n-1, -2, 500))
+	slice := must(bag.Slice(n-1, 500, -2))
 	done(t, bag.Close())
 	if slice.Len() != 500 || !bytes.Equal(must(slice.Read(1, nil)), record(n-3)) {
 		t.Fatal("a slice outlives its bag")
@@ -126,10 +131,12 @@ func TestErrors(t *testing.T) {
 	_, err = OpenBag(filepath.Join(t.TempDir(), "none.bagz"))
 	is(t, err, fs.ErrNotExist)
 	is(t, err, ErrMissing)
-	_, err = WriteBag(path, New)
+	_, err = WriteBag(path, Create)
 	is(t, err, fs.ErrExist)
 	_, err = OpenBag(path, ChunkBytes(3))
 	is(t, err, ErrArgument)
+	_, err = OpenArray(path, ReadOnly)
+	is(t, err, ErrType)
 	_, err = OpenBag("a\x00b")
 	is(t, err, ErrArgument)
 	_, err = OpenBag(path, Option{})
@@ -154,21 +161,41 @@ func TestErrors(t *testing.T) {
 	skips := must(OpenBag(damaged, SkipDamaged(true)))
 	defer skips.Close()
 	r, err := skips.Read(1, nil)
-	is(t, err, ErrSkipped)
+	is(t, err, ErrDamaged)
 	if r == nil || len(r) != 0 {
 		t.Fatalf("%q", r)
 	}
-	batch := must(skips.ReadRange(0, 3))
-	same(t, batch.Damaged(), []uint64{1})
-	done(t, batch.Close())
+	for _, read := range []func() (*Records, error){
+		func() (*Records, error) { return skips.ReadRange(0, 3) },
+		func() (*Records, error) { return skips.ReadIndices([]uint64{2, 1}) },
+		func() (*Records, error) { return must(skips.Stream(nil)).Take(3) },
+	} {
+		batch, err := read()
+		is(t, err, ErrDamaged)
+		same(t, batch.DamagedPositions(), []uint64{1})
+		done(t, batch.Close())
+	}
+	stream := must(skips.Stream(nil))
+	for i := uint64(0); i < 3; i++ {
+		r, number, err := stream.Next()
+		if number != i || (err != nil) != (i == 1) || (len(r) == 0) != (i < 2) {
+			t.Fatal(i, number, r, err)
+		}
+		if i == 1 {
+			is(t, err, ErrDamaged)
+		}
+	}
+	_, _, err = stream.Next()
+	is(t, err, io.EOF)
+	done(t, stream.Close())
 
 	var parts []string
-	counts, err := Verify(damaged, func(part string, fault *Error) bool {
+	result, err := Verify(damaged, func(part string, fault *Error) bool {
 		parts = append(parts, fmt.Sprintf("%s %v", part, fault.Position))
 		return true
 	})
-	if err == nil || counts.Bad != 1 || counts.Sound != 2 {
-		t.Fatal(counts, err)
+	if err == nil || result.Corrupt != 1 || result.Intact != 2 {
+		t.Fatal(result, err)
 	}
 	same(t, parts, []string{"record 1 1"})
 	if runningAsUser() {
@@ -206,7 +233,7 @@ func TestStreams(t *testing.T) {
 		}
 		at++
 		return order[at-1], true, nil
-	}, ReadAhead(2)))
+	}, BagReadAhead(2)))
 	defer some.Close()
 	var numbers []uint64
 	var failed []error
@@ -265,11 +292,11 @@ func TestIndex(t *testing.T) {
 	done(t, w.Close())
 	bag := must(OpenBag(path))
 	defer bag.Close()
-	made := must(bag.CreateIndex(path+".index", New))
+	made := must(bag.CreateIndex(path+".index", Create))
 	done(t, made.Close())
 	for _, x := range []*Index{must(bag.BuildIndex()), must(bag.OpenIndex(path + ".index"))} {
-		if x.Keys() != 5 || x.Damaged() != 0 || must(x.First([]byte("z"))) != 3 || must(x.First(nil)) != 2 || must(x.First([]byte("no"))) != NoRecord {
-			t.Fatal(x.Keys())
+		if x.KeyCount() != 5 || x.DamagedCount() != 0 || must(x.First([]byte("z"))) != 3 || must(x.First(nil)) != 2 || must(x.First([]byte("no"))) != NoRecord {
+			t.Fatal(x.KeyCount())
 		}
 		if all := must(x.Find([]byte("x"))); len(all) != 21 || all[0] != 0 || all[20] != 24 {
 			t.Fatal(all)
@@ -286,13 +313,13 @@ func TestIndex(t *testing.T) {
 
 func TestSets(t *testing.T) {
 	folder := t.TempDir()
-	w := must(WriteBag(filepath.Join(folder, "s@3.bagz"), New))
+	w := must(WriteBag(filepath.Join(folder, "s@3.bagz"), Create))
 	for i := uint64(0); i < 10; i++ {
 		done(t, w.Append(record(i)))
 	}
 	done(t, w.Commit())
 	done(t, w.Close())
-	set := must(OpenBag(filepath.Join(folder, "s@*.bagz"), Interleaved(true)))
+	set := must(OpenBag(filepath.Join(folder, "s@*.bagz"), BagShards(ShardsInterleaved)))
 	defer set.Close()
 	if set.Len() != 10 || len(set.Shards()) != 3 || !bytes.Equal(must(set.Read(4, nil)), record(4)) {
 		t.Fatal(set.Len(), set.Shards())

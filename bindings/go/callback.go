@@ -112,10 +112,10 @@ func holdallGoNext(ctx unsafe.Pointer, index *C.uint64_t) C.int {
 			failed.fail(err)
 			return -1
 		case !more:
-			return 1
+			return C.HOLDALL_END
 		}
 		*index = C.uint64_t(i)
-		return 0
+		return C.HOLDALL_OK
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 func TestSchunk(t *testing.T) {
 	for _, format := range []Format{Bloscpack, B2Frame} {
 		path := filepath.Join(t.TempDir(), "a")
-		s := must(CreateSchunk(path, New, format, 4, ChunkBytes(4096), Compress(CodecZstd), Level(2), Filters(FilterBitshuffle)))
+		s := must(CreateSchunk(path, Create, format, 4, ChunkBytes(4096), Compress(CodecZstd), Level(2), Filters(FilterBitshuffle)))
 		content := bytes.Repeat([]byte("0123456789abcdef"), 1000)
 		if must(s.Write(content)) != len(content) || s.Len() != 16000 {
 			t.Fatal(s.Len())
@@ -26,7 +26,7 @@ func TestSchunk(t *testing.T) {
 		if format == B2Frame {
 			name = "about"
 		}
-		done(t, s.SetMeta(name, []byte(`{"a": 1}`)))
+		done(t, s.SetAttr(name, []byte(`{"a": 1}`)))
 		done(t, s.Commit())
 		if format == Bloscpack { // afterwards the chunks of a frame have any length
 			done(t, s.InsertChunk(0, content[:4096]))
@@ -42,20 +42,23 @@ func TestSchunk(t *testing.T) {
 		if all := must(io.ReadAll(io.NewSectionReader(s, 0, 1<<40))); !bytes.Equal(all, content) {
 			t.Fatal("the content differs")
 		}
-		if s.Typesize() != 4 || format == Bloscpack && s.ChunkSize() != 4096 || s.Chunks() != 4 || s.Sum() != SumCRC32 || s.StoredBytes() == 0 {
-			t.Fatal(s.Typesize(), s.ChunkSize(), s.Chunks(), s.Sum())
-		}
-		if info := must(s.Chunk(0)); info.Bytes != 4096 || info.Codec != CodecZstd {
+		info := must(s.Info())
+		if info.Format != format || info.Typesize != 4 || format == Bloscpack && info.ChunkSize != 4096 || info.ChunkCount != 4 ||
+			s.ChunkCount() != 4 || info.Checksum != ChecksumCRC32 || info.StoredBytes == 0 || info.NBytes != 16000 || info.Codec != CodecZstd {
 			t.Fatal(info)
 		}
-		if !bytes.Equal(must(s.ReadChunk(1)), content[4096:8192]) || len(must(s.Checksum(SumSHA1))) != 20 {
+		same(t, info.Filters, []Filter{FilterBitshuffle})
+		if info := must(s.ChunkInfo(0)); info.NBytes != 4096 || info.StoredBytes == 0 || info.Codec != CodecZstd || info.IsPending {
+			t.Fatal(info)
+		}
+		if !bytes.Equal(must(s.ReadChunk(1)), content[4096:8192]) || len(must(s.Checksum(ChecksumSHA1))) != 20 {
 			t.Fatal("a chunk differs")
 		}
-		same(t, s.Metas(), []string{name})
-		if value, is, err := s.Meta(name); err != nil || !is || string(value) != `{"a": 1}` {
+		same(t, s.Attrs(), []string{name})
+		if value, is, err := s.Attr(name); err != nil || !is || string(value) != `{"a": 1}` {
 			t.Fatal(string(value), is, err)
 		}
-		if _, is, err := s.Meta("none"); is && err == nil {
+		if _, is, err := s.Attr("none"); is && err == nil {
 			t.Fatal("there is no such value")
 		}
 		_, err := s.Write(content)
@@ -65,24 +68,24 @@ func TestSchunk(t *testing.T) {
 		if n, err := s.ReadAt(make([]byte, 10), 15995); n != 5 || err != io.EOF {
 			t.Fatal(n, err)
 		}
-		done(t, s.Copy(path+".copy", New, Bloscpack, ChunkBytes(1000)))
+		done(t, s.Copy(path+".copy", Create, Bloscpack, ChunkBytes(1000)))
 		done(t, s.Close())
 		if format, kind, err := Identify(path + ".copy"); format != Bloscpack || kind != KindSchunk || err != nil {
 			t.Fatal(format, kind, err)
 		}
-		if counts, err := Verify(path+".copy", nil); err != nil || counts.Sound != 16 {
-			t.Fatal(counts, err)
+		if result, err := Verify(path+".copy", nil); err != nil || result.Intact != 16 {
+			t.Fatal(result, err)
 		}
-		if kept, dropped, err := Repair(path + ".copy"); err != nil || kept != 16 || dropped != 0 {
-			t.Fatal(kept, dropped, err)
+		if result, err := Repair(path + ".copy"); err != nil || result.Retained != 16 || result.Lost != 0 {
+			t.Fatal(result, err)
 		}
 	}
 }
 
 func TestArray(t *testing.T) {
-	for _, format := range []Format{Bloscpack, Bcolz, BLZ, BLZPaper, B2ND} {
+	for _, format := range []Format{Bloscpack, Bcolz, BLZ, BLZRFC, B2ND} {
 		path := filepath.Join(t.TempDir(), "a")
-		a := must(CreateArray(path, New, format, Dtype[float64](), Grid{Shape: []uint64{6, 5}}, Level(1)))
+		a := must(CreateArray(path, Create, ArraySpec{Format: format, Dtype: Dtype[float64](), Shape: []uint64{6, 5}}, Level(1)))
 		items := make([]float64, 30)
 		for i := range items {
 			items[i] = float64(i) / 4
@@ -96,9 +99,15 @@ func TestArray(t *testing.T) {
 
 		a = must(OpenArray(path, ReadOnly))
 		same(t, a.Shape(), []uint64{7, 5})
-		if a.Dtype() != "<f8" || a.ItemSize() != 8 || a.Bytes() != 280 || a.Fortran() || len(a.ChunkShape()) != 2 || len(a.BlockShape()) != 2 {
-			t.Fatal(a.Dtype(), a.ItemSize(), a.Bytes())
+		if a.Dtype() != "<f8" || a.Itemsize() != 8 || a.NBytes() != 280 {
+			t.Fatal(a.Dtype(), a.Itemsize(), a.NBytes())
 		}
+		info := must(a.Info())
+		if info.Format != format || info.Dtype != "<f8" || info.Itemsize != 8 || info.NBytes != 280 || info.StoredBytes == 0 || info.Order != OrderC ||
+			len(info.ChunkShape) != 2 || len(info.BlockShape) != 2 || info.Generation != 0 {
+			t.Fatal(info)
+		}
+		same(t, info.Shape, a.Shape())
 		all := must(Read[float64](a, Box{}))
 		same(t, all, append(append([]float64{}, items...), -1, -2, -3, -4, -5))
 		same(t, must(Read[float64](a, Box{Start: []uint64{1, 4}, Step: []uint64{3, 1}})), []float64{all[9], all[24]})
@@ -122,17 +131,20 @@ func TestArray(t *testing.T) {
 func TestArrayValues(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	fill := Bytes([]int16{-7})
-	a := must(CreateArray(path, New, Bcolz, "<i2", Grid{Shape: []uint64{2}}, Fill(fill)))
+	a := must(CreateArray(path, Create, ArraySpec{Format: Bcolz, Dtype: "<i2", Shape: []uint64{2}}, FillValue(fill)))
 	defer a.Close()
 	done(t, a.Resize([]uint64{3}))
 	done(t, a.SetAttr("name", []byte(`"value"`)))
 	done(t, a.WriteOrthogonalBytes([][]uint64{{1}}, Bytes([]int16{5})))
 	done(t, a.Commit())
 	same(t, must(Read[int16](a, Box{})), []int16{-7, 5, -7})
-	if have := must(a.Fill()); !bytes.Equal(have, fill) {
+	if have := must(a.FillValue()); !bytes.Equal(have, fill) {
 		t.Fatal(have)
 	}
-	done(t, a.SetFill(nil))
+	done(t, a.SetFillValue(nil))
+	if have := must(a.FillValue()); have != nil {
+		t.Fatal(have)
+	}
 	same(t, a.Attrs(), []string{"name"})
 	if value, is, err := a.Attr("name"); !is || err != nil || string(value) != `"value"` {
 		t.Fatal(string(value), is, err)
@@ -140,17 +152,19 @@ func TestArrayValues(t *testing.T) {
 	if _, is, err := a.Attr("none"); is || err != nil {
 		t.Fatal(is, err)
 	}
-	done(t, a.Copy(path+".b2nd", New, B2ND, nil, nil))
+	done(t, a.Copy(path+".b2nd", Create, ArraySpec{Format: B2ND, ChunkShape: []uint64{2}}))
 	b := must(OpenArray(path+".b2nd", ReadOnly))
 	same(t, must(Read[int16](b, Box{})), []int16{-7, 5, -7})
+	same(t, must(b.Info()).ChunkShape, []uint64{2})
 	done(t, b.Close())
-	is(t, a.Copy(path+".x", New, B2ND, []uint64{1, 1}, nil), ErrArgument)
+	is(t, a.Copy(path+".x", Create, ArraySpec{Format: B2ND, ChunkShape: []uint64{1, 1}}), ErrArgument)
+	is(t, a.Copy(path+".x", Create, ArraySpec{Format: B2ND, Shape: []uint64{4}}), ErrArgument)
 }
 
 func TestTable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t")
 	columns := []Column{{"key", "<i4"}, {"name", "|S3"}, {"pair", "('<f4', (2,))"}}
-	tab := must(CreateTable(path, New, Bcolz, columns, ExpectedRows(100)))
+	tab := must(CreateTable(path, Create, TableSpec{Bcolz, columns}, ExpectedRows(100)))
 	done(t, tab.Append(2, Bytes([]int32{1, 2}), []byte("ab\x00xyz"), Bytes([]float32{1, 2, 3, 4})))
 	is(t, tab.Append(1, Bytes([]int32{1})), ErrArgument)
 	is(t, tab.Append(1, nil, nil, nil), ErrArgument)
@@ -162,26 +176,49 @@ func TestTable(t *testing.T) {
 	same(t, must(Read[int32](key, Box{})), []int32{1, 2})
 	is(t, Write(key, Box{}, []int32{3, 4}), ErrState)
 	done(t, tab.AddColumn(0, Column{"new", "<u2"}, Bytes([]uint16{7, 8})))
-	_, err := Read[int32](key, Box{})
-	is(t, err, ErrState) // the position belongs to another column now
+	same(t, must(Read[int32](key, Box{})), []int32{1, 2}) // it is found by its name
 	done(t, tab.Write("key", 1, 1, Bytes([]int32{20})))
-	is(t, tab.Write("none", 1, 1, Bytes([]int32{20})), ErrRange)
-	key = must(tab.Column("key"))
+	is(t, tab.Write("none", 1, 1, Bytes([]int32{20})), ErrArgument)
+	is(t, tab.Write("key", 1, 2, Bytes([]int32{20, 30})), ErrRange)
+	is(t, tab.SetColumnAttr("none", "unit", []byte(`1`)), ErrArgument)
 	same(t, must(Read[int32](key, Box{})), []int32{1, 20})
 	if value, is, err := key.Attr("unit"); !is || err != nil || string(value) != "1" {
 		t.Fatal(string(value), is, err)
 	}
 	done(t, key.Close()) // has no effect on a column
 	same(t, must(Read[int32](key, Box{})), []int32{1, 20})
+	added := must(tab.Column("new"))
 	done(t, tab.RemoveColumn("new"))
-	_, err = tab.Column("new")
-	is(t, err, ErrRange)
+	_, err := tab.Column("new")
+	is(t, err, ErrArgument)
+	_, err = Read[uint16](added, Box{Start: []uint64{0}, Count: []uint64{1}})
+	is(t, err, ErrArgument)
 	done(t, tab.Commit())
 	same(t, tab.Columns()[:2], columns[:2])
 	same(t, tab.Attrs(), []string{"made by"})
 
+	info := must(tab.Info())
+	if info.Format != Bcolz || info.ColumnCount != 3 || info.RowCount != 2 || info.NBytes != 30 || info.AttrCount != 1 || info.Generation != 2 {
+		t.Fatal(info)
+	}
+	keys, pairs := make([]int32, 2), make([]float32, 4)
+	done(t, tab.ReadRows(0, 2, 1, []string{"pair", "key"}, Bytes(pairs), Bytes(keys)))
+	same(t, keys, []int32{1, 20})
+	same(t, pairs, []float32{1, 2, 3, 4})
+	done(t, tab.ReadPoints([]uint64{1, 0}, nil, Bytes(keys), make([]byte, 6), Bytes(pairs)))
+	same(t, keys, []int32{20, 1})
+	is(t, tab.ReadRows(0, 2, 1, []string{"key"}), ErrArgument)
+	is(t, tab.ReadRows(0, 2, 1, []string{"none"}, Bytes(keys)), ErrArgument)
+	is(t, tab.ReadRows(0, 3, 1, []string{"key"}, Bytes(keys)), ErrRange)
+	is(t, tab.ReadRows(0, 2, 1, []string{"key"}, Bytes(keys[:1])), ErrBuffer)
+	done(t, tab.Copy(path+".copy", Create, BLZ))
+	copied := must(OpenTable(path+".copy", ReadOnly))
+	same(t, must(Read[int32](must(copied.Column("key")), Box{})), []int32{1, 20})
+	same(t, copied.Attrs(), []string{"made by"})
+	done(t, copied.Close())
+
 	// Copies the rows into another table through Arrow, twice.
-	to := must(CreateTable(path+".to", New, BLZ, columns))
+	to := must(CreateTable(path+".to", Create, TableSpec{BLZ, columns}))
 	for _, first := range []uint64{0, 1} {
 		stream := must(tab.Arrow(first, 2-first, 1))
 		done(t, to.AppendArrow(stream.Pointer()))
@@ -190,8 +227,8 @@ func TestTable(t *testing.T) {
 			t.Fatal("it is closed")
 		}
 	}
-	if to.Rows() != 3 || must(tab.Arrow(0, 2, 0)).Close() != nil {
-		t.Fatal(to.Rows())
+	if to.RowCount() != 3 || must(tab.Arrow(0, 2, 0)).Close() != nil {
+		t.Fatal(to.RowCount())
 	}
 	name := make([]byte, 9)
 	done(t, must(to.Column("name")).ReadBytes(Box{}, name))

@@ -18,9 +18,9 @@ func TestClosed(t *testing.T) {
 	bag := must(OpenBag(bagOf(t, 10)))
 	stream := must(bag.Stream(nil))
 	index := must(bag.BuildIndex())
-	w := must(WriteBag(filepath.Join(t.TempDir(), "w.bag"), New))
-	a := must(CreateArray(filepath.Join(t.TempDir(), "a.b2nd"), New, B2ND, "<i4", Grid{Shape: []uint64{4}}))
-	s := must(CreateSchunk(filepath.Join(t.TempDir(), "s.blp"), New, Bloscpack, 1))
+	w := must(WriteBag(filepath.Join(t.TempDir(), "w.bag"), Create))
+	a := must(CreateArray(filepath.Join(t.TempDir(), "a.b2nd"), Create, ArraySpec{Format: B2ND, Dtype: "<i4", Shape: []uint64{4}}))
+	s := must(CreateSchunk(filepath.Join(t.TempDir(), "s.blp"), Create, Bloscpack, 1))
 	for i := 0; i < 2; i++ {
 		for _, c := range []interface{ Close() error }{bag, stream, index, w, a, s} {
 			done(t, c.Close())
@@ -38,13 +38,15 @@ func TestClosed(t *testing.T) {
 	_, e11 := s.ReadAt(make([]byte, 1), 0)
 	_, e12 := s.Write([]byte("x"))
 	_, _, e13 := a.Attr("x")
-	for i, err := range []error{e1, e2, e3, e4, e5, e6, e7, e8, e9, e10, e11, e12, e13} {
+	_, e14 := a.Info()
+	_, e15 := bag.Info()
+	for i, err := range []error{e1, e2, e3, e4, e5, e6, e7, e8, e9, e10, e11, e12, e13, e14, e15} {
 		if err == nil {
 			t.Fatal(i)
 		}
 		is(t, err, fs.ErrClosed)
 	}
-	if bag.Len() != 0 || a.Shape() != nil || a.Dtype() != "" || s.Len() != 0 || w.Len() != 0 || index.Keys() != 0 || bag.Shards() != nil {
+	if bag.Len() != 0 || a.Shape() != nil || a.Dtype() != "" || s.Len() != 0 || w.Len() != 0 || index.KeyCount() != 0 || bag.Shards() != nil {
 		t.Fatal("what cannot fail gives nothing")
 	}
 }
@@ -86,7 +88,7 @@ func TestClosedMeanwhile(t *testing.T) {
 
 // Calls that change an array wait for each other, and reads wait for them.
 func TestManyWriters(t *testing.T) {
-	a := must(CreateArray(filepath.Join(t.TempDir(), "a.b2nd"), New, B2ND, "<u8", Grid{Shape: []uint64{64}, Chunks: []uint64{10}, Blocks: []uint64{5}}))
+	a := must(CreateArray(filepath.Join(t.TempDir(), "a.b2nd"), Create, ArraySpec{Format: B2ND, Dtype: "<u8", Shape: []uint64{64}, ChunkShape: []uint64{10}, BlockShape: []uint64{5}}))
 	defer a.Close()
 	var all sync.WaitGroup
 	for g := uint64(0); g < 64; g++ {
@@ -112,24 +114,24 @@ func TestManyWriters(t *testing.T) {
 
 func TestFunctions(t *testing.T) {
 	path := bagOf(t, 1000)
-	bag := must(OpenBag(path, OnProgress(func(done, total uint64) bool { return false })))
-	slice := must(bag.Slice(0, 1, 1000))
+	bag := must(OpenBag(path, Progress(func(done, total uint64) bool { return false })))
+	slice := must(bag.Slice(0, 1000, 1))
 	done(t, bag.Close())
 	runtime.GC()
-	_, err := slice.Checksum(SumCRC32) // a slice reports the progress of its bag
+	_, err := slice.Checksum(ChecksumCRC32) // a slice reports the progress of its bag
 	is(t, err, ErrCancelled)
 	done(t, slice.Close())
 
 	reports := 0
-	bag = must(OpenBag(path, OnProgress(func(done, total uint64) bool {
+	bag = must(OpenBag(path, Progress(func(done, total uint64) bool {
 		reports++
 		return done <= total
 	})))
 	defer bag.Close()
-	if sum := must(bag.Checksum(SumMD5)); len(sum) != 16 || reports == 0 {
+	if sum := must(bag.Checksum(ChecksumMD5)); len(sum) != 16 || reports == 0 {
 		t.Fatal(sum, reports)
 	}
-	_, err = OpenBag(path, VerifyLevel(2), OnProgress(func(done, total uint64) bool { panic("oh") }))
+	_, err = OpenBag(path, VerifyLevel(2), Progress(func(done, total uint64) bool { panic("oh") }))
 	is(t, err, ErrCancelled)
 
 	// A callback that panics, and one that closes the handle that it is called for.
@@ -143,7 +145,7 @@ func TestFunctions(t *testing.T) {
 	s = must(bag.Stream(func() (uint64, bool, error) {
 		s.Close()
 		return 1, true, nil
-	}, ReadAhead(1)))
+	}, BagReadAhead(1)))
 	_, _, err = s.Next()
 	if err == nil {
 		_, _, err = s.Next()
@@ -160,7 +162,7 @@ func TestGarbage(t *testing.T) {
 	path := bagOf(t, 3)
 	before := descriptors()
 	for i := 0; i < 100; i++ {
-		bag := must(OpenBag(path, OnProgress(func(uint64, uint64) bool { return true })))
+		bag := must(OpenBag(path, Progress(func(uint64, uint64) bool { return true })))
 		must(bag.Stream(func() (uint64, bool, error) { return 0, false, nil }))
 	}
 	for i := 0; i < 1000 && descriptors() > before+10; i++ {

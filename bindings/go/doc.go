@@ -17,7 +17,8 @@
 //     errno. errors.Is accepts a Status (such as holdall.ErrChecksum), fs.ErrNotExist,
 //     fs.ErrExist, fs.ErrClosed and syscall.Errno.
 //   - If SkipDamaged is set and corrupt data was skipped, a function returns its result together
-//     with an error of status ErrSkipped.
+//     with an error of status ErrDamaged.
+//   - The option UseStorage replaces the path, which must then be "".
 //   - C does not retain pointers to Go memory after a call. Only Records refers to C memory,
 //     without a copy: its bytes are invalid after Records.Close. All other results are Go memory.
 //   - A callback must not use the handle that it is called for, but may close it. A panic in a
@@ -29,5 +30,5 @@ package holdall
 // #include <stdlib.h>
 import "C"
 
-// Version returns the versions of the running library and its codecs, such as "0.1.0 zstd/1.5.7".
+// Version returns the versions of the running library and its codecs, such as "0.2.0 zstd/1.5.7".
 func Version() string { return C.GoString(C.holdall_version_text()) }

@@ -11,16 +11,16 @@ import (
 	"syscall"
 )
 
-// Status is the result of a call that failed, or ErrSkipped. It is an error for use with
+// Status is the result of a call that failed, or ErrDamaged. It is an error for use with
 // errors.Is.
 type Status int32
 
-// The failures, and ErrSkipped, which is returned together with a result. They correspond to
-// HOLDALL_E_* in holdall.h.
+// The failures, and ErrDamaged, which is returned together with a result. They correspond to
+// HOLDALL_E_* and HOLDALL_DAMAGED in holdall.h.
 const (
-	ErrSkipped     Status = C.HOLDALL_NOT_FOUND // corrupt data was skipped (SkipDamaged)
+	ErrDamaged     Status = C.HOLDALL_DAMAGED // corrupt data was skipped (SkipDamaged)
 	ErrArgument    Status = C.HOLDALL_E_ARGUMENT
-	ErrPanic       Status = C.HOLDALL_E_PANIC
+	ErrInternal    Status = C.HOLDALL_E_INTERNAL
 	ErrMemory      Status = C.HOLDALL_E_MEMORY
 	ErrBuffer      Status = C.HOLDALL_E_BUFFER
 	ErrIO          Status = C.HOLDALL_E_IO

@@ -68,7 +68,13 @@ func TestBagFixtures(t *testing.T) {
 	parsed(t, filepath.Join(folder, "manifest.json"), &manifest)
 	for _, f := range manifest.Fixtures {
 		codec := map[string]Codec{"none": CodecNone, "zstd": CodecZstd}
-		options := []Option{LimitsSeparate(f.Options.Limits == "separate"), Interleaved(f.Options.Sharding == "interleaved"), Compress(CodecByName)}
+		options := []Option{BagLimits(LimitsTail), BagShards(ShardsConcatenated), Compress(CodecByName)}
+		if f.Options.Limits == "separate" {
+			options[0] = BagLimits(LimitsSeparate)
+		}
+		if f.Options.Sharding == "interleaved" {
+			options[1] = BagShards(ShardsInterleaved)
+		}
 		if c, is := codec[f.Options.Compression]; is {
 			options[2] = Compress(c)
 		}
@@ -81,7 +87,7 @@ func TestBagFixtures(t *testing.T) {
 			continue
 		}
 		have := digestOf(t, must(bag.ReadRange(0, bag.Len())))
-		if bag.Len() != f.N || have != f.Digest || hex.EncodeToString(must(bag.Checksum(SumSHA256))) != f.Digest {
+		if bag.Len() != f.N || have != f.Digest || hex.EncodeToString(must(bag.Checksum(ChecksumSHA256))) != f.Digest {
 			t.Errorf("%s: %d records with the digest %s, not %d with %s", f.Name, bag.Len(), have, f.N, f.Digest)
 		}
 		for _, want := range f.Indices {
@@ -134,7 +140,7 @@ func TestFrameFixtures(t *testing.T) {
 			var all []byte
 			if err == nil {
 				same(t, a.Shape(), f.Shape)
-				all = make([]byte, a.Bytes())
+				all = make([]byte, a.NBytes())
 				err = a.ReadBytes(Box{}, all)
 				done(t, a.Close())
 			}
@@ -163,7 +169,7 @@ type said struct {
 }
 
 func (c said) check(t *testing.T, name string, a *Array) {
-	all := make([]byte, a.Bytes())
+	all := make([]byte, a.NBytes())
 	err := a.ReadBytes(Box{}, all)
 	want := c.Sha256
 	if c.Stored != "" {

@@ -155,9 +155,9 @@ func (h *handle) ask(op string, f func(p, dst unsafe.Pointer, size C.size_t, c *
 	return unless(bytes, err)
 }
 
-// unless returns bytes unless the call failed. It also returns them with ErrSkipped.
+// unless returns bytes unless the call failed. It also returns them with ErrDamaged.
 func unless(bytes []byte, err error) ([]byte, error) {
-	if e, is := err.(*Error); is && e.Status != ErrSkipped {
+	if e, is := err.(*Error); is && e.Status != ErrDamaged {
 		return nil, err
 	}
 	return bytes, err
@@ -221,10 +221,20 @@ func numbers(n []uint64) *C.uint64_t {
 	return (*C.uint64_t)(unsafe.Pointer(&n[0]))
 }
 
-// withString calls f with a C string, which is freed afterwards. s must not contain a NUL byte.
+// checked returns an error if a string contains a NUL byte.
+func checked(op string, all ...string) error {
+	for _, s := range all {
+		if strings.IndexByte(s, 0) >= 0 {
+			return refused(op, ErrArgument, "%q contains a NUL byte", s)
+		}
+	}
+	return nil
+}
+
+// withString calls f with a C string, which is freed afterwards.
 func withString(op, s string, f func(s *C.char) error) error {
-	if strings.IndexByte(s, 0) >= 0 {
-		return refused(op, ErrArgument, "%q contains a NUL byte", s)
+	if err := checked(op, s); err != nil {
+		return err
 	}
 	p := C.CString(s)
 	defer C.free(unsafe.Pointer(p))

@@ -35,8 +35,8 @@ func (b *Bag) BuildIndex(options ...Option) (*Index, error) {
 	})
 }
 
-// CreateIndex builds an index in a file, New or Replace, and opens it. Errors: ErrExists if mode
-// is New and the path exists.
+// CreateIndex builds an index in a file, Create or Replace, and opens it. Errors: ErrExists if
+// mode is Create and the path exists.
 func (b *Bag) CreateIndex(path string, mode Mode, options ...Option) (*Index, error) {
 	return b.index("create an index", path, options, func(bag *C.holdall_bag, path *C.char, o *C.holdall_options, out **C.holdall_bag_index, c *call) C.holdall_status {
 		return C.holdall_bag_index_create(path, C.holdall_mode(mode), bag, o, out, &c.err)
@@ -51,16 +51,16 @@ func (b *Bag) OpenIndex(path string, options ...Option) (*Index, error) {
 	})
 }
 
-// Keys returns the number of distinct records.
-func (x *Index) Keys() (n uint64) {
-	x.look(func(p unsafe.Pointer) { n = uint64(C.holdall_bag_index_keys((*C.holdall_bag_index)(p))) })
+// KeyCount returns the number of distinct records.
+func (x *Index) KeyCount() (n uint64) {
+	x.look(func(p unsafe.Pointer) { n = uint64(C.holdall_bag_index_key_count((*C.holdall_bag_index)(p))) })
 	return n
 }
 
-// Damaged returns the number of records that were corrupt when the index was built. The index
+// DamagedCount returns the number of records that were corrupt when the index was built. The index
 // leaves them out.
-func (x *Index) Damaged() (n uint64) {
-	x.look(func(p unsafe.Pointer) { n = uint64(C.holdall_bag_index_damaged((*C.holdall_bag_index)(p))) })
+func (x *Index) DamagedCount() (n uint64) {
+	x.look(func(p unsafe.Pointer) { n = uint64(C.holdall_bag_index_damaged_count((*C.holdall_bag_index)(p))) })
 	return n
 }
 

@@ -122,7 +122,7 @@ func product(a *Array, count []uint64) (uint64, error) {
 			return 0, refused("read", ErrRange, "the counts %v exceed the shape %v", count, shape)
 		}
 		high, low := bits.Mul64(n, c)
-		if high != 0 || low > math.MaxInt64/uint64(a.ItemSize()+1) {
+		if high != 0 || low > math.MaxInt64/uint64(a.Itemsize()+1) {
 			return 0, refused("read", ErrLimit, "a box of %v items is too large", count)
 		}
 		n = low

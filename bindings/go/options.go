@@ -11,13 +11,13 @@ import "unsafe"
 // Option is an option of a call, made by one of the functions below. holdall.h documents which
 // call takes which option, the permitted values and the defaults.
 type Option struct {
-	set  func(o *C.holdall_options, c *call) C.holdall_status
-	keep *callback
+	// Sets the option. keep are the callbacks that the option needs while a handle is open.
+	set func(o *C.holdall_options, c *call) (keep []*callback, status C.holdall_status)
 }
 
 func number(option C.holdall_option, value int64) Option {
-	return Option{set: func(o *C.holdall_options, c *call) C.holdall_status {
-		return C.holdall_options_set(o, option, C.int64_t(value), &c.err)
+	return Option{func(o *C.holdall_options, c *call) ([]*callback, C.holdall_status) {
+		return nil, C.holdall_options_set(o, option, C.int64_t(value), &c.err)
 	}}
 }
 
@@ -29,16 +29,16 @@ func flag(option C.holdall_option, value bool) Option {
 }
 
 func content(option C.holdall_option, value []byte) Option {
-	return Option{set: func(o *C.holdall_options, c *call) C.holdall_status {
-		return C.holdall_options_set_bytes(o, option, start(value), C.size_t(len(value)), &c.err)
+	return Option{func(o *C.holdall_options, c *call) ([]*callback, C.holdall_status) {
+		return nil, C.holdall_options_set_bytes(o, option, start(value), C.size_t(len(value)), &c.err)
 	}}
 }
 
 // Codec is a compression codec for records or chunks.
 type Codec int32
 
-// The codecs. As an option, CodecByName selects the codec of a bag by its file name. As a result it
-// means that the files have several codecs.
+// The codecs. CodecByName, only an option, selects the codec of a bag by its file name. CodecMixed,
+// only a result, stands for several codecs, or for an unknown one.
 const (
 	CodecNone    Codec = C.HOLDALL_CODEC_NONE
 	CodecBloscLZ Codec = C.HOLDALL_CODEC_BLOSCLZ
@@ -48,7 +48,16 @@ const (
 	CodecZlib    Codec = C.HOLDALL_CODEC_ZLIB
 	CodecZstd    Codec = C.HOLDALL_CODEC_ZSTD
 	CodecByName  Codec = C.HOLDALL_CODEC_BY_NAME
+	CodecMixed   Codec = C.HOLDALL_CODEC_MIXED
 )
+
+// constantName returns the name of a constant, or "" if there is no such constant.
+func constantName(constant int32) string {
+	return C.GoString(C.holdall_constant_name(C.int32_t(constant)))
+}
+
+// String returns the name of the codec, such as "zstd".
+func (c Codec) String() string { return constantName(int32(c)) }
 
 // Filter is a transformation of the bytes of a chunk before compression.
 type Filter byte
@@ -62,21 +71,45 @@ const (
 	FilterBytedelta  Filter = C.HOLDALL_FILTER_BYTEDELTA
 )
 
-// Sum is a checksum algorithm.
-type Sum int32
+// String returns the name of the filter, such as "shuffle".
+func (f Filter) String() string { return constantName(int32(f)) }
 
-// The checksum algorithms. SumZstd is the checksum inside a zstd frame.
+// ChecksumKind is a checksum algorithm.
+type ChecksumKind int32
+
+// The checksum algorithms. ChecksumZstd is the checksum inside a zstd frame.
 const (
-	SumNone    Sum = C.HOLDALL_SUM_NONE
-	SumAdler32 Sum = C.HOLDALL_SUM_ADLER32
-	SumCRC32   Sum = C.HOLDALL_SUM_CRC32
-	SumMD5     Sum = C.HOLDALL_SUM_MD5
-	SumSHA1    Sum = C.HOLDALL_SUM_SHA1
-	SumSHA224  Sum = C.HOLDALL_SUM_SHA224
-	SumSHA256  Sum = C.HOLDALL_SUM_SHA256
-	SumSHA384  Sum = C.HOLDALL_SUM_SHA384
-	SumSHA512  Sum = C.HOLDALL_SUM_SHA512
-	SumZstd    Sum = C.HOLDALL_SUM_ZSTD
+	ChecksumNone    ChecksumKind = C.HOLDALL_CHECKSUM_NONE
+	ChecksumAdler32 ChecksumKind = C.HOLDALL_CHECKSUM_ADLER32
+	ChecksumCRC32   ChecksumKind = C.HOLDALL_CHECKSUM_CRC32
+	ChecksumMD5     ChecksumKind = C.HOLDALL_CHECKSUM_MD5
+	ChecksumSHA1    ChecksumKind = C.HOLDALL_CHECKSUM_SHA1
+	ChecksumSHA224  ChecksumKind = C.HOLDALL_CHECKSUM_SHA224
+	ChecksumSHA256  ChecksumKind = C.HOLDALL_CHECKSUM_SHA256
+	ChecksumSHA384  ChecksumKind = C.HOLDALL_CHECKSUM_SHA384
+	ChecksumSHA512  ChecksumKind = C.HOLDALL_CHECKSUM_SHA512
+	ChecksumZstd    ChecksumKind = C.HOLDALL_CHECKSUM_ZSTD
+)
+
+// String returns the name of the algorithm, such as "crc32".
+func (k ChecksumKind) String() string { return constantName(int32(k)) }
+
+// Limits is where the limits (end offsets) of the records of a bag are stored.
+type Limits int32
+
+// The locations of limits: at the end of the file of the records, or in a file "limits.NAME".
+const (
+	LimitsTail     Limits = C.HOLDALL_BAG_LIMITS_TAIL
+	LimitsSeparate Limits = C.HOLDALL_BAG_LIMITS_SEPARATE
+)
+
+// Sharding is how the shards of a bag form one sequence.
+type Sharding int32
+
+// The ways: all records of one shard after those of the previous one, or a record of each in turn.
+const (
+	ShardsConcatenated Sharding = C.HOLDALL_BAG_SHARDS_CONCATENATED
+	ShardsInterleaved  Sharding = C.HOLDALL_BAG_SHARDS_INTERLEAVED
 )
 
 // Options for all calls.
@@ -91,14 +124,19 @@ func MemoryLimit(bytes int64) Option { return number(C.HOLDALL_OPT_MEMORY_LIMIT,
 
 // Map selects memory mapping instead of read system calls. Default: false. If a mapped file is
 // truncated while open, the process gets SIGBUS.
-func Map(yes bool) Option { return flag(C.HOLDALL_OPT_IO, yes) }
+func Map(yes bool) Option {
+	if yes {
+		return number(C.HOLDALL_OPT_IO, C.HOLDALL_IO_MAP)
+	}
+	return number(C.HOLDALL_OPT_IO, C.HOLDALL_IO_READ)
+}
 
 // VerifyLevel sets which checksums are verified. 0: only those inside zstd frames. 1 (default):
 // those of what is read. 2: also everything at open.
 func VerifyLevel(level int) Option { return number(C.HOLDALL_OPT_VERIFY, int64(level)) }
 
 // SkipDamaged makes reads skip corrupt data: corrupt records are empty, corrupt chunks are zeros,
-// and the call returns ErrSkipped. Default: false, corrupt data is an error.
+// and the call returns ErrDamaged. Default: false, corrupt data is an error.
 func SkipDamaged(yes bool) Option { return flag(C.HOLDALL_OPT_SKIP_DAMAGED, yes) }
 
 // Durability selects whether a commit syncs files and folder (default: true). Without it a commit
@@ -133,8 +171,8 @@ func Compress(codec Codec) Option { return number(C.HOLDALL_OPT_CODEC, int64(cod
 // default of zstd. Chunks: 0 (stored) to 9, default 5.
 func Level(level int) Option { return number(C.HOLDALL_OPT_LEVEL, int64(level)) }
 
-// Checksum sets the checksum of what is written. Default: SumCRC32.
-func Checksum(sum Sum) Option { return number(C.HOLDALL_OPT_CHECKSUM, int64(sum)) }
+// Checksum sets the checksum of what is written. Default: ChecksumCRC32.
+func Checksum(kind ChecksumKind) Option { return number(C.HOLDALL_OPT_CHECKSUM, int64(kind)) }
 
 // ChunkBytes sets the bytes of content per chunk. Default: 1 MiB; arrays in frames: 2 to 4 MiB.
 func ChunkBytes(n int) Option { return number(C.HOLDALL_OPT_CHUNK_BYTES, int64(n)) }
@@ -143,9 +181,9 @@ func ChunkBytes(n int) Option { return number(C.HOLDALL_OPT_CHUNK_BYTES, int64(n
 // level.
 func BlockBytes(n int) Option { return number(C.HOLDALL_OPT_BLOCK_BYTES, int64(n)) }
 
-// Fill sets the fill value of an array at creation: the bytes of one item, or of one row of a
+// FillValue sets the fill value of an array at creation: the bytes of one item, or of one row of a
 // folder. Default: zeros.
-func Fill(item []byte) Option { return content(C.HOLDALL_OPT_FILL, item) }
+func FillValue(item []byte) Option { return content(C.HOLDALL_OPT_FILL_VALUE, item) }
 
 // ExpectedRows sets the approximate final number of rows of a folder, which determines the chunk
 // length. Default: the rows at creation.
@@ -154,7 +192,7 @@ func ExpectedRows(n uint64) Option { return number(C.HOLDALL_OPT_EXPECTED_ROWS, 
 // Sparse creates a frame as a folder with one file per chunk. Default: false, one file.
 func Sparse(yes bool) Option { return flag(C.HOLDALL_OPT_SPARSE, yes) }
 
-// SuperchunkChunks sets the chunks per superchunk file of BLZPaper, 1 to 1,048,576. Default: 16
+// SuperchunkChunks sets the chunks per superchunk file of BLZRFC, 1 to 1,048,576. Default: 16
 // to 64 MiB of content.
 func SuperchunkChunks(n int) Option { return number(C.HOLDALL_OPT_SUPERCHUNK_CHUNKS, int64(n)) }
 
@@ -192,25 +230,24 @@ func Filters(filters ...Filter) Option {
 // writing.
 func Dictionary(dictionary []byte) Option { return content(C.HOLDALL_OPT_DICTIONARY, dictionary) }
 
-// LimitsSeparate stores the limits (end offsets) of records in a separate file. Default: false,
-// at the end of the file of the records.
-func LimitsSeparate(yes bool) Option { return flag(C.HOLDALL_OPT_BAG_LIMITS, yes) }
+// BagLimits selects where the limits of records are stored. Default: LimitsTail.
+func BagLimits(limits Limits) Option { return number(C.HOLDALL_OPT_BAG_LIMITS, int64(limits)) }
 
-// LimitsInMemory loads all limits into memory, 8 bytes per record. Default: false, limits are
-// read as needed.
-func LimitsInMemory(yes bool) Option { return flag(C.HOLDALL_OPT_BAG_LIMITS_CACHE, yes) }
+// BagLimitsCache loads all limits into memory, 8 bytes per record. Default: false, limits are read
+// as needed.
+func BagLimitsCache(yes bool) Option { return flag(C.HOLDALL_OPT_BAG_LIMITS_CACHE, yes) }
 
-// Interleaved selects how shards form one sequence: interleaved (true) or concatenated (false).
-// Default: as the files record, else concatenated.
-func Interleaved(yes bool) Option { return flag(C.HOLDALL_OPT_BAG_SHARDS, yes) }
+// BagShards selects how shards form one sequence. Default: as the files record, else
+// ShardsConcatenated.
+func BagShards(sharding Sharding) Option { return number(C.HOLDALL_OPT_BAG_SHARDS, int64(sharding)) }
 
-// ReadAhead sets the number of records that a stream reads in advance; 0: none. Default: as
-// ReadAheadBytes permits.
-func ReadAhead(records int) Option { return number(C.HOLDALL_OPT_BAG_READ_AHEAD, int64(records)) }
+// BagReadAhead sets the number of records that a stream reads in advance; 0: none. Default: as
+// BagReadAheadBytes permits.
+func BagReadAhead(records int) Option { return number(C.HOLDALL_OPT_BAG_READ_AHEAD, int64(records)) }
 
-// ReadAheadBytes sets the bytes of records that a stream reads in advance; 0: none. Default: two
+// BagReadAheadBytes sets the bytes of records that a stream reads in advance; 0: none. Default: two
 // batches per thread, of about 1 MiB or one larger record each.
-func ReadAheadBytes(n int64) Option { return number(C.HOLDALL_OPT_BAG_READ_AHEAD_BYTES, n) }
+func BagReadAheadBytes(n int64) Option { return number(C.HOLDALL_OPT_BAG_READ_AHEAD_BYTES, n) }
 
 // Options for export to Arrow, and for frames in larger files.
 
@@ -220,16 +257,16 @@ func ArrowBinary(yes bool) Option { return flag(C.HOLDALL_OPT_ARROW_BINARY, yes)
 // ArrowNulls exports NaN as null. Default: false, NaN stays NaN.
 func ArrowNulls(yes bool) Option { return flag(C.HOLDALL_OPT_ARROW_NULLS, yes) }
 
-// At sets the offset in bytes of a frame in a larger file, for reading. Default: 0.
-func At(offset int64) Option { return number(C.HOLDALL_OPT_AT, offset) }
+// FrameOffset sets the offset in bytes of a frame in a larger file, for reading. Default: 0.
+func FrameOffset(offset int64) Option { return number(C.HOLDALL_OPT_FRAME_OFFSET, offset) }
 
-// OnProgress sets a progress callback: done of total, in units of the call. If it returns false,
-// the call stops with ErrCancelled. It may run on any thread, one call at a time.
-func OnProgress(progress func(done, total uint64) bool) Option {
+// Progress sets a progress callback: done of total, in units of the call. If it returns false, the
+// call stops with ErrCancelled. It may run on any thread, one call at a time.
+func Progress(progress func(done, total uint64) bool) Option {
 	f := newCallback(progress)
-	return Option{keep: f, set: func(o *C.holdall_options, _ *call) C.holdall_status {
-		C.holdall_options_on_progress(o, progressFunction(), f.ctx)
-		return C.HOLDALL_OK
+	return Option{func(o *C.holdall_options, _ *call) ([]*callback, C.holdall_status) {
+		C.holdall_options_set_progress(o, progressFunction(), f.ctx)
+		return []*callback{f}, C.HOLDALL_OK
 	}}
 }
 
@@ -245,11 +282,13 @@ func withOptions(op string, options []Option, f func(o *C.holdall_options) error
 		if option.set == nil {
 			return nil, refused(op, ErrArgument, "an Option is the zero value; use a function that returns one")
 		}
-		if err := run(op, func(c *call) C.holdall_status { return option.set(o, c) }); err != nil {
+		err := run(op, func(c *call) C.holdall_status {
+			more, status := option.set(o, c)
+			keep = append(keep, more...)
+			return status
+		})
+		if err != nil {
 			return nil, err
-		}
-		if option.keep != nil {
-			keep = append(keep, option.keep)
 		}
 	}
 	return keep, explained(f(o), keep)

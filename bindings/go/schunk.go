@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// Format is the format of a container: Bloscpack, Bcolz, BLZ, BLZPaper (the BLZ RFC layout),
+// Format is the format of a container: Bloscpack, Bcolz, BLZ, BLZRFC (the BLZ RFC layout),
 // B2Frame, Caterva, B2ND or Bagz.
 type Format int32
 
@@ -19,12 +19,15 @@ const (
 	Bloscpack Format = C.HOLDALL_FORMAT_BLOSCPACK
 	Bcolz     Format = C.HOLDALL_FORMAT_BCOLZ
 	BLZ       Format = C.HOLDALL_FORMAT_BLZ
-	BLZPaper  Format = C.HOLDALL_FORMAT_BLZ_PAPER
+	BLZRFC    Format = C.HOLDALL_FORMAT_BLZ_RFC
 	B2Frame   Format = C.HOLDALL_FORMAT_B2FRAME
 	Caterva   Format = C.HOLDALL_FORMAT_CATERVA
 	B2ND      Format = C.HOLDALL_FORMAT_B2ND
 	Bagz      Format = C.HOLDALL_FORMAT_BAGZ
 )
+
+// String returns the name of the format, such as "b2nd".
+func (f Format) String() string { return constantName(int32(f)) }
 
 // Schunk is an open superchunk: a sequence of bytes, the content, in compressed chunks numbered
 // from 0. It implements io.ReaderAt, io.WriterAt for existing content, and io.Writer, which
@@ -48,16 +51,16 @@ func schunk(op, path string, mode Mode, options []Option, f func(path *C.char, o
 }
 
 // OpenSchunk opens a superchunk at its last commit: ReadOnly to read, Append to read and change.
-// Errors: ErrFormat if the container is not a superchunk; ErrBusy if another writer is active.
+// Errors: ErrType if the container is not a superchunk; ErrBusy if another writer is active.
 func OpenSchunk(path string, mode Mode, options ...Option) (*Schunk, error) {
 	return schunk("open a superchunk", path, mode, options, func(path *C.char, o *C.holdall_options, out **C.holdall_schunk, c *call) C.holdall_status {
 		return C.holdall_schunk_open(path, C.holdall_mode(mode), o, out, &c.err)
 	})
 }
 
-// CreateSchunk creates a superchunk and opens it for changes. mode is New or Replace; format is
-// Bloscpack or B2Frame; typesize is the bytes per item, for filters. Errors: ErrExists if mode is
-// New and the path exists.
+// CreateSchunk creates a superchunk and opens it for changes. mode is Create or Replace; format
+// is Bloscpack or B2Frame; typesize is the bytes per item, for filters. Errors: ErrExists if mode is
+// Create and the path exists.
 func CreateSchunk(path string, mode Mode, format Format, typesize int, options ...Option) (*Schunk, error) {
 	return schunk("create a superchunk", path, mode, options, func(path *C.char, o *C.holdall_options, out **C.holdall_schunk, c *call) C.holdall_status {
 		return C.holdall_schunk_create(path, C.holdall_mode(mode), C.holdall_format(format), C.size_t(typesize), o, out, &c.err)
@@ -74,45 +77,65 @@ func (s *Schunk) Len() uint64 {
 	return s.number(func(s *C.holdall_schunk) C.uint64_t { return C.holdall_schunk_nbytes(s) })
 }
 
-// StoredBytes returns the size on disk in bytes at the last commit.
-func (s *Schunk) StoredBytes() uint64 {
-	return s.number(func(s *C.holdall_schunk) C.uint64_t { return C.holdall_schunk_cbytes(s) })
+// ChunkCount returns the number of chunks.
+func (s *Schunk) ChunkCount() uint64 {
+	return s.number(func(s *C.holdall_schunk) C.uint64_t { return C.holdall_schunk_chunk_count(s) })
 }
 
-// Chunks returns the number of chunks.
-func (s *Schunk) Chunks() uint64 {
-	return s.number(func(s *C.holdall_schunk) C.uint64_t { return C.holdall_schunk_chunks(s) })
+// SchunkInfo describes a superchunk; holdall_schunk_info in holdall.h documents the fields.
+type SchunkInfo struct {
+	Format      Format
+	Version     int
+	Typesize    int
+	ChunkSize   uint64 // bytes of content per chunk; 0: chunks may have any length
+	ChunkCount  uint64
+	NBytes      uint64
+	StoredBytes uint64
+	Codec       Codec
+	Level       int // -1 if it is not stored
+	Checksum    ChecksumKind
+	IsSparse    bool
+	Filters     []Filter
+	AttrCount   int
+	Generation  uint64
 }
 
-// Typesize returns the bytes per item.
-func (s *Schunk) Typesize() int {
-	return int(s.number(func(s *C.holdall_schunk) C.uint64_t { return C.uint64_t(C.holdall_schunk_typesize(s)) }))
+// Info describes the superchunk.
+func (s *Schunk) Info() (info SchunkInfo, err error) {
+	err = s.view("info", func(p unsafe.Pointer, c *call) C.holdall_status {
+		i := C.holdall_schunk_info{}
+		i.struct_size = C.sizeof_holdall_schunk_info
+		status := C.holdall_schunk_get_info((*C.holdall_schunk)(p), &i, &c.err)
+		info = SchunkInfo{Format(i.format), int(i.version), int(i.typesize), uint64(i.chunk_size), uint64(i.chunk_count),
+			uint64(i.nbytes), uint64(i.stored_bytes), Codec(i.codec), int(i.level), ChecksumKind(i.checksum), i.is_sparse != 0,
+			filters(i.filters[:i.filter_count]), int(i.attr_count), uint64(i.generation)}
+		return status
+	})
+	return info, err
 }
 
-// ChunkSize returns the bytes of content per chunk; the last chunk and inserted ones may differ.
-// 0: chunks may have any length.
-func (s *Schunk) ChunkSize() int {
-	return int(s.number(func(s *C.holdall_schunk) C.uint64_t { return C.uint64_t(C.holdall_schunk_chunk_size(s)) }))
+func filters(from []C.uint8_t) (filters []Filter) {
+	for _, f := range from {
+		filters = append(filters, Filter(f))
+	}
+	return filters
 }
 
-// Sum returns the checksum of the chunks.
-func (s *Schunk) Sum() Sum {
-	return Sum(s.number(func(s *C.holdall_schunk) C.uint64_t { return C.uint64_t(C.holdall_schunk_sum(s)) }))
-}
-
-// ChunkInfo describes a chunk: its bytes of content, its bytes as stored, and its codec.
+// ChunkInfo describes a chunk: its bytes of content, its bytes as stored, its codec, and whether it
+// waits to be encoded.
 type ChunkInfo struct {
-	Bytes, Stored int
-	Codec         Codec
+	NBytes, StoredBytes int
+	Codec               Codec
+	IsPending           bool
 }
 
-// Chunk describes chunk i without decoding it. Errors: ErrRange if there is no such chunk.
-func (s *Schunk) Chunk(i uint64) (info ChunkInfo, err error) {
-	err = s.view("chunk", func(p unsafe.Pointer, c *call) C.holdall_status {
-		var codec C.int32_t
-		stored := (*C.size_t)(unsafe.Pointer(&c.numbers[0]))
-		status := C.holdall_schunk_chunk_info((*C.holdall_schunk)(p), C.uint64_t(i), &c.n, stored, &codec, &c.err)
-		info = ChunkInfo{int(c.n), int(*stored), Codec(codec)}
+// ChunkInfo describes a chunk without decoding it. Errors: ErrRange if there is no such chunk.
+func (s *Schunk) ChunkInfo(chunk uint64) (info ChunkInfo, err error) {
+	err = s.view("chunk info", func(p unsafe.Pointer, c *call) C.holdall_status {
+		i := C.holdall_chunk_info{}
+		i.struct_size = C.sizeof_holdall_chunk_info
+		status := C.holdall_schunk_get_chunk_info((*C.holdall_schunk)(p), C.uint64_t(chunk), &i, &c.err)
+		info = ChunkInfo{int(i.nbytes), int(i.stored_bytes), Codec(i.codec), i.is_pending != 0}
 		return status
 	})
 	return info, err
@@ -135,7 +158,7 @@ func (s *Schunk) ReadAt(dst []byte, at int64) (n int, err error) {
 	} else if err = s.view("read", func(unsafe.Pointer, *call) C.holdall_status { return C.HOLDALL_OK }); err == nil {
 		return 0, io.EOF // only if the handle is open
 	}
-	if e, is := err.(*Error); is && e.Status != ErrSkipped {
+	if e, is := err.(*Error); is && e.Status != ErrDamaged {
 		return 0, err
 	}
 	if err == nil && short {
@@ -166,9 +189,9 @@ func (s *Schunk) ReadRaw(i uint64) ([]byte, error) {
 }
 
 // Checksum returns a checksum of all content.
-func (s *Schunk) Checksum(sum Sum) ([]byte, error) {
+func (s *Schunk) Checksum(kind ChecksumKind) ([]byte, error) {
 	return s.ask("checksum", func(p, dst unsafe.Pointer, size C.size_t, c *call) C.holdall_status {
-		return C.holdall_schunk_checksum((*C.holdall_schunk)(p), C.int32_t(sum), dst, size, &c.n, &c.err)
+		return C.holdall_schunk_checksum((*C.holdall_schunk)(p), C.int32_t(kind), dst, size, &c.n, &c.err)
 	})
 }
 
@@ -232,28 +255,28 @@ func (s *Schunk) Truncate(n uint64) error {
 	})
 }
 
-// Metas returns the names of the named values. A Bloscpack file has one, "", its metadata.
-func (s *Schunk) Metas() (names []string) {
+// Attrs returns the names of the named values. A Bloscpack file has one, "", its metadata.
+func (s *Schunk) Attrs() (names []string) {
 	s.look(func(p unsafe.Pointer) {
-		for i := C.uint32_t(0); i < C.holdall_schunk_metas((*C.holdall_schunk)(p)); i++ {
-			names = append(names, C.GoString(C.holdall_schunk_meta_name((*C.holdall_schunk)(p), i)))
+		for i := C.uint32_t(0); i < C.holdall_schunk_attr_count((*C.holdall_schunk)(p)); i++ {
+			names = append(names, C.GoString(C.holdall_schunk_attr_name((*C.holdall_schunk)(p), i)))
 		}
 	})
 	return names
 }
 
-// Meta returns a named value and whether it exists.
-func (s *Schunk) Meta(name string) (value []byte, is bool, err error) {
-	return s.named("meta", name, func(p unsafe.Pointer, name *C.char, c *call) C.holdall_status {
-		return C.holdall_schunk_meta_get((*C.holdall_schunk)(p), name, &c.out, &c.n, &c.err)
+// Attr returns a named value and whether it exists.
+func (s *Schunk) Attr(name string) (value []byte, is bool, err error) {
+	return s.named("attr", name, func(p unsafe.Pointer, name *C.char, c *call) C.holdall_status {
+		return C.holdall_schunk_attr_get((*C.holdall_schunk)(p), name, &c.out, &c.n, &c.err)
 	})
 }
 
-// SetMeta sets a named value; nil removes it.
-func (s *Schunk) SetMeta(name string, value []byte) error {
-	return withString("set meta", name, func(name *C.char) error {
-		return s.changed("set meta", func(s *C.holdall_schunk, e *C.holdall_error) C.holdall_status {
-			return C.holdall_schunk_meta_set(s, name, given(value), C.size_t(len(value)), e)
+// SetAttr sets a named value; nil removes it.
+func (s *Schunk) SetAttr(name string, value []byte) error {
+	return withString("set attr", name, func(name *C.char) error {
+		return s.changed("set attr", func(s *C.holdall_schunk, e *C.holdall_error) C.holdall_status {
+			return C.holdall_schunk_attr_set(s, name, given(value), C.size_t(len(value)), e)
 		})
 	})
 }
@@ -263,7 +286,7 @@ func (s *Schunk) Commit() error {
 	return s.changed("commit", func(s *C.holdall_schunk, e *C.holdall_error) C.holdall_status { return C.holdall_schunk_commit(s, e) })
 }
 
-// Copy copies content and named values to a new superchunk. mode is New or Replace.
+// Copy copies content and named values to a new superchunk. mode is Create or Replace.
 func (s *Schunk) Copy(path string, mode Mode, format Format, options ...Option) error {
 	return withString("copy", path, func(path *C.char) error {
 		_, err := withOptions("copy", options, func(o *C.holdall_options) error {

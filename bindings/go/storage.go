@@ -18,15 +18,15 @@ package holdall
 // static inline int64_t go_list(void *ctx, const char *folder, holdall_go_each each, void *arg) {
 //     return holdallGoList(ctx, (char *)folder, each, arg);
 // }
-// static inline holdall_status go_storage(void *ctx, int lists, holdall_io **out, holdall_error *err) {
-//     holdall_io_functions f = {0};
+// static inline holdall_status go_storage(void *ctx, int lists, holdall_storage **out, holdall_error *err) {
+//     holdall_storage_functions f = {0};
 //     f.struct_size = sizeof f;
 //     f.ctx = ctx;
 //     f.size = go_size;
 //     f.read_at = go_read_at;
 //     f.list = lists ? go_list : NULL;
 //     f.destroy = holdallGoDestroy;
-//     return holdall_io_from_functions(&f, out, err);
+//     return holdall_storage_from_functions(&f, out, err);
 // }
 // static inline int go_each(holdall_go_each each, void *arg, const char *name) { return each(arg, name); }
 import "C"
@@ -87,97 +87,48 @@ func (m Memory) ReadAt(name string, p []byte, at int64) (int, error) {
 	return n, nil
 }
 
-// OpenBagIn opens a bag for reading from one or more storages, one per shard. A storage has no
-// file name that shows whether records are compressed: pass Compress(CodecZstd) if they are.
-func OpenBagIn(shards []Storage, options ...Option) (*Bag, error) {
-	h, err := openIn("open a bag", shards, options, freeBag, func(io **C.holdall_io, o *C.holdall_options, c *call) C.holdall_status {
-		return C.holdall_bag_open_io(io, C.uint32_t(len(shards)), o, (**C.holdall_bag)(unsafe.Pointer(&c.out)), &c.err)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &Bag{h}, nil
-}
-
-// OpenSchunkIn opens a superchunk from a storage for reading.
-func OpenSchunkIn(storage Storage, options ...Option) (*Schunk, error) {
-	h, err := openIn("open a superchunk", []Storage{storage}, options, freeSchunk, func(io **C.holdall_io, o *C.holdall_options, c *call) C.holdall_status {
-		return C.holdall_schunk_open_io(*io, C.HOLDALL_READ, o, (**C.holdall_schunk)(unsafe.Pointer(&c.out)), &c.err)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &Schunk{h}, nil
-}
-
-// OpenArrayIn opens an array from a storage for reading.
-func OpenArrayIn(storage Storage, options ...Option) (*Array, error) {
-	h, err := openIn("open an array", []Storage{storage}, options, freeArray, func(io **C.holdall_io, o *C.holdall_options, c *call) C.holdall_status {
-		return C.holdall_array_open_io(*io, C.HOLDALL_READ, o, (**C.holdall_array)(unsafe.Pointer(&c.out)), &c.err)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &Array{h, nil}, nil
-}
-
-// OpenTableIn opens a table from a storage for reading.
-func OpenTableIn(storage Storage, options ...Option) (*Table, error) {
-	h, err := openIn("open a table", []Storage{storage}, options, freeTable, func(io **C.holdall_io, o *C.holdall_options, c *call) C.holdall_status {
-		return C.holdall_table_open_io(*io, C.HOLDALL_READ, o, (**C.holdall_table)(unsafe.Pointer(&c.out)), &c.err)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &Table{handle: h}, nil
-}
-
-// openIn is like open, from storages. Their C handles exist while f runs. The opened handle
-// retains the storages.
-func openIn(op string, storages []Storage, options []Option, free func(unsafe.Pointer), f func(io **C.holdall_io, o *C.holdall_options, c *call) C.holdall_status) (*handle, error) {
-	const size = unsafe.Sizeof((*C.holdall_io)(nil))
-	list := (**C.holdall_io)(C.calloc(C.size_t(len(storages)+1), C.size_t(size)))
-	handles := unsafe.Slice(list, len(storages))
-	defer func() {
-		for _, io := range handles {
-			C.holdall_io_close(io)
+// UseStorage replaces the path of a call, which must then be "", by a storage, for reading. Several
+// are the shards of OpenBag. A bag in a storage has no file name that shows whether its records are
+// compressed: pass Compress(CodecZstd) if they are.
+func UseStorage(storages ...Storage) Option {
+	return Option{func(o *C.holdall_options, c *call) (keep []*callback, status C.holdall_status) {
+		room := arena{}
+		defer room.free()
+		pointers := room.pointers(len(storages))
+		handles := unsafe.Slice((**C.holdall_storage)(unsafe.Pointer(&pointers[0])), len(pointers))
+		defer func() { // the options hold the storages
+			for _, handle := range handles {
+				C.holdall_storage_free(handle)
+			}
+		}()
+		for i, storage := range storages {
+			if storage == nil {
+				return keep, c.say(C.HOLDALL_E_ARGUMENT, "the storage is nil")
+			}
+			f, status := newStorage(storage, &handles[i], c)
+			if status != C.HOLDALL_OK {
+				return keep, status
+			}
+			keep = append(keep, f)
 		}
-		C.free(unsafe.Pointer(list))
-	}()
-	var keep []*callback
-	for i, source := range storages {
-		storage, err := newStorage(op, source, &handles[i])
-		if err != nil {
-			return nil, err
-		}
-		keep = append(keep, storage)
-	}
-	h, err := open(op, options, free, false, func(o *C.holdall_options, c *call) C.holdall_status { return f(list, o, c) })
-	if err != nil {
-		return nil, explained(err, keep)
-	}
-	h.keep = append(h.keep, keep...)
-	return h, nil
+		return keep, C.holdall_options_set_storage(o, &handles[0], C.uint32_t(len(storages)), &c.err)
+	}}
 }
 
 // newStorage passes a storage to C. C calls destroy when no handle uses the storage any more, so
 // the finalizer is removed.
-func newStorage(op string, storage Storage, out **C.holdall_io) (*callback, error) {
-	if storage == nil {
-		return nil, refused(op, ErrArgument, "the storage is nil")
-	}
-	c := newCallback(storage)
-	runtime.SetFinalizer(c, nil)
+func newStorage(storage Storage, out **C.holdall_storage, c *call) (*callback, C.holdall_status) {
+	f := newCallback(storage)
+	runtime.SetFinalizer(f, nil)
 	lists := C.int(0)
 	if _, is := storage.(Lister); is {
 		lists = 1
 	}
-	err := run(op, func(call *call) C.holdall_status { return C.go_storage(c.ctx, lists, out, &call.err) })
-	if err != nil {
-		holdallGoDestroy(c.ctx)
-		return nil, err
+	status := C.go_storage(f.ctx, lists, out, &c.err)
+	if status != C.HOLDALL_OK {
+		holdallGoDestroy(f.ctx)
 	}
-	return c, nil
+	return f, status
 }
 
 // asked calls a method of the storage and returns its result or -errno. The error itself is

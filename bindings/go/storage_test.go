@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// folder is a Storage over files that counts reads.
+// folder is a Storage over files, with the number of reads.
 type folder struct {
 	path  string
 	reads *atomic.Int64
@@ -61,59 +61,64 @@ func (f folder) List(name string) (names []string, err error) {
 
 func TestStorageOfAFolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t")
-	tab := must(CreateTable(path, New, Bcolz, []Column{{"a", Dtype[int32]()}}))
+	tab := must(CreateTable(path, Create, TableSpec{Bcolz, []Column{{"a", Dtype[int32]()}}}))
 	done(t, tab.Append(3, Bytes([]int32{1, 2, 3})))
 	done(t, tab.Commit())
 	done(t, tab.Close())
 	storage := folder{path, new(atomic.Int64), nil}
-	tab = must(OpenTableIn(storage))
+	tab = must(OpenTable("", ReadOnly, UseStorage(storage)))
 	same(t, must(Read[int32](must(tab.Column("a")), Box{})), []int32{1, 2, 3})
 	done(t, tab.Close())
 	if storage.reads.Load() == 0 {
 		t.Fatal("the storage was not asked")
 	}
-	_, err := OpenTableIn(folder{path + "-no", storage.reads, nil})
+	_, err := OpenTable("", ReadOnly, UseStorage(folder{path + "-no", storage.reads, nil}))
 	is(t, err, ErrMissing)
 }
 
 func TestStorageInMemory(t *testing.T) {
 	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
-	made := must(CreateArray(a, New, B2ND, Dtype[float64](), Grid{Shape: []uint64{4}}))
+	made := must(CreateArray(a, Create, ArraySpec{Format: B2ND, Dtype: Dtype[float64](), Shape: []uint64{4}}))
 	done(t, Write(made, Box{}, []float64{1, 2, 3, 4}))
 	done(t, made.Commit())
 	done(t, made.Close())
-	array := must(OpenArrayIn(Memory(must(os.ReadFile(a)))))
+	array := must(OpenArray("", ReadOnly, UseStorage(Memory(must(os.ReadFile(a))))))
 	runtime.GC()
 	same(t, must(Read[float64](array, Box{Start: []uint64{2}})), []float64{3, 4})
 	done(t, array.Close())
 
-	s := must(CreateSchunk(b, New, Bloscpack, 1))
+	s := must(CreateSchunk(b, Create, Bloscpack, 1))
 	must(s.Write([]byte("abcdef")))
 	done(t, s.Commit())
 	done(t, s.Close())
-	s = must(OpenSchunkIn(Memory(must(os.ReadFile(b)))))
+	s = must(OpenSchunk("", ReadOnly, UseStorage(Memory(must(os.ReadFile(b))))))
 	if s.Len() != 6 {
 		t.Fatal(s.Len())
 	}
 	done(t, s.Close())
-	_, err := OpenSchunkIn(Memory("no container"))
+	option := UseStorage(Memory("no container"))
+	_, err := OpenSchunk("", ReadOnly, option)
 	is(t, err, ErrFormat)
+	_, err = OpenSchunk(b, ReadOnly, option)
+	is(t, err, ErrArgument)
+	_, err = CreateSchunk("", Create, Bloscpack, 1, option)
+	is(t, err, ErrUnsupported)
 }
 
 func TestStorageOfShards(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.bagz")
-	w := must(WriteBag(path, New))
+	w := must(WriteBag(path, Create))
 	for i := 0; i < 5000; i++ {
 		done(t, w.Append([]byte{byte(i), byte(i >> 8)}))
 	}
 	done(t, w.Commit())
 	done(t, w.Close())
 	content := Memory(must(os.ReadFile(path)))
-	bag := must(OpenBagIn([]Storage{content, folder{path, new(atomic.Int64), nil}}, Threads(4), Compress(CodecZstd)))
+	bag := must(OpenBag("", UseStorage(content, folder{path, new(atomic.Int64), nil}), Threads(4), Compress(CodecZstd)))
 	if bag.Len() != 10000 {
 		t.Fatal(bag.Len())
 	}
-	some := must(bag.Slice(9999, -2500, 4))
+	some := must(bag.Slice(9999, 4, -2500))
 	done(t, bag.Close()) // the slice has the storage
 	for i, want := range []int{4999, 2499, 4999, 2499} {
 		record := must(some.Read(uint64(i), nil))
@@ -128,12 +133,12 @@ func TestStorageThatFails(t *testing.T) {
 	broken := folder{t.TempDir(), new(atomic.Int64), errors.New("the cable is out")}
 	done(t, os.WriteFile(broken.at("f"), make([]byte, 100), 0o666))
 	broken.path = broken.at("f")
-	_, err := OpenArrayIn(broken)
+	_, err := OpenArray("", ReadOnly, UseStorage(broken))
 	is(t, err, ErrCallback)
 	is(t, err, broken.fails)
 	broken.fails = fs.ErrPermission
-	_, err = OpenBagIn([]Storage{broken})
+	_, err = OpenBag("", UseStorage(broken))
 	is(t, err, fs.ErrPermission)
-	_, err = OpenBagIn([]Storage{nil})
+	_, err = OpenBag("", UseStorage(nil))
 	is(t, err, ErrArgument)
 }

@@ -14,12 +14,14 @@ import (
 // call Take at once. Each record is returned once, by either.
 type Stream struct {
 	*handle
-	data    []byte // rest of the batch that Next reads from
-	offsets []uint64
-	numbers []uint64
+	data     []byte // rest of the batch that Next reads from
+	offsets  []uint64
+	numbers  []uint64
+	damaged  []uint64 // positions in that batch
+	position uint64   // of the next record in that batch
 }
 
-func freeEpoch(p unsafe.Pointer) { C.holdall_epoch_close((*C.holdall_epoch)(p)) }
+func freeEpoch(p unsafe.Pointer) { C.holdall_epoch_free((*C.holdall_epoch)(p)) }
 
 // Stream opens a stream of the records whose numbers next returns, in that order, with
 // repetitions. next returns false at the end, or an error, which is returned in place of the next
@@ -42,7 +44,7 @@ func (b *Bag) Stream(next func() (i uint64, more bool, err error), options ...Op
 func (b *Bag) Epoch(seed, epoch uint64, rank, world uint32, position uint64, options ...Option) (*Stream, error) {
 	n := C.uint64_t(b.Len())
 	h, err := open("open an epoch", nil, freeEpoch, false, func(_ *C.holdall_options, c *call) C.holdall_status {
-		return C.holdall_epoch_open(n, C.uint64_t(seed), C.uint64_t(epoch), C.uint32_t(rank), C.uint32_t(world), (**C.holdall_epoch)(unsafe.Pointer(&c.out)), &c.err)
+		return C.holdall_epoch_new(n, C.uint64_t(seed), C.uint64_t(epoch), C.uint32_t(rank), C.uint32_t(world), (**C.holdall_epoch)(unsafe.Pointer(&c.out)), &c.err)
 	})
 	if err != nil {
 		return nil, err
@@ -83,7 +85,7 @@ func (s *Stream) Take(n int) (*Records, error) {
 	end := false
 	r, err := s.records("take", func(p unsafe.Pointer, c *call) C.holdall_status {
 		status := C.holdall_bag_stream_take((*C.holdall_bag_stream)(p), C.size_t(n), (**C.holdall_records)(unsafe.Pointer(&c.out)), &c.err)
-		end = status == C.HOLDALL_NOT_FOUND
+		end = status == C.HOLDALL_END
 		return status
 	})
 	if end {
@@ -94,20 +96,27 @@ func (s *Stream) Take(n int) (*Records, error) {
 
 // Next returns the next record, which the caller owns, and its number in the bag. At the end it
 // returns io.EOF. After an error with a Position, the next call continues with the record after
-// the one that failed.
+// the one that failed. A record that is corrupt and was skipped is empty, with ErrDamaged.
 func (s *Stream) Next() (record []byte, number uint64, err error) {
 	for len(s.numbers) == 0 {
 		batch, err := s.Take(0)
-		if err != nil {
+		if batch == nil {
 			return nil, 0, err
 		}
 		// One copy per batch, so that records stay valid after the batch is closed.
 		s.data = append([]byte{}, batch.data...)
 		s.offsets = append(s.offsets[:0:0], batch.offsets...)
 		s.numbers = append(s.numbers[:0:0], batch.numbers...)
+		s.damaged = append(s.damaged[:0:0], batch.damaged...)
+		s.position = 0
 		batch.Close()
 	}
 	record, number = s.data[s.offsets[0]:s.offsets[1]:s.offsets[1]], s.numbers[0]
 	s.offsets, s.numbers = s.offsets[1:], s.numbers[1:]
-	return record, number, nil
+	if len(s.damaged) > 0 && s.damaged[0] == s.position {
+		s.damaged = s.damaged[1:]
+		err = &Error{Op: "next", Status: ErrDamaged, Position: int64(number), Message: "the record is corrupt and was skipped"}
+	}
+	s.position++
+	return record, number, err
 }

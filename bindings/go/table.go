@@ -3,37 +3,28 @@ package holdall
 // Tables: named columns of equal length.
 
 // #include <holdall.h>
+// #include <stdlib.h>
 import "C"
 
-import (
-	"sync/atomic"
-	"unsafe"
-)
+import "unsafe"
 
 // Table is an open table.
-type Table struct {
-	*handle
-	// Number of times that columns were added or removed.
-	turns atomic.Uint64
-}
+type Table struct{ *handle }
 
 // Column is the name and the dtype of a column.
 type Column struct{ Name, Dtype string }
 
-// column identifies the column of a table that an Array stands for.
-type column struct {
-	table *Table
-	i     C.uint32_t
-	turn  uint64
-}
+// column is the name of the column of a table that an Array stands for.
+type column string
 
-// with makes a call with the array of the column, or fails if columns were added or removed
-// since.
-func (c *column) with(table *C.holdall_table, call *call, f func(a *C.holdall_array, c *call) C.holdall_status) C.holdall_status {
-	if a := C.holdall_table_column(table, c.i); a != nil && c.table.turns.Load() == c.turn {
+// with makes a call with the array of the column, or fails if the table has no such column.
+func (name column) with(table *C.holdall_table, call *call, f func(a *C.holdall_array, c *call) C.holdall_status) C.holdall_status {
+	s := C.CString(string(name))
+	defer C.free(unsafe.Pointer(s))
+	if a := C.holdall_table_find_column(table, s); a != nil {
 		return f(a, call)
 	}
-	return call.say(C.HOLDALL_E_STATE, "a column was added or removed since; call Table.Column again")
+	return call.say(C.HOLDALL_E_ARGUMENT, "the table has no column of this name")
 }
 
 // say stores a failure as the library does.
@@ -59,7 +50,7 @@ func table(op, path string, mode Mode, options []Option, f func(path *C.char, o 
 	if err != nil {
 		return nil, err
 	}
-	return &Table{handle: h}, nil
+	return &Table{h}, nil
 }
 
 // OpenTable opens a table at its last commit: ReadOnly to read, Append to read and change.
@@ -70,31 +61,38 @@ func OpenTable(path string, mode Mode, options ...Option) (*Table, error) {
 	})
 }
 
-// CreateTable creates a table without rows and opens it for changes. mode is New or Replace;
-// format is Bcolz, BLZ or BLZPaper. Errors: ErrExists if mode is New and the path exists, or if a
-// name is repeated; ErrType for an unknown dtype.
-func CreateTable(path string, mode Mode, format Format, columns []Column, options ...Option) (*Table, error) {
+// TableSpec describes a new table. Format is Bcolz, BLZ or BLZRFC.
+type TableSpec struct {
+	Format  Format
+	Columns []Column
+}
+
+// CreateTable creates a table without rows and opens it for changes. mode is Create or Replace.
+// Errors: ErrExists if mode is Create and the path exists, or if a name is repeated; ErrType for an
+// unknown dtype.
+func CreateTable(path string, mode Mode, spec TableSpec, options ...Option) (*Table, error) {
 	const op = "create a table"
 	room := arena{}
 	defer room.free()
-	names, dtypes := room.pointers(len(columns)), room.pointers(len(columns))
-	for i, c := range columns {
-		for _, s := range []string{c.Name, c.Dtype} {
-			if err := withString(op, s, func(*C.char) error { return nil }); err != nil {
-				return nil, err
-			}
+	var names, dtypes []string
+	for _, c := range spec.Columns {
+		if err := checked(op, c.Name, c.Dtype); err != nil {
+			return nil, err
 		}
-		names[i], dtypes[i] = room.bytes(append([]byte(c.Name), 0)), room.bytes(append([]byte(c.Dtype), 0))
+		names, dtypes = append(names, c.Name), append(dtypes, c.Dtype)
 	}
+	s := (*C.holdall_table_spec)(room.room(C.sizeof_holdall_table_spec))
+	s.struct_size = C.sizeof_holdall_table_spec
+	s.format, s.column_count = C.holdall_format(spec.Format), C.uint32_t(len(names))
+	s.names, s.dtypes = room.texts(names), room.texts(dtypes)
 	return table(op, path, mode, options, func(path *C.char, o *C.holdall_options, out **C.holdall_table, c *call) C.holdall_status {
-		return C.holdall_table_create(path, C.holdall_mode(mode), C.holdall_format(format), C.uint32_t(len(columns)),
-			(**C.char)(unsafe.Pointer(&names[0])), (**C.char)(unsafe.Pointer(&dtypes[0])), o, out, &c.err)
+		return C.holdall_table_create(path, C.holdall_mode(mode), s, o, out, &c.err)
 	})
 }
 
-// Rows returns the number of rows.
-func (t *Table) Rows() (n uint64) {
-	t.look(func(p unsafe.Pointer) { n = uint64(C.holdall_table_rows((*C.holdall_table)(p))) })
+// RowCount returns the number of rows.
+func (t *Table) RowCount() (n uint64) {
+	t.look(func(p unsafe.Pointer) { n = uint64(C.holdall_table_row_count((*C.holdall_table)(p))) })
 	return n
 }
 
@@ -102,7 +100,7 @@ func (t *Table) Rows() (n uint64) {
 func (t *Table) Columns() (columns []Column) {
 	t.look(func(p unsafe.Pointer) {
 		table := (*C.holdall_table)(p)
-		for i := C.uint32_t(0); i < C.holdall_table_columns(table); i++ {
+		for i := C.uint32_t(0); i < C.holdall_table_column_count(table); i++ {
 			dtype := C.GoString(C.holdall_array_dtype(C.holdall_table_column(table, i)))
 			columns = append(columns, Column{C.GoString(C.holdall_table_column_name(table, i)), dtype})
 		}
@@ -110,42 +108,114 @@ func (t *Table) Columns() (columns []Column) {
 	return columns
 }
 
-// find returns the index of the column with this name.
-func find(table *C.holdall_table, name string) (i C.uint32_t, is bool) {
-	for ; i < C.holdall_table_columns(table); i++ {
-		if C.GoString(C.holdall_table_column_name(table, i)) == name {
-			return i, true
-		}
-	}
-	return i, false
+// TableInfo describes a table; holdall_table_info in holdall.h documents the fields.
+type TableInfo struct {
+	Format      Format
+	ColumnCount int
+	RowCount    uint64
+	NBytes      uint64
+	StoredBytes uint64
+	AttrCount   int
+	Generation  uint64
+}
+
+// Info describes the table.
+func (t *Table) Info() (info TableInfo, err error) {
+	err = t.view("info", func(p unsafe.Pointer, c *call) C.holdall_status {
+		i := C.holdall_table_info{}
+		i.struct_size = C.sizeof_holdall_table_info
+		status := C.holdall_table_get_info((*C.holdall_table)(p), &i, &c.err)
+		info = TableInfo{Format(i.format), int(i.column_count), uint64(i.row_count), uint64(i.nbytes), uint64(i.stored_bytes),
+			int(i.attr_count), uint64(i.generation)}
+		return status
+	})
+	return info, err
 }
 
 // Column returns a column as a read-only array, with the rows of the table along its first
-// dimension. After a column is added or removed, the array returns ErrState: call Column again.
-// Errors: ErrRange if there is no such column.
+// dimension. Errors: ErrArgument if there is no such column, also from the array after the column
+// is removed.
 func (t *Table) Column(name string) (*Array, error) {
-	var of *column
+	if err := checked("column", name); err != nil {
+		return nil, err
+	}
+	of := column(name)
 	err := t.view("column", func(p unsafe.Pointer, c *call) C.holdall_status {
-		i, is := find((*C.holdall_table)(p), name)
-		if !is {
-			return c.say(C.HOLDALL_E_RANGE, "the table has no column of this name")
-		}
-		of = &column{t, i, t.turns.Load()}
-		return C.HOLDALL_OK
+		return of.with((*C.holdall_table)(p), c, func(*C.holdall_array, *call) C.holdall_status { return C.HOLDALL_OK })
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Array{t.handle, of}, nil
+	return &Array{t.handle, &of}, nil
+}
+
+// rows calls f with C buffers for the named columns and copies them to dsts afterwards.
+func (t *Table) rows(names []string, dsts [][]byte, f func(t *C.holdall_table, names **C.char, dsts *unsafe.Pointer, sizes *C.size_t, c *call) C.holdall_status) error {
+	if err := checked("read", names...); err != nil {
+		return err
+	}
+	if names != nil && len(names) != len(dsts) {
+		return refused("read", ErrArgument, "%d buffers for %d columns", len(dsts), len(names))
+	}
+	room := arena{}
+	defer room.free()
+	pointers, sizes := room.pointers(len(dsts)), make([]C.size_t, len(dsts)+1)
+	for i, dst := range dsts {
+		pointers[i], sizes[i] = room.bytes(dst), C.size_t(len(dst))
+	}
+	var list **C.char
+	if names != nil {
+		list = room.texts(names)
+	}
+	err := t.view("read", func(p unsafe.Pointer, c *call) C.holdall_status {
+		return f((*C.holdall_table)(p), list, (*unsafe.Pointer)(unsafe.Pointer(&pointers[0])), &sizes[0], c)
+	})
+	for i, dst := range dsts {
+		copy(dst, unsafe.Slice((*byte)(pointers[i]), len(dst)))
+	}
+	return err
+}
+
+// ReadRows reads the rows start, start+step, ..., count of them, of the named columns, packed, in C
+// order, into one buffer per column; see Bytes. names nil stands for all columns, in order. Errors:
+// ErrArgument if there is no such column; ErrRange past the last row; ErrBuffer if a buffer is too
+// small.
+func (t *Table) ReadRows(start, count, step uint64, names []string, dsts ...[]byte) error {
+	return t.rows(names, dsts, func(t *C.holdall_table, names **C.char, to *unsafe.Pointer, sizes *C.size_t, c *call) C.holdall_status {
+		return C.holdall_table_read_rows(t, C.uint64_t(start), C.uint64_t(count), C.uint64_t(step), C.uint32_t(len(dsts)), names, to, sizes, &c.err)
+	})
+}
+
+// ReadPoints reads single rows, in any order and with repetitions, as ReadRows does.
+func (t *Table) ReadPoints(rows []uint64, names []string, dsts ...[]byte) error {
+	if rows == nil {
+		rows = []uint64{}
+	}
+	return t.rows(names, dsts, func(t *C.holdall_table, names **C.char, to *unsafe.Pointer, sizes *C.size_t, c *call) C.holdall_status {
+		return C.holdall_table_read_points(t, numbers(rows), C.size_t(len(rows)), C.uint32_t(len(dsts)), names, to, sizes, &c.err)
+	})
+}
+
+// Copy copies all rows, columns and attributes to a new table, which appears complete or not at
+// all. mode is Create or Replace.
+func (t *Table) Copy(path string, mode Mode, format Format, options ...Option) error {
+	return withString("copy", path, func(path *C.char) error {
+		_, err := withOptions("copy", options, func(o *C.holdall_options) error {
+			return t.view("copy", func(p unsafe.Pointer, c *call) C.holdall_status {
+				return C.holdall_table_copy((*C.holdall_table)(p), path, C.holdall_mode(mode), C.holdall_format(format), o, &c.err)
+			})
+		})
+		return err
+	})
 }
 
 func (t *Table) changed(op string, f func(t *C.holdall_table, c *call) C.holdall_status) error {
 	return t.change(op, func(p unsafe.Pointer, c *call) C.holdall_status { return f((*C.holdall_table)(p), c) })
 }
 
-// Append appends rows. columns[i] holds the new items of column i, packed, in C order, for every
+// Append appends count rows. columns[i] holds the new items of column i, packed, in C order, for every
 // column; see Bytes. After an error nothing is appended to any column.
-func (t *Table) Append(rows uint64, columns ...[]byte) error {
+func (t *Table) Append(count uint64, columns ...[]byte) error {
 	room := arena{}
 	defer room.free()
 	pointers, sizes := room.pointers(len(columns)), make([]C.size_t, len(columns)+1)
@@ -153,19 +223,20 @@ func (t *Table) Append(rows uint64, columns ...[]byte) error {
 		pointers[i], sizes[i] = room.bytes(b), C.size_t(len(b))
 	}
 	return t.changed("append", func(t *C.holdall_table, c *call) C.holdall_status {
-		if int(C.holdall_table_columns(t)) != len(columns) {
+		if int(C.holdall_table_column_count(t)) != len(columns) {
 			return c.say(C.HOLDALL_E_ARGUMENT, "the number of columns differs from that of the table")
 		}
-		return C.holdall_table_append(t, C.uint64_t(rows), (*unsafe.Pointer)(unsafe.Pointer(&pointers[0])), &sizes[0], &c.err)
+		return C.holdall_table_append(t, C.uint64_t(count), (*unsafe.Pointer)(unsafe.Pointer(&pointers[0])), &sizes[0], &c.err)
 	})
 }
 
-// Write overwrites rows rows of a column from row first on. src holds the items, packed, in C
-// order. Errors: ErrRange if there is no such column or row.
-func (t *Table) Write(name string, first, rows uint64, src []byte) error {
-	return t.changed("write", func(t *C.holdall_table, c *call) C.holdall_status {
-		i, _ := find(t, name) // past the last column if the name does not exist
-		return C.holdall_table_write(t, i, C.uint64_t(first), C.uint64_t(rows), start(src), C.size_t(len(src)), &c.err)
+// Write overwrites count rows of a column from row first on. src holds the items, packed, in C
+// order. Errors: ErrArgument if there is no such column; ErrRange past the last row.
+func (t *Table) Write(column string, first, count uint64, src []byte) error {
+	return withString("write", column, func(column *C.char) error {
+		return t.changed("write", func(t *C.holdall_table, c *call) C.holdall_status {
+			return C.holdall_table_write(t, column, C.uint64_t(first), C.uint64_t(count), start(src), C.size_t(len(src)), &c.err)
+		})
 	})
 }
 
@@ -175,7 +246,6 @@ func (t *Table) AddColumn(at int, column Column, src []byte) error {
 	return withString("add a column", column.Name, func(name *C.char) error {
 		return withString("add a column", column.Dtype, func(dtype *C.char) error {
 			return t.changed("add a column", func(p *C.holdall_table, c *call) C.holdall_status {
-				t.turns.Add(1)
 				return C.holdall_table_column_add(p, C.uint32_t(at), name, dtype, start(src), C.size_t(len(src)), &c.err)
 			})
 		})
@@ -187,16 +257,15 @@ func (t *Table) AddColumn(at int, column Column, src []byte) error {
 func (t *Table) RemoveColumn(name string) error {
 	return withString("remove a column", name, func(name *C.char) error {
 		return t.changed("remove a column", func(p *C.holdall_table, c *call) C.holdall_status {
-			t.turns.Add(1)
 			return C.holdall_table_column_remove(p, name, &c.err)
 		})
 	})
 }
 
-// Truncate removes all but the first rows rows. Errors: ErrRange if there are fewer.
-func (t *Table) Truncate(rows uint64) error {
+// Truncate removes all but the first rowCount rows. Errors: ErrRange if there are fewer.
+func (t *Table) Truncate(rowCount uint64) error {
 	return t.changed("truncate", func(t *C.holdall_table, c *call) C.holdall_status {
-		return C.holdall_table_truncate(t, C.uint64_t(rows), &c.err)
+		return C.holdall_table_truncate(t, C.uint64_t(rowCount), &c.err)
 	})
 }
 
@@ -208,7 +277,7 @@ func (t *Table) Commit() error {
 // Attrs returns the names of the attributes of the table.
 func (t *Table) Attrs() (names []string) {
 	t.look(func(p unsafe.Pointer) {
-		for i := C.uint32_t(0); i < C.holdall_table_attrs((*C.holdall_table)(p)); i++ {
+		for i := C.uint32_t(0); i < C.holdall_table_attr_count((*C.holdall_table)(p)); i++ {
 			names = append(names, C.GoString(C.holdall_table_attr_name((*C.holdall_table)(p), i)))
 		}
 	})
@@ -234,10 +303,11 @@ func (t *Table) SetAttr(name string, value []byte) error {
 // SetColumnAttr sets an attribute of a column to JSON; nil removes it. The method Attr of the
 // column reads it.
 func (t *Table) SetColumnAttr(column, name string, value []byte) error {
-	return withString("set attr", name, func(name *C.char) error {
-		return t.changed("set attr", func(t *C.holdall_table, c *call) C.holdall_status {
-			i, _ := find(t, column)
-			return C.holdall_table_column_attr_set(t, i, name, given(value), C.size_t(len(value)), &c.err)
+	return withString("set attr", column, func(column *C.char) error {
+		return withString("set attr", name, func(name *C.char) error {
+			return t.changed("set attr", func(t *C.holdall_table, c *call) C.holdall_status {
+				return C.holdall_table_column_attr_set(t, column, name, given(value), C.size_t(len(value)), &c.err)
+			})
 		})
 	})
 }

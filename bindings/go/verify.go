@@ -18,6 +18,9 @@ const (
 	KindBag    Kind = C.HOLDALL_KIND_BAG
 )
 
+// String returns the name of the kind, such as "array".
+func (k Kind) String() string { return constantName(int32(k)) }
+
 // Identify returns the format and kind of the container at a path or spec, by its content.
 // Errors: ErrFormat for an unknown format, ErrMissing if nothing exists there.
 func Identify(path string) (format Format, kind Kind, err error) {
@@ -32,18 +35,18 @@ func Identify(path string) (format Format, kind Kind, err error) {
 	return format, kind, err
 }
 
-// Counts is the result of Verify, in records or chunks: Sound are intact, Bad are corrupt or
-// missing, and Unchecked have no checksum that applies or an unknown codec, filter or version.
-type Counts struct{ Sound, Bad, Unchecked uint64 }
+// VerifyResult is the result of Verify, in records or chunks: Intact, Corrupt (or missing), and
+// Unchecked, which have no checksum that applies, or an unknown codec, filter or version.
+type VerifyResult struct{ Intact, Corrupt, Unchecked uint64 }
 
 // Verify reads everything at a path or spec and verifies all lengths and checksums. It calls
 // fault, which may be nil, for each fault; part is "record N", "chunk N", a column or the path.
 // If fault returns false, Verify stops.
 //
-// The error is nil if the container is intact, else the first fault. The counts are valid in both
-// cases, but not with ErrCancelled, ErrBusy, or ErrArgument for an option. Bad may be 0 if
+// The error is nil if the container is intact, else the first fault. The result is valid in both
+// cases, but not with ErrCancelled, ErrBusy, or ErrArgument for an option. Corrupt may be 0 if
 // headers or metadata are corrupt: check the error.
-func Verify(path string, fault func(part string, fault *Error) bool, options ...Option) (counts Counts, err error) {
+func Verify(path string, fault func(part string, fault *Error) bool, options ...Option) (result VerifyResult, err error) {
 	var f C.holdall_fault_fn
 	var ctx unsafe.Pointer
 	var reporter *callback
@@ -55,10 +58,10 @@ func Verify(path string, fault func(part string, fault *Error) bool, options ...
 	err = withString("verify", path, func(path *C.char) error {
 		_, err := withOptions("verify", options, func(o *C.holdall_options) error {
 			return run("verify", func(c *call) C.holdall_status {
-				c.numbers = [3]C.uint64_t{}
-				n := &c.numbers
-				status := C.holdall_verify(path, o, f, ctx, &n[0], &n[1], &n[2], &c.err)
-				counts = Counts{uint64(n[0]), uint64(n[1]), uint64(n[2])}
+				r := C.holdall_verify_result{}
+				r.struct_size = C.sizeof_holdall_verify_result
+				status := C.holdall_verify(path, o, f, ctx, &r, &c.err)
+				result = VerifyResult{uint64(r.intact), uint64(r.corrupt), uint64(r.unchecked)}
 				return status
 			})
 		})
@@ -67,23 +70,27 @@ func Verify(path string, fault func(part string, fault *Error) bool, options ...
 	if reporter != nil {
 		err = because(err, reporter.cause())
 	}
-	return counts, err
+	return result, err
 }
 
+// RepairResult is the result of Repair, in records or chunks: those that were retained, and those
+// that were lost, also metadata, names and columns.
+type RepairResult struct{ Retained, Lost uint64 }
+
 // Repair completes or rolls back an interrupted change and restores the last consistent state of
-// a container. Intact records and chunks keep their positions. It returns how many records or
-// chunks the container now has, and how many were lost. DryRun changes nothing.
-func Repair(path string, options ...Option) (kept, dropped uint64, err error) {
+// a container. Intact records and chunks keep their positions. DryRun changes nothing.
+func Repair(path string, options ...Option) (result RepairResult, err error) {
 	err = withString("repair", path, func(path *C.char) error {
 		_, err := withOptions("repair", options, func(o *C.holdall_options) error {
 			return run("repair", func(c *call) C.holdall_status {
-				c.numbers = [3]C.uint64_t{}
-				status := C.holdall_repair(path, o, &c.numbers[0], &c.numbers[1], &c.err)
-				kept, dropped = uint64(c.numbers[0]), uint64(c.numbers[1])
+				r := C.holdall_repair_result{}
+				r.struct_size = C.sizeof_holdall_repair_result
+				status := C.holdall_repair(path, o, &r, &c.err)
+				result = RepairResult{uint64(r.retained), uint64(r.lost)}
 				return status
 			})
 		})
 		return err
 	})
-	return kept, dropped, err
+	return result, err
 }

@@ -7,21 +7,21 @@ import "C"
 
 import "unsafe"
 
-// Mode selects how a container is opened or created: ReadOnly, Append, New or Replace.
+// Mode selects how a container is opened or created: ReadOnly, Append, Create or Replace.
 type Mode int32
 
 // The modes.
 const (
 	ReadOnly Mode = C.HOLDALL_READ    // opens an existing container for reading
 	Append   Mode = C.HOLDALL_APPEND  // opens an existing container for reading and writing
-	New      Mode = C.HOLDALL_NEW     // creates a container; ErrExists if the path exists
+	Create   Mode = C.HOLDALL_CREATE  // creates a container; ErrExists if the path exists
 	Replace  Mode = C.HOLDALL_REPLACE // creates a container; the first commit replaces an existing one
 )
 
 // BagWriter is a writer of one bag, or of one set of shards.
 type BagWriter struct{ *handle }
 
-// WriteBag opens a writer of a bag: New, Replace or Append. The path "name@8.bagz" is a set of
+// WriteBag opens a writer of a bag: Create, Replace or Append. The path "name@8.bagz" is a set of
 // eight files. Errors: ErrExists or ErrMissing as mode requires; ErrBusy if another writer is
 // active.
 func WriteBag(path string, mode Mode, options ...Option) (*BagWriter, error) {
@@ -65,7 +65,7 @@ func (w *BagWriter) AppendMany(data []byte, offsets []uint64) error {
 
 // Len returns the number of records at the last commit plus those appended since.
 func (w *BagWriter) Len() (n uint64) {
-	w.look(func(p unsafe.Pointer) { n = uint64(C.holdall_bag_writer_size((*C.holdall_bag_writer)(p))) })
+	w.look(func(p unsafe.Pointer) { n = uint64(C.holdall_bag_writer_record_count((*C.holdall_bag_writer)(p))) })
 	return n
 }
 

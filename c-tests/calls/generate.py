@@ -15,29 +15,29 @@ from header import functions  # noqa: E402
 OPTIONAL = {
     ("*", "err"), ("*", "options"), ("*", "ctx"), ("*", "fault"), ("*", "progress"),
     # defaults
-    ("*", "step"), ("*", "strides"), ("*", "chunks"), ("*", "blocks"),
+    ("holdall_array_read", "start"), ("holdall_array_read", "count"), ("holdall_array_write", "start"), ("holdall_array_write", "count"),
+    ("*", "step"), ("*", "strides"),
     # results that nobody asks for
-    ("holdall_verify", "sound"), ("holdall_verify", "bad"), ("holdall_verify", "unchecked"),
-    ("holdall_repair", "kept"), ("holdall_repair", "dropped"),
+    ("holdall_verify", "result"), ("holdall_repair", "result"),
     ("holdall_identify", "format"), ("holdall_identify", "kind"),
-    ("holdall_schunk_chunk_info", "nbytes"), ("holdall_schunk_chunk_info", "cbytes"), ("holdall_schunk_chunk_info", "codec"),
+    # all columns
+    ("holdall_table_read_rows", "names"), ("holdall_table_read_points", "names"),
     # all records in order
     ("holdall_bag_stream_open", "next"),
     # asks for their number
     ("holdall_bag_index_find", "records"),
     # removes it
-    ("holdall_schunk_meta_set", "value"), ("holdall_array_attr_set", "value"),
+    ("holdall_schunk_attr_set", "value"), ("holdall_array_attr_set", "value"),
     ("holdall_table_attr_set", "value"), ("holdall_table_column_attr_set", "value"),
 }
 # What a function that cannot fail gives for NULL, where that is not 0 or NULL.
 NOTHING = {
-    "holdall_schunk_version": "-1",
     "holdall_bag_stream_number": "UINT64_MAX",
     "holdall_epoch_next": "HOLDALL_E_ARGUMENT",
 }
 
 # Where one of these is a result, it is asked for with dst == NULL.
-ASKED = ["n", "digest_size"]
+ASKED = ["n", "checksum_size"]
 
 # By type, or function, and name ("*": any name): how a single argument is drawn.
 NUMBER = "a_number()"
@@ -46,48 +46,54 @@ ARGUMENTS = {
     ("holdall_format", "*"): "a_format()",
     ("holdall_option", "*"): "an_option()",
     ("holdall_status", "*"): "(holdall_status)a_number()",
-    ("int32_t", "*"): "(int32_t)a_number()",
+    ("int32_t", "kind"): "a_checksum()",
+    ("int32_t", "constant"): "a_constant()",
     ("uint32_t", "*"): "(uint32_t)a_number()",
     ("uint32_t", "ndim"): "(uint32_t)a_count(17)",
     ("uint64_t", "*"): NUMBER,
     ("int64_t", "*"): "(int64_t)a_number()",
+    ("int64_t", "value"): "a_constant()",
     ("size_t", "typesize"): "(size_t)a_number()",
+    ("size_t", "count"): "(size_t)a_number()",
     ("const char *", "path"): "a_path()",
     ("const char *", "spec"): "a_path()",
     ("const char *", "name"): "a_name()",
+    ("const char *", "column"): "a_name()",
     ("const char *", "dtype"): "a_dtype()",
     ("void *", "ctx"): "NULL",
     ("holdall_progress_fn", "progress"): "on_progress",
     ("holdall_fault_fn", "fault"): "on_fault",
     ("holdall_next_index_fn", "next"): "next_index_or_none()",
     ("holdall_allocate_fn", "allocate"): "on_allocate",
-    ("const holdall_io_functions *", "functions"): "a_storage()",
+    ("const holdall_storage_functions *", "functions"): "a_storage()",
+    ("const holdall_array_spec *", "spec"): "an_array()",
+    ("const holdall_table_spec *", "spec"): "a_table()",
     ("struct ArrowArrayStream *", "stream"): "a_stream()",
     # of one function
     ("holdall_bag_index_find", "records"): "numbers(most)",
     ("holdall_bag_index_find_many", "records"): "numbers(count)",
     # beyond the bag nothing is written
-    ("holdall_bag_read_range_to", "offsets"): "numbers(n < 1000 ? n + 1 : 1)",
+    ("holdall_bag_read_range_to", "offsets"): "numbers(count < 1000 ? count + 1 : 1)",
     ("holdall_bag_read_indices_to", "offsets"): "numbers(n + 1)",
     ("holdall_epoch_next", "epoch"): "picked(0, K_epoch)",
+    ("holdall_array_copy", "spec"): "a_copy(array)",
 }
 # Parameters that belong together: drawn by one function, which gets the handle and pointers to them.
 GROUPS = [
     (["start", "count", "step", "strides"], "a_box"),
     (["positions", "counts"], "a_choice"),
     (["coordinates", "n"], "a_list"),
-    (["axis", "at", "count", "src_size"], "a_growth_at"),
+    (["axis", "start", "count", "src_size"], "a_growth_at"),
     (["axis", "count", "src_size"], "a_growth"),
-    (["ndim", "shape", "chunks", "blocks"], "a_form"),
-    (["chunks", "blocks"], "a_grid"),
     (["shape"], "a_shape"),
-    (["columns", "names", "dtypes"], "a_plan"),
-    (["rows", "columns", "sizes"], "some_rows"),
+    (["count", "columns", "sizes"], "some_rows"),
+    (["start", "count", "step", "column_count", "names", "dsts", "dst_sizes"], "some_columns"),
+    (["rows", "n", "column_count", "names", "dsts", "dst_sizes"], "some_points"),
     (["bytes", "n"], "some_bytes"),
     (["value", "n"], "a_value"),
-    (["i", "first", "rows", "src_size"], "some_cells"),
+    (["column", "start", "count", "src_size"], "some_cells"),
     (["dtype", "src_size"], "a_column"),
-    (["shards", "n"], "some_shards"),
+    (["storages", "count"], "some_shards"),
     (["indices", "n"], "some_indices"),
     (["data", "offsets", "count"], "some_records"),
 ]
@@ -130,7 +136,7 @@ class Call:
         handle = self.parameters[0].name if self.parameters and self.parameters[0].handle() else "NULL"
         for names, how in GROUPS:
             free = {p.name for p in self.parameters if p.name not in self.drawn and p.type not in RESULTS}
-            if set(names) <= free and (how != "a_grid" or handle != "NULL"):
+            if set(names) <= free:
                 for n in names:
                     p = self.parameters[self.names.index(n)]
                     self.lines.append(f"{declared(p)} = 0;")
@@ -151,6 +157,9 @@ class Call:
         length = next((n for n in behind if n in LENGTHS and self.parameters[self.names.index(n)].type == "size_t"), None)
         if (self.name, p.name) in ARGUMENTS:
             self.draw(p, ARGUMENTS[self.name, p.name])
+        elif p.structure() and not p.type.startswith("const "):
+            self.lines.append(f"{p.structure()} got_{p.name} = {{.struct_size = once_in(20) ? a_size() : sizeof got_{p.name}}};")
+            self.draw(p, f"&got_{p.name}")
         elif p.type == "holdall_error *":
             self.draw(p, "an_error()")
         elif p.out():

@@ -45,7 +45,7 @@ int main(int argc, char **argv)
         return 1;
     }
 
-    if (holdall_bag_writer_open(argv[1], HOLDALL_NEW, NULL, &writer, &err) != HOLDALL_OK)
+    if (holdall_bag_writer_open(argv[1], HOLDALL_CREATE, NULL, &writer, &err) != HOLDALL_OK)
         return fail("writer_open", &err);
     for (int i = 0; i < RECORDS; i++) {
         n = make(i, want);
@@ -58,7 +58,7 @@ int main(int argc, char **argv)
 
     if (holdall_bag_open(argv[1], NULL, &bag, &err) != HOLDALL_OK)
         return fail("open", &err);
-    if (holdall_bag_size(bag) != RECORDS) {
+    if (holdall_bag_record_count(bag) != RECORDS) {
         fprintf(stderr, "consumer: the bag has lost records\n");
         return 1;
     }

@@ -25,7 +25,7 @@ void write(const char *path, const std::string *records, size_t n)
 {
     holdall_error err;
     holdall_bag_writer *handle = nullptr;
-    check(holdall_bag_writer_open(path, HOLDALL_NEW, nullptr, &handle, &err), err);
+    check(holdall_bag_writer_open(path, HOLDALL_CREATE, nullptr, &handle, &err), err);
     std::unique_ptr<holdall_bag_writer, Close> writer(handle);
     for (size_t i = 0; i < n; i++)
         check(holdall_bag_writer_append(writer.get(), records[i].data(), records[i].size(), &err), err);
@@ -55,7 +55,7 @@ try {
     holdall_bag *handle = nullptr;
     check(holdall_bag_open(argv[1], nullptr, &handle, &err), err);
     std::unique_ptr<holdall_bag, Close> bag(handle);
-    if (holdall_bag_size(bag.get()) != 3)
+    if (holdall_bag_record_count(bag.get()) != 3)
         throw std::runtime_error("the bag has lost records");
     for (size_t i = 0; i < 3; i++)
         if (read(bag.get(), i) != records[i])

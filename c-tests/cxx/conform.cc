@@ -1,8 +1,8 @@
 // conform LIST: what holdall.hpp reads of the containers in a list, for c-tests/conform.py, which knows what is in them.
 //
 // Each line of the list is the kind, the file that the content is to go to, a word of how, and the path, with tabs between.
-// Arrays are read as numbers where they are some; the content is items in C order, columns one behind the other, records each
-// behind its length in 8 bytes.
+// Arrays are read as numbers where they are some; the content is items in C order, columns one after the other, records each
+// after its length in 8 bytes.
 #include <holdall.hpp>
 
 #include <complex>
@@ -21,13 +21,12 @@ template <class T> bool put_if(std::ofstream &out, const holdall::array_view &a)
     return true;
 }
 
-// No number, or not one of this machine's.
+// Items that are not numbers, or numbers in another byte order.
 void put_bytes(std::ofstream &out, const holdall::array_view &a)
 {
-    std::vector<std::uint64_t> start(a.ndim()), count(a.shape().begin(), a.shape().end());
     std::vector<std::byte> content(a.nbytes());
     holdall_error e;
-    const holdall_status status = holdall_array_read(a.get(), start.data(), count.data(), nullptr, content.data(), nullptr, content.size(), &e);
+    const holdall_status status = holdall_array_read(a.get(), nullptr, nullptr, nullptr, content.data(), content.size(), nullptr, &e);
     if (status < 0)
         throw holdall::error(e);
     put(out, content);
@@ -60,7 +59,7 @@ void put_one(const std::string &kind, std::ofstream &out, const std::string &how
         put_array(out, holdall::array(path));
     } else if (kind == "table") {
         const holdall::table t(path);
-        for (std::uint32_t i = 0; i < t.columns(); i++)
+        for (std::uint32_t i = 0; i < t.column_count(); i++)
             put_array(out, t.column(i));
     } else if (kind == "schunk") {
         const holdall::schunk s(path);

@@ -59,7 +59,7 @@ uint64_t count_stream(const char *path)
         for (;;) {
             holdall_status status = holdall_bag_stream_next(stream, &record, &n, &err);
             check(status);
-            if (status == HOLDALL_NOT_FOUND)
+            if (status == HOLDALL_END)
                 break;
             sum += n + *(const unsigned char *)record;
         }
@@ -81,7 +81,7 @@ uint64_t count_batch(const char *path)
         size_t count = holdall_records_count(records);
         for (size_t i = 0; i < count; i++)
             sum += offsets[i + 1] - offsets[i] + data[offsets[i]];
-        holdall_records_close(records);
+        holdall_records_free(records);
     }
     holdall_bag_close(bag);
     return sum;
@@ -99,7 +99,7 @@ uint64_t count_boxes(const char *path)
     uint64_t sum = 0;
     for (uint64_t i = 0; i < ROUNDS / 4; i++) {
         const uint64_t start[] = {i % (ITEMS - 16)}, count[] = {16};
-        check(holdall_array_read(array, start, count, NULL, items, NULL, sizeof items, &err));
+        check(holdall_array_read(array, start, count, NULL, items, sizeof items, NULL, &err));
         sum += (uint64_t)items[0];
     }
     holdall_array_close(array);

@@ -7,7 +7,7 @@
 
 namespace {
 
-holdall::options options() { return holdall::options().threads(1).mapped(true).verify(0); }
+holdall::options options() { return holdall::options().threads(1).io(holdall::io::map).verify(0); }
 
 unsigned char first(holdall::bytes record) { return static_cast<unsigned char>(record[0]); }
 

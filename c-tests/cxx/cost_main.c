@@ -9,13 +9,15 @@ static int write_all(const char *bag, const char *array)
 {
     static int32_t items[ITEMS];
     const uint64_t shape[] = {ITEMS};
+    const holdall_array_spec spec = {
+        .struct_size = sizeof spec, .format = HOLDALL_FORMAT_BLOSCPACK, .dtype = "<i4", .ndim = 1, .shape = shape};
     holdall_error err;
     holdall_options *stored = holdall_options_new();
     holdall_bag_writer *writer = NULL;
     holdall_array *made = NULL;
     char record[40];
     int ok = holdall_options_set(stored, HOLDALL_OPT_CODEC, HOLDALL_CODEC_NONE, &err) == HOLDALL_OK &&
-             holdall_bag_writer_open(bag, HOLDALL_NEW, stored, &writer, &err) == HOLDALL_OK;
+             holdall_bag_writer_open(bag, HOLDALL_CREATE, stored, &writer, &err) == HOLDALL_OK;
     for (int i = 0; ok && i < RECORDS; i++) {
         memset(record, i, sizeof record);
         ok = holdall_bag_writer_append(writer, record, 1 + (size_t)i % 39, &err) == HOLDALL_OK;
@@ -23,8 +25,8 @@ static int write_all(const char *bag, const char *array)
     for (int i = 0; i < ITEMS; i++)
         items[i] = i;
     ok = ok && holdall_bag_writer_commit(writer, &err) == HOLDALL_OK &&
-         holdall_array_create(array, HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, "<i4", 1, shape, NULL, NULL, stored, &made, &err) == HOLDALL_OK &&
-         holdall_array_write(made, (const uint64_t[]){0}, shape, NULL, items, NULL, sizeof items, &err) == HOLDALL_OK &&
+         holdall_array_create(array, HOLDALL_CREATE, &spec, stored, &made, &err) == HOLDALL_OK &&
+         holdall_array_write(made, NULL, NULL, NULL, items, sizeof items, NULL, &err) == HOLDALL_OK &&
          holdall_array_commit(made, &err) == HOLDALL_OK;
     holdall_options_free(stored);
     holdall_bag_writer_close(writer);

@@ -1,4 +1,4 @@
-// holdall.hpp: owners, failures, options, what callers' functions throw, storage of the caller's.
+// holdall.hpp: owners, failures, options, exceptions of callbacks, storage of the caller.
 #include "expect.hpp"
 
 #include <filesystem>
@@ -50,8 +50,10 @@ void failures()
     w.commit();
     const bag b{std::filesystem::path(path)};
     EXPECT(failure(HOLDALL_E_RANGE, [&] { b.read(7); }).position() == 7);
+    EXPECT(bag(path, options().io(io::map).verify(2)).read(0) == "one");
     failure(HOLDALL_E_ARGUMENT, [&] { bag with_nul(path + std::string("\0x", 2)); });
     failure(HOLDALL_E_ARGUMENT, [&] { bag refused(path, options().sparse(true)); });
+    failure(HOLDALL_E_TYPE, [&] { array other_kind(path); });
 }
 
 // Eight chunks; in two of them a byte is not what it was.
@@ -85,47 +87,63 @@ template <class F> int thrown(F f)
     return 0;
 }
 
-// What a function of the caller's throws comes out of the call that called it.
+// An exception of a callback is thrown again by the call.
 void callbacks()
 {
     const std::string path = damaged("callbacks.blp");
     int faults = 0;
-    const verdict found = verify(path, [&](std::string_view part, const error &fault) {
+    const verify_result found = verify(path, [&](std::string_view part, const error &fault) {
         faults++;
         EXPECT(part.substr(0, 6) == "chunk " && fault.status() == HOLDALL_E_CHECKSUM);
         return true;
     });
-    EXPECT(!found && faults == 2 && found.bad == 2 && found.sound == 6 && found.fault->status() == HOLDALL_E_CHECKSUM);
-    EXPECT(verify(path).bad == 2);
+    EXPECT(!found && faults == 2 && found.corrupt == 2 && found.intact == 6 && found.fault->status() == HOLDALL_E_CHECKSUM);
+    EXPECT(verify(path).corrupt == 2);
     EXPECT(!verify(path, [&](std::string_view, const error &) { return faults++, false; }) && faults == 3);
     EXPECT(thrown([&] { verify(path, [](std::string_view, const error &) -> bool { throw Mine{1}; }); }) == 1);
 
-    std::uint64_t told = 0;
-    const options tells = options().on_progress([&](std::uint64_t done, std::uint64_t) { return told = done, true; });
-    EXPECT(verify(path, tells).bad == 2 && told > 0);
-    const options throws = options().on_progress([](std::uint64_t, std::uint64_t) -> bool { throw Mine{2}; });
+    std::uint64_t reported = 0;
+    const options reports = options().progress([&](std::uint64_t done, std::uint64_t) { return reported = done, true; });
+    EXPECT(verify(path, reports).corrupt == 2 && reported > 0);
+    const options throws = options().progress([](std::uint64_t, std::uint64_t) -> bool { throw Mine{2}; });
     EXPECT(thrown([&] { verify(path, throws); }) == 2);
     EXPECT(thrown([&] { repair(path, throws); }) == 2);
     // the function outlives the options, in the handle that was opened with them
-    auto own = std::make_unique<options>(options().skip_damaged(true).on_progress([](std::uint64_t, std::uint64_t) -> bool { throw Mine{3}; }));
+    auto own = std::make_unique<options>(options().skip_damaged(true).progress([](std::uint64_t, std::uint64_t) -> bool { throw Mine{3}; }));
     schunk s(path, mode::read, *own);
     own.reset();
-    EXPECT(thrown([&] { s.checksum(sum::crc32); }) == 3);
+    EXPECT(thrown([&] { s.checksum(holdall::checksum::crc32); }) == 3);
     EXPECT(thrown([&] { s.copy(scratch("copy.blp"), mode::create, format::bloscpack, throws); }) == 2);
-    failure(HOLDALL_E_CANCELLED, [&] { verify(path, options().on_progress([](std::uint64_t, std::uint64_t) { return false; })); });
+    failure(HOLDALL_E_CANCELLED, [&] { verify(path, options().progress([](std::uint64_t, std::uint64_t) { return false; })); });
 
-    // damage that was let pass is told
-    bool sound = true;
-    EXPECT(s.read(0, s.nbytes(), &sound).size() == 32768 && !sound);
+    // skipped corruption is reported
+    bool intact = true;
+    EXPECT(s.read(0, s.nbytes(), &intact).size() == 32768 && !intact);
     std::vector<std::byte> head(100);
     EXPECT(s.read_into(0, head));
 
-    const repaired did = repair(path);
-    EXPECT(did.dropped == 2 && did.kept == 6 && verify(path));
+    const holdall_repair_result did = repair(path);
+    EXPECT(did.lost == 2 && did.retained == 6 && verify(path));
+
+    // records, too
+    const std::string records = scratch("callbacks.bagz");
+    bag_writer w(records);
+    for (int i = 0; i < 3; i++)
+        w.append(std::string(40, static_cast<char>('a' + i)));
+    w.commit();
+    std::fstream(records, std::ios::in | std::ios::out | std::ios::binary).put('\xee');
+    const bag damaged_bag(records, options().skip_damaged(true));
+    EXPECT(damaged_bag.read(0, &intact).empty() && !intact && damaged_bag.read(1, &intact).size() == 40 && intact);
+    bag_stream stream = damaged_bag.stream();
+    std::string seen;
+    for (const auto &r : stream)
+        seen += r.is_damaged() ? '-' : static_cast<char>(r[0]);
+    EXPECT(seen == "-bc" && stream.damaged_count() == 1 && damaged_bag.read_range(0, 3).damaged_positions().size() == 1);
+    EXPECT(damaged_bag.stream().take(3)->damaged_positions()[0] == 0);
 }
 
-// Storage in a map, which fails as it is told to.
-struct Memory : storage {
+// Storage in a map; fails if it is broken.
+struct Memory : storage_functions {
     std::map<std::string, std::string> files;
     bool broken = false;
 
@@ -168,35 +186,46 @@ void storages()
 {
     auto memory = std::make_shared<Memory>();
     {
-        io place(memory);
-        bag_writer w(place, mode::create);
+        bag_writer w("", mode::create, options().storage(storage(memory)));
         for (int i = 0; i < 100; i++)
             w.append(std::to_string(i));
         w.commit();
     }
-    EXPECT(memory.use_count() == 1); // nothing has it any more
-    const bag b = bag(io(memory));
+    EXPECT(memory.use_count() == 1); // it was freed with the handle
+    const options in_memory = options().storage(storage(memory));
+    const bag b("", in_memory);
     EXPECT(b.size() == 100 && b.read(42) == "42");
     memory->broken = true;
     EXPECT(failure(HOLDALL_E_CALLBACK, [&] { b.read_range(0, 100); }).os_code() == EIO);
     memory->broken = false;
     memory->files.clear();
-    failure(HOLDALL_E_MISSING, [&] { bag gone{io(memory)}; });
+    failure(HOLDALL_E_MISSING, [&] { bag gone("", in_memory); });
+    failure(HOLDALL_E_ARGUMENT, [&] { bag with_path("x.bagz", in_memory); });
 
     auto columns = std::make_shared<Memory>();
     {
-        io place(columns);
-        table t = table::create(place, mode::create, format::bcolz, {{"n", dtype_of<std::int64_t>()}});
+        table t = table::create("", mode::create, format::bcolz, {{"n", dtype_of<std::int64_t>()}}, options().storage(storage(columns)));
         t.append(std::vector<std::int64_t>{5, 6, 7});
         t.commit();
     }
-    EXPECT(table(io(columns)).read<std::int64_t>("n") == (std::vector<std::int64_t>{5, 6, 7}));
+    EXPECT(table("", mode::read, options().storage(storage(columns))).read<std::int64_t>("n") == (std::vector<std::int64_t>{5, 6, 7}));
 
     std::ifstream file(damaged("memory.blp"), std::ios::binary);
     const std::string copy((std::istreambuf_iterator<char>(file)), {});
-    io place = io::from_memory(copy);
-    const schunk s(place);
+    const schunk s("", mode::read, options().storage(storage::from_memory(copy)));
     EXPECT(s.read<std::uint32_t>(400, 2) == (std::vector<std::uint32_t>{100, 101}));
+
+    // several: the shards of a bag
+    const std::string path = scratch("shard.bag");
+    bag_writer w(path);
+    w.append("one");
+    w.commit();
+    std::ifstream shard(path, std::ios::binary);
+    const std::string records((std::istreambuf_iterator<char>(shard)), {});
+    std::vector<storage> shards;
+    for (int i = 0; i < 3; i++)
+        shards.push_back(storage::from_memory(records));
+    EXPECT(bag("", options().codec(codec::none).storage(shards)).size() == 3);
 }
 
 // A number of each kind that options take, on its way to C and back.
@@ -205,11 +234,11 @@ void all_options()
     const std::string path = scratch("options.b2nd");
     const double nan_like = -1.5;
     options o;
-    o.threads(2).codec(codec::zstd).level(3).filters({filter::bitshuffle, filter::none}).checksum(sum::none);
-    o.fill(span<const double>(&nan_like, 1)).both_metalayers(true).sparse(true).durability(false).lock(false);
+    o.threads(2).codec(codec::zstd).level(3).filters({filter::bitshuffle, filter::none}).checksum(holdall::checksum::none);
+    o.fill_value(span<const double>(&nan_like, 1)).both_metalayers(true).sparse(true).durability(false).lock(false);
     const array a = array::create<double>(path, mode::create, format::b2nd, {4, 4}, o, {2, 2}, {2, 1});
     EXPECT(a.read<double>() == std::vector<double>(16, -1.5));
-    EXPECT(a.chunkshape()[1] == 2 && a.blockshape()[1] == 1 && !a.fortran_order());
+    EXPECT(a.chunk_shape()[1] == 2 && a.block_shape()[1] == 1 && codec{a.info().codec} == codec::zstd && a.info().level == 3);
     options given = std::move(o);
     EXPECT(given && o.get() == nullptr);
     failure(HOLDALL_E_ARGUMENT, [&] { given.level(77); });
@@ -219,11 +248,11 @@ void all_options()
 
 void checksums()
 {
-    const digest_bytes whole = checksum(sum::sha256, "abc");
+    const checksum_bytes whole = checksum_compute(checksum::sha256, "abc");
     EXPECT(whole.size() == 32 && whole[0] == 0xba && whole[31] == 0xad);
-    digest pieces(sum::sha256);
+    incremental_checksum pieces(checksum::sha256);
     EXPECT(pieces.update("a").update(std::string("bc")).finish() == whole);
-    EXPECT(checksum(sum::crc32, bytes()).size() == 4);
+    EXPECT(checksum_compute(checksum::crc32, bytes()).size() == 4);
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-! conform LIST: what the module holdall reads of the containers in a list, for c-tests/conform.py, as cxx/conform.cc does.
+! conform LIST: writes the content of the containers in a list, for c-tests/conform.py, as cxx/conform.cc does.
 program conform
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use holdall
@@ -30,7 +30,7 @@ program conform
 
 contains
 
-  ! What is before the first tab, which goes.
+  ! Returns the text before the first tab and removes both from the line.
   function word(line) result(w)
     character(*), intent(inout) :: line
     character(:), allocatable :: w
@@ -57,7 +57,7 @@ contains
     write (out) content
   end subroutine
 
-  ! Numbers as such, in the order in which they lie; others by their bytes.
+  ! Writes the items in storage order: numbers as numbers of their type, others as numbers of their size.
   subroutine put_array(a)
     type(holdall_array), intent(in) :: a
     type(holdall_error) :: err
@@ -93,7 +93,7 @@ contains
     end select
   end subroutine
 
-  ! Text, whose zeros at its end are blanks here.
+  ! Writes text. Its zeros at the end were read as blanks.
   subroutine put_text(a)
     type(holdall_array), intent(in) :: a
     character(:), allocatable :: text(:)
@@ -113,8 +113,8 @@ contains
     type(holdall_array) :: column
     integer :: i
     call t%open(path)
-    do i = 1, t%columns()
-      call t%column(t%column_name(i), column)
+    do i = 1, t%column_count()
+      call t%column(i, column)
       call put_array(column)
     end do
   end subroutine

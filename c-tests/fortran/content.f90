@@ -1,6 +1,6 @@
-! The module holdall: what goes in comes out, whatever its type, rank and strides; failures are told.
+! Tests of the module holdall: items of every type, rank and strides are read as they were written; failures are reported.
 
-! What callbacks are told.
+! The callbacks, and what they received.
 module listeners
   use, intrinsic :: iso_fortran_env, only: int64
   use holdall
@@ -51,7 +51,9 @@ program content
   call expressions()
   call ranks()
   call runs()
+  call memory()
   call bags()
+  call damaged_records()
   call damage()
   call tables()
   call arrow()
@@ -75,14 +77,14 @@ contains
     error stop
   end subroutine
 
-  ! The failure that a call must have had.
+  ! Expects that a call returned this status, and a message if it failed.
   subroutine failed(err, status, what)
     type(holdall_error), intent(in) :: err
     integer, intent(in) :: status
     character(*), intent(in) :: what
     call expect(err%status == status, &
         what // ': ' // holdall_status_name(err%status) // ' in place of ' // holdall_status_name(status))
-    call expect(status >= 0 .or. err%message /= '', what // ' without words')
+    call expect(status >= 0 .or. err%message /= '', what // ' without a message')
   end subroutine
 
   subroutine boxes()
@@ -94,12 +96,13 @@ contains
     x = reshape([(i * 1d0, i=1, 12)], [3, 4])
     call o%set(HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD)
     call o%set(HOLDALL_OPT_FILTERS, [integer(int8) :: HOLDALL_FILTER_BITSHUFFLE])
-    call a%create(folder // 'boxes.b2nd', HOLDALL_NEW, HOLDALL_FORMAT_B2ND, holdall_dtype(x), shape(x), o, chunks=[2, 3])
+    call a%create(folder // 'boxes.b2nd', HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, holdall_dtype(x), shape(x), o, chunk_shape=[2, 3])
     call a%write(x)
-    call a%set_attr('note', 'abc  ')
+    call a%attr_set('note', 'abc  ')
     call a%commit()
-    call expect(all(a%shape() == [3, 4]) .and. all(a%chunkshape() == [2, 3]) .and. a%dtype() == '<f8', 'shapes')
-    call expect(a%size() == 12 .and. a%itemsize() == 8 .and. a%nbytes() == 96 .and. a%cbytes() > 0, 'sizes')
+    call expect(all(a%shape() == [3, 4]) .and. all(a%chunk_shape() == [2, 3]) .and. a%dtype() == '<f8', 'shapes')
+    call expect(a%size() == 12 .and. a%itemsize() == 8 .and. a%nbytes() == 96 .and. a%stored_bytes() > 0, 'sizes')
+    call array_info(a)
 
     call a%open(folder // 'boxes.b2nd  ')
     wide = 0
@@ -139,19 +142,39 @@ contains
     call two_ends()
   end subroutine
 
-  ! What is not closed closes itself, and a lock goes with it.
+  ! What holdall_array_get_info reports, in Fortran order.
+  subroutine array_info(a)
+    type(holdall_array), intent(in) :: a
+    type(holdall_array) :: closed
+    type(holdall_array_info) :: info
+    type(holdall_error) :: err
+    call a%get_info(info)
+    call expect(info%dtype == '<f8' .and. all(info%shape == [3, 4]) .and. all(info%chunk_shape == [2, 3]) .and. &
+        all(info%block_shape == a%block_shape()), 'shapes of an info')
+    call expect(info%format == HOLDALL_FORMAT_B2ND .and. info%order == HOLDALL_ORDER_C .and. info%codec == HOLDALL_CODEC_ZSTD &
+        .and. info%level == 5 .and. info%checksum == HOLDALL_CHECKSUM_CRC32 .and. info%attr_count == a%attr_count(), &
+        'constants of an info')
+    call expect(size(info%filters) == 1 .and. all(info%filters == HOLDALL_FILTER_BITSHUFFLE), 'filters of an info')
+    call expect(info%itemsize == 8 .and. info%nbytes == 96 .and. info%stored_bytes == a%stored_bytes() .and. &
+        info%generation == a%generation() .and. a%generation() == 1, 'numbers of an info')
+    call closed%get_info(info, err)
+    call failed(err, HOLDALL_E_ARGUMENT, 'info of no array')
+    call expect(info%dtype == '' .and. size(info%shape) == 0 .and. closed%stored_bytes() == 0, 'an empty info')
+  end subroutine
+
+  ! A handle that is not closed closes itself and releases its lock.
   subroutine two_ends()
     type(holdall_array) :: b
     character(:), allocatable :: value
     call leaves_it()
     call b%open(folder // 'boxes.b2nd', HOLDALL_APPEND)
-    call b%get_attr('note', value)
-    call expect(value == 'abc  ' .and. len(value) == 5, 'an attribute')
-    call b%get_attr('none', value)
+    call b%attr_get('note', value)
+    call expect(value == 'abc  ' .and. len(value) == 5 .and. b%attr_name(b%attr_count()) == 'note', 'an attribute')
+    call b%attr_get('none', value)
     call expect(.not. allocated(value), 'no attribute')
   end subroutine
 
-  ! A run of bytes, by numbers.
+  ! A superchunk, read and written by numbers.
   subroutine runs()
     type(holdall_schunk) :: s
     type(holdall_options) :: o
@@ -160,14 +183,17 @@ contains
     integer :: i
     x = [(i * 1d0, i=1, 100)]
     call o%set(HOLDALL_OPT_CHUNK_BYTES, 80)
-    call s%create(folder // 'runs.b2frame', HOLDALL_NEW, HOLDALL_FORMAT_B2FRAME, 8, o)
+    call s%create(folder // 'runs.b2frame', HOLDALL_CREATE, HOLDALL_FORMAT_B2FRAME, 8, o)
     call s%append(x(:50))
     gaps = 0
     gaps(1::2) = x
     call s%append(gaps(101::2))
     call s%write(x(100:99:-1), 9_int64)
     call s%commit()
-    call expect(s%nbytes() == 800 .and. s%chunks() == 10 .and. s%typesize() == 8 .and. s%cbytes() > 0, 'a superchunk')
+    call expect(s%nbytes() == 800 .and. s%chunk_count() == 10, 'a superchunk')
+    call s%attr_set('note', 'abc')
+    call s%commit()
+    call run_info(s)
     call s%open(folder // 'runs.b2frame')
     x = 0
     call s%read(x, 1_int64)
@@ -177,8 +203,30 @@ contains
     call s%read(x(::2), 1_int64, err)
     call failed(err, HOLDALL_E_ARGUMENT, 'gaps')
     call s%open(folder // 'runs.b2frame', HOLDALL_APPEND)
+    call s%copy(folder // 'runs.blp', HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK)
     call s%truncate(8_int64)
     call expect(s%nbytes() == 8, 'truncated')
+    call s%open(folder // 'runs.blp')
+    call expect(s%nbytes() == 800, 'a copy of a superchunk')
+  end subroutine
+
+  subroutine run_info(s)
+    type(holdall_schunk), intent(in) :: s
+    type(holdall_schunk_info) :: info
+    type(holdall_chunk_info) :: chunk
+    type(holdall_error) :: err
+    character(:), allocatable :: value
+    call s%get_info(info)
+    call expect(info%format == HOLDALL_FORMAT_B2FRAME .and. info%codec == HOLDALL_CODEC_LZ4 .and. .not. info%is_sparse .and. &
+        all(info%filters == [HOLDALL_FILTER_SHUFFLE]), 'constants of a superchunk')
+    call expect(info%typesize == 8 .and. info%chunk_size == 80 .and. info%chunk_count == 10 .and. info%nbytes == 800 .and. &
+        info%stored_bytes > 0 .and. info%generation == 2 .and. info%attr_count == s%attr_count(), 'numbers of a superchunk')
+    call s%get_chunk_info(10_int64, chunk)
+    call expect(chunk%nbytes == 80 .and. .not. chunk%is_pending, 'a chunk')
+    call s%get_chunk_info(11_int64, chunk, err)
+    call failed(err, HOLDALL_E_RANGE, 'no chunk')
+    call s%attr_get('note', value)
+    call expect(value == 'abc' .and. s%attr_name(s%attr_count()) == 'note', 'an attribute of a superchunk')
   end subroutine
 
   subroutine leaves_it()
@@ -190,7 +238,7 @@ contains
     call failed(err, HOLDALL_E_BUSY, 'two writers')
   end subroutine
 
-  ! Each type of numbers, there and back.
+  ! Each type of items is read as it was written.
   subroutine kinds()
     type(holdall_array) :: a
     type(holdall_error) :: err
@@ -262,7 +310,7 @@ contains
     real(real32) :: x(2, 3), all_of(3, 5), gaps(4, 3)
     integer :: i
     x = reshape([(i * 1.0, i=1, 6)], [2, 3])
-    call a%create(folder // 'growth.blp', HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, holdall_dtype(x), [2, 0])
+    call a%create(folder // 'growth.blp', HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, holdall_dtype(x), [2, 0])
     call a%append(x)
     gaps = 0
     gaps(1:4:2, :) = x + 10
@@ -273,17 +321,23 @@ contains
     call a%read(all_of)
     call expect(all(all_of(2, :) == 9) .and. all(all_of(:, 5) == [15.0, 9.0, 16.0]), 'what it grew by')
     call a%append([1.0], err=err)
-    call failed(err, HOLDALL_E_ARGUMENT, 'less than a place')
+    call failed(err, HOLDALL_E_ARGUMENT, 'less than a position')
     call a%remove(1_int64, 3_int64)
     call a%resize([3_int64, 4_int64])
     call a%read(all_of(:, :4))
     call expect(all(all_of(:, 1) == [13.0, 9.0, 14.0]) .and. all(all_of(:, 3:4) == 0), 'removed and resized')
-    call a%copy(folder // 'growth.b2nd', HOLDALL_NEW, HOLDALL_FORMAT_B2ND)
+    call a%copy(folder // 'growth.b2nd', HOLDALL_CREATE, HOLDALL_FORMAT_B2ND)
     call b%open(folder // 'growth.b2nd')
     call expect(all(b%shape() == [3, 4]), 'a copy')
+    call a%copy(folder // 'growth.b2nd', HOLDALL_REPLACE, HOLDALL_FORMAT_B2ND, chunk_shape=[3_int64, 2_int64], &
+        block_shape=[3_int64, 1_int64])
+    call b%refresh()
+    call expect(b%generation() == 1 .and. all(b%chunk_shape() == [3, 2]) .and. all(b%block_shape() == [3, 1]), 'refreshed')
+    call a%copy(folder // 'growth2.b2nd', HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, chunk_shape=[3_int64], err=err)
+    call failed(err, HOLDALL_E_ARGUMENT, 'chunks of another rank')
   end subroutine
 
-  ! What is given is no variable: an expression, a constructor, a function's result.
+  ! Arguments that are not variables: expressions, constructors, results of functions.
   subroutine expressions()
     type(holdall_array) :: a
     type(holdall_schunk) :: s
@@ -291,7 +345,7 @@ contains
     integer(int8) :: bytes(7), have(7)
     integer :: i
     x = reshape([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [2, 3])
-    call a%create(folder // 'expressions.b2nd', HOLDALL_NEW, HOLDALL_FORMAT_B2ND, holdall_dtype(x), [2, 3])
+    call a%create(folder // 'expressions.b2nd', HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, holdall_dtype(x), [2, 3])
     call a%write(x + 1)
     call a%append(2 * x)
     call a%append([(i * 1.0, i=0, 1)])
@@ -300,14 +354,14 @@ contains
     call a%read(all_of)
     call expect(all(all_of(:, 1) == [2.0, 1.0]) .and. all(all_of(:, 2:4) == x + 1), 'an expression and a result')
     call expect(all(all_of(:, 5:7) == 2 * x) .and. all(all_of(:, 8) == [0.0, 1.0]), 'appended expressions')
-    call a%create(folder // 'expressions3.b2nd', HOLDALL_NEW, HOLDALL_FORMAT_B2ND, holdall_dtype(x), [2, 3, 1])
+    call a%create(folder // 'expressions3.b2nd', HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, holdall_dtype(x), [2, 3, 1])
     call a%write(reshape(x, [2, 3, 1]) - 1)
     call a%commit()
     call a%read(part)
     call expect(all(part(:, :, 1) == x - 1), 'an expression of rank 3')
 
     bytes = [(int(i, int8), i=1, 7)]
-    call s%create(folder // 'expressions.blp', HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, 1)
+    call s%create(folder // 'expressions.blp', HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, 1)
     call s%append(bytes + 1_int8)
     call s%commit()
     call s%read(have, 1_int64)
@@ -320,14 +374,14 @@ contains
     turned = x(size(x):1:-1)
   end function
 
-  ! Every rank that there can be, with a stride in each dimension.
+  ! The highest and the lowest rank, with strides.
   subroutine ranks()
     type(holdall_array) :: a
     integer(int16), target :: x(2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2), zero
     integer(int16), allocatable :: y(:, :, :, :, :, :, :, :, :, :, :, :, :, :, :)
     integer :: i
     x = reshape([(int(i, int16), i=0, 2**15 - 1)], shape(x))
-    call a%create(folder // 'ranks.b2nd', HOLDALL_NEW, HOLDALL_FORMAT_B2ND, holdall_dtype(x), shape(x))
+    call a%create(folder // 'ranks.b2nd', HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, holdall_dtype(x), shape(x))
     call a%write(x)
     allocate (y(3, 2, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3), source=0_int16)
     call a%read(y(1::2, :, 3:1:-2, :, :, :, :, :, :, :, :, :, :, 2:1:-1, 1::2))
@@ -341,83 +395,186 @@ contains
     call expect(zero == 7 .and. a%size() == 1 .and. a%rank() == 0, 'no dimension')
   end subroutine
 
+  ! Containers in memory: a superchunk, and a bag of two shards.
+  subroutine memory()
+    type(holdall_bag_writer) :: w
+    type(holdall_bag) :: b
+    type(holdall_schunk) :: s
+    type(holdall_storage) :: storage(2)
+    type(holdall_options) :: o
+    type(holdall_error) :: err
+    integer(int8), allocatable, target :: first(:), second(:)
+    character(:), allocatable :: record
+    call w%open(folder // 'memory@2.bagz', HOLDALL_CREATE)
+    call w%append('even')
+    call w%append('odd')
+    call w%commit()
+    call w%close()
+    call get_file(folder // 'memory-00000-of-00002.bagz', first)
+    call get_file(folder // 'memory-00001-of-00002.bagz', second)
+    call storage(1)%from_memory(first)
+    call storage(2)%from_memory(second)
+    call o%set(HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD)
+    call o%set_storage(storage)
+    call b%open('', o)
+    call b%read(2_int64, record)
+    call expect(b%shard_count() == 2 .and. record == 'odd', 'a bag in memory')
+    call s%open('', options=o, err=err)
+    call failed(err, HOLDALL_E_ARGUMENT, 'two storages of a superchunk')
+    call b%close() ! before its memory is reused
+    call get_file(folder // 'runs.blp', second)
+    call storage(2)%from_memory(second)
+    call o%close()
+    call o%set_storage(storage(2:))
+    call s%open('', options=o)
+    call expect(s%nbytes() == 800, 'a superchunk in memory')
+    call s%open(folder // 'runs.blp', options=o, err=err)
+    call failed(err, HOLDALL_E_ARGUMENT, 'a path and a storage')
+    call o%set_storage([holdall_storage ::])
+    call s%open(folder // 'runs.blp', options=o)
+    call storage(1)%close()
+    call storage(2)%close()
+  end subroutine
+
+  subroutine get_file(path, bytes)
+    character(*), intent(in) :: path
+    integer(int8), allocatable, intent(out) :: bytes(:)
+    integer :: unit, n
+    open (newunit=unit, file=path, access='stream', form='unformatted', status='old')
+    inquire (unit, size=n)
+    allocate (bytes(n))
+    read (unit) bytes
+    close (unit)
+  end subroutine
+
   subroutine bags()
     type(holdall_bag_writer) :: w
     type(holdall_bag) :: b, half
     type(holdall_records) :: some
     type(holdall_bag_stream) :: s
     type(holdall_bag_index) :: keys
+    type(holdall_bag_info) :: info
     type(holdall_error) :: err
     character(:), allocatable :: record
     character(4) :: number
     integer(int64) :: i
-    call w%open(folder // 'bags.bagz', HOLDALL_NEW)
+    call w%open(folder // 'bags.bagz', HOLDALL_CREATE)
     do i = 1, 999
       write (number, '(i4)') i
       call w%append(number // repeat('x', int(mod(i, 3_int64))))
     end do
     call w%append('')
     call w%commit()
-    call expect(w%size() == 1000, 'a writer')
+    call expect(w%record_count() == 1000, 'a writer')
     call w%close()
     call b%open(folder // 'bags.bagz')
-    call expect(b%size() == 1000 .and. b%shards() == 1 .and. b%cbytes() > 0, 'a bag')
+    call b%get_info(info)
+    call expect(b%record_count() == 1000 .and. b%shard_count() == 1, 'a bag')
+    call expect(info%record_count == 1000 .and. info%shard_count == 1 .and. info%stored_bytes > 0 .and. info%generation == 0, &
+        'numbers of a bag')
+    call expect(info%format == HOLDALL_FORMAT_BAGZ .and. info%codec == HOLDALL_CODEC_ZSTD .and. &
+        info%checksum == HOLDALL_CHECKSUM_ZSTD .and. info%limits == HOLDALL_BAG_LIMITS_TAIL .and. &
+        holdall_constant_name(info%shards) == 'concatenated', 'constants of a bag')
     call b%read(5_int64, record)
     call expect(record == '   5xx' .and. b%record_size(5_int64) == 6, 'record 5')
     call b%read(1000_int64, record)
     call expect(len(record) == 0, 'an empty record')
     call b%read(1001_int64, record, err)
     call failed(err, HOLDALL_E_RANGE, 'beyond the last')
-    call expect(err%position == 1000, 'counts from 0')
-    call b%slice(1000_int64, -2_int64, 500_int64, half)
+    call expect(err%position == 1000, 'the first position is 0')
+    call b%slice(1000_int64, 500_int64, -2_int64, half)
     call half%read_range(2_int64, 2_int64, some)
     call expect(some%count() == 2 .and. some%record(1_int64) == ' 998xx' .and. some%record(3_int64) == '' .and. &
-        some%damaged() == 0, 'a slice')
+        some%damaged_count() == 0, 'a slice')
     call s%open(half)
     i = 0
-    do while (s%next(record))
+    do while (s%next(record, err))
       i = i + 1
       call expect(s%number() == i, 'numbers in a stream')
     end do
+    call failed(err, HOLDALL_END, 'the end of a stream')
     call expect(i == 500 .and. .not. allocated(record), 'a stream')
     call keys%build(b)
     call expect(keys%find_first('  42') == 42 .and. keys%find_first('nothing') == 0 .and. keys%find_first('') == 1000, 'an index')
-    call keys%open(folder // 'bags.index', b, HOLDALL_NEW)
+    call keys%open(folder // 'bags.index', b, HOLDALL_CREATE)
     call keys%open(folder // 'bags.index', b)
     call expect(keys%find_first('  42') == 42, 'an index in a file')
+    call w%open(folder // 'bags.bagz', HOLDALL_APPEND)
+    call w%append('one more')
+    call w%commit()
+    call b%refresh()
+    call expect(b%generation() == 1 .and. b%record_count() == 1001, 'a bag after a commit')
   end subroutine
 
-  ! A byte that is not what it was: found, told, repaired.
+  ! Corrupt records are errors, or empty with HOLDALL_OPT_SKIP_DAMAGED.
+  subroutine damaged_records()
+    type(holdall_bag_writer) :: w
+    type(holdall_bag) :: b
+    type(holdall_records) :: some
+    type(holdall_bag_stream) :: s
+    type(holdall_options) :: o
+    type(holdall_error) :: err
+    character(:), allocatable :: record
+    integer :: i, unit
+    call w%open(folder // 'damage.bag', HOLDALL_CREATE)
+    do i = 1, 3
+      call w%append(repeat(achar(64 + i), 10))
+    end do
+    call w%commit()
+    call w%close()
+    open (newunit=unit, file=folder // 'damage.bag', access='stream', form='unformatted', status='old')
+    write (unit, pos=15) int(-1, int8)
+    close (unit)
+    call b%open(folder // 'damage.bag')
+    call b%read(2_int64, record, err)
+    call failed(err, HOLDALL_E_CHECKSUM, 'a corrupt record')
+    call o%set(HOLDALL_OPT_SKIP_DAMAGED, 1)
+    call b%open(folder // 'damage.bag', o)
+    call b%read(2_int64, record, err)
+    call failed(err, HOLDALL_DAMAGED, 'a skipped record')
+    call expect(record == '', 'what is read of it')
+    call b%read_range(1_int64, 3_int64, some, err)
+    call failed(err, HOLDALL_DAMAGED, 'a skipped record of a batch')
+    call expect(some%damaged_count() == 1 .and. some%record(3_int64) == 'CCCCCCCCCC', 'others of the batch')
+    call s%open(b)
+    do i = 1, 3
+      call expect(s%next(record, err), 'a stream of three')
+      call failed(err, merge(HOLDALL_DAMAGED, HOLDALL_OK, i == 2), 'a record of a stream')
+    end do
+    call expect(.not. s%next(record) .and. s%damaged_count() == 1, 'its end')
+  end subroutine
+
+  ! A corrupt byte: found, reported, repaired.
   subroutine damage()
     type(holdall_array) :: a
-    type(holdall_options) :: o, told
+    type(holdall_options) :: o, reporting
     type(holdall_error) :: err
     integer(int32) :: x(8192)
-    integer(int64) :: sound, bad, n
+    integer(int64) :: intact, corrupt, unchecked, n
     integer :: i, unit, format, kind
     x = [(i, i=1, 8192)]
     call o%set(HOLDALL_OPT_CHUNK_BYTES, 4096)
     call o%set(HOLDALL_OPT_CODEC, HOLDALL_CODEC_NONE)
-    call a%create(folder // 'damage.blp', HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, holdall_dtype(x), [8192], o)
+    call a%create(folder // 'damage.blp', HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, holdall_dtype(x), [8192], o)
     call a%write(x)
     call a%commit()
     call a%close()
-    call holdall_verify(folder // 'damage.blp', sound, bad)
-    call expect(sound == 8 .and. bad == 0, 'sound')
+    call holdall_verify(folder // 'damage.blp', intact, corrupt, unchecked)
+    call expect(intact == 8 .and. corrupt == 0 .and. unchecked == 0, 'intact')
     open (newunit=unit, file=folder // 'damage.blp', access='stream', form='unformatted', status='old')
     inquire (unit, size=n)
     write (unit, pos=n - 3000) int(-1, int8)
     close (unit)
-    call holdall_verify(folder // 'damage.blp', sound, bad, err=err)
+    call holdall_verify(folder // 'damage.blp', intact, corrupt, err=err)
     call failed(err, HOLDALL_E_CHECKSUM, 'damage')
-    call expect(sound == 7 .and. bad == 1, 'damaged')
+    call expect(intact == 7 .and. corrupt == 1, 'damaged')
     call holdall_verify(folder // 'damage.blp', fault=note, err=err)
-    call expect(faults == 1 .and. parts(1) == 'chunk 7' .and. status == HOLDALL_E_CHECKSUM, 'a fault is told')
-    call holdall_on_progress(told, to_the_end)
-    call holdall_verify(folder // 'damage.blp', options=told, err=err)
-    call expect(calls > 0 .and. most > 0, 'progress is told')
-    call holdall_on_progress(told, never)
-    call holdall_verify(folder // 'damage.blp', options=told, err=err)
+    call expect(faults == 1 .and. parts(1) == 'chunk 7' .and. status == HOLDALL_E_CHECKSUM, 'a fault is reported')
+    call holdall_options_set_progress(reporting, to_the_end)
+    call holdall_verify(folder // 'damage.blp', options=reporting, err=err)
+    call expect(calls > 0 .and. most > 0, 'progress is reported')
+    call holdall_options_set_progress(reporting, never)
+    call holdall_verify(folder // 'damage.blp', options=reporting, err=err)
     call failed(err, HOLDALL_E_CANCELLED, 'stopped by progress')
     call a%open(folder // 'damage.blp')
     call a%read(x, err=err)
@@ -427,27 +584,28 @@ contains
     call o%set(HOLDALL_OPT_SKIP_DAMAGED, 1)
     call a%open(folder // 'damage.blp', options=o)
     call a%read(x, err=err)
-    call failed(err, HOLDALL_NOT_FOUND, 'skipped')
+    call failed(err, HOLDALL_DAMAGED, 'skipped')
     call a%close()
-    call holdall_repair(folder // 'damage.blp', dropped=n)
+    call holdall_repair(folder // 'damage.blp', intact, n)
     call holdall_verify(folder // 'damage.blp')
     call holdall_identify(folder // 'damage.blp', format, kind)
-    call expect(n == 1 .and. format == HOLDALL_FORMAT_BLOSCPACK .and. kind == HOLDALL_KIND_SCHUNK, 'repaired')
+    call expect(intact == 7 .and. n == 1 .and. format == HOLDALL_FORMAT_BLOSCPACK .and. kind == HOLDALL_KIND_SCHUNK, 'repaired')
   end subroutine
 
   subroutine tables()
-    type(holdall_table) :: t
+    type(holdall_table) :: t, copy, other
+    type(holdall_table_info) :: info
     type(holdall_array) :: column
     type(holdall_error) :: err
     integer(int64) :: id(3)
-    real(real64) :: place(2, 3), wide(4, 3)
+    real(real64) :: position(2, 3), wide(4, 3)
     character(6) :: name(3)
     character(:), allocatable :: value
-    call t%create(folder // 'tables.bcolz', HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, [character(5) :: 'id', 'place', 'name'], &
+    call t%create(folder // 'tables.bcolz', HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, [character(8) :: 'id', 'position', 'name'], &
         [character(13) :: '<i8', "('<f8', (2,))", '|S6'])
     call t%put('id', [1_int64, 2_int64])
     wide = reshape([1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0], [4, 3])
-    call t%put('place', wide(1:4:2, :2))
+    call t%put('position', wide(1:4:2, :2))
     call t%put('name', [character(9) :: 'Vega', 'Capella'], err)
     call failed(err, HOLDALL_E_TYPE, 'longer names')
     call t%put('name', [character(9) :: 'Vega', 'Mizar'])
@@ -456,39 +614,68 @@ contains
     call t%append(err)
     call failed(err, HOLDALL_E_ARGUMENT, 'a column without values')
     call t%put('id', [3_int64])
-    call t%put('place', wide(1:4:2, 3:3))
+    call t%put('position', wide(1:4:2, 3:3))
     call t%put('name', ['Deneb'])
     call t%append()
-    call t%write('place', wide(1:4:2, 3), 2_int64)
-    call t%set_attr('from', '"nowhere"')
+    call t%write('position', wide(1:4:2, 3), 2_int64)
+    call t%attr_set('from', '"nowhere"')
+    call t%column_attr_set('id', 'unit', '"1"')
     call t%commit()
 
     call t%open(folder // 'tables.bcolz')
-    call expect(t%rows() == 3 .and. t%columns() == 3 .and. t%column_name(2) == 'place' .and. &
+    call expect(t%row_count() == 3 .and. t%column_count() == 3 .and. t%column_name(2) == 'position' .and. &
         t%column_index('name') == 3, 'a table')
     call t%read('id', id)
     call t%read('name', name)
-    call t%read('place', place)
+    call t%read('position', position)
     call expect(all(id == [1, 2, 3]) .and. all(name == [character(6) :: 'Vega', 'Mizar', 'Deneb']), 'its columns')
-    call expect(all(place == reshape([1, 2, 5, 6, 5, 6], [2, 3])), 'a column with a shape')
-    call t%read('id', id(1:1), first=3_int64)
-    call t%read('place', place(:, 1), first=3_int64)
-    call expect(id(1) == 3 .and. all(place(:, 1) == [5, 6]), 'a row')
-    call t%column('place', column)
+    call expect(all(position == reshape([1, 2, 5, 6, 5, 6], [2, 3])), 'a column with a shape')
+    call t%read('id', id(:2), step=2_int64)
+    call expect(all(id(:2) == [1, 3]), 'rows by a step')
+    call t%read_points('id', [3_int64, 1_int64, 3_int64], id)
+    call expect(all(id == [3, 1, 3]), 'rows by number')
+    call t%read_points('position', [3_int64, 1_int64, 2_int64], position)
+    call expect(all(position == reshape([5, 6, 1, 2, 5, 6], [2, 3])), 'rows with a shape by number')
+    call t%read_points('id', [4_int64, 1_int64, 3_int64], id, err=err)
+    call failed(err, HOLDALL_E_RANGE, 'no row 4')
+    call t%read_points('id', [1_int64, 3_int64], id, err=err)
+    call failed(err, HOLDALL_E_ARGUMENT, 'two rows for three')
+    call t%read_points('id', id(:0), id(:0))
+    call t%read_points('none', [1_int64], id(:1), err=err)
+    call failed(err, HOLDALL_E_ARGUMENT, 'no column by number')
+    call t%read_points('position', [1_int64], wide(1:4:2, 1), err=err)
+    call failed(err, HOLDALL_E_ARGUMENT, 'gaps by number')
+    call t%read('id', id(1:1), start=3_int64)
+    call t%read('position', position(:, 1), start=3_int64)
+    call expect(id(1) == 3 .and. all(position(:, 1) == [5, 6]), 'a row')
+    call t%find_column('position', column)
     call expect(all(column%shape() == [2, 3]), 'a column as an array')
-    call column%read(place(1, :), holdall_box([2, 1], [1, 3]))
-    call expect(all(place(1, :) == [2, 6, 6]), 'a part of it')
+    call column%read(position(1, :), holdall_box([2, 1], [1, 3]))
+    call expect(all(position(1, :) == [2, 6, 6]), 'a part of it')
     call t%read('none', id, err=err)
     call failed(err, HOLDALL_E_ARGUMENT, 'no column')
-    call t%read('place', id, err=err)
+    call t%read('position', id, err=err)
     call failed(err, HOLDALL_E_TYPE, 'another type')
-    call t%get_attr('from', value)
-    call expect(value == '"nowhere"', 'an attribute')
+    call t%attr_get('from', value)
+    call expect(value == '"nowhere"' .and. t%attr_count() == 1 .and. t%attr_name(1) == 'from', 'an attribute')
+    call t%column(1, column)
+    call column%attr_get('unit', value)
+    call expect(value == '"1"', 'an attribute of a column')
+    call t%column(4, column, err)
+    call failed(err, HOLDALL_E_ARGUMENT, 'no column 4')
+    call t%copy(folder // 'copy.blz', HOLDALL_CREATE, HOLDALL_FORMAT_BLZ)
+    call copy%open(folder // 'copy.blz')
+    call copy%get_info(info)
+    call expect(info%format == HOLDALL_FORMAT_BLZ .and. info%column_count == 3 .and. info%row_count == 3 .and. &
+        info%nbytes == 90 .and. info%stored_bytes > 0 .and. info%attr_count == 1 .and. info%generation == 0, 'a copy of a table')
+    call other%open(folder // 'tables.bcolz')
     call t%open(folder // 'tables.bcolz', HOLDALL_APPEND)
-    call t%column_remove('place')
+    call t%column_remove('position')
     call t%truncate(1_int64)
     call t%commit()
-    call expect(t%rows() == 1 .and. t%columns() == 2, 'cut')
+    call expect(t%row_count() == 1 .and. t%column_count() == 2 .and. t%generation() == 1, 'cut')
+    call other%refresh()
+    call expect(other%row_count() == 1 .and. other%generation() == 1, 'a table after a commit')
   end subroutine
 
   subroutine arrow()
@@ -498,30 +685,30 @@ contains
     type(holdall_arrow_stream) :: stream
     type(holdall_error) :: err
     integer(int64) :: id(4)
-    call from%create(folder // 'from.bcolz', HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, ['id'], ['<i8'])
+    call from%create(folder // 'from.bcolz', HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, ['id'], ['<i8'])
     call from%put('id', [1_int64, 2_int64, 3_int64])
     call from%append()
     call from%commit()
-    call to%create(folder // 'to.bcolz', HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, ['id'], ['<i8'])
+    call to%create(folder // 'to.bcolz', HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, ['id'], ['<i8'])
     call from%to_arrow(stream)
     call from%close() ! the stream outlives it
     call to%append_arrow(stream)
     call expect(stream%is_empty(), 'a stream that was read')
     call from%open(folder // 'from.bcolz')
-    call from%to_arrow(stream, first=2_int64, rows=1_int64)
-    call expect(.not. stream%is_empty(), 'a stream that nobody has read')
+    call from%to_arrow(stream, start=2_int64, count=1_int64)
+    call expect(.not. stream%is_empty(), 'a stream that was not read')
     call to%append_arrow(stream)
     call to%commit()
     call to%read('id', id)
-    call expect(to%rows() == 4 .and. all(id == [1, 2, 3, 2]), 'what came by Arrow')
-    call from%to_arrow(stream, first=3_int64, rows=2_int64, err=err)
+    call expect(to%row_count() == 4 .and. all(id == [1, 2, 3, 2]), 'what came by Arrow')
+    call from%to_arrow(stream, start=3_int64, count=2_int64, err=err)
     call failed(err, HOLDALL_E_RANGE, 'rows beyond the last')
-    call w%open(folder // 'arrow.bagz', HOLDALL_NEW)
+    call w%open(folder // 'arrow.bagz', HOLDALL_CREATE)
     call w%append('one')
     call w%commit()
     call b%open(folder // 'arrow.bagz')
     call b%to_arrow(stream)
     call to%append_arrow(stream, err)
-    call failed(err, HOLDALL_E_TYPE, 'records in the place of numbers')
+    call failed(err, HOLDALL_E_TYPE, 'records in place of numbers')
   end subroutine
 end program

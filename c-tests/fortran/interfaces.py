@@ -1,15 +1,21 @@
-"""usage: interfaces.py HEADER holdall_c.inc: each interface of Fortran's is that of the header.
+"""usage: interfaces.py HEADER holdall_c.inc: checks that the interfaces of Fortran are those of the header.
 
-Both are read here anew, and nothing that made one of them is asked: names, number and order of arguments, and for each
-how many bytes go over by value, or what a pointer points to; and the constants.
+Both are parsed here, without the code that generated one of them: names, number and order of arguments, and for each its size by
+value, or what a pointer points to; the fields of structures; and the constants. HEADER stands for the headers in the folder of its
+name as well.
 """
+import pathlib
 import re
 import sys
 
-C_VALUES = {"int": "int", "size_t": "size", **{f"{u}int{n}_t": f"int{n}" for n in (32, 64) for u in ("", "u")},
+C_VALUES = {"int": "int", "size_t": "size", **{f"{u}int{n}_t": f"int{n}" for n in (8, 32, 64) for u in ("", "u")},
             **{f"holdall_{name}": "int32" for name in ("status", "mode", "format", "kind", "option")}}
-FORTRAN_VALUES = {"integer(c_int)": "int", "integer(c_int32_t)": "int32", "integer(c_int64_t)": "int64", "integer(c_size_t)": "size",
+FORTRAN_VALUES = {"integer(c_int)": "int", "integer(c_int8_t)": "int8", "character(kind=c_char)": "char", "integer(c_int32_t)": "int32", "integer(c_int64_t)": "int64", "integer(c_size_t)": "size",
                   "type(c_ptr)": "pointer", "type(c_funptr)": "function"}
+
+
+# How the names of structures end; other pointers are to handles.
+STRUCTURES = ("_error", "_spec", "_info", "_result", "_functions")
 
 
 def c_kind(text):
@@ -23,7 +29,7 @@ def c_kind(text):
         return "nothing" if base == "void" else C_VALUES[base]
     if stars == 1 and base in C_VALUES:
         return "-> " + C_VALUES[base]
-    if stars == 1 and base in ("char", "holdall_error"):
+    if stars == 1 and (base == "char" or base.endswith(STRUCTURES)):
         return "-> " + base
     return "pointer" if stars == 1 else "-> pointer"
 
@@ -44,7 +50,8 @@ def fortran_kind(declared, array):
         return FORTRAN_VALUES[kind]
     if kind == "character(kind=c_char)" and array:
         return "-> char"
-    return "-> " + ("holdall_error" if kind == "type(holdall_error_c)" else FORTRAN_VALUES[kind])
+    structure = re.fullmatch(r"type\((holdall_\w+)_c\)", kind)
+    return "-> " + (structure[1] if structure else FORTRAN_VALUES[kind])
 
 
 def of_fortran(text):
@@ -58,6 +65,29 @@ def of_fortran(text):
     return found
 
 
+def structures_of_header(text):
+    """ Returns name, size and count of the fields of each structure. """
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+    found = {}
+    for inside, name in re.findall(r"typedef struct \w+ \{(.*?)\} (\w+);", text, flags=re.S):
+        fields = []
+        for field in re.findall(r"\s*([^;]+);", inside):
+            function = re.search(r"\(\*(\w+)\)\(", field)
+            plain = re.fullmatch(r"(.*?)(\w+)(?:\[(\d+)\])?", " ".join(field.split()))
+            kind = "pointer" if function or "*" in field else "char" if plain[1].strip() == "char" else c_kind(plain[1])
+            fields.append(((function or plain)[1 if function else 2], kind, "" if function else plain[3] or ""))
+        found[name] = fields
+    return found
+
+
+def structures_of_fortran(text):
+    found = {}
+    for name, inside in re.findall(r"^ *type, bind\(C\) :: (\w+)_c\n(.*?)^ *end type$", text, flags=re.S | re.M):
+        fields = re.findall(r"^ *(.*?) :: (\w+)(?:\((\d+)\))? = \w+$", inside, flags=re.M)
+        found[name] = [(field, FORTRAN_VALUES[kind], count) for kind, field, count in fields]
+    return found
+
+
 def agree(header, fortran):
     """ In C a pointer that Fortran takes as an address may be one to anything. """
     def same(c, f):
@@ -66,7 +96,8 @@ def agree(header, fortran):
 
 
 def main(header, fortran):
-    header, fortran = open(header).read(), open(fortran).read()
+    header, fortran = pathlib.Path(header), pathlib.Path(fortran).read_text()
+    header = "\n".join(path.read_text() for path in [header, *sorted(header.with_suffix("").glob("*.h"))])
     theirs, ours = of_header(header), of_fortran(fortran)
     wrong = [f"{name}:\n  header  {theirs.get(name)}\n  Fortran {ours.get(name)}"
              for name in sorted(theirs.keys() | ours.keys()) if name not in theirs or name not in ours or not agree(theirs[name], ours[name])]
@@ -75,8 +106,11 @@ def main(header, fortran):
                for k, n, v in re.findall(r"^ *integer\(c_(\w+)_t\), parameter, public :: (HOLDALL_\w+) = (-?\d+)_c_\w+$", fortran, flags=re.M)}
     wrong += [f"{name}: {defined.get(name)}, in Fortran {numbers.get(name)}" for name in sorted(defined.keys() | numbers.keys())
               if defined.get(name) != numbers.get(name)]
-    print("\n".join(wrong) or f"{len(ours)} functions and {len(numbers)} constants agree")
-    if wrong or len(ours) < 100 or len(numbers) < 100:
+    structures, derived = structures_of_header(header), structures_of_fortran(fortran)
+    wrong += [f"{name}:\n  header  {structures.get(name)}\n  Fortran {derived.get(name)}"
+              for name in sorted(structures.keys() | derived.keys()) if structures.get(name) != derived.get(name)]
+    print("\n".join(wrong) or f"{len(ours)} functions, {len(derived)} structures and {len(numbers)} constants agree")
+    if wrong or len(ours) < 100 or len(derived) < 5 or len(numbers) < 100:
         sys.exit(1)
 
 

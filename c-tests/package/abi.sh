@@ -1,11 +1,11 @@
 #!/bin/sh
-# usage: abi.sh HEADER SHARED SCRATCH
+# usage: abi.sh INCLUDE SHARED SCRATCH
 # What programs that are built rely on, as abi.xml has it: the functions that the shared library exports with the types that the
-# header gives them, its structures, and the values of its constants. Says what has changed; HOLDALL_BLESS=1 takes it
-# for the new state. (The library's own debug information is Rust's, whose types are not those of C; that the header is the
+# headers in INCLUDE give them, their structures, and the values of their constants. Says what has changed; HOLDALL_BLESS=1 takes
+# it for the new state. (The library's own debug information is Rust's, whose types are not those of C; that the headers are the
 # Rust functions' own is what `cargo test --test headers` proves.)
 set -eu
-header=$1 shared=$2 scratch=$3
+include=$1 shared=$2 scratch=$3
 baseline=$(dirname "$0")/abi.xml
 mkdir -p "$scratch"
 say() {
@@ -13,14 +13,18 @@ say() {
     exit 1
 }
 
-# picture HEADER NAME: the C side of it as a library of its own, whose functions do nothing, and what abidw says of that
+# The headers of holdall.h in a folder.
+headers() { printf '%s\n' "$1/holdall.h" "$1"/holdall/*.h; }
+
+# picture FOLDER NAME: its C side as a library of its own, whose functions do nothing, and what abidw says of that
 picture() {
     {
-        ${CC:-cc} -E -P -DHOLDALL_API=STUB -DHOLDALL_USE= "$1" |
+        ${CC:-cc} -E -P -DHOLDALL_API=STUB -DHOLDALL_USE= "$1/holdall.h" |
             awk '{ text = text $0 "\n" } END { n = split(text, parts, "STUB"); printf "%s", parts[1]
                    for (i = 2; i <= n; i++) { sub(/;/, " { __builtin_trap(); }", parts[i]); printf "%s", parts[i] } }'
         echo 'enum holdall_constants {'
-        sed -n '/_VERSION_/d; s/^#define \(HOLDALL_[A-Z0-9_]*\) \((*-\{0,1\}[0-9][0-9]*)*\)$/    VALUE_\1 = \2,/p' "$1"
+        headers "$1" | xargs cat |
+            sed -n '/_VERSION_/d; s/^#define \(HOLDALL_[A-Z0-9_]*\) \((*-\{0,1\}[0-9][0-9]*)*\)$/    VALUE_\1 = \2,/p'
         echo '};'
         echo 'enum holdall_constants holdall_constants(void) { __builtin_trap(); }'
     } >"$scratch/$2.c"
@@ -36,24 +40,26 @@ differ() {
     [ $status != 0 ]
 }
 
-# must_see WORDS FROM TO: a change of the header that must be seen
+# must_see WORDS FROM TO: a change of the headers that must be seen
 must_see() {
-    sed "s/$2/$3/" "$header" >"$scratch/other.h"
-    ! cmp -s "$header" "$scratch/other.h" || say "$1: the header has no such line any more"
-    picture "$scratch/other.h" other
+    rm -rf "$scratch/include"
+    cp -r "$include" "$scratch/include"
+    headers "$scratch/include" | xargs sed -i "s/$2/$3/"
+    ! diff -rq "$include" "$scratch/include" >/dev/null || say "$1: the headers have no such line any more"
+    picture "$scratch/include" other
     differ "$scratch/header.xml" "$scratch/other.xml" || say "$1: not noticed"
 }
 
 exported() { ${NM:-nm} -D --defined-only "$1" | awk '{ print $NF }' | LC_ALL=C sort; }
 
-picture "$header" header
+picture "$include" header
 exported "$scratch/header.so" | grep -vx holdall_constants >"$scratch/in-header"
 exported "$shared" >"$scratch/in-library"
 diff "$scratch/in-header" "$scratch/in-library" || say 'the header (<) and the library (>) do not have the same functions'
-must_see 'another type of an argument' 'holdall_bag_size(const holdall_bag \*bag)' 'holdall_bag_size(const holdall_records *bag)'
+must_see 'another type of an argument' 'holdall_bag_record_count(const holdall_bag \*bag)' 'holdall_bag_record_count(const holdall_records *bag)'
 must_see 'a structure that is longer' '    int32_t os_code;' '    int64_t os_code;'
 must_see 'another value' '#define HOLDALL_E_RANGE (-13)' '#define HOLDALL_E_RANGE (-31)'
-must_see 'a function more' 'HOLDALL_API void holdall_io_close' 'HOLDALL_API void holdall_more(void); &'
+must_see 'a function more' 'HOLDALL_API void holdall_storage_free' 'HOLDALL_API void holdall_more(void); &'
 
 if [ "${HOLDALL_BLESS:-}" = 1 ]; then
     cp "$scratch/header.xml" "$baseline"

@@ -86,7 +86,7 @@ static void codec(const char *path, size_t item, const char *codec_name, int32_t
         check(holdall_schunk_open(path, HOLDALL_READ, plain, &s, &err));
         check(holdall_schunk_read(s, 0, back, COPIES * n, &err));
         reads[times++] = now() - start;
-        cbytes = holdall_schunk_cbytes(s);
+        cbytes = holdall_schunk_stored_bytes(s);
         holdall_schunk_close(s);
         if (memcmp(data, (char *)back + (COPIES - 1) * n, n) != 0) exit(3);
     }
@@ -202,8 +202,8 @@ static void chunks(const char *folder)
         holdall_array_close(a);
         for (size_t r = 0; r < sizeof reads / sizeof *reads; r++) {
             check(holdall_array_open(path, HOLDALL_READ, plain, &a, &err));
-            double ratio = (double)bytes / (double)holdall_array_cbytes(a);
-            const uint64_t *c = holdall_array_chunkshape(a), *b = holdall_array_blockshape(a);
+            double ratio = (double)bytes / (double)holdall_array_stored_bytes(a);
+            const uint64_t *c = holdall_array_chunk_shape(a), *b = holdall_array_block_shape(a);
             if (chosen && r == 0)
                 fprintf(stderr, "as chosen: chunks of %" PRIu64 "x%" PRIu64 "x%" PRIu64 ", blocks of %" PRIu64 "x%" PRIu64 "x%" PRIu64 "\n",
                         c[0], c[1], c[2], b[0], b[1], b[2]);

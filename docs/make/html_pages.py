@@ -15,7 +15,7 @@ from markdown import Renderer
 
 HERE = pathlib.Path(__file__).parent
 # In reading order; other files of docs/ follow.
-GUIDES = ["first-program", "languages", "tool", "old-data", "choosing", "options", "commits", "damage", "threads", "clouds", "mpi", "storage", "compared", "promises", "architecture"]
+GUIDES = ["first-program", "languages", "formats", "tool", "old-data", "choosing", "options", "commits", "damage", "threads", "clouds", "mpi", "storage", "compared", "promises", "architecture"]
 # Their pages have a prefix, because index.html is the start page. They are linked and searched, but not in the navigation.
 RESULTS = "tests/bench/results"
 ABOUT = ["BENCHMARKS", "CHANGELOG", "CONTRIBUTING", "SECURITY"]
@@ -129,6 +129,20 @@ class Site:
                 where = "" if heading[1] == "1" else page.title
                 self.search.append([html.unescape(title), f"{page.name}.html#{heading[2]}", "guide", where, html.unescape(content)[:4000]])
 
+    def add_terms(self, path):
+        """Adds what people search for to the entries that answer it, from lines of terms, a tab, and names or documents."""
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if line.startswith("#"):
+                continue
+            terms, targets = line.split("\t")
+            for target in targets.split():
+                page = target.removesuffix(".md") + ".html#"
+                entries = [entry for entry in self.search if target == entry[0] or target.endswith(".md") and entry[1].startswith(page)]
+                if not entries:
+                    self.broken.append(f"{path.name}: {target} is no name of the API and no document")
+                for entry in entries[:1]:
+                    entry[4] += f" {terms}"
+
     def group(self, group):
         page = Page(group.page, "reference", group.page)
         page.summary = " ".join(group.title.split())
@@ -167,13 +181,13 @@ class Site:
         fields = "".join(f"<dt><code>{html.escape(member.code)}</code></dt><dd>{self.linked(member.text)}</dd>" for member in item.members if member.text)
         return self.entry(item, self.code(item.code, "c")).removesuffix("</section>") + (f'<dl class="fields">{fields}</dl>' if fields else "") + "</section>"
 
-    def rules(self, text):
+    def rules(self, introduction, rules):
         page = Page("holdall", "reference", "Rules")
         page.summary = "The rules that apply to all functions"
-        first, _, rest = text.partition("\n\n")
+        first, _, rest = introduction.partition("\n\n")
         about = " ".join(first.split(" - ")[1].split())
-        out = [f'<h1>Rules</h1><p class="lead">{self.linked(page.summary)}. {html.escape(about[:1].upper() + about[1:])}</p>']
-        number, blocks = 0, prose.blocks(rest)
+        out = [f'<h1>Rules</h1><p class="lead">{self.linked(page.summary)}. {html.escape(about[:1].upper() + about[1:])}</p>', self.prose(rest)]
+        number, blocks = 0, prose.blocks(rules)
         for i, (kind, body) in enumerate(blocks):
             if kind == "list":
                 out.append(f'<ol class="rules" start="{number + 1}">')
@@ -268,13 +282,13 @@ class Site:
             raise SystemExit("\n".join(self.broken))
 
 
-def write(root, folder, version, rules, groups, of_cxx, names):
+def write(root, folder, version, introduction, rules, groups, of_cxx, names):
     site = Site(root, folder, names)
     there = sorted(path.stem for path in (root / "docs").glob("*.md"))
     for name in [one for one in GUIDES if one in there] + [one for one in there if one not in GUIDES]:
         site.document(root / "docs" / f"{name}.md", "guide")
     site.tool(root / "tools/holdall.1")
-    site.rules(rules)
+    site.rules(introduction, rules)
     for group in groups:
         site.group(group)
     site.cxx(*of_cxx)
@@ -283,6 +297,7 @@ def write(root, folder, version, rules, groups, of_cxx, names):
     for path in sorted((root / RESULTS).glob("*.md")):
         site.document(path, "result")
     site.first(version)
+    site.add_terms(HERE / "search_terms.txt")
     folder.mkdir(parents=True, exist_ok=True)
     site.put()
     site.check()

@@ -4,9 +4,9 @@ import re
 import prose
 
 
-def write(folder, rules, groups, of_cxx, names, date):
+def write(folder, introduction, rules, groups, of_cxx, names, date):
     folder.mkdir(parents=True, exist_ok=True)
-    pages = {"holdall": overview(rules, groups, names), "holdall.hpp": of_hpp(*of_cxx, names)}
+    pages = {"holdall": overview(introduction, rules, groups, names), "holdall.hpp": of_hpp(*of_cxx, names)}
     for group in groups:
         pages[group.page] = page(group, groups, names)
         for function in group.of("function"):
@@ -20,11 +20,11 @@ def head(name, described):
     return ['.\\" Generated from the header by docs/make.', ".Dd @DATE@", f".Dt {name.upper()} 3", ".Os", ".Sh NAME", f".Nm {name}", f".Nd {described}"]
 
 
-def overview(rules, groups, names):
-    first, _, rest = rules.partition("\n\n")
+def overview(introduction, rules, groups, names):
+    first, _, rest = introduction.partition("\n\n")
     lines = head("holdall", plain(first).removeprefix("holdall.h - ").rstrip("."))
     lines += [".Sh SYNOPSIS", ".In holdall.h", ".Pp", "cc program.c $(pkg-config --cflags --libs holdall)", ".Sh DESCRIPTION"]
-    lines += written(rest, names)
+    lines += written(rest, names) + [".Sh RULES"] + written(rules, names)
     lines += [".Sh PAGES", ".Bl -tag -width Ds"]
     for group in groups:
         lines += [f".It Xr {group.page} 3", plain(group.title)]

@@ -58,7 +58,9 @@ class Renderer:
 
     def heading(self, line):
         level, text = len(line) - len(line.lstrip("#")), line.lstrip("# ")
-        anchor = re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-")
+        name = re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-")
+        used = {anchor for _, anchor, _ in self.headings}
+        anchor = next(one for one in (name, *(f"{name}-{i}" for i in range(1, 1000))) if one not in used)  # as GitHub does
         self.headings.append((level, anchor, text))
         return f'<h{level} id="{anchor}">{self.inline(text)}<a class="here" href="#{anchor}" aria-label="link to this heading">#</a></h{level}>'
 

@@ -8,7 +8,7 @@ import re
 import textwrap
 
 # A status, or "Options", at the beginning of a sentence, up to its colon.
-STATUS = r"HOLDALL_(?:E_[A-Z]+|NOT_FOUND|OK)"
+STATUS = r"HOLDALL_(?:E_[A-Z]+|NOT_FOUND|END|DAMAGED|OK)"
 TERM = re.compile(rf"(?:(?<=[.:;)] )|^)((?:Further o|O)ptions|{STATUS}(?:(?:, | or | and )(?:HOLDALL_E|HOLDALL)?_[A-Z_]+)*(?: \(> 0\))?(?: and [^:.]{{1,40}})?): ")
 NAME = re.compile(r"(?<![\w.])(holdall_\w+|HOLDALL_\w+|_[A-Z][A-Z0-9_]+)\b(\(\))?")
 

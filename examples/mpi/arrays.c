@@ -23,9 +23,16 @@ static void create(const char *name) {
     holdall_options *options = holdall_options_new();
     if (is_dataset) check(holdall_options_set(options, HOLDALL_OPT_SUPERCHUNK_CHUNKS, 8, &err));
     else check(holdall_options_set(options, HOLDALL_OPT_SPARSE, 1, &err));
-    holdall_format format = is_dataset ? HOLDALL_FORMAT_BLZ_PAPER : HOLDALL_FORMAT_B2ND;
+    const holdall_array_spec spec = {
+        .struct_size = sizeof spec,
+        .format = is_dataset ? HOLDALL_FORMAT_BLZ_RFC : HOLDALL_FORMAT_B2ND,
+        .dtype = "<f4",
+        .ndim = 2,
+        .shape = shape,
+        .chunk_shape = chunks,
+    };
     holdall_array *array;
-    holdall_status status = holdall_array_create(name, HOLDALL_NEW, format, "<f4", 2, shape, chunks, NULL, options, &array, &err);
+    holdall_status status = holdall_array_create(name, HOLDALL_CREATE, &spec, options, &array, &err);
     holdall_options_free(options);
     if (status == HOLDALL_E_EXISTS) return;
     check(status);
@@ -57,17 +64,18 @@ static void read_rows(const char *name, int rank, int ranks) {
     holdall_array *array;
     uint64_t first, count, wrong = 0, all;
     check(holdall_mpi_array_open(MPI_COMM_WORLD, name, NULL, &array, &err));
-    const uint64_t *shape = holdall_array_shape(array);
-    holdall_mpi_share(shape[0], *holdall_array_chunkshape(array), rank, ranks, &first, &count);
+    holdall_array_info info = {.struct_size = sizeof info};
+    check(holdall_array_get_info(array, &info, &err));
+    holdall_mpi_share(info.shape[0], info.chunk_shape[0], rank, ranks, &first, &count);
     for (uint64_t at = first, n; at < first + count; at += n) {
         n = first + count - at < PIECE ? first + count - at : PIECE;
         const uint64_t start[] = {at, 0}, box[] = {n, COLUMNS};
-        check(holdall_array_read(array, start, box, NULL, piece, NULL, sizeof piece, &err));
+        check(holdall_array_read(array, start, box, NULL, piece, sizeof piece, NULL, &err));
         for (uint64_t i = 0; i < n; i++)
             for (uint64_t j = 0; j < COLUMNS; j++) wrong += piece[i][j] != field(at + i, j);
     }
     MPI_Reduce(&wrong, &all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
-    if (rank == 0) printf("%" PRIu64 " rows, %" PRIu64 " items that are wrong\n", shape[0], all);
+    if (rank == 0) printf("%" PRIu64 " rows, %" PRIu64 " items that are wrong\n", info.shape[0], all);
     holdall_array_close(array);
 }
 

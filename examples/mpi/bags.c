@@ -43,7 +43,7 @@ static void read_records(const char *spec, int rank) {
     for (; (status = holdall_bag_stream_next(stream, &bytes, &n, &err)) == HOLDALL_OK; i++)
         wrong += n != record(i, expected) || memcmp(bytes, expected, n) != 0;
     check(status);
-    const uint64_t own[] = {holdall_bag_size(bag), wrong};
+    const uint64_t own[] = {holdall_bag_record_count(bag), wrong};
     MPI_Reduce(own, all, 2, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank == 0) printf("%" PRIu64 " records, %" PRIu64 " that are wrong\n", all[0], all[1]);
     holdall_bag_stream_close(stream);

@@ -2,7 +2,7 @@
  * that your program calls go here in the same way. */
 #include <holdall_mpi.h>
 
-holdall_status f_mpi_array_open(MPI_Fint comm, const char *path, const holdall_options *options, holdall_array **out, holdall_error *err) {
+holdall_status f_mpi_array_open(MPI_Fint comm, const char *path, holdall_options *options, holdall_array **out, holdall_error *err) {
     return holdall_mpi_array_open(MPI_Comm_f2c(comm), path, options, out, err);
 }
 

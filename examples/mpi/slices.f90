@@ -30,7 +30,7 @@ program slices
             import
             type(c_ptr), value :: array
         end function
-        integer(c_int32_t) function array_read(array, start, count, step, dst, strides, dst_size, err) &
+        integer(c_int32_t) function array_read(array, start, count, step, dst, dst_size, strides, err) &
             bind(c, name="holdall_array_read")
             import
             type(c_ptr), value :: array, step, strides
@@ -62,8 +62,8 @@ program slices
     call c_f_pointer(array_shape(array), shape_of, [2])
     call share(shape_of(1), 1_c_int64_t, rank, ranks, first, rows)
     allocate (part(shape_of(2), rows))
-    call check(array_read(array, [first, 0_c_int64_t], [rows, shape_of(2)], c_null_ptr, part, c_null_ptr, &
-                          4_c_size_t*size(part, kind=c_size_t), err))
+    call check(array_read(array, [first, 0_c_int64_t], [rows, shape_of(2)], c_null_ptr, part, &
+                          4_c_size_t*size(part, kind=c_size_t), c_null_ptr, err))
     own = sum(dble(part))
     call MPI_Reduce(own, all, 1, MPI_DOUBLE_PRECISION, MPI_SUM, 0, MPI_COMM_WORLD, code)
     if (rank == 0) print '(i0, " rows, sum ", f0.3)', shape_of(1), all

@@ -13,7 +13,7 @@ enum { TRIPS = 1000, DAYS = 200, HOURS = 100 };
 
 static holdall_error err;
 
-/* Ends the program with the words of a failure. */
+/* Ends the program with the message of a failure. */
 static void check(holdall_status status)
 {
     if (status >= 0)
@@ -38,7 +38,7 @@ static void bag(const char *path)
 {
     holdall_bag_writer *writer;
     char record[64];
-    check(holdall_bag_writer_open(path, HOLDALL_NEW, NULL, &writer, &err));
+    check(holdall_bag_writer_open(path, HOLDALL_CREATE, NULL, &writer, &err));
     for (int i = 0; i < TRIPS; i++) {
         int n = snprintf(record, sizeof record, "trip %d: %" PRId32 " stops", i, stops(i));
         check(holdall_bag_writer_append(writer, record, (size_t)n, &err));
@@ -49,9 +49,9 @@ static void bag(const char *path)
     holdall_bag *all, *some;
     size_t n;
     check(holdall_bag_open(path, NULL, &all, &err));
-    printf("bag: %" PRIu64 " records\n", holdall_bag_size(all));
-    check(holdall_bag_slice(all, TRIPS - 1, -333, 4, &some, &err));
-    for (uint64_t i = 0; i < holdall_bag_size(some); i++) {
+    printf("bag: %" PRIu64 " records\n", holdall_bag_record_count(all));
+    check(holdall_bag_slice(all, TRIPS - 1, 4, -333, &some, &err));
+    for (uint64_t i = 0; i < holdall_bag_record_count(some); i++) {
         check(holdall_bag_read(some, i, record, sizeof record, &n, &err));
         printf("%.*s\n", (int)n, record);
     }
@@ -68,10 +68,12 @@ static void array(const char *path)
         for (int hour = 0; hour < HOURS; hour++)
             field[day][hour] = day + hour / 4.0;
 
-    const uint64_t shape[] = {DAYS, HOURS}, origin[] = {0, 0};
+    const uint64_t shape[] = {DAYS, HOURS};
+    const holdall_array_spec spec = {
+        .struct_size = sizeof spec, .format = HOLDALL_FORMAT_B2ND, .dtype = "<f8", .ndim = 2, .shape = shape};
     holdall_array *a;
-    check(holdall_array_create(path, HOLDALL_NEW, HOLDALL_FORMAT_B2ND, "<f8", 2, shape, NULL, NULL, NULL, &a, &err));
-    check(holdall_array_write(a, origin, shape, NULL, field, NULL, sizeof field, &err));
+    check(holdall_array_create(path, HOLDALL_CREATE, &spec, NULL, &a, &err));
+    check(holdall_array_write(a, NULL, NULL, NULL, field, sizeof field, NULL, &err));
     check(holdall_array_commit(a, &err));
     holdall_array_close(a);
 
@@ -80,7 +82,7 @@ static void array(const char *path)
     check(holdall_array_open(path, HOLDALL_READ, NULL, &a, &err));
     const uint64_t *is = holdall_array_shape(a);
     printf("array: %" PRIu64 " x %" PRIu64 " of %s\n", is[0], is[1], holdall_array_dtype(a));
-    check(holdall_array_read(a, start, count, step, box, NULL, sizeof box, &err));
+    check(holdall_array_read(a, start, count, step, box, sizeof box, NULL, &err));
     for (int i = 0; i < 2; i++)
         printf("%.2f %.2f %.2f\n", box[i][0], box[i][1], box[i][2]);
     holdall_array_close(a);
@@ -105,8 +107,10 @@ static void table(const char *path)
     const char *names[] = {"stops", "km"}, *dtypes[] = {"<i4", "<f8"};
     const void *columns[] = {all_stops, all_km};
     const size_t sizes[] = {sizeof all_stops, sizeof all_km};
+    const holdall_table_spec spec = {
+        .struct_size = sizeof spec, .format = HOLDALL_FORMAT_BCOLZ, .column_count = 2, .names = names, .dtypes = dtypes};
     holdall_table *t;
-    check(holdall_table_create(path, HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, 2, names, dtypes, NULL, &t, &err));
+    check(holdall_table_create(path, HOLDALL_CREATE, &spec, NULL, &t, &err));
     check(holdall_table_append(t, TRIPS, columns, sizes, &err));
     check(holdall_table_attr_set(t, "city", "\"Turin\"", 7, &err));
     check(holdall_table_attr_set(t, "year", "2013", 4, &err));
@@ -114,14 +118,14 @@ static void table(const char *path)
     holdall_table_close(t);
 
     check(holdall_table_open(path, HOLDALL_READ, NULL, &t, &err));
-    printf("table: %" PRIu64 " rows\n", holdall_table_rows(t));
+    printf("table: %" PRIu64 " rows\n", holdall_table_row_count(t));
     say_attr(t, "city");
     say_attr(t, "year");
-    const uint64_t start[] = {TRIPS - 3}, count[] = {3};
     int32_t some_stops[3];
     double some_km[3];
-    check(holdall_array_read(holdall_table_column(t, 0), start, count, NULL, some_stops, NULL, sizeof some_stops, &err));
-    check(holdall_array_read(holdall_table_column(t, 1), start, count, NULL, some_km, NULL, sizeof some_km, &err));
+    void *dsts[] = {some_stops, some_km};
+    const size_t dst_sizes[] = {sizeof some_stops, sizeof some_km};
+    check(holdall_table_read_rows(t, TRIPS - 3, 3, 1, 2, names, dsts, dst_sizes, &err));
     for (int i = 0; i < 3; i++)
         printf("%" PRId32 " stops, %.2f km\n", some_stops[i], some_km[i]);
     holdall_table_close(t);
@@ -129,9 +133,9 @@ static void table(const char *path)
 
 static void verify(const char *path, const char *name)
 {
-    uint64_t sound, bad;
-    check(holdall_verify(path, NULL, NULL, NULL, &sound, &bad, NULL, &err));
-    printf("%s: %" PRIu64 " sound, %" PRIu64 " bad\n", name, sound, bad);
+    holdall_verify_result found = {.struct_size = sizeof found};
+    check(holdall_verify(path, NULL, NULL, NULL, &found, &err));
+    printf("%s: %" PRIu64 " sound, %" PRIu64 " bad\n", name, found.intact, found.corrupt);
 }
 
 int main(int argc, char **argv)

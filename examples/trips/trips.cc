@@ -2,6 +2,7 @@
 //   c++ -std=c++17 trips.cc -o trips $(pkg-config --cflags --libs holdall)
 #include <holdall.hpp>
 
+#include <array>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -20,7 +21,7 @@ static void bag(const std::string &path)
 
     const holdall::bag all(path);
     std::printf("bag: %llu records\n", static_cast<unsigned long long>(all.size()));
-    for (const auto &record : all.slice(trips - 1, -333, 4))
+    for (const auto &record : all.slice(trips - 1, 4, -333))
         std::printf("%s\n", std::string(record.text()).c_str());
     try {
         all.read(trips);
@@ -62,11 +63,12 @@ static void table(const std::string &path)
     made.commit();
 
     const holdall::table t(path);
-    std::printf("table: %llu rows\n", static_cast<unsigned long long>(t.rows()));
+    std::printf("table: %llu rows\n", static_cast<unsigned long long>(t.row_count()));
     for (const auto &name : t.attrs())
         std::printf("%s: %s\n", name.c_str(), t.attr(name).value().c_str());
-    const auto last_stops = t.read<std::int32_t>("stops", {trips - 3, trips});
-    const auto last_km = t.read<double>("km", {trips - 3, trips});
+    std::array<std::int32_t, 3> last_stops;
+    std::array<double, 3> last_km;
+    t.read_rows({trips - 3, trips}, {"stops", "km"}, last_stops, last_km);
     for (std::size_t i = 0; i < 3; i++)
         std::printf("%d stops, %.2f km\n", last_stops[i], last_km[i]);
 }
@@ -82,7 +84,7 @@ try {
     table(folder + "trips.bcolz");
     for (const char *name : {"trips.bagz", "field.b2nd", "trips.bcolz"}) {
         const auto found = holdall::verify(folder + name);
-        std::printf("%s: %d sound, %d bad\n", name, static_cast<int>(found.sound), static_cast<int>(found.bad));
+        std::printf("%s: %d sound, %d bad\n", name, static_cast<int>(found.intact), static_cast<int>(found.corrupt));
     }
     return 0;
 } catch (const holdall::error &e) {

@@ -1,4 +1,4 @@
-! trips FOLDER: what trips.c does, by the module holdall. Dimensions are turned, and places count from 1.
+! trips FOLDER: what trips.c does, with the module holdall. Dimensions are reversed, and positions count from 1.
 !   gfortran -o trips $(pkg-config --variable=fortran holdall)/holdall.f90 trips.f90 $(pkg-config --libs holdall)
 program trips
   use, intrinsic :: iso_fortran_env, only: int32, int64, real64
@@ -19,7 +19,7 @@ program trips
 
 contains
 
-  ! Of a trip, which counts from 0 here as in C.
+  ! Returns the stops of a trip; trips are numbered from 0, as in trips.c.
   elemental function stops(trip)
     integer(int64), intent(in) :: trip
     integer(int32) :: stops
@@ -34,7 +34,7 @@ contains
     character(64) :: line
     character(:), allocatable :: record
     integer(int64) :: i
-    call writer%open(path, HOLDALL_NEW)
+    call writer%open(path, HOLDALL_CREATE)
     do i = 0, all_trips - 1
       write (line, '(a, i0, a, i0, a)') 'trip ', i, ': ', stops(i), ' stops'
       call writer%append(trim(line))
@@ -43,9 +43,9 @@ contains
     call writer%close()
 
     call all%open(path)
-    print '(a, i0, a)', 'bag: ', all%size(), ' records'
-    call all%slice(all_trips, -333_int64, 4_int64, some)
-    do i = 1, some%size()
+    print '(a, i0, a)', 'bag: ', all%record_count(), ' records'
+    call all%slice(all_trips, 4_int64, -333_int64, some)
+    do i = 1, some%record_count()
       call some%read(i, record)
       print '(a)', record
     end do
@@ -60,7 +60,7 @@ contains
     integer(int64), allocatable :: lengths(:)
     integer :: hour, day
     forall (hour = 1:hours, day = 1:days) field(hour, day) = day - 1 + (hour - 1) / 4d0
-    call a%create(path, HOLDALL_NEW, HOLDALL_FORMAT_B2ND, holdall_dtype(field(1, 1)), [hours, days])
+    call a%create(path, HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, holdall_dtype(field(1, 1)), [hours, days])
     call a%write(field)
     call a%commit()
 
@@ -77,16 +77,16 @@ contains
     integer(int32) :: some_stops(3)
     real(real64) :: some_km(3)
     integer(int64) :: i
-    call t%create(path, HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, [character(5) :: 'stops', 'km'], ['<i4', '<f8'])
+    call t%create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, [character(5) :: 'stops', 'km'], ['<i4', '<f8'])
     call t%put('stops', [(stops(i), i = 0, all_trips - 1)])
     call t%put('km', [(2.25d0 * stops(i) + 0.5d0, i = 0, all_trips - 1)])
     call t%append()
-    call t%set_attr('city', '"Turin"')
-    call t%set_attr('year', '2013')
+    call t%attr_set('city', '"Turin"')
+    call t%attr_set('year', '2013')
     call t%commit()
 
     call t%open(path)
-    print '(a, i0, a)', 'table: ', t%rows(), ' rows'
+    print '(a, i0, a)', 'table: ', t%row_count(), ' rows'
     call say_attr(t, 'city')
     call say_attr(t, 'year')
     call t%read('stops', some_stops, all_trips - 2)
@@ -100,14 +100,14 @@ contains
     type(holdall_table), intent(in) :: t
     character(*), intent(in) :: name
     character(:), allocatable :: value
-    call t%get_attr(name, value)
+    call t%attr_get(name, value)
     print '(3a)', name, ': ', value
   end subroutine
 
   subroutine verify(name)
     character(*), intent(in) :: name
-    integer(int64) :: sound, bad
-    call holdall_verify(trim(folder) // '/' // name, sound, bad)
-    print '(2a, i0, a, i0, a)', name, ': ', sound, ' sound, ', bad, ' bad'
+    integer(int64) :: intact, corrupt
+    call holdall_verify(trim(folder) // '/' // name, intact, corrupt)
+    print '(2a, i0, a, i0, a)', name, ': ', intact, ' sound, ', corrupt, ' bad'
   end subroutine
 end program

@@ -23,7 +23,7 @@ func check(err error) {
 }
 
 func bag(path string) {
-	writer, err := holdall.WriteBag(path, holdall.New)
+	writer, err := holdall.WriteBag(path, holdall.Create)
 	check(err)
 	for i := 0; i < trips; i++ {
 		check(writer.Append([]byte(fmt.Sprintf("trip %d: %d stops", i, stops(i)))))
@@ -35,7 +35,7 @@ func bag(path string) {
 	check(err)
 	defer all.Close()
 	fmt.Println("bag:", all.Len(), "records")
-	some, err := all.Slice(trips-1, -333, 4)
+	some, err := all.Slice(trips-1, 4, -333)
 	check(err)
 	defer some.Close()
 	for i := uint64(0); i < some.Len(); i++ {
@@ -57,8 +57,8 @@ func array(path string) {
 			field = append(field, float64(day)+float64(hour)/4)
 		}
 	}
-	grid := holdall.Grid{Shape: []uint64{days, hours}}
-	a, err := holdall.CreateArray(path, holdall.New, holdall.B2ND, holdall.Dtype[float64](), grid)
+	spec := holdall.ArraySpec{Format: holdall.B2ND, Dtype: holdall.Dtype[float64](), Shape: []uint64{days, hours}}
+	a, err := holdall.CreateArray(path, holdall.Create, spec)
 	check(err)
 	check(holdall.Write(a, holdall.Box{}, field))
 	check(a.Commit())
@@ -81,7 +81,7 @@ func table(path string) {
 		allStops[i], allKm[i] = stops(i), km(i)
 	}
 	columns := []holdall.Column{{Name: "stops", Dtype: holdall.Dtype[int32]()}, {Name: "km", Dtype: holdall.Dtype[float64]()}}
-	t, err := holdall.CreateTable(path, holdall.New, holdall.Bcolz, columns)
+	t, err := holdall.CreateTable(path, holdall.Create, holdall.TableSpec{Format: holdall.Bcolz, Columns: columns})
 	check(err)
 	check(t.Append(trips, holdall.Bytes(allStops), holdall.Bytes(allKm)))
 	check(t.SetAttr("city", []byte(`"Turin"`)))
@@ -92,26 +92,17 @@ func table(path string) {
 	t, err = holdall.OpenTable(path, holdall.ReadOnly)
 	check(err)
 	defer t.Close()
-	fmt.Println("table:", t.Rows(), "rows")
+	fmt.Println("table:", t.RowCount(), "rows")
 	for _, name := range t.Attrs() {
 		value, _, err := t.Attr(name)
 		check(err)
 		fmt.Printf("%s: %s\n", name, value)
 	}
-	last := holdall.Box{Start: []uint64{trips - 3}}
-	lastStops, err := holdall.Read[int32](column(t, "stops"), last)
-	check(err)
-	lastKm, err := holdall.Read[float64](column(t, "km"), last)
-	check(err)
+	lastStops, lastKm := make([]int32, 3), make([]float64, 3)
+	check(t.ReadRows(trips-3, 3, 1, []string{"stops", "km"}, holdall.Bytes(lastStops), holdall.Bytes(lastKm)))
 	for i := range lastStops {
 		fmt.Printf("%d stops, %.2f km\n", lastStops[i], lastKm[i])
 	}
-}
-
-func column(t *holdall.Table, name string) *holdall.Array {
-	a, err := t.Column(name)
-	check(err)
-	return a
 }
 
 func main() {
@@ -126,6 +117,6 @@ func main() {
 	for _, name := range []string{"trips.bagz", "field.b2nd", "trips.bcolz"} {
 		found, err := holdall.Verify(in(name), nil)
 		check(err)
-		fmt.Printf("%s: %d sound, %d bad\n", name, found.Sound, found.Bad)
+		fmt.Printf("%s: %d sound, %d bad\n", name, found.Intact, found.Corrupt)
 	}
 }

@@ -56,5 +56,5 @@ bag(folder / "trips.bagz")
 array(folder / "field.b2nd")
 table(folder / "trips.bcolz")
 for name in ("trips.bagz", "field.b2nd", "trips.bcolz"):
-    counts, error = holdall.verify(folder / name)
-    print(f"{name}: {counts.sound} sound, {counts.bad} bad")
+    result, error = holdall.verify(folder / name)
+    print(f"{name}: {result.intact} sound, {result.corrupt} bad")

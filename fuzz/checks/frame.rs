@@ -33,7 +33,7 @@ const MOST: u64 = 1 << 14;
 
 fn refused(e: &Error) {
     assert!(
-        !e.message.is_empty() && !matches!(e.status, Status::Panic | Status::Argument),
+        !e.message.is_empty() && !matches!(e.status, Status::Internal | Status::Argument),
         "{e:?}"
     );
 }

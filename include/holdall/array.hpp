@@ -4,7 +4,6 @@
 
 #include "items.hpp"
 #include "options.hpp"
-#include "storage.hpp"
 
 namespace holdall {
 
@@ -20,16 +19,14 @@ public:
 
     std::uint32_t ndim() const noexcept { return ndim_; }
     dims shape() const noexcept { return of(holdall_array_shape(get())); }
-    dims chunkshape() const noexcept { return of(holdall_array_chunkshape(get())); }
-    dims blockshape() const noexcept { return of(holdall_array_blockshape(get())); }
+    dims chunk_shape() const { return of(info().chunk_shape); }
+    dims block_shape() const { return of(info().block_shape); }
     // The dtype as it was given when the array was created.
     std::string_view dtype() const noexcept { return dtype_ == nullptr ? std::string_view() : std::string_view(dtype_); }
     std::size_t itemsize() const noexcept { return itemsize_; }
-    // Whether the items are stored in Fortran order (the first index varies fastest). Buffers are
-    // in C order in any case.
-    bool fortran_order() const noexcept { return holdall_array_order(get()) == HOLDALL_ORDER_F; }
     std::uint64_t nbytes() const noexcept { return holdall_array_nbytes(get()); }
-    std::uint64_t cbytes() const noexcept { return holdall_array_cbytes(get()); }
+    // Its pointers are valid until the array is closed or changed.
+    holdall_array_info info() const { return detail::info<holdall_array_info>(holdall_array_get_info, get()); }
     // Number of items.
     std::uint64_t size() const noexcept
     {
@@ -49,7 +46,7 @@ public:
         require<T>();
         const detail::cut cut(where, *this);
         std::vector<T> out(cut.items);
-        report(intact, read_cut(cut, out.data(), nullptr, out.size() * sizeof(T)));
+        detail::report(intact, read_cut(cut, out.data(), nullptr, out.size() * sizeof(T)));
         return out;
     }
     // Reads a box into the first items of a container, array or span, or into a std::mdspan of the
@@ -74,7 +71,7 @@ public:
         require<T>();
         std::vector<T> out(coordinates.size() / std::max<std::size_t>(ndim(), 1));
         const std::size_t n = out.size();
-        report(intact, detail::call(holdall_array_read_points, get(), coordinates.data(), n, static_cast<void *>(out.data()),
+        detail::report(intact, detail::call(holdall_array_read_points, get(), coordinates.data(), n, static_cast<void *>(out.data()),
             n * sizeof(T)) == HOLDALL_OK);
         return out;
     }
@@ -84,34 +81,48 @@ public:
         require<T>();
         const positions_list p(*this, positions);
         std::vector<T> out(p.items);
-        report(intact, detail::call(holdall_array_read_orthogonal, get(), p.at, p.counts, static_cast<void *>(out.data()),
+        detail::report(intact, detail::call(holdall_array_read_orthogonal, get(), p.at, p.counts, static_cast<void *>(out.data()),
             out.size() * sizeof(T)) == HOLDALL_OK);
         return out;
     }
     // Returns an item of an array of Python objects, as Python pickled it.
     std::string read_object(std::uint64_t i) const { return detail::sized<std::string>(holdall_array_read_object, get(), i); }
 
-    // Returns the fill value: the bytes of elements that were never written. Empty: zeros.
-    bytes fill() const
+    // Returns the fill value: the bytes of items that were never written. Empty: zeros.
+    bytes fill_value() const
     {
         const void *value = nullptr;
         std::size_t n = 0;
-        detail::call(holdall_array_fill, get(), &value, &n);
+        detail::call(holdall_array_fill_value_get, get(), &value, &n);
         return {value, n};
     }
-    std::vector<std::string> attrs() const { return detail::names(get(), holdall_array_attrs(get()), holdall_array_attr_name); }
+    std::vector<std::string> attrs() const { return detail::names(get(), holdall_array_attr_count(get()), holdall_array_attr_name); }
     std::optional<std::string> attr(const std::string &name) const { return detail::named(holdall_array_attr_get, get(), name); }
 
-    // Copies the array to a new container; chunks and blocks as for array::create(). Returns false
-    // if corrupt data were skipped, which are zeros in the copy.
-    bool copy(const std::string &path, mode how, format f, const options &options = {}, dims chunks = {}, dims blocks = {}) const
+    // Copies the array to a new container; chunk_shape and block_shape as for array::create().
+    // Returns false if corrupt data were skipped, which are zeros in the copy.
+    bool copy(const location &at, mode how, format f, const options &options = {}, dims chunk_shape = {}, dims block_shape = {}) const
     {
-        same_ndim(chunks), same_ndim(blocks);
-        return detail::call_for(options.callback().get(), holdall_array_copy, get(), location(path).path(), static_cast<holdall_mode>(how),
-                                static_cast<holdall_format>(f), chunks.get(), blocks.get(), options.get()) == HOLDALL_OK;
+        const auto spec = spec_of(f, ndim(), chunk_shape, block_shape);
+        return detail::call_for(options.callback().get(), holdall_array_copy, get(), at.path(), static_cast<holdall_mode>(how), &spec,
+                                options.get()) == HOLDALL_OK;
     }
 
 protected:
+    // A spec without dtype and shape, after a check of the number of dimensions.
+    static holdall_array_spec spec_of(format f, std::size_t ndim, dims chunk_shape, dims block_shape)
+    {
+        for (const dims &given : {chunk_shape, block_shape})
+            if (!given.empty())
+                same_ndim(given, ndim);
+        holdall_array_spec spec{};
+        spec.struct_size = sizeof spec;
+        spec.format = static_cast<holdall_format>(f);
+        spec.ndim = static_cast<std::uint32_t>(ndim);
+        spec.chunk_shape = chunk_shape.get();
+        spec.block_shape = block_shape.get();
+        return spec;
+    }
     // The layout of an mdspan: bytes between the items of each dimension.
     struct strided {
         std::int64_t strides[HOLDALL_MAX_NDIM];
@@ -165,15 +176,10 @@ protected:
             " bytes each, do not match the requested type, " +
                                         (type.empty() ? std::to_string(size) + " bytes" : type));
     }
-    void same_ndim(dims given) const
+    static void same_ndim(dims given, std::size_t ndim)
     {
-        if (!given.empty() && given.size() != ndim())
-            throw error(HOLDALL_E_ARGUMENT, std::to_string(given.size()) + " lengths (expected " + std::to_string(ndim()) + ")");
-    }
-    static void report(bool *intact, bool is) noexcept
-    {
-        if (intact != nullptr)
-            *intact = is;
+        if (given.size() != ndim)
+            throw error(HOLDALL_E_ARGUMENT, std::to_string(given.size()) + " lengths (expected " + std::to_string(ndim) + ")");
     }
 
 private:
@@ -194,7 +200,7 @@ private:
     }
     bool read_cut(const detail::cut &cut, void *dst, const std::int64_t *strides, std::size_t bytes) const
     {
-        return detail::call(holdall_array_read, get(), cut.start, cut.count, cut.steps(), dst, strides, bytes) == HOLDALL_OK;
+        return detail::call(holdall_array_read, get(), cut.start, cut.count, cut.steps(), dst, bytes, strides) == HOLDALL_OK;
     }
 };
 
@@ -203,41 +209,28 @@ class array : public array_view {
 public:
     explicit array(const location &at, mode how = mode::read, const options &options = {}) : callback_(options.callback())
     {
-        const auto m = static_cast<holdall_mode>(how);
-        if (at.io() != nullptr)
-            call(holdall_array_open_io, at.io(), m, options.get(), put());
-        else
-            call(holdall_array_open, at.path(), m, options.get(), put());
+        call(holdall_array_open, at.path(), static_cast<holdall_mode>(how), options.get(), put());
         update_view();
     }
-    // Creates an array of zeros of a dtype. If chunks or blocks are omitted, the library selects
-    // them.
-    static array create(const location &at, mode how, format f, const std::string &dtype, dims shape, const options &options = {}, dims chunks = {},
-        dims blocks = {})
+    // Creates an array of zeros of a dtype. If chunk_shape or block_shape is omitted, the library
+    // selects it.
+    static array create(const location &at, mode how, format f, const std::string &dtype, dims shape, const options &options = {},
+        dims chunk_shape = {}, dims block_shape = {})
     {
-        for (const dims &given : {chunks, blocks})
-            if (!given.empty() && given.size() != shape.size())
-                throw error(HOLDALL_E_ARGUMENT, std::to_string(given.size()) +
-                    " lengths (expected " + std::to_string(shape.size()) + ")");
+        auto spec = spec_of(f, shape.size(), chunk_shape, block_shape);
+        spec.dtype = dtype.c_str();
+        spec.shape = shape.data();
         array out(options.callback());
-        const auto m = static_cast<holdall_mode>(how);
-        const auto form = static_cast<holdall_format>(f);
-        const auto ndim = static_cast<std::uint32_t>(shape.size());
-        if (at.io() != nullptr)
-            out.call(holdall_array_create_io, at.io(), m, form, dtype.c_str(), ndim, shape.data(), chunks.get(), blocks.get(), options.get(),
-                out.put());
-        else
-            out.call(holdall_array_create, at.path(), m, form, dtype.c_str(), ndim, shape.data(), chunks.get(), blocks.get(), options.get(),
-                out.put());
+        out.call(holdall_array_create, at.path(), static_cast<holdall_mode>(how), &spec, options.get(), out.put());
         out.update_view();
         return out;
     }
     // Creates an array of a C++ type: array::create<double>("x.b2nd", mode::create, format::b2nd,
     // {100, 200}).
-    template <class T> static array create(const location &at, mode how, format f, dims shape, const options &options = {}, dims chunks = {},
-        dims blocks = {})
+    template <class T> static array create(const location &at, mode how, format f, dims shape, const options &options = {},
+        dims chunk_shape = {}, dims block_shape = {})
     {
-        return create(at, how, f, dtype_of<T>(), shape, options, chunks, blocks);
+        return create(at, how, f, dtype_of<T>(), shape, options, chunk_shape, block_shape);
     }
     // Takes ownership of a C handle.
     explicit array(holdall_array *handle) noexcept : array_view(handle), own_(handle) {}
@@ -284,7 +277,6 @@ public:
         require<T>();
         write_cut(detail::cut(where, *this), &value, none, sizeof value);
     }
-    using array_view::fill;
     template <class C> void write_orthogonal(const std::vector<std::vector<std::uint64_t>> &positions, const C &src)
     {
         using T = std::remove_cv_t<detail::element<const C>>;
@@ -298,20 +290,19 @@ public:
         const std::uint64_t count = append_count<C>(src, axis);
         call(holdall_array_append, get(), axis, count, detail::some(bytes(src)), bytes(src).size());
     }
-    template <class C> void insert(std::uint64_t at, const C &src, std::uint32_t axis = 0)
+    template <class C> void insert(std::uint64_t start, const C &src, std::uint32_t axis = 0)
     {
         const std::uint64_t count = append_count<C>(src, axis);
-        call(holdall_array_insert, get(), axis, at, count, detail::some(bytes(src)), bytes(src).size());
+        call(holdall_array_insert, get(), axis, start, count, detail::some(bytes(src)), bytes(src).size());
     }
-    void remove(std::uint64_t at, std::uint64_t count, std::uint32_t axis = 0) { call(holdall_array_remove, get(), axis, at, count); }
+    void remove(std::uint64_t start, std::uint64_t count, std::uint32_t axis = 0) { call(holdall_array_remove, get(), axis, start, count); }
     void resize(dims shape)
     {
-        if (shape.size() != ndim())
-            throw error(HOLDALL_E_ARGUMENT, std::to_string(shape.size()) + " lengths (expected " + std::to_string(ndim()) + ")");
+        same_ndim(shape, ndim());
         call(holdall_array_resize, get(), shape.data());
     }
-    // Sets the fill value; see fill() const. Empty: zeros.
-    void set_fill(bytes item) { call(holdall_array_fill_set, get(), detail::some(item), item.size()); }
+    // Sets the fill value for later growth. Empty: zeros.
+    void set_fill_value(bytes item) { call(holdall_array_fill_value_set, get(), detail::some(item), item.size()); }
     void set_attr(const std::string &name, bytes value) { call(holdall_array_attr_set, get(), name.c_str(), detail::some(value), value.size()); }
     void remove_attr(const std::string &name) { call(holdall_array_attr_set, get(), name.c_str(), nullptr, std::size_t{0}); }
     void commit() { call(holdall_array_commit, get()); }
@@ -335,7 +326,7 @@ private:
     }
     void write_cut(const detail::cut &cut, const void *src, const std::int64_t *strides, std::size_t bytes)
     {
-        call(holdall_array_write, get(), cut.start, cut.count, cut.steps(), src, strides, bytes);
+        call(holdall_array_write, get(), cut.start, cut.count, cut.steps(), src, bytes, strides);
     }
 
     holdall_array *own_ = nullptr;

@@ -12,7 +12,7 @@ class epoch;
 class record_iterator;
 
 // A batch of records: batch[i] is bytes, which are valid as long as the batch.
-class records : public detail::owner<holdall_records, holdall_records_close> {
+class records : public detail::owner<holdall_records, holdall_records_free> {
 public:
     explicit records(holdall_records *handle) noexcept
         : owner(handle), data_(holdall_records_data(handle)), offsets_(holdall_records_offsets(handle)), size_(holdall_records_count(handle)) {}
@@ -61,7 +61,7 @@ public:
     dims offsets() const noexcept { return {offsets_, size_ + 1}; }
     // Positions in the batch of corrupt records, which are empty. Without options::skip_damaged()
     // there are none.
-    dims damaged() const noexcept { return {holdall_records_damaged_at(get()), holdall_records_damaged(get())}; }
+    dims damaged_positions() const noexcept { return {holdall_records_damaged_positions(get()), holdall_records_damaged_count(get())}; }
     // Record numbers in the bag, for a batch from a stream.
     dims numbers() const noexcept
     {
@@ -78,45 +78,30 @@ private:
 
 class bag : public detail::owner<holdall_bag, holdall_bag_close> {
 public:
-    // Opens a path, or a spec for several files ("train@*.bagz"), or one storage.
+    // Opens a path, or a spec for several files ("train@*.bagz").
     explicit bag(const location &spec, const options &options = {}) : owner(options.callback())
     {
-        holdall_io *const io = spec.io();
-        if (io != nullptr)
-            call(holdall_bag_open_io, &io, std::uint32_t{1}, options.get(), put());
-        else
-            call(holdall_bag_open, spec.path(), options.get(), put());
-    }
-    // Opens several storages as one bag.
-    explicit bag(span<io> shards, const options &options = {}) : owner(options.callback())
-    {
-        std::vector<holdall_io *> handles;
-        for (io &shard : shards)
-            handles.push_back(shard.get());
-        call(holdall_bag_open_io, handles.data(), static_cast<std::uint32_t>(handles.size()), options.get(), put());
+        call(holdall_bag_open, spec.path(), options.get(), put());
     }
     // Takes ownership of a C handle.
     using owner::owner;
 
-    std::uint64_t size() const noexcept { return holdall_bag_size(get()); }
+    std::uint64_t size() const noexcept { return holdall_bag_record_count(get()); }
     bool empty() const noexcept { return size() == 0; }
-    holdall::codec codec() const noexcept { return static_cast<holdall::codec>(holdall_bag_codec(get())); }
-    holdall::sum sum() const noexcept { return static_cast<holdall::sum>(holdall_bag_sum(get())); }
-    holdall::limits limits() const noexcept { return static_cast<holdall::limits>(holdall_bag_limits(get())); }
-    std::uint64_t cbytes() const noexcept { return holdall_bag_cbytes(get()); }
-    std::uint32_t shards() const noexcept { return holdall_bag_shards(get()); }
+    holdall_bag_info info() const { return detail::info<holdall_bag_info>(holdall_bag_get_info, get()); }
+    std::uint32_t shard_count() const noexcept { return holdall_bag_shard_count(get()); }
     std::string_view shard_name(std::uint32_t i) const noexcept
     {
         const char *name = holdall_bag_shard_name(get(), i);
         return name == nullptr ? std::string_view() : std::string_view(name);
     }
-    std::uint64_t shard_size(std::uint32_t i) const noexcept { return holdall_bag_shard_size(get(), i); }
+    std::uint64_t shard_record_count(std::uint32_t i) const noexcept { return holdall_bag_shard_record_count(get(), i); }
 
-    // Returns the n records start, start + step, ... as a bag.
-    bag slice(std::uint64_t start, std::int64_t step, std::uint64_t n) const
+    // Returns the `count` records start, start + step, ... as a bag.
+    bag slice(std::uint64_t start, std::uint64_t count, std::int64_t step = 1) const
     {
         bag out(from());
-        call(holdall_bag_slice, get(), start, step, n, out.put());
+        call(holdall_bag_slice, get(), start, count, step, out.put());
         return out;
     }
 
@@ -125,9 +110,7 @@ public:
     std::string read(std::uint64_t i, bool *intact = nullptr) const
     {
         std::string out;
-        const bool is = read(i, out);
-        if (intact != nullptr)
-            *intact = is;
+        detail::report(intact, read(i, out));
         return out;
     }
     // Reads record i into a string or vector of bytes and resizes it to the record. Does not
@@ -155,8 +138,7 @@ public:
         std::size_t n = 0;
         const holdall_status status = call(holdall_bag_read, get(), i, static_cast<void *>(std::data(dst)),
             std::size(dst) * sizeof *std::data(dst), &n);
-        if (intact != nullptr)
-            *intact = status == HOLDALL_OK;
+        detail::report(intact, status == HOLDALL_OK);
         return n;
     }
     std::size_t size_of(std::uint64_t i) const
@@ -165,10 +147,10 @@ public:
         call(holdall_bag_read, get(), i, nullptr, std::size_t{0}, &n);
         return n;
     }
-    records read_range(std::uint64_t first, std::uint64_t n) const
+    records read_range(std::uint64_t start, std::uint64_t count) const
     {
         holdall_records *out = nullptr;
-        call(holdall_bag_read_range, get(), first, n, &out);
+        call(holdall_bag_read_range, get(), start, count, &out);
         return records(out);
     }
     records read_indices(dims numbers) const
@@ -180,10 +162,10 @@ public:
     // Like read_range() and read_indices(), into memory that allocate(std::size_t) returns; it is
     // called once. `offsets` must have one element more than there are records. Returns false if
     // some records are corrupt, which are then empty.
-    template <class F> bool read_range_to(std::uint64_t first, F &&allocate, span<std::uint64_t> offsets) const
+    template <class F> bool read_range_to(std::uint64_t start, F &&allocate, span<std::uint64_t> offsets) const
     {
         allocator<F> a(allocate, offsets);
-        return detail::call_for(&a, holdall_bag_read_range_to, get(), first, offsets.size() - 1, a.call, static_cast<void *>(&a),
+        return detail::call_for(&a, holdall_bag_read_range_to, get(), start, offsets.size() - 1, a.call, static_cast<void *>(&a),
             offsets.data()) == HOLDALL_OK;
     }
     template <class F> bool read_indices_to(dims numbers, F &&allocate, span<std::uint64_t> offsets) const
@@ -194,18 +176,14 @@ public:
         return detail::call_for(&a, holdall_bag_read_indices_to, get(), numbers.data(), numbers.size(), a.call, static_cast<void *>(&a),
             offsets.data()) == HOLDALL_OK;
     }
-    digest_bytes checksum(holdall::sum of) const
+    checksum_bytes checksum(holdall::checksum kind) const
     {
-        digest_bytes out(64);
-        std::size_t n = 0;
-        call(holdall_bag_checksum, get(), static_cast<std::int32_t>(of), static_cast<void *>(out.data()), out.size(), &n);
-        out.resize(n);
-        return out;
+        return detail::sized_for<checksum_bytes>(from().get(), holdall_bag_checksum, get(), static_cast<std::int32_t>(kind));
     }
-    arrow_stream to_arrow(std::uint64_t first, std::uint64_t n, std::uint64_t batch = 0) const
+    arrow_stream to_arrow(std::uint64_t start, std::uint64_t count, std::uint64_t batch = 0) const
     {
         arrow_stream out;
-        call(holdall_bag_to_arrow, get(), first, n, batch, out.get());
+        call(holdall_bag_to_arrow, get(), start, count, batch, out.get());
         return out;
     }
     arrow_stream to_arrow() const { return to_arrow(0, size()); }
@@ -259,17 +237,13 @@ class bag_writer : public detail::owner<holdall_bag_writer, holdall_bag_writer_c
 public:
     explicit bag_writer(const location &at, mode how = mode::create, const options &options = {}) : owner(options.callback())
     {
-        const auto m = static_cast<holdall_mode>(how);
-        if (at.io() != nullptr)
-            call(holdall_bag_writer_open_io, at.io(), m, options.get(), put());
-        else
-            call(holdall_bag_writer_open, at.path(), m, options.get(), put());
+        call(holdall_bag_writer_open, at.path(), static_cast<holdall_mode>(how), options.get(), put());
     }
     // Takes ownership of a C handle.
     using owner::owner;
 
     // Number of records: those of the last commit and those appended since.
-    std::uint64_t size() const noexcept { return holdall_bag_writer_size(get()); }
+    std::uint64_t size() const noexcept { return holdall_bag_writer_record_count(get()); }
     void append(bytes record) { call(holdall_bag_writer_append, get(), static_cast<const void *>(record.data()), record.size()); }
     // Appends many records: record i is data[offsets[i]] to data[offsets[i + 1]].
     void append_many(bytes data, dims offsets)

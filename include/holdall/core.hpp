@@ -177,22 +177,41 @@ template <class F, class... A> holdall_status call_for(callback *from, F *f, A..
 template <class F, class... A> holdall_status call(F *f, A... arguments) { return call_for(nullptr, f, arguments...); }
 
 // Returns the result of f(arguments..., dst, dst_size, &n, &error), whose size is queried first.
-template <class C, class F, class... A> C sized(F *f, A... arguments)
+template <class C, class F, class... A> C sized_for(callback *from, F *f, A... arguments)
 {
     std::size_t n = 0;
-    call(f, arguments..., nullptr, std::size_t{0}, &n);
+    call_for(from, f, arguments..., nullptr, std::size_t{0}, &n);
     C out(n, typename C::value_type());
-    call(f, arguments..., out.data(), n, &n);
+    call_for(from, f, arguments..., out.data(), n, &n);
     out.resize(n);
     return out;
 }
+template <class C, class F, class... A> C sized(F *f, A... arguments) { return sized_for<C>(nullptr, f, arguments...); }
 
-// Returns a copy of a value that the handle owns; nullopt if it does not exist.
-template <class H, class F> std::optional<std::string> named(F *f, const H *handle, const std::string &name)
+inline void report(bool *intact, bool is) noexcept
+{
+    if (intact != nullptr)
+        *intact = is;
+}
+
+// Returns a structure that f(handle, arguments..., &structure, &error) fills.
+template <class I, class F, class... A> I info(F *f, A... arguments)
+{
+    I out{};
+    out.struct_size = sizeof out;
+    call(f, arguments..., &out);
+    return out;
+}
+
+// Returns a copy of a value that the handle owns; nullopt if it does not exist, or is corrupt and
+// was skipped.
+template <class H, class F> std::optional<std::string> named(F *f, const H *handle, const std::string &name, bool *intact = nullptr)
 {
     const void *value = nullptr;
     std::size_t n = 0;
-    if (call(f, handle, name.c_str(), &value, &n) == HOLDALL_NOT_FOUND)
+    const holdall_status status = call(f, handle, name.c_str(), &value, &n);
+    report(intact, status != HOLDALL_DAMAGED);
+    if (status != HOLDALL_OK)
         return std::nullopt;
     return std::string(static_cast<const char *>(value), n);
 }
@@ -249,7 +268,7 @@ private:
 
 } // namespace detail
 
-// Returns the version of the library and of its codecs, such as "0.1.0 zstd/1.5.7".
+// Returns the version of the library and of its codecs, such as "0.2.0 zstd/1.5.7".
 inline const char *version() noexcept { return holdall_version_text(); }
 
 } // namespace holdall

@@ -19,27 +19,20 @@ public:
     static bag_index create(const location &at, mode how, const bag &keys, const options &options = {})
     {
         bag_index out(options.callback());
-        const auto m = static_cast<holdall_mode>(how);
-        if (at.io() != nullptr)
-            out.call(holdall_bag_index_create_io, at.io(), m, keys.get(), options.get(), out.put());
-        else
-            out.call(holdall_bag_index_create, at.path(), m, keys.get(), options.get(), out.put());
+        out.call(holdall_bag_index_create, at.path(), static_cast<holdall_mode>(how), keys.get(), options.get(), out.put());
         return out;
     }
     // Opens an existing index.
     bag_index(const location &at, const bag &keys, const options &options = {}) : owner(options.callback())
     {
-        if (at.io() != nullptr)
-            call(holdall_bag_index_open_io, at.io(), keys.get(), options.get(), put());
-        else
-            call(holdall_bag_index_open, at.path(), keys.get(), options.get(), put());
+        call(holdall_bag_index_open, at.path(), keys.get(), options.get(), put());
     }
     // Takes ownership of a C handle.
     using owner::owner;
 
     // Number of distinct keys.
-    std::uint64_t keys() const noexcept { return holdall_bag_index_keys(get()); }
-    std::uint64_t damaged() const noexcept { return holdall_bag_index_damaged(get()); }
+    std::uint64_t key_count() const noexcept { return holdall_bag_index_key_count(get()); }
+    std::uint64_t damaged_count() const noexcept { return holdall_bag_index_damaged_count(get()); }
 
     // Returns the first record that equals the key.
     std::optional<std::uint64_t> find_first(bytes key) const

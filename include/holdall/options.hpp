@@ -3,17 +3,18 @@
 #define HOLDALL_OPTIONS_HPP
 
 #include "core.hpp"
+#include "storage.hpp"
 
 #include <functional>
 #include <new>
 
 namespace holdall {
 
-// HOLDALL_READ and so on: create is HOLDALL_NEW.
-enum class mode : holdall_mode { read = HOLDALL_READ, append = HOLDALL_APPEND, create = HOLDALL_NEW, replace = HOLDALL_REPLACE };
+// HOLDALL_READ and so on: create is HOLDALL_CREATE.
+enum class mode : holdall_mode { read = HOLDALL_READ, append = HOLDALL_APPEND, create = HOLDALL_CREATE, replace = HOLDALL_REPLACE };
 // HOLDALL_FORMAT_*
 enum class format : holdall_format {
-    bloscpack = HOLDALL_FORMAT_BLOSCPACK, bcolz = HOLDALL_FORMAT_BCOLZ, blz = HOLDALL_FORMAT_BLZ, blz_paper = HOLDALL_FORMAT_BLZ_PAPER,
+    bloscpack = HOLDALL_FORMAT_BLOSCPACK, bcolz = HOLDALL_FORMAT_BCOLZ, blz = HOLDALL_FORMAT_BLZ, blz_rfc = HOLDALL_FORMAT_BLZ_RFC,
     b2frame = HOLDALL_FORMAT_B2FRAME, caterva = HOLDALL_FORMAT_CATERVA, b2nd = HOLDALL_FORMAT_B2ND, bagz = HOLDALL_FORMAT_BAGZ,
 };
 // HOLDALL_KIND_*
@@ -22,21 +23,33 @@ enum class kind : holdall_kind { schunk = HOLDALL_KIND_SCHUNK, array = HOLDALL_K
 enum class codec : std::int32_t {
     none = HOLDALL_CODEC_NONE, blosclz = HOLDALL_CODEC_BLOSCLZ, lz4 = HOLDALL_CODEC_LZ4, lz4hc = HOLDALL_CODEC_LZ4HC,
     snappy = HOLDALL_CODEC_SNAPPY, zlib = HOLDALL_CODEC_ZLIB, zstd = HOLDALL_CODEC_ZSTD, by_name = HOLDALL_CODEC_BY_NAME,
+    mixed = HOLDALL_CODEC_MIXED,
 };
 // HOLDALL_FILTER_*
 enum class filter : std::uint8_t {
     none = HOLDALL_FILTER_NONE, shuffle = HOLDALL_FILTER_SHUFFLE, bitshuffle = HOLDALL_FILTER_BITSHUFFLE,
     delta = HOLDALL_FILTER_DELTA, bytedelta = HOLDALL_FILTER_BYTEDELTA,
 };
-// HOLDALL_SUM_*
-enum class sum : std::int32_t {
-    none = HOLDALL_SUM_NONE, adler32 = HOLDALL_SUM_ADLER32, crc32 = HOLDALL_SUM_CRC32, md5 = HOLDALL_SUM_MD5, sha1 = HOLDALL_SUM_SHA1,
-    sha224 = HOLDALL_SUM_SHA224, sha256 = HOLDALL_SUM_SHA256, sha384 = HOLDALL_SUM_SHA384, sha512 = HOLDALL_SUM_SHA512, zstd = HOLDALL_SUM_ZSTD,
+// HOLDALL_CHECKSUM_*
+enum class checksum : std::int32_t {
+    none = HOLDALL_CHECKSUM_NONE, adler32 = HOLDALL_CHECKSUM_ADLER32, crc32 = HOLDALL_CHECKSUM_CRC32, md5 = HOLDALL_CHECKSUM_MD5,
+    sha1 = HOLDALL_CHECKSUM_SHA1, sha224 = HOLDALL_CHECKSUM_SHA224, sha256 = HOLDALL_CHECKSUM_SHA256, sha384 = HOLDALL_CHECKSUM_SHA384,
+    sha512 = HOLDALL_CHECKSUM_SHA512, zstd = HOLDALL_CHECKSUM_ZSTD,
 };
+// HOLDALL_ORDER_*
+enum class order : std::int32_t { c = HOLDALL_ORDER_C, f = HOLDALL_ORDER_F };
+// HOLDALL_IO_*
+enum class io : std::int32_t { read = HOLDALL_IO_READ, map = HOLDALL_IO_MAP };
 // HOLDALL_BAG_LIMITS_*
 enum class limits : std::int32_t { tail = HOLDALL_BAG_LIMITS_TAIL, separate = HOLDALL_BAG_LIMITS_SEPARATE };
 // HOLDALL_BAG_SHARDS_*
 enum class shards : std::int32_t { concatenated = HOLDALL_BAG_SHARDS_CONCATENATED, interleaved = HOLDALL_BAG_SHARDS_INTERLEAVED };
+
+// Returns the name of a constant of these types: "zstd" for codec::zstd.
+template <class E, std::enable_if_t<std::is_enum_v<E>, int> = 0> const char *constant_name(E constant) noexcept
+{
+    return holdall_constant_name(static_cast<std::int32_t>(constant));
+}
 
 namespace detail {
 
@@ -59,8 +72,8 @@ struct progress : callback {
 } // namespace detail
 
 // Options of a call: options().threads(4).codec(codec::zstd).level(9). Each setter has the name of
-// a HOLDALL_OPT_*, which documents its meaning. A call fails with an option that it does not
-// support.
+// a HOLDALL_OPT_*, which documents its meaning; the table in holdall/options.h says which call
+// takes it.
 class options : public detail::owner<holdall_options, holdall_options_free> {
 public:
     // No option is set; passed as NULL to C.
@@ -74,8 +87,7 @@ public:
 
     HOLDALL_NUMBER(threads, std::uint32_t, HOLDALL_OPT_THREADS)
     HOLDALL_NUMBER(memory_limit, std::uint64_t, HOLDALL_OPT_MEMORY_LIMIT)
-    // HOLDALL_OPT_IO: true is HOLDALL_IO_MAP.
-    HOLDALL_NUMBER(mapped, bool, HOLDALL_OPT_IO)
+    HOLDALL_NUMBER(io, holdall::io, HOLDALL_OPT_IO)
     HOLDALL_NUMBER(verify, int, HOLDALL_OPT_VERIFY)
     HOLDALL_NUMBER(skip_damaged, bool, HOLDALL_OPT_SKIP_DAMAGED)
     HOLDALL_NUMBER(durability, bool, HOLDALL_OPT_DURABILITY)
@@ -85,10 +97,10 @@ public:
     HOLDALL_OPTION(filters, std::initializer_list<filter>, set(HOLDALL_OPT_FILTERS, bytes(std::data(value), value.size())))
     HOLDALL_NUMBER(chunk_bytes, std::uint64_t, HOLDALL_OPT_CHUNK_BYTES)
     HOLDALL_NUMBER(block_bytes, std::uint64_t, HOLDALL_OPT_BLOCK_BYTES)
-    HOLDALL_NUMBER(checksum, sum, HOLDALL_OPT_CHECKSUM)
+    HOLDALL_NUMBER(checksum, holdall::checksum, HOLDALL_OPT_CHECKSUM)
     HOLDALL_OPTION(dictionary, bytes, set(HOLDALL_OPT_DICTIONARY, value))
     // The bytes of an item, or of a row.
-    HOLDALL_OPTION(fill, bytes, set(HOLDALL_OPT_FILL, value))
+    HOLDALL_OPTION(fill_value, bytes, set(HOLDALL_OPT_FILL_VALUE, value))
     HOLDALL_NUMBER(expected_rows, std::uint64_t, HOLDALL_OPT_EXPECTED_ROWS)
     HOLDALL_NUMBER(sparse, bool, HOLDALL_OPT_SPARSE)
     HOLDALL_NUMBER(superchunk_chunks, std::uint32_t, HOLDALL_OPT_SUPERCHUNK_CHUNKS)
@@ -103,7 +115,7 @@ public:
     HOLDALL_NUMBER(bag_read_ahead_bytes, std::uint64_t, HOLDALL_OPT_BAG_READ_AHEAD_BYTES)
     HOLDALL_NUMBER(arrow_binary, bool, HOLDALL_OPT_ARROW_BINARY)
     HOLDALL_NUMBER(arrow_nulls, bool, HOLDALL_OPT_ARROW_NULLS)
-    HOLDALL_NUMBER(at, std::uint64_t, HOLDALL_OPT_AT)
+    HOLDALL_NUMBER(frame_offset, std::uint64_t, HOLDALL_OPT_FRAME_OFFSET)
     HOLDALL_NUMBER(both_metalayers, bool, HOLDALL_OPT_BOTH_METALAYERS)
     HOLDALL_NUMBER(cloud_timeout, std::uint64_t, HOLDALL_OPT_CLOUD_TIMEOUT)
     HOLDALL_NUMBER(cloud_retries, std::uint32_t, HOLDALL_OPT_CLOUD_RETRIES)
@@ -112,7 +124,12 @@ public:
     // Sets a progress callback of long calls, (done, total). If it returns false, the call fails
     // with HOLDALL_E_CANCELLED. It may run on another thread. It is alive as long as the handles
     // that are opened with these options.
-    HOLDALL_OPTION(on_progress, std::function<bool(std::uint64_t, std::uint64_t)>, set_progress(std::move(value)))
+    HOLDALL_OPTION(progress, std::function<bool(std::uint64_t, std::uint64_t)>, set_progress(std::move(value)))
+
+    // Sets the storage that replaces the path, which must then be "". It may be freed right after.
+    HOLDALL_OPTION(storage, const holdall::storage &, set_storage(span<const holdall::storage>(&value, 1)))
+    // Several: one for each shard of a bag.
+    HOLDALL_OPTION(storage, span<const holdall::storage>, set_storage(value))
 
 #undef HOLDALL_NUMBER
 #undef HOLDALL_OPTION
@@ -133,11 +150,19 @@ private:
             throw std::bad_alloc();
         return get();
     }
+    void set_storage(span<const holdall::storage> storages)
+    {
+        std::vector<holdall_storage *> handles;
+        for (const holdall::storage &one : storages)
+            handles.push_back(const_cast<holdall_storage *>(one.get())); // which many threads may use
+        detail::call(holdall_options_set_storage, created(), static_cast<holdall_storage *const *>(handles.data()),
+            static_cast<std::uint32_t>(handles.size()));
+    }
     void set_progress(std::function<bool(std::uint64_t, std::uint64_t)> f)
     {
         auto progress = std::make_shared<detail::progress>();
         progress->function = std::move(f);
-        holdall_options_on_progress(created(), progress->function ? detail::progress::call : nullptr, progress.get());
+        holdall_options_set_progress(created(), progress->function ? detail::progress::call : nullptr, progress.get());
         from_ = std::move(progress);
     }
 

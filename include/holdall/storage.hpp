@@ -1,4 +1,4 @@
-// holdall/storage.hpp - where containers are stored: a path, or custom storage.
+// holdall/storage.hpp - the location of a container: a path, or storage of the caller.
 #ifndef HOLDALL_STORAGE_HPP
 #define HOLDALL_STORAGE_HPP
 
@@ -11,13 +11,13 @@
 
 namespace holdall {
 
-// Custom storage: the functions of holdall_io_functions as a class. A function that fails throws
+// The functions of holdall_storage_functions as a class. A function that fails throws
 // std::system_error (with std::errc::no_such_file_or_directory if there is no such file),
 // std::bad_alloc, or any other exception, which is EIO. Several threads may call it at once if
 // several threads use the handles.
-class storage {
+class storage_functions {
 public:
-    virtual ~storage() = default;
+    virtual ~storage_functions() = default;
     virtual std::uint64_t size(const char *name) = 0;
     // Reads n bytes from offset `at` on, fewer only at the end of the file. Returns the number of
     // bytes read.
@@ -39,12 +39,12 @@ private:
 
 namespace detail {
 
-// The functions that the C library calls; ctx is a std::shared_ptr<storage> that it owns.
-struct storage_functions {
+// The functions that the C library calls; ctx is a std::shared_ptr<storage_functions> that it owns.
+struct storage_table {
     template <class F> static std::int64_t run(void *ctx, F f) noexcept
     {
         try {
-            return static_cast<std::int64_t>(f(**static_cast<std::shared_ptr<storage> *>(ctx)));
+            return static_cast<std::int64_t>(f(**static_cast<std::shared_ptr<storage_functions> *>(ctx)));
         } catch (const std::system_error &e) {
             const int code = e.code().default_error_condition().value();
             return code > 0 ? -code : -EIO;
@@ -56,80 +56,82 @@ struct storage_functions {
     }
     static std::int64_t size(void *ctx, const char *name)
     {
-        return run(ctx, [&](storage &s) { return s.size(name); });
+        return run(ctx, [&](storage_functions &s) { return s.size(name); });
     }
     static std::int64_t read_at(void *ctx, const char *name, std::uint64_t at, void *dst, std::size_t n)
     {
-        return run(ctx, [&](storage &s) { return s.read_at(name, at, dst, n); });
+        return run(ctx, [&](storage_functions &s) { return s.read_at(name, at, dst, n); });
     }
     static std::int64_t write_at(void *ctx, const char *name, std::uint64_t at, const void *src, std::size_t n)
     {
-        return run(ctx, [&](storage &s) { return s.write_at(name, at, src, n), 0; });
+        return run(ctx, [&](storage_functions &s) { return s.write_at(name, at, src, n), 0; });
     }
     static std::int64_t truncate(void *ctx, const char *name, std::uint64_t size)
     {
-        return run(ctx, [&](storage &s) { return s.truncate(name, size), 0; });
+        return run(ctx, [&](storage_functions &s) { return s.truncate(name, size), 0; });
     }
     static std::int64_t sync(void *ctx, const char *name)
     {
-        return run(ctx, [&](storage &s) { return s.sync(name), 0; });
+        return run(ctx, [&](storage_functions &s) { return s.sync(name), 0; });
     }
     static std::int64_t rename(void *ctx, const char *from, const char *to)
     {
-        return run(ctx, [&](storage &s) { return s.rename(from, to), 0; });
+        return run(ctx, [&](storage_functions &s) { return s.rename(from, to), 0; });
     }
     static std::int64_t remove(void *ctx, const char *name)
     {
-        return run(ctx, [&](storage &s) { return s.remove(name), 0; });
+        return run(ctx, [&](storage_functions &s) { return s.remove(name), 0; });
     }
     static std::int64_t list(void *ctx, const char *folder, int (*each)(void *, const char *), void *arg)
     {
-        return run(ctx, [&](storage &s) { return s.list(folder, [&](const char *name) { return each(arg, name) == 0; }), 0; });
+        return run(ctx, [&](storage_functions &s) { return s.list(folder, [&](const char *name) { return each(arg, name) == 0; }), 0; });
     }
-    static void destroy(void *ctx) { delete static_cast<std::shared_ptr<storage> *>(ctx); }
+    static void destroy(void *ctx) { delete static_cast<std::shared_ptr<storage_functions> *>(ctx); }
 };
 
 } // namespace detail
 
-// Storage, which can be passed instead of a path. Handles that are opened from it stay valid after
-// it is closed.
-class io : public detail::owner<holdall_io, holdall_io_close> {
+// Storage that replaces a path: set it with options::storage(), and open the container with the
+// path "". Handles that are opened from it stay valid after it is freed.
+class storage : public detail::owner<holdall_storage, holdall_storage_free> {
 public:
-    // Returns one file in memory. The memory must stay valid until every handle that was opened
-    // from it is closed.
-    static io from_memory(bytes file)
+    // Returns a read-only storage with one file. The memory must stay valid until every handle that
+    // was opened from it is closed.
+    static storage from_memory(bytes file)
     {
-        io out;
-        detail::call(holdall_io_from_memory, detail::some(file), file.size(), out.put());
+        storage out;
+        detail::call(holdall_storage_from_memory, detail::some(file), file.size(), out.put());
         return out;
     }
-    // Creates custom storage, which is alive as long as a handle that was opened from it.
-    explicit io(std::shared_ptr<storage> from)
+    // Creates storage from functions, which are alive as long as a handle that was opened from it.
+    explicit storage(std::shared_ptr<storage_functions> from)
     {
-        holdall_io_functions f{};
+        using table = detail::storage_table;
+        holdall_storage_functions f{};
         f.struct_size = sizeof f;
-        f.size = detail::storage_functions::size;
-        f.read_at = detail::storage_functions::read_at;
-        f.list = detail::storage_functions::list;
-        f.destroy = detail::storage_functions::destroy;
+        f.size = table::size;
+        f.read_at = table::read_at;
+        f.list = table::list;
+        f.destroy = table::destroy;
         if (from->writable()) {
-            f.write_at = detail::storage_functions::write_at;
-            f.truncate = detail::storage_functions::truncate;
-            f.sync = detail::storage_functions::sync;
-            f.rename = detail::storage_functions::rename;
-            f.remove = detail::storage_functions::remove;
+            f.write_at = table::write_at;
+            f.truncate = table::truncate;
+            f.sync = table::sync;
+            f.rename = table::rename;
+            f.remove = table::remove;
         }
-        auto owned = std::make_unique<std::shared_ptr<storage>>(std::move(from));
+        auto owned = std::make_unique<std::shared_ptr<storage_functions>>(std::move(from));
         f.ctx = owned.get();
-        detail::call(holdall_io_from_functions, &f, put());
+        detail::call(holdall_storage_from_functions, &f, put());
         owned.release(); // destroy() deletes it
     }
 
 private:
-    io() = default;
+    storage() = default;
 };
 
-// The location of a container: a path (char *, std::string, std::filesystem::path), or an io.
+// The path of a container: char *, std::string, std::filesystem::path. "": the storage of the
+// options.
 class location {
 public:
     location(std::string path) : path_(std::move(path))
@@ -141,19 +143,14 @@ public:
     // std::filesystem::path, without including its header.
     template <class P, class = decltype(std::declval<const P &>().u8string()), class = decltype(std::declval<const P &>().native())>
     location(const P &path) : location(utf8(path.u8string())) {}
-    location(holdall::io &in) noexcept : io_(in.get()) {}
-    location(holdall::io &&in) noexcept : io_(in.get()) {}
 
     const char *path() const noexcept { return path_.c_str(); }
-    holdall_io *io() const noexcept { return io_; }
 
 private:
     template <class S> static std::string utf8(const S &s) { return std::string(s.begin(), s.end()); }
 
     std::string path_;
-    holdall_io *io_ = nullptr;
 };
-using place = location; // the name in 0.1.0
 
 } // namespace holdall
 

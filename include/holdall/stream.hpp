@@ -8,18 +8,18 @@ namespace holdall {
 
 // The share of one rank of the shuffled numbers below n: for bag.stream(epoch), or as a range of
 // numbers.
-class epoch : public detail::owner<holdall_epoch, holdall_epoch_close> {
+class epoch : public detail::owner<holdall_epoch, holdall_epoch_free> {
 public:
     epoch(std::uint64_t n, std::uint64_t seed, std::uint64_t number = 0, std::uint32_t rank = 0, std::uint32_t world = 1)
     {
-        detail::call(holdall_epoch_open, n, seed, number, rank, world, put());
+        detail::call(holdall_epoch_new, n, seed, number, rank, world, put());
     }
-    std::uint64_t size() const noexcept { return holdall_epoch_size(get()); }
+    std::uint64_t size() const noexcept { return holdall_epoch_count(get()); }
     void seek(std::uint64_t number, std::uint64_t position) { detail::call(holdall_epoch_seek, get(), number, position); }
     std::optional<std::uint64_t> next() noexcept
     {
         std::uint64_t i = 0;
-        return holdall_epoch_next(get(), &i) == 0 ? std::optional<std::uint64_t>(i) : std::nullopt;
+        return holdall_epoch_next(get(), &i) == HOLDALL_OK ? std::optional<std::uint64_t>(i) : std::nullopt;
     }
 };
 
@@ -27,12 +27,16 @@ public:
 class record : public bytes {
 public:
     record() noexcept = default;
-    record(const void *data, std::size_t size, const holdall_bag_stream *of) noexcept : bytes(data, size), of_(of) {}
+    record(const void *data, std::size_t size, const holdall_bag_stream *of, bool is_damaged) noexcept
+        : bytes(data, size), of_(of), is_damaged_(is_damaged) {}
     // Its number in the bag, valid until the next record is taken.
     std::uint64_t number() const noexcept { return holdall_bag_stream_number(of_); }
+    // Whether it is corrupt and therefore empty; false without options::skip_damaged().
+    bool is_damaged() const noexcept { return is_damaged_; }
 
 private:
     const holdall_bag_stream *of_ = nullptr;
+    bool is_damaged_ = false;
 };
 
 // A stream of records: iterate once with for (auto record : stream), or call next(). Many threads
@@ -48,21 +52,22 @@ public:
     {
         const void *data = nullptr;
         std::size_t n = 0;
-        if (call(holdall_bag_stream_next, get(), &data, &n) == HOLDALL_NOT_FOUND)
+        const holdall_status status = call(holdall_bag_stream_next, get(), &data, &n);
+        if (status == HOLDALL_END)
             return std::nullopt;
-        return record(data, n, get());
+        return record(data, n, get(), status == HOLDALL_DAMAGED);
     }
     // Returns the next n records, or fewer, as an independent batch; n = 0: as many as were read
     // together. nullopt at the end.
     std::optional<records> take(std::size_t n = 0) const
     {
         holdall_records *out = nullptr;
-        if (call(holdall_bag_stream_take, get(), n, &out) == HOLDALL_NOT_FOUND)
+        if (call(holdall_bag_stream_take, get(), n, &out) == HOLDALL_END)
             return std::nullopt;
         return records(out);
     }
     // Number of corrupt records so far, which were returned as empty records.
-    std::uint64_t damaged() const noexcept { return holdall_bag_stream_damaged(get()); }
+    std::uint64_t damaged_count() const noexcept { return holdall_bag_stream_damaged_count(get()); }
 
     inline record_iterator begin();
     inline record_iterator end() const noexcept;
@@ -113,7 +118,7 @@ template <class F> struct next_index : callback {
             const std::optional<std::uint64_t> i = self->f();
             if (i)
                 *index = *i;
-            return i ? 0 : 1;
+            return i ? HOLDALL_OK : HOLDALL_END;
         } catch (...) {
             self->capture();
             return HOLDALL_E_CALLBACK;

@@ -16,11 +16,7 @@ class table : public detail::owner<holdall_table, holdall_table_close> {
 public:
     explicit table(const location &at, mode how = mode::read, const options &options = {}) : owner(options.callback())
     {
-        const auto m = static_cast<holdall_mode>(how);
-        if (at.io() != nullptr)
-            call(holdall_table_open_io, at.io(), m, options.get(), put());
-        else
-            call(holdall_table_open, at.path(), m, options.get(), put());
+        call(holdall_table_open, at.path(), static_cast<holdall_mode>(how), options.get(), put());
     }
     static table create(const location &at, mode how, format f, const std::vector<holdall::column> &columns, const options &options = {})
     {
@@ -29,79 +25,101 @@ public:
             names.push_back(c.name.c_str());
             dtypes.push_back(c.dtype.c_str());
         }
+        holdall_table_spec spec{};
+        spec.struct_size = sizeof spec;
+        spec.format = static_cast<holdall_format>(f);
+        spec.column_count = static_cast<std::uint32_t>(columns.size());
+        spec.names = names.data();
+        spec.dtypes = dtypes.data();
         table out(options.callback());
-        const auto m = static_cast<holdall_mode>(how);
-        const auto form = static_cast<holdall_format>(f);
-        const auto n = static_cast<std::uint32_t>(columns.size());
-        if (at.io() != nullptr)
-            out.call(holdall_table_create_io, at.io(), m, form, n, names.data(), dtypes.data(), options.get(), out.put());
-        else
-            out.call(holdall_table_create, at.path(), m, form, n, names.data(), dtypes.data(), options.get(), out.put());
+        out.call(holdall_table_create, at.path(), static_cast<holdall_mode>(how), &spec, options.get(), out.put());
         return out;
     }
     // Takes ownership of a C handle.
     using owner::owner;
 
-    std::uint64_t rows() const noexcept { return holdall_table_rows(get()); }
-    std::uint32_t columns() const noexcept { return holdall_table_columns(get()); }
-    std::vector<std::string> names() const { return detail::names(get(), columns(), holdall_table_column_name); }
-    std::uint64_t column_rows(std::uint32_t i) const noexcept { return holdall_table_column_rows(get(), i); }
+    std::uint64_t row_count() const noexcept { return holdall_table_row_count(get()); }
+    std::uint32_t column_count() const noexcept { return holdall_table_column_count(get()); }
+    std::vector<std::string> column_names() const { return detail::names(get(), column_count(), holdall_table_column_name); }
+    std::uint64_t column_row_count(std::uint32_t i) const noexcept { return holdall_table_column_row_count(get(), i); }
+    holdall_table_info info() const { return detail::info<holdall_table_info>(holdall_table_get_info, get()); }
 
     // Returns a view of a column, valid until the table is closed or a column is added or removed.
     array_view column(std::uint32_t i) const
     {
         array_view out(holdall_table_column(get(), i));
         if (!out)
-            throw error(HOLDALL_E_RANGE, "no column " + std::to_string(i) + ": the table has " + std::to_string(columns()));
+            throw error(HOLDALL_E_RANGE, "no column " + std::to_string(i) + ": the table has " + std::to_string(column_count()));
         return out;
     }
-    array_view column(const std::string &name) const { return column(index(name)); }
-    // Returns the number of the column with a name.
-    std::uint32_t index(const std::string &name) const
+    array_view column(const std::string &name) const
     {
-        for (std::uint32_t i = 0, n = columns(); i < n; i++)
-            if (name == holdall_table_column_name(get(), i))
-                return i;
-        throw error(HOLDALL_E_ARGUMENT, "no column \"" + name + "\" in the table");
+        array_view out = find_column(name);
+        if (!out)
+            throw error(HOLDALL_E_ARGUMENT, "no column \"" + name + "\" in the table");
+        return out;
     }
+    // Returns the column with a name as a view; one that is false if there is none.
+    array_view find_column(const std::string &name) const noexcept { return array_view(holdall_table_find_column(get(), name.c_str())); }
     // Returns values of a column, of all rows or some: read<double>("price", {0, 100}).
     template <class T> std::vector<T> read(const std::string &name, slice rows = all, bool *intact = nullptr) const
     {
         return column(name).template read<T>({rows}, intact);
+    }
+    // Reads rows of the named columns into one container or span for each, in one call:
+    // read_rows({0, 100}, {"km", "stops"}, km, stops). Returns false if corrupt data were skipped.
+    template <class... C> bool read_rows(slice rows, const std::vector<std::string> &names, C &&...dsts) const
+    {
+        const detail::cut cut({rows}, rows_of{row_count()});
+        const buffers to(*this, names, dsts...);
+        return call(holdall_table_read_rows, get(), cut.start[0], cut.count[0], cut.step[0], to.count, to.names, to.dsts, to.sizes) == HOLDALL_OK;
+    }
+    // Reads single rows, in any order, as read_rows() does.
+    template <class... C> bool read_points(dims rows, const std::vector<std::string> &names, C &&...dsts) const
+    {
+        const buffers to(*this, names, dsts...);
+        return call(holdall_table_read_points, get(), rows.data(), rows.size(), to.count, to.names, to.dsts, to.sizes) == HOLDALL_OK;
+    }
+    // Copies the table to a new one. Returns false if corrupt data were skipped, which are zeros in
+    // the copy.
+    bool copy(const location &at, mode how, format f, const options &options = {}) const
+    {
+        return detail::call_for(options.callback().get(), holdall_table_copy, get(), at.path(), static_cast<holdall_mode>(how),
+                                static_cast<holdall_format>(f), options.get()) == HOLDALL_OK;
     }
 
     // Appends rows: a container or span of values of its type for each column.
     template <class... C> void append(const C &...values)
     {
         static_assert(sizeof...(C) > 0, "values for each column");
-        if (sizeof...(C) != columns())
-            throw error(HOLDALL_E_ARGUMENT, "values of " + std::to_string(sizeof...(C)) + " columns (expected " + std::to_string(columns()) + ")");
+        if (sizeof...(C) != column_count())
+            throw error(HOLDALL_E_ARGUMENT, "values of " + std::to_string(sizeof...(C)) + " columns (expected " + std::to_string(column_count()) + ")");
         const void *data[] = {detail::some(bytes(values))...};
         const std::size_t sizes[] = {bytes(values).size()...};
         const std::size_t counts[] = {std::size(values)...};
         std::uint32_t i = 0;
-        (require<C>(i++), ...);
-        call(holdall_table_append, get(), counts[0] / row_items(0), data, sizes);
+        (require<const C>(holdall_table_column_name(get(), i++)), ...);
+        call(holdall_table_append, get(), counts[0] / row_items(column(0)), data, sizes);
     }
     // Appends rows as bytes, without checks of their types.
-    void append_rows(std::uint64_t rows, const std::vector<bytes> &values)
+    void append_rows(std::uint64_t count, const std::vector<bytes> &values)
     {
-        if (values.size() != columns())
-            throw error(HOLDALL_E_ARGUMENT, "values of " + std::to_string(values.size()) + " columns (expected " + std::to_string(columns()) + ")");
+        if (values.size() != column_count())
+            throw error(HOLDALL_E_ARGUMENT, "values of " + std::to_string(values.size()) + " columns (expected " + std::to_string(column_count()) + ")");
         std::vector<const void *> data;
         std::vector<std::size_t> sizes;
         for (const bytes &b : values) {
             data.push_back(detail::some(b));
             sizes.push_back(b.size());
         }
-        call(holdall_table_append, get(), rows, data.data(), sizes.data());
+        call(holdall_table_append, get(), count, data.data(), sizes.data());
     }
-    // Overwrites rows of a column, from row `first` on.
-    template <class C> void write(const std::string &name, std::uint64_t first, const C &values)
+    // Overwrites rows of a column, from row `start` on.
+    template <class C> void write(const std::string &name, std::uint64_t start, const C &values)
     {
-        const std::uint32_t i = index(name);
-        require<C>(i);
-        call(holdall_table_write, get(), i, first, std::size(values) / row_items(i), detail::some(bytes(values)), bytes(values).size());
+        require<const C>(name);
+        call(holdall_table_write, get(), name.c_str(), start, std::size(values) / row_items(column(name)), detail::some(bytes(values)),
+            bytes(values).size());
     }
     // Inserts a column before column `at`, with a value for each row.
     template <class C> void add_column(std::uint32_t at, const std::string &name, const C &values)
@@ -113,52 +131,78 @@ public:
         call(holdall_table_column_add, get(), at, c.name.c_str(), c.dtype.c_str(), detail::some(values), values.size());
     }
     void remove_column(const std::string &name) { call(holdall_table_column_remove, get(), name.c_str()); }
-    void truncate(std::uint64_t rows) { call(holdall_table_truncate, get(), rows); }
+    void truncate(std::uint64_t row_count) { call(holdall_table_truncate, get(), row_count); }
     void commit() { call(holdall_table_commit, get()); }
 
-    std::vector<std::string> attrs() const { return detail::names(get(), holdall_table_attrs(get()), holdall_table_attr_name); }
+    std::vector<std::string> attrs() const { return detail::names(get(), holdall_table_attr_count(get()), holdall_table_attr_name); }
     std::optional<std::string> attr(const std::string &name) const { return detail::named(holdall_table_attr_get, get(), name); }
     void set_attr(const std::string &name, bytes value) { call(holdall_table_attr_set, get(), name.c_str(), detail::some(value), value.size()); }
     void remove_attr(const std::string &name) { call(holdall_table_attr_set, get(), name.c_str(), nullptr, std::size_t{0}); }
-    void set_column_attr(std::uint32_t i, const std::string &name, bytes value)
+    void set_column_attr(const std::string &column, const std::string &name, bytes value)
     {
-        call(holdall_table_column_attr_set, get(), i, name.c_str(), detail::some(value), value.size());
+        call(holdall_table_column_attr_set, get(), column.c_str(), name.c_str(), detail::some(value), value.size());
     }
-    void remove_column_attr(std::uint32_t i, const std::string &name)
+    void remove_column_attr(const std::string &column, const std::string &name)
     {
-        call(holdall_table_column_attr_set, get(), i, name.c_str(), nullptr, std::size_t{0});
+        call(holdall_table_column_attr_set, get(), column.c_str(), name.c_str(), nullptr, std::size_t{0});
     }
 
-    // Returns rows as an Arrow stream; batch_rows 0: the library selects the size of batches.
-    arrow_stream to_arrow(std::uint64_t first, std::uint64_t rows, std::uint64_t batch_rows = 0) const
+    // Returns rows as an Arrow stream; batch 0: the library selects the rows per batch.
+    arrow_stream to_arrow(std::uint64_t start, std::uint64_t count, std::uint64_t batch = 0) const
     {
         arrow_stream out;
-        call(holdall_table_to_arrow, get(), first, rows, batch_rows, out.get());
+        call(holdall_table_to_arrow, get(), start, count, batch, out.get());
         return out;
     }
-    arrow_stream to_arrow() const { return to_arrow(0, rows()); }
+    arrow_stream to_arrow() const { return to_arrow(0, row_count()); }
     // Appends the rows of a stream, which is read to its end and released.
     void append_arrow(arrow_stream stream) { append_arrow(stream.get()); }
     void append_arrow(ArrowArrayStream *stream) { call(holdall_table_append_arrow, get(), stream); }
 
 private:
-    template <class C> void require(std::uint32_t i) const
+    template <class C> void require(const std::string &name) const
     {
-        using T = std::remove_cv_t<detail::element<const C>>;
-        const array_view is = column(i);
-        if (!is.is<T>())
-            throw error(HOLDALL_E_TYPE, std::string("column \"") + holdall_table_column_name(get(), i) + "\" is of dtype " + std::string(is.dtype()) +
-                                            ", which does not match the type of the values");
+        const array_view of = column(name);
+        if (!of.is<std::remove_cv_t<detail::element<C>>>())
+            throw error(HOLDALL_E_TYPE, "column \"" + name + "\" is of dtype " + std::string(of.dtype()) + ", which does not match the type of the values");
     }
     // Number of items per row, at least 1: the C function refuses values for rows without items.
-    std::uint64_t row_items(std::uint32_t i) const
+    static std::uint64_t row_items(const array_view &of)
     {
         std::uint64_t n = 1;
-        const dims shape = column(i).shape();
+        const dims shape = of.shape();
         for (std::size_t d = 1; d < shape.size(); d++)
             n *= shape[d];
         return n == 0 ? 1 : n;
     }
+    // The rows of a table as detail::cut resolves them.
+    struct rows_of {
+        std::uint64_t count;
+
+        std::uint32_t ndim() const noexcept { return 1; }
+        dims shape() const noexcept { return {&count, 1}; }
+    };
+    // Buffers for named columns in the form of the C functions, after a check of their types.
+    template <std::size_t N> struct buffers {
+        static_assert(N > 0, "a buffer for each column");
+        static constexpr std::uint32_t count = N;
+        const char *names[N];
+        void *dsts[N];
+        std::size_t sizes[N];
+
+        template <class... C>
+        buffers(const table &of, const std::vector<std::string> &columns, C &...values)
+            : dsts{static_cast<void *>(std::data(values))...}, sizes{std::size(values) * sizeof *std::data(values)...}
+        {
+            if (columns.size() != N)
+                throw error(HOLDALL_E_ARGUMENT, "buffers for " + std::to_string(N) + " columns (expected " + std::to_string(columns.size()) + ")");
+            for (std::size_t i = 0; i < N; i++)
+                names[i] = columns[i].c_str();
+            std::size_t i = 0;
+            (of.require<C>(columns[i++]), ...);
+        }
+    };
+    template <class... C> buffers(const table &, const std::vector<std::string> &, C &...) -> buffers<sizeof...(C)>;
 };
 
 } // namespace holdall

@@ -45,7 +45,7 @@ static inline holdall_status holdall_mpi_writer_lock(holdall_mpi_writer *w, cons
     if (status < 0) return status;
     w->is_frame = *format == HOLDALL_FORMAT_B2ND || *format == HOLDALL_FORMAT_CATERVA;
     if (w->is_frame) return holdall_schunk_open(path, HOLDALL_APPEND, options, &w->frame, err);
-    if (*format == HOLDALL_FORMAT_BLZ_PAPER && kind == HOLDALL_KIND_ARRAY) return holdall_array_open(path, HOLDALL_APPEND, options, &w->dataset, err);
+    if (*format == HOLDALL_FORMAT_BLZ_RFC && kind == HOLDALL_KIND_ARRAY) return holdall_array_open(path, HOLDALL_APPEND, options, &w->dataset, err);
     return holdall_mpi_fail(err, HOLDALL_E_UNSUPPORTED, 0, "%s: unsupported container (expected a dataset in the BLZ RFC layout or an array in a frame)", path);
 }
 

@@ -64,7 +64,7 @@ static inline holdall_status holdall_mpi_bag_writer_open(MPI_Comm comm, const ch
     else if ((own = holdall_mpi_bag_spec(names, (uint64_t)rank, 1)) == NULL)
         status = holdall_mpi_no_memory(err, "the name of a shard");
     /* The set exists if its first file exists, and the lock of that file is the lock of the set. */
-    if (status >= 0 && rank == 0) status = holdall_bag_writer_open(own, HOLDALL_NEW, options, out, err);
+    if (status >= 0 && rank == 0) status = holdall_bag_writer_open(own, HOLDALL_CREATE, options, out, err);
     status = holdall_mpi_agree(comm, status, err);
     if (status >= 0) {
         if (rank != 0) status = holdall_bag_writer_open(own, HOLDALL_REPLACE, options, out, err);
@@ -102,7 +102,7 @@ static inline holdall_status holdall_mpi_bag_sizes(MPI_Comm comm, const char *na
         char *spec = holdall_mpi_bag_spec(names, i, 1);
         if (spec == NULL) status = holdall_mpi_no_memory(err, "the name of a shard");
         else status = holdall_bag_open(spec, options, &bag, err);
-        sizes[i] = holdall_bag_size(bag);
+        sizes[i] = holdall_bag_record_count(bag);
         holdall_bag_close(bag);
         free(spec);
     }
@@ -124,7 +124,7 @@ static inline holdall_status holdall_mpi_bag_part(const char *names, const uint6
     char *spec = holdall_mpi_bag_spec(names, shard, last - shard + 1);
     if (spec == NULL) return holdall_mpi_no_memory(err, "the names of shards");
     holdall_status status = holdall_bag_open(spec, options, &whole, err);
-    if (status >= 0) status = holdall_bag_slice(whole, n > 0 ? first - before : 0, 1, n, out, err);
+    if (status >= 0) status = holdall_bag_slice(whole, n > 0 ? first - before : 0, n, 1, out, err);
     holdall_bag_close(whole);
     free(spec);
     return status;

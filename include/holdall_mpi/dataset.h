@@ -8,19 +8,19 @@
 
 /* Returns the text of `meta/sizes`, *n characters, which the caller frees. It has a checksum, as in
  * src/dataset/text_checksum.rs, if `sealed`. */
-static inline char *holdall_mpi_dataset_sizes(const holdall_array *like, uint64_t rows, uint64_t cbytes, int sealed, uint64_t *n) {
+static inline char *holdall_mpi_dataset_sizes(const holdall_array *like, uint64_t rows, uint64_t stored, int sealed, uint64_t *n) {
     char *text = (char *)malloc(32 * (HOLDALL_MAX_NDIM + 3));
     const uint64_t *shape = holdall_array_shape(like);
     uint64_t nbytes = rows * holdall_array_itemsize(like), crc = 0;
     if (text == NULL) return NULL;
     char *to = text + sprintf(text, "{\"shape\": [%llu", (unsigned long long)rows);
     for (uint32_t d = 1; d < holdall_array_ndim(like); nbytes *= shape[d++]) to += sprintf(to, ", %llu", (unsigned long long)shape[d]);
-    to += sprintf(to, "], \"nbytes\": %llu, \"cbytes\": %llu}\n", (unsigned long long)nbytes, (unsigned long long)cbytes);
+    to += sprintf(to, "], \"nbytes\": %llu, \"cbytes\": %llu}\n", (unsigned long long)nbytes, (unsigned long long)stored);
     if (sealed) {
         unsigned char sum[4] = {0};
         size_t size;
         holdall_error err;
-        if (holdall_checksum(HOLDALL_SUM_CRC32, text, (size_t)(to - text), sum, sizeof sum, &size, &err) < 0) return free(text), (char *)NULL;
+        if (holdall_checksum_compute(HOLDALL_CHECKSUM_CRC32, text, (size_t)(to - text), sum, sizeof sum, &size, &err) < 0) return free(text), (char *)NULL;
         for (int i = 3; i >= 0; i--) crc = crc << 8 | sum[i];
         for (int bit = 31; bit >= 0; bit--) *to++ = crc >> bit & 1 ? '\t' : ' ';
         *to++ = '\n';
@@ -34,11 +34,14 @@ static inline char *holdall_mpi_dataset_sizes(const holdall_array *like, uint64_
 static inline holdall_status holdall_mpi_dataset_kind(holdall_mpi_writer *w, void **storage, uint64_t *n, void **sizes, uint64_t *m,
     holdall_error *err) {
     char *name = holdall_mpi_path(w->path, "/meta/storage");
-    holdall_status status = name == NULL ? holdall_mpi_no_memory(err, "a path") : holdall_mpi_read_file(name, storage, n, err);
+    holdall_array_info info;
+    holdall_status status = holdall_mpi_array_info(w->dataset, &info, err);
+    if (status >= 0 && name == NULL) status = holdall_mpi_no_memory(err, "a path");
+    if (status >= 0) status = holdall_mpi_read_file(name, storage, n, err);
     if (status >= 0) {
         const char *key = strstr((const char *)*storage, "\"superchunksize\":");
-        w->rows = *holdall_array_shape(w->dataset);
-        w->unit = key == NULL ? 0 : strtoull(strchr(key, ':') + 1, NULL, 10) * *holdall_array_chunkshape(w->dataset);
+        w->rows = *info.shape;
+        w->unit = key == NULL ? 0 : strtoull(strchr(key, ':') + 1, NULL, 10) * *info.chunk_shape;
         *sizes = holdall_mpi_dataset_sizes(w->dataset, 0, 0, 0, m);
         if (w->unit == 0) status = holdall_mpi_fail(err, HOLDALL_E_UNSUPPORTED, 0, "%s: no number of chunks per superchunk", name);
         else if (*sizes == NULL) status = holdall_mpi_no_memory(err, name);
@@ -83,18 +86,19 @@ static inline holdall_status holdall_mpi_dataset_move(const holdall_mpi_writer *
 }
 
 /* Rank 0: makes all rows durable and visible. */
-static inline holdall_status holdall_mpi_dataset_publish(const holdall_mpi_writer *w, uint64_t rows, uint64_t cbytes, holdall_error *err) {
+static inline holdall_status holdall_mpi_dataset_publish(const holdall_mpi_writer *w, uint64_t rows, uint64_t stored, holdall_error *err) {
     char *meta = holdall_mpi_path(w->path, "/meta"), *name = holdall_mpi_path(w->path, "/meta/sizes");
     char *temporary = holdall_mpi_path(w->path, "/meta/sizes.holdall-new");
     char *text = NULL;
     void *old = NULL;
     uint64_t n = 0;
-    holdall_status status = HOLDALL_OK;
-    if (meta == NULL || name == NULL || temporary == NULL) status = holdall_mpi_no_memory(err, "a path");
+    holdall_array_info info;
+    holdall_status status = holdall_mpi_array_info(w->dataset, &info, err);
+    if (status >= 0 && (meta == NULL || name == NULL || temporary == NULL)) status = holdall_mpi_no_memory(err, "a path");
     if (status >= 0) status = holdall_mpi_read_file(name, &old, &n, err);
     if (status >= 0) {
         int sealed = n > 33 && strspn((const char *)old + n - 33, " \t") == 32;
-        text = holdall_mpi_dataset_sizes(w->dataset, rows, holdall_array_cbytes(w->dataset) + cbytes, sealed, &n);
+        text = holdall_mpi_dataset_sizes(w->dataset, rows, info.stored_bytes + stored, sealed, &n);
         if (text == NULL) status = holdall_mpi_no_memory(err, name);
     }
     if (status >= 0) status = holdall_mpi_write_file(temporary, text, n, 1, err);
@@ -111,12 +115,15 @@ static inline holdall_status holdall_mpi_dataset_publish(const holdall_mpi_write
 /* Collective: commits the rows of all ranks. */
 static inline holdall_status holdall_mpi_dataset_commit(const holdall_mpi_writer *w, uint64_t first, uint64_t total, holdall_error *err) {
     uint64_t rows = *holdall_array_shape(w->part), files = rows / w->unit + (rows % w->unit != 0);
-    uint64_t own = rows > 0 ? holdall_array_cbytes(w->part) : 0, cbytes = 0;
-    holdall_status status = holdall_mpi_dataset_move(w, files, first / w->unit + 1, err);
-    MPI_Reduce(&own, &cbytes, 1, MPI_UINT64_T, MPI_SUM, 0, w->comm);
+    uint64_t own, stored = 0;
+    holdall_array_info info;
+    holdall_status status = holdall_mpi_array_info(w->part, &info, err);
+    if (status >= 0) status = holdall_mpi_dataset_move(w, files, first / w->unit + 1, err);
+    own = rows > 0 ? info.stored_bytes : 0;
+    MPI_Reduce(&own, &stored, 1, MPI_UINT64_T, MPI_SUM, 0, w->comm);
     status = holdall_mpi_agree(w->comm, status, err);
     if (status < 0) return status;
-    if (w->rank == 0) status = holdall_mpi_dataset_publish(w, total, cbytes, err);
+    if (w->rank == 0) status = holdall_mpi_dataset_publish(w, total, stored, err);
     return holdall_mpi_agree(w->comm, status, err);
 }
 

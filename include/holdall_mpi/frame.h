@@ -30,17 +30,23 @@ static inline holdall_status holdall_mpi_frame_kind(holdall_mpi_writer *w, holda
     holdall_status status = unlocked == NULL ? holdall_mpi_no_memory(err, "options") : HOLDALL_OK;
     if (status >= 0) status = holdall_options_set(unlocked, HOLDALL_OPT_LOCK, 0, err);
     if (status >= 0) status = holdall_array_open(w->path, HOLDALL_APPEND, unlocked, &array, err);
+    holdall_array_info info;
+    if (status >= 0) status = holdall_mpi_array_info(array, &info, err);
     uint32_t ndim = holdall_array_ndim(array);
+    holdall_array_spec spec;
+    memset(&spec, 0, sizeof spec);
+    spec.struct_size = sizeof spec;
+    spec.format = format;
     if (status >= 0 && ndim == 0) status = holdall_mpi_fail(err, HOLDALL_E_UNSUPPORTED, 0, "%s: an array without dimensions has no rows", w->path);
     if (status >= 0) {
         memcpy(shape, holdall_array_shape(array), ndim * sizeof *shape);
         w->rows = shape[0];
-        w->unit = *holdall_array_chunkshape(array);
+        w->unit = *info.chunk_shape;
         shape[0] = 0;
         status = holdall_mpi_check_full(w, err);
     }
     if (status >= 0) status = holdall_array_resize(array, shape, err); /* not committed */
-    if (status >= 0) status = holdall_array_copy(array, w->own, HOLDALL_NEW, format, NULL, NULL, NULL, err);
+    if (status >= 0) status = holdall_array_copy(array, w->own, HOLDALL_CREATE, &spec, NULL, err);
     if (status >= 0) status = holdall_mpi_read_file(w->own, bytes, n, err);
     holdall_array_close(array);
     holdall_options_free(unlocked);
@@ -54,7 +60,7 @@ static inline holdall_status holdall_mpi_frame_shape(const holdall_mpi_writer *w
         const void *old;
         unsigned char meta[1024];
         size_t n;
-        holdall_status status = holdall_schunk_meta_get(w->frame, names[i], &old, &n, err);
+        holdall_status status = holdall_schunk_attr_get(w->frame, names[i], &old, &n, err);
         if (status == HOLDALL_NOT_FOUND) continue;
         if (status < 0) return status;
         const unsigned char *o = (const unsigned char *)old;
@@ -63,7 +69,7 @@ static inline holdall_status holdall_mpi_frame_shape(const holdall_mpi_writer *w
                 (unsigned long long)w->rows);
         memcpy(meta, o, n);
         for (int b = 0; b < 8; b++) meta[HOLDALL_MPI_SHAPE_AT + b] = (unsigned char)(rows >> (56 - 8 * b));
-        if ((status = holdall_schunk_meta_set(w->frame, names[i], meta, n, err)) < 0) return status;
+        if ((status = holdall_schunk_attr_set(w->frame, names[i], meta, n, err)) < 0) return status;
     }
     return HOLDALL_OK;
 }
@@ -74,7 +80,7 @@ static inline holdall_status holdall_mpi_frame_shape(const holdall_mpi_writer *w
 static inline holdall_status holdall_mpi_frame_give(const holdall_mpi_writer *w, const holdall_schunk *part, void *chunk, size_t room,
     holdall_error *err) {
     holdall_status status = HOLDALL_OK;
-    for (uint64_t i = 0; status >= 0 && i < holdall_schunk_chunks(part); i++) {
+    for (uint64_t i = 0; status >= 0 && i < holdall_schunk_chunk_count(part); i++) {
         size_t n;
         status = holdall_schunk_read_raw(part, i, chunk, room, &n, err);
         if (status >= 0 && w->rank == 0) status = holdall_schunk_append_raw(w->frame, chunk, n, err);
@@ -102,9 +108,13 @@ static inline holdall_status holdall_mpi_frame_commit(const holdall_mpi_writer *
     holdall_schunk *part = NULL;
     void *chunk = NULL;
     size_t room = 0;
+    holdall_schunk_info info;
+    memset(&info, 0, sizeof info);
+    info.struct_size = sizeof info;
     holdall_status status = holdall_schunk_open(w->own, HOLDALL_READ, NULL, &part, err);
+    if (status >= 0) status = holdall_schunk_get_info(part, &info, err);
     if (status >= 0) {
-        room = holdall_schunk_chunk_size(part) + HOLDALL_MPI_CHUNK_OVERHEAD;
+        room = (size_t)info.chunk_size + HOLDALL_MPI_CHUNK_OVERHEAD;
         if ((chunk = malloc(room)) == NULL) status = holdall_mpi_no_memory(err, "a chunk");
     }
     status = holdall_mpi_agree(w->comm, status, err);

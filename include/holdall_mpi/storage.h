@@ -1,4 +1,4 @@
-/* Part of holdall_mpi.h: read-only storage of local files for holdall_io_from_functions(). It can
+/* Part of holdall_mpi.h: read-only storage of local files for holdall_storage_from_functions(). It can
  * record requests and their results, and answer requests from the record of another rank. */
 #ifndef HOLDALL_MPI_STORAGE_H
 #define HOLDALL_MPI_STORAGE_H
@@ -199,11 +199,12 @@ static inline void holdall_mpi_storage_free(void *ctx) {
     free(s);
 }
 
-/* Creates storage at a path. The caller closes *io; *storage is valid as long as *io. */
-static inline holdall_status holdall_mpi_io(const char *path, holdall_mpi_storage **storage, holdall_io **io, holdall_error *err) {
-    holdall_io_functions functions;
+/* Creates storage at a path. The caller frees *out; *storage is valid as long as *out. */
+static inline holdall_status holdall_mpi_storage_new(const char *path, holdall_mpi_storage **storage, holdall_storage **out,
+    holdall_error *err) {
+    holdall_storage_functions functions;
     holdall_mpi_storage *s = (holdall_mpi_storage *)calloc(1, sizeof *s);
-    *io = NULL;
+    *out = NULL;
     if (s == NULL || (s->path = holdall_mpi_path(path, "")) == NULL) return free(s), holdall_mpi_no_memory(err, path);
     pthread_mutex_init(&s->mutex, NULL);
     memset(&functions, 0, sizeof functions);
@@ -213,7 +214,7 @@ static inline holdall_status holdall_mpi_io(const char *path, holdall_mpi_storag
     functions.read_at = holdall_mpi_read_at;
     functions.list = holdall_mpi_list;
     functions.destroy = holdall_mpi_storage_free;
-    holdall_status status = holdall_io_from_functions(&functions, io, err);
+    holdall_status status = holdall_storage_from_functions(&functions, out, err);
     if (status < 0) holdall_mpi_storage_free(s);
     return status;
 }

@@ -26,6 +26,13 @@ struct holdall_mpi_writer {
     uint64_t rows, unit;
 };
 
+/* Gets information about an array; zeros on failure. */
+static inline holdall_status holdall_mpi_array_info(const holdall_array *array, holdall_array_info *info, holdall_error *err) {
+    memset(info, 0, sizeof *info);
+    info->struct_size = sizeof *info;
+    return holdall_array_get_info(array, info, err);
+}
+
 /* Rank 0: fails if the last unit of the array is not full, because no rank can append rows to
  * it. */
 static inline holdall_status holdall_mpi_check_full(const holdall_mpi_writer *w, holdall_error *err) {

@@ -4,14 +4,17 @@
 use super::attrs::{self, Attr};
 use super::grid::Positions;
 use super::linear::LinearArray;
+use super::new_location::NewLocation;
 use super::store::Store;
 use super::tiled::{NewTiled, TiledArray};
 use crate::alloc;
-use crate::blosc::Params;
+use crate::blosc::{Params, StoredEncoding};
+use crate::checksum::Checksum;
 use crate::dtype::Dtype;
 use crate::dtype::numpy_meta::{ArrayMeta, Order, with_attrs};
 use crate::dtype::python_literal::Literal;
 use crate::error::{Error, Result, Status, fail};
+use crate::format::Format;
 use crate::io::{Folder, locate, object};
 use crate::options::{Opt, Options};
 use crate::slice::SliceExt;
@@ -171,7 +174,7 @@ impl Array {
         new: &NewTiled,
         options: &Options,
     ) -> Result<Array> {
-        TiledArray::create_in(folder, name, mode, new, options).map(Array::from)
+        TiledArray::create_in(folder, name, mode, new, None, options).map(Array::from)
     }
 
     /// Returns the attributes as JSON by name. For a Bloscpack file these are all members of its
@@ -223,15 +226,15 @@ impl Array {
     /// zeros in the copy.
     pub fn copy_to_frame(
         &self,
-        path: &OsStr,
+        to: NewLocation,
         mode: Mode,
         new: &NewTiled,
         options: &Options,
     ) -> Result<bool> {
         let mut new = NewTiled { ..*new };
         if let Body::Tiled(tiled) = &self.0 {
-            let location = locate::locate_for_change(path)?;
-            tiled.refuse_same_file(&location.folder, &location.name)?;
+            let file = to.destination(mode, options)?;
+            tiled.refuse_same_file(&file.folder, &file.name)?;
             let as_here = |opt: Opt| options.given(opt).is_none() && new.chunks.is_none();
             if as_here(Opt::ChunkBytes) && !tiled.chunkshape().contains(&0) {
                 new.chunks = Some(tiled.chunkshape());
@@ -240,10 +243,13 @@ impl Array {
                 }
             }
         }
-        let (mut copy, lost) = (
-            TiledArray::create(path, mode, &new, self.params(), options)?,
-            self.has_lost_attrs(),
-        );
+        let (params, lost) = (self.params(), self.has_lost_attrs());
+        let mut copy = match to {
+            NewLocation::Path(path) => TiledArray::create(path, mode, &new, params, options)?,
+            NewLocation::Storage(folder) => {
+                TiledArray::create_in(folder, OsStr::new(""), mode, &new, params, options)?
+            }
+        };
         if !copy.copy_attrs_from(self.store())? {
             self.attrs()?.iter().try_for_each(|(name, json)| {
                 copy.store_mut().attr_set(name, &attrs::from_json(json))
@@ -304,6 +310,24 @@ impl Array {
     }
 
     // ---- properties
+
+    /// Returns the format. A frame without array metalayers is [`Format::B2Frame`].
+    pub fn format(&self) -> Format {
+        match &self.0 {
+            Body::Linear(linear) => linear.store().format(),
+            Body::Tiled(tiled) => tiled.format(),
+        }
+    }
+
+    /// Returns how the chunks are encoded.
+    pub fn encoding(&self) -> StoredEncoding {
+        self.store().encoding()
+    }
+
+    /// Returns the checksum of a chunk.
+    pub fn checksum(&self) -> Checksum {
+        self.store().checksum()
+    }
 
     /// Returns the length along each dimension.
     pub fn shape(&self) -> &[u64] {
@@ -416,6 +440,27 @@ impl Array {
 
     // ---- reading and writing
 
+    /// Returns the number of positions from `start` to the end of each dimension, `step` apart.
+    pub fn count_from(&self, start: &[u64], step: Option<&[u64]>) -> Result<Vec<u64>> {
+        let count = |(d, (from, len)): (usize, (&u64, &u64))| {
+            let rest = len.checked_sub(*from).ok_or_else(|| {
+                fail!(
+                    Range,
+                    "dimension {d}: start {from} is out of range; the length is {len}"
+                )
+            })?;
+            // reading refuses steps of 0
+            let step = step.and_then(|step| step.get(d)).copied().unwrap_or(1);
+            Ok(rest.div_ceil(step.max(1)))
+        };
+        start
+            .iter()
+            .zip(self.shape())
+            .enumerate()
+            .map(count)
+            .collect()
+    }
+
     /// Reads the items `start[d]`, `start[d] + step[d]`, ... (`count[d]` of them) along each
     /// dimension `d`. Without `step`, all steps are 1.
     ///
@@ -467,6 +512,7 @@ impl Array {
 
     /// Returns the dimension along which the array can grow without moving items; `None` if it has
     /// no dimensions.
+    #[cfg(any(test, feature = "internals"))]
     pub fn slowest(&self) -> Option<usize> {
         match &self.0 {
             Body::Linear(a) => a.slowest(),

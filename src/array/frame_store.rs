@@ -5,9 +5,12 @@
 use super::metalayer::void_dtype;
 use super::store::{Reader, Store};
 use super::tiled::is_array_metalayer;
+use crate::blosc::StoredEncoding;
+use crate::checksum::Checksum;
 use crate::dtype::Dtype;
 use crate::dtype::numpy_meta::{ArrayMeta, Order};
 use crate::error::{Result, fail};
+use crate::format::Format;
 use crate::superchunk::bloscpack::{Destination, Splice};
 use crate::superchunk::frame::Frame;
 use std::ops::Range;
@@ -40,6 +43,19 @@ pub fn plain(frame: &Frame) -> Result<(ArrayMeta, u64)> {
 impl Store for Frame {
     fn name(&self) -> &str {
         self.name()
+    }
+    fn format(&self) -> Format {
+        Format::B2Frame
+    }
+    fn encoding(&self) -> StoredEncoding {
+        self.header().encoding()
+    }
+    fn checksum(&self) -> Checksum {
+        if self.has_checksums() {
+            Checksum::Crc32
+        } else {
+            Checksum::None
+        }
     }
     fn nbytes(&self) -> u64 {
         self.nbytes()

@@ -11,6 +11,7 @@
 //! - `tiled`: arrays in Blosc2 frames.
 //! - `frame_store`: the [`store`] implementation of Blosc2 frames.
 //! - `any`: [`Array`], which wraps both kinds.
+//! - `new_location`: where a new array or table is created.
 //! - [`nd`]: the engine for arrays that are chunked along every dimension.
 //!
 //! This layer knows items, shapes and types. It does not know how a superchunk is stored. It never
@@ -25,6 +26,7 @@ pub mod grid;
 mod linear;
 pub mod metalayer;
 pub mod nd;
+mod new_location;
 pub mod selection;
 pub mod store;
 #[cfg(test)]
@@ -32,4 +34,5 @@ mod tests;
 mod tiled;
 
 pub use any::Array;
+pub use new_location::NewLocation;
 pub use tiled::{NewTiled, verify};

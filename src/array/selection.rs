@@ -385,11 +385,7 @@ impl Segment {
 
     /// Copies the segment to the part of the buffer that starts at offset `buf`, from the part of
     /// the content that starts at offset `at`. Returns `false` if one of the parts is too short.
-    pub fn to_buffer(
-        &self,
-        (content, at): (&[u8], u64),
-        (buffer, buf): (&mut [u8], usize),
-    ) -> bool {
+    pub fn to_buffer(self, (content, at): (&[u8], u64), (buffer, buf): (&mut [u8], usize)) -> bool {
         let from = Walk {
             at: (self.at - at) as usize,
             step: self.at_step as isize,
@@ -403,7 +399,7 @@ impl Segment {
 
     /// Copies the segment from the buffer to the part of the content that starts at offset `at`.
     /// Returns `false` if one of them is too short.
-    pub fn to_content(&self, buffer: &[u8], (content, at): (&mut [u8], u64)) -> bool {
+    pub fn to_content(self, buffer: &[u8], (content, at): (&mut [u8], u64)) -> bool {
         let from = Walk {
             at: self.buf,
             step: self.buf_step as isize,

@@ -5,9 +5,11 @@
 //! change content.
 #![forbid(unsafe_code)]
 
-use crate::blosc;
+use crate::blosc::{self, StoredEncoding};
+use crate::checksum::Checksum;
 use crate::dtype::numpy_meta::with_shape;
 use crate::error::{Error, Result, fail};
+use crate::format::Format;
 use crate::superchunk::bloscpack::{Bloscpack, Destination, Splice};
 use std::any::Any;
 use std::ops::Range;
@@ -19,6 +21,12 @@ pub type Reader<'a> = &'a dyn Fn(u64, &mut [u8]) -> Result<bool>;
 pub trait Store: Any + Send + Sync {
     /// Returns the name of the file or folder, for messages.
     fn name(&self) -> &str;
+    /// Returns the format, without regard to array metalayers.
+    fn format(&self) -> Format;
+    /// Returns how the chunks are encoded.
+    fn encoding(&self) -> StoredEncoding;
+    /// Returns the checksum of a chunk.
+    fn checksum(&self) -> Checksum;
     /// Returns the number of content bytes.
     fn nbytes(&self) -> u64;
     /// Returns the number of bytes on disk.
@@ -156,6 +164,15 @@ fn a_value_is_repeated_from_any_offset() {
 impl Store for Bloscpack {
     fn name(&self) -> &str {
         self.name()
+    }
+    fn format(&self) -> Format {
+        Format::Bloscpack
+    }
+    fn encoding(&self) -> StoredEncoding {
+        self.encoding()
+    }
+    fn checksum(&self) -> Checksum {
+        self.header().checksum
     }
     fn nbytes(&self) -> u64 {
         self.nbytes()

@@ -17,6 +17,7 @@ use crate::alloc::Scratch;
 use crate::blosc::{Codec, Params, Target};
 use crate::dtype::Dtype;
 use crate::error::{Error, Result, Status, fail};
+use crate::format::Format;
 use crate::io::Folder;
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::{Mode, Verified};
@@ -136,9 +137,10 @@ impl TiledArray {
         name: &OsStr,
         mode: Mode,
         new: &NewTiled,
+        like: Option<&Params>,
         options: &Options,
     ) -> Result<TiledArray> {
-        TiledArray::create_with(new, None, options, |frame, options| {
+        TiledArray::create_with(new, like, options, |frame, options| {
             Frame::create_in(folder, name, mode, frame, options)
         })
     }
@@ -326,6 +328,14 @@ impl TiledArray {
     /// Returns the shape. The methods below are those of [`Array`](super::Array).
     pub fn shape(&self) -> &[u64] {
         self.tiles.shape()
+    }
+
+    pub fn format(&self) -> Format {
+        if self.metalayers.iter().any(|(name, _)| *name == B2ND) {
+            Format::B2nd
+        } else {
+            Format::Caterva
+        }
     }
 
     pub fn chunkshape(&self) -> &[u64] {

@@ -17,11 +17,11 @@ pub enum Codec {
     Zstd,
 }
 
-/// Value of `HOLDALL_CODEC_NONE`.
+/// The value of [`crate::options::Opt::Codec`] for records that are not compressed.
 pub const CODEC_NONE: i64 = 0;
-/// Value of `HOLDALL_CODEC_ZSTD`.
+/// The value for zstd.
 pub const CODEC_ZSTD: i64 = 6;
-/// Value of `HOLDALL_CODEC_BY_NAME`.
+/// The value by which the file name determines the codec.
 pub const CODEC_BY_NAME: i64 = 255;
 
 impl Codec {
@@ -32,9 +32,9 @@ impl Codec {
             CODEC_ZSTD => Ok(Codec::Zstd),
             CODEC_BY_NAME if name.ends_with(b".bagz") => Ok(Codec::Zstd),
             CODEC_BY_NAME => Ok(Codec::None),
-            n => Err(fail!(
+            _ => Err(fail!(
                 Argument,
-                "HOLDALL_OPT_CODEC: codec {n} is not supported in bags; HOLDALL_CODEC_NONE, _ZSTD and _BY_NAME are"
+                "HOLDALL_OPT_CODEC: this codec is not supported in bags; HOLDALL_CODEC_NONE, _ZSTD and _BY_NAME are"
             )),
         }
     }

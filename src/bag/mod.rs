@@ -32,16 +32,21 @@ mod tests;
 pub use crate::io::journal::Mode;
 pub use batch::{BatchLayout, Destination, Records};
 pub use read::Requested;
-pub use repair::{Repaired, repair, repair_in};
-pub use stream::{Batch, Next, STREAM_OPTIONS, Stream, callback_reentry_error};
-pub use verify::{Verified, verify};
+pub use repair::repair;
+#[cfg(any(test, feature = "internals"))]
+pub use repair::{Repaired, repair_in};
+pub use stream::{Batch, Next, Stream, callback_reentry_error};
+#[cfg(test)]
+pub use verify::Verified;
+pub use verify::verify;
 pub use writer::Writer;
 
+use crate::alloc;
 use crate::checksum::{Checksum, Hasher};
 use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::Snapshot;
 use crate::io::{self, Access, Folder, fd_pool};
-use crate::options::{Opt, Options};
+use crate::options::{BAG_OPTIONS, Opt, Options};
 use crate::os::OsStrExt;
 use crate::slice::SliceExt;
 use batch::{BufferPool, Skip};
@@ -154,7 +159,7 @@ impl Bag {
     /// Opens files. `sets` are the ranges of `paths` that one item of the spec names; the shards of
     /// such a set may be interleaved.
     fn open_paths(paths: &[ShardPath], sets: &[Range<usize>], options: &Options) -> Result<Bag> {
-        options.only("opening a bag", READ_OPTIONS)?;
+        let options = &options.applying("opening a bag", READ_OPTIONS, BAG_OPTIONS)?;
         let pooled = fd_pool::is_needed(paths.len());
         match Bag::open_all(paths, sets, pooled, options) {
             Err(e) if fd_pool::is_limit_reached(&e) && !pooled && paths.len() > 1 => {
@@ -413,31 +418,30 @@ impl Bag {
         }
     }
 
-    /// Returns record `i`.
+    /// Returns record `i`. A corrupt record is an error even if the options skip corrupt records.
     pub fn read(&self, i: u64) -> Result<Vec<u8>> {
-        let (n, _) = self.read_into(i, None)?;
-        let mut record = crate::alloc::zeroed(crate::alloc::allow(
-            n as u64,
-            self.set.options.memory_limit(),
-            "a record",
-        )?)?;
-        let (n, _) = self.read_into(i, Some(&mut record))?;
+        let (shard, local) = self.locate(i)?;
+        let read = |dst| shard.read(local, dst).map_err(|e| read::positioned(e, i));
+        let limit = self.set.options.memory_limit();
+        let mut record = alloc::zeroed(alloc::allow(read(None)? as u64, limit, "a record")?)?;
+        let n = read(Some(&mut record))?;
         record.truncate(n);
         Ok(record)
     }
 
-    /// Returns a digest over all records in order: the length of each (8 bytes, little-endian),
-    /// then its bytes.
-    pub fn checksum(&self, sum: Checksum) -> Result<Vec<u8>> {
-        let mut h = Hasher::new(sum);
+    /// Returns a checksum over all records in order: the length of each (8 bytes, little-endian),
+    /// then its bytes. The flag is true if a record is damaged and was skipped.
+    pub fn checksum(&self, algorithm: Checksum) -> Result<(Vec<u8>, bool)> {
+        let (mut h, mut damaged) = (Hasher::new(algorithm), false);
         self.for_each_batch(|_, records| {
+            damaged |= !records.damaged.is_empty();
             for r in records.iter() {
                 h.update(&(r.len() as u64).to_le_bytes());
                 h.update(r);
             }
             Ok(())
         })?;
-        Ok(h.finish())
+        Ok((h.finish(), damaged))
     }
 
     /// Returns an error if a file has changed, so that what was read may belong to another commit.
@@ -470,6 +474,11 @@ impl Bag {
     /// Returns whether the limits are in separate files.
     pub fn separate(&self) -> bool {
         self.set.options.get(Opt::BagLimits, 0) == 1
+    }
+
+    /// Returns whether the records of the files are interleaved.
+    pub fn interleaved(&self) -> bool {
+        self.set.interleaved
     }
 
     /// Returns the codec, if all files have the same.

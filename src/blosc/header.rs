@@ -25,7 +25,7 @@ pub const COPIED: u8 = 0x02;
 pub const BITSHUFFLED: u8 = 0x04;
 pub const DELTA: u8 = 0x08;
 pub const NOT_SPLIT: u8 = 0x10;
-const EXTENDED: u8 = SHUFFLED | BITSHUFFLED;
+pub const EXTENDED: u8 = SHUFFLED | BITSHUFFLED;
 
 const WITH_DICTIONARY: u8 = 0x01;
 const CODEC_PER_STREAM: u8 = 0x04;
@@ -81,6 +81,17 @@ pub struct Header {
     pub codec_meta: u8,
     /// Additional flags of headers of 32 bytes.
     pub more_flags: u8,
+}
+
+/// Returns the ids of the filters that the flags of a header of 16 bytes state.
+pub fn filters_from_flags(flags: u8) -> [u8; MAX_FILTERS] {
+    let shuffle = match flags & EXTENDED {
+        0 => 0,
+        BITSHUFFLED => 2,
+        _ => 1,
+    };
+    let delta = if flags & DELTA != 0 { 3 } else { 0 };
+    [0, 0, 0, 0, delta, shuffle]
 }
 
 fn size(bytes: [u8; 4], what: &str) -> Result<usize> {
@@ -228,22 +239,14 @@ impl Header {
     }
 
     fn filters_from_flags(&mut self) -> Result<()> {
-        let [.., before, last] = &mut self.filters;
-        if self.flags & SHUFFLED != 0 {
-            *last = 1;
-        } else if self.flags & BITSHUFFLED != 0 {
-            *last = 2;
+        if self.flags & DELTA != 0 && self.version <= VERSION_1 {
+            return Err(fail!(
+                Version,
+                "the chunk has flag {DELTA:#04x}, which does not exist in version {}",
+                self.version
+            ));
         }
-        if self.flags & DELTA != 0 {
-            if self.version <= VERSION_1 {
-                return Err(fail!(
-                    Version,
-                    "the chunk has flag {DELTA:#04x}, which does not exist in version {}",
-                    self.version
-                ));
-            }
-            *before = 3;
-        }
+        self.filters = filters_from_flags(self.flags);
         Ok(())
     }
 

@@ -216,7 +216,7 @@ fn small_chunks() -> Vec<(Vec<u8>, Vec<u8>)> {
             }
         }
     }
-    all.push((vec![7; 60], special(3, 4, 60, &[7, 7, 7])));
+    all.push((vec![7; 60], special(3, 4, 60, &[7; 4])));
     all.push((vec![0; 60], special(1, 4, 60, &[])));
     all
 }
@@ -484,6 +484,14 @@ impl StoredBytes for ShortRanges<'_> {
     fn reads_short_ranges(&self) -> bool {
         true
     }
+}
+
+#[test]
+fn a_repeated_value_must_be_a_whole_item() {
+    let chunk = special(3, 4, 60, &[7; 3]);
+    let all = &chunk[..];
+    let opened = StoredChunk::open(&all, all.len() as u64, 32, u64::MAX);
+    assert_eq!(opened.err().unwrap().status, Status::Format);
 }
 
 #[test]

@@ -1,33 +1,37 @@
 //! The C functions for arrays.
 
-use super::common::*;
+use super::constants::{checksum_number, format, format_number, mode, order_number};
+use super::container::{holdall_format, holdall_mode, wrong_kind};
 use super::guard::*;
-use super::io::{holdall_io, storage};
 use super::options::{chosen, holdall_options};
-use super::schunk::{mode_of, or_skipped};
-use crate::array::Array;
+use super::schunk::{filter_numbers, or_skipped, stored_codec_number};
+use super::storage::{Reopen, Target, opened_from, reopened, target};
+use super::structs::{read_struct, structure, write_struct};
 use crate::array::selection::MAX_NDIM;
+use crate::array::{Array, NewLocation};
 use crate::dataset::create::ArraySpec;
 use crate::dataset::{any, open};
-use crate::dtype::numpy_meta::Order;
+use crate::dtype::Dtype;
 use crate::error::{Result, fail};
-use crate::format::Format;
+use crate::format::{Format, Kind};
+use crate::options::Options;
+use crate::superchunk::bloscpack::Mode;
+use crate::watch::Watch;
 use std::ffi::{CString, c_char, c_void};
 use std::sync::atomic::AtomicBool;
 
 /// Maximum number of dimensions of an array.
 pub const HOLDALL_MAX_NDIM: u32 = 16;
-/// Items are stored with the last index varying fastest (row-major).
-pub const HOLDALL_ORDER_C: i32 = 0;
-/// Items are stored with the first index varying fastest (column-major).
-pub const HOLDALL_ORDER_F: i32 = 1;
+/// The last index varies fastest (row-major).
+pub const HOLDALL_ORDER_C: i32 = 601;
+/// The first index varies fastest (column-major).
+pub const HOLDALL_ORDER_F: i32 = 602;
 
 const _: () = assert!(HOLDALL_MAX_NDIM as usize == MAX_NDIM);
 
-/// An open array: items of one dtype in 0 to HOLDALL_MAX_NDIM dimensions. Many threads may read one
-/// const handle at once. A handle sees its own changes at once; other handles see them if opened
-/// after the commit. Indices are those of the array and buffers are in C order, whatever the
-/// storage order. Values keep the byte order of the dtype.
+/// An open array: items of one dtype in 0 to HOLDALL_MAX_NDIM dimensions. Indices are those of the
+/// array and buffers are in C order, whatever the storage order. Values keep the byte order of the
+/// dtype.
 pub struct holdall_array {
     broken: AtomicBool,
     pub(super) inner: Array,
@@ -36,8 +40,84 @@ pub struct holdall_array {
     names: Vec<CString>,
     /// Whether it is a column of a table, which only the table may change.
     is_column: bool,
+    /// The number of commits through this handle, or that of the table.
+    pub(super) generation: u64,
+    /// For reading: what it was opened from, with the options.
+    source: Option<Reopen>,
 }
 handle!(holdall_array);
+
+/// Describes a new array.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct holdall_array_spec {
+    /// sizeof(holdall_array_spec).
+    pub struct_size: usize,
+    /// As in NumPy: "<f8", "|S16", "<M8[ns]", "[('a','<i4'),('b','<f8')]".
+    pub dtype: *const c_char,
+    /// ndim lengths, 0 or more. Folders grow along the first dimension, others along any.
+    pub shape: *const u64,
+    /// ndim lengths, or NULL for about HOLDALL_OPT_CHUNK_BYTES. Frames: any shape. Others: chunks
+    /// span all dimensions but the first. See docs/choosing.md.
+    pub chunk_shape: *const u64,
+    /// ndim lengths, or NULL for about HOLDALL_OPT_BLOCK_BYTES. Frames: longer blocks are padded.
+    /// Others: must be NULL.
+    pub block_shape: *const u64,
+    /// HOLDALL_FORMAT_BLOSCPACK, _BCOLZ, _BLZ, _BLZ_RFC, _B2ND or _CATERVA.
+    pub format: holdall_format,
+    /// Number of dimensions.
+    pub ndim: u32,
+}
+structure!(holdall_array_spec);
+
+/// What is known about an array.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct holdall_array_info {
+    /// sizeof(holdall_array_info).
+    pub struct_size: usize,
+    /// As in NumPy, spelled as at creation.
+    pub dtype: *const c_char,
+    /// ndim lengths.
+    pub shape: *const u64,
+    /// ndim lengths of a chunk, which reads best as a whole. Bloscpack: the whole rows (of the
+    /// slowest dimension) in it, at least 1.
+    pub chunk_shape: *const u64,
+    /// ndim lengths of a block of the first chunk (without chunks: of a chunk), the smallest unit
+    /// that is decoded.
+    pub block_shape: *const u64,
+    /// Bytes per item; 0: Python objects, or items without bytes.
+    pub itemsize: usize,
+    /// Bytes of all items.
+    pub nbytes: u64,
+    /// Bytes on disk at the last commit; before the first, of the chunks. Folders: as the writer
+    /// recorded (bcolz and BLZ: estimated).
+    pub stored_bytes: u64,
+    /// See base.h. Of a column: commits of its table.
+    pub generation: u64,
+    /// One of HOLDALL_FORMAT_*. HOLDALL_FORMAT_B2FRAME: a frame without array metalayers.
+    pub format: holdall_format,
+    /// Number of dimensions.
+    pub ndim: u32,
+    /// HOLDALL_ORDER_C or _F. The slowest dimension is the first in C order, the last in Fortran
+    /// order.
+    pub order: i32,
+    /// One of HOLDALL_CODEC_*. Bloscpack: of all chunks (_LZ4 includes LZ4HC). BLZ: of the first
+    /// chunk. Others: as recorded, for new chunks.
+    pub codec: i32,
+    /// Recorded compression level; -1: none is (Bloscpack).
+    pub level: i32,
+    /// One of HOLDALL_CHECKSUM_*, of the chunks.
+    pub checksum: i32,
+    /// Number of filters.
+    pub filter_count: u32,
+    /// Number of attributes.
+    pub attr_count: u32,
+    /// HOLDALL_FILTER_*, in order of application; 0: one that this library does not have.
+    /// Bloscpack: of the last chunk.
+    pub filters: [u8; 8],
+}
+structure!(holdall_array_info);
 
 impl AsRef<Array> for holdall_array {
     fn as_ref(&self) -> &Array {
@@ -69,6 +149,32 @@ impl holdall_array {
     pub(super) fn name_all(&mut self) {
         self.names = c_names(self.inner.store().attr_names());
     }
+
+    fn info(&self) -> Result<holdall_array_info> {
+        let array = &self.inner;
+        let encoding = array.encoding();
+        let (filter_count, filters) = filter_numbers(&encoding.filters);
+        Ok(holdall_array_info {
+            struct_size: size_of::<holdall_array_info>(),
+            dtype: self.dtype.as_ptr(),
+            shape: array.shape().as_ptr(),
+            chunk_shape: array.chunkshape().as_ptr(),
+            block_shape: array.blockshape().as_ptr(),
+            itemsize: array.itemsize(),
+            nbytes: array.nbytes(),
+            stored_bytes: array.cbytes()?,
+            generation: self.generation,
+            format: format_number(array.format()),
+            ndim: array.shape().len() as u32,
+            order: order_number(array.order()),
+            codec: stored_codec_number(encoding.codec),
+            level: encoding.level.map_or(-1, i32::from),
+            checksum: checksum_number(array.checksum()),
+            filter_count,
+            attr_count: self.names.len() as u32,
+            filters,
+        })
+    }
 }
 
 pub(super) fn array_handle(inner: Array) -> holdall_array {
@@ -82,6 +188,8 @@ pub(super) fn array_handle(inner: Array) -> holdall_array {
         dtype: dtype.unwrap_or_default(),
         names,
         is_column: false,
+        generation: 0,
+        source: None,
     }
 }
 
@@ -96,6 +204,13 @@ pub(super) fn c_names(names: Vec<&str>) -> Vec<CString> {
 /// Returns a name passed by the caller, or `None` if it is not UTF-8 and therefore names nothing.
 pub(super) fn text<'a>(name: *const c_char) -> Result<Option<&'a str>> {
     Ok(string(name, "name")?.to_str())
+}
+
+/// Returns text passed by the caller, which must be UTF-8.
+pub(super) fn utf8<'a>(text: *const c_char, what: &str) -> Result<&'a str> {
+    string(text, what)?
+        .to_str()
+        .ok_or_else(|| fail!(Argument, "{what} is not UTF-8"))
 }
 
 /// Changes an array that is not a column. A column may be shared with other readers, and all
@@ -116,15 +231,15 @@ fn change(
 }
 
 /// Returns one number per dimension, or `None` for NULL.
-fn numbers<'a, T>(p: *const T, a: &Array, what: &str) -> Result<Option<&'a [T]>> {
+fn numbers<'a, T>(p: *const T, ndim: usize, what: &str) -> Result<Option<&'a [T]>> {
     if p.is_null() {
         Ok(None)
     } else {
-        slice(p, a.shape().len(), what).map(Some)
+        slice(p, ndim, what).map(Some)
     }
 }
 
-fn destination<'a>(dst: *mut c_void, n: usize) -> Result<&'a mut [u8]> {
+pub(super) fn destination<'a>(dst: *mut c_void, n: usize) -> Result<&'a mut [u8]> {
     match buffer(dst.cast(), n)? {
         Some(d) => Ok(d),
         None if n == 0 => Ok(&mut []),
@@ -132,28 +247,46 @@ fn destination<'a>(dst: *mut c_void, n: usize) -> Result<&'a mut [u8]> {
     }
 }
 
-/// Opens an array at its last commit: HOLDALL_READ to read, HOLDALL_APPEND to read and change.
+/// Calls `f` with start, count and steps of the box that a caller selects. NULL selects the first
+/// position, everything, or steps of 1.
+#[inline]
+fn with_box<T>(
+    a: &Array,
+    [start, count, step]: [*const u64; 3],
+    f: impl FnOnce(&[u64], &[u64], Option<&[u64]>) -> Result<T>,
+) -> Result<T> {
+    let ndim = a.shape().len();
+    let step = numbers(step, ndim, "step")?;
+    if start.is_null() || count.is_null() {
+        let start = numbers(start, ndim, "start")?.map_or_else(|| vec![0; ndim], <[u64]>::to_vec);
+        let count = match numbers(count, ndim, "count")? {
+            Some(count) => count.to_vec(),
+            None => a.count_from(&start, step)?,
+        };
+        return f(&start, &count, step);
+    }
+    f(
+        slice(start, ndim, "start")?,
+        slice(count, ndim, "count")?,
+        step,
+    )
+}
+
+/// Opens an array at its last commit. mode: HOLDALL_READ, HOLDALL_APPEND. path:
 ///
-/// - Bloscpack files with array metadata.
-/// - Frames (files, folders): with both metalayers, by the one that fits the chunks, `b2nd` first;
-///   a commit of a new shape updates both. Caterva has no dtype: items are "|V8" and the like. With
-///   neither metalayer: one dimension of bytes or such items, changed only at its end.
-/// - Folders of bcolz, BLZ or the BLZ RFC layout, columns of tables included. Python objects are
-///   read-only. Chunk files open on use: a missing one is HOLDALL_E_MISSING then, named in the
-///   message.
+/// - A Bloscpack file with array metadata.
+/// - A frame (file or folder): the array of the metalayer that fits the chunks, `b2nd` first.
+///   Caterva has no dtype: items are "|V8" and the like. Without metalayers: one dimension of bytes
+///   or such items, changed only at its end.
+/// - A folder of bcolz, BLZ or the BLZ RFC layout, or a column of one. Python objects are
+///   read-only. A missing chunk file is HOLDALL_E_MISSING on use.
 ///
 /// Returns:
-/// - HOLDALL_E_BUSY: HOLDALL_APPEND, and another writer has it open.
-/// - HOLDALL_E_TYPE: not an array, or an unknown dtype; with HOLDALL_OPT_SKIP_DAMAGED also corrupt
-///   metadata.
-/// - HOLDALL_E_FORMAT, _CHECKSUM: as holdall_schunk_open(); corrupt metadata; content or chunks
-///   that do not match the shape (HOLDALL_OPT_SKIP_DAMAGED: a missing end reads as zeros, unless
-///   implausibly long); names and links that lead out of a folder.
-/// - HOLDALL_E_UNSUPPORTED: more than HOLDALL_MAX_NDIM dimensions; HOLDALL_APPEND on a read-only
-///   folder.
-///
-/// Options: those of holdall_schunk_open(). HOLDALL_APPEND: those of holdall_array_create() for
-/// writing; by default codec, level, filter, checksum and layout stay.
+/// - HOLDALL_E_TYPE: also an unknown dtype; with HOLDALL_OPT_SKIP_DAMAGED corrupt metadata.
+/// - HOLDALL_E_FORMAT, _CHECKSUM: as holdall_schunk_open(); metadata are corrupt or do not match
+///   the chunks (HOLDALL_OPT_SKIP_DAMAGED: a plausible missing end reads as zeros); names or links
+///   lead out of a folder.
+/// - HOLDALL_E_UNSUPPORTED: too many dimensions; HOLDALL_APPEND on a read-only folder.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_open(
@@ -165,178 +298,103 @@ pub unsafe extern "C" fn holdall_array_open(
 ) -> holdall_status {
     guard(err, || {
         give(out, || {
-            open::open(string(path, "path")?, mode_of(mode)?, &chosen(options)).map(array_handle)
+            let (from, mode) = (target(path, options)?, self::mode(mode)?);
+            let from_here = || opened_from(path, options, Watch::path);
+            let source = (mode == Mode::Read).then(from_here).transpose()?;
+            let inner = open_target(from, mode, &chosen(options))?;
+            Ok(holdall_array {
+                source,
+                ..array_handle(inner)
+            })
         })
     })
 }
 
-/// Like holdall_array_open(), in storage of the caller: the file "", or the files of a folder
-/// ("meta/sizes", "data/__0.blp"; "chunks.b2frame", "00000000.chunk"). io may be closed right
-/// after.
-#[unsafe(no_mangle)]
-#[must_use]
-pub unsafe extern "C" fn holdall_array_open_io(
-    io: *mut holdall_io,
-    mode: holdall_mode,
-    options: *const holdall_options,
-    out: *mut *mut holdall_array,
-    err: *mut holdall_error,
-) -> holdall_status {
-    guard(err, || {
-        give(out, || {
-            open::open_in(storage(io)?, mode_of(mode)?, &chosen(options)).map(array_handle)
-        })
-    })
+fn open_target(from: Target, mode: Mode, options: &Options) -> Result<Array> {
+    match from {
+        Target::Path(path) => {
+            open::open(path, mode, options).map_err(|e| wrong_kind(path, Kind::Array, e))
+        }
+        Target::Storage(folder) => open::open_in(&folder, mode, options),
+    }
 }
 
 /// Returns the format of a new array.
-fn format_of(format: holdall_format) -> Result<Format> {
-    Ok(match format {
-        HOLDALL_FORMAT_BLOSCPACK => Format::Bloscpack,
-        HOLDALL_FORMAT_BCOLZ => Format::Bcolz,
-        HOLDALL_FORMAT_BLZ => Format::Blz,
-        HOLDALL_FORMAT_BLZ_PAPER => Format::BlzRfc,
-        HOLDALL_FORMAT_CATERVA => Format::Caterva,
-        HOLDALL_FORMAT_B2ND => Format::B2nd,
-        _ => {
-            let known = "HOLDALL_FORMAT_BLOSCPACK, _BCOLZ, _BLZ, HOLDALL_FORMAT_BLZ_PAPER, \
-                         _CATERVA or _B2ND";
-            return Err(fail!(
-                Unsupported,
-                "format: not a format of arrays (expected {known}, found {format})"
-            ));
-        }
-    })
-}
-
-/// Checks and collects the arguments of holdall_array_create() except the blocks.
-fn grid<'a>(
-    dtype: *const c_char,
-    ndim: u32,
-    [shape, chunks]: [*const u64; 2],
-    format: Format,
-) -> Result<ArraySpec<'a>> {
-    if ndim > HOLDALL_MAX_NDIM {
-        return Err(fail!(
-            Argument,
-            "ndim: too many dimensions (expected at most {HOLDALL_MAX_NDIM}, found {ndim})"
-        ));
-    }
-    let dtype = string(dtype, "dtype")?
-        .to_str()
-        .ok_or_else(|| fail!(Argument, "dtype is not UTF-8"))?;
-    let chunks = lengths(chunks, ndim, "chunks")?;
-    Ok(ArraySpec {
-        dtype,
-        shape: slice(shape, ndim as usize, "shape")?,
-        chunks,
-        format,
-    })
-}
-
-/// Returns one length per dimension, or `None` for NULL.
-fn lengths<'a>(p: *const u64, ndim: u32, what: &str) -> Result<Option<&'a [u64]>> {
-    if p.is_null() {
-        Ok(None)
-    } else {
-        slice(p, ndim as usize, what).map(Some)
+fn array_format(constant: holdall_format) -> Result<Format> {
+    match format(constant)? {
+        Format::B2Frame | Format::Bagz => Err(fail!(
+            Unsupported,
+            "format: not a format of arrays (expected HOLDALL_FORMAT_BLOSCPACK, _BCOLZ, _BLZ, \
+             _BLZ_RFC, _CATERVA or _B2ND, found {constant})"
+        )),
+        format => Ok(format),
     }
 }
 
-/// Creates an array of zeros (HOLDALL_OPT_FILL), in C order, and opens it for changes.
+/// Returns where a new array or table is created.
+pub(super) fn new_location<'a>(to: &'a Target) -> NewLocation<'a> {
+    match to {
+        Target::Path(path) => NewLocation::Path(path),
+        Target::Storage(folder) => NewLocation::Storage(folder),
+    }
+}
+
+/// Creates an array of zeros (HOLDALL_OPT_FILL_VALUE), in C order, and opens it for changes. mode:
+/// HOLDALL_CREATE, HOLDALL_REPLACE. spec->format:
 ///
-/// - mode: HOLDALL_NEW, HOLDALL_REPLACE.
-/// - dtype: as in NumPy: "<f8", "|S16", "<M8[ns]", "[('a','<i4'),('b','<f8')]".
-/// - shape: ndim lengths, 0 or more. Folders grow along the first dimension, others along any.
-/// - chunks, blocks: ndim lengths, or NULL for about HOLDALL_OPT_CHUNK_BYTES and _BLOCK_BYTES (see
-///   docs/choosing.md; folders: as bcolz for HOLDALL_OPT_EXPECTED_ROWS). Frames: any; longer blocks
-///   are padded. Others: chunks span all dimensions but the first; blocks NULL.
-///
-/// format:
-/// - HOLDALL_FORMAT_BLOSCPACK: a file for Bloscpack 0.16.
-/// - HOLDALL_FORMAT_BCOLZ: a folder for bcolz and BLZ; zstd and bitshuffle only bcolz, complex and
-///   structured dtypes neither.
-/// - HOLDALL_FORMAT_BLZ: a folder for BLZ 0.6, without zstd and bitshuffle.
-/// - HOLDALL_FORMAT_BLZ_PAPER: the BLZ RFC layout: superchunk files for Bloscpack
-///   (HOLDALL_OPT_SUPERCHUNK_CHUNKS, _SPARE_CHUNKS, _SPARE_BYTES). Structures are stored whole.
-/// - HOLDALL_FORMAT_B2ND: a frame for python-blosc2; HOLDALL_OPT_SPARSE: a folder.
-/// - HOLDALL_FORMAT_CATERVA: the same for Caterva, without dtype. HOLDALL_OPT_BOTH_METALAYERS: for
-///   both.
+/// - HOLDALL_FORMAT_BLOSCPACK: a file for Bloscpack 0.16. _B2ND: a frame for python-blosc2.
+///   _CATERVA: one for Caterva, without dtype.
+/// - Folders: _BCOLZ for bcolz and BLZ; _BLZ for BLZ 0.6; _BLZ_RFC for Bloscpack. docs/choosing.md
+///   has their limits.
 ///
 /// Returns:
-/// - HOLDALL_E_ARGUMENT: too many dimensions (folders: none); chunk length 0; more than 2^64 bytes;
-///   chunks of 2 GiB, blocks of 512 MiB or more; chunks or blocks given twice, also as an option.
+/// - HOLDALL_E_ARGUMENT: too many dimensions (folders: none); a chunk length of 0; more than 2^64
+///   bytes; chunks of 2 GiB, blocks of 512 MiB or more; a shape of chunks or blocks is also an
+///   option.
 /// - HOLDALL_E_TYPE: unknown dtype.
-/// - HOLDALL_E_UNSUPPORTED: Python objects; other formats or chunks; items of 0 bytes in a frame.
+/// - HOLDALL_E_UNSUPPORTED: Python objects; chunks, blocks, a codec or filter that the format does
+///   not have; items of 0 bytes in a frame.
 /// - HOLDALL_E_LIMIT: too many chunks for a frame.
-/// - HOLDALL_E_EXISTS, _BUSY: as holdall_schunk_create().
-///
-/// Options: those of holdall_schunk_create(). Frames: _FILL, _BOTH_METALAYERS. Folders, instead:
-/// those of opening, HOLDALL_OPT_DURABILITY, _LOCK, _CODEC, _LEVEL, _FILTERS, _CHUNK_BYTES,
-/// _BLOCK_BYTES, _CHECKSUM, _EXPECTED_ROWS, _FILL.
+/// - HOLDALL_E_EXISTS: as holdall_schunk_create().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_create(
     path: *const c_char,
     mode: holdall_mode,
-    format: holdall_format,
-    dtype: *const c_char,
-    ndim: u32,
-    shape: *const u64,
-    chunks: *const u64,
-    blocks: *const u64,
+    spec: *const holdall_array_spec,
     options: *const holdall_options,
     out: *mut *mut holdall_array,
     err: *mut holdall_error,
 ) -> holdall_status {
     guard(err, || {
         give(out, || {
-            let new = grid(dtype, ndim, [shape, chunks], format_of(format)?)?;
-            let blocks = lengths(blocks, ndim, "blocks")?;
-            any::create(
-                string(path, "path")?,
-                mode_of(mode)?,
-                &new,
-                blocks,
-                &chosen(options),
-            )
+            let spec = read_struct(spec, "spec")?;
+            let (to, mode, options) = (target(path, options)?, self::mode(mode)?, chosen(options));
+            if spec.ndim > HOLDALL_MAX_NDIM {
+                return Err(fail!(
+                    Argument,
+                    "spec->ndim: too many dimensions (expected at most {HOLDALL_MAX_NDIM}, found {})",
+                    spec.ndim
+                ));
+            }
+            let ndim = spec.ndim as usize;
+            let new = ArraySpec {
+                dtype: utf8(spec.dtype, "spec->dtype")?,
+                shape: slice(spec.shape, ndim, "spec->shape")?,
+                chunks: numbers(spec.chunk_shape, ndim, "spec->chunk_shape")?,
+                format: array_format(spec.format)?,
+            };
+            let blocks = numbers(spec.block_shape, ndim, "spec->block_shape")?;
+            match &to {
+                Target::Path(path) => any::create(path, mode, &new, blocks, &options),
+                Target::Storage(folder) => any::create_in(folder, mode, &new, blocks, &options),
+            }
             .map(array_handle)
         })
     })
 }
 
-/// Like holdall_array_create(), in storage of the caller: see holdall_array_open_io(). There is no
-/// lock: the caller must ensure a single writer.
-///
-/// Returns:
-/// - HOLDALL_E_UNSUPPORTED: read-only storage.
-#[unsafe(no_mangle)]
-#[must_use]
-pub unsafe extern "C" fn holdall_array_create_io(
-    io: *mut holdall_io,
-    mode: holdall_mode,
-    format: holdall_format,
-    dtype: *const c_char,
-    ndim: u32,
-    shape: *const u64,
-    chunks: *const u64,
-    blocks: *const u64,
-    options: *const holdall_options,
-    out: *mut *mut holdall_array,
-    err: *mut holdall_error,
-) -> holdall_status {
-    guard(err, || {
-        give(out, || {
-            let new = grid(dtype, ndim, [shape, chunks], format_of(format)?)?;
-            let blocks = lengths(blocks, ndim, "blocks")?;
-            any::create_in(storage(io)?, mode_of(mode)?, &new, blocks, &chosen(options))
-                .map(array_handle)
-        })
-    })
-}
-
-/// Closes an array. NULL is allowed. Uncommitted changes are discarded. No effect on a column of a
-/// table.
+/// Closes an array. No effect on a column of a table.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_close(array: *mut holdall_array) {
     if field(array, true, |a| !a.is_column) {
@@ -350,29 +408,13 @@ pub unsafe extern "C" fn holdall_array_ndim(array: *const holdall_array) -> u32 
     field(array, 0, |a| a.inner.shape().len() as u32)
 }
 
-/// Returns the length of each dimension: ndim values, borrowed until the array is closed or
-/// changed.
+/// Returns the ndim lengths. Borrowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_shape(array: *const holdall_array) -> *const u64 {
     field(array, std::ptr::null(), |a| a.inner.shape().as_ptr())
 }
 
-/// Returns the shape of a chunk, which reads best as a whole: ndim values, borrowed until the array
-/// is closed. Bloscpack chunks end at any item: here, the whole rows (of the slowest dimension) in
-/// a chunk, at least 1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_array_chunkshape(array: *const holdall_array) -> *const u64 {
-    field(array, std::ptr::null(), |a| a.inner.chunkshape().as_ptr())
-}
-
-/// Returns the shape of a block of the first chunk, the smallest unit that is decoded: ndim values,
-/// borrowed until the array is closed. Without chunks: that of a chunk.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_array_blockshape(array: *const holdall_array) -> *const u64 {
-    field(array, std::ptr::null(), |a| a.inner.blockshape().as_ptr())
-}
-
-/// Returns the dtype as in NumPy, spelled as at creation. Borrowed until the array is closed.
+/// Returns the dtype as in NumPy, spelled as at creation. Borrowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_dtype(array: *const holdall_array) -> *const c_char {
     field(array, std::ptr::null(), |a| a.dtype.as_ptr())
@@ -384,55 +426,39 @@ pub unsafe extern "C" fn holdall_array_itemsize(array: *const holdall_array) -> 
     field(array, 0, |a| a.inner.itemsize())
 }
 
-/// Returns the storage order, HOLDALL_ORDER_C or _F. The slowest dimension is the first in C order,
-/// the last in Fortran order; at its end an array grows and shrinks without moving items.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_array_order(array: *const holdall_array) -> i32 {
-    field(array, HOLDALL_ORDER_C, |a| {
-        if a.inner.order() == Order::Fortran {
-            HOLDALL_ORDER_F
-        } else {
-            HOLDALL_ORDER_C
-        }
-    })
-}
-
 /// Returns the bytes of all items.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_nbytes(array: *const holdall_array) -> u64 {
     field(array, 0, |a| a.inner.nbytes())
 }
 
-/// Returns the size on disk in bytes at the last commit; before the first commit, the size of the
-/// chunks. Folders: as recorded by the writer (bcolz and BLZ: estimated).
+/// Gets information about an array.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_array_cbytes(array: *const holdall_array) -> u64 {
-    guard_value(0, || {
-        borrow(array).map_or(0, |a| a.inner.cbytes().unwrap_or(0))
+#[must_use]
+pub unsafe extern "C" fn holdall_array_get_info(
+    array: *const holdall_array,
+    info: *mut holdall_array_info,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(array), err, |a| {
+        write_struct(info, "info", a.info()?)
     })
 }
 
-/// Reads a box.
+/// Reads a box; start, count and step NULL: the whole array.
 ///
 /// - start, count, step: ndim values; along dimension d, count[d] items from start[d], step[d]
-///   apart. step NULL: 1.
-/// - strides: bytes between neighbors in dst along each dimension; NULL: packed, in C order. The
-///   box starts at dst; along a negative stride the first item is at the far end. Bytes between
-///   items are not written.
+///   apart. NULL: 0; all from start on; 1.
+/// - strides: bytes between neighbors in dst along each dimension; NULL: packed. The box starts at
+///   dst; along a negative stride the first item is at the far end. Bytes between items are not
+///   written.
 ///
 /// Each touched chunk is decoded once, only as far as needed, in parallel if faster.
 ///
 /// Returns:
-/// - HOLDALL_E_BUFFER: dst_size is too small.
-/// - HOLDALL_E_RANGE: outside the array.
+/// - HOLDALL_DAMAGED, others: as holdall_schunk_read().
 /// - HOLDALL_E_ARGUMENT: a step is 0.
 /// - HOLDALL_E_TYPE: Python objects.
-/// - HOLDALL_NOT_FOUND (> 0), others: as holdall_schunk_read(); after errors dst is unspecified.
-///
-/// A frame is read with at most one read call per touched block, and one for adjacent blocks. The
-/// first read of a chunk adds one if the chunk exceeds 64 KiB and its first requested block seems
-/// to end more than 128 KiB after its start. If a checksum is verified, that read is one call for
-/// the whole chunk.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_read(
@@ -441,19 +467,17 @@ pub unsafe extern "C" fn holdall_array_read(
     count: *const u64,
     step: *const u64,
     dst: *mut c_void,
-    strides: *const i64,
     dst_size: usize,
+    strides: *const i64,
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(array), err, |a| {
         let a = &a.inner;
-        let (start, count) = (
-            slice(start, a.shape().len(), "start")?,
-            slice(count, a.shape().len(), "count")?,
-        );
-        let (step, strides) = (numbers(step, a, "step")?, numbers(strides, a, "strides")?);
-        a.read(start, count, step, destination(dst, dst_size)?, strides)
-            .map(or_skipped)
+        let strides = numbers(strides, a.shape().len(), "strides")?;
+        let dst = destination(dst, dst_size)?;
+        with_box(a, [start, count, step], |start, count, step| {
+            a.read(start, count, step, dst, strides).map(or_skipped)
+        })
     })
 }
 
@@ -462,8 +486,8 @@ pub unsafe extern "C" fn holdall_array_read(
 ///
 /// Returns:
 /// - HOLDALL_E_BUFFER, _RANGE, _ARGUMENT: as for reading; nothing was written.
-/// - others: as holdall_schunk_read() for a corrupt chunk changed in part, also with
-///   HOLDALL_OPT_SKIP_DAMAGED. Part may be written: write again, or continue from the last commit.
+/// - others: as holdall_schunk_read() for a corrupt chunk changed in part. Part may be written:
+///   write again, or continue from the last commit.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_write(
@@ -472,24 +496,19 @@ pub unsafe extern "C" fn holdall_array_write(
     count: *const u64,
     step: *const u64,
     src: *const c_void,
-    strides: *const i64,
     src_size: usize,
+    strides: *const i64,
     err: *mut holdall_error,
 ) -> holdall_status {
     change(array, err, |a| {
         let a = &mut a.inner;
-        let (start, count) = (
-            slice(start, a.shape().len(), "start")?,
-            slice(count, a.shape().len(), "count")?,
-        );
-        let (step, strides) = (numbers(step, a, "step")?, numbers(strides, a, "strides")?);
-        a.write(
-            start,
-            count,
-            step,
-            slice(src.cast(), src_size, "src")?,
-            strides,
-        )
+        let strides = numbers(strides, a.shape().len(), "strides")?;
+        let src = slice(src.cast(), src_size, "src")?;
+        let owned = |start: &[u64], count: &[u64], step: Option<&[u64]>| {
+            Ok((start.to_vec(), count.to_vec(), step.map(<[u64]>::to_vec)))
+        };
+        let (start, count, step) = with_box(a, [start, count, step], owned)?;
+        a.write(&start, &count, step.as_deref(), src, strides)
     })
 }
 
@@ -510,20 +529,14 @@ fn lists<'a>(
                 "counts: {n} positions are larger than memory can hold"
             )
         })?;
-        if p.is_null() {
-            Ok(None)
-        } else {
-            slice(*p, n, "positions").map(Some)
-        }
+        numbers(*p, n, "positions")
     };
     lists.map(list).collect()
 }
 
-/// Reads all combinations of counts[d] positions of each dimension d, as numpy.ix_ does, packed, in
-/// C order. positions[d]: any order, repeats allowed; NULL: the whole dimension, whatever
-/// counts[d].
-///
-/// Returns as holdall_array_read(). HOLDALL_E_RANGE: a position is past the end.
+/// Reads all combinations of counts[d] positions of each dimension d, as numpy.ix_ does.
+/// positions[d]: any order, repeats allowed; NULL: the whole dimension, whatever counts[d]. Returns
+/// as holdall_array_read().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_read_orthogonal(
@@ -542,8 +555,8 @@ pub unsafe extern "C" fn holdall_array_read_orthogonal(
     })
 }
 
-/// Writes all combinations of positions: see holdall_array_read_orthogonal(). Of a repeated
-/// position the last value is stored. After an error part of it may be written.
+/// Writes all combinations of positions, with the parameters of holdall_array_read_orthogonal(). Of
+/// a repeated position the last value is stored. Returns as holdall_array_write().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_write_orthogonal(
@@ -561,10 +574,11 @@ pub unsafe extern "C" fn holdall_array_write_orthogonal(
     })
 }
 
-/// Reads n items, packed. coordinates: n * ndim values. Each chunk is decoded once, whatever the
-/// order.
+/// Reads n items. coordinates: n * ndim values. Each chunk is decoded once, whatever the order.
 ///
-/// Returns as holdall_array_read(). HOLDALL_E_RANGE: an item (err->position: which) is outside.
+/// Returns:
+/// - HOLDALL_E_RANGE: an item (err->position: which) is outside.
+/// - others: as holdall_array_read().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_read_points(
@@ -589,12 +603,8 @@ pub unsafe extern "C" fn holdall_array_read_points(
     })
 }
 
-/// Appends `count` positions to dimension axis: holdall_array_insert() at its end. src: the new
-/// items, packed, in C order, src_size bytes. Along the slowest dimension (holdall_array_order())
-/// no items move. After an error nothing is appended.
-///
-/// Returns:
-/// - HOLDALL_E_ARGUMENT: no such axis, or a wrong src_size.
+/// Appends `count` positions to dimension axis: holdall_array_insert() at its end. Along the
+/// slowest dimension (holdall_array_info::order) no items move.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_append(
@@ -611,24 +621,17 @@ pub unsafe extern "C" fn holdall_array_append(
     })
 }
 
-/// Inserts `count` positions into dimension axis before position `at`. src: as for
-/// holdall_array_append(). After an error nothing is inserted.
-///
-/// Later items move, so insert many at once. Chunks are rewritten: along the slowest dimension
-/// (holdall_array_order()) from `at` on until boundaries coincide again (count a multiple of a
-/// chunk's rows), along others all. Frames: only chunk numbers change if `at` and `count` are
-/// multiples of the chunk length; an append rewrites the edge.
+/// Inserts `count` positions into dimension axis before position start. src: the new items, exactly
+/// src_size bytes. After an error nothing is inserted. Later items move: see docs/commits.md.
 ///
 /// Returns:
-/// - HOLDALL_E_RANGE: `at` is past the end.
-/// - HOLDALL_E_ARGUMENT: no such axis, or a wrong src_size.
-/// - as holdall_schunk_read() for a corrupt chunk to rewrite, also with HOLDALL_OPT_SKIP_DAMAGED.
+/// - as holdall_schunk_read() for a corrupt chunk to rewrite.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_insert(
     array: *mut holdall_array,
     axis: u32,
-    at: u64,
+    start: u64,
     count: u64,
     src: *const c_void,
     src_size: usize,
@@ -637,92 +640,111 @@ pub unsafe extern "C" fn holdall_array_insert(
     change(array, err, |a| {
         a.inner.insert(
             axis as usize,
-            at,
+            start,
             count,
             slice(src.cast(), src_size, "src")?,
         )
     })
 }
 
-/// Removes `count` positions of dimension axis from `at` on. Costs as holdall_array_insert();
-/// nothing moves at the end of the slowest dimension. After an error nothing is removed.
-///
-/// Returns:
-/// - HOLDALL_E_RANGE: there are fewer.
-/// - HOLDALL_E_ARGUMENT: no such axis.
+/// Removes `count` positions of dimension axis from start on. After an error nothing is removed.
+/// Later items move. Returns as holdall_array_insert().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_remove(
     array: *mut holdall_array,
     axis: u32,
-    at: u64,
+    start: u64,
     count: u64,
     err: *mut holdall_error,
 ) -> holdall_status {
-    change(array, err, |a| a.inner.remove(axis as usize, at, count))
+    change(array, err, |a| a.inner.remove(axis as usize, start, count))
+}
+
+/// Refuses a spec for a copy that describes another array.
+fn check_copy_spec(spec: &holdall_array_spec, a: &Array) -> Result<()> {
+    let ndim = a.shape().len();
+    let has_shapes = [spec.shape, spec.chunk_shape, spec.block_shape]
+        .iter()
+        .any(|shape| !shape.is_null());
+    // ndim is the number of values that may be read from each shape
+    if spec.ndim as usize != ndim && (spec.ndim > 0 || has_shapes) {
+        return Err(fail!(
+            Argument,
+            "spec->ndim: {} (expected {ndim}, that of the array, or 0 if all shapes are NULL)",
+            spec.ndim
+        ));
+    }
+    if let Some(shape) = numbers(spec.shape, ndim, "spec->shape")?.filter(|s| *s != a.shape()) {
+        return Err(fail!(
+            Argument,
+            "spec->shape: {shape:?} (expected NULL or {:?}, that of the array)",
+            a.shape()
+        ));
+    }
+    if spec.dtype.is_null() {
+        return Ok(());
+    }
+    let dtype = utf8(spec.dtype, "spec->dtype")?;
+    if Dtype::parse_argument(dtype)?.item == a.dtype().item {
+        return Ok(());
+    }
+    Err(fail!(
+        Argument,
+        "spec->dtype: {dtype} (expected NULL or {}, that of the array)",
+        a.dtype_text()
+    ))
 }
 
 /// Copies the array, as this handle sees it, to a new container, with other chunks, codec, checksum
-/// or format. The copy appears complete or not at all. Progress is in bytes.
+/// or format. The copy appears complete or not at all. Reports progress in bytes.
 ///
-/// - mode, format, blocks: as for holdall_array_create().
-/// - chunks: the same, but any length along the slowest dimension; NULL: HOLDALL_OPT_CHUNK_BYTES,
-///   or as here.
+/// - path, mode, format and blocks in spec: as for holdall_array_create().
+/// - spec->dtype and shape: NULL, or those of the array; ndim: that of the array, or 0 if all shapes
+///   are NULL.
+/// - spec->chunk_shape: also any length along the slowest dimension.
 ///
-/// Dtype, shape, order (frames: C) and named values are copied. In a Bloscpack file, attributes of
-/// a folder are the member "attrs" of the metadata; it and other members become attributes again.
-/// Between MessagePack (frames) and JSON, bytes become {"hex": "00ff"}; invalid MessagePack counts
-/// as bytes, invalid JSON as text. Between frames with equal chunks, empty ones stay empty; with
-/// equal blocks, and no codec, level or filter given, chunks are verified and copied as stored.
+/// What spec and options do not set is as here, or as docs/choosing.md says. Attributes are copied;
+/// docs/old-data.md says how between formats.
 ///
 /// Returns:
-/// - HOLDALL_NOT_FOUND (> 0): with HOLDALL_OPT_SKIP_DAMAGED on this handle, corrupt content became
-///   zeros, or attributes are missing.
-/// - HOLDALL_E_ARGUMENT: path is the array's own file (an own folder can be replaced); a name
-///   exceeds a frame's 31 bytes.
+/// - HOLDALL_DAMAGED: as holdall_schunk_copy().
+/// - HOLDALL_E_ARGUMENT: another dtype or shape; path is the array's own file (an own folder can be
+///   replaced); a name exceeds a frame's 31 bytes.
 /// - HOLDALL_E_UNSUPPORTED: HOLDALL_OPT_FORMAT_VERSION 1 or 2; Fortran order in a folder.
-/// - others: as holdall_array_read(), holdall_array_commit().
-///
-/// Options: as holdall_array_create(). Defaults from this array: Bloscpack: codec, filter (of the
-/// last chunk), checksum (or CRC-32); frame to frame: chunks, blocks, codec, level, filters;
-/// folders: the fill value.
+/// - others: as holdall_array_create(), holdall_array_read(), holdall_array_commit().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_copy(
     array: *const holdall_array,
     path: *const c_char,
     mode: holdall_mode,
-    format: holdall_format,
-    chunks: *const u64,
-    blocks: *const u64,
+    spec: *const holdall_array_spec,
     options: *const holdall_options,
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(array), err, |a| {
+        let (a, spec) = (&a.inner, read_struct(spec, "spec")?);
+        let (to, mode, options) = (target(path, options)?, self::mode(mode)?, chosen(options));
+        check_copy_spec(&spec, a)?;
+        let ndim = a.shape().len();
         let shapes = [
-            numbers(chunks, &a.inner, "chunks")?,
-            numbers(blocks, &a.inner, "blocks")?,
+            numbers(spec.chunk_shape, ndim, "spec->chunk_shape")?,
+            numbers(spec.block_shape, ndim, "spec->block_shape")?,
         ];
-        any::copy(
-            &a.inner,
-            string(path, "path")?,
-            mode_of(mode)?,
-            format_of(format)?,
-            shapes,
-            &chosen(options),
-        )
-        .map(or_skipped)
+        let format = array_format(spec.format)?;
+        any::copy(a, new_location(&to), mode, format, shapes, &options).map(or_skipped)
     })
 }
 
-/// Changes the shape to ndim lengths: removes what is outside, adds holdall_array_fill() (default
-/// zeros). Costs per dimension as holdall_array_insert(); growth along any but the slowest is held
-/// in memory. Frames change at the end of dimensions and rewrite only chunks at the edges.
+/// Changes the shape to ndim lengths: removes what is outside, adds the fill value. For its cost
+/// see docs/commits.md.
+///
+/// An impossible shape, or one over the memory limit, changes nothing. An I/O error may leave an
+/// uncommitted shape in between.
 ///
 /// Returns:
 /// - HOLDALL_E_ARGUMENT: more than 2^64 bytes.
-/// - An impossible shape, or one over the memory limit, changes nothing. An I/O error may leave an
-///   uncommitted shape in between.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_resize(
@@ -744,30 +766,60 @@ pub unsafe extern "C" fn holdall_array_commit(
     array: *mut holdall_array,
     err: *mut holdall_error,
 ) -> holdall_status {
-    change(array, err, |a| a.inner.commit())
+    change(array, err, |a| {
+        a.inner.commit()?;
+        a.generation += 1;
+        Ok(())
+    })
 }
 
-/// Returns the fill value: what never written or skipped items read as (bcolz, BLZ: `dflt`). *n:
-/// one item, or one row if its items differ. *value is borrowed until the array is closed.
+/// Returns the generation: see base.h.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_array_generation(array: *const holdall_array) -> u64 {
+    field(array, 0, |handle| handle.generation)
+}
+
+/// Moves to the newest commit: see base.h. A column is HOLDALL_E_STATE: refresh the table.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_refresh(
+    array: *mut holdall_array,
+    err: *mut holdall_error,
+) -> holdall_status {
+    change(array, err, |handle| {
+        let Some((source, options)) = reopened(handle.source.as_ref())? else {
+            return Ok(());
+        };
+        let inner = open_target(source.target()?, Mode::Read, &options)?;
+        *handle = holdall_array {
+            generation: handle.generation + 1,
+            source: Some((source, options)),
+            ..array_handle(inner)
+        };
+        Ok(())
+    })
+}
+
+/// Gets the fill value: what never written or skipped items read as (bcolz, BLZ: `dflt`). *n bytes:
+/// one item, or one row if its items differ; zeros: *value is NULL, *n 0.
 ///
 /// Returns:
-/// - HOLDALL_NOT_FOUND: zeros; *value is NULL, *n 0.
 /// - HOLDALL_E_FORMAT: the stored value does not match the dtype.
 #[unsafe(no_mangle)]
 #[must_use]
-pub unsafe extern "C" fn holdall_array_fill(
+pub unsafe extern "C" fn holdall_array_fill_value_get(
     array: *const holdall_array,
     value: *mut *const c_void,
     n: *mut usize,
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(array), err, |a| {
-        give_bytes(a.inner.store().fill()?, value, n)
+        give_bytes(a.inner.store().fill()?, value, n).map(|_| HOLDALL_OK)
     })
 }
 
-/// Sets the fill value for later growth; stored items stay. src: size bytes, one item or row; size
-/// 0: zeros. Padding of structures and NaN payloads are lost.
+/// Sets the fill value for later growth; stored items stay. src: src_size bytes, one item or row; 0
+/// bytes: zeros. Padding of structures and NaN payloads are lost.
 ///
 /// Returns:
 /// - HOLDALL_E_UNSUPPORTED: Bloscpack files and frames have none; long doubles, and imaginary parts
@@ -775,25 +827,22 @@ pub unsafe extern "C" fn holdall_array_fill(
 /// - HOLDALL_E_ARGUMENT: another size, or invalid characters.
 #[unsafe(no_mangle)]
 #[must_use]
-pub unsafe extern "C" fn holdall_array_fill_set(
+pub unsafe extern "C" fn holdall_array_fill_value_set(
     array: *mut holdall_array,
     src: *const c_void,
-    size: usize,
+    src_size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
     change(array, err, |a| {
-        a.inner.fill_set(slice(src.cast(), size, "src")?)
+        a.inner.fill_set(slice(src.cast(), src_size, "src")?)
     })
 }
 
 /// Reads item i of an array of Python objects (dtype "object" or "O", one dimension, itemsize 0):
-/// its pickle, not interpreted. Unpickling runs code that the writer of the file chose. dst NULL
-/// requests the size in *n.
+/// its pickle, not interpreted. Unpickling runs code that the writer of the file chose.
 ///
 /// Returns:
-/// - HOLDALL_E_TYPE: other arrays; for this one, the other read functions return it.
-/// - HOLDALL_E_RANGE: no item i.
-/// - HOLDALL_E_BUFFER: dst_size is too small.
+/// - HOLDALL_E_TYPE: other arrays.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_read_object(
@@ -809,17 +858,15 @@ pub unsafe extern "C" fn holdall_array_read_object(
     })
 }
 
-/// Returns the number of named values. Bloscpack: one, "", the JSON metadata. Folders: attributes,
-/// JSON as Python writes it (NaN and Infinity are numbers). Frames: metalayers but `b2nd` and
-/// `caterva`, any bytes, by custom MessagePack. If the attribute file of a folder is corrupt, its
-/// name is the only one (none with HOLDALL_OPT_SKIP_DAMAGED), and every get is an error.
+/// Returns the number of attributes. Bloscpack: one, "", the JSON metadata. Folders: JSON as Python
+/// writes it (NaN and Infinity are numbers). Frames: metalayers but `b2nd` and `caterva`, any
+/// bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_array_attrs(array: *const holdall_array) -> u32 {
+pub unsafe extern "C" fn holdall_array_attr_count(array: *const holdall_array) -> u32 {
     field(array, 0, |a| a.names.len() as u32)
 }
 
-/// Returns the name of named value i, or NULL past the last. Borrowed until the array is closed or
-/// changed.
+/// Returns the name of attribute i. Borrowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_attr_name(
     array: *const holdall_array,
@@ -832,11 +879,9 @@ pub unsafe extern "C" fn holdall_array_attr_name(
     })
 }
 
-/// Returns a named value: *n bytes, no NUL after them, borrowed until the array is closed or
-/// changed. The shape in metadata is that of the last commit.
+/// Gets an attribute: see base.h. The shape in metadata is that of the last commit.
 ///
 /// Returns:
-/// - HOLDALL_NOT_FOUND: no such name; *value is NULL, *n 0.
 /// - HOLDALL_E_FORMAT, _CHECKSUM, _LIMIT: the attribute file is corrupt or too large; changes fail
 ///   too.
 #[unsafe(no_mangle)]
@@ -869,12 +914,16 @@ pub(super) fn give_bytes(
     })
 }
 
-/// Sets a named value to n bytes.
+/// Sets an attribute to n bytes.
 ///
 /// - Bloscpack: only "", a JSON object; dtype, shape, order and container must stay, other members
 ///   are free. Cannot be removed.
-/// - Folders: any name, any JSON; value NULL removes it.
-/// - Frames: as holdall_schunk_meta_set(); `b2nd`, `caterva`: HOLDALL_E_ARGUMENT.
+/// - Folders: any name, any JSON.
+/// - Frames: as holdall_schunk_attr_set().
+///
+/// Returns:
+/// - HOLDALL_E_ARGUMENT: invalid JSON; metadata of another array; `b2nd` or `caterva` of a frame.
+/// - HOLDALL_E_UNSUPPORTED: Bloscpack: another name, or removal.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_attr_set(

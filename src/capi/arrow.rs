@@ -142,63 +142,40 @@ unsafe extern "C" fn release(stream: *mut ArrowArrayStream) {
     stream.private_data = null_mut();
 }
 
-/// Exports `rows` rows from `first` on as an Arrow stream
-/// (https://arrow.apache.org/docs/format/CStreamInterface.html) with one field per column.
-/// batch_rows: rows per batch (fewer over 2 GiB of text); 0: about 16 MB in whole chunks of the
-/// first column. One batch is in memory at a time.
+/// Exports count rows from start on as an Arrow stream
+/// (https://arrow.apache.org/docs/format/CStreamInterface.html) with one field per column; types as
+/// in docs/languages.md. batch: rows per batch (fewer over 2 GiB of text); 0: about 16 MB in whole
+/// chunks of the first column.
 ///
 /// The stream is a handle of its own, for any one thread at a time, and may outlive the table. It
-/// sees the current rows. Batches belong to the consumer. Until its release, changing the table is
-/// HOLDALL_E_STATE, and a table opened for writing stays locked. HOLDALL_OPT_SKIP_DAMAGED: corrupt
-/// values are not reported. Its functions return errno values; get_last_error() names column, row
-/// and reason. If the call fails, *out is a released stream.
-///
-/// Types:
-/// - bool, int, uint, float (2, 4, 8 bytes): the same, in native byte order. complex: lists of two
-///   floats.
-/// - S: utf8 without trailing zeros (invalid: EINVAL), or binary (HOLDALL_OPT_ARROW_BINARY at
-///   open). U: utf8. V, other floats: fixed_size_binary. Python objects: binary, pickled.
-/// - datetime64: timestamp without zone in s (also h, m), ms, us, ns; date32 for D, W, M, Y.
-///   timedelta64: duration (D, W, h, m in s); month intervals for Y, M. Multiples, and ps, fs, as
-///   in ns, are exact or an error. No unit: int64.
-/// - Structures: struct. Rows of several items: nested fixed_size_list.
-/// - null: NaT, and NaN with HOLDALL_OPT_ARROW_NULLS. Field metadata "holdall.dtype": the dtype.
+/// sees the current rows. Until its release, changing the table is HOLDALL_E_STATE, and a table
+/// opened for writing stays locked. Its functions return errno values; get_last_error() names
+/// column, row and reason. Values skipped by HOLDALL_OPT_SKIP_DAMAGED are zeros, not reported. If
+/// the call fails, *out is a released stream.
 ///
 /// Returns:
-/// - HOLDALL_E_RANGE: there are fewer rows.
 /// - HOLDALL_E_UNSUPPORTED: a column without an Arrow type.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_to_arrow(
     table: *const holdall_table,
-    first: u64,
-    rows: u64,
-    batch_rows: u64,
+    start: u64,
+    count: u64,
+    batch: u64,
     out: *mut ArrowArrayStream,
     err: *mut holdall_error,
 ) -> holdall_status {
     give_none(out);
     guard_handle(borrow(table), err, |t| {
         give_stream(out, || {
-            TableStream::new(t.inner.clone(), first, rows, batch_rows, t.arrow_options)
+            TableStream::new(t.inner.clone(), start, count, batch, t.arrow_options)
         })
     })
 }
 
-/// Appends the rows of an Arrow stream. The stream is always taken over, and released when read,
-/// one batch of any size at a time. Its fields must be all columns of the table, by name, in any
-/// order. After an error nothing is appended.
-///
-/// Every value must convert exactly:
-/// - Integers: to integers and floats. Floats: to equal or longer ones. bool: to bool.
-/// - utf8, binary (32-bit, 64-bit offsets, views): to S if it fits and has no trailing zero; utf8
-///   to U; binary of the exact length to V. fixed_size_binary: to S (trailing zeros are padding),
-///   V.
-/// - Dates, timestamps without zone or in UTC: to datetime64. Durations, month intervals: to
-///   timedelta64.
-/// - fixed_size_list: to complex (of floats), rows of several items. struct: to structures.
-///   Dictionaries are decoded.
-/// - null: to NaN, NaT; else an error.
+/// Appends the rows of an Arrow stream, which is always taken over, and released when read. Its
+/// fields must be all columns of the table, by name, in any order. Every value must convert
+/// exactly; docs/languages.md lists the conversions. After an error nothing is appended.
 ///
 /// Returns:
 /// - HOLDALL_E_TYPE: columns or a value (err->position: the row) do not fit; the message names
@@ -220,24 +197,21 @@ pub unsafe extern "C" fn holdall_table_append_arrow(
     })
 }
 
-/// Exports n records from `first` on as an Arrow stream with one binary field, "record"; see
+/// Exports count records from start on as an Arrow stream with one binary field, "record"; see
 /// holdall_table_to_arrow(). batch: records per batch (fewer over 2 GiB); 0: about 16 MB. A corrupt
 /// record ends the stream with an error that names it, or is null with HOLDALL_OPT_SKIP_DAMAGED.
-///
-/// Returns:
-/// - HOLDALL_E_RANGE: there are fewer records.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_to_arrow(
     bag: *const holdall_bag,
-    first: u64,
-    n: u64,
+    start: u64,
+    count: u64,
     batch: u64,
     out: *mut ArrowArrayStream,
     err: *mut holdall_error,
 ) -> holdall_status {
     give_none(out);
     guard_handle(borrow(bag), err, |b| {
-        give_stream(out, || BagStream::new(b.bag.clone(), first, n, batch))
+        give_stream(out, || BagStream::new(b.bag.clone(), start, count, batch))
     })
 }

@@ -1,30 +1,42 @@
 //! The C functions for bags.
 
-use super::common::{
-    HOLDALL_APPEND, HOLDALL_NEW, HOLDALL_REPLACE, digest_fits, holdall_mode, sum_number,
-};
+use super::checksum::checksum_fits;
+use super::constants::{checksum, format_number, mode};
+use super::container::{holdall_mode, wrong_kind};
 use super::guard::*;
-use super::io::{holdall_io, storage};
 use super::options::*;
+use super::schunk::or_skipped;
+use super::storage::{
+    Reopen, Source, Target, holdall_storage, no_path, opened_from, reopened, target,
+};
+use super::structs::{structure, write_struct};
 use crate::bag::codec::Codec;
-use crate::bag::{Bag, Mode, Protection, Records, ShardPath, Writer};
+use crate::bag::{Bag, Mode, Protection, Records, ShardPath, Writer, spec};
 use crate::error::{Result, Status, fail};
+use crate::format::{Format, Kind};
+use crate::io::Folder;
+use crate::options::Options;
 use crate::parallel::get_or_init;
+use crate::superchunk::bloscpack;
+use crate::watch::Watch;
 use std::ffi::{CString, OsStr, c_char, c_void};
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
-/// An open bag: records of any length in the Bagz format, in one file or several. Many threads may
-/// read one handle at once.
+/// An open bag: records of any length in the Bagz format, in one file or several.
 pub struct holdall_bag {
     broken: AtomicBool,
     pub(super) bag: Bag,
     /// The names of its files, filled by the first call that requests one.
     names: OnceLock<Vec<CString>>,
+    /// The number of refreshes that may have found a newer commit.
+    generation: u64,
+    /// What it was opened from, with the options; `None`: a slice.
+    source: Option<Reopen>,
 }
 handle!(holdall_bag);
 
-/// A batch of records that one call has read. It owns bytes and offsets until it is closed.
+/// A batch of records that one call has read. It owns bytes and offsets until it is freed.
 pub struct holdall_records {
     records: Records,
     damaged: Vec<u64>,
@@ -45,7 +57,7 @@ const fn movable<T: Send>() {}
 const _: () = (
     shared::<holdall_bag>(),
     shared::<holdall_records>(),
-    shared::<holdall_io>(),
+    shared::<holdall_storage>(),
     movable::<holdall_bag_writer>(),
 )
     .0;
@@ -55,29 +67,45 @@ fn bag_handle(bag: Bag) -> holdall_bag {
         broken: AtomicBool::new(false),
         bag,
         names: OnceLock::new(),
+        generation: 0,
+        source: None,
     }
 }
 
-fn value<T: Copy>(bag: *const holdall_bag, otherwise: T, f: impl FnOnce(&Bag) -> T) -> T {
-    guard_value(otherwise, || borrow(bag).map_or(otherwise, |b| f(&b.bag)))
+/// What is known about a bag.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct holdall_bag_info {
+    /// sizeof(holdall_bag_info).
+    pub struct_size: usize,
+    /// HOLDALL_FORMAT_BAGZ.
+    pub format: i32,
+    /// Number of shards.
+    pub shard_count: u32,
+    /// Number of records.
+    pub record_count: u64,
+    /// Bytes on disk of all files, with limits and checksums; for a slice, of the whole bag.
+    pub stored_bytes: u64,
+    /// HOLDALL_CODEC_NONE, _ZSTD, or _MIXED if shards differ.
+    pub codec: i32,
+    /// Checksum of the records, the weakest of all shards: HOLDALL_CHECKSUM_CRC32, _ZSTD, or _NONE
+    /// (also if the one in the first frame is corrupt).
+    pub checksum: i32,
+    /// HOLDALL_BAG_LIMITS_TAIL or _SEPARATE.
+    pub limits: i32,
+    /// HOLDALL_BAG_SHARDS_CONCATENATED or _INTERLEAVED.
+    pub shards: i32,
+    /// See base.h.
+    pub generation: u64,
 }
+structure!(holdall_bag_info);
 
 /// Opens a bag for reading at its last commit; all files are read in the state of one moment.
 ///
-/// spec: a path, or several separated by commas; empty ones are skipped, and a spec of only empty
-/// ones is a bag without records. The first @N after the
-/// last slash (N: 1 to 99999) stands for the files -00000-of-0000N and so on, @* for as many as
-/// exist: "a@3.bagz,b.bag". A backslash escapes a comma, @ or backslash. The name of an existing
-/// file is taken literally.
-///
-/// The records are one sequence: file after file, or interleaved for a set (@) that records this
-/// (those of version 0.1.0, and uncompressed ones in storage of the caller, do not): see
-/// HOLDALL_OPT_BAG_SHARDS.
-///
-/// Memory and time do not depend on the number of records, except with HOLDALL_OPT_BAG_LIMITS_CACHE
-/// set to 1. Of more than 64 files (fewer if `ulimit -n` is low), only recently used ones stay open,
-/// unmapped: a quarter of `ulimit -n` over all bags, and no more than 4096. Reads return
-/// HOLDALL_E_STATE if such a file was replaced.
+/// spec: a path, or several separated by commas. @N stands for the N files -00000-of-0000N and so
+/// on, @* for as many as exist: "a@3.bagz,b.bag". See docs/choosing.md. The records are one
+/// sequence: see HOLDALL_OPT_BAG_SHARDS. With storages in the options: NULL; the file "" of each is
+/// one shard.
 ///
 /// Returns:
 /// - HOLDALL_E_ARGUMENT: @* matches sets of different N, or an interleaved set is combined with
@@ -86,9 +114,6 @@ fn value<T: Copy>(bag: *const holdall_bag, otherwise: T, f: impl FnOnce(&Bag) ->
 ///   fit an interleaved set.
 /// - HOLDALL_E_CHECKSUM: checksums.NAME belongs to another state of the bag.
 /// - HOLDALL_E_BUSY: the bag changed at each attempt for 5 seconds.
-///
-/// Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, _VERIFY (2 reports progress), _SKIP_DAMAGED,
-/// _CODEC, _DICTIONARY, _BAG_LIMITS, _BAG_LIMITS_CACHE, _BAG_SHARDS.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_open(
@@ -99,120 +124,150 @@ pub unsafe extern "C" fn holdall_bag_open(
 ) -> holdall_status {
     guard(err, || {
         give(out, || {
-            Bag::open(string(spec, "spec")?, &chosen(options)).map(bag_handle)
+            if !storages(options).is_empty() {
+                no_path(spec)?;
+            }
+            let source = opened_from(spec, options, Watch::bag)?;
+            let bag = open_source(&source)?;
+            Ok(holdall_bag {
+                source: Some(source),
+                ..bag_handle(bag)
+            })
         })
     })
 }
 
-/// Like holdall_bag_open(), from n storages (at least 1), one per shard.
-#[unsafe(no_mangle)]
-#[must_use]
-pub unsafe extern "C" fn holdall_bag_open_io(
-    shards: *const *mut holdall_io,
-    n: u32,
-    options: *const holdall_options,
-    out: *mut *mut holdall_bag,
-    err: *mut holdall_error,
-) -> holdall_status {
-    guard(err, || {
-        give(out, || {
-            let shards = slice(shards, n as usize, "shards")?;
-            let mut paths = Vec::new();
-            for (i, s) in shards.iter().enumerate() {
-                let io = borrow(*s).ok_or_else(|| fail!(Argument, "shards[{i}] is NULL"))?;
-                paths.push(ShardPath::new(io.folder.clone(), ""));
-            }
-            if paths.is_empty() {
-                return Err(fail!(Argument, "n is 0: a bag needs at least one shard"));
-            }
-            Bag::open_in(&paths, &chosen(options)).map(bag_handle)
-        })
-    })
+fn open_source((source, options): &Reopen) -> Result<Bag> {
+    match source {
+        Source::Path(watch) => {
+            let spec = watch.name();
+            Bag::open(spec, options).map_err(|e| wrong_kind(spec, Kind::Bag, e))
+        }
+        Source::Storages(folders) => {
+            let shard = |folder: &Arc<dyn Folder>| ShardPath::new(Arc::clone(folder), "");
+            let shards = folders.iter().map(shard).collect::<Vec<_>>();
+            Bag::open_in(&shards, options)
+        }
+    }
 }
 
-/// Opens the n records start, start + step, ... as a bag that shares the files. step may be
-/// negative, n may be 0. A slice of a slice uses the numbers of the slice.
-///
-/// Returns:
-/// - HOLDALL_E_ARGUMENT: step is 0.
-/// - HOLDALL_E_RANGE: beyond the bag.
+/// Opens the count records start, start + step, ... as a bag that shares the files. step may be
+/// negative, but not 0; count may be 0. A slice of a slice uses the numbers of the slice.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_slice(
     bag: *const holdall_bag,
     start: u64,
+    count: u64,
     step: i64,
-    n: u64,
     out: *mut *mut holdall_bag,
     err: *mut holdall_error,
 ) -> holdall_status {
     put(out, std::ptr::null_mut());
     guard_handle(borrow(bag), err, |b| {
-        give(out, || b.bag.slice(start, step, n).map(bag_handle))
+        give(out, || b.bag.slice(start, step, count).map(bag_handle))
     })
 }
 
-/// Closes a bag, also while slices of it are in use.
+/// Closes a bag.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_close(bag: *mut holdall_bag) {
     take_back(bag);
 }
 
-/// Returns the number of records; 0 for NULL, as do all functions that cannot fail.
+/// Returns the number of records.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_bag_size(bag: *const holdall_bag) -> u64 {
+pub unsafe extern "C" fn holdall_bag_record_count(bag: *const holdall_bag) -> u64 {
     field(bag, 0, |b| b.bag.size())
 }
 
-/// Returns HOLDALL_CODEC_NONE, _ZSTD, or _BY_NAME if shards differ.
+/// Gets information about a bag or a slice.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_bag_codec(bag: *const holdall_bag) -> i32 {
-    value(bag, HOLDALL_CODEC_NONE, |b| match b.codec() {
-        Some(Codec::None) => HOLDALL_CODEC_NONE,
-        Some(Codec::Zstd) => HOLDALL_CODEC_ZSTD,
-        None => HOLDALL_CODEC_BY_NAME,
+#[must_use]
+pub unsafe extern "C" fn holdall_bag_get_info(
+    bag: *const holdall_bag,
+    info: *mut holdall_bag_info,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(bag), err, |b| {
+        write_struct(info, "info", bag_info(&b.bag, b.generation)?)
     })
 }
 
-/// Returns the checksum of the records, the weakest of all shards: HOLDALL_SUM_CRC32
-/// (checksums.NAME; unused with HOLDALL_OPT_VERIFY 0), _ZSTD (in the frames, judged by the first
-/// one), or _NONE.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_bag_sum(bag: *const holdall_bag) -> i32 {
-    value(bag, HOLDALL_SUM_NONE, |b| match b.protection() {
-        Ok(Protection::Crc32) => HOLDALL_SUM_CRC32,
-        Ok(Protection::Zstd) => HOLDALL_SUM_ZSTD,
-        Ok(Protection::None) | Err(_) => HOLDALL_SUM_NONE,
-    })
-}
-
-/// Returns HOLDALL_BAG_LIMITS_TAIL or _SEPARATE.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_bag_limits(bag: *const holdall_bag) -> i32 {
-    value(bag, HOLDALL_BAG_LIMITS_TAIL, |b| {
-        if b.separate() {
+fn bag_info(bag: &Bag, generation: u64) -> Result<holdall_bag_info> {
+    let protection = match bag.protection() {
+        Err(e) if e.status.is_corruption() => Protection::None,
+        found => found?,
+    };
+    Ok(holdall_bag_info {
+        struct_size: size_of::<holdall_bag_info>(),
+        format: format_number(Format::Bagz),
+        shard_count: shard_count(bag),
+        record_count: bag.size(),
+        stored_bytes: bag.bytes(),
+        codec: match bag.codec() {
+            Some(Codec::Zstd) => HOLDALL_CODEC_ZSTD,
+            None if bag.shards() > 0 => HOLDALL_CODEC_MIXED,
+            Some(Codec::None) | None => HOLDALL_CODEC_NONE,
+        },
+        checksum: match protection {
+            Protection::Crc32 => HOLDALL_CHECKSUM_CRC32,
+            Protection::Zstd => HOLDALL_CHECKSUM_ZSTD,
+            Protection::None => HOLDALL_CHECKSUM_NONE,
+        },
+        limits: if bag.separate() {
             HOLDALL_BAG_LIMITS_SEPARATE
         } else {
             HOLDALL_BAG_LIMITS_TAIL
-        }
+        },
+        shards: if bag.interleaved() {
+            HOLDALL_BAG_SHARDS_INTERLEAVED
+        } else {
+            HOLDALL_BAG_SHARDS_CONCATENATED
+        },
+        generation,
     })
 }
 
-/// Returns the size on disk in bytes of all files, with limits and checksums; for a slice, of the
-/// whole bag.
+fn shard_count(bag: &Bag) -> u32 {
+    u32::try_from(bag.shards()).unwrap_or(u32::MAX)
+}
+
+/// Returns the generation: see base.h.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_bag_cbytes(bag: *const holdall_bag) -> u64 {
-    value(bag, 0, Bag::bytes)
+pub unsafe extern "C" fn holdall_bag_generation(bag: *const holdall_bag) -> u64 {
+    field(bag, 0, |handle| handle.generation)
+}
+
+/// Moves to the newest commit: see base.h. Not for a slice (HOLDALL_E_STATE). Slices, streams and
+/// indexes stay at the earlier commit.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_bag_refresh(
+    bag: *mut holdall_bag,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_change(borrow_mut(bag), err, |handle| {
+        let Some(source) = reopened(handle.source.as_ref())? else {
+            return Ok(());
+        };
+        let bag = open_source(&source)?;
+        *handle = holdall_bag {
+            generation: handle.generation + 1,
+            source: Some(source),
+            ..bag_handle(bag)
+        };
+        Ok(())
+    })
 }
 
 /// Returns the number of shards: files without those of limits and checksums.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_bag_shards(bag: *const holdall_bag) -> u32 {
-    value(bag, 0, |b| u32::try_from(b.shards()).unwrap_or(u32::MAX))
+pub unsafe extern "C" fn holdall_bag_shard_count(bag: *const holdall_bag) -> u32 {
+    field(bag, 0, |b| shard_count(&b.bag))
 }
 
-/// Returns the name of shard i as in messages; NULL if i is out of range. Valid until the bag is
-/// closed.
+/// Returns the name of shard i as in messages, or NULL past the last. Borrowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_shard_name(bag: *const holdall_bag, i: u32) -> *const c_char {
     let name = |b: &holdall_bag| {
@@ -233,21 +288,20 @@ pub unsafe extern "C" fn holdall_bag_shard_name(bag: *const holdall_bag, i: u32)
 
 /// Returns the number of records in shard i.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_bag_shard_size(bag: *const holdall_bag, i: u32) -> u64 {
-    value(bag, 0, |b| {
-        b.each_shard().nth(i as usize).map_or(0, |(_, n)| n)
+pub unsafe extern "C" fn holdall_bag_shard_record_count(bag: *const holdall_bag, i: u32) -> u64 {
+    guard_value(0, || {
+        let shard = borrow(bag).and_then(|b| b.bag.each_shard().nth(i as usize));
+        shard.map_or(0, |(_, n)| n)
     })
 }
 
-/// Reads record i into dst; *n is its size in bytes. dst NULL requests the size alone.
+/// Reads record i into dst; *n is its size in bytes.
 ///
 /// Returns:
-/// - HOLDALL_NOT_FOUND: the record is corrupt (HOLDALL_OPT_SKIP_DAMAGED); *n is 0.
-/// - HOLDALL_E_RANGE: no such record.
+/// - HOLDALL_DAMAGED: the record is corrupt; *n is 0.
 /// - HOLDALL_E_FORMAT, _CHECKSUM: the record is corrupt; others remain readable.
-/// - HOLDALL_E_LIMIT: the record exceeds HOLDALL_OPT_MEMORY_LIMIT.
-/// - HOLDALL_E_STATE: the bag grew after it was opened, and its limits are not cached in memory;
-///   open it again.
+/// - HOLDALL_E_STATE: the bag grew after it was opened, without HOLDALL_OPT_BAG_LIMITS_CACHE 1, or
+///   a file of many was replaced; refresh or open again.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_read(
@@ -263,11 +317,7 @@ pub unsafe extern "C" fn holdall_bag_read(
         match b.bag.read_into(i, buffer(dst.cast(), dst_size)?) {
             Ok((size, skipped)) => {
                 *n = size;
-                Ok(if skipped {
-                    HOLDALL_NOT_FOUND
-                } else {
-                    HOLDALL_OK
-                })
+                Ok(or_skipped(skipped))
             }
             Err(mut e) => {
                 if e.status == Status::Buffer {
@@ -280,39 +330,43 @@ pub unsafe extern "C" fn holdall_bag_read(
     })
 }
 
-fn batch(
+/// Passes a batch to the caller. `numbers` is empty unless the batch comes from a stream.
+pub(super) fn give_records(
     out: *mut *mut holdall_records,
-    read: impl FnOnce() -> Result<Records>,
+    read: impl FnOnce() -> Result<(Records, Vec<u64>)>,
 ) -> Result<holdall_status> {
-    give(out, || Ok(records_handle(read()?, Vec::new())))
+    let mut is_damaged = false;
+    give(out, || {
+        let (records, numbers) = read()?;
+        let damaged: Vec<u64> = records.damaged.iter().map(|(at, _)| *at).collect();
+        is_damaged = !damaged.is_empty();
+        Ok(holdall_records {
+            records,
+            damaged,
+            numbers,
+        })
+    })?;
+    Ok(or_skipped(is_damaged))
 }
 
-/// Returns the handle of a batch. `numbers` is empty unless the batch comes from a stream.
-pub(super) fn records_handle(records: Records, numbers: Vec<u64>) -> holdall_records {
-    let damaged = records.damaged.iter().map(|(at, _)| *at).collect();
-    holdall_records {
-        records,
-        damaged,
-        numbers,
-    }
-}
-
-/// Reads n records from first on into one batch, in parallel if faster. HOLDALL_OPT_MEMORY_LIMIT
-/// applies to their total size. Fails as holdall_bag_read() at the first record that cannot be read
-/// (err->position). With HOLDALL_OPT_SKIP_DAMAGED, corrupt records are empty, and it returns
-/// HOLDALL_OK: see holdall_records_damaged().
+/// Reads count records from start on into one batch, in parallel if faster.
+/// HOLDALL_OPT_MEMORY_LIMIT applies to their total size.
+///
+/// Returns:
+/// - HOLDALL_DAMAGED: corrupt records are empty: see holdall_records_damaged_count().
+/// - others: as holdall_bag_read(), at the first record that cannot be read (err->position).
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_read_range(
     bag: *const holdall_bag,
-    first: u64,
-    n: u64,
+    start: u64,
+    count: u64,
     out: *mut *mut holdall_records,
     err: *mut holdall_error,
 ) -> holdall_status {
     put(out, std::ptr::null_mut());
     guard_handle(borrow(bag), err, |b| {
-        batch(out, || b.bag.read_range(first, n))
+        give_records(out, || Ok((b.bag.read_range(start, count)?, Vec::new())))
     })
 }
 
@@ -330,30 +384,35 @@ pub unsafe extern "C" fn holdall_bag_read_indices(
 ) -> holdall_status {
     put(out, std::ptr::null_mut());
     guard_handle(borrow(bag), err, |b| {
-        batch(out, || b.bag.read_indices(slice(indices, n, "indices")?))
+        give_records(out, || {
+            let indices = slice(indices, n, "indices")?;
+            Ok((b.bag.read_indices(indices)?, Vec::new()))
+        })
     })
 }
 
-/// Computes a checksum (HOLDALL_SUM_*, 0 to 8) of the content: for each record in order, its length
-/// as 8 bytes little-endian, then its bytes, however they are stored. Reports progress. dst NULL
-/// and HOLDALL_E_BUFFER read nothing. Else returns as holdall_bag_read().
+/// Computes a checksum (see holdall_checksum_compute()) of the content, however it is stored: for
+/// each record in order, of its length as 8 bytes little-endian, then of its bytes. Reports
+/// progress. Returns as holdall_bag_read_range().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_checksum(
     bag: *const holdall_bag,
-    sum: i32,
+    kind: i32,
     dst: *mut c_void,
     dst_size: usize,
-    n: *mut usize,
+    checksum_size: *mut usize,
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(bag), err, |b| {
-        let sum = sum_number(sum)?;
-        if !digest_fits(sum, dst, dst_size) {
-            return copy_out(&vec![0; sum.size()], dst.cast(), dst_size, n);
+        let kind = checksum(kind)?;
+        if !checksum_fits(kind, dst, dst_size) {
+            return copy_out(&vec![0; kind.size()], dst.cast(), dst_size, checksum_size);
         }
-        let n = required(n, "n")?;
-        copy_out(&b.bag.checksum(sum)?, dst.cast(), dst_size, n)
+        let checksum_size = required(checksum_size, "checksum_size")?;
+        let (checksum, skipped) = b.bag.checksum(kind)?;
+        copy_out(&checksum, dst.cast(), dst_size, checksum_size)?;
+        Ok(or_skipped(skipped))
     })
 }
 
@@ -376,16 +435,17 @@ pub unsafe extern "C" fn holdall_records_offsets(records: *const holdall_records
     field(records, std::ptr::null(), |r| r.records.offsets.as_ptr())
 }
 
-/// Returns how many records were corrupt and are empty in the batch; 0 without
-/// HOLDALL_OPT_SKIP_DAMAGED.
+/// Returns how many records were corrupt and are empty.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_records_damaged(records: *const holdall_records) -> usize {
+pub unsafe extern "C" fn holdall_records_damaged_count(records: *const holdall_records) -> usize {
     field(records, 0, |r| r.damaged.len())
 }
 
-/// Returns the positions of these holdall_records_damaged() records in the batch, ascending.
+/// Returns their positions in the batch, ascending.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_records_damaged_at(records: *const holdall_records) -> *const u64 {
+pub unsafe extern "C" fn holdall_records_damaged_positions(
+    records: *const holdall_records,
+) -> *const u64 {
     field(records, std::ptr::null(), |r| r.damaged.as_ptr())
 }
 
@@ -402,46 +462,43 @@ pub unsafe extern "C" fn holdall_records_numbers(records: *const holdall_records
     field(records, std::ptr::null(), numbers)
 }
 
-/// Closes a batch. Its bag or stream reuses the memory of two batches (streams: of those read
-/// ahead) until closed: at most 128 MiB in the process, and a quarter of the memory limit.
+/// Frees a batch.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_records_close(records: *mut holdall_records) {
+pub unsafe extern "C" fn holdall_records_free(records: *mut holdall_records) {
     take_back(records);
 }
 
-pub(super) fn writer_mode(m: holdall_mode) -> Result<Mode> {
-    match m {
-        HOLDALL_NEW => Ok(Mode::New),
-        HOLDALL_REPLACE => Ok(Mode::Replace),
-        HOLDALL_APPEND => Ok(Mode::Append),
-        m => Err(fail!(
+/// Returns the options of a call that opens neither a path nor storage.
+pub(super) fn without_storage(options: *const holdall_options, call: &str) -> Result<Options> {
+    if storages(options).is_empty() {
+        return Ok(chosen(options));
+    }
+    Err(fail!(
+        Argument,
+        "options: a storage does not apply to {call}"
+    ))
+}
+
+/// Returns the mode of a writer.
+pub(super) fn writer_mode(constant: holdall_mode) -> Result<Mode> {
+    match mode(constant)? {
+        bloscpack::Mode::New => Ok(Mode::New),
+        bloscpack::Mode::Replace => Ok(Mode::Replace),
+        bloscpack::Mode::Append => Ok(Mode::Append),
+        bloscpack::Mode::Read => Err(fail!(
             Argument,
-            "mode: invalid value for a writer (expected HOLDALL_NEW, HOLDALL_REPLACE or HOLDALL_APPEND, found {m})"
+            "mode: HOLDALL_READ (expected HOLDALL_CREATE, HOLDALL_REPLACE or HOLDALL_APPEND)"
         )),
     }
 }
 
-fn writer_handle(writer: Writer) -> holdall_bag_writer {
-    holdall_bag_writer {
-        broken: AtomicBool::new(false),
-        writer,
-    }
-}
-
 /// Opens a writer of a bag, or of a set of bags, whose files commit together.
+/// - path: a file, or a set in one folder: "name@8.bagz" for name-00000-of-00008.bagz and so on,
+///   "name@*.bagz" for as many as exist. Record i goes to file i modulo 8. In storage: the file "".
+/// - mode: HOLDALL_CREATE, _REPLACE or _APPEND (a set: none or all files exist).
 ///
-/// path: a file, or a set in one folder: "name@8.bagz" for name-00000-of-00008.bagz and so on,
-/// "name@*.bagz" for as many as exist. Record i goes to file i modulo 8. A skippable zstd frame
-/// after the first record of each file (uncompressed: a file turns.NAME) records this for
-/// holdall_bag_open(); Bagz ignores it. A backslash escapes @ or backslash; a comma, and the name
-/// of an existing file, are literal. Processes may instead each write one file of a set,
-/// "name-00003-of-00008.bagz", with its own commits; its record k is record 8 * k + 3 when read
-/// interleaved.
-///
-/// mode: HOLDALL_NEW, _REPLACE or _APPEND (a set: none or all files exist). Nothing visible changes
-/// before the first commit, except that an interrupted one is recovered. To append, repeat _CODEC,
-/// _DICTIONARY and _BAG_LIMITS; checksums continue as they are. Many small commits need separate
-/// limits: see docs/commits.md.
+/// To append, repeat HOLDALL_OPT_CODEC, _DICTIONARY and _BAG_LIMITS; checksums continue as they
+/// are. Many small commits need separate limits: see docs/commits.md.
 ///
 /// Returns:
 /// - HOLDALL_E_EXISTS, _MISSING: see mode.
@@ -449,10 +506,6 @@ fn writer_handle(writer: Writer) -> holdall_bag_writer {
 /// - HOLDALL_E_STATE: checksums are requested, but existing records have none; or the set is not
 ///   interleaved, or does not record it: append to its files one by one.
 /// - HOLDALL_E_UNSUPPORTED: a file of a set is a link to another folder.
-///
-/// Options: HOLDALL_OPT_THREADS, _DURABILITY, _LOCK, _CODEC, _LEVEL, _CHECKSUM, _DICTIONARY,
-/// _BAG_LIMITS; sets: _BAG_SHARDS, as HOLDALL_BAG_SHARDS_INTERLEAVED, to append to one that does
-/// not record it.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_writer_open(
@@ -464,37 +517,24 @@ pub unsafe extern "C" fn holdall_bag_writer_open(
 ) -> holdall_status {
     guard(err, || {
         give(out, || {
-            Writer::open(string(path, "path")?, writer_mode(mode)?, &chosen(options))
-                .map(writer_handle)
+            let (to, mode) = (target(path, options)?, writer_mode(mode)?);
+            let options = chosen(options);
+            let writer = match to {
+                Target::Storage(folder) => Writer::open_in(&folder, OsStr::new(""), mode, &options),
+                Target::Path(path) => Writer::open(path, mode, &options).map_err(|e| match mode {
+                    Mode::Append => wrong_kind(path, Kind::Bag, e),
+                    Mode::New | Mode::Replace => e,
+                }),
+            }?;
+            Ok(holdall_bag_writer {
+                broken: AtomicBool::new(false),
+                writer,
+            })
         })
     })
 }
 
-/// Like holdall_bag_writer_open(), in the file "" of a storage.
-#[unsafe(no_mangle)]
-#[must_use]
-pub unsafe extern "C" fn holdall_bag_writer_open_io(
-    io: *mut holdall_io,
-    mode: holdall_mode,
-    options: *const holdall_options,
-    out: *mut *mut holdall_bag_writer,
-    err: *mut holdall_error,
-) -> holdall_status {
-    guard(err, || {
-        give(out, || {
-            Writer::open_in(
-                storage(io)?,
-                OsStr::new(""),
-                writer_mode(mode)?,
-                &chosen(options),
-            )
-            .map(writer_handle)
-        })
-    })
-}
-
-/// Appends one record of n bytes (NULL if n is 0), visible from the next commit on. On failure it
-/// is not appended. Buffers about 512 KiB per thread and compresses in parallel.
+/// Appends one record of n bytes. On failure it is not appended.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_writer_append(
@@ -508,10 +548,9 @@ pub unsafe extern "C" fn holdall_bag_writer_append(
     })
 }
 
-/// Appends count records, compressed in parallel. Record i is data[offsets[i]] to
-/// data[offsets[i+1]]; offsets has count + 1 ascending values and may start above 0. On failure
-/// holdall_bag_writer_size() includes those appended: none if offsets do not ascend
-/// (HOLDALL_E_ARGUMENT).
+/// Appends count records. Record i is data[offsets[i]] to data[offsets[i+1]]; offsets has count + 1
+/// ascending values and may start above 0. On failure holdall_bag_writer_record_count() includes
+/// those appended: none if offsets do not ascend (HOLDALL_E_ARGUMENT).
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_writer_append_many(
@@ -546,17 +585,11 @@ pub unsafe extern "C" fn holdall_bag_writer_append_many(
 
 /// Returns the number of records at the last commit plus those appended since.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_bag_writer_size(writer: *const holdall_bag_writer) -> u64 {
+pub unsafe extern "C" fn holdall_bag_writer_record_count(writer: *const holdall_bag_writer) -> u64 {
     field(writer, 0, |w| w.writer.size())
 }
 
-/// Makes all appended records durable and visible, atomically. After a failure the call may be
-/// repeated: see docs/commits.md.
-///
-/// Returns:
-/// - HOLDALL_E_STATE: a sync failed. Close the writer; the bag is consistent when opened again,
-///   with or without the commit.
-/// - HOLDALL_E_EXISTS: HOLDALL_NEW, and another program has created the bag.
+/// Makes all appended records durable and visible, atomically. Fails as holdall_schunk_commit().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_writer_commit(
@@ -566,8 +599,33 @@ pub unsafe extern "C" fn holdall_bag_writer_commit(
     guard_change(borrow_mut(writer), err, |w| w.writer.commit())
 }
 
-/// Closes a writer. Uncommitted records are discarded.
+/// Closes a writer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_writer_close(writer: *mut holdall_bag_writer) {
     take_back(writer);
+}
+
+/// Lists the files of a spec (see holdall_bag_open()), in order, to dst: NUL-terminated paths, *n
+/// bytes in total. Only `@*` and plain names search the disk; files of `@N` need not exist.
+///
+/// Returns:
+/// - HOLDALL_E_ARGUMENT: `@*` matches shards of different counts.
+/// - HOLDALL_E_MISSING: `@*` matches none.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_bag_files(
+    spec: *const c_char,
+    dst: *mut c_char,
+    dst_size: usize,
+    n: *mut usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard(err, || {
+        let mut names = Vec::new();
+        for file in spec::expand(string(spec, "spec")?)? {
+            names.extend_from_slice(file.as_encoded_bytes());
+            names.push(0);
+        }
+        copy_out(&names, dst.cast(), dst_size, n)
+    })
 }

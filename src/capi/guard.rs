@@ -14,18 +14,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Result of a function that can fail: HOLDALL_OK, a value above 0 (success with a qualification),
-/// or a negative HOLDALL_E_*. Values never change.
+/// Result of a function that can fail. Values never change.
 pub type holdall_status = i32;
 
 /// Success.
 pub const HOLDALL_OK: i32 = 0;
-/// Success, but nothing was found, the end was reached, or corrupt data was skipped.
+/// Success: the key, attribute or index entry does not exist.
 pub const HOLDALL_NOT_FOUND: i32 = 1;
+/// Success: the end of a stream or epoch.
+pub const HOLDALL_END: i32 = 2;
+/// Success, but corrupt parts were replaced by zeros or empty records (HOLDALL_OPT_SKIP_DAMAGED).
+pub const HOLDALL_DAMAGED: i32 = 3;
 /// An argument is NULL, out of range, or inconsistent with the others.
 pub const HOLDALL_E_ARGUMENT: i32 = -1;
 /// Bug in the library; please report it. The handle then refuses all calls but closing.
-pub const HOLDALL_E_PANIC: i32 = -2;
+pub const HOLDALL_E_INTERNAL: i32 = -2;
 /// Memory allocation failed.
 pub const HOLDALL_E_MEMORY: i32 = -3;
 /// The buffer is too small; *n, if there is one, is the required size.
@@ -46,7 +49,7 @@ pub const HOLDALL_E_VERSION: i32 = -10;
 pub const HOLDALL_E_CODEC: i32 = -11;
 /// A type does not match.
 pub const HOLDALL_E_TYPE: i32 = -12;
-/// An index or offset is past the end.
+/// An index, offset or count is past the end.
 pub const HOLDALL_E_RANGE: i32 = -13;
 /// The call is invalid in the current state of the handle or file.
 pub const HOLDALL_E_STATE: i32 = -14;
@@ -135,7 +138,7 @@ fn caught(f: &mut dyn FnMut() -> Result<holdall_status>) -> Result<holdall_statu
         // dropping the payload of a panic may panic
         std::mem::forget(p);
         Err(Error::new(
-            Status::Panic,
+            Status::Internal,
             format!("this is a bug in holdall: {}", message.unwrap_or_default()),
         ))
     })
@@ -220,13 +223,13 @@ fn guarded(
         return report(
             err,
             Err(fail!(
-                Panic,
+                Internal,
                 "an earlier call on this handle failed with a bug in holdall; close the handle"
             )),
         );
     }
     let done = caught(f);
-    if done.as_ref().is_err_and(|e| e.status == Status::Panic) {
+    if done.as_ref().is_err_and(|e| e.status == Status::Internal) {
         broken.store(true, Ordering::Relaxed);
     }
     report(err, done)
@@ -540,10 +543,13 @@ mod tests {
         assert_eq!(guard_handle(Some(&h), &mut e, |_| Ok(7)), 7);
         assert_eq!(
             guard_handle(Some(&h), &mut e, |_| panic!("planned {}", 1)),
-            HOLDALL_E_PANIC
+            HOLDALL_E_INTERNAL
         );
         assert!(message(&e).contains("planned 1"));
-        assert_eq!(guard_handle(Some(&h), &mut e, |_| Ok(0)), HOLDALL_E_PANIC);
+        assert_eq!(
+            guard_handle(Some(&h), &mut e, |_| Ok(0)),
+            HOLDALL_E_INTERNAL
+        );
         assert!(message(&e).contains("close the handle"));
         assert_eq!(guard_value(5, || panic!("planned")), 5);
         assert_eq!(field(&0, 5, |_| panic!("planned")), 5);
@@ -555,7 +561,7 @@ mod tests {
             crate::parallel::for_each(2, (0..64).collect(), |i: i32| assert!(i < 60, "planned"));
             Ok(0)
         });
-        assert_eq!(r, HOLDALL_E_PANIC);
+        assert_eq!(r, HOLDALL_E_INTERNAL);
     }
 
     #[test]

@@ -1,23 +1,20 @@
 //! The C functions for indexes of bags.
 
-use super::bag::{holdall_bag, writer_mode};
-use super::common::holdall_mode;
+use super::bag::{holdall_bag, without_storage, writer_mode};
+use super::container::holdall_mode;
 use super::guard::*;
-use super::io::{holdall_io, storage};
 use super::options::{chosen, holdall_options};
+use super::storage::{Target, target};
 use crate::bag::index::{Index, NO_RECORD};
 use crate::error::{Result, fail};
 use std::ffi::{OsStr, c_char, c_void};
 use std::sync::atomic::AtomicBool;
 
-/// An index of a bag: finds the records with a given content. Many threads may use one handle at
-/// once.
+/// An index of a bag: finds the records with a given content, and keeps its bag open. It stores
+/// fingerprints, 7 to 9 bytes per record; a lookup compares the records with the key, so no result
+/// is wrong. The file is not part of Bagz.
 ///
-/// It stores fingerprints and record numbers, 7 to 9 bytes per record. A lookup compares the
-/// records with the key, so no result is wrong, and the index keeps its bag open.
-/// src/bag/index/mod.rs specifies the file format, which is not part of Bagz.
-///
-/// An index belongs to one state of a bag, or of a slice, read in one order of shards. Opening it
+/// An index belongs to one state of a bag, or of a slice, in one order of shards. Opening it
 /// detects another number of files, records or bytes, and compares some records. A record replaced
 /// by another of the same length may go undetected, except with HOLDALL_OPT_VERIFY 2: it is not
 /// found until the index is rebuilt.
@@ -59,9 +56,6 @@ fn make(
 /// Returns:
 /// - HOLDALL_E_FORMAT, _CHECKSUM: a record (err->position) is corrupt. HOLDALL_OPT_SKIP_DAMAGED,
 ///   here or of the bag, omits it.
-/// - HOLDALL_E_LIMIT: exceeds HOLDALL_OPT_MEMORY_LIMIT.
-///
-/// Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _SKIP_DAMAGED.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_index_build(
@@ -71,21 +65,18 @@ pub unsafe extern "C" fn holdall_bag_index_build(
     err: *mut holdall_error,
 ) -> holdall_status {
     make(out, keys, err, |keys| {
-        Index::build(&keys.bag, &chosen(options))
+        let options = without_storage(options, "building the index of a bag in memory")?;
+        Index::build(&keys.bag, &options)
     })
 }
 
-/// Builds an index like holdall_bag_index_build(), in a file such as "NAME.index", and opens it.
-/// The file is replaced atomically. Sorting uses 64 MiB, at most a quarter of
-/// HOLDALL_OPT_MEMORY_LIMIT, and the file NAME.holdall-part. mode: HOLDALL_NEW, or HOLDALL_REPLACE,
-/// which replaces only an index.
+/// Builds an index like holdall_bag_index_build(), in a file such as "NAME.index" (in storage: the
+/// file ""), and opens it. The file is replaced atomically. mode: HOLDALL_CREATE, or
+/// HOLDALL_REPLACE, which replaces only an index (else HOLDALL_E_EXISTS).
 ///
 /// Returns:
-/// - HOLDALL_E_EXISTS: see mode.
-/// - HOLDALL_E_BUSY: another call is creating it.
 /// - HOLDALL_E_UNSUPPORTED: path is in an object store; create a local file and copy it.
-///
-/// Options: also HOLDALL_OPT_DURABILITY, _LOCK, and _IO as for holdall_bag_index_open().
+/// - others: as holdall_bag_index_build().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_index_create(
@@ -97,46 +88,24 @@ pub unsafe extern "C" fn holdall_bag_index_create(
     err: *mut holdall_error,
 ) -> holdall_status {
     make(out, keys, err, |keys| {
-        Index::create(
-            string(path, "path")?,
-            writer_mode(mode)?,
-            &keys.bag,
-            &chosen(options),
-        )
+        let (to, mode) = (target(path, options)?, writer_mode(mode)?);
+        let options = chosen(options);
+        match to {
+            Target::Path(path) => Index::create(path, mode, &keys.bag, &options),
+            Target::Storage(folder) => {
+                Index::create_in(&folder, OsStr::new(""), mode, &keys.bag, &options)
+            }
+        }
     })
 }
 
-/// Like holdall_bag_index_create(), in the file "" of a storage.
-#[unsafe(no_mangle)]
-#[must_use]
-pub unsafe extern "C" fn holdall_bag_index_create_io(
-    io: *mut holdall_io,
-    mode: holdall_mode,
-    keys: *const holdall_bag,
-    options: *const holdall_options,
-    out: *mut *mut holdall_bag_index,
-    err: *mut holdall_error,
-) -> holdall_status {
-    make(out, keys, err, |keys| {
-        Index::create_in(
-            storage(io)?,
-            OsStr::new(""),
-            writer_mode(mode)?,
-            &keys.bag,
-            &chosen(options),
-        )
-    })
-}
-
-/// Opens the index of a bag, or of the same slice. Memory and time do not depend on the number of
-/// keys: parts are read and verified when needed.
+/// Opens the index of a bag, or of the same slice, from a file (in storage: the file ""). Memory
+/// and time do not depend on the number of keys: parts are read and verified when needed.
 ///
 /// Returns:
 /// - HOLDALL_E_STATE: it belongs to another bag, state or slice.
 /// - HOLDALL_E_FORMAT, _CHECKSUM: not an index, or corrupt.
 /// - HOLDALL_E_VERSION: written by a later version of this library.
-///
-/// Options: HOLDALL_OPT_IO, _VERIFY, _SKIP_DAMAGED; for _VERIFY 2 also _THREADS, _MEMORY_LIMIT.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_index_open(
@@ -147,26 +116,15 @@ pub unsafe extern "C" fn holdall_bag_index_open(
     err: *mut holdall_error,
 ) -> holdall_status {
     make(out, keys, err, |keys| {
-        Index::open(string(path, "path")?, &keys.bag, &chosen(options))
+        let (to, options) = (target(path, options)?, chosen(options));
+        match to {
+            Target::Path(path) => Index::open(path, &keys.bag, &options),
+            Target::Storage(folder) => Index::open_in(&folder, OsStr::new(""), &keys.bag, &options),
+        }
     })
 }
 
-/// Like holdall_bag_index_open(), from the file "" of a storage.
-#[unsafe(no_mangle)]
-#[must_use]
-pub unsafe extern "C" fn holdall_bag_index_open_io(
-    io: *mut holdall_io,
-    keys: *const holdall_bag,
-    options: *const holdall_options,
-    out: *mut *mut holdall_bag_index,
-    err: *mut holdall_error,
-) -> holdall_status {
-    make(out, keys, err, |keys| {
-        Index::open_in(storage(io)?, OsStr::new(""), &keys.bag, &chosen(options))
-    })
-}
-
-/// Closes an index. Its file remains.
+/// Closes an index.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_index_close(index: *mut holdall_bag_index) {
     take_back(index);
@@ -174,24 +132,24 @@ pub unsafe extern "C" fn holdall_bag_index_close(index: *mut holdall_bag_index) 
 
 /// Returns the number of distinct keys.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_bag_index_keys(index: *const holdall_bag_index) -> u64 {
+pub unsafe extern "C" fn holdall_bag_index_key_count(index: *const holdall_bag_index) -> u64 {
     field(index, 0, |i| i.index.keys())
 }
 
 /// Returns the number of records that were corrupt when the index was built, which it leaves out.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_bag_index_damaged(index: *const holdall_bag_index) -> u64 {
+pub unsafe extern "C" fn holdall_bag_index_damaged_count(index: *const holdall_bag_index) -> u64 {
     field(index, 0, |i| i.index.damaged())
 }
 
-/// Finds the first record equal to the key (NULL if key_size is 0); *record is its number. This is
-/// the Index of the Bagz package.
+/// Finds the first record equal to the key; *record is its number. This is the Index of the Bagz
+/// package.
 ///
 /// Returns:
 /// - HOLDALL_NOT_FOUND: none; *record is HOLDALL_NO_RECORD.
 /// - HOLDALL_E_FORMAT, _CHECKSUM: a part of the index, or a record that may match (err->position),
 ///   is corrupt; not with HOLDALL_OPT_SKIP_DAMAGED.
-/// - Else as holdall_bag_read().
+/// - others: as holdall_bag_read().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_index_find_first(
@@ -220,7 +178,7 @@ pub unsafe extern "C" fn holdall_bag_index_find_first(
 /// Returns:
 /// - HOLDALL_NOT_FOUND: none; *n is 0.
 /// - HOLDALL_E_BUFFER: *n exceeds most.
-/// - Else as holdall_bag_index_find_first().
+/// - others: as holdall_bag_index_find_first().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_index_find(
@@ -255,12 +213,13 @@ pub unsafe extern "C" fn holdall_bag_index_find(
     })
 }
 
-/// Like holdall_bag_index_find_first(), for count keys in parallel. Key i is data[offsets[i]] to
-/// data[offsets[i+1]]; offsets has count + 1 ascending values. records[i] is the number of its
-/// record, or HOLDALL_NO_RECORD.
+/// Like holdall_bag_index_find_first(), for count keys in parallel, given as for
+/// holdall_bag_writer_append_many(). records[i] is the number of the record of key i, or
+/// HOLDALL_NO_RECORD.
 ///
 /// Returns:
 /// - HOLDALL_NOT_FOUND: at least one key has no record.
+/// - others: as holdall_bag_index_find_first().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_index_find_many(

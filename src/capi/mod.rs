@@ -5,12 +5,15 @@
 pub mod array;
 pub mod arrow;
 pub mod bag;
-pub mod common;
+pub mod checksum;
+mod constants;
+pub mod container;
 pub mod guard;
 mod handles;
 pub mod index;
-pub mod io;
 pub mod options;
 pub mod schunk;
+pub mod storage;
 pub mod stream;
+mod structs;
 pub mod table;

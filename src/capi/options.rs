@@ -1,228 +1,223 @@
 //! The C functions for options, which every open and create takes.
 
+use super::constants::{filters, option_value};
 use super::guard::*;
-use crate::error::Result;
+use super::storage::holdall_storage;
+use crate::error::{Result, fail};
+use crate::io::Folder;
 use crate::io::overlay::DryRun;
 use crate::options::{Opt, Options, Progress};
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-/// A set of options. NULL stands for the defaults. A call returns HOLDALL_E_ARGUMENT, naming the
-/// option, for an option that it does not take. One set can serve many calls and be freed right
-/// after them. Overview: docs/options.md.
+/// A set of options. One can serve many calls, and be freed right after them.
+///
+/// The calls that use an option: x (if the format lacks it, opening ignores it, others refuse it); .
+/// ignores it; elsewhere it is HOLDALL_E_ARGUMENT. Every path takes _CLOUD_*. Superchunks,
+/// arrays, tables: R open to read, A to append, C create or copy. B bag, W writer, I index, S
+/// stream, V verify, P repair; s: superchunks only.
+///
+/// ```text
+/// HOLDALL_OPT_                  RAC BWIS VP
+/// THREADS                       xxx xxxx xx
+/// MEMORY_LIMIT                  xxx x.xx xx
+/// IO                            xxx x.x. x
+/// VERIFY                        xxx x.x.  x
+/// SKIP_DAMAGED                  xxx x.xx  x
+/// DURABILITY, LOCK              .xx .xx.  x
+/// CODEC                         .xx xx.. xx
+/// LEVEL, CHECKSUM               .xx .x..
+/// DICTIONARY                        xx.. xx
+/// FILTERS, CHUNK_BYTES,
+///   BLOCK_BYTES, SPARE_*        .xx
+/// FILL_VALUE, EXPECTED_ROWS,
+///   SPARSE, SUPERCHUNK_CHUNKS,
+///   OFFSETS, FORMAT_VERSION,
+///   BOTH_METALAYERS             ..x
+/// ARROW_*  (tables)             xxx
+/// FRAME_OFFSET  (frames)        x        x
+/// BAG_LIMITS                        xx.. xx
+/// BAG_LIMITS_CACHE                  x... x
+/// BAG_SHARDS                        xx.. x
+/// BAG_READ_AHEAD*                   ...x
+/// DRY_RUN                       s        xx
+/// ```
 pub struct holdall_options {
-    pub(super) options: Options,
+    options: Options,
+    storages: Vec<Arc<dyn Folder>>,
 }
 
 /// One of HOLDALL_OPT_*.
 pub type holdall_option = i32;
 
-/// Threads per call. 0 (default): the processors available to the process, if the work is large
-/// enough. 1: only the calling thread.
+/// Threads per call. 0 (default): the processors of the process, if the work is large enough. 1:
+/// only the calling thread.
 pub const HOLDALL_OPT_THREADS: i32 = 1;
 /// Maximum bytes that one file may make a call allocate. Default: 4 GiB.
 pub const HOLDALL_OPT_MEMORY_LIMIT: i32 = 2;
 /// HOLDALL_IO_READ (default) or HOLDALL_IO_MAP.
 pub const HOLDALL_OPT_IO: i32 = 3;
 /// 0: checksums beside the data or after chunks are not verified (those inside zstd frames always
-/// are), nor the recorded size of a dataset against its shape. 1 (default): verifies what is read.
-/// 2: also everything at open.
+/// are), nor a dataset's recorded size against its shape. 1 (default): verifies what is read. 2:
+/// also everything at open.
 pub const HOLDALL_OPT_VERIFY: i32 = 4;
 /// 0 (default): corrupt content is an error. 1: corrupt records read as empty, corrupt chunks as
-/// zeros, and the call returns HOLDALL_NOT_FOUND; holdall_records and bag streams count the records
-/// instead. holdall_verify() lists them.
-///
-/// A frame with a corrupt header, index or trailer opens for reading with what holdall_repair()
-/// would recover; every read returns HOLDALL_NOT_FOUND. With HOLDALL_APPEND only reads skip. A
-/// change that needs part of a corrupt chunk fails; untouched chunks stay. If chunks are missing,
-/// the commit is HOLDALL_E_STATE: see holdall_repair().
+/// zeros, and the call returns HOLDALL_DAMAGED. A frame with a corrupt header, index or trailer
+/// opens with what holdall_repair() would recover. To change part of a corrupt chunk stays an
+/// error.
 pub const HOLDALL_OPT_SKIP_DAMAGED: i32 = 5;
-/// 1 (default): a commit syncs files and folder. 0: no sync; a commit survives a crash of the
-/// program, but maybe not a power failure.
+/// 1 (default): a commit syncs files and folder. 0: it survives a crash of the program, but maybe
+/// not a power failure.
 pub const HOLDALL_OPT_DURABILITY: i32 = 6;
 /// 1 (default): the lock `NAME.holdall-lock` permits one writer across processes. 0: the caller
-/// must ensure a single writer.
+/// must ensure it.
 pub const HOLDALL_OPT_LOCK: i32 = 7;
-/// One of HOLDALL_CODEC_*. Bags: _NONE, _ZSTD, or _BY_NAME (default): zstd if the file name ends in
-/// `.bagz`, else none (also in storage of the caller). If a file not named `.bag` contains zstd
-/// frames, opening it returns HOLDALL_E_ARGUMENT without an explicit _ZSTD (decompress) or _NONE
-/// (do not). Chunks: any but _BY_NAME, default _LZ4; frames have no _SNAPPY.
+/// One of HOLDALL_CODEC_*. Chunks: any but _BY_NAME; default _LZ4; frames have no _SNAPPY. Bags:
+/// _NONE, _ZSTD or _BY_NAME (default). By name, a file with zstd frames that is neither `.bag` nor
+/// `.bagz` does not open: set _ZSTD (decompress) or _NONE (do not).
 pub const HOLDALL_OPT_CODEC: i32 = 8;
-/// Bags: zstd level, -131072 to 22; 0 (default) is zstd's default, 3. Chunks: 0 (stored) to 9,
-/// default 5.
+/// Bags: zstd level, -131072 to 22; 0 (default) is 3. Chunks: 0 (stored) to 9, default 5.
 pub const HOLDALL_OPT_LEVEL: i32 = 9;
-/// Bytes (holdall_options_set_bytes()): one HOLDALL_FILTER_* each, in order of application.
-/// Bloscpack: _SHUFFLE (default), _BITSHUFFLE or none (0 bytes). Frames: up to six, also _DELTA and
-/// _BYTEDELTA; default _SHUFFLE.
+/// Bytes: one HOLDALL_FILTER_* each, in order of application. Bloscpack, folders: _SHUFFLE
+/// (default), _BITSHUFFLE or none. Frames: up to six, also _DELTA and _BYTEDELTA; default _SHUFFLE.
 pub const HOLDALL_OPT_FILTERS: i32 = 10;
-/// Bytes of content per chunk, 1 to 2,147,483,615, a multiple of the typesize. Default: 1 MiB,
-/// rounded down. Arrays: rounded down to whole rows, or whole items (at least one) of longer rows.
-/// Arrays in frames: approximate, similar lengths along all dimensions; default 2 to 4 MiB if the
-/// array has that much.
+/// Bytes of content per chunk, 1 to 2,147,483,615, a multiple of the typesize; default 1 MiB.
+/// Arrays: rounded down to whole rows, or items of longer rows; in frames approximate, default 2 to
+/// 4 MiB.
 pub const HOLDALL_OPT_CHUNK_BYTES: i32 = 11;
-/// Bytes of content per block of a chunk. Default: as the Blosc libraries choose for codec and
-/// level. Arrays in frames: approximate, similar lengths along all dimensions; default 32 KiB per
-/// byte of an item, at most 100 KiB, or 50 KiB for items of 8 bytes or more in 3 or more
-/// dimensions.
+/// Bytes of content per block of a chunk. Default: as the Blosc libraries choose. Arrays in frames:
+/// approximate; default 50 or 100 KiB: see docs/choosing.md.
 pub const HOLDALL_OPT_BLOCK_BYTES: i32 = 12;
-/// One of HOLDALL_SUM_*, for what is written. Default: HOLDALL_SUM_CRC32.
-///
-/// - Bloscpack: after each chunk, any but _ZSTD. Only creating takes it; later writers continue
-///   with it.
-/// - Folders: the same; with any checksum the small files get a CRC-32 in a last line of blanks,
-///   which other tools ignore.
-/// - Bags: _NONE or _CRC32. Uncompressed: a CRC-32 per record in `checksums.NAME`. Compressed:
-///   zstd's own in each frame (_ZSTD means the same).
-/// - Frames: _NONE or _CRC32: per chunk in the metalayer `holdall.crc32`, and of the rest in unused
-///   fields; other tools skip them. A writer adds them to another tool's frame if this is set.
-///   Without them, readers of a frame in one file may get HOLDALL_E_STATE before the commit, once a
-///   writer adds to it.
+/// One of HOLDALL_CHECKSUM_*, for what is written: see docs/damage.md. Default: _CRC32. Bloscpack,
+/// folders: any but _ZSTD. Bags, frames: _NONE or _CRC32.
 pub const HOLDALL_OPT_CHECKSUM: i32 = 13;
 /// Bytes: a zstd dictionary, trained or any content. Reading needs the same one as writing.
 pub const HOLDALL_OPT_DICTIONARY: i32 = 14;
-/// Bytes: the fill value of items that were never written. Default: zeros. Folders: one item or
-/// row, also for later growth (`dflt` of bcolz and BLZ); see holdall_array_fill_set(). Arrays in
-/// frames: one item, at creation only; frames do not store it and grow by zeros. Chunks of one
-/// value take almost no space there, also of NaN.
-pub const HOLDALL_OPT_FILL: i32 = 15;
-/// Folders: approximate final number of rows, which determines the chunk length. Default: the rows
-/// at creation.
+/// Bytes: one item (folders: or row), the value of items that were never written. Default: zeros.
+/// Folders store it (`dflt`) for later growth; frames do not, and grow by zeros.
+pub const HOLDALL_OPT_FILL_VALUE: i32 = 15;
+/// Folders: approximate final number of rows, for the chunk length. Default: the rows at creation.
 pub const HOLDALL_OPT_EXPECTED_ROWS: i32 = 16;
 /// Frames. 0 (default): one file. 1: a folder with one file per chunk; changed chunks leave no
 /// unused space.
 pub const HOLDALL_OPT_SPARSE: i32 = 17;
-/// HOLDALL_FORMAT_BLZ_PAPER: chunks per superchunk file, 1 to 1,048,576. Default: 16 to 64 MiB of
-/// content, by HOLDALL_OPT_EXPECTED_ROWS; in a table at most 256 MiB for all columns. Appends
-/// extend the last file in place; a commit rewrites files with other changes, through memory.
+/// HOLDALL_FORMAT_BLZ_RFC: chunks per superchunk file, 1 to 1,048,576. Default: 16 to 64 MiB of
+/// content.
 pub const HOLDALL_OPT_SUPERCHUNK_CHUNKS: i32 = 18;
 /// Bloscpack. 1 (default): with a table of chunk offsets. 0: without; each chunk is located from
 /// the previous one.
 pub const HOLDALL_OPT_OFFSETS: i32 = 19;
-/// Bloscpack: free entries (8 bytes each) in that table for appends in place. Default: 10 per
-/// chunk, at least 50; a new file has 1,022 if that is small relative to its content; the BLZ RFC
-/// layout never more than the chunks still to come. Without a free entry the commit rewrites the
-/// file, with as many new ones. HOLDALL_E_LIMIT: 16 bytes each exceed HOLDALL_OPT_MEMORY_LIMIT.
+/// Bloscpack: free entries of 8 bytes in that table for appends in place; default: 10 per chunk, at
+/// least 50.
 pub const HOLDALL_OPT_SPARE_CHUNKS: i32 = 20;
-/// Bloscpack: free bytes in each new chunk, so that a changed one can be stored in place. Default:
-/// 0. Incompressible chunks have none.
+/// Bloscpack: free bytes in each new chunk, to change it in place; default: 0.
 pub const HOLDALL_OPT_SPARE_BYTES: i32 = 21;
 /// Bloscpack header. 0 (default) and 3: as Bloscpack 0.3 to 0.16. 2: older, no metadata. 1: also no
-/// checksums and offsets. 103: the BLZ RFC layout, which differs from 3 only in metadata.
+/// checksums and offsets. 103: of the BLZ RFC layout.
 pub const HOLDALL_OPT_FORMAT_VERSION: i32 = 22;
-/// HOLDALL_BAG_LIMITS_TAIL (default) or _SEPARATE: where the limits (end offsets) of records are
-/// stored.
+/// HOLDALL_BAG_LIMITS_TAIL (default) or _SEPARATE: where the limits (end offsets) of records are.
 pub const HOLDALL_OPT_BAG_LIMITS: i32 = 23;
-/// 0 (default): limits are read as needed; those of single reads are cached, at most 64 MiB per
-/// process. 1: all are in memory (8 bytes per record); the bag stays readable while another program
-/// appends.
+/// 0 (default): limits are read as needed. 1: all are in memory (8 bytes per record); the bag stays
+/// readable while another program appends.
 pub const HOLDALL_OPT_BAG_LIMITS_CACHE: i32 = 24;
 /// HOLDALL_BAG_SHARDS_CONCATENATED or _INTERLEAVED: how files form one sequence. Default: as the
 /// files record, else concatenated.
 pub const HOLDALL_OPT_BAG_SHARDS: i32 = 25;
-/// Bag streams: records read, or requested from the index function, in advance. 0: none. Default:
-/// as HOLDALL_OPT_BAG_READ_AHEAD_BYTES permits, at most 65,536 per batch.
+/// Bag streams: records (or numbers from the index function) requested in advance. 0: none.
+/// Default: as HOLDALL_OPT_BAG_READ_AHEAD_BYTES permits.
 pub const HOLDALL_OPT_BAG_READ_AHEAD: i32 = 26;
-/// Tables: 0 (default): S (NumPy's bytes) becomes utf8 in Arrow. 1: binary.
+/// Tables: S (NumPy's bytes) is in Arrow 0 (default): utf8; 1: binary.
 pub const HOLDALL_OPT_ARROW_BINARY: i32 = 27;
-/// Tables: 0 (default): NaN stays NaN in Arrow, which propagates through aggregates. 1: null, which
+/// Tables: NaN is in Arrow 0 (default): NaN, which propagates through aggregates; 1: null, which
 /// queries skip.
 pub const HOLDALL_OPT_ARROW_NULLS: i32 = 28;
 /// Reading frames: offset of the frame in a larger file, in bytes. Default: 0.
-pub const HOLDALL_OPT_AT: i32 = 29;
+pub const HOLDALL_OPT_FRAME_OFFSET: i32 = 29;
 /// HOLDALL_FORMAT_B2ND and _CATERVA. 0 (default): the metalayer of the format. 1: both, so that
-/// python-blosc2 (with dtype) and Caterva read the array.
+/// python-blosc2 and Caterva read the array.
 pub const HOLDALL_OPT_BOTH_METALAYERS: i32 = 30;
-/// Bag streams: bytes of records read in advance. 0: none. Default: two batches per thread, of
-/// about 1 MiB or one larger record each. A record larger than this is read on request.
-pub const HOLDALL_OPT_BAG_READ_AHEAD_BYTES: i32 = 33;
+/// Bag streams: bytes of records read in advance. 0: none. Default: about 2 MiB per thread.
+pub const HOLDALL_OPT_BAG_READ_AHEAD_BYTES: i32 = 31;
 /// Object stores: milliseconds that a request may wait for data, retries included, before
-/// HOLDALL_E_IO; an uploaded part of 8 MiB must arrive in half of it. Default: 30,000. Every call
-/// with a path takes this and the next two; local paths ignore them.
-pub const HOLDALL_OPT_CLOUD_TIMEOUT: i32 = 39;
+/// HOLDALL_E_IO. Default: 30,000.
+pub const HOLDALL_OPT_CLOUD_TIMEOUT: i32 = 32;
 /// Object stores: retries of a failed request within that time. Default: 5.
-pub const HOLDALL_OPT_CLOUD_RETRIES: i32 = 40;
+pub const HOLDALL_OPT_CLOUD_RETRIES: i32 = 33;
 /// Object stores: concurrent requests per call, 1 to 256. Default: 16.
-pub const HOLDALL_OPT_CLOUD_REQUESTS: i32 = 41;
-/// 1: holdall_repair() returns the same status, message and counts but changes nothing: no file of
-/// the container is created, written, renamed or removed, no journal rolled back, no lock taken.
-/// Default: 0. The output goes to an unnamed file beside the container if possible (Linux), else in
-/// /tmp, with the size of a real repair. Write permission and other writers are not checked.
-///
-/// holdall_verify() and holdall_schunk_open() with HOLDALL_READ see what the repair would leave,
-/// and also take the options of holdall_repair(), which then apply to the repair.
-pub const HOLDALL_OPT_DRY_RUN: i32 = 42;
+pub const HOLDALL_OPT_CLOUD_REQUESTS: i32 = 34;
+/// 1: holdall_repair() returns the same status, message and result but changes nothing. Default: 0.
+/// See docs/damage.md.
+pub const HOLDALL_OPT_DRY_RUN: i32 = 35;
 
 /// Read system calls. A file that is truncated while open is an error.
-pub const HOLDALL_IO_READ: i32 = 0;
+pub const HOLDALL_IO_READ: i32 = 901;
 /// Memory mapping: faster for small records. If a file is truncated while open, also by a commit
 /// that shortens a superchunk, the process gets SIGBUS.
-pub const HOLDALL_IO_MAP: i32 = 1;
+pub const HOLDALL_IO_MAP: i32 = 902;
 
 /// Not compressed.
-pub const HOLDALL_CODEC_NONE: i32 = 0;
+pub const HOLDALL_CODEC_NONE: i32 = 401;
 /// BloscLZ.
-pub const HOLDALL_CODEC_BLOSCLZ: i32 = 1;
+pub const HOLDALL_CODEC_BLOSCLZ: i32 = 402;
 /// LZ4.
-pub const HOLDALL_CODEC_LZ4: i32 = 2;
+pub const HOLDALL_CODEC_LZ4: i32 = 403;
 /// LZ4 with the slower, high-compression encoder.
-pub const HOLDALL_CODEC_LZ4HC: i32 = 3;
+pub const HOLDALL_CODEC_LZ4HC: i32 = 404;
 /// Snappy. python-blosc cannot read it.
-pub const HOLDALL_CODEC_SNAPPY: i32 = 4;
+pub const HOLDALL_CODEC_SNAPPY: i32 = 405;
 /// Deflate in the zlib format.
-pub const HOLDALL_CODEC_ZLIB: i32 = 5;
+pub const HOLDALL_CODEC_ZLIB: i32 = 406;
 /// Zstandard.
-pub const HOLDALL_CODEC_ZSTD: i32 = 6;
-/// By the file name (option), or several codecs (holdall_bag_codec()).
-pub const HOLDALL_CODEC_BY_NAME: i32 = 255;
+pub const HOLDALL_CODEC_ZSTD: i32 = 407;
+/// Only for HOLDALL_OPT_CODEC: zstd if the file name ends in `.bagz`, else none.
+pub const HOLDALL_CODEC_BY_NAME: i32 = 408;
+/// Several codecs, or an unknown one; only in infos.
+pub const HOLDALL_CODEC_MIXED: i32 = 409;
 
 /// No filter.
-pub const HOLDALL_FILTER_NONE: i32 = 0;
+pub const HOLDALL_FILTER_NONE: i32 = 64;
 /// The first bytes of all items, then the second bytes, and so on.
-pub const HOLDALL_FILTER_SHUFFLE: i32 = 1;
+pub const HOLDALL_FILTER_SHUFFLE: i32 = 65;
 /// The same with bits.
-pub const HOLDALL_FILTER_BITSHUFFLE: i32 = 2;
+pub const HOLDALL_FILTER_BITSHUFFLE: i32 = 66;
 /// XOR with the items of the chunk's first block, which every read then needs. Goes before a
 /// shuffle.
-pub const HOLDALL_FILTER_DELTA: i32 = 3;
+pub const HOLDALL_FILTER_DELTA: i32 = 67;
 /// Difference from the previous byte. Goes after a shuffle. Caterva cannot read it.
-pub const HOLDALL_FILTER_BYTEDELTA: i32 = 35;
+pub const HOLDALL_FILTER_BYTEDELTA: i32 = 68;
 
 /// No checksum.
-pub const HOLDALL_SUM_NONE: i32 = 0;
+pub const HOLDALL_CHECKSUM_NONE: i32 = 501;
 /// Adler-32.
-pub const HOLDALL_SUM_ADLER32: i32 = 1;
+pub const HOLDALL_CHECKSUM_ADLER32: i32 = 502;
 /// CRC-32 as in zlib.
-pub const HOLDALL_SUM_CRC32: i32 = 2;
+pub const HOLDALL_CHECKSUM_CRC32: i32 = 503;
 /// MD5.
-pub const HOLDALL_SUM_MD5: i32 = 3;
+pub const HOLDALL_CHECKSUM_MD5: i32 = 504;
 /// SHA-1.
-pub const HOLDALL_SUM_SHA1: i32 = 4;
+pub const HOLDALL_CHECKSUM_SHA1: i32 = 505;
 /// SHA-224.
-pub const HOLDALL_SUM_SHA224: i32 = 5;
+pub const HOLDALL_CHECKSUM_SHA224: i32 = 506;
 /// SHA-256.
-pub const HOLDALL_SUM_SHA256: i32 = 6;
+pub const HOLDALL_CHECKSUM_SHA256: i32 = 507;
 /// SHA-384.
-pub const HOLDALL_SUM_SHA384: i32 = 7;
+pub const HOLDALL_CHECKSUM_SHA384: i32 = 508;
 /// SHA-512.
-pub const HOLDALL_SUM_SHA512: i32 = 8;
-/// The checksum inside a zstd frame; holdall_checksum() does not compute it.
-pub const HOLDALL_SUM_ZSTD: i32 = 9;
+pub const HOLDALL_CHECKSUM_SHA512: i32 = 509;
+/// The checksum inside a zstd frame.
+pub const HOLDALL_CHECKSUM_ZSTD: i32 = 510;
 
-/// Limits at the end of the file of the records.
-pub const HOLDALL_BAG_LIMITS_TAIL: i32 = 0;
-/// Limits in a file `limits.NAME` beside it.
-pub const HOLDALL_BAG_LIMITS_SEPARATE: i32 = 1;
+/// At the end of the file of the records.
+pub const HOLDALL_BAG_LIMITS_TAIL: i32 = 701;
+/// In a file `limits.NAME` beside it.
+pub const HOLDALL_BAG_LIMITS_SEPARATE: i32 = 702;
 /// All records of the first shard, then those of the second, and so on.
-pub const HOLDALL_BAG_SHARDS_CONCATENATED: i32 = 0;
+pub const HOLDALL_BAG_SHARDS_CONCATENATED: i32 = 801;
 /// Record i is record i / S of shard i modulo S, of S shards.
-pub const HOLDALL_BAG_SHARDS_INTERLEAVED: i32 = 1;
+pub const HOLDALL_BAG_SHARDS_INTERLEAVED: i32 = 802;
 
-/// Progress callback: done of total, in units of the call. A nonzero result stops the call with
-/// HOLDALL_E_CANCELLED. May run on another thread, one call at a time.
-///
-/// Called by holdall_verify(), holdall_repair() of a superchunk or folder, opening with
-/// HOLDALL_OPT_VERIFY 2, holdall_bag_checksum() and holdall_schunk_checksum() (options of the
-/// handle), holdall_schunk_copy() and holdall_array_copy() (options of the call).
+/// Progress callback: done of total. A nonzero result stops the call with HOLDALL_E_CANCELLED; what
+/// it has not committed is as after a failure. May run on another thread, one call at a time.
 pub type holdall_progress_fn =
     Option<unsafe extern "C" fn(ctx: *mut c_void, done: u64, total: u64) -> c_int>;
 
@@ -231,19 +226,24 @@ pub(super) fn chosen(o: *const holdall_options) -> Options {
     borrow(o).map(|o| o.options.clone()).unwrap_or_default()
 }
 
-/// Creates an empty set; free it with holdall_options_free(). Returns NULL if memory allocation
-/// failed.
+/// Returns the storages that replace the path.
+pub(super) fn storages<'a>(o: *const holdall_options) -> &'a [Arc<dyn Folder>] {
+    borrow(o).map_or(&[], |o| &o.storages)
+}
+
+/// Creates an empty set, or returns NULL if memory allocation failed.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn holdall_options_new() -> *mut holdall_options {
     guard_value(std::ptr::null_mut(), || {
         hand_out(holdall_options {
             options: Options::new(),
+            storages: Vec::new(),
         })
     })
 }
 
-/// Frees options. NULL is allowed.
+/// Frees options.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_options_free(options: *mut holdall_options) {
     take_back(options);
@@ -263,15 +263,14 @@ pub unsafe extern "C" fn holdall_options_set(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard(err, || {
-        with_option(options, option, |o, opt| o.set(opt, value))
+        with_option(options, option, |o, opt| {
+            o.set(opt, option_value(opt, value)?)
+        })
     })
 }
 
-/// Sets an option to n bytes, which are copied; n 0 (value may be NULL) sets it to none. Each call
-/// checks the content.
-///
-/// Returns:
-/// - HOLDALL_E_ARGUMENT: no such option, or one that takes a number.
+/// Sets an option to n bytes, which are copied; n 0 sets it to none. Each call checks the content.
+/// HOLDALL_E_ARGUMENT: no such option, or one that takes a number.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_options_set_bytes(
@@ -283,7 +282,10 @@ pub unsafe extern "C" fn holdall_options_set_bytes(
 ) -> holdall_status {
     guard(err, || {
         let value = slice(value.cast(), n, "value")?;
-        with_option(options, option, |o, opt| o.set_bytes(opt, value))
+        with_option(options, option, |o, opt| match opt {
+            Opt::Filters => o.set_bytes(opt, &filters(value)?),
+            _ => o.set_bytes(opt, value),
+        })
     })
 }
 
@@ -295,6 +297,34 @@ fn with_option(
     let opt = Opt::from_number(option)?;
     f(&mut required(o, "options")?.options, opt)?;
     Ok(HOLDALL_OK)
+}
+
+/// Sets the storage that replaces the path of the calls that take these options: their path must
+/// then be NULL or "". The storages may be freed right after; count 0 removes them. Several are the
+/// shards of holdall_bag_open(). holdall_verify() and holdall_repair() return
+/// HOLDALL_E_UNSUPPORTED: open with HOLDALL_OPT_VERIFY 2 instead.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_options_set_storage(
+    options: *mut holdall_options,
+    storages: *const *mut holdall_storage,
+    count: u32,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard(err, || {
+        let options = required(options, "options")?;
+        let folder = |storage: &*mut holdall_storage| {
+            let storage = borrow(storage.cast_const());
+            let folder = storage.map(|s| Arc::clone(&s.folder));
+            folder.ok_or_else(|| fail!(Argument, "storages: one of them is NULL"))
+        };
+        let folders: Result<_> = slice(storages, count as usize, "storages")?
+            .iter()
+            .map(folder)
+            .collect();
+        options.storages = folders?;
+        Ok(HOLDALL_OK)
+    })
 }
 
 struct ProgressCall(
@@ -317,7 +347,7 @@ impl ProgressCall {
 /// Sets the progress callback; NULL removes it. It must remain valid while handles opened with
 /// these options exist.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_options_on_progress(
+pub unsafe extern "C" fn holdall_options_set_progress(
     options: *mut holdall_options,
     progress: holdall_progress_fn,
     ctx: *mut c_void,

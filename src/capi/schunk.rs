@@ -1,29 +1,37 @@
 //! The C functions for superchunks.
 
 use super::array::{c_names, give_bytes, text};
-use super::common::*;
+use super::checksum::checksum_fits;
+use super::constants::{
+    checksum, checksum_number, codec_number, filter_number, format, format_number, mode,
+};
+use super::container::{holdall_format, holdall_mode, wrong_kind};
 use super::guard::*;
-use super::io::{holdall_io, storage};
-use super::options::{chosen, holdall_options};
-use crate::blosc::Codec;
+use super::options::{HOLDALL_CODEC_MIXED, HOLDALL_CODEC_NONE, chosen, holdall_options};
+use super::storage::{Reopen, Target, opened_from, reopened, target};
+use super::structs::{structure, write_struct};
+use crate::blosc::StoredCodec;
 use crate::checksum::Hasher;
 use crate::error::{Result, fail};
+use crate::format::{Format, Kind};
 use crate::options::Options;
 use crate::repair::reading;
 use crate::superchunk::any::{Superchunk, SuperchunkFormat};
-use crate::superchunk::bloscpack::Mode;
-use std::ffi::{CString, OsStr, c_char, c_void};
+use crate::superchunk::bloscpack::{Destination, Mode};
+use crate::watch::Watch;
+use std::ffi::{CString, OsStr, OsString, c_char, c_void};
 use std::sync::atomic::AtomicBool;
 
-/// An open superchunk: a sequence of bytes, the content, in compressed chunks numbered from 0. Many
-/// threads may read one handle at once. A handle sees its own changes at once; other handles see
-/// them if opened after the commit. Changes through a handle opened with HOLDALL_READ return
-/// HOLDALL_E_STATE.
+/// An open superchunk: a sequence of bytes, the content, in compressed chunks numbered from 0.
 pub struct holdall_schunk {
     broken: AtomicBool,
     inner: Superchunk,
     /// The names of the named values that can be C strings.
     names: Vec<CString>,
+    /// The number of commits and refreshes of this handle.
+    generation: u64,
+    /// For reading: what it was opened from, with the options.
+    source: Option<Reopen>,
 }
 handle!(holdall_schunk);
 
@@ -36,55 +44,115 @@ fn schunk_handle(inner: Superchunk) -> holdall_schunk {
         broken: AtomicBool::new(false),
         inner,
         names,
+        generation: 0,
+        source: None,
     }
 }
 
-fn value<T: Copy>(s: *const holdall_schunk, otherwise: T, f: impl FnOnce(&Superchunk) -> T) -> T {
-    field(s, otherwise, |s| f(&s.inner))
+/// What is known about a superchunk.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct holdall_schunk_info {
+    /// sizeof(holdall_schunk_info).
+    pub struct_size: usize,
+    /// HOLDALL_FORMAT_BLOSCPACK or HOLDALL_FORMAT_B2FRAME, also for a frame that is an array.
+    pub format: i32,
+    /// Version of the header. Frames: 2 or 3. Bloscpack: 0 (unversioned), 1, 2, 3, or 103 (BLZ RFC
+    /// layout with metadata).
+    pub version: i32,
+    /// Bytes per item; in Bloscpack 1 for items of more than 255 bytes.
+    pub typesize: usize,
+    /// Bytes of content per chunk; the last chunk and inserted ones may differ. 0: a frame with
+    /// chunks of any length.
+    pub chunk_size: u64,
+    /// Number of chunks.
+    pub chunk_count: u64,
+    /// Bytes of content.
+    pub nbytes: u64,
+    /// Bytes on disk at the last commit; before the first, of the chunks.
+    pub stored_bytes: u64,
+    /// One of HOLDALL_CODEC_*. Bloscpack: of all chunks (_LZ4 includes LZ4HC). Frames: that of the
+    /// header.
+    pub codec: i32,
+    /// Compression level in the header of a frame. -1: Bloscpack.
+    pub level: i32,
+    /// One of HOLDALL_CHECKSUM_*, of the chunks.
+    pub checksum: i32,
+    /// 1: a frame in a folder, with one file per chunk. Otherwise 0.
+    pub is_sparse: i32,
+    /// Number of filters.
+    pub filter_count: u32,
+    /// HOLDALL_FILTER_*, in order of application; 0: one that this library does not have.
+    /// Bloscpack: of the last chunk.
+    pub filters: [u8; 8],
+    /// Number of attributes.
+    pub attr_count: u32,
+    /// See base.h.
+    pub generation: u64,
 }
+structure!(holdall_schunk_info);
 
-pub(super) fn mode_of(mode: holdall_mode) -> Result<Mode> {
-    Ok(match mode {
-        HOLDALL_READ => Mode::Read,
-        HOLDALL_APPEND => Mode::Append,
-        HOLDALL_NEW => Mode::New,
-        HOLDALL_REPLACE => Mode::Replace,
-        n => {
-            return Err(fail!(
-                Argument,
-                "mode: invalid value (expected HOLDALL_READ (0) to HOLDALL_REPLACE (3), found {n})"
-            ));
-        }
-    })
+/// What is known about a chunk.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct holdall_chunk_info {
+    /// sizeof(holdall_chunk_info).
+    pub struct_size: usize,
+    /// Bytes of content.
+    pub nbytes: usize,
+    /// Bytes as stored, without the checksum; 0: pending, or one value that a frame stores in its
+    /// index.
+    pub stored_bytes: usize,
+    /// One of HOLDALL_CODEC_*: _NONE (not compressed, or one value), _LZ4 (also LZ4HC), _MIXED
+    /// (unknown). Of a pending chunk: the codec to be used.
+    pub codec: i32,
+    /// 1: not encoded yet; the commit does it at the latest. Otherwise 0.
+    pub is_pending: i32,
 }
+structure!(holdall_chunk_info);
 
-fn form_of(format: holdall_format) -> Result<SuperchunkFormat> {
-    match format {
-        HOLDALL_FORMAT_BLOSCPACK => Ok(SuperchunkFormat::Bloscpack),
-        HOLDALL_FORMAT_B2FRAME => Ok(SuperchunkFormat::Frame),
-        n => Err(fail!(
+fn superchunk_format(constant: holdall_format) -> Result<SuperchunkFormat> {
+    match format(constant)? {
+        Format::Bloscpack => Ok(SuperchunkFormat::Bloscpack),
+        Format::B2Frame => Ok(SuperchunkFormat::Frame),
+        _ => Err(fail!(
             Argument,
-            "format: not a format of superchunks (expected HOLDALL_FORMAT_BLOSCPACK ({HOLDALL_FORMAT_BLOSCPACK}) or _B2FRAME ({HOLDALL_FORMAT_B2FRAME}), found {n})"
+            "format: not a format of superchunks (expected HOLDALL_FORMAT_BLOSCPACK or _B2FRAME, found {constant})"
         )),
     }
 }
 
-/// Opens a superchunk at its last commit: HOLDALL_READ to read, HOLDALL_APPEND to read and change.
-/// Reads Blosc2 frames (files and folders) and all versions of Bloscpack: unversioned (cannot be
-/// changed: HOLDALL_E_UNSUPPORTED), 1 to 3, and the BLZ RFC layout. A frame that is an array no
-/// longer opens as one after a change to its content here.
+/// Returns the constant for the codec of stored chunks.
+pub(super) fn stored_codec_number(codec: StoredCodec) -> i32 {
+    match codec {
+        StoredCodec::None => HOLDALL_CODEC_NONE,
+        StoredCodec::One(codec) => codec_number(codec),
+        StoredCodec::Mixed => HOLDALL_CODEC_MIXED,
+    }
+}
+
+/// Returns the number of filters and their constants.
+pub(super) fn filter_numbers(filters: &[u8]) -> (u32, [u8; 8]) {
+    let mut numbers = [0; 8];
+    for (number, filter) in numbers.iter_mut().zip(filters) {
+        *number = filter_number(*filter);
+    }
+    (filters.len().min(numbers.len()) as u32, numbers)
+}
+
+/// Opens a superchunk at its last commit. mode: HOLDALL_READ, HOLDALL_APPEND. path: a Bloscpack
+/// file of any version, a Blosc2 frame, or the folder of one. In storage: the file "", or
+/// "chunks.b2frame" and its chunks.
+///
+/// New Bloscpack chunks have codec and filters of the last one, unless the options set them. A
+/// frame that is an array no longer opens as one after a change to its content here.
 ///
 /// Returns:
-/// - HOLDALL_E_MISSING: nothing is at path, or only an uncommitted frame in a folder.
-/// - HOLDALL_E_FORMAT: not a superchunk, or chunks (err->position: the first) are missing or
-///   misplaced; see HOLDALL_OPT_SKIP_DAMAGED and holdall_repair().
+/// - HOLDALL_E_MISSING: also if a folder has only an uncommitted frame.
+/// - HOLDALL_E_FORMAT: no container, or chunks (err->position: the first) are missing or misplaced;
+///   see HOLDALL_OPT_SKIP_DAMAGED and holdall_repair().
 /// - HOLDALL_E_CHECKSUM: header, index or trailer of a frame is corrupt.
-///
-/// Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, _VERIFY (2 reports progress), _SKIP_DAMAGED;
-/// frames: _AT. With HOLDALL_APPEND also _DURABILITY, _LOCK, _CODEC, _LEVEL, _FILTERS; frames:
-/// _CHECKSUM; Bloscpack: _BLOCK_BYTES, _SPARE_CHUNKS, _SPARE_BYTES, _CHUNK_BYTES (effective with no
-/// content, or one chunk below 16 KiB). Bloscpack defaults: _CODEC and _FILTERS of the last chunk;
-/// files do not store _LEVEL.
+/// - HOLDALL_E_UNSUPPORTED: HOLDALL_APPEND to an unversioned Bloscpack file.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_open(
@@ -96,60 +164,43 @@ pub unsafe extern "C" fn holdall_schunk_open(
 ) -> holdall_status {
     guard(err, || {
         give(out, || {
-            let (path, mode, options) = (string(path, "path")?, mode_of(mode)?, chosen(options));
-            let open = |options: &Options| Superchunk::open(path, mode, options).map(schunk_handle);
-            if mode == Mode::Read {
-                reading(path, options, open)
-            } else {
-                open(&options)
-            }
+            let (to, mode, chosen) = (target(path, options)?, self::mode(mode)?, chosen(options));
+            let from_here = || opened_from(path, options, Watch::path);
+            let source = (mode == Mode::Read).then(from_here).transpose()?;
+            let inner = open(to, mode, chosen)?;
+            Ok(holdall_schunk {
+                source,
+                ..schunk_handle(inner)
+            })
         })
     })
 }
 
-/// Like holdall_schunk_open(), from a storage: the file "", or "chunks.b2frame" and its chunks for
-/// a frame in a folder.
-#[unsafe(no_mangle)]
-#[must_use]
-pub unsafe extern "C" fn holdall_schunk_open_io(
-    io: *mut holdall_io,
-    mode: holdall_mode,
-    options: *const holdall_options,
-    out: *mut *mut holdall_schunk,
-    err: *mut holdall_error,
-) -> holdall_status {
-    guard(err, || {
-        give(out, || {
-            Superchunk::open_in(
-                storage(io)?,
-                OsStr::new(""),
-                mode_of(mode)?,
-                &chosen(options),
-            )
-            .map(schunk_handle)
-        })
-    })
+fn open(to: Target, mode: Mode, options: Options) -> Result<Superchunk> {
+    let path = match to {
+        Target::Path(path) => path,
+        Target::Storage(folder) => {
+            return Superchunk::open_in(&folder, OsStr::new(""), mode, &options);
+        }
+    };
+    let open = |options: &Options| Superchunk::open(path, mode, options);
+    let opened = if mode == Mode::Read {
+        reading(path, options, open)
+    } else {
+        open(&options)
+    };
+    opened.map_err(|e| wrong_kind(path, Kind::Schunk, e))
 }
 
 /// Creates a superchunk and opens it for changes.
-/// - mode: HOLDALL_NEW, or HOLDALL_REPLACE (the first commit replaces what exists, but no file by a
-///   folder, nor the reverse).
-/// - format: HOLDALL_FORMAT_BLOSCPACK (chunks readable by c-blosc 1.x, files by Bloscpack 0.16) or
-///   HOLDALL_FORMAT_B2FRAME (c-blosc2, python-blosc2). Frames append changed chunks; a copy or
-///   holdall_repair() reclaims the old space.
+/// - mode: HOLDALL_CREATE, or HOLDALL_REPLACE (no file by a folder, nor the reverse).
+/// - format: HOLDALL_FORMAT_BLOSCPACK (chunks for c-blosc 1.x, files for Bloscpack 0.16) or
+///   HOLDALL_FORMAT_B2FRAME (c-blosc2, python-blosc2).
 /// - typesize: bytes per item, at least 1, for filters. Content need not be whole items.
 ///
 /// Returns:
 /// - HOLDALL_E_EXISTS: see mode.
-/// - HOLDALL_E_BUSY: another writer has it open.
 /// - HOLDALL_E_UNSUPPORTED: the options cannot be combined.
-///
-/// Options: those of holdall_schunk_open() with HOLDALL_APPEND; Bloscpack: also
-/// HOLDALL_OPT_CHECKSUM, _OFFSETS, _FORMAT_VERSION; frames: also _CHUNK_BYTES, _BLOCK_BYTES,
-/// _SPARSE.
-///
-/// Metadata set before content, and HOLDALL_OPT_SPARE_CHUNKS for more than 1,022 chunks, save the
-/// first commit a copy.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_create(
@@ -163,47 +214,21 @@ pub unsafe extern "C" fn holdall_schunk_create(
 ) -> holdall_status {
     guard(err, || {
         give(out, || {
-            Superchunk::create(
-                string(path, "path")?,
-                mode_of(mode)?,
-                form_of(format)?,
-                typesize,
-                &chosen(options),
-            )
+            let (to, mode) = (target(path, options)?, self::mode(mode)?);
+            let (format, options) = (superchunk_format(format)?, chosen(options));
+            match to {
+                Target::Path(path) => Superchunk::create(path, mode, format, typesize, &options),
+                Target::Storage(folder) => {
+                    let name = OsStr::new("");
+                    Superchunk::create_in(&folder, name, mode, format, typesize, &options)
+                }
+            }
             .map(schunk_handle)
         })
     })
 }
 
-/// Like holdall_schunk_create(), in a storage: see holdall_schunk_open_io().
-#[unsafe(no_mangle)]
-#[must_use]
-pub unsafe extern "C" fn holdall_schunk_create_io(
-    io: *mut holdall_io,
-    mode: holdall_mode,
-    format: holdall_format,
-    typesize: usize,
-    options: *const holdall_options,
-    out: *mut *mut holdall_schunk,
-    err: *mut holdall_error,
-) -> holdall_status {
-    guard(err, || {
-        give(out, || {
-            let (mode, form) = (mode_of(mode)?, form_of(format)?);
-            Superchunk::create_in(
-                storage(io)?,
-                OsStr::new(""),
-                mode,
-                form,
-                typesize,
-                &chosen(options),
-            )
-            .map(schunk_handle)
-        })
-    })
-}
-
-/// Closes a superchunk. Uncommitted changes are discarded.
+/// Closes a superchunk.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_close(schunk: *mut holdall_schunk) {
     take_back(schunk);
@@ -212,143 +237,108 @@ pub unsafe extern "C" fn holdall_schunk_close(schunk: *mut holdall_schunk) {
 /// Returns the number of chunks. Committed Bloscpack files without content have one, which is
 /// empty.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_schunk_chunks(schunk: *const holdall_schunk) -> u64 {
-    value(schunk, 0, Superchunk::chunks)
+pub unsafe extern "C" fn holdall_schunk_chunk_count(schunk: *const holdall_schunk) -> u64 {
+    field(schunk, 0, |s| s.inner.chunks())
 }
 
-/// Returns the size of the content in bytes.
+/// Returns the bytes of content.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_nbytes(schunk: *const holdall_schunk) -> u64 {
-    value(schunk, 0, Superchunk::nbytes)
+    field(schunk, 0, |s| s.inner.nbytes())
 }
 
-/// Returns the size on disk in bytes at the last commit; before the first commit, the size of the
-/// chunks.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_schunk_cbytes(schunk: *const holdall_schunk) -> u64 {
-    guard_value(0, || {
-        borrow(schunk).map_or(0, |s| s.inner.cbytes().unwrap_or(0))
-    })
-}
-
-/// Returns the bytes per item in the header (version 1: in the first chunk); 1 for more than 255
-/// bytes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_schunk_typesize(schunk: *const holdall_schunk) -> usize {
-    value(schunk, 0, Superchunk::typesize)
-}
-
-/// Returns the bytes of content per chunk; the last chunk and inserted ones may differ. 0: a frame
-/// with chunks of any length.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_schunk_chunk_size(schunk: *const holdall_schunk) -> usize {
-    value(schunk, 0, Superchunk::chunk_size)
-}
-
-/// Returns the checksum of the chunks, one of HOLDALL_SUM_*.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_schunk_sum(schunk: *const holdall_schunk) -> i32 {
-    value(schunk, 0, |s| s.checksum() as i32)
-}
-
-/// Returns the version of the header, or -1 for NULL. Frames: 1 to 3, as in c-blosc2. Bloscpack: 0
-/// (unversioned), 1, 2, 3, or 103 (BLZ RFC layout, which only metadata distinguish from 3).
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_schunk_version(schunk: *const holdall_schunk) -> i32 {
-    value(schunk, -1, Superchunk::version)
-}
-
-/// Describes a chunk without decoding it. Outputs may be NULL.
-/// - nbytes: bytes of content.
-/// - cbytes: bytes as stored; 0 until the chunk is encoded (at the latest by the commit), and for
-///   frame chunks of one value.
-/// - codec: one of HOLDALL_CODEC_*; for a Bloscpack chunk not yet encoded, the codec to be used.
-///   HOLDALL_CODEC_LZ4 includes LZ4HC, _NONE is uncompressed or one value, _BY_NAME is unknown.
-///
-/// Returns:
-/// - HOLDALL_E_RANGE: no such chunk.
+/// Gets information about a superchunk.
 #[unsafe(no_mangle)]
 #[must_use]
-pub unsafe extern "C" fn holdall_schunk_chunk_info(
+pub unsafe extern "C" fn holdall_schunk_get_info(
     schunk: *const holdall_schunk,
-    chunk: u64,
-    nbytes: *mut usize,
-    cbytes: *mut usize,
-    codec: *mut i32,
+    info: *mut holdall_schunk_info,
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(schunk), err, |s| {
-        let (n, c, flags) = s.inner.chunk_info(chunk)?;
-        put(nbytes, n);
-        put(cbytes, c);
-        put(
-            codec,
-            if c == 0 {
-                s.inner.codec().map_or(0, codec_number)
-            } else {
-                codec_of(flags)
-            },
-        );
-        Ok(HOLDALL_OK)
+        write_struct(info, "info", schunk_info(s)?)
     })
 }
 
-fn codec_number(codec: Codec) -> i32 {
-    i32::from(codec.number()) + 1
+fn schunk_info(s: &holdall_schunk) -> Result<holdall_schunk_info> {
+    let schunk = &s.inner;
+    let encoding = schunk.encoding();
+    let (filter_count, filters) = filter_numbers(&encoding.filters);
+    Ok(holdall_schunk_info {
+        struct_size: size_of::<holdall_schunk_info>(),
+        format: format_number(schunk.format()),
+        version: schunk.version(),
+        typesize: schunk.typesize(),
+        chunk_size: schunk.chunk_size() as u64,
+        chunk_count: schunk.chunks(),
+        nbytes: schunk.nbytes(),
+        stored_bytes: schunk.cbytes()?,
+        codec: stored_codec_number(encoding.codec),
+        level: encoding.level.map_or(-1, i32::from),
+        checksum: checksum_number(schunk.checksum()),
+        is_sparse: schunk.is_sparse().into(),
+        filter_count,
+        filters,
+        attr_count: s.names.len() as u32,
+        generation: s.generation,
+    })
 }
 
-/// Returns the codec recorded in the flags of a Blosc 1 chunk.
-fn codec_of(flags: u8) -> i32 {
-    const COPIED: u8 = 0x02;
-    match flags >> 5 {
-        _ if flags & COPIED != 0 => 0,
-        0 => codec_number(Codec::BloscLz),
-        1 => codec_number(Codec::Lz4),
-        2 => codec_number(Codec::Snappy),
-        3 => codec_number(Codec::Zlib),
-        4 => codec_number(Codec::Zstd),
-        _ => super::options::HOLDALL_CODEC_BY_NAME,
-    }
+/// Gets information about a chunk without decoding it.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_schunk_get_chunk_info(
+    schunk: *const holdall_schunk,
+    chunk: u64,
+    info: *mut holdall_chunk_info,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(schunk), err, |s| {
+        let chunk = s.inner.chunk_info(chunk)?;
+        let value = holdall_chunk_info {
+            struct_size: size_of::<holdall_chunk_info>(),
+            nbytes: chunk.nbytes,
+            stored_bytes: chunk.stored_bytes,
+            codec: stored_codec_number(chunk.codec),
+            is_pending: chunk.is_pending.into(),
+        };
+        write_struct(info, "info", value)
+    })
 }
 
+/// Returns the status of a call that may have skipped corrupt content.
 pub(super) fn or_skipped(skipped: bool) -> holdall_status {
-    if skipped {
-        HOLDALL_NOT_FOUND
-    } else {
-        HOLDALL_OK
-    }
+    if skipped { HOLDALL_DAMAGED } else { HOLDALL_OK }
 }
 
-/// Reads n bytes of content at offset at into dst. Decodes only the blocks needed, in parallel if
-/// faster.
+/// Reads dst_size bytes of content at offset start into dst. Decodes only the blocks needed, in
+/// parallel if faster.
 ///
 /// Returns:
-/// - HOLDALL_NOT_FOUND: corrupt content was read as zeros (HOLDALL_OPT_SKIP_DAMAGED).
+/// - HOLDALL_DAMAGED: corrupt content was read as zeros.
 /// - HOLDALL_E_CHECKSUM, _FORMAT, _CODEC, _VERSION, _UNSUPPORTED: a chunk (err->position: the
-///   first) is corrupt or of an unknown kind; dst is unspecified.
-/// - HOLDALL_E_RANGE: past the end.
-/// - HOLDALL_E_STATE: the file was changed after it was opened for reading; open it again.
+///   first) is corrupt or of an unknown kind.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_read(
     schunk: *const holdall_schunk,
-    at: u64,
+    start: u64,
     dst: *mut c_void,
-    n: usize,
+    dst_size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(schunk), err, |s| {
-        let dst = match buffer(dst.cast(), n)? {
+        let dst = match buffer(dst.cast(), dst_size)? {
             Some(d) => d,
-            None if n == 0 => &mut [],
+            None if dst_size == 0 => &mut [],
             None => return Err(fail!(Argument, "dst is NULL")),
         };
-        s.inner.read(at, dst).map(or_skipped)
+        s.inner.read(start, dst).map(or_skipped)
     })
 }
 
 /// Reads the content of a chunk into dst; *n is its size in bytes. Returns as
-/// holdall_schunk_read(). HOLDALL_E_RANGE: no such chunk.
+/// holdall_schunk_read().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_read_chunk(
@@ -382,8 +372,10 @@ pub unsafe extern "C" fn holdall_schunk_read_chunk(
     })
 }
 
-/// Reads a chunk as stored, *n bytes; verifies and omits its checksum. A corrupt chunk is an error,
-/// also with HOLDALL_OPT_SKIP_DAMAGED. HOLDALL_E_RANGE: no such chunk.
+/// Reads a chunk as stored, *n bytes, after verifying its checksum, which is not included.
+///
+/// Returns:
+/// - HOLDALL_E_CHECKSUM, _FORMAT: it is corrupt, also with HOLDALL_OPT_SKIP_DAMAGED.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_read_raw(
@@ -402,52 +394,52 @@ pub unsafe extern "C" fn holdall_schunk_read_raw(
     })
 }
 
-/// Computes a checksum (HOLDALL_SUM_*, 0 to 8) of all content, equal to holdall_checksum() of one
-/// buffer. Array items are in stored order: Fortran order if holdall_array_order() reports it.
-/// Reports progress in bytes. dst NULL reads nothing. Returns as holdall_schunk_read().
+/// Computes a checksum of all content, as holdall_checksum_compute() does of a buffer. Array items
+/// are in stored order (holdall_array_info::order). Reports progress in bytes. Returns as
+/// holdall_schunk_read().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_checksum(
     schunk: *const holdall_schunk,
-    sum: i32,
+    kind: i32,
     dst: *mut c_void,
     dst_size: usize,
-    digest_size: *mut usize,
+    checksum_size: *mut usize,
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(schunk), err, |s| {
-        let sum = sum_number(sum)?;
-        if !digest_fits(sum, dst, dst_size) {
-            return copy_out(&vec![0; sum.size()], dst.cast(), dst_size, digest_size);
+        let kind = checksum(kind)?;
+        if !checksum_fits(kind, dst, dst_size) {
+            return copy_out(&vec![0; kind.size()], dst.cast(), dst_size, checksum_size);
         }
-        let digest_size = required(digest_size, "digest_size")?;
-        let mut h = Hasher::new(sum);
+        let checksum_size = required(checksum_size, "checksum_size")?;
+        let mut h = Hasher::new(kind);
         let skipped = s.inner.each_piece(&mut |piece| {
             h.update(piece);
             Ok(())
         })?;
-        copy_out(&h.finish(), dst.cast(), dst_size, digest_size)?;
+        copy_out(&h.finish(), dst.cast(), dst_size, checksum_size)?;
         Ok(or_skipped(skipped))
     })
 }
 
-/// Appends n bytes of content; fills up the last chunk first. Bytes wait in memory until a chunk is
-/// full (several, if encoded in parallel), then in a temporary file until the commit. After a
-/// failure holdall_schunk_nbytes() includes what was appended.
+/// Appends src_size bytes of content; fills up the last chunk first. After a failure
+/// holdall_schunk_nbytes() includes what was appended.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_append(
     schunk: *mut holdall_schunk,
     src: *const c_void,
-    n: usize,
+    src_size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_change(borrow_mut(schunk), err, |s| {
-        s.inner.append(slice(src.cast(), n, "src")?)
+        s.inner.append(slice(src.cast(), src_size, "src")?)
     })
 }
 
-/// Appends one encoded chunk of n bytes without checksum, unchanged. Decodes it once to verify it.
+/// Appends one encoded chunk of src_size bytes without checksum, unchanged. Decodes it once to
+/// verify it.
 ///
 /// Returns:
 /// - HOLDALL_E_FORMAT: not one complete chunk.
@@ -456,58 +448,55 @@ pub unsafe extern "C" fn holdall_schunk_append(
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_append_raw(
     schunk: *mut holdall_schunk,
-    chunk: *const c_void,
-    n: usize,
+    src: *const c_void,
+    src_size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_change(borrow_mut(schunk), err, |s| {
-        s.inner.append_raw(slice(chunk.cast(), n, "chunk")?)
+        s.inner.append_raw(slice(src.cast(), src_size, "src")?)
     })
 }
 
-/// Overwrites n bytes of content at offset at. After a failure some may be written; none is visible
-/// before a commit. A Bloscpack chunk that grows makes the commit rewrite the file (see
-/// HOLDALL_OPT_SPARE_BYTES); others change in place. Frames store changed chunks after the others.
+/// Overwrites src_size bytes of content at offset start. After a failure some may be written. For
+/// its cost see docs/commits.md.
 ///
 /// Returns:
-/// - HOLDALL_E_RANGE: past the end.
+/// - HOLDALL_E_CHECKSUM, _FORMAT: a chunk that changes in part is corrupt.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_write(
     schunk: *mut holdall_schunk,
-    at: u64,
+    start: u64,
     src: *const c_void,
-    n: usize,
+    src_size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_change(borrow_mut(schunk), err, |s| {
-        s.inner.write(at, slice(src.cast(), n, "src")?)
+        s.inner.write(start, slice(src.cast(), src_size, "src")?)
     })
 }
 
-/// Inserts n bytes of content as one chunk before chunk, or at the end if chunk is the number of
-/// chunks. Encodes pending content first. The commit rewrites a Bloscpack file. Another length
-/// gives a frame variable chunk lengths (readable from c-blosc2 3 on).
+/// Inserts src_size bytes of content as one chunk before chunk, or at the end if chunk is the
+/// number of chunks. Another length than that of the others gives a frame variable chunk lengths
+/// (readable from c-blosc2 3 on).
 ///
 /// Returns:
-/// - HOLDALL_E_RANGE: chunk exceeds the number of chunks.
-/// - HOLDALL_E_ARGUMENT: n is 0 (frames), or 2 GiB or more.
+/// - HOLDALL_E_ARGUMENT: src_size is 0 (frames), or 2 GiB or more.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_insert(
     schunk: *mut holdall_schunk,
     chunk: u64,
     src: *const c_void,
-    n: usize,
+    src_size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_change(borrow_mut(schunk), err, |s| {
-        s.inner.insert(chunk, slice(src.cast(), n, "src")?)
+        s.inner.insert(chunk, slice(src.cast(), src_size, "src")?)
     })
 }
 
-/// Removes a chunk with its content and shifts the following chunks down by one. The commit
-/// rewrites a Bloscpack file unless it was the last chunk. HOLDALL_E_RANGE: no such chunk.
+/// Removes a chunk with its content and shifts the following chunks down by one.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_remove(
@@ -518,7 +507,7 @@ pub unsafe extern "C" fn holdall_schunk_remove(
     guard_change(borrow_mut(schunk), err, |s| s.inner.remove(chunk))
 }
 
-/// Truncates the content to nbytes bytes. HOLDALL_E_RANGE: it is shorter.
+/// Truncates the content to nbytes bytes.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_truncate(
@@ -529,16 +518,16 @@ pub unsafe extern "C" fn holdall_schunk_truncate(
     guard_change(borrow_mut(schunk), err, |s| s.inner.truncate(nbytes))
 }
 
-/// Returns the number of named values, including corrupt ones. Bloscpack: the JSON metadata, named
+/// Returns the number of attributes, including corrupt ones. Bloscpack: the JSON metadata, named
 /// "", if any. Frames: the metalayers of the header, then those of variable length.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_schunk_metas(schunk: *const holdall_schunk) -> u32 {
-    guard_value(0, || borrow(schunk).map_or(0, |s| s.names.len() as u32))
+pub unsafe extern "C" fn holdall_schunk_attr_count(schunk: *const holdall_schunk) -> u32 {
+    field(schunk, 0, |s| s.names.len() as u32)
 }
 
-/// Returns the name of value i, or NULL if i is out of range.
+/// Returns the name of attribute i. Borrowed.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_schunk_meta_name(
+pub unsafe extern "C" fn holdall_schunk_attr_name(
     schunk: *const holdall_schunk,
     i: u32,
 ) -> *const c_char {
@@ -549,16 +538,14 @@ pub unsafe extern "C" fn holdall_schunk_meta_name(
     })
 }
 
-/// Gets a named value: *n bytes, not NUL-terminated, borrowed until the handle is closed or
-/// changed.
+/// Gets an attribute: see base.h.
 ///
 /// Returns:
-/// - HOLDALL_NOT_FOUND: no such value, or corrupt with HOLDALL_OPT_SKIP_DAMAGED; *value is NULL, *n
-///   is 0.
+/// - HOLDALL_DAMAGED: it is corrupt; *value is NULL, *n is 0.
 /// - HOLDALL_E_CHECKSUM, _FORMAT: it is corrupt.
 #[unsafe(no_mangle)]
 #[must_use]
-pub unsafe extern "C" fn holdall_schunk_meta_get(
+pub unsafe extern "C" fn holdall_schunk_attr_get(
     schunk: *const holdall_schunk,
     name: *const c_char,
     value: *mut *const c_void,
@@ -566,15 +553,17 @@ pub unsafe extern "C" fn holdall_schunk_meta_get(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(schunk), err, |s| {
-        let found = text(name)?.map_or(Ok(None), |name| s.inner.meta(name))?;
-        give_bytes(found, value, n)
+        let name = text(name)?;
+        let found = name.map_or(Ok(None), |name| s.inner.meta(name))?;
+        let status = give_bytes(found, value, n)?;
+        let is_lost = found.is_none() && name.is_some_and(|name| s.inner.is_meta_lost(name));
+        Ok(if is_lost { HOLDALL_DAMAGED } else { status })
     })
 }
 
-/// Sets a named value to n bytes, which are copied, from the next commit on. value NULL removes it.
-/// - Bloscpack: name "" and JSON only; none in versions 1 and 2. The commit rewrites the file if
-///   the old space is too small.
-/// - Frames: names of 1 to 31 bytes, any bytes, by convention MessagePack. New values have variable
+/// Sets an attribute to n bytes.
+/// - Bloscpack: name "" and JSON only; none in versions 1 and 2.
+/// - Frames: names of 1 to 31 bytes, any bytes, by convention MessagePack. New ones have variable
 ///   length. Those of the header cannot be removed, and a new length makes the commit rewrite the
 ///   file.
 ///
@@ -583,7 +572,7 @@ pub unsafe extern "C" fn holdall_schunk_meta_get(
 /// - HOLDALL_E_ARGUMENT: not JSON (Bloscpack); or holdall.crc32, which the library maintains.
 #[unsafe(no_mangle)]
 #[must_use]
-pub unsafe extern "C" fn holdall_schunk_meta_set(
+pub unsafe extern "C" fn holdall_schunk_attr_set(
     schunk: *mut holdall_schunk,
     name: *const c_char,
     value: *const c_void,
@@ -609,30 +598,30 @@ pub unsafe extern "C" fn holdall_schunk_meta_set(
 /// Returns:
 /// - HOLDALL_E_STATE: a sync failed. Close the handle; the file is consistent when opened again,
 ///   with or without the commit.
-/// - HOLDALL_E_EXISTS: HOLDALL_NEW, and another program has created the file.
+/// - HOLDALL_E_EXISTS: HOLDALL_CREATE, and another program has created the file.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_commit(
     schunk: *mut holdall_schunk,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_change(borrow_mut(schunk), err, |s| s.inner.commit())
+    guard_change(borrow_mut(schunk), err, |s| {
+        s.inner.commit()?;
+        s.generation += 1;
+        Ok(())
+    })
 }
 
-/// Copies content and named values, as this handle sees them, to a new superchunk of another codec,
-/// chunk size, version or format (content only). The copy is complete or absent. Reports progress
-/// in bytes. mode, format and options are those of holdall_schunk_create().
+/// Copies content and attributes, as this handle sees them, to a new superchunk of another codec,
+/// chunk size, version or format (between formats: content only). The copy is complete or absent.
+/// path, mode, format and options: as for holdall_schunk_create(); docs/choosing.md has the
+/// defaults. Reports progress in bytes.
 ///
 /// Returns:
-/// - HOLDALL_NOT_FOUND: corrupt data is zeros, or missing at the end or as metadata
-///   (HOLDALL_OPT_SKIP_DAMAGED of this handle).
+/// - HOLDALL_DAMAGED: corrupt data became zeros, or are missing at the end or as attributes.
 /// - HOLDALL_E_ARGUMENT: path is the file of this superchunk.
 /// - HOLDALL_E_UNSUPPORTED: the requested version has no metadata, and there are some.
-/// - Else as holdall_schunk_create(), _read() and _commit().
-///
-/// Bloscpack defaults: HOLDALL_OPT_CHUNK_BYTES, and _CODEC and _FILTERS of the last chunk, as here;
-/// _CHECKSUM as here (CRC-32 if none; none in version 1); _LEVEL 5; version 3. Frame to frame:
-/// codec, level and filters as here.
+/// - others: as holdall_schunk_create(), _read() and _commit().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_copy(
@@ -644,13 +633,44 @@ pub unsafe extern "C" fn holdall_schunk_copy(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(schunk), err, |s| {
-        s.inner
-            .copy(
-                string(path, "path")?,
-                mode_of(mode)?,
-                form_of(format)?,
-                &chosen(options),
-            )
-            .map(or_skipped)
+        let (to, mode) = (target(path, options)?, self::mode(mode)?);
+        let (format, options) = (superchunk_format(format)?, chosen(options));
+        let to = match to {
+            Target::Path(path) => Destination::at(path, mode, options)?,
+            Target::Storage(folder) => Destination {
+                folder,
+                name: OsString::new(),
+                mode,
+                options,
+            },
+        };
+        s.inner.copy(to, format).map(or_skipped)
+    })
+}
+
+/// Returns the generation: see base.h.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_schunk_generation(schunk: *const holdall_schunk) -> u64 {
+    field(schunk, 0, |handle| handle.generation)
+}
+
+/// Moves to the newest commit: see base.h.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_schunk_refresh(
+    schunk: *mut holdall_schunk,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_change(borrow_mut(schunk), err, |handle| {
+        let Some((source, options)) = reopened(handle.source.as_ref())? else {
+            return Ok(());
+        };
+        let inner = open(source.target()?, Mode::Read, options.clone())?;
+        *handle = holdall_schunk {
+            generation: handle.generation + 1,
+            source: Some((source, options)),
+            ..schunk_handle(inner)
+        };
+        Ok(())
     })
 }

@@ -1,8 +1,9 @@
 //! The C functions for streams of bags, shuffled epochs, and batches in memory of the caller.
 
-use super::bag::{holdall_bag, holdall_records, records_handle};
+use super::bag::{give_records, holdall_bag, holdall_records, without_storage};
 use super::guard::*;
-use super::options::{chosen, holdall_options};
+use super::options::holdall_options;
+use super::schunk::or_skipped;
 use crate::bag::epoch::Epoch;
 use crate::bag::{BatchLayout, Destination, Next, Requested, Stream, callback_reentry_error};
 use crate::error::{Result, fail};
@@ -16,7 +17,7 @@ pub struct holdall_bag_stream {
 }
 handle!(holdall_bag_stream);
 
-/// The shuffled record numbers of an epoch that belong to one rank.
+/// The shuffled record numbers of an epoch, for one rank.
 pub struct holdall_epoch {
     broken: AtomicBool,
     epoch: Epoch,
@@ -26,8 +27,8 @@ handle!(holdall_epoch);
 const fn shared<T: Send + Sync>() {}
 const _: () = (shared::<holdall_bag_stream>(), shared::<holdall_epoch>()).0;
 
-/// Stores the number of the next requested record in *index and returns 0; returns 1 at the end, or
-/// less than 0 on failure.
+/// Stores the number of the next requested record in *index and returns HOLDALL_OK; returns
+/// HOLDALL_END (or any value above 0) at the end, or less than 0 on failure.
 pub type holdall_next_index_fn =
     Option<unsafe extern "C" fn(ctx: *mut c_void, index: *mut u64) -> c_int>;
 
@@ -47,29 +48,23 @@ impl NextCall {
         let mut index = u64::MAX;
         // SAFETY: by contract callable with its context while records are taken from the stream.
         match unsafe { (self.0)(self.1, &mut index) } {
-            0 => Ok(Some(index)),
-            1 => Ok(None),
-            n if n < 0 => Err(fail!(
-                Callback,
-                "the index function of the stream failed: it returned {n}"
-            )),
+            HOLDALL_OK => Ok(Some(index)),
+            1.. => Ok(None),
             n => Err(fail!(
                 Callback,
-                "the index function of the stream returned an invalid value (expected 0 for a number, 1 for the end, less than 0 for a failure, found {n})"
+                "the index function of the stream failed: it returned {n}"
             )),
         }
     }
 }
 
 /// Opens a stream of the records whose numbers next returns, in that order, with repetitions,
-/// possibly endless. next NULL: all records in order. ctx must stay valid.
+/// possibly endless. next NULL: all records in order. HOLDALL_OPT_THREADS, _MEMORY_LIMIT and
+/// _SKIP_DAMAGED default to those of the bag.
 ///
-/// next runs only during holdall_bag_stream_next() and _take(), on the calling thread, one at a
-/// time, for as many records as are read ahead. To resume, count the records used, not the numbers
-/// returned. Other threads read and decode: see docs/threads.md.
-///
-/// Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _SKIP_DAMAGED (default: those of the bag),
-/// _BAG_READ_AHEAD, _BAG_READ_AHEAD_BYTES. Read-ahead uses at most a quarter of the memory limit.
+/// next runs only while records are taken, on that thread, one call at a time, and in advance: to
+/// resume, count the records used, not the numbers returned. See docs/threads.md. ctx must stay
+/// valid.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_stream_open(
@@ -87,7 +82,8 @@ pub unsafe extern "C" fn holdall_bag_stream_open(
                 let mut call = NextCall(f, ctx);
                 Box::new(move || call.call()) as Next
             });
-            let stream = Stream::open(&b.bag, next, &chosen(options))?;
+            let options = without_storage(options, "opening a stream of a bag")?;
+            let stream = Stream::open(&b.bag, next, &options)?;
             Ok(holdall_bag_stream {
                 broken: AtomicBool::new(false),
                 stream,
@@ -97,17 +93,16 @@ pub unsafe extern "C" fn holdall_bag_stream_open(
 }
 
 /// Gets the next record: n bytes (never NULL), borrowed until the next call that takes from the
-/// stream or closes it. One thread at a time; several use holdall_bag_stream_take(). Failures come
-/// in the order of records; the next call continues after them.
+/// stream or closes it. Failures come in the order of records; the next call continues after them.
 ///
 /// Returns:
-/// - HOLDALL_NOT_FOUND: the end, also later; *record and *n are unchanged.
-/// - As holdall_bag_read(): the record (err->position) cannot be read. With
-///   HOLDALL_OPT_SKIP_DAMAGED corrupt records are empty.
+/// - HOLDALL_END: the end, also later; *record and *n are unchanged.
+/// - HOLDALL_DAMAGED: the record is corrupt and therefore empty.
 /// - HOLDALL_E_RANGE: next returned a number that the bag does not have.
 /// - HOLDALL_E_CALLBACK: next failed; it is called again.
 /// - HOLDALL_E_LIMIT: a record exceeds three quarters of the memory limit.
 /// - HOLDALL_E_STATE: called by next, or forked while another thread was taking.
+/// - others: as holdall_bag_read(), for the record err->position.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_stream_next(
@@ -126,9 +121,9 @@ pub unsafe extern "C" fn holdall_bag_stream_next(
             Some(bytes) => {
                 *record = bytes.as_ptr().cast();
                 *n = bytes.len();
-                Ok(HOLDALL_OK)
+                Ok(or_skipped(s.stream.is_damaged()))
             }
-            None => Ok(HOLDALL_NOT_FOUND),
+            None => Ok(HOLDALL_END),
         }
     })
 }
@@ -139,8 +134,9 @@ pub unsafe extern "C" fn holdall_bag_stream_next(
 /// them.
 ///
 /// Returns:
-/// - HOLDALL_NOT_FOUND: the end; *out is NULL. Another thread may still get its last records.
-/// - Else as holdall_bag_stream_next().
+/// - HOLDALL_END: the end; *out is NULL. Another thread may still get its last records.
+/// - HOLDALL_DAMAGED: as holdall_bag_read_range().
+/// - others: as holdall_bag_stream_next().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_stream_take(
@@ -156,23 +152,24 @@ pub unsafe extern "C" fn holdall_bag_stream_take(
         }
         required(out, "out")?;
         match s.stream.take(n)? {
-            Some(batch) => give(out, || Ok(records_handle(batch.records, batch.numbers))),
-            None => Ok(HOLDALL_NOT_FOUND),
+            Some(batch) => give_records(out, || Ok((batch.records, batch.numbers))),
+            None => Ok(HOLDALL_END),
         }
     })
 }
 
-/// Returns the number in the bag of the last record from holdall_bag_stream_next(); UINT64_MAX
-/// before the first.
+/// Returns the number of the last record from holdall_bag_stream_next(); UINT64_MAX before the
+/// first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_stream_number(stream: *const holdall_bag_stream) -> u64 {
     field(stream, u64::MAX, |s| s.stream.number())
 }
 
-/// Returns how many records so far were corrupt and returned as empty; 0 without
-/// HOLDALL_OPT_SKIP_DAMAGED.
+/// Returns how many records so far were corrupt and therefore empty.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_bag_stream_damaged(stream: *const holdall_bag_stream) -> u64 {
+pub unsafe extern "C" fn holdall_bag_stream_damaged_count(
+    stream: *const holdall_bag_stream,
+) -> u64 {
     field(stream, 0, |s| s.stream.damaged())
 }
 
@@ -185,17 +182,13 @@ pub unsafe extern "C" fn holdall_bag_stream_close(stream: *mut holdall_bag_strea
     }
 }
 
-/// Opens a shuffled epoch: every number below n (which may be 0) once, in an order that depends
+/// Creates a shuffled epoch: every number below n (which may be 0) once, in an order that depends
 /// only on n, seed and epoch, in every version of the library. Rank rank of world (0 of 1 if there
-/// is one) gets the positions rank, rank + world, rank + 2 * world, ... of it. When each rank has
-/// taken k numbers, k * world positions are done (the first n % world ranks get one number more): another number of ranks can continue there. Pass
+/// is one) gets its positions rank, rank + world, rank + 2 * world, ... (see docs/threads.md). Pass
 /// holdall_epoch_next and the handle to holdall_bag_stream_open().
-///
-/// Returns:
-/// - HOLDALL_E_ARGUMENT: rank is not below world.
 #[unsafe(no_mangle)]
 #[must_use]
-pub unsafe extern "C" fn holdall_epoch_open(
+pub unsafe extern "C" fn holdall_epoch_new(
     n: u64,
     seed: u64,
     epoch: u64,
@@ -217,12 +210,14 @@ pub unsafe extern "C" fn holdall_epoch_open(
 
 /// Returns how many numbers this rank has in each epoch.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_epoch_size(epoch: *const holdall_epoch) -> u64 {
+pub unsafe extern "C" fn holdall_epoch_count(epoch: *const holdall_epoch) -> u64 {
     field(epoch, 0, |e| e.epoch.size())
 }
 
 /// Gets the next number of an epoch: a holdall_next_index_fn whose context is the holdall_epoch *.
-/// Returns 1 at the end, HOLDALL_E_ARGUMENT if an argument is NULL.
+///
+/// Returns:
+/// - HOLDALL_END: the end; *index is unchanged.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_epoch_next(epoch: *mut c_void, index: *mut u64) -> c_int {
@@ -236,15 +231,14 @@ pub unsafe extern "C" fn holdall_epoch_next(epoch: *mut c_void, index: *mut u64)
                     *index = i;
                     HOLDALL_OK
                 }
-                None => HOLDALL_NOT_FOUND,
+                None => HOLDALL_END,
             })
         },
     )
 }
 
 /// Moves to epoch number, of the same seed, and a position of this rank in it: 0 to
-/// holdall_epoch_size(), the end. Must not be called while an open stream uses the epoch.
-/// HOLDALL_E_RANGE: position is past the end.
+/// holdall_epoch_count(), the end. Must not be called while an open stream uses the epoch.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_epoch_seek(
@@ -256,9 +250,9 @@ pub unsafe extern "C" fn holdall_epoch_seek(
     guard_change(borrow_mut(epoch), err, |e| e.epoch.seek(number, position))
 }
 
-/// Closes an epoch. No record may be taken afterwards from a stream that uses it.
+/// Frees an epoch. No record may be taken afterwards from a stream that uses it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_epoch_close(epoch: *mut holdall_epoch) {
+pub unsafe extern "C" fn holdall_epoch_free(epoch: *mut holdall_epoch) {
     take_back(epoch);
 }
 
@@ -299,36 +293,32 @@ fn read_to(
         if n == layout.offsets.len() {
             filled(offsets, n, 0, "offsets")?.copy_from_slice(&layout.offsets);
         }
-        Ok(if layout.damaged.is_empty() {
-            HOLDALL_OK
-        } else {
-            HOLDALL_NOT_FOUND
-        })
+        Ok(or_skipped(!layout.damaged.is_empty()))
     })
 }
 
 /// Like holdall_bag_read_range(), into memory of the caller, who owns it also after a failure.
-/// allocate is called once, on the calling thread, with the total size; records are decoded to it
-/// end to end. offsets has space for n + 1 values: record i is at offsets[i] up to, not including,
-/// offsets[i+1], as in Arrow's large_binary.
+/// allocate is called once with the total size. offsets has space for count + 1 values, as in
+/// Arrow's large_binary: see holdall_records_offsets().
 ///
 /// Returns:
-/// - HOLDALL_NOT_FOUND: corrupt records are empty (HOLDALL_OPT_SKIP_DAMAGED), so less memory is
-///   used; holdall_bag_read() identifies them.
+/// - HOLDALL_DAMAGED: corrupt records are empty, so less memory is used; holdall_bag_read()
+///   identifies them.
 /// - HOLDALL_E_CALLBACK: allocate returned NULL.
+/// - others: as holdall_bag_read_range().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_read_range_to(
     bag: *const holdall_bag,
-    first: u64,
-    n: usize,
+    start: u64,
+    count: usize,
     allocate: holdall_allocate_fn,
     ctx: *mut c_void,
     offsets: *mut u64,
     err: *mut holdall_error,
 ) -> holdall_status {
-    read_to(bag, err, (allocate, ctx), (offsets, n), |b, memory| {
-        b.read_to(Requested::Range(first, n as u64), memory)
+    read_to(bag, err, (allocate, ctx), (offsets, count), |b, memory| {
+        b.read_to(Requested::Range(start, count as u64), memory)
     })
 }
 

@@ -1,24 +1,27 @@
 //! The C functions for tables.
 
-use super::array::{c_names, give_bytes, holdall_array, text};
-use super::common::*;
+use super::array::{c_names, destination, give_bytes, holdall_array, new_location, text, utf8};
+use super::constants::{format, format_number, mode};
+use super::container::{holdall_format, holdall_mode, wrong_kind};
 use super::guard::*;
-use super::io::{holdall_io, storage};
 use super::options::{chosen, holdall_options};
-use super::schunk::mode_of;
+use super::schunk::or_skipped;
+use super::storage::{Reopen, Target, opened_from, reopened, target};
+use super::structs::{read_struct, structure, write_struct};
 use crate::arrow::export::ExportOptions;
 use crate::dtype::Dtype;
 use crate::error::{Result, fail};
-use crate::format::Format;
+use crate::format::{Format, Kind};
 use crate::options::{Opt, Options};
+use crate::superchunk::bloscpack::Mode;
 use crate::table::Table;
+use crate::watch::Watch;
 use std::ffi::{CString, c_char, c_void};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// An open table: named columns of equal length, each an array. Many threads may read one const
-/// handle and its columns at once. A handle opened for writing belongs to one thread at a time and
-/// sees its own changes at once; other handles see them, all together, if opened after the commit.
+/// An open table: named columns of equal length, each an array. Many threads may read a const
+/// handle and its columns at once.
 pub struct holdall_table {
     broken: AtomicBool,
     /// Shared with the Arrow streams that read it.
@@ -29,18 +32,64 @@ pub struct holdall_table {
     columns: Vec<CString>,
     /// Names of the attributes.
     names: Vec<CString>,
+    /// The number of commits through this handle.
+    generation: u64,
+    /// For reading: what it was opened from, with the options.
+    source: Option<Reopen>,
 }
 handle!(holdall_table);
 
 const fn shared<T: Send + Sync>() {}
 const _: () = shared::<holdall_table>();
 
+/// Describes a new table.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct holdall_table_spec {
+    /// sizeof(holdall_table_spec).
+    pub struct_size: usize,
+    /// column_count names: UTF-8, unique, valid as folder names: no slash, not "", ".", ".." or a
+    /// file of the table.
+    pub names: *const *const c_char,
+    /// column_count dtypes: see holdall_array_spec; "('<f4', (3,))" gives rows of that shape.
+    pub dtypes: *const *const c_char,
+    /// HOLDALL_FORMAT_BCOLZ, _BLZ or _BLZ_RFC.
+    pub format: holdall_format,
+    /// Number of columns, 1 or more.
+    pub column_count: u32,
+}
+structure!(holdall_table_spec);
+
+/// What is known about a table.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct holdall_table_info {
+    /// sizeof(holdall_table_info).
+    pub struct_size: usize,
+    /// Number of rows.
+    pub row_count: u64,
+    /// Bytes of all items.
+    pub nbytes: u64,
+    /// Sum of holdall_array_info::stored_bytes of the columns.
+    pub stored_bytes: u64,
+    /// See base.h.
+    pub generation: u64,
+    /// HOLDALL_FORMAT_BCOLZ, _BLZ or _BLZ_RFC.
+    pub format: holdall_format,
+    /// Number of columns.
+    pub column_count: u32,
+    /// Number of attributes.
+    pub attr_count: u32,
+    /// 0.
+    pub reserved: u32,
+}
+structure!(holdall_table_info);
+
 /// Returns the handle of a table that `open` opens or creates with these options.
 fn table_handle(
-    options: *const holdall_options,
+    mut options: Options,
     open: impl FnOnce(&Options) -> Result<Table>,
 ) -> Result<holdall_table> {
-    let mut options = chosen(options);
     let arrow_options = ExportOptions {
         binary: options.take(Opt::ArrowBinary) == Some(1),
         nulls: options.take(Opt::ArrowNulls) == Some(1),
@@ -52,6 +101,8 @@ fn table_handle(
         arrow_options,
         columns: Vec::new(),
         names: Vec::new(),
+        generation: 0,
+        source: None,
     };
     table.name_all();
     Ok(table)
@@ -81,20 +132,36 @@ impl holdall_table {
             .collect();
         self.names = c_names(self.inner.attrs().names());
     }
+
+    fn info(&self) -> Result<holdall_table_info> {
+        let arrays = || self.inner.columns().iter().map(|c| &c.array.inner);
+        let mut stored_bytes = 0u64;
+        for array in arrays() {
+            stored_bytes = stored_bytes.saturating_add(array.cbytes()?);
+        }
+        Ok(holdall_table_info {
+            struct_size: size_of::<holdall_table_info>(),
+            row_count: self.inner.rows(),
+            nbytes: arrays().fold(0, |n, array| n.saturating_add(array.nbytes())),
+            stored_bytes,
+            generation: self.generation,
+            format: format_number(self.inner.format()),
+            column_count: self.columns.len() as u32,
+            attr_count: self.names.len() as u32,
+            reserved: 0,
+        })
+    }
 }
 
 /// Opens a table, a folder of bcolz, BLZ or the BLZ RFC layout with separate fields, at its last
-/// commit: HOLDALL_READ to read, HOLDALL_APPEND to read and change. It is as long as its shortest
-/// column; the next commit removes excess rows (holdall_table_column_rows()).
+/// commit. mode: HOLDALL_READ, HOLDALL_APPEND. It is as long as its shortest column; the next
+/// commit removes excess rows (holdall_table_column_row_count()).
 ///
 /// Returns:
-/// - HOLDALL_E_BUSY: HOLDALL_APPEND, and another writer has the table or a column open.
-/// - HOLDALL_E_TYPE: an array or a file.
+/// - HOLDALL_E_BUSY: also if another writer has a column open.
 /// - HOLDALL_E_MISSING, _FORMAT: a column is missing or corrupt (see the message), or its name
 ///   leads out of the folder.
 /// - HOLDALL_E_UNSUPPORTED: HOLDALL_APPEND, and a column has Python objects.
-///
-/// Options: those of holdall_array_open(), HOLDALL_OPT_ARROW_BINARY, _ARROW_NULLS.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_open(
@@ -106,42 +173,31 @@ pub unsafe extern "C" fn holdall_table_open(
 ) -> holdall_status {
     guard(err, || {
         give(out, || {
-            table_handle(options, |o| {
-                Table::open(string(path, "path")?, mode_of(mode)?, o)
-            })
+            let (from, mode) = (target(path, options)?, self::mode(mode)?);
+            let from_here = || opened_from(path, options, Watch::path);
+            let source = (mode == Mode::Read).then(from_here).transpose()?;
+            let table = table_handle(chosen(options), |o| open_target(from, mode, o))?;
+            Ok(holdall_table { source, ..table })
         })
     })
 }
 
-/// Like holdall_table_open(), in storage of the caller: "__rootdirs__", "NAME/meta/sizes",
-/// "NAME/data/__0.blp" and so on; BLZ RFC layout: "meta/sizes", "data/NAME/__1__.bin" and so on. io
-/// may be closed right after.
-#[unsafe(no_mangle)]
-#[must_use]
-pub unsafe extern "C" fn holdall_table_open_io(
-    io: *mut holdall_io,
-    mode: holdall_mode,
-    options: *const holdall_options,
-    out: *mut *mut holdall_table,
-    err: *mut holdall_error,
-) -> holdall_status {
-    guard(err, || {
-        give(out, || {
-            let io = storage(io)?;
-            table_handle(options, |o| Table::open_in(io, mode_of(mode)?, o))
-        })
-    })
+fn open_target(from: Target, mode: Mode, options: &Options) -> Result<Table> {
+    match from {
+        Target::Path(path) => {
+            Table::open(path, mode, options).map_err(|e| wrong_kind(path, Kind::Table, e))
+        }
+        Target::Storage(folder) => Table::open_in(&folder, mode, options),
+    }
 }
 
 /// Returns names and dtypes of the new columns.
-fn columns<'a>(
-    n: u32,
-    names: *const *const c_char,
-    dtypes: *const *const c_char,
-) -> Result<Vec<(&'a str, Dtype)>> {
-    let both = slice(names, n as usize, "names")?
-        .iter()
-        .zip(slice(dtypes, n as usize, "dtypes")?);
+fn columns<'a>(spec: &holdall_table_spec) -> Result<Vec<(&'a str, Dtype)>> {
+    let n = spec.column_count as usize;
+    let both =
+        slice(spec.names, n, "spec->names")?
+            .iter()
+            .zip(slice(spec.dtypes, n, "spec->dtypes")?);
     let column = |(name, dtype): (&*const c_char, &*const c_char)| {
         let name = utf8(*name, "name")?;
         let dtype = utf8(*dtype, "dtype")
@@ -152,104 +208,53 @@ fn columns<'a>(
     both.map(column).collect()
 }
 
-fn utf8<'a>(text: *const c_char, what: &str) -> Result<&'a str> {
-    string(text, what)?
-        .to_str()
-        .ok_or_else(|| fail!(Argument, "{what} is not UTF-8"))
-}
-
-fn format_of(format: holdall_format) -> Result<Format> {
-    match format {
-        HOLDALL_FORMAT_BCOLZ => Ok(Format::Bcolz),
-        HOLDALL_FORMAT_BLZ => Ok(Format::Blz),
-        HOLDALL_FORMAT_BLZ_PAPER => Ok(Format::BlzRfc),
+/// Returns the format of a new table.
+fn table_format(constant: holdall_format) -> Result<Format> {
+    match format(constant)? {
+        format @ (Format::Bcolz | Format::Blz | Format::BlzRfc) => Ok(format),
         _ => Err(fail!(
             Unsupported,
-            "format: not a format of tables (expected HOLDALL_FORMAT_BCOLZ, _BLZ or \
-             HOLDALL_FORMAT_BLZ_PAPER, found {format})"
+            "format: not a format of tables (expected HOLDALL_FORMAT_BCOLZ, _BLZ or _BLZ_RFC, \
+             found {constant})"
         )),
     }
 }
 
-/// Creates a table without rows and opens it for changes.
+/// Creates a table without rows and opens it for changes. Options apply to all columns.
 ///
-/// - mode: HOLDALL_NEW, or HOLDALL_REPLACE: the first commit replaces a table of the same layout.
-/// - format: HOLDALL_FORMAT_BCOLZ, _BLZ (see holdall_array_create()), or HOLDALL_FORMAT_BLZ_PAPER:
-///   one dataset with a folder per field ("data/NAME", "data/NAME/FIELD"), equal rows in the
-///   superchunks of all columns, no column attributes.
-/// - columns: 1 or more.
-/// - names: UTF-8, unique, valid as folder names: no slash, not "", ".", ".." or a file of the
-///   table.
-/// - dtypes: see holdall_array_create(); "('<f4', (3,))" gives rows of that shape.
+/// - mode: HOLDALL_CREATE, or HOLDALL_REPLACE: the first commit replaces a table of the same
+///   layout.
+/// - spec->format: see holdall_array_create(). HOLDALL_FORMAT_BLZ_RFC has no column attributes.
 ///
 /// Returns:
 /// - HOLDALL_E_EXISTS: the path exists, or a name is repeated.
+/// - HOLDALL_E_ARGUMENT: no columns, or an invalid name.
 /// - HOLDALL_E_TYPE: unknown dtype.
 /// - HOLDALL_E_UNSUPPORTED: Python objects, or another format.
-/// - HOLDALL_E_BUSY: another writer is active.
-///
-/// Options, for all columns: those of holdall_array_create() for a folder. Chunk lengths follow
-/// bcolz for HOLDALL_OPT_EXPECTED_ROWS (default: the smallest), in the BLZ RFC layout for a column
-/// of average width.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_create(
     path: *const c_char,
     mode: holdall_mode,
-    format: holdall_format,
-    columns: u32,
-    names: *const *const c_char,
-    dtypes: *const *const c_char,
+    spec: *const holdall_table_spec,
     options: *const holdall_options,
     out: *mut *mut holdall_table,
     err: *mut holdall_error,
 ) -> holdall_status {
     guard(err, || {
         give(out, || {
-            let columns = self::columns(columns, names, dtypes)?;
-            table_handle(options, |o| {
-                Table::create(
-                    string(path, "path")?,
-                    mode_of(mode)?,
-                    format_of(format)?,
-                    &columns,
-                    o,
-                )
+            let spec = read_struct(spec, "spec")?;
+            let (to, mode) = (target(path, options)?, self::mode(mode)?);
+            let (format, columns) = (table_format(spec.format)?, columns(&spec)?);
+            table_handle(chosen(options), |o| match &to {
+                Target::Path(path) => Table::create(path, mode, format, &columns, o),
+                Target::Storage(folder) => Table::create_in(folder, mode, format, &columns, o),
             })
         })
     })
 }
 
-/// Like holdall_table_create(), in storage of the caller: see holdall_table_open_io(). There is no
-/// lock: the caller must ensure a single writer.
-///
-/// Returns:
-/// - HOLDALL_E_UNSUPPORTED: read-only storage.
-#[unsafe(no_mangle)]
-#[must_use]
-pub unsafe extern "C" fn holdall_table_create_io(
-    io: *mut holdall_io,
-    mode: holdall_mode,
-    format: holdall_format,
-    columns: u32,
-    names: *const *const c_char,
-    dtypes: *const *const c_char,
-    options: *const holdall_options,
-    out: *mut *mut holdall_table,
-    err: *mut holdall_error,
-) -> holdall_status {
-    guard(err, || {
-        give(out, || {
-            let columns = self::columns(columns, names, dtypes)?;
-            let io = storage(io)?;
-            table_handle(options, |o| {
-                Table::create_in(io, mode_of(mode)?, format_of(format)?, &columns, o)
-            })
-        })
-    })
-}
-
-/// Closes a table and its columns. NULL is allowed. Uncommitted changes are discarded.
+/// Closes a table and its columns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_table_close(table: *mut holdall_table) {
     take_back(table);
@@ -257,13 +262,13 @@ pub unsafe extern "C" fn holdall_table_close(table: *mut holdall_table) {
 
 /// Returns the number of rows.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_table_rows(table: *const holdall_table) -> u64 {
+pub unsafe extern "C" fn holdall_table_row_count(table: *const holdall_table) -> u64 {
     field(table, 0, |t| t.inner.rows())
 }
 
 /// Returns the number of columns.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_table_columns(table: *const holdall_table) -> u32 {
+pub unsafe extern "C" fn holdall_table_column_count(table: *const holdall_table) -> u32 {
     field(table, 0, |t| t.columns.len() as u32)
 }
 
@@ -281,26 +286,45 @@ pub unsafe extern "C" fn holdall_table_column_name(
     })
 }
 
-/// Returns column i as an array, or NULL past the last. Borrowed until the table is closed or a
-/// column is added or removed. Closing it has no effect; changing it is HOLDALL_E_STATE: change the
-/// table.
+/// Returns column i as an array, or NULL past the last. Borrowed like its name. Changing it is
+/// HOLDALL_E_STATE: change the table.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_table_column(
     table: *const holdall_table,
     i: u32,
 ) -> *const holdall_array {
-    field(table, std::ptr::null(), |t| {
-        t.inner
-            .columns()
-            .get(i as usize)
-            .map_or(std::ptr::null(), |c| &raw const c.array)
+    field(table, std::ptr::null(), |t| t.column(i as usize))
+}
+
+impl holdall_table {
+    fn column(&self, i: usize) -> *const holdall_array {
+        let column = self.inner.columns().get(i);
+        column.map_or(std::ptr::null(), |c| &raw const c.array)
+    }
+}
+
+/// Returns the column of this name as holdall_table_column() does, or NULL if there is none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_table_find_column(
+    table: *const holdall_table,
+    name: *const c_char,
+) -> *const holdall_array {
+    guard_value(std::ptr::null(), || {
+        let (table, name) = (borrow(table), text(name).ok().flatten());
+        table.zip(name).map_or(std::ptr::null(), |(t, name)| {
+            let found = t.inner.find_column(name);
+            found.map_or(std::ptr::null(), |i| t.column(i))
+        })
     })
 }
 
-/// Returns the rows in the files of column i at the last commit; 0 for newer columns and past the
-/// last. More than the table has if a writer was interrupted between columns.
+/// Returns the rows in the files of column i at the last commit; 0 for newer columns. More than the
+/// table has if a writer was interrupted between columns.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_table_column_rows(table: *const holdall_table, i: u32) -> u64 {
+pub unsafe extern "C" fn holdall_table_column_row_count(
+    table: *const holdall_table,
+    i: u32,
+) -> u64 {
     field(table, 0, |t| {
         t.inner
             .columns()
@@ -309,14 +333,157 @@ pub unsafe extern "C" fn holdall_table_column_rows(table: *const holdall_table, 
     })
 }
 
+/// Gets information about a table.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_table_get_info(
+    table: *const holdall_table,
+    info: *mut holdall_table_info,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(table), err, |t| {
+        write_struct(info, "info", t.info()?)
+    })
+}
+
+/// The columns that a caller reads: their indices, and one buffer for each.
+struct Requested<'a> {
+    columns: Vec<usize>,
+    dsts: &'a [*mut c_void],
+    dst_sizes: &'a [usize],
+}
+
+impl<'a> Requested<'a> {
+    fn new(
+        table: &Table<holdall_array>,
+        column_count: u32,
+        names: *const *const c_char,
+        dsts: *const *mut c_void,
+        dst_sizes: *const usize,
+    ) -> Result<Requested<'a>> {
+        let (n, have) = (column_count as usize, table.columns().len());
+        let columns = if names.is_null() && n != have {
+            Err(fail!(
+                Argument,
+                "column_count: {n} (expected {have}, all columns, because names is NULL)"
+            ))
+        } else if names.is_null() {
+            Ok((0..n).collect())
+        } else {
+            let names = slice(names, n, "names")?.iter();
+            names
+                .map(|name| table.column_index(utf8(*name, "names")?))
+                .collect()
+        }?;
+        Ok(Requested {
+            columns,
+            dsts: slice(dsts, n, "dsts")?,
+            dst_sizes: slice(dst_sizes, n, "dst_sizes")?,
+        })
+    }
+
+    /// Calls `read` with each column and its buffer. Returns whether corrupt content was skipped.
+    fn read_each(&self, read: impl Fn(usize, &mut [u8]) -> Result<bool>) -> Result<bool> {
+        let mut skipped = false;
+        let buffers = self.dsts.iter().zip(self.dst_sizes);
+        for (column, (dst, size)) in self.columns.iter().zip(buffers) {
+            skipped |= read(*column, destination(*dst, *size)?)?;
+        }
+        Ok(skipped)
+    }
+}
+
+/// Reads the rows start, start + step, ... (count of them) of some columns.
+///
+/// - names: column_count names of columns; NULL: all columns, in order, and column_count must be
+///   their number.
+/// - dsts[i], dst_sizes[i]: a buffer for the items of column i.
+///
+/// Returns:
+/// - HOLDALL_DAMAGED, others: as holdall_array_read().
+/// - HOLDALL_E_ARGUMENT: no such column, or step is 0.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_table_read_rows(
+    table: *const holdall_table,
+    start: u64,
+    count: u64,
+    step: u64,
+    column_count: u32,
+    names: *const *const c_char,
+    dsts: *const *mut c_void,
+    dst_sizes: *const usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(table), err, |t| {
+        let table = &t.inner;
+        Requested::new(table, column_count, names, dsts, dst_sizes)?
+            .read_each(|column, dst| table.read_rows(column, (start, count, step), dst))
+            .map(or_skipped)
+    })
+}
+
+/// Reads n rows of some columns, in any order, repeats allowed. names, dsts and dst_sizes: as for
+/// holdall_table_read_rows(). Each chunk is decoded once.
+///
+/// Returns:
+/// - HOLDALL_E_RANGE: a row (err->position: which of rows) is past the last.
+/// - others: as holdall_table_read_rows().
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_table_read_points(
+    table: *const holdall_table,
+    rows: *const u64,
+    n: usize,
+    column_count: u32,
+    names: *const *const c_char,
+    dsts: *const *mut c_void,
+    dst_sizes: *const usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(table), err, |t| {
+        let (table, rows) = (&t.inner, slice(rows, n, "rows")?);
+        Requested::new(table, column_count, names, dsts, dst_sizes)?
+            .read_each(|column, dst| table.read_points(column, rows, dst))
+            .map(or_skipped)
+    })
+}
+
+/// Copies the table, as this handle sees it, to a new table of any format: all rows and columns,
+/// attributes of table and columns. The copy appears complete or not at all. path, mode, format: as
+/// for holdall_table_create(); docs/choosing.md has the defaults. Reports progress in bytes.
+///
+/// Returns:
+/// - HOLDALL_DAMAGED: as holdall_schunk_copy().
+/// - HOLDALL_E_UNSUPPORTED: Python objects; column attributes in HOLDALL_FORMAT_BLZ_RFC; a codec or
+///   filter that HOLDALL_FORMAT_BLZ does not have: set another one.
+/// - others: as holdall_table_create(), holdall_table_read_rows(), holdall_table_commit().
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_table_copy(
+    table: *const holdall_table,
+    path: *const c_char,
+    mode: holdall_mode,
+    format: holdall_format,
+    options: *const holdall_options,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(table), err, |t| {
+        let (to, mode, options) = (target(path, options)?, self::mode(mode)?, chosen(options));
+        let format = table_format(format)?;
+        t.inner
+            .copy(new_location(&to), mode, format, &options)
+            .map(or_skipped)
+    })
+}
+
 /// Returns the number of attributes of the table. Columns have their own.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_table_attrs(table: *const holdall_table) -> u32 {
+pub unsafe extern "C" fn holdall_table_attr_count(table: *const holdall_table) -> u32 {
     field(table, 0, |t| t.names.len() as u32)
 }
 
-/// Returns the name of attribute i, or NULL past the last. Borrowed until the table is closed or
-/// changed.
+/// Returns the name of attribute i. Borrowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_table_attr_name(
     table: *const holdall_table,
@@ -329,8 +496,7 @@ pub unsafe extern "C" fn holdall_table_attr_name(
     })
 }
 
-/// Returns an attribute: *n bytes of JSON, no NUL after them, borrowed until the table is closed or
-/// an attribute is set. Returns as holdall_array_attr_get().
+/// Gets an attribute, JSON. Returns as holdall_array_attr_get().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_attr_get(
@@ -349,7 +515,16 @@ pub unsafe extern "C" fn holdall_table_attr_get(
     })
 }
 
-/// Sets an attribute to n bytes of JSON; value NULL removes it.
+/// Returns the value of an attribute to set, or `None` for NULL, which removes it.
+fn attr_value<'a>(value: *const c_void, n: usize) -> Result<Option<&'a [u8]>> {
+    if value.is_null() {
+        Ok(None)
+    } else {
+        slice(value.cast(), n, "value").map(Some)
+    }
+}
+
+/// Sets an attribute to n bytes of JSON.
 ///
 /// Returns:
 /// - HOLDALL_E_ARGUMENT: invalid JSON.
@@ -363,57 +538,45 @@ pub unsafe extern "C" fn holdall_table_attr_set(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_change(borrow_mut(table), err, |t| {
-        let json = if value.is_null() {
-            None
-        } else {
-            Some(slice(value.cast(), n, "value")?)
-        };
-        t.changed()?.attr_set(utf8(name, "name")?, json)?;
+        let value = attr_value(value, n)?;
+        t.changed()?.attr_set(utf8(name, "name")?, value)?;
         t.name_all();
         Ok(())
     })
 }
 
-/// Sets or removes an attribute of column i, as holdall_table_attr_set(). holdall_array_attr_get()
+/// Sets or removes an attribute of a column, as holdall_table_attr_set(). holdall_array_attr_get()
 /// reads it.
 ///
 /// Returns:
-/// - HOLDALL_E_RANGE: no such column.
-/// - HOLDALL_E_ARGUMENT: invalid JSON.
+/// - HOLDALL_E_UNSUPPORTED: HOLDALL_FORMAT_BLZ_RFC.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_column_attr_set(
     table: *mut holdall_table,
-    i: u32,
+    column: *const c_char,
     name: *const c_char,
     value: *const c_void,
     n: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_change(borrow_mut(table), err, |t| {
-        let json = if value.is_null() {
-            None
-        } else {
-            Some(slice(value.cast(), n, "value")?)
-        };
+        let value = attr_value(value, n)?;
+        let column = t.inner.column_index(utf8(column, "column")?)?;
         t.changed()?
-            .column_attr_set(i as usize, utf8(name, "name")?, json)?
+            .column_attr_set(column, utf8(name, "name")?, value)?
             .name_all();
         Ok(())
     })
 }
 
-/// Appends rows. columns[i]: `rows` rows of column i, packed, in C order, sizes[i] bytes, for every
-/// column; not borrowed after the call. An incomplete chunk waits in memory: few commits of many
-/// rows cost least. After an error nothing is appended to any column.
-///
-/// Returns:
-/// - HOLDALL_E_ARGUMENT: a wrong sizes[i].
+/// Appends rows. columns[i]: `count` rows of column i, exactly sizes[i] bytes, for every column.
+/// After an error nothing is appended to any column.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_append(
     table: *mut holdall_table,
-    rows: u64,
+    count: u64,
     columns: *const *const c_void,
     sizes: *const usize,
     err: *mut holdall_error,
@@ -426,42 +589,37 @@ pub unsafe extern "C" fn holdall_table_append(
         let columns = both
             .map(|(src, size)| slice(src.cast::<u8>(), *size, "a column"))
             .collect::<Result<Vec<_>>>()?;
-        t.changed()?.append(rows, &columns)
+        t.changed()?.append(count, &columns)
     })
 }
 
-/// Overwrites `rows` rows of column i from row `first` on. src: the items, packed, in C order,
-/// src_size bytes. Cost, and state after an error: as holdall_array_write().
-///
-/// Returns:
-/// - HOLDALL_E_RANGE: no such column or rows.
-/// - HOLDALL_E_ARGUMENT: a wrong src_size.
+/// Overwrites `count` rows of a column from row start on. src: exactly src_size bytes. State after
+/// an error: as holdall_array_write().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_write(
     table: *mut holdall_table,
-    i: u32,
-    first: u64,
-    rows: u64,
+    column: *const c_char,
+    start: u64,
+    count: u64,
     src: *const c_void,
     src_size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_change(borrow_mut(table), err, |t| {
+        let column = t.inner.column_index(utf8(column, "column")?)?;
         t.changed()?
-            .write(i as usize, first, rows, slice(src.cast(), src_size, "src")?)
+            .write(column, start, count, slice(src.cast(), src_size, "src")?)
     })
 }
 
 /// Inserts a column before column `at`; the number of columns appends it. name, dtype: see
-/// holdall_table_create(). src: an item (or row) per row of the table, packed, in C order, src_size
-/// bytes. Options are those of opening; codec, level and checksum default to the first column's.
-/// After an error nothing is changed.
+/// holdall_table_spec. src: an item (or row) per row of the table, exactly src_size bytes. Options
+/// are those of opening; codec, level and checksum default to the first column's. After an error
+/// nothing is changed.
 ///
 /// Returns:
 /// - HOLDALL_E_EXISTS: the name exists.
-/// - HOLDALL_E_RANGE: `at` is past the end.
-/// - HOLDALL_E_ARGUMENT: a wrong src_size, or an invalid name.
 /// - HOLDALL_E_TYPE: unknown dtype.
 #[unsafe(no_mangle)]
 #[must_use]
@@ -505,28 +663,62 @@ pub unsafe extern "C" fn holdall_table_column_remove(
     })
 }
 
-/// Removes all but the first `rows` rows.
-///
-/// Returns:
-/// - HOLDALL_E_RANGE: there are fewer.
+/// Removes all but the first row_count rows.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_truncate(
     table: *mut holdall_table,
-    rows: u64,
+    row_count: u64,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_change(borrow_mut(table), err, |t| t.changed()?.truncate(rows))
+    guard_change(borrow_mut(table), err, |t| t.changed()?.truncate(row_count))
 }
 
-/// Makes all changes durable and visible, all or none: rows, columns, attributes. Without changes
-/// it does nothing. Returns as holdall_schunk_commit(). HOLDALL_E_STATE: also if a writer without
-/// the lock changed the table since it was opened.
+/// Makes all changes durable and visible, all or none: rows, columns, attributes.
+///
+/// Returns:
+/// - HOLDALL_E_STATE: also if a writer without the lock changed the table since it was opened.
+/// - others: as holdall_schunk_commit().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_commit(
     table: *mut holdall_table,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_change(borrow_mut(table), err, |t| t.changed()?.commit())
+    guard_change(borrow_mut(table), err, |t| {
+        let table = t.changed()?;
+        table.commit()?;
+        table.columns_mut().for_each(|c| c.generation += 1);
+        t.generation += 1;
+        Ok(())
+    })
+}
+
+/// Returns the generation: see base.h.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_table_generation(table: *const holdall_table) -> u64 {
+    field(table, 0, |handle| handle.generation)
+}
+
+/// Moves to the newest commit: see base.h. Borrowed columns become invalid, too.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_table_refresh(
+    table: *mut holdall_table,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_change(borrow_mut(table), err, |handle| {
+        let Some((source, options)) = reopened(handle.source.as_ref())? else {
+            return Ok(());
+        };
+        let open = |o: &Options| open_target(source.target()?, Mode::Read, o);
+        let table = table_handle(options.clone(), open)?;
+        let generation = handle.generation + 1;
+        *handle = holdall_table {
+            generation,
+            source: Some((source, options)),
+            ..table
+        };
+        Ok(())
+    })
 }

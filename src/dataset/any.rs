@@ -2,12 +2,12 @@
 #![forbid(unsafe_code)]
 
 use super::create::{self, ArraySpec};
-use crate::array::{Array, NewTiled};
+use crate::array::{Array, NewLocation, NewTiled};
 use crate::error::{Result, fail};
 use crate::format::Format;
-use crate::io::{Folder, file};
+use crate::io::Folder;
 use crate::options::Options;
-use crate::superchunk::bloscpack::{Destination, Mode};
+use crate::superchunk::bloscpack::Mode;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -51,15 +51,15 @@ pub fn create_in(
 
 /// Copies an array in its current state. `[chunks, blocks]` are the requested shapes, if any.
 /// Returns true if corrupt parts were replaced by zeros because `HOLDALL_OPT_SKIP_DAMAGED` is set.
-pub fn copy(
+pub fn copy<'a>(
     from: &Array,
-    path: &OsStr,
+    to: impl Into<NewLocation<'a>>,
     mode: Mode,
     format: Format,
     [chunks, blocks]: [Option<&[u64]>; 2],
     options: &Options,
 ) -> Result<bool> {
-    let dtype = from.dtype_text();
+    let (to, dtype) = (to.into(), from.dtype_text());
     if let Some(new) = tiled(
         &ArraySpec {
             dtype: &dtype,
@@ -69,22 +69,11 @@ pub fn copy(
         },
         blocks,
     )? {
-        return from.copy_to_frame(path, mode, &new, options);
+        return from.copy_to_frame(to, mode, &new, options);
     }
     match format {
-        Format::Bloscpack => {
-            let target = file::locate_for_change(path)?;
-            from.copy(
-                Destination {
-                    folder: target.folder,
-                    name: target.name,
-                    mode,
-                    options: options.clone(),
-                },
-                chunks,
-            )
-        }
-        _ => create::copy(from, path, mode, format, chunks, options),
+        Format::Bloscpack => from.copy(to.destination(mode, options)?, chunks),
+        _ => create::copy(from, to, mode, format, chunks, options),
     }
 }
 

@@ -234,14 +234,6 @@ impl Chunks {
         start..start.saturating_add(self.chunk)
     }
 
-    /// Returns the checksum algorithm of the chunk files; `None` for superchunks.
-    pub fn chunk_file_checksum(&self) -> Option<Checksum> {
-        match &self.files {
-            ChunkStorage::ChunkFiles(_, sum) => Some(*sum),
-            ChunkStorage::Superchunks(_) => None,
-        }
-    }
-
     /// Returns the folder of the files.
     pub fn dir(&self) -> &DatasetDir {
         match &self.files {

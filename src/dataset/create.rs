@@ -14,11 +14,11 @@ use super::commit::{FOLDERS, MAIN, Writer, open_session};
 use super::edit::{FileLayout, UnitEncoder};
 use super::fill_value;
 use super::folder::DatasetDir;
-use super::meta::{Meta, SIZES, STORAGE, checksum_name};
+use super::meta::{self, Meta, SIZES, STORAGE, checksum_name};
 use super::open::ROOTDIRS;
 use crate::alloc;
-use crate::array::Array;
 use crate::array::selection::MAX_NDIM;
+use crate::array::{Array, NewLocation};
 use crate::blosc::{Codec, Params};
 use crate::checksum::Checksum;
 use crate::dtype::numpy_meta::Order;
@@ -165,7 +165,9 @@ pub fn create_at(
     session: &Arc<Session>,
 ) -> Result<ArrayFile> {
     check_request(mode, options)?;
-    check_blz_rfc_options(new.format == Format::BlzRfc, options)?;
+    if new.format != Format::BlzRfc {
+        refuse_superchunk_options(options)?;
+    }
     let dtype = Dtype::parse_argument(new.dtype)?;
     if dtype.item.has_objects() {
         return Err(fail!(
@@ -208,7 +210,7 @@ pub fn check_request(mode: Mode, options: &Options) -> Result<()> {
     if !matches!(mode, Mode::New | Mode::Replace) {
         return Err(fail!(
             Argument,
-            "creating takes HOLDALL_NEW or HOLDALL_REPLACE"
+            "creating takes HOLDALL_CREATE or HOLDALL_REPLACE"
         ));
     }
     options.only(
@@ -219,9 +221,9 @@ pub fn check_request(mode: Mode, options: &Options) -> Result<()> {
 
 /// Copies an array in its current state, with its attributes. Returns true if corrupt parts were
 /// replaced by zeros because `HOLDALL_OPT_SKIP_DAMAGED` is set.
-pub fn copy(
+pub fn copy<'a>(
     from: &Array,
-    path: &OsStr,
+    to: impl Into<NewLocation<'a>>,
     mode: Mode,
     format: Format,
     chunks: Option<&[u64]>,
@@ -246,39 +248,58 @@ pub fn copy(
         options.set_bytes(Opt::Fill, value)?;
     }
     let (dtype, none) = (from.dtype_text(), [&[0], row].concat());
-    let mut new = create(
-        path,
-        mode,
-        &ArraySpec {
-            dtype: &dtype,
-            shape: &none,
-            chunks,
-            format,
-        },
-        &options,
-    )?;
+    let spec = ArraySpec {
+        dtype: &dtype,
+        shape: &none,
+        chunks,
+        format,
+    };
+    let mut new = match to.into() {
+        NewLocation::Path(path) => create(path, mode, &spec, &options),
+        NewLocation::Storage(folder) => create_in(folder, mode, &spec, &options),
+    }?;
     for (name, value) in from.attrs()? {
         new.attr_set(&name, &value)?;
     }
+    let all = from.nbytes();
+    let corrupt = copy_rows(from, &mut new, options.memory_limit(), &mut |done| {
+        options.progress(done, all)
+    })?;
+    new.commit()?;
+    Ok(corrupt || from.has_lost_attrs())
+}
+
+/// Appends all rows of an array to another one. Calls `progress` with the number of bytes copied
+/// so far. Returns true if corrupt parts were replaced by zeros because `HOLDALL_OPT_SKIP_DAMAGED`
+/// is set.
+pub fn copy_rows(
+    from: &Array,
+    to: &mut Array,
+    memory_limit: u64,
+    progress: &mut dyn FnMut(u64) -> Result<()>,
+) -> Result<bool> {
+    let (rows, row) = from.shape().split_first().unwrap_or((&0, &[]));
     let bytes = from.nbytes() / rows.max(&1);
     // rows of zero bytes are copied at once, whatever their number is
-    let most = COPY_BYTES.checked_div(bytes).map_or(*rows, |n| n.max(1));
+    let most = COPY_BYTES
+        .min(memory_limit)
+        .checked_div(bytes)
+        .map_or(*rows, |n| n.max(1));
     let mut buffer = alloc::zeroed(alloc::allow(
         most.min(*rows).saturating_mul(bytes),
-        options.memory_limit(),
+        memory_limit,
         "some rows",
     )?)?;
-    let (mut at, mut corrupt, mut start) = (0, from.has_lost_attrs(), vec![0; from.shape().len()]);
+    let (mut at, mut corrupt, mut start) = (0, false, vec![0; from.shape().len()]);
     while at < *rows {
         let n = most.min(rows - at);
         let part = buffer.at_mut(..(n * bytes) as usize)?;
         start.first_mut().into_iter().for_each(|s| *s = at);
         corrupt |= from.read(&start, &[&[n], row].concat(), None, part, None)?;
-        new.append(0, n, part)?;
+        to.append(0, n, part)?;
         at += n;
-        options.progress(at * bytes, from.nbytes())?;
+        progress(at * bytes)?;
     }
-    new.commit()?;
     Ok(corrupt)
 }
 
@@ -427,7 +448,6 @@ fn storage(dtype: &Dtype, new: &ArraySpec, options: &Options) -> Result<Value> {
 /// Returns the metadata of a new table in the BLZ RFC layout, without its columns. All columns have
 /// the same number of rows per chunk.
 pub fn blz_rfc_table_meta(columns: &[&Type], options: &Options) -> Result<Meta> {
-    check_blz_rfc_options(true, options)?;
     let row = columns
         .iter()
         .fold(0, |n: u64, item| n.saturating_add(item.size as u64))
@@ -461,12 +481,10 @@ pub fn blz_rfc_table_meta(columns: &[&Type], options: &Options) -> Result<Meta> 
     Ok(meta)
 }
 
-/// Fails if an option for superchunks is given and the format has none.
-fn check_blz_rfc_options(is_blz_rfc: bool, options: &Options) -> Result<()> {
-    match BLZ_RFC_OPTIONS
-        .iter()
-        .find(|o| !is_blz_rfc && options.given(**o).is_some())
-    {
+/// Fails if an option for superchunks is given, for a format that has none.
+fn refuse_superchunk_options(options: &Options) -> Result<()> {
+    let given = |o: &&Opt| options.given(**o).is_some();
+    match BLZ_RFC_OPTIONS.iter().find(given) {
         Some(o) => Err(fail!(
             Argument,
             "{} applies to superchunks only, and in this format each chunk has a file of its own",
@@ -493,7 +511,6 @@ pub fn unit_encoder(
     options: &Options,
 ) -> Result<(UnitEncoder, u64)> {
     let Some(files) = chunks.superchunks() else {
-        check_blz_rfc_options(false, options)?;
         return Ok((UnitEncoder::Chunk(params, meta.checksum), 1));
     };
     let chunk_size = chunks.chunk_bytes();
@@ -705,11 +722,7 @@ pub fn params(
     options: &Options,
 ) -> Result<Params> {
     let mut options = options.clone();
-    let stored = |key: &str| {
-        ["cparams", "bparams"]
-            .iter()
-            .find_map(|of| storage.get(of)?.get(key))
-    };
+    let stored = |key: &str| meta::parameter(storage, key);
     if options.given(Opt::Codec).is_none() && storage != &Value::Null {
         let codec = match stored("cname").and_then(Value::as_str) {
             Some(name) => {
@@ -733,11 +746,7 @@ pub fn params(
         options.set(Opt::Level, level.min(9) as i64)?;
     }
     if let (None, Some(shuffle)) = (options.given_bytes(Opt::Filters), stored("shuffle")) {
-        let number = match shuffle {
-            Value::Bool(yes) => u8::from(*yes),
-            other => other.as_u64().map_or(1, |n| n.min(2) as u8),
-        };
-        options.set_bytes(Opt::Filters, &[number])?;
+        options.set_bytes(Opt::Filters, &[meta::stated_filter(shuffle)])?;
     }
     let params = bloscpack::params(&options, typesize(item), None)?;
     if storage.get("bparams").is_some() {

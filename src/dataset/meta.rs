@@ -305,6 +305,22 @@ impl Meta {
     }
 }
 
+/// Returns a compression parameter in the contents of `meta/storage`: that of bcolz, or else that of
+/// BLZ.
+pub fn parameter<'a>(storage: &'a Value, key: &str) -> Option<&'a Value> {
+    ["cparams", "bparams"]
+        .iter()
+        .find_map(|of| storage.get(of)?.get(key))
+}
+
+/// Returns the number of the filter that `shuffle` states: 0 none, 1 shuffle, 2 bitshuffle.
+pub fn stated_filter(shuffle: &Value) -> u8 {
+    match shuffle {
+        Value::Bool(yes) => u8::from(*yes),
+        other => other.as_u64().map_or(1, |n| n.min(2) as u8),
+    }
+}
+
 /// Returns the text of `meta/sizes`.
 pub fn sizes(shape: &[u64], nbytes: u64, cbytes: u64) -> String {
     let shape: Vec<String> = shape.iter().map(u64::to_string).collect();

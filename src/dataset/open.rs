@@ -11,7 +11,7 @@ use crate::array::Array;
 use crate::error::{Error, Result, Status, fail};
 use crate::format::Format;
 use crate::io::{Folder, locate, object};
-use crate::options::{Opt, Options};
+use crate::options::{CHUNK_WRITE_OPTIONS, Opt, Options};
 use crate::superchunk::bloscpack::{Mode, OPEN_OPTIONS};
 use crate::superchunk::frame;
 use std::ffi::OsStr;
@@ -65,7 +65,7 @@ pub fn is_dataset(dir: &DatasetDir) -> Result<bool> {
 
 /// Returns the configuration for reading. Fails if an option does not apply to opening.
 pub fn read_config(dir: &DatasetDir, options: &Options) -> Result<ReadConfig> {
-    options.only("opening a dataset", OPEN_OPTIONS)?;
+    let options = &options.applying("opening a dataset", OPEN_OPTIONS, CHUNK_WRITE_OPTIONS)?;
     Ok(ReadConfig::new(options, dir))
 }
 
@@ -81,7 +81,7 @@ fn open_at(dir: &DatasetDir, mode: Mode, options: &Options) -> Result<Array> {
         _ => {
             return Err(fail!(
                 Argument,
-                "wrong mode for opening (expected HOLDALL_READ or HOLDALL_APPEND); use holdall_array_create() with HOLDALL_NEW or HOLDALL_REPLACE"
+                "wrong mode for opening (expected HOLDALL_READ or HOLDALL_APPEND); use holdall_array_create() with HOLDALL_CREATE or HOLDALL_REPLACE"
             ));
         }
     };
@@ -92,7 +92,8 @@ fn open_at(dir: &DatasetDir, mode: Mode, options: &Options) -> Result<Array> {
 }
 
 fn open_for_writing(dir: &DatasetDir, options: &Options) -> Result<ArrayFile> {
-    let config = write_config(dir, options)?;
+    let options = &write_options(options)?;
+    let config = write_config(dir, options);
     let dir = &dir.trusted(!config.verify);
     snapshot(dir, refuse_others)?;
     let writer = Writer::new(
@@ -105,13 +106,18 @@ fn open_for_writing(dir: &DatasetDir, options: &Options) -> Result<ArrayFile> {
     ArrayFile::open_for_writing(dir, meta, &config, options, writer)
 }
 
-/// Returns the configuration for reading through a handle that is open for writing.
-pub fn write_config(dir: &DatasetDir, options: &Options) -> Result<ReadConfig> {
-    options.only(
+/// Returns the options that opening for writing uses. Fails if one does not apply to it.
+pub fn write_options(options: &Options) -> Result<Options> {
+    options.applying(
         "opening a dataset for writing",
         &[OPEN_OPTIONS, WRITE_OPTIONS].concat(),
-    )?;
-    Ok(ReadConfig::new(&for_reading(options), dir))
+        CHUNK_WRITE_OPTIONS,
+    )
+}
+
+/// Returns the configuration for reading through a handle that is open for writing.
+pub fn write_config(dir: &DatasetDir, options: &Options) -> ReadConfig {
+    ReadConfig::new(&for_reading(options), dir)
 }
 
 /// Opens the array in a folder.

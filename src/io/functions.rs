@@ -7,7 +7,7 @@ use crate::error::{Error, Result, Status, fail};
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
-/// The functions of the caller. `Err(n)` is an `errno`. `holdall_io_functions` documents each
+/// The functions of the caller. `Err(n)` is an `errno`. `holdall_storage_functions` documents each
 /// function.
 pub trait Functions: Send + Sync {
     /// Returns the length of a file; `ENOENT` if it does not exist.

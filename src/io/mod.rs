@@ -167,6 +167,7 @@ pub struct ReadFailure {
     pub error: Error,
 }
 
+#[cfg(feature = "cloud")]
 impl ReadFailure {
     /// Creates a failure that concerns no particular range.
     pub fn anywhere(job: usize, error: Error) -> ReadFailure {

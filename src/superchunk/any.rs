@@ -5,9 +5,10 @@ use super::bloscpack::header::Dialect;
 use super::bloscpack::{Bloscpack, Destination, Mode, reserve_offsets};
 use super::frame::{self, Frame, NewFrame};
 use super::staging;
-use crate::blosc::{Codec, Params, Target};
+use crate::blosc::{Codec, Params, StoredCodec, StoredEncoding, Target};
 use crate::checksum::Checksum;
 use crate::error::{Result, fail};
+use crate::format::Format;
 use crate::io::{Folder, locate, object};
 use crate::options::{Opt, Options};
 use std::ffi::OsStr;
@@ -31,6 +32,20 @@ pub enum SuperchunkFormat {
     Bloscpack,
     /// A Blosc2 frame.
     Frame,
+}
+
+/// What is known about a chunk without decoding it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkInfo {
+    /// Bytes of content.
+    pub nbytes: usize,
+    /// Bytes as stored. 0 if the chunk is pending, or if a frame stores a chunk of equal items in
+    /// its index.
+    pub stored_bytes: usize,
+    /// The codec; of a pending chunk, the one with which it will be encoded.
+    pub codec: StoredCodec,
+    /// The chunk is not encoded yet.
+    pub is_pending: bool,
 }
 
 macro_rules! dispatch {
@@ -123,16 +138,9 @@ impl Superchunk {
         }
     }
 
-    /// Copies content and named values to `path`. Parameters that `options` does not set are taken
+    /// Copies content and named values. Parameters that the options of `to` do not set are taken
     /// from this superchunk. Returns true if corrupt content was replaced by zeros.
-    pub fn copy(
-        &self,
-        path: &OsStr,
-        mode: Mode,
-        format: SuperchunkFormat,
-        options: &Options,
-    ) -> Result<bool> {
-        let mut to = Destination::at(path, mode, options.clone())?;
+    pub fn copy(&self, mut to: Destination, format: SuperchunkFormat) -> Result<bool> {
         if let Superchunk::Frame(frame) = self
             && frame.is_named(&to.folder, &to.name)?
         {
@@ -150,16 +158,22 @@ impl Superchunk {
             (Superchunk::Frame(frame), SuperchunkFormat::Frame)
                 if [Opt::ChunkBytes, Opt::BlockBytes]
                     .iter()
-                    .all(|o| options.given(*o).is_none()) =>
+                    .all(|o| to.options.given(*o).is_none()) =>
             {
                 let sparse = to.options.take(Opt::Sparse) == Some(1);
                 frame.copy(to, sparse)
             }
-            (_, SuperchunkFormat::Frame) => self.copy_to_frame(path, mode, options),
+            (_, SuperchunkFormat::Frame) => self.copy_to_frame(to),
         }
     }
 
-    fn copy_to_frame(&self, path: &OsStr, mode: Mode, options: &Options) -> Result<bool> {
+    fn copy_to_frame(&self, to: Destination) -> Result<bool> {
+        let Destination {
+            folder,
+            name,
+            mode,
+            options,
+        } = to;
         let mut copy_options = options.clone();
         if copy_options.given(Opt::ChunkBytes).is_none() && self.chunk_size() > 0 {
             copy_options.set(Opt::ChunkBytes, self.chunk_size() as i64)?;
@@ -172,7 +186,7 @@ impl Superchunk {
             self.typesize(),
             like.as_ref(),
             &copy_options,
-            |new, options| Frame::create(path, mode, new, options),
+            |new, options| Frame::create_in(&folder, &name, mode, new, options),
         )?;
         if let Superchunk::Frame(frame) = self {
             for name in frame.meta_names() {
@@ -250,10 +264,46 @@ impl Superchunk {
         }
     }
 
-    /// Returns the content size, the stored size and the flags of chunk `i`. The stored size is 0
-    /// if the chunk takes no space or is not encoded yet.
-    pub fn chunk_info(&self, i: u64) -> Result<(usize, usize, u8)> {
-        dispatch!(self, s => s.chunk_info(i))
+    /// Describes chunk `i`.
+    pub fn chunk_info(&self, i: u64) -> Result<ChunkInfo> {
+        let (nbytes, stored_bytes, flags) = dispatch!(self, s => s.chunk_info(i))?;
+        let is_pending = match self {
+            Superchunk::Bloscpack(_) => stored_bytes == 0,
+            Superchunk::Frame(s) => s.is_pending(i),
+        };
+        let codec = match self {
+            Superchunk::Bloscpack(s) if is_pending => s.new_codec(),
+            Superchunk::Frame(s) if is_pending => StoredCodec::from_params(s.params()?),
+            _ if stored_bytes == 0 => StoredCodec::None,
+            _ => StoredCodec::from_flags(flags),
+        };
+        Ok(ChunkInfo {
+            nbytes,
+            stored_bytes,
+            codec,
+            is_pending,
+        })
+    }
+
+    /// Returns how the chunks are encoded.
+    pub fn encoding(&self) -> StoredEncoding {
+        match self {
+            Superchunk::Bloscpack(s) => s.encoding(),
+            Superchunk::Frame(s) => s.header().encoding(),
+        }
+    }
+
+    /// Returns whether it is a folder with one file per chunk.
+    pub fn is_sparse(&self) -> bool {
+        matches!(self, Superchunk::Frame(s) if s.is_sparse())
+    }
+
+    /// Returns the format.
+    pub fn format(&self) -> Format {
+        match self {
+            Superchunk::Bloscpack(_) => Format::Bloscpack,
+            Superchunk::Frame(_) => Format::B2Frame,
+        }
     }
 
     /// Returns the content size of chunk `i` in bytes.
@@ -328,7 +378,11 @@ impl Superchunk {
     /// Returns the names of all values, including corrupt ones.
     pub fn meta_names(&self) -> Vec<&str> {
         match self {
-            Superchunk::Bloscpack(s) if s.meta().map_or(true, |m| m.is_some()) => vec![""],
+            Superchunk::Bloscpack(s)
+                if self.is_meta_lost("") || matches!(s.meta(), Ok(Some(_))) =>
+            {
+                vec![""]
+            }
             Superchunk::Bloscpack(_) => Vec::new(),
             Superchunk::Frame(s) => s.meta_names().collect(),
         }
@@ -343,6 +397,12 @@ impl Superchunk {
         }
     }
 
+    /// Returns whether the value `name` is corrupt. [`Superchunk::meta`] returns `None` for it if
+    /// the options skip damage, and the error otherwise.
+    pub fn is_meta_lost(&self, name: &str) -> bool {
+        matches!(self, Superchunk::Bloscpack(s) if name.is_empty() && s.meta_damage().is_some())
+    }
+
     /// Sets the value `name`; `None` removes it.
     pub fn meta_set(&mut self, name: &str, value: Option<&[u8]>) -> Result<()> {
         match (self, value) {
@@ -355,15 +415,6 @@ impl Superchunk {
             (Superchunk::Frame(s), Some(value)) => s.vlmeta_set(name, value),
             (Superchunk::Frame(s), None) if s.meta_names().all(|n| n != name) => Ok(()),
             (Superchunk::Frame(s), None) => s.meta_remove(name),
-        }
-    }
-
-    /// Returns the codec with which pending content will be encoded; `None` for frames.
-    pub fn codec(&self) -> Option<Codec> {
-        match self {
-            Superchunk::Bloscpack(s) => Some(s.codec()),
-            // in most cases a frame chunk without stored bytes is a fill value
-            Superchunk::Frame(_) => None,
         }
     }
 }
@@ -439,4 +490,100 @@ fn with_new(
         },
         &options,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::sim::SimDisk;
+
+    const NAME: &str = "s";
+
+    fn filled(disk: &SimDisk, format: SuperchunkFormat, options: &Options) -> Superchunk {
+        let name = OsStr::new(NAME);
+        let folder = disk.folder();
+        let mut s = Superchunk::create_in(&folder, name, Mode::New, format, 4, options).unwrap();
+        let content: Vec<u8> = (0..10_000u32).flat_map(|i| (i / 3).to_le_bytes()).collect();
+        s.append(&content).unwrap();
+        s.commit().unwrap();
+        s
+    }
+
+    #[test]
+    fn the_encoding_is_that_of_the_stored_chunks() {
+        let options = |codec: i64| {
+            let options = Options::new().with(Opt::ChunkBytes, 4000).unwrap();
+            let mut options = options.with(Opt::Codec, codec).unwrap();
+            options.set_bytes(Opt::Filters, &[2]).unwrap();
+            options
+        };
+        for (format, level) in [
+            (SuperchunkFormat::Bloscpack, None),
+            (SuperchunkFormat::Frame, Some(5)),
+        ] {
+            let disk = SimDisk::default();
+            drop(filled(&disk, format, &options(6)));
+            let (folder, name) = (disk.folder(), OsStr::new(NAME));
+            let s = Superchunk::open_in(&folder, name, Mode::Read, &Options::new()).unwrap();
+            let encoding = s.encoding();
+            assert_eq!(encoding.codec, StoredCodec::One(Codec::Zstd));
+            assert_eq!((encoding.level, encoding.filters), (level, vec![2]));
+            drop(s);
+
+            // codec 2 is LZ4
+            let lz4 = Options::new().with(Opt::Codec, 2).unwrap();
+            let mut s = Superchunk::open_in(&folder, name, Mode::Append, &lz4).unwrap();
+            let n = s.chunks();
+            s.append(&[7; 4000]).unwrap();
+            s.append(&[8; 40]).unwrap();
+            let last = s.chunk_info(n + 1).unwrap();
+            assert_eq!((last.nbytes, last.stored_bytes), (40, 0));
+            assert!(last.is_pending);
+            assert_eq!(last.codec, StoredCodec::One(Codec::Lz4));
+            s.commit().unwrap();
+            assert!(!s.chunk_info(n + 1).unwrap().is_pending);
+            assert_eq!(
+                s.chunk_info(0).unwrap().codec,
+                StoredCodec::One(Codec::Zstd)
+            );
+            let expected = match format {
+                SuperchunkFormat::Bloscpack => StoredCodec::Mixed,
+                SuperchunkFormat::Frame => StoredCodec::One(Codec::Lz4),
+            };
+            assert_eq!(s.encoding().codec, expected);
+        }
+    }
+
+    #[test]
+    fn a_superchunk_is_copied_to_any_folder() {
+        let formats = [SuperchunkFormat::Bloscpack, SuperchunkFormat::Frame];
+        let small = Options::new().with(Opt::ChunkBytes, 4000).unwrap();
+        let folder = Options::new().with(Opt::Sparse, 1).unwrap();
+        for from in formats {
+            let disk = SimDisk::default();
+            let s = filled(&disk, from, &Options::new());
+            for (to, options) in [
+                (SuperchunkFormat::Bloscpack, &small),
+                (SuperchunkFormat::Frame, &small),
+                (SuperchunkFormat::Frame, &folder),
+            ] {
+                let there = SimDisk::default();
+                let destination = Destination {
+                    folder: there.folder(),
+                    name: "".into(),
+                    mode: Mode::New,
+                    options: options.clone(),
+                };
+                assert!(!s.copy(destination, to).unwrap());
+                let name = OsStr::new("");
+                let copy = Superchunk::open_in(&there.folder(), name, Mode::Read, &Options::new())
+                    .unwrap();
+                assert_eq!(copy.is_sparse(), options.given(Opt::Sparse).is_some());
+                let mut content = [vec![1; 40_000], vec![2; 40_000]];
+                s.read(0, &mut content[0]).unwrap();
+                copy.read(0, &mut content[1]).unwrap();
+                assert!(content[0] == content[1]);
+            }
+        }
+    }
 }

@@ -11,17 +11,12 @@ use crate::error::Result;
 use crate::parallel;
 
 /// A sequence of chunks that many threads may read and one thread may change.
+#[allow(clippy::len_without_is_empty)] // public only for tests
 pub trait Chunks: Send + Sync {
     /// Returns the path of the file or folder, for error messages.
     fn name(&self) -> &str;
     /// Returns the number of chunks.
     fn len(&self) -> u64;
-    /// Returns true if there are no chunks.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-    /// Returns the content size of a chunk in bytes.
-    fn chunk_bytes(&self) -> usize;
     /// Returns the content size of a block in bytes. The last block of a chunk is shorter if the
     /// block size does not divide the chunk size.
     fn block_bytes(&self) -> usize;

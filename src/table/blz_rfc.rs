@@ -6,7 +6,7 @@
 //! The files of a removed column are deleted after the commit that removes its name.
 #![forbid(unsafe_code)]
 
-use super::write::{RemovedColumn, TableWriter, check_name};
+use super::write::{NewColumn, RemovedColumn, TableWriter, check_name};
 use super::{Column, Table, find};
 use crate::array::Array;
 use crate::dataset::array::ArrayFile;
@@ -121,7 +121,7 @@ pub(super) fn open(dir: &DatasetDir, config: &ReadConfig, options: &Options) -> 
 pub(super) fn create(
     dir: &DatasetDir,
     mode: Mode,
-    columns: &[(&str, Dtype)],
+    columns: &[NewColumn],
     options: &Options,
 ) -> Result<(BlzRfcTable, Vec<RemovedColumn>)> {
     for below in FOLDERS {
@@ -129,10 +129,7 @@ pub(super) fn create(
     }
     let removed = refuse_existing(dir, mode, options)?;
     let meta = create::blz_rfc_table_meta(
-        &columns
-            .iter()
-            .map(|(_, dtype)| &dtype.item)
-            .collect::<Vec<_>>(),
+        &columns.iter().map(|c| &c.dtype.item).collect::<Vec<_>>(),
         options,
     )?;
     for name in FOLDERS {

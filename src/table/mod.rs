@@ -7,12 +7,16 @@
 #![forbid(unsafe_code)]
 
 mod blz_rfc;
+mod copy;
+mod read;
 mod repair;
 #[cfg(test)]
 mod tests;
 mod write;
 
-pub use repair::{Repaired, repair, repair_at};
+pub use repair::repair;
+#[cfg(any(test, feature = "internals"))]
+pub use repair::{Repaired, repair_at};
 
 use self::write::TableWriter;
 use crate::alloc;
@@ -105,7 +109,7 @@ impl Table {
             _ => {
                 return Err(fail!(
                     Argument,
-                    "wrong mode for opening (expected HOLDALL_READ or HOLDALL_APPEND); use holdall_table_create() with HOLDALL_NEW or HOLDALL_REPLACE"
+                    "wrong mode for opening (expected HOLDALL_READ or HOLDALL_APPEND); use holdall_table_create() with HOLDALL_CREATE or HOLDALL_REPLACE"
                 ));
             }
         }
@@ -185,6 +189,11 @@ impl<A> Table<A> {
     /// Returns the columns in order.
     pub fn columns(&self) -> &[Column<A>] {
         &self.columns
+    }
+
+    /// Returns the columns for a change that does not affect their items.
+    pub fn columns_mut(&mut self) -> impl Iterator<Item = &mut A> {
+        self.columns.iter_mut().map(|c| &mut c.array)
     }
 
     /// Returns the attributes: JSON values by name.

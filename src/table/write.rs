@@ -9,7 +9,7 @@
 
 use super::blz_rfc::{self, BlzRfcTable};
 use super::{Column, Table, names};
-use crate::array::Array;
+use crate::array::{Array, NewLocation};
 use crate::dataset::array::ArrayFile;
 use crate::dataset::attrs::{Attrs, FILES};
 use crate::dataset::commit::{
@@ -19,7 +19,7 @@ use crate::dataset::commit::{
 use crate::dataset::create::{self, ArraySpec};
 use crate::dataset::folder::{DatasetDir, is_valid_entry_name};
 use crate::dataset::meta::{Meta, SIZES, STORAGE};
-use crate::dataset::open::{ROOTDIRS, all_intact, write_config};
+use crate::dataset::open::{ROOTDIRS, all_intact, write_config, write_options};
 use crate::dataset::text_checksum::{self, with_checksum};
 use crate::dtype::{Dtype, Kind};
 use crate::error::{Error, Result, Status, fail};
@@ -73,7 +73,8 @@ pub(super) struct RemovedColumn {
 
 /// Opens a table for writing.
 pub(super) fn open(dir: &DatasetDir, options: &Options) -> Result<Table> {
-    let config = write_config(dir, options)?;
+    let options = &write_options(options)?;
+    let config = write_config(dir, options);
     let dir = &dir.trusted(!config.verify);
     if snapshot(dir, is_blz_rfc)? {
         return blz_rfc::open(dir, &config, options);
@@ -192,10 +193,8 @@ impl Table {
         columns: &[(&str, Dtype)],
         options: &Options,
     ) -> Result<Table> {
-        create::check_request(mode, options)?;
-        create::in_folder(path, options, |dir, session| {
-            create(dir, mode, format, columns, options, session)
-        })
+        let columns = new_columns(columns, options);
+        create(NewLocation::Path(path), mode, format, &columns, options)
     }
 
     /// Creates a table in storage of the caller.
@@ -206,23 +205,65 @@ impl Table {
         columns: &[(&str, Dtype)],
         options: &Options,
     ) -> Result<Table> {
-        create::check_request(mode, options)?;
+        let columns = new_columns(columns, options);
         create(
-            &DatasetDir::of(folder),
+            NewLocation::Storage(folder),
             mode,
             format,
-            columns,
+            &columns,
             options,
-            &open_session(folder, options)?,
         )
     }
 }
 
-fn create(
+/// A column of a new table.
+pub(super) struct NewColumn<'a> {
+    pub name: &'a str,
+    pub dtype: Dtype,
+    pub options: Options,
+}
+
+fn new_columns<'a>(columns: &[(&'a str, Dtype)], options: &Options) -> Vec<NewColumn<'a>> {
+    let column = |(name, dtype): &(&'a str, Dtype)| NewColumn {
+        name,
+        dtype: dtype.clone(),
+        options: options.clone(),
+    };
+    columns.iter().map(column).collect()
+}
+
+/// Creates a table without rows, which exists from the first commit on.
+pub(super) fn create(
+    to: NewLocation,
+    mode: Mode,
+    format: Format,
+    columns: &[NewColumn],
+    options: &Options,
+) -> Result<Table> {
+    create::check_request(mode, options)?;
+    match to {
+        NewLocation::Path(path) => create::in_folder(path, options, |dir, session| {
+            create_at(dir, mode, format, columns, options, session)
+        }),
+        NewLocation::Storage(folder) => {
+            let session = open_session(folder, options)?;
+            create_at(
+                &DatasetDir::of(folder),
+                mode,
+                format,
+                columns,
+                options,
+                &session,
+            )
+        }
+    }
+}
+
+fn create_at(
     dir: &DatasetDir,
     mode: Mode,
     format: Format,
-    columns: &[(&str, Dtype)],
+    columns: &[NewColumn],
     options: &Options,
     session: &Arc<Session>,
 ) -> Result<Table> {
@@ -253,8 +294,13 @@ fn create(
         attrs: Attrs::default(),
         writer: Some(writer),
     };
-    for (name, dtype) in columns {
-        table.column_add(table.columns.len(), name, dtype, &[])?;
+    for NewColumn {
+        name,
+        dtype,
+        options,
+    } in columns
+    {
+        table.insert_column(table.columns.len(), name, dtype, &[], options)?;
     }
     Ok(table)
 }
@@ -263,7 +309,7 @@ fn create(
 fn refuse_existing(
     dir: &DatasetDir,
     mode: Mode,
-    columns: &[(&str, Dtype)],
+    columns: &[NewColumn],
     options: &Options,
 ) -> Result<Vec<RemovedColumn>> {
     let exists = |e: &str| {
@@ -300,9 +346,8 @@ fn refuse_existing(
         None => {
             // leftovers of an interrupted writer are allowed
             let is_leftover = |n: &OsStr| {
-                n.to_str().is_some_and(|n| {
-                    n.starts_with(MAIN) || columns.iter().any(|(name, _)| *name == n)
-                })
+                n.to_str()
+                    .is_some_and(|n| n.starts_with(MAIN) || columns.iter().any(|c| c.name == n))
             };
             match dir.list("").iter().find(|n| !is_leftover(n)) {
                 Some(other) => exists(&format!(
@@ -605,8 +650,20 @@ impl<A: From<Array> + AsMut<Array>> Table<A> {
 
     /// Inserts a column before column `at`; `src` has its rows. On failure nothing is changed.
     pub fn column_add(&mut self, at: usize, name: &str, dtype: &Dtype, src: &[u8]) -> Result<()> {
+        let options = self.options()?;
+        self.insert_column(at, name, dtype, src, &options)
+    }
+
+    fn insert_column(
+        &mut self,
+        at: usize,
+        name: &str,
+        dtype: &Dtype,
+        src: &[u8],
+        options: &Options,
+    ) -> Result<()> {
         check_name(name)?;
-        let (options, have, rows) = (self.options()?, self.columns.len(), self.rows);
+        let (have, rows) = (self.columns.len(), self.rows);
         if at > have {
             return Err(fail!(
                 Range,
@@ -628,7 +685,7 @@ impl<A: From<Array> + AsMut<Array>> Table<A> {
             });
         }
         let make = || {
-            let mut array = self.writer()?.column(name, dtype, &options)?.into_array()?;
+            let mut array = self.writer()?.column(name, dtype, options)?.into_array()?;
             array.append(0, rows, src)?;
             Ok(array)
         };
@@ -670,8 +727,7 @@ impl<A: From<Array> + AsMut<Array>> Table<A> {
     /// Removes a column.
     pub fn column_remove(&mut self, name: &str) -> Result<()> {
         self.writer()?;
-        let at = self.columns.iter().position(|c| c.name == name);
-        let at = at.ok_or_else(|| fail!(Argument, "{}: there is no column {name:?}", self.name))?;
+        let at = self.column_index(name)?;
         if self.columns.len() == 1 {
             return Err(fail!(
                 Argument,

@@ -62,7 +62,7 @@ static double write_all(struct input *in, const char *path, int codec, int check
     set(o, HOLDALL_OPT_CHECKSUM, checksum);
     set(o, HOLDALL_OPT_DURABILITY, durability);
     double start = now();
-    check(holdall_bag_writer_open(path, HOLDALL_NEW, o, &w, &err), "open");
+    check(holdall_bag_writer_open(path, HOLDALL_CREATE, o, &w, &err), "open");
     const size_t most = batch == 1 ? 10000 : batch;
     for (uint64_t i = 0; i < in->records; i += most) {
         size_t n = in->records - i < most ? in->records - i : most;
@@ -90,10 +90,10 @@ static double write_numbers(const char *path, uint64_t records)
     holdall_bag_writer *w;
     holdall_options *o = holdall_options_new();
     set(o, HOLDALL_OPT_CODEC, HOLDALL_CODEC_NONE);
-    set(o, HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE);
+    set(o, HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE);
     set(o, HOLDALL_OPT_DURABILITY, 0);
     double start = now();
-    check(holdall_bag_writer_open(path, HOLDALL_NEW, o, &w, &err), "open");
+    check(holdall_bag_writer_open(path, HOLDALL_CREATE, o, &w, &err), "open");
     for (uint64_t i = 0; i < records; i += PIECE) {
         uint64_t n = records - i < PIECE ? records - i : PIECE;
         for (uint64_t k = 0; k < n; k++)
@@ -144,7 +144,7 @@ static double read_indices(const char *path, int io, int threads, const uint64_t
         size_t n = count - k < batch ? count - k : batch;
         check(holdall_bag_read_indices(bag, indices + k, n, &r, &err), "read_indices");
         sum += holdall_records_offsets(r)[n];
-        holdall_records_close(r);
+        holdall_records_free(r);
     }
     double took = now() - start;
     sink = sum;
@@ -155,7 +155,7 @@ static double read_indices(const char *path, int io, int threads, const uint64_t
 static double read_ranges(const char *path, int io, int threads, size_t batch)
 {
     holdall_bag *bag = open_bag(path, io, threads, 0);
-    uint64_t sum = 0, all = holdall_bag_size(bag);
+    uint64_t sum = 0, all = holdall_bag_record_count(bag);
     if (batch == 0)
         batch = all;
     double took = 0, start = now();
@@ -165,7 +165,7 @@ static double read_ranges(const char *path, int io, int threads, size_t batch)
         check(holdall_bag_read_range(bag, k, n, &r, &err), "read_range");
         sum += holdall_records_offsets(r)[n];
         took = now() - start; /* without giving back the last ones, as for bagz */
-        holdall_records_close(r);
+        holdall_records_free(r);
     }
     sink = sum;
     holdall_bag_close(bag);
@@ -202,10 +202,10 @@ static double drain(holdall_bag *bag, holdall_next_index_fn next, void *ctx, siz
         holdall_records *r;
         while ((status = holdall_bag_stream_take(stream, take, &r, &err)) == HOLDALL_OK) {
             sum += holdall_records_count(r);
-            holdall_records_close(r);
+            holdall_records_free(r);
         }
     }
-    if (status != HOLDALL_NOT_FOUND)
+    if (status != HOLDALL_END)
         check(status, "stream");
     holdall_bag_stream_close(stream);
     double took = now() - start;
@@ -218,9 +218,9 @@ static double read_epoch(const char *path, int io, int threads)
 {
     holdall_epoch *epoch;
     holdall_bag *bag = open_bag(path, io, threads, 0);
-    check(holdall_epoch_open(holdall_bag_size(bag), 1, 0, 0, 1, &epoch, &err), "epoch");
+    check(holdall_epoch_new(holdall_bag_record_count(bag), 1, 0, 0, 1, &epoch, &err), "epoch");
     double took = drain(bag, holdall_epoch_next, epoch, 1);
-    holdall_epoch_close(epoch);
+    holdall_epoch_free(epoch);
     return took;
 }
 
@@ -326,7 +326,7 @@ static void digest(const char *path)
     uint8_t sum[32];
     size_t n;
     holdall_bag *bag = open_bag(path, HOLDALL_IO_READ, 0, 0);
-    check(holdall_bag_checksum(bag, HOLDALL_SUM_SHA256, sum, sizeof sum, &n, &err), "checksum");
+    check(holdall_bag_checksum(bag, HOLDALL_CHECKSUM_SHA256, sum, sizeof sum, &n, &err), "checksum");
     for (size_t i = 0; i < n; i++)
         printf("%02x", sum[i]);
     putchar('\n');

@@ -46,8 +46,8 @@ static double write_all(char **w)
     set(o, HOLDALL_OPT_THREADS, atoi(w[9]));
     set(o, HOLDALL_OPT_DURABILITY, 0);
     double begin = now();
-    check(holdall_array_create(w[2], HOLDALL_NEW, HOLDALL_FORMAT_B2ND, w[3], ndim, shape, chunks, chosen ? NULL : blocks, o, &a, &err), "create");
-    check(holdall_array_write(a, start, shape, NULL, data, NULL, size, &err), "write");
+    check(array_create(w[2], HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, w[3], ndim, shape, chunks, chosen ? NULL : blocks, o, &a, &err), "create");
+    check(holdall_array_write(a, start, shape, NULL, data, size, NULL, &err), "write");
     check(holdall_array_commit(a, &err), "commit");
     holdall_array_close(a);
     double took = now() - begin;
@@ -57,7 +57,7 @@ static double write_all(char **w)
 
 static void read_box(const holdall_array *a, const uint64_t *start, const uint64_t *count, void *dst, size_t size)
 {
-    check(holdall_array_read(a, start, count, NULL, dst, NULL, size, &err), "read");
+    check(holdall_array_read(a, start, count, NULL, dst, size, NULL, &err), "read");
 }
 
 static void read_whole(const holdall_array *a, uint8_t *all)

@@ -41,7 +41,7 @@ import zarr
 import zstandard
 
 import common
-from common import MAP, READ, bind, timed, version
+from common import CRC32, MAP, NONE, READ, bind, codecs, timed, version
 from rows import ROUNDS, Part, Row, goal, publish
 
 ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "full write planes cubes points lengths far memory").split()
@@ -55,11 +55,11 @@ DATA = {k: v for k, v in DATA.items() if k in os.environ.get("HOLDALL_BENCH_DATA
 LENGTHS = (0.5, 2)
 # seconds that a row may take
 LONG = 12
-CODECS = {k: n for k, n in dict(lz4=2, zstd=6).items() if k in os.environ.get("HOLDALL_BENCH_CODECS", "lz4 zstd").split()}
+CODECS = codecs("lz4 zstd")
 ALONE = "codec alone"
 # bytes of a chunk's header, and of a write
 HEAD, PIECE = 32, 4 << 20
-LEVEL, NONE, CRC32 = 5, 0, 2
+LEVEL = 5
 PLANES, EDGE, CUBES, POINTS, FAR = 6, 32, 100, 1000, 1_000_000
 GOALS = {1: 1.3, 2: 2, "others": 10, "near": 50, "codec": 0.8, "last": 0.8, "blocks": 2}
 
@@ -421,7 +421,7 @@ def far_row(ours, folder):
     path, raw, n = folder / "far", folder / "raw.far", 4 * FAR
     np.arange(n, dtype=np.int32).tofile(raw)
     # blosc2 takes minutes for so many
-    ours.time("write", raw, path, "<i4", n, 4, 4, 2, NONE, 2)
+    ours.time("write", raw, path, "<i4", n, 4, 4, common.CODECS["lz4"], NONE, 2)
     return Row(f"the last of {FAR:,} chunks", {"the first": bind(ours, "at", path, READ, 1, 0, 30)}, {"the last": bind(ours, "at", path, READ, 1, n - 1, 30)}, GOALS["last"], each=30)
 
 

@@ -20,7 +20,7 @@ import bagz
 import numpy as np
 
 import common
-from common import MAP, READ, bind, version
+from common import CHECKSUM_ZSTD, CODECS, CRC32, MAP, NONE, READ, bind, version
 from rows import Part, Row, memory, publish
 
 RECORDS = int(os.environ.get("HOLDALL_BENCH_RECORDS", 1_000_000))
@@ -31,7 +31,6 @@ OPENS = 1_000
 SHARDS, NUMBERS = 1_000, 10_000_000  # of the set that is opened
 SET_OPENS = 10
 PARALLELISM = (100, 1, 2)  # the first is the package's default
-NONE, ZSTD = 0, 6
 
 
 # ---- the records
@@ -177,7 +176,7 @@ def peak_of(folder, what="", path=None, parallelism=None):
 
 
 def write_rows(ours, theirs, folder):
-    for name, codec, sum in (("bagz", ZSTD, 9), ("bag", NONE, 2)):
+    for name, codec, sum in (("bagz", CODECS["zstd"], CHECKSUM_ZSTD), ("bag", CODECS["none"], CRC32)):
 
         def write(checksum, durability, threads, batch, path=folder / f"ours.{name}", codec=codec):
             return lambda: ours.time("write", path, codec, checksum, durability, threads, batch)
@@ -187,9 +186,9 @@ def write_rows(ours, theirs, folder):
             {"write()": lambda path=folder / f"theirs.{name}": theirs.write(path)},
             {
                 "one by one, checksums": write(sum, 0, 0, 1),
-                "one by one": write(0, 0, 0, 1),
+                "one by one": write(NONE, 0, 0, 1),
                 "10,000 at once, checksums": write(sum, 0, 0, SEQUENTIAL),
-                "10,000 at once": write(0, 0, 0, SEQUENTIAL),
+                "10,000 at once": write(NONE, 0, 0, SEQUENTIAL),
                 "10,000 at once, checksums, 1 thread": write(sum, 0, 1, SEQUENTIAL),
                 # last: its file is the one that is read below
                 "10,000 at once, checksums, durable": write(sum, 1, 0, SEQUENTIAL),
@@ -255,7 +254,7 @@ def parallel(function, path, label=""):
 
 def memories(ours, theirs, folder):
     yield memory("nothing (Python and the package; C)", dict(bagz=theirs.peak(), holdall=ours.peak("nothing")))
-    for name, codec, sum in (("bagz", ZSTD, 9), ("bag", NONE, 2)):
+    for name, codec, sum in (("bagz", CODECS["zstd"], CHECKSUM_ZSTD), ("bag", CODECS["none"], CRC32)):
         t, o = folder / f"theirs.{name}", folder / f"scratch.{name}"
         one, many = (ours.peak("write", o, codec, sum, 0, 0, batch) for batch in (1, SEQUENTIAL))
         yield memory(f".{name}: write", {"bagz": theirs.peak("write", folder / f"scratch.{name}"), "holdall": one, "10,000 at once": many})

@@ -42,7 +42,7 @@ static holdall_array *create(const char *path, uint64_t expected, holdall_option
     const uint64_t none[1] = { 0 };
     holdall_array *a;
     set(o, HOLDALL_OPT_EXPECTED_ROWS, expected);
-    check(holdall_array_create(path, HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, "<f8", 1, none, NULL, NULL, o, &a, &err), "create");
+    check(array_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, "<f8", 1, none, NULL, NULL, o, &a, &err), "create");
     return a;
 }
 
@@ -85,7 +85,7 @@ static double commits(const char *file, const char *path, int codec, uint64_t ro
     uint64_t n;
     const double *data = doubles(file, &n);
     holdall_options *o = writing(codec, durability);
-    set(o, HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE);
+    set(o, HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE);
     holdall_array *a = create(path, n, o);
     check(holdall_array_commit(a, &err), "commit");
     double start = now();
@@ -109,13 +109,13 @@ static double tables(const char *file, const char *path, int codec, uint64_t row
     const double *data = doubles(file, &n);
     holdall_table *t;
     holdall_options *o = writing(codec, durability);
-    set(o, HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE);
+    set(o, HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE);
     set(o, HOLDALL_OPT_EXPECTED_ROWS, n / COLUMNS);
     for (int i = 0; i < COLUMNS; i++) {
         dtypes[i] = "<f8";
         sizes[i] = rows * sizeof *data;
     }
-    check(holdall_table_create(path, HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, COLUMNS, names, dtypes, o, &t, &err), "create");
+    check(table_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, COLUMNS, names, dtypes, o, &t, &err), "create");
     check(holdall_table_commit(t, &err), "commit");
     double start = now();
     for (long i = 0; i < times; i++) {
@@ -132,7 +132,7 @@ static double tables(const char *file, const char *path, int codec, uint64_t row
 
 static void read_rows(const holdall_array *a, uint64_t at, uint64_t n, void *dst, size_t size)
 {
-    check(holdall_array_read(a, &at, &n, NULL, dst, NULL, size, &err), "read");
+    check(holdall_array_read(a, &at, &n, NULL, dst, size, NULL, &err), "read");
 }
 
 static void read_whole(const holdall_array *a)
@@ -244,7 +244,7 @@ static double limit(const char *library, const char *path, uint64_t rows, long t
 {
     decoder decode = decoder_of(library);
     holdall_array *a = open_array(path, HOLDALL_IO_READ, THREADS);
-    uint64_t places = holdall_array_shape(a)[0] - rows, at = 0, chunk = holdall_array_chunkshape(a)[0];
+    uint64_t places = holdall_array_shape(a)[0] - rows, at = 0, chunk = array_info(a).chunk_shape[0];
     holdall_array_close(a);
     uint8_t *dst = room(rows * sizeof(double));
     char file[4096];
@@ -271,7 +271,7 @@ static double column(const char *path, int io, const char *name)
     double start = now();
     check(holdall_table_open(path, HOLDALL_READ, o, &t, &err), "open");
     uint32_t i = 0;
-    while (i < holdall_table_columns(t) && strcmp(holdall_table_column_name(t, i), name))
+    while (i < holdall_table_column_count(t) && strcmp(holdall_table_column_name(t, i), name))
         i++;
     read_whole(holdall_table_column(t, i));
     holdall_table_close(t);

@@ -20,14 +20,13 @@ import blosc2
 import numpy as np
 
 import common
-from common import MAP, READ, bind, timed, version
+from common import CRC32, MAP, NONE, READ, bind, codecs, timed, version
 from rows import Part, Row, goal, memory, publish
 
 MB = int(os.environ.get("HOLDALL_BENCH_MB", 400))
 ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "files slices table memory").split()
-CODECS = {k: n for k, n in dict(lz4=2, blosclz=1).items() if k in os.environ.get("HOLDALL_BENCH_CODECS", "lz4 blosclz").split()}
+CODECS = codecs("lz4 blosclz")
 ROWS = 1_000_000  # of an append, and of a piece
-NONE, CRC32 = 0, 2
 THREADS, COLUMNS, FEW = 2, 8, 100
 COMMITS, FEW_ROWS = 50, 1000
 # it lets others call LZ4's decoder

@@ -60,7 +60,7 @@ static double pack(const char *file, const char *path, int codec, int level, int
     set(o, HOLDALL_OPT_DURABILITY, durability);
     double start = now();
     f.fd = open_file(file, O_RDONLY, &size);
-    check(holdall_schunk_create(path, HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, TYPESIZE, o, &f.s, &err), "create");
+    check(holdall_schunk_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, TYPESIZE, o, &f.s, &err), "create");
     if (!relay(from_file, to_schunk, &f, MAKE_HERE))
         die(file);
     check(holdall_schunk_commit(f.s, &err), "commit");
@@ -228,26 +228,26 @@ static void encode(const char *file, int codec, int level, int filter)
         snprintf(loaded, sizeof loaded, "%s", file);
     }
     struct nowhere to = { 0 };
-    const holdall_io_functions f = {
+    const holdall_storage_functions f = {
         .struct_size = sizeof f, .ctx = &to, .size = no_size, .read_at = no_read, .write_at = no_write,
         .truncate = no_truncate, .sync = no_sync, .rename = no_rename, .remove = no_sync,
     };
     uint8_t filters[1] = { filter };
-    holdall_io *io;
+    holdall_storage *io;
     holdall_schunk *s;
     holdall_options *o = with_threads(1);
     set(o, HOLDALL_OPT_CODEC, codec);
     set(o, HOLDALL_OPT_LEVEL, level);
-    set(o, HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE);
+    set(o, HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE);
     check(holdall_options_set_bytes(o, HOLDALL_OPT_FILTERS, filters, 1, &err), "filters");
-    check(holdall_io_from_functions(&f, &io, &err), "io");
-    check(holdall_schunk_create_io(io, HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, TYPESIZE, o, &s, &err), "create");
+    check(holdall_storage_from_functions(&f, &io, &err), "io");
+    check(schunk_create_io(io, HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, TYPESIZE, o, &s, &err), "create");
     double start = worked();
     check(holdall_schunk_append(s, data, size, &err), "append");
     double took = worked() - start;
-    printf("%.9g %llu\n", took, (unsigned long long)holdall_schunk_cbytes(s));
+    printf("%.9g %llu\n", took, (unsigned long long)schunk_info(s).stored_bytes);
     holdall_schunk_close(s);
-    holdall_io_close(io);
+    holdall_storage_free(io);
     holdall_options_free(o);
 }
 
@@ -256,14 +256,14 @@ static double decode(const char *path)
     uint64_t size;
     size_t n;
     uint8_t *bytes = load(path, &size);
-    holdall_io *io;
+    holdall_storage *io;
     holdall_schunk *s;
     holdall_options *o = with_threads(1);
     set(o, HOLDALL_OPT_VERIFY, 0);
-    check(holdall_io_from_memory(bytes, size, &io, &err), "io");
-    check(holdall_schunk_open_io(io, HOLDALL_READ, o, &s, &err), "open");
-    uint64_t chunks = holdall_schunk_chunks(s);
-    size_t most = holdall_schunk_chunk_size(s);
+    check(holdall_storage_from_memory(bytes, size, &io, &err), "io");
+    check(schunk_open_io(io, HOLDALL_READ, o, &s, &err), "open");
+    uint64_t chunks = holdall_schunk_chunk_count(s);
+    size_t most = schunk_info(s).chunk_size;
     uint8_t *dst = room(most);
     double start = 0;
     for (int pass = 0; pass < 2; pass++) {
@@ -273,7 +273,7 @@ static double decode(const char *path)
     }
     double took = worked() - start;
     holdall_schunk_close(s);
-    holdall_io_close(io);
+    holdall_storage_free(io);
     holdall_options_free(o);
     free(dst);
     free(bytes);
@@ -361,8 +361,8 @@ static double decode_alone(const char *library, const char *path)
     size_t n;
     find_decoders(library);
     holdall_schunk *s = open_schunk(path, 0, 1, 0);
-    uint64_t chunks = holdall_schunk_chunks(s);
-    size_t most = holdall_schunk_chunk_size(s), room_each = 2 * most + HEAD;
+    uint64_t chunks = holdall_schunk_chunk_count(s);
+    size_t most = schunk_info(s).chunk_size, room_each = 2 * most + HEAD;
     uint8_t *all = room(chunks * room_each), *dst = room(most);
     for (uint64_t i = 0; i < chunks; i++)
         check(holdall_schunk_read_raw(s, i, all + i * room_each, room_each, &n, &err), "read_raw");

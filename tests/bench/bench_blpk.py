@@ -27,8 +27,9 @@ import blosc2
 import numpy as np
 
 import common
+import holdall_c
 import theirs
-from common import HERE, MAP, READ, bind, timed, version
+from common import CODECS, CRC32, HERE, MAP, READ, bind, timed, version
 from rows import Part, Row, memory, publish, table
 from theirs import bloscpack
 
@@ -36,15 +37,13 @@ MB = int(os.environ.get("HOLDALL_BENCH_MB", 400))
 ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "files slices chunks memory kernels").split()
 CHUNK = 1 << 20
 ITEMS, OPENS = 1000, 100
-CRC32 = 2
 COPIED, UNSPLIT = 0x02, 0x10  # flags of a chunk
-CODECS = dict(blosclz=1, lz4=2, lz4hc=3, zlib=5, zstd=6)
 FILES = (("lz4", 5), ("zstd", 1))
 # and how many MiB of data, of those that are slow
 CHUNKS = (("lz4", 5, 64), ("blosclz", 5, 64), ("zstd", 1, 32), ("zstd", 5, 8), ("lz4hc", 5, 8), ("zlib", 1, 16), ("zlib", 5, 8))
 CHUNKS = [c for c in CHUNKS if c[0] in os.environ.get("HOLDALL_BENCH_CODECS", "lz4 blosclz zstd lz4hc zlib").split()]
 SHUFFLE = 1
-FILTERS = {0: "no filter", SHUFFLE: "shuffle", 2: "bitshuffle"}
+FILTERS = {0: "no filter", SHUFFLE: "shuffle", 2: "bitshuffle"}  # by blosc's numbers
 ALONE = "codec, reading, writing alone"
 # the codecs that the library of blosc2 lets others call, and it
 EXPORTED, CODEC_ALONE = ("lz4", "lz4hc", "zstd"), "codec alone"
@@ -234,8 +233,8 @@ def coding_rows(ours, folder, codec, level, mib, filter):
     raw = file.read_bytes()
     pieces = [raw[k : k + CHUNK] for k in range(0, len(raw), CHUNK)]
     chunks = [blosc.compress(p, 8, level, filter, codec) for p in pieces]
-    theirs.pack(path, raw, codec, filter, 0, 8, CHUNK, level)
-    total, ours_total = sum(map(len, chunks)), int(ours.ask("encode", file, CODECS[codec], level, filter)[1])
+    theirs.pack(path, raw, codec, filter, "None", 8, CHUNK, level)
+    total, ours_total = sum(map(len, chunks)), int(ours.ask("encode", file, CODECS[codec], level, holdall_c.FILTERS[filter])[1])
     # of a chunk that is not a copy
     first = max(chunks, key=lambda c: ~c[2] & COPIED)
     alike = like(first, codec, level, filter, 1)
@@ -258,7 +257,7 @@ def coding_rows(ours, folder, codec, level, mib, filter):
     yield Row(
         f"encode {name}",
         {"blosc2, blocks alike": lambda: encode2(alike), "blosc2": lambda: encode2(plain), "blosc": encode1},
-        {"holdall": bind(ours, "encode", file, CODECS[codec], level, filter)},
+        {"holdall": bind(ours, "encode", file, CODECS[codec], level, holdall_c.FILTERS[filter])},
         GOALS["encode"] if abs(ours_total / size["alike"] - 1) < 0.02 else 0,
         len(raw),
         note="ratio " + ratios,

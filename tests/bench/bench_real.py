@@ -25,14 +25,13 @@ import zarr
 import bench_b2nd
 import bench_records
 import common
-from common import MAP, READ, bind, timed, version
+from common import CODECS, MAP, NONE, READ, bind, timed, version
 from rows import ROOT, Part, Row, publish, table
 
 DATA = pathlib.Path(os.environ.get("HOLDALL_DATA") or ROOT.parent / "shared" / "data")
 FLIGHTS, VOLUME = DATA / "nyc-flights-2013.csv.zip", DATA / "mri-4d.nii.gz"
 ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "table records volume").split()
-THREADS, LEVEL, NONE = 2, 5, 0
-CODECS = dict(lz4=2, zstd=6)
+THREADS, LEVEL = 2, 5
 # of the volume: shape, chunks, blocks; where its items begin
 KIND, HEADER = "MRI", 416
 bench_b2nd.DATA[KIND] = (2, 24, 96, 128), (1, 12, 48, 64), (1, 3, 48, 64)
@@ -131,7 +130,7 @@ def table_rows(ours, folder, text, sizes):
     known, nbytes = list_of(columns, folder), sum(c.nbytes for c in columns.values())
     bcolz.set_nthreads(THREADS)
     blosc.set_nthreads(THREADS)
-    for codec, number in CODECS.items():
+    for codec, number in ((name, CODECS[name]) for name in ("lz4", "zstd")):
         t, o = folder / f"theirs.{codec}", folder / f"ours.{codec}"
         name = f"flights, {len(columns)} columns, {codec}"
         write = ("write", known, o, number, NONE, THREADS)
@@ -164,10 +163,10 @@ class Lines(bench_records.Data):
 def record_rows(folder, text, sizes):
     data = Lines(folder / "lines", text)
     ours = common.Ours("bench.c", folder, *(data.folder / name for name in ("data", "offsets", "indices")))
-    for codec, word, suffix in ((bench_records.ZSTD, "zstd", "bagz"), (bench_records.NONE, "raw", "bag")):
+    for codec, word, suffix in (("zstd", "zstd", "bagz"), (None, "raw", "bag")):
         yield from bench_records.rows(data, ours, codec)
         made = [f"{who} {size(data.folder / name):.2f}" for who, name in (("bagz", f"theirs.{suffix}"), ("array_record", f"{suffix}.array_record"), ("LMDB", f"{suffix}.mdb"))]
-        ours.time("write", path := data.folder / f"own.{suffix}", codec, 0, 0, THREADS, data.batch)
+        ours.time("write", path := data.folder / f"own.{suffix}", CODECS[codec or "none"], NONE, 0, THREADS, data.batch)
         sizes.append([f"{data.count:,} flights as records, {word}", f"{data.bytes / 1e6:.1f}", f"{size(path):.2f}", ", ".join(made)])
     ours.end()
 

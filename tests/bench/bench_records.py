@@ -28,13 +28,12 @@ from array_record.python.array_record_module import ArrayRecordReader, ArrayReco
 
 import common
 import zstd_alone
-from common import MAP, READ, version
+from common import CODECS, MAP, NONE, READ, version
 from rows import Part, Row, publish
 
 SETS = {"text200": (1_000_000, 200, 100_000, 1_000), "mid4k": (100_000, 4_096, 20_000, 1_000), "big8m": (200, 8 << 20, 100, 10)}
 SCALE = float(os.environ.get("HOLDALL_BENCH_SCALE", 1))
 THREADS = 2
-NONE, ZSTD = 0, 6
 # bagz as it comes; the best of what its users may choose
 DEFAULT, CHOSEN = 100, (1, 2)
 # of zstd alone, of memcpy alone; of bagz as it comes: batches and streams, in order, raw; of the best of bagz
@@ -254,7 +253,7 @@ def rows(data, ours, codec, write=True):
         def write():
             common.remove(mine)
             os.sync()
-            return ours.time("write", mine, codec, 0, 0, threads, batch)
+            return ours.time("write", mine, CODECS["zstd" if codec else "none"], NONE, 0, threads, batch)
 
         return write
 
@@ -298,7 +297,7 @@ def compare(folder):
         data = Data(name, folder / name)
         ours = common.Ours("bench.c", folder, data.folder / "data", data.folder / "offsets", data.folder / "indices")
         other, copy = common.Others(ours), ours.time("memcpy")
-        for codec in (ZSTD, NONE):
+        for codec in ("zstd", None):
             for row in rows(data, ours, codec):
                 row.measure(nbytes=data.bytes)
                 measured.append(row)

@@ -24,7 +24,7 @@ LIMITS = {"bag": MOST, "schunk": MOST, "frame": MOST, "array": MOST, "dataset": 
 NAMES = {"bag": "bag", "schunk": "Bloscpack", "frame": "frame", "array": "b2nd", "dataset": "bcolz"}
 READS, FEW = 200, 5
 MIB, THREADS, MEASURED = 128, (1, 2, 4, 8, 16, 32, 64), (1, 2)
-CODECS = dict(LZ4=2, zstd=6)
+CODECS = dict(LZ4=common.CODECS["lz4"], zstd=common.CODECS["zstd"])
 OPEN, SLOPE = 100e-6, 0.1
 
 

@@ -69,7 +69,7 @@ static double box(const char *path, int io, int threads, char *from, char *lengt
         size *= count[d];
     }
     uint8_t *to = room_for_all(size);
-    check(holdall_array_read(a, start, count, NULL, to, NULL, size, &err), "read");
+    check(holdall_array_read(a, start, count, NULL, to, size, NULL, &err), "read");
     sink = to[size - 1];
     holdall_array_close(a);
     double took = now() - begin;
@@ -89,11 +89,11 @@ static double records(const char *path, int io, int threads, uint64_t first, uin
     if (count)
         check(holdall_bag_read_indices(bag, indices, count, &r, &err), "read_indices");
     else
-        check(holdall_bag_read_range(bag, 0, holdall_bag_size(bag), &r, &err), "read_range");
+        check(holdall_bag_read_range(bag, 0, holdall_bag_record_count(bag), &r, &err), "read_range");
     sink = holdall_records_offsets(r)[holdall_records_count(r)];
     holdall_bag_close(bag);
     double took = now() - start;
-    holdall_records_close(r);
+    holdall_records_free(r);
     free(indices);
     return took;
 }

@@ -1,6 +1,8 @@
 /* What the programs here that time holdall have in common: they read commands and answer each with a line, or
  * do one command and print the most memory they had. */
 #include <fcntl.h>
+#include "../../c-tests/short.h"
+
 #include <holdall.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,7 +15,15 @@ sys.path.insert(0, str(HERE.parent / "peer"))
 
 import holdall_c
 
-READ, MAP = 0, 1  # HOLDALL_IO_...
+# What the C programs take as numbers, from the header.
+READ, MAP = holdall_c.IO_READ, holdall_c.IO_MAP
+NONE, CRC32, CHECKSUM_ZSTD = holdall_c.CHECKSUM_NONE, holdall_c.CHECKSUM_CRC32, holdall_c.CHECKSUM_ZSTD
+CODECS = {name: holdall_c.TABLE["CODEC_" + name.upper()] for name in ("none", "blosclz", "lz4", "lz4hc", "zlib", "zstd")}
+
+
+def codecs(default, chosen=os.environ.get("HOLDALL_BENCH_CODECS")):
+    """Some codecs by their names, of which HOLDALL_BENCH_CODECS may choose."""
+    return {name: CODECS[name] for name in default.split() if name in (chosen or default).split()}
 
 version = importlib.metadata.version
 

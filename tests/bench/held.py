@@ -14,17 +14,19 @@ import shutil
 import subprocess
 import sys
 
-from common import remove
+import common
+import holdall_c as h
+from common import READ, remove
 
 ITEMS, THREADS = 1 << 23, (1, 2)
 SHAPE, CHUNKS = (128, 256, 256), (64, 64, 64)
 CHUNK, PIECE, SOME = 1 << 20, 8 << 20, 100_000
-CODECS = dict(lz4=2, zstd=6)
+CODECS = {name: common.CODECS[name] for name in ("lz4", "zstd")}
 # of a record, and how many in a call
 RECORDS = {200: 10_000, 4096: 10_000, 8 << 20: 2}
-FORMATS = dict(b2nd=7, bcolz=2, schunk=1, frame=5)
+FORMATS = dict(b2nd=h.FORMAT_B2ND, bcolz=h.FORMAT_BCOLZ, schunk=h.FORMAT_BLOSCPACK, frame=h.FORMAT_B2FRAME)
 NAMES = dict(b2nd="b2nd", bcolz="bcolz", schunk="Bloscpack", frame="frame", bag="bag")
-READ, WRITES = 0, ("array", "schunk", "bag")
+WRITES = ("array", "schunk", "bag")
 
 
 def walk(path):
@@ -67,9 +69,9 @@ def superchunk_paths(kind, folder):
 
 
 def bag_paths(folder):
-    for codec, suffix in ((0, "bag"), (CODECS["zstd"], "bagz")):
+    for codec, suffix in ((common.CODECS["none"], "bag"), (CODECS["zstd"], "bagz")):
         for size, batch in RECORDS.items():
-            path, name = folder / f"{size}.{suffix}", f"bag, {'zstd' if codec else 'raw'}, records of {size:,}"
+            path, name = folder / f"{size}.{suffix}", f"bag, {'zstd' if suffix == 'bagz' else 'raw'}, records of {size:,}"
             yield f"{name}: write", max(size, CHUNK), ("bag", folder / "data", path, codec, None, size, batch), ("bagz",)
             yield f"{name}: {batch:,} in a call", max(size, CHUNK), ("records", path, READ, None, batch), ("bagz",)
             yield f"{name}: stream", max(size, CHUNK), ("stream", path, READ, None), ("bagz",)

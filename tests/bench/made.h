@@ -47,11 +47,11 @@ static void make_bag(const char *name, int codec)
     enum { WORDS = 512, MOST = 400 };
     static char words[WORDS][8], record[MOST];
     holdall_bag_writer *w;
-    holdall_options *o = options(codec, HOLDALL_SUM_NONE);
+    holdall_options *o = options(codec, HOLDALL_CHECKSUM_NONE);
     for (int i = 0; i < WORDS; i++)
         for (int k = 0; k < 7; k++)
             words[i][k] = k == 6 ? ' ' : 'a' + elsewhere(26);
-    check(holdall_bag_writer_open(in_folder(name), HOLDALL_NEW, o, &w, &err), "open");
+    check(holdall_bag_writer_open(in_folder(name), HOLDALL_CREATE, o, &w, &err), "open");
     for (int i = 0; i < RECORDS; i++) {
         size_t n = 0, most = 120 + elsewhere(160);
         while (n < most)
@@ -68,11 +68,11 @@ static void make_array(const char *name, int codec)
     const uint64_t shape[3] = { EDGE, EDGE, EDGE }, chunks[3] = { 32, 64, 64 }, blocks[3] = { 4, 64, 64 }, start[3] = { 0 };
     int32_t *items = room(EDGE * EDGE * EDGE * sizeof *items);
     holdall_array *a;
-    holdall_options *o = options(codec, HOLDALL_SUM_NONE);
+    holdall_options *o = options(codec, HOLDALL_CHECKSUM_NONE);
     for (int i = 0; i < EDGE * EDGE * EDGE; i++)
         items[i] = 1000 * (i / EDGE / EDGE) + 30 * (i / EDGE % EDGE) + 7 * (i % EDGE) + (int)elsewhere(8);
-    check(holdall_array_create(in_folder(name), HOLDALL_NEW, HOLDALL_FORMAT_B2ND, "<i4", 3, shape, chunks, blocks, o, &a, &err), "create");
-    check(holdall_array_write(a, start, shape, NULL, items, NULL, EDGE * EDGE * EDGE * sizeof *items, &err), "write");
+    check(array_create(in_folder(name), HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, "<i4", 3, shape, chunks, blocks, o, &a, &err), "create");
+    check(holdall_array_write(a, start, shape, NULL, items, EDGE * EDGE * EDGE * sizeof *items, NULL, &err), "write");
     check(holdall_array_commit(a, &err), "commit");
     holdall_array_close(a);
     holdall_options_free(o);
@@ -82,9 +82,9 @@ static void make_array(const char *name, int codec)
 static void make_schunk(const char *name, int format, const double *items)
 {
     holdall_schunk *s;
-    holdall_options *o = options(HOLDALL_CODEC_LZ4, HOLDALL_SUM_CRC32);
+    holdall_options *o = options(HOLDALL_CODEC_LZ4, HOLDALL_CHECKSUM_CRC32);
     set(o, HOLDALL_OPT_CHUNK_BYTES, 1 << 18);
-    check(holdall_schunk_create(in_folder(name), HOLDALL_NEW, format, TYPESIZE, o, &s, &err), "create");
+    check(holdall_schunk_create(in_folder(name), HOLDALL_CREATE, format, TYPESIZE, o, &s, &err), "create");
     check(holdall_schunk_append(s, items, ROWS * sizeof *items, &err), "append");
     check(holdall_schunk_commit(s, &err), "commit");
     holdall_schunk_close(s);
@@ -97,9 +97,9 @@ static void make_table(const char *name, const double *items)
     const void *const columns[2] = { items, items + ROWS / 2 };
     const size_t sizes[2] = { ROWS / 2 * sizeof *items, ROWS / 2 * sizeof *items };
     holdall_table *t;
-    holdall_options *o = options(HOLDALL_CODEC_LZ4, HOLDALL_SUM_CRC32);
+    holdall_options *o = options(HOLDALL_CODEC_LZ4, HOLDALL_CHECKSUM_CRC32);
     set(o, HOLDALL_OPT_EXPECTED_ROWS, ROWS / 2);
-    check(holdall_table_create(in_folder(name), HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, 2, names, dtypes, o, &t, &err), "create");
+    check(table_create(in_folder(name), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, 2, names, dtypes, o, &t, &err), "create");
     check(holdall_table_append(t, ROWS / 2, columns, sizes, &err), "append");
     check(holdall_table_commit(t, &err), "commit");
     holdall_table_close(t);
@@ -112,7 +112,7 @@ static void make_index(const char *bag, const char *name)
     holdall_bag_index *index;
     holdall_bag *b = open_bag(in_folder(bag), HOLDALL_IO_MAP, threads, 0);
     snprintf(file, sizeof file, "%s", in_folder(name));
-    check(holdall_bag_index_create(file, HOLDALL_NEW, b, NULL, &index, &err), "index");
+    check(holdall_bag_index_create(file, HOLDALL_CREATE, b, NULL, &index, &err), "index");
     holdall_bag_index_close(index);
     holdall_bag_close(b);
 }

@@ -79,11 +79,11 @@ static void write_array(char **w)
     begin();
     uint64_t rows = shape[0];
     shape[0] = grows ? 0 : rows;
-    check(holdall_array_create(w[2], HOLDALL_NEW, atoi(w[3]), w[4], ndim, shape, chosen ? NULL : chunks, NULL, o, &a, &err), "create");
+    check(array_create(w[2], HOLDALL_CREATE, atoi(w[3]), w[4], ndim, shape, chosen ? NULL : chunks, NULL, o, &a, &err), "create");
     if (grows)
         check(holdall_array_append(a, 0, rows, data, size, &err), "append");
     else
-        check(holdall_array_write(a, start, shape, NULL, data, NULL, size, &err), "write");
+        check(holdall_array_write(a, start, shape, NULL, data, size, NULL, &err), "write");
     check(holdall_array_commit(a, &err), "commit");
     holdall_array_close(a);
     end(0);
@@ -107,7 +107,7 @@ static void read_boxes(const char *path, int io, int threads, char *lengths, lon
     for (long i = 0; i < times; i++) {
         for (uint32_t d = 0; d < ndim; d++)
             start[d] = (shape[d] - count[d]) * i / times;
-        check(holdall_array_read(a, start, count, NULL, to, NULL, size, &err), "read");
+        check(holdall_array_read(a, start, count, NULL, to, size, NULL, &err), "read");
     }
     end(0);
     holdall_array_close(a);
@@ -123,7 +123,7 @@ static void write_content(char **w)
     holdall_options *o = writing(atoi(w[4]), atoi(w[5]));
     set(o, HOLDALL_OPT_CHUNK_BYTES, atol(w[6]));
     begin();
-    check(holdall_schunk_create(w[2], HOLDALL_NEW, atoi(w[3]), 8, o, &s, &err), "create");
+    check(holdall_schunk_create(w[2], HOLDALL_CREATE, atoi(w[3]), 8, o, &s, &err), "create");
     for (uint64_t at = 0; at < size; at += piece)
         check(holdall_schunk_append(s, data + at, size - at < piece ? size - at : piece, &err), "append");
     check(holdall_schunk_commit(s, &err), "commit");
@@ -160,7 +160,7 @@ static void write_bag(char **w)
     for (uint64_t i = 0; i <= batch; i++)
         offsets[i] = i * length;
     begin();
-    check(holdall_bag_writer_open(w[2], HOLDALL_NEW, o, &writer, &err), "open");
+    check(holdall_bag_writer_open(w[2], HOLDALL_CREATE, o, &writer, &err), "open");
     for (uint64_t i = 0; i < records; i += batch)
         check(holdall_bag_writer_append_many(writer, data + i * length, offsets, records - i < batch ? records - i : batch, &err), "append_many");
     check(holdall_bag_writer_commit(writer, &err), "commit");
@@ -172,7 +172,7 @@ static void write_bag(char **w)
 static void read_records(const char *path, int io, int threads, uint64_t batch)
 {
     holdall_bag *bag = open_bag(path, io, threads, 0);
-    uint64_t all = holdall_bag_size(bag), most = 0;
+    uint64_t all = holdall_bag_record_count(bag), most = 0;
     begin();
     for (uint64_t k = 0; k < all; k += batch) {
         holdall_records *r;
@@ -180,7 +180,7 @@ static void read_records(const char *path, int io, int threads, uint64_t batch)
         check(holdall_bag_read_range(bag, k, n, &r, &err), "read_range");
         uint64_t given = holdall_records_offsets(r)[n] + (n + 1) * sizeof(uint64_t);
         most = given > most ? given : most;
-        holdall_records_close(r);
+        holdall_records_free(r);
     }
     end(most);
     holdall_bag_close(bag);
@@ -197,7 +197,7 @@ static void read_stream(const char *path, int io, int threads)
     check(holdall_bag_stream_open(bag, NULL, NULL, NULL, &stream, &err), "stream");
     while ((status = holdall_bag_stream_next(stream, &record, &n, &err)) == HOLDALL_OK)
         sink += n;
-    if (status != HOLDALL_NOT_FOUND)
+    if (status != HOLDALL_END)
         check(status, "stream");
     holdall_bag_stream_close(stream);
     end(0);

@@ -51,10 +51,10 @@ static void end(const struct path *p)
 static void call(const struct path *p)
 {
     holdall_bag *bag = open_bag(in_folder(p->file), HOLDALL_IO_MAP, threads, 0);
-    uint64_t sum = holdall_bag_size(bag);
+    uint64_t sum = holdall_bag_record_count(bag);
     begin();
     for (long i = 0; i < p->times; i++)
-        sum += holdall_bag_size(bag);
+        sum += holdall_bag_record_count(bag);
     end(p);
     sink = sum;
     holdall_bag_close(bag);
@@ -85,7 +85,7 @@ static void batch(const struct path *p)
             begin();
         check(p->b ? holdall_bag_read_range(bag, i + 1, BATCH, &r, &err) : holdall_bag_read_indices(bag, indices, BATCH, &r, &err), "read");
         sink = holdall_records_offsets(r)[BATCH];
-        holdall_records_close(r);
+        holdall_records_free(r);
     }
     end(p);
     holdall_bag_close(bag);
@@ -111,7 +111,7 @@ static void append(const struct path *p)
 {
     static char record[200];
     holdall_bag_writer *w;
-    holdall_options *o = options(p->a, HOLDALL_SUM_NONE);
+    holdall_options *o = options(p->a, HOLDALL_CHECKSUM_NONE);
     memset(record, 'a', sizeof record);
     check(holdall_bag_writer_open(in_folder(p->file), HOLDALL_REPLACE, o, &w, &err), "open");
     for (long i = -1; i < p->times; i++) {
@@ -163,7 +163,7 @@ static void boxes(const struct path *p)
             begin();
         for (int d = 0; d < 3; d++)
             start[d] = p->a ? (uint64_t)(i + 2) * 37 * (d + 1) % (EDGE - count[d] + 1) : d == 2 ? (uint64_t)(i + 1) % EDGE : EDGE / 2;
-        check(holdall_array_read(a, start, count, NULL, dst, NULL, size, &err), "read");
+        check(holdall_array_read(a, start, count, NULL, dst, size, NULL, &err), "read");
     }
     end(p);
     sink = dst[size - 1];
@@ -183,7 +183,7 @@ static void rows(const struct path *p)
         if (i == 0)
             begin();
         start = (uint64_t)(i + 1) * 77773 % (ROWS / 2 - count + 1);
-        check(holdall_array_read(holdall_table_column(t, i & 1), &start, &count, NULL, dst, NULL, count * sizeof *dst, &err), "read");
+        check(holdall_array_read(holdall_table_column(t, i & 1), &start, &count, NULL, dst, count * sizeof *dst, NULL, &err), "read");
     }
     end(p);
     holdall_table_close(t);
@@ -197,7 +197,7 @@ static void rows(const struct path *p)
 static void code(const struct path *p, const double *items, const char *name, int measured)
 {
     holdall_schunk *s;
-    holdall_options *o = options(p->a, HOLDALL_SUM_NONE);
+    holdall_options *o = options(p->a, HOLDALL_CHECKSUM_NONE);
     /* differences of bytes come after the shuffle; files of Blosc 1 have neither these nor the other ones */
     int two = p->b == HOLDALL_FILTER_BYTEDELTA, format = p->b > HOLDALL_FILTER_BITSHUFFLE ? HOLDALL_FORMAT_B2FRAME : HOLDALL_FORMAT_BLOSCPACK;
     const uint8_t filters[2] = { two ? HOLDALL_FILTER_SHUFFLE : p->b, HOLDALL_FILTER_BYTEDELTA };
@@ -312,7 +312,7 @@ static void open_often(const struct path *p)
 #define FILTERS(codec, times) CODE(codec, NONE, times), CODE(codec, SHUFFLE, times), CODE(codec, BITSHUFFLE, times)
 
 static const struct path PATHS[] = {
-    { "bag: holdall_bag_size", call, "raw.bag", 10000, 0, 0, 0 },
+    { "bag: holdall_bag_record_count", call, "raw.bag", 10000, 0, 0, 0 },
     { "bag: one raw record, mapped", single, "raw.bag", 1000, HOLDALL_IO_MAP, 0, 0 },
     { "bag: one raw record, read", single, "raw.bag", 1000, HOLDALL_IO_READ, 0, 0 },
     { "bag: one record of zstd, mapped", single, "zstd.bagz", 1000, HOLDALL_IO_MAP, 0, 0 },

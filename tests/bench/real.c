@@ -75,7 +75,7 @@ static double write_all(const char *list, const char *path, int codec, int check
     for (uint32_t i = 0; i < c->n; i++)
         sizes[i] = c->size[i];
     double start = now();
-    check(holdall_table_create(path, HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, c->n, c->name, c->dtype, o, &t, &err), "create");
+    check(table_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, c->n, c->name, c->dtype, o, &t, &err), "create");
     check(holdall_table_append(t, rows, c->data, sizes, &err), "append");
     check(holdall_table_commit(t, &err), "commit");
     holdall_table_close(t);
@@ -86,7 +86,7 @@ static double write_all(const char *list, const char *path, int codec, int check
 
 static void read_rows(const holdall_array *a, uint64_t at, uint64_t n, void *dst)
 {
-    check(holdall_array_read(a, &at, &n, NULL, dst, NULL, n * holdall_array_itemsize(a), &err), "read");
+    check(holdall_array_read(a, &at, &n, NULL, dst, n * holdall_array_itemsize(a), NULL, &err), "read");
 }
 
 static double read_all(const char *path, int io, int threads)
@@ -94,7 +94,7 @@ static double read_all(const char *path, int io, int threads)
     uint8_t *all[MOST];
     double start = now();
     holdall_table *t = open_table(path, io, threads);
-    uint32_t n = holdall_table_columns(t);
+    uint32_t n = holdall_table_column_count(t);
     for (uint32_t i = 0; i < n && i < MOST; i++) {
         const holdall_array *a = holdall_table_column(t, i);
         all[i] = room_for_all(holdall_array_nbytes(a));
@@ -111,12 +111,12 @@ static double read_all(const char *path, int io, int threads)
 static double some_rows(const char *path, int io, int threads, uint64_t rows, long times)
 {
     holdall_table *t = open_table(path, io, threads);
-    uint64_t places = holdall_table_rows(t) - rows, at = 0;
+    uint64_t places = holdall_table_row_count(t) - rows, at = 0;
     uint8_t *dst = room(rows * 4096);
     double start = now();
     for (long i = 0; i < times; i++) {
         at = (at + 0x9e3779b97f4a7c15u % places) % places;
-        for (uint32_t k = 0; k < holdall_table_columns(t); k++)
+        for (uint32_t k = 0; k < holdall_table_column_count(t); k++)
             read_rows(holdall_table_column(t, k), at, rows, dst);
     }
     double took = now() - start;
@@ -130,7 +130,7 @@ static double equal(const char *list, const char *path)
 {
     const struct columns *c = columns_of(list);
     holdall_table *t = open_table(path, HOLDALL_IO_READ, 0);
-    bool is = holdall_table_columns(t) == c->n;
+    bool is = holdall_table_column_count(t) == c->n;
     for (uint32_t i = 0; is && i < c->n; i++) {
         const holdall_array *a = holdall_table_column(t, i);
         uint8_t *all = room(holdall_array_nbytes(a));

@@ -46,16 +46,16 @@ static union any to_change(const char *kind, const char *path, int mode, int dur
 {
     union any u;
     const uint64_t none[1] = { 0 }, chunk[1] = { PIECE / ITEM };
-    holdall_options *o = options(mode == HOLDALL_NEW ? kind : "array", durable);
+    holdall_options *o = options(mode == HOLDALL_CREATE ? kind : "array", durable);
     if (is(kind, "bag")) {
         set(o, HOLDALL_OPT_CODEC, HOLDALL_CODEC_NONE);
         check(holdall_bag_writer_open(path, mode, o, &u.writer, &err), "open");
-    } else if (is_array(kind) && mode == HOLDALL_NEW) {
+    } else if (is_array(kind) && mode == HOLDALL_CREATE) {
         int format = is(kind, "array") ? HOLDALL_FORMAT_B2ND : HOLDALL_FORMAT_BCOLZ;
-        check(holdall_array_create(path, mode, format, "<i4", 1, none, chunk, NULL, o, &u.array, &err), "create");
+        check(array_create(path, mode, format, "<i4", 1, none, chunk, NULL, o, &u.array, &err), "create");
     } else if (is_array(kind)) {
         check(holdall_array_open(path, mode, o, &u.array, &err), "open");
-    } else if (mode == HOLDALL_NEW) {
+    } else if (mode == HOLDALL_CREATE) {
         int format = is(kind, "schunk") ? HOLDALL_FORMAT_BLOSCPACK : HOLDALL_FORMAT_B2FRAME;
         check(holdall_schunk_create(path, mode, format, ITEM, o, &u.schunk, &err), "create");
     } else {
@@ -102,7 +102,7 @@ static void close_changed(const char *kind, union any u)
 static double make(const char *kind, const char *path, uint64_t n)
 {
     double start = now();
-    union any u = to_change(kind, path, HOLDALL_NEW, 0);
+    union any u = to_change(kind, path, HOLDALL_CREATE, 0);
     for (uint64_t i = 0; i < n; i += AT_ONCE)
         append(kind, u, n - i < AT_ONCE ? n - i : AT_ONCE);
     commit(kind, u);
@@ -159,8 +159,8 @@ static double open_often(const char *kind, const char *path, long times)
 static uint64_t size_of(const char *kind, union any u)
 {
     if (is(kind, "bag"))
-        return holdall_bag_size(u.bag);
-    return is_array(kind) ? holdall_array_shape(u.array)[0] / (PIECE / ITEM) : holdall_schunk_chunks(u.schunk);
+        return holdall_bag_record_count(u.bag);
+    return is_array(kind) ? holdall_array_shape(u.array)[0] / (PIECE / ITEM) : holdall_schunk_chunk_count(u.schunk);
 }
 
 static void read_piece(const char *kind, union any u, uint64_t i)
@@ -171,7 +171,7 @@ static void read_piece(const char *kind, union any u, uint64_t i)
     if (is(kind, "bag"))
         check(holdall_bag_read(u.bag, i, to, PIECE, &n, &err), "read");
     else if (is_array(kind))
-        check(holdall_array_read(u.array, &start, &count, NULL, to, NULL, PIECE, &err), "read");
+        check(holdall_array_read(u.array, &start, &count, NULL, to, PIECE, NULL, &err), "read");
     else
         check(holdall_schunk_read_chunk(u.schunk, i, to, PIECE, &n, &err), "read");
 }
@@ -207,7 +207,7 @@ static double walk(const char *path, int codec, size_t mib)
     set(o, HOLDALL_OPT_CODEC, codec);
     set(o, HOLDALL_OPT_CHUNK_BYTES, 1 << 20);
     set(o, HOLDALL_OPT_DURABILITY, 0);
-    check(holdall_schunk_create(path, HOLDALL_NEW, HOLDALL_FORMAT_B2FRAME, sizeof *items, o, &s, &err), "create");
+    check(holdall_schunk_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_B2FRAME, sizeof *items, o, &s, &err), "create");
     check(holdall_schunk_append(s, items, n * sizeof *items, &err), "append");
     check(holdall_schunk_commit(s, &err), "commit");
     holdall_schunk_close(s);
@@ -224,14 +224,14 @@ static void pieces(const char *path, int threads)
     set(o, HOLDALL_OPT_VERIFY, 0);
     check(holdall_schunk_open(path, HOLDALL_READ, o, &s, &err), "open");
     holdall_options_free(o);
-    size_t all = holdall_schunk_nbytes(s), chunk = holdall_schunk_chunk_size(s), size;
+    size_t all = holdall_schunk_nbytes(s), chunk = schunk_info(s).chunk_size, size;
     uint8_t *to = room(all);
     memset(to, 1, all);
     check(holdall_schunk_read(s, 0, to, all, &err), "read");
     double start = now();
     check(holdall_schunk_read(s, 0, to, all, &err), "read");
     printf("%.9g", now() - start);
-    for (uint64_t i = 0; i < holdall_schunk_chunks(s); i++) {
+    for (uint64_t i = 0; i < holdall_schunk_chunk_count(s); i++) {
         start = now();
         check(holdall_schunk_read_chunk(s, i, to + i * chunk, all - i * chunk, &size, &err), "read");
         printf(" %.9g", now() - start);

@@ -1,7 +1,7 @@
 /* What the library costs before it does anything: loaded as a program loads it that knows only its name.
  *
  * usage: start LIBRARY BAG load           seconds of loading, of the first call, of opening a bag the first time and the second
- *        start LIBRARY BAG calls TIMES    seconds of a call of holdall_bag_size and of an empty C function */
+ *        start LIBRARY BAG calls TIMES    seconds of a call of holdall_bag_record_count and of an empty C function */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
     FIND(version, "holdall_version_text");
     FIND(open_of, "holdall_bag_open");
     FIND(close_of, "holdall_bag_close");
-    FIND(size_of, "holdall_bag_size");
+    FIND(size_of, "holdall_bag_record_count");
     start = now();
     sink = version()[0];
     double called = now() - start, opened[2];

@@ -1,16 +1,16 @@
 //! Bags: writer, reader, records, stream, epoch, index, and as Arrow.
 
 use crate::storage::Storage;
-use crate::{done, made, not_made, options, refused};
+use crate::{done, in_storages, info, made, not_made, options, refused};
 use holdall::arrow::ffi::ArrowArrayStream;
 use holdall::capi::{
-    arrow::*, bag::*, common::*, guard::*, index::*, io::*, options::*, stream::*,
+    arrow::*, bag::*, container::*, guard::*, index::*, options::*, storage::*, stream::*,
 };
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 
-const RECORDS: [&[u8]; 5] = [
+pub const RECORDS: [&[u8]; 5] = [
     b"one",
     b"",
     b"three, which is a little longer",
@@ -18,15 +18,22 @@ const RECORDS: [&[u8]; 5] = [
     b"five",
 ];
 
-/// A bag with these records, in two commits.
-fn stored(more: &[(i32, i64)]) -> Storage {
-    let (s, o) = (Storage::new(), options(&[(HOLDALL_OPT_CODEC, 0)]));
-    // SAFETY: handles that are there until they are closed, and lengths as they are.
+/// Returns a storage with a bag of these records, in two commits.
+pub fn stored(more: &[(i32, i64)]) -> Storage {
+    let (s, o) = (
+        Storage::new(),
+        options(&[(HOLDALL_OPT_CODEC, HOLDALL_CODEC_NONE.into())]),
+    );
+    // SAFETY: handles that are open until they are closed, and buffers of the stated sizes.
     unsafe {
         for (option, value) in more {
             done(|err| holdall_options_set(o, *option, *value, err));
         }
-        let w = made(|out, err| holdall_bag_writer_open_io(s.io, HOLDALL_NEW, o, out, err));
+        let w = made(|out, err| {
+            s.with(o, |o| {
+                holdall_bag_writer_open(null(), HOLDALL_CREATE, o, out, err)
+            })
+        });
         for r in &RECORDS[..3] {
             done(|err| holdall_bag_writer_append(w, r.as_ptr().cast(), r.len(), err));
         }
@@ -43,7 +50,7 @@ fn stored(more: &[(i32, i64)]) -> Storage {
         refused(HOLDALL_E_ARGUMENT, |err| {
             holdall_bag_writer_append_many(w, b"x".as_ptr().cast(), [1, 0].as_ptr(), 1, err)
         });
-        assert_eq!(holdall_bag_writer_size(w), 5);
+        assert_eq!(holdall_bag_writer_record_count(w), 5);
         done(|err| holdall_bag_writer_commit(w, err));
         holdall_bag_writer_close(w);
         holdall_options_free(o);
@@ -51,14 +58,14 @@ fn stored(more: &[(i32, i64)]) -> Storage {
     s
 }
 
-fn opened(s: &Storage, o: *mut holdall_options) -> *mut holdall_bag {
-    // SAFETY: handles that are there; what was opened keeps what it needs.
-    made(|out, err| unsafe { holdall_bag_open_io(&s.io, 1, o, out, err) })
+pub fn opened(s: &Storage, o: *mut holdall_options) -> *mut holdall_bag {
+    // SAFETY: storage and options exist; the handle copies the options.
+    made(|out, err| unsafe { s.with(o, |o| holdall_bag_open(null(), o, out, err)) })
 }
 
-/// The records of a batch, which is closed.
-unsafe fn taken(r: *mut holdall_records) -> Vec<Vec<u8>> {
-    // SAFETY: a batch, whose bytes and offsets are there until it is closed.
+/// Returns the records of a batch, which is freed.
+pub unsafe fn taken(r: *mut holdall_records) -> Vec<Vec<u8>> {
+    // SAFETY: a batch, whose bytes and offsets are valid until it is freed.
     unsafe {
         let n = holdall_records_count(r);
         let offsets = std::slice::from_raw_parts(holdall_records_offsets(r), n + 1);
@@ -67,42 +74,53 @@ unsafe fn taken(r: *mut holdall_records) -> Vec<Vec<u8>> {
             .windows(2)
             .map(|w| data[w[0] as usize..w[1] as usize].to_vec())
             .collect();
-        assert_eq!(holdall_records_damaged(r), 0);
-        let _ = (holdall_records_damaged_at(r), holdall_records_numbers(r));
-        holdall_records_close(r);
+        assert_eq!(holdall_records_damaged_count(r), 0);
+        let _ = (
+            holdall_records_damaged_positions(r),
+            holdall_records_numbers(r),
+        );
+        holdall_records_free(r);
         all
     }
 }
 
-unsafe fn look(b: *mut holdall_bag) {
-    // SAFETY: a bag that is open, and rooms as long as is said.
+unsafe fn check(b: *mut holdall_bag) {
+    // SAFETY: a bag that is open, and buffers of the stated sizes.
     unsafe {
         assert_eq!(
             (
-                holdall_bag_size(b),
-                holdall_bag_codec(b),
-                holdall_bag_shards(b),
-                holdall_bag_shard_size(b, 0)
+                holdall_bag_record_count(b),
+                holdall_bag_shard_count(b),
+                holdall_bag_shard_record_count(b, 0)
             ),
-            (5, 0, 1, 5)
+            (5, 1, 5)
         );
         assert!(!holdall_bag_shard_name(b, 0).is_null() && holdall_bag_shard_name(b, 1).is_null());
-        let _ = (
-            holdall_bag_sum(b),
-            holdall_bag_limits(b),
-            holdall_bag_cbytes(b),
-        );
-        let (mut room, mut n) = ([MaybeUninit::<u8>::uninit(); 40], 0);
-        done(|err| holdall_bag_read(b, 2, room.as_mut_ptr().cast(), room.len(), &mut n, err));
+        let reported: holdall_bag_info = info(|info, err| holdall_bag_get_info(b, info, err));
         assert_eq!(
-            std::slice::from_raw_parts(room.as_ptr().cast::<u8>(), n),
+            (reported.format, reported.codec),
+            (HOLDALL_FORMAT_BAGZ, HOLDALL_CODEC_NONE)
+        );
+        assert_eq!(
+            (
+                reported.record_count,
+                reported.shard_count,
+                reported.generation
+            ),
+            (5, 1, 0)
+        );
+        assert!(reported.stored_bytes >= 41 + 5 * 8);
+        let (mut buffer, mut n) = ([MaybeUninit::<u8>::uninit(); 40], 0);
+        done(|err| holdall_bag_read(b, 2, buffer.as_mut_ptr().cast(), buffer.len(), &mut n, err));
+        assert_eq!(
+            std::slice::from_raw_parts(buffer.as_ptr().cast::<u8>(), n),
             RECORDS[2]
         );
         refused(HOLDALL_E_BUFFER, |err| {
-            holdall_bag_read(b, 2, room.as_mut_ptr().cast(), 3, &mut n, err)
+            holdall_bag_read(b, 2, buffer.as_mut_ptr().cast(), 3, &mut n, err)
         });
         refused(HOLDALL_E_RANGE, |err| {
-            holdall_bag_read(b, 5, room.as_mut_ptr().cast(), 40, &mut n, err)
+            holdall_bag_read(b, 5, buffer.as_mut_ptr().cast(), 40, &mut n, err)
         });
         assert_eq!(
             taken(made(|out, err| holdall_bag_read_range(b, 1, 3, out, err))),
@@ -121,7 +139,7 @@ unsafe fn look(b: *mut holdall_bag) {
         not_made(HOLDALL_E_RANGE, |out, err| {
             holdall_bag_read_range(b, 3, u64::MAX, out, err)
         });
-        let part = made(|out, err| holdall_bag_slice(b, 4, -2, 3, out, err));
+        let part = made(|out, err| holdall_bag_slice(b, 4, 3, -2, out, err));
         assert_eq!(
             taken(made(|out, err| holdall_bag_read_range(
                 part, 0, 3, out, err
@@ -132,8 +150,8 @@ unsafe fn look(b: *mut holdall_bag) {
         done(|err| {
             holdall_bag_checksum(
                 b,
-                HOLDALL_SUM_CRC32,
-                room.as_mut_ptr().cast(),
+                HOLDALL_CHECKSUM_CRC32,
+                buffer.as_mut_ptr().cast(),
                 4,
                 &mut n,
                 err,
@@ -147,17 +165,17 @@ unsafe fn look(b: *mut holdall_bag) {
 fn records_are_written_and_read() {
     for more in [
         &[][..],
-        &[(HOLDALL_OPT_CHECKSUM, 0)],
-        &[(HOLDALL_OPT_BAG_LIMITS, 1)],
+        &[(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE.into())],
+        &[(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE.into())],
     ] {
         let (s, o) = (stored(more), options(&[]));
-        // SAFETY: handles that are there until they are closed.
+        // SAFETY: handles that are open until they are closed.
         unsafe {
             for (option, value) in more.iter().filter(|(o, _)| *o == HOLDALL_OPT_BAG_LIMITS) {
                 done(|err| holdall_options_set(o, *option, *value, err));
             }
             let b = opened(&s, o);
-            look(b);
+            check(b);
             holdall_bag_close(b);
             holdall_options_free(o);
         }
@@ -165,44 +183,53 @@ fn records_are_written_and_read() {
 }
 
 #[test]
-fn bytes_of_the_callers_are_a_bag() {
-    let s = stored(&[(HOLDALL_OPT_CHECKSUM, 0)]);
+fn memory_of_the_caller_is_a_bag() {
+    let s = stored(&[(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE.into())]);
     let bytes = s.bytes("");
-    // SAFETY: the bytes stay until what reads them is closed.
+    // SAFETY: the bytes exist until their readers are closed.
     unsafe {
-        let io =
-            made(|out, err| holdall_io_from_memory(bytes.as_ptr().cast(), bytes.len(), out, err));
-        let b = made(|out, err| holdall_bag_open_io(&io, 1, null(), out, err));
-        not_made(HOLDALL_E_UNSUPPORTED, |out, err| {
-            holdall_bag_writer_open_io(io, HOLDALL_APPEND, null(), out, err)
+        let memory = made(|out, err| {
+            holdall_storage_from_memory(bytes.as_ptr().cast(), bytes.len(), out, err)
         });
-        holdall_io_close(io);
-        look(b);
+        let b = made(|out, err| {
+            in_storages(&[memory], null_mut(), |o| {
+                holdall_bag_open(null(), o, out, err)
+            })
+        });
+        not_made(HOLDALL_E_UNSUPPORTED, |out, err| {
+            in_storages(&[memory], null_mut(), |o| {
+                holdall_bag_writer_open(null(), HOLDALL_APPEND, o, out, err)
+            })
+        });
+        holdall_storage_free(memory);
+        check(b);
         holdall_bag_close(b);
-        let io = made(|out, err| {
-            holdall_io_from_memory(bytes.as_ptr().cast(), bytes.len() - 3, out, err)
+        let memory = made(|out, err| {
+            holdall_storage_from_memory(bytes.as_ptr().cast(), bytes.len() - 3, out, err)
         });
         not_made(HOLDALL_E_FORMAT, |out, err| {
-            holdall_bag_open_io(&io, 1, null(), out, err)
+            in_storages(&[memory], null_mut(), |o| {
+                holdall_bag_open(null(), o, out, err)
+            })
         });
-        holdall_io_close(io);
+        holdall_storage_free(memory);
     }
 }
 
-/// Room of the caller's, one after the other in a vector.
-unsafe extern "C" fn allocate(ctx: *mut c_void, n: usize) -> *mut c_void {
-    // SAFETY: the context is the vector, exclusively for the time of the call.
-    let room = unsafe { &mut *ctx.cast::<Vec<u8>>() };
-    room.resize(n, 0xee);
-    room.as_mut_ptr().cast()
+/// Allocates memory in a vector, its context.
+pub unsafe extern "C" fn allocate(ctx: *mut c_void, n: usize) -> *mut c_void {
+    // SAFETY: the context is a vector that only this call uses.
+    let buffer = unsafe { &mut *ctx.cast::<Vec<u8>>() };
+    buffer.resize(n, 0xee);
+    buffer.as_mut_ptr().cast()
 }
 
 #[test]
-fn records_go_to_memory_of_the_callers() {
+fn records_are_read_to_memory_of_the_caller() {
     let s = stored(&[]);
-    let (b, mut room, mut offsets) = (opened(&s, null_mut()), Vec::<u8>::new(), [0u64; 6]);
-    let ctx = (&raw mut room).cast();
-    // SAFETY: handles that are there, and room for one offset more than there are records.
+    let (b, mut buffer, mut offsets) = (opened(&s, null_mut()), Vec::<u8>::new(), [0u64; 6]);
+    let ctx = (&raw mut buffer).cast();
+    // SAFETY: handles that are open, and space for one offset more than records.
     unsafe {
         done(|err| {
             holdall_bag_read_range_to(b, 0, 5, Some(allocate), ctx, offsets.as_mut_ptr(), err)
@@ -228,12 +255,12 @@ fn records_go_to_memory_of_the_callers() {
 #[test]
 fn streams_read_ahead_in_the_order_of_an_epoch() {
     let s = stored(&[]);
-    // SAFETY: handles that are there until they are closed; a record is looked at before the next
-    // is asked for.
+    // SAFETY: handles that are open until they are closed; a record is read before the next
+    // call.
     unsafe {
         let (b, o) = (opened(&s, null_mut()), options(&[]));
-        let epoch = made(|out, err| holdall_epoch_open(5, 1, 2, 0, 1, out, err));
-        assert_eq!(holdall_epoch_size(epoch), 5);
+        let epoch = made(|out, err| holdall_epoch_new(5, 1, 2, 0, 1, out, err));
+        assert_eq!(holdall_epoch_count(epoch), 5);
         let stream = made(|out, err| {
             holdall_bag_stream_open(b, Some(holdall_epoch_next), epoch.cast(), o, out, err)
         });
@@ -251,11 +278,11 @@ fn streams_read_ahead_in_the_order_of_an_epoch() {
         all.extend(taken(made(|out, err| {
             holdall_bag_stream_take(stream, 10, out, err)
         })));
-        assert_eq!(holdall_bag_stream_damaged(stream), 0);
+        assert_eq!(holdall_bag_stream_damaged_count(stream), 0);
         all.sort();
-        let mut want = RECORDS.to_vec();
-        want.sort_unstable();
-        assert_eq!(all, want);
+        let mut expected = RECORDS.to_vec();
+        expected.sort_unstable();
+        assert_eq!(all, expected);
         holdall_bag_stream_close(stream);
         done(|err| holdall_epoch_seek(epoch, 0, 4, err));
         let mut index = 9;
@@ -264,10 +291,10 @@ fn streams_read_ahead_in_the_order_of_an_epoch() {
                 holdall_epoch_next(epoch.cast(), &mut index),
                 holdall_epoch_next(epoch.cast(), &mut index)
             ),
-            (0, 1)
+            (HOLDALL_OK, HOLDALL_END)
         );
-        holdall_epoch_close(epoch);
-        // one that is not read to its end
+        holdall_epoch_free(epoch);
+        // a stream that is not read to its end
         let stream = made(|out, err| holdall_bag_stream_open(b, None, null_mut(), o, out, err));
         done(|err| holdall_bag_stream_next(stream, &mut record, &mut n, err));
         holdall_bag_stream_close(stream);
@@ -278,19 +305,23 @@ fn streams_read_ahead_in_the_order_of_an_epoch() {
 
 #[test]
 fn indexes_find_records() {
-    let (s, place) = (stored(&[]), Storage::new());
-    // SAFETY: handles that are there until they are closed, and lengths as they are.
+    let (s, file) = (stored(&[]), Storage::new());
+    // SAFETY: handles that are open until they are closed, and buffers of the stated sizes.
     unsafe {
         let (b, o) = (opened(&s, null_mut()), options(&[]));
         let built = made(|out, err| holdall_bag_index_build(b, o, out, err));
-        let kept =
-            made(|out, err| holdall_bag_index_create_io(place.io, HOLDALL_NEW, b, o, out, err));
-        let again = made(|out, err| holdall_bag_index_open_io(place.io, b, o, out, err));
-        for index in [built, kept, again] {
+        let created = made(|out, err| {
+            file.with(o, |o| {
+                holdall_bag_index_create(null(), HOLDALL_CREATE, b, o, out, err)
+            })
+        });
+        let opened =
+            made(|out, err| file.with(o, |o| holdall_bag_index_open(null(), b, o, out, err)));
+        for index in [built, created, opened] {
             assert_eq!(
                 (
-                    holdall_bag_index_keys(index),
-                    holdall_bag_index_damaged(index)
+                    holdall_bag_index_key_count(index),
+                    holdall_bag_index_damaged_count(index)
                 ),
                 (4, 0)
             );
@@ -339,11 +370,11 @@ fn indexes_find_records() {
 }
 
 #[test]
-fn a_bag_is_a_stream_of_arrow() {
+fn a_bag_is_exported_to_arrow() {
     let s = stored(&[]);
     let b = opened(&s, null_mut());
     let mut stream = MaybeUninit::<ArrowArrayStream>::uninit();
-    // SAFETY: room for a stream, which is released once, by the function that it brings.
+    // SAFETY: memory for a stream, which is released once, by its own function.
     unsafe {
         done(|err| holdall_bag_to_arrow(b, 0, 5, 2, stream.as_mut_ptr(), err));
         holdall_bag_close(b);

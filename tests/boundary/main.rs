@@ -1,21 +1,36 @@
-//! The C functions, called from Rust as C calls them: each kind of handle from its making to its
-//! closing, over storage that is functions. Content is not compressed, so that no C code is called,
-//! and Miri, which looks at each access to memory, can run it: `make check-long RIG=miri`.
+//! The C functions, called from Rust as C calls them: each kind of handle from its creation to its
+//! end, in storage that consists of functions. Tests that Miri runs (`make check-long RIG=miri`)
+//! store content uncompressed, because Miri does not run C code.
+
+#[path = "../common/mod.rs"]
+mod common;
 
 mod arrays;
 mod bags;
+mod constants;
+mod damage;
+mod infos;
+mod kinds;
 mod nulls;
+mod options;
+mod refresh;
 mod schunks;
+mod sources;
 mod storage;
+mod structs;
 mod tables;
+mod targets;
 
+use holdall::capi::array::holdall_array_spec;
 use holdall::capi::guard::*;
 use holdall::capi::options::*;
-use std::ffi::CStr;
+use holdall::capi::storage::holdall_storage;
+use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
+use std::path::{Path, PathBuf};
 use std::ptr::{null, null_mut};
 
-/// What a call returned, and its words.
+/// Returns the status of a call, and its message.
 fn answer(call: impl FnOnce(*mut holdall_error) -> holdall_status) -> (holdall_status, String) {
     let mut err = MaybeUninit::<holdall_error>::uninit();
     let status = call(err.as_mut_ptr());
@@ -23,31 +38,44 @@ fn answer(call: impl FnOnce(*mut holdall_error) -> holdall_status) -> (holdall_s
         return (status, String::new());
     }
     // SAFETY: a call that failed has written it, and its message has a NUL.
-    let (err, words) = unsafe {
+    let (err, message) = unsafe {
         (
             err.assume_init_ref(),
             CStr::from_ptr((*err.as_ptr()).message.as_ptr()),
         )
     };
     assert_eq!(err.status, status);
-    (status, words.to_string_lossy().into_owned())
+    (status, message.to_string_lossy().into_owned())
 }
 
-/// It must be done.
+/// Checks that a call returns this status, which is not an error.
+#[track_caller]
+fn returns(expected: holdall_status, call: impl FnOnce(*mut holdall_error) -> holdall_status) {
+    let (status, message) = answer(call);
+    assert_eq!((status, message.as_str()), (expected, ""));
+}
+
+/// Checks that a call succeeds.
 #[track_caller]
 fn done(call: impl FnOnce(*mut holdall_error) -> holdall_status) {
-    let (status, words) = answer(call);
-    assert_eq!((status, words.as_str()), (HOLDALL_OK, ""));
+    returns(HOLDALL_OK, call);
 }
 
-/// It must fail with this status, and with words.
+/// Checks that a call fails with this status, and returns its message.
 #[track_caller]
-fn refused(want: holdall_status, call: impl FnOnce(*mut holdall_error) -> holdall_status) {
-    let (status, words) = answer(call);
-    assert!(status == want && !words.is_empty(), "{status}: {words}");
+fn refused(
+    expected: holdall_status,
+    call: impl FnOnce(*mut holdall_error) -> holdall_status,
+) -> String {
+    let (status, message) = answer(call);
+    assert!(
+        status == expected && !message.is_empty(),
+        "{status}: {message}"
+    );
+    message
 }
 
-/// Makes a handle.
+/// Returns the handle that a call creates.
 #[track_caller]
 fn made<T>(call: impl FnOnce(*mut *mut T, *mut holdall_error) -> holdall_status) -> *mut T {
     let mut out = null_mut();
@@ -56,57 +84,113 @@ fn made<T>(call: impl FnOnce(*mut *mut T, *mut holdall_error) -> holdall_status)
     out
 }
 
-/// Makes none.
+/// Checks that a call fails and creates no handle. Returns its message.
 #[track_caller]
 fn not_made<T>(
-    want: holdall_status,
+    expected: holdall_status,
     call: impl FnOnce(*mut *mut T, *mut holdall_error) -> holdall_status,
-) {
-    // whatever was there before
+) -> String {
+    // not NULL before the call
     let mut out = null_mut::<T>().wrapping_byte_add(64);
-    refused(want, |err| call(&mut out, err));
+    let message = refused(expected, |err| call(&mut out, err));
     assert!(out.is_null());
+    message
 }
 
-/// Options of one thread, which hand content on as it is.
+/// Returns what a call stores in a structure of which only struct_size is set.
+#[track_caller]
+fn info<T>(get: impl FnOnce(*mut T, *mut holdall_error) -> holdall_status) -> T {
+    let mut info = MaybeUninit::<T>::uninit();
+    // SAFETY: every structure begins with struct_size; the call writes all other fields.
+    unsafe {
+        info.as_mut_ptr().cast::<usize>().write(size_of::<T>());
+        done(|err| get(info.as_mut_ptr(), err));
+        info.assume_init()
+    }
+}
+
+/// Options of one thread.
+#[track_caller]
 fn options(more: &[(i32, i64)]) -> *mut holdall_options {
     let o = holdall_options_new();
     for (option, value) in [(HOLDALL_OPT_THREADS, 1)].iter().chain(more) {
-        // SAFETY: options that are there.
+        // SAFETY: the options exist.
         done(|err| unsafe { holdall_options_set(o, *option, *value, err) });
     }
     o
 }
 
-#[test]
-fn options_are_set_and_freed() {
-    unsafe extern "C" fn on(ctx: *mut std::ffi::c_void, _: u64, _: u64) -> std::ffi::c_int {
-        ctx.is_null().into()
-    }
-    let o = options(&[(HOLDALL_OPT_MEMORY_LIMIT, 1 << 20)]);
-    // SAFETY: options that are there, until they are freed.
+/// Runs a call with options that hold these storages, which are removed afterwards.
+#[track_caller]
+fn in_storages(
+    storages: &[*mut holdall_storage],
+    options: *mut holdall_options,
+    call: impl FnOnce(*mut holdall_options) -> holdall_status,
+) -> holdall_status {
+    let own = options.is_null();
+    let o = if own { holdall_options_new() } else { options };
+    // SAFETY: options and storages exist.
     unsafe {
-        refused(HOLDALL_E_ARGUMENT, |err| {
-            holdall_options_set(o, 9999, 1, err)
-        });
-        refused(HOLDALL_E_ARGUMENT, |err| {
-            holdall_options_set(o, HOLDALL_OPT_LEVEL, i64::MIN, err)
-        });
-        done(|err| {
-            holdall_options_set_bytes(o, HOLDALL_OPT_FILL, [1u8, 2].as_ptr().cast(), 2, err)
-        });
-        done(|err| holdall_options_set_bytes(o, HOLDALL_OPT_FILL, null(), 0, err));
-        holdall_options_on_progress(o, Some(on), null_mut());
-        holdall_options_free(o);
+        let count = storages.len() as u32;
+        done(|err| holdall_options_set_storage(o, storages.as_ptr(), count, err));
+        let status = call(o);
+        done(|err| holdall_options_set_storage(o, null(), 0, err));
+        if own {
+            holdall_options_free(o);
+        }
+        status
     }
 }
 
-/// In debug builds; other builds, and programs under a sanitizer, have the sanitizer.
+/// The description of a new array, with chunks and blocks of the library's choice.
+fn array_spec(format: i32, dtype: &CStr, shape: &[u64]) -> holdall_array_spec {
+    holdall_array_spec {
+        struct_size: size_of::<holdall_array_spec>(),
+        dtype: dtype.as_ptr(),
+        shape: shape.as_ptr(),
+        chunk_shape: null(),
+        block_shape: null(),
+        format,
+        ndim: shape.len() as u32,
+    }
+}
+
+/// A path as C has it.
+fn c_path(path: &Path) -> CString {
+    CString::new(path.as_os_str().as_encoded_bytes()).unwrap()
+}
+
+/// A folder that is removed at the end of a test.
+struct TempFolder(PathBuf);
+
+impl TempFolder {
+    /// Creates an empty folder. Tests use different names, because they run at the same time.
+    fn new(name: &str) -> TempFolder {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("boundary-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        TempFolder(path)
+    }
+
+    /// The path of a file as C has it.
+    fn file(&self, name: &str) -> CString {
+        c_path(&self.0.join(name))
+    }
+}
+
+impl Drop for TempFolder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// In debug builds only. Other builds, and programs under a sanitizer, have the sanitizer.
 #[test]
 #[cfg(debug_assertions)]
-#[cfg_attr(miri, ignore = "it starts a process")]
-fn a_handle_that_is_closed_twice_ends_the_process_with_words() {
-    const ME: &str = "a_handle_that_is_closed_twice_ends_the_process_with_words";
+#[cfg_attr(miri, ignore = "starts a process")]
+fn closing_a_handle_twice_ends_the_process_with_a_message() {
+    const ME: &str = "closing_a_handle_twice_ends_the_process_with_a_message";
     if std::env::var_os("HOLDALL_CLOSE_TWICE").is_none() {
         let me = std::env::current_exe().unwrap();
         let out = std::process::Command::new(me)
@@ -114,15 +198,15 @@ fn a_handle_that_is_closed_twice_ends_the_process_with_words() {
             .env("HOLDALL_CLOSE_TWICE", "1")
             .output()
             .unwrap();
-        let words = String::from_utf8_lossy(&out.stderr);
+        let message = String::from_utf8_lossy(&out.stderr);
         assert!(
-            !out.status.success() && words.contains("closed, but not an open holdall_options"),
-            "{words}"
+            !out.status.success() && message.contains("closed, but not an open holdall_options"),
+            "{message}"
         );
         return;
     }
     let o = options(&[]);
-    // SAFETY: the second time is what is tried; it ends before it touches anything.
+    // SAFETY: the second call ends the process before it accesses anything.
     unsafe {
         holdall_options_free(o);
         holdall_options_free(o);

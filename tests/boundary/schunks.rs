@@ -1,28 +1,35 @@
 //! Superchunks, of both kinds of file, and checksums.
 
 use crate::storage::Storage;
-use crate::{done, made, not_made, options, refused};
-use holdall::capi::{common::*, guard::*, options::*, schunk::*};
-use std::ptr::null;
+use crate::{done, info, made, not_made, options, refused};
+use holdall::capi::{checksum::*, container::*, guard::*, options::*, schunk::*};
+use std::ptr::{null, null_mut};
 
-/// Those of a frame are compressed by C code.
-const SUM: i64 = if cfg!(miri) { 0 } else { 2 };
+/// The checksums of a frame are compressed by C code.
+const CHECKSUM: i32 = if cfg!(miri) {
+    HOLDALL_CHECKSUM_NONE
+} else {
+    HOLDALL_CHECKSUM_CRC32
+};
 
 /// A superchunk of four chunks of 40 bytes, and one of 10.
-fn stored(format: i32) -> (Storage, Vec<u8>) {
+pub fn stored(format: i32) -> (Storage, Vec<u8>) {
     let (s, o) = (
         Storage::new(),
         options(&[
             (HOLDALL_OPT_LEVEL, 0),
             (HOLDALL_OPT_CHUNK_BYTES, 40),
-            (HOLDALL_OPT_CHECKSUM, SUM),
+            (HOLDALL_OPT_CHECKSUM, CHECKSUM.into()),
         ]),
     );
     let content: Vec<u8> = (0..170).collect();
-    // SAFETY: handles that are there until they are closed, and lengths as they are.
+    // SAFETY: handles that are open until they are closed, and buffers of the stated sizes.
     unsafe {
-        let c =
-            made(|out, err| holdall_schunk_create_io(s.io, HOLDALL_NEW, format, 2, o, out, err));
+        let c = made(|out, err| {
+            s.with(o, |o| {
+                holdall_schunk_create(null(), HOLDALL_CREATE, format, 2, o, out, err)
+            })
+        });
         done(|err| holdall_schunk_append(c, content.as_ptr().cast(), 100, err));
         done(|err| holdall_schunk_commit(c, err));
         done(|err| holdall_schunk_append(c, content[100..].as_ptr().cast(), 70, err));
@@ -32,7 +39,7 @@ fn stored(format: i32) -> (Storage, Vec<u8>) {
             } else {
                 c"".as_ptr()
             };
-            done(|err| holdall_schunk_meta_set(c, name, b"{\"a\": 1}".as_ptr().cast(), 8, err));
+            done(|err| holdall_schunk_attr_set(c, name, b"{\"a\": 1}".as_ptr().cast(), 8, err));
         }
         done(|err| holdall_schunk_commit(c, err));
         holdall_schunk_close(c);
@@ -41,27 +48,27 @@ fn stored(format: i32) -> (Storage, Vec<u8>) {
     (s, content)
 }
 
-/// Those of Bloscpack are compressed by C code.
+/// The metadata of Bloscpack are compressed by C code.
 fn has_meta(format: i32) -> bool {
     format == HOLDALL_FORMAT_B2FRAME || !cfg!(miri)
 }
 
-fn opened(s: &Storage, mode: i32) -> *mut holdall_schunk {
+pub fn opened(s: &Storage, mode: i32) -> *mut holdall_schunk {
     let o = options(if mode == HOLDALL_APPEND {
         &[(HOLDALL_OPT_LEVEL, 0)]
     } else {
         &[]
     });
-    // SAFETY: handles that are there; what was opened keeps what it needs of the options.
+    // SAFETY: storage and options exist; the handle copies the options.
     unsafe {
-        let c = made(|out, err| holdall_schunk_open_io(s.io, mode, o, out, err));
+        let c = made(|out, err| s.with(o, |o| holdall_schunk_open(null(), mode, o, out, err)));
         holdall_options_free(o);
         c
     }
 }
 
-unsafe fn content(c: *const holdall_schunk) -> Vec<u8> {
-    // SAFETY: a superchunk that is open, and room for all of it.
+pub unsafe fn content(c: *const holdall_schunk) -> Vec<u8> {
+    // SAFETY: a superchunk that is open, and a buffer for all of it.
     unsafe {
         let mut all = Vec::<u8>::with_capacity(holdall_schunk_nbytes(c) as usize);
         done(|err| holdall_schunk_read(c, 0, all.as_mut_ptr().cast(), all.capacity(), err));
@@ -73,68 +80,61 @@ unsafe fn content(c: *const holdall_schunk) -> Vec<u8> {
 #[test]
 fn superchunks_are_written_and_read() {
     for format in [HOLDALL_FORMAT_BLOSCPACK, HOLDALL_FORMAT_B2FRAME] {
-        let (s, want) = stored(format);
+        let (s, expected) = stored(format);
         let c = opened(&s, HOLDALL_READ);
-        // SAFETY: a superchunk that is open until it is closed, and rooms as long as is said.
+        // SAFETY: a superchunk that is open until it is closed, and buffers of the stated sizes.
         unsafe {
             assert_eq!(
-                (
-                    holdall_schunk_chunks(c),
-                    holdall_schunk_nbytes(c),
-                    holdall_schunk_typesize(c)
-                ),
-                (5, 170, 2)
+                (holdall_schunk_chunk_count(c), holdall_schunk_nbytes(c)),
+                (5, 170)
             );
-            assert_eq!(
-                (holdall_schunk_chunk_size(c), content(c)),
-                (40, want.clone())
-            );
-            let _ = (
-                holdall_schunk_cbytes(c),
-                holdall_schunk_sum(c),
-                holdall_schunk_version(c),
-            );
-            let (mut nbytes, mut cbytes, mut codec, mut n) = (0, 0, 0, 0);
-            done(|err| holdall_schunk_chunk_info(c, 4, &mut nbytes, &mut cbytes, &mut codec, err));
-            assert!(nbytes == 10 && cbytes > 10);
-            let mut room = [0xeeu8; 200];
-            done(|err| holdall_schunk_read_chunk(c, 4, room.as_mut_ptr().cast(), 10, &mut n, err));
-            assert!(n == 10 && room[..10] == want[160..]);
+            assert_eq!(content(c), expected);
+            let chunk: holdall_chunk_info =
+                info(|i, err| holdall_schunk_get_chunk_info(c, 4, i, err));
+            assert!(chunk.nbytes == 10 && chunk.stored_bytes > 10);
+            assert_eq!((chunk.codec, chunk.is_pending), (HOLDALL_CODEC_NONE, 0));
+            let (mut buffer, mut n) = ([0xeeu8; 200], 0);
+            done(|err| {
+                holdall_schunk_read_chunk(c, 4, buffer.as_mut_ptr().cast(), 10, &mut n, err)
+            });
+            assert!(n == 10 && buffer[..10] == expected[160..]);
             refused(HOLDALL_E_BUFFER, |err| {
-                holdall_schunk_read_chunk(c, 0, room.as_mut_ptr().cast(), 39, &mut n, err)
+                holdall_schunk_read_chunk(c, 0, buffer.as_mut_ptr().cast(), 39, &mut n, err)
             });
             refused(HOLDALL_E_RANGE, |err| {
-                holdall_schunk_read(c, 169, room.as_mut_ptr().cast(), 2, err)
+                holdall_schunk_read(c, 169, buffer.as_mut_ptr().cast(), 2, err)
             });
-            done(|err| holdall_schunk_read_raw(c, 4, room.as_mut_ptr().cast(), 200, &mut n, err));
-            assert_eq!(n, cbytes);
+            done(|err| holdall_schunk_read_raw(c, 4, buffer.as_mut_ptr().cast(), 200, &mut n, err));
+            assert_eq!(n, chunk.stored_bytes);
             done(|err| {
                 holdall_schunk_checksum(
                     c,
-                    HOLDALL_SUM_CRC32,
-                    room.as_mut_ptr().cast(),
+                    HOLDALL_CHECKSUM_CRC32,
+                    buffer.as_mut_ptr().cast(),
                     4,
                     &mut n,
                     err,
                 )
             });
             if has_meta(format) {
-                assert_eq!(holdall_schunk_metas(c), 1);
-                let (name, mut value) = (holdall_schunk_meta_name(c, 0), null());
-                done(|err| holdall_schunk_meta_get(c, name, &mut value, &mut n, err));
+                assert_eq!(holdall_schunk_attr_count(c), 1);
+                let (name, mut value) = (holdall_schunk_attr_name(c, 0), null());
+                done(|err| holdall_schunk_attr_get(c, name, &mut value, &mut n, err));
                 assert_eq!(
                     std::slice::from_raw_parts(value.cast::<u8>(), n),
                     b"{\"a\": 1}"
                 );
             }
             refused(HOLDALL_E_STATE, |err| {
-                holdall_schunk_append(c, room.as_ptr().cast(), 2, err)
+                holdall_schunk_append(c, buffer.as_ptr().cast(), 2, err)
             });
             holdall_schunk_close(c);
         }
-        // SAFETY: a storage that is there.
+        // SAFETY: the storage exists.
         not_made(HOLDALL_E_EXISTS, |out, err| unsafe {
-            holdall_schunk_create_io(s.io, HOLDALL_NEW, format, 2, null(), out, err)
+            s.with(null_mut(), |o| {
+                holdall_schunk_create(null(), HOLDALL_CREATE, format, 2, o, out, err)
+            })
         });
     }
 }
@@ -142,45 +142,46 @@ fn superchunks_are_written_and_read() {
 #[test]
 fn superchunks_are_edited() {
     for format in [HOLDALL_FORMAT_BLOSCPACK, HOLDALL_FORMAT_B2FRAME] {
-        let (s, mut want) = stored(format);
+        let (s, mut expected) = stored(format);
         let (c, new) = (opened(&s, HOLDALL_APPEND), [7u8; 50]);
-        // SAFETY: a superchunk that is open until it is closed, and lengths as they are.
+        // SAFETY: a superchunk that is open until it is closed, and buffers of the stated sizes.
         unsafe {
             done(|err| holdall_schunk_write(c, 30, new.as_ptr().cast(), 50, err));
-            want[30..80].fill(7);
+            expected[30..80].fill(7);
             done(|err| holdall_schunk_insert(c, 1, new.as_ptr().cast(), 40, err));
-            want.splice(40..40, [7; 40]);
+            expected.splice(40..40, [7; 40]);
             done(|err| holdall_schunk_remove(c, 0, err));
-            want.drain(..40);
+            expected.drain(..40);
             done(|err| holdall_schunk_truncate(c, 120, err));
-            want.truncate(120);
+            expected.truncate(120);
             let (mut raw, mut n) = ([0u8; 200], 0);
             done(|err| holdall_schunk_read_raw(c, 0, raw.as_mut_ptr().cast(), 200, &mut n, err));
             done(|err| holdall_schunk_append_raw(c, raw.as_ptr().cast(), n, err));
-            want.extend([7; 40]);
-            assert_eq!(content(c), want);
+            expected.extend([7; 40]);
+            assert_eq!(content(c), expected);
             refused(HOLDALL_E_RANGE, |err| {
                 holdall_schunk_write(c, 159, new.as_ptr().cast(), 2, err)
             });
             done(|err| holdall_schunk_commit(c, err));
             holdall_schunk_close(c);
             let c = opened(&s, HOLDALL_READ);
-            assert_eq!(content(c), want);
+            assert_eq!(content(c), expected);
             holdall_schunk_close(c);
         }
     }
 }
 
 #[test]
-fn digests_come_in_pieces() {
+fn checksums_are_computed_in_parts() {
     // Adler-32 is C code, which Miri does not run
-    for sum in (0..=8).filter(|sum| !(cfg!(miri) && *sum == HOLDALL_SUM_ADLER32)) {
+    let kinds = HOLDALL_CHECKSUM_NONE..=HOLDALL_CHECKSUM_SHA512;
+    for kind in kinds.filter(|kind| !(cfg!(miri) && *kind == HOLDALL_CHECKSUM_ADLER32)) {
         let (mut one, mut two, mut n, mut m) = ([0u8; 64], [0u8; 64], 0, 0);
-        // SAFETY: lengths as they are; a digest is freed once.
+        // SAFETY: buffers of the stated sizes; a checksum is freed once.
         unsafe {
             done(|err| {
-                holdall_checksum(
-                    sum,
+                holdall_checksum_compute(
+                    kind,
                     b"content".as_ptr().cast(),
                     7,
                     one.as_mut_ptr().cast(),
@@ -189,17 +190,18 @@ fn digests_come_in_pieces() {
                     err,
                 )
             });
-            let d = made(|out, err| holdall_digest_new(sum, out, err));
-            done(|err| holdall_digest_update(d, b"con".as_ptr().cast(), 3, err));
-            done(|err| holdall_digest_update(d, b"tent".as_ptr().cast(), 4, err));
-            done(|err| holdall_digest_finish(d, two.as_mut_ptr().cast(), 64, &mut m, err));
-            assert_eq!((one, n), (two, m), "{sum}");
-            holdall_digest_free(d);
+            let d = made(|out, err| holdall_checksum_new(kind, out, err));
+            done(|err| holdall_checksum_update(d, b"con".as_ptr().cast(), 3, err));
+            done(|err| holdall_checksum_update(d, b"tent".as_ptr().cast(), 4, err));
+            done(|err| holdall_checksum_finish(d, two.as_mut_ptr().cast(), 64, &mut m, err));
+            assert_eq!((one, n), (two, m), "{kind}");
+            holdall_checksum_free(d);
         }
     }
-    // SAFETY: a place for the handle.
-    not_made(
-        HOLDALL_E_ARGUMENT,
-        |out: *mut *mut holdall_digest, err| unsafe { holdall_digest_new(99, out, err) },
-    );
+    for kind in [0, 99, HOLDALL_CHECKSUM_ZSTD, HOLDALL_CODEC_ZSTD] {
+        // SAFETY: out points to a handle.
+        not_made(HOLDALL_E_ARGUMENT, |out, err| unsafe {
+            holdall_checksum_new(kind, out, err)
+        });
+    }
 }

@@ -1,25 +1,25 @@
-//! Storage in memory, behind the functions that a C program brings.
+//! Storage in memory, through functions as a C program provides them.
 
-use crate::{made, not_made};
-use holdall::capi::guard::HOLDALL_E_ARGUMENT;
-use holdall::capi::io::*;
+use crate::{done, in_storages, made, not_made, options};
+use holdall::capi::{guard::*, options::*, storage::*};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::null_mut;
 use std::sync::{Arc, Mutex};
 
 const ENOENT: i64 = -2;
 
 type Files = Mutex<BTreeMap<Vec<u8>, Vec<u8>>>;
 
-/// A storage, and the handle of it.
+/// A storage with its files.
 pub struct Storage {
     files: Arc<Files>,
-    pub io: *mut holdall_io,
+    pub handle: *mut holdall_storage,
 }
 
-/// The files, and a name.
+/// Returns the files and a name.
 unsafe fn at<'a>(ctx: *mut c_void, name: *const c_char) -> (&'a Files, &'a [u8]) {
-    // SAFETY: the context is what `Storage::new` gave, and names have a NUL.
+    // SAFETY: the context is the pointer of `Storage::new`, and names have a NUL.
     unsafe { (&*ctx.cast::<Files>(), CStr::from_ptr(name).to_bytes()) }
 }
 
@@ -48,7 +48,7 @@ unsafe extern "C" fn read_at(
     };
     let part = b.get(from as usize..).unwrap_or_default();
     let n = n.min(part.len());
-    // SAFETY: there is room for n bytes, which need not have been written before.
+    // SAFETY: dst has space for n bytes, which may be uninitialized.
     unsafe { std::ptr::copy_nonoverlapping(part.as_ptr(), dst.cast(), n) };
     n as i64
 }
@@ -137,13 +137,13 @@ unsafe extern "C" fn list(
 }
 
 unsafe extern "C" fn destroy(ctx: *mut c_void) {
-    // SAFETY: what `Storage::new` gave, once.
+    // SAFETY: the pointer of `Storage::new`, once.
     drop(unsafe { Arc::from_raw(ctx.cast::<Files>()) });
 }
 
-fn functions(ctx: *mut c_void) -> holdall_io_functions {
-    holdall_io_functions {
-        struct_size: size_of::<holdall_io_functions>(),
+fn functions(ctx: *mut c_void) -> holdall_storage_functions {
+    holdall_storage_functions {
+        struct_size: size_of::<holdall_storage_functions>(),
         ctx,
         size: Some(size),
         read_at: Some(read_at),
@@ -162,21 +162,55 @@ impl Storage {
         let files = Arc::<Files>::default();
         let table = functions(Arc::into_raw(files.clone()).cast_mut().cast());
         // SAFETY: the table is copied; its context lives until `destroy`.
+        let create = |out, err| unsafe { holdall_storage_from_functions(&table, out, err) };
         Storage {
             files,
-            io: made(|out, err| unsafe { holdall_io_from_functions(&table, out, err) }),
+            handle: made(create),
         }
+    }
+
+    /// Options of one thread that hold this storage.
+    #[track_caller]
+    pub fn options(&self, more: &[(i32, i64)]) -> *mut holdall_options {
+        let o = options(more);
+        // SAFETY: options and storage exist.
+        done(|err| unsafe { holdall_options_set_storage(o, &self.handle, 1, err) });
+        o
+    }
+
+    /// Runs a call with options that hold this storage.
+    #[track_caller]
+    pub fn with(
+        &self,
+        options: *mut holdall_options,
+        call: impl FnOnce(*mut holdall_options) -> holdall_status,
+    ) -> holdall_status {
+        in_storages(&[self.handle], options, call)
     }
 
     pub fn bytes(&self, name: &str) -> Vec<u8> {
         self.files.lock().unwrap()[name.as_bytes()].clone()
     }
+
+    /// Changes the bytes of a file.
+    pub fn change(&self, name: &str, f: impl FnOnce(&mut Vec<u8>)) {
+        f(self.files.lock().unwrap().get_mut(name.as_bytes()).unwrap());
+    }
+
+    /// The names of all files, in order.
+    pub fn names(&self) -> Vec<String> {
+        let files = self.files.lock().unwrap();
+        files
+            .keys()
+            .map(|name| String::from_utf8(name.clone()).unwrap())
+            .collect()
+    }
 }
 
 impl Drop for Storage {
     fn drop(&mut self) {
-        // SAFETY: it is used no more.
-        unsafe { holdall_io_close(self.io) };
+        // SAFETY: it is not used any more.
+        unsafe { holdall_storage_free(self.handle) };
         assert!(
             Arc::strong_count(&self.files) == 1 || std::thread::panicking(),
             "destroy was not called"
@@ -185,8 +219,8 @@ impl Drop for Storage {
 }
 
 #[test]
-fn tables_of_other_sizes() {
-    let all = functions(std::ptr::null_mut());
+fn functions_of_other_struct_sizes() {
+    let all = functions(null_mut());
     for struct_size in [
         0,
         4,
@@ -194,17 +228,21 @@ fn tables_of_other_sizes() {
         size_of_val(&all) - size_of::<usize>() / 2,
         size_of_val(&all) + 8,
     ] {
-        let table = holdall_io_functions { struct_size, ..all };
-        // SAFETY: as much is there as it says, or it is refused before that is looked at.
+        let table = holdall_storage_functions { struct_size, ..all };
+        // SAFETY: struct_size is refused before more than the structure is read.
         not_made(HOLDALL_E_ARGUMENT, |out, err| unsafe {
-            holdall_io_from_functions(&table, out, err)
+            holdall_storage_from_functions(&table, out, err)
         });
     }
-    // an older program's
-    let table = holdall_io_functions {
+    // of an older program
+    let table = holdall_storage_functions {
         struct_size: 32,
         ..all
     };
     // SAFETY: as above; without `destroy` nothing is called with the context.
-    unsafe { holdall_io_close(made(|out, err| holdall_io_from_functions(&table, out, err))) };
+    unsafe {
+        holdall_storage_free(made(|out, err| {
+            holdall_storage_from_functions(&table, out, err)
+        }))
+    };
 }

@@ -65,7 +65,7 @@ def asked():
     return [entry[1:] for entry in json.loads(http("GET", WHERE["control"]))]
 
 
-def write(name, records, mode=h.NEW, **options):
+def write(name, records, mode=h.CREATE, **options):
     with h.Writer(name, mode, **options) as writer:
         writer.append_many(records)
         writer.commit()
@@ -95,7 +95,7 @@ class Case(unittest.TestCase):
 class Bags(Case):
     def test_what_is_written_is_read(self):
         for store in STORES:
-            separate = dict(limits=h.SEPARATE)
+            separate = dict(bag_limits=h.BAG_LIMITS_SEPARATE)
             for name, options in (("a.bagz", {}), ("b.bag", {}), ("c.bag", separate), ("d.bagz", separate)):
                 kinds = (("none", []), ("few", FEW), ("many", MANY))
                 for kind, content in kinds if name in ("a.bagz", "c.bag") else kinds[:2]:
@@ -129,16 +129,16 @@ class Bags(Case):
             at = store + self.prefix
             write(at + "s@3.bagz", FEW)
             for spec in ("s@3.bagz", "s@*.bagz"):
-                for shards in ({}, {"shards": 1}):
+                for shards in ({}, {"bag_shards": h.BAG_SHARDS_INTERLEAVED}):
                     self.assertEqual(records(at + spec, **shards), FEW)
             concatenated = [r for i in range(3) for r in FEW[i::3]]
-            self.assertEqual(records(at + "s@*.bagz", shards=0), concatenated)
-            write(at + "one.bag", MANY[:9], limits=h.SEPARATE)
-            write(at + "two.bag", MANY[:5], limits=h.SEPARATE)
-            self.assertEqual(records(f"{at}one.bag,{at}two.bag", limits=h.SEPARATE), MANY[:9] + MANY[:5])
+            self.assertEqual(records(at + "s@*.bagz", bag_shards=h.BAG_SHARDS_CONCATENATED), concatenated)
+            write(at + "one.bag", MANY[:9], bag_limits=h.BAG_LIMITS_SEPARATE)
+            write(at + "two.bag", MANY[:5], bag_limits=h.BAG_LIMITS_SEPARATE)
+            self.assertEqual(records(f"{at}one.bag,{at}two.bag", bag_limits=h.BAG_LIMITS_SEPARATE), MANY[:9] + MANY[:5])
             twice = f"{at}s@3.bagz,{at}s-00001-of-00003.bagz"
             self.fails(h.E_ARGUMENT, lambda: records(twice))
-            self.assertEqual(records(twice, shards=0), concatenated + FEW[1::3])
+            self.assertEqual(records(twice, bag_shards=h.BAG_SHARDS_CONCATENATED), concatenated + FEW[1::3])
             self.fails(h.E_UNSUPPORTED, lambda: write(at + "s@3.bagz", FEW, h.REPLACE), "s-00000-of-00003.bagz")
             http("DELETE", where(at + "s-00001-of-00003.bagz"))
             for spec in ("s@3.bagz", "s@*.bagz"):
@@ -149,7 +149,7 @@ class Bags(Case):
         for store in STORES:
             for content in (FEW, MANY):
                 at = store + self.prefix + "x.bagz"
-                with h.Writer(at, h.NEW) as writer:
+                with h.Writer(at, h.CREATE) as writer:
                     writer.append_many(content)
                 self.fails(h.E_MISSING, lambda: records(at))
         uploads = http("GET", where("s3://bucket") + "?uploads")
@@ -162,7 +162,7 @@ class Bags(Case):
         """Where one does not see that something is there, either: put and copy say so."""
         for content in (FEW, MANY):
             at = f"gs://bucket/{self.prefix}blind{len(content)}.bagz"
-            with h.Writer(at, h.NEW) as first, h.Writer(at, h.NEW) as second:
+            with h.Writer(at, h.CREATE) as first, h.Writer(at, h.CREATE) as second:
                 first.append_many(content)
                 second.append_many(content[:-1])
                 first.commit()
@@ -171,7 +171,7 @@ class Bags(Case):
 
     def test_one_commit(self):
         at = f"gs://bucket/{self.prefix}x.bagz"
-        with h.Writer(at, h.NEW) as writer:
+        with h.Writer(at, h.CREATE) as writer:
             writer.append_many(FEW)
             writer.commit()
             writer.commit()
@@ -189,7 +189,7 @@ class Requests(Case):
         for store in STORES:
             for name in ("a.bagz", "b.bag"):
                 at = store + self.prefix + name
-                write(at, MANY, **({"checksum": h.SUM_NONE} if name == "b.bag" else {}))
+                write(at, MANY, **({"checksum": h.CHECKSUM_NONE} if name == "b.bag" else {}))
                 asked()
                 with h.Bag(at) as bag:
                     self.assertLessEqual(len(self.gets()), 2)
@@ -202,7 +202,7 @@ class Requests(Case):
                     self.assertEqual(list(bag.read_indices(indices)), [MANY[i] for i in indices])
                     made = self.gets()
                     self.assertLessEqual(len(made), 20)
-                with h.Bag(at, limits_cache=1) as bag:
+                with h.Bag(at, bag_limits_cache=1) as bag:
                     self.gets()
                     self.assertEqual(bag.read(5), MANY[5])
                     self.assertEqual(len(self.gets()), 1)
@@ -211,10 +211,10 @@ class Requests(Case):
         content = [rng.randbytes(2000) for _ in range(16_000)]
         for store in STORES:
             at = store + self.prefix + "a.bag"
-            write(at, content, checksum=h.SUM_NONE)
-            with h.Bag(at, limits_cache=1) as bag:
+            write(at, content, checksum=h.CHECKSUM_NONE)
+            with h.Bag(at, bag_limits_cache=1) as bag:
                 self.gets()
-                bag.checksum(h.SUM_CRC32)
+                bag.checksum(h.CHECKSUM_CRC32)
                 made = self.gets()
                 self.assertGreaterEqual(sum(n for _, n in made), 32_000_000)
                 self.assertLess(sum(n for _, n in made), 36_000_000)
@@ -223,8 +223,8 @@ class Requests(Case):
 
     def test_single_reads_in_order(self):
         at = f"gs://bucket/{self.prefix}a.bag"
-        write(at, MANY, checksum=h.SUM_NONE)
-        with h.Bag(at, limits_cache=1) as bag:
+        write(at, MANY, checksum=h.CHECKSUM_NONE)
+        with h.Bag(at, bag_limits_cache=1) as bag:
             self.gets()
             for i in range(50_000):
                 self.assertEqual(bag.read(i), MANY[i])
@@ -260,7 +260,7 @@ class Changes(Case):
             for name in ("x@3.bagz", "y@3.bag"):
                 at = f"{store}{self.prefix}{name}"
                 write(at, MANY)
-                with h.Bag(at, shards=0) as bag:
+                with h.Bag(at, bag_shards=h.BAG_SHARDS_CONCATENATED) as bag:
                     http("DELETE", where(at.replace("@3", "-00001-of-00003")))
                     for read, wanted in (
                         (lambda: bag.read_indices([5, 50_000, 90_000]), 50_000),
@@ -317,38 +317,38 @@ class Servers(Case):
     def test_lies(self):
         for way in ("more", "less", "other", "huge", "odd"):
             with self.subTest(way):
-                self.fails(h.E_IO, lambda: records(self.url(way), retries=1), self.url(way))
+                self.fails(h.E_IO, lambda: records(self.url(way), cloud_retries=1), self.url(way))
         self.fails(h.E_UNSUPPORTED, lambda: records(self.url("whole")), "range requests")
 
     def test_patience(self):
         silent = self.url("silent") + "?X-Signature=hush"
-        self.fails(h.E_IO, lambda: records(silent, timeout=500), self.url("silent"), "500 ms")
-        self.fails(h.E_IO, lambda: records(self.url("failing"), retries=2), self.url("failing"), "503")
+        self.fails(h.E_IO, lambda: records(silent, cloud_timeout=500), self.url("silent"), "500 ms")
+        self.fails(h.E_IO, lambda: records(self.url("failing"), cloud_retries=2), self.url("failing"), "503")
         # three times for the end of the object, and for its length
         self.assertLessEqual(sum("failing" in path for _, path, *_ in asked()), 6)
         # a number in the name is not the server's answer
         put("416.bagz", b"")
         error = self.fails(h.E_IO, lambda: records(self.url("shy", "416.bagz")), "403", "AccessDenied")
         self.assertEqual(error.os_code, 13)
-        self.fails(h.E_IO, lambda: records("http://127.0.0.1:1/x.bag", retries=1), "127.0.0.1:1/x.bag")
+        self.fails(h.E_IO, lambda: records("http://127.0.0.1:1/x.bag", cloud_retries=1), "127.0.0.1:1/x.bag")
 
     def test_options(self):
-        self.fails(h.E_ARGUMENT, lambda: records(self.url("true"), requests=0), "HOLDALL_OPT_CLOUD_REQUESTS")
-        self.assertEqual(records(self.url("true"), requests=1), MANY)
+        self.fails(h.E_ARGUMENT, lambda: records(self.url("true"), cloud_requests=0), "HOLDALL_OPT_CLOUD_REQUESTS")
+        self.assertEqual(records(self.url("true"), cloud_requests=1), MANY)
 
     def test_shards_at_once(self):
         """As many as the option says are opened together, and no more."""
         shard = local_bag(FEW, "x.bagz")
         for i in range(16):
             put(f"s-{i:05}-of-00016.bagz", shard)
-        self.assertEqual(records(self.url("four", "s@16.bagz"), requests=4, retries=0), FEW * 16)
+        self.assertEqual(records(self.url("four", "s@16.bagz"), cloud_requests=4, cloud_retries=0), FEW * 16)
 
     def test_without_credentials(self):
         """Nobody answers for the machine here: words, and soon."""
         program = (
             f"import sys; sys.path.insert(0, {str(HERE.parent / 'peer')!r})\nimport holdall_c as h\n"
             "for name in ('gs://bucket/x.bag', 's3://bucket/x.bag', 'az://container/x.bag'):\n"
-            "    try: h.Bag(name, timeout=1500, retries=1)\n"
+            "    try: h.Bag(name, cloud_timeout=1500, cloud_retries=1)\n"
             "    except h.Error as e: print(h.status_name(e.status), e.message)\n"
         )
         ours = ("CLOUD_STORAGE", "STORAGE_EMULATOR", "AWS_", "GOOGLE_", "AZURE_")
@@ -399,11 +399,11 @@ class Threads(Case):
 class Peers(Case):
     def test_bagz(self):
         """Ours and those of the Bagz package, on the same store."""
-        layouts = {h.TAIL: bagz.LimitsPlacement.TAIL, h.SEPARATE: bagz.LimitsPlacement.SEPARATE}
+        layouts = {h.BAG_LIMITS_TAIL: bagz.LimitsPlacement.TAIL, h.BAG_LIMITS_SEPARATE: bagz.LimitsPlacement.SEPARATE}
         for limits, placement in layouts.items():
             for name in ("x.bagz", "y.bag", "s@3.bagz"):
                 ours, theirs = (f"{self.prefix}{who}{limits}{name}" for who in ("ours", "theirs"))
-                write(f"gs://bucket/{ours}", FEW, limits=limits)
+                write(f"gs://bucket/{ours}", FEW, bag_limits=limits)
                 options = bagz.Reader.Options(limits_placement=placement, sharding_layout=bagz.ShardingLayout.INTERLEAVED)
                 self.assertEqual(list(bagz.Reader(f"gs:bucket/{ours}", options)), FEW, ours)
                 parts = 3 if "@" in name else 1
@@ -411,7 +411,7 @@ class Peers(Case):
                     shard = theirs.replace("@3", f"-{i:05}-of-00003")
                     with bagz.Writer(f"gs:bucket/{shard}", bagz.Writer.Options(limits_placement=placement)) as writer:
                         [writer.write(r) for r in FEW[i::parts]]
-                self.assertEqual(records(f"/gs:bucket/{theirs}", limits=limits, shards=1), FEW, theirs)
+                self.assertEqual(records(f"/gs:bucket/{theirs}", bag_limits=limits, bag_shards=h.BAG_SHARDS_INTERLEAVED), FEW, theirs)
 
 
 class Formats(Case):

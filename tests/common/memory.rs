@@ -122,7 +122,7 @@ pub fn all(a: &Array) -> Vec<u8> {
 }
 
 /// An array in a file with these metadata, and this content.
-pub fn array_of(json: &str, content: &[u8]) -> holdall::Result<Array> {
+pub fn array_of(json: &str, content: &[u8]) -> holdall::error::Result<Array> {
     let (_, folder) = memory();
     let mut file = Bloscpack::create_in(&folder, name(), Mode::New, 1, &Options::new()).unwrap();
     file.meta_set(Some(json.as_bytes())).unwrap();

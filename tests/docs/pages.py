@@ -12,6 +12,11 @@ import shutil
 import subprocess
 import sys
 
+# What people search for in the manual of such a library.
+SEARCHED = (
+    "thread safety", "lookup", "transaction", "rollback", "delete rows", "iterate", "mmap", "pandas", "hyperslab",
+    "column by name", "versus zarr",
+)
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -21,7 +26,8 @@ def make(kind, folder, root=ROOT):
 
 def functions():
     """By a way of its own: what stands before a parenthesis in a declaration that begins with HOLDALL_API."""
-    headers = "".join((ROOT / "include" / name).read_text() for name in ("holdall.h", "holdall_crashkit.h", "holdall_mpi.h"))
+    include = ROOT / "include"
+    headers = "".join(path.read_text() for path in (*include.glob("*.h"), *include.glob("holdall/*.h")))
     bare = re.sub(r"/\*.*?\*/", "", headers, flags=re.S)
     return set(re.findall(r"^(?:HOLDALL_API|static inline)\b[^;(]*?\b(holdall_\w+)\(", bare, re.M))
 
@@ -45,7 +51,7 @@ def check_man(folder):
     assert told == wanted, told ^ wanted
     if shutil.which("groff"):
         for page in pages:
-            done = subprocess.run(["groff", "-ww", "-mdoc", "-Tutf8", "-z", page], encoding="utf-8", capture_output=True)
+            done = subprocess.run(["groff", "-ww", "-mdoc", "-Tutf8", "-rLL=100n", "-z", page], encoding="utf-8", capture_output=True)
             assert not done.stderr, f"{page.name}: {done.stderr}"
     else:
         print("groff is not there: the pages were not set")
@@ -85,6 +91,9 @@ def check_html(folder):
     for name in functions() | classes():
         page, _, anchor = found[name].partition("#")
         assert f'id="{anchor}"' in (folder / page).read_text(encoding="utf-8"), f"{name} is not at {found[name]}"
+    texts = [" ".join([entry[0], *entry[3:]]).lower() for entry in index]
+    for term in SEARCHED:
+        assert any(term in text for text in texts), f"the search does not find {term!r}"
     return len(index)
 
 

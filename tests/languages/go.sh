@@ -12,7 +12,7 @@ scratch=$(cd "$2" && pwd)
 unformatted=$(gofmt -l "$source/bindings/go" "$source/examples")
 [ -z "$unformatted" ] || { echo "gofmt: $unformatted" >&2; exit 1; }
 ignored=$(cd "$source/bindings/go" && go list -f '{{join .IgnoredGoFiles " "}}' .)
-[ -z "$ignored" ] || echo "left out, as they want a later Go than $(go env GOVERSION): $ignored"
+[ -z "$ignored" ] || echo "omitted, because they require a later version than $(go env GOVERSION): $ignored"
 (cd "$source/bindings/go" && go test -race -vet=all -count=1 -v .) >"$scratch/test.log" || { cat "$scratch/test.log"; exit 1; }
 sed -n 's/^ *fixtures_test.go:[0-9]*: \([0-9]* containers\)/\1/p' "$scratch/test.log"
 grep -c '^--- PASS' "$scratch/test.log" | sed 's/$/ tests under the race detector/'
@@ -21,8 +21,8 @@ tail -n 1 "$scratch/test.log"
 seq 1 9000 >"$scratch/lines.txt"
 # shellcheck disable=SC2016 # Markdown
 sed -n '/^```go$/,/^```$/p' "$source/docs/languages.md" | sed '1d; $d' >"$scratch/guide.go"
-[ -z "$(gofmt -l "$scratch/guide.go")" ] || { echo "the program of the guide is not as gofmt has it" >&2; exit 1; }
+[ -z "$(gofmt -l "$scratch/guide.go")" ] || { echo "gofmt would change the program of the guide" >&2; exit 1; }
 go_program "$scratch/guide" "$scratch/guide.go"
 "$scratch/guide/program" "$scratch/lines.txt" "$scratch/lines.bagz" >"$scratch/guide.out"
-printf '9000 records\n9000\n6000\n3000\n9000 sound, 0 bad\n' | diff - "$scratch/guide.out"
+printf '9000 records\n9000\n6000\n3000\n9000 intact, 0 corrupt\n' | diff - "$scratch/guide.out"
 echo "the program of the guide: $(tail -n 1 "$scratch/guide.out")"

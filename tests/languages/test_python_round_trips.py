@@ -16,9 +16,9 @@ TOOL = os.path.abspath(os.environ.get("HOLDALL_TOOL") or shutil.which("holdall")
 CODECS = ["none", "blosclz", "lz4", "lz4hc", "zlib", "zstd"]
 CHECKSUMS = ["none", "adler32", "crc32", "md5", "sha1", "sha256", "sha512"]
 # the module's name of a format: the tool's, and what else is drawn for it
-FORMATS = {"b2nd": "b2nd", "caterva": "caterva", "bloscpack": "bloscpack", "bcolz": "bcolz", "blz": "blz", "blz_paper": "blz-paper"}
+FORMATS = {"b2nd": "b2nd", "caterva": "caterva", "bloscpack": "bloscpack", "bcolz": "bcolz", "blz": "blz", "blz_rfc": "blz-paper"}
 FRAMES = ("b2nd", "caterva")
-FOLDERS = ("bcolz", "blz", "blz_paper")
+FOLDERS = ("bcolz", "blz", "blz_rfc")
 DTYPES = ["|b1", "|i1", "<u2", ">i4", "<i8", ">u8", "<f2", "<f4", ">f8", "<c8", "|S5", "<U3", "<M8[s]", ">M8[ns]", "<m8[ms]", "|V3"]
 RECORD = np.dtype([("x", "<i4"), ("y", ">f8"), ("name", "S4"), ("p", "<f4", (2,))])
 SHAPES = [(), (0,), (1,), (7,), (1000,), (3, 0), (11, 5), (4, 3, 5), (2, 1, 3, 2)]
@@ -126,7 +126,7 @@ class RoundTrips(Case):
                 if data.ndim and data.shape[0]:
                     self.same(array[-1:], want[-1:], say)
             counts, error = holdall.verify(path)
-            self.assertEqual((counts.bad, error), (0, None), say)
+            self.assertEqual((counts.corrupt, error), (0, None), say)
 
     def rows(self):
         columns = {"a": "<i8", "b": ">f8", "c": "|S6", "d": "|b1", "e": "<M8[s]"}

@@ -60,7 +60,7 @@ class Storage(Case):
 
     def test_what_is_made_in_storage_is_read_from_it(self):
         memory, field = Files(), np.arange(600.0).reshape(20, 30)
-        holdall.Array.save(memory, field, chunks=(5, 30))
+        holdall.Array.save(memory, field, chunk_shape=(5, 30))
         with holdall.Array(memory) as a:
             np.testing.assert_array_equal(a[3:9, ::-2], field[3:9, ::-2])
         with holdall.Array(memory, "a") as a:
@@ -69,16 +69,16 @@ class Storage(Case):
         with holdall.Array(holdall.Memory(memory.files[""])) as a:
             np.testing.assert_array_equal(a[...], np.concatenate([field, field]))
         path = self.path(".b2nd")
-        holdall.Array.save(path, np.concatenate([field, field]), chunks=(5, 30))
+        holdall.Array.save(path, np.concatenate([field, field]), chunk_shape=(5, 30))
         self.assertEqual(holdall.Array(path).shape, (40, 30))
 
-    def test_bags_of_several_places(self):
-        places, records = [Files(), Files()], [b"%d" % i for i in range(1000)]
-        for place, some in zip(places, (records[:300], records[300:])):
-            with holdall.BagWriter(place) as writer:
+    def test_bags_of_several_storages(self):
+        storages, records = [Files(), Files()], [b"%d" % i for i in range(1000)]
+        for storage, some in zip(storages, (records[:300], records[300:])):
+            with holdall.BagWriter(storage) as writer:
                 writer.extend(some)
                 writer.commit()
-        with holdall.Bag([places[0], holdall.Memory(bytes(places[1].files[""]))]) as bag:
+        with holdall.Bag([storages[0], holdall.Memory(bytes(storages[1].files[""]))]) as bag:
             self.assertEqual(list(bag), records)
             index = holdall.Index(bag, Files(), "x")
             self.assertEqual(index.first(b"777"), 777)
@@ -86,6 +86,23 @@ class Storage(Case):
         self.assertEqual(some[0], b"999")  # the slice has the storage when the bag is closed
         with self.assertRaises(ValueError):
             holdall.Array([Files(), Files()])
+
+    def test_copies_into_storage(self):
+        array, schunk, table = Files(), Files(), Files()
+        with holdall.Array.create(self.path(), 5, "<i2", fill_value=3) as a:
+            a.copy(array, chunk_shape=(2,))
+            a.commit()
+        self.assertEqual(holdall.Array(array)[...].tolist(), [3] * 5)
+        with holdall.Schunk.create(self.path()) as s:
+            s.append(b"abc")
+            s.commit()
+            s.copy(schunk, "b2frame")
+        self.assertEqual(holdall.Schunk(schunk).read(), b"abc")
+        with holdall.Table.create(self.path(), {"a": "<i4"}) as t:
+            t.append({"a": [1, 2]})
+            t.commit()
+            t.copy(table, "blz_rfc")
+        self.assertEqual(holdall.Table(table)["a"][...].tolist(), [1, 2])
 
     def test_superchunks_and_tables(self):
         memory = Files()

@@ -29,7 +29,7 @@ class Types(Case):
         field, table, schunk, bag, writer, index = self.opened()
         calls = {
             "array attr": lambda v: field.set_attr("note", v), "table attr": lambda v: table.set_attr("note", v),
-            "column attr": lambda v: table.set_attr("note", v, column="key"), "meta": lambda v: schunk.set_meta("", v),
+            "column attr": lambda v: table.set_attr("note", v, column="key"), "meta": lambda v: schunk.set_attr("", v),
             "schunk append": schunk.append, "append_raw": schunk.append_raw, "write": lambda v: schunk.write(0, v),
             "insert": lambda v: schunk.insert(0, v), "bag append": writer.append, "extend": lambda v: writer.extend([v]),
             "first": index.first, "find": index.find, "find_many": lambda v: index.find_many([v]), "memory": holdall.Memory,
@@ -54,7 +54,7 @@ class Types(Case):
         calls = {
             "resize": lambda n: field.resize((n,)), "insert": lambda n: field.insert(n, [1]), "remove": lambda n: field.remove(0, n),
             "remove at": lambda n: field.remove(n), "create": lambda n: holdall.Array.create(self.path(), (n,), "<i4"),
-            "chunks": lambda n: holdall.Array.create(self.path(), (3,), "<i4", chunks=(n,)), "read_object": field.read_object,
+            "chunks": lambda n: holdall.Array.create(self.path(), (3,), "<i4", chunk_shape=(n,)), "read_object": field.read_object,
             "truncate": table.truncate, "write": lambda n: table.write("key", n, [1]), "schunk truncate": schunk.truncate,
             "schunk read": lambda n: schunk.read(n, 1), "schunk write": lambda n: schunk.write(n, b"x"), "read_chunk": schunk.read_chunk,
             "schunk insert": lambda n: schunk.insert(n, b"x"), "schunk remove": schunk.remove, "chunk_info": schunk.chunk_info,
@@ -98,8 +98,8 @@ class Types(Case):
             calls = [array.append, lambda v: array.insert(0, v), lambda v: table.append({"a": v}), lambda v: table.write("a", 0, v)]
             if len(values) == 1:
                 calls += [lambda v: array.__setitem__(0, v[0]), lambda v: array.__setitem__([0], v)]
-                calls.append(lambda v: holdall.Array.create(self.path(), 1, dtype, fill=v[0]))
-                calls += [array.set_fill] if no else []  # a b2nd array has none
+                calls.append(lambda v: holdall.Array.create(self.path(), 1, dtype, fill_value=v[0]))
+                calls += [array.set_fill_value] if no else []  # a b2nd array has none
             for i, call in enumerate(calls):
                 if no:
                     with self.assertRaises((TypeError, OverflowError, ValueError), msg=f"call {i}: {values!r} into {dtype}"):
@@ -170,9 +170,9 @@ class Types(Case):
 
     def test_no_fill(self):
         for format in ("b2nd", "bcolz"):
-            array = holdall.Array.create(self.path(), 3, "<f8", format, fill=None)
+            array = holdall.Array.create(self.path(), 3, "<f8", format, fill_value=None)
             self.assertEqual(array[...].tolist(), [0, 0, 0])
-        self.assertEqual(holdall.Array.create(self.path(), 2, "S4", fill=b"ab")[...].tolist(), [b"ab", b"ab"])
+        self.assertEqual(holdall.Array.create(self.path(), 2, "S4", fill_value=b"ab")[...].tolist(), [b"ab", b"ab"])
 
     def test_no_float_is_an_index(self):
         field = self.opened()[0]

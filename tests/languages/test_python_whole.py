@@ -56,7 +56,7 @@ class Whole(Case):
         with self.assertWarns(holdall.DamageWarning):
             self.assertEqual(bag.read().damaged, [1])
         counts, _ = holdall.verify(path, lambda fault: False)
-        self.assertEqual(counts.bad, 1)
+        self.assertEqual(counts.corrupt, 1)
         with self.assertRaisesRegex(ZeroDivisionError, "oh"):
             holdall.verify(path, lambda fault: self.fail_with(ZeroDivisionError("oh")))
 
@@ -66,7 +66,7 @@ class Whole(Case):
     def test_progress(self):
         path, told = self.bag([b"x"] * 1000), []
         bag = holdall.Bag(path, progress=lambda done, total: told.append((done, total)))
-        bag[::2].checksum()
+        bag[::2].compute_checksum()
         self.assertTrue(told)
         with self.assertRaises(holdall.CancelledError):
             holdall.Bag(path, verify=2, progress=lambda done, total: False)
@@ -79,15 +79,15 @@ class Whole(Case):
             with holdall.Schunk.create(path, 4, format=format, chunk_bytes=4096, checksum="crc32") as s:
                 s.append(content)
                 s.write(10, b"here")
-                s.set_meta("" if format == "bloscpack" else "m", b'{"a": 1}')
+                s.set_attr("" if format == "bloscpack" else "m", b'{"a": 1}')
                 s.commit()
             content = content[:10] + b"here" + content[14:]
             with holdall.Schunk(path) as s:
-                self.assertEqual((len(s), s.chunks, s.typesize, s.chunk_size, s.read(), s.read(5, 9)), (10000, 3, 4, 4096, content, content[5:14]))
-                self.assertEqual((list(s.metas.values()), s.read_chunk(1), s.chunk_info(0)[0]), ([b'{"a": 1}'], content[4096:8192], 4096))
+                self.assertEqual((len(s), s.chunk_count, s.typesize, s.chunk_size, s.read(), s.read(5, 9)), (10000, 3, 4, 4096, content, content[5:14]))
+                self.assertEqual((list(s.attrs.values()), s.read_chunk(1), s.chunk_info(0)[0]), ([b'{"a": 1}'], content[4096:8192], 4096))
                 into = bytearray(100)
                 s.read_into(50, into)
-                self.assertEqual((into, s.checksum("md5")), (content[50:150], hashlib.md5(content).digest()))
+                self.assertEqual((into, s.compute_checksum("md5")), (content[50:150], hashlib.md5(content).digest()))
                 s.copy(self.folder / f"copy-{format}", codec="zlib")
                 with self.assertRaises(holdall.StateError):
                     s.append(b"x")
@@ -139,7 +139,7 @@ class Whole(Case):
         at, lines = self.path(".py"), self.path(".txt")
         at.write_text(program)
         lines.write_text("".join(f"{i}\n" for i in range(1, 9001)))
-        self.assertEqual(self.run_installed(at, lines, self.path(".bagz")), "9000 records\n9000\n6000\n3000\n9000 sound, 0 bad\n")
+        self.assertEqual(self.run_installed(at, lines, self.path(".bagz")), "9000 records\n9000\n6000\n3000\n9000 intact, 0 corrupt\n")
 
     def run_installed(self, *command):
         """With nothing but what is installed, which is found from where the module is: what it prints."""
@@ -161,9 +161,9 @@ class Fixtures(Case):
             options = {"bag_limits": o["limits_placement"], "bag_shards": o["sharding_layout"], "dictionary": o["dictionary"].encode() or None}
             codec = o["compression"] if o["compression"] in ("none", "zstd") else None
             with holdall.Bag(",".join(str(folder / part) for part in f["spec"].split(",")), codec=codec, **options) as bag:
-                self.assertEqual((len(bag), bag.checksum().hex()), (f["n"], f["digest"]), f["name"])
+                self.assertEqual((len(bag), bag.compute_checksum().hex()), (f["n"], f["digest"]), f["name"])
                 for s in f["slices"]:
-                    self.assertEqual(bag[slice(s["start"], s["stop"], s["step"])].checksum().hex(), s["digest"], f["name"])
+                    self.assertEqual(bag[slice(s["start"], s["stop"], s["step"])].compute_checksum().hex(), s["digest"], f["name"])
 
     def test_frames(self):
         names = [p for of in ("b2nd", "caterva") for p in sorted((FIXTURES / of).glob("*.json"))]

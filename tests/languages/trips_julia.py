@@ -5,14 +5,14 @@ import struct
 import sys
 
 import julia
-from script import OUT, u64
+from script import OUT, table_spec, u64
 
 TRIPS, DAYS, HOURS = 1000, 200, 100
 STOPS = [i * i % 97 for i in range(TRIPS)]
 
 
 def bag(f, k, path):
-    writer = f.ok("bag_writer_open", path, k["HOLDALL_NEW"], None, OUT)
+    writer = f.ok("bag_writer_open", path, k["HOLDALL_CREATE"], None, OUT)
     for i, n in enumerate(STOPS):
         record = b"trip %d: %d stops" % (i, n)
         f.ok("bag_writer_append", writer, record, len(record))
@@ -20,9 +20,9 @@ def bag(f, k, path):
     f("bag_writer_close", writer)
 
     records = f.ok("bag_open", path, None, OUT)
-    print("bag:", f.get("bag_size", records), "records")
-    some = f.ok("bag_slice", records, TRIPS - 1, -333, 4, OUT)
-    for i in range(f.get("bag_size", some)):
+    print("bag:", f.get("bag_record_count", records), "records")
+    some = f.ok("bag_slice", records, TRIPS - 1, 4, -333, OUT)
+    for i in range(f.get("bag_record_count", some)):
         print(f.sized("bag_read", some, i).decode())
     f.ok("bag_read", records, TRIPS, None, 0, OUT, status=k["HOLDALL_E_RANGE"])
     print("one more:", f.get("status_name", k["HOLDALL_E_RANGE"]).decode())
@@ -31,9 +31,9 @@ def bag(f, k, path):
 
 def array(f, k, path):
     field = struct.pack(f"={DAYS * HOURS}d", *(day + hour / 4 for day in range(DAYS) for hour in range(HOURS)))
-    shape = u64(DAYS, HOURS)
-    a = f.ok("array_create", path, k["HOLDALL_NEW"], k["HOLDALL_FORMAT_B2ND"], b"<f8", 2, shape, None, None, None, OUT)
-    f.ok("array_write", a, u64(0, 0), shape, None, field, None, len(field))
+    spec = f.spec("array_spec", format=k["HOLDALL_FORMAT_B2ND"], dtype=b"<f8", ndim=2, shape=u64(DAYS, HOURS))
+    a = f.ok("array_create", path, k["HOLDALL_CREATE"], spec, None, OUT)
+    f.ok("array_write", a, None, None, None, field, len(field), None)
     f.ok("array_commit", a)
     f("array_close", a)
 
@@ -41,15 +41,14 @@ def array(f, k, path):
     days, hours = (c.c_uint64 * 2).from_address(f.get("array_shape", a))
     print("array:", days, "x", hours, "of", f.get("array_dtype", a).decode())
     box = (c.c_double * 6)()
-    f.ok("array_read", a, u64(10, 4), u64(2, 3), u64(50, 2), box, None, c.sizeof(box))
+    f.ok("array_read", a, u64(10, 4), u64(2, 3), u64(50, 2), box, c.sizeof(box), None)
     print("%.2f %.2f %.2f\n%.2f %.2f %.2f" % tuple(box))
     f("array_close", a)
 
 
 def table(f, k, path):
-    names, dtypes = (c.c_char_p * 2)(b"stops", b"km"), (c.c_char_p * 2)(b"<i4", b"<f8")
     columns = (c.c_int32 * TRIPS)(*STOPS), (c.c_double * TRIPS)(*(2.25 * n + 0.5 for n in STOPS))
-    t = f.ok("table_create", path, k["HOLDALL_NEW"], k["HOLDALL_FORMAT_BCOLZ"], 2, names, dtypes, None, OUT)
+    t = f.ok("table_create", path, k["HOLDALL_CREATE"], table_spec(f, k["HOLDALL_FORMAT_BCOLZ"], stops=b"<i4", km=b"<f8"), None, OUT)
     f.ok("table_append", t, TRIPS, (c.c_void_p * 2)(*map(c.addressof, columns)), (c.c_size_t * 2)(*map(c.sizeof, columns)))
     f.ok("table_attr_set", t, b"city", b'"Turin"', 7)
     f.ok("table_attr_set", t, b"year", b"2013", 4)
@@ -57,14 +56,14 @@ def table(f, k, path):
     f("table_close", t)
 
     t = f.ok("table_open", path, k["HOLDALL_READ"], None, OUT)
-    print("table:", f.get("table_rows", t), "rows")
-    for i in range(f.get("table_attrs", t)):
+    print("table:", f.get("table_row_count", t), "rows")
+    for i in range(f.get("table_attr_count", t)):
         name = f.get("table_attr_name", t, i)
         value, n = f.ok("table_attr_get", t, name, OUT, OUT)
         print(f"{name.decode()}: {c.string_at(value, n).decode()}")
     last = (c.c_int32 * 3)(), (c.c_double * 3)()
-    for i, items in enumerate(last):
-        f.ok("array_read", f.get("table_column", t, i), u64(TRIPS - 3), u64(3), None, items, None, c.sizeof(items))
+    for name, items in zip((b"stops", b"km"), last):
+        f.ok("array_read", f.get("table_find_column", t, name), u64(TRIPS - 3), None, None, items, c.sizeof(items), None)
     for n, km in zip(*last):
         print(f"{n} stops, {km:.2f} km")
     f("table_close", t)
@@ -79,8 +78,8 @@ def main(prefix, folder):
     for make, name in ((bag, "trips.bagz"), (array, "field.b2nd"), (table, "trips.bcolz")):
         make(f, k, str(folder / name).encode())
     for name in ("trips.bagz", "field.b2nd", "trips.bcolz"):
-        sound, bad, _ = f.ok("verify", str(folder / name).encode(), None, None, None, OUT, OUT, OUT)
-        print(f"{name}: {sound} sound, {bad} bad")
+        found = f.info("verify", "verify_result", str(folder / name).encode(), None, None, None)
+        print(f"{name}: {found.intact} sound, {found.corrupt} bad")
 
 
 if __name__ == "__main__":

@@ -95,10 +95,10 @@ class Mpi(unittest.TestCase):
         """What the library makes without MPI: a commit for each number of rows."""
         path = self.folder / name
         if path.suffix == ".blz":
-            kind = {"format": h.FORMAT_BLZ_PAPER, "superchunk_chunks": CHUNKS}
+            kind = {"format": h.FORMAT_BLZ_RFC, "superchunk_chunks": CHUNKS}
         else:
             kind = {"format": h.FORMAT_B2ND, "sparse": 1}
-        with h.Array.create(path, "<f4", [0, COLUMNS], chunks=[CHUNK, COLUMNS], **kind) as array:
+        with h.Array.create(path, "<f4", [0, COLUMNS], chunk_shape=[CHUNK, COLUMNS], **kind) as array:
             array.commit()
             first = 0
             for rows in commits:
@@ -111,7 +111,7 @@ class Mpi(unittest.TestCase):
         self.run_ranks(4, "bags", "write", self.folder / "set@4.bagz", 10001)
         for i, (first, end) in enumerate(shares(10001, 4)):
             name = f"-{i:05}-of-00004.bagz"
-            with h.Writer(self.folder / f"one{name}", h.NEW) as writer:
+            with h.Writer(self.folder / f"one{name}", h.CREATE) as writer:
                 writer.append_many([record(i) for i in range(first, end)])
                 writer.commit()
             self.assertTrue(filecmp.cmp(self.folder / f"set{name}", self.folder / f"one{name}", shallow=False), name)

@@ -45,7 +45,7 @@ cd "$scratch"
 head -n 9000 "$source/examples/data/nyc-weather-2013.csv" >lines.txt
 for program in ./shared ./static build/demo; do
     LD_LIBRARY_PATH=$lib $program lines.txt lines.bagz >said || fail "$program: $(cat said)"
-    grep -q 'verified: 9000 sound, 0 bad' said || fail "$program said: $(cat said)"
+    grep -q 'verified: 9000 intact, 0 corrupt' said || fail "$program said: $(cat said)"
 done
 "$root/usr/bin/holdall" convert lines.bagz again.txt
 cmp lines.txt again.txt || fail "the tool gives other lines"

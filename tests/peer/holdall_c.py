@@ -8,32 +8,18 @@ import itertools
 import os
 import pathlib
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 import threading
 
-OK, NOT_FOUND = 0, 1
-E_ARGUMENT, E_PANIC, E_MEMORY, E_BUFFER, E_IO, E_MISSING, E_EXISTS = range(-1, -8, -1)
-E_FORMAT, E_CHECKSUM, E_VERSION, E_CODEC, E_TYPE, E_RANGE, E_STATE = range(-8, -15, -1)
-E_LIMIT, E_CANCELLED, E_CALLBACK, E_BUSY, E_UNSUPPORTED = range(-15, -20, -1)
-READ, APPEND, NEW, REPLACE = range(4)
-CODEC_NONE, CODEC_BLOSCLZ, CODEC_LZ4, CODEC_LZ4HC, CODEC_SNAPPY, CODEC_ZLIB, CODEC_ZSTD = range(7)
-FORMAT_BLOSCPACK, FORMAT_BCOLZ, FORMAT_BLZ, FORMAT_BLZ_PAPER, FORMAT_B2FRAME, FORMAT_CATERVA, FORMAT_B2ND = range(1, 8)
-SUM_NONE, SUM_CRC32, SUM_SHA256, SUM_ZSTD = 0, 2, 6, 9
-TAIL, SEPARATE = 0, 1
-IO_READ, IO_MAP = 0, 1
-OPTIONS = dict(
-    threads=1, memory_limit=2, io=3, verify=4, skip_damaged=5, durability=6, lock=7, codec=8, level=9,
-    filters=10, chunk_bytes=11, block_bytes=12, checksum=13, dictionary=14, fill=15, expected_rows=16, sparse=17, superchunk_chunks=18, at=29, both_metalayers=30, offsets=19,
-    spare_chunks=20, spare_bytes=21, format_version=22, limits=23, limits_cache=24, shards=25, timeout=39, retries=40, requests=41, arrow_binary=27, arrow_nulls=28,
-)  # fmt: skip
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-class CError(c.Structure):
-    _fields_ = [("status", c.c_int32), ("os_code", c.c_int32), ("position", c.c_int64), ("message", c.c_char * 496)]
+# The constants, structures and functions of the header.
+TABLE = runpy.run_path(ROOT / "bindings/python/holdall/_table.py")
+globals().update((name, value) for name, value in TABLE.items() if isinstance(value, int))
+CHECKSUMS = tuple(range(CHECKSUM_NONE, CHECKSUM_SHA512 + 1))
+FILTERS = bytes((FILTER_NONE, FILTER_SHUFFLE, FILTER_BITSHUFFLE))
 
 
 class Error(Exception):
@@ -45,118 +31,35 @@ class Error(Exception):
         super().__init__(f"{status_name(status)}: {self.message} (position {self.position})")
 
 
-P, U64, SIZE, STATUS = c.c_void_p, c.c_uint64, c.c_size_t, c.c_int32
+P, U64, SIZE = c.c_void_p, c.c_uint64, c.c_size_t
+NUMBERS = {
+    "int": c.c_int, "i32": c.c_int32, "i64": c.c_int64, "u8": c.c_uint8, "u32": c.c_uint32, "u64": U64, "size": SIZE, "char": c.c_char,
+    "str": c.c_char_p, "void": None,
+}  # fmt: skip
+
+
+def _field(kind):
+    kind, _, of = kind.partition(" ")
+    if kind == "ptr":
+        return P if of == "void" else c.POINTER(NUMBERS.get(of) or c.c_char_p)
+    return NUMBERS[kind] * int(of) if of else NUMBERS[kind]
+
+
+STRUCTS = {name: type(name, (c.Structure,), {"_fields_": [(f, _field(k)) for f, k in fields]}) for name, fields in TABLE["STRUCTS"].items()}
+CError = STRUCTS["holdall_error"]
 FAULT = c.CFUNCTYPE(c.c_int, P, c.c_char_p, c.POINTER(CError))
-ERR = c.POINTER(CError)
-# name: result, arguments; calls that give a STATUS take the error last
-CALLS = {
-    "version_text": (c.c_char_p,),
-    "status_name": (c.c_char_p, STATUS),
-    "options_new": (P,),
-    "options_free": (None, P),
-    "options_set": (STATUS, P, c.c_int32, c.c_int64, ERR),
-    "options_set_bytes": (STATUS, P, c.c_int32, c.c_char_p, SIZE, ERR),
-    "verify": (STATUS, c.c_char_p, P, FAULT, P, c.POINTER(U64), c.POINTER(U64), c.POINTER(U64), ERR),
-    "repair": (STATUS, c.c_char_p, P, c.POINTER(U64), c.POINTER(U64), ERR),
-    "schunk_open": (STATUS, c.c_char_p, c.c_int32, P, c.POINTER(P), ERR),
-    "schunk_create": (STATUS, c.c_char_p, c.c_int32, c.c_int32, SIZE, P, c.POINTER(P), ERR),
-    "schunk_close": (None, P),
-    "schunk_chunks": (U64, P),
-    "schunk_nbytes": (U64, P),
-    "schunk_cbytes": (U64, P),
-    "schunk_typesize": (SIZE, P),
-    "schunk_chunk_size": (SIZE, P),
-    "schunk_sum": (c.c_int32, P),
-    "schunk_version": (c.c_int32, P),
-    "schunk_chunk_info": (STATUS, P, U64, c.POINTER(SIZE), c.POINTER(SIZE), c.POINTER(c.c_int32), ERR),
-    "schunk_read": (STATUS, P, U64, P, SIZE, ERR),
-    "schunk_read_chunk": (STATUS, P, U64, P, SIZE, c.POINTER(SIZE), ERR),
-    "schunk_read_raw": (STATUS, P, U64, P, SIZE, c.POINTER(SIZE), ERR),
-    "schunk_append": (STATUS, P, c.c_char_p, SIZE, ERR),
-    "schunk_append_raw": (STATUS, P, c.c_char_p, SIZE, ERR),
-    "schunk_write": (STATUS, P, U64, c.c_char_p, SIZE, ERR),
-    "schunk_insert": (STATUS, P, U64, c.c_char_p, SIZE, ERR),
-    "schunk_remove": (STATUS, P, U64, ERR),
-    "schunk_truncate": (STATUS, P, U64, ERR),
-    "schunk_meta_get": (STATUS, P, c.c_char_p, c.POINTER(P), c.POINTER(SIZE), ERR),
-    "schunk_meta_set": (STATUS, P, c.c_char_p, c.c_char_p, SIZE, ERR),
-    "schunk_commit": (STATUS, P, ERR),
-    "schunk_copy": (STATUS, P, c.c_char_p, c.c_int32, c.c_int32, P, ERR),
-    "array_open": (STATUS, c.c_char_p, c.c_int32, P, c.POINTER(P), ERR),
-    "array_create": (STATUS, c.c_char_p, c.c_int32, c.c_int32, c.c_char_p, c.c_uint32, P, P, P, P, c.POINTER(P), ERR),
-    "array_close": (None, P),
-    "array_ndim": (c.c_uint32, P),
-    "array_shape": (c.POINTER(U64), P),
-    "array_chunkshape": (c.POINTER(U64), P),
-    "array_blockshape": (c.POINTER(U64), P),
-    "array_dtype": (c.c_char_p, P),
-    "array_itemsize": (SIZE, P),
-    "array_order": (c.c_int32, P),
-    "array_nbytes": (U64, P),
-    "array_read": (STATUS, P, P, P, P, P, P, SIZE, ERR),
-    "array_write": (STATUS, P, P, P, P, P, P, SIZE, ERR),
-    "array_read_orthogonal": (STATUS, P, P, P, P, SIZE, ERR),
-    "array_read_points": (STATUS, P, P, SIZE, P, SIZE, ERR),
-    "array_append": (STATUS, P, c.c_uint32, U64, c.c_char_p, SIZE, ERR),
-    "array_insert": (STATUS, P, c.c_uint32, U64, U64, c.c_char_p, SIZE, ERR),
-    "array_remove": (STATUS, P, c.c_uint32, U64, U64, ERR),
-    "array_copy": (STATUS, P, c.c_char_p, c.c_int32, c.c_int32, P, P, P, ERR),
-    "array_resize": (STATUS, P, P, ERR),
-    "array_commit": (STATUS, P, ERR),
-    "array_attr_get": (STATUS, P, c.c_char_p, c.POINTER(P), c.POINTER(SIZE), ERR),
-    "array_attr_set": (STATUS, P, c.c_char_p, c.c_char_p, SIZE, ERR),
-    "table_to_arrow": (STATUS, P, U64, U64, U64, P, ERR),
-    "table_append_arrow": (STATUS, P, P, ERR),
-    "bag_to_arrow": (STATUS, P, U64, U64, U64, P, ERR),
-    "bag_open": (STATUS, c.c_char_p, P, c.POINTER(P), ERR),
-    "bag_slice": (STATUS, P, U64, c.c_int64, U64, c.POINTER(P), ERR),
-    "table_open": (STATUS, c.c_char_p, c.c_int32, P, c.POINTER(P), ERR),
-    "table_create": (STATUS, c.c_char_p, c.c_int32, c.c_int32, c.c_uint32, P, P, P, c.POINTER(P), ERR),
-    "table_close": (None, P),
-    "table_rows": (U64, P),
-    "table_columns": (c.c_uint32, P),
-    "table_column_name": (c.c_char_p, P, c.c_uint32),
-    "table_column": (P, P, c.c_uint32),
-    "table_column_rows": (U64, P, c.c_uint32),
-    "table_attr_get": (STATUS, P, c.c_char_p, c.POINTER(P), c.POINTER(SIZE), ERR),
-    "table_attr_set": (STATUS, P, c.c_char_p, c.c_char_p, SIZE, ERR),
-    "table_append": (STATUS, P, U64, P, P, ERR),
-    "table_write": (STATUS, P, c.c_uint32, U64, U64, c.c_char_p, SIZE, ERR),
-    "table_column_add": (STATUS, P, c.c_uint32, c.c_char_p, c.c_char_p, c.c_char_p, SIZE, ERR),
-    "table_column_remove": (STATUS, P, c.c_char_p, ERR),
-    "table_truncate": (STATUS, P, U64, ERR),
-    "table_commit": (STATUS, P, ERR),
-    "bag_close": (None, P),
-    "bag_size": (U64, P),
-    "bag_codec": (c.c_int32, P),
-    "bag_sum": (c.c_int32, P),
-    "bag_limits": (c.c_int32, P),
-    "bag_read": (STATUS, P, U64, c.c_char_p, SIZE, c.POINTER(SIZE), ERR),
-    "bag_read_range": (STATUS, P, U64, U64, c.POINTER(P), ERR),
-    "bag_read_indices": (STATUS, P, c.POINTER(U64), SIZE, c.POINTER(P), ERR),
-    "bag_checksum": (STATUS, P, c.c_int32, c.c_char_p, SIZE, c.POINTER(SIZE), ERR),
-    "records_count": (SIZE, P),
-    "records_data": (P, P),
-    "records_offsets": (c.POINTER(U64), P),
-    "records_damaged": (SIZE, P),
-    "records_damaged_at": (c.POINTER(U64), P),
-    "records_close": (None, P),
-    "bag_writer_open": (STATUS, c.c_char_p, c.c_int32, P, c.POINTER(P), ERR),
-    "bag_writer_append": (STATUS, P, c.c_char_p, SIZE, ERR),
-    "bag_writer_append_many": (STATUS, P, c.c_char_p, c.POINTER(U64), SIZE, ERR),
-    "bag_writer_size": (U64, P),
-    "bag_writer_commit": (STATUS, P, ERR),
-    "bag_writer_close": (None, P),
-    "bag_index_build": (STATUS, P, P, c.POINTER(P), ERR),
-    "bag_index_create": (STATUS, c.c_char_p, c.c_int32, P, P, c.POINTER(P), ERR),
-    "bag_index_open": (STATUS, c.c_char_p, P, P, c.POINTER(P), ERR),
-    "bag_index_close": (None, P),
-    "bag_index_keys": (U64, P),
-    "bag_index_damaged": (U64, P),
-    "bag_index_find_first": (STATUS, P, c.c_char_p, SIZE, c.POINTER(U64), ERR),
-    "bag_index_find": (STATUS, P, c.c_char_p, SIZE, c.POINTER(U64), SIZE, c.POINTER(SIZE), ERR),
-    "bag_index_find_many": (STATUS, P, c.c_char_p, c.POINTER(U64), SIZE, c.POINTER(U64), ERR),
-}
+
+
+def _type(kind, result=False):
+    """The type of an argument or a result; pointers to numbers are typed in results alone."""
+    if kind.startswith("ptr "):
+        return c.POINTER(U64) if result and kind == "ptr u64" else P
+    return P if kind.startswith("fn ") else NUMBERS[kind]
+
+
+def struct(name, **fields):
+    kind = STRUCTS["holdall_" + name]
+    return kind(struct_size=c.sizeof(kind), **fields)
 
 
 def library():
@@ -168,9 +71,14 @@ def library():
 
 
 _lib = c.CDLL(str(library()))
-for _name, (_result, *_arguments) in CALLS.items():
-    _function = getattr(_lib, "holdall_" + _name)
-    _function.restype, _function.argtypes = _result, _arguments
+for _name, (_result, *_arguments) in TABLE["FUNCTIONS"].items():
+    _function = getattr(_lib, _name)
+    _function.restype, _function.argtypes = _type(_result, True), list(map(_type, _arguments))
+
+
+def name_of(constant):
+    """"zstd", "b2nd" and the like."""
+    return _lib.holdall_constant_name(constant).decode()
 
 
 def status_name(status):
@@ -201,10 +109,11 @@ class Options:
     def __enter__(self):
         self._handle = _lib.holdall_options_new()
         for name, value in self._values.items():
+            option = TABLE["OPT_" + name.upper()]
             if isinstance(value, bytes):
-                call("options_set_bytes", self._handle, OPTIONS[name], value, len(value))
+                call("options_set_bytes", self._handle, option, value, len(value))
             elif value is not None:
-                call("options_set", self._handle, OPTIONS[name], value)
+                call("options_set", self._handle, option, value)
         return self._handle
 
     def __exit__(self, *_):
@@ -229,6 +138,11 @@ class Handle:
         getattr(_lib, self.close_name)(self._handle)
         self._handle = None
 
+    def _info(self, kind, name, *arguments):
+        info = struct(kind)
+        call(name, self._handle, *arguments, c.byref(info))
+        return info
+
 
 class _Room(threading.local):
     """Where functions write to, of each thread."""
@@ -251,11 +165,9 @@ class Bag(Handle):
         super().__init__(out)
 
     def __len__(self):
-        return _lib.holdall_bag_size(self._handle)
+        return _lib.holdall_bag_record_count(self._handle)
 
-    codec = property(lambda self: _lib.holdall_bag_codec(self._handle))
-    sum = property(lambda self: _lib.holdall_bag_sum(self._handle))
-    limits = property(lambda self: _lib.holdall_bag_limits(self._handle))
+    info = property(lambda self: self._info("bag_info", "bag_get_info"))
 
     def read(self, i):
         n = SIZE()
@@ -273,9 +185,9 @@ class Bag(Handle):
         call("bag_read", self._handle, i, None, 0, c.byref(n))
         return n.value
 
-    def read_range(self, first=0, n=None):
+    def read_range(self, start=0, count=None):
         out = P()
-        call("bag_read_range", self._handle, first, len(self) - first if n is None else n, c.byref(out))
+        call("bag_read_range", self._handle, start, len(self) - start if count is None else count, c.byref(out))
         return _records(out)
 
     def read_indices(self, indices):
@@ -284,25 +196,25 @@ class Bag(Handle):
         call("bag_read_indices", self._handle, array, len(indices), c.byref(out))
         return _records(out)
 
-    def slice(self, start, step, n):
+    def slice(self, start, count, step):
         out = P()
-        call("bag_slice", self._handle, start, step, n, c.byref(out))
+        call("bag_slice", self._handle, start, count, step, c.byref(out))
         slice = Bag.__new__(Bag)
         Handle.__init__(slice, out)
         return slice
 
-    def checksum(self, sum):
+    def checksum(self, kind):
         n = SIZE()
-        call("bag_checksum", self._handle, sum, _room.bytes, len(_room.bytes), c.byref(n))
+        call("bag_checksum", self._handle, kind, _room.bytes, len(_room.bytes), c.byref(n))
         return c.string_at(_room.bytes, n.value)
 
-    def to_arrow(self, stream, first=0, n=None, batch=0):
+    def to_arrow(self, stream, start=0, count=None, batch=0):
         """stream: the address of a struct ArrowArrayStream."""
-        call("bag_to_arrow", self._handle, first, len(self) - first if n is None else n, batch, stream)
+        call("bag_to_arrow", self._handle, start, len(self) - start if count is None else count, batch, stream)
 
 
 class Records(list):
-    """The records of a batch; `damaged` are the places of those that were skipped."""
+    """The records of a batch; `damaged` are the positions of those that were skipped."""
 
     damaged = ()
 
@@ -313,11 +225,11 @@ def _records(handle):
         offsets = _lib.holdall_records_offsets(handle)[: n + 1]
         data = c.string_at(_lib.holdall_records_data(handle), offsets[-1])
         records = Records(data[a:b] for a, b in zip(offsets, offsets[1:]))
-        bad = _lib.holdall_records_damaged(handle)
-        records.damaged = tuple(_lib.holdall_records_damaged_at(handle)[:bad]) if bad else ()
+        bad = _lib.holdall_records_damaged_count(handle)
+        records.damaged = tuple(_lib.holdall_records_damaged_positions(handle)[:bad]) if bad else ()
         return records
     finally:
-        _lib.holdall_records_close(handle)
+        _lib.holdall_records_free(handle)
 
 
 class Writer(Handle):
@@ -330,7 +242,7 @@ class Writer(Handle):
         super().__init__(out)
 
     def __len__(self):
-        return _lib.holdall_bag_writer_size(self._handle)
+        return _lib.holdall_bag_writer_record_count(self._handle)
 
     def append(self, record):
         call("bag_writer_append", self._handle, record, len(record))
@@ -364,9 +276,9 @@ class Index(Handle):
         super().__init__(out)
 
     def __len__(self):
-        return _lib.holdall_bag_index_keys(self._handle)
+        return _lib.holdall_bag_index_key_count(self._handle)
 
-    damaged = property(lambda self: _lib.holdall_bag_index_damaged(self._handle))
+    damaged = property(lambda self: _lib.holdall_bag_index_damaged_count(self._handle))
 
     def first(self, key):
         """The first record that is the key, or None."""
@@ -407,7 +319,7 @@ class Schunk(Handle):
         super().__init__(out)
 
     @classmethod
-    def create(cls, path, typesize, mode=NEW, **options):
+    def create(cls, path, typesize, mode=CREATE, **options):
         out = P()
         with Options(**options) as o:
             call("schunk_create", os.fsencode(path), mode, FORMAT_BLOSCPACK, typesize, o, c.byref(out))
@@ -415,25 +327,18 @@ class Schunk(Handle):
         Handle.__init__(schunk, out)
         return schunk
 
-    chunks = property(lambda self: _lib.holdall_schunk_chunks(self._handle))
+    chunk_count = property(lambda self: _lib.holdall_schunk_chunk_count(self._handle))
     nbytes = property(lambda self: _lib.holdall_schunk_nbytes(self._handle))
-    cbytes = property(lambda self: _lib.holdall_schunk_cbytes(self._handle))
-    typesize = property(lambda self: _lib.holdall_schunk_typesize(self._handle))
-    chunk_size = property(lambda self: _lib.holdall_schunk_chunk_size(self._handle))
-    sum = property(lambda self: _lib.holdall_schunk_sum(self._handle))
-    version = property(lambda self: _lib.holdall_schunk_version(self._handle))
+    info = property(lambda self: self._info("schunk_info", "schunk_get_info"))
 
     def chunk_info(self, i):
-        """Bytes of content, bytes as stored, codec."""
-        nbytes, cbytes, codec = SIZE(), SIZE(), c.c_int32()
-        call("schunk_chunk_info", self._handle, i, c.byref(nbytes), c.byref(cbytes), c.byref(codec))
-        return nbytes.value, cbytes.value, codec.value
+        return self._info("chunk_info", "schunk_get_chunk_info", i)
 
-    def read(self, at=0, n=None):
-        n = self.nbytes - at if n is None else n
-        dst = c.create_string_buffer(max(n, 1))
-        self.damaged = call("schunk_read", self._handle, at, dst, n) == NOT_FOUND
-        return c.string_at(dst, n)
+    def read(self, start=0, size=None):
+        size = self.nbytes - start if size is None else size
+        dst = c.create_string_buffer(max(size, 1))
+        self.damaged = call("schunk_read", self._handle, start, dst, size) == DAMAGED
+        return c.string_at(dst, size)
 
     def read_chunk(self, i):
         return self._sized("schunk_read_chunk", i)
@@ -445,7 +350,7 @@ class Schunk(Handle):
         n = SIZE()
         call(name, self._handle, i, None, 0, c.byref(n))
         dst = c.create_string_buffer(max(n.value, 1))
-        self.damaged = call(name, self._handle, i, dst, n.value, c.byref(n)) == NOT_FOUND
+        self.damaged = call(name, self._handle, i, dst, n.value, c.byref(n)) == DAMAGED
         return c.string_at(dst, n.value)
 
     def append(self, data):
@@ -454,8 +359,8 @@ class Schunk(Handle):
     def append_raw(self, chunk):
         call("schunk_append_raw", self._handle, chunk, len(chunk))
 
-    def write(self, at, data):
-        call("schunk_write", self._handle, at, data, len(data))
+    def write(self, start, data):
+        call("schunk_write", self._handle, start, data, len(data))
 
     def insert(self, chunk, data):
         call("schunk_insert", self._handle, chunk, data, len(data))
@@ -469,12 +374,12 @@ class Schunk(Handle):
     def meta(self):
         """The metadata as they are stored, or None."""
         value, n = P(), SIZE()
-        if call("schunk_meta_get", self._handle, b"", c.byref(value), c.byref(n)) == NOT_FOUND:
+        if call("schunk_attr_get", self._handle, b"", c.byref(value), c.byref(n)) == NOT_FOUND:
             return None
         return c.string_at(value, n.value)
 
     def set_meta(self, value):
-        call("schunk_meta_set", self._handle, b"", value, len(value or b""))
+        call("schunk_attr_set", self._handle, b"", value, len(value or b""))
 
     def commit(self):
         call("schunk_commit", self._handle)
@@ -482,6 +387,11 @@ class Schunk(Handle):
 
 def _numbers(kind, values):
     return (kind * max(len(values), 1))(*values)
+
+
+def _array_spec(format, chunk_shape, block_shape, **fields):
+    lengths = {name: n if n is None else _numbers(U64, n) for name, n in (("chunk_shape", chunk_shape), ("block_shape", block_shape))}
+    return struct("array_spec", format=format, **lengths, **fields)
 
 
 class Array(Handle):
@@ -498,30 +408,31 @@ class Array(Handle):
         super().__init__(out)
 
     @classmethod
-    def create(cls, path, dtype, shape, mode=NEW, format=FORMAT_BLOSCPACK, chunks=None, blocks=None, **options):
+    def create(cls, path, dtype, shape, mode=CREATE, format=FORMAT_BLOSCPACK, chunk_shape=None, block_shape=None, **options):
         out = P()
-        grid = [n if n is None else _numbers(U64, n) for n in (shape, chunks, blocks)]
+        spec = _array_spec(format, chunk_shape, block_shape, dtype=dtype.encode(), ndim=len(shape), shape=_numbers(U64, shape))
         with Options(**options) as o:
-            call("array_create", os.fsencode(path), mode, format, dtype.encode(), len(shape), *grid, o, c.byref(out))
+            call("array_create", os.fsencode(path), mode, c.byref(spec), o, c.byref(out))
         array = cls.__new__(cls)
         Handle.__init__(array, out)
         return array
 
     ndim = property(lambda self: _lib.holdall_array_ndim(self._handle))
     shape = property(lambda self: tuple(_lib.holdall_array_shape(self._handle)[: self.ndim]))
-    chunkshape = property(lambda self: tuple(_lib.holdall_array_chunkshape(self._handle)[: self.ndim]))
-    blockshape = property(lambda self: tuple(_lib.holdall_array_blockshape(self._handle)[: self.ndim]))
+    info = property(lambda self: self._info("array_info", "array_get_info"))
+    chunk_shape = property(lambda self: tuple(self.info.chunk_shape[: self.ndim]))
+    block_shape = property(lambda self: tuple(self.info.block_shape[: self.ndim]))
     dtype = property(lambda self: _lib.holdall_array_dtype(self._handle).decode())
     itemsize = property(lambda self: _lib.holdall_array_itemsize(self._handle))
-    order = property(lambda self: "CF"[_lib.holdall_array_order(self._handle)])
+    order = property(lambda self: name_of(self.info.order).upper())
 
     def _read(self, count, name, *arguments):
         n = self.itemsize
         for k in count:
             n *= k
         dst = c.create_string_buffer(max(n, 1))
-        status = call(name, self._handle, *arguments, dst, *([None] if name == "array_read" else []), n)
-        self.damaged = status == NOT_FOUND
+        status = call(name, self._handle, *arguments, dst, n, *([None] if name == "array_read" else []))
+        self.damaged = status == DAMAGED
         return c.string_at(dst, n)
 
     def read(self, start, count, step):
@@ -536,16 +447,16 @@ class Array(Handle):
         return self._read([len(points)], "array_read_points", _numbers(U64, [i for point in points for i in point]), len(points))
 
     def write(self, start, count, step, data):
-        call("array_write", self._handle, _numbers(U64, start), _numbers(U64, count), _numbers(U64, step), data, None, len(data))
+        call("array_write", self._handle, _numbers(U64, start), _numbers(U64, count), _numbers(U64, step), data, len(data), None)
 
     def append(self, axis, count, data):
         call("array_append", self._handle, axis, count, data, len(data))
 
-    def insert(self, axis, at, count, data):
-        call("array_insert", self._handle, axis, at, count, data, len(data))
+    def insert(self, axis, start, count, data):
+        call("array_insert", self._handle, axis, start, count, data, len(data))
 
-    def remove(self, axis, at, count):
-        call("array_remove", self._handle, axis, at, count)
+    def remove(self, axis, start, count):
+        call("array_remove", self._handle, axis, start, count)
 
     def attr_get(self, name):
         """The value as it is stored, or None."""
@@ -560,10 +471,10 @@ class Array(Handle):
     def resize(self, shape):
         call("array_resize", self._handle, _numbers(U64, shape))
 
-    def copy(self, path, mode=NEW, format=FORMAT_BLOSCPACK, chunks=None, blocks=None, **options):
-        grid = [n if n is None else _numbers(U64, n) for n in (chunks, blocks)]
+    def copy(self, path, mode=CREATE, format=FORMAT_BLOSCPACK, chunk_shape=None, block_shape=None, **options):
+        spec = _array_spec(format, chunk_shape, block_shape)
         with Options(**options) as o:
-            call("array_copy", self._handle, os.fsencode(path), mode, format, *grid, o)
+            call("array_copy", self._handle, os.fsencode(path), mode, c.byref(spec), o)
 
     def commit(self):
         call("array_commit", self._handle)
@@ -588,31 +499,33 @@ class Table(Handle):
         super().__init__(out)
 
     @classmethod
-    def create(cls, path, columns, mode=NEW, format=FORMAT_BCOLZ, **options):
+    def create(cls, path, columns, mode=CREATE, format=FORMAT_BCOLZ, **options):
         """columns: names and dtypes."""
         out, columns = P(), dict(columns)
         names, dtypes = (_numbers(c.c_char_p, [text.encode() for text in texts]) for texts in (columns, columns.values()))
         with Options(**options) as o:
-            call("table_create", os.fsencode(path), mode, format, len(columns), names, dtypes, o, c.byref(out))
+            spec = struct("table_spec", format=format, column_count=len(columns), names=names, dtypes=dtypes)
+            call("table_create", os.fsencode(path), mode, c.byref(spec), o, c.byref(out))
         table = cls.__new__(cls)
         Handle.__init__(table, out)
         return table
 
     def __len__(self):
-        return _lib.holdall_table_rows(self._handle)
+        return _lib.holdall_table_row_count(self._handle)
 
     @property
     def names(self):
-        return [_lib.holdall_table_column_name(self._handle, i).decode() for i in range(_lib.holdall_table_columns(self._handle))]
+        return [_lib.holdall_table_column_name(self._handle, i).decode() for i in range(_lib.holdall_table_column_count(self._handle))]
 
     def __getitem__(self, name):
         column = Column.__new__(Column)
-        Handle.__init__(column, _lib.holdall_table_column(self._handle, self.names.index(name)))
+        Handle.__init__(column, _lib.holdall_table_find_column(self._handle, name.encode()))
+        assert column._handle, name
         return column
 
     def stored_rows(self):
         """Of each column."""
-        return [_lib.holdall_table_column_rows(self._handle, i) for i in range(len(self.names))]
+        return [_lib.holdall_table_column_row_count(self._handle, i) for i in range(len(self.names))]
 
     def append(self, rows, columns):
         """The bytes of each column."""
@@ -629,9 +542,9 @@ class Table(Handle):
     def attr_set(self, name, value):
         call("table_attr_set", self._handle, name.encode(), value, len(value))
 
-    def to_arrow(self, stream, first=0, rows=None, batch=0):
+    def to_arrow(self, stream, start=0, count=None, batch=0):
         """stream: the address of a struct ArrowArrayStream."""
-        call("table_to_arrow", self._handle, first, len(self) - first if rows is None else rows, batch, stream)
+        call("table_to_arrow", self._handle, start, len(self) - start if count is None else count, batch, stream)
 
     def append_arrow(self, stream):
         call("table_append_arrow", self._handle, stream)
@@ -641,12 +554,12 @@ class Table(Handle):
 
 
 class Verified:
-    """What verifying found; `error` is None for what is sound."""
+    """What verifying found; `error` is None for what is intact."""
 
     def __init__(self, path, **options):
         self.faults = []
         self.error = None
-        counts = [U64() for _ in range(3)]
+        result = struct("verify_result")
 
         def fault(_ctx, part, err):
             self.faults.append((part.decode(), err.contents.status, err.contents.message.decode()))
@@ -654,18 +567,18 @@ class Verified:
 
         with Options(**options) as o:
             try:
-                call("verify", os.fsencode(path), o, FAULT(fault), None, *map(c.byref, counts))
+                call("verify", os.fsencode(path), o, FAULT(fault), None, c.byref(result))
             except Error as e:
                 self.error = e
-        self.sound, self.bad, self.unchecked = (n.value for n in counts)
+        self.intact, self.corrupt, self.unchecked = result.intact, result.corrupt, result.unchecked
 
 
 def repair(path, **options):
-    """Gives how many records or chunks were kept, and dropped."""
-    kept, dropped = U64(), U64()
+    """Gives how many records or chunks were retained, and lost."""
+    result = struct("repair_result")
     with Options(**options) as o:
-        call("repair", os.fsencode(path), o, c.byref(kept), c.byref(dropped))
-    return kept.value, dropped.value
+        call("repair", os.fsencode(path), o, c.byref(result))
+    return result.retained, result.lost
 
 
 def compile_c(source, folder, *flags):

@@ -2,6 +2,8 @@
  *
  * Each commit is told on standard output before it begins and after it has returned, in pairs of 64-bit numbers: what
  * (0 opened, 1 about to commit, 2 committed) and which. */
+#include "../../c-tests/short.h"
+
 #include <holdall.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -36,7 +36,7 @@ static void box(holdall_array *a, uint64_t k)
         n[d] = n[d] < shape[d] - at[d] ? n[d] : shape[d] - at[d];
     }
     fill(at[0], n[0] * n[1], k);
-    check(holdall_array_write(a, at, n, NULL, items, NULL, 8 * n[0] * n[1], &err), "write");
+    check(holdall_array_write(a, at, n, NULL, items, 8 * n[0] * n[1], NULL, &err), "write");
 }
 
 static void resize(holdall_array *a, uint64_t rows, uint64_t columns)

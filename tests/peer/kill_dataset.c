@@ -55,7 +55,7 @@ static void edit(holdall_array *a, uint64_t seed, uint64_t k, int attribute)
             uint64_t at = next() % all, most = next() % 4 ? 50 : 9000, n = 1 + next() % most;
             n = n < all - at ? n : all - at;
             fill(at, n, k);
-            check(holdall_array_write(a, &at, &n, NULL, items, NULL, 8 * n, &err), "write");
+            check(holdall_array_write(a, &at, &n, NULL, items, 8 * n, NULL, &err), "write");
         }
         commit(a, k, attribute);
     }
@@ -78,7 +78,7 @@ static void append_rows(holdall_table *t, uint64_t from, uint64_t n)
 
 static holdall_format format_of(const char *what)
 {
-    return strncmp(what, "papers", 6) ? HOLDALL_FORMAT_BCOLZ : HOLDALL_FORMAT_BLZ_PAPER;
+    return strncmp(what, "papers", 6) ? HOLDALL_FORMAT_BCOLZ : HOLDALL_FORMAT_BLZ_RFC;
 }
 
 static void table(char **argv, const holdall_options *o, int there)
@@ -87,8 +87,8 @@ static void table(char **argv, const holdall_options *o, int there)
     if (there)
         check(holdall_table_open(argv[1], HOLDALL_APPEND, o, &t, &err), "open");
     else
-        check(holdall_table_create(argv[1], HOLDALL_NEW, format_of(argv[2]), COLUMNS, names, dtypes, o, &t, &err), "create");
-    uint64_t rows = holdall_table_rows(t);
+        check(table_create(argv[1], HOLDALL_CREATE, format_of(argv[2]), COLUMNS, names, dtypes, o, &t, &err), "create");
+    uint64_t rows = holdall_table_row_count(t);
     tell(0, rows);
     while (rows < ENOUGH) {
         uint64_t n = how_many() % MOST + 1;
@@ -112,7 +112,7 @@ static void array(char **argv, const holdall_options *o, int there)
     if (there)
         check(holdall_array_open(argv[1], HOLDALL_APPEND, o, &a, &err), "open");
     else
-        check(holdall_array_create(argv[1], HOLDALL_NEW, format_of(argv[2]), "<u8", 1, &none, NULL, NULL, o, &a, &err), "create");
+        check(array_create(argv[1], HOLDALL_CREATE, format_of(argv[2]), "<u8", 1, &none, NULL, NULL, o, &a, &err), "create");
     if (!strcmp(argv[2], "edit"))
         edit(a, strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10), atoi(argv[6]));
     else
@@ -130,7 +130,7 @@ int main(int argc, char **argv)
     if (!there) {
         set(o, HOLDALL_OPT_CHECKSUM, argv[5]);
         check(holdall_options_set(o, HOLDALL_OPT_CHUNK_BYTES, CHUNK, &err), "chunk bytes");
-        if (format_of(argv[2]) == HOLDALL_FORMAT_BLZ_PAPER)
+        if (format_of(argv[2]) == HOLDALL_FORMAT_BLZ_RFC)
             check(holdall_options_set(o, HOLDALL_OPT_SUPERCHUNK_CHUNKS, SUPERCHUNK, &err), "superchunk");
     }
     if (strstr(argv[2], "table"))

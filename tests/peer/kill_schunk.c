@@ -12,7 +12,7 @@ static void commit(holdall_schunk *s, uint64_t number)
 {
     char json[64];
     int n = snprintf(json, sizeof json, "{\"number\":%" PRIu64 "}", number);
-    check(holdall_schunk_meta_set(s, "", json, n, &err), "meta_set");
+    check(holdall_schunk_attr_set(s, "", json, n, &err), "meta_set");
     tell(1, number);
     check(holdall_schunk_commit(s, &err), "commit");
     tell(2, number);
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
         set(o, HOLDALL_OPT_CHECKSUM, argv[6]);
         set(o, HOLDALL_OPT_OFFSETS, argv[8]);
         check(holdall_options_set(o, HOLDALL_OPT_CHUNK_BYTES, CHUNK, &err), "chunk bytes");
-        check(holdall_schunk_create(argv[1], HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, 8, o, &s, &err), "create");
+        check(holdall_schunk_create(argv[1], HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, 8, o, &s, &err), "create");
     }
     holdall_options_free(o);
     if (edits)

@@ -59,7 +59,7 @@ int main(int argc, char **argv)
     check(holdall_bag_writer_open(argv[1], atoi(argv[2]), options, &writer, &err), "open");
     holdall_options_free(options);
 
-    uint64_t i = holdall_bag_writer_size(writer);
+    uint64_t i = holdall_bag_writer_record_count(writer);
     tell(0, i);
     while (i < RECORDS) {
         for (uint64_t left = records_more(); left > 0;) {

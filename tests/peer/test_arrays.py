@@ -78,7 +78,7 @@ class Arrays(unittest.TestCase):
         rng = self.rng
         codec = rng.choice(list(CODECS))
         return dict(
-            codec=CODECS[codec], level=rng.choice((1, 5, 9)), filters=bytes([rng.randrange(3)]), checksum=rng.randrange(9),
+            codec=CODECS[codec], level=rng.choice((1, 5, 9)), filters=bytes([rng.choice(h.FILTERS)]), checksum=rng.choice(h.CHECKSUMS),
             offsets=rng.choice((0, 1, 1)), chunk_bytes=rng.choice((1, 7, 60, 500)) * max(itemsize, 1), durability=0,
         )  # fmt: skip
 
@@ -141,7 +141,7 @@ class Arrays(unittest.TestCase):
             step = [rng.randrange(1, 4) for _ in shape]
             place = tuple(slice(a, None, s) for a, s in zip(start, step))
             model = model.copy()
-            new = self.items(model.dtype, model[place].shape)
+            new = self.items(model.dtype, model[(*place, ...)].shape)  # a scalar of random characters is none
             array.write(start, new.shape, step, new.tobytes())
             model[place] = new
         self.tally[f"{what}s"] += 1
@@ -189,7 +189,7 @@ class Arrays(unittest.TestCase):
                 self.history(path, model)
 
     def test_each_checksum(self):
-        for sum in range(9):
+        for sum in h.CHECKSUMS:
             model, path = self.items("<f8", (200, 30)), self.path()
             with h.Array.create(path, "<f8", model.shape, checksum=sum, chunk_bytes=2400, durability=0) as array:
                 array.write((0, 0), model.shape, (1, 1), model.tobytes())

@@ -18,8 +18,7 @@ from test_frames import metalayers
 
 DTYPES = ("|u1", "<i2", "<f4", ">i4", "<f8", ">f8", "<c16", "|S5", "<U3", "|b1", "<M8[ns]", [("a", "<i4"), ("b", "<f8")])
 CODECS = test_arrays.CODECS
-NONE, SHUFFLE, BITSHUFFLE, DELTA, TRUNCATE, BYTEDELTA = range(6)
-FILTERS = (b"", bytes([SHUFFLE]), bytes([BITSHUFFLE]), bytes([SHUFFLE, 35]))
+FILTERS = (b"", bytes([h.FILTER_SHUFFLE]), bytes([h.FILTER_BITSHUFFLE]), bytes([h.FILTER_SHUFFLE, h.FILTER_BYTEDELTA]))
 
 
 class B2nd(test_arrays.Arrays):
@@ -89,7 +88,7 @@ class B2nd(test_arrays.Arrays):
             with h.Array(path) as array:
                 self.check_ours(array, model)
             v = h.Verified(path)
-            self.assertEqual((v.error, v.bad), (None, 0))
+            self.assertEqual((v.error, v.corrupt), (None, 0))
 
     def test_arrays_of_ours(self):
         rng = self.rng
@@ -99,7 +98,7 @@ class B2nd(test_arrays.Arrays):
             chunks, blocks = self.cuts(model.shape)
             options = dict(codec=CODECS[codec], level=rng.choice((1, 5, 9)), filters=filters, sparse=sparse, durability=0)
             with self.subTest(dtype=dtype, shape=model.shape, chunks=chunks, blocks=blocks, seed=SEED, **options):
-                with h.Array.create(path, literal(dtype), model.shape, format=h.FORMAT_B2ND, chunks=chunks, blocks=blocks, **options) as array:
+                with h.Array.create(path, literal(dtype), model.shape, format=h.FORMAT_B2ND, chunk_shape=chunks, block_shape=blocks, **options) as array:
                     array.write((0,) * ndim, model.shape, (1,) * ndim, model.tobytes())
                     array.commit()
                     self.check_ours(array, model)

@@ -20,7 +20,7 @@ import holdall_c as h
 
 WORDS = "the of and sea wind stone river light hold carry open close north water seven paper".split()
 LEVELS = (-5, 1, 3, 19, None)
-LIMITS = {h.TAIL: bagz.LimitsPlacement.TAIL, h.SEPARATE: bagz.LimitsPlacement.SEPARATE}
+LIMITS = {h.BAG_LIMITS_TAIL: bagz.LimitsPlacement.TAIL, h.BAG_LIMITS_SEPARATE: bagz.LimitsPlacement.SEPARATE}
 checked = 0
 
 
@@ -59,16 +59,17 @@ class Case:
 
     def __init__(self, limits, level, zstd, dictionary=None, name=None):
         self.limits, self.level, self.zstd, self.dictionary = limits, level, zstd, dictionary
+        self.separate = limits == h.BAG_LIMITS_SEPARATE
         self.name = name or ("x.bagz" if zstd else "x.bag")
         self.by_name = self.name.endswith(".bagz") == zstd
 
     def __repr__(self):
         codec = f"zstd {self.level or 'default'}{' dictionary' if self.dictionary else ''}" if self.zstd else "none"
-        return f"{'separate' if self.limits else 'tail'}, {codec}, {self.name}"
+        return f"{'separate' if self.separate else 'tail'}, {codec}, {self.name}"
 
     def ours(self):
         """Options to read with, or to append."""
-        o = dict(limits=self.limits)
+        o = dict(bag_limits=self.limits)
         if not self.by_name:
             o["codec"] = h.CODEC_ZSTD if self.zstd else h.CODEC_NONE
         if self.dictionary:
@@ -78,7 +79,7 @@ class Case:
     def ours_to_write(self, sums):
         o = dict(self.ours(), durability=0, level=self.level)
         if sums is not None:
-            o["checksum"] = (h.SUM_ZSTD if self.zstd else h.SUM_CRC32) if sums else h.SUM_NONE
+            o["checksum"] = (h.CHECKSUM_ZSTD if self.zstd else h.CHECKSUM_CRC32) if sums else h.CHECKSUM_NONE
         return o
 
     def compression(self):
@@ -158,7 +159,7 @@ class Peer(unittest.TestCase):
         some_of = [want[i] for i in some]
         each = range(n) if n <= 1000 else some
         for io, cache, threads in ((h.IO_READ, 0, 0), (h.IO_MAP, 0, 1), (h.IO_READ, 1, 1), (h.IO_MAP, 1, 0)):
-            with h.Bag(path, **case.ours(), io=io, limits_cache=cache, threads=threads) as bag:
+            with h.Bag(path, **case.ours(), io=io, bag_limits_cache=cache, threads=threads) as bag:
                 self.assertEqual(len(bag), n, "ours, number of records")
                 self.same((bag.read(i) for i in each), [want[i] for i in each], "ours, one by one")
                 self.assertEqual([bag.size_of(i) for i in some], list(map(len, some_of)), "ours, sizes")
@@ -169,20 +170,20 @@ class Peer(unittest.TestCase):
                     bag.read(n)
                 self.assertEqual(beyond.exception.status, h.E_RANGE)
                 if n:
-                    with bag.slice(n - 1, -3, (n + 2) // 3) as back:
+                    with bag.slice(n - 1, (n + 2) // 3, -3) as back:
                         self.same(back.read_range(), want[::-3], "ours, slice")
         with h.Bag(path, **case.ours()) as bag:
-            self.assertEqual(bag.checksum(h.SUM_SHA256), digest(want), "ours, checksum of the content")
-            self.assertEqual(bag.codec, h.CODEC_ZSTD if case.zstd else h.CODEC_NONE)
-            self.assertEqual(bag.limits, case.limits)
+            self.assertEqual(bag.checksum(h.CHECKSUM_SHA256), digest(want), "ours, checksum of the content")
+            self.assertEqual(bag.info.codec, h.CODEC_ZSTD if case.zstd else h.CODEC_NONE)
+            self.assertEqual(bag.info.limits, case.limits)
             if sums and n:
-                self.assertEqual(bag.sum, h.SUM_ZSTD if case.zstd else h.SUM_CRC32)
+                self.assertEqual(bag.info.checksum, h.CHECKSUM_ZSTD if case.zstd else h.CHECKSUM_CRC32)
             elif sums is False and n:
-                self.assertEqual(bag.sum, h.SUM_NONE)
+                self.assertEqual(bag.info.checksum, h.CHECKSUM_NONE)
         v = h.Verified(path, **case.ours())
-        self.assertEqual((v.error, v.bad, v.sound + v.unchecked, v.faults), (None, 0, n, []))
+        self.assertEqual((v.error, v.corrupt, v.intact + v.unchecked, v.faults), (None, 0, n, []))
         if sums is not None:
-            self.assertEqual((v.sound, v.unchecked), (n, 0) if sums else (0, n), "verify: sound and unchecked records")
+            self.assertEqual((v.intact, v.unchecked), (n, 0) if sums else (0, n), "verify: intact and unchecked records")
 
     def write_ours(self, path, records, mode, options):
         """In three commits, the last by a second writer; records one by one and many together."""
@@ -224,7 +225,7 @@ class OursReadByTheirs(Peer):
     def all_ways(self, case, sums, shape, records):
         path = self.folder / case.name
         names = [case.name]
-        if case.limits:
+        if case.separate:
             names.append("limits." + case.name)
         if sums and not case.zstd:
             names.append("checksums." + case.name)
@@ -233,12 +234,12 @@ class OursReadByTheirs(Peer):
             with self.subTest(shape=shape, case=case, sums=sums, way=way):
                 if way == "once":
                     self.fresh()
-                    with h.Writer(path, h.NEW, **options) as w:
+                    with h.Writer(path, h.CREATE, **options) as w:
                         w.append_many(records)
                         w.commit()
                 elif way == "three commits":
                     self.fresh()
-                    self.write_ours(path, records, h.NEW, options)
+                    self.write_ours(path, records, h.CREATE, options)
                 else:
                     # what is there stays readable until the first commit
                     before = [b"before"] * 50 + [b""]
@@ -280,7 +281,7 @@ class OursReadByTheirs(Peer):
                 interleaved = layout == "INTERLEAVED"
                 for s in range(3):
                     part = records[s::3] if interleaved else records[s * 150 : (s + 1) * 150 if s < 2 else None]
-                    with h.Writer(self.folder / f"x-{s:05}-of-00003.{ending}", h.NEW, limits=limits, durability=0) as w:
+                    with h.Writer(self.folder / f"x-{s:05}-of-00003.{ending}", h.CREATE, bag_limits=limits, durability=0) as w:
                         w.append_many(part)
                         w.commit()
                 case = Case(limits, None, ending == "bagz", name=f"x@3.{ending}")
@@ -290,7 +291,7 @@ class OursReadByTheirs(Peer):
                 self.same(theirs.read(), records, "theirs, read()")
                 self.same(theirs, records, "theirs, iteration")
                 some = self.picks(len(records))
-                with h.Bag(spec, limits=limits, shards=int(interleaved)) as bag:
+                with h.Bag(spec, bag_limits=limits, bag_shards=h.TABLE["BAG_SHARDS_" + layout]) as bag:
                     self.same(bag.read_range(), records, "ours, read_range")
                     self.same(bag.read_indices(some), theirs.read_indices(some), "ours and theirs, read_indices")
                 self.done()
@@ -305,7 +306,7 @@ class TheirsReadByOurs(Peer):
             self.read_by_ours(path, records, case, False)
             if records and not case.zstd:
                 with self.assertRaises(h.Error) as refused:
-                    h.Writer(path, h.APPEND, **case.ours(), checksum=h.SUM_CRC32)
+                    h.Writer(path, h.APPEND, **case.ours(), checksum=h.CHECKSUM_CRC32)
                 self.assertEqual(refused.exception.status, h.E_STATE)
             # checksums are not asked for: records of zstd have them all the same from here on
             options = case.ours_to_write(None)
@@ -337,7 +338,7 @@ class TheirsReadByOurs(Peer):
                 if sums is None:
                     case.write_theirs(path, records)
                 else:
-                    with h.Writer(path, h.NEW, **case.ours_to_write(sums)) as w:
+                    with h.Writer(path, h.CREATE, **case.ours_to_write(sums)) as w:
                         w.append_many(records)
                         w.commit()
                 with h.Writer(path, h.APPEND, **case.ours_to_write(None)) as w:
@@ -360,9 +361,9 @@ class TheirsReadByOurs(Peer):
         rng = random.Random(4)
         right, wrong = text(rng, 3000).decode(), text(rng, 3000)
         records = [r for r in SHAPES["empty amid"] if r]
-        case = Case(h.TAIL, 3, True, right)
+        case = Case(h.BAG_LIMITS_TAIL, 3, True, right)
         path = self.folder / "x.bagz"
-        with h.Writer(path, h.NEW, **case.ours_to_write(True)) as w:
+        with h.Writer(path, h.CREATE, **case.ours_to_write(True)) as w:
             w.append_many(records)
             w.commit()
         with h.Bag(path, dictionary=wrong) as bag:
@@ -378,7 +379,7 @@ class TheirsReadByOurs(Peer):
 class Sets(Peer):
     """Shards: ours, written in turns, read by theirs; theirs read and gone on with by ours."""
 
-    LAYOUTS = {0: bagz.ShardingLayout.CONCATENATED, 1: bagz.ShardingLayout.INTERLEAVED}
+    LAYOUTS = {h.BAG_SHARDS_CONCATENATED: bagz.ShardingLayout.CONCATENATED, h.BAG_SHARDS_INTERLEAVED: bagz.ShardingLayout.INTERLEAVED}
 
     def both_read(self, case, n, want, told):
         """`told`: the files say that they were written in turns, which theirs does not see."""
@@ -386,8 +387,8 @@ class Sets(Peer):
         rows = [r for i in range(n) for r in want[i::n]]
         with h.Bag(path, **case.ours()) as bag:
             self.same(bag.read_range(), want if told else rows, "ours, unasked")
-        for layout, records in ((0, rows), (1, want)):
-            with h.Bag(path, shards=layout, **case.ours()) as bag:
+        for layout, records in ((h.BAG_SHARDS_CONCATENATED, rows), (h.BAG_SHARDS_INTERLEAVED, want)):
+            with h.Bag(path, bag_shards=layout, **case.ours()) as bag:
                 self.same(bag.read_range(), records, "ours")
             r = bagz.Reader(str(path), case.theirs(sharding_layout=self.LAYOUTS[layout]))
             self.same(r.read(), records, "theirs, read()")
@@ -403,7 +404,7 @@ class Sets(Peer):
             with self.subTest(case=case, shards=n, records=name):
                 self.fresh()
                 path = self.folder / case.name.replace("x", f"x@{n}")
-                for mode, part in ((h.NEW, records[:17]), (h.APPEND, records[17:])):
+                for mode, part in ((h.CREATE, records[:17]), (h.APPEND, records[17:])):
                     with h.Writer(path, mode, durability=0, **case.ours()) as w:
                         w.append_many(part)
                         w.commit()
@@ -413,7 +414,7 @@ class Sets(Peer):
                 for i in range(n):
                     case.write_theirs(self.folder / case.name.replace("x", f"x-{i:05}-of-{n:05}"), records[i::n])
                 self.both_read(case, n, records, False)
-                with h.Writer(path, h.APPEND, durability=0, **(dict(shards=1) if n > 1 else {}), **case.ours()) as w:
+                with h.Writer(path, h.APPEND, durability=0, **(dict(bag_shards=h.BAG_SHARDS_INTERLEAVED) if n > 1 else {}), **case.ours()) as w:
                     self.assertEqual(len(w), len(records))
                     w.append_many([b"", b"behind theirs"])
                     w.commit()
@@ -447,7 +448,7 @@ class KilledWriterOfTheirs(Peer):
         self.assertGreaterEqual(kept, at_least)
         want = want[:kept]
         self.files(path.name)
-        case = Case(h.TAIL, None, path.suffix == ".bagz", name=path.name)
+        case = Case(h.BAG_LIMITS_TAIL, None, path.suffix == ".bagz", name=path.name)
         self.read_by_ours(path, want, case)
         r = bagz.Reader(str(path))
         self.same(r.read(), want, "theirs, read()")
@@ -484,7 +485,7 @@ class KilledWriterOfTheirs(Peer):
                 said, _ = child.communicate()
                 flushed = max([int(n) for n in said.split() if n.isdigit()], default=500 if flush == 500 else 0)
                 count = limits.stat().st_size // 8
-                with h.Bag(path, limits=h.SEPARATE) as bag:
+                with h.Bag(path, bag_limits=h.BAG_LIMITS_SEPARATE) as bag:
                     self.assertEqual(len(bag), count)
                     self.same(bag.read_range(0, flushed), want[:flushed], "ours, what was flushed")
                     whole = 0
@@ -561,13 +562,13 @@ class KilledWriterOfTheirs(Peer):
             for cut in range(1, 20):
                 with self.subTest(name=name, cut=cut):
                     self.fresh()
-                    case = Case(h.SEPARATE, None, name == "x.bagz")
+                    case = Case(h.BAG_LIMITS_SEPARATE, None, name == "x.bagz")
                     path = self.folder / name
                     case.write_theirs(path, records)
                     limits = self.folder / ("limits." + name)
                     os.truncate(limits, limits.stat().st_size - cut)
                     count = -(-limits.stat().st_size // 8)
-                    kept, dropped = h.repair(path, limits=h.SEPARATE)
+                    kept, dropped = h.repair(path, bag_limits=h.BAG_LIMITS_SEPARATE)
                     self.assertEqual((kept, kept + dropped), (limits.stat().st_size // 8, count))
                     self.read_by_ours(path, records[:kept], case)
                     self.read_by_theirs(path, records[:kept], case)

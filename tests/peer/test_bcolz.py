@@ -19,7 +19,7 @@ import holdall_c as h
 
 SEED = int(os.environ.get("HOLDALL_SEED", 0)) or random.SystemRandom().randrange(1, 1 << 30)
 CODECS = dict(none=h.CODEC_NONE, blosclz=h.CODEC_BLOSCLZ, lz4=h.CODEC_LZ4, lz4hc=h.CODEC_LZ4HC, zlib=h.CODEC_ZLIB, zstd=h.CODEC_ZSTD)
-FILTERS = dict(none=b"\0", shuffle=b"\1", bitshuffle=b"\2")
+FILTERS = dict(zip(("none", "shuffle", "bitshuffle"), (h.FILTERS[i : i + 1] for i in range(3))))
 # those that bcolz opens again
 DTYPES = ("<f8", ">f8", "<f4", "<f2", ">i4", "<i8", "|i1", ">u2", "|u1", "|b1", "|S5", "|S300", "<U3", "<M8[ns]", "<M8[D]")
 NOT_THEIRS = ("<M8[D]",)  # it opens them and cannot make them
@@ -141,7 +141,7 @@ class Datasets(Peers):
 
     def test_every_codec_and_filter_is_read_by_bcolz(self):
         want = self.items("<i8", (30_000,))
-        for (codec, number), (filter, bytes), sum in itertools.product(CODECS.items(), FILTERS.items(), (h.SUM_NONE, h.SUM_CRC32, h.SUM_SHA256)):
+        for (codec, number), (filter, bytes), sum in itertools.product(CODECS.items(), FILTERS.items(), (h.CHECKSUM_NONE, h.CHECKSUM_CRC32, h.CHECKSUM_SHA256)):
             path = self.path()
             with h.Array.create(path, "<i8", (0,), format=h.FORMAT_BCOLZ, codec=number, filters=bytes, checksum=sum, chunk_bytes=65536) as array:
                 array.append(0, len(want), want.tobytes())
@@ -191,9 +191,9 @@ class Table(h.Table):
     def truncate(self, rows):
         h.call("table_truncate", self._handle, rows)
 
-    def write(self, name, first, values):
+    def write(self, name, start, values):
         data = values.tobytes()
-        h.call("table_write", self._handle, self.names.index(name), first, len(values), data, len(data))
+        h.call("table_write", self._handle, name.encode(), start, len(values), data, len(data))
 
     def add(self, at, name, values):
         data = values.tobytes()

@@ -94,10 +94,10 @@ class Blz(unittest.TestCase):
                     self.check(path, want)
 
     def test_every_codec_and_the_fill_value(self):
-        for (form, format), (codec, number), shuffle in itertools.product(FORMS.items(), CODECS.items(), (b"\0", b"\1")):
+        for (form, format), (codec, number), shuffle in itertools.product(FORMS.items(), CODECS.items(), (h.FILTERS[:1], h.FILTERS[1:2])):
             path, want = self.folder / f"{form}-{codec}-{shuffle[0]}.blz", self.items("<i4", (20_000,))
             fill = np.int32(7)
-            with h.Array.create(path, "<i4", (5,), format=format, codec=number, filters=shuffle, fill=fill.tobytes()) as array:
+            with h.Array.create(path, "<i4", (5,), format=format, codec=number, filters=shuffle, fill_value=fill.tobytes()) as array:
                 array.append(0, len(want), want.tobytes())
                 array.commit()
             want = np.concatenate([np.full(5, fill, "<i4"), want])

@@ -104,7 +104,7 @@ class Caterva(unittest.TestCase):
                 dtype, path = self.rng.choice(DTYPES), self.folder / f"{next(self.files)}"
                 want = self.items(dtype, self.shape(ndim))
                 chunks, blocks = self.cuts(want.shape)
-                more = dict(format=h.FORMAT_CATERVA, chunks=chunks, blocks=blocks, codec=CODECS[codec], sparse=sparse, durability=0)
+                more = dict(format=h.FORMAT_CATERVA, chunk_shape=chunks, block_shape=blocks, codec=CODECS[codec], sparse=sparse, durability=0)
                 if both:
                     more["both_metalayers"] = 1
                 with self.subTest(dtype=dtype, shape=want.shape, both=both, seed=SEED, **more):

@@ -93,11 +93,11 @@ def by_ours(path, io):
     v = h.Verified(path, io=io)
     found = ways["verify"]
     if v.error:
-        found.refused = max(v.bad, 1)
+        found.refused = max(v.corrupt, 1)
     else:
         # all sound, it says: so it must be
         found.wrong = any(ways[w].verdict() != "right" for w in ("read", "read_range", "read_indices"))
-        found.size_wrong = (v.sound, v.bad, v.unchecked) != (RECORDS, 0, 0)
+        found.size_wrong = (v.intact, v.corrupt, v.unchecked) != (RECORDS, 0, 0)
     return ways
 
 

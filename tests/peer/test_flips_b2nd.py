@@ -54,12 +54,12 @@ def by_ours(path, io):
                 ways[way].refused += 1
     v = h.Verified(path, io=io)
     ways["verify"].refused = v.error is not None
-    ways["verify"].wrong = v.error is None and (v.bad or any(ways[w].verdict() != "right" for w in WAYS[:5]))
+    ways["verify"].wrong = v.error is None and (v.corrupt or any(ways[w].verdict() != "right" for w in WAYS[:5]))
     return ways
 
 
 def read(a, ways):
-    ways["shape and dtype"].take(lambda: (a.shape, np.dtype(a.dtype), a.chunkshape, a.blockshape), (SHAPE, WANT.dtype, CHUNKS, BLOCKS))
+    ways["shape and dtype"].take(lambda: (a.shape, np.dtype(a.dtype), a.chunk_shape, a.block_shape), (SHAPE, WANT.dtype, CHUNKS, BLOCKS))
     ways["read"].take(lambda: whole(a), WANT.tobytes())
     for at, n in BOXES:
         ways["boxes"].take(lambda: a.read(at, n, (1, 1, 1)), WANT[box_of(at, n)].tobytes())
@@ -101,7 +101,7 @@ class Flips(unittest.TestCase):
         """Makes the array in two commits; the files by their names."""
         shutil.rmtree(self.path, ignore_errors=True)
         self.path.unlink(missing_ok=True)
-        options = dict(format=h.FORMAT_B2ND, chunks=CHUNKS, blocks=BLOCKS, sparse=sparse, codec=rng.choice(CODECS), durability=0)
+        options = dict(format=h.FORMAT_B2ND, chunk_shape=CHUNKS, block_shape=BLOCKS, sparse=sparse, codec=rng.choice(CODECS), durability=0)
         with h.Array.create(self.path, WANT.dtype.str, SHAPE, **options) as a:
             a.write((0, 0, 0), (60, 40, 7), (1, 1, 1), WANT[:60].tobytes())
             a.commit()

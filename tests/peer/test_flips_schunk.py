@@ -42,7 +42,7 @@ def by_ours(path, io):
     try:
         with h.Schunk(path, io=io) as s:
             ways["read"].take(s.read, WANT)
-            ways["read_chunk"].wrong = s.chunks != len(CHUNKS)
+            ways["read_chunk"].wrong = s.chunk_count != len(CHUNKS)
             for i, want in enumerate(CHUNKS):
                 ways["read_chunk"].take(lambda: s.read_chunk(i), want)
                 at = i * CHUNK + 100 * i
@@ -60,7 +60,7 @@ def skipping(path, io, found, readable):
     """What is not said to be damaged, or doubtful, must be right."""
     try:
         with h.Schunk(path, io=io, skip_damaged=1) as s:
-            for i in range(s.chunks):
+            for i in range(s.chunk_count):
                 got = s.read_chunk(i)
                 right = i < len(CHUNKS) and got == CHUNKS[i]
                 found.refused += s.damaged
@@ -77,7 +77,7 @@ def verified(path, io, ways):
     if v.error:
         ways["verify"].refused += 1
     else:
-        ways["verify"].wrong = any(ways[w].verdict() != "right" for w in WAYS[:3]) or v.bad or v.sound + v.unchecked != len(CHUNKS)
+        ways["verify"].wrong = any(ways[w].verdict() != "right" for w in WAYS[:3]) or v.corrupt or v.intact + v.unchecked != len(CHUNKS)
 
 
 def by_theirs(path):
@@ -137,7 +137,7 @@ class Flips(unittest.TestCase):
         v = h.Verified(self.path)
         self.assertEqual((v.error, v.faults), (None, []))
         with h.Schunk(self.path) as s:
-            chunks = [s.read_chunk(i) for i in range(s.chunks)]
+            chunks = [s.read_chunk(i) for i in range(s.chunk_count)]
             self.assertIn(s.meta(), (META, None))
         for i, got in enumerate(chunks):
             self.assertTrue(got == CHUNKS[i] or not any(got), f"chunk {i} after repair")
@@ -164,13 +164,13 @@ class Flips(unittest.TestCase):
 
     def test_anywhere(self):
         rows = collections.defaultdict(collections.Counter)
-        for sum in range(1, 9):
+        for sum in h.CHECKSUMS[1:]:
             self.flips(sum, random.Random(f"{SEED} flips {sum}"), lambda begin, ends: (0, ends[-1]), rows)
         table(f"{FLIPS} flips with each checksum, {len(CHUNKS)} chunks", VERDICTS, rows)
 
     def test_header_and_offsets(self):
         rows = collections.defaultdict(collections.Counter)
-        for sum in (h.SUM_CRC32, h.SUM_SHA256):
+        for sum in (h.CHECKSUM_CRC32, h.CHECKSUM_SHA256):
             rng = random.Random(f"{SEED} head {sum}")
             self.flips(sum, rng, lambda begin, ends: (0, 32), rows)
             self.flips(sum, rng, lambda begin, ends: (begin[1], begin[2]), rows)
@@ -180,13 +180,13 @@ class Flips(unittest.TestCase):
     def test_metadata(self):
         rows = collections.defaultdict(collections.Counter)
         rng = random.Random(f"{SEED} metadata")
-        self.flips(h.SUM_CRC32, rng, lambda begin, ends: (32, begin[1]), rows)
-        self.flips(h.SUM_CRC32, rng, lambda begin, ends: (32, 64), rows)
+        self.flips(h.CHECKSUM_CRC32, rng, lambda begin, ends: (32, begin[1]), rows)
+        self.flips(h.CHECKSUM_CRC32, rng, lambda begin, ends: (32, 64), rows)
         table(f"{2 * FLIPS} flips in metadata and their header", VERDICTS, rows)
 
     def test_cut_off(self):
         rows = collections.defaultdict(collections.Counter)
-        for sum in range(9):
+        for sum in h.CHECKSUMS:
             rng = random.Random(f"{SEED} cuts {sum}")
             sound, begin, ends = self.make(sum, rng)
             for cut in range(CUTS):

@@ -46,14 +46,14 @@ class Indexes(unittest.TestCase):
                             self.compare(reader, index, asked)
                         first, step = n // 5, 3
                         count = len(range(first, n, step))
-                        with bag.slice(first, step, count) as slice, h.Index(slice) as index:
+                        with bag.slice(first, count, step) as slice, h.Index(slice) as index:
                             self.compare(reader[first::step], index, asked)
 
     def test_a_damaged_record_is_no_empty_key(self):
         """The package takes it, and all behind it, for empty ones."""
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "x.bagz")
-            with h.Writer(path, h.NEW) as w:
+            with h.Writer(path, h.CREATE) as w:
                 w.append_many([b"record %d" % i for i in range(100)])
                 w.commit()
             data = bytearray(path.read_bytes())

@@ -61,7 +61,7 @@ class File:
     def kill_one(self):
         rng = self.rng
         if self.replace or not self.state:
-            mode = h.NEW if not self.state else h.REPLACE
+            mode = h.CREATE if not self.state else h.REPLACE
             generation, self.next_generation = self.next_generation, self.next_generation + 1
         else:
             mode, generation = h.APPEND, self.state[0]
@@ -75,7 +75,7 @@ class File:
         """What is there must be one of these, whole. Nothing is written."""
         self.leftovers()
         try:
-            with h.Bag(self.path, limits=self.limits, io=self.rng.randrange(2), shards=1) as bag:
+            with h.Bag(self.path, bag_limits=self.limits, io=self.rng.choice((h.IO_READ, h.IO_MAP)), bag_shards=h.BAG_SHARDS_INTERLEAVED) as bag:
                 n = len(bag)
                 got = bag.read_range()
                 self.look_at_each(got)
@@ -83,7 +83,7 @@ class File:
                 for i in some:
                     self.test.assertEqual(bag.read(i), got[i])
                 self.test.assertEqual(bag.read_indices(some), [got[i] for i in some])
-                self.test.assertIn(bag.sum, (h.SUM_ZSTD if self.zstd else h.SUM_CRC32, h.SUM_NONE if n == 0 else h.SUM_CRC32))
+                self.test.assertIn(bag.info.checksum, (h.CHECKSUM_ZSTD if self.zstd else h.CHECKSUM_CRC32, h.CHECKSUM_NONE if n == 0 else h.CHECKSUM_CRC32))
         except h.Error as e:
             if e.status != h.E_MISSING:
                 raise
@@ -95,8 +95,8 @@ class File:
         self.state = fits[0]
         if len(may_be) > 1 and fits[0] == may_be[1]:
             self.test.tally["one commit more than was told"] += 1
-        v = h.Verified(self.path, limits=self.limits)
-        self.test.assertEqual((v.sound, v.bad, v.unchecked, v.error), (n, 0, 0, None))
+        v = h.Verified(self.path, bag_limits=self.limits)
+        self.test.assertEqual((v.intact, v.corrupt, v.unchecked, v.error), (n, 0, 0, None))
 
     def names(self):
         return [self.name]
@@ -115,23 +115,24 @@ class File:
     def go_on(self):
         """A later writer goes on; what it commits is there, for the Bagz package too."""
         generation, n = self.state or (self.next_generation, 0)
-        mode = h.APPEND if self.state else h.NEW
+        mode = h.APPEND if self.state else h.CREATE
         self.next_generation = max(self.next_generation, generation + 1)
         content = self.content(generation)
         end = n + self.rng.randrange(1, 40)
         codec = h.CODEC_ZSTD if self.zstd else h.CODEC_NONE
         self.settle(codec)
-        with h.Writer(self.path, mode, limits=self.limits, codec=codec) as w:
+        with h.Writer(self.path, mode, bag_limits=self.limits, codec=codec) as w:
             self.test.assertEqual(len(w), n)
             w.append_many(content.first(end)[n:-1])
             w.append(content.record(end - 1))
             w.commit()
         self.look([(generation, end)])
-        place = bagz.LimitsPlacement.SEPARATE if self.limits else bagz.LimitsPlacement.TAIL
+        separate = self.limits == h.BAG_LIMITS_SEPARATE
+        place = bagz.LimitsPlacement.SEPARATE if separate else bagz.LimitsPlacement.TAIL
         r = bagz.Reader(str(self.path), bagz.Reader.Options(limits_placement=place, sharding_layout=bagz.ShardingLayout.INTERLEAVED))
         self.test.assertTrue(r.read() == content.first(end), "the Bagz package reads something else")
         left = {f.name for f in self.folder.iterdir() if not f.name.endswith(".holdall-lock")}
-        prefixes = ["", *(["limits."] if self.limits else []), *([] if self.zstd else ["checksums."])]
+        prefixes = ["", *(["limits."] if separate else []), *([] if self.zstd else ["checksums."])]
         names = self.names()
         turns = {"turns." + names[0]} if len(names) > 1 and not self.zstd else set()
         self.test.assertEqual(left, turns | {prefix + name for prefix in prefixes for name in names})
@@ -151,12 +152,12 @@ class Files(File):
     def look_at_each(self, got):
         """Who opens a shard alone sees the same commit."""
         for i, name in enumerate(self.names()):
-            with h.Bag(self.folder / name, limits=self.limits) as bag:
+            with h.Bag(self.folder / name, bag_limits=self.limits) as bag:
                 self.test.assertTrue(bag.read_range() == got[i::SHARDS], f"{name} shows another commit")
 
     def settle(self, codec):
         if self.state and self.rng.random() < 0.5:
-            with h.Writer(self.folder / self.rng.choice(self.names()), h.APPEND, limits=self.limits, codec=codec):
+            with h.Writer(self.folder / self.rng.choice(self.names()), h.APPEND, bag_limits=self.limits, codec=codec):
                 self.test.tally["settled by the writer of one shard"] += 1
 
 
@@ -173,7 +174,7 @@ class KillBag(Kill):
         cls.pool_file.write_bytes(cls.pool)
 
     def kill(self, limits, what, of=File):
-        place = h.SEPARATE if limits == "separate" else h.TAIL
+        place = h.BAG_LIMITS_SEPARATE if limits == "separate" else h.BAG_LIMITS_TAIL
 
         def make(number, rng):
             return of(self, place, what == "replace", number % 2 == 1, rng)

@@ -68,13 +68,13 @@ class Frame:
         self.test, self.what, self.sparse, self.rng = test, what, sparse, rng
         self.folder = pathlib.Path(tempfile.mkdtemp(dir=test.folder))
         self.path = self.folder / "x.b2nd"
-        self.sum = rng.choice((h.SUM_NONE, h.SUM_CRC32, h.SUM_CRC32))
+        self.sum = rng.choice((h.CHECKSUM_NONE, h.CHECKSUM_CRC32, h.CHECKSUM_CRC32))
         self.attribute = int(what == "attributes") or rng.randrange(2)
         self.seed = rng.getrandbits(62)
         self.model = Model(what, self.seed, (rng.randrange(1, 300), COLUMNS))
         self.state = 0
         content, _ = self.model.at(0)
-        options = dict(checksum=self.sum, sparse=sparse, format=h.FORMAT_B2ND, chunks=(40, 32), blocks=(16, 8))
+        options = dict(checksum=self.sum, sparse=sparse, format=h.FORMAT_B2ND, chunk_shape=(40, 32), block_shape=(16, 8))
         with h.Array.create(self.path, "<u8", content.shape, **options) as a:
             a.write((0, 0), content.shape, (1, 1), content.tobytes())
             self.number(a, 0)
@@ -97,7 +97,7 @@ class Frame:
             if not f.name.endswith("-lock"):
                 self.test.tally["left: *" + f.name[f.name.index(".holdall") :]] += 1
         theirs = self.theirs()
-        with h.Array(self.path, io=self.rng.randrange(2)) as a:
+        with h.Array(self.path, io=self.rng.choice((h.IO_READ, h.IO_MAP))) as a:
             number, note = a.attr_get("number"), a.attr_get("note")
             got = a.shape, a.read((0, 0), a.shape, (1, 1)), number and int.from_bytes(number[1:], "big"), note and note[3:]
         found = [k for k in may_be if self.wanted(k) == got]
@@ -109,7 +109,7 @@ class Frame:
         self.state = found[-1]
         self.model.forget(self.state)
         v = h.Verified(self.path)
-        self.test.assertEqual((v.error, v.bad, v.faults), (None, 0, []))
+        self.test.assertEqual((v.error, v.corrupt, v.faults), (None, 0, []))
 
     def wanted(self, k):
         content, note = self.model.at(k)

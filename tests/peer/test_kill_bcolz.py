@@ -28,7 +28,7 @@ class Dataset:
         self.test, self.what, self.rng = test, what, rng
         self.folder = pathlib.Path(tempfile.mkdtemp(dir=test.folder))
         self.path = self.folder / "x.bcolz"
-        self.sum = rng.choice((h.SUM_NONE, h.SUM_CRC32, h.SUM_SHA256))
+        self.sum = rng.choice((h.CHECKSUM_NONE, h.CHECKSUM_CRC32, h.CHECKSUM_SHA256))
         self.attribute = rng.randrange(2)
         self.seed = rng.getrandbits(62)
         self.model = Edited(self.seed, rng.randrange(5000, 100_000)) if what == "edit" else Appended()
@@ -76,10 +76,10 @@ class Dataset:
             self.test.tally["one commit more than was told"] += 1
         self.state = found[-1]
         v = h.Verified(self.path)
-        self.test.assertEqual((v.error, v.bad, v.faults), (None, 0, []))
+        self.test.assertEqual((v.error, v.corrupt, v.faults), (None, 0, []))
 
     def read(self):
-        with h.Array(self.path, io=self.rng.randrange(2)) as a:
+        with h.Array(self.path, io=self.rng.choice((h.IO_READ, h.IO_MAP))) as a:
             got, number = a.read([0], a.shape, [1]), a.attr_get("number")
         if self.attribute:
             self.test.assertEqual(got, self.model.at(int(number)).tobytes(), "the attribute is of another commit")
@@ -144,7 +144,7 @@ class Table(Dataset):
         return {k: tuple(self.columns(0, k)) for k in may_be if k is not None}
 
     def read(self):
-        with h.Table(self.path, io=self.rng.randrange(2)) as t:
+        with h.Table(self.path, io=self.rng.choice((h.IO_READ, h.IO_MAP))) as t:
             self.test.assertEqual(t.names, list(self.DTYPES))
             self.test.assertEqual(set(t.stored_rows()), {len(t)}, "columns of another length")
             number = t.attr_get("number")
@@ -192,7 +192,7 @@ class Table(Dataset):
 class InPapers:
     """In the papers' form: each file is one that Bloscpack reads, as long as it is not being changed."""
 
-    form = dict(format=h.FORMAT_BLZ_PAPER, chunk_bytes=CHUNK, superchunk_chunks=5)
+    form = dict(format=h.FORMAT_BLZ_RFC, chunk_bytes=CHUNK, superchunk_chunks=5)
 
     def theirs(self, wanted):
         pass

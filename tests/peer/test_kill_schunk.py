@@ -100,7 +100,7 @@ class File:
         self.folder = pathlib.Path(tempfile.mkdtemp(dir=test.folder))
         self.path = self.folder / "x.blp"
         self.codec = rng.choice((h.CODEC_LZ4, h.CODEC_ZSTD, h.CODEC_BLOSCLZ))
-        self.sum = rng.choice((h.SUM_NONE, h.SUM_CRC32, h.SUM_SHA256))
+        self.sum = rng.choice((h.CHECKSUM_NONE, h.CHECKSUM_CRC32, h.CHECKSUM_SHA256))
         self.offsets, self.spare = rng.random() < 0.7, rng.choice((0, 100, 2000))
         self.seed = rng.getrandbits(62)
         self.model = Appended() if what == "append" else Edited(self.seed, rng.randrange(5000, 100_000))
@@ -131,7 +131,7 @@ class File:
             if f.name.endswith((".holdall-journal", ".holdall-new", ".holdall-part")):
                 self.test.tally["left: *." + f.name.rpartition(".")[2]] += 1
         try:
-            with h.Schunk(self.path, io=self.rng.randrange(2)) as s:
+            with h.Schunk(self.path, io=self.rng.choice((h.IO_READ, h.IO_MAP))) as s:
                 got = s.read()
                 number = json.loads(s.meta())["number"]
         except h.Error as e:
@@ -146,7 +146,7 @@ class File:
             self.test.tally["one commit more than was told"] += 1
         self.state = number
         v = h.Verified(self.path)
-        self.test.assertEqual((v.error, v.bad, v.faults), (None, 0, []))
+        self.test.assertEqual((v.error, v.corrupt, v.faults), (None, 0, []))
 
     def go_on(self):
         """A later writer goes on; what it commits is there, for bloscpack too."""

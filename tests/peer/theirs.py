@@ -18,10 +18,10 @@ SUMS = ("None", "adler32", "crc32", "md5", "sha1", "sha224", "sha256", "sha384",
 
 
 def pack(path, data, codec, shuffle, sum, typesize, chunk_size, level=5, offsets=True, meta=None, spare=None):
-    """Makes a file."""
+    """Makes a file; `sum` is one of SUMS."""
     blosc_args = bloscpack.BloscArgs(typesize=typesize, clevel=level, shuffle=shuffle, cname=codec)
     spare = {} if spare is None else {"max_app_chunks": spare}
-    pack_args = bloscpack.BloscpackArgs(offsets=offsets, checksum=SUMS[sum], **spare)
+    pack_args = bloscpack.BloscpackArgs(offsets=offsets, checksum=sum, **spare)
     bloscpack.pack_bytes_to_file(data, str(path), chunk_size=chunk_size, metadata=meta, blosc_args=blosc_args, bloscpack_args=pack_args)
 
 

@@ -67,7 +67,7 @@ abi)
     "$MAKE" build
     echo '== ABI'
     sh cmake/need.sh cc abidiff
-    sh c-tests/package/abi.sh include/holdall.h "$HOLDALL_LIB" target/abi
+    sh c-tests/package/abi.sh include "$HOLDALL_LIB" target/abi
     ;;
 miri)
     echo '== The C functions, under Miri'

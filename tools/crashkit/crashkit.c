@@ -41,7 +41,7 @@ static holdall_status short_of_memory(holdall_error *err) {
 }
 
 static holdall_status new_disk(const struct run *r, struct disk *d) {
-    holdall_io_functions functions = {.struct_size = sizeof functions};
+    holdall_storage_functions functions = {.struct_size = sizeof functions};
     int made = r->storage->make(r->storage->ctx, &functions);
     if (made >= 0) {
         disk_init(d, &functions);
@@ -54,24 +54,24 @@ static holdall_status new_disk(const struct run *r, struct disk *d) {
     return HOLDALL_E_CALLBACK;
 }
 
-typedef holdall_status step(const void *ctx, holdall_io *io, holdall_error *err);
+typedef holdall_status step(const void *ctx, holdall_storage *io, holdall_error *err);
 
 static holdall_status do_step(step *f, const struct run *r, struct disk *d, holdall_error *err) {
-    holdall_io *io;
+    holdall_storage *io;
     holdall_status status = disk_io(d, &io, err);
     if (status < 0) return status;
     status = f(r->scene->ctx, io, err);
-    holdall_io_close(io);
+    holdall_storage_free(io);
     return status;
 }
 
 static holdall_status do_read(const struct run *r, struct disk *d, unsigned char *seen, holdall_error *err) {
-    holdall_io *io;
+    holdall_storage *io;
     memset(seen, 0, HOLDALL_CRASHKIT_SEEN);
     holdall_status status = disk_io(d, &io, err);
     if (status < 0) return status;
     status = r->scene->read(r->scene->ctx, io, seen, err);
-    holdall_io_close(io);
+    holdall_storage_free(io);
     return status;
 }
 

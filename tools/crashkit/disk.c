@@ -74,7 +74,7 @@ static void drop_file(struct file *f) {
     *f = (struct file){.name = NULL};
 }
 
-void disk_init(struct disk *d, const holdall_io_functions *under) {
+void disk_init(struct disk *d, const holdall_storage_functions *under) {
     *d = (struct disk){.under = *under, .cut = UINT64_MAX};
 }
 
@@ -241,8 +241,8 @@ static int64_t disk_list(void *ctx, const char *folder, int (*each)(void *arg, c
     return d->under.list(d->under.ctx, folder, each, arg);
 }
 
-holdall_status disk_io(struct disk *d, holdall_io **out, holdall_error *err) {
-    const holdall_io_functions functions = {
+holdall_status disk_io(struct disk *d, holdall_storage **out, holdall_error *err) {
+    const holdall_storage_functions functions = {
         .struct_size = sizeof functions,
         .ctx = d,
         .size = disk_size,
@@ -254,7 +254,7 @@ holdall_status disk_io(struct disk *d, holdall_io **out, holdall_error *err) {
         .remove = disk_remove,
         .list = d->under.list ? disk_list : NULL,
     };
-    return holdall_io_from_functions(&functions, out, err);
+    return holdall_storage_from_functions(&functions, out, err);
 }
 
 /* ---- what a crash leaves ------------------------------------------------------------------------------------------*/

@@ -29,7 +29,7 @@ struct file {
 };
 
 struct disk {
-    holdall_io_functions under;
+    holdall_storage_functions under;
     struct file *files;
     size_t files_n;
     struct op *ops;
@@ -42,14 +42,14 @@ struct disk {
 };
 
 /* Over the functions of an empty storage, which it owns. */
-void disk_init(struct disk *d, const holdall_io_functions *under);
+void disk_init(struct disk *d, const holdall_storage_functions *under);
 void disk_free(struct disk *d);
 
 /* From here on: nothing pending, no operations, the power off after `cut` of them, that sync idle. */
 void disk_settle(struct disk *d, uint64_t cut, uint32_t idle_sync);
 
 /* What programs use. *out is to be closed before the disk is freed. */
-holdall_status disk_io(struct disk *d, holdall_io **out, holdall_error *err);
+holdall_status disk_io(struct disk *d, holdall_storage **out, holdall_error *err);
 
 /* What is done with a pending operation when the power goes. */
 enum fate { LOST, KEPT, TORN };

@@ -22,11 +22,15 @@ static void fill(uint8_t *to, size_t n, uint32_t seed) {
     }
 }
 
-static holdall_options *options(const int32_t *pairs) {
-    holdall_options *o = holdall_options_new();
-    for (; o && pairs && pairs[0]; pairs += 2)
-        if (holdall_options_set(o, pairs[0], pairs[1], NULL) < 0) return holdall_options_free(o), NULL;
-    return o;
+static const int32_t NO_OPTIONS[] = {0};
+
+/* Creates options for a container in this storage; `pairs` of option and value end with 0. */
+static holdall_status options(holdall_storage *storage, const int32_t *pairs, holdall_options **out, holdall_error *err) {
+    holdall_options *o = *out = holdall_options_new();
+    if (!o) return HOLDALL_E_MEMORY;
+    holdall_status status = holdall_options_set_storage(o, &storage, 1, err);
+    for (; status >= 0 && pairs[0]; pairs += 2) status = holdall_options_set(o, pairs[0], pairs[1], err);
+    return status;
 }
 
 /* ---- bags ----------------------------------------------------------------------------------------------------------*/
@@ -38,10 +42,11 @@ struct bag {
     holdall_mode mode;
 };
 
-static holdall_status write_records(holdall_io *io, holdall_mode mode, const int32_t *pairs, uint32_t first, uint32_t n, holdall_error *err) {
-    holdall_bag_writer *w;
-    holdall_options *o = options(pairs);
-    holdall_status status = holdall_bag_writer_open_io(io, mode, o, &w, err);
+static holdall_status write_records(holdall_storage *io, holdall_mode mode, const int32_t *pairs, uint32_t first, uint32_t n, holdall_error *err) {
+    holdall_bag_writer *w = NULL;
+    holdall_options *o;
+    holdall_status status = options(io, pairs, &o, err);
+    if (status >= 0) status = holdall_bag_writer_open(NULL, mode, o, &w, err);
     holdall_options_free(o);
     uint8_t record[700];
     for (uint32_t i = first; i < first + n && status >= 0; i++) {
@@ -54,41 +59,38 @@ static holdall_status write_records(holdall_io *io, holdall_mode mode, const int
     return status;
 }
 
-static holdall_status bag_before(const void *ctx, holdall_io *io, holdall_error *err) {
+static holdall_status bag_before(const void *ctx, holdall_storage *io, holdall_error *err) {
     const struct bag *b = ctx;
-    return write_records(io, HOLDALL_NEW, b->options, 0, OLD_RECORDS, err);
+    return write_records(io, HOLDALL_CREATE, b->options, 0, OLD_RECORDS, err);
 }
 
-static holdall_status bag_change(const void *ctx, holdall_io *io, holdall_error *err) {
+static holdall_status bag_change(const void *ctx, holdall_storage *io, holdall_error *err) {
     const struct bag *b = ctx;
     return write_records(io, b->mode, b->options, 100, NEW_RECORDS, err);
 }
 
-static holdall_status bag_go_on(const void *ctx, holdall_io *io, holdall_error *err) {
+static holdall_status bag_go_on(const void *ctx, holdall_storage *io, holdall_error *err) {
     const struct bag *b = ctx;
     return write_records(io, HOLDALL_APPEND, b->options, 0, 0, err);
 }
 
-static holdall_status bag_read(const void *ctx, holdall_io *io, unsigned char *seen, holdall_error *err) {
+static holdall_status bag_read(const void *ctx, holdall_storage *io, unsigned char *seen, holdall_error *err) {
     const struct bag *b = ctx;
     holdall_bag *bag;
     size_t n;
-    int32_t reading[5] = {0};
-    size_t k = 0;
-    for (const int32_t *p = b->options; p[0]; p += 2)
-        if (p[0] != HOLDALL_OPT_CHECKSUM) memcpy(reading + k, p, 2 * sizeof *p), k += 2;
-    holdall_options *o = options(reading);
-    holdall_status status = holdall_bag_open_io(&io, 1, o, &bag, err);
+    holdall_options *o;
+    holdall_status status = options(io, b->options, &o, err);
+    if (status >= 0) status = holdall_bag_open(NULL, o, &bag, err);
     holdall_options_free(o);
     if (status < 0) return status;
-    status = holdall_bag_checksum(bag, HOLDALL_SUM_SHA256, seen, HOLDALL_CRASHKIT_SEEN, &n, err);
+    status = holdall_bag_checksum(bag, HOLDALL_CHECKSUM_SHA256, seen, HOLDALL_CRASHKIT_SEEN, &n, err);
     holdall_bag_close(bag);
     return status;
 }
 
-static const struct bag TAIL_NEW = {{0}, HOLDALL_NEW}, TAIL = {{0}, HOLDALL_APPEND}, TAIL_REPLACE = {{0}, HOLDALL_REPLACE},
-    BARE = {{HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE}, HOLDALL_APPEND}, ZSTD = {{HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD}, HOLDALL_APPEND},
-    APART_NEW = {{HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE}, HOLDALL_NEW},
+static const struct bag TAIL_NEW = {{0}, HOLDALL_CREATE}, TAIL = {{0}, HOLDALL_APPEND}, TAIL_REPLACE = {{0}, HOLDALL_REPLACE},
+    BARE = {{HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE}, HOLDALL_APPEND}, ZSTD = {{HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD}, HOLDALL_APPEND},
+    APART_NEW = {{HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE}, HOLDALL_CREATE},
     APART = {{HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE}, HOLDALL_APPEND},
     APART_REPLACE = {{HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE}, HOLDALL_REPLACE},
     APART_ZSTD = {{HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD}, HOLDALL_APPEND};
@@ -114,39 +116,48 @@ static holdall_status append_bytes(holdall_schunk *s, size_t n, uint32_t seed, h
     return status;
 }
 
-static holdall_status make_schunk(const struct schunk *k, holdall_io *io, holdall_mode mode, uint32_t seed, holdall_error *err) {
+static holdall_status make_schunk(const struct schunk *k, holdall_storage *io, holdall_mode mode, uint32_t seed, holdall_error *err) {
     holdall_schunk *s;
-    holdall_options *o = options(k->options);
-    holdall_status status = o ? holdall_options_set(o, HOLDALL_OPT_CHUNK_BYTES, CHUNK, err) : HOLDALL_E_MEMORY;
-    if (status >= 0) status = holdall_schunk_create_io(io, mode, k->format, 4, o, &s, err);
+    holdall_options *o;
+    holdall_status status = options(io, k->options, &o, err);
+    if (status >= 0) status = holdall_options_set(o, HOLDALL_OPT_CHUNK_BYTES, CHUNK, err);
+    if (status >= 0) status = holdall_schunk_create(NULL, mode, k->format, 4, o, &s, err);
     holdall_options_free(o);
     if (status < 0) return status;
     status = append_bytes(s, CONTENT, seed, err);
-    if (status >= 0) status = holdall_schunk_meta_set(s, k->format == HOLDALL_FORMAT_BLOSCPACK ? "" : "note", "{\"a\": 1}", 8, err);
+    if (status >= 0) status = holdall_schunk_attr_set(s, k->format == HOLDALL_FORMAT_BLOSCPACK ? "" : "note", "{\"a\": 1}", 8, err);
     if (status >= 0) status = holdall_schunk_commit(s, err);
     holdall_schunk_close(s);
     return status;
 }
 
-static holdall_status schunk_before(const void *ctx, holdall_io *io, holdall_error *err) { return make_schunk(ctx, io, HOLDALL_NEW, 1, err); }
+static holdall_status schunk_before(const void *ctx, holdall_storage *io, holdall_error *err) { return make_schunk(ctx, io, HOLDALL_CREATE, 1, err); }
 
-static holdall_status schunk_replace(const void *ctx, holdall_io *io, holdall_error *err) { return make_schunk(ctx, io, HOLDALL_REPLACE, 2, err); }
+static holdall_status schunk_replace(const void *ctx, holdall_storage *io, holdall_error *err) { return make_schunk(ctx, io, HOLDALL_REPLACE, 2, err); }
 
-static holdall_status schunk_change(const void *ctx, holdall_io *io, holdall_error *err) {
+static holdall_status open_schunk(holdall_storage *io, holdall_mode mode, holdall_schunk **out, holdall_error *err) {
+    holdall_options *o;
+    holdall_status status = options(io, NO_OPTIONS, &o, err);
+    if (status >= 0) status = holdall_schunk_open(NULL, mode, o, out, err);
+    holdall_options_free(o);
+    return status;
+}
+
+static holdall_status schunk_change(const void *ctx, holdall_storage *io, holdall_error *err) {
     const struct schunk *k = ctx;
     holdall_schunk *s;
-    TRY(holdall_schunk_open_io(io, HOLDALL_APPEND, NULL, &s, err));
+    TRY(open_schunk(io, HOLDALL_APPEND, &s, err));
     holdall_status status = k->act(s, err);
     if (status >= 0) status = holdall_schunk_commit(s, err);
     holdall_schunk_close(s);
     return status;
 }
 
-static holdall_status schunk_go_on(const void *ctx, holdall_io *io, holdall_error *err) {
+static holdall_status schunk_go_on(const void *ctx, holdall_storage *io, holdall_error *err) {
     (void)ctx;
     holdall_schunk *s;
     uint8_t first[16];
-    TRY(holdall_schunk_open_io(io, HOLDALL_APPEND, NULL, &s, err));
+    TRY(open_schunk(io, HOLDALL_APPEND, &s, err));
     holdall_status status = holdall_schunk_read(s, 0, first, sizeof first, err);
     if (status >= 0) status = holdall_schunk_write(s, 0, first, sizeof first, err);
     if (status >= 0) status = holdall_schunk_commit(s, err);
@@ -155,16 +166,16 @@ static holdall_status schunk_go_on(const void *ctx, holdall_io *io, holdall_erro
 }
 
 /* Content, the number of chunks, the value. */
-static holdall_status schunk_read(const void *ctx, holdall_io *io, unsigned char *seen, holdall_error *err) {
+static holdall_status schunk_read(const void *ctx, holdall_storage *io, unsigned char *seen, holdall_error *err) {
     const struct schunk *k = ctx;
     holdall_schunk *s;
     size_t n;
     const void *value;
-    TRY(holdall_schunk_open_io(io, HOLDALL_READ, NULL, &s, err));
-    holdall_status status = holdall_schunk_checksum(s, HOLDALL_SUM_SHA256, seen, 32, &n, err);
-    uint64_t chunks = holdall_schunk_chunks(s);
+    TRY(open_schunk(io, HOLDALL_READ, &s, err));
+    holdall_status status = holdall_schunk_checksum(s, HOLDALL_CHECKSUM_SHA256, seen, 32, &n, err);
+    uint64_t chunks = holdall_schunk_chunk_count(s);
     memcpy(seen + 32, &chunks, sizeof chunks);
-    if (status >= 0) status = holdall_schunk_meta_get(s, k->format == HOLDALL_FORMAT_BLOSCPACK ? "" : "note", &value, &n, err);
+    if (status >= 0) status = holdall_schunk_attr_get(s, k->format == HOLDALL_FORMAT_BLOSCPACK ? "" : "note", &value, &n, err);
     if (status == HOLDALL_OK) memcpy(seen + 40, value, n < 24 ? n : 24);
     holdall_schunk_close(s);
     return status;
@@ -188,8 +199,8 @@ static holdall_status take_away(holdall_schunk *s, holdall_error *err) { return 
 static holdall_status cut_short(holdall_schunk *s, holdall_error *err) { return holdall_schunk_truncate(s, 2 * CHUNK + 100, err); }
 
 static holdall_status set_value(holdall_schunk *s, holdall_error *err) {
-    const char *name = holdall_schunk_meta_name(s, 0);
-    return holdall_schunk_meta_set(s, name ? name : "note", "{\"b\": [1, 2, 3]}", 16, err);
+    const char *name = holdall_schunk_attr_name(s, 0);
+    return holdall_schunk_attr_set(s, name ? name : "note", "{\"b\": [1, 2, 3]}", 16, err);
 }
 
 #define IN_FORMAT(label, form, sparse)                                                                                              \
@@ -223,56 +234,66 @@ struct array {
     holdall_status (*act)(holdall_array *a, holdall_error *err);
 };
 
-static holdall_status array_before(const void *ctx, holdall_io *io, holdall_error *err) {
+static holdall_status array_before(const void *ctx, holdall_storage *io, holdall_error *err) {
     const struct array *k = ctx;
-    const uint64_t start[2] = {0, 0}, shape[2] = {ROWS, COLUMNS}, chunks[2] = {8, 12}, rows[2] = {8, COLUMNS};
+    const uint64_t shape[2] = {ROWS, COLUMNS}, chunks[2] = {8, 12}, rows[2] = {8, COLUMNS};
+    const holdall_array_spec spec = {.struct_size = sizeof spec, .format = k->format, .dtype = "<i4", .ndim = 2, .shape = shape,
+                                     .chunk_shape = k->format == HOLDALL_FORMAT_B2ND ? chunks : rows};
     holdall_array *a;
     int32_t items[ROWS * COLUMNS];
     fill((uint8_t *)items, sizeof items, 6);
-    holdall_options *o = options(k->options);
-    holdall_status status = holdall_array_create_io(io, HOLDALL_NEW, k->format, "<i4", 2, shape, k->format == HOLDALL_FORMAT_B2ND ? chunks : rows, NULL, o, &a, err);
+    holdall_options *o;
+    holdall_status status = options(io, k->options, &o, err);
+    if (status >= 0) status = holdall_array_create(NULL, HOLDALL_CREATE, &spec, o, &a, err);
     holdall_options_free(o);
     if (status < 0) return status;
-    status = holdall_array_write(a, start, shape, NULL, items, NULL, sizeof items, err);
+    status = holdall_array_write(a, NULL, NULL, NULL, items, sizeof items, NULL, err);
     if (status >= 0) status = holdall_array_commit(a, err);
     holdall_array_close(a);
     return status;
 }
 
-static holdall_status array_change(const void *ctx, holdall_io *io, holdall_error *err) {
+static holdall_status open_array(holdall_storage *io, holdall_mode mode, holdall_array **out, holdall_error *err) {
+    holdall_options *o;
+    holdall_status status = options(io, NO_OPTIONS, &o, err);
+    if (status >= 0) status = holdall_array_open(NULL, mode, o, out, err);
+    holdall_options_free(o);
+    return status;
+}
+
+static holdall_status array_change(const void *ctx, holdall_storage *io, holdall_error *err) {
     const struct array *k = ctx;
     holdall_array *a;
-    TRY(holdall_array_open_io(io, HOLDALL_APPEND, NULL, &a, err));
+    TRY(open_array(io, HOLDALL_APPEND, &a, err));
     holdall_status status = k->act(a, err);
     if (status >= 0) status = holdall_array_commit(a, err);
     holdall_array_close(a);
     return status;
 }
 
-static holdall_status array_go_on(const void *ctx, holdall_io *io, holdall_error *err) {
+static holdall_status array_go_on(const void *ctx, holdall_storage *io, holdall_error *err) {
     (void)ctx;
     const uint64_t start[2] = {0, 0}, count[2] = {1, 1};
     int32_t item;
     holdall_array *a;
-    TRY(holdall_array_open_io(io, HOLDALL_APPEND, NULL, &a, err));
-    holdall_status status = holdall_array_read(a, start, count, NULL, &item, NULL, sizeof item, err);
-    if (status >= 0) status = holdall_array_write(a, start, count, NULL, &item, NULL, sizeof item, err);
+    TRY(open_array(io, HOLDALL_APPEND, &a, err));
+    holdall_status status = holdall_array_read(a, start, count, NULL, &item, sizeof item, NULL, err);
+    if (status >= 0) status = holdall_array_write(a, start, count, NULL, &item, sizeof item, NULL, err);
     if (status >= 0) status = holdall_array_commit(a, err);
     holdall_array_close(a);
     return status;
 }
 
-static holdall_status array_read(const void *ctx, holdall_io *io, unsigned char *seen, holdall_error *err) {
+static holdall_status array_read(const void *ctx, holdall_storage *io, unsigned char *seen, holdall_error *err) {
     (void)ctx;
-    const uint64_t start[2] = {0, 0};
     holdall_array *a;
-    TRY(holdall_array_open_io(io, HOLDALL_READ, NULL, &a, err));
+    TRY(open_array(io, HOLDALL_READ, &a, err));
     const uint64_t *shape = holdall_array_shape(a);
     size_t n = (size_t)holdall_array_nbytes(a);
     void *items = malloc(n + 1);
-    holdall_status status = items ? holdall_array_read(a, start, shape, NULL, items, NULL, n, err) : HOLDALL_E_MEMORY;
+    holdall_status status = items ? holdall_array_read(a, NULL, NULL, NULL, items, n, NULL, err) : HOLDALL_E_MEMORY;
     memcpy(seen + 32, shape, 2 * sizeof *shape);
-    if (status >= 0) status = holdall_checksum(HOLDALL_SUM_SHA256, items, n, seen, 32, &n, err);
+    if (status >= 0) status = holdall_checksum_compute(HOLDALL_CHECKSUM_SHA256, items, n, seen, 32, &n, err);
     free(items);
     holdall_array_close(a);
     return status;
@@ -282,7 +303,7 @@ static holdall_status write_box(holdall_array *a, holdall_error *err) {
     const uint64_t start[2] = {3, 5}, count[2] = {11, 20};
     int32_t items[11 * 20];
     fill((uint8_t *)items, sizeof items, 7);
-    return holdall_array_write(a, start, count, NULL, items, NULL, sizeof items, err);
+    return holdall_array_write(a, start, count, NULL, items, sizeof items, NULL, err);
 }
 
 static holdall_status add_rows(holdall_array *a, holdall_error *err) {

@@ -16,20 +16,21 @@ Changes are durable and visible only after `commit`. A failed call throws a `Hol
 module Holdall
 
 export Bag, BagWriter, BagIndex, BagStream, ChunkedArray, HoldallError, Schunk, Storage, Table
-export commit, create_array, create_schunk, create_table, eachchunk, identify, repair, verify
+export attr, commit, copy_to, create_array, create_schunk, create_table, eachchunk, identify, info
+export read_rows, repair, set_attr!, verify
 
 # The name for the system's loader. ENV["HOLDALL_LIB"], read when the package is compiled, is the
 # path to use instead.
-const libholdall = get(ENV, "HOLDALL_LIB", Sys.isapple() ? "libholdall.0.1.dylib" : "libholdall.so.0.1")
+const libholdall = get(ENV, "HOLDALL_LIB", Sys.isapple() ? "libholdall.0.2.dylib" : "libholdall.so.0.2")
 
 include("libholdall.jl")
 include("calls.jl")
+include("storage.jl")
 include("bags.jl")
 include("schunks.jl")
 include("items.jl")
 include("arrays.jl")
 include("tables.jl")
-include("storage.jl")
 include("whole.jl")
 
 end

@@ -11,8 +11,8 @@ An open array. `create_array` creates one.
 - `a[1, 2, 3]` reads one item, with one call of the library per item.
 - `a[box] = items` writes, and `commit` makes the changes durable and visible.
 
-Mode: `:r` to read, `:a` to read and change. Dimensions are in the opposite order of C and NumPy.
-Throws a `HoldallError` if the array cannot be opened.
+path: a path or a `Storage`. Mode: `:r` to read, `:a` to read and change. Dimensions are in the
+opposite order of C and NumPy. Throws a `HoldallError` if the array cannot be opened.
 """
 struct ChunkedArray{T,N} <: AbstractArray{T,N}
     handle::Any # a Handle; for a column a Column
@@ -24,49 +24,71 @@ function chunked(handle)
     return ChunkedArray{T,Int(holdall_array_ndim(handle))}(handle, swap)
 end
 
-function ChunkedArray(path::AbstractString, mode::Symbol = :r; options...)
-    return with_options(options) do o
+function ChunkedArray(target::Target, mode::Symbol = :r; options...)
+    return with_target(target, options) do path, o
         chunked(opened(holdall_array_open, holdall_array, holdall_array_close, path, mode_of(mode), o))
     end
 end
 
-reversed(numbers) = numbers === nothing ? C_NULL : UInt64[n for n in reverse(numbers)]
+# One element more, because a pointer to an empty vector may be NULL, which stands for a default.
+reversed(numbers) = push!(UInt64[n for n in reverse(numbers)], 0)
+reversed(::Nothing) = nothing
+address(numbers) = pointer(numbers)
+address(::Nothing) = Ptr{UInt64}(C_NULL)
+text(string) = Base.unsafe_convert(Cstring, string)
+text(::Nothing) = Cstring(C_NULL)
+
+"Calls `f` with a description of a new array. `nothing` stands for the default of the library."
+function with_spec(f, format, n; dtype = nothing, shape = nothing, chunk_shape = nothing, block_shape = nothing)
+    for lengths in (chunk_shape, block_shape)
+        lengths === nothing || length(lengths) == n || throw(DimensionMismatch("$lengths: expected $n lengths"))
+    end
+    dtype = dtype === nothing ? nothing : String(dtype)
+    lengths = map(reversed, (shape, chunk_shape, block_shape))
+    GC.@preserve dtype lengths begin
+        made = constant("FORMAT_", format)
+        f(Ref(holdall_array_spec(sizeof(holdall_array_spec), text(dtype), map(address, lengths)..., made, n)))
+    end
+end
 
 """
-    create_array(path, T, dims; format = :b2nd, chunks = nothing, blocks = nothing, mode = :x, dtype, options...)
+    create_array(path, T, dims; format = :b2nd, chunk_shape = nothing, block_shape = nothing, mode = :x, dtype, options...)
 
-Creates an array of zeros, or of the option `fill`, and opens it for changes.
+Creates an array of zeros, or of the option `fill_value` (bytes), and opens it for changes.
 
 - T: the type of the items. dtype: the dtype in the spelling of NumPy, by default that of T.
 - dims: the length of each dimension.
-- format: `:b2nd`, `:caterva`, `:bloscpack`, `:bcolz`, `:blz` or `:blz_paper` (the BLZ RFC layout).
-- chunks, blocks: the lengths of chunks and blocks, one per dimension; `nothing`: the defaults of
-  the library.
+- format: `:b2nd`, `:caterva`, `:bloscpack`, `:bcolz`, `:blz` or `:blz_rfc`.
+- chunk_shape, block_shape: the lengths of chunks and blocks, one per dimension; `nothing`: the
+  defaults of the library.
 - mode: `:x` creates; `:w` also replaces.
 
-Throws a `DimensionMismatch` if chunks or blocks has another number of dimensions, and a
+Throws a `DimensionMismatch` if chunk_shape or block_shape has another number of dimensions, and a
 `HoldallError` if the path exists (mode `:x`) or the dtype cannot be stored.
 """
-function create_array(path::AbstractString, ::Type{T}, dims; format = :b2nd, chunks = nothing, blocks = nothing, mode = :x, dtype = dtype_of(T), options...) where {T}
-    for grid in (chunks, blocks)
-        grid === nothing || length(grid) == length(dims) || throw(DimensionMismatch("$grid does not match dimensions $dims"))
-    end
+function create_array(path::AbstractString, ::Type{T}, dims; format = :b2nd, chunk_shape = nothing, block_shape = nothing, mode = :x, dtype = dtype_of(T), options...) where {T}
     return with_options(options) do o
-        grids = (length(dims), room(reversed(dims)), reversed(chunks), reversed(blocks))
-        made = constant("FORMAT_", format)
-        chunked(opened(holdall_array_create, holdall_array, holdall_array_close, path, mode_of(mode), made, dtype, grids..., o))
+        with_spec(format, length(dims); dtype, shape = dims, chunk_shape, block_shape) do spec
+            chunked(opened(holdall_array_create, holdall_array, holdall_array_close, path, mode_of(mode), spec, o))
+        end
     end
 end
 
 Base.close(a::ChunkedArray) = close(a.handle)
 
-grid(f, a::ChunkedArray{T,N}) where {T,N} = ntuple(d -> Int(unsafe_load(f(a.handle), N - d + 1)), N)
-Base.size(a::ChunkedArray) = grid(holdall_array_shape, a)
+Base.size(a::ChunkedArray{T,N}) where {T,N} = ntuple(d -> Int(unsafe_load(holdall_array_shape(a.handle), N - d + 1)), N)
 Base.IndexStyle(::Type{<:ChunkedArray}) = IndexCartesian()
+
+"""
+Returns a named tuple with the fields of holdall_array_info: `info(a).codec`, `info(a).chunk_shape`.
+
+Shapes are in the order of Julia.
+"""
+info(a::ChunkedArray) = filled(holdall_array_get_info, holdall_array_info, a.handle)
 
 "Returns an iterator of the boxes of the chunks, tuples of ranges."
 function eachchunk(a::ChunkedArray)
-    lengths = grid(holdall_array_chunkshape, a)
+    lengths = info(a).chunk_shape
     cut(n, m) = [i:min(i + m - 1, n) for i in 1:max(m, 1):n]
     return Iterators.product(map(cut, size(a), lengths)...)
 end
@@ -102,9 +124,9 @@ function read_items(a::ChunkedArray{T}, indices) where {T}
     isempty(items) && return items
     bytes = sizeof(items)
     if box
-        sound(check(holdall_array_read, a.handle, room(starts(lists)), room(counts(lists)), room(steps(lists)), items, C_NULL, bytes))
+        warn_damaged(check(holdall_array_read, a.handle, room(starts(lists)), room(counts(lists)), room(steps(lists)), items, bytes, C_NULL))
     else
-        sound(with_lists(p -> check(holdall_array_read_orthogonal, a.handle, p, counts(lists), items, bytes), lists))
+        warn_damaged(with_lists(p -> check(holdall_array_read_orthogonal, a.handle, p, counts(lists), items, bytes), lists))
     end
     a.swap && map!(bswap, items, items)
     return items
@@ -128,7 +150,7 @@ function write_items(a::ChunkedArray{T}, items, indices) where {T}
     a.swap && map!(bswap, packed, packed)
     bytes = sizeof(packed)
     if box
-        check(holdall_array_write, a.handle, room(starts(lists)), room(counts(lists)), room(steps(lists)), packed, C_NULL, bytes)
+        check(holdall_array_write, a.handle, room(starts(lists)), room(counts(lists)), room(steps(lists)), packed, bytes, C_NULL)
     else
         with_lists(p -> check(holdall_array_write_orthogonal, a.handle, p, counts(lists), packed, bytes), lists)
     end
@@ -156,7 +178,7 @@ end
 
 Changes the size: removes items outside, and adds the fill value (default: zeros).
 """
-Base.resize!(a::ChunkedArray, dims...) = (check(holdall_array_resize, a.handle, room(reversed(dims))); a)
+Base.resize!(a::ChunkedArray, dims...) = (check(holdall_array_resize, a.handle, reversed(dims)); a)
 
 commit(a::ChunkedArray) = (check(holdall_array_commit, a.handle); nothing)
 
@@ -167,15 +189,16 @@ attr(a::ChunkedArray, name) = value(holdall_array_attr_get, a.handle, name)
 set_attr!(a::ChunkedArray, name, bytes) = (check(holdall_array_attr_set, a.handle, name, room(Vector{UInt8}(bytes)), length(bytes)); a)
 
 """
-    copy_to(a, path; format = :b2nd, chunks = nothing, blocks = nothing, mode = :x, options...)
+    copy_to(a, path; format = :b2nd, chunk_shape = nothing, block_shape = nothing, mode = :x, options...)
 
 Copies the array, as this object sees it, to a new container, which is complete or absent. The
 parameters are those of `create_array`.
 """
-function copy_to(a::ChunkedArray, path; format = :b2nd, chunks = nothing, blocks = nothing, mode = :x, options...)
+function copy_to(a::ChunkedArray, path; format = :b2nd, chunk_shape = nothing, block_shape = nothing, mode = :x, options...)
     with_options(options) do o
-        made = constant("FORMAT_", format)
-        sound(check(holdall_array_copy, a.handle, path, mode_of(mode), made, reversed(chunks), reversed(blocks), o))
+        with_spec(format, ndims(a); chunk_shape, block_shape) do spec
+            warn_damaged(check(holdall_array_copy, a.handle, path, mode_of(mode), spec, o))
+        end
     end
     return nothing
 end

@@ -8,18 +8,22 @@ An open bag, a vector of records, each a `Vector{UInt8}`.
 `bag[i]` reads a record. `bag[2:5]` returns a bag of a slice. `bag[[1, 7]]` reads records together.
 Iteration reads ahead.
 
-spec: a path, or several separated by commas, where `@8` or `@*` stands for the shards of a set.
+spec: a path, or several separated by commas, where `@8` or `@*` stands for the shards of a set; or
+a `Storage`, or a vector of them.
 Throws a `HoldallError` if the bag cannot be opened.
 """
 struct Bag <: AbstractVector{Vector{UInt8}}
     handle::Handle{holdall_bag}
 end
 
-Bag(spec::AbstractString; options...) =
-    Bag(with_options(o -> opened(holdall_bag_open, holdall_bag, holdall_bag_close, spec, o), options))
+Bag(spec::Target; options...) =
+    Bag(with_target((path, o) -> opened(holdall_bag_open, holdall_bag, holdall_bag_close, path, o), spec, options))
 
 Base.close(b::Bag) = close(b.handle)
-Base.size(b::Bag) = (Int(holdall_bag_size(b.handle)),)
+Base.size(b::Bag) = (Int(holdall_bag_record_count(b.handle)),)
+
+"Returns a named tuple with the fields of holdall_bag_info."
+info(b::Bag) = filled(holdall_bag_get_info, holdall_bag_info, b.handle)
 
 function Base.getindex(b::Bag, i::Int)
     @boundscheck checkbounds(b, i)
@@ -29,7 +33,7 @@ end
 function Base.getindex(b::Bag, chosen::AbstractRange{<:Integer})
     @boundscheck checkbounds(b, chosen)
     start = isempty(chosen) ? 0 : first(chosen) - 1
-    return Bag(opened(holdall_bag_slice, holdall_bag, holdall_bag_close, b.handle, start, step(chosen), length(chosen)))
+    return Bag(opened(holdall_bag_slice, holdall_bag, holdall_bag_close, b.handle, start, length(chosen), step(chosen)))
 end
 
 function Base.getindex(b::Bag, chosen::AbstractVector{<:Integer})
@@ -41,7 +45,7 @@ Base.getindex(b::Bag, mask::AbstractVector{Bool}) = (@boundscheck checkbounds(b,
 
 "Returns a batch of records, copied from the memory of the library."
 function records(f, arguments...)
-    batch = opened(f, holdall_records, holdall_records_close, arguments...)
+    batch = opened(f, holdall_records, holdall_records_free, arguments...)
     try
         return taken(batch)
     finally
@@ -53,7 +57,7 @@ function taken(batch)
     n = Int(holdall_records_count(batch))
     offsets = unsafe_wrap(Vector{UInt64}, holdall_records_offsets(batch), n + 1)
     data = unsafe_wrap(Vector{UInt8}, holdall_records_data(batch), Int(offsets[end]))
-    sound(holdall_records_damaged(batch) > 0 ? HOLDALL_NOT_FOUND : HOLDALL_OK)
+    warn_damaged(holdall_records_damaged_count(batch) > 0 ? HOLDALL_DAMAGED : HOLDALL_OK)
     return GC.@preserve batch [data[offsets[i]+1:offsets[i+1]] for i in 1:n]
 end
 
@@ -79,8 +83,8 @@ Base.eltype(::Type{BagStream}) = Vector{UInt8}
 function Base.iterate(s::BagStream, (batch, i) = (Vector{UInt8}[], 1))
     if i > length(batch)
         out = Ref{Ptr{holdall_records}}(C_NULL)
-        check(holdall_bag_stream_take, s.handle, 0, out) == HOLDALL_NOT_FOUND && return nothing
-        handle = Handle(out[], holdall_records_close)
+        check(holdall_bag_stream_take, s.handle, 0, out) == HOLDALL_END && return nothing
+        handle = Handle(out[], holdall_records_free)
         batch, i = taken(handle), 1
         close(handle)
     end
@@ -115,7 +119,7 @@ function BagWriter(path::AbstractString, mode::Symbol = :x; options...)
 end
 
 Base.close(w::BagWriter) = close(w.handle)
-Base.length(w::BagWriter) = Int(holdall_bag_writer_size(w.handle))
+Base.length(w::BagWriter) = Int(holdall_bag_writer_record_count(w.handle))
 
 function Base.push!(w::BagWriter, record)
     bytes = Vector{UInt8}(record)
@@ -162,7 +166,7 @@ function BagIndex(b::Bag, path::AbstractString, mode = nothing; options...)
 end
 
 Base.close(x::BagIndex) = close(x.handle)
-Base.length(x::BagIndex) = Int(holdall_bag_index_keys(x.handle))
+Base.length(x::BagIndex) = Int(holdall_bag_index_key_count(x.handle))
 
 function Base.findfirst(key::Union{AbstractString,Vector{UInt8}}, x::BagIndex)
     bytes, record = Vector{UInt8}(key), Ref{UInt64}(0)

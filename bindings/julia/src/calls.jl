@@ -30,7 +30,7 @@ function check(f, arguments...)
 end
 
 "Warns if the status reports that corrupt data was skipped, because of `skip_damaged`."
-sound(status) = status == HOLDALL_NOT_FOUND && @warn "corrupt data was skipped"
+warn_damaged(status) = status == HOLDALL_DAMAGED && @warn "corrupt data was skipped"
 
 "A handle of the library, closed with `free`."
 mutable struct Handle{T}
@@ -69,7 +69,7 @@ function sized(f, arguments...)
     n = Ref{Csize_t}(0)
     check(f, arguments..., C_NULL, 0, n)
     bytes = Vector{UInt8}(undef, n[])
-    sound(check(f, arguments..., room(bytes), length(bytes), n))
+    warn_damaged(check(f, arguments..., room(bytes), length(bytes), n))
     return bytes
 end
 
@@ -80,8 +80,41 @@ room(bytes) = isempty(bytes) ? nothing_there : bytes
 "Returns a named value as bytes, or `nothing` if there is none."
 function value(f, handle, name)
     bytes, n = Ref{Ptr{Cvoid}}(C_NULL), Ref{Csize_t}(0)
-    check(f, handle, name, bytes, n) == HOLDALL_NOT_FOUND && return nothing
+    status = check(f, handle, name, bytes, n)
+    warn_damaged(status)
+    status == HOLDALL_OK || return nothing
     return copy(unsafe_wrap(Vector{UInt8}, Ptr{UInt8}(bytes[]), Int(n[])))
+end
+
+"""
+Calls a function that fills a structure, and returns its fields as a named tuple.
+
+Constants become symbols. Shapes are in the order of Julia.
+"""
+function filled(f, ::Type{T}, arguments...) where {T}
+    info = Ref{T}()
+    GC.@preserve info unsafe_store!(Ptr{Csize_t}(Base.unsafe_convert(Ptr{T}, info)), sizeof(T))
+    check(f, arguments..., info)
+    return GC.@preserve arguments (; (name => field(info[], name) for name in fieldnames(T) if !(name in HELPERS))...)
+end
+
+const HELPERS = (:struct_size, :filter_count, :reserved)
+const CONSTANTS = (:format, :codec, :checksum, :order, :limits, :shards)
+
+function field(info, name)
+    found = getfield(info, name)
+    name in CONSTANTS && return name_of(found)
+    name == :filters && return Tuple(name_of(found[i]) for i in 1:info.filter_count)
+    startswith(String(name), "is_") && return found != 0
+    found isa Cstring && return unsafe_string(found)
+    found isa Ptr{UInt64} && return Tuple(Int(unsafe_load(found, i)) for i in info.ndim:-1:1)
+    return Int(found)
+end
+
+"Returns the name of a constant as a symbol, such as `:zstd`, or `nothing` if there is none."
+function name_of(constant)
+    name = holdall_constant_name(constant)
+    return name == C_NULL ? nothing : Symbol(unsafe_string(name))
 end
 
 constant(prefix, name) = getfield(@__MODULE__, Symbol("HOLDALL_", prefix, uppercase(String(name))))
@@ -89,7 +122,7 @@ constant(prefix, name) = getfield(@__MODULE__, Symbol("HOLDALL_", prefix, upperc
 # Prefixes of the constants that an option accepts as symbols.
 const PREFIXES = Dict(
     :codec => "CODEC_",
-    :checksum => "SUM_",
+    :checksum => "CHECKSUM_",
     :filters => "FILTER_",
     :io => "IO_",
     :bag_limits => "BAG_LIMITS_",
@@ -131,7 +164,7 @@ Returns the constant of a mode.
 - `:x` creates a container; none may exist.
 - `:w` creates a container and replaces an existing one.
 """
-mode_of(mode) = (r = HOLDALL_READ, a = HOLDALL_APPEND, x = HOLDALL_NEW, w = HOLDALL_REPLACE)[mode]
+mode_of(mode) = (r = HOLDALL_READ, a = HOLDALL_APPEND, x = HOLDALL_CREATE, w = HOLDALL_REPLACE)[mode]
 
 "Returns the versions of the library and its codecs as text."
 version() = unsafe_string(holdall_version_text())

@@ -9,15 +9,15 @@ An open superchunk, a vector of bytes. `create_schunk` creates one.
 - `append!(s, bytes)` appends, `s[1:3] = bytes` overwrites, and `resize!(s, n)` truncates.
 - `commit` makes the changes durable and visible.
 
-Mode: `:r` to read, `:a` to read and change. Throws a `HoldallError` if the superchunk cannot be
-opened.
+path: a path or a `Storage`. Mode: `:r` to read, `:a` to read and change. Throws a `HoldallError` if
+the superchunk cannot be opened.
 """
 struct Schunk <: AbstractVector{UInt8}
     handle::Handle{holdall_schunk}
 end
 
-function Schunk(path::AbstractString, mode::Symbol = :r; options...)
-    return with_options(options) do o
+function Schunk(target::Target, mode::Symbol = :r; options...)
+    return with_target(target, options) do path, o
         Schunk(opened(holdall_schunk_open, holdall_schunk, holdall_schunk_close, path, mode_of(mode), o))
     end
 end
@@ -47,7 +47,7 @@ Base.getindex(s::Schunk, i::Int) = s[i:i][1]
 function Base.getindex(s::Schunk, chosen::AbstractUnitRange{<:Integer})
     @boundscheck checkbounds(s, chosen)
     bytes = Vector{UInt8}(undef, length(chosen))
-    isempty(bytes) || sound(check(holdall_schunk_read, s.handle, first(chosen) - 1, bytes, length(bytes)))
+    isempty(bytes) || warn_damaged(check(holdall_schunk_read, s.handle, first(chosen) - 1, bytes, length(bytes)))
     return bytes
 end
 
@@ -68,22 +68,23 @@ end
 "Truncates the content to n bytes. Throws a `HoldallError` if it is shorter."
 Base.resize!(s::Schunk, n::Integer) = (check(holdall_schunk_truncate, s.handle, n); s)
 
+"Returns a named tuple with the fields of holdall_schunk_info."
+info(s::Schunk) = filled(holdall_schunk_get_info, holdall_schunk_info, s.handle)
+
 commit(s::Schunk) = (check(holdall_schunk_commit, s.handle); nothing)
 
 "Returns the range of bytes of each chunk."
 function eachchunk(s::Schunk)
-    ends = cumsum(chunk_bytes(s, i) for i in 0:Int(holdall_schunk_chunks(s.handle))-1)
+    chunks = 1:Int(holdall_schunk_chunk_count(s.handle))
+    ends = cumsum(chunk_info(s, i).nbytes for i in chunks)
     return [a+1:b for (a, b) in zip([0; ends], ends)]
 end
 
-function chunk_bytes(s, i)
-    n = Ref{Csize_t}(0)
-    check(holdall_schunk_chunk_info, s.handle, i, n, C_NULL, C_NULL)
-    return Int(n[])
-end
+"Returns a named tuple with the fields of holdall_chunk_info for chunk i, from 1."
+chunk_info(s::Schunk, i) = filled(holdall_schunk_get_chunk_info, holdall_chunk_info, s.handle, i - 1)
 
 "Returns a named value as bytes, or `nothing` if there is none. Bloscpack has one, named \"\"."
-meta(s::Schunk, name = "") = value(holdall_schunk_meta_get, s.handle, name)
+attr(s::Schunk, name = "") = value(holdall_schunk_attr_get, s.handle, name)
 
 "Sets a named value to bytes. Bloscpack has one, named \"\", of JSON."
-set_meta!(s::Schunk, name, bytes) = (check(holdall_schunk_meta_set, s.handle, name, room(Vector{UInt8}(bytes)), length(bytes)); s)
+set_attr!(s::Schunk, name, bytes) = (check(holdall_schunk_attr_set, s.handle, name, room(Vector{UInt8}(bytes)), length(bytes)); s)

@@ -54,8 +54,8 @@ const last_number = Ref{UInt}(0)
 storage_of(ctx) = lock(() -> used[UInt(ctx)], used_lock)
 storage_destroy(ctx::Ptr{Cvoid})::Cvoid = (lock(() -> delete!(used, UInt(ctx)), used_lock); nothing)
 
-"Calls `f` with a handle of the storage. Containers that `f` opens keep the storage alive."
-function with_storage(f, storage::Storage)
+"Returns a handle of the storage. Containers that are opened in it keep the storage alive."
+function storage_handle(storage::Storage)
     number = lock(used_lock) do
         last_number[] += 1
         used[last_number[]] = storage
@@ -64,36 +64,27 @@ function with_storage(f, storage::Storage)
     size = @cfunction(storage_size, Int64, (Ptr{Cvoid}, Cstring))
     read_at = @cfunction(storage_read_at, Int64, (Ptr{Cvoid}, Cstring, UInt64, Ptr{Cvoid}, Csize_t))
     destroy = @cfunction(storage_destroy, Cvoid, (Ptr{Cvoid},))
-    functions = holdall_io_functions(
-        sizeof(holdall_io_functions), Ptr{Cvoid}(number), size, read_at, C_NULL, C_NULL, C_NULL, C_NULL, C_NULL, C_NULL, destroy)
-    io = opened(holdall_io_from_functions, holdall_io, holdall_io_close, Ref(functions))
+    functions = holdall_storage_functions(
+        sizeof(holdall_storage_functions), Ptr{Cvoid}(number), size, read_at, C_NULL, C_NULL, C_NULL, C_NULL, C_NULL, C_NULL, destroy)
+    return opened(holdall_storage_from_functions, holdall_storage, holdall_storage_free, Ref(functions))
+end
+
+"What a container is opened from: a path, or storages. Only a bag may have several."
+const Target = Union{AbstractString,Storage,AbstractVector{Storage}}
+
+"Calls `f` with the path of a target and a set of options, which has the storages of the target."
+with_target(f, path::AbstractString, given) = with_options(o -> f(path, o), given)
+with_target(f, storage::Storage, given) = with_target(f, [storage], given)
+
+function with_target(f, storages::AbstractVector{Storage}, given)
+    handles = map(storage_handle, storages)
     try
-        return f(io)
+        return with_options(given) do o
+            pointers = [h.pointer for h in handles]
+            GC.@preserve handles check(holdall_options_set_storage, o, pointers, length(pointers))
+            f("", o)
+        end
     finally
-        close(io)
+        foreach(close, handles)
     end
 end
-
-in_storage(f, type, free, storage, options) =
-    with_storage(io -> with_options(o -> opened(f, type, free, io, HOLDALL_READ, o), options), storage)
-
-Bag(storage::Storage; options...) = Bag([storage]; options...)
-
-# A bag of shards, each in its own storage.
-function Bag(shards::AbstractVector{Storage}; options...)
-    nested(handles, rest) =
-        isempty(rest) ? in_storages(handles, options) : with_storage(io -> nested([handles; io], rest[2:end]), first(rest))
-    return Bag(nested(Handle{holdall_io}[], shards))
-end
-
-function in_storages(handles, options)
-    GC.@preserve handles begin
-        pointers = [h.pointer for h in handles]
-        return with_options(o -> opened(holdall_bag_open_io, holdall_bag, holdall_bag_close, pointers, length(pointers), o), options)
-    end
-end
-
-Schunk(storage::Storage; options...) = Schunk(in_storage(holdall_schunk_open_io, holdall_schunk, holdall_schunk_close, storage, options))
-ChunkedArray(storage::Storage; options...) =
-    chunked(in_storage(holdall_array_open_io, holdall_array, holdall_array_close, storage, options))
-Table(storage::Storage; options...) = Table(in_storage(holdall_table_open_io, holdall_table, holdall_table_close, storage, options))

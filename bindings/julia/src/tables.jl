@@ -10,14 +10,15 @@ An open table. `create_table` creates one.
 `append!(table, (a = [1, 2], b = [3.0, 4.0]))` appends rows. `commit` makes them durable and
 visible.
 
-Mode: `:r` to read, `:a` to read and change. Throws a `HoldallError` if the table cannot be opened.
+path: a path or a `Storage`. Mode: `:r` to read, `:a` to read and change. Throws a `HoldallError` if
+the table cannot be opened.
 """
 struct Table
     handle::Handle{holdall_table}
 end
 
-function Table(path::AbstractString, mode::Symbol = :r; options...)
-    return with_options(options) do o
+function Table(target::Target, mode::Symbol = :r; options...)
+    return with_target(target, options) do path, o
         Table(opened(holdall_table_open, holdall_table, holdall_table_close, path, mode_of(mode), o))
     end
 end
@@ -28,7 +29,7 @@ end
 Creates a table without rows, and opens it for changes.
 
 - columns: pairs of a name and a type, or a dtype in the spelling of NumPy; at least one.
-- format: `:bcolz`, `:blz` or `:blz_paper` (the BLZ RFC layout).
+- format: `:bcolz`, `:blz` or `:blz_rfc`.
 - mode: `:x` creates; `:w` also replaces.
 
 Throws a `HoldallError` if the path exists (mode `:x`) or a dtype cannot be stored.
@@ -36,16 +37,23 @@ Throws a `HoldallError` if the path exists (mode `:x`) or a dtype cannot be stor
 function create_table(path::AbstractString, columns; format = :bcolz, mode = :x, options...)
     names = [String(name) for name in keys(columns)]
     dtypes = [T isa Type ? dtype_of(T) : String(T) for T in values(columns)]
-    return with_options(options) do o
+    pointers(strings) = [convert(Ptr{UInt8}, Base.unsafe_convert(Cstring, s)) for s in strings]
+    given = (pointers(names), pointers(dtypes))
+    GC.@preserve names dtypes given begin
         made = constant("FORMAT_", format)
-        arguments = (path, mode_of(mode), made, length(names), names, dtypes, o)
-        Table(opened(holdall_table_create, holdall_table, holdall_table_close, arguments...))
+        spec = holdall_table_spec(sizeof(holdall_table_spec), map(pointer, given)..., made, length(names))
+        return with_options(options) do o
+            Table(opened(holdall_table_create, holdall_table, holdall_table_close, path, mode_of(mode), Ref(spec), o))
+        end
     end
 end
 
 Base.close(t::Table) = close(t.handle)
-Base.length(t::Table) = Int(holdall_table_rows(t.handle))
-Base.keys(t::Table) = [Symbol(unsafe_string(holdall_table_column_name(t.handle, i))) for i in 0:holdall_table_columns(t.handle)-1]
+Base.length(t::Table) = Int(holdall_table_row_count(t.handle))
+Base.keys(t::Table) = [Symbol(unsafe_string(holdall_table_column_name(t.handle, i))) for i in 0:holdall_table_column_count(t.handle)-1]
+
+"Returns a named tuple with the fields of holdall_table_info."
+info(t::Table) = filled(holdall_table_get_info, holdall_table_info, t.handle)
 
 "A column. It is closed with its table, and each call gets its current handle from the table."
 struct Column
@@ -56,18 +64,32 @@ end
 Base.close(::Column) = nothing
 Base.cconvert(::Type{Ptr{holdall_array}}, c::Column) = c
 function Base.unsafe_convert(::Type{Ptr{holdall_array}}, c::Column)
-    return holdall_table_column(c.table.handle, number_of(c.table, c.name))
+    found = holdall_table_find_column(c.table.handle, String(c.name))
+    found == C_NULL && throw(KeyError(c.name))
+    return Ptr{holdall_array}(found)
 end
 
-function number_of(t::Table, name)
-    at = findfirst(==(Symbol(name)), keys(t))
-    at === nothing && throw(KeyError(name))
-    return at - 1
-end
+Base.getindex(t::Table, name::Union{Symbol,AbstractString}) = chunked(Column(t, Symbol(name)))
 
-function Base.getindex(t::Table, name::Union{Symbol,AbstractString})
-    number_of(t, name)
-    return chunked(Column(t, Symbol(name)))
+"""
+    read_rows(table, rows; columns = keys(table))
+
+Returns rows, by number from 1 and in any order, as a named tuple of arrays by column. The last
+dimension of each array is the rows.
+"""
+function read_rows(t::Table, rows::AbstractVector{<:Integer}; columns = keys(t))
+    chosen = [t[name] for name in columns]
+    out = [Array{eltype(a)}(undef, size(a)[1:end-1]..., length(rows)) for a in chosen]
+    GC.@preserve out begin
+        buffers = (length(out), [String(name) for name in columns], Ptr{Cvoid}[pointer(a) for a in out], Csize_t[sizeof(a) for a in out])
+        if rows isa AbstractRange && !isempty(rows) && step(rows) > 0
+            warn_damaged(check(holdall_table_read_rows, t.handle, first(rows) - 1, length(rows), step(rows), buffers...))
+        else
+            warn_damaged(check(holdall_table_read_points, t.handle, room(UInt64[i - 1 for i in rows]), length(rows), buffers...))
+        end
+    end
+    foreach((column, items) -> column.swap && map!(bswap, items, items), chosen, out)
+    return NamedTuple{Tuple(map(Symbol, columns))}(Tuple(out))
 end
 
 """
@@ -103,3 +125,22 @@ attr(t::Table, name) = value(holdall_table_attr_get, t.handle, name)
 
 "Sets an attribute of the table to JSON, given as bytes."
 set_attr!(t::Table, name, bytes) = (check(holdall_table_attr_set, t.handle, name, room(Vector{UInt8}(bytes)), length(bytes)); t)
+
+"Sets an attribute of a column to JSON, given as bytes."
+function set_attr!(t::Table, column::Union{Symbol,AbstractString}, name, bytes)
+    check(holdall_table_column_attr_set, t.handle, String(column), name, room(Vector{UInt8}(bytes)), length(bytes))
+    return t
+end
+
+"""
+    copy_to(table, path; format = :bcolz, mode = :x, options...)
+
+Copies all rows, columns and attributes to a new table, which is complete or absent. The parameters
+are those of `create_table`.
+"""
+function copy_to(t::Table, path; format = :bcolz, mode = :x, options...)
+    with_options(options) do o
+        warn_damaged(check(holdall_table_copy, t.handle, path, mode_of(mode), constant("FORMAT_", format), o))
+    end
+    return nothing
+end

@@ -3,13 +3,12 @@
 """
     identify(path)
 
-Returns the format and kind of a container, as constants `HOLDALL_FORMAT_*` and `HOLDALL_KIND_*`.
-Throws a `HoldallError` for an unknown format, or if nothing exists there.
+Returns the format and kind of a container, such as `(format = :b2nd, kind = :array)`. Throws a `HoldallError` for an unknown format, or if nothing exists there.
 """
 function identify(path::AbstractString)
     format, kind = Ref{Int32}(0), Ref{Int32}(0)
     check(holdall_identify, path, format, kind)
-    return (format = format[], kind = kind[])
+    return (format = name_of(format[]), kind = name_of(kind[]))
 end
 
 """
@@ -19,25 +18,26 @@ Reads everything at a path, and verifies all lengths and checksums.
 
 Returns a named tuple:
 
-- sound: the number of intact records or chunks.
-- bad: the number of corrupt or missing ones.
+- intact: the number of intact records or chunks.
+- corrupt: the number of corrupt or missing ones.
 - unchecked: the number of those without a checksum that applies, or of an unknown codec, filter or
   version.
-- failure: the first failure, a `HoldallError`, or `nothing`. `bad` may be 0 with corrupt headers or
-  metadata, so check the failure.
+- failure: the first failure, a `HoldallError`, or `nothing`. `corrupt` may be 0 with corrupt headers
+  or metadata, so check the failure.
 """
 function verify(path::AbstractString; options...)
-    sound, bad, unchecked = Ref{UInt64}(0), Ref{UInt64}(0), Ref{UInt64}(0)
+    result = Ref(holdall_verify_result(sizeof(holdall_verify_result), 0, 0, 0))
     failure = with_options(options) do o
         try
-            check(holdall_verify, path, o, C_NULL, C_NULL, sound, bad, unchecked)
+            check(holdall_verify, path, o, C_NULL, C_NULL, result)
             nothing
         catch e
             e isa HoldallError || rethrow()
             e
         end
     end
-    return (sound = Int(sound[]), bad = Int(bad[]), unchecked = Int(unchecked[]), failure = failure)
+    found = result[]
+    return (intact = Int(found.intact), corrupt = Int(found.corrupt), unchecked = Int(found.unchecked), failure = failure)
 end
 
 """
@@ -46,11 +46,9 @@ end
 Repairs a container: completes or rolls back an interrupted change and restores the last consistent
 state. Intact records and chunks keep their positions.
 
-Returns a named tuple: kept, the number of records or chunks retained, and dropped, the number lost.
-Throws a `HoldallError` if the container cannot be repaired.
+Returns a named tuple: retained, the number of records or chunks, and lost, which includes metadata,
+commits, names and columns. Throws a `HoldallError` if the container cannot be repaired.
 """
 function repair(path::AbstractString; options...)
-    kept, dropped = Ref{UInt64}(0), Ref{UInt64}(0)
-    with_options(o -> check(holdall_repair, path, o, kept, dropped), options)
-    return (kept = Int(kept[]), dropped = Int(dropped[]))
+    return with_options(o -> filled(holdall_repair, holdall_repair_result, path, o), options)
 end

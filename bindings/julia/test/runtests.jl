@@ -18,7 +18,10 @@ mktempdir() do folder
         @test_throws BoundsError bag[5]
         @test findall("three", BagIndex(bag)) == [3]
         @test findfirst("none", BagIndex(bag)) === nothing
-        @test verify(path).sound == 4
+        @test verify(path).intact == 4
+        @test repair(path) == (retained = 4, lost = 0)
+        @test identify(path) == (format = :bagz, kind = :bag)
+        @test info(bag).codec == :zstd
         close(bag)
         @test_throws ArgumentError bag[1]
         @test_throws HoldallError Bag(joinpath(folder, "none"))
@@ -26,7 +29,7 @@ mktempdir() do folder
     @testset "arrays: $format" for format in (:b2nd, :bloscpack, :bcolz)
         path = joinpath(folder, "a.$format")
         items = reshape(collect(1.0:24.0), 4, 6)
-        a = create_array(path, Float64, size(items); format)
+        a = create_array(path, Float64, size(items); format, codec = :blosclz)
         a[:, :] = items
         append!(a, items[:, 1:2])
         a[2, 3] = 100
@@ -40,6 +43,10 @@ mktempdir() do folder
         @test a[[4, 1], 2:3] == items[[4, 1], 2:3]
         @test a[2, 3] == 100
         @test sum(prod(length.(box)) for box in eachchunk(a)) == 32
+        @test info(a).shape == (4, 8)
+        @test (info(a).format, info(a).codec, info(a).checksum) == (format, :blosclz, :crc32)
+        copy_to(a, path * ".copy"; format = :b2nd, chunk_shape = (2, 3))
+        @test info(ChunkedArray(path * ".copy")).chunk_shape == (2, 3)
     end
     @testset "tables" begin
         t = create_table(joinpath(folder, "t"), (key = Int32, value = Float64))
@@ -47,6 +54,21 @@ mktempdir() do folder
         commit(t)
         @test Tables.istable(t)
         @test Tables.columntable(t) == (key = Int32[1, 2], value = [0.5, 1.5])
+        @test read_rows(t, 1:2) == (key = Int32[1, 2], value = [0.5, 1.5])
+        @test read_rows(t, [2, 1, 2]; columns = [:value]) == (value = [1.5, 0.5, 1.5],)
+        @test_throws KeyError t[:none]
+        copy_to(t, joinpath(folder, "copy"); format = :blz_rfc)
+        @test info(Table(joinpath(folder, "copy"))).row_count == 2
+    end
+    @testset "superchunks" begin
+        s = create_schunk(joinpath(folder, "s"), 8)
+        append!(s, UInt8.(1:100))
+        set_attr!(s, "", "{}")
+        commit(s)
+        @test s[2:3] == UInt8[2, 3]
+        @test String(attr(s)) == "{}"
+        @test info(s).checksum == :crc32
+        @test eachchunk(s) == [1:100]
     end
     @testset "storage" begin
         path = joinpath(folder, "in.bagz")

@@ -19,20 +19,23 @@ A failed call raises Error or one of its subclasses, one per status of the heade
 """
 from ._arrays import Array
 from ._bags import Bag, BagWriter, Index, Records, Stream
-from ._call import DamageWarning, UncommittedWarning, version
+from ._call import TUPLES, DamageWarning, UncommittedWarning, version
 from ._errors import (
     ArgumentError, BufferError, BusyError, CallbackError, CancelledError, ChecksumError, CodecError, Error, ExistsError, FormatError,
-    IOError, LimitError, MemoryError, MissingError, PanicError, RangeError, StateError, TypeError, UnsupportedError, VersionError,
+    InternalError, IOError, LimitError, MemoryError, MissingError, RangeError, StateError, TypeError, UnsupportedError, VersionError,
 )  # fmt: skip
 from ._schunks import Schunk
 from ._storage import Memory
 from ._tables import Table
-from ._whole import Counts, Fault, identify, repair, verify
+from ._whole import Fault, identify, repair, verify
+
+# The named tuples for the structures of the header, such as ArrayInfo.
+globals().update((kind.__name__, kind) for kind in TUPLES.values())
 
 # BufferError, IOError, MemoryError and TypeError are omitted: `import *` must not shadow a builtin.
 __all__ = [
-    "Array", "Bag", "BagWriter", "Counts", "DamageWarning", "Error", "Fault", "Index", "Memory", "Records", "Schunk", "Stream", "Table",
-    "UncommittedWarning", "identify", "repair", "verify", "version",
+    "Array", "Bag", "BagWriter", "DamageWarning", "Error", "Fault", "Index", "Memory", "Records", "Schunk", "Stream", "Table",
+    "UncommittedWarning", *(kind.__name__ for kind in TUPLES.values()), "identify", "repair", "verify", "version",
     "ArgumentError", "BusyError", "CallbackError", "CancelledError", "ChecksumError", "CodecError", "ExistsError", "FormatError",
-    "LimitError", "MissingError", "PanicError", "RangeError", "StateError", "UnsupportedError", "VersionError",
+    "InternalError", "LimitError", "MissingError", "RangeError", "StateError", "UnsupportedError", "VersionError",
 ]  # fmt: skip

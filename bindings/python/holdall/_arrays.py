@@ -4,10 +4,10 @@ import ctypes as c
 
 import numpy as np
 
-from . import _errors, _selection, _table
-from ._call import Handle, Options, mode_of, number, numbers, octets, path, sound
+from . import _errors, _selection
+from ._call import Handle, mode_of, number, numbers, octets, struct, warn_damaged
 from ._casts import exact, natural
-from ._storage import place
+from ._storage import target_of
 
 I64 = c.c_int64
 
@@ -38,6 +38,15 @@ def item_bytes(item, dtype):
     return np.broadcast_to(item, dtype.shape or item.shape).tobytes()
 
 
+def spec_of(ndim, format, chunk_shape, block_shape, **fields):
+    """Returns a holdall_array_spec. Raises ValueError for another number of dimensions."""
+    for name, lengths in (("chunk_shape", chunk_shape), ("block_shape", block_shape)):
+        if lengths is not None and len(lengths) != ndim:
+            raise ValueError(f"{name}: expected {ndim} lengths, found {len(lengths)}")
+    lengths = {"chunk_shape": numbers(chunk_shape), "block_shape": numbers(block_shape)}
+    return struct("array_spec", format=number("FORMAT_", format), ndim=ndim, **lengths, **fields)
+
+
 def address(array):
     return c.c_void_p(array.ctypes.data)
 
@@ -54,72 +63,84 @@ class Array(Handle):
     _closes = "holdall_array_close"
 
     def __init__(self, name, mode="r", **options):
-        self._open(options, "array_open", place(name), mode_of(mode), changes=mode != "r")
+        self._open(options, "array_open", target_of(name), mode_of(mode), changes=mode != "r")
 
     @classmethod
-    def create(cls, name, shape, dtype, format="b2nd", chunks=None, blocks=None, mode="x", **options):
-        """Creates an array of zeros, or of the option `fill`, and opens it for changes.
+    def create(cls, name, shape, dtype, format="b2nd", chunk_shape=None, block_shape=None, mode="x", **options):
+        """Creates an array of zeros, or of the option `fill_value`, and opens it for changes.
 
         name: a path or a storage. shape: an integer or a sequence of lengths. dtype: anything that
-        numpy.dtype() accepts. format: "b2nd", "caterva", "bloscpack", "bcolz", "blz" or "blz_paper"
-        (the BLZ RFC layout). chunks, blocks: the lengths of chunks and blocks, one per dimension,
-        or None for the defaults of the library. mode: "x" creates; "w" also replaces.
+        numpy.dtype() accepts. format: "b2nd", "caterva", "bloscpack", "bcolz", "blz" or "blz_rfc". chunk_shape,
+        block_shape: the lengths of chunks and blocks, one per dimension, or None for the defaults
+        of the library. mode: "x" creates; "w" also replaces.
 
         Raises ExistsError if the path exists (mode "x"), TypeError for a dtype that cannot be
-        stored, ValueError if chunks or blocks has another number of dimensions.
+        stored, ValueError if chunk_shape or block_shape has another number of dimensions.
         """
         shape = tuple(np.atleast_1d(shape)) if np.ndim(shape) == 0 else tuple(shape)
-        for grid in (chunks, blocks):
-            if grid is not None and len(grid) != len(shape):
-                message = f"chunks or blocks: expected {len(shape)} lengths, found {len(grid)}"
-                raise ValueError(message)
-        if options.get("fill") is not None:
-            options["fill"] = item_bytes(options["fill"], np.dtype(dtype))
+        if options.get("fill_value") is not None:
+            options["fill_value"] = item_bytes(options["fill_value"], np.dtype(dtype))
+        spec = spec_of(len(shape), format, chunk_shape, block_shape, dtype=spelled(dtype).encode(), shape=numbers(shape))
         made = cls.__new__(cls)
-        grids = numbers(shape), numbers(chunks), numbers(blocks)
-        made._open(options, "array_create", place(name), mode_of(mode), number("FORMAT_", format), spelled(dtype).encode(), len(shape), *grids, changes=True)
+        made._open(options, "array_create", target_of(name), mode_of(mode), c.byref(spec), changes=True)
         made._uncommitted = True
         return made
 
     @classmethod
-    def save(cls, name, data, format="b2nd", chunks=None, blocks=None, mode="x", **options):
+    def save(cls, name, data, format="b2nd", chunk_shape=None, block_shape=None, mode="x", **options):
         """Creates an array from data that NumPy converts to an array, and commits it.
 
         The other parameters are those of create(). Raises TypeError if a value would change or is
         masked.
         """
         data = natural(data)
-        with cls.create(name, data.shape, data.dtype, format, chunks, blocks, mode, **options) as made:
+        with cls.create(name, data.shape, data.dtype, format, chunk_shape, block_shape, mode, **options) as made:
             made[...] = data
             made.commit()
-
-    def _grid(self, name):
-        with self._lock:
-            return tuple((c.c_uint64 * self.ndim).from_address(self._get(name)))
 
     ndim = property(lambda self: self._get("array_ndim"), doc="Number of dimensions.")
     itemsize = property(lambda self: self._get("array_itemsize"), doc="Bytes per item.")
     nbytes = property(lambda self: self._get("array_nbytes"), doc="Size of the content in bytes.")
-    stored_bytes = property(
-        lambda self: self._get("array_cbytes"),
-        doc="Size on disk in bytes at the last commit.",
-    )
-    shape = property(lambda self: self._grid("array_shape"), doc="Length of each dimension.")
-    chunks = property(
-        lambda self: self._grid("array_chunkshape"),
-        doc="Length of a chunk in each dimension.",
-    )
-    blocks = property(
-        lambda self: self._grid("array_blockshape"),
-        doc="Length of a block in each dimension.",
-    )
-    order = property(
-        lambda self: "CF"[self._get("array_order")],
-        doc="Storage order, \"C\" or \"F\". Items are read in C order.",
-    )
+
+    @property
+    def shape(self):
+        """Length of each dimension."""
+        with self._lock:
+            return tuple((c.c_uint64 * self.ndim).from_address(self._get("array_shape")))
+
     dtype = property(
         lambda self: dtype_of(self._get("array_dtype").decode()),
         doc="NumPy dtype, or None for Python objects: see read_object().",
+    )
+
+    @property
+    def info(self):
+        """An ArrayInfo, a named tuple with the fields of holdall_array_info."""
+        info = self._info("array_get_info", "array_info")
+        return info._replace(dtype=dtype_of(info.dtype), order=info.order.upper())
+
+    stored_bytes = property(
+        lambda self: self.info.stored_bytes,
+        doc="Size on disk in bytes at the last commit.",
+    )
+    chunk_shape = property(
+        lambda self: self.info.chunk_shape,
+        doc="Length of a chunk in each dimension.",
+    )
+    block_shape = property(
+        lambda self: self.info.block_shape,
+        doc="Length of a block in each dimension.",
+    )
+    order = property(
+        lambda self: self.info.order,
+        doc='Storage order, "C" or "F". Items are read in C order.',
+    )
+    codec = property(lambda self: self.info.codec, doc='Name of the codec, such as "zstd".')
+    level = property(lambda self: self.info.level, doc="Compression level; -1 if it is not stored.")
+    filters = property(lambda self: self.info.filters, doc="Names of the filters, a tuple.")
+    checksum = property(
+        lambda self: self.info.checksum,
+        doc='Name of the checksum of the chunks, such as "crc32", or "none".',
     )
 
     def __len__(self):
@@ -143,8 +164,8 @@ class Array(Handle):
         out = np.empty(box.count, self.dtype)
         # Dimensions with a negative step are stored in reverse.
         strides = [-s if back else s for s, back in zip(out.strides, box.backwards)]
-        arguments = numbers(box.start), numbers(box.count), numbers(box.step), address(out), numbers(strides, I64), out.nbytes
-        sound(self._call("array_read", *arguments))
+        arguments = numbers(box.start), numbers(box.count), numbers(box.step), address(out), out.nbytes, numbers(strides, I64)
+        warn_damaged(self._call("array_read", *arguments))
         out = out.reshape(box.shape)
         return out[()] if box.item else out
 
@@ -157,13 +178,13 @@ class Array(Handle):
     def _read_lists(self, lists):
         out = np.empty(lists.count, self.dtype)
         held, pointers, counts = self._lists(lists)  # `held` owns the memory
-        sound(self._call("array_read_orthogonal", pointers, counts, address(out), out.nbytes))
+        warn_damaged(self._call("array_read_orthogonal", pointers, counts, address(out), out.nbytes))
         return out
 
     def _read_points(self, points):
         out = np.empty(points.shape, self.dtype)
         if out.size:
-            sound(self._call("array_read_points", address(points.coordinates), out.size, address(out), out.nbytes))
+            warn_damaged(self._call("array_read_points", address(points.coordinates), out.size, address(out), out.nbytes))
         return out
 
     def __setitem__(self, key, value):
@@ -191,7 +212,7 @@ class Array(Handle):
             value = np.ascontiguousarray(value)
         # From the first item to the end of the last one; strides may be 0 or leave gaps.
         size = sum((n - 1) * s for n, s in zip(box.count, value.strides)) + value.itemsize if value.size else 0
-        self._change("array_write", numbers(box.start), numbers(box.count), numbers(box.step), address(value), numbers(value.strides, I64), size)
+        self._change("array_write", numbers(box.start), numbers(box.count), numbers(box.step), address(value), size, numbers(value.strides, I64))
 
     def _items(self, items, axis):
         """Returns the number of positions along an axis, and the items to insert there."""
@@ -217,25 +238,25 @@ class Array(Handle):
             n, items = self._items(items, axis)
             self._change("array_append", axis, n, address(items), items.nbytes)
 
-    def insert(self, at, items, axis=0):
-        """Inserts items before position `at` of an axis.
+    def insert(self, start, items, axis=0):
+        """Inserts items before position `start` of an axis.
 
         items: an array of the same number of dimensions, broadcast along the other axes. After an
         error nothing is inserted.
 
-        Raises RangeError if `at` is past the end, ArgumentError if there is no such axis, TypeError
+        Raises RangeError if `start` is past the end, ArgumentError if there is no such axis, TypeError
         if a value would change.
         """
         with self._lock:
             n, items = self._items(items, axis)
-            self._change("array_insert", axis, at, n, address(items), items.nbytes)
+            self._change("array_insert", axis, start, n, address(items), items.nbytes)
 
-    def remove(self, at, n=1, axis=0):
-        """Removes n positions of an axis from `at` on.
+    def remove(self, start, count=1, axis=0):
+        """Removes positions of an axis from `start` on.
 
         Raises RangeError if there are fewer, ArgumentError if there is no such axis.
         """
-        self._change("array_remove", axis, at, n)
+        self._change("array_remove", axis, start, count)
 
     def resize(self, *shape):
         """Changes the shape: removes items outside, and adds the fill value (default: zeros).
@@ -249,26 +270,27 @@ class Array(Handle):
         self._change("array_resize", numbers(shape))
 
     @property
-    def fill(self):
+    def fill_value(self):
         """The fill value: the value of items that were never written. None: zeros.
 
         It is one item, or an array of one row if its items differ.
         """
         value, n = c.c_void_p(), c.c_size_t()
         with self._lock:
-            if self._call("array_fill", c.byref(value), c.byref(n)) == _table.NOT_FOUND:
+            self._call("array_fill_value_get", c.byref(value), c.byref(n))
+            if not value:
                 return None
             items = np.frombuffer(c.string_at(value, n.value), self.dtype)
             return items[0] if len(items) == 1 else items
 
-    def set_fill(self, item):
+    def set_fill_value(self, item):
         """Sets the fill value for later growth. Stored items do not change.
 
         item: the value, or its stored bytes; None: zeros. Raises UnsupportedError for Bloscpack
         files and frames, which have no fill value.
         """
         item = b"" if item is None else item_bytes(item, self.dtype)
-        self._change("array_fill_set", item, len(item))
+        self._change("array_fill_value_set", item, len(item))
 
     def read_object(self, i):
         """Returns the pickle of item i of an array of Python objects, as bytes.
@@ -282,7 +304,7 @@ class Array(Handle):
     def attrs(self):
         """The named values, a dict of bytes as stored: JSON; in frames any bytes."""
         with self._lock:
-            names = [self._get("array_attr_name", i).decode() for i in range(self._get("array_attrs"))]
+            names = [self._get("array_attr_name", i).decode() for i in range(self._get("array_attr_count"))]
             return {name: self._value("array_attr_get", name) for name in names}
 
     def set_attr(self, name, value):
@@ -298,16 +320,11 @@ class Array(Handle):
         """Makes all changes durable and visible, content and shape together."""
         self._commit("array_commit")
 
-    def copy(self, name, format="b2nd", chunks=None, blocks=None, mode="x", **options):
+    def copy(self, name, format="b2nd", chunk_shape=None, block_shape=None, mode="x", **options):
         """Copies the array, as this object sees it, to a new container.
 
-        name: the path. format, chunks, blocks, mode: as for create(). The copy is complete or
-        absent. Raises ValueError if chunks or blocks has another number of dimensions.
+        name: a path or a storage. The other parameters are those of create(). The copy is complete
+        or absent. Raises ValueError if chunk_shape or block_shape has another number of dimensions.
         """
-        for grid in (chunks, blocks):
-            if grid is not None and len(grid) != self.ndim:
-                message = f"chunks or blocks: expected {self.ndim} lengths, found {len(grid)}"
-                raise ValueError(message)
-        with Options(options) as o:
-            sound(self._call("array_copy", path(name), mode_of(mode), number("FORMAT_", format), numbers(chunks), numbers(blocks), o.handle))
-            o.check()
+        spec = spec_of(self.ndim, format, chunk_shape, block_shape)
+        self._copy(options, "array_copy", target_of(name), mode_of(mode), c.byref(spec))

@@ -10,8 +10,8 @@ import numpy as np
 
 from . import _errors, _table
 from ._arrow import capsule
-from ._call import CALLBACKS, Function, Handle, Owned, call, lib, mode_of, number, numbers, octets, sound, whole
-from ._storage import place
+from ._call import CALLBACKS, Function, Handle, Owned, call, lib, mode_of, number, numbers, octets, warn_damaged, whole
+from ._storage import target_of
 
 U64 = c.c_uint64
 
@@ -33,15 +33,15 @@ class Records(collections.abc.Sequence):
     """
 
     def __init__(self, pointer):
-        owned = Owned(pointer, lib.holdall_records_close)
+        owned = Owned(pointer, lib.holdall_records_free)
         n = lib.holdall_records_count(owned)
         self.offsets = _view(U64, lib.holdall_records_offsets(owned), n + 1, owned)
         self.data = _view(c.c_uint8, lib.holdall_records_data(owned), int(self.offsets[-1]), owned)
         given = lib.holdall_records_numbers(owned)
         self.numbers = _view(U64, given, n, owned) if given else None
-        count = lib.holdall_records_damaged(owned)
-        self.damaged = _view(U64, lib.holdall_records_damaged_at(owned), count, owned).tolist() if count else []
-        sound(_table.NOT_FOUND if count else _table.OK)
+        count = lib.holdall_records_damaged_count(owned)
+        self.damaged = _view(U64, lib.holdall_records_damaged_positions(owned), count, owned).tolist() if count else []
+        warn_damaged(_table.DAMAGED if count else _table.OK)
 
     def __len__(self):
         return len(self.offsets) - 1
@@ -68,15 +68,15 @@ class Bag(Handle, collections.abc.Sequence):
     _closes = "holdall_bag_close"
 
     def __init__(self, spec, **options):
-        self._open(options, "bag_open", place(spec))
+        self._open(options, "bag_open", target_of(spec))
 
     def __len__(self):
-        return self._get("bag_size")
+        return self._get("bag_record_count")
 
     def __getitem__(self, i):
         if isinstance(i, slice):
             chosen = range(len(self))[i]
-            return self._slice(chosen.start if chosen else 0, chosen.step if len(chosen) > 1 else 1, len(chosen))
+            return self._slice(chosen.start if chosen else 0, len(chosen), chosen.step if len(chosen) > 1 else 1)
         if isinstance(i, (int, np.integer)):
             n = len(self)
             if not -n <= i < n:
@@ -84,21 +84,21 @@ class Bag(Handle, collections.abc.Sequence):
             return self._sized("bag_read", int(i) % n)
         return self.read_indices(i)
 
-    def _slice(self, start, step, n):
+    def _slice(self, start, count, step):
         out = c.c_void_p()
         owned = self._p
-        self._call("bag_slice", start, step, n, c.byref(out))
+        self._call("bag_slice", start, count, step, c.byref(out))
         made = type(self).__new__(type(self))
         made._take(out.value, owned.keep)
         return made
 
-    def read(self, first=0, n=None):
-        """Reads n consecutive records from record `first` on, as Records.
+    def read(self, start=0, count=None):
+        """Reads consecutive records from record `start` on, as Records.
 
-        n: the number of records; None: all from `first` on. Raises RangeError past the end.
+        count: the number of records; None: all from `start` on. Raises RangeError past the end.
         """
         out = c.c_void_p()
-        self._call("bag_read_range", first, len(self) - first if n is None else n, c.byref(out))
+        self._call("bag_read_range", start, len(self) - start if count is None else count, c.byref(out))
         return Records(out.value)
 
     def read_indices(self, indices):
@@ -142,28 +142,32 @@ class Bag(Handle, collections.abc.Sequence):
         """
         return Stream(self, (seed, epoch, rank, world, position), options, shuffled=True)
 
-    def checksum(self, sum="sha256"):
-        """Returns the checksum, as bytes, of the length and the bytes of each record in order.
+    def compute_checksum(self, kind="sha256"):
+        """Returns a checksum, as bytes, of the length and the bytes of each record in order.
 
-        sum: the name of the checksum.
+        kind: the name of the checksum.
         """
-        return self._sized("bag_checksum", number("SUM_", sum))
+        return self._sized("bag_checksum", number("CHECKSUM_", kind))
 
+    info = property(
+        lambda self: self._info("bag_get_info", "bag_info"),
+        doc="A BagInfo, a named tuple with the fields of holdall_bag_info.",
+    )
     codec = property(
-        lambda self: self._get("bag_codec"),
-        doc="Codec of the records, one of HOLDALL_CODEC_*.",
+        lambda self: self.info.codec,
+        doc='Codec of the records: "none", "zstd", or "mixed" if shards differ.',
     )
-    sum = property(
-        lambda self: self._get("bag_sum"),
-        doc="Checksum of the records, one of HOLDALL_SUM_*.",
+    checksum = property(
+        lambda self: self.info.checksum,
+        doc='Name of the checksum of the records: "none", "crc32" or "zstd".',
     )
-    stored_bytes = property(lambda self: self._get("bag_cbytes"), doc="Size of all files in bytes.")
+    stored_bytes = property(lambda self: self.info.stored_bytes, doc="Size of all files in bytes.")
 
     @property
     def shards(self):
         """The files of the bag: a list of pairs of the name and the number of records."""
-        count = self._get("bag_shards")
-        return [(self._get("bag_shard_name", i).decode(errors="surrogateescape"), self._get("bag_shard_size", i)) for i in range(count)]
+        count = self._get("bag_shard_count")
+        return [(self._get("bag_shard_name", i).decode(errors="surrogateescape"), self._get("bag_shard_record_count", i)) for i in range(count)]
 
     def __arrow_c_stream__(self, requested_schema=None):
         return capsule(self, "bag_to_arrow", len(self))
@@ -184,8 +188,8 @@ class Stream(Handle):
         if shuffled:
             seed, epoch, rank, world, position = indices
             out = c.c_void_p()
-            call("epoch_open", len(bag), seed, epoch, rank, world, c.byref(out))
-            ctx = Owned(out.value, lib.holdall_epoch_close)
+            call("epoch_new", len(bag), seed, epoch, rank, world, c.byref(out))
+            ctx = Owned(out.value, lib.holdall_epoch_free)
             call("epoch_seek", ctx, epoch, position)
             function, keep = CALLBACKS["holdall_next_index_fn"](("holdall_epoch_next", lib)), [ctx]
         elif indices is not None:
@@ -194,9 +198,9 @@ class Stream(Handle):
             def next_index(_, index):
                 i = next(requested, None)
                 if i is None:
-                    return 1
+                    return _table.END
                 index[0] = whole(i)
-                return 0
+                return _table.OK
 
             keep = [Function("holdall_next_index_fn", next_index)]
             function = keep[0].pointer
@@ -210,7 +214,7 @@ class Stream(Handle):
         end, or before a failure, which the next call raises. Returns None after the end.
         """
         out = c.c_void_p()
-        if self._call("bag_stream_take", whole(n, c.c_size_t), c.byref(out)) == _table.NOT_FOUND:
+        if self._call("bag_stream_take", whole(n, c.c_size_t), c.byref(out)) == _table.END:
             return None
         return Records(out.value)
 
@@ -238,7 +242,7 @@ class BagWriter(Handle):
     _closes = "holdall_bag_writer_close"
 
     def __init__(self, name, mode="x", **options):
-        self._open(options, "bag_writer_open", place(name), mode_of(mode), changes=True)
+        self._open(options, "bag_writer_open", target_of(name), mode_of(mode), changes=True)
         self._uncommitted = mode != "a"
 
     def append(self, record):
@@ -254,7 +258,7 @@ class BagWriter(Handle):
         self._change("bag_writer_append_many", b"".join(records), offsets.ctypes.data_as(c.c_void_p), len(records))
 
     def __len__(self):
-        return self._get("bag_writer_size")
+        return self._get("bag_writer_record_count")
 
     def commit(self):
         """Makes all appended records durable and visible, all or none."""
@@ -279,15 +283,15 @@ class Index(Handle):
         if name is None:
             self._open(options, "bag_index_build", owned)
         elif mode is None:
-            self._open(options, "bag_index_open", place(name), owned)
+            self._open(options, "bag_index_open", target_of(name), owned)
         else:
-            self._open(options, "bag_index_create", place(name), mode_of(mode), owned)
+            self._open(options, "bag_index_create", target_of(name), mode_of(mode), owned)
 
     def __len__(self):
-        return self._get("bag_index_keys")
+        return self._get("bag_index_key_count")
 
     damaged = property(
-        lambda self: self._get("bag_index_damaged"),
+        lambda self: self._get("bag_index_damaged_count"),
         doc="Number of corrupt records, which are not in the index.",
     )
 

@@ -2,6 +2,7 @@
 
 _table.py lists the functions and their parameters.
 """
+import collections
 import ctypes as c
 import operator
 import os
@@ -55,12 +56,64 @@ def octets(value):
 
 
 def _field(kind):
-    kind, _, n = kind.partition(" ")
-    return c.c_void_p if kind == "ptr" else NUMBERS[kind] * int(n) if n else NUMBERS[kind]
+    """Returns the ctypes type of a field. An array can be assigned to a pointer to its items."""
+    kind, _, of = kind.partition(" ")
+    if kind == "ptr":
+        return c.c_void_p if of == "void" else c.POINTER(NUMBERS.get(of) or c.c_char_p)
+    return NUMBERS[kind] * int(of) if of else NUMBERS[kind]
 
 
 STRUCTS = {name: type(name, (c.Structure,), {"_fields_": [(f, _field(k)) for f, k in fields]}) for name, fields in _table.STRUCTS.items()}
 CError = STRUCTS["holdall_error"]
+
+
+def struct(name, **fields):
+    """Returns a structure of the header with its size and some fields set.
+
+    Raises OverflowError for an integer out of the range of its field.
+    """
+    kind = STRUCTS["holdall_" + name]
+    types = dict(kind._fields_)
+    return kind(struct_size=c.sizeof(kind), **{f: whole(v, types[f]) if isinstance(v, int) else v for f, v in fields.items()})
+
+
+# Fields of structures: those that describe others, and those with constants, which become names.
+_HELPERS = {"struct_size", "filter_count", "reserved"}
+_CONSTANTS = {"format", "codec", "checksum", "order", "limits", "shards"}
+
+
+def _tuple(name):
+    label = "".join(part.capitalize() for part in name.split("_")[1:])
+    return collections.namedtuple(label, [f for f, _ in _table.STRUCTS[name] if f not in _HELPERS], module="holdall")
+
+
+TUPLES = {name: _tuple(name) for name in STRUCTS if name.endswith(("_info", "_result"))}
+
+
+def constant_name(number):
+    """Returns the name of a constant, such as "zstd"; None if there is none."""
+    name = lib.holdall_constant_name(number)
+    return name and name.decode()
+
+
+def unpacked(info):
+    """Returns the fields of an info or result structure as a named tuple."""
+    made = TUPLES[type(info).__name__]
+    kinds = dict(_table.STRUCTS[type(info).__name__])
+    return made(*(_unpacked(info, field, kinds[field]) for field in made._fields))
+
+
+def _unpacked(info, field, kind):
+    value = getattr(info, field)
+    if field in _CONSTANTS:
+        return constant_name(value)
+    if field == "filters":
+        return tuple(map(constant_name, value[: info.filter_count]))
+    if kind == "ptr u64":
+        return tuple(value[: info.ndim])
+    if kind == "str":
+        return value.decode()
+    return bool(value) if field.startswith("is_") else value
 
 
 def _whole_of(ctype):
@@ -160,9 +213,9 @@ def call(name, *arguments):
     return status
 
 
-def sound(status):
+def warn_damaged(status):
     """Warns if the status reports that corrupt data was skipped."""
-    if status == _table.NOT_FOUND:
+    if status == _table.DAMAGED:
         warnings.warn("corrupt data was skipped", DamageWarning, stacklevel=4)
 
 
@@ -191,7 +244,7 @@ class Function:
 
 # Prefixes of the constants that an option accepts by name.
 PREFIXES = {
-    "codec": "CODEC_", "checksum": "SUM_", "filters": "FILTER_", "io": "IO_",
+    "codec": "CODEC_", "checksum": "CHECKSUM_", "filters": "FILTER_", "io": "IO_",
     "bag_limits": "BAG_LIMITS_", "bag_shards": "BAG_SHARDS_",
 }  # fmt: skip
 
@@ -234,7 +287,7 @@ class Options:
         if name == "progress":
             function = Function("holdall_progress_fn", lambda _, done, total: 0 if value(done, total) is not False else 1)
             self.keep.append(function)
-            lib.holdall_options_on_progress(self.handle, function.pointer, None)
+            lib.holdall_options_set_progress(self.handle, function.pointer, None)
             return
         option = getattr(_table, "OPT_" + name.upper())
         if name == "filters" and not isinstance(value, bytes):
@@ -246,9 +299,24 @@ class Options:
         else:
             call("options_set", self.handle, option, number(PREFIXES.get(name), value))
 
-    def check(self):
-        for function in self.keep:
-            function.check()
+    def path(self, target):
+        """Returns the path to pass to a function; a _storage.Location becomes an option instead."""
+        if not hasattr(target, "handles"):
+            return target
+        self.keep.append(target)
+        call("options_set_storage", self.handle, target.handles(), len(target.storages))
+        return None
+
+    def call(self, function, *arguments):
+        """Calls a function with these options, and returns its result.
+
+        Raises the exception of a callback in place of the error that it caused.
+        """
+        try:
+            return function(*arguments)
+        except _errors.Error:
+            check(self.keep)
+            raise
 
     def __exit__(self, *_):
         lib.holdall_options_free(self.handle)
@@ -286,22 +354,28 @@ class Handle:
         self._owned = Owned(pointer, getattr(lib, self._closes), keep)
         self._lock = threading.RLock() if changes else NoLock
 
-    def _open(self, options, name, *arguments, keep=(), changes=False):
+    def _open(self, options, name, target, *arguments, keep=(), changes=False):
         """Calls a function that opens a handle, and takes the handle, the output after the options.
 
-        The first argument may be a _storage.Location.
+        target: the first argument: a handle, a path or a _storage.Location.
         """
-        out, owners = c.c_void_p(), [*keep]
-        if arguments and hasattr(arguments[0], "given"):
-            owners.append(arguments[0])
-            name, arguments = name + "_io", (*arguments[0].given(name), *arguments[1:])
+        out = c.c_void_p()
         with Options(options) as o:
-            try:
-                call(name, *arguments, o.handle, c.byref(out))
-            except _errors.Error:
-                check([*o.keep, *owners])
-                raise
-            self._take(out.value, [*o.keep, *owners], changes)
+            o.keep += keep
+            o.call(call, name, o.path(target), *arguments, o.handle, c.byref(out))
+            self._take(out.value, o.keep, changes)
+
+    def _copy(self, options, name, target, *arguments):
+        """Calls a function that copies the container to a path or a _storage.Location."""
+        with Options(options) as o:
+            warn_damaged(o.call(self._call, name, o.path(target), *arguments, o.handle))
+
+    def _info(self, name, kind, *arguments):
+        """Calls a function that fills an info structure, and returns it as a named tuple."""
+        info = struct(kind)
+        with self._lock:
+            self._call(name, *arguments, c.byref(info))
+            return unpacked(info)
 
     @property
     def _p(self):
@@ -343,16 +417,16 @@ class Handle:
         with self._lock:
             self._call(name, *arguments, None, 0, c.byref(n))
             dst = c.create_string_buffer(max(n.value, 1))
-            sound(self._call(name, *arguments, dst, n.value, c.byref(n)))
+            warn_damaged(self._call(name, *arguments, dst, n.value, c.byref(n)))
         return dst.raw[: n.value]
 
     def _value(self, name, key):
         """Returns a named value as bytes, or None if there is none."""
         value, n = c.c_void_p(), c.c_size_t()
         with self._lock:
-            if self._call(name, key.encode(), c.byref(value), c.byref(n)) == _table.NOT_FOUND:
-                return None
-            return c.string_at(value, n.value)
+            status = self._call(name, key.encode(), c.byref(value), c.byref(n))
+            warn_damaged(status)
+            return c.string_at(value, n.value) if status == _table.OK else None
 
     def close(self):
         """Closes the object. Changes since the last commit() are dropped.
@@ -391,7 +465,7 @@ def mode_of(name):
     "w": creates a container and replaces an existing one. Raises ValueError for another mode.
     """
     try:
-        return {"r": _table.READ, "a": _table.APPEND, "x": _table.NEW, "w": _table.REPLACE}[name]
+        return {"r": _table.READ, "a": _table.APPEND, "x": _table.CREATE, "w": _table.REPLACE}[name]
     except KeyError:
         raise ValueError(f"unknown mode {name!r} (expected r, a, x or w)") from None
 

@@ -37,7 +37,7 @@ def _error(name, *bases):
 
 
 ArgumentError = _error("argument", ValueError)
-PanicError = _error("panic", RuntimeError)
+InternalError = _error("internal", RuntimeError)
 MemoryError = _error("memory", builtins.MemoryError)
 BufferError = _error("buffer", ValueError)
 IOError = _error("io", OSError)

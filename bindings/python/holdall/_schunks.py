@@ -1,8 +1,8 @@
 """Superchunks: a sequence of bytes in compressed chunks."""
 import ctypes as c
 
-from ._call import Handle, Options, mode_of, number, octets, path, sound, whole
-from ._storage import place
+from ._call import Handle, mode_of, number, octets, warn_damaged, whole
+from ._storage import target_of
 
 SIZE = c.c_size_t
 
@@ -19,7 +19,7 @@ class Schunk(Handle):
     _closes = "holdall_schunk_close"
 
     def __init__(self, name, mode="r", **options):
-        self._open(options, "schunk_open", place(name), mode_of(mode), changes=mode != "r")
+        self._open(options, "schunk_open", target_of(name), mode_of(mode), changes=mode != "r")
 
     @classmethod
     def create(cls, name, typesize=1, format="bloscpack", mode="x", **options):
@@ -30,56 +30,57 @@ class Schunk(Handle):
         (mode "x").
         """
         made = cls.__new__(cls)
-        made._open(options, "schunk_create", place(name), mode_of(mode), number("FORMAT_", format), whole(typesize, SIZE), changes=True)
+        made._open(options, "schunk_create", target_of(name), mode_of(mode), number("FORMAT_", format), whole(typesize, SIZE), changes=True)
         made._uncommitted = True
         return made
 
     def __len__(self):
         return self._get("schunk_nbytes")
 
-    chunks = property(lambda self: self._get("schunk_chunks"), doc="Number of chunks.")
+    chunk_count = property(lambda self: self._get("schunk_chunk_count"), doc="Number of chunks.")
+    info = property(
+        lambda self: self._info("schunk_get_info", "schunk_info"),
+        doc="A SchunkInfo, a named tuple with the fields of holdall_schunk_info.",
+    )
     stored_bytes = property(
-        lambda self: self._get("schunk_cbytes"),
+        lambda self: self.info.stored_bytes,
         doc="Size on disk in bytes at the last commit.",
     )
-    typesize = property(lambda self: self._get("schunk_typesize"), doc="Bytes per item.")
+    typesize = property(lambda self: self.info.typesize, doc="Bytes per item.")
     chunk_size = property(
-        lambda self: self._get("schunk_chunk_size"),
+        lambda self: self.info.chunk_size,
         doc="Bytes of content per chunk; 0 for chunks of any length.",
     )
-    sum = property(
-        lambda self: self._get("schunk_sum"),
-        doc="Checksum of the chunks, one of HOLDALL_SUM_*.",
+    codec = property(lambda self: self.info.codec, doc='Name of the codec, such as "zstd".')
+    level = property(lambda self: self.info.level, doc="Compression level; -1 if it is not stored.")
+    filters = property(lambda self: self.info.filters, doc="Names of the filters, a tuple.")
+    checksum = property(
+        lambda self: self.info.checksum,
+        doc='Name of the checksum of the chunks, such as "crc32", or "none".',
     )
-    version = property(lambda self: self._get("schunk_version"), doc="Version of the header.")
 
     def chunk_info(self, chunk):
-        """Returns the bytes of content, the stored bytes and the codec of a chunk.
+        """Returns a ChunkInfo, a named tuple with the fields of holdall_chunk_info."""
+        return self._info("schunk_get_chunk_info", "chunk_info", chunk)
 
-        The codec is one of HOLDALL_CODEC_*.
-        """
-        nbytes, cbytes, codec = SIZE(), SIZE(), c.c_int32()
-        self._call("schunk_chunk_info", chunk, c.byref(nbytes), c.byref(cbytes), c.byref(codec))
-        return nbytes.value, cbytes.value, codec.value
+    def read(self, start=0, size=None):
+        """Returns content from offset `start` on.
 
-    def read(self, at=0, n=None):
-        """Returns n bytes of content at offset `at`.
-
-        n: the number of bytes; None: all from `at` on. Raises RangeError past the end,
+        size: the number of bytes; None: all from `start` on. Raises RangeError past the end,
         ChecksumError or FormatError for a corrupt chunk.
         """
-        n = max(0, len(self) - at) if n is None else n
-        dst = c.create_string_buffer(max(n, 1))
-        sound(self._call("schunk_read", at, dst, n))
-        return dst.raw[:n]
+        size = max(0, len(self) - start) if size is None else size
+        dst = c.create_string_buffer(max(size, 1))
+        warn_damaged(self._call("schunk_read", start, dst, size))
+        return dst.raw[:size]
 
-    def read_into(self, at, buffer):
-        """Reads content at offset `at` into a writable buffer, and fills it.
+    def read_into(self, start, buffer):
+        """Reads content at offset `start` into a writable buffer, and fills it.
 
         Raises RangeError past the end.
         """
         view = memoryview(buffer).cast("B")
-        sound(self._call("schunk_read", at, (c.c_char * max(len(view), 1)).from_buffer(view) if len(view) else b"\0", len(view)))
+        warn_damaged(self._call("schunk_read", start, (c.c_char * max(len(view), 1)).from_buffer(view) if len(view) else b"\0", len(view)))
 
     def read_chunk(self, chunk):
         """Returns the content of a chunk."""
@@ -89,9 +90,9 @@ class Schunk(Handle):
         """Returns a chunk as it is stored."""
         return self._sized("schunk_read_raw", chunk)
 
-    def checksum(self, sum="sha256"):
-        """Returns a checksum of all content, as bytes. sum: the name of the checksum."""
-        return self._sized("schunk_checksum", number("SUM_", sum))
+    def compute_checksum(self, kind="sha256"):
+        """Returns a checksum of all content, as bytes. kind: the name of the checksum."""
+        return self._sized("schunk_checksum", number("CHECKSUM_", kind))
 
     def append(self, data):
         """Appends content: bytes, or an object with a buffer. Fills up the last chunk first."""
@@ -106,10 +107,10 @@ class Schunk(Handle):
         chunk = octets(chunk)
         self._change("schunk_append_raw", chunk, len(chunk))
 
-    def write(self, at, data):
-        """Overwrites content at offset `at`. Raises RangeError past the end."""
+    def write(self, start, data):
+        """Overwrites content at offset `start`. Raises RangeError past the end."""
         data = octets(data)
-        self._change("schunk_write", at, data, len(data))
+        self._change("schunk_write", start, data, len(data))
 
     def insert(self, chunk, data):
         """Inserts data as one chunk before a chunk, or at the end for the number of chunks.
@@ -128,18 +129,18 @@ class Schunk(Handle):
         self._change("schunk_truncate", nbytes)
 
     @property
-    def metas(self):
+    def attrs(self):
         """The named values, a dict of bytes. Bloscpack has one value, named ""."""
-        names = [self._get("schunk_meta_name", i).decode() for i in range(self._get("schunk_metas"))]
-        return {name: self._value("schunk_meta_get", name) for name in names}
+        names = [self._get("schunk_attr_name", i).decode() for i in range(self._get("schunk_attr_count"))]
+        return {name: self._value("schunk_attr_get", name) for name in names}
 
-    def set_meta(self, name, value):
+    def set_attr(self, name, value):
         """Sets a named value from the next commit on.
 
         value: bytes; None removes the value. Bloscpack has only the name "", and JSON.
         """
         value = None if value is None else octets(value)
-        self._change("schunk_meta_set", name.encode(), value, len(value or b""))
+        self._change("schunk_attr_set", name.encode(), value, len(value or b""))
 
     def commit(self):
         """Makes all changes durable and visible, all or none."""
@@ -148,8 +149,6 @@ class Schunk(Handle):
     def copy(self, name, format="bloscpack", mode="x", **options):
         """Copies content and named values to a new superchunk, which is complete or absent.
 
-        name: the path. format, mode: as for create().
+        name: a path or a storage. format, mode: as for create().
         """
-        with Options(options) as o:
-            sound(self._call("schunk_copy", path(name), mode_of(mode), number("FORMAT_", format), o.handle))
-            o.check()
+        self._copy(options, "schunk_copy", target_of(name), mode_of(mode), number("FORMAT_", format))

@@ -23,7 +23,7 @@ A method raises FileNotFoundError if the file does not exist. Any other exceptio
 the library, which raises it again.
 
 Several threads may call the methods at once. holdall.h documents the requirements of each at
-holdall_io_functions.
+holdall_storage_functions.
 
 A storage has no file name that shows whether the records of a bag are compressed. If they are, set
 codec="zstd".
@@ -35,7 +35,7 @@ import os
 
 from ._call import STRUCTS, Owned, call, lib, octets, whole
 
-Functions = STRUCTS["holdall_io_functions"]
+Functions = STRUCTS["holdall_storage_functions"]
 EACH = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_char_p)
 # The storages that the library may call. The key is a number that the library gets as ctx pointer.
 # _destroy removes an entry when no handle uses the storage any more.
@@ -68,7 +68,7 @@ class Storage:
 class Memory:
     """A read-only storage of one file in memory: Array(Memory(content))."""
 
-    # holdall_io_from_memory() is not used: objects that the library makes from a bag, such as an
+    # holdall_storage_from_memory() is not used: objects that the library makes from a bag, such as an
     # Arrow stream, may outlive all references in Python.
 
     def __init__(self, content):
@@ -147,13 +147,9 @@ class Location:
         for storage in self.storages:
             storage.check()
 
-    def given(self, call):
-        """Returns the arguments for a call. Only a bag may have several storages."""
-        if call == "bag_open":
-            return (c.c_void_p * len(self.opened))(*(io._as_parameter_.value for io in self.opened)), len(self.opened)
-        if len(self.opened) != 1:
-            raise ValueError(f"wrong number of storages (expected 1, found {len(self.opened)})")
-        return (self.opened[0],)
+    def handles(self):
+        """Returns a C array of the handles, which belong to this object."""
+        return (c.c_void_p * len(self.opened))(*(storage._as_parameter_.value for storage in self.opened))
 
 
 def opened(storage):
@@ -163,11 +159,11 @@ def opened(storage):
     pointers = {name: c.cast(function, c.c_void_p) for name, function in some.items()}
     table = Functions(struct_size=c.sizeof(Functions), ctx=number, destroy=c.cast(_destroy, c.c_void_p), **pointers)
     _used[number] = storage
-    call("io_from_functions", c.byref(table), c.byref(out))
-    return Owned(out.value, lib.holdall_io_close)
+    call("storage_from_functions", c.byref(table), c.byref(out))
+    return Owned(out.value, lib.holdall_storage_free)
 
 
-def place(name):
+def target_of(name):
     """Returns a path as bytes, or the Location of a storage or a list of storages."""
     storages = name if isinstance(name, (list, tuple)) and name else [name]
     is_storage = all(hasattr(s, "read_at") for s in storages)

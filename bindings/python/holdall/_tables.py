@@ -6,9 +6,9 @@ import numpy as np
 from . import _errors
 from ._arrays import Array, address, spelled
 from ._arrow import capsule, given
-from ._call import Handle, lib, mode_of, number, numbers, octets
+from ._call import Handle, lib, mode_of, number, numbers, octets, struct, warn_damaged
 from ._casts import exact, natural
-from ._storage import place
+from ._storage import target_of
 
 
 class Table(Handle):
@@ -23,34 +23,40 @@ class Table(Handle):
     _closes = "holdall_table_close"
 
     def __init__(self, name, mode="r", **options):
-        self._turns = 0
-        self._open(options, "table_open", place(name), mode_of(mode), changes=mode != "r")
+        self._open(options, "table_open", target_of(name), mode_of(mode), changes=mode != "r")
 
     @classmethod
     def create(cls, name, columns, format="bcolz", mode="x", **options):
         """Creates a table without rows, and opens it for changes.
 
         name: a path or a storage. columns: a dict of dtypes by column name, at least one. format:
-        "bcolz", "blz" or "blz_paper" (the BLZ RFC layout). mode: "x" creates; "w" also replaces.
+        "bcolz", "blz" or "blz_rfc". mode: "x" creates; "w" also replaces.
 
         Raises ExistsError if the path exists (mode "x"), TypeError for a dtype that cannot be
         stored.
         """
-        names = strings(columns)
-        dtypes = strings(spelled(d) for d in columns.values())
+        fields = {"names": strings(columns), "dtypes": strings(spelled(d) for d in columns.values())}
+        spec = struct("table_spec", format=number("FORMAT_", format), column_count=len(columns), **fields)
         made = cls.__new__(cls)
-        made._turns = 0
-        made._open(options, "table_create", place(name), mode_of(mode), number("FORMAT_", format), len(columns), names, dtypes, changes=True)
+        made._open(options, "table_create", target_of(name), mode_of(mode), c.byref(spec), changes=True)
         made._uncommitted = True
         return made
 
     def __len__(self):
-        return self._get("table_rows")
+        return self._get("table_row_count")
+
+    info = property(
+        lambda self: self._info("table_get_info", "table_info"),
+        doc="A TableInfo, a named tuple with the fields of holdall_table_info.",
+    )
+    nbytes = property(lambda self: self.info.nbytes, doc="Size of all items in bytes.")
+    stored_bytes = property(lambda self: self.info.stored_bytes, doc="Size on disk in bytes.")
 
     @property
     def names(self):
+        """The names of the columns, in order."""
         with self._lock:
-            return [self._get("table_column_name", i).decode() for i in range(self._get("table_columns"))]
+            return [self._get("table_column_name", i).decode() for i in range(self._get("table_column_count"))]
 
     def __contains__(self, name):
         return name in self.names
@@ -60,13 +66,41 @@ class Table(Handle):
 
     def __getitem__(self, name):
         with self._lock:
-            return Column(self, self._number(name))
+            if not isinstance(name, str) or "\0" in name or not self._get("table_find_column", name.encode()):
+                raise KeyError(name)
+            return Column(self, name)
 
-    def _number(self, name):
-        try:
-            return self.names.index(name)
-        except ValueError:
-            raise KeyError(name) from None
+    def column(self, name):
+        """Returns a column, as table[name] does. Raises KeyError if there is none of this name."""
+        return self[name]
+
+    def read_rows(self, start=0, count=None, step=1, columns=None):
+        """Returns rows start, start + step, ... as a dict of NumPy arrays by column name.
+
+        count: the number of rows; None: all from `start` on. columns: names of columns; None: all.
+
+        Raises KeyError if there is no such column, RangeError past the last row.
+        """
+        with self._lock:
+            count = len(range(start, len(self), step)) if count is None else count
+            out, buffers = self._buffers(count, columns)
+            warn_damaged(self._call("table_read_rows", start, count, step, *buffers))
+        return out
+
+    def read_points(self, rows, columns=None):
+        """Returns rows by number, in any order and with repetitions, as read_rows() does."""
+        rows = numbers(list(rows))
+        with self._lock:
+            out, buffers = self._buffers(len(rows), columns)
+            warn_damaged(self._call("table_read_points", rows, len(rows), *buffers))
+        return out
+
+    def _buffers(self, count, columns):
+        """Returns a dict of arrays for rows, and their description for the library."""
+        chosen = {name: self[name] for name in (self.names if columns is None else columns)}
+        out = {name: np.empty((count, *a.shape[1:]), a.dtype) for name, a in chosen.items()}
+        addresses = numbers([a.ctypes.data for a in out.values()], c.c_void_p)
+        return out, (len(out), strings(out), addresses, numbers([a.nbytes for a in out.values()], c.c_size_t))
 
     def append(self, rows):
         """Appends rows. After an error nothing is appended.
@@ -92,39 +126,31 @@ class Table(Handle):
             data = numbers([a.ctypes.data for a in columns], c.c_void_p)
             self._change("table_append", len(columns[0]), data, numbers([a.nbytes for a in columns], c.c_size_t))
 
-    def write(self, name, first, items):
-        """Overwrites rows of a column from row `first` on.
+    def write(self, name, start, items):
+        """Overwrites rows of a column from row `start` on.
 
         Raises KeyError if there is no such column, RangeError past the last row, TypeError if a
         value would change.
         """
         with self._lock:
             items = np.ascontiguousarray(exact(items, self[name].dtype, f"column {name!r}"))
-            self._change("table_write", self._number(name), first, len(items), address(items), items.nbytes)
+            self._change("table_write", name.encode(), start, len(items), address(items), items.nbytes)
 
     def add(self, name, items, at=None):
         """Adds a column.
 
         name: its name. items: one item per row of the table. at: the index of the column before
-        which it is inserted; None: the column is appended. Objects of the other columns become
-        invalid. Raises ExistsError if the name exists.
+        which it is inserted; None: the column is appended. Raises ExistsError if the name exists.
         """
         items = np.ascontiguousarray(natural(items, f"column {name!r}"))
         dtype = np.dtype((items.dtype, items.shape[1:])) if items.ndim > 1 else items.dtype
         with self._lock:
-            self._turns += 1
             at = len(self.names) if at is None else at
             self._change("table_column_add", at, name.encode(), spelled(dtype).encode(), address(items), items.nbytes)
 
     def remove(self, name):
-        """Removes a column.
-
-        Objects of the other columns become invalid. Raises ArgumentError if there is no such
-        column, or no other one.
-        """
-        with self._lock:
-            self._turns += 1
-            self._change("table_column_remove", name.encode())
+        """Removes a column. Raises ArgumentError if there is no such column, or no other one."""
+        self._change("table_column_remove", name.encode())
 
     def truncate(self, rows):
         """Removes all but the first rows. Raises RangeError if there are fewer."""
@@ -134,7 +160,7 @@ class Table(Handle):
     def attrs(self):
         """The attributes of the table, a dict of JSON as bytes. Columns have their own."""
         with self._lock:
-            names = [self._get("table_attr_name", i).decode() for i in range(self._get("table_attrs"))]
+            names = [self._get("table_attr_name", i).decode() for i in range(self._get("table_attr_count"))]
             return {name: self._value("table_attr_get", name) for name in names}
 
     def set_attr(self, name, value, column=None):
@@ -147,11 +173,18 @@ class Table(Handle):
         if column is None:
             self._change("table_attr_set", name.encode(), value, len(value or b""))
         else:
-            self._change("table_column_attr_set", self._number(column), name.encode(), value, len(value or b""))
+            self._change("table_column_attr_set", self[column].name.encode(), name.encode(), value, len(value or b""))
 
     def commit(self):
         """Makes all changes durable and visible, all or none: rows, columns, attributes."""
         self._commit("table_commit")
+
+    def copy(self, name, format="bcolz", mode="x", **options):
+        """Copies all rows, columns and attributes to a new table, which is complete or absent.
+
+        name: a path or a storage. format, mode: as for create().
+        """
+        self._copy(options, "table_copy", target_of(name), mode_of(mode), number("FORMAT_", format))
 
     def __arrow_c_stream__(self, requested_schema=None):
         return capsule(self, "table_to_arrow", len(self))
@@ -165,11 +198,11 @@ def strings(texts):
 class Column(Array):
     """A column of a table. Changes are made through the table.
 
-    After a column was added or removed, calls raise StateError: get the column again.
+    After the column was removed, calls raise StateError.
     """
 
-    def __init__(self, table, i):
-        self._table, self._i, self._turn = table, i, table._turns
+    def __init__(self, table, name):
+        self._table, self.name = table, name
         self._lock = table._lock
 
     @property
@@ -178,10 +211,12 @@ class Column(Array):
 
     @property
     def _p(self):
+        # The pointer is valid until a column is added or removed, so each call gets it again.
         table = self._table._p
-        if self._turn != self._table._turns:
-            raise _errors.StateError("a column was added or removed; get it from the table again")
-        return Borrowed(lib.holdall_table_column(table, self._i), table)
+        found = lib.holdall_table_find_column(table, self.name.encode())
+        if not found:
+            raise _errors.StateError(f"column {self.name!r} was removed")
+        return Borrowed(found, table)
 
     def close(self):
         """Does nothing. A column is closed with its table."""

@@ -2,15 +2,10 @@
 import collections
 import ctypes as c
 
-from . import _errors, _table
-from ._call import CALLBACKS, Function, Options, call, path
+from . import _errors
+from ._call import CALLBACKS, Function, Options, call, constant_name, path, struct, unpacked
 
-Counts = collections.namedtuple("Counts", "sound bad unchecked")
 Fault = collections.namedtuple("Fault", "part error")
-
-
-def _name(prefix, value):
-    return next(n[len(prefix) :].lower() for n, v in vars(_table).items() if n.startswith(prefix) and v == value)
 
 
 def identify(name):
@@ -22,7 +17,7 @@ def identify(name):
     """
     format, kind = c.c_int32(), c.c_int32()
     call("identify", path(name), c.byref(format), c.byref(kind))
-    return _name("FORMAT_", format.value), _name("KIND_", kind.value)
+    return constant_name(format.value), constant_name(kind.value)
 
 
 def verify(name, fault=None, **options):
@@ -31,28 +26,27 @@ def verify(name, fault=None, **options):
     name: the path, or a spec of a bag (see Bag). fault: is called with each Fault; the call stops
     if it returns False.
 
-    Returns (Counts, error). Counts has the numbers of records or chunks: sound (intact),
-    bad (corrupt or missing) and unchecked (without a checksum that applies, or of an unknown codec,
-    filter or version). error is None if everything is intact, else the Error of the first fault,
-    or of a call that gives no verdict (CancelledError, ArgumentError, BusyError). bad may be 0 with
-    corrupt headers or metadata, so check the error.
+    Returns (result, error). The result is a VerifyResult, a named tuple of numbers of records or
+    chunks: intact, corrupt (or missing) and unchecked (without a checksum that applies, or of an
+    unknown codec, filter or version). error is None if everything is intact, else the Error of the
+    first fault, or of a call that gives no verdict (CancelledError, ArgumentError, BusyError).
+    corrupt may be 0 with corrupt headers or metadata, so check the error.
     """
 
     def on_fault(_, part, err):
         return 0 if fault(Fault(part.decode(errors="replace"), _errors.of(err.contents))) is not False else 1
 
     callback = Function("holdall_fault_fn", on_fault) if fault else None
-    counts, error = [c.c_uint64() for _ in range(3)], None
+    result, error = struct("verify_result"), None
     with Options(options) as o:
         try:
             pointer = callback.pointer if callback else CALLBACKS["holdall_fault_fn"]()
-            call("verify", path(name), o.handle, pointer, None, *map(c.byref, counts))
+            o.call(call, "verify", path(name), o.handle, pointer, None, c.byref(result))
         except _errors.Error as e:
             error = e
-        o.check()
     if callback:
         callback.check()
-    return Counts(*(n.value for n in counts)), error
+    return unpacked(result), error
 
 
 def repair(name, **options):
@@ -62,13 +56,13 @@ def repair(name, **options):
 
     name: the path, or a spec of a bag (see Bag).
 
-    Returns (retained, dropped): the numbers of records or chunks retained and lost. dropped
-    includes metadata, trailers, commits, names and columns.
+    Returns a RepairResult, a named tuple: retained, the number of records or chunks, and lost,
+    which includes metadata, trailers, commits, names and columns.
 
     Raises FormatError if the container cannot be repaired, or only with the option skip_damaged,
     BusyError if another writer has it open.
     """
-    retained, dropped = c.c_uint64(), c.c_uint64()
+    result = struct("repair_result")
     with Options(options) as o:
-        call("repair", path(name), o.handle, c.byref(retained), c.byref(dropped))
-    return retained.value, dropped.value
+        o.call(call, "repair", path(name), o.handle, c.byref(result))
+    return unpacked(result)

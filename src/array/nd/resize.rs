@@ -53,6 +53,7 @@ impl Tiles {
 
     /// Appends `count` positions along a dimension. `src` has the new items, packed in C order. On
     /// failure, the array is unchanged.
+    #[cfg(test)]
     pub fn append(
         &mut self,
         chunks: &mut dyn Chunks,

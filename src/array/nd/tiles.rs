@@ -11,7 +11,6 @@
 
 use super::super::selection::MAX_NDIM;
 use crate::error::{Result, fail};
-use crate::superchunk::chunks::Chunks;
 use std::ops::Range;
 
 /// Maximum size of a chunk in bytes.
@@ -251,32 +250,6 @@ impl Tiles {
             )),
             false => Ok(()),
         }
-    }
-
-    /// Returns an error if the chunks do not match the grid.
-    pub fn check_chunks(&self, chunks: &dyn Chunks) -> Result<()> {
-        if chunks.len() != self.chunks() {
-            return Err(fail!(
-                Format,
-                "{}: {} chunks, but {} are required for the shape {:?}",
-                chunks.name(),
-                chunks.len(),
-                self.chunks(),
-                self.shape
-            ));
-        }
-        let (want, have) = (
-            (self.chunk_bytes, self.block_bytes),
-            (chunks.chunk_bytes(), chunks.block_bytes()),
-        );
-        if want != have && !chunks.is_empty() {
-            return Err(fail!(
-                Format,
-                "{}: wrong chunk and block sizes in bytes (expected {want:?}, found {have:?})",
-                chunks.name()
-            ));
-        }
-        Ok(())
     }
 
     /// Returns the location of the item with these indices; `None` if an index is out of range.

@@ -10,7 +10,7 @@ use crate::bag::{Bag, Mode};
 use crate::error::{Result, Status, fail};
 use crate::io::journal::{self, Container};
 use crate::io::{self, Access, Folder, beside};
-use crate::options::{Opt, Options};
+use crate::options::{BAG_OPTIONS, Opt, Options};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -40,7 +40,8 @@ impl Index {
         bag: &Bag,
         options: &Options,
     ) -> Result<Index> {
-        options.only("creating the index of a bag", CREATE_OPTIONS)?;
+        let options =
+            &options.applying("creating the index of a bag", CREATE_OPTIONS, BAG_OPTIONS)?;
         folder.writable()?;
         if mode == Mode::Append {
             return Err(fail!(
@@ -102,7 +103,7 @@ impl Index {
         bag: &Bag,
         options: &Options,
     ) -> Result<Index> {
-        options.only("opening the index of a bag", OPEN_OPTIONS)?;
+        let options = &options.applying("opening the index of a bag", OPEN_OPTIONS, BAG_OPTIONS)?;
         Index::over(folder.open(name, access(options))?, bag, options)
     }
 }

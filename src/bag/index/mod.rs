@@ -62,7 +62,7 @@ use super::Bag;
 use super::batch::{BatchConfig, Skip};
 use crate::error::{Result, fail};
 use crate::io::{Access, File, Folder};
-use crate::options::{Opt, Options};
+use crate::options::{BAG_OPTIONS, Opt, Options};
 use crate::parallel::Threads;
 use build::Output;
 use header::{HEADER_BYTES, Header};
@@ -145,7 +145,11 @@ fn batch_config<'a>(bag: &'a Bag, options: &Options, foreign: bool) -> BatchConf
 impl Index {
     /// Builds the index of a bag in memory.
     pub fn build(bag: &Bag, options: &Options) -> Result<Index> {
-        options.only("building the index of a bag in memory", BUILD_OPTIONS)?;
+        let options = &options.applying(
+            "building the index of a bag in memory",
+            BUILD_OPTIONS,
+            BAG_OPTIONS,
+        )?;
         let mut out = Output::Memory(Mutex::default());
         build::build(bag, options, &mut out)?;
         let Output::Memory(bytes) = out else {

@@ -23,7 +23,7 @@ use super::Bag;
 use super::batch::{BatchLayout, Destination, OwnedBuffer, Records, Skip};
 use crate::alloc;
 use crate::error::{Error, Result, Status};
-use crate::options::{Opt, Options};
+use crate::options::{BAG_OPTIONS, Opt, Options};
 use crate::os;
 use crate::parallel::Threads;
 use crate::slice::SliceExt;
@@ -50,8 +50,9 @@ pub struct Stream {
     skip_damaged: bool,
     /// Number of damaged records that were returned empty.
     damaged: AtomicU64,
-    /// Number of the record that `next_record` returned last.
+    /// Number of the record that `next_record` returned last, and whether it is damaged.
     number: u64,
+    is_damaged: bool,
     /// Token of the thread that is calling the index function, or 0.
     callback_thread: AtomicUsize,
     /// Id of the process that owns the reader.
@@ -99,7 +100,8 @@ fn this_thread() -> usize {
 impl Stream {
     /// Opens a stream of the records that `next` returns, or of all records in order.
     pub fn open(bag: &Bag, next: Option<Next>, options: &Options) -> Result<Stream> {
-        options.only("opening a stream of a bag", STREAM_OPTIONS)?;
+        let options =
+            &options.applying("opening a stream of a bag", STREAM_OPTIONS, BAG_OPTIONS)?;
         let of_bag = bag.batch_config();
         let threads = options
             .given(Opt::Threads)
@@ -134,6 +136,7 @@ impl Stream {
             skip_damaged,
             damaged: AtomicU64::new(0),
             number: u64::MAX,
+            is_damaged: false,
             callback_thread: AtomicUsize::new(0),
             process: AtomicU32::new(os::process()),
         })
@@ -165,7 +168,8 @@ impl Stream {
             return Ok(None);
         };
         self.number = part.slot.numbers.at(i);
-        if read.damage(i).is_some() {
+        self.is_damaged = read.damage(i).is_some();
+        if self.is_damaged {
             self.damaged.fetch_add(1, Ordering::Relaxed);
         }
         Ok(Some(read.records.get(i)))
@@ -234,6 +238,11 @@ impl Stream {
     /// Returns the number in the bag of the record that `next_record` returned last.
     pub fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Returns whether the record that `next_record` returned last is damaged and therefore empty.
+    pub fn is_damaged(&self) -> bool {
+        self.is_damaged
     }
 
     /// Returns whether the index function of this stream is running on this thread.

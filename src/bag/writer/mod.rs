@@ -29,12 +29,12 @@ use super::codec::{CODEC_BY_NAME, Codec, Decoder, Encoding, is_codec_unspecified
 use super::encode_queue::{Encoders, UnencodedRecords, span};
 use super::shard::container;
 use super::spec::{self, Set, Target};
-use crate::checksum::crc32;
-use crate::error::{Error, Result, Status, fail};
+use crate::checksum::{Checksum, crc32};
+use crate::error::{Result, fail};
 use crate::io::fd_pool;
 use crate::io::journal::{self, Change, Container, Mode, Session};
 use crate::io::{Folder, locate, object};
-use crate::options::{Opt, Options};
+use crate::options::{BAG_OPTIONS, Opt, Options};
 use crate::os::OsStrExt;
 use crate::parallel;
 use crate::parallel::ordered::ConsumerThread;
@@ -60,9 +60,10 @@ pub const WRITE_OPTIONS: &[Opt] = &[
 const MAX_BUFFERED: usize = 1 << 20;
 const MAX_BUFFERED_TOTAL: usize = 16 << 20;
 const MIN_BUFFERED: usize = 4 << 10;
-/// Values of `HOLDALL_SUM_CRC32` and `HOLDALL_SUM_ZSTD`.
-const SUM_CRC32: i64 = 2;
-const SUM_ZSTD: i64 = 9;
+/// The value of [`Opt::Checksum`] for CRC-32. In a compressed bag it selects the checksum of zstd.
+const CHECKSUM_CRC32: i64 = Checksum::Crc32 as i64;
+/// The value of [`Opt::Checksum`] for the checksum inside zstd frames. No [`Checksum`] has it.
+const CHECKSUM_ZSTD: i64 = 9;
 
 /// A writer of one bag, which is one file or a set of files.
 pub struct Writer {
@@ -108,7 +109,7 @@ impl Writer {
         mode: Mode,
         options: &Options,
     ) -> Result<Writer> {
-        options.only("opening a bag for writing", WRITE_OPTIONS)?;
+        let options = &options.applying("opening a bag for writing", WRITE_OPTIONS, BAG_OPTIONS)?;
         let container = container(folder, name);
         let session = Session::open(container.clone(), folder.show(name), mode, options)?;
         Writer::over(session, vec![container], options)
@@ -122,7 +123,8 @@ impl Writer {
         options: &Options,
     ) -> Result<Writer> {
         let known = [WRITE_OPTIONS, &[Opt::BagShards]].concat();
-        options.only("opening a set of bags for writing", &known)?;
+        let options =
+            &options.applying("opening a set of bags for writing", &known, BAG_OPTIONS)?;
         if options.given(Opt::BagShards) == Some(0) {
             return Err(fail!(
                 Argument,
@@ -282,7 +284,7 @@ impl Writer {
         }
         Err(fail!(
             State,
-            "{}: this set has no mark that it is interleaved; append to its shards one by one (HOLDALL_OPT_BAG_SHARDS 1 asserts that it is interleaved)",
+            "{}: this set has no mark that it is interleaved; append to its shards one by one (HOLDALL_OPT_BAG_SHARDS = HOLDALL_BAG_SHARDS_INTERLEAVED asserts that it is interleaved)",
             self.shown()
         ))
     }
@@ -549,19 +551,21 @@ fn encoding(codec: Codec, options: &Options) -> Result<Encoding> {
         ));
     }
     let checksum = match (options.given(Opt::Checksum), codec) {
-        (None | Some(SUM_CRC32), _) | (Some(SUM_ZSTD), Codec::Zstd) => true,
+        (None | Some(CHECKSUM_CRC32), _) | (Some(CHECKSUM_ZSTD), Codec::Zstd) => true,
         (Some(0), _) => false,
         (Some(n), _) => {
             let fit = if codec == Codec::Zstd {
-                "HOLDALL_SUM_ZSTD (or _CRC32, which is equivalent here)"
+                "HOLDALL_CHECKSUM_ZSTD (or _CRC32, which is equivalent here)"
             } else {
-                "HOLDALL_SUM_CRC32"
+                "HOLDALL_CHECKSUM_CRC32"
             };
-            return Err(Error::new(
-                Status::Unsupported,
-                format!(
-                    "HOLDALL_OPT_CHECKSUM: {n} is not supported in this bag; {fit} and HOLDALL_SUM_NONE are"
-                ),
+            let found = match Checksum::from_number(n as i32) {
+                Ok(algorithm) => algorithm.to_string(),
+                Err(_) => "HOLDALL_CHECKSUM_ZSTD".into(),
+            };
+            return Err(fail!(
+                Unsupported,
+                "HOLDALL_OPT_CHECKSUM: {found} is not supported in this bag; {fit} and HOLDALL_CHECKSUM_NONE are"
             ));
         }
     };

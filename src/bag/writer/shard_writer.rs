@@ -155,7 +155,9 @@ impl ShardWriter {
             },
             mark,
         ] {
-            session.refuse_existing(&self.name(prefix))?;
+            session
+                .refuse_existing(&self.name(prefix))
+                .map_err(with_modes)?;
         }
         Ok(())
     }
@@ -612,4 +614,12 @@ fn move_limits(file: &dyn File, from: u64, to: u64, bytes: u64) -> Result<()> {
         file.write_at(to + left, part)?;
     }
     Ok(())
+}
+
+/// Adds to the error of an existing bag which modes accept it.
+fn with_modes(mut e: Error) -> Error {
+    if e.status == Status::Exists {
+        e.message += " (HOLDALL_REPLACE and HOLDALL_APPEND accept it)";
+    }
+    e
 }

@@ -3,8 +3,12 @@
 
 use super::{ArrayFile, Items};
 use crate::array::store::{Reader, Store};
+use crate::blosc::{self, Codec, StoredCodec, StoredEncoding};
+use crate::checksum::Checksum;
+use crate::dataset::chunks::Chunks;
 use crate::dataset::commit::commit;
-use crate::dataset::meta::Meta;
+use crate::dataset::meta::{self, Meta};
+use crate::dataset::superchunks::Superchunks;
 use crate::dataset::{create, fill_value};
 use crate::error::{Result, fail};
 use crate::format::Format;
@@ -20,9 +24,58 @@ const COPY_BYTES: u64 = 16 << 20;
 /// Maximum chunk size of a copy, unless the caller chooses it.
 const MAX_COPY_CHUNK: u64 = 1 << 30;
 
+impl ArrayFile {
+    /// Returns codec and filters of the first chunk, or of the chunks to come.
+    fn first_chunk(&self) -> (StoredCodec, Vec<u8>) {
+        let Some(run) = self.runs().into_iter().next() else {
+            return (StoredCodec::None, Vec::new());
+        };
+        if let Some(header) = run.first_header() {
+            let codec = StoredCodec::from_flags(header.flags);
+            return (codec, blosc::used_filters(&header.filters));
+        }
+        let new = run.edit.as_ref().map(|edit| edit.params());
+        new.map_or((StoredCodec::None, Vec::new()), |params| {
+            let filters = blosc::used_filters(&params.filters.slots().0);
+            (StoredCodec::from_params(params), filters)
+        })
+    }
+}
+
 impl Store for ArrayFile {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn format(&self) -> Format {
+        self.format()
+    }
+
+    fn encoding(&self) -> StoredEncoding {
+        let stated = |key| meta::parameter(&self.meta.storage, key);
+        let level = stated("clevel").and_then(Value::as_u64);
+        let codec = match stated("cname").and_then(Value::as_str) {
+            _ if level == Some(0) => StoredCodec::None,
+            Some(name) => Codec::from_name(name).map_or(StoredCodec::Mixed, StoredCodec::One),
+            // BLZ does not record it
+            None => self.first_chunk().0,
+        };
+        let filters = match stated("shuffle").map(meta::stated_filter) {
+            Some(0) => Vec::new(),
+            Some(filter) => vec![filter],
+            None => self.first_chunk().1,
+        };
+        StoredEncoding {
+            codec,
+            level: level.map(|n| n.min(9) as u8),
+            filters,
+        }
+    }
+
+    fn checksum(&self) -> Checksum {
+        let files = self.runs().into_iter().find_map(Chunks::superchunks);
+        let of_file = files.and_then(Superchunks::checksum);
+        of_file.unwrap_or(self.meta.checksum)
     }
 
     fn nbytes(&self) -> u64 {

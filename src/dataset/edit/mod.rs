@@ -75,6 +75,14 @@ pub enum UnitEncoder {
 }
 
 impl UnitEncoder {
+    /// Returns the parameters of new chunks.
+    fn params(&self) -> &Params {
+        match self {
+            UnitEncoder::Chunk(params, _) => params,
+            UnitEncoder::Superchunk(file_encoder) => &file_encoder.params,
+        }
+    }
+
     /// Returns the bytes of a file with this content. `bytes` is a buffer for reuse.
     pub(super) fn encode(
         &self,
@@ -199,6 +207,11 @@ impl Edit {
             .map(|(_, second)| *second)
     }
 
+    /// Returns the parameters of new chunks.
+    pub fn params(&self) -> &Params {
+        self.encoder.params()
+    }
+
     /// Returns the name of the file that currently contains a unit.
     pub fn name(&self, unit: u64) -> String {
         self.second(unit).map_or_else(
@@ -220,11 +233,6 @@ impl Edit {
                 .get((at - buffer.from) as usize..)
                 .unwrap_or_default(),
         )
-    }
-
-    /// Returns true if nothing is pending.
-    pub fn is_clean(&self) -> bool {
-        !self.has_pending() && !self.open.as_ref().is_some_and(|o| o.changed)
     }
 
     /// Returns true if changes are pending besides the unit that is being changed in memory.

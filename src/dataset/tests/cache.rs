@@ -52,7 +52,7 @@ fn new(folder: &Arc<dyn Folder>, format: Format, options: &Options, content: &[u
     a
 }
 
-fn some(a: &Array, at: u64, n: u64) -> crate::Result<Vec<u8>> {
+fn some(a: &Array, at: u64, n: u64) -> crate::error::Result<Vec<u8>> {
     let mut rows = vec![0xee; n as usize * 8];
     assert!(!a.read(&[at], &[n], None, &mut rows, None)?);
     Ok(rows)

@@ -1,6 +1,7 @@
 //! Tests every operation that changes a dataset on the simulated disk, and random operations
 //! against a model.
 
+mod any;
 mod cache;
 
 use super::create::{self, ArraySpec};

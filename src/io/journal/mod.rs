@@ -57,7 +57,9 @@ mod snapshot;
 mod tests;
 mod views;
 
-pub use change::{Change, Undo, lock_sets, recover, recover_and_clean, swap};
+#[cfg(test)]
+use change::recover;
+pub use change::{Change, Undo, lock_sets, recover_and_clean, swap};
 pub use entries::Sample;
 pub use fingerprint::SAMPLE_BYTES;
 pub use session::{Mode, Session, already_exists, changed_by_others};

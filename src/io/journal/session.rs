@@ -96,11 +96,13 @@ impl Session {
     }
 
     /// Returns whether this is the process that opened the session.
+    #[inline]
     pub fn is_own(&self) -> bool {
         self.owner == os::process()
     }
 
     /// Returns whether the state of the files is unknown after a failure.
+    #[inline]
     pub fn is_broken(&self) -> bool {
         self.broken.load(Ordering::Relaxed)
     }
@@ -119,22 +121,29 @@ impl Session {
     // ---- checks
 
     /// Returns an error if the handle must not be used for changes.
+    #[inline]
     pub fn check(&self) -> Result<()> {
-        if !self.is_own() {
-            return Err(fail!(
-                State,
-                "{}: this handle belongs to the process that opened it for writing",
-                self.shown
-            ));
+        if self.is_own() && !self.is_broken() {
+            return Ok(());
         }
-        if self.is_broken() {
-            return Err(fail!(
+        Err(self.refusal())
+    }
+
+    /// Returns why the handle must not be used for changes.
+    #[cold]
+    fn refusal(&self) -> Error {
+        if self.is_own() {
+            return fail!(
                 State,
                 "{}: a commit failed half-way; open it again, earlier commits are intact",
                 self.shown
-            ));
+            );
         }
-        Ok(())
+        fail!(
+            State,
+            "{}: this handle belongs to the process that opened it for writing",
+            self.shown
+        )
     }
 
     /// Like [`Session::check`]; also returns an error if another writer may hold the lock.

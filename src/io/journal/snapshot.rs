@@ -201,7 +201,8 @@ impl<'a> Snapshot<'a> {
         }
         swapped.sort_unstable();
         Ok(Arc::new(SwapFolder {
-            folder: folder.clone(),
+            container: self.container.clone(),
+            nonce: hot.nonce,
             swapped,
         }))
     }

@@ -216,3 +216,29 @@ fn a_swap_replaces_only_the_files_in_its_journal() {
         }
     }
 }
+
+/// A reader that was opened during a swap opens its files when it needs them, also after later
+/// commits have begun.
+#[test]
+fn a_reader_that_outlives_a_swap_reads_no_file_of_an_unfinished_commit() {
+    let here = TestFolder::new("after a swap");
+    let c = here.container();
+    fs::write(here.0.join("x"), "old").unwrap();
+    fs::write(here.0.join("x.holdall-new"), "new").unwrap();
+    let mut entries = swaps(&c, &[c.main.clone()], &[]).unwrap();
+    add_fingerprints(&c, &mut entries[0]).unwrap();
+    fs::write(here.journal(), encode(SWAP, 1, 0, &entries)).unwrap();
+    let folder = Snapshot::read(&c, |s| s.folder()).unwrap();
+    let read = || {
+        let file = folder.open(&c.main, Access::Read).unwrap();
+        let mut bytes = vec![0; file.size().unwrap() as usize];
+        file.read_exact_at(0, &mut bytes).unwrap();
+        bytes
+    };
+    assert_eq!(read(), b"new");
+    recover(&c, false).unwrap();
+    assert_eq!(read(), b"new");
+    fs::write(here.0.join("x.holdall-new"), "unfinished").unwrap();
+    assert_eq!(read(), b"new");
+    assert!(folder.identity(&c.main).unwrap().is_some());
+}

@@ -1,7 +1,9 @@
 //! Files in the state of the last commit, while a change is in progress.
 #![forbid(unsafe_code)]
 
+use super::Container;
 use super::entries::Saved;
+use super::recover::journal_nonce;
 use crate::error::{Result, Status, fail};
 use crate::io::lock::Lock;
 use crate::io::{Access, File, Folder, read_only};
@@ -9,9 +11,11 @@ use crate::slice::SliceExt;
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
-/// A folder whose files are being swapped.
+/// A folder whose files are being swapped. Files may be opened long after the swap.
 pub struct SwapFolder {
-    pub folder: Arc<dyn Folder>,
+    pub container: Container,
+    /// The nonce of the journal of the swap.
+    pub nonce: u64,
     /// Final names in ascending order, each with the temporary name; `None` if the file is removed.
     pub swapped: Vec<(OsString, Option<OsString>)>,
 }
@@ -19,6 +23,9 @@ pub struct SwapFolder {
 impl SwapFolder {
     /// Queries the new file under its temporary name, or under its final name once it was renamed.
     /// Returns `removed` if the file is removed.
+    ///
+    /// Once the journal is gone, a file with the temporary name belongs to a later commit, which may
+    /// be incomplete. While the journal exists, no later commit begins.
     fn ask<T>(
         &self,
         name: &OsStr,
@@ -35,7 +42,10 @@ impl SwapFolder {
             .map(|(_, new)| new.as_deref());
         let there = match new {
             Some(None) => return removed,
-            Some(Some(new)) => f(new)?,
+            Some(Some(new)) => match f(new)? {
+                Some(found) if journal_nonce(&self.container)? == Some(self.nonce) => Some(found),
+                _ => None,
+            },
             None => None,
         };
         there.map_or_else(none, Ok)
@@ -49,11 +59,13 @@ impl Folder for SwapFolder {
             "{}: the last commit has no such file",
             self.show(name)
         ));
-        let open = |name: &OsStr| match self.folder.open(name, access) {
+        let open = |name: &OsStr| match self.container.folder.open(name, access) {
             Err(e) if e.status == Status::Missing => Ok(None),
             file => file.map(Some),
         };
-        self.ask(name, removed, open, || self.folder.open(name, access))
+        self.ask(name, removed, open, || {
+            self.container.folder.open(name, access)
+        })
     }
 
     fn rename(&self, from: &OsStr, _: &OsStr) -> Result<()> {
@@ -72,21 +84,21 @@ impl Folder for SwapFolder {
         self.ask(
             name,
             Ok(None),
-            |name| Ok(self.folder.identity(name)?.map(Some)),
-            || self.folder.identity(name),
+            |name| Ok(self.container.folder.identity(name)?.map(Some)),
+            || self.container.folder.identity(name),
         )
     }
 
     fn lock(&self, name: &OsStr) -> Result<Lock> {
-        self.folder.lock(name)
+        self.container.folder.lock(name)
     }
 
     fn show(&self, name: &OsStr) -> String {
-        self.folder.show(name)
+        self.container.folder.show(name)
     }
 
     fn is_foreign(&self) -> bool {
-        self.folder.is_foreign()
+        self.container.folder.is_foreign()
     }
 
     fn writable(&self) -> Result<()> {

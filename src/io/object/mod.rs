@@ -38,7 +38,7 @@ mod with {
     pub use super::file::ObjectFile;
     pub use super::folder::{folder, is_folder, locate};
     pub use super::ranges::{prefetch, read};
-    pub use super::store::{RequestScope, request_scope};
+    pub use super::store::request_scope;
 }
 
 #[cfg(not(feature = "cloud"))]

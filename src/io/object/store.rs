@@ -229,7 +229,7 @@ impl Store {
         };
         match self.wait(self.step(key, self.inner.get_opts(&path, options))) {
             Ok(found) => Ok(Some(found.meta)),
-            Err(e) if e.status == crate::Status::Missing => Ok(None),
+            Err(e) if e.status == crate::error::Status::Missing => Ok(None),
             Err(e) => Err(e),
         }
     }

@@ -199,6 +199,11 @@ impl SimDisk {
         f(&mut self.0.lock().unwrap())
     }
 
+    /// Returns a number that no other file has, on any disk that exists now.
+    fn identity_of(&self, inode: usize) -> u64 {
+        ((Arc::as_ptr(&self.0).addr() as u64) << 12) + inode as u64 + 1
+    }
+
     /// Returns an independent copy of the disk.
     pub fn copy(&self) -> SimDisk {
         SimDisk(Arc::new(Mutex::new(self.with(|s| s.clone()))))
@@ -405,7 +410,7 @@ impl Folder for SimDisk {
             s.names
                 .get(name)
                 .or_else(|| s.names.get(&beside("", name, "/")))
-                .map(|&i| i as u64 + 1)
+                .map(|&i| self.identity_of(i))
         }))
     }
 
@@ -480,7 +485,7 @@ impl File for SimFile {
     }
 
     fn identity(&self) -> u64 {
-        self.inode as u64 + 1
+        self.disk.identity_of(self.inode)
     }
 
     fn stamp(&self) -> Result<u64> {

@@ -32,17 +32,19 @@ pub use copy::{Destination, reserve_offsets};
 pub use file_encoder::{FileEncoder, recover};
 pub use open::{Mode, OPEN_OPTIONS, filter_number, params};
 pub use read::{Verified, verify};
-pub use repair::{Repaired, repair, repair_in};
+#[cfg(any(test, feature = "internals"))]
+pub use repair::repair_in;
+pub use repair::{Repaired, repair};
 pub use splice::Splice;
 
-use crate::blosc::{Codec, Params};
+use crate::blosc::{self, Params, StoredCodec, StoredEncoding};
 use crate::error::{Error, Result};
 use crate::io::File;
 use crate::io::journal::Session;
 use crate::options::{Opt, Options};
 use crate::parallel::Threads;
 use crate::superchunk::buffer_pool::BufferPool;
-use chunk_list::ChunkSlots;
+use chunk_list::{ChunkLocation, ChunkSlot, ChunkSlots};
 use header::{Dialect, Header};
 use std::ops::Range;
 use std::sync::Arc;
@@ -141,8 +143,34 @@ impl Bloscpack {
     }
 
     /// Returns the codec of new chunks.
-    pub fn codec(&self) -> Codec {
-        self.params.codec
+    pub fn new_codec(&self) -> StoredCodec {
+        StoredCodec::from_params(&self.params)
+    }
+
+    /// Returns how the chunks are encoded, with the filters of the last chunk. Without encoded
+    /// chunks: as new ones will be, or not at all if the file is open for reading.
+    pub fn encoding(&self) -> StoredEncoding {
+        let is_lost = |slot: &ChunkSlot| matches!(slot.location, ChunkLocation::Lost);
+        let mut found = self.slots.iter().filter(|slot| !is_lost(slot));
+        let codecs = found
+            .clone()
+            .map(|slot| StoredCodec::from_flags(slot.flags));
+        let (codec, filters) = match (codecs.reduce(StoredCodec::merge), found.next_back()) {
+            (Some(codec), Some(last)) => {
+                let in_header = || self.last_chunk().map(|h| blosc::used_filters(&h.filters));
+                (codec, blosc::stored_filters(last.flags).or_else(in_header))
+            }
+            _ if self.session.is_none() => (StoredCodec::None, None),
+            _ => {
+                let (slots, _) = self.params.filters.slots();
+                (self.new_codec(), Some(blosc::used_filters(&slots)))
+            }
+        };
+        StoredEncoding {
+            codec,
+            level: None,
+            filters: filters.unwrap_or_default(),
+        }
     }
 
     /// Returns the content range of the chunk that holds byte `at`, or will hold it after an

@@ -14,7 +14,7 @@ use crate::error::{Error, Result, fail};
 use crate::io::journal::{self, Container, Session, Snapshot};
 use crate::io::{Access, File, Folder, beside, locate, object};
 use crate::json::Value;
-use crate::options::{Opt, Options};
+use crate::options::{CHUNK_WRITE_OPTIONS, Opt, Options};
 use crate::superchunk::buffer_pool::BufferPool;
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ impl Mode {
             Mode::Replace => Ok(journal::Mode::Replace),
             Mode::Read | Mode::Append => Err(fail!(
                 Argument,
-                "creating takes HOLDALL_NEW or HOLDALL_REPLACE"
+                "creating takes HOLDALL_CREATE or HOLDALL_REPLACE"
             )),
         }
     }
@@ -93,7 +93,11 @@ impl Bloscpack {
     ) -> Result<Bloscpack> {
         match mode {
             Mode::Read => {
-                options.only("opening a superchunk for reading", OPEN_OPTIONS)?;
+                let options = &options.applying(
+                    "opening a superchunk for reading",
+                    OPEN_OPTIONS,
+                    CHUNK_WRITE_OPTIONS,
+                )?;
                 let container = container(folder, name);
                 let access = if options.get(Opt::Io, 0) == 1 {
                     Access::Map
@@ -112,9 +116,10 @@ impl Bloscpack {
                 })
             }
             Mode::Append => {
-                options.only(
+                let options = &options.applying(
                     "opening a superchunk for writing",
                     &[OPEN_OPTIONS, WRITE_OPTIONS].concat(),
+                    CHUNK_WRITE_OPTIONS,
                 )?;
                 let mut b = Bloscpack::for_writing(folder, name, journal::Mode::Append, options)?;
                 b.load(folder.open(name, Access::Write)?)?;
@@ -136,7 +141,7 @@ impl Bloscpack {
             }
             Mode::New | Mode::Replace => Err(fail!(
                 Argument,
-                "HOLDALL_NEW and HOLDALL_REPLACE are for holdall_schunk_create() and holdall_array_create(); opening takes HOLDALL_READ or HOLDALL_APPEND"
+                "HOLDALL_CREATE and HOLDALL_REPLACE are for holdall_schunk_create() and holdall_array_create(); opening takes HOLDALL_READ or HOLDALL_APPEND"
             )),
         }
     }
@@ -575,8 +580,12 @@ pub fn params(options: &Options, typesize: usize, like: Option<&blosc::Header>) 
         Some(0) => Codec::BloscLz,
         Some(n) => {
             let codec = u8::try_from(n - 1).ok().and_then(Codec::from_number);
-            codec
-                .ok_or_else(|| fail!(Argument, "HOLDALL_OPT_CODEC: {n} is not a codec of chunks"))?
+            codec.ok_or_else(|| {
+                fail!(
+                    Argument,
+                    "HOLDALL_OPT_CODEC: HOLDALL_CODEC_BY_NAME is not a codec of chunks"
+                )
+            })?
         }
     };
     let level = if options.given(Opt::Codec) == Some(0) {
@@ -617,9 +626,9 @@ fn filters(bytes: &[u8]) -> Result<Vec<Filter>> {
     let filter = |n: &u8| match n {
         1 => Ok(Filter::Shuffle { group: 0 }),
         2 => Ok(Filter::Bitshuffle),
-        n => Err(fail!(
+        _ => Err(fail!(
             Unsupported,
-            "HOLDALL_OPT_FILTERS: filter {n} is not supported by Blosc1 chunks (expected 1 (shuffle) or 2 (bitshuffle))"
+            "HOLDALL_OPT_FILTERS: this filter is not supported by Blosc1 chunks (expected HOLDALL_FILTER_SHUFFLE or _BITSHUFFLE)"
         )),
     };
     let found: Vec<Filter> = bytes

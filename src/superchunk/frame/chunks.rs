@@ -20,10 +20,6 @@ impl Chunks for Frame {
         self.chunks()
     }
 
-    fn chunk_bytes(&self) -> usize {
-        Frame::chunk_bytes(self)
-    }
-
     fn block_bytes(&self) -> usize {
         match Frame::block_bytes(self) {
             0 => Frame::chunk_bytes(self),

@@ -11,7 +11,7 @@ use crate::error::{Result, fail};
 use crate::io::{Folder, locate};
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -40,30 +40,16 @@ impl Frame {
         refuse_file(&location.folder, &location.name, Path::new(path).is_dir())?;
         location.folder.make_folder(&location.name)?;
         let own = locate::folder(path)?;
-        let created = Frame::create_at(
-            FrameStorage {
-                folder: own,
-                name: "".into(),
-                sparse: true,
-            },
-            mode,
-            new,
-            options,
-        );
-        match created {
-            Ok(frame) => {
-                if is_new {
-                    frame.session()?.created_in(location.folder);
-                }
-                Ok(frame)
-            }
-            Err(e) => {
-                if is_new {
-                    let _ = location.folder.remove_folder(&location.name);
-                }
-                Err(e)
-            }
-        }
+        let created_folder = is_new.then(|| (location.folder.clone(), location.name.clone()));
+        let storage = FrameStorage {
+            folder: own,
+            name: "".into(),
+            sparse: true,
+        };
+        own_folder(
+            Frame::create_at(storage, mode, new, options),
+            created_folder,
+        )
     }
 
     /// Creates a frame by name in a folder.
@@ -85,11 +71,11 @@ impl Frame {
         let is_new = !folder.exists(name)?;
         refuse_file(folder, name, folder.list(name).is_ok())?;
         folder.make_folder(name)?;
-        let frame = Frame::create_at(storage, mode, new, options)?;
-        if is_new {
-            frame.session()?.created_in(folder.clone());
-        }
-        Ok(frame)
+        let created_folder = is_new.then(|| (folder.clone(), name.into()));
+        own_folder(
+            Frame::create_at(storage, mode, new, options),
+            created_folder,
+        )
     }
 
     fn create_at(
@@ -203,6 +189,27 @@ impl NewFrame<'_> {
     }
 }
 
+/// Records the folder that was created for a frame. Removes it if creating the frame failed.
+fn own_folder(
+    created: Result<Frame>,
+    folder: Option<(Arc<dyn Folder>, OsString)>,
+) -> Result<Frame> {
+    match created {
+        Ok(frame) => {
+            if let Some((folder, _)) = folder {
+                frame.session()?.created_in(folder);
+            }
+            Ok(frame)
+        }
+        Err(e) => {
+            if let Some((folder, name)) = folder {
+                let _ = folder.remove_folder(&name);
+            }
+            Err(e)
+        }
+    }
+}
+
 /// Refuses to create a folder where a file exists: a folder cannot replace a file atomically.
 fn refuse_file(folder: &Arc<dyn Folder>, name: &OsStr, is_folder: bool) -> Result<()> {
     if is_folder || !folder.exists(name)? {
@@ -240,7 +247,7 @@ fn requested_checksums(options: &Options) -> Result<Option<bool>> {
         Ok(Checksum::Crc32) => Ok(Some(true)),
         _ => Err(fail!(
             Unsupported,
-            "{}: unsupported checksum (frames have CRC-32 (2) or none (0))",
+            "{}: unsupported checksum (frames have HOLDALL_CHECKSUM_CRC32 or _NONE)",
             Opt::Checksum.name()
         )),
     }
@@ -256,7 +263,7 @@ pub fn requested_params(options: &Options, like: &Params) -> Result<Params> {
             .and_then(Codec::from_number)
             .filter(|c| *c != Codec::Snappy);
         params.codec = codec.ok_or_else(|| {
-            fail!(Unsupported, "HOLDALL_OPT_CODEC: unsupported codec {n} (frames have BloscLZ (1), LZ4 (2), LZ4HC (3), zlib (5) and Zstandard (6), or none (0))")
+            fail!(Unsupported, "HOLDALL_OPT_CODEC: unsupported codec (frames have HOLDALL_CODEC_BLOSCLZ, _LZ4, _LZ4HC, _ZLIB, _ZSTD and _NONE)")
         })?;
     }
     if let Some(level) = options.given(Opt::Level) {

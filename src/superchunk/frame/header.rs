@@ -8,7 +8,7 @@
 use super::metalayers::{self, MetalayerKind, Named};
 use super::msgpack::{ARRAY, EXT_16, FALSE, Fields, INT_16, INT_32, INT_64, STR, TRUE, UINT_64};
 use super::trailer;
-use crate::blosc::{self, Codec, Params, Pipeline, Split, Target};
+use crate::blosc::{self, Codec, Params, Pipeline, Split, StoredCodec, StoredEncoding, Target};
 use crate::error::{Result, fail};
 use std::ops::Range;
 
@@ -291,13 +291,32 @@ impl Header {
         })
     }
 
-    /// Returns the encoding parameters of the chunks.
-    pub fn params(&self) -> Result<Params> {
-        let number = if self.codec == ELSEWHERE {
+    fn codec_number(&self) -> u8 {
+        if self.codec == ELSEWHERE {
             self.user_codec
         } else {
             self.codec
+        }
+    }
+
+    /// Returns how the chunks are encoded. Level 0 stores them uncompressed.
+    pub fn encoding(&self) -> StoredEncoding {
+        let codec = match Codec::from_number(self.codec_number()) {
+            _ if self.level == 0 => StoredCodec::None,
+            Some(codec) => StoredCodec::One(codec),
+            None => StoredCodec::Mixed,
         };
+        let slots = self.filters.get(..self.slots.into());
+        StoredEncoding {
+            codec,
+            level: Some(self.level),
+            filters: blosc::used_filters(slots.unwrap_or_default()),
+        }
+    }
+
+    /// Returns the encoding parameters of the chunks.
+    pub fn params(&self) -> Result<Params> {
+        let number = self.codec_number();
         // Snappy has a codec number, but no frame uses it
         let codec = Codec::from_number(number)
             .filter(|c| *c != Codec::Snappy)

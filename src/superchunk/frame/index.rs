@@ -66,7 +66,7 @@ impl IndexSlot {
 
 /// Decodes an index of `chunks` slots. `chunk` may have bytes after the index.
 pub fn decode(chunk: &[u8], chunks: u64, limit: u64) -> Result<Vec<IndexSlot>> {
-    let within = |e: crate::Error| e.within("the index of the chunks");
+    let within = |e: crate::error::Error| e.within("the index of the chunks");
     let header = blosc::Header::parse(chunk).map_err(within)?;
     if Some(header.nbytes as u64) != chunks.checked_mul(ENTRY as u64) {
         return Err(fail!(

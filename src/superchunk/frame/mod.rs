@@ -53,9 +53,9 @@ mod write_parallel;
 
 pub use create::NewFrame;
 pub use detect::{header_at, is_at, is_frame, take_requested_params};
-pub use open::OPEN_OPTIONS;
-pub use repair::{repair, repair_in};
-pub use verify::verify;
+pub use repair::repair;
+#[cfg(any(test, feature = "internals"))]
+pub use repair::repair_in;
 
 use crate::blosc::Params;
 use crate::blosc::stored::BlockCache;
@@ -171,6 +171,11 @@ impl Frame {
             .map_or(self.entries.len() as u64, |paged| paged.len())
     }
 
+    /// Is chunk `i` not encoded yet?
+    pub fn is_pending(&self, i: u64) -> bool {
+        i >= self.stored_chunks()
+    }
+
     /// Returns the number of content bytes.
     pub fn nbytes(&self) -> u64 {
         self.header.nbytes + self.pending.len() as u64
@@ -226,7 +231,7 @@ impl Frame {
         &self.header
     }
 
-    /// Is it a folder with one file per chunk?
+    /// Returns whether it is a folder with one file per chunk.
     pub fn is_sparse(&self) -> bool {
         self.storage.sparse
     }

@@ -17,8 +17,7 @@ use crate::blosc;
 use crate::error::{Error, Result, fail};
 use crate::io::journal::{self, Session, Snapshot};
 use crate::io::{Access, File, Folder, locate, object, read_buffer};
-use crate::options::{Opt, Options};
-use crate::options::{Opt, Options};
+use crate::options::{CHUNK_WRITE_OPTIONS, Opt, Options};
 use crate::slice::SliceExt;
 use crate::superchunk::bloscpack::Mode;
 use std::collections::HashSet;
@@ -99,7 +98,11 @@ impl Frame {
     fn open_at(storage: &FrameStorage, mode: Mode, options: &Options) -> Result<Frame> {
         match mode {
             Mode::Read => {
-                options.only("opening a frame for reading", OPEN_OPTIONS)?;
+                let options = &options.applying(
+                    "opening a frame for reading",
+                    OPEN_OPTIONS,
+                    CHUNK_WRITE_OPTIONS,
+                )?;
                 let access = if options.get(Opt::Io, 0) == 1 {
                     Access::Map
                 } else {
@@ -128,9 +131,10 @@ impl Frame {
                 Ok(frame)
             }
             Mode::Append => {
-                options.only(
+                let options = &options.applying(
                     "opening a frame for writing",
                     &[OPEN_OPTIONS, WRITE_OPTIONS].concat(),
+                    CHUNK_WRITE_OPTIONS,
                 )?;
                 if options.given(Opt::At).is_some_and(|at| at > 0) {
                     return Err(fail!(
@@ -153,7 +157,7 @@ impl Frame {
             }
             Mode::New | Mode::Replace => Err(fail!(
                 Argument,
-                "HOLDALL_NEW and HOLDALL_REPLACE are for holdall_schunk_create() and holdall_array_create(); opening takes HOLDALL_READ or HOLDALL_APPEND"
+                "HOLDALL_CREATE and HOLDALL_REPLACE are for holdall_schunk_create() and holdall_array_create(); opening takes HOLDALL_READ or HOLDALL_APPEND"
             )),
         }
     }

@@ -187,7 +187,7 @@ pub fn corrected(trailer: &[u8], others_match: impl Fn([u32; 3]) -> bool) -> Opt
 }
 
 /// Returns the error for a part that does not match its CRC-32.
-pub fn damaged(part: &str) -> crate::Error {
+pub fn damaged(part: &str) -> crate::error::Error {
     fail!(
         Checksum,
         "the CRC-32 of the {part} does not match; the frame is corrupt"

@@ -6,26 +6,9 @@ use super::index::IndexSlot;
 use crate::blosc::Decoded;
 use crate::blosc::stored::StoredBytes;
 use crate::error::{Error, Result};
-use crate::options::{Opt, Options};
 use crate::parallel;
-use crate::superchunk::bloscpack::{Mode, Verified};
+use crate::superchunk::bloscpack::Verified;
 use crate::superchunk::chunks::Sink;
-use std::ffi::OsStr;
-
-/// Verifies the frame at a path. Calls `fault` with every error; `fault` returns whether to
-/// continue.
-pub fn verify(
-    path: &OsStr,
-    options: &Options,
-    fault: impl FnMut(&Error) -> bool,
-) -> Result<Verified> {
-    options.only(
-        "verifying a frame",
-        &[Opt::Threads, Opt::MemoryLimit, Opt::Io, Opt::At],
-    )?;
-    let all = options.clone().with(Opt::SkipDamaged, 1)?;
-    Frame::open(path, Mode::Read, &all)?.verify(fault)
-}
 
 /// A [`Sink`] that discards content.
 struct Nowhere;

@@ -1,7 +1,9 @@
 //! Tests every operation that changes a table on the simulated disk, and random operations against
 //! a model.
 
+mod copy;
 mod disk_repair;
+mod read;
 
 use super::Table;
 use crate::array::Array;
@@ -305,6 +307,13 @@ fn a_power_failure_leaves_the_old_table_or_the_new() {
         ];
         count("replace by others", &disk, &|folder| {
             create(&folder, Mode::Replace, &others, format)
+        });
+        let source = opened(&cut.folder(), Mode::Read).unwrap();
+        count("copy", &SimDisk::default(), &|folder| {
+            copy::copy(&source, &folder, Mode::New, format).map(|_| ())
+        });
+        count("replace by a copy", &disk, &|folder| {
+            copy::copy(&source, &folder, Mode::Replace, format).map(|_| ())
         });
         state_counts.assert_complete(2_000);
     }

@@ -79,9 +79,6 @@ impl Chunks for Mem {
     fn len(&self) -> u64 {
         self.chunks.len() as u64
     }
-    fn chunk_bytes(&self) -> usize {
-        self.chunk_bytes
-    }
     fn block_bytes(&self) -> usize {
         self.block_bytes
     }

@@ -66,7 +66,11 @@ fn read_a_box(case: &mut Case, what: &str) {
             &mut dst[..len - 1],
             strides.as_deref(),
         );
-        assert_eq!(short.unwrap_err().status, crate::Status::Buffer, "{what}");
+        assert_eq!(
+            short.unwrap_err().status,
+            crate::error::Status::Buffer,
+            "{what}"
+        );
     }
 }
 
@@ -178,9 +182,6 @@ impl Chunks for Endless {
     }
     fn len(&self) -> u64 {
         self.tiles.chunks()
-    }
-    fn chunk_bytes(&self) -> usize {
-        self.tiles.chunk_bytes()
     }
     fn block_bytes(&self) -> usize {
         self.tiles.block_bytes()

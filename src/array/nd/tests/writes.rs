@@ -153,6 +153,6 @@ fn arrays_of_sixteen_dimensions_are_supported() {
         Tiles::new(&[1; 17], &[1; 17], &[1; 17], 1, 0)
             .unwrap_err()
             .status,
-        crate::Status::Unsupported
+        crate::error::Status::Unsupported
     );
 }

@@ -284,9 +284,9 @@ fn many_threads_look_up_at_once() {
 fn invalid_calls_are_errors() {
     let (folder, bag) = bag_of(&some_keys(10, 19));
     let status = |r: Result<Index>| r.err().map(|e| (e.status, e.message)).unwrap();
-    let (s, message) = status(Index::build(&bag, &options(&[(Opt::Durability, 0)])));
+    let (s, message) = status(Index::build(&bag, &options(&[(Opt::ChunkBytes, 100)])));
     assert!(
-        s == Status::Argument && message.contains("HOLDALL_OPT_DURABILITY"),
+        s == Status::Argument && message.contains("HOLDALL_OPT_CHUNK_BYTES"),
         "{message}"
     );
     let (s, message) = status(Index::create_in(

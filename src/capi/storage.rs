@@ -1,40 +1,141 @@
 //! Storage that the caller provides: bytes in memory, or callbacks.
 
 use super::guard::*;
+use super::options::{chosen, holdall_options, storages};
 use crate::error::{Result, fail};
 use crate::io::Folder;
 use crate::io::functions::{FunctionError, FunctionResult, Functions, FunctionsFolder};
 use crate::io::memory::MemoryFolder;
+use crate::options::Options;
 use crate::os::OsStrExt;
+use crate::watch::Watch;
 use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_void};
 use std::sync::Arc;
 
-/// Storage that replaces a path: a folder of named files. A container in one file is the file "";
-/// its auxiliary files have names such as "limits.". Many threads may use one storage. There is no
-/// lock: the caller must ensure a single writer. Writing to read-only storage returns
-/// HOLDALL_E_UNSUPPORTED.
-pub struct holdall_io {
+/// Storage that replaces a path (holdall_options_set_storage()): a folder of named files. A
+/// container in one file is the file ""; its auxiliary files have names such as "limits.". The
+/// files of a folder have names such as "meta/sizes", "data/__0.blp", "chunks.b2frame". There is no
+/// lock: the caller must ensure a single writer.
+pub struct holdall_storage {
     pub(super) folder: Arc<dyn Folder>,
 }
 
-pub(super) fn storage<'a>(io: *mut holdall_io) -> Result<&'a Arc<dyn Folder>> {
-    let io = borrow(io.cast_const()).ok_or_else(|| fail!(Argument, "io is NULL"))?;
-    Ok(&io.folder)
+/// What a call opens or creates.
+pub(super) enum Target<'a> {
+    /// A path, or the name of an object in an object store.
+    Path(&'a OsStr),
+    /// The file or folder "" in the storage of the caller.
+    Storage(Arc<dyn Folder>),
+}
+
+/// Returns what a call with this path and these options opens or creates.
+pub(super) fn target<'a>(
+    path: *const c_char,
+    options: *const holdall_options,
+) -> Result<Target<'a>> {
+    match storages(options) {
+        [] => string(path, "path").map(Target::Path),
+        [folder] => no_path(path).map(|()| Target::Storage(Arc::clone(folder))),
+        several => Err(fail!(
+            Argument,
+            "options: {} storages (expected 1); only holdall_bag_open() reads several",
+            several.len()
+        )),
+    }
+}
+
+/// What a handle for reading was opened from, to open it again at a later commit.
+pub(super) enum Source {
+    /// A path or the spec of a bag.
+    Path(Watch),
+    /// Storage of the caller, which has no time stamps.
+    Storages(Vec<Arc<dyn Folder>>),
+}
+
+/// What a handle for reading was opened from, with the options of the call.
+pub(super) type Reopen = (Source, Options);
+
+/// Returns what a call opens for reading, before it opens it. `watch` begins to watch the path.
+pub(super) fn opened_from(
+    path: *const c_char,
+    options: *const holdall_options,
+    watch: fn(&OsStr) -> Watch,
+) -> Result<Reopen> {
+    let source = match storages(options) {
+        [] => Source::Path(watch(string(path, "path")?)),
+        folders => Source::Storages(folders.to_vec()),
+    };
+    Ok((source, chosen(options)))
+}
+
+/// Returns what to open again, or `None` if there certainly is no newer commit.
+pub(super) fn reopened(from: Option<&Reopen>) -> Result<Option<Reopen>> {
+    let Some((source, options)) = from else {
+        return Err(fail!(
+            State,
+            "only a handle that was opened with HOLDALL_READ can be refreshed"
+        ));
+    };
+    let source = match source {
+        Source::Path(watch) if watch.is_unchanged() => return Ok(None),
+        Source::Path(watch) => Source::Path(watch.again()),
+        Source::Storages(folders) => Source::Storages(folders.clone()),
+    };
+    Ok(Some((source, options.clone())))
+}
+
+impl Source {
+    /// Returns what to open, for containers in one storage.
+    pub(super) fn target(&self) -> Result<Target<'_>> {
+        match self {
+            Source::Path(watch) => Ok(Target::Path(watch.name())),
+            Source::Storages(folders) => {
+                let folder = folders.first().ok_or_else(|| fail!(State, "no storage"))?;
+                Ok(Target::Storage(Arc::clone(folder)))
+            }
+        }
+    }
+}
+
+/// Refuses a path beside a storage: it would be ignored.
+pub(super) fn no_path(path: *const c_char) -> Result<()> {
+    match borrow(path) {
+        None | Some(0) => Ok(()),
+        Some(_) => Err(fail!(
+            Argument,
+            "{}: a path, but the options have a storage; pass NULL",
+            string(path, "path")?.display()
+        )),
+    }
+}
+
+/// Returns the path for a call that does not access storage of the caller.
+pub(super) fn path_only<'a>(
+    path: *const c_char,
+    options: *const holdall_options,
+    call: &str,
+) -> Result<&'a OsStr> {
+    match storages(options) {
+        [] => string(path, "path"),
+        _ => Err(fail!(
+            Unsupported,
+            "{call}: does not access storage of the caller; open it with HOLDALL_OPT_VERIFY 2 instead"
+        )),
+    }
 }
 
 /// Callbacks of a storage. Each returns 0 or more on success, -errno on failure (-ENOENT: no such
-/// file). size and read_at are required. The storage is read-only if write_at, truncate, sync,
-/// rename or remove is NULL.
+/// file). size and read_at are required. The storage is read-only (writing is
+/// HOLDALL_E_UNSUPPORTED) if write_at, truncate, sync, rename or remove is NULL.
 ///
-/// - The effects of sync, rename and remove must survive a power failure once they return: commits
-///   depend on it (see docs/storage.md).
+/// - The effects of sync, rename and remove must survive a power failure: see docs/storage.md.
 /// - Several threads may call each function at once if several use the handles; library threads
 ///   only if HOLDALL_OPT_THREADS was set.
 /// - Files are identified by name alone: do not replace a container that is open for reading.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct holdall_io_functions {
-    /// Must be sizeof(holdall_io_functions).
+pub struct holdall_storage_functions {
+    /// sizeof(holdall_storage_functions).
     pub struct_size: usize,
     /// Passed to each function.
     pub ctx: *mut c_void,
@@ -61,7 +162,7 @@ pub struct holdall_io_functions {
             n: usize,
         ) -> i64,
     >,
-    /// Sets the size of a file in bytes. Creates the file if it does not exist.
+    /// Sets the size of a file in bytes, and creates it if needed.
     pub truncate:
         Option<unsafe extern "C" fn(ctx: *mut c_void, name: *const c_char, size: u64) -> i64>,
     /// Makes the content, size and name of a file durable.
@@ -87,7 +188,7 @@ pub struct holdall_io_functions {
     pub destroy: Option<unsafe extern "C" fn(ctx: *mut c_void)>,
 }
 
-struct Table(holdall_io_functions);
+struct Table(holdall_storage_functions);
 // SAFETY: the header states that several threads may call each function with this context.
 unsafe impl Send for Table {}
 // SAFETY: as above.
@@ -217,23 +318,19 @@ impl Functions for Table {
 }
 
 /// Creates a storage from callbacks. The table is copied; what the functions use must stay valid
-/// until destroy is called.
-///
-/// Returns:
-/// - HOLDALL_E_ARGUMENT: struct_size is 0, ends within a field, or exceeds this version's; or size
-///   or read_at is NULL. destroy is not called.
+/// until destroy is called, which a failure does not do.
 #[unsafe(no_mangle)]
 #[must_use]
-pub unsafe extern "C" fn holdall_io_from_functions(
-    functions: *const holdall_io_functions,
-    out: *mut *mut holdall_io,
+pub unsafe extern "C" fn holdall_storage_from_functions(
+    functions: *const holdall_storage_functions,
+    out: *mut *mut holdall_storage,
     err: *mut holdall_error,
 ) -> holdall_status {
     guard(err, || {
         give(out, || {
             let table = read_table(functions)?;
             let functions: Arc<dyn Functions> = Arc::new(Table(table));
-            Ok(holdall_io {
+            Ok(holdall_storage {
                 folder: Arc::new(FunctionsFolder::new(functions)),
             })
         })
@@ -241,8 +338,8 @@ pub unsafe extern "C" fn holdall_io_from_functions(
 }
 
 /// Copies the part of the table that the caller's version of it has.
-fn read_table(p: *const holdall_io_functions) -> crate::Result<holdall_io_functions> {
-    let none = holdall_io_functions {
+fn read_table(p: *const holdall_storage_functions) -> Result<holdall_storage_functions> {
+    let none = holdall_storage_functions {
         struct_size: 0,
         ctx: std::ptr::null_mut(),
         size: None,
@@ -260,18 +357,18 @@ fn read_table(p: *const holdall_io_functions) -> crate::Result<holdall_io_functi
     }
     // SAFETY: not NULL and aligned; by contract at least struct_size is readable.
     let size = unsafe { (*p).struct_size };
-    if size > size_of::<holdall_io_functions>() {
+    if size > size_of::<holdall_storage_functions>() {
         return Err(fail!(
             Argument,
             "functions->struct_size: {size} bytes (expected at most {}); the library is older than the header: update the library",
-            size_of::<holdall_io_functions>()
+            size_of::<holdall_storage_functions>()
         ));
     }
     // each field has the size of a pointer
     if size % size_of::<usize>() != 0 {
         return Err(fail!(
             Argument,
-            "functions->struct_size: {size} bytes end within a field; set it to sizeof(holdall_io_functions)"
+            "functions->struct_size: {size} bytes end within a field; set it to sizeof(holdall_storage_functions)"
         ));
     }
     let mut table = none;
@@ -287,28 +384,28 @@ fn read_table(p: *const holdall_io_functions) -> crate::Result<holdall_io_functi
     Ok(table)
 }
 
-/// Creates a read-only storage with one file, "": n bytes of memory, which are borrowed until every
-/// handle that was opened from it is closed, and must not change.
+/// Creates a read-only storage with one file, "": n bytes of memory, which must stay valid and
+/// unchanged until every handle opened from it is closed.
 #[unsafe(no_mangle)]
 #[must_use]
-pub unsafe extern "C" fn holdall_io_from_memory(
+pub unsafe extern "C" fn holdall_storage_from_memory(
     bytes: *const c_void,
     n: usize,
-    out: *mut *mut holdall_io,
+    out: *mut *mut holdall_storage,
     err: *mut holdall_error,
 ) -> holdall_status {
     guard(err, || {
         give(out, || {
             let bytes: &'static [u8] = slice(bytes.cast(), n, "bytes")?;
-            Ok(holdall_io {
+            Ok(holdall_storage {
                 folder: Arc::new(MemoryFolder::new(bytes)),
             })
         })
     })
 }
 
-/// Closes a storage, also while handles that were opened from it are in use.
+/// Frees a storage, also while options or handles use it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holdall_io_close(io: *mut holdall_io) {
-    take_back(io);
+pub unsafe extern "C" fn holdall_storage_free(storage: *mut holdall_storage) {
+    take_back(storage);
 }

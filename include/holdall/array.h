@@ -1,0 +1,403 @@
+/* holdall/array.h - arrays: items of one type in N dimensions. */
+/* Generated from src/capi/; do not edit. */
+#ifndef HOLDALL_ARRAY_H
+#define HOLDALL_ARRAY_H
+
+#include "base.h"
+#include "container.h"
+#include "options.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Maximum number of dimensions of an array. */
+#define HOLDALL_MAX_NDIM 16
+
+/* The last index varies fastest (row-major). */
+#define HOLDALL_ORDER_C 601
+/* The first index varies fastest (column-major). */
+#define HOLDALL_ORDER_F 602
+
+/* An open array: items of one dtype in 0 to HOLDALL_MAX_NDIM dimensions. Indices are those of
+ * the array and buffers are in C order, whatever the storage order. Values keep the byte order
+ * of the dtype. */
+typedef struct holdall_array holdall_array;
+
+/* Describes a new array. */
+typedef struct holdall_array_spec {
+    /* sizeof(holdall_array_spec). */
+    size_t struct_size;
+    /* As in NumPy: "<f8", "|S16", "<M8[ns]", "[('a','<i4'),('b','<f8')]". */
+    const char *dtype;
+    /* ndim lengths, 0 or more. Folders grow along the first dimension, others along any. */
+    const uint64_t *shape;
+    /* ndim lengths, or NULL for about HOLDALL_OPT_CHUNK_BYTES. Frames: any shape. Others: chunks
+     * span all dimensions but the first. See docs/choosing.md. */
+    const uint64_t *chunk_shape;
+    /* ndim lengths, or NULL for about HOLDALL_OPT_BLOCK_BYTES. Frames: longer blocks are padded.
+     * Others: must be NULL. */
+    const uint64_t *block_shape;
+    /* HOLDALL_FORMAT_BLOSCPACK, _BCOLZ, _BLZ, _BLZ_RFC, _B2ND or _CATERVA. */
+    holdall_format format;
+    /* Number of dimensions. */
+    uint32_t ndim;
+} holdall_array_spec;
+
+/* What is known about an array. */
+typedef struct holdall_array_info {
+    /* sizeof(holdall_array_info). */
+    size_t struct_size;
+    /* As in NumPy, spelled as at creation. */
+    const char *dtype;
+    /* ndim lengths. */
+    const uint64_t *shape;
+    /* ndim lengths of a chunk, which reads best as a whole. Bloscpack: the whole rows (of the
+     * slowest dimension) in it, at least 1. */
+    const uint64_t *chunk_shape;
+    /* ndim lengths of a block of the first chunk (without chunks: of a chunk), the smallest unit
+     * that is decoded. */
+    const uint64_t *block_shape;
+    /* Bytes per item; 0: Python objects, or items without bytes. */
+    size_t itemsize;
+    /* Bytes of all items. */
+    uint64_t nbytes;
+    /* Bytes on disk at the last commit; before the first, of the chunks. Folders: as the writer
+     * recorded (bcolz and BLZ: estimated). */
+    uint64_t stored_bytes;
+    /* See base.h. Of a column: commits of its table. */
+    uint64_t generation;
+    /* One of HOLDALL_FORMAT_*. HOLDALL_FORMAT_B2FRAME: a frame without array metalayers. */
+    holdall_format format;
+    /* Number of dimensions. */
+    uint32_t ndim;
+    /* HOLDALL_ORDER_C or _F. The slowest dimension is the first in C order, the last in Fortran
+     * order. */
+    int32_t order;
+    /* One of HOLDALL_CODEC_*. Bloscpack: of all chunks (_LZ4 includes LZ4HC). BLZ: of the first
+     * chunk. Others: as recorded, for new chunks. */
+    int32_t codec;
+    /* Recorded compression level; -1: none is (Bloscpack). */
+    int32_t level;
+    /* One of HOLDALL_CHECKSUM_*, of the chunks. */
+    int32_t checksum;
+    /* Number of filters. */
+    uint32_t filter_count;
+    /* Number of attributes. */
+    uint32_t attr_count;
+    /* HOLDALL_FILTER_*, in order of application; 0: one that this library does not have.
+     * Bloscpack: of the last chunk. */
+    uint8_t filters[8];
+} holdall_array_info;
+
+/* Opens an array at its last commit. mode: HOLDALL_READ, HOLDALL_APPEND. path:
+ *
+ * - A Bloscpack file with array metadata.
+ * - A frame (file or folder): the array of the metalayer that fits the chunks, `b2nd` first.
+ *   Caterva has no dtype: items are "|V8" and the like. Without metalayers: one dimension of
+ *   bytes or such items, changed only at its end.
+ * - A folder of bcolz, BLZ or the BLZ RFC layout, or a column of one. Python objects are
+ *   read-only. A missing chunk file is HOLDALL_E_MISSING on use.
+ *
+ * Returns:
+ * - HOLDALL_E_TYPE: also an unknown dtype; with HOLDALL_OPT_SKIP_DAMAGED corrupt metadata.
+ * - HOLDALL_E_FORMAT, _CHECKSUM: as holdall_schunk_open(); metadata are corrupt or do not match
+ *   the chunks (HOLDALL_OPT_SKIP_DAMAGED: a plausible missing end reads as zeros); names or
+ *   links lead out of a folder.
+ * - HOLDALL_E_UNSUPPORTED: too many dimensions; HOLDALL_APPEND on a read-only folder. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_open(const char *path,
+                                  holdall_mode mode,
+                                  const holdall_options *options,
+                                  holdall_array **out,
+                                  holdall_error *err);
+
+/* Creates an array of zeros (HOLDALL_OPT_FILL_VALUE), in C order, and opens it for changes.
+ * mode: HOLDALL_CREATE, HOLDALL_REPLACE. spec->format:
+ *
+ * - HOLDALL_FORMAT_BLOSCPACK: a file for Bloscpack 0.16. _B2ND: a frame for python-blosc2.
+ *   _CATERVA: one for Caterva, without dtype.
+ * - Folders: _BCOLZ for bcolz and BLZ; _BLZ for BLZ 0.6; _BLZ_RFC for Bloscpack.
+ *   docs/choosing.md has their limits.
+ *
+ * Returns:
+ * - HOLDALL_E_ARGUMENT: too many dimensions (folders: none); a chunk length of 0; more than 2^64
+ *   bytes; chunks of 2 GiB, blocks of 512 MiB or more; a shape of chunks or blocks is also an
+ *   option.
+ * - HOLDALL_E_TYPE: unknown dtype.
+ * - HOLDALL_E_UNSUPPORTED: Python objects; chunks, blocks, a codec or filter that the format
+ *   does not have; items of 0 bytes in a frame.
+ * - HOLDALL_E_LIMIT: too many chunks for a frame.
+ * - HOLDALL_E_EXISTS: as holdall_schunk_create(). */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_create(const char *path,
+                                    holdall_mode mode,
+                                    const holdall_array_spec *spec,
+                                    const holdall_options *options,
+                                    holdall_array **out,
+                                    holdall_error *err);
+
+/* Closes an array. No effect on a column of a table. */
+HOLDALL_API void holdall_array_close(holdall_array *array);
+
+/* Returns the number of dimensions. */
+HOLDALL_API uint32_t holdall_array_ndim(const holdall_array *array);
+
+/* Returns the ndim lengths. Borrowed. */
+HOLDALL_API const uint64_t *holdall_array_shape(const holdall_array *array);
+
+/* Returns the dtype as in NumPy, spelled as at creation. Borrowed. */
+HOLDALL_API const char *holdall_array_dtype(const holdall_array *array);
+
+/* Returns the bytes per item, which may be 0. */
+HOLDALL_API size_t holdall_array_itemsize(const holdall_array *array);
+
+/* Returns the bytes of all items. */
+HOLDALL_API uint64_t holdall_array_nbytes(const holdall_array *array);
+
+/* Gets information about an array. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_get_info(const holdall_array *array,
+                                      holdall_array_info *info,
+                                      holdall_error *err);
+
+/* Reads a box; start, count and step NULL: the whole array.
+ *
+ * - start, count, step: ndim values; along dimension d, count[d] items from start[d], step[d]
+ *   apart. NULL: 0; all from start on; 1.
+ * - strides: bytes between neighbors in dst along each dimension; NULL: packed. The box starts
+ *   at dst; along a negative stride the first item is at the far end. Bytes between items are
+ *   not written.
+ *
+ * Each touched chunk is decoded once, only as far as needed, in parallel if faster.
+ *
+ * Returns:
+ * - HOLDALL_DAMAGED, others: as holdall_schunk_read().
+ * - HOLDALL_E_ARGUMENT: a step is 0.
+ * - HOLDALL_E_TYPE: Python objects. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_read(const holdall_array *array,
+                                  const uint64_t *start,
+                                  const uint64_t *count,
+                                  const uint64_t *step,
+                                  void *dst,
+                                  size_t dst_size,
+                                  const int64_t *strides,
+                                  holdall_error *err);
+
+/* Writes a box, with the parameters of holdall_array_read(); a stride of 0 repeats an item.
+ * Chunks are encoded in parallel; one changed in part is decoded first.
+ *
+ * Returns:
+ * - HOLDALL_E_BUFFER, _RANGE, _ARGUMENT: as for reading; nothing was written.
+ * - others: as holdall_schunk_read() for a corrupt chunk changed in part. Part may be written:
+ *   write again, or continue from the last commit. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_write(holdall_array *array,
+                                   const uint64_t *start,
+                                   const uint64_t *count,
+                                   const uint64_t *step,
+                                   const void *src,
+                                   size_t src_size,
+                                   const int64_t *strides,
+                                   holdall_error *err);
+
+/* Reads all combinations of counts[d] positions of each dimension d, as numpy.ix_ does.
+ * positions[d]: any order, repeats allowed; NULL: the whole dimension, whatever counts[d].
+ * Returns as holdall_array_read(). */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_read_orthogonal(const holdall_array *array,
+                                             const uint64_t *const *positions,
+                                             const uint64_t *counts,
+                                             void *dst,
+                                             size_t dst_size,
+                                             holdall_error *err);
+
+/* Writes all combinations of positions, with the parameters of holdall_array_read_orthogonal().
+ * Of a repeated position the last value is stored. Returns as holdall_array_write(). */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_write_orthogonal(holdall_array *array,
+                                              const uint64_t *const *positions,
+                                              const uint64_t *counts,
+                                              const void *src,
+                                              size_t src_size,
+                                              holdall_error *err);
+
+/* Reads n items. coordinates: n * ndim values. Each chunk is decoded once, whatever the order.
+ *
+ * Returns:
+ * - HOLDALL_E_RANGE: an item (err->position: which) is outside.
+ * - others: as holdall_array_read(). */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_read_points(const holdall_array *array,
+                                         const uint64_t *coordinates,
+                                         size_t n,
+                                         void *dst,
+                                         size_t dst_size,
+                                         holdall_error *err);
+
+/* Appends `count` positions to dimension axis: holdall_array_insert() at its end. Along the
+ * slowest dimension (holdall_array_info::order) no items move. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_append(holdall_array *array,
+                                    uint32_t axis,
+                                    uint64_t count,
+                                    const void *src,
+                                    size_t src_size,
+                                    holdall_error *err);
+
+/* Inserts `count` positions into dimension axis before position start. src: the new items,
+ * exactly src_size bytes. After an error nothing is inserted. Later items move: see
+ * docs/commits.md.
+ *
+ * Returns:
+ * - as holdall_schunk_read() for a corrupt chunk to rewrite. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_insert(holdall_array *array,
+                                    uint32_t axis,
+                                    uint64_t start,
+                                    uint64_t count,
+                                    const void *src,
+                                    size_t src_size,
+                                    holdall_error *err);
+
+/* Removes `count` positions of dimension axis from start on. After an error nothing is removed.
+ * Later items move. Returns as holdall_array_insert(). */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_remove(holdall_array *array,
+                                    uint32_t axis,
+                                    uint64_t start,
+                                    uint64_t count,
+                                    holdall_error *err);
+
+/* Copies the array, as this handle sees it, to a new container, with other chunks, codec,
+ * checksum or format. The copy appears complete or not at all. Reports progress in bytes.
+ *
+ * - path, mode, format and blocks in spec: as for holdall_array_create().
+ * - spec->dtype and shape: NULL, or those of the array; ndim: that of the array, or 0 if all
+ *   shapes are NULL.
+ * - spec->chunk_shape: also any length along the slowest dimension.
+ *
+ * What spec and options do not set is as here, or as docs/choosing.md says. Attributes are
+ * copied; docs/old-data.md says how between formats.
+ *
+ * Returns:
+ * - HOLDALL_DAMAGED: as holdall_schunk_copy().
+ * - HOLDALL_E_ARGUMENT: another dtype or shape; path is the array's own file (an own folder can
+ *   be replaced); a name exceeds a frame's 31 bytes.
+ * - HOLDALL_E_UNSUPPORTED: HOLDALL_OPT_FORMAT_VERSION 1 or 2; Fortran order in a folder.
+ * - others: as holdall_array_create(), holdall_array_read(), holdall_array_commit(). */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_copy(const holdall_array *array,
+                                  const char *path,
+                                  holdall_mode mode,
+                                  const holdall_array_spec *spec,
+                                  const holdall_options *options,
+                                  holdall_error *err);
+
+/* Changes the shape to ndim lengths: removes what is outside, adds the fill value. For its cost
+ * see docs/commits.md.
+ *
+ * An impossible shape, or one over the memory limit, changes nothing. An I/O error may leave an
+ * uncommitted shape in between.
+ *
+ * Returns:
+ * - HOLDALL_E_ARGUMENT: more than 2^64 bytes. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_resize(holdall_array *array,
+                                    const uint64_t *shape,
+                                    holdall_error *err);
+
+/* Makes all changes durable and visible, content and shape together. Fails as
+ * holdall_schunk_commit(). */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_commit(holdall_array *array,
+                                    holdall_error *err);
+
+/* Returns the generation: see base.h. */
+HOLDALL_API uint64_t holdall_array_generation(const holdall_array *array);
+
+/* Moves to the newest commit: see base.h. A column is HOLDALL_E_STATE: refresh the table. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_refresh(holdall_array *array,
+                                     holdall_error *err);
+
+/* Gets the fill value: what never written or skipped items read as (bcolz, BLZ: `dflt`). *n
+ * bytes: one item, or one row if its items differ; zeros: *value is NULL, *n 0.
+ *
+ * Returns:
+ * - HOLDALL_E_FORMAT: the stored value does not match the dtype. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_fill_value_get(const holdall_array *array,
+                                            const void **value,
+                                            size_t *n,
+                                            holdall_error *err);
+
+/* Sets the fill value for later growth; stored items stay. src: src_size bytes, one item or row;
+ * 0 bytes: zeros. Padding of structures and NaN payloads are lost.
+ *
+ * Returns:
+ * - HOLDALL_E_UNSUPPORTED: Bloscpack files and frames have none; long doubles, and imaginary
+ *   parts that the files cannot express.
+ * - HOLDALL_E_ARGUMENT: another size, or invalid characters. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_fill_value_set(holdall_array *array,
+                                            const void *src,
+                                            size_t src_size,
+                                            holdall_error *err);
+
+/* Reads item i of an array of Python objects (dtype "object" or "O", one dimension, itemsize 0):
+ * its pickle, not interpreted. Unpickling runs code that the writer of the file chose.
+ *
+ * Returns:
+ * - HOLDALL_E_TYPE: other arrays. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_read_object(const holdall_array *array,
+                                         uint64_t i,
+                                         void *dst,
+                                         size_t dst_size,
+                                         size_t *n,
+                                         holdall_error *err);
+
+/* Returns the number of attributes. Bloscpack: one, "", the JSON metadata. Folders: JSON as
+ * Python writes it (NaN and Infinity are numbers). Frames: metalayers but `b2nd` and `caterva`,
+ * any bytes. */
+HOLDALL_API uint32_t holdall_array_attr_count(const holdall_array *array);
+
+/* Returns the name of attribute i. Borrowed. */
+HOLDALL_API const char *holdall_array_attr_name(const holdall_array *array, uint32_t i);
+
+/* Gets an attribute: see base.h. The shape in metadata is that of the last commit.
+ *
+ * Returns:
+ * - HOLDALL_E_FORMAT, _CHECKSUM, _LIMIT: the attribute file is corrupt or too large; changes
+ *   fail too. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_attr_get(const holdall_array *array,
+                                      const char *name,
+                                      const void **value,
+                                      size_t *n,
+                                      holdall_error *err);
+
+/* Sets an attribute to n bytes.
+ *
+ * - Bloscpack: only "", a JSON object; dtype, shape, order and container must stay, other
+ *   members are free. Cannot be removed.
+ * - Folders: any name, any JSON.
+ * - Frames: as holdall_schunk_attr_set().
+ *
+ * Returns:
+ * - HOLDALL_E_ARGUMENT: invalid JSON; metadata of another array; `b2nd` or `caterva` of a frame.
+ * - HOLDALL_E_UNSUPPORTED: Bloscpack: another name, or removal. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_attr_set(holdall_array *array,
+                                      const char *name,
+                                      const void *value,
+                                      size_t n,
+                                      holdall_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* HOLDALL_ARRAY_H */

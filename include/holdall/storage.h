@@ -1,0 +1,79 @@
+/* holdall/storage.h - storage: functions of the caller in place of local files. */
+/* Generated from src/capi/; do not edit. */
+#ifndef HOLDALL_STORAGE_H
+#define HOLDALL_STORAGE_H
+
+#include "base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Storage that replaces a path (holdall_options_set_storage()): a folder of named files. A
+ * container in one file is the file ""; its auxiliary files have names such as "limits.". The
+ * files of a folder have names such as "meta/sizes", "data/__0.blp", "chunks.b2frame". There is
+ * no lock: the caller must ensure a single writer. */
+typedef struct holdall_storage holdall_storage;
+
+/* Callbacks of a storage. Each returns 0 or more on success, -errno on failure (-ENOENT: no such
+ * file). size and read_at are required. The storage is read-only (writing is
+ * HOLDALL_E_UNSUPPORTED) if write_at, truncate, sync, rename or remove is NULL.
+ *
+ * - The effects of sync, rename and remove must survive a power failure: see docs/storage.md.
+ * - Several threads may call each function at once if several use the handles; library threads
+ *   only if HOLDALL_OPT_THREADS was set.
+ * - Files are identified by name alone: do not replace a container that is open for reading. */
+typedef struct holdall_storage_functions {
+    /* sizeof(holdall_storage_functions). */
+    size_t struct_size;
+    /* Passed to each function. */
+    void *ctx;
+    /* Returns the size of a file in bytes. */
+    int64_t (*size)(void *ctx, const char *name);
+    /* Reads n bytes at offset at. Returns the number of bytes read: less than n only at the end
+     * of the file. */
+    int64_t (*read_at)(void *ctx, const char *name, uint64_t at, void *dst, size_t n);
+    /* Writes all n bytes at offset at. Extends the file if needed. */
+    int64_t (*write_at)(void *ctx, const char *name, uint64_t at, const void *src, size_t n);
+    /* Sets the size of a file in bytes, and creates it if needed. */
+    int64_t (*truncate)(void *ctx, const char *name, uint64_t size);
+    /* Makes the content, size and name of a file durable. */
+    int64_t (*sync)(void *ctx, const char *name);
+    /* Renames a file atomically and replaces a file that has the new name. */
+    int64_t (*rename)(void *ctx, const char *from, const char *to);
+    /* Removes a file. */
+    int64_t (*remove)(void *ctx, const char *name);
+    /* Calls each with the name of every file in folder ("": the storage itself), relative to it,
+     * on the calling thread, until each returns non-zero. Required only for datasets, and for
+     * changes to frames with one file per chunk. */
+    int64_t (*list)(void *ctx,
+                    const char *folder,
+                    int (*each)(void *arg, const char *name),
+                    void *arg);
+    /* Called once, after the last handle that uses the storage is closed. May be NULL. */
+    void (*destroy)(void *ctx);
+} holdall_storage_functions;
+
+/* Creates a storage from callbacks. The table is copied; what the functions use must stay valid
+ * until destroy is called, which a failure does not do. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_storage_from_functions(const holdall_storage_functions *functions,
+                                              holdall_storage **out,
+                                              holdall_error *err);
+
+/* Creates a read-only storage with one file, "": n bytes of memory, which must stay valid and
+ * unchanged until every handle opened from it is closed. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_storage_from_memory(const void *bytes,
+                                           size_t n,
+                                           holdall_storage **out,
+                                           holdall_error *err);
+
+/* Frees a storage, also while options or handles use it. */
+HOLDALL_API void holdall_storage_free(holdall_storage *storage);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* HOLDALL_STORAGE_H */

@@ -1,0 +1,289 @@
+/* holdall/table.h - tables: named columns of equal length. */
+/* Generated from src/capi/; do not edit. */
+#ifndef HOLDALL_TABLE_H
+#define HOLDALL_TABLE_H
+
+#include "base.h"
+#include "container.h"
+#include "options.h"
+#include "array.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An open table: named columns of equal length, each an array. Many threads may read a const
+ * handle and its columns at once. */
+typedef struct holdall_table holdall_table;
+
+/* Describes a new table. */
+typedef struct holdall_table_spec {
+    /* sizeof(holdall_table_spec). */
+    size_t struct_size;
+    /* column_count names: UTF-8, unique, valid as folder names: no slash, not "", ".", ".." or a
+     * file of the table. */
+    const char *const *names;
+    /* column_count dtypes: see holdall_array_spec; "('<f4', (3,))" gives rows of that shape. */
+    const char *const *dtypes;
+    /* HOLDALL_FORMAT_BCOLZ, _BLZ or _BLZ_RFC. */
+    holdall_format format;
+    /* Number of columns, 1 or more. */
+    uint32_t column_count;
+} holdall_table_spec;
+
+/* What is known about a table. */
+typedef struct holdall_table_info {
+    /* sizeof(holdall_table_info). */
+    size_t struct_size;
+    /* Number of rows. */
+    uint64_t row_count;
+    /* Bytes of all items. */
+    uint64_t nbytes;
+    /* Sum of holdall_array_info::stored_bytes of the columns. */
+    uint64_t stored_bytes;
+    /* See base.h. */
+    uint64_t generation;
+    /* HOLDALL_FORMAT_BCOLZ, _BLZ or _BLZ_RFC. */
+    holdall_format format;
+    /* Number of columns. */
+    uint32_t column_count;
+    /* Number of attributes. */
+    uint32_t attr_count;
+    /* 0. */
+    uint32_t reserved;
+} holdall_table_info;
+
+/* Opens a table, a folder of bcolz, BLZ or the BLZ RFC layout with separate fields, at its last
+ * commit. mode: HOLDALL_READ, HOLDALL_APPEND. It is as long as its shortest column; the next
+ * commit removes excess rows (holdall_table_column_row_count()).
+ *
+ * Returns:
+ * - HOLDALL_E_BUSY: also if another writer has a column open.
+ * - HOLDALL_E_MISSING, _FORMAT: a column is missing or corrupt (see the message), or its name
+ *   leads out of the folder.
+ * - HOLDALL_E_UNSUPPORTED: HOLDALL_APPEND, and a column has Python objects. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_open(const char *path,
+                                  holdall_mode mode,
+                                  const holdall_options *options,
+                                  holdall_table **out,
+                                  holdall_error *err);
+
+/* Creates a table without rows and opens it for changes. Options apply to all columns.
+ *
+ * - mode: HOLDALL_CREATE, or HOLDALL_REPLACE: the first commit replaces a table of the same
+ *   layout.
+ * - spec->format: see holdall_array_create(). HOLDALL_FORMAT_BLZ_RFC has no column attributes.
+ *
+ * Returns:
+ * - HOLDALL_E_EXISTS: the path exists, or a name is repeated.
+ * - HOLDALL_E_ARGUMENT: no columns, or an invalid name.
+ * - HOLDALL_E_TYPE: unknown dtype.
+ * - HOLDALL_E_UNSUPPORTED: Python objects, or another format. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_create(const char *path,
+                                    holdall_mode mode,
+                                    const holdall_table_spec *spec,
+                                    const holdall_options *options,
+                                    holdall_table **out,
+                                    holdall_error *err);
+
+/* Closes a table and its columns. */
+HOLDALL_API void holdall_table_close(holdall_table *table);
+
+/* Returns the number of rows. */
+HOLDALL_API uint64_t holdall_table_row_count(const holdall_table *table);
+
+/* Returns the number of columns. */
+HOLDALL_API uint32_t holdall_table_column_count(const holdall_table *table);
+
+/* Returns the name of column i, or NULL past the last. Borrowed until the table is closed or a
+ * column is added or removed. */
+HOLDALL_API const char *holdall_table_column_name(const holdall_table *table, uint32_t i);
+
+/* Returns column i as an array, or NULL past the last. Borrowed like its name. Changing it is
+ * HOLDALL_E_STATE: change the table. */
+HOLDALL_API
+const holdall_array *holdall_table_column(const holdall_table *table,
+                                          uint32_t i);
+
+/* Returns the column of this name as holdall_table_column() does, or NULL if there is none. */
+HOLDALL_API
+const holdall_array *holdall_table_find_column(const holdall_table *table,
+                                               const char *name);
+
+/* Returns the rows in the files of column i at the last commit; 0 for newer columns. More than
+ * the table has if a writer was interrupted between columns. */
+HOLDALL_API uint64_t holdall_table_column_row_count(const holdall_table *table, uint32_t i);
+
+/* Gets information about a table. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_get_info(const holdall_table *table,
+                                      holdall_table_info *info,
+                                      holdall_error *err);
+
+/* Reads the rows start, start + step, ... (count of them) of some columns.
+ *
+ * - names: column_count names of columns; NULL: all columns, in order, and column_count must be
+ *   their number.
+ * - dsts[i], dst_sizes[i]: a buffer for the items of column i.
+ *
+ * Returns:
+ * - HOLDALL_DAMAGED, others: as holdall_array_read().
+ * - HOLDALL_E_ARGUMENT: no such column, or step is 0. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_read_rows(const holdall_table *table,
+                                       uint64_t start,
+                                       uint64_t count,
+                                       uint64_t step,
+                                       uint32_t column_count,
+                                       const char *const *names,
+                                       void *const *dsts,
+                                       const size_t *dst_sizes,
+                                       holdall_error *err);
+
+/* Reads n rows of some columns, in any order, repeats allowed. names, dsts and dst_sizes: as for
+ * holdall_table_read_rows(). Each chunk is decoded once.
+ *
+ * Returns:
+ * - HOLDALL_E_RANGE: a row (err->position: which of rows) is past the last.
+ * - others: as holdall_table_read_rows(). */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_read_points(const holdall_table *table,
+                                         const uint64_t *rows,
+                                         size_t n,
+                                         uint32_t column_count,
+                                         const char *const *names,
+                                         void *const *dsts,
+                                         const size_t *dst_sizes,
+                                         holdall_error *err);
+
+/* Copies the table, as this handle sees it, to a new table of any format: all rows and columns,
+ * attributes of table and columns. The copy appears complete or not at all. path, mode, format:
+ * as for holdall_table_create(); docs/choosing.md has the defaults. Reports progress in bytes.
+ *
+ * Returns:
+ * - HOLDALL_DAMAGED: as holdall_schunk_copy().
+ * - HOLDALL_E_UNSUPPORTED: Python objects; column attributes in HOLDALL_FORMAT_BLZ_RFC; a codec
+ *   or filter that HOLDALL_FORMAT_BLZ does not have: set another one.
+ * - others: as holdall_table_create(), holdall_table_read_rows(), holdall_table_commit(). */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_copy(const holdall_table *table,
+                                  const char *path,
+                                  holdall_mode mode,
+                                  holdall_format format,
+                                  const holdall_options *options,
+                                  holdall_error *err);
+
+/* Returns the number of attributes of the table. Columns have their own. */
+HOLDALL_API uint32_t holdall_table_attr_count(const holdall_table *table);
+
+/* Returns the name of attribute i. Borrowed. */
+HOLDALL_API const char *holdall_table_attr_name(const holdall_table *table, uint32_t i);
+
+/* Gets an attribute, JSON. Returns as holdall_array_attr_get(). */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_attr_get(const holdall_table *table,
+                                      const char *name,
+                                      const void **value,
+                                      size_t *n,
+                                      holdall_error *err);
+
+/* Sets an attribute to n bytes of JSON.
+ *
+ * Returns:
+ * - HOLDALL_E_ARGUMENT: invalid JSON. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_attr_set(holdall_table *table,
+                                      const char *name,
+                                      const void *value,
+                                      size_t n,
+                                      holdall_error *err);
+
+/* Sets or removes an attribute of a column, as holdall_table_attr_set().
+ * holdall_array_attr_get() reads it.
+ *
+ * Returns:
+ * - HOLDALL_E_UNSUPPORTED: HOLDALL_FORMAT_BLZ_RFC. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_column_attr_set(holdall_table *table,
+                                             const char *column,
+                                             const char *name,
+                                             const void *value,
+                                             size_t n,
+                                             holdall_error *err);
+
+/* Appends rows. columns[i]: `count` rows of column i, exactly sizes[i] bytes, for every column.
+ * After an error nothing is appended to any column. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_append(holdall_table *table,
+                                    uint64_t count,
+                                    const void *const *columns,
+                                    const size_t *sizes,
+                                    holdall_error *err);
+
+/* Overwrites `count` rows of a column from row start on. src: exactly src_size bytes. State
+ * after an error: as holdall_array_write(). */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_write(holdall_table *table,
+                                   const char *column,
+                                   uint64_t start,
+                                   uint64_t count,
+                                   const void *src,
+                                   size_t src_size,
+                                   holdall_error *err);
+
+/* Inserts a column before column `at`; the number of columns appends it. name, dtype: see
+ * holdall_table_spec. src: an item (or row) per row of the table, exactly src_size bytes.
+ * Options are those of opening; codec, level and checksum default to the first column's. After
+ * an error nothing is changed.
+ *
+ * Returns:
+ * - HOLDALL_E_EXISTS: the name exists.
+ * - HOLDALL_E_TYPE: unknown dtype. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_column_add(holdall_table *table,
+                                        uint32_t at,
+                                        const char *name,
+                                        const char *dtype,
+                                        const void *src,
+                                        size_t src_size,
+                                        holdall_error *err);
+
+/* Removes a column. The commit removes its files; their readers then get HOLDALL_E_MISSING.
+ *
+ * Returns:
+ * - HOLDALL_E_ARGUMENT: no such name, or the only column. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_column_remove(holdall_table *table,
+                                           const char *name,
+                                           holdall_error *err);
+
+/* Removes all but the first row_count rows. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_truncate(holdall_table *table,
+                                      uint64_t row_count,
+                                      holdall_error *err);
+
+/* Makes all changes durable and visible, all or none: rows, columns, attributes.
+ *
+ * Returns:
+ * - HOLDALL_E_STATE: also if a writer without the lock changed the table since it was opened.
+ * - others: as holdall_schunk_commit(). */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_commit(holdall_table *table,
+                                    holdall_error *err);
+
+/* Returns the generation: see base.h. */
+HOLDALL_API uint64_t holdall_table_generation(const holdall_table *table);
+
+/* Moves to the newest commit: see base.h. Borrowed columns become invalid, too. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_refresh(holdall_table *table,
+                                     holdall_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* HOLDALL_TABLE_H */

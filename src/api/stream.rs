@@ -1,0 +1,60 @@
+//! Streams of records.
+#![forbid(unsafe_code)]
+
+use super::{Batch, Options, Result};
+use crate::bag::{Bag, Next, Stream as EngineStream};
+
+/// Records of a [`Bag`](crate::Bag) in any order, read ahead in parallel.
+///
+/// Many threads may call [`Stream::next_batch`] at once.
+///
+/// ```
+/// # use holdall::{Bag, BagWriter, Options};
+/// # let path = std::env::temp_dir().join(format!("holdall-doc-stream-{}.bagz", std::process::id()));
+/// # let mut writer = BagWriter::replace(&path, &Options::new())?;
+/// # writer.append_many(&["zero", "one", "two"])?;
+/// # writer.commit()?;
+/// let bag = Bag::open(&path)?;
+/// let mut stream = bag.stream_of([2, 0].into_iter(), &Options::new())?;
+/// assert_eq!(stream.next_record()?, Some(&b"two"[..]));
+/// assert_eq!(stream.next_record()?, Some(&b"zero"[..]));
+/// assert_eq!(stream.next_record()?, None);
+///
+/// let all = bag.stream(&Options::new())?;
+/// while let Some(batch) = all.next_batch(100)? {
+///     println!("{:?}", batch.numbers());
+/// }
+/// # std::fs::remove_file(path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Stream(EngineStream);
+
+impl Stream {
+    pub(super) fn open(bag: &Bag, next: Option<Next>, options: &Options) -> Result<Stream> {
+        Ok(Stream(EngineStream::open(bag, next, options.get()?)?))
+    }
+
+    /// Returns the next record, or `None` at the end. After an error, the next call returns the
+    /// record after it. A record that [`Options::skip_corrupt`] skips is empty, and
+    /// [`Stream::corrupt`] counts it.
+    pub fn next_record(&mut self) -> Result<Option<&[u8]>> {
+        Ok(self.0.next_record()?)
+    }
+
+    /// Returns the next `n` records, or `None` at the end. It returns fewer at the end and before a
+    /// record that cannot be read; the next call returns the error of that record. With `n` 0 it
+    /// returns as many as were read together.
+    pub fn next_batch(&self, n: usize) -> Result<Option<Batch>> {
+        Ok(self.0.take(n)?.map(Batch::new))
+    }
+
+    /// Returns the number in the bag of the record that [`Stream::next_record`] returned last.
+    pub fn number(&self) -> Option<u64> {
+        Some(self.0.number()).filter(|number| *number != u64::MAX)
+    }
+
+    /// Returns how many corrupt records were skipped.
+    pub fn corrupt(&self) -> u64 {
+        self.0.damaged()
+    }
+}

@@ -1,0 +1,105 @@
+/* holdall/@NAME@.h - @TITLE@.
+ *
+ * Results
+ *  - A function that can fail returns holdall_status: HOLDALL_OK (0), below 0 a failure, above 0
+ *    success with a remark.
+ *  - Results are stored through pointers, which follow the inputs. A failure leaves them
+ *    unchanged, except that an *out handle is NULL, buffers may hold anything, and
+ *    HOLDALL_E_BUFFER sets *n.
+ *  - Functions document the failures that have a specific meaning for them. In addition, all can
+ *    return HOLDALL_E_ARGUMENT, also for no such axis or column; those with positions _RANGE;
+ *    with a dst _BUFFER; those of a handle _INTERNAL; those that access a container _IO, _MEMORY
+ *    and _LIMIT (of HOLDALL_OPT_MEMORY_LIMIT). Opening can return _MISSING, and _TYPE for another
+ *    kind of container; writing _BUSY for another writer, and _STATE on a handle for reading.
+ *  - A pointer to 0 bytes or values may be NULL. Functions that cannot fail return 0 or NULL for
+ *    NULL. A closed handle, an invalid pointer or a wrong length is undefined behaviour.
+ *
+ * Structures
+ *  - Specs, infos and results begin with struct_size, so that later versions can add fields. Set
+ *    it to the size of the structure before the call, and unused fields of a spec to 0, as in
+ *    holdall_array_info info = {sizeof info}.
+ *
+ * Handles and threads
+ *  - holdall_X_close() or holdall_X_free() releases a handle, accepts NULL, and cannot fail. A
+ *    handle keeps alive what it was made from, so handles may be closed in any order.
+ *  - const holdall_X *: many threads may call such functions on one handle at once. holdall_X *:
+ *    one thread at a time, but any thread. Distinct handles are independent.
+ *  - Callbacks run on the calling thread unless documented otherwise. They must not unwind (C++
+ *    exceptions, longjmp) through the library, nor use the handle that they were called for.
+ *  - After fork() the child may read through inherited handles. An inherited writer returns
+ *    HOLDALL_E_STATE: see docs/threads.md.
+ *
+ * Commits
+ *  - A handle sees its own changes at once. Others see them, all together, after the commit, which
+ *    makes them durable. Closing without a commit discards them, as a crash would.
+ *  - A container may have one writer and any number of readers, which see the last commit at the
+ *    time when they open. After a later commit their reads may return HOLDALL_E_STATE: refresh or
+ *    open again. In datasets (bcolz, BLZ) they may see some of the changed rows instead.
+ *  - Files NAME.holdall-* beside a file NAME belong to its writer. A NAME.holdall-journal that
+ *    remains belongs to the container: see docs/commits.md.
+ *
+ * Following a writer
+ *  - holdall_X_refresh() moves a handle that was opened for reading (else HOLDALL_E_STATE) to the
+ *    newest commit. Without a newer one it takes about a system call per file. Borrowed pointers
+ *    become invalid. It fails as opening does, and then leaves the handle unchanged. Relative
+ *    paths refer to the working directory of the moment.
+ *  - holdall_X_generation() is 0 after opening, and one more after each commit through the handle
+ *    and each refresh that may have found a newer one.
+ *
+ * Memory and values
+ *  - Buffers belong to the caller, and sizes are in bytes. Where the size is not known in advance,
+ *    dst == NULL stores it in *n and returns HOLDALL_OK.
+ *  - Pointers to numbers and to pointers must be aligned as C requires. Buffers (void *) need no
+ *    alignment. Items are packed, in C order, unless documented otherwise.
+ *  - Returned pointers, also those in infos, are borrowed: valid until the handle is closed, or
+ *    changed by a function that takes it without const.
+ *  - Strings are UTF-8 and end with NUL. Paths are any bytes but NUL.
+ *
+ * Attributes (named values)
+ *  - holdall_X_attr_name() returns the name of attribute i, or NULL past the last.
+ *  - holdall_X_attr_get() borrows *n bytes without a NUL at the end. HOLDALL_NOT_FOUND: no such
+ *    name; *value is NULL, *n 0. holdall_X_attr_set() copies n bytes; value NULL removes it.
+ *
+ * Storage
+ *  - A path is a local file or folder, or an object such as gs://bucket/key: see docs/clouds.md.
+ *    holdall_options_set_storage() replaces the path by functions of the caller or by memory.
+ *
+ * The process
+ *  - Functions never abort, print, or install a signal handler. They read one environment
+ *    variable, HOLDALL_THREADS (the number of threads), once; for objects, also credentials.
+ */
+/* Generated from src/capi/; do not edit. */
+#ifndef @GUARD@
+#define @GUARD@
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Define HOLDALL_API to decorate the declarations otherwise. */
+#ifndef HOLDALL_API
+#if defined(_WIN32) && !defined(HOLDALL_STATIC)
+#define HOLDALL_API __declspec(dllimport)
+#else
+#define HOLDALL_API
+#endif
+#endif
+/* Callers must check a status. */
+#ifndef HOLDALL_USE
+#if defined(__GNUC__) || defined(__clang__)
+#define HOLDALL_USE __attribute__((warn_unused_result))
+#else
+#define HOLDALL_USE
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+@ITEMS@
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* @GUARD@ */

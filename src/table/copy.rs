@@ -1,0 +1,132 @@
+//! Copies a table, with other chunks, codec, checksum or format.
+#![forbid(unsafe_code)]
+
+use super::write::{self, NewColumn};
+use super::{Column, Table};
+use crate::array::{Array, NewLocation};
+use crate::blosc::{Codec, StoredCodec};
+use crate::checksum::Checksum;
+use crate::dataset::create;
+use crate::dtype::Dtype;
+use crate::error::Result;
+use crate::format::Format;
+use crate::options::{Opt, Options};
+use crate::superchunk::bloscpack::Mode;
+
+impl<A: AsRef<Array>> Table<A> {
+    /// Copies the table in its current state, with the attributes of the table and of its columns.
+    /// Columns keep codec, level, filter and fill value unless the options specify others. The
+    /// columns of the BLZ RFC layout share them: there, those of the first column are used. Returns
+    /// true if corrupt parts were replaced by zeros because `HOLDALL_OPT_SKIP_DAMAGED` is set.
+    pub fn copy(
+        &self,
+        to: NewLocation,
+        mode: Mode,
+        format: Format,
+        options: &Options,
+    ) -> Result<bool> {
+        let mut options = options.clone();
+        if options.given(Opt::ExpectedRows).is_none() {
+            let rows = i64::try_from(self.rows).unwrap_or(i64::MAX);
+            options.set(Opt::ExpectedRows, rows)?;
+        }
+        if let (Format::BlzRfc, Some(first)) = (format, self.columns.first()) {
+            inherit(&mut options, first.array.as_ref())?;
+        }
+        let columns = self
+            .columns
+            .iter()
+            .map(|column| new_column(column, format, &options))
+            .collect::<Result<Vec<_>>>()?;
+        let mut new = write::create(to, mode, format, &columns, &options)?;
+        let mut corrupt = self.copy_attrs(&mut new)?;
+        let nbytes = |c: &Column<A>| c.array.as_ref().nbytes();
+        let all = self.columns.iter().map(nbytes).sum();
+        let mut done = 0;
+        for (from, to) in self.columns.iter().zip(&mut new.columns) {
+            let report = &mut |n| options.progress(done + n, all);
+            let limit = options.memory_limit();
+            let copied = create::copy_rows(from.array.as_ref(), &mut to.array, limit, report);
+            corrupt |= copied.map_err(|e| e.within(format_args!("column {:?}", from.name)))?;
+            done += nbytes(from);
+        }
+        new.rows = self.rows;
+        new.commit()?;
+        Ok(corrupt)
+    }
+
+    /// Returns true if attributes are missing because they are corrupt and skipped.
+    fn copy_attrs(&self, new: &mut Table) -> Result<bool> {
+        let mut is_lost = self.attrs.damage().is_some();
+        for name in self.attrs.names() {
+            new.attr_set(name, self.attrs.get(name)?)?;
+        }
+        for (i, column) in self.columns.iter().enumerate() {
+            let array = column.array.as_ref();
+            is_lost |= array.has_lost_attrs();
+            for (name, value) in array.attrs()? {
+                new.column_attr_set(i, &name, Some(&value))?;
+            }
+        }
+        Ok(is_lost)
+    }
+}
+
+/// Returns the column of a new table that is like this one.
+fn new_column<'a, A: AsRef<Array>>(
+    column: &'a Column<A>,
+    format: Format,
+    options: &Options,
+) -> Result<NewColumn<'a>> {
+    let (array, mut options) = (column.array.as_ref(), options.clone());
+    let mut dtype = Dtype {
+        spelling: array.dtype_text(),
+        item: array.dtype().item.clone(),
+    };
+    let row = array.shape().get(1..).unwrap_or_default();
+    if !row.is_empty() {
+        dtype.item = dtype.item.in_shape(row)?;
+    }
+    if format != Format::BlzRfc {
+        inherit(&mut options, array)?;
+        if let (None, Some(value)) = (options.given_bytes(Opt::Fill), array.store().fill()?) {
+            options.set_bytes(Opt::Fill, value)?;
+        }
+    }
+    Ok(NewColumn {
+        name: &column.name,
+        dtype,
+        options,
+    })
+}
+
+/// Takes over the encoding of an array where the options do not set it.
+fn inherit(options: &mut Options, array: &Array) -> Result<()> {
+    let (encoding, checksum) = (array.encoding(), array.checksum());
+    if options.given_bytes(Opt::Filters).is_none() {
+        options.set_bytes(Opt::Filters, &encoding.filters)?;
+    }
+    // a requested codec applies also if the chunks are not compressed
+    let level = encoding
+        .level
+        .filter(|level| *level > 0 || options.given(Opt::Codec).is_none());
+    let codec = match encoding.codec {
+        // every reader of Snappy reads LZ4
+        StoredCodec::One(Codec::Snappy) => Some(Codec::Lz4),
+        StoredCodec::One(codec) => Some(codec),
+        StoredCodec::None | StoredCodec::Mixed => None,
+    };
+    for (opt, value) in [
+        (Opt::Codec, codec.map(|codec| i64::from(codec.number()) + 1)),
+        (Opt::Level, level.map(i64::from)),
+        (
+            Opt::Checksum,
+            Some(checksum as i64).filter(|_| checksum != Checksum::None),
+        ),
+    ] {
+        if let (None, Some(value)) = (options.given(opt), value) {
+            options.set(opt, value)?;
+        }
+    }
+    Ok(())
+}

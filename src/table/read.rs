@@ -1,0 +1,83 @@
+//! Reads rows of columns, which are found by name.
+#![forbid(unsafe_code)]
+
+use super::Table;
+use crate::array::Array;
+use crate::error::{Result, fail};
+use crate::format::Format;
+
+impl<A: AsRef<Array>> Table<A> {
+    /// Returns the format.
+    pub fn format(&self) -> Format {
+        let stored = || self.columns.first().map(|c| c.array.as_ref().format());
+        let writer = self.writer.as_ref().map(|writer| writer.format);
+        writer.or_else(stored).unwrap_or(Format::Bcolz)
+    }
+
+    /// Reads the rows `start`, `start + step`, ... (`count` of them) of a column, packed. Returns
+    /// `true` if some of the items were corrupt and are zeros, as the options requested.
+    pub fn read_rows(
+        &self,
+        column: usize,
+        (start, count, step): (u64, u64, u64),
+        dst: &mut [u8],
+    ) -> Result<bool> {
+        let array = self.array(column)?;
+        let (mut starts, mut counts) = (vec![0; array.shape().len()], array.shape().to_vec());
+        let mut steps = vec![1; starts.len()];
+        for (all, first) in [
+            (&mut starts, start),
+            (&mut counts, count),
+            (&mut steps, step),
+        ] {
+            all.first_mut().into_iter().for_each(|n| *n = first);
+        }
+        array
+            .read(&starts, &counts, Some(&steps), dst, None)
+            .map_err(|e| e.within(format_args!("column {:?}", self.column_name(column))))
+    }
+
+    /// Reads these rows of a column, in any order and packed. Returns the same as
+    /// [`Table::read_rows`].
+    pub fn read_points(&self, column: usize, rows: &[u64], dst: &mut [u8]) -> Result<bool> {
+        let array = self.array(column)?;
+        if let Some(i) = rows.iter().position(|row| *row >= self.rows) {
+            let (row, all) = (rows.get(i).copied().unwrap_or(0), self.rows);
+            let message = fail!(Range, "rows: row {row} is out of range (there are {all})");
+            return Err(message.at(i as u64));
+        }
+        let mut positions = vec![None; array.shape().len()];
+        positions
+            .first_mut()
+            .into_iter()
+            .for_each(|p| *p = Some(rows));
+        array
+            .read_orthogonal(&positions, dst)
+            .map_err(|e| e.within(format_args!("column {:?}", self.column_name(column))))
+    }
+
+    fn array(&self, column: usize) -> Result<&Array> {
+        let have = self.columns.len();
+        let found = self.columns.get(column);
+        found
+            .map(|c| c.array.as_ref())
+            .ok_or_else(|| fail!(Range, "column {column}: there are {have}"))
+    }
+
+    fn column_name(&self, column: usize) -> &str {
+        self.columns.get(column).map_or("", |c| c.name.as_str())
+    }
+}
+
+impl<A> Table<A> {
+    /// Returns the index of the column with this name.
+    pub fn find_column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|c| c.name == name)
+    }
+
+    /// Returns the index of the column with this name, which the caller requires.
+    pub fn column_index(&self, name: &str) -> Result<usize> {
+        self.find_column(name)
+            .ok_or_else(|| fail!(Argument, "{}: there is no column {name:?}", self.name))
+    }
+}
