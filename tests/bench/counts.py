@@ -20,6 +20,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 KEPT = HERE / "counts.json"
@@ -57,12 +58,13 @@ def size(prefix):
 
 def count(program, folder):
     """Instructions in the library, by path."""
-    files, dumps = folder / "files", folder / "dumps"
-    for f in (files, dumps):
-        f.mkdir()
-    subprocess.run([program, files, "1", "make"], check=True)
+    dumps = folder / "dumps"
+    dumps.mkdir()
     flags = ["--tool=callgrind", "--quiet", "--collect-atstart=no", "--compress-strings=no", f"--callgrind-out-file={dumps}/out"]
-    subprocess.run(["valgrind", *flags, program, files, "1", "count"], check=True)
+    # opening a file resolves each component of its path: the same number of them, and of bytes, wherever the source is
+    with tempfile.TemporaryDirectory(prefix="holdall-counts-", dir="/tmp") as files:
+        subprocess.run([program, files, "1", "make"], check=True)
+        subprocess.run(["valgrind", *flags, program, files, "1", "count"], check=True)
     found = dict(map(read, dumps.iterdir()))
     return {name: n for name, n in found.items() if name}
 
