@@ -35,6 +35,9 @@ enum { ALL_FORMS = sizeof forms / sizeof forms[0], FORMS = ALL_FORMS - 1 };
 
 /* HOLDALL_OPT_MEMORY_LIMIT of all handles; 0: the default limit. */
 static int64_t memory_limit;
+/* The progress callback of all handles; NULL: none. */
+static holdall_progress_fn progress_callback;
+static void *progress_ctx;
 /* Rows of a chunk of a container that is made. */
 static uint64_t chunk_rows = CHUNK;
 
@@ -48,6 +51,7 @@ static inline holdall_options *form_options(int form, bool own)
         OK(holdall_options_set(o, HOLDALL_OPT_CHUNK_BYTES, (int64_t)chunk_rows * 4, &err));
     if (memory_limit > 0)
         OK(holdall_options_set(o, HOLDALL_OPT_MEMORY_LIMIT, memory_limit, &err));
+    holdall_options_set_progress(o, progress_callback, progress_ctx);
     return o;
 }
 

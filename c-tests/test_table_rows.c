@@ -50,7 +50,7 @@ static void columns_by_name(void)
     CHECK(holdall_table_find_column(NULL, "a") == NULL && holdall_table_find_column(t, NULL) == NULL);
     /* changes name their column */
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_write(t, "b", 0, 1, "1234", 4, &err));
-    CHECK(says("\"b\"") || says("b"));
+    CHECK(says("\"b\""));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_column_attr_set(t, "b", "x", "1", 1, &err));
     OK(holdall_table_column_remove(t, "s", &err));
     CHECK(holdall_table_find_column(t, "s") == NULL);
@@ -127,7 +127,7 @@ static void rows_that_are_refused(void)
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_read_rows(t, 0, 1, 1, 2, NULL, dsts, sizes, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_read_rows(t, 0, 1, 1, 4, NULL, dsts, sizes, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_read_rows(t, 0, 1, 1, 1, (const char *[]){"b"}, dsts, sizes, &err));
-    CHECK(says("b"));
+    CHECK(says("no column \"b\""));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_read_rows(t, 0, 1, 1, 2, (const char *[]){"a", NULL}, dsts, sizes, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_read_rows(t, 0, 1, 1, 1, names, NULL, sizes, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_read_rows(t, 0, 1, 1, 1, names, dsts, NULL, &err));
@@ -135,12 +135,12 @@ static void rows_that_are_refused(void)
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_read_rows(NULL, 0, 1, 1, 1, names, dsts, sizes, &err));
     /* one that is too small is named */
     GIVES(HOLDALL_E_BUFFER, holdall_table_read_rows(t, 0, 10, 1, 3, NULL, dsts, (const size_t[]){40, 49, 80}, &err));
-    CHECK(says("\"s\"") || says("/s"));
+    CHECK(says("column \"s\""));
     GIVES(HOLDALL_E_RANGE, holdall_table_read_points(t, far, 3, 1, names, dsts, sizes, &err));
     EQUAL(err.position, 1);
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_read_points(t, NULL, 3, 1, names, dsts, sizes, &err));
     GIVES(HOLDALL_E_BUFFER, holdall_table_read_points(t, far, 1, 3, NULL, dsts, (const size_t[]){4, 5, 7}, &err));
-    CHECK(says("\"m\"") || says("/m"));
+    CHECK(says("column \"m\""));
     holdall_table_close(t);
 }
 

@@ -103,6 +103,7 @@ mod engine {
     pub mod options;
     pub(crate) mod os;
     pub mod parallel;
+    pub mod progress;
     pub mod repair;
     pub(crate) mod slice;
     pub mod superchunk;

@@ -7,12 +7,9 @@
 use crate::alloc;
 use crate::error::{Result, fail};
 use crate::parallel::Threads;
+use crate::progress::Progress;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// A progress callback, called with `(done, total)` during a long call. Returning `false` stops the
-/// call.
-pub type Progress = Arc<dyn Fn(u64, u64) -> bool + Send + Sync>;
 
 /// An option. The numbers are those of the C API and never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -325,15 +322,9 @@ impl Options {
         self.get(Opt::MemoryLimit, alloc::DEFAULT_LIMIT as i64) as u64
     }
 
-    /// Reports progress. Returns `Cancelled` if the callback stops the call.
-    pub fn progress(&self, done: u64, total: u64) -> Result<()> {
-        match &self.progress {
-            Some(f) if !f(done, total) => Err(fail!(
-                Cancelled,
-                "stopped by the progress callback of the caller"
-            )),
-            _ => Ok(()),
-        }
+    /// Returns the progress callback.
+    pub fn progress(&self) -> Option<&Progress> {
+        self.progress.as_ref()
     }
 
     /// Returns an error if an option is set that does not apply to `call`.

@@ -271,7 +271,7 @@ holdall_status holdall_array_remove(holdall_array *array,
                                     holdall_error *err);
 
 /* Copies the array, as this handle sees it, to a new container, with other chunks, codec,
- * checksum or format. The copy appears complete or not at all. Reports progress in bytes.
+ * checksum or format. The copy appears complete or not at all.
  *
  * - path, mode, format and blocks in spec: as for holdall_array_create().
  * - spec->dtype and shape: NULL, or those of the array; ndim: that of the array, or 0 if all

@@ -26,7 +26,7 @@ typedef struct holdall_bag_index holdall_bag_index;
 #define HOLDALL_NO_RECORD UINT64_MAX
 
 /* Builds the index of a bag, or of a slice (whose numbers it uses), in memory: about 22 bytes
- * per record, then 9. Reports progress.
+ * per record, then 9.
  *
  * Returns:
  * - HOLDALL_E_FORMAT, _CHECKSUM: a record (err->position) is corrupt. HOLDALL_OPT_SKIP_DAMAGED,

@@ -67,9 +67,10 @@ typedef int32_t holdall_option;
 /* 1 (default): the lock `NAME.holdall-lock` permits one writer across processes. 0: the caller
  * must ensure it. */
 #define HOLDALL_OPT_LOCK 7
-/* One of HOLDALL_CODEC_*. Chunks: any but _BY_NAME; default _LZ4; frames have no _SNAPPY. Bags:
- * _NONE, _ZSTD or _BY_NAME (default). By name, a file with zstd frames that is neither `.bag`
- * nor `.bagz` does not open: set _ZSTD (decompress) or _NONE (do not). */
+/* One of HOLDALL_CODEC_*. Chunks: any but _BY_NAME; default _LZ4 (HOLDALL_FORMAT_BLZ: _BLOSCLZ);
+ * frames have no _SNAPPY. Bags: _NONE, _ZSTD or _BY_NAME (default). By name, a file with zstd
+ * frames that is neither `.bag` nor `.bagz` does not open: set _ZSTD (decompress) or _NONE (do
+ * not). */
 #define HOLDALL_OPT_CODEC 8
 /* Bags: zstd level, -131072 to 22; 0 (default) is 3. Chunks: 0 (stored) to 9, default 5. */
 #define HOLDALL_OPT_LEVEL 9
@@ -214,9 +215,12 @@ typedef int32_t holdall_option;
 /* Record i is record i / S of shard i modulo S, of S shards. */
 #define HOLDALL_BAG_SHARDS_INTERLEAVED 802
 
-/* Progress callback: done of total. A nonzero result stops the call with HOLDALL_E_CANCELLED;
- * what it has not committed is as after a failure. May run on another thread, one call at a
- * time. */
+/* Progress callback: done of total bytes of content; of stored bytes, where a bag is verified,
+ * checksummed or indexed. The calling thread calls it after each chunk or batch, in calls that
+ * read (but not single records), change, commit, copy, verify, repair, checksum or index. A
+ * nonzero result stops the call with HOLDALL_E_CANCELLED, unless all is done; what it has not
+ * committed is as after a failure. A commit stops only before it changes the container, and can
+ * be repeated. */
 typedef int (*holdall_progress_fn)(void *ctx, uint64_t done, uint64_t total);
 
 /* Creates an empty set, or returns NULL if memory allocation failed. */

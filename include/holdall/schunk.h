@@ -168,8 +168,7 @@ holdall_status holdall_schunk_read_raw(const holdall_schunk *schunk,
                                        holdall_error *err);
 
 /* Computes a checksum of all content, as holdall_checksum_compute() does of a buffer. Array
- * items are in stored order (holdall_array_info::order). Reports progress in bytes. Returns as
- * holdall_schunk_read(). */
+ * items are in stored order (holdall_array_info::order). Returns as holdall_schunk_read(). */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_schunk_checksum(const holdall_schunk *schunk,
                                        int32_t kind,
@@ -284,7 +283,7 @@ holdall_status holdall_schunk_commit(holdall_schunk *schunk,
 /* Copies content and attributes, as this handle sees them, to a new superchunk of another codec,
  * chunk size, version or format (between formats: content only). The copy is complete or absent.
  * path, mode, format and options: as for holdall_schunk_create(); docs/choosing.md has the
- * defaults. Reports progress in bytes.
+ * defaults.
  *
  * Returns:
  * - HOLDALL_DAMAGED: corrupt data became zeros, or are missing at the end or as attributes.

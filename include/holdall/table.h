@@ -160,7 +160,7 @@ holdall_status holdall_table_read_points(const holdall_table *table,
 
 /* Copies the table, as this handle sees it, to a new table of any format: all rows and columns,
  * attributes of table and columns. The copy appears complete or not at all. path, mode, format:
- * as for holdall_table_create(); docs/choosing.md has the defaults. Reports progress in bytes.
+ * as for holdall_table_create(); docs/choosing.md has the defaults.
  *
  * Returns:
  * - HOLDALL_DAMAGED: as holdall_schunk_copy().

@@ -160,9 +160,12 @@ impl Options {
         self.size(Opt::MemoryLimit, bytes)
     }
 
-    /// Calls a function with `(done, total)` during long calls. If it returns `false`, the call
-    /// fails with [`Status::Cancelled`](crate::Status::Cancelled). It may run on another thread,
-    /// one call at a time.
+    /// Calls a function with `(done, total)` in bytes of content; in bytes of stored records where a
+    /// bag is verified, checksummed or indexed. The calling thread calls it after each chunk or
+    /// batch, in calls that read (but not single records), change, commit, copy, verify, repair,
+    /// checksum or index. If it returns `false`, the call fails with
+    /// [`Status::Cancelled`](crate::Status::Cancelled), unless all is done. A commit stops only
+    /// before it changes the container, and can be repeated.
     pub fn progress(mut self, f: impl Fn(u64, u64) -> bool + Send + Sync + 'static) -> Options {
         self.options.on_progress(Some(Arc::new(f)));
         self

@@ -47,6 +47,12 @@ impl From<EngineArray> for Column {
     }
 }
 
+impl AsRef<EngineArray> for Column {
+    fn as_ref(&self) -> &EngineArray {
+        &self.0.0
+    }
+}
+
 impl AsMut<EngineArray> for Column {
     fn as_mut(&mut self) -> &mut EngineArray {
         &mut self.0.0

@@ -17,6 +17,7 @@ use crate::error::{Error, Result, Status, fail};
 use crate::format::Format;
 use crate::io::{Folder, locate, object};
 use crate::options::{Opt, Options};
+use crate::progress::{Progress, Scope, Step, measured};
 use crate::slice::SliceExt;
 use crate::superchunk::bloscpack::{Bloscpack, Destination, Mode};
 use crate::superchunk::frame::{self, Frame};
@@ -205,6 +206,7 @@ impl Array {
                     options,
                 } = to;
                 tiled.refuse_same_file(&folder, &name)?;
+                let scope = Scope::open(options.progress(), self.nbytes(), Step::Call);
                 let mut new = Array::create_in(
                     &folder,
                     &name,
@@ -216,7 +218,7 @@ impl Array {
                 )?;
                 let json = String::from_utf8_lossy(new.meta()?).trim_end().to_owned();
                 new.meta_set(with_attrs(json, &self.attrs()?).as_bytes())?;
-                new.copy_items_from(self, &options)
+                new.copy_items_from(self, options.memory_limit(), scope)
             }
         }
     }
@@ -244,6 +246,7 @@ impl Array {
             }
         }
         let (params, lost) = (self.params(), self.has_lost_attrs());
+        let scope = Scope::open(options.progress(), self.nbytes(), Step::Call);
         let mut copy = match to {
             NewLocation::Path(path) => TiledArray::create(path, mode, &new, params, options)?,
             NewLocation::Storage(folder) => {
@@ -256,12 +259,14 @@ impl Array {
             })?;
         }
         if let Body::Tiled(tiled) = &self.0
-            && let Some(damaged) = copy.copy_chunks_from(tiled, options)?
+            && let Some(damaged) = copy.copy_chunks_from(tiled, options, &scope)?
         {
-            return Array::from(copy).commit().map(|()| damaged);
+            Array::from(copy).commit()?;
+            scope.finish();
+            return Ok(damaged);
         }
         Array::from(copy)
-            .copy_items_from(self, options)
+            .copy_items_from(self, options.memory_limit(), scope)
             .map(|damaged| damaged | lost)
     }
 
@@ -273,21 +278,14 @@ impl Array {
             .and_then(|frame| frame.params().ok())
     }
 
-    /// Writes all items of another array of the same shape, and commits. Returns `true` if some of
-    /// them were corrupt.
-    fn copy_items_from(&mut self, from: &Array, options: &Options) -> Result<bool> {
+    /// Writes all items of another array of the same shape, commits, and ends the scope of the
+    /// copy. Returns `true` if some of the items were corrupt.
+    fn copy_items_from(&mut self, from: &Array, memory_limit: u64, scope: Scope) -> Result<bool> {
         let (shape, item) = (from.shape(), from.itemsize() as u64);
         let bytes = |lengths: &[u64]| lengths.iter().fold(item, |n, d| n.saturating_mul(*d));
-        let lengths = copy_box(
-            shape,
-            self,
-            COPY_BYTES.min(options.memory_limit()) / item.max(1),
-        );
-        let mut buffer = alloc::zeroed(alloc::allow(
-            bytes(&lengths),
-            options.memory_limit(),
-            "copy buffer",
-        )?)?;
+        let lengths = copy_box(shape, self, COPY_BYTES.min(memory_limit) / item.max(1));
+        let mut buffer =
+            alloc::zeroed(alloc::allow(bytes(&lengths), memory_limit, "copy buffer")?)?;
         let (mut start, mut damaged, mut done) = (vec![0; shape.len()], false, 0);
         while !shape.contains(&0) {
             let count: Vec<u64> = start
@@ -300,12 +298,13 @@ impl Array {
             damaged |= from.read(&start, &count, None, part, None)?;
             self.write(&start, &count, None, part, None)?;
             done += part.len() as u64;
-            options.progress(done, from.nbytes())?;
+            scope.at(done)?;
             if !next_box(&mut start, &lengths, shape) {
                 break;
             }
         }
         self.commit()?;
+        scope.finish();
         Ok(damaged)
     }
 
@@ -476,7 +475,8 @@ impl Array {
         dst: &mut [u8],
         strides: Option<&[i64]>,
     ) -> Result<bool> {
-        dispatch!(&self.0, a => a.read(start, count, step, dst, strides))
+        let read = || dispatch!(&self.0, a => a.read(start, count, step, dst, strides));
+        measured(self.progress(), self.box_bytes(count), Step::Decode, read)
     }
 
     /// Writes a box from a buffer with the layout that [`Array::read`] describes. On failure, part
@@ -489,23 +489,53 @@ impl Array {
         src: &[u8],
         strides: Option<&[i64]>,
     ) -> Result<()> {
-        dispatch!(&mut self.0, a => a.write(start, count, step, src, strides))
+        let (progress, total) = (self.progress(), self.box_bytes(count));
+        measured(
+            progress,
+            total,
+            Step::Encode,
+            || dispatch!(&mut self.0, a => a.write(start, count, step, src, strides)),
+        )
     }
 
     /// Reads single items. `coordinates` has one index per dimension, item after item.
     pub fn read_points(&self, coordinates: &[u64], n: usize, dst: &mut [u8]) -> Result<bool> {
-        dispatch!(&self.0, a => a.read_points(coordinates, n, dst))
+        let read = || dispatch!(&self.0, a => a.read_points(coordinates, n, dst));
+        measured(
+            self.progress(),
+            self.box_bytes(&[n as u64]),
+            Step::Decode,
+            read,
+        )
     }
 
     /// Reads all combinations of the positions of each dimension, packed in C order.
     pub fn read_orthogonal(&self, positions: &Positions, dst: &mut [u8]) -> Result<bool> {
-        dispatch!(&self.0, a => a.read_orthogonal(positions, dst))
+        let total = dst.len() as u64;
+        let read = || dispatch!(&self.0, a => a.read_orthogonal(positions, dst));
+        measured(self.progress(), total, Step::Decode, read)
     }
 
     /// Writes all combinations of the positions of each dimension. If a position occurs twice, the
     /// last occurrence wins.
     pub fn write_orthogonal(&mut self, positions: &Positions, src: &[u8]) -> Result<()> {
-        dispatch!(&mut self.0, a => a.write_orthogonal(positions, src))
+        measured(
+            self.progress(),
+            src.len() as u64,
+            Step::Encode,
+            || dispatch!(&mut self.0, a => a.write_orthogonal(positions, src)),
+        )
+    }
+
+    /// Returns the progress callback of the options.
+    fn progress(&self) -> Option<Progress> {
+        self.store().progress().cloned()
+    }
+
+    /// Returns the number of bytes of the items of a box.
+    fn box_bytes(&self, count: &[u64]) -> u64 {
+        let item = self.itemsize() as u64;
+        count.iter().fold(item, |n, d| n.saturating_mul(*d))
     }
 
     // ---- the shape
@@ -523,7 +553,12 @@ impl Array {
     /// Changes the shape. Items outside the new shape are removed; new items are zeros or the fill
     /// value. On failure, the array may have an intermediate shape.
     pub fn resize(&mut self, shape: &[u64]) -> Result<()> {
-        dispatch!(&mut self.0, a => a.resize(shape))
+        measured(
+            self.progress(),
+            self.nbytes(),
+            Step::Encode,
+            || dispatch!(&mut self.0, a => a.resize(shape)),
+        )
     }
 
     /// Appends `count` positions along a dimension. `src` has the new items, packed in C order. On
@@ -540,20 +575,33 @@ impl Array {
     /// Inserts `count` positions before position `at` of a dimension, and shifts the following
     /// items. `src` has the new items, packed in C order. On failure, the array is unchanged.
     pub fn insert(&mut self, axis: usize, at: u64, count: u64, src: &[u8]) -> Result<()> {
-        dispatch!(&mut self.0, a => a.insert(axis, at, count, src))
+        measured(
+            self.progress(),
+            src.len() as u64,
+            Step::Encode,
+            || dispatch!(&mut self.0, a => a.insert(axis, at, count, src)),
+        )
     }
 
     /// Removes `count` positions of a dimension from position `at` on, and shifts the following
     /// items. On failure, the array is unchanged.
     pub fn remove(&mut self, axis: usize, at: u64, count: u64) -> Result<()> {
-        dispatch!(&mut self.0, a => a.remove(axis, at, count))
+        measured(
+            self.progress(),
+            self.nbytes(),
+            Step::Encode,
+            || dispatch!(&mut self.0, a => a.remove(axis, at, count)),
+        )
     }
 
     /// Makes all changes durable and visible, content and shape together. On failure, the file is
     /// as of the last commit.
     pub fn commit(&mut self) -> Result<()> {
-        self.flush()?;
-        self.store_mut().commit()
+        let pending = self.store().pending_bytes();
+        measured(self.progress(), pending, Step::Encode, || {
+            self.flush()?;
+            self.store_mut().commit()
+        })
     }
 
     /// Passes all changes to the store, so that a commit of the store commits the array.

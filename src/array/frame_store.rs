@@ -11,6 +11,7 @@ use crate::dtype::Dtype;
 use crate::dtype::numpy_meta::{ArrayMeta, Order};
 use crate::error::{Result, fail};
 use crate::format::Format;
+use crate::progress::Progress;
 use crate::superchunk::bloscpack::{Destination, Splice};
 use crate::superchunk::frame::Frame;
 use std::ops::Range;
@@ -86,6 +87,14 @@ impl Store for Frame {
     fn block_bytes(&self) -> Option<u64> {
         Some(self.block_bytes() as u64).filter(|n| *n > 0)
     }
+    fn pending_bytes(&self) -> u64 {
+        Frame::pending_bytes(self)
+    }
+
+    fn progress(&self) -> Option<&Progress> {
+        Frame::progress(self)
+    }
+
     fn file_threads(&self) -> usize {
         self.file_threads()
     }

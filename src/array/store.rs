@@ -10,6 +10,7 @@ use crate::checksum::Checksum;
 use crate::dtype::numpy_meta::with_shape;
 use crate::error::{Error, Result, fail};
 use crate::format::Format;
+use crate::progress::Progress;
 use crate::superchunk::bloscpack::{Bloscpack, Destination, Splice};
 use std::any::Any;
 use std::ops::Range;
@@ -38,6 +39,10 @@ pub trait Store: Any + Send + Sync {
     fn chunk_bytes(&self) -> u64;
     /// Returns the number of content bytes in a block of the first chunk, if it has one.
     fn block_bytes(&self) -> Option<u64>;
+    /// Returns the number of content bytes that the next commit has to encode.
+    fn pending_bytes(&self) -> u64;
+    /// Returns the progress callback of the options of the store.
+    fn progress(&self) -> Option<&Progress>;
     /// Returns the number of threads that may use the store at once.
     fn file_threads(&self) -> usize;
     /// Returns whether the store would have `len` content bytes if it had not lost chunks at its
@@ -195,6 +200,14 @@ impl Store for Bloscpack {
             None
         }
     }
+    fn pending_bytes(&self) -> u64 {
+        Bloscpack::pending_bytes(self)
+    }
+
+    fn progress(&self) -> Option<&Progress> {
+        Bloscpack::progress(self)
+    }
+
     fn file_threads(&self) -> usize {
         self.file_threads()
     }

@@ -20,6 +20,7 @@ use crate::error::{Error, Result, Status, fail};
 use crate::format::Format;
 use crate::io::Folder;
 use crate::options::{Opt, Options};
+use crate::progress::Scope;
 use crate::superchunk::bloscpack::{Mode, Verified};
 use crate::superchunk::chunks::{Chunks, Encoded, Fill};
 use crate::superchunk::frame::{self, Frame, NewFrame};
@@ -260,11 +261,12 @@ impl TiledArray {
     /// Copies the chunks of an array with the same shape and dtype. Chunks with equal block shapes
     /// are copied in compressed form unless the options specify a codec, level or filters. Chunks
     /// without stored data need none in the copy, either. Returns `None` if the chunk shapes
-    /// differ; otherwise whether some of the data was corrupt.
+    /// differ; otherwise whether some of the data was corrupt. Reports to `scope`.
     pub fn copy_chunks_from(
         &mut self,
         from: &TiledArray,
         options: &Options,
+        scope: &Scope,
     ) -> Result<Option<bool>> {
         if self.chunkshape != from.chunkshape || self.chunkshape.contains(&0) {
             return Ok(None);
@@ -278,7 +280,6 @@ impl TiledArray {
             self.tiles.chunks(),
             from.frame.has_corruption(),
         );
-        let all = self.nbytes();
         for i in 0..n {
             damaged |= match Chunks::fill(&from.frame, i)? {
                 _ if same => from.frame.copy_chunk(i, &mut self.frame, reencode)?,
@@ -289,10 +290,7 @@ impl TiledArray {
                     .map(|()| false)?,
                 _ => self.copy_chunk_items(i, from)?,
             };
-            options.progress(
-                (u128::from(all) * u128::from(i + 1) / u128::from(n)) as u64,
-                all,
-            )?;
+            scope.at_part(i + 1, n)?;
         }
         Ok(Some(damaged))
     }

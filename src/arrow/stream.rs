@@ -8,6 +8,7 @@ use super::format::{Field, Format, OffsetLayout};
 use crate::array::Array;
 use crate::bag::{Bag, Records};
 use crate::error::{Error, Result, Status, fail};
+use crate::progress::{Step, measured};
 use crate::table::Table;
 use crate::{alloc, parallel};
 use std::sync::Arc;
@@ -103,6 +104,16 @@ impl<A: AsRef<Array> + Send + Sync> TableStream<A> {
     }
 
     fn read(&self, n: u64) -> Result<Data> {
+        let arrays = || self.table.columns().iter().map(|c| c.array.as_ref());
+        let total = arrays().fold(0u64, |all, array| {
+            all.saturating_add(row_bytes(array).saturating_mul(n))
+        });
+        measured(self.table.progress(), total, Step::Decode, || {
+            self.read_columns(n)
+        })
+    }
+
+    fn read_columns(&self, n: u64) -> Result<Data> {
         let mut tasks = Vec::new();
         let mut threads = usize::MAX;
         for column in self.table.columns() {

@@ -6,6 +6,7 @@ use super::codec::{Encoder, Encoding};
 use crate::alloc;
 use crate::error::Result;
 use crate::parallel::ordered::{self, ConsumerThread};
+use crate::progress::{Step, advance};
 use crate::slice::SliceExt;
 use std::sync::{Mutex, PoisonError};
 
@@ -164,6 +165,7 @@ impl Encoders {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(encoder);
+        advance(Step::Encode, span(data, offsets).len())?;
         Ok(e)
     }
 }

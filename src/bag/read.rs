@@ -12,6 +12,7 @@ use crate::alloc;
 use crate::error::{Error, Result, Status, fail};
 use crate::options::Opt;
 use crate::parallel::Threads;
+use crate::progress::{Scope, Step};
 use crate::slice::SliceExt;
 
 /// The records that a batch read requests, in order.
@@ -42,6 +43,7 @@ impl Bag {
             o.given(Opt::Threads).is_none() && self.set.shards.iter().any(Shard::is_foreign);
         BatchConfig {
             pool: &self.set.pool,
+            progress: o.progress(),
             stop: None,
             threads: if foreign { Threads::ONE } else { o.threads() },
             memory_limit: o.memory_limit(),
@@ -250,8 +252,9 @@ impl Bag {
         const TARGET: u64 = 8 << 20;
         const MOST: u64 = 4 * TARGET;
         let (mut first, mut n) = (0, 1024);
+        let scope = Scope::open(self.set.options.progress(), self.bytes(), Step::Call);
         while first < self.size {
-            self.set.options.progress(first, self.size)?;
+            scope.at_part(first, self.size)?;
             let count = n.min(self.size - first);
             // Only a single record may use the whole memory limit.
             let limit = if count > 1 {
@@ -277,7 +280,8 @@ impl Bag {
             first += count;
             n = (count.saturating_mul(TARGET) / bytes).clamp(1, (n * 4).min(1 << 16));
         }
-        self.set.options.progress(self.size, self.size)
+        scope.finish();
+        Ok(())
     }
 }
 

@@ -11,6 +11,7 @@ use super::pipeline::MAX_FILTERS;
 use super::{Codec, Content, Filter, Header, filter, release_if_large, scratch_slice};
 use crate::error::{Error, Result, fail};
 use crate::parallel;
+use crate::progress::{Step, advance};
 use crate::slice::SliceExt;
 use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
@@ -34,7 +35,8 @@ pub fn decode(chunk: &[u8], dst: &mut [u8], threads: usize) -> Result<()> {
             dst.len()
         ));
     }
-    range(&header, chunk, 0, dst, threads)
+    range(&header, chunk, 0, dst, threads)?;
+    advance(Step::Decode, dst.len())
 }
 
 /// Decodes `dst.len()` bytes from offset `at`. Only the blocks in this range are read.
@@ -51,7 +53,8 @@ pub fn decode_range(chunk: &[u8], at: usize, dst: &mut [u8], threads: usize) -> 
             dst.len()
         ));
     }
-    range(&header, chunk, at, dst, threads)
+    range(&header, chunk, at, dst, threads)?;
+    advance(Step::Decode, dst.len())
 }
 
 fn range(header: &Header, chunk: &[u8], at: usize, dst: &mut [u8], threads: usize) -> Result<()> {

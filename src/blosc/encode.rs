@@ -6,6 +6,7 @@ use super::codec::Encoders;
 use super::header::{COPIED, Header, VERSION_2};
 use super::{Content, Filter, Params, Target, filter, release_if_large, scratch_slice};
 use crate::error::{Error, Result};
+use crate::progress::{Step, advance};
 use crate::slice::SliceExt;
 use crate::{alloc, parallel};
 use std::cell::RefCell;
@@ -18,7 +19,9 @@ const MIN_BYTES_PER_THREAD: usize = 64 << 10;
 /// Appends `src` as one chunk to `dst`.
 pub fn encode(params: &Params, src: &[u8], dst: &mut Vec<u8>, threads: usize) -> Result<()> {
     let begin = dst.len();
-    let result = Encoder::new(params, src).and_then(|e| e.append(dst, threads));
+    let result = Encoder::new(params, src)
+        .and_then(|e| e.append(dst, threads))
+        .and_then(|()| advance(Step::Encode, src.len()));
     if result.is_err() {
         dst.truncate(begin);
     }
@@ -329,7 +332,8 @@ impl BlockEncoder {
 
     /// Completes a chunk that has all of its blocks.
     pub fn end(&self, chunk: &mut Vec<u8>) -> Result<()> {
-        self.finish(chunk, 0)
+        self.finish(chunk, 0)?;
+        advance(Step::Encode, self.header.nbytes)
     }
 
     /// Writes the current end of `dst` as the offset of block `index`. `begin`: offset of the chunk
@@ -358,7 +362,7 @@ impl BlockEncoder {
             write_block_offset(&mut chunk, self.header.len() + 4 * i, start)?;
             chunk.extend_from_slice(block);
         }
-        self.finish(&mut chunk, 0)?;
+        self.end(&mut chunk)?;
         Ok(Some(chunk))
     }
 

@@ -11,6 +11,7 @@ use crate::alloc::{self, Bytes, Scratch};
 use crate::cache::{CacheBudget, LruCache, PartialReads};
 use crate::checksum::Checksum;
 use crate::error::{Error, Result, fail};
+use crate::progress::{Step, advance};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -138,9 +139,11 @@ impl Fill {
         requested: &[usize],
         sink: &mut dyn Sink,
     ) -> Result<()> {
+        let mut filled = 0;
         for block in requested {
             let at = block.saturating_mul(size);
             let n = nbytes.saturating_sub(at).min(size);
+            filled += n;
             if let Some(dst) = sink.destination(*block).filter(|dst| dst.len() == n) {
                 self.put(at, dst);
                 continue;
@@ -149,7 +152,7 @@ impl Fill {
             self.put(at, &mut content);
             sink.put(*block, &Decoded::Plain(&content))?;
         }
-        Ok(())
+        advance(Step::Decode, filled)
     }
 }
 
@@ -439,7 +442,7 @@ impl StoredChunk {
     ) -> Result<()> {
         if let Body::Fill(fill) = &self.body {
             fill.put(from, dst);
-            return Ok(());
+            return advance(Step::Decode, dst.len());
         }
         let size = self.header.blocksize.max(1);
         let (mut at, mut rest) = (from, dst);
@@ -458,6 +461,7 @@ impl StoredChunk {
             let (dst, after) = rest.split_at_mut_checked(n).unwrap_or_default();
             if complete == 0 {
                 self.read_part(source, block, skip, dst, cache)?;
+                advance(Step::Decode, n)?;
             } else {
                 let n = complete.div_ceil(size);
                 let mut requested = alloc::with_capacity(n)?;
@@ -486,21 +490,24 @@ impl StoredChunk {
         let mut context = DecodeContext::take();
         let first = self.first(blocks, source, &mut context)?;
         let spans = self.spans(source, requested)?;
+        let mut decoded = 0;
         for (range, run) in runs(&spans, h.blocksize) {
             let bytes = source.bytes(range.clone())?;
             for (span, block) in run {
                 let stored = bytes.get(span.start - range.start..span.end - range.start);
                 let (decoder, stored) = (&blocks.decoder, stored.unwrap_or_default());
                 if let Some(dst) = sink.destination(*block) {
+                    decoded += dst.len();
                     decoder.decode(&mut context, *block, stored, first, dst)?;
                     continue;
                 }
                 let part = sink.requested(*block, h.block_len(*block));
+                decoded += part.len();
                 let content = decoder.decode_range(&mut context, *block, stored, first, part)?;
                 sink.put(*block, &content)?;
             }
         }
-        Ok(())
+        advance(Step::Decode, decoded)
     }
 
     /// Implements [`StoredChunk::read_blocks`] for uncompressed content.
@@ -511,6 +518,7 @@ impl StoredChunk {
         sink: &mut dyn Sink,
     ) -> Result<()> {
         let spans = self.spans(source, requested)?;
+        let mut copied = 0;
         for (range, run) in runs(&spans, self.header.blocksize) {
             // one block is read directly into its destination
             let (bytes, slice);
@@ -523,6 +531,7 @@ impl StoredChunk {
             };
             for (span, block) in run {
                 let stored = span.start - begin..span.end - begin;
+                copied += stored.len();
                 match sink.destination(*block) {
                     Some(dst) if dst.len() == stored.len() => source.read_at(stored.start, dst)?,
                     Some(dst) => {
@@ -537,7 +546,7 @@ impl StoredChunk {
                 }
             }
         }
-        Ok(())
+        advance(Step::Decode, copied)
     }
 
     /// Returns the byte ranges and the numbers of blocks, in the order in which they are stored.

@@ -697,7 +697,7 @@ fn check_copy_spec(spec: &holdall_array_spec, a: &Array) -> Result<()> {
 }
 
 /// Copies the array, as this handle sees it, to a new container, with other chunks, codec, checksum
-/// or format. The copy appears complete or not at all. Reports progress in bytes.
+/// or format. The copy appears complete or not at all.
 ///
 /// - path, mode, format and blocks in spec: as for holdall_array_create().
 /// - spec->dtype and shape: NULL, or those of the array; ndim: that of the array, or 0 if all shapes

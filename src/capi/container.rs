@@ -230,7 +230,7 @@ pub struct holdall_verify_result {
 structure!(holdall_verify_result);
 
 /// Reads everything at a path or spec, verifies all lengths and checksums, and calls fault (may be
-/// NULL) for each fault. result may be NULL. Reports progress. docs/damage.md says as what a file
+/// NULL) for each fault. result may be NULL. docs/damage.md says as what a file
 /// is verified.
 ///
 /// Returns:

@@ -51,7 +51,7 @@ fn make(
 }
 
 /// Builds the index of a bag, or of a slice (whose numbers it uses), in memory: about 22 bytes per
-/// record, then 9. Reports progress.
+/// record, then 9.
 ///
 /// Returns:
 /// - HOLDALL_E_FORMAT, _CHECKSUM: a record (err->position) is corrupt. HOLDALL_OPT_SKIP_DAMAGED,

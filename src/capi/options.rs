@@ -6,7 +6,8 @@ use super::storage::holdall_storage;
 use crate::error::{Result, fail};
 use crate::io::Folder;
 use crate::io::overlay::DryRun;
-use crate::options::{Opt, Options, Progress};
+use crate::options::{Opt, Options};
+use crate::progress::Progress;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
@@ -72,9 +73,9 @@ pub const HOLDALL_OPT_DURABILITY: i32 = 6;
 /// 1 (default): the lock `NAME.holdall-lock` permits one writer across processes. 0: the caller
 /// must ensure it.
 pub const HOLDALL_OPT_LOCK: i32 = 7;
-/// One of HOLDALL_CODEC_*. Chunks: any but _BY_NAME; default _LZ4; frames have no _SNAPPY. Bags:
-/// _NONE, _ZSTD or _BY_NAME (default). By name, a file with zstd frames that is neither `.bag` nor
-/// `.bagz` does not open: set _ZSTD (decompress) or _NONE (do not).
+/// One of HOLDALL_CODEC_*. Chunks: any but _BY_NAME; default _LZ4 (HOLDALL_FORMAT_BLZ: _BLOSCLZ);
+/// frames have no _SNAPPY. Bags: _NONE, _ZSTD or _BY_NAME (default). By name, a file with zstd frames
+/// that is neither `.bag` nor `.bagz` does not open: set _ZSTD (decompress) or _NONE (do not).
 pub const HOLDALL_OPT_CODEC: i32 = 8;
 /// Bags: zstd level, -131072 to 22; 0 (default) is 3. Chunks: 0 (stored) to 9, default 5.
 pub const HOLDALL_OPT_LEVEL: i32 = 9;
@@ -216,8 +217,11 @@ pub const HOLDALL_BAG_SHARDS_CONCATENATED: i32 = 801;
 /// Record i is record i / S of shard i modulo S, of S shards.
 pub const HOLDALL_BAG_SHARDS_INTERLEAVED: i32 = 802;
 
-/// Progress callback: done of total. A nonzero result stops the call with HOLDALL_E_CANCELLED; what
-/// it has not committed is as after a failure. May run on another thread, one call at a time.
+/// Progress callback: done of total bytes of content; of stored bytes, where a bag is verified,
+/// checksummed or indexed. The calling thread calls it after each chunk or batch, in calls that read
+/// (but not single records), change, commit, copy, verify, repair, checksum or index. A nonzero
+/// result stops the call with HOLDALL_E_CANCELLED, unless all is done; what it has not committed is
+/// as after a failure. A commit stops only before it changes the container, and can be repeated.
 pub type holdall_progress_fn =
     Option<unsafe extern "C" fn(ctx: *mut c_void, done: u64, total: u64) -> c_int>;
 

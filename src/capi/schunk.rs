@@ -395,7 +395,7 @@ pub unsafe extern "C" fn holdall_schunk_read_raw(
 }
 
 /// Computes a checksum of all content, as holdall_checksum_compute() does of a buffer. Array items
-/// are in stored order (holdall_array_info::order). Reports progress in bytes. Returns as
+/// are in stored order (holdall_array_info::order). Returns as
 /// holdall_schunk_read().
 #[unsafe(no_mangle)]
 #[must_use]
@@ -615,7 +615,7 @@ pub unsafe extern "C" fn holdall_schunk_commit(
 /// Copies content and attributes, as this handle sees them, to a new superchunk of another codec,
 /// chunk size, version or format (between formats: content only). The copy is complete or absent.
 /// path, mode, format and options: as for holdall_schunk_create(); docs/choosing.md has the
-/// defaults. Reports progress in bytes.
+/// defaults.
 ///
 /// Returns:
 /// - HOLDALL_DAMAGED: corrupt data became zeros, or are missing at the end or as attributes.

@@ -13,6 +13,7 @@ use crate::dtype::Dtype;
 use crate::error::{Result, fail};
 use crate::format::{Format, Kind};
 use crate::options::{Opt, Options};
+use crate::progress::{Progress, Step, measured};
 use crate::superchunk::bloscpack::Mode;
 use crate::table::Table;
 use crate::watch::Watch;
@@ -349,6 +350,7 @@ pub unsafe extern "C" fn holdall_table_get_info(
 /// The columns that a caller reads: their indices, and one buffer for each.
 struct Requested<'a> {
     columns: Vec<usize>,
+    progress: Option<Progress>,
     dsts: &'a [*mut c_void],
     dst_sizes: &'a [usize],
 }
@@ -377,6 +379,7 @@ impl<'a> Requested<'a> {
         }?;
         Ok(Requested {
             columns,
+            progress: table.progress(),
             dsts: slice(dsts, n, "dsts")?,
             dst_sizes: slice(dst_sizes, n, "dst_sizes")?,
         })
@@ -384,12 +387,15 @@ impl<'a> Requested<'a> {
 
     /// Calls `read` with each column and its buffer. Returns whether corrupt content was skipped.
     fn read_each(&self, read: impl Fn(usize, &mut [u8]) -> Result<bool>) -> Result<bool> {
-        let mut skipped = false;
-        let buffers = self.dsts.iter().zip(self.dst_sizes);
-        for (column, (dst, size)) in self.columns.iter().zip(buffers) {
-            skipped |= read(*column, destination(*dst, *size)?)?;
-        }
-        Ok(skipped)
+        let total = self.dst_sizes.iter().map(|size| *size as u64).sum();
+        measured(self.progress.clone(), total, Step::Decode, || {
+            let mut skipped = false;
+            let buffers = self.dsts.iter().zip(self.dst_sizes);
+            for (column, (dst, size)) in self.columns.iter().zip(buffers) {
+                skipped |= read(*column, destination(*dst, *size)?)?;
+            }
+            Ok(skipped)
+        })
     }
 }
 
@@ -451,7 +457,7 @@ pub unsafe extern "C" fn holdall_table_read_points(
 
 /// Copies the table, as this handle sees it, to a new table of any format: all rows and columns,
 /// attributes of table and columns. The copy appears complete or not at all. path, mode, format: as
-/// for holdall_table_create(); docs/choosing.md has the defaults. Reports progress in bytes.
+/// for holdall_table_create(); docs/choosing.md has the defaults.
 ///
 /// Returns:
 /// - HOLDALL_DAMAGED: as holdall_schunk_copy().

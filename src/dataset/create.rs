@@ -29,6 +29,7 @@ use crate::io::journal::Session;
 use crate::io::{self, Folder, locate};
 use crate::json::Value;
 use crate::options::{Opt, Options};
+use crate::progress::{Scope, Step};
 use crate::slice::SliceExt;
 use crate::superchunk::bloscpack::{self, FileEncoder, Mode, OPEN_OPTIONS};
 use std::ffi::OsStr;
@@ -254,6 +255,7 @@ pub fn copy<'a>(
         chunks,
         format,
     };
+    let scope = Scope::open(options.progress(), from.nbytes(), Step::Call);
     let mut new = match to.into() {
         NewLocation::Path(path) => create(path, mode, &spec, &options),
         NewLocation::Storage(folder) => create_in(folder, mode, &spec, &options),
@@ -261,11 +263,11 @@ pub fn copy<'a>(
     for (name, value) in from.attrs()? {
         new.attr_set(&name, &value)?;
     }
-    let all = from.nbytes();
     let corrupt = copy_rows(from, &mut new, options.memory_limit(), &mut |done| {
-        options.progress(done, all)
+        scope.at(done)
     })?;
     new.commit()?;
+    scope.finish();
     Ok(corrupt || from.has_lost_attrs())
 }
 
@@ -346,6 +348,7 @@ fn refuse_existing(dir: &DatasetDir, mode: Mode) -> Result<()> {
 /// Returns the subset of the options that applies to reading.
 pub fn for_reading(options: &Options) -> Options {
     let mut reading = Options::new();
+    reading.on_progress(options.progress().cloned());
     for opt in OPEN_OPTIONS {
         if let Some(n) = options.given(*opt) {
             let _ = reading.set(*opt, n);

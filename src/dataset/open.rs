@@ -8,10 +8,12 @@ use super::create::{WRITE_OPTIONS, for_reading};
 use super::folder::{DatasetDir, JOURNAL};
 use super::meta::{Meta, STORAGE};
 use crate::array::Array;
+use crate::array::store::Store;
 use crate::error::{Error, Result, Status, fail};
 use crate::format::Format;
 use crate::io::{Folder, locate, object};
 use crate::options::{CHUNK_WRITE_OPTIONS, Opt, Options};
+use crate::progress::{Scope, Step};
 use crate::superchunk::bloscpack::{Mode, OPEN_OPTIONS};
 use crate::superchunk::frame;
 use std::ffi::OsStr;
@@ -197,6 +199,9 @@ pub fn verify(
         .flatten()
         .map(ArrayFile::chunks)
         .fold(0, u64::saturating_add);
+    let nbytes = files.iter().flatten().map(Store::nbytes);
+    let all_bytes = nbytes.fold(0, u64::saturating_add);
+    let scope = Scope::open(options.progress(), all_bytes, Step::Call);
     for (i, file) in files.iter().enumerate() {
         let file = match file {
             Ok(file) => file,
@@ -205,7 +210,7 @@ pub fn verify(
         };
         let (v, go_on) = file.verify(&mut |e| fault(i, e), &mut |n| {
             done = done.saturating_add(n);
-            options.progress(done, chunks)
+            scope.at_part(done, chunks)
         })?;
         let corrupt = all.corrupt.saturating_add(v.corrupt);
         all = Verified {

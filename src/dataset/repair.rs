@@ -26,6 +26,7 @@ use crate::io::{self, Access};
 use crate::json::Value;
 use crate::options::{Opt, Options};
 use crate::parallel;
+use crate::progress::{Scope, Step};
 use crate::slice::SliceExt;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -211,10 +212,10 @@ impl RepairPlan {
         } else {
             settings.threads
         };
+        let content = self.chunk.saturating_mul(numbers.len() as u64);
+        let scope = Scope::open(settings.options.progress(), content, Step::Call);
         for (done, group) in numbers.chunks(threads.max(1) * 4).enumerate() {
-            settings
-                .options
-                .progress((done * threads.max(1) * 4) as u64, numbers.len() as u64)?;
+            scope.at_part((done * threads.max(1) * 4) as u64, numbers.len() as u64)?;
             let mut found: Vec<(u64, Result<ChunkState>)> = group
                 .iter()
                 .map(|i| (*i, Ok(ChunkState::Damaged)))

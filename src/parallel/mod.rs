@@ -8,6 +8,7 @@
 pub mod ordered;
 
 use crate::os;
+use crate::progress;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
@@ -115,6 +116,7 @@ fn pool() -> Option<&'static rayon_core::ThreadPool> {
 
 fn register(index: usize) {
     IS_WORKER.set(true);
+    progress::mark_worker();
     INDEX.set(index);
     if let Some(slot) = POOL_THREADS.get(index) {
         slot.get_or_init(|| PoolThread {
@@ -182,11 +184,12 @@ fn for_each_of<T: Send>(
     let queue = Mutex::new(items);
     let work = || drain(&queue, &f);
     let running = AtomicUsize::new(helpers);
+    let call = progress::current();
     pool.in_place_scope(|scope| {
         let exclusion = exclude_current_processor();
         for _ in 0..helpers {
             scope.spawn(|_| {
-                work();
+                progress::working_for(call.as_ref(), work);
                 record_processor();
                 running.fetch_sub(1, Ordering::Relaxed);
             });
@@ -226,11 +229,15 @@ pub fn for_each_blocking<T: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) +
     let helpers = threads.min(items.len()).saturating_sub(1);
     let queue = Mutex::new(items.into_iter());
     let work = || drain(&queue, &f);
+    let call = progress::current();
     std::thread::scope(|scope| {
         for _ in 0..helpers {
             if std::thread::Builder::new()
                 .name("holdall-waits".into())
-                .spawn_scoped(scope, work)
+                .spawn_scoped(scope, || {
+                    progress::mark_worker();
+                    progress::working_for(call.as_ref(), work);
+                })
                 .is_err()
             {
                 break;

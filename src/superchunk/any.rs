@@ -11,6 +11,7 @@ use crate::error::{Result, fail};
 use crate::format::Format;
 use crate::io::{Folder, locate, object};
 use crate::options::{Opt, Options};
+use crate::progress::{Progress, Scope, Step, measured};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -182,6 +183,7 @@ impl Superchunk {
             Superchunk::Frame(frame) => frame.params().ok().cloned(),
             Superchunk::Bloscpack(_) => None,
         };
+        let scope = Scope::open(options.progress(), self.nbytes(), Step::Call);
         let mut new = with_new(
             self.typesize(),
             like.as_ref(),
@@ -198,13 +200,14 @@ impl Superchunk {
                 }
             }
         }
-        let (mut done, all) = (0, self.nbytes());
+        let mut done = 0;
         let damaged = self.each_piece(&mut |piece| {
             new.append(piece)?;
             done += piece.len() as u64;
-            options.progress(done, all)
+            scope.at(done)
         })?;
         new.commit()?;
+        scope.finish();
         Ok(damaged)
     }
 
@@ -319,12 +322,16 @@ impl Superchunk {
     /// Reads content from byte `at` on until `dst` is full. Returns true if corrupt content was
     /// replaced by zeros.
     pub fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
-        dispatch!(self, s => s.read(at, dst))
+        let total = dst.len() as u64;
+        let read = || dispatch!(self, s => s.read(at, dst));
+        measured(self.progress(), total, Step::Decode, read)
     }
 
     /// Reads chunk `i` into `dst`, which must have the content size of the chunk.
     pub fn read_chunk(&self, i: u64, dst: &mut [u8]) -> Result<bool> {
-        dispatch!(self, s => s.read_chunk(i, dst))
+        let total = dst.len() as u64;
+        let read = || dispatch!(self, s => s.read_chunk(i, dst));
+        measured(self.progress(), total, Step::Decode, read)
     }
 
     /// Calls `f` with the encoded bytes of chunk `i`.
@@ -340,7 +347,12 @@ impl Superchunk {
 
     /// Appends content.
     pub fn append(&mut self, src: &[u8]) -> Result<()> {
-        dispatch!(self, s => s.append(src))
+        measured(
+            self.progress(),
+            src.len() as u64,
+            Step::Encode,
+            || dispatch!(self, s => s.append(src)),
+        )
     }
 
     /// Appends an encoded chunk unchanged.
@@ -350,12 +362,22 @@ impl Superchunk {
 
     /// Overwrites content from byte `at` on.
     pub fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
-        dispatch!(self, s => s.write(at, src))
+        measured(
+            self.progress(),
+            src.len() as u64,
+            Step::Encode,
+            || dispatch!(self, s => s.write(at, src)),
+        )
     }
 
     /// Inserts `src` as one chunk before chunk `chunk`.
     pub fn insert(&mut self, chunk: u64, src: &[u8]) -> Result<()> {
-        dispatch!(self, s => s.insert(chunk, src))
+        measured(
+            self.progress(),
+            src.len() as u64,
+            Step::Encode,
+            || dispatch!(self, s => s.insert(chunk, src)),
+        )
     }
 
     /// Removes chunk `chunk` and shifts the following chunks down by one.
@@ -370,7 +392,18 @@ impl Superchunk {
 
     /// Makes all changes durable and visible.
     pub fn commit(&mut self) -> Result<()> {
-        dispatch!(self, s => s.commit())
+        let pending = dispatch!(self, s => s.pending_bytes());
+        measured(
+            self.progress(),
+            pending,
+            Step::Encode,
+            || dispatch!(self, s => s.commit()),
+        )
+    }
+
+    /// Returns the progress callback of the options.
+    fn progress(&self) -> Option<Progress> {
+        dispatch!(self, s => s.progress()).cloned()
     }
 
     // ---- named values

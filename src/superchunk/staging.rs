@@ -5,6 +5,7 @@
 use crate::alloc;
 use crate::error::Result;
 use crate::options::Options;
+use crate::progress::{Scope, Step};
 use crate::slice::SliceExt;
 
 /// Maximum number of bytes that are staged. Small chunks are staged in groups of more than one per
@@ -114,12 +115,13 @@ impl PieceReader<'_> {
             .min(self.limit.max(MIN_PIECE));
         let mut buffer = alloc::zeroed(piece.min(self.nbytes) as usize)?;
         let (mut at, mut damaged) = (0, false);
+        let scope = Scope::open(self.options.progress(), self.nbytes, Step::Call);
         while at < self.nbytes {
             let now = buffer.at_mut(..(self.nbytes - at).min(piece) as usize)?;
             damaged |= read(at, now)?;
             f(now)?;
             at += now.len() as u64;
-            self.options.progress(at, self.nbytes)?;
+            scope.at(at)?;
         }
         Ok(damaged)
     }

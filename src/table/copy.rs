@@ -11,6 +11,7 @@ use crate::dtype::Dtype;
 use crate::error::Result;
 use crate::format::Format;
 use crate::options::{Opt, Options};
+use crate::progress::{Scope, Step};
 use crate::superchunk::bloscpack::Mode;
 
 impl<A: AsRef<Array>> Table<A> {
@@ -38,13 +39,14 @@ impl<A: AsRef<Array>> Table<A> {
             .iter()
             .map(|column| new_column(column, format, &options))
             .collect::<Result<Vec<_>>>()?;
-        let mut new = write::create(to, mode, format, &columns, &options)?;
-        let mut corrupt = self.copy_attrs(&mut new)?;
         let nbytes = |c: &Column<A>| c.array.as_ref().nbytes();
         let all = self.columns.iter().map(nbytes).sum();
+        let scope = Scope::open(options.progress(), all, Step::Call);
+        let mut new = write::create(to, mode, format, &columns, &options)?;
+        let mut corrupt = self.copy_attrs(&mut new)?;
         let mut done = 0;
         for (from, to) in self.columns.iter().zip(&mut new.columns) {
-            let report = &mut |n| options.progress(done + n, all);
+            let report = &mut |n| scope.at(done + n);
             let limit = options.memory_limit();
             let copied = create::copy_rows(from.array.as_ref(), &mut to.array, limit, report);
             corrupt |= copied.map_err(|e| e.within(format_args!("column {:?}", from.name)))?;
@@ -52,6 +54,7 @@ impl<A: AsRef<Array>> Table<A> {
         }
         new.rows = self.rows;
         new.commit()?;
+        scope.finish();
         Ok(corrupt)
     }
 

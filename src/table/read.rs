@@ -5,6 +5,7 @@ use super::Table;
 use crate::array::Array;
 use crate::error::{Result, fail};
 use crate::format::Format;
+use crate::progress::Progress;
 
 impl<A: AsRef<Array>> Table<A> {
     /// Returns the format.
@@ -54,6 +55,12 @@ impl<A: AsRef<Array>> Table<A> {
         array
             .read_orthogonal(&positions, dst)
             .map_err(|e| e.within(format_args!("column {:?}", self.column_name(column))))
+    }
+
+    /// Returns the progress callback of the options.
+    pub fn progress(&self) -> Option<Progress> {
+        let first = self.columns.first();
+        first.and_then(|column| column.array.as_ref().store().progress().cloned())
     }
 
     fn array(&self, column: usize) -> Result<&Array> {

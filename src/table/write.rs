@@ -28,6 +28,7 @@ use crate::io::Folder;
 use crate::io::journal::Session;
 use crate::json::Value;
 use crate::options::{Opt, Options};
+use crate::progress::{Step, measured};
 use crate::superchunk::bloscpack::Mode;
 use std::any::Any;
 use std::collections::HashSet;
@@ -560,7 +561,7 @@ fn file_of(array: &mut Array) -> Result<&mut ArrayFile> {
         .ok_or_else(|| fail!(State, "the column is not stored in a dataset"))
 }
 
-impl<A: From<Array> + AsMut<Array>> Table<A> {
+impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
     fn writer(&mut self) -> Result<&mut TableWriter> {
         let error = fail!(State, "{}: it was opened for reading", self.name);
         let writer = self.writer.as_mut().ok_or(error)?;
@@ -582,6 +583,16 @@ impl<A: From<Array> + AsMut<Array>> Table<A> {
             .rows
             .checked_add(rows)
             .ok_or_else(|| fail!(Argument, "more than 2^64 rows"))?;
+        let total = columns.iter().map(|src| src.len() as u64).sum();
+        measured(self.progress(), total, Step::Encode, || {
+            self.append_columns(rows, columns)
+        })?;
+        self.rows = all;
+        Ok(())
+    }
+
+    /// Appends rows to all columns or, on failure, to none.
+    fn append_columns(&mut self, rows: u64, columns: &[&[u8]]) -> Result<()> {
         for (i, src) in columns.iter().enumerate() {
             let done = match self.columns.get_mut(i) {
                 Some(column) => column
@@ -598,7 +609,6 @@ impl<A: From<Array> + AsMut<Array>> Table<A> {
                 return Err(e);
             }
         }
-        self.rows = all;
         Ok(())
     }
 
@@ -788,6 +798,14 @@ impl<A: From<Array> + AsMut<Array>> Table<A> {
     /// Makes all changes of all columns durable and visible. On failure the files are in the state
     /// of the last commit.
     pub fn commit(&mut self) -> Result<()> {
+        let stores = self.columns.iter().map(|c| c.array.as_ref().store());
+        let pending = stores.map(|store| store.pending_bytes()).sum();
+        measured(self.progress(), pending, Step::Encode, || {
+            self.commit_columns()
+        })
+    }
+
+    fn commit_columns(&mut self) -> Result<()> {
         let rows = self.rows;
         let writer = self.writer()?;
         if let Some(rfc_table) = &writer.rfc_table {

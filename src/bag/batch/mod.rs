@@ -28,6 +28,7 @@ use super::shard::Shard;
 use crate::alloc;
 use crate::error::{Error, Result};
 use crate::parallel::{self, Threads};
+use crate::progress::{self, Progress, Scope, Step};
 use crate::slice::SliceExt;
 use budget::Budget;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -79,6 +80,8 @@ pub struct Run<'a> {
 pub struct BatchConfig<'a> {
     /// The pool that buffers are taken from.
     pub pool: &'a Arc<BufferPool>,
+    /// The callback that the calling thread reports to.
+    pub progress: Option<&'a Progress>,
     /// Set by another thread to cancel the batch.
     pub stop: Option<&'a AtomicBool>,
     /// Threads that may be used.
@@ -343,11 +346,16 @@ fn finish(
         }
     })?;
     let mut slots = destination::hand_out(&tasks, data, &offsets).map_err(whole_batch)?;
+    let scope = Scope::open(config.progress, bytes, Step::Decode);
     prefetch::fetch_uncompressed(&mut tasks, &mut slots)?;
     each(
         config.threads,
         tasks.iter_mut().zip(slots).collect(),
-        |t, slots| t.finish(slots, budget),
+        |t, slots| {
+            let n = slots.total_len();
+            t.finish(slots, budget)?;
+            progress::advance(Step::Decode, n)
+        },
     )?;
     first_error(&mut tasks, config.skip)?;
     let unchecked = |t: &Task<'_>| {
@@ -359,6 +367,7 @@ fn finish(
     let unchecked = tasks.iter().map(|t| unchecked(t) as u64).sum();
     let damaged = collect_damaged(&mut tasks).map_err(whole_batch)?;
     drop(tasks);
+    scope.finish();
     let mut layout = BatchLayout {
         offsets,
         damaged,

@@ -49,6 +49,16 @@ pub enum OutputSlots<'a> {
     Scattered(Vec<&'a mut [u8]>),
 }
 
+impl OutputSlots<'_> {
+    /// Returns the number of bytes of all records.
+    pub fn total_len(&self) -> usize {
+        match self {
+            OutputSlots::Contiguous(slot) => slot.len(),
+            OutputSlots::Scattered(slots) => slots.iter().map(|slot| slot.len()).sum(),
+        }
+    }
+}
+
 /// The result of the first pass for a record.
 #[derive(Default)]
 pub struct RecordInfo {

@@ -22,6 +22,7 @@ use crate::error::{Result, Status, fail};
 use crate::io::File;
 use crate::options::Options;
 use crate::parallel::{self, Threads};
+use crate::progress::{Scope, Step};
 use crate::slice::SliceExt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -80,10 +81,12 @@ struct Builder<'a> {
 /// Builds the index of a bag.
 pub fn build(bag: &Bag, options: &Options, out: &mut Output) -> Result<()> {
     let mut builder = Builder::new(bag, options, out)?;
-    builder.header.rows = bag.size - builder.read_all(options)?;
-    options.progress(bag.size, bag.size)?;
+    let scope = Scope::open(options.progress(), bag.bytes(), Step::Call);
+    builder.header.rows = bag.size - builder.read_all(&scope)?;
     builder.write(out)?;
-    out.write_at(0, &builder.header.encode())
+    out.write_at(0, &builder.header.encode())?;
+    scope.finish();
+    Ok(())
 }
 
 impl<'a> Builder<'a> {
@@ -152,25 +155,19 @@ impl<'a> Builder<'a> {
     // ---- reading
 
     /// Reads all records. Returns the number of damaged records that were skipped.
-    fn read_all(&self, options: &Options) -> Result<u64> {
+    fn read_all(&self, scope: &Scope) -> Result<u64> {
         let total = self.bag.size;
         let stored = self.header.state.bytes / self.header.state.records.max(1);
         let count = (TASK_BYTES / stored.max(1)).clamp(1, TASK_RECORDS);
-        let skipped = AtomicU64::new(0);
+        let (skipped, done) = (AtomicU64::new(0), AtomicU64::new(0));
         parallel::try_for_each_index(
             self.config.threads.count(),
             total.div_ceil(count) as usize,
             |task| {
                 let first = task as u64 * count;
-                // the progress callback may only be called on the caller's thread
-                if !parallel::is_worker() {
-                    options.progress(first, total)?;
-                }
-                skipped.fetch_add(
-                    self.read_task(first, count.min(total - first))?,
-                    Ordering::Relaxed,
-                );
-                Ok(())
+                let n = count.min(total - first);
+                skipped.fetch_add(self.read_task(first, n)?, Ordering::Relaxed);
+                scope.at_part(done.fetch_add(n, Ordering::Relaxed) + n, total)
             },
         )?;
         Ok(skipped.into_inner())

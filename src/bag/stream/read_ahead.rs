@@ -205,6 +205,8 @@ impl Reader {
         let (memory, single) = self.settings.memory;
         let config = BatchConfig {
             pool: &self.buffers,
+            // no call of the caller waits for this batch in particular
+            progress: None,
             stop: Some(&self.stop),
             threads: self.settings.threads,
             memory_limit: if slot.single { single } else { memory },

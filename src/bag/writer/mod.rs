@@ -38,6 +38,7 @@ use crate::options::{BAG_OPTIONS, Opt, Options};
 use crate::os::OsStrExt;
 use crate::parallel;
 use crate::parallel::ordered::ConsumerThread;
+use crate::progress::{self, Progress, Step, measured};
 use shard_writer::{NewNames, ShardWriter};
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -69,6 +70,7 @@ const CHECKSUM_ZSTD: i64 = 9;
 pub struct Writer {
     shards: Vec<ShardWriter>,
     threads: usize,
+    progress: Option<Progress>,
     encoding: Encoding,
     /// `None` if records are stored uncompressed.
     encoders: Option<Encoders>,
@@ -174,6 +176,7 @@ impl Writer {
                 .collect(),
             interleaving_given: options.given(Opt::BagShards).is_some(),
             threads: options.threads().count(),
+            progress: options.progress().cloned(),
             encoders,
             unencoded: UnencodedRecords::new(),
             encoding,
@@ -332,6 +335,13 @@ impl Writer {
     pub fn append_many(&mut self, data: &[u8], offsets: &[u64]) -> Result<()> {
         self.check()?;
         check_offsets(data.len() as u64, offsets)?;
+        let total = span(data, offsets).len() as u64;
+        measured(self.progress.clone(), total, Step::Encode, || {
+            self.append_checked(data, offsets)
+        })
+    }
+
+    fn append_checked(&mut self, data: &[u8], offsets: &[u64]) -> Result<()> {
         if self.encoders.is_some()
             && !self
                 .unencoded
@@ -421,8 +431,16 @@ impl Writer {
             return Ok(());
         }
         self.check()?;
+        let pending = self.unencoded.data.len() as u64;
+        measured(self.progress.clone(), pending, Step::Encode, || {
+            self.commit_appended()
+        })
+    }
+
+    fn commit_appended(&mut self) -> Result<()> {
         self.encode_pending()?;
         if self.is_in_store() {
+            progress::poll()?;
             return self.publish();
         }
         let fresh = !self.shards.iter().all(ShardWriter::has_base);

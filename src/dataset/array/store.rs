@@ -15,6 +15,7 @@ use crate::format::Format;
 use crate::json::Value;
 use crate::options::Opt;
 use crate::parallel;
+use crate::progress::Progress;
 use crate::superchunk::bloscpack::{Bloscpack, Destination, Splice, reserve_offsets};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -112,6 +113,15 @@ impl Store for ArrayFile {
             Items::Single(chunks) => chunks.block_bytes(),
             _ => None,
         }
+    }
+
+    fn pending_bytes(&self) -> u64 {
+        let edits = self.runs().into_iter().filter_map(|run| run.edit.as_ref());
+        edits.map(|edit| edit.pending_bytes()).sum()
+    }
+
+    fn progress(&self) -> Option<&Progress> {
+        self.config.options.progress()
     }
 
     fn file_threads(&self) -> usize {

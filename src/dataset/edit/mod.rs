@@ -235,6 +235,13 @@ impl Edit {
         )
     }
 
+    /// Returns the number of content bytes that the next commit encodes.
+    pub fn pending_bytes(&self) -> u64 {
+        let open = self.open.as_ref().filter(|unit| unit.changed);
+        let buffers = open.into_iter().chain(&self.tail);
+        buffers.map(|unit| unit.content.len() as u64).sum()
+    }
+
     /// Returns true if changes are pending besides the unit that is being changed in memory.
     pub(super) fn has_pending(&self) -> bool {
         self.tail.is_some() || !self.pending.is_empty()

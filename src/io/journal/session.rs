@@ -21,6 +21,7 @@ use crate::io::lock::Lock;
 use crate::io::{File, Folder};
 use crate::options::{Opt, Options};
 use crate::os;
+use crate::progress;
 use std::ffi::{OsStr, OsString};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -146,9 +147,11 @@ impl Session {
         )
     }
 
-    /// Like [`Session::check`]; also returns an error if another writer may hold the lock.
+    /// Like [`Session::check`]; also returns an error if another writer may hold the lock, or if
+    /// the caller stops the commit.
     pub fn check_commit(&self) -> Result<()> {
         self.check()?;
+        progress::poll()?;
         self.locks.iter().try_for_each(Lock::still_held)
     }
 

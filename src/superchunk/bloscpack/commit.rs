@@ -21,6 +21,7 @@ use crate::error::{Result, fail};
 use crate::io::journal::Session;
 use crate::io::{self, Access, File};
 use crate::options::Opt;
+use crate::progress;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -269,6 +270,7 @@ impl Bloscpack {
         // adjacent chunks are copied together
         let mut run: Option<(&Arc<dyn File>, Range<u64>)> = None;
         for s in self.slots.iter() {
+            progress::poll()?;
             let n = self.stored_size(s);
             let (file, from) = match &s.location {
                 ChunkLocation::Main(from) => (self.main.as_ref(), *from),

@@ -7,6 +7,7 @@ use crate::alloc;
 use crate::error::{Result, fail};
 use crate::io::{Folder, locate};
 use crate::options::{Opt, Options};
+use crate::progress::{Scope, Step};
 use crate::slice::SliceExt;
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
@@ -89,14 +90,16 @@ impl Bloscpack {
     ) -> Result<bool> {
         let mut buffer = alloc::zeroed(len.min(piece) as usize)?;
         let (mut at, mut damaged) = (0, false);
+        let scope = Scope::open(options.progress(), len, Step::Call);
         while at < len {
             let now = buffer.at_mut(..(len - at).min(piece) as usize)?;
             damaged |= read(at, now)?;
             self.append(now)?;
             at += now.len() as u64;
-            options.progress(at, len)?;
+            scope.at(at)?;
         }
         self.commit()?;
+        scope.finish();
         Ok(damaged)
     }
 

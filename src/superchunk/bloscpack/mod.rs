@@ -43,6 +43,7 @@ use crate::io::File;
 use crate::io::journal::Session;
 use crate::options::{Opt, Options};
 use crate::parallel::Threads;
+use crate::progress::Progress;
 use crate::superchunk::buffer_pool::BufferPool;
 use chunk_list::{ChunkLocation, ChunkSlot, ChunkSlots};
 use header::{Dialect, Header};
@@ -119,6 +120,20 @@ impl Bloscpack {
     /// Returns the number of bytes of content.
     pub fn nbytes(&self) -> u64 {
         self.slots.nbytes() + self.pending.len() as u64
+    }
+
+    /// Returns the number of content bytes that are not encoded yet.
+    pub fn pending_bytes(&self) -> u64 {
+        let open = self
+            .open_chunk
+            .as_ref()
+            .map_or(0, |(_, content)| content.len());
+        (self.pending.len() + open) as u64
+    }
+
+    /// Returns the progress callback of the options.
+    pub fn progress(&self) -> Option<&Progress> {
+        self.options.progress()
     }
 
     /// Returns the size of the committed file, or of the encoded chunks before the first commit.

@@ -7,6 +7,7 @@ use crate::alloc::Bytes;
 use crate::blosc::stored::{self, StoredBytes};
 use crate::error::{Error, Result, fail};
 use crate::options::{Opt, Options};
+use crate::progress::{Scope, Step};
 use crate::superchunk::chunk_in_file::ChunkInFile;
 use crate::superchunk::staging::PieceReader;
 use crate::{alloc, blosc, parallel};
@@ -329,6 +330,7 @@ impl Bloscpack {
     fn verify_all(&self, fault: &mut dyn FnMut(&Error) -> bool) -> Result<Verified> {
         let mut v = Verified::default();
         let group = self.threads.count() * 4;
+        let scope = Scope::open(self.options.progress(), self.nbytes(), Step::Call);
         for first in (0..self.slots.len()).step_by(group) {
             let mut found: Vec<(usize, Result<()>)> = (first..self.slots.len().min(first + group))
                 .map(|i| (i, Ok(())))
@@ -351,10 +353,8 @@ impl Bloscpack {
                     }
                 }
             }
-            self.options.progress(
-                self.slots.len().min(first + group) as u64,
-                self.slots.len() as u64,
-            )?;
+            let done = self.slots.len().min(first + group);
+            scope.at_part(done as u64, self.slots.len() as u64)?;
         }
         self.confirm_fault()?;
         // one error represents all missing chunks

@@ -13,6 +13,7 @@ use crate::error::{Result, Status, fail};
 use crate::io::journal::Mode;
 use crate::io::{Access, Folder, locate};
 use crate::options::{Opt, Options};
+use crate::progress::{Scope, Step};
 use crate::slice::SliceExt;
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -138,8 +139,9 @@ impl Bloscpack {
 
     fn zero_damaged(&mut self) -> Result<u64> {
         let (mut zeroed, mut lost) = (0, 0u64);
+        let scope = Scope::open(self.options.progress(), self.nbytes(), Step::Call);
         for i in 0..self.slots.len() {
-            self.options.progress(i as u64, self.slots.len() as u64)?;
+            scope.at_part(i as u64, self.slots.len() as u64)?;
             let slot = self.slots.get(i)?;
             if self.is_intact(slot)? {
                 continue;
@@ -206,14 +208,10 @@ impl Bloscpack {
             "a chunk",
         )?;
         let (before, zeros) = (self.chunks(), alloc::zeroed(short.min(PIECE) as usize)?);
+        let scope = Scope::open(self.options.progress(), short, Step::Call);
         while let Some(n) = expected.checked_sub(self.nbytes()).filter(|n| *n > 0) {
+            scope.at(short - n)?;
             self.append(zeros.at(..n.min(PIECE) as usize)?)?;
-            self.options.progress(
-                self.chunks() as u64,
-                expected
-                    .div_ceil(self.chunk_size.max(1) as u64)
-                    .max(self.chunks() as u64),
-            )?;
         }
         Ok((self.chunks().saturating_sub(before) as u64).max(1))
     }

@@ -11,6 +11,7 @@ use crate::alloc;
 use crate::blosc::stored::StoredBytes;
 use crate::error::{Result, fail};
 use crate::options::Opt;
+use crate::progress::{Scope, Step};
 use crate::superchunk::bloscpack::Destination;
 use crate::superchunk::chunks::{Encoded, Fill};
 
@@ -54,6 +55,7 @@ impl Frame {
             metalayers: &metalayers,
             sparse,
         };
+        let scope = Scope::open(options.progress(), self.nbytes(), Step::Call);
         let mut copy = Frame::create_in(&folder, &name, mode, &new, &options)?;
         for meta in &self.vlmeta {
             let value = self.vlmeta(&meta.name)?;
@@ -65,9 +67,10 @@ impl Frame {
         let mut corrupt = false;
         for i in 0..self.chunks() {
             corrupt |= self.copy_chunk(i, &mut copy, reencode)?;
-            options.progress(self.span(i)?.end, self.nbytes())?;
+            scope.at(self.span(i)?.end)?;
         }
         copy.commit()?;
+        scope.finish();
         Ok(corrupt)
     }
 

@@ -64,6 +64,7 @@ use crate::io::File;
 use crate::io::journal::Session;
 use crate::options::Options;
 use crate::parallel::Threads;
+use crate::progress::Progress;
 use crate::superchunk::buffer_pool::BufferPool;
 use chunk::ChunkCache;
 use entry::Entry;
@@ -169,6 +170,16 @@ impl Frame {
         self.paged
             .as_ref()
             .map_or(self.entries.len() as u64, |paged| paged.len())
+    }
+
+    /// Returns the number of content bytes that are not encoded yet.
+    pub fn pending_bytes(&self) -> u64 {
+        self.pending.len() as u64
+    }
+
+    /// Returns the progress callback of the options.
+    pub fn progress(&self) -> Option<&Progress> {
+        self.options.progress()
     }
 
     /// Is chunk `i` not encoded yet?

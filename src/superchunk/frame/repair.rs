@@ -11,6 +11,7 @@ use crate::error::{Result, Status, fail};
 use crate::io::journal::Mode;
 use crate::io::{Access, Folder, locate};
 use crate::options::{Opt, Options};
+use crate::progress::{Scope, Step};
 use crate::superchunk::bloscpack::Repaired;
 use crate::superchunk::chunks::{Encoded, Fill};
 use std::ffi::OsStr;
@@ -55,8 +56,10 @@ impl Frame {
     /// Replaces corrupt chunks by zeros and removes corrupt metalayers.
     fn repair_chunks(&mut self, recovered: bool) -> Result<Repaired> {
         let mut repaired = Repaired::default();
-        for i in 0..self.entries.len() as u64 {
-            self.options.progress(i, self.entries.len() as u64)?;
+        let chunks = self.entries.len() as u64;
+        let scope = Scope::open(self.options.progress(), self.nbytes(), Step::Call);
+        for i in 0..chunks {
+            scope.at_part(i, chunks)?;
             match self.verify_chunk(i, false) {
                 Ok(_) => repaired.retained += 1,
                 // an unknown codec or an I/O error is not corruption

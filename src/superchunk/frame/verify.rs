@@ -7,6 +7,7 @@ use crate::blosc::Decoded;
 use crate::blosc::stored::StoredBytes;
 use crate::error::{Error, Result};
 use crate::parallel;
+use crate::progress::{Scope, Step};
 use crate::superchunk::bloscpack::Verified;
 use crate::superchunk::chunks::Sink;
 
@@ -38,6 +39,7 @@ impl Frame {
     fn verify_all(&self, array: bool, fault: &mut dyn FnMut(&Error) -> bool) -> Result<Verified> {
         let mut v = Verified::default();
         let (group, n) = (self.threads.count() as u64 * 4, self.stored_chunks());
+        let scope = Scope::open(self.options.progress(), self.nbytes(), Step::Call);
         for first in (0..n).step_by(group as usize) {
             let mut found: Vec<(u64, Result<bool>)> = (first..n.min(first + group))
                 .map(|i| (i, Ok(false)))
@@ -60,7 +62,7 @@ impl Frame {
                     }
                 }
             }
-            self.options.progress(n.min(first + group), n)?;
+            scope.at_part(n.min(first + group), n)?;
         }
         let metas = self
             .vlmeta

@@ -354,17 +354,18 @@ fn progress_ascends_and_is_reported_on_the_calling_thread() {
     let n = 20_000;
     let (_, bag) = bag_of(&some_keys(n, 23));
     let (reported, here) = (Arc::new(Mutex::new(vec![0])), std::thread::current().id());
+    let bytes = bag.bytes();
     let mut options = options(&[(Opt::Threads, 3)]);
     let callback_reports = reported.clone();
     options.on_progress(Some(Arc::new(move |done, all| {
-        assert_eq!((std::thread::current().id(), all), (here, n as u64));
+        assert_eq!((std::thread::current().id(), all), (here, bytes));
         callback_reports.lock().unwrap().push(done);
         true
     })));
     Index::build(&bag, &options).unwrap();
     let reported = reported.lock().unwrap();
     assert!(
-        reported.is_sorted() && reported.last() == Some(&(n as u64)),
+        reported.is_sorted() && reported.last() == Some(&bytes),
         "{reported:?}"
     );
 }
