@@ -2,7 +2,9 @@
 //! a content offset.
 #![forbid(unsafe_code)]
 
+use super::located_chunk::LocatedChunk;
 use crate::alloc;
+use crate::checksum::Checksum;
 use crate::error::{Result, fail};
 use std::ops::Range;
 use std::sync::Arc;
@@ -36,6 +38,33 @@ pub struct ChunkSlot {
     pub spare: u32,
 }
 
+impl ChunkSlot {
+    /// Returns the slot of a chunk of the committed file.
+    pub fn of(chunk: &LocatedChunk) -> ChunkSlot {
+        ChunkSlot {
+            location: if chunk.is_lost() {
+                ChunkLocation::Lost
+            } else {
+                ChunkLocation::Main(chunk.at)
+            },
+            cbytes: chunk.cbytes,
+            nbytes: chunk.nbytes,
+            flags: chunk.flags,
+            spare: 0,
+        }
+    }
+
+    /// Returns true if the chunk was not found.
+    pub fn is_lost(&self) -> bool {
+        matches!(self.location, ChunkLocation::Lost)
+    }
+
+    /// Returns the size of the chunk with its checksum.
+    pub fn stored_size(&self, sum: Checksum) -> u64 {
+        u64::from(self.cbytes) + sum.size() as u64
+    }
+}
+
 /// The list of all chunks.
 #[derive(Default)]
 pub struct ChunkSlots {
@@ -53,6 +82,11 @@ impl ChunkSlots {
     /// Returns the number of bytes of content.
     pub fn nbytes(&self) -> u64 {
         self.starts.last().copied().unwrap_or(0)
+    }
+
+    /// Returns the encoded size of all chunks without checksums.
+    pub fn cbytes(&self) -> u64 {
+        self.all.iter().map(|slot| u64::from(slot.cbytes)).sum()
     }
 
     /// Returns chunk `i`.
@@ -134,6 +168,16 @@ impl ChunkSlots {
         }));
         self.all = all;
         begun
+    }
+
+    /// Returns the offset and the encoded size of each chunk if the first one is at offset `next`,
+    /// and the chunks follow each other without gaps.
+    pub fn positions_from(&self, mut next: u64, sum: Checksum) -> impl Iterator<Item = (u64, u32)> {
+        self.all.iter().map(move |slot| {
+            let at = next;
+            next += slot.stored_size(sum);
+            (at, slot.cbytes)
+        })
     }
 
     /// Marks all chunks as committed at these offsets, with these encoded sizes.

@@ -70,13 +70,13 @@ impl Bloscpack {
         if meta.is_some() {
             new.meta_set(meta)?;
         }
-        let chunk = self.chunk_size.max(1) as u64;
+        let chunk = self.chunk_size().max(1) as u64;
         let piece = (PIECE / chunk)
             .max(1)
             .saturating_mul(chunk)
-            .min(self.memory_limit.max(MIN_PIECE));
+            .min(self.reader.memory_limit.max(MIN_PIECE));
         let damaged = new.fill_from(len, piece, read, &options)?;
-        Ok(damaged || self.missing > 0 || self.meta_damage.is_some())
+        Ok(damaged || self.reader.damage.missing > 0 || self.meta_damage().is_some())
     }
 
     /// Appends `len` bytes in pieces of `piece` bytes, and commits. Returns true if corrupt content
@@ -112,7 +112,8 @@ impl Bloscpack {
             mut options,
         } = to;
         let existing = folder.identity(&name)?.filter(|id| *id != 0);
-        if existing.is_some() && existing == self.main.as_ref().map(|f| f.identity()) {
+        let main = self.reader.main.as_ref();
+        if existing.is_some() && existing == main.map(|m| m.file.identity()) {
             return Err(fail!(
                 Argument,
                 "{}: a copy cannot replace its source; choose another path",
@@ -121,21 +122,23 @@ impl Bloscpack {
         }
         let typesize = self.typesize();
         if options.given(Opt::ChunkBytes).is_none() {
-            let chunk = (self.chunk_size.min(MAX_CHUNK) / typesize * typesize).max(typesize);
+            let chunk = (self.chunk_size().min(MAX_CHUNK) / typesize * typesize).max(typesize);
             options.set(Opt::ChunkBytes, chunk as i64)?;
         }
-        let (sum, version) = (self.header.checksum, options.get(Opt::FormatVersion, 0));
+        let (sum, version) = (self.header().checksum, options.get(Opt::FormatVersion, 0));
         if sum.size() > 0 && version != 1 && options.given(Opt::Checksum).is_none() {
             options.set(Opt::Checksum, sum as i64)?;
         }
         reserve_offsets(&mut options, len)?;
         let mut new = Bloscpack::create_in(&folder, &name, mode, typesize, &options)?;
-        if let Some(like) = self.last_chunk().filter(|h| !h.extended()) {
+        let like = self.last_chunk().filter(|h| !h.extended());
+        if let (Some(like), Some(writer)) = (like, &mut new.writer) {
+            let params = &mut writer.encoder.params;
             if options.given(Opt::Codec).is_none() {
-                new.params.codec = like.codec().unwrap_or(new.params.codec);
+                params.codec = like.codec().unwrap_or(params.codec);
             }
             if options.given_bytes(Opt::Filters).is_none() {
-                new.params.filters = like.pipeline().unwrap_or(new.params.filters);
+                params.filters = like.pipeline().unwrap_or(params.filters);
             }
         }
         Ok(new)

@@ -2,10 +2,10 @@
 //! last of them is appended to in place.
 #![forbid(unsafe_code)]
 
-use super::commit::default_spare;
-use super::edit::{seal, widen};
+use super::chunk_encoder::{seal, widen};
+use super::head::default_spare;
 use super::header::{Dialect, Header};
-use super::open::{container, part_name};
+use super::writer::{container, part_name};
 use super::{Bloscpack, Mode, offsets};
 use crate::blosc::{self, Params};
 use crate::checksum::Checksum;
@@ -87,8 +87,11 @@ impl FileEncoder {
             i64::try_from(self.spare(all)).unwrap_or(0),
         )?;
         let mut file = Bloscpack::open_in(folder, name, Mode::Append, &options)?;
-        (file.chunk_size, file.params, file.spare_bytes) =
-            (self.chunk_size, self.params.clone(), self.spare_bytes);
+        file.content.chunk_size = self.chunk_size;
+        if let Some(writer) = &mut file.writer {
+            writer.encoder.params = self.params.clone();
+            writer.encoder.spare_bytes = self.spare_bytes;
+        }
         let before = file.cbytes()?;
         file.truncate(keep)?;
         file.append(content)?;

@@ -12,7 +12,7 @@
 //! checked here; each user decides whether to trust them.
 #![forbid(unsafe_code)]
 
-use super::chunk_table::{BLOSC_HEADER, LocatedChunk};
+use super::located_chunk::{BLOSC_HEADER, LocatedChunk};
 use super::metadata::{self, MetaLayout, MetaLocation, Section};
 use crate::checksum::Checksum;
 use crate::error::{Result, fail};

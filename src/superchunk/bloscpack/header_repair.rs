@@ -6,9 +6,11 @@
 //! version, or the options. The result is a guess that fits the file; callers report it as such.
 #![forbid(unsafe_code)]
 
-use super::chunk_table::{BLOSC_HEADER, ChunkTable, LocatedChunk};
+use super::chunk_table::ChunkTable;
 use super::header::{Dialect, ENTRY, Header, PREFIX};
+use super::located_chunk::{BLOSC_HEADER, LocatedChunk};
 use super::metadata;
+use super::metadata_repair;
 use super::offsets;
 use crate::alloc;
 use crate::checksum::{Checksum, Hasher};
@@ -345,8 +347,8 @@ impl HeaderRepair<'_> {
         let room = table
             .checked_sub(PREFIX as u64)
             .and_then(|n| u32::try_from(n).ok())?;
-        let other = metadata::other_head(self.file, head, room, self.limit);
-        *head = other.or_else(|| metadata::empty_head(room))?;
+        let other = metadata_repair::other_head(self.file, head, room, self.limit);
+        *head = other.or_else(|| metadata_repair::empty_head(room))?;
         Some(other.is_none())
     }
 }

@@ -4,14 +4,18 @@
 //! byte, because readers detect a change by the length.
 #![forbid(unsafe_code)]
 
-use super::chunk_list::{ChunkLocation, ChunkSlot};
-use super::edit::{COPIED, seal, widen};
+use super::chunk_encoder::{seal, widen};
+use super::chunk_list::{ChunkLocation, ChunkSlot, ChunkSlots};
+use super::chunk_reader::{ChunkReader, MainFile};
+use super::content::Content;
+use super::head::{Committed, Head};
 use super::header::{Dialect, ENTRY, Header};
-use super::{Bloscpack, offsets};
+use super::located_chunk::{BLOSC_HEADER, COPIED};
+use super::offsets;
 use crate::alloc;
 use crate::error::{Result, fail};
 use crate::io::File;
-use crate::io::journal::{Change, MAX_RANGES, SAMPLE_BYTES, Sample};
+use crate::io::journal::{Change, MAX_RANGES, SAMPLE_BYTES, Sample, Session};
 use crate::slice::SliceExt;
 use std::ops::Range;
 
@@ -23,8 +27,6 @@ const STALE: [u8; 16] = [0; 16];
 const CHUNK_SAMPLE: usize = 32;
 /// Maximum number of metadata samples in the journal.
 const META: usize = 16;
-/// Size of a chunk header of c-blosc 1.x.
-const CHUNK_HEADER: usize = 16;
 
 /// Returns chunk lengths that fill `room` bytes before a chunk that does not move. Drops spare
 /// bytes if the room is too small. Adds remaining bytes to the last chunk that can be extended.
@@ -49,57 +51,41 @@ fn fitted(run: &[ChunkSlot], room: u64, digest: u64) -> Option<Vec<u32>> {
 }
 
 /// A plan for a commit in place.
-pub(super) struct InPlace {
-    header: Header,
+pub(super) struct InPlace<'a> {
+    /// The chunks, and the files that they are in now.
+    slots: &'a ChunkSlots,
+    main: &'a MainFile,
+    part: Option<&'a dyn File>,
+    old: &'a Header,
+    /// The layout after the commit.
+    new: Committed,
     /// The metadata, if it changes.
     meta: Option<Vec<u8>>,
-    /// Position and encoded size (without checksum) of each chunk.
-    positions: Vec<(u64, u32)>,
     /// Index of the first offset that changes.
     first: usize,
-    end: u64,
 }
 
-impl Bloscpack {
+impl<'a> InPlace<'a> {
     /// Returns a plan, or `None` if the new state does not fit into the file.
-    pub(super) fn plan(&self) -> Result<Option<InPlace>> {
-        let n = self.slots.len() as u64;
-        let mut header = self.next_header();
-        if header.has_offsets {
-            let entries = self.header.offset_entries();
-            let Some(spare) = entries
-                .checked_sub(n)
-                .filter(|s| *s == 0 || header.dialect == Dialect::V3)
-            else {
-                return Ok(None);
-            };
-            header.max_app_chunks = spare;
-        }
-        let mut meta = None;
-        if self.meta_changed {
-            let rewritten = match (&self.header.meta, &self.meta) {
-                (Some(location), Some(json)) => location.rewrite(json)?,
-                (None, None) => None,
-                _ => return Ok(None),
-            };
-            match rewritten {
-                Some((location, bytes))
-                    if location.size() == self.header.meta.as_ref().map_or(0, |m| m.size()) =>
-                {
-                    header.meta = Some(location);
-                    meta = Some(bytes);
-                }
-                None if self.meta.is_none() => {}
-                _ => return Ok(None),
-            }
-        }
-        let Some((positions, end)) = self.positions(header.chunks_at()) else {
+    pub fn plan(
+        head: &'a Head,
+        content: &'a Content,
+        reader: &'a ChunkReader,
+    ) -> Result<Option<InPlace<'a>>> {
+        let (slots, old) = (&content.slots, &head.header);
+        let Some(main) = &reader.main else {
+            return Err(fail!(State, "the file is not open"));
+        };
+        let Some((header, meta)) = header_in_place(head, content)? else {
+            return Ok(None);
+        };
+        let Some((positions, end)) = positions(slots, &header) else {
             return Ok(None);
         };
         let moved = |(slot, (at, _)): (&ChunkSlot, &(u64, u32))| !matches!(slot.location, ChunkLocation::Main(a) if a == *at);
-        let by_offsets = self.suspected.is_none() && self.offsets_are_right;
+        let by_offsets = reader.damage.suspected.is_none() && main.offsets_are_right;
         let first = if by_offsets {
-            self.slots
+            slots
                 .iter()
                 .zip(&positions)
                 .position(moved)
@@ -107,69 +93,55 @@ impl Bloscpack {
         } else {
             0
         };
-        let plan = InPlace {
+        let new = Committed {
             header,
-            meta,
             positions,
-            first,
             end,
         };
-        let saved: u64 = self
-            .ranges(&plan)
+        let plan = InPlace {
+            slots,
+            main,
+            part: reader.part.as_deref(),
+            old,
+            new,
+            meta,
+            first,
+        };
+        let ranges = plan.ranges();
+        let saved: u64 = ranges
             .iter()
-            .map(|r| r.end.min(self.size).saturating_sub(r.start))
+            .map(|r| r.end.min(main.size).saturating_sub(r.start))
             .sum();
-        let worth = saved <= MAX_SAVED || saved <= self.size / 2;
-        Ok(Some(plan).filter(|p| worth && self.ranges(p).len() < MAX_RANGES))
+        let worth = saved <= MAX_SAVED || saved <= main.size / 2;
+        Ok(Some(plan).filter(|_| worth && ranges.len() < MAX_RANGES))
     }
 
-    /// Returns the position of each chunk and the end, if committed chunks need not move.
-    fn positions(&self, from: u64) -> Option<(Vec<(u64, u32)>, u64)> {
-        let mut positions = alloc::with_capacity(self.slots.len()).ok()?;
-        let (mut next, digest) = (from, self.header.checksum.size() as u64);
-        let all = self.slots.iter().as_slice();
-        let stays =
-            |s: &ChunkSlot| matches!(s.location, ChunkLocation::Main(_) | ChunkLocation::Lost);
-        for run in all.chunk_by(|a, b| stays(a) == stays(b)) {
-            let after = all.get(positions.len() + run.len()).map(|s| &s.location);
-            let lengths = match after {
-                Some(ChunkLocation::Main(then)) if !run.first().is_some_and(stays) => {
-                    Some(fitted(run, then.checked_sub(next)?, digest)?)
-                }
-                _ => None,
-            };
-            for (i, s) in run.iter().enumerate() {
-                if stays(s) && !matches!(s.location, ChunkLocation::Main(at) if at == next) {
-                    return None;
-                }
-                let cbytes = lengths
-                    .as_ref()
-                    .and_then(|l| l.get(i))
-                    .copied()
-                    .unwrap_or(s.cbytes);
-                positions.push((next, cbytes));
-                next += u64::from(cbytes) + digest;
-            }
-        }
-        Some((positions, next))
+    /// Returns the layout after the commit.
+    pub fn committed(self) -> Committed {
+        self.new
+    }
+
+    /// Returns the uncommitted chunks with their new positions and encoded sizes.
+    fn new_chunks(&self) -> impl Iterator<Item = (&'a ChunkSlot, u64, u32)> {
+        let all = self.slots.iter().zip(&self.new.positions);
+        all.filter(|(slot, _)| !matches!(slot.location, ChunkLocation::Main(_)))
+            .map(|(slot, (at, cbytes))| (slot, *at, *cbytes))
     }
 
     /// Returns the ranges to write, ascending and not adjacent.
-    fn ranges(&self, plan: &InPlace) -> Vec<Range<u64>> {
-        let header = &plan.header;
+    fn ranges(&self) -> Vec<Range<u64>> {
+        let header = &self.new.header;
         let mut all: Vec<Range<u64>> = Vec::new();
         all.push(0..header.size());
-        if let Some(meta) = &plan.meta {
+        if let Some(meta) = &self.meta {
             all.push(header.size()..header.size() + meta.len() as u64);
         }
-        let (from, to) = self.entries(plan);
+        let (from, to) = self.entries();
         all.push(header.offsets_at() + from * ENTRY..header.offsets_at() + to * ENTRY);
-        for (s, (at, cbytes)) in self.slots.iter().zip(&plan.positions) {
-            if !matches!(s.location, ChunkLocation::Main(_)) {
-                all.push(*at..*at + u64::from(*cbytes) + header.checksum.size() as u64);
-            }
+        for (_, at, cbytes) in self.new_chunks() {
+            all.push(at..at + u64::from(cbytes) + header.checksum.size() as u64);
         }
-        all.push(plan.end..plan.end + STALE.len() as u64);
+        all.push(self.new.end..self.new.end + STALE.len() as u64);
         let mut out: Vec<Range<u64>> = Vec::new();
         for r in all.into_iter().filter(|r| !r.is_empty()) {
             match out.last_mut() {
@@ -183,117 +155,100 @@ impl Bloscpack {
     /// Returns samples of the new data for the journal: the header, the first metadata
     /// pieces, and for each chunk the first bytes after its header and the last bytes with the
     /// checksum.
-    fn samples(&self, plan: &InPlace) -> Result<Vec<Sample>> {
+    fn samples(&self) -> Result<Vec<Sample>> {
+        let header = &self.new.header;
         let mut samples = vec![Sample {
             at: 0,
-            bytes: plan.header.encode().to_vec(),
+            bytes: header.encode().to_vec(),
         }];
-        let meta = plan
+        let meta = self
             .meta
             .as_deref()
             .unwrap_or_default()
             .chunks(SAMPLE_BYTES)
             .take(META);
         samples.extend(meta.enumerate().map(|(i, part)| Sample {
-            at: plan.header.size() + (i * SAMPLE_BYTES) as u64,
+            at: header.size() + (i * SAMPLE_BYTES) as u64,
             bytes: part.to_vec(),
         }));
-        for (s, (at, cbytes)) in self.slots.iter().zip(&plan.positions) {
-            if !matches!(s.location, ChunkLocation::Main(_)) {
-                let bytes = self.bytes_of(s, *cbytes)?;
-                let last = bytes.len().saturating_sub(CHUNK_SAMPLE).max(CHUNK_HEADER);
-                for from in [CHUNK_HEADER, last] {
-                    let part = bytes
-                        .iter()
-                        .skip(from)
-                        .take(CHUNK_SAMPLE)
-                        .copied()
-                        .collect();
-                    samples.push(Sample {
-                        at: *at + from as u64,
-                        bytes: part,
-                    });
-                }
+        for (s, at, cbytes) in self.new_chunks() {
+            let bytes = self.bytes_of(s, cbytes)?;
+            let last = bytes.len().saturating_sub(CHUNK_SAMPLE).max(BLOSC_HEADER);
+            for from in [BLOSC_HEADER, last] {
+                let part = bytes
+                    .iter()
+                    .skip(from)
+                    .take(CHUNK_SAMPLE)
+                    .copied()
+                    .collect();
+                samples.push(Sample {
+                    at: at + from as u64,
+                    bytes: part,
+                });
             }
         }
         Ok(samples)
     }
 
     /// Returns the range of offsets that change.
-    fn entries(&self, plan: &InPlace) -> (u64, u64) {
-        if !plan.header.has_offsets {
+    fn entries(&self) -> (u64, u64) {
+        if !self.new.header.has_offsets {
             return (0, 0);
         }
-        let was = self
-            .header
-            .nchunks
-            .unwrap_or(0)
-            .min(self.header.offset_entries());
-        let from = (plan.first as u64).min(was);
-        (from, (plan.positions.len() as u64).max(was))
+        let was = self.old.nchunks.unwrap_or(0).min(self.old.offset_entries());
+        let from = (self.first as u64).min(was);
+        (from, (self.new.positions.len() as u64).max(was))
     }
 
-    pub(super) fn write_in_place(&mut self, plan: InPlace) -> Result<()> {
-        let Some(main) = self.main.clone() else {
-            return Err(fail!(State, "the file is not open"));
-        };
-        let session = self.session()?;
+    /// Writes the changes under the journal.
+    pub fn write(&self, session: &Session) -> Result<()> {
+        let (file, size, end) = (&*self.main.file, self.main.size, self.new.end);
         let change = Change {
             name: session.container().main.clone(),
-            file: Some(&*main),
-            overwritten: self.ranges(&plan),
-            lengths: self.size..=plan.end.max(self.size + 1),
-            samples: self.samples(&plan)?,
+            file: Some(file),
+            overwritten: self.ranges(),
+            lengths: size..=end.max(size + 1),
+            samples: self.samples()?,
         };
         let undo = session.begin(&[change])?;
-        let written = self
-            .write_plan(&*main, &plan)
-            .and_then(|()| session.sync(&*main));
+        let written = self.write_all(file).and_then(|()| session.sync(file));
         session.finish(undo, written)?;
         // The commit is durable. Excess bytes may be truncated; if that fails, the next commit
         // truncates them.
-        let _ = main.set_size(if plan.end == self.size {
-            plan.end + 1
-        } else {
-            plan.end
-        });
-        self.continue_from(Some(main), plan.header, plan.positions, plan.end)
+        let _ = file.set_size(if end == size { end + 1 } else { end });
+        Ok(())
     }
 
-    fn write_plan(&self, main: &dyn File, plan: &InPlace) -> Result<()> {
+    fn write_all(&self, main: &dyn File) -> Result<()> {
+        let (header, size, end) = (&self.new.header, self.main.size, self.new.end);
         // the length first: it shows readers that committed bytes are about to be overwritten
-        main.set_size(if plan.end > self.size {
-            plan.end
-        } else {
-            self.size + 1
-        })?;
-        for (s, (at, cbytes)) in self.slots.iter().zip(&plan.positions) {
-            if !matches!(s.location, ChunkLocation::Main(_)) {
-                main.write_at(*at, &self.bytes_of(s, *cbytes)?)?;
-            }
+        main.set_size(if end > size { end } else { size + 1 })?;
+        for (s, at, cbytes) in self.new_chunks() {
+            main.write_at(at, &self.bytes_of(s, cbytes)?)?;
         }
-        if plan.end < self.size {
+        if end < size {
             // remains of longer chunks must not parse as another chunk
-            let n = (self.size - plan.end).min(STALE.len() as u64) as usize;
-            main.write_at(plan.end, STALE.at(..n)?)?;
+            let n = (size - end).min(STALE.len() as u64) as usize;
+            main.write_at(end, STALE.at(..n)?)?;
         }
-        let (from, to) = self.entries(plan);
+        let (from, to) = self.entries();
         if from < to {
-            let used = plan.positions.iter().skip(from as usize).map(|(at, _)| *at);
+            let positions = self.new.positions.iter().skip(from as usize);
+            let used = positions.map(|(at, _)| *at);
             main.write_at(
-                plan.header.offsets_at() + from * ENTRY,
+                header.offsets_at() + from * ENTRY,
                 &offsets::encode(used, to - from)?,
             )?;
         }
-        if let Some(meta) = &plan.meta {
-            main.write_at(plan.header.size(), meta)?;
+        if let Some(meta) = &self.meta {
+            main.write_at(header.size(), meta)?;
         }
-        main.write_at(0, &plan.header.encode())
+        main.write_at(0, &header.encode())
     }
 
     /// Returns an uncommitted chunk with the encoded size `cbytes`, and its checksum.
     fn bytes_of(&self, s: &ChunkSlot, cbytes: u32) -> Result<Vec<u8>> {
-        let n = self.stored_size(s) as usize;
+        let n = s.stored_size(self.old.checksum) as usize;
         let mut bytes = alloc::zeroed(n)?;
         match &s.location {
             ChunkLocation::Memory(b) => bytes.copy_from_slice(
@@ -302,7 +257,6 @@ impl Bloscpack {
             ),
             ChunkLocation::Part(at) => self
                 .part
-                .as_ref()
                 .ok_or_else(|| fail!(State, "the part file is not open"))?
                 .read_exact_at(*at, &mut bytes)?,
             ChunkLocation::Main(_) | ChunkLocation::Lost => {
@@ -315,8 +269,65 @@ impl Bloscpack {
             if !widen(&mut bytes, cbytes - least) {
                 return Err(fail!(State, "a chunk cannot be extended"));
             }
-            bytes = seal(bytes, self.header.checksum)?;
+            bytes = seal(bytes, self.old.checksum)?;
         }
         Ok(bytes)
     }
+}
+
+/// Returns the header after the commit, and the metadata if it changes. Returns `None` if offsets or
+/// metadata do not fit into their reserved bytes.
+fn header_in_place(head: &Head, content: &Content) -> Result<Option<(Header, Option<Vec<u8>>)>> {
+    let (old, mut header) = (&head.header, head.next_header(content));
+    if header.has_offsets {
+        let spare = old.offset_entries().checked_sub(content.slots.len() as u64);
+        let Some(spare) = spare.filter(|s| *s == 0 || header.dialect == Dialect::V3) else {
+            return Ok(None);
+        };
+        header.max_app_chunks = spare;
+    }
+    if !head.meta_changed {
+        return Ok(Some((header, None)));
+    }
+    let (location, json) = match (&old.meta, &head.meta) {
+        (Some(location), Some(json)) => (location, json),
+        (None, None) => return Ok(Some((header, None))),
+        _ => return Ok(None),
+    };
+    let rewritten = location.rewrite(json)?;
+    let fits = rewritten.filter(|(new, _)| new.size() == location.size());
+    Ok(fits.map(|(new, bytes)| {
+        header.meta = Some(new);
+        (header, Some(bytes))
+    }))
+}
+
+/// Returns the position of each chunk and the end, if committed chunks need not move.
+fn positions(slots: &ChunkSlots, header: &Header) -> Option<(Vec<(u64, u32)>, u64)> {
+    let mut positions = alloc::with_capacity(slots.len()).ok()?;
+    let (mut next, digest) = (header.chunks_at(), header.checksum.size() as u64);
+    let all = slots.iter().as_slice();
+    let stays = |s: &ChunkSlot| matches!(s.location, ChunkLocation::Main(_) | ChunkLocation::Lost);
+    for run in all.chunk_by(|a, b| stays(a) == stays(b)) {
+        let after = all.get(positions.len() + run.len()).map(|s| &s.location);
+        let lengths = match after {
+            Some(ChunkLocation::Main(then)) if !run.first().is_some_and(stays) => {
+                Some(fitted(run, then.checked_sub(next)?, digest)?)
+            }
+            _ => None,
+        };
+        for (i, s) in run.iter().enumerate() {
+            if stays(s) && !matches!(s.location, ChunkLocation::Main(at) if at == next) {
+                return None;
+            }
+            let cbytes = lengths
+                .as_ref()
+                .and_then(|l| l.get(i))
+                .copied()
+                .unwrap_or(s.cbytes);
+            positions.push((next, cbytes));
+            next += u64::from(cbytes) + digest;
+        }
+    }
+    Some((positions, next))
 }

@@ -9,29 +9,22 @@ use crate::alloc;
 use crate::checksum::Checksum;
 use crate::error::{Result, fail};
 use crate::io::File;
-use crate::json::Value;
 use crate::slice::SliceExt;
-use crate::zlib::{self, CompressionLvl, DecompressionError};
+use crate::zlib::{self, DecompressionError};
 
 /// Offset of the metadata: the size of every header that allows metadata.
 const AT: u64 = 32;
 /// Size of the section header in bytes.
-const HEAD: usize = 32;
-const MAGIC: &[u8; 8] = b"JSON\0\0\0\0";
+pub(super) const HEAD: usize = 32;
+pub(super) const MAGIC: &[u8; 8] = b"JSON\0\0\0\0";
 /// The magic in the documentation of the format. Bloscpack itself writes [`MAGIC`].
 const MAGIC_WITH_SPACES: &[u8; 8] = b"JSON    ";
-const CODEC_NONE: u8 = 0;
-const CODEC_ZLIB: u8 = 1;
+pub(super) const CODEC_NONE: u8 = 0;
+pub(super) const CODEC_ZLIB: u8 = 1;
 /// First byte of data in zlib format. JSON cannot start with it.
-const ZLIB: u8 = 0x78;
-/// Default size of the reserved area in v3, as a multiple of the JSON size.
-const ROOM: usize = 10;
+pub(super) const ZLIB: u8 = 0x78;
 /// Maximum compression ratio of the zlib format.
 const BEST_RATIO: u64 = 1032;
-/// Default compression level of Bloscpack.
-pub const DEFAULT_LEVEL: u8 = 6;
-/// Default checksum of Bloscpack.
-pub const DEFAULT_SUM: Checksum = Checksum::Adler32;
 
 /// The location and the layout of the metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -197,7 +190,7 @@ impl MetaLocation {
     }
 
     /// Reads the stored bytes and verifies their checksum.
-    fn stored_bytes(&self, file: &dyn File, limit: u64) -> Result<Vec<u8>> {
+    pub(super) fn stored_bytes(&self, file: &dyn File, limit: u64) -> Result<Vec<u8>> {
         let mut stored = alloc::zeroed(alloc::allow(self.stored.into(), limit, "metadata")?)?;
         file.read_exact_at(self.stored_at(), &mut stored)?;
         if let MetaLayout::Section(section) = &self.layout {
@@ -220,40 +213,9 @@ impl MetaLocation {
             stored.len()
         ))
     }
-
-    /// Encodes new metadata with the same location, reserved size, checksum and codec. Returns
-    /// `None` if it does not fit.
-    pub fn rewrite(&self, json: &[u8]) -> Result<Option<(MetaLocation, Vec<u8>)>> {
-        match &self.layout {
-            MetaLayout::Section(s) => encode_section(json, self.room, s),
-            MetaLayout::Rfc { packed: true } => {
-                let (location, bytes) = encode_rfc(json, true)?;
-                Ok((location.room == self.room).then_some((location, bytes)))
-            }
-            MetaLayout::Rfc { packed: false } if json.len() > self.room as usize => Ok(None),
-            MetaLayout::Rfc { packed: false } => {
-                let mut bytes = json.to_vec();
-                // JSON may end in spaces
-                bytes.resize(self.room as usize, b' ');
-                Ok(Some((self.clone(), bytes)))
-            }
-        }
-    }
 }
 
 impl Section {
-    /// Returns a section with the defaults of Bloscpack, and this checksum and level.
-    pub fn new(sum: Checksum, level: u8) -> Section {
-        Section {
-            options: 0,
-            sum,
-            codec: CODEC_ZLIB,
-            level,
-            size: 0,
-            user_codec: [0; 8],
-        }
-    }
-
     /// Decodes the stored bytes to JSON.
     fn open(&self, stored: Vec<u8>, limit: u64) -> Result<Vec<u8>> {
         let wrong = |n: usize| {
@@ -289,20 +251,6 @@ impl Section {
             )),
         }
     }
-
-    /// Encodes the section header for `stored` bytes in `room` reserved bytes.
-    fn head(&self, room: u32, stored: u32) -> Vec<u8> {
-        let mut out = Vec::with_capacity(HEAD);
-        out.extend(MAGIC);
-        out.extend([self.options, self.sum as u8, self.codec, self.level]);
-        out.extend(
-            [self.size, room, stored]
-                .into_iter()
-                .flat_map(u32::to_le_bytes),
-        );
-        out.extend(self.user_codec);
-        out
-    }
 }
 
 /// Returns true if RFC metadata can start with these bytes.
@@ -316,218 +264,18 @@ pub(super) fn begins(bytes: &[u8], packed: bool) -> bool {
     }
 }
 
-/// Reconstructs a damaged section header. `bytes` is the total size of the reserved bytes and the
-/// checksum. The checksum must match, and the stored bytes must be JSON.
-pub(super) fn other_head(
-    file: &dyn File,
-    damaged: &[u8; HEAD],
-    bytes: u32,
-    limit: u64,
-) -> Option<[u8; HEAD]> {
-    let [
-        _,
-        _,
-        _,
-        _,
-        _,
-        _,
-        _,
-        _,
-        options,
-        _,
-        _,
-        level,
-        n0,
-        n1,
-        n2,
-        n3,
-        r0,
-        r1,
-        r2,
-        r3,
-        s0,
-        s1,
-        s2,
-        s3,
-        user_codec @ ..,
-    ] = *damaged;
-    let [size, max_size, stored] =
-        [[n0, n1, n2, n3], [r0, r1, r2, r3], [s0, s1, s2, s3]].map(u32::from_le_bytes);
-    for sum in (1..=8)
-        .chain([0])
-        .filter_map(|n| Checksum::from_number(n).ok())
-    {
-        let Some(room) = bytes.checked_sub(sum.size() as u32) else {
-            continue;
-        };
-        // without a checksum, only the stored size of the reserved area can be checked
-        for stored in [stored, size]
-            .into_iter()
-            .filter(|n| *n <= room && (sum.size() > 0 || room == max_size))
-        {
-            let mut section = Section {
-                options,
-                sum,
-                codec: CODEC_NONE,
-                level,
-                size: stored,
-                user_codec,
-            };
-            let location = MetaLocation {
-                room,
-                stored,
-                layout: MetaLayout::Section(section.clone()),
-            };
-            let Ok(mut json) = location.stored_bytes(file, limit) else {
-                continue;
-            };
-            if json.first() == Some(&ZLIB) {
-                let Ok(unpacked) = unpack(&json, limit) else {
-                    continue;
-                };
-                (json, section.codec, section.size) = (unpacked, CODEC_ZLIB, 0);
-                section.size = u32::try_from(json.len()).ok()?;
-            }
-            if Value::parse(&json).is_ok() {
-                return section.head(room, stored).first_chunk().copied();
-            }
-        }
-    }
-    None
-}
-
-/// Returns the header of an empty section with `bytes` reserved bytes.
-pub(super) fn empty_head(bytes: u32) -> Option<[u8; HEAD]> {
-    Section {
-        codec: CODEC_NONE,
-        ..Section::new(Checksum::None, 0)
-    }
-    .head(bytes, 0)
-    .first_chunk()
-    .copied()
-}
-
-/// Encodes a v3 section: section header, JSON, reserved bytes (default 10 times the JSON size),
-/// checksum.
-pub fn section(
-    json: &[u8],
-    room: Option<u32>,
-    layout: &Section,
-) -> Result<(MetaLocation, Vec<u8>)> {
-    let usual = || u32::try_from(json.len().saturating_mul(ROOM)).unwrap_or(u32::MAX);
-    let room = room.unwrap_or_else(usual);
-    encode_section(json, room, layout)?.ok_or_else(|| {
-        fail!(
-            Argument,
-            "metadata: {} bytes of JSON do not fit into {room} reserved bytes",
-            json.len()
-        )
-    })
-}
-
-fn encode_section(
-    json: &[u8],
-    room: u32,
-    layout: &Section,
-) -> Result<Option<(MetaLocation, Vec<u8>)>> {
-    let size = u32::try_from(json.len()).map_err(|_| too_long(json))?;
-    let packed = match layout.level {
-        0 if size <= room => None,
-        0 => Some(pack(json, DEFAULT_LEVEL)?),
-        // a level above 9 may come from another writer
-        level => Some(pack(json, level.min(9))?),
-    };
-    let packed = packed.filter(|p| p.len() < json.len());
-    let codec = if packed.is_some() {
-        CODEC_ZLIB
-    } else {
-        CODEC_NONE
-    };
-    let bytes = packed.as_deref().unwrap_or(json);
-    let stored = u32::try_from(bytes.len()).map_err(|_| too_long(json))?;
-    if stored > room {
-        return Ok(None);
-    }
-    let section = Section {
-        codec,
-        size,
-        ..layout.clone()
-    };
-    let digest = section.sum.of(bytes);
-    let mut out = section.head(room, stored);
-    alloc::reserve(&mut out, room as usize + digest.len())?;
-    out.extend(bytes);
-    out.resize(HEAD + room as usize, 0);
-    out.extend(digest);
-    Ok(Some((
-        MetaLocation {
-            room,
-            stored,
-            layout: MetaLayout::Section(section),
-        },
-        out,
-    )))
-}
-
-/// Encodes metadata in the RFC layout.
-pub fn encode_rfc(json: &[u8], packed: bool) -> Result<(MetaLocation, Vec<u8>)> {
-    let bytes = if packed {
-        pack(json, DEFAULT_LEVEL)?
-    } else {
-        json.to_vec()
-    };
-    let room = i32::try_from(bytes.len())
-        .map_err(|_| too_long(json))?
-        .unsigned_abs();
-    if room == 0 {
-        return Err(fail!(Argument, "metadata: the JSON is empty"));
-    }
-    Ok((
-        MetaLocation {
-            room,
-            stored: room,
-            layout: MetaLayout::Rfc { packed },
-        },
-        bytes,
-    ))
-}
-
 /// Returns the checksum type with this number.
 pub(super) fn sum(number: u8) -> Result<Checksum> {
     Checksum::from_number(number.into())
         .map_err(|_| fail!(Unsupported, "unknown checksum {number} (expected 0 to 8)"))
 }
 
-fn too_long(json: &[u8]) -> crate::error::Error {
-    fail!(
-        Argument,
-        "metadata: {} bytes of JSON exceed the limit of the format",
-        json.len()
-    )
-}
-
 fn damaged(e: DecompressionError) -> crate::error::Error {
     fail!(Format, "metadata: invalid zlib data or wrong length ({e})")
 }
 
-fn pack(json: &[u8], level: u8) -> Result<Vec<u8>> {
-    let level = CompressionLvl::new(level.into()).map_err(|_| {
-        fail!(
-            Argument,
-            "metadata: unknown level {level} (expected 0 to 9)"
-        )
-    })?;
-    let mut compressor = zlib::compressor(level);
-    let mut out = alloc::zeroed(compressor.zlib_compress_bound(json.len()))?;
-    let n = compressor
-        .zlib_compress(json, &mut out)
-        .map_err(|e| fail!(Memory, "metadata: zlib: {e}"))?;
-    out.truncate(n);
-    Ok(out)
-}
-
 /// Decompresses bytes in zlib format whose uncompressed size is unknown.
-fn unpack(stored: &[u8], limit: u64) -> Result<Vec<u8>> {
+pub(super) fn unpack(stored: &[u8], limit: u64) -> Result<Vec<u8>> {
     let most = (stored.len() as u64).saturating_mul(BEST_RATIO);
     let mut room = (stored.len() as u64).saturating_mul(8);
     loop {

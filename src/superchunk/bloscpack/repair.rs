@@ -4,11 +4,10 @@
 #![forbid(unsafe_code)]
 
 use super::Bloscpack;
-use super::chunk_list::{ChunkLocation, ChunkSlot};
-use super::chunk_table::{BLOSC_HEADER, LocatedChunk};
+use super::chunk_list::ChunkSlot;
+use super::damage::Damage;
+use super::writer::open_session;
 use crate::alloc;
-use crate::blosc;
-use crate::dtype::numpy_meta::ArrayMeta;
 use crate::error::{Result, Status, fail};
 use crate::io::journal::Mode;
 use crate::io::{Access, Folder, locate};
@@ -42,20 +41,21 @@ pub fn repair(path: &OsStr, options: &Options) -> Result<Repaired> {
 pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> Result<Repaired> {
     let known = [Opt::Threads, Opt::MemoryLimit, Opt::Durability, Opt::Lock];
     options.only("repairing a superchunk", &known)?;
-    let mut b = Bloscpack::for_writing(folder, name, Mode::Append, options)?;
-    b.load(folder.open(name, Access::Write)?)?;
-    b.inherit_params()?;
-    b.refuse_to_guess()?;
-    b.append_trailing_chunks()?;
-    let gone = std::mem::take(&mut b.missing);
-    let zeroed = b.zero_damaged()?;
-    let retained = b.slots.len() as u64 - zeroed;
-    let meta_is_lost = b.meta_damage.take().is_some();
-    if meta_is_lost {
-        b.meta = None;
-        (b.meta_changed, b.changed) = (true, true);
+    let session = open_session(folder, name, Mode::Append, options)?;
+    let main = folder.open(name, Access::Write)?;
+    let mut b = Bloscpack::load(session.container(), main, None, options)?;
+    b.start_writing(session)?;
+    let damage = &b.reader.damage;
+    damage.refuse_to_guess(b.content.slots.len())?;
+    if damage.suspected.is_some() {
+        b.append_trailing_chunks()?;
     }
-    b.changed |= gone > 0 || b.damage.is_some() || b.suspected.is_some();
+    let gone = std::mem::take(&mut b.reader.damage.missing);
+    let zeroed = b.zero_damaged()?;
+    let retained = b.content.slots.len() as u64 - zeroed;
+    let meta_is_lost = b.head.drop_damaged_meta();
+    let damage = &b.reader.damage;
+    b.changed |= meta_is_lost || gone > 0 || damage.lost.is_some() || damage.suspected.is_some();
     if retained == 0 && gone + zeroed > 0 {
         return Err(fail!(
             Format,
@@ -67,7 +67,10 @@ pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> R
     // if no chunk is missing, metadata and content contradict each other, and it is unknown which
     // of them is right
     let put = if gone > 0 { b.pad_array()? } else { 0 };
-    (b.damage, b.suspected, b.offsets_are_right) = (None, None, b.offsets_are_right && !b.changed);
+    b.reader.damage = Damage::default();
+    if let Some(main) = &mut b.reader.main {
+        main.offsets_are_right &= !b.changed;
+    }
     b.commit()?;
     Ok(Repaired {
         retained,
@@ -76,62 +79,28 @@ pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> R
 }
 
 impl Bloscpack {
-    /// Returns an error if chunks are missing and the others may have been found at wrong
-    /// positions. A repair could then destroy data that a manual inspection might recover.
-    fn refuse_to_guess(&self) -> Result<()> {
-        let Some(suspected) = self
-            .suspected
-            .as_ref()
-            .filter(|_| self.damage.is_some() || self.slots.len() == 0)
-        else {
-            return Ok(());
-        };
-        let mut e = suspected.clone();
-        e.message
-            .push_str("; it is unknown which chunks are missing; nothing was changed");
-        Err(e)
-    }
-
     /// Appends intact chunks that directly follow the last chunk. The number of chunks in the
     /// header is too small, or a writer crashed.
     fn append_trailing_chunks(&mut self) -> Result<()> {
-        let Some(main) = self.main.clone().filter(|_| self.suspected.is_some()) else {
-            return Ok(());
-        };
-        let mut header = [0; BLOSC_HEADER];
-        while main.read_at(self.end, &mut header)? == BLOSC_HEADER {
-            let Some(c) = LocatedChunk::parse(self.end, &header)
-                .filter(|c| c.end(self.header.checksum) <= self.size)
-            else {
-                break;
-            };
-            let slot = ChunkSlot {
-                location: ChunkLocation::Main(c.at),
-                cbytes: c.cbytes,
-                nbytes: c.nbytes,
-                flags: c.flags,
-                spare: 0,
-            };
+        let sum = self.header().checksum;
+        while let Some(main) = &self.reader.main
+            && let Some(chunk) = main.chunk_at_end(sum)?
+        {
+            let slot = ChunkSlot::of(&chunk);
             if !self.is_intact(&slot)? {
                 break;
             }
-            self.slots.push(slot)?;
-            self.end = c.end(self.header.checksum);
+            self.content.slots.push(slot)?;
+            if let Some(main) = &mut self.reader.main {
+                main.end = chunk.end(sum);
+            }
         }
         Ok(())
     }
 
     /// Returns true if the chunk can be decoded and its checksum matches.
     fn is_intact(&self, slot: &ChunkSlot) -> Result<bool> {
-        let decoded = self.stored(slot, |chunk| {
-            let mut content = alloc::zeroed(alloc::allow(
-                slot.nbytes.into(),
-                self.memory_limit,
-                "a chunk",
-            )?)?;
-            blosc::decode(chunk, &mut content, self.threads.count())
-        });
-        match decoded {
+        match self.reader.check(slot, self.reader.threads.count()) {
             Err(e) if matches!(e.status, Status::Format | Status::Checksum) => Ok(false),
             r => r.map(|()| true),
         }
@@ -140,24 +109,21 @@ impl Bloscpack {
     fn zero_damaged(&mut self) -> Result<u64> {
         let (mut zeroed, mut lost) = (0, 0u64);
         let scope = Scope::open(self.options.progress(), self.nbytes(), Step::Call);
-        for i in 0..self.slots.len() {
-            scope.at_part(i as u64, self.slots.len() as u64)?;
-            let slot = self.slots.get(i)?;
+        for i in 0..self.content.slots.len() {
+            scope.at_part(i as u64, self.content.slots.len() as u64)?;
+            let slot = self.content.slots.get(i)?;
             if self.is_intact(slot)? {
                 continue;
             }
             lost = lost.saturating_add(slot.nbytes.into());
             self.check_lost(lost)?;
-            let zeros = alloc::zeroed(alloc::allow(
-                slot.nbytes.into(),
-                self.memory_limit,
-                "a chunk",
-            )?)?;
+            let zeros = self.reader.zeros(slot)?;
             self.replace_content(i, &zeros)?;
             zeroed += 1;
         }
         Ok(zeroed)
     }
+
     fn check_lost(&self, lost: u64) -> Result<()> {
         match self.can_have_lost(lost) {
             true => Ok(()),
@@ -170,29 +136,21 @@ impl Bloscpack {
 
     /// Returns true if a file of this size can have held `n` more bytes of content.
     fn can_have_lost(&self, n: u64) -> bool {
-        n / BEST_RATIO <= self.size && n / self.chunk_size.max(1) as u64 <= self.size
+        let chunks = n / self.chunk_size().max(1) as u64;
+        let main = self.reader.main.as_ref();
+        main.is_some_and(|main| n / BEST_RATIO <= main.size && chunks <= main.size)
     }
 
     /// Returns true if this can be content of `n` bytes that has lost chunks at its end, and the
     /// options skip damage. The missing content reads as zeros.
     pub fn is_truncation_of(&self, n: u64) -> bool {
-        self.skip_damaged
-            && self.main.is_some()
-            && n > self.nbytes()
-            && self.can_have_lost(n - self.nbytes())
-    }
-
-    /// Returns the array in the metadata if it is a NumPy array of a known type.
-    pub(super) fn array(&self) -> Result<Option<ArrayMeta>> {
-        match self.meta.as_deref().map_or(Ok(None), ArrayMeta::read) {
-            Err(e) if e.status == Status::Type => Ok(None),
-            r => r,
-        }
+        self.reader.skip_damaged && n > self.nbytes() && self.can_have_lost(n - self.nbytes())
     }
 
     /// Appends zeros to content that is shorter than its array. Returns the number of chunks added.
     fn pad_array(&mut self) -> Result<u64> {
         let expected = self
+            .head
             .array()
             .ok()
             .flatten()
@@ -203,8 +161,8 @@ impl Bloscpack {
         };
         self.check_lost(short)?;
         alloc::allow(
-            short.min(self.chunk_size as u64),
-            self.memory_limit,
+            short.min(self.chunk_size() as u64),
+            self.reader.memory_limit,
             "a chunk",
         )?;
         let (before, zeros) = (self.chunks(), alloc::zeroed(short.min(PIECE) as usize)?);

@@ -9,6 +9,7 @@
 
 use super::Bloscpack;
 use super::chunk_list::ChunkSlot;
+use super::content::Content;
 use crate::alloc;
 use crate::error::{Result, fail};
 use crate::slice::SliceExt;
@@ -88,23 +89,22 @@ impl Bloscpack {
             return Ok(());
         }
         self.flush()?;
-        let first = self
-            .slots
-            .holding(splice.at..splice.at.saturating_add(1))
-            .start;
+        let slots = &self.content.slots;
+        let first = slots.holding(splice.at..splice.at.saturating_add(1)).start;
         // an append may reopen the chunk before `first`
         let first_saved = first.saturating_sub(1);
-        let mut old = alloc::with_capacity(self.slots.len() - first_saved)?;
-        old.extend(self.slots.iter().skip(first_saved).cloned());
+        let mut old = alloc::with_capacity(slots.len() - first_saved)?;
+        old.extend(slots.iter().skip(first_saved).cloned());
         let changed = std::mem::replace(&mut self.changed, true);
         let rest = old.at(first - first_saved..)?;
         self.refill(first, rest, splice).inspect_err(|_| {
-            self.pending = Vec::new();
-            self.slots.truncate(first_saved);
+            let Content { pending, slots, .. } = &mut self.content;
+            *pending = Vec::new();
+            slots.truncate(first_saved);
             // the capacity for these slots existed before
-            let back = old.drain(..).try_for_each(|slot| self.slots.push(slot));
-            if let (Err(_), Some(session)) = (back, &self.session) {
-                session.mark_broken();
+            let back = old.drain(..).try_for_each(|slot| slots.push(slot));
+            if let (Err(_), Some(writer)) = (back, &self.writer) {
+                writer.session.mark_broken();
             }
             self.changed = changed;
         })
@@ -112,14 +112,14 @@ impl Bloscpack {
 
     /// Truncates the chunk list at `first`, then appends the retained and the inserted content.
     fn refill(&mut self, first: usize, chunks: &[ChunkSlot], splice: &Splice<'_>) -> Result<()> {
-        let mut at = self.slots.span(first).start;
+        let mut at = self.content.slots.span(first).start;
         let mut old = OldChunks {
             chunks,
             number: first,
             at,
             content: None,
         };
-        self.slots.truncate(first);
+        self.content.slots.truncate(first);
         for change in splice.each() {
             let (bytes, new) = change?;
             self.copy_old(&mut old, at..bytes.start)?;
@@ -135,13 +135,14 @@ impl Bloscpack {
         while let Some((slot, rest)) = old.chunks.split_first() {
             let span = old.at..old.at + u64::from(slot.nbytes);
             let requested = bytes.start.max(span.start)..bytes.end.min(span.end);
-            if requested == span && self.pending.len().is_multiple_of(self.chunk_size) {
-                self.encode_pending(self.pending.len())?;
-                self.slots.push(slot.clone())?;
+            let is_aligned = self.content.pending.len().is_multiple_of(self.chunk_size());
+            if requested == span && is_aligned {
+                self.encode_pending()?;
+                self.content.slots.push(slot.clone())?;
             } else if !requested.is_empty() {
                 let content = match old.content.take() {
                     Some(content) => content,
-                    None => self.content_of(old.number, slot)?,
+                    None => self.reader.content(old.number, slot)?,
                 };
                 self.append(
                     content.at((requested.start - span.start) as usize
@@ -160,20 +161,5 @@ impl Bloscpack {
             };
         }
         Ok(())
-    }
-
-    /// Returns the content of the old chunk `i`.
-    fn content_of(&self, i: usize, slot: &ChunkSlot) -> Result<Vec<u8>> {
-        let mut content = alloc::zeroed(alloc::allow(
-            slot.nbytes.into(),
-            self.memory_limit,
-            "a chunk",
-        )?)?;
-        let read = self.slot_part(slot, 0, &mut content, self.threads.count());
-        read.map_err(|e| {
-            e.within(format_args!("{}: chunk {i}", self.name()))
-                .at(i as u64)
-        })?;
-        Ok(content)
     }
 }

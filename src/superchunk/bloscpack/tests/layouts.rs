@@ -1,8 +1,10 @@
 //! Tests of layouts that no fixture has, and of malicious files.
 
-use super::chunk_table::{ChunkTable, LocatedChunk};
+use super::chunk_table::ChunkTable;
 use super::header::{Dialect, Header};
-use super::metadata::{self, DEFAULT_LEVEL, DEFAULT_SUM, MetaLayout, MetaLocation, Section};
+use super::located_chunk::LocatedChunk;
+use super::metadata::{MetaLayout, MetaLocation, Section};
+use super::metadata_encode::{self, DEFAULT_LEVEL, DEFAULT_SUM};
 use super::offsets;
 use crate::checksum::Checksum;
 use crate::error::{Result, Status};
@@ -70,9 +72,10 @@ fn status(prefix: &[u8], size: u64) -> Status {
 
 #[test]
 fn headers_are_read_as_written() {
-    let section = metadata::section(b"{}", Some(40), &Section::new(Checksum::Md5, 0)).unwrap();
-    let rfc = metadata::encode_rfc(b"[1,2]", false).unwrap();
-    let packed = metadata::encode_rfc(b"[1,2]", true).unwrap();
+    let section =
+        metadata_encode::section(b"{}", Some(40), &Section::new(Checksum::Md5, 0)).unwrap();
+    let rfc = metadata_encode::encode_rfc(b"[1,2]", false).unwrap();
+    let packed = metadata_encode::encode_rfc(b"[1,2]", true).unwrap();
     let mut headers: Vec<(Header, Vec<u8>)> = [Dialect::V1, Dialect::V2, Dialect::V3]
         .map(|d| (Header::new(d), vec![]))
         .into();
@@ -194,7 +197,7 @@ fn metadata_are_read_as_written() {
         for level in [0, 1, 6, 9] {
             for json in [b"{}".as_slice(), &long] {
                 let (location, bytes) =
-                    metadata::section(json, None, &Section::new(sum, level)).unwrap();
+                    metadata_encode::section(json, None, &Section::new(sum, level)).unwrap();
                 assert_eq!(
                     (location.room as usize, location.size()),
                     (10 * json.len(), bytes.len() as u64)
@@ -219,7 +222,7 @@ fn metadata_are_read_as_written() {
         }
     }
     for packed in [false, true] {
-        let (location, bytes) = metadata::encode_rfc(&long, packed).unwrap();
+        let (location, bytes) = metadata_encode::encode_rfc(&long, packed).unwrap();
         let file = memory([&[0; 32], &bytes[..]].concat());
         assert_eq!(location.read(&*file, LIMIT).unwrap(), long);
     }
@@ -227,7 +230,7 @@ fn metadata_are_read_as_written() {
 
 #[test]
 fn metadata_are_rewritten_where_they_fit() {
-    let (location, bytes) = metadata::section(
+    let (location, bytes) = metadata_encode::section(
         b"{\"a\":1}",
         Some(20),
         &Section::new(DEFAULT_SUM, DEFAULT_LEVEL),
@@ -243,13 +246,13 @@ fn metadata_are_rewritten_where_they_fit() {
     assert!(packed.stored < 20 && matches!(&packed.layout, MetaLayout::Section(s) if s.codec == 1));
     assert_eq!(location.rewrite(b"[1,5,3,9,7,2,6,4,8,0,12]").unwrap(), None);
     assert_eq!(
-        metadata::section(&packs_well, Some(9), &Section::new(Checksum::None, 9))
+        metadata_encode::section(&packs_well, Some(9), &Section::new(Checksum::None, 9))
             .unwrap_err()
             .status,
         Status::Argument
     );
 
-    let (location, _) = metadata::encode_rfc(b"{\"a\":1}", false).unwrap();
+    let (location, _) = metadata_encode::encode_rfc(b"{\"a\":1}", false).unwrap();
     assert_eq!(
         location.rewrite(b"[5]").unwrap().unwrap(),
         (location.clone(), b"[5]    ".to_vec())
@@ -266,13 +269,14 @@ fn contradictory_metadata_are_refused() {
             .map_err(|e| e.status)
     };
     let (location, bytes) =
-        metadata::section(&bomb, None, &Section::new(Checksum::None, 9)).unwrap();
+        metadata_encode::section(&bomb, None, &Section::new(Checksum::None, 9)).unwrap();
     assert_eq!(read(&location, &bytes), Err(Status::Limit));
-    let (rfc, packed) = metadata::encode_rfc(&bomb, true).unwrap();
+    let (rfc, packed) = metadata_encode::encode_rfc(&bomb, true).unwrap();
     assert_eq!(read(&rfc, &packed), Err(Status::Limit));
 
     let (location, bytes) =
-        metadata::section(&[b' '; 5000], Some(100), &Section::new(Checksum::None, 9)).unwrap();
+        metadata_encode::section(&[b' '; 5000], Some(100), &Section::new(Checksum::None, 9))
+            .unwrap();
     let changed = |change: &dyn Fn(&mut Section)| {
         let mut location = location.clone();
         let MetaLayout::Section(s) = &mut location.layout else {
@@ -313,9 +317,9 @@ fn contradictory_metadata_are_refused() {
         );
     }
     let (location, _) =
-        metadata::section(b"[\"\xff\"]", None, &Section::new(Checksum::None, 0)).unwrap();
+        metadata_encode::section(b"[\"\xff\"]", None, &Section::new(Checksum::None, 0)).unwrap();
     let (_, bytes) =
-        metadata::section(b"[\"\xff\"]", None, &Section::new(Checksum::None, 0)).unwrap();
+        metadata_encode::section(b"[\"\xff\"]", None, &Section::new(Checksum::None, 0)).unwrap();
     assert_eq!(read(&location, &bytes), Err(Status::Format));
 }
 

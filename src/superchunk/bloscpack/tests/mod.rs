@@ -13,6 +13,7 @@ use crate::io::Folder;
 use crate::io::sim::{Rng, SimDisk};
 use crate::options::Opt;
 use std::ffi::OsStr;
+use std::sync::Arc;
 
 const NAME: &str = "x.blp";
 

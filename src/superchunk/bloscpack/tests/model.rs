@@ -268,7 +268,7 @@ impl Run {
         let v = b.verify(|e| panic!("{e}")).unwrap();
         let n = self.model.now.chunks.len() as u64;
         assert_eq!((v.intact + v.unchecked, v.corrupt), (n, 0));
-        assert_eq!(v.unchecked > 0, b.header.checksum.size() == 0);
+        assert_eq!(v.unchecked > 0, b.header().checksum.size() == 0);
         let file = self
             .folder
             .open(OsStr::new(NAME), crate::io::Access::Read)

@@ -1,0 +1,231 @@
+//! Reading of encoded chunks: from the committed file, from the part file, or from memory.
+#![forbid(unsafe_code)]
+
+use super::chunk_list::{ChunkLocation, ChunkSlot};
+use super::damage::Damage;
+use super::located_chunk::{BLOSC_HEADER, LocatedChunk};
+use crate::alloc::{self, Bytes};
+use crate::blosc;
+use crate::blosc::stored::{self, StoredBytes};
+use crate::checksum::Checksum;
+use crate::error::{Error, Result, fail};
+use crate::io::File;
+use crate::options::{Opt, Options};
+use crate::parallel::Threads;
+use crate::superchunk::chunk_in_file::ChunkInFile;
+use std::sync::Arc;
+
+/// The committed file.
+pub struct MainFile {
+    pub file: Arc<dyn File>,
+    /// Size of the file when it was opened or committed.
+    pub size: u64,
+    /// Modification time when it was opened; `None` if it is open for writing.
+    pub modified: Option<u64>,
+    /// Offset of the end of the last chunk.
+    pub end: u64,
+    /// True if every chunk is at its stored offset.
+    pub offsets_are_right: bool,
+}
+
+impl MainFile {
+    /// Returns the chunk that directly follows the last chunk, if there is one.
+    pub fn chunk_at_end(&self, sum: Checksum) -> Result<Option<LocatedChunk>> {
+        let mut header = [0; BLOSC_HEADER];
+        if self.file.read_at(self.end, &mut header)? < BLOSC_HEADER {
+            return Ok(None);
+        }
+        let chunk = LocatedChunk::parse(self.end, &header);
+        Ok(chunk.filter(|c| c.end(sum) <= self.size))
+    }
+}
+
+/// Reads the encoded chunks of an open file. Threads share it.
+pub struct ChunkReader {
+    /// The path of the file, for error messages.
+    pub name: String,
+    /// The file of the last commit; `None` before the first commit.
+    pub main: Option<MainFile>,
+    /// The part file: a temporary file with encoded chunks that are not committed.
+    pub part: Option<Arc<dyn File>>,
+    /// The damage of the committed file.
+    pub damage: Damage,
+    /// True if corrupt content reads as zeros.
+    pub skip_damaged: bool,
+    pub memory_limit: u64,
+    pub threads: Threads,
+    /// Number of threads that may call functions of the caller.
+    foreign_threads: Threads,
+    /// The checksum after each chunk.
+    checksum: Checksum,
+    /// True if checksums are verified.
+    verify: bool,
+}
+
+impl ChunkReader {
+    /// Returns a reader without files.
+    pub fn new(name: String, checksum: Checksum, options: &Options) -> ChunkReader {
+        let threads = options.threads();
+        ChunkReader {
+            name,
+            main: None,
+            part: None,
+            damage: Damage::default(),
+            skip_damaged: options.get(Opt::SkipDamaged, 0) == 1,
+            memory_limit: options.memory_limit(),
+            threads,
+            foreign_threads: match options.given(Opt::Threads) {
+                Some(_) => threads,
+                None => Threads::ONE,
+            },
+            checksum,
+            verify: options.get(Opt::Verify, 1) > 0,
+        }
+    }
+
+    /// Returns an error if the file is damaged and the options do not skip damage. `found` is the
+    /// number of chunks that were found.
+    pub fn refuse_damaged(&self, found: usize) -> Result<()> {
+        if self.skip_damaged {
+            return Ok(());
+        }
+        self.damage.refuse(found, self.verify)
+    }
+
+    /// Returns true if the checksums of chunks are verified.
+    pub fn verifies_checksums(&self) -> bool {
+        self.verify && self.checksum.size() > 0
+    }
+
+    /// Returns the number of threads that may access the files. It is 1 for files that caller
+    /// functions implement, unless the thread count is set: such a function may wait for a lock
+    /// that the caller holds.
+    pub fn file_threads(&self) -> usize {
+        let mut files = self.main.iter().map(|m| &m.file).chain(&self.part);
+        if files.any(|f| f.is_foreign()) {
+            self.foreign_threads.count()
+        } else {
+            self.threads.count()
+        }
+    }
+
+    /// Reads a part of the content of a chunk.
+    pub fn slot_part(
+        &self,
+        slot: &ChunkSlot,
+        from: usize,
+        dst: &mut [u8],
+        threads: usize,
+    ) -> Result<()> {
+        self.stored(slot, |chunk| {
+            // memory that decoding needs in addition to the caller's buffer
+            let block = blosc::Header::parse(chunk)?.blocksize;
+            alloc::allow(block as u64, self.memory_limit, "a block of a chunk")?;
+            blosc::decode_range(chunk, from, dst, threads)
+        })
+    }
+
+    /// Returns the content of chunk `i`, which is in `slot`.
+    pub fn content(&self, i: usize, slot: &ChunkSlot) -> Result<Vec<u8>> {
+        let mut content = self.zeros(slot)?;
+        self.slot_part(slot, 0, &mut content, self.threads.count())
+            .map_err(|e| {
+                e.within(format_args!("{}: chunk {i}", self.name))
+                    .at(i as u64)
+            })?;
+        Ok(content)
+    }
+
+    /// Returns as many zeros as the chunk has bytes of content.
+    pub fn zeros(&self, slot: &ChunkSlot) -> Result<Vec<u8>> {
+        let n = alloc::allow(slot.nbytes.into(), self.memory_limit, "a chunk")?;
+        alloc::zeroed(n)
+    }
+
+    /// Returns an error if the chunk cannot be decoded or its checksum does not match.
+    pub fn check(&self, slot: &ChunkSlot, threads: usize) -> Result<()> {
+        self.stored(slot, |chunk| {
+            let mut content = self.zeros(slot)?;
+            blosc::decode(chunk, &mut content, threads)
+        })
+    }
+
+    /// Calls `f` with an encoded chunk after its checksum is verified.
+    pub fn stored<R>(&self, slot: &ChunkSlot, f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
+        let (file, at) = match &slot.location {
+            ChunkLocation::Memory(bytes) => return f(&self.verified(&&bytes[..], slot)?),
+            ChunkLocation::Main(at) => (self.main.as_ref().map(|m| &m.file), *at),
+            ChunkLocation::Part(at) => (self.part.as_ref(), *at),
+            ChunkLocation::Lost => {
+                let lost = || fail!(Format, "it was not found");
+                return Err(self.damage.lost.clone().unwrap_or_else(lost));
+            }
+        };
+        let source = ChunkInFile {
+            file: &**file.ok_or_else(|| fail!(State, "its file is not open"))?,
+            at,
+            first: &[],
+            limit: self.memory_limit,
+        };
+        f(&self.verified(&source, slot)?)
+    }
+
+    fn verified<'s>(&self, source: &'s dyn StoredBytes, slot: &ChunkSlot) -> Result<Bytes<'s>> {
+        let sum = Some(self.checksum).filter(|_| self.verify);
+        let chunk = stored::verified(source, slot.cbytes as usize, sum)?;
+        let header = blosc::Header::parse(&chunk)?;
+        if header.cbytes != chunk.len() || header.nbytes != slot.nbytes as usize {
+            let (n, c) = (header.nbytes, header.cbytes);
+            return Err(fail!(
+                Format,
+                "its header changed since the file was opened ({n} bytes in {c}, before {} in {})",
+                slot.nbytes,
+                slot.cbytes
+            ));
+        }
+        Ok(chunk)
+    }
+
+    /// Fills `dst` with zeros if the data is corrupt and the options skip damage. Returns true in
+    /// that case.
+    pub fn or_zeros(&self, read: Result<()>, dst: &mut [u8]) -> Result<bool> {
+        match read {
+            Ok(()) => Ok(false),
+            Err(e) if self.skip_damaged && e.status.is_corruption() => {
+                dst.fill(0);
+                Ok(true)
+            }
+            // a concurrent change of the file may look like corruption
+            Err(e) => self.check_unmodified().and(Err(e)),
+        }
+    }
+
+    /// Returns the error of chunk `chunk` with the names of file and chunk.
+    pub fn named(&self, chunk: usize, mut e: Error) -> Error {
+        e.position = -1;
+        let e = e.at(chunk as u64);
+        if e.message.starts_with(&self.name) {
+            e
+        } else {
+            e.within(format_args!("{}: chunk {chunk}", self.name))
+        }
+    }
+
+    /// Returns an error if the file was modified after it was opened for reading.
+    pub fn check_unmodified(&self) -> Result<()> {
+        let Some(main) = &self.main else {
+            return Ok(());
+        };
+        let Some(modified) = main.modified else {
+            return Ok(());
+        };
+        if (main.file.size()?, main.file.modified()?) == (main.size, modified) {
+            return Ok(());
+        }
+        Err(fail!(
+            State,
+            "{}: it was changed since it was opened; open it again to read on",
+            self.name
+        ))
+    }
+}
