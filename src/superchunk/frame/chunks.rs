@@ -1,11 +1,10 @@
 //! Implements [`Chunks`] for frames with chunks of equal length, as arrays use them.
 #![forbid(unsafe_code)]
 
-use super::Frame;
-use super::read::RequestedBlocks;
+use super::handle::Frame;
+use super::read::{FrameReader, RequestedBlocks};
 use crate::alloc::{self, Scratch};
 use crate::blosc::Decoded;
-use crate::blosc::stored::StoredChunk;
 use crate::error::{Result, fail};
 use crate::superchunk::chunks::{
     Chunks, Encoded, Fill, PendingChunk, Sink, Source, put_in_batches,
@@ -21,10 +20,7 @@ impl Chunks for Frame {
     }
 
     fn block_bytes(&self) -> usize {
-        match Frame::block_bytes(self) {
-            0 => Frame::chunk_bytes(self),
-            n => n,
-        }
+        self.layout().array_block_bytes()
     }
 
     fn threads(&self) -> usize {
@@ -32,9 +28,13 @@ impl Chunks for Frame {
     }
 
     fn fill(&self, chunk: u64) -> Result<Option<Fill>> {
-        match self.known_fill(chunk) {
+        if self.pending_chunk(chunk).is_some() {
+            return Ok(None);
+        }
+        let reader = self.reader();
+        match reader.known_fill(chunk) {
             // the caller gets the error when it reads the blocks
-            Err(e) if self.skip_damaged && e.status.is_corruption() => Ok(None),
+            Err(e) if reader.skip_damaged && e.status.is_corruption() => Ok(None),
             fill => fill,
         }
     }
@@ -49,6 +49,70 @@ impl Chunks for Frame {
             )
             .map(|()| false);
         }
+        self.reader().read_blocks(chunk, requested, sink)
+    }
+
+    fn read_part(&self, chunk: u64, block: usize, from: usize, dst: &mut [u8]) -> Result<bool> {
+        if let Some(content) = self.pending_chunk(chunk) {
+            let at = block.saturating_mul(Chunks::block_bytes(self));
+            let own = content.get(at.saturating_add(from)..);
+            let own = own.and_then(|c| c.get(..dst.len()));
+            dst.copy_from_slice(own.ok_or_else(|| fail!(Range, "bytes beyond the end"))?);
+            return Ok(false);
+        }
+        self.reader().read_part(chunk, block, from, dst)
+    }
+
+    fn encode(&self, chunk: u64, source: &dyn Source, threads: usize) -> Result<Encoded> {
+        self.as_writer()?
+            .encode_chunk(chunk, self.chunk_bytes(), source, threads)
+            .map_err(|e| self.layout().chunk_error(chunk, e))
+    }
+
+    fn put(&mut self, chunk: u64, new: Encoded) -> Result<()> {
+        let writer = self.writer()?;
+        writer.flush()?;
+        writer.put_chunk(chunk, writer.reader.layout.chunk_bytes(), new)
+    }
+
+    fn put_all(&mut self, threads: usize, coming: Vec<PendingChunk>) -> Result<()> {
+        let writer = self.writer()?;
+        writer.flush()?;
+        if !writer.can_write_in_parallel(&coming) {
+            return put_in_batches(self, threads, coming);
+        }
+        let n = writer.reader.layout.chunk_bytes();
+        let chunks: Vec<Option<u64>> = coming.iter().map(|c| c.chunk).collect();
+        let (shared, writer) = (&*self, self.as_writer()?);
+        let make = |c: PendingChunk| {
+            c.work
+                .run(shared, 1)?
+                .map(|new| writer.reader.form(n, new))
+                .transpose()
+        };
+        let written = writer.write_parallel(threads, coming, make)?;
+        self.writer()?.put_written(n, chunks.into_iter(), written)
+    }
+
+    fn can_have(&self, len: u64) -> Result<()> {
+        let FrameReader {
+            layout,
+            memory_limit,
+            ..
+        } = self.reader();
+        layout.check_chunk_count(len, *memory_limit).map(|_| ())
+    }
+
+    fn rearrange(&mut self, len: u64, from: &dyn Fn(u64) -> Option<u64>) -> Result<()> {
+        let writer = self.writer()?;
+        writer.flush()?;
+        writer.rearrange_chunks(len, from)
+    }
+}
+
+impl FrameReader {
+    /// Delivers blocks of a stored chunk.
+    fn read_blocks(&self, chunk: u64, requested: &[usize], sink: &mut dyn Sink) -> Result<bool> {
         let read = match self.known_fill(chunk) {
             Ok(None) => {
                 let reach = requested.last().map(|last| RequestedBlocks {
@@ -83,15 +147,11 @@ impl Chunks for Frame {
         zeroed.map(|()| corrupt)
     }
 
+    /// Reads a part of a block of a chunk that is not pending.
     fn read_part(&self, chunk: u64, block: usize, from: usize, dst: &mut [u8]) -> Result<bool> {
         let at = block
-            .saturating_mul(Chunks::block_bytes(self))
+            .saturating_mul(self.layout.array_block_bytes())
             .saturating_add(from);
-        if let Some(content) = self.pending_chunk(chunk) {
-            let own = content.get(at..).and_then(|c| c.get(..dst.len()));
-            dst.copy_from_slice(own.ok_or_else(|| fail!(Range, "bytes beyond the end"))?);
-            return Ok(false);
-        }
         let read = match self.position(chunk)? {
             Some(_) => match self.block_part(chunk, block, from, dst) {
                 Ok(false) => self.stored_part(chunk, at, dst),
@@ -102,55 +162,8 @@ impl Chunks for Frame {
         self.or_zeros(read, |()| dst.fill(0))
     }
 
-    fn encode(&self, chunk: u64, source: &dyn Source, threads: usize) -> Result<Encoded> {
-        self.encode_chunk(chunk, self.chunk_bytes(), source, threads)
-            .map_err(|e| self.chunk_error(chunk, e))
-    }
-
-    fn put(&mut self, chunk: u64, new: Encoded) -> Result<()> {
-        self.flush()?;
-        self.put_chunk(chunk, self.chunk_bytes(), new)
-    }
-
-    fn put_all(&mut self, threads: usize, coming: Vec<PendingChunk>) -> Result<()> {
-        self.flush()?;
-        if self.can_write_in_parallel(&coming) {
-            self.put_parallel(threads, coming)
-        } else {
-            put_in_batches(self, threads, coming)
-        }
-    }
-
-    fn can_have(&self, len: u64) -> Result<()> {
-        self.check_chunk_count(len).map(|_| ())
-    }
-
-    fn rearrange(&mut self, len: u64, from: &dyn Fn(u64) -> Option<u64>) -> Result<()> {
-        self.rearrange_chunks(len, from)
-    }
-}
-
-impl Frame {
-    /// Does a stored chunk have the block size that the frame states? Returns false if the caller
-    /// sees the chunk as one block while it has several, or if all its items are equal. Fails if
-    /// the block size does not match otherwise.
-    pub(super) fn blocks_fit(&self, chunk: &StoredChunk) -> Result<bool> {
-        let (own, expected) = (chunk.header(), Chunks::block_bytes(self));
-        if own.blocksize == expected.min(own.nbytes) {
-            return Ok(true);
-        }
-        if expected >= self.chunk_bytes() || chunk.fill().is_some() {
-            return Ok(false);
-        }
-        Err(fail!(
-            Format,
-            "its blocks have {} bytes (expected {expected})",
-            own.blocksize
-        ))
-    }
-
     fn deliver_whole(&self, chunk: u64, sink: &mut dyn Sink) -> Result<()> {
-        let span = self.span(chunk)?;
+        let span = self.layout.span(chunk)?;
         let n = alloc::allow(span.end - span.start, self.memory_limit, "a chunk")?;
         if let Some(dst) = sink.destination(0).filter(|dst| dst.len() == n) {
             return self.stored_part(chunk, 0, dst);
@@ -167,7 +180,10 @@ impl Frame {
         requested: &[usize],
         sink: &mut dyn Sink,
     ) -> Result<()> {
-        let (size, span) = (Chunks::block_bytes(self).max(1), self.span(chunk)?);
+        let (size, span) = (
+            self.layout.array_block_bytes().max(1),
+            self.layout.span(chunk)?,
+        );
         fill.deliver((size, (span.end - span.start) as usize), requested, sink)
     }
 }

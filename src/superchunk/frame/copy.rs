@@ -2,11 +2,14 @@
 //! options, and all metalayers, into a new frame without unused space.
 #![forbid(unsafe_code)]
 
-use super::create::requested_params;
-use super::entry::Entry;
+use super::create::NewFrame;
+use super::handle::Frame;
 use super::index::IndexSlot;
+use super::index::entry::Entry;
 use super::meta::absent;
-use super::{Frame, NewFrame};
+use super::options::{requested_params, requests_encoding};
+use super::read::FrameReader;
+use super::write::FrameWriter;
 use crate::alloc;
 use crate::blosc::stored::StoredBytes;
 use crate::error::{Result, fail};
@@ -26,24 +29,22 @@ impl Frame {
             mode,
             mut options,
         } = to;
+        let reader = self.reader();
         let params = requested_params(&options, self.params()?)?;
-        let reencode = [Opt::Codec, Opt::Level]
-            .iter()
-            .any(|o| options.given(*o).is_some())
-            || options.given_bytes(Opt::Filters).is_some();
+        let reencode = requests_encoding(&options);
         if !self.has_checksums() && options.given(Opt::Checksum).is_none() {
             options.set(Opt::Checksum, 0)?;
         }
         let there = folder.identity(&name)?.filter(|id| *id != 0);
-        if there.is_some() && there == self.file.as_ref().map(|f| f.identity()) {
+        if there.is_some() && there == reader.files.main.as_ref().map(|f| f.identity()) {
             return Err(fail!(
                 Argument,
                 "{}: a copy cannot replace its source",
-                self.name
+                self.name()
             ));
         }
         let metalayers: Vec<(&str, Vec<u8>)> = self
-            .header
+            .header()
             .metalayers
             .iter()
             .map(|(n, v)| (n.as_str(), v.clone()))
@@ -56,17 +57,17 @@ impl Frame {
             sparse,
         };
         let scope = Scope::open(options.progress(), self.nbytes(), Step::Call);
-        let mut copy = Frame::create_in(&folder, &name, mode, &new, &options)?;
-        for meta in &self.vlmeta {
-            let value = self.vlmeta(&meta.name)?;
+        let mut copy = FrameWriter::create_in(&folder, &name, mode, &new, &options)?;
+        for meta in &reader.layout.vlmeta {
+            let value = reader.vlmeta(&meta.name)?;
             copy.vlmeta_set(&meta.name, value.ok_or_else(|| absent(&meta.name))?)?;
         }
-        if self.starts.is_some() {
+        if reader.layout.starts.is_some() {
             copy.allow_variable_length()?;
         }
         let mut corrupt = false;
         for i in 0..self.chunks() {
-            corrupt |= self.copy_chunk(i, &mut copy, reencode)?;
+            corrupt |= self.copy_chunk_to(i, &mut copy, reencode)?;
             scope.at(self.span(i)?.end)?;
         }
         copy.commit()?;
@@ -77,53 +78,69 @@ impl Frame {
     /// Copies a chunk to the same chunk number: as it is stored, or encoded again. A chunk that is
     /// not stored here is not stored there either.
     pub fn copy_chunk(&self, i: u64, to: &mut Frame, reencode: bool) -> Result<bool> {
+        self.copy_chunk_to(i, to.writer()?, reencode)
+    }
+
+    fn copy_chunk_to(&self, i: u64, to: &mut FrameWriter, reencode: bool) -> Result<bool> {
+        let reader = self.reader();
         let span = self.span(i)?;
         let n = (span.end - span.start) as usize;
-        let entry = self.entry_if_stored(i)?;
+        let entry = reader.entry_if_stored(i)?;
         if let Some(entry) = entry
             .as_ref()
             .filter(|e| matches!(e.slot, IndexSlot::At(_)) && !reencode)
         {
-            match self.checked(i, entry) {
+            match reader.checked(i, entry) {
                 Ok(bytes) => return to.put_chunk(i, n, Encoded::Stored(bytes)).map(|()| false),
                 // read below, as zeros
-                Err(e) if self.skip_damaged && e.status.is_corruption() => {}
+                Err(e) if reader.skip_damaged && e.status.is_corruption() => {}
                 Err(e) => return Err(e),
             }
-        } else if let Some(fill) = self.fill_of(i).or_else(|e| {
-            if self.skip_damaged && e.status.is_corruption() {
-                Ok(None)
-            } else {
-                Err(e)
-            }
-        })? {
-            return self.copy_fill(i, to, fill).map(|()| false);
+        } else if entry.is_some()
+            && let Some(fill) = reader.fill_of(i).or_else(|e| {
+                if reader.skip_damaged && e.status.is_corruption() {
+                    Ok(None)
+                } else {
+                    Err(e)
+                }
+            })?
+        {
+            return self.copy_fill_to(i, to, fill).map(|()| false);
         }
-        let mut content = alloc::zeroed(alloc::allow(n as u64, self.memory_limit, "a chunk")?)?;
+        let limit = reader.memory_limit;
+        let mut content = alloc::zeroed(alloc::allow(n as u64, limit, "a chunk")?)?;
         let corrupt = self.read_chunk(i, &mut content)?;
-        let new = to.encode_content(&content, self.threads.count())?;
+        let new = to.encode_content(&content, reader.threads.count())?;
         to.put_chunk(i, n, new).map(|()| corrupt)
     }
 
     /// Copies a chunk of one repeated item, which may have another length in the destination.
     pub fn copy_fill(&self, i: u64, to: &mut Frame, fill: Fill) -> Result<()> {
-        let span = if i < to.stored_chunks() {
-            to.span(i)?
+        self.copy_fill_to(i, to.writer()?, fill)
+    }
+
+    fn copy_fill_to(&self, i: u64, to: &mut FrameWriter, fill: Fill) -> Result<()> {
+        let span = if i < to.reader.layout.stored_chunks() {
+            to.reader.layout.span(i)?
         } else {
             self.span(i)?
         };
         to.put_chunk(i, (span.end - span.start) as usize, Encoded::Fill(fill))?;
         // uninitialized content stays uninitialized
         let never_set = self
+            .reader()
             .entry_if_stored(i)?
             .is_some_and(|e| e.slot == IndexSlot::Uninit);
-        let there = usize::try_from(i).ok().and_then(|i| to.entries.get_mut(i));
+        let entries = &mut to.reader.layout.entries;
+        let there = usize::try_from(i).ok().and_then(|i| entries.get_mut(i));
         if let Some(there) = there.filter(|e| e.slot == IndexSlot::Zeros && never_set) {
             there.slot = IndexSlot::Uninit;
         }
         Ok(())
     }
+}
 
+impl FrameReader {
     /// Returns the stored bytes of a chunk after verifying its checksum, independent of the verify
     /// option: the copy gets a new checksum.
     fn checked(&self, i: u64, entry: &Entry) -> Result<Vec<u8>> {
@@ -133,8 +150,8 @@ impl Frame {
             copy.extend_from_slice(&opened.source().bytes(0..n)?);
             Ok(copy)
         });
-        let copy = read.map_err(|e| self.chunk_error(i, e))?;
-        self.check_unchanged()?;
+        let copy = read.map_err(|e| self.layout.chunk_error(i, e))?;
+        self.files.check_unchanged()?;
         Ok(copy)
     }
 }

@@ -1,10 +1,9 @@
 //! Detects frames, and derives the encoding parameters of new ones.
 #![forbid(unsafe_code)]
 
-use super::Frame;
-use super::create::requested_params;
 use super::header::{FIXED, Header, MAGIC, constants};
-use super::open::read_header;
+use super::options::requested_params;
+use super::parts::read_header;
 use super::storage::FrameStorage;
 use super::trailer::{TAIL, Trailer};
 use crate::blosc::Params;
@@ -127,15 +126,4 @@ pub fn take_requested_params(options: &mut Options, like: &Params) -> Result<Par
     }
     options.take_bytes(Opt::Filters);
     Ok(params)
-}
-
-impl Frame {
-    /// Is this the open frame?
-    pub fn is_named(&self, folder: &Arc<dyn Folder>, name: &OsStr) -> Result<bool> {
-        let id = match &self.file {
-            Some(file) => file.identity(),
-            None => return Ok(false),
-        };
-        Ok(id != 0 && folder.identity(&FrameStorage::find(folder, name)?.main())? == Some(id))
-    }
 }

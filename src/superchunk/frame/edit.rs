@@ -2,37 +2,77 @@
 //! its chunks at once.
 #![forbid(unsafe_code)]
 
-use super::{Frame, chunk};
+use super::encode::{ChunkEncoder, Previous};
+use super::read::FrameReader;
+use super::write::FrameWriter;
 use crate::blosc;
+use crate::blosc::stored::StoredBytes;
 use crate::error::{Result, fail};
-use crate::io::journal::Session;
+use crate::slice::SliceExt;
 use crate::superchunk::chunks::{BlockChange, Encoded, Fill, Source};
 use crate::superchunk::staging::{self, StagingTarget};
 use crate::{alloc, parallel};
 use std::ops::Range;
 
-impl StagingTarget for Frame {
+impl StagingTarget for FrameWriter {
     fn staged(&mut self) -> &mut Vec<u8> {
         &mut self.pending
     }
     fn encoded(&self) -> u64 {
-        self.header.nbytes
+        self.reader.layout.header.nbytes
     }
     fn encode(&mut self, content: &[u8]) -> Result<()> {
         self.append_content(content)
     }
 }
 
-impl Frame {
-    /// Returns the session of a frame that is open for writing.
-    pub(super) fn session(&self) -> Result<&Session> {
-        self.session
-            .as_ref()
-            .ok_or_else(|| fail!(State, "{}: it was opened for reading", self.name))
+impl FrameWriter {
+    fn encoder(&self) -> Result<ChunkEncoder<'_>> {
+        Ok(ChunkEncoder {
+            params: self.reader.layout.params()?,
+            buffers: &self.buffers,
+            memory_limit: self.reader.memory_limit,
+        })
     }
 
-    pub(super) fn check_writer(&self) -> Result<()> {
-        self.session()?.check()
+    /// Returns the pending content of a chunk that is not encoded yet.
+    pub(super) fn pending_chunk(&self, i: u64) -> Option<&[u8]> {
+        let after = i.checked_sub(self.reader.layout.stored_chunks())?;
+        self.pending
+            .chunks(self.reader.layout.chunk_bytes().max(1))
+            .nth(after as usize)
+    }
+
+    /// Encodes a chunk of `n` bytes, based on chunk `i` if it exists.
+    pub(super) fn encode_chunk(
+        &self,
+        i: u64,
+        n: usize,
+        source: &dyn Source,
+        threads: usize,
+    ) -> Result<Encoded> {
+        let (reader, encoder) = (&self.reader, self.encoder()?);
+        let blocks = n.div_ceil(encoder.block_size(n));
+        if let Some(content) = self.pending_chunk(i) {
+            return encoder.encode(&Previous::Content(content), n, source, threads);
+        }
+        let is_new = i >= reader.layout.entries.len() as u64
+            || (0..blocks).all(|b| source.change(b) == BlockChange::Full);
+        if is_new {
+            return encoder.encode(&Previous::Fill(&Fill::Zeros), n, source, threads);
+        }
+        match reader.fill_of(i)? {
+            Some(fill) => encoder.encode(&Previous::Fill(&fill), n, source, threads),
+            None => {
+                let encoded = reader.open_for(i, None).and_then(|opened| {
+                    let (stored, bytes) = (&opened.chunk.stored, opened.source());
+                    let bytes = bytes.bytes(0..stored.header().cbytes)?;
+                    let before = Previous::Chunk(stored, &bytes);
+                    encoder.encode(&before, n, source, threads)
+                });
+                reader.finish(i, encoded)
+            }
+        }
     }
 
     /// Encodes content as a new chunk.
@@ -53,131 +93,104 @@ impl Frame {
                 Ok(())
             }
         }
-        let size = self.block_size(content.len())?;
+        let size = self.encoder()?.block_size(content.len());
         self.encode_chunk(u64::MAX, content.len(), &Content(content, size), threads)
     }
 
     /// Encodes content and appends its chunks. On failure, the chunks before the failing one stay
     /// appended.
     fn append_content(&mut self, content: &[u8]) -> Result<()> {
-        let pieces: Vec<&[u8]> = content.chunks(self.chunk_bytes().max(1)).collect();
-        let (threads, each) = if pieces.len() > 1 {
-            (self.threads.count(), 1)
-        } else {
-            (1, self.threads.count())
-        };
-        if self.storage.sparse {
+        let pieces: Vec<&[u8]> = content
+            .chunks(self.reader.layout.chunk_bytes().max(1))
+            .collect();
+        let all = self.reader.threads.count();
+        let (threads, each) = if pieces.len() > 1 { (all, 1) } else { (1, all) };
+        if self.reader.files.storage.sparse {
             return self.push_files(&pieces, each);
         }
-        self.check_room(content.len() as u64)?;
-        let make = |frame: &Frame, piece: &[u8]| {
-            frame
-                .form(piece.len(), frame.encode_content(piece, each)?)
-                .map(Some)
+        self.reader.layout.check_room(content.len() as u64)?;
+        let make = |piece: &[u8]| {
+            let encoded = self.encode_content(piece, each)?;
+            self.reader.form(piece.len(), encoded).map(Some)
         };
         let (puts, done) = self.write_parallel(threads, pieces.clone(), make)?;
+        // dropping the writer truncates what a failed write has left
+        self.changed |= done.is_err();
         for (piece, put) in pieces.iter().zip(puts.into_iter().flatten()) {
-            self.check_room(piece.len() as u64)?;
+            self.reader.layout.check_room(piece.len() as u64)?;
             let entry = self.entry_of(put);
-            self.push(entry, piece.len())?;
+            self.reader.layout.push(entry, piece.len())?;
         }
         done
     }
 
     /// Appends chunks that are files of their own.
     fn push_files(&mut self, pieces: &[&[u8]], each: usize) -> Result<()> {
-        for group in pieces.chunks(self.threads.count()) {
+        let threads = self.reader.threads.count();
+        for group in pieces.chunks(threads) {
             let mut encoded: Vec<(&[u8], Result<Encoded>)> = group
                 .iter()
                 .map(|piece| (*piece, Ok(Encoded::Fill(Fill::Zeros))))
                 .collect();
             parallel::for_each(
-                self.threads.count(),
+                threads,
                 encoded.iter_mut().collect(),
                 |(piece, new): &mut (&[u8], _)| *new = self.encode_content(piece, each),
             );
             for (piece, new) in encoded {
-                self.check_room(piece.len() as u64)?;
+                self.reader.layout.check_room(piece.len() as u64)?;
                 let entry = self.store(piece.len(), new?)?;
-                self.push(entry, piece.len())?;
+                self.reader.layout.push(entry, piece.len())?;
             }
         }
         Ok(())
     }
 
-    /// Appends content. On failure [`Frame::nbytes`] shows how much was appended.
-    pub fn append(&mut self, src: &[u8]) -> Result<()> {
-        self.check_writer()?;
+    /// Appends content. On failure, part of it may have been appended.
+    pub(super) fn append(&mut self, src: &[u8]) -> Result<()> {
         if src.is_empty() {
             return Ok(());
         }
-        if self.starts.is_some() {
-            return self.insert(self.chunks(), src);
+        let layout = &self.reader.layout;
+        if layout.starts.is_some() {
+            return self.insert(layout.stored_chunks(), src);
         }
+        let default_chunk = staging::default_chunk(layout.header.typesize as usize);
         self.reopen_last_chunk()?;
-        self.writing.changed = true;
-        self.set_first_chunk_length(staging::default_chunk(self.typesize()))?;
-        staging::append(self, src, self.chunk_bytes(), self.threads.count())
-    }
-
-    /// Sets the chunk length from the first chunk if the frame was created without one.
-    fn set_first_chunk_length(&mut self, n: usize) -> Result<()> {
-        if self.starts.is_none() && self.header.chunksize == 0 {
-            let chunksize = i32::try_from(n).map_err(|_| {
-                fail!(
-                    Argument,
-                    "a chunk of {n} bytes is too large (at most {})",
-                    i32::MAX
-                )
-            })?;
-            (self.header.chunksize, self.blocks) = (chunksize as u32, chunk::blocks(n));
-        }
-        Ok(())
+        self.changed = true;
+        self.reader.set_first_chunk_length(default_chunk)?;
+        let chunk = self.reader.layout.chunk_bytes();
+        let threads = self.reader.threads.count();
+        staging::append(self, src, chunk, threads)
     }
 
     /// Moves a partial last chunk back to the pending content.
     fn reopen_last_chunk(&mut self) -> Result<()> {
-        let Some(last) = self
-            .chunks()
+        let layout = &self.reader.layout;
+        let Some(last) = layout
+            .stored_chunks()
             .checked_sub(1)
-            .filter(|_| self.pending.is_empty() && !self.is_full())
+            .filter(|_| self.pending.is_empty() && !layout.is_full())
         else {
             return Ok(());
         };
-        self.pending = self.content(last)?;
+        self.pending = self.reader.content(last)?;
         self.pop(last)
     }
 
     /// Removes the last chunk.
     fn pop(&mut self, last: u64) -> Result<()> {
-        let begin = self.span(last)?.start;
+        let begin = self.reader.layout.span(last)?.start;
         self.reclaim(last)?;
         self.remove_uncommitted(last)?;
-        self.entries.truncate(last as usize);
-        self.starts
-            .iter_mut()
-            .for_each(|s| s.truncate(last as usize + 1));
-        (self.header.nbytes, self.writing.changed) = (begin, true);
+        self.reader.layout.pop(last, begin);
+        self.changed = true;
         Ok(())
     }
 
-    /// Returns the content of a chunk.
-    fn content(&self, i: u64) -> Result<Vec<u8>> {
-        let span = self.span(i)?;
-        let mut content = alloc::zeroed(alloc::allow(
-            span.end - span.start,
-            self.memory_limit,
-            "a chunk",
-        )?)?;
-        if self.read(span.start, &mut content)? {
-            return Err(fail!(
-                Checksum,
-                "{}: chunk {i} is corrupt; repair the frame first",
-                self.name
-            )
-            .at(i));
-        }
-        Ok(content)
+    /// Returns the number of content bytes.
+    fn nbytes(&self) -> u64 {
+        self.reader.layout.header.nbytes + self.pending.len() as u64
     }
 
     /// Encodes all pending content; the last chunk may be partial.
@@ -186,40 +199,37 @@ impl Frame {
     }
 
     /// Overwrites existing content. On failure, part of it may be overwritten.
-    pub fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
-        self.check_writer()?;
+    pub(super) fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
         let end = at
             .checked_add(src.len() as u64)
             .filter(|&e| e <= self.nbytes());
+        let layout = &self.reader.layout;
         let end = end.ok_or_else(|| {
             fail!(
                 Range,
                 "{}: bytes {at} to {} are out of range (there are {})",
-                self.name,
+                layout.name,
                 at.saturating_add(src.len() as u64),
                 self.nbytes()
             )
         })?;
-        let stored = self.header.nbytes.clamp(at, end);
-        let (now, pending_part) = src
-            .split_at_checked((stored - at) as usize)
-            .unwrap_or((src, &[]));
-        let from = at.max(self.header.nbytes) - self.header.nbytes;
-        if let Some(part) = self
-            .pending
-            .get_mut(from as usize..)
-            .and_then(|p| p.get_mut(..pending_part.len()))
-        {
-            part.copy_from_slice(pending_part);
-            self.writing.changed |= !pending_part.is_empty();
-        }
+        let stored = layout.header.nbytes.clamp(at, end);
+        let (now, pending_part) = src.cut((stored - at) as usize)?;
+        let from = at.saturating_sub(layout.header.nbytes) as usize;
+        self.pending
+            .at_mut(from..from + pending_part.len())?
+            .copy_from_slice(pending_part);
+        self.changed |= !pending_part.is_empty();
         self.write_chunks(at..stored, now)
     }
 
     fn write_chunks(&mut self, bytes: Range<u64>, mut src: &[u8]) -> Result<()> {
         let mut pieces: Vec<ChunkWrite> = Vec::new();
-        for i in self.chunks_overlapping(&bytes) {
-            let span = self.span(i)?;
+        let FrameReader {
+            layout, threads, ..
+        } = &self.reader;
+        for i in layout.chunks_overlapping(&bytes) {
+            let span = layout.span(i)?;
             let (from, to) = (span.start.max(bytes.start), span.end.min(bytes.end));
             let (part, rest) = src
                 .split_at_checked((to - from) as usize)
@@ -233,23 +243,21 @@ impl Frame {
                 });
             }
         }
-        for group in pieces.chunks(self.threads.count() * 2) {
+        let threads = threads.count();
+        for group in pieces.chunks(threads * 2) {
             let mut encoded: Vec<(&ChunkWrite, Result<Encoded>)> = group
                 .iter()
                 .map(|p| (p, Ok(Encoded::Fill(Fill::Zeros))))
                 .collect();
-            let each = if encoded.len() > 1 {
-                1
-            } else {
-                self.threads.count()
-            };
+            let each = if encoded.len() > 1 { 1 } else { threads };
             parallel::for_each(
-                self.file_threads(),
+                self.reader.file_threads(),
                 encoded.iter_mut().collect(),
                 |(piece, new): &mut (&ChunkWrite, _)| *new = self.encode_part(piece, each),
             );
             for (piece, new) in encoded {
-                let n = self.span(piece.chunk).map(|s| (s.end - s.start) as usize)?;
+                let span = self.reader.layout.span(piece.chunk)?;
+                let n = (span.end - span.start) as usize;
                 self.put_chunk(piece.chunk, n, new?)?;
             }
         }
@@ -263,21 +271,20 @@ impl Frame {
             from,
             part,
         } = *piece;
-        let span = self.span(i)?;
+        let span = self.reader.layout.span(i)?;
         let n = (span.end - span.start) as usize;
         let source = ChunkWriteSource {
             from,
             part,
-            size: self.block_size(n)?,
+            size: self.encoder()?.block_size(n),
             all: n,
         };
         self.encode_chunk(i, n, &source, threads)
-            .map_err(|e| self.chunk_error(i, e))
+            .map_err(|e| self.reader.layout.chunk_error(i, e))
     }
 
     /// Appends an encoded chunk after all content.
-    pub fn append_raw(&mut self, bytes: &[u8]) -> Result<()> {
-        self.check_writer()?;
+    pub(super) fn append_raw(&mut self, bytes: &[u8]) -> Result<()> {
         let h = blosc::Header::parse(bytes)?;
         if h.cbytes != bytes.len() {
             return Err(fail!(
@@ -293,139 +300,114 @@ impl Frame {
                 "a Blosc 1 chunk in a frame is unsupported (expected a Blosc 2 chunk)"
             ));
         }
-        let mut content =
-            alloc::zeroed(alloc::allow(h.nbytes as u64, self.memory_limit, "a chunk")?)?;
-        blosc::decode(bytes, &mut content, self.threads.count())?;
+        let limit = self.reader.memory_limit;
+        let mut content = alloc::zeroed(alloc::allow(h.nbytes as u64, limit, "a chunk")?)?;
+        blosc::decode(bytes, &mut content, self.reader.threads.count())?;
         drop(content);
         self.flush()?;
         let mut copy = alloc::with_capacity(bytes.len())?;
         copy.extend_from_slice(bytes);
-        self.insert_made(self.entries.len() as u64, h.nbytes, Encoded::Stored(copy))
+        let end = self.reader.layout.stored_chunks();
+        self.insert_made(end, h.nbytes, Encoded::Stored(copy))
     }
 
     /// Inserts content as one chunk before chunk `at`, or after the last chunk.
-    pub fn insert(&mut self, at: u64, src: &[u8]) -> Result<()> {
-        self.check_writer()?;
+    pub(super) fn insert(&mut self, at: u64, src: &[u8]) -> Result<()> {
         self.flush()?;
-        let new = self.encode_content(src, self.threads.count())?;
+        let new = self.encode_content(src, self.reader.threads.count())?;
         self.insert_made(at, src.len(), new)
     }
 
     fn insert_made(&mut self, at: u64, n: usize, new: Encoded) -> Result<()> {
-        let count = self.entries.len() as u64;
+        let layout = &self.reader.layout;
+        let count = layout.stored_chunks();
         if at > count {
-            return Err(fail!(
-                Range,
-                "{}: chunk {at} is out of range (there are {count})",
-                self.name
-            )
-            .at(at));
+            return Err(layout.no_chunk(at, count));
         }
         if n == 0 {
-            return Err(fail!(Argument, "{}: a chunk must not be empty", self.name));
+            let name = &layout.name;
+            return Err(fail!(Argument, "{name}: a chunk must not be empty"));
         }
-        self.check_room(n as u64)?;
-        self.set_first_chunk_length(n)?;
-        let size = self.header.chunksize as usize;
-        let fits = n == size && (at < count || self.is_full());
-        let is_last = at == count && n < size && self.is_full();
-        if self.starts.is_none() && !fits && !is_last {
+        layout.check_room(n as u64)?;
+        self.reader.set_first_chunk_length(n)?;
+        let layout = &self.reader.layout;
+        let size = layout.header.chunksize as usize;
+        let fits = n == size && (at < count || layout.is_full());
+        let is_last = at == count && n < size && layout.is_full();
+        if layout.starts.is_none() && !fits && !is_last {
             self.allow_variable_length()?;
         }
         let entry = self.store(n, new)?;
-        alloc::reserve(&mut self.entries, 1)?;
-        self.entries.insert(at as usize, entry);
-        self.header.nbytes += n as u64;
-        if let Some(starts) = &mut self.starts {
-            alloc::reserve(starts, 1)?;
-            let begin = starts.get(at as usize).copied().unwrap_or(0);
-            starts.insert(at as usize, begin);
-            starts
-                .iter_mut()
-                .skip(at as usize + 1)
-                .for_each(|s| *s += n as u64);
-        }
-        Ok(())
+        self.reader.layout.insert(at, entry, n)
     }
 
     /// Switches the frame to chunks of variable length. Chunks that are not stored are encoded,
     /// because the length of a chunk is in its header.
     pub(super) fn allow_variable_length(&mut self) -> Result<()> {
-        let mut starts = alloc::with_capacity(self.entries.len() + 1)?;
+        let count = self.reader.layout.entries.len();
+        let mut starts = alloc::with_capacity(count + 1)?;
         starts.push(0);
-        for i in 0..self.entries.len() as u64 {
-            let span = self.span(i)?;
+        for i in 0..count as u64 {
+            let span = self.reader.layout.span(i)?;
             starts.push(span.end);
-            if let Some(fill) = self.fill_of(i)?.filter(|_| {
-                self.entries
-                    .get(i as usize)
-                    .is_some_and(|e| e.position().is_none())
-            }) {
-                let bytes = self.filled(&fill, (span.end - span.start) as usize)?;
+            if let Some(fill) = self.reader.fill_of(i)?
+                && self.reader.position(i)?.is_none()
+            {
+                let n = (span.end - span.start) as usize;
+                let bytes = self.reader.filled(&fill, n)?;
                 let entry = self.store(0, Encoded::Stored(bytes))?;
-                if let Some(old) = self.entries.get_mut(i as usize) {
-                    *old = entry;
-                }
+                *self.reader.layout.entries.at_mut(i as usize)? = entry;
             }
         }
-        self.starts = Some(starts);
-        (
-            self.header.variable_chunks,
-            self.header.version,
-            self.header.chunksize,
-        ) = (true, 3, 0);
-        self.writing.changed = true;
+        self.reader.layout.set_variable_length(starts);
+        self.changed = true;
         Ok(())
     }
 
     /// Removes a chunk and its content.
-    pub fn remove(&mut self, at: u64) -> Result<()> {
-        self.check_writer()?;
+    pub(super) fn remove(&mut self, at: u64) -> Result<()> {
         self.flush()?;
-        let span = self.span(at)?;
-        let n = span.end - span.start;
-        if at + 1 == self.entries.len() as u64 {
+        let span = self.reader.layout.span(at)?;
+        if at + 1 == self.reader.layout.stored_chunks() {
             return self.pop(at);
         }
         self.remove_uncommitted(at)?;
-        self.entries.remove(at as usize);
-        if let Some(starts) = &mut self.starts {
-            starts.remove(at as usize);
-            starts.iter_mut().skip(at as usize).for_each(|s| *s -= n);
-        }
-        (self.header.nbytes, self.writing.changed) = (self.header.nbytes - n, true);
+        self.reader.layout.remove(at, span.end - span.start);
+        self.changed = true;
         Ok(())
     }
 
     /// Keeps the first `nbytes` bytes of content and removes the rest.
-    pub fn truncate(&mut self, nbytes: u64) -> Result<()> {
-        self.check_writer()?;
+    pub(super) fn truncate(&mut self, nbytes: u64) -> Result<()> {
+        let layout = &self.reader.layout;
         if nbytes > self.nbytes() {
             return Err(fail!(
                 Range,
                 "{}: cannot truncate to {nbytes} bytes (there are {})",
-                self.name,
+                layout.name,
                 self.nbytes()
             ));
         }
-        self.writing.changed |= nbytes < self.nbytes();
-        if let Some(pending_part) = nbytes.checked_sub(self.header.nbytes) {
+        self.changed |= nbytes < self.nbytes();
+        if let Some(pending_part) = nbytes.checked_sub(layout.header.nbytes) {
             self.pending.truncate(pending_part as usize);
             return Ok(());
         }
-        let i = self.chunks_overlapping(&(nbytes..nbytes + 1)).start;
-        let retained = (nbytes - self.span(i)?.start) as usize;
+        let i = layout.chunks_overlapping(&(nbytes..nbytes + 1)).start;
+        let retained = (nbytes - layout.span(i)?.start) as usize;
         let mut content = if retained == 0 {
             Vec::new()
         } else {
-            self.content(i)?
+            self.reader.content(i)?
         };
         content.truncate(retained);
         self.pending = Vec::new();
-        while self.entries.len() as u64 > i {
-            self.pop(self.entries.len() as u64 - 1)?;
+        while let Some(last) = self.reader.layout.stored_chunks().checked_sub(1)
+            && last >= i
+        {
+            self.pop(last)?;
         }
-        if self.starts.is_some() && retained > 0 {
+        if self.reader.layout.starts.is_some() && retained > 0 {
             return self.insert(i, &content);
         }
         self.pending = content;

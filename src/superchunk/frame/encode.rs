@@ -2,18 +2,19 @@
 //! are stored, and the other blocks are encoded by several threads.
 #![forbid(unsafe_code)]
 
-use super::Frame;
+use super::read::FrameReader;
 use crate::alloc::Scratch;
-use crate::blosc::stored::{StoredBytes, StoredChunk};
-use crate::blosc::{self, BlockEncoder, Content, Header};
+use crate::blosc::stored::StoredChunk;
+use crate::blosc::{self, BlockEncoder, Content, Header, Params};
 use crate::error::{Error, Result, fail};
 use crate::slice::SliceExt;
+use crate::superchunk::buffer_pool::BufferPool;
 use crate::superchunk::chunks::{BlockChange, Encoded, Fill, Source};
 use crate::{alloc, parallel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The previous content of a chunk.
-enum Previous<'a> {
+pub(super) enum Previous<'a> {
     Fill(&'a Fill),
     /// Content that is not encoded yet.
     Content(&'a [u8]),
@@ -29,63 +30,39 @@ struct EncodedBlock {
     item: Option<Arc<[u8]>>,
 }
 
-impl Frame {
-    /// Encodes a chunk of `n` bytes, based on chunk `i` if it exists.
-    pub(super) fn encode_chunk(
-        &self,
-        i: u64,
-        n: usize,
-        source: &dyn Source,
-        threads: usize,
-    ) -> Result<Encoded> {
-        let blocks = n.div_ceil(self.block_size(n)?);
-        if let Some(content) = self.pending_chunk(i) {
-            return self.encode_over(&Previous::Content(content), n, source, threads);
-        }
-        let is_new = i >= self.entries.len() as u64
-            || (0..blocks).all(|b| source.change(b) == BlockChange::Full);
-        if is_new {
-            return self.encode_over(&Previous::Fill(&Fill::Zeros), n, source, threads);
-        }
-        match self.fill_of(i)? {
-            Some(fill) => self.encode_over(&Previous::Fill(&fill), n, source, threads),
-            None => {
-                let encoded = self.open_for(i, None).and_then(|opened| {
-                    let (stored, bytes) = (&opened.chunk.stored, opened.source());
-                    let bytes = bytes.bytes(0..stored.header().cbytes)?;
-                    let before = Previous::Chunk(stored, &bytes);
-                    self.encode_over(&before, n, source, threads)
-                });
-                self.finish(i, encoded)
-            }
-        }
-    }
+/// Encodes chunks with the parameters of a frame.
+pub(super) struct ChunkEncoder<'a> {
+    pub(super) params: &'a Params,
+    pub(super) buffers: &'a BufferPool,
+    pub(super) memory_limit: u64,
+}
 
+impl ChunkEncoder<'_> {
     /// Returns the content bytes of a block in a new chunk.
-    pub(super) fn block_size(&self, n: usize) -> Result<usize> {
-        Ok(self.params()?.block_len(n).max(1))
+    pub(super) fn block_size(&self, n: usize) -> usize {
+        self.params.block_len(n).max(1)
     }
 
-    fn encode_over(
+    /// Encodes a chunk of `n` bytes, based on its previous content.
+    pub(super) fn encode(
         &self,
         before: &Previous,
         n: usize,
         source: &dyn Source,
         threads: usize,
     ) -> Result<Encoded> {
-        let params = self.params()?;
-        let size = self.block_size(n)?;
+        let size = self.block_size(n);
         alloc::allow(size as u64, self.memory_limit, "a block of a chunk")?;
         let like = match before {
             Previous::Chunk(chunk, _) if chunk.has_free_blocks() && chunk.header().nbytes == n => {
-                BlockEncoder::for_header(chunk.header(), params.level)?
+                BlockEncoder::for_header(chunk.header(), self.params.level)?
             }
             _ => None,
         };
         let reuse = like.as_ref().is_some_and(|l| l.header().blocksize == size);
         let encoder = match like.filter(|_| reuse) {
             Some(like) => Some(like),
-            None => BlockEncoder::new(params, n)?,
+            None => BlockEncoder::new(self.params, n)?,
         };
         if let Some(encoder) = encoder.as_ref().filter(|_| threads < 2)
             && let Some(chunk) = self.encode_sequentially(before, encoder, reuse, source)?
@@ -93,7 +70,7 @@ impl Frame {
             return Ok(chunk);
         }
         if let Some(encoder) = encoder.filter(|_| threads > 1) {
-            let encoded = self.encode_blocks(before, &encoder, reuse, source, threads)?;
+            let encoded = encode_blocks(before, &encoder, reuse, source, threads)?;
             let item = encoded.first().and_then(|m| m.item.clone());
             if let Some(item) =
                 item.filter(|item| encoded.iter().all(|m| m.item.as_ref() == Some(item)))
@@ -126,7 +103,7 @@ impl Frame {
         source: &dyn Source,
     ) -> Result<Option<Encoded>> {
         let header = encoder.header();
-        let mut chunk = self.writing.buffers.take();
+        let mut chunk = self.buffers.take();
         encoder.begin(&mut chunk)?;
         // the item that fills all blocks so far
         let mut item: Option<Arc<[u8]>> = None;
@@ -167,36 +144,6 @@ impl Frame {
         }))
     }
 
-    /// Encodes the blocks independently, on several threads.
-    fn encode_blocks(
-        &self,
-        before: &Previous,
-        encoder: &BlockEncoder,
-        reuse: bool,
-        source: &dyn Source,
-        threads: usize,
-    ) -> Result<Vec<EncodedBlock>> {
-        let header = encoder.header();
-        let mut encoded: Vec<EncodedBlock> = alloc::defaults(header.blocks())?;
-        let failed: Mutex<Option<Error>> = Mutex::new(None);
-        parallel::for_each(
-            threads,
-            encoded.iter_mut().enumerate().collect(),
-            |(block, encoded): (usize, &mut EncodedBlock)| {
-                if let Err(e) = encode_block(before, encoder, reuse, source, block, encoded) {
-                    failed
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .get_or_insert(e);
-                }
-            },
-        );
-        failed
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner)
-            .map_or(Ok(encoded), Err)
-    }
-
     /// Encodes a chunk from its complete content. Used if the blocks depend on each other, or if
     /// the chunk would be longer than its content otherwise.
     fn encode_whole(
@@ -206,14 +153,13 @@ impl Frame {
         source: &dyn Source,
         threads: usize,
     ) -> Result<Encoded> {
-        let params = self.params()?;
         let mut content = alloc::zeroed(alloc::allow(n as u64, self.memory_limit, "a chunk")?)?;
-        let size = self.block_size(n)?;
+        let size = self.block_size(n);
         for (block, part) in content.chunks_mut(size).enumerate() {
             fill_block(before, source, block, size, part)?;
         }
         let mut chunk = Vec::new();
-        blosc::encode(params, &content, &mut chunk, threads)?;
+        blosc::encode(self.params, &content, &mut chunk, threads)?;
         let is_zeros = blosc::Header::parse(&chunk)?.content()? == Content::Zeros;
         Ok(if is_zeros {
             Encoded::Fill(Fill::Zeros)
@@ -221,10 +167,12 @@ impl Frame {
             Encoded::Stored(chunk)
         })
     }
+}
 
+impl FrameReader {
     /// Returns an encoded chunk that is filled with one item.
     pub(super) fn filled(&self, fill: &Fill, n: usize) -> Result<Vec<u8>> {
-        let params = self.params()?;
+        let params = self.layout.params()?;
         let item = if let Fill::Item(item) = fill {
             Some(&item[..])
         } else {
@@ -241,6 +189,35 @@ impl Frame {
         blosc::encode(params, &content, &mut chunk, self.threads.count())?;
         Ok(chunk)
     }
+}
+
+/// Encodes the blocks independently, on several threads.
+fn encode_blocks(
+    before: &Previous,
+    encoder: &BlockEncoder,
+    reuse: bool,
+    source: &dyn Source,
+    threads: usize,
+) -> Result<Vec<EncodedBlock>> {
+    let header = encoder.header();
+    let mut encoded: Vec<EncodedBlock> = alloc::defaults(header.blocks())?;
+    let failed: Mutex<Option<Error>> = Mutex::new(None);
+    parallel::for_each(
+        threads,
+        encoded.iter_mut().enumerate().collect(),
+        |(block, encoded): (usize, &mut EncodedBlock)| {
+            if let Err(e) = encode_block(before, encoder, reuse, source, block, encoded) {
+                failed
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .get_or_insert(e);
+            }
+        },
+    );
+    failed
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner)
+        .map_or(Ok(encoded), Err)
 }
 
 /// Encodes or copies one block.

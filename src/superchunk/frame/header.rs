@@ -12,6 +12,8 @@ use crate::blosc::{self, Codec, Params, Pipeline, Split, StoredCodec, StoredEnco
 use crate::error::{Result, fail};
 use std::ops::Range;
 
+/// The maximum number of chunks: the index is one Blosc chunk of 8 bytes per chunk.
+pub const MAX_CHUNKS: u64 = (i32::MAX as u64 - blosc::EXTENDED_HEADER_LEN as u64) / 8;
 /// Bytes before the metalayers.
 pub const FIXED: usize = 87;
 /// Offset of a byte that the reference library writes as 0: the last one before the metalayers.
@@ -361,11 +363,11 @@ impl Header {
             ));
         }
         let n = self.nbytes.div_ceil(self.chunksize.into());
-        if n > super::index::MAX_CHUNKS {
+        if n > MAX_CHUNKS {
             return Err(fail!(
                 Format,
                 "the header states {n} chunks (an index has at most {})",
-                super::index::MAX_CHUNKS
+                MAX_CHUNKS
             ));
         }
         Ok(n)

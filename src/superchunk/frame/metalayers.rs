@@ -24,6 +24,10 @@ pub enum MetalayerKind {
     Variable,
 }
 
+/// Metalayers of the header by which python-blosc2 marks a frame whose content is computed or
+/// fetched when it is read: lazy expressions and functions, references, and proxies. Its chunks are
+/// empty, or they cache part of the content.
+const PLACEHOLDERS: [&str; 3] = ["b2o", "LazyArray", "proxy-source"];
 /// Bytes of a map without names, and of an array without values.
 const MAP: usize = 7;
 const ARRAY_OF_NONE: usize = 3;
@@ -71,6 +75,21 @@ impl MetalayerKind {
             ));
         }
         Ok(())
+    }
+}
+
+/// Refuses a frame whose chunks do not hold its content.
+pub(super) fn refuse_placeholder(names: impl IntoIterator<Item = impl AsRef<str>>) -> Result<()> {
+    match names
+        .into_iter()
+        .find(|name| PLACEHOLDERS.contains(&name.as_ref()))
+    {
+        Some(name) => Err(fail!(
+            Unsupported,
+            "the metalayer {:?} marks an object of python-blosc2 whose content is not in its chunks; save what it computes instead",
+            name.as_ref()
+        )),
+        None => Ok(()),
     }
 }
 

@@ -9,8 +9,6 @@
 //! byte of the header as 0; this library sets it, so that it marks its own headers.
 #![forbid(unsafe_code)]
 
-use super::byte_correction::corrections;
-use super::checksums::CHECKSUMS;
 use super::header::{Header, MARK_AT};
 use super::msgpack::{EXT_16, UINT_32};
 use super::trailer::{TAIL, Trailer};
@@ -22,10 +20,7 @@ const MARK: u8 = b'H';
 const MAGIC: [u8; 4] = *b"hld1";
 /// Bytes of the fingerprint, and bytes of the trailer's own CRC-32 at its end.
 const FINGERPRINT: usize = 16;
-const OWN: usize = 4;
-/// Up to this length, a single wrong byte is distinguished from several wrong bytes, except in one
-/// of 4000 cases.
-const CERTAIN: usize = 4 << 10;
+pub(super) const OWN: usize = 4;
 
 /// The last writer of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,46 +139,6 @@ pub fn checksums(trailer: &[u8]) -> Option<[u32; 3]> {
     };
     let checksums: &[[u8; 4]; 3] = checksums.first_chunk()?;
     (*mark == MAGIC).then(|| checksums.map(u32::from_le_bytes))
-}
-
-/// Returns a sealed trailer after the correction of at most one byte. `others_match` checks the
-/// CRC-32s of header and index.
-pub fn corrected(trailer: &[u8], others_match: impl Fn([u32; 3]) -> bool) -> Option<Vec<u8>> {
-    let (before, own) = trailer.split_last_chunk::<OWN>()?;
-    let blank = [before, &[0; OWN]].concat();
-    let with_own = |mut bytes: Vec<u8>| {
-        bytes.truncate(before.len());
-        bytes.extend_from_slice(own);
-        bytes
-    };
-    let is_ours = |bytes: &Vec<u8>| {
-        checksums(bytes).is_some() && Trailer::parse(bytes).is_ok_and(|t| t.fingerprint_kind == 0)
-    };
-    let crc = u32::from_le_bytes(*own);
-    let as_it_is = Some(with_own(blank.clone())).filter(is_ours);
-    if crc32(&blank) == crc && as_it_is.is_some() {
-        return as_it_is;
-    }
-    // In a long trailer, more than one correction can match the CRC-32. A wrong correction of a
-    // chunk checksum is detected when the chunk is read.
-    let there = Trailer::parse(trailer);
-    let only_checksums_differ = |b: &Vec<u8>| {
-        let rest = |t: &Trailer| {
-            t.vlmeta
-                .iter()
-                .filter(|(name, _)| name != CHECKSUMS)
-                .cloned()
-                .collect::<Vec<_>>()
-        };
-        Trailer::parse(b).is_ok_and(|b| there.as_ref().is_ok_and(|there| rest(there) == rest(&b)))
-    };
-    let certain = |b: &Vec<u8>| trailer.len() <= CERTAIN || only_checksums_differ(b);
-    let found = corrections(&blank, crc)
-        .filter(|b| b.ends_with(&[0; OWN]))
-        .map(with_own)
-        .find(|b| is_ours(b) && certain(b));
-    // otherwise the CRC-32 of the trailer itself is corrupt
-    found.or_else(|| as_it_is.filter(|b| checksums(b).is_some_and(others_match)))
 }
 
 /// Returns the error for a part that does not match its CRC-32.

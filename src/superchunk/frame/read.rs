@@ -1,17 +1,23 @@
-//! Reads stored chunks, verifies their checksums, and reads content.
+//! Reads stored chunks, verifies their checksums, and reads their content.
 #![forbid(unsafe_code)]
 
-use super::Frame;
-use super::chunk::{Chunk, OpenChunk};
-use super::entry::Entry;
-use super::index::{IndexSlot, LOST};
-use crate::blosc::{self, stored::StoredBytes};
+use super::chunk::{self, Chunk, ChunkCache, OpenChunk};
+use super::files::FrameFiles;
+use super::header::Header;
+use super::index::IndexSlot;
+use super::index::entry::Entry;
+use super::index::paged::EntryRef;
+use super::layout::FrameLayout;
+use super::storage::FrameStorage;
+use crate::alloc;
+use crate::blosc;
+use crate::blosc::stored::{BlockCache, StoredChunk};
 use crate::checksum::crc32;
-use crate::error::{Error, Result, Status, fail};
-use crate::io::{Access, File, read_buffer};
-use crate::parallel;
+use crate::error::{Error, Result, fail};
+use crate::io::{File, read_buffer};
+use crate::options::{Opt, Options};
+use crate::parallel::{self, Threads};
 use crate::superchunk::chunks::Fill;
-use crate::superchunk::staging::PieceReader;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -44,76 +50,109 @@ pub(super) struct RequestedBlocks {
     pub(super) n: usize,
 }
 
-impl Frame {
+/// The stored chunks of a frame, which many threads may read.
+pub struct FrameReader {
+    pub(super) layout: FrameLayout,
+    open_chunks: ChunkCache,
+    blocks: BlockCache,
+    pub(super) threads: Threads,
+    pub(super) verify: bool,
+    pub(super) skip_damaged: bool,
+    pub(super) memory_limit: u64,
+    pub(super) options: Options,
+    // Must be the last field, because it has the lock of a writer.
+    pub(super) files: FrameFiles,
+}
+
+impl FrameReader {
+    /// Returns a reader of a frame without chunks.
+    pub(super) fn new(storage: &FrameStorage, header: Header, options: &Options) -> FrameReader {
+        let layout = FrameLayout::new(storage.show(), header);
+        FrameReader::of(layout, FrameFiles::new(storage, options), options)
+    }
+
+    /// Returns a reader of these files.
+    pub(super) fn of(layout: FrameLayout, files: FrameFiles, options: &Options) -> FrameReader {
+        FrameReader {
+            open_chunks: chunk::open_chunks(layout.header.sparse),
+            blocks: chunk::blocks(layout.header.chunksize as usize),
+            layout,
+            threads: options.threads(),
+            verify: options.get(Opt::Verify, 1) > 0,
+            skip_damaged: options.get(Opt::SkipDamaged, 0) == 1,
+            memory_limit: options.memory_limit(),
+            options: options.clone(),
+            files,
+        }
+    }
+
+    /// Returns the number of threads that may read and write the files. It is 1 for storage that
+    /// the caller implements, unless the thread option is given: a callback may wait for a lock
+    /// that the caller holds.
+    pub(super) fn file_threads(&self) -> usize {
+        let foreign = self.files.storage.folder.is_foreign();
+        if foreign && self.options.given(Opt::Threads).is_none() {
+            1
+        } else {
+            self.threads.count()
+        }
+    }
+
+    /// Returns the size of the file; in a sparse frame, the size of the index file and the chunk
+    /// files.
+    pub(super) fn cbytes(&self) -> Result<u64> {
+        let Some(file) = &self.files.main else {
+            return Ok(0);
+        };
+        let size = file.size()?.saturating_sub(self.files.at);
+        Ok(if self.files.storage.sparse {
+            let chunks = self.layout.chunk_files();
+            size.saturating_add(chunks.unwrap_or(self.layout.header.cbytes))
+        } else {
+            size
+        })
+    }
+
+    // ---- entries
+
+    /// Returns none if the chunk is not stored.
+    pub(super) fn entry_if_stored(&self, i: u64) -> Result<Option<EntryRef<'_>>> {
+        // a concurrent change of the file can look like corruption
+        self.layout.entry(i).map_err(|e| {
+            let changed = self.files.check_unchanged().err();
+            changed.unwrap_or_else(|| self.layout.chunk_error(i, e))
+        })
+    }
+
+    pub(super) fn entry(&self, i: u64) -> Result<EntryRef<'_>> {
+        let entry = self.entry_if_stored(i)?;
+        entry.ok_or_else(|| self.layout.no_chunk(i, self.layout.stored_chunks()))
+    }
+
+    /// Returns the offset (or file number) of a chunk; none if it has none in the file.
+    pub(super) fn position(&self, i: u64) -> Result<Option<u64>> {
+        match usize::try_from(i)
+            .ok()
+            .and_then(|i| self.layout.entries.get(i))
+        {
+            Some(entry) => Ok(entry.position()),
+            None => Ok(self.entry(i)?.position()),
+        }
+    }
+
+    // ---- open chunks
+
     /// Returns the file of a stored chunk, the offset of the chunk in it, and the maximum length of
     /// the chunk.
     pub(super) fn locate_chunk(&self, entry: &Entry) -> Result<(Arc<dyn File>, u64, u64)> {
-        let position = match entry.slot {
-            IndexSlot::At(position) => position,
-            IndexSlot::Unknown(LOST) => {
-                return Err(fail!(
-                    Format,
-                    "the index is corrupt, and its position is lost"
-                ));
-            }
-            IndexSlot::Unknown(position) if position >> 63 == 0 => {
-                return Err(fail!(
-                    Format,
-                    "the index has its position {position} more than once"
-                ));
-            }
-            IndexSlot::Unknown(bits) => {
-                return Err(fail!(Format, "the index has the unknown value {bits:#x}"));
-            }
-            _ => return Err(fail!(State, "it is not stored")),
-        };
-        if self.storage.sparse {
-            let access = if self.options.get(crate::options::Opt::Io, 0) == 1 {
-                Access::Map
-            } else {
-                Access::Read
-            };
-            let file = match self
-                .storage
-                .folder
-                .open(&self.storage.chunk_path(position), access)
-            {
-                // the frame exists, but it is incomplete
-                Err(e) if e.status == Status::Missing => {
-                    return Err(fail!(Format, "its file is missing: {e}"));
-                }
-                file => file?,
-            };
-            let room = file.size()?;
-            return Ok((file, 0, room));
-        }
-        let file = self
-            .file
-            .as_ref()
-            .ok_or_else(|| fail!(State, "there is no file yet"))?;
-        let room = self
-            .header
-            .cbytes
-            .checked_sub(position)
-            .filter(|room| *room >= blosc::EXTENDED_HEADER_LEN as u64);
-        let room = room.ok_or_else(|| {
-            fail!(
-                Format,
-                "its offset is {position} (there are {} bytes of chunks)",
-                self.header.cbytes
-            )
-        })?;
-        let at = position
-            .checked_add(self.base)
-            .ok_or_else(|| fail!(Format, "its offset {position} is out of range"))?;
-        Ok((file.clone(), at, room))
+        self.files.locate_chunk(entry, self.layout.header.cbytes)
     }
 
     /// Opens a stored chunk, after its checksum was verified if it has one. `blocks` are the blocks
     /// that will be requested. They may be read along with the block table of a chunk that is not
     /// cached.
     ///
-    /// The result of reading the chunk must be passed to [`Frame::finish`].
+    /// The result of reading the chunk must be passed to [`FrameReader::finish`].
     pub(super) fn open_for(&self, i: u64, blocks: Option<RequestedBlocks>) -> Result<OpenChunk> {
         let entry = self.entry(i)?;
         if self.verify && entry.is_unverified() {
@@ -140,19 +179,11 @@ impl Frame {
     /// Returns the result of reading chunk `i`, or an error if the frame was changed meanwhile.
     pub(super) fn finish<R>(&self, i: u64, read: Result<R>) -> Result<R> {
         // a concurrent change of the file can look like corruption
-        let check_unchanged = || {
-            if self.session.is_none() || self.is_new() {
-                self.check_unchanged()
-            } else {
-                self.check_sole_writer()
-            }
-        };
         let read = read.map_err(|e| {
-            check_unchanged()
-                .err()
-                .unwrap_or_else(|| self.chunk_error(i, e))
+            let changed = self.files.check_not_changed_by_others().err();
+            changed.unwrap_or_else(|| self.layout.chunk_error(i, e))
         })?;
-        self.check_unchanged()?;
+        self.files.check_unchanged()?;
         Ok(read)
     }
 
@@ -164,7 +195,7 @@ impl Frame {
         }
         let (file, at, room) = self.locate_chunk(entry)?;
         let cbytes = u64::from(entry.cbytes);
-        if cbytes > room || (self.storage.sparse && cbytes != room) {
+        if cbytes > room || (self.files.storage.sparse && cbytes != room) {
             let e = fail!(Checksum, "it has {room} bytes (its CRC-32 covers {cbytes})");
             return self.open_unverified(i, entry, e);
         }
@@ -190,7 +221,7 @@ impl Frame {
 
     /// Continues without the checksum if another writer may have replaced the chunk.
     fn open_unverified(&self, i: u64, entry: &Entry, e: Error) -> Result<OpenChunk> {
-        if self.checksums_trusted {
+        if self.layout.checksums_trusted {
             return Err(e);
         }
         entry.set_verified(false);
@@ -234,9 +265,9 @@ impl Frame {
         room: u64,
         requested: Option<RequestedBlocks>,
     ) -> usize {
-        let blocks = match self.header.blocksize as usize {
+        let blocks = match self.layout.header.blocksize as usize {
             0 => ASSUMED_BLOCKS,
-            size => self.header.chunksize.div_ceil(size as u32) as usize,
+            size => self.layout.header.chunksize.div_ceil(size as u32) as usize,
         };
         let head = blosc::EXTENDED_HEADER_LEN.saturating_add(blocks.saturating_mul(4));
         // without a known length, a chunk ends at most where the next one begins
@@ -244,12 +275,14 @@ impl Frame {
             self.position(i.saturating_add(1)).ok().flatten(),
             entry.position(),
         ) {
-            (Some(next), Some(own)) if !self.storage.sparse && next > own => room.min(next - own),
+            (Some(next), Some(own)) if !self.files.storage.sparse && next > own => {
+                room.min(next - own)
+            }
             _ => room,
         };
         let length = usize::try_from(
             entry
-                .length(self.checksums_trusted)
+                .length(self.layout.checksums_trusted)
                 .map_or_else(next, u64::from),
         )
         .unwrap_or(usize::MAX);
@@ -272,7 +305,7 @@ impl Frame {
     }
 
     fn check_content_len(&self, i: u64, header: &blosc::Header) -> Result<()> {
-        let span = self.span(i)?;
+        let span = self.layout.span(i)?;
         if header.nbytes as u64 == span.end - span.start {
             return Ok(());
         }
@@ -284,45 +317,41 @@ impl Frame {
         ))
     }
 
-    /// Fails if another writer may have overwritten data since the frame was opened.
-    pub(super) fn check_unchanged(&self) -> Result<()> {
-        if self.session.is_some() || self.file.is_none() || self.is_unchanged()? {
-            return Ok(());
-        }
-        Err(fail!(
-            State,
-            "{}: it was changed since it was opened; open it again to read on",
-            self.name
-        ))
+    /// Clears the caches of chunks and blocks.
+    pub(super) fn clear_caches(&mut self) {
+        self.open_chunks.clear();
+        self.blocks.clear();
     }
 
-    fn is_unchanged(&self) -> Result<bool> {
-        let Some(file) = &self.file else {
-            return Ok(true);
-        };
-        let same = !self.storage.sparse
-            || self.storage.folder.identity(&self.storage.main())? == Some(file.identity());
-        let as_opened = same && (file.size()?, file.modified()?) == self.last.stamp;
-        if as_opened || !same || !self.last.may_grow {
-            return Ok(as_opened);
+    /// Sets the chunk length from the first chunk if the frame was created without one.
+    pub(super) fn set_first_chunk_length(&mut self, n: usize) -> Result<()> {
+        if self.layout.starts.is_none() && self.layout.header.chunksize == 0 {
+            let chunksize = i32::try_from(n).map_err(|_| {
+                fail!(
+                    Argument,
+                    "a chunk of {n} bytes is too large (at most {})",
+                    i32::MAX
+                )
+            })?;
+            self.layout.header.chunksize = chunksize as u32;
+            self.blocks = chunk::blocks(n);
         }
-        // other writers overwrite the trailer; writers of this library never do
-        let mut tail = [0; super::trailer::TAIL];
-        let n = file.read_at(self.last.tail_at, &mut tail)?;
-        Ok(tail.get(..n) == Some(&self.last.tail))
+        Ok(())
     }
+
+    // ---- content
 
     /// Returns the fill of a chunk that consists of one repeated item, without decoding it.
     pub(super) fn fill_of(&self, i: u64) -> Result<Option<Fill>> {
         let Some(entry) = self.entry_if_stored(i)? else {
-            return self.span(i).map(|_| None);
+            return self.layout.span(i).map(|_| None);
         };
         match entry.slot {
             IndexSlot::Zeros | IndexSlot::Uninit => Ok(Some(Fill::Zeros)),
-            IndexSlot::Nan => match self.header.typesize {
+            IndexSlot::Nan => match self.layout.header.typesize {
                 4 => Ok(Some(Fill::Item(f32::NAN.to_le_bytes()[..].into()))),
                 8 => Ok(Some(Fill::Item(f64::NAN.to_le_bytes()[..].into()))),
-                n => Err(self.chunk_error(
+                n => Err(self.layout.chunk_error(
                     i,
                     fail!(
                         Format,
@@ -353,29 +382,10 @@ impl Frame {
         }
     }
 
-    /// Returns the pending content of a chunk that is not encoded yet.
-    pub(super) fn pending_chunk(&self, i: u64) -> Option<&[u8]> {
-        let after = i.checked_sub(self.stored_chunks())?;
-        self.pending
-            .chunks(self.chunk_bytes().max(1))
-            .nth(after as usize)
-    }
-
-    /// Reads content from offset `at` until `dst` is full. Returns true if some of it was corrupt
-    /// and was replaced by zeros, as the options allow.
-    pub fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
-        let end = at
-            .checked_add(dst.len() as u64)
-            .filter(|&e| e <= self.nbytes());
-        let end = end.ok_or_else(|| {
-            fail!(
-                Range,
-                "{}: bytes {at} to {} are out of range (there are {})",
-                self.name,
-                at.saturating_add(dst.len() as u64),
-                self.nbytes()
-            )
-        })?;
+    /// Reads stored content from offset `at` until `dst` is full. Returns true if some of it was
+    /// corrupt and was replaced by zeros, as the options allow.
+    pub(super) fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
+        let end = at.saturating_add(dst.len() as u64);
         let threaded = dst.len() >= 2 * MIN_BYTES_PER_THREAD;
         let parts = self.cut(at..end, dst, if threaded { self.file_threads() } else { 1 })?;
         // the first failing chunk is reported, independent of the order of the threads
@@ -386,7 +396,7 @@ impl Frame {
             |mut p| {
                 let read = self
                     .read_chunk_part(&mut p)
-                    .map_err(|e| self.chunk_error(p.chunk, e));
+                    .map_err(|e| self.layout.chunk_error(p.chunk, e));
                 let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
                 match read {
                     Ok(corrupt) => failed.1 |= corrupt,
@@ -403,6 +413,25 @@ impl Frame {
         }
     }
 
+    /// Returns the content of a chunk that is about to change.
+    pub(super) fn content(&self, i: u64) -> Result<Vec<u8>> {
+        let span = self.layout.span(i)?;
+        let mut content = alloc::zeroed(alloc::allow(
+            span.end - span.start,
+            self.memory_limit,
+            "a chunk",
+        )?)?;
+        if self.read(span.start, &mut content)? {
+            return Err(fail!(
+                Checksum,
+                "{}: chunk {i} is corrupt; repair the frame first",
+                self.layout.name
+            )
+            .at(i));
+        }
+        Ok(content)
+    }
+
     /// Splits a content range into parts of chunks. Chunks are split further if there are fewer of
     /// them than threads need.
     fn cut<'a>(
@@ -411,9 +440,9 @@ impl Frame {
         mut rest: &'a mut [u8],
         threads: usize,
     ) -> Result<Vec<ChunkPart<'a>>> {
-        let chunks = self.chunks_overlapping(&bytes);
+        let chunks = self.layout.chunks_overlapping(&bytes);
         let too_few = threads > 1 && chunks.end - chunks.start < 2 * threads as u64;
-        let share = match self.block_bytes() {
+        let share = match self.layout.header.blocksize as usize {
             size if too_few && size > 0 => MIN_BYTES_PER_THREAD
                 .max(rest.len() / threads / 2)
                 .next_multiple_of(size),
@@ -421,7 +450,7 @@ impl Frame {
         };
         let mut parts = Vec::new();
         for chunk in chunks {
-            let span = self.span(chunk)?;
+            let span = self.layout.span(chunk)?;
             let (mut from, to) = (
                 (span.start.max(bytes.start) - span.start) as usize,
                 (span.end.min(bytes.end).saturating_sub(span.start)) as usize,
@@ -443,14 +472,6 @@ impl Frame {
     }
 
     fn read_chunk_part(&self, part: &mut ChunkPart<'_>) -> Result<bool> {
-        if let Some(content) = self.pending_chunk(part.chunk) {
-            let own = content
-                .get(part.from..)
-                .and_then(|c| c.get(..part.dst.len()));
-            part.dst
-                .copy_from_slice(own.ok_or_else(|| fail!(State, "bytes beyond the end"))?);
-            return Ok(false);
-        }
         self.or_zeros(self.stored_part(part.chunk, part.from, part.dst), |()| {
             part.dst.fill(0)
         })
@@ -462,7 +483,7 @@ impl Frame {
             fill.put(from, dst);
             return Ok(());
         }
-        let block = |at: usize| at.checked_div(self.block_bytes());
+        let block = |at: usize| at.checked_div(self.layout.header.blocksize as usize);
         let blocks = block(from).zip(block(from.saturating_add(dst.len().saturating_sub(1))));
         let reach = blocks.map(|(first, last)| RequestedBlocks {
             last,
@@ -506,8 +527,8 @@ impl Frame {
     }
 
     /// Is there corruption outside of the chunks that the options allow to skip?
-    pub fn has_corruption(&self) -> bool {
-        self.skip_damaged && !self.corruption.is_empty()
+    pub(super) fn has_corruption(&self) -> bool {
+        self.skip_damaged && !self.layout.corruption.is_empty()
     }
 
     /// Turns corruption into zeros if the options allow it. Returns true if it did.
@@ -522,80 +543,21 @@ impl Frame {
         }
     }
 
-    /// Reads chunk `i` into `dst`, which must have its length. Returns the same as [`Frame::read`].
-    pub fn read_chunk(&self, i: u64, dst: &mut [u8]) -> Result<bool> {
-        let span = self.span(i)?;
-        if dst.len() as u64 != span.end - span.start {
-            let e = fail!(
-                Argument,
-                "it has {} bytes (the buffer has {})",
-                span.end - span.start,
-                dst.len()
-            );
-            return Err(self.chunk_error(i, e));
+    /// Does a stored chunk have the block size that the frame states? Returns false if the caller
+    /// sees the chunk as one block while it has several, or if all its items are equal. Fails if
+    /// the block size does not match otherwise.
+    pub(super) fn blocks_fit(&self, chunk: &StoredChunk) -> Result<bool> {
+        let (own, expected) = (chunk.header(), self.layout.array_block_bytes());
+        if own.blocksize == expected.min(own.nbytes) {
+            return Ok(true);
         }
-        self.read(span.start, dst)
-    }
-
-    /// Calls `f` with the stored bytes of chunk `i`. A chunk that is pending or not stored is
-    /// encoded first.
-    pub fn with_raw<R>(&self, i: u64, f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
-        let span = self.span(i)?;
-        let entry = self.entry_if_stored(i)?;
-        if entry
-            .as_ref()
-            .is_some_and(|e| matches!(e.slot, IndexSlot::At(_) | IndexSlot::Unknown(_)))
-        {
-            let read = self.open_for(i, None).and_then(|opened| {
-                let n = opened.chunk.stored.header().cbytes;
-                f(&opened.source().bytes(0..n)?)
-            });
-            return self.finish(i, read);
+        if expected >= self.layout.chunk_bytes() || chunk.fill().is_some() {
+            return Ok(false);
         }
-        let n = (span.end - span.start) as usize;
-        if let Some(fill) = entry.map(|_| self.fill_of(i)).transpose()?.flatten() {
-            return f(&self.filled(&fill, n)?);
-        }
-        let mut chunk = Vec::new();
-        blosc::encode(
-            self.params()?,
-            self.pending_chunk(i).unwrap_or_default(),
-            &mut chunk,
-            self.threads.count(),
-        )?;
-        f(&chunk)
-    }
-
-    /// Returns the content bytes, the stored bytes (0 if the chunk is pending or not stored) and
-    /// the flags of a chunk.
-    pub fn chunk_info(&self, i: u64) -> Result<(usize, usize, u8)> {
-        let span = self.span(i)?;
-        let n = (span.end - span.start) as usize;
-        match self
-            .entry_if_stored(i)?
-            .filter(|e| matches!(e.slot, IndexSlot::At(_) | IndexSlot::Unknown(_)))
-        {
-            Some(entry) => {
-                let chunk = self
-                    .open_chunk(i, &entry)
-                    .map_err(|e| self.chunk_error(i, e))?;
-                let header = chunk.stored.header();
-                Ok((n, header.cbytes, header.flags))
-            }
-            None => Ok((n, 0, 0)),
-        }
-    }
-
-    /// Calls `f` with all content, piece by piece. Returns the same as [`Frame::read`].
-    pub fn each_piece(&self, f: impl FnMut(&[u8]) -> Result<()>) -> Result<bool> {
-        let (nbytes, chunk) = (self.nbytes(), self.chunk_bytes().max(1 << 20) as u64);
-        let pieces = PieceReader {
-            nbytes,
-            chunk,
-            threads: self.threads.count(),
-            limit: self.memory_limit,
-            options: &self.options,
-        };
-        pieces.each(|at, dst| self.read(at, dst), f)
+        Err(fail!(
+            Format,
+            "its blocks have {} bytes (expected {expected})",
+            own.blocksize
+        ))
     }
 }

@@ -2,8 +2,9 @@
 #![forbid(unsafe_code)]
 
 use crate::error::Result;
-use crate::io::journal::Container;
+use crate::io::journal::{Container, Mode, Session};
 use crate::io::{Folder, beside};
+use crate::options::Options;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::Arc;
@@ -110,6 +111,15 @@ impl FrameStorage {
     /// Returns the temporary file that holds the chunks of a new frame until the first commit.
     pub fn temporary_file(&self) -> OsString {
         beside("", &self.main(), ".holdall-part")
+    }
+
+    /// Opens the session of a writer and removes the leftovers of an interrupted one.
+    pub fn open_session(&self, mode: Mode, options: &Options) -> Result<Session> {
+        let session = Session::open(self.container(), self.show(), mode, options)?;
+        if !self.sparse {
+            self.folder.remove_if_there(&self.temporary_file())?;
+        }
+        Ok(session)
     }
 
     /// Returns the name for messages.

@@ -1,8 +1,9 @@
 //! Verifies frames: decodes every chunk and verifies every checksum.
 #![forbid(unsafe_code)]
 
-use super::Frame;
 use super::index::IndexSlot;
+use super::index::entry::Entry;
+use super::read::FrameReader;
 use crate::blosc::Decoded;
 use crate::blosc::stored::StoredBytes;
 use crate::error::{Error, Result};
@@ -23,23 +24,24 @@ impl Sink for Nowhere {
     }
 }
 
-impl Frame {
+impl FrameReader {
     /// Decodes every chunk and verifies every checksum. Calls `fault` with each error until it
     /// returns false.
-    pub fn verify(&self, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
+    pub(super) fn verify(&self, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
         self.verify_all(false, &mut fault)
     }
 
-    /// Like [`Frame::verify`], for a frame that is an array: its chunks must have the block size
+    /// Like [`FrameReader::verify`], for a frame that is an array: its chunks must have the block size
     /// that the header states.
-    pub fn verify_array(&self, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
+    pub(super) fn verify_array(&self, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
         self.verify_all(true, &mut fault)
     }
 
     fn verify_all(&self, array: bool, fault: &mut dyn FnMut(&Error) -> bool) -> Result<Verified> {
         let mut v = Verified::default();
-        let (group, n) = (self.threads.count() as u64 * 4, self.stored_chunks());
-        let scope = Scope::open(self.options.progress(), self.nbytes(), Step::Call);
+        let (group, n) = (self.threads.count() as u64 * 4, self.layout.stored_chunks());
+        let nbytes = self.layout.header.nbytes;
+        let scope = Scope::open(self.options.progress(), nbytes, Step::Call);
         for first in (0..n).step_by(group as usize) {
             let mut found: Vec<(u64, Result<bool>)> = (first..n.min(first + group))
                 .map(|i| (i, Ok(false)))
@@ -56,7 +58,7 @@ impl Frame {
                     Err(e) => {
                         self.check_unchanged_for_fault()?;
                         v.count(&e);
-                        if !fault(&self.chunk_error(i, e)) {
+                        if !fault(&self.layout.chunk_error(i, e)) {
                             return Ok(v);
                         }
                     }
@@ -65,10 +67,11 @@ impl Frame {
             scope.at_part(n.min(first + group), n)?;
         }
         let metas = self
+            .layout
             .vlmeta
             .iter()
             .filter_map(|m| self.vlmeta(&m.name).err());
-        for e in self.corruption.iter().cloned().chain(metas) {
+        for e in self.layout.corruption.iter().cloned().chain(metas) {
             self.check_unchanged_for_fault()?;
             if !fault(&e) {
                 break;
@@ -79,7 +82,7 @@ impl Frame {
 
     /// Fails if a writer has changed the frame in the meantime: a fault is no corruption then.
     fn check_unchanged_for_fault(&self) -> Result<()> {
-        self.check_unchanged().map_err(Error::into_busy)
+        self.files.check_unchanged().map_err(Error::into_busy)
     }
 
     /// Decodes a chunk. Returns true if its checksum matches, or if it is not stored and the index
@@ -90,10 +93,10 @@ impl Frame {
         if !matches!(entry.slot, IndexSlot::At(_) | IndexSlot::Unknown(_)) {
             return self
                 .fill_of(i)
-                .map(|_| self.checksums && self.checksums_trusted);
+                .map(|_| self.layout.checksums && self.layout.checksums_trusted);
         }
         // ignore the result of earlier verifications
-        let again = super::entry::Entry::stored(
+        let again = Entry::stored(
             entry.slot,
             if entry.has_checksum() {
                 [entry.cbytes, entry.crc]
@@ -113,7 +116,7 @@ impl Frame {
                 stored.read_blocks(&&*bytes, &[block], &mut Nowhere)?;
             }
         }
-        self.check_unchanged()?;
+        self.files.check_unchanged()?;
         Ok(again.has_checksum())
     }
 }

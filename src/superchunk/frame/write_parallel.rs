@@ -5,10 +5,9 @@
 //! frame, in order, after all are written; the frame does not change before that.
 #![forbid(unsafe_code)]
 
-use super::Frame;
-use super::entry::Entry;
 use super::index::IndexSlot;
-use super::write::StoredForm;
+use super::index::entry::Entry;
+use super::write::{FrameWriter, StoredForm};
 use crate::alloc;
 use crate::error::Result;
 use crate::parallel::ordered::{self, ConsumerThread};
@@ -20,88 +19,83 @@ pub(super) enum WrittenChunk {
     Bytes(u32, Option<u32>),
 }
 
-impl Frame {
+impl FrameWriter {
     /// Can these chunks be written before they are added to the frame? Not if chunks are files. Not
     /// if one of them replaces an uncommitted chunk: the space of that chunk may be reused while
     /// its content is still needed.
     pub(super) fn can_write_in_parallel(&self, coming: &[PendingChunk]) -> bool {
         let is_new = |chunk: u64| {
-            self.position(chunk)
+            self.reader
+                .position(chunk)
                 .ok()
                 .flatten()
-                .is_some_and(|position| position >= self.writing.committed)
+                .is_some_and(|position| position >= self.committed)
         };
-        !self.storage.sparse
+        !self.reader.files.storage.sparse
             && jobs(coming) > 1
             && !coming.iter().filter_map(|c| c.chunk).any(is_new)
     }
 
-    /// Encodes and writes these chunks on `threads` threads and adds them to the frame. On failure,
-    /// the chunks before the failing one are added.
-    pub(super) fn put_parallel(&mut self, threads: usize, coming: Vec<PendingChunk>) -> Result<()> {
-        let n = self.chunk_bytes();
-        let chunks: Vec<Option<u64>> = coming.iter().map(|c| c.chunk).collect();
-        let make = |frame: &Frame, c: PendingChunk| {
-            c.work
-                .run(frame, 1)?
-                .map(|new| frame.form(n, new))
-                .transpose()
-        };
-        let (puts, done) = self.write_parallel(threads, coming, make)?;
-        for (chunk, put) in chunks.into_iter().zip(puts) {
+    /// Adds written chunks of `n` bytes to the frame, or replaces chunks by them. `done` is the
+    /// result of writing them.
+    pub(super) fn put_written(
+        &mut self,
+        n: usize,
+        chunks: impl Iterator<Item = Option<u64>>,
+        (puts, done): (Vec<Option<WrittenChunk>>, Result<()>),
+    ) -> Result<()> {
+        // dropping the writer truncates what a failed write has left
+        self.changed |= done.is_err();
+        for (chunk, put) in chunks.zip(puts) {
             let Some(put) = put else { continue };
-            self.put_entry(chunk.unwrap_or(self.entries.len() as u64), n, |frame| {
-                Ok(frame.entry_of(put))
-            })?;
+            let end = self.reader.layout.entries.len() as u64;
+            self.put_entry(chunk.unwrap_or(end), n, |writer| Ok(writer.entry_of(put)))?;
         }
         done
     }
 
-    /// Encodes chunks on `threads` threads and writes them one after the other. On failure, returns
-    /// the chunks before the failing one.
+    /// Encodes chunks on `threads` threads and writes them one after the other. Returns the chunks
+    /// before the first failing one, and whether one failed: see [`FrameWriter::put_written`].
     pub(super) fn write_parallel<P: Send>(
-        &mut self,
+        &self,
         threads: usize,
         pieces: Vec<P>,
-        make: impl Fn(&Frame, P) -> Result<Option<StoredForm>> + Sync,
+        make: impl Fn(P) -> Result<Option<StoredForm>> + Sync,
     ) -> Result<(Vec<Option<WrittenChunk>>, Result<()>)> {
-        self.check_writer()?;
         self.before_writing()?;
-        let keeper = if self.file_threads() > 1 {
+        let keeper = if self.reader.file_threads() > 1 {
             ConsumerThread::Any
         } else {
             ConsumerThread::Caller
         };
-        let (this, mut at) = (&*self, self.next);
+        let mut at = self.next;
         let mut puts = alloc::with_capacity(pieces.len())?;
         let done = ordered::in_order(
             threads,
             ordered::max_early_large(threads),
             keeper,
             pieces,
-            |piece| make(this, piece),
+            make,
             |form| {
                 puts.push(match form {
                     None => None,
                     Some(StoredForm::Slot(slot)) => Some(WrittenChunk::Slot(slot)),
                     Some(StoredForm::Bytes { bytes, cbytes, crc }) => {
-                        this.write_chunk(at, &bytes)?;
+                        self.reader.files.write_chunk(at, &bytes)?;
                         at = at.saturating_add(cbytes.into());
-                        this.writing.buffers.give_back(bytes, this.threads.count());
+                        self.buffers.give_back(bytes, self.reader.threads.count());
                         Some(WrittenChunk::Bytes(cbytes, crc))
                     }
                 });
                 Ok(())
             },
         );
-        // dropping the frame truncates what a failed write has left
-        self.writing.changed |= done.is_err();
         Ok((puts, done))
     }
 
     /// Creates the entry of a chunk that was written. Must be called in the order of the writes.
     pub(super) fn entry_of(&mut self, put: WrittenChunk) -> Entry {
-        self.writing.changed = true;
+        self.changed = true;
         match put {
             WrittenChunk::Slot(slot) => Entry::bare(slot),
             WrittenChunk::Bytes(cbytes, crc) => {

@@ -1,5 +1,6 @@
 //! Corruption is reported, leaves the rest readable, and can be repaired; copies.
 
+use super::header::Header;
 use super::*;
 use crate::io::sim;
 use crate::superchunk::bloscpack::{Destination, Repaired};
@@ -145,7 +146,7 @@ fn intact_chunks_are_read_and_preserved_by_repair() {
         let (mut files, states) = made(form);
         let good = states.last().unwrap();
         let f = reader(&folder(&files)).unwrap();
-        let (position, _) = (f.entries[3].position().unwrap(), drop(f));
+        let (position, _) = (f.layout().entries[3].position().unwrap(), drop(f));
         let name = if form.sparse {
             format!("x.b2frame/{position:08X}.chunk").into()
         } else {

@@ -37,7 +37,7 @@ fn damaged(form: Form) -> Vec<(&'static str, Files)> {
     let [head, _] = names(form);
     let ranges = parts(&whole, form);
     for i in [1, 3] {
-        let position = f.entries[i].position().unwrap();
+        let position = f.layout().entries[i].position().unwrap();
         let file = format!("x.b2frame/{position:08X}.chunk");
         // after the chunk header
         all.push((

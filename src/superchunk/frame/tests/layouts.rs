@@ -1,6 +1,6 @@
 //! Tests with values that only this library writes, and with malicious bytes.
 
-use super::header::{FIXED, Header, MARK_AT};
+use super::header::{FIXED, Header, MARK_AT, MAX_CHUNKS};
 use super::index::{self, IndexSlot};
 use super::metalayers::Named;
 use super::part_checksum::{self, Writer};
@@ -452,7 +452,7 @@ fn the_parts_must_fit_in_the_frame() {
     assert_eq!(
         at(&Header {
             chunksize: 1,
-            nbytes: index::MAX_CHUNKS + 1,
+            nbytes: MAX_CHUNKS + 1,
             ..header.clone()
         }),
         Err(Status::Format)
@@ -460,11 +460,11 @@ fn the_parts_must_fit_in_the_frame() {
     assert_eq!(
         Header {
             chunksize: 1,
-            nbytes: index::MAX_CHUNKS,
+            nbytes: MAX_CHUNKS,
             ..header.clone()
         }
         .chunks(),
-        Ok(index::MAX_CHUNKS)
+        Ok(MAX_CHUNKS)
     );
     for (variable_chunks, variable_blocks) in [(true, false), (false, true)] {
         assert_eq!(

@@ -9,13 +9,14 @@ mod paged;
 mod rules;
 
 use super::*;
-use crate::blosc::{Codec, Filter, Pipeline, Target};
-use crate::error::Status;
+use crate::blosc::{Codec, Filter, Params, Pipeline, Target};
+use crate::error::{Result, Status};
 use crate::io::Folder;
 use crate::io::sim::{Rng, SimDisk};
-use crate::options::Opt;
+use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
 use std::ffi::OsStr;
+use std::sync::Arc;
 
 const NAME: &str = "x.b2frame";
 

@@ -2,6 +2,7 @@
 //! at once. Corruption of index and checksums is reported by the reads of chunks that depend on it.
 
 use super::damage::{Files, folder};
+use super::header::Header;
 use super::*;
 use crate::blosc;
 use crate::superchunk::bloscpack::Destination;
@@ -100,7 +101,7 @@ fn with_index(files: &Files, change: Change) -> Files {
 fn checksums_of(files: &Files) -> Vec<u8> {
     let ([_, trailer, end], bytes) = (part_offsets(files), &files[OsStr::new(NAME)]);
     let tail = trailer::Trailer::parse(&bytes[trailer..end]).unwrap();
-    super::super::meta::decode(
+    super::super::vlmeta::decode(
         &tail
             .vlmeta
             .iter()
@@ -120,7 +121,7 @@ fn without_marker(files: &Files) -> Files {
             .iter_mut()
             .find(|(name, _)| name == CHECKSUMS)
             .unwrap();
-        let value = super::super::meta::decode(chunk, 1 << 30).unwrap();
+        let value = super::super::vlmeta::decode(chunk, 1 << 30).unwrap();
         let params = Params {
             blocksize: Some(16384),
             ..Params::new(Target::Blosc2, Codec::Lz4, 5, checksums::INTEGER_BYTES)
@@ -150,7 +151,7 @@ fn checksums_are_messagepack_and_are_read_without_its_header_too() {
         let f = plain(&old).unwrap();
         assert!(
             f.has_checksums()
-                && f.paged.is_some() == (chunks > 4096)
+                && f.layout().paged.is_some() == (chunks > 4096)
                 && State::of(&f).unwrap().content() == all
         );
         // the checksums are those of the chunks
@@ -187,7 +188,7 @@ fn a_paged_frame_has_the_same_content_as_one_read_at_once() {
     let (files, all) = made(true);
     let at_once = opened(&files, &Options::new().with(Opt::SkipDamaged, 1).unwrap()).unwrap();
     let paged = plain(&files).unwrap();
-    assert!(paged.paged.is_some() && at_once.paged.is_none());
+    assert!(paged.layout().paged.is_some() && at_once.layout().paged.is_none());
     assert_eq!(
         (paged.chunks(), paged.nbytes(), paged.has_checksums()),
         (at_once.chunks(), all.len() as u64, true)
@@ -229,14 +230,14 @@ fn few_chunks_and_frames_with_other_metalayers_are_read_at_once() {
     let mut w = LONG.create(&disk.folder(), Mode::New).unwrap();
     w.append(&content(9, 4096)).unwrap();
     w.commit().unwrap();
-    assert!(reader(&disk.folder()).unwrap().paged.is_none());
+    assert!(reader(&disk.folder()).unwrap().layout().paged.is_none());
     w.append(&content(8, 1)).unwrap();
     w.commit().unwrap();
-    assert!(reader(&disk.folder()).unwrap().paged.is_some());
+    assert!(reader(&disk.folder()).unwrap().layout().paged.is_some());
     w.vlmeta_set("vl", b"value").unwrap();
     w.commit().unwrap();
     let r = reader(&disk.folder()).unwrap();
-    assert!(r.paged.is_none() && r.meta("vl").unwrap() == Some(b"value"));
+    assert!(r.layout().paged.is_none() && r.meta("vl").unwrap() == Some(b"value"));
 }
 
 #[test]
@@ -270,7 +271,7 @@ fn wrong_positions_are_detected_by_their_chunks() {
     for (what, change) in changes {
         let files = with_index(&files, change);
         let f = plain(&files).unwrap();
-        assert!(f.paged.is_some(), "{what}");
+        assert!(f.layout().paged.is_some(), "{what}");
         let mut chunk = [0; 16];
         let e = f.read_chunk(3000, &mut chunk).unwrap_err();
         assert!(
@@ -351,5 +352,5 @@ fn a_concurrent_writer_does_not_affect_a_paged_reader() {
         w.write(16 * 3000, &[9; 16]).unwrap();
         w.commit().unwrap();
     }
-    assert!(reader.paged.is_some() && State::of(&reader).unwrap().content() == all);
+    assert!(reader.layout().paged.is_some() && State::of(&reader).unwrap().content() == all);
 }

@@ -114,7 +114,7 @@ fn one_writer_at_a_time_and_no_leftover_files() {
         let temp = TempFolder::new();
         let mut w = create(&temp, form, Mode::New).unwrap();
         w.append(&content(5000)).unwrap();
-        w.flush().unwrap();
+        w.writer().unwrap().flush().unwrap();
         assert_eq!(
             open(&temp, Mode::Read).err().unwrap().status,
             Status::Missing
@@ -157,7 +157,7 @@ fn one_writer_at_a_time_and_no_leftover_files() {
         );
         let mut w = open(&temp, Mode::Append).unwrap();
         w.append(&content(5000)).unwrap();
-        w.flush().unwrap();
+        w.writer().unwrap().flush().unwrap();
         drop(w);
         let r = open(&temp, Mode::Read).unwrap();
         assert_eq!((r.nbytes(), temp.names()), (5000, vec![NAME.to_owned()]));

@@ -1,7 +1,7 @@
 //! The metadata of a chunk that is not open: its position, its length and its checksum.
 #![forbid(unsafe_code)]
 
-use super::index::{IndexSlot, LOST};
+use super::{IndexSlot, LOST};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// States of the checksum: none, not verified yet, verified.

@@ -11,13 +11,8 @@
 //! If anything is unexpected on opening, all entries are read at once; that code reports the error.
 #![forbid(unsafe_code)]
 
-use super::checksums::{self, BIN_HEADER_BYTES, CHECKSUMS, INTEGER_BYTES};
-use super::chunk::Chunk;
 use super::entry::Entry;
-use super::header::Header;
-use super::index::{self, ENTRY, IndexSlot, LOST};
-use super::trailer::{TAIL, Trailer};
-use super::{Committed, part_checksum};
+use super::{ENTRY, IndexSlot, LOST};
 use crate::alloc;
 use crate::blosc::EXTENDED_HEADER_LEN;
 use crate::cache::{CacheBudget, LruCache};
@@ -26,13 +21,18 @@ use crate::error::{Error, Result};
 use crate::io::{File, read_buffer};
 use crate::parallel::get_or_init;
 use crate::slice::SliceExt;
+use crate::superchunk::frame::checksums::{self, BIN_HEADER_BYTES, CHECKSUMS, INTEGER_BYTES};
+use crate::superchunk::frame::chunk::Chunk;
+use crate::superchunk::frame::header::Header;
+use crate::superchunk::frame::part_checksum;
+use crate::superchunk::frame::trailer::{TAIL, Trailer};
 use std::ops::{Deref, Range};
 use std::sync::{Arc, OnceLock};
 
 /// A frame with at most this many chunks is read at once. Fuzzers have short frames.
 const MAX_UNPAGED_CHUNKS: u64 = if cfg!(fuzzing) { 1 } else { 4096 };
 /// Entries per page: as many as one index block holds.
-pub(super) const PAGE: u64 = 2048;
+pub const PAGE: u64 = 2048;
 /// Pages that a frame caches, and the memory limit for the pages of all frames.
 const CACHED_PAGES: usize = 64;
 static BUDGET: CacheBudget = CacheBudget::new(32 << 20);
@@ -40,7 +40,7 @@ static BUDGET: CacheBudget = CacheBudget::new(32 << 20);
 const PIECE: u64 = 256 << 10;
 
 /// The entries of a frame, loaded on demand.
-pub(super) struct PagedEntries {
+pub struct PagedEntries {
     count: u64,
     index: Chunk,
     checksums: Chunk,
@@ -56,14 +56,14 @@ pub(super) struct PagedEntries {
     limit: u64,
 }
 
-pub(super) struct Page {
+pub struct Page {
     entries: Vec<Entry>,
     /// Stands for an entry that is not on the page; [`PagedEntries::get`] refuses those.
     none: Entry,
 }
 
 /// A reference to an entry in memory or on a cached page.
-pub(super) enum EntryRef<'a> {
+pub enum EntryRef<'a> {
     Loaded(&'a Entry),
     OnPage(Arc<Page>, usize),
 }
@@ -80,33 +80,31 @@ impl Deref for EntryRef<'_> {
 }
 
 impl PagedEntries {
-    /// Opens the entries of the frame at offset `at` with this header, and returns the state of the
-    /// file. Returns none if all entries must be read at once.
-    pub(super) fn open(
+    /// Opens the entries of the frame at offset `at` with this header. `head` and `tail` are its
+    /// first and last bytes. Returns none if all entries must be read at once.
+    pub fn open(
         file: &Arc<dyn File>,
         at: u64,
         limit: u64,
         header: &Header,
-        head: &[u8],
-    ) -> Result<Option<(Box<PagedEntries>, Committed)>> {
+        (head, tail): (&[u8], &[u8; TAIL]),
+    ) -> Result<Option<Box<PagedEntries>>> {
         if header.sparse || header.variable_chunks || header.chunks()? <= MAX_UNPAGED_CHUNKS {
             return Ok(None);
         }
         let end = at.saturating_add(header.frame_len);
-        let tail_at = end.saturating_sub(TAIL as u64);
-        let mut tail = [0; TAIL];
-        file.read_exact_at(tail_at, &mut tail)?;
-        let Some(crc) = part_checksum::index_crc(head, &tail) else {
+        let Some(crc) = part_checksum::index_crc(head, tail) else {
             return Ok(None);
         };
-        let trailer_len = Trailer::length(&tail)?;
+        let trailer_len = Trailer::length(tail)?;
         let (Some(range), Some(from)) = (
             header.index_range(trailer_len)?,
             end.checked_sub(trailer_len.into()),
         ) else {
             return Ok(None);
         };
-        let Some(checksums) = checksums_range(&**file, from..tail_at)? else {
+        let Some(checksums) = checksums_range(&**file, from..end.saturating_sub(TAIL as u64))?
+        else {
             return Ok(None);
         };
         let (count, begin) = (header.chunks()?, at.saturating_add(range.start));
@@ -140,24 +138,16 @@ impl PagedEntries {
             index_check: OnceLock::new(),
             limit,
         };
-        Ok(Some((
-            Box::new(paged),
-            Committed {
-                header: head.to_vec(),
-                tail: tail.to_vec(),
-                tail_at,
-                ..Committed::default()
-            },
-        )))
+        Ok(Some(Box::new(paged)))
     }
 
     /// Returns the number of entries.
-    pub(super) fn len(&self) -> u64 {
+    pub fn len(&self) -> u64 {
         self.count
     }
 
     /// Returns the entry of a chunk.
-    pub(super) fn get(&self, i: u64) -> Result<EntryRef<'static>> {
+    pub fn get(&self, i: u64) -> Result<EntryRef<'static>> {
         let number = i / PAGE;
         let page = match self.pages.get(&number) {
             Some(page) => page,
@@ -194,7 +184,7 @@ impl PagedEntries {
         )
         .map_err(|e| e.within(format_args!("metalayer {CHECKSUMS:?}")))?;
         let mut entries = alloc::with_capacity(n)?;
-        for (slot, sum) in index::slots(&slots).zip(checksums::pairs(&checksums)) {
+        for (slot, sum) in super::slots(&slots).zip(checksums::pairs(&checksums)) {
             if matches!(sum, [0, _]) {
                 self.verify_index()?;
             }

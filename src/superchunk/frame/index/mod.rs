@@ -10,14 +10,18 @@
 //!   grows moves all bytes after it, unused ones too.
 //! - A new chunk file gets the highest number plus one, whether or not such a file exists. A
 //!   changed chunk keeps its number.
+//!
+//! - [`entry`]: a slot together with the length and the checksum of its chunk.
+//! - `paged`: the entries of a long frame, loaded page by page on demand.
 #![forbid(unsafe_code)]
+
+pub mod entry;
+pub(super) mod paged;
 
 use crate::alloc;
 use crate::blosc::{self, Codec, Params, Split, Target};
 use crate::error::{Result, fail};
-
-/// The maximum number of chunks of an index.
-pub const MAX_CHUNKS: u64 = (i32::MAX as u64 - blosc::EXTENDED_HEADER_LEN as u64) / ENTRY as u64;
+use std::collections::HashSet;
 
 /// Bytes of a slot.
 pub const ENTRY: usize = 8;
@@ -117,4 +121,32 @@ pub fn encode(slots: &[IndexSlot]) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     blosc::encode(&params, &bytes, &mut out, 1)?;
     Ok(out)
+}
+
+/// No writer stores two chunks at one offset: all slots that share an offset are marked as invalid.
+pub fn invalidate_shared(slots: &mut [IndexSlot]) -> Result<()> {
+    let at = |slot: &IndexSlot| {
+        if let IndexSlot::At(position) = slot {
+            Some(*position)
+        } else {
+            None
+        }
+    };
+    if slots.iter().filter_map(at).is_sorted_by(|a, b| a < b) {
+        return Ok(());
+    }
+    let mut positions = alloc::with_capacity(slots.len())?;
+    positions.extend(slots.iter().filter_map(at));
+    positions.sort_unstable();
+    let shared: HashSet<u64> = positions
+        .windows(2)
+        .filter(|w| matches!(w, [a, b] if a == b))
+        .filter_map(|w| w.first().copied())
+        .collect();
+    for slot in slots.iter_mut().filter(|_| !shared.is_empty()) {
+        if let Some(position) = at(slot).filter(|position| shared.contains(position)) {
+            *slot = IndexSlot::Unknown(position);
+        }
+    }
+    Ok(())
 }

@@ -3,15 +3,15 @@
 //! matches the frame.
 #![forbid(unsafe_code)]
 
-use super::header::Header;
-use super::index::{IndexSlot, LOST};
-use super::storage::FrameStorage;
 use crate::alloc;
 use crate::blosc;
 use crate::checksum::crc32;
 use crate::error::{Result, Status};
 use crate::io::{Access, File, read_buffer};
 use crate::slice::SliceExt;
+use crate::superchunk::frame::header::Header;
+use crate::superchunk::frame::index::{IndexSlot, LOST};
+use crate::superchunk::frame::storage::FrameStorage;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 
