@@ -2,14 +2,16 @@
 //!
 //! | type | content | formats |
 //! | --- | --- | --- |
-//! | [`Bag`], [`BagWriter`] | records of any length | Bagz |
+//! | [`Bag`], [`BagWriter`], [`BagIndex`] | records of any length | Bagz |
 //! | [`Array`] | items of one dtype in up to 16 dimensions | b2nd, Caterva, bcolz, BLZ, Bloscpack |
 //! | [`Table`] | named columns of equal length | bcolz, BLZ |
 //! | [`Schunk`] | bytes in compressed chunks | Bloscpack, Blosc2 frames |
 //!
 //! [`verify`], [`repair`] and [`identify`] take a path of any of these. [`Options`] select codec,
 //! checksums, threads and the like; a [`Location`] is a path, bytes in memory, or a [`Storage`] of
-//! the caller.
+//! the caller. Tables and bags are read as Arrow record batches ([`ArrowReader`]), tables written
+//! from them ([`Table::append_arrow`]). A [`Stream`] reads records of a bag ahead, in the order of a
+//! shuffled [`Epoch`] or any other.
 //!
 //! The library guarantees four properties:
 //!
@@ -61,12 +63,17 @@
 //! All calls return [`Result`]: an [`Error`] has a [`Status`] and a message that names the file, what
 //! was expected and what was found. The crate never panics on content of a file.
 //!
+//! # Threads
+//!
+//! Many threads may read through one value at once: containers, indexes and streams are `Send` and
+//! `Sync`. Changes need `&mut`. What belongs to one thread at a time, a [`BagWriter`] and the Arrow
+//! types, is `Send`. Calls use several threads themselves if that is faster ([`Options::threads`]).
+//!
 //! # Features
 //!
 //! - `cloud`: paths may name objects in `gs://`, `s3://`, `az://` and `http(s)://`.
 //!
-//! The same library has a C API, `holdall.h`, with bindings for other languages. It adds Arrow
-//! streams, indexes of bags and shuffled epochs, which this interface does not have yet.
+//! The same library has a C API, `holdall.h`, with bindings for other languages.
 #![deny(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -102,6 +109,7 @@ mod engine {
     pub mod json;
     pub mod options;
     pub(crate) mod os;
+    pub(crate) mod panics;
     pub mod parallel;
     pub mod progress;
     pub mod repair;

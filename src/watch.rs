@@ -6,12 +6,14 @@
 
 use crate::bag::shard::LIMITS_PREFIX;
 use crate::bag::spec;
-use crate::error::Result;
-use crate::io::{beside, locate};
+use crate::error::{Result, fail};
+use crate::io::{Folder, beside, locate};
+use crate::options::Options;
 use crate::os;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Files of a folder that a commit or an append of any tool changes, in the folder of an array or
@@ -97,6 +99,33 @@ impl Watch {
             Container::Path(name) | Container::Bag(name) => name,
         }
     }
+}
+
+/// What a handle for reading was opened from, to open it again at a later commit.
+pub enum Source {
+    /// A path or the spec of a bag.
+    Path(Watch),
+    /// Storage of the caller, which has no time stamps.
+    Storages(Vec<Arc<dyn Folder>>),
+}
+
+/// What a handle for reading was opened from, with the options of the call.
+pub type Reopen = (Source, Options);
+
+/// Returns what to open again, or `None` if there certainly is no newer commit.
+pub fn reopened(from: Option<&Reopen>) -> Result<Option<Reopen>> {
+    let Some((source, options)) = from else {
+        return Err(fail!(
+            State,
+            "only a handle that was opened with HOLDALL_READ can be refreshed"
+        ));
+    };
+    let source = match source {
+        Source::Path(watch) if watch.is_unchanged() => return Ok(None),
+        Source::Path(watch) => Source::Path(watch.again()),
+        Source::Storages(folders) => Source::Storages(folders.clone()),
+    };
+    Ok(Some((source, options.clone())))
 }
 
 impl Container {

@@ -2,10 +2,13 @@
 //! examples in its documentation test the rest.
 
 use holdall::{
-    Array, ArrayLayout, Bag, BagLimits, BagWriter, Codec, Element, Format, Integrity, Kind,
-    Location, Options, Schunk, Selection, Status, Storage, Table, Values, identify, repair, verify,
+    Array, ArrayLayout, ArrowArrayStream, ArrowReader, Bag, BagChecksum, BagIndex, BagLimits,
+    BagShards, BagWriter, Checksum, Codec, Element, Epoch, Filter, Format, Integrity, Kind,
+    Location, Options, Order, Schunk, Selection, Status, Storage, Table, Values, identify, repair,
+    verify,
 };
 use std::collections::BTreeMap;
+use std::ffi::{c_char, c_int, c_void};
 use std::fs;
 use std::io::{Error, ErrorKind, Result};
 use std::path::PathBuf;
@@ -145,7 +148,7 @@ fn every_container_can_be_in_storage_of_the_caller() {
     let table = Table::open(memory.clone() as Arc<dyn Storage>).unwrap();
     table.read("a", 1..2, &mut read).unwrap();
     assert_eq!(read, [2]);
-    assert_eq!(status(table.read("b", 0..1, &mut read)), Status::Missing);
+    assert_eq!(status(table.read("b", 0..1, &mut read)), Status::Argument);
 
     let memory = Arc::new(Memory::default());
     let mut schunk = Schunk::create(memory.clone(), Format::B2Frame, 1, &none).unwrap();
@@ -321,4 +324,622 @@ fn a_corrupt_chunk_is_an_error_or_reported_as_filled() {
         .read(0, &mut read)
         .unwrap();
     assert_eq!(read, [7; 128]);
+}
+
+#[test]
+fn items_are_read_and_written_at_points_products_and_strides() {
+    let scratch = Scratch::new("items");
+    let none = Options::new();
+    for format in [Format::B2nd, Format::Bloscpack, Format::Bcolz] {
+        let path = scratch.path(&format!("{format:?}"));
+        let layout = ArrayLayout::new(format);
+        let mut array = Array::create(&path, i32::DTYPE, &[3, 4], &layout, &none).unwrap();
+        let all = || Selection::all(&[3, 4]);
+        let numbers: Vec<i32> = (0..12).collect();
+        array.write(all(), &numbers).unwrap();
+
+        let mut three = [0; 3];
+        let points = [[2, 3], [0, 0], [2, 3]];
+        array
+            .read_points(points.as_flattened(), &mut three)
+            .unwrap();
+        assert_eq!(three, [11, 0, 11]);
+        let outside = array
+            .read_points(&[0, 0, 3, 0], &mut three[..2])
+            .unwrap_err();
+        assert_eq!(
+            (outside.status(), outside.position()),
+            (Status::Range, Some(1))
+        );
+        for wrong in [&[0, 0, 1][..], &[0, 0]] {
+            assert_eq!(
+                status(array.read_points(wrong, &mut three)),
+                Status::Argument
+            );
+        }
+        let mut bytes = [0; 4];
+        array.read_points_bytes(&[1, 1], &mut bytes).unwrap();
+        assert_eq!(bytes, 5i32.to_ne_bytes());
+        assert_eq!(
+            status(array.read_points(&[0, 0], &mut [0f32])),
+            Status::Type
+        );
+
+        let mut four = [0; 4];
+        let positions: [Option<&[u64]>; 2] = [Some(&[2, 0]), Some(&[1, 3])];
+        array.read_orthogonal(&positions, &mut four).unwrap();
+        assert_eq!(four, [9, 11, 1, 3]);
+        array
+            .write_orthogonal(&positions, &[-1, -2, -3, -4])
+            .unwrap();
+        array
+            .read_orthogonal(&[None, Some(&[1])], &mut three)
+            .unwrap();
+        assert_eq!(three, [-3, 5, -1]);
+        for (wrong, expected) in [
+            (&[None][..], Status::Argument),
+            (&[Some(&[3][..]), None], Status::Range),
+            (&[Some(&[0][..]), Some(&[0, 1])], Status::Argument),
+        ] {
+            let mut dst = [0; 4];
+            assert_eq!(status(array.read_orthogonal(wrong, &mut dst)), expected);
+            assert_eq!(status(array.write_orthogonal(wrong, &dst)), expected);
+        }
+        let short = array.read_orthogonal(&[None, None], &mut four);
+        assert_eq!(status(short), Status::Buffer);
+
+        // to a buffer in Fortran order, and from one in reverse order
+        let mut columns = [9; 12];
+        array.read_strided(all(), &mut columns, &[1, 3]).unwrap();
+        assert_eq!(columns[..6], [0, 4, 8, -3, 5, -1]);
+        array.write_strided(all(), &numbers, &[-4, -1]).unwrap();
+        array.read([0..1, 0..4], &mut four).unwrap();
+        assert_eq!(four, [11, 10, 9, 8]);
+        let mut one = [0; 4];
+        array
+            .read_bytes_strided([1..2, 0..1], &mut one, &[100, i64::MIN])
+            .unwrap();
+        assert_eq!(one, 7i32.to_ne_bytes());
+        array
+            .write_bytes_strided([0..3, 0..1], &one, &[0, 4])
+            .unwrap();
+        let mut last = [0; 1];
+        array.read([2..3, 0..1], &mut last).unwrap();
+        assert_eq!(last, [7]);
+        for wrong in [&[1][..], &[i64::MAX, 1]] {
+            assert!(array.read_strided(all(), &mut columns, wrong).is_err());
+        }
+
+        array.insert(0, 1, 1, &[70, 71, 72, 73]).unwrap();
+        array.remove(0, 2..4).unwrap();
+        assert_eq!(array.shape(), [2, 4]);
+        array.read([1..2, 0..4], &mut four).unwrap();
+        assert_eq!(four, [70, 71, 72, 73]);
+        assert_eq!(status(array.insert(2, 0, 1, &[0; 4])), Status::Argument);
+        assert_eq!(status(array.remove(0, 1..3)), Status::Range);
+        assert_eq!(status(array.read_object(0)), Status::Type);
+    }
+}
+
+#[test]
+fn an_array_says_how_it_is_stored_and_is_copied_anywhere() {
+    let scratch = Scratch::new("stored");
+    let options = Options::new()
+        .codec(Codec::Zstd)
+        .level(7)
+        .filters(&[Filter::Bitshuffle]);
+    let path = scratch.path("a.bcolz");
+    let layout = ArrayLayout::new(Format::Bcolz);
+    let mut array = Array::create(&path, u16::DTYPE, &[10], &layout, &options).unwrap();
+    array.set_fill(7u16).unwrap();
+    assert_eq!(status(array.set_fill(7i64)), Status::Type);
+    array.resize(&[12]).unwrap();
+    array.commit().unwrap();
+    assert_eq!(array.generation(), 1);
+    assert_eq!((array.format(), array.order()), (Format::Bcolz, Order::C));
+    let encoding = array.encoding();
+    assert_eq!(
+        (encoding.codec, encoding.level),
+        (Some(Codec::Zstd), Some(7))
+    );
+    assert_eq!(encoding.filters, [Some(Filter::Bitshuffle)]);
+    assert_eq!(array.fill_value().unwrap(), Some(&7u16.to_ne_bytes()[..]));
+    array.set_fill_bytes(&[]).unwrap();
+    assert_eq!(array.fill_value().unwrap(), None);
+
+    let memory = Arc::new(Memory::default());
+    let b2nd = ArrayLayout::new(Format::B2nd);
+    let none = Options::new();
+    array.copy_to(memory.clone(), &b2nd, &none).unwrap();
+    assert_eq!(
+        status(array.copy_to(memory.clone(), &b2nd, &none)),
+        Status::Exists
+    );
+    array.copy_replacing(memory.clone(), &b2nd, &none).unwrap();
+    let copy = Array::open(memory).unwrap();
+    let mut items = [0u16; 12];
+    copy.read([0..12], &mut items).unwrap();
+    assert_eq!(items, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 7]);
+    assert_eq!(copy.format(), Format::B2nd);
+    assert_eq!(status(copy.read_object(0)), Status::Type);
+
+    let two = Location::shards([
+        Arc::new(Memory::default()) as Arc<dyn Storage>,
+        Arc::new(Memory::default()),
+    ]);
+    assert_eq!(status(Array::open(two.clone())), Status::Argument);
+    assert_eq!(
+        status(array.copy_to(two, &b2nd, &Options::new())),
+        Status::Argument
+    );
+}
+
+#[test]
+fn a_reader_follows_the_commits_of_a_writer() {
+    let scratch = Scratch::new("follow");
+    let none = Options::new();
+
+    let path = scratch.path("a.b2nd");
+    let layout = ArrayLayout::new(Format::B2nd);
+    let mut writer = Array::create(&path, "|u1", &[2], &layout, &none).unwrap();
+    writer.commit().unwrap();
+    let mut reader = Array::open(&path).unwrap();
+    writer.resize(&[3]).unwrap();
+    writer.commit().unwrap();
+    assert_eq!(reader.shape(), [2]);
+    assert!(reader.refresh().unwrap());
+    assert_eq!((reader.shape(), reader.generation()), (&[3][..], 1));
+    assert_eq!(status(writer.refresh()), Status::State);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(status(reader.refresh()), Status::Missing);
+    assert_eq!(reader.shape(), [3]);
+
+    let path = scratch.path("t.bcolz");
+    let mut writer = Table::create(&path, Format::Bcolz, &[("x", "|u1")], &none).unwrap();
+    writer.commit().unwrap();
+    let mut reader = Table::open(&path).unwrap();
+    writer.append(1, &[Values::from(&[5u8])]).unwrap();
+    writer.commit().unwrap();
+    assert_eq!(writer.column("x").unwrap().generation(), 2);
+    assert!(reader.refresh().unwrap());
+    assert_eq!((reader.rows(), reader.generation()), (1, 1));
+    assert_eq!(status(writer.refresh()), Status::State);
+
+    let memory = Arc::new(Memory::default());
+    let mut writer = Schunk::create(memory.clone(), Format::B2Frame, 1, &none).unwrap();
+    writer.append(b"one").unwrap();
+    writer.commit().unwrap();
+    let mut reader = Schunk::open(memory).unwrap();
+    writer.append(b"two").unwrap();
+    writer.commit().unwrap();
+    // storage of the caller has no time stamps
+    assert!(reader.refresh().unwrap() && reader.refresh().unwrap());
+    assert_eq!((reader.len(), reader.generation()), (6, 2));
+    assert_eq!(status(writer.refresh()), Status::State);
+
+    let path = scratch.path("b.bagz");
+    let mut writer = BagWriter::create(&path, &none).unwrap();
+    writer.append(b"one").unwrap();
+    writer.commit().unwrap();
+    let mut reader = Bag::open(&path).unwrap();
+    let clone = reader.clone();
+    writer.append(b"two").unwrap();
+    writer.commit().unwrap();
+    assert!(reader.refresh().unwrap());
+    assert_eq!((reader.len(), clone.len()), (2, 1));
+    assert_eq!((reader.generation(), clone.generation()), (1, 0));
+    assert_eq!(status(reader.slice(..).unwrap().refresh()), Status::State);
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    reader.refresh().unwrap();
+    // nothing has changed, and the stamps are old enough to show it
+    assert!(!reader.refresh().unwrap());
+}
+
+#[test]
+fn a_bag_says_how_it_is_stored_and_reads_into_buffers() {
+    let scratch = Scratch::new("bag");
+    let path = scratch.path("a@2.bagz");
+    let options = Options::new().bag_limits(BagLimits::Separate);
+    let mut writer = BagWriter::create(&path, &options).unwrap();
+    writer.append_many(&["zero", "one", "two"]).unwrap();
+    writer.commit().unwrap();
+
+    let bag = Bag::open_with(&path, &options).unwrap();
+    let shards: Vec<u64> = bag.shards().map(|(_, records)| records).collect();
+    assert_eq!(shards, [2, 1]);
+    assert!(bag.shards().all(|(name, _)| name.contains("of-00002")));
+    let files = Bag::files(&path).unwrap();
+    assert_eq!(files[1], scratch.path("a-00001-of-00002.bagz"));
+    assert_eq!(
+        (bag.codec(), bag.limits(), bag.shard_order()),
+        (
+            Some(Codec::Zstd),
+            BagLimits::Separate,
+            BagShards::Interleaved
+        )
+    );
+    assert_eq!(bag.protection().unwrap(), BagChecksum::Zstd);
+    let (checksum, integrity) = bag.checksum(Checksum::Sha1).unwrap();
+    let mut hasher = Checksum::Sha1.hasher();
+    for record in &bag {
+        let record = record.unwrap();
+        hasher.update(&(record.len() as u64).to_le_bytes());
+        hasher.update(&record);
+    }
+    assert_eq!((checksum, integrity), (hasher.finish(), Integrity::Intact));
+
+    let mut buffer = [0; 3];
+    assert_eq!(bag.record_len(0).unwrap(), 4);
+    let short = bag.read_into(0, &mut buffer).unwrap_err();
+    assert_eq!(
+        (short.status(), short.position()),
+        (Status::Buffer, Some(0))
+    );
+    let read = bag.read_into(2, &mut buffer).unwrap();
+    assert_eq!((read, &buffer), ((3, Integrity::Intact), b"two"));
+    assert_eq!(status(bag.record_len(3)), Status::Range);
+    let (bytes, offsets) = bag.read_range(1..).unwrap().into_parts();
+    assert_eq!((&bytes[..], &offsets[..]), (&b"onetwo"[..], &[0, 3, 6][..]));
+
+    // two shards in memory, one after the other
+    let shards = files.iter().map(|file| {
+        let memory = Memory::default();
+        let bytes = fs::read(file).unwrap();
+        let limits = fs::read(file.with_file_name(format!(
+            "limits.{}",
+            file.file_name().unwrap().to_str().unwrap()
+        )));
+        let mut all = memory.files.lock().unwrap();
+        all.insert(String::new(), bytes);
+        all.insert("limits.".into(), limits.unwrap());
+        drop(all);
+        Arc::new(memory) as Arc<dyn Storage>
+    });
+    let options = options.codec(Codec::Zstd);
+    let bag = Bag::open_with(Location::shards(shards), &options).unwrap();
+    assert_eq!((bag.len(), bag.get(1).unwrap()), (3, b"one".to_vec()));
+}
+
+#[test]
+fn an_index_finds_records_by_content() {
+    let scratch = Scratch::new("index");
+    let path = scratch.path("a.bagz");
+    let none = Options::new();
+    let mut writer = BagWriter::create(&path, &none).unwrap();
+    writer.append_many(&["b", "", "a", "b"]).unwrap();
+    writer.commit().unwrap();
+    drop(writer);
+    let bag = Bag::open(&path).unwrap();
+
+    let check = |index: &BagIndex| {
+        assert_eq!((index.key_count(), index.corrupt()), (3, 0));
+        assert_eq!(index.find_first(b"b").unwrap(), Some(0));
+        assert_eq!(index.find_first(b"c").unwrap(), None);
+        assert_eq!(index.find(b"b").unwrap(), [0, 3]);
+        assert!(index.find(b"bb").unwrap().is_empty());
+        let many = index.find_many(&["a", "none", "", "b"]).unwrap();
+        assert_eq!(many, [Some(2), None, Some(1), Some(0)]);
+        assert!(index.find_many::<&[u8]>(&[]).unwrap().is_empty());
+    };
+    check(&BagIndex::build(&bag, &none).unwrap());
+    let file = scratch.path("a.index");
+    check(&BagIndex::create(&file, &bag, &none).unwrap());
+    assert_eq!(status(BagIndex::create(&file, &bag, &none)), Status::Exists);
+    check(&BagIndex::replace(&file, &bag, &none).unwrap());
+    assert_eq!(
+        status(BagIndex::replace(&path, &bag, &none)),
+        Status::Exists
+    );
+    check(&BagIndex::open(&file, &bag).unwrap());
+    let memory = Location::memory(fs::read(&file).unwrap());
+    check(&BagIndex::open_with(memory, &bag, &none.clone().threads(2)).unwrap());
+    let slice = bag.slice(1..).unwrap();
+    assert_eq!(status(BagIndex::open(&file, &slice)), Status::State);
+    assert_eq!(
+        BagIndex::build(&slice, &none).unwrap().find(b"b").unwrap(),
+        [2]
+    );
+    assert_eq!(status(BagIndex::open(&path, &bag)), Status::Format);
+}
+
+#[test]
+fn an_epoch_has_every_number_once_over_all_ranks() {
+    let mut all: Vec<u64> = Epoch::new(100, 1, 0).collect();
+    assert_eq!(
+        all,
+        Epoch::of_rank(100, 1, 0, 0, 1).unwrap().collect::<Vec<_>>()
+    );
+    let mut ranks: Vec<u64> = (0..3)
+        .flat_map(|rank| Epoch::of_rank(100, 1, 0, rank, 3).unwrap())
+        .collect();
+    ranks.sort_unstable();
+    let mut epoch = Epoch::new(100, 1, 7);
+    epoch.seek(0, 60).unwrap();
+    assert!(epoch.eq(all[60..].iter().copied()));
+    assert_ne!(all, Epoch::new(100, 1, 1).collect::<Vec<_>>());
+    all.sort_unstable();
+    assert!(all.iter().copied().eq(0..100) && ranks == all);
+    assert_eq!(status(Epoch::of_rank(9, 1, 0, 3, 3)), Status::Argument);
+    let mut rank = Epoch::of_rank(10, 1, 0, 2, 3).unwrap();
+    assert_eq!(rank.numbers_per_epoch(), 3);
+    assert_eq!(status(rank.seek(1, 4)), Status::Range);
+    assert_eq!(rank.count(), 3);
+}
+
+#[test]
+fn chunks_are_described_and_pass_through_as_stored() {
+    let none = Options::new();
+    for (format, version) in [(Format::Bloscpack, 3), (Format::B2Frame, 2)] {
+        let memory = Arc::new(Memory::default());
+        let options = Options::new().chunk_bytes(4096);
+        let mut schunk = Schunk::create(memory.clone(), format, 1, &options).unwrap();
+        schunk.append(&[7; 5000]).unwrap();
+        schunk.commit().unwrap();
+        let schunk = Schunk::open(memory).unwrap();
+        assert_eq!((schunk.format(), schunk.version()), (format, version));
+        assert!(!schunk.is_sparse() && !schunk.is_attribute_corrupt(""));
+        let encoding = schunk.encoding();
+        assert_eq!(
+            (encoding.codec, encoding.checksum),
+            (Some(Codec::Lz4), Checksum::Crc32)
+        );
+        let info = schunk.chunk_info(1).unwrap();
+        assert_eq!((info.content_bytes, info.is_pending), (904, false));
+        assert_eq!(status(schunk.chunk_info(2)), Status::Range);
+        let (checksum, _) = schunk.checksum(Checksum::Md5).unwrap();
+        assert_eq!(checksum, Checksum::Md5.compute(&[7; 5000]));
+
+        let raw = schunk.read_raw(0).unwrap();
+        let memory = Arc::new(Memory::default());
+        let mut copy = Schunk::create(memory.clone(), format, 1, &options).unwrap();
+        copy.append_raw(&raw).unwrap();
+        assert_eq!(status(copy.append_raw(b"no chunk")), Status::Format);
+        copy.commit().unwrap();
+        assert_eq!((copy.len(), copy.generation()), (4096, 1));
+        assert_eq!(
+            status(schunk.copy_to(memory.clone(), format, &none)),
+            Status::Exists
+        );
+        schunk
+            .copy_replacing(memory.clone(), format, &none)
+            .unwrap();
+        assert_eq!(Schunk::open(memory).unwrap().len(), 5000);
+    }
+}
+
+#[test]
+fn rows_and_columns_of_a_table_change() {
+    let scratch = Scratch::new("table");
+    let path = scratch.path("t");
+    let none = Options::new();
+    let columns = [("n", i32::DTYPE), ("v", "('|u1', (2,))")];
+    let mut table = Table::create(&path, Format::Bcolz, &columns, &none).unwrap();
+    let rows = [
+        Values::from(&[1i32, 2, 3]),
+        Values::from(&[1u8, 2, 3, 4, 5, 6]),
+    ];
+    table.append(3, &rows).unwrap();
+    table.write("n", 1, 1, &[20i32]).unwrap();
+    assert_eq!(status(table.write("n", 1, 1, &[20u8])), Status::Type);
+    assert_eq!(status(table.write("x", 1, 1, &[20i32])), Status::Argument);
+    assert_eq!(status(table.write("n", 3, 1, &[20i32])), Status::Range);
+    table
+        .add_column(1, "t", "|S2", Values::bytes(b"aabbcc"))
+        .unwrap();
+    assert_eq!(
+        status(table.add_column(0, "t", "|u1", &[1u8, 2, 3])),
+        Status::Exists
+    );
+    assert_eq!(
+        status(table.add_column(0, "f", "<f4", &[1u8, 2, 3])),
+        Status::Type
+    );
+    table.set_column_attribute("t", "unit", b"\"m\"").unwrap();
+    table.set_column_attribute("t", "gone", b"1").unwrap();
+    table.remove_column_attribute("t", "gone").unwrap();
+    assert_eq!(table.stored_rows("n"), Some(0));
+    table.commit().unwrap();
+    drop(table);
+
+    let mut table = Table::open(&path).unwrap();
+    assert!(table.column_names().eq(["n", "t", "v"]));
+    assert_eq!(
+        (table.stored_rows("n"), table.stored_rows("x")),
+        (Some(3), None)
+    );
+    assert_eq!(table.format(), Format::Bcolz);
+    assert_eq!(table.content_bytes(), 3 * (4 + 2 + 2));
+    assert!(table.stored_bytes().unwrap() > 0);
+    let column = table.column("t").unwrap();
+    assert_eq!(column.attribute_names(), ["unit"]);
+    let (mut n, mut v, mut t) = ([0i32; 2], [0u8; 4], [0u8; 4]);
+    table.read("n", 1.., &mut n).unwrap();
+    assert_eq!(n, [20, 3]);
+    table.read("v", ..=1, &mut v).unwrap();
+    assert_eq!(v, [1, 2, 3, 4]);
+    table.read_bytes("t", 0..2, &mut t).unwrap();
+    assert_eq!(&t, b"aabb");
+    table.read_points("v", &[2, 0], &mut v).unwrap();
+    assert_eq!(v, [5, 6, 1, 2]);
+    table.read_points_bytes("t", &[2, 2], &mut t).unwrap();
+    assert_eq!(&t, b"cccc");
+    let error = table.read_points("n", &[0, 3], &mut n).unwrap_err();
+    assert_eq!((error.status(), error.position()), (Status::Range, Some(1)));
+    assert_eq!(status(table.read("n", 0..1, &mut n)), Status::Argument);
+    assert_eq!(status(table.read("n", 2..4, &mut n)), Status::Range);
+    assert_eq!(status(table.read("v", 0..3, &mut v)), Status::Buffer);
+    assert_eq!(status(table.read("v", 0..2, &mut n)), Status::Type);
+    assert_eq!(status(table.read("x", 0..2, &mut n)), Status::Argument);
+    assert_eq!(status(table.remove_column("n")), Status::State);
+
+    let memory = Arc::new(Memory::default());
+    table.copy_to(memory.clone(), Format::Blz, &none).unwrap();
+    assert_eq!(
+        status(table.copy_to(memory.clone(), Format::Blz, &none)),
+        Status::Exists
+    );
+    table
+        .copy_replacing(memory.clone(), Format::Blz, &none)
+        .unwrap();
+    let mut copy = Table::open_for_writing(memory, &none).unwrap();
+    copy.remove_column("t").unwrap();
+    copy.commit().unwrap();
+    assert_eq!((copy.rows(), copy.format()), (3, Format::Blz));
+    table.refresh().unwrap();
+}
+
+/// The structures of the specification of Arrow, as another library declares them.
+#[repr(C)]
+struct CArray {
+    length: i64,
+    null_count: i64,
+    offset: i64,
+    n_buffers: i64,
+    n_children: i64,
+    buffers: *const *const c_void,
+    children: *const *const CArray,
+    dictionary: *const CArray,
+    release: Option<unsafe extern "C" fn(*mut CArray)>,
+    private_data: *mut c_void,
+}
+
+#[repr(C)]
+struct CSchema {
+    format: *const c_char,
+    _rest: [usize; 6],
+    release: Option<unsafe extern "C" fn(*mut CSchema)>,
+    private_data: *mut c_void,
+}
+
+#[repr(C)]
+struct CStream {
+    get_schema: Option<unsafe extern "C" fn(*mut CStream, *mut CSchema) -> c_int>,
+    get_next: Option<unsafe extern "C" fn(*mut CStream, *mut CArray) -> c_int>,
+    get_last_error: Option<unsafe extern "C" fn(*mut CStream) -> *const c_char>,
+    release: Option<unsafe extern "C" fn(*mut CStream)>,
+    private_data: *mut c_void,
+}
+
+/// Moves the structure out, as another library does.
+fn moved_out(stream: &mut ArrowArrayStream) -> CStream {
+    let from = stream.as_mut_ptr().cast::<CStream>();
+    // SAFETY: a valid stream, which is marked as released before its owner is used again
+    unsafe {
+        let moved = from.read();
+        (*from).release = None;
+        moved
+    }
+}
+
+/// Returns the values of column `i` of the next batch, or `None` at the end.
+fn next_numbers(reader: &mut ArrowReader, i: usize) -> Option<Vec<i32>> {
+    let mut batch = reader.next()?.unwrap();
+    // SAFETY: an array whose child `i` has 32-bit integers, and lives as long as `batch`
+    unsafe {
+        let array = &*batch.as_mut_ptr().cast::<CArray>();
+        let child = &*array.children.add(i).read();
+        assert_eq!((child.null_count, child.offset, child.n_buffers), (0, 0, 2));
+        let values = child.buffers.add(1).read().cast::<i32>();
+        let values = std::slice::from_raw_parts(values, child.length as usize);
+        assert_eq!(batch.len(), values.len() as u64);
+        Some(values.to_vec())
+    }
+}
+
+#[test]
+fn tables_and_bags_pass_through_arrow() {
+    let scratch = Scratch::new("arrow");
+    let none = Options::new();
+    let columns = [("a", "<f8"), ("b", "<i4")];
+    let path = scratch.path("t");
+    let mut table = Table::create(&path, Format::Bcolz, &columns, &none).unwrap();
+    let (a, b): (Vec<f64>, Vec<i32>) = (vec![f64::NAN; 10], (0..10).collect());
+    table
+        .append(10, &[Values::from(&a[..]), Values::from(&b[..])])
+        .unwrap();
+    table.commit().unwrap();
+
+    let mut reader = table.to_arrow(2..9, 4).unwrap();
+    assert_eq!(next_numbers(&mut reader, 1), Some(vec![2, 3, 4, 5]));
+    // a reader sees no changes, so there are none
+    assert_eq!(status(table.truncate(5)), Status::State);
+    assert_eq!(next_numbers(&mut reader, 1), Some(vec![6, 7, 8]));
+    assert_eq!(next_numbers(&mut reader, 1), None);
+    drop(reader);
+    let mut only = table.columns_to_arrow(&["b"], .., 0).unwrap();
+    assert_eq!(next_numbers(&mut only, 0), Some(b.clone()));
+    assert_eq!(
+        status(table.columns_to_arrow(&["x"], .., 0)),
+        Status::Argument
+    );
+    assert_eq!(status(table.to_arrow(5..11, 0)), Status::Range);
+    drop(only);
+
+    // a stream is moved to another library, and from there to a table
+    let mut exported = table.to_arrow(.., 3).unwrap().into_stream();
+    let moved = moved_out(&mut exported);
+    assert!(exported.is_released());
+    drop(exported);
+    let mut imported = ArrowArrayStream::empty();
+    // SAFETY: memory for a stream, which is released
+    unsafe { imported.as_mut_ptr().cast::<CStream>().write(moved) };
+    assert!(!imported.is_released());
+    let mut copy = Table::create(scratch.path("copy"), Format::Blz, &columns[..], &none).unwrap();
+    copy.append_arrow(imported).unwrap();
+    copy.commit().unwrap();
+    let mut numbers = [0i32; 10];
+    copy.read("b", .., &mut numbers).unwrap();
+    assert_eq!(numbers[..], b[..]);
+    table.truncate(5).unwrap(); // the stream is released
+    let only = table.columns_to_arrow(&["b"], .., 0).unwrap();
+    assert_eq!(status(copy.append_arrow(only.into_stream())), Status::Type);
+    assert_eq!(
+        status(copy.append_arrow(ArrowArrayStream::default())),
+        Status::Argument
+    );
+    assert_eq!(copy.rows(), 10);
+
+    // an option of the table: NaN as null
+    let options = Options::new().arrow_nulls(true).arrow_binary(true);
+    let nulls = Table::open_with(scratch.path("copy"), &options).unwrap();
+    let mut batch = nulls.to_arrow(.., 0).unwrap().next().unwrap().unwrap();
+    // SAFETY: an array with two children, which lives as long as `batch`
+    let null_count = unsafe {
+        let array = &*batch.as_mut_ptr().cast::<CArray>();
+        (*array.children.read()).null_count
+    };
+    assert_eq!(null_count, 10);
+
+    let path = scratch.path("a.bag");
+    let mut writer = BagWriter::create(&path, &none).unwrap();
+    writer.append_many(&["zero", "one", "two"]).unwrap();
+    writer.commit().unwrap();
+    let bag = Bag::open(&path).unwrap();
+    let mut reader = bag.to_arrow(1.., 1).unwrap();
+    let mut schema = reader.schema().unwrap();
+    // SAFETY: a schema, which lives as long as `schema`
+    let format = unsafe { *(*schema.as_mut_ptr().cast::<CSchema>()).format };
+    assert_eq!(format as u8, b'+');
+    assert!(!schema.is_released());
+    let lengths: Vec<u64> = reader.by_ref().map(|batch| batch.unwrap().len()).collect();
+    assert_eq!(lengths, [1, 1]);
+    assert_eq!(status(bag.to_arrow(2..4, 0)), Status::Range);
+
+    // a corrupt record ends the reader
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[5] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let bag = Bag::open(&path).unwrap();
+    let mut reader = bag.to_arrow(.., 1).unwrap();
+    assert_eq!(reader.next().unwrap().unwrap().len(), 1);
+    assert_eq!(status(reader.next().unwrap()), Status::Checksum);
+    assert!(reader.next().is_none());
+    let skip = Options::new().skip_corrupt(true);
+    let bag = Bag::open_with(&path, &skip).unwrap();
+    assert_eq!(bag.to_arrow(.., 0).unwrap().flatten().count(), 1);
+    let mut stream = bag.stream(&Options::new()).unwrap();
+    stream.next_record().unwrap();
+    assert!(!stream.is_corrupt());
+    assert_eq!(stream.next_record().unwrap(), Some(&b""[..]));
+    assert!(stream.is_corrupt());
 }

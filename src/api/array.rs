@@ -1,12 +1,15 @@
 //! Arrays of any number of dimensions.
 #![forbid(unsafe_code)]
 
-use super::{Element, Format, Location, Options, Result, Selection, element};
+use super::follower::Follower;
+use super::{Element, Encoding, Error, Format, Location, Options, Result, element};
 use crate::array::Array as EngineArray;
 use crate::dataset::create::ArraySpec;
 use crate::dataset::{any, open};
+use crate::dtype::numpy_meta;
+use crate::options::Options as EngineOptions;
 use crate::superchunk::bloscpack::Mode;
-use std::ffi::OsStr;
+use crate::watch::Watch;
 
 /// Whether a read or a copy found all content intact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,7 +32,25 @@ impl Integrity {
     }
 }
 
+/// The order in which a file stores the items of an array. It does not affect indices and buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Order {
+    /// The last index varies fastest (row-major).
+    C,
+    /// The first index varies fastest (column-major).
+    Fortran,
+}
+
 /// The format and the shapes of the chunks and blocks of a new array.
+///
+/// ```
+/// use holdall::{ArrayLayout, Format};
+///
+/// let layout = ArrayLayout::new(Format::B2nd).chunks(&[100, 100]).blocks(&[10, 100]);
+/// ```
+///
+/// The call that takes the layout reports shapes that the format does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayLayout {
     format: Format,
@@ -90,9 +111,27 @@ impl ArrayLayout {
 /// # std::fs::remove_file(path)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Array(pub(super) EngineArray);
+pub struct Array {
+    pub(super) inner: EngineArray,
+    pub(super) follower: Follower,
+}
+
+fn open_at(location: &Location, mode: Mode, options: &EngineOptions) -> Result<EngineArray> {
+    location.with(
+        |path| open::open(path, mode, options),
+        |folder| open::open_in(folder, mode, options),
+    )
+}
 
 impl Array {
+    /// Wraps an array that does not follow a writer.
+    pub(super) fn of(inner: EngineArray) -> Array {
+        Array {
+            inner,
+            follower: Follower::default(),
+        }
+    }
+
     /// Opens an array for reading, with default options. The format is detected from the content.
     pub fn open(location: impl Into<Location>) -> Result<Array> {
         Array::open_with(location, &Options::new())
@@ -100,23 +139,37 @@ impl Array {
 
     /// Opens an array for reading.
     pub fn open_with(location: impl Into<Location>, options: &Options) -> Result<Array> {
-        Array::with(location.into(), Mode::Read, options)
+        let (location, options) = (location.into(), options.get()?);
+        let follower = Follower::new(&location, options, Watch::path);
+        let inner = open_at(&location, Mode::Read, options)?;
+        Ok(Array { inner, follower })
     }
 
     /// Opens an array for reading and changes. It fails with
     /// [`Status::Busy`](crate::Status::Busy) if another writer has the array open.
     pub fn open_for_writing(location: impl Into<Location>, options: &Options) -> Result<Array> {
-        Array::with(location.into(), Mode::Append, options)
+        open_at(&location.into(), Mode::Append, options.get()?).map(Array::of)
     }
 
-    fn with(location: Location, mode: Mode, options: &Options) -> Result<Array> {
-        let options = options.get()?;
-        location
-            .with(
-                |path| open::open(path, mode, options),
-                |folder| open::open_in(folder, mode, options),
-            )
-            .map(Array)
+    /// Moves an array that was opened for reading to the newest commit. Returns `false` if there
+    /// certainly is none, which takes about a system call per file.
+    ///
+    /// It fails as opening does, and then leaves the array unchanged, and with
+    /// [`Status::State`](crate::Status::State) if the array was opened for changes.
+    pub fn refresh(&mut self) -> Result<bool> {
+        let open =
+            |location: &Location, options: &EngineOptions| open_at(location, Mode::Read, options);
+        let Some((inner, follower)) = self.follower.refreshed(open)? else {
+            return Ok(false);
+        };
+        *self = Array { inner, follower };
+        Ok(true)
+    }
+
+    /// Returns the number of commits through this array and of refreshes that returned `true`. Of a
+    /// column, it is the number of commits of the table.
+    pub fn generation(&self) -> u64 {
+        self.follower.generation
     }
 
     /// Creates an array of zeros, or of the fill value of the options, which must not exist. It
@@ -153,148 +206,121 @@ impl Array {
         layout: &ArrayLayout,
         options: &Options,
     ) -> Result<Array> {
-        let options = options.get()?;
-        let (spec, blocks) = (
-            ArraySpec {
-                dtype,
-                shape,
-                chunks: layout.chunks.as_deref(),
-                format: layout.format,
-            },
-            layout.blocks.as_deref(),
-        );
+        let (options, blocks) = (options.get()?, layout.blocks.as_deref());
+        let spec = ArraySpec {
+            dtype,
+            shape,
+            chunks: layout.chunks.as_deref(),
+            format: layout.format,
+        };
         location
             .with(
                 |path| any::create(path, mode, &spec, blocks, options),
                 |folder| any::create_in(folder, mode, &spec, blocks, options),
             )
-            .map(Array)
+            .map(Array::of)
     }
 
     // ---- properties
 
     /// Returns the length of each dimension.
     pub fn shape(&self) -> &[u64] {
-        self.0.shape()
+        self.inner.shape()
     }
 
     /// Returns the shape of a chunk, which reads best as a whole.
     pub fn chunk_shape(&self) -> &[u64] {
-        self.0.chunkshape()
+        self.inner.chunkshape()
     }
 
     /// Returns the shape of a block, the smallest part of a chunk that is decoded alone.
     pub fn block_shape(&self) -> &[u64] {
-        self.0.blockshape()
+        self.inner.blockshape()
     }
 
     /// Returns the dtype as NumPy spells it.
     pub fn dtype(&self) -> String {
-        self.0.dtype_text()
+        self.inner.dtype_text()
     }
 
-    /// Returns the size of an item in bytes.
+    /// Returns the size of an item in bytes. It is 0 for Python objects.
     pub fn item_size(&self) -> usize {
-        self.0.itemsize()
+        self.inner.itemsize()
     }
 
     /// Returns the number of bytes of all items.
     pub fn content_bytes(&self) -> u64 {
-        self.0.nbytes()
+        self.inner.nbytes()
     }
 
     /// Returns the size on disk in bytes at the last commit.
     pub fn stored_bytes(&self) -> Result<u64> {
-        Ok(self.0.cbytes()?)
+        self.inner.cbytes().map_err(Error)
     }
 
-    // ---- items
+    /// Returns the format. It is [`Format::B2Frame`] for a frame without array metalayers.
+    pub fn format(&self) -> Format {
+        self.inner.format()
+    }
 
-    /// Reads a selection into `dst`, in C order. `dst` must have as many items as the selection.
+    /// Returns the order of the items in the file. The slowest dimension is the first in C order,
+    /// the last in Fortran order.
+    pub fn order(&self) -> Order {
+        match self.inner.order() {
+            numpy_meta::Order::C => Order::C,
+            numpy_meta::Order::Fortran => Order::Fortran,
+        }
+    }
+
+    /// Returns how the chunks are stored.
+    pub fn encoding(&self) -> Encoding {
+        Encoding::of(self.inner.encoding(), self.inner.checksum())
+    }
+
+    /// Returns the fill value, which items have that were never written or were skipped: the bytes
+    /// of an item or row. `None` stands for zeros.
+    pub fn fill_value(&self) -> Result<Option<&[u8]>> {
+        self.inner.store().fill().map_err(Error)
+    }
+
+    /// Sets the fill value, the bytes of an item or row, for later growth. Stored items stay. No
+    /// bytes stand for zeros.
     ///
-    /// It fails with [`Status::Type`](crate::Status::Type) if the items are not numbers of this
-    /// type in native byte order, and with [`Status::Range`](crate::Status::Range) if the selection
-    /// is not inside the array.
-    pub fn read<T: Element>(
-        &self,
-        selection: impl Into<Selection>,
-        dst: &mut [T],
-    ) -> Result<Integrity> {
-        element::check::<T>(self.0.dtype())?;
-        self.read_bytes(selection, element::bytes_mut(dst))
+    /// It fails with [`Status::Unsupported`](crate::Status::Unsupported) for Bloscpack files and
+    /// frames, which have none.
+    pub fn set_fill_bytes(&mut self, value: &[u8]) -> Result<()> {
+        self.inner.fill_set(value).map_err(Error)
     }
 
-    /// Reads the bytes of a selection, as [`Array::read`], of any dtype.
-    pub fn read_bytes(&self, selection: impl Into<Selection>, dst: &mut [u8]) -> Result<Integrity> {
-        let selection = selection.into();
-        selection.check_buffer(self.item_size(), dst.len())?;
-        let Selection { start, count, step } = selection;
-        let filled = self.0.read(&start, &count, step.as_deref(), dst, None)?;
-        Ok(Integrity::of(filled))
-    }
-
-    /// Writes a selection from `src`, in C order. On failure, part of it may be written. It fails
-    /// as [`Array::read`] does.
-    pub fn write<T: Element>(&mut self, selection: impl Into<Selection>, src: &[T]) -> Result<()> {
-        element::check::<T>(self.0.dtype())?;
-        self.write_bytes(selection, element::bytes(src))
-    }
-
-    /// Writes the bytes of a selection, as [`Array::write`], of any dtype.
-    pub fn write_bytes(&mut self, selection: impl Into<Selection>, src: &[u8]) -> Result<()> {
-        let selection = selection.into();
-        selection.check_buffer(self.item_size(), src.len())?;
-        let Selection { start, count, step } = selection;
-        Ok(self.0.write(&start, &count, step.as_deref(), src, None)?)
-    }
-
-    /// Appends `count` positions along a dimension. `src` has the new items, in C order. On failure
-    /// the array is unchanged.
-    pub fn append<T: Element>(&mut self, axis: usize, count: u64, src: &[T]) -> Result<()> {
-        element::check::<T>(self.0.dtype())?;
-        self.append_bytes(axis, count, element::bytes(src))
-    }
-
-    /// Appends the bytes of items, as [`Array::append`], of any dtype.
-    pub fn append_bytes(&mut self, axis: usize, count: u64, src: &[u8]) -> Result<()> {
-        Ok(self.0.append(axis, count, src)?)
-    }
-
-    /// Changes the shape. Items outside the new shape are removed; new items are zeros or the fill
-    /// value. On failure, the array may have an intermediate shape.
-    pub fn resize(&mut self, shape: &[u64]) -> Result<()> {
-        Ok(self.0.resize(shape)?)
+    /// Sets the fill value to a number, as [`Array::set_fill_bytes`]. Its type must be that of the
+    /// items.
+    pub fn set_fill<T: Element>(&mut self, value: T) -> Result<()> {
+        element::check::<T>(self.inner.dtype())?;
+        self.set_fill_bytes(element::bytes(&[value]))
     }
 
     // ---- attributes
 
     /// Returns the names of the attributes. A Bloscpack file has one, `""`.
     pub fn attribute_names(&self) -> Vec<&str> {
-        self.0.store().attr_names()
+        self.inner.store().attr_names()
     }
 
     /// Returns an attribute as it is stored, or `None` if it does not exist: MessagePack in frames,
     /// JSON in other formats.
     pub fn attribute(&self, name: &str) -> Result<Option<&[u8]>> {
-        Ok(self.0.store().attr(name)?)
+        self.inner.store().attr(name).map_err(Error)
     }
 
     /// Sets an attribute. That of a Bloscpack file is the JSON that describes the array; further
     /// members of it may be arbitrary.
     pub fn set_attribute(&mut self, name: &str, value: &[u8]) -> Result<()> {
-        // the array, not its store, checks that such JSON describes the same array
-        let is_description = name.is_empty() && self.0.store().meta()?.is_some();
-        if is_description {
-            self.0.meta_set(value)?;
-        } else {
-            self.0.attr_set(name, value)?;
-        }
-        Ok(())
+        self.inner.attr_set(name, value).map_err(Error)
     }
 
     /// Removes an attribute, if it exists.
     pub fn remove_attribute(&mut self, name: &str) -> Result<()> {
-        Ok(self.0.attr_remove(name)?)
+        self.inner.attr_remove(name).map_err(Error)
     }
 
     // ---- the whole array
@@ -302,24 +328,43 @@ impl Array {
     /// Makes all changes durable and visible, atomically. On failure, the file is as of the last
     /// commit.
     pub fn commit(&mut self) -> Result<()> {
-        Ok(self.0.commit()?)
+        self.inner.commit().map_err(Error)?;
+        self.follower.generation += 1;
+        Ok(())
     }
 
-    /// Copies the array in its current state, with its attributes, to a new container at a path.
+    /// Copies the array in its current state, with its attributes, to a new container, which must
+    /// not exist. The copy appears complete or not at all.
     pub fn copy_to(
         &self,
-        path: impl AsRef<OsStr>,
+        location: impl Into<Location>,
         layout: &ArrayLayout,
         options: &Options,
     ) -> Result<Integrity> {
-        let filled = any::copy(
-            &self.0,
-            path.as_ref(),
-            Mode::New,
-            layout.format,
-            [layout.chunks.as_deref(), layout.blocks.as_deref()],
-            options.get()?,
-        )?;
-        Ok(Integrity::of(filled))
+        self.copy(location.into(), Mode::New, layout, options)
+    }
+
+    /// Copies the array as [`Array::copy_to`] does. The copy replaces an existing container.
+    pub fn copy_replacing(
+        &self,
+        location: impl Into<Location>,
+        layout: &ArrayLayout,
+        options: &Options,
+    ) -> Result<Integrity> {
+        self.copy(location.into(), Mode::Replace, layout, options)
+    }
+
+    fn copy(
+        &self,
+        location: Location,
+        mode: Mode,
+        layout: &ArrayLayout,
+        options: &Options,
+    ) -> Result<Integrity> {
+        let shapes = [layout.chunks.as_deref(), layout.blocks.as_deref()];
+        let options = options.get()?;
+        location
+            .with_target(|to| any::copy(&self.inner, to, mode, layout.format, shapes, options))
+            .map(Integrity::of)
     }
 }

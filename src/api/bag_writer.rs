@@ -1,14 +1,16 @@
 //! Writers of bags.
 #![forbid(unsafe_code)]
 
-use super::{Location, Options, Result};
+use super::{Error, Location, Options, Result};
 use crate::bag::{Mode, Writer};
 use std::ffi::OsStr;
 
 /// A writer of one bag, or of one set of bags whose files commit together.
 ///
 /// Records are visible and durable from the next commit on. Dropping a writer discards the records
-/// that were not committed.
+/// that were not committed. A writer is `Send`; one thread at a time uses it.
+///
+/// Opening fails with [`Status::Busy`](crate::Status::Busy) if another writer has the bag open.
 ///
 /// A path may name a set: `name@8.bagz` stands for eight files to which the records go in turn.
 ///
@@ -60,7 +62,7 @@ impl BagWriter {
 
     /// Appends a record. On failure it is not appended.
     pub fn append(&mut self, record: &[u8]) -> Result<()> {
-        Ok(self.0.append(record)?)
+        self.0.append(record).map_err(Error)
     }
 
     /// Appends records, compressed in parallel. On failure [`BagWriter::len`] includes those that
@@ -74,7 +76,7 @@ impl BagWriter {
     /// Appends records that are end to end in one buffer: record `i` is
     /// `bytes[offsets[i]..offsets[i + 1]]`. Otherwise as [`BagWriter::append_many`].
     pub fn append_concatenated(&mut self, bytes: &[u8], offsets: &[u64]) -> Result<()> {
-        Ok(self.0.append_many(bytes, offsets)?)
+        self.0.append_many(bytes, offsets).map_err(Error)
     }
 
     /// Returns the number of records at the last commit plus those appended since.
@@ -91,6 +93,6 @@ impl BagWriter {
     /// repeated, unless the status is [`Status::State`](crate::Status::State): then drop the writer
     /// and open it again.
     pub fn commit(&mut self) -> Result<()> {
-        Ok(self.0.commit()?)
+        self.0.commit().map_err(Error)
     }
 }

@@ -1,6 +1,6 @@
 //! The numbers that can be items of an array, and their bytes.
 
-use super::Result;
+use super::{Error, Result};
 use crate::dtype::{Dtype, Kind, Type};
 use crate::error::fail;
 
@@ -76,14 +76,13 @@ pub(super) fn check<T: Element>(dtype: &Dtype) -> Result<()> {
     if T::is_type_of(&dtype.item) {
         return Ok(());
     }
-    Err(fail!(
+    Err(Error(fail!(
         Type,
         "dtype: the items are not of type {} (expected {:?}, found {:?}); use their bytes",
         std::any::type_name::<T>(),
         T::DTYPE,
         dtype.spelling
-    )
-    .into())
+    )))
 }
 
 /// Returns the bytes of numbers.

@@ -17,7 +17,7 @@ use std::fmt;
 /// assert!(error.to_string().contains("no/such/array.b2nd"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error(EngineError);
+pub struct Error(pub(super) EngineError);
 
 /// The result of all calls that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -41,12 +41,6 @@ impl Error {
     /// Returns the error code of the operating system, if a system call failed.
     pub fn os_code(&self) -> Option<i32> {
         (self.0.os_code != 0).then_some(self.0.os_code)
-    }
-}
-
-impl From<EngineError> for Error {
-    fn from(error: EngineError) -> Error {
-        Error(error)
     }
 }
 

@@ -1,10 +1,12 @@
 //! Where a container is: a path, or a storage of the caller.
 #![forbid(unsafe_code)]
 
-use super::{Result, Storage, storage};
-use crate::error::Result as EngineResult;
+use super::{Error, Result, Storage, storage};
+use crate::array::NewLocation;
+use crate::error::{Result as EngineResult, fail};
 use crate::io::Folder;
 use crate::io::memory::MemoryFolder;
+use crate::watch::{Source, Watch};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,6 +16,8 @@ use std::sync::Arc;
 /// Functions that open or create a container accept whatever converts to a location. Paths are
 /// strings, `Path` and the like. With the feature `cloud`, a path may also name an object:
 /// `gs://`, `s3://`, `az://`, `http://` or `https://`.
+///
+/// A location is `Send`, `Sync` and `Clone`. Creating one opens nothing and cannot fail.
 ///
 /// ```
 /// use holdall::{Bag, BagWriter, Location, Options};
@@ -34,19 +38,45 @@ pub struct Location(Target);
 #[derive(Clone)]
 enum Target {
     Path(OsString),
-    Folder(Arc<dyn Folder>),
+    /// Several are the shards of a bag.
+    Folders(Vec<Arc<dyn Folder>>),
 }
 
 impl Location {
     /// Creates the location of a read-only container in memory. It must be a single file: a folder
     /// needs a [`Storage`].
     pub fn memory(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Location {
-        Location(Target::Folder(Arc::new(MemoryFolder::new(bytes))))
+        Location(Target::Folders(vec![Arc::new(MemoryFolder::new(bytes))]))
     }
 
     /// Creates the location of a container in a storage of the caller.
     pub fn storage(storage: impl Storage + 'static) -> Location {
         Arc::new(storage).into()
+    }
+
+    /// Creates the location of a bag whose shards are in several storages, in this order: the file
+    /// `""` of each. Only [`Bag::open_with`](crate::Bag::open_with) and
+    /// [`Bag::open`](crate::Bag::open) accept more than one.
+    pub fn shards(storages: impl IntoIterator<Item = Arc<dyn Storage>>) -> Location {
+        Location(Target::Folders(
+            storages.into_iter().map(storage::folder).collect(),
+        ))
+    }
+
+    /// Returns the location that a reader was opened from.
+    pub(super) fn of(source: &Source) -> Location {
+        Location(match source {
+            Source::Path(watch) => Target::Path(watch.name().to_owned()),
+            Source::Storages(folders) => Target::Folders(folders.clone()),
+        })
+    }
+
+    /// Returns what a reader opens. `watch` begins to watch a path.
+    pub(super) fn source(&self, watch: fn(&OsStr) -> Watch) -> Source {
+        match &self.0 {
+            Target::Path(path) => Source::Path(watch(path)),
+            Target::Folders(folders) => Source::Storages(folders.clone()),
+        }
     }
 
     /// Calls the function of the engine for this location.
@@ -55,10 +85,42 @@ impl Location {
         at_path: impl FnOnce(&OsStr) -> EngineResult<T>,
         in_folder: impl FnOnce(&Arc<dyn Folder>) -> EngineResult<T>,
     ) -> Result<T> {
-        Ok(match &self.0 {
-            Target::Path(path) => at_path(path)?,
-            Target::Folder(folder) => in_folder(folder)?,
+        self.with_target(|target| match target {
+            NewLocation::Path(path) => at_path(path),
+            NewLocation::Storage(folder) => in_folder(folder),
         })
+    }
+
+    /// Calls the function of the engine for this location of a bag.
+    pub(super) fn with_shards<T>(
+        &self,
+        at_path: impl FnOnce(&OsStr) -> EngineResult<T>,
+        in_folders: impl FnOnce(&[Arc<dyn Folder>]) -> EngineResult<T>,
+    ) -> Result<T> {
+        match &self.0 {
+            Target::Path(path) => at_path(path),
+            Target::Folders(folders) => in_folders(folders),
+        }
+        .map_err(Error)
+    }
+
+    /// Calls a function of the engine that distinguishes paths and storage itself.
+    pub(super) fn with_target<T>(
+        &self,
+        f: impl FnOnce(NewLocation) -> EngineResult<T>,
+    ) -> Result<T> {
+        match &self.0 {
+            Target::Path(path) => f(NewLocation::Path(path)),
+            Target::Folders(folders) => match folders.as_slice() {
+                [folder] => f(NewLocation::Storage(folder)),
+                _ => Err(fail!(
+                    Argument,
+                    "location: {} storages (expected 1); only a bag has several",
+                    folders.len()
+                )),
+            },
+        }
+        .map_err(Error)
     }
 }
 
@@ -74,6 +136,12 @@ impl From<String> for Location {
     }
 }
 
+impl From<OsString> for Location {
+    fn from(path: OsString) -> Location {
+        Location(Target::Path(path))
+    }
+}
+
 impl From<PathBuf> for Location {
     fn from(path: PathBuf) -> Location {
         Location(Target::Path(path.into()))
@@ -82,7 +150,7 @@ impl From<PathBuf> for Location {
 
 impl From<Arc<dyn Storage>> for Location {
     fn from(storage: Arc<dyn Storage>) -> Location {
-        Location(Target::Folder(storage::folder(storage)))
+        Location(Target::Folders(vec![storage::folder(storage)]))
     }
 }
 

@@ -60,11 +60,12 @@ pub fn verify(
     let (path, mut faults) = (path.as_ref(), 0);
     let mut report = |part: &str, error: &crate::error::Error| {
         faults += 1;
-        DryRun::outside(|| fault(part, &error.clone().into()))
+        DryRun::outside(|| fault(part, &Error(error.clone())))
     };
     let [intact, corrupt, unchecked] = reading(path, options.get()?.clone(), |options| {
         crate::verify::verify(path, options, &mut report)
-    })?;
+    })
+    .map_err(Error)?;
     Ok(Verified {
         intact,
         corrupt,
@@ -105,7 +106,8 @@ pub struct Repaired {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn repair(path: impl AsRef<OsStr>, options: &Options) -> Result<Repaired> {
-    let (retained, dropped) = crate::repair::repair(path.as_ref(), options.get()?)?;
+    let repaired = crate::repair::repair(path.as_ref(), options.get()?);
+    let (retained, dropped) = repaired.map_err(Error)?;
     Ok(Repaired { retained, dropped })
 }
 
@@ -127,5 +129,15 @@ pub fn repair(path: impl AsRef<OsStr>, options: &Options) -> Result<Repaired> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn identify(path: impl AsRef<OsStr>) -> Result<(Format, Kind)> {
-    Ok(crate::identify::identify(path.as_ref())?)
+    crate::identify::identify(path.as_ref()).map_err(Error)
+}
+
+/// Returns the versions of the library and its codecs, such as `0.2.0 zstd/1.5.7`.
+///
+/// ```
+/// assert!(holdall::version().contains(" zstd/"));
+/// ```
+pub fn version() -> String {
+    let zstd = zstd_safe::version_string();
+    format!("{} zstd/{zstd}", env!("CARGO_PKG_VERSION"))
 }

@@ -2,11 +2,18 @@
 //! cannot express, and has no logic of its own. The crate root re-exports everything here.
 
 mod array;
+mod array_items;
+mod arrow;
 mod bag;
+mod bag_index;
 mod bag_writer;
+mod checksum;
 #[allow(unsafe_code)]
 mod element;
+mod encoding;
+mod epoch;
 mod error;
+mod follower;
 mod location;
 mod maintenance;
 mod options;
@@ -17,18 +24,23 @@ mod storage;
 mod stream;
 mod table;
 
-pub use self::array::{Array, ArrayLayout, Integrity};
-pub use self::bag::{Bag, BagIter};
+pub use self::array::{Array, ArrayLayout, Integrity, Order};
+pub use self::arrow::{ArrowArray, ArrowArrayStream, ArrowReader, ArrowSchema};
+pub use self::bag::{Bag, BagChecksum, BagIter};
+pub use self::bag_index::BagIndex;
 pub use self::bag_writer::BagWriter;
+pub use self::checksum::ChecksumHasher;
 pub use self::element::Element;
+pub use self::encoding::Encoding;
+pub use self::epoch::Epoch;
 pub use self::error::{Error, Result};
 pub use self::location::Location;
-pub use self::maintenance::{Repaired, Verified, identify, repair, verify};
+pub use self::maintenance::{Repaired, Verified, identify, repair, verify, version};
 pub use self::options::{
     BagLimits, BagShards, Checksum, Codec, FileAccess, Filter, Options, Verify,
 };
 pub use self::records::{Batch, Records};
-pub use self::schunk::Schunk;
+pub use self::schunk::{ChunkInfo, Schunk};
 pub use self::selection::Selection;
 pub use self::storage::Storage;
 pub use self::stream::Stream;
@@ -49,9 +61,15 @@ macro_rules! debug {
 }
 
 debug!(Array: dtype shape);
+debug!(ArrowArray: len);
+debug!(ArrowArrayStream: is_released);
+debug!(ArrowReader:);
+debug!(ArrowSchema: is_released);
 debug!(Bag: len);
+debug!(BagIndex: key_count);
 debug!(BagWriter: len);
 debug!(BagIter:);
+debug!(ChecksumHasher:);
 debug!(Location:);
 debug!(Options:);
 debug!(Schunk: len chunks);
@@ -65,14 +83,24 @@ const fn movable<T: Send>() {}
 const _: () = (
     shared::<Array>(),
     shared::<Bag>(),
+    shared::<BagIndex>(),
+    shared::<BagIter>(),
     shared::<Batch>(),
+    shared::<ChecksumHasher>(),
+    shared::<Epoch>(),
     shared::<Error>(),
     shared::<Location>(),
     shared::<Options>(),
     shared::<Records>(),
     shared::<Schunk>(),
+    shared::<Selection>(),
     shared::<Stream>(),
     shared::<Table>(),
+    shared::<Values<'static>>(),
+    movable::<ArrowArray>(),
+    movable::<ArrowArrayStream>(),
+    movable::<ArrowReader>(),
+    movable::<ArrowSchema>(),
     movable::<BagWriter>(),
 )
     .0;

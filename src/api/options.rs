@@ -1,7 +1,7 @@
 //! The options of all calls.
 #![forbid(unsafe_code)]
 
-use super::{Element, Result, element};
+use super::{Element, Error, Result, element};
 use crate::error::Error as EngineError;
 use crate::options::{Opt, Options as EngineOptions};
 use std::sync::Arc;
@@ -335,6 +335,18 @@ impl Options {
         self.size(Opt::BagReadAheadBytes, bytes)
     }
 
+    // ---- Arrow
+
+    /// Tables: sets whether byte strings (`S`) are binary in Arrow. Default: `false`, they are UTF-8.
+    pub fn arrow_binary(self, binary: bool) -> Options {
+        self.set(Opt::ArrowBinary, binary.into())
+    }
+
+    /// Tables: sets whether NaN is null in Arrow. Default: `false`.
+    pub fn arrow_nulls(self, nulls: bool) -> Options {
+        self.set(Opt::ArrowNulls, nulls.into())
+    }
+
     // ---- repair, object stores
 
     /// Sets whether [`repair`](crate::repair()) only determines its result and changes nothing.
@@ -368,7 +380,7 @@ impl Options {
     pub(super) fn get(&self) -> Result<&EngineOptions> {
         match &self.error {
             None => Ok(&self.options),
-            Some(error) => Err(error.clone().into()),
+            Some(error) => Err(Error(error.clone())),
         }
     }
 

@@ -3,8 +3,10 @@
 
 use super::Error;
 use crate::bag::{Batch as EngineBatch, Records as EngineRecords};
+use std::mem::take;
 
-/// The records that one call has read, in one buffer.
+/// The records that one call has read, in one buffer. They are `Send` and `Sync`, and no call can
+/// fail.
 ///
 /// ```
 /// # use holdall::{Bag, BagWriter, Options};
@@ -62,11 +64,32 @@ impl Records {
     /// their errors. There are none without [`Options::skip_corrupt`](crate::Options::skip_corrupt).
     pub fn corrupt(&self) -> impl Iterator<Item = (u64, Error)> {
         let corrupt = self.0.damaged.iter();
-        corrupt.map(|(i, error)| (*i, error.clone().into()))
+        corrupt.map(|(i, error)| (*i, Error(error.clone())))
+    }
+
+    /// Returns the bytes and offsets as vectors that the caller owns, without a copy: see
+    /// [`Records::bytes`] and [`Records::offsets`].
+    pub fn into_parts(mut self) -> (Vec<u8>, Vec<u64>) {
+        (take(&mut self.0.data), take(&mut self.0.offsets))
     }
 }
 
-/// Records of a [`Stream`](crate::Stream), and their numbers in the bag.
+/// Records of a [`Stream`](crate::Stream), and their numbers in the bag. A batch is `Send` and
+/// `Sync`, and no call can fail.
+///
+/// ```
+/// # use holdall::{Bag, BagWriter, Options};
+/// # let path = std::env::temp_dir().join(format!("holdall-doc-batch-{}.bagz", std::process::id()));
+/// # let mut writer = BagWriter::replace(&path, &Options::new())?;
+/// # writer.append_many(&["a", "b", "c"])?;
+/// # writer.commit()?;
+/// let stream = Bag::open(&path)?.stream_of([2, 0].into_iter(), &Options::new())?;
+/// let batch = stream.next_batch(10)?.ok_or("no records")?;
+/// assert_eq!(batch.numbers(), [2, 0]);
+/// assert_eq!(batch.records().get(0), Some(&b"c"[..]));
+/// # std::fs::remove_file(path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Batch {
     records: Records,
@@ -84,6 +107,11 @@ impl Batch {
     /// Returns the records.
     pub fn records(&self) -> &Records {
         &self.records
+    }
+
+    /// Returns the records, which the caller owns.
+    pub fn into_records(self) -> Records {
+        self.records
     }
 
     /// Returns the number in the bag of each record.

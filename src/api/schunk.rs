@@ -1,18 +1,60 @@
 //! Superchunks: a byte sequence in compressed chunks.
 #![forbid(unsafe_code)]
 
-use super::{Format, Integrity, Location, Options, Result};
+use super::follower::Follower;
+use super::{
+    Checksum, Codec, Encoding, Error, Format, Integrity, Location, Options, Result, encoding,
+};
+use crate::alloc;
 use crate::error::{Result as EngineResult, fail};
+use crate::options::Options as EngineOptions;
 use crate::repair::reading;
 use crate::superchunk::any::{Superchunk, SuperchunkFormat};
-use crate::superchunk::bloscpack::{Destination, Mode};
+use crate::superchunk::bloscpack::Mode;
+use crate::watch::Watch;
 use std::ffi::OsStr;
+
+/// What [`Schunk::chunk_info`] returns: what is known about a chunk without decoding it.
+///
+/// ```
+/// # use holdall::{Codec, Format, Options, Schunk};
+/// # let path = std::env::temp_dir().join(format!("holdall-doc-chunk-{}.blp", std::process::id()));
+/// let options = Options::new().chunk_bytes(4096);
+/// let mut schunk = Schunk::replace(&path, Format::Bloscpack, 4, &options)?;
+/// schunk.append(&[7; 10_000])?;
+/// schunk.commit()?;
+/// let info = schunk.chunk_info(0)?;
+/// assert_eq!((info.content_bytes, info.codec), (4096, Some(Codec::Lz4)));
+/// assert!(info.stored_bytes < 1000 && !info.is_pending);
+/// # std::fs::remove_file(path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChunkInfo {
+    /// Bytes of content.
+    pub content_bytes: usize,
+    /// Bytes as stored, without the checksum; 0: pending, or one value that a frame stores in its
+    /// index.
+    pub stored_bytes: usize,
+    /// The codec ([`Codec::Lz4`] includes [`Codec::Lz4Hc`]); `None`: unknown. Of a pending chunk: the
+    /// codec to be used.
+    pub codec: Option<Codec>,
+    /// Whether the chunk is not encoded yet. The commit does it at the latest.
+    pub is_pending: bool,
+}
 
 /// An open superchunk: a byte sequence in compressed chunks, a Bloscpack file or a Blosc2 frame.
 ///
 /// Many threads may read one superchunk at once. A superchunk sees its own changes at once; others
-/// see them if they are opened after the commit. Dropping a superchunk discards its uncommitted
-/// changes.
+/// see them if they are opened after the commit; [`Schunk::refresh`] moves a reader to it. Dropping a
+/// superchunk discards its uncommitted changes.
+///
+/// A read fails with [`Status::Checksum`](crate::Status::Checksum) or
+/// [`Status::Format`](crate::Status::Format) if a chunk is corrupt ([`Error::position`] is its
+/// number), unless [`Options::skip_corrupt`] is set, and with
+/// [`Status::Range`](crate::Status::Range) past the end. Changes fail with
+/// [`Status::State`](crate::Status::State) if the superchunk was opened for reading.
 ///
 /// ```
 /// use holdall::{Format, Options, Schunk};
@@ -32,9 +74,33 @@ use std::ffi::OsStr;
 /// # std::fs::remove_file(path)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Schunk(Superchunk);
+pub struct Schunk {
+    inner: Superchunk,
+    follower: Follower,
+}
+
+fn open_at(location: &Location, mode: Mode, options: &EngineOptions) -> Result<Superchunk> {
+    location.with(
+        |path| {
+            let open = |options: &EngineOptions| Superchunk::open(path, mode, options);
+            match mode {
+                Mode::Read => reading(path, options.clone(), open),
+                _ => open(options),
+            }
+        },
+        |folder| Superchunk::open_in(folder, OsStr::new(""), mode, options),
+    )
+}
 
 impl Schunk {
+    /// Wraps a superchunk that does not follow a writer.
+    fn of(inner: Superchunk) -> Schunk {
+        Schunk {
+            inner,
+            follower: Follower::default(),
+        }
+    }
+
     /// Opens a superchunk for reading, with default options. The format is detected from the
     /// content.
     pub fn open(location: impl Into<Location>) -> Result<Schunk> {
@@ -44,31 +110,36 @@ impl Schunk {
     /// Opens a superchunk for reading. With [`Options::dry_run`] it reads what a repair would
     /// leave.
     pub fn open_with(location: impl Into<Location>, options: &Options) -> Result<Schunk> {
-        let options = options.get()?;
-        let open = |path: &OsStr| {
-            reading(path, options.clone(), |options| {
-                Superchunk::open(path, Mode::Read, options)
-            })
-        };
-        location
-            .into()
-            .with(open, |folder| {
-                Superchunk::open_in(folder, OsStr::new(""), Mode::Read, options)
-            })
-            .map(Schunk)
+        let (location, options) = (location.into(), options.get()?);
+        let follower = Follower::new(&location, options, Watch::path);
+        let inner = open_at(&location, Mode::Read, options)?;
+        Ok(Schunk { inner, follower })
     }
 
     /// Opens a superchunk for reading and changes. It fails with
     /// [`Status::Busy`](crate::Status::Busy) if another writer has it open.
     pub fn open_for_writing(location: impl Into<Location>, options: &Options) -> Result<Schunk> {
-        let options = options.get()?;
-        let open = |path: &OsStr| Superchunk::open(path, Mode::Append, options);
-        location
-            .into()
-            .with(open, |folder| {
-                Superchunk::open_in(folder, OsStr::new(""), Mode::Append, options)
-            })
-            .map(Schunk)
+        open_at(&location.into(), Mode::Append, options.get()?).map(Schunk::of)
+    }
+
+    /// Moves a superchunk that was opened for reading to the newest commit. Returns `false` if there
+    /// certainly is none, which takes about a system call per file.
+    ///
+    /// It fails as opening does, and then leaves the superchunk unchanged, and with
+    /// [`Status::State`](crate::Status::State) if the superchunk was opened for changes.
+    pub fn refresh(&mut self) -> Result<bool> {
+        let open =
+            |location: &Location, options: &EngineOptions| open_at(location, Mode::Read, options);
+        let Some((inner, follower)) = self.follower.refreshed(open)? else {
+            return Ok(false);
+        };
+        *self = Schunk { inner, follower };
+        Ok(true)
+    }
+
+    /// Returns the number of commits through this superchunk and of refreshes that returned `true`.
+    pub fn generation(&self) -> u64 {
+        self.follower.generation
     }
 
     /// Creates an empty superchunk, which must not exist. It exists from the first commit on.
@@ -102,20 +173,21 @@ impl Schunk {
         type_size: usize,
         options: &Options,
     ) -> Result<Schunk> {
-        let (format, options) = (engine_format(format)?, options.get()?);
+        let format = engine_format(format).map_err(Error)?;
+        let options = options.get()?;
         let create = |path: &OsStr| Superchunk::create(path, mode, format, type_size, options);
         location
             .with(create, |folder| {
                 Superchunk::create_in(folder, OsStr::new(""), mode, format, type_size, options)
             })
-            .map(Schunk)
+            .map(Schunk::of)
     }
 
     // ---- properties
 
     /// Returns the number of bytes of content.
     pub fn len(&self) -> u64 {
-        self.0.nbytes()
+        self.inner.nbytes()
     }
 
     /// Returns whether there is no content.
@@ -125,64 +197,128 @@ impl Schunk {
 
     /// Returns the number of chunks.
     pub fn chunks(&self) -> u64 {
-        self.0.chunks()
+        self.inner.chunks()
     }
 
-    /// Returns the bytes of content per chunk. The last chunk may be shorter.
+    /// Returns the bytes of content per chunk. The last chunk and inserted ones may differ. It is 0
+    /// for a frame with chunks of any length.
     pub fn chunk_size(&self) -> usize {
-        self.0.chunk_size()
+        self.inner.chunk_size()
     }
 
     /// Returns the size in bytes of the items that filters see.
     pub fn type_size(&self) -> usize {
-        self.0.typesize()
+        self.inner.typesize()
+    }
+
+    /// Returns the format, also of a frame that is an array: [`Format::Bloscpack`] or
+    /// [`Format::B2Frame`].
+    pub fn format(&self) -> Format {
+        self.inner.format()
+    }
+
+    /// Returns the version of the header. Frames: 2 or 3. Bloscpack: 0 (unversioned), 1, 2, 3, or 103
+    /// (BLZ RFC layout with metadata).
+    pub fn version(&self) -> i32 {
+        self.inner.version()
+    }
+
+    /// Returns whether it is a frame in a folder, with one file per chunk.
+    pub fn is_sparse(&self) -> bool {
+        self.inner.is_sparse()
+    }
+
+    /// Returns how the chunks are stored.
+    pub fn encoding(&self) -> Encoding {
+        Encoding::of(self.inner.encoding(), self.inner.checksum())
+    }
+
+    /// Returns what is known about chunk `i` without decoding it.
+    pub fn chunk_info(&self, i: u64) -> Result<ChunkInfo> {
+        let info = self.inner.chunk_info(i).map_err(Error)?;
+        Ok(ChunkInfo {
+            content_bytes: info.nbytes,
+            stored_bytes: info.stored_bytes,
+            codec: encoding::codec(info.codec),
+            is_pending: info.is_pending,
+        })
     }
 
     /// Returns the size on disk in bytes at the last commit.
     pub fn stored_bytes(&self) -> Result<u64> {
-        Ok(self.0.cbytes()?)
+        self.inner.cbytes().map_err(Error)
     }
 
     // ---- content
 
     /// Reads `dst.len()` bytes of content from offset `at` on.
     pub fn read(&self, at: u64, dst: &mut [u8]) -> Result<Integrity> {
-        Ok(Integrity::of(self.0.read(at, dst)?))
+        self.inner.read(at, dst).map(Integrity::of).map_err(Error)
     }
 
     /// Returns the bytes of content of chunk `i`.
     pub fn chunk_len(&self, i: u64) -> Result<usize> {
-        Ok(self.0.chunk_nbytes(i)?)
+        self.inner.chunk_nbytes(i).map_err(Error)
     }
 
     /// Reads chunk `i`. `dst` must have [`Schunk::chunk_len`] bytes.
     pub fn read_chunk(&self, i: u64, dst: &mut [u8]) -> Result<Integrity> {
-        Ok(Integrity::of(self.0.read_chunk(i, dst)?))
+        let read = self.inner.read_chunk(i, dst);
+        read.map(Integrity::of).map_err(Error)
     }
 
-    /// Appends content.
+    /// Returns chunk `i` as stored, without its checksum, which is verified. A corrupt chunk is an
+    /// error, even if the options skip corrupt content.
+    pub fn read_raw(&self, i: u64) -> Result<Vec<u8>> {
+        let mut chunk = Vec::new();
+        let read = self.inner.with_raw(i, &mut |bytes| {
+            alloc::reserve(&mut chunk, bytes.len())?;
+            chunk.extend_from_slice(bytes);
+            Ok(())
+        });
+        read.map(|()| chunk).map_err(Error)
+    }
+
+    /// Computes a checksum of all content. The items of an array are in stored order
+    /// ([`Array::order`](crate::Array::order)).
+    pub fn checksum(&self, checksum: Checksum) -> Result<(Vec<u8>, Integrity)> {
+        let computed = self.inner.content_checksum(checksum.engine());
+        let (value, filled) = computed.map_err(Error)?;
+        Ok((value, Integrity::of(filled)))
+    }
+
+    /// Appends content. It fills up the last chunk first.
     pub fn append(&mut self, src: &[u8]) -> Result<()> {
-        Ok(self.0.append(src)?)
+        self.inner.append(src).map_err(Error)
+    }
+
+    /// Appends one encoded chunk without checksum, unchanged. Decodes it once to verify it.
+    ///
+    /// It fails with [`Status::Format`](crate::Status::Format) if `chunk` is not one complete chunk,
+    /// and with [`Status::Unsupported`](crate::Status::Unsupported) for a Blosc2 chunk in a Bloscpack
+    /// file, or a Blosc1 chunk in a frame.
+    pub fn append_raw(&mut self, chunk: &[u8]) -> Result<()> {
+        self.inner.append_raw(chunk).map_err(Error)
     }
 
     /// Overwrites content from offset `at` on.
     pub fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
-        Ok(self.0.write(at, src)?)
+        self.inner.write(at, src).map_err(Error)
     }
 
     /// Inserts a chunk with this content before chunk `i`.
     pub fn insert_chunk(&mut self, i: u64, src: &[u8]) -> Result<()> {
-        Ok(self.0.insert(i, src)?)
+        self.inner.insert(i, src).map_err(Error)
     }
 
     /// Removes chunk `i` and shifts the following chunks down by one.
     pub fn remove_chunk(&mut self, i: u64) -> Result<()> {
-        Ok(self.0.remove(i)?)
+        self.inner.remove(i).map_err(Error)
     }
 
     /// Removes the content from offset `len` on.
     pub fn truncate(&mut self, len: u64) -> Result<()> {
-        Ok(self.0.truncate(len)?)
+        self.inner.truncate(len).map_err(Error)
     }
 
     // ---- attributes
@@ -190,22 +326,28 @@ impl Schunk {
     /// Returns the names of the attributes: the metalayers of a frame; a Bloscpack file has one,
     /// `""`, if it has metadata.
     pub fn attribute_names(&self) -> Vec<&str> {
-        self.0.meta_names()
+        self.inner.meta_names()
     }
 
     /// Returns an attribute, or `None` if it does not exist.
     pub fn attribute(&self, name: &str) -> Result<Option<&[u8]>> {
-        Ok(self.0.meta(name)?)
+        self.inner.meta(name).map_err(Error)
+    }
+
+    /// Returns whether an attribute is corrupt. [`Schunk::attribute`] returns `None` for it with
+    /// [`Options::skip_corrupt`], and an error otherwise.
+    pub fn is_attribute_corrupt(&self, name: &str) -> bool {
+        self.inner.is_meta_lost(name)
     }
 
     /// Sets an attribute.
     pub fn set_attribute(&mut self, name: &str, value: &[u8]) -> Result<()> {
-        Ok(self.0.meta_set(name, Some(value))?)
+        self.inner.meta_set(name, Some(value)).map_err(Error)
     }
 
     /// Removes an attribute, if it exists.
     pub fn remove_attribute(&mut self, name: &str) -> Result<()> {
-        Ok(self.0.meta_set(name, None)?)
+        self.inner.meta_set(name, None).map_err(Error)
     }
 
     // ---- the whole superchunk
@@ -213,21 +355,45 @@ impl Schunk {
     /// Makes all changes durable and visible, atomically. On failure, the file is as of the last
     /// commit.
     pub fn commit(&mut self) -> Result<()> {
-        Ok(self.0.commit()?)
+        self.inner.commit().map_err(Error)?;
+        self.follower.generation += 1;
+        Ok(())
     }
 
-    /// Copies the superchunk in its current state, with its attributes, to a new container at a
-    /// path.
+    /// Copies the superchunk in its current state, with its attributes (between formats: content
+    /// only), to a new container, which must not exist. The copy is complete or absent.
     pub fn copy_to(
         &self,
-        path: impl AsRef<OsStr>,
+        location: impl Into<Location>,
         format: Format,
         options: &Options,
     ) -> Result<Integrity> {
-        let (format, options) = (engine_format(format)?, options.get()?);
-        let to = Destination::at(path.as_ref(), Mode::New, options.clone())?;
-        let filled = self.0.copy(to, format)?;
-        Ok(Integrity::of(filled))
+        self.copy(location.into(), Mode::New, format, options)
+    }
+
+    /// Copies the superchunk as [`Schunk::copy_to`] does. The copy replaces an existing container.
+    pub fn copy_replacing(
+        &self,
+        location: impl Into<Location>,
+        format: Format,
+        options: &Options,
+    ) -> Result<Integrity> {
+        self.copy(location.into(), Mode::Replace, format, options)
+    }
+
+    fn copy(
+        &self,
+        location: Location,
+        mode: Mode,
+        format: Format,
+        options: &Options,
+    ) -> Result<Integrity> {
+        let options = options.get()?;
+        let copied = location.with_target(|to| {
+            let to = to.destination(mode, options)?;
+            self.inner.copy(to, engine_format(format)?)
+        });
+        copied.map(Integrity::of)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A box of an array.
 #![forbid(unsafe_code)]
 
-use super::Result;
+use super::{Error, Result};
 use crate::error::fail;
 use std::ops::Range;
 
@@ -9,7 +9,8 @@ use std::ops::Range;
 /// a step.
 ///
 /// Arrays and slices of ranges convert to a selection. A range whose end is not above its start is
-/// empty.
+/// empty. A selection is `Send`, `Sync` and `Clone`; the call that takes it reports what does not fit
+/// the array.
 ///
 /// ```
 /// use holdall::Selection;
@@ -51,21 +52,25 @@ impl Selection {
     pub fn counts(&self) -> &[u64] {
         &self.count
     }
+}
 
-    /// Returns an error if a buffer is longer than the items of the selection. The engine, which
-    /// serves C as well, refuses only shorter ones.
-    pub(super) fn check_buffer(&self, item_size: usize, len: usize) -> Result<()> {
-        let items = self.count.iter().fold(1, |n: u64, d| n.saturating_mul(*d));
-        let expected = items.saturating_mul(item_size as u64);
-        if len as u64 <= expected {
-            return Ok(());
-        }
-        Err(fail!(
-            Argument,
-            "buffer: longer than the selection (expected {expected} bytes, found {len})"
-        )
-        .into())
+/// Returns an error if a buffer is longer than the selected items. The engine, which serves C as
+/// well, refuses only shorter ones.
+pub(super) fn check_buffer(
+    counts: impl IntoIterator<Item = u64>,
+    item_size: usize,
+    len: usize,
+) -> Result<()> {
+    let expected = counts
+        .into_iter()
+        .fold(item_size as u64, |n, d| n.saturating_mul(d));
+    if len as u64 <= expected {
+        return Ok(());
     }
+    Err(Error(fail!(
+        Argument,
+        "buffer: longer than the selection (expected {expected} bytes, found {len})"
+    )))
 }
 
 impl From<&[Range<u64>]> for Selection {

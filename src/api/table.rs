@@ -1,20 +1,34 @@
 //! Tables: named columns of equal length.
 #![forbid(unsafe_code)]
 
-use super::{Array, Element, Format, Integrity, Location, Options, Result, Selection, element};
+use super::bag::first_and_count;
+use super::follower::Follower;
+use super::selection::check_buffer;
+use super::{
+    Array, ArrowArrayStream, ArrowReader, Element, Error, Format, Integrity, Location, Options,
+    Result, element,
+};
 use crate::array::Array as EngineArray;
+use crate::arrow::export::ExportOptions;
+use crate::arrow::stream::TableStream;
 use crate::dtype::Dtype;
-use crate::error::fail;
+use crate::options::Options as EngineOptions;
 use crate::superchunk::bloscpack::Mode;
-use crate::table::Table as EngineTable;
-use std::ops::Range;
+use crate::table::{self, Table as EngineTable, exclusive};
+use crate::watch::Watch;
+use std::iter;
+use std::ops::RangeBounds;
+use std::sync::Arc;
 
 /// An open table: named columns of equal length, each an [`Array`]. A folder of bcolz, BLZ or the
 /// BLZ RFC layout.
 ///
 /// Many threads may read one table at once. A table sees its own changes at once; others see them,
-/// all together, if they are opened after the commit. Dropping a table discards its uncommitted
-/// changes.
+/// all together, if they are opened after the commit; [`Table::refresh`] moves a reader to it.
+/// Dropping a table discards its uncommitted changes.
+///
+/// The calls that name a column fail with [`Status::Argument`](crate::Status::Argument) if there is
+/// none of this name; those with a type fail as those of [`Array`] do.
 ///
 /// ```
 /// use holdall::{Format, Options, Table, Values};
@@ -33,30 +47,45 @@ use std::ops::Range;
 /// let mut day = [0i32];
 /// table.read("day", 1..2, &mut day)?;
 /// assert_eq!(day, [20_001]);
+/// let mut codes = [0; 9];
+/// table.read_points_bytes("code", &[1, 0, 1], &mut codes)?;
+/// assert_eq!(&codes, b"JFKEWRJFK");
 /// # std::fs::remove_dir_all(path)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Table(EngineTable<Column>);
+pub struct Table {
+    /// Shared with the Arrow streams that read it.
+    inner: Arc<EngineTable<Column>>,
+    arrow_options: ExportOptions,
+    follower: Follower,
+}
 
 /// A column. Private, because [`Array`] must not have these conversions in public.
 struct Column(Array);
 
 impl From<EngineArray> for Column {
     fn from(array: EngineArray) -> Column {
-        Column(Array(array))
+        Column(Array::of(array))
     }
 }
 
 impl AsRef<EngineArray> for Column {
     fn as_ref(&self) -> &EngineArray {
-        &self.0.0
+        &self.0.inner
     }
 }
 
 impl AsMut<EngineArray> for Column {
     fn as_mut(&mut self) -> &mut EngineArray {
-        &mut self.0.0
+        &mut self.0.inner
     }
+}
+
+fn open_at(location: &Location, mode: Mode, options: &EngineOptions) -> Result<EngineTable> {
+    location.with(
+        |path| EngineTable::open(path, mode, options),
+        |folder| EngineTable::open_in(folder, mode, options),
+    )
 }
 
 impl Table {
@@ -65,29 +94,50 @@ impl Table {
         Table::open_with(location, &Options::new())
     }
 
-    /// Opens a table for reading.
+    /// Opens a table for reading. It is as long as its shortest column.
     pub fn open_with(location: impl Into<Location>, options: &Options) -> Result<Table> {
-        Table::with(location.into(), Mode::Read, options)
+        let (location, options) = (location.into(), options.get()?);
+        let follower = Follower::new(&location, options, Watch::path);
+        let table = Table::of(options, |options| open_at(&location, Mode::Read, options))?;
+        Ok(Table { follower, ..table })
     }
 
     /// Opens a table for reading and changes. It fails with [`Status::Busy`](crate::Status::Busy)
-    /// if another writer has the table or a column open.
+    /// if another writer has the table or a column open. The first commit removes rows by which a
+    /// column is longer than the others.
     pub fn open_for_writing(location: impl Into<Location>, options: &Options) -> Result<Table> {
-        Table::with(location.into(), Mode::Append, options)
+        let location = location.into();
+        Table::of(options.get()?, |options| {
+            open_at(&location, Mode::Append, options)
+        })
     }
 
-    fn with(location: Location, mode: Mode, options: &Options) -> Result<Table> {
-        let options = options.get()?;
-        Table::of(location.with(
-            |path| EngineTable::open(path, mode, options),
-            |folder| EngineTable::open_in(folder, mode, options),
-        )?)
+    /// Moves a table that was opened for reading to the newest commit. Returns `false` if there
+    /// certainly is none, which takes about a system call per file.
+    ///
+    /// It fails as opening does, and then leaves the table unchanged, and with
+    /// [`Status::State`](crate::Status::State) if the table was opened for changes.
+    pub fn refresh(&mut self) -> Result<bool> {
+        let open = |location: &Location, options: &EngineOptions| {
+            Table::of(options, |options| open_at(location, Mode::Read, options))
+        };
+        let Some((table, follower)) = self.follower.refreshed(open)? else {
+            return Ok(false);
+        };
+        *self = Table { follower, ..table };
+        Ok(true)
+    }
+
+    /// Returns the number of commits through this table and of refreshes that returned `true`.
+    pub fn generation(&self) -> u64 {
+        self.follower.generation
     }
 
     /// Creates a table without rows, which must not exist. It exists from the first commit on.
     ///
-    /// `columns` has the name and the dtype of each column, see [`Array::create`]. The formats of
-    /// tables are [`Format::Bcolz`], [`Format::Blz`] and [`Format::BlzRfc`].
+    /// `columns` has the name and the dtype of each column, see [`Array::create`]. The dtype
+    /// `"('<f4', (3,))"` gives rows of that shape. The formats of tables are [`Format::Bcolz`],
+    /// [`Format::Blz`] and [`Format::BlzRfc`].
     pub fn create(
         location: impl Into<Location>,
         format: Format,
@@ -117,103 +167,357 @@ impl Table {
     ) -> Result<Table> {
         let parse = |(name, dtype): &(&'_ str, &str)| {
             let dtype = Dtype::parse_argument(dtype);
-            dtype.map_err(|e| e.within(format_args!("column {name:?}")))
+            dtype.map_err(|e| Error(e.within(format_args!("column {name:?}"))))
         };
-        let dtypes = columns.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
+        let dtypes = columns.iter().map(parse).collect::<Result<Vec<_>>>()?;
         let names = columns.iter().map(|(name, _)| *name);
         let columns: Vec<(&str, Dtype)> = names.zip(dtypes).collect();
-        let options = options.get()?;
-        Table::of(location.with(
-            |path| EngineTable::create(path, mode, format, &columns, options),
-            |folder| EngineTable::create_in(folder, mode, format, &columns, options),
-        )?)
+        Table::of(options.get()?, |options| {
+            location.with(
+                |path| EngineTable::create(path, mode, format, &columns, options),
+                |folder| EngineTable::create_in(folder, mode, format, &columns, options),
+            )
+        })
     }
 
-    fn of(table: EngineTable) -> Result<Table> {
-        Ok(Table(table.map(|array| Ok(Column::from(array)))?))
+    /// Returns the table that `open` opens or creates with these options.
+    fn of(
+        options: &EngineOptions,
+        open: impl FnOnce(&EngineOptions) -> Result<EngineTable>,
+    ) -> Result<Table> {
+        let mut options = options.clone();
+        let arrow_options = ExportOptions::take(&mut options);
+        let columns = open(&options)?.map(|array| Ok(Column::from(array)));
+        Ok(Table {
+            inner: Arc::new(columns.map_err(Error)?),
+            arrow_options,
+            follower: Follower::default(),
+        })
     }
 
-    // ---- rows and columns
+    /// Returns the table for a change, or an error while an Arrow stream reads it.
+    fn changed(&mut self) -> Result<&mut EngineTable<Column>> {
+        exclusive(&mut self.inner).map_err(Error)
+    }
+
+    // ---- properties
 
     /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
-        self.0.rows()
+        self.inner.rows()
     }
 
     /// Returns the names of the columns, in order.
     pub fn column_names(&self) -> impl Iterator<Item = &str> {
-        self.0.columns().iter().map(|column| column.name.as_str())
+        self.inner
+            .columns()
+            .iter()
+            .map(|column| column.name.as_str())
     }
 
     /// Returns a column, or `None` if there is none of this name. Its first dimension are the rows.
     pub fn column(&self, name: &str) -> Option<&Array> {
-        let mut columns = self.0.columns().iter();
-        columns
-            .find(|column| column.name == name)
-            .map(|column| &column.array.0)
+        self.find(name).map(|column| &column.array.0)
     }
 
-    /// Reads rows of a column into `dst`, as [`Array::read`]. It fails with
-    /// [`Status::Missing`](crate::Status::Missing) if there is no such column.
+    /// Returns the number of rows in the files of a column at the last commit, or `None` if there is
+    /// no such column. It is more than the table has if a writer was interrupted between columns,
+    /// and 0 for a column that was not committed yet.
+    pub fn stored_rows(&self, column: &str) -> Option<u64> {
+        self.find(column).map(|column| column.stored_rows)
+    }
+
+    fn find(&self, name: &str) -> Option<&table::Column<Column>> {
+        self.inner
+            .find_column(name)
+            .and_then(|i| self.inner.columns().get(i))
+    }
+
+    /// Returns the number of bytes of all items.
+    pub fn content_bytes(&self) -> u64 {
+        self.inner.nbytes()
+    }
+
+    /// Returns the size on disk in bytes of all columns at the last commit.
+    pub fn stored_bytes(&self) -> Result<u64> {
+        self.inner.cbytes().map_err(Error)
+    }
+
+    /// Returns the format.
+    pub fn format(&self) -> Format {
+        self.inner.format()
+    }
+
+    // ---- rows
+
+    /// Reads rows of a column into `dst`, as [`Array::read`]. The column itself
+    /// ([`Table::column`]) can also be read with a step.
     pub fn read<T: Element>(
         &self,
         column: &str,
-        rows: Range<u64>,
+        rows: impl RangeBounds<u64>,
         dst: &mut [T],
     ) -> Result<Integrity> {
-        let found = self.column(column);
-        let array = found.ok_or_else(|| fail!(Missing, "column {column:?}: no such column"))?;
-        let mut ranges: Vec<Range<u64>> = array.shape().iter().map(|n| 0..*n).collect();
-        if let Some(first) = ranges.first_mut() {
-            *first = rows;
+        self.check::<T>(column)?;
+        self.read_bytes(column, rows, element::bytes_mut(dst))
+    }
+
+    /// Reads the bytes of rows of a column, as [`Table::read`], of any dtype.
+    pub fn read_bytes(
+        &self,
+        column: &str,
+        rows: impl RangeBounds<u64>,
+        dst: &mut [u8],
+    ) -> Result<Integrity> {
+        let (first, n) = first_and_count(&rows, self.rows());
+        let column = self.index_for(column, n, dst.len())?;
+        let read = self.inner.read_rows(column, (first, n, 1), dst);
+        read.map(Integrity::of).map_err(Error)
+    }
+
+    /// Reads single rows of a column, in any order and with repetitions. Each chunk is decoded once.
+    /// It fails as [`Array::read_points`] does.
+    pub fn read_points<T: Element>(
+        &self,
+        column: &str,
+        rows: &[u64],
+        dst: &mut [T],
+    ) -> Result<Integrity> {
+        self.check::<T>(column)?;
+        self.read_points_bytes(column, rows, element::bytes_mut(dst))
+    }
+
+    /// Reads the bytes of single rows of a column, as [`Table::read_points`], of any dtype.
+    pub fn read_points_bytes(
+        &self,
+        column: &str,
+        rows: &[u64],
+        dst: &mut [u8],
+    ) -> Result<Integrity> {
+        let column = self.index_for(column, rows.len() as u64, dst.len())?;
+        let read = self.inner.read_points(column, rows, dst);
+        read.map(Integrity::of).map_err(Error)
+    }
+
+    /// Returns the index of a column of which rows are read to a buffer.
+    fn index_for(&self, column: &str, rows: u64, len: usize) -> Result<usize> {
+        let index = self.inner.column_index(column).map_err(Error)?;
+        if let Some(array) = self.column(column) {
+            let row = array.shape().iter().skip(1).copied();
+            check_buffer(iter::once(rows).chain(row), array.item_size(), len)?;
         }
-        array.read(Selection::from(&ranges[..]), dst)
+        Ok(index)
+    }
+
+    fn check<T: Element>(&self, column: &str) -> Result<()> {
+        self.column(column)
+            .map_or(Ok(()), |array| element::check::<T>(array.inner.dtype()))
     }
 
     /// Appends rows. `values` has those of each column, in the order of the columns. On failure
     /// nothing is appended to any column.
     pub fn append(&mut self, rows: u64, values: &[Values<'_>]) -> Result<()> {
-        for (column, values) in self.0.columns().iter().zip(values) {
-            (values.check)(column.array.0.0.dtype())?;
+        for (column, values) in self.inner.columns().iter().zip(values) {
+            (values.check)(column.array.0.inner.dtype())?;
         }
         let bytes: Vec<&[u8]> = values.iter().map(|values| values.bytes).collect();
-        Ok(self.0.append(rows, &bytes)?)
+        self.changed()?.append(rows, &bytes).map_err(Error)
+    }
+
+    /// Overwrites `rows` rows of a column from row `first` on. On failure, part of them may be
+    /// written.
+    pub fn write<'v>(
+        &mut self,
+        column: &str,
+        first: u64,
+        rows: u64,
+        values: impl Into<Values<'v>>,
+    ) -> Result<()> {
+        let (index, values) = (self.inner.column_index(column), values.into());
+        if let Some(array) = self.column(column) {
+            (values.check)(array.inner.dtype())?;
+        }
+        let index = index.map_err(Error)?;
+        let written = self.changed()?.write(index, first, rows, values.bytes);
+        written.map_err(Error)
     }
 
     /// Removes the rows from row `rows` on.
     pub fn truncate(&mut self, rows: u64) -> Result<()> {
-        Ok(self.0.truncate(rows)?)
+        self.changed()?.truncate(rows).map_err(Error)
+    }
+
+    // ---- columns
+
+    /// Inserts a column before column `at`; the number of columns appends it. `values` has a value
+    /// (or row of values) for each row of the table. On failure nothing is changed.
+    ///
+    /// The options are those of opening; codec, level and checksum default to those of the first
+    /// column. It fails with [`Status::Exists`](crate::Status::Exists) if the name exists.
+    pub fn add_column<'v>(
+        &mut self,
+        at: usize,
+        name: &str,
+        dtype: &str,
+        values: impl Into<Values<'v>>,
+    ) -> Result<()> {
+        let (dtype, values) = (Dtype::parse_argument(dtype).map_err(Error)?, values.into());
+        (values.check)(&dtype)?;
+        let added = self.changed()?.column_add(at, name, &dtype, values.bytes);
+        added.map_err(Error)
+    }
+
+    /// Removes a column, which must not be the only one. The commit removes its files; their readers
+    /// then fail with [`Status::Missing`](crate::Status::Missing).
+    pub fn remove_column(&mut self, name: &str) -> Result<()> {
+        self.changed()?.column_remove(name).map_err(Error)
+    }
+
+    // ---- Arrow
+
+    /// Reads rows of all columns as Arrow record batches of `batch` rows (fewer over 2 GiB of text);
+    /// 0: of about 16 MB, in whole chunks of the first column.
+    ///
+    /// Until the reader is dropped, changes of the table fail with
+    /// [`Status::State`](crate::Status::State), and a table that was opened for changes stays
+    /// locked. It fails with [`Status::Unsupported`](crate::Status::Unsupported) if a column has no
+    /// Arrow type.
+    pub fn to_arrow(&self, rows: impl RangeBounds<u64>, batch: u64) -> Result<ArrowReader> {
+        self.arrow((0..self.inner.columns().len()).collect(), rows, batch)
+    }
+
+    /// Reads rows of these columns, in this order, as [`Table::to_arrow`] reads those of all
+    /// columns.
+    pub fn columns_to_arrow(
+        &self,
+        columns: &[&str],
+        rows: impl RangeBounds<u64>,
+        batch: u64,
+    ) -> Result<ArrowReader> {
+        let index = |name: &&str| self.inner.column_index(name).map_err(Error);
+        let columns = columns.iter().map(index).collect::<Result<_>>()?;
+        self.arrow(columns, rows, batch)
+    }
+
+    fn arrow(
+        &self,
+        columns: Vec<usize>,
+        rows: impl RangeBounds<u64>,
+        batch: u64,
+    ) -> Result<ArrowReader> {
+        let (rows, options) = (first_and_count(&rows, self.rows()), self.arrow_options);
+        let source = TableStream::new(self.inner.clone(), columns, rows, batch, options);
+        source.map(ArrowReader::new).map_err(Error)
+    }
+
+    /// Appends the rows of an Arrow stream. Its fields must be all columns of the table, by name, in
+    /// any order. Every value must convert exactly; `docs/languages.md` lists the conversions. On
+    /// failure nothing is appended.
+    ///
+    /// It fails with [`Status::Type`](crate::Status::Type) if columns or a value do not fit
+    /// ([`Error::position`] is the row), with [`Status::Argument`](crate::Status::Argument) if the
+    /// structures are inconsistent, and with [`Status::Callback`](crate::Status::Callback) and the
+    /// message of the stream if it fails.
+    pub fn append_arrow(&mut self, stream: ArrowArrayStream) -> Result<()> {
+        self.changed()?.append_arrow(stream.0).map_err(Error)
     }
 
     // ---- attributes
 
     /// Returns the names of the attributes of the table. Columns have their own.
     pub fn attribute_names(&self) -> Vec<&str> {
-        self.0.attrs().names()
+        self.inner.attrs().names()
     }
 
     /// Returns an attribute as JSON, or `None` if it does not exist.
     pub fn attribute(&self, name: &str) -> Result<Option<&[u8]>> {
-        Ok(self.0.attrs().get(name)?)
+        self.inner.attrs().get(name).map_err(Error)
     }
 
     /// Sets an attribute to a value in JSON.
     pub fn set_attribute(&mut self, name: &str, json: &[u8]) -> Result<()> {
-        Ok(self.0.attr_set(name, Some(json))?)
+        self.changed()?.attr_set(name, Some(json)).map_err(Error)
     }
 
     /// Removes an attribute, if it exists.
     pub fn remove_attribute(&mut self, name: &str) -> Result<()> {
-        Ok(self.0.attr_set(name, None)?)
+        self.changed()?.attr_set(name, None).map_err(Error)
     }
+
+    /// Sets an attribute of a column to a value in JSON. [`Array::attribute`] reads it. It fails
+    /// with [`Status::Unsupported`](crate::Status::Unsupported) in the BLZ RFC layout.
+    pub fn set_column_attribute(&mut self, column: &str, name: &str, json: &[u8]) -> Result<()> {
+        self.column_attribute(column, name, Some(json))
+    }
+
+    /// Removes an attribute of a column, if it exists.
+    pub fn remove_column_attribute(&mut self, column: &str, name: &str) -> Result<()> {
+        self.column_attribute(column, name, None)
+    }
+
+    fn column_attribute(&mut self, column: &str, name: &str, json: Option<&[u8]>) -> Result<()> {
+        let column = self.inner.column_index(column).map_err(Error)?;
+        let set = self.changed()?.column_attr_set(column, name, json);
+        set.map(|_| ()).map_err(Error)
+    }
+
+    // ---- the whole table
 
     /// Makes all changes durable and visible, of all columns together.
     pub fn commit(&mut self) -> Result<()> {
-        Ok(self.0.commit()?)
+        let table = self.changed()?;
+        table.commit().map_err(Error)?;
+        table
+            .columns_mut()
+            .for_each(|column| column.0.follower.generation += 1);
+        self.follower.generation += 1;
+        Ok(())
+    }
+
+    /// Copies the table in its current state, with the attributes of table and columns, to a new
+    /// table, which must not exist. The copy appears complete or not at all.
+    pub fn copy_to(
+        &self,
+        location: impl Into<Location>,
+        format: Format,
+        options: &Options,
+    ) -> Result<Integrity> {
+        self.copy(location.into(), Mode::New, format, options)
+    }
+
+    /// Copies the table as [`Table::copy_to`] does. The copy replaces an existing table of the same
+    /// layout.
+    pub fn copy_replacing(
+        &self,
+        location: impl Into<Location>,
+        format: Format,
+        options: &Options,
+    ) -> Result<Integrity> {
+        self.copy(location.into(), Mode::Replace, format, options)
+    }
+
+    fn copy(
+        &self,
+        location: Location,
+        mode: Mode,
+        format: Format,
+        options: &Options,
+    ) -> Result<Integrity> {
+        let options = options.get()?;
+        let filled = location.with_target(|to| self.inner.copy(to, mode, format, options))?;
+        Ok(Integrity::of(filled))
     }
 }
 
-/// The rows of one column for [`Table::append`]: a slice of numbers, or bytes.
+/// Rows of one column for [`Table::append`] and other calls that write: a slice of numbers, whose
+/// type must be that of the column, or bytes. It is `Send`, `Sync` and `Copy`.
+///
+/// ```
+/// use holdall::Values;
+///
+/// let numbers = Values::from(&[1.5f32, 2.5]);
+/// let texts = Values::bytes(b"EWRJFK"); // two rows of dtype |S3
+/// ```
 #[derive(Clone, Copy)]
 pub struct Values<'a> {
     bytes: &'a [u8],
@@ -227,6 +531,12 @@ impl<'a> Values<'a> {
             bytes,
             check: |_| Ok(()),
         }
+    }
+}
+
+impl<'a, T: Element, const N: usize> From<&'a [T; N]> for Values<'a> {
+    fn from(numbers: &'a [T; N]) -> Values<'a> {
+        Values::from(&numbers[..])
     }
 }
 

@@ -418,8 +418,12 @@ impl Array {
         }
     }
 
-    /// Sets an attribute of an array that is not a Bloscpack file.
+    /// Sets an attribute. That of a Bloscpack file is its metadata.
     pub fn attr_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
+        // the array, not its store, checks that metadata describe the same array
+        if name.is_empty() && self.store().meta()?.is_some() {
+            return self.meta_set(value);
+        }
         self.store_mut().attr_set(name, value)
     }
 

@@ -11,6 +11,7 @@ use super::format::{Field, Format, OffsetLayout};
 use super::time_units::{NAT, TimeConversion, arrow_format, arrow_step, numpy_step};
 use crate::dtype::{self, Kind, Type};
 use crate::error::{Error, Result, Status, fail};
+use crate::options::{Opt, Options};
 use crate::slice::{SliceExt, trim_zeros};
 
 /// The field name of list elements.
@@ -34,6 +35,16 @@ pub struct ExportOptions {
     pub binary: bool,
     /// Exports NaN as null.
     pub nulls: bool,
+}
+
+impl ExportOptions {
+    /// Removes the options of the conversion from those of a table, and returns them.
+    pub fn take(options: &mut Options) -> ExportOptions {
+        ExportOptions {
+            binary: options.take(Opt::ArrowBinary) == Some(1),
+            nulls: options.take(Opt::ArrowNulls) == Some(1),
+        }
+    }
 }
 
 impl RowContext {

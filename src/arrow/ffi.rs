@@ -57,6 +57,27 @@ pub struct ArrowArrayStream {
     pub private_data: *mut c_void,
 }
 
+// SAFETY: the specification permits to use and release a structure on another thread than the one
+// that created it, if the calls do not overlap: a consumer must serialize them.
+unsafe impl Send for ArrowSchema {}
+// SAFETY: as above.
+unsafe impl Send for ArrowArray {}
+// SAFETY: as above.
+unsafe impl Send for ArrowArrayStream {}
+
+impl ArrowArrayStream {
+    /// Returns a released stream.
+    pub const fn none() -> ArrowArrayStream {
+        ArrowArrayStream {
+            get_schema: None,
+            get_next: None,
+            get_last_error: None,
+            release: None,
+            private_data: null_mut(),
+        }
+    }
+}
+
 const NULLABLE: i64 = 2;
 /// Maximum nesting depth of types.
 const MAX_DEPTH: usize = 64;
@@ -92,6 +113,11 @@ impl ArrowSchema {
             release: None,
             private_data: null_mut(),
         }
+    }
+
+    /// Returns whether the schema is released.
+    pub fn is_none(&self) -> bool {
+        self.release.is_none()
     }
 
     /// Exports a field.
@@ -219,6 +245,11 @@ impl ArrowArray {
         }
     }
 
+    /// Returns the number of values.
+    pub fn length(&self) -> u64 {
+        u64::try_from(self.length).unwrap_or(0)
+    }
+
     /// Returns whether the array is released, which marks the end of a stream.
     pub fn is_none(&self) -> bool {
         self.release.is_none()
@@ -256,6 +287,7 @@ unsafe extern "C" fn release_array(array: *mut ArrowArray) {
 // ---- received structures
 
 /// A stream of another producer, released on drop.
+#[repr(transparent)]
 pub struct Stream(ArrowArrayStream);
 
 impl Drop for Stream {
@@ -267,20 +299,17 @@ impl Drop for Stream {
 impl Stream {
     /// Takes ownership of a stream and marks `from` as released.
     pub fn take(from: &mut ArrowArrayStream) -> Stream {
-        let ArrowArrayStream {
-            get_schema,
-            get_next,
-            get_last_error,
-            private_data,
-            ..
-        } = *from;
-        Stream(ArrowArrayStream {
-            get_schema,
-            get_next,
-            get_last_error,
-            release: from.release.take(),
-            private_data,
-        })
+        Stream(std::mem::replace(from, ArrowArrayStream::none()))
+    }
+
+    /// Returns a released stream.
+    pub const fn none() -> Stream {
+        Stream(ArrowArrayStream::none())
+    }
+
+    /// Returns whether the stream is released.
+    pub fn is_none(&self) -> bool {
+        self.0.release.is_none()
     }
 
     /// Returns the schema of the stream.
@@ -292,7 +321,7 @@ impl Stream {
         // SAFETY: by contract the function of this stream, called with it and memory for a schema.
         let status = unsafe { get(&mut self.0, &mut schema) };
         self.check(status)?;
-        if schema.release.is_none() {
+        if schema.is_none() {
             return Err(fail!(Argument, "Arrow stream: the schema is released"));
         }
         field_of(&schema, 0)
@@ -308,7 +337,7 @@ impl Stream {
 
     /// Returns the next batch, or `None` at the end. After the end the stream is not called again.
     pub fn next_batch(&mut self) -> Result<Option<ArrowArray>> {
-        if self.0.release.is_none() {
+        if self.is_none() {
             return Ok(None);
         }
         let get = self

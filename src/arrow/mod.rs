@@ -8,7 +8,8 @@
 //! - [`stream`]: reads a table or a bag batch by batch.
 //! - [`import`]: converts Arrow arrays to the bytes of a column.
 //! - [`append`]: appends an Arrow stream to a table.
-//! - [`ffi`]: the C data interface; the only module here with unsafe code.
+//! - [`ffi`]: the C data interface, and [`exported_stream`]: the functions of an exported stream;
+//!   the only modules here with unsafe code.
 //!
 //! This layer handles types and memory. It does not depend on query engines, and it accesses files
 //! only through tables and bags.
@@ -16,6 +17,8 @@
 pub mod append;
 pub mod data;
 pub mod export;
+#[allow(unsafe_code)]
+pub mod exported_stream;
 #[allow(unsafe_code)]
 pub mod ffi;
 pub mod format;

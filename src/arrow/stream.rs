@@ -9,7 +9,7 @@ use crate::array::Array;
 use crate::bag::{Bag, Records};
 use crate::error::{Error, Result, Status, fail};
 use crate::progress::{Step, measured};
-use crate::table::Table;
+use crate::table::{Column, Table};
 use crate::{alloc, parallel};
 use std::sync::Arc;
 
@@ -28,9 +28,11 @@ pub trait Source: Send {
     fn next_batch(&mut self) -> Result<Option<Data>>;
 }
 
-/// Reads the rows of a table whose columns are of type `A`.
+/// Reads rows of some columns of a table whose columns are of type `A`.
 pub struct TableStream<A> {
     table: Arc<Table<A>>,
+    /// The indices of the columns.
+    columns: Vec<usize>,
     schema: Field,
     options: ExportOptions,
     next: u64,
@@ -58,17 +60,25 @@ pub(super) fn row_bytes(array: &Array) -> u64 {
         .fold(array.itemsize() as u64, |n, d| n.saturating_mul(*d))
 }
 
+/// Returns the columns with these indices.
+fn selected<'a, A>(
+    table: &'a Table<A>,
+    columns: &'a [usize],
+) -> impl Iterator<Item = &'a Column<A>> {
+    columns.iter().filter_map(|i| table.columns().get(*i))
+}
+
 fn within<A>(table: &Table<A>, column: &str, e: Error) -> Error {
     e.within(format_args!("{}: column {column:?}", table.name()))
 }
 
 impl<A: AsRef<Array> + Send + Sync> TableStream<A> {
-    /// Creates a stream of `rows` rows from `first` on, with `batch` rows per batch; 0: a number
-    /// derived from the row size and the chunks.
+    /// Creates a stream of `rows` rows from `first` on, of the columns with these indices, with
+    /// `batch` rows per batch; 0: a number derived from the row size and the chunks.
     pub fn new(
         table: Arc<Table<A>>,
-        first: u64,
-        rows: u64,
+        columns: Vec<usize>,
+        (first, rows): (u64, u64),
         batch: u64,
         options: ExportOptions,
     ) -> Result<TableStream<A>> {
@@ -81,11 +91,13 @@ impl<A: AsRef<Array> + Send + Sync> TableStream<A> {
                 table.rows()
             )
         })?;
-        let columns = table.columns().iter().map(|c| {
+        let fields = selected(&table, &columns).map(|c| {
             column_field(&c.name, c.array.as_ref(), options).map_err(|e| within(&table, &c.name, e))
         });
-        let schema = Field::of("", Format::Struct, columns.collect::<Result<_>>()?);
-        let arrays: Vec<&Array> = table.columns().iter().map(|c| c.array.as_ref()).collect();
+        let schema = Field::of("", Format::Struct, fields.collect::<Result<_>>()?);
+        let arrays: Vec<&Array> = selected(&table, &columns)
+            .map(|c| c.array.as_ref())
+            .collect();
         let batch = if batch > 0 {
             (batch, false)
         } else {
@@ -95,6 +107,7 @@ impl<A: AsRef<Array> + Send + Sync> TableStream<A> {
         let batch = (batch.0.min(max), batch.1);
         Ok(TableStream {
             table,
+            columns,
             schema,
             options,
             next: first,
@@ -104,7 +117,7 @@ impl<A: AsRef<Array> + Send + Sync> TableStream<A> {
     }
 
     fn read(&self, n: u64) -> Result<Data> {
-        let arrays = || self.table.columns().iter().map(|c| c.array.as_ref());
+        let arrays = || selected(&self.table, &self.columns).map(|c| c.array.as_ref());
         let total = arrays().fold(0u64, |all, array| {
             all.saturating_add(row_bytes(array).saturating_mul(n))
         });
@@ -116,7 +129,7 @@ impl<A: AsRef<Array> + Send + Sync> TableStream<A> {
     fn read_columns(&self, n: u64) -> Result<Data> {
         let mut tasks = Vec::new();
         let mut threads = usize::MAX;
-        for column in self.table.columns() {
+        for column in selected(&self.table, &self.columns) {
             let array = column.array.as_ref();
             threads = threads.min(array.store().file_threads());
             tasks.push((column, Ok(Data::default())));
@@ -128,7 +141,7 @@ impl<A: AsRef<Array> + Send + Sync> TableStream<A> {
             threads,
             tasks.iter_mut().collect(),
             |(column, result): &mut (_, _)| {
-                let column: &crate::table::Column<A> = column;
+                let column: &Column<A> = column;
                 *result = self.column(column.array.as_ref(), n);
             },
         );

@@ -3,11 +3,10 @@
 use super::append::{StreamRows, TargetColumn};
 use super::data::{Buffer, Data};
 use super::export::{ExportOptions, RowContext, export_lists, field};
-use super::ffi::Stream;
+use super::ffi::{ArrowArrayStream, Stream};
 use super::format::{Field, Format, OffsetLayout};
 use super::stream::Source;
 use super::time_units::Unit;
-use crate::capi::arrow::stream_of;
 use crate::dtype::Dtype;
 use crate::error::{Error, Result, Status};
 
@@ -32,7 +31,8 @@ fn stream(fields: Vec<Field>, batches: Vec<Vec<Data>>) -> Stream {
         .into_iter()
         .map(|columns| Data::of(columns.first().map_or(0, |c| c.len), columns))
         .collect();
-    let mut stream = stream_of(Box::new(Ready(Field::of("", Format::Struct, fields), all)));
+    let mut stream =
+        ArrowArrayStream::of(Box::new(Ready(Field::of("", Format::Struct, fields), all)));
     let taken = Stream::take(&mut stream);
     assert!(stream.release.is_none());
     taken
@@ -617,7 +617,7 @@ fn columns_are_matched_by_name() {
     assert!(rejected(&["a"], &["a", "bb"]).contains("column \"bb\": not in the Arrow stream"));
     assert!(rejected(&["a", "c"], &["a"]).contains("Arrow stream: column \"c\""));
     assert!(rejected(&["a", "a"], &["a"]).contains("more than one in the Arrow stream"));
-    let plain = stream_of(Box::new(Ready(Field::new("", int()), vec![])));
+    let plain = ArrowArrayStream::of(Box::new(Ready(Field::new("", int()), vec![])));
     assert!(StreamRows::new(Stream::take(&mut { plain }), &[]).is_err());
 }
 
@@ -661,7 +661,7 @@ fn errors_of_a_stream_keep_their_message() {
             })
         }
     }
-    let mut stream = stream_of(Box::new(Failing(Field::of(
+    let mut stream = ArrowArrayStream::of(Box::new(Failing(Field::of(
         "",
         Format::Struct,
         vec![Field::new("x", int())],
@@ -684,7 +684,7 @@ fn errors_of_a_stream_keep_their_message() {
             panic!("planned")
         }
     }
-    let mut stream = Stream::take(&mut stream_of(Box::new(Panicking(Field::of(
+    let mut stream = Stream::take(&mut ArrowArrayStream::of(Box::new(Panicking(Field::of(
         "",
         Format::Struct,
         vec![],

@@ -105,7 +105,18 @@ pub struct Epoch {
 }
 
 impl Epoch {
-    /// Creates an epoch over the numbers below `n`.
+    /// Creates an epoch over the numbers below `n`, with one rank.
+    pub fn whole(n: u64, seed: u64, epoch: u64) -> Epoch {
+        Epoch {
+            order: Permutation::new(n, seed, epoch),
+            seed,
+            rank: 0,
+            world: 1,
+            position: 0,
+        }
+    }
+
+    /// Creates the part of an epoch over the numbers below `n` that one rank has.
     pub fn new(n: u64, seed: u64, epoch: u64, rank: u32, world: u32) -> Result<Epoch> {
         if rank >= world {
             return Err(fail!(
@@ -114,11 +125,9 @@ impl Epoch {
             ));
         }
         Ok(Epoch {
-            order: Permutation::new(n, seed, epoch),
-            seed,
             rank: rank.into(),
             world: world.into(),
-            position: 0,
+            ..Epoch::whole(n, seed, epoch)
         })
     }
 

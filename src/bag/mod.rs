@@ -488,14 +488,20 @@ impl Bag {
         all.all(|c| c == first).then_some(first)
     }
 
-    /// Returns the protection that the records of all files have at least.
+    /// Returns the protection that the records of all files have at least; none if the frame that
+    /// shows it is corrupt.
     pub fn protection(&self) -> Result<Protection> {
         let mut least = None;
         for s in self.set.shards.iter().filter(|s| s.count() > 0) {
             let p = match s.decoder().codec() {
                 Codec::None if s.has_checksums() => Protection::Crc32,
-                Codec::Zstd if s.has_frame_checksum()? => Protection::Zstd,
-                _ => return Ok(Protection::None),
+                Codec::Zstd => match s.has_frame_checksum() {
+                    Ok(true) => Protection::Zstd,
+                    Ok(false) => return Ok(Protection::None),
+                    Err(e) if e.status.is_corruption() => return Ok(Protection::None),
+                    Err(e) => return Err(e),
+                },
+                Codec::None => return Ok(Protection::None),
             };
             least = Some(p);
         }

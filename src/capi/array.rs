@@ -5,7 +5,7 @@ use super::container::{holdall_format, holdall_mode, wrong_kind};
 use super::guard::*;
 use super::options::{chosen, holdall_options};
 use super::schunk::{filter_numbers, or_skipped, stored_codec_number};
-use super::storage::{Reopen, Target, opened_from, reopened, target};
+use super::storage::{Target, opened_from, target, target_of};
 use super::structs::{read_struct, structure, write_struct};
 use crate::array::selection::MAX_NDIM;
 use crate::array::{Array, NewLocation};
@@ -16,7 +16,7 @@ use crate::error::{Result, fail};
 use crate::format::{Format, Kind};
 use crate::options::Options;
 use crate::superchunk::bloscpack::Mode;
-use crate::watch::Watch;
+use crate::watch::{Reopen, Watch, reopened};
 use std::ffi::{CString, c_char, c_void};
 use std::sync::atomic::AtomicBool;
 
@@ -790,7 +790,7 @@ pub unsafe extern "C" fn holdall_array_refresh(
         let Some((source, options)) = reopened(handle.source.as_ref())? else {
             return Ok(());
         };
-        let inner = open_target(source.target()?, Mode::Read, &options)?;
+        let inner = open_target(target_of(&source)?, Mode::Read, &options)?;
         *handle = holdall_array {
             generation: handle.generation + 1,
             source: Some((source, options)),
@@ -934,34 +934,23 @@ pub unsafe extern "C" fn holdall_array_attr_set(
     err: *mut holdall_error,
 ) -> holdall_status {
     change(array, err, |a| {
-        let is_removed = value.is_null();
-        let (name, value) = (
-            string(name, "name")?,
-            if is_removed {
-                &[][..]
-            } else {
-                slice(value.cast(), n, "value")?
-            },
-        );
-        if a.inner.store().meta()?.is_some() {
-            if !name.is_empty() {
-                return Err(fail!(
-                    Unsupported,
-                    "name: a Bloscpack file has only the named value \"\""
-                ));
-            }
-            a.inner.meta_set(value)?;
-        } else {
-            let name = name
-                .to_str()
-                .ok_or_else(|| fail!(Argument, "name is not UTF-8"))?;
-            if is_removed {
-                a.inner.attr_remove(name)?
-            } else {
-                a.inner.attr_set(name, value)?
-            }
-            a.name_all();
+        let name = utf8(name, "name")?;
+        // those of a Bloscpack file cannot be removed: no bytes are no valid metadata
+        let is_metadata = name.is_empty() && a.inner.store().meta()?.is_some();
+        match attr_value(value, n)? {
+            None if !is_metadata => a.inner.attr_remove(name)?,
+            value => a.inner.attr_set(name, value.unwrap_or_default())?,
         }
+        a.name_all();
         Ok(())
     })
+}
+
+/// Returns the value of an attribute to set, or `None` for NULL, which removes it.
+pub(super) fn attr_value<'a>(value: *const c_void, n: usize) -> Result<Option<&'a [u8]>> {
+    if value.is_null() {
+        Ok(None)
+    } else {
+        slice(value.cast(), n, "value").map(Some)
+    }
 }

@@ -6,9 +6,7 @@ use super::container::{holdall_mode, wrong_kind};
 use super::guard::*;
 use super::options::*;
 use super::schunk::or_skipped;
-use super::storage::{
-    Reopen, Source, Target, holdall_storage, no_path, opened_from, reopened, target,
-};
+use super::storage::{Target, holdall_storage, no_path, opened_from, target};
 use super::structs::{structure, write_struct};
 use crate::bag::codec::Codec;
 use crate::bag::{Bag, Mode, Protection, Records, ShardPath, Writer, spec};
@@ -18,7 +16,7 @@ use crate::io::Folder;
 use crate::options::Options;
 use crate::parallel::get_or_init;
 use crate::superchunk::bloscpack;
-use crate::watch::Watch;
+use crate::watch::{Reopen, Source, Watch, reopened};
 use std::ffi::{CString, OsStr, c_char, c_void};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -195,10 +193,6 @@ pub unsafe extern "C" fn holdall_bag_get_info(
 }
 
 fn bag_info(bag: &Bag, generation: u64) -> Result<holdall_bag_info> {
-    let protection = match bag.protection() {
-        Err(e) if e.status.is_corruption() => Protection::None,
-        found => found?,
-    };
     Ok(holdall_bag_info {
         struct_size: size_of::<holdall_bag_info>(),
         format: format_number(Format::Bagz),
@@ -210,7 +204,7 @@ fn bag_info(bag: &Bag, generation: u64) -> Result<holdall_bag_info> {
             None if bag.shards() > 0 => HOLDALL_CODEC_MIXED,
             Some(Codec::None) | None => HOLDALL_CODEC_NONE,
         },
-        checksum: match protection {
+        checksum: match bag.protection()? {
             Protection::Crc32 => HOLDALL_CHECKSUM_CRC32,
             Protection::Zstd => HOLDALL_CHECKSUM_ZSTD,
             Protection::None => HOLDALL_CHECKSUM_NONE,

@@ -6,6 +6,7 @@ use super::guard::*;
 use super::options::{chosen, holdall_options};
 use super::storage::path_only;
 use super::structs::{Structure, checked_size, structure, write_struct};
+use crate::api;
 use crate::error::{Error, Result, Status, fail};
 use crate::format::{Format, Kind};
 use crate::identify::{identify, kind_of_broken};
@@ -72,15 +73,8 @@ pub extern "C" fn holdall_version_number() -> u32 {
 pub extern "C" fn holdall_version_text() -> *const c_char {
     static TEXT: OnceLock<CString> = OnceLock::new();
     guard_value(c"".as_ptr(), || {
-        TEXT.get_or_init(|| {
-            CString::new(format!(
-                "{} zstd/{}",
-                env!("CARGO_PKG_VERSION"),
-                zstd_safe::version_string()
-            ))
-            .unwrap_or_default()
-        })
-        .as_ptr()
+        TEXT.get_or_init(|| CString::new(api::version()).unwrap_or_default())
+            .as_ptr()
     })
 }
 

@@ -7,11 +7,10 @@
 use super::handles;
 use crate::error::{Error, Result, Status, fail};
 use crate::os;
-use std::cell::Cell;
+use crate::panics::caught;
 use std::ffi::{CStr, OsStr, c_char};
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Result of a function that can fail. Values never change.
@@ -99,50 +98,6 @@ macro_rules! handle {
     };
 }
 pub(crate) use handle;
-
-thread_local! {
-    static INSIDE: Cell<u32> = const { Cell::new(0) };
-}
-
-/// Installs a panic hook that prints nothing for panics inside the library, because they are
-/// returned as errors. Other panics of the process reach the previous hook.
-fn quiet_panics() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            if INSIDE.get() == 0 && !crate::parallel::is_worker() {
-                before(info);
-            }
-        }));
-    });
-}
-
-/// Runs the body of a call and converts a panic to an error. Not generic, to keep the code of each
-/// exported function small.
-#[inline(never)]
-fn caught(f: &mut dyn FnMut() -> Result<holdall_status>) -> Result<holdall_status> {
-    quiet_panics();
-    // accessed once: in a shared library each access to a thread-local variable is a call
-    let r = INSIDE.with(|inside| {
-        inside.set(inside.get() + 1);
-        let r = catch_unwind(AssertUnwindSafe(f));
-        inside.set(inside.get() - 1);
-        r
-    });
-    r.unwrap_or_else(|p| {
-        let message = p
-            .downcast_ref::<&str>()
-            .map(|s| s.to_string())
-            .or_else(|| p.downcast_ref::<String>().cloned());
-        // dropping the payload of a panic may panic
-        std::mem::forget(p);
-        Err(Error::new(
-            Status::Internal,
-            format!("this is a bug in holdall: {}", message.unwrap_or_default()),
-        ))
-    })
-}
 
 /// Wraps a function that runs once as one that may be called repeatedly.
 fn once(f: impl FnOnce() -> Result<holdall_status>) -> impl FnMut() -> Result<holdall_status> {

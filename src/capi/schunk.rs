@@ -1,6 +1,6 @@
 //! The C functions for superchunks.
 
-use super::array::{c_names, give_bytes, text};
+use super::array::{attr_value, c_names, give_bytes, text};
 use super::checksum::checksum_fits;
 use super::constants::{
     checksum, checksum_number, codec_number, filter_number, format, format_number, mode,
@@ -8,17 +8,16 @@ use super::constants::{
 use super::container::{holdall_format, holdall_mode, wrong_kind};
 use super::guard::*;
 use super::options::{HOLDALL_CODEC_MIXED, HOLDALL_CODEC_NONE, chosen, holdall_options};
-use super::storage::{Reopen, Target, opened_from, reopened, target};
+use super::storage::{Target, opened_from, target, target_of};
 use super::structs::{structure, write_struct};
 use crate::blosc::StoredCodec;
-use crate::checksum::Hasher;
 use crate::error::{Result, fail};
 use crate::format::{Format, Kind};
 use crate::options::Options;
 use crate::repair::reading;
 use crate::superchunk::any::{Superchunk, SuperchunkFormat};
 use crate::superchunk::bloscpack::{Destination, Mode};
-use crate::watch::Watch;
+use crate::watch::{Reopen, Watch, reopened};
 use std::ffi::{CString, OsStr, OsString, c_char, c_void};
 use std::sync::atomic::AtomicBool;
 
@@ -413,12 +412,8 @@ pub unsafe extern "C" fn holdall_schunk_checksum(
             return copy_out(&vec![0; kind.size()], dst.cast(), dst_size, checksum_size);
         }
         let checksum_size = required(checksum_size, "checksum_size")?;
-        let mut h = Hasher::new(kind);
-        let skipped = s.inner.each_piece(&mut |piece| {
-            h.update(piece);
-            Ok(())
-        })?;
-        copy_out(&h.finish(), dst.cast(), dst_size, checksum_size)?;
+        let (checksum, skipped) = s.inner.content_checksum(kind)?;
+        copy_out(&checksum, dst.cast(), dst_size, checksum_size)?;
         Ok(or_skipped(skipped))
     })
 }
@@ -581,12 +576,7 @@ pub unsafe extern "C" fn holdall_schunk_attr_set(
 ) -> holdall_status {
     guard_change(borrow_mut(schunk), err, |s| {
         let name = text(name)?.ok_or_else(|| fail!(Argument, "name is not UTF-8"))?;
-        let value = if value.is_null() {
-            None
-        } else {
-            Some(slice(value.cast(), n, "value")?)
-        };
-        s.inner.meta_set(name, value)?;
+        s.inner.meta_set(name, attr_value(value, n)?)?;
         s.names = c_names(s.inner.meta_names());
         Ok(())
     })
@@ -665,7 +655,7 @@ pub unsafe extern "C" fn holdall_schunk_refresh(
         let Some((source, options)) = reopened(handle.source.as_ref())? else {
             return Ok(());
         };
-        let inner = open(source.target()?, Mode::Read, options.clone())?;
+        let inner = open(target_of(&source)?, Mode::Read, options.clone())?;
         *handle = holdall_schunk {
             generation: handle.generation + 1,
             source: Some((source, options)),

@@ -6,9 +6,8 @@ use crate::error::{Result, fail};
 use crate::io::Folder;
 use crate::io::functions::{FunctionError, FunctionResult, Functions, FunctionsFolder};
 use crate::io::memory::MemoryFolder;
-use crate::options::Options;
 use crate::os::OsStrExt;
-use crate::watch::Watch;
+use crate::watch::{Reopen, Source, Watch};
 use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_void};
 use std::sync::Arc;
 
@@ -44,17 +43,6 @@ pub(super) fn target<'a>(
     }
 }
 
-/// What a handle for reading was opened from, to open it again at a later commit.
-pub(super) enum Source {
-    /// A path or the spec of a bag.
-    Path(Watch),
-    /// Storage of the caller, which has no time stamps.
-    Storages(Vec<Arc<dyn Folder>>),
-}
-
-/// What a handle for reading was opened from, with the options of the call.
-pub(super) type Reopen = (Source, Options);
-
 /// Returns what a call opens for reading, before it opens it. `watch` begins to watch the path.
 pub(super) fn opened_from(
     path: *const c_char,
@@ -68,31 +56,13 @@ pub(super) fn opened_from(
     Ok((source, chosen(options)))
 }
 
-/// Returns what to open again, or `None` if there certainly is no newer commit.
-pub(super) fn reopened(from: Option<&Reopen>) -> Result<Option<Reopen>> {
-    let Some((source, options)) = from else {
-        return Err(fail!(
-            State,
-            "only a handle that was opened with HOLDALL_READ can be refreshed"
-        ));
-    };
-    let source = match source {
-        Source::Path(watch) if watch.is_unchanged() => return Ok(None),
-        Source::Path(watch) => Source::Path(watch.again()),
-        Source::Storages(folders) => Source::Storages(folders.clone()),
-    };
-    Ok(Some((source, options.clone())))
-}
-
-impl Source {
-    /// Returns what to open, for containers in one storage.
-    pub(super) fn target(&self) -> Result<Target<'_>> {
-        match self {
-            Source::Path(watch) => Ok(Target::Path(watch.name())),
-            Source::Storages(folders) => {
-                let folder = folders.first().ok_or_else(|| fail!(State, "no storage"))?;
-                Ok(Target::Storage(Arc::clone(folder)))
-            }
+/// Returns what to open again, for containers in one storage.
+pub(super) fn target_of(source: &Source) -> Result<Target<'_>> {
+    match source {
+        Source::Path(watch) => Ok(Target::Path(watch.name())),
+        Source::Storages(folders) => {
+            let folder = folders.first().ok_or_else(|| fail!(State, "no storage"))?;
+            Ok(Target::Storage(Arc::clone(folder)))
         }
     }
 }

@@ -1,22 +1,24 @@
 //! The C functions for tables.
 
-use super::array::{c_names, destination, give_bytes, holdall_array, new_location, text, utf8};
+use super::array::{
+    attr_value, c_names, destination, give_bytes, holdall_array, new_location, text, utf8,
+};
 use super::constants::{format, format_number, mode};
 use super::container::{holdall_format, holdall_mode, wrong_kind};
 use super::guard::*;
 use super::options::{chosen, holdall_options};
 use super::schunk::or_skipped;
-use super::storage::{Reopen, Target, opened_from, reopened, target};
+use super::storage::{Target, opened_from, target, target_of};
 use super::structs::{read_struct, structure, write_struct};
 use crate::arrow::export::ExportOptions;
 use crate::dtype::Dtype;
 use crate::error::{Result, fail};
 use crate::format::{Format, Kind};
-use crate::options::{Opt, Options};
+use crate::options::Options;
 use crate::progress::{Progress, Step, measured};
 use crate::superchunk::bloscpack::Mode;
-use crate::table::Table;
-use crate::watch::Watch;
+use crate::table::{self, Table};
+use crate::watch::{Reopen, Watch, reopened};
 use std::ffi::{CString, c_char, c_void};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -91,10 +93,7 @@ fn table_handle(
     mut options: Options,
     open: impl FnOnce(&Options) -> Result<Table>,
 ) -> Result<holdall_table> {
-    let arrow_options = ExportOptions {
-        binary: options.take(Opt::ArrowBinary) == Some(1),
-        nulls: options.take(Opt::ArrowNulls) == Some(1),
-    };
+    let arrow_options = ExportOptions::take(&mut options);
     let inner = Arc::new(open(&options)?.map(|array| Ok(holdall_array::from(array)))?);
     let mut table = holdall_table {
         broken: AtomicBool::new(false),
@@ -113,13 +112,7 @@ impl holdall_table {
     /// Returns the table for a change, or an error while a stream reads it: a stream must not see
     /// changes.
     pub(super) fn changed(&mut self) -> Result<&mut Table<holdall_array>> {
-        let read = || {
-            fail!(
-                State,
-                "an Arrow stream reads the table: release it before the table is changed"
-            )
-        };
-        Arc::get_mut(&mut self.inner).ok_or_else(read)
+        table::exclusive(&mut self.inner)
     }
 
     /// Updates the lists of names after columns or attributes have changed.
@@ -135,16 +128,11 @@ impl holdall_table {
     }
 
     fn info(&self) -> Result<holdall_table_info> {
-        let arrays = || self.inner.columns().iter().map(|c| &c.array.inner);
-        let mut stored_bytes = 0u64;
-        for array in arrays() {
-            stored_bytes = stored_bytes.saturating_add(array.cbytes()?);
-        }
         Ok(holdall_table_info {
             struct_size: size_of::<holdall_table_info>(),
             row_count: self.inner.rows(),
-            nbytes: arrays().fold(0, |n, array| n.saturating_add(array.nbytes())),
-            stored_bytes,
+            nbytes: self.inner.nbytes(),
+            stored_bytes: self.inner.cbytes()?,
             generation: self.generation,
             format: format_number(self.inner.format()),
             column_count: self.columns.len() as u32,
@@ -521,15 +509,6 @@ pub unsafe extern "C" fn holdall_table_attr_get(
     })
 }
 
-/// Returns the value of an attribute to set, or `None` for NULL, which removes it.
-fn attr_value<'a>(value: *const c_void, n: usize) -> Result<Option<&'a [u8]>> {
-    if value.is_null() {
-        Ok(None)
-    } else {
-        slice(value.cast(), n, "value").map(Some)
-    }
-}
-
 /// Sets an attribute to n bytes of JSON.
 ///
 /// Returns:
@@ -717,7 +696,7 @@ pub unsafe extern "C" fn holdall_table_refresh(
         let Some((source, options)) = reopened(handle.source.as_ref())? else {
             return Ok(());
         };
-        let open = |o: &Options| open_target(source.target()?, Mode::Read, o);
+        let open = |o: &Options| open_target(target_of(&source)?, Mode::Read, o);
         let table = table_handle(options.clone(), open)?;
         let generation = handle.generation + 1;
         *handle = holdall_table {

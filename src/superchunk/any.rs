@@ -6,7 +6,7 @@ use super::bloscpack::{Bloscpack, Destination, Mode, reserve_offsets};
 use super::frame::{self, Frame, NewFrame};
 use super::staging;
 use crate::blosc::{Codec, Params, StoredCodec, StoredEncoding, Target};
-use crate::checksum::Checksum;
+use crate::checksum::{Checksum, Hasher};
 use crate::error::{Result, fail};
 use crate::format::Format;
 use crate::io::{Folder, locate, object};
@@ -343,6 +343,16 @@ impl Superchunk {
     /// [`Superchunk::read`].
     pub fn each_piece(&self, f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<bool> {
         dispatch!(self, s => s.each_piece(f))
+    }
+
+    /// Returns a checksum of all content. The flag is true if corrupt content was replaced by zeros.
+    pub fn content_checksum(&self, algorithm: Checksum) -> Result<(Vec<u8>, bool)> {
+        let mut h = Hasher::new(algorithm);
+        let damaged = self.each_piece(&mut |piece| {
+            h.update(piece);
+            Ok(())
+        })?;
+        Ok((h.finish(), damaged))
     }
 
     /// Appends content.

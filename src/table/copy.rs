@@ -39,9 +39,7 @@ impl<A: AsRef<Array>> Table<A> {
             .iter()
             .map(|column| new_column(column, format, &options))
             .collect::<Result<Vec<_>>>()?;
-        let nbytes = |c: &Column<A>| c.array.as_ref().nbytes();
-        let all = self.columns.iter().map(nbytes).sum();
-        let scope = Scope::open(options.progress(), all, Step::Call);
+        let scope = Scope::open(options.progress(), self.nbytes(), Step::Call);
         let mut new = write::create(to, mode, format, &columns, &options)?;
         let mut corrupt = self.copy_attrs(&mut new)?;
         let mut done = 0;
@@ -50,7 +48,7 @@ impl<A: AsRef<Array>> Table<A> {
             let limit = options.memory_limit();
             let copied = create::copy_rows(from.array.as_ref(), &mut to.array, limit, report);
             corrupt |= copied.map_err(|e| e.within(format_args!("column {:?}", from.name)))?;
-            done += nbytes(from);
+            done += from.array.as_ref().nbytes();
         }
         new.rows = self.rows;
         new.commit()?;

@@ -149,6 +149,17 @@ impl Table {
     }
 }
 
+/// Returns a shared table for a change, or an error while an Arrow stream reads the table: the stream
+/// must not see changes.
+pub fn exclusive<A>(table: &mut Arc<Table<A>>) -> Result<&mut Table<A>> {
+    Arc::get_mut(table).ok_or_else(|| {
+        fail!(
+            State,
+            "an Arrow stream reads the table: release it before the table is changed"
+        )
+    })
+}
+
 impl<A> Table<A> {
     /// Converts the columns with `f`.
     pub fn map<B>(self, f: impl Fn(A) -> Result<B>) -> Result<Table<B>> {

@@ -15,6 +15,18 @@ impl<A: AsRef<Array>> Table<A> {
         writer.or_else(stored).unwrap_or(Format::Bcolz)
     }
 
+    /// Returns the size of all items in bytes.
+    pub fn nbytes(&self) -> u64 {
+        let arrays = self.columns.iter().map(|c| c.array.as_ref());
+        arrays.fold(0, |n, array| n.saturating_add(array.nbytes()))
+    }
+
+    /// Returns the size in bytes of all columns as of the last commit.
+    pub fn cbytes(&self) -> Result<u64> {
+        let mut arrays = self.columns.iter().map(|c| c.array.as_ref());
+        arrays.try_fold(0, |n: u64, array| Ok(n.saturating_add(array.cbytes()?)))
+    }
+
     /// Reads the rows `start`, `start + step`, ... (`count` of them) of a column, packed. Returns
     /// `true` if some of the items were corrupt and are zeros, as the options requested.
     pub fn read_rows(
