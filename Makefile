@@ -1,14 +1,14 @@
-# `make demo` shows the library at work, `make check` runs every test; both install what they need on Debian and Ubuntu, and list
-# what is missing on other systems. `make help` lists the targets.
+# `make demo` shows the library at work, `make check` runs every test. Both install what they need
+# on Debian and Ubuntu, and list what is missing on other systems. `make help` lists the targets.
 #
-# CMakeLists.txt builds and installs, Cargo.toml is the Rust side. All results go to target/.
+# CMakeLists.txt builds and installs; Cargo.toml is the Rust package. All results go to target/.
 PREFIX ?= /usr/local
 DESTDIR ?=
 CARGO ?= cargo
 PYTHON ?= python3
 CMAKE_FLAGS ?=
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
-# Parts of `check`; default: all that need no network and no further tools.
+# Parts of `check`; by default all that need no network and no further tools.
 PART ?=
 # Rigs of `check-long`, and their sizes.
 RIG ?= disk seeds crashes beside kills flips calls soak valgrind reproducible abi miri
@@ -20,15 +20,15 @@ KILLS ?= 100
 FLIPS ?= 300
 TIMES ?= 100
 SECONDS ?= 60
-# Of `fuzz`.
+# Seconds of `fuzz`.
 TIME ?= 600
-# Of `bench`: its parts, or two versions to compare.
+# Parts of `bench`, or two versions to compare.
 PARTS ?= b2nd blpk bcolz records bag index start scaling real cold memory
 OLD ?=
 NEW ?= $(HOLDALL_LIB)
 
-# Relative: the path of this folder may hold spaces, and then stands in no recipe. Recipes take an absolute path from
-# the environment, or make it of $$PWD.
+# Relative, because the path of this folder may contain spaces; recipes therefore do not contain it.
+# They take absolute paths from the environment, or build them from $$PWD.
 BUILD := target/cmake
 STAGE := target/prefix
 VENV := target/venv
@@ -36,33 +36,36 @@ BLZ_VENV := target/venv-blz
 CATERVA_VENV := target/venv-caterva
 CLOUD_VENV := target/venv-cloud
 
-# Files that the real tools made, for the tests.
+# Files that the original tools wrote, for the tests.
 HOLDALL_FIXTURES ?= $(shell cd $(firstword $(wildcard ../shared/fixtures) tests/fixtures) && pwd)
-# What the tests in other languages use, as installed by the target `stage`.
+# The library and tool for the tests in other languages, as the target `stage` installs them.
 export HOLDALL_TOOL := $(CURDIR)/$(STAGE)/bin/holdall
 export HOLDALL_LIB := $(CURDIR)/$(BUILD)/lib/libholdall.$(if $(filter Darwin,$(shell uname)),dylib,so)
 # For tests/run/*.sh.
 export HOLDALL_FIXTURES MAKE CARGO PYTHON JOBS BUILD STAGE VENV CLOUD_VENV
 
-# The steps below are in their order: one fails, and those after it do not run.
+# The steps below run in order: after a failure, later ones do not run.
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
-.PHONY: help build stage venv install uninstall demo check check-fast check-long bench debs docs fuzz clean
+.PHONY: help build stage venv install uninstall demo check check-fast check-long
+.PHONY: bench debs docs fuzz clean
 
 help:
-	@echo 'make demo        build, install below target/, compile examples/demo.c against it, run it on real data'
+	@echo 'make demo        builds, installs below target/, runs examples/demo.c on real data'
 	@echo 'make build       the libraries and the tool, in $(BUILD)'
-	@echo 'make install     what make build made (builds first where nothing is built): PREFIX=$(PREFIX) DESTDIR='
+	@echo 'make install     installs the build (and builds if necessary): PREFIX=$(PREFIX) DESTDIR='
 	@echo 'make uninstall   removes that again'
 	@echo 'make debs        packages for Debian, in target/deb'
-	@echo 'make docs        the manual and the guides as HTML with a search, and as man pages, in target/docs'
+	@echo 'make docs        the manual and the guides as HTML and as man pages, in target/docs'
 	@echo 'make clean       removes target/'
 	@echo 'For developers (CONTRIBUTING.md says what to run after which change):'
 	@echo 'make check-fast  type checks, lints and the fast Rust unit tests, in less than a minute'
-	@echo 'make check       every test, or PART="...": scripts rust c counts consumers tool docs peers languages;'
+	@echo 'make check       every test, or PART="...": scripts rust c counts consumers tool docs peers'
+	@echo '                 languages;'
 	@echo '                 further parts: cloud mpi packages supply'
 	@echo 'make check-long  the rigs at length, or RIG="...": $(RIG); further: tsan;'
-	@echo '                 STATES=$(STATES) SEEDS=$(SEEDS) CRASHES=$(CRASHES) COMMITS=$(COMMITS) KILLS=$(KILLS) FLIPS=$(FLIPS) TIMES=$(TIMES) SECONDS=$(SECONDS)'
+	@echo '                 STATES=$(STATES) SEEDS=$(SEEDS) CRASHES=$(CRASHES) COMMITS=$(COMMITS)'
+	@echo '                 KILLS=$(KILLS) FLIPS=$(FLIPS) TIMES=$(TIMES) SECONDS=$(SECONDS)'
 	@echo 'make fuzz        every fuzzer, TIME=$(TIME) seconds in sum; needs nightly Rust'
 	@echo 'make bench       compares with other libraries: PARTS="$(PARTS)";'
 	@echo '                 or two versions of holdall, each a file or a revision: OLD=main NEW=...'
@@ -70,29 +73,31 @@ help:
 	@echo 'make venv        the Python packages of the tests, in $(VENV)'
 	@echo 'CMAKE_FLAGS goes to cmake; CARGO, PYTHON and JOBS choose those.'
 
-# With TESTS=ON also c-tests, of which TARGETS may name some.
+# With TESTS=ON also c-tests; TARGETS may select some.
 TESTS ?= OFF
 TARGETS ?=
 build:
 	@sh cmake/need.sh @build
-	cmake -S . -B $(BUILD) -DHOLDALL_TESTS=$(TESTS) $(if $(filter ON,$(TESTS)),-DHOLDALL_FIXTURES="$$HOLDALL_FIXTURES") $(CMAKE_FLAGS)
+	cmake -S . -B $(BUILD) -DHOLDALL_TESTS=$(TESTS) \
+	    $(if $(filter ON,$(TESTS)),-DHOLDALL_FIXTURES="$$HOLDALL_FIXTURES") $(CMAKE_FLAGS)
 	cmake --build $(BUILD) --parallel $(JOBS) $(if $(TARGETS),--target $(TARGETS))
 
-# Not after `build`: under sudo there often is no Rust.
+# Does not depend on `build`: under sudo there is often no Rust.
 install:
 	@test -f $(BUILD)/cmake_install.cmake || $(MAKE) build
 	@sh cmake/need.sh make cmake
 	DESTDIR='$(DESTDIR)' cmake --install $(BUILD) --prefix '$(PREFIX)'
 	@cat $(BUILD)/install_manifest.txt >>$(BUILD)/installed.txt && echo >>$(BUILD)/installed.txt
 
-# What `make install` has installed there, from this folder.
+# Removes what `make install` has installed there, from this folder.
 uninstall:
 	@DESTDIR='$(DESTDIR)' sh cmake/uninstall.sh $(BUILD)/installed.txt '$(PREFIX)'
 
-# A fresh installation below target/.
+# Installs into a new folder below target/.
 stage:
 	@rm -rf "$(STAGE)"
-	@DESTDIR= cmake --install $(BUILD) --prefix "$$PWD/$(STAGE)" >$(BUILD)/install.log || { cat $(BUILD)/install.log; exit 1; }
+	@DESTDIR= cmake --install $(BUILD) --prefix "$$PWD/$(STAGE)" >$(BUILD)/install.log || \
+	    { cat $(BUILD)/install.log; exit 1; }
 
 demo: build stage
 	@sh examples/demo.sh $(STAGE) target/demo
@@ -126,8 +131,9 @@ venv:
 	    echo 'caterva 0.7.3 could not be had ($(CATERVA_VENV).log says why): its tests are left out'; \
 	}
 
-# Measures each part of PARTS, writes its complete result to tests/bench/results, and generates BENCHMARKS.md from all results there.
-# With OLD: both versions by turns; it ends with an error where a path became slower, or holds more memory.
+# Measures each part of PARTS, writes its complete result to tests/bench/results, and generates
+# BENCHMARKS.md from all results there. With OLD it compares both versions in turns, and fails if a
+# path became slower or takes more memory.
 bench: build stage $(if $(OLD),,venv)
 ifdef OLD
 	@"$$PYTHON" tests/bench/versus.py '$(OLD)' '$(NEW)' target/versus
@@ -140,12 +146,13 @@ endif
 # One more build of the same libraries, for /usr.
 debs:
 	@sh cmake/need.sh @build dpkg-deb
-	cmake -S . -B target/deb/build -DCMAKE_INSTALL_PREFIX=/usr -DHOLDALL_TESTS=OFF $(CMAKE_FLAGS) >target/deb.log
+	cmake -S . -B target/deb/build -DCMAKE_INSTALL_PREFIX=/usr -DHOLDALL_TESTS=OFF $(CMAKE_FLAGS) \
+	    >target/deb.log
 	cmake --build target/deb/build --parallel $(JOBS) >>target/deb.log
 	@rm -f target/deb/*.deb
 	@sh cmake/deb.sh target/deb/build target/deb
 
-# Python's standard library is all that it needs; the man pages are made and installed by `build` as well.
+# Needs only Python's standard library; `build` generates and installs the man pages as well.
 docs:
 	@"$$PYTHON" docs/make/make.py html target/docs
 	@"$$PYTHON" docs/make/make.py man target/docs/man3

@@ -1,4 +1,5 @@
-/* What the library tells: callers of progress, callers of faults, and nobody else. */
+/* Records the progress calls and the faults that the library reports, and checks that it prints
+ * nothing. */
 #ifndef CALLBACKS_H
 #define CALLBACKS_H
 
@@ -7,18 +8,18 @@
 #include <fcntl.h>
 #include <pthread.h>
 
-/* ---- progress -----------------------------------------------------------------------------------*/
+/* ---- progress ---------------------------------------------------------------------------------*/
 
 typedef struct {
     uint64_t calls, last, total;
-    /* the call that stops the work; 0: none does */
+    /* the call that stops the work; 0: none */
     uint64_t stop_at;
-} told;
+} progress_log;
 
-/* For holdall_options_set_progress(), with a `told`. */
+/* For holdall_options_set_progress(), with a `progress_log`. */
 static inline int progress(void *ctx, uint64_t done, uint64_t total)
 {
-    told *t = ctx;
+    progress_log *t = ctx;
     CHECK(done <= total && (t->calls == 0 || done >= t->last));
     t->calls++;
     t->last = done;
@@ -26,15 +27,15 @@ static inline int progress(void *ctx, uint64_t done, uint64_t total)
     return t->calls == t->stop_at;
 }
 
-/* ---- faults -------------------------------------------------------------------------------------*/
+/* ---- faults -----------------------------------------------------------------------------------*/
 
 enum { FAULTS_MOST = 16 };
 
 typedef struct {
-    int told, stop_at;
-    /* the one that verifies */
+    int count, stop_at;
+    /* the thread that calls holdall_verify() */
     pthread_t thread;
-    /* the ends of their names, and what is wrong */
+    /* the ends of the names of the corrupt parts, and their errors */
     char parts[FAULTS_MOST][64];
     holdall_error errors[FAULTS_MOST];
 } faults;
@@ -45,19 +46,20 @@ static inline int note(void *ctx, const char *part, const holdall_error *fault)
     faults *f = ctx;
     CHECK(pthread_equal(f->thread, pthread_self()));
     CHECK(fault->status < 0 && fault->message[0] && is_text(fault->message, sizeof fault->message));
-    CHECK(f->told < FAULTS_MOST);
+    CHECK(f->count < FAULTS_MOST);
     size_t n = strlen(part);
-    snprintf(f->parts[f->told], sizeof f->parts[0], "%s", n < 60 ? part : part + n - 60);
-    f->errors[f->told] = *fault;
-    f->told++;
-    return f->told == f->stop_at;
+    snprintf(f->parts[f->count], sizeof f->parts[0], "%s", n < 60 ? part : part + n - 60);
+    f->errors[f->count] = *fault;
+    f->count++;
+    return f->count == f->stop_at;
 }
 
-/* ---- nothing is printed -------------------------------------------------------------------------*/
+/* ---- nothing is printed -----------------------------------------------------------------------*/
 
-/* Nothing is printed while `work` makes n calls, which must end with these statuses. It may not use CHECK(): that could
- * not be read. */
-static inline void check_silent(void (*work)(holdall_status *got), const holdall_status *want, int n)
+/* Checks that `work` prints nothing while it makes n calls, which must return these statuses.
+ * `work` must not use CHECK(), because its output could not be read. */
+static inline void check_silent(void (*work)(holdall_status *got), const holdall_status *want,
+                                int n)
 {
     enum { MOST = 16 };
     const char *said = in_tmp("said");

@@ -1,8 +1,9 @@
-/* What the test programs share: checks that say where they failed, short forms of the calls that most
- * tests make, files, and records to write. To be included first.
+/* Shared by the test programs: checks that print where they failed, short forms of the most
+ * frequent calls, files, and records to write. Must be included first.
  *
- * A test is a program that returns 0 where all is well. $HOLDALL_TMP is an empty folder of its own,
- * $HOLDALL_FIXTURES holds files that other programs wrote; without it the tests of those are skipped. */
+ * A test is a program that returns 0 if it passes. $HOLDALL_TMP is an empty folder for this test.
+ * $HOLDALL_FIXTURES is a folder of files that other programs wrote; without it the tests of these
+ * files are skipped. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -29,12 +30,12 @@
 
 #include "short.h"
 
-/* ---- checks ------------------------------------------------------------------------------------*/
+/* ---- checks -----------------------------------------------------------------------------------*/
 
-/* The words of the last failure on this thread: give &err to every call. */
+/* The error of the last failure on this thread: pass &err to every call. */
 static _Thread_local holdall_error err;
 
-/* Says which case a loop is at: printed where a check fails. */
+/* Sets the description of the current case of a loop, which a failing check prints. */
 static _Thread_local char at_case[256];
 
 __attribute__((format(printf, 1, 2))) static inline void now(const char *format, ...)
@@ -50,22 +51,24 @@ __attribute__((format(printf, 1, 2))) static inline void now(const char *format,
 
 static inline void failed(const char *file, int line, const char *what)
 {
-    fprintf(stderr, "%s:%d: %s%s%s%s\n", file, line, at_case[0] ? "[" : "", at_case, at_case[0] ? "] " : "", what);
+    fprintf(stderr, "%s:%d: %s%s%s%s\n", file, line, at_case[0] ? "[" : "", at_case,
+            at_case[0] ? "] " : "", what);
     exit(1);
 }
 
 #define CHECK(what) ((what) ? (void)0 : failed(__FILE__, __LINE__, #what))
 
-static inline void check_equal(const char *file, int line, const char *what, uint64_t got, uint64_t want)
+static inline void check_equal(const char *file, int line, const char *what, uint64_t got,
+                               uint64_t want)
 {
     if (got == want)
         return;
-    char words[512];
-    snprintf(words, sizeof words, "%s is %" PRIu64 ", not %" PRIu64, what, got, want);
-    failed(file, line, words);
+    char message[512];
+    snprintf(message, sizeof message, "%s is %" PRIu64 ", not %" PRIu64, what, got, want);
+    failed(file, line, message);
 }
 
-/* Two whole numbers, printed where they differ. */
+/* Compares two whole numbers and prints them if they differ. */
 #define EQUAL(got, want) check_equal(__FILE__, __LINE__, #got, (uint64_t)(got), (uint64_t)(want))
 
 /* Is this UTF-8, with a final NUL within n bytes? */
@@ -73,7 +76,11 @@ static inline bool is_text(const char *s, size_t n)
 {
     const unsigned char *p = (const unsigned char *)s, *end = p + n;
     while (p < end && *p) {
-        size_t more = *p < 0x80 ? 0 : *p >= 0xC2 && *p < 0xE0 ? 1 : (*p & 0xF0) == 0xE0 ? 2 : *p >= 0xF0 && *p < 0xF5 ? 3 : 9;
+        size_t more = *p < 0x80                 ? 0
+                      : *p >= 0xC2 && *p < 0xE0 ? 1
+                      : (*p & 0xF0) == 0xE0     ? 2
+                      : *p >= 0xF0 && *p < 0xF5 ? 3
+                                                : 9;
         if (more > (size_t)(end - p))
             return false;
         for (size_t i = 1; i <= more; i++)
@@ -84,41 +91,43 @@ static inline bool is_text(const char *s, size_t n)
     return p < end;
 }
 
-/* The error must be filled: it is preset to what no call can leave. */
+/* Checks that the error was filled: it is preset to values that no call can leave. */
 static inline void preset_error(void)
 {
     memset(&err, 0x5A, sizeof err);
     err.message[sizeof err.message - 1] = '\0';
 }
 
-static inline void check_status(const char *file, int line, const char *what, holdall_status want, holdall_status got)
+static inline void check_status(const char *file, int line, const char *what, holdall_status want,
+                                holdall_status got)
 {
-    char words[1024];
+    char message[1024];
     if (got != want) {
-        snprintf(words, sizeof words, "%s gives %s, not %s%s%s", what, holdall_status_name(got), holdall_status_name(want),
-                 got < 0 ? ": " : "", got < 0 ? err.message : "");
-        failed(file, line, words);
+        snprintf(message, sizeof message, "%s gives %s, not %s%s%s", what, holdall_status_name(got),
+                 holdall_status_name(want), got < 0 ? ": " : "", got < 0 ? err.message : "");
+        failed(file, line, message);
     }
-    bool told = got >= 0 || (err.status == got && err.position >= -1 && err.message[0] && is_text(err.message, sizeof err.message));
-    if (!told) {
-        snprintf(words, sizeof words, "%s fails and does not fill its error", what);
-        failed(file, line, words);
+    bool filled = got >= 0 || (err.status == got && err.position >= -1 && err.message[0] &&
+                             is_text(err.message, sizeof err.message));
+    if (!filled) {
+        snprintf(message, sizeof message, "%s fails and does not fill its error", what);
+        failed(file, line, message);
     }
 }
 
-/* A call that must end with this status, and tell why in err where it failed. */
+/* Checks that a call returns this status and, on failure, fills err. */
 #define GIVES(want, call) (preset_error(), check_status(__FILE__, __LINE__, #call, (want), (call)))
 #define OK(call) GIVES(HOLDALL_OK, call)
-/* The same of a call that was made before. */
+/* The same for the result of an earlier call. */
 #define GAVE(want, status) check_status(__FILE__, __LINE__, #status, (want), (status))
 
-/* Do the words of the last failure contain these? */
-static inline bool says(const char *words)
+/* Does the message of the last failure contain this text? */
+static inline bool says(const char *message)
 {
-    return strstr(err.message, words) != NULL;
+    return strstr(err.message, message) != NULL;
 }
 
-/* ---- slow surroundings --------------------------------------------------------------------------*/
+/* ---- slow environments ------------------------------------------------------------------------*/
 
 /* Under the address sanitizer? */
 static inline bool addresses_are_seen(void)
@@ -133,7 +142,7 @@ static inline bool addresses_are_seen(void)
     return false;
 }
 
-/* Under valgrind or that sanitizer? Loops over many cases then take fewer of them. */
+/* Under valgrind or the address sanitizer? Loops over many cases then run fewer of them. */
 static inline bool slow(void)
 {
     const char *preload = getenv("LD_PRELOAD");
@@ -153,9 +162,9 @@ static inline bool races_are_seen(void)
     return false;
 }
 
-/* ---- files --------------------------------------------------------------------------------------*/
+/* ---- files ------------------------------------------------------------------------------------*/
 
-/* $HOLDALL_TMP/name; good until fifteen more were asked for. */
+/* Returns $HOLDALL_TMP/name, which is valid until 15 further calls. */
 static inline const char *in_tmp(const char *name)
 {
     static _Thread_local char paths[16][1024];
@@ -170,7 +179,8 @@ static inline const char *in_tmp(const char *name)
     return path;
 }
 
-/* The path of a folder of fixtures, or NULL, said aloud. */
+/* Returns the path of a folder of fixtures; prints a message and returns NULL if it does not
+ * exist. */
 static inline const char *fixtures(const char *name)
 {
     static char path[1024];
@@ -196,7 +206,7 @@ static inline size_t file_size(const char *path)
     return (size_t)s.st_size;
 }
 
-/* All bytes of a file; to be freed. */
+/* Returns all bytes of a file; the caller frees them. */
 static inline uint8_t *load(const char *path, size_t *n)
 {
     FILE *f = fopen(path, "rb");
@@ -216,7 +226,7 @@ static inline void save(const char *path, const void *bytes, size_t n)
     CHECK(fclose(f) == 0);
 }
 
-/* How many entries of a folder have names that contain `part`, but for hidden ones. */
+/* Returns the number of entries of a folder whose names contain `part`, without hidden entries. */
 static inline int entries(const char *folder, const char *part)
 {
     int n = 0;
@@ -228,26 +238,28 @@ static inline int entries(const char *folder, const char *part)
     return n;
 }
 
-/* The same of $HOLDALL_TMP. */
+/* The same for $HOLDALL_TMP. */
 static inline int files_with(const char *part)
 {
     return entries(in_tmp("."), part);
 }
 
-/* Nothing of a writer is left beside the containers. */
+/* Checks that no file of a writer remains beside the containers. */
 #define TIDY() EQUAL(files_with(".holdall-"), 0)
 
-/* ---- options, in one expression -----------------------------------------------------------------*/
+/* ---- options, in one expression ---------------------------------------------------------------*/
 
 /* Pairs of option and value, such as WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD). */
 #define WITH(...) ((const int64_t[]){__VA_ARGS__, 0, 0})
 
-/* Values of HOLDALL_OPT_BAG_LIMITS, HOLDALL_OPT_BAG_SHARDS and HOLDALL_OPT_IO, by what a loop has. */
+/* Values of HOLDALL_OPT_BAG_LIMITS, HOLDALL_OPT_BAG_SHARDS and HOLDALL_OPT_IO from loop
+ * variables. */
 #define LIMITS(separate) ((separate) ? HOLDALL_BAG_LIMITS_SEPARATE : HOLDALL_BAG_LIMITS_TAIL)
-#define SHARDS(interleaved) ((interleaved) ? HOLDALL_BAG_SHARDS_INTERLEAVED : HOLDALL_BAG_SHARDS_CONCATENATED)
+#define SHARDS(interleaved) \
+    ((interleaved) ? HOLDALL_BAG_SHARDS_INTERLEAVED : HOLDALL_BAG_SHARDS_CONCATENATED)
 #define IO(mapped) ((mapped) ? HOLDALL_IO_MAP : HOLDALL_IO_READ)
 
-/* NULL for NULL; to be freed. */
+/* Returns NULL for NULL; the caller frees the result. */
 static inline holdall_options *options_of(const int64_t *pairs)
 {
     if (pairs == NULL)
@@ -274,7 +286,8 @@ static inline holdall_bag *open_bag(const char *spec, const int64_t *pairs)
     return bag;
 }
 
-static inline holdall_status try_writer(const char *path, holdall_mode mode, const int64_t *pairs, holdall_bag_writer **writer)
+static inline holdall_status try_writer(const char *path, holdall_mode mode, const int64_t *pairs,
+                                        holdall_bag_writer **writer)
 {
     holdall_options *options = options_of(pairs);
     holdall_status status = holdall_bag_writer_open(path, mode, options, writer, &err);
@@ -282,19 +295,20 @@ static inline holdall_status try_writer(const char *path, holdall_mode mode, con
     return status;
 }
 
-static inline holdall_bag_writer *open_writer(const char *path, holdall_mode mode, const int64_t *pairs)
+static inline holdall_bag_writer *open_writer(const char *path, holdall_mode mode,
+                                              const int64_t *pairs)
 {
     holdall_bag_writer *writer;
     OK(try_writer(path, mode, pairs, &writer));
     return writer;
 }
 
-/* ---- records ------------------------------------------------------------------------------------*/
+/* ---- records ----------------------------------------------------------------------------------*/
 
 enum { RECORD_MOST = 3000 };
 
-/* Record i of all tests: text that compresses, of 0 to RECORD_MOST bytes; different for each i but for
- * the empty ones, i % 5 == 3. */
+/* Record i of all tests: compressible text of 0 to RECORD_MOST bytes. Each i has a different
+ * record, except the empty ones (i % 5 == 3). */
 static inline size_t make_record(uint64_t i, uint8_t *dst)
 {
     static const size_t sizes[] = {40, 7, 700, 0, 160, 1500, 8, 13, 0, 2900};
@@ -327,7 +341,7 @@ static inline void write_bag(const char *path, holdall_mode mode, const int64_t 
     holdall_bag_writer_close(writer);
 }
 
-/* Is record i of this bag that of make_record(number)? */
+/* Is record i of this bag equal to make_record(number)? */
 static inline void check_record(const holdall_bag *bag, uint64_t i, uint64_t number)
 {
     uint8_t want[RECORD_MOST], got[RECORD_MOST];
@@ -337,7 +351,7 @@ static inline void check_record(const holdall_bag *bag, uint64_t i, uint64_t num
     CHECK(memcmp(got, want, n) == 0);
 }
 
-/* Is record k of a batch that of make_record(number)? */
+/* Is record k of a batch equal to make_record(number)? */
 static inline void check_in_batch(const holdall_records *records, size_t k, uint64_t number)
 {
     uint8_t want[RECORD_MOST];
@@ -347,7 +361,7 @@ static inline void check_in_batch(const holdall_records *records, size_t k, uint
     CHECK(memcmp(holdall_records_data(records) + at[k], want, size) == 0);
 }
 
-/* Are n records from `first` on those of make_record(number) and after? */
+/* Are n records from `first` on equal to those of make_record() from `number` on? */
 static inline void check_range(const holdall_bag *bag, uint64_t first, uint64_t n, uint64_t number)
 {
     holdall_records *records;
@@ -360,7 +374,7 @@ static inline void check_range(const holdall_bag *bag, uint64_t first, uint64_t 
     holdall_records_free(records);
 }
 
-/* Does this path hold records 0 to n of make_record(), and nothing else? */
+/* Does this path hold exactly records 0 to n of make_record()? */
 static inline void check_bag(const char *path, const int64_t *pairs, uint64_t n)
 {
     holdall_bag *bag = open_bag(path, pairs);

@@ -1,4 +1,5 @@
-/* Child processes: that end, that may not have all memory, that are killed at some point of their work. */
+/* Child processes: with an exit status, with limited memory, or killed at some point of their
+ * work. */
 #ifndef CHILD_H
 #define CHILD_H
 
@@ -8,10 +9,10 @@
 #include <sys/resource.h>
 #include <time.h>
 
-/* For alarm(), in a child that could hang: so many seconds are far more than any of them works. */
+/* Seconds for alarm() in a child that could hang: far more than any child needs. */
 enum { HANGS = 300 };
 
-/* In the child 0. */
+/* Returns 0 in the child. */
 static inline pid_t forked(void)
 {
     fflush(NULL);
@@ -29,7 +30,7 @@ static inline void check_child(pid_t pid, int want)
     EQUAL(WEXITSTATUS(status), want);
 }
 
-/* Do all threads but the first one, which asks, sleep? */
+/* Do all threads sleep, except the first one, which calls this function? */
 static inline bool others_rest(void)
 {
     DIR *tasks = opendir("/proc/self/task");
@@ -37,7 +38,8 @@ static inline bool others_rest(void)
     for (struct dirent *task; rest && tasks != NULL && (task = readdir(tasks)) != NULL;) {
         char path[300], stat[256];
         snprintf(path, sizeof path, "/proc/self/task/%s/stat", task->d_name);
-        FILE *file = task->d_name[0] == '.' || atol(task->d_name) == getpid() ? NULL : fopen(path, "r");
+        FILE *file = task->d_name[0] == '.' || atol(task->d_name) == getpid() ? NULL
+                                                                              : fopen(path, "r");
         if (file == NULL)
             continue;
         stat[fread(stat, 1, sizeof stat - 1, file)] = '\0';
@@ -50,13 +52,14 @@ static inline bool others_rest(void)
     return rest;
 }
 
-/* Does this in a child, with what it has inherited. It is killed when it is done: what other threads of the parent
- * held at that moment is nobody's in the child, and a leak checker would say so. */
+/* Runs a function in a child, with inherited handles. The child is killed at its end: it cannot
+ * free what other threads of the parent held at fork(), and a leak checker would report that. */
 static inline void in_child(void (*work)(const void *ctx), const void *ctx)
 {
     int done[2];
     CHECK(pipe(done) == 0);
-    /* a lock of the sanitizer's own allocator that another thread has would be held in the child for ever */
+    /* a lock of the sanitizer's allocator that another thread held at fork() would never be
+     * released in the child */
     while (addresses_are_seen() && !others_rest())
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     pid_t child = forked();
@@ -75,14 +78,14 @@ static inline void in_child(void (*work)(const void *ctx), const void *ctx)
     CHECK(waitpid(child, NULL, 0) == child);
 }
 
-/* Does this in a child, whose peak of memory is its own, and which may have so many megabytes more (0: as many as there
- * are); gives its exit status. An end by a signal is a failure. */
+/* Runs a function in a child with its own memory peak, which may use so many further megabytes (0:
+ * no limit). Returns its exit status. Termination by a signal is a failure. */
 static inline int within(uint64_t megabytes, void (*test)(const char *), const char *path)
 {
     pid_t child = forked();
     if (child == 0) {
         long pages = 0;
-        /* sanitizers and valgrind take address space of their own */
+        /* sanitizers and valgrind reserve address space for themselves */
         FILE *f = megabytes > 0 && !slow() ? fopen("/proc/self/statm", "r") : NULL;
         if (f != NULL) {
             struct rlimit limit;
@@ -100,7 +103,7 @@ static inline int within(uint64_t megabytes, void (*test)(const char *), const c
     return WEXITSTATUS(status);
 }
 
-/* ---- crashes ------------------------------------------------------------------------------------*/
+/* ---- crashes ----------------------------------------------------------------------------------*/
 
 static inline void limit_files(rlim_t bytes)
 {
@@ -110,8 +113,8 @@ static inline void limit_files(rlim_t bytes)
     CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
 }
 
-/* Does this in a child, which dies where a file gets beyond what limit_files() allows it. Says whether it came to its
- * end. */
+/* Runs a function in a child, which dies when a file exceeds the limit of limit_files(). Returns
+ * whether it completed. */
 static inline bool survives(void (*work)(int kind, size_t bytes), int kind, size_t bytes)
 {
     pid_t child = forked();
@@ -129,34 +132,35 @@ static inline bool survives(void (*work)(int kind, size_t bytes), int kind, size
     return done;
 }
 
-/* How the child of kill_at_work() says how far it is. */
-static inline void tell(int fd, uint64_t n)
+/* Reports the progress of the child of kill_at_work(). */
+static inline void report(int fd, uint64_t n)
 {
     CHECK(write(fd, &n, sizeof n) == sizeof n);
 }
 
-/* Kills a child that works for ever, at another time in each round; gives the last number that it told. */
+/* Kills a child that works without end, at a different time in each round. Returns the last number
+ * that the child reported. */
 static inline uint64_t kill_at_work(void (*work)(int fd), int round)
 {
-    int told[2];
-    CHECK(pipe(told) == 0);
+    int reports[2];
+    CHECK(pipe(reports) == 0);
     pid_t child = forked();
     if (child == 0) {
-        close(told[0]);
-        work(told[1]);
+        close(reports[0]);
+        work(reports[1]);
     }
-    close(told[1]);
+    close(reports[1]);
     uint64_t n, last = 0;
     for (int k = 0; k < 1 + round % 4; k++) {
-        CHECK(read(told[0], &n, sizeof n) == sizeof n);
+        CHECK(read(reports[0], &n, sizeof n) == sizeof n);
         last = n;
     }
     struct timespec pause = {0, 30000 * round};
     nanosleep(&pause, NULL);
     CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
-    while (read(told[0], &n, sizeof n) == sizeof n)
+    while (read(reports[0], &n, sizeof n) == sizeof n)
         last = n;
-    close(told[0]);
+    close(reports[0]);
     return last;
 }
 

@@ -1,5 +1,6 @@
-/* A commit as a film: what the storage was before each of its calls, and after the last. A reader may then be shown the
- * storage as it was before, as it was at some moment, and as it is in the end, with the switches at any two of its calls. */
+/* Records the state of the storage before each call of a commit, and after the last call. A reader
+ * is then shown the state before the commit, a state during it, and the final state, with the
+ * switches at any two of its calls. */
 #ifndef COMMIT_STATES_H
 #define COMMIT_STATES_H
 
@@ -9,11 +10,12 @@ enum { STATES_MOST = 96 };
 static folder states[STATES_MOST];
 static int n_states;
 
-/* Shown are states[0] up to the reader's call `first`, states[middle] up to its call `second`, then the last one. */
+/* Shows states[0] up to the reader's call `first`, states[middle] up to its call `second`, then the
+ * last state. */
 static int middle;
 static long first, second;
 
-/* The `before` of a storage that commits, and to be called once behind the commit. */
+/* The `before` function of a storage that commits. Must be called once more after the commit. */
 static void take_state(folder *f, operation o)
 {
     (void)o;
@@ -22,7 +24,7 @@ static void take_state(folder *f, operation o)
     folder_copy(&states[n_states++], f);
 }
 
-/* The `before` of a storage that is read. */
+/* The `before` function of a storage that is read. */
 static void show_state(folder *f, operation o)
 {
     (void)o;

@@ -1,5 +1,5 @@
-/* A folder of named files in memory, behind holdall_storage_functions: counts what is asked of it, and fails
- * where a test wants it to. May be used from many threads. */
+/* A folder of named files in memory, accessed through holdall_storage_functions. Counts the calls
+ * and fails at those that a test chooses. May be used from many threads. */
 #ifndef FOLDER_H
 #define FOLDER_H
 
@@ -21,18 +21,18 @@ typedef struct folder {
     pthread_mutex_t lock;
     folder_file files[FILES_MOST];
     int n;
-    /* What was asked for. */
+    /* The calls. */
     long calls[OPERATIONS];
     long all_calls;
     uint64_t bytes_read;
     int destroyed;
-    /* To fail: the call with this number (from 1 on; 0: none does), and those after it if `dead`; with
-     * `too_late`, what it should do was done all the same. */
+    /* The call with this number fails (from 1 on; 0: none), and also all later calls if `dead` is
+     * set. If `too_late` is set, the call fails after its work is done. */
     long fail_at;
     bool dead, too_late;
     long failures;
     operation failed;
-    /* Called before each call does its work, if set; it may look at the files and change them. */
+    /* Called before each call does its work, if set. May inspect and change the files. */
     void (*before)(struct folder *f, operation o);
 } folder;
 
@@ -75,7 +75,7 @@ static inline folder_file *folder_make(folder *f, const char *name)
     return file;
 }
 
-/* Puts a file there, from outside. */
+/* Adds a file directly, without the functions. */
 static inline void folder_put(folder *f, const char *name, const void *bytes, size_t n)
 {
     folder_file *file = folder_make(f, name);
@@ -91,20 +91,21 @@ static inline void folder_copy(folder *to, const folder *from)
         folder_put(to, from->files[i].name, from->files[i].bytes, from->files[i].size);
 }
 
-/* Removes all files, from outside. */
+/* Removes all files directly, without the functions. */
 static inline void folder_clear(folder *f)
 {
     while (f->n > 0)
         folder_drop(f, &f->files[0]);
 }
 
-/* Counts a call; says whether it is one that must fail, before or after its work. */
+/* Counts a call. Returns whether it must fail, before or after its work. */
 static inline bool folder_enter(folder *f, operation o)
 {
     pthread_mutex_lock(&f->lock);
     f->calls[o]++;
     f->all_calls++;
-    bool fails = f->fail_at > 0 && (f->all_calls == f->fail_at || (f->dead && f->all_calls > f->fail_at));
+    bool fails = f->fail_at > 0 &&
+                 (f->all_calls == f->fail_at || (f->dead && f->all_calls > f->fail_at));
     f->failures += fails;
     if (fails)
         f->failed = o;
@@ -205,8 +206,9 @@ static int64_t folder_remove(void *ctx, const char *name)
     return folder_leave(f, fails, 0);
 }
 
-/* The files in it: in `name`, where that is not "". */
-static int64_t folder_list(void *ctx, const char *name, int (*each)(void *arg, const char *name), void *arg)
+/* Lists the files: all if `name` is "", otherwise those in the folder `name`. */
+static int64_t folder_list(void *ctx, const char *name, int (*each)(void *arg, const char *name),
+                           void *arg)
 {
     folder *f = ctx;
     static _Thread_local char names[FILES_MOST][NAME_MOST];
@@ -268,7 +270,8 @@ static inline holdall_status try_folder_bag(folder *f, const int64_t *pairs, hol
     return status;
 }
 
-static inline holdall_status try_folder_writer(folder *f, holdall_mode mode, const int64_t *pairs, holdall_bag_writer **writer)
+static inline holdall_status try_folder_writer(folder *f, holdall_mode mode, const int64_t *pairs,
+                                               holdall_bag_writer **writer)
 {
     holdall_options *options = options_of(pairs);
     holdall_storage *io = folder_io(f);

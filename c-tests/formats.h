@@ -1,5 +1,5 @@
-/* A small container of each form, and the same changes and looks at each: rows of 32-bit numbers, as items, as a column, as
- * records. */
+/* A small container of each form, and the same changes and checks for each: rows of 32-bit numbers,
+ * as items, as a column, or as records. */
 #ifndef FORMATS_H
 #define FORMATS_H
 
@@ -7,7 +7,8 @@
 
 #include <ftw.h>
 
-/* Rows of the old state and the new one; those that the change writes anew; those of one more change. */
+/* Numbers of rows of the old and the new state; the rows that the change rewrites; the rows after
+ * one more change. */
 enum { OLD = 40, NEW = 65, FROM = 5, TO = 20, MORE = 3, ROWS = 100, CHUNK = 16 };
 
 typedef enum { SCHUNK, ARRAY, TABLE, BAG } kind;
@@ -24,13 +25,13 @@ static const struct {
     {"x.cat", ARRAY, HOLDALL_FORMAT_CATERVA, {0}},
     {"array.bcolz", ARRAY, HOLDALL_FORMAT_BCOLZ, {0}},
     {"array.blz", ARRAY, HOLDALL_FORMAT_BLZ, {0}},
-    {"array.paper", ARRAY, HOLDALL_FORMAT_BLZ_RFC, {HOLDALL_OPT_SUPERCHUNK_CHUNKS, 3}},
+    {"array.blz_rfc", ARRAY, HOLDALL_FORMAT_BLZ_RFC, {HOLDALL_OPT_SUPERCHUNK_CHUNKS, 3}},
     {"table.bcolz", TABLE, HOLDALL_FORMAT_BCOLZ, {0}},
     {"x.bagz", BAG, HOLDALL_FORMAT_BAGZ, {0}},
     {"x.bag", BAG, HOLDALL_FORMAT_BAGZ, {HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE}},
     {"set@2.bagz", BAG, HOLDALL_FORMAT_BAGZ, {0}},
 };
-/* Those that have a file or a folder of their name; and all, with the set of bags. */
+/* The forms with a file or a folder of their name; and all forms, with the set of bags. */
 enum { ALL_FORMS = sizeof forms / sizeof forms[0], FORMS = ALL_FORMS - 1 };
 
 /* HOLDALL_OPT_MEMORY_LIMIT of all handles; 0: the default limit. */
@@ -38,10 +39,10 @@ static int64_t memory_limit;
 /* The progress callback of all handles; NULL: none. */
 static holdall_progress_fn progress_callback;
 static void *progress_ctx;
-/* Rows of a chunk of a container that is made. */
+/* Rows per chunk of a new container. */
 static uint64_t chunk_rows = CHUNK;
 
-/* The options of a handle: those of the form where `own`. */
+/* The options of a handle: those of the form if `own` is set. */
 static inline holdall_options *form_options(int form, bool own)
 {
     holdall_options *o = options_of(own ? forms[form].pairs : NULL);
@@ -57,15 +58,15 @@ static inline holdall_options *form_options(int form, bool own)
 
 static _Thread_local int32_t rows_of[ROWS];
 
-/* Rows first to first + n, as they are appended, or as they are written anew. */
-static inline const int32_t *rows(uint64_t first, uint64_t n, bool anew)
+/* Rows first to first + n, as they are appended or rewritten. */
+static inline const int32_t *rows(uint64_t first, uint64_t n, bool rewritten)
 {
     for (uint64_t i = 0; i < n; i++)
-        rows_of[i] = (int32_t)((first + i) * 7) + (anew ? 1000000 : 0);
+        rows_of[i] = (int32_t)((first + i) * 7) + (rewritten ? 1000000 : 0);
     return rows_of;
 }
 
-/* A handle that writes. */
+/* A writing handle. */
 typedef struct {
     kind kind;
     holdall_schunk *schunk;
@@ -98,14 +99,16 @@ static inline holdall_status open_writer_of(int form, const char *path, bool mak
                  : holdall_schunk_open(path, HOLDALL_APPEND, o, &w->schunk, &err);
         break;
     case ARRAY:
-        s = make ? array_create(path, HOLDALL_CREATE, format, "<i4", 1, none, chunks, NULL, o, &w->array, &err)
+        s = make ? array_create(path, HOLDALL_CREATE, format, "<i4", 1, none, chunks, NULL, o,
+                                &w->array, &err)
                  : holdall_array_open(path, HOLDALL_APPEND, o, &w->array, &err);
         break;
     case TABLE:
         s = make ? table_create(path, HOLDALL_CREATE, format, 2, names, types, o, &w->table, &err)
                  : holdall_table_open(path, HOLDALL_APPEND, o, &w->table, &err);
         break;
-    default: s = holdall_bag_writer_open(path, make ? HOLDALL_CREATE : HOLDALL_APPEND, o, &w->bag, &err);
+    default:
+        s = holdall_bag_writer_open(path, make ? HOLDALL_CREATE : HOLDALL_APPEND, o, &w->bag, &err);
     }
     holdall_options_free(o);
     return s;
@@ -127,7 +130,7 @@ static inline holdall_status append(writer *w, uint64_t first, uint64_t n)
     }
 }
 
-static inline holdall_status write_anew(writer *w)
+static inline holdall_status rewrite(writer *w)
 {
     const int32_t *src = rows(FROM, TO - FROM, true);
     static const uint64_t start[] = {FROM}, count[] = {TO - FROM};
@@ -136,8 +139,11 @@ static inline holdall_status write_anew(writer *w)
     case SCHUNK: return holdall_schunk_write(w->schunk, FROM * 4, src, n, &err);
     case ARRAY: return holdall_array_write(w->array, start, count, NULL, src, n, NULL, &err);
     case TABLE: {
-        holdall_status s = holdall_table_write(w->table, holdall_table_column_name(w->table, 0), FROM, TO - FROM, src, n, &err);
-        return s < 0 ? s : holdall_table_write(w->table, holdall_table_column_name(w->table, 1), FROM, TO - FROM, src, n, &err);
+        holdall_status s = holdall_table_write(w->table, holdall_table_column_name(w->table, 0),
+                                               FROM, TO - FROM, src, n, &err);
+        return s < 0 ? s
+                     : holdall_table_write(w->table, holdall_table_column_name(w->table, 1), FROM,
+                                           TO - FROM, src, n, &err);
     }
     default: return HOLDALL_OK;
     }
@@ -154,7 +160,7 @@ static inline holdall_status commit(writer *w)
     }
 }
 
-/* ---- readers ------------------------------------------------------------------------------------ */
+/* ---- readers ----------------------------------------------------------------------------------*/
 
 typedef struct {
     kind kind;
@@ -196,7 +202,7 @@ static inline holdall_status read_array(const holdall_array *a, int32_t *dst, ui
     return holdall_array_read(a, start, n, NULL, dst, ROWS * 4, NULL, &err);
 }
 
-/* All rows, and how many there are. */
+/* Reads all rows and returns their number. */
 static inline holdall_status read_all(const reader *r, int32_t *got, uint64_t *n)
 {
     int32_t other[ROWS];
@@ -229,15 +235,15 @@ static inline holdall_status read_all(const reader *r, int32_t *got, uint64_t *n
     }
 }
 
-/* The rows must be those of one state. */
+/* Checks that the rows are those of one state. */
 static inline void check_rows(int form, const int32_t *got, uint64_t n)
 {
-    bool anew = n >= NEW && forms[form].kind != BAG;
+    bool rewritten = n >= NEW && forms[form].kind != BAG;
     for (uint64_t i = 0; i < n; i++)
-        EQUAL(got[i], (int32_t)(i * 7) + (anew && i >= FROM && i < TO ? 1000000 : 0));
+        EQUAL(got[i], (int32_t)(i * 7) + (rewritten && i >= FROM && i < TO ? 1000000 : 0));
 }
 
-/* How many rows there are, which must be those of one state. */
+/* Returns the number of rows, which must be those of one state. */
 static inline uint64_t look(int form, const char *path)
 {
     reader r;
@@ -265,7 +271,7 @@ static inline void add(int form, const char *path, bool make, uint64_t first, ui
     close_writer(&w);
 }
 
-/* Empties the folder of the test. */
+/* Removes everything from the folder of the test. */
 static inline void remove_all(void)
 {
     CHECK(nftw(in_tmp("."), drop, 16, FTW_DEPTH | FTW_PHYS) == 0);

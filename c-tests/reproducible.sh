@@ -1,7 +1,9 @@
 #!/bin/sh
-# Builds the shared library twice, from copies of the source in two folders: what is installed must be the same, byte by byte,
-# and name neither folder. So anybody can find out whether a library that is given away was made of this source.
-# Usage: c-tests/reproducible.sh FOLDER
+# usage: reproducible.sh FOLDER
+#
+# Builds the shared library twice, from copies of the source in two folders: the installed files
+# must be identical, and must not contain the name of either folder. So anybody can verify that a
+# distributed library was built from this source.
 set -eu
 source=$(cd "$(dirname "$0")/.." && pwd)
 mkdir -p "$1"
@@ -12,7 +14,8 @@ build() {
     mkdir -p "$2"
     (cd "$source" && tar -cf - --exclude=./target --exclude=./.git .) | tar -xf - -C "$2"
     {
-        CARGO_TARGET_DIR="$2/made" cmake -S "$2" -B "$2/build" -DHOLDALL_TESTS=OFF -DHOLDALL_TOOL=OFF &&
+        CARGO_TARGET_DIR="$2/made" cmake -S "$2" -B "$2/build" -DHOLDALL_TESTS=OFF \
+            -DHOLDALL_TOOL=OFF &&
         CARGO_TARGET_DIR="$2/made" cmake --build "$2/build" --target holdall_libraries
     } >"$out/$1.log" 2>&1 || { tail -20 "$out/$1.log"; exit 1; }
     cp "$2"/build/stripped/libholdall.* "$out/$1.library"
@@ -21,9 +24,9 @@ build() {
 
 build one "$out/here"
 build two "$out/in/a/folder/somewhere/else"
-for place in "$out" "${CARGO_HOME:-$HOME/.cargo}/"; do
-    if grep -qaF "$place" "$out/one.library"; then
-        echo "$place is in the library:" && strings "$out/one.library" | grep -F "$place" | head -5
+for folder in "$out" "${CARGO_HOME:-$HOME/.cargo}/"; do
+    if grep -qaF "$folder" "$out/one.library"; then
+        echo "$folder is in the library:" && strings "$out/one.library" | grep -F "$folder" | head -5
         exit 1
     fi
 done

@@ -1,8 +1,9 @@
 #!/bin/sh
 # usage: run.sh FOLDER STATUS COMMAND...
-# Runs a test in a fresh folder, which is $HOLDALL_TMP to it, and passes where the command ends with
-# just that status. (CTest's WILL_FAIL would also be content with a program that is not there.)
-# The folder stays when the test fails.
+#
+# Runs a test in a new folder, $HOLDALL_TMP, and passes if the command ends with exactly that
+# status. (CTest's WILL_FAIL would also accept a missing program.) The folder stays if the test
+# fails.
 set -u
 folder=$1 want=$2
 shift 2

@@ -1,12 +1,12 @@
-/* What the tests of superchunks share: content to write, and short forms of the calls. */
+/* Shared by the tests of superchunks: content to write, and short forms of the calls. */
 #ifndef SCHUNK_H
 #define SCHUNK_H
 
 #include "folder.h"
 
-/* ---- content ------------------------------------------------------------------------------------*/
+/* ---- content ----------------------------------------------------------------------------------*/
 
-/* Byte `at` of content of this kind: items of 8 bytes that rise, other ones for each kind. */
+/* Byte `at` of the content of this kind: increasing items of 8 bytes, different for each kind. */
 static inline uint8_t byte_at(uint64_t at, unsigned kind)
 {
     uint64_t item = at / 8 * (2 * kind + 1) + kind * UINT64_C(0x123456789);
@@ -45,7 +45,7 @@ static inline void write_content(holdall_schunk *s, uint64_t at, size_t n, unsig
     free(bytes);
 }
 
-/* Are these bytes of it content of this kind? */
+/* Are these bytes, which start at `at`, content of this kind? */
 static inline void check_content(const holdall_schunk *s, uint64_t at, size_t n, unsigned kind)
 {
     uint8_t *bytes = malloc(n + 1);
@@ -55,12 +55,14 @@ static inline void check_content(const holdall_schunk *s, uint64_t at, size_t n,
     free(bytes);
 }
 
-/* ---- calls --------------------------------------------------------------------------------------*/
+/* ---- calls ------------------------------------------------------------------------------------*/
 
-static inline holdall_status try_create(const char *path, holdall_mode mode, size_t typesize, const int64_t *pairs, holdall_schunk **s)
+static inline holdall_status try_create(const char *path, holdall_mode mode, size_t typesize,
+                                        const int64_t *pairs, holdall_schunk **s)
 {
     holdall_options *options = options_of(pairs);
-    holdall_status status = holdall_schunk_create(path, mode, HOLDALL_FORMAT_BLOSCPACK, typesize, options, s, &err);
+    holdall_status status =
+        holdall_schunk_create(path, mode, HOLDALL_FORMAT_BLOSCPACK, typesize, options, s, &err);
     holdall_options_free(options);
     return status;
 }
@@ -73,7 +75,8 @@ static inline holdall_schunk *create(const char *path, holdall_mode mode, const 
     return s;
 }
 
-static inline holdall_status try_schunk(const char *path, holdall_mode mode, const int64_t *pairs, holdall_schunk **s)
+static inline holdall_status try_schunk(const char *path, holdall_mode mode, const int64_t *pairs,
+                                        holdall_schunk **s)
 {
     holdall_options *options = options_of(pairs);
     holdall_status status = holdall_schunk_open(path, mode, options, s, &err);
@@ -103,7 +106,7 @@ static inline void write_schunk(const char *path, const int64_t *pairs, size_t n
     finish(s);
 }
 
-/* Does this path hold n bytes of this kind, and nothing else? */
+/* Does this path hold exactly n bytes of this kind? */
 static inline void check_schunk(const char *path, size_t n, unsigned kind)
 {
     holdall_schunk *s = open_schunk(path, HOLDALL_READ, NULL);
@@ -112,7 +115,8 @@ static inline void check_schunk(const char *path, size_t n, unsigned kind)
     holdall_schunk_close(s);
 }
 
-static inline holdall_status try_folder_schunk(folder *f, holdall_mode mode, const int64_t *pairs, holdall_schunk **s)
+static inline holdall_status try_folder_schunk(folder *f, holdall_mode mode, const int64_t *pairs,
+                                               holdall_schunk **s)
 {
     holdall_options *options = options_of(pairs);
     holdall_storage *io = folder_io(f);
@@ -132,10 +136,11 @@ static inline void folder_write_schunk(folder *f, const int64_t *pairs, size_t n
     finish(s);
 }
 
-/* ---- damage -------------------------------------------------------------------------------------*/
+/* ---- damage -----------------------------------------------------------------------------------*/
 
-/* Where the chunks of a file that was written without spare bytes are: behind each other, up to its end. */
-static inline size_t chunk_place(const char *path, uint64_t chunk)
+/* Returns the offset of a chunk in a file that was written without spare bytes: the chunks are
+ * adjacent and reach to the end of the file. */
+static inline size_t chunk_offset(const char *path, uint64_t chunk)
 {
     holdall_schunk *s = open_schunk(path, HOLDALL_READ, WITH(HOLDALL_OPT_SKIP_DAMAGED, 1));
     static const size_t digests[] = {0, 4, 4, 16, 20, 28, 32, 48, 64};
@@ -155,7 +160,8 @@ static inline void flip(const char *path, size_t at)
     FILE *f = fopen(path, "r+b");
     CHECK(f != NULL && fseek(f, (long)at, SEEK_SET) == 0);
     int c = fgetc(f);
-    CHECK(c != EOF && fseek(f, (long)at, SEEK_SET) == 0 && fputc(c ^ 0x10, f) != EOF && fclose(f) == 0);
+    CHECK(c != EOF && fseek(f, (long)at, SEEK_SET) == 0 && fputc(c ^ 0x10, f) != EOF &&
+          fclose(f) == 0);
 }
 
 #endif

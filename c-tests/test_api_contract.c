@@ -1,12 +1,13 @@
 /* The rules at the top of the header: NULL and values out of range, results on failure, the error
- * struct, closing in any order, names and versions, and that nothing is printed or installed. */
+ * struct, closing in any order, names and versions. No call prints or installs handlers. */
 #include "callbacks.h"
 
 #include <signal.h>
 #include <stddef.h>
 
-/* GIVES(), and once more without an error struct. */
-#define REFUSES(call, call_without) (GIVES(HOLDALL_E_ARGUMENT, call), CHECK((call_without) == HOLDALL_E_ARGUMENT))
+/* GIVES(), and the same call without an error struct. */
+#define REFUSES(call, call_without) \
+    (GIVES(HOLDALL_E_ARGUMENT, call), CHECK((call_without) == HOLDALL_E_ARGUMENT))
 
 /* A pointer that no call may leave in an *out handle. */
 #define STALE(type) ((type *)(void *)&err)
@@ -16,10 +17,12 @@ static const char *path;
 static void versions_agree(void)
 {
     EQUAL(holdall_version_number(), HOLDALL_VERSION_NUMBER);
-    EQUAL(HOLDALL_VERSION_NUMBER, HOLDALL_VERSION_MAJOR * 1000000 + HOLDALL_VERSION_MINOR * 1000 + HOLDALL_VERSION_PATCH);
-    char words[32];
-    snprintf(words, sizeof words, "%d.%d.%d", HOLDALL_VERSION_MAJOR, HOLDALL_VERSION_MINOR, HOLDALL_VERSION_PATCH);
-    CHECK(strncmp(holdall_version_text(), words, strlen(words)) == 0);
+    EQUAL(HOLDALL_VERSION_NUMBER,
+          HOLDALL_VERSION_MAJOR * 1000000 + HOLDALL_VERSION_MINOR * 1000 + HOLDALL_VERSION_PATCH);
+    char version[32];
+    snprintf(version, sizeof version, "%d.%d.%d", HOLDALL_VERSION_MAJOR, HOLDALL_VERSION_MINOR,
+             HOLDALL_VERSION_PATCH);
+    CHECK(strncmp(holdall_version_text(), version, strlen(version)) == 0);
     CHECK(strstr(holdall_version_text(), "zstd/1.") != NULL);
     CHECK(holdall_version_text() == holdall_version_text());
 }
@@ -32,13 +35,29 @@ static void statuses_have_names_and_numbers(void)
         const char *name;
     } all[] = {
 #define STATUS(name, number) {name, number, #name}
-        STATUS(HOLDALL_OK, 0),           STATUS(HOLDALL_NOT_FOUND, 1), STATUS(HOLDALL_END, 2), STATUS(HOLDALL_DAMAGED, 3),    STATUS(HOLDALL_E_ARGUMENT, -1),
-        STATUS(HOLDALL_E_INTERNAL, -2),     STATUS(HOLDALL_E_MEMORY, -3),    STATUS(HOLDALL_E_BUFFER, -4),
-        STATUS(HOLDALL_E_IO, -5),        STATUS(HOLDALL_E_MISSING, -6),   STATUS(HOLDALL_E_EXISTS, -7),
-        STATUS(HOLDALL_E_FORMAT, -8),    STATUS(HOLDALL_E_CHECKSUM, -9),  STATUS(HOLDALL_E_VERSION, -10),
-        STATUS(HOLDALL_E_CODEC, -11),    STATUS(HOLDALL_E_TYPE, -12),     STATUS(HOLDALL_E_RANGE, -13),
-        STATUS(HOLDALL_E_STATE, -14),    STATUS(HOLDALL_E_LIMIT, -15),    STATUS(HOLDALL_E_CANCELLED, -16),
-        STATUS(HOLDALL_E_CALLBACK, -17), STATUS(HOLDALL_E_BUSY, -18),     STATUS(HOLDALL_E_UNSUPPORTED, -19),
+        STATUS(HOLDALL_OK, 0),
+        STATUS(HOLDALL_NOT_FOUND, 1),
+        STATUS(HOLDALL_END, 2),
+        STATUS(HOLDALL_DAMAGED, 3),
+        STATUS(HOLDALL_E_ARGUMENT, -1),
+        STATUS(HOLDALL_E_INTERNAL, -2),
+        STATUS(HOLDALL_E_MEMORY, -3),
+        STATUS(HOLDALL_E_BUFFER, -4),
+        STATUS(HOLDALL_E_IO, -5),
+        STATUS(HOLDALL_E_MISSING, -6),
+        STATUS(HOLDALL_E_EXISTS, -7),
+        STATUS(HOLDALL_E_FORMAT, -8),
+        STATUS(HOLDALL_E_CHECKSUM, -9),
+        STATUS(HOLDALL_E_VERSION, -10),
+        STATUS(HOLDALL_E_CODEC, -11),
+        STATUS(HOLDALL_E_TYPE, -12),
+        STATUS(HOLDALL_E_RANGE, -13),
+        STATUS(HOLDALL_E_STATE, -14),
+        STATUS(HOLDALL_E_LIMIT, -15),
+        STATUS(HOLDALL_E_CANCELLED, -16),
+        STATUS(HOLDALL_E_CALLBACK, -17),
+        STATUS(HOLDALL_E_BUSY, -18),
+        STATUS(HOLDALL_E_UNSUPPORTED, -19),
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         EQUAL(all[i].status, all[i].number);
@@ -49,7 +68,7 @@ static void statuses_have_names_and_numbers(void)
         CHECK(holdall_status_name(unknown[i]) != NULL);
 }
 
-static void the_error_is_512_bytes_for_ever(void)
+static void the_error_has_512_bytes(void)
 {
     EQUAL(sizeof(holdall_error), 512);
     EQUAL(offsetof(holdall_error, status), 0);
@@ -73,24 +92,37 @@ static void null_is_an_argument_error(void)
     uint8_t byte = 0;
     size_t n;
 
-    REFUSES(holdall_options_set(NULL, HOLDALL_OPT_THREADS, 1, &err), holdall_options_set(NULL, HOLDALL_OPT_THREADS, 1, NULL));
-    REFUSES(holdall_options_set_bytes(NULL, HOLDALL_OPT_DICTIONARY, "x", 1, &err), holdall_options_set_bytes(NULL, HOLDALL_OPT_DICTIONARY, "x", 1, NULL));
-    REFUSES(holdall_options_set_bytes(options, HOLDALL_OPT_DICTIONARY, NULL, 1, &err), holdall_options_set_bytes(options, HOLDALL_OPT_DICTIONARY, NULL, 1, NULL));
+    REFUSES(holdall_options_set(NULL, HOLDALL_OPT_THREADS, 1, &err),
+            holdall_options_set(NULL, HOLDALL_OPT_THREADS, 1, NULL));
+    REFUSES(holdall_options_set_bytes(NULL, HOLDALL_OPT_DICTIONARY, "x", 1, &err),
+            holdall_options_set_bytes(NULL, HOLDALL_OPT_DICTIONARY, "x", 1, NULL));
+    REFUSES(holdall_options_set_bytes(options, HOLDALL_OPT_DICTIONARY, NULL, 1, &err),
+            holdall_options_set_bytes(options, HOLDALL_OPT_DICTIONARY, NULL, 1, NULL));
     holdall_options_set_progress(NULL, NULL, NULL);
     holdall_options_set_progress(options, NULL, NULL);
 
-    REFUSES(holdall_storage_from_functions(NULL, &io, &err), holdall_storage_from_functions(NULL, &io, NULL));
-    REFUSES(holdall_storage_from_functions(&no_functions, NULL, &err), holdall_storage_from_functions(&no_functions, NULL, NULL));
-    REFUSES(holdall_storage_from_memory(NULL, 1, &io, &err), holdall_storage_from_memory(NULL, 1, &io, NULL));
-    REFUSES(holdall_storage_from_memory("x", 1, NULL, &err), holdall_storage_from_memory("x", 1, NULL, NULL));
+    REFUSES(holdall_storage_from_functions(NULL, &io, &err),
+            holdall_storage_from_functions(NULL, &io, NULL));
+    REFUSES(holdall_storage_from_functions(&no_functions, NULL, &err),
+            holdall_storage_from_functions(&no_functions, NULL, NULL));
+    REFUSES(holdall_storage_from_memory(NULL, 1, &io, &err),
+            holdall_storage_from_memory(NULL, 1, &io, NULL));
+    REFUSES(holdall_storage_from_memory("x", 1, NULL, &err),
+            holdall_storage_from_memory("x", 1, NULL, NULL));
 
-    REFUSES(holdall_identify(NULL, &format, &kind, &err), holdall_identify(NULL, &format, &kind, NULL));
+    REFUSES(holdall_identify(NULL, &format, &kind, &err),
+            holdall_identify(NULL, &format, &kind, NULL));
     REFUSES(holdall_bag_files(NULL, NULL, 0, &n, &err), holdall_bag_files(NULL, NULL, 0, &n, NULL));
-    REFUSES(holdall_bag_files(path, NULL, 0, NULL, &err), holdall_bag_files(path, NULL, 0, NULL, NULL));
-    REFUSES(verify_counts(NULL, NULL, NULL, NULL, NULL, NULL, NULL, &err), verify_counts(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
-    REFUSES(repair_counts(NULL, NULL, NULL, NULL, &err), repair_counts(NULL, NULL, NULL, NULL, NULL));
-    REFUSES(holdall_checksum_compute(HOLDALL_CHECKSUM_MD5, NULL, 1, NULL, 0, &n, &err), holdall_checksum_compute(HOLDALL_CHECKSUM_MD5, NULL, 1, NULL, 0, &n, NULL));
-    REFUSES(holdall_checksum_compute(HOLDALL_CHECKSUM_MD5, "x", 1, NULL, 0, NULL, &err), holdall_checksum_compute(HOLDALL_CHECKSUM_MD5, "x", 1, NULL, 0, NULL, NULL));
+    REFUSES(holdall_bag_files(path, NULL, 0, NULL, &err),
+            holdall_bag_files(path, NULL, 0, NULL, NULL));
+    REFUSES(verify_counts(NULL, NULL, NULL, NULL, NULL, NULL, NULL, &err),
+            verify_counts(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+    REFUSES(repair_counts(NULL, NULL, NULL, NULL, &err),
+            repair_counts(NULL, NULL, NULL, NULL, NULL));
+    REFUSES(holdall_checksum_compute(HOLDALL_CHECKSUM_MD5, NULL, 1, NULL, 0, &n, &err),
+            holdall_checksum_compute(HOLDALL_CHECKSUM_MD5, NULL, 1, NULL, 0, &n, NULL));
+    REFUSES(holdall_checksum_compute(HOLDALL_CHECKSUM_MD5, "x", 1, NULL, 0, NULL, &err),
+            holdall_checksum_compute(HOLDALL_CHECKSUM_MD5, "x", 1, NULL, 0, NULL, NULL));
 
     REFUSES(holdall_bag_open(NULL, NULL, &slice, &err), holdall_bag_open(NULL, NULL, &slice, NULL));
     REFUSES(holdall_bag_open(path, NULL, NULL, &err), holdall_bag_open(path, NULL, NULL, NULL));
@@ -100,27 +132,47 @@ static void null_is_an_argument_error(void)
     REFUSES(bag_open_io(&io, 0, NULL, &slice, &err), bag_open_io(NULL, 0, NULL, &slice, NULL));
     REFUSES(bag_open_io(&io, 1, NULL, NULL, &err), bag_open_io(&io, 1, NULL, NULL, NULL));
     holdall_storage_free(io);
-    REFUSES(holdall_bag_slice(NULL, 0, 0, 1, &slice, &err), holdall_bag_slice(NULL, 0, 0, 1, &slice, NULL));
-    REFUSES(holdall_bag_slice(bag, 0, 1, 1, NULL, &err), holdall_bag_slice(bag, 0, 1, 1, NULL, NULL));
-    REFUSES(holdall_bag_read(NULL, 0, NULL, 0, &n, &err), holdall_bag_read(NULL, 0, NULL, 0, &n, NULL));
-    REFUSES(holdall_bag_read(bag, 0, NULL, 0, NULL, &err), holdall_bag_read(bag, 0, NULL, 0, NULL, NULL));
-    REFUSES(holdall_bag_read(bag, 0, &byte, 1, NULL, &err), holdall_bag_read(bag, 0, &byte, 1, NULL, NULL));
-    REFUSES(holdall_bag_read_range(NULL, 0, 1, &records, &err), holdall_bag_read_range(NULL, 0, 1, &records, NULL));
-    REFUSES(holdall_bag_read_range(bag, 0, 1, NULL, &err), holdall_bag_read_range(bag, 0, 1, NULL, NULL));
-    REFUSES(holdall_bag_read_indices(NULL, &index, 1, &records, &err), holdall_bag_read_indices(NULL, &index, 1, &records, NULL));
-    REFUSES(holdall_bag_read_indices(bag, NULL, 1, &records, &err), holdall_bag_read_indices(bag, NULL, 1, &records, NULL));
-    REFUSES(holdall_bag_read_indices(bag, &index, 1, NULL, &err), holdall_bag_read_indices(bag, &index, 1, NULL, NULL));
-    REFUSES(holdall_bag_checksum(NULL, HOLDALL_CHECKSUM_MD5, NULL, 0, &n, &err), holdall_bag_checksum(NULL, HOLDALL_CHECKSUM_MD5, NULL, 0, &n, NULL));
-    REFUSES(holdall_bag_checksum(bag, HOLDALL_CHECKSUM_MD5, NULL, 0, NULL, &err), holdall_bag_checksum(bag, HOLDALL_CHECKSUM_MD5, NULL, 0, NULL, NULL));
+    REFUSES(holdall_bag_slice(NULL, 0, 0, 1, &slice, &err),
+            holdall_bag_slice(NULL, 0, 0, 1, &slice, NULL));
+    REFUSES(holdall_bag_slice(bag, 0, 1, 1, NULL, &err),
+            holdall_bag_slice(bag, 0, 1, 1, NULL, NULL));
+    REFUSES(holdall_bag_read(NULL, 0, NULL, 0, &n, &err),
+            holdall_bag_read(NULL, 0, NULL, 0, &n, NULL));
+    REFUSES(holdall_bag_read(bag, 0, NULL, 0, NULL, &err),
+            holdall_bag_read(bag, 0, NULL, 0, NULL, NULL));
+    REFUSES(holdall_bag_read(bag, 0, &byte, 1, NULL, &err),
+            holdall_bag_read(bag, 0, &byte, 1, NULL, NULL));
+    REFUSES(holdall_bag_read_range(NULL, 0, 1, &records, &err),
+            holdall_bag_read_range(NULL, 0, 1, &records, NULL));
+    REFUSES(holdall_bag_read_range(bag, 0, 1, NULL, &err),
+            holdall_bag_read_range(bag, 0, 1, NULL, NULL));
+    REFUSES(holdall_bag_read_indices(NULL, &index, 1, &records, &err),
+            holdall_bag_read_indices(NULL, &index, 1, &records, NULL));
+    REFUSES(holdall_bag_read_indices(bag, NULL, 1, &records, &err),
+            holdall_bag_read_indices(bag, NULL, 1, &records, NULL));
+    REFUSES(holdall_bag_read_indices(bag, &index, 1, NULL, &err),
+            holdall_bag_read_indices(bag, &index, 1, NULL, NULL));
+    REFUSES(holdall_bag_checksum(NULL, HOLDALL_CHECKSUM_MD5, NULL, 0, &n, &err),
+            holdall_bag_checksum(NULL, HOLDALL_CHECKSUM_MD5, NULL, 0, &n, NULL));
+    REFUSES(holdall_bag_checksum(bag, HOLDALL_CHECKSUM_MD5, NULL, 0, NULL, &err),
+            holdall_bag_checksum(bag, HOLDALL_CHECKSUM_MD5, NULL, 0, NULL, NULL));
 
-    REFUSES(holdall_bag_writer_open(NULL, HOLDALL_CREATE, NULL, &writer2, &err), holdall_bag_writer_open(NULL, HOLDALL_CREATE, NULL, &writer2, NULL));
-    REFUSES(holdall_bag_writer_open(in_tmp("x.bag"), HOLDALL_CREATE, NULL, NULL, &err), holdall_bag_writer_open(in_tmp("x.bag"), HOLDALL_CREATE, NULL, NULL, NULL));
-    REFUSES(bag_writer_open_io(NULL, HOLDALL_CREATE, NULL, &writer2, &err), bag_writer_open_io(NULL, HOLDALL_CREATE, NULL, &writer2, NULL));
-    REFUSES(holdall_bag_writer_append(NULL, "x", 1, &err), holdall_bag_writer_append(NULL, "x", 1, NULL));
-    REFUSES(holdall_bag_writer_append(writer, NULL, 1, &err), holdall_bag_writer_append(writer, NULL, 1, NULL));
-    REFUSES(holdall_bag_writer_append_many(NULL, "x", offsets, 1, &err), holdall_bag_writer_append_many(NULL, "x", offsets, 1, NULL));
-    REFUSES(holdall_bag_writer_append_many(writer, NULL, offsets, 1, &err), holdall_bag_writer_append_many(writer, NULL, offsets, 1, NULL));
-    REFUSES(holdall_bag_writer_append_many(writer, "x", NULL, 1, &err), holdall_bag_writer_append_many(writer, "x", NULL, 1, NULL));
+    REFUSES(holdall_bag_writer_open(NULL, HOLDALL_CREATE, NULL, &writer2, &err),
+            holdall_bag_writer_open(NULL, HOLDALL_CREATE, NULL, &writer2, NULL));
+    REFUSES(holdall_bag_writer_open(in_tmp("x.bag"), HOLDALL_CREATE, NULL, NULL, &err),
+            holdall_bag_writer_open(in_tmp("x.bag"), HOLDALL_CREATE, NULL, NULL, NULL));
+    REFUSES(bag_writer_open_io(NULL, HOLDALL_CREATE, NULL, &writer2, &err),
+            bag_writer_open_io(NULL, HOLDALL_CREATE, NULL, &writer2, NULL));
+    REFUSES(holdall_bag_writer_append(NULL, "x", 1, &err),
+            holdall_bag_writer_append(NULL, "x", 1, NULL));
+    REFUSES(holdall_bag_writer_append(writer, NULL, 1, &err),
+            holdall_bag_writer_append(writer, NULL, 1, NULL));
+    REFUSES(holdall_bag_writer_append_many(NULL, "x", offsets, 1, &err),
+            holdall_bag_writer_append_many(NULL, "x", offsets, 1, NULL));
+    REFUSES(holdall_bag_writer_append_many(writer, NULL, offsets, 1, &err),
+            holdall_bag_writer_append_many(writer, NULL, offsets, 1, NULL));
+    REFUSES(holdall_bag_writer_append_many(writer, "x", NULL, 1, &err),
+            holdall_bag_writer_append_many(writer, "x", NULL, 1, NULL));
     REFUSES(holdall_bag_writer_commit(NULL, &err), holdall_bag_writer_commit(NULL, NULL));
     EQUAL(holdall_bag_writer_record_count(writer), 0);
 
@@ -129,7 +181,7 @@ static void null_is_an_argument_error(void)
     holdall_bag_close(bag);
 }
 
-static void null_is_0_for_getters_and_fine_for_closing(void)
+static void null_is_0_for_getters_and_allowed_for_close(void)
 {
     EQUAL(holdall_bag_record_count(NULL), 0);
     EQUAL(bag_info(NULL).codec, 0);
@@ -150,7 +202,7 @@ static void null_is_0_for_getters_and_fine_for_closing(void)
     holdall_bag_writer_close(NULL);
 }
 
-static void null_is_fine_where_there_are_no_bytes(void)
+static void null_is_allowed_for_zero_bytes(void)
 {
     holdall_storage *io;
     holdall_bag *bag;
@@ -217,7 +269,7 @@ static void a_failure_leaves_null_handles_and_other_results_untouched(void)
     records = STALE(holdall_records);
     GIVES(HOLDALL_E_RANGE, holdall_bag_read_indices(good, &index, 1, &records, &err));
     CHECK(records == NULL);
-    /* The handle is no exception: *out is NULL where it is the one that is missing. */
+    /* The handle is no exception: *out is NULL if the handle itself is missing. */
     bag = STALE(holdall_bag);
     GIVES(HOLDALL_E_ARGUMENT, holdall_bag_slice(NULL, 0, 0, 1, &bag, &err));
     CHECK(bag == NULL);
@@ -233,16 +285,18 @@ static void a_failure_leaves_null_handles_and_other_results_untouched(void)
     memset(dst, 7, sizeof dst);
     GIVES(HOLDALL_E_RANGE, holdall_bag_read(good, 1000, dst, sizeof dst, &n, &err));
     EQUAL(n, 77);
-    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_checksum(good, HOLDALL_CHECKSUM_ZSTD, dst, sizeof dst, &n, &err));
+    GIVES(HOLDALL_E_ARGUMENT,
+          holdall_bag_checksum(good, HOLDALL_CHECKSUM_ZSTD, dst, sizeof dst, &n, &err));
     EQUAL(n, 77);
     GIVES(HOLDALL_E_ARGUMENT, holdall_checksum_compute(99, "x", 1, dst, sizeof dst, &n, &err));
     EQUAL(n, 77);
-    /* *n is the size wanted where the buffer is short, and the buffer is left alone. */
+    /* *n is the required size if the buffer is too short, and the buffer is not changed. */
     GIVES(HOLDALL_E_BUFFER, holdall_bag_read(good, 0, dst, 39, &n, &err));
     EQUAL(n, 40);
     GIVES(HOLDALL_E_BUFFER, holdall_bag_checksum(good, HOLDALL_CHECKSUM_SHA256, dst, 31, &n, &err));
     EQUAL(n, 32);
-    GIVES(HOLDALL_E_BUFFER, holdall_checksum_compute(HOLDALL_CHECKSUM_MD5, "x", 1, dst, 0, &n, &err));
+    GIVES(HOLDALL_E_BUFFER,
+          holdall_checksum_compute(HOLDALL_CHECKSUM_MD5, "x", 1, dst, 0, &n, &err));
     EQUAL(n, 16);
     for (size_t i = 0; i < sizeof dst; i++)
         EQUAL(dst[i], 7);
@@ -277,7 +331,7 @@ static void success_leaves_the_error_alone(void)
     holdall_bag_close(bag);
 }
 
-static void errors_have_codes_positions_and_words(void)
+static void errors_have_codes_positions_and_messages(void)
 {
     holdall_bag *bag;
     uint8_t dst[8];
@@ -294,43 +348,53 @@ static void errors_have_codes_positions_and_words(void)
     EQUAL(err.position, 2);
     holdall_bag_close(bag);
 
-    /* Of a message that is too long the middle is left out: the path begins it, and the reason ends it. */
+    /* The middle of a message that is too long is omitted: the path is at its start, and the reason
+     * at its end. */
     char name[900];
     for (size_t i = 0; i < sizeof name; i++)
         name[i] = i % 50 == 49 ? '/' : 'n';
     name[sizeof name - 1] = '\0';
     GIVES(HOLDALL_E_MISSING, holdall_bag_open(in_tmp(name), NULL, &bag, &err));
     size_t length = strlen(err.message);
-    CHECK(length >= 490 && strstr(err.message, "...") != NULL && strncmp(err.message, in_tmp("n"), 8) == 0);
-    CHECK(strstr(err.message, "No such file") != NULL || strstr(err.message, "no such file") != NULL || strstr(err.message, "no such folder") != NULL);
+    CHECK(length >= 490 && strstr(err.message, "...") != NULL &&
+          strncmp(err.message, in_tmp("n"), 8) == 0);
+    CHECK(strstr(err.message, "No such file") != NULL ||
+          strstr(err.message, "no such file") != NULL ||
+          strstr(err.message, "no such folder") != NULL);
 }
 
-static void a_path_is_any_bytes(void)
+static void a_path_may_contain_any_bytes(void)
 {
     const char *strange = in_tmp("\xFF\xFE\t\x80 \xC3\xA9.bag");
     write_bag(strange, HOLDALL_CREATE, NULL, 12);
     check_bag(strange, NULL, 12);
-    uint64_t sound = 0;
-    OK(verify_counts(strange, NULL, NULL, NULL, &sound, NULL, NULL, &err));
-    EQUAL(sound, 12);
+    uint64_t intact = 0;
+    OK(verify_counts(strange, NULL, NULL, NULL, &intact, NULL, NULL, &err));
+    EQUAL(intact, 12);
     holdall_bag *bag;
-    /* GIVES() looks whether the words, with the path in them, are UTF-8. */
+    /* GIVES() checks that the message, which contains the path, is UTF-8. */
     GIVES(HOLDALL_E_MISSING, holdall_bag_open(in_tmp("\xFF\xFE.bag"), NULL, &bag, &err));
 }
 
 static void unknown_values_are_refused(void)
 {
     holdall_bag_writer *writer;
-    static const holdall_mode modes[] = {HOLDALL_READ, 0, 1, HOLDALL_REPLACE + 1, HOLDALL_FORMAT_BAGZ, HOLDALL_KIND_BAG, -1, INT32_MAX, INT32_MIN};
+    static const holdall_mode modes[] = {
+        HOLDALL_READ, 0,        1, HOLDALL_REPLACE + 1, HOLDALL_FORMAT_BAGZ, HOLDALL_KIND_BAG, -1,
+        INT32_MAX,    INT32_MIN};
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
-        GIVES(HOLDALL_E_ARGUMENT, holdall_bag_writer_open(in_tmp("mode.bag"), modes[i], NULL, &writer, &err));
+        GIVES(HOLDALL_E_ARGUMENT,
+              holdall_bag_writer_open(in_tmp("mode.bag"), modes[i], NULL, &writer, &err));
     EQUAL(files_with("mode.bag"), 0);
     holdall_bag *bag = open_bag(path, NULL);
-    static const int32_t sums[] = {HOLDALL_CHECKSUM_ZSTD, 0, 1, HOLDALL_CODEC_ZSTD, HOLDALL_CHECKSUM_ZSTD + 1, -1, INT32_MAX, INT32_MIN};
+    static const int32_t checksums[] = {
+        HOLDALL_CHECKSUM_ZSTD,     0,  1,         HOLDALL_CODEC_ZSTD,
+        HOLDALL_CHECKSUM_ZSTD + 1, -1, INT32_MAX, INT32_MIN};
     size_t n;
-    for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++) {
-        GIVES(HOLDALL_E_ARGUMENT, holdall_checksum_compute(sums[i], "x", 1, NULL, 0, &n, &err));
-        GIVES(HOLDALL_E_ARGUMENT, holdall_bag_checksum(bag, sums[i], NULL, 0, &n, &err));
+    for (size_t i = 0; i < sizeof checksums / sizeof checksums[0]; i++) {
+        GIVES(HOLDALL_E_ARGUMENT,
+              holdall_checksum_compute(checksums[i], "x", 1, NULL, 0, &n, &err));
+        GIVES(HOLDALL_E_ARGUMENT, holdall_bag_checksum(bag, checksums[i], NULL, 0, &n, &err));
     }
     holdall_bag_close(bag);
 }
@@ -378,7 +442,7 @@ static void close_in_order(int order)
     free(bytes);
 }
 
-static void any_order_of_closing_is_right(void)
+static void handles_may_be_closed_in_any_order(void)
 {
     for (int order = 0; order < 120; order++)
         close_in_order(order);
@@ -398,10 +462,11 @@ static void quiet_calls(holdall_status *got)
     got[5] = verify_counts(in_tmp("no-such.bag"), NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 }
 
-/* No call prints, whatever happens to it. */
+/* No call prints, including calls that fail. */
 static void nothing_is_printed(void)
 {
-    static const holdall_status want[] = {HOLDALL_E_MISSING, HOLDALL_E_ARGUMENT, HOLDALL_OK, HOLDALL_E_RANGE, HOLDALL_OK, HOLDALL_E_MISSING};
+    static const holdall_status want[] = {HOLDALL_E_MISSING, HOLDALL_E_ARGUMENT, HOLDALL_OK,
+                                          HOLDALL_E_RANGE,   HOLDALL_OK,         HOLDALL_E_MISSING};
     check_silent(quiet_calls, want, 6);
 }
 
@@ -428,16 +493,16 @@ int main(void)
 
     RUN(versions_agree);
     RUN(statuses_have_names_and_numbers);
-    RUN(the_error_is_512_bytes_for_ever);
+    RUN(the_error_has_512_bytes);
     RUN(null_is_an_argument_error);
-    RUN(null_is_0_for_getters_and_fine_for_closing);
-    RUN(null_is_fine_where_there_are_no_bytes);
+    RUN(null_is_0_for_getters_and_allowed_for_close);
+    RUN(null_is_allowed_for_zero_bytes);
     RUN(a_failure_leaves_null_handles_and_other_results_untouched);
     RUN(success_leaves_the_error_alone);
-    RUN(errors_have_codes_positions_and_words);
-    RUN(a_path_is_any_bytes);
+    RUN(errors_have_codes_positions_and_messages);
+    RUN(a_path_may_contain_any_bytes);
     RUN(unknown_values_are_refused);
-    RUN(any_order_of_closing_is_right);
+    RUN(handles_may_be_closed_in_any_order);
     RUN(nothing_is_printed);
 
     signal_handlers(after);

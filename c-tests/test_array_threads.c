@@ -1,13 +1,15 @@
-/* One const handle of an array, read by eight threads at once: random boxes with steps and strides, points, and
- * combinations of positions, each against a plain model; every format, its files read and mapped. While they read, one
- * more thread asks for all else that a const handle tells. */
+/* Eight threads read one const handle of an array at the same time: random boxes with steps and
+ * strides, points, and combinations of positions, each compared with a model. All formats, with
+ * files read and mapped. Meanwhile one more thread calls all other functions that take a const
+ * handle. */
 #include "check.h"
 
 #include <pthread.h>
 
 enum { THREADS = 8, X = 23, Y = 31, Z = 17, ITEMS = X * Y * Z };
 
-static const uint64_t shape[] = {X, Y, Z}, chunk[] = {10, 8, 9}, block[] = {4, 8, 3}, origin[] = {0, 0, 0};
+static const uint64_t shape[] = {X, Y, Z}, chunk[] = {10, 8, 9}, block[] = {4, 8, 3},
+                      origin[] = {0, 0, 0};
 
 static int32_t item(uint64_t i, uint64_t j, uint64_t k)
 {
@@ -17,16 +19,25 @@ static int32_t item(uint64_t i, uint64_t j, uint64_t k)
 static const struct {
     const char *name;
     holdall_format format;
-    /* in a frame; else whole rows in a chunk */
+    /* in a frame; otherwise complete rows in a chunk */
     bool tiled;
     int64_t pairs[8];
 } forms[] = {
     {"file.b2nd", HOLDALL_FORMAT_B2ND, true, {0}},
-    {"folder.b2nd", HOLDALL_FORMAT_B2ND, true, {HOLDALL_OPT_SPARSE, 1, HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD}},
+    {"folder.b2nd",
+     HOLDALL_FORMAT_B2ND,
+     true,
+     {HOLDALL_OPT_SPARSE, 1, HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD}},
     {"file.cat", HOLDALL_FORMAT_CATERVA, true, {HOLDALL_OPT_CODEC, HOLDALL_CODEC_BLOSCLZ}},
     {"rows.blp", HOLDALL_FORMAT_BLOSCPACK, false, {HOLDALL_OPT_CHUNK_BYTES, 8000}},
-    {"rows.bcolz", HOLDALL_FORMAT_BCOLZ, false, {HOLDALL_OPT_CHUNK_BYTES, 8000, HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZLIB}},
-    {"rows.paper", HOLDALL_FORMAT_BLZ_RFC, false, {HOLDALL_OPT_CHUNK_BYTES, 8000, HOLDALL_OPT_SUPERCHUNK_CHUNKS, 3}},
+    {"rows.bcolz",
+     HOLDALL_FORMAT_BCOLZ,
+     false,
+     {HOLDALL_OPT_CHUNK_BYTES, 8000, HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZLIB}},
+    {"rows.blz_rfc",
+     HOLDALL_FORMAT_BLZ_RFC,
+     false,
+     {HOLDALL_OPT_CHUNK_BYTES, 8000, HOLDALL_OPT_SUPERCHUNK_CHUNKS, 3}},
 };
 enum { FORMS = sizeof forms / sizeof forms[0] };
 
@@ -37,9 +48,11 @@ static void make(const char *path, int form)
     for (uint64_t i = 0; i < ITEMS; i++)
         *p++ = item(i / Z / Y, i / Z % Y, i % Z);
     holdall_options *options = options_of(forms[form].pairs);
-    const uint64_t *chunks = forms[form].tiled ? chunk : NULL, *blocks = forms[form].tiled ? block : NULL;
+    const uint64_t *chunks = forms[form].tiled ? chunk : NULL,
+                   *blocks = forms[form].tiled ? block : NULL;
     holdall_array *a;
-    OK(array_create(path, HOLDALL_CREATE, forms[form].format, "<i4", 3, shape, chunks, blocks, options, &a, &err));
+    OK(array_create(path, HOLDALL_CREATE, forms[form].format, "<i4", 3, shape, chunks, blocks,
+                    options, &a, &err));
     holdall_options_free(options);
     OK(holdall_array_write(a, origin, shape, NULL, items, ITEMS * 4, NULL, &err));
     OK(holdall_array_commit(a, &err));
@@ -53,14 +66,15 @@ typedef struct {
     int rounds;
 } reader;
 
-/* Below n. */
+/* A random number below n. */
 static uint64_t below(reader *r, uint64_t n)
 {
     r->random ^= r->random << 13, r->random ^= r->random >> 7, r->random ^= r->random << 17;
     return (r->random >> 11) % n;
 }
 
-/* A box with steps, into a buffer with strides: packed, or backwards along some dimensions, with gaps. */
+/* A box with steps, into a buffer with strides: packed, or backwards along some dimensions, with
+ * gaps. */
 static void read_box(reader *r, int32_t *dst)
 {
     uint64_t start[3], count[3], step[3];
@@ -73,15 +87,18 @@ static void read_box(reader *r, int32_t *dst)
         strides[d] = bytes * (packed || d > 0 ? 1 : apart) * (!packed && below(r, 2) ? -1 : 1);
         bytes = (strides[d] < 0 ? -strides[d] : strides[d]) * (int64_t)count[d];
     }
-    OK(holdall_array_read(r->a, start, count, step, dst, 2 * ITEMS * 4, packed ? NULL : strides, &err));
+    OK(holdall_array_read(r->a, start, count, step, dst, 2 * ITEMS * 4, packed ? NULL : strides,
+                          &err));
     int64_t from = 0;
     for (int d = 0; d < 3; d++)
         from += strides[d] < 0 ? -strides[d] * (int64_t)(count[d] - 1) : 0;
     for (uint64_t i = 0; i < count[0]; i++)
         for (uint64_t j = 0; j < count[1]; j++)
             for (uint64_t k = 0; k < count[2]; k++) {
-                int64_t place = from + (int64_t)i * strides[0] + (int64_t)j * strides[1] + (int64_t)k * strides[2];
-                EQUAL(dst[place / 4], item(start[0] + i * step[0], start[1] + j * step[1], start[2] + k * step[2]));
+                int64_t offset = from + (int64_t)i * strides[0] + (int64_t)j * strides[1] +
+                                (int64_t)k * strides[2];
+                EQUAL(dst[offset / 4],
+                      item(start[0] + i * step[0], start[1] + j * step[1], start[2] + k * step[2]));
             }
 }
 
@@ -128,7 +145,7 @@ static void *read_on(void *arg)
     return NULL;
 }
 
-/* All else that may be called by many threads. */
+/* Calls all other functions that many threads may call. */
 static void *ask(void *arg)
 {
     reader *r = arg;
@@ -151,8 +168,8 @@ static void *ask(void *arg)
     return NULL;
 }
 
-/* How many reads a thread makes: of the first form 8 times 2,500 under the thread sanitizer, which sees what races whether
- * or not something goes wrong by it. */
+/* Number of reads per thread: for the first form 8 times 2,500 under the thread sanitizer, which
+ * reports races even if the results are right. */
 static int rounds(int form, int64_t io)
 {
     if (races_are_seen())
@@ -179,7 +196,7 @@ static void many_threads_read_one_array(const char *path, int64_t io, int rounds
 
 int main(void)
 {
-    /* threads of the library's, too, where there is but one processor */
+    /* use threads of the library even on a machine with one processor */
     setenv("HOLDALL_THREADS", "4", 1);
     for (int form = 0; form < FORMS; form++) {
         const char *path = in_tmp(forms[form].name);

@@ -1,5 +1,5 @@
-/* Arrow streams, by hand: what a consumer in C sees of a table and of a bag; who owns what, and for how long; and what
- * producers may get wrong. */
+/* Arrow streams in C: what a consumer receives from a table and a bag, who owns which structure and
+ * for how long, and which mistakes of producers are refused. */
 #include "check.h"
 #include "../tools/arrow_c.h"
 
@@ -11,7 +11,7 @@ typedef struct ArrowSchema schema;
 typedef struct ArrowArray array;
 typedef struct ArrowArrayStream stream;
 
-/* ---- a table ------------------------------------------------------------------------------------*/
+/* ---- a table ----------------------------------------------------------------------------------*/
 
 static const char *const names[] = {"i", "s", "t", "b", "p"};
 static const char *const dtypes[] = {"<i4", "|S3", "<M8[ns]", "|b1", "('>f4', (2,))"};
@@ -21,7 +21,7 @@ static int32_t number(uint64_t row)
     return (int32_t)(row * 7) - 100;
 }
 
-/* Rows in which the time of each tenth is none. */
+/* Rows in which every tenth time is missing. */
 static void append_rows(holdall_table *t, uint64_t n)
 {
     int32_t *i = malloc(n * 4);
@@ -44,13 +44,14 @@ static void append_rows(holdall_table *t, uint64_t n)
 static holdall_table *new_table(const char *name)
 {
     holdall_table *t = NULL;
-    OK(table_create(in_tmp(name), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, 5, names, dtypes, NULL, &t, &err));
+    OK(table_create(in_tmp(name), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, 5, names, dtypes, NULL, &t,
+                    &err));
     append_rows(t, ROWS);
     OK(holdall_table_commit(t, &err));
     return t;
 }
 
-/* ---- what comes out -----------------------------------------------------------------------------*/
+/* ---- export -----------------------------------------------------------------------------------*/
 
 static bool says_dtype(const char *metadata, const char *dtype)
 {
@@ -67,15 +68,17 @@ static void check_schema(stream *from)
     static const char *const formats[] = {"i", "u", "tsn:", "b", "+w:2"};
     schema s;
     EQUAL(from->get_schema(from, &s), 0);
-    CHECK(strcmp(s.format, "+s") == 0 && strcmp(s.name, "") == 0 && s.metadata == NULL && s.dictionary == NULL);
+    CHECK(strcmp(s.format, "+s") == 0 && strcmp(s.name, "") == 0 && s.metadata == NULL &&
+          s.dictionary == NULL);
     EQUAL(s.n_children, 5);
     for (int i = 0; i < 5; i++) {
-        CHECK(strcmp(s.children[i]->format, formats[i]) == 0 && strcmp(s.children[i]->name, names[i]) == 0);
+        CHECK(strcmp(s.children[i]->format, formats[i]) == 0 &&
+              strcmp(s.children[i]->name, names[i]) == 0);
         EQUAL(s.children[i]->flags, i == 2 ? 2 : 0);
         CHECK(says_dtype(s.children[i]->metadata, i == 4 ? ">f4" : dtypes[i]));
     }
     CHECK(s.children[4]->n_children == 1 && strcmp(s.children[4]->children[0]->format, "f") == 0);
-    /* a child that is taken away lives on */
+    /* a child that was moved out of its parent remains valid */
     schema child = *s.children[4];
     s.children[4]->release = NULL;
     s.release(&s);
@@ -90,10 +93,11 @@ static bool bit(const void *bits, uint64_t i)
     return ((const uint8_t *)bits)[i / 8] >> (i % 8) & 1;
 }
 
-/* Is this batch the rows from `first` on? */
+/* Does this batch have the rows from `first` on? */
 static void check_batch(const array *a, uint64_t first)
 {
-    CHECK(a->offset == 0 && a->null_count == 0 && a->n_buffers == 1 && a->buffers[0] == NULL && a->n_children == 5);
+    CHECK(a->offset == 0 && a->null_count == 0 && a->n_buffers == 1 && a->buffers[0] == NULL &&
+          a->n_children == 5);
     static const int buffers[] = {2, 3, 2, 2, 1};
     for (int i = 0; i < 5; i++) {
         const array *c = a->children[i];
@@ -114,17 +118,20 @@ static void check_batch(const array *a, uint64_t first)
         CHECK(memcmp((const char *)a->children[1]->buffers[2] + offsets[k], "abc", row % 4) == 0);
         CHECK(bit(a->children[3]->buffers[1], (uint64_t)k) == (row % 3 == 0));
         CHECK(pairs[2 * k] == 1 && pairs[2 * k + 1] == -2);
-        bool none = a->children[2]->buffers[0] != NULL && !bit(a->children[2]->buffers[0], (uint64_t)k);
+        bool none = a->children[2]->buffers[0] != NULL &&
+                    !bit(a->children[2]->buffers[0], (uint64_t)k);
         CHECK(none == (row % 10 == 0) && (none || times[k] == (int64_t)row * 1000));
         nulls += none;
     }
     EQUAL(a->children[2]->null_count, nulls);
 }
 
-static void a_table_flows_out(void)
+static void a_table_is_exported(void)
 {
     holdall_table *t = new_table("out");
-    const uint64_t cases[][3] = {{0, ROWS, 0}, {0, ROWS, 7}, {0, ROWS, 1u << 31}, {3, 500, 100}, {999, 1, 1}, {1000, 0, 5}, {0, 0, 0}};
+    const uint64_t cases[][3] = {{0, ROWS, 0},  {0, ROWS, 7}, {0, ROWS, 1u << 31},
+                                 {3, 500, 100}, {999, 1, 1},  {1000, 0, 5},
+                                 {0, 0, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         stream s;
         OK(holdall_table_to_arrow(t, cases[i][0], cases[i][1], cases[i][2], &s, &err));
@@ -152,7 +159,7 @@ static void a_table_flows_out(void)
     holdall_table_close(t);
 }
 
-static void a_stream_lives_by_itself(void)
+static void a_stream_outlives_its_table(void)
 {
     holdall_table *t = new_table("lives");
     stream s, moved;
@@ -165,7 +172,7 @@ static void a_stream_lives_by_itself(void)
         EQUAL(moved.get_next(&moved, &a[i]), 0);
     moved.release(&moved);
     CHECK(moved.release == NULL);
-    /* batches live on, moved or not, and so do their children */
+    /* batches remain valid, moved or not, and so do their children */
     array b = a[1];
     memset(&a[1], 0xee, sizeof a[1]);
     check_batch(&a[0], 0);
@@ -194,7 +201,7 @@ static void *drain(void *from)
     return (void *)rows;
 }
 
-static void streams_on_threads(void)
+static void many_threads_read_streams(void)
 {
     holdall_table *t = new_table("threads");
     stream s[4];
@@ -211,7 +218,7 @@ static void streams_on_threads(void)
     }
 }
 
-static void what_cannot_be_had(void)
+static void invalid_exports_are_refused(void)
 {
     holdall_table *t = new_table("cannot");
     stream s;
@@ -227,7 +234,7 @@ static void what_cannot_be_had(void)
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_append_arrow(t, NULL, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_bag_to_arrow(NULL, 0, 0, 0, &s, &err));
 
-    /* what is no text: an error of the stream, and binary where that is wished */
+    /* bytes that are not text: an error of the stream, or binary on request */
     int32_t i = 1;
     int64_t time = 1;
     uint8_t p[8] = {0};
@@ -240,10 +247,10 @@ static void what_cannot_be_had(void)
     EQUAL(s.get_next(&s, &a), 0);
     a.release(&a);
     EQUAL(s.get_next(&s, &a), EINVAL);
-    const char *words = s.get_last_error(&s);
-    CHECK(words != NULL && strstr(words, "column \"s\"") && strstr(words, "row 1000"));
+    const char *message = s.get_last_error(&s);
+    CHECK(message != NULL && strstr(message, "column \"s\"") && strstr(message, "row 1000"));
     EQUAL(s.get_next(&s, &a), EINVAL);
-    /* a table that is read stays as it is */
+    /* a table that is being read is not changed */
     GIVES(HOLDALL_E_STATE, holdall_table_truncate(t, 1, &err));
     GIVES(HOLDALL_E_STATE, holdall_table_commit(t, &err));
     GIVES(HOLDALL_E_STATE, holdall_table_append_arrow(t, &s, &err));
@@ -253,7 +260,8 @@ static void what_cannot_be_had(void)
 
     holdall_options *o = options_of(WITH(HOLDALL_OPT_ARROW_BINARY, 1));
     OK(holdall_table_open(in_tmp("cannot"), HOLDALL_READ, o, &t, &err));
-    GIVES(HOLDALL_E_ARGUMENT, verify_counts(in_tmp("cannot"), o, NULL, NULL, NULL, NULL, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT,
+          verify_counts(in_tmp("cannot"), o, NULL, NULL, NULL, NULL, NULL, &err));
     holdall_options_free(o);
     OK(holdall_table_to_arrow(t, 0, ROWS + 1, 0, &s, &err));
     schema c;
@@ -265,7 +273,7 @@ static void what_cannot_be_had(void)
     holdall_table_close(t);
 }
 
-static void a_bag_flows_out(void)
+static void a_bag_is_exported(void)
 {
     write_bag(in_tmp("a.bagz"), HOLDALL_CREATE, NULL, 100);
     holdall_bag *bag = open_bag(in_tmp("a.bagz"), NULL);
@@ -275,7 +283,8 @@ static void a_bag_flows_out(void)
         OK(holdall_bag_to_arrow(bag, cases[i][0], cases[i][1], cases[i][2], &s, &err));
         schema c;
         EQUAL(s.get_schema(&s, &c), 0);
-        CHECK(c.n_children == 1 && strcmp(c.children[0]->format, "z") == 0 && strcmp(c.children[0]->name, "record") == 0);
+        CHECK(c.n_children == 1 && strcmp(c.children[0]->format, "z") == 0 &&
+              strcmp(c.children[0]->name, "record") == 0);
         c.release(&c);
         uint64_t k = cases[i][0];
         array a;
@@ -284,7 +293,8 @@ static void a_bag_flows_out(void)
             for (int64_t j = 0; j < a.length; j++, k++) {
                 uint8_t want[4096];
                 size_t n = make_record(k, want);
-                CHECK(n == (size_t)(offsets[j + 1] - offsets[j]) && memcmp((const char *)a.children[0]->buffers[2] + offsets[j], want, n) == 0);
+                CHECK(n == (size_t)(offsets[j + 1] - offsets[j]) &&
+                      memcmp((const char *)a.children[0]->buffers[2] + offsets[j], want, n) == 0);
             }
             a.release(&a);
         }
@@ -297,7 +307,7 @@ static void a_bag_flows_out(void)
     holdall_bag_close(bag);
     EQUAL((uintptr_t)drain(&s), 100);
 
-    /* a record that is damaged is an error, or a null */
+    /* a corrupt record is an error, or a null */
     size_t n;
     uint8_t *bytes = load(in_tmp("a.bagz"), &n);
     memset(bytes, 0xaa, 30);
@@ -311,7 +321,8 @@ static void a_bag_flows_out(void)
         int status = s.get_next(&s, &a);
         CHECK(skip ? status == 0 : status > 0);
         if (skip) {
-            CHECK(a.children[0]->null_count == 1 && !bit(a.children[0]->buffers[0], 0) && bit(a.children[0]->buffers[0], 1));
+            CHECK(a.children[0]->null_count == 1 && !bit(a.children[0]->buffers[0], 0) &&
+                  bit(a.children[0]->buffers[0], 1));
             a.release(&a);
         } else {
             CHECK(strstr(s.get_last_error(&s), "record 0"));
@@ -320,9 +331,9 @@ static void a_bag_flows_out(void)
     }
 }
 
-/* ---- what goes in -------------------------------------------------------------------------------*/
+/* ---- import -----------------------------------------------------------------------------------*/
 
-static void and_in_again(void)
+static void an_exported_table_is_appended(void)
 {
     holdall_table *from = new_table("from"), *to = new_table("to");
     stream s;
@@ -345,7 +356,7 @@ static void and_in_again(void)
     s.release(&s);
 }
 
-/* A producer of one batch with one column; each test breaks it in one place. */
+/* A producer of one batch with one column; each test makes one mistake in it. */
 typedef struct {
     schema schema, column, item, values;
     schema *columns[2], *items[1];
@@ -389,7 +400,7 @@ static int get_next(stream *s, array *out)
         return p->batch_status;
     *out = p->batch;
     if (!p->endless && p->given++ > 0) {
-        CHECK(p->given == 2); /* behind its end nobody asks */
+        CHECK(p->given == 2); /* the consumer does not call get_next after the end */
         out->release = NULL;
     }
     return 0;
@@ -443,26 +454,27 @@ static holdall_table *table_of(const char *name, const char *dtype)
 {
     static const char *const x[] = {"x"};
     holdall_table *t = NULL;
-    OK(table_create(in_tmp(name), HOLDALL_REPLACE, HOLDALL_FORMAT_BCOLZ, 1, x, &dtype, NULL, &t, &err));
+    OK(table_create(in_tmp(name), HOLDALL_REPLACE, HOLDALL_FORMAT_BCOLZ, 1, x, &dtype, NULL, &t,
+                    &err));
     OK(holdall_table_commit(t, &err));
     return t;
 }
 
-/* Appends what the producer has; all of it is released, and on failure nothing is appended. */
-static void give(holdall_table *t, producer *p, stream *s, holdall_status want, const char *words)
+/* Appends the stream of the producer; all of it is released, and a failure appends nothing. */
+static void give(holdall_table *t, producer *p, stream *s, holdall_status want, const char *message)
 {
     uint64_t rows = holdall_table_row_count(t);
-    now("%s", words);
+    now("%s", message);
     GIVES(want, holdall_table_append_arrow(t, s, &err));
     CHECK(s->release == NULL && p->streams == 1);
-    if (want != HOLDALL_OK && !says(words)) {
+    if (want != HOLDALL_OK && !says(message)) {
         fprintf(stderr, "said: %s\n", err.message);
         CHECK(false);
     }
     EQUAL(holdall_table_row_count(t), rows + (want == HOLDALL_OK ? 3 : 0));
 }
 
-static void producers_that_are_right(void)
+static void valid_producers_are_appended(void)
 {
     static const struct {
         const char *format, *dtype, *want;
@@ -489,19 +501,20 @@ static void producers_that_are_right(void)
     }
 }
 
-#define BROKEN(format, words, change)                             \
+#define BROKEN(format, message, change)                             \
     do {                                                          \
         produce(&p, &s, format);                                  \
         change;                                                   \
-        give(t, &p, &s, HOLDALL_E_ARGUMENT, words);               \
+        give(t, &p, &s, HOLDALL_E_ARGUMENT, message);               \
     } while (0)
 
-static void producers_that_are_wrong(void)
+static void invalid_producers_are_refused(void)
 {
     producer p;
     stream s;
     static const uint8_t bits[1] = {5};
-    static const int32_t backwards[4] = {0, 3, 2, 3}, negative[4] = {0, -1, 2, 3}, minus[4] = {0, 1, 2, -3}, far[4] = {0, 7, 9, 3};
+    static const int32_t backwards[4] = {0, 3, 2, 3}, negative[4] = {0, -1, 2, 3},
+                         minus[4] = {0, 1, 2, -3}, far[4] = {0, 7, 9, 3};
     holdall_table *t = table_of("wrong", "<i8");
     BROKEN("i", "length is -1", p.data.length = -1);
     BROKEN("i", "length is -1", p.batch.length = -1);
@@ -543,11 +556,11 @@ static void producers_that_are_wrong(void)
     produce(&p, &s, "i");
     p.schema.format = "i", p.schema.n_children = 0;
     give(t, &p, &s, HOLDALL_E_TYPE, "expected a struct of columns");
-    /* a schema that goes round */
+    /* a schema that contains itself */
     produce(&p, &s, "+s");
     p.items[0] = &p.column;
     give(t, &p, &s, HOLDALL_E_UNSUPPORTED, "deep");
-    /* streams that fail, at once and later */
+    /* streams that fail at the first call, and at a later one */
     produce(&p, &s, "i");
     p.batch_status = ENOSPC;
     give(t, &p, &s, HOLDALL_E_CALLBACK, "the moon is in the way");
@@ -564,8 +577,10 @@ static void producers_that_are_wrong(void)
     BROKEN("u", "buffer 2 is missing", p.buffers[2] = NULL);
     BROKEN("u", "buffer 1 is missing", p.buffers[1] = NULL);
     BROKEN("u", "its bytes end at -3", p.buffers[1] = minus);
-    BROKEN("i", "index 3 in a dictionary of 3", (p.column.dictionary = &p.values, p.data.dictionary = &p.dictionary));
-    BROKEN("i", "its dictionary does not match", (p.column.dictionary = &p.values, p.data.dictionary = NULL));
+    BROKEN("i", "index 3 in a dictionary of 3",
+           (p.column.dictionary = &p.values, p.data.dictionary = &p.dictionary));
+    BROKEN("i", "its dictionary does not match",
+           (p.column.dictionary = &p.values, p.data.dictionary = NULL));
     const int32_t *const ends[] = {backwards, negative, far};
     for (int i = 0; i < 3; i++) {
         produce(&p, &s, "u");
@@ -588,13 +603,13 @@ static void producers_that_are_wrong(void)
 
 int main(void)
 {
-    RUN(a_table_flows_out);
-    RUN(a_stream_lives_by_itself);
-    RUN(streams_on_threads);
-    RUN(what_cannot_be_had);
-    RUN(a_bag_flows_out);
-    RUN(and_in_again);
-    RUN(producers_that_are_right);
-    RUN(producers_that_are_wrong);
+    RUN(a_table_is_exported);
+    RUN(a_stream_outlives_its_table);
+    RUN(many_threads_read_streams);
+    RUN(invalid_exports_are_refused);
+    RUN(a_bag_is_exported);
+    RUN(an_exported_table_is_appended);
+    RUN(valid_producers_are_appended);
+    RUN(invalid_producers_are_refused);
     return 0;
 }

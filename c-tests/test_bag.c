@@ -1,4 +1,4 @@
-/* Bags: what is written is read back, in every form, one record at a time and many at once. */
+/* Bags: records are read back as written, in every form, one by one and in batches. */
 #include "check.h"
 
 enum { FORM_RECORDS = 137 };
@@ -6,7 +6,9 @@ enum { FORM_RECORDS = 137 };
 static int expected_sum(const int64_t *form)
 {
     bool zstd = form[1] == HOLDALL_CODEC_ZSTD, checksum = form[3] != HOLDALL_CHECKSUM_NONE;
-    return !checksum ? HOLDALL_CHECKSUM_NONE : zstd ? HOLDALL_CHECKSUM_ZSTD : HOLDALL_CHECKSUM_CRC32;
+    return !checksum ? HOLDALL_CHECKSUM_NONE
+           : zstd    ? HOLDALL_CHECKSUM_ZSTD
+                     : HOLDALL_CHECKSUM_CRC32;
 }
 
 /* Batches of a bag of FORM_RECORDS. */
@@ -16,7 +18,7 @@ static void check_batches(const holdall_bag *bag)
     check_range(bag, 0, 0, 0);
     check_range(bag, FORM_RECORDS, 0, 0);
     check_range(bag, 30, 50, 30);
-    check_range(bag, 3, 1, 3); /* an empty record alone */
+    check_range(bag, 3, 1, 3); /* a single empty record */
     check_range(bag, FORM_RECORDS - 1, 1, FORM_RECORDS - 1);
 
     /* any order, with repetitions */
@@ -54,7 +56,8 @@ static void check_batches(const holdall_bag *bag)
     GIVES(HOLDALL_E_RANGE, holdall_bag_read_indices(bag, indices, 9, &records, &err));
 }
 
-/* One record at a time: the size first, a buffer that is short, one that fits, one that is larger. */
+/* One record at a time: first the size, then a buffer that is too short, one of the exact size, and
+ * a larger one. */
 static void check_single(const holdall_bag *bag, uint64_t i)
 {
     uint8_t want[RECORD_MOST], got[RECORD_MOST + 1];
@@ -83,20 +86,23 @@ static void check_form(const char *path, const int64_t *form, bool separate)
     const int64_t limits = LIMITS(separate);
     const int64_t *ways[] = {
         WITH(HOLDALL_OPT_BAG_LIMITS, limits, HOLDALL_OPT_CODEC, form[1]),
-        WITH(HOLDALL_OPT_BAG_LIMITS, limits, HOLDALL_OPT_CODEC, form[1], HOLDALL_OPT_IO, HOLDALL_IO_MAP),
-        WITH(HOLDALL_OPT_BAG_LIMITS, limits, HOLDALL_OPT_CODEC, form[1], HOLDALL_OPT_BAG_LIMITS_CACHE, 1, HOLDALL_OPT_THREADS, 1),
-        WITH(HOLDALL_OPT_BAG_LIMITS, limits, HOLDALL_OPT_CODEC, form[1], HOLDALL_OPT_VERIFY, 2, HOLDALL_OPT_SKIP_DAMAGED, 1),
+        WITH(HOLDALL_OPT_BAG_LIMITS, limits, HOLDALL_OPT_CODEC, form[1], HOLDALL_OPT_IO,
+             HOLDALL_IO_MAP),
+        WITH(HOLDALL_OPT_BAG_LIMITS, limits, HOLDALL_OPT_CODEC, form[1],
+             HOLDALL_OPT_BAG_LIMITS_CACHE, 1, HOLDALL_OPT_THREADS, 1),
+        WITH(HOLDALL_OPT_BAG_LIMITS, limits, HOLDALL_OPT_CODEC, form[1], HOLDALL_OPT_VERIFY, 2,
+             HOLDALL_OPT_SKIP_DAMAGED, 1),
         WITH(HOLDALL_OPT_BAG_LIMITS, limits, HOLDALL_OPT_CODEC, form[1], HOLDALL_OPT_VERIFY, 0),
     };
-    char limits_name[80], sums_name[80];
+    char limits_name[80], checksums_name[80];
     snprintf(limits_name, sizeof limits_name, "limits.%s", strrchr(path, '/') + 1);
-    snprintf(sums_name, sizeof sums_name, "checksums.%s", strrchr(path, '/') + 1);
+    snprintf(checksums_name, sizeof checksums_name, "checksums.%s", strrchr(path, '/') + 1);
     EQUAL(there(in_tmp(limits_name)), separate);
-    bool sums = expected_sum(form) == HOLDALL_CHECKSUM_CRC32;
-    EQUAL(there(in_tmp(sums_name)), sums);
+    bool checksums = expected_sum(form) == HOLDALL_CHECKSUM_CRC32;
+    EQUAL(there(in_tmp(checksums_name)), checksums);
     size_t on_disk = file_size(path);
     on_disk += separate ? file_size(in_tmp(limits_name)) : 0;
-    on_disk += sums ? file_size(in_tmp(sums_name)) : 0;
+    on_disk += checksums ? file_size(in_tmp(checksums_name)) : 0;
 
     for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
         now("%s, way %zu", strrchr(path, '/') + 1, w);
@@ -104,8 +110,9 @@ static void check_form(const char *path, const int64_t *form, bool separate)
         EQUAL(holdall_bag_record_count(bag), FORM_RECORDS);
         EQUAL(bag_info(bag).codec, form[1]);
         EQUAL(bag_info(bag).limits, LIMITS(separate));
-        /* checksums that are not looked at protect nothing */
-        EQUAL(bag_info(bag).checksum, sums && w == 4 ? HOLDALL_CHECKSUM_NONE : expected_sum(form));
+        /* checksums that are not verified protect nothing */
+        EQUAL(bag_info(bag).checksum,
+              checksums && w == 4 ? HOLDALL_CHECKSUM_NONE : expected_sum(form));
         EQUAL(holdall_bag_shard_count(bag), 1);
         EQUAL(bag_info(bag).stored_bytes, on_disk);
         for (uint64_t i = 0; i < FORM_RECORDS; i += 1 + (uint64_t)(w > 0 || slow()) * 8)
@@ -118,15 +125,16 @@ static void check_form(const char *path, const int64_t *form, bool separate)
     }
 }
 
-/* Limits x codec and level x checksum, appended one by one and at once. */
+/* Limits x codec and level x checksum, appended one by one and in one call. */
 static void every_form_is_read_back(void)
 {
     static const struct {
         const char *name;
         int64_t codec, level;
     } codecs[] = {
-        {"raw", HOLDALL_CODEC_NONE, 0}, {"zstd", HOLDALL_CODEC_ZSTD, 0},   {"fast", HOLDALL_CODEC_ZSTD, -100},
-        {"one", HOLDALL_CODEC_ZSTD, 1}, {"nine", HOLDALL_CODEC_ZSTD, 9}, {"most", HOLDALL_CODEC_ZSTD, 22},
+        {"raw", HOLDALL_CODEC_NONE, 0},     {"zstd", HOLDALL_CODEC_ZSTD, 0},
+        {"fast", HOLDALL_CODEC_ZSTD, -100}, {"one", HOLDALL_CODEC_ZSTD, 1},
+        {"nine", HOLDALL_CODEC_ZSTD, 9},    {"most", HOLDALL_CODEC_ZSTD, 22},
     };
     for (size_t c = 0; c < sizeof codecs / sizeof codecs[0]; c++)
         for (int separate = 0; separate < 2; separate++)
@@ -134,11 +142,15 @@ static void every_form_is_read_back(void)
                 if (slow() && c > 1 && (separate || codecs[c].level == 22))
                     continue;
                 char name[64];
-                /* the name alone says .bagz is zstd, anything else is not */
-                snprintf(name, sizeof name, "%s-%d-%d.%s", codecs[c].name, separate, checksum, c == 1 ? "bagz" : "bag");
+                /* the name alone selects the codec: .bagz is zstd, any other name is not */
+                snprintf(name, sizeof name, "%s-%d-%d.%s", codecs[c].name, separate, checksum,
+                         c == 1 ? "bagz" : "bag");
                 now("%s", name);
-                const int64_t *form = WITH(HOLDALL_OPT_CODEC, codecs[c].codec, HOLDALL_OPT_CHECKSUM, checksum ? HOLDALL_CHECKSUM_CRC32 : HOLDALL_CHECKSUM_NONE,
-                                           HOLDALL_OPT_DURABILITY, 0, HOLDALL_OPT_BAG_LIMITS, LIMITS(separate), codecs[c].level ? HOLDALL_OPT_LEVEL : 0, codecs[c].level);
+                const int64_t *form =
+                    WITH(HOLDALL_OPT_CODEC, codecs[c].codec, HOLDALL_OPT_CHECKSUM,
+                         checksum ? HOLDALL_CHECKSUM_CRC32 : HOLDALL_CHECKSUM_NONE,
+                         HOLDALL_OPT_DURABILITY, 0, HOLDALL_OPT_BAG_LIMITS, LIMITS(separate),
+                         codecs[c].level ? HOLDALL_OPT_LEVEL : 0, codecs[c].level);
                 char path[1024];
                 snprintf(path, sizeof path, "%s", in_tmp(name));
                 write_bag(path, HOLDALL_CREATE, form, FORM_RECORDS);
@@ -147,12 +159,13 @@ static void every_form_is_read_back(void)
     TIDY();
 }
 
-static void the_name_tells_the_codec(void)
+static void the_name_selects_the_codec(void)
 {
     write_bag(in_tmp("name.bagz"), HOLDALL_CREATE, NULL, 10);
     write_bag(in_tmp("name.bag"), HOLDALL_CREATE, NULL, 10);
     write_bag(in_tmp("name.bagz.tmp"), HOLDALL_CREATE, NULL, 10);
-    holdall_bag *z = open_bag(in_tmp("name.bagz"), NULL), *r = open_bag(in_tmp("name.bag"), NULL), *t = open_bag(in_tmp("name.bagz.tmp"), NULL);
+    holdall_bag *z = open_bag(in_tmp("name.bagz"), NULL), *r = open_bag(in_tmp("name.bag"), NULL),
+                *t = open_bag(in_tmp("name.bagz.tmp"), NULL);
     EQUAL(bag_info(z).codec, HOLDALL_CODEC_ZSTD);
     EQUAL(bag_info(r).codec, HOLDALL_CODEC_NONE);
     EQUAL(bag_info(t).codec, HOLDALL_CODEC_NONE);
@@ -176,17 +189,17 @@ static void an_empty_bag_is_a_bag(void)
             size_t n;
             GIVES(HOLDALL_E_RANGE, holdall_bag_read(bag, 0, NULL, 0, &n, &err));
             holdall_bag_close(bag);
-            uint64_t sound = 9, bad = 9, unchecked = 9;
+            uint64_t intact = 9, corrupt = 9, unchecked = 9;
             holdall_options *o = options_of(form);
-            OK(verify_counts(path, o, NULL, NULL, &sound, &bad, &unchecked, &err));
+            OK(verify_counts(path, o, NULL, NULL, &intact, &corrupt, &unchecked, &err));
             holdall_options_free(o);
-            EQUAL(sound + bad + unchecked, 0);
+            EQUAL(intact + corrupt + unchecked, 0);
             write_bag(path, HOLDALL_APPEND, form, 12);
             check_bag(path, form, 12);
         }
 }
 
-static void a_huge_record(void)
+static void a_huge_record_is_read_back(void)
 {
     const size_t huge = (size_t)(slow() ? 2 : 5) << 20;
     uint8_t *record = malloc(huge), *got = malloc(huge);
@@ -220,7 +233,8 @@ static void a_huge_record(void)
         OK(holdall_bag_read_range(bag, 2, 3, &records, &err));
         check_in_batch(records, 0, 2);
         check_in_batch(records, 2, 4);
-        CHECK(memcmp(holdall_records_data(records) + holdall_records_offsets(records)[1], record, huge) == 0);
+        CHECK(memcmp(holdall_records_data(records) + holdall_records_offsets(records)[1], record,
+                     huge) == 0);
         holdall_records_free(records);
         holdall_bag_close(bag);
     }
@@ -228,7 +242,7 @@ static void a_huge_record(void)
     free(got);
 }
 
-static void many_small_records(void)
+static void many_small_records_are_read_back(void)
 {
     const uint64_t many = slow() ? 3000 : 20000;
     static const char *const names[] = {"many.bag", "many.bagz"};
@@ -236,7 +250,7 @@ static void many_small_records(void)
         now("%s", names[k]);
         const char *path = in_tmp(names[k]);
         holdall_bag_writer *w = open_writer(path, HOLDALL_CREATE, NULL);
-        /* half one by one, half at once */
+        /* half of them one by one, half in one call */
         char word[24];
         char *data = malloc((size_t)many * sizeof word);
         uint64_t *offsets = malloc(((size_t)many + 1) * sizeof *offsets);
@@ -281,7 +295,7 @@ static void many_small_records(void)
     }
 }
 
-static void append_many_keeps_order_and_refuses_nonsense(void)
+static void append_many_preserves_order_and_refuses_invalid_offsets(void)
 {
     enum { MANY = 3000 };
     uint8_t *data = malloc((size_t)MANY * RECORD_MOST);
@@ -297,7 +311,8 @@ static void append_many_keeps_order_and_refuses_nonsense(void)
     for (int k = 0; k < 4; k++) {
         now("order %d", k);
         const char *path = in_tmp(names[k % 2]);
-        holdall_bag_writer *w = open_writer(path, HOLDALL_REPLACE, k / 2 ? WITH(HOLDALL_OPT_THREADS, 1) : NULL);
+        holdall_bag_writer *w =
+            open_writer(path, HOLDALL_REPLACE, k / 2 ? WITH(HOLDALL_OPT_THREADS, 1) : NULL);
         OK(holdall_bag_writer_append_many(w, data, offsets, (size_t)many, &err));
         EQUAL(holdall_bag_writer_record_count(w), many);
         uint64_t falling[] = {0, 10, 9, 20};
@@ -312,11 +327,12 @@ static void append_many_keeps_order_and_refuses_nonsense(void)
     free(offsets);
 }
 
-/* The content's checksum is the same however it is stored, and what the header says. */
+/* The checksum of the content does not depend on how it is stored; the header defines it. */
 static void the_checksum_is_that_of_the_content(void)
 {
     write_bag(in_tmp("sum.bag"), HOLDALL_CREATE, NULL, 50);
-    write_bag(in_tmp("sum.bagz"), HOLDALL_CREATE, WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_OPT_LEVEL, 7), 50);
+    write_bag(in_tmp("sum.bagz"), HOLDALL_CREATE,
+              WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_OPT_LEVEL, 7), 50);
     uint8_t *content = malloc(50 * (RECORD_MOST + 8));
     CHECK(content != NULL);
     size_t n = 0;
@@ -327,7 +343,9 @@ static void the_checksum_is_that_of_the_content(void)
             length[k] = (uint8_t)(size >> 8 * k);
         n += 8 + (size_t)size;
     }
-    holdall_bag *bags[] = {open_bag(in_tmp("sum.bag"), NULL), open_bag(in_tmp("sum.bagz"), WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE))};
+    holdall_bag *bags[] = {
+        open_bag(in_tmp("sum.bag"), NULL),
+        open_bag(in_tmp("sum.bagz"), WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE))};
     for (int sum = HOLDALL_CHECKSUM_NONE; sum <= HOLDALL_CHECKSUM_SHA512; sum++)
         for (int b = 0; b < 2; b++) {
             now("sum %d of bag %d", sum, b);
@@ -340,7 +358,8 @@ static void the_checksum_is_that_of_the_content(void)
             EQUAL(size2, size);
             CHECK(memcmp(got, want, size) == 0);
             if (size > 0) {
-                GIVES(HOLDALL_E_BUFFER, holdall_bag_checksum(bags[b], sum, got, size - 1, &size2, &err));
+                GIVES(HOLDALL_E_BUFFER,
+                      holdall_bag_checksum(bags[b], sum, got, size - 1, &size2, &err));
                 EQUAL(size2, size);
             }
         }
@@ -349,7 +368,7 @@ static void the_checksum_is_that_of_the_content(void)
     free(content);
 }
 
-/* Readers write nothing: no file comes, goes or changes. */
+/* Readers write nothing: no file is created, removed or changed. */
 static void reading_writes_nothing(void)
 {
     const char *path = in_tmp("still.bag");
@@ -361,19 +380,21 @@ static void reading_writes_nothing(void)
     OK(verify_counts(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
     CHECK(stat(path, &after) == 0);
     EQUAL(files_with(""), files);
-    CHECK(before.st_mtim.tv_sec == after.st_mtim.tv_sec && before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
-    CHECK(before.st_ctim.tv_sec == after.st_ctim.tv_sec && before.st_ctim.tv_nsec == after.st_ctim.tv_nsec);
+    CHECK(before.st_mtim.tv_sec == after.st_mtim.tv_sec &&
+          before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
+    CHECK(before.st_ctim.tv_sec == after.st_ctim.tv_sec &&
+          before.st_ctim.tv_nsec == after.st_ctim.tv_nsec);
     CHECK(before.st_ino == after.st_ino && before.st_size == after.st_size);
 }
 
 int main(void)
 {
     RUN(every_form_is_read_back);
-    RUN(the_name_tells_the_codec);
+    RUN(the_name_selects_the_codec);
     RUN(an_empty_bag_is_a_bag);
-    RUN(a_huge_record);
-    RUN(many_small_records);
-    RUN(append_many_keeps_order_and_refuses_nonsense);
+    RUN(a_huge_record_is_read_back);
+    RUN(many_small_records_are_read_back);
+    RUN(append_many_preserves_order_and_refuses_invalid_offsets);
     RUN(the_checksum_is_that_of_the_content);
     RUN(reading_writes_nothing);
     return 0;

@@ -1,4 +1,5 @@
-/* Files that the Bagz package wrote (fixtures: bagz): every record, in order and backwards, is what it wrote. */
+/* Files that the Bagz package wrote (fixtures: bagz): every record, in order and backwards, is read
+ * as written. */
 #include "check.h"
 
 enum { TAIL = HOLDALL_BAG_LIMITS_TAIL, APART = HOLDALL_BAG_LIMITS_SEPARATE };
@@ -6,7 +7,8 @@ enum { ROW = HOLDALL_BAG_SHARDS_CONCATENATED, TURNS = HOLDALL_BAG_SHARDS_INTERLE
 
 #define DICTIONARY "{\"user\":1,\"name\":\"abc\",\"email\":\"abc1@example.com\"}"
 
-/* From manifest.json there: SHA-256 over every record, its length as 8 bytes and then its bytes; and backwards. */
+/* From manifest.json in that folder: SHA-256 over every record, its length as 8 bytes and then its
+ * bytes; in order and backwards. */
 static const struct {
     const char *spec;
     int limits, shards_are;
@@ -117,23 +119,28 @@ int main(void)
             if (comma == NULL)
                 snprintf(spec, sizeof spec, "%s/%s", folder, files[f].spec);
             else
-                snprintf(spec, sizeof spec, "%s/%.*s,%s/%s", folder, (int)(comma - files[f].spec), files[f].spec, folder, comma + 1);
+                snprintf(spec, sizeof spec, "%s/%.*s,%s/%s", folder, (int)(comma - files[f].spec),
+                         files[f].spec, folder, comma + 1);
             FILE *there = files[f].bytes > 400000 ? fopen(spec, "rb") : stdin;
             if (there == NULL)
-                continue; /* the large ones are not among the files that come with the tests */
+                continue; /* the large files are not in the source distribution */
             if (there != stdin)
                 fclose(there);
-            holdall_options *o = options_of(WITH(HOLDALL_OPT_BAG_LIMITS, files[f].limits, HOLDALL_OPT_BAG_SHARDS, files[f].shards_are, HOLDALL_OPT_CODEC,
-                                                 files[f].codec, HOLDALL_OPT_IO, IO(way % 2), HOLDALL_OPT_BAG_LIMITS_CACHE, way / 2));
+            holdall_options *o = options_of(
+                WITH(HOLDALL_OPT_BAG_LIMITS, files[f].limits, HOLDALL_OPT_BAG_SHARDS,
+                     files[f].shards_are, HOLDALL_OPT_CODEC, files[f].codec, HOLDALL_OPT_IO,
+                     IO(way % 2), HOLDALL_OPT_BAG_LIMITS_CACHE, way / 2));
             if (files[f].dictionary != NULL)
-                OK(holdall_options_set_bytes(o, HOLDALL_OPT_DICTIONARY, files[f].dictionary, strlen(files[f].dictionary), &err));
+                OK(holdall_options_set_bytes(o, HOLDALL_OPT_DICTIONARY, files[f].dictionary,
+                                             strlen(files[f].dictionary), &err));
             holdall_bag *bag, *backwards;
             OK(holdall_bag_open(spec, o, &bag, &err));
             EQUAL(holdall_bag_record_count(bag), files[f].n);
             EQUAL(holdall_bag_shard_count(bag), files[f].shards);
             EQUAL(bag_info(bag).limits, files[f].limits);
             check_digest(bag, files[f].digest);
-            OK(holdall_bag_slice(bag, files[f].n ? files[f].n - 1 : 0, files[f].n, -1, &backwards, &err));
+            OK(holdall_bag_slice(bag, files[f].n ? files[f].n - 1 : 0, files[f].n, -1, &backwards,
+                                 &err));
             check_digest(backwards, files[f].backwards);
             holdall_records *all;
             OK(holdall_bag_read_range(bag, 0, files[f].n, &all, &err));
@@ -142,9 +149,9 @@ int main(void)
             holdall_bag_close(bag);
             holdall_bag_close(backwards);
             if (way == 0 && files[f].shards_are == ROW) {
-                uint64_t bad = 9;
-                OK(verify_counts(spec, o, NULL, NULL, NULL, &bad, NULL, &err));
-                EQUAL(bad, 0);
+                uint64_t corrupt = 9;
+                OK(verify_counts(spec, o, NULL, NULL, NULL, &corrupt, NULL, &err));
+                EQUAL(corrupt, 0);
             }
             holdall_options_free(o);
         }

@@ -1,5 +1,6 @@
-/* Files that are broken, hostile or unusual, made by hand (fixtures: bagz-bad): each does what a careful reader
- * should do with it, by every way of reading. The table follows `should` of manifest.json there. */
+/* Files that are corrupt, malicious or unusual, written by hand (fixtures: bagz-bad): each gives
+ * the result that a careful reader should give, with every way of reading. The table follows
+ * `should` of manifest.json in that folder. */
 #include "check.h"
 
 /* Most of the files hold the first of these ten records. */
@@ -15,22 +16,23 @@ enum { ROW = HOLDALL_BAG_SHARDS_CONCATENATED, TURNS = HOLDALL_BAG_SHARDS_INTERLE
 static const struct {
     const char *name, *spec;
     int limits, shards;
-    /* 0: as the names say */
+    /* 0: chosen by the names */
     int64_t codec;
-    /* NULL: it does not open, for this reason. Else one letter a record:
-     *   . is known_record() of its number, modulo 10     x is an error, and names it
-     *   3 is known_record(3)    e is empty    s can be read, whatever it holds
-     *   ? is an error, or can be read, but the same by every way
-     *   T is two frames: an error, or what both hold    L is larger than the limit */
+    /* NULL: it does not open, with this status. Otherwise one letter per record:
+     *   . is known_record() of its number, modulo 10     x is an error that names the record
+     *   3 is known_record(3)    e is empty    s can be read, with any content
+     *   ? is an error, or can be read, but the same in every way
+     *   T is two frames: an error, or the content of both    L is larger than the limit */
     const char *records;
     holdall_status status;
-    /* What the words must name. */
+    /* Text that the message must contain. */
     const char *says;
 } cases[] = {
     {"too_small", "too_small.bag", TAIL, ROW, 0, NULL, HOLDALL_E_FORMAT, "too_small.bag"},
     {"trunc1_none", "trunc1_none.bag", TAIL, ROW, 0, NULL, HOLDALL_E_FORMAT, NULL},
     {"trunc8_none", "trunc8_none.bag", TAIL, ROW, 0, NULL, HOLDALL_E_FORMAT, NULL},
-    /* the last limit alone cannot tell: the records that can be read hold what a limit before says */
+    /* the last limit alone does not show this: the records that can be read have the content that
+     * an earlier limit defines */
     {"trunc8_aligned", "trunc8_aligned.bag", TAIL, ROW, 0, "xx????????", HOLDALL_E_FORMAT, NULL},
     {"trunc_mid", "trunc_mid.bag", TAIL, ROW, 0, NULL, HOLDALL_E_FORMAT, NULL},
     {"trunc_zstd_half", "trunc_zstd_half.bagz", TAIL, ROW, 0, NULL, HOLDALL_E_FORMAT, NULL},
@@ -40,24 +42,28 @@ static const struct {
     {"last_limit_past_end", "last_limit_past_end.bag", TAIL, ROW, 0, NULL, HOLDALL_E_FORMAT, NULL},
     {"last_limit_max", "last_limit_max.bag", TAIL, ROW, 0, NULL, HOLDALL_E_FORMAT, NULL},
     {"limits_not_x8", "limits_not_x8.bag", TAIL, ROW, 0, NULL, HOLDALL_E_FORMAT, NULL},
-    {"last_limit_zero", "last_limit_zero.bag", TAIL, ROW, 0, "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", HOLDALL_E_FORMAT, NULL},
+    {"last_limit_zero", "last_limit_zero.bag", TAIL, ROW, 0,
+     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", HOLDALL_E_FORMAT, NULL},
     {"bad_magic", "bad_magic.bagz", TAIL, ROW, 0, "...x......", HOLDALL_E_FORMAT, NULL},
     {"bad_body", "bad_body.bagz", TAIL, ROW, 0, "......x...", HOLDALL_E_FORMAT, NULL},
     {"bad_checksum", "bad_checksum.bagz", TAIL, ROW, 0, "......x...", 0, NULL},
     {"frame_cut", "frame_cut.bagz", TAIL, ROW, 0, "..x.......", HOLDALL_E_FORMAT, NULL},
     {"frame_cut_nosize", "frame_cut_nosize.bagz", TAIL, ROW, 0, ".x.", HOLDALL_E_FORMAT, NULL},
     {"bomb_claim", "bomb_claim.bagz", TAIL, ROW, 0, ".x.", HOLDALL_E_FORMAT, NULL},
-    {"bomb_claim_sharded", "bomb_claim_sh@3.bagz", TAIL, ROW, 0, ".x.", HOLDALL_E_FORMAT, "00001-of-00003"},
+    {"bomb_claim_sharded", "bomb_claim_sh@3.bagz", TAIL, ROW, 0, ".x.", HOLDALL_E_FORMAT,
+     "00001-of-00003"},
     {"bomb_claim_8g", "bomb_claim_8g.bagz", TAIL, ROW, 0, ".x.", HOLDALL_E_FORMAT, NULL},
-    /* sound, and more than the limit that all of these are read with */
+    /* intact, and larger than the memory limit of these tests */
     {"bomb_real_1g", "bomb_real_1g.bagz", TAIL, ROW, 0, ".L.", HOLDALL_E_LIMIT, NULL},
     {"two_frames", "two_frames.bagz", TAIL, ROW, 0, ".T3", 0, NULL},
     {"frame_trailing", "frame_trailing.bagz", TAIL, ROW, 0, ".x3", HOLDALL_E_FORMAT, NULL},
     {"skippable", "skippable.bagz", TAIL, ROW, 0, ".e3", 0, NULL},
-    {"none_as_zstd", "none_as_zstd.bag", TAIL, ROW, HOLDALL_CODEC_ZSTD, "xxxxxxxxxx", HOLDALL_E_FORMAT, NULL},
+    {"none_as_zstd", "none_as_zstd.bag", TAIL, ROW, HOLDALL_CODEC_ZSTD, "xxxxxxxxxx",
+     HOLDALL_E_FORMAT, NULL},
     {"dict_missing", "dict_missing.bagz", TAIL, ROW, 0, "xxxxx", HOLDALL_E_FORMAT, NULL},
     {"missing_shard", "ms@3.bag", TAIL, ROW, 0, NULL, HOLDALL_E_MISSING, "ms-00001-of-00003.bag"},
-    {"missing_shard_star", "mt@*.bag", TAIL, ROW, 0, NULL, HOLDALL_E_MISSING, "mt-00001-of-00003.bag"},
+    {"missing_shard_star", "mt@*.bag", TAIL, ROW, 0, NULL, HOLDALL_E_MISSING,
+     "mt-00001-of-00003.bag"},
     {"star_two_sets", "mu@*.bag", TAIL, ROW, 0, NULL, HOLDALL_E_ARGUMENT, "mu-00000-of-00001.bag"},
     {"missing_limits", "ml.bag", APART, ROW, 0, NULL, HOLDALL_E_MISSING, "limits.ml.bag"},
     {"sep_limits_not_x8", "sl.bag", APART, ROW, 0, NULL, HOLDALL_E_FORMAT, "limits.sl.bag"},
@@ -75,11 +81,12 @@ static const struct {
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 
-/* A spec below the folder of fixtures: each item of it. */
+/* A spec below the folder of fixtures, for each item. */
 static void spell(char *dst, size_t size, const char *folder, const char *spec)
 {
     size_t n = 0;
-    for (const char *item = spec; item != NULL; item = strchr(item, ',') ? strchr(item, ',') + 1 : NULL) {
+    for (const char *item = spec; item != NULL;
+         item = strchr(item, ',') ? strchr(item, ',') + 1 : NULL) {
         int length = (int)strcspn(item, ",");
         n += (size_t)snprintf(dst + n, size - n, "%s%s/%.*s", n ? "," : "", folder, length, item);
         CHECK(n < size);
@@ -106,14 +113,15 @@ static bool is_error(char letter)
     return letter == 'x' || letter == 'L';
 }
 
-/* By every way, also where batches are made by several threads or files are mapped. */
+/* Reads in every way, also with batches by several threads and with mapped files. */
 static void check_records(const char *spec, int c, int64_t io, int64_t cache)
 {
     char letters[64];
     snprintf(letters, sizeof letters, "%s", cases[c].records);
-    const int64_t *plain = WITH(HOLDALL_OPT_BAG_LIMITS, cases[c].limits, HOLDALL_OPT_BAG_SHARDS, cases[c].shards, HOLDALL_OPT_CODEC,
-                                cases[c].codec ? cases[c].codec : HOLDALL_CODEC_BY_NAME, HOLDALL_OPT_IO, io, HOLDALL_OPT_BAG_LIMITS_CACHE, cache,
-                                HOLDALL_OPT_MEMORY_LIMIT, 64 << 20);
+    const int64_t *plain = WITH(
+        HOLDALL_OPT_BAG_LIMITS, cases[c].limits, HOLDALL_OPT_BAG_SHARDS, cases[c].shards,
+        HOLDALL_OPT_CODEC, cases[c].codec ? cases[c].codec : HOLDALL_CODEC_BY_NAME, HOLDALL_OPT_IO,
+        io, HOLDALL_OPT_BAG_LIMITS_CACHE, cache, HOLDALL_OPT_MEMORY_LIMIT, 64 << 20);
     holdall_bag *bag = open_bag(spec, plain);
     uint64_t n = holdall_bag_record_count(bag);
     EQUAL(n, strlen(letters));
@@ -127,7 +135,7 @@ static void check_records(const char *spec, int c, int64_t io, int64_t cache)
         if (letters[i] == '?')
             letters[i] = s < 0 ? 'x' : 's';
         if (letters[i] == 'L') {
-            GAVE(HOLDALL_E_BUFFER, s); /* its size is known, and the buffer is the caller's */
+            GAVE(HOLDALL_E_BUFFER, s); /* the size is known, and the caller provides the buffer */
             EQUAL(size, 1 << 30);
         } else if (is_error(letters[i])) {
             CHECK(s < 0 && err.status == s && err.position == (int64_t)i);
@@ -148,14 +156,16 @@ static void check_records(const char *spec, int c, int64_t io, int64_t cache)
             first_error = first_error < i ? first_error : i;
         } else if (letters[i] != 'T') {
             GAVE(HOLDALL_OK, s);
-            check_content(letters[i], i, holdall_records_data(batch), (size_t)holdall_records_offsets(batch)[1]);
+            check_content(letters[i], i, holdall_records_data(batch),
+                          (size_t)holdall_records_offsets(batch)[1]);
         }
         holdall_records_free(batch);
     }
     preset_error();
     holdall_status s = holdall_bag_read_range(bag, 0, n, &batch, &err);
     if (first_error < n)
-        CHECK(s < 0 && (err.position == (int64_t)first_error || (s == HOLDALL_E_LIMIT && err.position == -1)));
+        CHECK(s < 0 && (err.position == (int64_t)first_error ||
+                        (s == HOLDALL_E_LIMIT && err.position == -1)));
     else
         GAVE(HOLDALL_OK, s);
     holdall_records_free(batch);
@@ -166,7 +176,8 @@ static void check_records(const char *spec, int c, int64_t io, int64_t cache)
     CHECK((s == HOLDALL_OK) == (first_error == n));
     holdall_records_free(batch);
     size_t size;
-    CHECK((holdall_bag_checksum(bag, HOLDALL_CHECKSUM_CRC32, got, sizeof got, &size, &err) == HOLDALL_OK) == (first_error == n));
+    CHECK((holdall_bag_checksum(bag, HOLDALL_CHECKSUM_CRC32, got, sizeof got, &size, &err) ==
+           HOLDALL_OK) == (first_error == n));
     holdall_bag_close(bag);
 }
 
@@ -174,21 +185,23 @@ static void check_verify_and_skip(const char *spec, int c)
 {
     const char *letters = cases[c].records;
     const bool sure = strpbrk(letters, "T?") == NULL;
-    uint64_t n = strlen(letters), bad = 0, sound = 99, lost = 99, unchecked = 99;
+    uint64_t n = strlen(letters), corrupt = 0, intact = 99, lost = 99, unchecked = 99;
     for (uint64_t i = 0; i < n; i++)
-        bad += is_error(letters[i]);
+        corrupt += is_error(letters[i]);
     const int64_t codec = cases[c].codec ? cases[c].codec : HOLDALL_CODEC_BY_NAME;
-    holdall_options *o = options_of(WITH(HOLDALL_OPT_BAG_LIMITS, cases[c].limits, HOLDALL_OPT_CODEC, codec, HOLDALL_OPT_MEMORY_LIMIT, 64 << 20));
-    holdall_status s = verify_counts(spec, o, NULL, NULL, &sound, &lost, &unchecked, &err);
+    holdall_options *o = options_of(WITH(HOLDALL_OPT_BAG_LIMITS, cases[c].limits, HOLDALL_OPT_CODEC,
+                                         codec, HOLDALL_OPT_MEMORY_LIMIT, 64 << 20));
+    holdall_status s = verify_counts(spec, o, NULL, NULL, &intact, &lost, &unchecked, &err);
     holdall_options_free(o);
     if (sure)
-        CHECK((s == HOLDALL_OK) == (bad == 0) && lost == bad);
-    EQUAL(sound + lost + unchecked, n);
+        CHECK((s == HOLDALL_OK) == (corrupt == 0) && lost == corrupt);
+    EQUAL(intact + lost + unchecked, n);
 
-    /* what is skipped is said to be, and is empty; a limit of the caller's is no damage */
+    /* a skipped record is reported and empty; exceeding a limit of the caller is not corruption */
     if (strchr(letters, 'L') != NULL)
         return;
-    holdall_bag *bag = open_bag(spec, WITH(HOLDALL_OPT_BAG_LIMITS, cases[c].limits, HOLDALL_OPT_CODEC, codec, HOLDALL_OPT_SKIP_DAMAGED, 1));
+    holdall_bag *bag = open_bag(spec, WITH(HOLDALL_OPT_BAG_LIMITS, cases[c].limits,
+                                           HOLDALL_OPT_CODEC, codec, HOLDALL_OPT_SKIP_DAMAGED, 1));
     holdall_records *batch;
     preset_error();
     s = holdall_bag_read_range(bag, 0, n, &batch, &err);
@@ -196,12 +209,15 @@ static void check_verify_and_skip(const char *spec, int c)
     size_t k = 0;
     for (uint64_t i = 0; i < n; i++) {
         const uint64_t *at = holdall_records_offsets(batch);
-        if (k < holdall_records_damaged_count(batch) && holdall_records_damaged_positions(batch)[k] == i) {
-            CHECK((is_error(letters[i]) || letters[i] == 'T' || letters[i] == '?') && at[i + 1] == at[i]);
+        if (k < holdall_records_damaged_count(batch) &&
+            holdall_records_damaged_positions(batch)[k] == i) {
+            CHECK((is_error(letters[i]) || letters[i] == 'T' || letters[i] == '?') &&
+                  at[i + 1] == at[i]);
             k++;
         } else if (letters[i] != 'T') {
             CHECK(!is_error(letters[i]));
-            check_content(letters[i], i, holdall_records_data(batch) + at[i], (size_t)(at[i + 1] - at[i]));
+            check_content(letters[i], i, holdall_records_data(batch) + at[i],
+                          (size_t)(at[i + 1] - at[i]));
         }
     }
     EQUAL(k, holdall_records_damaged_count(batch));
@@ -221,14 +237,16 @@ int main(void)
         spell(spec, sizeof spec, folder, cases[c].spec);
         if (cases[c].records == NULL) {
             holdall_bag *bag;
-            const int64_t *pairs = WITH(HOLDALL_OPT_BAG_LIMITS, cases[c].limits, HOLDALL_OPT_BAG_SHARDS, cases[c].shards);
+            const int64_t *pairs = WITH(HOLDALL_OPT_BAG_LIMITS, cases[c].limits,
+                                        HOLDALL_OPT_BAG_SHARDS, cases[c].shards);
             GIVES(cases[c].status, try_open(spec, pairs, &bag));
             CHECK(bag == NULL);
             CHECK(cases[c].says == NULL || says(cases[c].says));
-            uint64_t sound = 9, bad = 9, unchecked = 9;
+            uint64_t intact = 9, corrupt = 9, unchecked = 9;
             holdall_options *o = options_of(pairs);
-            GIVES(cases[c].status, verify_counts(spec, o, NULL, NULL, &sound, &bad, &unchecked, &err));
-            CHECK(cases[c].status == HOLDALL_E_ARGUMENT || sound + bad + unchecked == 0);
+            GIVES(cases[c].status,
+                  verify_counts(spec, o, NULL, NULL, &intact, &corrupt, &unchecked, &err));
+            CHECK(cases[c].status == HOLDALL_E_ARGUMENT || intact + corrupt + unchecked == 0);
             holdall_options_free(o);
             continue;
         }

@@ -1,9 +1,10 @@
-/* Handles that are closed without a commit, and after a write that failed: every file is as the last commit left it, and
- * nothing stands beside them. */
+/* Handles that are closed without a commit, also after a failed write: every file is as the last
+ * commit left it, and there are no files beside them. */
 #include "child.h"
 #include "formats.h"
 
-/* How often rows are appended: until bytes have gone to files, which are those of more than a MiB of records. */
+/* Number of appends: until bytes are written to files, which happens after more than a MiB of
+ * records. */
 enum { TIMES = 100, TIMES_OF_BAG = 12000, MOST_FILES = 200, LEAST = 4096 };
 
 static struct {
@@ -27,7 +28,8 @@ static int note(const char *path, const struct stat *s, int type, struct FTW *wh
     for (int i = 0; i < n_files; i++)
         if (strcmp(files[i].name, path) == 0) {
             if (files[i].size != s->st_size)
-                printf("%s: %lld bytes, %lld after the commit\n", path, (long long)s->st_size, (long long)files[i].size);
+                printf("%s: %lld bytes, %lld after the commit\n", path, (long long)s->st_size,
+                       (long long)files[i].size);
             EQUAL(s->st_size, files[i].size);
             return 0;
         }
@@ -65,27 +67,27 @@ static holdall_status append_much(int form, writer *w)
     return s;
 }
 
-/* Waits, and goes. */
-static void closed(int form, const char *path, bool anew)
+/* Waits, and exits. */
+static void closed(int form, const char *path, bool rewritten)
 {
     writer w;
     GAVE(HOLDALL_OK, open_writer_of(form, path, false, &w));
-    if (anew)
-        GAVE(HOLDALL_OK, write_anew(&w));
+    if (rewritten)
+        GAVE(HOLDALL_OK, rewrite(&w));
     GAVE(HOLDALL_OK, append_much(form, &w));
     close_writer(&w);
     compare();
     EQUAL(look(form, path), OLD);
 }
 
-/* Files may not become longer than this: what is written then fails, or is written in part. */
+/* Maximum length of files: later writes fail, or are partial. */
 static void full(int form, const char *path, size_t room)
 {
     writer w;
     GAVE(HOLDALL_OK, open_writer_of(form, path, false, &w));
     limit_files(largest() + room);
     holdall_status s = append_much(form, &w);
-    s = s < 0 ? s : write_anew(&w);
+    s = s < 0 ? s : rewrite(&w);
     bool failed = s < 0 || (s = commit(&w)) < 0;
     close_writer(&w);
     limit_files(RLIM_INFINITY);
@@ -104,8 +106,8 @@ int main(void)
         snprintf(path, sizeof path, "%s", in_tmp(forms[form].name));
         add(form, path, true, 0, OLD);
         take_stock();
-        for (int anew = 0; anew < 2; anew++)
-            closed(form, path, anew);
+        for (int rewritten = 0; rewritten < 2; rewritten++)
+            closed(form, path, rewritten);
         static const size_t rooms[] = {0, 100, LEAST};
         for (size_t i = 0; i < sizeof rooms / sizeof rooms[0]; i++) {
             full(form, path, rooms[i]);

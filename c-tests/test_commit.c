@@ -1,13 +1,16 @@
-/* Writers: what each mode asks for, one writer at a time, and what a commit makes visible, and when. */
+/* Writers: what each mode requires, one writer at a time, and which changes a commit makes visible,
+ * and when. */
 #include "child.h"
 
-/* The forms a bag can have; each test runs over all. */
+/* The forms of bags; each test runs with all of them. */
 static const struct {
     const char *name;
     int64_t limits, sum;
 } forms[] = {
-    {"tail.bag", HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32},      {"tail.bagz", HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32},
-    {"apart.bag", HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_CRC32}, {"apart.bagz", HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_NONE},
+    {"tail.bag", HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32},
+    {"tail.bagz", HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32},
+    {"apart.bag", HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_CRC32},
+    {"apart.bagz", HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_NONE},
     {"bare.bag", HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_NONE},
 };
 enum { FORMS = sizeof forms / sizeof forms[0] };
@@ -22,7 +25,10 @@ static void use_form(int f)
     now("%s", forms[f].name);
     snprintf(saved, sizeof saved, "%s", in_tmp(forms[f].name));
     path = saved;
-    memcpy(pairs[0], WITH(HOLDALL_OPT_BAG_LIMITS, forms[f].limits, HOLDALL_OPT_CHECKSUM, forms[f].sum, HOLDALL_OPT_DURABILITY, 0), 8 * sizeof(int64_t));
+    memcpy(pairs[0],
+           WITH(HOLDALL_OPT_BAG_LIMITS, forms[f].limits, HOLDALL_OPT_CHECKSUM, forms[f].sum,
+                HOLDALL_OPT_DURABILITY, 0),
+           8 * sizeof(int64_t));
     memcpy(pairs[1], WITH(HOLDALL_OPT_BAG_LIMITS, forms[f].limits), 4 * sizeof(int64_t));
     writing = pairs[0];
     reading = pairs[1];
@@ -46,11 +52,11 @@ static void commit_and_close(holdall_bag_writer *w)
     holdall_bag_writer_close(w);
 }
 
-static void modes_ask_for_what_they_say(void)
+static void modes_require_what_they_state(void)
 {
     holdall_bag_writer *w;
     GIVES(HOLDALL_E_MISSING, try_writer(path, HOLDALL_APPEND, writing, &w));
-    /* NEW: no file before the commit, then one */
+    /* CREATE: no file before the commit, then one */
     w = open_writer(path, HOLDALL_CREATE, writing);
     EQUAL(holdall_bag_writer_record_count(w), 0);
     append_records(w, 0, 7);
@@ -59,14 +65,14 @@ static void modes_ask_for_what_they_say(void)
     commit_and_close(w);
     check_bag(path, reading, 7);
     GIVES(HOLDALL_E_EXISTS, try_writer(path, HOLDALL_CREATE, writing, &w));
-    /* APPEND goes on */
+    /* APPEND continues */
     w = open_writer(path, HOLDALL_APPEND, writing);
     EQUAL(holdall_bag_writer_record_count(w), 7);
     append_records(w, 7, 6);
     EQUAL(holdall_bag_writer_record_count(w), 13);
     commit_and_close(w);
     check_bag(path, reading, 13);
-    /* REPLACE begins anew, also where nothing is */
+    /* REPLACE starts from empty, also if nothing exists */
     w = open_writer(path, HOLDALL_REPLACE, writing);
     EQUAL(holdall_bag_writer_record_count(w), 0);
     append_records(w, 0, 3);
@@ -80,9 +86,9 @@ static void modes_ask_for_what_they_say(void)
     remove_bag();
 }
 
-static void nothing_counts_before_the_commit(void)
+static void nothing_is_visible_before_the_commit(void)
 {
-    /* a new bag that is closed without */
+    /* a new bag that is closed without a commit */
     holdall_bag_writer *w = open_writer(path, HOLDALL_CREATE, writing);
     append_records(w, 0, 50);
     holdall_bag_writer_close(w);
@@ -91,7 +97,8 @@ static void nothing_counts_before_the_commit(void)
     write_bag(path, HOLDALL_CREATE, writing, 10);
     size_t size = 0, size2 = 0;
     uint8_t *before = load(path, &size);
-    /* appended or replaced, closed without: the same bytes; with much appended, too */
+    /* appended or replaced, then closed without a commit: the same bytes, also after many
+     * appends */
     for (int k = 0; k < 4; k++) {
         w = open_writer(path, k % 2 ? HOLDALL_REPLACE : HOLDALL_APPEND, writing);
         append_records(w, 10, k < 2 ? 10 : 4000);
@@ -105,7 +112,7 @@ static void nothing_counts_before_the_commit(void)
         TIDY();
     }
     free(before);
-    /* opened and closed at once */
+    /* opened and closed immediately */
     for (int k = 0; k < 2; k++) {
         w = open_writer(path, k ? HOLDALL_REPLACE : HOLDALL_APPEND, writing);
         holdall_bag_writer_close(w);
@@ -128,7 +135,7 @@ static void one_writer_commits_many_times(void)
         OK(holdall_bag_writer_commit(w, &err));
         EQUAL(holdall_bag_writer_record_count(w), n);
         check_bag(path, reading, n);
-        /* again, with nothing new */
+        /* again, without changes */
         OK(holdall_bag_writer_commit(w, &err));
         check_bag(path, reading, n);
     }
@@ -139,8 +146,8 @@ static void one_writer_commits_many_times(void)
     remove_bag();
 }
 
-/* More than fits the writer's memory: a MiB and beyond waits in files. */
-static void large_commits(void)
+/* More than the memory of the writer: from one MiB on, records wait in files. */
+static void large_commits_succeed(void)
 {
     static uint8_t big[300000];
     uint32_t x = 7;
@@ -175,11 +182,13 @@ static void large_commits(void)
     remove_bag();
 }
 
-static void readers_that_are_open(void)
+static void open_readers_continue_or_report_the_change(void)
 {
     write_bag(path, HOLDALL_CREATE, writing, 20);
-    /* one that was there before an append reads on, or is told to open again; with its limits in memory it reads on */
-    const int64_t *cached = WITH(HOLDALL_OPT_BAG_LIMITS, reading[1], HOLDALL_OPT_BAG_LIMITS_CACHE, 1);
+    /* a reader from before an append continues, or the call reports that it must reopen; with its
+     * limits in memory it continues */
+    const int64_t *cached =
+        WITH(HOLDALL_OPT_BAG_LIMITS, reading[1], HOLDALL_OPT_BAG_LIMITS_CACHE, 1);
     holdall_bag *disk = open_bag(path, reading), *memory = open_bag(path, cached);
     holdall_bag_writer *w = open_writer(path, HOLDALL_APPEND, writing);
     for (uint64_t n = 20; n < 60; n += 10) {
@@ -193,7 +202,8 @@ static void readers_that_are_open(void)
             uint8_t got[RECORD_MOST], want[RECORD_MOST];
             size_t size = 0, size2 = make_record(i, want);
             holdall_status s = holdall_bag_read(disk, i, got, sizeof got, &size, &err);
-            CHECK(s == HOLDALL_E_STATE || (s == HOLDALL_OK && size == size2 && memcmp(got, want, size) == 0));
+            CHECK(s == HOLDALL_E_STATE ||
+                  (s == HOLDALL_OK && size == size2 && memcmp(got, want, size) == 0));
             CHECK(s == HOLDALL_OK || forms[0].limits == reading[1]);
         }
     }
@@ -202,9 +212,11 @@ static void readers_that_are_open(void)
     holdall_bag_close(disk);
     holdall_bag_close(memory);
 
-    /* one that was there before a replacement goes on with the old, however its limits are kept */
+    /* a reader from before a replacement continues with the old bag, however its limits are
+     * stored */
     disk = open_bag(path, reading), memory = open_bag(path, cached);
-    holdall_bag *mapped = open_bag(path, WITH(HOLDALL_OPT_BAG_LIMITS, reading[1], HOLDALL_OPT_IO, HOLDALL_IO_MAP));
+    holdall_bag *mapped =
+        open_bag(path, WITH(HOLDALL_OPT_BAG_LIMITS, reading[1], HOLDALL_OPT_IO, HOLDALL_IO_MAP));
     w = open_writer(path, HOLDALL_REPLACE, writing);
     append_records(w, 3, 2);
     check_bag(path, reading, 60);
@@ -218,12 +230,13 @@ static void readers_that_are_open(void)
     holdall_bag *new_one = open_bag(path, reading);
     EQUAL(holdall_bag_record_count(new_one), 4);
     check_range(new_one, 0, 4, 3);
-    holdall_bag_close(disk), holdall_bag_close(memory), holdall_bag_close(mapped), holdall_bag_close(new_one);
+    holdall_bag_close(disk), holdall_bag_close(memory), holdall_bag_close(mapped),
+        holdall_bag_close(new_one);
     TIDY();
     remove_bag();
 }
 
-static void one_writer_at_a_time(void)
+static void one_writer_holds_the_lock_at_a_time(void)
 {
     static const holdall_mode modes[] = {HOLDALL_CREATE, HOLDALL_REPLACE, HOLDALL_APPEND};
     holdall_bag_writer *first = open_writer(path, HOLDALL_CREATE, writing), *second;
@@ -248,7 +261,7 @@ static void one_writer_at_a_time(void)
     check_bag(path, reading, 5);
     TIDY();
 
-    /* the lock ends with its process, however that ends */
+    /* the lock ends with its process, for any reason */
     int ready[2], go[2];
     CHECK(pipe(ready) == 0 && pipe(go) == 0);
     pid_t child = forked();
@@ -272,7 +285,7 @@ static void one_writer_at_a_time(void)
     check_bag(path, reading, 6);
     TIDY();
 
-    /* on the caller's own word there is no lock */
+    /* without a lock if the caller requests it */
     const int64_t *unlocked = WITH(HOLDALL_OPT_BAG_LIMITS, reading[1], HOLDALL_OPT_LOCK, 0);
     first = open_writer(path, HOLDALL_APPEND, writing);
     second = open_writer(path, HOLDALL_APPEND, unlocked);
@@ -283,14 +296,16 @@ static void one_writer_at_a_time(void)
     remove_bag();
 }
 
-/* After fork() a writer stays the parent's: in the child it refuses work, and closing it there changes nothing. */
+/* After fork() a writer belongs to the parent: in the child it refuses work, and closing it there
+ * changes nothing. */
 static void an_inherited_writer_refuses_work(void)
 {
     char both[1024];
     snprintf(both, sizeof both, "%s", in_tmp("inherited.bag"));
     write_bag(both, HOLDALL_CREATE, NULL, 4);
     for (int round = 0; round < 2; round++) {
-        holdall_bag_writer *w = open_writer(both, round ? HOLDALL_REPLACE : HOLDALL_APPEND, NULL), *second;
+        holdall_bag_writer *w = open_writer(both, round ? HOLDALL_REPLACE : HOLDALL_APPEND, NULL),
+                           *second;
         uint64_t from = round ? 0 : 4, some[] = {0, 1};
         append_records(w, from, 3);
         pid_t child = forked();
@@ -299,7 +314,7 @@ static void an_inherited_writer_refuses_work(void)
             GIVES(HOLDALL_E_STATE, holdall_bag_writer_append_many(w, "x", some, 1, &err));
             GIVES(HOLDALL_E_STATE, holdall_bag_writer_commit(w, &err));
             holdall_bag_writer_close(w);
-            /* nor is the lock gone with it */
+            /* and the lock remains */
             GIVES(HOLDALL_E_BUSY, try_writer(both, HOLDALL_APPEND, NULL, &second));
             _exit(0);
         }
@@ -312,15 +327,15 @@ static void an_inherited_writer_refuses_work(void)
     TIDY();
 }
 
-/* A bag that was to be new, and another has made one meanwhile. */
-static void a_new_one_meanwhile(void)
+/* A bag that was to be new, but another writer has created it meanwhile. */
+static void a_bag_created_meanwhile_is_not_replaced(void)
 {
     holdall_bag_writer *w = open_writer(path, HOLDALL_CREATE, writing);
     append_records(w, 0, 3);
     save(path, "", 0);
     GIVES(HOLDALL_E_EXISTS, holdall_bag_writer_commit(w, &err));
     EQUAL(file_size(path), 0);
-    /* tried again when it is gone */
+    /* tried again after it was removed */
     remove(path);
     OK(holdall_bag_writer_commit(w, &err));
     holdall_bag_writer_close(w);
@@ -329,65 +344,75 @@ static void a_new_one_meanwhile(void)
     remove_bag();
 }
 
-/* Limits and checksums of a bag that was replaced by one of another form go with it. */
-static void replacing_by_another_form(void)
+/* Limits and checksums of a bag that was replaced by one of another form are removed with it. */
+static void a_replacement_removes_files_of_the_old_form(void)
 {
     char one[1024];
     snprintf(one, sizeof one, "%s", in_tmp("one"));
     for (int from = 0; from < 8; from++)
         for (int to = 0; to < 8; to++) {
-            /* each bit of a form: codec, limits, checksums */
+            /* one bit per property of a form: codec, limits, checksums */
             const int64_t *pairs[2];
             int kinds[2] = {from, to};
             int64_t all[2][10];
             for (int k = 0; k < 2; k++) {
-                memcpy(all[k], WITH(HOLDALL_OPT_CODEC, kinds[k] & 1 ? HOLDALL_CODEC_ZSTD : HOLDALL_CODEC_NONE, HOLDALL_OPT_BAG_LIMITS, LIMITS(kinds[k] >> 1 & 1),
-                                    HOLDALL_OPT_CHECKSUM, kinds[k] & 4 ? HOLDALL_CHECKSUM_CRC32 : HOLDALL_CHECKSUM_NONE, HOLDALL_OPT_DURABILITY, 0), sizeof all[k]);
+                memcpy(all[k],
+                       WITH(HOLDALL_OPT_CODEC,
+                            kinds[k] & 1 ? HOLDALL_CODEC_ZSTD : HOLDALL_CODEC_NONE,
+                            HOLDALL_OPT_BAG_LIMITS, LIMITS(kinds[k] >> 1 & 1), HOLDALL_OPT_CHECKSUM,
+                            kinds[k] & 4 ? HOLDALL_CHECKSUM_CRC32 : HOLDALL_CHECKSUM_NONE,
+                            HOLDALL_OPT_DURABILITY, 0),
+                       sizeof all[k]);
                 pairs[k] = all[k];
             }
             now("from %d to %d", from, to);
             write_bag(one, HOLDALL_REPLACE, pairs[0], 9);
             write_bag(one, HOLDALL_REPLACE, pairs[1], 4);
-            check_bag(one, WITH(HOLDALL_OPT_CODEC, all[1][1], HOLDALL_OPT_BAG_LIMITS, all[1][3], HOLDALL_OPT_VERIFY, 2), 4);
+            check_bag(one,
+                      WITH(HOLDALL_OPT_CODEC, all[1][1], HOLDALL_OPT_BAG_LIMITS, all[1][3],
+                           HOLDALL_OPT_VERIFY, 2),
+                      4);
             EQUAL(files_with("limits.one"), to >> 1 & 1);
             EQUAL(files_with("checksums.one"), to == 4 || to == 6);
         }
     TIDY();
 }
 
-/* Checksums go on as they are there. */
-static void appending_keeps_checksums_as_they_are(void)
+/* Appends continue the existing checksums. */
+static void appends_continue_the_checksums(void)
 {
-    const char *bare = in_tmp("sums.bag");
+    const char *bare = in_tmp("crc.bag");
     holdall_bag_writer *w;
     write_bag(bare, HOLDALL_CREATE, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE), 5);
-    GIVES(HOLDALL_E_STATE, try_writer(bare, HOLDALL_APPEND, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_CRC32), &w));
+    GIVES(HOLDALL_E_STATE,
+          try_writer(bare, HOLDALL_APPEND, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_CRC32), &w));
     w = open_writer(bare, HOLDALL_APPEND, NULL);
     append_records(w, 5, 5);
     commit_and_close(w);
-    EQUAL(files_with("checksums.sums.bag"), 0);
+    EQUAL(files_with("checksums.crc.bag"), 0);
     check_bag(bare, NULL, 10);
 
     write_bag(bare, HOLDALL_REPLACE, NULL, 5);
-    EQUAL(file_size(in_tmp("checksums.sums.bag")), 5 * 4);
+    EQUAL(file_size(in_tmp("checksums.crc.bag")), 5 * 4);
     w = open_writer(bare, HOLDALL_APPEND, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE));
     append_records(w, 5, 5);
     commit_and_close(w);
-    EQUAL(file_size(in_tmp("checksums.sums.bag")), 10 * 4);
+    EQUAL(file_size(in_tmp("checksums.crc.bag")), 10 * 4);
     check_bag(bare, WITH(HOLDALL_OPT_VERIFY, 2), 10);
 
-    /* an empty bag has none yet: they begin with its first records */
+    /* an empty bag has no checksums yet: they start with its first records */
     write_bag(bare, HOLDALL_REPLACE, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE), 0);
     w = open_writer(bare, HOLDALL_APPEND, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_CRC32));
     append_records(w, 0, 5);
     commit_and_close(w);
-    EQUAL(file_size(in_tmp("checksums.sums.bag")), 5 * 4);
+    EQUAL(file_size(in_tmp("checksums.crc.bag")), 5 * 4);
     check_bag(bare, WITH(HOLDALL_OPT_VERIFY, 2), 5);
     TIDY();
 }
 
-/* A link to a file of another name is read as the file it names, and not written through. */
-static void links_are_read(void)
+/* A link to a file of another name is read as the file that it names, and is not written
+ * through. */
+static void links_are_read_and_not_written_through(void)
 {
     const char *real = in_tmp("real"), *link = in_tmp("link.bagz");
     write_bag(real, HOLDALL_CREATE, WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD), 8);
@@ -405,14 +430,16 @@ static void links_are_read(void)
     TIDY();
 }
 
-/* A writer stays with its folder, wherever the process goes. */
-static void relative_paths(void)
+/* A writer keeps its folder if the process changes its working directory. */
+static void a_writer_stays_in_its_folder(void)
 {
     char here[1024];
-    CHECK(getcwd(here, sizeof here) != NULL && mkdir(in_tmp("a"), 0700) == 0 && mkdir(in_tmp("b"), 0700) == 0 && chdir(in_tmp("a")) == 0);
+    CHECK(getcwd(here, sizeof here) != NULL && mkdir(in_tmp("a"), 0700) == 0 &&
+          mkdir(in_tmp("b"), 0700) == 0 && chdir(in_tmp("a")) == 0);
     for (int round = 0; round < 2; round++) {
         CHECK(chdir("../a") == 0);
-        holdall_bag_writer *w = open_writer("moved.bag", round ? HOLDALL_APPEND : HOLDALL_CREATE, NULL);
+        holdall_bag_writer *w =
+            open_writer("moved.bag", round ? HOLDALL_APPEND : HOLDALL_CREATE, NULL);
         append_records(w, 5 * (uint64_t)round, 5);
         CHECK(chdir("../b") == 0);
         OK(holdall_bag_writer_commit(w, &err));
@@ -427,14 +454,14 @@ static void relative_paths(void)
     holdall_bag_close(bag);
 }
 
-static void what_no_writer_takes(void)
+static void invalid_paths_are_refused(void)
 {
     holdall_bag_writer *w;
     GIVES(HOLDALL_E_ARGUMENT, try_writer(in_tmp("shards@*.bag"), HOLDALL_CREATE, NULL, &w));
     GIVES(HOLDALL_E_ARGUMENT, try_writer("", HOLDALL_CREATE, NULL, &w));
     GIVES(HOLDALL_E_ARGUMENT, try_writer(in_tmp(""), HOLDALL_CREATE, NULL, &w));
     GIVES(HOLDALL_E_MISSING, try_writer(in_tmp("no/such/folder.bag"), HOLDALL_CREATE, NULL, &w));
-    /* a folder, a file that is no bag */
+    /* a folder, a file that is not a bag */
     CHECK(mkdir(in_tmp("folder.bag"), 0700) == 0);
     GIVES(HOLDALL_E_FORMAT, try_writer(in_tmp("folder.bag"), HOLDALL_APPEND, NULL, &w));
     GIVES(HOLDALL_E_EXISTS, try_writer(in_tmp("folder.bag"), HOLDALL_CREATE, NULL, &w));
@@ -447,19 +474,21 @@ static void what_no_writer_takes(void)
 int main(void)
 {
     static void (*const over_forms[])(void) = {
-        modes_ask_for_what_they_say, nothing_counts_before_the_commit, one_writer_commits_many_times, large_commits,
-        readers_that_are_open,       one_writer_at_a_time,             a_new_one_meanwhile,
+        modes_require_what_they_state,   nothing_is_visible_before_the_commit,
+        one_writer_commits_many_times, large_commits_succeed,
+        open_readers_continue_or_report_the_change,         one_writer_holds_the_lock_at_a_time,
+        a_bag_created_meanwhile_is_not_replaced,
     };
     for (size_t t = 0; t < sizeof over_forms / sizeof over_forms[0]; t++)
         for (int f = 0; f < FORMS; f++) {
             use_form(f);
             over_forms[t]();
         }
-    RUN(replacing_by_another_form);
-    RUN(appending_keeps_checksums_as_they_are);
-    RUN(links_are_read);
-    RUN(relative_paths);
+    RUN(a_replacement_removes_files_of_the_old_form);
+    RUN(appends_continue_the_checksums);
+    RUN(links_are_read_and_not_written_through);
+    RUN(a_writer_stays_in_its_folder);
     RUN(an_inherited_writer_refuses_work);
-    RUN(what_no_writer_takes);
+    RUN(invalid_paths_are_refused);
     return 0;
 }

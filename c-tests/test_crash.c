@@ -1,28 +1,33 @@
-/* Writers that are killed, or that find the disk full, at any point: what was committed is there, whole, and the
- * next one goes on from it.
+/* Writers that are killed, or whose disk becomes full, at any point: committed data are present and
+ * complete, and the next writer continues from them.
  *
- * A limit on the size of files stands for the end of the disk: a write beyond it fails, or ends the process where
- * SIGXFSZ is not ignored: a crash at a place that can be chosen. */
+ * A limit on the size of files simulates the full disk: a write beyond it fails, or ends the
+ * process if SIGXFSZ is not ignored, which is a crash at a chosen position. */
 #include "child.h"
 
 static const struct {
     const char *name;
     int64_t limits, sum;
 } forms[] = {
-    {"tail.bag", HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32},       {"tail.bagz", HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32},
-    {"apart.bag", HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_CRC32},  {"apart.bagz", HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_CRC32},
+    {"tail.bag", HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32},
+    {"tail.bagz", HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32},
+    {"apart.bag", HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_CRC32},
+    {"apart.bagz", HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_CRC32},
     {"bare.bag", HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_NONE},
 };
 enum { FORMS = sizeof forms / sizeof forms[0], OLD = 40 };
 
 static char path[1024];
 static int64_t writing[8], reading[4];
-static int journals; /* that a crash has left */
+static int journals; /* left by a crash */
 
 static void use_form(int f)
 {
     snprintf(path, sizeof path, "%s", in_tmp(forms[f].name));
-    memcpy(writing, WITH(HOLDALL_OPT_BAG_LIMITS, forms[f].limits, HOLDALL_OPT_CHECKSUM, forms[f].sum, HOLDALL_OPT_DURABILITY, 0), sizeof writing);
+    memcpy(writing,
+           WITH(HOLDALL_OPT_BAG_LIMITS, forms[f].limits, HOLDALL_OPT_CHECKSUM, forms[f].sum,
+                HOLDALL_OPT_DURABILITY, 0),
+           sizeof writing);
     memcpy(reading, WITH(HOLDALL_OPT_BAG_LIMITS, forms[f].limits), sizeof reading);
 }
 
@@ -40,7 +45,7 @@ static void append_and_commit(holdall_mode mode)
     holdall_bag_writer_close(w);
 }
 
-/* Is it the old commit or the new one, whole? Says whether it is the new one. */
+/* Is it the complete old commit or the complete new one? Returns whether it is the new one. */
 static bool check_commit(holdall_mode mode, bool both)
 {
     holdall_bag *bag = open_bag(path, reading);
@@ -57,7 +62,7 @@ static void work_within(int mode, size_t bytes)
     append_and_commit((holdall_mode)mode);
 }
 
-/* Killed when a file gets beyond so many bytes, for all numbers of bytes. */
+/* Killed when a file exceeds n bytes, for all n. */
 static void killed_at_any_size(holdall_mode mode)
 {
     size_t step = slow() ? 17000 : 3500, most = 80000;
@@ -67,20 +72,20 @@ static void killed_at_any_size(holdall_mode mode)
         bool done = survives(work_within, (int)mode, bytes);
         journals += files_with(".holdall-journal");
 
-        /* at once, also through what a crash has left, and writing nothing */
+        /* immediately, also with a journal that a crash has left, and without writing */
         int files = files_with("");
         bool fresh = check_commit(mode, true);
         CHECK(fresh || !done);
         EQUAL(files_with(""), files);
 
-        /* settled by the next writer, or by a repair */
+        /* rolled back by the next writer, or by a repair */
         if (bytes / step % 2) {
-            uint64_t kept = 0, dropped = 9;
+            uint64_t retained = 0, dropped = 9;
             holdall_options *o = options_of(reading);
-            OK(repair_counts(path, o, &kept, &dropped, &err));
+            OK(repair_counts(path, o, &retained, &dropped, &err));
             holdall_options_free(o);
             EQUAL(dropped, 0);
-            EQUAL(kept, !fresh ? OLD : mode == HOLDALL_REPLACE ? 60 : OLD + 60);
+            EQUAL(retained, !fresh ? OLD : mode == HOLDALL_REPLACE ? 60 : OLD + 60);
         } else {
             holdall_bag_writer_close(open_writer(path, HOLDALL_APPEND, reading));
         }
@@ -92,7 +97,7 @@ static void killed_at_any_size(holdall_mode mode)
     }
 }
 
-/* The disk is full: the commit fails, nothing is lost, and when there is room it succeeds. */
+/* The disk is full: the commit fails, nothing is lost, and it succeeds once there is space. */
 static void full_at_any_size(holdall_mode mode)
 {
     size_t step = slow() ? 17000 : 3500, most = 80000;
@@ -129,7 +134,7 @@ static void full_at_any_size(holdall_mode mode)
             s = holdall_bag_writer_commit(w, &err);
         }
         if (s == HOLDALL_E_STATE) {
-            /* even what was there could not be written again: left to the next writer, and old till then */
+            /* the old bytes could not be restored: left to the next writer, and old until then */
             CHECK(mode == HOLDALL_APPEND && bytes < old_size);
             holdall_bag_writer_close(w);
             CHECK(!check_commit(mode, false));
@@ -150,11 +155,11 @@ static void commit_on(int fd)
     for (uint64_t n = holdall_bag_writer_record_count(w) + 7;; n += 7) {
         append_records(w, n - 7, 7);
         OK(holdall_bag_writer_commit(w, &err));
-        tell(fd, n);
+        report(fd, n);
     }
 }
 
-/* Killed at any time, many times; each commit that was told of is there. */
+/* Killed at any time, many times; each commit that the child reported is present. */
 static void killed_at_any_time(void)
 {
     write_bag(path, HOLDALL_REPLACE, writing, 0);
@@ -186,7 +191,7 @@ int main(void)
         full_at_any_size(HOLDALL_REPLACE);
         killed_at_any_time();
     }
-    /* these crashes were worth it */
+    /* crashes in the middle of a commit have happened */
     CHECK(journals > 0);
     return 0;
 }

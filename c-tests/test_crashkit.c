@@ -1,10 +1,10 @@
-/* The crash kit: storage that keeps what it was told passes, and what is wrong is found: storage that gives other answers,
- * and each sync that is left out. */
+/* The crash kit: storage that keeps its guarantees passes. Violations are found: storage that
+ * returns wrong answers, and each sync that is left out. */
 #include "folder.h"
 
 #include <holdall_crashkit.h>
 
-/* What a storage of these tests does wrong. */
+/* The mistakes of the storage in these tests. */
 typedef enum { NOTHING, STALE_READ, LONG_SIZE, KEEPS_REMOVED } flaw;
 
 static flaw wrong;
@@ -57,18 +57,18 @@ static int make(void *ctx, holdall_storage_functions *functions)
 
 static const holdall_crashkit_storage storage = {NULL, make};
 
-static void print_it(void *ctx, const char *words)
+static void print_it(void *ctx, const char *message)
 {
     (void)ctx;
-    fprintf(stderr, "%s\n", words);
+    fprintf(stderr, "%s\n", message);
 }
 
-static char last_words[4000];
+static char last_message[4000];
 
-static void keep_it(void *ctx, const char *words)
+static void store_message(void *ctx, const char *message)
 {
     ++*(int *)ctx;
-    snprintf(last_words, sizeof last_words, "%s", words);
+    snprintf(last_message, sizeof last_message, "%s", message);
 }
 
 static void all_scenes_pass(void)
@@ -90,15 +90,15 @@ static void all_scenes_pass(void)
     printf("%zu scenes, %" PRIu64 " states\n", n, states);
 }
 
-/* With one sync after the other left out, each scene is found wanting at least once. */
-static void a_sync_that_is_left_out_is_found(void)
+/* If any one sync is left out, each scene reports a violation at least once. */
+static void a_missing_sync_is_found(void)
 {
     size_t n;
     const holdall_crashkit_scene *scenes = holdall_crashkit_scenes(&n);
     for (size_t i = 0; i < n; i += slow() ? 11 : 1) {
         now("%s", scenes[i].name);
-        int told = 0;
-        holdall_crashkit_settings settings = {.states = 6, .told = keep_it, .ctx = &told};
+        int reports = 0;
+        holdall_crashkit_settings settings = {.states = 6, .told = store_message, .ctx = &reports};
         holdall_crashkit_result result = {.syncs = 1};
         uint64_t violations = 0;
         for (uint32_t k = 1; k <= result.syncs && violations == 0; k++) {
@@ -107,10 +107,10 @@ static void a_sync_that_is_left_out_is_found(void)
             violations += result.violations;
         }
         CHECK(violations > 0);
-        EQUAL(told, violations);
-        /* the words name the scene, and tell the operations */
-        CHECK(strstr(last_words, scenes[i].name) != NULL);
-        CHECK(strstr(last_words, ": lost\n") != NULL || strstr(last_words, ": torn\n") != NULL);
+        EQUAL(reports, violations);
+        /* the message names the scene and lists the operations */
+        CHECK(strstr(last_message, scenes[i].name) != NULL);
+        CHECK(strstr(last_message, ": lost\n") != NULL || strstr(last_message, ": torn\n") != NULL);
     }
 }
 
@@ -118,7 +118,7 @@ static void wrong_answers_are_found(void)
 {
     static const struct {
         flaw flaw;
-        const char *words;
+        const char *message;
     } cases[] = {
         {STALE_READ, "gave other bytes than were written"},
         {LONG_SIZE, "size of"},
@@ -130,14 +130,16 @@ static void wrong_answers_are_found(void)
         bool found = false;
         for (size_t i = 0; i < n && !found; i++) {
             now("flaw %zu, %s", c, scenes[i].name);
-            int told = 0;
-            holdall_crashkit_settings settings = {.states = 2, .told = keep_it, .ctx = &told};
+            int reports = 0;
+            holdall_crashkit_settings settings = {
+                .states = 2, .told = store_message, .ctx = &reports};
             holdall_crashkit_result result;
             wrong = NOTHING;
             wrong = cases[c].flaw;
             holdall_status s = holdall_crashkit_run(&storage, &scenes[i], &settings, &result, &err);
-            found = told > 0 && strstr(last_words, cases[c].words) != NULL;
-            CHECK(s == HOLDALL_OK ? result.violations == (uint64_t)told : err.message[0] != '\0');
+            found = reports > 0 && strstr(last_message, cases[c].message) != NULL;
+            CHECK(s == HOLDALL_OK ? result.violations == (uint64_t)reports
+                                  : err.message[0] != '\0');
         }
         CHECK(found);
     }
@@ -152,7 +154,7 @@ static int make_none(void *ctx, holdall_storage_functions *functions)
     return -ENOSPC;
 }
 
-static void arguments(void)
+static void arguments_are_checked(void)
 {
     const holdall_crashkit_storage none = {NULL, make_none};
     holdall_crashkit_result result;
@@ -169,8 +171,8 @@ static void arguments(void)
 int main(void)
 {
     RUN(all_scenes_pass);
-    RUN(a_sync_that_is_left_out_is_found);
+    RUN(a_missing_sync_is_found);
     RUN(wrong_answers_are_found);
-    RUN(arguments);
+    RUN(arguments_are_checked);
     return 0;
 }

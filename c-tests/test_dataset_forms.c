@@ -1,20 +1,24 @@
-/* Arrays in folders in each form that is written: as bcolz has it, as BLZ has it, and as their papers have it. */
+/* Arrays in folders in each form that is written: the layouts of bcolz, of BLZ, and of the BLZ
+ * RFC. */
 #include "check.h"
 
 #define SHAPE(...) ((const uint64_t[]){__VA_ARGS__})
 
 enum { MOST = 4000 };
 
-static const holdall_format forms[] = {HOLDALL_FORMAT_BCOLZ, HOLDALL_FORMAT_BLZ, HOLDALL_FORMAT_BLZ_RFC};
+static const holdall_format forms[] = {HOLDALL_FORMAT_BCOLZ, HOLDALL_FORMAT_BLZ,
+                                       HOLDALL_FORMAT_BLZ_RFC};
 
-static holdall_status try_create(const char *name, holdall_mode mode, holdall_format format, const int64_t *pairs, const void *fill,
-                                 size_t size, holdall_array **a)
+static holdall_status try_create(const char *name, holdall_mode mode, holdall_format format,
+                                 const int64_t *pairs, const void *fill, size_t size,
+                                 holdall_array **a)
 {
     holdall_options *o = options_of(pairs);
     if (fill != NULL)
         OK(holdall_options_set_bytes(o, HOLDALL_OPT_FILL_VALUE, fill, size, &err));
     preset_error();
-    holdall_status status = array_create(in_tmp(name), mode, format, "<f8", 1, SHAPE(100), NULL, NULL, o, a, &err);
+    holdall_status status =
+        array_create(in_tmp(name), mode, format, "<f8", 1, SHAPE(100), NULL, NULL, o, a, &err);
     holdall_options_free(o);
     return status;
 }
@@ -28,7 +32,7 @@ static holdall_array *opened(const char *name, holdall_mode mode)
     return a;
 }
 
-/* What the array should hold. */
+/* The expected content of the array. */
 static double want[MOST];
 static uint64_t n;
 
@@ -79,7 +83,7 @@ static void change(holdall_array *a)
     check_content(a);
 }
 
-static void made_and_changed(void)
+static void each_form_is_created_and_changed(void)
 {
     for (size_t i = 0; i < 3; i++) {
         now("form %d", forms[i]);
@@ -88,7 +92,9 @@ static void made_and_changed(void)
         const double first = 1.5, second = -2.25;
         holdall_array *a;
         const int64_t *options = forms[i] == HOLDALL_FORMAT_BLZ_RFC
-                                     ? WITH(HOLDALL_OPT_CHUNK_BYTES, 512, HOLDALL_OPT_SUPERCHUNK_CHUNKS, 3, HOLDALL_OPT_SPARE_BYTES, 16)
+                                     ? WITH(HOLDALL_OPT_CHUNK_BYTES, 512,
+                                            HOLDALL_OPT_SUPERCHUNK_CHUNKS, 3,
+                                            HOLDALL_OPT_SPARE_BYTES, 16)
                                      : WITH(HOLDALL_OPT_CHUNK_BYTES, 512);
         GAVE(HOLDALL_OK, try_create(name, HOLDALL_CREATE, forms[i], options, &first, 8, &a));
         n = 0;
@@ -121,16 +127,17 @@ static void made_and_changed(void)
         CHECK(size == 3 && memcmp(value, "\"m\"", 3) == 0);
         GIVES(HOLDALL_E_STATE, holdall_array_fill_value_set(a, &second, 8, &err));
         holdall_array_close(a);
-        uint64_t sound = 0, bad = 0, unchecked = 0;
-        OK(verify_counts(in_tmp(name), NULL, NULL, NULL, &sound, &bad, &unchecked, &err));
-        CHECK(sound == (n * 8 + 511) / 512 && bad == 0 && unchecked == 0);
+        uint64_t intact = 0, corrupt = 0, unchecked = 0;
+        OK(verify_counts(in_tmp(name), NULL, NULL, NULL, &intact, &corrupt, &unchecked, &err));
+        CHECK(intact == (n * 8 + 511) / 512 && corrupt == 0 && unchecked == 0);
     }
 }
 
-/* The files of the papers' form are superchunks by themselves. */
-static void files_of_the_papers(void)
+/* The files of the BLZ RFC layout are superchunks by themselves. */
+static void files_of_the_blz_rfc_layout_are_superchunks(void)
 {
-    CHECK(there(in_tmp("form2/meta/attributes")) && !there(in_tmp("form2/__attrs__")) && !there(in_tmp("form2/data/__0.blp")));
+    CHECK(there(in_tmp("form2/meta/attributes")) && !there(in_tmp("form2/__attrs__")) &&
+          !there(in_tmp("form2/data/__0.blp")));
     holdall_schunk *s;
     OK(holdall_schunk_open(in_tmp("form2/data/__2__.bin"), HOLDALL_READ, NULL, &s, &err));
     CHECK(holdall_schunk_chunk_count(s) == 3 && holdall_schunk_nbytes(s) == 3 * 512);
@@ -138,19 +145,22 @@ static void files_of_the_papers(void)
     OK(holdall_schunk_read(s, 0, got, sizeof got, &err));
     CHECK(memcmp(got, want + 3 * 64, sizeof got) == 0);
     holdall_schunk_close(s);
-    CHECK(there(in_tmp("form1/__attrs__")) && there(in_tmp("form1/data/__0.blp")) && !there(in_tmp("form1/meta/attributes")));
+    CHECK(there(in_tmp("form1/__attrs__")) && there(in_tmp("form1/data/__0.blp")) &&
+          !there(in_tmp("form1/meta/attributes")));
 }
 
-/* Each form takes the place of each other one. */
-static void replaced(void)
+/* Each form replaces each other form. */
+static void each_form_replaces_each_other_form(void)
 {
     for (size_t i = 0; i < 9; i++) {
         now("form %zu by form %zu", i % 3, i / 3);
         holdall_array *a;
-        GAVE(HOLDALL_OK, try_create("replaced", i < 1 ? HOLDALL_CREATE : HOLDALL_REPLACE, forms[i % 3], WITH(HOLDALL_OPT_CHUNK_BYTES, 64), NULL, 0, &a));
+        GAVE(HOLDALL_OK, try_create("replaced", i < 1 ? HOLDALL_CREATE : HOLDALL_REPLACE,
+                                    forms[i % 3], WITH(HOLDALL_OPT_CHUNK_BYTES, 64), NULL, 0, &a));
         OK(holdall_array_commit(a, &err));
         holdall_array_close(a);
-        GAVE(HOLDALL_OK, try_create("replaced", HOLDALL_REPLACE, forms[i / 3], WITH(HOLDALL_OPT_CHUNK_BYTES, 64), NULL, 0, &a));
+        GAVE(HOLDALL_OK, try_create("replaced", HOLDALL_REPLACE, forms[i / 3],
+                                    WITH(HOLDALL_OPT_CHUNK_BYTES, 64), NULL, 0, &a));
         put(0, 100, (double)i);
         n = 100;
         OK(holdall_array_write(a, SHAPE(0), SHAPE(n), NULL, want, n * 8, NULL, &err));
@@ -159,24 +169,32 @@ static void replaced(void)
         a = opened("replaced", HOLDALL_READ);
         check_content(a);
         holdall_array_close(a);
-        bool papers = forms[i / 3] == HOLDALL_FORMAT_BLZ_RFC;
-        CHECK(there(in_tmp("replaced/data/__0.blp")) != papers && there(in_tmp("replaced/data/__1__.bin")) == papers);
-        CHECK(there(in_tmp("replaced/__attrs__")) != papers && there(in_tmp("replaced/meta/attributes")) == papers);
+        bool blz_rfc = forms[i / 3] == HOLDALL_FORMAT_BLZ_RFC;
+        CHECK(there(in_tmp("replaced/data/__0.blp")) != blz_rfc &&
+              there(in_tmp("replaced/data/__1__.bin")) == blz_rfc);
+        CHECK(there(in_tmp("replaced/__attrs__")) != blz_rfc &&
+              there(in_tmp("replaced/meta/attributes")) == blz_rfc);
     }
 }
 
-static void wrong_requests(void)
+static void invalid_requests_are_refused(void)
 {
     holdall_array *a;
     const double fill = 1;
-    GAVE(HOLDALL_E_ARGUMENT, try_create("no", HOLDALL_CREATE, HOLDALL_FORMAT_BLZ, WITH(HOLDALL_OPT_SUPERCHUNK_CHUNKS, 4), NULL, 0, &a));
+    GAVE(HOLDALL_E_ARGUMENT, try_create("no", HOLDALL_CREATE, HOLDALL_FORMAT_BLZ,
+                                        WITH(HOLDALL_OPT_SUPERCHUNK_CHUNKS, 4), NULL, 0, &a));
     CHECK(says("HOLDALL_OPT_SUPERCHUNK_CHUNKS"));
-    GAVE(HOLDALL_E_ARGUMENT, try_create("no", HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, WITH(HOLDALL_OPT_SPARE_BYTES, 4), NULL, 0, &a));
-    GAVE(HOLDALL_E_UNSUPPORTED, try_create("no", HOLDALL_CREATE, HOLDALL_FORMAT_BLZ, WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD), NULL, 0, &a));
-    GAVE(HOLDALL_E_ARGUMENT, try_create("no", HOLDALL_CREATE, HOLDALL_FORMAT_BLZ, WITH(HOLDALL_OPT_LEVEL, 5), &fill, 7, &a));
-    GAVE(HOLDALL_E_ARGUMENT, try_create("no", HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, WITH(HOLDALL_OPT_LEVEL, 5), &fill, 8, &a));
+    GAVE(HOLDALL_E_ARGUMENT, try_create("no", HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ,
+                                        WITH(HOLDALL_OPT_SPARE_BYTES, 4), NULL, 0, &a));
+    GAVE(HOLDALL_E_UNSUPPORTED,
+         try_create("no", HOLDALL_CREATE, HOLDALL_FORMAT_BLZ,
+                    WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD), NULL, 0, &a));
+    GAVE(HOLDALL_E_ARGUMENT, try_create("no", HOLDALL_CREATE, HOLDALL_FORMAT_BLZ,
+                                        WITH(HOLDALL_OPT_LEVEL, 5), &fill, 7, &a));
+    GAVE(HOLDALL_E_ARGUMENT, try_create("no", HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK,
+                                        WITH(HOLDALL_OPT_LEVEL, 5), &fill, 8, &a));
     CHECK(!there(in_tmp("no")));
-    /* what a dataset is for does not change with who appends to it */
+    /* an append does not change the purpose of a dataset */
     holdall_options *o = options_of(WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD));
     GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_open(in_tmp("form1"), HOLDALL_APPEND, o, &a, &err));
     holdall_options_free(o);
@@ -189,16 +207,17 @@ static void wrong_requests(void)
     size_t size;
     OK(holdall_array_fill_value_get(a, &value, &size, &err));
     holdall_array_close(a);
-    OK(array_create(in_tmp("b.blp"), HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, "<f8", 1, SHAPE(3), NULL, NULL, NULL, &a, &err));
+    OK(array_create(in_tmp("b.blp"), HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, "<f8", 1, SHAPE(3),
+                    NULL, NULL, NULL, &a, &err));
     GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_fill_value_set(a, &fill, 8, &err));
     holdall_array_close(a);
 }
 
 int main(void)
 {
-    RUN(made_and_changed);
-    RUN(files_of_the_papers);
-    RUN(replaced);
-    RUN(wrong_requests);
+    RUN(each_form_is_created_and_changed);
+    RUN(files_of_the_blz_rfc_layout_are_superchunks);
+    RUN(each_form_replaces_each_other_form);
+    RUN(invalid_requests_are_refused);
     return 0;
 }

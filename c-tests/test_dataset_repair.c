@@ -1,5 +1,6 @@
-/* holdall_repair() of folders: arrays and tables that were torn, cut off or damaged become whole; what is lost is told of, and
- * stays beside them; where that is not to be done nothing is changed. */
+/* holdall_repair() of folders: arrays and tables that were torn, truncated or corrupt become
+ * consistent. Lost parts are reported and stay beside them; if that is not requested, nothing is
+ * changed. */
 #include "check.h"
 
 enum { ROWS = 50, CHUNK = 9 };
@@ -25,7 +26,8 @@ static void make_array(const char *name)
     use(name);
     const uint64_t none = 0, chunk = CHUNK;
     holdall_array *a = NULL;
-    OK(array_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, "<i4", 1, &none, &chunk, NULL, NULL, &a, &err));
+    OK(array_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, "<i4", 1, &none, &chunk, NULL, NULL,
+                    &a, &err));
     OK(holdall_array_append(a, 0, ROWS, items, sizeof items, &err));
     OK(holdall_array_attr_set(a, "n", "1", 1, &err));
     OK(holdall_array_commit(a, &err));
@@ -47,28 +49,28 @@ static void make_table(const char *name)
     holdall_table_close(t);
 }
 
-static holdall_status repair(const int64_t *pairs, uint64_t *kept, uint64_t *dropped)
+static holdall_status repair(const int64_t *pairs, uint64_t *retained, uint64_t *dropped)
 {
     holdall_options *o = options_of(pairs);
     preset_error();
-    holdall_status s = repair_counts(path, o, kept, dropped, &err);
+    holdall_status s = repair_counts(path, o, retained, dropped, &err);
     holdall_options_free(o);
     return s;
 }
 
-static void check_repair(const int64_t *pairs, uint64_t kept, uint64_t dropped)
+static void check_repair(const int64_t *pairs, uint64_t retained, uint64_t dropped)
 {
     uint64_t k = 999, d = 999;
     GAVE(HOLDALL_OK, repair(pairs, &k, &d));
-    EQUAL(k, kept);
+    EQUAL(k, retained);
     EQUAL(d, dropped);
     OK(verify_counts(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
-    /* once is enough */
+    /* one repair is enough */
     GAVE(HOLDALL_OK, repair(pairs, NULL, &d));
     EQUAL(d, 0);
 }
 
-/* The array holds the first rows; those from `from` to `to` are zeros. */
+/* Checks that the array holds the first rows, and zeros in those from `from` to `to`. */
 static void check_items(uint64_t rows, uint64_t from, uint64_t to)
 {
     holdall_array *a = NULL;
@@ -99,7 +101,7 @@ static void flip(const char *name, size_t at)
     free(bytes);
 }
 
-static void torn_sizes(void)
+static void torn_sizes_are_repaired(void)
 {
     make_array("torn");
     check_repair(NULL, 6, 0);
@@ -121,15 +123,15 @@ static void torn_sizes(void)
     check_items(5 * CHUNK, 0, 0);
 }
 
-static void damaged_chunk(void)
+static void a_corrupt_chunk_is_replaced_on_request(void)
 {
     make_array("chunk");
     flip("data/__2.blp", 40);
-    uint64_t kept = 77, dropped = 78;
-    GAVE(HOLDALL_E_FORMAT, repair(NULL, &kept, &dropped));
+    uint64_t retained = 77, dropped = 78;
+    GAVE(HOLDALL_E_FORMAT, repair(NULL, &retained, &dropped));
     EQUAL(err.position, 2);
     CHECK(strstr(err.message, "__2.blp") != NULL);
-    EQUAL(kept, 77);
+    EQUAL(retained, 77);
     EQUAL(dropped, 78);
     CHECK(!there(in("data/__2.blp.holdall-damaged")));
     check_repair((const int64_t[]){HOLDALL_OPT_SKIP_DAMAGED, 1, 0}, 5, 1);
@@ -137,7 +139,7 @@ static void damaged_chunk(void)
     CHECK(there(in("data/__2.blp.holdall-damaged")));
 }
 
-static void lost_storage(void)
+static void a_lost_storage_file_cannot_be_repaired(void)
 {
     make_array("storage");
     flip("meta/storage", 12);
@@ -149,7 +151,7 @@ static void lost_storage(void)
     GAVE(HOLDALL_E_MISSING, repair(NULL, NULL, NULL));
 }
 
-static void tables(void)
+static void tables_are_repaired(void)
 {
     make_table("table");
     check_repair(NULL, 4 + 2, 0);
@@ -171,10 +173,11 @@ static void tables(void)
     CHECK(there(in("b/data/__0.blp")));
 }
 
-static void rules(void)
+static void arguments_and_locks_are_checked(void)
 {
     make_array("rules");
-    GAVE(HOLDALL_E_ARGUMENT, repair((const int64_t[]){HOLDALL_OPT_CODEC, HOLDALL_CODEC_BLOSCLZ, 0}, NULL, NULL));
+    GAVE(HOLDALL_E_ARGUMENT,
+         repair((const int64_t[]){HOLDALL_OPT_CODEC, HOLDALL_CODEC_BLOSCLZ, 0}, NULL, NULL));
     holdall_array *a = NULL;
     OK(holdall_array_open(path, HOLDALL_APPEND, NULL, &a, &err));
     GAVE(HOLDALL_E_BUSY, repair(NULL, NULL, NULL));
@@ -187,10 +190,10 @@ int main(void)
 {
     for (int i = 0; i < ROWS; i++)
         items[i] = i * 1000003 + 1;
-    RUN(torn_sizes);
-    RUN(damaged_chunk);
-    RUN(lost_storage);
-    RUN(tables);
-    RUN(rules);
+    RUN(torn_sizes_are_repaired);
+    RUN(a_corrupt_chunk_is_replaced_on_request);
+    RUN(a_lost_storage_file_cannot_be_repaired);
+    RUN(tables_are_repaired);
+    RUN(arguments_and_locks_are_checked);
     return 0;
 }

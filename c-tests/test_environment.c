@@ -1,5 +1,5 @@
-/* No call reads the environment but HOLDALL_THREADS, and that once. This program brings a getenv() of its own,
- * which the library then calls. */
+/* No call reads any environment variable except HOLDALL_THREADS, which is read once. This program
+ * defines its own getenv(), which the library calls. */
 #include "check.h"
 
 #include <pthread.h>
@@ -40,7 +40,7 @@ int main(void)
     CHECK(repair_counts(path, NULL, NULL, NULL, NULL) == HOLDALL_OK);
     CHECK(verify_counts(path, NULL, NULL, NULL, NULL, NULL, NULL, NULL) == HOLDALL_OK);
     watching = false;
-    /* where the library's calls come here at all: sanitizers may stand in between */
+    /* if the library's calls arrive here at all: sanitizers may intercept them */
     if (asked_for_threads > 0 || !slow())
         EQUAL(asked_for_threads, 1);
     EQUAL(asked_for_others, 0);

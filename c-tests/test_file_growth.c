@@ -1,5 +1,5 @@
-/* Files that grow under a handle, or are huge before it is opened: no call takes more memory than HOLDALL_OPT_MEMORY_LIMIT
- * and some megabytes of its own, whatever it does. */
+/* Files that grow under a handle, or are huge before it is opened: no call takes more memory than
+ * HOLDALL_OPT_MEMORY_LIMIT and a few megabytes. */
 #include "child.h"
 #include "formats.h"
 
@@ -16,14 +16,14 @@ static void grow(int now_is)
 {
     if (now_is == moment) {
         struct stat s;
-        /* a commit may have put files of other names in its place */
+        /* a commit may have replaced it by files of other names */
         bool is_there = stat(grown, &s) == 0;
         CHECK(is_there || moment > BEFORE_ALL);
         CHECK(!is_there || truncate(grown, s.st_size + GROWS) == 0);
     }
 }
 
-/* An error is fine, one of memory is not: the limit was there to refuse it. */
+/* An error is fine, except one of memory: the limit must refuse the size first. */
 static void refused_or_done(holdall_status s)
 {
     CHECK(s != HOLDALL_E_MEMORY && s != HOLDALL_E_INTERNAL);
@@ -42,7 +42,7 @@ static void write_it(const char *unused)
         return;
     grow(OPENED);
     refused_or_done(append(&w, OLD, NEW - OLD));
-    refused_or_done(write_anew(&w));
+    refused_or_done(rewrite(&w));
     grow(CHANGED);
     refused_or_done(commit(&w));
     grow(COMMITTED);
@@ -103,8 +103,10 @@ int main(void)
         const char *name;
         void (*work)(const char *);
         int moments;
-    } works[] = {{"written", write_it, MOMENTS}, {"read", read_it, CHANGED}, {"verified and repaired", check_it, CHANGED}};
-    /* no threads of the library's: a child that inherits them seems to leak them */
+    } works[] = {{"written", write_it, MOMENTS},
+                 {"read", read_it, CHANGED},
+                 {"verified and repaired", check_it, CHANGED}};
+    /* no threads of the library: they would be reported as leaks in a child that inherits them */
     setenv("HOLDALL_THREADS", "1", 1);
     if (slow()) {
         printf("skipped: it is about the memory of a process alone\n");

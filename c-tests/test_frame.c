@@ -1,5 +1,6 @@
-/* Blosc2 frames as superchunks, files and folders: content appended, written, put in, taken away, cut; metalayers; copies;
- * what is refused; damage; storage of the caller's; a frame within a larger file; one handle for many threads. */
+/* Blosc2 frames as superchunks, files and folders: content appended, written, inserted, removed and
+ * truncated; metalayers; copies; refused calls; corruption; storage of the caller; a frame within a
+ * larger file; one handle for many threads. */
 #include "schunk.h"
 #include "callbacks.h"
 
@@ -8,15 +9,19 @@ enum { CHUNK = 4000, N = 7 * CHUNK + 1232 };
 static const int64_t forms[][8] = {
     {HOLDALL_OPT_CHUNK_BYTES, CHUNK},
     {HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_SPARSE, 1, HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD},
-    {HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_BLOCK_BYTES, 800, HOLDALL_OPT_CODEC, HOLDALL_CODEC_BLOSCLZ},
-    {HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE, HOLDALL_OPT_LEVEL, 0},
+    {HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_BLOCK_BYTES, 800, HOLDALL_OPT_CODEC,
+     HOLDALL_CODEC_BLOSCLZ},
+    {HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE, HOLDALL_OPT_LEVEL,
+     0},
 };
 enum { FORMS = sizeof forms / sizeof forms[0] };
 
-static holdall_status try_frame(const char *path, holdall_mode mode, size_t typesize, const int64_t *pairs, holdall_schunk **s)
+static holdall_status try_frame(const char *path, holdall_mode mode, size_t typesize,
+                                const int64_t *pairs, holdall_schunk **s)
 {
     holdall_options *options = options_of(pairs);
-    holdall_status status = holdall_schunk_create(path, mode, HOLDALL_FORMAT_B2FRAME, typesize, options, s, &err);
+    holdall_status status =
+        holdall_schunk_create(path, mode, HOLDALL_FORMAT_B2FRAME, typesize, options, s, &err);
     holdall_options_free(options);
     return status;
 }
@@ -29,9 +34,9 @@ static void make(const char *path, const int64_t *pairs, size_t n)
     finish(s);
 }
 
-/* ---- tests --------------------------------------------------------------------------------------*/
+/* ---- tests ------------------------------------------------------------------------------------*/
 
-static void a_frame_tells_what_it_is(const char *path, int form)
+static void a_frame_reports_its_properties(const char *path, int form)
 {
     make(path, forms[form], N);
     holdall_schunk *s = open_schunk(path, HOLDALL_READ, NULL);
@@ -51,7 +56,8 @@ static void a_frame_tells_what_it_is(const char *path, int form)
     uint8_t bytes[CHUNK + 64];
     OK(chunk_info(s, 7, &nbytes, &cbytes, &codec, &err));
     EQUAL(nbytes, 1232);
-    static const int32_t codecs[] = {HOLDALL_CODEC_LZ4, HOLDALL_CODEC_ZSTD, HOLDALL_CODEC_BLOSCLZ, HOLDALL_CODEC_NONE};
+    static const int32_t codecs[] = {HOLDALL_CODEC_LZ4, HOLDALL_CODEC_ZSTD, HOLDALL_CODEC_BLOSCLZ,
+                                     HOLDALL_CODEC_NONE};
     EQUAL(codec, codecs[form]);
     OK(holdall_schunk_read_chunk(s, 7, bytes, sizeof bytes, &n, &err));
     CHECK(n == 1232 && is_content(7 * CHUNK, bytes, n, 1));
@@ -74,9 +80,9 @@ static void a_frame_tells_what_it_is(const char *path, int form)
     holdall_kind kind;
     OK(holdall_identify(path, &format, &kind, &err));
     CHECK(format == HOLDALL_FORMAT_B2FRAME && kind == HOLDALL_KIND_SCHUNK);
-    uint64_t sound = 0, bad = 0, unchecked = 0;
-    OK(verify_counts(path, NULL, NULL, NULL, &sound, &bad, &unchecked, &err));
-    CHECK(bad == 0 && (none ? unchecked : sound) == 8 && sound + unchecked == 8);
+    uint64_t intact = 0, corrupt = 0, unchecked = 0;
+    OK(verify_counts(path, NULL, NULL, NULL, &intact, &corrupt, &unchecked, &err));
+    CHECK(corrupt == 0 && (none ? unchecked : intact) == 8 && intact + unchecked == 8);
 }
 
 static void content_changes(const char *path)
@@ -97,7 +103,7 @@ static void content_changes(const char *path)
     GIVES(HOLDALL_E_RANGE, holdall_schunk_truncate(s, N + 1, &err));
     OK(holdall_schunk_commit(s, &err));
     check_schunk(path, N, 1);
-    /* a chunk of its own length goes anywhere */
+    /* a chunk with a length of its own may be inserted anywhere */
     uint8_t bytes[CHUNK];
     make_content(0, bytes, CHUNK, 3);
     OK(holdall_schunk_insert(s, 2, bytes, CHUNK, &err));
@@ -107,7 +113,7 @@ static void content_changes(const char *path)
     GIVES(HOLDALL_E_RANGE, holdall_schunk_remove(s, 9, &err));
     OK(holdall_schunk_remove(s, 2, &err));
     OK(holdall_schunk_commit(s, &err));
-    /* one that is encoded already */
+    /* a chunk that is already encoded */
     size_t n;
     uint8_t raw[CHUNK + 64];
     OK(holdall_schunk_truncate(s, 2 * CHUNK, &err));
@@ -141,7 +147,8 @@ static void metalayers(const char *path)
     finish(s);
     s = open_schunk(path, HOLDALL_READ, NULL);
     EQUAL(holdall_schunk_attr_count(s), 1);
-    CHECK(strcmp(holdall_schunk_attr_name(s, 0), "two") == 0 && holdall_schunk_attr_name(s, 1) == NULL);
+    CHECK(strcmp(holdall_schunk_attr_name(s, 0), "two") == 0 &&
+          holdall_schunk_attr_name(s, 1) == NULL);
     OK(holdall_schunk_attr_get(s, "two", &value, &n, &err));
     CHECK(n == 3 && memcmp(value, "\xa2" "ab", 3) == 0);
     GIVES(HOLDALL_NOT_FOUND, holdall_schunk_attr_get(s, "one", &value, &n, &err));
@@ -150,35 +157,39 @@ static void metalayers(const char *path)
     holdall_schunk_close(s);
 }
 
-static void every_form(void)
+static void every_form_is_read_and_changed(void)
 {
     for (int form = 0; form < FORMS; form++) {
         char path[1024], name[16];
         snprintf(name, sizeof name, "form%d", form);
         snprintf(path, sizeof path, "%s", in_tmp(name));
         now("%s", name);
-        a_frame_tells_what_it_is(path, form);
+        a_frame_reports_its_properties(path, form);
         content_changes(path);
         metalayers(path);
-        uint64_t kept = 0, dropped = 0;
-        OK(repair_counts(path, NULL, &kept, &dropped, &err));
-        CHECK(kept == 8 && dropped == 0);
+        uint64_t retained = 0, dropped = 0;
+        OK(repair_counts(path, NULL, &retained, &dropped, &err));
+        CHECK(retained == 8 && dropped == 0);
         check_schunk(path, N, 1);
     }
     TIDY();
 }
 
-static void creating_is_checked(void)
+static void arguments_of_create_are_checked(void)
 {
     holdall_schunk *s;
     const char *path = in_tmp("new");
     GIVES(HOLDALL_E_ARGUMENT, try_frame(path, HOLDALL_CREATE, 0, NULL, &s));
     GIVES(HOLDALL_E_ARGUMENT, try_frame(path, HOLDALL_READ, 8, NULL, &s));
-    GIVES(HOLDALL_E_ARGUMENT, try_frame(path, HOLDALL_CREATE, 8, WITH(HOLDALL_OPT_CHUNK_BYTES, 12), &s));
-    GIVES(HOLDALL_E_ARGUMENT, try_frame(path, HOLDALL_CREATE, 8, WITH(HOLDALL_OPT_SPARE_CHUNKS, 12), &s));
-    GIVES(HOLDALL_E_UNSUPPORTED, try_frame(path, HOLDALL_CREATE, 8, WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_SNAPPY), &s));
+    GIVES(HOLDALL_E_ARGUMENT,
+          try_frame(path, HOLDALL_CREATE, 8, WITH(HOLDALL_OPT_CHUNK_BYTES, 12), &s));
+    GIVES(HOLDALL_E_ARGUMENT,
+          try_frame(path, HOLDALL_CREATE, 8, WITH(HOLDALL_OPT_SPARE_CHUNKS, 12), &s));
+    GIVES(HOLDALL_E_UNSUPPORTED,
+          try_frame(path, HOLDALL_CREATE, 8, WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_SNAPPY), &s));
     GIVES(HOLDALL_E_ARGUMENT, try_frame(path, HOLDALL_CREATE, 8, WITH(HOLDALL_OPT_LEVEL, 10), &s));
-    GIVES(HOLDALL_E_UNSUPPORTED, try_frame(path, HOLDALL_CREATE, 8, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_SHA1), &s));
+    GIVES(HOLDALL_E_UNSUPPORTED, try_frame(path, HOLDALL_CREATE, 8,
+                                           WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_SHA1), &s));
     CHECK(s == NULL && !there(path));
     make(path, forms[0], N);
     GIVES(HOLDALL_E_EXISTS, try_frame(path, HOLDALL_CREATE, 8, NULL, &s));
@@ -187,18 +198,20 @@ static void creating_is_checked(void)
     append_content(s, 0, 100, 2);
     finish(s);
     check_schunk(path, 100, 2);
-    /* nothing at all */
+    /* no content */
     OK(try_frame(path, HOLDALL_REPLACE, 3, WITH(HOLDALL_OPT_SPARSE, 0), &s));
     finish(s);
     s = open_schunk(path, HOLDALL_READ, NULL);
-    CHECK(holdall_schunk_nbytes(s) == 0 && holdall_schunk_chunk_count(s) == 0 && schunk_info(s).typesize == 3);
+    CHECK(holdall_schunk_nbytes(s) == 0 && holdall_schunk_chunk_count(s) == 0 &&
+          schunk_info(s).typesize == 3);
     holdall_schunk_close(s);
     TIDY();
 }
 
-static void filters_go_with_the_frame(void)
+static void filters_are_stored_in_the_frame(void)
 {
-    static const uint8_t delta[] = {HOLDALL_FILTER_DELTA, HOLDALL_FILTER_SHUFFLE}, bytes[] = {HOLDALL_FILTER_SHUFFLE, HOLDALL_FILTER_BYTEDELTA},
+    static const uint8_t delta[] = {HOLDALL_FILTER_DELTA, HOLDALL_FILTER_SHUFFLE},
+                         bytes[] = {HOLDALL_FILTER_SHUFFLE, HOLDALL_FILTER_BYTEDELTA},
                          bits[] = {HOLDALL_FILTER_BITSHUFFLE}, unknown[] = {99};
     static const struct {
         const uint8_t *filters;
@@ -206,36 +219,43 @@ static void filters_go_with_the_frame(void)
     } all[] = {{delta, 2}, {bytes, 2}, {bits, 1}, {NULL, 0}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         holdall_options *options = options_of(forms[1]);
-        OK(holdall_options_set_bytes(options, HOLDALL_OPT_FILTERS, all[i].n ? (const void *)all[i].filters : "", all[i].n, &err));
+        OK(holdall_options_set_bytes(options, HOLDALL_OPT_FILTERS,
+                                     all[i].n ? (const void *)all[i].filters : "", all[i].n, &err));
         holdall_schunk *s;
-        OK(holdall_schunk_create(in_tmp("filters"), HOLDALL_REPLACE, HOLDALL_FORMAT_B2FRAME, 8, options, &s, &err));
+        OK(holdall_schunk_create(in_tmp("filters"), HOLDALL_REPLACE, HOLDALL_FORMAT_B2FRAME, 8,
+                                 options, &s, &err));
         append_content(s, 0, N, 1);
         finish(s);
         check_schunk(in_tmp("filters"), N, 1);
         holdall_options_free(options);
     }
     holdall_options *options = holdall_options_new();
-    GIVES(HOLDALL_E_ARGUMENT, holdall_options_set_bytes(options, HOLDALL_OPT_FILTERS, unknown, 1, &err));
+    GIVES(HOLDALL_E_ARGUMENT,
+          holdall_options_set_bytes(options, HOLDALL_OPT_FILTERS, unknown, 1, &err));
     holdall_options_free(options);
 }
 
-static void copies(void)
+static void copies_have_the_same_content(void)
 {
     make(in_tmp("from"), forms[1], N);
     holdall_schunk *s = open_schunk(in_tmp("from"), HOLDALL_APPEND, NULL);
     OK(holdall_schunk_attr_set(s, "about", "\x05", 1, &err));
     OK(holdall_schunk_commit(s, &err));
-    told t = {0};
+    progress_log t = {0};
     holdall_options *options = options_of(WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_LZ4HC));
     holdall_options_set_progress(options, progress, &t);
-    OK(holdall_schunk_copy(s, in_tmp("file"), HOLDALL_CREATE, HOLDALL_FORMAT_B2FRAME, options, &err));
+    OK(holdall_schunk_copy(s, in_tmp("file"), HOLDALL_CREATE, HOLDALL_FORMAT_B2FRAME, options,
+                           &err));
     CHECK(t.calls > 0 && t.last == t.total);
     holdall_options_free(options);
     check_schunk(in_tmp("file"), N, 1);
-    OK(holdall_schunk_copy(s, in_tmp("blpk"), HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, NULL, &err));
+    OK(holdall_schunk_copy(s, in_tmp("blpk"), HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, NULL,
+                           &err));
     check_schunk(in_tmp("blpk"), N, 1);
-    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_copy(s, in_tmp("x"), HOLDALL_CREATE, HOLDALL_FORMAT_BAGZ, NULL, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_copy(s, in_tmp("from"), HOLDALL_REPLACE, HOLDALL_FORMAT_B2FRAME, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT,
+          holdall_schunk_copy(s, in_tmp("x"), HOLDALL_CREATE, HOLDALL_FORMAT_BAGZ, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_copy(s, in_tmp("from"), HOLDALL_REPLACE,
+                                                  HOLDALL_FORMAT_B2FRAME, NULL, &err));
     holdall_schunk_close(s);
     s = open_schunk(in_tmp("file"), HOLDALL_READ, NULL);
     EQUAL(holdall_schunk_attr_count(s), 1);
@@ -243,7 +263,8 @@ static void copies(void)
     holdall_schunk_close(s);
     s = open_schunk(in_tmp("blpk"), HOLDALL_READ, NULL);
     options = options_of(WITH(HOLDALL_OPT_CHUNK_BYTES, 1600, HOLDALL_OPT_SPARSE, 1));
-    OK(holdall_schunk_copy(s, in_tmp("again"), HOLDALL_CREATE, HOLDALL_FORMAT_B2FRAME, options, &err));
+    OK(holdall_schunk_copy(s, in_tmp("again"), HOLDALL_CREATE, HOLDALL_FORMAT_B2FRAME, options,
+                           &err));
     holdall_options_free(options);
     holdall_schunk_close(s);
     check_schunk(in_tmp("again"), N, 1);
@@ -253,7 +274,7 @@ static void copies(void)
     TIDY();
 }
 
-static void storage_of_the_caller_will_do(void)
+static void storage_of_the_caller_works(void)
 {
     folder f = FOLDER;
     holdall_storage *io = folder_io(&f);
@@ -265,7 +286,7 @@ static void storage_of_the_caller_will_do(void)
     append_content(s, N, 3 * CHUNK, 1);
     OK(holdall_schunk_commit(s, &err));
     holdall_schunk_close(s);
-    /* each call that fails leaves the last commit or the new one */
+    /* each failing call leaves the last commit or the new one */
     for (long k = 1;; k++) {
         folder now_it_fails = FOLDER;
         folder_copy(&now_it_fails, &f);
@@ -299,32 +320,35 @@ static void storage_of_the_caller_will_do(void)
     folder_clear(&f);
 }
 
-static void a_frame_within_a_larger_file(void)
+static void a_frame_is_read_within_a_larger_file(void)
 {
     make(in_tmp("inner"), forms[0], N);
     size_t n;
     uint8_t *bytes = load(in_tmp("inner"), &n), *more = calloc(1, n + 700);
     memcpy(more + 77, bytes, n);
     save(in_tmp("outer"), more, n + 700);
-    holdall_schunk *s = open_schunk(in_tmp("outer"), HOLDALL_READ, WITH(HOLDALL_OPT_FRAME_OFFSET, 77));
+    holdall_schunk *s =
+        open_schunk(in_tmp("outer"), HOLDALL_READ, WITH(HOLDALL_OPT_FRAME_OFFSET, 77));
     check_content(s, 0, N, 1);
     holdall_schunk_close(s);
-    GIVES(HOLDALL_E_UNSUPPORTED, try_schunk(in_tmp("outer"), HOLDALL_APPEND, WITH(HOLDALL_OPT_FRAME_OFFSET, 77), &s));
+    GIVES(HOLDALL_E_UNSUPPORTED,
+          try_schunk(in_tmp("outer"), HOLDALL_APPEND, WITH(HOLDALL_OPT_FRAME_OFFSET, 77), &s));
     CHECK(try_schunk(in_tmp("outer"), HOLDALL_READ, WITH(HOLDALL_OPT_FRAME_OFFSET, 78), &s) < 0);
-    CHECK(try_schunk(in_tmp("outer"), HOLDALL_READ, WITH(HOLDALL_OPT_FRAME_OFFSET, INT64_MAX), &s) < 0);
+    CHECK(try_schunk(in_tmp("outer"), HOLDALL_READ, WITH(HOLDALL_OPT_FRAME_OFFSET, INT64_MAX), &s) <
+          0);
     CHECK(try_schunk(in_tmp("outer"), HOLDALL_READ, NULL, &s) < 0);
     free(bytes);
     free(more);
 }
 
-/* Every flipped bit and every cut is told, or changes nothing. */
-static void damage_is_told(void)
+/* Every flipped bit and every truncation is reported, or changes nothing. */
+static void corruption_is_reported(void)
 {
     make(in_tmp("d"), forms[0], N);
     holdall_schunk *s = open_schunk(in_tmp("d"), HOLDALL_APPEND, NULL);
-    OK(holdall_schunk_attr_set(s, "about", "some words", 10, &err));
+    OK(holdall_schunk_attr_set(s, "about", "attribute!", 10, &err));
     finish(s);
-    size_t n, told = 0;
+    size_t n, reported = 0;
     uint8_t *bytes = load(in_tmp("d"), &n), *got = malloc(N);
     for (size_t i = 0; i < n; i += slow() ? 13 : 1) {
         bytes[i] ^= (uint8_t)(1 << i % 8);
@@ -339,12 +363,12 @@ static void damage_is_told(void)
             status = holdall_schunk_read(s, 0, got, N, &err);
             CHECK(status != HOLDALL_OK || is_content(0, got, N, 1));
             holdall_status meta = holdall_schunk_attr_get(s, "about", &value, &size, &err);
-            CHECK(meta != HOLDALL_OK || (size == 10 && memcmp(value, "some words", 10) == 0));
+            CHECK(meta != HOLDALL_OK || (size == 10 && memcmp(value, "attribute!", 10) == 0));
             holdall_schunk_close(s);
         }
-        told += status != HOLDALL_OK;
+        reported += status != HOLDALL_OK;
     }
-    CHECK(told > n / (slow() ? 26 : 2));
+    CHECK(reported > n / (slow() ? 26 : 2));
     for (size_t i = 0; i < n; i += slow() ? 101 : 7) {
         save(in_tmp("d"), bytes, i);
         now("%zu bytes", i);
@@ -354,7 +378,7 @@ static void damage_is_told(void)
     free(got);
 }
 
-/* ---- threads --------------------------------------------------------------------------------------*/
+/* ---- threads ----------------------------------------------------------------------------------*/
 
 enum { THREADS = 8 };
 
@@ -387,13 +411,13 @@ static void many_threads_read_one_frame(void)
 
 int main(void)
 {
-    RUN(every_form);
-    RUN(creating_is_checked);
-    RUN(filters_go_with_the_frame);
-    RUN(copies);
-    RUN(storage_of_the_caller_will_do);
-    RUN(a_frame_within_a_larger_file);
-    RUN(damage_is_told);
+    RUN(every_form_is_read_and_changed);
+    RUN(arguments_of_create_are_checked);
+    RUN(filters_are_stored_in_the_frame);
+    RUN(copies_have_the_same_content);
+    RUN(storage_of_the_caller_works);
+    RUN(a_frame_is_read_within_a_larger_file);
+    RUN(corruption_is_reported);
     RUN(many_threads_read_one_frame);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* Indexes of bags: in memory and in files, from content to the numbers of records. */
+/* Indexes of bags, in memory and in files, from content to record numbers. */
 #include "check.h"
 
 #include <pthread.h>
@@ -7,10 +7,11 @@ enum { MANY = 700 };
 
 static const char *bag_path, *index_path;
 
-/* The key of a record: every third one has a key of its own. */
+/* The key of a record: every third record has a unique key. */
 static size_t make_key(uint64_t i, char *dst)
 {
-    return (size_t)(i % 3 ? sprintf(dst, "shared %" PRIu64, i % 50) : sprintf(dst, "own %" PRIu64, i));
+    return (size_t)(i % 3 ? sprintf(dst, "shared %" PRIu64, i % 50)
+                          : sprintf(dst, "own %" PRIu64, i));
 }
 
 static void write_keys(const char *path, uint64_t n)
@@ -23,7 +24,8 @@ static void write_keys(const char *path, uint64_t n)
     holdall_bag_writer_close(w);
 }
 
-/* Holds what the index says of the keys of these records against what is written: the slice begins at `first`. */
+/* Compares the results of the index for the keys of these records with the written records. The
+ * slice begins at `first`. */
 static void check_index(const holdall_bag_index *index, uint64_t first, uint64_t n)
 {
     char key[64], other[64];
@@ -42,7 +44,8 @@ static void check_index(const holdall_bag_index *index, uint64_t first, uint64_t
         OK(holdall_bag_index_find(index, key, size, NULL, 0, &found, &err));
         EQUAL(found, k);
         found = 0;
-        GIVES(HOLDALL_E_BUFFER, holdall_bag_index_find(index, key, size, rows, k - 1, &found, &err));
+        GIVES(HOLDALL_E_BUFFER,
+              holdall_bag_index_find(index, key, size, rows, k - 1, &found, &err));
         EQUAL(found, k);
         OK(holdall_bag_index_find_first(index, key, size, &record, &err));
         EQUAL(record, want[0]);
@@ -50,13 +53,14 @@ static void check_index(const holdall_bag_index *index, uint64_t first, uint64_t
     EQUAL(holdall_bag_index_key_count(index), keys);
     EQUAL(holdall_bag_index_damaged_count(index), 0);
     record = 5, found = 5;
-    GIVES(HOLDALL_NOT_FOUND, holdall_bag_index_find_first(index, "nobody", 6, &record, &err));
+    GIVES(HOLDALL_NOT_FOUND, holdall_bag_index_find_first(index, "absent", 6, &record, &err));
     GIVES(HOLDALL_NOT_FOUND, holdall_bag_index_find(index, NULL, 0, rows, MANY, &found, &err));
     EQUAL(record, HOLDALL_NO_RECORD);
     EQUAL(found, 0);
 }
 
-static holdall_status try_create(holdall_mode mode, const holdall_bag *bag, const int64_t *pairs, holdall_bag_index **index)
+static holdall_status try_create(holdall_mode mode, const holdall_bag *bag, const int64_t *pairs,
+                                 holdall_bag_index **index)
 {
     holdall_options *options = options_of(pairs);
     holdall_status status = holdall_bag_index_create(index_path, mode, bag, options, index, &err);
@@ -64,7 +68,8 @@ static holdall_status try_create(holdall_mode mode, const holdall_bag *bag, cons
     return status;
 }
 
-static holdall_status try_open_index(const holdall_bag *bag, const int64_t *pairs, holdall_bag_index **index)
+static holdall_status try_open_index(const holdall_bag *bag, const int64_t *pairs,
+                                     holdall_bag_index **index)
 {
     holdall_options *options = options_of(pairs);
     holdall_status status = holdall_bag_index_open(index_path, bag, options, index, &err);
@@ -72,7 +77,7 @@ static holdall_status try_open_index(const holdall_bag *bag, const int64_t *pair
     return status;
 }
 
-static void in_memory_and_in_a_file(void)
+static void indexes_in_memory_and_in_a_file_find_the_keys(void)
 {
     holdall_bag_index *index;
     holdall_bag *bag = open_bag(bag_path, NULL);
@@ -84,18 +89,19 @@ static void in_memory_and_in_a_file(void)
     holdall_bag_index_close(index);
     GAVE(HOLDALL_E_EXISTS, try_create(HOLDALL_CREATE, bag, NULL, &index));
     CHECK(index == NULL);
-    GAVE(HOLDALL_OK, try_create(HOLDALL_REPLACE, bag, WITH(HOLDALL_OPT_IO, HOLDALL_IO_MAP), &index));
+    GAVE(HOLDALL_OK,
+         try_create(HOLDALL_REPLACE, bag, WITH(HOLDALL_OPT_IO, HOLDALL_IO_MAP), &index));
     check_index(index, 0, MANY);
     holdall_bag_index_close(index);
     EQUAL(files_with(".holdall-new") + files_with(".holdall-part"), 0);
-    /* what it is of lives as long as it does */
+    /* the bag of an index is valid as long as the index */
     GAVE(HOLDALL_OK, try_open_index(bag, WITH(HOLDALL_OPT_VERIFY, 2), &index));
     holdall_bag_close(bag);
     check_index(index, 0, MANY);
     holdall_bag_index_close(index);
 }
 
-static void of_slices(void)
+static void an_index_of_a_slice_finds_its_keys(void)
 {
     holdall_bag *bag = open_bag(bag_path, NULL), *slice, *other;
     holdall_bag_index *index;
@@ -115,7 +121,7 @@ static void of_slices(void)
     holdall_bag_close(bag);
 }
 
-static void many_keys_at_once(void)
+static void many_keys_are_found_in_one_call(void)
 {
     holdall_bag *bag = open_bag(bag_path, NULL);
     holdall_bag_index *index;
@@ -126,7 +132,8 @@ static void many_keys_at_once(void)
         offsets[i + 1] = offsets[i] + make_key(MANY - 1 - i, data + offsets[i]);
     OK(holdall_bag_index_find_many(index, data, offsets, MANY, rows, &err));
     for (uint64_t i = 0; i < MANY; i++) {
-        OK(holdall_bag_index_find_first(index, data + offsets[i], offsets[i + 1] - offsets[i], &want, &err));
+        OK(holdall_bag_index_find_first(index, data + offsets[i], offsets[i + 1] - offsets[i],
+                                        &want, &err));
         EQUAL(rows[i], want);
     }
     data[0] = '?';
@@ -143,7 +150,7 @@ static void many_keys_at_once(void)
     holdall_bag_close(bag);
 }
 
-static void stale_and_damaged(void)
+static void stale_and_corrupt_indexes_are_errors(void)
 {
     holdall_bag *bag = open_bag(bag_path, NULL);
     holdall_bag_index *index;
@@ -163,7 +170,7 @@ static void stale_and_damaged(void)
     check_index(index, 0, MANY);
     holdall_bag_index_close(index);
 
-    /* a flip of the index */
+    /* a bit flip in the index */
     uint8_t *bytes = load(index_path, &n);
     bytes[n - 1 - n / 2] ^= 4;
     save(index_path, bytes, n);
@@ -179,7 +186,7 @@ static void stale_and_damaged(void)
     GAVE(HOLDALL_E_MISSING, try_open_index(bag, NULL, &index));
     holdall_bag_close(bag);
 
-    /* a flip of a record: the first one */
+    /* a bit flip in a record: the first one */
     bytes = load(bag_path, &n);
     bytes[0] ^= 1;
     save(bag_path, bytes, n);
@@ -198,7 +205,7 @@ static void stale_and_damaged(void)
     free(bytes);
 }
 
-static void storage_of_the_callers(void)
+static void storage_of_the_caller_works(void)
 {
     holdall_bag *bag = open_bag(bag_path, NULL);
     holdall_bag_index *index;
@@ -217,7 +224,7 @@ static void storage_of_the_callers(void)
     holdall_bag_close(bag);
 }
 
-static void what_makes_no_sense(void)
+static void invalid_arguments_are_refused(void)
 {
     holdall_bag *bag = open_bag(bag_path, NULL);
     holdall_bag_index *index, *none;
@@ -226,9 +233,12 @@ static void what_makes_no_sense(void)
     OK(holdall_bag_index_build(bag, NULL, &index, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_build(NULL, NULL, &none, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_build(bag, NULL, NULL, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_create(NULL, HOLDALL_CREATE, bag, NULL, &none, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_create(index_path, HOLDALL_APPEND, bag, NULL, &none, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_create(index_path, HOLDALL_READ, bag, NULL, &none, &err));
+    GIVES(HOLDALL_E_ARGUMENT,
+          holdall_bag_index_create(NULL, HOLDALL_CREATE, bag, NULL, &none, &err));
+    GIVES(HOLDALL_E_ARGUMENT,
+          holdall_bag_index_create(index_path, HOLDALL_APPEND, bag, NULL, &none, &err));
+    GIVES(HOLDALL_E_ARGUMENT,
+          holdall_bag_index_create(index_path, HOLDALL_READ, bag, NULL, &none, &err));
     GIVES(HOLDALL_E_ARGUMENT, bag_index_create_io(NULL, HOLDALL_CREATE, bag, NULL, &none, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_open(NULL, bag, NULL, &none, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_open(index_path, NULL, NULL, &none, &err));
@@ -241,12 +251,17 @@ static void what_makes_no_sense(void)
     GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_find(NULL, "", 0, &row, 1, &n, &err));
     EQUAL(holdall_bag_index_key_count(NULL) + holdall_bag_index_damaged_count(NULL), 0);
     holdall_bag_index_close(NULL);
-    /* options of its bag are none of its own, and do no harm; those of other containers are refused */
-    GAVE(HOLDALL_OK, try_create(HOLDALL_REPLACE, bag, WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD, HOLDALL_OPT_LEVEL, 3), &none));
+    /* options of the bag do not apply to the index and have no effect; options of other containers
+     * are refused */
+    GAVE(HOLDALL_OK,
+         try_create(HOLDALL_REPLACE, bag,
+                    WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD, HOLDALL_OPT_LEVEL, 3), &none));
     holdall_bag_index_close(none);
-    GAVE(HOLDALL_E_ARGUMENT, try_create(HOLDALL_REPLACE, bag, WITH(HOLDALL_OPT_CHUNK_BYTES, 1000), &none));
+    GAVE(HOLDALL_E_ARGUMENT,
+         try_create(HOLDALL_REPLACE, bag, WITH(HOLDALL_OPT_CHUNK_BYTES, 1000), &none));
     CHECK(none == NULL && says("HOLDALL_OPT_CHUNK_BYTES"));
-    GIVES(HOLDALL_E_EXISTS, holdall_bag_index_create(bag_path, HOLDALL_REPLACE, bag, NULL, &none, &err));
+    GIVES(HOLDALL_E_EXISTS,
+          holdall_bag_index_create(bag_path, HOLDALL_REPLACE, bag, NULL, &none, &err));
     holdall_bag_index_close(index);
     holdall_bag_close(bag);
 }
@@ -257,7 +272,7 @@ static void *look_up(void *index)
     return NULL;
 }
 
-static void many_threads(void)
+static void many_threads_use_one_index(void)
 {
     holdall_bag *bag = open_bag(bag_path, NULL);
     holdall_bag_index *index;
@@ -274,7 +289,7 @@ static void many_threads(void)
     holdall_bag_close(bag);
 }
 
-/* Builds an index of its own, of a bag that others read, and looks in that of all. */
+/* Builds an index of a bag that other threads read, and searches in the shared index. */
 typedef struct {
     const holdall_bag *bag;
     const holdall_bag_index *index;
@@ -300,8 +315,8 @@ static void *build_and_look_up(void *arg)
     return NULL;
 }
 
-/* Of so many records that several threads make each of them. */
-static void many_builds_at_once(void)
+/* Builds indexes of so many records, in several threads. */
+static void many_threads_build_indexes(void)
 {
     const char *path = in_tmp("many.bagz");
     write_keys(path, slow() ? 9000 : 40000);
@@ -321,18 +336,18 @@ static void many_builds_at_once(void)
 int main(void)
 {
     static char bag[4096], index[4096];
-    /* threads also where there is but one processor; read once, at first use */
+    /* use threads even on a machine with one processor; read once, at first use */
     setenv("HOLDALL_THREADS", "4", 1);
     bag_path = strcpy(bag, in_tmp("keys.bag"));
     index_path = strcpy(index, in_tmp("keys.bag.index"));
     write_keys(bag_path, MANY);
-    RUN(in_memory_and_in_a_file);
-    RUN(of_slices);
-    RUN(many_keys_at_once);
-    RUN(stale_and_damaged);
-    RUN(storage_of_the_callers);
-    RUN(what_makes_no_sense);
-    RUN(many_threads);
-    RUN(many_builds_at_once);
+    RUN(indexes_in_memory_and_in_a_file_find_the_keys);
+    RUN(an_index_of_a_slice_finds_its_keys);
+    RUN(many_keys_are_found_in_one_call);
+    RUN(stale_and_corrupt_indexes_are_errors);
+    RUN(storage_of_the_caller_works);
+    RUN(invalid_arguments_are_refused);
+    RUN(many_threads_use_one_index);
+    RUN(many_threads_build_indexes);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* Storage of the caller's: bytes in memory, and functions. */
+/* Storage of the caller: bytes in memory, and functions. */
 #include "folder.h"
 
 #include <stddef.h>
@@ -12,14 +12,15 @@ static holdall_storage *memory_io(const void *bytes, size_t n)
     return io;
 }
 
-static void a_bag_in_memory(void)
+static void a_bag_in_memory_is_read(void)
 {
     for (int zstd = 0; zstd < 2; zstd++) {
         const char *path = in_tmp(zstd ? "memory.bagz" : "memory.bag");
         write_bag(path, HOLDALL_CREATE, NULL, N);
         size_t n;
         uint8_t *bytes = load(path, &n);
-        holdall_options *o = options_of(WITH(HOLDALL_OPT_CODEC, zstd ? HOLDALL_CODEC_ZSTD : HOLDALL_CODEC_NONE));
+        holdall_options *o =
+            options_of(WITH(HOLDALL_OPT_CODEC, zstd ? HOLDALL_CODEC_ZSTD : HOLDALL_CODEC_NONE));
         holdall_storage *io = memory_io(bytes, n);
         holdall_bag *bag, *bag2;
         OK(bag_open_io(&io, 1, o, &bag, &err));
@@ -48,8 +49,9 @@ static void a_bag_in_memory(void)
     }
 }
 
-/* Storage of the caller's has no name: it is not compressed unless an option says so, and frames in it are asked about. */
-static void no_name_is_not_compressed(void)
+/* Storage of the caller has no name: it is not compressed unless an option requests it, and frames
+ * in it are detected by content. */
+static void a_bag_without_a_name_is_not_compressed(void)
 {
     size_t n;
     uint8_t *bytes = load(in_tmp("memory.bagz"), &n);
@@ -119,8 +121,10 @@ static const struct {
     int64_t codec, limits, sum;
     int files;
 } forms[] = {
-    {"raw", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32, 2},          {"zstd", HOLDALL_CODEC_ZSTD, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32, 1},
-    {"raw, separate", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_CRC32, 3}, {"zstd, separate", HOLDALL_CODEC_ZSTD, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_NONE, 2},
+    {"raw", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32, 2},
+    {"zstd", HOLDALL_CODEC_ZSTD, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32, 1},
+    {"raw, separate", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_CRC32, 3},
+    {"zstd, separate", HOLDALL_CODEC_ZSTD, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_NONE, 2},
     {"bare", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_NONE, 1},
 };
 enum { FORMS = sizeof forms / sizeof forms[0] };
@@ -128,19 +132,22 @@ enum { FORMS = sizeof forms / sizeof forms[0] };
 static void check_folder(folder *f, int form, uint64_t n)
 {
     holdall_bag *bag;
-    OK(try_folder_bag(f, WITH(HOLDALL_OPT_CODEC, forms[form].codec, HOLDALL_OPT_BAG_LIMITS, forms[form].limits), &bag));
+    OK(try_folder_bag(
+        f, WITH(HOLDALL_OPT_CODEC, forms[form].codec, HOLDALL_OPT_BAG_LIMITS, forms[form].limits),
+        &bag));
     EQUAL(holdall_bag_record_count(bag), n);
     check_range(bag, 0, n, 0);
     holdall_bag_close(bag);
 }
 
-/* What functions store is a bag like that of a path, with the same files. */
-static void a_bag_behind_functions(void)
+/* A bag that functions store has the same files as a bag at a path. */
+static void functions_store_a_bag(void)
 {
     for (int m = 0; m < FORMS; m++) {
         folder f = FOLDER;
         now("%s", forms[m].name);
-        const int64_t *pairs = WITH(HOLDALL_OPT_CODEC, forms[m].codec, HOLDALL_OPT_BAG_LIMITS, forms[m].limits, HOLDALL_OPT_CHECKSUM, forms[m].sum);
+        const int64_t *pairs = WITH(HOLDALL_OPT_CODEC, forms[m].codec, HOLDALL_OPT_BAG_LIMITS,
+                                    forms[m].limits, HOLDALL_OPT_CHECKSUM, forms[m].sum);
         holdall_bag_writer *w;
         GIVES(HOLDALL_E_MISSING, try_folder_writer(&f, HOLDALL_APPEND, pairs, &w));
         OK(try_folder_writer(&f, HOLDALL_CREATE, pairs, &w));
@@ -177,13 +184,14 @@ static void a_bag_behind_functions(void)
     }
 }
 
-/* What a path holds, byte for byte. */
-static void the_same_bytes_as_a_path(void)
+/* Compares with the content of a path, byte for byte. */
+static void functions_store_the_same_bytes_as_a_path(void)
 {
     for (int m = 0; m < FORMS; m++) {
         folder f = FOLDER;
         now("%s", forms[m].name);
-        const int64_t *pairs = WITH(HOLDALL_OPT_CODEC, forms[m].codec, HOLDALL_OPT_BAG_LIMITS, forms[m].limits, HOLDALL_OPT_CHECKSUM, forms[m].sum);
+        const int64_t *pairs = WITH(HOLDALL_OPT_CODEC, forms[m].codec, HOLDALL_OPT_BAG_LIMITS,
+                                    forms[m].limits, HOLDALL_OPT_CHECKSUM, forms[m].sum);
         holdall_bag_writer *w;
         OK(try_folder_writer(&f, HOLDALL_CREATE, pairs, &w));
         append_records(w, 0, N);
@@ -205,7 +213,8 @@ static void the_same_bytes_as_a_path(void)
 static void destroy_is_called_once_and_last(void)
 {
     folder f = FOLDER;
-    write_bag(in_tmp("life.bag"), HOLDALL_CREATE, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE), N);
+    write_bag(in_tmp("life.bag"), HOLDALL_CREATE, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE),
+              N);
     size_t n;
     uint8_t *bytes = load(in_tmp("life.bag"), &n);
     folder_put(&f, "", bytes, n);
@@ -228,7 +237,7 @@ static void destroy_is_called_once_and_last(void)
     EQUAL(f.destroyed, 0);
     holdall_bag_writer_close(w);
     EQUAL(f.destroyed, 1);
-    /* nothing but the io */
+    /* nothing except the storage */
     io = folder_io(&f);
     holdall_storage_free(io);
     EQUAL(f.destroyed, 2);
@@ -246,22 +255,26 @@ static void destroy_is_called_once_and_last(void)
     folder_clear(&f);
 }
 
-static void tables_of_other_sizes(void)
+static void structures_of_other_sizes_are_accepted_or_refused(void)
 {
     folder f = FOLDER;
-    write_bag(in_tmp("table.bag"), HOLDALL_REPLACE, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE), N);
+    write_bag(in_tmp("table.bag"), HOLDALL_REPLACE,
+              WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE), N);
     size_t n;
     uint8_t *bytes = load(in_tmp("table.bag"), &n);
     folder_put(&f, "", bytes, n);
     free(bytes);
     const holdall_storage_functions whole = folder_functions(&f);
     static const size_t old_ones[] = {
-        offsetof(holdall_storage_functions, write_at), offsetof(holdall_storage_functions, truncate), offsetof(holdall_storage_functions, sync),
-        offsetof(holdall_storage_functions, rename),   offsetof(holdall_storage_functions, remove),
+        offsetof(holdall_storage_functions, write_at),
+        offsetof(holdall_storage_functions, truncate),
+        offsetof(holdall_storage_functions, sync),
+        offsetof(holdall_storage_functions, rename),
+        offsetof(holdall_storage_functions, remove),
     };
     holdall_storage *io;
     for (size_t k = 0; k < sizeof old_ones / sizeof old_ones[0]; k++) {
-        /* nothing behind struct_size may be looked at: it is not there */
+        /* bytes after struct_size must not be read: they do not exist */
         holdall_storage_functions *table = malloc(old_ones[k]);
         CHECK(table != NULL);
         memcpy(table, &whole, old_ones[k]);
@@ -278,10 +291,10 @@ static void tables_of_other_sizes(void)
         GIVES(HOLDALL_E_UNSUPPORTED, bag_writer_open_io(io, HOLDALL_REPLACE, NULL, &w, &err));
         holdall_storage_free(io);
     }
-    EQUAL(f.destroyed, 0); /* not in an old table */
+    EQUAL(f.destroyed, 0); /* not in an older structure */
     EQUAL(folder_find(&f, "")->size, n);
 
-    /* one function that is missing makes it read-only */
+    /* a missing function makes the storage read-only */
     for (int k = 0; k < 5; k++) {
         holdall_storage_functions table = whole;
         if (k == 0)
@@ -308,7 +321,9 @@ static void tables_of_other_sizes(void)
         holdall_storage_functions table;
         void *more;
     } newer = {.table = whole};
-    static const size_t refused[] = {0, sizeof(size_t), offsetof(holdall_storage_functions, read_at), sizeof(holdall_storage_functions) + sizeof(void *), SIZE_MAX};
+    static const size_t refused[] = {0, sizeof(size_t),
+                                     offsetof(holdall_storage_functions, read_at),
+                                     sizeof(holdall_storage_functions) + sizeof(void *), SIZE_MAX};
     for (size_t k = 0; k < sizeof refused / sizeof refused[0]; k++) {
         newer.table.struct_size = refused[k];
         GIVES(HOLDALL_E_ARGUMENT, holdall_storage_from_functions(&newer.table, &io, &err));
@@ -323,9 +338,9 @@ static void tables_of_other_sizes(void)
     folder_clear(&f);
 }
 
-/* ---- functions that do not do what they should ---------------------------------------------------*/
+/* ---- functions that violate their contract ----------------------------------------------------*/
 
-/* What read_at and size say instead of the truth. */
+/* Wrong results of read_at and size. */
 typedef struct {
     folder f;
     int64_t read_says, size_says;
@@ -348,7 +363,8 @@ static int64_t liar_read(void *ctx, const char *name, uint64_t at, void *dst, si
 
 static holdall_status open_liar(liar *l, int64_t codec, holdall_bag **bag)
 {
-    holdall_storage_functions table = {.struct_size = sizeof table, .ctx = l, .size = liar_size, .read_at = liar_read};
+    holdall_storage_functions table = {
+        .struct_size = sizeof table, .ctx = l, .size = liar_size, .read_at = liar_read};
     holdall_options *o = options_of(WITH(HOLDALL_OPT_CODEC, codec));
     holdall_storage *io;
     OK(holdall_storage_from_functions(&table, &io, &err));
@@ -359,7 +375,7 @@ static holdall_status open_liar(liar *l, int64_t codec, holdall_bag **bag)
     return s;
 }
 
-/* Reads on with lies: errors or the right bytes, never others. */
+/* Reads while the functions return wrong results: errors or the right bytes, never others. */
 static void read_lies(const holdall_bag *bag)
 {
     holdall_records *records;
@@ -376,13 +392,18 @@ static void read_lies(const holdall_bag *bag)
     }
 }
 
-static void functions_that_lie(void)
+static void wrong_results_of_functions_are_detected(void)
 {
-    static const int64_t says[] = {INT64_MAX, INT64_MIN, INT64_MIN + 1, -1, -EIO, -ENOENT, -4096, -(INT64_C(1) << 32), 0, 1, 1 << 20, INT64_C(1) << 40};
+    static const int64_t says[] = {INT64_MAX, INT64_MIN, INT64_MIN + 1, -1,
+                                   -EIO,      -ENOENT,   -4096,         -(INT64_C(1) << 32),
+                                   0,         1,         1 << 20,       INT64_C(1) << 40};
     for (int zstd = 0; zstd < 2; zstd++) {
         int64_t codec = zstd ? HOLDALL_CODEC_ZSTD : HOLDALL_CODEC_NONE;
         const char *path = in_tmp("liar");
-        write_bag(path, HOLDALL_REPLACE, WITH(HOLDALL_OPT_CODEC, codec, HOLDALL_OPT_CHECKSUM, zstd ? HOLDALL_CHECKSUM_ZSTD : HOLDALL_CHECKSUM_NONE), N);
+        write_bag(path, HOLDALL_REPLACE,
+                  WITH(HOLDALL_OPT_CODEC, codec, HOLDALL_OPT_CHECKSUM,
+                       zstd ? HOLDALL_CHECKSUM_ZSTD : HOLDALL_CHECKSUM_NONE),
+                  N);
         liar l = {.f = FOLDER};
         size_t n;
         uint8_t *bytes = load(path, &n);
@@ -392,7 +413,7 @@ static void functions_that_lie(void)
         for (size_t k = 0; k < sizeof says / sizeof says[0]; k++)
             for (int which = 0; which < 2; which++) {
                 now("zstd %d, %s says %" PRId64, zstd, which ? "read_at" : "size", says[k]);
-                /* while it opens */
+                /* during the open */
                 l.lie_size = which == 0, l.lie_read = which == 1;
                 l.size_says = l.read_says = says[k];
                 holdall_status s = open_liar(&l, codec, &bag);
@@ -400,12 +421,12 @@ static void functions_that_lie(void)
                 if (s == HOLDALL_OK && l.lie_size)
                     CHECK(holdall_bag_record_count(bag) == 0 || says[k] == (int64_t)n);
                 if (s < 0 && says[k] < 0 && says[k] > -4096) {
-                    /* an errno comes back as it was */
+                    /* an errno is returned unchanged */
                     EQUAL(s, says[k] == -ENOENT ? HOLDALL_E_MISSING : HOLDALL_E_CALLBACK);
                     EQUAL(err.os_code, -says[k]);
                 }
                 holdall_bag_close(bag);
-                /* once it is open */
+                /* after the open */
                 l.lie_size = l.lie_read = false;
                 OK(open_liar(&l, codec, &bag));
                 l.lie_size = which == 0, l.lie_read = which == 1;
@@ -414,7 +435,7 @@ static void functions_that_lie(void)
                 check_range(bag, 0, N, 0);
                 holdall_bag_close(bag);
             }
-        /* fewer bytes than asked for, not at the end */
+        /* fewer bytes than requested, not at the end */
         now("zstd %d, short reads", zstd);
         l.one_less = true;
         if (open_liar(&l, codec, &bag) == HOLDALL_OK)
@@ -429,7 +450,7 @@ static void functions_that_lie(void)
     }
 }
 
-/* Everything is called on the caller's thread, unless several are asked for. */
+/* All functions are called on the caller's thread, unless several threads are requested. */
 static pthread_t caller;
 
 static int64_t size_here(void *ctx, const char *name)
@@ -454,7 +475,8 @@ static void functions_are_called_on_the_callers_thread(void)
     folder_put(&f, "", bytes, n);
     free(bytes);
     caller = pthread_self();
-    holdall_storage_functions here = {.struct_size = sizeof here, .ctx = &f, .size = size_here, .read_at = read_here};
+    holdall_storage_functions here = {
+        .struct_size = sizeof here, .ctx = &f, .size = size_here, .read_at = read_here};
     holdall_storage_functions anywhere = folder_functions(&f);
     for (int threads = -1; threads < 5; threads++) {
         holdall_options *o = options_of(WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD));
@@ -462,7 +484,8 @@ static void functions_are_called_on_the_callers_thread(void)
             OK(holdall_options_set(o, HOLDALL_OPT_THREADS, threads, &err));
         holdall_storage *io;
         holdall_bag *bag;
-        OK(holdall_storage_from_functions(threads == 1 || threads < 0 ? &here : &anywhere, &io, &err));
+        OK(holdall_storage_from_functions(threads == 1 || threads < 0 ? &here : &anywhere, &io,
+                                          &err));
         OK(bag_open_io(&io, 1, o, &bag, &err));
         check_range(bag, 0, many, 0);
         uint8_t sum[4];
@@ -480,7 +503,8 @@ static void storage_is_an_option(void)
     static const uint64_t shape[] = {3};
     static const char *const names[] = {"x"}, *const dtypes[] = {"<i4"};
     folder f = FOLDER, other = FOLDER;
-    holdall_storage *storage = folder_io(&f), *two[] = {storage, folder_io(&other)}, *hole[] = {storage, NULL};
+    holdall_storage *storage = folder_io(&f), *two[] = {storage, folder_io(&other)},
+                    *hole[] = {storage, NULL};
     holdall_options *o = holdall_options_new();
     holdall_schunk *s;
     holdall_array *a;
@@ -496,23 +520,26 @@ static void storage_is_an_option(void)
     holdall_storage_free(storage);
     EQUAL(f.destroyed, 0);
 
-    /* not with a path, which stays as it is */
+    /* not together with a path, which stays as it is */
     const char *path = in_tmp("both");
     GIVES(HOLDALL_E_ARGUMENT, holdall_bag_writer_open(path, HOLDALL_CREATE, o, &w, &err));
     CHECK(w == NULL && says("path"));
     GIVES(HOLDALL_E_ARGUMENT, holdall_bag_open(path, o, &bag, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, 1, o, &s, &err));
+    GIVES(HOLDALL_E_ARGUMENT,
+          holdall_schunk_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, 1, o, &s, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_open(path, HOLDALL_READ, o, &s, &err));
-    GIVES(HOLDALL_E_ARGUMENT, array_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, "<i4", 1, shape, NULL, NULL, o, &a, &err));
+    GIVES(HOLDALL_E_ARGUMENT, array_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, "<i4", 1,
+                                           shape, NULL, NULL, o, &a, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_array_open(path, HOLDALL_READ, o, &a, &err));
-    GIVES(HOLDALL_E_ARGUMENT, table_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, 1, names, dtypes, o, &t, &err));
+    GIVES(HOLDALL_E_ARGUMENT,
+          table_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, 1, names, dtypes, o, &t, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_open(path, HOLDALL_READ, o, &t, &err));
     CHECK(!there(path));
-    /* nor without either */
+    /* nor without both */
     GIVES(HOLDALL_E_ARGUMENT, holdall_bag_writer_open(NULL, HOLDALL_CREATE, NULL, &w, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_bag_writer_open("", HOLDALL_CREATE, NULL, &w, &err));
 
-    /* NULL and "" are the same; one set of options serves writers and readers */
+    /* NULL and "" are equivalent; one set of options serves writers and readers */
     OK(holdall_bag_writer_open(NULL, HOLDALL_CREATE, o, &w, &err));
     append_records(w, 0, 10);
     OK(holdall_bag_writer_commit(w, &err));
@@ -524,12 +551,12 @@ static void storage_is_an_option(void)
         if (k == 0)
             holdall_bag_close(bag);
     }
-    /* what has a path alone */
+    /* calls that accept only a path */
     GIVES(HOLDALL_E_UNSUPPORTED, verify_counts(NULL, o, NULL, NULL, NULL, NULL, NULL, &err));
     GIVES(HOLDALL_E_UNSUPPORTED, repair_counts(NULL, o, NULL, NULL, &err));
     GIVES(HOLDALL_E_UNSUPPORTED, verify_counts(path, o, NULL, NULL, NULL, NULL, NULL, &err));
 
-    /* several are shards, of a bag alone */
+    /* several storages are shards, of a bag only */
     folder_copy(&other, &f);
     OK(holdall_options_set_storage(o, two + 1, 1, &err));
     OK(holdall_options_set_storage(o, (holdall_storage *[]){two[1], two[1]}, 2, &err));
@@ -541,7 +568,7 @@ static void storage_is_an_option(void)
     check_range(both, 10, 10, 0);
     holdall_bag_close(both);
 
-    /* removed: the path counts again. The handle that has it goes on. */
+    /* removed: the path applies again. The handle that has the storage continues. */
     OK(holdall_options_set_storage(o, NULL, 0, &err));
     GIVES(HOLDALL_E_MISSING, holdall_bag_open(path, o, &both, &err));
     holdall_options_free(o);
@@ -557,15 +584,15 @@ static void storage_is_an_option(void)
 
 int main(void)
 {
-    RUN(a_bag_in_memory);
-    RUN(no_name_is_not_compressed);
+    RUN(a_bag_in_memory_is_read);
+    RUN(a_bag_without_a_name_is_not_compressed);
     RUN(several_storages_are_shards);
     RUN(destroy_is_called_once_and_last);
-    RUN(tables_of_other_sizes);
-    RUN(functions_that_lie);
+    RUN(structures_of_other_sizes_are_accepted_or_refused);
+    RUN(wrong_results_of_functions_are_detected);
     RUN(functions_are_called_on_the_callers_thread);
-    RUN(a_bag_behind_functions);
-    RUN(the_same_bytes_as_a_path);
+    RUN(functions_store_a_bag);
+    RUN(functions_store_the_same_bytes_as_a_path);
     RUN(storage_is_an_option);
     return 0;
 }

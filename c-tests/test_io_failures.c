@@ -1,5 +1,6 @@
-/* Storage that fails: each call of its functions in turn, once or for good, before or after its work was
- * done. Every failure is told, nothing is lost, and the storage opens at one commit or the next. */
+/* Storage that fails: each call of its functions in turn, once or permanently, before or after its
+ * work was done. Every failure is reported, nothing is lost, and the storage opens at one commit or
+ * the next. */
 #include "folder.h"
 
 static const struct {
@@ -7,8 +8,10 @@ static const struct {
     int64_t codec, limits, sum;
     int files;
 } forms[] = {
-    {"zstd", HOLDALL_CODEC_ZSTD, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32, 1},          {"bare", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_NONE, 1},
-    {"zstd, separate", HOLDALL_CODEC_ZSTD, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_CRC32, 2}, {"raw", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32, 2},
+    {"zstd", HOLDALL_CODEC_ZSTD, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32, 1},
+    {"bare", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_NONE, 1},
+    {"zstd, separate", HOLDALL_CODEC_ZSTD, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_CRC32, 2},
+    {"raw", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32, 2},
     {"raw, separate", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_CRC32, 3},
 };
 enum { FORMS = sizeof forms / sizeof forms[0] };
@@ -19,11 +22,16 @@ static int64_t writing[8], reading[8];
 static void use_form(int f)
 {
     form = f;
-    memcpy(writing, WITH(HOLDALL_OPT_CODEC, forms[f].codec, HOLDALL_OPT_BAG_LIMITS, forms[f].limits, HOLDALL_OPT_CHECKSUM, forms[f].sum), sizeof writing);
-    memcpy(reading, WITH(HOLDALL_OPT_CODEC, forms[f].codec, HOLDALL_OPT_BAG_LIMITS, forms[f].limits), 6 * sizeof reading[0]);
+    memcpy(writing,
+           WITH(HOLDALL_OPT_CODEC, forms[f].codec, HOLDALL_OPT_BAG_LIMITS, forms[f].limits,
+                HOLDALL_OPT_CHECKSUM, forms[f].sum),
+           sizeof writing);
+    memcpy(reading,
+           WITH(HOLDALL_OPT_CODEC, forms[f].codec, HOLDALL_OPT_BAG_LIMITS, forms[f].limits),
+           6 * sizeof reading[0]);
 }
 
-/* How many records there are, which must be those from `first` on; -1 where there is no bag. */
+/* Returns the number of records, which must be those from `first` on; -1 if there is no bag. */
 static int64_t state(folder *f, uint64_t first)
 {
     holdall_bag *bag;
@@ -38,7 +46,8 @@ static int64_t state(folder *f, uint64_t first)
     return n;
 }
 
-/* Which records are there: told by the first one. Old bags begin with record 0, replaced ones with record 50. */
+/* Determines from the first record which records exist. Old bags begin with record 0, replaced ones
+ * with record 50. */
 static uint64_t first_record(folder *f)
 {
     holdall_bag *bag;
@@ -46,12 +55,13 @@ static uint64_t first_record(folder *f)
         return 0;
     uint8_t got[RECORD_MOST];
     size_t n = 0;
-    uint64_t first = holdall_bag_read(bag, 0, got, sizeof got, &n, &err) == HOLDALL_OK && n > 0 ? got[0] : 0;
+    uint64_t first =
+        holdall_bag_read(bag, 0, got, sizeof got, &n, &err) == HOLDALL_OK && n > 0 ? got[0] : 0;
     holdall_bag_close(bag);
     return first;
 }
 
-/* A failure of a function: told as one, with its errno. */
+/* Checks that a failure of a function is reported, with its errno. */
 static void check_failure(holdall_status s)
 {
     CHECK(s == HOLDALL_E_CALLBACK || s == HOLDALL_E_STATE);
@@ -60,9 +70,9 @@ static void check_failure(holdall_status s)
 }
 
 typedef struct {
-    /* Records of the last commit that was told to have happened; 0 and `fresh`: none yet. */
+    /* Number of records of the last commit that was reported as done; 0 and `fresh`: none yet. */
     uint64_t sure;
-    /* Records of a commit that was begun and did not say so. */
+    /* Number of records of a commit that was started and not reported as done. */
     uint64_t perhaps;
     bool opened, committed, broken;
 } outcome;
@@ -82,7 +92,7 @@ static bool append_some(holdall_bag_writer *w, uint64_t first, uint64_t n)
     return true;
 }
 
-/* Two commits of a writer, with one more try for each that fails. */
+/* Two commits of a writer, with one retry for each that fails. */
 static outcome work(folder *f, holdall_mode mode, uint64_t old)
 {
     outcome o = {.sure = old, .perhaps = old};
@@ -129,7 +139,8 @@ static void old_bag(folder *f, uint64_t n)
     holdall_bag_writer_close(w);
 }
 
-/* The storage works again: what is there is one commit or the next, and the next writer goes on from it. */
+/* The storage works again: it holds one commit or the next, and the next writer continues from
+ * it. */
 static void check_after(folder *f, holdall_mode mode, outcome o, bool once, uint64_t old)
 {
     uint64_t first = first_record(f);
@@ -142,7 +153,8 @@ static void check_after(folder *f, holdall_mode mode, outcome o, bool once, uint
         CHECK(seen == o.sure || seen == o.perhaps);
     if (mode == HOLDALL_CREATE && n < 0)
         CHECK(!o.committed);
-    /* A failure that passes costs nothing but another try, unless the writer says that it gives up. */
+    /* A temporary failure requires only a retry, unless the writer reports that it refuses further
+     * work. */
     if (once && o.opened && !o.broken)
         CHECK(seen == o.perhaps);
 
@@ -156,7 +168,7 @@ static void check_after(folder *f, holdall_mode mode, outcome o, bool once, uint
     EQUAL(f->n, forms[form].files);
 }
 
-static void a_writer_whose_storage_fails(void)
+static void a_writer_reports_failures_of_its_storage(void)
 {
     static const holdall_mode modes[] = {HOLDALL_CREATE, HOLDALL_APPEND, HOLDALL_REPLACE};
     static const char *const names[] = {"new", "append", "replace"};
@@ -167,7 +179,7 @@ static void a_writer_whose_storage_fails(void)
         now("%s, %s", forms[form].name, names[m]);
         if (old > 0)
             old_bag(&before, old);
-        /* how many calls does it take? */
+        /* how many calls does it make? */
         folder f = FOLDER;
         folder_copy(&f, &before);
         outcome o = work(&f, modes[m], old);
@@ -178,7 +190,7 @@ static void a_writer_whose_storage_fails(void)
 
         for (int way = 0; way < 4; way++)
             for (long k = 1; k <= calls; k++) {
-                /* a commit that is taken back takes its time: not all of them */
+                /* a rolled back commit takes long: not all of them */
                 if (turn++ % (slow() ? 17 : 7) != 0)
                     continue;
                 f = (folder)FOLDER;
@@ -186,7 +198,8 @@ static void a_writer_whose_storage_fails(void)
                 f.fail_at = k;
                 f.dead = way / 2;
                 f.too_late = way % 2;
-                now("%s, %s: call %ld of %ld fails%s%s", forms[form].name, names[m], k, calls, f.dead ? ", as do those after" : "", f.too_late ? ", its work done" : "");
+                now("%s, %s: call %ld of %ld fails%s%s", forms[form].name, names[m], k, calls,
+                    f.dead ? ", as do those after" : "", f.too_late ? ", its work done" : "");
                 o = work(&f, modes[m], old);
                 CHECK(f.failures > 0);
                 f.fail_at = 0;
@@ -197,8 +210,9 @@ static void a_writer_whose_storage_fails(void)
     }
 }
 
-/* A commit that says it failed has changed nothing that can be read, unless it gives up. */
-static void a_commit_that_failed_shows_nothing(void)
+/* A commit that reports a failure has changed nothing readable, unless the writer refuses further
+ * work. */
+static void a_failed_commit_changes_nothing(void)
 {
     static unsigned turn;
     for (int mode = HOLDALL_APPEND; mode <= HOLDALL_REPLACE; mode++) {
@@ -220,16 +234,18 @@ static void a_commit_that_failed_shows_nothing(void)
                 long opened = f.all_calls;
                 f.fail_at = opened + k;
                 f.dead = dead;
-                now("%s, mode %d: call %ld of the commit fails%s", forms[form].name, mode, k, dead ? ", as do those after" : "");
+                now("%s, mode %d: call %ld of the commit fails%s", forms[form].name, mode, k,
+                    dead ? ", as do those after" : "");
                 preset_error();
                 holdall_status s = holdall_bag_writer_commit(w, &err);
                 if (s < 0)
                     check_failure(s);
                 if (f.failures == 0)
-                    calls = k; /* beyond the last */
+                    calls = k; /* after the last */
                 f.fail_at = 0;
                 int64_t n = state(&f, first_record(&f));
-                int64_t was = old > 0 ? (int64_t)old : -1, is = mode == HOLDALL_APPEND ? (int64_t)old + 4 : 4;
+                int64_t was = old > 0 ? (int64_t)old : -1,
+                        is = mode == HOLDALL_APPEND ? (int64_t)old + 4 : 4;
                 if (s == HOLDALL_OK) {
                     CHECK(n == is);
                 } else {
@@ -239,7 +255,8 @@ static void a_commit_that_failed_shows_nothing(void)
                         CHECK(n == was);
                         CHECK(state(&f, first_record(&f)) == is);
                     } else {
-                        /* a sync or the last step that failed, or everything, leaves it open whether the commit counts */
+                        /* after a failed sync or last step, or if everything fails, the commit may
+                         * or may not be durable and visible */
                         GAVE(HOLDALL_E_STATE, s);
                         CHECK(dead || f.failed == SYNC || f.failed == REMOVE);
                         CHECK(n == was || n == is);
@@ -253,7 +270,7 @@ static void a_commit_that_failed_shows_nothing(void)
     }
 }
 
-static void a_reader_whose_storage_fails(void)
+static void a_reader_reports_failures_of_its_storage(void)
 {
     folder f = FOLDER;
     old_bag(&f, 40);
@@ -262,7 +279,8 @@ static void a_reader_whose_storage_fails(void)
     long calls = f.all_calls;
     for (long k = 1; k <= calls; k++)
         for (int dead = 0; dead < 2; dead++) {
-            now("%s: reading, call %ld of %ld fails%s", forms[form].name, k, calls, dead ? ", as do those after" : "");
+            now("%s: reading, call %ld of %ld fails%s", forms[form].name, k, calls,
+                dead ? ", as do those after" : "");
             f.all_calls = 0;
             f.fail_at = k;
             f.dead = dead;
@@ -276,7 +294,7 @@ static void a_reader_whose_storage_fails(void)
             } else {
                 preset_error();
                 s = holdall_bag_read_range(bag, 0, 40, &records, &err);
-                /* the failure may have been one that the open could do without */
+                /* the open may not depend on the failed call */
                 if (s == HOLDALL_OK) {
                     EQUAL(holdall_records_count(records), 40);
                     for (size_t i = 0; i < 40; i++)
@@ -286,7 +304,7 @@ static void a_reader_whose_storage_fails(void)
                     CHECK(s < 0 && records == NULL);
                     check_failure(s);
                 }
-                /* it passes: the handle is as good as before */
+                /* a temporary failure: the handle works as before */
                 f.fail_at = 0;
                 check_range(bag, 0, 40, 0);
                 check_record(bag, 7, 7);
@@ -294,9 +312,12 @@ static void a_reader_whose_storage_fails(void)
             f.fail_at = 0;
             holdall_bag_close(bag);
         }
-    /* no damage, so nothing is skipped */
+    /* no corruption, so nothing is skipped */
     holdall_bag *bag;
-    OK(try_folder_bag(&f, WITH(HOLDALL_OPT_CODEC, forms[form].codec, HOLDALL_OPT_BAG_LIMITS, forms[form].limits, HOLDALL_OPT_SKIP_DAMAGED, 1), &bag));
+    OK(try_folder_bag(&f,
+                      WITH(HOLDALL_OPT_CODEC, forms[form].codec, HOLDALL_OPT_BAG_LIMITS,
+                           forms[form].limits, HOLDALL_OPT_SKIP_DAMAGED, 1),
+                      &bag));
     f.all_calls = 0;
     f.fail_at = 1;
     f.dead = true;
@@ -313,9 +334,9 @@ int main(void)
 {
     for (int f = 0; f < FORMS; f++) {
         use_form(f);
-        RUN(a_reader_whose_storage_fails);
-        RUN(a_writer_whose_storage_fails);
-        RUN(a_commit_that_failed_shows_nothing);
+        RUN(a_reader_reports_failures_of_its_storage);
+        RUN(a_writer_reports_failures_of_its_storage);
+        RUN(a_failed_commit_changes_nothing);
     }
     return 0;
 }

@@ -1,5 +1,6 @@
-/* Files that another process writes to while they are mapped here: a call gives an error, or other content, and harms nobody.
- * What is decoded must be a copy, since C decoders look at their input more than once. */
+/* Files that another process changes while they are mapped here: a call returns an error or other
+ * content, and does no harm. Decoders must read from a copy, because C decoders read their input
+ * more than once. */
 #include "child.h"
 #include "formats.h"
 
@@ -20,7 +21,7 @@ static int note(const char *path, const struct stat *s, int type, struct FTW *wh
     return 0;
 }
 
-/* Writes other bytes here and there until it is killed; the lengths of the files stay. */
+/* Writes random bytes until it is killed; the lengths of the files do not change. */
 static void damage(void)
 {
     uint64_t seed = 1;
@@ -41,7 +42,7 @@ static void damage(void)
     }
 }
 
-/* Text that codecs find matches in. */
+/* Text that codecs can compress. */
 static uint8_t content[LARGE * 4], got[2 * sizeof content];
 
 static void write_more(int form, const char *path)
@@ -52,10 +53,15 @@ static void write_more(int form, const char *path)
     switch (forms[form].kind) {
     case SCHUNK: s = holdall_schunk_append(w.schunk, content, sizeof content, &err); break;
     case ARRAY: s = holdall_array_append(w.array, 0, LARGE, content, sizeof content, &err); break;
-    case TABLE: s = holdall_table_append(w.table, LARGE, (const void *[]){content, content}, (size_t[]){sizeof content, sizeof content}, &err); break;
+    case TABLE:
+        s = holdall_table_append(w.table, LARGE, (const void *[]){content, content},
+                                 (size_t[]){sizeof content, sizeof content}, &err);
+        break;
     default:
-        for (size_t at = 0, n = 1; at < sizeof content && s == HOLDALL_OK; at += n, n = n % 4000 * 2 + 1)
-            s = holdall_bag_writer_append(w.bag, content + at, n < sizeof content - at ? n : sizeof content - at, &err);
+        for (size_t at = 0, n = 1; at < sizeof content && s == HOLDALL_OK;
+             at += n, n = n % 4000 * 2 + 1)
+            s = holdall_bag_writer_append(w.bag, content + at,
+                                          n < sizeof content - at ? n : sizeof content - at, &err);
     }
     GAVE(HOLDALL_OK, s);
     GAVE(HOLDALL_OK, commit(&w));
@@ -79,7 +85,8 @@ static void read_it(int form, const char *path)
     reader r = {.kind = forms[form].kind};
     switch (r.kind) {
     case SCHUNK:
-        if (holdall_schunk_open(path, HOLDALL_READ, o, &r.schunk, &err) >= 0 && holdall_schunk_nbytes(r.schunk) <= sizeof got) {
+        if (holdall_schunk_open(path, HOLDALL_READ, o, &r.schunk, &err) >= 0 &&
+            holdall_schunk_nbytes(r.schunk) <= sizeof got) {
             (void)!holdall_schunk_read(r.schunk, 0, got, holdall_schunk_nbytes(r.schunk), &err);
             (void)!holdall_schunk_read(r.schunk, 9, got, 9, &err);
         }
@@ -112,11 +119,12 @@ static void read_it(int form, const char *path)
 
 int main(void)
 {
-    /* no threads of the library's: a child that inherits them seems to leak them */
+    /* no threads of the library: they would be reported as leaks in a child that inherits them */
     setenv("HOLDALL_THREADS", "1", 1);
     chunk_rows = 1000;
     for (size_t i = 0; i < sizeof content; i++)
-        content[i] = (uint8_t)("the quick brown fox jumps over the lazy dog"[i * i / 7 % 43] + (i % 97 == 0));
+        content[i] = (uint8_t)("the slow brown fox jumps over the lazy dog!"[i * i / 7 % 43] +
+                               (i % 97 == 0));
     for (int form = 0; form < FORMS; form++) {
         const char *path = in_tmp(forms[form].name);
         now("%s", forms[form].name);

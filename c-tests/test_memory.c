@@ -1,11 +1,12 @@
-/* Memory: what a file says does not decide how much is taken. Limits of the caller's are kept, what cannot be
- * had is an error, and a large bag opens as cheaply as a small one. */
+/* Memory: sizes that a file claims do not decide how much memory is taken. Limits of the caller are
+ * respected, a failed allocation is an error, and opening a large bag takes no more memory than
+ * opening a small one. */
 #include "child.h"
 #include "folder.h"
 
-/* ---- 10^8 records --------------------------------------------------------------------------------*/
+/* ---- 10^8 records -----------------------------------------------------------------------------*/
 
-/* A file of so many bytes, all 0 but for where `last` says: what a bag of many empty records is. */
+/* Creates a file of this size, all 0 except at `last`: a bag of many empty records. */
 typedef struct {
     uint64_t size;
     uint64_t bytes_read, calls;
@@ -31,7 +32,8 @@ static int64_t zeros_read(void *ctx, const char *name, uint64_t at, void *dst, s
 
 static holdall_bag *open_zeros(zeros *z, const int64_t *pairs)
 {
-    holdall_storage_functions table = {.struct_size = sizeof table, .ctx = z, .size = zeros_size, .read_at = zeros_read};
+    holdall_storage_functions table = {
+        .struct_size = sizeof table, .ctx = z, .size = zeros_size, .read_at = zeros_read};
     holdall_options *o = options_of(pairs);
     holdall_storage *io;
     holdall_bag *bag;
@@ -42,7 +44,7 @@ static holdall_bag *open_zeros(zeros *z, const int64_t *pairs)
     return bag;
 }
 
-/* Bytes and calls that opening takes, and then reading here and there. */
+/* Measures bytes and calls of an open, and then of reads at random positions. */
 static zeros cost(uint64_t records, const int64_t *pairs, zeros *opened)
 {
     zeros z = {.size = records * 8};
@@ -71,11 +73,14 @@ static void opening_does_not_depend_on_the_number_of_records(void)
 {
     for (int k = 0; k < 4; k++) {
         now("codec %d, limits %d", k % 2, k / 2);
-        const int64_t *pairs = WITH(HOLDALL_OPT_CODEC, k % 2 ? HOLDALL_CODEC_ZSTD : HOLDALL_CODEC_NONE, HOLDALL_OPT_BAG_LIMITS, LIMITS(k / 2));
-        zeros opened_few, opened_many, few = cost(1000, pairs, &opened_few), many = cost(100000000, pairs, &opened_many);
+        const int64_t *pairs = WITH(HOLDALL_OPT_CODEC,
+                                    k % 2 ? HOLDALL_CODEC_ZSTD : HOLDALL_CODEC_NONE,
+                                    HOLDALL_OPT_BAG_LIMITS, LIMITS(k / 2));
+        zeros opened_few, opened_many, few = cost(1000, pairs, &opened_few),
+                                       many = cost(100000000, pairs, &opened_many);
         EQUAL(opened_many.bytes_read, opened_few.bytes_read);
         EQUAL(opened_many.calls, opened_few.calls);
-        /* an empty record may look for where those beside it end, by halves */
+        /* an empty record may search for the ends of its neighbours, by bisection */
         CHECK(many.bytes_read < 4 * few.bytes_read);
         CHECK(many.calls < 4 * few.calls);
     }
@@ -93,7 +98,7 @@ static long resident(void)
 }
 #endif
 
-static void a_sparse_file_of_many_records(void)
+static void a_sparse_file_of_many_records_is_read(void)
 {
     const uint64_t many = 100000000;
     static const char *const names[] = {"sparse.bag", "sparse.bagz"};
@@ -121,10 +126,16 @@ static void a_sparse_file_of_many_records(void)
 #endif
         holdall_bag_close(bag);
 
-        /* in memory they take 8 bytes each, if they may */
-        GIVES(HOLDALL_E_LIMIT, try_open(path, WITH(HOLDALL_OPT_BAG_LIMITS_CACHE, 1, HOLDALL_OPT_MEMORY_LIMIT, 8 * 100000000 - 1), &bag));
-        GIVES(HOLDALL_E_LIMIT, try_open(path, WITH(HOLDALL_OPT_BAG_LIMITS_CACHE, 1, HOLDALL_OPT_MEMORY_LIMIT, 1 << 20), &bag));
-        /* nor do batches take more */
+        /* in memory they take 8 bytes each, if the limit allows it */
+        GIVES(HOLDALL_E_LIMIT, try_open(path,
+                                        WITH(HOLDALL_OPT_BAG_LIMITS_CACHE, 1,
+                                             HOLDALL_OPT_MEMORY_LIMIT, 8 * 100000000 - 1),
+                                        &bag));
+        GIVES(HOLDALL_E_LIMIT,
+              try_open(path,
+                       WITH(HOLDALL_OPT_BAG_LIMITS_CACHE, 1, HOLDALL_OPT_MEMORY_LIMIT, 1 << 20),
+                       &bag));
+        /* batches do not take more either */
         bag = open_bag(path, WITH(HOLDALL_OPT_MEMORY_LIMIT, 1 << 20));
         GIVES(HOLDALL_E_LIMIT, holdall_bag_read_range(bag, 0, many, &batch, &err));
         holdall_bag *slice;
@@ -138,9 +149,9 @@ static void a_sparse_file_of_many_records(void)
     }
 }
 
-/* ---- the caller's limit --------------------------------------------------------------------------*/
+/* ---- the caller's limit -----------------------------------------------------------------------*/
 
-static void batches_keep_to_the_limit(void)
+static void batches_respect_the_limit(void)
 {
     static uint8_t record[100000];
     memset(record, 'm', sizeof record);
@@ -165,16 +176,16 @@ static void batches_keep_to_the_limit(void)
         holdall_records_free(batch);
         OK(holdall_bag_read_indices(bag, numbers, 3, &batch, &err));
         holdall_records_free(batch);
-        /* what goes through all of it takes it in parts */
+        /* calls that process all of it do so in parts */
         OK(holdall_bag_checksum(bag, HOLDALL_CHECKSUM_CRC32, digest, sizeof digest, &n, &err));
-        uint64_t sound = 0;
+        uint64_t intact = 0;
         holdall_options *o = options_of(WITH(HOLDALL_OPT_MEMORY_LIMIT, 500000));
-        OK(verify_counts(in_tmp(names[k]), o, NULL, NULL, &sound, NULL, NULL, &err));
-        EQUAL(sound, 21);
+        OK(verify_counts(in_tmp(names[k]), o, NULL, NULL, &intact, NULL, NULL, &err));
+        EQUAL(intact, 21);
         holdall_options_free(o);
         holdall_bag_close(bag);
 
-        /* a record that alone is too large is an error of its own; the others can be read */
+        /* a record that is too large by itself is an error; the others can be read */
         bag = open_bag(in_tmp(names[k]), WITH(HOLDALL_OPT_MEMORY_LIMIT, 50000));
         GIVES(HOLDALL_E_LIMIT, holdall_bag_read_range(bag, 4, 1, &batch, &err));
         OK(holdall_bag_read_range(bag, 20, 1, &batch, &err));
@@ -186,9 +197,9 @@ static void batches_keep_to_the_limit(void)
     }
 }
 
-/* ---- files that claim much -----------------------------------------------------------------------*/
+/* ---- files that claim large sizes -------------------------------------------------------------*/
 
-/* Reads record 1 with the default limit and with a small one; the other records are sound. */
+/* Reads record 1 with the default limit and with a small one; the other records are intact. */
 static void read_bomb(const char *path)
 {
     static const int64_t limits[] = {INT64_C(4) << 30, INT64_C(64) << 20, 1 << 20};
@@ -213,19 +224,21 @@ static void read_bomb(const char *path)
         for (uint64_t i = 0; i < 3; i += 2) {
             OK(holdall_bag_read(bag, i, got, sizeof got, &n, &err));
             OK(holdall_bag_read_range(bag, i, 1, &batch, &err));
-            CHECK(holdall_records_offsets(batch)[1] == n && memcmp(holdall_records_data(batch), got, n) == 0);
+            CHECK(holdall_records_offsets(batch)[1] == n &&
+                  memcmp(holdall_records_data(batch), got, n) == 0);
             holdall_records_free(batch);
         }
         holdall_bag_close(bag);
     }
 }
 
-static void bombs(void)
+static void bombs_are_refused(void)
 {
     const char *folder = fixtures("bagz-bad");
     if (folder == NULL)
         return;
-    static const char *const names[] = {"bomb_claim.bagz", "bomb_claim_8g.bagz", "bomb_real_1g.bagz"};
+    static const char *const names[] = {"bomb_claim.bagz", "bomb_claim_8g.bagz",
+                                        "bomb_real_1g.bagz"};
     for (int k = 0; k < 3; k++) {
         char path[2048];
         snprintf(path, sizeof path, "%s/%s", folder, names[k]);
@@ -233,7 +246,8 @@ static void bombs(void)
     }
 }
 
-/* Large, sound, and perhaps more than there is: E_MEMORY then, and the process goes on. */
+/* Large and intact, and possibly more than the available memory: E_MEMORY then, and the process
+ * continues. */
 static void read_too_much(const char *path)
 {
     holdall_bag *bag;
@@ -259,9 +273,9 @@ static void read_too_much(const char *path)
     _exit(s == HOLDALL_OK ? 10 : 11);
 }
 
-static void memory_that_cannot_be_had(void)
+static void a_failed_allocation_is_an_error(void)
 {
-    /* records of 30 MB of nothing, in a file that is sparse; and many that have not a byte */
+    /* records of 30 MB of zeros in a sparse file, and many records without bytes */
     const char *path = in_tmp("much.bag");
     const uint64_t big = 30 << 20;
     for (int k = 0; k < 2; k++) {
@@ -300,12 +314,12 @@ static void memory_that_cannot_be_had(void)
 
 int main(void)
 {
-    /* no threads of the library's: a child that inherits them seems to leak them */
+    /* no threads of the library: they would be reported as leaks in a child that inherits them */
     setenv("HOLDALL_THREADS", "1", 1);
     RUN(opening_does_not_depend_on_the_number_of_records);
-    RUN(a_sparse_file_of_many_records);
-    RUN(batches_keep_to_the_limit);
-    RUN(bombs);
-    RUN(memory_that_cannot_be_had);
+    RUN(a_sparse_file_of_many_records_is_read);
+    RUN(batches_respect_the_limit);
+    RUN(bombs_are_refused);
+    RUN(a_failed_allocation_is_an_error);
     return 0;
 }

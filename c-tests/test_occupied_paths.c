@@ -1,20 +1,31 @@
-/* What is no container, and lies where one is to be made: a folder, one with something in it, a file, a FIFO, a socket, a
- * device. No writer says that it takes its place, with HOLDALL_REPLACE or without, and it stays as it is. */
+/* A path for a new container that is occupied by something else: an empty folder, a folder with
+ * content, a file, a FIFO, a socket, a device. No writer reports that it replaced it, with
+ * HOLDALL_REPLACE or without, and it stays as it is. */
 #include "formats.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>
 
-typedef enum { EMPTY_FOLDER, FOLDER_WITH_FILE, PLAIN_FILE, FIFO, SOCKET, DEVICE, OBSTACLES } obstacle;
-static const char *const obstacles[] = {"an empty folder", "a folder with a file in it", "a file", "a FIFO", "a socket", "a device"};
+typedef enum {
+    EMPTY_FOLDER,
+    FOLDER_WITH_FILE,
+    PLAIN_FILE,
+    FIFO,
+    SOCKET,
+    DEVICE,
+    OBSTACLES
+} obstacle;
+static const char *const obstacles[] = {
+    "an empty folder", "a folder with a file in it", "a file", "a FIFO", "a socket", "a device"};
 
 static bool is_folder_form(int form)
 {
-    return forms[form].kind == TABLE || strstr(forms[form].name, "array.") != NULL || strstr(forms[form].name, "sparse") != NULL;
+    return forms[form].kind == TABLE || strstr(forms[form].name, "array.") != NULL ||
+           strstr(forms[form].name, "sparse") != NULL;
 }
 
-/* Says whether there is one: a device needs rights. */
-static bool place(obstacle what, const char *path)
+/* Returns whether it was created: a device requires privileges. */
+static bool create_obstacle(obstacle what, const char *path)
 {
     char inside[600];
     switch (what) {
@@ -35,7 +46,8 @@ static bool place(obstacle what, const char *path)
         char here[512], folder[512];
         CHECK(getcwd(here, sizeof here) != NULL);
         snprintf(folder, sizeof folder, "%s", in_tmp("."));
-        CHECK(chdir(folder) == 0 && bind(s, (struct sockaddr *)&a, sizeof a) == 0 && rename("x", path) == 0 && chdir(here) == 0);
+        CHECK(chdir(folder) == 0 && bind(s, (struct sockaddr *)&a, sizeof a) == 0 &&
+              rename("x", path) == 0 && chdir(here) == 0);
         close(s);
         return true;
     }
@@ -54,7 +66,9 @@ static holdall_status make(int form, const char *path, holdall_mode mode, writer
     preset_error();
     switch (w->kind) {
     case SCHUNK: s = holdall_schunk_create(path, mode, format, 4, o, &w->schunk, &err); break;
-    case ARRAY: s = array_create(path, mode, format, "<i4", 1, none, chunks, NULL, o, &w->array, &err); break;
+    case ARRAY:
+        s = array_create(path, mode, format, "<i4", 1, none, chunks, NULL, o, &w->array, &err);
+        break;
     case TABLE: s = table_create(path, mode, format, 2, names, types, o, &w->table, &err); break;
     default: s = holdall_bag_writer_open(path, mode, o, &w->bag, &err);
     }
@@ -62,19 +76,25 @@ static holdall_status make(int form, const char *path, holdall_mode mode, writer
     return s;
 }
 
-/* Where it lies: under the name itself, or under that of what lies beside or in a container. */
-static const char *const places[] = {"%s", "limits.%s", "checksums.%s", "%s/meta/sizes", "%s/meta/storage", "%s/__rootdirs__",
-                                     "%s/x/meta/sizes", "%s/chunks.b2frame"};
-enum { PLACES = sizeof places / sizeof places[0] };
+/* The occupied path: that of the container itself, or of a file beside or in it. */
+static const char *const paths[] = {"%s",
+                                     "limits.%s",
+                                     "checksums.%s",
+                                     "%s/meta/sizes",
+                                     "%s/meta/storage",
+                                     "%s/__rootdirs__",
+                                     "%s/x/meta/sizes",
+                                     "%s/chunks.b2frame"};
+enum { PATHS = sizeof paths / sizeof paths[0] };
 
 static void check_obstacle(int form, obstacle what, int where, holdall_mode mode, bool late)
 {
     char path[512], name[256], at[512];
     snprintf(path, sizeof path, "%s", in_tmp(forms[form].name));
-    snprintf(name, sizeof name, places[where], forms[form].name);
+    snprintf(name, sizeof name, paths[where], forms[form].name);
     snprintf(at, sizeof at, "%s", in_tmp(name));
     writer w;
-    /* a folder in which nothing is may become one that is a container */
+    /* an empty folder may become a container */
     bool is_taken = what != EMPTY_FOLDER || !is_folder_form(form);
     if (where > 2) {
         if (late || !is_folder_form(form))
@@ -91,7 +111,7 @@ static void check_obstacle(int form, obstacle what, int where, holdall_mode mode
         close_writer(&w);
         return;
     }
-    if (!place(what, at)) {
+    if (!create_obstacle(what, at)) {
         if (late)
             close_writer(&w);
         return;
@@ -104,7 +124,7 @@ static void check_obstacle(int form, obstacle what, int where, holdall_mode mode
         s = commit(&w);
     if (opened)
         close_writer(&w);
-    /* the files beside a container are its own, if they are files */
+    /* files beside a container belong to it, if they are files */
     bool is_own = where > 0 && what == PLAIN_FILE;
     CHECK(lstat(at, &after) == 0 || is_own);
     if (s < 0 && is_taken && where == 0)
@@ -128,13 +148,15 @@ int main(void)
 {
     for (int form = 0; form < FORMS; form++)
         for (int what = 0; what < OBSTACLES; what++)
-            for (int where = 0; where < PLACES; where++)
+            for (int where = 0; where < PATHS; where++)
                 for (int late = 0; late < 2; late++)
                     for (int replace = 0; replace < 2; replace++) {
                         holdall_mode mode = replace ? HOLDALL_REPLACE : HOLDALL_CREATE;
                         if (getenv("SHOW"))
-                            printf("%s: %s at %s%s%s\n", forms[form].name, obstacles[what], places[where], late ? ", late" : "",
-                                   replace ? ", replaced" : ""), fflush(stdout);
+                            printf("%s: %s at %s%s%s\n", forms[form].name, obstacles[what],
+                                   paths[where], late ? ", late" : "",
+                                   replace ? ", replaced" : ""),
+                                fflush(stdout);
                         check_obstacle(form, (obstacle)what, where, mode, late);
                         remove_all();
                     }

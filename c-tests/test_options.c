@@ -1,8 +1,9 @@
-/* Options: ranges, bytes and numbers, those that mean nothing to a call, their life, progress. */
+/* Options: ranges, bytes and numbers, options that do not apply to a call, their lifetime,
+ * progress. */
 #include "callbacks.h"
 #include "folder.h"
 
-/* What a call can be given options for. One set serves the writers and readers of a bag. */
+/* The calls that take options. One set serves the writers and readers of a bag. */
 typedef enum { OPEN = 1, WRITE_ = 2, VERIFY_ = 4, REPAIR = 8, BAGS = OPEN | WRITE_ } calls;
 
 static const struct {
@@ -20,13 +21,16 @@ static const struct {
     OPTION(HOLDALL_OPT_SKIP_DAMAGED, 5, 0, 1, BAGS | REPAIR),
     OPTION(HOLDALL_OPT_DURABILITY, 6, 0, 1, BAGS | REPAIR),
     OPTION(HOLDALL_OPT_LOCK, 7, 0, 1, BAGS | REPAIR),
-    OPTION(HOLDALL_OPT_CODEC, 8, HOLDALL_CODEC_NONE, HOLDALL_CODEC_BY_NAME, BAGS | VERIFY_ | REPAIR),
+    OPTION(HOLDALL_OPT_CODEC, 8, HOLDALL_CODEC_NONE, HOLDALL_CODEC_BY_NAME,
+           BAGS | VERIFY_ | REPAIR),
     OPTION(HOLDALL_OPT_LEVEL, 9, -131072, 22, BAGS),
     OPTION(HOLDALL_OPT_CHECKSUM, 13, HOLDALL_CHECKSUM_NONE, HOLDALL_CHECKSUM_ZSTD, BAGS),
     OPTION(HOLDALL_OPT_DICTIONARY, 14, 0, 0, BAGS | VERIFY_ | REPAIR),
-    OPTION(HOLDALL_OPT_BAG_LIMITS, 23, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_BAG_LIMITS_SEPARATE, BAGS | VERIFY_ | REPAIR),
+    OPTION(HOLDALL_OPT_BAG_LIMITS, 23, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_BAG_LIMITS_SEPARATE,
+           BAGS | VERIFY_ | REPAIR),
     OPTION(HOLDALL_OPT_BAG_LIMITS_CACHE, 24, 0, 1, BAGS | VERIFY_),
-    OPTION(HOLDALL_OPT_BAG_SHARDS, 25, HOLDALL_BAG_SHARDS_CONCATENATED, HOLDALL_BAG_SHARDS_INTERLEAVED, BAGS | VERIFY_),
+    OPTION(HOLDALL_OPT_BAG_SHARDS, 25, HOLDALL_BAG_SHARDS_CONCATENATED,
+           HOLDALL_BAG_SHARDS_INTERLEAVED, BAGS | VERIFY_),
     OPTION(HOLDALL_OPT_BAG_READ_AHEAD, 26, 0, INT64_C(1) << 40, BAGS),
     OPTION(HOLDALL_OPT_ARROW_BINARY, 27, 0, 1, 0),
     OPTION(HOLDALL_OPT_ARROW_NULLS, 28, 0, 1, 0),
@@ -36,7 +40,7 @@ static const struct {
 };
 enum { OPTIONS = sizeof all / sizeof all[0] };
 
-static void numbers_and_ranges(void)
+static void values_out_of_range_are_refused(void)
 {
     for (int i = 0; i < OPTIONS; i++) {
         now("%s", all[i].name);
@@ -55,7 +59,8 @@ static void numbers_and_ranges(void)
             CHECK(says(all[i].name));
             GIVES(HOLDALL_E_ARGUMENT, holdall_options_set(o, all[i].option, INT64_MIN, &err));
             if (all[i].high < INT64_MAX && all[i].option != HOLDALL_OPT_THREADS) {
-                GIVES(HOLDALL_E_ARGUMENT, holdall_options_set(o, all[i].option, all[i].high + 1, &err));
+                GIVES(HOLDALL_E_ARGUMENT,
+                      holdall_options_set(o, all[i].option, all[i].high + 1, &err));
                 CHECK(says(all[i].name));
                 GIVES(HOLDALL_E_ARGUMENT, holdall_options_set(o, all[i].option, INT64_MAX, &err));
             }
@@ -66,16 +71,22 @@ static void numbers_and_ranges(void)
     }
 }
 
-static void unknown_options(void)
+static void unknown_options_are_refused(void)
 {
     holdall_options *o = holdall_options_new();
-    static const holdall_option none[] = {0, -1, 36, HOLDALL_READ, HOLDALL_CODEC_ZSTD, 1000, INT32_MAX, INT32_MIN};
+    static const holdall_option none[] = {
+        0, -1, 36, HOLDALL_READ, HOLDALL_CODEC_ZSTD, 1000, INT32_MAX, INT32_MIN};
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
         GIVES(HOLDALL_E_ARGUMENT, holdall_options_set(o, none[i], 1, &err));
         GIVES(HOLDALL_E_ARGUMENT, holdall_options_set_bytes(o, none[i], "x", 1, &err));
     }
     /* no codecs */
-    static const int64_t codecs[] = {0, 6, HOLDALL_CODEC_NONE - 1, HOLDALL_CODEC_MIXED, HOLDALL_CHECKSUM_ZSTD, (int64_t)HOLDALL_CODEC_ZSTD + (INT64_C(1) << 32)};
+    static const int64_t codecs[] = {0,
+                                     6,
+                                     HOLDALL_CODEC_NONE - 1,
+                                     HOLDALL_CODEC_MIXED,
+                                     HOLDALL_CHECKSUM_ZSTD,
+                                     (int64_t)HOLDALL_CODEC_ZSTD + (INT64_C(1) << 32)};
     for (size_t i = 0; i < sizeof codecs / sizeof codecs[0]; i++) {
         GIVES(HOLDALL_E_ARGUMENT, holdall_options_set(o, HOLDALL_OPT_CODEC, codecs[i], &err));
         CHECK(says("HOLDALL_OPT_CODEC"));
@@ -83,8 +94,8 @@ static void unknown_options(void)
     holdall_options_free(o);
 }
 
-/* An option that means nothing to a call is refused by it, by name. */
-static void options_that_mean_nothing(void)
+/* A call refuses an option that does not apply to it, and names it. */
+static void options_that_do_not_apply_are_refused(void)
 {
     const char *path = in_tmp("meaning.bagz"), *plain = in_tmp("meaning.bag");
     write_bag(path, HOLDALL_CREATE, NULL, 3);
@@ -96,7 +107,9 @@ static void options_that_mean_nothing(void)
         else if (all[i].option == HOLDALL_OPT_CODEC)
             OK(holdall_options_set(o, all[i].option, HOLDALL_CODEC_ZSTD, &err));
         else
-            OK(holdall_options_set(o, all[i].option, all[i].option == HOLDALL_OPT_MEMORY_LIMIT ? 1 << 20 : all[i].low, &err));
+            OK(holdall_options_set(o, all[i].option,
+                                   all[i].option == HOLDALL_OPT_MEMORY_LIMIT ? 1 << 20 : all[i].low,
+                                   &err));
         for (int call = OPEN; call <= REPAIR; call *= 2) {
             now("%s, call %d", all[i].name, call);
             bool known = all[i].known_to & call;
@@ -153,18 +166,22 @@ static void options_that_mean_nothing(void)
 }
 
 /* Options whose values do not fit the container. */
-static void options_that_do_not_fit(void)
+static void options_that_do_not_match_the_container_are_refused(void)
 {
     holdall_bag_writer *w;
-    GIVES(HOLDALL_E_ARGUMENT, try_writer(in_tmp("raw.bag"), HOLDALL_CREATE, WITH(HOLDALL_OPT_LEVEL, 3), &w));
+    GIVES(HOLDALL_E_ARGUMENT,
+          try_writer(in_tmp("raw.bag"), HOLDALL_CREATE, WITH(HOLDALL_OPT_LEVEL, 3), &w));
     CHECK(says("HOLDALL_OPT_LEVEL"));
     for (int sum = HOLDALL_CHECKSUM_NONE; sum <= HOLDALL_CHECKSUM_ZSTD; sum++) {
         now("sum %d", sum);
-        bool raw = sum == HOLDALL_CHECKSUM_NONE || sum == HOLDALL_CHECKSUM_CRC32, zstd = raw || sum == HOLDALL_CHECKSUM_ZSTD;
-        GIVES(raw ? HOLDALL_OK : HOLDALL_E_UNSUPPORTED, try_writer(in_tmp("raw.bag"), HOLDALL_CREATE, WITH(HOLDALL_OPT_CHECKSUM, sum), &w));
+        bool raw = sum == HOLDALL_CHECKSUM_NONE || sum == HOLDALL_CHECKSUM_CRC32,
+             zstd = raw || sum == HOLDALL_CHECKSUM_ZSTD;
+        GIVES(raw ? HOLDALL_OK : HOLDALL_E_UNSUPPORTED,
+              try_writer(in_tmp("raw.bag"), HOLDALL_CREATE, WITH(HOLDALL_OPT_CHECKSUM, sum), &w));
         CHECK(raw || says("HOLDALL_OPT_CHECKSUM"));
         holdall_bag_writer_close(w);
-        GIVES(zstd ? HOLDALL_OK : HOLDALL_E_UNSUPPORTED, try_writer(in_tmp("z.bagz"), HOLDALL_CREATE, WITH(HOLDALL_OPT_CHECKSUM, sum), &w));
+        GIVES(zstd ? HOLDALL_OK : HOLDALL_E_UNSUPPORTED,
+              try_writer(in_tmp("z.bagz"), HOLDALL_CREATE, WITH(HOLDALL_OPT_CHECKSUM, sum), &w));
         CHECK(zstd || says("HOLDALL_OPT_CHECKSUM"));
         holdall_bag_writer_close(w);
     }
@@ -172,8 +189,8 @@ static void options_that_do_not_fit(void)
     EQUAL(files_with("z.bagz"), 0);
 }
 
-/* One set serves many calls, and may go right after them; bytes are copied. */
-static void life_of_options(void)
+/* One set serves many calls, and may be freed directly after them; bytes are copied. */
+static void options_may_be_freed_after_a_call(void)
 {
     const char *path = in_tmp("life.bagz");
     char dictionary[64];
@@ -207,11 +224,12 @@ static void life_of_options(void)
     OK(verify_counts(path, o, NULL, NULL, NULL, NULL, NULL, &err));
     holdall_options_free(o);
 
-    /* Without it, or with another: errors, not other bytes. */
+    /* Without it, or with another one: errors, not other bytes. */
     for (int other = 0; other < 2; other++) {
         o = holdall_options_new();
         if (other)
-            OK(holdall_options_set_bytes(o, HOLDALL_OPT_DICTIONARY, "another one of some length, just as good", 40, &err));
+            OK(holdall_options_set_bytes(o, HOLDALL_OPT_DICTIONARY,
+                                         "another one of some length, just as good", 40, &err));
         OK(holdall_bag_open(path, o, &bag1, &err));
         uint8_t got[RECORD_MOST], want[RECORD_MOST];
         for (uint64_t i = 0; i < 25; i++) {
@@ -224,11 +242,11 @@ static void life_of_options(void)
     }
 }
 
-static void progress_is_told_and_stops(void)
+static void progress_is_reported_and_can_stop_a_call(void)
 {
     const char *path = in_tmp("progress.bag");
     write_bag(path, HOLDALL_CREATE, NULL, 3000);
-    told t = {0};
+    progress_log t = {0};
     holdall_options *o = holdall_options_new();
     holdall_options_set_progress(o, progress, &t);
     OK(holdall_options_set(o, HOLDALL_OPT_VERIFY, 2, &err));
@@ -237,24 +255,26 @@ static void progress_is_told_and_stops(void)
     CHECK(t.calls > 1 && t.last == t.total);
     uint8_t digest[64], same[64];
     size_t n;
-    t = (told){0};
+    t = (progress_log){0};
     OK(holdall_bag_checksum(bag, HOLDALL_CHECKSUM_MD5, digest, sizeof digest, &n, &err));
     CHECK(t.calls > 1 && t.last == t.total);
-    /* stopped at each of its calls but the last, when all is done; the handle goes on */
+    /* stopped at each of its reports but the last, when all is done; the handle continues to
+     * work */
     uint64_t calls = t.calls;
     for (uint64_t stop = 1; stop < calls; stop++) {
-        t = (told){.stop_at = stop};
-        GIVES(HOLDALL_E_CANCELLED, holdall_bag_checksum(bag, HOLDALL_CHECKSUM_MD5, same, sizeof same, &n, &err));
+        t = (progress_log){.stop_at = stop};
+        GIVES(HOLDALL_E_CANCELLED,
+              holdall_bag_checksum(bag, HOLDALL_CHECKSUM_MD5, same, sizeof same, &n, &err));
         EQUAL(t.calls, stop);
     }
-    t = (told){0};
+    t = (progress_log){0};
     OK(holdall_bag_checksum(bag, HOLDALL_CHECKSUM_MD5, same, sizeof same, &n, &err));
     CHECK(memcmp(digest, same, n) == 0);
     holdall_bag_close(bag);
-    t = (told){.stop_at = 1};
+    t = (progress_log){.stop_at = 1};
     GIVES(HOLDALL_E_CANCELLED, holdall_bag_open(path, o, &bag, &err));
     holdall_options_set_progress(o, NULL, NULL);
-    t = (told){0};
+    t = (progress_log){0};
     OK(holdall_bag_open(path, o, &bag, &err));
     EQUAL(t.calls, 0);
     holdall_bag_close(bag);
@@ -263,11 +283,11 @@ static void progress_is_told_and_stops(void)
 
 int main(void)
 {
-    RUN(numbers_and_ranges);
-    RUN(unknown_options);
-    RUN(options_that_mean_nothing);
-    RUN(options_that_do_not_fit);
-    RUN(life_of_options);
-    RUN(progress_is_told_and_stops);
+    RUN(values_out_of_range_are_refused);
+    RUN(unknown_options_are_refused);
+    RUN(options_that_do_not_apply_are_refused);
+    RUN(options_that_do_not_match_the_container_are_refused);
+    RUN(options_may_be_freed_after_a_call);
+    RUN(progress_is_reported_and_can_stop_a_call);
     return 0;
 }

@@ -1,6 +1,7 @@
-/* What other processes, and the system, do to a container that is in use, in each form: folders and files that may not be written,
- * a full file system, few files to be open, writers who race for the lock, readers while others commit, fork() in the middle of
- * a change, files that are cut off, replaced or removed beneath open handles. Everything is right, or it is an error. */
+/* Effects of other processes and of the system on a container in use, for each form: read-only
+ * folders and files, a full file system, few file descriptors, writers that compete for the lock,
+ * readers during commits, fork() in the middle of a change, and files that are truncated, replaced
+ * or removed under open handles. Every result is right, or an error. */
 #ifdef __linux__
 #define _GNU_SOURCE
 #endif
@@ -15,9 +16,9 @@
 #include <sys/mount.h>
 #endif
 
-enum { NOBODY = 65534, WRITERS = 3, COMMITS = 5, NOT_POSSIBLE = 77 };
+enum { UNPRIVILEGED = 65534, WRITERS = 3, COMMITS = 5, NOT_POSSIBLE = 77 };
 
-/* A new one, alone in the folder. */
+/* Creates a new container, alone in the folder. */
 static const char *made(int form, uint64_t n)
 {
     static char path[1024];
@@ -27,7 +28,7 @@ static const char *made(int form, uint64_t n)
     return path;
 }
 
-/* Was this refused by the system for that reason, or else done? */
+/* Did the system refuse this for that reason, or did it succeed? */
 static bool done_or(holdall_status s, int reason)
 {
     if (s == HOLDALL_OK)
@@ -38,18 +39,19 @@ static bool done_or(holdall_status s, int reason)
     return false;
 }
 
-/* The change to the new state; was it committed? */
+/* Makes the change to the new state. Returns whether it was committed. */
 static bool change(int form, const char *path, int reason)
 {
     writer w;
     bool committed = false;
     if (done_or(open_writer_of(form, path, false, &w), reason))
-        committed = done_or(write_anew(&w), reason) && done_or(append(&w, OLD, NEW - OLD), reason) && done_or(commit(&w), reason);
+        committed = done_or(rewrite(&w), reason) &&
+                    done_or(append(&w, OLD, NEW - OLD), reason) && done_or(commit(&w), reason);
     close_writer(&w);
     return committed;
 }
 
-/* It is the old state or the new one, and goes on. */
+/* Checks that it has the old or the new state, and that changes continue from it. */
 static void goes_on(int form, const char *path, bool committed)
 {
     uint64_t n = look(form, path);
@@ -58,7 +60,7 @@ static void goes_on(int form, const char *path, bool committed)
     EQUAL(look(form, path), n + MORE);
 }
 
-/* ---- what may not be written -------------------------------------------------------------------- */
+/* ---- read-only folders and files --------------------------------------------------------------*/
 
 static int lock_up(const char *path, const struct stat *s, int type, struct FTW *where)
 {
@@ -75,11 +77,12 @@ static int unlock(const char *path, const struct stat *s, int type, struct FTW *
 static int reads_only(int form, const char *path)
 {
 #ifdef __linux__
-    if (geteuid() == 0 && (setgroups(0, NULL) != 0 || setgid(NOBODY) != 0 || setuid(NOBODY) != 0))
+    if (geteuid() == 0 &&
+        (setgroups(0, NULL) != 0 || setgid(UNPRIVILEGED) != 0 || setuid(UNPRIVILEGED) != 0))
         return NOT_POSSIBLE;
 #endif
     if (access(path, R_OK) != 0 || access(path, W_OK) == 0)
-        return NOT_POSSIBLE; /* the folders above are closed to who has no rights, or nothing is */
+        return NOT_POSSIBLE; /* the parent folders are not accessible without privileges */
     EQUAL(look(form, path), OLD);
     writer w;
     CHECK(!done_or(open_writer_of(form, path, false, &w), EACCES));
@@ -88,7 +91,7 @@ static int reads_only(int form, const char *path)
     return 0;
 }
 
-static void read_only_folders(void)
+static void read_only_folders_are_errors(void)
 {
     int tried = 0;
     for (int form = 0; form < ALL_FORMS; form++) {
@@ -105,14 +108,15 @@ static void read_only_folders(void)
         CHECK(nftw(in_tmp("."), unlock, 16, FTW_PHYS) == 0);
         goes_on(form, path, false);
     }
-    printf("read only: %d of %d forms%s\n", tried, ALL_FORMS, tried ? "" : ", left out: nobody else can come here");
+    printf("read only: %d of %d forms%s\n", tried, ALL_FORMS,
+           tried ? "" : ", left out: other users cannot access this folder");
 }
 
-/* ---- what there is too little of ---------------------------------------------------------------- */
+/* ---- exhausted resources ----------------------------------------------------------------------*/
 
-static void few_open_files(void)
+static void few_file_descriptors_are_enough(void)
 {
-    /* as many as each change can do with, whatever its threads have open at once */
+    /* enough for each change, with the files that its threads open at once */
     enum { ENOUGH = 15 };
     int refused = 0;
     struct rlimit before;
@@ -139,11 +143,12 @@ static void few_open_files(void)
 /* A file system with room for so many pages, and nothing else in it. */
 static bool small_file_system(const char *where)
 {
-    return unshare(CLONE_NEWNS) == 0 && mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) == 0 &&
+    return unshare(CLONE_NEWNS) == 0 &&
+           mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) == 0 &&
            mount("tmpfs", where, "tmpfs", 0, "size=2m") == 0;
 }
 
-/* Leaves so many bytes. */
+/* Leaves this many bytes free. */
 static void fill(const char *path, off_t left)
 {
     static const char page[4096];
@@ -180,7 +185,7 @@ static void on_a_full_file_system(void)
     _exit(0);
 }
 
-static void full_file_systems(void)
+static void full_file_systems_are_errors(void)
 {
     pid_t child = forked();
     if (child == 0)
@@ -194,9 +199,9 @@ static void full_file_systems(void)
 }
 #endif
 
-/* ---- several processes -------------------------------------------------------------------------- */
+/* ---- several processes ------------------------------------------------------------------------*/
 
-/* Adds a row COMMITS times, and waits for others meanwhile. */
+/* Adds a row COMMITS times, and waits for other writers between. */
 static void races(int form, const char *path)
 {
     for (int done = 0; done < COMMITS;) {
@@ -207,7 +212,7 @@ static void races(int form, const char *path)
             continue;
         }
         GAVE(HOLDALL_OK, s);
-        /* nobody else writes now */
+        /* no other writer now */
         GAVE(HOLDALL_OK, append(&w, look(form, path), 1));
         GAVE(HOLDALL_OK, commit(&w));
         close_writer(&w);
@@ -215,7 +220,8 @@ static void races(int form, const char *path)
     }
 }
 
-/* Reads until the children are done: always a commit, and never one before the last. */
+/* Reads until the children are done: always a commit, and never one older than the previous
+ * read. */
 static long reads_on(int form, const char *path, int children)
 {
     long looks = 0;
@@ -267,7 +273,7 @@ static void forks_in_the_middle_of(int form, bool with_equal_pids)
     const char *path = made(form, OLD);
     writer w;
     GAVE(HOLDALL_OK, open_writer_of(form, path, false, &w));
-    GAVE(HOLDALL_OK, write_anew(&w));
+    GAVE(HOLDALL_OK, rewrite(&w));
 #ifdef __linux__
     CHECK(!with_equal_pids || unshare(CLONE_NEWPID) == 0);
 #endif
@@ -289,7 +295,7 @@ static void forks_in_the_middle_of(int form, bool with_equal_pids)
     goes_on(form, path, true);
 }
 
-static void forks_in_the_middle(void)
+static void a_fork_during_a_change_is_harmless(void)
 {
     for (int form = 0; form < ALL_FORMS; form++) {
         now("fork, %s", forms[form].name);
@@ -297,15 +303,16 @@ static void forks_in_the_middle(void)
     }
 }
 
-/* Process 1 of a container forks process 1 of another one: getpid() gives both the same number. */
-static void forks_with_equal_pids(void)
+/* Process 1 of a container forks process 1 of another one: getpid() returns the same number in
+ * both. */
+static void a_fork_with_an_equal_pid_is_detected(void)
 {
 #ifdef __linux__
     for (int form = 0; form < ALL_FORMS; form++) {
         now("fork into a PID namespace, %s", forms[form].name);
         pid_t outside = forked();
         if (outside == 0) {
-            /* nobody can have new threads in a process whose children are in another namespace */
+            /* a process whose children are in another namespace cannot create threads */
             setenv("HOLDALL_THREADS", "1", 1);
             if (unshare(CLONE_NEWPID) != 0)
                 _exit(NOT_POSSIBLE);
@@ -331,12 +338,12 @@ static void forks_with_equal_pids(void)
 #endif
 }
 
-/* ---- files that change beneath an open handle ---------------------------------------------------- */
+/* ---- files that change under an open handle ---------------------------------------------------*/
 
 typedef enum { CUT, EMPTIED, REMOVED, REPLACED, ACTS } act;
 static const char *const acts[] = {"cut", "emptied", "removed", "replaced"};
 
-/* What is done to each file, which nftw() cannot be told. */
+/* The change to each file, as a global because nftw() takes no context. */
 static act now_done;
 
 static int drop_all(const char *path, const struct stat *s, int type, struct FTW *where)
@@ -350,10 +357,11 @@ static int act_on(const char *path, const struct stat *s, int type, struct FTW *
     (void)where;
     if (type != FTW_F)
         return 0;
-    return now_done == REMOVED ? unlink(path) : truncate(path, now_done == CUT ? s->st_size / 2 : 0);
+    return now_done == REMOVED ? unlink(path)
+                               : truncate(path, now_done == CUT ? s->st_size / 2 : 0);
 }
 
-/* Puts another one in its place, with the files beside it. */
+/* Replaces it by another container, with the files beside it. */
 static void replace(int form)
 {
     static const char *const beside[] = {"", "limits.", "checksums."};
@@ -364,12 +372,13 @@ static void replace(int form)
         snprintf(from, sizeof from, "%s%s", beside[i], other);
         snprintf(to, sizeof to, "%s%s", beside[i], forms[form].name);
         if (access(in_tmp(from), F_OK) == 0)
-            CHECK(rename(in_tmp(to), in_tmp("away")) == 0 && rename(in_tmp(from), in_tmp(to)) == 0 &&
+            CHECK(rename(in_tmp(to), in_tmp("away")) == 0 &&
+                  rename(in_tmp(from), in_tmp(to)) == 0 &&
                   nftw(in_tmp("away"), drop_all, 16, FTW_DEPTH | FTW_PHYS) == 0);
     }
 }
 
-static void files_change_beneath_open_handles(void)
+static void changed_files_under_open_handles_are_errors(void)
 {
     int right = 0, refused = 0;
     for (int form = 0; form < FORMS; form++)
@@ -396,8 +405,9 @@ static void files_change_beneath_open_handles(void)
                 refused++;
             }
             close_reader(&r);
-            /* a change is refused, or there */
-            bool committed = append(&w, OLD, NEW - 2 - OLD) == HOLDALL_OK && commit(&w) == HOLDALL_OK;
+            /* a change is refused, or present */
+            bool committed = append(&w, OLD, NEW - 2 - OLD) == HOLDALL_OK &&
+                             commit(&w) == HOLDALL_OK;
             close_writer(&w);
             if (committed)
                 EQUAL(look(form, path), NEW - 2);
@@ -410,15 +420,15 @@ static void files_change_beneath_open_handles(void)
 
 int main(void)
 {
-    RUN(read_only_folders);
-    RUN(few_open_files);
+    RUN(read_only_folders_are_errors);
+    RUN(few_file_descriptors_are_enough);
 #ifdef __linux__
-    RUN(full_file_systems);
+    RUN(full_file_systems_are_errors);
 #endif
     RUN(writers_race_and_readers_read);
-    RUN(forks_in_the_middle);
-    RUN(forks_with_equal_pids);
-    RUN(files_change_beneath_open_handles);
+    RUN(a_fork_during_a_change_is_harmless);
+    RUN(a_fork_with_an_equal_pid_is_detected);
+    RUN(changed_files_under_open_handles_are_errors);
     remove_all();
     return 0;
 }

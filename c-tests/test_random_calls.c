@@ -1,19 +1,21 @@
-/* Every function of the header, as calls/generate.py finds them there, called in ways that nobody thought of.
+/* Calls every function of the header, as calls/generate.py finds them there, with random arguments.
  *
- * First with NULL for each of its pointers, all else being sound: one that must not be NULL is an argument error, and no call
- * does harm. Then in sequences: functions drawn at random, on handles, files and storage that calls before have made,
- * with arguments that are sound, nearly so, or not at all, while bytes of the files change beneath them. What is looked
- * for is what a checker of memory sees, and: no panic, no failure without words, no handle out of a failure.
+ * First with NULL for each pointer, with all other arguments valid: a pointer that must not be NULL
+ * is an argument error, and no call does harm. Then in sequences: functions drawn at random, on
+ * handles, files and storage of earlier calls, with arguments that are valid, nearly valid or
+ * invalid, while bytes of the files change. The test fails if a memory checker reports an error, on
+ * a panic, on a failure without a message, and if a failing call returns a handle.
  *
- * $HOLDALL_CALLS: how many sequences instead of some; $HOLDALL_SEED: of the first one. A failure says its seed. */
+ * $HOLDALL_CALLS: number of sequences; $HOLDALL_SEED: seed of the first one. A failure prints its
+ * seed. */
 #include "folder.h"
 #include "../tools/arrow_c.h"
 
 #include <calls.inc>
 
 static uint64_t seed, state;
-/* Sound arguments alone; the parameter that is to be NULL, or -1. */
-static bool sound;
+/* Only valid arguments; the parameter that is NULL, or -1. */
+static bool intact;
 static int null_at = -1;
 #define NULLED(i) (null_at == (i))
 
@@ -25,15 +27,15 @@ static uint64_t below(uint64_t n)
 
 static bool once_in(uint64_t n)
 {
-    return !sound && below(n) == 0;
+    return !intact && below(n) == 0;
 }
 
-/* ---- memory, freed after each call ---------------------------------------------------------------*/
+/* ---- memory, freed after each call ------------------------------------------------------------*/
 
 static void *blocks[64];
 static int used;
 
-/* Of just this size, so that a checker sees what goes beyond. */
+/* Of exactly this size, so that a memory checker reports accesses outside it. */
 static void *room(size_t n)
 {
     void *block = malloc(n > 0 ? n : 1);
@@ -54,12 +56,12 @@ static uint64_t *numbers(size_t n)
     return room(n * sizeof(uint64_t));
 }
 
-/* ---- handles -------------------------------------------------------------------------------------*/
+/* ---- handles ----------------------------------------------------------------------------------*/
 
 enum { SLOTS = 6 };
 static void *handles[KINDS][SLOTS];
 
-/* What no call may leave in a *out. */
+/* A pointer that no call may leave in *out. */
 #define STALE ((void *)&state)
 
 static void *picked(int parameter, int kind)
@@ -73,7 +75,7 @@ static void *picked(int parameter, int kind)
     return NULL;
 }
 
-/* Of all options that are set at random, there is one too many for most calls. */
+/* If all options were set at random, most calls would refuse one of them. */
 static void *options_or_none(int parameter, int kind)
 {
     return once_in(2) ? NULL : picked(parameter, kind);
@@ -81,15 +83,15 @@ static void *options_or_none(int parameter, int kind)
 
 static void *taken(int parameter, int kind)
 {
-    /* else there would soon be none */
-    void *handle = sound || once_in(6) ? picked(parameter, kind) : NULL;
+    /* otherwise there would soon be none */
+    void *handle = intact || once_in(6) ? picked(parameter, kind) : NULL;
     for (int i = 0; i < SLOTS; i++)
         if (handles[kind][i] == handle)
             handles[kind][i] = NULL;
     return handle;
 }
 
-static void kept(int kind, holdall_status status, void *made)
+static void store_handle(int kind, holdall_status status, void *made)
 {
     if (status != HOLDALL_OK && status != HOLDALL_DAMAGED) {
         CHECK(made == NULL);
@@ -114,17 +116,19 @@ static void close_all(void)
             }
 }
 
-/* ---- arguments -----------------------------------------------------------------------------------*/
+/* ---- arguments --------------------------------------------------------------------------------*/
 
 static uint64_t a_count(uint64_t most)
 {
-    return sound ? 2 : below(most);
+    return intact ? 2 : below(most);
 }
 
 static uint64_t a_number(void)
 {
-    static const uint64_t odd[] = {UINT64_MAX, INT64_MAX, (uint64_t)INT64_MIN, UINT32_MAX, UINT64_C(1) << 32, INT32_MAX, (uint64_t)-2, UINT64_C(1) << 60};
-    switch (sound ? 9 : below(10)) {
+    static const uint64_t odd[] = {UINT64_MAX,   INT64_MAX,         (uint64_t)INT64_MIN,
+                                   UINT32_MAX,   UINT64_C(1) << 32, INT32_MAX,
+                                   (uint64_t)-2, UINT64_C(1) << 60};
+    switch (intact ? 9 : below(10)) {
     case 0: return odd[below(8)];
     case 1: return below(5000);
     case 2:
@@ -136,32 +140,41 @@ static uint64_t a_number(void)
 
 static size_t a_size(void)
 {
-    return (size_t)(sound ? 8 : once_in(20) ? below(70000) : below(5) ? below(200) : below(3000));
+    return (size_t)(intact ? 8 : once_in(20) ? below(70000) : below(5) ? below(200) : below(3000));
 }
 
 static holdall_mode a_mode(void)
 {
-    return sound ? HOLDALL_REPLACE : once_in(30) ? (holdall_mode)a_number() : (holdall_mode)(HOLDALL_READ + below(4));
+    return intact         ? HOLDALL_REPLACE
+           : once_in(30) ? (holdall_mode)a_number()
+                         : (holdall_mode)(HOLDALL_READ + below(4));
 }
 
 static holdall_format a_format(void)
 {
-    return sound ? HOLDALL_FORMAT_B2ND : once_in(30) ? (holdall_format)a_number() : (holdall_format)(HOLDALL_FORMAT_BLOSCPACK + below(8));
+    return intact         ? HOLDALL_FORMAT_B2ND
+           : once_in(30) ? (holdall_format)a_number()
+                         : (holdall_format)(HOLDALL_FORMAT_BLOSCPACK + below(8));
 }
 
 static holdall_option an_option(void)
 {
-    holdall_option option = sound ? HOLDALL_OPT_LEVEL : once_in(30) ? (holdall_option)a_number() : (holdall_option)(1 + below(HOLDALL_OPT_DRY_RUN));
-    /* what is mapped and cut short is SIGBUS, as the header says */
+    holdall_option option = intact         ? HOLDALL_OPT_LEVEL
+                            : once_in(30) ? (holdall_option)a_number()
+                                          : (holdall_option)(1 + below(HOLDALL_OPT_DRY_RUN));
+    /* a mapped file that is truncated raises SIGBUS, as the header states */
     return option == HOLDALL_OPT_IO ? HOLDALL_OPT_VERIFY : option;
 }
 
 /* Of any family, or a number. */
 static int32_t a_constant(void)
 {
-    static const int32_t first[] = {HOLDALL_READ, HOLDALL_KIND_SCHUNK, HOLDALL_FORMAT_BLOSCPACK, HOLDALL_CODEC_NONE, HOLDALL_CHECKSUM_NONE,
-                                    HOLDALL_FILTER_NONE, HOLDALL_ORDER_C, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_BAG_SHARDS_CONCATENATED, HOLDALL_IO_READ};
-    return sound || below(2) ? (int32_t)a_number() : first[below(10)] + (int32_t)below(9);
+    static const int32_t first[] = {
+        HOLDALL_READ,       HOLDALL_KIND_SCHUNK,     HOLDALL_FORMAT_BLOSCPACK,
+        HOLDALL_CODEC_NONE, HOLDALL_CHECKSUM_NONE,   HOLDALL_FILTER_NONE,
+        HOLDALL_ORDER_C,    HOLDALL_BAG_LIMITS_TAIL, HOLDALL_BAG_SHARDS_CONCATENATED,
+        HOLDALL_IO_READ};
+    return intact || below(2) ? (int32_t)a_number() : first[below(10)] + (int32_t)below(9);
 }
 
 static int32_t a_checksum(void)
@@ -169,23 +182,46 @@ static int32_t a_checksum(void)
     return once_in(10) ? a_constant() : HOLDALL_CHECKSUM_NONE + (int32_t)below(10);
 }
 
-static const char *const names[] = {"a.blp", "b.b2frame", "c.b2nd", "d.bagz", "e.bag", "f", "g.cat", "h@2.bagz", "d.bagz,e.bag", "d.index", "none/x", ""};
+static const char *const names[] = {"a.blp", "b.b2frame", "c.b2nd",       "d.bagz",  "e.bag",  "f",
+                                    "g.cat", "h@2.bagz",  "d.bagz,e.bag", "d.index", "none/x", ""};
 
 static const char *a_path(void)
 {
-    return in_tmp(names[sound ? 10 : below(sizeof names / sizeof names[0])]);
+    return in_tmp(names[intact ? 10 : below(sizeof names / sizeof names[0])]);
 }
 
 static const char *a_name(void)
 {
-    static const char *const some[] = {"", "x", "y", "b2nd", "caterva", "numpy", "\xc3\xa9", "a/b", "..", "holdall.crc32", "a name that is far longer than any name is allowed to be"};
-    return some[sound ? 1 : below(sizeof some / sizeof some[0])];
+    static const char *const some[] = {"",
+                                       "x",
+                                       "y",
+                                       "b2nd",
+                                       "caterva",
+                                       "numpy",
+                                       "\xc3\xa9",
+                                       "a/b",
+                                       "..",
+                                       "holdall.crc32",
+                                       "a name that is far longer than any name is allowed to be"};
+    return some[intact ? 1 : below(sizeof some / sizeof some[0])];
 }
 
 static const char *a_dtype(void)
 {
-    static const char *const some[] = {"<i4", "<f8", "|u1", "|S5", "<M8[ns]", "[('a','<i4'),('b','|S3')]", "('<i2',(2,3))", "|O", ">c16", "<U2", "|V0", "nonsense", "("};
-    return some[sound ? 0 : once_in(3) ? below(sizeof some / sizeof some[0]) : below(2)];
+    static const char *const some[] = {"<i4",
+                                       "<f8",
+                                       "|u1",
+                                       "|S5",
+                                       "<M8[ns]",
+                                       "[('a','<i4'),('b','|S3')]",
+                                       "('<i2',(2,3))",
+                                       "|O",
+                                       ">c16",
+                                       "<U2",
+                                       "|V0",
+                                       "nonsense",
+                                       "("};
+    return some[intact ? 0 : once_in(3) ? below(sizeof some / sizeof some[0]) : below(2)];
 }
 
 static holdall_error *an_error(void)
@@ -208,7 +244,7 @@ static int on_fault(void *ctx, const char *part, const holdall_error *fault)
     return once_in(10);
 }
 
-/* Numbers of records, without an end; now and then it fails, or is at the end. */
+/* Record numbers without an end; sometimes it fails, or is at the end. */
 static int next_index(void *ctx, uint64_t *index)
 {
     (void)ctx;
@@ -227,7 +263,7 @@ static void *on_allocate(void *ctx, size_t n)
     return once_in(20) || n > 1 << 20 ? NULL : room(n);
 }
 
-/* Storage of ours. */
+/* Storage of this test. */
 enum { STORAGES = 3 };
 static folder storages[STORAGES] = {FOLDER, FOLDER, FOLDER};
 
@@ -244,14 +280,14 @@ static const holdall_storage_functions *a_storage(void)
     return f;
 }
 
-/* ---- arguments that belong together --------------------------------------------------------------*/
+/* ---- arguments that belong together -----------------------------------------------------------*/
 
 static uint32_t dimensions(const holdall_array *a)
 {
     return a == NULL ? 2 : holdall_array_ndim(a);
 }
 
-/* A length that is right, or is not. */
+/* A length that is right, or wrong. */
 static size_t about(size_t n)
 {
     return once_in(8) ? a_size() : n < 1 << 20 ? n : a_size();
@@ -262,7 +298,8 @@ static uint64_t length(const holdall_array *a, uint32_t d)
     return a == NULL ? 2 : holdall_array_shape(a)[d];
 }
 
-static void a_box(const holdall_array *a, const uint64_t **start, const uint64_t **count, const uint64_t **step, const int64_t **strides, size_t *bytes)
+static void a_box(const holdall_array *a, const uint64_t **start, const uint64_t **count,
+                  const uint64_t **step, const int64_t **strides, size_t *bytes)
 {
     uint32_t n = dimensions(a);
     uint64_t *from = numbers(n), *many = numbers(n), *by = numbers(n);
@@ -270,18 +307,22 @@ static void a_box(const holdall_array *a, const uint64_t **start, const uint64_t
     *bytes = a == NULL ? 4 : holdall_array_itemsize(a);
     for (uint32_t d = n; d-- > 0;) {
         uint64_t all = length(a, d);
-        from[d] = once_in(40) ? a_number() : all > 0 && !sound ? below(all) : 0;
+        from[d] = once_in(40) ? a_number() : all > 0 && !intact ? below(all) : 0;
         by[d] = once_in(10) ? a_number() : 1;
-        many[d] = once_in(40) ? a_number() : all > from[d] ? 1 + below((all - from[d] - 1) / (by[d] ? by[d] : 1) + 1) : 0;
+        many[d] = once_in(40)     ? a_number()
+                  : all > from[d] ? 1 + below((all - from[d] - 1) / (by[d] ? by[d] : 1) + 1)
+                                  : 0;
         many[d] = many[d] > 5000 && below(9) ? 3 : many[d];
         apart[d] = once_in(20) ? (int64_t)a_number() : (int64_t)*bytes * (once_in(4) ? -1 : 1);
         *bytes = about(*bytes * (size_t)many[d]);
     }
-    *start = once_in(9) ? NULL : from, *count = once_in(9) ? NULL : many, *step = once_in(2) ? NULL : by;
+    *start = once_in(9) ? NULL : from, *count = once_in(9) ? NULL : many,
+    *step = once_in(2) ? NULL : by;
     *strides = once_in(2) ? apart : NULL;
 }
 
-static void a_choice(const holdall_array *a, const uint64_t *const **positions, const uint64_t **counts, size_t *bytes)
+static void a_choice(const holdall_array *a, const uint64_t *const **positions,
+                     const uint64_t **counts, size_t *bytes)
 {
     uint32_t n = dimensions(a);
     const uint64_t **lists = room(n * sizeof *lists);
@@ -320,7 +361,8 @@ static void a_growth(const holdall_array *a, uint32_t *axis, uint64_t *count, si
     *bytes = about(size);
 }
 
-static void a_growth_at(const holdall_array *a, uint32_t *axis, uint64_t *start, uint64_t *count, size_t *bytes)
+static void a_growth_at(const holdall_array *a, uint32_t *axis, uint64_t *start, uint64_t *count,
+                        size_t *bytes)
 {
     a_growth(a, axis, count, bytes);
     *start = once_in(20) || *axis >= dimensions(a) ? a_number() : below(length(a, *axis) + 1);
@@ -330,11 +372,11 @@ static uint64_t *lengths(uint32_t n)
 {
     uint64_t *all = numbers(n);
     for (uint32_t d = 0; d < n; d++)
-        all[d] = once_in(60) ? a_number() : sound ? 3 : below(n < 4 ? 30 : 4);
+        all[d] = once_in(60) ? a_number() : intact ? 3 : below(n < 4 ? 30 : 4);
     return all;
 }
 
-/* The size of a structure as its first field has it, or not. */
+/* The size of a structure, right or wrong, for its first field. */
 static size_t size_field(size_t n)
 {
     return once_in(40) ? a_size() % 99 : n;
@@ -342,11 +384,18 @@ static size_t size_field(size_t n)
 
 static const holdall_array_spec *an_array(void)
 {
-    uint32_t n = sound ? 2 : once_in(20) ? HOLDALL_MAX_NDIM + 1 : once_in(10) ? (uint32_t)below(HOLDALL_MAX_NDIM + 1) : (uint32_t)below(4);
+    uint32_t n = intact         ? 2
+                 : once_in(20) ? HOLDALL_MAX_NDIM + 1
+                 : once_in(10) ? (uint32_t)below(HOLDALL_MAX_NDIM + 1)
+                               : (uint32_t)below(4);
     holdall_array_spec *spec = room(sizeof *spec);
-    *spec = (holdall_array_spec){.struct_size = size_field(sizeof *spec), .format = a_format(), .dtype = once_in(60) ? NULL : a_dtype(), .ndim = n};
+    *spec = (holdall_array_spec){.struct_size = size_field(sizeof *spec),
+                                 .format = a_format(),
+                                 .dtype = once_in(60) ? NULL : a_dtype(),
+                                 .ndim = n};
     spec->shape = once_in(60) ? NULL : lengths(n);
-    spec->chunk_shape = once_in(2) ? lengths(n) : NULL, spec->block_shape = once_in(2) ? lengths(n) : NULL;
+    spec->chunk_shape = once_in(2) ? lengths(n) : NULL,
+    spec->block_shape = once_in(2) ? lengths(n) : NULL;
     return spec;
 }
 
@@ -354,9 +403,12 @@ static const holdall_array_spec *a_copy(const holdall_array *a)
 {
     uint32_t n = dimensions(a);
     holdall_array_spec *spec = room(sizeof *spec);
-    *spec = (holdall_array_spec){.struct_size = size_field(sizeof *spec), .format = a_format(), .ndim = once_in(9) ? (uint32_t)a_number() : 0};
+    *spec = (holdall_array_spec){.struct_size = size_field(sizeof *spec),
+                                 .format = a_format(),
+                                 .ndim = once_in(9) ? (uint32_t)a_number() : 0};
     spec->dtype = once_in(9) ? a_dtype() : NULL, spec->shape = once_in(9) ? lengths(n) : NULL;
-    spec->chunk_shape = once_in(2) ? lengths(n) : NULL, spec->block_shape = once_in(2) ? lengths(n) : NULL;
+    spec->chunk_shape = once_in(2) ? lengths(n) : NULL,
+    spec->block_shape = once_in(2) ? lengths(n) : NULL;
     return spec;
 }
 
@@ -374,12 +426,14 @@ static const holdall_table_spec *a_table(void)
         all[i] = once_in(10) ? a_name() : plain[i % 4], types[i] = once_in(60) ? NULL : a_dtype();
     }
     holdall_table_spec *spec = room(sizeof *spec);
-    *spec = (holdall_table_spec){.struct_size = size_field(sizeof *spec), .format = sound ? HOLDALL_FORMAT_BCOLZ : a_format()};
-    spec->column_count = n, spec->names = once_in(60) ? NULL : all, spec->dtypes = once_in(60) ? NULL : types;
+    *spec = (holdall_table_spec){.struct_size = size_field(sizeof *spec),
+                                 .format = intact ? HOLDALL_FORMAT_BCOLZ : a_format()};
+    spec->column_count = n, spec->names = once_in(60) ? NULL : all,
+    spec->dtypes = once_in(60) ? NULL : types;
     return spec;
 }
 
-/* Bytes of a row of a column. */
+/* Number of bytes of a row of a column. */
 static size_t row_bytes(const holdall_table *t, uint32_t i)
 {
     const holdall_array *a = holdall_table_column(t, i);
@@ -389,7 +443,8 @@ static size_t row_bytes(const holdall_table *t, uint32_t i)
     return bytes;
 }
 
-static void some_rows(const holdall_table *t, uint64_t *count, const void *const **columns, const size_t **sizes)
+static void some_rows(const holdall_table *t, uint64_t *count, const void *const **columns,
+                      const size_t **sizes)
 {
     uint32_t n = holdall_table_column_count(t);
     *count = once_in(20) ? a_number() : a_count(30);
@@ -402,7 +457,8 @@ static void some_rows(const holdall_table *t, uint64_t *count, const void *const
     *columns = all, *sizes = each;
 }
 
-static void some_cells(const holdall_table *t, const char **column, uint64_t *start, uint64_t *count, size_t *bytes)
+static void some_cells(const holdall_table *t, const char **column, uint64_t *start,
+                       uint64_t *count, size_t *bytes)
 {
     uint64_t all = holdall_table_row_count(t);
     uint32_t i = (uint32_t)below(3);
@@ -413,8 +469,9 @@ static void some_cells(const holdall_table *t, const char **column, uint64_t *st
     *bytes = about(row_bytes(t, i) * (size_t)(*count < 1000 ? *count : 1));
 }
 
-/* Memory for some columns, or all in order. */
-static void some_memory(const holdall_table *t, size_t rows, uint32_t *n, const char *const **column_names, void *const **dsts, const size_t **sizes)
+/* Memory for some columns, or for all in order. */
+static void some_memory(const holdall_table *t, size_t rows, uint32_t *n,
+                        const char *const **column_names, void *const **dsts, const size_t **sizes)
 {
     uint32_t all = holdall_table_column_count(t);
     bool named = once_in(2);
@@ -432,18 +489,21 @@ static void some_memory(const holdall_table *t, size_t rows, uint32_t *n, const 
     *column_names = named ? given : NULL, *dsts = memory, *sizes = each;
 }
 
-static void some_columns(const holdall_table *t, uint64_t *start, uint64_t *count, uint64_t *step, uint32_t *n, const char *const **column_names,
-                         void *const **dsts, const size_t **sizes)
+static void some_columns(const holdall_table *t, uint64_t *start, uint64_t *count, uint64_t *step,
+                         uint32_t *n, const char *const **column_names, void *const **dsts,
+                         const size_t **sizes)
 {
     uint64_t all = holdall_table_row_count(t);
     *start = once_in(20) ? a_number() : all > 0 ? below(all) : 0;
-    *step = sound ? 1 : once_in(20) ? a_number() : 1 + below(3);
-    *count = once_in(20) ? a_number() : all > *start ? 1 + below((all - *start - 1) / (*step ? *step : 1) + 1) : 0;
+    *step = intact ? 1 : once_in(20) ? a_number() : 1 + below(3);
+    *count = once_in(20)    ? a_number()
+             : all > *start ? 1 + below((all - *start - 1) / (*step ? *step : 1) + 1)
+                            : 0;
     some_memory(t, (size_t)*count, n, column_names, dsts, sizes);
 }
 
-static void some_points(const holdall_table *t, const uint64_t **rows, size_t *count, uint32_t *n, const char *const **column_names,
-                        void *const **dsts, const size_t **sizes)
+static void some_points(const holdall_table *t, const uint64_t **rows, size_t *count, uint32_t *n,
+                        const char *const **column_names, void *const **dsts, const size_t **sizes)
 {
     uint64_t all = holdall_table_row_count(t);
     *count = (size_t)a_count(20);
@@ -460,7 +520,7 @@ static void a_column(const holdall_table *t, const char **dtype, size_t *bytes)
     *dtype = a_dtype(), *bytes = about(4 * (size_t)(rows < 1000 ? rows : 1));
 }
 
-/* JSON, or not. */
+/* JSON, or invalid text. */
 static void a_value(const void *none, const void **value, size_t *n)
 {
     static const char *const json[] = {"1", "[1, 2.5]", "{\"a\": null}", "\"\\u00e9\"", "tru"};
@@ -474,7 +534,7 @@ static void a_value(const void *none, const void **value, size_t *n)
     *value = memcpy(room(*n), text, *n);
 }
 
-/* What files held: some of it, or all. It stays where it is, for storage in memory. */
+/* The bytes of files, some or all. They stay at their address, for storage in memory. */
 static struct {
     uint8_t *bytes;
     size_t size;
@@ -485,7 +545,8 @@ static void some_bytes(const void *none, const void **bytes, size_t *n)
     (void)none;
     uint64_t which = below(4);
     size_t from = once_in(4) ? (size_t)below(contents[which].size) : 0;
-    *bytes = contents[which].bytes + from, *n = once_in(4) ? (size_t)below(contents[which].size - from) : contents[which].size - from;
+    *bytes = contents[which].bytes + from,
+    *n = once_in(4) ? (size_t)below(contents[which].size - from) : contents[which].size - from;
 }
 
 static void some_shards(const void *none, holdall_storage *const **storages, uint32_t *n)
@@ -507,7 +568,8 @@ static void some_indices(const holdall_bag *bag, const uint64_t **indices, size_
     *indices = all;
 }
 
-static void some_records(const void *none, const void **data, const uint64_t **offsets, size_t *count)
+static void some_records(const void *none, const void **data, const uint64_t **offsets,
+                         size_t *count)
 {
     (void)none;
     size_t bytes = a_size();
@@ -520,7 +582,7 @@ static void some_records(const void *none, const void **data, const uint64_t **o
     *data = filled(bytes), *offsets = all;
 }
 
-/* ---- Arrow ---------------------------------------------------------------------------------------*/
+/* ---- Arrow ------------------------------------------------------------------------------------*/
 
 static void drained(struct ArrowArrayStream *stream)
 {
@@ -541,7 +603,7 @@ static void drained(struct ArrowArrayStream *stream)
     stream->release(stream);
 }
 
-/* Rows of a table, or a stream that was read already. */
+/* Rows of a table, or a stream that was already consumed. */
 static struct ArrowArrayStream *a_stream(void)
 {
     struct ArrowArrayStream *stream = room(sizeof *stream);
@@ -549,7 +611,8 @@ static struct ArrowArrayStream *a_stream(void)
     holdall_table *t;
     if (holdall_table_open(in_tmp("f"), HOLDALL_READ, NULL, &t, NULL) != HOLDALL_OK)
         return stream;
-    if (holdall_table_to_arrow(t, 0, holdall_table_row_count(t), below(9), stream, NULL) != HOLDALL_OK)
+    if (holdall_table_to_arrow(t, 0, holdall_table_row_count(t), below(9), stream, NULL) !=
+        HOLDALL_OK)
         CHECK(stream->release == NULL);
     holdall_table_close(t);
     return stream;
@@ -557,18 +620,20 @@ static struct ArrowArrayStream *a_stream(void)
 
 static void released(struct ArrowArrayStream *stream)
 {
-    /* it was not given: NULL was, for it or for the table */
+    /* the stream was not passed: it or the table was NULL */
     if (stream->release != NULL)
         stream->release(stream);
 }
 
-/* ---- what came back ------------------------------------------------------------------------------*/
+/* ---- checks of results ------------------------------------------------------------------------*/
 
-static void told(holdall_status status, const holdall_error *e)
+static void check_error(holdall_status status, const holdall_error *e)
 {
-    CHECK(status <= HOLDALL_DAMAGED && status >= HOLDALL_E_UNSUPPORTED && status != HOLDALL_E_INTERNAL);
+    CHECK(status <= HOLDALL_DAMAGED && status >= HOLDALL_E_UNSUPPORTED &&
+          status != HOLDALL_E_INTERNAL);
     if (status < 0 && e != NULL)
-        CHECK(e->status == status && e->position >= -1 && e->message[0] != '\0' && is_text(e->message, sizeof e->message));
+        CHECK(e->status == status && e->position >= -1 && e->message[0] != '\0' &&
+              is_text(e->message, sizeof e->message));
 }
 
 #define CALLS
@@ -583,9 +648,9 @@ static holdall_status call(size_t i)
     return status;
 }
 
-/* ---- a world to call in --------------------------------------------------------------------------*/
+/* ---- the environment of the calls -------------------------------------------------------------*/
 
-/* A container of each kind, and a handle of each kind, of what can be written where there is such. */
+/* Creates a container and a handle of each kind, a writing handle if there is one. */
 static void begin(void)
 {
     static const uint64_t shape[] = {20, 6}, origin[] = {0, 0}, chunks[] = {4, 4};
@@ -595,50 +660,55 @@ static void begin(void)
         content[i] = (uint8_t)(i % 90);
     holdall_options *o = options_of(WITH(HOLDALL_OPT_DURABILITY, 0));
     holdall_schunk *s;
-    OK(holdall_schunk_create(in_tmp("a.blp"), HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, 4, o, &s, &err));
+    OK(holdall_schunk_create(in_tmp("a.blp"), HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, 4, o, &s,
+                             &err));
     OK(holdall_schunk_append(s, content, sizeof content, &err));
     OK(holdall_schunk_commit(s, &err));
-    OK(holdall_schunk_copy(s, in_tmp("b.b2frame"), HOLDALL_CREATE, HOLDALL_FORMAT_B2FRAME, o, &err));
-    kept(K_schunk, HOLDALL_OK, s);
+    OK(holdall_schunk_copy(s, in_tmp("b.b2frame"), HOLDALL_CREATE, HOLDALL_FORMAT_B2FRAME, o,
+                           &err));
+    store_handle(K_schunk, HOLDALL_OK, s);
     holdall_array *a;
-    OK(array_create(in_tmp("c.b2nd"), HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, "<i4", 2, shape, chunks, NULL, o, &a, &err));
+    OK(array_create(in_tmp("c.b2nd"), HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, "<i4", 2, shape, chunks,
+                    NULL, o, &a, &err));
     OK(holdall_array_write(a, origin, shape, NULL, content, 480, NULL, &err));
     OK(holdall_array_commit(a, &err));
     OK(array_copy(a, in_tmp("g.cat"), HOLDALL_CREATE, HOLDALL_FORMAT_CATERVA, NULL, NULL, o, &err));
     OK(array_copy(a, in_tmp("none"), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, NULL, NULL, o, &err));
-    kept(K_array, HOLDALL_OK, a);
+    store_handle(K_array, HOLDALL_OK, a);
     holdall_table *t;
-    OK(table_create(in_tmp("f"), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, 2, columns, dtypes, o, &t, &err));
-    OK(holdall_table_append(t, 30, (const void *[]){content, content}, (const size_t[]){120, 150}, &err));
+    OK(table_create(in_tmp("f"), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, 2, columns, dtypes, o, &t,
+                    &err));
+    OK(holdall_table_append(t, 30, (const void *[]){content, content}, (const size_t[]){120, 150},
+                            &err));
     OK(holdall_table_commit(t, &err));
-    kept(K_table, HOLDALL_OK, t);
+    store_handle(K_table, HOLDALL_OK, t);
     for (int i = 0; i < 2; i++) {
         holdall_bag_writer *w;
         OK(holdall_bag_writer_open(in_tmp(i ? "e.bag" : "d.bagz"), HOLDALL_CREATE, o, &w, &err));
         append_records(w, 0, 20);
         OK(holdall_bag_writer_commit(w, &err));
-        kept(K_bag_writer, HOLDALL_OK, w);
+        store_handle(K_bag_writer, HOLDALL_OK, w);
     }
     holdall_bag *bag = open_bag(in_tmp("d.bagz"), NULL);
     holdall_records *records;
     OK(holdall_bag_read_range(bag, 0, 5, &records, &err));
-    kept(K_records, HOLDALL_OK, records);
+    store_handle(K_records, HOLDALL_OK, records);
     holdall_bag_index *index;
     OK(holdall_bag_index_build(bag, NULL, &index, &err));
-    kept(K_bag_index, HOLDALL_OK, index);
+    store_handle(K_bag_index, HOLDALL_OK, index);
     holdall_bag_stream *stream;
     OK(holdall_bag_stream_open(bag, NULL, NULL, NULL, &stream, &err));
-    kept(K_bag_stream, HOLDALL_OK, stream);
+    store_handle(K_bag_stream, HOLDALL_OK, stream);
     holdall_epoch *epoch;
     OK(holdall_epoch_new(20, 1, 0, 0, 1, &epoch, &err));
-    kept(K_epoch, HOLDALL_OK, epoch);
-    kept(K_bag, HOLDALL_OK, bag);
+    store_handle(K_epoch, HOLDALL_OK, epoch);
+    store_handle(K_bag, HOLDALL_OK, bag);
     holdall_checksum *digest;
     OK(holdall_checksum_new(HOLDALL_CHECKSUM_CRC32, &digest, &err));
-    kept(K_checksum, HOLDALL_OK, digest);
+    store_handle(K_checksum, HOLDALL_OK, digest);
     for (int i = 0; i < STORAGES; i++)
-        kept(K_storage, HOLDALL_OK, folder_io(&storages[i]));
-    kept(K_options, HOLDALL_OK, o);
+        store_handle(K_storage, HOLDALL_OK, folder_io(&storages[i]));
+    store_handle(K_options, HOLDALL_OK, o);
     for (int i = 0; i < 4 && contents[i].bytes == NULL; i++)
         contents[i].bytes = load(in_tmp(names[i]), &contents[i].size);
 }
@@ -676,7 +746,7 @@ static void end(void)
     each_file(in_tmp("."), drop);
 }
 
-/* A byte of some file changes, or its end is gone. */
+/* Changes a byte of a file, or truncates it. */
 static void harm(const char *path, bool folder)
 {
     size_t n = folder ? 0 : file_size(path);
@@ -687,11 +757,12 @@ static void harm(const char *path, bool folder)
         return;
     }
     FILE *f = fopen(path, "r+b");
-    CHECK(f != NULL && fseek(f, (long)below(n), SEEK_SET) == 0 && fputc((int)below(256), f) != EOF && fclose(f) == 0);
+    CHECK(f != NULL && fseek(f, (long)below(n), SEEK_SET) == 0 &&
+          fputc((int)below(256), f) != EOF && fclose(f) == 0);
 }
 
-/* With NULL for this parameter (-1: for none), in a world where no call has done anything. */
-static holdall_status sound_call(size_t i, int parameter)
+/* With NULL for this parameter (-1: for none), in a new environment. */
+static holdall_status valid_call(size_t i, int parameter)
 {
     static bool changed;
     if (changed) {
@@ -706,18 +777,18 @@ static holdall_status sound_call(size_t i, int parameter)
     return status;
 }
 
-static void null_for_each_pointer(void)
+static void null_is_an_error_or_allowed_for_each_pointer(void)
 {
-    sound = true;
+    intact = true;
     begin();
     for (size_t i = 0; i < CALLS_N; i++) {
-        holdall_status without = sound_call(i, -1);
+        holdall_status without = valid_call(i, -1);
         for (int p = 0; calls[i].pointers[p] != '\0'; p++) {
             if (calls[i].pointers[p] == '.')
                 continue;
-            holdall_status status = sound_call(i, p);
+            holdall_status status = valid_call(i, p);
             now("%s, parameter %d is NULL", calls[i].name, p);
-            /* or what else is wrong was seen before */
+            /* or another error was found first */
             if (calls[i].pointers[p] == 'n')
                 CHECK(status == HOLDALL_E_ARGUMENT || (status < 0 && status == without));
             else
@@ -725,7 +796,7 @@ static void null_for_each_pointer(void)
         }
     }
     end();
-    sound = false;
+    intact = false;
 }
 
 static void sequences(uint64_t n)
@@ -747,7 +818,7 @@ int main(void)
     const char *many = getenv("HOLDALL_CALLS"), *first = getenv("HOLDALL_SEED");
     state = 1;
     if (first == NULL)
-        RUN(null_for_each_pointer);
+        RUN(null_is_an_error_or_allowed_for_each_pointer);
     seed = first != NULL ? strtoull(first, NULL, 10) : 0;
     sequences(many != NULL ? strtoull(many, NULL, 10) : slow() ? 10 : 60);
     for (int i = 0; i < 4; i++)

@@ -1,6 +1,6 @@
-/* A reader that opens while a commit goes on, at every moment of it: the storage is what it was before, then
- * what it was at some moment of the commit, then what it is after it, with the switches at any two calls of the
- * reader. It must see the one commit or the other, whole. */
+/* A reader that opens during a commit, at every point of it: the storage has the state before the
+ * commit, then a state during it, then the state after it, with the switches at any two calls of
+ * the reader. The reader must see one complete commit or the other. */
 #include "commit_states.h"
 
 enum { OLD = 9, NEW = 14 };
@@ -9,15 +9,19 @@ static const struct {
     const char *name;
     int64_t codec, limits, sum;
 } forms[] = {
-    {"zstd", HOLDALL_CODEC_ZSTD, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32},          {"bare", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_NONE},
-    {"raw", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32},           {"zstd, separate", HOLDALL_CODEC_ZSTD, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_CRC32},
-    {"raw, separate", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_CRC32}, {"bare, separate", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_NONE},
+    {"zstd", HOLDALL_CODEC_ZSTD, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32},
+    {"bare", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_NONE},
+    {"raw", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_CHECKSUM_CRC32},
+    {"zstd, separate", HOLDALL_CODEC_ZSTD, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_CRC32},
+    {"raw, separate", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_CRC32},
+    {"bare, separate", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_CHECKSUM_NONE},
 };
 enum { FORMS = sizeof forms / sizeof forms[0] };
 
 static void write_film(int form, holdall_mode mode)
 {
-    const int64_t *pairs = WITH(HOLDALL_OPT_CODEC, forms[form].codec, HOLDALL_OPT_BAG_LIMITS, forms[form].limits, HOLDALL_OPT_CHECKSUM, forms[form].sum);
+    const int64_t *pairs = WITH(HOLDALL_OPT_CODEC, forms[form].codec, HOLDALL_OPT_BAG_LIMITS,
+                                forms[form].limits, HOLDALL_OPT_CHECKSUM, forms[form].sum);
     folder f = FOLDER;
     holdall_bag_writer *w;
     OK(try_folder_writer(&f, HOLDALL_CREATE, pairs, &w));
@@ -35,19 +39,22 @@ static void write_film(int form, holdall_mode mode)
     folder_clear(&f);
 }
 
-/* Opens and reads; returns the number of calls that the open took. */
+/* Opens and reads; returns the number of calls that the open made. */
 static long open_and_read(int form, holdall_mode mode, bool cached)
 {
     folder f = FOLDER;
     folder_copy(&f, &states[0]);
     f.before = show_state;
     holdall_bag *bag;
-    OK(try_folder_bag(&f, WITH(HOLDALL_OPT_CODEC, forms[form].codec, HOLDALL_OPT_BAG_LIMITS, forms[form].limits, HOLDALL_OPT_BAG_LIMITS_CACHE, cached), &bag));
+    OK(try_folder_bag(&f,
+                      WITH(HOLDALL_OPT_CODEC, forms[form].codec, HOLDALL_OPT_BAG_LIMITS,
+                           forms[form].limits, HOLDALL_OPT_BAG_LIMITS_CACHE, cached),
+                      &bag));
     long calls = f.all_calls;
     uint64_t n = holdall_bag_record_count(bag);
     CHECK(n == OLD || n == NEW);
-    /* Once the commit is over: the commit that it opened, or an error. (Who replaces a bag that is open for reading
-     * is on his own: here files are known by name alone.) */
+    /* After the commit: the commit that it opened, or an error. (Replacing a bag that is open for
+     * reading is not supported here: these files are known by name only.) */
     first = second = -1;
     folder_clear(&f);
     folder_copy(&f, &states[n_states - 1]);
@@ -56,7 +63,7 @@ static long open_and_read(int form, holdall_mode mode, bool cached)
         size_t size = 0, size2 = make_record(i, want);
         holdall_status s = holdall_bag_read(bag, i, got, sizeof got, &size, &err);
         CHECK(s < 0 || (size == size2 && memcmp(got, want, size) == 0));
-        /* appended to, it reads on where its limits are in memory or in a file of their own */
+        /* after an append it continues, if its limits are in memory or in a file of their own */
         if (cached || forms[form].limits == HOLDALL_BAG_LIMITS_SEPARATE)
             CHECK(s == HOLDALL_OK);
     }
@@ -80,11 +87,14 @@ int main(void)
                 for (middle = 0; middle < n_states; middle++)
                     for (long a = 1; a <= calls; a++)
                         for (long b = a; b <= calls + 1; b++) {
-                            /* a reader that looks again waits a little before: too long for all of them */
+                            /* a reader that retries waits between attempts: too slow for all
+                             * cases */
                             if (turn++ % (slow() ? 211 : 59) != 0)
                                 continue;
                             first = a, second = b;
-                            now("%s, %s, cached %d: moment %d of %d from call %ld to %ld of %ld", forms[form].name, names[m], cached, middle, n_states - 1, a, b, calls);
+                            now("%s, %s, cached %d: moment %d of %d from call %ld to %ld of %ld",
+                                forms[form].name, names[m], cached, middle, n_states - 1, a, b,
+                                calls);
                             open_and_read(form, modes[m], cached);
                         }
             }

@@ -1,5 +1,6 @@
-/* holdall_repair(): what is whole stays as it is; what was left torn becomes its last whole state; what cannot be
- * proved is left alone. (test_crash.c repairs what crashes leave, test_damage.c what single bytes do.) */
+/* holdall_repair(): a complete container is not changed; a torn one gets its last complete state;
+ * bytes that cannot be verified are not changed. (test_crash.c repairs what crashes leave,
+ * test_damage.c repairs single changed bytes.) */
 #include "check.h"
 
 enum { N = 25 };
@@ -19,51 +20,52 @@ static void use(const char *name)
     snprintf(path, sizeof path, "%s", in_tmp(name));
 }
 
-static holdall_status repair(const int64_t *pairs, uint64_t *kept, uint64_t *dropped)
+static holdall_status repair(const int64_t *pairs, uint64_t *retained, uint64_t *dropped)
 {
     holdall_options *o = options_of(pairs);
     preset_error();
-    holdall_status s = repair_counts(path, o, kept, dropped, &err);
+    holdall_status s = repair_counts(path, o, retained, dropped, &err);
     holdall_options_free(o);
     return s;
 }
 
-/* A dry run: what the repair says, and what holdall_verify() says of what it would leave. */
-static void check_dry_run(const int64_t *pairs, uint64_t kept, uint64_t dropped)
+/* A dry run: the results of the repair, and those of holdall_verify() for the state that it would
+ * leave. */
+static void check_dry_run(const int64_t *pairs, uint64_t retained, uint64_t dropped)
 {
     holdall_options *o = options_of(pairs);
     if (o == NULL)
         CHECK((o = holdall_options_new()) != NULL);
     OK(holdall_options_set(o, HOLDALL_OPT_DRY_RUN, 1, &err));
-    uint64_t k = 999, d = 999, sound = 999, bad = 999, unchecked = 999;
+    uint64_t k = 999, d = 999, intact = 999, corrupt = 999, unchecked = 999;
     int files = files_with("");
     size_t n, m;
     uint8_t *before = load(path, &n);
     OK(repair_counts(path, o, &k, &d, &err));
-    OK(verify_counts(path, o, NULL, NULL, &sound, &bad, &unchecked, &err));
+    OK(verify_counts(path, o, NULL, NULL, &intact, &corrupt, &unchecked, &err));
     uint8_t *after = load(path, &m);
-    CHECK(k == kept && d == dropped && sound + unchecked == kept && bad == 0);
+    CHECK(k == retained && d == dropped && intact + unchecked == retained && corrupt == 0);
     CHECK(files_with("") == files && n == m && memcmp(before, after, n) == 0);
     free(before);
     free(after);
     holdall_options_free(o);
 }
 
-static void check_repair(const int64_t *pairs, uint64_t kept, uint64_t dropped)
+static void check_repair(const int64_t *pairs, uint64_t retained, uint64_t dropped)
 {
     uint64_t k = 999, d = 999;
-    check_dry_run(pairs, kept, dropped);
+    check_dry_run(pairs, retained, dropped);
     GAVE(HOLDALL_OK, repair(pairs, &k, &d));
-    EQUAL(k, kept);
+    EQUAL(k, retained);
     EQUAL(d, dropped);
     TIDY();
-    check_bag(path, pairs, kept);
-    /* once is enough */
+    check_bag(path, pairs, retained);
+    /* one repair is enough */
     GAVE(HOLDALL_OK, repair(pairs, &k, NULL));
-    EQUAL(k, kept);
+    EQUAL(k, retained);
 }
 
-/* It cannot be repaired, and no file has changed. */
+/* It cannot be repaired, and no file was changed. */
 static void check_left_alone(const int64_t *pairs, holdall_status want)
 {
     static const char *const prefixes[] = {"", "limits.", "checksums."};
@@ -73,10 +75,10 @@ static void check_left_alone(const int64_t *pairs, holdall_status want)
         if (there(beside(prefixes[p])))
             before[p] = load(beside(prefixes[p]), &sizes[p]);
     int files = files_with("");
-    uint64_t kept = 77, dropped = 78;
-    GAVE(want, repair(pairs, &kept, &dropped));
+    uint64_t retained = 77, dropped = 78;
+    GAVE(want, repair(pairs, &retained, &dropped));
     if (want < 0) {
-        EQUAL(kept, 77);
+        EQUAL(retained, 77);
         EQUAL(dropped, 78);
     }
     EQUAL(files_with(""), files);
@@ -90,29 +92,36 @@ static void check_left_alone(const int64_t *pairs, holdall_status want)
         }
 }
 
-static void what_is_whole_stays_as_it_is(void)
+static void a_complete_bag_is_not_changed(void)
 {
     static const char *const names[] = {"whole.bag", "whole.bagz"};
     for (int k = 0; k < 12; k++) {
         use(names[k % 2]);
         const int64_t *pairs = WITH(HOLDALL_OPT_BAG_LIMITS, LIMITS(k / 2 % 2));
-        write_bag(path, HOLDALL_REPLACE, WITH(HOLDALL_OPT_BAG_LIMITS, LIMITS(k / 2 % 2), HOLDALL_OPT_CHECKSUM, k / 4 % 2 ? HOLDALL_CHECKSUM_NONE : HOLDALL_CHECKSUM_CRC32), k / 8 ? 0 : N);
+        write_bag(path, HOLDALL_REPLACE,
+                  WITH(HOLDALL_OPT_BAG_LIMITS, LIMITS(k / 2 % 2), HOLDALL_OPT_CHECKSUM,
+                       k / 4 % 2 ? HOLDALL_CHECKSUM_NONE : HOLDALL_CHECKSUM_CRC32),
+                  k / 8 ? 0 : N);
         check_left_alone(pairs, HOLDALL_OK);
         check_repair(pairs, k / 8 ? 0 : N, 0);
     }
     GIVES(HOLDALL_E_MISSING, repair_counts(in_tmp("no-such.bag"), NULL, NULL, NULL, &err));
-    /* the results may be left out */
+    /* the pointers to results may be NULL */
     OK(repair_counts(path, options_of(NULL), NULL, NULL, &err));
     EQUAL(files_with("no-such"), 0);
 }
 
-/* X and limits.X, which a Bagz writer of one file leaves when it is cut off, become one file. */
-static void a_bagz_writer_that_was_cut_off(void)
+/* X and limits.X, which a Bagz writer of one file leaves when it is interrupted, become one
+ * file. */
+static void files_of_an_interrupted_bagz_writer_are_joined(void)
 {
     static const char *const names[] = {"cut-off.bag", "cut-off.bagz"};
     for (int k = 0; k < 2; k++) {
         use(names[k]);
-        write_bag(path, HOLDALL_REPLACE, WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE), N);
+        write_bag(path, HOLDALL_REPLACE,
+                  WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_OPT_CHECKSUM,
+                       HOLDALL_CHECKSUM_NONE),
+                  N);
         holdall_bag *bag;
         CHECK(try_open(path, NULL, &bag) < 0);
         CHECK(says("limits."));
@@ -132,27 +141,29 @@ static void a_bagz_writer_that_was_cut_off(void)
         save(beside(prefixes[p]), bytes, n);
         free(bytes);
     }
-    uint64_t kept = 0, dropped = 9;
-    GAVE(HOLDALL_OK, repair(NULL, &kept, &dropped));
-    EQUAL(kept, 11);
+    uint64_t retained = 0, dropped = 9;
+    GAVE(HOLDALL_OK, repair(NULL, &retained, &dropped));
+    EQUAL(retained, 11);
     EQUAL(dropped, 0);
-    uint64_t bad = 9;
-    OK(verify_counts(path, NULL, NULL, NULL, NULL, &bad, NULL, &err));
-    EQUAL(bad, 0);
+    uint64_t corrupt = 9;
+    OK(verify_counts(path, NULL, NULL, NULL, NULL, &corrupt, NULL, &err));
+    EQUAL(corrupt, 0);
 }
 
-/* Separate limits that are torn, or reach beyond the records, go. */
-static void separate_limits_that_are_torn(void)
+/* Separate limits that are torn, or that exceed the records, are removed. */
+static void torn_separate_limits_are_removed(void)
 {
     static const char *const names[] = {"torn.bag", "torn.bagz"};
     const int64_t *pairs = WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE);
     for (int k = 0; k < 2; k++) {
-        const int64_t *bare = WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE);
+        const int64_t *bare = WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE,
+                                   HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE);
         use(names[k]);
         write_bag(path, HOLDALL_REPLACE, bare, N);
         CHECK(truncate(beside("limits."), 8 * (N - 1) + 3) == 0);
         check_repair(pairs, N - 1, 1);
-        /* records cut: five bytes of record 24 (2,900 bytes, or fewer compressed) are missing, then all behind record 9 */
+        /* truncated records: five bytes of record 24 are missing (2,900 bytes, or fewer if
+         * compressed), then everything after record 9 */
         write_bag(path, HOLDALL_REPLACE, bare, N);
         CHECK(truncate(path, (off_t)file_size(path) - 5) == 0);
         check_repair(pairs, N - 1, 1);
@@ -174,15 +185,17 @@ static void overwrite_end(uint64_t value)
     free(bytes);
 }
 
-/* The last limit, where frames or checksums prove what it was. */
-static void a_damaged_last_limit(void)
+/* The last limit, if frames or checksums prove its value. */
+static void a_corrupt_last_limit_is_restored(void)
 {
     static const char *const names[] = {"last.bag", "last.bagz"};
     for (int k = 0; k < 2; k++) {
         use(names[k]);
         write_bag(path, HOLDALL_REPLACE, NULL, N);
         size_t records = file_size(path) - 8 * N;
-        const uint64_t wrong[] = {0, UINT64_MAX, UINT64_MAX - 7, 8, records + 8, records - 8, records + 1, records + 8 * N, records ^ 0x100};
+        const uint64_t wrong[] = {0,           UINT64_MAX,      UINT64_MAX - 7,
+                                  8,           records + 8,     records - 8,
+                                  records + 1, records + 8 * N, records ^ 0x100};
         for (size_t w = 0; w < sizeof wrong / sizeof wrong[0]; w++) {
             now("%s, last limit %" PRIu64 " for %zu", names[k], wrong[w], records);
             overwrite_end(wrong[w]);
@@ -192,22 +205,22 @@ static void a_damaged_last_limit(void)
     }
 }
 
-static void what_cannot_be_proved_is_left_alone(void)
+static void unverifiable_bytes_are_not_changed(void)
 {
     use("bare.bag");
     write_bag(path, HOLDALL_REPLACE, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE), N);
     overwrite_end(UINT64_MAX);
     check_left_alone(NULL, HOLDALL_E_FORMAT);
     use("text.bag");
-    save(path, "words, and not a bag", 20);
+    save(path, "texts, and not a bag", 20);
     check_left_alone(NULL, HOLDALL_E_FORMAT);
     use("text.bagz");
-    save(path, "words, and not a bag", 20);
+    save(path, "texts, and not a bag", 20);
     check_left_alone(NULL, HOLDALL_E_FORMAT);
     use("short.bag");
     save(path, "abc", 3);
     check_left_alone(NULL, HOLDALL_E_FORMAT);
-    /* limits that a writer cut off before they were written at all: the records are not thrown away */
+    /* limits that an interrupted writer has not written at all: the records are not discarded */
     use("early.bag");
     save(path, "the records of a writer that was cut off early", 46);
     save(beside("limits."), "", 0);
@@ -217,22 +230,23 @@ static void what_cannot_be_proved_is_left_alone(void)
     CHECK(repair(NULL, NULL, NULL) < 0 && there(path));
 }
 
-/* Another program has written the bag anew: the checksums beside it are those of another state. */
-static void checksums_of_another_state(void)
+/* Another program has rewritten the bag: the checksums beside it are those of another state. */
+static void checksums_of_another_state_are_detected(void)
 {
     use("other.bag");
-    write_bag(in_tmp("longer.bag"), HOLDALL_CREATE, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE), N + 5);
+    write_bag(in_tmp("longer.bag"), HOLDALL_CREATE,
+              WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE), N + 5);
     write_bag(path, HOLDALL_CREATE, NULL, N);
     CHECK(rename(in_tmp("longer.bag"), path) == 0);
     holdall_bag *bag;
     GIVES(HOLDALL_E_CHECKSUM, try_open(path, NULL, &bag));
     CHECK(says("checksums.other.bag"));
-    /* it can be read, unchecked, on the caller's word */
+    /* it can be read without verification, on request */
     check_bag(path, WITH(HOLDALL_OPT_VERIFY, 0), N + 5);
-    uint64_t kept = 0;
-    holdall_status s = repair(NULL, &kept, NULL);
+    uint64_t retained = 0;
+    holdall_status s = repair(NULL, &retained, NULL);
     if (s == HOLDALL_OK) {
-        EQUAL(kept, N + 5);
+        EQUAL(retained, N + 5);
         check_bag(path, NULL, N + 5);
     } else {
         GAVE(HOLDALL_E_FORMAT, s);
@@ -240,16 +254,16 @@ static void checksums_of_another_state(void)
 }
 
 /* A holdall_progress_fn that writes a bag. */
-static int write_another(void *told, uint64_t done, uint64_t total)
+static int write_another(void *written, uint64_t done, uint64_t total)
 {
     (void)done, (void)total;
-    if (!*(bool *)told)
+    if (!*(bool *)written)
         write_bag(in_tmp("another.bag"), HOLDALL_CREATE, NULL, N);
-    *(bool *)told = true;
+    *(bool *)written = true;
     return 0;
 }
 
-static void a_dry_run_is_one_of_the_call_alone(void)
+static void a_dry_run_applies_to_one_call(void)
 {
     use("dry.blp");
     enum { BYTES = 4000 };
@@ -271,17 +285,18 @@ static void a_dry_run_is_one_of_the_call_alone(void)
     save(path, file, n);
     free(file);
 
-    bool told = false;
-    uint64_t kept = 0, dropped = 0;
+    bool written = false;
+    uint64_t retained = 0, dropped = 0;
     o = options_of(WITH(HOLDALL_OPT_DRY_RUN, 1));
-    holdall_options_set_progress(o, write_another, &told);
-    OK(repair_counts(path, o, &kept, &dropped, &err));
-    CHECK(told && kept == 3 && dropped == 1);
+    holdall_options_set_progress(o, write_another, &written);
+    OK(repair_counts(path, o, &retained, &dropped, &err));
+    CHECK(written && retained == 3 && dropped == 1);
     check_bag(in_tmp("another.bag"), NULL, N);
 
     /* the handle outlives the options */
     OK(holdall_schunk_open(path, HOLDALL_READ, o, &s, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_open(path, HOLDALL_APPEND, o, &(holdall_schunk *){NULL}, &err));
+    GIVES(HOLDALL_E_ARGUMENT,
+          holdall_schunk_open(path, HOLDALL_APPEND, o, &(holdall_schunk *){NULL}, &err));
     CHECK(says("HOLDALL_OPT_DRY_RUN"));
     holdall_options_free(o);
     OK(holdall_schunk_read(s, 0, got, BYTES, &err));
@@ -292,12 +307,12 @@ static void a_dry_run_is_one_of_the_call_alone(void)
 
 int main(void)
 {
-    RUN(what_is_whole_stays_as_it_is);
-    RUN(a_bagz_writer_that_was_cut_off);
-    RUN(separate_limits_that_are_torn);
-    RUN(a_damaged_last_limit);
-    RUN(what_cannot_be_proved_is_left_alone);
-    RUN(checksums_of_another_state);
-    RUN(a_dry_run_is_one_of_the_call_alone);
+    RUN(a_complete_bag_is_not_changed);
+    RUN(files_of_an_interrupted_bagz_writer_are_joined);
+    RUN(torn_separate_limits_are_removed);
+    RUN(a_corrupt_last_limit_is_restored);
+    RUN(unverifiable_bytes_are_not_changed);
+    RUN(checksums_of_another_state_are_detected);
+    RUN(a_dry_run_applies_to_one_call);
     return 0;
 }

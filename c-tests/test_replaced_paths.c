@@ -1,15 +1,19 @@
-/* Names under an open writer: containers, the folders that they are in, their locks and what lies beside or in them are
- * swapped with those of another container, which has a writer of its own. Either a commit goes where the writer was opened,
- * or it fails; the other container and its writer notice nothing. */
+/* Renamed paths under an open writer: containers, their parent folders, their locks and the files
+ * beside or in them are swapped with those of another container, which has its own writer. Either a
+ * commit changes the container that the writer opened, or it fails; the other container and its
+ * writer are not affected. */
 #include "formats.h"
 
 enum { ONE = 40, ONE_MORE = 20, TWO = 30, TWO_MORE = 25 };
 
-/* When names are swapped; in the last case they are swapped back after the commit, and there is another one. */
+/* When names are swapped; in the last case they are swapped back after the commit, and there is
+ * another commit. */
 enum { OPENED, WRITTEN, BACK, MOMENTS };
-static const char *const moments[] = {"after opening", "before the commit", "until after the commit"};
+static const char *const moments[] = {"after opening", "before the commit",
+                                      "until after the commit"};
 
-/* What is swapped: of two folders, one/ and two/, with a container of the same name in each. */
+/* What is swapped: parts of two folders, one/ and two/, with a container of the same name in
+ * each. */
 static const struct {
     const char *what, *path;
 } swaps[] = {
@@ -46,7 +50,7 @@ static void move(const char *from, const char *to)
     CHECK(rename(from, to) == 0 || errno == ENOENT);
 }
 
-/* Says whether there was something. */
+/* Returns whether there was something to swap. */
 static bool swap(int form, int which)
 {
     char one[512], two[512], other[512];
@@ -100,7 +104,8 @@ static void check_swap(int form, int which, int moment)
     swap(form, which);
     holdall_status s = write_and_swap(form, which, moment, &w);
     if (s < 0)
-        CHECK(s == HOLDALL_E_STATE || s == HOLDALL_E_MISSING || s == HOLDALL_E_FORMAT || s == HOLDALL_E_EXISTS);
+        CHECK(s == HOLDALL_E_STATE || s == HOLDALL_E_MISSING || s == HOLDALL_E_FORMAT ||
+              s == HOLDALL_E_EXISTS);
     if (moment == BACK) {
         swap(form, which);
         holdall_status again = commit(&w);
@@ -109,7 +114,8 @@ static void check_swap(int form, int which, int moment)
     close_writer(&w);
     if (moment != BACK)
         swap(form, which);
-    /* the other one goes on as if nothing had been, where its own files were not away as it looked for them */
+    /* the other writer continues normally, unless its own files were missing when it checked
+     * them */
     EQUAL(rows_in(form, "two"), TWO);
     EQUAL(rows_in(form, "one"), s < 0 ? ONE : ONE + ONE_MORE);
     GAVE(HOLDALL_OK, commit(&other));
@@ -125,7 +131,8 @@ int main(void)
         for (int which = 0; which < SWAPS; which++)
             for (int moment = 0; moment < MOMENTS; moment++) {
                 if (getenv("SHOW"))
-                    printf("%s: %s %s\n", forms[form].name, swaps[which].what, moments[moment]), fflush(stdout);
+                    printf("%s: %s %s\n", forms[form].name, swaps[which].what, moments[moment]),
+                        fflush(stdout);
                 check_swap(form, which, moment);
                 remove_all();
             }

@@ -1,19 +1,20 @@
-/* Superchunks in every-day use: content that is appended, read in slices, written over, put in between, cut and
- * taken away, committed and opened again; every codec, filter, checksum and header; metadata; raw chunks. */
+/* Superchunks in ordinary use: content that is appended, read in slices, written over, inserted,
+ * truncated and removed, committed and opened again; every codec, filter, checksum and header;
+ * metadata; raw chunks. */
 #include "schunk.h"
 
 enum { CHUNK = 8000, N = 100100 };
 
 static const int64_t small[] = {HOLDALL_OPT_CHUNK_BYTES, CHUNK, 0, 0};
 
-static void pieces_and_slices(void)
+static void pieces_are_appended_and_slices_are_read(void)
 {
     const char *path = in_tmp("pieces.blp");
     holdall_schunk *s = create(path, HOLDALL_CREATE, small);
     EQUAL(holdall_schunk_chunk_count(s), 0);
     EQUAL(holdall_schunk_nbytes(s), 0);
     EQUAL(schunk_info(s).stored_bytes, 0);
-    /* pieces of all sizes; they can be read at once */
+    /* pieces of all sizes, readable immediately */
     for (size_t at = 0, k = 0; at < N; k++) {
         size_t n = k * k * 5 % 20011 + k % 3;
         n = n < N - at ? n : N - at;
@@ -60,7 +61,7 @@ static void pieces_and_slices(void)
             EQUAL(codec, HOLDALL_CODEC_LZ4);
             OK(chunk_info(s, i, NULL, NULL, NULL, &err));
         }
-        /* a checksum is that of the content */
+        /* the checksum is that of the content */
         uint8_t *all = malloc(N), a[64], b[64];
         CHECK(all != NULL);
         make_content(0, all, N, 1);
@@ -75,7 +76,8 @@ static void pieces_and_slices(void)
     }
 }
 
-/* A model in memory, and changes of all kinds; every now and then a commit, or none. */
+/* Random changes of all kinds, compared with a model in memory, with commits, or closed without
+ * one. */
 typedef struct {
     uint8_t bytes[1 << 20];
     size_t n;
@@ -108,7 +110,7 @@ static void change(holdall_schunk *s, model *m, uint64_t *x)
     uint64_t r = next_random(x);
     uint8_t bytes[12000];
     size_t n = (size_t)(r >> 8) % sizeof bytes, at = m->n ? (size_t)(r >> 24) % m->n : 0;
-    if (r >> 63) /* content that cannot be made smaller */
+    if (r >> 63) /* content that cannot be compressed */
         for (size_t i = 0; i < n; i++)
             bytes[i] = (uint8_t)(next_random(x) >> 11);
     else
@@ -128,7 +130,7 @@ static void change(holdall_schunk *s, model *m, uint64_t *x)
         memcpy(m->bytes + at, bytes, n);
         break;
     case 3: {
-        /* before a chunk; where its content begins is told by the sizes of those before */
+        /* before a chunk; the sizes of the earlier chunks define where its content begins */
         uint64_t chunk = (r >> 30) % (holdall_schunk_chunk_count(s) + 1);
         size_t begin = 0, size = 0;
         for (uint64_t i = 0; i < chunk; i++, begin += size)
@@ -161,7 +163,7 @@ static void change(holdall_schunk *s, model *m, uint64_t *x)
     }
 }
 
-static void changes_of_all_kinds(void)
+static void random_changes_agree_with_the_model(void)
 {
     static model now_, committed;
     static const int64_t versions[] = {0, 1, 2, 103};
@@ -170,7 +172,9 @@ static void changes_of_all_kinds(void)
         char name[64];
         snprintf(name, sizeof name, "changes%d.blp", form);
         int64_t version = versions[form % 4], spare = form / 4 * 500;
-        holdall_schunk *s = create(in_tmp(name), HOLDALL_CREATE, WITH(HOLDALL_OPT_CHUNK_BYTES, 1600, HOLDALL_OPT_FORMAT_VERSION, version, HOLDALL_OPT_SPARE_BYTES, spare));
+        holdall_schunk *s = create(in_tmp(name), HOLDALL_CREATE,
+                                   WITH(HOLDALL_OPT_CHUNK_BYTES, 1600, HOLDALL_OPT_FORMAT_VERSION,
+                                        version, HOLDALL_OPT_SPARE_BYTES, spare));
         now_.n = committed.n = 0;
         OK(holdall_schunk_commit(s, &err));
         for (int k = 0; k < (slow() ? 60 : 300); k++) {
@@ -193,7 +197,8 @@ static void changes_of_all_kinds(void)
                     EQUAL(schunk_info(s).version, version == 0 || version == 103 ? 3 : version);
                     holdall_schunk_close(s);
                     OK(verify_counts(in_tmp(name), NULL, NULL, NULL, NULL, NULL, NULL, &err));
-                    s = open_schunk(in_tmp(name), HOLDALL_APPEND, spare ? WITH(HOLDALL_OPT_SPARE_BYTES, spare) : NULL);
+                    s = open_schunk(in_tmp(name), HOLDALL_APPEND,
+                                    spare ? WITH(HOLDALL_OPT_SPARE_BYTES, spare) : NULL);
                     now_ = committed;
                 }
             }
@@ -202,22 +207,29 @@ static void changes_of_all_kinds(void)
     }
 }
 
-static void codecs_filters_checksums_versions(void)
+static void all_codecs_filters_checksums_and_versions_work(void)
 {
     static const int64_t versions[] = {1, 2, 3, 103};
-    static const uint8_t filters[] = {HOLDALL_FILTER_NONE, HOLDALL_FILTER_SHUFFLE, HOLDALL_FILTER_BITSHUFFLE};
+    static const uint8_t filters[] = {HOLDALL_FILTER_NONE, HOLDALL_FILTER_SHUFFLE,
+                                      HOLDALL_FILTER_BITSHUFFLE};
     const char *path = in_tmp("forms.blp");
     for (int64_t codec = HOLDALL_CODEC_NONE; codec <= HOLDALL_CODEC_ZSTD; codec++)
         for (int f = 0; f < 3; f++)
             for (int v = 0; v < 4; v++) {
-                int64_t sum = HOLDALL_CHECKSUM_NONE + (versions[v] == 1 ? 0 : (codec + 2 * f + v) % 9), level = 1 + (codec + f + v) % 9;
+                int64_t sum = HOLDALL_CHECKSUM_NONE +
+                              (versions[v] == 1 ? 0 : (codec + 2 * f + v) % 9),
+                        level = 1 + (codec + f + v) % 9;
                 size_t typesize = (size_t[]){1, 2, 4, 8, 300}[(codec + f + v) % 5];
-                now("codec %d, filter %d, version %d, sum %d, level %d, typesize %zu", (int)codec, f, (int)versions[v], (int)sum, (int)level, typesize);
-                holdall_options *o = options_of(WITH(HOLDALL_OPT_CODEC, codec, HOLDALL_OPT_LEVEL, level, HOLDALL_OPT_CHECKSUM, sum, HOLDALL_OPT_FORMAT_VERSION, versions[v],
-                                                     HOLDALL_OPT_CHUNK_BYTES, 24000, HOLDALL_OPT_OFFSETS, versions[v] == 1 ? 0 : codec % 2));
+                now("codec %d, filter %d, version %d, sum %d, level %d, typesize %zu", (int)codec,
+                    f, (int)versions[v], (int)sum, (int)level, typesize);
+                holdall_options *o = options_of(
+                    WITH(HOLDALL_OPT_CODEC, codec, HOLDALL_OPT_LEVEL, level, HOLDALL_OPT_CHECKSUM,
+                         sum, HOLDALL_OPT_FORMAT_VERSION, versions[v], HOLDALL_OPT_CHUNK_BYTES,
+                         24000, HOLDALL_OPT_OFFSETS, versions[v] == 1 ? 0 : codec % 2));
                 OK(holdall_options_set_bytes(o, HOLDALL_OPT_FILTERS, filters + f, f > 0, &err));
                 holdall_schunk *s;
-                OK(holdall_schunk_create(path, HOLDALL_REPLACE, HOLDALL_FORMAT_BLOSCPACK, typesize, o, &s, &err));
+                OK(holdall_schunk_create(path, HOLDALL_REPLACE, HOLDALL_FORMAT_BLOSCPACK, typesize,
+                                         o, &s, &err));
                 holdall_options_free(o);
                 append_content(s, 0, 50001, 2);
                 finish(s);
@@ -227,21 +239,26 @@ static void codecs_filters_checksums_versions(void)
                 s = open_schunk(path, HOLDALL_READ, NULL);
                 check_content(s, 0, 80001, 2);
                 EQUAL(schunk_info(s).checksum, sum);
-                EQUAL(schunk_info(s).version, versions[v] == 103 ? 3 : versions[v]); /* without metadata they are the same */
+                EQUAL(schunk_info(s).version,
+                      versions[v] == 103 ? 3
+                                         : versions[v]); /* without metadata they are identical */
                 EQUAL(schunk_info(s).typesize, typesize > 255 ? 1 : typesize);
                 EQUAL(holdall_schunk_chunk_count(s), 4);
                 int32_t got = 0;
                 for (uint64_t i = 0; i < 4; i++) {
                     size_t nbytes = 0, cbytes = 0;
                     OK(chunk_info(s, i, &nbytes, &cbytes, &got, &err));
-                    /* what has been appended later is made as what was there: how it was not compressed, nobody knows */
+                    /* later appends use the settings of the existing chunks; for uncompressed
+                     * chunks these are not known */
                     int64_t want = codec == HOLDALL_CODEC_LZ4HC ? HOLDALL_CODEC_LZ4 : codec;
-                    CHECK(got == want || cbytes == nbytes + 16 || (codec == HOLDALL_CODEC_NONE && got == HOLDALL_CODEC_BLOSCLZ));
+                    CHECK(got == want || cbytes == nbytes + 16 ||
+                          (codec == HOLDALL_CODEC_NONE && got == HOLDALL_CODEC_BLOSCLZ));
                 }
                 holdall_schunk_close(s);
-                uint64_t sound = 9, bad = 9, unchecked = 9;
-                OK(verify_counts(path, NULL, NULL, NULL, &sound, &bad, &unchecked, &err));
-                CHECK(bad == 0 && sound == (sum == HOLDALL_CHECKSUM_NONE ? 0 : 4) && sound + unchecked == 4);
+                uint64_t intact = 9, corrupt = 9, unchecked = 9;
+                OK(verify_counts(path, NULL, NULL, NULL, &intact, &corrupt, &unchecked, &err));
+                CHECK(corrupt == 0 && intact == (sum == HOLDALL_CHECKSUM_NONE ? 0 : 4) &&
+                      intact + unchecked == 4);
             }
     TIDY();
 }
@@ -251,8 +268,10 @@ static void check_meta(const holdall_schunk *s, const char *want)
     const void *value = &err;
     size_t n = 99;
     EQUAL(holdall_schunk_attr_count(s), want != NULL);
-    CHECK(want ? strcmp(holdall_schunk_attr_name(s, 0), "") == 0 : holdall_schunk_attr_name(s, 0) == NULL);
-    CHECK(holdall_schunk_attr_name(s, 1) == NULL && holdall_schunk_attr_name(s, UINT32_MAX) == NULL);
+    CHECK(want ? strcmp(holdall_schunk_attr_name(s, 0), "") == 0
+               : holdall_schunk_attr_name(s, 0) == NULL);
+    CHECK(holdall_schunk_attr_name(s, 1) == NULL &&
+          holdall_schunk_attr_name(s, UINT32_MAX) == NULL);
     GIVES(want ? HOLDALL_OK : HOLDALL_NOT_FOUND, holdall_schunk_attr_get(s, "", &value, &n, &err));
     EQUAL(n, want ? strlen(want) : 0);
     CHECK(want ? memcmp(value, want, n) == 0 : value == NULL);
@@ -260,7 +279,7 @@ static void check_meta(const holdall_schunk *s, const char *want)
     CHECK(value == NULL && n == 0);
 }
 
-static void metadata(void)
+static void metadata_are_stored_and_replaced(void)
 {
     static char large[60000];
     memset(large, ' ', sizeof large - 1);
@@ -269,10 +288,15 @@ static void metadata(void)
         snprintf(large + i, 11, "%8zu, ", i), large[i + 10] = ' ';
     large[sizeof large - 4] = '1';
     static const int64_t versions[] = {3, 103};
-    const char *const values[] = {"{\"a\": 1}", NULL, "[]", large, "null", "{\"unit\": \"K\", \"\\u00fc\": [1.5, null, \"x\"]}", NULL, large, "3"};
+    const char *const values[] = {
+        "{\"a\": 1}", NULL,   "[]",
+        large,        "null", "{\"unit\": \"K\", \"\\u00fc\": [1.5, null, \"x\"]}",
+        NULL,         large,  "3"};
     for (int v = 0; v < 2; v++) {
         const char *path = in_tmp(v ? "meta103.blp" : "meta.blp");
-        holdall_schunk *s = create(path, HOLDALL_CREATE, WITH(HOLDALL_OPT_FORMAT_VERSION, versions[v], HOLDALL_OPT_CHUNK_BYTES, CHUNK));
+        holdall_schunk *s =
+            create(path, HOLDALL_CREATE,
+                   WITH(HOLDALL_OPT_FORMAT_VERSION, versions[v], HOLDALL_OPT_CHUNK_BYTES, CHUNK));
         check_meta(s, NULL);
         append_content(s, 0, N, 3);
         const char *was = NULL;
@@ -280,7 +304,7 @@ static void metadata(void)
             now("version %d, value %zu", (int)versions[v], k);
             OK(holdall_schunk_attr_set(s, "", values[k], values[k] ? strlen(values[k]) : 0, &err));
             check_meta(s, values[k]);
-            if (k > 0) { /* there is a file */
+            if (k > 0) { /* the file exists */
                 holdall_schunk *reader = open_schunk(path, HOLDALL_READ, NULL);
                 check_meta(reader, was);
                 holdall_schunk_close(reader);
@@ -302,7 +326,8 @@ static void metadata(void)
         holdall_schunk_close(s);
     }
     for (int64_t version = 1; version < 3; version++) {
-        holdall_schunk *s = create(in_tmp("none.blp"), HOLDALL_REPLACE, WITH(HOLDALL_OPT_FORMAT_VERSION, version));
+        holdall_schunk *s =
+            create(in_tmp("none.blp"), HOLDALL_REPLACE, WITH(HOLDALL_OPT_FORMAT_VERSION, version));
         GIVES(HOLDALL_E_UNSUPPORTED, holdall_schunk_attr_set(s, "", "1", 1, &err));
         OK(holdall_schunk_attr_set(s, "", NULL, 0, &err));
         check_meta(s, NULL);
@@ -311,11 +336,15 @@ static void metadata(void)
     TIDY();
 }
 
-static void raw_chunks(void)
+static void raw_chunks_are_copied_unchanged(void)
 {
     const char *path = in_tmp("raw.blp"), *copy = in_tmp("copy.blp");
-    write_schunk(path, WITH(HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD), N, 4);
-    holdall_schunk *from = open_schunk(path, HOLDALL_READ, NULL), *to = create(copy, HOLDALL_CREATE, WITH(HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_SHA1));
+    write_schunk(path, WITH(HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD),
+                 N, 4);
+    holdall_schunk *from = open_schunk(path, HOLDALL_READ, NULL),
+                   *to = create(copy, HOLDALL_CREATE,
+                                WITH(HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_CHECKSUM,
+                                     HOLDALL_CHECKSUM_SHA1));
     uint8_t chunk[CHUNK + 32], again[CHUNK + 32];
     for (uint64_t i = 0; i < holdall_schunk_chunk_count(from); i++) {
         size_t n = 0, n2 = 0, cbytes = 0;
@@ -325,7 +354,7 @@ static void raw_chunks(void)
         OK(holdall_schunk_append_raw(to, chunk, n, &err));
         OK(holdall_schunk_read_raw(to, i, again, sizeof again, &n2, &err));
         CHECK(n == n2 && memcmp(chunk, again, n) == 0);
-        /* what is none is refused, and nothing is appended */
+        /* invalid chunks are refused, and nothing is appended */
         GIVES(HOLDALL_E_FORMAT, holdall_schunk_append_raw(to, chunk, n - 1, &err));
         GIVES(HOLDALL_E_FORMAT, holdall_schunk_append_raw(to, chunk, 15, &err));
         GIVES(HOLDALL_E_FORMAT, holdall_schunk_append_raw(to, NULL, 0, &err));
@@ -345,9 +374,10 @@ static void raw_chunks(void)
     CHECK(s == HOLDALL_E_UNSUPPORTED || s == HOLDALL_E_FORMAT);
     chunk[0] = 5;
     GIVES(HOLDALL_E_UNSUPPORTED, holdall_schunk_append_raw(to, chunk, n, &err));
-    /* a chunk that waits is read as it is going to be */
+    /* a chunk that is not yet written is read as it will be stored */
     append_content(to, N, 100, 4);
-    OK(holdall_schunk_read_raw(to, holdall_schunk_chunk_count(to) - 1, chunk, sizeof chunk, &n, &err));
+    OK(holdall_schunk_read_raw(to, holdall_schunk_chunk_count(to) - 1, chunk, sizeof chunk, &n,
+                               &err));
     size_t nbytes = 0, cbytes = 9;
     OK(chunk_info(to, holdall_schunk_chunk_count(to) - 1, &nbytes, &cbytes, NULL, &err));
     EQUAL(cbytes, 0);
@@ -357,12 +387,13 @@ static void raw_chunks(void)
     TIDY();
 }
 
-static void nothing_in_it(void)
+static void an_empty_superchunk_works(void)
 {
     for (int k = 0; k < 4; k++) {
         const char *path = in_tmp("nothing.blp");
         now("version %d", (int[]){3, 1, 2, 103}[k]);
-        holdall_schunk *s = create(path, HOLDALL_REPLACE, WITH(HOLDALL_OPT_FORMAT_VERSION, (int64_t[]){3, 1, 2, 103}[k]));
+        holdall_schunk *s = create(path, HOLDALL_REPLACE,
+                                   WITH(HOLDALL_OPT_FORMAT_VERSION, (int64_t[]){3, 1, 2, 103}[k]));
         OK(holdall_schunk_append(s, NULL, 0, &err));
         OK(holdall_schunk_write(s, 0, NULL, 0, &err));
         OK(holdall_schunk_truncate(s, 0, &err));
@@ -387,7 +418,7 @@ static void nothing_in_it(void)
     }
 }
 
-/* What a commit writes where it was and what anew: told by the file that the path names. */
+/* Which commits change the file in place and which rewrite it: the inode of the path shows it. */
 static ino_t inode(const char *path)
 {
     struct stat st;
@@ -395,9 +426,9 @@ static ino_t inode(const char *path)
     return st.st_ino;
 }
 
-static void in_place_or_anew(void)
+static void commits_write_in_place_if_possible(void)
 {
-    const char *path = in_tmp("place.blp");
+    const char *path = in_tmp("inode.blp");
     write_schunk(path, small, 10 * CHUNK, 1);
     holdall_schunk *s = open_schunk(path, HOLDALL_APPEND, NULL);
     ino_t was = inode(path);
@@ -410,13 +441,13 @@ static void in_place_or_anew(void)
     OK(holdall_schunk_remove(s, 7, &err));
     OK(holdall_schunk_commit(s, &err));
     EQUAL(inode(path), was);
-    write_content(s, 0, CHUNK, 0); /* as long or shorter: all items the same distance */
+    write_content(s, 0, CHUNK, 0); /* of equal length or shorter: all chunks at equal distances */
     uint8_t zeros[CHUNK] = {0};
     OK(holdall_schunk_write(s, CHUNK, zeros, CHUNK, &err));
     OK(holdall_schunk_commit(s, &err));
     EQUAL(inode(path), was);
     CHECK(schunk_info(s).stored_bytes == file_size(path));
-    /* where it does not fit */
+    /* if it does not fit */
     OK(holdall_schunk_insert(s, 1, "abc", 3, &err));
     OK(holdall_schunk_commit(s, &err));
     CHECK(inode(path) != was);
@@ -432,7 +463,7 @@ static void in_place_or_anew(void)
     OK(holdall_schunk_commit(s, &err));
     CHECK(inode(path) != was);
     was = inode(path);
-    /* nothing to do */
+    /* no changes */
     OK(holdall_schunk_commit(s, &err));
     EQUAL(inode(path), was);
     uint8_t got[CHUNK];
@@ -442,8 +473,9 @@ static void in_place_or_anew(void)
     check_content(s, 2 * CHUNK, 5 * CHUNK, 1);
     holdall_schunk_close(s);
 
-    /* bytes that are kept free make room for longer ones */
-    write_schunk(path, WITH(HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_SPARE_BYTES, 4000), 10 * CHUNK, 1);
+    /* spare bytes make room for longer chunks */
+    write_schunk(path, WITH(HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_SPARE_BYTES, 4000),
+                 10 * CHUNK, 1);
     was = inode(path);
     s = open_schunk(path, HOLDALL_APPEND, NULL);
     for (size_t i = 0; i < 300; i++)
@@ -455,11 +487,15 @@ static void in_place_or_anew(void)
     check_content(s, 3 * CHUNK + 380, 7 * CHUNK - 380, 1);
     holdall_schunk_close(s);
 
-    /* also in a writer that keeps bytes free itself: of one chunk, of neighbours together, and of the last one */
-    write_schunk(path, WITH(HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_SPARE_BYTES, 4000), 10 * CHUNK, 1);
+    /* also in a writer that adds spare bytes itself: of one chunk, of adjacent chunks together, and
+     * of the last chunk */
+    write_schunk(path, WITH(HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_SPARE_BYTES, 4000),
+                 10 * CHUNK, 1);
     was = inode(path);
     s = open_schunk(path, HOLDALL_APPEND, WITH(HOLDALL_OPT_SPARE_BYTES, 4000));
-    static const struct { uint64_t first, chunks; } changes[] = {{3, 1}, {3, 1}, {4, 2}, {8, 2}, {0, 3}, {3, 1}, {9, 1}};
+    static const struct {
+        uint64_t first, chunks;
+    } changes[] = {{3, 1}, {3, 1}, {4, 2}, {8, 2}, {0, 3}, {3, 1}, {9, 1}};
     for (size_t k = 0; k < sizeof changes / sizeof *changes; k++) {
         for (uint64_t c = changes[k].first; c < changes[k].first + changes[k].chunks; c++)
             OK(holdall_schunk_write(s, c * CHUNK + 80, zeros, 300, &err));
@@ -471,7 +507,7 @@ static void in_place_or_anew(void)
     holdall_schunk_close(s);
     OK(verify_counts(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
 
-    /* offsets that are kept free make room for more chunks */
+    /* spare offsets make room for more chunks */
     write_schunk(path, WITH(HOLDALL_OPT_CHUNK_BYTES, 80), 80 * 1022, 1);
     was = inode(path);
     s = open_schunk(path, HOLDALL_APPEND, NULL);
@@ -488,12 +524,12 @@ static void in_place_or_anew(void)
 
 int main(void)
 {
-    RUN(pieces_and_slices);
-    RUN(changes_of_all_kinds);
-    RUN(codecs_filters_checksums_versions);
-    RUN(metadata);
-    RUN(raw_chunks);
-    RUN(nothing_in_it);
-    RUN(in_place_or_anew);
+    RUN(pieces_are_appended_and_slices_are_read);
+    RUN(random_changes_agree_with_the_model);
+    RUN(all_codecs_filters_checksums_and_versions_work);
+    RUN(metadata_are_stored_and_replaced);
+    RUN(raw_chunks_are_copied_unchanged);
+    RUN(an_empty_superchunk_works);
+    RUN(commits_write_in_place_if_possible);
     return 0;
 }

@@ -1,5 +1,6 @@
-/* Commits of superchunks: what counts and what does not, readers that were there before, two writers, children
- * of a writer, writers that are killed or find the disk full at any point. */
+/* Commits of superchunks: which changes are durable and visible, readers that were opened before,
+ * two writers, children of a writer, writers that are killed or whose disk becomes full at any
+ * point. */
 #include "child.h"
 #include "schunk.h"
 
@@ -7,24 +8,27 @@ enum { CHUNK = 4000, OLD = 10 * CHUNK + 400, MORE = 6 * CHUNK };
 
 static char path[1024];
 static const int64_t small[] = {HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_DURABILITY, 0, 0, 0};
-static const int64_t quick[] = {HOLDALL_OPT_DURABILITY, 0, 0, 0};
+static const int64_t no_sync[] = {HOLDALL_OPT_DURABILITY, 0, 0, 0};
 
-/* The kinds of changes that a commit may hold. */
+/* The kinds of changes of a commit. */
 enum { APPEND_, REPLACE_, WRITE_, TRUNCATE_, INSERT_, META_, KINDS };
 static const char *const kinds[] = {"append", "replace", "write", "truncate", "insert", "meta"};
 
 static holdall_schunk *begin(int kind)
 {
-    return kind == REPLACE_ ? create(path, HOLDALL_REPLACE, small) : open_schunk(path, HOLDALL_APPEND, quick);
+    return kind == REPLACE_ ? create(path, HOLDALL_REPLACE, small)
+                            : open_schunk(path, HOLDALL_APPEND, no_sync);
 }
 
-static holdall_status write_part(holdall_schunk *s, uint64_t at, size_t n, unsigned content, bool append)
+static holdall_status write_part(holdall_schunk *s, uint64_t at, size_t n, unsigned content,
+                                 bool append)
 {
     uint8_t *bytes = malloc(n);
     CHECK(bytes != NULL);
     make_content(at, bytes, n, content);
     preset_error();
-    holdall_status status = append ? holdall_schunk_append(s, bytes, n, &err) : holdall_schunk_write(s, at, bytes, n, &err);
+    holdall_status status = append ? holdall_schunk_append(s, bytes, n, &err)
+                                   : holdall_schunk_write(s, at, bytes, n, &err);
     free(bytes);
     return status;
 }
@@ -57,12 +61,17 @@ static bool changed(const holdall_schunk *s, int kind)
     case APPEND_: fresh = n == OLD + MORE && is_content(0, bytes, n, 1); break;
     case REPLACE_: fresh = n == MORE && is_content(0, bytes, n, 2); break;
     case WRITE_:
-        fresh = n == OLD && is_content(0, bytes, CHUNK / 2, 1) && is_content(CHUNK / 2, bytes + CHUNK / 2, 3 * CHUNK, 3) &&
+        fresh = n == OLD && is_content(0, bytes, CHUNK / 2, 1) &&
+                is_content(CHUNK / 2, bytes + CHUNK / 2, 3 * CHUNK, 3) &&
                 is_content(7 * CHUNK / 2, bytes + 7 * CHUNK / 2, n - 7 * CHUNK / 2, 1);
         break;
     case TRUNCATE_: fresh = n == 3 * CHUNK + 5 && is_content(0, bytes, n, 1); break;
-    case INSERT_: fresh = n == OLD + 5 && memcmp(bytes, "abcde", 5) == 0 && is_content(0, bytes + 5, OLD, 1); break;
-    default: fresh = n == OLD && is_content(0, bytes, n, 1) && meta && size == 9 && memcmp(value, "[1, 2, 3]", 9) == 0;
+    case INSERT_:
+        fresh = n == OLD + 5 && memcmp(bytes, "abcde", 5) == 0 && is_content(0, bytes + 5, OLD, 1);
+        break;
+    default:
+        fresh = n == OLD && is_content(0, bytes, n, 1) && meta && size == 9 &&
+                memcmp(value, "[1, 2, 3]", 9) == 0;
     }
     free(bytes);
     CHECK(old || fresh);
@@ -83,7 +92,7 @@ static void old_file(void)
     write_schunk(path, small, OLD, 1);
 }
 
-static void nothing_counts_before_the_commit(void)
+static void nothing_is_visible_before_the_commit(void)
 {
     for (int kind = 0; kind < KINDS; kind++) {
         now("%s", kinds[kind]);
@@ -114,7 +123,7 @@ static void nothing_counts_before_the_commit(void)
     TIDY();
     s = create(path, HOLDALL_CREATE, NULL);
     append_content(s, 0, OLD, 1);
-    /* another program is quicker */
+    /* another program commits first */
     save(path, "something", 9);
     GIVES(HOLDALL_E_EXISTS, holdall_schunk_commit(s, &err));
     EQUAL(file_size(path), 9);
@@ -124,8 +133,8 @@ static void nothing_counts_before_the_commit(void)
     TIDY();
 }
 
-/* One that was opened before a commit reads what it opened, or says that it cannot. */
-static void readers_that_were_there_before(void)
+/* A reader that was opened before a commit reads the state that it opened, or returns an error. */
+static void open_readers_continue_or_report_the_change(void)
 {
     for (int kind = 0; kind < KINDS; kind++)
         for (int io = 0; io < 2; io++) {
@@ -134,7 +143,8 @@ static void readers_that_were_there_before(void)
                 continue;
             now("%s, io %d", kinds[kind], io);
             old_file();
-            holdall_schunk *reader = open_schunk(path, HOLDALL_READ, WITH(HOLDALL_OPT_IO, IO(io))), *s = begin(kind);
+            holdall_schunk *reader = open_schunk(path, HOLDALL_READ, WITH(HOLDALL_OPT_IO, IO(io))),
+                           *s = begin(kind);
             OK(change(s, kind));
             CHECK(!changed(reader, kind));
             OK(holdall_schunk_commit(s, &err));
@@ -149,7 +159,7 @@ static void readers_that_were_there_before(void)
                     GAVE(HOLDALL_E_STATE, status), refused = true;
             }
             EQUAL(holdall_schunk_nbytes(reader), OLD);
-            /* a new file in the place of the old one leaves that to those who have it */
+            /* a new file that replaces the old one does not affect handles of the old one */
             if (kind == REPLACE_ || kind == INSERT_)
                 CHECK(!refused);
             holdall_schunk_close(reader);
@@ -160,7 +170,7 @@ static void readers_that_were_there_before(void)
         }
 }
 
-static void one_writer_at_a_time(void)
+static void one_writer_holds_the_lock_at_a_time(void)
 {
     old_file();
     holdall_schunk *first = open_schunk(path, HOLDALL_APPEND, NULL), *second = first;
@@ -180,9 +190,10 @@ static void one_writer_at_a_time(void)
     second = open_schunk(path, HOLDALL_APPEND, NULL);
     holdall_schunk_close(second);
 
-    /* without a lock the caller sees to it; where he does not, the one that comes last says so */
+    /* without a lock the caller must prevent this; otherwise the last writer reports it */
     const int64_t *unlocked = WITH(HOLDALL_OPT_LOCK, 0);
-    first = open_schunk(path, HOLDALL_APPEND, unlocked), second = open_schunk(path, HOLDALL_APPEND, unlocked);
+    first = open_schunk(path, HOLDALL_APPEND, unlocked),
+    second = open_schunk(path, HOLDALL_APPEND, unlocked);
     append_content(first, OLD, MORE, 1);
     OK(holdall_schunk_truncate(second, CHUNK, &err));
     OK(holdall_schunk_commit(first, &err));
@@ -192,11 +203,12 @@ static void one_writer_at_a_time(void)
     TIDY();
 }
 
-/* A child reads on through what it has inherited; the writer is its parent's. */
-static void children_of_a_writer(void)
+/* A child reads on through an inherited handle; the writer belongs to its parent. */
+static void children_of_a_writer_cannot_write(void)
 {
     old_file();
-    holdall_schunk *s = open_schunk(path, HOLDALL_APPEND, NULL), *reader = open_schunk(path, HOLDALL_READ, NULL);
+    holdall_schunk *s = open_schunk(path, HOLDALL_APPEND, NULL),
+                   *reader = open_schunk(path, HOLDALL_READ, NULL);
     OK(change(s, APPEND_));
     pid_t child = forked();
     if (child == 0) {
@@ -222,9 +234,9 @@ static void children_of_a_writer(void)
     TIDY();
 }
 
-/* ---- crashes ------------------------------------------------------------------------------------*/
+/* ---- crashes ----------------------------------------------------------------------------------*/
 
-static int journals; /* that a crash has left */
+static int journals; /* left by a crash */
 
 static void work_within(int kind, size_t bytes)
 {
@@ -234,7 +246,7 @@ static void work_within(int kind, size_t bytes)
     finish(s);
 }
 
-/* Killed when a file gets beyond so many bytes, for all numbers of bytes. */
+/* Killed when a file exceeds n bytes, for all n. */
 static void killed_at_any_size(int kind)
 {
     old_file();
@@ -244,12 +256,12 @@ static void killed_at_any_size(int kind)
         old_file();
         bool done = survives(work_within, kind, bytes);
         journals += files_with(".holdall-journal");
-        /* at once, also through what a crash has left, and writing nothing */
+        /* immediately, also with a journal that a crash has left, and without writing */
         int files = files_with("");
         bool fresh = is_changed(kind);
         CHECK(fresh || !done);
         EQUAL(files_with(""), files);
-        /* settled by the next writer, or by a repair */
+        /* rolled back by the next writer, or by a repair */
         uint64_t dropped = 9;
         if (bytes / step % 2)
             OK(repair_counts(path, NULL, NULL, &dropped, &err));
@@ -261,7 +273,7 @@ static void killed_at_any_size(int kind)
     }
 }
 
-/* The disk is full: the commit fails, nothing is lost, and when there is room it succeeds. */
+/* The disk is full: the commit fails, nothing is lost, and it succeeds once there is space. */
 static void full_at_any_size(int kind)
 {
     old_file();
@@ -287,7 +299,7 @@ static void full_at_any_size(int kind)
         EQUAL(err.os_code, EFBIG);
         CHECK(!is_changed(kind));
         if (kind == APPEND_ || kind == REPLACE_) {
-            /* so much went in; the rest once more */
+            /* this much was written; the rest once more */
             uint64_t at = holdall_schunk_nbytes(s), want = kind == APPEND_ ? OLD + MORE : MORE;
             CHECK(at <= want);
             status = write_part(s, at, (size_t)(want - at), kind == APPEND_ ? 1 : 2, true);
@@ -296,7 +308,7 @@ static void full_at_any_size(int kind)
         preset_error();
         status = holdall_schunk_commit(s, &err);
         if (status == HOLDALL_E_STATE) {
-            /* even what was there could not be written again: left to the next writer, and old till then */
+            /* the old bytes could not be restored: left to the next writer, and old until then */
             CHECK(bytes < old_size);
             CHECK(!is_changed(kind));
             holdall_schunk_close(s);
@@ -316,15 +328,15 @@ static void full_at_any_size(int kind)
 
 static void commit_on(int fd)
 {
-    holdall_schunk *s = open_schunk(path, HOLDALL_APPEND, quick);
+    holdall_schunk *s = open_schunk(path, HOLDALL_APPEND, no_sync);
     for (;;) {
         append_content(s, holdall_schunk_nbytes(s), 1000, 1);
         OK(holdall_schunk_commit(s, &err));
-        tell(fd, holdall_schunk_nbytes(s));
+        report(fd, holdall_schunk_nbytes(s));
     }
 }
 
-/* Killed at any time, many times; each commit that was told of is there. */
+/* Killed at any time, many times; each commit that the child reported is present. */
 static void killed_at_any_time(void)
 {
     uint64_t committed = OLD;
@@ -347,20 +359,20 @@ static void killed_at_any_time(void)
 
 int main(void)
 {
-    /* no threads of the library's: a child that inherits them seems to leak them */
+    /* no threads of the library: they would be reported as leaks in a child that inherits them */
     setenv("HOLDALL_THREADS", "1", 1);
     signal(SIGXFSZ, SIG_IGN);
     snprintf(path, sizeof path, "%s", in_tmp("commit.blp"));
-    RUN(nothing_counts_before_the_commit);
-    RUN(readers_that_were_there_before);
-    RUN(one_writer_at_a_time);
-    RUN(children_of_a_writer);
+    RUN(nothing_is_visible_before_the_commit);
+    RUN(open_readers_continue_or_report_the_change);
+    RUN(one_writer_holds_the_lock_at_a_time);
+    RUN(children_of_a_writer_cannot_write);
     for (int kind = 0; kind < KINDS; kind++) {
         killed_at_any_size(kind);
         full_at_any_size(kind);
     }
     killed_at_any_time();
-    /* these crashes were worth it */
+    /* crashes in the middle of a commit have happened */
     CHECK(journals > 0);
     return 0;
 }

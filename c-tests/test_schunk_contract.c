@@ -1,10 +1,12 @@
-/* The rules at the top of the header, on superchunks: NULL and values out of range, options, results on failure,
- * handles for reading, two-call reads, words and positions, closing in any order, progress. */
+/* The rules at the top of the header, for superchunks: NULL and values out of range, options,
+ * results on failure, read handles, two-call reads, messages and positions, closing in any order,
+ * progress. */
 #include "schunk.h"
 #include "callbacks.h"
 
-/* GIVES(), and once more without an error struct. */
-#define REFUSES(call, call_without) (GIVES(HOLDALL_E_ARGUMENT, call), CHECK((call_without) == HOLDALL_E_ARGUMENT))
+/* GIVES(), and the same call without an error struct. */
+#define REFUSES(call, call_without) \
+    (GIVES(HOLDALL_E_ARGUMENT, call), CHECK((call_without) == HOLDALL_E_ARGUMENT))
 /* A pointer that no call may leave in an *out handle. */
 #define STALE ((holdall_schunk *)(void *)&err)
 
@@ -22,50 +24,75 @@ static void null_is_an_argument_error(void)
     size_t n;
     io = folder_io(&f);
     const holdall_format blpk = HOLDALL_FORMAT_BLOSCPACK;
-    REFUSES(holdall_schunk_open(NULL, HOLDALL_READ, NULL, &out, &err), holdall_schunk_open(NULL, HOLDALL_READ, NULL, &out, NULL));
+    REFUSES(holdall_schunk_open(NULL, HOLDALL_READ, NULL, &out, &err),
+            holdall_schunk_open(NULL, HOLDALL_READ, NULL, &out, NULL));
     CHECK(out == NULL);
-    REFUSES(holdall_schunk_open(path, HOLDALL_READ, NULL, NULL, &err), holdall_schunk_open(path, HOLDALL_READ, NULL, NULL, NULL));
+    REFUSES(holdall_schunk_open(path, HOLDALL_READ, NULL, NULL, &err),
+            holdall_schunk_open(path, HOLDALL_READ, NULL, NULL, NULL));
     out = STALE;
-    REFUSES(schunk_open_io(NULL, HOLDALL_READ, NULL, &out, &err), schunk_open_io(NULL, HOLDALL_READ, NULL, &out, NULL));
+    REFUSES(schunk_open_io(NULL, HOLDALL_READ, NULL, &out, &err),
+            schunk_open_io(NULL, HOLDALL_READ, NULL, &out, NULL));
     CHECK(out == NULL);
-    REFUSES(schunk_open_io(io, HOLDALL_READ, NULL, NULL, &err), schunk_open_io(io, HOLDALL_READ, NULL, NULL, NULL));
+    REFUSES(schunk_open_io(io, HOLDALL_READ, NULL, NULL, &err),
+            schunk_open_io(io, HOLDALL_READ, NULL, NULL, NULL));
     out = STALE;
-    REFUSES(holdall_schunk_create(NULL, HOLDALL_CREATE, blpk, 8, NULL, &out, &err), holdall_schunk_create(NULL, HOLDALL_CREATE, blpk, 8, NULL, &out, NULL));
+    REFUSES(holdall_schunk_create(NULL, HOLDALL_CREATE, blpk, 8, NULL, &out, &err),
+            holdall_schunk_create(NULL, HOLDALL_CREATE, blpk, 8, NULL, &out, NULL));
     CHECK(out == NULL);
-    REFUSES(holdall_schunk_create(in_tmp("x.blp"), HOLDALL_CREATE, blpk, 8, NULL, NULL, &err), holdall_schunk_create(in_tmp("x.blp"), HOLDALL_CREATE, blpk, 8, NULL, NULL, NULL));
+    REFUSES(holdall_schunk_create(in_tmp("x.blp"), HOLDALL_CREATE, blpk, 8, NULL, NULL, &err),
+            holdall_schunk_create(in_tmp("x.blp"), HOLDALL_CREATE, blpk, 8, NULL, NULL, NULL));
     out = STALE;
-    REFUSES(schunk_create_io(NULL, HOLDALL_CREATE, blpk, 8, NULL, &out, &err), schunk_create_io(NULL, HOLDALL_CREATE, blpk, 8, NULL, &out, NULL));
+    REFUSES(schunk_create_io(NULL, HOLDALL_CREATE, blpk, 8, NULL, &out, &err),
+            schunk_create_io(NULL, HOLDALL_CREATE, blpk, 8, NULL, &out, NULL));
     CHECK(out == NULL);
-    REFUSES(schunk_create_io(io, HOLDALL_CREATE, blpk, 8, NULL, NULL, &err), schunk_create_io(io, HOLDALL_CREATE, blpk, 8, NULL, NULL, NULL));
+    REFUSES(schunk_create_io(io, HOLDALL_CREATE, blpk, 8, NULL, NULL, &err),
+            schunk_create_io(io, HOLDALL_CREATE, blpk, 8, NULL, NULL, NULL));
     holdall_storage_free(io);
 
     REFUSES(chunk_info(NULL, 0, &n, NULL, NULL, &err), chunk_info(NULL, 0, &n, NULL, NULL, NULL));
-    REFUSES(holdall_schunk_read(NULL, 0, &byte, 1, &err), holdall_schunk_read(NULL, 0, &byte, 1, NULL));
+    REFUSES(holdall_schunk_read(NULL, 0, &byte, 1, &err),
+            holdall_schunk_read(NULL, 0, &byte, 1, NULL));
     REFUSES(holdall_schunk_read(s, 0, NULL, 1, &err), holdall_schunk_read(s, 0, NULL, 1, NULL));
-    REFUSES(holdall_schunk_read_chunk(NULL, 0, NULL, 0, &n, &err), holdall_schunk_read_chunk(NULL, 0, NULL, 0, &n, NULL));
-    REFUSES(holdall_schunk_read_chunk(s, 0, NULL, 0, NULL, &err), holdall_schunk_read_chunk(s, 0, NULL, 0, NULL, NULL));
-    REFUSES(holdall_schunk_read_raw(NULL, 0, NULL, 0, &n, &err), holdall_schunk_read_raw(NULL, 0, NULL, 0, &n, NULL));
-    REFUSES(holdall_schunk_read_raw(s, 0, NULL, 0, NULL, &err), holdall_schunk_read_raw(s, 0, NULL, 0, NULL, NULL));
-    REFUSES(holdall_schunk_checksum(NULL, HOLDALL_CHECKSUM_MD5, NULL, 0, &n, &err), holdall_schunk_checksum(NULL, HOLDALL_CHECKSUM_MD5, NULL, 0, &n, NULL));
-    REFUSES(holdall_schunk_checksum(s, HOLDALL_CHECKSUM_MD5, NULL, 0, NULL, &err), holdall_schunk_checksum(s, HOLDALL_CHECKSUM_MD5, NULL, 0, NULL, NULL));
+    REFUSES(holdall_schunk_read_chunk(NULL, 0, NULL, 0, &n, &err),
+            holdall_schunk_read_chunk(NULL, 0, NULL, 0, &n, NULL));
+    REFUSES(holdall_schunk_read_chunk(s, 0, NULL, 0, NULL, &err),
+            holdall_schunk_read_chunk(s, 0, NULL, 0, NULL, NULL));
+    REFUSES(holdall_schunk_read_raw(NULL, 0, NULL, 0, &n, &err),
+            holdall_schunk_read_raw(NULL, 0, NULL, 0, &n, NULL));
+    REFUSES(holdall_schunk_read_raw(s, 0, NULL, 0, NULL, &err),
+            holdall_schunk_read_raw(s, 0, NULL, 0, NULL, NULL));
+    REFUSES(holdall_schunk_checksum(NULL, HOLDALL_CHECKSUM_MD5, NULL, 0, &n, &err),
+            holdall_schunk_checksum(NULL, HOLDALL_CHECKSUM_MD5, NULL, 0, &n, NULL));
+    REFUSES(holdall_schunk_checksum(s, HOLDALL_CHECKSUM_MD5, NULL, 0, NULL, &err),
+            holdall_schunk_checksum(s, HOLDALL_CHECKSUM_MD5, NULL, 0, NULL, NULL));
     REFUSES(holdall_schunk_append(NULL, "x", 1, &err), holdall_schunk_append(NULL, "x", 1, NULL));
     REFUSES(holdall_schunk_append(s, NULL, 1, &err), holdall_schunk_append(s, NULL, 1, NULL));
-    REFUSES(holdall_schunk_append_raw(NULL, "x", 1, &err), holdall_schunk_append_raw(NULL, "x", 1, NULL));
-    REFUSES(holdall_schunk_append_raw(s, NULL, 1, &err), holdall_schunk_append_raw(s, NULL, 1, NULL));
-    REFUSES(holdall_schunk_write(NULL, 0, "x", 1, &err), holdall_schunk_write(NULL, 0, "x", 1, NULL));
+    REFUSES(holdall_schunk_append_raw(NULL, "x", 1, &err),
+            holdall_schunk_append_raw(NULL, "x", 1, NULL));
+    REFUSES(holdall_schunk_append_raw(s, NULL, 1, &err),
+            holdall_schunk_append_raw(s, NULL, 1, NULL));
+    REFUSES(holdall_schunk_write(NULL, 0, "x", 1, &err),
+            holdall_schunk_write(NULL, 0, "x", 1, NULL));
     REFUSES(holdall_schunk_write(s, 0, NULL, 1, &err), holdall_schunk_write(s, 0, NULL, 1, NULL));
-    REFUSES(holdall_schunk_insert(NULL, 0, "x", 1, &err), holdall_schunk_insert(NULL, 0, "x", 1, NULL));
+    REFUSES(holdall_schunk_insert(NULL, 0, "x", 1, &err),
+            holdall_schunk_insert(NULL, 0, "x", 1, NULL));
     REFUSES(holdall_schunk_insert(s, 0, NULL, 1, &err), holdall_schunk_insert(s, 0, NULL, 1, NULL));
     REFUSES(holdall_schunk_remove(NULL, 0, &err), holdall_schunk_remove(NULL, 0, NULL));
     REFUSES(holdall_schunk_truncate(NULL, 0, &err), holdall_schunk_truncate(NULL, 0, NULL));
-    REFUSES(holdall_schunk_attr_get(NULL, "", &value, &n, &err), holdall_schunk_attr_get(NULL, "", &value, &n, NULL));
-    REFUSES(holdall_schunk_attr_get(s, NULL, &value, &n, &err), holdall_schunk_attr_get(s, NULL, &value, &n, NULL));
-    REFUSES(holdall_schunk_attr_get(s, "", NULL, &n, &err), holdall_schunk_attr_get(s, "", NULL, &n, NULL));
-    REFUSES(holdall_schunk_attr_get(s, "", &value, NULL, &err), holdall_schunk_attr_get(s, "", &value, NULL, NULL));
-    REFUSES(holdall_schunk_attr_set(NULL, "", "1", 1, &err), holdall_schunk_attr_set(NULL, "", "1", 1, NULL));
-    REFUSES(holdall_schunk_attr_set(s, NULL, "1", 1, &err), holdall_schunk_attr_set(s, NULL, "1", 1, NULL));
+    REFUSES(holdall_schunk_attr_get(NULL, "", &value, &n, &err),
+            holdall_schunk_attr_get(NULL, "", &value, &n, NULL));
+    REFUSES(holdall_schunk_attr_get(s, NULL, &value, &n, &err),
+            holdall_schunk_attr_get(s, NULL, &value, &n, NULL));
+    REFUSES(holdall_schunk_attr_get(s, "", NULL, &n, &err),
+            holdall_schunk_attr_get(s, "", NULL, &n, NULL));
+    REFUSES(holdall_schunk_attr_get(s, "", &value, NULL, &err),
+            holdall_schunk_attr_get(s, "", &value, NULL, NULL));
+    REFUSES(holdall_schunk_attr_set(NULL, "", "1", 1, &err),
+            holdall_schunk_attr_set(NULL, "", "1", 1, NULL));
+    REFUSES(holdall_schunk_attr_set(s, NULL, "1", 1, &err),
+            holdall_schunk_attr_set(s, NULL, "1", 1, NULL));
     REFUSES(holdall_schunk_commit(NULL, &err), holdall_schunk_commit(NULL, NULL));
-    /* nothing of all this is a change */
+    /* none of these calls is a change */
     EQUAL(holdall_schunk_nbytes(s), N);
     uint8_t *before = NULL, *after = NULL;
     size_t size, size2;
@@ -88,27 +115,35 @@ static void null_is_an_argument_error(void)
     TIDY();
 }
 
-static void modes_formats_typesizes(void)
+static void invalid_modes_formats_and_typesizes_are_refused(void)
 {
     holdall_schunk *s = STALE;
-    static const holdall_mode opening[] = {HOLDALL_CREATE, HOLDALL_REPLACE, 4, -1, INT32_MAX, INT32_MIN};
+    static const holdall_mode opening[] = {HOLDALL_CREATE, HOLDALL_REPLACE, 4, -1,
+                                           INT32_MAX,      INT32_MIN};
     for (size_t i = 0; i < sizeof opening / sizeof opening[0]; i++) {
         s = STALE;
         GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_open(path, opening[i], NULL, &s, &err));
         CHECK(s == NULL);
     }
-    static const holdall_mode creating[] = {HOLDALL_READ, HOLDALL_APPEND, 0, 2, HOLDALL_REPLACE + 1, -1, INT32_MAX, INT32_MIN};
+    static const holdall_mode creating[] = {
+        HOLDALL_READ, HOLDALL_APPEND, 0, 2, HOLDALL_REPLACE + 1, -1, INT32_MAX, INT32_MIN};
     for (size_t i = 0; i < sizeof creating / sizeof creating[0]; i++) {
         s = STALE;
-        GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_create(in_tmp("none.blp"), creating[i], HOLDALL_FORMAT_BLOSCPACK, 8, NULL, &s, &err));
+        GIVES(HOLDALL_E_ARGUMENT,
+              holdall_schunk_create(in_tmp("none.blp"), creating[i], HOLDALL_FORMAT_BLOSCPACK, 8,
+                                    NULL, &s, &err));
         CHECK(s == NULL);
     }
-    static const holdall_format formats[] = {0, 1, -1, HOLDALL_FORMAT_B2ND, HOLDALL_FORMAT_BAGZ, HOLDALL_KIND_SCHUNK, 99, INT32_MAX, INT32_MIN};
+    static const holdall_format formats[] = {
+        0,  1,         -1,       HOLDALL_FORMAT_B2ND, HOLDALL_FORMAT_BAGZ, HOLDALL_KIND_SCHUNK,
+        99, INT32_MAX, INT32_MIN};
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
-        GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_create(in_tmp("none.blp"), HOLDALL_CREATE, formats[i], 8, NULL, &s, &err));
+        GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_create(in_tmp("none.blp"), HOLDALL_CREATE,
+                                                        formats[i], 8, NULL, &s, &err));
     static const size_t typesizes[] = {0, (size_t)INT32_MAX + 1, SIZE_MAX};
     for (size_t i = 0; i < sizeof typesizes / sizeof typesizes[0]; i++)
-        GIVES(HOLDALL_E_ARGUMENT, try_create(in_tmp("none.blp"), HOLDALL_CREATE, typesizes[i], NULL, &s));
+        GIVES(HOLDALL_E_ARGUMENT,
+              try_create(in_tmp("none.blp"), HOLDALL_CREATE, typesizes[i], NULL, &s));
     GIVES(HOLDALL_E_ARGUMENT, try_create("", HOLDALL_CREATE, 8, NULL, &s));
     GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_open("", HOLDALL_READ, NULL, &s, &err));
     CHECK(try_create(in_tmp("no-such/none.blp"), HOLDALL_CREATE, 8, NULL, &s) < 0);
@@ -116,11 +151,18 @@ static void modes_formats_typesizes(void)
     TIDY();
 }
 
-/* Which calls know which options. */
+/* The calls that know an option. */
 /* One set serves the writers and readers of a superchunk. */
-typedef enum { READ_ = 1, APPEND_ = 2, CREATE = 4, VERIFY_ = 8, REPAIR = 16, SCHUNKS = READ_ | APPEND_ | CREATE } calls;
+typedef enum {
+    READ_ = 1,
+    APPEND_ = 2,
+    CREATE = 4,
+    VERIFY_ = 8,
+    REPAIR = 16,
+    SCHUNKS = READ_ | APPEND_ | CREATE
+} calls;
 
-static void options_that_mean_nothing(void)
+static void options_that_do_not_apply_are_refused(void)
 {
     static const struct {
         holdall_option option;
@@ -173,13 +215,19 @@ static void options_that_mean_nothing(void)
                 holdall_storage *storage = folder_io(&f);
                 if (call <= APPEND_) {
                     holdall_mode mode = call == READ_ ? HOLDALL_READ : HOLDALL_APPEND;
-                    GIVES(want, io ? schunk_open_io(storage, mode, o, &s, &err) : holdall_schunk_open(path, mode, o, &s, &err));
+                    GIVES(want, io ? schunk_open_io(storage, mode, o, &s, &err)
+                                   : holdall_schunk_open(path, mode, o, &s, &err));
                 } else if (call == CREATE) {
-                    GIVES(want, io ? schunk_create_io(storage, HOLDALL_REPLACE, HOLDALL_FORMAT_BLOSCPACK, 8, o, &s, &err)
-                                   : holdall_schunk_create(path, HOLDALL_REPLACE, HOLDALL_FORMAT_BLOSCPACK, 8, o, &s, &err));
+                    GIVES(want,
+                          io ? schunk_create_io(storage, HOLDALL_REPLACE, HOLDALL_FORMAT_BLOSCPACK,
+                                                8, o, &s, &err)
+                             : holdall_schunk_create(path, HOLDALL_REPLACE,
+                                                     HOLDALL_FORMAT_BLOSCPACK, 8, o, &s, &err));
                 } else {
                     s = NULL;
-                    GIVES(want, call == VERIFY_ ? verify_counts(path, o, NULL, NULL, NULL, NULL, NULL, &err) : repair_counts(path, o, NULL, NULL, &err));
+                    GIVES(want, call == VERIFY_
+                                    ? verify_counts(path, o, NULL, NULL, NULL, NULL, NULL, &err)
+                                    : repair_counts(path, o, NULL, NULL, &err));
                 }
                 CHECK((s != NULL) == (known && call <= CREATE));
                 CHECK(known || says(all[i].name));
@@ -194,7 +242,7 @@ static void options_that_mean_nothing(void)
     TIDY();
 }
 
-static void options_that_do_not_fit(void)
+static void invalid_option_values_are_refused(void)
 {
     static const struct {
         int64_t pairs[6];
@@ -207,8 +255,12 @@ static void options_that_do_not_fit(void)
         {{HOLDALL_OPT_CHUNK_BYTES, 4}, HOLDALL_E_ARGUMENT, "HOLDALL_OPT_CHUNK_BYTES"},
         {{HOLDALL_OPT_CODEC, HOLDALL_CODEC_BY_NAME}, HOLDALL_E_ARGUMENT, "HOLDALL_OPT_CODEC"},
         {{HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_ZSTD}, HOLDALL_E_ARGUMENT, "HOLDALL_OPT_CHECKSUM"},
-        {{HOLDALL_OPT_FORMAT_VERSION, 1, HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_CRC32}, HOLDALL_E_UNSUPPORTED, "HOLDALL_OPT_CHECKSUM"},
-        {{HOLDALL_OPT_FORMAT_VERSION, 1, HOLDALL_OPT_OFFSETS, 1}, HOLDALL_E_UNSUPPORTED, "HOLDALL_OPT_OFFSETS"},
+        {{HOLDALL_OPT_FORMAT_VERSION, 1, HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_CRC32},
+         HOLDALL_E_UNSUPPORTED,
+         "HOLDALL_OPT_CHECKSUM"},
+        {{HOLDALL_OPT_FORMAT_VERSION, 1, HOLDALL_OPT_OFFSETS, 1},
+         HOLDALL_E_UNSUPPORTED,
+         "HOLDALL_OPT_OFFSETS"},
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         now("case %zu", i);
@@ -231,9 +283,11 @@ static void options_that_do_not_fit(void)
     for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
         now("filters %zu", i);
         holdall_options *o = holdall_options_new();
-        OK(holdall_options_set_bytes(o, HOLDALL_OPT_FILTERS, filters[i].filters, filters[i].n, &err));
+        OK(holdall_options_set_bytes(o, HOLDALL_OPT_FILTERS, filters[i].filters, filters[i].n,
+                                     &err));
         holdall_schunk *s;
-        GIVES(filters[i].want, holdall_schunk_create(in_tmp("unfit.blp"), HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, 8, o, &s, &err));
+        GIVES(filters[i].want, holdall_schunk_create(in_tmp("unfit.blp"), HOLDALL_CREATE,
+                                                     HOLDALL_FORMAT_BLOSCPACK, 8, o, &s, &err));
         CHECK(s != NULL || says("HOLDALL_OPT_FILTERS"));
         holdall_schunk_close(s);
         holdall_options_free(o);
@@ -242,22 +296,24 @@ static void options_that_do_not_fit(void)
     static const uint8_t none[] = {0, 1, 35, HOLDALL_FILTER_BYTEDELTA + 1, 255};
     for (size_t i = 0; i < sizeof none; i++) {
         holdall_options *o = holdall_options_new();
-        GIVES(HOLDALL_E_ARGUMENT, holdall_options_set_bytes(o, HOLDALL_OPT_FILTERS, none + i, 1, &err));
+        GIVES(HOLDALL_E_ARGUMENT,
+              holdall_options_set_bytes(o, HOLDALL_OPT_FILTERS, none + i, 1, &err));
         CHECK(says("HOLDALL_OPT_FILTERS"));
         holdall_options_free(o);
     }
     EQUAL(files_with("unfit.blp"), 0);
-    /* where there is no content yet, the size of chunks may be chosen, and must fit */
+    /* without content, the chunk size may be chosen, and must be valid */
     holdall_schunk *s = create(in_tmp("later.blp"), HOLDALL_CREATE, NULL);
     finish(s);
-    GIVES(HOLDALL_E_ARGUMENT, try_schunk(in_tmp("later.blp"), HOLDALL_APPEND, WITH(HOLDALL_OPT_CHUNK_BYTES, 1001), &s));
+    GIVES(HOLDALL_E_ARGUMENT,
+          try_schunk(in_tmp("later.blp"), HOLDALL_APPEND, WITH(HOLDALL_OPT_CHUNK_BYTES, 1001), &s));
     CHECK(says("HOLDALL_OPT_CHUNK_BYTES"));
     s = open_schunk(in_tmp("later.blp"), HOLDALL_APPEND, WITH(HOLDALL_OPT_CHUNK_BYTES, 1000));
     EQUAL(schunk_info(s).chunk_size, 1000);
     holdall_schunk_close(s);
 }
 
-static void results_on_failure(void)
+static void failures_leave_the_results_unchanged(void)
 {
     const char *missing = in_tmp("no-such.blp");
     holdall_schunk *s = STALE, *good = open_schunk(path, HOLDALL_READ, NULL);
@@ -276,7 +332,8 @@ static void results_on_failure(void)
     GIVES(HOLDALL_E_FORMAT, holdall_schunk_open(in_tmp("text.blp"), HOLDALL_READ, NULL, &s, &err));
     CHECK(s == NULL && says("text.blp"));
     save(in_tmp("empty.blp"), "", 0);
-    GIVES(HOLDALL_E_FORMAT, holdall_schunk_open(in_tmp("empty.blp"), HOLDALL_APPEND, NULL, &s, &err));
+    GIVES(HOLDALL_E_FORMAT,
+          holdall_schunk_open(in_tmp("empty.blp"), HOLDALL_APPEND, NULL, &s, &err));
     CHECK(holdall_schunk_open(in_tmp("."), HOLDALL_READ, NULL, &s, &err) < 0 && s == NULL);
     uint8_t version9[64] = "blpk\x09";
     save(in_tmp("nine.blp"), version9, sizeof version9);
@@ -285,27 +342,35 @@ static void results_on_failure(void)
     uint8_t dst[CHUNK + 100];
     memset(dst, 7, sizeof dst);
     size_t n = 77;
-    holdall_chunk_info chunk = {.struct_size = sizeof chunk, .nbytes = 78, .stored_bytes = 79, .codec = 80, .is_pending = 81};
-    const uint64_t chunks = holdall_schunk_chunk_count(good), beyond[] = {chunks, chunks + 1, UINT64_MAX};
+    holdall_chunk_info chunk = {.struct_size = sizeof chunk,
+                                .nbytes = 78,
+                                .stored_bytes = 79,
+                                .codec = 80,
+                                .is_pending = 81};
+    const uint64_t chunks = holdall_schunk_chunk_count(good),
+                   beyond[] = {chunks, chunks + 1, UINT64_MAX};
     for (int k = 0; k < 3; k++) {
-        GIVES(HOLDALL_E_RANGE, holdall_schunk_read_chunk(good, beyond[k], dst, sizeof dst, &n, &err));
+        GIVES(HOLDALL_E_RANGE,
+              holdall_schunk_read_chunk(good, beyond[k], dst, sizeof dst, &n, &err));
         EQUAL(err.position, k < 2 ? beyond[k] : (uint64_t)INT64_MAX);
         GIVES(HOLDALL_E_RANGE, holdall_schunk_read_raw(good, beyond[k], dst, sizeof dst, &n, &err));
         GIVES(HOLDALL_E_RANGE, holdall_schunk_get_chunk_info(good, beyond[k], &chunk, &err));
     }
-    CHECK(n == 77 && chunk.nbytes == 78 && chunk.stored_bytes == 79 && chunk.codec == 80 && chunk.is_pending == 81);
+    CHECK(n == 77 && chunk.nbytes == 78 && chunk.stored_bytes == 79 && chunk.codec == 80 &&
+          chunk.is_pending == 81);
     GIVES(HOLDALL_E_RANGE, holdall_schunk_read(good, N, dst, 1, &err));
     GIVES(HOLDALL_E_RANGE, holdall_schunk_read(good, N - 1, dst, 2, &err));
     GIVES(HOLDALL_E_RANGE, holdall_schunk_read(good, UINT64_MAX, dst, 2, &err));
     GIVES(HOLDALL_E_RANGE, holdall_schunk_read(good, UINT64_MAX - 1, dst, 1, &err));
     GIVES(HOLDALL_E_RANGE, holdall_schunk_read(good, N + 1, dst, 0, &err));
     OK(holdall_schunk_read(good, N, dst, 0, &err));
-    static const int32_t sums[] = {HOLDALL_CHECKSUM_ZSTD, 0, 10, -1, INT32_MAX, INT32_MIN};
-    for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++)
-        GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_checksum(good, sums[i], dst, sizeof dst, &n, &err));
+    static const int32_t checksums[] = {HOLDALL_CHECKSUM_ZSTD, 0, 10, -1, INT32_MAX, INT32_MIN};
+    for (size_t i = 0; i < sizeof checksums / sizeof checksums[0]; i++)
+        GIVES(HOLDALL_E_ARGUMENT,
+              holdall_schunk_checksum(good, checksums[i], dst, sizeof dst, &n, &err));
     EQUAL(n, 77);
 
-    /* the size alone; a short buffer is left alone, and *n is the size wanted */
+    /* only the size; a buffer that is too short is not changed, and *n is the required size */
     OK(holdall_schunk_read_chunk(good, 1, NULL, 0, &n, &err));
     EQUAL(n, CHUNK);
     OK(holdall_schunk_read_chunk(good, 1, NULL, 5, &n, &err));
@@ -322,7 +387,8 @@ static void results_on_failure(void)
     OK(holdall_schunk_checksum(good, HOLDALL_CHECKSUM_SHA256, NULL, 0, &n, &err));
     EQUAL(n, 32);
     n = 0;
-    GIVES(HOLDALL_E_BUFFER, holdall_schunk_checksum(good, HOLDALL_CHECKSUM_SHA256, dst, 31, &n, &err));
+    GIVES(HOLDALL_E_BUFFER,
+          holdall_schunk_checksum(good, HOLDALL_CHECKSUM_SHA256, dst, 31, &n, &err));
     EQUAL(n, 32);
     for (size_t i = 0; i < sizeof dst; i++)
         EQUAL(dst[i], 7);
@@ -330,27 +396,28 @@ static void results_on_failure(void)
     CHECK(n == CHUNK && dst[CHUNK] == 7);
     holdall_schunk_close(good);
 
-    /* a chunk that cannot be read leaves the size alone, too */
+    /* a chunk that cannot be read does not change the size either */
     size_t size;
     uint8_t *bytes = load(path, &size);
     save(in_tmp("damaged.blp"), bytes, size);
     free(bytes);
-    flip(in_tmp("damaged.blp"), chunk_place(in_tmp("damaged.blp"), 4) + 40);
+    flip(in_tmp("damaged.blp"), chunk_offset(in_tmp("damaged.blp"), 4) + 40);
     good = open_schunk(in_tmp("damaged.blp"), HOLDALL_READ, NULL);
     n = 77;
     GIVES(HOLDALL_E_CHECKSUM, holdall_schunk_read_chunk(good, 4, dst, sizeof dst, &n, &err));
     EQUAL(err.position, 4);
     GIVES(HOLDALL_E_CHECKSUM, holdall_schunk_read_raw(good, 4, dst, sizeof dst, &n, &err));
     EQUAL(err.position, 4);
-    GIVES(HOLDALL_E_CHECKSUM, holdall_schunk_checksum(good, HOLDALL_CHECKSUM_MD5, dst, sizeof dst, &n, &err));
+    GIVES(HOLDALL_E_CHECKSUM,
+          holdall_schunk_checksum(good, HOLDALL_CHECKSUM_MD5, dst, sizeof dst, &n, &err));
     EQUAL(err.position, 4);
     EQUAL(n, 77);
-    /* how long a digest is, is told without reading */
+    /* the length of a digest is returned without reading */
     OK(holdall_schunk_checksum(good, HOLDALL_CHECKSUM_MD5, NULL, 0, &n, &err));
     EQUAL(n, 16);
     holdall_schunk_close(good);
 
-    /* success leaves the error alone */
+    /* success does not change the error */
     preset_error();
     holdall_error before = err;
     CHECK(holdall_schunk_open(path, HOLDALL_READ, NULL, &s, &err) == HOLDALL_OK);
@@ -358,7 +425,7 @@ static void results_on_failure(void)
     holdall_schunk_close(s);
 }
 
-static void changes_out_of_range(void)
+static void changes_out_of_range_are_refused(void)
 {
     holdall_schunk *s = open_schunk(path, HOLDALL_APPEND, NULL);
     for (int waits = 0; waits < 2; waits++) {
@@ -381,8 +448,8 @@ static void changes_out_of_range(void)
     check_schunk(path, N, 1);
 }
 
-/* A handle for reading refuses every change, and says so; nothing is written. */
-static void handles_for_reading(void)
+/* A read handle refuses every change with an error; nothing is written. */
+static void read_handles_refuse_changes(void)
 {
     for (int k = 0; k < 2; k++) {
         size_t size;
@@ -411,7 +478,9 @@ static void handles_for_reading(void)
         if (io != NULL) {
             /* memory is read-only */
             GIVES(HOLDALL_E_UNSUPPORTED, schunk_open_io(io, HOLDALL_APPEND, NULL, &s, &err));
-            GIVES(HOLDALL_E_UNSUPPORTED, schunk_create_io(io, HOLDALL_REPLACE, HOLDALL_FORMAT_BLOSCPACK, 8, NULL, &s, &err));
+            GIVES(
+                HOLDALL_E_UNSUPPORTED,
+                schunk_create_io(io, HOLDALL_REPLACE, HOLDALL_FORMAT_BLOSCPACK, 8, NULL, &s, &err));
             holdall_storage_free(io);
         }
         free(bytes);
@@ -419,7 +488,7 @@ static void handles_for_reading(void)
     }
 }
 
-static void a_path_is_any_bytes(void)
+static void a_path_may_contain_any_bytes(void)
 {
     const char *strange = in_tmp("\xFF\xFE\t\x80 \xC3\xA9,@2");
     write_schunk(strange, NULL, 5000, 1);
@@ -432,16 +501,18 @@ static void a_path_is_any_bytes(void)
     CHECK(format == HOLDALL_FORMAT_BLOSCPACK && kind == HOLDALL_KIND_SCHUNK);
     holdall_schunk *s;
     GIVES(HOLDALL_E_MISSING, holdall_schunk_open(in_tmp("\xFF.blp"), HOLDALL_READ, NULL, &s, &err));
-    /* links are followed by readers; a new file in the place of one would take it from where it leads */
+    /* readers follow links; a new file that replaces a link would not be at the target of the
+     * link */
     CHECK(symlink("\xFF\xFE.bag", in_tmp("link")) == 0);
     check_schunk(in_tmp("link"), 5000, 1);
-    GIVES(HOLDALL_E_UNSUPPORTED, holdall_schunk_open(in_tmp("link"), HOLDALL_APPEND, NULL, &s, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED,
+          holdall_schunk_open(in_tmp("link"), HOLDALL_APPEND, NULL, &s, &err));
     GIVES(HOLDALL_E_UNSUPPORTED, try_create(in_tmp("link"), HOLDALL_REPLACE, 8, NULL, &s));
     TIDY();
 }
 
 /* Storage, options and a superchunk may be closed in any order. */
-static void any_order_of_closing(void)
+static void handles_may_be_closed_in_any_order(void)
 {
     size_t size;
     uint8_t *bytes = load(path, &size);
@@ -452,7 +523,8 @@ static void any_order_of_closing(void)
         OK(holdall_storage_from_memory(bytes, size, &io, &err));
         OK(schunk_open_io(io, HOLDALL_READ, o, &a, &err));
         OK(schunk_open_io(io, HOLDALL_READ, o, &b, &err));
-        static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+        static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                         {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
         for (int k = 0; k < 3; k++) {
             switch (orders[order][k]) {
             case 0: holdall_storage_free(io); break;
@@ -466,11 +538,11 @@ static void any_order_of_closing(void)
     free(bytes);
 }
 
-static void progress_is_told_and_stops(void)
+static void progress_is_reported_and_can_stop_a_call(void)
 {
     const char *large = in_tmp("progress.blp");
     write_schunk(large, WITH(HOLDALL_OPT_CHUNK_BYTES, 8000), 400000, 1);
-    told t = {0};
+    progress_log t = {0};
     holdall_options *o = options_of(WITH(HOLDALL_OPT_VERIFY, 2));
     holdall_options_set_progress(o, progress, &t);
     holdall_schunk *s;
@@ -478,27 +550,28 @@ static void progress_is_told_and_stops(void)
     CHECK(t.calls > 1 && t.last == t.total && t.total == 400000);
     uint8_t digest[64], same[64];
     size_t n;
-    t = (told){0};
+    t = (progress_log){0};
     OK(holdall_schunk_checksum(s, HOLDALL_CHECKSUM_MD5, digest, sizeof digest, &n, &err));
     CHECK(t.calls > 1 && t.last == t.total && t.total == 400000);
     uint64_t calls = t.calls;
     for (uint64_t stop = 1; stop <= calls; stop++) {
-        t = (told){.stop_at = stop};
-        GIVES(HOLDALL_E_CANCELLED, holdall_schunk_checksum(s, HOLDALL_CHECKSUM_MD5, same, sizeof same, &n, &err));
+        t = (progress_log){.stop_at = stop};
+        GIVES(HOLDALL_E_CANCELLED,
+              holdall_schunk_checksum(s, HOLDALL_CHECKSUM_MD5, same, sizeof same, &n, &err));
         EQUAL(t.calls, stop);
     }
-    t = (told){0};
+    t = (progress_log){0};
     OK(holdall_schunk_checksum(s, HOLDALL_CHECKSUM_MD5, same, sizeof same, &n, &err));
     CHECK(memcmp(digest, same, n) == 0);
     holdall_schunk_close(s);
-    t = (told){.stop_at = 1};
+    t = (progress_log){.stop_at = 1};
     s = STALE;
     GIVES(HOLDALL_E_CANCELLED, holdall_schunk_open(large, HOLDALL_READ, o, &s, &err));
     CHECK(s == NULL);
     holdall_options_free(o);
-    /* verify and repair tell it, too */
+    /* verify and repair report progress, too */
     for (int k = 0; k < 2; k++) {
-        t = (told){0};
+        t = (progress_log){0};
         o = holdall_options_new();
         holdall_options_set_progress(o, progress, &t);
         if (k == 0) {
@@ -507,12 +580,13 @@ static void progress_is_told_and_stops(void)
         } else {
             OK(repair_counts(large, o, NULL, NULL, &err));
         }
-        t = (told){.stop_at = 1};
-        uint64_t sound = 5;
-        faults none = {.thread = pthread_self()}; /* to be stopped is no fault of the file */
+        t = (progress_log){.stop_at = 1};
+        uint64_t intact = 5;
+        faults none = {.thread = pthread_self()}; /* a stopped call is not a fault of the file */
         if (k == 0)
-            GIVES(HOLDALL_E_CANCELLED, verify_counts(large, o, note, &none, &sound, NULL, NULL, &err));
-        EQUAL(none.told, 0);
+            GIVES(HOLDALL_E_CANCELLED,
+                  verify_counts(large, o, note, &none, &intact, NULL, NULL, &err));
+        EQUAL(none.count, 0);
         holdall_options_free(o);
     }
     check_schunk(large, 400000, 1);
@@ -533,7 +607,8 @@ static void quiet_calls(holdall_status *got)
 
 static void nothing_is_printed(void)
 {
-    static const holdall_status want[] = {HOLDALL_E_MISSING, HOLDALL_OK, HOLDALL_E_RANGE, HOLDALL_E_STATE, HOLDALL_E_CHECKSUM};
+    static const holdall_status want[] = {HOLDALL_E_MISSING, HOLDALL_OK, HOLDALL_E_RANGE,
+                                          HOLDALL_E_STATE, HOLDALL_E_CHECKSUM};
     check_silent(quiet_calls, want, 5);
 }
 
@@ -544,15 +619,15 @@ int main(void)
     path = saved;
     write_schunk(path, WITH(HOLDALL_OPT_CHUNK_BYTES, CHUNK), N, 1);
     RUN(null_is_an_argument_error);
-    RUN(modes_formats_typesizes);
-    RUN(options_that_mean_nothing);
-    RUN(options_that_do_not_fit);
-    RUN(results_on_failure);
-    RUN(changes_out_of_range);
-    RUN(handles_for_reading);
-    RUN(a_path_is_any_bytes);
-    RUN(any_order_of_closing);
-    RUN(progress_is_told_and_stops);
+    RUN(invalid_modes_formats_and_typesizes_are_refused);
+    RUN(options_that_do_not_apply_are_refused);
+    RUN(invalid_option_values_are_refused);
+    RUN(failures_leave_the_results_unchanged);
+    RUN(changes_out_of_range_are_refused);
+    RUN(read_handles_refuse_changes);
+    RUN(a_path_may_contain_any_bytes);
+    RUN(handles_may_be_closed_in_any_order);
+    RUN(progress_is_reported_and_can_stop_a_call);
     RUN(nothing_is_printed);
     return 0;
 }

@@ -1,20 +1,21 @@
-/* Files that Bloscpack wrote, of all its versions, and those that papers describe: opened, read, verified; their
- * copies are appended to, changed, committed, cut, and read again. What is damaged is an error, or what is left. */
+/* Files that all versions of Bloscpack wrote, and files in the layout of the BLZ RFC: opened, read,
+ * verified; their copies are appended to, changed, committed, truncated, and read again. Corruption
+ * is an error, or the remaining content is read. */
 #include "schunk.h"
 
-/* What stands behind the first "key": in an entry of the manifest, or NULL. */
-static const char *behind(const char *entry, const char *key)
+/* Returns the text after the first "key": in an entry of the manifest, or NULL. */
+static const char *value_after(const char *entry, const char *key)
 {
-    char wanted[64];
-    snprintf(wanted, sizeof wanted, "\"%s\":", key);
-    const char *at = strstr(entry, wanted);
-    return at == NULL ? NULL : at + strlen(wanted) + strspn(at + strlen(wanted), " ");
+    char pattern[64];
+    snprintf(pattern, sizeof pattern, "\"%s\":", key);
+    const char *at = strstr(entry, pattern);
+    return at == NULL ? NULL : at + strlen(pattern) + strspn(at + strlen(pattern), " ");
 }
 
-/* The value there: as far as the next quote, comma or brace. */
+/* Copies the value at that position, up to the next quote, comma or brace. */
 static bool field(const char *entry, const char *key, char *value, size_t size)
 {
-    const char *at = behind(entry, key);
+    const char *at = value_after(entry, key);
     if (at == NULL)
         return false;
     at += *at == '"';
@@ -31,7 +32,7 @@ static bool has(const char *entry, const char *key, const char *want)
     return field(entry, key, value, sizeof value) && strcmp(value, want) == 0;
 }
 
-/* The end of the object that begins here. */
+/* Returns the end of the object that begins here. */
 static char *end_of(char *entry)
 {
     int depth = 0;
@@ -50,7 +51,8 @@ static char *end_of(char *entry)
     return NULL;
 }
 
-/* Does its content have this SHA-256, as the manifest writes it? Arrays in Fortran's order are compared as C's. */
+/* Does its content have this SHA-256, as the manifest has it? Arrays in Fortran order are compared
+ * in C order. */
 static bool is_sha256(const holdall_schunk *s, const char *entry, const char *want)
 {
     size_t n = (size_t)holdall_schunk_nbytes(s);
@@ -59,7 +61,9 @@ static bool is_sha256(const holdall_schunk *s, const char *entry, const char *wa
     OK(holdall_schunk_read(s, 0, bytes, n, &err));
     char number[32], hex[65] = "";
     size_t rows = 0, columns = 0;
-    if (has(entry, "order", "F") && sscanf(behind(entry, "shape"), "[%zu , %zu ]", &rows, &columns) == 2 && field(entry, "itemsize", number, sizeof number)) {
+    if (has(entry, "order", "F") &&
+        sscanf(value_after(entry, "shape"), "[%zu , %zu ]", &rows, &columns) == 2 &&
+        field(entry, "itemsize", number, sizeof number)) {
         size_t item = strtoul(number, NULL, 10);
         EQUAL(rows * columns * item, n);
         for (size_t r = 0; r < rows; r++)
@@ -68,14 +72,15 @@ static bool is_sha256(const holdall_schunk *s, const char *entry, const char *wa
         memcpy(bytes, other, n);
     }
     size_t digest_size;
-    OK(holdall_checksum_compute(HOLDALL_CHECKSUM_SHA256, bytes, n, digest, sizeof digest, &digest_size, &err));
+    OK(holdall_checksum_compute(HOLDALL_CHECKSUM_SHA256, bytes, n, digest, sizeof digest,
+                                &digest_size, &err));
     for (int i = 0; i < 32; i++)
         snprintf(hex + 2 * i, 3, "%02x", digest[i]);
     free(bytes), free(other);
     return strcmp(hex, want) == 0;
 }
 
-/* The content of a file as it is, whatever it is. */
+/* Reads the content of a file without interpreting it. */
 static uint8_t *all_of(const holdall_schunk *s, size_t *n)
 {
     *n = (size_t)holdall_schunk_nbytes(s);
@@ -93,13 +98,15 @@ static void check_all(const char *path, const uint8_t *want, size_t n)
     CHECK(n == got_n && memcmp(got, want, n) == 0);
     free(got);
     holdall_schunk_close(s);
-    /* an array whose content was changed as that of a superchunk is none any more, and its chunks are sound */
-    uint64_t bad = 9;
-    holdall_status verified = verify_counts(path, NULL, NULL, NULL, NULL, &bad, NULL, &err);
-    CHECK(bad == 0 && (verified == HOLDALL_OK || (verified == HOLDALL_E_FORMAT && says("in the shape"))));
+    /* an array whose content was changed as a superchunk is no longer an array, and its chunks are
+     * intact */
+    uint64_t corrupt = 9;
+    holdall_status verified = verify_counts(path, NULL, NULL, NULL, NULL, &corrupt, NULL, &err);
+    CHECK(corrupt == 0 &&
+          (verified == HOLDALL_OK || (verified == HOLDALL_E_FORMAT && says("in the shape"))));
 }
 
-/* Changes of all kinds to a copy, of which those after each commit count. */
+/* Changes of all kinds to a copy; those before a commit are visible after it. */
 static void change_copy(const char *copy)
 {
     holdall_schunk *s = open_schunk(copy, HOLDALL_APPEND, NULL);
@@ -147,7 +154,7 @@ static void change_copy(const char *copy)
     free(old), free(content), free(meta_copy);
 }
 
-static void sound_file(const char *path, const char *entry, const char *sha256, bool changes)
+static void check_intact_file(const char *path, const char *entry, const char *sha256, bool changes)
 {
     char nbytes[32];
     CHECK(field(entry, "nbytes", nbytes, sizeof nbytes));
@@ -159,13 +166,16 @@ static void sound_file(const char *path, const char *entry, const char *sha256, 
         CHECK(holdall_schunk_attr_count(s) == 0 || holdall_schunk_attr_name(s, 0) != NULL);
         holdall_schunk_close(s);
     }
-    uint64_t sound = 0, bad = 0, unchecked = 0;
+    uint64_t intact = 0, corrupt = 0, unchecked = 0;
     holdall_format format;
     OK(holdall_identify(path, &format, NULL, &err));
     EQUAL(format, HOLDALL_FORMAT_BLOSCPACK);
-    holdall_status verified = verify_counts(path, NULL, NULL, NULL, &sound, &bad, &unchecked, &err);
-    /* a writer that died before it wrote where its chunks are has left them whole; it is told all the same */
-    CHECK(bad == 0 && sound + unchecked > 0 && (verified == HOLDALL_OK || verified == HOLDALL_E_FORMAT));
+    holdall_status verified =
+        verify_counts(path, NULL, NULL, NULL, &intact, &corrupt, &unchecked, &err);
+    /* a writer that died before it wrote the chunk offsets has left complete chunks; it is reported
+     * nevertheless */
+    CHECK(corrupt == 0 && intact + unchecked > 0 &&
+          (verified == HOLDALL_OK || verified == HOLDALL_E_FORMAT));
     if (!changes)
         return;
     const char *copy = in_tmp("copy.blp");
@@ -180,11 +190,12 @@ static void sound_file(const char *path, const char *entry, const char *sha256, 
         change_copy(copy);
 }
 
-/* A writer died. What is there can be read where that is wanted, and a repair makes it whole. */
+/* A writer died. The existing content can be read on request, and a repair makes the file
+ * consistent. */
 static void damaged_file(const char *path, const char *entry, const char *sha256)
 {
     holdall_schunk *s;
-    uint64_t kept = 0, dropped = 0;
+    uint64_t retained = 0, dropped = 0;
     GIVES(HOLDALL_E_FORMAT, holdall_schunk_open(path, HOLDALL_READ, NULL, &s, &err));
     CHECK(err.position >= 0);
     int64_t first = err.position;
@@ -199,8 +210,8 @@ static void damaged_file(const char *path, const char *entry, const char *sha256
     save(copy, bytes, n);
     free(bytes);
     GIVES(HOLDALL_E_FORMAT, holdall_schunk_open(copy, HOLDALL_APPEND, NULL, &s, &err));
-    OK(repair_counts(copy, NULL, &kept, &dropped, &err));
-    EQUAL(kept, first);
+    OK(repair_counts(copy, NULL, &retained, &dropped, &err));
+    EQUAL(retained, first);
     CHECK(dropped > 0);
     s = open_schunk(copy, HOLDALL_READ, NULL);
     CHECK(is_sha256(s, entry, sha256));
@@ -218,7 +229,8 @@ int main(void)
     snprintf(path, sizeof path, "%s/files.tar.gz", folder);
     if (there(path)) {
         char command[4096];
-        snprintf(command, sizeof command, "mkdir '%s' && tar xzf '%s' -C '%s'", in_tmp("files"), path, in_tmp("files"));
+        snprintf(command, sizeof command, "mkdir '%s' && tar xzf '%s' -C '%s'", in_tmp("files"),
+                 path, in_tmp("files"));
         CHECK(system(command) == 0);
         snprintf(folder, sizeof folder, "%s", in_tmp("files"));
     }
@@ -231,7 +243,8 @@ int main(void)
         char *end = end_of(entry), after = *end;
         *end = '\0';
         if (has(entry, "kind", "bloscpack")) {
-            CHECK(field(entry, "path", name, sizeof name) && field(entry, "sha256", sha256, sizeof sha256));
+            CHECK(field(entry, "path", name, sizeof name) &&
+                  field(entry, "sha256", sha256, sizeof sha256));
             field(entry, "sha256_stored", sha256, sizeof sha256);
             now("%s", name);
             snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -240,7 +253,7 @@ int main(void)
                 damaged++;
                 damaged_file(path, entry, sha256);
             } else {
-                sound_file(path, entry, sha256, !slow() || all % 7 == 0);
+                check_intact_file(path, entry, sha256, !slow() || all % 7 == 0);
             }
         }
         *end = after;

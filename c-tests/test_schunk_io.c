@@ -1,5 +1,5 @@
-/* Superchunks in storage of the caller's: memory, functions, functions that fail at each of their calls, readers
- * that open at every moment of a commit. */
+/* Superchunks in storage of the caller: memory, functions, functions that fail at each of their
+ * calls, readers that open at every point of a commit. */
 #include "commit_states.h"
 #include "schunk.h"
 
@@ -7,7 +7,7 @@ enum { CHUNK = 800, OLD = 9 * CHUNK + 80, MORE = 4 * CHUNK };
 
 static const int64_t small[] = {HOLDALL_OPT_CHUNK_BYTES, CHUNK, 0, 0};
 
-static void memory(void)
+static void a_superchunk_in_memory_is_read(void)
 {
     write_schunk(in_tmp("m.blp"), small, OLD, 1);
     size_t size;
@@ -23,7 +23,7 @@ static void memory(void)
         holdall_schunk_close(s);
     }
     holdall_storage_free(io);
-    /* every length of it is an error, or all that is asked for is there */
+    /* every truncation is an error, or all requested bytes exist */
     for (size_t n = 0; n < size; n += slow() ? 97 : 7) {
         now("%zu of %zu bytes", n, size);
         OK(holdall_storage_from_memory(bytes, n, &io, &err));
@@ -37,7 +37,7 @@ static void memory(void)
     free(bytes);
 }
 
-static void functions(void)
+static void functions_store_a_superchunk(void)
 {
     folder f = FOLDER;
     holdall_schunk *s;
@@ -64,7 +64,7 @@ static void functions(void)
     char got[4];
     OK(holdall_schunk_read(s, CHUNK, got, 4, &err));
     CHECK(memcmp(got, "abc", 3) == 0 && (uint8_t)got[3] == byte_at(CHUNK, 1));
-    EQUAL(f.destroyed, 4); /* once for each storage, after the last that used it */
+    EQUAL(f.destroyed, 4); /* once for each storage, after its last use */
     holdall_schunk_close(s);
     EQUAL(f.destroyed, 5);
     /* the same bytes as in a file */
@@ -72,7 +72,8 @@ static void functions(void)
     folder_write_schunk(&f, small, OLD, 1);
     write_schunk(in_tmp("same.blp"), small, OLD, 1);
     uint8_t *bytes = load(in_tmp("same.blp"), &size);
-    CHECK(size == folder_find(&f, "")->size && memcmp(bytes, folder_find(&f, "")->bytes, size) == 0);
+    CHECK(size == folder_find(&f, "")->size &&
+          memcmp(bytes, folder_find(&f, "")->bytes, size) == 0);
     free(bytes);
     /* without functions that write it is read-only */
     holdall_storage_functions table = folder_functions(&f);
@@ -83,18 +84,19 @@ static void functions(void)
     check_content(s, 0, OLD, 1);
     holdall_schunk_close(s);
     GIVES(HOLDALL_E_UNSUPPORTED, schunk_open_io(io, HOLDALL_APPEND, NULL, &s, &err));
-    GIVES(HOLDALL_E_UNSUPPORTED, schunk_create_io(io, HOLDALL_REPLACE, HOLDALL_FORMAT_BLOSCPACK, 8, NULL, &s, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED,
+          schunk_create_io(io, HOLDALL_REPLACE, HOLDALL_FORMAT_BLOSCPACK, 8, NULL, &s, &err));
     holdall_storage_free(io);
     folder_clear(&f);
 }
 
-/* ---- other threads than the caller's ---------------------------------------------------------------*/
+/* ---- threads other than the caller's ----------------------------------------------------------*/
 
 static pthread_t caller;
 static pthread_cond_t came = PTHREAD_COND_INITIALIZER;
 static long strangers;
 
-/* Called with the folder locked, as is the one below. */
+/* Called with the folder locked, like the next function. */
 static void who_calls(folder *f, operation o)
 {
     (void)f, (void)o;
@@ -104,8 +106,9 @@ static void who_calls(folder *f, operation o)
     }
 }
 
-/* The caller goes on only when another thread has come: with all the work left to it, it could be done before any
- * other thread wakes up. The minutes are for a library that never calls from one. */
+/* Blocks the caller until another thread has called: otherwise the caller could do all work before
+ * any other thread wakes up. The timeout of minutes is for a library that never calls from another
+ * thread. */
 static void wait_for_strangers(folder *f, operation o)
 {
     who_calls(f, o);
@@ -135,7 +138,7 @@ static void functions_run_on_the_calling_thread(void)
     append_content(s, 4000000, 2000000, 1);
     finish(s);
     EQUAL(strangers, 0);
-    /* unless they may */
+    /* unless they are allowed to */
     OK(try_folder_schunk(&f, HOLDALL_READ, WITH(HOLDALL_OPT_THREADS, 4), &s));
     f.before = wait_for_strangers;
     check_content(s, 4000000, 2000000, 1);
@@ -144,7 +147,7 @@ static void functions_run_on_the_calling_thread(void)
     folder_clear(&f);
 }
 
-/* ---- functions that fail -----------------------------------------------------------------------------*/
+/* ---- functions that fail ----------------------------------------------------------------------*/
 
 static void check_failure(holdall_status s)
 {
@@ -153,15 +156,18 @@ static void check_failure(holdall_status s)
     CHECK(s != HOLDALL_E_CALLBACK || err.os_code == EIO);
 }
 
-/* The kinds of changes that a commit may hold. */
+/* The kinds of changes of a commit. */
 enum { NEW_, APPEND_, REPLACE_, WRITE_, TRUNCATE_, INSERT_, META_, KINDS };
-static const char *const kinds[] = {"new", "append", "replace", "write", "truncate", "insert", "meta"};
+static const char *const kinds[] = {"new",      "append", "replace", "write",
+                                    "truncate", "insert", "meta"};
 
-static holdall_status write_part(holdall_schunk *s, uint64_t at, size_t n, unsigned content, bool append)
+static holdall_status write_part(holdall_schunk *s, uint64_t at, size_t n, unsigned content,
+                                 bool append)
 {
     uint8_t bytes[OLD + MORE];
     make_content(at, bytes, n, content);
-    return append ? holdall_schunk_append(s, bytes, n, &err) : holdall_schunk_write(s, at, bytes, n, &err);
+    return append ? holdall_schunk_append(s, bytes, n, &err)
+                  : holdall_schunk_write(s, at, bytes, n, &err);
 }
 
 static holdall_status change(holdall_schunk *s, int kind)
@@ -169,7 +175,9 @@ static holdall_status change(holdall_schunk *s, int kind)
     uint64_t n = holdall_schunk_nbytes(s);
     switch (kind) {
     case NEW_:
-    case REPLACE_: return write_part(s, n, (size_t)(MORE - n), 2, true); /* the rest, where some of it went in */
+    case REPLACE_:
+        return write_part(s, n, (size_t)(MORE - n), 2,
+                          true); /* the rest, if a part was written */
     case APPEND_: return write_part(s, n, (size_t)(OLD + MORE - n), 1, true);
     case WRITE_: return write_part(s, CHUNK / 2, 3 * CHUNK, 3, false);
     case TRUNCATE_: return holdall_schunk_truncate(s, 3 * CHUNK + 5, &err);
@@ -178,7 +186,7 @@ static holdall_status change(holdall_schunk *s, int kind)
     }
 }
 
-/* 0 nothing there, 1 as before, 2 as after the change. */
+/* 0 does not exist, 1 before the change, 2 after the change. */
 static int state_of(const holdall_schunk *s, int kind)
 {
     size_t n = (size_t)holdall_schunk_nbytes(s);
@@ -196,12 +204,18 @@ static int state_of(const holdall_schunk *s, int kind)
     case APPEND_: CHECK(n == OLD + MORE && is_content(0, bytes, n, 1)); break;
     case WRITE_: {
         size_t after = 7 * CHUNK / 2;
-        CHECK(n == OLD && is_content(0, bytes, CHUNK / 2, 1) && is_content(CHUNK / 2, bytes + CHUNK / 2, 3 * CHUNK, 3) && is_content(after, bytes + after, n - after, 1));
+        CHECK(n == OLD && is_content(0, bytes, CHUNK / 2, 1) &&
+              is_content(CHUNK / 2, bytes + CHUNK / 2, 3 * CHUNK, 3) &&
+              is_content(after, bytes + after, n - after, 1));
         break;
     }
     case TRUNCATE_: CHECK(n == 3 * CHUNK + 5 && is_content(0, bytes, n, 1)); break;
-    case INSERT_: CHECK(n == OLD + 5 && memcmp(bytes, "abcde", 5) == 0 && is_content(0, bytes + 5, OLD, 1)); break;
-    default: CHECK(n == OLD && is_content(0, bytes, n, 1) && meta && size == 9 && memcmp(value, "[1, 2, 3]", 9) == 0);
+    case INSERT_:
+        CHECK(n == OLD + 5 && memcmp(bytes, "abcde", 5) == 0 && is_content(0, bytes + 5, OLD, 1));
+        break;
+    default:
+        CHECK(n == OLD && is_content(0, bytes, n, 1) && meta && size == 9 &&
+              memcmp(value, "[1, 2, 3]", 9) == 0);
     }
     return 2;
 }
@@ -222,10 +236,15 @@ static int state(folder *f, int kind)
 static holdall_status begin(folder *f, int kind, holdall_schunk **s)
 {
     preset_error();
-    return try_folder_schunk(f, kind == NEW_ ? HOLDALL_CREATE : kind == REPLACE_ ? HOLDALL_REPLACE : HOLDALL_APPEND, kind == NEW_ || kind == REPLACE_ ? small : NULL, s);
+    return try_folder_schunk(f,
+                             kind == NEW_       ? HOLDALL_CREATE
+                             : kind == REPLACE_ ? HOLDALL_REPLACE
+                                                : HOLDALL_APPEND,
+                             kind == NEW_ || kind == REPLACE_ ? small : NULL, s);
 }
 
-/* Opens, changes, commits, with one more try for each; says whether the commit was told to count. */
+/* Opens, changes and commits, with one retry for each. Returns whether the commit was reported as
+ * durable. */
 static bool work(folder *f, int kind, bool *gave_up)
 {
     holdall_schunk *s;
@@ -249,7 +268,7 @@ static bool work(folder *f, int kind, bool *gave_up)
         *gave_up = status == HOLDALL_E_STATE;
         if (*gave_up)
             break;
-        /* an error that passes: the old state can be seen meanwhile */
+        /* a temporary error: the old state is visible meanwhile */
         long fail_at = f->fail_at;
         if (!f->dead && f->failures > 0) {
             f->fail_at = 0;
@@ -263,7 +282,7 @@ static bool work(folder *f, int kind, bool *gave_up)
     return status == HOLDALL_OK;
 }
 
-static void a_writer_whose_storage_fails(void)
+static void a_writer_reports_failures_of_its_storage(void)
 {
     static unsigned turn;
     for (int kind = 0; kind < KINDS; kind++) {
@@ -279,7 +298,7 @@ static void a_writer_whose_storage_fails(void)
         folder_clear(&f);
         for (int way = 0; way < 4; way++)
             for (long k = 1; k <= calls; k++) {
-                /* a commit that is taken back takes its time: not all of them */
+                /* a rolled back commit takes long: not all of them */
                 if (turn++ % (slow() ? 17 : 1) != 0)
                     continue;
                 f = (folder)FOLDER;
@@ -287,7 +306,8 @@ static void a_writer_whose_storage_fails(void)
                 f.fail_at = k;
                 f.dead = way / 2;
                 f.too_late = way % 2;
-                now("%s: call %ld of %ld fails%s%s", kinds[kind], k, calls, f.dead ? ", as do those after" : "", f.too_late ? ", its work done" : "");
+                now("%s: call %ld of %ld fails%s%s", kinds[kind], k, calls,
+                    f.dead ? ", as do those after" : "", f.too_late ? ", its work done" : "");
                 bool done = work(&f, kind, &gave_up);
                 bool dead = f.dead;
                 f.fail_at = 0, f.dead = false;
@@ -295,7 +315,7 @@ static void a_writer_whose_storage_fails(void)
                 CHECK(done ? is == 2 : is == was || is == 2);
                 if (f.failures > 0 && !dead && !gave_up)
                     CHECK(done);
-                /* the next writer goes on from what is there */
+                /* the next writer continues from the current state */
                 if (is != 2) {
                     CHECK(work(&f, kind, &gave_up));
                     CHECK(state(&f, kind) == 2);
@@ -312,7 +332,7 @@ static void a_writer_whose_storage_fails(void)
     }
 }
 
-static void a_reader_whose_storage_fails(void)
+static void a_reader_reports_failures_of_its_storage(void)
 {
     folder f = FOLDER;
     folder_write_schunk(&f, small, OLD, 1);
@@ -328,8 +348,9 @@ static void a_reader_whose_storage_fails(void)
             holdall_schunk *s;
             uint8_t got[OLD];
             preset_error();
-            /* no damage, so nothing is skipped */
-            holdall_status status = try_folder_schunk(&f, HOLDALL_READ, WITH(HOLDALL_OPT_SKIP_DAMAGED, k % 2), &s);
+            /* no corruption, so nothing is skipped */
+            holdall_status status =
+                try_folder_schunk(&f, HOLDALL_READ, WITH(HOLDALL_OPT_SKIP_DAMAGED, k % 2), &s);
             if (status < 0) {
                 CHECK(s == NULL);
                 check_failure(status);
@@ -340,7 +361,7 @@ static void a_reader_whose_storage_fails(void)
                     CHECK(is_content(0, got, sizeof got, 1));
                 else
                     CHECK(status < 0), check_failure(status);
-                /* it passes: the handle is as good as before */
+                /* a temporary failure: the handle works as before */
                 f.fail_at = 0;
                 check_content(s, 0, OLD, 1);
             }
@@ -350,9 +371,10 @@ static void a_reader_whose_storage_fails(void)
     folder_clear(&f);
 }
 
-/* ---- moments of a commit --------------------------------------------------------------------------*/
+/* ---- states during a commit -------------------------------------------------------------------*/
 
-/* Opens and reads while the storage becomes what it was at some moment of the commit, and then what it is after it. */
+/* Opens and reads while the storage changes to a state during the commit, and then to the state
+ * after it. */
 static long open_and_read(int kind)
 {
     folder f = FOLDER;
@@ -373,10 +395,11 @@ static long open_and_read(int kind)
     return calls;
 }
 
-static void a_reader_at_any_moment_of_a_commit(void)
+static void a_reader_during_a_commit_sees_one_state(void)
 {
     unsigned turn = 0;
-    /* who replaces a container that is open for reading is on his own: files are known by name alone */
+    /* replacing a container that is open for reading is not supported here: files are known by name
+     * only */
     for (int kind = APPEND_; kind < KINDS; kind++) {
         folder f = FOLDER;
         folder_write_schunk(&f, small, OLD, 1);
@@ -398,7 +421,8 @@ static void a_reader_at_any_moment_of_a_commit(void)
                     if (turn++ % (slow() ? 997 : 29) != 0)
                         continue;
                     first = a, second = b;
-                    now("%s: moment %d of %d from call %ld to %ld of %ld", kinds[kind], middle, n_states - 1, a, b, calls);
+                    now("%s: moment %d of %d from call %ld to %ld of %ld", kinds[kind], middle,
+                        n_states - 1, a, b, calls);
                     open_and_read(kind);
                 }
     }
@@ -408,11 +432,11 @@ static void a_reader_at_any_moment_of_a_commit(void)
 int main(void)
 {
     setenv("HOLDALL_THREADS", "4", 1);
-    RUN(memory);
-    RUN(functions);
+    RUN(a_superchunk_in_memory_is_read);
+    RUN(functions_store_a_superchunk);
     RUN(functions_run_on_the_calling_thread);
-    RUN(a_reader_whose_storage_fails);
-    RUN(a_writer_whose_storage_fails);
-    RUN(a_reader_at_any_moment_of_a_commit);
+    RUN(a_reader_reports_failures_of_its_storage);
+    RUN(a_writer_reports_failures_of_its_storage);
+    RUN(a_reader_during_a_commit_sees_one_state);
     return 0;
 }

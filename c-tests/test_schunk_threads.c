@@ -1,6 +1,6 @@
-/* Superchunks and threads: one handle read by many at once, also a writer's, while another file is written; files
- * that are opened while they grow; handles that move; files and content that do not depend on the number of threads;
- * children that read on after fork(). */
+/* Superchunks and threads: many threads read one handle, also a writer's, while another file is
+ * written; files that are opened while they grow; handles that move between threads; files and
+ * content that do not depend on the number of threads; children that read on after fork(). */
 #include "child.h"
 #include "schunk.h"
 
@@ -23,15 +23,17 @@ static uint64_t next_of(uint64_t *x)
     return *x;
 }
 
-/* Reads here and there, in every way. */
+/* Reads at random positions, with every function. */
 static void *read_on(void *arg)
 {
     const reader *r = arg;
-    uint64_t x = r->seed * UINT64_C(0x9E3779B97F4A7C15) + 1, chunks = holdall_schunk_chunk_count(r->s);
+    uint64_t x = r->seed * UINT64_C(0x9E3779B97F4A7C15) + 1,
+             chunks = holdall_schunk_chunk_count(r->s);
     uint8_t *got = malloc(CHUNK + 64);
     CHECK(got != NULL);
     for (int round = 0; round < r->rounds; round++) {
-        uint64_t at = next_of(&x) % total, n = next_of(&x) % (round % 4 ? 3000 : 5 * CHUNK), i = at / CHUNK;
+        uint64_t at = next_of(&x) % total, n = next_of(&x) % (round % 4 ? 3000 : 5 * CHUNK),
+                 i = at / CHUNK;
         size_t size, nbytes = 0, cbytes = 0;
         switch (next_of(&x) % 6) {
         case 0:
@@ -77,10 +79,12 @@ static void join(pthread_t *threads, int n)
 
 static const int64_t *form(int k)
 {
-    static const int64_t codecs[] = {HOLDALL_CODEC_LZ4, HOLDALL_CODEC_ZSTD, HOLDALL_CODEC_BLOSCLZ, HOLDALL_CODEC_ZLIB};
+    static const int64_t codecs[] = {HOLDALL_CODEC_LZ4, HOLDALL_CODEC_ZSTD, HOLDALL_CODEC_BLOSCLZ,
+                                     HOLDALL_CODEC_ZLIB};
     static int64_t pairs[4][9];
     int64_t *p = pairs[k];
-    p[0] = HOLDALL_OPT_CHUNK_BYTES, p[1] = CHUNK, p[2] = HOLDALL_OPT_CODEC, p[3] = codecs[k], p[4] = HOLDALL_OPT_LEVEL, p[5] = 3;
+    p[0] = HOLDALL_OPT_CHUNK_BYTES, p[1] = CHUNK, p[2] = HOLDALL_OPT_CODEC, p[3] = codecs[k],
+    p[4] = HOLDALL_OPT_LEVEL, p[5] = 3;
     return p;
 }
 
@@ -92,13 +96,14 @@ static holdall_schunk *filled(const char *path, int k)
     return s;
 }
 
-/* One handle is read by many, while this thread writes another file. */
-static void many_read_one_handle_while_another_file_is_written(void)
+/* Many threads read one handle, while this thread writes another file. */
+static void many_threads_read_one_handle_while_another_file_is_written(void)
 {
     for (int k = 0; k < 4; k++) {
         now("codec %d", k);
         finish(filled(in_tmp("read.blp"), k));
-        holdall_schunk *s = open_schunk(in_tmp("read.blp"), HOLDALL_READ, WITH(HOLDALL_OPT_IO, IO(k % 2)));
+        holdall_schunk *s =
+            open_schunk(in_tmp("read.blp"), HOLDALL_READ, WITH(HOLDALL_OPT_IO, IO(k % 2)));
         pthread_t threads[THREADS];
         reader readers[THREADS];
         start(threads, readers, s, slow() ? 6 : 150);
@@ -119,8 +124,9 @@ static void many_read_one_handle_while_another_file_is_written(void)
     }
 }
 
-/* A writer's handle, too, as long as nobody changes it: with chunks that wait in memory, in a file, half-changed. */
-static void many_read_what_a_writer_has(void)
+/* Also the handle of a writer, while no thread changes it: with chunks in memory, in a file, and
+ * partly changed. */
+static void many_threads_read_through_a_writer(void)
 {
     const char *path = in_tmp("waits.blp");
     pthread_t threads[THREADS];
@@ -147,7 +153,7 @@ typedef struct {
     const char *path;
     int steps;
     size_t each;
-    /* set by the writer when it has done, without a lock: looked at through atomic operations */
+    /* set by the writer at its end, without a lock: read with atomic operations */
     int done;
 } growing;
 
@@ -164,7 +170,8 @@ static void *grow(void *arg)
     return NULL;
 }
 
-/* Whoever opens sees a commit, whole, and reads on or is told that the file has changed. */
+/* A reader that opens sees one complete commit. It continues, or reports that the file has
+ * changed. */
 static void *open_and_read(void *arg)
 {
     growing *g = arg;
@@ -195,9 +202,11 @@ static void *open_and_read(void *arg)
 static void files_are_opened_while_they_grow(void)
 {
     for (int k = 0; k < 2; k++) {
-        /* partial chunks are filled up in place; with few offsets the file is made anew from time to time */
+        /* partial chunks are filled in place; with few offsets the file is rewritten from time to
+         * time */
         growing g = {in_tmp("grows.blp"), slow() ? 12 : 60, 13704, 0};
-        const int64_t *pairs = WITH(HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_OFFSETS, k, HOLDALL_OPT_SPARE_CHUNKS, k ? 3 : 0);
+        const int64_t *pairs = WITH(HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_OFFSETS, k,
+                                    HOLDALL_OPT_SPARE_CHUNKS, k ? 3 : 0);
         write_schunk(g.path, pairs, g.each, 1);
         pthread_t threads[4];
         for (int t = 0; t < 4; t++)
@@ -238,12 +247,14 @@ static void files_do_not_depend_on_threads(void)
         for (int threads = 0; threads < 5; threads++) {
             now("codec %d, %d threads", k, threads);
             const int64_t *f = form(k);
-            write_schunk(in_tmp("one.blp"), WITH(f[0], f[1], f[2], f[3], HOLDALL_OPT_THREADS, threads), total, 1);
+            write_schunk(in_tmp("one.blp"),
+                         WITH(f[0], f[1], f[2], f[3], HOLDALL_OPT_THREADS, threads), total, 1);
             uint8_t *bytes = load(in_tmp("one.blp"), &size2);
             CHECK(first == NULL || (size == size2 && memcmp(first, bytes, size) == 0));
             free(first);
             first = bytes, size = size2;
-            holdall_schunk *s = open_schunk(in_tmp("one.blp"), HOLDALL_READ, WITH(HOLDALL_OPT_THREADS, threads));
+            holdall_schunk *s =
+                open_schunk(in_tmp("one.blp"), HOLDALL_READ, WITH(HOLDALL_OPT_THREADS, threads));
             check_content(s, 0, total, 1);
             holdall_schunk_close(s);
         }
@@ -258,7 +269,7 @@ static void read_in_child(const void *ctx)
     read_on((void *)r);
 }
 
-/* A child reads on through what it inherited. */
+/* A child reads on through an inherited handle. */
 static void child_reads(const holdall_schunk *s)
 {
     in_child(read_in_child, &(reader){s, 99, 10});
@@ -271,7 +282,7 @@ static void children_read_on_after_fork(void)
     child_reads(s);
     check_content(s, 0, total, 1);
     child_reads(s);
-    /* in the middle of what other threads read */
+    /* while other threads read */
     pthread_t threads[THREADS];
     reader readers[THREADS];
     start(threads, readers, s, slow() ? 3 : 100);
@@ -283,13 +294,13 @@ static void children_read_on_after_fork(void)
 
 int main(void)
 {
-    /* threads also where there is but one processor; read once, at first use */
+    /* use threads even on a machine with one processor; read once, at first use */
     setenv("HOLDALL_THREADS", "4", 1);
     total = slow() ? 8 * CHUNK + 12344 : N;
-    /* first, as long as no thread was started */
+    /* first, before any thread is started */
     RUN(children_read_on_after_fork);
-    RUN(many_read_one_handle_while_another_file_is_written);
-    RUN(many_read_what_a_writer_has);
+    RUN(many_threads_read_one_handle_while_another_file_is_written);
+    RUN(many_threads_read_through_a_writer);
     RUN(files_are_opened_while_they_grow);
     RUN(handles_move_between_threads);
     RUN(files_do_not_depend_on_threads);

@@ -1,5 +1,5 @@
-/* Sets of shards that are written: in turns as one, and one by one by several processes; and sets of more files than a
- * process may have open. */
+/* Sets of shards: written in turns as one bag, and shard by shard by several processes; and sets
+ * with more files than a process may open. */
 #include "check.h"
 #include "child.h"
 
@@ -8,12 +8,14 @@
 
 static const int64_t *const forms[] = {
     WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD),
-    WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD),
+    WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_OPT_CODEC,
+         HOLDALL_CODEC_ZSTD),
     WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_NONE),
-    WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_OPT_CODEC, HOLDALL_CODEC_NONE),
+    WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_OPT_CODEC,
+         HOLDALL_CODEC_NONE),
 };
 
-/* These options with those of a form: to be used up before the next call. */
+/* These options together with those of a form: valid until the next call. */
 static const int64_t *also(const int64_t *form, int64_t option, int64_t value)
 {
     static int64_t pairs[16];
@@ -29,7 +31,8 @@ static const int64_t *in_turns(const int64_t *form)
     return also(form, HOLDALL_OPT_BAG_SHARDS, HOLDALL_BAG_SHARDS_INTERLEAVED);
 }
 
-static void append_and_commit(const char *path, holdall_mode mode, const int64_t *form, uint64_t first, uint64_t n)
+static void append_and_commit(const char *path, holdall_mode mode, const int64_t *form,
+                              uint64_t first, uint64_t n)
 {
     holdall_bag_writer *w = open_writer(path, mode, form);
     EQUAL(holdall_bag_writer_record_count(w), first);
@@ -60,7 +63,7 @@ static void a_set_is_written_in_turns(void)
         append_and_commit(in_tmp("s@*.bag"), HOLDALL_APPEND, forms[f], 7, 0);
         append_and_commit(in_tmp("s@04.bag"), HOLDALL_APPEND, forms[f], 7, 102);
         check_bag(path, in_turns(forms[f]), 109);
-        check_bag(path, forms[f], 109); /* which the files say themselves */
+        check_bag(path, forms[f], 109); /* the files state it themselves */
         GIVES(HOLDALL_E_EXISTS, try_writer(path, HOLDALL_CREATE, forms[f], &w));
         for (uint32_t i = 0; i < 4; i++) {
             char name[64];
@@ -72,12 +75,16 @@ static void a_set_is_written_in_turns(void)
             holdall_bag_close(shard);
         }
         holdall_bag *bag = open_bag(path, forms[f]);
-        CHECK(strstr(holdall_bag_shard_name(bag, 3), "s-00003-of-00004.bag") != NULL && holdall_bag_shard_name(bag, 4) == NULL);
-        CHECK(holdall_bag_shard_record_count(bag, 0) == 28 && holdall_bag_shard_record_count(bag, 3) == 27 && holdall_bag_shard_record_count(bag, 4) == 0);
-        CHECK(holdall_bag_shard_name(NULL, 0) == NULL && holdall_bag_shard_record_count(NULL, 0) == 0);
+        CHECK(strstr(holdall_bag_shard_name(bag, 3), "s-00003-of-00004.bag") != NULL &&
+              holdall_bag_shard_name(bag, 4) == NULL);
+        CHECK(holdall_bag_shard_record_count(bag, 0) == 28 &&
+              holdall_bag_shard_record_count(bag, 3) == 27 &&
+              holdall_bag_shard_record_count(bag, 4) == 0);
+        CHECK(holdall_bag_shard_name(NULL, 0) == NULL &&
+              holdall_bag_shard_record_count(NULL, 0) == 0);
         holdall_bag_close(bag);
 
-        /* what is not committed is not there; what replaces it is, all at once */
+        /* uncommitted records are not visible; the commit replaces all files at once */
         w = open_writer(path, HOLDALL_REPLACE, forms[f]);
         append_records(w, 0, 5);
         check_bag(path, in_turns(forms[f]), 109);
@@ -87,16 +94,16 @@ static void a_set_is_written_in_turns(void)
         check_bag(path, in_turns(forms[f]), 5);
         TIDY();
 
-        uint64_t kept = 0, dropped = 9;
+        uint64_t retained = 0, dropped = 9;
         holdall_options *o = options_of(forms[f]);
-        OK(repair_counts(path, o, &kept, &dropped, &err));
-        CHECK(kept == 5 && dropped == 0);
+        OK(repair_counts(path, o, &retained, &dropped, &err));
+        CHECK(retained == 5 && dropped == 0);
         holdall_options_free(o);
         remove_all();
     }
 }
 
-static void each_shard_by_a_process_of_its_own(void)
+static void each_shard_is_written_by_its_own_process(void)
 {
     for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
         pid_t children[4];
@@ -108,10 +115,12 @@ static void each_shard_by_a_process_of_its_own(void)
                 uint8_t record[RECORD_MOST];
                 snprintf(name, sizeof name, "p-0000%u-of-00004.bag", i);
                 for (int round = 0; round < 5; round++) {
-                    holdall_bag_writer *w = open_writer(in_tmp(name), round ? HOLDALL_APPEND : HOLDALL_CREATE, forms[f]);
+                    holdall_bag_writer *w = open_writer(
+                        in_tmp(name), round ? HOLDALL_APPEND : HOLDALL_CREATE, forms[f]);
                     EQUAL(holdall_bag_writer_record_count(w), n);
                     for (int k = 0; k < 20; k++, n++)
-                        OK(holdall_bag_writer_append(w, record, make_record(4 * n + i, record), &err));
+                        OK(holdall_bag_writer_append(w, record, make_record(4 * n + i, record),
+                                                     &err));
                     OK(holdall_bag_writer_commit(w, &err));
                     holdall_bag_writer_close(w);
                 }
@@ -122,7 +131,8 @@ static void each_shard_by_a_process_of_its_own(void)
             check_child(children[i], 0);
         check_bag(in_tmp("p@4.bag"), in_turns(forms[f]), 400);
         holdall_bag_writer *none;
-        GIVES(HOLDALL_E_STATE, try_writer(in_tmp("p@4.bag"), HOLDALL_APPEND, forms[f], &none)); /* nothing says that they are in turns */
+        GIVES(HOLDALL_E_STATE, try_writer(in_tmp("p@4.bag"), HOLDALL_APPEND, forms[f],
+                                          &none)); /* nothing shows that they are in turns */
         append_and_commit(in_tmp("p@4.bag"), HOLDALL_APPEND, in_turns(forms[f]), 400, 3);
         check_bag(in_tmp("p@4.bag"), in_turns(forms[f]), 403);
         TIDY();
@@ -130,9 +140,10 @@ static void each_shard_by_a_process_of_its_own(void)
     }
 }
 
-static void one_writer_of_a_shard_at_a_time(void)
+static void one_writer_holds_the_lock_of_a_shard(void)
 {
-    const char *set = in_tmp("l@2.bag"), *a = in_tmp("l-00000-of-00002.bag"), *b = in_tmp("l-00001-of-00002.bag");
+    const char *set = in_tmp("l@2.bag"), *a = in_tmp("l-00000-of-00002.bag"),
+               *b = in_tmp("l-00001-of-00002.bag");
     holdall_bag_writer *w, *other, *third;
     append_and_commit(set, HOLDALL_CREATE, NULL, 0, 4);
     w = open_writer(set, HOLDALL_APPEND, NULL);
@@ -150,7 +161,7 @@ static void one_writer_of_a_shard_at_a_time(void)
     TIDY();
     append_and_commit(set, HOLDALL_APPEND, NULL, 4, 1);
 
-    /* written one by one, they are no longer as turns leave them */
+    /* written shard by shard, they no longer have the order of turns */
     w = open_writer(b, HOLDALL_APPEND, NULL);
     append_records(w, 0, 5);
     OK(holdall_bag_writer_commit(w, &err));
@@ -160,13 +171,13 @@ static void one_writer_of_a_shard_at_a_time(void)
     remove_all();
 }
 
-static void a_name_is_taken_as_it_stands(void)
+static void an_existing_file_is_taken_literally(void)
 {
     holdall_bag_writer *w;
     append_and_commit(in_tmp("n\\@2.bag"), HOLDALL_CREATE, NULL, 0, 3);
     CHECK(there(in_tmp("n@2.bag")) && !there(in_tmp("n-00000-of-00002.bag")));
     check_bag(in_tmp("n\\@2.bag"), NULL, 3);
-    /* it is there: the path is its name */
+    /* it exists: the path is its name */
     check_bag(in_tmp("n@2.bag"), NULL, 3);
     append_and_commit(in_tmp("n@2.bag"), HOLDALL_APPEND, NULL, 3, 1);
     check_bag(in_tmp("n@2.bag"), NULL, 4);
@@ -182,16 +193,20 @@ static void a_name_is_taken_as_it_stands(void)
 }
 
 /* More files than may be open: shards, limits and checksums of each. */
-static void many_shards(void)
+static void many_shards_are_written_and_read(void)
 {
     const uint32_t shards = slow() ? 150 : 1000;
     const uint64_t records = 5 * shards / 2;
     char spec[32], replaced[64];
     snprintf(spec, sizeof spec, "m@%u.bag", shards);
     snprintf(replaced, sizeof replaced, "m-00001-of-%05u.bag", shards);
-    const int64_t *form = WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_OPT_CODEC, HOLDALL_CODEC_NONE, HOLDALL_OPT_DURABILITY, 0);
-    const int64_t *reading = WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_OPT_BAG_SHARDS, HOLDALL_BAG_SHARDS_INTERLEAVED);
-    const int64_t *mapped = WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_OPT_BAG_SHARDS, HOLDALL_BAG_SHARDS_INTERLEAVED, HOLDALL_OPT_IO, HOLDALL_IO_MAP);
+    const int64_t *form = WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE,
+                               HOLDALL_OPT_CODEC, HOLDALL_CODEC_NONE, HOLDALL_OPT_DURABILITY, 0);
+    const int64_t *reading = WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE,
+                                  HOLDALL_OPT_BAG_SHARDS, HOLDALL_BAG_SHARDS_INTERLEAVED);
+    const int64_t *mapped = WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE,
+                                 HOLDALL_OPT_BAG_SHARDS, HOLDALL_BAG_SHARDS_INTERLEAVED,
+                                 HOLDALL_OPT_IO, HOLDALL_IO_MAP);
     struct rlimit before, few;
     CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
     few = before, few.rlim_cur = 256;
@@ -209,7 +224,7 @@ static void many_shards(void)
         for (uint64_t k = 0; k < records; k += 7)
             check_record(all[i], (k * 997) % records, (k * 997) % records);
     }
-    /* one that was replaced since is told of */
+    /* a shard that was replaced since is reported */
     append_and_commit(in_tmp(replaced), HOLDALL_REPLACE, form, 0, 3);
     uint8_t got[RECORD_MOST];
     size_t n;
@@ -224,7 +239,7 @@ static void many_shards(void)
     remove_all();
 }
 
-/* Takes all but so many of the files that the process may still open; gives how many. */
+/* Opens all file descriptors that the process may still open, except n; returns their number. */
 static int take_all_but(int left, int *taken, int most)
 {
     int n = 0;
@@ -237,7 +252,7 @@ static int take_all_but(int left, int *taken, int most)
     return n;
 }
 
-/* Does the system say how many files may be open? valgrind keeps a limit to itself. */
+/* Does the system enforce the limit on open files? valgrind reserves some for itself. */
 static bool says_how_many(unsigned may)
 {
     char line[128];
@@ -251,8 +266,9 @@ static bool says_how_many(unsigned may)
     return found;
 }
 
-/* Sets of far more files than the process may have open, and a process that has most of those itself. */
-static void where_few_files_may_be_open(void)
+/* Sets of far more files than the process may open, in a process that uses most of its file
+ * descriptors itself. */
+static void few_file_descriptors_are_enough(void)
 {
     enum { MAY = 64, RECORDS = 500 };
     int taken[MAY];
@@ -276,7 +292,7 @@ static void where_few_files_may_be_open(void)
         check_range(first, 0, RECORDS, 0);
         check_range(second, 0, RECORDS, 0);
         n += take_all_but(0, taken + n, MAY - n);
-        /* those that the bags have open are enough to go on with */
+        /* the files that the bags have open are enough to continue */
         for (uint64_t k = 0; k < RECORDS; k += 7)
             check_record(first, k, k), check_record(second, RECORDS - 1 - k, RECORDS - 1 - k);
         holdall_bag_close(first);
@@ -294,7 +310,8 @@ static void where_few_files_may_be_open(void)
         while (n > 0)
             close(taken[--n]);
         CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
-        /* as many as there may be, where that is said too late: a set of few files is opened one way or the other */
+        /* the limit is lowered to the used number after the open: a set of few files opens in any
+         * case */
         append_and_commit(in_tmp("g@5.bag"), HOLDALL_CREATE, forms[f], 0, RECORDS);
         CHECK(setrlimit(RLIMIT_NOFILE, &(struct rlimit){256, before.rlim_max}) == 0);
         int most[256];
@@ -310,10 +327,10 @@ static void where_few_files_may_be_open(void)
 int main(void)
 {
     RUN(a_set_is_written_in_turns);
-    RUN(each_shard_by_a_process_of_its_own);
-    RUN(one_writer_of_a_shard_at_a_time);
-    RUN(a_name_is_taken_as_it_stands);
-    RUN(many_shards);
-    RUN(where_few_files_may_be_open);
+    RUN(each_shard_is_written_by_its_own_process);
+    RUN(one_writer_holds_the_lock_of_a_shard);
+    RUN(an_existing_file_is_taken_literally);
+    RUN(many_shards_are_written_and_read);
+    RUN(few_file_descriptors_are_enough);
     return 0;
 }

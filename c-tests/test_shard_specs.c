@@ -1,20 +1,32 @@
-/* Specs: several files read as one bag, by commas, @N and @*, one after the other or in turns.
+/* Specs: several files that are read as one bag, by commas, @N and @*, one after another or in
+ * turns.
  *
- * What Bagz 0.3.8 does wrong with specs, and where it is held here that we do not:
- *   a name with a comma cannot be opened                            what_exists_is_taken_as_it_stands
- *   a file `at@2.bag` can be written and not be read back           what_exists_..., test_shard_sets.c
- *   only the last @* of a list is resolved, none beside an @N       every_item_for_itself
- *   @* or a list with separate limits fails, or loses records       separate_limits_of_every_form
- *   of two sets under one @* the larger is taken silently           specs_that_name_nothing
- *   a missing shard is told of by the spec, not by its name         specs_that_name_nothing
- *   the end of the whole spec tells the compression of all          every_file_by_its_own_name
- *   names with a colon are refused; posix: with separate limits     names_with_a_colon
- *   an empty records file with limits reads as empty records        test_bag_malformed.c (sep_records_empty)
- * Of slices, ranges and records that cannot be read (slice leak, overflow, emptied records): test_slice.c, test_bag_malformed.c. */
+ * Errors of Bagz 0.3.8 with specs, and the tests here which check that holdall does not share them:
+ *   a name with a comma cannot be opened
+ *       an_existing_file_is_taken_literally
+ *   a file `at@2.bag` can be written and not be read back
+ *       an_existing_file_is_taken_literally, test_shard_sets.c
+ *   only the last @* of a list is resolved, none beside an @N
+ *       each_item_of_a_list_is_resolved
+ *   @* or a list with separate limits fails, or loses records
+ *       separate_limits_are_read_for_every_form
+ *   of two sets that match one @*, the larger is chosen silently
+ *       specs_that_match_nothing_are_refused
+ *   the error for a missing shard has the spec, not the name of the shard
+ *       specs_that_match_nothing_are_refused
+ *   the end of the complete spec determines the compression of all files
+ *       each_file_has_the_codec_of_its_name
+ *   names with a colon are refused; posix: with separate limits
+ *       names_may_contain_a_colon
+ *   an empty records file with limits is read as empty records
+ *       test_bag_malformed.c (sep_records_empty)
+ * Errors with slices, ranges and unreadable records (slice leak, overflow, emptied records):
+ * test_slice.c, test_bag_malformed.c. */
 #include "check.h"
 
 /* Writes records first, first + step, ... to a file. */
-static void write_shard(const char *name, const int64_t *pairs, uint64_t first, uint64_t step, uint64_t n)
+static void write_shard(const char *name, const int64_t *pairs, uint64_t first, uint64_t step,
+                        uint64_t n)
 {
     holdall_bag_writer *w = open_writer(in_tmp(name), HOLDALL_CREATE, pairs);
     for (uint64_t k = 0; k < n; k++)
@@ -23,7 +35,7 @@ static void write_shard(const char *name, const int64_t *pairs, uint64_t first, 
     holdall_bag_writer_close(w);
 }
 
-/* Opens a spec of files in $HOLDALL_TMP, which stands as $. */
+/* Opens a spec of files in $HOLDALL_TMP; $ stands for that folder. */
 static holdall_status open_spec(const char *format, const int64_t *pairs, holdall_bag **bag)
 {
     char spec[8192] = "";
@@ -70,7 +82,7 @@ static void check_spec(const char *format, const int64_t *pairs, uint64_t n, uin
     holdall_bag_close(bag);
 }
 
-static void one_after_the_other(void)
+static void files_are_read_one_after_another(void)
 {
     const int64_t *apart = WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE);
     write_shard("c-00000-of-00003.bagz", NULL, 0, 1, 7);
@@ -92,11 +104,14 @@ static void one_after_the_other(void)
     holdall_bag *bag;
     GAVE(HOLDALL_OK, open_spec("$c@3.bagz,$d.bag", NULL, &bag));
     EQUAL(bag_info(bag).codec, HOLDALL_CODEC_MIXED);
-    EQUAL(bag_info(bag).stored_bytes, file_size(in_tmp("c-00000-of-00003.bagz")) + file_size(in_tmp("c-00001-of-00003.bagz")) +
-                                       file_size(in_tmp("c-00002-of-00003.bagz")) + file_size(in_tmp("d.bag")) + file_size(in_tmp("checksums.d.bag")));
-    CHECK(bag_info(bag).checksum == HOLDALL_CHECKSUM_CRC32 || bag_info(bag).checksum == HOLDALL_CHECKSUM_ZSTD);
+    EQUAL(bag_info(bag).stored_bytes,
+          file_size(in_tmp("c-00000-of-00003.bagz")) + file_size(in_tmp("c-00001-of-00003.bagz")) +
+              file_size(in_tmp("c-00002-of-00003.bagz")) + file_size(in_tmp("d.bag")) +
+              file_size(in_tmp("checksums.d.bag")));
+    CHECK(bag_info(bag).checksum == HOLDALL_CHECKSUM_CRC32 ||
+          bag_info(bag).checksum == HOLDALL_CHECKSUM_ZSTD);
     holdall_bag_close(bag);
-    /* one that is not protected leaves the whole unprotected */
+    /* one file without checksums leaves the complete bag unchecked */
     write_shard("bare.bag", WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE), 24, 1, 3);
     check_spec("$c@3.bagz,$d.bag,$bare.bag", NULL, 27, 5);
     GAVE(HOLDALL_OK, open_spec("$c@3.bagz,$d.bag,$bare.bag", NULL, &bag));
@@ -104,7 +119,7 @@ static void one_after_the_other(void)
     holdall_bag_close(bag);
 }
 
-static void in_turns(void)
+static void files_are_read_in_turns(void)
 {
     const int64_t *turns = WITH(HOLDALL_OPT_BAG_SHARDS, HOLDALL_BAG_SHARDS_INTERLEAVED);
     write_shard("i-00000-of-00003.bagz", NULL, 0, 3, 6);
@@ -113,13 +128,13 @@ static void in_turns(void)
     check_spec("$i@3.bagz", turns, 17, 3);
     check_spec("$i@*.bagz", turns, 17, 3);
     holdall_bag *bag;
-    /* each must have as many as the next, or one more */
+    /* each shard must have as many records as the next one, or one more */
     GAVE(HOLDALL_E_FORMAT, open_spec("$i-00002-of-00003.bagz,$i-00000-of-00003.bagz", turns, &bag));
     GAVE(HOLDALL_E_FORMAT, open_spec("$c@3.bagz", turns, &bag));
     CHECK(says("c-00000-of-00003.bagz, has 7 records") && says("c-00001-of-00003.bagz, has 0"));
 }
 
-static void every_item_for_itself(void)
+static void each_item_of_a_list_is_resolved(void)
 {
     write_shard("e-00000-of-00002.bagz", NULL, 0, 1, 3);
     write_shard("e-00001-of-00002.bagz", NULL, 3, 1, 4);
@@ -133,10 +148,11 @@ static void every_item_for_itself(void)
     check_spec("$e@*.bagz,$f@*.bag,$g-00000-of-00001.bagz,", NULL, 17, 6);
 }
 
-static void separate_limits_of_every_form(void)
+static void separate_limits_are_read_for_every_form(void)
 {
     const int64_t *apart = WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE);
-    const int64_t *turns = WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_OPT_BAG_SHARDS, HOLDALL_BAG_SHARDS_INTERLEAVED);
+    const int64_t *turns = WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE,
+                                HOLDALL_OPT_BAG_SHARDS, HOLDALL_BAG_SHARDS_INTERLEAVED);
     write_shard("h-00000-of-00002.bagz", apart, 0, 1, 3);
     write_shard("h-00001-of-00002.bagz", apart, 3, 1, 4);
     write_shard("i.bag", apart, 7, 1, 9);
@@ -153,7 +169,7 @@ static void separate_limits_of_every_form(void)
     check_spec("$t@*.bagz,$u.bag", turns, 8, 3);
 }
 
-static void every_file_by_its_own_name(void)
+static void each_file_has_the_codec_of_its_name(void)
 {
     const int64_t *bare = WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE);
     write_shard("k.bagz", bare, 0, 1, 5);
@@ -162,11 +178,14 @@ static void every_file_by_its_own_name(void)
     write_shard("k.bagz-00000-of-00001", bare, 15, 1, 5);
     check_spec("$k.bagz,$k.bag,$k.bagz.tmp,$k.bagz@1", NULL, 20, 4);
     check_spec("$k.bagz,", NULL, 5, 1);
-    /* .bagz is at their end, or not */
+    /* with .bagz at the end of the name, and without */
     static const struct {
         const char *spec;
         int32_t codec;
-    } files[] = {{"$k.bagz", HOLDALL_CODEC_ZSTD}, {"$k.bagz.tmp", HOLDALL_CODEC_NONE}, {"$k.bagz@1", HOLDALL_CODEC_NONE}, {"$k.bag", HOLDALL_CODEC_NONE}};
+    } files[] = {{"$k.bagz", HOLDALL_CODEC_ZSTD},
+                 {"$k.bagz.tmp", HOLDALL_CODEC_NONE},
+                 {"$k.bagz@1", HOLDALL_CODEC_NONE},
+                 {"$k.bag", HOLDALL_CODEC_NONE}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         holdall_bag *bag;
         GAVE(HOLDALL_OK, open_spec(files[i].spec, NULL, &bag));
@@ -175,7 +194,7 @@ static void every_file_by_its_own_name(void)
     }
 }
 
-static void names_with_a_colon(void)
+static void names_may_contain_a_colon(void)
 {
     const int64_t *apart = WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE);
     char folder[4096];
@@ -195,10 +214,11 @@ static void names_with_a_colon(void)
     CHECK(chdir(folder) == 0);
 }
 
-static void what_a_backslash_is_for(void)
+static void a_backslash_makes_a_character_literal(void)
 {
     write_shard("v.bag", NULL, 0, 1, 3);
-    CHECK(rename(in_tmp("v.bag"), in_tmp("v,1@2.bag")) == 0 && rename(in_tmp("checksums.v.bag"), in_tmp("checksums.v,1@2.bag")) == 0);
+    CHECK(rename(in_tmp("v.bag"), in_tmp("v,1@2.bag")) == 0 &&
+          rename(in_tmp("checksums.v.bag"), in_tmp("checksums.v,1@2.bag")) == 0);
     check_spec("$v\\,1\\@2.bag", NULL, 3, 1);
     write_shard("v-00000-of-00001.bag", NULL, 3, 1, 2);
     check_spec("$v\\,1\\@2.bag,$v@1.bag", NULL, 5, 2);
@@ -207,15 +227,17 @@ static void what_a_backslash_is_for(void)
     CHECK(mkdir(in_tmp("d,@2"), 0700) == 0);
     write_shard("d,@2/w-00000-of-00002.bag", NULL, 0, 2, 2);
     write_shard("d,@2/w-00001-of-00002.bag", NULL, 1, 2, 2);
-    check_spec("$d\\,@2/w@2.bag", WITH(HOLDALL_OPT_BAG_SHARDS, HOLDALL_BAG_SHARDS_INTERLEAVED), 4, 2);
-    check_spec("$d\\,\\@2/w@*.bag", WITH(HOLDALL_OPT_BAG_SHARDS, HOLDALL_BAG_SHARDS_INTERLEAVED), 4, 2);
-    /* a backslash that is in the name */
+    check_spec("$d\\,@2/w@2.bag", WITH(HOLDALL_OPT_BAG_SHARDS, HOLDALL_BAG_SHARDS_INTERLEAVED), 4,
+               2);
+    check_spec("$d\\,\\@2/w@*.bag", WITH(HOLDALL_OPT_BAG_SHARDS, HOLDALL_BAG_SHARDS_INTERLEAVED), 4,
+               2);
+    /* a backslash in a file name */
     write_shard("x\\y.bag", NULL, 0, 1, 2);
     check_spec("$x\\y.bag", NULL, 2, 1);
     check_spec("$x\\\\y.bag", NULL, 2, 1);
 }
 
-/* A damaged record is named by its number in the whole, and by its file in the words. */
+/* The error of a corrupt record has its number in the complete bag, and its file in the message. */
 static void errors_name_the_record_and_the_file(void)
 {
     size_t n;
@@ -245,32 +267,37 @@ static void errors_name_the_record_and_the_file(void)
     holdall_bag_close(bag);
 }
 
-static void what_exists_is_taken_as_it_stands(void)
+static void an_existing_file_is_taken_literally(void)
 {
     write_shard("comma.bag", NULL, 0, 1, 3);
-    CHECK(rename(in_tmp("comma.bag"), in_tmp("a,b@2.bag")) == 0 && rename(in_tmp("checksums.comma.bag"), in_tmp("checksums.a,b@2.bag")) == 0);
+    CHECK(rename(in_tmp("comma.bag"), in_tmp("a,b@2.bag")) == 0 &&
+          rename(in_tmp("checksums.comma.bag"), in_tmp("checksums.a,b@2.bag")) == 0);
     check_spec("$a,b@2.bag", NULL, 3, 1);
     CHECK(mkdir(in_tmp("dir@2"), 0700) == 0);
     write_shard("dir@2/x.bag", NULL, 0, 1, 4);
     check_spec("$dir@2/x.bag", NULL, 4, 1);
 }
 
-static void specs_that_name_nothing(void)
+static void specs_that_match_nothing_are_refused(void)
 {
     holdall_bag *bag;
     static const char *const none[] = {"", ",", ",,"};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
         size_t bytes = 9;
-        uint64_t sound = 9;
+        uint64_t intact = 9;
         OK(open_spec(none[i], NULL, &bag));
         CHECK(holdall_bag_record_count(bag) == 0 && bag_info(bag).stored_bytes == 0);
         holdall_bag_close(bag);
-        OK(open_spec(none[i], WITH(HOLDALL_OPT_VERIFY, 2, HOLDALL_OPT_BAG_SHARDS, HOLDALL_BAG_SHARDS_INTERLEAVED), &bag));
+        OK(open_spec(
+            none[i],
+            WITH(HOLDALL_OPT_VERIFY, 2, HOLDALL_OPT_BAG_SHARDS, HOLDALL_BAG_SHARDS_INTERLEAVED),
+            &bag));
         holdall_bag_close(bag);
         OK(holdall_bag_files(none[i], NULL, 0, &bytes, &err));
         CHECK(bytes == 0);
-        /* what looks after files must not report success about none */
-        GAVE(HOLDALL_E_ARGUMENT, verify_counts(none[i], NULL, NULL, NULL, &sound, NULL, NULL, &err));
+        /* a call that checks files must not report success for no files */
+        GAVE(HOLDALL_E_ARGUMENT,
+             verify_counts(none[i], NULL, NULL, NULL, &intact, NULL, NULL, &err));
         GAVE(HOLDALL_E_ARGUMENT, repair_counts(none[i], NULL, NULL, NULL, &err));
         GAVE(HOLDALL_E_ARGUMENT, holdall_identify(none[i], NULL, NULL, &err));
     }
@@ -284,38 +311,41 @@ static void specs_that_name_nothing(void)
     write_shard("c-00000-of-00001.bagz", NULL, 0, 1, 1);
     GAVE(HOLDALL_E_ARGUMENT, open_spec("$c@*.bagz", NULL, &bag));
     CHECK(says("c-00000-of-00001.bagz (1 of the files)") && says("c-00000-of-00003.bagz (3)"));
-    CHECK(unlink(in_tmp("c-00000-of-00001.bagz")) == 0 && unlink(in_tmp("c-00001-of-00003.bagz")) == 0);
+    CHECK(unlink(in_tmp("c-00000-of-00001.bagz")) == 0 &&
+          unlink(in_tmp("c-00001-of-00003.bagz")) == 0);
     GAVE(HOLDALL_E_MISSING, open_spec("$c@*.bagz", NULL, &bag));
     CHECK(says("c-00001-of-00003.bagz"));
 }
 
-/* Each name with a NUL behind it. Names that need not be looked for are told whether they are there or not. */
-static void names_of_the_files(void)
+/* Each name is followed by a NUL. Names that need no search are listed whether they exist or
+ * not. */
+static void bag_files_lists_the_names(void)
 {
-    static const char wanted[] = "/no/a-00000-of-00002.bagz\0/no/a-00001-of-00002.bagz\0/no/b.bag";
-    char names[sizeof wanted];
+    static const char expected[] =
+        "/no/a-00000-of-00002.bagz\0/no/a-00001-of-00002.bagz\0/no/b.bag";
+    char names[sizeof expected];
     size_t n;
     OK(holdall_bag_files("/no/a@2.bagz,,/no/b.bag", NULL, 0, &n, &err));
-    EQUAL(n, sizeof wanted);
+    EQUAL(n, sizeof expected);
     GIVES(HOLDALL_E_BUFFER, holdall_bag_files("/no/a@2.bagz,,/no/b.bag", names, n - 1, &n, &err));
-    EQUAL(n, sizeof wanted);
+    EQUAL(n, sizeof expected);
     OK(holdall_bag_files("/no/a@2.bagz,,/no/b.bag", names, sizeof names, &n, &err));
-    CHECK(memcmp(names, wanted, sizeof wanted) == 0);
+    CHECK(memcmp(names, expected, sizeof expected) == 0);
     GIVES(HOLDALL_E_MISSING, holdall_bag_files("/no/a@*.bagz", NULL, 0, &n, &err));
 }
 
 int main(void)
 {
-    RUN(one_after_the_other);
-    RUN(in_turns);
-    RUN(every_item_for_itself);
-    RUN(separate_limits_of_every_form);
-    RUN(every_file_by_its_own_name);
-    RUN(names_with_a_colon);
-    RUN(what_a_backslash_is_for);
+    RUN(files_are_read_one_after_another);
+    RUN(files_are_read_in_turns);
+    RUN(each_item_of_a_list_is_resolved);
+    RUN(separate_limits_are_read_for_every_form);
+    RUN(each_file_has_the_codec_of_its_name);
+    RUN(names_may_contain_a_colon);
+    RUN(a_backslash_makes_a_character_literal);
     RUN(errors_name_the_record_and_the_file);
-    RUN(what_exists_is_taken_as_it_stands);
-    RUN(specs_that_name_nothing);
-    RUN(names_of_the_files);
+    RUN(an_existing_file_is_taken_literally);
+    RUN(specs_that_match_nothing_are_refused);
+    RUN(bag_files_lists_the_names);
     return 0;
 }

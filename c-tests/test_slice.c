@@ -3,7 +3,7 @@
 
 enum { ALL = 40 };
 
-/* What a slice must hold, worked out by hand: numbers of records. */
+/* The expected slices, determined by hand: record numbers. */
 typedef struct {
     int64_t numbers[ALL];
     uint64_t n;
@@ -17,7 +17,7 @@ static list whole(void)
     return l;
 }
 
-/* The model of holdall_bag_slice(): false where it reaches beyond. */
+/* A model of holdall_bag_slice(): false if the slice exceeds the bag. */
 static bool cut(const list *from, uint64_t start, int64_t step, uint64_t n, list *to)
 {
     to->n = n;
@@ -50,7 +50,7 @@ static void check_slice(const holdall_bag *bag, const list *want)
         check_record(bag, 0, (uint64_t)want->numbers[0]);
         check_record(bag, want->n - 1, (uint64_t)want->numbers[want->n - 1]);
     }
-    /* never a record of the bag outside the slice */
+    /* never a record of the bag that is outside the slice */
     size_t n;
     uint64_t beyond = want->n;
     GIVES(HOLDALL_E_RANGE, holdall_bag_read(bag, beyond, NULL, 0, &n, &err));
@@ -73,9 +73,11 @@ static void try_slices(const holdall_bag *bag, const list *from, int depth)
             for (size_t c = 0; c < COUNT(sizes); c++) {
                 list want;
                 holdall_bag *slice;
-                now("depth %d: %" PRIu64 ", step %" PRId64 ", %" PRIu64 " of %" PRIu64, depth, starts[a], steps[b], sizes[c], from->n);
+                now("depth %d: %" PRIu64 ", step %" PRId64 ", %" PRIu64 " of %" PRIu64, depth,
+                    starts[a], steps[b], sizes[c], from->n);
                 if (!cut(from, starts[a], steps[b], sizes[c], &want)) {
-                    GIVES(HOLDALL_E_RANGE, holdall_bag_slice(bag, starts[a], sizes[c], steps[b], &slice, &err));
+                    GIVES(HOLDALL_E_RANGE,
+                          holdall_bag_slice(bag, starts[a], sizes[c], steps[b], &slice, &err));
                     CHECK(slice == NULL);
                     continue;
                 }
@@ -100,7 +102,7 @@ static void slices_follow_the_model(void)
     }
 }
 
-static void numbers_at_the_edge_are_refused(void)
+static void invalid_numbers_are_refused(void)
 {
     holdall_bag *bag = open_bag(in_tmp("slice.bag"), NULL), *slice, *slice2;
     GIVES(HOLDALL_E_ARGUMENT, holdall_bag_slice(bag, 0, 1, 0, &slice, &err));
@@ -111,7 +113,7 @@ static void numbers_at_the_edge_are_refused(void)
         GIVES(HOLDALL_E_RANGE, holdall_bag_slice(bag, 39, 2, far[i], &slice, &err));
         GIVES(HOLDALL_E_RANGE, holdall_bag_slice(bag, 0, UINT64_MAX, far[i], &slice, &err));
         GIVES(HOLDALL_E_RANGE, holdall_bag_slice(bag, UINT64_MAX, 1, far[i], &slice, &err));
-        /* one record: the step is not taken */
+        /* one record: the step is not used */
         OK(holdall_bag_slice(bag, 17, 1, far[i], &slice, &err));
         check_record(slice, 0, 17);
         OK(holdall_bag_slice(slice, 0, 1, far[i], &slice2, &err));
@@ -126,7 +128,7 @@ static void numbers_at_the_edge_are_refused(void)
     holdall_bag_close(bag);
 }
 
-/* A slice tells about its files what the whole bag tells, and checksums its own records. */
+/* A slice reports the same files as the complete bag, and computes checksums of its own records. */
 static void a_slice_is_a_bag(void)
 {
     holdall_bag *bag = open_bag(in_tmp("slice.bagz"), NULL), *slice;
@@ -157,7 +159,7 @@ static void a_slice_is_a_bag(void)
 int main(void)
 {
     RUN(slices_follow_the_model);
-    RUN(numbers_at_the_edge_are_refused);
+    RUN(invalid_numbers_are_refused);
     RUN(a_slice_is_a_bag);
     return 0;
 }

@@ -1,6 +1,6 @@
-/* Mixed work on 8 threads, round after round: containers of each form are made, changed, read, verified, repaired and removed, while all
- * threads read handles that they share. Memory and open files must not grow: what a round leaves is what the rounds before have
- * left. A few rounds by default, as many as HOLDALL_SECONDS allow where that is set. */
+/* Mixed work on 8 threads, in rounds: containers of each form are created, changed, read, verified,
+ * repaired and removed, while all threads read shared handles. Memory and open files must not grow
+ * from round to round. Runs a few rounds, or as many as HOLDALL_SECONDS allows. */
 #include "formats.h"
 
 #include <pthread.h>
@@ -31,22 +31,22 @@ static void one_form(worker *w, int form)
     char name[64], path[1024];
     snprintf(name, sizeof name, "%d-%s", w->number, forms[form].name);
     snprintf(path, sizeof path, "%s", in_tmp(name));
-    uint64_t bad = 0, dropped = 0;
+    uint64_t corrupt = 0, dropped = 0;
     writer change;
     int32_t got[ROWS];
     uint64_t n;
     now("thread %d, %s", w->number, forms[form].name);
     add(form, path, true, 0, OLD);
     GAVE(HOLDALL_OK, open_writer_of(form, path, false, &change));
-    GAVE(HOLDALL_OK, write_anew(&change));
+    GAVE(HOLDALL_OK, rewrite(&change));
     GAVE(HOLDALL_OK, append(&change, OLD, NEW - OLD));
     GAVE(HOLDALL_OK, commit(&change));
-    GAVE(HOLDALL_OK, append(&change, NEW, MORE)); /* is not committed */
+    GAVE(HOLDALL_OK, append(&change, NEW, MORE)); /* not committed */
     close_writer(&change);
     EQUAL(look(form, path), NEW);
     if (forms[form].pairs[0] != HOLDALL_OPT_BAG_LIMITS) {
-        OK(verify_counts(path, NULL, NULL, NULL, NULL, &bad, NULL, &err));
-        EQUAL(bad, 0);
+        OK(verify_counts(path, NULL, NULL, NULL, NULL, &corrupt, NULL, &err));
+        EQUAL(corrupt, 0);
         OK(repair_counts(path, NULL, NULL, &dropped, &err));
         EQUAL(dropped, 0);
     }
@@ -62,7 +62,9 @@ static void one_large(worker *w)
     enum { PIECE = 4096 };
     uint32_t got[PIECE];
     for (int i = 0; i < READS; i++) {
-        uint64_t at = ((uint64_t)w->shared->round * 7919 + (uint64_t)w->number * 104729 + (uint64_t)i * 65537) % (LARGE - PIECE);
+        uint64_t at = ((uint64_t)w->shared->round * 7919 + (uint64_t)w->number * 104729 +
+                       (uint64_t)i * 65537) %
+                      (LARGE - PIECE);
         OK(holdall_schunk_read(w->shared->large, at * 4, got, sizeof got, &err));
         EQUAL(got[0], value(at));
         EQUAL(got[PIECE - 1], value(at + PIECE - 1));
@@ -79,7 +81,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* ---- what is there for all ----------------------------------------------------------------------- */
+/* ---- shared handles ---------------------------------------------------------------------------*/
 
 static void make_large(const char *path)
 {
@@ -123,9 +125,9 @@ static uint64_t round_of(int number)
     return calls;
 }
 
-/* ---- what is left --------------------------------------------------------------------------------- */
+/* ---- leftovers --------------------------------------------------------------------------------*/
 
-/* Kilobytes in memory; 0 where the system does not say. */
+/* Returns the resident memory in kilobytes; 0 if the system does not report it. */
 static long resident(void)
 {
     long pages = 0, all;
@@ -163,8 +165,8 @@ int main(void)
     int rounds = slow() ? 2 : ROUNDS, files = 0;
     uint64_t calls = 0;
     long early = 0, late = 0;
-    /* the first third warms up; what the others reach is held against its peak, a quarter more, as allocators go, and what threads
-       that happen to work at once hold */
+    /* the first third warms up; the peak of the others may exceed its peak by a quarter, the
+     * variation of allocators, and by the memory of threads that happen to work at the same time */
     for (int i = 0; i < rounds || seconds() - began < most; i++) {
         calls += round_of(i);
         long now_there = resident();
@@ -179,8 +181,9 @@ int main(void)
         if (most > 0 && i % 50 == 0)
             printf("round %d, %.0f s: %ld KB\n", i, seconds() - began, now_there), fflush(stdout);
     }
-    printf("%" PRIu64 " calls of %d threads in %.0f s, at most %ld KB in the first third and %ld KB after, %d open files\n", calls, THREADS,
-           seconds() - began, early, late, files);
+    printf("%" PRIu64 " calls of %d threads in %.0f s, at most %ld KB in the first third and %ld "
+                      "KB after, %d open files\n",
+           calls, THREADS, seconds() - began, early, late, files);
     CHECK(slow() || late <= early + early / 4 + AT_ONCE);
     return 0;
 }

@@ -1,4 +1,5 @@
-/* Statuses above 0: what does not exist, the end of a stream, and results in which corrupt parts were replaced. */
+/* Statuses above 0: items that do not exist, the end of a stream, and results in which corrupt
+ * parts were replaced. */
 #include "folder.h"
 
 static holdall_options *skipping(void)
@@ -17,23 +18,25 @@ static void harm(const char *path)
     free(bytes);
 }
 
-static void what_does_not_exist(void)
+static void absent_items_are_not_found(void)
 {
     static const uint64_t shape[] = {2};
     static const char *const names[] = {"x"}, *const dtypes[] = {"<i4"};
     const void *value = "";
     size_t n = 9;
     holdall_schunk *s;
-    OK(holdall_schunk_create(in_tmp("s"), HOLDALL_CREATE, HOLDALL_FORMAT_B2FRAME, 1, NULL, &s, &err));
+    OK(holdall_schunk_create(in_tmp("s"), HOLDALL_CREATE, HOLDALL_FORMAT_B2FRAME, 1, NULL, &s,
+                             &err));
     GIVES(HOLDALL_NOT_FOUND, holdall_schunk_attr_get(s, "none", &value, &n, &err));
     CHECK(value == NULL && n == 0);
     holdall_schunk_close(s);
     holdall_array *a;
-    OK(array_create(in_tmp("a"), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, "<i4", 1, shape, NULL, NULL, NULL, &a, &err));
+    OK(array_create(in_tmp("a"), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, "<i4", 1, shape, NULL, NULL,
+                    NULL, &a, &err));
     value = "", n = 9;
     GIVES(HOLDALL_NOT_FOUND, holdall_array_attr_get(a, "none", &value, &n, &err));
     CHECK(value == NULL && n == 0);
-    /* a fill value of zeros is one */
+    /* a fill value of zeros is a fill value */
     value = "", n = 9;
     OK(holdall_array_fill_value_get(a, &value, &n, &err));
     CHECK(value == NULL && n == 0);
@@ -45,7 +48,8 @@ static void what_does_not_exist(void)
     CHECK(value == NULL && n == 0);
     holdall_array_close(a);
     holdall_table *t;
-    OK(table_create(in_tmp("t"), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, 1, names, dtypes, NULL, &t, &err));
+    OK(table_create(in_tmp("t"), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, 1, names, dtypes, NULL, &t,
+                    &err));
     value = "", n = 9;
     GIVES(HOLDALL_NOT_FOUND, holdall_table_attr_get(t, "none", &value, &n, &err));
     CHECK(value == NULL && n == 0);
@@ -68,9 +72,9 @@ static void what_does_not_exist(void)
     holdall_bag_close(bag);
 }
 
-/* ---- the end -------------------------------------------------------------------------------------*/
+/* ---- the end ----------------------------------------------------------------------------------*/
 
-/* Two numbers, then this status. */
+/* Returns two numbers, then this status. */
 static int after_two(void *ctx, uint64_t *index)
 {
     int *calls = ctx;
@@ -78,11 +82,11 @@ static int after_two(void *ctx, uint64_t *index)
     return calls[0]++ < 2 ? HOLDALL_OK : calls[1];
 }
 
-static void the_end(void)
+static void the_end_of_a_stream_is_a_status(void)
 {
     write_bag(in_tmp("end.bag"), HOLDALL_CREATE, NULL, 3);
     holdall_bag *bag = open_bag(in_tmp("end.bag"), NULL);
-    /* HOLDALL_END, and every other number above 0; an error is no end */
+    /* HOLDALL_END, and every other number above 0; an error is not an end */
     static const int ends[] = {HOLDALL_END, HOLDALL_NOT_FOUND, HOLDALL_DAMAGED, 1000, -1};
     for (size_t k = 0; k < sizeof ends / sizeof ends[0]; k++) {
         now("%d", ends[k]);
@@ -116,7 +120,7 @@ static void the_end(void)
     holdall_epoch_free(epoch);
 }
 
-/* ---- corrupt parts -------------------------------------------------------------------------------*/
+/* ---- corrupt parts ----------------------------------------------------------------------------*/
 
 static void *given(void *ctx, size_t n)
 {
@@ -125,7 +129,7 @@ static void *given(void *ctx, size_t n)
 }
 
 /* A bag of a hundred records, one of which is corrupt. */
-static void corrupt_records(void)
+static void corrupt_records_are_skipped_on_request(void)
 {
     static uint8_t bytes[1 << 16];
     for (int k = 0; k < 2; k++) {
@@ -165,19 +169,23 @@ static void corrupt_records(void)
         holdall_records_free(records);
         OK(holdall_bag_read_indices(bag, indices, 1, &records, &err));
         holdall_records_free(records);
-        GIVES(HOLDALL_DAMAGED, holdall_bag_read_range_to(bag, corrupt, 1, given, bytes, offsets, &err));
+        GIVES(HOLDALL_DAMAGED,
+              holdall_bag_read_range_to(bag, corrupt, 1, given, bytes, offsets, &err));
         EQUAL(offsets[1] - offsets[0], 0);
         OK(holdall_bag_read_range_to(bag, corrupt + 1, 1, given, bytes, offsets, &err));
-        GIVES(HOLDALL_DAMAGED, holdall_bag_read_indices_to(bag, indices, 2, given, bytes, offsets, &err));
+        GIVES(HOLDALL_DAMAGED,
+              holdall_bag_read_indices_to(bag, indices, 2, given, bytes, offsets, &err));
         OK(holdall_bag_read_indices_to(bag, indices, 1, given, bytes, offsets, &err));
-        GIVES(HOLDALL_DAMAGED, holdall_bag_checksum(bag, HOLDALL_CHECKSUM_CRC32, bytes, sizeof bytes, &n, &err));
+        GIVES(HOLDALL_DAMAGED,
+              holdall_bag_checksum(bag, HOLDALL_CHECKSUM_CRC32, bytes, sizeof bytes, &n, &err));
         EQUAL(n, 4);
 
         holdall_bag_stream *stream;
         const void *record;
         OK(holdall_bag_stream_open(bag, NULL, NULL, NULL, &stream, &err));
         for (uint64_t i = 0; i < 100; i++) {
-            GIVES(i == corrupt ? HOLDALL_DAMAGED : HOLDALL_OK, holdall_bag_stream_next(stream, &record, &n, &err));
+            GIVES(i == corrupt ? HOLDALL_DAMAGED : HOLDALL_OK,
+                  holdall_bag_stream_next(stream, &record, &n, &err));
             EQUAL(holdall_bag_stream_number(stream), i);
             CHECK(record != NULL && (i != corrupt || n == 0));
         }
@@ -186,7 +194,8 @@ static void corrupt_records(void)
         holdall_bag_stream_close(stream);
         OK(holdall_bag_stream_open(bag, NULL, NULL, NULL, &stream, &err));
         for (uint64_t i = 0; i < 100; i += 20) {
-            GIVES(i <= corrupt && corrupt < i + 20 ? HOLDALL_DAMAGED : HOLDALL_OK, holdall_bag_stream_take(stream, 20, &records, &err));
+            GIVES(i <= corrupt && corrupt < i + 20 ? HOLDALL_DAMAGED : HOLDALL_OK,
+                  holdall_bag_stream_take(stream, 20, &records, &err));
             EQUAL(holdall_records_count(records), 20);
             holdall_records_free(records);
         }
@@ -196,8 +205,8 @@ static void corrupt_records(void)
     }
 }
 
-/* Chunks: reads, checksums and copies of what holds a corrupt one, and of what does not. */
-static void corrupt_chunks(void)
+/* Chunks: reads, checksums and copies of ranges with a corrupt chunk, and of ranges without. */
+static void corrupt_chunks_are_skipped_on_request(void)
 {
     enum { N = 4000 };
     static uint8_t content[N], got[N];
@@ -209,8 +218,10 @@ static void corrupt_chunks(void)
         snprintf(path, sizeof path, "%s", in_tmp(k ? "corrupt.b2frame" : "corrupt.blp"));
         snprintf(copy, sizeof copy, "%s", in_tmp(k ? "copy.b2frame" : "copy.blp"));
         now("%s", path);
-        /* without space for more, so that the middle of the file is in a chunk */
-        holdall_options *o = options_of(WITH(HOLDALL_OPT_CHUNK_BYTES, 500, HOLDALL_OPT_CODEC, HOLDALL_CODEC_NONE, k ? 0 : HOLDALL_OPT_SPARE_CHUNKS, 0));
+        /* without spare bytes, so that the middle of the file is in a chunk */
+        holdall_options *o =
+            options_of(WITH(HOLDALL_OPT_CHUNK_BYTES, 500, HOLDALL_OPT_CODEC, HOLDALL_CODEC_NONE,
+                            k ? 0 : HOLDALL_OPT_SPARE_CHUNKS, 0));
         holdall_schunk *s;
         OK(holdall_schunk_create(path, HOLDALL_CREATE, formats[k], 1, o, &s, &err));
         holdall_options_free(o);
@@ -238,7 +249,8 @@ static void corrupt_chunks(void)
         CHECK(damaged == 1 || damaged == 2);
         GIVES(HOLDALL_DAMAGED, holdall_schunk_read(s, 0, got, N, &err));
         GIVES(HOLDALL_DAMAGED, holdall_schunk_checksum(s, HOLDALL_CHECKSUM_MD5, got, N, &n, &err));
-        GIVES(HOLDALL_DAMAGED, holdall_schunk_copy(s, copy, HOLDALL_CREATE, formats[k], NULL, &err));
+        GIVES(HOLDALL_DAMAGED,
+              holdall_schunk_copy(s, copy, HOLDALL_CREATE, formats[k], NULL, &err));
         holdall_schunk_close(s);
         OK(holdall_schunk_open(copy, HOLDALL_READ, NULL, &s, &err));
         OK(holdall_schunk_read(s, 0, got, N, &err));
@@ -248,21 +260,24 @@ static void corrupt_chunks(void)
     }
 }
 
-static void corrupt_arrays(void)
+static void corrupt_arrays_are_read_on_request(void)
 {
     enum { ROWS = 80, COLUMNS = 10 };
     static const uint64_t shape[] = {ROWS, COLUMNS}, chunk[] = {10, COLUMNS};
     static int32_t items[ROWS * COLUMNS], got[ROWS * COLUMNS];
     for (int i = 0; i < ROWS * COLUMNS; i++)
         items[i] = i + 1;
-    static const holdall_format formats[] = {HOLDALL_FORMAT_BLOSCPACK, HOLDALL_FORMAT_B2ND, HOLDALL_FORMAT_BCOLZ};
+    static const holdall_format formats[] = {HOLDALL_FORMAT_BLOSCPACK, HOLDALL_FORMAT_B2ND,
+                                             HOLDALL_FORMAT_BCOLZ};
     for (int k = 0; k < 3; k++) {
         char path[1024];
-        snprintf(path, sizeof path, "%s", in_tmp((const char *[]){"array.blp", "array.b2nd", "array.bcolz"}[k]));
+        snprintf(path, sizeof path, "%s",
+                 in_tmp((const char *[]){"array.blp", "array.b2nd", "array.bcolz"}[k]));
         now("%s", path);
         holdall_options *o = options_of(WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_NONE));
         holdall_array *a;
-        OK(array_create(path, HOLDALL_CREATE, formats[k], "<i4", 2, shape, chunk, NULL, o, &a, &err));
+        OK(array_create(path, HOLDALL_CREATE, formats[k], "<i4", 2, shape, chunk, NULL, o, &a,
+                        &err));
         holdall_options_free(o);
         OK(holdall_array_write(a, NULL, NULL, NULL, items, sizeof items, NULL, &err));
         OK(holdall_array_commit(a, &err));
@@ -272,7 +287,8 @@ static void corrupt_arrays(void)
         harm(file);
         o = skipping();
         OK(holdall_array_open(path, HOLDALL_READ, o, &a, &err));
-        GIVES(HOLDALL_DAMAGED, holdall_array_read(a, NULL, NULL, NULL, got, sizeof got, NULL, &err));
+        GIVES(HOLDALL_DAMAGED,
+              holdall_array_read(a, NULL, NULL, NULL, got, sizeof got, NULL, &err));
         uint64_t corrupt = ROWS;
         for (uint64_t i = 0; i < ROWS * COLUMNS; i++) {
             CHECK(got[i] == items[i] || got[i] == 0);
@@ -280,14 +296,18 @@ static void corrupt_arrays(void)
                 corrupt = i / COLUMNS;
         }
         CHECK(corrupt < ROWS && got[0] == items[0]);
-        const uint64_t points[] = {0, 3, corrupt, 3}, *const positions[] = {points + 2, NULL}, counts[] = {1, COLUMNS};
+        const uint64_t points[] = {0, 3, corrupt, 3}, *const positions[] = {points + 2, NULL},
+                       counts[] = {1, COLUMNS};
         GIVES(HOLDALL_DAMAGED, holdall_array_read_points(a, points, 2, got, sizeof got, &err));
         EQUAL(got[0], items[3]);
         EQUAL(got[1], 0);
         OK(holdall_array_read_points(a, points, 1, got, sizeof got, &err));
-        GIVES(HOLDALL_DAMAGED, holdall_array_read_orthogonal(a, positions, counts, got, sizeof got, &err));
-        OK(holdall_array_read(a, NULL, (const uint64_t[]){1, COLUMNS}, NULL, got, sizeof got, NULL, &err));
-        GIVES(HOLDALL_DAMAGED, array_copy(a, in_tmp("copy"), HOLDALL_REPLACE, HOLDALL_FORMAT_B2ND, NULL, NULL, NULL, &err));
+        GIVES(HOLDALL_DAMAGED,
+              holdall_array_read_orthogonal(a, positions, counts, got, sizeof got, &err));
+        OK(holdall_array_read(a, NULL, (const uint64_t[]){1, COLUMNS}, NULL, got, sizeof got, NULL,
+                              &err));
+        GIVES(HOLDALL_DAMAGED, array_copy(a, in_tmp("copy"), HOLDALL_REPLACE, HOLDALL_FORMAT_B2ND,
+                                          NULL, NULL, NULL, &err));
         holdall_array_close(a);
         OK(holdall_array_open(in_tmp("copy"), HOLDALL_READ, NULL, &a, &err));
         OK(holdall_array_read(a, NULL, NULL, NULL, got, sizeof got, NULL, &err));
@@ -298,11 +318,11 @@ static void corrupt_arrays(void)
 
 int main(void)
 {
-    RUN(what_does_not_exist);
-    RUN(the_end);
-    RUN(corrupt_records);
-    RUN(corrupt_chunks);
-    RUN(corrupt_arrays);
+    RUN(absent_items_are_not_found);
+    RUN(the_end_of_a_stream_is_a_status);
+    RUN(corrupt_records_are_skipped_on_request);
+    RUN(corrupt_chunks_are_skipped_on_request);
+    RUN(corrupt_arrays_are_read_on_request);
     TIDY();
     return 0;
 }

@@ -1,4 +1,5 @@
-/* Streams: wanted orders, errors at their records, many takers, closing at any moment, forks, exits; shuffled epochs. */
+/* Streams: requested orders, errors at their records, many consumers, closing at any time, fork()
+ * and exit(); shuffled epochs. */
 #include "child.h"
 
 #include <pthread.h>
@@ -12,9 +13,9 @@ static const char *const names[] = {"stream.bag", "stream.bagz"};
 typedef struct {
     uint64_t next, end; /* end 0: none */
     uint64_t step;
-    int fail_at;        /* its call that fails, from 1 on */
+    int fail_at;        /* the number of its call that fails, from 1 on */
     int calls;
-    pthread_t thread;   /* the one that it must be called on, or any */
+    pthread_t thread;   /* the thread on which it must be called, or any */
     bool one_thread;
 } counter;
 
@@ -31,7 +32,8 @@ static int count_on(void *ctx, uint64_t *index)
     return 0;
 }
 
-static holdall_bag_stream *open_stream(const holdall_bag *bag, holdall_next_index_fn next, void *ctx, const int64_t *pairs)
+static holdall_bag_stream *open_stream(const holdall_bag *bag, holdall_next_index_fn next,
+                                       void *ctx, const int64_t *pairs)
 {
     holdall_bag_stream *stream;
     holdall_options *options = options_of(pairs);
@@ -47,7 +49,7 @@ static void check_bytes(const void *record, size_t n, uint64_t number)
     CHECK(record != NULL && memcmp(record, want, n) == 0);
 }
 
-/* Takes n records, which must be those from `first` on by `step`. */
+/* Takes n records, which must be those from `first` on, by `step`. */
 static void check_next(holdall_bag_stream *stream, uint64_t first, uint64_t step, uint64_t n)
 {
     for (uint64_t k = 0; k < n; k++) {
@@ -71,19 +73,21 @@ static void check_end(holdall_bag_stream *stream)
     }
 }
 
-/* ---- one taker */
+/* ---- one consumer */
 
-static void records_come_in_their_order(void)
+static void records_are_returned_in_order(void)
 {
     for (int k = 0; k < 2; k++)
         for (int io = 0; io < 2; io++)
             for (int threads = 1; threads < 4; threads++) {
                 now("%s, io %d, %d threads", names[k], io, threads);
-                holdall_bag *bag = open_bag(in_tmp(names[k]), WITH(HOLDALL_OPT_IO, IO(io), HOLDALL_OPT_THREADS, threads));
+                holdall_bag *bag = open_bag(
+                    in_tmp(names[k]), WITH(HOLDALL_OPT_IO, IO(io), HOLDALL_OPT_THREADS, threads));
                 holdall_bag_stream *all = open_stream(bag, NULL, NULL, NULL);
-                counter c = {.end = many * 3, .step = 7, .thread = pthread_self(), .one_thread = true};
+                counter c = {
+                    .end = many * 3, .step = 7, .thread = pthread_self(), .one_thread = true};
                 holdall_bag_stream *some = open_stream(bag, count_on, &c, NULL);
-                holdall_bag_close(bag); /* they have it still */
+                holdall_bag_close(bag); /* the caller still owns it */
                 EQUAL(holdall_bag_stream_number(all), UINT64_MAX);
                 check_next(all, 0, 1, many);
                 check_end(all);
@@ -95,14 +99,14 @@ static void records_come_in_their_order(void)
             }
 }
 
-static void batches_are_the_takers_own(void)
+static void batches_belong_to_the_caller(void)
 {
     holdall_bag *bag = open_bag(in_tmp(names[1]), NULL);
     for (size_t n = 0; n < 400; n = n * 3 + 1) {
         now("%zu at once", n);
         counter c = {.end = many * 2, .step = 3};
         holdall_bag_stream *stream = open_stream(bag, count_on, &c, NULL);
-        holdall_records *records, *kept = NULL;
+        holdall_records *records, *retained = NULL;
         uint64_t at = 0, all = (many * 2 + 2) / 3;
         while (at < all) {
             OK(holdall_bag_stream_take(stream, n, &records, &err));
@@ -113,15 +117,15 @@ static void batches_are_the_takers_own(void)
                 check_in_batch(records, k, (at + k) * 3 % many);
             }
             at += got;
-            if (kept == NULL)
-                kept = records;
+            if (retained == NULL)
+                retained = records;
             else
                 holdall_records_free(records);
         }
         check_end(stream);
         holdall_bag_stream_close(stream);
-        check_in_batch(kept, 0, 0);
-        holdall_records_free(kept);
+        check_in_batch(retained, 0, 0);
+        holdall_records_free(retained);
     }
     holdall_records *records;
     OK(holdall_bag_read_range(bag, 0, 1, &records, &err));
@@ -130,12 +134,13 @@ static void batches_are_the_takers_own(void)
     holdall_bag_close(bag);
 }
 
-static void infinite_functions_are_asked_for_a_little_more(void)
+static void infinite_functions_are_called_a_little_ahead(void)
 {
     holdall_bag *bag = open_bag(in_tmp(names[1]), NULL);
     for (int ahead = 0; ahead < 100; ahead = ahead * 4 + 1) {
         counter c = {.step = 13};
-        holdall_bag_stream *stream = open_stream(bag, count_on, &c, WITH(HOLDALL_OPT_BAG_READ_AHEAD, ahead));
+        holdall_bag_stream *stream =
+            open_stream(bag, count_on, &c, WITH(HOLDALL_OPT_BAG_READ_AHEAD, ahead));
         for (uint64_t k = 0; k < 300; k++) {
             check_next(stream, k * 13, 13, 1);
             CHECK((uint64_t)c.calls - (k + 1) <= (uint64_t)ahead);
@@ -160,7 +165,7 @@ static int two(void *ctx, uint64_t *index)
     return -2;
 }
 
-static void failures_are_told_where_they_belong(void)
+static void failures_are_reported_at_their_records(void)
 {
     const void *record;
     size_t n;
@@ -200,8 +205,9 @@ static void failures_are_told_where_they_belong(void)
     holdall_bag_close(bag);
 }
 
-/* Records 40 and 41 of a copy are damaged: the others come, those two are errors, or HOLDALL_DAMAGED and empty. */
-static void damaged_records_are_told_or_skipped(void)
+/* Records 40 and 41 of a copy are corrupt: all others are returned; these two are errors, or
+ * HOLDALL_DAMAGED and empty. */
+static void corrupt_records_are_reported_or_skipped(void)
 {
     size_t size;
     uint8_t *bytes = load(in_tmp(names[1]), &size);
@@ -257,7 +263,7 @@ static int meddle(void *ctx, uint64_t *index)
     return 0;
 }
 
-static void its_own_function_is_refused(void)
+static void calls_from_its_own_function_are_refused(void)
 {
     holdall_bag *bag = open_bag(in_tmp(names[0]), NULL);
     inside = open_stream(bag, meddle, NULL, WITH(HOLDALL_OPT_BAG_READ_AHEAD, 3));
@@ -267,7 +273,7 @@ static void its_own_function_is_refused(void)
     holdall_bag_close(bag);
 }
 
-/* ---- many takers */
+/* ---- many consumers */
 
 typedef struct {
     const holdall_bag_stream *stream;
@@ -333,7 +339,7 @@ static long resident(void)
     return pages;
 }
 
-static void closing_leaves_nothing(void)
+static void close_leaves_no_threads_or_memory(void)
 {
     int tasks = 0, files = 0;
     long pages = 0;
@@ -341,7 +347,8 @@ static void closing_leaves_nothing(void)
     const int rounds = slow() ? 60 : 1000;
     for (int round = 0; round < rounds; round++) {
         x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-        holdall_bag *bag = open_bag(in_tmp(names[x >> 8 & 1]), WITH(HOLDALL_OPT_IO, IO(x >> 9 & 1)));
+        holdall_bag *bag =
+            open_bag(in_tmp(names[x >> 8 & 1]), WITH(HOLDALL_OPT_IO, IO(x >> 9 & 1)));
         counter c = {.next = x % many, .step = 11};
         holdall_bag_stream *stream = open_stream(bag, x >> 10 & 1 ? count_on : NULL, &c, NULL);
         if (x >> 11 & 1)
@@ -353,8 +360,9 @@ static void closing_leaves_nothing(void)
         holdall_bag_stream_close(stream);
         if (!(x >> 11 & 1))
             holdall_bag_close(bag);
-        if (round == rounds / 10) /* the pool and its buffers are there */
-            tasks = entries("/proc/self/task", ""), files = entries("/proc/self/fd", ""), pages = resident();
+        if (round == rounds / 10) /* the pool and its buffers exist */
+            tasks = entries("/proc/self/task", ""), files = entries("/proc/self/fd", ""),
+            pages = resident();
     }
     EQUAL(entries("/proc/self/task", ""), tasks);
     EQUAL(entries("/proc/self/fd", ""), files);
@@ -375,8 +383,8 @@ static void goes_on(const void *ctx)
     holdall_bag_stream_close(h->stream);
 }
 
-/* What is being read when a process is forked is nobody's work in the child: it must not be waited for there. */
-static void a_child_goes_on_by_itself(void)
+/* Reads in progress at a fork() do not continue in the child, which must not wait for them. */
+static void a_child_continues_by_itself(void)
 {
     holdall_bag *bag = open_bag(in_tmp(names[1]), NULL);
     for (uint64_t given = 0; given < (slow() ? 3 : 60); given++) {
@@ -388,7 +396,7 @@ static void a_child_goes_on_by_itself(void)
     holdall_bag_close(bag);
 }
 
-/* A process may end with streams at work: by returning, from any thread. */
+/* A process may exit with running streams: by returning, from any thread. */
 static void *exit_here(void *arg)
 {
     (void)arg;
@@ -398,13 +406,14 @@ static void *exit_here(void *arg)
 static void a_process_may_end_with_a_live_stream(void)
 {
     if (slow())
-        return; /* what a stream at work has is no leak, but looks like one */
+        return; /* the memory of a running stream is not a leak, but is reported as one */
     for (int round = 0; round < 40; round++) {
         pid_t child = forked();
         if (child == 0) {
             alarm(HANGS);
             static counter c = {.step = 3};
-            holdall_bag *bag = open_bag(in_tmp(names[round & 1]), WITH(HOLDALL_OPT_IO, IO(round >> 1 & 1)));
+            holdall_bag *bag =
+                open_bag(in_tmp(names[round & 1]), WITH(HOLDALL_OPT_IO, IO(round >> 1 & 1)));
             holdall_bag_stream *stream = open_stream(bag, round & 4 ? count_on : NULL, &c, NULL);
             check_next(stream, 0, round & 4 ? 3 : 1, (uint64_t)round * 5);
             if (round % 5 == 4) {
@@ -437,7 +446,8 @@ static void ranks_share_an_epoch(void)
                 seen[index]++;
                 order[k] = index;
             }
-            CHECK(holdall_epoch_next(epoch, &index) == HOLDALL_END && holdall_epoch_next(epoch, &index) == HOLDALL_END);
+            CHECK(holdall_epoch_next(epoch, &index) == HOLDALL_END &&
+                  holdall_epoch_next(epoch, &index) == HOLDALL_END);
             OK(holdall_epoch_seek(epoch, number, 50, &err));
             CHECK(holdall_epoch_next(epoch, &index) == 0 && index == order[50]);
             OK(holdall_epoch_seek(epoch, number + 1, size, &err));
@@ -449,12 +459,13 @@ static void ranks_share_an_epoch(void)
             EQUAL(seen[i], 1);
     }
     GIVES(HOLDALL_E_ARGUMENT, holdall_epoch_new(N, 1, 1, 2, 2, &epoch, &err));
-    CHECK(epoch == NULL && holdall_epoch_next(NULL, &index) == HOLDALL_E_ARGUMENT && holdall_epoch_count(NULL) == 0);
+    CHECK(epoch == NULL && holdall_epoch_next(NULL, &index) == HOLDALL_E_ARGUMENT &&
+          holdall_epoch_count(NULL) == 0);
     holdall_epoch_free(NULL);
 }
 
-/* A stream over an epoch, that stops somewhere and goes on there with another one. */
-static void training_goes_on_where_it_stopped(void)
+/* A stream over an epoch that stops and is continued by another one. */
+static void training_continues_where_it_stopped(void)
 {
     holdall_bag *bag = open_bag(in_tmp(names[1]), NULL);
     holdall_epoch *epoch;
@@ -478,7 +489,7 @@ static void training_goes_on_where_it_stopped(void)
     free(order);
 }
 
-/* ---- batches into the caller's memory */
+/* ---- batches into memory of the caller */
 
 typedef struct {
     uint8_t *bytes;
@@ -507,7 +518,7 @@ static void check_room(room *r, const uint64_t *offsets, const uint64_t *numbers
     free(r->bytes);
 }
 
-static void batches_go_to_memory_of_the_callers(void)
+static void batches_are_read_into_memory_of_the_caller(void)
 {
     uint64_t numbers[500], offsets[501];
     for (int k = 0; k < 2; k++)
@@ -520,7 +531,7 @@ static void batches_go_to_memory_of_the_callers(void)
                     numbers[i] = 20 + i;
                 OK(holdall_bag_read_range_to(bag, 20, n, make_room, &r, offsets, &err));
                 check_room(&r, offsets, numbers, n);
-                /* many of them twice and more, neighbours, far ones */
+                /* many of them twice or more, adjacent ones, distant ones */
                 for (size_t i = 0; i < n; i++)
                     numbers[i] = i % 3 ? i * i % 97 : i * 7919 % many;
                 r = (room){0};
@@ -528,12 +539,17 @@ static void batches_go_to_memory_of_the_callers(void)
                 check_room(&r, offsets, numbers, n);
             }
             room r = {.refuse = true};
-            GIVES(HOLDALL_E_CALLBACK, holdall_bag_read_range_to(bag, 0, 10, make_room, &r, offsets, &err));
+            GIVES(HOLDALL_E_CALLBACK,
+                  holdall_bag_read_range_to(bag, 0, 10, make_room, &r, offsets, &err));
             EQUAL(r.calls, 1);
-            GIVES(HOLDALL_E_RANGE, holdall_bag_read_range_to(bag, many, 1, make_room, &r, offsets, &err));
-            GIVES(HOLDALL_E_ARGUMENT, holdall_bag_read_range_to(bag, 0, 1, NULL, &r, offsets, &err));
-            GIVES(HOLDALL_E_ARGUMENT, holdall_bag_read_range_to(bag, 0, 1, make_room, &r, NULL, &err));
-            GIVES(HOLDALL_E_ARGUMENT, holdall_bag_read_indices_to(bag, NULL, 1, make_room, &r, offsets, &err));
+            GIVES(HOLDALL_E_RANGE,
+                  holdall_bag_read_range_to(bag, many, 1, make_room, &r, offsets, &err));
+            GIVES(HOLDALL_E_ARGUMENT,
+                  holdall_bag_read_range_to(bag, 0, 1, NULL, &r, offsets, &err));
+            GIVES(HOLDALL_E_ARGUMENT,
+                  holdall_bag_read_range_to(bag, 0, 1, make_room, &r, NULL, &err));
+            GIVES(HOLDALL_E_ARGUMENT,
+                  holdall_bag_read_indices_to(bag, NULL, 1, make_room, &r, offsets, &err));
             EQUAL(r.calls, 1);
             holdall_bag_close(bag);
         }
@@ -548,24 +564,24 @@ static void batches_go_to_memory_of_the_callers(void)
 
 int main(void)
 {
-    /* threads also where there is but one processor; read once, at first use */
+    /* use threads even on a machine with one processor; read once, at first use */
     setenv("HOLDALL_THREADS", "4", 1);
     many = slow() ? 700 : 3000;
     for (int k = 0; k < 2; k++)
         write_bag(in_tmp(names[k]), HOLDALL_CREATE, NULL, many);
-    /* first, as long as no thread was started */
+    /* first, before any thread is started */
     RUN(a_process_may_end_with_a_live_stream);
-    RUN(records_come_in_their_order);
-    RUN(batches_are_the_takers_own);
-    RUN(infinite_functions_are_asked_for_a_little_more);
-    RUN(failures_are_told_where_they_belong);
-    RUN(damaged_records_are_told_or_skipped);
-    RUN(its_own_function_is_refused);
+    RUN(records_are_returned_in_order);
+    RUN(batches_belong_to_the_caller);
+    RUN(infinite_functions_are_called_a_little_ahead);
+    RUN(failures_are_reported_at_their_records);
+    RUN(corrupt_records_are_reported_or_skipped);
+    RUN(calls_from_its_own_function_are_refused);
     RUN(many_threads_take_from_one_stream);
-    RUN(closing_leaves_nothing);
-    RUN(a_child_goes_on_by_itself);
+    RUN(close_leaves_no_threads_or_memory);
+    RUN(a_child_continues_by_itself);
     RUN(ranks_share_an_epoch);
-    RUN(training_goes_on_where_it_stopped);
-    RUN(batches_go_to_memory_of_the_callers);
+    RUN(training_continues_where_it_stopped);
+    RUN(batches_are_read_into_memory_of_the_caller);
     return 0;
 }

@@ -1,8 +1,11 @@
-/* The operating system refuses: each call to it that a change and its commit make, in each format, in turn. EIO once, EIO from then on, and
- * a disk that is full from then on, in the middle of a write. Every failure is told; the container is the old or the new one,
- * whole; a commit that said that it was done is; and what was refused works when the system does.
+/* Errors of the operating system: each system call that a change and its commit make, in each
+ * format, fails in turn. It fails with EIO once, with EIO from then on, or with a full disk from
+ * then on, in the middle of a write. Every failure is reported. The container has the complete
+ * old or the complete new state; a commit that reported success is present; a refused change
+ * succeeds once the system works.
  *
- * The functions of the C library are replaced here, in the program itself: what holdall calls is what it finds here. */
+ * This program replaces the functions of the C library, so that holdall calls the functions
+ * below. */
 #if defined(__linux__) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
 #endif
@@ -14,12 +17,12 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 
-/* ---- the system --------------------------------------------------------------------------------- */
+/* ---- the system -------------------------------------------------------------------------------*/
 
 typedef enum { ONCE, DEAD, FULL, FAULTS } fault;
 
 static struct {
-    /* Calls are counted, and the one with this number fails (0: none does). */
+    /* Calls are counted, and the one with this number fails (0: none). */
     atomic_bool armed;
     atomic_long calls, fail_at, failures;
     fault fault;
@@ -33,7 +36,7 @@ static void arm(fault f, long fail_at)
     os.armed = true;
 }
 
-/* The errno of this call, or 0. A full disk refuses what takes room alone. */
+/* Returns the errno of this call, or 0. A full disk refuses only calls that need space. */
 static int refused(bool takes_room)
 {
     if (!os.armed)
@@ -72,7 +75,7 @@ ssize_t pread64(int fd, void *dst, size_t n, off64_t at)
 ssize_t pwrite64(int fd, const void *src, size_t n, off64_t at)
 {
     int refusal = refused(true);
-    /* the first one that does not fit is written in part, up to a sector */
+    /* the first write that does not fit is partial, up to a sector */
     off64_t end = (at + (off64_t)(n / 2)) / 512 * 512;
     if (refusal == ENOSPC && os.failures == 1 && end > at)
         return NEXT(pwrite64)(fd, src, (size_t)(end - at), at);
@@ -97,7 +100,7 @@ int fsync(int fd)
 {
     (void)fd;
     REFUSE(false);
-    return 0; /* no power fails here */
+    return 0; /* the power is never cut here */
 }
 
 int rename(const char *from, const char *to)
@@ -118,9 +121,9 @@ int mkdir(const char *path, mode_t mode)
     return NEXT(mkdir)(path, mode);
 }
 
-/* ---- what is tried ------------------------------------------------------------------------------ */
+/* ---- the changes ------------------------------------------------------------------------------*/
 
-/* A refusal is told with its errno, or as what it left. */
+/* Checks that a failure is reported with its errno, or as its consequence. */
 static bool done(holdall_status s)
 {
     if (s == HOLDALL_OK)
@@ -131,16 +134,16 @@ static bool done(holdall_status s)
     return false;
 }
 
-/* Does a commit say that it was done? */
+/* Does a commit report that it is done? */
 static bool change(int form, const char *path, fault f, long fail_at)
 {
     writer w;
     bool committed = false;
     GAVE(HOLDALL_OK, open_writer_of(form, path, false, &w));
     arm(f, fail_at);
-    if (done(write_anew(&w)) && done(append(&w, OLD, NEW - OLD))) {
+    if (done(rewrite(&w)) && done(append(&w, OLD, NEW - OLD))) {
         committed = done(commit(&w));
-        /* what failed may be tried again */
+        /* a failed call may be tried again */
         committed = committed || done(commit(&w));
     }
     close_writer(&w);
@@ -148,7 +151,7 @@ static bool change(int form, const char *path, fault f, long fail_at)
     return committed;
 }
 
-/* One change with one refusal; how many calls it made. */
+/* One change with one failing call. Returns the number of its calls. */
 static long one(int form, fault f, long fail_at)
 {
     char path[1024];
@@ -165,7 +168,7 @@ static long one(int form, fault f, long fail_at)
     return os.calls;
 }
 
-static void each_call_is_refused(void)
+static void each_failed_system_call_is_reported(void)
 {
     long tried = 0;
     for (int form = 0; form < FORMS; form++)
@@ -173,25 +176,30 @@ static void each_call_is_refused(void)
             now("%s", forms[form].name);
             long calls = one(form, f, 0);
             for (long n = 1; n <= calls; n += slow() ? 7 : 1, tried++) {
-                now("%s, %s, call %ld of %ld", forms[form].name, f == ONCE ? "once" : f == DEAD ? "for good" : "full", n, calls);
+                now("%s, %s, call %ld of %ld", forms[form].name,
+                    f == ONCE   ? "once"
+                    : f == DEAD ? "for good"
+                                : "full",
+                    n, calls);
                 one(form, f, n);
             }
         }
     printf("%ld refusals\n", tried);
 }
 
-/* What is at a path, and is it sound? One call is refused: that is told, or nothing depended on it. */
+/* Identifies and verifies a path while one call fails: the failure is reported, or the results do
+ * not depend on it. */
 static long ask(int form, const char *path, long fail_at)
 {
     holdall_kind kind = 0;
-    uint64_t bad = 7, dropped = 7;
+    uint64_t corrupt = 7, dropped = 7;
     holdall_format format = 0;
     preset_error();
     arm(ONCE, fail_at);
     if (done(holdall_identify(path, &format, &kind, &err)))
         EQUAL(format, forms[form].format);
-    if (done(verify_counts(path, NULL, NULL, NULL, NULL, &bad, NULL, &err)))
-        EQUAL(bad, 0);
+    if (done(verify_counts(path, NULL, NULL, NULL, NULL, &corrupt, NULL, &err)))
+        EQUAL(corrupt, 0);
     if (done(repair_counts(path, NULL, NULL, &dropped, &err)))
         EQUAL(dropped, 0);
     os.armed = false;
@@ -199,10 +207,10 @@ static long ask(int form, const char *path, long fail_at)
     return os.calls;
 }
 
-static void what_cannot_be_read_is_not_taken_for_something_else(void)
+static void unreadable_files_are_not_mistaken(void)
 {
     for (int form = 0; form < FORMS; form++) {
-        if (forms[form].pairs[0] == HOLDALL_OPT_BAG_LIMITS) /* asked without options */
+        if (forms[form].pairs[0] == HOLDALL_OPT_BAG_LIMITS) /* requested without options */
             continue;
         char path[1024];
         snprintf(path, sizeof path, "%s", in_tmp(forms[form].name));
@@ -218,8 +226,8 @@ static void what_cannot_be_read_is_not_taken_for_something_else(void)
 
 int main(void)
 {
-    RUN(each_call_is_refused);
-    RUN(what_cannot_be_read_is_not_taken_for_something_else);
+    RUN(each_failed_system_call_is_reported);
+    RUN(unreadable_files_are_not_mistaken);
     return 0;
 }
 

@@ -1,11 +1,13 @@
-/* Parts of a table or an array by themselves: attributes that are damaged, what verifying says of whose file, columns that
- * are changed beside their table, attributes that go with a copy, and readers while another dataset takes the place. */
+/* Parts of a table or an array: corrupt attributes, the file names in results of verify, columns
+ * that are changed beside their table, attributes in copies, and readers while another dataset
+ * replaces the table. */
 #include "folder.h"
 #include "callbacks.h"
 
 #define SHAPE(...) ((const uint64_t[]){__VA_ARGS__})
 
-static holdall_status try_table(const char *name, holdall_mode mode, const int64_t *pairs, holdall_table **t)
+static holdall_status try_table(const char *name, holdall_mode mode, const int64_t *pairs,
+                                holdall_table **t)
 {
     holdall_options *o = options_of(pairs);
     holdall_status status = holdall_table_open(in_tmp(name), mode, o, t, &err);
@@ -15,14 +17,16 @@ static holdall_status try_table(const char *name, holdall_mode mode, const int64
 
 static const int64_t skipping[] = {HOLDALL_OPT_SKIP_DAMAGED, 1, 0, 0};
 
-/* Ten rows of two columns, each of which has an attribute, as the table has. */
+/* Creates ten rows of two columns, each with an attribute, like the table. */
 static void make_table(const char *name)
 {
     static const char *const names[] = {"a", "b"}, *const dtypes[] = {"<i4", "<i4"};
     static const int32_t items[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
     holdall_table *t;
-    OK(table_create(in_tmp(name), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, 2, names, dtypes, NULL, &t, &err));
-    OK(holdall_table_append(t, 10, (const void *const[]){items, items}, (const size_t[]){40, 40}, &err));
+    OK(table_create(in_tmp(name), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, 2, names, dtypes, NULL, &t,
+                    &err));
+    OK(holdall_table_append(t, 10, (const void *const[]){items, items}, (const size_t[]){40, 40},
+                            &err));
     OK(holdall_table_attr_set(t, "of", "\"all\"", 5, &err));
     OK(holdall_table_column_attr_set(t, "a", "unit", "\"m\"", 3, &err));
     OK(holdall_table_column_attr_set(t, "b", "unit", "\"s\"", 3, &err));
@@ -39,10 +43,11 @@ static bool has_attr(const holdall_array *a, const char *name, const char *want)
 {
     const void *value;
     size_t n;
-    return holdall_array_attr_get(a, name, &value, &n, &err) == HOLDALL_OK && n == strlen(want) && memcmp(value, want, n) == 0;
+    return holdall_array_attr_get(a, name, &value, &n, &err) == HOLDALL_OK && n == strlen(want) &&
+           memcmp(value, want, n) == 0;
 }
 
-static void damaged_attributes_keep_nothing_else(void)
+static void corrupt_attributes_affect_nothing_else(void)
 {
     holdall_table *t;
     holdall_array *a;
@@ -51,7 +56,8 @@ static void damaged_attributes_keep_nothing_else(void)
     int32_t items[10];
     make_table("d");
     GAVE(HOLDALL_OK, try_table("d", HOLDALL_READ, NULL, &t));
-    CHECK(has_attr(holdall_table_column(t, 0), "unit", "\"m\"") && has_attr(holdall_table_column(t, 1), "unit", "\"s\""));
+    CHECK(has_attr(holdall_table_column(t, 0), "unit", "\"m\"") &&
+          has_attr(holdall_table_column(t, 1), "unit", "\"s\""));
     holdall_table_close(t);
     save(in_tmp("d/b/__attrs__"), "{\"unit\": \"s", 11);
     for (int skip = 0; skip < 2; skip++) {
@@ -61,24 +67,27 @@ static void damaged_attributes_keep_nothing_else(void)
         CHECK(has_attr(holdall_table_column(t, 0), "unit", "\"m\""));
         GIVES(HOLDALL_E_FORMAT, holdall_array_attr_get(b, "unit", &value, &n, &err));
         CHECK(says("d/b/__attrs__"));
-        /* nobody takes them for none */
+        /* they are not mistaken for missing attributes */
         EQUAL(holdall_array_attr_count(b), !skip);
         CHECK(skip || strcmp(holdall_array_attr_name(b, 0), "__attrs__") == 0);
         OK(holdall_array_read(b, SHAPE(0), SHAPE(10), NULL, items, sizeof items, NULL, &err));
         CHECK(items[9] == 9);
         holdall_options *o = options_of(WITH(HOLDALL_OPT_DURABILITY, 0));
         holdall_status want = skip ? HOLDALL_DAMAGED : HOLDALL_E_FORMAT;
-        GIVES(want, array_copy(b, in_tmp("copy"), HOLDALL_REPLACE, HOLDALL_FORMAT_BCOLZ, NULL, NULL, o, &err));
-        GIVES(want, array_copy(b, in_tmp("copy.blp"), HOLDALL_REPLACE, HOLDALL_FORMAT_BLOSCPACK, NULL, NULL, o, &err));
+        GIVES(want, array_copy(b, in_tmp("copy"), HOLDALL_REPLACE, HOLDALL_FORMAT_BCOLZ, NULL, NULL,
+                               o, &err));
+        GIVES(want, array_copy(b, in_tmp("copy.blp"), HOLDALL_REPLACE, HOLDALL_FORMAT_BLOSCPACK,
+                               NULL, NULL, o, &err));
         holdall_options_free(o);
         holdall_table_close(t);
     }
     GAVE(HOLDALL_E_FORMAT, try_table("d", HOLDALL_READ, WITH(HOLDALL_OPT_VERIFY, 2), &t));
-    /* other columns are changed, and these attributes stay what they are */
+    /* other columns are changed, and these attributes do not change */
     GAVE(HOLDALL_OK, try_table("d", HOLDALL_APPEND, NULL, &t));
     GIVES(HOLDALL_E_FORMAT, holdall_table_column_attr_set(t, "b", "x", "1", 1, &err));
     OK(holdall_table_column_attr_set(t, "a", "x", "1", 1, &err));
-    OK(holdall_table_append(t, 10, (const void *const[]){items, items}, (const size_t[]){40, 40}, &err));
+    OK(holdall_table_append(t, 10, (const void *const[]){items, items}, (const size_t[]){40, 40},
+                            &err));
     OK(holdall_table_commit(t, &err));
     holdall_table_close(t);
     EQUAL(file_size(in_tmp("d/b/__attrs__")), 11);
@@ -91,28 +100,29 @@ static void damaged_attributes_keep_nothing_else(void)
 
     faults f = {.thread = pthread_self()};
     GIVES(HOLDALL_E_FORMAT, verify_counts(in_tmp("d"), NULL, note, &f, NULL, NULL, NULL, &err));
-    CHECK(f.told == 2 && strcmp(f.parts[1], "b/__attrs__") == 0);
+    CHECK(f.count == 2 && strcmp(f.parts[1], "b/__attrs__") == 0);
     f = (faults){.thread = pthread_self()};
     OK(holdall_array_open(in_tmp("d/b"), HOLDALL_READ, NULL, &a, &err));
     holdall_array_close(a);
     GIVES(HOLDALL_E_FORMAT, verify_counts(in_tmp("d/b"), NULL, note, &f, NULL, NULL, NULL, &err));
-    EQUAL(f.told, 1);
+    EQUAL(f.count, 1);
 }
 
-static void faults_name_column_and_file(void)
+static void faults_name_the_column_and_the_file(void)
 {
     make_table("v");
     save(in_tmp("v/a/data/__0.blp"), "no chunk", 8);
     CHECK(remove(in_tmp("v/b/data/__0.blp")) == 0);
     faults f = {.thread = pthread_self()};
     GIVES(HOLDALL_E_FORMAT, verify_counts(in_tmp("v"), NULL, note, &f, NULL, NULL, NULL, &err));
-    CHECK(f.told == 2 && strcmp(f.parts[0], "a/data/__0.blp") == 0 && strcmp(f.parts[1], "b/data/__0.blp") == 0);
+    CHECK(f.count == 2 && strcmp(f.parts[0], "a/data/__0.blp") == 0 &&
+          strcmp(f.parts[1], "b/data/__0.blp") == 0);
     EQUAL(f.errors[0].position, 0);
     save(in_tmp("v/a/meta/sizes"), "{", 1);
     f = (faults){.thread = pthread_self()};
     GIVES(HOLDALL_E_FORMAT, verify_counts(in_tmp("v"), NULL, note, &f, NULL, NULL, NULL, &err));
     CHECK(strcmp(f.parts[0], "a/meta/sizes") == 0);
-    /* a path of "." names its folder, and who finds a lock is told which */
+    /* a path of "." names its folder, and the error of a held lock states the path */
     char here[PATH_MAX];
     holdall_array *a;
     holdall_table *t, *other;
@@ -138,7 +148,8 @@ static void columns_are_changed_by_their_table(void)
     CHECK(says("column") && says("c/a"));
     GIVES(HOLDALL_E_STATE, holdall_array_insert(c, 0, 0, 1, &item, 4, &err));
     GIVES(HOLDALL_E_STATE, holdall_array_write(c, SHAPE(0), SHAPE(1), NULL, &item, 4, NULL, &err));
-    GIVES(HOLDALL_E_STATE, holdall_array_write_orthogonal(c, (const uint64_t *const[]){SHAPE(0)}, SHAPE(1), &item, 4, &err));
+    GIVES(HOLDALL_E_STATE, holdall_array_write_orthogonal(c, (const uint64_t *const[]){SHAPE(0)},
+                                                          SHAPE(1), &item, 4, &err));
     GIVES(HOLDALL_E_STATE, holdall_array_remove(c, 0, 0, 1, &err));
     GIVES(HOLDALL_E_STATE, holdall_array_resize(c, SHAPE(3), &err));
     GIVES(HOLDALL_E_STATE, holdall_array_fill_value_set(c, &item, 4, &err));
@@ -153,17 +164,21 @@ static void columns_are_changed_by_their_table(void)
     holdall_table_close(t);
 }
 
-static void attributes_go_with_a_copy(void)
+static void attributes_are_copied(void)
 {
-    static const char *const names[] = {"plain", "text \"\xc3\xa4\"", "deep"}, *const values[] = {"[1, NaN]", "\"\\u00e4\"", "{\"attrs\": {\"x\": 1}}"};
+    static const char *const names[] = {"plain", "text \"\xc3\xa4\"", "deep"},
+                             *const values[] = {"[1, NaN]", "\"\\u00e4\"",
+                                                "{\"attrs\": {\"x\": 1}}"};
     holdall_array *a;
     const void *value;
     size_t n;
-    OK(array_create(in_tmp("from"), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, "<i4", 1, SHAPE(100), NULL, NULL, NULL, &a, &err));
+    OK(array_create(in_tmp("from"), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, "<i4", 1, SHAPE(100),
+                    NULL, NULL, NULL, &a, &err));
     for (int i = 0; i < 3; i++)
         OK(holdall_array_attr_set(a, names[i], values[i], strlen(values[i]), &err));
     OK(holdall_array_commit(a, &err));
-    OK(array_copy(a, in_tmp("file.blp"), HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, NULL, NULL, NULL, &err));
+    OK(array_copy(a, in_tmp("file.blp"), HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, NULL, NULL, NULL,
+                  &err));
     holdall_array_close(a);
     OK(holdall_array_open(in_tmp("file.blp"), HOLDALL_READ, NULL, &a, &err));
     OK(holdall_array_attr_get(a, "", &value, &n, &err));
@@ -173,16 +188,17 @@ static void attributes_go_with_a_copy(void)
     OK(holdall_array_open(in_tmp("again"), HOLDALL_READ, NULL, &a, &err));
     EQUAL(holdall_array_attr_count(a), 3);
     for (int i = 0; i < 3; i++)
-        CHECK(has_attr(a, names[i], values[i]) && strcmp(holdall_array_attr_name(a, (uint32_t)i), names[i]) == 0);
+        CHECK(has_attr(a, names[i], values[i]) &&
+              strcmp(holdall_array_attr_name(a, (uint32_t)i), names[i]) == 0);
     holdall_array_close(a);
 }
 
-/* ---- another dataset takes the place -----------------------------------------------------------------*/
+/* ---- another dataset replaces it --------------------------------------------------------------*/
 
 static folder old, new;
 static int calls, change_at;
 
-/* All files become others between two calls, as a commit without readers would do it. */
+/* All files are replaced between two calls, like a commit with no readers would do it. */
 static void change_all(struct folder *f, operation o)
 {
     (void)o;
@@ -198,7 +214,8 @@ static void make_array(folder *f, const char *dtype, const char *attr)
     *f = (folder)FOLDER;
     holdall_storage *io = folder_io(f);
     holdall_array *a;
-    OK(array_create_io(io, HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, dtype, 1, SHAPE(100), NULL, NULL, NULL, &a, &err));
+    OK(array_create_io(io, HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, dtype, 1, SHAPE(100), NULL, NULL,
+                       NULL, &a, &err));
     OK(holdall_array_write(a, SHAPE(0), SHAPE(100), NULL, items, sizeof items, NULL, &err));
     OK(holdall_array_attr_set(a, "of", attr, strlen(attr), &err));
     OK(holdall_array_commit(a, &err));
@@ -234,10 +251,10 @@ static void a_reader_sees_one_dataset(void)
 
 int main(void)
 {
-    RUN(damaged_attributes_keep_nothing_else);
-    RUN(faults_name_column_and_file);
+    RUN(corrupt_attributes_affect_nothing_else);
+    RUN(faults_name_the_column_and_the_file);
     RUN(columns_are_changed_by_their_table);
-    RUN(attributes_go_with_a_copy);
+    RUN(attributes_are_copied);
     RUN(a_reader_sees_one_dataset);
     return 0;
 }

@@ -1,5 +1,5 @@
-/* Tables that are made and changed: in folders and in storage of the caller's, by one writer at a time, with readers that
- * come at any moment, and with functions that fail at each of their calls. */
+/* Tables that are created and changed: in folders and in storage of the caller, by one writer at a
+ * time, with readers at any time, and with functions that fail at each of their calls. */
 #include "check.h"
 #include "folder.h"
 
@@ -13,7 +13,7 @@ enum { MOST = 2000 };
 static const char *const names[] = {"a", "s", "m"};
 static const char *const dtypes[] = {"<i4", "|S5", "('<f4', (2,))"};
 
-/* ---- rows: what stands in row i follows from i and a version ------------------------------------------*/
+/* ---- rows: the content of row i follows from i and a version ----------------------------------*/
 
 typedef struct {
     int32_t a[MOST];
@@ -41,7 +41,8 @@ static holdall_status append_rows(holdall_table *t, uint64_t first, uint64_t n, 
     return holdall_table_append(t, n, columns, sizes, &err);
 }
 
-/* Has the table n rows of these three columns, of this version? `later`: what it reads may be gone by now. */
+/* Has the table n rows of these three columns, of this version? `later`: the files may have been
+ * removed since. */
 static bool has_rows_yet(const holdall_table *t, uint64_t n, int version, bool later)
 {
     static _Thread_local rows want, got;
@@ -55,7 +56,8 @@ static bool has_rows_yet(const holdall_table *t, uint64_t n, int version, bool l
         const holdall_array *c = holdall_table_column(t, i);
         CHECK(holdall_array_shape(c)[0] == n);
         preset_error();
-        holdall_status status = holdall_array_read(c, SHAPE(0, 0), SHAPE(n, 2), NULL, to[i], n * sizes[i], NULL, &err);
+        holdall_status status =
+            holdall_array_read(c, SHAPE(0, 0), SHAPE(n, 2), NULL, to[i], n * sizes[i], NULL, &err);
         if (later && (status == HOLDALL_E_MISSING || status == HOLDALL_E_FORMAT))
             continue;
         GAVE(HOLDALL_OK, status);
@@ -70,23 +72,28 @@ static bool has_rows(const holdall_table *t, uint64_t n, int version)
     return has_rows_yet(t, n, version, false);
 }
 
-/* ---- where it is: a folder, or storage of the caller's ------------------------------------------------*/
+/* ---- storage: a folder, or storage of the caller ----------------------------------------------*/
 
-static holdall_status try_new_table(holdall_storage *io, const char *path, holdall_mode mode, const int64_t *pairs, holdall_table **t)
+static holdall_status try_new_table(holdall_storage *io, const char *path, holdall_mode mode,
+                                    const int64_t *pairs, holdall_table **t)
 {
     holdall_options *o = options_of(pairs);
     preset_error();
-    holdall_status status = io != NULL ? table_create_io(io, mode, HOLDALL_FORMAT_BCOLZ, 3, names, dtypes, o, t, &err)
-                                       : table_create(in_tmp(path), mode, HOLDALL_FORMAT_BCOLZ, 3, names, dtypes, o, t, &err);
+    holdall_status status =
+        io != NULL
+            ? table_create_io(io, mode, HOLDALL_FORMAT_BCOLZ, 3, names, dtypes, o, t, &err)
+            : table_create(in_tmp(path), mode, HOLDALL_FORMAT_BCOLZ, 3, names, dtypes, o, t, &err);
     holdall_options_free(o);
     return status;
 }
 
-static holdall_status try_table(holdall_storage *io, const char *path, holdall_mode mode, const int64_t *pairs, holdall_table **t)
+static holdall_status try_table(holdall_storage *io, const char *path, holdall_mode mode,
+                                const int64_t *pairs, holdall_table **t)
 {
     holdall_options *o = options_of(pairs);
     preset_error();
-    holdall_status status = io != NULL ? table_open_io(io, mode, o, t, &err) : holdall_table_open(in_tmp(path), mode, o, t, &err);
+    holdall_status status = io != NULL ? table_open_io(io, mode, o, t, &err)
+                                       : holdall_table_open(in_tmp(path), mode, o, t, &err);
     holdall_options_free(o);
     return status;
 }
@@ -105,24 +112,29 @@ static bool attr_is(const holdall_table *t, const char *name, const char *want)
 {
     const void *value;
     size_t n;
-    return holdall_table_attr_get(t, name, &value, &n, &err) == HOLDALL_OK && n == strlen(want) && memcmp(value, want, n) == 0;
+    return holdall_table_attr_get(t, name, &value, &n, &err) == HOLDALL_OK && n == strlen(want) &&
+           memcmp(value, want, n) == 0;
 }
 
-/* ---- tests ------------------------------------------------------------------------------------------*/
+/* ---- tests ------------------------------------------------------------------------------------*/
 
 static void wrong_requests(holdall_table *t)
 {
     static const char bytes[100];
     const void *const columns[] = {bytes, bytes, bytes};
     const void *const missing[] = {bytes, NULL, bytes};
-    GIVES(HOLDALL_E_ARGUMENT, holdall_table_append(t, 2, columns, (const size_t[]){8, 10, 15}, &err));
+    GIVES(HOLDALL_E_ARGUMENT,
+          holdall_table_append(t, 2, columns, (const size_t[]){8, 10, 15}, &err));
     CHECK(says("\"m\""));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_table_append(t, 2, missing, (const size_t[]){8, 10, 16}, &err));
+    GIVES(HOLDALL_E_ARGUMENT,
+          holdall_table_append(t, 2, missing, (const size_t[]){8, 10, 16}, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_append(t, 2, NULL, NULL, &err));
-    GIVES(HOLDALL_E_ARGUMENT, holdall_table_append(NULL, 0, columns, (const size_t[]){0, 0, 0}, &err));
+    GIVES(HOLDALL_E_ARGUMENT,
+          holdall_table_append(NULL, 0, columns, (const size_t[]){0, 0, 0}, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_write(t, "none", 0, 1, bytes, 4, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_write(t, NULL, 0, 1, bytes, 4, &err));
-    GIVES(HOLDALL_E_RANGE, holdall_table_write(t, "a", holdall_table_row_count(t), 1, bytes, 4, &err));
+    GIVES(HOLDALL_E_RANGE,
+          holdall_table_write(t, "a", holdall_table_row_count(t), 1, bytes, 4, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_write(t, "a", 0, 1, bytes, 5, &err));
     GIVES(HOLDALL_E_RANGE, holdall_table_truncate(t, holdall_table_row_count(t) + 1, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_column_add(t, 0, "x", "<i4", bytes, 7, &err));
@@ -144,8 +156,10 @@ static void edit_columns(holdall_table *t, holdall_storage *io)
         x[i] = (uint16_t)(7 * i);
     OK(holdall_table_column_add(t, 1, "\xC3\xA9", ">u2", x, 700 * 2, &err));
     OK(holdall_table_column_remove(t, "s", &err));
-    CHECK(holdall_table_column_count(t) == 3 && strcmp(holdall_table_column_name(t, 1), "\xC3\xA9") == 0 && strcmp(holdall_table_column_name(t, 2), "m") == 0);
-    /* one of the same name, in the same commit */
+    CHECK(holdall_table_column_count(t) == 3 &&
+          strcmp(holdall_table_column_name(t, 1), "\xC3\xA9") == 0 &&
+          strcmp(holdall_table_column_name(t, 2), "m") == 0);
+    /* a column of the same name, in the same commit */
     OK(holdall_table_column_remove(t, "m", &err));
     OK(holdall_table_column_add(t, 2, "m", "<u2", x, 700 * 2, &err));
     holdall_table *r = reader(io, "t");
@@ -157,8 +171,10 @@ static void edit_columns(holdall_table *t, holdall_storage *io)
         const holdall_table *of = k == 0 ? t : r;
         EQUAL(holdall_table_column_count(of), 3);
         for (uint32_t i = 1; i < 3; i++) {
-            CHECK(holdall_table_column_row_count(of, i) == 700 && strcmp(holdall_table_column_name(of, i), i == 1 ? "\xC3\xA9" : "m") == 0);
-            OK(holdall_array_read(holdall_table_column(of, i), SHAPE(0), SHAPE(700), NULL, got, 1400, NULL, &err));
+            CHECK(holdall_table_column_row_count(of, i) == 700 &&
+                  strcmp(holdall_table_column_name(of, i), i == 1 ? "\xC3\xA9" : "m") == 0);
+            OK(holdall_array_read(holdall_table_column(of, i), SHAPE(0), SHAPE(700), NULL, got,
+                                  1400, NULL, &err));
             CHECK(memcmp(got, x, 1400) == 0);
         }
     }
@@ -168,7 +184,8 @@ static void edit_columns(holdall_table *t, holdall_storage *io)
 static void make_and_change(holdall_storage *io)
 {
     holdall_table *t, *r;
-    GAVE(HOLDALL_OK, try_new_table(io, "t", HOLDALL_CREATE, WITH(HOLDALL_OPT_CHUNK_BYTES, 800), &t));
+    GAVE(HOLDALL_OK,
+         try_new_table(io, "t", HOLDALL_CREATE, WITH(HOLDALL_OPT_CHUNK_BYTES, 800), &t));
     EQUAL(holdall_table_row_count(t), 0);
     EQUAL(array_info(holdall_table_column(t, 2)).chunk_shape[0], 100);
     OK(append_rows(t, 0, 1000, 1));
@@ -193,7 +210,7 @@ static void make_and_change(holdall_storage *io)
     holdall_table_close(t);
     GAVE(HOLDALL_E_EXISTS, try_new_table(io, "t", HOLDALL_CREATE, NULL, &t));
 
-    /* what is written over goes back again: one version everywhere */
+    /* overwritten rows are written back: one version everywhere */
     rows *some = malloc(sizeof *some);
     GAVE(HOLDALL_OK, try_table(io, "t", HOLDALL_APPEND, fast, &t));
     make_rows(some, 90, 20, 2);
@@ -214,7 +231,7 @@ static void make_and_change(holdall_storage *io)
     edit_columns(t, io);
     holdall_table_close(t);
 
-    /* another one in its place, from the commit on */
+    /* another table replaces it at the commit */
     GAVE(HOLDALL_OK, try_new_table(io, "t", HOLDALL_REPLACE, small, &t));
     OK(append_rows(t, 0, 300, 4));
     r = reader(io, "t");
@@ -237,7 +254,7 @@ static int count_files(const char *path)
     return n;
 }
 
-static void a_table_is_made_and_changed(void)
+static void a_table_is_created_and_changed(void)
 {
     holdall_table *t;
     holdall_format format;
@@ -249,20 +266,25 @@ static void a_table_is_made_and_changed(void)
     make_and_change(NULL);
     OK(holdall_identify(in_tmp("t"), &format, &kind, &err));
     CHECK(format == HOLDALL_FORMAT_BCOLZ && kind == HOLDALL_KIND_TABLE);
-    uint64_t sound = 0, bad = 0, unchecked = 0;
-    OK(verify_counts(in_tmp("t"), NULL, NULL, NULL, &sound, &bad, &unchecked, &err));
-    CHECK(sound > 5 && bad == 0 && unchecked == 0);
-    /* nothing is left of columns that are no more: names, attributes, and 3 files and the chunks of each column */
-    EQUAL(count_files(in_tmp("t")), 2 + 3 * 3 + sound);
+    uint64_t intact = 0, corrupt = 0, unchecked = 0;
+    OK(verify_counts(in_tmp("t"), NULL, NULL, NULL, &intact, &corrupt, &unchecked, &err));
+    CHECK(intact > 5 && corrupt == 0 && unchecked == 0);
+    /* nothing remains of removed columns: only names, attributes, and 3 files and the chunks of
+     * each column */
+    EQUAL(count_files(in_tmp("t")), 2 + 3 * 3 + intact);
     const holdall_format blpk = HOLDALL_FORMAT_BLOSCPACK;
-    GIVES(HOLDALL_E_UNSUPPORTED, table_create(in_tmp("u"), HOLDALL_CREATE, blpk, 3, names, dtypes, NULL, &t, &err));
-    GIVES(HOLDALL_E_ARGUMENT, table_create(in_tmp("u"), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, 0, names, dtypes, NULL, &t, &err));
-    GIVES(HOLDALL_E_ARGUMENT, table_create(in_tmp("u"), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, 3, names, NULL, NULL, &t, &err));
-    GIVES(HOLDALL_E_ARGUMENT, table_create(in_tmp("u"), HOLDALL_APPEND, HOLDALL_FORMAT_BCOLZ, 3, names, dtypes, NULL, &t, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED,
+          table_create(in_tmp("u"), HOLDALL_CREATE, blpk, 3, names, dtypes, NULL, &t, &err));
+    GIVES(HOLDALL_E_ARGUMENT, table_create(in_tmp("u"), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, 0,
+                                           names, dtypes, NULL, &t, &err));
+    GIVES(HOLDALL_E_ARGUMENT, table_create(in_tmp("u"), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, 3,
+                                           names, NULL, NULL, &t, &err));
+    GIVES(HOLDALL_E_ARGUMENT, table_create(in_tmp("u"), HOLDALL_APPEND, HOLDALL_FORMAT_BCOLZ, 3,
+                                           names, dtypes, NULL, &t, &err));
     CHECK(access(in_tmp("u"), F_OK) != 0);
 }
 
-static void a_table_in_storage_of_the_callers(void)
+static void a_table_is_changed_in_storage_of_the_caller(void)
 {
     folder f = FOLDER;
     holdall_storage *io = folder_io(&f);
@@ -275,7 +297,7 @@ static void a_table_in_storage_of_the_callers(void)
     folder_clear(&f);
 }
 
-static void one_writer_at_a_time(void)
+static void one_writer_holds_the_lock_at_a_time(void)
 {
     holdall_table *t, *other;
     holdall_array *a;
@@ -284,7 +306,7 @@ static void one_writer_at_a_time(void)
     GAVE(HOLDALL_E_BUSY, try_new_table(NULL, "l", HOLDALL_CREATE, small, &other));
     OK(holdall_table_commit(t, &err));
     GAVE(HOLDALL_E_BUSY, try_table(NULL, "l", HOLDALL_APPEND, NULL, &other));
-    /* a column by itself is a part of the table */
+    /* a single column is a part of the table */
     GIVES(HOLDALL_E_BUSY, holdall_array_open(in_tmp("l/s"), HOLDALL_APPEND, NULL, &a, &err));
     OK(holdall_array_open(in_tmp("l/s"), HOLDALL_READ, NULL, &a, &err));
     EQUAL(holdall_array_shape(a)[0], 100);
@@ -295,12 +317,16 @@ static void one_writer_at_a_time(void)
     OK(holdall_array_append(a, 0, 1, "extra", 5, &err));
     OK(holdall_array_commit(a, &err));
     holdall_array_close(a);
-    GIVES(HOLDALL_E_UNSUPPORTED, array_create(in_tmp("l/new"), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, "<i4", 1, SHAPE(0), NULL, NULL, NULL, &a, &err));
-    GIVES(HOLDALL_E_UNSUPPORTED, array_create(in_tmp("l/s"), HOLDALL_REPLACE, HOLDALL_FORMAT_BCOLZ, "<i4", 1, SHAPE(0), NULL, NULL, NULL, &a, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, array_create(in_tmp("l/new"), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ,
+                                              "<i4", 1, SHAPE(0), NULL, NULL, NULL, &a, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, array_create(in_tmp("l/s"), HOLDALL_REPLACE, HOLDALL_FORMAT_BCOLZ,
+                                              "<i4", 1, SHAPE(0), NULL, NULL, NULL, &a, &err));
     CHECK(access(in_tmp("l/new"), F_OK) != 0);
-    /* that one column is longer: the table has the rows that all have, and the next commit takes the others away */
+    /* one column is longer: the table has the rows that all columns have, and the next commit
+     * removes the others */
     GAVE(HOLDALL_OK, try_table(NULL, "l", HOLDALL_APPEND, NULL, &t));
-    CHECK(has_rows(t, 100, 1) && holdall_table_column_row_count(t, 1) == 101 && holdall_table_column_row_count(t, 0) == 100);
+    CHECK(has_rows(t, 100, 1) && holdall_table_column_row_count(t, 1) == 101 &&
+          holdall_table_column_row_count(t, 0) == 100);
     OK(holdall_table_commit(t, &err));
     EQUAL(holdall_table_column_row_count(t, 1), 100);
     holdall_table_close(t);
@@ -309,7 +335,7 @@ static void one_writer_at_a_time(void)
     holdall_table_close(t);
 }
 
-/* A child inherits the handle, and neither commits nor tidies up. */
+/* A child inherits the handle; it neither commits nor removes files. */
 static void a_child_leaves_the_table_alone(void)
 {
     holdall_table *t;
@@ -318,7 +344,8 @@ static void a_child_leaves_the_table_alone(void)
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        bool refused = append_rows(t, 500, 1, 1) == HOLDALL_E_STATE && holdall_table_commit(t, &err) == HOLDALL_E_STATE;
+        bool refused = append_rows(t, 500, 1, 1) == HOLDALL_E_STATE &&
+                       holdall_table_commit(t, &err) == HOLDALL_E_STATE;
         holdall_table_close(t);
         _exit(refused ? 0 : 1);
     }
@@ -331,7 +358,7 @@ static void a_child_leaves_the_table_alone(void)
     holdall_table_close(t);
 }
 
-static void nothing_is_written_behind_a_link(void)
+static void nothing_is_written_through_a_link(void)
 {
     holdall_table *t;
     GAVE(HOLDALL_OK, try_new_table(NULL, "k", HOLDALL_CREATE, small, &t));
@@ -339,7 +366,7 @@ static void nothing_is_written_behind_a_link(void)
     OK(holdall_table_commit(t, &err));
     OK(append_rows(t, 100, 10, 1));
     CHECK(symlink(in_tmp("outside"), in_tmp("k/s/meta/sizes.holdall-new")) == 0);
-    /* the link itself makes way */
+    /* the link itself is replaced */
     OK(holdall_table_commit(t, &err));
     CHECK(access(in_tmp("outside"), F_OK) != 0);
     holdall_table_close(t);
@@ -348,12 +375,13 @@ static void nothing_is_written_behind_a_link(void)
     holdall_table_close(t);
 }
 
-/* ---- readers at any moment ------------------------------------------------------------------------*/
+/* ---- readers at any time ----------------------------------------------------------------------*/
 
 static _Atomic int stop, reader_failed;
 static _Atomic long looked[2];
 
-/* Every table that opens has columns of one length, with the rows of one commit: multiples of ten, and all of them. */
+/* Every table that opens has columns of equal length, with the rows of one commit: a multiple of
+ * ten. */
 static void *look(void *own)
 {
     for (; !stop; ++*(_Atomic long *)own) {
@@ -368,17 +396,19 @@ static void *look(void *own)
         uint64_t n = holdall_table_row_count(t);
         for (uint32_t i = 0; i < holdall_table_column_count(t); i++)
             if (holdall_table_column_row_count(t, i) != n) {
-                fprintf(stderr, "a reader: %" PRIu64 " rows, column %u has %" PRIu64 "\n", n, i, holdall_table_column_row_count(t, i));
+                fprintf(stderr, "a reader: %" PRIu64 " rows, column %u has %" PRIu64 "\n", n, i,
+                        holdall_table_column_row_count(t, i));
                 reader_failed = 1;
                 return NULL;
             }
-        reader_failed |= n % 10 != 0 || !(holdall_table_column_count(t) != 3 || has_rows_yet(t, n, 1, true));
+        reader_failed |= n % 10 != 0 ||
+                         !(holdall_table_column_count(t) != 3 || has_rows_yet(t, n, 1, true));
         holdall_table_close(t);
     }
     return NULL;
 }
 
-static void readers_see_whole_commits(void)
+static void readers_see_complete_commits(void)
 {
     holdall_table *t;
     pthread_t threads[2];
@@ -414,11 +444,11 @@ static void readers_see_whole_commits(void)
     holdall_table_close(t);
 }
 
-/* ---- functions that fail ---------------------------------------------------------------------------*/
+/* ---- functions that fail ----------------------------------------------------------------------*/
 
 static const int64_t tiny[] = {HOLDALL_OPT_CHUNK_BYTES, 80, 0, 0};
 
-/* The kinds of changes that a commit may hold. */
+/* The kinds of changes of a commit. */
 enum { NEW_, APPEND_, TRUNCATE_, COLUMNS_, REPLACE_, KINDS };
 static const char *const kinds[] = {"new", "append", "truncate", "columns", "replace"};
 
@@ -436,11 +466,12 @@ static holdall_status change(holdall_table *t, int kind)
             if (status != HOLDALL_OK)
                 return status;
         }
-        return holdall_table_column_count(t) == 4 ? holdall_table_column_remove(t, "a", &err) : HOLDALL_OK;
+        return holdall_table_column_count(t) == 4 ? holdall_table_column_remove(t, "a", &err)
+                                                  : HOLDALL_OK;
     }
 }
 
-/* 0 nothing there, 1 as before, 2 as after the change. */
+/* 0 does not exist, 1 before the change, 2 after the change. */
 static int state(folder *f, int kind)
 {
     holdall_storage *io = folder_io(f);
@@ -459,7 +490,10 @@ static int state(folder *f, int kind)
         case REPLACE_: CHECK(has_rows(t, 30, 2)); break;
         case APPEND_: CHECK(has_rows(t, 60, 1)); break;
         case TRUNCATE_: CHECK(has_rows(t, 13, 1)); break;
-        default: CHECK(holdall_table_row_count(t) == 40 && strcmp(holdall_table_column_name(t, 0), "x") == 0 && holdall_table_column_count(t) == 3);
+        default:
+            CHECK(holdall_table_row_count(t) == 40 &&
+                  strcmp(holdall_table_column_name(t, 0), "x") == 0 &&
+                  holdall_table_column_count(t) == 3);
         }
     holdall_table_close(t);
     return before ? 1 : 2;
@@ -469,12 +503,15 @@ static holdall_status begin(folder *f, int kind, holdall_table **t)
 {
     holdall_storage *io = folder_io(f);
     holdall_mode mode = kind == NEW_ ? HOLDALL_CREATE : HOLDALL_REPLACE;
-    holdall_status status = kind == NEW_ || kind == REPLACE_ ? try_new_table(io, "", mode, tiny, t) : try_table(io, "", HOLDALL_APPEND, NULL, t);
+    holdall_status status = kind == NEW_ || kind == REPLACE_
+                                ? try_new_table(io, "", mode, tiny, t)
+                                : try_table(io, "", HOLDALL_APPEND, NULL, t);
     holdall_storage_free(io);
     return status;
 }
 
-/* Opens, changes, commits, with one more try; says whether the commit was told to count. */
+/* Opens, changes and commits, with one retry. Returns whether the commit was reported as
+ * durable. */
 static bool work(folder *f, int kind)
 {
     holdall_table *t;
@@ -497,7 +534,7 @@ static bool work(folder *f, int kind)
     return status == HOLDALL_OK;
 }
 
-static void functions_that_fail(void)
+static void failures_of_functions_are_reported(void)
 {
     folder base = FOLDER;
     holdall_storage *io = folder_io(&base);
@@ -511,7 +548,8 @@ static void functions_that_fail(void)
         for (int how = 0; how < 4; how++) {
             long all = LONG_MAX;
             for (long call = 1; call <= all; call += slow() ? 13 : 1) {
-                now("%s, call %ld fails%s%s", kinds[kind], call, how & 1 ? ", and all after it" : "", how & 2 ? ", too late" : "");
+                now("%s, call %ld fails%s%s", kinds[kind], call,
+                    how & 1 ? ", and all after it" : "", how & 2 ? ", too late" : "");
                 folder f = FOLDER;
                 if (kind != NEW_)
                     folder_copy(&f, &base);
@@ -522,14 +560,15 @@ static void functions_that_fail(void)
                 f.fail_at = 0;
                 int is = state(&f, kind);
                 CHECK(is == 2 || (!counts && is == (kind == NEW_ ? 0 : 1)));
-                /* and the next writer finds its way */
+                /* and the next writer works */
                 if (is != 0) {
                     io = folder_io(&f);
                     GAVE(HOLDALL_OK, try_table(io, "", HOLDALL_APPEND, NULL, &t));
                     OK(holdall_table_truncate(t, 5, &err));
                     OK(holdall_table_commit(t, &err));
                     holdall_table_close(t);
-                    GAVE(HOLDALL_OK, try_table(io, "", HOLDALL_READ, WITH(HOLDALL_OPT_VERIFY, 2), &t));
+                    GAVE(HOLDALL_OK,
+                         try_table(io, "", HOLDALL_READ, WITH(HOLDALL_OPT_VERIFY, 2), &t));
                     EQUAL(holdall_table_row_count(t), 5);
                     holdall_table_close(t);
                     holdall_storage_free(io);
@@ -542,12 +581,12 @@ static void functions_that_fail(void)
 
 int main(void)
 {
-    RUN(a_table_is_made_and_changed);
-    RUN(a_table_in_storage_of_the_callers);
-    RUN(one_writer_at_a_time);
+    RUN(a_table_is_created_and_changed);
+    RUN(a_table_is_changed_in_storage_of_the_caller);
+    RUN(one_writer_holds_the_lock_at_a_time);
     RUN(a_child_leaves_the_table_alone);
-    RUN(nothing_is_written_behind_a_link);
-    RUN(readers_see_whole_commits);
-    RUN(functions_that_fail);
+    RUN(nothing_is_written_through_a_link);
+    RUN(readers_see_complete_commits);
+    RUN(failures_of_functions_are_reported);
     return 0;
 }

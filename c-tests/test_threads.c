@@ -1,5 +1,5 @@
-/* Threads: one bag read by many at once, batches that do not depend on the number of threads, handles that
- * move between threads, and children that read on after fork(). */
+/* Threads: many threads read one bag, batches do not depend on the number of threads, handles move
+ * between threads, and children read on after fork(). */
 #include "child.h"
 
 #include <pthread.h>
@@ -16,7 +16,7 @@ typedef struct {
     int rounds;
 } reader;
 
-/* Reads here and there, in every way; the slice holds all records backwards. */
+/* Reads at random positions, with every function; the slice has all records backwards. */
 static void *read_on(void *arg)
 {
     const reader *r = arg;
@@ -31,7 +31,8 @@ static void *read_on(void *arg)
         case 2: check_record(r->slice, i, many - 1 - i); break;
         case 3: {
             holdall_bag *own;
-            OK(holdall_bag_slice(r->slice, many - 1 - i, n < many - i ? n : many - i, -1, &own, &err));
+            OK(holdall_bag_slice(r->slice, many - 1 - i, n < many - i ? n : many - i, -1, &own,
+                                 &err));
             check_record(own, n - 1, i + n - 1);
             holdall_bag_close(own);
             break;
@@ -77,28 +78,32 @@ static void many_threads_read_one_bag(void)
 {
     static const int64_t ios[] = {HOLDALL_IO_READ, HOLDALL_IO_MAP};
     for (int k = 0; k < 4; k++) {
-        holdall_bag *bag = open_bag(in_tmp(names[k % 2]), WITH(HOLDALL_OPT_IO, ios[k / 2])), *slice = reversed(bag);
+        holdall_bag *bag = open_bag(in_tmp(names[k % 2]), WITH(HOLDALL_OPT_IO, ios[k / 2])),
+                    *slice = reversed(bag);
         run_threads(bag, slice, slow() ? 5 : 60);
         holdall_bag_close(bag);
         holdall_bag_close(slice);
     }
 }
 
-/* A batch is the same bytes whatever number of threads made it. */
+/* A batch has the same bytes for any number of threads. */
 static void batches_do_not_depend_on_threads(void)
 {
     for (int k = 0; k < 2; k++) {
         holdall_records *first = NULL;
         for (int threads = 0; threads < 5; threads++) {
             now("%s, %d threads", names[k], threads);
-            holdall_bag *bag = open_bag(in_tmp(names[k]), WITH(HOLDALL_OPT_THREADS, threads)), *slice = reversed(bag);
+            holdall_bag *bag = open_bag(in_tmp(names[k]), WITH(HOLDALL_OPT_THREADS, threads)),
+                        *slice = reversed(bag);
             holdall_records *records;
             check_range(bag, 0, many, 0);
             OK(holdall_bag_read_range(slice, 0, many, &records, &err));
             if (first != NULL) {
-                const uint64_t *a = holdall_records_offsets(first), *b = holdall_records_offsets(records);
+                const uint64_t *a = holdall_records_offsets(first),
+                               *b = holdall_records_offsets(records);
                 CHECK(memcmp(a, b, ((size_t)many + 1) * sizeof *a) == 0);
-                CHECK(memcmp(holdall_records_data(first), holdall_records_data(records), (size_t)a[many]) == 0);
+                CHECK(memcmp(holdall_records_data(first), holdall_records_data(records),
+                             (size_t)a[many]) == 0);
                 holdall_records_free(records);
             } else {
                 first = records;
@@ -110,7 +115,7 @@ static void batches_do_not_depend_on_threads(void)
     }
 }
 
-/* One storage, opened by several threads. */
+/* Several threads open one storage. */
 static void *open_and_read(void *arg)
 {
     holdall_storage *io = arg;
@@ -139,7 +144,7 @@ static void many_threads_open_one_storage(void)
     free(bytes);
 }
 
-/* Writers with one and more threads write the same file. */
+/* Writers with one and with more threads write the same file. */
 static void files_do_not_depend_on_threads(void)
 {
     uint8_t *data = malloc((size_t)many * RECORD_MOST);
@@ -151,7 +156,8 @@ static void files_do_not_depend_on_threads(void)
     uint8_t *first = NULL;
     size_t size = 0, size2 = 0;
     for (int threads = 1; threads < 4; threads++) {
-        holdall_bag_writer *w = open_writer(in_tmp("written.bagz"), HOLDALL_REPLACE, WITH(HOLDALL_OPT_THREADS, threads));
+        holdall_bag_writer *w = open_writer(in_tmp("written.bagz"), HOLDALL_REPLACE,
+                                            WITH(HOLDALL_OPT_THREADS, threads));
         OK(holdall_bag_writer_append_many(w, data, offsets, (size_t)many, &err));
         OK(holdall_bag_writer_commit(w, &err));
         holdall_bag_writer_close(w);
@@ -202,7 +208,7 @@ static void read_in_child(const void *ctx)
     read_on((void *)r);
 }
 
-/* A child reads on through what it inherited. */
+/* A child reads on through an inherited handle. */
 static void child_reads(const holdall_bag *bag, const holdall_bag *slice)
 {
     in_child(read_in_child, &(reader){bag, slice, 99, 20});
@@ -214,13 +220,13 @@ static void children_read_on_after_fork(void)
         holdall_bag *bag = open_bag(in_tmp(names[k]), NULL), *slice = reversed(bag);
         now("%s, before", names[k]);
         child_reads(bag, slice);
-        /* now the parent has its threads, and the child not */
+        /* the parent has its threads now, and the child does not */
         check_range(bag, 0, many, 0);
         now("%s, after the threads were used", names[k]);
         child_reads(bag, slice);
         check_range(bag, 0, many, 0);
 
-        /* in the middle of what other threads read */
+        /* while other threads read */
         now("%s, while others read", names[k]);
         pthread_t threads[3];
         reader readers[3];
@@ -239,12 +245,12 @@ static void children_read_on_after_fork(void)
 
 int main(void)
 {
-    /* threads also where there is but one processor; read once, at first use */
+    /* use threads even on a machine with one processor; read once, at first use */
     setenv("HOLDALL_THREADS", "4", 1);
     many = slow() ? 700 : MANY;
     for (int k = 0; k < 2; k++)
         write_bag(in_tmp(names[k]), HOLDALL_CREATE, NULL, many);
-    /* first, as long as no thread was started */
+    /* first, before any thread is started */
     RUN(children_read_on_after_fork);
     RUN(many_threads_read_one_bag);
     RUN(many_threads_open_one_storage);

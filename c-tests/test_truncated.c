@@ -1,5 +1,6 @@
-/* Files that change under a reader: cut short, replaced, appended to, by whoever. An error or the records that
- * were there when it opened; never SIGBUS (files are read, by default), never other bytes. */
+/* Files that change under a reader: truncated, replaced or appended to by another program. An
+ * error, or the records that existed at the open; never SIGBUS (files are read by default), never
+ * other bytes. */
 #include "child.h"
 
 #include <fcntl.h>
@@ -16,7 +17,7 @@ static const struct {
     {"changes.bagz", HOLDALL_BAG_LIMITS_TAIL},
     {"apart.bag", HOLDALL_BAG_LIMITS_SEPARATE},
     {"apart.bagz", HOLDALL_BAG_LIMITS_SEPARATE},
-    /* nothing here can tell wrong records from right ones but this program */
+    /* only this program can distinguish wrong records from right ones */
     {"bare.bag", HOLDALL_BAG_LIMITS_TAIL},
     {"bare-apart.bag", HOLDALL_BAG_LIMITS_SEPARATE},
 };
@@ -34,13 +35,17 @@ static void use_form(int f)
 {
     static int64_t pairs[3][16];
     snprintf(path, sizeof path, "%s", in_tmp(forms[f].name));
-    memcpy(pairs[0], WITH(HOLDALL_OPT_BAG_LIMITS, forms[f].limits, HOLDALL_OPT_DURABILITY, 0, HOLDALL_OPT_CHECKSUM, bare(f) ? HOLDALL_CHECKSUM_NONE : HOLDALL_CHECKSUM_CRC32), 8 * sizeof(int64_t));
+    memcpy(pairs[0],
+           WITH(HOLDALL_OPT_BAG_LIMITS, forms[f].limits, HOLDALL_OPT_DURABILITY, 0,
+                HOLDALL_OPT_CHECKSUM, bare(f) ? HOLDALL_CHECKSUM_NONE : HOLDALL_CHECKSUM_CRC32),
+           8 * sizeof(int64_t));
     memcpy(pairs[1], WITH(HOLDALL_OPT_BAG_LIMITS, forms[f].limits), 4 * sizeof(int64_t));
-    memcpy(pairs[2], WITH(HOLDALL_OPT_BAG_LIMITS, forms[f].limits, HOLDALL_OPT_BAG_LIMITS_CACHE, 1), 6 * sizeof(int64_t));
+    memcpy(pairs[2], WITH(HOLDALL_OPT_BAG_LIMITS, forms[f].limits, HOLDALL_OPT_BAG_LIMITS_CACHE, 1),
+           6 * sizeof(int64_t));
     writing = pairs[0], reading = pairs[1], cached = pairs[2];
 }
 
-/* Each record is right or an error; says how many were right. */
+/* Checks that each record is right or an error. Returns the number of right records. */
 static uint64_t read_what_is_left(const holdall_bag *bag, uint64_t n)
 {
     uint64_t right = 0;
@@ -81,7 +86,7 @@ static const char *beside(const char *prefix)
     return in_tmp(name);
 }
 
-static void cut_short(void)
+static void truncated_files_are_errors(void)
 {
     static const char *const prefixes[] = {"", "limits.", "checksums."};
     for (int f = 0; f < FORMS; f++)
@@ -92,17 +97,18 @@ static void cut_short(void)
                 if (!there(beside(prefixes[p])))
                     continue;
                 now("%s%s cut to %d tenths", prefixes[p], forms[f].name, tenths);
-                holdall_bag *disk = open_bag(path, reading), *memory = open_bag(path, cached), *slice;
+                holdall_bag *disk = open_bag(path, reading), *memory = open_bag(path, cached),
+                            *slice;
                 OK(holdall_bag_slice(disk, 0, N, 1, &slice, &err));
                 size_t size = file_size(beside(prefixes[p]));
                 CHECK(truncate(beside(prefixes[p]), (off_t)(size * (size_t)tenths / 10)) == 0);
                 uint64_t right = read_what_is_left(disk, N);
                 CHECK(read_what_is_left(slice, N) == right);
                 uint64_t right2 = read_what_is_left(memory, N);
-                /* what was taken into memory at the open is not missed */
+                /* bytes that were read at the open are not needed any more */
                 if (p > 0)
                     EQUAL(right2, N);
-                /* what lies before the cut can be read */
+                /* records before the end of the file can be read */
                 if (p == 0)
                     CHECK(right2 >= (uint64_t)tenths * N / 10 / 3);
                 holdall_bag_close(disk), holdall_bag_close(memory), holdall_bag_close(slice);
@@ -110,12 +116,12 @@ static void cut_short(void)
     TIDY();
 }
 
-/* Cut and grown again, as another program that writes it anew does. */
-static void written_over_in_place(void)
+/* Truncated and extended again, as by another program that rewrites it. */
+static void files_overwritten_in_place_are_detected(void)
 {
     for (int f = 0; f < FORMS; f++) {
         if (bare(f))
-            continue; /* who writes over a file in place leaves nothing to tell it by */
+            continue; /* a program that overwrites a file in place leaves no sign of it */
         use_form(f);
         now("%s", forms[f].name);
         write_bag(path, HOLDALL_REPLACE, writing, N);
@@ -137,14 +143,15 @@ static void written_over_in_place(void)
     }
 }
 
-static void replaced_and_removed(void)
+static void replaced_and_removed_files_stay_readable(void)
 {
     for (int f = 0; f < FORMS; f++) {
         use_form(f);
         now("%s", forms[f].name);
         write_bag(path, HOLDALL_REPLACE, writing, N);
         holdall_bag *disk = open_bag(path, reading), *memory = open_bag(path, cached);
-        holdall_bag *mapped = open_bag(path, WITH(HOLDALL_OPT_BAG_LIMITS, forms[f].limits, HOLDALL_OPT_IO, HOLDALL_IO_MAP));
+        holdall_bag *mapped = open_bag(
+            path, WITH(HOLDALL_OPT_BAG_LIMITS, forms[f].limits, HOLDALL_OPT_IO, HOLDALL_IO_MAP));
         holdall_bag_writer *w = open_writer(path, HOLDALL_REPLACE, writing);
         append_records(w, 500, 77);
         OK(holdall_bag_writer_commit(w, &err));
@@ -159,7 +166,7 @@ static void replaced_and_removed(void)
     }
 }
 
-/* ---- while another process commits ---------------------------------------------------------------*/
+/* ---- while another process commits ------------------------------------------------------------*/
 
 /* Round r of the writer commits this many records. */
 static uint64_t commit_size(uint64_t r)
@@ -175,11 +182,12 @@ static bool is_commit(uint64_t n)
     return sum == n;
 }
 
-/* Commits until it is told to end; with `replace`, the bag is begun anew now and then. */
+/* Commits until it is stopped; with `replace`, the bag is restarted from empty at times. */
 static void write_on(int end, bool replace)
 {
     for (uint64_t life = 0;; life++) {
-        holdall_bag_writer *w = open_writer(path, life == 0 ? HOLDALL_APPEND : HOLDALL_REPLACE, writing);
+        holdall_bag_writer *w =
+            open_writer(path, life == 0 ? HOLDALL_APPEND : HOLDALL_REPLACE, writing);
         uint64_t n = holdall_bag_writer_record_count(w);
         for (uint64_t r = 0; !replace || r < 30; r++) {
             append_records(w, n, commit_size(r));
@@ -217,8 +225,8 @@ static double seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Readers that open at any moment see a whole commit; one that keeps limits in memory reads on. */
-static void opened_in_the_middle_of_commits(void)
+/* A reader that opens at any time sees a complete commit; one with limits in memory continues. */
+static void opens_during_commits_see_one_commit(void)
 {
     for (int replace = 0; replace < 2; replace++)
         for (int f = 0; f < FORMS; f++) {
@@ -229,8 +237,9 @@ static void opened_in_the_middle_of_commits(void)
             pid_t child = start_writer(&end, replace);
             holdall_bag *early = NULL;
             uint64_t last = 0, early_size = 0, opens = 0;
-            /* a few times at least, however slow this machine is */
-            for (double until = seconds() + (slow() ? 0.4 : 0.08); seconds() < until || opens < 4; opens++) {
+            /* a few times at least, even on a slow machine */
+            for (double until = seconds() + (slow() ? 0.4 : 0.08); seconds() < until || opens < 4;
+                 opens++) {
                 holdall_bag *disk = open_bag(path, reading), *memory = open_bag(path, cached);
                 uint64_t n = holdall_bag_record_count(disk), m = holdall_bag_record_count(memory);
                 CHECK(is_commit(n) && is_commit(m));
@@ -238,7 +247,7 @@ static void opened_in_the_middle_of_commits(void)
                     CHECK(n >= last && m >= n);
                     last = m;
                 }
-                /* the newest records of a commit, and some of the others */
+                /* the newest records of a commit, and some others */
                 uint64_t from = m > 40 ? m - 40 : 0;
                 check_range(memory, from, m - from, from);
                 check_range(memory, 0, from < 20 ? from : 20, 0);
@@ -246,7 +255,8 @@ static void opened_in_the_middle_of_commits(void)
                     uint8_t got[RECORD_MOST], want[RECORD_MOST];
                     size_t size = 0, size2 = make_record(n - 1, want);
                     holdall_status s = holdall_bag_read(disk, n - 1, got, sizeof got, &size, &err);
-                    CHECK(s == HOLDALL_E_STATE || (s == HOLDALL_OK && size == size2 && memcmp(got, want, size) == 0));
+                    CHECK(s == HOLDALL_E_STATE ||
+                          (s == HOLDALL_OK && size == size2 && memcmp(got, want, size) == 0));
                 }
                 if (early == NULL && m > 20) {
                     early = memory;
@@ -272,11 +282,11 @@ static void opened_in_the_middle_of_commits(void)
 
 int main(void)
 {
-    /* no threads of the library's: a child that inherits them seems to leak them */
+    /* no threads of the library: they would be reported as leaks in a child that inherits them */
     setenv("HOLDALL_THREADS", "1", 1);
-    RUN(cut_short);
-    RUN(written_over_in_place);
-    RUN(replaced_and_removed);
-    RUN(opened_in_the_middle_of_commits);
+    RUN(truncated_files_are_errors);
+    RUN(files_overwritten_in_place_are_detected);
+    RUN(replaced_and_removed_files_stay_readable);
+    RUN(opens_during_commits_see_one_commit);
     return 0;
 }

@@ -1,5 +1,6 @@
-/* holdall_verify() beside a process that commits all the time: it says that all is intact, or that the container changes
- * too often to be verified. It finds no fault in what has none. */
+/* holdall_verify() beside a process that commits continuously: it reports that all is intact, or
+ * that the container changes too often to be verified. It reports no fault in an intact
+ * container. */
 #include "child.h"
 #include "formats.h"
 
@@ -16,7 +17,7 @@ static void work(const char *path)
         GAVE(HOLDALL_OK, append(&w, n % OLD, AT_ONCE));
         n += AT_ONCE;
         if (k % 3 == 0)
-            GAVE(HOLDALL_OK, write_anew(&w));
+            GAVE(HOLDALL_OK, rewrite(&w));
         GAVE(HOLDALL_OK, commit(&w));
     }
     close_writer(&w);
@@ -29,27 +30,27 @@ static int no_fault(void *ctx, const char *part, const holdall_error *fault)
     return 0;
 }
 
-/* How many records or chunks are intact; 0 where it changed too often. */
+/* Returns the number of intact records or chunks; 0 if the container changed too often. */
 static uint64_t verified(const char *path, bool may_change)
 {
-    uint64_t sound = 0, bad = 1, unchecked = 1;
+    uint64_t intact = 0, corrupt = 1, unchecked = 1;
     holdall_options *o = form_options(form, forms[form].kind == BAG);
     preset_error();
-    holdall_status s = verify_counts(path, o, no_fault, NULL, &sound, &bad, &unchecked, &err);
+    holdall_status s = verify_counts(path, o, no_fault, NULL, &intact, &corrupt, &unchecked, &err);
     if (s != HOLDALL_E_BUSY || !may_change)
         GAVE(HOLDALL_OK, s);
     holdall_options_free(o);
     if (s < 0)
         return 0;
-    EQUAL(bad, 0);
+    EQUAL(corrupt, 0);
     EQUAL(unchecked, 0);
-    CHECK(sound > 0);
-    return sound;
+    CHECK(intact > 0);
+    return intact;
 }
 
 int main(void)
 {
-    /* no threads of the library's: a child that inherits them seems to leak them */
+    /* no threads of the library: they would be reported as leaks in a child that inherits them */
     setenv("HOLDALL_THREADS", "1", 1);
     const char *many = getenv("HOLDALL_COMMITS");
     commits = many == NULL ? commits : atoi(many);
@@ -72,7 +73,8 @@ int main(void)
         CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
         verified(path, false);
         remove_all();
-        printf("%s: %" PRIu64 " of %" PRIu64 " times verified beside a writer\n", forms[form].name, intact, all);
+        printf("%s: %" PRIu64 " of %" PRIu64 " times verified beside a writer\n", forms[form].name,
+               intact, all);
     }
     return 0;
 }

@@ -1,5 +1,6 @@
-# holdall::fortran, of the source in the folder _holdall_fortran, for holdallConfig.cmake and for the project itself: a
-# compiled module fits just the compiler that made it, so it is compiled here, with that of the project that uses it.
+# holdall::fortran, compiled from the source in the folder _holdall_fortran, for holdallConfig.cmake
+# and for this project: a compiled module works only with the compiler that compiled it, so that the
+# compiler of the using project compiles it here.
 if(NOT TARGET holdall::fortran)
   add_library(holdall_fortran STATIC EXCLUDE_FROM_ALL "${_holdall_fortran}/holdall.f90")
   set_target_properties(holdall_fortran PROPERTIES

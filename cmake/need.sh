@@ -1,16 +1,18 @@
 #!/bin/sh
 # usage: need.sh THING|@GROUP...
-# Checks that the tools of a make target exist. A group (see below) is the list of one target or part, several may be given, and
-# all is named at once. On Debian and Ubuntu, one apt-get installs what is missing. What is then still missing is
-# listed in one message, with exit status 1.
-# PYTHON and CARGO choose the Python and the cargo that are tested.
+#
+# Checks that the tools of a make target exist. A group (see below) is the list of one target or
+# part; several may be given. On Debian and Ubuntu, one apt-get installs missing tools. Tools that
+# are still missing are listed in one message, with exit status 1. PYTHON and CARGO choose the
+# Python and the cargo that are tested.
 set -eu
 
 # The tools of make targets.
 group() {
     case $1 in
     @build) echo make cargo cc cmake ;;
-    @check) echo make cargo cc c++ gfortran clang cmake pkg-config valgrind go shellcheck strace venv ;;
+    @check) echo make cargo cc c++ gfortran clang cmake pkg-config valgrind go shellcheck strace \
+        venv ;;
     @languages) echo make cargo cc c++ gfortran cmake go pkg-config venv ;;
     @mpi) echo make cargo cc c++ cmake mpi strace ;;
     @cloud) echo make cargo cc venv ;;
@@ -21,22 +23,29 @@ group() {
     esac
 }
 
-# at_least VERSION LEAST: compares two versions MAJOR.MINOR
+# at_least VERSION MINIMUM: compares two versions MAJOR.MINOR
 at_least() {
-    awk -v v="$1" -v least="$2" 'BEGIN { split(v, a, "."); split(least, b, "."); exit !(a[1] > b[1] || (a[1] == b[1] && a[2] + 0 >= b[2])) }'
+    awk -v v="$1" -v least="$2" \
+        'BEGIN { split(v, a, "."); split(least, b, ".")
+                 exit !(a[1] > b[1] || (a[1] == b[1] && a[2] + 0 >= b[2])) }'
 }
 
 have() {
     case $1 in
-    cmake) command -v cmake >/dev/null && at_least "$(cmake --version | awk 'NR == 1 { print $3 }')" 3.16 ;; # as CMakeLists.txt asks
-    cargo) at_least "$("${CARGO:-cargo}" --version 2>/dev/null | awk '{ print $2 }')" 1.89 ;;               # as Cargo.toml asks
-    go) command -v go >/dev/null && at_least "$(go version | awk '{ sub("go", "", $3); print $3 }')" 1.19 ;; # as bindings/go/go.mod asks
+    cmake) command -v cmake >/dev/null &&
+        at_least "$(cmake --version | awk 'NR == 1 { print $3 }')" 3.16 ;; # as CMakeLists.txt asks
+    cargo) # the version is that of Cargo.toml
+        at_least "$("${CARGO:-cargo}" --version 2>/dev/null | awk '{ print $2 }')" 1.89 ;;
+    go) # the version is that of bindings/go/go.mod
+        command -v go >/dev/null &&
+            at_least "$(go version | awk '{ sub("go", "", $3); print $3 }')" 1.19 ;;
     mpi) command -v mpicc >/dev/null && command -v mpirun >/dev/null ;;
     musl) command -v musl-gcc >/dev/null ;;
     cargo-c) "${CARGO:-cargo}" cinstall --version >/dev/null 2>&1 ;;
-    venv) # the peers' packages are of Python 3.11, and where one has no wheel its source is compiled
+    venv) # the packages of the peers require Python 3.11; those without a wheel are compiled
         "${PYTHON:-python3}" -c 'import ensurepip, os, sys, sysconfig, venv
-sys.exit(sys.version_info < (3, 11) or not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' 2>/dev/null ;;
+header = os.path.join(sysconfig.get_path("include"), "Python.h")
+sys.exit(sys.version_info < (3, 11) or not os.path.exists(header))' 2>/dev/null ;;
     *) command -v "$1" >/dev/null ;;
     esac
 }
@@ -60,13 +69,13 @@ say() {
     case $1 in
     make) echo "make (GNU)" ;;
     cmake) echo "CMake 3.16 or later" ;;
-    cc) echo "a C compiler with its address and undefined-behaviour sanitizers (gcc, libasan, libubsan)" ;;
+    cc) echo "a C compiler with its address and UB sanitizers (gcc, libasan, libubsan)" ;;
     c++) echo "a C++ compiler (g++, gcc-c++)" ;;
     go) echo "Go 1.19 or later (golang-go)" ;;
     gfortran) echo "the Fortran compiler gfortran (gcc-gfortran)" ;;
-    venv) echo "Python 3.11 or later with its headers and the modules venv and ensurepip (python3-dev, python3-venv)" ;;
+    venv) echo "Python 3.11 or later with headers, venv and ensurepip (python3-dev, python3-venv)" ;;
     cargo) echo "Rust 1.89 or later, from https://rustup.rs" ;;
-    cargo-c) echo "cargo-c (cargo install cargo-c --locked; where that asks for a later Rust, the --version that it names)" ;;
+    cargo-c) echo "cargo-c (cargo install cargo-c --locked; or the --version that it names)" ;;
     mpi) echo "an MPI with mpicc and mpirun (libopenmpi-dev and openmpi-bin)" ;;
     musl) echo "musl-gcc (musl-tools)" ;;
     abidiff) echo "abidw and abidiff (libabigail, abigail-tools)" ;;
@@ -75,14 +84,14 @@ say() {
     esac
 }
 
-# missing THING...: those that are not there, each once
+# missing THING...: prints those that are missing, each once
 missing() {
     for thing; do
         have "$thing" || echo "$thing"
     done | awk '!seen[$0]++'
 }
 
-# packages THING...: their packages, in one line
+# packages THING...: prints their packages, in one line
 packages() {
     for thing; do package "$thing"; done | tr '\n' ' ' | sed 's/ *$//'
 }
@@ -91,7 +100,7 @@ things=
 for asked; do
     things="$things $(group "$asked")"
 done
-# Lists of words from here on.
+# Unquoted lists from here on.
 # shellcheck disable=SC2086
 absent=$(missing $things)
 [ -n "$absent" ] || exit 0
@@ -103,7 +112,7 @@ if command -v apt-get >/dev/null; then
     [ "$(id -u)" = 0 ] || root=sudo
     if [ -n "$install" ] && { [ -z "$root" ] || command -v sudo >/dev/null; }; then
         echo "need.sh: installing $install"
-        # Whether it worked is tested below, by thing: a dead mirror may not matter.
+        # The result is tested below, for each tool: an unreachable mirror may not matter.
         $root apt-get update -qq || true
         # shellcheck disable=SC2086
         $root env DEBIAN_FRONTEND=noninteractive \
@@ -119,6 +128,7 @@ fi
     for thing in $absent; do echo "  - $(say "$thing")"; done
     # shellcheck disable=SC2086
     install=$(packages $absent)
-    ! command -v apt-get >/dev/null || [ -z "$install" ] || echo "  on Debian and Ubuntu: sudo apt-get install $install"
+    ! command -v apt-get >/dev/null || [ -z "$install" ] ||
+        echo "  on Debian and Ubuntu: sudo apt-get install $install"
 } >&2
 exit 1

@@ -1,7 +1,8 @@
 #!/bin/sh
 # usage: static.sh CARGO OUT
-# Makes the tool as one file that needs nothing of the system but its kernel: library and tool with musl's C library, linked
-# statically. What is made on one Linux runs on each other one of the same processor.
+#
+# Builds the tool as one file that requires only the kernel: library and tool with musl's C library,
+# linked statically. The file runs on every Linux with the same processor.
 set -eu
 cargo=$1 out=$2
 cd "$(dirname "$0")/.."
@@ -11,10 +12,12 @@ if command -v rustup >/dev/null && ! rustup target list --installed | grep -qx "
     rustup target add "$triple"
 fi
 libdir=$(rustc --print target-libdir --target "$triple")
-ls "$libdir"/libstd-* >/dev/null 2>&1 || { echo "static.sh: Rust has no $triple: rustup target add $triple" >&2; exit 1; }
+ls "$libdir"/libstd-* >/dev/null 2>&1 ||
+    { echo "static.sh: Rust has no $triple: rustup target add $triple" >&2; exit 1; }
 eval "export CC_$(echo "$triple" | tr - _)=musl-gcc"
 "$cargo" rustc --locked --lib --crate-type staticlib --release --target "$triple"
 mkdir -p "$(dirname "$out")"
-# Rust's own unwinder: gcc's is made for another C library.
+# Rust's own unwinder: gcc's is for another C library.
 musl-gcc -static -s -nodefaultlibs -O2 -std=gnu11 -DHOLDALL_STATIC -Iinclude -o "$out" tools/*.c \
-    "${CARGO_TARGET_DIR:-target}/$triple/release/libholdall.a" "$libdir/self-contained/libunwind.a" -lc "$(gcc -print-libgcc-file-name)"
+    "${CARGO_TARGET_DIR:-target}/$triple/release/libholdall.a" \
+    "$libdir/self-contained/libunwind.a" -lc "$(gcc -print-libgcc-file-name)"

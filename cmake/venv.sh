@@ -1,10 +1,14 @@
 #!/bin/sh
 # usage: venv.sh FOLDER LIST...
-# Makes a Python environment in FOLDER with the packages of cmake/python/LIST.txt, or leaves the one that has them alone: a second run
-# asks nothing of the network. pip takes only files whose hashes are in the list. LIST.in has the packages that are asked for; after
-# a change there (bench and languages go into the environment of peers, whose versions hold: -c peers.txt), in cmake/python:
 #
-#   uv pip compile --generate-hashes --universal --python-version 3.11 --no-annotate --no-header LIST.in -o LIST.txt
+# Creates a Python environment in FOLDER with the packages of cmake/python/LIST.txt, or leaves one
+# that has them unchanged: a second run does not use the network. pip accepts only files whose
+# hashes are in the list. LIST.in has the directly required packages. After a change of it, run in
+# cmake/python (bench and languages go into the environment of peers, whose versions apply: -c
+# peers.txt):
+#
+#   uv pip compile --generate-hashes --universal --python-version 3.11 --no-annotate --no-header \
+#       LIST.in -o LIST.txt
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$1
@@ -12,6 +16,7 @@ shift
 [ -x "$folder/bin/python" ] || "${PYTHON:-python3}" -m venv "$folder"
 for list; do
     cmp -s "$here/python/$list.txt" "$folder/$list.txt" && continue
-    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$here/python/$list.txt"
+    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
+        --require-hashes -r "$here/python/$list.txt"
     cp "$here/python/$list.txt" "$folder/$list.txt"
 done

@@ -1,4 +1,5 @@
-/* demo.c: stores each line of a text file as a record of a bag, and reads some; usage: demo LINES.txt OUT.bagz */
+/* demo.c: stores each line of a text file as a record of a bag, and reads some of them.
+ * usage: demo LINES.txt OUT.bagz */
 #include <holdall.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -56,7 +57,7 @@ int main(int argc, char **argv)
 
     holdall_verify_result found = {.struct_size = sizeof found};
     check(holdall_verify(argv[2], NULL, NULL, NULL, &found, &err));
-    printf("verified: %" PRIu64 " intact, %" PRIu64 " corrupt, %" PRIu64 " unchecked\n", found.intact, found.corrupt,
-           found.unchecked);
+    printf("verified: %" PRIu64 " intact, %" PRIu64 " corrupt, %" PRIu64 " unchecked\n",
+           found.intact, found.corrupt, found.unchecked);
     return 0;
 }

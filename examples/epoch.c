@@ -1,6 +1,6 @@
-/* epoch SPEC SEED RANK WORLD EPOCHS: what the input of a training loop does. Of the records of a bag, of one file or a set
- * (train@8.bagz), rank RANK of WORLD reads its part of some epochs, each in an order of its own; they are read ahead in
- * parallel while the loop is busy with those before. */
+/* epoch SPEC SEED RANK WORLD EPOCHS: the input of a training loop. Rank RANK of WORLD reads its
+ * part of the records of a bag, of one file or a set (train@8.bagz), for several epochs, each in a
+ * different order. Records are read ahead in parallel while the loop processes earlier ones. */
 #include <holdall.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +16,8 @@ static holdall_status check(holdall_status status)
     return status;
 }
 
-/* One epoch: each record goes to `step`, which here only adds up. A damaged one is told of and left out. */
+/* One epoch: passes each record to `step`, which only adds numbers here. A corrupt record is
+ * reported and left out. */
 static void train(const holdall_bag *bag, holdall_epoch *order, uint64_t number)
 {
     holdall_bag_stream *stream;
@@ -34,12 +35,14 @@ static void train(const holdall_bag *bag, holdall_epoch *order, uint64_t number)
         }
         check(status);
         if (records == 0)
-            printf("epoch %" PRIu64 " begins with record %" PRIu64 "\n", number, holdall_bag_stream_number(stream));
+            printf("epoch %" PRIu64 " begins with record %" PRIu64 "\n", number,
+                   holdall_bag_stream_number(stream));
         records++;
         bytes += n;
     }
     holdall_bag_stream_close(stream);
-    printf("epoch %" PRIu64 ": %" PRIu64 " records, %" PRIu64 " bytes, %" PRIu64 " left out\n", number, records, bytes, left_out);
+    printf("epoch %" PRIu64 ": %" PRIu64 " records, %" PRIu64 " bytes, %" PRIu64 " left out\n",
+           number, records, bytes, left_out);
 }
 
 int main(int argc, char **argv)
@@ -51,8 +54,9 @@ int main(int argc, char **argv)
     holdall_bag *bag;
     holdall_epoch *order;
     check(holdall_bag_open(argv[1], NULL, &bag, &err));
-    check(holdall_epoch_new(holdall_bag_record_count(bag), strtoull(argv[2], NULL, 10), 0, (uint32_t)strtoul(argv[3], NULL, 10),
-                             (uint32_t)strtoul(argv[4], NULL, 10), &order, &err));
+    check(holdall_epoch_new(holdall_bag_record_count(bag), strtoull(argv[2], NULL, 10), 0,
+                            (uint32_t)strtoul(argv[3], NULL, 10),
+                            (uint32_t)strtoul(argv[4], NULL, 10), &order, &err));
     for (uint64_t number = 0; number < strtoull(argv[5], NULL, 10); number++)
         train(bag, order, number);
     holdall_epoch_free(order);

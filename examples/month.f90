@@ -1,4 +1,5 @@
-! month.f90 ARRAY: reads the maps that month.cc has written; the shape (31, 90, 180) of C is [180, 90, 31] in Fortran
+! month.f90 ARRAY: reads the maps that month.cc has written
+! The shape (31, 90, 180) of C is [180, 90, 31] in Fortran.
 program month
   use holdall
   implicit none
@@ -8,7 +9,7 @@ program month
   character(1000) :: path
 
   call get_command_argument(1, path)
-  call maps%open(path, HOLDALL_APPEND)                    ! a failure stops the program with its message
+  call maps%open(path, HOLDALL_APPEND)  ! a failure stops the program with its message
   print '(a, 3(1x, i0))', maps%dtype(), maps%shape()
   call maps%read(values, holdall_box([101, 46, 1], count=[1, 1, 4], step=[1, 1, 10]))
   print '(4f9.1)', values

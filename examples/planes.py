@@ -1,8 +1,9 @@
-"""Hyperplanes of a 4-D NIfTI volume of 16-bit numbers, cut out of its plain file: what volume.sh compares with.
+"""Cuts hyperplanes of a 4-D NIfTI volume of 16-bit numbers out of its uncompressed file, to check
+the results in volume.sh.
 
-planes.py make FILE | header FILE | slices FILE | cut FILE AXIS PLACE
+planes.py make FILE | header FILE | slices FILE | cut FILE AXIS INDEX
 
-Nothing but the standard library, and no word of what holdall knows.
+Uses only the standard library, and no code of holdall.
 """
 
 import itertools
@@ -11,16 +12,16 @@ import sys
 
 
 def header(data):
-    """The shape, and where the numbers begin."""
+    """Returns the shape, and the offset of the numbers."""
     dims = struct.unpack_from("<8h", data, 40)
-    kind, = struct.unpack_from("<h", data, 70)
-    start, = struct.unpack_from("<f", data, 108)
+    (kind,) = struct.unpack_from("<h", data, 70)
+    (start,) = struct.unpack_from("<f", data, 108)
     assert dims[0] == 4 and kind == 4, "no volume of 4 dimensions and 16-bit numbers"
     return dims[1:5], int(start)
 
 
 def make(path):
-    """A small volume, in the layout of a real one."""
+    """Creates a small volume in the layout of a real one."""
     shape, start = (14, 11, 6, 3), 416
     head = bytearray(start)
     struct.pack_into("<i", head, 0, 348)
@@ -30,26 +31,29 @@ def make(path):
     head[344:348] = b"n+1\0"
     count = shape[0] * shape[1] * shape[2] * shape[3]
     with open(path, "wb") as f:
-        f.write(head + b"".join(struct.pack("<h", (i * 7919) % 65536 - 32768) for i in range(count)))
+        f.write(
+            head + b"".join(struct.pack("<h", (i * 7919) % 65536 - 32768) for i in range(count))
+        )
 
 
 def slices(shape):
-    """The first, the middle and the last hyperplane of each dimension, as a slice of NumPy has them."""
+    """Yields the first, the middle and the last hyperplane of each dimension, as NumPy slices."""
     for axis, n in enumerate(shape):
-        for place in sorted({0, n // 2, n - 1}):
-            yield ",".join(str(place) if d == axis else ":" for d in range(len(shape))), axis, place
+        for index in sorted({0, n // 2, n - 1}):
+            yield ",".join(str(index) if d == axis else ":" for d in range(len(shape))), axis, index
 
 
-def cut(data, axis, place):
-    """The numbers of a hyperplane, its last index fastest; in the file the first one is."""
+def cut(data, axis, index):
+    """Returns the numbers of a hyperplane, last index fastest; in the file the first index is
+    fastest."""
     shape, start = header(data)
     steps = [2]
     for n in shape[:-1]:
         steps.append(steps[-1] * n)
-    places = [range(n) if d != axis else [place] for d, n in enumerate(shape)]
-    for index in itertools.product(*places):
-        at = start + sum(i * step for i, step in zip(index, steps))
-        yield data[at:at + 2]
+    ranges = [range(n) if d != axis else [index] for d, n in enumerate(shape)]
+    for position in itertools.product(*ranges):
+        at = start + sum(i * step for i, step in zip(position, steps))
+        yield data[at : at + 2]
 
 
 def main(what, path, *more):

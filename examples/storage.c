@@ -1,9 +1,8 @@
-/*
- * Containers in storage of one's own, and the crash kit over it. The storage is plain files in a folder here; put in
- * the place of these eight functions what yours has, and keep main().
+/* Containers in storage of your own, and the crash kit that tests it. Here the storage is plain
+ * files in a folder. Replace the bodies of these eight functions by calls of your storage, and keep
+ * main().
  *
- *     cc storage.c -lholdall_crashkit $(pkg-config --cflags --libs holdall)
- */
+ *     cc storage.c -lholdall_crashkit $(pkg-config --cflags --libs holdall) */
 #define _XOPEN_SOURCE 700
 #include <holdall_crashkit.h>
 
@@ -18,7 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The context is the path of the folder; the container itself, "", is the file "container" in it. */
+/* The context is the path of the folder; the container itself, "", is the file "container" in
+ * it. */
 static const char *path(void *folder, const char *name, char *to) {
     snprintf(to, PATH_MAX, "%s/%s", (const char *)folder, *name ? name : "container");
     return to;
@@ -48,7 +48,8 @@ static int64_t file_read_at(void *folder, const char *name, uint64_t at, void *d
     return (int64_t)have;
 }
 
-static int64_t file_write_at(void *folder, const char *name, uint64_t at, const void *src, size_t n) {
+static int64_t file_write_at(void *folder, const char *name, uint64_t at, const void *src, size_t n)
+{
     char to[PATH_MAX];
     int fd = open(path(folder, name, to), O_WRONLY | O_CLOEXEC);
     if (fd < 0) return -errno;
@@ -87,7 +88,8 @@ static int64_t file_sync(void *folder, const char *name) {
 
 static int64_t file_rename(void *folder, const char *from, const char *to) {
     char a[PATH_MAX], b[PATH_MAX];
-    return rename(path(folder, from, a), path(folder, to, b)) < 0 ? -errno : sync_path(folder, O_RDONLY);
+    return rename(path(folder, from, a), path(folder, to, b)) < 0 ? -errno
+                                                                  : sync_path(folder, O_RDONLY);
 }
 
 static int64_t file_remove(void *folder, const char *name) {
@@ -96,7 +98,9 @@ static int64_t file_remove(void *folder, const char *name) {
 }
 
 /* Folders below this one are not supported, and so no datasets. */
-static int64_t file_list(void *folder, const char *below, int (*each)(void *arg, const char *name), void *arg) {
+static int64_t file_list(void *folder, const char *below, int (*each)(void *arg, const char *name),
+                         void *arg)
+{
     if (*below) return -ENOENT;
     DIR *open_folder = opendir(folder);
     if (!open_folder) return -errno;
@@ -109,7 +113,7 @@ static int64_t file_list(void *folder, const char *below, int (*each)(void *arg,
     return 0;
 }
 
-/* ---- for the kit: a new, empty storage, and the end of it ---- */
+/* ---- for the kit: creates an empty storage, and removes it ------------------------------------*/
 
 static int remove_it(void *arg, const char *name) {
     char to[PATH_MAX];
@@ -144,9 +148,9 @@ static int make(void *parent, holdall_storage_functions *functions) {
     return 0;
 }
 
-static void print_it(void *ctx, const char *words) {
+static void print_it(void *ctx, const char *message) {
     (void)ctx;
-    fprintf(stderr, "%s\n", words);
+    fprintf(stderr, "%s\n", message);
 }
 
 /* usage: storage [FOLDER]: one in memory, such as /dev/shm, is fast. */

@@ -1,9 +1,11 @@
 #!/bin/sh
 # usage: volume.sh PREFIX SCRATCH [VOLUME.nii.gz]
-# Converts a 4-D volume of a magnetic resonance scanner, a NIfTI file with 16-bit numbers in Fortran order behind its
-# header, into an array of Blosc2 with chunks along each dimension. Then cuts hyperplanes out of that, the first, the
-# middle and the last one of each dimension, and compares each with the same one of the plain file, byte by byte.
-# Without a volume it makes a small one. The tool is the one installed in PREFIX; planes.py knows nothing of it.
+#
+# Converts a 4-D volume of an MRI scanner, a NIfTI file with 16-bit numbers in Fortran order after
+# its header, to a Blosc2 array with chunks along each dimension. Then cuts the first, the middle
+# and the last hyperplane of each dimension out of it, and compares each with the same one of the
+# plain file, byte by byte. Without a volume it creates a small one. The tool is the one installed
+# in PREFIX; planes.py uses no code of holdall.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 tool=$(cd "$1" && pwd)/bin/holdall
@@ -26,13 +28,14 @@ else
     gzip -k volume.nii
     volume=volume.nii.gz
 fi
-# what its header says: the shape, and where the numbers begin
+# from its header: the shape, and the offset of the numbers
 read -r shape start chunks <<END
 $("$python" "$here/planes.py" header volume.nii)
 END
 
 say "gunzip -c $volume | holdall convert - volume.b2nd --dtype '<i2' --shape $shape --order F --skip $start --chunks $chunks"
-gunzip -c "$volume" | "$tool" convert - volume.b2nd --dtype '<i2' --shape "$shape" --order F --skip "$start" --chunks "$chunks"
+gunzip -c "$volume" | "$tool" convert - volume.b2nd --dtype '<i2' --shape "$shape" --order F \
+    --skip "$start" --chunks "$chunks"
 say holdall info volume.b2nd
 "$tool" info volume.b2nd
 say holdall verify volume.b2nd
@@ -42,10 +45,11 @@ printf '\nhyperplanes by holdall cat volume.b2nd --slice .., and by planes.py fr
 count=0
 # shellcheck disable=SC2094 # another file
 "$python" "$here/planes.py" slices volume.nii >slices
-while read -r slice axis place; do
+while read -r slice axis index; do
     "$tool" cat volume.b2nd --slice="$slice" >ours
-    "$python" "$here/planes.py" cut volume.nii "$axis" "$place" >theirs
-    cmp ours theirs || { echo "volume.sh: --slice $slice is not hyperplane $place of dimension $axis" >&2; exit 1; }
+    "$python" "$here/planes.py" cut volume.nii "$axis" "$index" >theirs
+    cmp ours theirs || { echo \
+        "volume.sh: --slice $slice is not hyperplane $index of dimension $axis" >&2; exit 1; }
     printf '  %-14s %8d bytes, the same\n' "$slice" "$(wc -c <ours)"
     count=$((count + 1))
 done <slices

@@ -1,24 +1,28 @@
-//! What an input may cost, by its length: time of the processor, and memory at once. Both are far above what the address
-//! sanitizer makes of honest work, and far below what a size that a file merely claims would ask for.
+//! Bounds on the CPU time and the memory of an input, by its length. Both are far above the cost of
+//! valid inputs under the address sanitizer, and far below the sizes that a file may claim.
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Seconds, and more for each byte.
+/// Seconds, and seconds per byte.
 const TIME: (f64, f64) = (2.0, 0.002);
-/// Bytes, and more for each byte.
+/// Bytes, and bytes per byte.
 const MEMORY: (usize, usize) = (16 << 20, 4 << 10);
 
-/// The system's, counted. What C allocates is zstd's and libdeflate's own: the limit of libFuzzer (-rss_limit_mb) is over both.
+/// The system's allocator, counted. It does not see allocations of zstd and libdeflate in C; the
+/// limit of libFuzzer (-rss_limit_mb) includes both.
 struct Counted;
 
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
 fn count(more: usize) {
-    MOST.fetch_max(NOW.fetch_add(more, Ordering::Relaxed) + more, Ordering::Relaxed);
+    MOST.fetch_max(
+        NOW.fetch_add(more, Ordering::Relaxed) + more,
+        Ordering::Relaxed,
+    );
 }
 
-// SAFETY: each call is the system's, with what it was given.
+// SAFETY: forwards the call to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
@@ -41,7 +45,7 @@ unsafe impl GlobalAlloc for Counted {
 static COUNTED: Counted = Counted;
 
 unsafe extern "C" {
-    /// Microseconds of the processor that the process has had.
+    /// Returns the CPU time of the process in microseconds.
     safe fn clock() -> std::ffi::c_long;
 }
 
@@ -52,6 +56,12 @@ pub fn within(data: &[u8], check: impl Fn(&[u8])) {
     check(data);
     let (n, seconds) = (data.len(), (clock() - then) as f64 / 1e6);
     let most = MOST.load(Ordering::Relaxed) - before;
-    assert!(seconds < TIME.0 + TIME.1 * n as f64, "{n} bytes took {seconds} seconds");
-    assert!(most < MEMORY.0 + MEMORY.1 * n, "{n} bytes took {most} bytes of memory");
+    assert!(
+        seconds < TIME.0 + TIME.1 * n as f64,
+        "{n} bytes took {seconds} seconds"
+    );
+    assert!(
+        most < MEMORY.0 + MEMORY.1 * n,
+        "{n} bytes took {most} bytes of memory"
+    );
 }

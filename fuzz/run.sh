@@ -1,21 +1,26 @@
 #!/bin/sh
-# usage: run.sh SECONDS [TARGET[:PART]...]     fuzzes each for its part of the time (none: all of them)
-#        run.sh merge TARGET                   what a run has found that no seed does becomes a seed
-# With the address sanitizer, in the C codecs too; needs nightly Rust. Inputs are kept in target/fuzz/corpus, what fails
-# in target/fuzz/findings, and the exit status is 1 then. PART: see HOLDALL_FUZZ_ONE in checks/TARGET.rs.
+# usage: run.sh SECONDS [TARGET[:PART]...]     fuzzes each target for its share of the time
+#                                              (default: all targets)
+#        run.sh merge TARGET                   adds inputs of a run to the seeds if no seed has
+#                                              their coverage
+#
+# Uses the address sanitizer, also for the C codecs; needs nightly Rust. Inputs are in
+# target/fuzz/corpus, findings in target/fuzz/findings; with findings the exit status is 1. PART:
+# see HOLDALL_FUZZ_ONE in checks/TARGET.rs.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 work=$here/../target/fuzz
 host=x86_64-unknown-linux-gnu
 release=$work/cargo/$host/release
 
-rustc +nightly --version >/dev/null 2>&1 || { echo 'fuzz: nightly Rust is missing: rustup toolchain install nightly' >&2; exit 1; }
+rustc +nightly --version >/dev/null 2>&1 ||
+    { echo 'fuzz: nightly Rust is missing: rustup toolchain install nightly' >&2; exit 1; }
 mkdir -p "$work/corpus" "$work/findings"
 # libdeflate is built twice, for two kinds of processor
 export ASAN_OPTIONS=detect_odr_violation=0
 
 build() {
-    # what `cargo fuzz build` does
+    # as `cargo fuzz build` does
     coverage='-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters
         -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares'
     ( cd "$here" && CARGO_TARGET_DIR=$work/cargo \
@@ -25,12 +30,15 @@ build() {
 
 if [ "$1" = merge ]; then
     build --bin "$2"
-    # without the sanitizer, which takes a constant of zstd's highest levels for a variable out of scope
-    ( cd "$here" && CARGO_TARGET_DIR=$work/plain cargo build --locked --quiet --release --bin seeds )
+    # without the sanitizer, which mistakes a constant of zstd's highest levels for a variable out
+    # of scope
+    ( cd "$here" && CARGO_TARGET_DIR=$work/plain cargo build --locked --quiet --release \
+        --bin seeds )
     rm -rf "$work/merged" && mkdir "$work/merged"
     "$work/plain/release/seeds" unpack "$here/seeds/$2.bagz" "$work/old"
-    # the seeds that are there first: they stay, as long as they find something
-    "$release/$2" -merge=1 -max_len=4000 "$work/merged" "$work/old" "$work/corpus/$2" >"$work/merge.log" 2>&1 || { tail "$work/merge.log"; exit 1; }
+    # existing seeds first: they stay if they have coverage of their own
+    "$release/$2" -merge=1 -max_len=4000 "$work/merged" "$work/old" "$work/corpus/$2" \
+        >"$work/merge.log" 2>&1 || { tail "$work/merge.log"; exit 1; }
     rm -rf "$work/old"
     "$work/plain/release/seeds" pack "$work/merged" "$here/seeds/$2.bagz"
     exit
@@ -54,7 +62,8 @@ for what; do
     *) unset HOLDALL_FUZZ_ONE ;;
     esac
     log=$work/$(echo "$what" | tr : -).log
-    if "$release/$target" -max_total_time="$each" -max_len=4000 -timeout=60 -rss_limit_mb=2000 -print_final_stats=1 \
+    if "$release/$target" -max_total_time="$each" -max_len=4000 -timeout=60 -rss_limit_mb=2000 \
+        -print_final_stats=1 \
         -artifact_prefix="$work/findings/$target-" "$corpus" >"$log" 2>&1; then
         echo "ok    $what: $(awk '/number_of_executed_units/ { print $2 }' "$log") executions"
     else

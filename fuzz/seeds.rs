@@ -1,5 +1,5 @@
-//! Seeds between the bags of the tree (an input a record, so that git holds one file) and the folders of fuzzers (an input
-//! a file, named by what it holds).
+//! Converts seeds between the bags of the tree (one input per record, so that git holds one file)
+//! and the folders of fuzzers (one input per file, named by its content).
 //!
 //!     seeds unpack BAG FOLDER
 //!     seeds pack FOLDER BAG
@@ -17,16 +17,23 @@ fn unpack(bag: &OsStr, folder: &OsStr) -> Result<u64> {
     fs::create_dir_all(folder).unwrap();
     for i in 0..seeds.size() {
         let seed = seeds.read(i)?;
-        let name: String = Checksum::Sha1.of(&seed).iter().map(|b| format!("{b:02x}")).collect();
+        let name: String = Checksum::Sha1
+            .of(&seed)
+            .iter()
+            .map(|b| format!("{b:02x}"))
+            .collect();
         fs::write(Path::new(folder).join(name), &seed).unwrap();
     }
     Ok(seeds.size())
 }
 
-/// The shortest first: a difference to the seeds before is small then.
+/// The shortest first, so that differences to earlier seeds are small.
 fn pack(folder: &OsStr, bag: &OsStr) -> Result<u64> {
-    let seeds: BTreeSet<(usize, Vec<u8>)> =
-        fs::read_dir(folder).unwrap().map(|entry| fs::read(entry.unwrap().path()).unwrap()).map(|seed| (seed.len(), seed)).collect();
+    let seeds: BTreeSet<(usize, Vec<u8>)> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| fs::read(entry.unwrap().path()).unwrap())
+        .map(|seed| (seed.len(), seed))
+        .collect();
     let mut writer = Writer::open(bag, Mode::Replace, &Options::new().with(Opt::Level, 19)?)?;
     for (_, seed) in &seeds {
         writer.append(seed)?;

@@ -1,7 +1,7 @@
 //! Verification, reads of everything and reads of single items agree on every changed byte of a
 //! container: each reports an error, or all give the same content. Verification alone may report
-//! more: corrupt bytes that are no part of the content, as padding. What none of them reports
-//! changes no content, but for the bytes that each test names, which no checksum covers.
+//! more: corrupt bytes that are not part of the content, such as padding. Unreported changes do not
+//! change the content, except in the bytes that each test names, which no checksum covers.
 
 mod common;
 
@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes that are read at most: a length may be corrupt.
+/// The maximum number of bytes that are read: a length may be corrupt.
 const MOST: u64 = 1 << 20;
 
 /// Copies a file or a folder.
@@ -35,7 +35,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The files of a folder and of those in it.
+/// The files of a folder and of its subfolders.
 fn list(folder: &Path, files: &mut Vec<PathBuf>) {
     for path in fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()) {
         if path.is_dir() {
@@ -46,7 +46,7 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// What is read: an array, or a superchunk of items of 4 bytes.
+/// The container that is read: an array, or a superchunk of items of 4 bytes.
 enum Content {
     Array(Array),
     Superchunk(Superchunk),
@@ -132,14 +132,14 @@ fn is_intact(path: &Path) -> bool {
             true
         },
     );
-    faults == 0 && found.is_ok_and(|[_, bad, _]| bad == 0)
+    faults == 0 && found.is_ok_and(|[_, corrupt, _]| corrupt == 0)
 }
 
 /// Of a file: only some of its structure can be checked.
 const NO_CHECKSUM: Silent = Some(("there is no checksum", 0..usize::MAX));
 
-/// Bytes of which a change is not reported although it changes content: why, and where they are in
-/// the file.
+/// Bytes whose changes are not reported although they change content: the reason, and their
+/// positions in the file.
 type Silent<'a> = Option<(&'a str, Range<usize>)>;
 
 /// Changes every byte of `file` in several ways.
@@ -152,9 +152,9 @@ fn agree(path: &Path, file: &Path, silent: Silent) {
     let (mut unreported, mut wrong) = (0, Vec::new());
     for at in 0..good.len() {
         for by in [1, 2, 3, 7, 0x10, 0x80, 0xff] {
-            let mut bad = good.clone();
-            bad[at] ^= by;
-            fs::write(file, &bad).unwrap();
+            let mut corrupt = good.clone();
+            corrupt[at] ^= by;
+            fs::write(file, &corrupt).unwrap();
             let reads = [Content::read_all, Content::read_each].map(|read| {
                 Content::open(path)
                     .ok()
@@ -164,7 +164,7 @@ fn agree(path: &Path, file: &Path, silent: Silent) {
             let same = whole
                 .as_ref()
                 .is_none_or(|(s, c)| *s == shape && *c == content);
-            // what is corrupt may be outside of the content, in padding, say
+            // corruption may be outside of the content, such as in padding
             let agree = whole == single && if intact { whole.is_some() } else { same };
             let known = silent
                 .as_ref()
@@ -193,8 +193,8 @@ fn agree(path: &Path, file: &Path, silent: Silent) {
     }
 }
 
-/// A path that no other test has.
-fn place(name: &str) -> PathBuf {
+/// A path that no other test uses.
+fn new_path(name: &str) -> PathBuf {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     Path::new(env!("CARGO_TARGET_TMPDIR"))
@@ -211,7 +211,7 @@ fn remove(path: &Path) {
 
 /// The same for one file of a fixture. `None`: the fixture is a file.
 fn agree_on(from: &Path, file: Option<&str>, silent: Silent) {
-    let path = place(&from.file_name().unwrap().to_string_lossy());
+    let path = new_path(&from.file_name().unwrap().to_string_lossy());
     copy(from, &path);
     agree(
         &path,
@@ -252,7 +252,7 @@ fn on_bloscpack_files() {
         ("crc", 2, 1, None),
     ];
     for (name, checksum, codec, silent) in all {
-        let path = place(&format!("{name}.blp"));
+        let path = new_path(&format!("{name}.blp"));
         let mut options = Options::new()
             .with(Opt::ChunkBytes, 96)
             .unwrap()
@@ -315,10 +315,10 @@ fn on_metadata_of_datasets() {
     }
     for (name, format, checksum) in [
         ("bcolz", Format::Bcolz, 2),
-        ("paper", Format::BlzRfc, 2),
+        ("blz_rfc", Format::BlzRfc, 2),
         ("none", Format::Bcolz, 0),
     ] {
-        let path = place(name);
+        let path = new_path(name);
         let options = Options::new().with(Opt::Checksum, checksum).unwrap();
         let new = ArraySpec {
             dtype: "<u2",
@@ -355,7 +355,7 @@ fn agree_in_array(
     silent: Silent,
     content: impl Fn(usize) -> Vec<u8>,
 ) {
-    let path = place(name);
+    let path = new_path(name);
     let options = options.with(Opt::Sparse, 1).unwrap();
     let mut array = Array::create_frame(path.as_os_str(), Mode::New, new, &options).unwrap();
     let content = content(array.nbytes() as usize);

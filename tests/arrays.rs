@@ -26,7 +26,7 @@ fn sha256(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Turns big-endian numbers round.
+/// Swaps the bytes of big-endian numbers.
 fn to_little(t: &Type, bytes: &mut [u8]) {
     let unit = match t.kind {
         _ if !t.big_endian => return,
@@ -144,8 +144,7 @@ impl Model {
         self.moved(axis, n, |i| (i < self.shape[axis]).then_some(i))
     }
 
-    /// With another length of one dimension, where the items of each place are from `there`, or
-    /// zeros.
+    /// With another length of one dimension; the items of each position are from `there`, or zeros.
     fn moved(&self, axis: usize, n: u64, there: impl Fn(u64) -> Option<u64>) -> Model {
         let mut shape = self.shape.clone();
         shape[axis] = n;
@@ -164,11 +163,11 @@ impl Model {
         new
     }
 
-    /// With these items at some places of a dimension, packed, in C order.
-    fn put(&mut self, axis: usize, places: std::ops::Range<u64>, src: &[u8]) {
+    /// With these items at some positions along a dimension, packed, in C order.
+    fn put(&mut self, axis: usize, positions: std::ops::Range<u64>, src: &[u8]) {
         let there = indices(&self.shape)
             .into_iter()
-            .filter(|i| places.contains(&i[axis]))
+            .filter(|i| positions.contains(&i[axis]))
             .collect::<Vec<_>>();
         assert_eq!(there.len() * self.item, src.len());
         for (i, item) in there.iter().zip(src.chunks(self.item)) {
@@ -177,8 +176,8 @@ impl Model {
         }
     }
 
-    /// Bytes of all items at one place of a dimension.
-    fn place_bytes(&self, axis: usize) -> usize {
+    /// Bytes of all items at one position along a dimension.
+    fn position_bytes(&self, axis: usize) -> usize {
         (0..)
             .zip(&self.shape)
             .map(|(d, n)| if d == axis { 1 } else { *n as usize })
@@ -283,7 +282,7 @@ impl Box_ {
         b
     }
 
-    /// Where in the array and where in the buffer each item is.
+    /// The position of each item in the array and in the buffer.
     fn items(&self) -> Vec<(Vec<u64>, usize)> {
         let low: i64 = self
             .strides
@@ -291,7 +290,7 @@ impl Box_ {
             .zip(&self.count)
             .map(|(s, n)| (s * (*n as i64 - 1)).min(0))
             .sum();
-        let place = |i: Vec<u64>| {
+        let offsets = |i: Vec<u64>| {
             let buf: i64 = i
                 .iter()
                 .zip(&self.strides)
@@ -305,7 +304,7 @@ impl Box_ {
                 .collect();
             (index, (buf - low) as usize)
         };
-        indices(&self.count).into_iter().map(place).collect()
+        indices(&self.count).into_iter().map(offsets).collect()
     }
 }
 
@@ -470,7 +469,7 @@ fn change(array: &mut Array, model: &mut Model, r: &mut Random) {
         (4, Some(axis)) => {
             let (n, old) = (r.below(4), model.shape[axis]);
             *model = model.resized(axis, old + n);
-            let src = r.bytes(n as usize * model.place_bytes(axis));
+            let src = r.bytes(n as usize * model.position_bytes(axis));
             array.append(axis, n, &src).unwrap();
             model.put(axis, old..old + n, &src);
         }
@@ -483,7 +482,7 @@ fn change(array: &mut Array, model: &mut Model, r: &mut Random) {
                     i.checked_sub(n).filter(|i| *i >= at)
                 }
             });
-            let src = r.bytes(n as usize * model.place_bytes(axis));
+            let src = r.bytes(n as usize * model.position_bytes(axis));
             array.insert(axis, at, n, &src).unwrap();
             model.put(axis, at..at + n, &src);
         }
@@ -545,13 +544,13 @@ fn any_change_does_as_in_memory() {
 }
 
 #[test]
-fn copies_are_as_what_they_are_made_from() {
+fn copies_have_the_content_of_their_source() {
     let mut r = Random(4);
     for _ in 0..200 {
         let shape: Vec<u64> = shape(&mut r).into_iter().take(4).collect();
         let mut c = case(&mut r, shape);
         let mut array = open(&c.folder, Mode::Append);
-        // what is not committed is copied too
+        // uncommitted changes are copied too
         change(&mut array, &mut c.model, &mut r);
         let (_, folder) = memory();
         let mut options = Options::new()
@@ -592,7 +591,7 @@ fn copies_are_as_what_they_are_made_from() {
 }
 
 #[test]
-fn a_copy_keeps_metadata_and_is_refused_where_they_have_no_place() {
+fn a_copy_includes_metadata_and_is_refused_if_the_format_has_none() {
     let json =
         r#"{"shape":[3,4], "dtype":"  '<i2'", "order":"F", "container":"numpy", "unit":"m"}"#;
     let mut a = array_of(json, &[5; 24]).unwrap();
@@ -670,7 +669,8 @@ fn new_arrays_are_zeros_and_can_be_filled_in_any_order() {
     }
 }
 
-/// Enough for several threads, and for several turns of what cannot go straight to its place.
+/// Enough for several threads, and for several rounds of reads that cannot go directly to the
+/// destination.
 #[test]
 fn large_arrays_read_and_write_as_small_ones() {
     let shape = [1500u64, 2000];
@@ -724,10 +724,10 @@ fn large_arrays_read_and_write_as_small_ones() {
                 .0
                 .iter()
                 .map(|b| u64::from_le_bytes(*b));
-            let wanted = (0..count[0]).flat_map(|i| {
+            let expected = (0..count[0]).flat_map(|i| {
                 (0..count[1]).map(move |j| (start[0] + i * step[0]) * 2000 + start[1] + j * step[1])
             });
-            assert!(wanted.eq(&mut want), "{order:?} {start:?}");
+            assert!(expected.eq(&mut want), "{order:?} {start:?}");
         }
     }
 }

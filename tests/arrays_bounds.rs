@@ -1,4 +1,4 @@
-//! Arrays: what they cost, and what is refused.
+//! Arrays: the cost of reads, and refused calls.
 
 mod common;
 
@@ -15,10 +15,10 @@ use std::sync::atomic::Ordering;
 #[global_allocator]
 static HEAP: Counting = Counting;
 
-// ---- what they cost
+// ---- the cost of reads
 
 #[test]
-fn a_huge_array_costs_nothing_until_it_is_written() {
+fn a_huge_array_takes_no_memory_until_it_is_written() {
     let (_, folder) = memory();
     let mut a = Array::create_in(
         &folder,
@@ -90,9 +90,9 @@ fn a_column_reads_each_chunk_once() {
     }
 }
 
-/// Where a chunk's blocks are stands in its head, which is read when it is touched first; a block
-/// is no more than one read, and small ones side by side are one. With checksums what is touched
-/// first is read whole, by as many reads at most.
+/// The block table of a chunk is read at the first access. A block is at most one read, and small
+/// adjacent blocks are one read. With checksums a chunk is read completely at the first access, by
+/// at most as many reads.
 #[test]
 fn a_touched_block_is_one_read() {
     for (side, checksum) in [(20, 0), (20, 2), (50, 0), (50, 2)] {
@@ -124,7 +124,8 @@ fn a_touched_block_is_one_read() {
         )
         .unwrap();
         let mut dst = vec![0; content.len()];
-        // and how many chunks are touched, how many of them first, and how many blocks
+        // and how many chunks are accessed, how many of them for the first time, and how many
+        // blocks
         for (start, count, chunks, first, blocks) in [
             ([0, 3, 3], [1; 3], 1, 1, 1),
             ([h + 1, 8, 8], [1; 3], 1, 0, 1),
@@ -148,8 +149,7 @@ fn a_touched_block_is_one_read() {
     }
 }
 
-/// A block as it is stored, and as it is decoded: whatever part of it is wanted, and whoever wrote
-/// it.
+/// A stored block, and a decoded block: for every requested part and every writer.
 #[test]
 fn a_read_holds_two_blocks_at_most() {
     const BLOCK: usize = 200_000;
@@ -180,7 +180,7 @@ fn a_read_holds_two_blocks_at_most() {
             ([3, 10, 20], [70, 50, 60]),
             ([0, 0, 7], [80, 100, 1]),
         ] {
-            // by a thread that holds nothing yet
+            // by a thread without a buffer
             std::thread::scope(|scope| {
                 scope.spawn(|| {
                     let a = Array::open_in(
@@ -205,9 +205,9 @@ fn a_read_holds_two_blocks_at_most() {
     }
 }
 
-/// Chunks behind an insert stay as they are where their limits allow it.
+/// Chunks after an insert stay as they are if their boundaries allow it.
 #[test]
-fn whole_chunks_are_put_in_without_touching_those_behind() {
+fn complete_chunks_are_inserted_without_changing_later_ones() {
     let (memory, folder) = memory();
     let options = Options::new().with(Opt::ChunkBytes, 1000).unwrap();
     let mut a = Array::create_in(
@@ -246,10 +246,10 @@ fn turned_shape(order: Order, shape: [u64; 2]) -> [u64; 2] {
     }
 }
 
-// ---- what is refused
+// ---- refused calls
 
 #[test]
-fn what_is_no_array_is_refused() {
+fn files_without_an_array_are_refused() {
     let json = |dtype: &str, shape: &str| {
         format!(r#"{{"dtype":"{dtype}","shape":{shape},"order":"C","container":"numpy"}}"#)
     };
@@ -282,7 +282,7 @@ fn what_is_no_array_is_refused() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn values_that_do_not_fit_are_refused() {
     let mut a = array_of(
         r#"{"dtype":"<i2","shape":[3,4],"order":"C","container":"numpy"}"#,
         &[5; 24],
@@ -429,7 +429,7 @@ fn a_reader_changes_nothing() {
 }
 
 #[test]
-fn creating_is_checked() {
+fn arguments_of_create_are_checked() {
     let (_, folder) = memory();
     let with = |opt, n| Options::new().with(opt, n).unwrap();
     let create = |dtype: &str, shape: &[u64], chunks: Option<&[u64]>, o: Options| {

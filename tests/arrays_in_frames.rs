@@ -1,4 +1,4 @@
-//! Arrays in Blosc2 frames through all layers: made, changed, committed, opened again, copied to
+//! Arrays in Blosc2 frames through all layers: created, changed, committed, opened again, copied to
 //! every format and back.
 
 use holdall::array::metalayer::ArrayMetalayer;
@@ -14,7 +14,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A folder that goes when the test ends.
+/// A folder that is removed at the end of the test.
 struct TempDir(PathBuf);
 
 impl TempDir {
@@ -67,7 +67,7 @@ fn new<'a>(
     }
 }
 
-fn place(folder: &TempDir, name: &str) -> PathBuf {
+fn path_in(folder: &TempDir, name: &str) -> PathBuf {
     folder.path().join(name)
 }
 
@@ -114,10 +114,10 @@ fn filled(path: &Path, o: &Options) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_committed_is_there_again() {
+fn committed_content_is_read_back() {
     let folder = TempDir::new();
     for (name, sparse) in [("file", 0), ("folder", 1)] {
-        let path = place(&folder, name);
+        let path = path_in(&folder, name);
         let content = filled(&path, &options(&[(Opt::Sparse, sparse)]));
         assert_eq!(path.is_dir(), sparse == 1);
         let a = open_array(&path, Mode::Read).unwrap();
@@ -148,7 +148,7 @@ fn what_is_committed_is_there_again() {
 fn shape_and_content_count_with_one_commit() {
     let folder = TempDir::new();
     for (name, sparse, both) in [("a", 0, 0), ("b", 1, 0), ("c", 0, 1)] {
-        let path = place(&folder, name);
+        let path = path_in(&folder, name);
         let content = filled(
             &path,
             &options(&[(Opt::Sparse, sparse), (Opt::BothMetalayers, both)]),
@@ -167,7 +167,7 @@ fn shape_and_content_count_with_one_commit() {
         let after = open_array(&path, Mode::Read).unwrap();
         assert_eq!(after.shape(), [9, 23, 12]);
         assert!(all(&after) == now);
-        // those that were there before, and are still
+        // readers that were opened before still work
         let mut row = vec![0; 23 * 9 * 4];
         after
             .read(&[8, 0, 0], &[1, 23, 9], None, &mut row, None)
@@ -193,9 +193,9 @@ fn shape_and_content_count_with_one_commit() {
 }
 
 #[test]
-fn what_was_given_up_never_comes_back() {
+fn discarded_content_never_reappears() {
     let folder = TempDir::new();
-    let path = place(&folder, "a");
+    let path = path_in(&folder, "a");
     filled(&path, &options(&[]));
     let mut a = open_array(&path, Mode::Append).unwrap();
     a.resize(&[9, 4, 2]).unwrap();
@@ -215,7 +215,7 @@ fn what_was_given_up_never_comes_back() {
 }
 
 #[test]
-fn arrays_of_one_value_cost_nothing() {
+fn constant_arrays_take_no_space() {
     let folder = TempDir::new();
     let nan = f64::NAN.to_le_bytes();
     for (name, fill) in [
@@ -224,7 +224,7 @@ fn arrays_of_one_value_cost_nothing() {
         ("value", &[1, 2, 3, 4, 5, 6, 7, 8]),
         ("none", &[]),
     ] {
-        let path = place(&folder, name);
+        let path = path_in(&folder, name);
         let mut o = options(&[]);
         o.set_bytes(Opt::Fill, fill).unwrap();
         let mut a = Array::create_frame(
@@ -256,7 +256,7 @@ fn arrays_of_one_value_cost_nothing() {
     let mut o = options(&[]);
     o.set_bytes(Opt::Fill, &[1, 2, 3]).unwrap();
     let Err(e) = Array::create_frame(
-        place(&folder, "x").as_os_str(),
+        path_in(&folder, "x").as_os_str(),
         Mode::New,
         &new("<f8", &[3], None, None),
         &o,
@@ -264,7 +264,7 @@ fn arrays_of_one_value_cost_nothing() {
         panic!()
     };
     assert_eq!(e.status, Status::Argument);
-    assert!(!place(&folder, "x").exists());
+    assert!(!path_in(&folder, "x").exists());
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn every_number_of_dimensions_works() {
     let folder = TempDir::new();
     for ndim in 0..=16 {
         let (path, shape) = (
-            place(&folder, &ndim.to_string()),
+            path_in(&folder, &ndim.to_string()),
             vec![if ndim > 10 { 2 } else { 3 }; ndim],
         );
         let mut a = Array::create_frame(
@@ -294,7 +294,7 @@ fn every_number_of_dimensions_works() {
         );
     }
     let Err(e) = Array::create_frame(
-        place(&folder, "17").as_os_str(),
+        path_in(&folder, "17").as_os_str(),
         Mode::New,
         &new("<u2", &[1; 17], None, None),
         &options(&[]),
@@ -307,7 +307,7 @@ fn every_number_of_dimensions_works() {
 #[test]
 fn arrays_of_nothing_grow() {
     let folder = TempDir::new();
-    let path = place(&folder, "a");
+    let path = path_in(&folder, "a");
     let mut a = Array::create_frame(
         path.as_os_str(),
         Mode::New,
@@ -324,9 +324,9 @@ fn arrays_of_nothing_grow() {
 }
 
 #[test]
-fn named_values_are_kept() {
+fn attributes_are_stored() {
     let folder = TempDir::new();
-    let path = place(&folder, "a");
+    let path = path_in(&folder, "a");
     let content = filled(&path, &options(&[]));
     let mut a = open_array(&path, Mode::Append).unwrap();
     a.attr_set("one", b"\x01").unwrap();
@@ -349,7 +349,7 @@ fn named_values_are_kept() {
         (vec!["one"], Some(&b"another"[..]))
     );
     assert!(all(&a) == content);
-    let copy = place(&folder, "copy");
+    let copy = path_in(&folder, "copy");
     any::copy(
         &a,
         NewLocation::Path(copy.as_os_str()),
@@ -374,7 +374,7 @@ fn named_values_are_kept() {
 #[test]
 fn named_values_go_from_one_format_to_the_other() {
     let folder = TempDir::new();
-    let path = place(&folder, "a");
+    let path = path_in(&folder, "a");
     filled(&path, &options(&[]));
     let mut a = open_array(&path, Mode::Append).unwrap();
     a.attr_set("n", b"\x82\xa1a\x01\xa1b\x92\xc3\xcb\x7f\xf0\0\0\0\0\0\0")
@@ -402,7 +402,7 @@ fn named_values_go_from_one_format_to_the_other() {
             .collect::<Vec<_>>()
     };
     for from in formats {
-        let first = place(&folder, &format!("{from:?}"));
+        let first = path_in(&folder, &format!("{from:?}"));
         any::copy(
             &a,
             NewLocation::Path(first.as_os_str()),
@@ -414,7 +414,7 @@ fn named_values_go_from_one_format_to_the_other() {
         .unwrap();
         let first = open_array(&first, Mode::Read).unwrap();
         for to in formats {
-            let second = place(&folder, &format!("{from:?} {to:?}"));
+            let second = path_in(&folder, &format!("{from:?} {to:?}"));
             any::copy(
                 &first,
                 NewLocation::Path(second.as_os_str()),
@@ -451,19 +451,18 @@ fn every_format_becomes_every_other() {
     let shape = [50, 40, 3];
     let content = counted(50 * 40 * 3 * 4);
     for from in formats {
-        let source = place(&folder, &format!("{from:?}"));
-        let kindred = ArraySpec {
+        let source = path_in(&folder, &format!("{from:?}"));
+        let spec = ArraySpec {
             dtype: "<i4",
             shape: &shape,
             chunks: None,
             format: from,
         };
-        let mut a =
-            any::create(source.as_os_str(), Mode::New, &kindred, None, &options(&[])).unwrap();
+        let mut a = any::create(source.as_os_str(), Mode::New, &spec, None, &options(&[])).unwrap();
         a.write(&[0; 3], &shape, None, &content, None).unwrap();
         a.commit().unwrap();
         for to in formats {
-            let path = place(&folder, &format!("{from:?} {to:?}"));
+            let path = path_in(&folder, &format!("{from:?} {to:?}"));
             any::copy(
                 &a,
                 NewLocation::Path(path.as_os_str()),
@@ -478,8 +477,8 @@ fn every_format_becomes_every_other() {
             assert!(all(&copy) == content, "{from:?} {to:?}");
         }
     }
-    let a = open_array(&place(&folder, "B2nd"), Mode::Read).unwrap();
-    let own = place(&folder, "B2nd");
+    let a = open_array(&path_in(&folder, "B2nd"), Mode::Read).unwrap();
+    let own = path_in(&folder, "B2nd");
     for to in [Format::B2nd, Format::Bloscpack] {
         let e = any::copy(
             &a,
@@ -497,7 +496,7 @@ fn every_format_becomes_every_other() {
 #[test]
 fn copies_are_as_they_were_or_as_was_wished() {
     let folder = TempDir::new();
-    let path = place(&folder, "a");
+    let path = path_in(&folder, "a");
     let o = options(&[(Opt::Codec, 6), (Opt::Level, 3)]);
     let content = filled(&path, &o);
     let a = open_array(&path, Mode::Read).unwrap();
@@ -532,7 +531,7 @@ fn copies_are_as_they_were_or_as_was_wished() {
             [[1, 6, 9], [1, 6, 9]],
         ),
     ] {
-        let to = place(&folder, name);
+        let to = path_in(&folder, name);
         any::copy(
             &a,
             NewLocation::Path(to.as_os_str()),
@@ -553,7 +552,7 @@ fn copies_are_as_they_were_or_as_was_wished() {
     }
 }
 
-/// The bytes of each chunk as it is stored, or none where it takes no room.
+/// The stored bytes of each chunk, or none if it takes no space.
 fn stored(path: &Path) -> Vec<Option<Vec<u8>>> {
     let frame = Frame::open(path.as_os_str(), Mode::Read, &reading()).unwrap();
     let bytes = |i| {
@@ -565,7 +564,7 @@ fn stored(path: &Path) -> Vec<Option<Vec<u8>>> {
 #[test]
 fn copies_take_chunks_as_they_are() {
     let folder = TempDir::new();
-    let path = place(&folder, "a");
+    let path = path_in(&folder, "a");
     let nan = f32::NAN.to_le_bytes();
     let mut o = options(&[(Opt::Codec, 6), (Opt::Level, 9)]);
     o.set_bytes(Opt::Fill, &nan).unwrap();
@@ -586,7 +585,7 @@ fn copies_take_chunks_as_they_are() {
     let (before, content) = (stored(&path), all(&a));
     assert_eq!(before.iter().flatten().count(), 5);
     let copied = |name: &str, grid: [Option<&[u64]>; 2], values: &[(Opt, i64)]| {
-        let to = place(&folder, name);
+        let to = path_in(&folder, name);
         any::copy(
             &a,
             NewLocation::Path(to.as_os_str()),
@@ -604,7 +603,7 @@ fn copies_take_chunks_as_they_are() {
     };
     assert!(copied("same", [None, None], &[]) == before);
     assert!(copied("folder", [None, None], &[(Opt::Sparse, 1)]) == before);
-    // made anew, those that take no room stay as they are
+    // rewritten; chunks that take no space stay as they are
     let shapes = [
         ("blocks", Some(&[20, 5][..])),
         ("padded", Some(&[15, 7])),
@@ -618,7 +617,7 @@ fn copies_take_chunks_as_they_are() {
         let room = |all: &[Option<Vec<u8>>]| all.iter().map(Option::is_some).collect::<Vec<_>>();
         assert!(now != before && room(&now) == room(&before), "{name}");
     }
-    // damage is not copied as if it were none, also where reads do not look at checksums
+    // corruption is not copied silently, also if reads do not verify checksums
     let mut bytes = std::fs::read(&path).unwrap();
     let at = bytes
         .windows(40)
@@ -633,7 +632,7 @@ fn copies_take_chunks_as_they_are() {
             &reading().with(Opt::Verify, verify).unwrap(),
         )
         .unwrap();
-        let to = place(&folder, "bad");
+        let to = path_in(&folder, "corrupt");
         let e = any::copy(
             &a,
             NewLocation::Path(to.as_os_str()),
@@ -648,9 +647,9 @@ fn copies_take_chunks_as_they_are() {
 }
 
 #[test]
-fn what_nobody_wrote_takes_no_work() {
+fn unwritten_chunks_take_no_work() {
     let folder = TempDir::new();
-    let path = place(&folder, "a");
+    let path = path_in(&folder, "a");
     let shape = [1_000_000, 1000];
     let mut a = Array::create_frame(
         path.as_os_str(),
@@ -682,7 +681,7 @@ fn damaged_frames_are_known_as_frames() {
     let path = folder.path().join("a.b2nd");
     filled(&path, &options(&[]));
     let good = std::fs::read(&path).unwrap();
-    let plain = place(&folder, "a");
+    let plain = path_in(&folder, "a");
     for (name, bytes) in [
         ("magic", [&[0; 12], &good[12..]].concat()),
         ("empty", Vec::new()),
@@ -698,7 +697,7 @@ fn damaged_frames_are_known_as_frames() {
             e.status == Status::Format && e.message.contains("frame"),
             "{name}: {e}"
         );
-        // without its name, as far as there is anything left of it
+        // without its name, if anything remains of it
         std::fs::write(&plain, &bytes).unwrap();
         assert_eq!(
             frame::is_at(plain.as_os_str(), &reading()).unwrap(),
@@ -714,8 +713,8 @@ fn damaged_frames_are_known_as_frames() {
         0
     );
     assert!(open_array(&path, Mode::Read).is_ok());
-    // and a folder before its first commit as one that is not there
-    let begun = place(&folder, "begun");
+    // and a folder before its first commit as one that does not exist
+    let begun = path_in(&folder, "begun");
     let mut a = Array::create_frame(
         begun.as_os_str(),
         Mode::New,
@@ -755,7 +754,7 @@ fn damaged_frames_are_known_as_frames() {
 #[test]
 fn a_frame_without_a_shape_grows_at_its_end() {
     let folder = TempDir::new();
-    let path = place(&folder, "a");
+    let path = path_in(&folder, "a");
     let o = options(&[(Opt::ChunkBytes, 4000)]);
     let mut s = holdall::superchunk::any::Superchunk::create(
         path.as_os_str(),
@@ -789,7 +788,7 @@ fn a_frame_without_a_shape_grows_at_its_end() {
 #[test]
 fn metalayers_that_lie_are_refused() {
     let folder = TempDir::new();
-    let path = place(&folder, "a");
+    let path = path_in(&folder, "a");
     filled(&path, &options(&[(Opt::Checksum, 0)]));
     let good = std::fs::read(&path).unwrap();
     let at = good
@@ -799,9 +798,9 @@ fn metalayers_that_lie_are_refused() {
     let mut seen = 0;
     for offset in 0..100 {
         for value in [0, 1, 0x7f, 0xff] {
-            let mut bad = good.clone();
-            bad[at + offset] = value;
-            std::fs::write(&path, &bad).unwrap();
+            let mut corrupt = good.clone();
+            corrupt[at + offset] = value;
+            std::fs::write(&path, &corrupt).unwrap();
             match open_array(&path, Mode::Read) {
                 Ok(a) => {
                     // what is still possible is read without harm
@@ -832,7 +831,7 @@ fn a_shape_of_a_file_that_cannot_be_is_the_fault_of_the_file() {
     .into_iter()
     .enumerate()
     {
-        let path = place(&folder, &i.to_string());
+        let path = path_in(&folder, &i.to_string());
         let layer = ArrayMetalayer {
             shape: shape.to_vec(),
             chunkshape: vec![4, 4],
@@ -866,15 +865,15 @@ fn a_shape_of_a_file_that_cannot_be_is_the_fault_of_the_file() {
 fn progress_of_a_copy_is_in_bytes() {
     use std::sync::{Arc, Mutex};
     let folder = TempDir::new();
-    let path = place(&folder, "a");
+    let path = path_in(&folder, "a");
     let content = filled(&path, &options(&[]));
     let a = open_array(&path, Mode::Read).unwrap();
     for (name, blocks) in [("same", None), ("others", Some(&[5, 4, 2][..]))] {
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let (to, tell) = (place(&folder, name), told.clone());
+        let reports = Arc::new(Mutex::new(Vec::new()));
+        let (to, log) = (path_in(&folder, name), reports.clone());
         let mut o = options(&[]);
         o.on_progress(Some(Arc::new(move |done, total| {
-            tell.lock().unwrap().push((done, total));
+            log.lock().unwrap().push((done, total));
             true
         })));
         any::copy(
@@ -886,20 +885,20 @@ fn progress_of_a_copy_is_in_bytes() {
             &o,
         )
         .unwrap();
-        let told = told.lock().unwrap();
+        let reports = reports.lock().unwrap();
         assert_eq!(
-            told.last(),
+            reports.last(),
             Some(&(content.len() as u64, content.len() as u64)),
-            "{name}: {told:?}"
+            "{name}: {reports:?}"
         );
-        assert!(told.is_sorted());
+        assert!(reports.is_sorted());
     }
 }
 
 #[test]
-fn names_of_options_are_told() {
+fn errors_name_the_options() {
     let folder = TempDir::new();
-    let path = place(&folder, "a");
+    let path = path_in(&folder, "a");
     for (opt, value) in [
         (Opt::SpareBytes, 1),
         (Opt::ExpectedRows, 1),

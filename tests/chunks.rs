@@ -1,6 +1,5 @@
-//! Chunks that other libraries wrote: every chunk of the frames among the fixtures, put together to
-//! the array that they hold; and, for `tests/peer/test_chunks.py`, chunks to and from those
-//! libraries.
+//! Chunks that other libraries wrote: every chunk of the frames in the fixtures, combined to the
+//! array that they hold; and, for `tests/peer/test_chunks.py`, chunks to and from those libraries.
 
 mod common;
 
@@ -22,10 +21,10 @@ fn whole(chunk: &[u8], threads: usize) -> holdall::error::Result<Vec<u8>> {
     decode(chunk, &mut out, threads).map(|()| out)
 }
 
-// ---- the frames among the fixtures
+// ---- the frames in the fixtures
 
-/// The chunks of a frame, in their order: found through its index, as far as this test must know
-/// it. Those that are only a mark in the index are given as zeros or NaN.
+/// The chunks of a frame in order, found through its index, as far as this test parses it. Chunks
+/// that are only a mark in the index are returned as zeros or NaN.
 fn frame_chunks(path: &Path, about: &Value) -> Vec<Vec<u8>> {
     let folder = path.is_dir();
     let frame = fs::read(if folder {
@@ -47,7 +46,7 @@ fn frame_chunks(path: &Path, about: &Value) -> Vec<Vec<u8>> {
         return Vec::new();
     }
     let index = whole(&frame[header + data..], 1).unwrap();
-    let places = index
+    let offsets = index
         .chunks_exact(8)
         .map(|b| i64::from_le_bytes(b.try_into().unwrap()));
     let mut left = total;
@@ -76,7 +75,7 @@ fn frame_chunks(path: &Path, about: &Value) -> Vec<Vec<u8>> {
         assert!(content == whole(&stored, 1).unwrap());
         content
     };
-    places.map(chunk).collect()
+    offsets.map(chunk).collect()
 }
 
 fn numbers(v: &Value) -> Vec<usize> {
@@ -87,7 +86,7 @@ fn numbers(v: &Value) -> Vec<usize> {
         .collect()
 }
 
-/// Counts through all positions below `ends`, the last one fastest.
+/// Iterates over all positions below `ends`, the last one fastest.
 fn positions(ends: &[usize]) -> Vec<Vec<usize>> {
     ends.iter().fold(vec![vec![]], |all, &end| {
         all.iter()
@@ -96,7 +95,7 @@ fn positions(ends: &[usize]) -> Vec<Vec<usize>> {
     })
 }
 
-/// Puts the items of the chunks where they are in the array.
+/// Copies the items of the chunks to their positions in the array.
 fn assemble(chunks: &[Vec<u8>], about: &Value, itemsize: usize) -> Vec<u8> {
     let [shape, chunk, block] = ["shape", "chunkshape", "blockshape"].map(|k| numbers(&about[k]));
     let mut out = vec![0; shape.iter().product::<usize>() * itemsize];
@@ -148,7 +147,7 @@ fn check_frame(folder: &Path, about: &Value) {
     check_as_frame(&folder.join(about["path"].as_str().unwrap()), &chunks);
 }
 
-/// The same through a handle: all of it, ranges of it, and each block by itself.
+/// The same through a handle: all of it, ranges, and each block by itself.
 fn check_as_frame(path: &Path, chunks: &[Vec<u8>]) {
     let content = chunks.concat();
     for (io, threads) in [(0, 1), (0, 2), (1, 2)] {
@@ -219,7 +218,8 @@ fn frames_of_the_reference_library() {
             }
             let about: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
             let name = about["name"].as_str().unwrap();
-            // plugins that we do not have; content that was never set; blocks of variable length
+            // plugins that holdall does not have; content that was never written; blocks of
+            // variable length
             let elsewhere = [
                 "k_ndcell",
                 "k_ndlz",
@@ -242,7 +242,8 @@ fn frames_of_the_reference_library() {
 
 // ---- chunks to and from other libraries
 
-/// One line of the script: what to encode, with what, and what the other library made of it.
+/// One line of the script: the data and parameters for encoding, and the chunk of the other
+/// library.
 struct Case<'a> {
     /// None: there is nothing to encode.
     params: Option<Params>,
@@ -251,9 +252,9 @@ struct Case<'a> {
     theirs: &'a [u8],
 }
 
-fn params(words: &[&str]) -> Option<Params> {
-    let [target, codec, level, typesize, blocksize, split, filters] = words else {
-        panic!("{words:?}")
+fn params(fields: &[&str]) -> Option<Params> {
+    let [target, codec, level, typesize, blocksize, split, filters] = fields else {
+        panic!("{fields:?}")
     };
     let number = |w: &str| w.parse::<usize>().unwrap();
     let filters: Vec<Filter> = filters
@@ -292,11 +293,11 @@ fn params(words: &[&str]) -> Option<Params> {
 }
 
 impl Case<'_> {
-    /// Decodes what the others made, whole and in parts.
+    /// Decodes chunks of the other libraries, completely and in parts.
     fn read(&self, seed: usize) -> Result<(), String> {
-        let words = |e: holdall::error::Error| e.to_string();
+        let message = |e: holdall::error::Error| e.to_string();
         let content = self.content;
-        if whole(self.theirs, 1 + seed % 2).map_err(words)? != content {
+        if whole(self.theirs, 1 + seed % 2).map_err(message)? != content {
             return Err("decodes to something else".into());
         }
         for i in 0..3 {
@@ -304,7 +305,7 @@ impl Case<'_> {
                 .map(|k: usize| seed.wrapping_add(i).wrapping_mul(k) % (content.len() + 1));
             ends.sort_unstable();
             let mut part = vec![0; ends[1] - ends[0]];
-            decode_range(self.theirs, ends[0], &mut part, 1 + seed % 2).map_err(words)?;
+            decode_range(self.theirs, ends[0], &mut part, 1 + seed % 2).map_err(message)?;
             if part != content[ends[0]..ends[1]] {
                 return Err(format!("{ends:?} decodes to something else"));
             }
@@ -313,7 +314,7 @@ impl Case<'_> {
     }
 }
 
-/// Does what the script asks for in the folder that it names: see there.
+/// Executes the requests of the script in the folder that it names: see there.
 #[test]
 #[ignore = "run by tests/peer/test_chunks.py"]
 fn exchange() {
@@ -325,10 +326,10 @@ fn exchange() {
         .lines()
         .enumerate()
     {
-        let words: Vec<&str> = line.split(' ').collect();
-        let (how, places) = words.split_at(7);
-        let places: Vec<usize> = places.iter().map(|w| w.parse().unwrap()).collect();
-        let [at, len, their_at, their_len] = places[..] else {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let (how, numbers) = fields.split_at(7);
+        let numbers: Vec<usize> = numbers.iter().map(|w| w.parse().unwrap()).collect();
+        let [at, len, their_at, their_len] = numbers[..] else {
             panic!("{line}")
         };
         let case = Case {

@@ -1,6 +1,6 @@
-//! What is written in the form of a tool is, byte for byte, what the tool writes where nothing
-//! depends on the versions of its libraries; and datasets as the papers have them, which others
-//! made, are changed and stay in their form.
+//! Datasets in the form of a tool are, byte for byte, what the tool writes, if nothing depends on
+//! the versions of its libraries. Datasets in the BLZ RFC layout, which others wrote, are changed
+//! and stay in that layout.
 
 mod common;
 
@@ -40,8 +40,7 @@ fn json(path: &Path) -> Value {
     serde_json::from_str(&text.replace(": Infinity", ": null")).unwrap()
 }
 
-/// Folders of arrays that this tool wrote, alone or as the columns of a table; those of objects are
-/// not.
+/// Folders of arrays that this tool wrote, alone or as columns of a table, except those of objects.
 fn arrays(below: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(below)
@@ -59,13 +58,13 @@ fn arrays(below: &Path) -> Vec<PathBuf> {
 }
 
 fn data(path: &Path, rows: u64, chunk: u64) -> Vec<Vec<u8>> {
-    // files behind the last that counts are left by trims
+    // trims leave files after the last chunk that is part of the array
     (0..rows.div_ceil(chunk))
         .map(|i| std::fs::read(path.join(format!("data/__{i}.blp"))).unwrap())
         .collect()
 }
 
-/// A copy in BLZ's form, with the parameters of this one of BLZ's.
+/// A copy in the layout of BLZ, with the parameters of a dataset of BLZ.
 fn copy_as_blz(from: &Array, storage: &Value, to: &Path, chunks: &[Vec<u8>]) {
     let codec = chunks.first().map_or(1, |c| {
         i64::from(Header::parse(&c[16..]).unwrap().codec().unwrap().number()) + 1
@@ -117,7 +116,7 @@ fn blz_is_written_as_blz_writes_it() {
             text(path, "meta/storage"),
             "{id}"
         );
-        // what is on disk is an estimate of theirs
+        // the size on disk is an estimate of the tool
         let sizes = |of: &Path| {
             text(of, "meta/sizes")
                 .split_once("\"cbytes\": ")
@@ -139,7 +138,7 @@ fn blz_is_written_as_blz_writes_it() {
                 (t.version, t.codec_version, t.typesize, t.nbytes),
                 "{id}"
             );
-            // the codec, and shuffle; the rest is how it went
+            // the codec, and shuffle; the rest is the result
             assert_eq!(o.flags & 0xe1, t.flags & 0xe1, "{id}");
             assert_eq!(own.len(), 16 + o.cbytes, "{id}");
         }
@@ -252,7 +251,7 @@ fn fields_that_stand_apart_are_changed() {
 }
 
 #[test]
-fn what_is_as_in_the_papers_is_changed_and_stays_so() {
+fn datasets_in_the_blz_rfc_layout_are_changed_and_stay_in_it() {
     let files = common::Files::of(common::own().join("datasets"));
     for name in [
         "one_superchunk",

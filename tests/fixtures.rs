@@ -29,7 +29,7 @@ impl Drop for Bag {
     }
 }
 
-fn words(e: &holdall_error) -> String {
+fn error_message(e: &holdall_error) -> String {
     let b: Vec<u8> = e
         .message
         .iter()
@@ -44,7 +44,7 @@ fn blank() -> holdall_error {
 }
 
 fn ok(status: i32, e: &holdall_error) {
-    assert_eq!(status, HOLDALL_OK, "{}", words(e));
+    assert_eq!(status, HOLDALL_OK, "{}", error_message(e));
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -124,7 +124,7 @@ fn open(folder: &str, fixture: &Value, way: Way) -> Result<Bag, String> {
     if status == HOLDALL_OK {
         Ok(Bag(bag))
     } else {
-        Err(words(&e))
+        Err(error_message(&e))
     }
 }
 
@@ -147,7 +147,7 @@ impl Bag {
         let (mut e, mut n) = (blank(), 0);
         if unsafe { holdall_bag_read(self.0, i, ptr::null_mut(), 0, &mut n, &mut e) } != HOLDALL_OK
         {
-            return Err(words(&e));
+            return Err(error_message(&e));
         }
         let mut v = vec![0u8; n.max(1)];
         match unsafe {
@@ -161,7 +161,7 @@ impl Bag {
             )
         } {
             HOLDALL_OK => Ok(v[..n].to_vec()),
-            _ => Err(words(&e)),
+            _ => Err(error_message(&e)),
         }
     }
 
@@ -237,7 +237,7 @@ fn python_slice(s: &Value, n: i64) -> (i64, i64, u64) {
     (start, step, count as u64)
 }
 
-/// What the manifest says of a bag.
+/// The facts of the manifest about a bag.
 fn compare_info(b: &Bag, f: &Value) {
     let (name, info) = (f["name"].as_str().unwrap(), b.info());
     let files = f["files"].as_object().unwrap();
@@ -315,7 +315,7 @@ fn bytes(hex: &str) -> Vec<u8> {
         .collect()
 }
 
-/// What the reference's Index and MultiIndex find.
+/// The results of the reference's Index and MultiIndex.
 #[test]
 fn the_same_keys_are_found() {
     let mut found = 0;

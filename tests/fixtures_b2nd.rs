@@ -1,5 +1,4 @@
-//! Arrays that python-blosc2, c-blosc2 and Caterva wrote: all that the facts beside them say is
-//! found in them.
+//! Arrays that python-blosc2, c-blosc2 and Caterva wrote: all facts beside them are found in them.
 
 mod common;
 
@@ -66,12 +65,12 @@ fn all(folder: &str, extension: &str) -> Vec<Fixture> {
         .collect()
 }
 
-/// The codec or filter that a fixture needs and nobody has here.
+/// The codec or filter that a fixture needs and that holdall does not have.
 fn plugin(name: &str) -> Option<&str> {
     [("k_ndcell", "filter 32"), ("k_zfp", "codec 35")]
         .iter()
         .find(|(of, _)| name.starts_with(of))
-        .map(|(_, words)| *words)
+        .map(|(_, message)| *message)
 }
 
 fn read_all(a: &Array) -> Result<Vec<u8>> {
@@ -158,12 +157,12 @@ fn check(fixture: &Fixture, dtype: Option<&str>, threads: i64) {
             "{name}"
         ),
     }
-    if let Some(words) = plugin(name) {
+    if let Some(message) = plugin(name) {
         let Err(e) = read_all(&a) else {
             panic!("{name} was read")
         };
         assert_eq!(e.status, Status::Codec, "{name}: {e}");
-        assert!(e.message.contains(words), "{name}: {e}");
+        assert!(e.message.contains(message), "{name}: {e}");
         return;
     }
     let got = read_all(&a).unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -183,7 +182,7 @@ fn arrays_of_python_blosc2_are_what_they_were() {
     assert!(arrays.len() > 20, "{}", arrays.len());
     for fixture in &arrays {
         let layer = &fixture.facts["metalayers"]["b2nd"];
-        // what the C API wrote has no facts of its metalayers, but those of its dtype
+        // files of the C API have no facts of their metalayers, except of the dtype
         let dtype = layer[6]
             .as_str()
             .or(fixture.facts["dtype"].as_str())
@@ -201,7 +200,7 @@ fn arrays_of_python_blosc2_are_what_they_were() {
 }
 
 #[test]
-fn arrays_of_caterva_are_what_they_were() {
+fn arrays_of_caterva_stay_arrays_of_caterva() {
     let arrays = all("caterva", "cat");
     assert!(arrays.len() > 2);
     for fixture in &arrays {

@@ -1,5 +1,5 @@
-//! Datasets that bcolz and BLZ wrote, and those that their papers describe: content, shape, dtype,
-//! attributes and columns are what the manifest has.
+//! Datasets that bcolz and BLZ wrote, and those in the layout of the BLZ RFC: content, shape,
+//! dtype, attributes and columns agree with the manifest.
 
 mod common;
 
@@ -21,7 +21,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// Those that are kept here: a folder without files cannot be kept but in an archive.
+/// The folders in the source tree: git stores a folder without files only in an archive.
 fn own_archive() -> common::Files {
     common::Files::of(common::own().join("datasets"))
 }
@@ -36,7 +36,7 @@ fn dtype_of(content: &Value) -> Type {
         .item
 }
 
-/// Turns numbers round where they are big-endian: the digests are of little-endian ones.
+/// Swaps the bytes of big-endian numbers: the digests are of little-endian ones.
 fn to_little(item: &Type, bytes: &mut [u8]) {
     match &item.kind {
         Kind::Struct(fields) => fields
@@ -71,7 +71,7 @@ fn check_attrs(id: &Value, want: &Value, names: Vec<&str>, get: impl Fn(&str) ->
     assert_eq!(Value::Object(found), *want, "{id}");
 }
 
-/// Every way of reading that there is gives the same.
+/// Every way of reading gives the same content.
 fn check_reading(id: &Value, array: &Array, all: &[u8]) {
     let (shape, size) = (array.shape(), array.itemsize());
     if all.is_empty() {
@@ -131,7 +131,7 @@ fn check_array(id: &Value, array: &Array, content: &Value, attrs: &Value) {
     );
 }
 
-/// The pickles of `["x", None, 17, 2.5, [1, 2]]`, whose sizes are what was counted, and which begin
+/// The pickles of `["x", None, 17, 2.5, [1, 2]]`: checks their counted sizes, and that they begin
 /// and end as pickles do.
 fn check_objects(id: &Value, array: &Array) {
     let all: Vec<Vec<u8>> = (0..array.shape()[0])
@@ -400,10 +400,10 @@ fn read(array: &Array, from: u64, n: u64) -> Result<(Vec<u8>, bool)> {
     let mut dst = vec![0xee; (n * row) as usize];
     array
         .read(&start, &count, None, &mut dst, None)
-        .map(|bad| (dst, bad))
+        .map(|skipped| (dst, skipped))
 }
 
-/// One of the datasets that are kept here.
+/// One of the datasets in the source tree.
 fn own(name: &str) -> Arc<Files> {
     Files::of(&own_archive().join(name))
 }
@@ -452,11 +452,11 @@ fn files_of_many_chunks_are_opened_when_they_are_touched() {
     let array = array_in(&files, &[]).unwrap();
     assert_eq!(files.opened(), [""; 0]);
     assert_eq!(read(&array, 2600, 10).unwrap().0, all[2600 * 8..2610 * 8]);
-    // the first one says how many chunks are in each
+    // the first one determines how many chunks are in each
     assert_eq!(files.opened(), ["data/__1__.bin", "data/__2__.bin"]);
     read(&array, 0, 3000).unwrap();
     assert_eq!(files.opened(), [""; 0]);
-    // where that is known it may be elsewhere
+    // if that is known, any file may be corrupt
     files.all.lock().unwrap().remove("data/__1__.bin");
     files.change("meta/storage", |s| {
         s.splice(1..1, *b"\"superchunksize\": 4, ").for_each(drop)
@@ -471,7 +471,7 @@ fn files_of_many_chunks_are_opened_when_they_are_touched() {
     );
 }
 
-/// The digest behind each chunk, and its kind where the reader looks for it.
+/// The digest after each chunk, and its kind in the metadata that the reader reads.
 fn with_digests(files: &Arc<Files>, way: &str) {
     let mut all = files.all.lock().unwrap();
     for (_, bytes) in all
@@ -488,7 +488,7 @@ fn with_digests(files: &Arc<Files>, way: &str) {
 }
 
 #[test]
-fn digests_behind_chunks_are_checked() {
+fn digests_after_chunks_are_verified() {
     let files = own("bcolz/bcolz121_chunks/leftover");
     let want = read(&array_in(&files, &[]).unwrap(), 0, 1050).unwrap();
     with_digests(&files, "");
@@ -524,7 +524,7 @@ fn digests_behind_chunks_are_checked() {
     assert_eq!(faults[0], e);
     assert_eq!(read(&array(), 500, 550).unwrap().0, want.0[4000..]);
     assert!(array_in(&files, &[(Opt::Verify, 2)]).is_err());
-    // cut within the digest, and gone
+    // truncated within the digest, and removed
     files.change("data/__4.blp", |b| b.truncate(b.len() - 2));
     files.all.lock().unwrap().remove("data/__9.blp");
     let (v, faults) = verify();
@@ -536,13 +536,13 @@ fn digests_behind_chunks_are_checked() {
 }
 
 #[test]
-fn damage_is_skipped_on_wish_and_reads_as_the_default_value() {
+fn corruption_is_skipped_on_request_and_read_as_the_default_value() {
     let files = own("bcolz/bcolz121_dflt/dflt_inf");
     let want = read(&array_in(&files, &[]).unwrap(), 0, 100).unwrap().0;
     files.change("data/__1.blp", |b| b[17] = 9);
     let skip = array_in(&files, &[(Opt::SkipDamaged, 1)]).unwrap();
-    let (got, bad) = read(&skip, 0, 100).unwrap();
-    assert!(bad && got[..240] == want[..240] && got[480..] == want[480..]);
+    let (got, skipped) = read(&skip, 0, 100).unwrap();
+    assert!(skipped && got[..240] == want[..240] && got[480..] == want[480..]);
     assert!(
         got[240..480]
             .chunks(8)
@@ -560,28 +560,28 @@ fn damage_is_skipped_on_wish_and_reads_as_the_default_value() {
         e.status == Status::Checksum && e.message.contains("__1__.bin"),
         "{e:?}"
     );
-    let (got, bad) = read(
+    let (got, skipped) = read(
         &array_in(&files, &[(Opt::SkipDamaged, 1)]).unwrap(),
         0,
         3000,
     )
     .unwrap();
     let at = e.position as usize * 4000;
-    assert!(bad && got[at..at + 4000].iter().all(|b| *b == 0));
+    assert!(skipped && got[at..at + 4000].iter().all(|b| *b == 0));
     assert!(got[..at] == want[..at] && got[at + 4000..] == want[at + 4000..]);
     files.all.lock().unwrap().remove("data/__1__.bin");
-    let (got, bad) = read(
+    let (got, skipped) = read(
         &array_in(&files, &[(Opt::SkipDamaged, 1)]).unwrap(),
         0,
         3000,
     )
     .unwrap();
-    assert!(bad && got.iter().all(|b| *b == 0));
+    assert!(skipped && got.iter().all(|b| *b == 0));
 }
 
 #[test]
-fn what_is_not_counted_is_not_there() {
-    // a commit that never was: more rows in the last chunk, and chunks behind it
+fn uncounted_chunks_are_ignored() {
+    // an uncommitted append: more rows in the last chunk, and chunks after it
     let files = own("bcolz/bcolz121_chunks/leftover");
     let want = read(&array_in(&files, &[]).unwrap(), 0, 1050).unwrap().0;
     for rows in [0, 1, 99, 100, 101, 1049] {
@@ -646,7 +646,7 @@ fn a_table_is_as_long_as_its_shortest_column() {
         read(&table.columns()[3].array, 490, 11).unwrap().0.len(),
         66
     );
-    // what a column lacks is said by its name
+    // the error names a column and what it lacks
     files.all.lock().unwrap().remove("new/meta/sizes");
     let e = table_in(&files, &[]).err().unwrap();
     assert!(
@@ -688,7 +688,7 @@ fn names_that_lead_out_are_refused() {
             "{text}"
         );
     }
-    // BLZ's folders: the last step of what it says
+    // folders of BLZ: only the last component of the stored path is used
     files.set("__rootdirs__", b"{\"names\": [\"x\", \"b\"], \"dirs\": {\"x\": \"/somewhere/else/a\", \"gone\": \"gone\"}}");
     let table = table_in(&files, &[]).unwrap();
     assert_eq!(
@@ -714,11 +714,11 @@ fn links_that_lead_out_are_refused() {
     let rows = |a: &Array| read(a, 0, 1050);
     let want = rows(&array().unwrap()).unwrap();
     let (data, chunk) = (path.join("data"), path.join("data/__3.blp"));
-    // inside they may lead
+    // links inside are followed
     std::fs::rename(&chunk, path.join("other")).unwrap();
     symlink("../other", &chunk).unwrap();
     assert_eq!(rows(&array().unwrap()).unwrap(), want);
-    // the dataset itself may be behind one
+    // the dataset itself may be the target of a link
     symlink(&path, folder.join("link")).unwrap();
     let link = folder.join("link");
     assert_eq!(
@@ -740,7 +740,7 @@ fn links_that_lead_out_are_refused() {
 }
 
 #[test]
-fn files_as_the_papers_write_them() {
+fn files_in_the_blz_rfc_layout_are_read() {
     // YAML, shapes of chunks, fields by name
     let files = own("rfc/dataset/nested");
     let want = read(&array_in(&files, &[]).unwrap(), 0, 1500).unwrap().0;
@@ -796,8 +796,8 @@ fn files_as_the_papers_write_them() {
     );
 }
 
-/// What a reader is told of all of a dataset: bytes and shapes of its columns, or nothing where it
-/// is told of a fault.
+/// The result of reading a complete dataset: bytes and shapes of its columns, or nothing if a fault
+/// is reported.
 fn seen(files: &Arc<Files>) -> Option<Vec<(Vec<u64>, Vec<u8>)>> {
     let limit = [(Opt::MemoryLimit, 1 << 20), (Opt::Threads, 1)];
     let all = |a: &Array| {
@@ -812,7 +812,7 @@ fn seen(files: &Arc<Files>) -> Option<Vec<(Vec<u64>, Vec<u8>)>> {
     }
 }
 
-/// Flips and cuts of a dataset: how many were told of, were harmless, were silently wrong.
+/// Flips and truncations of a dataset: how many were reported, were harmless, were silently wrong.
 fn count_damage(files: &Arc<Files>) -> [[usize; 3]; 2] {
     let want = seen(files).unwrap();
     let names: Vec<(String, usize)> = files
@@ -864,11 +864,11 @@ fn count_damage(files: &Arc<Files>) -> [[usize; 3]; 2] {
 }
 
 #[test]
-fn flips_and_cuts_are_told_of() {
+fn flips_and_truncations_are_reported() {
     let files = own("bcolz/bcolz121_chunks/leftover");
     let bare = count_damage(&files);
     println!("array without digests: {bare:?}");
-    assert_eq!(bare[1][2], 0, "a cut file is always told of");
+    assert_eq!(bare[1][2], 0, "a truncated file is always reported");
     with_digests(&files, "");
     let array = count_damage(&files);
     println!("array with digests: {array:?}");
@@ -878,19 +878,19 @@ fn flips_and_cuts_are_told_of() {
     }
     let table = count_damage(&files);
     println!("table with digests: {table:?}");
-    let papers = [
+    let blz_rfc = [
         count_damage(&own("rfc/dataset/one_superchunk")),
         count_damage(&own("rfc/dataset/nested")),
     ];
-    println!("superchunks with digests: {papers:?}");
-    for counts in [array, table, papers[0], papers[1]] {
+    println!("superchunks with digests: {blz_rfc:?}");
+    for counts in [array, table, blz_rfc[0], blz_rfc[1]] {
         assert_eq!((counts[0][2], counts[1][2]), (0, 0));
         assert!(counts[0][0] > 120 && counts[1][0] > 40, "{counts:?}");
     }
 }
 
 #[test]
-fn hostile_numbers_cost_nothing() {
+fn malicious_numbers_take_no_memory() {
     let files = own("bcolz/bcolz121_chunks/leftover");
     let limit = [(Opt::MemoryLimit, 1 << 20)];
     for (sizes, storage) in [

@@ -1,5 +1,5 @@
-//! Bloscpack files that the real tools wrote, of all versions since the first: header, metadata,
-//! offsets and chunk table are what the manifest has.
+//! Bloscpack files that the original tools wrote, of all versions since the first: header,
+//! metadata, offsets and chunk table agree with the manifest.
 
 mod common;
 
@@ -34,7 +34,7 @@ fn size_or_unknown(n: Option<u32>) -> Value {
     n.map_or(json!(-1), |n| json!(n))
 }
 
-/// The header as the manifest writes it.
+/// The header in the form of the manifest.
 fn header_json(h: &Header) -> Value {
     let nchunks = h.nchunks.map_or(json!(-1), |n| json!(n));
     let names = [
@@ -91,7 +91,7 @@ fn dialect_name(h: &Header) -> &'static str {
     }
 }
 
-/// A chunk as the manifest writes it.
+/// A chunk in the form of the manifest.
 fn chunk_json(c: &LocatedChunk, sum: Checksum, bytes: &[u8]) -> Value {
     let codec = ["blosclz", "lz4", "snappy", "zlib", "zstd"][usize::from(c.flags >> 5)];
     let shuffle = if c.flags & 4 != 0 { 2 } else { c.flags & 1 };
@@ -110,19 +110,19 @@ fn chunk_json(c: &LocatedChunk, sum: Checksum, bytes: &[u8]) -> Value {
     ])
 }
 
-/// The same JSON in the same place: the same bytes, but for the details of zlib's format.
-fn written_again(place: &MetaLocation, json: &[u8], stored: &[u8]) {
-    let (again, bytes) = place.rewrite(json).unwrap().unwrap();
+/// The same JSON at the same offset gives the same bytes, except the details of zlib's format.
+fn written_again(location: &MetaLocation, json: &[u8], stored: &[u8]) {
+    let (again, bytes) = location.rewrite(json).unwrap().unwrap();
     assert_eq!(bytes.len(), stored.len());
-    assert_eq!((again.room, again.size()), (place.room, place.size()));
-    if again.stored == json.len() as u32 && again == *place && !stored.starts_with(b"JSON ") {
+    assert_eq!((again.room, again.size()), (location.room, location.size()));
+    if again.stored == json.len() as u32 && again == *location && !stored.starts_with(b"JSON ") {
         assert_eq!(bytes, stored);
     }
     let file = memory([&[0; 32], &bytes[..]].concat());
     assert_eq!(again.read(&*file, LIMIT).unwrap(), json);
 }
 
-/// The array that the metadata describe, if they do.
+/// The array that the metadata describe, if there is one.
 fn check_array(entry: &Value, json: &[u8]) {
     let (id, content) = (&entry["id"], &entry["content"]);
     let Some(array) = ArrayMeta::read(json).unwrap() else {
@@ -208,9 +208,9 @@ fn check(entry: &Value, bytes: Vec<u8>) {
     let meta = header.meta.as_ref().map(|m| m.read(&*file, LIMIT).unwrap());
     let meta = meta.map_or(Value::Null, |json| serde_json::from_slice(&json).unwrap());
     assert_eq!(meta, entry["metadata"], "{id}");
-    if let Some(place) = &header.meta {
-        let json = place.read(&*file, LIMIT).unwrap();
-        written_again(place, &json, &bytes[32..header.offsets_at() as usize]);
+    if let Some(location) = &header.meta {
+        let json = location.read(&*file, LIMIT).unwrap();
+        written_again(location, &json, &bytes[32..header.offsets_at() as usize]);
         check_array(entry, &json);
     } else {
         assert_eq!(entry["container"], Value::Null);
@@ -284,7 +284,7 @@ fn files_of_the_real_tools_are_read() {
 /// JSON, and the chunks' bytes.
 type Content = (Option<Vec<u8>>, Vec<Vec<u8>>);
 
-/// What a reader gets from a file; nothing where it is told that something is wrong.
+/// The result of reading a file; nothing if an error is reported.
 fn content(file: &dyn File, bytes: &[u8], limit: u64) -> Option<Content> {
     let header = Header::read(file).ok()?;
     let meta = header.meta.as_ref().map(|m| m.read(file, limit));
@@ -352,9 +352,9 @@ fn a_flipped_byte_is_noticed_or_harmless() {
             .flat_map(|c| c.at..c.at + 16);
         for at in head.filter(|at| *at < header.chunks_at()).chain(chunks) {
             for flip in [1, 2, 4, 8, 16, 32, 64, 128, 255] {
-                let mut bad = bytes.clone();
-                bad[at as usize] ^= flip;
-                let got = content(&*memory(bad.clone()), &bad, 1 << 20);
+                let mut corrupt = bytes.clone();
+                corrupt[at as usize] ^= flip;
+                let got = content(&*memory(corrupt.clone()), &corrupt, 1 << 20);
                 assert!(got.is_none() || got == want, "{name}: byte {at} ^ {flip}");
             }
         }
@@ -366,16 +366,16 @@ fn any_flips_are_survived() {
     for (_, bytes) in small() {
         for at in 0..bytes.len() {
             for flip in [1, 0x7f, 0x80, 0xff] {
-                let mut bad = bytes.clone();
-                bad[at] ^= flip;
-                content(&*memory(bad.clone()), &bad, 1 << 20);
+                let mut corrupt = bytes.clone();
+                corrupt[at] ^= flip;
+                content(&*memory(corrupt.clone()), &corrupt, 1 << 20);
             }
         }
     }
 }
 
 #[test]
-fn a_cut_file_is_noticed_and_keeps_its_whole_chunks() {
+fn a_truncated_file_is_detected_and_its_complete_chunks_are_read() {
     for (name, bytes) in small() {
         let header = Header::read(&*memory(bytes.clone())).unwrap();
         let whole = ChunkTable::read(&*memory(bytes.clone()), &header, LIMIT).unwrap();
@@ -389,12 +389,12 @@ fn a_cut_file_is_noticed_and_keeps_its_whole_chunks() {
                 table.damage.is_some() || n as u64 >= whole.end,
                 "{name}, {n} bytes"
             );
-            let kept = whole
+            let retained = whole
                 .chunks
                 .iter()
                 .filter(|c| c.end(header.checksum) <= n as u64);
             assert!(
-                kept.eq(table.chunks.iter().filter(|c| !c.is_lost())),
+                retained.eq(table.chunks.iter().filter(|c| !c.is_lost())),
                 "{name}, {n} bytes"
             );
         }

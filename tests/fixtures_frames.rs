@@ -1,4 +1,4 @@
-//! Frames that other programs wrote: their parts are read, say what the facts beside them say, and
+//! Frames that other programs wrote: their parts are read, agree with the facts beside them, and
 //! are written again byte for byte.
 
 mod common;
@@ -69,14 +69,14 @@ fn parts(bytes: &[u8], path: &Path) -> (Header, Trailer) {
     (header, trailer)
 }
 
-/// The index, if there are chunks, and whether another one of the same content is read again.
+/// The index, if there are chunks, and whether another encoding of the same content is read, too.
 fn slots(header: &Header, bytes: &[u8]) -> Vec<index::IndexSlot> {
-    let place = header.index_range(Trailer::length(bytes).unwrap()).unwrap();
-    let Some(place) = place else {
+    let range = header.index_range(Trailer::length(bytes).unwrap()).unwrap();
+    let Some(range) = range else {
         return Vec::new();
     };
     let slots = index::decode(
-        &bytes[place.start as usize..place.end as usize],
+        &bytes[range.start as usize..range.end as usize],
         header.chunks().unwrap(),
         LIMIT,
     )
@@ -163,10 +163,10 @@ fn blocks_are_content(frame: &Frame) {
         let mut want = vec![1; (span.end - span.start) as usize];
         assert_eq!(frame.read(span.start, &mut want), Ok(false), "{name}");
         let size = chunks.block_bytes();
-        let wanted: Vec<usize> = (0..want.len().div_ceil(size)).collect();
+        let requested: Vec<usize> = (0..want.len().div_ceil(size)).collect();
         let mut blocks = Blocks(Vec::new());
         assert_eq!(
-            chunks.read_blocks(i, &wanted, &mut blocks),
+            chunks.read_blocks(i, &requested, &mut blocks),
             Ok(false),
             "{name}: chunk {i}"
         );
@@ -174,7 +174,7 @@ fn blocks_are_content(frame: &Frame) {
         let blocks: Vec<Vec<u8>> = blocks
             .0
             .into_iter()
-            .zip(wanted)
+            .zip(requested)
             .map(|((block, content), n)| (assert_eq!(block, n), content).1)
             .collect();
         assert!(
@@ -212,7 +212,7 @@ fn blocks_are_the_content_of_their_chunks() {
             Err(e) if e.status == Status::Unsupported => continue,
             frame => frame.unwrap_or_else(|e| panic!("{e}")),
         };
-        // codecs that are elsewhere
+        // codecs that holdall does not have
         if frame.header().variable_chunks || frame.params().is_err() {
             continue;
         }
@@ -225,7 +225,7 @@ fn blocks_are_the_content_of_their_chunks() {
 
 #[test]
 fn nothing_is_between_header_and_trailer_of_an_emptied_frame() {
-    // the reference library looks for metalayers right behind the header then
+    // the reference library then looks for metalayers directly after the header
     let path =
         Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("emptied-{}.b2nd", std::process::id()));
     fs::copy(common::own().join("b2nd/m_meta_vlmeta.b2nd"), &path).unwrap();
@@ -265,7 +265,7 @@ fn nothing_is_between_header_and_trailer_of_an_emptied_frame() {
 }
 
 #[test]
-fn what_is_not_supported_is_not_called_corrupt() {
+fn unsupported_features_are_not_reported_as_corrupt() {
     let known = [
         ("p_lazyexpr.b2nd", "b2o"),
         ("p_lazyudf.b2nd", "LazyArray"),
@@ -274,7 +274,7 @@ fn what_is_not_supported_is_not_called_corrupt() {
     ];
     let blocks = ["vlblocks-lz4-fixed-3.0.0.b2frame", "v_batcharray.b2frame"]
         .map(|name| (name, "variable length"));
-    for (name, words) in known.into_iter().chain(blocks) {
+    for (name, message) in known.into_iter().chain(blocks) {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join(format!("unsupported-{}-{name}", std::process::id()));
         let bytes = fs::read(common::own().join("b2nd").join(name)).unwrap();
@@ -297,7 +297,7 @@ fn what_is_not_supported_is_not_called_corrupt() {
         for e in results {
             let e = e.unwrap_or_else(|| panic!("{name}: no error"));
             assert!(
-                e.status == Status::Unsupported && e.message.contains(words),
+                e.status == Status::Unsupported && e.message.contains(message),
                 "{name}: {:?} {e}",
                 e.status
             );
@@ -333,7 +333,7 @@ fn a_frame_that_never_had_a_chunk_takes_content() {
             (0, 0, 0)
         );
         let mut frame = open(Mode::Append);
-        // what is committed without a chunk leaves the length to the first one
+        // a commit without chunks leaves the chunk length to the first chunk
         frame.vlmeta_set("note", b"\x05").unwrap();
         frame.commit().unwrap();
         assert_eq!(open(Mode::Read).header().chunksize, 0);

@@ -1,4 +1,5 @@
-//! Frames of ours for python-blosc2, and what it has made of them: see `tests/peer/test_frames.py`.
+//! Frames of holdall for python-blosc2, and the frames that it changed: see
+//! `tests/peer/test_frames.py`.
 
 use holdall::blosc::{Codec, Filter, Params, Pipeline, Target};
 use holdall::options::{Opt, Options};
@@ -24,7 +25,7 @@ fn content(kind: usize, n: usize) -> Vec<u8> {
     bytes.take(n).collect()
 }
 
-/// Name, and how it is made.
+/// Name and parameters.
 fn cases() -> Vec<(String, Params, bool, i64)> {
     let filters: [(&str, &[Filter]); 5] = [
         ("none", &[]),
@@ -104,7 +105,7 @@ fn make() {
         }
         frame.vlmeta_set("vl", b"\xa5value").unwrap();
         frame.commit().unwrap();
-        // and once more, so that there is room without use
+        // and once more, so that there is unused space
         frame.write(chunk as u64 / 2, &content(i, chunk)).unwrap();
         frame.append(&content(i + 1, 2 * chunk)).unwrap();
         frame.write(5 * chunk as u64, &vec![9; chunk]).unwrap();

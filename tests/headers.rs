@@ -436,7 +436,7 @@ fn the_headers_are_short() {
 
 /// Comments name functions and constants that exist.
 #[test]
-fn comments_name_what_exists() {
+fn comments_name_existing_items() {
     let headers = headers(root());
     let all: BTreeSet<&str> = headers
         .iter()

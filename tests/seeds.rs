@@ -1,8 +1,8 @@
-//! What fuzzing found to be different from each other (`fuzz/seeds`, made smaller by `cargo fuzz
-//! cmin`, and kept in bags, an input a record), run through the same checks as the fuzzers run
-//! (`fuzz/checks`), and cut and flipped a little.
+//! Runs the distinct inputs that fuzzing found (`fuzz/seeds`, minimized by `cargo fuzz cmin`, and
+//! stored in bags, one input per record) through the checks of the fuzzers (`fuzz/checks`), also
+//! with small truncations and flips.
 
-// each of the checks stands alone in a fuzzer, with what it uses
+// in a fuzzer, each of the checks is compiled alone with its helpers
 #![allow(clippy::duplicate_mod)]
 
 #[path = "../fuzz/checks/array.rs"]
@@ -30,7 +30,7 @@ use holdall::bag::Bag;
 use holdall::options::Options;
 use std::path::Path;
 
-/// `near`: at how many places each is cut and flipped.
+/// `near`: number of positions at which each input is truncated and flipped.
 fn each(name: &str, near: usize, run: impl Fn(&[u8])) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("fuzz/seeds/{name}.bagz"));
     let seeds = Bag::open(path.as_os_str(), &Options::new()).unwrap();

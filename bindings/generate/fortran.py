@@ -1,10 +1,11 @@
 """usage: fortran.py HEADER FOLDER: writes holdall_c.inc and holdall_*_kinds.inc to FOLDER.
 
 holdall_c.inc has the constants and structures of the header and an interface for each function. The
-other files have the procedures that Fortran requires once per type of items and that differ only in the type.
-All are stored with the source, so that compiling needs no Python. The test fortran.generated checks
-that they are up to date.
+other files have the procedures that Fortran requires once per type of items and that differ only in
+the type. All are stored with the source, so that compiling needs no Python. The test
+fortran.generated checks that they are up to date.
 """
+
 import pathlib
 import re
 import sys
@@ -13,23 +14,43 @@ import table
 from header import constants, functions
 
 SCALARS = {
-    "holdall_status": "integer(c_int32_t)", "holdall_mode": "integer(c_int32_t)", "holdall_format": "integer(c_int32_t)",
-    "holdall_kind": "integer(c_int32_t)", "holdall_option": "integer(c_int32_t)", "int32_t": "integer(c_int32_t)", "uint32_t": "integer(c_int32_t)",
-    "int64_t": "integer(c_int64_t)", "uint64_t": "integer(c_int64_t)", "size_t": "integer(c_size_t)", "int": "integer(c_int)",
+    "holdall_status": "integer(c_int32_t)",
+    "holdall_mode": "integer(c_int32_t)",
+    "holdall_format": "integer(c_int32_t)",
+    "holdall_kind": "integer(c_int32_t)",
+    "holdall_option": "integer(c_int32_t)",
+    "int32_t": "integer(c_int32_t)",
+    "uint32_t": "integer(c_int32_t)",
+    "int64_t": "integer(c_int64_t)",
+    "uint64_t": "integer(c_int64_t)",
+    "size_t": "integer(c_size_t)",
+    "int": "integer(c_int)",
 }
 # Fields of structures: their declaration and default, by the type in table.py.
 FIELDS = {
-    "i32": ("integer(c_int32_t)", "0"), "u32": ("integer(c_int32_t)", "0"), "i64": ("integer(c_int64_t)", "0"), "u64": ("integer(c_int64_t)", "0"),
-    "size": ("integer(c_size_t)", "0"), "u8": ("integer(c_int8_t)", "0_c_int8_t"), "char": ("character(kind=c_char)", "c_null_char"),
-    "str": ("type(c_ptr)", "c_null_ptr"), "ptr": ("type(c_ptr)", "c_null_ptr"),
+    "i32": ("integer(c_int32_t)", "0"),
+    "u32": ("integer(c_int32_t)", "0"),
+    "i64": ("integer(c_int64_t)", "0"),
+    "u64": ("integer(c_int64_t)", "0"),
+    "size": ("integer(c_size_t)", "0"),
+    "u8": ("integer(c_int8_t)", "0_c_int8_t"),
+    "char": ("character(kind=c_char)", "c_null_char"),
+    "str": ("type(c_ptr)", "c_null_ptr"),
+    "ptr": ("type(c_ptr)", "c_null_ptr"),
 }
 # Pointers to which a function writes more than one number.
 FILLED = {"records", "offsets"}
 
 # Suffix, type, letter of the NumPy dtype, and bytes per item.
 KINDS = [
-    ("i1", "integer(int8)", "i", 1), ("i2", "integer(int16)", "i", 2), ("i4", "integer(int32)", "i", 4), ("i8", "integer(int64)", "i", 8),
-    ("r4", "real(real32)", "f", 4), ("r8", "real(real64)", "f", 8), ("c8", "complex(real32)", "c", 8), ("c16", "complex(real64)", "c", 16),
+    ("i1", "integer(int8)", "i", 1),
+    ("i2", "integer(int16)", "i", 2),
+    ("i4", "integer(int32)", "i", 4),
+    ("i8", "integer(int64)", "i", 8),
+    ("r4", "real(real32)", "f", 4),
+    ("r8", "real(real64)", "f", 8),
+    ("c8", "complex(real32)", "c", 8),
+    ("c16", "complex(real64)", "c", 16),
     ("l1", "logical(c_bool)", "b", 1),
 ]
 # Maximum rank: the one that most compilers support.
@@ -37,7 +58,7 @@ RANKS = 15
 
 
 def argument(p, structs):
-    """ Returns the Fortran declaration of a parameter; for an array also the suffix of its name. """
+    """Returns the Fortran declaration of a parameter; for an array also the suffix of its name."""
     base = p.type.replace("const ", "").rstrip(" *")
     if p.type.endswith("_fn"):
         return "type(c_funptr), value"
@@ -57,7 +78,7 @@ def argument(p, structs):
 
 
 def wrapped(line):
-    """ Wraps a statement to lines of at most 132 characters. """
+    """Wraps a statement to lines of at most 132 characters."""
     out, indent = [], " " * (len(line) - len(line.lstrip()) + 4)
     while len(line) > 130:
         at = line.rindex(", ", 0, 128) + 2
@@ -68,7 +89,7 @@ def wrapped(line):
 
 def interface(result, name, parameters, structs):
     names = ", ".join(p.name for p in parameters)
-    here = "c" + name[len("holdall"):]
+    here = "c" + name[len("holdall") :]
     begin = "subroutine" if result == "void" else "function"
     lines = [wrapped(f'    {begin} {here}({names}) bind(C, name="{name}")'), "      import"]
     for p in parameters:
@@ -87,7 +108,7 @@ def constant(name, value):
 
 
 def structure(name, fields):
-    """ Returns the derived type of a structure. All fields have a default, which is 0. """
+    """Returns the derived type of a structure. All fields have a default, which is 0."""
     lines = [f"  type, bind(C) :: {name}_c"]
     for field, kind in fields:
         word, _, n = kind.partition(" ")
@@ -99,30 +120,68 @@ def structure(name, fields):
 
 def layer(header):
     structs = table.read(header).structs
-    out = ["! Constants, structures and functions of holdall.h for Fortran. The function holdall_X is c_X here, the structure holdall_X",
-           "! is holdall_X_c. The header documents them. Generated by bindings/generate/fortran.py; do not edit.",
-           "module holdall_constants", "  use, intrinsic :: iso_c_binding, only: c_int32_t, c_int64_t", "  implicit none", "  private", ""]
+    out = [
+        "! Constants, structures and functions of holdall.h for Fortran. The function holdall_X "
+        "is c_X here, the structure holdall_X",
+        "! is holdall_X_c. The header documents them. Generated by bindings/generate/fortran.py; "
+        "do not edit.",
+        "module holdall_constants",
+        "  use, intrinsic :: iso_c_binding, only: c_int32_t, c_int64_t",
+        "  implicit none",
+        "  private",
+        "",
+    ]
     out += [constant(*c) for c in constants(header)]
-    out += ["end module", "", "module holdall_c", "  use, intrinsic :: iso_c_binding", "  implicit none", "  public", ""]
+    out += [
+        "end module",
+        "",
+        "module holdall_c",
+        "  use, intrinsic :: iso_c_binding",
+        "  implicit none",
+        "  public",
+        "",
+    ]
     out += [structure(*s) for s in structs.items()]
     out += ["  interface"]
-    return "\n".join(out + [interface(*f, structs) for f in functions(header)] + ["  end interface", "end module", ""])
+    return "\n".join(
+        out
+        + [interface(*f, structs) for f in functions(header)]
+        + ["  end interface", "end module", ""]
+    )
 
 
 def lay(suffix, of, letter):
-    """ Returns a procedure that describes an array of the caller, of any rank and strides.
+    """Returns a procedure that describes an array of the caller, of any rank and strides.
 
-    It uses lbound(x), because gfortran 12 passes an expression, x + 1, with lower bounds of 0, not 1.
+    It uses lbound(x), because gfortran 12 passes an expression, x + 1, with lower bounds of 0, not
+    1.
     """
-    lines = [f"  subroutine lay_{suffix}(x, b)", f"    {of}, intent(in), target :: x(..)", "    type(buffer), intent(out) :: b", f"    integer :: l({RANKS})",
-             f"    call begin(b, '{letter}', storage_size(x) / 8, shape(x, kind=int64))", "    if (b%items == 0) return",
-             "    select rank (x)", "    rank (0)", "      b%at = address(c_loc(x))"]
+    lines = [
+        f"  subroutine lay_{suffix}(x, b)",
+        f"    {of}, intent(in), target :: x(..)",
+        "    type(buffer), intent(out) :: b",
+        f"    integer :: l({RANKS})",
+        f"    call begin(b, '{letter}', storage_size(x) / 8, shape(x, kind=int64))",
+        "    if (b%items == 0) return",
+        "    select rank (x)",
+        "    rank (0)",
+        "      b%at = address(c_loc(x))",
+    ]
     for n in range(1, RANKS + 1):
         first = [f"l({i})" for i in range(1, n + 1)]
-        lines += [f"    rank ({n})", f"      l(:{n}) = lbound(x)", f"      b%at = address(c_loc(x({', '.join(first)})))"]
+        lines += [
+            f"    rank ({n})",
+            f"      l(:{n}) = lbound(x)",
+            f"      b%at = address(c_loc(x({', '.join(first)})))",
+        ]
         for d in range(n):
             second = ", ".join([*first[:d], first[d] + " + 1", *first[d + 1 :]])
-            lines.append(wrapped(f"      if (b%lengths({d + 1}) > 1) b%strides({d + 1}) = address(c_loc(x({second}))) - b%at"))
+            lines.append(
+                wrapped(
+                    f"      if (b%lengths({d + 1}) > 1) b%strides({d + 1}) = "
+                    f"address(c_loc(x({second}))) - b%at"
+                )
+            )
     return lines + ["    end select", "  end subroutine", ""]
 
 
@@ -134,16 +193,36 @@ FROM = "integer(int64), intent(in), optional :: start"
 STEP = "integer(int64), intent(in), optional :: step"
 AXIS = "integer, intent(in), optional :: axis"
 START = "integer(int64), intent(in) :: start"
-# No argument is CONTIGUOUS: gfortran 12 passes such assumed-rank arrays on with wrong bounds, and so
-# with other items.
-# Per type: name and arguments of a procedure, intent of self, intent of x, declarations of the other
-# arguments, and the call that does the work.
+# No argument is CONTIGUOUS: gfortran 12 passes such assumed-rank arrays on with wrong bounds, and
+# so with other items. Per type: name and arguments of a procedure, intent of self, intent of x,
+# declarations of the other arguments, and the call that does the work.
 PROCEDURES = {
     "array": [
-        ("read", "x, where, bits", "in", "intent(inout)", [WHERE, BITS], "box_read(self, b, where, bits, err)"),
-        ("write", "x, where, bits", "inout", "intent(in)", [WHERE, BITS], "box_write(self, b, where, bits, err)"),
+        (
+            "read",
+            "x, where, bits",
+            "in",
+            "intent(inout)",
+            [WHERE, BITS],
+            "box_read(self, b, where, bits, err)",
+        ),
+        (
+            "write",
+            "x, where, bits",
+            "inout",
+            "intent(in)",
+            [WHERE, BITS],
+            "box_write(self, b, where, bits, err)",
+        ),
         ("append", "x, axis", "inout", "intent(in)", [AXIS], "grow(self, b, axis, -1_int64, err)"),
-        ("insert", "x, start, axis", "inout", "intent(in)", [START, AXIS], "grow(self, b, axis, start, err)"),
+        (
+            "insert",
+            "x, start, axis",
+            "inout",
+            "intent(in)",
+            [START, AXIS],
+            "grow(self, b, axis, start, err)",
+        ),
     ],
     "schunk": [
         ("read", "x, start", "in", "intent(inout)", [START], "run_read(self, b, start, err)"),
@@ -151,11 +230,30 @@ PROCEDURES = {
         ("append", "x", "inout", "intent(in)", [], "run_append(self, b, err)"),
     ],
     "table": [
-        ("read", "name, x, start, step, bits", "in", "intent(inout)", [NAME, FROM, STEP, BITS],
-         "column_read(self, name, b, start, step, bits, err)"),
-        ("points", "name, rows, x, bits", "in", "intent(inout)", [NAME, ROWS, BITS],
-         "column_read_points(self, name, rows, b, bits, err)"),
-        ("write", "name, x, start", "inout", "intent(in)", [NAME, FROM], "column_write(self, name, b, start, err)"),
+        (
+            "read",
+            "name, x, start, step, bits",
+            "in",
+            "intent(inout)",
+            [NAME, FROM, STEP, BITS],
+            "column_read(self, name, b, start, step, bits, err)",
+        ),
+        (
+            "points",
+            "name, rows, x, bits",
+            "in",
+            "intent(inout)",
+            [NAME, ROWS, BITS],
+            "column_read_points(self, name, rows, b, bits, err)",
+        ),
+        (
+            "write",
+            "name, x, start",
+            "inout",
+            "intent(in)",
+            [NAME, FROM],
+            "column_write(self, name, b, start, err)",
+        ),
         ("put", "name, x", "inout", "intent(in)", [NAME], "column_put(self, name, b, err)"),
     ],
 }
@@ -165,26 +263,47 @@ def procedures(of_type):
     out = []
     for verb, names, handle, given, others, work in PROCEDURES[of_type]:
         for suffix, of, letter, _ in KINDS:
-            out += [f"  subroutine {verb}_{suffix}(self, {names}, err)", f"    class(holdall_{of_type}), intent({handle}) :: self",
-                    f"    {of}, {given}, target :: x(..)"] + [f"    {other}" for other in others]
-            out += ["    type(holdall_error), intent(out), optional :: err", "    type(buffer) :: b", f"    call lay_{suffix}(x, b)",
-                    f"    call {work}", "  end subroutine", ""]
+            out += [
+                f"  subroutine {verb}_{suffix}(self, {names}, err)",
+                f"    class(holdall_{of_type}), intent({handle}) :: self",
+                f"    {of}, {given}, target :: x(..)",
+            ] + [f"    {other}" for other in others]
+            out += [
+                "    type(holdall_error), intent(out), optional :: err",
+                "    type(buffer) :: b",
+                f"    call lay_{suffix}(x, b)",
+                f"    call {work}",
+                "  end subroutine",
+                "",
+            ]
     return out
 
 
 def dtypes():
     out = []
     for suffix, of, letter, size in KINDS:
-        out += [f"  pure function dtype_{suffix}(x) result(name)", f"    {of}, intent(in) :: x(..)", "    character(:), allocatable :: name",
-                f"    name = spelled('{letter}', storage_size(x) / 8)", "  end function", ""]
+        out += [
+            f"  pure function dtype_{suffix}(x) result(name)",
+            f"    {of}, intent(in) :: x(..)",
+            "    character(:), allocatable :: name",
+            f"    name = spelled('{letter}', storage_size(x) / 8)",
+            "  end function",
+            "",
+        ]
     return out
 
 
 def main(header, folder):
     folder = pathlib.Path(folder)
     folder.joinpath("holdall_c.inc").write_text(layer(pathlib.Path(header)))
-    made = ["! Generated by bindings/generate/fortran.py; do not edit. Procedures that exist once per type of items."]
-    parts = {"lay": [line for k in KINDS for line in lay(*k[:3])] + dtypes(), **{of: procedures(of) for of in PROCEDURES}}
+    made = [
+        "! Generated by bindings/generate/fortran.py; do not edit. Procedures that exist once per "
+        "type of items."
+    ]
+    parts = {
+        "lay": [line for k in KINDS for line in lay(*k[:3])] + dtypes(),
+        **{of: procedures(of) for of in PROCEDURES},
+    }
     for name, lines in parts.items():
         folder.joinpath(f"holdall_{name}_kinds.inc").write_text("\n".join(made + lines))
 

@@ -5,6 +5,7 @@ from them. holdall.h stands for all headers that it includes, each of which is a
 headers a comment with four dashes begins a group. A comment belongs to the declaration that follows
 it. A declaration without a name is an error: the parser does not know its syntax.
 """
+
 import re
 from dataclasses import dataclass, field
 
@@ -24,7 +25,11 @@ class Parameter:
     def handle(self):
         """Returns the name of the handle that the parameter points to, without prefix, or None."""
         m = re.fullmatch(r"(?:const )?holdall_(\w+) \*", self.type)
-        return m[1] if m and not re.fullmatch(r"(.*_)?(error|spec|info|result|functions)|format|kind", m[1]) else None
+        return (
+            m[1]
+            if m and not re.fullmatch(r"(.*_)?(error|spec|info|result|functions)|format|kind", m[1])
+            else None
+        )
 
     def structure(self):
         """Returns the name of the structure that the parameter points to, or None."""
@@ -109,7 +114,11 @@ def functions(path):
 
 def constants(path):
     """Returns the name and the value, as text, of each numeric constant of a header."""
-    return [(item.name, item.value) for item in items(path, "constant") if re.fullmatch(r"-?\d+|UINT64_MAX", item.value)]
+    return [
+        (item.name, item.value)
+        for item in items(path, "constant")
+        if re.fullmatch(r"-?\d+|UINT64_MAX", item.value)
+    ]
 
 
 def comment(text, at):
@@ -136,7 +145,9 @@ def pieces(text, at):
             yield ("group", title[1]) if title else ("comment", body)
         elif text[at] == "#":
             line, at = directive(text, at)
-            if re.match(r"#define HOLDALL_[A-Z0-9_]+ \S", line) and not re.match(r"#define HOLDALL_(API|USE)\b", line):
+            if re.match(r"#define HOLDALL_[A-Z0-9_]+ \S", line) and not re.match(
+                r"#define HOLDALL_(API|USE)\b", line
+            ):
                 yield "constant", line
             elif included := re.match(r'#include "(.*)"', line):
                 yield "include", included[1]
@@ -202,7 +213,13 @@ def type_(code, said):
     if not name:
         raise SystemExit(f"header.py: unknown declaration: {code}")
     inside = code[code.index("{") + 1 : code.rindex("}")] if "{" in code else ""
-    return Item("type", next(filter(None, name.groups())), said, re.sub(r" *//.*|\s*/\*.*?\*/", "", code, flags=re.S), members=members(inside))
+    return Item(
+        "type",
+        next(filter(None, name.groups())),
+        said,
+        re.sub(r" *//.*|\s*/\*.*?\*/", "", code, flags=re.S),
+        members=members(inside),
+    )
 
 
 def members(inside):

@@ -9,6 +9,7 @@ value of NUMBERS, or one of these:
 - "X N": an array of N items of X in a structure
 - "void"
 """
+
 import dataclasses
 import pathlib
 import re
@@ -20,7 +21,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADER = ROOT / "include/holdall.h"
 
 NUMBERS = {
-    "int": "int", "int32_t": "i32", "int64_t": "i64", "uint8_t": "u8", "uint32_t": "u32", "uint64_t": "u64", "size_t": "size", "char": "char",
+    "int": "int", "int32_t": "i32", "int64_t": "i64", "uint8_t": "u8", "uint32_t": "u32",
+    "uint64_t": "u64", "size_t": "size", "char": "char",
 }  # fmt: skip
 
 
@@ -49,14 +51,31 @@ class Reader:
         bare = re.sub(r"\bconst\b|\bstruct\b", "", c)
         name, stars = bare.replace("*", "").strip(), bare.count("*")
         if stars == 0:
-            found = NUMBERS.get(name) or t.numbers.get(name) or ("fn " + name if name in t.callbacks else None) or (name if name == "void" else None)
+            found = (
+                NUMBERS.get(name)
+                or t.numbers.get(name)
+                or ("fn " + name if name in t.callbacks else None)
+                or (name if name == "void" else None)
+            )
             if found is None:
                 sys.exit(f"table.py: unknown type `{c}`")
             return found
         if name == "char" and stars == 1 and "const" in c:
             return "str"
-        inner = {"void": "void", "char": "char"}.get(name) or NUMBERS.get(name) or t.numbers.get(name) or name
-        if inner == name and name not in [*t.handles, *t.structs, "void", "char", "int", "ArrowArrayStream"]:
+        inner = (
+            {"void": "void", "char": "char"}.get(name)
+            or NUMBERS.get(name)
+            or t.numbers.get(name)
+            or name
+        )
+        if inner == name and name not in [
+            *t.handles,
+            *t.structs,
+            "void",
+            "char",
+            "int",
+            "ArrowArrayStream",
+        ]:
             sys.exit(f"table.py: unknown type `{c}`")
         return "ptr " * stars + inner
 
@@ -81,11 +100,21 @@ class Reader:
         """Returns the Table of the header."""
         t = self.table
         for name, value in constants(self.header):
-            t.constants[name.removeprefix("HOLDALL_")] = 2**64 - 1 if value == "UINT64_MAX" else int(value)
-        types = {item.name: item for item in items(self.header, "type") if item.name.startswith("holdall_")}
+            t.constants[name.removeprefix("HOLDALL_")] = (
+                2**64 - 1 if value == "UINT64_MAX" else int(value)
+            )
+        types = {
+            item.name: item
+            for item in items(self.header, "type")
+            if item.name.startswith("holdall_")
+        }
         code = {name: " ".join(item.code.split()) for name, item in types.items()}
         t.handles = [name for name in types if code[name] == f"typedef struct {name} {name};"]
-        t.numbers = {name: NUMBERS[m[1]] for name in types if (m := re.fullmatch(rf"typedef (\w+) {name};", code[name]))}
+        t.numbers = {
+            name: NUMBERS[m[1]]
+            for name in types
+            if (m := re.fullmatch(rf"typedef (\w+) {name};", code[name]))
+        }
         structs = {name: item.members for name, item in types.items() if item.members}
         t.structs = {name: [] for name in structs}
         for name, members in structs.items():

@@ -1,9 +1,12 @@
-"""usage: generate.py HEADER OUT: C code that calls every function of the header with drawn arguments, see test_random_calls.c.
+"""usage: generate.py HEADER OUT: generates C code that calls every function of the header with
+random arguments; see test_random_calls.c.
 
-Each function of the header becomes `static holdall_status call_NAME(void)`, which draws its arguments, by their types
-and names, calls it, and looks at what came back; `calls[]` lists them with the pointers that they take. A parameter that
-nobody has told how to draw is an error: say it in ARGUMENTS or GROUPS.
+Each function of the header becomes `static holdall_status call_NAME(void)`, which draws its
+arguments according to their types and names, calls the function, and checks the results. `calls[]`
+lists these functions with their pointer parameters. A parameter that this script cannot draw is an
+error: add it to ARGUMENTS or GROUPS.
 """
+
 import pathlib
 import re
 import sys
@@ -11,35 +14,45 @@ import sys
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "bindings/generate"))
 from header import functions  # noqa: E402
 
-# Pointers that may be NULL, by function ("*": any) and parameter; see the header at each.
+# Pointers that may be NULL, by function ("*": any) and parameter; the header documents each.
 OPTIONAL = {
-    ("*", "err"), ("*", "options"), ("*", "ctx"), ("*", "fault"), ("*", "progress"),
+    ("*", "err"),
+    ("*", "options"),
+    ("*", "ctx"),
+    ("*", "fault"),
+    ("*", "progress"),
     # defaults
-    ("holdall_array_read", "start"), ("holdall_array_read", "count"), ("holdall_array_write", "start"), ("holdall_array_write", "count"),
-    ("*", "step"), ("*", "strides"),
-    # results that nobody asks for
-    ("holdall_verify", "result"), ("holdall_repair", "result"),
-    ("holdall_identify", "format"), ("holdall_identify", "kind"),
+    ("holdall_array_read", "start"),
+    ("holdall_array_read", "count"),
+    ("holdall_array_write", "start"),
+    ("holdall_array_write", "count"),
+    ("*", "step"),
+    ("*", "strides"),
+    # results that are not requested
+    ("holdall_verify", "result"),
+    ("holdall_repair", "result"),
+    ("holdall_identify", "format"),
+    ("holdall_identify", "kind"),
     # all columns
-    ("holdall_table_read_rows", "names"), ("holdall_table_read_points", "names"),
+    ("holdall_table_read_rows", "names"),
+    ("holdall_table_read_points", "names"),
     # all records in order
     ("holdall_bag_stream_open", "next"),
-    # asks for their number
+    # returns only the number of records
     ("holdall_bag_index_find", "records"),
     # removes it
-    ("holdall_schunk_attr_set", "value"), ("holdall_array_attr_set", "value"),
-    ("holdall_table_attr_set", "value"), ("holdall_table_column_attr_set", "value"),
+    ("holdall_schunk_attr_set", "value"),
+    ("holdall_array_attr_set", "value"),
+    ("holdall_table_attr_set", "value"),
+    ("holdall_table_column_attr_set", "value"),
 }
-# What a function that cannot fail gives for NULL, where that is not 0 or NULL.
-NOTHING = {
-    "holdall_bag_stream_number": "UINT64_MAX",
-    "holdall_epoch_next": "HOLDALL_E_ARGUMENT",
-}
+# The result of a function that cannot fail for NULL, if it is not 0 or NULL.
+NOTHING = {"holdall_bag_stream_number": "UINT64_MAX", "holdall_epoch_next": "HOLDALL_E_ARGUMENT"}
 
-# Where one of these is a result, it is asked for with dst == NULL.
+# A function with one of these parameters is called with dst == NULL to get the size.
 ASKED = ["n", "checksum_size"]
 
-# By type, or function, and name ("*": any name): how a single argument is drawn.
+# How a single argument is drawn, by type or function, and name ("*": any name).
 NUMBER = "a_number()"
 ARGUMENTS = {
     ("holdall_mode", "*"): "a_mode()",
@@ -72,13 +85,14 @@ ARGUMENTS = {
     # of one function
     ("holdall_bag_index_find", "records"): "numbers(most)",
     ("holdall_bag_index_find_many", "records"): "numbers(count)",
-    # beyond the bag nothing is written
+    # writes nothing outside the bag
     ("holdall_bag_read_range_to", "offsets"): "numbers(count < 1000 ? count + 1 : 1)",
     ("holdall_bag_read_indices_to", "offsets"): "numbers(n + 1)",
     ("holdall_epoch_next", "epoch"): "picked(0, K_epoch)",
     ("holdall_array_copy", "spec"): "a_copy(array)",
 }
-# Parameters that belong together: drawn by one function, which gets the handle and pointers to them.
+# Parameters that depend on each other: drawn by one function, which gets the handle and pointers to
+# them.
 GROUPS = [
     (["start", "count", "step", "strides"], "a_box"),
     (["positions", "counts"], "a_choice"),
@@ -97,10 +111,17 @@ GROUPS = [
     (["indices", "n"], "some_indices"),
     (["data", "offsets", "count"], "some_records"),
 ]
-# Bytes that end with their number.
+# Byte arrays, each followed by its length.
 LENGTHS = ["n", "dst_size", "src_size", "size", "key_size", "most"]
-# What is handed back: number of the result's type.
-RESULTS = {"uint64_t *", "size_t *", "int32_t *", "holdall_format *", "holdall_kind *", "const void **"}
+# Functions whose result is passed back: number of the result's type.
+RESULTS = {
+    "uint64_t *",
+    "size_t *",
+    "int32_t *",
+    "holdall_format *",
+    "holdall_kind *",
+    "const void **",
+}
 
 
 def declared(p):
@@ -131,17 +152,31 @@ class Call:
     def draw_all(self):
         for p in self.parameters:
             if p.handle() and p.name != "err":
-                how = "taken" if self.closes() else "options_or_none" if p.type == "const holdall_options *" else "picked"
+                how = (
+                    "taken"
+                    if self.closes()
+                    else "options_or_none" if p.type == "const holdall_options *" else "picked"
+                )
                 self.draw(p, f"{how}({self.index(p)}, K_{p.handle()})")
-        handle = self.parameters[0].name if self.parameters and self.parameters[0].handle() else "NULL"
+        handle = (
+            self.parameters[0].name if self.parameters and self.parameters[0].handle() else "NULL"
+        )
         for names, how in GROUPS:
-            free = {p.name for p in self.parameters if p.name not in self.drawn and p.type not in RESULTS}
+            free = {
+                p.name
+                for p in self.parameters
+                if p.name not in self.drawn and p.type not in RESULTS
+            }
             if set(names) <= free:
                 for n in names:
                     p = self.parameters[self.names.index(n)]
                     self.lines.append(f"{declared(p)} = 0;")
                     self.drawn.add(n)
-                extra = ["dst_size" if "dst_size" in self.names else "src_size"] if how in ("a_box", "a_choice", "a_list") else []
+                extra = (
+                    ["dst_size" if "dst_size" in self.names else "src_size"]
+                    if how in ("a_box", "a_choice", "a_list")
+                    else []
+                )
                 for n in extra:
                     self.lines.append(f"size_t {n} = 0;")
                     self.drawn.add(n)
@@ -153,12 +188,22 @@ class Call:
             if p.name not in self.drawn:
                 self.draw_one(p, self.names[at + 1 :])
 
-    def draw_one(self, p, behind):
-        length = next((n for n in behind if n in LENGTHS and self.parameters[self.names.index(n)].type == "size_t"), None)
+    def draw_one(self, p, following):
+        length = next(
+            (
+                n
+                for n in following
+                if n in LENGTHS and self.parameters[self.names.index(n)].type == "size_t"
+            ),
+            None,
+        )
         if (self.name, p.name) in ARGUMENTS:
             self.draw(p, ARGUMENTS[self.name, p.name])
         elif p.structure() and not p.type.startswith("const "):
-            self.lines.append(f"{p.structure()} got_{p.name} = {{.struct_size = once_in(20) ? a_size() : sizeof got_{p.name}}};")
+            self.lines.append(
+                f"{p.structure()} got_{p.name} = {{.struct_size = once_in(20) ? a_size() : sizeof "
+                f"got_{p.name}}};"
+            )
             self.draw(p, f"&got_{p.name}")
         elif p.type == "holdall_error *":
             self.draw(p, "an_error()")
@@ -169,7 +214,13 @@ class Call:
             self.lines.append("struct ArrowArrayStream given = {0};")
             self.draw(p, "&given")
         elif p.type in RESULTS:
-            self.lines.append(f"{p.type[:-1].strip()} {'*' if p.type.endswith('**') else ''}got_{p.name} = 0;".replace("* *", "**").replace("**got", "*got"))
+            self.lines.append(
+                f"{p.type[:-1].strip()} {'*' if p.type.endswith('**') else ''}got_{p.name} = 0;".replace(
+                    "* *", "**"
+                ).replace(
+                    "**got", "*got"
+                )
+            )
             self.draw(p, f"&got_{p.name}")
         elif p.type in ("void *", "char *") and length:
             self.draw(p, f"room({length})")
@@ -178,14 +229,19 @@ class Call:
         else:
             how = ARGUMENTS.get((p.type, p.name)) or ARGUMENTS.get((p.type, "*"))
             if how is None:
-                sys.exit(f"generate.py: {self.name}(): how is `{declared(p)}` drawn? See its ARGUMENTS and GROUPS.")
+                sys.exit(
+                    f"generate.py: {self.name}(): how is `{declared(p)}` drawn? See its ARGUMENTS "
+                    "and GROUPS."
+                )
             self.draw(p, how)
 
     def index(self, p):
         return self.parameters.index(p)
 
     def argument(self, p):
-        return f"NULLED({self.index(p)}) ? NULL : {p.name}" if p.pointer and not p.handle() else p.name
+        return (
+            f"NULLED({self.index(p)}) ? NULL : {p.name}" if p.pointer and not p.handle() else p.name
+        )
 
     def text(self):
         self.draw_all()
@@ -195,41 +251,80 @@ class Call:
             self.lines += [f"{call};", "return HOLDALL_OK;"]
         elif self.result == "holdall_status":
             self.lines.append(f"holdall_status status = {call};")
-            told = f"NULLED({self.names.index('err')}) ? NULL : err_" if "err" in self.names else "NULL"
-            self.lines.append(f"told(status, {told});")
+            checked = (
+                f"NULLED({self.names.index('err')}) ? NULL : err_"
+                if "err" in self.names
+                else "NULL"
+            )
+            self.lines.append(f"check_error(status, {checked});")
             for p in out:
-                self.lines.append(f"if (!NULLED({self.index(p)})) kept(K_{p.out()}, status, made);")
+                self.lines.append(
+                    f"if (!NULLED({self.index(p)})) store_handle(K_{p.out()}, status, made);"
+                )
             if any("given" in line for line in self.lines):
                 self.lines.append("drained(&given);")
-            if any(p.type == "struct ArrowArrayStream *" and p.name == "stream" for p in self.parameters):
+            if any(
+                p.type == "struct ArrowArrayStream *" and p.name == "stream"
+                for p in self.parameters
+            ):
                 self.lines.append("released(stream);")
             self.lines.append("return status;")
         elif re.fullmatch(r"holdall_\w+ \*", self.result):
-            self.lines += [f"kept(K_{self.result[8:-2]}, HOLDALL_OK, {call});", "return HOLDALL_OK;"]
+            self.lines += [
+                f"store_handle(K_{self.result[8:-2]}, HOLDALL_OK, {call});",
+                "return HOLDALL_OK;",
+            ]
         else:
-            self.lines.append(f"return {call} == {NOTHING.get(self.name, '0')} ? HOLDALL_E_ARGUMENT : HOLDALL_OK;")
-        text = "\n    ".join(self.lines).replace("holdall_error *err =", "holdall_error *err_ =").replace("NULL : err)", "NULL : err_)")
+            self.lines.append(
+                f"return {call} == {NOTHING.get(self.name, '0')} ? HOLDALL_E_ARGUMENT : HOLDALL_OK;"
+            )
+        text = (
+            "\n    ".join(self.lines)
+            .replace("holdall_error *err =", "holdall_error *err_ =")
+            .replace("NULL : err)", "NULL : err_)")
+        )
         return f"static holdall_status call_{self.name}(void)\n{{\n    {text}\n}}\n"
 
     def pointers(self):
-        """ For each parameter: is it a pointer that must not, or may, be NULL? """
+        """Returns for each parameter whether it is a pointer that must not, or may, be NULL."""
         kinds = []
         for p in self.parameters:
-            kinds.append("." if not p.pointer else "o" if self.result == "void" or may_be_null(self.name, p, self.parameters) else "n")
+            kinds.append(
+                "."
+                if not p.pointer
+                else (
+                    "o"
+                    if self.result == "void" or may_be_null(self.name, p, self.parameters)
+                    else "n"
+                )
+            )
         return "".join(kinds)
 
 
 def main(header, out):
     calls = [Call(*f) for f in functions(pathlib.Path(header))]
     handles = sorted({(c.parameters[0].handle(), c.name) for c in calls if c.closes()})
-    text = ["/* Made by generate.py. */", "#ifndef CALLS", "enum { " + ", ".join(f"K_{h}" for h, _ in handles) + ", KINDS };", ""]
+    text = [
+        "/* Made by generate.py. */",
+        "#ifndef CALLS",
+        "enum { " + ", ".join(f"K_{h}" for h, _ in handles) + ", KINDS };",
+        "",
+    ]
     text += ["static void close_one(int kind, void *handle)\n{\n    switch (kind) {"]
     text += [f"    case K_{h}: {close}(handle); break;" for h, close in handles]
     text += ["    }\n}\n", "#else"]
     text += [c.text() for c in calls]
-    text += ["static const struct {\n    const char *name;\n    holdall_status (*call)(void);\n    /* a letter for each parameter: a pointer that "
-             "must not (n), or may (o), be NULL, or none */\n    const char *pointers;\n    bool status;\n} calls[] = {"]
-    text += [f'    {{"{c.name}", call_{c.name}, "{c.pointers()}", {"true" if c.result == "holdall_status" else "false"}}},' for c in calls]
+    text += [
+        "static const struct {\n    const char *name;\n    holdall_status (*call)(void);\n    /* "
+        "a letter for each parameter: a pointer that "
+        "must not (n), or may (o), be NULL, or none */\n    const char *pointers;\n    bool "
+        "status;\n} calls[] = {"
+    ]
+    text += [
+        f'    {{"{c.name}", call_{c.name}, "{c.pointers()}", '
+        f'{"true" if c.result == "holdall_status" else "false"}}},'
+        for c in calls
+    ]
     text += ["};", "enum { CALLS_N = sizeof calls / sizeof calls[0] };", "#endif"]
     with open(out, "w") as f:
         f.write("\n".join(text) + "\n")

@@ -1,4 +1,4 @@
-/* Leaks handles on purpose, and returns 0: valgrind and the address sanitizer must tell. */
+/* Leaks handles on purpose and returns 0: valgrind and the address sanitizer must report it. */
 #include <holdall.h>
 
 int main(void)

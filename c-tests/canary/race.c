@@ -1,4 +1,5 @@
-/* Two threads change one handle that only one may use at a time, and returns 0: the thread sanitizer must tell. */
+/* Changes one handle from two threads at the same time, which is not allowed, and returns 0: the
+ * thread sanitizer must report it. */
 #include <holdall.h>
 
 #include <pthread.h>
@@ -16,9 +17,10 @@ int main(void)
 {
     holdall_options *options = holdall_options_new();
     pthread_t other;
-    /* once before: they only change what is there, and nothing worse comes of it */
-    if (options == NULL || holdall_options_set(options, HOLDALL_OPT_LEVEL, 1, NULL) != HOLDALL_OK || pthread_create(&other, NULL, set, options) != 0 ||
-        set(options) != NULL)
+    /* once before the threads start: the race then only changes existing values, and does no other
+     * harm */
+    if (options == NULL || holdall_options_set(options, HOLDALL_OPT_LEVEL, 1, NULL) != HOLDALL_OK ||
+        pthread_create(&other, NULL, set, options) != 0 || set(options) != NULL)
         return 1;
     void *failed;
     if (pthread_join(other, &failed) != 0 || failed != NULL)

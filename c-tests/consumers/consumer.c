@@ -2,7 +2,7 @@
  *
  *   consumer BAG
  *
- * It must compile as C and run however the library was found: see run.sh. */
+ * It must compile as C and run with every method of finding the library: see run.sh. */
 #include <holdall.h>
 
 #include <stdio.h>
@@ -12,13 +12,15 @@
 enum { RECORDS = 1000 };
 
 #ifdef CONSUMER_OWN_ZSTD
-/* This program has a zstd of its own: the library's must neither clash with it nor take its place. */
+/* This program defines its own zstd functions: the library must neither conflict with them nor
+ * replace them. */
 unsigned ZSTD_versionNumber(void);
 #endif
 
 static int fail(const char *what, const holdall_error *err)
 {
-    fprintf(stderr, "consumer: %s: %s (%s)\n", what, err->message, holdall_status_name(err->status));
+    fprintf(stderr, "consumer: %s: %s (%s)\n", what, err->message,
+            holdall_status_name(err->status));
     return 1;
 }
 
@@ -70,16 +72,17 @@ int main(int argc, char **argv)
             return 1;
         }
     }
-    /* A failure comes back as one, with words: nothing unwinds into this program. */
-    if (holdall_bag_read(bag, RECORDS, have, sizeof have, &n, &err) != HOLDALL_E_RANGE || err.message[0] == '\0') {
-        fprintf(stderr, "consumer: a record behind the last was not refused\n");
+    /* Failures are returned as statuses with messages: no call unwinds into this program. */
+    if (holdall_bag_read(bag, RECORDS, have, sizeof have, &n, &err) != HOLDALL_E_RANGE ||
+        err.message[0] == '\0') {
+        fprintf(stderr, "consumer: a record after the last one was not refused\n");
         return 1;
     }
     holdall_bag_close(bag);
 
 #ifdef CONSUMER_OWN_ZSTD
     if (ZSTD_versionNumber() != 424242) {
-        fprintf(stderr, "consumer: the library's zstd took the place of this program's\n");
+        fprintf(stderr, "consumer: the library's zstd replaced that of this program\n");
         return 1;
     }
 #endif

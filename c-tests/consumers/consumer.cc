@@ -1,4 +1,4 @@
-// A user's program in C++: writes a bag and reads it back, its handles closed by their owners.
+// A user's program in C++: writes a bag and reads it back; its handles are closed by their owners.
 //
 //   consumer BAG
 #include <holdall.h>
@@ -28,7 +28,8 @@ void write(const char *path, const std::string *records, size_t n)
     check(holdall_bag_writer_open(path, HOLDALL_CREATE, nullptr, &handle, &err), err);
     std::unique_ptr<holdall_bag_writer, Close> writer(handle);
     for (size_t i = 0; i < n; i++)
-        check(holdall_bag_writer_append(writer.get(), records[i].data(), records[i].size(), &err), err);
+        check(holdall_bag_writer_append(writer.get(), records[i].data(), records[i].size(), &err),
+              err);
     check(holdall_bag_writer_commit(writer.get(), &err), err);
 }
 
@@ -63,7 +64,7 @@ try {
 
     try {
         read(bag.get(), 3);
-        throw std::logic_error("a record behind the last was not refused");
+        throw std::logic_error("a record after the last one was not refused");
     } catch (const std::runtime_error &) {
     }
     std::cout << "3 records, holdall " << holdall_version_text() << "\n";

@@ -1,4 +1,4 @@
-/* A program's own zstd: as little of it as shows whether the library's is mixed up with it. */
+/* A program's own zstd: a minimum that shows whether the library calls it by mistake. */
 unsigned ZSTD_versionNumber(void);
 unsigned ZSTD_versionNumber(void)
 {

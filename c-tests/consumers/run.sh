@@ -1,16 +1,17 @@
 #!/bin/sh
 # usage: run.sh PREFIX SCRATCH
-# Uses the library in every way that a project may, each in a fresh folder below SCRATCH (which is
+#
+# Uses the library in every way that a project may, each in a new folder below SCRATCH (which is
 # emptied first), with a program that is built and run: from the installation in PREFIX, again after
 # PREFIX was moved, and from the source by add_subdirectory. PREFIX is moved back at the end.
 #
-# A mode that fails is named with what it printed, and the others still run.
+# A failed mode is named with its output, and the others still run.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 source=$(cd "$here/../.." && pwd)
 prefix=$(cd "$1" && pwd) || exit 2
 rm -rf "$2" && mkdir -p "$2" || exit 2
-# Paths with spaces and more than ASCII, for what is built and for the prefix that was moved.
+# Paths with spaces and non-ASCII characters, for the builds and for the moved prefix.
 scratch="$(cd "$2" && pwd)/my prüfung dir"
 mkdir "$scratch" || exit 2
 moved="$scratch/moved to elsewhere/ümlaut"
@@ -19,11 +20,11 @@ version=$(find "$prefix" -name holdall.pc -exec sed -n 's/^Version: \([0-9]*\.[0
 other=${version%.*}.$((${version#*.} + 1))   # another minor version: another ABI
 passed=0 failed=0
 
-# PREFIX is wanted back whatever happens.
+# PREFIX is moved back in every case.
 trap '[ ! -d "$moved" ] || mv "$moved" "$prefix"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# mode NAME FUNCTION ARGUMENT...: runs the function in a fresh folder, as `set -e` scripts do
+# mode NAME FUNCTION ARGUMENT...: runs the function in a new folder, with `set -e`
 mode() {
     name=$1
     shift
@@ -42,7 +43,7 @@ mode() {
     fi
 }
 
-# linked PROGRAM shared|static: is the program linked as it was asked to be?
+# linked PROGRAM shared|static: checks how the program is linked
 linked() {
     if [ "$(uname)" = Darwin ]; then
         needs=$(otool -L "$1")
@@ -57,7 +58,8 @@ linked() {
 }
 
 find_package() { # PREFIX shared|static C|CXX
-    cmake -S "$here/find" -B build -DCMAKE_PREFIX_PATH="$1" -DKIND="$2" -DLANGUAGE="$3" -DWANT="$version"
+    cmake -S "$here/find" -B build -DCMAKE_PREFIX_PATH="$1" -DKIND="$2" -DLANGUAGE="$3" \
+        -DWANT="$version"
     cmake --build build
     linked build/trips "$2"
     case $3 in
@@ -71,7 +73,7 @@ find_package() { # PREFIX shared|static C|CXX
     trips build/trips
 }
 
-# The first of these programs is that in C: what that has said and written, the others say and write.
+# The first program is the one in C: the others must have the same output and write the same file.
 trips() { # PROGRAM
     rm -rf trips
     mkdir -p trips/made
@@ -82,7 +84,8 @@ trips() { # PROGRAM
 }
 
 refused() { # PREFIX VERSION
-    if cmake -S "$here/find" -B build -DCMAKE_PREFIX_PATH="$1" -DKIND=shared -DLANGUAGE=C -DWANT="$2"; then
+    if cmake -S "$here/find" -B build -DCMAKE_PREFIX_PATH="$1" -DKIND=shared -DLANGUAGE=C \
+        -DWANT="$2"; then
         echo "find_package accepts version $2"
         return 1
     fi
@@ -98,11 +101,13 @@ subdirectory() { # shared|static
     linked build/consumer "$1"
     build/own_zstd own.bagz
     build/consumer made.bagz
-    # The installed program runs; the library comes with it where it is linked to that, and nothing else.
+    # The installed program runs. The library is installed with it only if it is linked to the
+    # shared one.
     cmake --install build --prefix "$PWD/installed" >/dev/null
     find installed -name '*holdall*' >found
     if [ "$1" = shared ]; then
-        [ "$(sed 's/.*libholdall\.so//; s/.*\.dylib//' found | tr -d '0-9.\n')" = "" ] && [ -s found ]
+        [ "$(sed 's/.*libholdall\.so//; s/.*\.dylib//' found | tr -d '0-9.\n')" = "" ] &&
+            [ -s found ]
     else
         [ ! -s found ]
     fi
@@ -110,9 +115,10 @@ subdirectory() { # shared|static
     installed/bin/consumer made-too.bagz
 }
 
-# With the project around it, all of the library is installed where that is asked for.
+# In a subproject, the complete library is installed only on request.
 subdirectory_installed() {
-    cmake -S "$here/subdirectory" -B build -DHOLDALL_SOURCE="$source" -DBUILD_SHARED_LIBS=ON -DHOLDALL_INSTALL=ON
+    cmake -S "$here/subdirectory" -B build -DHOLDALL_SOURCE="$source" -DBUILD_SHARED_LIBS=ON \
+        -DHOLDALL_INSTALL=ON
     cmake --build build
     cmake --install build --prefix "$PWD/installed" >/dev/null
     rm -r build
@@ -121,7 +127,7 @@ subdirectory_installed() {
     pkg_config "$PWD/installed" shared
 }
 
-# Where pkg-config finds the package, and programs its shared library.
+# Sets the paths with which pkg-config finds the package, and programs its shared library.
 package_in() { # PREFIX
     pc=$(find "$1" -name holdall.pc)
     PKG_CONFIG_PATH=$(dirname "$pc")
@@ -146,7 +152,7 @@ pkg_config() { # PREFIX shared|static
     ./consumer made.bagz
 }
 
-# The source that the package names, compiled as its head says.
+# The source that the package names, compiled as its first comment states.
 pkg_config_languages() { # PREFIX
     package_in "$1"
     eval "${CXX:-c++} -std=c++17 -o trips_cxx \"\$source/examples/trips/trips.cc\" $(pkg-config --cflags --libs holdall)"
@@ -166,7 +172,8 @@ tool() { # PREFIX
     "$program" --version
 }
 
-# The examples, and a set of files that the tool makes: two ranks have each of its records once in each epoch.
+# The examples, and a set of files that the tool writes: two ranks get each of its records once per
+# epoch.
 examples() { # PREFIX
     cmake -S "$source/examples" -B build -DCMAKE_PREFIX_PATH="$1"
     cmake --build build

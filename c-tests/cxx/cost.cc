@@ -1,4 +1,4 @@
-// The loops of cost.h as C++ has them.
+// The loops of cost.h in C++.
 #include "cost.h"
 
 #include <holdall.hpp>

@@ -1,7 +1,7 @@
-/* What cost.c and cost.cc do alike, each in its language: a program for cost.sh to count the instructions of.
+/* Loops that cost.c and cost.cc implement, each in its language. cost.sh counts their instructions.
  *
- * Its calls are the cheapest that there are, so that what is spent around them shows: short records that are stored as they are,
- * in a file that is mapped, without checksums; and an item of an array that is stored as it is. */
+ * They call the fastest functions, so that the overhead of the interface is visible: short
+ * uncompressed records of a mapped file without checksums, and an item of an uncompressed array. */
 #ifndef COST_H
 #define COST_H
 
@@ -13,7 +13,8 @@ enum { RECORDS = 4096, ROUNDS = 40000, ITEMS = 8192 };
 extern "C" {
 #endif
 
-/* Each reads what it is asked for ROUNDS times, or to its end, and returns a sum of it. cost.sh counts what is spent in them. */
+/* Each reads ROUNDS times, or to the end, and returns a sum of the content. cost.sh counts the
+ * instructions in them. */
 uint64_t count_reads(const char *path);
 uint64_t count_stream(const char *path);
 uint64_t count_batch(const char *path);

@@ -1,4 +1,5 @@
-/* cost write FOLDER: what the loops of cost.h read. cost LOOP FOLDER: runs one of them, and prints its sum. */
+/* cost write FOLDER: writes the files that the loops of cost.h read. cost LOOP FOLDER: runs a loop
+ * and prints its sum. */
 #include "cost.h"
 
 #include <inttypes.h>
@@ -9,14 +10,18 @@ static int write_all(const char *bag, const char *array)
 {
     static int32_t items[ITEMS];
     const uint64_t shape[] = {ITEMS};
-    const holdall_array_spec spec = {
-        .struct_size = sizeof spec, .format = HOLDALL_FORMAT_BLOSCPACK, .dtype = "<i4", .ndim = 1, .shape = shape};
+    const holdall_array_spec spec = {.struct_size = sizeof spec,
+                                     .format = HOLDALL_FORMAT_BLOSCPACK,
+                                     .dtype = "<i4",
+                                     .ndim = 1,
+                                     .shape = shape};
     holdall_error err;
     holdall_options *stored = holdall_options_new();
     holdall_bag_writer *writer = NULL;
     holdall_array *made = NULL;
     char record[40];
-    int ok = holdall_options_set(stored, HOLDALL_OPT_CODEC, HOLDALL_CODEC_NONE, &err) == HOLDALL_OK &&
+    int ok = holdall_options_set(stored, HOLDALL_OPT_CODEC, HOLDALL_CODEC_NONE, &err) ==
+                 HOLDALL_OK &&
              holdall_bag_writer_open(bag, HOLDALL_CREATE, stored, &writer, &err) == HOLDALL_OK;
     for (int i = 0; ok && i < RECORDS; i++) {
         memset(record, i, sizeof record);
@@ -26,7 +31,8 @@ static int write_all(const char *bag, const char *array)
         items[i] = i;
     ok = ok && holdall_bag_writer_commit(writer, &err) == HOLDALL_OK &&
          holdall_array_create(array, HOLDALL_CREATE, &spec, stored, &made, &err) == HOLDALL_OK &&
-         holdall_array_write(made, NULL, NULL, NULL, items, sizeof items, NULL, &err) == HOLDALL_OK &&
+         holdall_array_write(made, NULL, NULL, NULL, items, sizeof items, NULL, &err) ==
+             HOLDALL_OK &&
          holdall_array_commit(made, &err) == HOLDALL_OK;
     holdall_options_free(stored);
     holdall_bag_writer_close(writer);
@@ -42,7 +48,10 @@ int main(int argc, char **argv)
         const char *name;
         uint64_t (*loop)(const char *);
         int of_array;
-    } loops[] = {{"reads", count_reads, 0}, {"stream", count_stream, 0}, {"batch", count_batch, 0}, {"boxes", count_boxes, 1}};
+    } loops[] = {{"reads", count_reads, 0},
+                 {"stream", count_stream, 0},
+                 {"batch", count_batch, 0},
+                 {"boxes", count_boxes, 1}};
     char bag[4096], array[4096];
     if (argc != 3)
         return 2;

@@ -1,4 +1,4 @@
-// What the tests of holdall.hpp say what they expect with.
+// Checks for the tests of holdall.hpp.
 #ifndef EXPECT_HPP
 #define EXPECT_HPP
 
@@ -8,15 +8,15 @@
 #include <cstdlib>
 #include <string>
 
-#define EXPECT(...)                                                                                                    \
-    do {                                                                                                               \
-        if (!(__VA_ARGS__)) {                                                                                          \
-            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #__VA_ARGS__);                                           \
-            std::exit(1);                                                                                              \
-        }                                                                                                              \
+#define EXPECT(...) \
+    do { \
+        if (!(__VA_ARGS__)) { \
+            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #__VA_ARGS__); \
+            std::exit(1); \
+        } \
     } while (0)
 
-// The failure that f() throws, which must be one of this status.
+// Returns the exception that f() throws, which must have this status.
 template <class F> holdall::error failure(holdall_status status, F f)
 {
     try {
@@ -24,14 +24,18 @@ template <class F> holdall::error failure(holdall_status status, F f)
     } catch (const holdall::error &e) {
         if (e.status() == status)
             return e;
-        std::fprintf(stderr, "%s (%s) in place of %s\n", e.what(), e.status_name(), holdall_status_name(status));
+        std::fprintf(stderr, "%s (%s) in place of %s\n", e.what(), e.status_name(),
+                     holdall_status_name(status));
         std::exit(1);
     }
     std::fprintf(stderr, "no failure in place of %s\n", holdall_status_name(status));
     std::exit(1);
 }
 
-// A path in this test's own folder.
-inline std::string scratch(const std::string &name) { return std::string(std::getenv("HOLDALL_TMP")) + "/" + name; }
+// Returns a path in the folder of this test.
+inline std::string scratch(const std::string &name)
+{
+    return std::string(std::getenv("HOLDALL_TMP")) + "/" + name;
+}
 
 #endif

@@ -9,11 +9,13 @@ using namespace holdall;
 
 namespace {
 
-// A handle has one owner at a time, and what is not committed goes with it.
+// A handle has one owner at a time; uncommitted changes are discarded with it.
 void moves()
 {
-    static_assert(!std::is_copy_constructible_v<bag> && !std::is_copy_assignable_v<bag_writer> && !std::is_copy_constructible_v<array>);
-    static_assert(std::is_nothrow_move_constructible_v<table> && std::is_nothrow_move_assignable_v<array>);
+    static_assert(!std::is_copy_constructible_v<bag> && !std::is_copy_assignable_v<bag_writer> &&
+                  !std::is_copy_constructible_v<array>);
+    static_assert(std::is_nothrow_move_constructible_v<table> &&
+                  std::is_nothrow_move_assignable_v<array>);
     const std::string path = scratch("moves.bagz");
     {
         bag_writer first(path);
@@ -38,7 +40,7 @@ void moves()
     EXPECT(!a && c.size() == 3);
 }
 
-// What holdall_error has, an error has.
+// An exception has all fields of holdall_error.
 void failures()
 {
     const error e = failure(HOLDALL_E_MISSING, [] { bag b(scratch("nothing.bagz")); });
@@ -56,11 +58,12 @@ void failures()
     failure(HOLDALL_E_TYPE, [&] { array other_kind(path); });
 }
 
-// Eight chunks; in two of them a byte is not what it was.
+// Eight chunks, two of which have one changed byte.
 std::string damaged(const std::string &name)
 {
     const std::string path = scratch(name);
-    schunk s = schunk::create(path, mode::create, format::bloscpack, 4, options().chunk_bytes(4096).codec(codec::none));
+    schunk s = schunk::create(path, mode::create, format::bloscpack, 4,
+                              options().chunk_bytes(4096).codec(codec::none));
     std::vector<std::uint32_t> numbers(8192);
     for (std::size_t i = 0; i < numbers.size(); i++)
         numbers[i] = static_cast<std::uint32_t>(i);
@@ -87,7 +90,7 @@ template <class F> int thrown(F f)
     return 0;
 }
 
-// An exception of a callback is thrown again by the call.
+// The call rethrows an exception of a callback.
 void callbacks()
 {
     const std::string path = damaged("callbacks.blp");
@@ -97,24 +100,34 @@ void callbacks()
         EXPECT(part.substr(0, 6) == "chunk " && fault.status() == HOLDALL_E_CHECKSUM);
         return true;
     });
-    EXPECT(!found && faults == 2 && found.corrupt == 2 && found.intact == 6 && found.fault->status() == HOLDALL_E_CHECKSUM);
+    EXPECT(!found && faults == 2 && found.corrupt == 2 && found.intact == 6 &&
+           found.fault->status() == HOLDALL_E_CHECKSUM);
     EXPECT(verify(path).corrupt == 2);
-    EXPECT(!verify(path, [&](std::string_view, const error &) { return faults++, false; }) && faults == 3);
-    EXPECT(thrown([&] { verify(path, [](std::string_view, const error &) -> bool { throw Mine{1}; }); }) == 1);
+    EXPECT(!verify(path, [&](std::string_view, const error &) { return faults++, false; }) &&
+           faults == 3);
+    EXPECT(thrown([&] {
+               verify(path, [](std::string_view, const error &) -> bool { throw Mine{1}; });
+           }) == 1);
 
     std::uint64_t reported = 0;
-    const options reports = options().progress([&](std::uint64_t done, std::uint64_t) { return reported = done, true; });
+    const options reports = options().progress(
+        [&](std::uint64_t done, std::uint64_t) { return reported = done, true; });
     EXPECT(verify(path, reports).corrupt == 2 && reported > 0);
-    const options throws = options().progress([](std::uint64_t, std::uint64_t) -> bool { throw Mine{2}; });
+    const options throws =
+        options().progress([](std::uint64_t, std::uint64_t) -> bool { throw Mine{2}; });
     EXPECT(thrown([&] { verify(path, throws); }) == 2);
     EXPECT(thrown([&] { repair(path, throws); }) == 2);
     // the function outlives the options, in the handle that was opened with them
-    auto own = std::make_unique<options>(options().skip_damaged(true).progress([](std::uint64_t, std::uint64_t) -> bool { throw Mine{3}; }));
+    auto own = std::make_unique<options>(options().skip_damaged(true).progress(
+        [](std::uint64_t, std::uint64_t) -> bool { throw Mine{3}; }));
     schunk s(path, mode::read, *own);
     own.reset();
     EXPECT(thrown([&] { s.checksum(holdall::checksum::crc32); }) == 3);
-    EXPECT(thrown([&] { s.copy(scratch("copy.blp"), mode::create, format::bloscpack, throws); }) == 2);
-    failure(HOLDALL_E_CANCELLED, [&] { verify(path, options().progress([](std::uint64_t, std::uint64_t) { return false; })); });
+    EXPECT(thrown([&] { s.copy(scratch("copy.blp"), mode::create, format::bloscpack, throws); }) ==
+           2);
+    failure(HOLDALL_E_CANCELLED, [&] {
+        verify(path, options().progress([](std::uint64_t, std::uint64_t) { return false; }));
+    });
 
     // skipped corruption is reported
     bool intact = true;
@@ -133,12 +146,14 @@ void callbacks()
     w.commit();
     std::fstream(records, std::ios::in | std::ios::out | std::ios::binary).put('\xee');
     const bag damaged_bag(records, options().skip_damaged(true));
-    EXPECT(damaged_bag.read(0, &intact).empty() && !intact && damaged_bag.read(1, &intact).size() == 40 && intact);
+    EXPECT(damaged_bag.read(0, &intact).empty() && !intact &&
+           damaged_bag.read(1, &intact).size() == 40 && intact);
     bag_stream stream = damaged_bag.stream();
     std::string seen;
     for (const auto &r : stream)
         seen += r.is_damaged() ? '-' : static_cast<char>(r[0]);
-    EXPECT(seen == "-bc" && stream.damaged_count() == 1 && damaged_bag.read_range(0, 3).damaged_positions().size() == 1);
+    EXPECT(seen == "-bc" && stream.damaged_count() == 1 &&
+           damaged_bag.read_range(0, 3).damaged_positions().size() == 1);
     EXPECT(damaged_bag.stream().take(3)->damaged_positions()[0] == 0);
 }
 
@@ -171,7 +186,10 @@ struct Memory : storage_functions {
     }
     void truncate(const char *name, std::uint64_t size) override { files[name].resize(size); }
     void sync(const char *) override {}
-    void rename(const char *from, const char *to) override { files[to] = std::move(file(from)), files.erase(from); }
+    void rename(const char *from, const char *to) override
+    {
+        files[to] = std::move(file(from)), files.erase(from);
+    }
     void remove(const char *name) override { file(name), files.erase(name); }
     void list(const char *folder, const std::function<bool(const char *)> &each) override
     {
@@ -204,11 +222,13 @@ void storages()
 
     auto columns = std::make_shared<Memory>();
     {
-        table t = table::create("", mode::create, format::bcolz, {{"n", dtype_of<std::int64_t>()}}, options().storage(storage(columns)));
+        table t = table::create("", mode::create, format::bcolz, {{"n", dtype_of<std::int64_t>()}},
+                                options().storage(storage(columns)));
         t.append(std::vector<std::int64_t>{5, 6, 7});
         t.commit();
     }
-    EXPECT(table("", mode::read, options().storage(storage(columns))).read<std::int64_t>("n") == (std::vector<std::int64_t>{5, 6, 7}));
+    EXPECT(table("", mode::read, options().storage(storage(columns))).read<std::int64_t>("n") ==
+           (std::vector<std::int64_t>{5, 6, 7}));
 
     std::ifstream file(damaged("memory.blp"), std::ios::binary);
     const std::string copy((std::istreambuf_iterator<char>(file)), {});
@@ -228,17 +248,27 @@ void storages()
     EXPECT(bag("", options().codec(codec::none).storage(shards)).size() == 3);
 }
 
-// A number of each kind that options take, on its way to C and back.
+// Passes a number of each kind of option to C and back.
 void all_options()
 {
     const std::string path = scratch("options.b2nd");
     const double nan_like = -1.5;
     options o;
-    o.threads(2).codec(codec::zstd).level(3).filters({filter::bitshuffle, filter::none}).checksum(holdall::checksum::none);
-    o.fill_value(span<const double>(&nan_like, 1)).both_metalayers(true).sparse(true).durability(false).lock(false);
-    const array a = array::create<double>(path, mode::create, format::b2nd, {4, 4}, o, {2, 2}, {2, 1});
+    o.threads(2)
+        .codec(codec::zstd)
+        .level(3)
+        .filters({filter::bitshuffle, filter::none})
+        .checksum(holdall::checksum::none);
+    o.fill_value(span<const double>(&nan_like, 1))
+        .both_metalayers(true)
+        .sparse(true)
+        .durability(false)
+        .lock(false);
+    const array a =
+        array::create<double>(path, mode::create, format::b2nd, {4, 4}, o, {2, 2}, {2, 1});
     EXPECT(a.read<double>() == std::vector<double>(16, -1.5));
-    EXPECT(a.chunk_shape()[1] == 2 && a.block_shape()[1] == 1 && codec{a.info().codec} == codec::zstd && a.info().level == 3);
+    EXPECT(a.chunk_shape()[1] == 2 && a.block_shape()[1] == 1 &&
+           codec{a.info().codec} == codec::zstd && a.info().level == 3);
     options given = std::move(o);
     EXPECT(given && o.get() == nullptr);
     failure(HOLDALL_E_ARGUMENT, [&] { given.level(77); });

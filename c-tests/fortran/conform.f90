@@ -1,4 +1,5 @@
-! conform LIST: writes the content of the containers in a list, for c-tests/conform.py, as cxx/conform.cc does.
+! conform LIST: writes the content of the containers in a list, for c-tests/conform.py, as
+! cxx/conform.cc does.
 program conform
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use holdall
@@ -57,7 +58,8 @@ contains
     write (out) content
   end subroutine
 
-  ! Writes the items in storage order: numbers as numbers of their type, others as numbers of their size.
+  ! Writes the items in storage order: numbers as numbers of their type, others as numbers of their
+  ! size.
   subroutine put_array(a)
     type(holdall_array), intent(in) :: a
     type(holdall_error) :: err

@@ -1,4 +1,5 @@
-! Tests of the module holdall: items of every type, rank and strides are read as they were written; failures are reported.
+! Tests of the module holdall: items of every type, rank and strides are read as they were written;
+! failures are reported.
 
 ! The callbacks, and what they received.
 module listeners
@@ -83,7 +84,8 @@ contains
     integer, intent(in) :: status
     character(*), intent(in) :: what
     call expect(err%status == status, &
-        what // ': ' // holdall_status_name(err%status) // ' in place of ' // holdall_status_name(status))
+        what // ': ' // holdall_status_name(err%status) // ' in place of ' &
+        // holdall_status_name(status))
     call expect(status >= 0 .or. err%message /= '', what // ' without a message')
   end subroutine
 
@@ -96,12 +98,15 @@ contains
     x = reshape([(i * 1d0, i=1, 12)], [3, 4])
     call o%set(HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD)
     call o%set(HOLDALL_OPT_FILTERS, [integer(int8) :: HOLDALL_FILTER_BITSHUFFLE])
-    call a%create(folder // 'boxes.b2nd', HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, holdall_dtype(x), shape(x), o, chunk_shape=[2, 3])
+    call a%create(folder // 'boxes.b2nd', HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, holdall_dtype(x), &
+        shape(x), o, chunk_shape=[2, 3])
     call a%write(x)
     call a%attr_set('note', 'abc  ')
     call a%commit()
-    call expect(all(a%shape() == [3, 4]) .and. all(a%chunk_shape() == [2, 3]) .and. a%dtype() == '<f8', 'shapes')
-    call expect(a%size() == 12 .and. a%itemsize() == 8 .and. a%nbytes() == 96 .and. a%stored_bytes() > 0, 'sizes')
+    call expect(all(a%shape() == [3, 4]) .and. all(a%chunk_shape() == [2, 3]) &
+        .and. a%dtype() == '<f8', 'shapes')
+    call expect(a%size() == 12 .and. a%itemsize() == 8 .and. a%nbytes() == 96 &
+        .and. a%stored_bytes() > 0, 'sizes')
     call array_info(a)
 
     call a%open(folder // 'boxes.b2nd  ')
@@ -149,17 +154,23 @@ contains
     type(holdall_array_info) :: info
     type(holdall_error) :: err
     call a%get_info(info)
-    call expect(info%dtype == '<f8' .and. all(info%shape == [3, 4]) .and. all(info%chunk_shape == [2, 3]) .and. &
+    call expect(info%dtype == '<f8' .and. all(info%shape == [3, 4]) &
+        .and. all(info%chunk_shape == [2, 3]) .and. &
         all(info%block_shape == a%block_shape()), 'shapes of an info')
-    call expect(info%format == HOLDALL_FORMAT_B2ND .and. info%order == HOLDALL_ORDER_C .and. info%codec == HOLDALL_CODEC_ZSTD &
-        .and. info%level == 5 .and. info%checksum == HOLDALL_CHECKSUM_CRC32 .and. info%attr_count == a%attr_count(), &
+    call expect(info%format == HOLDALL_FORMAT_B2ND .and. info%order == HOLDALL_ORDER_C &
+        .and. info%codec == HOLDALL_CODEC_ZSTD &
+        .and. info%level == 5 .and. info%checksum == HOLDALL_CHECKSUM_CRC32 &
+        .and. info%attr_count == a%attr_count(), &
         'constants of an info')
-    call expect(size(info%filters) == 1 .and. all(info%filters == HOLDALL_FILTER_BITSHUFFLE), 'filters of an info')
-    call expect(info%itemsize == 8 .and. info%nbytes == 96 .and. info%stored_bytes == a%stored_bytes() .and. &
+    call expect(size(info%filters) == 1 .and. all(info%filters == HOLDALL_FILTER_BITSHUFFLE), &
+        'filters of an info')
+    call expect(info%itemsize == 8 .and. info%nbytes == 96 &
+        .and. info%stored_bytes == a%stored_bytes() .and. &
         info%generation == a%generation() .and. a%generation() == 1, 'numbers of an info')
     call closed%get_info(info, err)
     call failed(err, HOLDALL_E_ARGUMENT, 'info of no array')
-    call expect(info%dtype == '' .and. size(info%shape) == 0 .and. closed%stored_bytes() == 0, 'an empty info')
+    call expect(info%dtype == '' .and. size(info%shape) == 0 .and. closed%stored_bytes() == 0, &
+        'an empty info')
   end subroutine
 
   ! A handle that is not closed closes itself and releases its lock.
@@ -169,7 +180,8 @@ contains
     call leaves_it()
     call b%open(folder // 'boxes.b2nd', HOLDALL_APPEND)
     call b%attr_get('note', value)
-    call expect(value == 'abc  ' .and. len(value) == 5 .and. b%attr_name(b%attr_count()) == 'note', 'an attribute')
+    call expect(value == 'abc  ' .and. len(value) == 5 &
+        .and. b%attr_name(b%attr_count()) == 'note', 'an attribute')
     call b%attr_get('none', value)
     call expect(.not. allocated(value), 'no attribute')
   end subroutine
@@ -217,16 +229,20 @@ contains
     type(holdall_error) :: err
     character(:), allocatable :: value
     call s%get_info(info)
-    call expect(info%format == HOLDALL_FORMAT_B2FRAME .and. info%codec == HOLDALL_CODEC_LZ4 .and. .not. info%is_sparse .and. &
+    call expect(info%format == HOLDALL_FORMAT_B2FRAME .and. info%codec == HOLDALL_CODEC_LZ4 &
+        .and. .not. info%is_sparse .and. &
         all(info%filters == [HOLDALL_FILTER_SHUFFLE]), 'constants of a superchunk')
-    call expect(info%typesize == 8 .and. info%chunk_size == 80 .and. info%chunk_count == 10 .and. info%nbytes == 800 .and. &
-        info%stored_bytes > 0 .and. info%generation == 2 .and. info%attr_count == s%attr_count(), 'numbers of a superchunk')
+    call expect(info%typesize == 8 .and. info%chunk_size == 80 .and. info%chunk_count == 10 &
+        .and. info%nbytes == 800 .and. &
+        info%stored_bytes > 0 .and. info%generation == 2 .and. info%attr_count == s%attr_count(), &
+        'numbers of a superchunk')
     call s%get_chunk_info(10_int64, chunk)
     call expect(chunk%nbytes == 80 .and. .not. chunk%is_pending, 'a chunk')
     call s%get_chunk_info(11_int64, chunk, err)
     call failed(err, HOLDALL_E_RANGE, 'no chunk')
     call s%attr_get('note', value)
-    call expect(value == 'abc' .and. s%attr_name(s%attr_count()) == 'note', 'an attribute of a superchunk')
+    call expect(value == 'abc' .and. s%attr_name(s%attr_count()) == 'note', &
+        'an attribute of a superchunk')
   end subroutine
 
   subroutine leaves_it()
@@ -253,18 +269,23 @@ contains
     logical(c_bool) :: l1(3)
     character(7) :: text(3)
     i1 = [-1_int8, 2_int8, 3_int8]
-    call make(a, holdall_dtype(i1)); call a%write(i1); i1 = 0; call a%read(i1); call expect(all(i1 == [-1, 2, 3]), 'int8')
+    call make(a, holdall_dtype(i1)); call a%write(i1); i1 = 0; call a%read(i1)
+    call expect(all(i1 == [-1, 2, 3]), 'int8')
     i2 = [-300_int16, 2_int16, 3_int16]
-    call make(a, holdall_dtype(i2)); call a%write(i2); i2 = 0; call a%read(i2); call expect(all(i2 == [-300, 2, 3]), 'int16')
+    call make(a, holdall_dtype(i2)); call a%write(i2); i2 = 0; call a%read(i2)
+    call expect(all(i2 == [-300, 2, 3]), 'int16')
     i4 = [-70000, 2, 3]
-    call make(a, holdall_dtype(i4)); call a%write(i4); i4 = 0; call a%read(i4); call expect(all(i4 == [-70000, 2, 3]), 'int32')
+    call make(a, holdall_dtype(i4)); call a%write(i4); i4 = 0; call a%read(i4)
+    call expect(all(i4 == [-70000, 2, 3]), 'int32')
     i8 = [-5000000000_int64, 2_int64, 3_int64]
     call make(a, holdall_dtype(i8)); call a%write(i8); i8 = 0; call a%read(i8)
     call expect(all(i8 == [-5000000000_int64, 2_int64, 3_int64]), 'int64')
     r4 = [1.5, 2.5, -3.5]
-    call make(a, holdall_dtype(r4)); call a%write(r4); r4 = 0; call a%read(r4); call expect(all(r4 == [1.5, 2.5, -3.5]), 'real32')
+    call make(a, holdall_dtype(r4)); call a%write(r4); r4 = 0; call a%read(r4)
+    call expect(all(r4 == [1.5, 2.5, -3.5]), 'real32')
     r8 = [1d300, 2d0, -3d0]
-    call make(a, holdall_dtype(r8)); call a%write(r8); r8 = 0; call a%read(r8); call expect(all(r8 == [1d300, 2d0, -3d0]), 'real64')
+    call make(a, holdall_dtype(r8)); call a%write(r8); r8 = 0; call a%read(r8)
+    call expect(all(r8 == [1d300, 2d0, -3d0]), 'real64')
     c8 = [(1.0, 2.0), (3.0, 4.0), (5.0, 6.0)]
     call make(a, holdall_dtype(c8)); call a%write(c8); c8 = 0; call a%read(c8(3:1:-1))
     call expect(c8(1) == (5.0, 6.0), 'complex of real32')
@@ -310,7 +331,8 @@ contains
     real(real32) :: x(2, 3), all_of(3, 5), gaps(4, 3)
     integer :: i
     x = reshape([(i * 1.0, i=1, 6)], [2, 3])
-    call a%create(folder // 'growth.blp', HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, holdall_dtype(x), [2, 0])
+    call a%create(folder // 'growth.blp', HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, &
+        holdall_dtype(x), [2, 0])
     call a%append(x)
     gaps = 0
     gaps(1:4:2, :) = x + 10
@@ -319,21 +341,26 @@ contains
     call a%commit()
     call expect(all(a%shape() == [3, 5]), 'grown')
     call a%read(all_of)
-    call expect(all(all_of(2, :) == 9) .and. all(all_of(:, 5) == [15.0, 9.0, 16.0]), 'what it grew by')
+    call expect(all(all_of(2, :) == 9) .and. all(all_of(:, 5) == [15.0, 9.0, 16.0]), &
+        'what it grew by')
     call a%append([1.0], err=err)
     call failed(err, HOLDALL_E_ARGUMENT, 'less than a position')
     call a%remove(1_int64, 3_int64)
     call a%resize([3_int64, 4_int64])
     call a%read(all_of(:, :4))
-    call expect(all(all_of(:, 1) == [13.0, 9.0, 14.0]) .and. all(all_of(:, 3:4) == 0), 'removed and resized')
+    call expect(all(all_of(:, 1) == [13.0, 9.0, 14.0]) .and. all(all_of(:, 3:4) == 0), &
+        'removed and resized')
     call a%copy(folder // 'growth.b2nd', HOLDALL_CREATE, HOLDALL_FORMAT_B2ND)
     call b%open(folder // 'growth.b2nd')
     call expect(all(b%shape() == [3, 4]), 'a copy')
-    call a%copy(folder // 'growth.b2nd', HOLDALL_REPLACE, HOLDALL_FORMAT_B2ND, chunk_shape=[3_int64, 2_int64], &
+    call a%copy(folder // 'growth.b2nd', HOLDALL_REPLACE, HOLDALL_FORMAT_B2ND, &
+        chunk_shape=[3_int64, 2_int64], &
         block_shape=[3_int64, 1_int64])
     call b%refresh()
-    call expect(b%generation() == 1 .and. all(b%chunk_shape() == [3, 2]) .and. all(b%block_shape() == [3, 1]), 'refreshed')
-    call a%copy(folder // 'growth2.b2nd', HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, chunk_shape=[3_int64], err=err)
+    call expect(b%generation() == 1 .and. all(b%chunk_shape() == [3, 2]) &
+        .and. all(b%block_shape() == [3, 1]), 'refreshed')
+    call a%copy(folder // 'growth2.b2nd', HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, &
+        chunk_shape=[3_int64], err=err)
     call failed(err, HOLDALL_E_ARGUMENT, 'chunks of another rank')
   end subroutine
 
@@ -345,16 +372,20 @@ contains
     integer(int8) :: bytes(7), have(7)
     integer :: i
     x = reshape([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [2, 3])
-    call a%create(folder // 'expressions.b2nd', HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, holdall_dtype(x), [2, 3])
+    call a%create(folder // 'expressions.b2nd', HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, &
+        holdall_dtype(x), [2, 3])
     call a%write(x + 1)
     call a%append(2 * x)
     call a%append([(i * 1.0, i=0, 1)])
     call a%insert(turned(x(:, 1)), 1_int64)
     call a%commit()
     call a%read(all_of)
-    call expect(all(all_of(:, 1) == [2.0, 1.0]) .and. all(all_of(:, 2:4) == x + 1), 'an expression and a result')
-    call expect(all(all_of(:, 5:7) == 2 * x) .and. all(all_of(:, 8) == [0.0, 1.0]), 'appended expressions')
-    call a%create(folder // 'expressions3.b2nd', HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, holdall_dtype(x), [2, 3, 1])
+    call expect(all(all_of(:, 1) == [2.0, 1.0]) .and. all(all_of(:, 2:4) == x + 1), &
+        'an expression and a result')
+    call expect(all(all_of(:, 5:7) == 2 * x) .and. all(all_of(:, 8) == [0.0, 1.0]), &
+        'appended expressions')
+    call a%create(folder // 'expressions3.b2nd', HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, &
+        holdall_dtype(x), [2, 3, 1])
     call a%write(reshape(x, [2, 3, 1]) - 1)
     call a%commit()
     call a%read(part)
@@ -381,13 +412,16 @@ contains
     integer(int16), allocatable :: y(:, :, :, :, :, :, :, :, :, :, :, :, :, :, :)
     integer :: i
     x = reshape([(int(i, int16), i=0, 2**15 - 1)], shape(x))
-    call a%create(folder // 'ranks.b2nd', HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, holdall_dtype(x), shape(x))
+    call a%create(folder // 'ranks.b2nd', HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, holdall_dtype(x), &
+        shape(x))
     call a%write(x)
     allocate (y(3, 2, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3), source=0_int16)
     call a%read(y(1::2, :, 3:1:-2, :, :, :, :, :, :, :, :, :, :, 2:1:-1, 1::2))
-    call expect(all(y(1::2, :, 3:1:-2, :, :, :, :, :, :, :, :, :, :, 2:1:-1, 1::2) == x) .and. sum(int(y, &
+    call expect(all(y(1::2, :, 3:1:-2, :, :, :, :, :, :, :, :, :, :, 2:1:-1, 1::2) == x) &
+        .and. sum(int(y, &
         int64)) == sum(int(x, int64)), 'fifteen')
-    call a%create(folder // 'ranks.b2nd', HOLDALL_REPLACE, HOLDALL_FORMAT_B2ND, holdall_dtype(x), [integer ::])
+    call a%create(folder // 'ranks.b2nd', HOLDALL_REPLACE, HOLDALL_FORMAT_B2ND, holdall_dtype(x), &
+        [integer ::])
     zero = 7
     call a%write(zero)
     zero = 0
@@ -470,7 +504,8 @@ contains
     call b%open(folder // 'bags.bagz')
     call b%get_info(info)
     call expect(b%record_count() == 1000 .and. b%shard_count() == 1, 'a bag')
-    call expect(info%record_count == 1000 .and. info%shard_count == 1 .and. info%stored_bytes > 0 .and. info%generation == 0, &
+    call expect(info%record_count == 1000 .and. info%shard_count == 1 .and. info%stored_bytes > 0 &
+        .and. info%generation == 0, &
         'numbers of a bag')
     call expect(info%format == HOLDALL_FORMAT_BAGZ .and. info%codec == HOLDALL_CODEC_ZSTD .and. &
         info%checksum == HOLDALL_CHECKSUM_ZSTD .and. info%limits == HOLDALL_BAG_LIMITS_TAIL .and. &
@@ -484,7 +519,8 @@ contains
     call expect(err%position == 1000, 'the first position is 0')
     call b%slice(1000_int64, 500_int64, -2_int64, half)
     call half%read_range(2_int64, 2_int64, some)
-    call expect(some%count() == 2 .and. some%record(1_int64) == ' 998xx' .and. some%record(3_int64) == '' .and. &
+    call expect(some%count() == 2 .and. some%record(1_int64) == ' 998xx' &
+        .and. some%record(3_int64) == '' .and. &
         some%damaged_count() == 0, 'a slice')
     call s%open(half)
     i = 0
@@ -495,7 +531,8 @@ contains
     call failed(err, HOLDALL_END, 'the end of a stream')
     call expect(i == 500 .and. .not. allocated(record), 'a stream')
     call keys%build(b)
-    call expect(keys%find_first('  42') == 42 .and. keys%find_first('nothing') == 0 .and. keys%find_first('') == 1000, 'an index')
+    call expect(keys%find_first('  42') == 42 .and. keys%find_first('nothing') == 0 &
+        .and. keys%find_first('') == 1000, 'an index')
     call keys%open(folder // 'bags.index', b, HOLDALL_CREATE)
     call keys%open(folder // 'bags.index', b)
     call expect(keys%find_first('  42') == 42, 'an index in a file')
@@ -522,7 +559,8 @@ contains
     end do
     call w%commit()
     call w%close()
-    open (newunit=unit, file=folder // 'damage.bag', access='stream', form='unformatted', status='old')
+    open (newunit=unit, file=folder // 'damage.bag', access='stream', form='unformatted', &
+        status='old')
     write (unit, pos=15) int(-1, int8)
     close (unit)
     call b%open(folder // 'damage.bag')
@@ -535,7 +573,8 @@ contains
     call expect(record == '', 'what is read of it')
     call b%read_range(1_int64, 3_int64, some, err)
     call failed(err, HOLDALL_DAMAGED, 'a skipped record of a batch')
-    call expect(some%damaged_count() == 1 .and. some%record(3_int64) == 'CCCCCCCCCC', 'others of the batch')
+    call expect(some%damaged_count() == 1 .and. some%record(3_int64) == 'CCCCCCCCCC', &
+        'others of the batch')
     call s%open(b)
     do i = 1, 3
       call expect(s%next(record, err), 'a stream of three')
@@ -555,13 +594,15 @@ contains
     x = [(i, i=1, 8192)]
     call o%set(HOLDALL_OPT_CHUNK_BYTES, 4096)
     call o%set(HOLDALL_OPT_CODEC, HOLDALL_CODEC_NONE)
-    call a%create(folder // 'damage.blp', HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, holdall_dtype(x), [8192], o)
+    call a%create(folder // 'damage.blp', HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, &
+        holdall_dtype(x), [8192], o)
     call a%write(x)
     call a%commit()
     call a%close()
     call holdall_verify(folder // 'damage.blp', intact, corrupt, unchecked)
     call expect(intact == 8 .and. corrupt == 0 .and. unchecked == 0, 'intact')
-    open (newunit=unit, file=folder // 'damage.blp', access='stream', form='unformatted', status='old')
+    open (newunit=unit, file=folder // 'damage.blp', access='stream', form='unformatted', &
+        status='old')
     inquire (unit, size=n)
     write (unit, pos=n - 3000) int(-1, int8)
     close (unit)
@@ -569,7 +610,8 @@ contains
     call failed(err, HOLDALL_E_CHECKSUM, 'damage')
     call expect(intact == 7 .and. corrupt == 1, 'damaged')
     call holdall_verify(folder // 'damage.blp', fault=note, err=err)
-    call expect(faults == 1 .and. parts(1) == 'chunk 7' .and. status == HOLDALL_E_CHECKSUM, 'a fault is reported')
+    call expect(faults == 1 .and. parts(1) == 'chunk 7' .and. status == HOLDALL_E_CHECKSUM, &
+        'a fault is reported')
     call holdall_options_set_progress(reporting, to_the_end)
     call holdall_verify(folder // 'damage.blp', options=reporting, err=err)
     call expect(calls > 0 .and. most > 0, 'progress is reported')
@@ -589,7 +631,8 @@ contains
     call holdall_repair(folder // 'damage.blp', intact, n)
     call holdall_verify(folder // 'damage.blp')
     call holdall_identify(folder // 'damage.blp', format, kind)
-    call expect(intact == 7 .and. n == 1 .and. format == HOLDALL_FORMAT_BLOSCPACK .and. kind == HOLDALL_KIND_SCHUNK, 'repaired')
+    call expect(intact == 7 .and. n == 1 .and. format == HOLDALL_FORMAT_BLOSCPACK &
+        .and. kind == HOLDALL_KIND_SCHUNK, 'repaired')
   end subroutine
 
   subroutine tables()
@@ -601,7 +644,8 @@ contains
     real(real64) :: position(2, 3), wide(4, 3)
     character(6) :: name(3)
     character(:), allocatable :: value
-    call t%create(folder // 'tables.bcolz', HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, [character(8) :: 'id', 'position', 'name'], &
+    call t%create(folder // 'tables.bcolz', HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, &
+        [character(8) :: 'id', 'position', 'name'], &
         [character(13) :: '<i8', "('<f8', (2,))", '|S6'])
     call t%put('id', [1_int64, 2_int64])
     wide = reshape([1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0], [4, 3])
@@ -623,12 +667,14 @@ contains
     call t%commit()
 
     call t%open(folder // 'tables.bcolz')
-    call expect(t%row_count() == 3 .and. t%column_count() == 3 .and. t%column_name(2) == 'position' .and. &
+    call expect(t%row_count() == 3 .and. t%column_count() == 3 &
+        .and. t%column_name(2) == 'position' .and. &
         t%column_index('name') == 3, 'a table')
     call t%read('id', id)
     call t%read('name', name)
     call t%read('position', position)
-    call expect(all(id == [1, 2, 3]) .and. all(name == [character(6) :: 'Vega', 'Mizar', 'Deneb']), 'its columns')
+    call expect(all(id == [1, 2, 3]) &
+        .and. all(name == [character(6) :: 'Vega', 'Mizar', 'Deneb']), 'its columns')
     call expect(all(position == reshape([1, 2, 5, 6, 5, 6], [2, 3])), 'a column with a shape')
     call t%read('id', id(:2), step=2_int64)
     call expect(all(id(:2) == [1, 3]), 'rows by a step')
@@ -657,7 +703,8 @@ contains
     call t%read('position', id, err=err)
     call failed(err, HOLDALL_E_TYPE, 'another type')
     call t%attr_get('from', value)
-    call expect(value == '"nowhere"' .and. t%attr_count() == 1 .and. t%attr_name(1) == 'from', 'an attribute')
+    call expect(value == '"nowhere"' .and. t%attr_count() == 1 .and. t%attr_name(1) == 'from', &
+        'an attribute')
     call t%column(1, column)
     call column%attr_get('unit', value)
     call expect(value == '"1"', 'an attribute of a column')
@@ -666,8 +713,10 @@ contains
     call t%copy(folder // 'copy.blz', HOLDALL_CREATE, HOLDALL_FORMAT_BLZ)
     call copy%open(folder // 'copy.blz')
     call copy%get_info(info)
-    call expect(info%format == HOLDALL_FORMAT_BLZ .and. info%column_count == 3 .and. info%row_count == 3 .and. &
-        info%nbytes == 90 .and. info%stored_bytes > 0 .and. info%attr_count == 1 .and. info%generation == 0, 'a copy of a table')
+    call expect(info%format == HOLDALL_FORMAT_BLZ .and. info%column_count == 3 &
+        .and. info%row_count == 3 .and. &
+        info%nbytes == 90 .and. info%stored_bytes > 0 .and. info%attr_count == 1 &
+        .and. info%generation == 0, 'a copy of a table')
     call other%open(folder // 'tables.bcolz')
     call t%open(folder // 'tables.bcolz', HOLDALL_APPEND)
     call t%column_remove('position')

@@ -1,6 +1,7 @@
 #!/bin/sh
 # usage: generated.sh PYTHON BINDINGS HEADER SCRATCH
-# The generated files of the Fortran module are what generate/fortran.py makes of the header.
+#
+# Checks that the generated files of the Fortran module are up to date with the header.
 set -eu
 rm -rf "$4" && mkdir -p "$4"
 "$1" "$2/generate/fortran.py" "$3" "$4"

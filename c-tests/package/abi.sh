@@ -1,9 +1,10 @@
 #!/bin/sh
 # usage: abi.sh INCLUDE SHARED SCRATCH
-# What programs that are built rely on, as abi.xml has it: the functions that the shared library exports with the types that the
-# headers in INCLUDE give them, their structures, and the values of their constants. Says what has changed; HOLDALL_BLESS=1 takes
-# it for the new state. (The library's own debug information is Rust's, whose types are not those of C; that the headers are the
-# Rust functions' own is what `cargo test --test headers` proves.)
+#
+# Compares the ABI with abi.xml: the functions that the shared library exports with their types in
+# the headers in INCLUDE, structures, and values of constants. Prints the changes; HOLDALL_BLESS=1
+# accepts them. (The debug information of the library has Rust types, not those of C; `cargo test
+# --test headers` proves that the headers match the Rust functions.)
 set -eu
 include=$1 shared=$2 scratch=$3
 baseline=$(dirname "$0")/abi.xml
@@ -13,10 +14,11 @@ say() {
     exit 1
 }
 
-# The headers of holdall.h in a folder.
+# Prints the headers of holdall.h in a folder.
 headers() { printf '%s\n' "$1/holdall.h" "$1"/holdall/*.h; }
 
-# picture FOLDER NAME: its C side as a library of its own, whose functions do nothing, and what abidw says of that
+# picture FOLDER NAME: compiles the C side as a library whose functions do nothing, and dumps it
+# with abidw
 picture() {
     {
         ${CC:-cc} -E -P -DHOLDALL_API=STUB -DHOLDALL_USE= "$1/holdall.h" |
@@ -29,10 +31,11 @@ picture() {
         echo 'enum holdall_constants holdall_constants(void) { __builtin_trap(); }'
     } >"$scratch/$2.c"
     (cd "$scratch" && ${CC:-cc} -g -gdwarf-4 -O0 -w -shared -fPIC -o "$2.so" "$2.c")
-    abidw --no-show-locs --no-comp-dir-path --no-corpus-path --no-elf-needed --out-file "$scratch/$2.xml" "$scratch/$2.so"
+    abidw --no-show-locs --no-comp-dir-path --no-corpus-path --no-elf-needed \
+        --out-file "$scratch/$2.xml" "$scratch/$2.so"
 }
 
-# differ OLD NEW: do they? difference.txt says how
+# differ OLD NEW: returns whether they differ; difference.txt has the changes
 differ() {
     status=0
     abidiff "$1" "$2" >"$scratch/difference.txt" 2>&1 || status=$?
@@ -40,12 +43,13 @@ differ() {
     [ $status != 0 ]
 }
 
-# must_see WORDS FROM TO: a change of the headers that must be seen
+# must_see TEXT FROM TO: a change of the headers that must be detected
 must_see() {
     rm -rf "$scratch/include"
     cp -r "$include" "$scratch/include"
     headers "$scratch/include" | xargs sed -i "s/$2/$3/"
-    ! diff -rq "$include" "$scratch/include" >/dev/null || say "$1: the headers have no such line any more"
+    ! diff -rq "$include" "$scratch/include" >/dev/null ||
+        say "$1: the headers have no such line any more"
     picture "$scratch/include" other
     differ "$scratch/header.xml" "$scratch/other.xml" || say "$1: not noticed"
 }
@@ -55,11 +59,14 @@ exported() { ${NM:-nm} -D --defined-only "$1" | awk '{ print $NF }' | LC_ALL=C s
 picture "$include" header
 exported "$scratch/header.so" | grep -vx holdall_constants >"$scratch/in-header"
 exported "$shared" >"$scratch/in-library"
-diff "$scratch/in-header" "$scratch/in-library" || say 'the header (<) and the library (>) do not have the same functions'
-must_see 'another type of an argument' 'holdall_bag_record_count(const holdall_bag \*bag)' 'holdall_bag_record_count(const holdall_records *bag)'
+diff "$scratch/in-header" "$scratch/in-library" ||
+    say 'the header (<) and the library (>) do not have the same functions'
+must_see 'another type of an argument' 'holdall_bag_record_count(const holdall_bag \*bag)' \
+    'holdall_bag_record_count(const holdall_records *bag)'
 must_see 'a structure that is longer' '    int32_t os_code;' '    int64_t os_code;'
 must_see 'another value' '#define HOLDALL_E_RANGE (-13)' '#define HOLDALL_E_RANGE (-31)'
-must_see 'a function more' 'HOLDALL_API void holdall_storage_free' 'HOLDALL_API void holdall_more(void); &'
+must_see 'a function more' 'HOLDALL_API void holdall_storage_free' \
+    'HOLDALL_API void holdall_more(void); &'
 
 if [ "${HOLDALL_BLESS:-}" = 1 ]; then
     cp "$scratch/header.xml" "$baseline"

@@ -1,8 +1,9 @@
 #!/bin/sh
 # usage: header.sh HEADER COMPILER [STANDARD...]
-# The header alone, twice in one file, must compile without a warning under every standard of C and
-# C++ that users may have, or under those that are named. So must, as C99 and C++11, each header that
-# holdall.h includes.
+#
+# Compiles the header alone, twice in one file, without warnings, for every standard of C and C++
+# that users may have, or for the named ones. Compiles each header that holdall.h includes as C99
+# and C++11.
 set -eu
 header=$1 compiler=$2
 shift 2

@@ -1,11 +1,13 @@
 #!/bin/sh
 # usage: needs.sh FILE.pc
-# Libs.private must name the system libraries that rustc says a static library in Rust needs. gcc_s
-# and c are left out there: the C compiler adds them.
+#
+# Checks that Libs.private names the system libraries that rustc lists for a static Rust library,
+# except gcc_s and c, which the C compiler adds.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-said=$(echo | rustc --crate-type staticlib --crate-name empty --print native-static-libs -o "$work/empty.a" - 2>&1)
+said=$(echo | rustc --crate-type staticlib --crate-name empty --print native-static-libs \
+    -o "$work/empty.a" - 2>&1)
 want=$(printf '%s\n' "$said" | sed -n 's/.*native-static-libs: //p')
 [ -n "$want" ] || { echo "rustc does not say what it needs: $said" >&2; exit 1; }
 have=$(sed -n 's/^Libs.private: //p' "$1")

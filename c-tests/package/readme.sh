@@ -1,6 +1,8 @@
 #!/bin/sh
 # usage: readme.sh DOCUMENT.md PROGRAM...
-# The programs that a document shows, one of each language, are those that tests compile and run.
+#
+# Checks that the programs in a document, one of each language, are those that tests compile and
+# run.
 set -eu
 document=$1
 shift

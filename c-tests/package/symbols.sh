@@ -1,7 +1,9 @@
 #!/bin/sh
 # usage: symbols.sh HEADER SHARED STATIC
-# Both libraries offer the functions of the header to the linker, and not a name besides: a further
-# one could clash with a user's own (zstd's above all), a missing one fails only when a user links.
+#
+# Checks that both libraries export exactly the functions of the header. Another name could conflict
+# with a name of the user's program (zstd's in particular); a missing one would fail only when a
+# user links.
 set -eu
 header=$1 shared=$2 static=$3
 nm=${NM:-nm}
@@ -29,8 +31,10 @@ for kind in shared static; do
         status=1
     fi
 done
-# The codecs are C, and built with -fstack-protector-strong (.cargo/config.toml), unless CFLAGS says otherwise.
-if [ -z "${CFLAGS:-}" ] && [ "$(uname)" = Linux ] && ! "$nm" -D --undefined-only "$shared" | grep -q __stack_chk_fail; then
+# The codecs are C, built with -fstack-protector-strong (.cargo/config.toml) unless CFLAGS disables
+# it.
+if [ -z "${CFLAGS:-}" ] && [ "$(uname)" = Linux ] && ! "$nm" -D --undefined-only "$shared" |
+    grep -q __stack_chk_fail; then
     echo "$shared: the C code was built without -fstack-protector-strong" >&2
     status=1
 fi

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""usage: draw.py    draws codecs.svg, filters.svg and chunks.svg, beside this file, from the measurements of measure.sh
+"""usage: draw.py    draws codecs.svg, filters.svg and chunks.svg
 
+The files are written beside this one, from the measurements of measure.sh.
 `draw.py --check` draws nothing, and fails if one of them differs from the measurements.
 """
+
 import csv
 import math
 import pathlib
@@ -25,7 +27,8 @@ text { font: 12px system-ui, sans-serif; fill: #1c2026 } .dim { fill: #5a6472; f
 
 class Picture:
     def __init__(self, width, height, title):
-        self.parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">',
+        self.parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+                      f'width="{width}" height="{height}" role="img">',
                       f"<title>{title}</title><style>{STYLE}</style>"]  # fmt: skip
 
     def text(self, x, y, text, kind=""):
@@ -35,11 +38,19 @@ class Picture:
         self.parts.append(f'<path class="grid" d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"/>')
 
     def bar(self, x, y, width, height, kind):
-        self.parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 1):.1f}" height="{height:.1f}" class="{kind}"/>')
+        self.parts.append(
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 1):.1f}" height="{height:.1f}" '
+            f'class="{kind}"/>'
+        )
 
     def path(self, points, kind):
-        self.parts.append(f'<polyline class="{kind}" style="fill:none" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}"/>')
-        self.parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2" class="{kind}"/>' for x, y in points]
+        self.parts.append(
+            f'<polyline class="{kind}" style="fill:none" '
+            f'points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}"/>'
+        )
+        self.parts += [
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2" class="{kind}"/>' for x, y in points
+        ]
 
     def done(self):
         return "\n".join(self.parts + ["</svg>"]) + "\n"
@@ -62,8 +73,16 @@ def codecs():
         for line, what in enumerate(("write", "read")):
             x0, y0, width, height = 50 + column * 375, 45 + line * 300, 310, 205
             top, low = math.log10(8000), math.log10(1.5 if what == "write" else 200)
-            point = lambda ratio, speed: (x0 + (ratio - least) / (most - least) * width, y0 + height - (math.log10(speed) - low) / (top - low) * height)  # noqa: E731
-            picture.text(x0, y0 - 22, f"{'Writing' if what == 'write' else 'Reading'} {DATA[data]}, filter {BEST[data]}", "title")
+            point = lambda ratio, speed: (
+                x0 + (ratio - least) / (most - least) * width,
+                y0 + height - (math.log10(speed) - low) / (top - low) * height,
+            )  # noqa: E731
+            picture.text(
+                x0,
+                y0 - 22,
+                f"{'Writing' if what == 'write' else 'Reading'} {DATA[data]}, filter {BEST[data]}",
+                "title",
+            )
             for speed in (2, 10, 50, 200, 500, 1000, 2000, 5000):
                 if math.log10(speed) > low:
                     picture.line(x0, point(least, speed)[1], x0 + width, point(least, speed)[1])
@@ -73,7 +92,11 @@ def codecs():
                 picture.text(point(ratio, 1000)[0], y0 + height + 16, f"{ratio:g}", "dim middle")
             picture.text(x0 + width, y0 + height + 32, "times smaller", "dim end")
             for i, kind in enumerate(kinds):
-                points = [point(float(row["ratio"]), float(row[what])) for row in some if row["codec"] == kind]
+                points = [
+                    point(float(row["ratio"]), float(row[what]))
+                    for row in some
+                    if row["codec"] == kind
+                ]
                 picture.path(points, f"c{i}")
     for i, kind in enumerate(kinds):
         picture.text(50 + i * 80, 610, kind, f"c{i} title")
@@ -89,8 +112,14 @@ def filters():
     for column, data in enumerate(DATA):
         x0, width = 120 + column * 375, 200
         picture.text(x0 - 70, 20, DATA[data], "title")
-        some = {(row["codec"], row["level"], row["filter"]): float(row["ratio"]) for row in rows if row["data"] == data}
-        most = max(some[one + (kind,)] for one in chosen for kind in ("none", "shuffle", "bitshuffle"))
+        some = {
+            (row["codec"], row["level"], row["filter"]): float(row["ratio"])
+            for row in rows
+            if row["data"] == data
+        }
+        most = max(
+            some[one + (kind,)] for one in chosen for kind in ("none", "shuffle", "bitshuffle")
+        )
         y = 38
         for codec, level in chosen:
             picture.text(x0 - 110, y + 28, f"{codec} {level}")
@@ -113,22 +142,43 @@ def chunks():
         x0, y0, width = 190 + n % 2 * 290, 40 + n // 2 * 170, 190
         took = {row["chunks"]: float(row["microseconds"]) for row in rows if row["read"] == kind}
         low, top = math.log10(min(took.values()) / 2), math.log10(max(took.values()))
-        picture.text(x0, y0 - 8, {"item": "one item", "all": "everything", "cube of 32": "a cube of 32"}.get(kind, f"a plane across {kind[-1]}"), "title")
+        picture.text(
+            x0,
+            y0 - 8,
+            {"item": "one item", "all": "everything", "cube of 32": "a cube of 32"}.get(
+                kind, f"a plane across {kind[-1]}"
+            ),
+            "title",
+        )
         for i, shape in enumerate(shapes):
             length = (math.log10(took[shape]) - low) / (top - low) * width
             if n % 2 == 0:
                 picture.text(x0 - 8, y0 + 12 + i * 18, shape, "end")
-            picture.bar(x0, y0 + 2 + i * 18, length, 13, "c1" if took[shape] <= 2 * min(took.values()) else "c0")
+            picture.bar(
+                x0,
+                y0 + 2 + i * 18,
+                length,
+                13,
+                "c1" if took[shape] <= 2 * min(took.values()) else "c0",
+            )
             picture.text(x0 + length + 5, y0 + 12 + i * 18, shown(took[shape]), "dim")
     return picture.done()
 
 
 def shown(microseconds):
-    return f"{microseconds / 1000:.0f} ms" if microseconds >= 10000 else f"{microseconds / 1000:.1f} ms" if microseconds >= 1000 else f"{microseconds:.0f} µs"
+    return (
+        f"{microseconds / 1000:.0f} ms"
+        if microseconds >= 10000
+        else f"{microseconds / 1000:.1f} ms" if microseconds >= 1000 else f"{microseconds:.0f} µs"
+    )
 
 
 def main():
-    for name, drawn in (("codecs.svg", codecs()), ("filters.svg", filters()), ("chunks.svg", chunks())):
+    for name, drawn in (
+        ("codecs.svg", codecs()),
+        ("filters.svg", filters()),
+        ("chunks.svg", chunks()),
+    ):
         file = HERE / name
         if sys.argv[1:] == ["--check"]:
             if not file.exists() or file.read_text(encoding="utf-8") != drawn:

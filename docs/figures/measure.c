@@ -1,10 +1,12 @@
 /* measure.c: measures codecs, filters, levels and chunk shapes for docs/choosing.md.
  *
- *     measure codecs NUMBERS.raw FOLDER    the float64 of a file, and a synthetic field of int32, each in one chunk per copy,
- *                                          with each codec, level and filter
+ *     measure codecs NUMBERS.raw FOLDER    the float64 of a file, and a synthetic field of int32,
+ *                                          each in one chunk per copy, with each codec, level
+ *                                          and filter
  *     measure chunks FOLDER                boxes of that field, in chunks of several shapes
  *
- * Writes files to FOLDER, which should be in memory. One thread, no syncs, medians; prints CSV to standard output. */
+ * Writes files to FOLDER, which should be in memory. One thread, no syncs, medians; prints CSV to
+ * standard output. */
 #define _POSIX_C_SOURCE 200809L
 #include <holdall.h>
 #include <inttypes.h>
@@ -50,7 +52,8 @@ static holdall_options *options(int32_t codec, int level, uint8_t filter)
     check(holdall_options_set(o, HOLDALL_OPT_DURABILITY, 0, &err));
     check(holdall_options_set(o, HOLDALL_OPT_CODEC, codec, &err));
     check(holdall_options_set(o, HOLDALL_OPT_LEVEL, level, &err));
-    check(holdall_options_set_bytes(o, HOLDALL_OPT_FILTERS, &filter, filter != HOLDALL_FILTER_NONE, &err));
+    check(holdall_options_set_bytes(o, HOLDALL_OPT_FILTERS, &filter, filter != HOLDALL_FILTER_NONE,
+                                    &err));
     return o;
 }
 
@@ -65,8 +68,8 @@ static holdall_options *reading(void)
 enum { COPIES = 8 };
 
 /* Prints one line: the ratio, and megabytes of content per second. */
-static void codec(const char *path, size_t item, const char *codec_name, int32_t codec, int level, const char *filter_name, uint8_t filter,
-                  const void *data, void *back, size_t n)
+static void codec(const char *path, size_t item, const char *codec_name, int32_t codec, int level,
+                  const char *filter_name, uint8_t filter, const void *data, void *back, size_t n)
 {
     enum { MOST = 9 };
     double writes[MOST], reads[MOST], begun = now();
@@ -77,7 +80,8 @@ static void codec(const char *path, size_t item, const char *codec_name, int32_t
     while (times < MOST && (times < 3 || now() - begun < 0.5)) {
         holdall_schunk *s;
         double start = now();
-        check(holdall_schunk_create(path, HOLDALL_REPLACE, HOLDALL_FORMAT_B2FRAME, item, how, &s, &err));
+        check(holdall_schunk_create(path, HOLDALL_REPLACE, HOLDALL_FORMAT_B2FRAME, item, how, &s,
+                                    &err));
         for (int i = 0; i < COPIES; i++) check(holdall_schunk_append(s, data, n, &err));
         check(holdall_schunk_commit(s, &err));
         writes[times] = now() - start;
@@ -110,25 +114,32 @@ static int32_t *field(void)
         for (int y = 0; y < SIDE; y++)
             for (int z = 0; z < SIDE; z++) {
                 noise = noise * 1664525 + 1013904223;
-                *to++ = (int32_t)(20000 * sin(x * 0.02) * cos(y * 0.03) + 9000 * sin(z * 0.05)) + (int32_t)(noise >> 28);
+                *to++ = (int32_t)(20000 * sin(x * 0.02) * cos(y * 0.03) + 9000 * sin(z * 0.05)) +
+                        (int32_t)(noise >> 28);
             }
     return items;
 }
 
 static void every_codec(const char *of, size_t item, const void *data, size_t n, const char *path)
 {
-    static const struct { const char *name; int32_t codec; } kinds[] = {
-        {"blosclz", HOLDALL_CODEC_BLOSCLZ}, {"lz4", HOLDALL_CODEC_LZ4}, {"lz4hc", HOLDALL_CODEC_LZ4HC},
-        {"zlib", HOLDALL_CODEC_ZLIB}, {"zstd", HOLDALL_CODEC_ZSTD}};
-    static const struct { const char *name; uint8_t filter; } filters[] = {
-        {"none", HOLDALL_FILTER_NONE}, {"shuffle", HOLDALL_FILTER_SHUFFLE}, {"bitshuffle", HOLDALL_FILTER_BITSHUFFLE}};
+    static const struct { const char *name; int32_t codec;
+    } kinds[] = {{"blosclz", HOLDALL_CODEC_BLOSCLZ},
+                 {"lz4", HOLDALL_CODEC_LZ4},
+                 {"lz4hc", HOLDALL_CODEC_LZ4HC},
+                 {"zlib", HOLDALL_CODEC_ZLIB},
+                 {"zstd", HOLDALL_CODEC_ZSTD}};
+    static const struct { const char *name; uint8_t filter;
+    } filters[] = {{"none", HOLDALL_FILTER_NONE},
+                   {"shuffle", HOLDALL_FILTER_SHUFFLE},
+                   {"bitshuffle", HOLDALL_FILTER_BITSHUFFLE}};
     void *back = malloc(COPIES * n);
     if (!back) exit(2);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         for (int level = 1; level <= 9; level += 4)
             for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
                 printf("%s,", of);
-                codec(path, item, kinds[k].name, kinds[k].codec, level, filters[i].name, filters[i].filter, data, back, n);
+                codec(path, item, kinds[k].name, kinds[k].codec, level, filters[i].name,
+                      filters[i].filter, data, back, n);
             }
     free(back);
     remove(path);
@@ -182,21 +193,24 @@ static void chunks(const char *folder)
         {"cubes 80, blocks 16", {80, 80, 80}, {16, 16, 16}},
         {"cubes 16", {16, 16, 16}, {16, 16, 16}},
         {"one chunk, blocks 32", {SIDE, SIDE, SIDE}, {32, 32, 32}}};
-    static const struct { const char *name; uint64_t count[3]; int times; } reads[] = {
-        {"plane x", {1, SIDE, SIDE}, 15}, {"plane y", {SIDE, 1, SIDE}, 15}, {"plane z", {SIDE, SIDE, 1}, 15},
-        {"cube of 32", {32, 32, 32}, 41}, {"item", {1, 1, 1}, 41}, {"all", {SIDE, SIDE, SIDE}, 3}};
+    static const struct { const char *name; uint64_t count[3]; int times;
+    } reads[] = {{"plane x", {1, SIDE, SIDE}, 15}, {"plane y", {SIDE, 1, SIDE}, 15},
+                 {"plane z", {SIDE, SIDE, 1}, 15}, {"cube of 32", {32, 32, 32}, 41},
+                 {"item", {1, 1, 1}, 41},          {"all", {SIDE, SIDE, SIDE}, 3}};
     const uint64_t shape[3] = {SIDE, SIDE, SIDE}, start[3] = {0};
     char path[4096];
     int32_t *items = field();
     size_t bytes = 4 * (size_t)SIDE * SIDE * SIDE;
-    holdall_options *how = options(HOLDALL_CODEC_LZ4, 5, HOLDALL_FILTER_SHUFFLE), *plain = reading();
+    holdall_options *how = options(HOLDALL_CODEC_LZ4, 5, HOLDALL_FILTER_SHUFFLE),
+                    *plain = reading();
     snprintf(path, sizeof path, "%s/chunks.b2nd", folder);
     printf("chunks,read,ratio,microseconds\n");
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         holdall_array *a;
         int chosen = shapes[i].chunk[0] == 0;
-        check(holdall_array_create(path, HOLDALL_REPLACE, HOLDALL_FORMAT_B2ND, "<i4", 3, shape, chosen ? NULL : shapes[i].chunk,
-                                   chosen ? NULL : shapes[i].block, how, &a, &err));
+        check(holdall_array_create(path, HOLDALL_REPLACE, HOLDALL_FORMAT_B2ND, "<i4", 3, shape,
+                                   chosen ? NULL : shapes[i].chunk, chosen ? NULL : shapes[i].block,
+                                   how, &a, &err));
         check(holdall_array_write(a, start, shape, NULL, items, NULL, bytes, &err));
         check(holdall_array_commit(a, &err));
         holdall_array_close(a);
@@ -205,9 +219,12 @@ static void chunks(const char *folder)
             double ratio = (double)bytes / (double)holdall_array_stored_bytes(a);
             const uint64_t *c = holdall_array_chunk_shape(a), *b = holdall_array_block_shape(a);
             if (chosen && r == 0)
-                fprintf(stderr, "as chosen: chunks of %" PRIu64 "x%" PRIu64 "x%" PRIu64 ", blocks of %" PRIu64 "x%" PRIu64 "x%" PRIu64 "\n",
+                fprintf(stderr,
+                        "as chosen: chunks of %" PRIu64 "x%" PRIu64 "x%" PRIu64
+                        ", blocks of %" PRIu64 "x%" PRIu64 "x%" PRIu64 "\n",
                         c[0], c[1], c[2], b[0], b[1], b[2]);
-            printf("\"%s\",%s,%.2f,%.1f\n", shapes[i].name, reads[r].name, ratio, boxes(a, reads[r].count, reads[r].times));
+            printf("\"%s\",%s,%.2f,%.1f\n", shapes[i].name, reads[r].name, ratio,
+                   boxes(a, reads[r].count, reads[r].times));
             fflush(stdout);
             holdall_array_close(a);
         }

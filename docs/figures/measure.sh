@@ -1,7 +1,8 @@
 #!/bin/sh
 # usage: measure.sh PREFIX
-# Repeats the measurements for docs/choosing.md: codecs.csv and chunks.csv, in this folder. Takes one to two minutes; needs an
-# idle machine. Then `draw.py` draws the charts.
+#
+# Repeats the measurements for docs/choosing.md: codecs.csv and chunks.csv, in this folder. Takes
+# one to two minutes; needs an idle machine. Then `draw.py` draws the charts.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 prefix=$(cd "$1" && pwd)
@@ -10,7 +11,8 @@ trap 'rm -rf "$scratch"' EXIT
 export LD_LIBRARY_PATH="$prefix/lib"
 cc -O2 "$here/measure.c" -o "$scratch/measure" -I"$prefix/include" -L"$prefix/lib" -lholdall -lm
 # The numbers of a table of weather data, column by column.
-"$prefix/bin/holdall" convert "$here/../../examples/data/nyc-weather-2013.csv" "$scratch/weather.bcolz" -q
+"$prefix/bin/holdall" convert "$here/../../examples/data/nyc-weather-2013.csv" \
+    "$scratch/weather.bcolz" -q
 for column in temp dewp humid wind_dir wind_speed precip pressure visib; do
     "$prefix/bin/holdall" cat "$scratch/weather.bcolz/$column" >>"$scratch/numbers.raw"
 done

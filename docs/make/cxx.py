@@ -1,7 +1,10 @@
-"""Extracts the public declarations of holdall.hpp: each class and function with its comment, without bodies and private members."""
+"""Extracts the public declarations of holdall.hpp: each class and function with its comment,
+without bodies and private members."""
+
 import re
 
-# Lexical elements that may contain brackets: comments, preprocessor lines, string and character literals.
+# Lexical elements that may contain brackets: comments, preprocessor lines, string and character
+# literals.
 TOKEN = re.compile(r'//[^\n]*|#(?:[^\n\\]|\\.|\\\n)*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\])\'', re.S)
 OPTION = re.compile(r"HOLDALL_(?:NUMBER|OPTION)\((\w+), (.*?), (?:HOLDALL|set).*")
 TYPE = re.compile(r"(?:template <.*?>\s*)?(?:class|struct|enum class)\s+(\w+)[^(]*$", re.S)
@@ -14,7 +17,8 @@ def rules(header):
 
 
 def parts(header):
-    """Yields the title of each part of holdall.hpp and its declarations: each name with all code of that name and its comments."""
+    """Yields the title of each part of holdall.hpp and its declarations: each name with all code of
+    that name and its comments."""
     for name in re.findall(r'#include "(holdall/\w+\.hpp)"', header.read_text(encoding="utf-8")):
         text = (header.parent / name).read_text(encoding="utf-8")
         title = re.match(r"// \S+ - (.*?)\n#", text, re.S)[1].replace("\n// ", " ")
@@ -27,16 +31,22 @@ def parts(header):
 
 
 def named(code):
-    """Returns the declared name, after the comments; empty for definitions of members and forward declarations."""
+    """Returns the declared name, after the comments; empty for definitions of members and forward
+    declarations."""
     bare = re.sub(r"//[^\n]*\n", "", code).strip()
     if re.match(r"[^(]*\w::\w+\s*\(|(class|struct) \w+;$", bare):
         return ""
-    found = TYPE.match(bare.partition("{")[0]) or re.search(r"(operator\W{1,3}|\w+)\s*\(", bare) or re.search(r"(\w+)\s*(?:=|\{|;)", bare)
+    found = (
+        TYPE.match(bare.partition("{")[0])
+        or re.search(r"(operator\W{1,3}|\w+)\s*\(", bare)
+        or re.search(r"(\w+)\s*(?:=|\{|;)", bare)
+    )
     return found[1] if found else ""
 
 
 def declared(text, indent):
-    """Yields each declaration up to the end of the enclosing braces, with the comments before it."""
+    """Yields each declaration up to the end of the enclosing braces, with the comments before
+    it."""
     at, comments = 0, []
     while True:
         at = re.compile(r"\s*").match(text, at).end()
@@ -97,8 +107,14 @@ def one(text, at, indent):
         end = past(text, at)
         inside = text[at + 1 : end - 1]
         if "enum " not in code:
-            inside = ("public:\n" if "class " in code else "") + "\n".join(declared(inside, "    ")) + "\n"
-        return unindented(code) + " {" + ("\n" if "enum " not in code else "") + inside.rstrip(" ") + "};", end + text.startswith(";", end)
+            inside = (
+                ("public:\n" if "class " in code else "")
+                + "\n".join(declared(inside, "    "))
+                + "\n"
+            )
+        return unindented(code) + " {" + ("\n" if "enum " not in code else "") + inside.rstrip(
+            " "
+        ) + "};", end + text.startswith(";", end)
     if is_initializer(text, at):
         while text[at] != "{" or re.match(r"[\w>]", text[at - 1]):
             at = past(text, at)
@@ -108,7 +124,12 @@ def one(text, at, indent):
 
 def is_initializer(text, at):
     """Returns whether the text at `at` is the colon after the parameters of a constructor."""
-    return text[at] == ":" and text[at - 1] != ":" and text[at + 1] != ":" and text[:at].rstrip().endswith((")", "noexcept"))
+    return (
+        text[at] == ":"
+        and text[at - 1] != ":"
+        and text[at + 1] != ":"
+        and text[:at].rstrip().endswith((")", "noexcept"))
+    )
 
 
 def unindented(code):

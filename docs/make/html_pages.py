@@ -1,8 +1,10 @@
-"""Generates the reference and the guides as HTML pages, with a search index: no server, no network, no framework.
+"""Generates the reference and the guides as HTML pages, with a search index: no server, no network,
+no framework.
 
-There is one page for each group of the header, one for its rules, one for each guide, and a start page that lists them. A
-broken link is an error.
+There is one page for each group of the header, one for its rules, one for each guide, and a start
+page that lists them. A broken link is an error.
 """
+
 import html
 import json
 import pathlib
@@ -15,13 +17,38 @@ from markdown import Renderer
 
 HERE = pathlib.Path(__file__).parent
 # In reading order; other files of docs/ follow.
-GUIDES = ["first-program", "languages", "formats", "tool", "old-data", "choosing", "options", "commits", "damage", "threads", "clouds", "mpi", "storage", "compared", "promises", "architecture"]
-# Their pages have a prefix, because index.html is the start page. They are linked and searched, but not in the navigation.
+GUIDES = [
+    "first-program",
+    "languages",
+    "formats",
+    "tool",
+    "old-data",
+    "choosing",
+    "options",
+    "commits",
+    "damage",
+    "threads",
+    "clouds",
+    "mpi",
+    "storage",
+    "compared",
+    "promises",
+    "architecture",
+]
+# Their pages have a prefix, because index.html is the start page. They are linked and searched, but
+# not in the navigation.
 RESULTS = "tests/bench/results"
 ABOUT = ["BENCHMARKS", "CHANGELOG", "CONTRIBUTING", "SECURITY"]
-REFERENCE = {"include/holdall.h": "holdall.html", "include/holdall.hpp": "holdall.hpp.html", "include/holdall_mpi.h": "holdall_mpi.html"}
+REFERENCE = {
+    "include/holdall.h": "holdall.html",
+    "include/holdall.hpp": "holdall.hpp.html",
+    "include/holdall_mpi.h": "holdall_mpi.html",
+}
 SECTIONS = (("Guides", "guide"), ("Reference", "reference"), ("About", "about"))
-TOKEN = re.compile(r"(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<string>\"(?:\\.|[^\"\n])*\")|(?P<word>\b(?:holdall_\w+|HOLDALL_\w+)\b)", re.S)
+TOKEN = re.compile(
+    r"(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<string>\"(?:\\.|[^\"\n])*\")|(?P<word>\b(?:holdall_\w+|HOLDALL_\w+)\b)",
+    re.S,
+)
 
 
 class Page:
@@ -48,10 +75,13 @@ class Site:
 
     def of_document(self, path):
         """Returns the name of the page of a document."""
-        return f"benchmarks-{path.stem}" if path.parent == self.root / RESULTS else path.stem.lower()
+        return (
+            f"benchmarks-{path.stem}" if path.parent == self.root / RESULTS else path.stem.lower()
+        )
 
     def of_link(self, source):
-        """Returns a function that maps links of a document to addresses: other documents are pages, source files are copied."""
+        """Returns a function that maps links of a document to addresses: other documents are pages,
+        source files are copied."""
 
         def address(target):
             if re.match(r"\w+:|#", target):
@@ -77,10 +107,17 @@ class Site:
     def linked(self, text):
         """Converts the text of a comment: names become links, text in backquotes becomes code."""
         parts = text.split("`")
-        return "".join(f"<code>{html.escape(part)}</code>" if i % 2 else self.named(part) for i, part in enumerate(parts))
+        return "".join(
+            f"<code>{html.escape(part)}</code>" if i % 2 else self.named(part)
+            for i, part in enumerate(parts)
+        )
 
     def named(self, text):
-        return self.names.marked(text, lambda shown, full: f'<a href="{self.of_name(full)}"><code>{shown}</code></a>', lambda one: html.escape(one, quote=False))
+        return self.names.marked(
+            text,
+            lambda shown, full: f'<a href="{self.of_name(full)}"><code>{shown}</code></a>',
+            lambda one: html.escape(one, quote=False),
+        )
 
     def prose(self, text):
         return "\n".join(self.block(kind, body) for kind, body in prose.blocks(text))
@@ -92,7 +129,9 @@ class Site:
             return self.code(body, "cpp")
         if kind == "list":
             return "<ul>" + "".join(f"<li>{self.linked(one)}</li>" for one in body) + "</ul>"
-        terms = "".join(f"<dt>{self.named(term)}</dt><dd>{self.linked(meaning)}</dd>" for term, meaning in body)
+        terms = "".join(
+            f"<dt>{self.named(term)}</dt><dd>{self.linked(meaning)}</dd>" for term, meaning in body
+        )
         return f'<dl class="terms">{terms}</dl>'
 
     def code(self, text, language):
@@ -102,9 +141,15 @@ class Site:
         for match in TOKEN.finditer(text):
             out.append(html.escape(text[at : match.start()], quote=False))
             shown, address = html.escape(match[0], quote=False), self.of_name(match[0])
-            out.append(f'<a href="{address}">{shown}</a>' if address else f'<span class="{match.lastgroup}">{shown}</span>')
+            out.append(
+                f'<a href="{address}">{shown}</a>'
+                if address
+                else f'<span class="{match.lastgroup}">{shown}</span>'
+            )
             at = match.end()
-        return f'<pre class="c"><code>{"".join(out)}{html.escape(text[at:], quote=False)}</code></pre>'
+        return (
+            f'<pre class="c"><code>{"".join(out)}{html.escape(text[at:], quote=False)}</code></pre>'
+        )
 
     # ---- pages ----
 
@@ -120,26 +165,42 @@ class Site:
         self.index_document(page)
 
     def index_document(self, page):
-        """Adds the title and each heading of a page to the search index, with the text below them."""
+        """Adds the title and each heading of a page to the search index, with the text below
+        them."""
         for part in re.split(r"(?=<h[12] )", page.body):
             heading = re.match(r'<h([12]) id="([^"]*)">(.*?)<a class="here"', part, re.S)
             if heading:
                 content = " ".join(re.sub(r"<[^>]+>", " ", part[heading.end() :]).split())
                 title = re.sub(r"<[^>]+>", "", heading[3])
                 where = "" if heading[1] == "1" else page.title
-                self.search.append([html.unescape(title), f"{page.name}.html#{heading[2]}", "guide", where, html.unescape(content)[:4000]])
+                self.search.append(
+                    [
+                        html.unescape(title),
+                        f"{page.name}.html#{heading[2]}",
+                        "guide",
+                        where,
+                        html.unescape(content)[:4000],
+                    ]
+                )
 
     def add_terms(self, path):
-        """Adds what people search for to the entries that answer it, from lines of terms, a tab, and names or documents."""
+        """Adds what people search for to the entries that answer it, from lines of terms, a tab,
+        and names or documents."""
         for line in path.read_text(encoding="utf-8").splitlines():
             if line.startswith("#"):
                 continue
             terms, targets = line.split("\t")
             for target in targets.split():
                 page = target.removesuffix(".md") + ".html#"
-                entries = [entry for entry in self.search if target == entry[0] or target.endswith(".md") and entry[1].startswith(page)]
+                entries = [
+                    entry
+                    for entry in self.search
+                    if target == entry[0] or target.endswith(".md") and entry[1].startswith(page)
+                ]
                 if not entries:
-                    self.broken.append(f"{path.name}: {target} is no name of the API and no document")
+                    self.broken.append(
+                        f"{path.name}: {target} is no name of the API and no document"
+                    )
                 for entry in entries[:1]:
                     entry[4] += f" {terms}"
 
@@ -150,43 +211,77 @@ class Site:
         page.headings = [(2, item.name, item.name.removeprefix("holdall_")) for item in functions]
         short = re.sub(r"^(.)", lambda m: m[1].upper(), page.summary)
         include = f'<pre class="c"><code>#include &lt;{group.include}&gt;</code></pre>'
-        out = [f"<h1>{group.page}</h1>", f'<p class="lead">{self.linked(short)}</p>', include, self.prose(group.text)]
+        out = [
+            f"<h1>{group.page}</h1>",
+            f'<p class="lead">{self.linked(short)}</p>',
+            include,
+            self.prose(group.text),
+        ]
         if functions:
-            rows = (f'<li><a href="#{one.name}"><code>{one.name}</code></a><span>{self.linked(prose.first_sentence(one.text))}</span></li>' for one in functions)
+            rows = (
+                "<li><a "
+                f'href="#{one.name}"><code>{one.name}</code></a><span>{self.linked(prose.first_sentence(one.text))}</span></li>'
+                for one in functions
+            )
             out.append('<ul class="contents">' + "".join(rows) + "</ul>")
-        for title, items, show in (("Types", types, self.type_), ("Constants", constants, self.constant), ("Functions", functions, self.function)):
+        for title, items, show in (
+            ("Types", types, self.type_),
+            ("Constants", constants, self.constant),
+            ("Functions", functions, self.function),
+        ):
             if items:
                 out.append(f"<h2>{title}</h2>" + "\n".join(show(item) for item in items))
         page.body = "\n".join(out)
         self.pages.append(page)
         for item in group.items:
             text = " ".join(item.text.replace("`", "").split())
-            self.search.append([item.name, self.of_name(item.name), item.kind, prose.first_sentence(text), text])
+            self.search.append(
+                [item.name, self.of_name(item.name), item.kind, prose.first_sentence(text), text]
+            )
 
     def entry(self, item, code, suffix=""):
         here = f'<a class="here" href="#{item.name}" aria-label="link to {item.name}">#</a>'
-        return f'<section id="{item.name}" class="{item.kind}"><h3>{item.name}{suffix}{here}</h3>{code}{self.prose(item.text)}</section>'
+        return (
+            f'<section id="{item.name}" '
+            f'class="{item.kind}"><h3>{item.name}{suffix}{here}</h3>{code}{self.prose(item.text)}</section>'
+        )
 
     def function(self, item):
         parameters = [parameter.code for parameter in item.parameters] or ["void"]
         lines = ",\n    ".join(parameters)
         short = f"{item.result} {item.name}({', '.join(parameters)});".replace("* ", "*")
-        whole = short if len(short) <= 90 else f"{item.result} {item.name}(\n    {lines});".replace("* ", "*")
+        whole = (
+            short
+            if len(short) <= 90
+            else f"{item.result} {item.name}(\n    {lines});".replace("* ", "*")
+        )
         return self.entry(item, self.code(whole, "c"))
 
     def constant(self, item):
         return self.entry(item, "", f' <span class="value">{html.escape(item.value)}</span>')
 
     def type_(self, item):
-        fields = "".join(f"<dt><code>{html.escape(member.code)}</code></dt><dd>{self.linked(member.text)}</dd>" for member in item.members if member.text)
-        return self.entry(item, self.code(item.code, "c")).removesuffix("</section>") + (f'<dl class="fields">{fields}</dl>' if fields else "") + "</section>"
+        fields = "".join(
+            f"<dt><code>{html.escape(member.code)}</code></dt><dd>{self.linked(member.text)}</dd>"
+            for member in item.members
+            if member.text
+        )
+        return (
+            self.entry(item, self.code(item.code, "c")).removesuffix("</section>")
+            + (f'<dl class="fields">{fields}</dl>' if fields else "")
+            + "</section>"
+        )
 
     def rules(self, introduction, rules):
         page = Page("holdall", "reference", "Rules")
         page.summary = "The rules that apply to all functions"
         first, _, rest = introduction.partition("\n\n")
         about = " ".join(first.split(" - ")[1].split())
-        out = [f'<h1>Rules</h1><p class="lead">{self.linked(page.summary)}. {html.escape(about[:1].upper() + about[1:])}</p>', self.prose(rest)]
+        out = [
+            f'<h1>Rules</h1><p class="lead">{self.linked(page.summary)}. '
+            f"{html.escape(about[:1].upper() + about[1:])}</p>",
+            self.prose(rest),
+        ]
         number, blocks = 0, prose.blocks(rules)
         for i, (kind, body) in enumerate(blocks):
             if kind == "list":
@@ -194,9 +289,22 @@ class Site:
                 for rule in body:
                     number += 1
                     out.append(f'<li id="rule-{number}">{self.linked(rule)}</li>')
-                    self.search.append([f"Rule {number}", f"holdall.html#rule-{number}", "rule", prose.first_sentence(rule), rule])
+                    self.search.append(
+                        [
+                            f"Rule {number}",
+                            f"holdall.html#rule-{number}",
+                            "rule",
+                            prose.first_sentence(rule),
+                            rule,
+                        ]
+                    )
                 out.append("</ol>")
-            elif kind == "p" and not body.endswith((".", ":")) and blocks[i + 1 : i + 2] and blocks[i + 1][0] == "list":
+            elif (
+                kind == "p"
+                and not body.endswith((".", ":"))
+                and blocks[i + 1 : i + 2]
+                and blocks[i + 1][0] == "list"
+            ):
                 out.append(f"<h2>{html.escape(body)}</h2>")
             else:
                 out.append(self.block(kind, body))
@@ -207,12 +315,18 @@ class Site:
         page = Page("holdall.hpp", "reference", "holdall.hpp")
         first, _, rest = rules.partition("\n\n")
         page.summary = prose.first_sentence(first.split(" - ")[1])
-        out = [f'<h1>holdall.hpp</h1><p class="lead">{self.linked(page.summary)}</p>', self.code("#include <holdall.hpp>", "cpp"), self.prose(rest)]
+        out = [
+            f'<h1>holdall.hpp</h1><p class="lead">{self.linked(page.summary)}</p>',
+            self.code("#include <holdall.hpp>", "cpp"),
+            self.prose(rest),
+        ]
         for title, declared in parts:
             out.append(f"<h2>{self.linked(title[:1].upper() + title[1:].rstrip('.'))}</h2>")
             for name, code in declared:
                 out.append(f'<section id="{name}" class="cxx">{self.code(code, "cpp")}</section>')
-                self.search.append([name, f"{page.name}.html#{name}", "C++", title, " ".join(code.split())])
+                self.search.append(
+                    [name, f"{page.name}.html#{name}", "C++", title, " ".join(code.split())]
+                )
         page.body = "\n".join(out)
         self.pages.append(page)
 
@@ -220,25 +334,38 @@ class Site:
         manual = mdoc.Page(path.read_text(encoding="utf-8"))
         page = Page("tool-manual", "reference", "holdall(1)")
         page.summary = "The manual of the tool"
-        page.body = f'<h1>holdall(1)</h1>{manual.body}'
+        page.body = f"<h1>holdall(1)</h1>{manual.body}"
         self.pages.append(page)
         for title, anchor, text in manual.sections:
-            self.search.append([title, f"{page.name}.html#{anchor}", "tool", "holdall(1)", " ".join(text.split())])
+            self.search.append(
+                [title, f"{page.name}.html#{anchor}", "tool", "holdall(1)", " ".join(text.split())]
+            )
 
     def first(self, version):
         page = Page("index", "", "holdall")
-        about = f"One C library for chunked, compressed containers: Bagz, Bloscpack, bcolz, BLZ, Blosc2 frames, b2nd and Caterva. Version {version}."
+        about = (
+            "One C library for chunked, compressed containers: Bagz, Bloscpack, bcolz, BLZ, "
+            f"Blosc2 frames, b2nd and Caterva. Version {version}."
+        )
         out = [f'<h1>holdall</h1><p class="lead">{about}</p>']
         for title, section in SECTIONS:
             some = [one for one in self.pages if one.section == section]
-            rows = (f'<li><a href="{one.name}.html">{self.shown(one)}</a><span>{html.escape(html.unescape(one.summary), quote=False)}</span></li>' for one in some)
+            rows = (
+                "<li><a "
+                f'href="{one.name}.html">{self.shown(one)}</a><span>{html.escape(html.unescape(one.summary), quote=False)}</span></li>'
+                for one in some
+            )
             out.append(f"<h2>{title}</h2>" + '<ul class="contents">' + "".join(rows) + "</ul>")
         page.body = "\n".join(out)
         self.pages.insert(0, page)
 
     def shown(self, page):
         title = html.escape(page.title, quote=False).replace("`", "")
-        return f"<code>{title}</code>" if page.section == "reference" and page.name != "holdall" else title
+        return (
+            f"<code>{title}</code>"
+            if page.section == "reference" and page.name != "holdall"
+            else title
+        )
 
     def navigation(self, current):
         out = ['<a class="home" href="index.html">holdall</a>']
@@ -249,7 +376,10 @@ class Site:
                     mark = ' aria-current="page"' if page is current else ""
                     out.append(f'<li><a href="{page.name}.html"{mark}>{self.shown(page)}</a>')
                     if page is current and section != "reference" and len(page.headings) > 1:
-                        headings = (f'<li><a href="#{anchor}">{html.escape(text.replace("`", ""))}</a></li>' for _, anchor, text in page.headings)
+                        headings = (
+                            f'<li><a href="#{anchor}">{html.escape(text.replace("`", ""))}</a></li>'
+                            for _, anchor, text in page.headings
+                        )
                         out.append("<ul>" + "".join(headings) + "</ul>")
                     out.append("</li>")
             out.append("</ul>")
@@ -258,8 +388,14 @@ class Site:
     def put(self):
         template = (HERE / "page.html").read_text(encoding="utf-8")
         for page in self.pages:
-            title = page.title if page.name == "index" else f"{page.title.replace('`', '')} · holdall"
-            filled = template.replace("@TITLE@", html.escape(title)).replace("@NAVIGATION@", self.navigation(page)).replace("@BODY@", page.body)
+            title = (
+                page.title if page.name == "index" else f"{page.title.replace('`', '')} · holdall"
+            )
+            filled = (
+                template.replace("@TITLE@", html.escape(title))
+                .replace("@NAVIGATION@", self.navigation(page))
+                .replace("@BODY@", page.body)
+            )
             (self.folder / f"{page.name}.html").write_text(filled, encoding="utf-8")
         for name in ("page.css", "search.js"):
             shutil.copy(HERE / name, self.folder / name)
@@ -276,7 +412,9 @@ class Site:
             for target in re.findall(r'href="([^":]+)"', page.body):
                 file, _, anchor = target.partition("#")
                 name = file.removesuffix(".html") or page.name
-                if not file.startswith("files/") and (name not in anchors or anchor and anchor not in anchors[name]):
+                if not file.startswith("files/") and (
+                    name not in anchors or anchor and anchor not in anchors[name]
+                ):
                     self.broken.append(f"{page.name}.html: {target} has no target")
         if self.broken:
             raise SystemExit("\n".join(self.broken))
@@ -285,7 +423,9 @@ class Site:
 def write(root, folder, version, introduction, rules, groups, of_cxx, names):
     site = Site(root, folder, names)
     there = sorted(path.stem for path in (root / "docs").glob("*.md"))
-    for name in [one for one in GUIDES if one in there] + [one for one in there if one not in GUIDES]:
+    for name in [one for one in GUIDES if one in there] + [
+        one for one in there if one not in GUIDES
+    ]:
         site.document(root / "docs" / f"{name}.md", "guide")
     site.tool(root / "tools/holdall.1")
     site.rules(introduction, rules)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """usage: make.py man FOLDER | html FOLDER
 
-Generates the manual from the headers in include/ and the guides in docs/. `man` writes pages of section 3. `html` writes a
-reference with the guides, the manual of the tool, and a search that needs no network and no server. Only Python's standard
-library is needed.
+Generates the manual from the headers in include/ and the guides in docs/. `man` writes pages of
+section 3. `html` writes a reference with the guides, the manual of the tool, and a search that
+needs no network and no server. Only Python's standard library is needed.
 """
+
 import calendar
 import pathlib
 import re
@@ -39,20 +40,37 @@ def main():
     hpp = ROOT / "include/holdall.hpp"
     of_cxx = cxx.rules(hpp), list(cxx.parts(hpp))
     if sys.argv[1] == "man":
-        print(f"{len(man.write(folder, introduction, rules, groups, of_cxx, names, changed()))} pages in {folder}")
+        print(
+            f"{len(man.write(folder, introduction, rules, groups, of_cxx, names, changed()))} "
+            f"pages in {folder}"
+        )
     else:
-        print(f"{html_pages.write(ROOT, folder, version(), introduction, rules, groups, of_cxx, names)} pages in {folder}/index.html")
+        print(
+            f"{html_pages.write(ROOT, folder, version(), introduction, rules, groups, of_cxx, names)} "
+            "pages "
+            "in "
+            f"{folder}/index.html"
+        )
 
 
 def version():
-    return re.search(r'^version *= *"(.*)"', (ROOT / "Cargo.toml").read_text(encoding="utf-8"), re.M)[1]
+    return re.search(
+        r'^version *= *"(.*)"', (ROOT / "Cargo.toml").read_text(encoding="utf-8"), re.M
+    )[1]
 
 
 def changed():
-    """Returns the date of the last release, from the CHANGELOG, so that the pages are reproducible."""
-    day = re.search(r"^## \[[\d.]+\] - (\d{4})-(\d\d)-(\d\d)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+    """Returns the date of the last release, from the CHANGELOG, so that the pages are
+    reproducible."""
+    day = re.search(
+        r"^## \[[\d.]+\] - (\d{4})-(\d\d)-(\d\d)$",
+        (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
+        re.M,
+    )
     if not day:
-        sys.exit("CHANGELOG.md: no date of a version (expected a line such as `## [0.1.0] - 2026-01-31`)")
+        sys.exit(
+            "CHANGELOG.md: no date of a version (expected a line such as `## [0.1.0] - 2026-01-31`)"
+        )
     return f"{calendar.month_name[int(day[2])]} {int(day[3])}, {day[1]}"
 
 

@@ -1,4 +1,6 @@
-"""Generates manual pages of the headers, in mdoc: holdall(3) with the rules, one page per group, and `.so` pages for functions."""
+"""Generates manual pages of the headers, in mdoc: holdall(3) with the rules, one page per group,
+and `.so` pages for functions."""
+
 import re
 
 import prose
@@ -6,7 +8,10 @@ import prose
 
 def write(folder, introduction, rules, groups, of_cxx, names, date):
     folder.mkdir(parents=True, exist_ok=True)
-    pages = {"holdall": overview(introduction, rules, groups, names), "holdall.hpp": of_hpp(*of_cxx, names)}
+    pages = {
+        "holdall": overview(introduction, rules, groups, names),
+        "holdall.hpp": of_hpp(*of_cxx, names),
+    }
     for group in groups:
         pages[group.page] = page(group, groups, names)
         for function in group.of("function"):
@@ -17,13 +22,27 @@ def write(folder, introduction, rules, groups, of_cxx, names, date):
 
 
 def head(name, described):
-    return ['.\\" Generated from the header by docs/make.', ".Dd @DATE@", f".Dt {name.upper()} 3", ".Os", ".Sh NAME", f".Nm {name}", f".Nd {described}"]
+    return [
+        '.\\" Generated from the header by docs/make.',
+        ".Dd @DATE@",
+        f".Dt {name.upper()} 3",
+        ".Os",
+        ".Sh NAME",
+        f".Nm {name}",
+        f".Nd {described}",
+    ]
 
 
 def overview(introduction, rules, groups, names):
     first, _, rest = introduction.partition("\n\n")
     lines = head("holdall", plain(first).removeprefix("holdall.h - ").rstrip("."))
-    lines += [".Sh SYNOPSIS", ".In holdall.h", ".Pp", "cc program.c $(pkg-config --cflags --libs holdall)", ".Sh DESCRIPTION"]
+    lines += [
+        ".Sh SYNOPSIS",
+        ".In holdall.h",
+        ".Pp",
+        "cc program.c $(pkg-config --cflags --libs holdall)",
+        ".Sh DESCRIPTION",
+    ]
     lines += written(rest, names) + [".Sh RULES"] + written(rules, names)
     lines += [".Sh PAGES", ".Bl -tag -width Ds"]
     for group in groups:
@@ -48,21 +67,32 @@ def page(group, groups, names):
     lines = head(group.page, plain(group.title)) + [".Sh SYNOPSIS", f".In {group.include}"]
     for function in group.of("function"):
         lines += [f'.Ft "{function.result}"', f".Fo {function.name}"]
-        lines += [f'.Fa "{parameter}"' for parameter in [p.code for p in function.parameters] or ["void"]] + [".Fc"]
-    lines += [".Sh DESCRIPTION"] + written(group.text or "The rules that apply to all functions are in holdall(3).", names)
+        lines += [
+            f'.Fa "{parameter}"' for parameter in [p.code for p in function.parameters] or ["void"]
+        ] + [".Fc"]
+    lines += [".Sh DESCRIPTION"] + written(
+        group.text or "The rules that apply to all functions are in holdall(3).", names
+    )
     for title, kind in ("Types", "type"), ("Constants", "constant"):
         if group.of(kind):
             lines += [f".Ss {title}"] + tagged(group.of(kind), names)
     for function in group.of("function"):
         lines += [f".Ss {function.name}"] + written(function.text, names)
-    others = [f".Xr {name} 3" for name in sorted(["holdall"] + [other.page for other in groups if other is not group])]
-    return finished(lines + [".Sh SEE ALSO"] + [other + " ," for other in others[:-1]] + others[-1:])
+    others = [
+        f".Xr {name} 3"
+        for name in sorted(["holdall"] + [other.page for other in groups if other is not group])
+    ]
+    return finished(
+        lines + [".Sh SEE ALSO"] + [other + " ," for other in others[:-1]] + others[-1:]
+    )
 
 
 def tagged(items, names):
     lines = [".Bl -tag -width Ds"]
     for item in items:
-        lines += [f".It Dv {item.name}" + (f" No = {escaped(item.value)}" if item.value else "")] + written(item.text, names)
+        lines += [
+            f".It Dv {item.name}" + (f" No = {escaped(item.value)}" if item.value else "")
+        ] + written(item.text, names)
         if item.kind == "type" and ("{" in item.code or "(*" in item.code):
             lines += literal(item.code)
         if any(member.text for member in item.members):
@@ -81,7 +111,11 @@ def written(text, names):
         elif kind == "code":
             lines += literal(body)
         elif kind == "list":
-            lines += [".Bl -bullet"] + [line for one in body for line in (".It", inline(one, names))] + [".El"]
+            lines += (
+                [".Bl -bullet"]
+                + [line for one in body for line in (".It", inline(one, names))]
+                + [".El"]
+            )
         else:
             lines += [".Bl -tag -width Ds"]
             for term, meaning in body:
@@ -93,10 +127,16 @@ def written(text, names):
 def inline(text, names):
     """Converts text to mdoc with one sentence per line; names and text in backquotes are bold."""
     bold = "".join(
-        f"\\fB\\%{escaped(part)}\\fR" if i % 2 else names.marked(part, lambda shown, _: f"\\fB\\%{escaped(shown)}\\fR", escaped)
+        (
+            f"\\fB\\%{escaped(part)}\\fR"
+            if i % 2
+            else names.marked(part, lambda shown, _: f"\\fB\\%{escaped(shown)}\\fR", escaped)
+        )
         for i, part in enumerate(text.split("`"))
     )
-    return "\n".join(protected(line) for line in re.split(r"(?<=[a-z)\dR][.;:]) (?=[A-Z\\*])", bold))
+    return "\n".join(
+        protected(line) for line in re.split(r"(?<=[a-z)\dR][.;:]) (?=[A-Z\\*])", bold)
+    )
 
 
 def escaped(text):
@@ -121,5 +161,7 @@ def finished(lines):
     for line, following in zip(lines, lines[1:] + [""]):
         if line == ".Pp" and re.match(r"\.(Bl|Bd|El|Sh|Ss|It|Pp)", following):
             continue
-        result.append(protected(line) if not line.startswith(".") or line.startswith("..") else line)
+        result.append(
+            protected(line) if not line.startswith(".") or line.startswith("..") else line
+        )
     return "\n".join(result) + "\n"

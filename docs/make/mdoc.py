@@ -1,10 +1,13 @@
-"""Converts the manual page of the tool, tools/holdall.1, to HTML: the subset of mdoc that it uses. An unknown macro is an error."""
+"""Converts the manual page of the tool, tools/holdall.1, to HTML: the subset of mdoc that it uses.
+An unknown macro is an error."""
+
 import html
 import re
 import shlex
 
 STYLES = {
-    "Cm": "<b>{}</b>", "Fl": "<b>-{}</b>", "Nm": "<b>{}</b>", "Ar": "<var>{}</var>", "Pa": "<code>{}</code>", "Ev": "<code>{}</code>",
+    "Cm": "<b>{}</b>", "Fl": "<b>-{}</b>", "Nm": "<b>{}</b>", "Ar": "<var>{}</var>",
+    "Pa": "<code>{}</code>", "Ev": "<code>{}</code>",
     "No": "{}", "Sx": "{}", "Xr": "{}",
 }  # fmt: skip
 AROUND = {"Op": "[{}]", "Pq": "({})", "Sq": "‘{}’", "Ql": "<code>{}</code>"}
@@ -12,7 +15,8 @@ IGNORED = (".Dd", ".Dt", ".Os", '.\\"')
 
 
 class Page:
-    """A manual page. `body` is its HTML; `sections` are (title, anchor, text) of its sections and of each command."""
+    """A manual page. `body` is its HTML; `sections` are (title, anchor, text) of its sections and
+    of each command."""
 
     def __init__(self, text):
         self.lines = [line for line in text.split("\n") if line and not line.startswith(IGNORED)]
@@ -36,9 +40,15 @@ class Page:
             self.at += 1
             if not macro:
                 pieces.append(plain(line))
-            elif macro in ("Pp", "Sh", "Bl", "Bd") or (macro == "Nm" and self.section == "synopsis"):
+            elif macro in ("Pp", "Sh", "Bl", "Bd") or (
+                macro == "Nm" and self.section == "synopsis"
+            ):
                 paragraph()
-                out.append({"Sh": self.heading, "Bl": self.list, "Bd": self.literal}.get(macro, lambda _: "")(arguments))
+                out.append(
+                    {"Sh": self.heading, "Bl": self.list, "Bd": self.literal}.get(
+                        macro, lambda _: ""
+                    )(arguments)
+                )
                 pieces += ["<b>holdall</b>"] if macro == "Nm" else []
             elif macro == "Nd":
                 pieces += ["–", plain(" ".join(arguments))]
@@ -71,18 +81,32 @@ class Page:
             if bullets:
                 out.append(f"<li>{meaning}</li>")
             else:
-                out.append(f"<dt{self.anchor(term, meaning)}>{spaced(inline(term))}</dt><dd>{meaning}</dd>")
+                out.append(
+                    f"<dt{self.anchor(term, meaning)}>{spaced(inline(term))}</dt><dd>{meaning}</dd>"
+                )
         self.at += 1
         self.depth -= 1
-        return "<ul>{}</ul>".format("".join(out)) if bullets else '<dl class="fields">{}</dl>'.format("".join(out))
+        return (
+            "<ul>{}</ul>".format("".join(out))
+            if bullets
+            else '<dl class="fields">{}</dl>'.format("".join(out))
+        )
 
     def anchor(self, term, meaning):
         """Returns the id of a command, which includes its operands, because `pack` occurs twice."""
         if self.section != "commands" or self.depth > 1:
             return ""
-        name = "-".join(re.sub(r"\W", "", word) for word in term if word not in STYLES and len(word) > 1)
+        name = "-".join(
+            re.sub(r"\W", "", word) for word in term if word not in STYLES and len(word) > 1
+        )
         title = re.sub(r"<[^>]+>", "", spaced(inline(term)))
-        self.sections.append([f"holdall {html.unescape(title)}", name, html.unescape(re.sub(r"<[^>]+>", " ", meaning))])
+        self.sections.append(
+            [
+                f"holdall {html.unescape(title)}",
+                name,
+                html.unescape(re.sub(r"<[^>]+>", " ", meaning)),
+            ]
+        )
         return f' id="{name}"'
 
 
@@ -92,7 +116,14 @@ def split(line):
 
 
 def plain(text):
-    text = text.replace("\\(dq", '"').replace("\\(mu", "×").replace("\\e", "\\").replace("\\-", "-").replace("\\&", "").replace("\\ ", " ")
+    text = (
+        text.replace("\\(dq", '"')
+        .replace("\\(mu", "×")
+        .replace("\\e", "\\")
+        .replace("\\-", "-")
+        .replace("\\&", "")
+        .replace("\\ ", " ")
+    )
     return html.escape(text, quote=False)
 
 
@@ -105,7 +136,9 @@ def inline(arguments):
             end = len(inner)  # without trailing punctuation
             while end and inner[end - 1] in (".", ",", ";", ":"):
                 end -= 1
-            around = AROUND[word].format(plain(" ".join(inner[:end])) if word == "Ql" else spaced(inline(inner[:end])))
+            around = AROUND[word].format(
+                plain(" ".join(inner[:end])) if word == "Ql" else spaced(inline(inner[:end]))
+            )
             return out + [around] + inner[end:]
         if word in STYLES:
             style = word

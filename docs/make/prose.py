@@ -1,20 +1,25 @@
-"""Parses the text of a comment in the header into blocks: paragraphs, lists, and terms with their meaning.
+"""Parses the text of a comment in the header into blocks: paragraphs, lists, and terms with their
+meaning.
 
-Comments are written to be read in the header. Two conversions are for the generated pages. Statuses and options that begin
-a sentence ("HOLDALL_E_RANGE: beyond the end.") become a list of terms. Names are recognized, including abbreviated ones
-("HOLDALL_OPT_THREADS, _IO").
+Comments are written to be read in the header. Two conversions are for the generated pages. Statuses
+and options that begin a sentence ("HOLDALL_E_RANGE: beyond the end.") become a list of terms. Names
+are recognized, including abbreviated ones ("HOLDALL_OPT_THREADS, _IO").
 """
+
 import re
 import textwrap
 
 # A status, or "Options", at the beginning of a sentence, up to its colon.
 STATUS = r"HOLDALL_(?:E_[A-Z]+|NOT_FOUND|END|DAMAGED|OK)"
-TERM = re.compile(rf"(?:(?<=[.:;)] )|^)((?:Further o|O)ptions|{STATUS}(?:(?:, | or | and )(?:HOLDALL_E|HOLDALL)?_[A-Z_]+)*(?: \(> 0\))?(?: and [^:.]{{1,40}})?): ")
+TERM = re.compile(
+    rf"(?:(?<=[.:;)] )|^)((?:Further o|O)ptions|{STATUS}(?:(?:, | or | and )(?:HOLDALL_E|HOLDALL)?_[A-Z_]+)*(?: \(> 0\))?(?: and [^:.]{{1,40}})?): "
+)
 NAME = re.compile(r"(?<![\w.])(holdall_\w+|HOLDALL_\w+|_[A-Z][A-Z0-9_]+)\b(\(\))?")
 
 
 def blocks(text):
-    """Returns ("p", text), ("code", text), ("list", [text, ...]) and ("terms", [(term, text), ...])."""
+    """Returns ("p", text), ("code", text), ("list", [text, ...]) and ("terms", [(term, text),
+    ...])."""
     found = []
     for paragraph in re.split(r"\n\s*\n", text):
         if all(line.startswith("    ") for line in paragraph.split("\n")):
@@ -28,7 +33,9 @@ def blocks(text):
             if first.strip():
                 found.append(("p", first.strip()))
             if terms:
-                found.append(("terms", [(terms[i], terms[i + 1].strip()) for i in range(0, len(terms), 2)]))
+                found.append(
+                    ("terms", [(terms[i], terms[i + 1].strip()) for i in range(0, len(terms), 2)])
+                )
     return found
 
 
@@ -61,7 +68,8 @@ class Names:
         self.known = known
 
     def marked(self, text, mark, other):
-        """Returns the text with mark(as written, full name) for each name, and other(text) for the rest."""
+        """Returns the text with mark(as written, full name) for each name, and other(text) for the
+        rest."""
         out, at, last = [], 0, ""
         for match in NAME.finditer(text):
             full = self.full(match[1], last)

@@ -1,7 +1,7 @@
-/* arrays write NAME ROWS: all ranks put ROWS rows of a made-up field behind an array, with one commit; NAME.blz is a dataset of
- *                         superchunks, NAME.b2nd a frame that is a folder; either is made where it is not there
- * arrays read NAME:       each rank reads its share of the rows, and holds it against the field
- */
+/* arrays write NAME ROWS: all ranks append ROWS rows of a computed field to an array, with one
+ *                         commit. NAME.blz is a dataset of superchunks, NAME.b2nd a frame in a
+ *                         folder; either is created if it does not exist.
+ * arrays read NAME:       each rank reads its share of the rows, and compares it with the field */
 #include <holdall_mpi.h>
 #include <inttypes.h>
 
@@ -14,7 +14,10 @@ static void check(holdall_status status) {
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-static float field(uint64_t row, uint64_t column) { return (float)(row / 16 * 7 % 100003) + (float)(column * column % 51) / 8; }
+static float field(uint64_t row, uint64_t column)
+{
+    return (float)(row / 16 * 7 % 100003) + (float)(column * column % 51) / 8;
+}
 
 static void create(const char *name) {
     const uint64_t shape[] = {0, COLUMNS}, chunks[] = {512, COLUMNS};
@@ -32,7 +35,8 @@ static void create(const char *name) {
         .chunk_shape = chunks,
     };
     holdall_array *array;
-    holdall_status status = holdall_array_create(name, HOLDALL_CREATE, &spec, options, &array, &err);
+    holdall_status status =
+        holdall_array_create(name, HOLDALL_CREATE, &spec, options, &array, &err);
     holdall_options_free(options);
     if (status == HOLDALL_E_EXISTS) return;
     check(status);
@@ -48,12 +52,13 @@ static void write_rows(const char *name, uint64_t rows, int rank, int ranks) {
     MPI_Barrier(MPI_COMM_WORLD);
     check(holdall_mpi_writer_open(MPI_COMM_WORLD, name, NULL, NULL, &writer, &err));
     holdall_mpi_share(rows, holdall_mpi_writer_unit(writer), rank, ranks, &first, &count);
-    first += holdall_mpi_writer_rows(writer); /* behind the last */
+    first += holdall_mpi_writer_rows(writer); /* after the last row */
     for (uint64_t at = 0, n; at < count; at += n) {
         n = count - at < PIECE ? count - at : PIECE;
         for (uint64_t i = 0; i < n; i++)
             for (uint64_t j = 0; j < COLUMNS; j++) piece[i][j] = field(first + at + i, j);
-        check(holdall_array_append(holdall_mpi_writer_array(writer), 0, n, piece, n * sizeof *piece, &err));
+        check(holdall_array_append(holdall_mpi_writer_array(writer), 0, n, piece, n * sizeof *piece,
+                                   &err));
     }
     check(holdall_mpi_writer_commit(writer, &err)); /* the rows of all ranks, or none */
     holdall_mpi_writer_close(writer);
@@ -75,7 +80,8 @@ static void read_rows(const char *name, int rank, int ranks) {
             for (uint64_t j = 0; j < COLUMNS; j++) wrong += piece[i][j] != field(at + i, j);
     }
     MPI_Reduce(&wrong, &all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
-    if (rank == 0) printf("%" PRIu64 " rows, %" PRIu64 " items that are wrong\n", info.shape[0], all);
+    if (rank == 0)
+        printf("%" PRIu64 " rows, %" PRIu64 " items that are wrong\n", info.shape[0], all);
     holdall_array_close(array);
 }
 

@@ -1,6 +1,7 @@
-/* bags write NAME@N.bagz RECORDS: each of N ranks writes its share of made-up records to a shard of its own; one commit
- * bags read NAME@*.bagz:          each rank reads its share of the records, over whichever shards, and holds it against them
- */
+/* bags write NAME@N.bagz RECORDS: each of N ranks writes its share of computed records to a shard
+ *                             of its own; one commit
+ * bags read NAME@*.bagz:          each rank reads its share of the records from all shards, and
+ *                                 compares them */
 #include <holdall_mpi.h>
 #include <inttypes.h>
 
@@ -15,7 +16,8 @@ static void check(holdall_status status) {
 /* Record number i, of 16 to 270 bytes. */
 static size_t record(uint64_t i, char *to) {
     size_t n = (size_t)sprintf(to, "record %08" PRIu64 ":", i);
-    for (uint64_t more = i * 2654435761u % 255; more > 0; more--) to[n++] = (char)('a' + (i + more * more) % 26);
+    for (uint64_t more = i * 2654435761u % 255; more > 0; more--)
+        to[n++] = (char)('a' + (i + more * more) % 26);
     return n;
 }
 
@@ -25,7 +27,8 @@ static void write_records(const char *spec, uint64_t records, int rank, int rank
     char bytes[512];
     check(holdall_mpi_bag_writer_open(MPI_COMM_WORLD, spec, NULL, &writer, &err));
     holdall_mpi_share(records, 1, rank, ranks, &first, &count);
-    for (uint64_t i = first; i < first + count; i++) check(holdall_bag_writer_append(writer, bytes, record(i, bytes), &err));
+    for (uint64_t i = first; i < first + count; i++)
+        check(holdall_bag_writer_append(writer, bytes, record(i, bytes), &err));
     check(holdall_mpi_bag_commit(MPI_COMM_WORLD, writer, &err));
     holdall_bag_writer_close(writer);
 }

@@ -1,8 +1,11 @@
-/* holdall_mpi.h for Fortran, which cannot call inline functions and has another kind of communicator: the ones that slices.f90 calls. Those
- * that your program calls go here in the same way. */
+/* Wrappers of holdall_mpi.h for Fortran, which cannot call inline functions and has another kind of
+ * communicator: the functions that slices.f90 calls. Add the functions that your program calls in
+ * the same way. */
 #include <holdall_mpi.h>
 
-holdall_status f_mpi_array_open(MPI_Fint comm, const char *path, holdall_options *options, holdall_array **out, holdall_error *err) {
+holdall_status f_mpi_array_open(MPI_Fint comm, const char *path, holdall_options *options,
+                                holdall_array **out, holdall_error *err)
+{
     return holdall_mpi_array_open(MPI_Comm_f2c(comm), path, options, out, err);
 }
 

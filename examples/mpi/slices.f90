@@ -1,5 +1,8 @@
-! slices NAME: each rank reads its share of the rows of an array of two dimensions, of 32-bit floats, and all print their sum.
-! The array is opened once for all ranks. C has the last index running fastest and Fortran the first, so a row is a column here.
+! slices NAME: each rank reads its share of the rows of a two-dimensional array of 32-bit floats,
+! and all print their sum.
+!
+! The array is opened once for all ranks. In C the last index runs fastest, in Fortran the first, so
+! that a row is a column here.
 program slices
     use, intrinsic :: iso_c_binding
     use mpi
@@ -12,7 +15,8 @@ program slices
     end type
 
     interface
-        integer(c_int32_t) function array_open(comm, path, options, array, err) bind(c, name="f_mpi_array_open")
+        integer(c_int32_t) function array_open(comm, path, options, array, err) bind(c, &
+            name="f_mpi_array_open")
             import
             integer, value :: comm
             character(c_char), intent(in) :: path(*)
@@ -30,7 +34,8 @@ program slices
             import
             type(c_ptr), value :: array
         end function
-        integer(c_int32_t) function array_read(array, start, count, step, dst, dst_size, strides, err) &
+        integer(c_int32_t) function array_read(array, start, count, step, dst, dst_size, strides, &
+            err) &
             bind(c, name="holdall_array_read")
             import
             type(c_ptr), value :: array, step, strides

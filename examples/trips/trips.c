@@ -1,6 +1,7 @@
-/* trips FOLDER: makes a bag, an array and a table with attributes in FOLDER, which is empty, opens them again, and prints parts.
+/* trips FOLDER: creates a bag, an array and a table with attributes in the empty folder FOLDER,
+ * opens them again, and prints parts of them.
  *
- * Beside it stands the same in other languages: it prints the same lines and writes the same files.
+ * The programs in other languages beside it print the same lines and write the same files.
  *   cc trips.c -o trips $(pkg-config --cflags --libs holdall) */
 #include <holdall.h>
 
@@ -22,7 +23,7 @@ static void check(holdall_status status)
     exit(1);
 }
 
-/* Where a container of this name is. */
+/* Returns the path of a container of this name. */
 static const char *in(const char *folder, const char *name)
 {
     static char path[4096];
@@ -69,8 +70,11 @@ static void array(const char *path)
             field[day][hour] = day + hour / 4.0;
 
     const uint64_t shape[] = {DAYS, HOURS};
-    const holdall_array_spec spec = {
-        .struct_size = sizeof spec, .format = HOLDALL_FORMAT_B2ND, .dtype = "<f8", .ndim = 2, .shape = shape};
+    const holdall_array_spec spec = {.struct_size = sizeof spec,
+                                     .format = HOLDALL_FORMAT_B2ND,
+                                     .dtype = "<f8",
+                                     .ndim = 2,
+                                     .shape = shape};
     holdall_array *a;
     check(holdall_array_create(path, HOLDALL_CREATE, &spec, NULL, &a, &err));
     check(holdall_array_write(a, NULL, NULL, NULL, field, sizeof field, NULL, &err));
@@ -107,8 +111,11 @@ static void table(const char *path)
     const char *names[] = {"stops", "km"}, *dtypes[] = {"<i4", "<f8"};
     const void *columns[] = {all_stops, all_km};
     const size_t sizes[] = {sizeof all_stops, sizeof all_km};
-    const holdall_table_spec spec = {
-        .struct_size = sizeof spec, .format = HOLDALL_FORMAT_BCOLZ, .column_count = 2, .names = names, .dtypes = dtypes};
+    const holdall_table_spec spec = {.struct_size = sizeof spec,
+                                     .format = HOLDALL_FORMAT_BCOLZ,
+                                     .column_count = 2,
+                                     .names = names,
+                                     .dtypes = dtypes};
     holdall_table *t;
     check(holdall_table_create(path, HOLDALL_CREATE, &spec, NULL, &t, &err));
     check(holdall_table_append(t, TRIPS, columns, sizes, &err));
@@ -135,7 +142,7 @@ static void verify(const char *path, const char *name)
 {
     holdall_verify_result found = {.struct_size = sizeof found};
     check(holdall_verify(path, NULL, NULL, NULL, &found, &err));
-    printf("%s: %" PRIu64 " sound, %" PRIu64 " bad\n", name, found.intact, found.corrupt);
+    printf("%s: %" PRIu64 " intact, %" PRIu64 " corrupt\n", name, found.intact, found.corrupt);
 }
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-// trips FOLDER: what trips.c does, by holdall.hpp.
+// trips FOLDER: the program trips.c, with holdall.hpp.
 //   c++ -std=c++17 trips.cc -o trips $(pkg-config --cflags --libs holdall)
 #include <holdall.hpp>
 
@@ -36,12 +36,14 @@ static void array(const std::string &path)
     for (int day = 0; day < days; day++)
         for (int hour = 0; hour < hours; hour++)
             field.push_back(day + hour / 4.0);
-    auto made = holdall::array::create<double>(path, holdall::mode::create, holdall::format::b2nd, {days, hours});
+    auto made = holdall::array::create<double>(path, holdall::mode::create, holdall::format::b2nd,
+                                               {days, hours});
     made.write(field);
     made.commit();
 
     const holdall::array a(path);
-    std::printf("array: %d x %d of %s\n", static_cast<int>(a.shape()[0]), static_cast<int>(a.shape()[1]), std::string(a.dtype()).c_str());
+    std::printf("array: %d x %d of %s\n", static_cast<int>(a.shape()[0]),
+                static_cast<int>(a.shape()[1]), std::string(a.dtype()).c_str());
     const auto box = a.read<double>({{10, 61, 50}, {4, 9, 2}});
     for (std::size_t i = 0; i < box.size(); i += 3)
         std::printf("%.2f %.2f %.2f\n", box[i], box[i + 1], box[i + 2]);
@@ -55,8 +57,9 @@ static void table(const std::string &path)
         all_stops.push_back(stops(i));
         all_km.push_back(km(i));
     }
-    auto made = holdall::table::create(path, holdall::mode::create, holdall::format::bcolz,
-                                       {{"stops", holdall::dtype_of<std::int32_t>()}, {"km", holdall::dtype_of<double>()}});
+    auto made = holdall::table::create(
+        path, holdall::mode::create, holdall::format::bcolz,
+        {{"stops", holdall::dtype_of<std::int32_t>()}, {"km", holdall::dtype_of<double>()}});
     made.append(all_stops, all_km);
     made.set_attr("city", "\"Turin\"");
     made.set_attr("year", "2013");
@@ -84,7 +87,8 @@ try {
     table(folder + "trips.bcolz");
     for (const char *name : {"trips.bagz", "field.b2nd", "trips.bcolz"}) {
         const auto found = holdall::verify(folder + name);
-        std::printf("%s: %d sound, %d bad\n", name, static_cast<int>(found.intact), static_cast<int>(found.corrupt));
+        std::printf("%s: %d intact, %d corrupt\n", name, static_cast<int>(found.intact),
+                    static_cast<int>(found.corrupt));
     }
     return 0;
 } catch (const holdall::error &e) {

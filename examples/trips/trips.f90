@@ -1,5 +1,7 @@
-! trips FOLDER: what trips.c does, with the module holdall. Dimensions are reversed, and positions count from 1.
-!   gfortran -o trips $(pkg-config --variable=fortran holdall)/holdall.f90 trips.f90 $(pkg-config --libs holdall)
+! trips FOLDER: the program trips.c, with the module holdall. Dimensions are reversed, and positions
+! count from 1.
+!   gfortran -o trips $(pkg-config --variable=fortran holdall)/holdall.f90 trips.f90 \
+!     $(pkg-config --libs holdall)
 program trips
   use, intrinsic :: iso_fortran_env, only: int32, int64, real64
   use holdall
@@ -60,7 +62,8 @@ contains
     integer(int64), allocatable :: lengths(:)
     integer :: hour, day
     forall (hour = 1:hours, day = 1:days) field(hour, day) = day - 1 + (hour - 1) / 4d0
-    call a%create(path, HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, holdall_dtype(field(1, 1)), [hours, days])
+    call a%create(path, HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, holdall_dtype(field(1, 1)), &
+        [hours, days])
     call a%write(field)
     call a%commit()
 
@@ -77,7 +80,8 @@ contains
     integer(int32) :: some_stops(3)
     real(real64) :: some_km(3)
     integer(int64) :: i
-    call t%create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, [character(5) :: 'stops', 'km'], ['<i4', '<f8'])
+    call t%create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, [character(5) :: 'stops', 'km'], &
+        ['<i4', '<f8'])
     call t%put('stops', [(stops(i), i = 0, all_trips - 1)])
     call t%put('km', [(2.25d0 * stops(i) + 0.5d0, i = 0, all_trips - 1)])
     call t%append()
@@ -108,6 +112,6 @@ contains
     character(*), intent(in) :: name
     integer(int64) :: intact, corrupt
     call holdall_verify(trim(folder) // '/' // name, intact, corrupt)
-    print '(2a, i0, a, i0, a)', name, ': ', intact, ' sound, ', corrupt, ' bad'
+    print '(2a, i0, a, i0, a)', name, ': ', intact, ' intact, ', corrupt, ' corrupt'
   end subroutine
 end program

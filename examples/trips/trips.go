@@ -117,6 +117,6 @@ func main() {
 	for _, name := range []string{"trips.bagz", "field.b2nd", "trips.bcolz"} {
 		found, err := holdall.Verify(in(name), nil)
 		check(err)
-		fmt.Printf("%s: %d sound, %d bad\n", name, found.Intact, found.Corrupt)
+		fmt.Printf("%s: %d intact, %d corrupt\n", name, found.Intact, found.Corrupt)
 	}
 }

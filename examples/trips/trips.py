@@ -1,4 +1,5 @@
-"""trips.py FOLDER: what trips.c does, in Python."""
+"""trips.py FOLDER: the program trips.c, in Python."""
+
 import pathlib
 import sys
 
@@ -57,4 +58,4 @@ array(folder / "field.b2nd")
 table(folder / "trips.bcolz")
 for name in ("trips.bagz", "field.b2nd", "trips.bcolz"):
     result, error = holdall.verify(folder / name)
-    print(f"{name}: {result.intact} sound, {result.corrupt} bad")
+    print(f"{name}: {result.intact} intact, {result.corrupt} corrupt")

@@ -1,8 +1,7 @@
-//! Any bytes as an array in a Bloscpack file: what boxes, single items and products of positions
-//! read is what the content and the shape say; and what is changed and committed is there after, or
-//! an error. The first bytes choose what is read and done. Where the first one asks for it, the
-//! others are metadata and content of a file that is sound: no fuzzer would find the checksums of
-//! chunks.
+//! Any bytes as an array in a Bloscpack file. Boxes, single items and products of positions must
+//! agree with content and shape. Committed changes must be readable afterwards, or an error. The
+//! first bytes choose the operations. If the first one requests it, the others are metadata and
+//! content of a valid file, because no fuzzer would find the checksums of chunks.
 use holdall::array::Array;
 use holdall::dtype::numpy_meta::Order;
 use holdall::io::Folder;
@@ -17,7 +16,7 @@ mod files;
 use files::Files;
 
 const NAME: &str = "x";
-/// More content would only make the runs slow.
+/// More content would only be slower.
 const MOST: u64 = 1 << 13;
 
 fn options(more: &[(Opt, i64)]) -> Options {
@@ -46,7 +45,7 @@ impl Choice<'_> {
     }
 }
 
-/// What an array should hold: its items in C order.
+/// The expected content of an array: its items in C order.
 #[derive(Clone, PartialEq, Debug)]
 struct Model {
     shape: Vec<u64>,
@@ -68,7 +67,7 @@ fn indices(count: &[u64]) -> Vec<Vec<u64>> {
 }
 
 impl Model {
-    /// From the content, if there is not too much of it.
+    /// From the content, if it is not too large.
     fn of(a: &Array) -> Option<Model> {
         let mut content = vec![
             1;
@@ -105,14 +104,14 @@ impl Model {
         &self.items[at(index, &self.shape) * self.item..][..self.item]
     }
 
-    /// With other places of a dimension: each an old one, or new items from `src`.
-    fn with(&self, axis: usize, places: &[Option<u64>], src: &[u8]) -> Model {
+    /// With other positions along a dimension: each an old one, or new items from `src`.
+    fn with(&self, axis: usize, sources: &[Option<u64>], src: &[u8]) -> Model {
         let mut shape = self.shape.clone();
-        shape[axis] = places.len() as u64;
+        shape[axis] = sources.len() as u64;
         let mut new = src.chunks(self.item);
         let mut items = Vec::new();
         for mut i in indices(&shape) {
-            match places[i[axis] as usize] {
+            match sources[i[axis] as usize] {
                 Some(old) => {
                     i[axis] = old;
                     items.extend_from_slice(self.get(&i));
@@ -127,8 +126,8 @@ impl Model {
         }
     }
 
-    /// Bytes of one place of a dimension.
-    fn place(&self, axis: usize) -> u64 {
+    /// Bytes of one position along a dimension.
+    fn position_bytes(&self, axis: usize) -> u64 {
         self.shape
             .iter()
             .enumerate()
@@ -163,7 +162,7 @@ fn check_reads(a: &Array, m: &Model, c: &mut Choice) {
     );
     assert!(all == m.items, "the whole differs");
     let [start, count, step] = boxed(c, &m.shape);
-    let wanted = indices(&count).into_iter().flat_map(|i| {
+    let expected = indices(&count).into_iter().flat_map(|i| {
         let index: Vec<u64> = i
             .iter()
             .zip(&start)
@@ -172,13 +171,13 @@ fn check_reads(a: &Array, m: &Model, c: &mut Choice) {
             .collect();
         m.get(&index).to_vec()
     });
-    let wanted: Vec<u8> = wanted.collect();
-    let mut got = vec![3; wanted.len()];
+    let expected: Vec<u8> = expected.collect();
+    let mut got = vec![3; expected.len()];
     assert_eq!(
         a.read(&start, &count, Some(&step), &mut got, None),
         Ok(false)
     );
-    assert!(got == wanted, "box {start:?} {count:?} {step:?}");
+    assert!(got == expected, "box {start:?} {count:?} {step:?}");
     let points: Vec<Vec<u64>> = (0..c.below(6))
         .map(|_| m.shape.iter().map(|n| c.below(*n)).collect())
         .collect();
@@ -206,14 +205,14 @@ fn check_reads(a: &Array, m: &Model, c: &mut Choice) {
             .map(|(k, l)| l[*k as usize])
             .collect::<Vec<u64>>()
     });
-    let wanted: Vec<u8> = product.flat_map(|i| m.get(&i).to_vec()).collect();
-    let mut got = vec![5; wanted.len()];
+    let expected: Vec<u8> = product.flat_map(|i| m.get(&i).to_vec()).collect();
+    let mut got = vec![5; expected.len()];
     let positions: Vec<Option<&[u64]>> = lists.iter().map(|l| Some(&l[..])).collect();
     assert_eq!(a.read_orthogonal(&positions, &mut got), Ok(false));
-    assert!(got == wanted, "positions {lists:?}");
+    assert!(got == expected, "positions {lists:?}");
 }
 
-/// Does something to both. False: it failed, and nothing happened.
+/// Changes both. False: the change failed, and had no effect.
 fn change(a: &mut Array, m: &mut Model, c: &mut Choice) -> bool {
     let bytes = |c: &mut Choice, n: u64| (0..n).map(|_| c.below(256) as u8).collect::<Vec<u8>>();
     let what = c.below(6);
@@ -237,9 +236,9 @@ fn change(a: &mut Array, m: &mut Model, c: &mut Choice) -> bool {
     let have = m.shape[axis];
     let (from, n) = (
         c.below(have + 1),
-        c.below(1 + (256 / m.place(axis).max(1)).min(20)),
+        c.below(1 + (256 / m.position_bytes(axis).max(1)).min(20)),
     );
-    let src = bytes(c, n * m.place(axis));
+    let src = bytes(c, n * m.position_bytes(axis));
     let (old, new) = ((0..have).map(Some), vec![None; n as usize]);
     let (done, next) = match what {
         1 => (
@@ -253,13 +252,13 @@ fn change(a: &mut Array, m: &mut Model, c: &mut Choice) -> bool {
                 shape
             }),
             {
-                let places: Vec<Option<u64>> = (0..from + n)
+                let sources: Vec<Option<u64>> = (0..from + n)
                     .map(|i| Some(i).filter(|i| *i < have))
                     .collect();
                 m.with(
                     axis,
-                    &places,
-                    &vec![0; ((from + n) * m.place(axis)) as usize],
+                    &sources,
+                    &vec![0; ((from + n) * m.position_bytes(axis)) as usize],
                 )
             },
         ),
@@ -311,7 +310,7 @@ fn build(folder: &Arc<dyn Folder>, how: u8, meta: &[u8], content: &[u8]) -> Opti
     file.commit().ok()
 }
 
-/// Panics where something is wrong.
+/// Panics if something is wrong.
 pub fn run(data: &[u8]) {
     let Some((&[how, low, high], rest)) = data.split_first_chunk::<3>() else {
         return;

@@ -1,11 +1,11 @@
-//! Any bytes as a bag of one file: no panic, no hang, no memory beyond the limit, and no two ways
-//! of reading that disagree. The first byte chooses how it is opened.
+//! Any bytes as a bag of one file: no panic, no hang, no memory beyond the limit, and all ways of
+//! reading agree. The first byte chooses how it is opened.
 use holdall::bag::{Bag, ShardPath};
 use holdall::io::memory::MemoryFolder;
 use holdall::options::{Opt, Options};
 use std::sync::Arc;
 
-/// Panics where something is wrong.
+/// Panics if something is wrong.
 pub fn run(data: &[u8]) {
     let Some((&how, bytes)) = data.split_first() else {
         return;
@@ -21,8 +21,8 @@ pub fn run(data: &[u8]) {
             b"a dictionary of any content, a dictionary",
         );
     }
-    let place = ShardPath::new(Arc::new(MemoryFolder::new(bytes.to_vec())), "");
-    let Ok(bag) = Bag::open_in(&[place], &o) else {
+    let path = ShardPath::new(Arc::new(MemoryFolder::new(bytes.to_vec())), "");
+    let Ok(bag) = Bag::open_in(&[path], &o) else {
         return;
     };
     let n = bag.size().min(64);

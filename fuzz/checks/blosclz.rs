@@ -1,6 +1,6 @@
-//! Any bytes as a BloscLZ stream, and as data to compress: no panic, the same whatever the room
-//! held before and however much of it there is, and what was compressed comes back. The first byte
-//! chooses the level, the second one the room.
+//! Any bytes as a BloscLZ stream, and as data to compress: no panic; the result does not depend on
+//! the size and the old content of the buffer; compressed data are decompressed unchanged. The
+//! first byte chooses the level, the second one the buffer.
 use holdall::blosc::blosclz::{compress, decompress};
 
 fn decoded(stream: &[u8], room: usize, fill: u8) -> Option<Vec<u8>> {
@@ -11,7 +11,7 @@ fn decoded(stream: &[u8], room: usize, fill: u8) -> Option<Vec<u8>> {
     Some(dst)
 }
 
-/// Panics where something is wrong.
+/// Panics if something is wrong.
 pub fn run(data: &[u8]) {
     let &[level, room, ref bytes @ ..] = data else {
         return;
@@ -23,7 +23,7 @@ pub fn run(data: &[u8]) {
         assert_eq!(decoded(bytes, out.len(), 1).as_ref(), Some(out));
         assert_eq!(decoded(bytes, out.len() - 1, 1), None);
     }
-    // small inputs repeat little: what a stream says is compressed, too
+    // small inputs have few repetitions: the content of a stream is compressed, too
     for data in [bytes, out.as_deref().unwrap_or_default()] {
         let mut stream = vec![0; data.len()];
         match compress(level % 10, data, &mut stream) {

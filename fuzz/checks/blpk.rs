@@ -1,7 +1,7 @@
-//! Any bytes as a superchunk, perhaps with a journal of an unfinished change beside it: opened for
-//! reading, verified, repaired, changed and committed. No two ways of reading disagree, and what
-//! was there or was done is there after, or an error. The first bytes choose the options, what is
-//! done, and the length of the file; behind the file are the ranges that the journal saves.
+//! Any bytes as a superchunk, possibly with a journal of an unfinished change beside it: opened for
+//! reading, verified, repaired, changed and committed. All ways of reading agree. Old content and
+//! committed changes are readable afterwards, or an error. The first bytes choose the options, the
+//! operations, and the length of the file; after the file are the ranges that the journal saves.
 use holdall::checksum::crc32;
 use holdall::error::Status;
 use holdall::io::Folder;
@@ -17,7 +17,7 @@ mod files;
 use files::Files;
 
 const NAME: &str = "x";
-/// More content would only make the runs slow.
+/// More content would only be slower.
 const MOST: u64 = 1 << 18;
 
 fn options(more: &[(Opt, i64)]) -> Options {
@@ -31,7 +31,7 @@ fn options(more: &[(Opt, i64)]) -> Options {
     o
 }
 
-/// All content, if it can be read and is sound.
+/// All content, if it can be read and is intact.
 fn content(b: &Bloscpack) -> Option<Vec<u8>> {
     let mut all = vec![
         1;
@@ -52,7 +52,7 @@ fn seen(folder: &Arc<dyn Folder>) -> Option<State> {
     state(&Bloscpack::open_in(folder, OsStr::new(NAME), Mode::Read, &options(&[])).ok()?)
 }
 
-/// Reads in all ways that there are.
+/// Reads in all ways.
 fn read(bytes: &[u8], how: u8) {
     let folder: Arc<dyn Folder> = Arc::new(MemoryFolder::new(bytes.to_vec()));
     let o = options(&[
@@ -68,7 +68,7 @@ fn read(bytes: &[u8], how: u8) {
         faults < 10
     });
     let whole = content(&b);
-    let (mut at, mut sound) = (0, true);
+    let (mut at, mut intact) = (0, true);
     for i in 0..b.chunks().min(64) as u64 {
         let n = b.chunk_nbytes(i).unwrap();
         if n as u64 > MOST {
@@ -76,8 +76,8 @@ fn read(bytes: &[u8], how: u8) {
         }
         let mut chunk = vec![2; n];
         let read = b.read_chunk(i, &mut chunk);
-        // nobody looks at a chunk of which no byte is wanted
-        sound &= n == 0 || read == Ok(false);
+        // a chunk without requested bytes is not verified
+        intact &= n == 0 || read == Ok(false);
         if let (Ok(false), Some(whole)) = (&read, &whole) {
             assert!(whole[at..at + n] == chunk, "chunk {i} differs");
             let mut middle = vec![3; n / 3];
@@ -87,14 +87,14 @@ fn read(bytes: &[u8], how: u8) {
                 "the middle of chunk {i} differs"
             );
         }
-        // a block of it may need more memory than the whole
+        // a block of it may need more memory than the complete chunk
         assert!(read != Ok(false) || b.with_raw(i, |_| Ok(())).is_ok());
         at += n;
     }
     let _ = (b.meta(), b.chunk_info(0), b.cbytes());
     assert!(
-        whole.is_none() || sound,
-        "it is sound, and its chunks are not"
+        whole.is_none() || intact,
+        "it is intact, and its chunks are not"
     );
     if let (Ok(v), true) = (verified, how & 3 == 2) {
         assert!(
@@ -104,7 +104,7 @@ fn read(bytes: &[u8], how: u8) {
     }
 }
 
-/// Does something to content and metadata; the same with the vectors.
+/// Changes content and metadata, and the vectors in the same way.
 fn change(
     w: &mut Bloscpack,
     (content, meta): &mut State,
@@ -141,21 +141,21 @@ fn change(
 }
 
 fn same((content, meta): &State, (other, other_meta): &State) -> bool {
-    // the papers' layout fills room with spaces
+    // the BLZ RFC layout fills room with spaces
     let trim = |m: &Option<Vec<u8>>| m.as_ref().map(|m| m.trim_ascii_end().to_vec());
     content == other && trim(meta) == trim(other_meta)
 }
 
-/// The journal of a change of the file `x`: of these ranges, eight bytes each, to what these say.
-/// Its sums are right, where it is not said to be damaged: no fuzzer would ever find them.
+/// The journal of a change of the file `x`: of these ranges, eight bytes each, to these values. Its
+/// checksums are right unless it is to be corrupt, because no fuzzer would find them.
 fn journal(main: &[u8], ranges: &[u8]) -> Vec<u8> {
     let (ranges, saved) = (ranges.as_chunks::<8>().0, |n: usize, fill: u8| {
         (0..n).map(move |i| fill.wrapping_mul(i as u8))
     });
-    // a later version says more of the file
+    // a later version stores more about the file
     let more_said = ranges.first().is_some_and(|r| r[5] & 2 != 0);
     let index = 36 + ranges.len() * 43 + 4 + if more_said { 8 + ranges.len() * 52 } else { 0 };
-    let (mut b, mut behind) = (
+    let (mut b, mut tail) = (
         b"holdall journal\n\x01\0\0\0\x01\0\0\0 a nonce".to_vec(),
         Vec::new(),
     );
@@ -172,7 +172,7 @@ fn journal(main: &[u8], ranges: &[u8]) -> Vec<u8> {
             end + usize::from(a0)
         };
         let size = (main.len() + usize::from(more)).saturating_sub(usize::from(shift)) as u64;
-        // as it is now, or as it never was
+        // as it is now, or a state that never existed
         let old = main
             .get(at..)
             .unwrap_or_default()
@@ -193,14 +193,14 @@ fn journal(main: &[u8], ranges: &[u8]) -> Vec<u8> {
         b.extend(name);
         b.extend((if wrong == 0x7f { u64::MAX } else { size }).to_le_bytes());
         b.extend((crc32(witness) ^ u32::from(wrong & 1)).to_le_bytes());
-        for v in [at, bytes.len(), index + behind.len()] {
+        for v in [at, bytes.len(), index + tail.len()] {
             b.extend((v as u64).to_le_bytes());
         }
         b.extend((crc32(&bytes) ^ u32::from(wrong == 0x5a)).to_le_bytes());
         end = at + bytes.len();
-        behind.extend(bytes);
+        tail.extend(bytes);
         if more_said {
-            // origin, lengths, nothing behind the last range; then what was going to be written
+            // origin, lengths, no bytes after the last range; then the bytes to be written
             let least = if wrong & 16 == 0 { 0 } else { size };
             for v in [
                 0,
@@ -219,11 +219,11 @@ fn journal(main: &[u8], ranges: &[u8]) -> Vec<u8> {
         }
     }
     b.extend(crc32(&b).to_le_bytes());
-    b.extend(behind);
+    b.extend(tail);
     b
 }
 
-/// Panics where something is wrong.
+/// Panics if something is wrong.
 pub fn run(data: &[u8]) {
     let Some((&[how, what, n, low, high], rest)) = data.split_first_chunk::<5>() else {
         return;
@@ -247,7 +247,7 @@ pub fn run(data: &[u8]) {
         if let Some(before) = &before {
             assert!(
                 after.is_some_and(|a| same(before, &a)),
-                "a repair changed what was sound: {done:?}"
+                "a repair changed intact content: {done:?}"
             );
         }
     }

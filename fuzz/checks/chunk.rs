@@ -1,15 +1,15 @@
-//! Any bytes as a Blosc chunk: whole, in parts and by block they give the same, or the same
-//! refusal; and what they hold comes back from a chunk of ours.
+//! Any bytes as a Blosc chunk: the complete chunk, parts and blocks give the same content, or the
+//! same error; the content is read back from a chunk that holdall writes.
 
 use holdall::blosc::{
     BlockDecoder, Content, DecodeContext, Filter, Header, Params, Target, decode, decode_range,
     encode, sections,
 };
 
-/// Longer content would only make the runs slow.
+/// Longer content would only be slower.
 const MOST: usize = 1 << 16;
 
-/// Panics where something is wrong.
+/// Panics if something is wrong.
 pub fn run(data: &[u8]) {
     let Ok(header) = Header::parse(data) else {
         return;
@@ -26,7 +26,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-fn parts(data: &[u8], content: &[u8], sound: bool) {
+fn parts(data: &[u8], content: &[u8], intact: bool) {
     let mut all = true;
     let cut = data.iter().fold(7, |sum: usize, b| {
         sum.wrapping_mul(31).wrapping_add(usize::from(*b))
@@ -34,15 +34,18 @@ fn parts(data: &[u8], content: &[u8], sound: bool) {
     for (from, to) in [(0, cut), (cut, content.len())] {
         let mut part = vec![1; to - from];
         match decode_range(data, from, &mut part, 1) {
-            Ok(()) if sound => assert!(part == content[from..to], "{from}..{to} differs"),
+            Ok(()) if intact => assert!(part == content[from..to], "{from}..{to} differs"),
             Ok(()) => {}
             Err(_) => all = false,
         }
     }
-    assert!(all || !sound, "whole it is sound, in parts it is not");
+    assert!(
+        all || !intact,
+        "the complete chunk is intact, its parts are not"
+    );
 }
 
-fn blocks(header: &Header, data: &[u8], content: &[u8], sound: bool) {
+fn blocks(header: &Header, data: &[u8], content: &[u8], intact: bool) {
     if header.content() != Ok(Content::Blocks) || data.len() < header.cbytes {
         return;
     }
@@ -61,7 +64,7 @@ fn blocks(header: &Header, data: &[u8], content: &[u8], sound: bool) {
         let first = &content[..header.block_len(0)];
         let context = &mut DecodeContext::take();
         let result = one.decode(context, i, stored, Some(first), &mut block);
-        if sound {
+        if intact {
             result.unwrap();
             assert!(
                 block == content[i * header.blocksize..][..block.len()],
@@ -72,7 +75,7 @@ fn blocks(header: &Header, data: &[u8], content: &[u8], sound: bool) {
     }
 }
 
-/// Some bytes of a block, here and there.
+/// Bytes at random positions of a block.
 fn few(one: &BlockDecoder, i: usize, stored: &[u8], block: &[u8]) {
     for (k, n) in [1, 8, 24].into_iter().enumerate() {
         let from = block.len() / 4 * (k + 1);
@@ -86,7 +89,7 @@ fn few(one: &BlockDecoder, i: usize, stored: &[u8], block: &[u8]) {
     }
 }
 
-/// Into a chunk like it, where that can be written, and back.
+/// Into a chunk with the same parameters, if it can be written, and back.
 fn again(header: &Header, data: &[u8], content: &[u8]) {
     let (Ok(codec), Ok(filters)) = (header.codec(), header.pipeline()) else {
         return;
@@ -103,7 +106,7 @@ fn again(header: &Header, data: &[u8], content: &[u8]) {
         ..Params::new(target, codec, level, header.typesize)
     };
     let mut chunk = Vec::new();
-    // truncation would change it, and not every chunk is one that we write
+    // truncation would change it, and holdall cannot write every kind of chunk
     if filters.iter().any(|f| matches!(f, Filter::Truncate { .. }))
         || encode(&p, content, &mut chunk, 1).is_err()
     {

@@ -1,7 +1,7 @@
-//! Any bytes as the files of a dataset: a table with a column, an array, or an array as the papers
-//! have it. Read in all ways that there are, none of which disagrees with another; and verified.
-//! The first bytes choose the options and the lengths of the files. The header in a chunk's file is
-//! made right where that is chosen: no fuzzer would ever find it.
+//! Any bytes as the files of a dataset: a table with a column, an array, or an array in the BLZ RFC
+//! layout. It is read in all ways, which must agree, and verified. The first bytes choose the
+//! options and the lengths of the files. If requested, the header in the file of a chunk is
+//! corrected, because no fuzzer would find it.
 use holdall::array::Array;
 use holdall::dataset::{chunk_file, folder::DatasetDir, open};
 use holdall::error::Status;
@@ -16,9 +16,9 @@ use std::sync::Arc;
 mod files;
 use files::Files;
 
-/// More content would only make the runs slow.
+/// More content would only be slower.
 const MOST: u64 = 1 << 16;
-/// Where the parts of the input go, of a table, of an array, of the papers' arrays.
+/// The files of the parts of the input: of a table, of an array, of an array in the BLZ RFC layout.
 const LAYOUTS: [[&str; 6]; 3] = [
     [
         "__rootdirs__",
@@ -60,11 +60,11 @@ fn options(how: u8) -> Options {
     o
 }
 
-/// Reads an array in all ways; its content, where it can be read and is sound.
+/// Reads an array in all ways; its content, if it can be read and is intact.
 fn read(array: &Array) -> Option<Vec<u8>> {
     let store = array.store();
     for name in store.attr_names() {
-        // what is damaged is named by its file alone, and told of
+        // corruption is reported with the name of the file
         let is_file =
             store.attr_names().len() == 1 && ["__attrs__", "meta/attributes"].contains(&name);
         assert!(
@@ -99,17 +99,17 @@ fn read(array: &Array) -> Option<Vec<u8>> {
         let (mut from, mut n) = (start.clone(), shape.to_vec());
         (from[0], n[0]) = (r, 1.min(rows));
         let mut one = vec![2; row];
-        // a part may be told of that the whole is not: blocks that share bytes
-        let one_sound = array.read(&from, &n, None, &mut one, None) == Ok(false);
+        // a part may report corruption that the complete array does not: blocks that share bytes
+        let one_intact = array.read(&from, &n, None, &mut one, None) == Ok(false);
         assert!(
-            !(whole && one_sound) || one == all[r as usize * row..][..row],
+            !(whole && one_intact) || one == all[r as usize * row..][..row],
             "row {r} differs"
         );
     }
     whole.then_some(all)
 }
 
-/// Panics where something is wrong.
+/// Panics if something is wrong.
 pub fn run(data: &[u8]) {
     let Some((&[how, a, b, c, d, e], mut rest)) = data.split_first_chunk::<6>() else {
         return;
@@ -136,33 +136,33 @@ pub fn run(data: &[u8]) {
     }
     let folder: Arc<dyn Folder> = Arc::new(FunctionsFolder::new(Arc::new(files)));
     let o = options(how);
-    let mut all_sound = true;
+    let mut all_intact = true;
     let array = open::open_in(&folder, Mode::Read, &o);
     let table = Table::open_in(&folder, Mode::Read, &o);
     if let Ok(array) = &array {
-        all_sound &= read(array).is_some() || array.nbytes() > MOST || array.store().has_objects();
+        all_intact &= read(array).is_some() || array.nbytes() > MOST || array.store().has_objects();
     }
     if let Ok(table) = &table {
         for column in table.columns() {
             assert_eq!(column.array.shape()[0], table.rows());
             assert!(column.stored_rows >= table.rows());
-            all_sound &= read(&column.array).is_some()
+            all_intact &= read(&column.array).is_some()
                 || column.array.nbytes() > MOST
                 || column.array.store().has_objects();
         }
     }
     let mut faults = 0;
-    let place = DatasetDir::of(&folder);
-    let verified = table::verify_at(&place, &options(0), |_, _| {
+    let dir = DatasetDir::of(&folder);
+    let verified = table::verify_at(&dir, &options(0), |_, _| {
         faults += 1;
         faults < 10
     });
     if let Ok(v) = verified {
-        // one fault for all chunks behind each other that are missing
+        // one fault for all adjacent missing chunks
         assert!(v.corrupt == 0 || faults > 0);
         if any_data && faults == 0 && how & 1 == 0 && (array.is_ok() || table.is_ok()) {
-            assert!(all_sound, "verified, and not readable");
+            assert!(all_intact, "verified, and not readable");
         }
     }
-    let _ = table::identify(&place);
+    let _ = table::identify(&dir);
 }

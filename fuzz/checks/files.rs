@@ -1,4 +1,4 @@
-//! Files in memory that can be changed, through the interface for storage of the caller's.
+//! Files in memory that can be changed, through the interface for storage of the caller.
 use holdall::io::functions::{FunctionError, FunctionResult, Functions};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -33,7 +33,7 @@ impl Functions for Files {
         })
     }
     fn write_at(&self, name: &OsStr, at: u64, src: &[u8]) -> FunctionResult<()> {
-        // a file system has an end, too
+        // the size of a file system is limited, too
         if at > 1 << 24 {
             return Err(FunctionError::Errno(27));
         }

@@ -1,6 +1,6 @@
 //! Any bytes as the files of a bag: records, limits, checksums, and a journal of an unfinished
-//! change, opened for reading, repaired, and appended to. What opened before must still be there
-//! after.
+//! change, opened for reading, repaired, and appended to. Content that could be read before must be
+//! readable afterwards.
 use holdall::bag::{Bag, Mode, ShardPath, Writer, repair_in};
 use holdall::io::Folder;
 use holdall::io::functions::FunctionsFolder;
@@ -15,8 +15,8 @@ use files::Files;
 fn all(folder: &Arc<dyn Folder>, o: &Options) -> Option<Vec<Vec<u8>>> {
     let mut o = o.clone();
     let _ = o.set(Opt::MemoryLimit, 1 << 20);
-    let place = ShardPath::new(folder.clone(), "x");
-    let bag = Bag::open_in(&[place], &o).ok()?;
+    let shard = ShardPath::new(folder.clone(), "x");
+    let bag = Bag::open_in(&[shard], &o).ok()?;
     Some(
         bag.read_range(0, bag.size())
             .ok()?
@@ -26,7 +26,7 @@ fn all(folder: &Arc<dyn Folder>, o: &Options) -> Option<Vec<Vec<u8>>> {
     )
 }
 
-/// Panics where something is wrong.
+/// Panics if something is wrong.
 pub fn run(data: &[u8]) {
     let Some((&[how, a, b, c], mut rest)) = data.split_first_chunk::<4>() else {
         return;

@@ -1,11 +1,11 @@
-//! Any bytes as a frame of c-blosc2, in one file or in a folder. Header, index and trailer: what is
-//! read is written again as the same bytes, and what is sealed tells that it was changed. Then all
-//! of it: opened for reading, verified, changed repaired and committed. No two ways of reading
-//! disagree, and what was there or was done is there after, or an error. What was committed with
-//! checksums is hurt at last: nothing is wrong without a word.
+//! Any bytes as a c-blosc2 frame, in one file or in a folder. Header, index and trailer are encoded
+//! again to the same bytes, and the seal detects every change. Then the complete frame is opened
+//! for reading, verified, changed, repaired and committed. All ways of reading agree. Old content
+//! and committed changes are readable afterwards, or an error. At last a frame that was committed
+//! with checksums is corrupted: nothing is silently wrong.
 //!
-//! The first bytes say where the seal is hurt, the options, what is done, and the length of the
-//! file; behind it are those with the chunks of a folder.
+//! The first bytes choose the corrupted byte of the seal, the options, the operations, and the
+//! length of the file; after it are the files with the chunks of a folder.
 use holdall::blosc::Decoded;
 use holdall::error::{Error, Result, Status};
 use holdall::io::Folder;
@@ -26,7 +26,7 @@ use files::Files;
 
 const NAME: &str = "x";
 const LIMIT: u64 = 1 << 18;
-/// More content would only make the runs slow.
+/// More content would only be slower.
 const MOST: u64 = 1 << 14;
 
 // ---- its parts
@@ -38,7 +38,7 @@ fn refused(e: &Error) {
     );
 }
 
-/// The header, and what is behind it.
+/// The header, and the bytes after it.
 fn header(bytes: &[u8]) -> Option<(Header, &[u8], &[u8])> {
     let len = Header::prefix_len(bytes).inspect_err(refused).ok()? as usize;
     let (own, rest) = bytes.split_at_checked(len)?;
@@ -48,7 +48,7 @@ fn header(bytes: &[u8]) -> Option<(Header, &[u8], &[u8])> {
     Some((header, own, rest))
 }
 
-/// The trailer, and what is before it.
+/// The trailer, and the bytes before it.
 fn trailer(bytes: &[u8]) -> Option<(Trailer, &[u8], &[u8])> {
     let len = Trailer::length(bytes).inspect_err(refused).ok()? as usize;
     let (before, own) = bytes.split_at_checked(bytes.len().checked_sub(len)?)?;
@@ -57,7 +57,7 @@ fn trailer(bytes: &[u8]) -> Option<(Trailer, &[u8], &[u8])> {
     Some((trailer, own, before))
 }
 
-/// The index of so many chunks.
+/// The index of `chunks` chunks.
 fn read_index(bytes: &[u8], chunks: u64) {
     let Ok(slots) = index::decode(bytes, chunks, LIMIT).inspect_err(refused) else {
         return;
@@ -70,7 +70,7 @@ fn read_index(bytes: &[u8], chunks: u64) {
     );
 }
 
-/// A byte of the parts is changed: the seal tells.
+/// A byte of the parts is changed: the seal detects it.
 fn sealed(mut header: Header, index: &[u8], mut trailer: Trailer, at: u8, bits: u8) {
     let Ok((mut head, mut tail)) = part_checksum::seal(&mut header, index, &mut trailer) else {
         return;
@@ -100,22 +100,22 @@ fn parts(bytes: &[u8], at: u8, bits: u8) {
     if let Some((_, own, _)) = &tail {
         let _ = part_checksum::check(bytes, own, own);
     }
-    let Some((header, head, behind)) = head else {
+    let Some((header, head, after_header)) = head else {
         return;
     };
     if let Ok(chunks) = header.chunks() {
-        // as if all there is were the index, too
+        // as if all bytes were the index, too
         for from in [0, usize::try_from(header.cbytes).unwrap_or(usize::MAX)] {
-            read_index(behind.get(from..).unwrap_or_default(), chunks);
+            read_index(after_header.get(from..).unwrap_or_default(), chunks);
         }
     }
     let Some((trailer, tail, _)) = tail else {
         return;
     };
-    let Ok(place) = header.index_range(tail.len() as u32).inspect_err(refused) else {
+    let Ok(index_range) = header.index_range(tail.len() as u32).inspect_err(refused) else {
         return;
     };
-    let range = place.map_or(0..0, |p| {
+    let range = index_range.map_or(0..0, |p| {
         usize::try_from(p.start).unwrap_or(usize::MAX)..usize::try_from(p.end).unwrap_or(usize::MAX)
     });
     let index = bytes.get(range).unwrap_or_default();
@@ -124,7 +124,7 @@ fn parts(bytes: &[u8], at: u8, bits: u8) {
     sealed(header, index, trailer, at, bits);
 }
 
-// ---- all of it
+// ---- the complete frame
 
 fn options(more: &[(Opt, i64)]) -> Options {
     [(Opt::Threads, 1), (Opt::MemoryLimit, LIMIT as i64)]
@@ -139,7 +139,7 @@ struct State {
     metas: BTreeMap<String, Vec<u8>>,
 }
 
-/// All of it, if it can be read and is sound.
+/// All of it, if it can be read and is intact.
 fn state(frame: &Frame) -> Option<State> {
     let mut content = vec![
         1;
@@ -147,7 +147,7 @@ fn state(frame: &Frame) -> Option<State> {
             .ok()
             .filter(|n| *n as u64 <= MOST)?
     ];
-    let sound = frame.read(0, &mut content) == Ok(false);
+    let intact = frame.read(0, &mut content) == Ok(false);
     let metas: Option<_> = frame
         .meta_names()
         .map(|name| Some((name.to_owned(), frame.meta(name).ok()??.to_vec())))
@@ -156,14 +156,14 @@ fn state(frame: &Frame) -> Option<State> {
         content,
         metas: metas?,
     })
-    .filter(|_| sound)
+    .filter(|_| intact)
 }
 
 fn seen(folder: &Arc<dyn Folder>) -> Option<State> {
     state(&Frame::open_in(folder, OsStr::new(NAME), Mode::Read, &options(&[])).ok()?)
 }
 
-/// Blocks, each as often as it comes.
+/// Blocks, each as often as it is delivered.
 struct Blocks(Vec<(usize, Vec<u8>)>);
 
 impl Sink for Blocks {
@@ -177,7 +177,7 @@ impl Sink for Blocks {
     }
 }
 
-/// A chunk as arrays read it, where `want` is what it holds, if that is known.
+/// A chunk as arrays read it; `want` is its content, if known.
 fn read_as_arrays_do(frame: &Frame, i: u64, want: Option<&[u8]>) {
     let (chunks, span): (&dyn Chunks, _) = (frame, frame.span(i).unwrap());
     let (n, size) = ((span.end - span.start) as usize, chunks.block_bytes());
@@ -196,11 +196,11 @@ fn read_as_arrays_do(frame: &Frame, i: u64, want: Option<&[u8]>) {
             "chunk {i} is not filled with {item:?}"
         );
     }
-    let wanted: Vec<usize> = (0..n.div_ceil(size)).filter(|b| b % 3 != 1).collect();
+    let requested: Vec<usize> = (0..n.div_ceil(size)).filter(|b| b % 3 != 1).collect();
     let mut blocks = Blocks(Vec::new());
-    if let (Ok(false), Some(want)) = (chunks.read_blocks(i, &wanted, &mut blocks), want) {
+    if let (Ok(false), Some(want)) = (chunks.read_blocks(i, &requested, &mut blocks), want) {
         blocks.0.sort_unstable();
-        assert_eq!(blocks.0.iter().map(|b| b.0).collect::<Vec<_>>(), wanted);
+        assert_eq!(blocks.0.iter().map(|b| b.0).collect::<Vec<_>>(), requested);
         for (b, content) in &blocks.0 {
             assert_eq!(
                 content.len(),
@@ -225,7 +225,7 @@ fn read_as_arrays_do(frame: &Frame, i: u64, want: Option<&[u8]>) {
     }
 }
 
-/// What opening alone tells: chunks and metalayers, all within the limit.
+/// What opening returns: chunks and metalayers, all within the limit.
 fn open(folder: &Arc<dyn Folder>, how: u8) {
     let o = options(&[
         (Opt::SkipDamaged, i64::from(how & 1)),
@@ -259,7 +259,7 @@ fn open(folder: &Arc<dyn Folder>, how: u8) {
     );
 }
 
-/// Reads in all ways that there are.
+/// Reads in all ways.
 fn read(folder: &Arc<dyn Folder>, how: u8) {
     let o = options(&[
         (Opt::SkipDamaged, i64::from(how & 1)),
@@ -275,7 +275,7 @@ fn read(folder: &Arc<dyn Folder>, how: u8) {
         faults < 10
     });
     let whole = state(&frame).map(|s| s.content);
-    let mut sound = true;
+    let mut intact = true;
     for i in 0..frame.chunks().min(64) {
         let span = frame.span(i).unwrap();
         if span.end - span.start > MOST {
@@ -283,7 +283,7 @@ fn read(folder: &Arc<dyn Folder>, how: u8) {
         }
         let mut chunk = vec![2; (span.end - span.start) as usize];
         let read = frame.read(span.start, &mut chunk);
-        sound &= chunk.is_empty() || read == Ok(false);
+        intact &= chunk.is_empty() || read == Ok(false);
         let want = whole
             .as_ref()
             .and_then(|w| w.get(span.start as usize..span.end as usize));
@@ -310,8 +310,8 @@ fn read(folder: &Arc<dyn Folder>, how: u8) {
         frame.block_bytes(),
     );
     assert!(
-        whole.is_none() || sound,
-        "it is sound, and its chunks are not"
+        whole.is_none() || intact,
+        "it is intact, and its chunks are not"
     );
     if let (Ok(v), true) = (verified, how & 3 == 2) {
         let meta = frame.meta_names().all(|name| frame.meta(name).is_ok());
@@ -324,7 +324,7 @@ fn read(folder: &Arc<dyn Folder>, how: u8) {
     }
 }
 
-/// Does something to content and metadata; the same with the model.
+/// Changes content and metadata, and the model in the same way.
 fn change(w: &mut Frame, s: &mut State, what: u8, n: u8) -> Result<()> {
     let (at, n) = (usize::from(n) * s.content.len() / 256, usize::from(n) * 3);
     let new: Vec<u8> = (0..n).map(|i| (i * 7) as u8 & what).collect();
@@ -354,7 +354,7 @@ fn change(w: &mut Frame, s: &mut State, what: u8, n: u8) -> Result<()> {
     }
 }
 
-/// What stands after the last commit, if it stands with checksums.
+/// The file after the last commit, if it has checksums.
 fn write(folder: &Arc<dyn Folder>, how: u8, what: u8, n: u8) -> Option<State> {
     let before = seen(folder);
     let mut o = vec![(Opt::Durability, 0), (Opt::Level, 1)];
@@ -412,7 +412,7 @@ fn write(folder: &Arc<dyn Folder>, how: u8, what: u8, n: u8) -> Option<State> {
     stands
 }
 
-/// What could be read can be after a repair, and a second one finds nothing.
+/// Content that could be read can be read after a repair, and a second repair finds nothing.
 fn repaired(folder: &Arc<dyn Folder>) {
     let before = seen(folder);
     let repair = || repair_in(folder, OsStr::new(NAME), &options(&[(Opt::Durability, 0)]));
@@ -428,33 +428,33 @@ fn repaired(folder: &Arc<dyn Folder>) {
     }
 }
 
-/// A byte of any file is changed, or its end is cut off: nothing is wrong without a word.
+/// A byte of any file is changed, or its end is truncated: nothing is silently wrong.
 fn damage(files: &Files, folder: &Arc<dyn Folder>, is: &State, at: u8, bits: u8) {
     let mut names: Vec<_> = files.0.lock().unwrap().keys().cloned().collect();
     names.sort_unstable();
     for name in names {
-        let sound = files
+        let intact = files
             .0
             .lock()
             .unwrap()
             .get(&name)
             .cloned()
             .unwrap_or_default();
-        let places = (0..8)
-            .map(|k| (usize::from(at) * 8 + k) * sound.len() / (8 * 256))
-            .chain([usize::from(at).min(sound.len().saturating_sub(1))]);
-        for place in places.filter(|p| *p < sound.len()) {
-            let mut hurt = sound.clone();
+        let positions = (0..8)
+            .map(|k| (usize::from(at) * 8 + k) * intact.len() / (8 * 256))
+            .chain([usize::from(at).min(intact.len().saturating_sub(1))]);
+        for at_byte in positions.filter(|p| *p < intact.len()) {
+            let mut hurt = intact.clone();
             if bits == 0 {
-                hurt.truncate(place)
+                hurt.truncate(at_byte)
             } else {
-                hurt[place] ^= bits
+                hurt[at_byte] ^= bits
             }
             files.0.lock().unwrap().insert(name.clone(), hurt);
             let found = seen(folder);
             assert!(
                 found.is_none() || found.as_ref() == Some(is),
-                "silently wrong: {name:?}, byte {place}"
+                "silently wrong: {name:?}, byte {at_byte}"
             );
             let Ok(frame) = Frame::open_in(
                 folder,
@@ -466,16 +466,16 @@ fn damage(files: &Files, folder: &Arc<dyn Folder>, is: &State, at: u8, bits: u8)
             };
             assert!(
                 state(&frame).is_none_or(|s| s == *is),
-                "not said to be damaged: {name:?}, byte {place}"
+                "not reported as corrupt: {name:?}, byte {at_byte}"
             );
             drop(frame);
-            if place % 4 == 0 {
+            if at_byte % 4 == 0 {
                 let all = files.0.lock().unwrap().clone();
                 repaired(folder);
                 *files.0.lock().unwrap() = all;
             }
         }
-        files.0.lock().unwrap().insert(name, sound);
+        files.0.lock().unwrap().insert(name, intact);
     }
 }
 
@@ -497,15 +497,15 @@ fn files_of(main: Vec<u8>, mut chunks: &[u8], sparse: bool) -> Files {
     files
 }
 
-/// The same as if we had written it: no fuzzer would ever find the sums.
+/// Corrects the checksums, because no fuzzer would find them.
 fn as_ours(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
     let (mut head, len) = header(&bytes).map(|(h, own, _)| (h, own.len()))?;
     let (mut tail, from) = trailer(&bytes).map(|(t, _, before)| (t, before.len()))?;
-    let place = head
+    let range = head
         .index_range((bytes.len() - from) as u32)
         .ok()?
         .map_or(0..0, |p| p.start as usize..p.end as usize);
-    let stored = bytes.get(place)?;
+    let stored = bytes.get(range)?;
     let stored = stored
         .get(..holdall::blosc::Header::parse(stored).map_or(0, |h| h.cbytes))?
         .to_vec();
@@ -515,7 +515,7 @@ fn as_ours(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// What is tried of a frame, the cheapest first.
+/// The checks of a frame, the fastest first.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Parts,
@@ -525,9 +525,9 @@ enum Part {
     Write,
 }
 
-/// All of them, or the one that HOLDALL_FUZZ_ONE names: they cost up to a thousand times of each
-/// other.
-fn wanted(part: Part) -> bool {
+/// All of them, or the one that HOLDALL_FUZZ_ONE names: their cost differs by a factor of up to a
+/// thousand.
+fn requested(part: Part) -> bool {
     static ONE: OnceLock<Option<Part>> = OnceLock::new();
     let one = ONE.get_or_init(|| {
         std::env::var("HOLDALL_FUZZ_ONE")
@@ -546,14 +546,14 @@ fn wanted(part: Part) -> bool {
     one.is_none_or(|one| one == part)
 }
 
-/// Panics where something is wrong.
+/// Panics if something is wrong.
 pub fn run(data: &[u8]) {
     let Some((&[at, bits, how, what, n, low, high], rest)) = data.split_first_chunk::<7>() else {
         return;
     };
     let (main, chunks) =
         rest.split_at(rest.len().min(usize::from(u16::from_le_bytes([low, high]))));
-    if wanted(Part::Parts) {
+    if requested(Part::Parts) {
         parts(main, at, bits);
     }
     let main = Some(main.to_vec())
@@ -562,18 +562,18 @@ pub fn run(data: &[u8]) {
         .unwrap_or(main.to_vec());
     let files = Arc::new(files_of(main, chunks, how & 128 != 0));
     let folder: Arc<dyn Folder> = Arc::new(FunctionsFolder::new(files.clone()));
-    if wanted(Part::Open) {
+    if requested(Part::Open) {
         open(&folder, how);
     }
-    if wanted(Part::Read) {
+    if requested(Part::Read) {
         read(&folder, how);
     }
-    if n & 1 == 0 && wanted(Part::Repair) {
+    if n & 1 == 0 && requested(Part::Repair) {
         let all = files.0.lock().unwrap().clone();
         repaired(&folder);
         *files.0.lock().unwrap() = all;
     }
-    if wanted(Part::Write)
+    if requested(Part::Write)
         && let Some(stands) = write(&folder, how, what, n)
     {
         damage(&files, &folder, &stands, at, bits);

@@ -1,6 +1,6 @@
-//! Any bytes as the index of a bag: no panic, no hang, no memory beyond reason, and no row that is
-//! not the key. The first byte chooses how it is opened, and whether the header is made to fit the
-//! bag and the bytes before.
+//! Any bytes as the index of a bag: no panic, no hang, no memory beyond the limit, and no row that
+//! does not have the key. The first byte chooses how it is opened, and whether the header is
+//! corrected to match the bag and the preceding bytes.
 #[path = "files.rs"]
 mod files;
 
@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 const HEADER: usize = 160;
 const BAG: &str = "x.bag";
 
-/// The keys, a bag of them, and the first bytes of a sound index.
+/// The keys, a bag of them, and the first bytes of a valid index.
 type Known = (Vec<Vec<u8>>, Bag, Vec<u8>);
 
 fn known() -> &'static Known {
@@ -48,13 +48,13 @@ fn known() -> &'static Known {
     })
 }
 
-/// Number of records, slice and state of the bag, length and sum, as they should be.
-fn fitted(mut bytes: Vec<u8>, sound: &[u8]) -> Vec<u8> {
+/// Corrects number of records, slice and state of the bag, length and checksum.
+fn fitted(mut bytes: Vec<u8>, valid: &[u8]) -> Vec<u8> {
     if bytes.len() < HEADER {
         return bytes;
     }
     for range in [0..16, 24..32, 80..152] {
-        bytes[range.clone()].copy_from_slice(&sound[range]);
+        bytes[range.clone()].copy_from_slice(&valid[range]);
     }
     let buckets = u64::from_le_bytes(bytes[48..56].try_into().unwrap());
     let body = (bytes.len() as u64 - HEADER as u64).wrapping_sub(buckets.wrapping_mul(8));
@@ -64,14 +64,14 @@ fn fitted(mut bytes: Vec<u8>, sound: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Panics where something is wrong.
+/// Panics if something is wrong.
 pub fn run(data: &[u8]) {
     let Some((&how, bytes)) = data.split_first() else {
         return;
     };
-    let (keys, bag, sound) = known();
+    let (keys, bag, valid) = known();
     let bytes = if how & 1 == 0 {
-        fitted(bytes.to_vec(), sound)
+        fitted(bytes.to_vec(), valid)
     } else {
         bytes.to_vec()
     };

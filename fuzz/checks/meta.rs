@@ -1,7 +1,8 @@
-//! Any bytes as one small file of a dataset that is sound otherwise: `meta/sizes`, `meta/storage`,
-//! `__rootdirs__`, the headers of a chunk's file; or as a dtype. What opens is read in two ways
-//! that agree, verified, repaired and appended to; what was there is there after. The first byte
-//! chooses the file (HOLDALL_FUZZ_ONE does where it is set), the second one the dataset.
+//! Any bytes as one small file of an otherwise valid dataset: `meta/sizes`, `meta/storage`,
+//! `__rootdirs__`, the headers of a chunk's file; or as a dtype. A dataset that opens is read in
+//! two ways that agree, verified, repaired and appended to; content that could be read before can
+//! be read afterwards. The first byte chooses the file (or HOLDALL_FUZZ_ONE, if it is set), the
+//! second one the dataset.
 use holdall::array::Array;
 use holdall::dataset::create::{ArraySpec, create_in};
 use holdall::dataset::{folder::DatasetDir, open, text_checksum};
@@ -20,9 +21,9 @@ use std::sync::{Arc, OnceLock};
 mod files;
 use files::Files;
 
-/// More content would only make the runs slow.
+/// More content would only be slower.
 const MOST: u64 = 1 << 14;
-/// What datasets there are: items, shape, rows of a chunk.
+/// The datasets: items, shape, rows per chunk.
 const KINDS: [(&str, &[u64], u64); 4] = [
     ("<f8", &[20], 8),
     ("|S5", &[9], 16),
@@ -38,8 +39,8 @@ fn options(more: &[(Opt, i64)]) -> Options {
         .fold(Options::new(), |o, (opt, n)| o.with(*opt, *n).unwrap())
 }
 
-/// The files of a sound dataset of each kind, with checksums and without.
-fn sound(which: usize) -> &'static Named {
+/// The files of a valid dataset of each kind, with checksums and without.
+fn valid(which: usize) -> &'static Named {
     static MADE: [OnceLock<Named>; 8] = [const { OnceLock::new() }; 8];
     MADE[which % 8].get_or_init(|| {
         let (dtype, shape, rows) = KINDS[which % 4];
@@ -100,17 +101,17 @@ fn read(array: &Array) -> Option<Vec<u8>> {
         (from[0], n[0]) = (last, 1);
         let row = all.len() / shape[0] as usize;
         let mut one = vec![2; row];
-        let sound = array.read(&from, &n, None, &mut one, None) == Ok(false);
+        let valid = array.read(&from, &n, None, &mut one, None) == Ok(false);
         assert!(
-            !(whole && sound) || one == all[last as usize * row..],
+            !(whole && valid) || one == all[last as usize * row..],
             "the last row differs"
         );
-        assert!(sound || !whole, "the last row cannot be read, and all can");
+        assert!(valid || !whole, "the last row cannot be read, and all can");
     }
     whole.then_some(all)
 }
 
-/// Opens it and looks at all of it.
+/// Opens it and reads all of it.
 fn look(folder: &Arc<dyn Folder>) -> Option<(Vec<u64>, Vec<u8>)> {
     let verified = table::verify_at(&DatasetDir::of(folder), &options(&[]), |_, _| true)
         .is_ok_and(|v| v.corrupt == 0);
@@ -127,7 +128,7 @@ fn look(folder: &Arc<dyn Folder>) -> Option<(Vec<u64>, Vec<u8>)> {
     content.map(|content| (array.shape().to_vec(), content))
 }
 
-/// What is there is there after another row has come.
+/// Existing content can be read after another row was appended.
 fn append(folder: &Arc<dyn Folder>, before: Option<&(Vec<u64>, Vec<u8>)>) {
     let Ok(mut a) = open::open_in(folder, Mode::Append, &options(&[])) else {
         return;
@@ -152,7 +153,7 @@ fn append(folder: &Arc<dyn Folder>, before: Option<&(Vec<u64>, Vec<u8>)>) {
     }
 }
 
-/// What could be read can be after a repair, whatever that did.
+/// Content that could be read can be read after any repair.
 fn repair(folder: &Arc<dyn Folder>, which: usize, before: Option<&(Vec<u64>, Vec<u8>)>) {
     let how = [
         (Opt::SkipDamaged, (which >> 5 & 1) as i64),
@@ -186,7 +187,7 @@ fn dtype(text: &[u8]) {
 fn columns(text: Vec<u8>) {
     let column = |name: &str, which: usize| {
         let name = name.to_owned();
-        sound(which)
+        valid(which)
             .iter()
             .map(move |(file, b)| (format!("{name}/{}", file.display()).into(), b.clone()))
     };
@@ -214,7 +215,7 @@ fn columns(text: Vec<u8>) {
     }
 }
 
-/// Panics where something is wrong.
+/// Panics if something is wrong.
 pub fn run(data: &[u8]) {
     static ONE: OnceLock<Option<u8>> = OnceLock::new();
     let Some((&[what, which], bytes)) = data.split_first_chunk::<2>() else {
@@ -238,7 +239,7 @@ pub fn run(data: &[u8]) {
         3 => return dtype(bytes),
         _ => ["data/__0.blp", "data/__1.blp"][which >> 4 & 1],
     };
-    let files = sound(which).iter().map(|(n, b)| {
+    let files = valid(which).iter().map(|(n, b)| {
         let mut b = b.clone();
         if *n == name && what % 5 == 4 {
             b.iter_mut().zip(bytes).for_each(|(b, new)| *b = *new);

@@ -1,40 +1,51 @@
-/* The loops of bench_bag.py that time holdall, so that what is timed is what a C program sees.
+/* The loops of bench_bag.py that time holdall, in C, so that they measure what a C program gets.
  *
- * usage: bench DATA OFFSETS INDICES     (DATA loaded: it reads commands and answers each with a line)
- *        bench DATA OFFSETS INDICES COMMAND...     (one command, DATA read piece by piece: for its memory)
+ * usage: bench DATA OFFSETS INDICES                loads DATA, reads commands and answers each
+ *                                                  with a line
+ *        bench DATA OFFSETS INDICES COMMAND...     one command; reads DATA piece by piece, to
+ *                                                  measure its memory
  *
  * Each command answers with the seconds it took:
- *   write PATH CODEC CHECKSUM DURABILITY THREADS BATCH    all records, one commit; BATCH 1: one by one
- *   numbers PATH RECORDS               writes as many records of 8 bytes, not compressed, without checksums
+ *   write PATH CODEC CHECKSUM DURABILITY THREADS BATCH
+ *                            all records, one commit; BATCH 1: one by one
+ *   numbers PATH RECORDS     writes records of 8 bytes, not compressed, without checksums
  *   open PATH IO TIMES
- *   single PATH IO CACHE               every record of INDICES, one by one; CACHE 1: limits in memory
- *   indices PATH IO THREADS BATCH      the same, BATCH in a call
- *   range PATH IO THREADS BATCH        all records in their order, BATCH in a call; BATCH 0: all
- *   stream PATH IO THREADS ORDER TAKE  a stream of the records of INDICES, or of all in their order where ORDER is 1; TAKE 1: one
- *                                      by one, else so many at once; 0: as they were read
- *   epoch PATH IO THREADS              a stream of all records, shuffled
- *   copy PATH THREADS ORDER BATCH      what a copy alone of the same records takes: in order out of memory, else out of a new map of a
- *                                      file that has them as they are; BATCH to memory in use, or BATCH 0: all to fresh memory
- *   pread PATH                         and a system call for each record of INDICES, of such a file
- *   memcpy                             answers with bytes a second
- *   digest PATH                        answers with the SHA-256 of the content, as holdall_bag_checksum() */
+ *   single PATH IO CACHE     every record of INDICES, one by one; CACHE 1: limits in memory
+ *   indices PATH IO THREADS BATCH
+ *                            the same, BATCH per call
+ *   range PATH IO THREADS BATCH
+ *                            all records in order, BATCH per call; BATCH 0: all
+ *   stream PATH IO THREADS ORDER TAKE
+ *                            a stream of the records of INDICES, or of all records in order if
+ *                            ORDER is 1; TAKE 1: one by one, otherwise so many per call; 0: as
+ *                            they were read
+ *   epoch PATH IO THREADS    a stream of all records, shuffled
+ *   copy PATH THREADS ORDER BATCH
+ *                            only copies the same records: in order from memory, or from a new
+ *                            map of a file that has them uncompressed; BATCH to memory in use,
+ *                            or BATCH 0: all to new memory
+ *   pread PATH               a system call for each record of INDICES, of such a file
+ *   memcpy                   answers with bytes per second
+ *   digest PATH              answers with the SHA-256 of the content, as
+ *                            holdall_bag_checksum() */
 #include "common.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
 
-/* ---- the records: in memory, or read from the files a piece at a time */
+/* ---- the records: in memory, or read from the files piece by piece */
 
 struct input {
     int data_fd, offsets_fd;
     uint64_t records;
-    uint8_t *data;     /* all, or the piece */
-    uint64_t *offsets; /* all, or those of the piece, from 0 on */
+    uint8_t *data;     /* all records, or the piece */
+    uint64_t *offsets; /* offsets of all records, or of the piece, from 0 on */
     int loaded;
 };
 
-/* Points at n records from `first` on, with n + 1 offsets that count from the pointer. */
-static void piece(struct input *in, uint64_t first, size_t n, const uint8_t **data, const uint64_t **offsets)
+/* Returns a pointer to n records from `first` on, and n + 1 offsets from that pointer. */
+static void piece(struct input *in, uint64_t first, size_t n, const uint8_t **data,
+                  const uint64_t **offsets)
 {
     if (in->loaded) {
         *data = in->data;
@@ -42,7 +53,8 @@ static void piece(struct input *in, uint64_t first, size_t n, const uint8_t **da
         return;
     }
     in->offsets = realloc(in->offsets, (n + 1) * sizeof *in->offsets);
-    read_fully(in->offsets_fd, in->offsets, (n + 1) * sizeof *in->offsets, first * sizeof *in->offsets);
+    read_fully(in->offsets_fd, in->offsets, (n + 1) * sizeof *in->offsets,
+               first * sizeof *in->offsets);
     uint64_t from = in->offsets[0], size = in->offsets[n] - from;
     in->data = realloc(in->data, size + 1);
     read_fully(in->data_fd, in->data, size, from);
@@ -52,9 +64,10 @@ static void piece(struct input *in, uint64_t first, size_t n, const uint8_t **da
     *offsets = in->offsets;
 }
 
-/* ---- what is timed */
+/* ---- the measured loops */
 
-static double write_all(struct input *in, const char *path, int codec, int checksum, int durability, int threads, size_t batch)
+static double write_all(struct input *in, const char *path, int codec, int checksum, int durability,
+                        int threads, size_t batch)
 {
     holdall_bag_writer *w;
     holdall_options *o = with_threads(threads);
@@ -74,7 +87,9 @@ static double write_all(struct input *in, const char *path, int codec, int check
             continue;
         }
         for (size_t k = 0; k < n; k++)
-            check(holdall_bag_writer_append(w, data + offsets[k], offsets[k + 1] - offsets[k], &err), "append");
+            check(
+                holdall_bag_writer_append(w, data + offsets[k], offsets[k + 1] - offsets[k], &err),
+                "append");
     }
     check(holdall_bag_writer_commit(w, &err), "commit");
     holdall_bag_writer_close(w);
@@ -114,11 +129,12 @@ static double open_often(const char *path, int io, long times)
     return now() - start;
 }
 
-static double read_singly(const char *path, int io, int cache, const uint64_t *indices, uint64_t count)
+static double read_singly(const char *path, int io, int cache, const uint64_t *indices,
+                          uint64_t count)
 {
     enum { MOST = 9 << 20 };
     uint8_t *dst = room(MOST);
-    memset(dst, 1, MOST); /* its pages are there */
+    memset(dst, 1, MOST); /* its pages are present */
     holdall_bag *bag = open_bag(path, io, 0, cache);
     uint64_t sum = 0;
     double start = now();
@@ -134,7 +150,8 @@ static double read_singly(const char *path, int io, int cache, const uint64_t *i
     return took;
 }
 
-static double read_indices(const char *path, int io, int threads, const uint64_t *indices, uint64_t count, size_t batch)
+static double read_indices(const char *path, int io, int threads, const uint64_t *indices,
+                           uint64_t count, size_t batch)
 {
     holdall_bag *bag = open_bag(path, io, threads, 0);
     uint64_t sum = 0;
@@ -164,7 +181,7 @@ static double read_ranges(const char *path, int io, int threads, size_t batch)
         size_t n = all - k < batch ? all - k : batch;
         check(holdall_bag_read_range(bag, k, n, &r, &err), "read_range");
         sum += holdall_records_offsets(r)[n];
-        took = now() - start; /* without giving back the last ones, as for bagz */
+        took = now() - start; /* without freeing the last ones, as for bagz */
         holdall_records_free(r);
     }
     sink = sum;
@@ -185,7 +202,7 @@ static int next_of(void *ctx, uint64_t *index)
     return 0;
 }
 
-/* All records of a stream; adds up what they hold, so that they are there. */
+/* Reads all records of a stream; adds up their bytes, so that the pages are present. */
 static double drain(holdall_bag *bag, holdall_next_index_fn next, void *ctx, size_t take)
 {
     uint64_t sum = 0;
@@ -226,7 +243,8 @@ static double read_epoch(const char *path, int io, int threads)
 
 enum { MOST = 16 };
 
-/* What one thread copies: records `next` to `end` of INDICES, or of all where there are none. */
+/* The copies of one thread: records `next` to `end` of INDICES, or of all records without
+ * INDICES. */
 struct copier {
     const struct input *in;
     const uint8_t *all;
@@ -256,10 +274,11 @@ static void *copy_records(void *arg)
     return NULL;
 }
 
-/* `size` bytes of the file, or of none: of fresh memory, by large pages. */
+/* Maps `size` bytes of the file, or of new memory in large pages. */
 static void *map(int fd, size_t size)
 {
-    void *p = mmap(NULL, size, fd < 0 ? PROT_READ | PROT_WRITE : PROT_READ, fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
+    void *p = mmap(NULL, size, fd < 0 ? PROT_READ | PROT_WRITE : PROT_READ,
+                   fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
     if (p == MAP_FAILED)
         die("map");
     if (fd < 0)
@@ -267,7 +286,8 @@ static void *map(int fd, size_t size)
     return p;
 }
 
-static double copy_alone(const char *path, const struct input *in, int threads, const uint64_t *indices, uint64_t count, uint64_t batch)
+static double copy_alone(const char *path, const struct input *in, int threads,
+                         const uint64_t *indices, uint64_t count, uint64_t batch)
 {
     struct copier some[MOST];
     pthread_t started[MOST];
@@ -278,15 +298,22 @@ static double copy_alone(const char *path, const struct input *in, int threads, 
     for (uint64_t i = 0; i < in->records; i++)
         if (in->offsets[i + 1] - in->offsets[i] > largest)
             largest = in->offsets[i + 1] - in->offsets[i];
-    size_t each = (batch < all / threads + 1 ? batch : all / threads + 1) * largest, fresh = batch ? 0 : in->offsets[in->records];
+    size_t each = (batch < all / threads + 1 ? batch : all / threads + 1) * largest,
+           fresh = batch ? 0 : in->offsets[in->records];
     uint8_t *used = room(each * threads);
-    memset(used, 1, each * threads); /* its pages are there */
+    memset(used, 1, each * threads); /* its pages are present */
     double start = now();
     uint8_t *file = indices ? map(fd, size) : NULL, *target = fresh ? map(-1, fresh) : used;
     for (int t = 0; t < threads; t++) {
         uint64_t first = all * t / threads, end = all * (t + 1) / threads;
         uint8_t *to = target + (fresh ? in->offsets[first] : each * t);
-        some[t] = (struct copier){.in = in, .all = file ? file : in->data, .indices = indices, .next = first, .end = end, .batch = batch ? batch : all, .to = to};
+        some[t] = (struct copier){.in = in,
+                                  .all = file ? file : in->data,
+                                  .indices = indices,
+                                  .next = first,
+                                  .end = end,
+                                  .batch = batch ? batch : all,
+                                  .to = to};
         if (t > 0 && pthread_create(&started[t], NULL, copy_records, &some[t]))
             die("thread");
     }
@@ -304,7 +331,8 @@ static double copy_alone(const char *path, const struct input *in, int threads, 
     return took;
 }
 
-static double pread_alone(const char *path, const struct input *in, const uint64_t *indices, uint64_t count)
+static double pread_alone(const char *path, const struct input *in, const uint64_t *indices,
+                          uint64_t count)
 {
     uint64_t size;
     int fd = open_file(path, O_RDONLY, &size);
@@ -326,7 +354,8 @@ static void digest(const char *path)
     uint8_t sum[32];
     size_t n;
     holdall_bag *bag = open_bag(path, HOLDALL_IO_READ, 0, 0);
-    check(holdall_bag_checksum(bag, HOLDALL_CHECKSUM_SHA256, sum, sizeof sum, &n, &err), "checksum");
+    check(holdall_bag_checksum(bag, HOLDALL_CHECKSUM_SHA256, sum, sizeof sum, &n, &err),
+          "checksum");
     for (size_t i = 0; i < n; i++)
         printf("%02x", sum[i]);
     putchar('\n');
@@ -356,12 +385,13 @@ static double answer_to(char **w, int n)
         return read_ranges(w[1], atoi(w[2]), atoi(w[3]), atol(w[4]));
     if (n == 6 && !strcmp(w[0], "stream")) {
         struct indices some = {indices, indices + count};
-        return drain(open_bag(w[1], atoi(w[2]), atoi(w[3]), 0), atoi(w[4]) ? NULL : next_of, &some, atol(w[5]));
+        return drain(open_bag(w[1], atoi(w[2]), atoi(w[3]), 0), atoi(w[4]) ? NULL : next_of, &some,
+                     atol(w[5]));
     }
     if (n == 4 && !strcmp(w[0], "epoch"))
         return read_epoch(w[1], atoi(w[2]), atoi(w[3]));
     if (n == 2 && !strcmp(w[0], "digest"))
-        return digest(w[1]), TOLD;
+        return digest(w[1]), PRINTED;
     return unknown(w, n);
 }
 

@@ -1,22 +1,28 @@
-/* The loops of bench_b2nd.py that time holdall, so that what is timed is what a C program sees.
+/* The loops of bench_b2nd.py that time holdall, in C, so that they measure what a C program gets.
  *
- * usage: bench_b2nd               (it reads commands and answers each with a line)
- *        bench_b2nd COMMAND...    (one command)
+ * usage: bench_b2nd               reads commands and answers each with a line
+ *        bench_b2nd COMMAND...    one command
  *
  * Each command answers with the seconds it took; a shape is written as 640,400,400:
- *   write FILE PATH DTYPE SHAPE CHUNKS BLOCKS CODEC CHECKSUM THREADS   the items in a file become an array;
- *                                          BLOCKS 0: as they are chosen
- *   read PATH IO THREADS                   all items at once, to memory that was not touched before
- *   again PATH IO THREADS                  the same, to memory that was written before
- *   planes PATH IO THREADS AXIS TIMES      so many hyperplanes across an axis, here and there, of an open array
- *   cubes PATH IO THREADS EDGE TIMES       so many cubes, here and there
- *   points PATH IO THREADS TIMES           so many items, each by a call
- *   near PATH IO THREADS TIMES             so many items, one behind the other along the last axis, each by a call
- *   at PATH IO THREADS INDEX TIMES         one item of a 1-d array, again and again by handles that have not read it
- *   equal PATH FILE                        answers 1 where the array has the items of the file, 0 where not
- *   most COMMAND...                        answers with the most bytes held at once while another one read, beyond those of the
- *                                          open array and of the result; of use as the only command of a program
- *   memcpy                                 answers with bytes a second */
+ *   write FILE PATH DTYPE SHAPE CHUNKS BLOCKS CODEC CHECKSUM THREADS
+ *                           the items of a file become an array; BLOCKS 0: as the library chooses
+ *   read PATH IO THREADS    all items in one call, to new memory
+ *   again PATH IO THREADS   the same, to memory that was written before
+ *   planes PATH IO THREADS AXIS TIMES
+ *                           hyperplanes across an axis at random positions of an open array
+ *   cubes PATH IO THREADS EDGE TIMES
+ *                           cubes at random positions
+ *   points PATH IO THREADS TIMES
+ *                           single items, one per call
+ *   near PATH IO THREADS TIMES
+ *                           single items, adjacent along the last axis, one per call
+ *   at PATH IO THREADS INDEX TIMES
+ *                           one item of a 1-d array, by handles that have not read it before
+ *   equal PATH FILE         answers 1 if the array has the items of the file, otherwise 0
+ *   most COMMAND...         answers with the peak of allocated bytes during another command,
+ *                           without those of the open array and of the result; must be the only
+ *                           command of a process
+ *   memcpy                  answers with bytes per second */
 #include <stdbool.h>
 
 #include "common.h"
@@ -46,7 +52,9 @@ static double write_all(char **w)
     set(o, HOLDALL_OPT_THREADS, atoi(w[9]));
     set(o, HOLDALL_OPT_DURABILITY, 0);
     double begin = now();
-    check(array_create(w[2], HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, w[3], ndim, shape, chunks, chosen ? NULL : blocks, o, &a, &err), "create");
+    check(array_create(w[2], HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, w[3], ndim, shape, chunks,
+                       chosen ? NULL : blocks, o, &a, &err),
+          "create");
     check(holdall_array_write(a, start, shape, NULL, data, size, NULL, &err), "write");
     check(holdall_array_commit(a, &err), "commit");
     holdall_array_close(a);
@@ -55,7 +63,8 @@ static double write_all(char **w)
     return took;
 }
 
-static void read_box(const holdall_array *a, const uint64_t *start, const uint64_t *count, void *dst, size_t size)
+static void read_box(const holdall_array *a, const uint64_t *start, const uint64_t *count,
+                     void *dst, size_t size)
 {
     check(holdall_array_read(a, start, count, NULL, dst, size, NULL, &err), "read");
 }
@@ -100,19 +109,20 @@ static double read_again(const char *path, int io, int threads)
     return took;
 }
 
-/* As bench_b2nd.py has it: the same places. */
-static uint64_t elsewhere(uint64_t places)
+/* The positions of bench_b2nd.py. */
+static uint64_t elsewhere(uint64_t positions)
 {
     static uint64_t state;
-    if (!places) {
+    if (!positions) {
         state = 1;
         return 0;
     }
     state = state * 6364136223846793005u + 1442695040888963407u;
-    return (state >> 33) % places;
+    return (state >> 33) % positions;
 }
 
-/* Boxes of these lengths, here and there; read after as many elsewhere, since the others' arrays are open and used before. */
+/* Boxes of these lengths at random positions. Reads as many at other positions first, because the
+ * other libraries' arrays are open and in use before. */
 static double boxes(holdall_array *a, const uint64_t *count, long times, bool along)
 {
     const uint64_t *shape = holdall_array_shape(a);
@@ -122,8 +132,10 @@ static double boxes(holdall_array *a, const uint64_t *count, long times, bool al
     elsewhere(0);
     for (long i = 0; i < 2 * times; i++)
         for (uint32_t d = 0; d < ndim; d++) {
-            uint64_t places = shape[d] - count[d] + 1;
-            starts[i * ndim + d] = !along ? elsewhere(places) : d + 1 == ndim ? (uint64_t)i % places : places / 2;
+            uint64_t positions = shape[d] - count[d] + 1;
+            starts[i * ndim + d] = !along          ? elsewhere(positions)
+                                   : d + 1 == ndim ? (uint64_t)i % positions
+                                                   : positions / 2;
         }
     for (uint32_t d = 0; d < ndim; d++)
         size *= count[d];
@@ -180,12 +192,12 @@ static double same(const char *path, int io, int threads, uint64_t index, long t
 static double equal(const char *path, const char *file)
 {
     uint64_t size;
-    uint8_t *wanted = load(file, &size);
+    uint8_t *expected = load(file, &size);
     holdall_array *a = open_array(path, HOLDALL_IO_READ, 0);
     uint8_t *all = whole(a);
-    double is = holdall_array_nbytes(a) == size && !memcmp(all, wanted, size);
+    double is = holdall_array_nbytes(a) == size && !memcmp(all, expected, size);
     free(all);
-    free(wanted);
+    free(expected);
     holdall_array_close(a);
     return is;
 }

@@ -1,27 +1,34 @@
-"""N-dimensional arrays of holdall beside the packages blosc2, zarr, h5py and tensorstore, on the same data with the same codec,
-filter and chunks in one run.
+"""Compares N-dimensional arrays of holdall with the packages blosc2, zarr, h5py and tensorstore:
+the same data, codec, filter and chunks, in one run.
 
-The packages are called from Python, as their users do; holdall from C (bench_b2nd.c). HOLDALL_BENCH_ROUNDS is how many rounds
-(default 5; of what takes long, fewer), HOLDALL_BENCH_ONLY which parts ("full", "write", "planes", "cubes", "points", "lengths", "far", "memory"; default all),
-HOLDALL_BENCH_DATA which data ("int32", "float64"), HOLDALL_BENCH_CODECS which codecs ("lz4", "zstd").
+The packages are called from Python, as their users do; holdall from C (bench_b2nd.c). Environment
+variables: HOLDALL_BENCH_ROUNDS is the number of rounds (default 5; fewer for slow rows),
+HOLDALL_BENCH_ONLY the parts ("full", "write", "planes", "cubes", "points", "lengths", "far",
+"memory"; default all), HOLDALL_BENCH_DATA the data ("int32", "float64"), HOLDALL_BENCH_CODECS the
+codecs ("lz4", "zstd").
 
-holdall reads the very file that blosc2 has written, which has no checksums, in the blocks that blosc2 chooses for such chunks; one of
-its own, written with checksums, as is the default, is shown beside it. Beside the others, that have no blocks, it reads a file of
-its own without checksums, in the blocks that it chooses for the same chunks itself. The others have files of their own (h5py with the Blosc filter of hdf5plugin).
-They decode whole chunks, so that how they compare depends on how long those are: chunks have 4 MB, and for little out of many ("lengths") chunks of 2 and 8 MB are
-shown, too. All files are in the system's cache. blosc2 and holdall have as many threads as the row says, the others two. Rows with a star are shown, and held to no
-goal.
+holdall reads the file that blosc2 has written, without checksums, in the block shape that blosc2
+chooses. A file of holdall with checksums, the default, is measured beside it. For the comparison
+with the others, which have no blocks, it reads a file of its own without checksums, in the block
+shape that it chooses for the same chunks. The others have files of their own (h5py with the Blosc
+filter of hdf5plugin). They decode complete chunks, so their times depend on the chunk size: chunks
+have 4 MB, and small reads ("lengths") are measured with chunks of 2 and 8 MB, too. All files are in
+the page cache. blosc2 and holdall have the number of threads of the row, the others two. Rows with
+a star are informative and have no goal.
 
-No reader can do with less than what the codec and the filter alone take, from memory, for the blocks that hold what is wanted. Such
-rows show that as well ("codec alone"): the same blocks, as they are stored, decoded and unshuffled by blosc2 on the same threads, in
-the same round. Planes across an axis along which a block is as long as its chunk take whole chunks, which are decoded to one place;
-the blocks of a cube, or of another plane, are put together to one chunk. All is decoded chunk after chunk to as much memory as is read
-to: memory that nobody has written yet (most of that time the system takes to clear it), or memory in use. What it takes to decode all
-of the chunks to one place, which stays in the caches, is shown beside that: no array that is larger than those can be read in that time.
+The lower bound for a reader is the time of codec and filter for the requested blocks in memory.
+These rows show it as well ("codec alone"): blosc2 decodes and unshuffles the same stored blocks
+with the same threads in the same round. Planes across an axis along which a block has the length of
+its chunk take complete chunks, which are decoded to one buffer. The blocks of a cube, or of another
+plane, are combined to one chunk. Everything is decoded chunk by chunk to memory of the size of the
+result: new memory (the system spends most of that time clearing it), or memory in use. The time to
+decode all chunks to one buffer, which stays in the CPU caches, is shown beside that; no array that
+is larger than the caches can be read in that time.
 
-Beside writing stands, too, what it takes to write the same bytes to a file.
+For writes, the time to write the same bytes to a file is shown, too.
 
-Memory is what is held of malloc's at once while all is read, or cubes are, beyond the open array and the result.
+Memory is the peak of allocated bytes while all items, or cubes, are read, without the open array
+and the result.
 """
 
 import dataclasses
@@ -44,16 +51,22 @@ import common
 from common import CRC32, MAP, NONE, READ, bind, codecs, timed, version
 from rows import ROUNDS, Part, Row, goal, publish
 
-ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "full write planes cubes points lengths far memory").split()
+ONLY = os.environ.get(
+    "HOLDALL_BENCH_ONLY", "full write planes cubes points lengths far memory"
+).split()
 DATA = {
     # shape, chunks, blocks
     "int32": ((600, 400, 400), (100, 100, 100), (5, 100, 100)),
     "float64": ((480, 320, 320), (80, 80, 80), (5, 80, 80)),
 }
-DATA = {k: v for k, v in DATA.items() if k in os.environ.get("HOLDALL_BENCH_DATA", "int32 float64").split()}
+DATA = {
+    k: v
+    for k, v in DATA.items()
+    if k in os.environ.get("HOLDALL_BENCH_DATA", "int32 float64").split()
+}
 # chunks of other lengths, along axis 0
 LENGTHS = (0.5, 2)
-# seconds that a row may take
+# maximum seconds of a row
 LONG = 12
 CODECS = codecs("lz4 zstd")
 ALONE = "codec alone"
@@ -65,44 +78,78 @@ GOALS = {1: 1.3, 2: 2, "others": 10, "near": 50, "codec": 0.8, "last": 0.8, "blo
 
 
 def make_data(kind, path):
-    """The same every time: slow waves with noise in the lowest bits, or with two decimals."""
+    """The same data every time: slow waves with noise in the lowest bits, or with two decimals."""
     shape = DATA[kind][0]
     rng = np.random.default_rng(5)
     x, y, z = (np.linspace(0, 6 * np.pi, n, dtype=np.float32) for n in shape)
     data = np.sin(x)[:, None, None] + np.cos(y)[None, :, None] * np.sin(z)[None, None, :]
     noise = rng.standard_normal(shape, dtype=np.float32)
-    data = (data * 100_000).astype(np.int32) + (noise * 0.4).astype(np.int32) if kind == "int32" else np.round((data * 10 + noise).astype(np.float64), 2)
+    data = (
+        (data * 100_000).astype(np.int32) + (noise * 0.4).astype(np.int32)
+        if kind == "int32"
+        else np.round((data * 10 + noise).astype(np.float64), 2)
+    )
     data.tofile(path)
     return data
 
 
-# ---- theirs: what all of them can be asked
+# ---- the other libraries: operations that all of them support
 
 
 def of_blosc2(data, path, chunks, blocks, codec, threads=2):
-    cparams = dict(codec=blosc2.Codec[codec.upper()], clevel=LEVEL, filters=[blosc2.Filter.SHUFFLE], typesize=data.itemsize, nthreads=threads)
-    return blosc2.asarray(data, urlpath=str(path), mode="w", chunks=chunks, blocks=blocks, cparams=cparams)
+    cparams = dict(
+        codec=blosc2.Codec[codec.upper()],
+        clevel=LEVEL,
+        filters=[blosc2.Filter.SHUFFLE],
+        typesize=data.itemsize,
+        nthreads=threads,
+    )
+    return blosc2.asarray(
+        data, urlpath=str(path), mode="w", chunks=chunks, blocks=blocks, cparams=cparams
+    )
 
 
 def of_zarr(data, path, chunks, codec):
-    blosc = zarr.codecs.BloscCodec(cname=codec, clevel=LEVEL, shuffle="shuffle", typesize=data.itemsize)
-    z = zarr.create_array(str(path), shape=data.shape, chunks=chunks, dtype=data.dtype, compressors=[blosc], overwrite=True)
+    blosc = zarr.codecs.BloscCodec(
+        cname=codec, clevel=LEVEL, shuffle="shuffle", typesize=data.itemsize
+    )
+    z = zarr.create_array(
+        str(path),
+        shape=data.shape,
+        chunks=chunks,
+        dtype=data.dtype,
+        compressors=[blosc],
+        overwrite=True,
+    )
     z[...] = data
     return zarr.open_array(str(path), mode="r")
 
 
 def of_h5py(data, path, chunks, codec):
     with h5py.File(path, "w") as f:
-        f.create_dataset("a", data=data, chunks=chunks, **hdf5plugin.Blosc(cname=codec, clevel=LEVEL, shuffle=hdf5plugin.Blosc.SHUFFLE))
+        f.create_dataset(
+            "a",
+            data=data,
+            chunks=chunks,
+            **hdf5plugin.Blosc(cname=codec, clevel=LEVEL, shuffle=hdf5plugin.Blosc.SHUFFLE),
+        )
     return h5py.File(path, "r")["a"]
 
 
 class OfTensorstore:
     def __init__(self, data, path, chunks, codec):
         compressor = dict(id="blosc", cname=codec, clevel=LEVEL, shuffle=1)
-        spec = dict(driver="zarr", kvstore=dict(driver="file", path=str(path)), context=dict(data_copy_concurrency=dict(limit=2)))
-        metadata = dict(shape=data.shape, chunks=chunks, dtype=data.dtype.str, compressor=compressor)
-        tensorstore.open({**spec, "metadata": metadata}, create=True, delete_existing=True).result().write(data).result()
+        spec = dict(
+            driver="zarr",
+            kvstore=dict(driver="file", path=str(path)),
+            context=dict(data_copy_concurrency=dict(limit=2)),
+        )
+        metadata = dict(
+            shape=data.shape, chunks=chunks, dtype=data.dtype.str, compressor=compressor
+        )
+        tensorstore.open(
+            {**spec, "metadata": metadata}, create=True, delete_existing=True
+        ).result().write(data).result()
         self.store = tensorstore.open(spec, open=True).result()
         self.shape, self.ndim = data.shape, data.ndim
 
@@ -111,7 +158,7 @@ class OfTensorstore:
 
 
 def of_others(data, folder, mark, chunks, codec):
-    """The arrays of those that have no blocks; after this nothing that was written is on its way to the disk any more."""
+    """Creates the arrays of libraries without blocks, and syncs, so that no writes are pending."""
     others = dict(
         zarr=of_zarr(data, folder / f"zarr.{mark}", chunks, codec),
         h5py=of_h5py(data, folder / f"h5.{mark}", chunks, codec),
@@ -126,25 +173,29 @@ def open_blosc2(path, threads):
 
 
 class Elsewhere:
-    """As bench_b2nd.c has it: the same places."""
+    """The positions of bench_b2nd.c."""
 
     def __init__(self):
         self.state = 1
 
-    def __call__(self, places):
+    def __call__(self, positions):
         self.state = (self.state * 6364136223846793005 + 1442695040888963407) % (1 << 64)
-        return (self.state >> 33) % places
+        return (self.state >> 33) % positions
 
 
 class Boxes:
-    """Boxes of these lengths, here and there in an open array, or one behind the other along its last axis."""
+    """Boxes of these lengths in an open array, at random positions, or adjacent along its last
+    axis."""
 
     def __init__(self, array, count, times, along=False):
-        elsewhere, places = Elsewhere(), [n - c + 1 for n, c in zip(array.shape, count)]
+        elsewhere, positions = Elsewhere(), [n - c + 1 for n, c in zip(array.shape, count)]
         last = array.ndim - 1
         self.array, self.all = array, []
         for i in range(times):
-            start = [(i % p if d == last else p // 2) if along else elsewhere(p) for d, p in enumerate(places)]
+            start = [
+                (i % p if d == last else p // 2) if along else elsewhere(p)
+                for d, p in enumerate(positions)
+            ]
             self.all.append(tuple(slice(s, s + c) for s, c in zip(start, count)))
 
     def __call__(self):
@@ -157,7 +208,7 @@ def plane(shape, axis):
 
 
 def decode_all(path, threads, times=1, every=1):
-    """What the codec and the filter alone take: chunk after chunk in memory, or one of so many, to one place."""
+    """The time of codec and filter: chunk by chunk in memory, or one of so many, to one buffer."""
     schunk = blosc2.schunk_from_cframe(path.read_bytes())
     chunks = [schunk.get_chunk(i) for i in range(0, schunk.nchunks, every)]
     to = bytearray(schunk.chunksize)
@@ -170,12 +221,12 @@ def decode_all(path, threads, times=1, every=1):
 
 
 def decode_planes(path, every, _, threads):
-    """The same for planes that take whole chunks."""
+    """The same for planes that take complete chunks."""
     return decode_all(path, threads, PLANES, every)
 
 
 def decode_apart(path, threads, used=False):
-    """The same, each chunk to memory of its own: that nobody has written yet, or that is in use."""
+    """The same, each chunk to its own memory: new memory, or memory in use."""
     schunk = blosc2.schunk_from_cframe(path.read_bytes())
     chunks = [schunk.get_chunk(i) for i in range(schunk.nchunks)]
     shape = (len(chunks), schunk.chunksize)
@@ -189,7 +240,7 @@ def decode_apart(path, threads, used=False):
 
 
 def stored_blocks(chunk):
-    """The blocks of a chunk, as they are stored: writers put them where they are done."""
+    """Returns the stored blocks of a chunk: writers store them in the order of completion."""
     nbytes, size, cbytes = struct.unpack_from("<3i", chunk, 4)
     starts = np.frombuffer(chunk, "<i4", -(-nbytes // size), HEAD)
     ends = np.append(np.sort(starts), cbytes)
@@ -197,26 +248,39 @@ def stored_blocks(chunk):
 
 
 def chunk_of(head, size, stored):
-    """A chunk of such blocks, which begins as another one."""
+    """Returns a chunk of such blocks, with the header of another chunk."""
     ends = HEAD + 4 * len(stored) + np.cumsum([0, *map(len, stored)])
-    return head[:4] + struct.pack("<3i", len(stored) * size, size, ends[-1]) + head[16:HEAD] + ends[:-1].astype("<i4").tobytes() + b"".join(stored)
+    return (
+        head[:4]
+        + struct.pack("<3i", len(stored) * size, size, ends[-1])
+        + head[16:HEAD]
+        + ends[:-1].astype("<i4").tobytes()
+        + b"".join(stored)
+    )
 
 
 def decode_boxes(path, boxes, threads):
-    """What the codec and the filter alone take for the blocks that hold these boxes."""
+    """The time of codec and filter for the blocks of these boxes."""
     schunk, array = blosc2.schunk_from_cframe(path.read_bytes()), boxes.array
     size = array.dtype.itemsize * math.prod(array.blocks)
     stored, heads = {}, {}
-    grid, within = ([-(-n // c) for n, c in zip(*s)] for s in ((array.shape, array.chunks), (array.chunks, array.blocks)))
+    grid, within = (
+        [-(-n // c) for n, c in zip(*s)]
+        for s in ((array.shape, array.chunks), (array.chunks, array.blocks))
+    )
 
     def chunk(key):
         found = []
-        for place in itertools.product(*(range(s.start // b, (s.stop - 1) // b + 1) for s, b in zip(key, array.blocks))):
-            i = np.ravel_multi_index([p // w for p, w in zip(place, within)], grid)
+        for corner in itertools.product(
+            *(range(s.start // b, (s.stop - 1) // b + 1) for s, b in zip(key, array.blocks))
+        ):
+            i = np.ravel_multi_index([p // w for p, w in zip(corner, within)], grid)
             if i not in stored:
                 heads[i] = schunk.get_chunk(i)
                 stored[i] = stored_blocks(heads[i])
-            found.append(stored[i][np.ravel_multi_index([p % w for p, w in zip(place, within)], within)])
+            found.append(
+                stored[i][np.ravel_multi_index([p % w for p, w in zip(corner, within)], within)]
+            )
         return chunk_of(heads[i], size, found)
 
     chunks = [chunk(key) for key in boxes.all]
@@ -230,9 +294,11 @@ def decode_boxes(path, boxes, threads):
 
 
 def encode_all(path, threads):
-    """The same the other way round."""
+    """The same for encoding."""
     schunk = blosc2.schunk_from_cframe(path.read_bytes())
-    chunks, cparams = [schunk.decompress_chunk(i) for i in range(schunk.nchunks)], dataclasses.replace(schunk.cparams, nthreads=threads)
+    chunks, cparams = [
+        schunk.decompress_chunk(i) for i in range(schunk.nchunks)
+    ], dataclasses.replace(schunk.cparams, nthreads=threads)
 
     def run():
         for chunk in chunks:
@@ -242,7 +308,7 @@ def encode_all(path, threads):
 
 
 def read_same(path):
-    """The bytes of a file, to memory in use."""
+    """Reads the bytes of a file to memory in use."""
     to = bytearray(PIECE)
     with open(path, "rb", buffering=0) as f:
         while f.readinto(to):
@@ -250,7 +316,7 @@ def read_same(path):
 
 
 def write_same(path, to):
-    """The bytes of a file, to another one."""
+    """Copies the bytes of a file to another one."""
     content = memoryview(path.read_bytes())
 
     def run():
@@ -265,8 +331,8 @@ def write_same(path, to):
 
 
 def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
-    """What is asked for about one array; whoever yields first makes the files. `asked`: across which axes the others' planes are
-    read as well."""
+    """Yields the rows of one array; the files are created before the first one. `asked`: the axes
+    across which planes of the other libraries are read as well."""
     shape, chunks, blocks = DATA[kind]
     name = f"{kind}, {codec}"
     t, o, own = (folder / f"{whose}.{kind}.{codec}" for whose in ("theirs", "ours", "own"))
@@ -274,7 +340,12 @@ def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
 
     def write(path, sum, threads, blocks=blocks, chunks=chunks):
         text = [",".join(map(str, s)) for s in (shape, chunks, blocks)]
-        return lambda: fresh(path, lambda: ours.time("write", raw, path, data.dtype.str, *text, CODECS[codec], sum, threads))
+        return lambda: fresh(
+            path,
+            lambda: ours.time(
+                "write", raw, path, data.dtype.str, *text, CODECS[codec], sum, threads
+            ),
+        )
 
     of_blosc2(data, t, chunks, blocks, codec)
     write(o, CRC32, 2)()
@@ -286,7 +357,8 @@ def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
     arrays = {n: open_blosc2(t, n) for n in (1, 2)}
 
     def both(what, count, times, command, others_goal=0, along=False, least=None, alone=None):
-        """A row for each number of threads, and one against the others. `alone`: what makes the codec alone of boxes and threads."""
+        """Yields a row for each number of threads, and one against the others. `alone` computes the
+        codec-alone functions from boxes and threads."""
         for threads, array in arrays.items():
             boxes = Boxes(array, count, times, along)
             bound = {ALONE: lambda run=alone(boxes, threads): timed(run)} if alone else {}
@@ -305,19 +377,56 @@ def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
             )
         if others_goal:
             paths = {"holdall": own, "the file of blosc2": t}
-            yield beside_others(ours, f"{what}, {name}, 2 threads", others, paths, count, times, command, others_goal, bool(alone))
+            yield beside_others(
+                ours,
+                f"{what}, {name}, 2 threads",
+                others,
+                paths,
+                count,
+                times,
+                command,
+                others_goal,
+                bool(alone),
+            )
 
     if "planes" in only:
         for axis in range(data.ndim):
-            # along some axes the blocks are as long as the chunks
+            # along some axes the blocks have the length of the chunks
             whole = chunks[axis] == blocks[axis]
-            alone = functools.partial(decode_planes, t, shape[axis] // chunks[axis]) if whole else functools.partial(decode_boxes, t)
-            yield from both(f"planes across axis {axis}", plane(shape, axis), PLANES, ("planes", axis), GOALS["others"] if axis in asked else 0, alone=alone)
+            alone = (
+                functools.partial(decode_planes, t, shape[axis] // chunks[axis])
+                if whole
+                else functools.partial(decode_boxes, t)
+            )
+            yield from both(
+                f"planes across axis {axis}",
+                plane(shape, axis),
+                PLANES,
+                ("planes", axis),
+                GOALS["others"] if axis in asked else 0,
+                alone=alone,
+            )
     if "cubes" in only:
-        yield from both(f"cubes of {EDGE}", [EDGE] * data.ndim, CUBES, ("cubes", EDGE), GOALS["others"], alone=functools.partial(decode_boxes, t))
+        yield from both(
+            f"cubes of {EDGE}",
+            [EDGE] * data.ndim,
+            CUBES,
+            ("cubes", EDGE),
+            GOALS["others"],
+            alone=functools.partial(decode_boxes, t),
+        )
     if "points" in only:
-        yield from both("random items", [1] * data.ndim, POINTS, ("points",), GOALS["others"], least=1)
-        yield from both("neighbouring items", [1] * data.ndim, POINTS, ("near",), along=True, least=GOALS["near"])
+        yield from both(
+            "random items", [1] * data.ndim, POINTS, ("points",), GOALS["others"], least=1
+        )
+        yield from both(
+            "neighbouring items",
+            [1] * data.ndim,
+            POINTS,
+            ("near",),
+            along=True,
+            least=GOALS["near"],
+        )
     if "lengths" in only:
         for factor in LENGTHS:
             yield from rows_of_length(ours, folder, kind, data, codec, factor, write)
@@ -329,7 +438,11 @@ def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
                     "blosc2": lambda threads=threads: timed(lambda: open_blosc2(t, threads)[...]),
                     ALONE: lambda run=decode_apart(t, threads): timed(run),
                     "read() alone": lambda: timed(read_same, t),
-                    **({n: lambda a=a: timed(lambda: a[...]) for n, a in others.items()} if threads == 2 else {}),
+                    **(
+                        {n: lambda a=a: timed(lambda: a[...]) for n, a in others.items()}
+                        if threads == 2
+                        else {}
+                    ),
                 },
                 {
                     "holdall": bind(ours, "read", t, READ, threads),
@@ -347,7 +460,10 @@ def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
                     ALONE: lambda run=decode_apart(t, threads, used=True): timed(run),
                     f"{ALONE}, to one buffer": lambda run=decode_all(t, threads): timed(run),
                 },
-                {"holdall": bind(ours, "again", t, READ, threads), "mapped": bind(ours, "again", t, MAP, threads)},
+                {
+                    "holdall": bind(ours, "again", t, READ, threads),
+                    "mapped": bind(ours, "again", t, MAP, threads),
+                },
                 GOALS["codec"],
                 data.nbytes,
                 shown=("mapped",),
@@ -358,10 +474,17 @@ def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
                 f"write all, {name}, {threads} thread{'s'[: threads - 1]}",
                 {
                     ALONE: lambda run=encode_all(t, threads): timed(run),
-                    "blosc2": lambda threads=threads: fresh(out, lambda: timed(of_blosc2, data, out, chunks, blocks, codec, threads)),
-                    "its bytes alone": lambda run=write_same(t, out): fresh(out, lambda: timed(run)),
+                    "blosc2": lambda threads=threads: fresh(
+                        out, lambda: timed(of_blosc2, data, out, chunks, blocks, codec, threads)
+                    ),
+                    "its bytes alone": lambda run=write_same(t, out): fresh(
+                        out, lambda: timed(run)
+                    ),
                 },
-                {"holdall": write(again, NONE, threads), "with checksums": write(again, CRC32, threads)},
+                {
+                    "holdall": write(again, NONE, threads),
+                    "with checksums": write(again, CRC32, threads),
+                },
                 GOALS["codec"],
                 data.nbytes,
                 shown=("with checksums",),
@@ -369,16 +492,28 @@ def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
 
 
 def beside_others(ours, what, others, paths, count, times, command, goal=0, bounded=False):
-    """A row against those that decode whole chunks; `paths`: what we read, the first of which is held to the goal. They take long.
-    `bounded`: the codec alone, for the blocks of that first one, stands beside it."""
+    """A row against libraries that decode complete chunks, which takes long. `paths`: the files of
+    holdall, the first of which has the goal. `bounded`: shows the codec alone for the blocks of
+    that file."""
     few = min(times, 20)
     boxes = {other: Boxes(array, count, few) for other, array in others.items()}
     first = next(iter(paths.values()))
-    bound = {ALONE: lambda run=decode_boxes(first, Boxes(open_blosc2(first, 2), count, few), 2): timed(run)} if bounded else {}
+    bound = (
+        {
+            ALONE: lambda run=decode_boxes(
+                first, Boxes(open_blosc2(first, 2), count, few), 2
+            ): timed(run)
+        }
+        if bounded
+        else {}
+    )
     return Row(
         what,
         {**{other: lambda boxes=boxes: timed(boxes) for other, boxes in boxes.items()}, **bound},
-        {way: bind(ours, command[0], path, READ, 2, *command[1:], few) for way, path in paths.items()},
+        {
+            way: bind(ours, command[0], path, READ, 2, *command[1:], few)
+            for way, path in paths.items()
+        },
         goal,
         each=few,
         shown=tuple(paths)[1 if goal else 0 :],
@@ -388,10 +523,13 @@ def beside_others(ours, what, others, paths, count, times, command, goal=0, boun
 
 
 def rows_of_length(ours, folder, kind, data, codec, factor, write):
-    """Little out of many, beside the others, in chunks so many times as long; for no goal."""
+    """Small reads from many chunks, compared with the others, for chunks of so many times the
+    length; without a goal."""
     shape, (first, *rest), _ = DATA[kind]
     chunks = (int(first * factor), *rest)
-    label = f"{kind}, {codec}, chunks of {data.itemsize * math.prod(chunks) / 1e6:.0f} MB, 2 threads"
+    label = (
+        f"{kind}, {codec}, chunks of {data.itemsize * math.prod(chunks) / 1e6:.0f} MB, 2 threads"
+    )
     own, mark = folder / "own.length", f"length{factor}.{kind}.{codec}"
     write(own, NONE, 2, [0], chunks)()
     others = of_others(data, folder, mark, chunks, codec)
@@ -400,7 +538,9 @@ def rows_of_length(ours, folder, kind, data, codec, factor, write):
         (f"cubes of {EDGE}", [EDGE] * data.ndim, CUBES, ("cubes", EDGE)),
         ("random items", [1] * data.ndim, POINTS, ("points",)),
     ):
-        yield beside_others(ours, f"{what}, {label}", others, {"holdall": own}, count, times, command)
+        yield beside_others(
+            ours, f"{what}, {label}", others, {"holdall": own}, count, times, command
+        )
     for path in folder.glob(f"*.{mark}"):
         remove(path)
 
@@ -410,25 +550,34 @@ def remove(path):
 
 
 def fresh(path, do):
-    """Without what is there from the time before, and with nothing left for the system to write; that is not timed."""
+    """Removes earlier files and syncs, which is not timed."""
     remove(path)
     os.sync()
     return do()
 
 
 def far_row(ours, folder):
-    """One item of the first chunk, and of the last of a million; both are ours."""
+    """One item of the first chunk, and of the last of a million; both with holdall."""
     path, raw, n = folder / "far", folder / "raw.far", 4 * FAR
     np.arange(n, dtype=np.int32).tofile(raw)
-    # blosc2 takes minutes for so many
+    # blosc2 takes minutes for that many
     ours.time("write", raw, path, "<i4", n, 4, 4, common.CODECS["lz4"], NONE, 2)
-    return Row(f"the last of {FAR:,} chunks", {"the first": bind(ours, "at", path, READ, 1, 0, 30)}, {"the last": bind(ours, "at", path, READ, 1, n - 1, 30)}, GOALS["last"], each=30)
+    return Row(
+        f"the last of {FAR:,} chunks",
+        {"the first": bind(ours, "at", path, READ, 1, 0, 30)},
+        {"the last": bind(ours, "at", path, READ, 1, n - 1, 30)},
+        GOALS["last"],
+        each=30,
+    )
 
 
 def memory_goals(ours, folder, kind, codec):
-    """What is held at once beyond the open array and the result: so many blocks a thread."""
-    path, block = folder / f"theirs.{kind}.{codec}", np.dtype(kind).itemsize * math.prod(DATA[kind][2])
-    # what a decoder of zstd has for itself
+    """The peak of allocated bytes without the open array and the result: so many blocks per
+    thread."""
+    path, block = folder / f"theirs.{kind}.{codec}", np.dtype(kind).itemsize * math.prod(
+        DATA[kind][2]
+    )
+    # the state of a zstd decoder
     own = zstandard.ZstdDecompressor().memory_size() / block if codec == "zstd" else 0
     for what, threads, command in (
         ("read all, 1 thread", 1, ("read", path, READ, 1)),
@@ -437,7 +586,11 @@ def memory_goals(ours, folder, kind, codec):
     ):
         blocks = ours.once("most", *command) / block / threads
         beside = f", of which {own:.2f} are the decoder of zstd, which are excluded" if own else ""
-        yield goal(blocks - own <= GOALS["blocks"], f"{what}, {kind}, {codec}: {blocks:.2f} blocks a thread held{beside} (goal {GOALS['blocks']})")
+        yield goal(
+            blocks - own <= GOALS["blocks"],
+            f"{what}, {kind}, {codec}: {blocks:.2f} blocks a thread held{beside} (goal "
+            f"{GOALS['blocks']})",
+        )
 
 
 def compare(folder):
@@ -452,8 +605,14 @@ def compare(folder):
             for row in rows_of(ours, folder, kind, data, codec):
                 row.measure(seconds=LONG, warm="write" not in row.what)
                 rows.append(row)
-            files = {whose: (folder / f"{whose}.{kind}.{codec}").stat().st_size / 1e6 for whose in ("theirs", "own")}
-            sizes.append(f"{kind}, {codec}: {data.nbytes / 1e6:.0f} MB, in a file {files['theirs']:.0f}; in the blocks that holdall chooses {files['own']:.0f}")
+            files = {
+                whose: (folder / f"{whose}.{kind}.{codec}").stat().st_size / 1e6
+                for whose in ("theirs", "own")
+            }
+            sizes.append(
+                f"{kind}, {codec}: {data.nbytes / 1e6:.0f} MB, in a file {files['theirs']:.0f}; "
+                f"in the blocks that holdall chooses {files['own']:.0f}"
+            )
             if "memory" in ONLY:
                 memory += memory_goals(ours, folder, kind, codec)
     if "far" in ONLY:
@@ -466,7 +625,10 @@ def compare(folder):
         {p: version(p) for p in ("blosc2", "zarr", "h5py", "hdf5plugin", "tensorstore")},
         [
             others.said(),
-            *(f"{kind}: shape {shape}, chunks {chunks}, blocks {blocks}" for kind, (shape, chunks, blocks) in DATA.items()),
+            *(
+                f"{kind}: shape {shape}, chunks {chunks}, blocks {blocks}"
+                for kind, (shape, chunks, blocks) in DATA.items()
+            ),
             *sizes,
             f"level {LEVEL}, shuffle; up to {ROUNDS} rounds after a warm-up (but for writing)",
         ],

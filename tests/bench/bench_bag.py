@@ -1,12 +1,13 @@
-"""holdall beside the Bagz package, on the same files in one run.
+"""Compares holdall with the Bagz package, on the same files in one run.
 
-The package is called from Python, as its users do; holdall from C (bench.c). HOLDALL_LIB is the library,
-HOLDALL_BENCH_RECORDS how many records (default 1,000,000), HOLDALL_BENCH_ROUNDS how many rounds (5).
+The package is called from Python, as its users do; holdall from C (bench.c). Environment variables:
+HOLDALL_LIB is the library, HOLDALL_BENCH_RECORDS the number of records (default 1,000,000),
+HOLDALL_BENCH_ROUNDS the number of rounds (5).
 
-The goals hold each library as it comes against the other as it comes: 1 everywhere, 3 for batches of scattered
-records. Their best number of threads for each row is in the table, too. Rows with a star are shown, and held
-to no goal: they do more than the other side (checksums, syncing, safe reading in place of mapping), or less
-(one thread).
+The goals compare both libraries with their default settings: 1 everywhere, 3 for batches of
+scattered records. The table has the best number of threads of each row, too. Rows with a star are
+informative and have no goal: they do more than the other side (checksums, syncs, safe reads instead
+of mapping), or less (one thread).
 """
 
 import collections
@@ -28,7 +29,7 @@ RANDOM = 100_000  # single random reads, and records of all batches
 BATCH = 1_000  # random records of a batch
 SEQUENTIAL = 10_000  # records of a batch in order
 OPENS = 1_000
-SHARDS, NUMBERS = 1_000, 10_000_000  # of the set that is opened
+SHARDS, NUMBERS = 1_000, 10_000_000  # of the opened set
 SET_OPENS = 10
 PARALLELISM = (100, 1, 2)  # the first is the package's default
 
@@ -37,14 +38,18 @@ PARALLELISM = (100, 1, 2)  # the first is the package's default
 
 
 def make_data(folder):
-    """About 200 bytes of text a record; the same every time."""
+    """Text of about 200 bytes per record; the same every time."""
     rng = np.random.default_rng(200)
-    syllables = [a + b for a in "b d f g k l m n p r s t v st tr ch th".split() for b in "a e i o u ai ea ou an er in on".split()]
+    syllables = [
+        a + b
+        for a in "b d f g k l m n p r s t v st tr ch th".split()
+        for b in "a e i o u ai ea ou an er in on".split()
+    ]
     vocabulary = ["".join(rng.choice(syllables, size=n)) for n in rng.integers(1, 5, size=20_000)]
     rank = np.arange(1, len(vocabulary) + 1)
     weights = 1 / (rank + 2.7)
-    words = rng.choice(len(vocabulary), size=5_000_000, p=weights / weights.sum())
-    book = " ".join(map(vocabulary.__getitem__, words.tolist())).encode()
+    chosen = rng.choice(len(vocabulary), size=5_000_000, p=weights / weights.sum())
+    book = " ".join(map(vocabulary.__getitem__, chosen.tolist())).encode()
     sizes = np.clip(rng.normal(200, 50, size=RECORDS), 20, 400).astype(np.int64)
     starts = rng.integers(0, len(book) - 400, size=RECORDS)
     records = [book[a : a + n] for a, n in zip(starts.tolist(), sizes.tolist())]
@@ -64,7 +69,7 @@ def digest(records):
     return sha.hexdigest()
 
 
-# ---- the two
+# ---- the two libraries
 
 
 class Ours(common.Ours):
@@ -83,7 +88,7 @@ class Ours(common.Ours):
 
 
 class Theirs:
-    """The package's calls. Each gives the seconds it took."""
+    """The operations of the package. Each returns its seconds."""
 
     def __init__(self, folder, records=None):
         self.folder, self.records = folder, records
@@ -150,7 +155,7 @@ class Theirs:
 
 
 class Stream:
-    """The records, read from the file piece by piece: for the memory that writing takes."""
+    """The records, read from the file piece by piece, to measure the memory of writing."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -164,7 +169,7 @@ class Stream:
 
 
 def peak_of(folder, what="", path=None, parallelism=None):
-    """Does one thing in this process, and prints the most memory it had."""
+    """Runs one operation in this process, and prints the memory peak."""
     theirs = Theirs(pathlib.Path(folder))
     theirs.records = Stream(theirs.folder)
     if what:
@@ -176,7 +181,10 @@ def peak_of(folder, what="", path=None, parallelism=None):
 
 
 def write_rows(ours, theirs, folder):
-    for name, codec, sum in (("bagz", CODECS["zstd"], CHECKSUM_ZSTD), ("bag", CODECS["none"], CRC32)):
+    for name, codec, sum in (
+        ("bagz", CODECS["zstd"], CHECKSUM_ZSTD),
+        ("bag", CODECS["none"], CRC32),
+    ):
 
         def write(checksum, durability, threads, batch, path=folder / f"ours.{name}", codec=codec):
             return lambda: ours.time("write", path, codec, checksum, durability, threads, batch)
@@ -190,12 +198,16 @@ def write_rows(ours, theirs, folder):
                 "10,000 at once, checksums": write(sum, 0, 0, SEQUENTIAL),
                 "10,000 at once": write(NONE, 0, 0, SEQUENTIAL),
                 "10,000 at once, checksums, 1 thread": write(sum, 0, 1, SEQUENTIAL),
-                # last: its file is the one that is read below
+                # last, because its file is read below
                 "10,000 at once, checksums, durable": write(sum, 1, 0, SEQUENTIAL),
             },
             1,
             each=RECORDS,
-            shown=("one by one, checksums", "10,000 at once, checksums, 1 thread", "10,000 at once, checksums, durable"),
+            shown=(
+                "one by one, checksums",
+                "10,000 at once, checksums, 1 thread",
+                "10,000 at once, checksums, durable",
+            ),
         )
 
 
@@ -209,43 +221,83 @@ def read_rows(ours, theirs, folder):
             def row(what, each, their_ways, our_ways, goal=1, file=file, **more):
                 return Row(f"{file}: {what}", their_ways, our_ways, goal, each=each, **more)
 
-            yield row("open and close", OPENS, {"mapped": lambda path=path: theirs.open(path)}, {
-                "read": bind(ours, "open", path, READ, OPENS),
-                "mapped": bind(ours, "open", path, MAP, OPENS),
-            }, shown=("read", "mapped"))  # fmt: skip
-            yield row("one at random", RANDOM, {"r[i], mapped": lambda path=path: theirs.single(path)}, {
-                "mapped": bind(ours, "single", path, MAP, 0),
-                "mapped, limits in memory": bind(ours, "single", path, MAP, 1),
-                "read": bind(ours, "single", path, READ, 0),
-                "read, limits in memory": bind(ours, "single", path, READ, 1),
-            }, shown=("read", "read, limits in memory", "mapped" if raw and whose == "ours" else ""))  # fmt: skip
-            yield row("1,000 at random", RANDOM, parallel(theirs.read_indices, path), {
-                "mapped": bind(ours, "indices", path, MAP, 0, BATCH),
-                "read": bind(ours, "indices", path, READ, 0, BATCH),
-                "mapped, 1 thread": bind(ours, "indices", path, MAP, 1, BATCH),
-                "read, 1 thread": bind(ours, "indices", path, READ, 1, BATCH),
-            }, goal=3, shown=("mapped, 1 thread", "read, 1 thread"))  # fmt: skip
-            yield row("in order, piece by piece", RECORDS,
-                parallel(theirs.iterate, path, "iteration, ") | parallel(theirs.read_range, path, "read_range, "), {
-                "10,000 a call, read": bind(ours, "range", path, READ, 0, SEQUENTIAL),
-                "10,000 a call, mapped": bind(ours, "range", path, MAP, 0, SEQUENTIAL),
-                "10,000 a call, read, 1 thread": bind(ours, "range", path, READ, 1, SEQUENTIAL),
-                "10,000 a call, mapped, 1 thread": bind(ours, "range", path, MAP, 1, SEQUENTIAL),
-            }, shown=("10,000 a call, read, 1 thread", "10,000 a call, mapped, 1 thread"))  # fmt: skip
-            yield row("all in one call", RECORDS, parallel(theirs.read, path), {
-                "read": bind(ours, "range", path, READ, 0, 0),
-                "mapped": bind(ours, "range", path, MAP, 0, 0),
-                "read, 1 thread": bind(ours, "range", path, READ, 1, 0),
-                "mapped, 1 thread": bind(ours, "range", path, MAP, 1, 0),
-            }, shown=("read, 1 thread", "mapped, 1 thread"))  # fmt: skip
+            yield row(
+                "open and close",
+                OPENS,
+                {"mapped": lambda path=path: theirs.open(path)},
+                {
+                    "read": bind(ours, "open", path, READ, OPENS),
+                    "mapped": bind(ours, "open", path, MAP, OPENS),
+                },
+                shown=("read", "mapped"),
+            )
+            yield row(
+                "one at random",
+                RANDOM,
+                {"r[i], mapped": lambda path=path: theirs.single(path)},
+                {
+                    "mapped": bind(ours, "single", path, MAP, 0),
+                    "mapped, limits in memory": bind(ours, "single", path, MAP, 1),
+                    "read": bind(ours, "single", path, READ, 0),
+                    "read, limits in memory": bind(ours, "single", path, READ, 1),
+                },
+                shown=(
+                    "read",
+                    "read, limits in memory",
+                    "mapped" if raw and whose == "ours" else "",
+                ),
+            )
+            yield row(
+                "1,000 at random",
+                RANDOM,
+                parallel(theirs.read_indices, path),
+                {
+                    "mapped": bind(ours, "indices", path, MAP, 0, BATCH),
+                    "read": bind(ours, "indices", path, READ, 0, BATCH),
+                    "mapped, 1 thread": bind(ours, "indices", path, MAP, 1, BATCH),
+                    "read, 1 thread": bind(ours, "indices", path, READ, 1, BATCH),
+                },
+                goal=3,
+                shown=("mapped, 1 thread", "read, 1 thread"),
+            )
+            yield row(
+                "in order, piece by piece",
+                RECORDS,
+                parallel(theirs.iterate, path, "iteration, ")
+                | parallel(theirs.read_range, path, "read_range, "),
+                {
+                    "10,000 a call, read": bind(ours, "range", path, READ, 0, SEQUENTIAL),
+                    "10,000 a call, mapped": bind(ours, "range", path, MAP, 0, SEQUENTIAL),
+                    "10,000 a call, read, 1 thread": bind(ours, "range", path, READ, 1, SEQUENTIAL),
+                    "10,000 a call, mapped, 1 thread": bind(
+                        ours, "range", path, MAP, 1, SEQUENTIAL
+                    ),
+                },
+                shown=("10,000 a call, read, 1 thread", "10,000 a call, mapped, 1 thread"),
+            )
+            yield row(
+                "all in one call",
+                RECORDS,
+                parallel(theirs.read, path),
+                {
+                    "read": bind(ours, "range", path, READ, 0, 0),
+                    "mapped": bind(ours, "range", path, MAP, 0, 0),
+                    "read, 1 thread": bind(ours, "range", path, READ, 1, 0),
+                    "mapped, 1 thread": bind(ours, "range", path, MAP, 1, 0),
+                },
+                shown=("read, 1 thread", "mapped, 1 thread"),
+            )
 
 
 def set_rows(ours, theirs, folder):
     path = folder / f"numbers@{SHARDS}.bag"
     ours.time("numbers", path, NUMBERS)
-    yield Row(f"{SHARDS:,} shards, {NUMBERS:,} records: open and close", {"mapped": lambda: theirs.open(path, SET_OPENS)}, {
-        "read": bind(ours, "open", path, READ, SET_OPENS),
-    }, each=SET_OPENS)  # fmt: skip
+    yield Row(
+        f"{SHARDS:,} shards, {NUMBERS:,} records: open and close",
+        {"mapped": lambda: theirs.open(path, SET_OPENS)},
+        {"read": bind(ours, "open", path, READ, SET_OPENS)},
+        each=SET_OPENS,
+    )
 
 
 def parallel(function, path, label=""):
@@ -253,25 +305,54 @@ def parallel(function, path, label=""):
 
 
 def memories(ours, theirs, folder):
-    yield memory("nothing (Python and the package; C)", dict(bagz=theirs.peak(), holdall=ours.peak("nothing")))
-    for name, codec, sum in (("bagz", CODECS["zstd"], CHECKSUM_ZSTD), ("bag", CODECS["none"], CRC32)):
+    yield memory(
+        "nothing (Python and the package; C)",
+        dict(bagz=theirs.peak(), holdall=ours.peak("nothing")),
+    )
+    for name, codec, sum in (
+        ("bagz", CODECS["zstd"], CHECKSUM_ZSTD),
+        ("bag", CODECS["none"], CRC32),
+    ):
         t, o = folder / f"theirs.{name}", folder / f"scratch.{name}"
         one, many = (ours.peak("write", o, codec, sum, 0, 0, batch) for batch in (1, SEQUENTIAL))
-        yield memory(f".{name}: write", {"bagz": theirs.peak("write", folder / f"scratch.{name}"), "holdall": one, "10,000 at once": many})
+        yield memory(
+            f".{name}: write",
+            {
+                "bagz": theirs.peak("write", folder / f"scratch.{name}"),
+                "holdall": one,
+                "10,000 at once": many,
+            },
+        )
         for what, they, we in (
             ("open and close", ["open", t], [("open", t, io, OPENS) for io in (READ, MAP)]),
             ("one at random", ["single", t], [("single", t, io, 0) for io in (READ, MAP)]),
-            ("1,000 at random", ["read_indices", t, 100], [("indices", t, io, 0, BATCH) for io in (READ, MAP)]),
-            ("in order, piece by piece", ["iterate", t, 100], [("range", t, io, 0, SEQUENTIAL) for io in (READ, MAP)]),
+            (
+                "1,000 at random",
+                ["read_indices", t, 100],
+                [("indices", t, io, 0, BATCH) for io in (READ, MAP)],
+            ),
+            (
+                "in order, piece by piece",
+                ["iterate", t, 100],
+                [("range", t, io, 0, SEQUENTIAL) for io in (READ, MAP)],
+            ),
             ("all in one call", ["read", t, 100], [("range", t, io, 0, 0) for io in (READ, MAP)]),
         ):
             read, mapped = (ours.peak(*c) for c in we)
-            yield memory(f".{name}: {what}", dict(bagz=theirs.peak(*they), holdall=read, mapped=mapped))
+            yield memory(
+                f".{name}: {what}", dict(bagz=theirs.peak(*they), holdall=read, mapped=mapped)
+            )
     path = folder / f"numbers@{SHARDS}.bag"
-    yield memory(f"{SHARDS:,} shards: open and close", dict(bagz=theirs.peak("open", path, SET_OPENS), holdall=ours.peak("open", path, READ, SET_OPENS)))
+    yield memory(
+        f"{SHARDS:,} shards: open and close",
+        dict(
+            bagz=theirs.peak("open", path, SET_OPENS),
+            holdall=ours.peak("open", path, READ, SET_OPENS),
+        ),
+    )
 
 
-# ---- everything
+# ---- main
 
 
 def compare(folder):
@@ -287,8 +368,12 @@ def compare(folder):
         for name in ("bagz", "bag"):
             path = folder / f"{whose}.{name}"
             sizes[whose, name] = path.stat().st_size / 1e6
-            assert ours.ask("digest", path) == [content], f"holdall reads something else from {path}"
-            assert digest(bagz.Reader(str(path)).read()) == content, f"bagz reads something else from {path}"
+            assert ours.ask("digest", path) == [
+                content
+            ], f"holdall reads something else from {path}"
+            assert (
+                digest(bagz.Reader(str(path)).read()) == content
+            ), f"bagz reads something else from {path}"
     for row in (reading := [*read_rows(ours, theirs, folder), *set_rows(ours, theirs, folder)]):
         row.measure()
     mean = (folder / "data").stat().st_size / RECORDS
@@ -299,8 +384,12 @@ def compare(folder):
         [
             others.said(),
             f"{RECORDS:,} records of text, {mean:.0f} bytes on average; files "
-            + ", ".join(f".{name} {sizes['theirs', name]:.0f} MB (holdall {sizes['ours', name]:.0f})" for name in ("bagz", "bag")),
-            "both read the same file; bagz maps files; its first way uses its default of 100 threads; it writes and verifies no checksums, and does not sync",
+            + ", ".join(
+                f".{name} {sizes['theirs', name]:.0f} MB (holdall {sizes['ours', name]:.0f})"
+                for name in ("bagz", "bag")
+            ),
+            "both read the same file; bagz maps files; its first way uses its default of 100 "
+            "threads; it writes and verifies no checksums, and does not sync",
         ],
         [*rows, *reading, *memories(ours, theirs, folder)],
         copy,

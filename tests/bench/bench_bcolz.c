@@ -1,20 +1,25 @@
-/* The loops of bench_bcolz.py that time holdall, so that what is timed is what a C program sees.
+/* The loops of bench_bcolz.py that time holdall, in C, so that they measure what a C program gets.
  *
- * usage: bench_bcolz               (it reads commands and answers each with a line)
- *        bench_bcolz COMMAND...    (one command; it prints the most memory it had)
+ * usage: bench_bcolz               reads commands and answers each with a line
+ *        bench_bcolz COMMAND...    one command; prints its memory peak
  *
  * Each command answers with the seconds it took:
- *   append FILE PATH CODEC ROWS CHECKSUM DURABILITY    the doubles in a file become an array, so many rows at a time
- *   commits FILE PATH CODEC ROWS TIMES DURABILITY      so many appends of so many rows, each with a commit
- *   tables FILE PATH CODEC ROWS TIMES DURABILITY       the same with a table of 8 columns
- *   read PATH IO                  all items at once, to memory that was not touched before
- *   pieces PATH IO ROWS           all items, so many rows at a time to the same place
- *   slices PATH IO ROWS TIMES     so many rows, here and there, of an open array
- *   along PATH IO ROWS TIMES      so many rows, and those behind them, and so on
- *   limit LIBRARY PATH ROWS TIMES what nobody can do without for "slices", of doubles that bcolz wrote with LZ4 in a block a chunk:
- *                                 opening, reading and closing files, and LZ4's decoder, as LIBRARY has it, as far as the rows
- *   column PATH IO NAME           all items of one column of a table
- *   memcpy                        answers with bytes a second */
+ *   append FILE PATH CODEC ROWS CHECKSUM DURABILITY
+ *                              the doubles of a file become an array, ROWS rows at a time
+ *   commits FILE PATH CODEC ROWS TIMES DURABILITY
+ *                              TIMES appends of ROWS rows, each with a commit
+ *   tables FILE PATH CODEC ROWS TIMES DURABILITY
+ *                              the same with a table of 8 columns
+ *   read PATH IO               all items in one call, to new memory
+ *   pieces PATH IO ROWS        all items, ROWS rows at a time to the same buffer
+ *   slices PATH IO ROWS TIMES  ROWS rows at random positions of an open array
+ *   along PATH IO ROWS TIMES   ROWS rows, then the next ones, and so on
+ *   limit LIBRARY PATH ROWS TIMES
+ *                              the lower bound of "slices", for doubles that bcolz wrote with LZ4
+ *                              in one block per chunk: opening, reading and closing files, and
+ *                              the LZ4 decoder of LIBRARY up to the rows
+ *   column PATH IO NAME        all items of one column of a table
+ *   memcpy                     answers with bytes per second */
 #include <dlfcn.h>
 #include <stdbool.h>
 
@@ -42,11 +47,13 @@ static holdall_array *create(const char *path, uint64_t expected, holdall_option
     const uint64_t none[1] = { 0 };
     holdall_array *a;
     set(o, HOLDALL_OPT_EXPECTED_ROWS, expected);
-    check(array_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, "<f8", 1, none, NULL, NULL, o, &a, &err), "create");
+    check(array_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, "<f8", 1, none, NULL, NULL, o,
+                       &a, &err),
+          "create");
     return a;
 }
 
-/* The doubles of a file; the last one stays in memory. */
+/* Reads the doubles of a file; the last file stays in memory. */
 static const double *doubles(const char *file, uint64_t *n)
 {
     static double *data;
@@ -61,7 +68,8 @@ static const double *doubles(const char *file, uint64_t *n)
     return data;
 }
 
-static double append(const char *file, const char *path, int codec, uint64_t rows, int checksum, int durability)
+static double append(const char *file, const char *path, int codec, uint64_t rows, int checksum,
+                     int durability)
 {
     uint64_t n;
     const double *data = doubles(file, &n);
@@ -80,7 +88,8 @@ static double append(const char *file, const char *path, int codec, uint64_t row
     return took;
 }
 
-static double commits(const char *file, const char *path, int codec, uint64_t rows, long times, int durability)
+static double commits(const char *file, const char *path, int codec, uint64_t rows, long times,
+                      int durability)
 {
     uint64_t n;
     const double *data = doubles(file, &n);
@@ -90,7 +99,9 @@ static double commits(const char *file, const char *path, int codec, uint64_t ro
     check(holdall_array_commit(a, &err), "commit");
     double start = now();
     for (long i = 0; i < times; i++) {
-        check(holdall_array_append(a, 0, rows, data + i * rows % (n - rows), rows * sizeof *data, &err), "append");
+        check(holdall_array_append(a, 0, rows, data + i * rows % (n - rows), rows * sizeof *data,
+                                   &err),
+              "append");
         check(holdall_array_commit(a, &err), "commit");
     }
     double took = now() - start;
@@ -99,7 +110,8 @@ static double commits(const char *file, const char *path, int codec, uint64_t ro
     return took;
 }
 
-static double tables(const char *file, const char *path, int codec, uint64_t rows, long times, int durability)
+static double tables(const char *file, const char *path, int codec, uint64_t rows, long times,
+                     int durability)
 {
     static const char *const names[COLUMNS] = { "f0", "f1", "f2", "f3", "f4", "f5", "f6", "f7" };
     const char *dtypes[COLUMNS];
@@ -115,7 +127,9 @@ static double tables(const char *file, const char *path, int codec, uint64_t row
         dtypes[i] = "<f8";
         sizes[i] = rows * sizeof *data;
     }
-    check(table_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, COLUMNS, names, dtypes, o, &t, &err), "create");
+    check(table_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, COLUMNS, names, dtypes, o, &t,
+                       &err),
+          "create");
     check(holdall_table_commit(t, &err), "commit");
     double start = now();
     for (long i = 0; i < times; i++) {
@@ -175,10 +189,10 @@ static double slices(const char *path, int io, uint64_t rows, long times, bool a
     holdall_array *a = open_array(path, io, THREADS);
     size_t size = rows * holdall_array_itemsize(a);
     uint8_t *dst = room(size);
-    uint64_t places = holdall_array_shape(a)[0] - rows, at = 0;
+    uint64_t positions = holdall_array_shape(a)[0] - rows, at = 0;
     double start = now();
     for (long i = 0; i < times; i++) {
-        at = (at + (along ? rows : 0x9e3779b97f4a7c15u % places)) % places;
+        at = (at + (along ? rows : 0x9e3779b97f4a7c15u % positions)) % positions;
         read_rows(a, at, rows, dst, size);
     }
     double took = now() - start;
@@ -190,7 +204,7 @@ static double slices(const char *path, int io, uint64_t rows, long times, bool a
 
 typedef int (*decoder)(const char *src, char *dst, int n, int most);
 
-/* LZ4_decompress_safe of a library that lets others call it. */
+/* LZ4_decompress_safe of a library that exports it. */
 static decoder decoder_of(const char *library)
 {
     static decoder f;
@@ -203,10 +217,12 @@ static decoder decoder_of(const char *library)
     return f;
 }
 
-/* What some rows of one chunk take at least; a block is a chunk, and its streams are one for each byte of an item. The decoder
- * has room as far as the rows, and gives up at the copy that leads out of it: LZ4_decompress_safe_partial goes through that
- * byte by byte, which takes longer than all else. */
-static void rows_alone(decoder decode, const char *file, uint32_t first, uint32_t rows, uint8_t *dst)
+/* The lower bound for rows of one chunk. A block is a chunk, with one stream per byte of an item.
+ * The decoder gets space for the data up to the rows, and stops at the first copy that exceeds it:
+ * LZ4_decompress_safe_partial would process that copy byte by byte, which takes longer than the
+ * rest. */
+static void rows_alone(decoder decode, const char *file, uint32_t first, uint32_t rows,
+                       uint8_t *dst)
 {
     enum { HEADER = 16, CHUNK = 16, WIDTH = 8 };
     static uint8_t head[128], stored[1 << 18], all[1 << 18];
@@ -239,22 +255,24 @@ static void rows_alone(decoder decode, const char *file, uint32_t first, uint32_
     close(fd);
 }
 
-/* Where the rows lie in two chunks both are opened. */
+/* If the rows are in two chunks, both are opened. */
 static double limit(const char *library, const char *path, uint64_t rows, long times)
 {
     decoder decode = decoder_of(library);
     holdall_array *a = open_array(path, HOLDALL_IO_READ, THREADS);
-    uint64_t places = holdall_array_shape(a)[0] - rows, at = 0, chunk = array_info(a).chunk_shape[0];
+    uint64_t positions = holdall_array_shape(a)[0] - rows, at = 0,
+             chunk = array_info(a).chunk_shape[0];
     holdall_array_close(a);
     uint8_t *dst = room(rows * sizeof(double));
     char file[4096];
     double start = now();
     for (long i = 0; i < times; i++) {
-        at = (at + 0x9e3779b97f4a7c15u % places) % places;
+        at = (at + 0x9e3779b97f4a7c15u % positions) % positions;
         for (uint64_t from = at, some; from < at + rows; from += some) {
             uint64_t first = from % chunk, left = at + rows - from;
             some = left < chunk - first ? left : chunk - first;
-            snprintf(file, sizeof file, "%s/data/__%llu.blp", path, (unsigned long long)(from / chunk));
+            snprintf(file, sizeof file, "%s/data/__%llu.blp", path,
+                     (unsigned long long)(from / chunk));
             rows_alone(decode, file, first, some, dst);
         }
     }

@@ -1,13 +1,16 @@
-"""Datasets of holdall beside the package bcolz-zipline, on the same data with the same settings in one run.
+"""Compares datasets of holdall with the package bcolz-zipline: the same data and settings, in one
+run.
 
-The package is called from Python, as its users do; holdall from C (bench_bcolz.c). HOLDALL_BENCH_MB is how much data
-(default 400), HOLDALL_BENCH_ROUNDS how many rounds (5), HOLDALL_BENCH_ONLY which parts ("files", "slices", "table", "memory";
-default all), HOLDALL_BENCH_CODECS which codecs ("lz4 blosclz").
+The package is called from Python, as its users do; holdall from C (bench_bcolz.c). Environment
+variables: HOLDALL_BENCH_MB is the amount of data (default 400), HOLDALL_BENCH_ROUNDS the number of
+rounds (5), HOLDALL_BENCH_ONLY the parts ("files", "slices", "table", "memory"; default all),
+HOLDALL_BENCH_CODECS the codecs ("lz4 blosclz").
 
-Both have 2 threads, level 5, shuffle and chunks as bcolz chooses them; nothing is synced. What is sliced, and the table, is
-in files that bcolz wrote, which have no checksums; ours are written with them, as is the default. Slices lie here and there in an array
-that is open; beside those of LZ4 is what nobody can do without: opening, reading and closing the chunks' files, and LZ4's own
-decoder as far as the rows. Rows with a star are shown, and held to no goal.
+Both have 2 threads, level 5, shuffle and the chunk size of bcolz; nothing is synced. Slices and the
+table are read from files that bcolz wrote, which have no checksums; files of holdall have
+checksums, the default. Slices are at random positions of an open array. For LZ4 the lower bound is
+shown beside them: opening, reading and closing the files of the chunks, and the LZ4 decoder up to
+the rows. Rows with a star are informative and have no goal.
 """
 
 import os
@@ -29,11 +32,13 @@ CODECS = codecs("lz4 blosclz")
 ROWS = 1_000_000  # of an append, and of a piece
 THREADS, COLUMNS, FEW = 2, 8, 100
 COMMITS, FEW_ROWS = 50, 1000
-# it lets others call LZ4's decoder
+# it exports the LZ4 decoder
 LIBRARY = next(pathlib.Path(blosc2.__file__).parent.glob("lib*/libblosc2.so"))
 LIMIT = "files and codec alone"
 NAMES = [f"f{i}" for i in range(COLUMNS)]
-GOALS = dict(append=1.3, read=2, slice={10: 20, 1000: 20, 100_000: 4}, column=2, commit=2, memcpy=0.5)
+GOALS = dict(
+    append=1.3, read=2, slice={10: 20, 1000: 20, 100_000: 4}, column=2, commit=2, memcpy=0.5
+)
 
 
 def make_data(folder):
@@ -48,14 +53,16 @@ def settings(codec):
 
 
 def fresh(path, do):
-    """Without what is there from the time before, and with nothing left for the system to write; that is not timed."""
+    """Removes earlier files and syncs, which is not timed."""
     shutil.rmtree(path, ignore_errors=True)
     os.sync()
     return do()
 
 
 def theirs_append(data, path, codec):
-    array = bcolz.carray(data[:0], rootdir=str(path), mode="w", expectedlen=len(data), cparams=settings(codec))
+    array = bcolz.carray(
+        data[:0], rootdir=str(path), mode="w", expectedlen=len(data), cparams=settings(codec)
+    )
     for at in range(0, len(data), ROWS):
         array.append(data[at : at + ROWS])
     array.flush()
@@ -72,13 +79,13 @@ def theirs_pieces(path):
 
 
 class Slices:
-    """Slices of an open array, the same places as in bench_bcolz.c."""
+    """Slices of an open array, at the positions of bench_bcolz.c."""
 
     def __init__(self, path, rows, times, along=False):
         array = bcolz.open(str(path), mode="r")
-        places, at, self.all = len(array) - rows, 0, []
+        positions, at, self.all = len(array) - rows, 0, []
         for _ in range(times):
-            at = (at + (rows if along else 0x9E3779B97F4A7C15 % places)) % places
+            at = (at + (rows if along else 0x9E3779B97F4A7C15 % positions)) % positions
             self.all.append((at, at + rows))
         self.array = array
 
@@ -97,12 +104,22 @@ def file_rows(ours, folder, data):
         t, o = folder / f"theirs.{codec}", folder / f"ours.{codec}"
 
         def append(sum, durability, o=o, number=number):
-            return lambda: fresh(o, lambda: ours.time("append", folder / "data", o, number, ROWS, sum, durability))
+            return lambda: fresh(
+                o, lambda: ours.time("append", folder / "data", o, number, ROWS, sum, durability)
+            )
 
         yield Row(
             f"append {ROWS:,} rows at a time, {codec}",
-            {"bcolz": lambda t=t, codec=codec: fresh(t, lambda: timed(theirs_append, data, t, codec))},
-            {"durable": append(CRC32, 1), "without checksums": append(NONE, 0), "holdall": append(CRC32, 0)},
+            {
+                "bcolz": lambda t=t, codec=codec: fresh(
+                    t, lambda: timed(theirs_append, data, t, codec)
+                )
+            },
+            {
+                "durable": append(CRC32, 1),
+                "without checksums": append(NONE, 0),
+                "holdall": append(CRC32, 0),
+            },
             GOALS["append"],
             size,
             shown=("durable", "without checksums"),
@@ -110,7 +127,11 @@ def file_rows(ours, folder, data):
         yield Row(
             f"read all rows, {codec}",
             {"bcolz": lambda t=t: timed(theirs_read, t)},
-            {"holdall": bind(ours, "read", t, READ), "mapped": bind(ours, "read", t, MAP), "with checksums": bind(ours, "read", o, READ)},
+            {
+                "holdall": bind(ours, "read", t, READ),
+                "mapped": bind(ours, "read", t, MAP),
+                "with checksums": bind(ours, "read", o, READ),
+            },
             GOALS["read"],
             size,
             shown=("mapped", "with checksums"),
@@ -118,7 +139,11 @@ def file_rows(ours, folder, data):
         yield Row(
             f"read {ROWS:,} rows after {ROWS:,} rows, {codec}",
             {"bcolz": lambda t=t: timed(theirs_pieces, t)},
-            {"holdall": bind(ours, "pieces", t, READ, ROWS), "mapped": bind(ours, "pieces", t, MAP, ROWS), "with checksums": bind(ours, "pieces", o, READ, ROWS)},
+            {
+                "holdall": bind(ours, "pieces", t, READ, ROWS),
+                "mapped": bind(ours, "pieces", t, MAP, ROWS),
+                "with checksums": bind(ours, "pieces", o, READ, ROWS),
+            },
             GOALS["read"],
             size,
             shown=("mapped", "with checksums"),
@@ -147,7 +172,10 @@ def slice_rows(ours, folder):
         yield Row(
             f"10 rows, then the next 10, and so on, {codec}",
             {"bcolz": lambda slices=Slices(t, 10, FEW, along=True): timed(slices)},
-            {"holdall": bind(ours, "along", t, READ, 10, FEW), "with checksums": bind(ours, "along", o, READ, 10, FEW)},
+            {
+                "holdall": bind(ours, "along", t, READ, 10, FEW),
+                "with checksums": bind(ours, "along", o, READ, 10, FEW),
+            },
             each=FEW,
         )
 
@@ -160,7 +188,10 @@ def table_rows(ours, folder, data):
         yield Row(
             f"one of {COLUMNS} columns of a table, {codec}",
             {"bcolz": lambda t=t: timed(theirs_column, t, NAMES[3])},
-            {"holdall": bind(ours, "column", t, READ, NAMES[3]), "mapped": bind(ours, "column", t, MAP, NAMES[3])},
+            {
+                "holdall": bind(ours, "column", t, READ, NAMES[3]),
+                "mapped": bind(ours, "column", t, MAP, NAMES[3]),
+            },
             GOALS["column"],
             columns[0].nbytes,
             shown=("mapped",),
@@ -170,7 +201,7 @@ def table_rows(ours, folder, data):
 
 
 def commit_row(ours, folder, data, codec, kind):
-    """Small appends, each with a commit, to what is empty when it begins."""
+    """Small appends, each with a commit, to an empty container."""
     t, o = folder / f"theirs.commits.{codec}", folder / f"ours.commits.{codec}"
     more = dict(rootdir=str(t), mode="w", cparams=settings(codec))
 
@@ -179,8 +210,15 @@ def commit_row(ours, folder, data, codec, kind):
             to = bcolz.carray(data[:0], expectedlen=len(data), **more)
             some = [data[i * FEW_ROWS : (i + 1) * FEW_ROWS] for i in range(COMMITS)]
         else:
-            to = bcolz.ctable([data[:0]] * COLUMNS, names=NAMES, expectedlen=len(data) // COLUMNS, **more)
-            some = [list(data[i * COLUMNS * FEW_ROWS :][: COLUMNS * FEW_ROWS].reshape(COLUMNS, FEW_ROWS)) for i in range(COMMITS)]
+            to = bcolz.ctable(
+                [data[:0]] * COLUMNS, names=NAMES, expectedlen=len(data) // COLUMNS, **more
+            )
+            some = [
+                list(
+                    data[i * COLUMNS * FEW_ROWS :][: COLUMNS * FEW_ROWS].reshape(COLUMNS, FEW_ROWS)
+                )
+                for i in range(COMMITS)
+            ]
         to.flush()
 
         def commits():
@@ -190,11 +228,23 @@ def commit_row(ours, folder, data, codec, kind):
 
         return timed(commits)
 
-    command = dict(array="commits", table="tables")[kind], folder / "data", o, CODECS[codec], FEW_ROWS, COMMITS
+    command = (
+        dict(array="commits", table="tables")[kind],
+        folder / "data",
+        o,
+        CODECS[codec],
+        FEW_ROWS,
+        COMMITS,
+    )
     return Row(
-        f"append {FEW_ROWS:,} rows to {dict(array='an array', table=f'a table of {COLUMNS} columns')[kind]} and commit, {codec}",
+        f"append {FEW_ROWS:,} rows to "
+        f"{dict(array='an array', table=f'a table of {COLUMNS} columns')[kind]} and commit, "
+        f"{codec}",
         {"bcolz": lambda: fresh(t, theirs)},
-        {"durable": lambda: fresh(o, lambda: ours.time(*command, 1)), "holdall": lambda: fresh(o, lambda: ours.time(*command, 0))},
+        {
+            "durable": lambda: fresh(o, lambda: ours.time(*command, 1)),
+            "holdall": lambda: fresh(o, lambda: ours.time(*command, 0)),
+        },
         GOALS["commit"] if kind == "table" else 0,
         each=COMMITS,
         shown=("durable",),
@@ -202,15 +252,22 @@ def commit_row(ours, folder, data, codec, kind):
 
 
 def copy_goals(rows, copy):
-    """Reading after reading beside memcpy."""
+    """Compares reads with memcpy."""
     for row in rows:
         if row.what.startswith(f"read {ROWS:,} rows after") and "lz4" in row.what:
             speed = row.nbytes / row.median("ours", "holdall") / 1e9
-            yield goal(speed >= GOALS["memcpy"] * copy, f"{row.what}: {speed:.1f} GB/s, {speed / copy:.2f} of memcpy (goal {GOALS['memcpy']})")
+            yield goal(
+                speed >= GOALS["memcpy"] * copy,
+                f"{row.what}: {speed:.1f} GB/s, {speed / copy:.2f} of memcpy (goal "
+                f"{GOALS['memcpy']})",
+            )
 
 
 def memories(ours, folder):
-    yield memory("nothing (Python and the package; C)", dict(bcolz=their_peak("nothing"), holdall=ours.peak("nothing")))
+    yield memory(
+        "nothing (Python and the package; C)",
+        dict(bcolz=their_peak("nothing"), holdall=ours.peak("nothing")),
+    )
     path = next(folder / f"theirs.{codec}" for codec in CODECS)
     for what, theirs, command in (
         (f"{MB} MB of rows, {ROWS:,} after {ROWS:,}", "pieces", ("pieces", path, READ, ROWS)),
@@ -224,7 +281,7 @@ def their_peak(*command):
 
 
 def peak_of(what, *arguments):
-    """Does one thing in this process, and prints the most memory it had."""
+    """Runs one operation in this process, and prints the memory peak."""
     if what == "pieces":
         theirs_pieces(*arguments)
     elif what == "slices":
@@ -262,10 +319,15 @@ def compare(folder):
         {"bcolz-zipline": version("bcolz-zipline")},
         [
             others.said(),
-            f"{MB} MB of float64, a random walk with two decimals; level 5, shuffle, chunks as bcolz chooses them, {THREADS} threads each;"
+            f"{MB} MB of float64, a random walk with two decimals; level 5, shuffle, chunks as "
+            f"bcolz chooses them, {THREADS} threads each;"
             " only the ways named durable sync",
         ],
-        [*rows, *(memories(ours, folder) if "memory" in ONLY else ()), *copy_goals(rows, copy / 1e9)],
+        [
+            *rows,
+            *(memories(ours, folder) if "memory" in ONLY else ()),
+            *copy_goals(rows, copy / 1e9),
+        ],
         copy,
     )
 

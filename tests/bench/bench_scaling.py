@@ -1,13 +1,15 @@
-"""What it costs to open containers, to read a piece of them and to add one and commit, as they grow from 10 pieces to 10 million; and
-how reading goes with threads. HOLDALL_LIB is the library, HOLDALL_BENCH_MOST how many pieces at the most (default 10,000,000).
+"""Measures the cost of opening containers, of reading a piece, and of adding one with a commit, as
+they grow from 10 pieces to 10 million; and how reads scale with threads. HOLDALL_LIB is the
+library, HOLDALL_BENCH_MOST the maximum number of pieces (default 10,000,000).
 
-A piece is a record or a chunk, of 16 bytes: nothing but what a container costs for having it. A dataset has a file for each
-chunk, and ends at 100,000. The slope is that of both logarithms: 0 where it costs the same however large, 1 where it
-grows as fast as the container.
+A piece is a record or a chunk of 16 bytes, so that the cost of the container dominates. A dataset
+has a file per chunk, and ends at 100,000. The slope is that of both logarithms: 0 if the cost is
+independent of the size, 1 if it grows in proportion to the container.
 
-For more threads than this machine has the schedule of the library's pool is simulated: as many threads take chunks in their order, one at a
-time, each for as long as that chunk took by itself on one thread. What is not simulated is that memory is shared and that threads are
-woken; beside the simulated figures for 1 and 2 threads are the measured ones.
+For more threads than this machine has, the schedule of the library's pool is simulated: the threads
+take the chunks in order, one at a time, each for the time that the chunk took on one thread. Shared
+memory bandwidth and the waking of threads are not simulated. The measured values for 1 and 2
+threads are shown beside the simulated ones.
 """
 
 import heapq
@@ -36,12 +38,15 @@ def sizes(most):
 
 
 def median(ours, times, *command):
-    """The seconds of one of so many."""
-    return statistics.median(ours.time(*command[:3], times, *command[3:]) for _ in range(ROUNDS)) / times
+    """The seconds per piece."""
+    return (
+        statistics.median(ours.time(*command[:3], times, *command[3:]) for _ in range(ROUNDS))
+        / times
+    )
 
 
 def of_kind(ours, folder, kind):
-    """By what is done, pairs of the number of pieces and microseconds."""
+    """By operation, pairs of the number of pieces and microseconds."""
     found = {"open": [], "read": [], "grow": [], "durable": []}
     for n in sizes(LIMITS[kind]):
         path = folder / (f"{kind}.bag" if kind == "bag" else kind)
@@ -49,7 +54,7 @@ def of_kind(ours, folder, kind):
         took = {
             "open": median(ours, FEW, "open", kind, path),
             "read": median(ours, READS, "read", kind, path),
-            # each round leaves a few pieces more
+            # each round adds a few pieces
             "grow": median(ours, FEW, "grow", kind, path, 0),
             "durable": median(ours, FEW, "grow", kind, path, 1),
         }
@@ -60,7 +65,7 @@ def of_kind(ours, folder, kind):
 
 
 def simulated(seconds, threads):
-    """When the last of the chunks is done."""
+    """Returns the time at which the last chunk is done."""
     free = [0.0] * threads
     for took in seconds:
         heapq.heapreplace(free, free[0] + took)
@@ -68,10 +73,12 @@ def simulated(seconds, threads):
 
 
 def scaled(ours, folder, codec):
-    """How many times as fast, by threads: simulated, and measured."""
+    """The speedup by threads: simulated, and measured."""
     path = folder / f"walk.{codec}"
     ours.time("walk", path, CODECS[codec], MIB)
-    rounds = {t: [list(map(float, ours.ask("pieces", path, t))) for _ in range(ROUNDS)] for t in MEASURED}
+    rounds = {
+        t: [list(map(float, ours.ask("pieces", path, t))) for _ in range(ROUNDS)] for t in MEASURED
+    }
     whole = {t: statistics.median(r[0] for r in rounds[t]) for t in MEASURED}
     each = [statistics.median(chunk) for chunk in list(zip(*rounds[1]))[1:]]
     yield f"{codec}, simulated", [(t, simulated(each, 1) / simulated(each, t)) for t in THREADS]
@@ -96,12 +103,16 @@ def compare(folder):
             curve("add a piece and commit, durable", "µs", "pieces", by["durable"]),
             curve("read a frame", "times as fast", "threads", threads),
             *(
-                goal(points[-1][1] < OPEN * 1e6 and slope(points) < SLOPE, f"open {name} of {points[-1][0]:,} pieces: {points[-1][1]:,.0f} µs, slope {slope(points):.2f}"
-                f" (goal {OPEN * 1e6:g} µs and {SLOPE:g})")
+                goal(
+                    points[-1][1] < OPEN * 1e6 and slope(points) < SLOPE,
+                    f"open {name} of {points[-1][0]:,} pieces: {points[-1][1]:,.0f} µs, slope "
+                    f"{slope(points):.2f}"
+                    f" (goal {OPEN * 1e6:g} µs and {SLOPE:g})",
+                )
                 for name, points in by["open"].items()
             ),
         ],
-    )  # fmt: skip
+    )
 
 
 if __name__ == "__main__":

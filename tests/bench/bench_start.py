@@ -1,7 +1,8 @@
-"""What the library costs before it does anything, and what a call costs: its size, loading it, its first calls, a call that does
-nothing beside an empty C function, opening each kind of file. HOLDALL_LIB is the library.
+"""Measures the fixed costs of the library: its size, loading it, its first calls, a call that does
+nothing compared with an empty C function, opening each kind of file. HOLDALL_LIB is the library.
 
-Loading and first calls are measured in processes of their own. What takes the room is counted in the library before it is stripped.
+Loading and first calls are measured in processes of their own. Sizes of code are counted in the
+library before it is stripped.
 """
 
 import collections
@@ -20,7 +21,9 @@ from rows import ROOT, Part, goal, publish, table
 
 SIZE, FIRST, CALL, OPEN, LOAD = 2_000_000, 50e-6, 5e-9, 100e-6, 2
 TIMES = 31
-CODECS = dict(zstd=r"ZSTD|HUF_|FSE_|HIST_|XXH|POOL_|divsuf|COVER", lz4=r"LZ4", libdeflate=r"deflate")
+CODECS = dict(
+    zstd=r"ZSTD|HUF_|FSE_|HIST_|XXH|POOL_|divsuf|COVER", lz4=r"LZ4", libdeflate=r"deflate"
+)
 RUST = r"(?:<[^:]*?)?\b(holdall::(?!_)\w+)"
 
 
@@ -31,13 +34,15 @@ def stripped(lib, folder):
 
 
 def parts(lib):
-    """Bytes of code by what they belong to; the largest."""
-    text = subprocess.run(["nm", "-S", "-C", lib], capture_output=True, text=True, check=True).stdout
+    """Bytes of code by the module or crate that it belongs to; the largest."""
+    text = subprocess.run(
+        ["nm", "-S", "-C", lib], capture_output=True, text=True, check=True
+    ).stdout
     found = collections.Counter()
     for line in text.splitlines():
-        words = line.split(None, 3)
-        if len(words) == 4 and words[2] in "tTwW":
-            found[owner(words[3])] += int(words[1], 16)
+        fields = line.split(None, 3)
+        if len(fields) == 4 and fields[2] in "tTwW":
+            found[owner(fields[3])] += int(fields[1], 16)
     return found
 
 
@@ -55,27 +60,43 @@ def owner(name):
 
 
 def started(lib, bag, program):
-    """Medians of loading, the first call, the first opening and the second."""
-    runs = [subprocess.run([program, lib, bag, "load"], capture_output=True, text=True, check=True).stdout.split() for _ in range(TIMES)]
+    """Medians of loading, the first call, the first open and the second."""
+    runs = [
+        subprocess.run(
+            [program, lib, bag, "load"], capture_output=True, text=True, check=True
+        ).stdout.split()
+        for _ in range(TIMES)
+    ]
     return [statistics.median(map(float, times)) for times in zip(*runs)]
 
 
 def constructors(lib):
     """Functions that run when the library is loaded."""
-    size = re.search(r"\.init_array\s+(\d+)", subprocess.run(["size", "-A", lib], capture_output=True, text=True, check=True).stdout)
+    size = re.search(
+        r"\.init_array\s+(\d+)",
+        subprocess.run(["size", "-A", lib], capture_output=True, text=True, check=True).stdout,
+    )
     return int(size[1]) // 8 if size else 0
 
 
 def opens(program, files):
-    """Seconds of opening and closing each kind of file, warm."""
-    names = subprocess.run([program, files, "0", "list"], capture_output=True, text=True, check=True).stdout.splitlines()
+    """Seconds of opening and closing each kind of file in the page cache."""
+    names = subprocess.run(
+        [program, files, "0", "list"], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     for name in names:
         if name.startswith("open "):
             yield name, seconds(program, files, name, "0")
 
 
 def seconds(program, files, name, threads):
-    took = subprocess.run([program, files, threads, "time", name], input="\n" * TIMES, capture_output=True, text=True, check=True).stdout.split()
+    took = subprocess.run(
+        [program, files, threads, "time", name],
+        input="\n" * TIMES,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
     return statistics.median(map(float, took))
 
 
@@ -83,13 +104,30 @@ def compare(folder):
     lib = holdall_c.library()
     core = stripped(lib, folder)
     program = folder / "start"
-    command = [os.environ.get("CC", "cc"), "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}/include", common.HERE / "start.c", "-o", program, "-ldl"]
+    command = [
+        os.environ.get("CC", "cc"),
+        "-std=gnu11",
+        "-O2",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        f"-I{ROOT}/include",
+        common.HERE / "start.c",
+        "-o",
+        program,
+        "-ldl",
+    ]
     subprocess.run(command, check=True)
     paths, files = holdall_c.compile_c(common.HERE / "paths.c", folder, "-lm"), folder / "files"
     files.mkdir()
     subprocess.run([paths, files, "1", "make"], check=True)
     loaded, first, opened, again = started(core, files / "raw.bag", program)
-    out = subprocess.run([program, core, files / "raw.bag", "calls", "20000000"], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run(
+        [program, core, files / "raw.bag", "calls", "20000000"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     call, empty = map(float, out.split())
     size, all, made = core.stat().st_size, parts(lib), constructors(core)
     opening, ns = list(opens(paths, files)), calls.costs(folder, files / "raw.bag")
@@ -99,14 +137,40 @@ def compare(folder):
         {},
         [f"medians of {TIMES} processes; files in the page cache; {calls.said(ns)}"],
         [
-            goal(size < SIZE, f"library size without symbols: {size / 1e6:.2f} MB (goal {SIZE / 1e6:g} MB)"),
-            goal(made <= LOAD, f"functions that run when the library is loaded: {made} (goal {LOAD}: one of every C library, one of Rust's that stores the program's arguments); loading takes {loaded * 1e6:.0f} µs"),
+            goal(
+                size < SIZE,
+                f"library size without symbols: {size / 1e6:.2f} MB (goal {SIZE / 1e6:g} MB)",
+            ),
+            goal(
+                made <= LOAD,
+                f"functions that run when the library is loaded: {made} (goal {LOAD}: one of "
+                "every C library, one of Rust's that stores the program's arguments); loading "
+                f"takes {loaded * 1e6:.0f} µs",
+            ),
             goal(first < FIRST, f"the first call: {first * 1e6:.1f} µs (goal {FIRST * 1e6:g})"),
-            goal(opened < FIRST, f"a first call that opens a bag: {opened * 1e6:.0f} µs, the second time {again * 1e6:.0f} (goal {FIRST * 1e6:g})"),
-            goal(call - empty < CALL, f"holdall_bag_record_count: {call * 1e9:.1f} ns, an empty C function {empty * 1e9:.1f} (goal {CALL * 1e9:g} more)"),
-            *(goal(took < OPEN, f"{name}, and close it: {took * 1e6:.0f} µs (goal {OPEN * 1e6:g})") for name, took in opening),
-            *calls.of_paths(paths, files, ns, folder, lambda path: seconds(paths, files, path, "1")),
-            table(["component", "kB of code"], [[name, f"{n / 1000:,.0f}"] for name, n in all.most_common(16)]),
+            goal(
+                opened < FIRST,
+                f"a first call that opens a bag: {opened * 1e6:.0f} µs, the second time "
+                f"{again * 1e6:.0f} (goal {FIRST * 1e6:g})",
+            ),
+            goal(
+                call - empty < CALL,
+                f"holdall_bag_record_count: {call * 1e9:.1f} ns, an empty C function "
+                f"{empty * 1e9:.1f} (goal {CALL * 1e9:g} more)",
+            ),
+            *(
+                goal(
+                    took < OPEN, f"{name}, and close it: {took * 1e6:.0f} µs (goal {OPEN * 1e6:g})"
+                )
+                for name, took in opening
+            ),
+            *calls.of_paths(
+                paths, files, ns, folder, lambda path: seconds(paths, files, path, "1")
+            ),
+            table(
+                ["component", "kB of code"],
+                [[name, f"{n / 1000:,.0f}"] for name, n in all.most_common(16)],
+            ),
         ],
     )
 

@@ -1,6 +1,6 @@
-/* What single system calls take on a file that is in the system's cache, since no reader can do without them.
+/* Measures single system calls on a file in the page cache, because every reader makes them.
  *
- * usage: calls FILE     nanoseconds of each, a line of a name and a number */
+ * usage: calls FILE     prints the nanoseconds of each: a name and a number per line */
 #include <sys/syscall.h>
 
 #include "common.h"
@@ -74,7 +74,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*call)(void);
-    } calls[] = { { "none", none }, { "fstat", status }, { "pread200", record }, { "pread4096", page }, { "pread65536", block }, { "open", opened } };
+    } calls[] = {{"none", none},      {"fstat", status},     {"pread200", record},
+                 {"pread4096", page}, {"pread65536", block}, {"open", opened}};
     uint64_t size;
     if (argc != 2)
         return 2;

@@ -1,12 +1,15 @@
-/* The loops of bench_cold.py that time holdall on files that are not in the system's cache.
+/* The loops of bench_cold.py that time holdall on files that are not in the page cache.
  *
- * usage: cold               (it reads commands and answers each with a line)
+ * usage: cold               reads commands and answers each with a line
  *
- * Each command answers with the seconds it took, with opening and closing:
- *   box PATH IO THREADS START COUNT            a box of an array; START and COUNT are written as 0,32,32; COUNT 0: all of it
- *   records PATH IO THREADS FIRST STEP COUNT   so many records of a bag, FIRST, FIRST + STEP, ...; COUNT 0: all
- *   again PATH                                 what the last of these read of the one file by system calls, in their order and no more
- *   memcpy                                     answers with bytes a second */
+ * Each command answers with the seconds it took, including opening and closing:
+ *   box PATH IO THREADS START COUNT
+ *               a box of an array; START and COUNT are written as 0,32,32; COUNT 0: all of it
+ *   records PATH IO THREADS FIRST STEP COUNT
+ *               COUNT records of a bag: FIRST, FIRST + STEP, ...; COUNT 0: all
+ *   again PATH  repeats only the system calls with which the last of these read the file, in
+ *               their order
+ *   memcpy      answers with bytes per second */
 #define _GNU_SOURCE
 #include <stdbool.h>
 #include <sys/syscall.h>
@@ -16,7 +19,7 @@
 #define MOST DIMENSIONS
 #define ASKED (1 << 16)
 
-/* ---- what is asked of the system: its pread stands before that of the C library */
+/* ---- records the reads: this pread replaces that of the C library */
 
 static struct {
     uint64_t at;
@@ -53,7 +56,7 @@ static double again(const char *path)
     return took;
 }
 
-/* ---- what is timed */
+/* ---- the measured loops */
 
 static double box(const char *path, int io, int threads, char *from, char *lengths)
 {
@@ -77,7 +80,8 @@ static double box(const char *path, int io, int threads, char *from, char *lengt
     return took;
 }
 
-static double records(const char *path, int io, int threads, uint64_t first, uint64_t step, uint64_t count)
+static double records(const char *path, int io, int threads, uint64_t first, uint64_t step,
+                      uint64_t count)
 {
     uint64_t *indices = room(count * sizeof *indices);
     for (uint64_t i = 0; i < count; i++)
@@ -89,7 +93,8 @@ static double records(const char *path, int io, int threads, uint64_t first, uin
     if (count)
         check(holdall_bag_read_indices(bag, indices, count, &r, &err), "read_indices");
     else
-        check(holdall_bag_read_range(bag, 0, holdall_bag_record_count(bag), &r, &err), "read_range");
+        check(holdall_bag_read_range(bag, 0, holdall_bag_record_count(bag), &r, &err),
+              "read_range");
     sink = holdall_records_offsets(r)[holdall_records_count(r)];
     holdall_bag_close(bag);
     double took = now() - start;
@@ -103,7 +108,8 @@ static double answer_to(char **w, int n)
     if (n == 6 && !strcmp(w[0], "box"))
         return box(w[1], atoi(w[2]), atoi(w[3]), w[4], w[5]);
     if (n == 7 && !strcmp(w[0], "records"))
-        return records(w[1], atoi(w[2]), atoi(w[3]), strtoull(w[4], NULL, 10), strtoull(w[5], NULL, 10), strtoull(w[6], NULL, 10));
+        return records(w[1], atoi(w[2]), atoi(w[3]), strtoull(w[4], NULL, 10),
+                       strtoull(w[5], NULL, 10), strtoull(w[6], NULL, 10));
     if (n == 2 && !strcmp(w[0], "again"))
         return again(w[1]);
     return unknown(w, n);

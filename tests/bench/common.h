@@ -1,5 +1,5 @@
-/* What the programs here that time holdall have in common: they read commands and answer each with a line, or
- * do one command and print the most memory they had. */
+/* Shared by the programs that time holdall: they read commands and answer each with a line, or run
+ * one command and print the memory peak. */
 #include <fcntl.h>
 #include "../../c-tests/short.h"
 
@@ -15,7 +15,7 @@
 static holdall_error err;
 static volatile uint64_t sink;
 
-/* ---- what must not fail */
+/* ---- calls that must not fail */
 
 static inline void die(const char *what)
 {
@@ -77,7 +77,7 @@ static inline void *room(size_t n)
     return p;
 }
 
-/* Memory for all of an array, in large pages where there are such: so NumPy asks for it. */
+/* Allocates memory for a complete array, in large pages if available, as NumPy does. */
 static inline uint8_t *room_for_all(size_t size)
 {
     const size_t page = 2 << 20;
@@ -117,11 +117,11 @@ static inline void *load(const char *path, uint64_t *size)
     return all;
 }
 
-/* ---- words */
+/* ---- arguments */
 
 enum { DIMENSIONS = 16 };
 
-/* Those of 640,400,400; gives how many. */
+/* Parses numbers such as 640,400,400; returns how many. */
 static inline uint32_t numbers(char *text, uint64_t *to)
 {
     uint32_t n = 0;
@@ -144,7 +144,7 @@ static inline double now(void)
     return at(CLOCK_MONOTONIC);
 }
 
-/* Bytes a second. */
+/* Bytes per second. */
 static inline double copy_speed(void)
 {
     const size_t n = 256 << 20;
@@ -166,12 +166,12 @@ static inline double copy_speed(void)
 
 /* ---- commands */
 
-/* What answers a command that has told its figures itself. */
-#define TOLD (-1.0)
+/* The result of a command that has printed its numbers itself. */
+#define PRINTED (-1.0)
 
-static inline double unknown(char **words, int n)
+static inline double unknown(char **arguments, int n)
 {
-    fprintf(stderr, "what is %s with %d words?\n", n ? words[0] : "nothing", n);
+    fprintf(stderr, "what is %s with %d arguments?\n", n ? arguments[0] : "nothing", n);
     exit(2);
 }
 
@@ -184,29 +184,30 @@ static inline void peak(void)
             fputs(line, stdout);
 }
 
-static inline void tell(char **words, int n, double (*answer_to)(char **words, int n))
+static inline void answer(char **arguments, int n, double (*answer_to)(char **arguments, int n))
 {
-    double answer = n == 1 && !strcmp(words[0], "memcpy") ? copy_speed() : answer_to(words, n);
-    if (answer != TOLD)
+    double answer = n == 1 && !strcmp(arguments[0], "memcpy") ? copy_speed()
+                                                              : answer_to(arguments, n);
+    if (answer != PRINTED)
         printf("%.9g\n", answer);
 }
 
-/* Tells the answer to the one command in `words`, "nothing" among them, or without words to those that come in. All
- * programs know "memcpy". */
-static inline int commands(char **words, int n, double (*answer_to)(char **words, int n))
+/* Runs the one command in `arguments`, "nothing" among them, and prints its answer; without
+ * `arguments`, the commands on standard input. All programs know "memcpy". */
+static inline int commands(char **arguments, int n, double (*answer_to)(char **arguments, int n))
 {
-    char line[8192], *told[16];
+    char line[8192], *parsed[16];
     if (n > 0) {
-        if (strcmp(words[0], "nothing"))
-            tell(words, n, answer_to);
+        if (strcmp(arguments[0], "nothing"))
+            answer(arguments, n, answer_to);
         peak();
         return 0;
     }
     while (fgets(line, sizeof line, stdin)) {
         n = 0;
         for (char *w = strtok(line, " \n"); w && n < 16; w = strtok(NULL, " \n"))
-            told[n++] = w;
-        tell(told, n, answer_to);
+            parsed[n++] = w;
+        answer(parsed, n, answer_to);
         fflush(stdout);
     }
     return 0;

@@ -1,4 +1,4 @@
-"""What the comparisons here have in common: the C program, clocks, peak memory, what else the machine does.
+"""Shared by the benchmarks: the C program, clocks, peak memory, load of the machine.
 
 HOLDALL_LIB is the library.
 """
@@ -15,15 +15,23 @@ sys.path.insert(0, str(HERE.parent / "peer"))
 
 import holdall_c
 
-# What the C programs take as numbers, from the header.
+# The constants that the C programs take as numbers, from the header.
 READ, MAP = holdall_c.IO_READ, holdall_c.IO_MAP
-NONE, CRC32, CHECKSUM_ZSTD = holdall_c.CHECKSUM_NONE, holdall_c.CHECKSUM_CRC32, holdall_c.CHECKSUM_ZSTD
-CODECS = {name: holdall_c.TABLE["CODEC_" + name.upper()] for name in ("none", "blosclz", "lz4", "lz4hc", "zlib", "zstd")}
+NONE, CRC32, CHECKSUM_ZSTD = (
+    holdall_c.CHECKSUM_NONE,
+    holdall_c.CHECKSUM_CRC32,
+    holdall_c.CHECKSUM_ZSTD,
+)
+CODECS = {
+    name: holdall_c.TABLE["CODEC_" + name.upper()]
+    for name in ("none", "blosclz", "lz4", "lz4hc", "zlib", "zstd")
+}
 
 
 def codecs(default, chosen=os.environ.get("HOLDALL_BENCH_CODECS")):
-    """Some codecs by their names, of which HOLDALL_BENCH_CODECS may choose."""
+    """Codecs by name, which HOLDALL_BENCH_CODECS may select."""
     return {name: CODECS[name] for name in default.split() if name in (chosen or default).split()}
+
 
 version = importlib.metadata.version
 
@@ -32,15 +40,17 @@ version = importlib.metadata.version
 
 
 class Ours:
-    """A C program, compiled; one of it runs and takes commands."""
+    """A compiled C program, which runs and takes commands."""
 
     def __init__(self, source, folder, *arguments):
         self.version = holdall_c.version()
         self.command = [holdall_c.compile_c(HERE / source, folder), *arguments]
-        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def ask(self, *command):
-        """The words of its answer."""
+        """Returns the fields of its answer."""
         print(*command, file=self.process.stdin, flush=True)
         answer = self.process.stdout.readline().split()
         if not answer:
@@ -58,8 +68,15 @@ class Ours:
         return peak(*self.command, *command)
 
     def once(self, *command):
-        """The number that it answers as a program of its own."""
-        return float(subprocess.run(list(map(str, [*self.command, *command])), capture_output=True, text=True, check=True).stdout.split()[0])
+        """Returns its answer as a program of its own."""
+        return float(
+            subprocess.run(
+                list(map(str, [*self.command, *command])),
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout.split()[0]
+        )
 
 
 def remove(path):
@@ -83,7 +100,7 @@ def timed(call, *arguments, **more):
 
 
 def peak(*command):
-    """The most memory, in MiB, of a program that prints it last: see `print_peak`."""
+    """Returns the memory peak, in MiB, of a program that prints it last: see `print_peak`."""
     out = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True).stdout
     return int(out.split("VmHWM:")[1].split()[0]) / 1024
 
@@ -96,22 +113,26 @@ def print_peak():
 
 
 def ticks(pid="self"):
-    words = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, words[11:15]))  # with children that have ended
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15]))  # with terminated children
 
 
 class Others:
-    """What else the machine does from here on."""
+    """The load of the machine by other processes from now on."""
 
     def __init__(self, ours):
         self.ours, self.load, self.before = ours, os.getloadavg()[0], self.busy(ours)
 
     @staticmethod
     def busy(ours):
-        """Ticks of all processors, those that were not idle, and those of ours and this process."""
+        """Ticks of all processors, the busy ones of them, and those of the C program and this
+        process."""
         all = list(map(int, pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:9]))
         return sum(all), sum(all) - all[3] - all[4], ticks() + ticks(ours.process.pid)
 
     def said(self):
         total, used, own = (b - a for a, b in zip(self.before, self.busy(self.ours)))
-        return f"load at the start {self.load:.2f}; meanwhile other processes used {max(0, used - own) / total:.0%} of the processors"
+        return (
+            f"load at the start {self.load:.2f}; meanwhile other processes used "
+            f"{max(0, used - own) / total:.0%} of the processors"
+        )

@@ -1,15 +1,16 @@
-/* The most bytes that a program holds of malloc at once, to the byte: what the system tells of a process is off by some hundred
- * kilobytes, since each processor counts pages by itself for a while. For glibc. */
+/* Measures the peak of bytes allocated by malloc, exactly. Numbers of the system are off by some
+ * hundred kilobytes, because each processor counts its pages separately for a while. For glibc. */
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
-extern void *__libc_malloc(size_t n), *__libc_calloc(size_t k, size_t n), *__libc_realloc(void *p, size_t n), *__libc_memalign(size_t a, size_t n);
+extern void *__libc_malloc(size_t n), *__libc_calloc(size_t k, size_t n),
+    *__libc_realloc(void *p, size_t n), *__libc_memalign(size_t a, size_t n);
 extern void __libc_free(void *p);
 
 static atomic_long held, most, before;
 
-/* What comes now is counted: the most beyond what is held here. */
+/* Starts counting: the peak above the current allocation. */
 static inline void count_from_here(void)
 {
     before = held;

@@ -1,4 +1,5 @@
-/* The files that paths.c reads, the same every time: bags with an index, arrays, superchunks, a table. */
+/* Writes the files that paths.c reads, the same every time: bags with an index, arrays,
+ * superchunks, a table. */
 #include "common.h"
 
 enum { RECORDS = 20000, EDGE = 128, ROWS = 1 << 19, TYPESIZE = 8 };
@@ -13,11 +14,11 @@ static const char *in_folder(const char *name)
     return path;
 }
 
-static uint64_t elsewhere(uint64_t places)
+static uint64_t elsewhere(uint64_t positions)
 {
     static uint64_t state = 1;
     state = state * 6364136223846793005u + 1442695040888963407u;
-    return (state >> 33) % places;
+    return (state >> 33) % positions;
 }
 
 static holdall_options *options(int codec, int checksum)
@@ -31,7 +32,8 @@ static holdall_options *options(int codec, int checksum)
     return o;
 }
 
-/* A walk with two decimals, which filters make much of and codecs some. */
+/* A random walk with two decimals, on which filters have a large effect and codecs a moderate
+ * one. */
 static double *walk(size_t n)
 {
     double *x = room(n * sizeof *x), at = 100;
@@ -44,18 +46,19 @@ static double *walk(size_t n)
 
 static void make_bag(const char *name, int codec)
 {
-    enum { WORDS = 512, MOST = 400 };
-    static char words[WORDS][8], record[MOST];
+    enum { VOCABULARY = 512, MOST = 400 };
+    static char vocabulary[VOCABULARY][8], record[MOST];
     holdall_bag_writer *w;
     holdall_options *o = options(codec, HOLDALL_CHECKSUM_NONE);
-    for (int i = 0; i < WORDS; i++)
+    for (int i = 0; i < VOCABULARY; i++)
         for (int k = 0; k < 7; k++)
-            words[i][k] = k == 6 ? ' ' : 'a' + elsewhere(26);
+            vocabulary[i][k] = k == 6 ? ' ' : 'a' + elsewhere(26);
     check(holdall_bag_writer_open(in_folder(name), HOLDALL_CREATE, o, &w, &err), "open");
     for (int i = 0; i < RECORDS; i++) {
         size_t n = 0, most = 120 + elsewhere(160);
         while (n < most)
-            n += snprintf(record + n, sizeof record - n, "%s", words[elsewhere(WORDS / (1 + elsewhere(8)))]);
+            n += snprintf(record + n, sizeof record - n, "%s",
+                          vocabulary[elsewhere(VOCABULARY / (1 + elsewhere(8)))]);
         check(holdall_bag_writer_append(w, record, n, &err), "append");
     }
     check(holdall_bag_writer_commit(w, &err), "commit");
@@ -65,14 +68,20 @@ static void make_bag(const char *name, int codec)
 
 static void make_array(const char *name, int codec)
 {
-    const uint64_t shape[3] = { EDGE, EDGE, EDGE }, chunks[3] = { 32, 64, 64 }, blocks[3] = { 4, 64, 64 }, start[3] = { 0 };
+    const uint64_t shape[3] = {EDGE, EDGE, EDGE}, chunks[3] = {32, 64, 64}, blocks[3] = {4, 64, 64},
+                   start[3] = {0};
     int32_t *items = room(EDGE * EDGE * EDGE * sizeof *items);
     holdall_array *a;
     holdall_options *o = options(codec, HOLDALL_CHECKSUM_NONE);
     for (int i = 0; i < EDGE * EDGE * EDGE; i++)
-        items[i] = 1000 * (i / EDGE / EDGE) + 30 * (i / EDGE % EDGE) + 7 * (i % EDGE) + (int)elsewhere(8);
-    check(array_create(in_folder(name), HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, "<i4", 3, shape, chunks, blocks, o, &a, &err), "create");
-    check(holdall_array_write(a, start, shape, NULL, items, EDGE * EDGE * EDGE * sizeof *items, NULL, &err), "write");
+        items[i] = 1000 * (i / EDGE / EDGE) + 30 * (i / EDGE % EDGE) + 7 * (i % EDGE) +
+                   (int)elsewhere(8);
+    check(array_create(in_folder(name), HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, "<i4", 3, shape,
+                       chunks, blocks, o, &a, &err),
+          "create");
+    check(holdall_array_write(a, start, shape, NULL, items, EDGE * EDGE * EDGE * sizeof *items,
+                              NULL, &err),
+          "write");
     check(holdall_array_commit(a, &err), "commit");
     holdall_array_close(a);
     holdall_options_free(o);
@@ -84,7 +93,8 @@ static void make_schunk(const char *name, int format, const double *items)
     holdall_schunk *s;
     holdall_options *o = options(HOLDALL_CODEC_LZ4, HOLDALL_CHECKSUM_CRC32);
     set(o, HOLDALL_OPT_CHUNK_BYTES, 1 << 18);
-    check(holdall_schunk_create(in_folder(name), HOLDALL_CREATE, format, TYPESIZE, o, &s, &err), "create");
+    check(holdall_schunk_create(in_folder(name), HOLDALL_CREATE, format, TYPESIZE, o, &s, &err),
+          "create");
     check(holdall_schunk_append(s, items, ROWS * sizeof *items, &err), "append");
     check(holdall_schunk_commit(s, &err), "commit");
     holdall_schunk_close(s);
@@ -99,7 +109,9 @@ static void make_table(const char *name, const double *items)
     holdall_table *t;
     holdall_options *o = options(HOLDALL_CODEC_LZ4, HOLDALL_CHECKSUM_CRC32);
     set(o, HOLDALL_OPT_EXPECTED_ROWS, ROWS / 2);
-    check(table_create(in_folder(name), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, 2, names, dtypes, o, &t, &err), "create");
+    check(table_create(in_folder(name), HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, 2, names, dtypes, o,
+                       &t, &err),
+          "create");
     check(holdall_table_append(t, ROWS / 2, columns, sizes, &err), "append");
     check(holdall_table_commit(t, &err), "commit");
     holdall_table_close(t);

@@ -1,22 +1,31 @@
-/* One path of holdall after another, each in a process of its own, for the memory that it takes beside what it gives.
+/* Runs one path of holdall in a process of its own and measures the memory that it takes in
+ * addition to its result.
  *
  * usage: memory COMMAND...
  *
- * Each command answers with the most bytes held of malloc at once beyond what was held before and what is given, and with those by which the
- * resident memory grew. What is read to, or written from, is there before, and so is what is open where it is read:
- *   array FILE PATH FORMAT DTYPE SHAPE CHUNKS CODEC THREADS    the items of a file become an array, with opening and closing
- *   box PATH IO THREADS COUNT TIMES                   so many boxes of an array along its diagonal; COUNT 0: all of it
- *   schunk FILE PATH FORMAT CODEC THREADS CHUNK PIECE the content becomes a superchunk, so many bytes at a time
- *   content PATH IO THREADS PIECE                     all content, so many bytes at a time; PIECE 0: at once
- *   bag FILE PATH CODEC THREADS SIZE BATCH            the bytes become records of this size, so many in a call
- *   records PATH IO THREADS BATCH                     all records, so many in a call, which are what is given
- *   stream PATH IO THREADS                            all records of a stream, one by one */
+ * Each command answers with the peak of bytes allocated by malloc beyond the initial ones and the
+ * result, and with the growth of the resident memory. Source and destination buffers are allocated
+ * before, and an array that is read is open before:
+ *   array FILE PATH FORMAT DTYPE SHAPE CHUNKS CODEC THREADS
+ *               the items of a file become an array, with opening and closing
+ *   box PATH IO THREADS COUNT TIMES
+ *               TIMES boxes of an array along its diagonal; COUNT 0: all of it
+ *   schunk FILE PATH FORMAT CODEC THREADS CHUNK PIECE
+ *               the content becomes a superchunk, PIECE bytes at a time
+ *   content PATH IO THREADS PIECE
+ *               all content, PIECE bytes at a time; PIECE 0: in one call
+ *   bag FILE PATH CODEC THREADS SIZE BATCH
+ *               the bytes become records of SIZE bytes, BATCH per call
+ *   records PATH IO THREADS BATCH
+ *               all records, BATCH per call, which are the result
+ *   stream PATH IO THREADS
+ *               all records of a stream, one by one */
 #include <stdbool.h>
 
 #include "common.h"
 #include "heap.h"
 
-/* ---- what is held */
+/* ---- allocated memory */
 
 static long resident(const char *which)
 {
@@ -43,14 +52,14 @@ static void begin(void)
     count_from_here();
 }
 
-/* Of what was given, if anything, there were so many bytes. */
+/* Sets the number of bytes of the result, if there is one. */
 static void end(size_t given)
 {
     long held = most_beyond();
     printf("%ld %ld\n", held - (long)given, resident("VmHWM:") - resident_before - (long)given);
 }
 
-/* Memory whose pages are there. */
+/* Allocates memory whose pages are present. */
 static uint8_t *present(size_t size)
 {
     uint8_t *to = room(size);
@@ -79,7 +88,9 @@ static void write_array(char **w)
     begin();
     uint64_t rows = shape[0];
     shape[0] = grows ? 0 : rows;
-    check(array_create(w[2], HOLDALL_CREATE, atoi(w[3]), w[4], ndim, shape, chosen ? NULL : chunks, NULL, o, &a, &err), "create");
+    check(array_create(w[2], HOLDALL_CREATE, atoi(w[3]), w[4], ndim, shape, chosen ? NULL : chunks,
+                       NULL, o, &a, &err),
+          "create");
     if (grows)
         check(holdall_array_append(a, 0, rows, data, size, &err), "append");
     else
@@ -125,7 +136,8 @@ static void write_content(char **w)
     begin();
     check(holdall_schunk_create(w[2], HOLDALL_CREATE, atoi(w[3]), 8, o, &s, &err), "create");
     for (uint64_t at = 0; at < size; at += piece)
-        check(holdall_schunk_append(s, data + at, size - at < piece ? size - at : piece, &err), "append");
+        check(holdall_schunk_append(s, data + at, size - at < piece ? size - at : piece, &err),
+              "append");
     check(holdall_schunk_commit(s, &err), "commit");
     holdall_schunk_close(s);
     end(0);
@@ -162,7 +174,9 @@ static void write_bag(char **w)
     begin();
     check(holdall_bag_writer_open(w[2], HOLDALL_CREATE, o, &writer, &err), "open");
     for (uint64_t i = 0; i < records; i += batch)
-        check(holdall_bag_writer_append_many(writer, data + i * length, offsets, records - i < batch ? records - i : batch, &err), "append_many");
+        check(holdall_bag_writer_append_many(writer, data + i * length, offsets,
+                                             records - i < batch ? records - i : batch, &err),
+              "append_many");
     check(holdall_bag_writer_commit(writer, &err), "commit");
     holdall_bag_writer_close(writer);
     end(0);

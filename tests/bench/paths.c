@@ -1,13 +1,16 @@
-/* The paths that programs take most, each by a name: for counts of instructions (counts.py), for comparing two libraries
- * (versus.py) and for what opening costs (bench_start.py).
+/* The code paths that programs use most, each with a name: for counts of instructions (counts.py),
+ * for comparing two libraries (versus.py) and for the cost of opening (bench_start.py).
  *
- * usage: paths FOLDER THREADS make          the files that are read, the same every time
- *        paths FOLDER THREADS list          the names
- *        paths FOLDER THREADS count         every path once, under callgrind: a dump of each, which has its name
- *        paths FOLDER THREADS time NAME [TIMES]     reads lines, and answers each with the seconds that the path takes once, of
- *                                           TIMES (or as many as are enough to tell) one after another
+ * usage: paths FOLDER THREADS make     writes the files that are read, the same every time
+ *        paths FOLDER THREADS list     prints the names
+ *        paths FOLDER THREADS count    runs every path once, under callgrind, with a dump for each
+ *                                      under its name
+ *        paths FOLDER THREADS time NAME [TIMES]
+ *                                      reads lines, and answers each with the seconds per run of
+ *                                      the path, of TIMES runs, or of as many as are needed for a
+ *                                      reliable result
  *
- * What a path needs is made ready, and what is done only once is done, before `begin`. */
+ * The preparation of a path, and work that is done only once, happen before `begin`. */
 #include "made.h"
 
 #if __has_include(<valgrind/callgrind.h>)
@@ -23,9 +26,9 @@ enum { BATCH = 1000, CODED = 1 << 17 };
 struct path {
     const char *name;
     void (*run)(const struct path *p);
-    const char *file; /* what is opened or written */
-    long times;       /* of the call that is measured */
-    int a, b, c;      /* what the function takes them for */
+    const char *file; /* the file that is opened or written */
+    long times;       /* the number of items of the measured call */
+    int a, b, c;      /* the arguments of the function */
 };
 
 static int counting;
@@ -68,7 +71,8 @@ static void single(const struct path *p)
     check(holdall_bag_read(bag, 0, dst, sizeof dst, &n, &err), "read");
     begin();
     for (long i = 0; i < p->times; i++)
-        check(holdall_bag_read(bag, (uint64_t)i * 7919 % RECORDS, dst, sizeof dst, &n, &err), "read");
+        check(holdall_bag_read(bag, (uint64_t)i * 7919 % RECORDS, dst, sizeof dst, &n, &err),
+              "read");
     end(p);
     holdall_bag_close(bag);
 }
@@ -83,7 +87,9 @@ static void batch(const struct path *p)
     for (long i = -1; i < p->times; i++) {
         if (i == 0)
             begin();
-        check(p->b ? holdall_bag_read_range(bag, i + 1, BATCH, &r, &err) : holdall_bag_read_indices(bag, indices, BATCH, &r, &err), "read");
+        check(p->b ? holdall_bag_read_range(bag, i + 1, BATCH, &r, &err)
+                   : holdall_bag_read_indices(bag, indices, BATCH, &r, &err),
+              "read");
         sink = holdall_records_offsets(r)[BATCH];
         holdall_records_free(r);
     }
@@ -126,7 +132,7 @@ static void append(const struct path *p)
     holdall_options_free(o);
 }
 
-/* Keys enough that it does not count where some of them lie in the index: its hashes have a seed that is drawn. */
+/* Enough keys that their positions in the index do not matter: the hashes have a random seed. */
 static void find(const struct path *p)
 {
     enum { KEYS = 512, LONG = 512 };
@@ -143,7 +149,8 @@ static void find(const struct path *p)
     check(holdall_bag_index_find_first(index, keys[0], sizes[0], &row, &err), "find");
     begin();
     for (long i = 0; i < p->times; i++)
-        check(holdall_bag_index_find_first(index, keys[i % KEYS], sizes[i % KEYS], &row, &err), "find");
+        check(holdall_bag_index_find_first(index, keys[i % KEYS], sizes[i % KEYS], &row, &err),
+              "find");
     end(p);
     holdall_bag_index_close(index);
     holdall_bag_close(bag);
@@ -151,7 +158,7 @@ static void find(const struct path *p)
 
 /* ---- arrays and tables */
 
-/* Boxes here and there, a x b x c items each; where a is 0, points that are neighbours. */
+/* Boxes of a x b x c items at random positions; if a is 0, adjacent points. */
 static void boxes(const struct path *p)
 {
     uint64_t count[3] = { p->a ? p->a : 1, p->b, p->c }, start[3];
@@ -162,7 +169,9 @@ static void boxes(const struct path *p)
         if (i == 0)
             begin();
         for (int d = 0; d < 3; d++)
-            start[d] = p->a ? (uint64_t)(i + 2) * 37 * (d + 1) % (EDGE - count[d] + 1) : d == 2 ? (uint64_t)(i + 1) % EDGE : EDGE / 2;
+            start[d] = p->a     ? (uint64_t)(i + 2) * 37 * (d + 1) % (EDGE - count[d] + 1)
+                       : d == 2 ? (uint64_t)(i + 1) % EDGE
+                                : EDGE / 2;
         check(holdall_array_read(a, start, count, NULL, dst, size, NULL, &err), "read");
     }
     end(p);
@@ -171,7 +180,7 @@ static void boxes(const struct path *p)
     free(dst);
 }
 
-/* Rows of the columns of a table, a of them here and there. */
+/* Rows of the columns of a table, a of them at random positions. */
 static void rows(const struct path *p)
 {
     holdall_table *t;
@@ -183,7 +192,9 @@ static void rows(const struct path *p)
         if (i == 0)
             begin();
         start = (uint64_t)(i + 1) * 77773 % (ROWS / 2 - count + 1);
-        check(holdall_array_read(holdall_table_column(t, i & 1), &start, &count, NULL, dst, count * sizeof *dst, NULL, &err), "read");
+        check(holdall_array_read(holdall_table_column(t, i & 1), &start, &count, NULL, dst,
+                                 count * sizeof *dst, NULL, &err),
+              "read");
     }
     end(p);
     holdall_table_close(t);
@@ -193,17 +204,21 @@ static void rows(const struct path *p)
 
 /* ---- chunks */
 
-/* As many chunks as `times` says, and one more, in a file; `measured` where their coding is what counts. */
+/* Writes `times` chunks and one more to a file; `measured` if their encoding is measured. */
 static void code(const struct path *p, const double *items, const char *name, int measured)
 {
     holdall_schunk *s;
     holdall_options *o = options(p->a, HOLDALL_CHECKSUM_NONE);
-    /* differences of bytes come after the shuffle; files of Blosc 1 have neither these nor the other ones */
-    int two = p->b == HOLDALL_FILTER_BYTEDELTA, format = p->b > HOLDALL_FILTER_BITSHUFFLE ? HOLDALL_FORMAT_B2FRAME : HOLDALL_FORMAT_BLOSCPACK;
+    /* byte differences follow the shuffle; files of Blosc 1 have neither these nor the other
+     * filters */
+    int two = p->b == HOLDALL_FILTER_BYTEDELTA, format = p->b > HOLDALL_FILTER_BITSHUFFLE
+                                                             ? HOLDALL_FORMAT_B2FRAME
+                                                             : HOLDALL_FORMAT_BLOSCPACK;
     const uint8_t filters[2] = { two ? HOLDALL_FILTER_SHUFFLE : p->b, HOLDALL_FILTER_BYTEDELTA };
     set(o, HOLDALL_OPT_CHUNK_BYTES, CODED);
     check(holdall_options_set_bytes(o, HOLDALL_OPT_FILTERS, filters, 1 + two, &err), "filters");
-    check(holdall_schunk_create(in_folder(name), HOLDALL_REPLACE, format, TYPESIZE, o, &s, &err), "create");
+    check(holdall_schunk_create(in_folder(name), HOLDALL_REPLACE, format, TYPESIZE, o, &s, &err),
+          "create");
     check(holdall_schunk_append(s, items, CODED, &err), "append");
     check(holdall_schunk_commit(s, &err), "commit");
     if (measured)
@@ -307,9 +322,12 @@ static void open_often(const struct path *p)
 /* ---- all of them */
 
 #define CODE(codec, filter, times) \
-    { "encode " #codec ", " #filter, encode, "", times, HOLDALL_CODEC_##codec, HOLDALL_FILTER_##filter, 0 }, \
-    { "decode " #codec ", " #filter, decode, "", 4 * times, HOLDALL_CODEC_##codec, HOLDALL_FILTER_##filter, 0 }
-#define FILTERS(codec, times) CODE(codec, NONE, times), CODE(codec, SHUFFLE, times), CODE(codec, BITSHUFFLE, times)
+    {"encode " #codec ", " #filter, encode, "", times, HOLDALL_CODEC_##codec, \
+     HOLDALL_FILTER_##filter,       0}, \
+        {"decode " #codec ", " #filter, decode, "", 4 * times, HOLDALL_CODEC_##codec, \
+         HOLDALL_FILTER_##filter,       0}
+#define FILTERS(codec, times) \
+    CODE(codec, NONE, times), CODE(codec, SHUFFLE, times), CODE(codec, BITSHUFFLE, times)
 
 static const struct path PATHS[] = {
     { "bag: holdall_bag_record_count", call, "raw.bag", 10000, 0, 0, 0 },

@@ -1,14 +1,18 @@
-/* The loops of bench_real.py that time tables of holdall, so that what is timed is what a C program sees.
+/* The loops of bench_real.py that time tables of holdall, in C, so that they measure what a C
+ * program gets.
  *
- * usage: real               (it reads commands and answers each with a line)
+ * usage: real               reads commands and answers each with a line
  *
  * Each command answers with the seconds it took:
- *   write LIST PATH CODEC CHECKSUM THREADS    the columns that LIST names become a table; each line of it is a name, a dtype and
- *                                             a file of items
- *   read PATH IO THREADS                      all columns, each at once to memory that was not touched before
- *   rows PATH IO THREADS ROWS TIMES           so many rows, here and there, of all columns of an open table
- *   equal LIST PATH                           answers 1 where the table has the items of the files, 0 where not
- *   memcpy                                    answers with bytes a second */
+ *   write LIST PATH CODEC CHECKSUM THREADS
+ *                   the columns that LIST names become a table; each line of LIST is a name, a
+ *                   dtype and a file of items
+ *   read PATH IO THREADS
+ *                   all columns, each in one call, to new memory
+ *   rows PATH IO THREADS ROWS TIMES
+ *                   ROWS rows at random positions of all columns of an open table
+ *   equal LIST PATH answers 1 if the table has the items of the files, otherwise 0
+ *   memcpy          answers with bytes per second */
 #include <stdbool.h>
 
 #include "common.h"
@@ -24,7 +28,7 @@ struct columns {
     uint64_t size[MOST];
 };
 
-/* Those of a list, in memory; the last ones stay there. */
+/* The columns of a list, in memory; the last ones stay there. */
 static const struct columns *columns_of(const char *list)
 {
     static struct columns c;
@@ -34,7 +38,9 @@ static const struct columns *columns_of(const char *list)
     FILE *f = fopen(list, "r");
     if (!f)
         die(list);
-    for (c.n = 0; c.n < MOST && fscanf(f, "%63s %63s %4095s", c.names[c.n], c.dtypes[c.n], file) == 3; c.n++) {
+    for (c.n = 0;
+         c.n < MOST && fscanf(f, "%63s %63s %4095s", c.names[c.n], c.dtypes[c.n], file) == 3;
+         c.n++) {
         c.name[c.n] = c.names[c.n];
         c.dtype[c.n] = c.dtypes[c.n];
         c.data[c.n] = load(file, &c.size[c.n]);
@@ -53,7 +59,7 @@ static holdall_table *open_table(const char *path, int io, int threads)
     return t;
 }
 
-/* How many rows there are is what the first column has, by the size of an item. */
+/* The number of rows is the length of the first column divided by the size of an item. */
 static uint64_t rows_of(const struct columns *c)
 {
     uint64_t item = strtoull(c->dtype[0] + 2, NULL, 10);
@@ -75,7 +81,9 @@ static double write_all(const char *list, const char *path, int codec, int check
     for (uint32_t i = 0; i < c->n; i++)
         sizes[i] = c->size[i];
     double start = now();
-    check(table_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, c->n, c->name, c->dtype, o, &t, &err), "create");
+    check(table_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, c->n, c->name, c->dtype, o, &t,
+                       &err),
+          "create");
     check(holdall_table_append(t, rows, c->data, sizes, &err), "append");
     check(holdall_table_commit(t, &err), "commit");
     holdall_table_close(t);
@@ -86,7 +94,8 @@ static double write_all(const char *list, const char *path, int codec, int check
 
 static void read_rows(const holdall_array *a, uint64_t at, uint64_t n, void *dst)
 {
-    check(holdall_array_read(a, &at, &n, NULL, dst, n * holdall_array_itemsize(a), NULL, &err), "read");
+    check(holdall_array_read(a, &at, &n, NULL, dst, n * holdall_array_itemsize(a), NULL, &err),
+          "read");
 }
 
 static double read_all(const char *path, int io, int threads)
@@ -101,7 +110,7 @@ static double read_all(const char *path, int io, int threads)
         read_rows(a, 0, holdall_array_shape(a)[0], all[i]);
         sink += all[i][0];
     }
-    double took = now() - start; /* without giving them back, as for a table of NumPy's */
+    double took = now() - start; /* without freeing them, as for a NumPy table */
     for (uint32_t i = 0; i < n && i < MOST; i++)
         free(all[i]);
     holdall_table_close(t);
@@ -111,11 +120,11 @@ static double read_all(const char *path, int io, int threads)
 static double some_rows(const char *path, int io, int threads, uint64_t rows, long times)
 {
     holdall_table *t = open_table(path, io, threads);
-    uint64_t places = holdall_table_row_count(t) - rows, at = 0;
+    uint64_t positions = holdall_table_row_count(t) - rows, at = 0;
     uint8_t *dst = room(rows * 4096);
     double start = now();
     for (long i = 0; i < times; i++) {
-        at = (at + 0x9e3779b97f4a7c15u % places) % places;
+        at = (at + 0x9e3779b97f4a7c15u % positions) % positions;
         for (uint32_t k = 0; k < holdall_table_column_count(t); k++)
             read_rows(holdall_table_column(t, k), at, rows, dst);
     }

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""usage: report.py    generates tests/bench/results/PART.md, the charts in docs/figures/bench, and BENCHMARKS.md
+"""usage: report.py    generates the benchmark results
 
-A result file, and its chart, is the complete result of a part, from the file in target/bench that rows.py describes. A part without a
-file there keeps its result file. BENCHMARKS.md has the rows of the result files that AREAS names, and is generated from those files
-alone: target/bench may be empty.
+Writes tests/bench/results/PART.md, the charts in docs/figures/bench, and BENCHMARKS.md.
 
-`report.py --check` writes nothing, and fails if BENCHMARKS.md or its chart differs from the result files.
+A result file, and its chart, is the complete result of a part, from the file in target/bench that
+rows.py describes. A part without a file there keeps its result file. BENCHMARKS.md has the rows of
+the result files that AREAS names, and is generated from those files alone: target/bench may be
+empty.
+
+`report.py --check` writes nothing, and fails if BENCHMARKS.md or its chart differs from the result
+files.
 """
 
 import json
@@ -37,7 +41,7 @@ class Timed(NamedTuple):
 
     row: str
     way: str = "holdall"
-    beside: str = ""  # a way that the row has: for two rows of the same name
+    beside: str = ""  # the way, if two rows have the same name
 
 
 class Amount(NamedTuple):
@@ -50,7 +54,8 @@ class Amount(NamedTuple):
 
 
 class Share(NamedTuple):
-    """A row of a table that has a time, a limit and the ratio of both; these are names of columns."""
+    """A row of a table that has a time, a limit and the ratio of both; these are names of
+    columns."""
 
     row: str
     ours: str
@@ -178,7 +183,7 @@ METHOD = """
 """
 
 
-# ---- figures
+# ---- numbers
 
 
 def digits(x):
@@ -188,12 +193,14 @@ def digits(x):
 def shown(seconds, nbytes):
     if nbytes:
         return f"{nbytes / seconds / 1e6:,.0f} MB/s"
-    unit, per = next(((u, p) for u, p in (("s", 1), ("ms", 1e3), ("µs", 1e6)) if seconds * p >= 1), ("ns", 1e9))
+    unit, per = next(
+        ((u, p) for u, p in (("s", 1), ("ms", 1e3), ("µs", 1e6)) if seconds * p >= 1), ("ns", 1e9)
+    )
     return f"{digits(seconds * per)} {unit}"
 
 
 def spread(seconds, nbytes):
-    """The quartiles."""
+    """Returns the quartiles."""
     if len(seconds) < 2:
         return ""
     low, _, high = statistics.quantiles(seconds, n=4, method="inclusive")
@@ -207,7 +214,11 @@ def ratio(a, b):
 
 
 def fastest(ways, side, choose=min):
-    return choose((w for w in ways if w["side"] == side), key=lambda w: statistics.median(w["seconds"]), default=None)
+    return choose(
+        (w for w in ways if w["side"] == side),
+        key=lambda w: statistics.median(w["seconds"]),
+        default=None,
+    )
 
 
 # ---- results, as text
@@ -218,21 +229,42 @@ def verdict(reached):
 
 
 def goal_text(goal):
-    share = f", {goal['share']:.2f} of {goal['limit']} (or {goal['share_least']:g})" if "limit" in goal else ""
-    return f"{digits(goal['ratio'])} of {goal['against']} (at least {goal['least']:g}{share}): {verdict(goal['reached'])}"
+    share = (
+        f", {goal['share']:.2f} of {goal['limit']} (or {goal['share_least']:g})"
+        if "limit" in goal
+        else ""
+    )
+    return (
+        f"{digits(goal['ratio'])} of {goal['against']} (at least {goal['least']:g}{share}): "
+        f"{verdict(goal['reached'])}"
+    )
 
 
 def row_lines(row):
-    """A line for each way."""
-    # of several limits none can be done without
+    """A line per way."""
+    # a row has all of several limits
     peer, limit = fastest(row["ways"], "theirs"), fastest(row["ways"], "limit", max)
     for k, way in enumerate(row["ways"]):
         star = " *" if way["way"] in row["shown"] else ""
-        name = {"ours": f"**{way['way']}**{star}", "limit": f"*{way['way']}*"}.get(way["side"], way["way"])
-        against = [digits(ratio(other, way)) if other and way["side"] == "ours" else "" for other in (peer, limit)]
-        goals = "; ".join(goal_text(g) for g in row["goals"] if way["side"] == "ours" and g["way"] == way["way"])
+        name = {"ours": f"**{way['way']}**{star}", "limit": f"*{way['way']}*"}.get(
+            way["side"], way["way"]
+        )
+        against = [
+            digits(ratio(other, way)) if other and way["side"] == "ours" else ""
+            for other in (peer, limit)
+        ]
+        goals = "; ".join(
+            goal_text(g) for g in row["goals"] if way["side"] == "ours" and g["way"] == way["way"]
+        )
         what = row["what"] + (f" ({row['note']})" if row["note"] else "") if k == 0 else ""
-        cells = [what, name, shown(statistics.median(way["seconds"]), row["nbytes"]), spread(way["seconds"], row["nbytes"]), *against, goals]
+        cells = [
+            what,
+            name,
+            shown(statistics.median(way["seconds"]), row["nbytes"]),
+            spread(way["seconds"], row["nbytes"]),
+            *against,
+            goals,
+        ]
         yield "| " + " | ".join(cells) + " |"
 
 
@@ -251,18 +283,23 @@ def table_lines(table):
 
 
 def slope(points):
-    """Of logarithms, by least squares: 0 where it costs the same however large, 1 where it grows as fast."""
+    """Slope of the logarithms, by least squares: 0 if the cost is independent of the size, 1 if it
+    grows in proportion."""
     x, y = ([math.log(p[i]) for p in points] for i in (0, 1))
     return statistics.linear_regression(x, y).slope
 
 
 def curve_lines(curve):
     numbers = sorted({n for points in curve["lines"].values() for n, _ in points})
-    yield f"| {curve['what']}, {curve['unit']}, by {curve['across']} | " + " | ".join(f"{n:,}" for n in numbers) + " | slope |"
+    yield f"| {curve['what']}, {curve['unit']}, by {curve['across']} | " + " | ".join(
+        f"{n:,}" for n in numbers
+    ) + " | slope |"
     yield "| --- |" + " --: |" * (len(numbers) + 1)
     for name, points in curve["lines"].items():
         at = dict(map(tuple, points))
-        yield f"| {name} | " + " | ".join(digits(at[n]) if n in at else "" for n in numbers) + f" | {slope(points):.2f} |"
+        yield f"| {name} | " + " | ".join(
+            digits(at[n]) if n in at else "" for n in numbers
+        ) + f" | {slope(points):.2f} |"
 
 
 def verdicts(records):
@@ -276,20 +313,31 @@ def verdicts(records):
 def part(lines):
     """The lines of a result file, from the records of a part; the first record is its head."""
     head, *records = lines
-    of = {kind: [r for r in records if r["kind"] == kind] for kind in ("row", "memory", "table", "curve")}
+    of = {
+        kind: [r for r in records if r["kind"] == kind]
+        for kind in ("row", "memory", "table", "curve")
+    }
     machine = head["machine"]
     yield f"# {head['title']}"
     if picture(lines):
         yield from ["", f"![{head['title']}]({UP}/docs/figures/bench/{head['part']}.svg)"]
     yield ""
-    yield f"- {head['date'][:16].replace('T', ' ')} UTC; holdall {head['version']}{' at ' + head['commit'] if head['commit'] else ''}; " + ", ".join(
-        f"{k} {v}" for k, v in head["versions"].items()
-    )
+    yield (
+        f"- {head['date'][:16].replace('T', ' ')} UTC; holdall "
+        f"{head['version']}{' at ' + head['commit'] if head['commit'] else ''}; "
+    ) + ", ".join(f"{k} {v}" for k, v in head["versions"].items())
     copy = f"; memcpy {machine['memcpy'] / 1e9:.1f} GB/s" if machine["memcpy"] else ""
-    yield f"- {machine['processor']}, {machine['processors']} processors, {machine['system']}{copy}; {head['rounds']} rounds"
+    yield (
+        f"- {machine['processor']}, {machine['processors']} processors, "
+        f"{machine['system']}{copy}; {head['rounds']} rounds"
+    )
     yield from (f"- {note}" for note in head["notes"])
     if of["row"]:
-        yield from ["", "| | | median | quartiles | to the fastest peer | share of the limit | goals |", "| --- | --- | --: | --: | --: | --: | --- |"]
+        yield from [
+            "",
+            "| | | median | quartiles | to the fastest peer | share of the limit | goals |",
+            "| --- | --- | --: | --: | --: | --: | --- |",
+        ]
         yield from (line for row in of["row"] for line in row_lines(row))
     if of["memory"]:
         yield ""
@@ -301,7 +349,9 @@ def part(lines):
     all = list(verdicts(records))
     if all:
         yield ""
-        yield from (f"- {verdict(r['reached'])}: {r['text']}" for r in records if r["kind"] == "goal")
+        yield from (
+            f"- {verdict(r['reached'])}: {r['text']}" for r in records if r["kind"] == "goal"
+        )
         yield f"- {sum(all)} of {len(all)} goals are reached"
 
 
@@ -309,7 +359,7 @@ def part(lines):
 
 
 def peer_bars(rows):
-    """What, the fastest peer and the ratio to it, of each row that has a peer."""
+    """Name, fastest peer and ratio to it, of each row that has a peer."""
     for row in rows:
         peer, ours = fastest(row["ways"], "theirs"), [w for w in row["ways"] if w["side"] == "ours"]
         ours = next((w for w in ours if w["way"] not in row["shown"]), None)
@@ -318,7 +368,8 @@ def peer_bars(rows):
 
 
 def bars(title, groups):
-    """Draws ratios to the fastest peer on a logarithmic scale; `groups` are lists of (what, peer, ratio) by heading, which may be empty."""
+    """Draws ratios to the fastest peer on a logarithmic scale; `groups` are lists of (what, peer,
+    ratio) by heading, which may be empty."""
     ratios = [r for some in groups.values() for *_, r in some]
     if not ratios:
         return None
@@ -344,7 +395,7 @@ def bars(title, groups):
 
 
 def amounts(title, drawn):
-    """As bars from 0 on, those beyond what they should not exceed in another colour."""
+    """Draws bars from 0 on; bars beyond their limit have another colour."""
     some, x0, width = drawn["amounts"], 470, 300
     picture, y0 = Picture(900, 50 + 18 * len(some), title), 30 + 18 * len(some)
     position = lambda amount: x0 + amount / max(n for _, n in some) * width  # noqa: E731
@@ -353,32 +404,48 @@ def amounts(title, drawn):
     picture.text(10, 15, f"{title}: {drawn['caption']}", "title")
     for i, (what, amount) in enumerate(some):
         picture.text(x0 - 8, 38 + i * 18, what, "end")
-        picture.bar(x0, 28 + i * 18, position(amount) - x0, 12, "c1" if amount <= drawn["goal"] else "c0")
+        picture.bar(
+            x0, 28 + i * 18, position(amount) - x0, 12, "c1" if amount <= drawn["goal"] else "c0"
+        )
         picture.text(position(amount) + 5, 38 + i * 18, digits(amount), "dim")
     return picture.done()
 
 
 def curves(title, some):
-    """Each curve in a picture of its own, both scales of logarithms."""
+    """Draws each curve in a chart of its own, with logarithmic scales."""
     picture, width, height = Picture(900, 60 + 250 * math.ceil(len(some) / 2), title), 330, 170
     for i, curve in enumerate(some):
         x0, y0 = 60 + i % 2 * 440, 50 + i // 2 * 250
         x, y = (sorted(p[k] for points in curve["lines"].values() for p in points) for k in (0, 1))
-        scale = lambda v, low, high: math.log(v / low) / math.log(high / low) if high > low else 0  # noqa: E731
+        scale = lambda v, low, high: (
+            math.log(v / low) / math.log(high / low) if high > low else 0
+        )  # noqa: E731
         low, high = 10 ** math.floor(math.log10(y[0])), 10 ** math.ceil(math.log10(y[-1]) + 1e-9)
-        position = lambda p: (x0 + scale(p[0], x[0], x[-1]) * width, y0 + height - scale(p[1], low, high) * height)  # noqa: E731
+        position = lambda p: (
+            x0 + scale(p[0], x[0], x[-1]) * width,
+            y0 + height - scale(p[1], low, high) * height,
+        )  # noqa: E731
         picture.text(x0, y0 - 14, f"{curve['what']}, {curve['unit']}", "title")
         for power in range(round(math.log10(low)), round(math.log10(high)) + 1):
-            picture.line(x0, position((x[0], 10**power))[1], x0 + width, position((x[0], 10**power))[1])
+            picture.line(
+                x0, position((x[0], 10**power))[1], x0 + width, position((x[0], 10**power))[1]
+            )
             picture.text(x0 - 6, position((x[0], 10**power))[1] + 4, f"{10**power:g}", "dim end")
         for n in sorted(set(x)):
-            picture.text(position((n, low))[0], y0 + height + 15, f"{n:g}".replace("e+0", "e"), "dim middle")
+            picture.text(
+                position((n, low))[0], y0 + height + 15, f"{n:g}".replace("e+0", "e"), "dim middle"
+            )
         picture.text(x0 + width, y0 + height + 29, curve["across"], "dim end")
-        ends, last = sorted((-position(points[-1])[1], k) for k, points in enumerate(curve["lines"].values())), math.inf
+        ends, last = (
+            sorted(
+                (-position(points[-1])[1], k) for k, points in enumerate(curve["lines"].values())
+            ),
+            math.inf,
+        )
         for k, points in enumerate(curve["lines"].values()):
             picture.path([position(p) for p in points], f"c{k % 5}")
         for end, k in ends:
-            # one above the other
+            # one below another
             last = min(-end + 4, last - 12)
             picture.text(x0 + width + 6, last, list(curve["lines"])[k], f"dim c{k % 5}")
     return picture.done()
@@ -390,7 +457,11 @@ def picture(lines):
     drawn = [r["drawn"] for r in records if r.get("drawn")]
     if drawn:
         return amounts(head["title"], drawn[0])
-    return curves(head["title"], some) if some else bars(head["title"], {"": list(peer_bars(r for r in records if r["kind"] == "row"))})
+    return (
+        curves(head["title"], some)
+        if some
+        else bars(head["title"], {"": list(peer_bars(r for r in records if r["kind"] == "row"))})
+    )
 
 
 # ---- BENCHMARKS.md
@@ -419,7 +490,11 @@ class Way(NamedTuple):
         """Seconds, or seconds for a megabyte."""
         number, unit = self.median.split()
         number = float(number.replace(",", ""))
-        return 1 / number if unit == "MB/s" else number * {"s": 1, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}[unit]
+        return (
+            1 / number
+            if unit == "MB/s"
+            else number * {"s": 1, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}[unit]
+        )
 
 
 def number(text):
@@ -456,23 +531,37 @@ class Result:
                 table = None
 
     def missing(self, what):
-        sys.exit(f"{self.file.relative_to(ROOT)}: no row '{what}' (report.py has it in AREAS); correct AREAS or measure the part again")
+        sys.exit(
+            f"{self.file.relative_to(ROOT)}: no row '{what}' (report.py has it in AREAS); correct "
+            "AREAS or measure the part again"
+        )
 
     def timed(self):
         """The timed rows: name and ways."""
         rows = []
-        for cells in (cells for table in self.tables if "median" in table[0] for cells in table[1:]):
+        for cells in (
+            cells for table in self.tables if "median" in table[0] for cells in table[1:]
+        ):
             if cells[0]:
                 # without the note
                 rows.append((re.sub(r" \(.*", "", cells[0]), []))
-            side = "ours" if cells[1].startswith("**") else "limit" if cells[1].startswith("*") else "theirs"
-            rows[-1][1].append(Way(cells[1].removesuffix(" *").strip("*"), side, cells[2], cells[4], cells[5]))
+            side = (
+                "ours"
+                if cells[1].startswith("**")
+                else "limit" if cells[1].startswith("*") else "theirs"
+            )
+            rows[-1][1].append(
+                Way(cells[1].removesuffix(" *").strip("*"), side, cells[2], cells[4], cells[5])
+            )
         return rows
 
     def row(self, name, *columns):
-        """A row of another table that has these columns, as names or numbers, and these cells of it."""
+        """A row of another table that has these columns, as names or numbers, and these cells of
+        it."""
         for head, *lines in self.tables:
-            if "median" not in head and all(c in head or isinstance(c, int) and c < len(head) for c in columns):
+            if "median" not in head and all(
+                c in head or isinstance(c, int) and c < len(head) for c in columns
+            ):
                 for cells in lines:
                     if cells[0] == name:
                         return [cells[c if isinstance(c, int) else head.index(c)] for c in columns]
@@ -484,7 +573,11 @@ class Result:
     def of_timed(self, chosen):
         for name, ways in self.timed():
             names = [way.name for way in ways]
-            if name == chosen.row and chosen.way in names and (chosen.beside or chosen.way) in names:
+            if (
+                name == chosen.row
+                and chosen.way in names
+                and (chosen.beside or chosen.way) in names
+            ):
                 break
         else:
             self.missing(f"{chosen.row}: {chosen.way}")
@@ -493,14 +586,25 @@ class Result:
         # as in row_lines
         other = min(peers, key=Way.amount) if peers else max(limits, key=Way.amount)
         shown = ours.median + (f" ({ours.name})" if ours.name != "holdall" else "")
-        return Line(name, shown, f"{other.name} {other.median}", ours.to_peer if peers else ours.share, other.name if peers else "")
+        return Line(
+            name,
+            shown,
+            f"{other.name} {other.median}",
+            ours.to_peer if peers else ours.share,
+            other.name if peers else "",
+        )
 
     def of_amount(self, chosen):
         ours, others = self.row(chosen.row, chosen.ours, chosen.others)
         least = min(others.split(", "), key=lambda text: number(text.rpartition(" ")[2]))
         name, amount = least.rsplit(" ", 1)
         ours = ours.rpartition(" ")[2]
-        return Line(chosen.row, f"{ours} {chosen.unit}", f"{name} {amount} {chosen.unit}", small(number(amount) / number(ours)))
+        return Line(
+            chosen.row,
+            f"{ours} {chosen.unit}",
+            f"{name} {amount} {chosen.unit}",
+            small(number(amount) / number(ours)),
+        )
 
     def of_share(self, chosen):
         ours, limit, share = self.row(chosen.row, chosen.ours, chosen.limit, chosen.share)
@@ -508,10 +612,18 @@ class Result:
 
     def of_goal(self, chosen):
         for note in self.notes:
-            found = re.match(rf"(?:\*\*not reached\*\*|reached): {re.escape(chosen.row)}: (\S+) (\w+).*\(goal (\S+?)(?: \w+)?\)$", note)
+            found = re.match(
+                rf"(?:\*\*not reached\*\*|reached): {re.escape(chosen.row)}: (\S+) (\w+).*\(goal (\S+?)(?: \w+)?\)$",
+                note,
+            )
             if found:
                 value, unit, goal = found.groups()
-                return Line(chosen.row, f"{value} {unit}", f"goal {goal} {unit}", small(number(goal) / number(value)))
+                return Line(
+                    chosen.row,
+                    f"{value} {unit}",
+                    f"goal {goal} {unit}",
+                    small(number(goal) / number(value)),
+                )
         return self.missing(chosen.row)
 
     def of_growth(self, chosen):
@@ -523,15 +635,31 @@ class Result:
                     (least, first), (most, last) = points[0], points[-1]
                     unit, across = curve.groups()
                     what = f"{chosen.curve}, {chosen.line}, {most} {across}"
-                    return Line(what, f"{last} {unit}", f"{least} {across} {first} {unit}", small(number(first) / number(last)))
+                    return Line(
+                        what,
+                        f"{last} {unit}",
+                        f"{least} {across} {first} {unit}",
+                        small(number(first) / number(last)),
+                    )
         return self.missing(f"{chosen.curve}: {chosen.line}")
 
     def table(self, lines):
-        goals = next((": " + note.replace(" are ", " ") for note in self.notes if note.endswith(" goals are reached")), "")
+        goals = next(
+            (
+                ": " + note.replace(" are ", " ")
+                for note in self.notes
+                if note.endswith(" goals are reached")
+            ),
+            "",
+        )
         link = f"[complete results]({self.file.relative_to(ROOT)}), {self.date[:10]}{goals}"
         yield f"| {link} | holdall | fastest peer or limit | ratio | command |"
         yield "| --- | --: | --: | --: | --- |"
-        yield from (f"| {line.what} | {line.ours} | {line.other} | {line.ratio} | `make bench PARTS={self.part}` |" for line in lines)
+        yield from (
+            f"| {line.what} | {line.ours} | {line.other} | {line.ratio} | `make bench "
+            f"PARTS={self.part}` |"
+            for line in lines
+        )
 
 
 def merged(lists):
@@ -552,34 +680,50 @@ def summary():
     lines = {result: [result.line(chosen) for chosen in AREAS[result.part]] for result in results}
     versions = merged(result.versions for result in results)
     versions.sort(key=lambda version: version.startswith("python "))
-    machines, ours = ("; ".join(merged([getattr(result, name)] for result in results)) for name in ("machine", "ours"))
+    machines, ours = (
+        "; ".join(merged([getattr(result, name)] for result in results))
+        for name in ("machine", "ours")
+    )
     ours = ours.replace("; holdall ", ", ")
     copy = [speed for result in results for speed in result.copy]
     text = HEAD.splitlines()
-    text += ["", f"- Machine: {machines}" + (f"; memcpy {span(copy)} GB/s" if copy else "") + f"; {span([r.rounds for r in results])} rounds"]
+    text += [
+        "",
+        f"- Machine: {machines}"
+        + (f"; memcpy {span(copy)} GB/s" if copy else "")
+        + f"; {span([r.rounds for r in results])} rounds",
+    ]
     text += [f"- Versions: {ours}; {', '.join(versions)}"]
-    groups = {result.title: [(line.what, line.peer, number(line.ratio)) for line in some if line.peer] for result, some in lines.items()}
+    groups = {
+        result.title: [(line.what, line.peer, number(line.ratio)) for line in some if line.peer]
+        for result, some in lines.items()
+    }
     chart = bars("holdall", {title: some for title, some in groups.items() if some})
     text += ["", f"![Ratios to the fastest peers]({CHART.relative_to(ROOT)})"]
     for result, some in lines.items():
         text += ["", f"## {result.title}", "", *result.table(some)]
     text += METHOD.rstrip().splitlines()
     if len(text) > MOST_LINES:
-        sys.exit(f"BENCHMARKS.md would have {len(text)} lines (at most {MOST_LINES}); name fewer rows in AREAS")
+        sys.exit(
+            f"BENCHMARKS.md would have {len(text)} lines (at most {MOST_LINES}); name fewer rows "
+            "in AREAS"
+        )
     return "\n".join(text) + "\n", chart
 
 
-# ---- everything
+# ---- main
 
 
 def write_results():
-    """Writes the result files and charts of the parts that were measured."""
+    """Writes the result files and charts of the measured parts."""
     for file in sorted(MEASURED.glob("*.jsonl")):
         lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
         name = lines[0]["part"]
         if drawn := picture(lines):
             (PICTURES / f"{name}.svg").write_text(drawn, encoding="utf-8")
-        (RESULTS / f"{name}.md").write_text("\n".join(part(lines)).rstrip() + "\n", encoding="utf-8")
+        (RESULTS / f"{name}.md").write_text(
+            "\n".join(part(lines)).rstrip() + "\n", encoding="utf-8"
+        )
 
 
 def main():

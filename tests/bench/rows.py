@@ -1,8 +1,9 @@
-"""What is measured, as data: one thing that several do, timed in turns (`Row`), and a part of such things, which goes to a
-file of JSON lines in target/bench. report.py generates tests/bench/results, the charts and BENCHMARKS.md from these files. Parts may be
-measured at different times: each records its date and version.
+"""Measurements as data: an operation of several libraries, timed in turns (`Row`), and a part of
+such rows, which is written to a file of JSON lines in target/bench. report.py generates
+tests/bench/results, the charts and BENCHMARKS.md from these files. Parts may be measured at
+different times: each records its date and version.
 
-HOLDALL_BENCH_ROUNDS is how many rounds (default 5).
+HOLDALL_BENCH_ROUNDS is the number of rounds (default 5).
 """
 
 import dataclasses
@@ -21,17 +22,17 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "target" / "bench"
 ROUNDS = int(os.environ.get("HOLDALL_BENCH_ROUNDS", 5))
-# of what bounds a row: the rest is for reading and placing
+# of the limit of a row: the rest is for reading and copying
 OF_BOUND = 0.9
-# bytes of memory that are made ready before each way, at least and at most
+# bytes of memory that are touched before each way, minimum and maximum
 READY = 1 << 28, 1 << 31
 
 
 def measure(what, theirs, ours, seconds=float("inf"), warm=True, nbytes=0):
-    """The seconds of each way in each round after a warm-up; the ways, by name, are functions that give them. When so many
-    seconds have passed there are no more rounds than two."""
+    """Returns the seconds of each way in each round after a warm-up; the ways, by name, are
+    functions that return them. After so many seconds there are only two rounds."""
     ways = {("theirs", k): f for k, f in theirs.items()} | {("ours", k): f for k, f in ours.items()}
-    # theirs and ours by turns
+    # both sides in turns
     order = sorted(ways, key=lambda w: ([k for k in ways if k[0] == w[0]].index(w), w[0] == "ours"))
     times = {w: [] for w in ways}
     print(f"\r{what[:78]:78}", end="", file=sys.stderr, flush=True)
@@ -40,44 +41,49 @@ def measure(what, theirs, ours, seconds=float("inf"), warm=True, nbytes=0):
         if done > 2 and time.monotonic() - start > seconds:
             break
         for w in order:
-            settle(nbytes)
+            prepare(nbytes)
             took = ways[w]()
             if done:
                 times[w].append(took)
     return times
 
 
-def settle(nbytes):
-    """What could make the next way slow that is not of its own making. The C library puts off work until more than a little
-    memory is asked for, tens of milliseconds of it after a million small pieces were given back. Threads of the way before may
-    not be at their end. And a virtual machine hands memory that is free for some seconds back to its host; it takes fifty
-    times as long to touch the first time then, so twice as much as the content, within bounds, is touched here."""
+def prepare(nbytes):
+    """Removes causes that would slow down the next way independently of its own work. The C library
+    defers work until a larger allocation, tens of milliseconds after a million small frees. Threads
+    of the previous way may still be running. A virtual machine returns free memory to its host
+    after some seconds, and the first touch then takes fifty times as long; therefore twice the size
+    of the content, within bounds, is touched here."""
     bytearray(1 << 16)
     least, most = READY
-    with mmap.mmap(-1, min(max(2 * nbytes, least), most), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as ready:
+    with mmap.mmap(
+        -1, min(max(2 * nbytes, least), most), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    ) as ready:
         ready.madvise(mmap.MADV_HUGEPAGE)
         ready[:: mmap.PAGESIZE] = bytes(-(-len(ready) // mmap.PAGESIZE))
     time.sleep(0.03)
 
 
 def is_limit(way):
-    """What nobody can do without, and no peer: the codec alone, the file's bytes alone, memcpy alone."""
+    """A lower bound, not a peer: the codec alone, the file's bytes alone, memcpy alone."""
     return " alone" in way
 
 
 @dataclasses.dataclass
 class Row:
-    """One thing that both do; `theirs` and `ours` are ways to do it, by name, as functions giving seconds, and some of theirs
-    may be limits. Ours are held to be `goal` times as fast as the first of theirs, or as all of them (`to_all`), but for those
-    that are `shown`, which are not like for like. Where `bound` names a limit it is enough to take hardly longer than that.
-    `goals` are further ones: a way of ours, those of theirs of which the fastest counts, and how many times as fast."""
+    """One operation of both sides. `theirs` and `ours` are ways to do it, by name, as functions
+    that return seconds; some of `theirs` may be limits. The goal is that ours are `goal` times as
+    fast as the first of theirs, or as all of them (`to_all`), except those that are `shown`, which
+    are not comparable. If `bound` names a limit, it is enough to take hardly longer than the limit.
+    `goals` are further goals: a way of ours, the ways of theirs of which the fastest is compared,
+    and the factor."""
 
     what: str
     theirs: dict
     ours: dict
     goal: float = 0
-    nbytes: int = 0  # of content; 0: times are shown
-    each: int = 1  # what the time is divided by
+    nbytes: int = 0  # bytes of content; 0: times are shown
+    each: int = 1  # divisor of the time
     shown: tuple = ()
     note: str = ""
     to_all: bool = False
@@ -86,7 +92,8 @@ class Row:
     times: dict = dataclasses.field(default_factory=dict)
 
     def measure(self, **limits):
-        """And forgets how to, since the functions hold what they work on. `limits` are as in `measure`."""
+        """Measures and then drops the functions, because they hold their data. `limits` are as in
+        `measure`."""
         self.times = measure(self.what, self.theirs, self.ours, **{"nbytes": self.nbytes, **limits})
         self.theirs, self.ours = dict.fromkeys(self.theirs), dict.fromkeys(self.ours)
 
@@ -94,12 +101,16 @@ class Row:
         return statistics.median(self.times[whose, way]) / self.each
 
     def ratio(self, their_way, our_way):
-        """The median of those of the rounds."""
-        return statistics.median(a / b for a, b in zip(self.times["theirs", their_way], self.times["ours", our_way]))
+        """Returns the median over the rounds."""
+        return statistics.median(
+            a / b for a, b in zip(self.times["theirs", their_way], self.times["ours", our_way])
+        )
 
     def all_goals(self):
-        """Each as a way of ours, one of theirs, and the least ratio."""
-        held_to = [t for t in self.theirs if not is_limit(t)] if self.to_all else list(self.theirs)[:1]
+        """Each is a way of ours, one of theirs, and the minimum ratio."""
+        held_to = (
+            [t for t in self.theirs if not is_limit(t)] if self.to_all else list(self.theirs)[:1]
+        )
         for way in self.ours if self.goal else ():
             yield from ((way, t, self.goal) for t in held_to if way not in self.shown)
         for way, some, least in self.goals:
@@ -110,16 +121,30 @@ class Row:
             goal = dict(way=way, against=theirs, ratio=self.ratio(theirs, way), least=least)
             goal["reached"] = goal["ratio"] >= least
             if self.bound and theirs != self.bound:
-                goal |= dict(limit=self.bound, share=self.ratio(self.bound, way), share_least=OF_BOUND)
+                goal |= dict(
+                    limit=self.bound, share=self.ratio(self.bound, way), share_least=OF_BOUND
+                )
                 goal["reached"] |= goal["share"] >= OF_BOUND
             yield goal
 
     def record(self):
         ways = [
-            dict(side="ours" if whose == "ours" else "limit" if is_limit(way) else "theirs", way=way, seconds=[t / self.each for t in times])
+            dict(
+                side="ours" if whose == "ours" else "limit" if is_limit(way) else "theirs",
+                way=way,
+                seconds=[t / self.each for t in times],
+            )
             for (whose, way), times in self.times.items()
         ]
-        return dict(kind="row", what=self.what, nbytes=self.nbytes, note=self.note, shown=self.shown, ways=ways, goals=list(self.reached()))
+        return dict(
+            kind="row",
+            what=self.what,
+            nbytes=self.nbytes,
+            note=self.note,
+            shown=self.shown,
+            ways=ways,
+            goals=list(self.reached()),
+        )
 
 
 def goal(reached, text):
@@ -128,17 +153,19 @@ def goal(reached, text):
 
 
 def memory(what, mib):
-    """The most memory of each, in MiB."""
+    """The memory peak of each, in MiB."""
     return dict(kind="memory", what=what, mib=mib)
 
 
 def table(head, lines, drawn=None):
-    """Figures that are shown as they are; `drawn`: amounts by name for a picture, with their caption and what they should not exceed."""
+    """Figures that are shown without a comparison; `drawn`: amounts by name for a chart, with its
+    caption and their limit."""
     return dict(kind="table", head=head, lines=lines, drawn=drawn)
 
 
 def curve(what, unit, across, lines):
-    """Figures over a growing number; `lines` are pairs of such a number and seconds, by name."""
+    """Figures over an increasing number; `lines` are pairs of such a number and seconds, by
+    name."""
     return dict(kind="curve", what=what, unit=unit, across=across, lines=lines)
 
 
@@ -147,34 +174,48 @@ def curve(what, unit, across, lines):
 
 @dataclasses.dataclass
 class Part:
-    """What one script measured: a title, remarks, versions of the others, and records in their order."""
+    """The results of one script: a title, remarks, versions of the others, and records in order."""
 
     title: str
     version: str  # of holdall
     versions: dict
     notes: list
     records: list
-    copy: float = 0  # memcpy, bytes a second
+    copy: float = 0  # memcpy, bytes per second
 
     def lines(self, name):
         head = dict(
-            kind="part", part=name, title=self.title, date=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-            version=self.version, commit=commit(), versions=self.versions | dict(python=platform.python_version()),
-            machine=dict(processor=processor(), processors=len(os.sched_getaffinity(0)), system=f"{platform.system()} {platform.release()}", memcpy=self.copy),
-            rounds=ROUNDS, notes=self.notes,
-        )  # fmt: skip
+            kind="part",
+            part=name,
+            title=self.title,
+            date=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            version=self.version,
+            commit=commit(),
+            versions=self.versions | dict(python=platform.python_version()),
+            machine=dict(
+                processor=processor(),
+                processors=len(os.sched_getaffinity(0)),
+                system=f"{platform.system()} {platform.release()}",
+                memcpy=self.copy,
+            ),
+            rounds=ROUNDS,
+            notes=self.notes,
+        )
         return [head, *(r.record() if isinstance(r, Row) else r for r in self.records)]
 
 
 def publish(compare, name):
-    """Puts the part that `compare` makes, given a folder for its files, into target/bench as `name`, and prints it."""
+    """Writes the part that `compare` creates, given a folder for its files, to target/bench as
+    `name`, and prints it."""
     import report
 
     with tempfile.TemporaryDirectory(prefix="holdall-bench-") as folder:
         lines = compare(pathlib.Path(folder)).lines(name)
     print("\r" + " " * 78 + "\r", end="", file=sys.stderr)
     RESULTS.mkdir(parents=True, exist_ok=True)
-    (RESULTS / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    (RESULTS / f"{name}.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
+    )
     print("\n".join(report.part(lines)))
 
 
@@ -182,8 +223,10 @@ def publish(compare, name):
 
 
 def commit():
-    """The version in the tree, with a plus where files were changed; nothing without git."""
-    git = subprocess.run(["git", "describe", "--always", "--dirty=+"], cwd=ROOT, capture_output=True, text=True)
+    """Returns the version of the tree, with a plus if files were changed; nothing without git."""
+    git = subprocess.run(
+        ["git", "describe", "--always", "--dirty=+"], cwd=ROOT, capture_output=True, text=True
+    )
     return git.stdout.strip()
 
 

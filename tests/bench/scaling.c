@@ -1,14 +1,18 @@
-/* The loops of bench_scaling.py: what things cost as a container grows, which is made of pieces of 16 bytes, a record or a chunk each.
+/* The loops of bench_scaling.py: the cost of operations as a container grows. It consists of pieces
+ * of 16 bytes, each a record or a chunk.
  *
- * usage: scaling           (it reads commands and answers each with a line)
+ * usage: scaling           reads commands and answers each with a line
  *
- * KIND: bag, schunk (a file of Bloscpack), frame, array (b2nd) or dataset (bcolz, a file for each chunk). Commands answer with seconds:
- *   make KIND PATH N                  a container of so many pieces
- *   open KIND PATH TIMES              it is opened and closed, each time
- *   read KIND PATH TIMES              pieces here and there, of the open one, each
- *   grow KIND PATH TIMES DURABLE      a piece more and a commit, each
- *   walk PATH CODEC MIB               a superchunk of so much, numbers with two decimals, in chunks of 1 MiB
- *   pieces PATH THREADS               of a superchunk: all of it on so many threads; then the seconds of each chunk by itself */
+ * KIND: bag, schunk (a Bloscpack file), frame, array (b2nd) or dataset (bcolz, a file per chunk).
+ * Commands answer with seconds:
+ *   make KIND PATH N               a container of N pieces
+ *   open KIND PATH TIMES           opens and closes it, per time
+ *   read KIND PATH TIMES           pieces at random positions of the open container, per piece
+ *   grow KIND PATH TIMES DURABLE   one more piece and a commit, per time
+ *   walk PATH CODEC MIB            a superchunk of MIB MiB, numbers with two decimals, in chunks of
+ *                                  1 MiB
+ *   pieces PATH THREADS            all of a superchunk with THREADS threads; then the seconds of
+ *                                  each chunk by itself */
 #include "common.h"
 
 enum { PIECE = 16, AT_ONCE = 1 << 14, ITEM = 4 };
@@ -41,7 +45,7 @@ static holdall_options *options(const char *kind, int durable)
     return o;
 }
 
-/* Opened to be changed, or new; a chunk of what is opened is as long as it is. */
+/* Opens it for changes, or creates it; a chunk has the length of the existing ones. */
 static union any to_change(const char *kind, const char *path, int mode, int durable)
 {
     union any u;
@@ -52,7 +56,8 @@ static union any to_change(const char *kind, const char *path, int mode, int dur
         check(holdall_bag_writer_open(path, mode, o, &u.writer, &err), "open");
     } else if (is_array(kind) && mode == HOLDALL_CREATE) {
         int format = is(kind, "array") ? HOLDALL_FORMAT_B2ND : HOLDALL_FORMAT_BCOLZ;
-        check(array_create(path, mode, format, "<i4", 1, none, chunk, NULL, o, &u.array, &err), "create");
+        check(array_create(path, mode, format, "<i4", 1, none, chunk, NULL, o, &u.array, &err),
+              "create");
     } else if (is_array(kind)) {
         check(holdall_array_open(path, mode, o, &u.array, &err), "open");
     } else if (mode == HOLDALL_CREATE) {
@@ -160,7 +165,8 @@ static uint64_t size_of(const char *kind, union any u)
 {
     if (is(kind, "bag"))
         return holdall_bag_record_count(u.bag);
-    return is_array(kind) ? holdall_array_shape(u.array)[0] / (PIECE / ITEM) : holdall_schunk_chunk_count(u.schunk);
+    return is_array(kind) ? holdall_array_shape(u.array)[0] / (PIECE / ITEM)
+                          : holdall_schunk_chunk_count(u.schunk);
 }
 
 static void read_piece(const char *kind, union any u, uint64_t i)
@@ -207,7 +213,9 @@ static double walk(const char *path, int codec, size_t mib)
     set(o, HOLDALL_OPT_CODEC, codec);
     set(o, HOLDALL_OPT_CHUNK_BYTES, 1 << 20);
     set(o, HOLDALL_OPT_DURABILITY, 0);
-    check(holdall_schunk_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_B2FRAME, sizeof *items, o, &s, &err), "create");
+    check(holdall_schunk_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_B2FRAME, sizeof *items, o, &s,
+                                &err),
+          "create");
     check(holdall_schunk_append(s, items, n * sizeof *items, &err), "append");
     check(holdall_schunk_commit(s, &err), "commit");
     holdall_schunk_close(s);
@@ -216,7 +224,8 @@ static double walk(const char *path, int codec, size_t mib)
     return now() - start;
 }
 
-/* What each of the chunks of a superchunk takes by itself, after all of them on so many threads. */
+/* Seconds of each chunk of a superchunk by itself, after reading all of them with THREADS
+ * threads. */
 static void pieces(const char *path, int threads)
 {
     holdall_schunk *s;
@@ -233,7 +242,8 @@ static void pieces(const char *path, int threads)
     printf("%.9g", now() - start);
     for (uint64_t i = 0; i < holdall_schunk_chunk_count(s); i++) {
         start = now();
-        check(holdall_schunk_read_chunk(s, i, to + i * chunk, all - i * chunk, &size, &err), "read");
+        check(holdall_schunk_read_chunk(s, i, to + i * chunk, all - i * chunk, &size, &err),
+              "read");
         printf(" %.9g", now() - start);
     }
     putchar('\n');
@@ -254,7 +264,7 @@ static double answer_to(char **w, int n)
     if (n == 4 && is(w[0], "walk"))
         return walk(w[1], atoi(w[2]), atol(w[3]));
     if (n == 3 && is(w[0], "pieces"))
-        return pieces(w[1], atoi(w[2])), TOLD;
+        return pieces(w[1], atoi(w[2])), PRINTED;
     return unknown(w, n);
 }
 

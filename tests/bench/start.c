@@ -1,7 +1,10 @@
-/* What the library costs before it does anything: loaded as a program loads it that knows only its name.
+/* The cost of the library before its first operation: loaded by name, as by a program that is not
+ * linked with it.
  *
- * usage: start LIBRARY BAG load           seconds of loading, of the first call, of opening a bag the first time and the second
- *        start LIBRARY BAG calls TIMES    seconds of a call of holdall_bag_record_count and of an empty C function */
+ * usage: start LIBRARY BAG load           seconds of loading, of the first call, of opening a bag
+ *                                         for the first and for the second time
+ *        start LIBRARY BAG calls TIMES    seconds of a call of holdall_bag_record_count and of an
+ *                                         empty C function */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +29,8 @@ static uint64_t empty(const holdall_bag *bag)
     return (uintptr_t)bag;
 }
 
-static double each(uint64_t (*volatile f)(const holdall_bag *bag), const holdall_bag *bag, long times)
+static double each(uint64_t (*volatile f)(const holdall_bag *bag), const holdall_bag *bag,
+                   long times)
 {
     uint64_t sum = 0;
     double start = now();
@@ -40,7 +44,8 @@ int main(int argc, char **argv)
 {
     holdall_bag *bag;
     const char *(*version)(void);
-    holdall_status (*open_of)(const char *path, const holdall_options *o, holdall_bag **out, holdall_error *e);
+    holdall_status (*open_of)(const char *path, const holdall_options *o, holdall_bag **out,
+                              holdall_error *e);
     void (*close_of)(holdall_bag *bag);
     uint64_t (*size_of)(const holdall_bag *bag);
     if (argc < 4)

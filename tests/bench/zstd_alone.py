@@ -1,8 +1,10 @@
-"""What zstd alone takes for the records of a bag: the frames that Bagz wrote, out of a map of its file, or the records themselves. Nothing
-is opened or looked up: where each frame is, and how long its content, is known before the clock starts, and threads do not wait for
-each other (zstandard can have threads of its own, which it makes anew, with decoders, for every call).
+"""Measures zstd alone for the records of a bag: the frames that Bagz wrote, from a map of its file,
+or the records themselves.
 
-The map is a new one each time, so that the pages of the file have to be found, and come into the caches, as for everybody who reads it.
+Nothing is opened or looked up: the offset of each frame and the length of its content are known
+before the clock starts, and threads do not wait for each other (the threads of zstandard are
+created, with decoders, for every call). The map is a new one each time, so that the pages of the
+file have to be faulted in, as for every reader.
 """
 
 import time
@@ -13,12 +15,12 @@ import zstandard
 
 
 def segments(offsets):
-    """Where pieces that lie one behind the other begin, and how long they are, as zstandard wants it."""
+    """Offsets and lengths of adjacent pieces, in the form that zstandard requires."""
     return np.stack((offsets[:-1], np.diff(offsets)), axis=1).astype("<u8")
 
 
 def decoded(pieces):
-    """What the last piece holds; each is given back before the next one."""
+    """Decodes the pieces; each result is freed before the next one."""
     decoder, content = zstandard.ZstdDecompressor(), None
     for some, sizes in pieces:
         content = None
@@ -27,8 +29,8 @@ def decoded(pieces):
 
 
 def decode(path, offsets, threads, which=slice(None), at_once=None):
-    """Seconds for the records of `which`, of a bag whose records begin and end at `offsets` if they lie one behind the other. Each thread
-    has its share of them, and of those that are decoded in a call."""
+    """Returns the seconds for the records of `which`, of a bag whose adjacent records begin and end
+    at `offsets`. Each thread has its share of them, and of those of one call."""
     file = np.memmap(path, dtype=np.uint8, mode="r")
     limits = file[int.from_bytes(file[-8:].tobytes(), "little") :].view("<u8")
     frames = segments(np.concatenate(([0], limits)))[which]
@@ -37,7 +39,10 @@ def decode(path, offsets, threads, which=slice(None), at_once=None):
     def pieces(share):
         n = -(-at_once // threads) if at_once else len(share)
         some = [share[k : k + n] for k in range(0, len(share), n)]
-        return [(zstandard.BufferWithSegments(file, frames[s].tobytes()), sizes[s].tobytes()) for s in some]
+        return [
+            (zstandard.BufferWithSegments(file, frames[s].tobytes()), sizes[s].tobytes())
+            for s in some
+        ]
 
     shares = [pieces(share) for share in np.array_split(np.arange(len(sizes)), threads)]
     start = time.perf_counter()
@@ -49,8 +54,10 @@ def decode(path, offsets, threads, which=slice(None), at_once=None):
 
 
 def encode(data, offsets, threads):
-    """Seconds for all records, which the file `data` has one behind the other."""
-    records = zstandard.BufferWithSegments(np.fromfile(data, dtype=np.uint8), segments(offsets).tobytes())
+    """Returns the seconds for all records, which are adjacent in the file `data`."""
+    records = zstandard.BufferWithSegments(
+        np.fromfile(data, dtype=np.uint8), segments(offsets).tobytes()
+    )
     encoder = zstandard.ZstdCompressor(level=3)
     start = time.perf_counter()
     encoded = encoder.multi_compress_to_buffer(records, threads=threads)

@@ -1,4 +1,4 @@
-"""A web server with a few files, which tells the truth about them, or not: /WAY/NAME."""
+"""A web server with a few files that can violate the protocol in several ways: /WAY/NAME."""
 
 import hashlib
 import threading
@@ -15,7 +15,9 @@ class Handler(web.Handler):
     gate = threading.Barrier(4)
 
     def respond(self, body):
-        way, _, name = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path.lstrip("/")).partition("/")
+        way, _, name = urllib.parse.unquote(
+            urllib.parse.urlsplit(self.path).path.lstrip("/")
+        ).partition("/")
         if self.command == "PUT":
             self.files[name] = body
             return self.answer(201)
@@ -35,7 +37,7 @@ class Handler(web.Handler):
         self.give(whole, len(whole), {})
 
     def careless(self, whole, headers):
-        """Does not mind which version is asked for."""
+        """Ignores the requested version."""
         del self.headers["If-Match"]
         self.give(whole, len(whole), headers)
 
@@ -44,9 +46,11 @@ class Handler(web.Handler):
         self.give(whole, len(whole), headers)
 
     def bent(self, change):
-        """An answer that is changed on its way."""
+        """A response that is changed in transit."""
         answer = self.answer
-        self.answer = lambda status, body=b"", headers=None, length=None: answer(*change(status, body, headers or {}, length))
+        self.answer = lambda status, body=b"", headers=None, length=None: answer(
+            *change(status, body, headers or {}, length)
+        )
 
     def more(self, whole, headers):
         self.bent(lambda s, body, h, _: (s, body + b"!" * 1000, h, len(body) + 1000))
@@ -57,7 +61,7 @@ class Handler(web.Handler):
         self.true(whole, headers)
 
     def cut(self, whole, headers):
-        """Goes away in the middle, each other time."""
+        """Closes every other response in the middle."""
         type(self).cuts += 1
         if type(self).cuts % 2 == 0:
             return self.true(whole, headers)
@@ -72,7 +76,14 @@ class Handler(web.Handler):
 
     def huge(self, whole, headers):
         end = 2**64 - 1
-        self.bent(lambda s, body, h, n: (s, body, {**h, "Content-Range": f"bytes {end - len(whole)}-{end - 1}/{end}"}, n))
+        self.bent(
+            lambda s, body, h, n: (
+                s,
+                body,
+                {**h, "Content-Range": f"bytes {end - len(whole)}-{end - 1}/{end}"},
+                n,
+            )
+        )
         self.true(whole, headers)
 
     def odd(self, whole, headers):
@@ -80,7 +91,7 @@ class Handler(web.Handler):
         self.true(whole, headers)
 
     def four(self, whole, headers):
-        """Answers four requests together, and none where there are fewer at once, or more."""
+        """Answers four concurrent requests together, and fails if there are fewer or more."""
         with web.lock:
             type(self).busy += 1
             too_many = self.busy > 4
@@ -96,7 +107,9 @@ class Handler(web.Handler):
         self.answer(503, b"secret of the server")
 
     def shy(self, *_):
-        self.answer(403, b"<Error><Code>AccessDenied</Code><Token>secret of the server</Token></Error>")
+        self.answer(
+            403, b"<Error><Code>AccessDenied</Code><Token>secret of the server</Token></Error>"
+        )
 
     def silent(self, *_):
         time.sleep(60)

@@ -1,6 +1,8 @@
-"""Starts everything that the tests talk to, says where it is in one line of JSON, and ends with its standard input.
+"""Starts all servers of the tests, prints their addresses as one line of JSON, and ends when its
+standard input is closed.
 
-A GCS emulator behind our XML API, an S3 emulator behind a proxy, a web server; and one that tells what they were asked for.
+The servers are: a GCS emulator with our XML API in front, an S3 emulator with a proxy, a web
+server, and one that returns the log of their requests.
 """
 
 import json
@@ -19,16 +21,18 @@ import web
 class Control(web.Handler):
     def handle_any(self):
         with web.lock:
-            told = json.dumps(web.log).encode()
+            answer_log = json.dumps(web.log).encode()
             web.log.clear()
-        self.answer(200, told)
+        self.answer(200, answer_log)
 
     do_GET = handle_any
 
 
 def main():
     logging.disable(logging.CRITICAL)
-    google = gcp_storage_emulator.server.create_server("127.0.0.1", 0, in_memory=True, default_bucket="bucket")
+    google = gcp_storage_emulator.server.create_server(
+        "127.0.0.1", 0, in_memory=True, default_bucket="bucket"
+    )
     google.start()
     s3 = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     s3.start()
@@ -41,7 +45,7 @@ def main():
     }
     print(json.dumps(where), flush=True)
     sys.stdin.read()
-    os._exit(0)  # not to wait for the threads of the emulators
+    os._exit(0)  # does not wait for the threads of the emulators
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""Bags and other containers in object stores: emulators of Google's and Amazon's, and a web server that may lie.
+"""Tests bags and other containers in object stores: emulators of Google's and Amazon's, and a web
+server that may return wrong results.
 
-Which requests were made is asked of the servers.
+The servers report which requests were made.
 """
 
 import json
@@ -20,13 +21,17 @@ import urllib.request
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "peer"))
 
-servers = subprocess.Popen([sys.executable, HERE / "servers.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-WHERE = {name: f"http://127.0.0.1:{port}" for name, port in json.loads(servers.stdout.readline()).items()}
+servers = subprocess.Popen(
+    [sys.executable, HERE / "servers.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+)
+WHERE = {
+    name: f"http://127.0.0.1:{port}" for name, port in json.loads(servers.stdout.readline()).items()
+}
 ENVIRONMENT = {
     "CLOUD_STORAGE_EMULATOR_ENDPOINT": WHERE["gcs"],
     "AWS_ENDPOINT_URL": WHERE["s3"],
     "AWS_ALLOW_HTTP": "true",
-    "AWS_ACCESS_KEY_ID": "somebody",
+    "AWS_ACCESS_KEY_ID": "test-user",
     "AWS_SECRET_ACCESS_KEY": "hush-hush-hush",
     "AWS_REGION": "us-east-1",
 }
@@ -44,8 +49,11 @@ FEW = [b"", b"a", b"", b"bc" * 1000, b""] + MANY[:40]
 
 
 def http(method, url, body=None):
-    # the emulator of S3 wants to see a signature, and does not read it
-    signature = "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=a"
+    # the S3 emulator requires a signature, and does not verify it
+    signature = (
+        "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/s3/aws4_request, "
+        "SignedHeaders=host, Signature=a"
+    )
     headers = {"Content-Type": "application/octet-stream"}
     if url.startswith(WHERE["s3"]):
         headers["Authorization"] = signature
@@ -55,13 +63,13 @@ def http(method, url, body=None):
 
 
 def where(name):
-    """The address of an object as its emulator has it."""
+    """Returns the address of an object at its emulator."""
     scheme, _, rest = name.partition("://")
     return {"gs": WHERE["gcs"], "s3": WHERE["s3"]}[scheme] + "/" + urllib.parse.quote(rest)
 
 
 def asked():
-    """Requests since the last time: method, path, range, status, bytes."""
+    """Returns the requests since the last call: method, path, range, status, bytes."""
     return [entry[1:] for entry in json.loads(http("GET", WHERE["control"]))]
 
 
@@ -81,11 +89,11 @@ class Case(unittest.TestCase):
         self.prefix = self.id().rpartition(".")[2] + "/"
         asked()
 
-    def fails(self, status, call, *words):
+    def fails(self, status, call, *texts):
         with self.assertRaises(h.Error) as raised:
             call()
         self.assertEqual(raised.exception.status, status, raised.exception)
-        for word in words:
+        for word in texts:
             self.assertIn(word, raised.exception.message)
         for secret in ("hush", "secret of the server"):
             self.assertNotIn(secret, raised.exception.message)
@@ -96,7 +104,12 @@ class Bags(Case):
     def test_what_is_written_is_read(self):
         for store in STORES:
             separate = dict(bag_limits=h.BAG_LIMITS_SEPARATE)
-            for name, options in (("a.bagz", {}), ("b.bag", {}), ("c.bag", separate), ("d.bagz", separate)):
+            for name, options in (
+                ("a.bagz", {}),
+                ("b.bag", {}),
+                ("c.bag", separate),
+                ("d.bagz", separate),
+            ):
                 kinds = (("none", []), ("few", FEW), ("many", MANY))
                 for kind, content in kinds if name in ("a.bagz", "c.bag") else kinds[:2]:
                     with self.subTest(store=store, name=name, kind=kind):
@@ -106,17 +119,23 @@ class Bags(Case):
                         self.fails(h.E_EXISTS, lambda: write(at, FEW, **options), at)
                         self.fails(h.E_UNSUPPORTED, lambda: write(at, FEW, h.APPEND, **options), at)
                         if options:
-                            self.fails(h.E_UNSUPPORTED, lambda: write(at, FEW, h.REPLACE, **options), at)
+                            self.fails(
+                                h.E_UNSUPPORTED, lambda: write(at, FEW, h.REPLACE, **options), at
+                            )
                         else:
                             write(at, FEW[1:], h.REPLACE)
                             self.assertEqual(records(at), FEW[1:])
 
-    def test_names(self):
+    def test_names_are_escaped(self):
         for scheme in ("gs", "s3"):
             for name in ("br[1]*?.bag", "per%20cent.bag", "sp ace/ü+&=#.bag", "a@0.bag"):
                 at = f"{scheme}://bucket/{self.prefix}{name}"
                 write(at, FEW)
-                for text in (at, f"{scheme}:bucket/{self.prefix}{name}", f"/{scheme}:bucket/{self.prefix}{name}"):
+                for text in (
+                    at,
+                    f"{scheme}:bucket/{self.prefix}{name}",
+                    f"/{scheme}:bucket/{self.prefix}{name}",
+                ):
                     self.assertEqual(records(text), FEW, text)
             missing = f"{scheme}://bucket/{self.prefix}no.bag"
             self.fails(h.E_MISSING, lambda: records(missing), missing)
@@ -124,7 +143,7 @@ class Bags(Case):
             self.fails(h.E_ARGUMENT, lambda: records(f"{scheme}://bucket/"))
             self.fails(h.E_ARGUMENT, lambda: records(f"{scheme}://bucket/a//b"), "a//b")
 
-    def test_sets(self):
+    def test_sets_are_written_and_read(self):
         for store in STORES:
             at = store + self.prefix
             write(at + "s@3.bagz", FEW)
@@ -132,14 +151,25 @@ class Bags(Case):
                 for shards in ({}, {"bag_shards": h.BAG_SHARDS_INTERLEAVED}):
                     self.assertEqual(records(at + spec, **shards), FEW)
             concatenated = [r for i in range(3) for r in FEW[i::3]]
-            self.assertEqual(records(at + "s@*.bagz", bag_shards=h.BAG_SHARDS_CONCATENATED), concatenated)
+            self.assertEqual(
+                records(at + "s@*.bagz", bag_shards=h.BAG_SHARDS_CONCATENATED), concatenated
+            )
             write(at + "one.bag", MANY[:9], bag_limits=h.BAG_LIMITS_SEPARATE)
             write(at + "two.bag", MANY[:5], bag_limits=h.BAG_LIMITS_SEPARATE)
-            self.assertEqual(records(f"{at}one.bag,{at}two.bag", bag_limits=h.BAG_LIMITS_SEPARATE), MANY[:9] + MANY[:5])
+            self.assertEqual(
+                records(f"{at}one.bag,{at}two.bag", bag_limits=h.BAG_LIMITS_SEPARATE),
+                MANY[:9] + MANY[:5],
+            )
             twice = f"{at}s@3.bagz,{at}s-00001-of-00003.bagz"
             self.fails(h.E_ARGUMENT, lambda: records(twice))
-            self.assertEqual(records(twice, bag_shards=h.BAG_SHARDS_CONCATENATED), concatenated + FEW[1::3])
-            self.fails(h.E_UNSUPPORTED, lambda: write(at + "s@3.bagz", FEW, h.REPLACE), "s-00000-of-00003.bagz")
+            self.assertEqual(
+                records(twice, bag_shards=h.BAG_SHARDS_CONCATENATED), concatenated + FEW[1::3]
+            )
+            self.fails(
+                h.E_UNSUPPORTED,
+                lambda: write(at + "s@3.bagz", FEW, h.REPLACE),
+                "s-00000-of-00003.bagz",
+            )
             http("DELETE", where(at + "s-00001-of-00003.bagz"))
             for spec in ("s@3.bagz", "s@*.bagz"):
                 self.fails(h.E_MISSING, lambda: records(at + spec), "s-00001-of-00003.bagz")
@@ -158,8 +188,8 @@ class Bags(Case):
         listed = http("GET", where("s3://bucket") + "?list-type=2").decode()
         self.assertNotIn("holdall-new", listed)
 
-    def test_only_new(self):
-        """Where one does not see that something is there, either: put and copy say so."""
+    def test_existing_objects_are_not_replaced(self):
+        """Uses existence checks that find nothing: put and copy report an existing object, too."""
         for content in (FEW, MANY):
             at = f"gs://bucket/{self.prefix}blind{len(content)}.bagz"
             with h.Writer(at, h.CREATE) as first, h.Writer(at, h.CREATE) as second:
@@ -169,7 +199,7 @@ class Bags(Case):
                 self.fails(h.E_EXISTS, second.commit, at)
             self.assertEqual(records(at), content)
 
-    def test_one_commit(self):
+    def test_a_bag_is_one_commit(self):
         at = f"gs://bucket/{self.prefix}x.bagz"
         with h.Writer(at, h.CREATE) as writer:
             writer.append_many(FEW)
@@ -181,10 +211,10 @@ class Bags(Case):
 
 class Requests(Case):
     def gets(self):
-        """Ranges and bytes of what was asked for."""
+        """Returns the ranges and bytes of the requests."""
         return [(entry[2], entry[4]) for entry in asked()]
 
-    def test_as_few_as_can_be(self):
+    def test_reads_make_few_requests(self):
         indices = sorted(rng.sample(range(len(MANY)), 1000))
         for store in STORES:
             for name in ("a.bagz", "b.bag"):
@@ -207,7 +237,7 @@ class Requests(Case):
                     self.assertEqual(bag.read(5), MANY[5])
                     self.assertEqual(len(self.gets()), 1)
 
-    def test_reading_in_order(self):
+    def test_reads_in_order_are_read_ahead(self):
         content = [rng.randbytes(2000) for _ in range(16_000)]
         for store in STORES:
             at = store + self.prefix + "a.bag"
@@ -218,10 +248,11 @@ class Requests(Case):
                 made = self.gets()
                 self.assertGreaterEqual(sum(n for _, n in made), 32_000_000)
                 self.assertLess(sum(n for _, n in made), 36_000_000)
-                # the first read cannot know that others follow, and the last ends with the records
+                # the first read cannot know that more follow, and the last one ends with the
+                # records
                 self.assertGreaterEqual(sum(n >= 4 * MIB for _, n in made), len(made) - 2, made)
 
-    def test_single_reads_in_order(self):
+    def test_single_reads_in_order_are_read_ahead(self):
         at = f"gs://bucket/{self.prefix}a.bag"
         write(at, MANY, checksum=h.CHECKSUM_NONE)
         with h.Bag(at, bag_limits_cache=1) as bag:
@@ -242,7 +273,7 @@ class Changes(Case):
         else:
             write(name, content, h.REPLACE)
 
-    def test_while_it_is_open(self):
+    def test_changes_of_an_open_object_are_errors(self):
         for store in STORES:
             for how in ("overwritten", "deleted", "cut"):
                 for name in ("a.bagz", "b.bag"):
@@ -250,19 +281,23 @@ class Changes(Case):
                     write(at, MANY)
                     with h.Bag(at) as bag:
                         self.change(at, how, MANY[::-1])
-                        for read in (lambda: bag.read(3), lambda: bag.read_range(0, 50_000), lambda: bag.read_indices([7, 60_000])):
+                        for read in (
+                            lambda: bag.read(3),
+                            lambda: bag.read_range(0, 50_000),
+                            lambda: bag.read_indices([7, 60_000]),
+                        ):
                             # or its checksums
                             self.fails(h.E_STATE, read, f"{how}-{name}", "while it was open")
 
-    def test_the_record_that_it_meets(self):
-        """Of the shards of a set one is changed: the error is at the first of its records that was wanted."""
+    def test_an_error_is_at_the_first_record_of_a_changed_shard(self):
+        """One shard of a set changes: the error is at the first requested record of that shard."""
         for store in STORES:
             for name in ("x@3.bagz", "y@3.bag"):
                 at = f"{store}{self.prefix}{name}"
                 write(at, MANY)
                 with h.Bag(at, bag_shards=h.BAG_SHARDS_CONCATENATED) as bag:
                     http("DELETE", where(at.replace("@3", "-00001-of-00003")))
-                    for read, wanted in (
+                    for read, expected in (
                         (lambda: bag.read_indices([5, 50_000, 90_000]), 50_000),
                         (lambda: bag.read_indices([90_000, 50_000, 50_001, 5]), 50_000),
                         (lambda: bag.read_range(33_000, 1000), 33_334),
@@ -270,9 +305,9 @@ class Changes(Case):
                         (lambda: bag.read(45_000), 45_000),
                     ):
                         error = self.fails(h.E_STATE, read, "-00001-of-00003", "while it was open")
-                        self.assertEqual(error.position, wanted, name)
+                        self.assertEqual(error.position, expected, name)
 
-    def test_servers_that_do_not_mind(self):
+    def test_servers_may_ignore_the_version(self):
         for way, found in (("careless", h.E_STATE), ("untagged", h.E_STATE)):
             put("x.bag", local_bag(MANY, "x.bag"))
             with h.Bag(f"{WHERE['http']}/{way}/x.bag", verify=0) as bag:
@@ -292,7 +327,7 @@ def put(name, content):
 
 
 class Servers(Case):
-    """What servers may do."""
+    """Valid but unusual behaviour of servers."""
 
     def url(self, way, name="x.bagz"):
         return f"{WHERE['http']}/{way}/{name}"
@@ -303,64 +338,95 @@ class Servers(Case):
         put("few.bagz", local_bag(FEW, "few.bagz"))
         put("empty.bagz", b"")
 
-    def test_the_truth(self):
-        # what is cut off is asked for again
+    def test_correct_responses_are_accepted(self):
+        # a truncated response is requested again
         for way in ("true", "untagged", "careless", "cut"):
             self.assertEqual(records(self.url(way)), MANY)
             self.assertEqual(records(self.url(way, "few.bagz")), FEW)
         self.assertEqual(records(self.url("true", "empty.bagz")), [])
         self.assertEqual(records(self.url("true") + "?X-Signature=hush"), MANY)
-        self.fails(h.E_MISSING, lambda: records(self.url("true", "no.bagz")), self.url("true", "no.bagz"))
+        self.fails(
+            h.E_MISSING, lambda: records(self.url("true", "no.bagz")), self.url("true", "no.bagz")
+        )
         self.fails(h.E_UNSUPPORTED, lambda: records(self.url("true", "x@*.bagz")))
         self.fails(h.E_UNSUPPORTED, lambda: write(self.url("true", "new.bagz"), FEW))
 
-    def test_lies(self):
+    def test_wrong_responses_are_errors(self):
         for way in ("more", "less", "other", "huge", "odd"):
             with self.subTest(way):
                 self.fails(h.E_IO, lambda: records(self.url(way), cloud_retries=1), self.url(way))
         self.fails(h.E_UNSUPPORTED, lambda: records(self.url("whole")), "range requests")
 
-    def test_patience(self):
+    def test_failed_requests_are_repeated(self):
         silent = self.url("silent") + "?X-Signature=hush"
         self.fails(h.E_IO, lambda: records(silent, cloud_timeout=500), self.url("silent"), "500 ms")
-        self.fails(h.E_IO, lambda: records(self.url("failing"), cloud_retries=2), self.url("failing"), "503")
+        self.fails(
+            h.E_IO,
+            lambda: records(self.url("failing"), cloud_retries=2),
+            self.url("failing"),
+            "503",
+        )
         # three times for the end of the object, and for its length
         self.assertLessEqual(sum("failing" in path for _, path, *_ in asked()), 6)
-        # a number in the name is not the server's answer
+        # a number in the name is not the status of the server
         put("416.bagz", b"")
-        error = self.fails(h.E_IO, lambda: records(self.url("shy", "416.bagz")), "403", "AccessDenied")
+        error = self.fails(
+            h.E_IO, lambda: records(self.url("shy", "416.bagz")), "403", "AccessDenied"
+        )
         self.assertEqual(error.os_code, 13)
-        self.fails(h.E_IO, lambda: records("http://127.0.0.1:1/x.bag", cloud_retries=1), "127.0.0.1:1/x.bag")
+        self.fails(
+            h.E_IO,
+            lambda: records("http://127.0.0.1:1/x.bag", cloud_retries=1),
+            "127.0.0.1:1/x.bag",
+        )
 
-    def test_options(self):
-        self.fails(h.E_ARGUMENT, lambda: records(self.url("true"), cloud_requests=0), "HOLDALL_OPT_CLOUD_REQUESTS")
+    def test_options_set_the_limits(self):
+        self.fails(
+            h.E_ARGUMENT,
+            lambda: records(self.url("true"), cloud_requests=0),
+            "HOLDALL_OPT_CLOUD_REQUESTS",
+        )
         self.assertEqual(records(self.url("true"), cloud_requests=1), MANY)
 
-    def test_shards_at_once(self):
-        """As many as the option says are opened together, and no more."""
+    def test_shards_are_opened_together(self):
+        """The number of shards of the option are opened together, and not more."""
         shard = local_bag(FEW, "x.bagz")
         for i in range(16):
             put(f"s-{i:05}-of-00016.bagz", shard)
-        self.assertEqual(records(self.url("four", "s@16.bagz"), cloud_requests=4, cloud_retries=0), FEW * 16)
+        self.assertEqual(
+            records(self.url("four", "s@16.bagz"), cloud_requests=4, cloud_retries=0), FEW * 16
+        )
 
-    def test_without_credentials(self):
-        """Nobody answers for the machine here: words, and soon."""
+    def test_missing_credentials_are_reported(self):
+        """The address does not answer: an error with a message, soon."""
         program = (
-            f"import sys; sys.path.insert(0, {str(HERE.parent / 'peer')!r})\nimport holdall_c as h\n"
+            f"import sys; sys.path.insert(0, {str(HERE.parent / 'peer')!r})\nimport holdall_c as "
+            "h\n"
             "for name in ('gs://bucket/x.bag', 's3://bucket/x.bag', 'az://container/x.bag'):\n"
             "    try: h.Bag(name, cloud_timeout=1500, cloud_retries=1)\n"
             "    except h.Error as e: print(h.status_name(e.status), e.message)\n"
         )
         ours = ("CLOUD_STORAGE", "STORAGE_EMULATOR", "AWS_", "GOOGLE_", "AZURE_")
         clean = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
-        clean.update(HTTPS_PROXY="http://127.0.0.1:1", HTTP_PROXY="http://127.0.0.1:1", AZURE_STORAGE_ACCOUNT_NAME="nobody")
-        told = subprocess.run([sys.executable, "-c", program], env=clean, capture_output=True, text=True, timeout=60, check=True).stdout
-        self.assertEqual(told.count("HOLDALL_E_IO"), 3, told)
-        self.assertEqual(told.count("names no credentials"), 3, told)
+        clean.update(
+            HTTPS_PROXY="http://127.0.0.1:1",
+            HTTP_PROXY="http://127.0.0.1:1",
+            AZURE_STORAGE_ACCOUNT_NAME="absent",
+        )
+        output = subprocess.run(
+            [sys.executable, "-c", program],
+            env=clean,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        ).stdout
+        self.assertEqual(output.count("HOLDALL_E_IO"), 3, output)
+        self.assertEqual(output.count("names no credentials"), 3, output)
 
 
 class Threads(Case):
-    def test_many_at_once(self):
+    def test_many_threads_read(self):
         at = f"gs://bucket/{self.prefix}x.bagz"
         write(at, MANY)
         wrong = []
@@ -378,7 +444,7 @@ class Threads(Case):
             [t.join() for t in threads]
         self.assertEqual(wrong, [])
 
-    def test_a_forked_child(self):
+    def test_a_forked_child_reports_an_error(self):
         at = f"gs://bucket/{self.prefix}x.bagz"
         write(at, MANY)
         with h.Bag(at) as bag:
@@ -397,27 +463,42 @@ class Threads(Case):
 
 
 class Peers(Case):
-    def test_bagz(self):
-        """Ours and those of the Bagz package, on the same store."""
-        layouts = {h.BAG_LIMITS_TAIL: bagz.LimitsPlacement.TAIL, h.BAG_LIMITS_SEPARATE: bagz.LimitsPlacement.SEPARATE}
+    def test_the_bagz_package_reads_the_same(self):
+        """Files of holdall and of the Bagz package, in the same store."""
+        layouts = {
+            h.BAG_LIMITS_TAIL: bagz.LimitsPlacement.TAIL,
+            h.BAG_LIMITS_SEPARATE: bagz.LimitsPlacement.SEPARATE,
+        }
         for limits, placement in layouts.items():
             for name in ("x.bagz", "y.bag", "s@3.bagz"):
                 ours, theirs = (f"{self.prefix}{who}{limits}{name}" for who in ("ours", "theirs"))
                 write(f"gs://bucket/{ours}", FEW, bag_limits=limits)
-                options = bagz.Reader.Options(limits_placement=placement, sharding_layout=bagz.ShardingLayout.INTERLEAVED)
+                options = bagz.Reader.Options(
+                    limits_placement=placement, sharding_layout=bagz.ShardingLayout.INTERLEAVED
+                )
                 self.assertEqual(list(bagz.Reader(f"gs:bucket/{ours}", options)), FEW, ours)
                 parts = 3 if "@" in name else 1
                 for i in range(parts):
                     shard = theirs.replace("@3", f"-{i:05}-of-00003")
-                    with bagz.Writer(f"gs:bucket/{shard}", bagz.Writer.Options(limits_placement=placement)) as writer:
+                    with bagz.Writer(
+                        f"gs:bucket/{shard}", bagz.Writer.Options(limits_placement=placement)
+                    ) as writer:
                         [writer.write(r) for r in FEW[i::parts]]
-                self.assertEqual(records(f"/gs:bucket/{theirs}", bag_limits=limits, bag_shards=h.BAG_SHARDS_INTERLEAVED), FEW, theirs)
+                self.assertEqual(
+                    records(
+                        f"/gs:bucket/{theirs}",
+                        bag_limits=limits,
+                        bag_shards=h.BAG_SHARDS_INTERLEAVED,
+                    ),
+                    FEW,
+                    theirs,
+                )
 
 
 class Formats(Case):
-    """Other containers, made here and put there, are read."""
+    """Other containers, created locally and uploaded, are read."""
 
-    def test_arrays_and_tables(self):
+    def test_arrays_and_tables_are_read(self):
         content = bytes(rng.randbytes(100) * 4000)
         with tempfile.TemporaryDirectory() as scratch:
             folder = pathlib.Path(scratch)
@@ -428,17 +509,27 @@ class Formats(Case):
                 ("a.b2nd", h.FORMAT_B2ND, {}),
                 ("sparse.b2nd", h.FORMAT_B2ND, dict(sparse=1)),
             ):
-                with h.Array.create(folder / name, "<i4", [100_000], format=form, **options) as array:
+                with h.Array.create(
+                    folder / name, "<i4", [100_000], format=form, **options
+                ) as array:
                     array.write([0], [100_000], [1], content)
                     array.commit()
             with h.Table.create(folder / "t.bcolz", [("n", "<i4"), ("m", "<i4")]) as table:
                 table.append(100_000, [content, content])
                 table.commit()
             files = [f.relative_to(folder) for f in folder.rglob("*") if f.is_file()]
-            for base in ("gs://bucket/" + self.prefix, "s3://bucket/" + self.prefix, WHERE["http"] + "/true/"):
+            for base in (
+                "gs://bucket/" + self.prefix,
+                "s3://bucket/" + self.prefix,
+                WHERE["http"] + "/true/",
+            ):
                 for f in files:
                     address = base + str(f)
-                    http("PUT", address if base.startswith("http") else where(address), (folder / f).read_bytes())
+                    http(
+                        "PUT",
+                        address if base.startswith("http") else where(address),
+                        (folder / f).read_bytes(),
+                    )
                 for name in ("a.blp", "a.bcolz", "a.blz", "a.b2nd", "sparse.b2nd"):
                     with self.subTest(base + name), h.Array(base + name) as array:
                         self.assertEqual(array.read([5], [90_000], [1]), content[20:360_020])
@@ -447,19 +538,38 @@ class Formats(Case):
                 with h.Table(base + "t.bcolz") as table:
                     self.assertEqual(table["m"].read([0], [100_000], [1]), content)
             at = "gs://bucket/" + self.prefix
-            self.fails(h.E_UNSUPPORTED, lambda: h.Array.create(at + "new.b2nd", "<i4", [5], format=h.FORMAT_B2ND).commit())
-            self.fails(h.E_UNSUPPORTED, lambda: h.Array.create(at + "new.bcolz", "<i4", [5], format=h.FORMAT_BCOLZ).commit())
+            self.fails(
+                h.E_UNSUPPORTED,
+                lambda: h.Array.create(at + "new.b2nd", "<i4", [5], format=h.FORMAT_B2ND).commit(),
+            )
+            self.fails(
+                h.E_UNSUPPORTED,
+                lambda: h.Array.create(
+                    at + "new.bcolz", "<i4", [5], format=h.FORMAT_BCOLZ
+                ).commit(),
+            )
             self.fails(h.E_UNSUPPORTED, lambda: h.Array(at + "a.b2nd", h.APPEND))
 
 
 class Tool(Case):
-    def test_names_of_objects(self):
+    def test_names_of_objects_are_resolved(self):
         with tempfile.TemporaryDirectory() as scratch:
             tool = pathlib.Path(scratch, "holdall")
             library = pathlib.Path(os.environ["HOLDALL_LIB"])
             sources = sorted((ROOT / "tools").glob("*.c"))
             subprocess.run(
-                ["cc", "-std=c11", "-O0", "-I", ROOT / "include", *sources, "-o", tool, library, "-lm"],
+                [
+                    "cc",
+                    "-std=c11",
+                    "-O0",
+                    "-I",
+                    ROOT / "include",
+                    *sources,
+                    "-o",
+                    tool,
+                    library,
+                    "-lm",
+                ],
                 check=True,
             )
             lines = pathlib.Path(scratch, "lines.txt")
@@ -467,9 +577,11 @@ class Tool(Case):
             at = f"gs://bucket/{self.prefix}lines.bagz"
 
             def run(*arguments):
-                # which is there under no name that the linker looks for
+                # whose file name is not one that the linker searches for
                 found = dict(os.environ, LD_PRELOAD=str(library))
-                return subprocess.run([tool, *arguments], env=found, capture_output=True, text=True, check=True).stdout
+                return subprocess.run(
+                    [tool, *arguments], env=found, capture_output=True, text=True, check=True
+                ).stdout
 
             run("pack", lines, at)
             self.assertEqual(run("cat", at, "--slice", "-2:"), "line 998line 999")

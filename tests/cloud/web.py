@@ -1,4 +1,4 @@
-"""Servers of the tests: what all of them have, and the log of what they were asked for."""
+"""Shared by the servers of the tests, including the log of requests."""
 
 import http.client
 import http.server
@@ -31,10 +31,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def answer(self, status, body=b"", headers=None, length=None):
         sent = 0 if self.command == "HEAD" else len(body)
-        # before anything is sent: who has an answer finds it here. Who asks for the log has no name
+        # before the response is sent, so that a client which has a response finds it in the log.
+        # Requests of the log have no name
         if self.name:
             with lock:
-                log.append((self.name, self.command, self.path, self.headers.get("Range"), status, sent))
+                log.append(
+                    (self.name, self.command, self.path, self.headers.get("Range"), status, sent)
+                )
         self.send_response(status)
         for name, value in (headers or {}).items():
             self.send_header(name, value)
@@ -44,9 +47,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def give(self, whole, size, headers):
-        """An object, or the range of it that is asked for."""
-        wanted = self.headers.get("If-Match")
-        if wanted and wanted != headers.get("ETag"):
+        """Sends an object, or the requested range of it."""
+        requested = self.headers.get("If-Match")
+        if requested and requested != headers.get("ETag"):
             return self.answer(412)
         if self.command == "HEAD":
             return self.answer(200, b"", headers, length=size)
@@ -58,27 +61,40 @@ class Handler(http.server.BaseHTTPRequestHandler):
         end = min(size, int(last) + 1) if first and last else size
         if start >= size:
             return self.answer(416, b"", {"Content-Range": f"bytes */{size}"})
-        return self.answer(206, whole[start:end], {**headers, "Content-Range": f"bytes {start}-{end - 1}/{size}"})
+        return self.answer(
+            206, whole[start:end], {**headers, "Content-Range": f"bytes {start}-{end - 1}/{size}"}
+        )
 
     def log_message(self, *_):
         pass
 
 
 class Proxy(Handler):
-    """Passes all on to another server."""
+    """Forwards all requests to another server."""
 
     port = None
 
     def respond(self, body):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
-            keep = {k: v for k, v in self.headers.items() if k.lower() not in ("connection", "transfer-encoding", "content-length")}
-            connection.request(self.command, self.path, body, {**keep, "Content-Length": str(len(body))})
+            keep = {
+                k: v
+                for k, v in self.headers.items()
+                if k.lower() not in ("connection", "transfer-encoding", "content-length")
+            }
+            connection.request(
+                self.command, self.path, body, {**keep, "Content-Length": str(len(body))}
+            )
             answer = connection.getresponse()
             body = answer.read()
             drop = ("transfer-encoding", "content-length", "connection", "date", "server")
             headers = {k: v for k, v in answer.getheaders() if k.lower() not in drop}
-            self.answer(answer.status, body, headers, answer.getheader("Content-Length") if self.command == "HEAD" else None)
+            self.answer(
+                answer.status,
+                body,
+                headers,
+                answer.getheader("Content-Length") if self.command == "HEAD" else None,
+            )
         finally:
             connection.close()
 
@@ -88,7 +104,7 @@ class Server(http.server.ThreadingHTTPServer):
     request_queue_size = 256
 
     def handle_error(self, *about):
-        # clients that go away are no news
+        # clients that disconnect are not reported
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(*about)
 

@@ -1,4 +1,4 @@
-//! What a thread holds of the heap at once: for the tests that make this their allocator.
+//! Measures the heap memory of a thread: for the tests that use this allocator.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -7,19 +7,19 @@ use std::cell::Cell;
 pub struct Counting;
 
 thread_local! {
-    /// Bytes that are held now, and the most of them.
+    /// The current number of allocated bytes, and its maximum.
     static HELD: Cell<(isize, isize)> = const { Cell::new((0, 0)) };
 }
 
 fn count(more: isize) {
-    // a thread that ends counts no more
+    // a thread that ends is not counted any more
     let _ = HELD.try_with(|held| {
         let now = held.get().0 + more;
         held.set((now, held.get().1.max(now)));
     });
 }
 
-/// The most bytes that this thread held while it did this, beyond those that it held before.
+/// The peak of bytes that this thread allocated during `work`, beyond those allocated before.
 pub fn most_held(f: impl FnOnce()) -> usize {
     let before = HELD.get().0;
     HELD.set((before, before));
@@ -27,7 +27,7 @@ pub fn most_held(f: impl FnOnce()) -> usize {
     (HELD.get().1 - before) as usize
 }
 
-// SAFETY: all calls go to the system's allocator as they come.
+// SAFETY: all calls are forwarded to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Storage that counts what is read of it.
+/// Storage that records the number of reads.
 #[derive(Default)]
 pub struct Memory {
     pub files: Mutex<HashMap<OsString, Vec<u8>>>,
@@ -43,7 +43,7 @@ impl Functions for Memory {
             .is_some_and(|n| n.starts_with("holdall-"));
         assert!(
             !helper || self.threads.load(Ordering::Relaxed),
-            "threads that nobody asked for"
+            "threads that were not requested"
         );
         self.reads.fetch_add(1, Ordering::Relaxed);
         self.with(name, |f| {
@@ -97,7 +97,7 @@ impl Functions for Memory {
     }
 }
 
-/// A new one, also as arrays take it.
+/// Creates a new one, also in the form that arrays take.
 pub fn memory() -> (Arc<Memory>, Arc<dyn Folder>) {
     let m = Arc::new(Memory::default());
     (m.clone(), Arc::new(FunctionsFolder::new(m)))

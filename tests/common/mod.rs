@@ -9,17 +9,17 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Those that are kept here.
+/// The files in the source tree.
 pub fn own() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
 }
 
-/// All, where there are more.
+/// All files, if there are more.
 pub fn fixtures() -> PathBuf {
     std::env::var_os("HOLDALL_FIXTURES").map_or_else(own, PathBuf::from)
 }
 
-/// The manifest of a folder; what it writes in Python's spelling is null.
+/// The manifest of a folder; values in Python's spelling become null.
 pub fn manifest(folder: &Path) -> Value {
     let text = std::fs::read_to_string(folder.join("manifest.json")).unwrap();
     serde_json::from_str(
@@ -30,15 +30,14 @@ pub fn manifest(folder: &Path) -> Value {
     .unwrap()
 }
 
-/// A folder of files, which goes when the test ends if they were unpacked for it.
+/// A folder of files, which is removed at the end of the test if they were extracted for it.
 pub struct Files {
     folder: PathBuf,
     unpacked: bool,
 }
 
 impl Files {
-    /// The files of a folder; where they are in an archive, they are unpacked into the build
-    /// folder.
+    /// The files of a folder; an archive is extracted into the build folder.
     pub fn of(from: PathBuf) -> Files {
         let archive = from.join("files.tar.gz");
         if !archive.exists() {

@@ -1,22 +1,24 @@
-/* usage: states make|change|append FORM PATH   makes a container, changes one, or appends only; tells when that is committed
- *        states look                           tells of each line "FORM PATH" of its input what is there: "rows N", or "error STATUS MESSAGE"
+/* usage: states make|change|append FORM PATH   creates a container, changes it, or only appends;
+ *                                              reports the commit
+ *        states look                           for each line "FORM PATH" of its input, prints
+ *                                              "rows N" or "error STATUS MESSAGE"
  *        states forms                          the names of the forms */
 #include "formats.h"
 
-static void told(const char *text)
+static void print_text(const char *text)
 {
     CHECK(write(STDOUT_FILENO, text, strlen(text)) == (ssize_t)strlen(text));
 }
 
-static int change(int form, const char *path, bool make, bool anew)
+static int change(int form, const char *path, bool make, bool rewritten)
 {
     writer w;
     GAVE(HOLDALL_OK, open_writer_of(form, path, make, &w));
     GAVE(HOLDALL_OK, append(&w, make ? 0 : OLD, make ? OLD : NEW - OLD));
-    if (anew)
-        GAVE(HOLDALL_OK, write_anew(&w));
+    if (rewritten)
+        GAVE(HOLDALL_OK, rewrite(&w));
     GAVE(HOLDALL_OK, commit(&w));
-    told("committed\n");
+    print_text("committed\n");
     close_writer(&w);
     return 0;
 }
@@ -26,7 +28,7 @@ static void failure(holdall_status s)
     printf("error %d %s\n", (int)s, err.message);
 }
 
-/* What a reader finds, and what a writer that goes on leaves. */
+/* The result of a reader, and the state after a further writer. */
 static void find(int form, const char *path)
 {
     int32_t got[ROWS];
@@ -42,9 +44,9 @@ static void find(int form, const char *path)
             failure(s);
             return;
         }
-        bool anew = n >= NEW && forms[form].kind != BAG;
+        bool rewritten = n >= NEW && forms[form].kind != BAG;
         for (uint64_t i = 0; i < n && i < NEW; i++)
-            if (got[i] != (int32_t)(i * 7) + (anew && i >= FROM && i < TO ? 1000000 : 0)) {
+            if (got[i] != (int32_t)(i * 7) + (rewritten && i >= FROM && i < TO ? 1000000 : 0)) {
                 printf("error 0 row %d of %d is %d\n", (int)i, (int)n, (int)got[i]);
                 return;
             }
@@ -53,7 +55,8 @@ static void find(int form, const char *path)
             return;
         }
         writer w;
-        if ((s = open_writer_of(form, path, false, &w)) < 0 || (s = append(&w, n, MORE)) < 0 || (s = commit(&w)) < 0) {
+        if ((s = open_writer_of(form, path, false, &w)) < 0 || (s = append(&w, n, MORE)) < 0 ||
+            (s = commit(&w)) < 0) {
             failure(s);
             return;
         }
@@ -68,7 +71,8 @@ int main(int argc, char **argv)
         for (int form = 0; form < FORMS; form++)
             printf("%s\n", forms[form].name);
     if (argc == 4)
-        return change(atoi(argv[2]), argv[3], strcmp(argv[1], "make") == 0, strcmp(argv[1], "change") == 0);
+        return change(atoi(argv[2]), argv[3], strcmp(argv[1], "make") == 0,
+                      strcmp(argv[1], "change") == 0);
     char path[4096];
     int form;
     while (argc == 2 && strcmp(argv[1], "look") == 0 && scanf("%d %4095[^\n]", &form, path) == 2) {

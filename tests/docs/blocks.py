@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 """usage: blocks.py PREFIX SCRATCH [DOCUMENT.md...]
 
-Runs every block of code in our documents as a reader would, with what is installed in PREFIX: each document from top to
-bottom in an empty folder of its own.
+Runs every code block of the documents as a reader would, with the installation in PREFIX: each
+document from top to bottom in an empty folder of its own.
 
-- A block whose first line is a comment that begins with the name of a file (`/* demo.c: ...`, `# plot.py: ...`) is that file.
-- A block `sh` is run, and must succeed. A block `text` right behind one is what it prints, standard output and errors in the
-  order in which they come; a line `...` stands for any lines, `...` in a line for anything there.
-- `<!-- not run: reason -->` before a block: it is not run, nor is one behind `<!-- needs PROGRAM -->` where that program is not
-  there. How many and why is printed.
-- `<!-- run: ... -->`: commands that the reader does not see, such as those that make data. `<!-- with FILE of OTHER.md -->`:
-  a file that another document shows. $SOURCE is the source tree in both.
+- A block whose first line is a comment that begins with the name of a file (`/* demo.c: ...`, `#
+  plot.py: ...`) is that file.
+- A block `sh` is run, and must succeed. A block `text` directly after one is its output, standard
+  output and errors in order; a line `...` stands for any lines, `...` in a line for any text.
+- `<!-- not run: reason -->` before a block: it is not run, nor is one after `<!-- needs PROGRAM
+  -->` if that program is missing. Their number and reasons are printed.
+- `<!-- run: ... -->`: commands that the reader does not see, such as those that create data. `<!--
+  with FILE of OTHER.md -->`: a file that another document shows. $SOURCE is the source tree in
+  both.
 - Any other block fails the test, and so does code that is indented instead of fenced.
 """
+
 import concurrent.futures
 import os
 import pathlib
@@ -37,7 +40,7 @@ class Document:
         self.printed = self.reason = None
 
     def parts(self):
-        """(line, kind, content): "sh" and the other languages, "mark", "words"."""
+        """Yields (line, kind, content): "sh" and the other languages, "mark", "plain"."""
         lines = self.path.read_text(encoding="utf-8").split("\n")
         i = 0
         while i < len(lines):
@@ -51,7 +54,7 @@ class Document:
             elif line.startswith("    ") and not lines[i - 1].strip():
                 raise Wrong(f"{self.path.name}:{i + 1}: code that is indented: fence it")
             elif line.strip():
-                yield start + 1, "words", line
+                yield start + 1, "plain", line
             i += 1
 
     def end(self, lines, start, ends):
@@ -69,7 +72,7 @@ class Document:
                 raise Wrong(f"{self.path.name}:{line}: {wrong}") from None
 
     def part(self, kind, content):
-        if kind == "words":
+        if kind == "plain":
             self.printed = None
         elif kind == "mark":
             self.mark(content)
@@ -85,7 +88,10 @@ class Document:
         elif NAMED.match(content):
             self.put(NAMED.match(content)[1], content)
         else:
-            raise Wrong(f"a block of {kind or 'no language'} that is no file, no command and nothing's output")
+            raise Wrong(
+                f"a block of {kind or 'no language'} that is no file, no command and nothing's "
+                "output"
+            )
 
     def mark(self, content):
         word, _, rest = content.partition(":")
@@ -105,15 +111,24 @@ class Document:
         self.files += 1
 
     def shell(self, commands):
-        done = subprocess.run(["sh", "-eu"], input=commands, cwd=self.folder, env=self.environment, encoding="utf-8",
-                              errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)  # fmt: skip
+        done = subprocess.run(
+            ["sh", "-eu"],
+            input=commands,
+            cwd=self.folder,
+            env=self.environment,
+            encoding="utf-8",
+            errors="replace",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=120,
+        )
         if done.returncode:
             raise Wrong(f"exit code {done.returncode} of\n{commands}{done.stdout}")
         return done.stdout
 
 
 def shown(path, name):
-    """A file that a document shows."""
+    """Returns a file that a document shows."""
     for _, _, content in Document(path, None, None).parts():
         if (match := NAMED.match(content)) and match[1] == name:
             return content
@@ -121,13 +136,16 @@ def shown(path, name):
 
 
 def compare(expected, printed):
-    pattern = "".join("(?:.*\n)*?" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") + "\n" for line in expected.rstrip("\n").split("\n"))
+    pattern = "".join(
+        "(?:.*\n)*?" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") + "\n"
+        for line in expected.rstrip("\n").split("\n")
+    )
     if not re.fullmatch(pattern, printed.rstrip("\n") + "\n"):
         raise Wrong(f"this is shown:\n{expected}and this is printed:\n{printed}")
 
 
 def tried(document):
-    """What is wrong with it, in words."""
+    """Returns the error in a document, or nothing."""
     try:
         document.run()
     except Wrong as wrong:
@@ -138,7 +156,9 @@ def surroundings(prefix):
     env = dict(os.environ)
     env["PATH"] = f"{prefix}/bin:{env['PATH']}"
     env["PKG_CONFIG_PATH"] = os.pathsep.join(str(path) for path in prefix.glob("**/pkgconfig"))
-    env["LD_LIBRARY_PATH"] = env["DYLD_LIBRARY_PATH"] = str(next(prefix.glob("**/libholdall.a")).parent)
+    env["LD_LIBRARY_PATH"] = env["DYLD_LIBRARY_PATH"] = str(
+        next(prefix.glob("**/libholdall.a")).parent
+    )
     env["CMAKE_PREFIX_PATH"], env["MANPATH"] = str(prefix), f"{prefix}/share/man:"
     env["SOURCE"] = str(ROOT)
     for name in ("HOLDALL_LIB", "HOLDALL_TOOL", "HOLDALL_THREADS"):
@@ -151,17 +171,27 @@ def main():
         sys.exit(__doc__.split("\n\n")[0])
     prefix, scratch = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
     subprocess.run(["rm", "-rf", scratch], check=True)
-    paths = [pathlib.Path(name).resolve() for name in sys.argv[3:]] or [path for pattern in DOCUMENTS for path in sorted(ROOT.glob(pattern))]
-    documents = [Document(path, (scratch / path.stem).resolve(), surroundings(prefix)) for path in paths]
+    paths = [pathlib.Path(name).resolve() for name in sys.argv[3:]] or [
+        path for pattern in DOCUMENTS for path in sorted(ROOT.glob(pattern))
+    ]
+    documents = [
+        Document(path, (scratch / path.stem).resolve(), surroundings(prefix)) for path in paths
+    ]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        wrong = [words for words in pool.map(tried, documents) if words]
-    for words in wrong:
-        print(words, file=sys.stderr)
+        wrong = [message for message in pool.map(tried, documents) if message]
+    for message in wrong:
+        print(message, file=sys.stderr)
     for document in documents:
         for reason in document.skipped:
             print(f"not run: {document.path.name}: {reason}")
-    ran, files, skipped = (sum(map(count, documents)) for count in (lambda d: d.ran, lambda d: d.files, lambda d: len(d.skipped)))
-    print(f"{len(documents)} documents: {ran} blocks of commands ran, {files} files, {skipped} blocks not run, {len(wrong)} documents wrong")
+    ran, files, skipped = (
+        sum(map(count, documents))
+        for count in (lambda d: d.ran, lambda d: d.files, lambda d: len(d.skipped))
+    )
+    print(
+        f"{len(documents)} documents: {ran} blocks of commands ran, {files} files, {skipped} "
+        f"blocks not run, {len(wrong)} documents wrong"
+    )
     sys.exit(bool(wrong))
 
 

@@ -1,31 +1,40 @@
 #!/usr/bin/env python3
-"""usage: test_blocks.py SCRATCH: documents with something wrong in them must not pass blocks.py, and sound ones must."""
+"""usage: test_blocks.py SCRATCH: checks that blocks.py refuses documents with an error, and accepts
+correct ones."""
+
 import pathlib
 import shutil
 import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-SOUND = {
+CORRECT = {
     "output": "```sh\necho one two\necho 3\n```\n\n```text\none ...\n3\n```\n",
     "lines between": "```sh\nseq 9\n```\n\n```text\n1\n...\n9\n```\n",
     "file": "```c\n/* some/a.c: nothing */\n```\n\n```sh\ntest -s some/a.c\n```\n",
     "unseen": "<!-- run: echo x > made -->\n```sh\ncat made\n```\n",
-    "needs": "<!-- needs no-such-program -->\n```sh\nfalse\n```\n\n<!-- needs sh -->\n```sh\necho x\n```\n\n```text\nx\n```\n",
+    "needs": "<!-- needs no-such-program -->\n```sh\nfalse\n```\n\n<!-- needs sh -->\n```sh\necho "
+    "x\n```\n\n```text\nx\n```\n",
     "marked": "<!-- not run: a reason -->\n```sh\nfalse\n```\n",
 }
 WRONG = {
     "other output": ("```sh\necho one\n```\n\n```text\ntwo\n```\n", "this is printed:\none"),
     "less output": ("```sh\nseq 3\n```\n\n```text\n1\n2\n```\n", "this is printed"),
     "a failure": ("```sh\nfalse\ntrue\n```\n", "exit code 1"),
-    "neither file nor command": ("```c\nint main(void) { return 0; }\n```\n", "no file, no command"),
-    "output of nothing": ("words\n\n```text\nthree\n```\n", "nothing's output"),
-    "indented": ("words\n\n    make\n", "fence it"),
+    "neither file nor command": (
+        "```c\nint main(void) { return 0; }\n```\n",
+        "no file, no command",
+    ),
+    "output of nothing": ("text\n\n```text\nthree\n```\n", "nothing's output"),
+    "indented": ("text\n\n    make\n", "fence it"),
     "no end": ("```sh\ntrue\n", "has no end"),
     "unseen failure": ("<!-- run: false -->\n", "exit code 1"),
     "needs what is there": ("<!-- needs sh -->\n```sh\nfalse\n```\n", "exit code 1"),
-    "a reason for one block alone": ("<!-- not run: x -->\n```sh\nfalse\n```\n\n```sh\nfalse\n```\n", "exit code 1"),
-    "no such file elsewhere": ("<!-- with none.h of sound-0.md -->\n", "shows no none.h"),
+    "a reason for one block alone": (
+        "<!-- not run: x -->\n```sh\nfalse\n```\n\n```sh\nfalse\n```\n",
+        "exit code 1",
+    ),
+    "no such file elsewhere": ("<!-- with none.h of correct-0.md -->\n", "shows no none.h"),
 }
 
 
@@ -40,15 +49,21 @@ def main():
     def run(name, text):
         path = scratch / f"{name}.md"
         path.write_text(f"# {name}\n\n{text}", encoding="utf-8")
-        return subprocess.run([sys.executable, HERE / "blocks.py", scratch / "prefix", scratch / "ran", path], encoding="utf-8", capture_output=True)
+        return subprocess.run(
+            [sys.executable, HERE / "blocks.py", scratch / "prefix", scratch / "ran", path],
+            encoding="utf-8",
+            capture_output=True,
+        )
 
-    for i, (name, text) in enumerate(SOUND.items()):
-        done = run(f"sound-{i}", text)
+    for i, (name, text) in enumerate(CORRECT.items()):
+        done = run(f"correct-{i}", text)
         assert done.returncode == 0, f"{name}: {done.stderr}"
-    for i, (name, (text, words)) in enumerate(WRONG.items()):
+    for i, (name, (text, message)) in enumerate(WRONG.items()):
         done = run(f"wrong-{i}", text)
-        assert done.returncode == 1 and words in done.stderr, f"{name}: {done.returncode} {done.stderr}"
-    print(f"{len(SOUND)} sound documents pass, {len(WRONG)} wrong ones do not")
+        assert (
+            done.returncode == 1 and message in done.stderr
+        ), f"{name}: {done.returncode} {done.stderr}"
+    print(f"{len(CORRECT)} correct documents pass, {len(WRONG)} wrong ones do not")
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ def main(prefix, folder):
         make(f, k, str(folder / name).encode())
     for name in ("trips.bagz", "field.b2nd", "trips.bcolz"):
         found = f.info("verify", "verify_result", str(folder / name).encode(), None, None, None)
-        print(f"{name}: {found.intact} sound, {found.corrupt} bad")
+        print(f"{name}: {found.intact} intact, {found.corrupt} corrupt")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 #!/bin/sh
 # usage: header.sh PREFIX
-# Compiles holdall_mpi.h of an installed holdall, alone, as the oldest C and C++ that holdall.h is for, with all warnings.
+#
+# Compiles holdall_mpi.h of an installed holdall, alone, for the oldest C and C++ standards that
+# holdall.h supports, with all warnings.
 set -eu
 flags="-Wall -Wextra -Wpedantic -Werror -fsyntax-only -I$1/include"
 posix=-D_XOPEN_SOURCE=700
@@ -8,7 +10,7 @@ posix=-D_XOPEN_SOURCE=700
 {
     echo '#include <holdall_mpi.h>' | mpicc -std=c99 $posix $flags -x c -
     echo '#include <holdall_mpi.h>' | mpicc -std=c17 $posix $flags -x c -
-    # without the old C++ functions of Open MPI, which do not compile so
+    # without the old C++ functions of Open MPI, which do not compile in that way
     echo '#include <holdall_mpi.h>' | mpicxx -std=c++11 -DOMPI_SKIP_MPICXX $flags -x c++ -
     echo '#include <holdall_mpi.h>' | mpicxx -std=c++17 -DOMPI_SKIP_MPICXX $flags -x c++ -
 }

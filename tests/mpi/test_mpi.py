@@ -1,7 +1,8 @@
-"""Four ranks write bags, datasets and frames, with the programs of examples/mpi: the files are those that one process writes with
-the library alone, any number of ranks reads them, and ranks that are killed leave the last commit.
+"""Tests bags, datasets and frames that four ranks write, with the programs of examples/mpi.
 
-HOLDALL_MPI_PROGRAMS is the folder with the programs.
+The files are those that one process writes with the library alone. Any number of ranks reads them,
+and ranks that are killed leave the last commit. HOLDALL_MPI_PROGRAMS is the folder with the
+programs.
 """
 
 import filecmp
@@ -25,7 +26,7 @@ import holdall_c as h  # noqa: E402
 PROGRAMS = pathlib.Path(os.environ["HOLDALL_MPI_PROGRAMS"])
 SEED = int(os.environ.get("HOLDALL_SEED", 0)) or random.SystemRandom().randrange(1, 1 << 30)
 KILLS = int(os.environ.get("HOLDALL_KILLS", 6))
-COLUMNS, CHUNK, CHUNKS = 64, 512, 8  # as examples/mpi/arrays.c has them
+COLUMNS, CHUNK, CHUNKS = 64, 512, 8  # as in examples/mpi/arrays.c
 UNIT = CHUNK * CHUNKS
 ENVIRONMENT = {
     **os.environ,
@@ -56,7 +57,7 @@ def record(i):
 
 
 def shares(n, ranks):
-    """As holdall_mpi_share() has them, in units of 1."""
+    """The shares of holdall_mpi_share(), in units of 1."""
     each, more = divmod(n, ranks)
     ends = [r * each + min(r, more) for r in range(ranks + 1)]
     return list(zip(ends, ends[1:]))
@@ -77,7 +78,13 @@ class Mpi(unittest.TestCase):
 
     def start(self, ranks, program, *arguments):
         command = ["mpirun", "-np", ranks, PROGRAMS / program, *arguments]
-        return subprocess.Popen(list(map(str, command)), env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(
+            list(map(str, command)),
+            env=ENVIRONMENT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     def run_ranks(self, *command):
         child = self.start(*command)
@@ -85,20 +92,22 @@ class Mpi(unittest.TestCase):
         self.assertEqual(child.returncode, 0, complaint)
         return said.strip()
 
-    def refused(self, words, *command):
+    def refused(self, message, *command):
         child = self.start(*command)
         _, complaint = child.communicate()
         self.assertNotEqual(child.returncode, 0)
-        self.assertIn(words, complaint)
+        self.assertIn(message, complaint)
 
     def one_process(self, name, *commits):
-        """What the library makes without MPI: a commit for each number of rows."""
+        """Writes the array with the library alone: a commit for each number of rows."""
         path = self.folder / name
         if path.suffix == ".blz":
             kind = {"format": h.FORMAT_BLZ_RFC, "superchunk_chunks": CHUNKS}
         else:
             kind = {"format": h.FORMAT_B2ND, "sparse": 1}
-        with h.Array.create(path, "<f4", [0, COLUMNS], chunk_shape=[CHUNK, COLUMNS], **kind) as array:
+        with h.Array.create(
+            path, "<f4", [0, COLUMNS], chunk_shape=[CHUNK, COLUMNS], **kind
+        ) as array:
             array.commit()
             first = 0
             for rows in commits:
@@ -114,7 +123,10 @@ class Mpi(unittest.TestCase):
             with h.Writer(self.folder / f"one{name}", h.CREATE) as writer:
                 writer.append_many([record(i) for i in range(first, end)])
                 writer.commit()
-            self.assertTrue(filecmp.cmp(self.folder / f"set{name}", self.folder / f"one{name}", shallow=False), name)
+            self.assertTrue(
+                filecmp.cmp(self.folder / f"set{name}", self.folder / f"one{name}", shallow=False),
+                name,
+            )
         self.assertEqual(len(os.listdir(self.folder)), 8, "and nothing else is left")
         for ranks in (3, 4):
             said = self.run_ranks(ranks, "bags", "read", self.folder / "set@*.bagz")
@@ -123,9 +135,18 @@ class Mpi(unittest.TestCase):
     def test_a_set_is_there_with_its_first_file(self):
         spec = self.folder / "set@4.bagz"
         self.run_ranks(4, "bags", "write", spec, 5000)
-        self.refused("rank 0: " + str(self.folder / "set-00000-of-00004.bagz"), 4, "bags", "write", spec, 10)
-        self.refused("wrong number of files (expected one per rank, 3, found 4)", 3, "bags", "write", spec, 10)
-        # what a run leaves whose rank 0 was killed before its commit
+        self.refused(
+            "rank 0: " + str(self.folder / "set-00000-of-00004.bagz"), 4, "bags", "write", spec, 10
+        )
+        self.refused(
+            "wrong number of files (expected one per rank, 3, found 4)",
+            3,
+            "bags",
+            "write",
+            spec,
+            10,
+        )
+        # files of a run whose rank 0 was killed before its commit
         (self.folder / "set-00000-of-00004.bagz").unlink()
         with self.assertRaises(h.Error) as caught:
             h.Bag(spec)
@@ -146,19 +167,27 @@ class Mpi(unittest.TestCase):
                 self.assertEqual([name for name in a if a[name] != b[name]], [])
                 self.assertFalse(pathlib.Path(f"{ours}.holdall-mpi").exists())
                 for ranks in (3, 4):
-                    self.assertEqual(self.run_ranks(ranks, "arrays", "read", ours), f"{sum(commits)} rows, 0 items that are wrong")
+                    self.assertEqual(
+                        self.run_ranks(ranks, "arrays", "read", ours),
+                        f"{sum(commits)} rows, 0 items that are wrong",
+                    )
                 self.refused("is not full", 4, "arrays", "write", ours, 10)
 
     def names_asked_for(self, ranks, path, program, *arguments):
-        """What of the files below `path` each rank asks the system for by name."""
+        """The files below `path` that each rank accesses by name."""
         log = self.folder / "asked"
         traced = 'exec strace -f -qq -e trace=%file -o "$0.$OMPI_COMM_WORLD_RANK" "$@"'
         self.run_ranks(ranks, "/bin/sh", "-c", traced, log, PROGRAMS / program, *arguments)
         below = re.compile(rf'"{re.escape(str(path))}/([^"]*)"')
-        return [set(below.findall(pathlib.Path(f"{log}.{rank}").read_text())) for rank in range(ranks)]
+        return [
+            set(below.findall(pathlib.Path(f"{log}.{rank}").read_text())) for rank in range(ranks)
+        ]
 
     def test_one_rank_reads_for_all_what_opening_needs(self):
-        for name, chunk in ("a.blz", r"data/__\d+__\.bin(\.holdall-journal)?"), ("a.b2nd", r"[0-9A-F]{8}\.chunk"):
+        for name, chunk in ("a.blz", r"data/__\d+__\.bin(\.holdall-journal)?"), (
+            "a.b2nd",
+            r"[0-9A-F]{8}\.chunk",
+        ):
             with self.subTest(name):
                 path = self.one_process(name, 4 * UNIT)
                 first, *others = self.names_asked_for(4, path, "arrays", "read", path)
@@ -181,20 +210,28 @@ class Mpi(unittest.TestCase):
         (path / "meta/sizes").write_bytes(sizes)
         stray = [name for name in tree(path) if name.startswith("data/")]
         self.assertEqual(len(stray), 6)
-        self.assertEqual(self.run_ranks(4, "arrays", "read", path), f"{2 * UNIT} rows, 0 items that are wrong")
-        # the library itself goes on, and so do other ranks
+        self.assertEqual(
+            self.run_ranks(4, "arrays", "read", path), f"{2 * UNIT} rows, 0 items that are wrong"
+        )
+        # the library itself continues, and so do other ranks
         with h.Array(path, h.APPEND) as array:
             array.append(0, UNIT, field(2 * UNIT, UNIT))
             array.commit()
         self.run_ranks(4, "arrays", "write", path, 2 * UNIT + 9)
-        self.assertEqual(tree(path), {**tree(self.one_process("one.blz", 2 * UNIT, UNIT, 2 * UNIT + 9)), **{n: tree(path)[n] for n in stray}})
+        self.assertEqual(
+            tree(path),
+            {
+                **tree(self.one_process("one.blz", 2 * UNIT, UNIT, 2 * UNIT + 9)),
+                **{n: tree(path)[n] for n in stray},
+            },
+        )
 
     def test_the_page_shows_the_example(self):
         page = (h.ROOT / "docs/mpi.md").read_text()
         shown = page.split("```c\n")[1].split("```")[0]
         self.assertIn(shown, (h.ROOT / "examples/mpi/arrays.c").read_text())
 
-    def test_one_job_at_a_time(self):
+    def test_one_job_holds_the_lock_at_a_time(self):
         for kind in ("blz", "b2nd"):
             path = self.one_process(f"a.{kind}", UNIT)
             with h.Array(path, h.APPEND):
@@ -204,19 +241,28 @@ class Mpi(unittest.TestCase):
         for name, format in (("a.blz", h.FORMAT_BCOLZ), ("a.blp", h.FORMAT_BLOSCPACK)):
             with h.Array.create(self.folder / name, "<f4", [0, COLUMNS], format=format) as array:
                 array.commit()
-            self.refused("expected a dataset in the BLZ RFC layout or an array in a frame", 2, "arrays", "write", self.folder / name, UNIT)
+            self.refused(
+                "expected a dataset in the BLZ RFC layout or an array in a frame",
+                2,
+                "arrays",
+                "write",
+                self.folder / name,
+                UNIT,
+            )
 
-    def test_what_is_damaged_is_told_to_all(self):
+    def test_corruption_is_reported_to_all(self):
         path = self.one_process("a.blz", UNIT)
         (path / "meta/sizes").write_bytes(b"{")
         self.refused("rank 0: ", 4, "arrays", "read", path)
 
     def ranks_of(self, child, program):
-        """The processes of a job's ranks, as they are now."""
+        """The processes of the ranks of a job."""
         pids = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
-                parent = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+                parent = int(
+                    pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1]
+                )
                 if parent == child.pid and os.readlink(f"/proc/{pid}/exe").endswith(program):
                     pids.append(int(pid))
             except (OSError, IndexError):
@@ -224,7 +270,7 @@ class Mpi(unittest.TestCase):
         return pids
 
     def begin(self, program, *arguments):
-        """Starts four ranks; they and when they were there."""
+        """Starts four ranks; returns them and the time at which they were running."""
         child = self.start(4, program, *arguments)
         pids, began = [], time.monotonic()
         while len(pids) < 4 and child.poll() is None and time.monotonic() < began + 30:
@@ -232,15 +278,16 @@ class Mpi(unittest.TestCase):
         return child, pids, time.monotonic()
 
     def duration(self, *command):
-        """How long four ranks take that nobody kills."""
+        """Returns the seconds of four ranks that are not killed."""
         child, _, began = self.begin(*command)
         child.communicate()
         self.assertEqual(child.returncode, 0)
         return time.monotonic() - began
 
     def kill_one(self, rng, within, trial, folder, *command):
-        """Kills one rank of four: at some moment within this time, or each other trial rank 0, as soon as there are new files of
-        another rank's in the folder. Was there one to kill?"""
+        """Kills one rank of four: at a random time within this time, or in every other trial rank
+        0, as soon as another rank has created files in the folder. Returns whether there was one to
+        kill."""
         before = len(os.listdir(folder))
         child, pids, _ = self.begin(*command)
         if trial % 2 == 0:
@@ -258,7 +305,8 @@ class Mpi(unittest.TestCase):
         return killed
 
     def end(self, child, program):
-        """Waits for the end of ranks of which one was killed. Now and then mpirun does not see that all have ended."""
+        """Waits for the end of ranks of which one was killed. Sometimes mpirun does not notice that
+        all have ended."""
         try:
             child.communicate(timeout=60)
         except subprocess.TimeoutExpired:
@@ -274,14 +322,28 @@ class Mpi(unittest.TestCase):
             rows, kills, lost = 8 * UNIT, 0, 0
             for trial in range(KILLS):
                 with self.subTest(kind, trial=trial, seed=SEED):
-                    kills += self.kill_one(rng, within, trial, path / "data" if kind == "blz" else path, "arrays", "write", path, 8 * UNIT)
+                    kills += self.kill_one(
+                        rng,
+                        within,
+                        trial,
+                        path / "data" if kind == "blz" else path,
+                        "arrays",
+                        "write",
+                        path,
+                        8 * UNIT,
+                    )
                     with h.Array(path) as array:
                         self.assertIn(array.shape[0], (rows, rows + 8 * UNIT))
                         lost += array.shape[0] == rows
                         rows = array.shape[0]
-                        self.assertEqual(array.read([0, 0], [rows, COLUMNS], [1, 1]), field(0, rows))
+                        self.assertEqual(
+                            array.read([0, 0], [rows, COLUMNS], [1, 1]), field(0, rows)
+                        )
             self.run_ranks(4, "arrays", "write", path, UNIT)
-            self.assertEqual(self.run_ranks(4, "arrays", "read", path), f"{rows + UNIT} rows, 0 items that are wrong")
+            self.assertEqual(
+                self.run_ranks(4, "arrays", "read", path),
+                f"{rows + UNIT} rows, 0 items that are wrong",
+            )
             print(f"{kind}: {kills} ranks killed, {lost} times before the commit", file=sys.stderr)
 
     def test_ranks_that_are_killed_leave_a_set_or_none(self):
@@ -293,7 +355,9 @@ class Mpi(unittest.TestCase):
             spec = self.folder / f"{trial}/set@4.bagz"
             spec.parent.mkdir()
             with self.subTest(trial=trial, seed=SEED):
-                kills += self.kill_one(rng, within, trial, spec.parent, "bags", "write", spec, len(records))
+                kills += self.kill_one(
+                    rng, within, trial, spec.parent, "bags", "write", spec, len(records)
+                )
                 if not (spec.parent / "set-00000-of-00004.bagz").exists():
                     with self.assertRaises(h.Error) as caught:
                         h.Bag(spec)

@@ -1,7 +1,8 @@
 #!/bin/sh
 # usage: cinstall.sh CARGO BUILD SCRATCH
-# Installs with `cargo cinstall` into a fresh prefix, holds that against what a build of CMakeLists.txt installs, and compiles and runs a
-# program against it, shared and static, with pkg-config alone.
+#
+# Installs with `cargo cinstall` into a new prefix, compares it with the installation of a CMake
+# build, and compiles and runs a program against it, shared and static, with pkg-config alone.
 set -eu
 cargo=$1
 source=$(cd "$(dirname "$0")/../.." && pwd)
@@ -11,7 +12,8 @@ scratch=$(cd "$3" && pwd)
 cd "$scratch"
 fail() { echo "cinstall.sh: $*" >&2; exit 1; }
 
-(cd "$source" && "$cargo" cinstall --locked --release --prefix "$scratch/prefix" --libdir "$scratch/prefix/lib") >log 2>&1 || { cat log; exit 1; }
+(cd "$source" && "$cargo" cinstall --locked --release --prefix "$scratch/prefix" \
+    --libdir "$scratch/prefix/lib") >log 2>&1 || { cat log; exit 1; }
 cmake --install "$build" --prefix "$scratch/cmake" >cmake.log || { cat cmake.log; exit 1; }
 theirs=$(dirname "$(find cmake -name libholdall.a)")
 
@@ -19,11 +21,12 @@ theirs=$(dirname "$(find cmake -name libholdall.a)")
 rm cmake/include/holdall_crashkit.h
 diff -r prefix/include cmake/include || fail "other headers than CMake installs"
 
-# Facts of the folder of libraries of either installation, which must be the same.
+# Properties of the library folder of an installation, which must be equal for both.
 soname() { readelf -d "$1/libholdall.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p'; }
 links() { (cd "$1" && find . -name 'libholdall.so*' | LC_ALL=C sort); }
 exports() { nm -D --defined-only "$1/libholdall.so" | awk '{ print $3 }' | LC_ALL=C sort; }
-archived() { nm -g --defined-only "$1/libholdall.a" 2>/dev/null | awk '$3 ~ /^holdall_/ { print $3 }' | LC_ALL=C sort -u; }
+archived() { nm -g --defined-only "$1/libholdall.a" 2>/dev/null |
+    awk '$3 ~ /^holdall_/ { print $3 }' | LC_ALL=C sort -u; }
 version() { PKG_CONFIG_PATH=$1/pkgconfig pkg-config --modversion holdall; }
 same() {
     [ -n "$2" ] || fail "no $1 are there"
@@ -35,7 +38,8 @@ same "functions of the shared library" "$(exports prefix/lib)" "$(exports "$thei
 same "functions of the static library" "$(archived prefix/lib)" "$(archived "$theirs")"
 same "version" "$(version prefix/lib)" "$(version "$theirs")"
 
-# Of the libraries of the system it names gcc_s, too, which is shared alone: the program's own library is what is static here.
+# It also names the system library gcc_s, which exists only as a shared library: only holdall is
+# static here.
 export PKG_CONFIG_PATH="$scratch/prefix/lib/pkgconfig"
 # eval, because pkg-config quotes what a shell would split
 {

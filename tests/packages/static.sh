@@ -1,6 +1,7 @@
 #!/bin/sh
 # usage: static.sh TOOL SCRATCH
-# Is this tool one file that asks for no other, and does it work with no other there?
+#
+# Checks that this tool is one file that requires no other file, and that it works alone.
 set -eu
 source=$(cd "$(dirname "$0")/../.." && pwd)
 tool=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
@@ -15,7 +16,7 @@ lines=$source/examples/data/nyc-weather-2013.csv
 cmp again.txt "$lines"
 "$tool" convert "$lines" table.bcolz
 "$tool" verify table.bcolz
-# nothing else there at all, where one may leave the root
+# in an empty root, if chroot is permitted
 if [ "$(id -u)" = 0 ] && mkdir empty && cp "$tool" empty/holdall; then
     chroot empty /holdall --version >/dev/null || fail "$tool does not run in an empty root"
 fi

@@ -1,6 +1,8 @@
 #!/bin/sh
 # usage: vendor.sh CARGO SCRATCH
-# Vendors the crates, and compiles the library and all of its tests with no others: offline, and with an empty CARGO_HOME.
+#
+# Vendors the crates, and compiles the library and all of its tests only with these: offline, and
+# with an empty CARGO_HOME.
 set -eu
 cargo=$1
 source=$(cd "$(dirname "$0")/../.." && pwd)
@@ -11,9 +13,10 @@ fail() { echo "vendor.sh: $*" >&2; exit 1; }
 sh "$source/cmake/vendor.sh" "$cargo" "$scratch/vendor"
 cd "$source"
 CARGO_HOME="$scratch/home" CARGO_TARGET_DIR="$scratch/target" \
-    "$cargo" check --offline --locked --all-targets --config "$scratch/vendor/config.toml" 2>"$scratch/log" || { cat "$scratch/log"; exit 1; }
+    "$cargo" check --offline --locked --all-targets --config "$scratch/vendor/config.toml" \
+    2>"$scratch/log" || { cat "$scratch/log"; exit 1; }
 
-# Compares with `cargo vendor`, by the lengths of files: those of blocks differ between file systems.
+# Compares with `cargo vendor`, by file lengths, because block counts differ between file systems.
 bytes() { find "$1" -type f -exec cat {} + | wc -c; }
 "$cargo" vendor --locked "$scratch/all" >/dev/null 2>&1
 all=$(bytes "$scratch/all") ours=$(bytes "$scratch/vendor")

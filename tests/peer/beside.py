@@ -1,6 +1,5 @@
-"""A peer that runs in a Python of its own: a script that does what each line of its input says, as JSON, and says how it went.
-Items come and go as .npy files.
-"""
+"""Runs a peer in a Python of its own: a script that executes each line of its input, as JSON, and
+reports the result. Items are exchanged as .npy files."""
 
 import json
 import pathlib
@@ -14,7 +13,9 @@ class Beside:
     def __init__(self, python, script, folder):
         side = pathlib.Path(__file__).with_name(script)
         self.folder = folder
-        self.process = subprocess.Popen([python, "-W", "ignore", side], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            [python, "-W", "ignore", side], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def close(self):
         self.process.stdin.close()
@@ -38,7 +39,7 @@ class Beside:
 
 
 def serve(functions):
-    """The side of the peer: `functions` by name."""
+    """The main loop of the peer: `functions` by name."""
     for line in sys.stdin:
         name, arguments = json.loads(line)
         try:

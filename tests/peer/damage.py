@@ -1,4 +1,4 @@
-"""What the tests that damage files share: what came of each way of reading, and the table of it."""
+"""Shared by the tests of corruption: the results of each way of reading, and their table."""
 
 import os
 import resource
@@ -9,7 +9,7 @@ import holdall_c as h
 
 
 class Found:
-    """Was anything wrong without a word, was anything refused?"""
+    """Was any result silently wrong, was any read refused?"""
 
     def __init__(self):
         self.wrong, self.refused = 0, 0
@@ -25,7 +25,8 @@ class Found:
 
 
 def alone(is_right):
-    """"right", "error", "silently wrong" or "crash": what became of a peer's reading, in a process of its own."""
+    """Returns "right", "error", "silently wrong" or "crash": the result of a peer's read, in a
+    process of its own."""
     sys.stderr.flush()
     child = os.fork()
     if child == 0:
@@ -34,7 +35,7 @@ def alone(is_right):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a parent may have it ignored
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)  # the parent may ignore the signal
             signal.alarm(100)
             code = 0 if is_right() else 2
         except BaseException:
@@ -46,7 +47,8 @@ def alone(is_right):
 
 
 def table(what, columns, rows):
-    """Prints how often each way had which verdict; a way that is like the mapped one stands for both."""
+    """Prints the number of verdicts of each way; a way with the results of the mapped one is merged
+    with it."""
     print(f"\n{what}", file=sys.stderr)
     print(f"| way | {' | '.join(columns)} |\n| --- |" + " --: |" * len(columns), file=sys.stderr)
     for way, row in rows.items():

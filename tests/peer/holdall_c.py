@@ -1,6 +1,6 @@
-"""The C library through ctypes, as much of it as the tests here need.
+"""The C library through ctypes, as far as the tests here need it.
 
-HOLDALL_LIB is the path of the shared library. Every call that fails raises `Error`.
+HOLDALL_LIB is the path of the shared library. Every failed call raises `Error`.
 """
 
 import ctypes as c
@@ -23,7 +23,7 @@ FILTERS = bytes((FILTER_NONE, FILTER_SHUFFLE, FILTER_BITSHUFFLE))
 
 
 class Error(Exception):
-    """What a call that failed said."""
+    """The error of a failed call."""
 
     def __init__(self, status, err):
         self.status, self.os_code, self.position = status, err.os_code, err.position
@@ -33,7 +33,8 @@ class Error(Exception):
 
 P, U64, SIZE = c.c_void_p, c.c_uint64, c.c_size_t
 NUMBERS = {
-    "int": c.c_int, "i32": c.c_int32, "i64": c.c_int64, "u8": c.c_uint8, "u32": c.c_uint32, "u64": U64, "size": SIZE, "char": c.c_char,
+    "int": c.c_int, "i32": c.c_int32, "i64": c.c_int64, "u8": c.c_uint8, "u32": c.c_uint32,
+    "u64": U64, "size": SIZE, "char": c.c_char,
     "str": c.c_char_p, "void": None,
 }  # fmt: skip
 
@@ -45,13 +46,16 @@ def _field(kind):
     return NUMBERS[kind] * int(of) if of else NUMBERS[kind]
 
 
-STRUCTS = {name: type(name, (c.Structure,), {"_fields_": [(f, _field(k)) for f, k in fields]}) for name, fields in TABLE["STRUCTS"].items()}
+STRUCTS = {
+    name: type(name, (c.Structure,), {"_fields_": [(f, _field(k)) for f, k in fields]})
+    for name, fields in TABLE["STRUCTS"].items()
+}
 CError = STRUCTS["holdall_error"]
 FAULT = c.CFUNCTYPE(c.c_int, P, c.c_char_p, c.POINTER(CError))
 
 
 def _type(kind, result=False):
-    """The type of an argument or a result; pointers to numbers are typed in results alone."""
+    """The type of an argument or a result; pointers to numbers are typed only in results."""
     if kind.startswith("ptr "):
         return c.POINTER(U64) if result and kind == "ptr u64" else P
     return P if kind.startswith("fn ") else NUMBERS[kind]
@@ -77,7 +81,7 @@ for _name, (_result, *_arguments) in TABLE["FUNCTIONS"].items():
 
 
 def name_of(constant):
-    """"zstd", "b2nd" and the like."""
+    """ "zstd", "b2nd" and the like."""
     return _lib.holdall_constant_name(constant).decode()
 
 
@@ -90,12 +94,14 @@ def version():
 
 
 def call(name, *arguments):
-    """Calls a function that can fail; gives its status."""
+    """Calls a function that can fail; returns its status."""
     err = CError()
     status = getattr(_lib, "holdall_" + name)(*arguments, c.byref(err))
     if status < 0:
         if err.status != status or not err.message:
-            raise AssertionError(f"{name} returned {status}, its error says {err.status}: {err.message!r}")
+            raise AssertionError(
+                f"{name} returned {status}, its error says {err.status}: {err.message!r}"
+            )
         raise Error(status, err)
     return status
 
@@ -121,7 +127,7 @@ class Options:
 
 
 class Handle:
-    """What is closed at the end of a `with`."""
+    """Closed at the end of a `with`."""
 
     close_name = ""
 
@@ -145,7 +151,7 @@ class Handle:
 
 
 class _Room(threading.local):
-    """Where functions write to, of each thread."""
+    """Output buffers of each thread."""
 
     def __init__(self):
         self.bytes = c.create_string_buffer(1 << 16)
@@ -187,7 +193,13 @@ class Bag(Handle):
 
     def read_range(self, start=0, count=None):
         out = P()
-        call("bag_read_range", self._handle, start, len(self) - start if count is None else count, c.byref(out))
+        call(
+            "bag_read_range",
+            self._handle,
+            start,
+            len(self) - start if count is None else count,
+            c.byref(out),
+        )
         return _records(out)
 
     def read_indices(self, indices):
@@ -210,11 +222,18 @@ class Bag(Handle):
 
     def to_arrow(self, stream, start=0, count=None, batch=0):
         """stream: the address of a struct ArrowArrayStream."""
-        call("bag_to_arrow", self._handle, start, len(self) - start if count is None else count, batch, stream)
+        call(
+            "bag_to_arrow",
+            self._handle,
+            start,
+            len(self) - start if count is None else count,
+            batch,
+            stream,
+        )
 
 
 class Records(list):
-    """The records of a batch; `damaged` are the positions of those that were skipped."""
+    """The records of a batch; `damaged` are the positions of the skipped ones."""
 
     damaged = ()
 
@@ -225,8 +244,10 @@ def _records(handle):
         offsets = _lib.holdall_records_offsets(handle)[: n + 1]
         data = c.string_at(_lib.holdall_records_data(handle), offsets[-1])
         records = Records(data[a:b] for a, b in zip(offsets, offsets[1:]))
-        bad = _lib.holdall_records_damaged_count(handle)
-        records.damaged = tuple(_lib.holdall_records_damaged_positions(handle)[:bad]) if bad else ()
+        count = _lib.holdall_records_damaged_count(handle)
+        records.damaged = (
+            tuple(_lib.holdall_records_damaged_positions(handle)[:count]) if count else ()
+        )
         return records
     finally:
         _lib.holdall_records_free(handle)
@@ -260,7 +281,7 @@ class Writer(Handle):
 
 
 class Index(Handle):
-    """An index of a bag: in memory, or with a path the one there, which a mode makes."""
+    """An index of a bag: in memory, or in a file at a path, which a mode creates."""
 
     close_name = "holdall_bag_index_close"
 
@@ -281,25 +302,41 @@ class Index(Handle):
     damaged = property(lambda self: _lib.holdall_bag_index_damaged_count(self._handle))
 
     def first(self, key):
-        """The first record that is the key, or None."""
+        """Returns the first record that equals the key, or None."""
         record = U64()
         found = call("bag_index_find_first", self._handle, key, len(key), c.byref(record))
         return record.value if found == OK else None
 
     def find(self, key):
-        """All of them."""
+        """Returns all of them."""
         n = SIZE()
         try:
-            call("bag_index_find", self._handle, key, len(key), _room.rows, len(_room.rows), c.byref(n))
+            call(
+                "bag_index_find",
+                self._handle,
+                key,
+                len(key),
+                _room.rows,
+                len(_room.rows),
+                c.byref(n),
+            )
         except Error as e:
             if e.status != E_BUFFER:
                 raise
             _room.rows = (U64 * n.value)()
-            call("bag_index_find", self._handle, key, len(key), _room.rows, len(_room.rows), c.byref(n))
+            call(
+                "bag_index_find",
+                self._handle,
+                key,
+                len(key),
+                _room.rows,
+                len(_room.rows),
+                c.byref(n),
+            )
         return _room.rows[: n.value]
 
     def find_many(self, keys):
-        """The first of each, or None."""
+        """Returns the first of each, or None."""
         offsets = _numbers(U64, [0, *itertools.accumulate(map(len, keys))])
         rows = (U64 * len(keys))()
         call("bag_index_find_many", self._handle, b"".join(keys), offsets, len(keys), rows)
@@ -307,7 +344,8 @@ class Index(Handle):
 
 
 class Schunk(Handle):
-    """An open superchunk; `Schunk.create` makes one. `damaged`: did the last read skip any?"""
+    """An open superchunk; `Schunk.create` makes one. `damaged`: did the last read skip corrupt
+    chunks?"""
 
     close_name = "holdall_schunk_close"
     damaged = False
@@ -322,7 +360,15 @@ class Schunk(Handle):
     def create(cls, path, typesize, mode=CREATE, **options):
         out = P()
         with Options(**options) as o:
-            call("schunk_create", os.fsencode(path), mode, FORMAT_BLOSCPACK, typesize, o, c.byref(out))
+            call(
+                "schunk_create",
+                os.fsencode(path),
+                mode,
+                FORMAT_BLOSCPACK,
+                typesize,
+                o,
+                c.byref(out),
+            )
         schunk = cls.__new__(cls)
         Handle.__init__(schunk, out)
         return schunk
@@ -372,7 +418,7 @@ class Schunk(Handle):
         call("schunk_truncate", self._handle, nbytes)
 
     def meta(self):
-        """The metadata as they are stored, or None."""
+        """Returns the stored metadata, or None."""
         value, n = P(), SIZE()
         if call("schunk_attr_get", self._handle, b"", c.byref(value), c.byref(n)) == NOT_FOUND:
             return None
@@ -390,13 +436,16 @@ def _numbers(kind, values):
 
 
 def _array_spec(format, chunk_shape, block_shape, **fields):
-    lengths = {name: n if n is None else _numbers(U64, n) for name, n in (("chunk_shape", chunk_shape), ("block_shape", block_shape))}
+    lengths = {
+        name: n if n is None else _numbers(U64, n)
+        for name, n in (("chunk_shape", chunk_shape), ("block_shape", block_shape))
+    }
     return struct("array_spec", format=format, **lengths, **fields)
 
 
 class Array(Handle):
-    """An open array of bytes: what is read and written are the items, packed, in C order. `damaged`: did the last read
-    skip any?"""
+    """An open array of bytes: the packed items in C order are read and written. `damaged`: did the
+    last read skip corrupt chunks?"""
 
     damaged = False
     close_name = "holdall_array_close"
@@ -408,9 +457,26 @@ class Array(Handle):
         super().__init__(out)
 
     @classmethod
-    def create(cls, path, dtype, shape, mode=CREATE, format=FORMAT_BLOSCPACK, chunk_shape=None, block_shape=None, **options):
+    def create(
+        cls,
+        path,
+        dtype,
+        shape,
+        mode=CREATE,
+        format=FORMAT_BLOSCPACK,
+        chunk_shape=None,
+        block_shape=None,
+        **options,
+    ):
         out = P()
-        spec = _array_spec(format, chunk_shape, block_shape, dtype=dtype.encode(), ndim=len(shape), shape=_numbers(U64, shape))
+        spec = _array_spec(
+            format,
+            chunk_shape,
+            block_shape,
+            dtype=dtype.encode(),
+            ndim=len(shape),
+            shape=_numbers(U64, shape),
+        )
         with Options(**options) as o:
             call("array_create", os.fsencode(path), mode, c.byref(spec), o, c.byref(out))
         array = cls.__new__(cls)
@@ -431,23 +497,46 @@ class Array(Handle):
         for k in count:
             n *= k
         dst = c.create_string_buffer(max(n, 1))
-        status = call(name, self._handle, *arguments, dst, n, *([None] if name == "array_read" else []))
+        status = call(
+            name, self._handle, *arguments, dst, n, *([None] if name == "array_read" else [])
+        )
         self.damaged = status == DAMAGED
         return c.string_at(dst, n)
 
     def read(self, start, count, step):
-        return self._read(count, "array_read", _numbers(U64, start), _numbers(U64, count), _numbers(U64, step))
+        return self._read(
+            count, "array_read", _numbers(U64, start), _numbers(U64, count), _numbers(U64, step)
+        )
 
     def read_orthogonal(self, lists):
         lists = [_numbers(U64, list) for list in lists]
         counts = [len(list) for list in lists]
-        return self._read(counts, "array_read_orthogonal", _numbers(P, [c.addressof(list) for list in lists]), _numbers(U64, counts))
+        return self._read(
+            counts,
+            "array_read_orthogonal",
+            _numbers(P, [c.addressof(list) for list in lists]),
+            _numbers(U64, counts),
+        )
 
     def read_points(self, points):
-        return self._read([len(points)], "array_read_points", _numbers(U64, [i for point in points for i in point]), len(points))
+        return self._read(
+            [len(points)],
+            "array_read_points",
+            _numbers(U64, [i for point in points for i in point]),
+            len(points),
+        )
 
     def write(self, start, count, step, data):
-        call("array_write", self._handle, _numbers(U64, start), _numbers(U64, count), _numbers(U64, step), data, len(data), None)
+        call(
+            "array_write",
+            self._handle,
+            _numbers(U64, start),
+            _numbers(U64, count),
+            _numbers(U64, step),
+            data,
+            len(data),
+            None,
+        )
 
     def append(self, axis, count, data):
         call("array_append", self._handle, axis, count, data, len(data))
@@ -459,9 +548,12 @@ class Array(Handle):
         call("array_remove", self._handle, axis, start, count)
 
     def attr_get(self, name):
-        """The value as it is stored, or None."""
+        """Returns the stored value, or None."""
         value, n = P(), SIZE()
-        if call("array_attr_get", self._handle, name.encode(), c.byref(value), c.byref(n)) == NOT_FOUND:
+        if (
+            call("array_attr_get", self._handle, name.encode(), c.byref(value), c.byref(n))
+            == NOT_FOUND
+        ):
             return None
         return c.string_at(value, n.value)
 
@@ -471,7 +563,15 @@ class Array(Handle):
     def resize(self, shape):
         call("array_resize", self._handle, _numbers(U64, shape))
 
-    def copy(self, path, mode=CREATE, format=FORMAT_BLOSCPACK, chunk_shape=None, block_shape=None, **options):
+    def copy(
+        self,
+        path,
+        mode=CREATE,
+        format=FORMAT_BLOSCPACK,
+        chunk_shape=None,
+        block_shape=None,
+        **options,
+    ):
         spec = _array_spec(format, chunk_shape, block_shape)
         with Options(**options) as o:
             call("array_copy", self._handle, os.fsencode(path), mode, c.byref(spec), o)
@@ -502,9 +602,14 @@ class Table(Handle):
     def create(cls, path, columns, mode=CREATE, format=FORMAT_BCOLZ, **options):
         """columns: names and dtypes."""
         out, columns = P(), dict(columns)
-        names, dtypes = (_numbers(c.c_char_p, [text.encode() for text in texts]) for texts in (columns, columns.values()))
+        names, dtypes = (
+            _numbers(c.c_char_p, [text.encode() for text in texts])
+            for texts in (columns, columns.values())
+        )
         with Options(**options) as o:
-            spec = struct("table_spec", format=format, column_count=len(columns), names=names, dtypes=dtypes)
+            spec = struct(
+                "table_spec", format=format, column_count=len(columns), names=names, dtypes=dtypes
+            )
             call("table_create", os.fsencode(path), mode, c.byref(spec), o, c.byref(out))
         table = cls.__new__(cls)
         Handle.__init__(table, out)
@@ -515,7 +620,10 @@ class Table(Handle):
 
     @property
     def names(self):
-        return [_lib.holdall_table_column_name(self._handle, i).decode() for i in range(_lib.holdall_table_column_count(self._handle))]
+        return [
+            _lib.holdall_table_column_name(self._handle, i).decode()
+            for i in range(_lib.holdall_table_column_count(self._handle))
+        ]
 
     def __getitem__(self, name):
         column = Column.__new__(Column)
@@ -524,18 +632,29 @@ class Table(Handle):
         return column
 
     def stored_rows(self):
-        """Of each column."""
-        return [_lib.holdall_table_column_row_count(self._handle, i) for i in range(len(self.names))]
+        """of each column"""
+        return [
+            _lib.holdall_table_column_row_count(self._handle, i) for i in range(len(self.names))
+        ]
 
     def append(self, rows, columns):
         """The bytes of each column."""
         data = _numbers(c.c_char_p, columns)
-        call("table_append", self._handle, rows, data, _numbers(SIZE, [len(bytes) for bytes in columns]))
+        call(
+            "table_append",
+            self._handle,
+            rows,
+            data,
+            _numbers(SIZE, [len(bytes) for bytes in columns]),
+        )
 
     def attr_get(self, name):
-        """The value as it is stored, or None."""
+        """Returns the stored value, or None."""
         value, n = P(), SIZE()
-        if call("table_attr_get", self._handle, name.encode(), c.byref(value), c.byref(n)) == NOT_FOUND:
+        if (
+            call("table_attr_get", self._handle, name.encode(), c.byref(value), c.byref(n))
+            == NOT_FOUND
+        ):
             return None
         return c.string_at(value, n.value)
 
@@ -544,7 +663,14 @@ class Table(Handle):
 
     def to_arrow(self, stream, start=0, count=None, batch=0):
         """stream: the address of a struct ArrowArrayStream."""
-        call("table_to_arrow", self._handle, start, len(self) - start if count is None else count, batch, stream)
+        call(
+            "table_to_arrow",
+            self._handle,
+            start,
+            len(self) - start if count is None else count,
+            batch,
+            stream,
+        )
 
     def append_arrow(self, stream):
         call("table_append_arrow", self._handle, stream)
@@ -554,7 +680,7 @@ class Table(Handle):
 
 
 class Verified:
-    """What verifying found; `error` is None for what is intact."""
+    """The results of verify; `error` is None for an intact container."""
 
     def __init__(self, path, **options):
         self.faults = []
@@ -574,7 +700,7 @@ class Verified:
 
 
 def repair(path, **options):
-    """Gives how many records or chunks were retained, and lost."""
+    """Returns how many records or chunks were retained, and lost."""
     result = struct("repair_result")
     with Options(**options) as o:
         call("repair", os.fsencode(path), o, c.byref(result))
@@ -582,16 +708,30 @@ def repair(path, **options):
 
 
 def compile_c(source, folder, *flags):
-    """Compiles a C program against the library; gives its path, in `folder`."""
+    """Compiles a C program against the library in `folder`; returns its path."""
     lib = library()
-    named = subprocess.run(["readelf", "-d", lib], capture_output=True, text=True, check=True).stdout
+    named = subprocess.run(
+        ["readelf", "-d", lib], capture_output=True, text=True, check=True
+    ).stdout
     soname = re.search(r"SONAME.*\[(.+)\]", named)
     at = pathlib.Path(folder) / (soname[1] if soname else lib.name)
-    shutil.copyfile(lib, at)  # a build meanwhile changes nothing
+    shutil.copyfile(lib, at)  # a concurrent build changes nothing
     out = pathlib.Path(folder) / pathlib.Path(source).stem
     cc = os.environ.get("CC", "gcc").split()
     warnings = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"]
-    command = [*cc, *warnings, "-O2", "-pthread", *flags, f"-I{ROOT / 'include'}", source, "-o", out, at, f"-Wl,-rpath,{at.parent}"]
+    command = [
+        *cc,
+        *warnings,
+        "-O2",
+        "-pthread",
+        *flags,
+        f"-I{ROOT / 'include'}",
+        source,
+        "-o",
+        out,
+        at,
+        f"-Wl,-rpath,{at.parent}",
+    ]
     subprocess.run(list(map(str, command)), check=True)
     return out
 

@@ -1,7 +1,8 @@
-/* What the writers here that are killed have in common: random numbers, items, and how they tell of their commits.
+/* Shared by the writers that tests kill: random numbers, items, and reports of their commits.
  *
- * Each commit is told on standard output before it begins and after it has returned, in pairs of 64-bit numbers: what
- * (0 opened, 1 about to commit, 2 committed) and which. */
+ * Each commit is reported on standard output before it begins and after it has returned, as pairs
+ * of 64-bit numbers: an event (0 opened, 1 about to commit, 2 committed) and the number of the
+ * commit. */
 #include "../../c-tests/short.h"
 
 #include <holdall.h>
@@ -26,14 +27,14 @@ static inline void set(holdall_options *o, int option, const char *number)
     check(holdall_options_set(o, option, atoi(number), &err), "options");
 }
 
-static inline void tell(uint64_t what, uint64_t which)
+static inline void report(uint64_t what, uint64_t which)
 {
     uint64_t message[2] = { what, which };
     if (write(1, message, sizeof message) != sizeof message)
         exit(4);
 }
 
-/* ---- random numbers, as killing.py has them */
+/* ---- random numbers, as in killing.py */
 
 static uint64_t state;
 
@@ -50,13 +51,13 @@ static inline uint64_t next(void)
     return mix(state);
 }
 
-/* ---- items of 64 bits, as test_kill_schunk.py has them */
+/* ---- items of 64 bits, as in test_kill_schunk.py */
 
 enum { CHUNK = 32768, MOST = 20000, ENOUGH = 1500000 };
 
 static uint64_t items[MOST];
 
-/* Item i as commit k makes it; every fifth one makes items that do not compress. */
+/* Item i of commit k; every fifth commit has items that do not compress. */
 static inline uint64_t value(uint64_t i, uint64_t k)
 {
     uint64_t noise = k % 5 ? 0xfff : 0xffffffffffu;
@@ -69,7 +70,7 @@ static inline void fill(uint64_t from, uint64_t n, uint64_t k)
         items[i] = value(from + i, k);
 }
 
-/* How many are appended before the next commit. */
+/* Number of items that are appended before the next commit. */
 static inline uint64_t how_many(void)
 {
     uint64_t r = next();

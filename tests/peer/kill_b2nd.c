@@ -1,15 +1,16 @@
-/* Changes an array of two dimensions in a Blosc2 frame, and commits each change, until it is killed; test_kill_b2nd.py
- * starts it.
+/* Changes a two-dimensional array in a Blosc2 frame, and commits each change, until it is killed;
+ * test_kill_b2nd.py starts it.
  *
  * usage: kill_b2nd PATH append|write|resize|attributes SEED NUMBER ATTRIBUTE DURABILITY
  *
- * Tells of each commit its number, from NUMBER on; what it changes follows from SEED and its number alone. With ATTRIBUTE 1
- * the attribute "number" says the same, so that a commit changes content and trailer. */
+ * Reports the number of each commit, from NUMBER on. A change depends only on SEED and its number.
+ * With ATTRIBUTE 1 the attribute "number" has the same number, so that a commit changes content and
+ * trailer. */
 #include "kill.h"
 
 enum { COLUMNS = 61, ROWS = 2000, NOTE = 3000 };
 
-/* Attributes are MessagePack, so that python-blosc2 reads them: here a number and texts. */
+/* Attributes are MessagePack, which python-blosc2 reads: here a number and texts. */
 static void attribute_number(holdall_array *a, uint32_t k)
 {
     unsigned char v[5] = { 0xce, k >> 24, k >> 16, k >> 8, k };
@@ -81,14 +82,14 @@ int main(int argc, char **argv)
     set(o, HOLDALL_OPT_DURABILITY, argv[6]);
     check(holdall_array_open(argv[1], HOLDALL_APPEND, o, &a, &err), "open");
     holdall_options_free(o);
-    tell(0, k);
+    report(0, k);
     for (;; k++) {
         state = mix(seed + k);
         change(a, argv[2], k);
         if (atoi(argv[5]))
             attribute_number(a, k);
-        tell(1, k);
+        report(1, k);
         check(holdall_array_commit(a, &err), "commit");
-        tell(2, k);
+        report(2, k);
     }
 }

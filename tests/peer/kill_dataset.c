@@ -1,20 +1,22 @@
-/* Appends to an array in a folder, or writes over what is there, or appends to a table, with a commit now and then,
- * until it is killed; test_kill_bcolz.py starts it.
+/* Appends to an array in a folder, overwrites its items, or appends to a table, with commits at
+ * intervals, until it is killed; test_kill_bcolz.py starts it.
  *
- * usage: kill_dataset PATH append|edit|table|papers-append|papers-table SEED NUMBER CHECKSUM ATTRIBUTE DURABILITY
+ * usage: kill_dataset PATH append|edit|table|blz_rfc-append|blz_rfc-table SEED NUMBER CHECKSUM
+ *                     ATTRIBUTE DURABILITY
  *
- * Tells of each commit its number, or that of all rows where it appends. With ATTRIBUTE 1 the attribute "number" says the
- * same, so that a commit changes several files. Items are of commit 1 where it appends, of the number of the column in a
- * table, whose items are the lower bytes of these; NUMBER 0 makes it new, and editing goes on with the commit NUMBER,
- * whose writes follow from SEED and its number alone. */
+ * Reports the number of each commit, or the number of rows if it appends. With ATTRIBUTE 1 the
+ * attribute "number" has the same number, so that a commit changes several files. Appended items
+ * are those of commit 1; those of a table are the lower bytes of the items of the column's number.
+ * NUMBER 0 creates the container. Editing continues with commit NUMBER, whose writes depend only on
+ * SEED and its number. */
 #include "kill.h"
 
 #define COLUMNS 8
-/* in the papers' form: chunks of a file */
+/* in the BLZ RFC layout: chunks of a file */
 #define SUPERCHUNK 5
 
 static const char *const names[COLUMNS] = { "a", "b", "c", "d", "e", "f", "g", "h" };
-static const char *const dtypes[COLUMNS] = { "<u8", "<u4", "<u2", "|u1", "<i8", "|S5", "<u8", "<i4" };
+static const char *const dtypes[COLUMNS] = {"<u8", "<u4", "<u2", "|u1", "<i8", "|S5", "<u8", "<i4"};
 static const size_t sizes[COLUMNS] = { 8, 4, 2, 1, 8, 5, 8, 4 };
 
 static unsigned char packed[COLUMNS][8 * MOST];
@@ -25,15 +27,15 @@ static void commit(holdall_array *a, uint64_t number, int attribute)
     int n = snprintf(json, sizeof json, "%" PRIu64, number);
     if (attribute)
         check(holdall_array_attr_set(a, "number", json, n, &err), "attr_set");
-    tell(1, number);
+    report(1, number);
     check(holdall_array_commit(a, &err), "commit");
-    tell(2, number);
+    report(2, number);
 }
 
 static void append(holdall_array *a, int attribute)
 {
     uint64_t i = holdall_array_shape(a)[0];
-    tell(0, i);
+    report(0, i);
     while (i < ENOUGH) {
         for (uint64_t left = how_many(), n; left > 0; left -= n) {
             n = 1 + next() % (left < MOST ? left : MOST);
@@ -48,7 +50,7 @@ static void append(holdall_array *a, int attribute)
 static void edit(holdall_array *a, uint64_t seed, uint64_t k, int attribute)
 {
     uint64_t all = holdall_array_shape(a)[0];
-    tell(0, k);
+    report(0, k);
     for (;; k++) {
         state = mix(seed + k);
         for (uint64_t writes = 1 + next() % 3; writes > 0; writes--) {
@@ -61,7 +63,7 @@ static void edit(holdall_array *a, uint64_t seed, uint64_t k, int attribute)
     }
 }
 
-/* The rows that follow, as every column has them. */
+/* The next rows, the same in every column. */
 static void append_rows(holdall_table *t, uint64_t from, uint64_t n)
 {
     const void *columns[COLUMNS];
@@ -78,7 +80,7 @@ static void append_rows(holdall_table *t, uint64_t from, uint64_t n)
 
 static holdall_format format_of(const char *what)
 {
-    return strncmp(what, "papers", 6) ? HOLDALL_FORMAT_BCOLZ : HOLDALL_FORMAT_BLZ_RFC;
+    return strncmp(what, "blz_rfc", 7) ? HOLDALL_FORMAT_BCOLZ : HOLDALL_FORMAT_BLZ_RFC;
 }
 
 static void table(char **argv, const holdall_options *o, int there)
@@ -87,9 +89,11 @@ static void table(char **argv, const holdall_options *o, int there)
     if (there)
         check(holdall_table_open(argv[1], HOLDALL_APPEND, o, &t, &err), "open");
     else
-        check(table_create(argv[1], HOLDALL_CREATE, format_of(argv[2]), COLUMNS, names, dtypes, o, &t, &err), "create");
+        check(table_create(argv[1], HOLDALL_CREATE, format_of(argv[2]), COLUMNS, names, dtypes, o,
+                           &t, &err),
+              "create");
     uint64_t rows = holdall_table_row_count(t);
-    tell(0, rows);
+    report(0, rows);
     while (rows < ENOUGH) {
         uint64_t n = how_many() % MOST + 1;
         append_rows(t, rows, n);
@@ -99,9 +103,9 @@ static void table(char **argv, const holdall_options *o, int there)
             int length = snprintf(json, sizeof json, "%" PRIu64, rows);
             check(holdall_table_attr_set(t, "number", json, length, &err), "attr_set");
         }
-        tell(1, rows);
+        report(1, rows);
         check(holdall_table_commit(t, &err), "commit");
-        tell(2, rows);
+        report(2, rows);
     }
 }
 
@@ -112,7 +116,9 @@ static void array(char **argv, const holdall_options *o, int there)
     if (there)
         check(holdall_array_open(argv[1], HOLDALL_APPEND, o, &a, &err), "open");
     else
-        check(array_create(argv[1], HOLDALL_CREATE, format_of(argv[2]), "<u8", 1, &none, NULL, NULL, o, &a, &err), "create");
+        check(array_create(argv[1], HOLDALL_CREATE, format_of(argv[2]), "<u8", 1, &none, NULL, NULL,
+                           o, &a, &err),
+              "create");
     if (!strcmp(argv[2], "edit"))
         edit(a, strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10), atoi(argv[6]));
     else
@@ -131,7 +137,8 @@ int main(int argc, char **argv)
         set(o, HOLDALL_OPT_CHECKSUM, argv[5]);
         check(holdall_options_set(o, HOLDALL_OPT_CHUNK_BYTES, CHUNK, &err), "chunk bytes");
         if (format_of(argv[2]) == HOLDALL_FORMAT_BLZ_RFC)
-            check(holdall_options_set(o, HOLDALL_OPT_SUPERCHUNK_CHUNKS, SUPERCHUNK, &err), "superchunk");
+            check(holdall_options_set(o, HOLDALL_OPT_SUPERCHUNK_CHUNKS, SUPERCHUNK, &err),
+                  "superchunk");
     }
     if (strstr(argv[2], "table"))
         table(argv, o, there);

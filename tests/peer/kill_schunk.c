@@ -1,11 +1,11 @@
-/* Appends to a superchunk, or writes over what is there, with a commit now and then, until it is killed;
+/* Appends to a superchunk, or overwrites its items, with commits at intervals, until it is killed;
  * test_kill_schunk.py starts it.
  *
  * usage: kill_schunk PATH append|edit SEED NUMBER CODEC CHECKSUM SPARE_BYTES OFFSETS DURABILITY
  *
- * Tells of each commit its number, or that of all items where it appends. The metadata say the same number. Items are
- * of commit 1 where it appends; editing goes on with the commit NUMBER, whose writes follow from SEED and its number
- * alone. */
+ * Reports the number of each commit, or the number of items if it appends. The metadata have the
+ * same number. Appended items are those of commit 1. Editing continues with commit NUMBER, whose
+ * writes depend only on SEED and its number. */
 #include "kill.h"
 
 static void commit(holdall_schunk *s, uint64_t number)
@@ -13,15 +13,15 @@ static void commit(holdall_schunk *s, uint64_t number)
     char json[64];
     int n = snprintf(json, sizeof json, "{\"number\":%" PRIu64 "}", number);
     check(holdall_schunk_attr_set(s, "", json, n, &err), "meta_set");
-    tell(1, number);
+    report(1, number);
     check(holdall_schunk_commit(s, &err), "commit");
-    tell(2, number);
+    report(2, number);
 }
 
 static void append(holdall_schunk *s)
 {
     uint64_t i = holdall_schunk_nbytes(s) / 8;
-    tell(0, i);
+    report(0, i);
     while (i < ENOUGH) {
         for (uint64_t left = how_many(), n; left > 0; left -= n) {
             n = 1 + next() % (left < MOST ? left : MOST);
@@ -36,7 +36,7 @@ static void append(holdall_schunk *s)
 static void edit(holdall_schunk *s, uint64_t seed, uint64_t k)
 {
     uint64_t all = holdall_schunk_nbytes(s) / 8;
-    tell(0, k);
+    report(0, k);
     for (;; k++) {
         state = mix(seed + k);
         for (uint64_t writes = 1 + next() % 3; writes > 0; writes--) {
@@ -66,7 +66,9 @@ int main(int argc, char **argv)
         set(o, HOLDALL_OPT_CHECKSUM, argv[6]);
         set(o, HOLDALL_OPT_OFFSETS, argv[8]);
         check(holdall_options_set(o, HOLDALL_OPT_CHUNK_BYTES, CHUNK, &err), "chunk bytes");
-        check(holdall_schunk_create(argv[1], HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, 8, o, &s, &err), "create");
+        check(holdall_schunk_create(argv[1], HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, 8, o, &s,
+                                    &err),
+              "create");
     }
     holdall_options_free(o);
     if (edits)

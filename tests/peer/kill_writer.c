@@ -1,9 +1,10 @@
-/* Appends known records to a bag, with commits now and then, until it is killed; test_kill.py starts it.
+/* Appends known records to a bag, with commits at intervals, until it is killed; test_kill.py
+ * starts it.
  *
  * usage: kill_writer PATH MODE POOL SEED GENERATION CODEC LIMITS DURABILITY
  *
- * Tells of each commit how many records there are. Record i of a generation comes from the 64 KiB of POOL as
- * record() says. */
+ * Reports the number of records of each commit. record() takes record i of a generation from the 64
+ * KiB of POOL. */
 #include "kill.h"
 
 #define POOL 65536
@@ -60,7 +61,7 @@ int main(int argc, char **argv)
     holdall_options_free(options);
 
     uint64_t i = holdall_bag_writer_record_count(writer);
-    tell(0, i);
+    report(0, i);
     while (i < RECORDS) {
         for (uint64_t left = records_more(); left > 0;) {
             if (random_below(2)) {
@@ -74,9 +75,9 @@ int main(int argc, char **argv)
             check(holdall_bag_writer_append_many(writer, data, offsets, n, &err), "append_many");
             i += n, left -= n;
         }
-        tell(1, i);
+        report(1, i);
         check(holdall_bag_writer_commit(writer, &err), "commit");
-        tell(2, i);
+        report(2, i);
     }
     for (;;)
         pause();

@@ -1,4 +1,4 @@
-"""kill -9 at any moment of a writer's work, again and again, and what may be there then."""
+"""Kills a writer with SIGKILL at random times, again and again; the states that may exist then."""
 
 import collections
 import fcntl
@@ -20,17 +20,23 @@ M64 = (1 << 64) - 1
 
 
 def mix(z):
-    """As the writers mix numbers."""
+    """Mixes numbers like the writers."""
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & M64
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB & M64
     return z ^ (z >> 31)
 
 
 def kill_one(test, rng, arguments, early, state, began, of=lambda number: number):
-    """Starts a writer and kills it, `early` times out of one before it may have begun. Gives the states that may be there
-    then: the last that it committed, or else `state`, and the one that it was about to commit. It tells pairs of numbers:
-    0 and where it `began`, 1 before and 2 after a commit, with a number that makes a state `of` it."""
-    child = subprocess.Popen([test.program, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
+    """Starts a writer and kills it, in one of `early` cases possibly before it has begun. Returns
+    the possible states: the last commit that it reported, or else `state`, and the one that it was
+    about to commit. It prints pairs of numbers: 0 and where it `began`, 1 before and 2 after a
+    commit, with a number from which `of` makes a state."""
+    child = subprocess.Popen(
+        [test.program, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+    )
     fcntl.fcntl(child.stdout, fcntl.F_SETPIPE_SZ, 1 << 20)
     said = b""
     if rng.random() < early:
@@ -54,7 +60,7 @@ def kill_one(test, rng, arguments, early, state, began, of=lambda number: number
 
 
 class Kill(unittest.TestCase):
-    """A class of tests whose writers are the C program `writer`."""
+    """Base class of tests whose writers are the C program `writer`."""
 
     @classmethod
     def setUpClass(cls):
@@ -64,8 +70,9 @@ class Kill(unittest.TestCase):
         cls.program = h.compile_c(pathlib.Path(__file__).with_name(cls.writer), cls.folder)
 
     def trials(self, name, trials, kills_a_file, again, make):
-        """`make`, given how many there were and random numbers, makes what is killed at: `kill_one` gives what may be
-        there, `look` at it, `go_on` with a later writer (at the end, and `again` times out of one before), `folder`."""
+        """`make`, given a count and random numbers, creates the container of a trial: `kill_one`
+        returns the possible states, `look` checks it, `go_on` continues with a later writer (at the
+        end, and in one of `again` cases before), `folder`."""
         rng = random.Random(f"{SEED} {name}")
         self.tally = collections.Counter()
         violations, file = 0, None
@@ -83,10 +90,16 @@ class Kill(unittest.TestCase):
                     violations += 1
                     keep = os.environ.get("HOLDALL_KEEP")
                     if keep:
-                        shutil.copytree(file.folder, pathlib.Path(keep) / f"{self.writer}-{name}-{trial}".replace(" ", "-"))
-                    # what is there is not to be built upon
+                        shutil.copytree(
+                            file.folder,
+                            pathlib.Path(keep) / f"{self.writer}-{name}-{trial}".replace(" ", "-"),
+                        )
+                    # the container cannot be continued
                     file = make(number, rng)
                     raise
-        told = ", ".join(f"{k} {v}" for k, v in sorted(self.tally.items()))
+        summary = ", ".join(f"{k} {v}" for k, v in sorted(self.tally.items()))
         took = time.monotonic() - started
-        print(f"{name}: {trials} trials, {violations} violations in {took:.0f} s ({told})", file=sys.stderr)
+        print(
+            f"{name}: {trials} trials, {violations} violations in {took:.0f} s ({summary})",
+            file=sys.stderr,
+        )

@@ -1,8 +1,11 @@
-"""What the peers' own readers see of a container whose writer was killed, at each moment of a commit: docs/commits.md says it.
+"""Checks what the readers of the peers see of a container whose writer was killed, at each point of
+a commit, as docs/commits.md states it.
 
-The system calls of a commit are recorded, and each beginning of them is laid down: all that a killed process had done is there. holdall reads the
-last commit or the next one (tests/crash, test_kill*.py). The peers know nothing of journals: where a commit needs one they may see an error, and
-in no case something else."""
+The system calls of a commit are recorded, and each prefix of them is replayed: all writes of a
+killed process are present. holdall reads the last commit or the next one (tests/crash,
+test_kill*.py). The peers have no journals: if a commit needs one, they may see an error, but no
+other content.
+"""
 
 import collections
 import multiprocessing
@@ -21,22 +24,25 @@ OLD, NEW, FROM, TO = test_crash.OLD, test_crash.NEW, 5, 20
 SECONDS = 60
 
 
-def rows(n, anew):
-    return [7 * i + (1000000 if anew and FROM <= i < TO else 0) for i in range(n)]
+def rows(n, rewritten):
+    return [7 * i + (1000000 if rewritten and FROM <= i < TO else 0) for i in range(n)]
 
 
 def items(content):
     import numpy
+
     return numpy.frombuffer(content, "<i4").tolist()
 
 
 def by_bloscpack(path):
     import theirs
+
     return items(theirs.Found(path).content)
 
 
 def by_blosc2(path):
     import blosc2
+
     blosc2.set_nthreads(1)
     found = blosc2.open(str(path), mode="r")
     return items(found[:]) if isinstance(found, blosc2.SChunk) else found[:].tolist()
@@ -44,11 +50,13 @@ def by_blosc2(path):
 
 def by_bcolz(path):
     import bcolz
+
     return bcolz.carray(rootdir=str(path), mode="r")[:].tolist()
 
 
 def by_bcolz_table(path):
     import bcolz
+
     table = bcolz.ctable(rootdir=str(path), mode="r")
     x, y = (table[name][:].tolist() for name in "xy")
     return x if x == y else [x, y]
@@ -56,25 +64,46 @@ def by_bcolz_table(path):
 
 def by_bagz(path):
     import bagz
+
     limits = bagz.LimitsPlacement.SEPARATE if path.suffix == ".bag" else bagz.LimitsPlacement.TAIL
-    return [int.from_bytes(record, "little") for record in bagz.Reader(str(path), bagz.Reader.Options(limits_placement=limits)).read()]
+    return [
+        int.from_bytes(record, "little")
+        for record in bagz.Reader(str(path), bagz.Reader.Options(limits_placement=limits)).read()
+    ]
 
 
-READERS = {"x.blp": by_bloscpack, "x.b2frame": by_blosc2, "sparse.b2frame": by_blosc2, "x.b2nd": by_blosc2,  "array.bcolz": by_bcolz, "table.bcolz": by_bcolz_table, "x.bagz": by_bagz, "x.bag": by_bagz}
-# What is seen in the middle of a commit besides the last commit and the next one, where rows are appended, and where some are changed as well.
+READERS = {
+    "x.blp": by_bloscpack,
+    "x.b2frame": by_blosc2,
+    "sparse.b2frame": by_blosc2,
+    "x.b2nd": by_blosc2,
+    "array.bcolz": by_bcolz,
+    "table.bcolz": by_bcolz_table,
+    "x.bagz": by_bagz,
+    "x.bag": by_bagz,
+}
+# Results in the middle of a commit other than the last commit and the next one, for appended and
+# for changed rows.
 MAY_BE = {
-    "append": {**dict.fromkeys(READERS, set()), "x.bagz": {"error"}, "x.blp": {"mixed"}, "table.bcolz": {"mixed"}},
+    "append": {
+        **dict.fromkeys(READERS, set()),
+        "x.bagz": {"error"},
+        "x.blp": {"mixed"},
+        "table.bcolz": {"mixed"},
+    },
     "change": {"x.blp": {"mixed"}, "array.bcolz": {"mixed"}, "table.bcolz": {"mixed"}},
 }
 
 
 def named(got, new):
-    """Which state this is."""
+    """Returns which state this is."""
     columns = got if got and isinstance(got[0], list) else [got]
     known = {str([rows(OLD, False)]): "old", str([new]): "new"}
     changed = rows(NEW, True)
     each = [len(c) in (OLD, NEW) or not len(c) % 16 for c in columns]
-    mixed = all(each) and all(row in (7 * i, changed[i]) for c in columns for i, row in enumerate(c))
+    mixed = all(each) and all(
+        row in (7 * i, changed[i]) for c in columns for i, row in enumerate(c)
+    )
     return known.get(str(columns), "mixed" if mixed else f"other: {got}")
 
 
@@ -88,9 +117,11 @@ def see(reader, path, new, pipe):
 
 @unittest.skipUnless(shutil.which("strace"), "there is no strace")
 class AfterAKill(test_crash.Crash):
-    def look_at(self, reader, path, new):
+    def read_state(self, reader, path, new):
         here, there = multiprocessing.Pipe(False)
-        child = multiprocessing.get_context("fork").Process(target=see, args=(reader, path, new, there))
+        child = multiprocessing.get_context("fork").Process(
+            target=see, args=(reader, path, new, there)
+        )
         child.start()
         there.close()
         try:
@@ -102,7 +133,7 @@ class AfterAKill(test_crash.Crash):
             child.join()
 
     def states(self, form, name, what):
-        """How often the reader sees what, over all moments of a commit."""
+        """Returns how often the reader sees each state, over all points of a commit."""
         base = self.empty()
         self.record([self.program, "make", form, base / name], base)
         recorded = self.record([self.program, what, form, base / name], base)
@@ -112,15 +143,19 @@ class AfterAKill(test_crash.Crash):
             left = self.folder / "left"
             shutil.rmtree(left, ignore_errors=True)
             recorded.lay_down(until, None, None, left)
-            seen[self.look_at(READERS[name], left / name, new)] += 1
+            seen[self.read_state(READERS[name], left / name, new)] += 1
         return seen
 
-    def test_peers(self):
+    def test_peers_see_one_commit_or_an_error(self):
         for form, name in enumerate(self.forms):
             for what in [what for what in MAY_BE if name in MAY_BE[what]]:
                 with self.subTest(name=name, what=what):
                     seen = self.states(form, name, what)
-                    print(f"{what} {name}: {', '.join(f'{state} {n}' for state, n in sorted(seen.items()))}", file=sys.stderr)
+                    print(
+                        f"{what} {name}: "
+                        f"{', '.join(f'{state} {n}' for state, n in sorted(seen.items()))}",
+                        file=sys.stderr,
+                    )
                     self.assertEqual(set(seen), {"old", "new"} | MAY_BE[what][name])
 
 

@@ -1,6 +1,5 @@
-"""N-dimensional arrays of ours read, and then changed, by the package `blosc2`, and read and changed by ours again; and arrays
-of its making. NumPy is what they are measured by.
-"""
+"""The package `blosc2` reads and changes N-dimensional arrays of holdall, and holdall those of the
+package. NumPy is the reference."""
 
 import itertools
 import pathlib
@@ -16,14 +15,34 @@ import test_arrays
 from test_arrays import SEED, literal, same
 from test_frames import metalayers
 
-DTYPES = ("|u1", "<i2", "<f4", ">i4", "<f8", ">f8", "<c16", "|S5", "<U3", "|b1", "<M8[ns]", [("a", "<i4"), ("b", "<f8")])
+DTYPES = (
+    "|u1",
+    "<i2",
+    "<f4",
+    ">i4",
+    "<f8",
+    ">f8",
+    "<c16",
+    "|S5",
+    "<U3",
+    "|b1",
+    "<M8[ns]",
+    [("a", "<i4"), ("b", "<f8")],
+)
 CODECS = test_arrays.CODECS
-FILTERS = (b"", bytes([h.FILTER_SHUFFLE]), bytes([h.FILTER_BITSHUFFLE]), bytes([h.FILTER_SHUFFLE, h.FILTER_BYTEDELTA]))
+FILTERS = (
+    b"",
+    bytes([h.FILTER_SHUFFLE]),
+    bytes([h.FILTER_BITSHUFFLE]),
+    bytes([h.FILTER_SHUFFLE, h.FILTER_BYTEDELTA]),
+)
 
 
 class B2nd(test_arrays.Arrays):
     # these are of Bloscpack files
-    test_arrays_of_ours = test_arrays_of_theirs = test_each_checksum = None
+    test_arrays_of_holdall_are_read_by_bloscpack = None
+    test_arrays_of_bloscpack_are_changed_by_holdall = None
+    test_each_checksum_is_read_by_bloscpack = None
 
     def path(self):
         return self.folder / f"{next(self.files)}.b2nd"
@@ -33,7 +52,9 @@ class B2nd(test_arrays.Arrays):
 
     def shape(self, ndim):
         most = (1, 300, 40, 14, 8, 6, 5, 4, 3)[ndim]
-        return tuple(self.rng.randrange(0 if self.rng.random() < 0.05 else 1, most + 1) for _ in range(ndim))
+        return tuple(
+            self.rng.randrange(0 if self.rng.random() < 0.05 else 1, most + 1) for _ in range(ndim)
+        )
 
     def cuts(self, shape):
         """Shapes of chunks and of blocks, or none."""
@@ -52,15 +73,17 @@ class B2nd(test_arrays.Arrays):
         self.tally["reads by blosc2"] += 1
 
     def changed_by_theirs(self, path, model):
-        """A box written, a metalayer, or some growth."""
+        """Writes a box, writes a metalayer, or resizes."""
         rng = self.rng
         array = blosc2.open(str(path), mode="a")
         what = rng.choice(("write", "resize", "vlmeta")) if model.ndim and model.size else "vlmeta"
         if what == "write":
-            place = tuple(slice(a := rng.randrange(n), rng.randrange(a + 1, n + 1)) for n in model.shape)
+            selection = tuple(
+                slice(a := rng.randrange(n), rng.randrange(a + 1, n + 1)) for n in model.shape
+            )
             model = model.copy()
-            model[place] = self.items(model.dtype, model[place].shape)
-            array[place] = np.ascontiguousarray(model[place])
+            model[selection] = self.items(model.dtype, model[selection].shape)
+            array[selection] = np.ascontiguousarray(model[selection])
         elif what == "resize":
             shape = list(model.shape)
             shape[rng.randrange(model.ndim)] += rng.randrange(1, 5)
@@ -72,7 +95,11 @@ class B2nd(test_arrays.Arrays):
         return model
 
     def grown(self, model, shape):
-        new = np.frombuffer(bytes(int(np.prod(shape)) * model.dtype.itemsize), model.dtype).reshape(shape).copy()
+        new = (
+            np.frombuffer(bytes(int(np.prod(shape)) * model.dtype.itemsize), model.dtype)
+            .reshape(shape)
+            .copy()
+        )
         new[tuple(map(slice, model.shape))] = model
         return new
 
@@ -90,15 +117,31 @@ class B2nd(test_arrays.Arrays):
             v = h.Verified(path)
             self.assertEqual((v.error, v.corrupt), (None, 0))
 
-    def test_arrays_of_ours(self):
+    def test_arrays_of_holdall_are_changed_by_blosc2(self):
         rng = self.rng
         for n, (ndim, sparse, codec) in enumerate(itertools.product(range(9), (0, 1), CODECS)):
             dtype, filters = DTYPES[n % len(DTYPES)], FILTERS[n % len(FILTERS)]
             model, path = self.items(dtype, self.shape(ndim)), self.path()
             chunks, blocks = self.cuts(model.shape)
-            options = dict(codec=CODECS[codec], level=rng.choice((1, 5, 9)), filters=filters, sparse=sparse, durability=0)
-            with self.subTest(dtype=dtype, shape=model.shape, chunks=chunks, blocks=blocks, seed=SEED, **options):
-                with h.Array.create(path, literal(dtype), model.shape, format=h.FORMAT_B2ND, chunk_shape=chunks, block_shape=blocks, **options) as array:
+            options = dict(
+                codec=CODECS[codec],
+                level=rng.choice((1, 5, 9)),
+                filters=filters,
+                sparse=sparse,
+                durability=0,
+            )
+            with self.subTest(
+                dtype=dtype, shape=model.shape, chunks=chunks, blocks=blocks, seed=SEED, **options
+            ):
+                with h.Array.create(
+                    path,
+                    literal(dtype),
+                    model.shape,
+                    format=h.FORMAT_B2ND,
+                    chunk_shape=chunks,
+                    block_shape=blocks,
+                    **options,
+                ) as array:
                     array.write((0,) * ndim, model.shape, (1,) * ndim, model.tobytes())
                     array.commit()
                     self.check_ours(array, model)
@@ -106,24 +149,45 @@ class B2nd(test_arrays.Arrays):
                 self.history(path, model)
                 shutil.rmtree(path) if sparse else path.unlink()
 
-    def test_arrays_of_theirs(self):
+    def test_arrays_of_blosc2_are_changed_by_holdall(self):
         rng = self.rng
         for n, (ndim, sparse, codec) in enumerate(itertools.product(range(1, 9), (0, 1), CODECS)):
             dtype = DTYPES[n * 5 % len(DTYPES)]
             model, path = self.items(dtype, self.shape(ndim)), self.path()
             chunks, blocks = self.cuts(model.shape)
             if 0 in model.shape and not chunks:
-                # it gives them chunks of nothing, which never grow
+                # it gives them empty chunks, which never grow
                 chunks = blocks = [1] * ndim
-            cparams = dict(codec=blosc2.Codec[codec.upper()], clevel=rng.choice((1, 5, 9)), filters=[blosc2.Filter(rng.randrange(3))], typesize=model.itemsize)
-            with self.subTest(dtype=dtype, shape=model.shape, chunks=chunks, blocks=blocks, sparse=sparse, seed=SEED, **cparams):
-                blosc2.asarray(np.ascontiguousarray(model), urlpath=str(path), mode="w", chunks=chunks, blocks=blocks, contiguous=not sparse, cparams=cparams)
+            cparams = dict(
+                codec=blosc2.Codec[codec.upper()],
+                clevel=rng.choice((1, 5, 9)),
+                filters=[blosc2.Filter(rng.randrange(3))],
+                typesize=model.itemsize,
+            )
+            with self.subTest(
+                dtype=dtype,
+                shape=model.shape,
+                chunks=chunks,
+                blocks=blocks,
+                sparse=sparse,
+                seed=SEED,
+                **cparams,
+            ):
+                blosc2.asarray(
+                    np.ascontiguousarray(model),
+                    urlpath=str(path),
+                    mode="w",
+                    chunks=chunks,
+                    blocks=blocks,
+                    contiguous=not sparse,
+                    cparams=cparams,
+                )
                 with h.Array(path) as array:
                     self.check_ours(array, model)
                 self.history(path, model)
 
-    def test_what_they_gave_up_stays_away(self):
-        """A shrunk array of theirs still holds what was beyond its edge."""
+    def test_items_beyond_the_edge_stay_discarded(self):
+        """A shrunk array of blosc2 still contains the items beyond its edge."""
         model, path = self.items("<i4", (50, 30)) + 1, self.path()
         array = blosc2.asarray(model, urlpath=str(path), mode="w", chunks=(20, 20), blocks=(10, 10))
         array.resize((33, 15))
@@ -132,7 +196,7 @@ class B2nd(test_arrays.Arrays):
             array.commit()
         self.check_theirs(path, self.grown(model[:33, :15], (50, 30)))
 
-    def test_both_metalayers(self):
+    def test_both_metalayers_are_written(self):
         path = pathlib.Path(self.path())
         with h.Array.create(path, "<f8", (3, 4), format=h.FORMAT_CATERVA, durability=0) as array:
             array.write((0, 0), (3, 4), (1, 1), np.arange(12.0).tobytes())

@@ -1,4 +1,4 @@
-"""Files of ours read by the Bagz package, files of its read and appended to by ours."""
+"""The Bagz package reads files of holdall; holdall reads its files and appends to them."""
 
 import hashlib
 import itertools
@@ -18,15 +18,20 @@ import numpy as np
 
 import holdall_c as h
 
-WORDS = "the of and sea wind stone river light hold carry open close north water seven paper".split()
+VOCABULARY = (
+    "the of and sea wind stone river light hold carry open close north water seven page".split()
+)
 LEVELS = (-5, 1, 3, 19, None)
-LIMITS = {h.BAG_LIMITS_TAIL: bagz.LimitsPlacement.TAIL, h.BAG_LIMITS_SEPARATE: bagz.LimitsPlacement.SEPARATE}
+LIMITS = {
+    h.BAG_LIMITS_TAIL: bagz.LimitsPlacement.TAIL,
+    h.BAG_LIMITS_SEPARATE: bagz.LimitsPlacement.SEPARATE,
+}
 checked = 0
 
 
 def text(rng, n):
-    """About n bytes of words."""
-    return " ".join(rng.choices(WORDS, k=n // 5 + 1)).encode()[:n]
+    """Returns about n bytes of text."""
+    return " ".join(rng.choices(VOCABULARY, k=n // 5 + 1)).encode()[:n]
 
 
 def shapes():
@@ -55,7 +60,7 @@ def digest(records):
 
 
 class Case:
-    """How a bag is stored. `level` None is the default; a `name` may say nothing of the codec."""
+    """How a bag is stored. `level` None is the default; a `name` may not show the codec."""
 
     def __init__(self, limits, level, zstd, dictionary=None, name=None):
         self.limits, self.level, self.zstd, self.dictionary = limits, level, zstd, dictionary
@@ -64,7 +69,11 @@ class Case:
         self.by_name = self.name.endswith(".bagz") == zstd
 
     def __repr__(self):
-        codec = f"zstd {self.level or 'default'}{' dictionary' if self.dictionary else ''}" if self.zstd else "none"
+        codec = (
+            f"zstd {self.level or 'default'}{' dictionary' if self.dictionary else ''}"
+            if self.zstd
+            else "none"
+        )
         return f"{'separate' if self.separate else 'tail'}, {codec}, {self.name}"
 
     def ours(self):
@@ -76,10 +85,14 @@ class Case:
             o["dictionary"] = self.dictionary.encode()
         return o
 
-    def ours_to_write(self, sums):
+    def ours_to_write(self, checksums):
         o = dict(self.ours(), durability=0, level=self.level)
-        if sums is not None:
-            o["checksum"] = (h.CHECKSUM_ZSTD if self.zstd else h.CHECKSUM_CRC32) if sums else h.CHECKSUM_NONE
+        if checksums is not None:
+            o["checksum"] = (
+                (h.CHECKSUM_ZSTD if self.zstd else h.CHECKSUM_CRC32)
+                if checksums
+                else h.CHECKSUM_NONE
+            )
         return o
 
     def compression(self):
@@ -91,10 +104,14 @@ class Case:
         return bagz.CompressionZstd(level=self.level or 0, dictionary=self.dictionary or "")
 
     def theirs(self, **more):
-        return bagz.Reader.Options(limits_placement=LIMITS[self.limits], compression=self.compression(), **more)
+        return bagz.Reader.Options(
+            limits_placement=LIMITS[self.limits], compression=self.compression(), **more
+        )
 
     def write_theirs(self, path, records):
-        options = bagz.Writer.Options(limits_placement=LIMITS[self.limits], compression=self.compression())
+        options = bagz.Writer.Options(
+            limits_placement=LIMITS[self.limits], compression=self.compression()
+        )
         with bagz.Writer(str(path), options) as w:
             for r in records:
                 w.write(r)
@@ -108,7 +125,7 @@ def cases():
 
 
 def extra_cases():
-    """Names that do not tell the codec."""
+    """Names that do not show the codec."""
     for limits in LIMITS:
         yield Case(limits, None, True, name="x.bag")
         yield Case(limits, None, False, name="x.bagz")
@@ -124,11 +141,15 @@ class Peer(unittest.TestCase):
             f.unlink()
 
     def same(self, got, want, what):
-        """As assertEqual, without printing megabytes."""
+        """Like assertEqual, without printing megabytes."""
         got = list(got)
         if got != want:
-            at = next((i for i, (a, b) in enumerate(zip(got, want)) if a != b), min(len(got), len(want)))
-            self.fail(f"{what}: {len(got)} records, wanted {len(want)}; they differ from record {at} on")
+            at = next(
+                (i for i, (a, b) in enumerate(zip(got, want)) if a != b), min(len(got), len(want))
+            )
+            self.fail(
+                f"{what}: {len(got)} records, expected {len(want)}; they differ from record {at} on"
+            )
 
     def picks(self, n):
         rng = random.Random(n)
@@ -148,23 +169,36 @@ class Peer(unittest.TestCase):
         self.same(r.read_indices_iter(some), some_of, "theirs, read_indices_iter")
         self.same(r.read_range(n // 3, n - n // 3), want[n // 3 :], "theirs, read_range")
         self.same(r[::-3].read(), want[::-3], "theirs, slice")
-        r = bagz.Reader(str(path), case.theirs(limits_storage=bagz.LimitsStorage.IN_MEMORY, max_parallelism=1))
+        r = bagz.Reader(
+            str(path), case.theirs(limits_storage=bagz.LimitsStorage.IN_MEMORY, max_parallelism=1)
+        )
         self.assertEqual(len(r), n, "theirs, number of records")
         self.same(r.read_indices(some), some_of, "theirs, limits in memory, read_indices")
         self.same(r.read_range_iter(0, n), want, "theirs, limits in memory, read_range_iter")
 
-    def read_by_ours(self, path, want, case, sums=None):
+    def read_by_ours(self, path, want, case, checksums=None):
         n = len(want)
         some = self.picks(n)
         some_of = [want[i] for i in some]
         each = range(n) if n <= 1000 else some
-        for io, cache, threads in ((h.IO_READ, 0, 0), (h.IO_MAP, 0, 1), (h.IO_READ, 1, 1), (h.IO_MAP, 1, 0)):
+        for io, cache, threads in (
+            (h.IO_READ, 0, 0),
+            (h.IO_MAP, 0, 1),
+            (h.IO_READ, 1, 1),
+            (h.IO_MAP, 1, 0),
+        ):
             with h.Bag(path, **case.ours(), io=io, bag_limits_cache=cache, threads=threads) as bag:
                 self.assertEqual(len(bag), n, "ours, number of records")
                 self.same((bag.read(i) for i in each), [want[i] for i in each], "ours, one by one")
-                self.assertEqual([bag.size_of(i) for i in some], list(map(len, some_of)), "ours, sizes")
+                self.assertEqual(
+                    [bag.size_of(i) for i in some], list(map(len, some_of)), "ours, sizes"
+                )
                 self.same(bag.read_range(), want, "ours, read_range")
-                self.same(bag.read_range(n // 3, n // 2), want[n // 3 : n // 3 + n // 2], "ours, a part by read_range")
+                self.same(
+                    bag.read_range(n // 3, n // 2),
+                    want[n // 3 : n // 3 + n // 2],
+                    "ours, a part by read_range",
+                )
                 self.same(bag.read_indices(some), some_of, "ours, read_indices")
                 with self.assertRaises(h.Error) as beyond:
                     bag.read(n)
@@ -173,20 +207,28 @@ class Peer(unittest.TestCase):
                     with bag.slice(n - 1, (n + 2) // 3, -3) as back:
                         self.same(back.read_range(), want[::-3], "ours, slice")
         with h.Bag(path, **case.ours()) as bag:
-            self.assertEqual(bag.checksum(h.CHECKSUM_SHA256), digest(want), "ours, checksum of the content")
+            self.assertEqual(
+                bag.checksum(h.CHECKSUM_SHA256), digest(want), "ours, checksum of the content"
+            )
             self.assertEqual(bag.info.codec, h.CODEC_ZSTD if case.zstd else h.CODEC_NONE)
             self.assertEqual(bag.info.limits, case.limits)
-            if sums and n:
-                self.assertEqual(bag.info.checksum, h.CHECKSUM_ZSTD if case.zstd else h.CHECKSUM_CRC32)
-            elif sums is False and n:
+            if checksums and n:
+                self.assertEqual(
+                    bag.info.checksum, h.CHECKSUM_ZSTD if case.zstd else h.CHECKSUM_CRC32
+                )
+            elif checksums is False and n:
                 self.assertEqual(bag.info.checksum, h.CHECKSUM_NONE)
         v = h.Verified(path, **case.ours())
         self.assertEqual((v.error, v.corrupt, v.intact + v.unchecked, v.faults), (None, 0, n, []))
-        if sums is not None:
-            self.assertEqual((v.intact, v.unchecked), (n, 0) if sums else (0, n), "verify: intact and unchecked records")
+        if checksums is not None:
+            self.assertEqual(
+                (v.intact, v.unchecked),
+                (n, 0) if checksums else (0, n),
+                "verify: intact and unchecked records",
+            )
 
     def write_ours(self, path, records, mode, options):
-        """In three commits, the last by a second writer; records one by one and many together."""
+        """In three commits, the last by a second writer; records one by one and in batches."""
         n = len(records)
         first, second = records[: n // 3], records[n // 3 : n - n // 3]
         third = records[n - n // 3 :]
@@ -212,7 +254,7 @@ class Peer(unittest.TestCase):
             w.commit()
 
     def files(self, *names):
-        """Nothing else is left behind, but for the lock."""
+        """Checks that no other files remain, except the lock."""
         left = {f.name for f in self.folder.iterdir() if not f.name.endswith(".holdall-lock")}
         self.assertEqual(left, set(names))
 
@@ -222,16 +264,16 @@ class Peer(unittest.TestCase):
 
 
 class OursReadByTheirs(Peer):
-    def all_ways(self, case, sums, shape, records):
+    def all_ways(self, case, checksums, shape, records):
         path = self.folder / case.name
         names = [case.name]
         if case.separate:
             names.append("limits." + case.name)
-        if sums and not case.zstd:
+        if checksums and not case.zstd:
             names.append("checksums." + case.name)
-        options = case.ours_to_write(sums)
+        options = case.ours_to_write(checksums)
         for way in ("once", "three commits", "replace"):
-            with self.subTest(shape=shape, case=case, sums=sums, way=way):
+            with self.subTest(shape=shape, case=case, checksums=checksums, way=way):
                 if way == "once":
                     self.fresh()
                     with h.Writer(path, h.CREATE, **options) as w:
@@ -241,7 +283,7 @@ class OursReadByTheirs(Peer):
                     self.fresh()
                     self.write_ours(path, records, h.CREATE, options)
                 else:
-                    # what is there stays readable until the first commit
+                    # the existing bag stays readable until the first commit
                     before = [b"before"] * 50 + [b""]
                     with h.Writer(path, h.REPLACE, **options) as w:
                         w.append_many(before)
@@ -251,37 +293,54 @@ class OursReadByTheirs(Peer):
                         with h.Bag(path, **case.ours()) as bag:
                             self.same(bag.read_range(), before, "ours, while it is being replaced")
                     with h.Bag(path, **case.ours()) as bag:
-                        self.same(bag.read_range(), before, "ours, after a replacement without a commit")
+                        self.same(
+                            bag.read_range(), before, "ours, after a replacement without a commit"
+                        )
                     self.write_ours(path, records, h.REPLACE, options)
                 self.files(*names)
                 self.read_by_theirs(path, records, case)
-                self.read_by_ours(path, records, case, sums)
+                self.read_by_ours(path, records, case, checksums)
                 self.done()
 
-    def test_combinations(self):
-        for (shape, records), case, sums in itertools.product(SHAPES.items(), cases(), (True, False)):
-            self.all_ways(case, sums, shape, records)
+    def test_combinations_are_read(self):
+        for (shape, records), case, checksums in itertools.product(
+            SHAPES.items(), cases(), (True, False)
+        ):
+            self.all_ways(case, checksums, shape, records)
 
-    def test_names_that_do_not_tell_the_codec(self):
-        for (shape, records), case, sums in itertools.product(SHAPES.items(), extra_cases(), (True, False)):
+    def test_names_that_do_not_show_the_codec(self):
+        for (shape, records), case, checksums in itertools.product(
+            SHAPES.items(), extra_cases(), (True, False)
+        ):
             if shape in ("no records", "empty amid", "random binary"):
-                self.all_ways(case, sums, shape, records)
+                self.all_ways(case, checksums, shape, records)
 
-    def test_dictionary(self):
+    def test_dictionaries_are_used(self):
         dictionary = text(random.Random(2), 4000).decode()
-        for limits, sums in itertools.product(LIMITS, (True, False)):
+        for limits, checksums in itertools.product(LIMITS, (True, False)):
             case = Case(limits, 3, True, dictionary)
-            self.all_ways(case, sums, "empty amid", SHAPES["empty amid"])
+            self.all_ways(case, checksums, "empty amid", SHAPES["empty amid"])
 
-    def test_shards(self):
+    def test_shards_are_read(self):
         records = SHAPES["random binary"]
-        for limits, ending, layout in itertools.product(LIMITS, ("bagz", "bag"), ("CONCATENATED", "INTERLEAVED")):
+        for limits, ending, layout in itertools.product(
+            LIMITS, ("bagz", "bag"), ("CONCATENATED", "INTERLEAVED")
+        ):
             with self.subTest(limits=limits, ending=ending, layout=layout):
                 self.fresh()
                 interleaved = layout == "INTERLEAVED"
                 for s in range(3):
-                    part = records[s::3] if interleaved else records[s * 150 : (s + 1) * 150 if s < 2 else None]
-                    with h.Writer(self.folder / f"x-{s:05}-of-00003.{ending}", h.CREATE, bag_limits=limits, durability=0) as w:
+                    part = (
+                        records[s::3]
+                        if interleaved
+                        else records[s * 150 : (s + 1) * 150 if s < 2 else None]
+                    )
+                    with h.Writer(
+                        self.folder / f"x-{s:05}-of-00003.{ending}",
+                        h.CREATE,
+                        bag_limits=limits,
+                        durability=0,
+                    ) as w:
                         w.append_many(part)
                         w.commit()
                 case = Case(limits, None, ending == "bagz", name=f"x@3.{ending}")
@@ -291,9 +350,15 @@ class OursReadByTheirs(Peer):
                 self.same(theirs.read(), records, "theirs, read()")
                 self.same(theirs, records, "theirs, iteration")
                 some = self.picks(len(records))
-                with h.Bag(spec, bag_limits=limits, bag_shards=h.TABLE["BAG_SHARDS_" + layout]) as bag:
+                with h.Bag(
+                    spec, bag_limits=limits, bag_shards=h.TABLE["BAG_SHARDS_" + layout]
+                ) as bag:
                     self.same(bag.read_range(), records, "ours, read_range")
-                    self.same(bag.read_indices(some), theirs.read_indices(some), "ours and theirs, read_indices")
+                    self.same(
+                        bag.read_indices(some),
+                        theirs.read_indices(some),
+                        "ours and theirs, read_indices",
+                    )
                 self.done()
 
 
@@ -308,7 +373,7 @@ class TheirsReadByOurs(Peer):
                 with self.assertRaises(h.Error) as refused:
                     h.Writer(path, h.APPEND, **case.ours(), checksum=h.CHECKSUM_CRC32)
                 self.assertEqual(refused.exception.status, h.E_STATE)
-            # checksums are not asked for: records of zstd have them all the same from here on
+            # checksums are not requested: zstd records have them nevertheless from here on
             options = case.ours_to_write(None)
             more = [b"", b"appended", *SHAPES["empty amid"], b""]
             with h.Writer(path, h.APPEND, **options) as w:
@@ -324,21 +389,24 @@ class TheirsReadByOurs(Peer):
             self.read_by_ours(path, records + more + more, case)
             self.done()
 
-    def test_combinations(self):
+    def test_combinations_are_read(self):
         for (shape, records), case in itertools.product(SHAPES.items(), [*cases(), *extra_cases()]):
             self.there_and_back(case, shape, records)
 
     def test_read_while_ours_appends(self):
-        """What is not committed is not seen, though with separate limits it lies behind what is."""
+        """Uncommitted records are not visible, although separate limits put them after the
+        committed ones."""
         more = [random.Random(6).randbytes(1000)] * 3000
-        for case, sums, shape in itertools.product(cases(), (None, True, False), ("no records", "only empty records", "empty last")):
-            with self.subTest(case=case, sums=sums, shape=shape):
+        for case, checksums, shape in itertools.product(
+            cases(), (None, True, False), ("no records", "only empty records", "empty last")
+        ):
+            with self.subTest(case=case, checksums=checksums, shape=shape):
                 self.fresh()
                 path, records = self.folder / case.name, SHAPES[shape]
-                if sums is None:
+                if checksums is None:
                     case.write_theirs(path, records)
                 else:
-                    with h.Writer(path, h.CREATE, **case.ours_to_write(sums)) as w:
+                    with h.Writer(path, h.CREATE, **case.ours_to_write(checksums)) as w:
                         w.append_many(records)
                         w.commit()
                 with h.Writer(path, h.APPEND, **case.ours_to_write(None)) as w:
@@ -350,7 +418,7 @@ class TheirsReadByOurs(Peer):
                 self.read_by_ours(path, records, case)
                 self.done()
 
-    def test_dictionary(self):
+    def test_dictionaries_are_used(self):
         rng = random.Random(3)
         for limits, level in itertools.product(LIMITS, (1, 3, 19)):
             dictionary = text(rng, 3000).decode() + "é ü 水"
@@ -377,17 +445,25 @@ class TheirsReadByOurs(Peer):
 
 
 class Sets(Peer):
-    """Shards: ours, written in turns, read by theirs; theirs read and gone on with by ours."""
+    """Shards: holdall writes them in turns and the package reads them; holdall reads and continues
+    those of the package."""
 
-    LAYOUTS = {h.BAG_SHARDS_CONCATENATED: bagz.ShardingLayout.CONCATENATED, h.BAG_SHARDS_INTERLEAVED: bagz.ShardingLayout.INTERLEAVED}
+    LAYOUTS = {
+        h.BAG_SHARDS_CONCATENATED: bagz.ShardingLayout.CONCATENATED,
+        h.BAG_SHARDS_INTERLEAVED: bagz.ShardingLayout.INTERLEAVED,
+    }
 
-    def both_read(self, case, n, want, told):
-        """`told`: the files say that they were written in turns, which theirs does not see."""
+    def both_read(self, case, n, want, in_turns):
+        """`in_turns`: the files state that they were written in turns, which the package does not
+        see."""
         path = self.folder / case.name.replace("x", f"x@{n}")
         rows = [r for i in range(n) for r in want[i::n]]
         with h.Bag(path, **case.ours()) as bag:
-            self.same(bag.read_range(), want if told else rows, "ours, unasked")
-        for layout, records in ((h.BAG_SHARDS_CONCATENATED, rows), (h.BAG_SHARDS_INTERLEAVED, want)):
+            self.same(bag.read_range(), want if in_turns else rows, "ours, unasked")
+        for layout, records in (
+            (h.BAG_SHARDS_CONCATENATED, rows),
+            (h.BAG_SHARDS_INTERLEAVED, want),
+        ):
             with h.Bag(path, bag_shards=layout, **case.ours()) as bag:
                 self.same(bag.read_range(), records, "ours")
             r = bagz.Reader(str(path), case.theirs(sharding_layout=self.LAYOUTS[layout]))
@@ -396,8 +472,10 @@ class Sets(Peer):
             some = list(range(len(want)))[:: max(1, len(want) // 50)]
             self.same(r.read_indices(some), [records[i] for i in some], "theirs, read_indices")
 
-    def test_sets(self):
-        for case, n, name in itertools.product(cases(), (1, 3, 8), ("no records", "empty amid", "random binary")):
+    def test_sets_are_read_and_continued(self):
+        for case, n, name in itertools.product(
+            cases(), (1, 3, 8), ("no records", "empty amid", "random binary")
+        ):
             if case.level not in (None, 1):
                 continue
             records = SHAPES[name]
@@ -409,16 +487,24 @@ class Sets(Peer):
                         w.append_many(part)
                         w.commit()
                 self.both_read(case, n, records, True)
-                # theirs, with the same records, and ours behind them
+                # those of the package, with the same records, and those of holdall after them
                 self.fresh()
                 for i in range(n):
-                    case.write_theirs(self.folder / case.name.replace("x", f"x-{i:05}-of-{n:05}"), records[i::n])
+                    case.write_theirs(
+                        self.folder / case.name.replace("x", f"x-{i:05}-of-{n:05}"), records[i::n]
+                    )
                 self.both_read(case, n, records, False)
-                with h.Writer(path, h.APPEND, durability=0, **(dict(bag_shards=h.BAG_SHARDS_INTERLEAVED) if n > 1 else {}), **case.ours()) as w:
+                with h.Writer(
+                    path,
+                    h.APPEND,
+                    durability=0,
+                    **(dict(bag_shards=h.BAG_SHARDS_INTERLEAVED) if n > 1 else {}),
+                    **case.ours(),
+                ) as w:
                     self.assertEqual(len(w), len(records))
-                    w.append_many([b"", b"behind theirs"])
+                    w.append_many([b"", b"after theirs"])
                     w.commit()
-                self.both_read(case, n, records + [b"", b"behind theirs"], not records)
+                self.both_read(case, n, records + [b"", b"after theirs"], not records)
                 self.done()
 
 
@@ -437,16 +523,18 @@ sys.stdin.read()
 
 
 class KilledWriterOfTheirs(Peer):
-    """Their writer keeps the limits in a second file until it is closed."""
+    """The package's writer stores the limits in a second file until it is closed."""
 
     LIMIT = 200_000
 
     def repaired(self, path, want, at_least, limits):
-        """Repairs the pair; both read the same whole records then. Gives their number."""
-        kept, dropped = h.repair(path)
-        self.assertGreaterEqual(kept + dropped, limits)  # frames behind the last limit are told, too
-        self.assertGreaterEqual(kept, at_least)
-        want = want[:kept]
+        """Repairs the pair; both then read the same complete records. Returns their number."""
+        retained, dropped = h.repair(path)
+        self.assertGreaterEqual(
+            retained + dropped, limits
+        )  # frames after the last limit are reported, too
+        self.assertGreaterEqual(retained, at_least)
+        want = want[:retained]
         self.files(path.name)
         case = Case(h.BAG_LIMITS_TAIL, None, path.suffix == ".bagz", name=path.name)
         self.read_by_ours(path, want, case)
@@ -454,16 +542,16 @@ class KilledWriterOfTheirs(Peer):
         self.same(r.read(), want, "theirs, read()")
         self.same(r, want, "theirs, iteration")
         before = path.read_bytes()
-        self.assertEqual(h.repair(path), (kept, 0))
+        self.assertEqual(h.repair(path), (retained, 0))
         self.assertEqual(path.read_bytes(), before, "a bag that is whole stays as it is")
         with h.Writer(path, h.APPEND, durability=0) as w:
             w.append_many([b"", b"more"])
             w.commit()
         self.same(bagz.Reader(str(path)).read(), want + [b"", b"more"], "theirs, after an append")
         self.done()
-        return kept
+        return retained
 
-    def test_killed(self):
+    def test_files_of_a_killed_writer_are_repaired(self):
         rng = random.Random(5)
         want = [b"%d " % i * (i % 40) for i in range(self.LIMIT)]
         for trial in range(16):
@@ -473,7 +561,9 @@ class KilledWriterOfTheirs(Peer):
                 path = self.folder / name
                 limits = self.folder / ("limits." + name)
                 child = subprocess.Popen(
-                    [sys.executable, "-c", WRITER, path, str(self.LIMIT), str(flush)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+                    [sys.executable, "-c", WRITER, path, str(self.LIMIT), str(flush)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
                 )
                 if flush == 500:
                     child.stdout.readline()
@@ -483,7 +573,10 @@ class KilledWriterOfTheirs(Peer):
                 time.sleep(rng.random() * 0.05)
                 child.send_signal(signal.SIGKILL)
                 said, _ = child.communicate()
-                flushed = max([int(n) for n in said.split() if n.isdigit()], default=500 if flush == 500 else 0)
+                flushed = max(
+                    [int(n) for n in said.split() if n.isdigit()],
+                    default=500 if flush == 500 else 0,
+                )
                 count = limits.stat().st_size // 8
                 with h.Bag(path, bag_limits=h.BAG_LIMITS_SEPARATE) as bag:
                     self.assertEqual(len(bag), count)
@@ -492,7 +585,9 @@ class KilledWriterOfTheirs(Peer):
                     for i in range(flushed, count):
                         try:
                             self.assertEqual(bag.read(i), want[i], "a record that was not flushed")
-                            self.assertEqual(whole, i - flushed, "records after one that is not whole")
+                            self.assertEqual(
+                                whole, i - flushed, "records after one that is not whole"
+                            )
                             whole += 1
                         except h.Error as e:
                             self.assertEqual((e.status, e.position), (h.E_FORMAT, i))
@@ -502,11 +597,11 @@ class KilledWriterOfTheirs(Peer):
                 except h.Error as e:
                     self.assertEqual(e.status, h.E_FORMAT)
                     self.assertIn("limits." + name, e.message)
-                kept = self.repaired(path, want, flushed, count)
-                self.assertEqual(kept, flushed + whole)
+                retained = self.repaired(path, want, flushed, count)
+                self.assertEqual(retained, flushed + whole)
 
     def left_open(self, name, records):
-        """What a writer leaves that was never closed: the pair."""
+        """The pair of files of a writer that was never closed."""
         self.fresh()
         path = self.folder / name
         w = bagz.Writer(str(path))
@@ -517,9 +612,9 @@ class KilledWriterOfTheirs(Peer):
         w.close()
         return path, *pair
 
-    def test_cut_anywhere(self):
+    def test_files_truncated_anywhere_are_repaired(self):
         """Records that end at every byte of the last few."""
-        records = [b"a record of some words, number %d" % i for i in range(40)]
+        records = [b"a record of some text, number %d" % i for i in range(40)]
         for name in ("x.bag", "x.bagz"):
             path, data, limits = self.left_open(name, records)
             ends = [int.from_bytes(limits[i : i + 8], "little") for i in range(0, len(limits), 8)]
@@ -529,11 +624,11 @@ class KilledWriterOfTheirs(Peer):
                     path.write_bytes(data[:size])
                     (self.folder / ("limits." + name)).write_bytes(limits)
                     whole = sum(e <= size for e in ends)
-                    kept = self.repaired(path, records, whole, len(records))
-                    self.assertEqual(kept, whole)
+                    retained = self.repaired(path, records, whole, len(records))
+                    self.assertEqual(retained, whole)
 
-    def test_torn_limits(self):
-        records = [b"a record of some words, number %d" % i for i in range(40)]
+    def test_torn_limits_are_repaired(self):
+        records = [b"a record of some text, number %d" % i for i in range(40)]
         for name in ("x.bag", "x.bagz"):
             path, data, limits = self.left_open(name, records)
             for size in range(len(limits) - 17, len(limits)):
@@ -541,22 +636,26 @@ class KilledWriterOfTheirs(Peer):
                     self.fresh()
                     path.write_bytes(data)
                     (self.folder / ("limits." + name)).write_bytes(limits[:size])
-                    kept = self.repaired(path, records, size // 8, -(-size // 8))
-                    self.assertEqual(kept, size // 8)
+                    retained = self.repaired(path, records, size // 8, -(-size // 8))
+                    self.assertEqual(retained, size // 8)
 
-    def test_records_that_look_like_limits(self):
-        """Uncompressed records whose last bytes would do as a last limit."""
+    def test_records_that_look_like_limits_are_not_truncated(self):
+        """Uncompressed records whose last bytes are a valid last limit."""
         zeros = [bytes(64)] * 40
         numbers = [(i * 8).to_bytes(8, "little") for i in range(40)]
-        for what, records in dict(zeros=zeros, numbers=numbers, text=[b"text", b"more", *numbers[:9]]).items():
+        for what, records in dict(
+            zeros=zeros, numbers=numbers, text=[b"text", b"more", *numbers[:9]]
+        ).items():
             with self.subTest(records=what):
                 path, data, limits = self.left_open("x.bag", records)
                 self.fresh()
                 path.write_bytes(data)
                 (self.folder / "limits.x.bag").write_bytes(limits)
-                self.assertEqual(self.repaired(path, records, len(records), len(records)), len(records))
+                self.assertEqual(
+                    self.repaired(path, records, len(records), len(records)), len(records)
+                )
 
-    def test_separate_limits_that_are_torn(self):
+    def test_torn_separate_limits_are_repaired(self):
         records = SHAPES["empty amid"]
         for name in ("x.bag", "x.bagz"):
             for cut in range(1, 20):
@@ -568,10 +667,12 @@ class KilledWriterOfTheirs(Peer):
                     limits = self.folder / ("limits." + name)
                     os.truncate(limits, limits.stat().st_size - cut)
                     count = -(-limits.stat().st_size // 8)
-                    kept, dropped = h.repair(path, bag_limits=h.BAG_LIMITS_SEPARATE)
-                    self.assertEqual((kept, kept + dropped), (limits.stat().st_size // 8, count))
-                    self.read_by_ours(path, records[:kept], case)
-                    self.read_by_theirs(path, records[:kept], case)
+                    retained, dropped = h.repair(path, bag_limits=h.BAG_LIMITS_SEPARATE)
+                    self.assertEqual(
+                        (retained, retained + dropped), (limits.stat().st_size // 8, count)
+                    )
+                    self.read_by_ours(path, records[:retained], case)
+                    self.read_by_theirs(path, records[:retained], case)
                     self.done()
 
 

@@ -1,6 +1,5 @@
-"""Datasets of ours read, appended to and trimmed by the package `bcolz-zipline`; datasets of its making changed by ours, and
-read by it again. NumPy is what they are measured by.
-"""
+"""The package `bcolz-zipline` reads, appends to and trims datasets of holdall; holdall changes
+datasets of the package, which reads them again. NumPy is the reference."""
 
 import collections
 import itertools
@@ -18,15 +17,38 @@ import numpy as np
 import holdall_c as h
 
 SEED = int(os.environ.get("HOLDALL_SEED", 0)) or random.SystemRandom().randrange(1, 1 << 30)
-CODECS = dict(none=h.CODEC_NONE, blosclz=h.CODEC_BLOSCLZ, lz4=h.CODEC_LZ4, lz4hc=h.CODEC_LZ4HC, zlib=h.CODEC_ZLIB, zstd=h.CODEC_ZSTD)
+CODECS = dict(
+    none=h.CODEC_NONE,
+    blosclz=h.CODEC_BLOSCLZ,
+    lz4=h.CODEC_LZ4,
+    lz4hc=h.CODEC_LZ4HC,
+    zlib=h.CODEC_ZLIB,
+    zstd=h.CODEC_ZSTD,
+)
 FILTERS = dict(zip(("none", "shuffle", "bitshuffle"), (h.FILTERS[i : i + 1] for i in range(3))))
 # those that bcolz opens again
-DTYPES = ("<f8", ">f8", "<f4", "<f2", ">i4", "<i8", "|i1", ">u2", "|u1", "|b1", "|S5", "|S300", "<U3", "<M8[ns]", "<M8[D]")
-NOT_THEIRS = ("<M8[D]",)  # it opens them and cannot make them
+DTYPES = (
+    "<f8",
+    ">f8",
+    "<f4",
+    "<f2",
+    ">i4",
+    "<i8",
+    "|i1",
+    ">u2",
+    "|u1",
+    "|b1",
+    "|S5",
+    "|S300",
+    "<U3",
+    "<M8[ns]",
+    "<M8[D]",
+)
+NOT_THEIRS = ("<M8[D]",)  # it opens them and cannot create them
 
 
 def joined(*parts):
-    """NumPy would turn numbers round."""
+    """NumPy would swap the bytes of numbers."""
     return np.concatenate(parts).astype(parts[0].dtype)
 
 
@@ -40,24 +62,28 @@ class Peers(unittest.TestCase):
         self.files = itertools.count()
 
     def tearDown(self):
-        told = ", ".join(f"{n} {what}" for what, n in self.tally.items())
-        print(f"{self._testMethodName}: {told} (HOLDALL_SEED={SEED})")
+        summary = ", ".join(f"{n} {what}" for what, n in self.tally.items())
+        print(f"{self._testMethodName}: {summary} (HOLDALL_SEED={SEED})")
 
     def path(self):
         return self.folder / f"{next(self.files)}.bcolz"
 
     def items(self, dtype, shape):
-        """Any items, some of them alike; text is ASCII, as both have it."""
+        """Random items, some of them equal; text is ASCII, which both support."""
         dtype = np.dtype(dtype)
         n = int(np.prod(shape))
         if dtype.kind == "U":
-            return np.array([self.rng.choice(["", "a", "bcd", "xyz"]) for _ in range(n)], dtype).reshape(shape)
+            return np.array(
+                [self.rng.choice(["", "a", "bcd", "xyz"]) for _ in range(n)], dtype
+            ).reshape(shape)
         if dtype.kind == "b":
             return self.noise.integers(0, 2, shape).astype(dtype)
         if dtype.kind == "f":
             return self.noise.integers(-1000, 1000, shape).astype(dtype)
         if dtype.kind == "S":
-            return np.array([b"%d" % self.rng.randrange(1000) for _ in range(n)], dtype).reshape(shape)
+            return np.array([b"%d" % self.rng.randrange(1000) for _ in range(n)], dtype).reshape(
+                shape
+            )
         return self.noise.integers(0, 120, shape).astype(dtype)
 
 
@@ -71,7 +97,9 @@ class Datasets(Peers):
     def ours(self, path, want):
         with h.Array(path, verify=2) as array:
             self.assertEqual((np.dtype(array.dtype), array.shape), (want.dtype, want.shape), path)
-            self.assertEqual(array.read([0] * want.ndim, want.shape, [1] * want.ndim), want.tobytes(), path)
+            self.assertEqual(
+                array.read([0] * want.ndim, want.shape, [1] * want.ndim), want.tobytes(), path
+            )
 
     def both(self, path, want):
         self.theirs(path, want)
@@ -92,7 +120,9 @@ class Datasets(Peers):
                         want = joined(want, new)
                     case 2:
                         new = self.items(want.dtype, (few, *row))
-                        array.write([at] + [0] * len(row), [few, *row], [1] * want.ndim, new.tobytes())
+                        array.write(
+                            [at] + [0] * len(row), [few, *row], [1] * want.ndim, new.tobytes()
+                        )
                         want = joined(want[:at], new, want[at + few :])
                     case 3:
                         new = self.items(want.dtype, (n, *row))
@@ -121,14 +151,20 @@ class Datasets(Peers):
         self.tally["changes of theirs"] += 1
         return want
 
-    def test_every_dtype_changed_by_turns(self):
+    def test_every_dtype_is_changed_in_turns(self):
         for dtype, row, first in itertools.product(DTYPES, ((), (3,)), ("ours", "theirs")):
             if dtype in NOT_THEIRS and first == "theirs":
                 continue
             want = self.items(dtype, (self.rng.choice([0, 1, 500, 4000]), *row))
             path = self.path()
             if first == "ours":
-                with h.Array.create(path, np.dtype(dtype).str, (0, *row), format=h.FORMAT_BCOLZ, expected_rows=self.rng.choice([0, 10, 10**6])) as array:
+                with h.Array.create(
+                    path,
+                    np.dtype(dtype).str,
+                    (0, *row),
+                    format=h.FORMAT_BCOLZ,
+                    expected_rows=self.rng.choice([0, 10, 10**6]),
+                ) as array:
                     array.append(0, len(want), want.tobytes())
                     array.commit()
             else:
@@ -136,21 +172,34 @@ class Datasets(Peers):
             with self.subTest(dtype=dtype, row=row, first=first):
                 self.both(path, want)
                 for _ in range(4):
-                    want = (self.change_ours if self.rng.randrange(2) else self.change_theirs)(path, want)
+                    want = (self.change_ours if self.rng.randrange(2) else self.change_theirs)(
+                        path, want
+                    )
                     self.both(path, want)
 
     def test_every_codec_and_filter_is_read_by_bcolz(self):
         want = self.items("<i8", (30_000,))
-        for (codec, number), (filter, bytes), sum in itertools.product(CODECS.items(), FILTERS.items(), (h.CHECKSUM_NONE, h.CHECKSUM_CRC32, h.CHECKSUM_SHA256)):
+        for (codec, number), (filter, bytes), sum in itertools.product(
+            CODECS.items(), FILTERS.items(), (h.CHECKSUM_NONE, h.CHECKSUM_CRC32, h.CHECKSUM_SHA256)
+        ):
             path = self.path()
-            with h.Array.create(path, "<i8", (0,), format=h.FORMAT_BCOLZ, codec=number, filters=bytes, checksum=sum, chunk_bytes=65536) as array:
+            with h.Array.create(
+                path,
+                "<i8",
+                (0,),
+                format=h.FORMAT_BCOLZ,
+                codec=number,
+                filters=bytes,
+                checksum=sum,
+                chunk_bytes=65536,
+            ) as array:
                 array.append(0, len(want), want.tobytes())
                 array.commit()
             with self.subTest(codec=codec, filter=filter, sum=sum):
                 self.both(path, want)
                 self.both(path, self.change_theirs(path, want))
 
-    def test_attributes_go_both_ways(self):
+    def test_attributes_are_read_by_both(self):
         path = self.path()
         with h.Array.create(path, "<f8", (3,), format=h.FORMAT_BCOLZ) as array:
             array.attr_set("ours", b'{"a": [1, 2.5, null], "b": "\xc3\xa9"}')
@@ -162,13 +211,17 @@ class Datasets(Peers):
         with h.Array(path, h.APPEND) as array:
             array.attr_set("ours", b"1")
             array.commit()
-        self.assertEqual(dict(bcolz.open(str(path), mode="r").attrs.getall()), {"ours": 1, "theirs": [1, "x"]})
-        # what BLZ needs is there, too
+        self.assertEqual(
+            dict(bcolz.open(str(path), mode="r").attrs.getall()), {"ours": 1, "theirs": [1, "x"]}
+        )
+        # the files that BLZ needs exist, too
         storage = json.loads((path / "meta/storage").read_text())
-        self.assertTrue({"dtype", "cparams", "bparams", "chunklen", "expectedlen", "dflt"} <= set(storage))
+        self.assertTrue(
+            {"dtype", "cparams", "bparams", "chunklen", "expectedlen", "dflt"} <= set(storage)
+        )
         self.tally["attributes"] += 2
 
-    def test_columns_of_their_tables_are_arrays_of_ours(self):
+    def test_columns_of_bcolz_tables_are_arrays(self):
         path = self.path()
         a, b = self.items("<i4", (5000,)), self.items("|S5", (5000,))
         bcolz.ctable((a, b), names=["a", "b"], rootdir=str(path), mode="w").flush()
@@ -181,12 +234,16 @@ class Table(h.Table):
 
     @classmethod
     def of(cls, path, columns, **options):
-        table = cls.create(path, {name: spelled(values) for name, values in columns.items()}, **options)
+        table = cls.create(
+            path, {name: spelled(values) for name, values in columns.items()}, **options
+        )
         table.extend(columns)
         return table
 
     def extend(self, columns):
-        self.append(len(next(iter(columns.values()))), [values.tobytes() for values in columns.values()])
+        self.append(
+            len(next(iter(columns.values()))), [values.tobytes() for values in columns.values()]
+        )
 
     def truncate(self, rows):
         h.call("table_truncate", self._handle, rows)
@@ -197,31 +254,46 @@ class Table(h.Table):
 
     def add(self, at, name, values):
         data = values.tobytes()
-        h.call("table_column_add", self._handle, at, name.encode(), spelled(values).encode(), data, len(data))
+        h.call(
+            "table_column_add",
+            self._handle,
+            at,
+            name.encode(),
+            spelled(values).encode(),
+            data,
+            len(data),
+        )
 
     def remove(self, name):
         h.call("table_column_remove", self._handle, name.encode())
 
 
 def spelled(values):
-    """The dtype of a column with rows like these."""
+    """Returns the dtype of a column with rows like these."""
     row = values.shape[1:]
     return f"('{values.dtype.str}', {row})" if row else values.dtype.str
 
 
 class Tables(Peers):
     def columns(self, n, names, dtypes=DTYPES):
-        """n rows of columns of any kind."""
-        kinds = ((name, self.rng.choice(dtypes), self.rng.choice([(), (), (3,), (2, 2)])) for name in names)
+        """n rows of columns of random kinds."""
+        kinds = (
+            (name, self.rng.choice(dtypes), self.rng.choice([(), (), (3,), (2, 2)]))
+            for name in names
+        )
         return {name: self.items(dtype, (n, *row)) for name, dtype, row in kinds}
 
     def more(self, want, n):
-        return {name: self.items(values.dtype, (n, *values.shape[1:])) for name, values in want.items()}
+        return {
+            name: self.items(values.dtype, (n, *values.shape[1:])) for name, values in want.items()
+        }
 
     def equal(self, path, got, want):
         self.assertEqual(list(got), list(want), path)
         for name, values in want.items():
-            self.assertEqual((got[name].dtype, got[name].shape), (values.dtype, values.shape), (path, name))
+            self.assertEqual(
+                (got[name].dtype, got[name].shape), (values.dtype, values.shape), (path, name)
+            )
             self.assertEqual(got[name].tobytes(), values.tobytes(), (path, name))
 
     def both(self, path, want):
@@ -259,10 +331,16 @@ class Tables(Peers):
                         table.write(name, at, new)
                         want[name] = joined(want[name][:at], new, want[name][at + few :])
                     case 4 if new_names:
-                        name, place = new_names.pop(), self.rng.randrange(len(want) + 1)
+                        name, position = new_names.pop(), self.rng.randrange(len(want) + 1)
                         new = self.columns(rows, [name])
-                        table.add(place, name, new[name])
-                        want = dict([*list(want.items())[:place], *new.items(), *list(want.items())[place:]])
+                        table.add(position, name, new[name])
+                        want = dict(
+                            [
+                                *list(want.items())[:position],
+                                *new.items(),
+                                *list(want.items())[position:],
+                            ]
+                        )
                     case 5 if len(want) > 1:
                         name = self.rng.choice(list(want))
                         table.remove(name)
@@ -299,11 +377,15 @@ class Tables(Peers):
         self.tally["changes of theirs"] += 1
         return want
 
-    def test_tables_changed_by_turns(self):
+    def test_tables_are_changed_in_turns(self):
         for round in range(60):
             first = ("ours", "theirs")[round % 2]
             names = ["a", "b_b", "\xe9t\xe9", "d", "e"][: self.rng.randrange(1, 6)]
-            dtypes = DTYPES if first == "ours" else [dtype for dtype in DTYPES if dtype not in NOT_THEIRS]
+            dtypes = (
+                DTYPES
+                if first == "ours"
+                else [dtype for dtype in DTYPES if dtype not in NOT_THEIRS]
+            )
             path, want = self.path(), self.columns(self.rng.choice([1, 500, 4000]), names, dtypes)
             if first == "ours":
                 with Table.of(path, want, expected_rows=self.rng.choice([0, 10, 10**6])) as table:
@@ -314,24 +396,41 @@ class Tables(Peers):
             with self.subTest(first=first, round=round):
                 self.both(path, want)
                 for _ in range(6):
-                    want = (self.change_ours if self.rng.randrange(2) else self.change_theirs)(path, want, new_names)
+                    want = (self.change_ours if self.rng.randrange(2) else self.change_theirs)(
+                        path, want, new_names
+                    )
                     self.both(path, want)
 
-    def test_chunks_are_as_long_as_theirs(self):
+    def test_chunks_have_the_length_that_bcolz_chooses(self):
         for rows in (0, 1, 1000, 10**5, 10**7, 10**9):
             ours, theirs = self.path(), self.path()
-            want = {"a": self.items("<i4", (3,)), "b": self.items("|S300", (3,)), "c": self.items("<f8", (3, 5))}
-            bcolz.ctable(list(want.values()), names=list(want), rootdir=str(theirs), mode="w", expectedlen=rows).flush()
+            want = {
+                "a": self.items("<i4", (3,)),
+                "b": self.items("|S300", (3,)),
+                "c": self.items("<f8", (3, 5)),
+            }
+            bcolz.ctable(
+                list(want.values()),
+                names=list(want),
+                rootdir=str(theirs),
+                mode="w",
+                expectedlen=rows,
+            ).flush()
             with Table.of(ours, want, expected_rows=rows) as table:
                 table.commit()
             for name in want:
-                lengths = [json.loads((path / name / "meta/storage").read_text())["chunklen"] for path in (ours, theirs)]
+                lengths = [
+                    json.loads((path / name / "meta/storage").read_text())["chunklen"]
+                    for path in (ours, theirs)
+                ]
                 self.assertEqual(*lengths, (rows, name))
                 self.tally["columns"] += 1
 
-    def test_what_tables_say_of_themselves(self):
+    def test_tables_have_equal_properties(self):
         path = self.path()
-        with Table.of(path, {"a": self.items("<i4", (10,)), "b": self.items("<f8", (10,))}) as table:
+        with Table.of(
+            path, {"a": self.items("<i4", (10,)), "b": self.items("<f8", (10,))}
+        ) as table:
             table.attr_set("ours", b'{"a": [1, 2.5, null]}')
             table.commit()
         theirs = bcolz.open(str(path), mode="a")
@@ -342,17 +441,17 @@ class Tables(Peers):
             h.call("table_attr_set", table._handle, b"ours", None, 0)
             table.commit()
         self.assertEqual(dict(bcolz.open(str(path), mode="r").attrs.getall()), {"theirs": "x"})
-        # what BLZ needs is there, too
+        # the files that BLZ needs exist, too
         dirs = json.loads((path / "__rootdirs__").read_text())
         self.assertEqual(dirs, {"names": ["a", "b"], "dirs": {"a": "a", "b": "b"}})
         self.assertEqual(json.loads((path / "a/__attrs__").read_text()), {})
         self.tally["attributes"] += 2
 
-    def test_columns_that_their_crash_left_unequal(self):
+    def test_unequal_columns_of_a_crashed_bcolz_are_read(self):
         path = self.path()
         want = {"a": self.items("<i4", (5000,)), "b": self.items("|S5", (5000,))}
         bcolz.ctable(list(want.values()), names=list(want), rootdir=str(path), mode="w").flush()
-        # it got to the second column only
+        # it wrote only two columns
         second = bcolz.open(str(path / "b"), mode="a")
         second.append(self.items("|S5", (3000,)))
         second.flush()

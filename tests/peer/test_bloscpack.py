@@ -1,6 +1,5 @@
-"""Bloscpack files of ours read, and appended to, by the package `bloscpack` (with python-blosc, c-blosc 1.21); files of
-its making read and changed by ours.
-"""
+"""The package `bloscpack` (with python-blosc, c-blosc 1.21) reads Bloscpack files of holdall and
+appends to them; holdall reads and changes files of the package."""
 
 import ast
 import collections
@@ -22,16 +21,28 @@ import theirs
 from theirs import bloscpack
 
 SEED = int(os.environ.get("HOLDALL_SEED", 0)) or random.SystemRandom().randrange(1, 1 << 30)
-CODECS = dict(blosclz=h.CODEC_BLOSCLZ, lz4=h.CODEC_LZ4, lz4hc=h.CODEC_LZ4HC, zlib=h.CODEC_ZLIB, zstd=h.CODEC_ZSTD)
+CODECS = dict(
+    blosclz=h.CODEC_BLOSCLZ,
+    lz4=h.CODEC_LZ4,
+    lz4hc=h.CODEC_LZ4HC,
+    zlib=h.CODEC_ZLIB,
+    zstd=h.CODEC_ZSTD,
+)
 FILTERS = range(3)
-SUMS = dict(zip(h.CHECKSUMS, theirs.SUMS))  # by holdall's constants
+CHECKSUM_NAMES = dict(zip(h.CHECKSUMS, theirs.CHECKSUM_NAMES))  # by the constants of holdall
 TYPESIZES = (1, 2, 3, 4, 8, 16, 100, 255)
 HISTORIES = int(os.environ.get("HOLDALL_HISTORIES", 2))  # of each codec, filter and checksum
-META = ({"a": 1}, [1, 2.5, None], "text", {"k" * i: "v" * 20 * i for i in range(1, 12)}, {"ünï": "\u20ac"})
+META = (
+    {"a": 1},
+    [1, 2.5, None],
+    "text",
+    {"k" * i: "v" * 20 * i for i in range(1, 12)},
+    {"ünï": "\u20ac"},
+)
 
 
 def content(rng, typesize, n):
-    """Bytes that filters and codecs have something to do with, or not."""
+    """Bytes that filters and codecs can compress, or cannot."""
     items = n // typesize + 1
     kind = rng.randrange(4)
     if kind == 0:
@@ -39,8 +50,12 @@ def content(rng, typesize, n):
     if kind == 1:
         return bytes(n)
     step, noise = rng.randrange(1, 1000), rng.randrange(1, 8)
-    ramp = np.arange(items, dtype="<u8") * step + np.random.default_rng(rng.getrandbits(32)).integers(0, noise, items, dtype="u8")
-    return np.pad(ramp.view("u1").reshape(items, 8), ((0, 0), (0, max(typesize - 8, 0))))[:, :typesize].tobytes()[:n]
+    ramp = np.arange(items, dtype="<u8") * step + np.random.default_rng(
+        rng.getrandbits(32)
+    ).integers(0, noise, items, dtype="u8")
+    return np.pad(ramp.view("u1").reshape(items, 8), ((0, 0), (0, max(typesize - 8, 0))))[
+        :, :typesize
+    ].tobytes()[:n]
 
 
 class Case:
@@ -61,20 +76,48 @@ class Case:
         return f"{vars(self)}"
 
     def sizes(self, rng):
-        """0, 1, less than a chunk, one, odd ones, several."""
+        """0, 1, less than a chunk, one chunk, odd ones, several."""
         c = self.chunk_size
-        return 0, 1, self.typesize, c // 2 + 1, c, c + 1, 3 * c, rng.randrange(5 * c) if c < 1 << 20 else 2 * c + 7
+        return (
+            0,
+            1,
+            self.typesize,
+            c // 2 + 1,
+            c,
+            c + 1,
+            3 * c,
+            rng.randrange(5 * c) if c < 1 << 20 else 2 * c + 7,
+        )
 
     def create(self, path, mode=h.CREATE, **more):
         options = dict(
-            codec=CODECS[self.codec], level=self.level, filters=bytes([h.FILTERS[self.filter]]), checksum=self.sum, offsets=int(self.offsets),
-            chunk_bytes=self.chunk_size, spare_chunks=self.spare_chunks, spare_bytes=self.spare_bytes, durability=0,
-        )  # fmt: skip
+            codec=CODECS[self.codec],
+            level=self.level,
+            filters=bytes([h.FILTERS[self.filter]]),
+            checksum=self.sum,
+            offsets=int(self.offsets),
+            chunk_bytes=self.chunk_size,
+            spare_chunks=self.spare_chunks,
+            spare_bytes=self.spare_bytes,
+            durability=0,
+        )
         return h.Schunk.create(path, self.typesize, mode, **(options | more))
 
     def theirs(self, path, data):
         spare = self.spare_chunks if self.offsets else None
-        theirs.pack(path, data, self.codec, self.filter, SUMS[self.sum], self.typesize, self.chunk_size, self.level, self.offsets, self.meta, spare)
+        theirs.pack(
+            path,
+            data,
+            self.codec,
+            self.filter,
+            CHECKSUM_NAMES[self.sum],
+            self.typesize,
+            self.chunk_size,
+            self.level,
+            self.offsets,
+            self.meta,
+            spare,
+        )
 
 
 def packed(meta):
@@ -89,23 +132,33 @@ class Bloscpack(unittest.TestCase):
         self.began = time.monotonic()
 
     def tearDown(self):
-        told = ", ".join(f"{n} {what}" for what, n in self.tally.items())
-        print(f"{self._testMethodName}: {told}, {time.monotonic() - self.began:.0f} s", file=sys.stderr)
+        summary = ", ".join(f"{n} {what}" for what, n in self.tally.items())
+        print(
+            f"{self._testMethodName}: {summary}, {time.monotonic() - self.began:.0f} s",
+            file=sys.stderr,
+        )
 
     def path(self):
         self.tally["files"] += 1
         return self.folder / f"{self.tally['files']}.blp"
 
     def check_theirs(self, path, data, meta, finished=True):
-        """The package reads this, and all that its header and offsets say is so. Gives what it found."""
+        """Checks that the package reads the file, and that its header and offsets are right.
+        Returns what it found."""
         found = theirs.Found(path)
-        self.assertTrue(found.content == data, f"bloscpack reads {len(found.content)} bytes, {len(data)} are right")
+        self.assertTrue(
+            found.content == data,
+            f"bloscpack reads {len(found.content)} bytes, {len(data)} are right",
+        )
         self.assertEqual(found.meta, meta)
         self.tally["reads by bloscpack"] += 1
         if finished:
             self.assertEqual(found.header.last_chunk, found.sizes[-1])
-            # and perhaps one byte more, so that readers notice a change that leaves the length
-            self.assertIn(os.path.getsize(path) - found.end, (0, 1), "the file ends with its last chunk")
+            # and sometimes one byte more, so that readers notice a change that does not change the
+            # length
+            self.assertIn(
+                os.path.getsize(path) - found.end, (0, 1), "the file ends with its last chunk"
+            )
         if found.header.offsets:
             self.assertEqual(found.offsets, found.positions)
         return found
@@ -124,11 +177,13 @@ class Bloscpack(unittest.TestCase):
             self.tally["reads by holdall"] += 1
             return s.info.checksum, s.info.typesize, s.info.chunk_size
 
-    # ---- ours
+    # ---- files of holdall
 
-    def test_what_ours_write(self):
+    def test_files_of_holdall_are_read_by_bloscpack(self):
         rng = random.Random(f"{SEED} write")
-        for codec, filter, sum, typesize in itertools.product(CODECS, FILTERS, SUMS, TYPESIZES):
+        for codec, filter, sum, typesize in itertools.product(
+            CODECS, FILTERS, CHECKSUM_NAMES, TYPESIZES
+        ):
             case = Case(rng, codec, filter, sum, typesize)
             for n in rng.sample(case.sizes(rng), 2):
                 with self.subTest(case=case, n=n, seed=SEED):
@@ -140,12 +195,15 @@ class Bloscpack(unittest.TestCase):
                         s.append(data)
                         s.commit()
                     found = self.check_theirs(path, data, case.meta)
-                    self.assertEqual((found.header.checksum, found.header.typesize), (SUMS[sum], typesize))
+                    self.assertEqual(
+                        (found.header.checksum, found.header.typesize),
+                        (CHECKSUM_NAMES[sum], typesize),
+                    )
                     path.unlink()
 
-    def test_papers_without_metadata_are_both(self):
-        rng = random.Random(f"{SEED} papers")
-        for codec, sum, offsets in itertools.product(CODECS, SUMS, (0, 1)):
+    def test_blz_rfc_files_without_metadata_are_both(self):
+        rng = random.Random(f"{SEED} blz_rfc")
+        for codec, sum, offsets in itertools.product(CODECS, CHECKSUM_NAMES, (0, 1)):
             with self.subTest(codec=codec, sum=sum, offsets=offsets, seed=SEED):
                 case = Case(rng, codec, 1, sum)
                 data, path = content(rng, case.typesize, 2 * case.chunk_size + 5), self.path()
@@ -156,13 +214,19 @@ class Bloscpack(unittest.TestCase):
                 path.unlink()
 
     def change(self, s, data, rng, case):
-        """One change at random; gives the content after it."""
+        """Makes a random change; returns the content after it."""
         n, c = len(data), case.chunk_size
-        what = rng.choice(("append", "append", "write", "write", "insert", "remove", "truncate", "raw"))
-        more = content(rng, case.typesize, rng.choice((0, 1, c // 3 + 1, c, rng.randrange(2 * c + 2))))
-        # files that bloscpack made of a few bytes have chunks as short as that
+        what = rng.choice(
+            ("append", "append", "write", "write", "insert", "remove", "truncate", "raw")
+        )
+        more = content(
+            rng, case.typesize, rng.choice((0, 1, c // 3 + 1, c, rng.randrange(2 * c + 2)))
+        )
+        # files that bloscpack made of a few bytes have chunks of that length
         more = more[: 2000 * s.info.chunk_size]
-        starts = list(itertools.accumulate((s.chunk_info(i).nbytes for i in range(s.chunk_count)), initial=0))
+        starts = list(
+            itertools.accumulate((s.chunk_info(i).nbytes for i in range(s.chunk_count)), initial=0)
+        )
         if what == "append":
             s.append(more)
             data += more
@@ -180,7 +244,9 @@ class Bloscpack(unittest.TestCase):
             s.remove(i)
             data = data[: starts[i]] + data[starts[i + 1] :]
         elif what == "truncate":
-            keep = rng.choice((n, n - min(n, 1), rng.randrange(n + 1), starts[-1] if s.chunk_count else 0))
+            keep = rng.choice(
+                (n, n - min(n, 1), rng.randrange(n + 1), starts[-1] if s.chunk_count else 0)
+            )
             s.truncate(keep)
             data = data[:keep]
         elif what == "raw" and s.chunk_count:
@@ -194,7 +260,7 @@ class Bloscpack(unittest.TestCase):
         return data
 
     def commit_some(self, path, data, meta, rng, case, **options):
-        """Opens a file, changes it, commits; gives content and metadata after it."""
+        """Opens a file, changes it, commits; returns content and metadata after it."""
         with h.Schunk(path, h.APPEND, durability=0, **options) as s:
             self.assertEqual(s.nbytes, len(data))
             for _ in range(rng.randrange(1, 3)):
@@ -209,7 +275,7 @@ class Bloscpack(unittest.TestCase):
         return data, meta
 
     def append_theirs(self, path, data, rng, found):
-        """The package appends where it can; gives the content after it."""
+        """Appends with the package if possible; returns the content after it."""
         room = min(found.room(), 3 * max(found.header.chunk_size, 1))
         if not room:
             return data, False
@@ -219,10 +285,18 @@ class Bloscpack(unittest.TestCase):
         return data + more, True
 
     def history(self, path, data, case, rng):
-        """Ours and the package change a file by turns."""
+        """holdall and the package change a file in turns."""
         meta = case.meta
         for _ in range(rng.randrange(2, 5)):
-            options = {} if rng.random() < 0.7 else dict(codec=CODECS[case.codec], level=rng.randrange(10), spare_bytes=rng.choice((0, 50)))
+            options = (
+                {}
+                if rng.random() < 0.7
+                else dict(
+                    codec=CODECS[case.codec],
+                    level=rng.randrange(10),
+                    spare_bytes=rng.choice((0, 50)),
+                )
+            )
             before = path.read_bytes()
             data, meta = self.commit_some(path, data, meta, rng, case, **options)
             found = self.check_theirs(path, data, meta, finished=path.read_bytes() != before)
@@ -233,9 +307,11 @@ class Bloscpack(unittest.TestCase):
                     self.check_theirs(path, data, meta, finished=False)
                     self.check_ours(path, data, meta, rng)
 
-    def test_what_ours_change(self):
+    def test_changed_files_of_holdall_are_read_by_bloscpack(self):
         rng = random.Random(f"{SEED} change")
-        for codec, filter, sum, _ in itertools.product(CODECS, FILTERS, SUMS, range(HISTORIES)):
+        for codec, filter, sum, _ in itertools.product(
+            CODECS, FILTERS, CHECKSUM_NAMES, range(HISTORIES)
+        ):
             case = Case(rng, codec, filter, sum)
             path, start = self.path(), rng.getstate()
             with self.subTest(case=case, path=path.name, seed=SEED):
@@ -248,11 +324,13 @@ class Bloscpack(unittest.TestCase):
                 self.history(path, data, case, rng)
                 path.unlink()
 
-    # ---- theirs
+    # ---- files of the package
 
-    def test_what_theirs_write(self):
+    def test_files_of_bloscpack_are_read_by_holdall(self):
         rng = random.Random(f"{SEED} read")
-        for codec, filter, sum, typesize in itertools.product(CODECS, FILTERS, SUMS, TYPESIZES):
+        for codec, filter, sum, typesize in itertools.product(
+            CODECS, FILTERS, CHECKSUM_NAMES, TYPESIZES
+        ):
             case = Case(rng, codec, filter, sum, typesize)
             n = rng.choice(case.sizes(rng))
             with self.subTest(case=case, n=n, seed=SEED):
@@ -265,9 +343,11 @@ class Bloscpack(unittest.TestCase):
                 self.assertEqual((v.error, v.corrupt, v.faults), (None, 0, []))
                 path.unlink()
 
-    def test_what_ours_change_of_theirs(self):
+    def test_files_of_bloscpack_are_changed_by_holdall(self):
         rng = random.Random(f"{SEED} change theirs")
-        for codec, filter, sum, _ in itertools.product(CODECS, FILTERS, SUMS, range(HISTORIES)):
+        for codec, filter, sum, _ in itertools.product(
+            CODECS, FILTERS, CHECKSUM_NAMES, range(HISTORIES)
+        ):
             case = Case(rng, codec, filter, sum)
             with self.subTest(case=case, seed=SEED):
                 path, data = self.path(), content(rng, case.typesize, rng.choice(case.sizes(rng)))
@@ -277,9 +357,11 @@ class Bloscpack(unittest.TestCase):
                 self.history(path, data, case, rng)
                 path.unlink()
 
-    def test_what_ours_append_to_one_short_chunk_of_theirs(self):
+    def test_holdall_appends_to_one_short_chunk_of_bloscpack(self):
         rng = random.Random(f"{SEED} short")
-        for n, offsets, sum in itertools.product((1, 8, 100, (16 << 10) - 8), (False, True), ("None", "crc32")):
+        for n, offsets, sum in itertools.product(
+            (1, 8, 100, (16 << 10) - 8), (False, True), ("None", "crc32")
+        ):
             with self.subTest(n=n, offsets=offsets, sum=sum, seed=SEED):
                 path, data, more = self.path(), content(rng, 8, n), content(rng, 8, 1_500_000)
                 theirs.pack(path, data, "lz4", 1, sum, 8, 1 << 20, offsets=offsets)
@@ -301,8 +383,27 @@ class Bloscpack(unittest.TestCase):
 
     def arrays(self):
         rng = np.random.default_rng(SEED)
-        plain = ("<f8", ">f8", "<i4", ">i2", "u1", "?", "<c16", "<f2", "<i8", "S7", "<U3", "<M8[ns]", "<m8[D]", "V5")
-        nested = ([("a", "<i4"), ("b", ">f8")], [("a", "<i4", (2, 3)), ("s", "S3")], [("p", [("x", "<f4"), ("y", "u1")]), ("q", "<U2")])
+        plain = (
+            "<f8",
+            ">f8",
+            "<i4",
+            ">i2",
+            "u1",
+            "?",
+            "<c16",
+            "<f2",
+            "<i8",
+            "S7",
+            "<U3",
+            "<M8[ns]",
+            "<m8[D]",
+            "V5",
+        )
+        nested = (
+            [("a", "<i4"), ("b", ">f8")],
+            [("a", "<i4", (2, 3)), ("s", "S3")],
+            [("p", [("x", "<f4"), ("y", "u1")]), ("q", "<U2")],
+        )
         for dtype in map(np.dtype, (*plain, *nested)):
             for shape in ((), (0,), (1,), (1000,), (37, 41), (5, 6, 7), (30, 0, 2)):
                 size = int(np.prod(shape)) * dtype.itemsize
@@ -314,11 +415,13 @@ class Bloscpack(unittest.TestCase):
         yield np.arange(400_000, dtype="<f8").round(2)
 
     def equal(self, a, b):
-        self.assertEqual((a.dtype.descr, a.shape, np.isfortran(a)), (b.dtype.descr, b.shape, np.isfortran(b)))
+        self.assertEqual(
+            (a.dtype.descr, a.shape, np.isfortran(a)), (b.dtype.descr, b.shape, np.isfortran(b))
+        )
         self.assertEqual(a.tobytes("A"), b.tobytes("A"))
         self.tally["arrays"] += 1
 
-    def test_arrays_of_ours(self):
+    def test_arrays_of_holdall_are_read_by_bloscpack(self):
         rng = random.Random(f"{SEED} arrays")
         for array in self.arrays():
             with self.subTest(dtype=array.dtype, shape=array.shape):
@@ -326,19 +429,29 @@ class Bloscpack(unittest.TestCase):
                 dtype = repr(array.dtype.descr if array.dtype.names else array.dtype.str)
                 meta = dict(dtype=dtype, shape=array.shape, order=order, container="numpy")
                 path, codec = self.path(), rng.choice(list(CODECS.values()))
-                with h.Schunk.create(path, array.itemsize, codec=codec, checksum=rng.choice(h.CHECKSUMS), durability=0) as s:
+                with h.Schunk.create(
+                    path,
+                    array.itemsize,
+                    codec=codec,
+                    checksum=rng.choice(h.CHECKSUMS),
+                    durability=0,
+                ) as s:
                     s.set_meta(packed(meta))
                     s.append(array.tobytes("A"))
                     s.commit()
                 self.equal(bloscpack.unpack_ndarray_from_file(str(path)), array)
 
-    def test_arrays_of_theirs(self):
+    def test_arrays_of_bloscpack_are_read_by_holdall(self):
         rng = random.Random(f"{SEED} arrays")
         for array in self.arrays():
             with self.subTest(dtype=array.dtype, shape=array.shape):
                 path = self.path()
-                blosc_args = bloscpack.BloscArgs(cname=rng.choice(list(CODECS)), shuffle=rng.randrange(3))
-                bloscpack.pack_ndarray_to_file(array, str(path), chunk_size=array.itemsize * 100, blosc_args=blosc_args)
+                blosc_args = bloscpack.BloscArgs(
+                    cname=rng.choice(list(CODECS)), shuffle=rng.randrange(3)
+                )
+                bloscpack.pack_ndarray_to_file(
+                    array, str(path), chunk_size=array.itemsize * 100, blosc_args=blosc_args
+                )
                 with h.Schunk(path) as s:
                     meta = json.loads(s.meta())
                     dtype = np.dtype(ast.literal_eval(meta["dtype"]))

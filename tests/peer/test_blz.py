@@ -1,6 +1,6 @@
-"""Datasets of ours, in BLZ's form and in that of both, read and changed by BLZ 0.6.2; datasets of its making changed by ours, and
-read by it again. It runs in a Python of its own, where it could be built.
-"""
+"""BLZ 0.6.2 reads and changes datasets of holdall, in the layout of BLZ and in that of both;
+holdall changes datasets of BLZ, which reads them again. BLZ runs in a Python of its own, if it
+could be built."""
 
 import itertools
 import os
@@ -35,7 +35,9 @@ class Blz(unittest.TestCase):
         print(f"{self._testMethodName}: {self.states} states (HOLDALL_SEED={SEED})")
 
     def items(self, dtype, shape):
-        numbers = np.array([self.rng.randrange(100) for _ in range(int(np.prod(shape)))]).reshape(shape)
+        numbers = np.array([self.rng.randrange(100) for _ in range(int(np.prod(shape)))]).reshape(
+            shape
+        )
         return numbers.astype("<i8").astype(dtype)
 
     def check(self, path, want):
@@ -46,11 +48,13 @@ class Blz(unittest.TestCase):
         self.assertEqual(theirs.astype(want.dtype).tobytes(), want.tobytes())
         with h.Array(path, verify=2) as array:
             self.assertEqual((array.shape, np.dtype(array.dtype)), (want.shape, want.dtype))
-            self.assertEqual(array.read([0] * want.ndim, want.shape, [1] * want.ndim), want.tobytes())
+            self.assertEqual(
+                array.read([0] * want.ndim, want.shape, [1] * want.ndim), want.tobytes()
+            )
         self.states += 1
 
     def change(self, path, want):
-        """A change of either side."""
+        """A change by either side."""
         row, n, rows = want.shape[1:], self.rng.choice([1, 7, 100, 700]), len(want)
         new, at = self.items(want.dtype, (n, *row)), self.rng.randrange(rows + 1)
         few = new[: rows - at]
@@ -74,14 +78,23 @@ class Blz(unittest.TestCase):
             array.commit()
         return want
 
-    def test_every_dtype_changed_by_turns(self):
+    def test_every_dtype_is_changed_in_turns(self):
         makers = [*FORMS, "theirs"]
         for i, (dtype, row, maker) in enumerate(itertools.product(DTYPES, ROWS, makers)):
-            want, path = self.items(dtype, (self.rng.choice([0, 1, 500, 3000]), *row)), self.folder / f"{i}.blz"
+            want, path = (
+                self.items(dtype, (self.rng.choice([0, 1, 500, 3000]), *row)),
+                self.folder / f"{i}.blz",
+            )
             if maker == "theirs":
                 self.theirs("create", path=path, rows=want)
             else:
-                with h.Array.create(path, dtype, (0, *row), format=FORMS[maker], chunk_bytes=self.rng.choice([512, 4096, 65536])) as array:
+                with h.Array.create(
+                    path,
+                    dtype,
+                    (0, *row),
+                    format=FORMS[maker],
+                    chunk_bytes=self.rng.choice([512, 4096, 65536]),
+                ) as array:
                     array.append(0, len(want), want.tobytes())
                     array.attr_set("unit", b'"m"')
                     array.commit()
@@ -93,11 +106,23 @@ class Blz(unittest.TestCase):
                     want = self.change(path, want)
                     self.check(path, want)
 
-    def test_every_codec_and_the_fill_value(self):
-        for (form, format), (codec, number), shuffle in itertools.product(FORMS.items(), CODECS.items(), (h.FILTERS[:1], h.FILTERS[1:2])):
-            path, want = self.folder / f"{form}-{codec}-{shuffle[0]}.blz", self.items("<i4", (20_000,))
+    def test_every_codec_and_the_fill_value_are_read(self):
+        for (form, format), (codec, number), shuffle in itertools.product(
+            FORMS.items(), CODECS.items(), (h.FILTERS[:1], h.FILTERS[1:2])
+        ):
+            path, want = self.folder / f"{form}-{codec}-{shuffle[0]}.blz", self.items(
+                "<i4", (20_000,)
+            )
             fill = np.int32(7)
-            with h.Array.create(path, "<i4", (5,), format=format, codec=number, filters=shuffle, fill_value=fill.tobytes()) as array:
+            with h.Array.create(
+                path,
+                "<i4",
+                (5,),
+                format=format,
+                codec=number,
+                filters=shuffle,
+                fill_value=fill.tobytes(),
+            ) as array:
                 array.append(0, len(want), want.tobytes())
                 array.commit()
             want = np.concatenate([np.full(5, fill, "<i4"), want])

@@ -1,6 +1,7 @@
-"""One byte changed at random in a bag with checksums, or its end cut off: nothing that is read may be wrong without a word.
+"""Changes one random byte in a bag with checksums, or truncates it: no result of a read may be
+silently wrong.
 
-Prints the numbers beside those of the Bagz package on the very same files.
+Prints the numbers beside those of the Bagz package on the same files.
 """
 
 import collections
@@ -22,12 +23,14 @@ SEED = int(os.environ.get("HOLDALL_SEED", 0)) or random.SystemRandom().randrange
 FLIPS = int(os.environ.get("HOLDALL_FLIPS", 100))
 CUTS = int(os.environ.get("HOLDALL_CUTS", 30))
 RECORDS = 1000
-WORDS = "the of and sea wind stone river light hold carry open close north water seven paper".split()
+VOCABULARY = (
+    "the of and sea wind stone river light hold carry open close north water seven page".split()
+)
 
 
 def make_records():
     rng = random.Random(1)
-    text = (" ".join(rng.choices(WORDS, k=60)).encode() for _ in range(RECORDS))
+    text = (" ".join(rng.choices(VOCABULARY, k=60)).encode() for _ in range(RECORDS))
     return [t[: rng.randrange(150, 250)] for t in text]
 
 
@@ -36,13 +39,13 @@ SOME = random.Random(2).sample(range(RECORDS), 300) + [7, 7]
 
 
 class Found:
-    """What came of one way of reading one changed file: records that were wrong, and refused."""
+    """The result of one way of reading one changed file: records that were wrong, and refused."""
 
     def __init__(self):
         self.wrong, self.refused, self.size_wrong = 0, 0, False
 
-    def records(self, places, got):
-        self.wrong += sum(g != WANT[i] for i, g in zip(places, got, strict=True))
+    def records(self, positions, got):
+        self.wrong += sum(g != WANT[i] for i, g in zip(positions, got, strict=True))
 
     def verdict(self):
         if self.wrong or self.size_wrong:
@@ -61,19 +64,22 @@ def each(found, size, read, error):
             found.wrong += got != WANT[i]
 
 
-def many(found, size, read, places, error):
+def many(found, size, read, positions, error):
     found.size_wrong = size != RECORDS
     if found.size_wrong:
         return
     try:
-        found.records(places, read())
+        found.records(positions, read())
     except error:
-        found.refused += len(places)
+        found.refused += len(positions)
 
 
 def by_ours(path, io):
-    """Gives a `Found` for each way."""
-    ways = {name: Found() for name in ("read", "read_range", "read_indices", "skipping damage", "verify")}
+    """Returns a `Found` for each way."""
+    ways = {
+        name: Found()
+        for name in ("read", "read_range", "read_indices", "skipping damage", "verify")
+    }
     try:
         with h.Bag(path, io=io) as bag:
             n = len(bag)
@@ -85,8 +91,10 @@ def by_ours(path, io):
             got = bag.read_range()
             found.size_wrong = len(got) != RECORDS
             found.refused = len(got.damaged)
-            sound = [i for i in range(len(got)) if i not in got.damaged]
-            found.wrong = sum(got[i] != WANT[i] for i in sound) + sum(got[i] != b"" for i in got.damaged)
+            undamaged = [i for i in range(len(got)) if i not in got.damaged]
+            found.wrong = sum(got[i] != WANT[i] for i in undamaged) + sum(
+                got[i] != b"" for i in got.damaged
+            )
     except h.Error:
         for found in ways.values():
             found.refused = RECORDS
@@ -95,8 +103,10 @@ def by_ours(path, io):
     if v.error:
         found.refused = max(v.corrupt, 1)
     else:
-        # all sound, it says: so it must be
-        found.wrong = any(ways[w].verdict() != "right" for w in ("read", "read_range", "read_indices"))
+        # it reports all records as intact, so they must be
+        found.wrong = any(
+            ways[w].verdict() != "right" for w in ("read", "read_range", "read_indices")
+        )
         found.size_wrong = (v.intact, v.corrupt, v.unchecked) != (RECORDS, 0, 0)
     return ways
 
@@ -116,12 +126,13 @@ def theirs_here(path):
 
 
 def by_theirs(path):
-    """As `by_ours`, in a process of its own: the package may abort on damaged files. None: it did."""
+    """Like `by_ours`, in a process of its own, because the package may abort on corrupt files.
+    None: it did."""
     ends = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            # what it says when it aborts, and its core, are of no use
+            # the message of an abort, and its core, are not needed
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             with open(ends[1], "wb") as f:
@@ -135,15 +146,15 @@ def by_theirs(path):
     return pickle.loads(said) if said else None
 
 
-def flipped(rng, sound):
-    at, bits = rng.randrange(len(sound)), rng.randrange(1, 256)
-    return (at, bits), sound[:at] + bytes([sound[at] ^ bits]) + sound[at + 1 :]
+def flipped(rng, original):
+    at, bits = rng.randrange(len(original)), rng.randrange(1, 256)
+    return (at, bits), original[:at] + bytes([original[at] ^ bits]) + original[at + 1 :]
 
 
-def cut(rng, sound):
-    # nothing at all is a bag without records
-    n = rng.choice((rng.randrange(1, len(sound)), len(sound) - rng.randrange(1, 20)))
-    return n, sound[:n]
+def cut(rng, original):
+    # an empty file is a bag without records
+    n = rng.choice((rng.randrange(1, len(original)), len(original) - rng.randrange(1, 20)))
+    return n, original[:n]
 
 
 class Flips(unittest.TestCase):
@@ -156,7 +167,7 @@ class Flips(unittest.TestCase):
         self.damage(name, changed, "cuts", CUTS, cut)
 
     def damage(self, name, changed, what, times, hurt):
-        """Hurts the file `changed` of a bag, so many times."""
+        """Corrupts the file `changed` of a bag, so many times."""
         path = self.folder / name
         with h.Writer(path, h.REPLACE, durability=0) as w:
             w.append_many(WANT)
@@ -164,19 +175,23 @@ class Flips(unittest.TestCase):
         self.assertEqual({*by_verdicts(by_ours(path, h.IO_READ))}, {"right"})
         rng = random.Random(f"{SEED} {what} {changed}")
         target = self.folder / changed
-        sound = target.read_bytes()
+        original = target.read_bytes()
         rows = collections.defaultdict(collections.Counter)
         for n in range(times):
-            at, damaged = hurt(rng, sound)
+            at, damaged = hurt(rng, original)
             with self.subTest(what=what, file=changed, n=n, at=at, seed=SEED):
                 target.write_bytes(damaged)
                 found = {}
                 for io, how in ((h.IO_READ, ""), (h.IO_MAP, ", mapped")):
-                    found.update({f"holdall, {way}{how}": f for way, f in by_ours(path, io).items()})
+                    found.update(
+                        {f"holdall, {way}{how}": f for way, f in by_ours(path, io).items()}
+                    )
                 ours = [way for way, f in found.items() if f.verdict() == "silently wrong"]
                 theirs = by_theirs(path)
                 crashed = {f"bagz, {way}": None for way in ("r[i]", "read()", "read_indices")}
-                found.update(crashed if theirs is None else {f"bagz, {way}": f for way, f in theirs.items()})
+                found.update(
+                    crashed if theirs is None else {f"bagz, {way}": f for way, f in theirs.items()}
+                )
                 for way, f in found.items():
                     rows[way]["crash" if f is None else f.verdict()] += 1
                     if f and f.verdict() == "silently wrong":
@@ -186,10 +201,13 @@ class Flips(unittest.TestCase):
                 self.assertEqual(ours, [], "silently wrong")
         self.table(f"{times} {what} in {changed}", rows)
 
-    def table(self, told, rows):
+    def table(self, title, rows):
         columns = ("right", "error", "silently wrong", "crash")
-        print(f"\n{told}, {RECORDS} records", file=sys.stderr)
-        print(f"| way | {' | '.join(columns)} | records refused an error | wrong records in all |", file=sys.stderr)
+        print(f"\n{title}, {RECORDS} records", file=sys.stderr)
+        print(
+            f"| way | {' | '.join(columns)} | records refused an error | wrong records in all |",
+            file=sys.stderr,
+        )
         print("| --- |" + " --: |" * (len(columns) + 2), file=sys.stderr)
         for way, row in rows.items():
             if row == rows.get(way + ", mapped"):
@@ -197,15 +215,19 @@ class Flips(unittest.TestCase):
             elif way.endswith(", mapped") and row == rows[way.removesuffix(", mapped")]:
                 continue
             mean = row["refused records"] / max(row["error"], 1)
-            print(f"| {way} | {' | '.join(str(row[c]) for c in columns)} | {mean:.1f} | {row['wrong records']} |", file=sys.stderr)
+            print(
+                f"| {way} | {' | '.join(str(row[c]) for c in columns)} | {mean:.1f} | "
+                f"{row['wrong records']} |",
+                file=sys.stderr,
+            )
 
-    def test_zstd(self):
+    def test_zstd_bags_are_never_silently_wrong(self):
         self.flips("x.bagz", "x.bagz")
 
-    def test_uncompressed(self):
+    def test_uncompressed_bags_are_never_silently_wrong(self):
         self.flips("x.bag", "x.bag")
 
-    def test_the_checksums_themselves(self):
+    def test_corrupt_checksum_files_are_never_silently_wrong(self):
         self.flips("x.bag", "checksums.x.bag")
 
 

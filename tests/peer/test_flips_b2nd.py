@@ -1,7 +1,8 @@
-"""One byte changed at random in an array in a Blosc2 frame, or its end cut off, in one file and in any file of a folder: with
-checksums nothing that is read may be wrong without a word, and repair makes nothing wrong.
+"""Changes one random byte in an array in a Blosc2 frame, or truncates it, in one file and in any
+file of a folder: with checksums no result of a read may be silently wrong, and a repair makes
+nothing wrong.
 
-Prints the numbers beside those of the package blosc2 on the very same files.
+Prints the numbers beside those of the package blosc2 on the same files.
 """
 
 import collections
@@ -25,7 +26,7 @@ CUTS = int(os.environ.get("HOLDALL_CUTS", 30))
 SHAPE, CHUNKS, BLOCKS = (90, 40, 7), (32, 16, 7), (16, 8, 4)
 WANT = np.round(100 + np.random.default_rng(1).standard_normal(SHAPE).cumsum(0), 2)
 WANT[40:70, :20] = 0  # some chunks are not stored
-NOTE = b"some words, and others, " * 9
+NOTE = b"some texts, and others, " * 9
 ATTRS = {"number": b"\x2a", "note": b"\xd9" + bytes([len(NOTE)]) + NOTE}
 BOXES = [((a, b, c), (9, 5, 3)) for a in range(0, 81, 20) for b in range(0, 35, 11) for c in (0, 3)]
 POINTS = [(i * 7 % 90, i * 11 % 40, i % 7) for i in range(60)]
@@ -43,7 +44,7 @@ def whole(a):
 
 
 def by_ours(path, io):
-    """A `Found` for each way."""
+    """Returns a `Found` for each way."""
     ways = {name: Found() for name in WAYS}
     for skip in (0, 1):
         try:
@@ -54,12 +55,17 @@ def by_ours(path, io):
                 ways[way].refused += 1
     v = h.Verified(path, io=io)
     ways["verify"].refused = v.error is not None
-    ways["verify"].wrong = v.error is None and (v.corrupt or any(ways[w].verdict() != "right" for w in WAYS[:5]))
+    ways["verify"].wrong = v.error is None and (
+        v.corrupt or any(ways[w].verdict() != "right" for w in WAYS[:5])
+    )
     return ways
 
 
 def read(a, ways):
-    ways["shape and dtype"].take(lambda: (a.shape, np.dtype(a.dtype), a.chunk_shape, a.block_shape), (SHAPE, WANT.dtype, CHUNKS, BLOCKS))
+    ways["shape and dtype"].take(
+        lambda: (a.shape, np.dtype(a.dtype), a.chunk_shape, a.block_shape),
+        (SHAPE, WANT.dtype, CHUNKS, BLOCKS),
+    )
     ways["read"].take(lambda: whole(a), WANT.tobytes())
     for at, n in BOXES:
         ways["boxes"].take(lambda: a.read(at, n, (1, 1, 1)), WANT[box_of(at, n)].tobytes())
@@ -69,7 +75,7 @@ def read(a, ways):
 
 
 def skipping(a, ways):
-    """What is not said to be damaged must be right."""
+    """Checks that everything not reported as corrupt is right."""
     found = ways["skipping damage"]
     for at, n in BOXES:
         got = a.read(at, n, (1, 1, 1))
@@ -78,14 +84,19 @@ def skipping(a, ways):
 
 
 def by_theirs(path):
-    """"right", "error", "silently wrong" or "crash", in a process of its own."""
+    """Returns "right", "error", "silently wrong" or "crash", in a process of its own."""
 
     def is_right():
         a = blosc2.open(str(path), mode="r")
         got = a[...]
         right = (got.shape, got.dtype, got.tobytes()) == (SHAPE, WANT.dtype, WANT.tobytes())
-        right = right and all(np.array_equal(a[box_of(at, n)], WANT[box_of(at, n)]) for at, n in BOXES)
-        right = right and (a.schunk.vlmeta["number"], a.schunk.vlmeta["note"]) == (42, NOTE.decode())
+        right = right and all(
+            np.array_equal(a[box_of(at, n)], WANT[box_of(at, n)]) for at, n in BOXES
+        )
+        right = right and (a.schunk.vlmeta["number"], a.schunk.vlmeta["note"]) == (
+            42,
+            NOTE.decode(),
+        )
         return right
 
     return alone(is_right)
@@ -98,10 +109,17 @@ class Flips(unittest.TestCase):
         self.path = self.folder / "x.b2nd"
 
     def make(self, sparse, rng):
-        """Makes the array in two commits; the files by their names."""
+        """Creates the array in two commits; returns the files by name."""
         shutil.rmtree(self.path, ignore_errors=True)
         self.path.unlink(missing_ok=True)
-        options = dict(format=h.FORMAT_B2ND, chunk_shape=CHUNKS, block_shape=BLOCKS, sparse=sparse, codec=rng.choice(CODECS), durability=0)
+        options = dict(
+            format=h.FORMAT_B2ND,
+            chunk_shape=CHUNKS,
+            block_shape=BLOCKS,
+            sparse=sparse,
+            codec=rng.choice(CODECS),
+            durability=0,
+        )
         with h.Array.create(self.path, WANT.dtype.str, SHAPE, **options) as a:
             a.write((0, 0, 0), (60, 40, 7), (1, 1, 1), WANT[:60].tobytes())
             a.commit()
@@ -116,7 +134,7 @@ class Flips(unittest.TestCase):
         return {f: f.read_bytes() for f in self.folder.rglob("*") if f.is_file()}
 
     def look(self, file, damaged, rows, repair):
-        """Looks at a damaged file in every way."""
+        """Reads a corrupt file in every way."""
         file.write_bytes(damaged)
         wrong = []
         for io, how in ((h.IO_READ, ""), (h.IO_MAP, ", mapped")):
@@ -129,11 +147,23 @@ class Flips(unittest.TestCase):
         self.assertEqual(wrong, [], "silently wrong")
 
     def repaired(self):
-        """Whatever repair does, no chunk and no attribute is wrong after it."""
+        """After any repair, no chunk and no attribute is wrong."""
         try:
             _, dropped = h.repair(self.path, durability=0)
         except h.Error as e:
-            self.assertIn(e.status, (h.E_FORMAT, h.E_CHECKSUM, h.E_CODEC, h.E_VERSION, h.E_UNSUPPORTED, h.E_LIMIT, h.E_MISSING), e)
+            self.assertIn(
+                e.status,
+                (
+                    h.E_FORMAT,
+                    h.E_CHECKSUM,
+                    h.E_CODEC,
+                    h.E_VERSION,
+                    h.E_UNSUPPORTED,
+                    h.E_LIMIT,
+                    h.E_MISSING,
+                ),
+                e,
+            )
             return "error"
         v = h.Verified(self.path)
         self.assertEqual((v.error, v.faults), (None, []))
@@ -145,21 +175,29 @@ class Flips(unittest.TestCase):
             chunk = box_of([i * c for i, c in zip(at, CHUNKS)], CHUNKS)
             before = WANT[chunk].copy()
             before[max(0, 60 - chunk[0].start) :] = 0
-            self.assertTrue(any(np.array_equal(got[chunk], was) for was in (WANT[chunk], before, before * 0)), f"chunk {at} after repair")
+            self.assertTrue(
+                any(np.array_equal(got[chunk], was) for was in (WANT[chunk], before, before * 0)),
+                f"chunk {at} after repair",
+            )
         for name, value in attrs.items():
             self.assertIn(value, (ATTRS[name], None), name)
         right = np.array_equal(got, WANT) and attrs == ATTRS
-        self.assertTrue(right or dropped, "something was lost without a word")
+        self.assertTrue(right or dropped, "something was silently lost")
         return "right" if right else "in part"
 
     def damage(self, sparse, what, many, damaged, small=False):
-        """`damaged`, given the number, random numbers and sound bytes, gives others; `small`: of files that are no chunks."""
-        rng, rows = random.Random(f"{SEED} {what} {sparse}"), collections.defaultdict(collections.Counter)
+        """`damaged` makes corrupt bytes from a number, random numbers and intact bytes; `small`: of
+        files that are not chunks."""
+        rng, rows = random.Random(f"{SEED} {what} {sparse}"), collections.defaultdict(
+            collections.Counter
+        )
         files = self.make(sparse, rng)
         for number in range(many):
             file = rng.choice([f for f in files if not small or f.suffix != ".chunk"])
             bytes, how = damaged(number, rng, files[file])
-            with self.subTest(what=what, number=number, file=file.name, how=how, sparse=sparse, seed=SEED):
+            with self.subTest(
+                what=what, number=number, file=file.name, how=how, sparse=sparse, seed=SEED
+            ):
                 repair = number % 4 == 0
                 try:
                     self.look(file, bytes, rows, repair)
@@ -167,30 +205,41 @@ class Flips(unittest.TestCase):
                     if repair:
                         for there in [f for f in self.folder.rglob("*") if f.is_file()]:
                             there.unlink()
-                        for name, sound in files.items():
-                            name.write_bytes(sound)
+                        for name, intact in files.items():
+                            name.write_bytes(intact)
                     file.write_bytes(files[file])
-        table(f"{many} {what} {'in a folder' if sparse else 'in one file'} of {sum(map(len, files.values()))} bytes", VERDICTS, rows)
+        table(
+            f"{many} {what} {'in a folder' if sparse else 'in one file'} of "
+            f"{sum(map(len, files.values()))} bytes",
+            VERDICTS,
+            rows,
+        )
 
-    def flips(self, what, place, small):
-        def flipped(_, rng, sound):
-            at, bits = place(rng, len(sound)), rng.randrange(1, 256)
-            return sound[:at] + bytes([sound[at] ^ bits]) + sound[at + 1 :], (at, bits)
+    def flips(self, what, position, small):
+        def flipped(_, rng, intact):
+            at, bits = position(rng, len(intact)), rng.randrange(1, 256)
+            return intact[:at] + bytes([intact[at] ^ bits]) + intact[at + 1 :], (at, bits)
 
         for sparse in (0, 1):
             self.damage(sparse, what, FLIPS, flipped, small)
 
-    def test_flips(self):
+    def test_flips_are_never_silently_wrong(self):
         self.flips("flips anywhere", lambda rng, n: rng.randrange(n), False)
 
-    def test_flips_in_header_and_trailer(self):
-        self.flips("flips in header, index and trailer", lambda rng, n: rng.choice((rng.randrange(220), n - 1 - rng.randrange(500))), True)
+    def test_flips_in_header_and_trailer_are_never_silently_wrong(self):
+        self.flips(
+            "flips in header, index and trailer",
+            lambda rng, n: rng.choice((rng.randrange(220), n - 1 - rng.randrange(500))),
+            True,
+        )
 
-    def test_cut_off(self):
-        def cut(number, rng, sound):
-            # a file of no bytes is an empty bag
-            n = {0: 1, 1: len(sound) - 1 - number // 5}.get(number % 5, rng.randrange(1, len(sound)))
-            return sound[:n], n
+    def test_truncations_are_never_silently_wrong(self):
+        def cut(number, rng, intact):
+            # an empty file is an empty bag
+            n = {0: 1, 1: len(intact) - 1 - number // 5}.get(
+                number % 5, rng.randrange(1, len(intact))
+            )
+            return intact[:n], n
 
         for sparse in (0, 1):
             self.damage(sparse, "cuts", CUTS, cut)

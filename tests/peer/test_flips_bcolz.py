@@ -1,7 +1,8 @@
-"""One byte changed at random in any file of a dataset, or its end cut off: with checksums nothing that is read may be wrong
-without a word; without them no crash, and what breaks the structure is an error.
+"""Changes one random byte in any file of a dataset, or truncates it: with checksums no result of a
+read may be silently wrong; without them there is no crash, and an inconsistent structure is an
+error.
 
-Prints the numbers beside those of the package bcolz-zipline on the very same files.
+Prints the numbers beside those of the package bcolz-zipline on the same files.
 """
 
 import collections
@@ -25,7 +26,7 @@ FLIPS = int(os.environ.get("HOLDALL_FLIPS", 100))
 CUTS = int(os.environ.get("HOLDALL_CUTS", 30))
 CHUNK, ROWS = 8192, 9500
 CODECS = (h.CODEC_LZ4, h.CODEC_ZLIB, h.CODEC_BLOSCLZ, h.CODEC_NONE)
-ATTRS = {"number": b"[1, 2, 3]", "text": b'"some words, and others"'}
+ATTRS = {"number": b"[1, 2, 3]", "text": b'"some texts, and others"'}
 NOISE = np.random.default_rng(1)
 COLUMNS = {
     "a": np.round(100 + NOISE.standard_normal(ROWS).cumsum(), 2),
@@ -33,7 +34,7 @@ COLUMNS = {
     "c": np.array([b"word %d" % (i % 71) for i in range(ROWS)], "|S8"),
     "d": NOISE.integers(0, 9, (ROWS, 3)).astype("<i2"),
 }
-HEADERS = 32  # of a chunk's file, and of the chunk in it
+HEADERS = 32  # of the file of a chunk, and of the chunk in it
 
 
 WAYS = ("read", "attributes", "verify", "skipping damage")
@@ -51,12 +52,16 @@ def read_array(a, want, found):
 
 
 def by_ours(path, open, io):
-    """A `Found` for each way."""
+    """Returns a `Found` for each way."""
     ways = {name: Found() for name in WAYS}
     for way, skip in (("read", 0), ("skipping damage", 1)):
         try:
             with open(path, io=io, skip_damaged=skip) as found:
-                columns = [(found, COLUMNS["a"])] if isinstance(found, h.Array) else [(found[name], COLUMNS[name]) for name in found.names]
+                columns = (
+                    [(found, COLUMNS["a"])]
+                    if isinstance(found, h.Array)
+                    else [(found[name], COLUMNS[name]) for name in found.names]
+                )
                 ways[way].wrong += isinstance(found, h.Table) and found.names != list(COLUMNS)
                 for a, want in columns:
                     (skipping if skip else read_array)(a, want, ways[way])
@@ -73,7 +78,7 @@ def by_ours(path, open, io):
 
 
 def skipping(a, want, found):
-    """What is not said to be damaged must be right."""
+    """Checks that everything not reported as corrupt is right."""
     if a.shape != want.shape or np.dtype(a.dtype) != want.dtype:
         found.wrong += 1
         return
@@ -84,13 +89,19 @@ def skipping(a, want, found):
 
 
 def by_theirs(path, is_table):
-    """"right", "error", "silently wrong" or "crash", in a process of its own."""
+    """Returns "right", "error", "silently wrong" or "crash", in a process of its own."""
 
     def is_right():
         found = bcolz.open(str(path), mode="r")
-        same = lambda got, want: (got.dtype, got.shape, got.tobytes()) == (want.dtype, want.shape, want.tobytes())
+        same = lambda got, want: (got.dtype, got.shape, got.tobytes()) == (
+            want.dtype,
+            want.shape,
+            want.tobytes(),
+        )
         if is_table:
-            right = list(found.names) == list(COLUMNS) and all(same(found[name][:], want) for name, want in COLUMNS.items())
+            right = list(found.names) == list(COLUMNS) and all(
+                same(found[name][:], want) for name, want in COLUMNS.items()
+            )
         else:
             right = same(found[:], COLUMNS["a"])
         return right and {k: json.loads(v) for k, v in ATTRS.items()} == found.attrs.getall()
@@ -105,14 +116,19 @@ class Flips(unittest.TestCase):
         self.path = self.folder / "x.bcolz"
 
     def make(self, sum, rng, is_table):
-        """The files by their names."""
+        """Returns the files by name."""
         shutil.rmtree(self.path, ignore_errors=True)
         options = dict(checksum=sum, codec=rng.choice(CODECS), chunk_bytes=CHUNK, durability=0)
         if is_table:
-            dtypes = {name: str((want.dtype.str, want.shape[1:])) if want.ndim > 1 else want.dtype.str for name, want in COLUMNS.items()}
+            dtypes = {
+                name: str((want.dtype.str, want.shape[1:])) if want.ndim > 1 else want.dtype.str
+                for name, want in COLUMNS.items()
+            }
             made = h.Table.create(self.path, dtypes, **options)
         else:
-            made = h.Array.create(self.path, COLUMNS["a"].dtype.str, (0,), format=h.FORMAT_BCOLZ, **options)
+            made = h.Array.create(
+                self.path, COLUMNS["a"].dtype.str, (0,), format=h.FORMAT_BCOLZ, **options
+            )
         with made:
             if is_table:
                 made.append(ROWS, [want.tobytes() for want in COLUMNS.values()])
@@ -129,8 +145,8 @@ class Flips(unittest.TestCase):
         return {f: f.read_bytes() for f in self.path.rglob("*") if f.is_file()}
 
     def read(self, file, damaged, rows, is_table):
-        """Reads a damaged file in every way; gives how that went."""
-        sound = file.read_bytes()
+        """Reads a corrupt file in every way; returns the results."""
+        intact = file.read_bytes()
         file.write_bytes(damaged)
         verdicts = collections.Counter()
         try:
@@ -140,19 +156,39 @@ class Flips(unittest.TestCase):
                     verdicts[f.verdict()] += 1
             rows["bcolz"][by_theirs(self.path, is_table)] += 1
         finally:
-            file.write_bytes(sound)
+            file.write_bytes(intact)
         return verdicts
 
     def flips(self, sum, rng, rows, is_table, small):
-        """Changes a byte; `small`: of the files that are no chunks."""
-        files = {f: b for f, b in self.make(sum, rng, is_table).items() if not small or f.suffix != ".blp"}
+        """Changes a byte; `small`: of the files that are not chunks."""
+        files = {
+            f: b
+            for f, b in self.make(sum, rng, is_table).items()
+            if not small or f.suffix != ".blp"
+        }
         names = list(files)
         for flip in range(FLIPS):
-            file = rng.choice(names) if small else rng.choices(names, [len(b) for b in files.values()])[0]
-            sound = files[file]
-            at, bits = rng.randrange(len(sound)), rng.randrange(1, 256)
-            with self.subTest(sum=sum, flip=flip, file=str(file.relative_to(self.path)), at=at, bits=bits, seed=SEED):
-                found = self.read(file, sound[:at] + bytes([sound[at] ^ bits]) + sound[at + 1 :], rows, is_table)
+            file = (
+                rng.choice(names)
+                if small
+                else rng.choices(names, [len(b) for b in files.values()])[0]
+            )
+            intact = files[file]
+            at, bits = rng.randrange(len(intact)), rng.randrange(1, 256)
+            with self.subTest(
+                sum=sum,
+                flip=flip,
+                file=str(file.relative_to(self.path)),
+                at=at,
+                bits=bits,
+                seed=SEED,
+            ):
+                found = self.read(
+                    file,
+                    intact[:at] + bytes([intact[at] ^ bits]) + intact[at + 1 :],
+                    rows,
+                    is_table,
+                )
                 if sum != h.CHECKSUM_NONE or file.name in ("sizes", "__rootdirs__"):
                     self.assertEqual(found["silently wrong"], 0)
 
@@ -164,26 +200,41 @@ class Flips(unittest.TestCase):
             n = {0: 0, 1: max(0, size - 1 - cut // 5)}.get(cut % 5, rng.randrange(size))
             with self.subTest(sum=sum, file=str(file.relative_to(self.path)), n=n, seed=SEED):
                 found = self.read(file, files[file][:n], rows, is_table)
-                if n or sum != h.CHECKSUM_NONE or file.name != "__attrs__":  # bcolz leaves empty ones
+                if (
+                    n or sum != h.CHECKSUM_NONE or file.name != "__attrs__"
+                ):  # bcolz leaves empty files
                     self.assertEqual(found["silently wrong"], 0)
 
     def every_way(self, is_table):
         what = "a table" if is_table else "an array"
-        for sums, told in (((h.CHECKSUM_CRC32, h.CHECKSUM_SHA256), "with"), ((h.CHECKSUM_NONE,), "without")):
+        for checksums, which in (
+            ((h.CHECKSUM_CRC32, h.CHECKSUM_SHA256), "with"),
+            ((h.CHECKSUM_NONE,), "without"),
+        ):
             for small, where in ((False, "anywhere"), (True, "in files that are no chunks")):
                 rows = collections.defaultdict(collections.Counter)
-                for sum in sums:
-                    self.flips(sum, random.Random(f"{SEED} flips {sum} {small} {is_table}"), rows, is_table, small)
-                table(f"{what} {told} checksums, {FLIPS * len(sums)} flips {where}", VERDICTS, rows)
+                for sum in checksums:
+                    self.flips(
+                        sum,
+                        random.Random(f"{SEED} flips {sum} {small} {is_table}"),
+                        rows,
+                        is_table,
+                        small,
+                    )
+                table(
+                    f"{what} {which} checksums, {FLIPS * len(checksums)} flips {where}",
+                    VERDICTS,
+                    rows,
+                )
             rows = collections.defaultdict(collections.Counter)
-            for sum in sums:
+            for sum in checksums:
                 self.cuts(sum, random.Random(f"{SEED} cuts {sum} {is_table}"), rows, is_table)
-            table(f"{what} {told} checksums, {CUTS * len(sums)} cuts", VERDICTS, rows)
+            table(f"{what} {which} checksums, {CUTS * len(checksums)} cuts", VERDICTS, rows)
 
-    def test_array(self):
+    def test_corrupt_arrays_are_never_silently_wrong(self):
         self.every_way(False)
 
-    def test_table(self):
+    def test_corrupt_tables_are_never_silently_wrong(self):
         self.every_way(True)
 
 

@@ -1,7 +1,7 @@
-"""Frames of ours read and changed by python-blosc2, and read and changed by us again, over codec, filter, typesize, in one
-file and in a folder, with checksums and without.
+"""python-blosc2 reads and changes frames of holdall, and holdall reads and changes them again, for
+combinations of codec, filter and typesize, in one file and in a folder, with checksums and without.
 
-Ours are made and changed by the tests `make` and `go_on` in tests/frames.rs.
+The tests `make` and `go_on` in tests/frames.rs create and change the frames of holdall.
 """
 
 import os
@@ -16,20 +16,48 @@ import blosc2
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FIXTURES = pathlib.Path(os.environ.get("HOLDALL_FIXTURES", ROOT / "tests/fixtures"))
-# plugins that we do not have, blocks of any length, lazy objects, bits that are lost with what is written, content that was never set
-ELSEWHERE = ("s_uninit", "s_empty", "k_ndcell", "k_ndlz", "k_zfp", "k_int_trunc", "v_", "k_trunc", "c5d_f4_cont_trunc", "p_",
-             "vlblocks")
+# plugins that holdall does not have, blocks of any length, lazy objects, bits that are lost by the
+# write, content that was never written
+ELSEWHERE = (
+    "s_uninit",
+    "s_empty",
+    "k_ndcell",
+    "k_ndlz",
+    "k_zfp",
+    "k_int_trunc",
+    "v_",
+    "k_trunc",
+    "c5d_f4_cont_trunc",
+    "p_",
+    "vlblocks",
+)
 
 
 def ours(test, folder):
-    """Runs one of our tests over the frames in a folder."""
-    cargo = [os.environ.get("CARGO", "cargo"), "test", "--quiet", "--locked", "--test", "frames", "--", "--ignored", test]
-    done = subprocess.run(cargo, cwd=ROOT, env=dict(os.environ, HOLDALL_FRAMES=str(folder)), capture_output=True, text=True)
+    """Runs one of the Rust tests over the frames in a folder."""
+    cargo = [
+        os.environ.get("CARGO", "cargo"),
+        "test",
+        "--quiet",
+        "--locked",
+        "--test",
+        "frames",
+        "--",
+        "--ignored",
+        test,
+    ]
+    done = subprocess.run(
+        cargo,
+        cwd=ROOT,
+        env=dict(os.environ, HOLDALL_FRAMES=str(folder)),
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def change(frame, rng):
-    """Changes a frame in the ways that they have."""
+    """Changes a frame with the functions of blosc2."""
     size = frame.chunksize
     frame.update_data(1, rng.randbytes(size), True)
     frame.update_data(2, b"\0" * size, True)
@@ -40,7 +68,8 @@ def change(frame, rng):
 
 
 def metalayers(frame):
-    """All variable-length metalayers of a superchunk, unpacked in each way that `blosc2` has: every one must be MessagePack."""
+    """Unpacks all variable-length metalayers of a superchunk in each way that `blosc2` has: every
+    one must be MessagePack."""
     all_at_once = dict(frame.vlmeta.getall())
     assert all_at_once == dict(frame.vlmeta[:]) and repr(frame.vlmeta), all_at_once
     assert all(frame.vlmeta[name] == value for name, value in all_at_once.items()), all_at_once
@@ -55,11 +84,12 @@ class Frames(unittest.TestCase):
         got = b"".join(frame.decompress_chunk(i) for i in range(frame.nchunks))
         self.assertTrue(got == want, f"{name}: other content")
         self.assertEqual(metalayers(frame)["vl"], "value", name)
-        # these are ours; b2nd itself writes a metalayer of 16 dimensions that blosc2 does not unpack
+        # these are of holdall; b2nd itself writes a metalayer of 16 dimensions that blosc2 does not
+        # unpack
         self.assertTrue(all(frame.meta[name] for name in frame.meta.keys()), name)
         return frame
 
-    def test_there_and_back(self):
+    def test_frames_of_holdall_are_changed_by_both(self):
         rng = random.Random(5)
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
@@ -76,22 +106,26 @@ class Frames(unittest.TestCase):
                 self.check(folder, name)
         print(f"{len(names)} frames there and back, blosc2 {blosc2.__version__}")
 
-    def test_theirs_changed_by_us(self):
+    def test_frames_of_blosc2_are_changed_by_holdall(self):
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
             for kind, ends in (("b2nd", (".b2nd", ".b2frame")), ("caterva", (".cat",))):
                 for path in (FIXTURES / kind).iterdir():
                     if not path.name.startswith(ELSEWHERE) and path.suffix in ends:
-                        (shutil.copytree if path.is_dir() else shutil.copyfile)(path, folder / path.name)
+                        (shutil.copytree if path.is_dir() else shutil.copyfile)(
+                            path, folder / path.name
+                        )
             subprocess.run(["chmod", "-R", "u+w", str(folder)], check=True)
             names = sorted(p.name for p in folder.iterdir())
             ours("change_theirs", folder)
             for name in names:
-                # the frame of an array goes with the array
+                # the frame of an array is closed with the array
                 array = blosc2.open(str(folder / name), mode="r")
                 frame = getattr(array, "schunk", array)
                 got = b"".join(frame.decompress_chunk(i) for i in range(frame.nchunks))
-                self.assertTrue(got == (folder / f"{name}.bin").read_bytes(), f"{name}: other content")
+                self.assertTrue(
+                    got == (folder / f"{name}.bin").read_bytes(), f"{name}: other content"
+                )
                 self.assertEqual(metalayers(frame)["changed"], "yes", name)
         print(f"{len(names)} frames of others changed by us")
 

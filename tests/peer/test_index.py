@@ -1,4 +1,4 @@
-"""Indexes of ours beside Index and MultiIndex of the Bagz package, over the same bags."""
+"""Compares indexes of holdall with Index and MultiIndex of the Bagz package, over the same bags."""
 
 import pathlib
 import random
@@ -11,9 +11,14 @@ import holdall_c as h
 
 
 def keys(n, seed):
-    """Some once, some twice, some often, some empty."""
+    """Keys that occur once, twice, often, or are empty."""
     rng = random.Random(seed)
-    kinds = [lambda: b"", lambda: b"\0" * rng.randrange(4), lambda: b"%d" % rng.randrange(n // 3 + 1), lambda: rng.randbytes(rng.randrange(300))]
+    kinds = [
+        lambda: b"",
+        lambda: b"\0" * rng.randrange(4),
+        lambda: b"%d" % rng.randrange(n // 3 + 1),
+        lambda: rng.randbytes(rng.randrange(300)),
+    ]
     return [rng.choices(kinds, (1, 1, 5, 9))[0]() for _ in range(n)]
 
 
@@ -26,7 +31,7 @@ class Indexes(unittest.TestCase):
         self.assertEqual(index.find_many(asked), want)
         self.assertEqual([index.find(k) for k in asked], [list(multi.get(k) or []) for k in asked])
 
-    def test_the_same_is_found(self):
+    def test_both_find_the_same_records(self):
         with tempfile.TemporaryDirectory() as folder:
             for n in (0, 1, 7, 3000, 40_000):
                 for name in ("x.bag", "x.bagz"):
@@ -35,7 +40,11 @@ class Indexes(unittest.TestCase):
                     with bagz.Writer(str(path)) as w:
                         for r in records:
                             w.write(r)
-                    asked = records[:2000] + [b"stranger %d" % i for i in range(100)] + [r + b"x" for r in records[:200]]
+                    asked = (
+                        records[:2000]
+                        + [b"stranger %d" % i for i in range(100)]
+                        + [r + b"x" for r in records[:200]]
+                    )
                     reader = bagz.Reader(str(path))
                     with self.subTest(n=n, name=name), h.Bag(path) as bag:
                         with h.Index(bag) as index:
@@ -49,8 +58,8 @@ class Indexes(unittest.TestCase):
                         with bag.slice(first, count, step) as slice, h.Index(slice) as index:
                             self.compare(reader[first::step], index, asked)
 
-    def test_a_damaged_record_is_no_empty_key(self):
-        """The package takes it, and all behind it, for empty ones."""
+    def test_a_corrupt_record_is_not_an_empty_key(self):
+        """The package takes this record, and all after it, for empty ones."""
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "x.bagz")
             with h.Writer(path, h.CREATE) as w:
@@ -67,7 +76,9 @@ class Indexes(unittest.TestCase):
                 with h.Index(bag, skip_damaged=1) as index:
                     self.assertEqual((index.damaged, len(index), index.first(b"")), (1, 99, None))
                     found = [index.first(b"record %d" % i) for i in range(100)]
-                    self.assertEqual([i for i, row in enumerate(found) if row != i], [e.exception.position])
+                    self.assertEqual(
+                        [i for i, row in enumerate(found) if row != i], [e.exception.position]
+                    )
 
 
 if __name__ == "__main__":

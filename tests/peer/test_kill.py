@@ -1,4 +1,5 @@
-"""kill -9 at any moment of appending and committing: what a commit has returned for is there, whole."""
+"""Kills a writer with SIGKILL while it appends and commits: a returned commit is present and
+complete."""
 
 import os
 import pathlib
@@ -11,8 +12,13 @@ import bagz
 import holdall_c as h
 from killing import M64, Kill, kill_one, mix
 
-# trials by limits and what they do, where HOLDALL_KILLS does not say how many
-TRIALS = {("tail", "append"): 80, ("separate", "append"): 80, ("tail", "replace"): 24, ("separate", "replace"): 24}
+# trials by limits and operation, if HOLDALL_KILLS does not set the number
+TRIALS = {
+    ("tail", "append"): 80,
+    ("separate", "append"): 80,
+    ("tail", "replace"): 24,
+    ("separate", "replace"): 24,
+}
 SET_TRIALS = {("tail", "append"): 24, ("separate", "append"): 24, ("tail", "replace"): 12}
 SHARDS = 4
 KILLS_A_FILE = 8
@@ -20,7 +26,7 @@ POOL, LONGEST = 65536, 40000
 
 
 class Content:
-    """The records of a generation, as kill_writer.c makes them."""
+    """The records of a generation, as in kill_writer.c."""
 
     def __init__(self, pool, generation):
         self.pool, self.generation, self.records = pool, generation, []
@@ -39,7 +45,8 @@ class Content:
 
 
 class File:
-    """A bag that is killed at again and again. `state` is its last commit: generation and number of records, or None."""
+    """A bag whose writers are killed again and again. `state` is its last commit: generation and
+    number of records, or None."""
 
     def __init__(self, test, limits, replace, zstd, rng):
         self.test, self.rng, self.zstd, self.limits, self.replace = test, rng, zstd, limits, replace
@@ -67,23 +74,45 @@ class File:
             mode, generation = h.APPEND, self.state[0]
         durable = rng.random() < 0.6
         codec = h.CODEC_ZSTD if self.zstd else h.CODEC_NONE
-        arguments = [self.path, mode, self.test.pool_file, rng.getrandbits(63), generation, codec, self.limits, int(durable)]
+        arguments = [
+            self.path,
+            mode,
+            self.test.pool_file,
+            rng.getrandbits(63),
+            generation,
+            codec,
+            self.limits,
+            int(durable),
+        ]
         began = self.state[1] if mode == h.APPEND else 0
-        return kill_one(self.test, rng, arguments, 0.3, self.state, began, lambda count: (generation, count))
+        return kill_one(
+            self.test, rng, arguments, 0.3, self.state, began, lambda count: (generation, count)
+        )
 
     def look(self, may_be):
-        """What is there must be one of these, whole. Nothing is written."""
+        """Checks that the complete content is one of these states. Writes nothing."""
         self.leftovers()
         try:
-            with h.Bag(self.path, bag_limits=self.limits, io=self.rng.choice((h.IO_READ, h.IO_MAP)), bag_shards=h.BAG_SHARDS_INTERLEAVED) as bag:
+            with h.Bag(
+                self.path,
+                bag_limits=self.limits,
+                io=self.rng.choice((h.IO_READ, h.IO_MAP)),
+                bag_shards=h.BAG_SHARDS_INTERLEAVED,
+            ) as bag:
                 n = len(bag)
                 got = bag.read_range()
-                self.look_at_each(got)
+                self.check_each(got)
                 some = [self.rng.randrange(n) for _ in range(20)] if n else []
                 for i in some:
                     self.test.assertEqual(bag.read(i), got[i])
                 self.test.assertEqual(bag.read_indices(some), [got[i] for i in some])
-                self.test.assertIn(bag.info.checksum, (h.CHECKSUM_ZSTD if self.zstd else h.CHECKSUM_CRC32, h.CHECKSUM_NONE if n == 0 else h.CHECKSUM_CRC32))
+                self.test.assertIn(
+                    bag.info.checksum,
+                    (
+                        h.CHECKSUM_ZSTD if self.zstd else h.CHECKSUM_CRC32,
+                        h.CHECKSUM_NONE if n == 0 else h.CHECKSUM_CRC32,
+                    ),
+                )
         except h.Error as e:
             if e.status != h.E_MISSING:
                 raise
@@ -91,21 +120,23 @@ class File:
             self.state = None
             return
         fits = [s for s in may_be if s and s[1] == n and self.content(s[0]).first(n) == got]
-        self.test.assertTrue(fits, f"{n} records are there; (generation, number) should be one of {may_be}")
+        self.test.assertTrue(
+            fits, f"{n} records are there; (generation, number) should be one of {may_be}"
+        )
         self.state = fits[0]
         if len(may_be) > 1 and fits[0] == may_be[1]:
-            self.test.tally["one commit more than was told"] += 1
+            self.test.tally["one commit more than reported"] += 1
         v = h.Verified(self.path, bag_limits=self.limits)
         self.test.assertEqual((v.intact, v.corrupt, v.unchecked, v.error), (n, 0, 0, None))
 
     def names(self):
         return [self.name]
 
-    def look_at_each(self, got):
-        """At the files of a set."""
+    def check_each(self, got):
+        """Checks the files of a set."""
 
-    def settle(self, codec):
-        """What a later writer may do before."""
+    def recover(self, codec):
+        """Operations of a later writer before it continues."""
 
     def leftovers(self):
         for f in self.folder.iterdir():
@@ -113,14 +144,14 @@ class File:
                 self.test.tally["left: *." + f.name.rpartition(".")[2]] += 1
 
     def go_on(self):
-        """A later writer goes on; what it commits is there, for the Bagz package too."""
+        """A later writer continues; its commits are present, for the Bagz package too."""
         generation, n = self.state or (self.next_generation, 0)
         mode = h.APPEND if self.state else h.CREATE
         self.next_generation = max(self.next_generation, generation + 1)
         content = self.content(generation)
         end = n + self.rng.randrange(1, 40)
         codec = h.CODEC_ZSTD if self.zstd else h.CODEC_NONE
-        self.settle(codec)
+        self.recover(codec)
         with h.Writer(self.path, mode, bag_limits=self.limits, codec=codec) as w:
             self.test.assertEqual(len(w), n)
             w.append_many(content.first(end)[n:-1])
@@ -128,19 +159,28 @@ class File:
             w.commit()
         self.look([(generation, end)])
         separate = self.limits == h.BAG_LIMITS_SEPARATE
-        place = bagz.LimitsPlacement.SEPARATE if separate else bagz.LimitsPlacement.TAIL
-        r = bagz.Reader(str(self.path), bagz.Reader.Options(limits_placement=place, sharding_layout=bagz.ShardingLayout.INTERLEAVED))
-        self.test.assertTrue(r.read() == content.first(end), "the Bagz package reads something else")
+        limits_of = bagz.LimitsPlacement.SEPARATE if separate else bagz.LimitsPlacement.TAIL
+        r = bagz.Reader(
+            str(self.path),
+            bagz.Reader.Options(
+                limits_placement=limits_of, sharding_layout=bagz.ShardingLayout.INTERLEAVED
+            ),
+        )
+        self.test.assertTrue(
+            r.read() == content.first(end), "the Bagz package reads something else"
+        )
         left = {f.name for f in self.folder.iterdir() if not f.name.endswith(".holdall-lock")}
         prefixes = ["", *(["limits."] if separate else []), *([] if self.zstd else ["checksums."])]
         names = self.names()
         turns = {"turns." + names[0]} if len(names) > 1 and not self.zstd else set()
-        self.test.assertEqual(left, turns | {prefix + name for prefix in prefixes for name in names})
+        self.test.assertEqual(
+            left, turns | {prefix + name for prefix in prefixes for name in names}
+        )
         self.test.tally["later appends read back"] += 1
 
 
 class Files(File):
-    """A set of shards that is killed at."""
+    """A set of shards whose writers are killed."""
 
     def __init__(self, *args):
         super().__init__(*args)
@@ -149,16 +189,23 @@ class Files(File):
     def names(self):
         return [self.name.replace("x", f"x-{i:05}-of-{SHARDS:05}") for i in range(SHARDS)]
 
-    def look_at_each(self, got):
-        """Who opens a shard alone sees the same commit."""
+    def check_each(self, got):
+        """A reader of a single shard sees the same commit."""
         for i, name in enumerate(self.names()):
             with h.Bag(self.folder / name, bag_limits=self.limits) as bag:
-                self.test.assertTrue(bag.read_range() == got[i::SHARDS], f"{name} shows another commit")
+                self.test.assertTrue(
+                    bag.read_range() == got[i::SHARDS], f"{name} shows another commit"
+                )
 
-    def settle(self, codec):
+    def recover(self, codec):
         if self.state and self.rng.random() < 0.5:
-            with h.Writer(self.folder / self.rng.choice(self.names()), h.APPEND, bag_limits=self.limits, codec=codec):
-                self.test.tally["settled by the writer of one shard"] += 1
+            with h.Writer(
+                self.folder / self.rng.choice(self.names()),
+                h.APPEND,
+                bag_limits=self.limits,
+                codec=codec,
+            ):
+                self.test.tally["recovered by the writer of one shard"] += 1
 
 
 class KillBag(Kill):
@@ -174,33 +221,37 @@ class KillBag(Kill):
         cls.pool_file.write_bytes(cls.pool)
 
     def kill(self, limits, what, of=File):
-        place = h.BAG_LIMITS_SEPARATE if limits == "separate" else h.BAG_LIMITS_TAIL
+        limits_of = h.BAG_LIMITS_SEPARATE if limits == "separate" else h.BAG_LIMITS_TAIL
 
         def make(number, rng):
-            return of(self, place, what == "replace", number % 2 == 1, rng)
+            return of(self, limits_of, what == "replace", number % 2 == 1, rng)
 
-        trials = int(os.environ.get("HOLDALL_KILLS", (TRIALS if of is File else SET_TRIALS)[limits, what]))
-        self.trials(f"{'' if of is File else 'set '}{limits} {what}", trials, KILLS_A_FILE, 0.3, make)
+        trials = int(
+            os.environ.get("HOLDALL_KILLS", (TRIALS if of is File else SET_TRIALS)[limits, what])
+        )
+        self.trials(
+            f"{'' if of is File else 'set '}{limits} {what}", trials, KILLS_A_FILE, 0.3, make
+        )
 
-    def test_append_tail(self):
+    def test_append_tail_survives_kills(self):
         self.kill("tail", "append")
 
-    def test_append_separate(self):
+    def test_append_separate_survives_kills(self):
         self.kill("separate", "append")
 
-    def test_replace_tail(self):
+    def test_replace_tail_survives_kills(self):
         self.kill("tail", "replace")
 
-    def test_replace_separate(self):
+    def test_replace_separate_survives_kills(self):
         self.kill("separate", "replace")
 
-    def test_set_append_tail(self):
+    def test_set_append_tail_survives_kills(self):
         self.kill("tail", "append", Files)
 
-    def test_set_append_separate(self):
+    def test_set_append_separate_survives_kills(self):
         self.kill("separate", "append", Files)
 
-    def test_set_replace(self):
+    def test_set_replace_survives_kills(self):
         self.kill("tail", "replace", Files)
 
 

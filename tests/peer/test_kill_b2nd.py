@@ -1,6 +1,6 @@
-"""kill -9 at any moment of changing an array in a Blosc2 frame, in one file and in a folder, and committing: the last commit
-that has returned is there, whole, or the one that was under way. python-blosc2 reads the same.
-"""
+"""Kills a writer with SIGKILL while it changes an array in a Blosc2 frame, in one file and in a
+folder, and commits: the complete content is that of the last returned commit, or of the one in
+progress. python-blosc2 reads the same."""
 
 import os
 import pathlib
@@ -20,7 +20,7 @@ COLUMNS, ROWS, NOTE = 61, 2000, 3000
 
 
 class Model:
-    """Content and the attribute "note" by the number of the last commit, as kill_b2nd.c makes them."""
+    """Content and the attribute "note" by the number of the last commit, as in kill_b2nd.c."""
 
     def __init__(self, what, seed, shape):
         self.what, self.seed = what, seed
@@ -37,7 +37,7 @@ class Model:
         return self.states[k]
 
     def forget(self, k):
-        """All but what commit k says."""
+        """All content except that of commit k."""
         self.states = {k: self.at(k)}
 
     def changed(self, content, note, k):
@@ -50,19 +50,32 @@ class Model:
             return np.concatenate([content, values(0, n * COLUMNS, k).reshape(n, COLUMNS)]), note
         if self.what == "attributes":
             n = draws.next() % NOTE
-            return content, (values(0, n, k) % np.uint64(23) + np.uint64(ord("a"))).astype("u1").tobytes() if k % 5 else None
+            return content, (
+                (values(0, n, k) % np.uint64(23) + np.uint64(ord("a"))).astype("u1").tobytes()
+                if k % 5
+                else None
+            )
         if self.what == "resize":
             shape = 1 + draws.next() % 300, 1 + draws.next() % 80
-            kept = content[: shape[0], : shape[1]]
+            retained = content[: shape[0], : shape[1]]
             content = np.zeros(shape, "<u8")
-            content[: kept.shape[0], : kept.shape[1]] = kept
-        at, n = zip(*((at, min(1 + draws.next() % 60, all - at)) for all in content.shape for at in [draws.next() % all]))
-        content[at[0] : at[0] + n[0], at[1] : at[1] + n[1]] = values(at[0], n[0] * n[1], k).reshape(n)
+            content[: retained.shape[0], : retained.shape[1]] = retained
+        at, n = zip(
+            *(
+                (at, min(1 + draws.next() % 60, all - at))
+                for all in content.shape
+                for at in [draws.next() % all]
+            )
+        )
+        content[at[0] : at[0] + n[0], at[1] : at[1] + n[1]] = values(at[0], n[0] * n[1], k).reshape(
+            n
+        )
         return content, note
 
 
 class Frame:
-    """An array that is killed at again and again. `state` is the number of its last commit."""
+    """An array whose writers are killed again and again. `state` is the number of its last
+    commit."""
 
     def __init__(self, test, what, sparse, rng):
         self.test, self.what, self.sparse, self.rng = test, what, sparse, rng
@@ -74,7 +87,13 @@ class Frame:
         self.model = Model(what, self.seed, (rng.randrange(1, 300), COLUMNS))
         self.state = 0
         content, _ = self.model.at(0)
-        options = dict(checksum=self.sum, sparse=sparse, format=h.FORMAT_B2ND, chunk_shape=(40, 32), block_shape=(16, 8))
+        options = dict(
+            checksum=self.sum,
+            sparse=sparse,
+            format=h.FORMAT_B2ND,
+            chunk_shape=(40, 32),
+            block_shape=(16, 8),
+        )
         with h.Array.create(self.path, "<u8", content.shape, **options) as a:
             a.write((0, 0), content.shape, (1, 1), content.tobytes())
             self.number(a, 0)
@@ -88,41 +107,62 @@ class Frame:
             a.attr_set("number", b"\xce" + k.to_bytes(4, "big"))
 
     def kill_one(self):
-        arguments = [self.path, self.what, self.seed, self.state + 1, self.attribute, int(self.rng.random() < 0.6)]
+        arguments = [
+            self.path,
+            self.what,
+            self.seed,
+            self.state + 1,
+            self.attribute,
+            int(self.rng.random() < 0.6),
+        ]
         return kill_one(self.test, self.rng, arguments, 0.2, self.state, self.state + 1)
 
     def look(self, may_be):
-        """What is there must be one of these, whole. Nothing is written."""
+        """Checks that the complete content is one of these states. Writes nothing."""
         for f in self.folder.rglob("*.holdall-*"):
             if not f.name.endswith("-lock"):
                 self.test.tally["left: *" + f.name[f.name.index(".holdall") :]] += 1
         theirs = self.theirs()
         with h.Array(self.path, io=self.rng.choice((h.IO_READ, h.IO_MAP))) as a:
             number, note = a.attr_get("number"), a.attr_get("note")
-            got = a.shape, a.read((0, 0), a.shape, (1, 1)), number and int.from_bytes(number[1:], "big"), note and note[3:]
-        found = [k for k in may_be if self.wanted(k) == got]
+            got = (
+                a.shape,
+                a.read((0, 0), a.shape, (1, 1)),
+                number and int.from_bytes(number[1:], "big"),
+                note and note[3:],
+            )
+        found = [k for k in may_be if self.expected(k) == got]
         self.test.assertTrue(found, f"what is there is that of none of {may_be}")
-        self.test.assertIn(theirs, map(self.wanted, may_be), "blosc2 reads something else")
-        self.test.tally["blosc2: " + ("the same" if theirs == got else "the other one of the two")] += 1
+        self.test.assertIn(theirs, map(self.expected, may_be), "blosc2 reads something else")
+        self.test.tally[
+            "blosc2: " + ("the same" if theirs == got else "the other one of the two")
+        ] += 1
         if len(may_be) > 1 and found[-1] == may_be[1]:
-            self.test.tally["one commit more than was told"] += 1
+            self.test.tally["one commit more than reported"] += 1
         self.state = found[-1]
         self.model.forget(self.state)
         v = h.Verified(self.path)
         self.test.assertEqual((v.error, v.corrupt, v.faults), (None, 0, []))
 
-    def wanted(self, k):
+    def expected(self, k):
         content, note = self.model.at(k)
         return content.shape, content.tobytes(), k if self.attribute else None, note
 
     def theirs(self):
         a = blosc2.open(str(self.path), mode="r")
-        named = {name: a.schunk.vlmeta[name] for name in ("number", "note") if name in a.schunk.vlmeta}
+        named = {
+            name: a.schunk.vlmeta[name] for name in ("number", "note") if name in a.schunk.vlmeta
+        }
         note = named.get("note")
-        return a.shape, a[...].tobytes(), named.get("number"), None if note is None else note.encode()
+        return (
+            a.shape,
+            a[...].tobytes(),
+            named.get("number"),
+            None if note is None else note.encode(),
+        )
 
     def go_on(self):
-        """A later writer goes on; what it commits is there, and nothing else."""
+        """A later writer continues; exactly its commits are present."""
         number = self.state + 1
         with h.Array(self.path, h.APPEND) as a:
             old, (content, note) = self.model.at(self.state)[0], self.model.at(number)
@@ -135,12 +175,18 @@ class Frame:
             self.number(a, number)
             a.commit()
         self.look([number])
-        self.test.assertEqual({f.name for f in self.folder.iterdir()} - {"x.b2nd.holdall-lock"}, {"x.b2nd"})
+        self.test.assertEqual(
+            {f.name for f in self.folder.iterdir()} - {"x.b2nd.holdall-lock"}, {"x.b2nd"}
+        )
         if self.sparse:
             left = [f.name for f in self.path.iterdir() if f.suffix == ".chunk"]
             needed = blosc2.open(str(self.path), mode="r").schunk.nchunks
-            self.test.assertLessEqual(len(left), needed, f"files that nobody needs, among {left}")
-            names = {f.name for f in self.path.iterdir() if "holdall" in f.name and not f.name.endswith("-lock")}
+            self.test.assertLessEqual(len(left), needed, f"files that are not needed, among {left}")
+            names = {
+                f.name
+                for f in self.path.iterdir()
+                if "holdall" in f.name and not f.name.endswith("-lock")
+            }
             self.test.assertEqual(names, set())
         self.test.tally["later commits read back"] += 1
 
@@ -150,18 +196,24 @@ class KillB2nd(Kill):
 
     def kill(self, what):
         for sparse, where in enumerate(("in one file", "in a folder")):
-            self.trials(f"{what} {where}", TRIALS, KILLS_A_FRAME, 0.3, lambda number, rng: Frame(self, what, sparse, rng))
+            self.trials(
+                f"{what} {where}",
+                TRIALS,
+                KILLS_A_FRAME,
+                0.3,
+                lambda number, rng: Frame(self, what, sparse, rng),
+            )
 
-    def test_append(self):
+    def test_append_survives_kills(self):
         self.kill("append")
 
-    def test_write(self):
+    def test_write_survives_kills(self):
         self.kill("write")
 
-    def test_resize(self):
+    def test_resize_survives_kills(self):
         self.kill("resize")
 
-    def test_attributes(self):
+    def test_attributes_survive_kills(self):
         self.kill("attributes")
 
 

@@ -1,7 +1,7 @@
-"""kill -9 at any moment of appending to an array in a folder, or writing over it, or appending to a table, and committing:
-the last commit that has returned is there, whole, or the one that was under way. What bcolz-zipline opens then is told, too.
-The same in the form of the papers, whose files Bloscpack reads.
-"""
+"""Kills a writer with SIGKILL while it appends to an array in a folder, overwrites it, or appends
+to a table, and commits: the complete content is that of the last returned commit, or of the one in
+progress. The result of bcolz-zipline is printed, too. The same in the BLZ RFC layout, whose files
+Bloscpack reads."""
 
 import os
 import pathlib
@@ -22,7 +22,8 @@ CHUNK = 32768
 
 
 class Dataset:
-    """An array that is killed at again and again. `state` is what its last commit said; None: there is nothing."""
+    """An array whose writers are killed again and again. `state` is the number of its last commit;
+    None: it does not exist."""
 
     def __init__(self, test, what, rng):
         self.test, self.what, self.rng = test, what, rng
@@ -31,10 +32,14 @@ class Dataset:
         self.sum = rng.choice((h.CHECKSUM_NONE, h.CHECKSUM_CRC32, h.CHECKSUM_SHA256))
         self.attribute = rng.randrange(2)
         self.seed = rng.getrandbits(62)
-        self.model = Edited(self.seed, rng.randrange(5000, 100_000)) if what == "edit" else Appended()
+        self.model = (
+            Edited(self.seed, rng.randrange(5000, 100_000)) if what == "edit" else Appended()
+        )
         self.state, self.older = self.model.first, {}
         if what == "edit":
-            with h.Array.create(self.path, "<u8", (0,), format=h.FORMAT_BCOLZ, checksum=self.sum, chunk_bytes=CHUNK) as a:
+            with h.Array.create(
+                self.path, "<u8", (0,), format=h.FORMAT_BCOLZ, checksum=self.sum, chunk_bytes=CHUNK
+            ) as a:
                 a.append(0, len(self.model.start), self.model.start.tobytes())
                 a.attr_set("number", b"0")
                 a.commit()
@@ -46,22 +51,30 @@ class Dataset:
         rng, edits = self.rng, self.what == "edit"
         seed = self.seed if edits else rng.getrandbits(62)
         number = 0 if self.state is None else self.state + 1
-        arguments = [self.path, self.what, seed, number, self.sum, self.attribute, int(rng.random() < 0.6)]
+        arguments = [
+            self.path,
+            self.what,
+            seed,
+            number,
+            self.sum,
+            self.attribute,
+            int(rng.random() < 0.6),
+        ]
         return kill_one(self.test, rng, arguments, 0.2, self.state, (self.state or 0) + edits)
 
     def contents(self, may_be):
         return {k: self.model.at(k).tobytes() for k in may_be if k is not None}
 
     def look(self, may_be):
-        """What is there must be one of these, whole. Nothing is written."""
+        """Checks that the complete content is one of these states. Writes nothing."""
         for f in self.path.rglob("*.holdall-*"):
             if not f.name.endswith("-lock"):
                 self.test.tally["left: *" + f.name[f.name.index(".holdall") :]] += 1
-        wanted = self.contents(may_be)
-        # as long as a journal waits for the next writer, bcolz sees what was there before it
+        expected = self.contents(may_be)
+        # while a journal waits for the next writer, bcolz sees the state before it
         waits = (self.path / "dataset.holdall-journal").exists()
-        self.theirs({**self.older, **wanted})
-        self.older = {**self.older, **wanted} if waits else {}
+        self.theirs({**self.older, **expected})
+        self.older = {**self.older, **expected} if waits else {}
         try:
             got = self.read()
         except h.Error as e:
@@ -70,10 +83,10 @@ class Dataset:
                 raise
             self.state = None
             return
-        found = [k for k, content in wanted.items() if content == got]
+        found = [k for k, content in expected.items() if content == got]
         self.test.assertTrue(found, f"the content is that of none of {may_be}")
         if len(may_be) > 1 and found[-1] == may_be[1]:
-            self.test.tally["one commit more than was told"] += 1
+            self.test.tally["one commit more than reported"] += 1
         self.state = found[-1]
         v = h.Verified(self.path)
         self.test.assertEqual((v.error, v.corrupt, v.faults), (None, 0, []))
@@ -82,32 +95,34 @@ class Dataset:
         with h.Array(self.path, io=self.rng.choice((h.IO_READ, h.IO_MAP))) as a:
             got, number = a.read([0], a.shape, [1]), a.attr_get("number")
         if self.attribute:
-            self.test.assertEqual(got, self.model.at(int(number)).tobytes(), "the attribute is of another commit")
+            self.test.assertEqual(
+                got, self.model.at(int(number)).tobytes(), "the attribute is of another commit"
+            )
         return got
 
-    def theirs(self, wanted):
-        """bcolz knows of no journal. What is appended it sees as the last commit did, or the next; of what is written
-        over some chunks may be those of the one, and some of the other."""
-        if len(wanted) == 0 or not (self.path / "meta/sizes").exists():
+    def theirs(self, expected):
+        """bcolz has no journal. Of appends it sees the last commit or the next; overwritten chunks
+        may be from either."""
+        if len(expected) == 0 or not (self.path / "meta/sizes").exists():
             return
         try:
             got = bcolz.open(str(self.path), mode="r")[:]
         except FileNotFoundError:
-            # of the first commit only some files have their names
-            self.test.assertLess(len(wanted), 2)
+            # only some files of the first commit have their names
+            self.test.assertLess(len(expected), 2)
             self.test.tally["bcolz: not there yet"] += 1
             return
-        states = [np.frombuffer(w, "<u8") for w in wanted.values()]
+        states = [np.frombuffer(w, "<u8") for w in expected.values()]
         if any(np.array_equal(got, s) for s in states):
             self.test.tally["bcolz: right"] += 1
             return
         self.test.assertEqual(self.what, "edit", "bcolz reads something else")
         mixed = np.logical_or.reduce([got == s for s in states])
-        self.test.assertTrue(mixed.all(), "bcolz reads what nobody wrote")
+        self.test.assertTrue(mixed.all(), "bcolz reads content that was never written")
         self.test.tally["bcolz: some chunks old, some new"] += 1
 
     def go_on(self):
-        """A later writer goes on; what it commits is there, for bcolz too."""
+        """A later writer continues; its commits are present, for bcolz too."""
         if self.state is None:
             a = h.Array.create(self.path, "<u8", (0,), format=h.FORMAT_BCOLZ, chunk_bytes=CHUNK)
         else:
@@ -124,14 +139,22 @@ class Dataset:
             a.attr_set("number", b"%d" % number)
             a.commit()
         self.look([number])
-        self.test.assertEqual(bcolz.open(str(self.path), mode="r")[:].tobytes(), self.model.at(number).tobytes(), "bcolz reads something else")
-        left = [f.name for f in self.path.rglob("*") if "holdall" in f.name and not f.name.endswith("-lock")]
+        self.test.assertEqual(
+            bcolz.open(str(self.path), mode="r")[:].tobytes(),
+            self.model.at(number).tobytes(),
+            "bcolz reads something else",
+        )
+        left = [
+            f.name
+            for f in self.path.rglob("*")
+            if "holdall" in f.name and not f.name.endswith("-lock")
+        ]
         self.test.assertEqual(left, [])
         self.test.tally["later commits read back"] += 1
 
 
 class Table(Dataset):
-    """A table with columns as kill_dataset.c makes them; content is the bytes of them all."""
+    """A table with columns as in kill_dataset.c; content is the bytes of all columns."""
 
     DTYPES = dict(a="<u8", b="<u4", c="<u2", d="|u1", e="<i8", f="|S5", g="<u8", h="<i4")
 
@@ -153,23 +176,29 @@ class Table(Dataset):
                 column = t[name]
                 got.append(column.read([0], column.shape, [1]))
         if self.attribute:
-            self.test.assertEqual(int(number), len(got[list(self.DTYPES).index("d")]), "the attribute is of another commit")
+            self.test.assertEqual(
+                int(number),
+                len(got[list(self.DTYPES).index("d")]),
+                "the attribute is of another commit",
+            )
         return tuple(got)
 
-    def theirs(self, wanted):
-        """bcolz knows of no journal: as long as one waits, some columns may be longer for it than others; the first one,
-        which it goes by, never is."""
-        if not wanted or not (self.path / "__rootdirs__").exists():
+    def theirs(self, expected):
+        """bcolz has no journal: while one waits, some columns may be longer for it than others; the
+        first one, which determines the length, never is."""
+        if not expected or not (self.path / "__rootdirs__").exists():
             return
         try:
             table = bcolz.open(str(self.path), mode="r")
             got = [table[name][: len(table)] for name in self.DTYPES]
         except FileNotFoundError:
-            self.test.assertLess(len(wanted), 2)
+            self.test.assertLess(len(expected), 2)
             self.test.tally["bcolz: not there yet"] += 1
             return
         bytes = tuple(column.tobytes() for column in got)
-        self.test.assertIn(bytes, [tuple(w) for w in wanted.values()], "bcolz reads something else")
+        self.test.assertIn(
+            bytes, [tuple(w) for w in expected.values()], "bcolz reads something else"
+        )
         self.test.tally["bcolz: right"] += 1
 
     def go_on(self):
@@ -184,21 +213,29 @@ class Table(Dataset):
             t.attr_set("number", b"%d" % number)
             t.commit()
         self.look([number])
-        left = [f.name for f in self.path.rglob("*") if "holdall" in f.name and not f.name.endswith("-lock")]
+        left = [
+            f.name
+            for f in self.path.rglob("*")
+            if "holdall" in f.name and not f.name.endswith("-lock")
+        ]
         self.test.assertEqual(left, [])
         self.test.tally["later commits read back"] += 1
 
 
-class InPapers:
-    """In the papers' form: each file is one that Bloscpack reads, as long as it is not being changed."""
+class InBlzRfc:
+    """In the BLZ RFC layout: Bloscpack reads each file, unless it is being changed."""
 
     form = dict(format=h.FORMAT_BLZ_RFC, chunk_bytes=CHUNK, superchunk_chunks=5)
 
-    def theirs(self, wanted):
+    def theirs(self, expected):
         pass
 
     def left(self):
-        names = [f.name for f in self.path.rglob("*") if "holdall" in f.name and not f.name.endswith("-lock")]
+        names = [
+            f.name
+            for f in self.path.rglob("*")
+            if "holdall" in f.name and not f.name.endswith("-lock")
+        ]
         self.test.assertEqual(names, [])
         for file in self.path.rglob("__*__.bin"):
             self.test.assertTrue(bloscpack.unpack_bytes_from_file(str(file))[0], file)
@@ -206,9 +243,13 @@ class InPapers:
         self.test.tally["later commits read back"] += 1
 
 
-class PapersArray(InPapers, Dataset):
+class BlzRfcArray(InBlzRfc, Dataset):
     def go_on(self):
-        with h.Array.create(self.path, "<u8", (0,), **self.form) if self.state is None else h.Array(self.path, h.APPEND) as a:
+        with (
+            h.Array.create(self.path, "<u8", (0,), **self.form)
+            if self.state is None
+            else h.Array(self.path, h.APPEND)
+        ) as a:
             more = self.rng.choice((1, self.rng.randrange(1, 5000)))
             number = (self.state or 0) + more
             a.append(0, more, values(number - more, more, 1).tobytes())
@@ -218,9 +259,13 @@ class PapersArray(InPapers, Dataset):
         self.left()
 
 
-class PapersTable(InPapers, Table):
+class BlzRfcTable(InBlzRfc, Table):
     def go_on(self):
-        with h.Table.create(self.path, self.DTYPES, **self.form) if self.state is None else h.Table(self.path, h.APPEND) as t:
+        with (
+            h.Table.create(self.path, self.DTYPES, **self.form)
+            if self.state is None
+            else h.Table(self.path, h.APPEND)
+        ) as t:
             more = self.rng.choice((1, self.rng.randrange(1, 5000)))
             t.append(more, list(self.columns(len(t), more)))
             number = (self.state or 0) + more
@@ -236,20 +281,20 @@ class KillDataset(Kill):
     def kill(self, what, make=Dataset):
         self.trials(what, TRIALS, KILLS_A_DATASET, 0.4, lambda number, rng: make(self, what, rng))
 
-    def test_append(self):
+    def test_append_survives_kills(self):
         self.kill("append")
 
-    def test_edit(self):
+    def test_edit_survives_kills(self):
         self.kill("edit")
 
-    def test_table(self):
+    def test_table_survives_kills(self):
         self.kill("table", Table)
 
-    def test_papers_append(self):
-        self.kill("papers-append", PapersArray)
+    def test_blz_rfc_append_survives_kills(self):
+        self.kill("blz_rfc-append", BlzRfcArray)
 
-    def test_papers_table(self):
-        self.kill("papers-table", PapersTable)
+    def test_blz_rfc_table_survives_kills(self):
+        self.kill("blz_rfc-table", BlzRfcTable)
 
 
 if __name__ == "__main__":

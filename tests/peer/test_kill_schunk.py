@@ -1,6 +1,5 @@
-"""kill -9 at any moment of appending to a superchunk, or writing over it, and committing: the last commit that has
-returned is there, whole, or the one that was under way.
-"""
+"""Kills a writer with SIGKILL while it appends to a superchunk, or overwrites it, and commits: the
+complete content is that of the last returned commit, or of the one in progress."""
 
 import json
 import os
@@ -21,7 +20,7 @@ CHUNK = 32768
 
 
 def mix(z):
-    """Of a number, or of an array of numbers."""
+    """Mixes a number, or an array of numbers."""
     if isinstance(z, int):
         return killing.mix(z)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -30,10 +29,14 @@ def mix(z):
 
 
 def values(start, n, k):
-    """Items as kill_schunk.c makes them."""
+    """Items as in kill_schunk.c."""
     i = np.arange(start, start + n, dtype="u8")
     noise = np.uint64(0xFFF if k % 5 else 0xFFFFFFFFFF)
-    return np.uint64(k << 48 & M64) ^ (i << np.uint64(12)) ^ (mix(i * np.uint64(0x9E3779B97F4A7C15) + np.uint64(k)) & noise)
+    return (
+        np.uint64(k << 48 & M64)
+        ^ (i << np.uint64(12))
+        ^ (mix(i * np.uint64(0x9E3779B97F4A7C15) + np.uint64(k)) & noise)
+    )
 
 
 class Draws:
@@ -46,7 +49,7 @@ class Draws:
 
 
 class Appended:
-    """Content by how many items there are. None: no file."""
+    """Content by the number of items. None: no file."""
 
     first = None
 
@@ -54,7 +57,7 @@ class Appended:
         return values(0, n, 1)
 
     def go_on(self, s, n, rng):
-        """Appends; gives the new state."""
+        """Appends; returns the new state."""
         more = rng.randrange(1, 5000)
         s.append(values(n, more, 1).tobytes())
         return n + more
@@ -93,7 +96,8 @@ class Edited:
 
 
 class File:
-    """A superchunk that is killed at again and again. `state` is what its last commit said."""
+    """A superchunk whose writers are killed again and again. `state` is the number of its last
+    commit."""
 
     def __init__(self, test, what, rng):
         self.test, self.what, self.rng = test, what, rng
@@ -103,16 +107,27 @@ class File:
         self.sum = rng.choice((h.CHECKSUM_NONE, h.CHECKSUM_CRC32, h.CHECKSUM_SHA256))
         self.offsets, self.spare = rng.random() < 0.7, rng.choice((0, 100, 2000))
         self.seed = rng.getrandbits(62)
-        self.model = Appended() if what == "append" else Edited(self.seed, rng.randrange(5000, 100_000))
+        self.model = (
+            Appended() if what == "append" else Edited(self.seed, rng.randrange(5000, 100_000))
+        )
         self.state = self.model.first
         if what == "edit":
             self.make()
 
     def __repr__(self):
-        return f"{self.what}, codec {self.codec}, sum {self.sum}, offsets {self.offsets}, spare {self.spare}"
+        return (
+            f"{self.what}, codec {self.codec}, sum {self.sum}, offsets {self.offsets}, spare "
+            f"{self.spare}"
+        )
 
     def make(self):
-        options = dict(codec=self.codec, checksum=self.sum, offsets=int(self.offsets), chunk_bytes=CHUNK, spare_bytes=self.spare)
+        options = dict(
+            codec=self.codec,
+            checksum=self.sum,
+            offsets=int(self.offsets),
+            chunk_bytes=CHUNK,
+            spare_bytes=self.spare,
+        )
         with h.Schunk.create(self.path, 8, **options) as s:
             s.append(self.model.at(0).tobytes())
             s.set_meta(b'{"number":0}')
@@ -122,11 +137,23 @@ class File:
         rng = self.rng
         seed = self.seed if self.what == "edit" else rng.getrandbits(62)
         durable = rng.random() < 0.6
-        arguments = [self.path, self.what, seed, (self.state or 0) + 1, self.codec, self.sum, self.spare, int(self.offsets), int(durable)]
-        return kill_one(self.test, rng, arguments, 0.2, self.state, (self.state or 0) + (self.what == "edit"))
+        arguments = [
+            self.path,
+            self.what,
+            seed,
+            (self.state or 0) + 1,
+            self.codec,
+            self.sum,
+            self.spare,
+            int(self.offsets),
+            int(durable),
+        ]
+        return kill_one(
+            self.test, rng, arguments, 0.2, self.state, (self.state or 0) + (self.what == "edit")
+        )
 
     def look(self, may_be):
-        """What is there must be one of these, whole. Nothing is written."""
+        """Checks that the complete content is one of these states. Writes nothing."""
         for f in self.folder.iterdir():
             if f.name.endswith((".holdall-journal", ".holdall-new", ".holdall-part")):
                 self.test.tally["left: *." + f.name.rpartition(".")[2]] += 1
@@ -141,23 +168,31 @@ class File:
             self.state = None
             return
         self.test.assertIn(number, may_be)
-        self.test.assertTrue(self.model.at(number).tobytes() == got, f"the content is not that of {number}")
+        self.test.assertTrue(
+            self.model.at(number).tobytes() == got, f"the content is not that of {number}"
+        )
         if len(may_be) > 1 and number == may_be[1]:
-            self.test.tally["one commit more than was told"] += 1
+            self.test.tally["one commit more than reported"] += 1
         self.state = number
         v = h.Verified(self.path)
         self.test.assertEqual((v.error, v.corrupt, v.faults), (None, 0, []))
 
     def go_on(self):
-        """A later writer goes on; what it commits is there, for bloscpack too."""
-        s = h.Schunk(self.path, h.APPEND, spare_bytes=self.spare) if self.state is not None else h.Schunk.create(self.path, 8, chunk_bytes=CHUNK)
+        """A later writer continues; its commits are present, for bloscpack too."""
+        s = (
+            h.Schunk(self.path, h.APPEND, spare_bytes=self.spare)
+            if self.state is not None
+            else h.Schunk.create(self.path, 8, chunk_bytes=CHUNK)
+        )
         with s:
             number = self.model.go_on(s, self.state or 0, self.rng)
             s.set_meta(b'{"number":%d}' % number)
             s.commit()
         self.look([number])
         found = theirs.Found(self.path)
-        self.test.assertTrue(found.content == self.model.at(number).tobytes(), "bloscpack reads something else")
+        self.test.assertTrue(
+            found.content == self.model.at(number).tobytes(), "bloscpack reads something else"
+        )
         self.test.assertEqual(found.meta, {"number": number})
         left = {f.name for f in self.folder.iterdir() if not f.name.endswith(".holdall-lock")}
         self.test.assertEqual(left, {self.path.name})
@@ -170,10 +205,10 @@ class KillSchunk(Kill):
     def kill(self, what):
         self.trials(what, TRIALS, KILLS_A_FILE, 0.4, lambda number, rng: File(self, what, rng))
 
-    def test_append(self):
+    def test_append_survives_kills(self):
         self.kill("append")
 
-    def test_edit(self):
+    def test_edit_survives_kills(self):
         self.kill("edit")
 
 

@@ -1,4 +1,4 @@
-"""The package `bloscpack`, made to run on the Python of today; it knows only that of its time."""
+"""The package `bloscpack`, adapted to current versions of Python and its dependencies."""
 
 import collections
 import collections.abc
@@ -12,17 +12,36 @@ with warnings.catch_warnings():
     import bloscpack.file_io
     import bloscpack.numpy_io
 
-__all__ = ["bloscpack", "Found", "SUMS", "pack", "append", "unpack_ndarray"]
+__all__ = ["bloscpack", "Found", "CHECKSUM_NAMES", "pack", "append", "unpack_ndarray"]
 
-SUMS = ("None", "adler32", "crc32", "md5", "sha1", "sha224", "sha256", "sha384", "sha512")
+CHECKSUM_NAMES = ("None", "adler32", "crc32", "md5", "sha1", "sha224", "sha256", "sha384", "sha512")
 
 
-def pack(path, data, codec, shuffle, sum, typesize, chunk_size, level=5, offsets=True, meta=None, spare=None):
-    """Makes a file; `sum` is one of SUMS."""
+def pack(
+    path,
+    data,
+    codec,
+    shuffle,
+    sum,
+    typesize,
+    chunk_size,
+    level=5,
+    offsets=True,
+    meta=None,
+    spare=None,
+):
+    """Creates a file; `sum` is one of CHECKSUM_NAMES."""
     blosc_args = bloscpack.BloscArgs(typesize=typesize, clevel=level, shuffle=shuffle, cname=codec)
     spare = {} if spare is None else {"max_app_chunks": spare}
     pack_args = bloscpack.BloscpackArgs(offsets=offsets, checksum=sum, **spare)
-    bloscpack.pack_bytes_to_file(data, str(path), chunk_size=chunk_size, metadata=meta, blosc_args=blosc_args, bloscpack_args=pack_args)
+    bloscpack.pack_bytes_to_file(
+        data,
+        str(path),
+        chunk_size=chunk_size,
+        metadata=meta,
+        blosc_args=blosc_args,
+        bloscpack_args=pack_args,
+    )
 
 
 def append(path, data, codec, shuffle, level=5):
@@ -39,10 +58,11 @@ def unpack_ndarray(path):
 
 
 class Found:
-    """What a file says and holds: `content`, `meta`, `header`, `offsets`, the `positions` and `sizes` of its chunks."""
+    """The header and content of a file: `content`, `meta`, `header`, `offsets`, the `positions` and
+    `sizes` of its chunks."""
 
     def __init__(self, path):
-        # this checks the digests
+        # this verifies the digests
         self.content, self.meta = bloscpack.unpack_bytes_from_file(str(path))
         self.positions, self.sizes = [], []
         with open(path, "rb") as f:
@@ -55,7 +75,7 @@ class Found:
             self.end = f.tell()
 
     def room(self):
-        """How many bytes may be appended; 0 where it cannot be."""
+        """Returns how many bytes may be appended; 0 if none."""
         chunk = self.header.chunk_size
         if not self.offsets or not chunk or self.sizes[-1] > chunk or not self.header.typesize:
             return 0

@@ -1,5 +1,4 @@
-"""What BLZ 0.6.2 does with datasets, in a Python of its own (see cmake/blz.sh and beside.py).
-"""
+"""Operations of BLZ 0.6.2 on datasets, in a Python of its own (see cmake/blz.sh and beside.py)."""
 
 import blz
 import numpy as np

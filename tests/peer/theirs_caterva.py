@@ -1,4 +1,5 @@
-"""What caterva 0.7.3 does with arrays, in a Python of its own (see beside.py). It knows no types: items are runs of bytes."""
+"""Operations of caterva 0.7.3 on arrays, in a Python of its own (see beside.py). It has no types:
+items are runs of bytes."""
 
 import caterva
 import numpy as np
@@ -12,7 +13,9 @@ def plain(rows):
 
 def create(path, rows, chunks, blocks, contiguous, **options):
     items = plain(rows)
-    caterva.asarray(items, urlpath=path, chunks=chunks, blocks=blocks, contiguous=contiguous, **options)
+    caterva.asarray(
+        items, urlpath=path, chunks=chunks, blocks=blocks, contiguous=contiguous, **options
+    )
 
 
 def read(path, to):

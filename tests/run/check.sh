@@ -1,8 +1,10 @@
 #!/bin/sh
 # usage: check.sh [PART...]
-# Runs parts of `make check` (see part.sh), without PART all of the default set. The Makefile exports the variables that they use.
-# The Rust tests run beside the other parts, because both have long stretches of one thread. Their output comes last. A part that
-# fails is named at the end, and the parts after it run.
+#
+# Runs parts of `make check` (see part.sh), by default the default set. The Makefile exports the
+# variables that they use. The Rust tests run beside the other parts, because both have long periods
+# with one thread. Their output comes last. A part that fails is named at the end, and the parts
+# after it run.
 set -u
 cd "$(dirname "$0")/../.." || exit
 chosen=$*
@@ -25,7 +27,8 @@ for part; do
     else
         sh tests/run/part.sh "$part" || failed="$failed $part"
     fi
-    [ "$part" != c ] || export HOLDALL_BUILT=yes # the parts after it need not build the library again
+    # the parts after it need not build the library again
+    [ "$part" != c ] || export HOLDALL_BUILT=yes
 done
 if [ -n "$rust" ]; then
     wait "$rust" || failed="$failed rust"

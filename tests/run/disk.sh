@@ -1,16 +1,19 @@
 #!/bin/sh
-# Every change of every format on the simulated disk, with STATES times as many states as `make check` tries, and the
-# mutations that the disk must notice. Prints states by format and operation, and their sum.
-# Usage: tests/run/disk.sh STATES FOLDER
+# usage: disk.sh STATES FOLDER
+#
+# Runs every change of every format on the simulated disk, with STATES times as many states as `make
+# check`, and the mutations that the disk must detect. Prints the states by format and operation,
+# and their sum.
 set -eu
 states=$1
 out=$2
 mkdir -p "$out"
-# contents come and go by the million: they are not given back to the system each time
+# millions of buffers are allocated and freed: do not return them to the system each time
 export MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824
 
 run() {
-    HOLDALL_DISK_STATES=$1 ${CARGO:-cargo} test --locked --lib --profile rigs "$2" -- --nocapture >"$3" 2>&1 || {
+    HOLDALL_DISK_STATES=$1 ${CARGO:-cargo} test --locked --lib --profile rigs "$2" -- --nocapture \
+        >"$3" 2>&1 || {
         grep -v '^simulated disk |' "$3" | tail -50
         exit 1
     }
@@ -23,7 +26,7 @@ echo "== power failures: format | operation | states"
 run "$states" power_failure "$out/disk.log"
 grep -o 'simulated disk[ :].*' "$out/disk.log" | awk -F ' [|] ' '
     NF == 4 { rows[$2 " | " $3] += $4; formats[$2] += $4; sum += $4 }
-    NF == 1 && $0 ~ /violations$/ { n = split($0, words, " "); violations += words[n - 1] }
+    NF == 1 && $0 ~ /violations$/ { n = split($0, fields, " "); violations += fields[n - 1] }
     END {
         for (row in rows) { print row " | " rows[row] | "sort"; operations++ }
         close("sort")

@@ -1,10 +1,12 @@
 #!/bin/sh
 # usage: fast.sh
-# Runs `make check-fast`: the checks of the source, the types of library and tests, and the unit tests that .config/nextest.toml
-# counts as fast. The Makefile exports the variables.
+#
+# Runs `make check-fast`: the checks of the source, the types of library and tests, and the unit
+# tests that .config/nextest.toml classifies as fast. The Makefile exports the variables.
 set -eu
 cd "$(dirname "$0")/../.."
 "$PYTHON" tests/scripts/terms.py
+"$PYTHON" tests/scripts/lines.py
 "$PYTHON" tests/scripts/layers.py
 "$CARGO" check --locked --tests
 "$CARGO" nextest run --locked --lib --profile fast

@@ -1,7 +1,8 @@
 #!/bin/sh
 # usage: parallel.sh JOBS PROGRAM SCRIPT...
-# Runs PROGRAM on each script, JOBS of them at once; each prints as a whole when it ends. All run to their end where one
-# fails, which is the exit status then.
+#
+# Runs PROGRAM on each script, JOBS of them at once; the output of each is printed at its end. If
+# one fails, the others still run, and the exit status is that of the failure.
 set -eu
 jobs=$1 program=$2
 shift 2

@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-# stage [TARGET...]: a fresh installation of this source in $STAGE, and further targets of the Makefile.
+# stage [TARGET...]: installs this source into $STAGE, and makes further targets of the Makefile.
 stage() {
     [ -n "${HOLDALL_BUILT:-}" ] || "$MAKE" build
     "$MAKE" stage "$@"
@@ -14,14 +14,20 @@ case $1 in
 scripts)
     echo '== Scripts'
     failed=
-    for check in terms.py layers.py; do "$PYTHON" tests/scripts/$check || failed="$failed $check"; done
-    for check in lint paths need uninstall; do sh tests/scripts/$check.sh target/check-$check || failed="$failed $check"; done
+    for check in terms lines layers; do
+        "$PYTHON" tests/scripts/$check.py || failed="$failed $check.py"
+    done
+    for check in lint paths need uninstall; do
+        sh tests/scripts/$check.sh target/check-$check || failed="$failed $check.sh"
+    done
     [ -z "$failed" ] || { echo "scripts: failed:$failed" >&2; exit 1; }
     ;;
 rust)
     echo '== Rust tests'
     # the lints that the layers deny; not every Rust installation has clippy
-    if "$CARGO" clippy --version >/dev/null 2>&1; then "$CARGO" clippy --locked --lib -- -D warnings; fi
+    if "$CARGO" clippy --version >/dev/null 2>&1; then
+        "$CARGO" clippy --locked --lib -- -D warnings
+    fi
     # cargo-nextest does not run the examples in the documentation
     if "$CARGO" nextest --version >/dev/null 2>&1; then
         "$CARGO" nextest run --locked
@@ -71,23 +77,27 @@ languages)
     sh tests/languages/go.sh "$STAGE" target/languages/go
     echo '== The same in each language'
     sh tests/languages/trips.sh "$STAGE" target/languages/trips "$VENV/bin/python"
-    # Julia by its grammar and a C++ compiler, Python next to NumPy, pyarrow, Polars and DuckDB
+    # Julia through its grammar and a C++ compiler, Python next to NumPy, pyarrow, Polars and DuckDB
     echo '== Julia and Python'
     PYTHONPATH="$PWD/$STAGE/share/holdall/python" sh c-tests/run.sh target/languages/conform 0 \
-        "$VENV/bin/python" c-tests/conform.py all "$VENV/bin/python" tests/languages/conform_python.py
-    HOLDALL_PREFIX="$PWD/$STAGE" sh tests/run/parallel.sh "$JOBS" "$VENV/bin/python" tests/languages/test_*.py
+        "$VENV/bin/python" c-tests/conform.py all "$VENV/bin/python" \
+        tests/languages/conform_python.py
+    HOLDALL_PREFIX="$PWD/$STAGE" sh tests/run/parallel.sh "$JOBS" "$VENV/bin/python" \
+        tests/languages/test_*.py
     ;;
 cloud)
     sh tests/cloud/build.sh
     echo '== Object stores' # emulators of them
-    HOLDALL_LIB="$PWD/target/cloud/debug/${HOLDALL_LIB##*/}" "$CLOUD_VENV/bin/python" tests/cloud/test_cloud.py
+    HOLDALL_LIB="$PWD/target/cloud/debug/${HOLDALL_LIB##*/}" "$CLOUD_VENV/bin/python" \
+        tests/cloud/test_cloud.py
     ;;
 mpi)
     stage
     echo '== MPI' # the programs of examples/mpi
     sh tests/mpi/header.sh "$STAGE"
     {
-        cmake -S examples/mpi -B target/mpi -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$PWD/$STAGE" >target/mpi.log &&
+        cmake -S examples/mpi -B target/mpi -DCMAKE_BUILD_TYPE=Release \
+            -DCMAKE_PREFIX_PATH="$PWD/$STAGE" >target/mpi.log &&
             cmake --build target/mpi >>target/mpi.log
     } || { cat target/mpi.log; exit 1; }
     HOLDALL_MPI_PROGRAMS="$PWD/target/mpi" "$PYTHON" tests/mpi/test_mpi.py

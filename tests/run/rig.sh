@@ -1,10 +1,12 @@
 #!/bin/sh
 # usage: rig.sh RIG
-# Runs one rig of `make check-long`, which exports the variables; docs/promises.md has the figures of each.
+# Runs one rig of `make check-long`, which exports the variables; docs/promises.md has the figures
+# of each.
 set -eu
 cd "$(dirname "$0")/../.."
 
-# c_test NAME: builds c-tests/test_NAME.c and runs it. The suffix of NAME is _shared or _asan, as in c-tests/CMakeLists.txt.
+# c_test NAME: builds c-tests/test_NAME.c and runs it. The suffix of NAME is _shared or _asan, as in
+# c-tests/CMakeLists.txt.
 c_test() {
     "$MAKE" build TESTS=ON TARGETS="$1"
     sh c-tests/run.sh "$BUILD/long-$1" 0 "$BUILD/c-tests/$1"
@@ -25,7 +27,8 @@ disk) # $HOLDALL_STATES times as many states of the simulated disk as `make chec
     ;;
 seeds) # $HOLDALL_SEEDS contents and kinds of corruption in the tests that draw them at random
     echo '== Seeds of random corruption'
-    "$CARGO" test --locked --lib --profile rigs -- damage_at_several_positions corrupt_bytes_of_frames_by_other_writers one_writer_at_a_time
+    "$CARGO" test --locked --lib --profile rigs -- damage_at_several_positions \
+        corrupt_bytes_of_frames_by_other_writers one_writer_at_a_time
     ;;
 crashes) # $HOLDALL_CRASHES states of each change under each set of rules
     "$MAKE" build stage
@@ -39,7 +42,7 @@ beside) # $HOLDALL_COMMITS commits of each form beside holdall_verify()
 kills) # $HOLDALL_KILLS kills of each scenario
     peer_tests kill
     ;;
-flips) # $HOLDALL_FLIPS changed bytes and a third as many cuts of each kind of file, next to the peers
+flips) # $HOLDALL_FLIPS changed bytes and a third as many truncations of each kind of file
     HOLDALL_CUTS=$((HOLDALL_FLIPS / 3))
     export HOLDALL_CUTS
     peer_tests flips
@@ -57,7 +60,8 @@ soak)
 valgrind) # Python's conformance, as in the part `languages`
     "$MAKE" build stage venv
     echo '== Python under valgrind'
-    sh tests/languages/valgrind_python.sh "$PWD/$STAGE" "$PWD/target/languages/valgrind" "$VENV/bin/python"
+    sh tests/languages/valgrind_python.sh "$PWD/$STAGE" "$PWD/target/languages/valgrind" \
+        "$VENV/bin/python"
     ;;
 reproducible)
     echo '== Two builds'

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""usage: layers.py    checks that the modules of src/ depend downwards only
+"""usage: layers.py    checks that modules of src/ use only modules of their own or lower layers
 
-The order of the modules is the table "The layers" of docs/architecture.md: a row may name several modules, and a module may use those
-that stand before it. Every top-level module stands there once. Paths in `use` lines and in code count, tests do not.
+The order of the modules is the table "The layers" of docs/architecture.md. A row may name several
+modules, and a module may use those that are listed before it. Every top-level module is listed
+once. Paths in `use` lines and in code are checked; tests are not.
 """
 
 import pathlib
@@ -15,20 +16,20 @@ TESTS = re.compile(r"(^|::)(\w+_)?tests(::|$)|^io::sim")
 
 
 def order(text):
-    """The modules of the table, lowest first."""
+    """Returns the modules of the table, lowest first."""
     section = text.split("## The layers", 1)[1].split("\n## ", 1)[0]
     rows = re.findall(r"^\| (`[^|]*`) \|", section, re.MULTILINE)
     return [name for row in rows for name in re.findall(r"`(\w+)`", row)]
 
 
 def module(path):
-    """The name of the module in a file."""
+    """Returns the name of the module in a file."""
     parts = path.with_suffix("").parts
     return "::".join(parts[:-1] if parts[-1] == "mod" else parts)
 
 
 def branches(tree):
-    """The paths of a `use` with braces."""
+    """Returns the paths of a `use` with braces."""
     head, brace, rest = tree.partition("{")
     if not brace:
         return [tree.strip()]
@@ -40,11 +41,13 @@ def branches(tree):
             part = ""
         else:
             part += c
-    return [head.strip() + path for p in [*parts, part] if p.strip() for path in branches(p.strip())]
+    return [
+        head.strip() + path for p in [*parts, part] if p.strip() for path in branches(p.strip())
+    ]
 
 
 def used(source, own, modules):
-    """The modules that the code of the module `own` names, without its tests."""
+    """Yields the modules that the code of the module `own` uses, without its tests."""
     code = re.sub(r"//.*", "", re.split(r"\n#\[cfg\((?:all\()?test", source)[0])
     trees = re.findall(r"\buse ((?:crate|super|self)\b[^;]*);", code)
     paths = [path for tree in trees for path in branches(re.sub(r"\s+", " ", tree))]
@@ -63,7 +66,7 @@ def used(source, own, modules):
 
 
 def faults(layers, sources):
-    """What is wrong: `sources` has the text of each module."""
+    """Yields each violation: `sources` has the text of each module."""
     tops = {name.split("::")[0] for name in sources} - {"lib"}
     for name in sorted(tops.symmetric_difference(layers)):
         yield f"{name}: this module and the table in {DOCUMENT.name} do not agree"
@@ -79,10 +82,18 @@ def faults(layers, sources):
 
 
 def main():
-    sources = {module(p.relative_to(ROOT / "src")): p.read_text() for p in sorted((ROOT / "src").rglob("*.rs"))}
+    sources = {
+        module(p.relative_to(ROOT / "src")): p.read_text()
+        for p in sorted((ROOT / "src").rglob("*.rs"))
+    }
     layers = order(DOCUMENT.read_text())
     # The check must be able to fail.
-    trial = {"a": "use crate::{b::{self, C}, c};", "b": "", "b::x": "fn f() { super::super::a::g() }", "c": "use crate::d::tests;"}
+    trial = {
+        "a": "use crate::{b::{self, C}, c};",
+        "b": "",
+        "b::x": "fn f() { super::super::a::g() }",
+        "c": "use crate::d::tests;",
+    }
     assert len(list(faults(["a", "b", "c"], trial))) == 2, list(faults(["a", "b", "c"], trial))
     wrong = list(faults(layers, sources))
     if wrong:

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""usage: terms.py [PATH...]    searches for terms that this project does not use any more
+"""usage: terms.py [PATH...]    searches for retired terms
 
-terms.txt has the terms and what is written instead, terms_allowed.txt the lines that may have one: quotations, and names that others
-have given. Without PATH, everything that the rule covers is read: source, headers, tool and documents. Names of files count, too.
+terms.txt has the terms and what to write instead, terms_allowed.txt the lines that may have one:
+quotations, and names that others have given. Without PATH, all files that the rule covers are read:
+source, headers, tests, build files and documents. Names of files count, too.
 """
 
 import pathlib
@@ -11,18 +12,30 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-COVERED = ("src", "include", "bindings", "docs", "README.md", "CONTRIBUTING.md", "SECURITY.md")
-GENERATED = ("include/holdall.h", "include/holdall/*.h")  # from src/capi, which is read
+COVERED = (
+    "src include bindings docs c-tests tests examples fuzz cmake pkgconfig .ci build.rs"
+    " CMakeLists.txt Makefile README.md CONTRIBUTING.md SECURITY.md"
+).split()
+# Generated from files that are read, or by other programs; and data.
+UNREAD = (
+    "include/holdall.h",
+    "include/holdall/*.h",
+    "c-tests/package/abi.xml",
+    "cmake/python/*.txt",
+    "examples/data/*.csv",
+    "tests/bench/results/*",
+)
+FIXTURES = "tests/fixtures/"
 
 
 def rows(name):
-    """The lines of a file beside this one, split at tabs."""
+    """Returns the lines of a file beside this one, split at tabs."""
     lines = (HERE / name).read_text().splitlines()
     return [line.split("\t") for line in lines if line and not line.startswith("#")]
 
 
 def as_words(text):
-    """Identifiers as lower-case words."""
+    """Returns a text with its identifiers as lower-case words."""
     text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
     return text.replace("_", " ").lower()
 
@@ -33,7 +46,7 @@ class Rules:
         self.allowed = [(path, re.compile(text)) for path, text in rows("terms_allowed.txt")]
 
     def faults(self, path, text):
-        """What is wrong in a text: line number (0: the name of the file), term, what to write."""
+        """Yields the faults of a text: line number (0: the file name), term, what to write."""
         allowed = [quoted for where, quoted in self.allowed if pathlib.PurePath(path).match(where)]
         for number, line in enumerate([path, *text.splitlines()]):
             for quoted in allowed:
@@ -47,9 +60,16 @@ class Rules:
 
 def files(paths):
     roots = [ROOT / p for p in paths]
-    found = {f for root in roots for f in ([root] if root.is_file() else root.rglob("*")) if f.is_file()}
+    found = {
+        f for root in roots for f in ([root] if root.is_file() else root.rglob("*")) if f.is_file()
+    }
     names = (f.relative_to(ROOT).as_posix() for f in found if "__pycache__" not in f.parts)
-    return sorted(n for n in names if not any(pathlib.PurePath(n).match(g) for g in GENERATED))
+    return sorted(
+        name
+        for name in names
+        if not name.startswith(FIXTURES)
+        and not any(pathlib.PurePath(name).match(pattern) for pattern in UNREAD)
+    )
 
 
 def main():
