@@ -25,7 +25,7 @@
 //    ownership. A moved-from handle may only be assigned to or destroyed: other calls are
 //    HOLDALL_E_ARGUMENT, or return 0.
 //  - const functions may be called from many threads at once on one handle, others by one thread at
-//    a time.
+//    a time. refresh(), which moves a handle for reading to the newest commit, is not const.
 //  - An exception from a caller's function does not cross the C library: it is stored, the call is
 //    cancelled, and the exception is thrown again by the call. Only storage (class storage) reports
 //    an errno instead.

@@ -25,6 +25,12 @@
 !  - Handles (type(holdall_array) and so on) close themselves at the end of their scope.
 !    Uncommitted changes are then discarded. Variables of the main program are not finalized: call
 !    %close(). A second open closes the first handle. Handles must not be copied by assignment.
+!  - Procedures whose handle is intent(in) may run in several threads at once on one handle. All
+!    others, among them %refresh(), need a handle that no other thread uses at that time.
+!  - call a%refresh() moves a handle that was opened with HOLDALL_READ to the newest commit; any other
+!    handle is HOLDALL_E_STATE. Shape, dtype and attributes are then those of the new commit. After an
+!    error the handle is unchanged. a%generation() counts commits through the handle, and refreshes
+!    that may have found a newer commit.
 !  - Numbers are integer(int8, int16, int32, int64), real(real32, real64), complex of both and
 !    logical(c_bool), in scalars, arrays of any rank, and sections with strides, x(1:9:2, :). They
 !    are not copied, except sections with gaps by append, insert and put.

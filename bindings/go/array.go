@@ -20,7 +20,7 @@ func freeArray(p unsafe.Pointer) { C.holdall_array_close((*C.holdall_array)(p)) 
 func array(op, path string, mode Mode, options []Option, f func(path *C.char, o *C.holdall_options, out **C.holdall_array, c *call) C.holdall_status) (*Array, error) {
 	var h *handle
 	err := withString(op, path, func(path *C.char) (err error) {
-		h, err = open(op, options, freeArray, mode != ReadOnly, func(o *C.holdall_options, c *call) C.holdall_status {
+		h, err = open(op, options, freeArray, func(o *C.holdall_options, c *call) C.holdall_status {
 			return f(path, o, (**C.holdall_array)(unsafe.Pointer(&c.out)), c)
 		})
 		return err
@@ -195,15 +195,44 @@ func (a *Array) Info() (info ArrayInfo, err error) {
 	return info, err
 }
 
+// Generation returns the number of commits through this handle, and of refreshes that may have
+// found a newer commit; for a column, that of its table.
+func (a *Array) Generation() (n uint64) {
+	a.handle.look(func(p unsafe.Pointer) {
+		if a.column == nil {
+			n = uint64(C.holdall_array_generation((*C.holdall_array)(p)))
+		} else {
+			n = uint64(C.holdall_table_generation((*C.holdall_table)(p)))
+		}
+	})
+	return n
+}
+
+// Refresh moves an array that was opened ReadOnly to its newest commit, which may have another
+// dtype and shape. It waits for calls in progress, and later calls wait for it. Without a newer
+// commit it takes about one system call per file. After an error the array is unchanged. Errors:
+// ErrState in another mode, and for a column, which is refreshed with its table; and those of
+// OpenArray.
+func (a *Array) Refresh() error {
+	if a.column != nil {
+		return refused("refresh", ErrState, "a column cannot be refreshed; refresh its table")
+	}
+	return a.refresh(func(p unsafe.Pointer, c *call) C.holdall_status {
+		return C.holdall_array_refresh((*C.holdall_array)(p), &c.err)
+	})
+}
+
 // ReadBytes reads a box into dst, packed, in C order. Errors: ErrBuffer if dst is too small;
 // ErrRange if the box is outside the array.
 func (a *Array) ReadBytes(box Box, dst []byte) error {
-	box, err := box.whole("read", a.Shape())
-	if err != nil {
-		return err
-	}
-	return a.view("read", func(a *C.holdall_array, c *call) C.holdall_status {
-		return C.holdall_array_read(a, numbers(box.Start), numbers(box.Count), numbers(box.Step), start(dst), C.size_t(len(dst)), nil, &c.err)
+	return a.stable(func() error {
+		box, err := box.whole("read", a.Shape())
+		if err != nil {
+			return err
+		}
+		return a.view("read", func(a *C.holdall_array, c *call) C.holdall_status {
+			return C.holdall_array_read(a, numbers(box.Start), numbers(box.Count), numbers(box.Step), start(dst), C.size_t(len(dst)), nil, &c.err)
+		})
 	})
 }
 
@@ -244,9 +273,11 @@ func lists(op string, shape []uint64, positions [][]uint64, f func(lists **C.uin
 // into dst, packed, in C order. A nil list stands for the whole dimension. Errors: ErrRange if a
 // position is past the end.
 func (a *Array) ReadOrthogonalBytes(positions [][]uint64, dst []byte) error {
-	return lists("read", a.Shape(), positions, func(lists **C.uint64_t, counts []uint64) error {
-		return a.view("read", func(a *C.holdall_array, c *call) C.holdall_status {
-			return C.holdall_array_read_orthogonal(a, lists, numbers(counts), start(dst), C.size_t(len(dst)), &c.err)
+	return a.stable(func() error {
+		return lists("read", a.Shape(), positions, func(lists **C.uint64_t, counts []uint64) error {
+			return a.view("read", func(a *C.holdall_array, c *call) C.holdall_status {
+				return C.holdall_array_read_orthogonal(a, lists, numbers(counts), start(dst), C.size_t(len(dst)), &c.err)
+			})
 		})
 	})
 }
@@ -264,15 +295,17 @@ func (a *Array) WriteOrthogonalBytes(positions [][]uint64, src []byte) error {
 // ReadPointsBytes reads single items into dst, packed. coordinates has one number per dimension
 // for each item. Errors: ErrRange, with Position, if an item is outside the array.
 func (a *Array) ReadPointsBytes(coordinates []uint64, dst []byte) error {
-	ndim := len(a.Shape())
-	if ndim == 0 || len(coordinates)%ndim != 0 {
-		return refused("read", ErrArgument, "%d coordinates for an array of %d dimensions", len(coordinates), ndim)
-	}
 	if coordinates == nil {
 		coordinates = []uint64{}
 	}
-	return a.view("read", func(a *C.holdall_array, c *call) C.holdall_status {
-		return C.holdall_array_read_points(a, numbers(coordinates), C.size_t(len(coordinates)/ndim), start(dst), C.size_t(len(dst)), &c.err)
+	return a.stable(func() error {
+		ndim := len(a.Shape())
+		if ndim == 0 || len(coordinates)%ndim != 0 {
+			return refused("read", ErrArgument, "%d coordinates for an array of %d dimensions", len(coordinates), ndim)
+		}
+		return a.view("read", func(a *C.holdall_array, c *call) C.holdall_status {
+			return C.holdall_array_read_points(a, numbers(coordinates), C.size_t(len(coordinates)/ndim), start(dst), C.size_t(len(dst)), &c.err)
+		})
 	})
 }
 

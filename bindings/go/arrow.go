@@ -36,7 +36,7 @@ func newArrowStream(h *handle, op string, f func(p unsafe.Pointer, out *C.struct
 		C.stream_release((*C.struct_ArrowArrayStream)(p))
 		C.free(p)
 	}
-	return &ArrowStream{newHandle(unsafe.Pointer(out), free, false, h.keep)}, nil
+	return &ArrowStream{newHandle(unsafe.Pointer(out), free, h.keep)}, nil
 }
 
 // Pointer returns the address of the struct ArrowArrayStream, or nil if the stream is closed.

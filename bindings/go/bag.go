@@ -21,7 +21,7 @@ func freeBag(p unsafe.Pointer) { C.holdall_bag_close((*C.holdall_bag)(p)) }
 func OpenBag(spec string, options ...Option) (*Bag, error) {
 	var h *handle
 	err := withString("open a bag", spec, func(spec *C.char) (err error) {
-		h, err = open("open a bag", options, freeBag, false, func(o *C.holdall_options, c *call) C.holdall_status {
+		h, err = open("open a bag", options, freeBag, func(o *C.holdall_options, c *call) C.holdall_status {
 			return C.holdall_bag_open(spec, o, (**C.holdall_bag)(unsafe.Pointer(&c.out)), &c.err)
 		})
 		return err
@@ -46,7 +46,7 @@ func (h *handle) made(op string, options []Option, free func(unsafe.Pointer), ke
 		return nil, err
 	}
 	keep = append(append(keep, more...), h.keep...)
-	return newHandle(out, free, false, keep), nil
+	return newHandle(out, free, keep), nil
 }
 
 // Slice returns the count records start, start+step, ... as a bag with its own Close. step may be
@@ -91,6 +91,23 @@ func (b *Bag) Info() (info BagInfo, err error) {
 		return status
 	})
 	return info, err
+}
+
+// Generation returns the number of commits through this handle, and of refreshes that may have
+// found a newer commit.
+func (b *Bag) Generation() (n uint64) {
+	b.look(func(p unsafe.Pointer) { n = uint64(C.holdall_bag_generation((*C.holdall_bag)(p))) })
+	return n
+}
+
+// Refresh moves the bag to its newest commit. Batches, slices, streams and indexes stay at the
+// earlier commit. Refresh waits for calls in progress, and later calls wait for it. Without a newer
+// commit it takes about one system call per file. After an error the bag is unchanged. Errors:
+// ErrState for a slice, and those of OpenBag.
+func (b *Bag) Refresh() error {
+	return b.refresh(func(p unsafe.Pointer, c *call) C.holdall_status {
+		return C.holdall_bag_refresh((*C.holdall_bag)(p), &c.err)
+	})
 }
 
 // Shard is one file of a bag.

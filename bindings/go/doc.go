@@ -7,10 +7,9 @@
 //     complete normally. Later calls return an error that matches fs.ErrClosed; functions without
 //     an error result return 0 or an empty value. The garbage collector closes a handle that the
 //     program has not closed. Programs should not rely on this.
-//   - Any number of goroutines may use one handle, on any thread. Calls that change a container
-//     wait for each other and for reads through the same handle. Calls through a handle that was
-//     opened for reading never wait for each other. A Stream gives each record to exactly one of
-//     the goroutines that take from it.
+//   - Any number of goroutines may use one handle, on any thread. Calls that change a container,
+//     and Refresh, wait for each other and for reads through the same handle. Reads never wait for
+//     each other. A Stream gives each record to exactly one of the goroutines that take from it.
 //   - Changes are durable and visible only after Commit. Closing a handle without Commit leaves
 //     the container at the last commit.
 //   - An error of the library is an *Error with the Status, the index of the record or chunk, and

@@ -26,17 +26,16 @@ type handle struct {
 	state atomic.Int64
 	p     unsafe.Pointer
 	free  func(unsafe.Pointer)
-	// Serializes calls that change the container; nil if the handle is for reading.
-	turn *sync.RWMutex
+	// Held by calls that change the handle; calls that read share it.
+	turn sync.RWMutex
+	// The number of refreshes: see stable.
+	refreshes atomic.Int64
 	// Callbacks that the library may call while the handle is open.
 	keep []*callback
 }
 
-func newHandle(p unsafe.Pointer, free func(unsafe.Pointer), changes bool, keep []*callback) *handle {
+func newHandle(p unsafe.Pointer, free func(unsafe.Pointer), keep []*callback) *handle {
 	h := &handle{p: p, free: free, keep: keep}
-	if changes {
-		h.turn = new(sync.RWMutex)
-	}
 	runtime.SetFinalizer(h, (*handle).Close)
 	return h
 }
@@ -107,30 +106,45 @@ func closed(op string) error {
 	return &Error{Op: op, Status: ErrState, Position: -1, Message: "the handle is closed", Cause: fs.ErrClosed}
 }
 
-// view makes a call that does not change the container.
+// view makes a call that does not change the handle.
 func (h *handle) view(op string, f func(p unsafe.Pointer, c *call) C.holdall_status) error {
 	if !h.enter() {
 		return closed(op)
 	}
 	defer h.leave()
-	if h.turn != nil {
-		h.turn.RLock()
-		defer h.turn.RUnlock()
-	}
+	h.turn.RLock()
+	defer h.turn.RUnlock()
 	return explained(run(op, func(c *call) C.holdall_status { return f(h.p, c) }), h.keep)
 }
 
-// change makes a call that changes the container.
+// change makes a call that changes the handle or its container.
 func (h *handle) change(op string, f func(p unsafe.Pointer, c *call) C.holdall_status) error {
 	if !h.enter() {
 		return closed(op)
 	}
 	defer h.leave()
-	if h.turn != nil {
-		h.turn.Lock()
-		defer h.turn.Unlock()
-	}
+	h.turn.Lock()
+	defer h.turn.Unlock()
 	return explained(run(op, func(c *call) C.holdall_status { return f(h.p, c) }), h.keep)
+}
+
+// refresh makes a call that moves the handle to the newest commit.
+func (h *handle) refresh(f func(p unsafe.Pointer, c *call) C.holdall_status) error {
+	return h.change("refresh", func(p unsafe.Pointer, c *call) C.holdall_status {
+		h.refreshes.Add(1)
+		return f(p, c)
+	})
+}
+
+// stable calls f, and again if the handle was refreshed meanwhile, so that all calls in f see the
+// same commit.
+func (h *handle) stable(f func() error) error {
+	for {
+		before := h.refreshes.Load()
+		if err := f(); h.refreshes.Load() == before {
+			return err
+		}
+	}
 }
 
 // look makes a call that cannot fail. It does not call f if the handle is closed.

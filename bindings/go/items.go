@@ -100,17 +100,21 @@ func fits[T Item](op, dtype string) error {
 
 // Read returns the items of a box, in C order. Errors: ErrType if T does not match the dtype of
 // the array; ErrRange if the box is outside the array.
-func Read[T Item](a *Array, box Box) ([]T, error) {
-	box, err := box.whole("read", a.Shape())
-	if err != nil {
-		return nil, err
-	}
-	n, err := product(a, box.Count)
-	if err != nil {
-		return nil, err
-	}
-	items := make([]T, n)
-	return items, ReadInto(a, box, items)
+func Read[T Item](a *Array, box Box) (items []T, err error) {
+	err = a.stable(func() error {
+		items = nil
+		box, err := box.whole("read", a.Shape())
+		if err != nil {
+			return err
+		}
+		n, err := product(a, box.Count)
+		if err != nil {
+			return err
+		}
+		items = make([]T, n)
+		return ReadInto(a, box, items)
+	})
+	return items, err
 }
 
 // product returns the number of items in a box. It checks the box against the shape, because the
@@ -133,10 +137,12 @@ func product(a *Array, count []uint64) (uint64, error) {
 // ReadInto reads a box into dst, which must be large enough. Errors: as for Read; ErrBuffer if
 // dst is too small.
 func ReadInto[T Item](a *Array, box Box, dst []T) error {
-	if err := fits[T]("read", a.Dtype()); err != nil && a.open() {
-		return err
-	}
-	return a.ReadBytes(box, Bytes(dst))
+	return a.stable(func() error {
+		if err := fits[T]("read", a.Dtype()); err != nil && a.open() {
+			return err
+		}
+		return a.ReadBytes(box, Bytes(dst))
+	})
 }
 
 // Write writes the items of a box, in C order. Errors: ErrType if T does not match the dtype of
@@ -167,32 +173,38 @@ func AppendItems[T Item](a *Array, axis int, src []T) error {
 }
 
 // ReadPoints returns single items. coordinates has one number per dimension for each item.
-func ReadPoints[T Item](a *Array, coordinates []uint64) ([]T, error) {
-	if err := fits[T]("read", a.Dtype()); err != nil && a.open() {
-		return nil, err
-	}
-	items := make([]T, len(coordinates)/maxInt(1, len(a.Shape())))
-	err := a.ReadPointsBytes(coordinates, Bytes(items))
+func ReadPoints[T Item](a *Array, coordinates []uint64) (items []T, err error) {
+	err = a.stable(func() error {
+		items = nil
+		if err := fits[T]("read", a.Dtype()); err != nil && a.open() {
+			return err
+		}
+		items = make([]T, len(coordinates)/maxInt(1, len(a.Shape())))
+		return a.ReadPointsBytes(coordinates, Bytes(items))
+	})
 	return items, err
 }
 
 // ReadOrthogonal returns all combinations of positions of each dimension, in C order. A nil list
 // stands for the whole dimension.
-func ReadOrthogonal[T Item](a *Array, positions [][]uint64) ([]T, error) {
-	if err := fits[T]("read", a.Dtype()); err != nil && a.open() {
-		return nil, err
-	}
-	n, shape := 1, a.Shape()
-	for d, list := range positions {
-		switch {
-		case list != nil:
-			n *= len(list)
-		case d < len(shape):
-			n *= int(shape[d])
+func ReadOrthogonal[T Item](a *Array, positions [][]uint64) (items []T, err error) {
+	err = a.stable(func() error {
+		items = nil
+		if err := fits[T]("read", a.Dtype()); err != nil && a.open() {
+			return err
 		}
-	}
-	items := make([]T, n)
-	err := a.ReadOrthogonalBytes(positions, Bytes(items))
+		n, shape := 1, a.Shape()
+		for d, list := range positions {
+			switch {
+			case list != nil:
+				n *= len(list)
+			case d < len(shape):
+				n *= int(shape[d])
+			}
+		}
+		items = make([]T, n)
+		return a.ReadOrthogonalBytes(positions, Bytes(items))
+	})
 	return items, err
 }
 

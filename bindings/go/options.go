@@ -295,7 +295,7 @@ func withOptions(op string, options []Option, f func(o *C.holdall_options) error
 }
 
 // open makes a call that opens a container and returns its handle, which f must store in c.out.
-func open(op string, options []Option, free func(unsafe.Pointer), changes bool, f func(o *C.holdall_options, c *call) C.holdall_status) (*handle, error) {
+func open(op string, options []Option, free func(unsafe.Pointer), f func(o *C.holdall_options, c *call) C.holdall_status) (*handle, error) {
 	var out unsafe.Pointer
 	keep, err := withOptions(op, options, func(o *C.holdall_options) error {
 		return run(op, func(c *call) C.holdall_status {
@@ -307,5 +307,5 @@ func open(op string, options []Option, free func(unsafe.Pointer), changes bool, 
 	if err != nil {
 		return nil, err
 	}
-	return newHandle(out, free, changes, keep), nil
+	return newHandle(out, free, keep), nil
 }

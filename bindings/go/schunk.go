@@ -39,7 +39,7 @@ func freeSchunk(p unsafe.Pointer) { C.holdall_schunk_close((*C.holdall_schunk)(p
 func schunk(op, path string, mode Mode, options []Option, f func(path *C.char, o *C.holdall_options, out **C.holdall_schunk, c *call) C.holdall_status) (*Schunk, error) {
 	var h *handle
 	err := withString(op, path, func(path *C.char) (err error) {
-		h, err = open(op, options, freeSchunk, mode != ReadOnly, func(o *C.holdall_options, c *call) C.holdall_status {
+		h, err = open(op, options, freeSchunk, func(o *C.holdall_options, c *call) C.holdall_status {
 			return f(path, o, (**C.holdall_schunk)(unsafe.Pointer(&c.out)), c)
 		})
 		return err
@@ -112,6 +112,22 @@ func (s *Schunk) Info() (info SchunkInfo, err error) {
 		return status
 	})
 	return info, err
+}
+
+// Generation returns the number of commits through this handle, and of refreshes that may have
+// found a newer commit.
+func (s *Schunk) Generation() uint64 {
+	return s.number(func(s *C.holdall_schunk) C.uint64_t { return C.holdall_schunk_generation(s) })
+}
+
+// Refresh moves a superchunk that was opened ReadOnly to its newest commit. It waits for calls in
+// progress, and later calls wait for it. Without a newer commit it takes about one system call.
+// After an error the superchunk is unchanged. Errors: ErrState in another mode, and those of
+// OpenSchunk.
+func (s *Schunk) Refresh() error {
+	return s.refresh(func(p unsafe.Pointer, c *call) C.holdall_status {
+		return C.holdall_schunk_refresh((*C.holdall_schunk)(p), &c.err)
+	})
 }
 
 func filters(from []C.uint8_t) (filters []Filter) {

@@ -43,7 +43,7 @@ func (b *Bag) Stream(next func() (i uint64, more bool, err error), options ...Op
 // world; ErrRange if position is past the end.
 func (b *Bag) Epoch(seed, epoch uint64, rank, world uint32, position uint64, options ...Option) (*Stream, error) {
 	n := C.uint64_t(b.Len())
-	h, err := open("open an epoch", nil, freeEpoch, false, func(_ *C.holdall_options, c *call) C.holdall_status {
+	h, err := open("open an epoch", nil, freeEpoch, func(_ *C.holdall_options, c *call) C.holdall_status {
 		return C.holdall_epoch_new(n, C.uint64_t(seed), C.uint64_t(epoch), C.uint32_t(rank), C.uint32_t(world), (**C.holdall_epoch)(unsafe.Pointer(&c.out)), &c.err)
 	})
 	if err != nil {

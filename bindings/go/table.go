@@ -42,7 +42,7 @@ func freeTable(p unsafe.Pointer) { C.holdall_table_close((*C.holdall_table)(p)) 
 func table(op, path string, mode Mode, options []Option, f func(path *C.char, o *C.holdall_options, out **C.holdall_table, c *call) C.holdall_status) (*Table, error) {
 	var h *handle
 	err := withString(op, path, func(path *C.char) (err error) {
-		h, err = open(op, options, freeTable, mode != ReadOnly, func(o *C.holdall_options, c *call) C.holdall_status {
+		h, err = open(op, options, freeTable, func(o *C.holdall_options, c *call) C.holdall_status {
 			return f(path, o, (**C.holdall_table)(unsafe.Pointer(&c.out)), c)
 		})
 		return err
@@ -130,6 +130,23 @@ func (t *Table) Info() (info TableInfo, err error) {
 		return status
 	})
 	return info, err
+}
+
+// Generation returns the number of commits through this handle, and of refreshes that may have
+// found a newer commit.
+func (t *Table) Generation() (n uint64) {
+	t.look(func(p unsafe.Pointer) { n = uint64(C.holdall_table_generation((*C.holdall_table)(p))) })
+	return n
+}
+
+// Refresh moves a table that was opened ReadOnly to its newest commit, and its columns with it. It
+// waits for calls in progress, and later calls wait for it. Without a newer commit it takes about
+// one system call per file. After an error the table is unchanged. Errors: ErrState in another mode,
+// and those of OpenTable.
+func (t *Table) Refresh() error {
+	return t.refresh(func(p unsafe.Pointer, c *call) C.holdall_status {
+		return C.holdall_table_refresh((*C.holdall_table)(p), &c.err)
+	})
 }
 
 // Column returns a column as a read-only array, with the rows of the table along its first

@@ -28,7 +28,7 @@ func WriteBag(path string, mode Mode, options ...Option) (*BagWriter, error) {
 	var h *handle
 	free := func(p unsafe.Pointer) { C.holdall_bag_writer_close((*C.holdall_bag_writer)(p)) }
 	err := withString("write a bag", path, func(path *C.char) (err error) {
-		h, err = open("write a bag", options, free, true, func(o *C.holdall_options, c *call) C.holdall_status {
+		h, err = open("write a bag", options, free, func(o *C.holdall_options, c *call) C.holdall_status {
 			return C.holdall_bag_writer_open(path, C.holdall_mode(mode), o, (**C.holdall_bag_writer)(unsafe.Pointer(&c.out)), &c.err)
 		})
 		return err

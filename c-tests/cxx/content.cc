@@ -360,6 +360,50 @@ void tables()
 
 } // namespace
 
+void followers()
+{
+    const std::string path = scratch("followed.bagz");
+    bag_writer w(path);
+    w.append("one");
+    w.commit();
+    bag b(path);
+    const records before = b.read_range(0, 1);
+    w.append("two");
+    w.commit();
+    b.refresh();
+    EXPECT(b.generation() == 1 && b.size() == 2 && b.read(1) == "two" && before[0].text() == "one");
+    failure(HOLDALL_E_STATE, [&] { b.slice(0, 1).refresh(); });
+
+    const std::string place = scratch("followed.b2nd");
+    array::create<std::int32_t>(place, mode::create, format::b2nd, {2}).commit();
+    array a(place);
+    array::create<double>(place, mode::replace, format::b2nd, {3, 4}).commit();
+    a.refresh(); // to another dtype and shape
+    EXPECT(a.generation() == 1 && a.ndim() == 2 && a.shape()[1] == 4 && a.is<double>() && a.read<double>().size() == 12);
+    array writer(place, mode::append);
+    failure(HOLDALL_E_STATE, [&] { writer.refresh(); });
+    EXPECT(writer.generation() == 0 && writer.is<double>());
+
+    const std::string folder = scratch("followed.bcolz");
+    table to = table::create(folder, mode::create, format::bcolz, {{"id", dtype_of<std::int32_t>()}});
+    to.commit();
+    table t(folder);
+    to.append(std::vector<std::int32_t>{7, 8});
+    to.commit();
+    t.refresh();
+    EXPECT(t.generation() == 1 && t.row_count() == 2 && t.read<std::int32_t>("id")[1] == 8);
+
+    const std::string file = scratch("followed.blp");
+    schunk target = schunk::create(file, mode::create, format::bloscpack, 1);
+    target.append("abc");
+    target.commit();
+    schunk s(file);
+    target.append("d");
+    target.commit();
+    s.refresh();
+    EXPECT(s.generation() == 1 && s.nbytes() == 4 && s.read<char>(3, 1)[0] == 'd');
+}
+
 int main()
 {
     bags();
@@ -368,4 +412,5 @@ int main()
     types();
     schunks();
     tables();
+    followers();
 }

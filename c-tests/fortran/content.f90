@@ -188,7 +188,7 @@ contains
 
   ! A superchunk, read and written by numbers.
   subroutine runs()
-    type(holdall_schunk) :: s
+    type(holdall_schunk) :: s, reader
     type(holdall_options) :: o
     type(holdall_error) :: err
     real(real64) :: x(100), gaps(200)
@@ -216,8 +216,14 @@ contains
     call failed(err, HOLDALL_E_ARGUMENT, 'gaps')
     call s%open(folder // 'runs.b2frame', HOLDALL_APPEND)
     call s%copy(folder // 'runs.blp', HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK)
+    call reader%open(folder // 'runs.b2frame')
     call s%truncate(8_int64)
     call expect(s%nbytes() == 8, 'truncated')
+    call s%commit()
+    call s%refresh(err)
+    call failed(err, HOLDALL_E_STATE, 'a writer cannot be refreshed')
+    call reader%refresh()
+    call expect(reader%nbytes() == 8 .and. reader%generation() == 1, 'a superchunk after a commit')
     call s%open(folder // 'runs.blp')
     call expect(s%nbytes() == 800, 'a copy of a superchunk')
   end subroutine

@@ -25,8 +25,9 @@ public:
     std::string_view dtype() const noexcept { return dtype_ == nullptr ? std::string_view() : std::string_view(dtype_); }
     std::size_t itemsize() const noexcept { return itemsize_; }
     std::uint64_t nbytes() const noexcept { return holdall_array_nbytes(get()); }
-    // Its pointers are valid until the array is closed or changed.
+    // Its pointers are valid until the array is closed, changed or refreshed.
     holdall_array_info info() const { return detail::info<holdall_array_info>(holdall_array_get_info, get()); }
+    std::uint64_t generation() const noexcept { return holdall_array_generation(get()); }
     // Number of items.
     std::uint64_t size() const noexcept
     {
@@ -306,6 +307,13 @@ public:
     void set_attr(const std::string &name, bytes value) { call(holdall_array_attr_set, get(), name.c_str(), detail::some(value), value.size()); }
     void remove_attr(const std::string &name) { call(holdall_array_attr_set, get(), name.c_str(), nullptr, std::size_t{0}); }
     void commit() { call(holdall_array_commit, get()); }
+    // Moves to the newest commit, which may have another dtype and shape. Views, shape(), dtype() and
+    // info() from before become invalid.
+    void refresh()
+    {
+        call(holdall_array_refresh, get());
+        update_view();
+    }
 
 private:
     explicit array(std::shared_ptr<detail::callback> from) noexcept : callback_(std::move(from)) {}

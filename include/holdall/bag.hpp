@@ -76,6 +76,7 @@ private:
     std::size_t size_;
 };
 
+// An open bag or slice of one: records of any length, numbered from 0.
 class bag : public detail::owner<holdall_bag, holdall_bag_close> {
 public:
     // Opens a path, or a spec for several files ("train@*.bagz").
@@ -89,6 +90,10 @@ public:
     std::uint64_t size() const noexcept { return holdall_bag_record_count(get()); }
     bool empty() const noexcept { return size() == 0; }
     holdall_bag_info info() const { return detail::info<holdall_bag_info>(holdall_bag_get_info, get()); }
+    std::uint64_t generation() const noexcept { return holdall_bag_generation(get()); }
+    // Moves to the newest commit. Names of shards become invalid; batches, slices, streams and
+    // indexes stay at the earlier commit.
+    void refresh() { call(holdall_bag_refresh, get()); }
     std::uint32_t shard_count() const noexcept { return holdall_bag_shard_count(get()); }
     std::string_view shard_name(std::uint32_t i) const noexcept
     {
@@ -233,6 +238,7 @@ inline std::vector<std::string> bag_files(const std::string &spec)
     return out;
 }
 
+// A writer of a bag or a set of bags. Records become visible and durable with commit().
 class bag_writer : public detail::owner<holdall_bag_writer, holdall_bag_writer_close> {
 public:
     explicit bag_writer(const location &at, mode how = mode::create, const options &options = {}) : owner(options.callback())

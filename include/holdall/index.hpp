@@ -6,6 +6,7 @@
 
 namespace holdall {
 
+// An index of a bag: finds the records that equal a key.
 class bag_index : public detail::owner<holdall_bag_index, holdall_bag_index_close> {
 public:
     // Builds an index in memory.

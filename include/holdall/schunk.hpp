@@ -6,6 +6,7 @@
 
 namespace holdall {
 
+// An open superchunk. Offsets and sizes are in bytes; chunks are numbered from 0.
 class schunk : public detail::owner<holdall_schunk, holdall_schunk_close> {
 public:
     explicit schunk(const location &at, mode how = mode::read, const options &options = {}) : owner(options.callback())
@@ -25,6 +26,9 @@ public:
     std::uint64_t chunk_count() const noexcept { return holdall_schunk_chunk_count(get()); }
     std::uint64_t nbytes() const noexcept { return holdall_schunk_nbytes(get()); }
     holdall_schunk_info info() const { return detail::info<holdall_schunk_info>(holdall_schunk_get_info, get()); }
+    std::uint64_t generation() const noexcept { return holdall_schunk_generation(get()); }
+    // Moves to the newest commit.
+    void refresh() { call(holdall_schunk_refresh, get()); }
     holdall_chunk_info chunk_info(std::uint64_t chunk) const
     {
         return detail::info<holdall_chunk_info>(holdall_schunk_get_chunk_info, get(), chunk);

@@ -12,6 +12,7 @@ struct column {
     std::string name, dtype;
 };
 
+// An open table. Rows and columns are numbered from 0.
 class table : public detail::owner<holdall_table, holdall_table_close> {
 public:
     explicit table(const location &at, mode how = mode::read, const options &options = {}) : owner(options.callback())
@@ -43,8 +44,12 @@ public:
     std::vector<std::string> column_names() const { return detail::names(get(), column_count(), holdall_table_column_name); }
     std::uint64_t column_row_count(std::uint32_t i) const noexcept { return holdall_table_column_row_count(get(), i); }
     holdall_table_info info() const { return detail::info<holdall_table_info>(holdall_table_get_info, get()); }
+    std::uint64_t generation() const noexcept { return holdall_table_generation(get()); }
+    // Moves to the newest commit. Views of columns become invalid.
+    void refresh() { call(holdall_table_refresh, get()); }
 
-    // Returns a view of a column, valid until the table is closed or a column is added or removed.
+    // Returns a view of a column, valid until the table is closed or refreshed, or a column is added or
+    // removed.
     array_view column(std::uint32_t i) const
     {
         array_view out(holdall_table_column(get(), i));

@@ -6,18 +6,23 @@ Julia interface of the C library holdall: chunked, compressed containers.
 The containers are bags of records (`Bag`, `BagWriter`), superchunks (`Schunk`), arrays
 (`ChunkedArray`) and tables (`Table`). `verify`, `repair` and `identify` work on all of them.
 
-An object is closed by `close` or by the garbage collector.
+An object is closed by `close` or by the garbage collector. Several tasks may read through one
+object at once. Calls that change it (`close`, `commit`, `refresh!` and all that write) must not
+run at the same time as another call with the same object. Results are Julia memory, and stay valid
+after all of these.
 
 Options are keyword arguments. Their names are those of the header in lower case, without prefix:
 `threads = 2`, `codec = :zstd`, `skip_damaged = true`.
 
-Changes are durable and visible only after `commit`. A failed call throws a `HoldallError`.
+Changes are durable and visible only after `commit`. `refresh!` moves an object that was opened for
+reading to the newest commit. A failed call throws a `HoldallError`, and a call with a closed object
+an `ArgumentError`.
 """
 module Holdall
 
 export Bag, BagWriter, BagIndex, BagStream, ChunkedArray, HoldallError, Schunk, Storage, Table
-export attr, commit, copy_to, create_array, create_schunk, create_table, eachchunk, identify, info
-export read_rows, repair, set_attr!, verify
+export attr, commit, copy_to, create_array, create_schunk, create_table, eachchunk, generation
+export identify, info, read_rows, refresh!, repair, set_attr!, verify
 
 # The name for the system's loader. ENV["HOLDALL_LIB"], read when the package is compiled, is the
 # path to use instead.
@@ -31,6 +36,7 @@ include("schunks.jl")
 include("items.jl")
 include("arrays.jl")
 include("tables.jl")
+include("follow.jl")
 include("whole.jl")
 
 end

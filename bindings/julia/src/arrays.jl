@@ -180,6 +180,7 @@ Changes the size: removes items outside, and adds the fill value (default: zeros
 """
 Base.resize!(a::ChunkedArray, dims...) = (check(holdall_array_resize, a.handle, reversed(dims)); a)
 
+"Makes all changes durable and visible, content and shape together."
 commit(a::ChunkedArray) = (check(holdall_array_commit, a.handle); nothing)
 
 "Returns a named value as bytes (JSON; in frames any bytes), or `nothing` if there is none."

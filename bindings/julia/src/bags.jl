@@ -121,12 +121,14 @@ end
 Base.close(w::BagWriter) = close(w.handle)
 Base.length(w::BagWriter) = Int(holdall_bag_writer_record_count(w.handle))
 
+"Appends a record: a string or bytes, which are copied. After an error it is not appended."
 function Base.push!(w::BagWriter, record)
     bytes = Vector{UInt8}(record)
     check(holdall_bag_writer_append, w.handle, room(bytes), length(bytes))
     return w
 end
 
+"Appends records, each a string or bytes, compressed in parallel."
 function Base.append!(w::BagWriter, records)
     parts = [Vector{UInt8}(record) for record in records]
     offsets = UInt64[0; cumsum(length.(parts))]

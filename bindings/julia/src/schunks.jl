@@ -60,6 +60,7 @@ end
 
 Base.setindex!(s::Schunk, byte, i::Int) = setindex!(s, UInt8[byte], i:i)
 
+"Appends bytes to the content. Fills up the last chunk first."
 function Base.append!(s::Schunk, bytes::AbstractVector{UInt8})
     check(holdall_schunk_append, s.handle, room(Vector{UInt8}(bytes)), length(bytes))
     return s
@@ -71,6 +72,7 @@ Base.resize!(s::Schunk, n::Integer) = (check(holdall_schunk_truncate, s.handle, 
 "Returns a named tuple with the fields of holdall_schunk_info."
 info(s::Schunk) = filled(holdall_schunk_get_info, holdall_schunk_info, s.handle)
 
+"Makes all changes durable and visible, all or none."
 commit(s::Schunk) = (check(holdall_schunk_commit, s.handle); nothing)
 
 "Returns the range of bytes of each chunk."

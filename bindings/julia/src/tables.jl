@@ -55,18 +55,37 @@ Base.keys(t::Table) = [Symbol(unsafe_string(holdall_table_column_name(t.handle, 
 "Returns a named tuple with the fields of holdall_table_info."
 info(t::Table) = filled(holdall_table_get_info, holdall_table_info, t.handle)
 
-"A column. It is closed with its table, and each call gets its current handle from the table."
+"""
+A column. It is closed with its table, and each call gets its current handle from the table.
+
+A call throws a `KeyError` if the column no longer exists, and an `ArgumentError` if it has another
+dtype or number of dimensions, which do not match its Julia type.
+"""
 struct Column
     table::Table
     name::Symbol
+    dtype::String
+    ndim::Int
+end
+
+function Column(t::Table, name::Symbol)
+    column = find_column(t, name)
+    return Column(t, name, unsafe_string(holdall_array_dtype(column)), Int(holdall_array_ndim(column)))
+end
+
+function find_column(t::Table, name::Symbol)
+    found = holdall_table_find_column(t.handle, String(name))
+    found == C_NULL && throw(KeyError(name))
+    return Ptr{holdall_array}(found)
 end
 
 Base.close(::Column) = nothing
 Base.cconvert(::Type{Ptr{holdall_array}}, c::Column) = c
 function Base.unsafe_convert(::Type{Ptr{holdall_array}}, c::Column)
-    found = holdall_table_find_column(c.table.handle, String(c.name))
-    found == C_NULL && throw(KeyError(c.name))
-    return Ptr{holdall_array}(found)
+    column = find_column(c.table, c.name)
+    same = unsafe_string(holdall_array_dtype(column)) == c.dtype && holdall_array_ndim(column) == c.ndim
+    same || throw(ArgumentError("column $(c.name) has another dtype or shape now; get it from the table again"))
+    return column
 end
 
 Base.getindex(t::Table, name::Union{Symbol,AbstractString}) = chunked(Column(t, Symbol(name)))
@@ -118,6 +137,7 @@ end
 "Removes all but the first n rows. Throws a `HoldallError` if there are fewer."
 Base.resize!(t::Table, n::Integer) = (check(holdall_table_truncate, t.handle, n); t)
 
+"Makes all changes durable and visible, all or none: rows and attributes."
 commit(t::Table) = (check(holdall_table_commit, t.handle); nothing)
 
 "Returns an attribute of the table, JSON as bytes, or `nothing` if there is none."

@@ -70,6 +70,53 @@ mktempdir() do folder
         @test info(s).checksum == :crc32
         @test eachchunk(s) == [1:100]
     end
+    @testset "readers follow a writer" begin
+        path = joinpath(folder, "followed.bagz")
+        writer = BagWriter(path)
+        push!(writer, "one")
+        commit(writer)
+        bag = Bag(path)
+        for n in 1:3
+            push!(writer, "more")
+            commit(writer)
+            @test refresh!(bag) === bag
+            @test (length(bag), generation(bag), String(bag[end])) == (n + 1, n, "more")
+        end
+        @test_throws HoldallError refresh!(bag[1:1])
+
+        path = joinpath(folder, "followed.b2nd")
+        writer = create_array(path, Int32, (2,))
+        commit(writer)
+        a = ChunkedArray(path)
+        append!(writer, Int32[7])
+        commit(writer)
+        @test (size(refresh!(a)), a[3], generation(a)) == ((3,), 7, 1)
+        @test_throws HoldallError refresh!(writer)
+        close(writer)
+        commit(create_array(path, Float64, (2, 2); mode = :w))
+        @test_throws ArgumentError refresh!(a) # the Julia type is that of vectors of Int32
+        @test_throws ArgumentError a[1]
+
+        path = joinpath(folder, "followed.bcolz")
+        writer = create_table(path, (key = Int32,))
+        commit(writer)
+        t = Table(path)
+        key = t[:key]
+        append!(writer, (key = [1, 2],))
+        set_attr!(writer, "who", "1")
+        commit(writer)
+        @test (length(refresh!(t)), generation(t), key[2], String(attr(t, "who"))) == (2, 1, 2, "1")
+        @test generation(key) == 1
+        @test_throws ArgumentError refresh!(key)
+
+        path = joinpath(folder, "followed.blp")
+        writer = create_schunk(path)
+        commit(writer)
+        s = Schunk(path)
+        append!(writer, UInt8[1, 2])
+        commit(writer)
+        @test (length(refresh!(s)), s[2], generation(s)) == (2, 2, 1)
+    end
     @testset "storage" begin
         path = joinpath(folder, "in.bagz")
         writer = BagWriter(path)

@@ -8,9 +8,15 @@ close() raises StateError.
 Options are keyword arguments. Their names are those of the header in lower case, without
 HOLDALL_OPT_: threads=2, codec="zstd", skip_damaged=True. None means the default.
 
-Several threads may use one object at once.
+Several threads may use one object at once. Calls that change a container wait for other calls with
+the same object. Reads never wait for each other. A callback must not use the object that it is
+called for.
 
-Changes are durable and visible only after commit().
+Changes are durable and visible only after commit(). refresh() moves an object that was opened for
+reading to the newest commit.
+
+Results, including NumPy arrays, Records and Arrow streams, own their memory or keep it alive. They
+stay valid after changes, refresh() and close().
 
 Where a path opens or creates a container, a storage may be passed instead: Memory(bytes), or an
 object with the functions that holdall._storage describes.

@@ -5,7 +5,7 @@ import ctypes as c
 import numpy as np
 
 from . import _errors, _selection
-from ._call import Handle, mode_of, number, numbers, octets, struct, warn_damaged
+from ._call import Container, lib, mode_of, number, numbers, octets, sized, struct, warn_damaged
 from ._casts import exact, natural
 from ._storage import target_of
 
@@ -51,7 +51,7 @@ def address(array):
     return c.c_void_p(array.ctypes.data)
 
 
-class Array(Handle):
+class Array(Container):
     """An open array. Array.create() creates one.
 
     array[...] reads with the indexing of NumPy, including lists and masks, and returns NumPy
@@ -60,7 +60,7 @@ class Array(Handle):
     name: a path or a storage. mode: "r" to read, "a" to read and change.
     """
 
-    _closes = "holdall_array_close"
+    _kind, _closes = "array", "holdall_array_close"
 
     def __init__(self, name, mode="r", **options):
         self._open(options, "array_open", target_of(name), mode_of(mode), changes=mode != "r")
@@ -106,7 +106,8 @@ class Array(Handle):
     def shape(self):
         """Length of each dimension."""
         with self._lock:
-            return tuple((c.c_uint64 * self.ndim).from_address(self._get("array_shape")))
+            owned = self._p
+            return tuple((c.c_uint64 * lib.holdall_array_ndim(owned)).from_address(lib.holdall_array_shape(owned)))
 
     dtype = property(
         lambda self: dtype_of(self._get("array_dtype").decode()),
@@ -298,7 +299,8 @@ class Array(Handle):
         Unpickling runs code that the writer of the file chose. Raises RangeError if there is no
         item i, TypeError for another array.
         """
-        return self._sized("array_read_object", i)
+        with self._lock:
+            return sized(self._p, "array_read_object", i)
 
     @property
     def attrs(self):
@@ -326,5 +328,6 @@ class Array(Handle):
         name: a path or a storage. The other parameters are those of create(). The copy is complete
         or absent. Raises ValueError if chunk_shape or block_shape has another number of dimensions.
         """
-        spec = spec_of(self.ndim, format, chunk_shape, block_shape)
-        self._copy(options, "array_copy", target_of(name), mode_of(mode), c.byref(spec))
+        with self._lock:
+            spec = spec_of(self.ndim, format, chunk_shape, block_shape)
+            self._copy(options, "array_copy", target_of(name), mode_of(mode), c.byref(spec))

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _errors, _table
 from ._arrow import capsule
-from ._call import CALLBACKS, Function, Handle, Owned, call, lib, mode_of, number, numbers, octets, warn_damaged, whole
+from ._call import CALLBACKS, Container, Function, Handle, Owned, call, lib, mode_of, number, numbers, octets, sized, warn_damaged, whole
 from ._storage import target_of
 
 U64 = c.c_uint64
@@ -53,7 +53,7 @@ class Records(collections.abc.Sequence):
         return self.data[self.offsets[i] : self.offsets[i + 1]].tobytes()
 
 
-class Bag(Handle, collections.abc.Sequence):
+class Bag(Container, collections.abc.Sequence):
     """An open bag, a sequence of records as bytes.
 
     bag[i] returns a record, bag[a:b:c] a Bag of a slice, bag[[i, j, k]] a batch of Records.
@@ -65,7 +65,7 @@ class Bag(Handle, collections.abc.Sequence):
     Raises RangeError for an index past the end.
     """
 
-    _closes = "holdall_bag_close"
+    _kind, _closes = "bag", "holdall_bag_close"
 
     def __init__(self, spec, **options):
         self._open(options, "bag_open", target_of(spec))
@@ -74,15 +74,17 @@ class Bag(Handle, collections.abc.Sequence):
         return self._get("bag_record_count")
 
     def __getitem__(self, i):
-        if isinstance(i, slice):
-            chosen = range(len(self))[i]
-            return self._slice(chosen.start if chosen else 0, len(chosen), chosen.step if len(chosen) > 1 else 1)
-        if isinstance(i, (int, np.integer)):
-            n = len(self)
-            if not -n <= i < n:
-                raise _errors.RangeError(f"record {i} of {n}")
-            return self._sized("bag_read", int(i) % n)
-        return self.read_indices(i)
+        with self._lock:
+            if isinstance(i, slice):
+                chosen = range(len(self))[i]
+                return self._slice(chosen.start if chosen else 0, len(chosen), chosen.step if len(chosen) > 1 else 1)
+            if isinstance(i, (int, np.integer)):
+                owned = self._p
+                n = lib.holdall_bag_record_count(owned)
+                if not -n <= i < n:
+                    raise _errors.RangeError(f"record {i} of {n}")
+                return sized(owned, "bag_read", int(i) % n)
+            return self.read_indices(i)
 
     def _slice(self, start, count, step):
         out = c.c_void_p()
@@ -98,7 +100,8 @@ class Bag(Handle, collections.abc.Sequence):
         count: the number of records; None: all from `start` on. Raises RangeError past the end.
         """
         out = c.c_void_p()
-        self._call("bag_read_range", start, len(self) - start if count is None else count, c.byref(out))
+        with self._lock:
+            self._call("bag_read_range", start, len(self) - start if count is None else count, c.byref(out))
         return Records(out.value)
 
     def read_indices(self, indices):
@@ -111,13 +114,14 @@ class Bag(Handle, collections.abc.Sequence):
         if chosen.dtype == bool or chosen.size and chosen.dtype.kind not in "iu":
             message = f"wrong type of record numbers (expected integers, found {chosen.dtype})"
             raise TypeError(message)
-        if chosen.dtype.kind == "i":
-            chosen = np.where(chosen < 0, chosen + len(self), chosen)
-            if chosen.size and chosen.min() < 0:
-                raise _errors.RangeError(f"record {chosen.min() - len(self)} of {len(self)}")
-        chosen = np.ascontiguousarray(chosen, np.uint64)
         out = c.c_void_p()
-        self._call("bag_read_indices", chosen.ctypes.data_as(c.c_void_p), chosen.size, c.byref(out))
+        with self._lock:
+            if chosen.dtype.kind == "i":
+                chosen = np.where(chosen < 0, chosen + len(self), chosen)
+                if chosen.size and chosen.min() < 0:
+                    raise _errors.RangeError(f"record {chosen.min() - len(self)} of {len(self)}")
+            chosen = np.ascontiguousarray(chosen, np.uint64)
+            self._call("bag_read_indices", chosen.ctypes.data_as(c.c_void_p), chosen.size, c.byref(out))
         return Records(out.value)
 
     def __iter__(self):
@@ -147,7 +151,8 @@ class Bag(Handle, collections.abc.Sequence):
 
         kind: the name of the checksum.
         """
-        return self._sized("bag_checksum", number("CHECKSUM_", kind))
+        with self._lock:
+            return sized(self._p, "bag_checksum", number("CHECKSUM_", kind))
 
     info = property(
         lambda self: self._info("bag_get_info", "bag_info"),
@@ -166,11 +171,13 @@ class Bag(Handle, collections.abc.Sequence):
     @property
     def shards(self):
         """The files of the bag: a list of pairs of the name and the number of records."""
-        count = self._get("bag_shard_count")
-        return [(self._get("bag_shard_name", i).decode(errors="surrogateescape"), self._get("bag_shard_record_count", i)) for i in range(count)]
+        with self._lock:
+            count = self._get("bag_shard_count")
+            return [(self._get("bag_shard_name", i).decode(errors="surrogateescape"), self._get("bag_shard_record_count", i)) for i in range(count)]
 
     def __arrow_c_stream__(self, requested_schema=None):
-        return capsule(self, "bag_to_arrow", len(self))
+        with self._lock:
+            return capsule(self, "bag_to_arrow", len(self))
 
 
 class Stream(Handle):
@@ -184,6 +191,10 @@ class Stream(Handle):
 
     def __init__(self, bag, indices, options, shuffled=False):
         self._batch, self._at, self.number = None, 0, None
+        with bag._lock:
+            self._start(bag, indices, options, shuffled)
+
+    def _start(self, bag, indices, options, shuffled):
         keep, function, ctx = [], CALLBACKS["holdall_next_index_fn"](), None
         if shuffled:
             seed, epoch, rank, world, position = indices
@@ -279,13 +290,14 @@ class Index(Handle):
     _closes = "holdall_bag_index_close"
 
     def __init__(self, bag, name=None, mode=None, **options):
-        owned = bag._p
-        if name is None:
-            self._open(options, "bag_index_build", owned)
-        elif mode is None:
-            self._open(options, "bag_index_open", target_of(name), owned)
-        else:
-            self._open(options, "bag_index_create", target_of(name), mode_of(mode), owned)
+        with bag._lock:
+            owned = bag._p
+            if name is None:
+                self._open(options, "bag_index_build", owned)
+            elif mode is None:
+                self._open(options, "bag_index_open", target_of(name), owned)
+            else:
+                self._open(options, "bag_index_create", target_of(name), mode_of(mode), owned)
 
     def __len__(self):
         return self._get("bag_index_key_count")

@@ -3,6 +3,7 @@
 _table.py lists the functions and their parameters.
 """
 import collections
+import contextlib
 import ctypes as c
 import operator
 import os
@@ -11,6 +12,7 @@ import sys
 import threading
 import types
 import warnings
+from threading import get_ident
 
 from . import _errors, _table
 
@@ -340,6 +342,37 @@ def check(owners):
             one.check()
 
 
+def run(owned, name, *arguments):
+    """Calls a function of a handle that can fail, and returns its status."""
+    try:
+        return call(name, owned, *arguments)
+    except _errors.Error:
+        check(owned.keep)
+        raise
+
+
+def sized(owned, name, *arguments):
+    """Calls a function first for the size, then for the bytes, and returns the bytes."""
+    n = c.c_size_t()
+    run(owned, name, *arguments, None, 0, c.byref(n))
+    dst = c.create_string_buffer(max(n.value, 1))
+    warn_damaged(run(owned, name, *arguments, dst, n.value, c.byref(n)))
+    return dst.raw[: n.value]
+
+
+class NoLock:
+    """A lock that does nothing, for handles that no call changes."""
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *_):
+        pass
+
+
+NoLock = NoLock()
+
+
 class Handle:
     """Base class of objects with close(), which are closed at the end of a `with` block.
 
@@ -347,12 +380,14 @@ class Handle:
     """
 
     _owned = None
+    _lock = NoLock
     _closes = ""
     _uncommitted = False
 
     def _take(self, pointer, keep=(), changes=False):
         self._owned = Owned(pointer, getattr(lib, self._closes), keep)
-        self._lock = threading.RLock() if changes else NoLock
+        if changes:
+            self._lock = threading.RLock()
 
     def _open(self, options, name, target, *arguments, keep=(), changes=False):
         """Calls a function that opens a handle, and takes the handle, the output after the options.
@@ -388,12 +423,7 @@ class Handle:
     def _call(self, name, *arguments):
         """Calls a function of the handle that can fail, and returns its status."""
         with self._lock:
-            owned = self._p
-            try:
-                return call(name, owned, *arguments)
-            except _errors.Error:
-                check(owned.keep)
-                raise
+            return run(self._p, name, *arguments)
 
     def _change(self, name, *arguments):
         """Calls a function that makes a change for the next commit."""
@@ -410,15 +440,6 @@ class Handle:
         """Calls a function of the handle that cannot fail, and returns its result."""
         with self._lock:
             return getattr(lib, "holdall_" + name)(self._p, *arguments)
-
-    def _sized(self, name, *arguments):
-        """Calls a function first for the size, then for the bytes, and returns the bytes."""
-        n = c.c_size_t()
-        with self._lock:
-            self._call(name, *arguments, None, 0, c.byref(n))
-            dst = c.create_string_buffer(max(n.value, 1))
-            warn_damaged(self._call(name, *arguments, dst, n.value, c.byref(n)))
-        return dst.raw[: n.value]
 
     def _value(self, name, key):
         """Returns a named value as bytes, or None if there is none."""
@@ -445,17 +466,82 @@ class Handle:
             warnings.warn("changes without commit() were dropped", UncommittedWarning, stacklevel=2)
 
 
-class NoLock:
-    """A lock that does nothing, for handles that are not changed."""
+class Readers:
+    """A readers-writer lock of a handle. The writer is refresh(), the readers are all other calls.
 
-    def __enter__(self):
-        pass
+    Each thread has an RLock of its own, so that readers never wait for each other. refresh()
+    acquires all of them.
+    """
 
-    def __exit__(self, *_):
-        pass
+    def __init__(self):
+        self.locks = {}  # by thread
+        self.free = self.locks  # empty during a refresh, so that new calls wait for it
+        self.turn = threading.Lock()  # held by a refresh, or to add a thread
+
+    def mine(self):
+        """Returns the lock of the current thread, if `free` has none."""
+        thread = get_ident()
+        lock = self.locks.get(thread)
+        if lock is not None and lock._is_owned():
+            return lock  # a call within another one, for which the refresh waits
+        with self.turn:
+            return self.locks.setdefault(thread, threading.RLock())
+
+    @contextlib.contextmanager
+    def exclusive(self):
+        """Waits for calls in progress, and makes new calls wait.
+
+        Raises StateError in a callback of a call of the same handle, which would never end.
+        """
+        if self.mine()._is_owned():
+            raise _errors.StateError("a callback cannot refresh the object that it is called for")
+        with self.turn:
+            self.free = {}
+            try:
+                with contextlib.ExitStack() as stack:
+                    for lock in self.locks.values():
+                        stack.enter_context(lock)
+                    yield
+            finally:
+                self.free = self.locks
 
 
-NoLock = NoLock()
+class ThreadLock:
+    """The attribute _lock of a handle that has Readers: the lock of the current thread."""
+
+    def __get__(self, handle, _):
+        readers = handle._readers
+        return readers.free.get(get_ident()) or readers.mine()
+
+
+class Container(Handle):
+    """Base class of open containers, which can follow a writer."""
+
+    _kind = ""
+    _lock = ThreadLock()  # of handles for reading; those for changes have an attribute of their own
+
+    def _take(self, pointer, keep=(), changes=False):
+        super()._take(pointer, keep, changes)
+        self._readers = Readers()
+
+    @property
+    def generation(self):
+        """The number of commits through this object, and of refreshes that may have found one."""
+        return self._get(self._kind + "_generation")
+
+    def refresh(self):
+        """Moves an object that was opened for reading to the newest commit.
+
+        Lengths, dtypes, columns and named values are those of the new commit. Results of earlier
+        reads do not change. Without a newer commit, it takes about one system call per file.
+
+        Waits for calls in progress in other threads; their later calls wait for it. A callback of
+        a call must not refresh the same object. After an error the object is unchanged.
+
+        Raises StateError if the object was opened for changes, and the errors of opening.
+        """
+        with self._readers.exclusive():
+            self._call(self._kind + "_refresh")
 
 
 def mode_of(name):

@@ -27,6 +27,7 @@ class Error(Exception):
 
     @property
     def name(self):
+        """The name of the status, such as "E_FORMAT"."""
         return next((n for n, v in vars(_table).items() if n.startswith("E_") and v == self.status), str(self.status))
 
 

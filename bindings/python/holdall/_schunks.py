@@ -1,13 +1,13 @@
 """Superchunks: a sequence of bytes in compressed chunks."""
 import ctypes as c
 
-from ._call import Handle, mode_of, number, octets, warn_damaged, whole
+from ._call import Container, mode_of, number, octets, sized, warn_damaged, whole
 from ._storage import target_of
 
 SIZE = c.c_size_t
 
 
-class Schunk(Handle):
+class Schunk(Container):
     """An open superchunk. Schunk.create() creates one.
 
     len() is the number of bytes of content. Offsets and lengths are in bytes. Chunks are numbered
@@ -16,7 +16,7 @@ class Schunk(Handle):
     name: a path or a storage. mode: "r" to read, "a" to read and change.
     """
 
-    _closes = "holdall_schunk_close"
+    _kind, _closes = "schunk", "holdall_schunk_close"
 
     def __init__(self, name, mode="r", **options):
         self._open(options, "schunk_open", target_of(name), mode_of(mode), changes=mode != "r")
@@ -69,9 +69,10 @@ class Schunk(Handle):
         size: the number of bytes; None: all from `start` on. Raises RangeError past the end,
         ChecksumError or FormatError for a corrupt chunk.
         """
-        size = max(0, len(self) - start) if size is None else size
-        dst = c.create_string_buffer(max(size, 1))
-        warn_damaged(self._call("schunk_read", start, dst, size))
+        with self._lock:
+            size = max(0, len(self) - start) if size is None else size
+            dst = c.create_string_buffer(max(size, 1))
+            warn_damaged(self._call("schunk_read", start, dst, size))
         return dst.raw[:size]
 
     def read_into(self, start, buffer):
@@ -84,15 +85,18 @@ class Schunk(Handle):
 
     def read_chunk(self, chunk):
         """Returns the content of a chunk."""
-        return self._sized("schunk_read_chunk", chunk)
+        with self._lock:
+            return sized(self._p, "schunk_read_chunk", chunk)
 
     def read_raw(self, chunk):
         """Returns a chunk as it is stored."""
-        return self._sized("schunk_read_raw", chunk)
+        with self._lock:
+            return sized(self._p, "schunk_read_raw", chunk)
 
     def compute_checksum(self, kind="sha256"):
         """Returns a checksum of all content, as bytes. kind: the name of the checksum."""
-        return self._sized("schunk_checksum", number("CHECKSUM_", kind))
+        with self._lock:
+            return sized(self._p, "schunk_checksum", number("CHECKSUM_", kind))
 
     def append(self, data):
         """Appends content: bytes, or an object with a buffer. Fills up the last chunk first."""
@@ -131,8 +135,9 @@ class Schunk(Handle):
     @property
     def attrs(self):
         """The named values, a dict of bytes. Bloscpack has one value, named ""."""
-        names = [self._get("schunk_attr_name", i).decode() for i in range(self._get("schunk_attr_count"))]
-        return {name: self._value("schunk_attr_get", name) for name in names}
+        with self._lock:
+            names = [self._get("schunk_attr_name", i).decode() for i in range(self._get("schunk_attr_count"))]
+            return {name: self._value("schunk_attr_get", name) for name in names}
 
     def set_attr(self, name, value):
         """Sets a named value from the next commit on.

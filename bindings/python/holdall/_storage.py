@@ -66,7 +66,10 @@ class Storage:
 
 
 class Memory:
-    """A read-only storage of one file in memory: Array(Memory(content))."""
+    """A read-only storage of one file in memory: Array(Memory(content)).
+
+    content: bytes, or an object with a buffer, which is copied.
+    """
 
     # holdall_storage_from_memory() is not used: objects that the library makes from a bag, such as an
     # Arrow stream, may outlive all references in Python.

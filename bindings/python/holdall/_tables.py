@@ -6,12 +6,12 @@ import numpy as np
 from . import _errors
 from ._arrays import Array, address, spelled
 from ._arrow import capsule, given
-from ._call import Handle, lib, mode_of, number, numbers, octets, struct, warn_damaged
+from ._call import Container, lib, mode_of, number, numbers, octets, struct, warn_damaged
 from ._casts import exact, natural
 from ._storage import target_of
 
 
-class Table(Handle):
+class Table(Container):
     """An open table. Table.create() creates one.
 
     table["name"] is a column, an Array. pyarrow.table(), polars.from_arrow(), DuckDB and others
@@ -20,7 +20,7 @@ class Table(Handle):
     name: a path or a storage. mode: "r" to read, "a" to read and change.
     """
 
-    _closes = "holdall_table_close"
+    _kind, _closes = "table", "holdall_table_close"
 
     def __init__(self, name, mode="r", **options):
         self._open(options, "table_open", target_of(name), mode_of(mode), changes=mode != "r")
@@ -56,7 +56,8 @@ class Table(Handle):
     def names(self):
         """The names of the columns, in order."""
         with self._lock:
-            return [self._get("table_column_name", i).decode() for i in range(self._get("table_column_count"))]
+            owned = self._p
+            return [lib.holdall_table_column_name(owned, i).decode() for i in range(lib.holdall_table_column_count(owned))]
 
     def __contains__(self, name):
         return name in self.names
@@ -187,7 +188,8 @@ class Table(Handle):
         self._copy(options, "table_copy", target_of(name), mode_of(mode), number("FORMAT_", format))
 
     def __arrow_c_stream__(self, requested_schema=None):
-        return capsule(self, "table_to_arrow", len(self))
+        with self._lock:
+            return capsule(self, "table_to_arrow", len(self))
 
 
 def strings(texts):
@@ -201,22 +203,26 @@ class Column(Array):
     After the column was removed, calls raise StateError.
     """
 
+    _lock = property(lambda self: self._table._lock)
+    _owned = property(lambda self: self._table._owned)
+    generation = property(lambda self: self._table.generation, doc="The generation of the table.")
+
     def __init__(self, table, name):
         self._table, self.name = table, name
-        self._lock = table._lock
-
-    @property
-    def _owned(self):
-        return self._table._owned
 
     @property
     def _p(self):
-        # The pointer is valid until a column is added or removed, so each call gets it again.
+        # The pointer is valid until a column is added or removed, or the table is refreshed, so each
+        # call gets it again.
         table = self._table._p
         found = lib.holdall_table_find_column(table, self.name.encode())
         if not found:
             raise _errors.StateError(f"column {self.name!r} was removed")
         return Borrowed(found, table)
+
+    def refresh(self):
+        """Raises StateError. A column is refreshed with its table."""
+        raise _errors.StateError(f"column {self.name!r}: a column cannot be refreshed; refresh the table")
 
     def close(self):
         """Does nothing. A column is closed with its table."""
