@@ -1,7 +1,6 @@
 /* Arrow streams in C: what a consumer receives from a table and a bag, who owns which structure and
  * for how long, and which mistakes of producers are refused. */
 #include "check.h"
-#include "../tools/arrow_c.h"
 
 #include <pthread.h>
 

@@ -14,7 +14,7 @@ static const struct {
     int known_to;
 } all[] = {
 #define OPTION(name, number, low, high, known) {name, number, #name, low, high, known}
-    OPTION(HOLDALL_OPT_THREADS, 1, 0, 1024, BAGS | VERIFY_),
+    OPTION(HOLDALL_OPT_THREADS, 1, 0, 1024, BAGS | VERIFY_ | REPAIR),
     OPTION(HOLDALL_OPT_MEMORY_LIMIT, 2, 0, INT64_MAX, BAGS | VERIFY_ | REPAIR),
     OPTION(HOLDALL_OPT_IO, 3, HOLDALL_IO_READ, HOLDALL_IO_MAP, BAGS | VERIFY_),
     OPTION(HOLDALL_OPT_VERIFY, 4, 0, 2, BAGS),
@@ -94,6 +94,27 @@ static void unknown_options_are_refused(void)
     holdall_options_free(o);
 }
 
+/* A value other than the default, which is never refused. */
+static int64_t not_the_default(int i)
+{
+    switch (all[i].option) {
+    case HOLDALL_OPT_MEMORY_LIMIT:
+        return 1 << 20;
+    case HOLDALL_OPT_CODEC:
+        return HOLDALL_CODEC_ZSTD;
+    case HOLDALL_OPT_IO:
+    case HOLDALL_OPT_SKIP_DAMAGED:
+    case HOLDALL_OPT_BAG_LIMITS_CACHE:
+    case HOLDALL_OPT_ARROW_BINARY:
+    case HOLDALL_OPT_ARROW_NULLS:
+    case HOLDALL_OPT_BOTH_METALAYERS:
+    case HOLDALL_OPT_DRY_RUN:
+        return all[i].high;
+    default:
+        return all[i].low;
+    }
+}
+
 /* A call refuses an option that does not apply to it, and names it. */
 static void options_that_do_not_apply_are_refused(void)
 {
@@ -104,12 +125,8 @@ static void options_that_do_not_apply_are_refused(void)
         holdall_options *o = holdall_options_new();
         if (all[i].option == HOLDALL_OPT_DICTIONARY)
             OK(holdall_options_set_bytes(o, all[i].option, NULL, 0, &err));
-        else if (all[i].option == HOLDALL_OPT_CODEC)
-            OK(holdall_options_set(o, all[i].option, HOLDALL_CODEC_ZSTD, &err));
         else
-            OK(holdall_options_set(o, all[i].option,
-                                   all[i].option == HOLDALL_OPT_MEMORY_LIMIT ? 1 << 20 : all[i].low,
-                                   &err));
+            OK(holdall_options_set(o, all[i].option, not_the_default(i), &err));
         for (int call = OPEN; call <= REPAIR; call *= 2) {
             now("%s, call %d", all[i].name, call);
             bool known = all[i].known_to & call;

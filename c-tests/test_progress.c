@@ -52,7 +52,7 @@ static void changes_report_bytes_of_content(int form, const char *path)
     GAVE(HOLDALL_OK, append(&w, 0, NEW));
     /* single records do not report */
     expect(w.kind == BAG ? 0 : NEW * row_bytes(form));
-    GAVE(HOLDALL_OK, write_anew(&w));
+    GAVE(HOLDALL_OK, rewrite(&w));
     EQUAL(reports.last, w.kind == BAG ? 0 : (TO - FROM) * 4);
     reset(0);
     if (w.kind == BAG) {
@@ -112,7 +112,7 @@ static uint64_t stop_at(int form, const char *path, uint64_t stop, uint64_t *sto
     reset(stop);
     holdall_status s = append(&w, OLD, NEW - OLD);
     if (s == HOLDALL_OK)
-        s = write_anew(&w);
+        s = rewrite(&w);
     bool in_commit = s == HOLDALL_OK;
     if (in_commit)
         s = commit(&w);

@@ -9,7 +9,6 @@
  * $HOLDALL_CALLS: number of sequences; $HOLDALL_SEED: seed of the first one. A failure prints its
  * seed. */
 #include "folder.h"
-#include "../tools/arrow_c.h"
 
 #include <calls.inc>
 

@@ -45,15 +45,15 @@ static void check_reader(int form, const reader *r, uint64_t rows)
 }
 
 /* One commit, of another process, of any age. */
-static void commit_elsewhere(int form, const char *path, uint64_t first, uint64_t n, bool anew)
+static void commit_elsewhere(int form, const char *path, uint64_t first, uint64_t n, bool also_rewrite)
 {
     pid_t child = forked();
     if (child == 0) {
         writer w;
         GAVE(HOLDALL_OK, open_writer_of(form, path, false, &w));
         GAVE(HOLDALL_OK, append(&w, first, n));
-        if (anew)
-            GAVE(HOLDALL_OK, write_anew(&w));
+        if (also_rewrite)
+            GAVE(HOLDALL_OK, rewrite(&w));
         GAVE(HOLDALL_OK, commit(&w));
         close_writer(&w);
         _exit(0);

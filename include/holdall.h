@@ -4,7 +4,7 @@
  * Caterva arrays, and Bagz files. Programs may be C99 or later, or C++11 or later. Link with
  * find_package(holdall) and holdall::holdall, or with pkg-config holdall.
  *
- * Most programs need twelve functions:
+ * Programs for arrays and bags need twelve functions:
  *
  *     holdall_array_open(), holdall_array_read(), holdall_array_close()
  *     holdall_array_create(), holdall_array_write(), holdall_array_commit()

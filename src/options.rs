@@ -1,10 +1,11 @@
 //! Option sets for all functions that open or create a container.
 //!
 //! A value is validated when it is set. A call returns an error that names the option if the option
-//! does not apply to it, unless the table in the C header says that the call ignores it.
+//! does not apply to it, unless the call ignores the option or the value is the default.
 #![forbid(unsafe_code)]
 
 use crate::alloc;
+use crate::checksum::Checksum;
 use crate::error::{Result, fail};
 use crate::parallel::Threads;
 use crate::progress::Progress;
@@ -204,6 +205,28 @@ impl Opt {
         matches!(self, Opt::Dictionary | Opt::Fill | Opt::Filters)
     }
 
+    /// Returns the default if it is the same number in all calls. Options that every call takes are
+    /// not listed.
+    fn default(self) -> Option<i64> {
+        match self {
+            Opt::Io
+            | Opt::SkipDamaged
+            | Opt::Sparse
+            | Opt::SpareBytes
+            | Opt::FormatVersion
+            | Opt::BagLimits
+            | Opt::BagLimitsCache
+            | Opt::ArrowBinary
+            | Opt::ArrowNulls
+            | Opt::At
+            | Opt::BothMetalayers
+            | Opt::DryRun => Some(0),
+            Opt::Verify | Opt::Durability | Opt::Lock | Opt::Offsets => Some(1),
+            Opt::Checksum => Some(Checksum::Crc32 as i64),
+            _ => None,
+        }
+    }
+
     /// Returns the name of the option in C.
     pub fn name(self) -> &'static str {
         ALL.iter()
@@ -307,6 +330,15 @@ impl Options {
         self.bytes.get(&opt)
     }
 
+    /// Returns whether an option that is set has its default.
+    pub fn is_default(&self, opt: Opt) -> bool {
+        match self.given_bytes(opt) {
+            // no filters are not the default
+            Some(bytes) => bytes.is_empty() && opt != Opt::Filters,
+            None => opt.default().is_some_and(|n| self.given(opt) == Some(n)),
+        }
+    }
+
     /// Returns the number of threads that a call may use.
     pub fn threads(&self) -> Threads {
         Threads::requested(self.get(Opt::Threads, 0) as usize)
@@ -327,20 +359,21 @@ impl Options {
         self.progress.as_ref()
     }
 
-    /// Returns an error if an option is set that does not apply to `call`.
+    /// Returns an error if an option that does not apply to `call` has another value than the
+    /// default.
     pub fn only(&self, call: &str, used: &[Opt]) -> Result<()> {
         self.applying(call, used, &[]).map(|_| ())
     }
 
-    /// Returns the options that `call` uses. Returns an error if an option is set that it neither
-    /// uses nor ignores.
+    /// Returns the options that `call` uses. Returns an error if an option that it neither uses nor
+    /// ignores has another value than the default.
     pub fn applying(&self, call: &str, used: &[Opt], ignored: &[Opt]) -> Result<Options> {
         let mut options = self.clone();
         for opt in self.values.keys().chain(self.bytes.keys()) {
             if used.contains(opt) || CLOUD_OPTIONS.contains(opt) {
                 continue;
             }
-            if !ignored.contains(opt) {
+            if !ignored.contains(opt) && !self.is_default(*opt) {
                 return Err(fail!(
                     Argument,
                     "{}: the option does not apply to {call}",
@@ -382,6 +415,14 @@ mod tests {
                 o.set(*opt, *low).unwrap();
                 o.set(*opt, *high).unwrap();
                 assert_eq!(o.given(*opt), Some(*high));
+                if let Some(default) = opt.default() {
+                    o.set(*opt, default).unwrap();
+                    o.only("f", &[]).unwrap();
+                    let used = o.applying("f", &[], &[]).unwrap();
+                    assert_eq!(used.given(*opt), None);
+                    let other = if default == *low { *high } else { *low };
+                    o.set(*opt, other).unwrap();
+                }
             }
             assert!(
                 CLOUD_OPTIONS.contains(opt) || o.only("f", &[]).unwrap_err().message.contains(name)

@@ -22,16 +22,21 @@ const SHARED_OPTIONS: [Opt; 4] = [
 ];
 
 /// Repairs the container at a path. Returns how many records or chunks were retained and dropped.
-/// With HOLDALL_OPT_DRY_RUN no file changes.
+/// With HOLDALL_OPT_DRY_RUN no file changes. Superchunks need no HOLDALL_OPT_SKIP_DAMAGED and accept
+/// it, so that one set of options serves a path of unknown kind.
 pub fn repair(path: &OsStr, options: &Options) -> Result<(u64, u64)> {
     let mut options = options.clone();
     let _dry_run = begin_dry_run(path, &mut options);
+    let without_skip = |mut options: Options| {
+        options.take(Opt::SkipDamaged);
+        options
+    };
     if frame::is_at(path, &options)? {
-        frame::repair(path, &options).map(|r| (r.retained, r.dropped))
+        frame::repair(path, &without_skip(options)).map(|r| (r.retained, r.dropped))
     } else if is_folder(path) {
         table::repair(path, &options).map(|r| (r.retained, r.dropped))
     } else if is_bloscpack(path)? {
-        bloscpack::repair(path, &options).map(|r| (r.retained, r.dropped))
+        bloscpack::repair(path, &without_skip(options)).map(|r| (r.retained, r.dropped))
     } else {
         bag::repair(path, &options).map(|r| (r.retained, r.dropped))
     }

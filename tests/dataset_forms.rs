@@ -218,7 +218,7 @@ fn fields_that_stand_apart_are_changed() {
         0,
         "m",
         &Dtype::parse("('<i2', (3,))").unwrap(),
-        &new[..900 * 6],
+        Some(&new[..900 * 6]),
     )
     .unwrap();
     t.commit().unwrap();

@@ -77,10 +77,55 @@ const COLUMNS: usize = 100;
 /// The maximum number of words in the comments of all headers.
 const WORDS: usize = 9_000;
 
-/// A type of another library, before the functions that use it.
+/// Types that Arrow specifies, before the functions that use them.
 const ARROW: &str = "\
-/* Arrow's C stream interface. Programs that use it define its structures. */
-struct ArrowArrayStream;
+/* https://arrow.apache.org/docs/format/CDataInterface.html */
+#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+#define ARROW_FLAG_DICTIONARY_ORDERED 1
+#define ARROW_FLAG_NULLABLE 2
+#define ARROW_FLAG_MAP_KEYS_SORTED 4
+
+/* A type. */
+struct ArrowSchema {
+    const char *format;
+    const char *name;
+    const char *metadata;
+    int64_t flags;
+    int64_t n_children;
+    struct ArrowSchema **children;
+    struct ArrowSchema *dictionary;
+    void (*release)(struct ArrowSchema *);
+    void *private_data;
+};
+
+/* A batch. */
+struct ArrowArray {
+    int64_t length;
+    int64_t null_count;
+    int64_t offset;
+    int64_t n_buffers;
+    int64_t n_children;
+    const void **buffers;
+    struct ArrowArray **children;
+    struct ArrowArray *dictionary;
+    void (*release)(struct ArrowArray *);
+    void *private_data;
+};
+#endif
+
+/* https://arrow.apache.org/docs/format/CStreamInterface.html */
+#ifndef ARROW_C_STREAM_INTERFACE
+#define ARROW_C_STREAM_INTERFACE
+/* A stream of batches. */
+struct ArrowArrayStream {
+    int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *out);
+    int (*get_next)(struct ArrowArrayStream *, struct ArrowArray *out);
+    const char *(*get_last_error)(struct ArrowArrayStream *);
+    void (*release)(struct ArrowArrayStream *);
+    void *private_data;
+};
+#endif
 
 ";
 
@@ -229,7 +274,10 @@ fn comment(text: &[&str], indent: &str) -> String {
 fn filled(text: &[&str], width: usize) -> Vec<String> {
     let (mut lines, mut paragraph, mut fenced) = (Vec::new(), String::new(), false);
     for line in text.iter().copied().chain([""]) {
-        let begins = line.is_empty() || line.starts_with("- ") || line.starts_with("    ");
+        let begins = line.is_empty()
+            || ["- ", "    ", "Used by: "]
+                .iter()
+                .any(|start| line.starts_with(start));
         let fence = line.starts_with("```");
         if begins || fence || fenced {
             wrap(&std::mem::take(&mut paragraph), width, &mut lines);

@@ -2,7 +2,6 @@
 #ifndef ARROW_H
 #define ARROW_H
 
-#include "arrow_c.h"
 #include "frame.h"
 
 #include <stdbool.h>

@@ -209,7 +209,7 @@ def parameters(inside):
 
 def type_(code, said):
     """Returns the Item of a type. said: its comment."""
-    name = re.search(r"\(\*(holdall_\w+)\)\(|struct (\w+);$|\b(holdall_\w+);$", code)
+    name = re.search(r"\(\*(holdall_\w+)\)\(|struct (\w+);$|\b(holdall_\w+);$|^struct (\w+) {", code)
     if not name:
         raise SystemExit(f"header.py: unknown declaration: {code}")
     inside = code[code.index("{") + 1 : code.rindex("}")] if "{" in code else ""

@@ -6,16 +6,6 @@ package holdall
 // #include <holdall.h>
 // #include <stdlib.h>
 //
-// #ifndef ARROW_C_STREAM_INTERFACE
-// #define ARROW_C_STREAM_INTERFACE
-// struct ArrowArrayStream {
-//     int (*get_schema)(struct ArrowArrayStream *, void *);
-//     int (*get_next)(struct ArrowArrayStream *, void *);
-//     const char *(*get_last_error)(struct ArrowArrayStream *);
-//     void (*release)(struct ArrowArrayStream *);
-//     void *private_data;
-// };
-// #endif
 // static void stream_release(struct ArrowArrayStream *s) { if (s->release != NULL) s->release(s); }
 import "C"
 

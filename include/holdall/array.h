@@ -21,19 +21,21 @@ extern "C" {
 
 /* An open array: items of one dtype in 0 to HOLDALL_MAX_NDIM dimensions. Indices are those of
  * the array and buffers are in C order, whatever the storage order. Values keep the byte order
- * of the dtype. */
+ * of the dtype. Items that were never written read as the fill value, or as zeros. */
 typedef struct holdall_array holdall_array;
 
 /* Describes a new array. */
 typedef struct holdall_array_spec {
     /* sizeof(holdall_array_spec). */
     size_t struct_size;
-    /* As in NumPy: "<f8", "|S16", "<M8[ns]", "[('a','<i4'),('b','<f8')]". */
+    /* As in NumPy, stored as spelled: "<f8", "|S16" (padded with NUL), "<U4" (4 UCS-4
+     * characters), "<M8[ns]" (int64 since 1970, NaT is INT64_MIN), "[('a','<i4'),('b','<f8')]".
+     * Without < or > little-endian. */
     const char *dtype;
     /* ndim lengths, 0 or more. Folders grow along the first dimension, others along any. */
     const uint64_t *shape;
-    /* ndim lengths, or NULL for about HOLDALL_OPT_CHUNK_BYTES. Frames: any shape. Others: chunks
-     * span all dimensions but the first. See docs/choosing.md. */
+    /* ndim lengths, or NULL for about HOLDALL_OPT_CHUNK_BYTES: long chunks along a dimension of
+     * length 0. Frames: any shape. Others: chunks span all dimensions but the first. */
     const uint64_t *chunk_shape;
     /* ndim lengths, or NULL for about HOLDALL_OPT_BLOCK_BYTES. Frames: longer blocks are padded.
      * Others: must be NULL. */
@@ -95,15 +97,15 @@ typedef struct holdall_array_info {
  * - A Bloscpack file with array metadata.
  * - A frame (file or folder): the array of the metalayer that fits the chunks, `b2nd` first.
  *   Caterva has no dtype: items are "|V8" and the like. Without metalayers: one dimension of
- *   bytes or such items, changed only at its end.
+ *   bytes or such items, changed only at its end. holdall_schunk_open() of the path gives header
+ *   version and chunk count.
  * - A folder of bcolz, BLZ or the BLZ RFC layout, or a column of one. Python objects are
- *   read-only. A missing chunk file is HOLDALL_E_MISSING on use.
+ *   read-only.
  *
  * Returns:
  * - HOLDALL_E_TYPE: also an unknown dtype; with HOLDALL_OPT_SKIP_DAMAGED corrupt metadata.
- * - HOLDALL_E_FORMAT, _CHECKSUM: as holdall_schunk_open(); metadata are corrupt or do not match
- *   the chunks (HOLDALL_OPT_SKIP_DAMAGED: a plausible missing end reads as zeros); names or
- *   links lead out of a folder.
+ * - HOLDALL_E_FORMAT: metadata do not match the chunks (HOLDALL_OPT_SKIP_DAMAGED: a plausible
+ *   missing end reads as zeros); names or links lead out of a folder.
  * - HOLDALL_E_UNSUPPORTED: too many dimensions; HOLDALL_APPEND on a read-only folder. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_array_open(const char *path,
@@ -113,22 +115,17 @@ holdall_status holdall_array_open(const char *path,
                                   holdall_error *err);
 
 /* Creates an array of zeros (HOLDALL_OPT_FILL_VALUE), in C order, and opens it for changes.
- * mode: HOLDALL_CREATE, HOLDALL_REPLACE. spec->format:
- *
- * - HOLDALL_FORMAT_BLOSCPACK: a file for Bloscpack 0.16. _B2ND: a frame for python-blosc2.
- *   _CATERVA: one for Caterva, without dtype.
- * - Folders: _BCOLZ for bcolz and BLZ; _BLZ for BLZ 0.6; _BLZ_RFC for Bloscpack.
- *   docs/choosing.md has their limits.
+ * mode: HOLDALL_CREATE, HOLDALL_REPLACE. docs/choosing.md compares the formats.
  *
  * Returns:
+ * - HOLDALL_E_EXISTS: see mode; or a file would replace a folder, or the reverse.
  * - HOLDALL_E_ARGUMENT: too many dimensions (folders: none); a chunk length of 0; more than 2^64
  *   bytes; chunks of 2 GiB, blocks of 512 MiB or more; a shape of chunks or blocks is also an
  *   option.
  * - HOLDALL_E_TYPE: unknown dtype.
  * - HOLDALL_E_UNSUPPORTED: Python objects; chunks, blocks, a codec or filter that the format
  *   does not have; items of 0 bytes in a frame.
- * - HOLDALL_E_LIMIT: too many chunks for a frame.
- * - HOLDALL_E_EXISTS: as holdall_schunk_create(). */
+ * - HOLDALL_E_LIMIT: too many chunks for a frame. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_array_create(const char *path,
                                     holdall_mode mode,
@@ -143,10 +140,10 @@ HOLDALL_API void holdall_array_close(holdall_array *array);
 /* Returns the number of dimensions. */
 HOLDALL_API uint32_t holdall_array_ndim(const holdall_array *array);
 
-/* Returns the ndim lengths. Borrowed. */
+/* Returns the ndim lengths. */
 HOLDALL_API const uint64_t *holdall_array_shape(const holdall_array *array);
 
-/* Returns the dtype as in NumPy, spelled as at creation. Borrowed. */
+/* Returns the dtype, spelled as at creation. */
 HOLDALL_API const char *holdall_array_dtype(const holdall_array *array);
 
 /* Returns the bytes per item, which may be 0. */
@@ -169,10 +166,13 @@ holdall_status holdall_array_get_info(const holdall_array *array,
  *   at dst; along a negative stride the first item is at the far end. Bytes between items are
  *   not written.
  *
- * Each touched chunk is decoded once, only as far as needed, in parallel if faster.
+ * Each touched chunk is decoded once, only as far as needed.
  *
  * Returns:
- * - HOLDALL_DAMAGED, others: as holdall_schunk_read().
+ * - HOLDALL_DAMAGED: corrupt chunks were read as zeros.
+ * - HOLDALL_E_CHECKSUM, _FORMAT, _CODEC, _VERSION, _UNSUPPORTED: a chunk (err->position: the
+ *   first) is corrupt or of an unknown kind.
+ * - HOLDALL_E_MISSING: a chunk file is missing.
  * - HOLDALL_E_ARGUMENT: a step is 0.
  * - HOLDALL_E_TYPE: Python objects. */
 HOLDALL_API HOLDALL_USE
@@ -186,12 +186,10 @@ holdall_status holdall_array_read(const holdall_array *array,
                                   holdall_error *err);
 
 /* Writes a box, with the parameters of holdall_array_read(); a stride of 0 repeats an item.
- * Chunks are encoded in parallel; one changed in part is decoded first.
  *
  * Returns:
  * - HOLDALL_E_BUFFER, _RANGE, _ARGUMENT: as for reading; nothing was written.
- * - others: as holdall_schunk_read() for a corrupt chunk changed in part. Part may be written:
- *   write again, or continue from the last commit. */
+ * - others: part may be written: write again, or continue from the last commit. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_array_write(holdall_array *array,
                                    const uint64_t *start,
@@ -223,7 +221,7 @@ holdall_status holdall_array_write_orthogonal(holdall_array *array,
                                               size_t src_size,
                                               holdall_error *err);
 
-/* Reads n items. coordinates: n * ndim values. Each chunk is decoded once, whatever the order.
+/* Reads n items in any order. coordinates: n * ndim values.
  *
  * Returns:
  * - HOLDALL_E_RANGE: an item (err->position: which) is outside.
@@ -237,7 +235,11 @@ holdall_status holdall_array_read_points(const holdall_array *array,
                                          holdall_error *err);
 
 /* Appends `count` positions to dimension axis: holdall_array_insert() at its end. Along the
- * slowest dimension (holdall_array_info::order) no items move. */
+ * slowest dimension no items move. Returns as holdall_array_insert().
+ *
+ * In a frame each commit rewrites a last chunk that is not full, and leaves the old one as
+ * unused space until a copy or repair. To commit step by step, give chunks the length of one
+ * step along this axis (holdall_array_spec::chunk_shape). */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_array_append(holdall_array *array,
                                     uint32_t axis,
@@ -246,12 +248,12 @@ holdall_status holdall_array_append(holdall_array *array,
                                     size_t src_size,
                                     holdall_error *err);
 
-/* Inserts `count` positions into dimension axis before position start. src: the new items,
- * exactly src_size bytes. After an error nothing is inserted. Later items move: see
- * docs/commits.md.
+/* Inserts `count` positions into dimension axis before position start. src: the new items. After
+ * an error nothing is inserted. Later items move: see docs/commits.md.
  *
  * Returns:
- * - as holdall_schunk_read() for a corrupt chunk to rewrite. */
+ * - HOLDALL_E_UNSUPPORTED: another dimension than the first of a folder; a frame without
+ *   metalayers, but at its end. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_array_insert(holdall_array *array,
                                     uint32_t axis,
@@ -271,15 +273,9 @@ holdall_status holdall_array_remove(holdall_array *array,
                                     holdall_error *err);
 
 /* Copies the array, as this handle sees it, to a new container, with other chunks, codec,
- * checksum or format. The copy appears complete or not at all.
- *
- * - path, mode, format and blocks in spec: as for holdall_array_create().
- * - spec->dtype and shape: NULL, or those of the array; ndim: that of the array, or 0 if all
- *   shapes are NULL.
- * - spec->chunk_shape: also any length along the slowest dimension.
- *
- * What spec and options do not set is as here, or as docs/choosing.md says. Attributes are
- * copied; docs/old-data.md says how between formats.
+ * checksum or format. The copy appears complete or not at all. What spec and options leave out
+ * is as here: see docs/choosing.md. Attributes are copied; docs/old-data.md says how between
+ * formats.
  *
  * Returns:
  * - HOLDALL_DAMAGED: as holdall_schunk_copy().
@@ -296,20 +292,17 @@ holdall_status holdall_array_copy(const holdall_array *array,
                                   holdall_error *err);
 
 /* Changes the shape to ndim lengths: removes what is outside, adds the fill value. For its cost
- * see docs/commits.md.
- *
- * An impossible shape, or one over the memory limit, changes nothing. An I/O error may leave an
- * uncommitted shape in between.
+ * see docs/commits.md. Only an I/O error may leave an uncommitted shape in between.
  *
  * Returns:
- * - HOLDALL_E_ARGUMENT: more than 2^64 bytes. */
+ * - HOLDALL_E_ARGUMENT: more than 2^64 bytes.
+ * - others: as holdall_array_insert(). */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_array_resize(holdall_array *array,
                                     const uint64_t *shape,
                                     holdall_error *err);
 
-/* Makes all changes durable and visible, content and shape together. Fails as
- * holdall_schunk_commit(). */
+/* Makes all changes durable and visible, content and shape together: see base.h. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_array_commit(holdall_array *array,
                                     holdall_error *err);
@@ -317,7 +310,11 @@ holdall_status holdall_array_commit(holdall_array *array,
 /* Returns the generation: see base.h. */
 HOLDALL_API uint64_t holdall_array_generation(const holdall_array *array);
 
-/* Moves to the newest commit: see base.h. A column is HOLDALL_E_STATE: refresh the table. */
+/* Moves to the newest commit: see base.h.
+ *
+ * Returns:
+ * - HOLDALL_E_TYPE: another dtype or number of dimensions: open again.
+ * - HOLDALL_E_STATE: also a column: refresh the table. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_array_refresh(holdall_array *array,
                                      holdall_error *err);
@@ -361,13 +358,13 @@ holdall_status holdall_array_read_object(const holdall_array *array,
 
 /* Returns the number of attributes. Bloscpack: one, "", the JSON metadata. Folders: JSON as
  * Python writes it (NaN and Infinity are numbers). Frames: metalayers but `b2nd` and `caterva`,
- * any bytes. */
+ * any bytes (python-blosc2: MessagePack). */
 HOLDALL_API uint32_t holdall_array_attr_count(const holdall_array *array);
 
-/* Returns the name of attribute i. Borrowed. */
+/* Returns the name of attribute i. */
 HOLDALL_API const char *holdall_array_attr_name(const holdall_array *array, uint32_t i);
 
-/* Gets an attribute: see base.h. The shape in metadata is that of the last commit.
+/* Gets an attribute: see base.h.
  *
  * Returns:
  * - HOLDALL_E_FORMAT, _CHECKSUM, _LIMIT: the attribute file is corrupt or too large; changes
@@ -384,11 +381,13 @@ holdall_status holdall_array_attr_get(const holdall_array *array,
  * - Bloscpack: only "", a JSON object; dtype, shape, order and container must stay, other
  *   members are free. Cannot be removed.
  * - Folders: any name, any JSON.
- * - Frames: as holdall_schunk_attr_set().
+ * - Frames: names of 1 to 31 bytes, any bytes. New ones have variable length. Those of the
+ *   header cannot be removed, and a new length makes the commit rewrite the file.
  *
  * Returns:
- * - HOLDALL_E_ARGUMENT: invalid JSON; metadata of another array; `b2nd` or `caterva` of a frame.
- * - HOLDALL_E_UNSUPPORTED: Bloscpack: another name, or removal. */
+ * - HOLDALL_E_ARGUMENT: invalid JSON or name; metadata of another array, or removal; `b2nd`,
+ *   `caterva`, or holdall.crc32, which the library maintains.
+ * - HOLDALL_E_UNSUPPORTED: Bloscpack: another name; frames: removal from the header. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_array_attr_set(holdall_array *array,
                                       const char *name,

@@ -11,18 +11,61 @@
 extern "C" {
 #endif
 
-/* Arrow's C stream interface. Programs that use it define its structures. */
-struct ArrowArrayStream;
+/* https://arrow.apache.org/docs/format/CDataInterface.html */
+#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+#define ARROW_FLAG_DICTIONARY_ORDERED 1
+#define ARROW_FLAG_NULLABLE 2
+#define ARROW_FLAG_MAP_KEYS_SORTED 4
 
-/* Exports count rows from start on as an Arrow stream
- * (https://arrow.apache.org/docs/format/CStreamInterface.html) with one field per column; types
- * as in docs/languages.md. batch: rows per batch (fewer over 2 GiB of text); 0: about 16 MB in
- * whole chunks of the first column.
+/* A type. */
+struct ArrowSchema {
+    const char *format;
+    const char *name;
+    const char *metadata;
+    int64_t flags;
+    int64_t n_children;
+    struct ArrowSchema **children;
+    struct ArrowSchema *dictionary;
+    void (*release)(struct ArrowSchema *);
+    void *private_data;
+};
+
+/* A batch. */
+struct ArrowArray {
+    int64_t length;
+    int64_t null_count;
+    int64_t offset;
+    int64_t n_buffers;
+    int64_t n_children;
+    const void **buffers;
+    struct ArrowArray **children;
+    struct ArrowArray *dictionary;
+    void (*release)(struct ArrowArray *);
+    void *private_data;
+};
+#endif
+
+/* https://arrow.apache.org/docs/format/CStreamInterface.html */
+#ifndef ARROW_C_STREAM_INTERFACE
+#define ARROW_C_STREAM_INTERFACE
+/* A stream of batches. */
+struct ArrowArrayStream {
+    int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *out);
+    int (*get_next)(struct ArrowArrayStream *, struct ArrowArray *out);
+    const char *(*get_last_error)(struct ArrowArrayStream *);
+    void (*release)(struct ArrowArrayStream *);
+    void *private_data;
+};
+#endif
+
+/* Exports count rows from start on as an Arrow stream with one field per column: "<i8" is l,
+ * "<f8" g, "|b1" b, "|S5" and "<U5" u, "<M8[ms]" tsm:, rows of N items +w:N; others:
+ * docs/languages.md. batch: rows per batch (fewer over 2 GiB of text); 0: about 16 MB.
  *
- * The stream is a handle of its own, for any one thread at a time, and may outlive the table. It
- * sees the current rows. Until its release, changing the table is HOLDALL_E_STATE, and a table
- * opened for writing stays locked. Its functions return errno values; get_last_error() names
- * column, row and reason. Values skipped by HOLDALL_OPT_SKIP_DAMAGED are zeros, not reported. If
+ * The stream is a handle of its own, for any one thread at a time, and may outlive the table.
+ * Until its release, changing the table is HOLDALL_E_STATE, and a table opened for writing stays
+ * locked. Its functions return errno values; get_last_error() names column, row and reason. If
  * the call fails, *out is a released stream.
  *
  * Returns:
@@ -37,11 +80,11 @@ holdall_status holdall_table_to_arrow(const holdall_table *table,
 
 /* Appends the rows of an Arrow stream, which is always taken over, and released when read. Its
  * fields must be all columns of the table, by name, in any order. Every value must convert
- * exactly; docs/languages.md lists the conversions. After an error nothing is appended.
+ * exactly; docs/languages.md lists the conversions. A null becomes NaN or NaT. After an error
+ * nothing is appended.
  *
  * Returns:
- * - HOLDALL_E_TYPE: columns or a value (err->position: the row) do not fit; the message names
- *   column and row.
+ * - HOLDALL_E_TYPE: columns or a value, also another null (err->position: the row) do not fit.
  * - HOLDALL_E_ARGUMENT: inconsistent offsets, lengths, counts; missing buffers.
  * - HOLDALL_E_CALLBACK: the stream failed, with its message.
  * - HOLDALL_E_STATE: a stream of this table is not released. */

@@ -1,45 +1,9 @@
-// holdall/arrow.hpp - Arrow's C data and stream interfaces, and an owning stream.
+// holdall/arrow.hpp - owners of the structures of Arrow's C data and stream interfaces.
 #ifndef HOLDALL_ARROW_HPP
 #define HOLDALL_ARROW_HPP
 
-#include <cstdint>
 #include <string>
 #include <utility>
-
-// The structures of https://arrow.apache.org/docs/format/CStreamInterface.html. The include guards
-// are those of Arrow, so that definitions of other headers are used if they exist.
-extern "C" {
-#ifndef ARROW_C_DATA_INTERFACE
-#define ARROW_C_DATA_INTERFACE
-#define ARROW_FLAG_DICTIONARY_ORDERED 1
-#define ARROW_FLAG_NULLABLE 2
-#define ARROW_FLAG_MAP_KEYS_SORTED 4
-struct ArrowSchema {
-    const char *format, *name, *metadata;
-    std::int64_t flags, n_children;
-    ArrowSchema **children, *dictionary;
-    void (*release)(ArrowSchema *);
-    void *private_data;
-};
-struct ArrowArray {
-    std::int64_t length, null_count, offset, n_buffers, n_children;
-    const void **buffers;
-    ArrowArray **children, *dictionary;
-    void (*release)(ArrowArray *);
-    void *private_data;
-};
-#endif
-#ifndef ARROW_C_STREAM_INTERFACE
-#define ARROW_C_STREAM_INTERFACE
-struct ArrowArrayStream {
-    int (*get_schema)(ArrowArrayStream *, ArrowSchema *out);
-    int (*get_next)(ArrowArrayStream *, ArrowArray *out);
-    const char *(*get_last_error)(ArrowArrayStream *);
-    void (*release)(ArrowArrayStream *);
-    void *private_data;
-};
-#endif
-}
 
 #include "core.hpp"
 

@@ -47,10 +47,10 @@ typedef struct holdall_bag_info {
 
 /* Opens a bag for reading at its last commit; all files are read in the state of one moment.
  *
- * spec: a path, or several separated by commas. @N stands for the N files -00000-of-0000N and so
- * on, @* for as many as exist: "a@3.bagz,b.bag". See docs/choosing.md. The records are one
- * sequence: see HOLDALL_OPT_BAG_SHARDS. With storages in the options: NULL; the file "" of each
- * is one shard.
+ * spec: a path, or several separated by commas. "name@8.bagz" stands for
+ * name-00000-of-00008.bagz and so on, "name@*.bagz" for as many as exist. See docs/choosing.md.
+ * The records are one sequence: see HOLDALL_OPT_BAG_SHARDS. With storages in the options: NULL;
+ * the file "" of each is one shard.
  *
  * Returns:
  * - HOLDALL_E_ARGUMENT: @* matches sets of different N, or an interleaved set is combined with
@@ -90,8 +90,10 @@ holdall_status holdall_bag_get_info(const holdall_bag *bag,
 /* Returns the generation: see base.h. */
 HOLDALL_API uint64_t holdall_bag_generation(const holdall_bag *bag);
 
-/* Moves to the newest commit: see base.h. Not for a slice (HOLDALL_E_STATE). Slices, streams and
- * indexes stay at the earlier commit. */
+/* Moves to the newest commit: see base.h. Slices, streams and indexes stay at the earlier one.
+ *
+ * Returns:
+ * - HOLDALL_E_STATE: also for a slice. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_bag_refresh(holdall_bag *bag,
                                    holdall_error *err);
@@ -99,7 +101,7 @@ holdall_status holdall_bag_refresh(holdall_bag *bag,
 /* Returns the number of shards: files without those of limits and checksums. */
 HOLDALL_API uint32_t holdall_bag_shard_count(const holdall_bag *bag);
 
-/* Returns the name of shard i as in messages, or NULL past the last. Borrowed. */
+/* Returns the name of shard i as in messages, or NULL past the last. */
 HOLDALL_API const char *holdall_bag_shard_name(const holdall_bag *bag, uint32_t i);
 
 /* Returns the number of records in shard i. */
@@ -110,8 +112,7 @@ HOLDALL_API uint64_t holdall_bag_shard_record_count(const holdall_bag *bag, uint
  * Returns:
  * - HOLDALL_DAMAGED: the record is corrupt; *n is 0.
  * - HOLDALL_E_FORMAT, _CHECKSUM: the record is corrupt; others remain readable.
- * - HOLDALL_E_STATE: the bag grew after it was opened, without HOLDALL_OPT_BAG_LIMITS_CACHE 1,
- *   or a file of many was replaced; refresh or open again. */
+ * - HOLDALL_E_STATE: see base.h; or one of many files was replaced. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_bag_read(const holdall_bag *bag,
                                 uint64_t i,
@@ -121,7 +122,6 @@ holdall_status holdall_bag_read(const holdall_bag *bag,
                                 holdall_error *err);
 
 /* Reads count records from start on into one batch, in parallel if faster.
- * HOLDALL_OPT_MEMORY_LIMIT applies to their total size.
  *
  * Returns:
  * - HOLDALL_DAMAGED: corrupt records are empty: see holdall_records_damaged_count().
@@ -134,8 +134,7 @@ holdall_status holdall_bag_read_range(const holdall_bag *bag,
                                       holdall_error *err);
 
 /* Reads n records by number, in any order and with repetitions, into one batch in that order.
- * Decodes repeated records once and reads neighbours together. Returns as
- * holdall_bag_read_range(). */
+ * Returns as holdall_bag_read_range(). */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_bag_read_indices(const holdall_bag *bag,
                                         const uint64_t *indices,
@@ -178,19 +177,19 @@ HOLDALL_API const uint64_t *holdall_records_numbers(const holdall_records *recor
 HOLDALL_API void holdall_records_free(holdall_records *records);
 
 /* Opens a writer of a bag, or of a set of bags, whose files commit together.
- * - path: a file, or a set in one folder: "name@8.bagz" for name-00000-of-00008.bagz and so on,
- *   "name@*.bagz" for as many as exist. Record i goes to file i modulo 8. In storage: the file
- *   "".
- * - mode: HOLDALL_CREATE, _REPLACE or _APPEND (a set: none or all files exist).
+ * - path: a file, or a set in one folder (see holdall_bag_open()): record i of "name@8.bagz"
+ *   goes to file i modulo 8. In storage: the file "", by default not compressed.
+ * - mode: HOLDALL_CREATE, _REPLACE or _APPEND (a set: none or all files exist). _REPLACE leaves
+ *   sets of other numbers of files, which name@* then also matches.
  *
- * To append, repeat HOLDALL_OPT_CODEC, _DICTIONARY and _BAG_LIMITS; checksums continue as they
- * are. Many small commits need separate limits: see docs/commits.md.
+ * Several threads or processes may each write one file of a set: see docs/choosing.md. Records
+ * without compression have their CRC-32s in a file checksums.NAME: move it with the bag. To
+ * append, repeat HOLDALL_OPT_CODEC, _DICTIONARY and _BAG_LIMITS.
  *
  * Returns:
  * - HOLDALL_E_EXISTS, _MISSING: see mode.
- * - HOLDALL_E_BUSY: another writer has the bag, a file of it, or its set open.
- * - HOLDALL_E_STATE: checksums are requested, but existing records have none; or the set is not
- *   interleaved, or does not record it: append to its files one by one.
+ * - HOLDALL_E_STATE: checksums are requested, but existing records have none; or the set does
+ *   not record that it is interleaved.
  * - HOLDALL_E_UNSUPPORTED: a file of a set is a link to another folder. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_bag_writer_open(const char *path,
@@ -208,7 +207,10 @@ holdall_status holdall_bag_writer_append(holdall_bag_writer *writer,
 
 /* Appends count records. Record i is data[offsets[i]] to data[offsets[i+1]]; offsets has count +
  * 1 ascending values and may start above 0. On failure holdall_bag_writer_record_count()
- * includes those appended: none if offsets do not ascend (HOLDALL_E_ARGUMENT). */
+ * includes those appended.
+ *
+ * Returns:
+ * - HOLDALL_E_ARGUMENT: offsets do not ascend; none is appended. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_bag_writer_append_many(holdall_bag_writer *writer,
                                               const void *data,
@@ -219,7 +221,7 @@ holdall_status holdall_bag_writer_append_many(holdall_bag_writer *writer,
 /* Returns the number of records at the last commit plus those appended since. */
 HOLDALL_API uint64_t holdall_bag_writer_record_count(const holdall_bag_writer *writer);
 
-/* Makes all appended records durable and visible, atomically. Fails as holdall_schunk_commit(). */
+/* Makes all appended records durable and visible, atomically: see base.h. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_bag_writer_commit(holdall_bag_writer *writer,
                                          holdall_error *err);
@@ -231,8 +233,7 @@ HOLDALL_API void holdall_bag_writer_close(holdall_bag_writer *writer);
  * bytes in total. Only `@*` and plain names search the disk; files of `@N` need not exist.
  *
  * Returns:
- * - HOLDALL_E_ARGUMENT: `@*` matches shards of different counts.
- * - HOLDALL_E_MISSING: `@*` matches none. */
+ * - HOLDALL_E_ARGUMENT, _MISSING: `@*` matches shards of different counts, or none. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_bag_files(const char *spec,
                                  char *dst,

@@ -12,14 +12,16 @@
 extern "C" {
 #endif
 
-/* An index of a bag: finds the records with a given content, and keeps its bag open. It stores
- * fingerprints, 7 to 9 bytes per record; a lookup compares the records with the key, so no
- * result is wrong. The file is not part of Bagz.
+/* An index of a bag: finds records by their complete content, the key, and keeps its bag open.
+ * It stores 7 to 9 bytes per record; a lookup compares the records with the key.
  *
- * An index belongs to one state of a bag, or of a slice, in one order of shards. Opening it
- * detects another number of files, records or bytes, and compares some records. A record
- * replaced by another of the same length may go undetected, except with HOLDALL_OPT_VERIFY 2: it
- * is not found until the index is rebuilt. */
+ * To find values by key, write two bags: record i of the values belongs to record i of the keys.
+ * Commit the values first, and index the keys.
+ *
+ * An index belongs to one state of a bag, or of a slice, in one order of shards. After a commit
+ * to the bag opening it is HOLDALL_E_STATE: create it again (HOLDALL_REPLACE); there is no
+ * incremental update. A record replaced by another of the same length may go undetected without
+ * HOLDALL_OPT_VERIFY 2: it is not found. */
 typedef struct holdall_bag_index holdall_bag_index;
 
 /* Stands for the number of a record that does not exist. */
@@ -38,11 +40,11 @@ holdall_status holdall_bag_index_build(const holdall_bag *keys,
                                        holdall_error *err);
 
 /* Builds an index like holdall_bag_index_build(), in a file such as "NAME.index" (in storage:
- * the file ""), and opens it. The file is replaced atomically. mode: HOLDALL_CREATE, or
- * HOLDALL_REPLACE, which replaces only an index (else HOLDALL_E_EXISTS).
+ * ""), and opens it. The file is replaced atomically. mode: HOLDALL_CREATE, HOLDALL_REPLACE.
  *
  * Returns:
- * - HOLDALL_E_UNSUPPORTED: path is in an object store; create a local file and copy it.
+ * - HOLDALL_E_EXISTS: see mode; or the file to replace is no index.
+ * - HOLDALL_E_UNSUPPORTED: path is in an object store.
  * - others: as holdall_bag_index_build(). */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_bag_index_create(const char *path,
@@ -56,9 +58,7 @@ holdall_status holdall_bag_index_create(const char *path,
  * and time do not depend on the number of keys: parts are read and verified when needed.
  *
  * Returns:
- * - HOLDALL_E_STATE: it belongs to another bag, state or slice.
- * - HOLDALL_E_FORMAT, _CHECKSUM: not an index, or corrupt.
- * - HOLDALL_E_VERSION: written by a later version of this library. */
+ * - HOLDALL_E_STATE: it belongs to another bag, state or slice. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_bag_index_open(const char *path,
                                       const holdall_bag *keys,
@@ -75,8 +75,7 @@ HOLDALL_API uint64_t holdall_bag_index_key_count(const holdall_bag_index *index)
 /* Returns the number of records that were corrupt when the index was built, which it leaves out. */
 HOLDALL_API uint64_t holdall_bag_index_damaged_count(const holdall_bag_index *index);
 
-/* Finds the first record equal to the key; *record is its number. This is the Index of the Bagz
- * package.
+/* Finds the first record equal to the key; *record is its number.
  *
  * Returns:
  * - HOLDALL_NOT_FOUND: none; *record is HOLDALL_NO_RECORD.
@@ -91,8 +90,7 @@ holdall_status holdall_bag_index_find_first(const holdall_bag_index *index,
                                             holdall_error *err);
 
 /* Finds all records equal to the key: their numbers, ascending, in records, which has space for
- * most; *n is how many. records NULL requests *n alone. This is the MultiIndex of the Bagz
- * package.
+ * most; *n is how many. records NULL requests *n alone.
  *
  * Returns:
  * - HOLDALL_NOT_FOUND: none; *n is 0.

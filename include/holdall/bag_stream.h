@@ -63,7 +63,7 @@ holdall_status holdall_bag_stream_next(holdall_bag_stream *stream,
  * of them.
  *
  * Returns:
- * - HOLDALL_END: the end; *out is NULL. Another thread may still get its last records.
+ * - HOLDALL_END: the end; *out is NULL.
  * - HOLDALL_DAMAGED: as holdall_bag_read_range().
  * - others: as holdall_bag_stream_next(). */
 HOLDALL_API HOLDALL_USE
@@ -84,9 +84,16 @@ HOLDALL_API uint64_t holdall_bag_stream_damaged_count(const holdall_bag_stream *
 HOLDALL_API void holdall_bag_stream_close(holdall_bag_stream *stream);
 
 /* Creates a shuffled epoch: every number below n (which may be 0) once, in an order that depends
- * only on n, seed and epoch, in every version of the library. Rank rank of world (0 of 1 if
- * there is one) gets its positions rank, rank + world, rank + 2 * world, ... (see
- * docs/threads.md). Pass holdall_epoch_next and the handle to holdall_bag_stream_open(). */
+ * only on n, seed and epoch, in every version of the library. Rank rank of world gets its
+ * positions rank, rank + world, rank + 2 * world, ... (see docs/threads.md). A stream ends with
+ * its epoch:
+ *
+ *     for (uint64_t e = 0; e < epochs; e++) {
+ *         holdall_epoch_seek(epoch, e, 0, err);
+ *         holdall_bag_stream_open(bag, holdall_epoch_next, epoch, NULL, &stream, err);
+ *         while (holdall_bag_stream_next(stream, &record, &n, err) == HOLDALL_OK) use(record, n);
+ *         holdall_bag_stream_close(stream);
+ *     } */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_epoch_new(uint64_t n,
                                  uint64_t seed,
@@ -118,8 +125,8 @@ holdall_status holdall_epoch_seek(holdall_epoch *epoch,
 HOLDALL_API void holdall_epoch_free(holdall_epoch *epoch);
 
 /* Like holdall_bag_read_range(), into memory of the caller, who owns it also after a failure.
- * allocate is called once with the total size. offsets has space for count + 1 values, as in
- * Arrow's large_binary: see holdall_records_offsets().
+ * allocate is called once with the total size. offsets has space for count + 1 values: see
+ * holdall_records_offsets().
  *
  * Returns:
  * - HOLDALL_DAMAGED: corrupt records are empty, so less memory is used; holdall_bag_read()

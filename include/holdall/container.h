@@ -49,7 +49,8 @@ typedef int32_t holdall_mode;
 #define HOLDALL_READ 101
 /* Opens an existing container for reading and writing. */
 #define HOLDALL_APPEND 102
-/* Creates a container. HOLDALL_E_EXISTS: the path exists. */
+/* Creates a container. HOLDALL_E_EXISTS: the path exists. Until the first commit, opening it is
+ * HOLDALL_E_MISSING (folders: HOLDALL_E_FORMAT). */
 #define HOLDALL_CREATE 103
 /* Creates a container. An existing one stays until the first commit replaces it. */
 #define HOLDALL_REPLACE 104
@@ -63,17 +64,13 @@ HOLDALL_API const char *holdall_version_text(void);
 /* Returns the name of a status, such as "HOLDALL_E_IO". Static, never NULL. */
 HOLDALL_API const char *holdall_status_name(holdall_status status);
 
-/* Returns the name of a mode, kind, format, codec, checksum, filter, order, or value of an
- * option, such as "zstd" for HOLDALL_CODEC_ZSTD. Static; NULL if there is no such constant. */
+/* Returns the name of a constant that is no status or option, such as "zstd" for
+ * HOLDALL_CODEC_ZSTD. Static; NULL if there is no such constant. */
 HOLDALL_API const char *holdall_constant_name(int32_t constant);
 
-/* Identifies the format and kind of a path or spec (see holdall_bag_open()) by content, as a
- * reader sees it. Outputs may be NULL.
- *
- * A Bloscpack file is HOLDALL_KIND_SCHUNK, even if holdall_array_open() opens it, and so is a
- * frame without array metalayers. With both it is HOLDALL_FORMAT_B2ND. A folder in the BLZ RFC
- * layout with separate fields is HOLDALL_KIND_TABLE and also opens as an array. A file is a bag
- * if it opens as one. Corrupt files are identified by their first bytes.
+/* Identifies the format and kind of a path or spec (see holdall_bag_open()) by content, as
+ * docs/old-data.md describes. Outputs may be NULL. A path that also opens as another kind has
+ * one kind here: a Bloscpack file, or a frame without array metalayers, is HOLDALL_KIND_SCHUNK.
  *
  * Returns:
  * - HOLDALL_E_FORMAT: no known format.
@@ -85,8 +82,8 @@ holdall_status holdall_identify(const char *path,
                                 holdall_kind *kind,
                                 holdall_error *err);
 
-/* Callback for each fault that holdall_verify() finds. A nonzero result stops the call, which
- * returns the first fault and the counts so far.
+/* Callback for each fault that holdall_verify() finds; of a bag, after each batch of records. A
+ * nonzero result stops the call, which returns the first fault and the counts so far.
  *
  * part: "record N", "chunk N" or the path; in a table "COLUMN/data/__N.blp" or "COLUMN". Both
  * pointers are valid during the call. */
@@ -105,15 +102,15 @@ typedef struct holdall_verify_result {
     uint64_t unchecked;
 } holdall_verify_result;
 
-/* Reads everything at a path or spec, verifies all lengths and checksums, and calls fault (may
- * be NULL) for each fault. result may be NULL. docs/damage.md says as what a file is verified.
+/* Reads and decodes everything at a path or spec, verifies all lengths and checksums, and calls
+ * fault (may be NULL) for each fault. result may be NULL.
  *
  * Returns:
  * - HOLDALL_OK: intact.
  * - HOLDALL_E_CANCELLED, _ARGUMENT (of an option), _BUSY (commits at each attempt for 5
  *   seconds): no verdict, no result.
  * - HOLDALL_E_UNSUPPORTED: storage of the caller.
- * - the status of the first fault; failing to open is one. */
+ * - the status of the first fault, with the counts in *result; failing to open is one. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_verify(const char *path,
                               const holdall_options *options,
@@ -134,14 +131,21 @@ typedef struct holdall_repair_result {
 } holdall_repair_result;
 
 /* Repairs a container: completes or rolls back an interrupted change and restores the last
- * consistent state. Intact records and chunks keep their positions; docs/damage.md says what
- * each format restores. Bags and folders save removed bytes in `*.holdall-damaged`. result may
- * be NULL. HOLDALL_OPT_DRY_RUN changes nothing; HOLDALL_OPT_SKIP_DAMAGED permits losses.
+ * consistent state. Intact records and chunks keep their positions. result may be NULL.
+ * docs/damage.md has the rules by format. Corrupt content:
+ *
+ * - Folders: refused, or with HOLDALL_OPT_SKIP_DAMAGED replaced by the fill value. Files
+ *   `*.holdall-damaged` have the removed bytes.
+ * - Superchunks: each corrupt chunk becomes zeros and is not saved: copy the file first, or use
+ *   HOLDALL_OPT_DRY_RUN.
+ * - Bags: a corrupt record stays and counts as retained. Despite HOLDALL_OK holdall_verify()
+ *   still reports it. To remove it write a new bag.
  *
  * Returns:
  * - HOLDALL_E_FORMAT: not repairable, or only with HOLDALL_OPT_SKIP_DAMAGED (see the message);
  *   unchanged.
  * - HOLDALL_E_CHECKSUM, _MISSING: `meta/storage` is corrupt or lost.
+ * - HOLDALL_E_BUSY: a writer is active.
  * - HOLDALL_E_CODEC, _VERSION, _UNSUPPORTED: chunks of unknown kind; Python objects; bcolz
  *   columns that are superchunks; storage of the caller. */
 HOLDALL_API HOLDALL_USE

@@ -10,141 +10,154 @@
 extern "C" {
 #endif
 
-/* A set of options. One can serve many calls, and be freed right after them.
+/* A set of options. One can serve many calls, and be freed right after them. Each option names
+ * the calls that use it:
  *
- * The calls that use an option: x (if the format lacks it, opening ignores it, others refuse
- * it); . ignores it; elsewhere it is HOLDALL_E_ARGUMENT. Every path takes _CLOUD_*. Superchunks,
- * arrays, tables: R open to read, A to append, C create or copy. B bag, W writer, I index, S
- * stream, V verify, P repair; s: superchunks only.
+ * - read, write, create: superchunks, arrays and tables, opened with HOLDALL_READ (read) or
+ *   HOLDALL_APPEND (write), or new (write and create), also as copies.
+ * - bag, writer, index, stream: opening one, or building an index.
+ * - verify, repair.
  *
- *     HOLDALL_OPT_                  RAC BWIS VP
- *     THREADS                       xxx xxxx xx
- *     MEMORY_LIMIT                  xxx x.xx xx
- *     IO                            xxx x.x. x
- *     VERIFY                        xxx x.x.  x
- *     SKIP_DAMAGED                  xxx x.xx  x
- *     DURABILITY, LOCK              .xx .xx.  x
- *     CODEC                         .xx xx.. xx
- *     LEVEL, CHECKSUM               .xx .x..
- *     DICTIONARY                        xx.. xx
- *     FILTERS, CHUNK_BYTES,
- *       BLOCK_BYTES, SPARE_*        .xx
- *     FILL_VALUE, EXPECTED_ROWS,
- *       SPARSE, SUPERCHUNK_CHUNKS,
- *       OFFSETS, FORMAT_VERSION,
- *       BOTH_METALAYERS             ..x
- *     ARROW_*  (tables)             xxx
- *     FRAME_OFFSET  (frames)        x        x
- *     BAG_LIMITS                        xx.. xx
- *     BAG_LIMITS_CACHE                  x... x
- *     BAG_SHARDS                        xx.. x
- *     BAG_READ_AHEAD*                   ...x
- *     DRY_RUN                       s        xx */
+ * HOLDALL_READ and HOLDALL_APPEND ignore options of write and create; bag, writer, index and
+ * stream ignore each other's. Any other option, or one that the format lacks, is
+ * HOLDALL_E_ARGUMENT, unless it has its default. */
 typedef struct holdall_options holdall_options;
 
 /* One of HOLDALL_OPT_*. */
 typedef int32_t holdall_option;
 
 /* Threads per call. 0 (default): the processors of the process, if the work is large enough. 1:
- * only the calling thread. */
+ * only the calling thread.
+ * Used by: all. */
 #define HOLDALL_OPT_THREADS 1
-/* Maximum bytes that one file may make a call allocate. Default: 4 GiB. */
+/* Maximum bytes that one file may make a call allocate beyond the caller's buffers, such as the
+ * stored bytes of a chunk; for a batch, also records and offsets. 0 permits none. Default: 4
+ * GiB.
+ * Used by: all but writer. */
 #define HOLDALL_OPT_MEMORY_LIMIT 2
-/* HOLDALL_IO_READ (default) or HOLDALL_IO_MAP. */
+/* HOLDALL_IO_READ (default) or HOLDALL_IO_MAP.
+ * Used by: read, write, bag, index, verify. */
 #define HOLDALL_OPT_IO 3
 /* 0: checksums beside the data or after chunks are not verified (those inside zstd frames always
- * are), nor a dataset's recorded size against its shape. 1 (default): verifies what is read. 2:
- * also everything at open. */
+ * are). 1 (default): verifies what is read. 2: also everything at open.
+ * Used by: read, write, bag, index, repair. */
 #define HOLDALL_OPT_VERIFY 4
 /* 0 (default): corrupt content is an error. 1: corrupt records read as empty, corrupt chunks as
  * zeros, and the call returns HOLDALL_DAMAGED. A frame with a corrupt header, index or trailer
- * opens with what holdall_repair() would recover. To change part of a corrupt chunk stays an
- * error. */
+ * opens with what holdall_repair() would recover.
+ * Used by: read, write, bag, index, stream, repair. */
 #define HOLDALL_OPT_SKIP_DAMAGED 5
 /* 1 (default): a commit syncs files and folder. 0: it survives a crash of the program, but maybe
- * not a power failure. */
+ * not a power failure.
+ * Used by: write, writer, index, repair. */
 #define HOLDALL_OPT_DURABILITY 6
 /* 1 (default): the lock `NAME.holdall-lock` permits one writer across processes. 0: the caller
- * must ensure it. */
+ * must ensure it.
+ * Used by: write, writer, index, repair. */
 #define HOLDALL_OPT_LOCK 7
 /* One of HOLDALL_CODEC_*. Chunks: any but _BY_NAME; default _LZ4 (HOLDALL_FORMAT_BLZ: _BLOSCLZ);
  * frames have no _SNAPPY. Bags: _NONE, _ZSTD or _BY_NAME (default). By name, a file with zstd
- * frames that is neither `.bag` nor `.bagz` does not open: set _ZSTD (decompress) or _NONE (do
- * not). */
+ * frames that is neither `.bag` nor `.bagz` does not open: set _ZSTD or _NONE.
+ * Used by: write, bag, writer, verify, repair. */
 #define HOLDALL_OPT_CODEC 8
-/* Bags: zstd level, -131072 to 22; 0 (default) is 3. Chunks: 0 (stored) to 9, default 5. */
+/* Bags: zstd level, -131072 to 22; 0 (default) is 3. Chunks: 0 (stored) to 9, default 5.
+ * Used by: write, writer. */
 #define HOLDALL_OPT_LEVEL 9
-/* Bytes: one HOLDALL_FILTER_* each, in order of application. Bloscpack, folders: _SHUFFLE
- * (default), _BITSHUFFLE or none. Frames: up to six, also _DELTA and _BYTEDELTA; default
- * _SHUFFLE. */
+/* Bytes: one HOLDALL_FILTER_* each, in order of application. Default: _SHUFFLE. Bloscpack,
+ * folders: or _BITSHUFFLE, or none. Frames: up to six, also _DELTA and _BYTEDELTA.
+ * Used by: write. */
 #define HOLDALL_OPT_FILTERS 10
-/* Bytes of content per chunk, 1 to 2,147,483,615, a multiple of the typesize; default 1 MiB.
- * Arrays: rounded down to whole rows, or items of longer rows; in frames approximate, default 2
- * to 4 MiB. */
+/* Bytes of content per chunk, 1 to 2,147,483,615, a multiple of the typesize. Default: 1 MiB;
+ * folders: from HOLDALL_OPT_EXPECTED_ROWS. Arrays: rounded down to whole rows, or items of
+ * longer rows; in frames approximate, default 2 to 4 MiB.
+ * Used by: write. */
 #define HOLDALL_OPT_CHUNK_BYTES 11
 /* Bytes of content per block of a chunk. Default: as the Blosc libraries choose. Arrays in
- * frames: approximate; default 50 or 100 KiB: see docs/choosing.md. */
+ * frames: approximate; default 50 or 100 KiB: see docs/choosing.md.
+ * Used by: write. */
 #define HOLDALL_OPT_BLOCK_BYTES 12
 /* One of HOLDALL_CHECKSUM_*, for what is written: see docs/damage.md. Default: _CRC32.
- * Bloscpack, folders: any but _ZSTD. Bags, frames: _NONE or _CRC32. */
+ * Bloscpack, folders: any but _ZSTD. Bags, frames: _NONE or _CRC32.
+ * Used by: write, writer. */
 #define HOLDALL_OPT_CHECKSUM 13
-/* Bytes: a zstd dictionary, trained or any content. Reading needs the same one as writing. */
+/* Bytes: a zstd dictionary, trained or any content. Reading needs the same one as writing.
+ * Used by: bag, writer, verify, repair. */
 #define HOLDALL_OPT_DICTIONARY 14
 /* Bytes: one item (folders: or row), the value of items that were never written. Default: zeros.
- * Folders store it (`dflt`) for later growth; frames do not, and grow by zeros. */
+ * Folders store it (`dflt`) for later growth; frames grow by zeros.
+ * Used by: create. */
 #define HOLDALL_OPT_FILL_VALUE 15
 /* Folders: approximate final number of rows, for the chunk length. Default: the rows at
- * creation. */
+ * creation; a table has none.
+ * Used by: create. */
 #define HOLDALL_OPT_EXPECTED_ROWS 16
 /* Frames. 0 (default): one file. 1: a folder with one file per chunk; changed chunks leave no
- * unused space. */
+ * unused space.
+ * Used by: create. */
 #define HOLDALL_OPT_SPARSE 17
 /* HOLDALL_FORMAT_BLZ_RFC: chunks per superchunk file, 1 to 1,048,576. Default: 16 to 64 MiB of
- * content. */
+ * content.
+ * Used by: create. */
 #define HOLDALL_OPT_SUPERCHUNK_CHUNKS 18
-/* Bloscpack. 1 (default): with a table of chunk offsets. 0: without; each chunk is located from
- * the previous one. */
+/* Bloscpack. 1 (default): with a table of chunk offsets. 0: without.
+ * Used by: create. */
 #define HOLDALL_OPT_OFFSETS 19
 /* Bloscpack: free entries of 8 bytes in that table for appends in place; default: 10 per chunk,
- * at least 50. */
+ * at least 50.
+ * Used by: write. */
 #define HOLDALL_OPT_SPARE_CHUNKS 20
-/* Bloscpack: free bytes in each new chunk, to change it in place; default: 0. */
+/* Bloscpack: free bytes in each new chunk, to change it in place; default: 0.
+ * Used by: write. */
 #define HOLDALL_OPT_SPARE_BYTES 21
 /* Bloscpack header. 0 (default) and 3: as Bloscpack 0.3 to 0.16. 2: older, no metadata. 1: also
- * no checksums and offsets. 103: of the BLZ RFC layout. */
+ * no checksums and offsets. 103: of the BLZ RFC layout.
+ * Used by: create. */
 #define HOLDALL_OPT_FORMAT_VERSION 22
-/* HOLDALL_BAG_LIMITS_TAIL (default) or _SEPARATE: where the limits (end offsets) of records are. */
+/* HOLDALL_BAG_LIMITS_TAIL (default) or _SEPARATE: where the limits (end offsets) of records are.
+ * Used by: bag, writer, verify, repair. */
 #define HOLDALL_OPT_BAG_LIMITS 23
 /* 0 (default): limits are read as needed. 1: all are in memory (8 bytes per record); the bag
- * stays readable while another program appends. */
+ * stays readable while another program appends.
+ * Used by: bag, verify. */
 #define HOLDALL_OPT_BAG_LIMITS_CACHE 24
 /* HOLDALL_BAG_SHARDS_CONCATENATED or _INTERLEAVED: how files form one sequence. Default: as the
- * files record, else concatenated. */
+ * files record, else concatenated. A writer of a set always interleaves (else
+ * HOLDALL_E_ARGUMENT).
+ * Used by: bag, writer, verify. */
 #define HOLDALL_OPT_BAG_SHARDS 25
-/* Bag streams: records (or numbers from the index function) requested in advance. 0: none.
- * Default: as HOLDALL_OPT_BAG_READ_AHEAD_BYTES permits. */
+/* Records (or numbers from the index function) requested in advance. 0: none. Default: as
+ * HOLDALL_OPT_BAG_READ_AHEAD_BYTES permits.
+ * Used by: stream. */
 #define HOLDALL_OPT_BAG_READ_AHEAD 26
-/* Tables: S (NumPy's bytes) is in Arrow 0 (default): utf8; 1: binary. */
+/* S (NumPy's bytes) is in Arrow 0 (default): utf8; 1: binary.
+ * Used by: read, write (tables). */
 #define HOLDALL_OPT_ARROW_BINARY 27
-/* Tables: NaN is in Arrow 0 (default): NaN, which propagates through aggregates; 1: null, which
- * queries skip. */
+/* NaN is in Arrow 0 (default): NaN; 1: null.
+ * Used by: read, write (tables). */
 #define HOLDALL_OPT_ARROW_NULLS 28
-/* Reading frames: offset of the frame in a larger file, in bytes. Default: 0. */
+/* Offset of the frame in a larger file, in bytes. Default: 0.
+ * Used by: read, verify (frames). */
 #define HOLDALL_OPT_FRAME_OFFSET 29
 /* HOLDALL_FORMAT_B2ND and _CATERVA. 0 (default): the metalayer of the format. 1: both, so that
- * python-blosc2 and Caterva read the array. */
+ * python-blosc2 and Caterva read the array.
+ * Used by: create. */
 #define HOLDALL_OPT_BOTH_METALAYERS 30
-/* Bag streams: bytes of records read in advance. 0: none. Default: about 2 MiB per thread. */
+/* Bytes of records read in advance. 0: none. Default: about 2 MiB per thread.
+ * Used by: stream. */
 #define HOLDALL_OPT_BAG_READ_AHEAD_BYTES 31
 /* Object stores: milliseconds that a request may wait for data, retries included, before
- * HOLDALL_E_IO. Default: 30,000. */
+ * HOLDALL_E_IO. Default: 30,000.
+ * Used by: all. */
 #define HOLDALL_OPT_CLOUD_TIMEOUT 32
-/* Object stores: retries of a failed request within that time. Default: 5. */
+/* Object stores: retries of a failed request within that time. Default: 5.
+ * Used by: all. */
 #define HOLDALL_OPT_CLOUD_RETRIES 33
-/* Object stores: concurrent requests per call, 1 to 256. Default: 16. */
+/* Object stores: concurrent requests per call, 1 to 256. Default: 16.
+ * Used by: all. */
 #define HOLDALL_OPT_CLOUD_REQUESTS 34
-/* 1: holdall_repair() returns the same status, message and result but changes nothing. Default:
- * 0. See docs/damage.md. */
+/* 1: holdall_repair() returns the same status, message and result but changes nothing; verify
+ * and open see what it would leave. Default: 0.
+ * Used by: read (superchunks), verify, repair. */
 #define HOLDALL_OPT_DRY_RUN 35
 
 /* Read system calls. A file that is truncated while open is an error. */
@@ -167,7 +180,8 @@ typedef int32_t holdall_option;
 #define HOLDALL_CODEC_ZLIB 406
 /* Zstandard. */
 #define HOLDALL_CODEC_ZSTD 407
-/* Only for HOLDALL_OPT_CODEC: zstd if the file name ends in `.bagz`, else none. */
+/* Only for HOLDALL_OPT_CODEC: zstd if the file name ends in `.bagz`, else none (also in
+ * storage). */
 #define HOLDALL_CODEC_BY_NAME 408
 /* Several codecs, or an unknown one; only in infos. */
 #define HOLDALL_CODEC_MIXED 409
@@ -215,12 +229,10 @@ typedef int32_t holdall_option;
 /* Record i is record i / S of shard i modulo S, of S shards. */
 #define HOLDALL_BAG_SHARDS_INTERLEAVED 802
 
-/* Progress callback: done of total bytes of content; of stored bytes, where a bag is verified,
- * checksummed or indexed. The calling thread calls it after each chunk or batch, in calls that
- * read (but not single records), change, commit, copy, verify, repair, checksum or index. A
- * nonzero result stops the call with HOLDALL_E_CANCELLED, unless all is done; what it has not
- * committed is as after a failure. A commit stops only before it changes the container, and can
- * be repeated. */
+/* Progress callback: done of total bytes of content (of stored bytes, where a bag is verified,
+ * checksummed or indexed). The calling thread calls it after each chunk or batch; single records
+ * do not report. A nonzero result stops the call as a failure, HOLDALL_E_CANCELLED, unless all
+ * is done. */
 typedef int (*holdall_progress_fn)(void *ctx, uint64_t done, uint64_t total);
 
 /* Creates an empty set, or returns NULL if memory allocation failed. */
@@ -241,7 +253,10 @@ holdall_status holdall_options_set(holdall_options *options,
                                    holdall_error *err);
 
 /* Sets an option to n bytes, which are copied; n 0 sets it to none. Each call checks the
- * content. HOLDALL_E_ARGUMENT: no such option, or one that takes a number. */
+ * content.
+ *
+ * Returns:
+ * - HOLDALL_E_ARGUMENT: no such option, or one that takes a number. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_options_set_bytes(holdall_options *options,
                                          holdall_option option,
@@ -251,8 +266,7 @@ holdall_status holdall_options_set_bytes(holdall_options *options,
 
 /* Sets the storage that replaces the path of the calls that take these options: their path must
  * then be NULL or "". The storages may be freed right after; count 0 removes them. Several are
- * the shards of holdall_bag_open(). holdall_verify() and holdall_repair() return
- * HOLDALL_E_UNSUPPORTED: open with HOLDALL_OPT_VERIFY 2 instead. */
+ * the shards of holdall_bag_open(). Instead of holdall_verify() open with HOLDALL_OPT_VERIFY 2. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_options_set_storage(holdall_options *options,
                                            holdall_storage *const *storages,

@@ -32,21 +32,19 @@ typedef struct holdall_schunk_info {
     uint64_t chunk_count;
     /* Bytes of content. */
     uint64_t nbytes;
-    /* Bytes on disk at the last commit; before the first, of the chunks. */
+    /* As in holdall_array_info. */
     uint64_t stored_bytes;
-    /* One of HOLDALL_CODEC_*. Bloscpack: of all chunks (_LZ4 includes LZ4HC). Frames: that of
-     * the header. */
+    /* As in holdall_array_info. */
     int32_t codec;
-    /* Compression level in the header of a frame. -1: Bloscpack. */
+    /* As in holdall_array_info. */
     int32_t level;
-    /* One of HOLDALL_CHECKSUM_*, of the chunks. */
+    /* As in holdall_array_info. */
     int32_t checksum;
     /* 1: a frame in a folder, with one file per chunk. Otherwise 0. */
     int32_t is_sparse;
     /* Number of filters. */
     uint32_t filter_count;
-    /* HOLDALL_FILTER_*, in order of application; 0: one that this library does not have.
-     * Bloscpack: of the last chunk. */
+    /* As in holdall_array_info. */
     uint8_t filters[8];
     /* Number of attributes. */
     uint32_t attr_count;
@@ -71,17 +69,15 @@ typedef struct holdall_chunk_info {
 } holdall_chunk_info;
 
 /* Opens a superchunk at its last commit. mode: HOLDALL_READ, HOLDALL_APPEND. path: a Bloscpack
- * file of any version, a Blosc2 frame, or the folder of one. In storage: the file "", or
- * "chunks.b2frame" and its chunks.
+ * file of any version, a Blosc2 frame, or the folder of one.
  *
  * New Bloscpack chunks have codec and filters of the last one, unless the options set them. A
  * frame that is an array no longer opens as one after a change to its content here.
  *
  * Returns:
  * - HOLDALL_E_MISSING: also if a folder has only an uncommitted frame.
- * - HOLDALL_E_FORMAT: no container, or chunks (err->position: the first) are missing or
- *   misplaced; see HOLDALL_OPT_SKIP_DAMAGED and holdall_repair().
- * - HOLDALL_E_CHECKSUM: header, index or trailer of a frame is corrupt.
+ * - HOLDALL_E_FORMAT: also missing or misplaced chunks (err->position: the first): see
+ *   HOLDALL_OPT_SKIP_DAMAGED and holdall_repair().
  * - HOLDALL_E_UNSUPPORTED: HOLDALL_APPEND to an unversioned Bloscpack file. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_schunk_open(const char *path,
@@ -92,8 +88,7 @@ holdall_status holdall_schunk_open(const char *path,
 
 /* Creates a superchunk and opens it for changes.
  * - mode: HOLDALL_CREATE, or HOLDALL_REPLACE (no file by a folder, nor the reverse).
- * - format: HOLDALL_FORMAT_BLOSCPACK (chunks for c-blosc 1.x, files for Bloscpack 0.16) or
- *   HOLDALL_FORMAT_B2FRAME (c-blosc2, python-blosc2).
+ * - format: HOLDALL_FORMAT_BLOSCPACK, HOLDALL_FORMAT_B2FRAME.
  * - typesize: bytes per item, at least 1, for filters. Content need not be whole items.
  *
  * Returns:
@@ -131,13 +126,7 @@ holdall_status holdall_schunk_get_chunk_info(const holdall_schunk *schunk,
                                              holdall_chunk_info *info,
                                              holdall_error *err);
 
-/* Reads dst_size bytes of content at offset start into dst. Decodes only the blocks needed, in
- * parallel if faster.
- *
- * Returns:
- * - HOLDALL_DAMAGED: corrupt content was read as zeros.
- * - HOLDALL_E_CHECKSUM, _FORMAT, _CODEC, _VERSION, _UNSUPPORTED: a chunk (err->position: the
- *   first) is corrupt or of an unknown kind. */
+/* Reads dst_size bytes of content at offset start into dst. Returns as holdall_array_read(). */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_schunk_read(const holdall_schunk *schunk,
                                    uint64_t start,
@@ -190,6 +179,7 @@ holdall_status holdall_schunk_append(holdall_schunk *schunk,
  *
  * Returns:
  * - HOLDALL_E_FORMAT: not one complete chunk.
+ * - HOLDALL_E_CODEC: a codec or filter that this library does not have.
  * - HOLDALL_E_UNSUPPORTED: a Blosc2 chunk for Bloscpack, or a Blosc1 chunk for a frame. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_schunk_append_raw(holdall_schunk *schunk,
@@ -197,11 +187,7 @@ holdall_status holdall_schunk_append_raw(holdall_schunk *schunk,
                                          size_t src_size,
                                          holdall_error *err);
 
-/* Overwrites src_size bytes of content at offset start. After a failure some may be written. For
- * its cost see docs/commits.md.
- *
- * Returns:
- * - HOLDALL_E_CHECKSUM, _FORMAT: a chunk that changes in part is corrupt. */
+/* Overwrites src_size bytes of content at offset start. After a failure some may be written. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_schunk_write(holdall_schunk *schunk,
                                     uint64_t start,
@@ -238,7 +224,7 @@ holdall_status holdall_schunk_truncate(holdall_schunk *schunk,
  * "", if any. Frames: the metalayers of the header, then those of variable length. */
 HOLDALL_API uint32_t holdall_schunk_attr_count(const holdall_schunk *schunk);
 
-/* Returns the name of attribute i. Borrowed. */
+/* Returns the name of attribute i. */
 HOLDALL_API const char *holdall_schunk_attr_name(const holdall_schunk *schunk, uint32_t i);
 
 /* Gets an attribute: see base.h.
@@ -255,13 +241,11 @@ holdall_status holdall_schunk_attr_get(const holdall_schunk *schunk,
 
 /* Sets an attribute to n bytes.
  * - Bloscpack: name "" and JSON only; none in versions 1 and 2.
- * - Frames: names of 1 to 31 bytes, any bytes, by convention MessagePack. New ones have variable
- *   length. Those of the header cannot be removed, and a new length makes the commit rewrite the
- *   file.
+ * - Frames: as holdall_array_attr_set().
  *
  * Returns:
  * - HOLDALL_E_UNSUPPORTED: the format does not allow it, as above.
- * - HOLDALL_E_ARGUMENT: not JSON (Bloscpack); or holdall.crc32, which the library maintains. */
+ * - HOLDALL_E_ARGUMENT: not JSON (Bloscpack); an invalid name. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_schunk_attr_set(holdall_schunk *schunk,
                                        const char *name,
@@ -269,13 +253,7 @@ holdall_status holdall_schunk_attr_set(holdall_schunk *schunk,
                                        size_t n,
                                        holdall_error *err);
 
-/* Makes all changes durable and visible, atomically. After a failure the file is as at its last
- * commit, and the call may be repeated: see docs/commits.md.
- *
- * Returns:
- * - HOLDALL_E_STATE: a sync failed. Close the handle; the file is consistent when opened again,
- *   with or without the commit.
- * - HOLDALL_E_EXISTS: HOLDALL_CREATE, and another program has created the file. */
+/* Makes all changes durable and visible, atomically: see base.h. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_schunk_commit(holdall_schunk *schunk,
                                      holdall_error *err);

@@ -9,10 +9,10 @@
 extern "C" {
 #endif
 
-/* Storage that replaces a path (holdall_options_set_storage()): a folder of named files. A
- * container in one file is the file ""; its auxiliary files have names such as "limits.". The
- * files of a folder have names such as "meta/sizes", "data/__0.blp", "chunks.b2frame". There is
- * no lock: the caller must ensure a single writer. */
+/* Storage that replaces a path (holdall_options_set_storage()): a folder of named files, for one
+ * container. A container in one file is the file ""; its auxiliary files have names such as
+ * "limits." and "checksums.". The files of a folder have names such as "meta/sizes",
+ * "data/__0.blp", "chunks.b2frame". There is no lock: the caller must ensure a single writer. */
 typedef struct holdall_storage holdall_storage;
 
 /* Callbacks of a storage. Each returns 0 or more on success, -errno on failure (-ENOENT: no such
@@ -33,7 +33,7 @@ typedef struct holdall_storage_functions {
     /* Reads n bytes at offset at. Returns the number of bytes read: less than n only at the end
      * of the file. */
     int64_t (*read_at)(void *ctx, const char *name, uint64_t at, void *dst, size_t n);
-    /* Writes all n bytes at offset at. Extends the file if needed. */
+    /* Writes all n bytes at offset at of an existing file. Extends it if needed. */
     int64_t (*write_at)(void *ctx, const char *name, uint64_t at, const void *src, size_t n);
     /* Sets the size of a file in bytes, and creates it if needed. */
     int64_t (*truncate)(void *ctx, const char *name, uint64_t size);
@@ -44,13 +44,15 @@ typedef struct holdall_storage_functions {
     /* Removes a file. */
     int64_t (*remove)(void *ctx, const char *name);
     /* Calls each with the name of every file in folder ("": the storage itself), relative to it,
-     * on the calling thread, until each returns non-zero. Required only for datasets, and for
-     * changes to frames with one file per chunk. */
+     * on the calling thread, until each returns non-zero. A folder that does not exist has none;
+     * files of deeper folders may be included. Required only for datasets, and for changes to
+     * frames with one file per chunk. */
     int64_t (*list)(void *ctx,
                     const char *folder,
                     int (*each)(void *arg, const char *name),
                     void *arg);
-    /* Called once, after the last handle that uses the storage is closed. May be NULL. */
+    /* Called once, after the storage is freed and the last options and handles that use it. May
+     * be NULL. */
     void (*destroy)(void *ctx);
 } holdall_storage_functions;
 

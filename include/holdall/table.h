@@ -12,8 +12,8 @@
 extern "C" {
 #endif
 
-/* An open table: named columns of equal length, each an array. Many threads may read a const
- * handle and its columns at once. */
+/* An open table: named columns of equal length, each an array. The tool makes tables of CSV
+ * files: holdall convert trips.csv trips.bcolz. */
 typedef struct holdall_table holdall_table;
 
 /* Describes a new table. */
@@ -73,7 +73,8 @@ holdall_status holdall_table_open(const char *path,
  *
  * - mode: HOLDALL_CREATE, or HOLDALL_REPLACE: the first commit replaces a table of the same
  *   layout.
- * - spec->format: see holdall_array_create(). HOLDALL_FORMAT_BLZ_RFC has no column attributes.
+ * - spec->format: see docs/choosing.md.
+ * - Set HOLDALL_OPT_EXPECTED_ROWS: without it chunks have 16 KiB (_BLZ: 4 KiB).
  *
  * Returns:
  * - HOLDALL_E_EXISTS: the path exists, or a name is repeated.
@@ -130,7 +131,7 @@ holdall_status holdall_table_get_info(const holdall_table *table,
  *
  * Returns:
  * - HOLDALL_DAMAGED, others: as holdall_array_read().
- * - HOLDALL_E_ARGUMENT: no such column, or step is 0. */
+ * - HOLDALL_E_ARGUMENT: step is 0. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_table_read_rows(const holdall_table *table,
                                        uint64_t start,
@@ -143,7 +144,7 @@ holdall_status holdall_table_read_rows(const holdall_table *table,
                                        holdall_error *err);
 
 /* Reads n rows of some columns, in any order, repeats allowed. names, dsts and dst_sizes: as for
- * holdall_table_read_rows(). Each chunk is decoded once.
+ * holdall_table_read_rows().
  *
  * Returns:
  * - HOLDALL_E_RANGE: a row (err->position: which of rows) is past the last.
@@ -158,9 +159,9 @@ holdall_status holdall_table_read_points(const holdall_table *table,
                                          const size_t *dst_sizes,
                                          holdall_error *err);
 
-/* Copies the table, as this handle sees it, to a new table of any format: all rows and columns,
- * attributes of table and columns. The copy appears complete or not at all. path, mode, format:
- * as for holdall_table_create(); docs/choosing.md has the defaults.
+/* Copies the table, as this handle sees it, to a new table of any format: rows, columns, and
+ * attributes. The copy appears complete or not at all. path, mode, format: as for
+ * holdall_table_create(); docs/choosing.md has the defaults.
  *
  * Returns:
  * - HOLDALL_DAMAGED: as holdall_schunk_copy().
@@ -178,7 +179,7 @@ holdall_status holdall_table_copy(const holdall_table *table,
 /* Returns the number of attributes of the table. Columns have their own. */
 HOLDALL_API uint32_t holdall_table_attr_count(const holdall_table *table);
 
-/* Returns the name of attribute i. Borrowed. */
+/* Returns the name of attribute i. */
 HOLDALL_API const char *holdall_table_attr_name(const holdall_table *table, uint32_t i);
 
 /* Gets an attribute, JSON. Returns as holdall_array_attr_get(). */
@@ -213,8 +214,8 @@ holdall_status holdall_table_column_attr_set(holdall_table *table,
                                              size_t n,
                                              holdall_error *err);
 
-/* Appends rows. columns[i]: `count` rows of column i, exactly sizes[i] bytes, for every column.
- * After an error nothing is appended to any column. */
+/* Appends rows. columns[i]: `count` rows of column i, sizes[i] bytes, for every column. After an
+ * error nothing is appended to any column. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_table_append(holdall_table *table,
                                     uint64_t count,
@@ -222,8 +223,7 @@ holdall_status holdall_table_append(holdall_table *table,
                                     const size_t *sizes,
                                     holdall_error *err);
 
-/* Overwrites `count` rows of a column from row start on. src: exactly src_size bytes. State
- * after an error: as holdall_array_write(). */
+/* Overwrites `count` rows of a column from row start on. Returns as holdall_array_write(). */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_table_write(holdall_table *table,
                                    const char *column,
@@ -234,13 +234,15 @@ holdall_status holdall_table_write(holdall_table *table,
                                    holdall_error *err);
 
 /* Inserts a column before column `at`; the number of columns appends it. name, dtype: see
- * holdall_table_spec. src: an item (or row) per row of the table, exactly src_size bytes.
- * Options are those of opening; codec, level and checksum default to the first column's. After
- * an error nothing is changed.
+ * holdall_table_spec. src: an item (or row) per row of the table, or NULL for the fill value in
+ * each row; holdall_table_write() then writes in parts. Options are those of opening; codec,
+ * level and checksum default to the first column's. After an error nothing is changed.
  *
  * Returns:
  * - HOLDALL_E_EXISTS: the name exists.
- * - HOLDALL_E_TYPE: unknown dtype. */
+ * - HOLDALL_E_ARGUMENT: an invalid name.
+ * - HOLDALL_E_TYPE: unknown dtype.
+ * - HOLDALL_E_UNSUPPORTED: Python objects. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_table_column_add(holdall_table *table,
                                         uint32_t at,
@@ -253,7 +255,7 @@ holdall_status holdall_table_column_add(holdall_table *table,
 /* Removes a column. The commit removes its files; their readers then get HOLDALL_E_MISSING.
  *
  * Returns:
- * - HOLDALL_E_ARGUMENT: no such name, or the only column. */
+ * - HOLDALL_E_ARGUMENT: the only column. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_table_column_remove(holdall_table *table,
                                            const char *name,
@@ -265,11 +267,10 @@ holdall_status holdall_table_truncate(holdall_table *table,
                                       uint64_t row_count,
                                       holdall_error *err);
 
-/* Makes all changes durable and visible, all or none: rows, columns, attributes.
+/* Makes all changes durable and visible, all or none: rows, columns, attributes. See base.h.
  *
  * Returns:
- * - HOLDALL_E_STATE: also if a writer without the lock changed the table since it was opened.
- * - others: as holdall_schunk_commit(). */
+ * - HOLDALL_E_STATE: also if a writer without the lock changed the table since it was opened. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_table_commit(holdall_table *table,
                                     holdall_error *err);
@@ -277,7 +278,7 @@ holdall_status holdall_table_commit(holdall_table *table,
 /* Returns the generation: see base.h. */
 HOLDALL_API uint64_t holdall_table_generation(const holdall_table *table);
 
-/* Moves to the newest commit: see base.h. Borrowed columns become invalid, too. */
+/* Moves to the newest commit: see base.h. Columns may be others: get them again. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_table_refresh(holdall_table *table,
                                      holdall_error *err);

@@ -154,14 +154,16 @@ impl Array {
     /// Moves an array that was opened for reading to the newest commit. Returns `false` if there
     /// certainly is none, which takes about a system call per file.
     ///
-    /// It fails as opening does, and then leaves the array unchanged, and with
-    /// [`Status::State`](crate::Status::State) if the array was opened for changes.
+    /// It fails as opening does, with [`Status::State`](crate::Status::State) if the array was
+    /// opened for changes, and with [`Status::Type`](crate::Status::Type) if the array was replaced
+    /// by one of another dtype or number of dimensions. A failure leaves the array unchanged.
     pub fn refresh(&mut self) -> Result<bool> {
         let open =
             |location: &Location, options: &EngineOptions| open_at(location, Mode::Read, options);
         let Some((inner, follower)) = self.follower.refreshed(open)? else {
             return Ok(false);
         };
+        self.inner.refuse_another(&inner).map_err(Error)?;
         *self = Array { inner, follower };
         Ok(true)
     }

@@ -115,8 +115,8 @@ pub enum BagShards {
 /// A set of options, built by chained calls. `Options::new()` has all defaults.
 ///
 /// Each method states the default and the containers that the option applies to. A call fails with
-/// [`Status::Argument`](crate::Status::Argument) if an option does not apply to it or has an invalid
-/// value. The guide `docs/options.md` of the repository describes each option in detail.
+/// [`Status::Argument`](crate::Status::Argument) if an option has an invalid value, or does not apply
+/// to it and has another value than its default. The guide `docs/options.md` of the repository describes each option in detail.
 ///
 /// ```
 /// use holdall::{Array, ArrayLayout, Codec, Filter, Format, Options};
@@ -231,7 +231,8 @@ impl Options {
         self.set(Opt::Checksum, checksum as i64)
     }
 
-    /// Sets the bytes of content per chunk. Default: 1 MiB; arrays in frames: 2 to 4 MiB.
+    /// Sets the bytes of content per chunk. Default: 1 MiB; arrays in frames: 2 to 4 MiB; folders:
+    /// from the expected rows.
     pub fn chunk_bytes(self, bytes: u64) -> Options {
         self.size(Opt::ChunkBytes, bytes)
     }
@@ -254,7 +255,7 @@ impl Options {
     }
 
     /// Folders: sets the approximate final number of rows, which determines the chunk length.
-    /// Default: the rows at creation.
+    /// Default: the rows at creation; a table has none.
     pub fn expected_rows(self, rows: u64) -> Options {
         self.size(Opt::ExpectedRows, rows)
     }

@@ -363,7 +363,9 @@ impl Table {
     ) -> Result<()> {
         let (dtype, values) = (Dtype::parse_argument(dtype).map_err(Error)?, values.into());
         (values.check)(&dtype)?;
-        let added = self.changed()?.column_add(at, name, &dtype, values.bytes);
+        let added = self
+            .changed()?
+            .column_add(at, name, &dtype, Some(values.bytes));
         added.map_err(Error)
     }
 

@@ -531,6 +531,23 @@ impl Array {
         )
     }
 
+    /// Returns an error if `newer`, at the same path, is not a later state of this array: number of
+    /// dimensions or dtype differ. Calls of a C program, which has buffers and positions for the
+    /// array that it opened, would access memory after them.
+    pub fn refuse_another(&self, newer: &Array) -> Result<()> {
+        let (expected, ndim) = (self.shape().len(), newer.shape().len());
+        if ndim == expected && newer.dtype().item == self.dtype().item {
+            return Ok(());
+        }
+        Err(fail!(
+            Type,
+            "{}: replaced by another array (expected {expected} dimensions of {}, found {ndim} of {}); open it again",
+            newer.store().name(),
+            self.dtype_text(),
+            newer.dtype_text()
+        ))
+    }
+
     /// Returns the progress callback of the options.
     fn progress(&self) -> Option<Progress> {
         self.store().progress().cloned()

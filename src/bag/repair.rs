@@ -29,8 +29,9 @@ use crate::slice::SliceExt;
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
-/// Options accepted by a repair.
+/// Options accepted by a repair. It uses one thread, whatever [`Opt::Threads`].
 pub const REPAIR_OPTIONS: &[Opt] = &[
+    Opt::Threads,
     Opt::BagLimits,
     Opt::Codec,
     Opt::Dictionary,

@@ -31,7 +31,7 @@ const _: () = assert!(HOLDALL_MAX_NDIM as usize == MAX_NDIM);
 
 /// An open array: items of one dtype in 0 to HOLDALL_MAX_NDIM dimensions. Indices are those of the
 /// array and buffers are in C order, whatever the storage order. Values keep the byte order of the
-/// dtype.
+/// dtype. Items that were never written read as the fill value, or as zeros.
 pub struct holdall_array {
     broken: AtomicBool,
     pub(super) inner: Array,
@@ -53,12 +53,14 @@ handle!(holdall_array);
 pub struct holdall_array_spec {
     /// sizeof(holdall_array_spec).
     pub struct_size: usize,
-    /// As in NumPy: "<f8", "|S16", "<M8[ns]", "[('a','<i4'),('b','<f8')]".
+    /// As in NumPy, stored as spelled: "<f8", "|S16" (padded with NUL), "<U4" (4 UCS-4 characters),
+    /// "<M8[ns]" (int64 since 1970, NaT is INT64_MIN), "[('a','<i4'),('b','<f8')]". Without < or >
+    /// little-endian.
     pub dtype: *const c_char,
     /// ndim lengths, 0 or more. Folders grow along the first dimension, others along any.
     pub shape: *const u64,
-    /// ndim lengths, or NULL for about HOLDALL_OPT_CHUNK_BYTES. Frames: any shape. Others: chunks
-    /// span all dimensions but the first. See docs/choosing.md.
+    /// ndim lengths, or NULL for about HOLDALL_OPT_CHUNK_BYTES: long chunks along a dimension of
+    /// length 0. Frames: any shape. Others: chunks span all dimensions but the first.
     pub chunk_shape: *const u64,
     /// ndim lengths, or NULL for about HOLDALL_OPT_BLOCK_BYTES. Frames: longer blocks are padded.
     /// Others: must be NULL.
@@ -277,15 +279,15 @@ fn with_box<T>(
 /// - A Bloscpack file with array metadata.
 /// - A frame (file or folder): the array of the metalayer that fits the chunks, `b2nd` first.
 ///   Caterva has no dtype: items are "|V8" and the like. Without metalayers: one dimension of bytes
-///   or such items, changed only at its end.
+///   or such items, changed only at its end. holdall_schunk_open() of the path gives header version
+///   and chunk count.
 /// - A folder of bcolz, BLZ or the BLZ RFC layout, or a column of one. Python objects are
-///   read-only. A missing chunk file is HOLDALL_E_MISSING on use.
+///   read-only.
 ///
 /// Returns:
 /// - HOLDALL_E_TYPE: also an unknown dtype; with HOLDALL_OPT_SKIP_DAMAGED corrupt metadata.
-/// - HOLDALL_E_FORMAT, _CHECKSUM: as holdall_schunk_open(); metadata are corrupt or do not match
-///   the chunks (HOLDALL_OPT_SKIP_DAMAGED: a plausible missing end reads as zeros); names or links
-///   lead out of a folder.
+/// - HOLDALL_E_FORMAT: metadata do not match the chunks (HOLDALL_OPT_SKIP_DAMAGED: a plausible
+///   missing end reads as zeros); names or links lead out of a folder.
 /// - HOLDALL_E_UNSUPPORTED: too many dimensions; HOLDALL_APPEND on a read-only folder.
 #[unsafe(no_mangle)]
 #[must_use]
@@ -340,14 +342,10 @@ pub(super) fn new_location<'a>(to: &'a Target) -> NewLocation<'a> {
 }
 
 /// Creates an array of zeros (HOLDALL_OPT_FILL_VALUE), in C order, and opens it for changes. mode:
-/// HOLDALL_CREATE, HOLDALL_REPLACE. spec->format:
-///
-/// - HOLDALL_FORMAT_BLOSCPACK: a file for Bloscpack 0.16. _B2ND: a frame for python-blosc2.
-///   _CATERVA: one for Caterva, without dtype.
-/// - Folders: _BCOLZ for bcolz and BLZ; _BLZ for BLZ 0.6; _BLZ_RFC for Bloscpack. docs/choosing.md
-///   has their limits.
+/// HOLDALL_CREATE, HOLDALL_REPLACE. docs/choosing.md compares the formats.
 ///
 /// Returns:
+/// - HOLDALL_E_EXISTS: see mode; or a file would replace a folder, or the reverse.
 /// - HOLDALL_E_ARGUMENT: too many dimensions (folders: none); a chunk length of 0; more than 2^64
 ///   bytes; chunks of 2 GiB, blocks of 512 MiB or more; a shape of chunks or blocks is also an
 ///   option.
@@ -355,7 +353,6 @@ pub(super) fn new_location<'a>(to: &'a Target) -> NewLocation<'a> {
 /// - HOLDALL_E_UNSUPPORTED: Python objects; chunks, blocks, a codec or filter that the format does
 ///   not have; items of 0 bytes in a frame.
 /// - HOLDALL_E_LIMIT: too many chunks for a frame.
-/// - HOLDALL_E_EXISTS: as holdall_schunk_create().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_create(
@@ -408,13 +405,13 @@ pub unsafe extern "C" fn holdall_array_ndim(array: *const holdall_array) -> u32 
     field(array, 0, |a| a.inner.shape().len() as u32)
 }
 
-/// Returns the ndim lengths. Borrowed.
+/// Returns the ndim lengths.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_shape(array: *const holdall_array) -> *const u64 {
     field(array, std::ptr::null(), |a| a.inner.shape().as_ptr())
 }
 
-/// Returns the dtype as in NumPy, spelled as at creation. Borrowed.
+/// Returns the dtype, spelled as at creation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_dtype(array: *const holdall_array) -> *const c_char {
     field(array, std::ptr::null(), |a| a.dtype.as_ptr())
@@ -453,10 +450,13 @@ pub unsafe extern "C" fn holdall_array_get_info(
 ///   dst; along a negative stride the first item is at the far end. Bytes between items are not
 ///   written.
 ///
-/// Each touched chunk is decoded once, only as far as needed, in parallel if faster.
+/// Each touched chunk is decoded once, only as far as needed.
 ///
 /// Returns:
-/// - HOLDALL_DAMAGED, others: as holdall_schunk_read().
+/// - HOLDALL_DAMAGED: corrupt chunks were read as zeros.
+/// - HOLDALL_E_CHECKSUM, _FORMAT, _CODEC, _VERSION, _UNSUPPORTED: a chunk (err->position: the
+///   first) is corrupt or of an unknown kind.
+/// - HOLDALL_E_MISSING: a chunk file is missing.
 /// - HOLDALL_E_ARGUMENT: a step is 0.
 /// - HOLDALL_E_TYPE: Python objects.
 #[unsafe(no_mangle)]
@@ -481,13 +481,11 @@ pub unsafe extern "C" fn holdall_array_read(
     })
 }
 
-/// Writes a box, with the parameters of holdall_array_read(); a stride of 0 repeats an item. Chunks
-/// are encoded in parallel; one changed in part is decoded first.
+/// Writes a box, with the parameters of holdall_array_read(); a stride of 0 repeats an item.
 ///
 /// Returns:
 /// - HOLDALL_E_BUFFER, _RANGE, _ARGUMENT: as for reading; nothing was written.
-/// - others: as holdall_schunk_read() for a corrupt chunk changed in part. Part may be written:
-///   write again, or continue from the last commit.
+/// - others: part may be written: write again, or continue from the last commit.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_write(
@@ -574,7 +572,7 @@ pub unsafe extern "C" fn holdall_array_write_orthogonal(
     })
 }
 
-/// Reads n items. coordinates: n * ndim values. Each chunk is decoded once, whatever the order.
+/// Reads n items in any order. coordinates: n * ndim values.
 ///
 /// Returns:
 /// - HOLDALL_E_RANGE: an item (err->position: which) is outside.
@@ -604,7 +602,11 @@ pub unsafe extern "C" fn holdall_array_read_points(
 }
 
 /// Appends `count` positions to dimension axis: holdall_array_insert() at its end. Along the
-/// slowest dimension (holdall_array_info::order) no items move.
+/// slowest dimension no items move. Returns as holdall_array_insert().
+///
+/// In a frame each commit rewrites a last chunk that is not full, and leaves the old one as unused
+/// space until a copy or repair. To commit step by step, give chunks the length of one step along
+/// this axis (holdall_array_spec::chunk_shape).
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_append(
@@ -621,11 +623,12 @@ pub unsafe extern "C" fn holdall_array_append(
     })
 }
 
-/// Inserts `count` positions into dimension axis before position start. src: the new items, exactly
-/// src_size bytes. After an error nothing is inserted. Later items move: see docs/commits.md.
+/// Inserts `count` positions into dimension axis before position start. src: the new items. After
+/// an error nothing is inserted. Later items move: see docs/commits.md.
 ///
 /// Returns:
-/// - as holdall_schunk_read() for a corrupt chunk to rewrite.
+/// - HOLDALL_E_UNSUPPORTED: another dimension than the first of a folder; a frame without
+///   metalayers, but at its end.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_insert(
@@ -697,15 +700,9 @@ fn check_copy_spec(spec: &holdall_array_spec, a: &Array) -> Result<()> {
 }
 
 /// Copies the array, as this handle sees it, to a new container, with other chunks, codec, checksum
-/// or format. The copy appears complete or not at all.
-///
-/// - path, mode, format and blocks in spec: as for holdall_array_create().
-/// - spec->dtype and shape: NULL, or those of the array; ndim: that of the array, or 0 if all shapes
-///   are NULL.
-/// - spec->chunk_shape: also any length along the slowest dimension.
-///
-/// What spec and options do not set is as here, or as docs/choosing.md says. Attributes are copied;
-/// docs/old-data.md says how between formats.
+/// or format. The copy appears complete or not at all. What spec and options
+/// leave out is as here: see docs/choosing.md. Attributes are copied; docs/old-data.md says how
+/// between formats.
 ///
 /// Returns:
 /// - HOLDALL_DAMAGED: as holdall_schunk_copy().
@@ -738,13 +735,11 @@ pub unsafe extern "C" fn holdall_array_copy(
 }
 
 /// Changes the shape to ndim lengths: removes what is outside, adds the fill value. For its cost
-/// see docs/commits.md.
-///
-/// An impossible shape, or one over the memory limit, changes nothing. An I/O error may leave an
-/// uncommitted shape in between.
+/// see docs/commits.md. Only an I/O error may leave an uncommitted shape in between.
 ///
 /// Returns:
 /// - HOLDALL_E_ARGUMENT: more than 2^64 bytes.
+/// - others: as holdall_array_insert().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_resize(
@@ -758,8 +753,7 @@ pub unsafe extern "C" fn holdall_array_resize(
     })
 }
 
-/// Makes all changes durable and visible, content and shape together. Fails as
-/// holdall_schunk_commit().
+/// Makes all changes durable and visible, content and shape together: see base.h.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_commit(
@@ -779,7 +773,11 @@ pub unsafe extern "C" fn holdall_array_generation(array: *const holdall_array) -
     field(array, 0, |handle| handle.generation)
 }
 
-/// Moves to the newest commit: see base.h. A column is HOLDALL_E_STATE: refresh the table.
+/// Moves to the newest commit: see base.h.
+///
+/// Returns:
+/// - HOLDALL_E_TYPE: another dtype or number of dimensions: open again.
+/// - HOLDALL_E_STATE: also a column: refresh the table.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_refresh(
@@ -791,6 +789,7 @@ pub unsafe extern "C" fn holdall_array_refresh(
             return Ok(());
         };
         let inner = open_target(target_of(&source)?, Mode::Read, &options)?;
+        handle.inner.refuse_another(&inner)?;
         *handle = holdall_array {
             generation: handle.generation + 1,
             source: Some((source, options)),
@@ -859,14 +858,14 @@ pub unsafe extern "C" fn holdall_array_read_object(
 }
 
 /// Returns the number of attributes. Bloscpack: one, "", the JSON metadata. Folders: JSON as Python
-/// writes it (NaN and Infinity are numbers). Frames: metalayers but `b2nd` and `caterva`, any
-/// bytes.
+/// writes it (NaN and Infinity are numbers). Frames: metalayers but `b2nd` and `caterva`, any bytes
+/// (python-blosc2: MessagePack).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_attr_count(array: *const holdall_array) -> u32 {
     field(array, 0, |a| a.names.len() as u32)
 }
 
-/// Returns the name of attribute i. Borrowed.
+/// Returns the name of attribute i.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_attr_name(
     array: *const holdall_array,
@@ -879,7 +878,7 @@ pub unsafe extern "C" fn holdall_array_attr_name(
     })
 }
 
-/// Gets an attribute: see base.h. The shape in metadata is that of the last commit.
+/// Gets an attribute: see base.h.
 ///
 /// Returns:
 /// - HOLDALL_E_FORMAT, _CHECKSUM, _LIMIT: the attribute file is corrupt or too large; changes fail
@@ -919,11 +918,13 @@ pub(super) fn give_bytes(
 /// - Bloscpack: only "", a JSON object; dtype, shape, order and container must stay, other members
 ///   are free. Cannot be removed.
 /// - Folders: any name, any JSON.
-/// - Frames: as holdall_schunk_attr_set().
+/// - Frames: names of 1 to 31 bytes, any bytes. New ones have variable length. Those of the header
+///   cannot be removed, and a new length makes the commit rewrite the file.
 ///
 /// Returns:
-/// - HOLDALL_E_ARGUMENT: invalid JSON; metadata of another array; `b2nd` or `caterva` of a frame.
-/// - HOLDALL_E_UNSUPPORTED: Bloscpack: another name, or removal.
+/// - HOLDALL_E_ARGUMENT: invalid JSON or name; metadata of another array, or removal; `b2nd`,
+///   `caterva`, or holdall.crc32, which the library maintains.
+/// - HOLDALL_E_UNSUPPORTED: Bloscpack: another name; frames: removal from the header.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_attr_set(

@@ -29,16 +29,14 @@ fn give_none(out: *mut ArrowArrayStream) {
     }
 }
 
-/// Exports count rows from start on as an Arrow stream
-/// (https://arrow.apache.org/docs/format/CStreamInterface.html) with one field per column; types as
-/// in docs/languages.md. batch: rows per batch (fewer over 2 GiB of text); 0: about 16 MB in whole
-/// chunks of the first column.
+/// Exports count rows from start on as an Arrow stream with one field per column: "<i8" is l, "<f8"
+/// g, "|b1" b, "|S5" and "<U5" u, "<M8[ms]" tsm:, rows of N items +w:N; others: docs/languages.md.
+/// batch: rows per batch (fewer over 2 GiB of text); 0: about 16 MB.
 ///
-/// The stream is a handle of its own, for any one thread at a time, and may outlive the table. It
-/// sees the current rows. Until its release, changing the table is HOLDALL_E_STATE, and a table
-/// opened for writing stays locked. Its functions return errno values; get_last_error() names
-/// column, row and reason. Values skipped by HOLDALL_OPT_SKIP_DAMAGED are zeros, not reported. If
-/// the call fails, *out is a released stream.
+/// The stream is a handle of its own, for any one thread at a time, and may outlive the table.
+/// Until its release, changing the table is HOLDALL_E_STATE, and a table opened for writing stays
+/// locked. Its functions return errno values; get_last_error() names column, row and reason. If the
+/// call fails, *out is a released stream.
 ///
 /// Returns:
 /// - HOLDALL_E_UNSUPPORTED: a column without an Arrow type.
@@ -63,11 +61,11 @@ pub unsafe extern "C" fn holdall_table_to_arrow(
 
 /// Appends the rows of an Arrow stream, which is always taken over, and released when read. Its
 /// fields must be all columns of the table, by name, in any order. Every value must convert
-/// exactly; docs/languages.md lists the conversions. After an error nothing is appended.
+/// exactly; docs/languages.md lists the conversions. A null becomes NaN or NaT. After an error
+/// nothing is appended.
 ///
 /// Returns:
-/// - HOLDALL_E_TYPE: columns or a value (err->position: the row) do not fit; the message names
-///   column and row.
+/// - HOLDALL_E_TYPE: columns or a value, also another null (err->position: the row) do not fit.
 /// - HOLDALL_E_ARGUMENT: inconsistent offsets, lengths, counts; missing buffers.
 /// - HOLDALL_E_CALLBACK: the stream failed, with its message.
 /// - HOLDALL_E_STATE: a stream of this table is not released.

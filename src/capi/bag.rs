@@ -100,8 +100,8 @@ structure!(holdall_bag_info);
 
 /// Opens a bag for reading at its last commit; all files are read in the state of one moment.
 ///
-/// spec: a path, or several separated by commas. @N stands for the N files -00000-of-0000N and so
-/// on, @* for as many as exist: "a@3.bagz,b.bag". See docs/choosing.md. The records are one
+/// spec: a path, or several separated by commas. "name@8.bagz" stands for name-00000-of-00008.bagz
+/// and so on, "name@*.bagz" for as many as exist. See docs/choosing.md. The records are one
 /// sequence: see HOLDALL_OPT_BAG_SHARDS. With storages in the options: NULL; the file "" of each is
 /// one shard.
 ///
@@ -233,8 +233,10 @@ pub unsafe extern "C" fn holdall_bag_generation(bag: *const holdall_bag) -> u64 
     field(bag, 0, |handle| handle.generation)
 }
 
-/// Moves to the newest commit: see base.h. Not for a slice (HOLDALL_E_STATE). Slices, streams and
-/// indexes stay at the earlier commit.
+/// Moves to the newest commit: see base.h. Slices, streams and indexes stay at the earlier one.
+///
+/// Returns:
+/// - HOLDALL_E_STATE: also for a slice.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_refresh(
@@ -261,7 +263,7 @@ pub unsafe extern "C" fn holdall_bag_shard_count(bag: *const holdall_bag) -> u32
     field(bag, 0, |b| shard_count(&b.bag))
 }
 
-/// Returns the name of shard i as in messages, or NULL past the last. Borrowed.
+/// Returns the name of shard i as in messages, or NULL past the last.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_shard_name(bag: *const holdall_bag, i: u32) -> *const c_char {
     let name = |b: &holdall_bag| {
@@ -294,8 +296,7 @@ pub unsafe extern "C" fn holdall_bag_shard_record_count(bag: *const holdall_bag,
 /// Returns:
 /// - HOLDALL_DAMAGED: the record is corrupt; *n is 0.
 /// - HOLDALL_E_FORMAT, _CHECKSUM: the record is corrupt; others remain readable.
-/// - HOLDALL_E_STATE: the bag grew after it was opened, without HOLDALL_OPT_BAG_LIMITS_CACHE 1, or
-///   a file of many was replaced; refresh or open again.
+/// - HOLDALL_E_STATE: see base.h; or one of many files was replaced.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_read(
@@ -344,7 +345,6 @@ pub(super) fn give_records(
 }
 
 /// Reads count records from start on into one batch, in parallel if faster.
-/// HOLDALL_OPT_MEMORY_LIMIT applies to their total size.
 ///
 /// Returns:
 /// - HOLDALL_DAMAGED: corrupt records are empty: see holdall_records_damaged_count().
@@ -365,8 +365,7 @@ pub unsafe extern "C" fn holdall_bag_read_range(
 }
 
 /// Reads n records by number, in any order and with repetitions, into one batch in that order.
-/// Decodes repeated records once and reads neighbours together. Returns as
-/// holdall_bag_read_range().
+/// Returns as holdall_bag_read_range().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_read_indices(
@@ -487,18 +486,19 @@ pub(super) fn writer_mode(constant: holdall_mode) -> Result<Mode> {
 }
 
 /// Opens a writer of a bag, or of a set of bags, whose files commit together.
-/// - path: a file, or a set in one folder: "name@8.bagz" for name-00000-of-00008.bagz and so on,
-///   "name@*.bagz" for as many as exist. Record i goes to file i modulo 8. In storage: the file "".
-/// - mode: HOLDALL_CREATE, _REPLACE or _APPEND (a set: none or all files exist).
+/// - path: a file, or a set in one folder (see holdall_bag_open()): record i of "name@8.bagz" goes
+///   to file i modulo 8. In storage: the file "", by default not compressed.
+/// - mode: HOLDALL_CREATE, _REPLACE or _APPEND (a set: none or all files exist). _REPLACE leaves
+///   sets of other numbers of files, which name@* then also matches.
 ///
-/// To append, repeat HOLDALL_OPT_CODEC, _DICTIONARY and _BAG_LIMITS; checksums continue as they
-/// are. Many small commits need separate limits: see docs/commits.md.
+/// Several threads or processes may each write one file of a set: see docs/choosing.md. Records
+/// without compression have their CRC-32s in a file checksums.NAME: move it with the bag. To
+/// append, repeat HOLDALL_OPT_CODEC, _DICTIONARY and _BAG_LIMITS.
 ///
 /// Returns:
 /// - HOLDALL_E_EXISTS, _MISSING: see mode.
-/// - HOLDALL_E_BUSY: another writer has the bag, a file of it, or its set open.
-/// - HOLDALL_E_STATE: checksums are requested, but existing records have none; or the set is not
-///   interleaved, or does not record it: append to its files one by one.
+/// - HOLDALL_E_STATE: checksums are requested, but existing records have none; or the set does not
+///   record that it is interleaved.
 /// - HOLDALL_E_UNSUPPORTED: a file of a set is a link to another folder.
 #[unsafe(no_mangle)]
 #[must_use]
@@ -544,7 +544,10 @@ pub unsafe extern "C" fn holdall_bag_writer_append(
 
 /// Appends count records. Record i is data[offsets[i]] to data[offsets[i+1]]; offsets has count + 1
 /// ascending values and may start above 0. On failure holdall_bag_writer_record_count() includes
-/// those appended: none if offsets do not ascend (HOLDALL_E_ARGUMENT).
+/// those appended.
+///
+/// Returns:
+/// - HOLDALL_E_ARGUMENT: offsets do not ascend; none is appended.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_writer_append_many(
@@ -583,7 +586,7 @@ pub unsafe extern "C" fn holdall_bag_writer_record_count(writer: *const holdall_
     field(writer, 0, |w| w.writer.size())
 }
 
-/// Makes all appended records durable and visible, atomically. Fails as holdall_schunk_commit().
+/// Makes all appended records durable and visible, atomically: see base.h.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_writer_commit(
@@ -603,8 +606,7 @@ pub unsafe extern "C" fn holdall_bag_writer_close(writer: *mut holdall_bag_write
 /// bytes in total. Only `@*` and plain names search the disk; files of `@N` need not exist.
 ///
 /// Returns:
-/// - HOLDALL_E_ARGUMENT: `@*` matches shards of different counts.
-/// - HOLDALL_E_MISSING: `@*` matches none.
+/// - HOLDALL_E_ARGUMENT, _MISSING: `@*` matches shards of different counts, or none.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_files(

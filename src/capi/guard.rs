@@ -65,9 +65,8 @@ pub const HOLDALL_E_UNSUPPORTED: i32 = -19;
 
 const MESSAGE: usize = 496;
 
-/// A failure, in 512 bytes that the caller owns; the size never changes. Functions that can fail
-/// take a pointer to one, or NULL, as last argument, and write it only if they return a negative
-/// status.
+/// A failure, always 512 bytes. Functions that can fail take a pointer to one, or NULL, as last
+/// argument, and write it only if they return a negative status.
 #[repr(C)]
 pub struct holdall_error {
     /// The status that the function returned.

@@ -10,14 +10,16 @@ use crate::error::{Result, fail};
 use std::ffi::{OsStr, c_char, c_void};
 use std::sync::atomic::AtomicBool;
 
-/// An index of a bag: finds the records with a given content, and keeps its bag open. It stores
-/// fingerprints, 7 to 9 bytes per record; a lookup compares the records with the key, so no result
-/// is wrong. The file is not part of Bagz.
+/// An index of a bag: finds records by their complete content, the key, and keeps its bag open. It
+/// stores 7 to 9 bytes per record; a lookup compares the records with the key.
 ///
-/// An index belongs to one state of a bag, or of a slice, in one order of shards. Opening it
-/// detects another number of files, records or bytes, and compares some records. A record replaced
-/// by another of the same length may go undetected, except with HOLDALL_OPT_VERIFY 2: it is not
-/// found until the index is rebuilt.
+/// To find values by key, write two bags: record i of the values belongs to record i of the keys.
+/// Commit the values first, and index the keys.
+///
+/// An index belongs to one state of a bag, or of a slice, in one order of shards. After a commit to
+/// the bag opening it is HOLDALL_E_STATE: create it again (HOLDALL_REPLACE); there is no
+/// incremental update. A record replaced by another of the same length may go undetected without
+/// HOLDALL_OPT_VERIFY 2: it is not found.
 pub struct holdall_bag_index {
     broken: AtomicBool,
     index: Index,
@@ -70,12 +72,12 @@ pub unsafe extern "C" fn holdall_bag_index_build(
     })
 }
 
-/// Builds an index like holdall_bag_index_build(), in a file such as "NAME.index" (in storage: the
-/// file ""), and opens it. The file is replaced atomically. mode: HOLDALL_CREATE, or
-/// HOLDALL_REPLACE, which replaces only an index (else HOLDALL_E_EXISTS).
+/// Builds an index like holdall_bag_index_build(), in a file such as "NAME.index" (in storage: ""),
+/// and opens it. The file is replaced atomically. mode: HOLDALL_CREATE, HOLDALL_REPLACE.
 ///
 /// Returns:
-/// - HOLDALL_E_UNSUPPORTED: path is in an object store; create a local file and copy it.
+/// - HOLDALL_E_EXISTS: see mode; or the file to replace is no index.
+/// - HOLDALL_E_UNSUPPORTED: path is in an object store.
 /// - others: as holdall_bag_index_build().
 #[unsafe(no_mangle)]
 #[must_use]
@@ -104,8 +106,6 @@ pub unsafe extern "C" fn holdall_bag_index_create(
 ///
 /// Returns:
 /// - HOLDALL_E_STATE: it belongs to another bag, state or slice.
-/// - HOLDALL_E_FORMAT, _CHECKSUM: not an index, or corrupt.
-/// - HOLDALL_E_VERSION: written by a later version of this library.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_index_open(
@@ -142,8 +142,7 @@ pub unsafe extern "C" fn holdall_bag_index_damaged_count(index: *const holdall_b
     field(index, 0, |i| i.index.damaged())
 }
 
-/// Finds the first record equal to the key; *record is its number. This is the Index of the Bagz
-/// package.
+/// Finds the first record equal to the key; *record is its number.
 ///
 /// Returns:
 /// - HOLDALL_NOT_FOUND: none; *record is HOLDALL_NO_RECORD.
@@ -172,8 +171,7 @@ pub unsafe extern "C" fn holdall_bag_index_find_first(
 }
 
 /// Finds all records equal to the key: their numbers, ascending, in records, which has space for
-/// most; *n is how many. records NULL requests *n alone. This is the MultiIndex of the Bagz
-/// package.
+/// most; *n is how many. records NULL requests *n alone.
 ///
 /// Returns:
 /// - HOLDALL_NOT_FOUND: none; *n is 0.

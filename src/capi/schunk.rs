@@ -68,21 +68,19 @@ pub struct holdall_schunk_info {
     pub chunk_count: u64,
     /// Bytes of content.
     pub nbytes: u64,
-    /// Bytes on disk at the last commit; before the first, of the chunks.
+    /// As in holdall_array_info.
     pub stored_bytes: u64,
-    /// One of HOLDALL_CODEC_*. Bloscpack: of all chunks (_LZ4 includes LZ4HC). Frames: that of the
-    /// header.
+    /// As in holdall_array_info.
     pub codec: i32,
-    /// Compression level in the header of a frame. -1: Bloscpack.
+    /// As in holdall_array_info.
     pub level: i32,
-    /// One of HOLDALL_CHECKSUM_*, of the chunks.
+    /// As in holdall_array_info.
     pub checksum: i32,
     /// 1: a frame in a folder, with one file per chunk. Otherwise 0.
     pub is_sparse: i32,
     /// Number of filters.
     pub filter_count: u32,
-    /// HOLDALL_FILTER_*, in order of application; 0: one that this library does not have.
-    /// Bloscpack: of the last chunk.
+    /// As in holdall_array_info.
     pub filters: [u8; 8],
     /// Number of attributes.
     pub attr_count: u32,
@@ -140,17 +138,15 @@ pub(super) fn filter_numbers(filters: &[u8]) -> (u32, [u8; 8]) {
 }
 
 /// Opens a superchunk at its last commit. mode: HOLDALL_READ, HOLDALL_APPEND. path: a Bloscpack
-/// file of any version, a Blosc2 frame, or the folder of one. In storage: the file "", or
-/// "chunks.b2frame" and its chunks.
+/// file of any version, a Blosc2 frame, or the folder of one.
 ///
 /// New Bloscpack chunks have codec and filters of the last one, unless the options set them. A
 /// frame that is an array no longer opens as one after a change to its content here.
 ///
 /// Returns:
 /// - HOLDALL_E_MISSING: also if a folder has only an uncommitted frame.
-/// - HOLDALL_E_FORMAT: no container, or chunks (err->position: the first) are missing or misplaced;
-///   see HOLDALL_OPT_SKIP_DAMAGED and holdall_repair().
-/// - HOLDALL_E_CHECKSUM: header, index or trailer of a frame is corrupt.
+/// - HOLDALL_E_FORMAT: also missing or misplaced chunks (err->position: the first): see
+///   HOLDALL_OPT_SKIP_DAMAGED and holdall_repair().
 /// - HOLDALL_E_UNSUPPORTED: HOLDALL_APPEND to an unversioned Bloscpack file.
 #[unsafe(no_mangle)]
 #[must_use]
@@ -193,8 +189,7 @@ fn open(to: Target, mode: Mode, options: Options) -> Result<Superchunk> {
 
 /// Creates a superchunk and opens it for changes.
 /// - mode: HOLDALL_CREATE, or HOLDALL_REPLACE (no file by a folder, nor the reverse).
-/// - format: HOLDALL_FORMAT_BLOSCPACK (chunks for c-blosc 1.x, files for Bloscpack 0.16) or
-///   HOLDALL_FORMAT_B2FRAME (c-blosc2, python-blosc2).
+/// - format: HOLDALL_FORMAT_BLOSCPACK, HOLDALL_FORMAT_B2FRAME.
 /// - typesize: bytes per item, at least 1, for filters. Content need not be whole items.
 ///
 /// Returns:
@@ -310,13 +305,7 @@ pub(super) fn or_skipped(skipped: bool) -> holdall_status {
     if skipped { HOLDALL_DAMAGED } else { HOLDALL_OK }
 }
 
-/// Reads dst_size bytes of content at offset start into dst. Decodes only the blocks needed, in
-/// parallel if faster.
-///
-/// Returns:
-/// - HOLDALL_DAMAGED: corrupt content was read as zeros.
-/// - HOLDALL_E_CHECKSUM, _FORMAT, _CODEC, _VERSION, _UNSUPPORTED: a chunk (err->position: the
-///   first) is corrupt or of an unknown kind.
+/// Reads dst_size bytes of content at offset start into dst. Returns as holdall_array_read().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_read(
@@ -438,6 +427,7 @@ pub unsafe extern "C" fn holdall_schunk_append(
 ///
 /// Returns:
 /// - HOLDALL_E_FORMAT: not one complete chunk.
+/// - HOLDALL_E_CODEC: a codec or filter that this library does not have.
 /// - HOLDALL_E_UNSUPPORTED: a Blosc2 chunk for Bloscpack, or a Blosc1 chunk for a frame.
 #[unsafe(no_mangle)]
 #[must_use]
@@ -452,11 +442,7 @@ pub unsafe extern "C" fn holdall_schunk_append_raw(
     })
 }
 
-/// Overwrites src_size bytes of content at offset start. After a failure some may be written. For
-/// its cost see docs/commits.md.
-///
-/// Returns:
-/// - HOLDALL_E_CHECKSUM, _FORMAT: a chunk that changes in part is corrupt.
+/// Overwrites src_size bytes of content at offset start. After a failure some may be written.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_write(
@@ -520,7 +506,7 @@ pub unsafe extern "C" fn holdall_schunk_attr_count(schunk: *const holdall_schunk
     field(schunk, 0, |s| s.names.len() as u32)
 }
 
-/// Returns the name of attribute i. Borrowed.
+/// Returns the name of attribute i.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_attr_name(
     schunk: *const holdall_schunk,
@@ -558,13 +544,11 @@ pub unsafe extern "C" fn holdall_schunk_attr_get(
 
 /// Sets an attribute to n bytes.
 /// - Bloscpack: name "" and JSON only; none in versions 1 and 2.
-/// - Frames: names of 1 to 31 bytes, any bytes, by convention MessagePack. New ones have variable
-///   length. Those of the header cannot be removed, and a new length makes the commit rewrite the
-///   file.
+/// - Frames: as holdall_array_attr_set().
 ///
 /// Returns:
 /// - HOLDALL_E_UNSUPPORTED: the format does not allow it, as above.
-/// - HOLDALL_E_ARGUMENT: not JSON (Bloscpack); or holdall.crc32, which the library maintains.
+/// - HOLDALL_E_ARGUMENT: not JSON (Bloscpack); an invalid name.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_attr_set(
@@ -582,13 +566,7 @@ pub unsafe extern "C" fn holdall_schunk_attr_set(
     })
 }
 
-/// Makes all changes durable and visible, atomically. After a failure the file is as at its last
-/// commit, and the call may be repeated: see docs/commits.md.
-///
-/// Returns:
-/// - HOLDALL_E_STATE: a sync failed. Close the handle; the file is consistent when opened again,
-///   with or without the commit.
-/// - HOLDALL_E_EXISTS: HOLDALL_CREATE, and another program has created the file.
+/// Makes all changes durable and visible, atomically: see base.h.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_commit(

@@ -11,10 +11,10 @@ use crate::watch::{Reopen, Source, Watch};
 use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_void};
 use std::sync::Arc;
 
-/// Storage that replaces a path (holdall_options_set_storage()): a folder of named files. A
-/// container in one file is the file ""; its auxiliary files have names such as "limits.". The
-/// files of a folder have names such as "meta/sizes", "data/__0.blp", "chunks.b2frame". There is no
-/// lock: the caller must ensure a single writer.
+/// Storage that replaces a path (holdall_options_set_storage()): a folder of named files, for one
+/// container. A container in one file is the file ""; its auxiliary files have names such as
+/// "limits." and "checksums.". The files of a folder have names such as "meta/sizes",
+/// "data/__0.blp", "chunks.b2frame". There is no lock: the caller must ensure a single writer.
 pub struct holdall_storage {
     pub(super) folder: Arc<dyn Folder>,
 }
@@ -122,7 +122,7 @@ pub struct holdall_storage_functions {
             n: usize,
         ) -> i64,
     >,
-    /// Writes all n bytes at offset at. Extends the file if needed.
+    /// Writes all n bytes at offset at of an existing file. Extends it if needed.
     pub write_at: Option<
         unsafe extern "C" fn(
             ctx: *mut c_void,
@@ -144,8 +144,9 @@ pub struct holdall_storage_functions {
     /// Removes a file.
     pub remove: Option<unsafe extern "C" fn(ctx: *mut c_void, name: *const c_char) -> i64>,
     /// Calls each with the name of every file in folder ("": the storage itself), relative to it,
-    /// on the calling thread, until each returns non-zero. Required only for datasets, and for
-    /// changes to frames with one file per chunk.
+    /// on the calling thread, until each returns non-zero. A folder that does not exist has none;
+    /// files of deeper folders may be included. Required only for datasets, and for changes to
+    /// frames with one file per chunk.
     pub list: Option<
         unsafe extern "C" fn(
             ctx: *mut c_void,
@@ -154,7 +155,8 @@ pub struct holdall_storage_functions {
             arg: *mut c_void,
         ) -> i64,
     >,
-    /// Called once, after the last handle that uses the storage is closed. May be NULL.
+    /// Called once, after the storage is freed and the last options and handles that use it. May be
+    /// NULL.
     pub destroy: Option<unsafe extern "C" fn(ctx: *mut c_void)>,
 }
 

@@ -134,7 +134,7 @@ pub unsafe extern "C" fn holdall_bag_stream_next(
 /// them.
 ///
 /// Returns:
-/// - HOLDALL_END: the end; *out is NULL. Another thread may still get its last records.
+/// - HOLDALL_END: the end; *out is NULL.
 /// - HOLDALL_DAMAGED: as holdall_bag_read_range().
 /// - others: as holdall_bag_stream_next().
 #[unsafe(no_mangle)]
@@ -183,9 +183,18 @@ pub unsafe extern "C" fn holdall_bag_stream_close(stream: *mut holdall_bag_strea
 }
 
 /// Creates a shuffled epoch: every number below n (which may be 0) once, in an order that depends
-/// only on n, seed and epoch, in every version of the library. Rank rank of world (0 of 1 if there
-/// is one) gets its positions rank, rank + world, rank + 2 * world, ... (see docs/threads.md). Pass
-/// holdall_epoch_next and the handle to holdall_bag_stream_open().
+/// only on n, seed and epoch, in every version of the library. Rank rank of world gets its
+/// positions rank, rank + world, rank + 2 * world, ... (see docs/threads.md). A stream ends with
+/// its epoch:
+///
+/// ```text
+/// for (uint64_t e = 0; e < epochs; e++) {
+///     holdall_epoch_seek(epoch, e, 0, err);
+///     holdall_bag_stream_open(bag, holdall_epoch_next, epoch, NULL, &stream, err);
+///     while (holdall_bag_stream_next(stream, &record, &n, err) == HOLDALL_OK) use(record, n);
+///     holdall_bag_stream_close(stream);
+/// }
+/// ```
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_epoch_new(
@@ -298,8 +307,8 @@ fn read_to(
 }
 
 /// Like holdall_bag_read_range(), into memory of the caller, who owns it also after a failure.
-/// allocate is called once with the total size. offsets has space for count + 1 values, as in
-/// Arrow's large_binary: see holdall_records_offsets().
+/// allocate is called once with the total size. offsets has space for count + 1 values: see
+/// holdall_records_offsets().
 ///
 /// Returns:
 /// - HOLDALL_DAMAGED: corrupt records are empty, so less memory is used; holdall_bag_read()

@@ -23,8 +23,8 @@ use std::ffi::{CString, c_char, c_void};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// An open table: named columns of equal length, each an array. Many threads may read a const
-/// handle and its columns at once.
+/// An open table: named columns of equal length, each an array. The tool makes tables of CSV files:
+/// holdall convert trips.csv trips.bcolz.
 pub struct holdall_table {
     broken: AtomicBool,
     /// Shared with the Arrow streams that read it.
@@ -213,7 +213,8 @@ fn table_format(constant: holdall_format) -> Result<Format> {
 ///
 /// - mode: HOLDALL_CREATE, or HOLDALL_REPLACE: the first commit replaces a table of the same
 ///   layout.
-/// - spec->format: see holdall_array_create(). HOLDALL_FORMAT_BLZ_RFC has no column attributes.
+/// - spec->format: see docs/choosing.md.
+/// - Set HOLDALL_OPT_EXPECTED_ROWS: without it chunks have 16 KiB (_BLZ: 4 KiB).
 ///
 /// Returns:
 /// - HOLDALL_E_EXISTS: the path exists, or a name is repeated.
@@ -395,7 +396,7 @@ impl<'a> Requested<'a> {
 ///
 /// Returns:
 /// - HOLDALL_DAMAGED, others: as holdall_array_read().
-/// - HOLDALL_E_ARGUMENT: no such column, or step is 0.
+/// - HOLDALL_E_ARGUMENT: step is 0.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_read_rows(
@@ -418,7 +419,7 @@ pub unsafe extern "C" fn holdall_table_read_rows(
 }
 
 /// Reads n rows of some columns, in any order, repeats allowed. names, dsts and dst_sizes: as for
-/// holdall_table_read_rows(). Each chunk is decoded once.
+/// holdall_table_read_rows().
 ///
 /// Returns:
 /// - HOLDALL_E_RANGE: a row (err->position: which of rows) is past the last.
@@ -443,9 +444,9 @@ pub unsafe extern "C" fn holdall_table_read_points(
     })
 }
 
-/// Copies the table, as this handle sees it, to a new table of any format: all rows and columns,
-/// attributes of table and columns. The copy appears complete or not at all. path, mode, format: as
-/// for holdall_table_create(); docs/choosing.md has the defaults.
+/// Copies the table, as this handle sees it, to a new table of any format: rows, columns, and
+/// attributes. The copy appears complete or not at all. path, mode, format: as for
+/// holdall_table_create(); docs/choosing.md has the defaults.
 ///
 /// Returns:
 /// - HOLDALL_DAMAGED: as holdall_schunk_copy().
@@ -477,7 +478,7 @@ pub unsafe extern "C" fn holdall_table_attr_count(table: *const holdall_table) -
     field(table, 0, |t| t.names.len() as u32)
 }
 
-/// Returns the name of attribute i. Borrowed.
+/// Returns the name of attribute i.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_table_attr_name(
     table: *const holdall_table,
@@ -555,8 +556,8 @@ pub unsafe extern "C" fn holdall_table_column_attr_set(
     })
 }
 
-/// Appends rows. columns[i]: `count` rows of column i, exactly sizes[i] bytes, for every column.
-/// After an error nothing is appended to any column.
+/// Appends rows. columns[i]: `count` rows of column i, sizes[i] bytes, for every column. After an
+/// error nothing is appended to any column.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_append(
@@ -578,8 +579,7 @@ pub unsafe extern "C" fn holdall_table_append(
     })
 }
 
-/// Overwrites `count` rows of a column from row start on. src: exactly src_size bytes. State after
-/// an error: as holdall_array_write().
+/// Overwrites `count` rows of a column from row start on. Returns as holdall_array_write().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_write(
@@ -599,13 +599,15 @@ pub unsafe extern "C" fn holdall_table_write(
 }
 
 /// Inserts a column before column `at`; the number of columns appends it. name, dtype: see
-/// holdall_table_spec. src: an item (or row) per row of the table, exactly src_size bytes. Options
-/// are those of opening; codec, level and checksum default to the first column's. After an error
-/// nothing is changed.
+/// holdall_table_spec. src: an item (or row) per row of the table, or NULL for the fill value in
+/// each row; holdall_table_write() then writes in parts. Options are those of opening; codec, level
+/// and checksum default to the first column's. After an error nothing is changed.
 ///
 /// Returns:
 /// - HOLDALL_E_EXISTS: the name exists.
+/// - HOLDALL_E_ARGUMENT: an invalid name.
 /// - HOLDALL_E_TYPE: unknown dtype.
+/// - HOLDALL_E_UNSUPPORTED: Python objects.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_column_add(
@@ -619,12 +621,12 @@ pub unsafe extern "C" fn holdall_table_column_add(
 ) -> holdall_status {
     guard_change(borrow_mut(table), err, |t| {
         let dtype = Dtype::parse_argument(utf8(dtype, "dtype")?)?;
-        t.changed()?.column_add(
-            at as usize,
-            utf8(name, "name")?,
-            &dtype,
-            slice(src.cast(), src_size, "src")?,
-        )?;
+        let src = match src_size {
+            0 if src.is_null() => None,
+            n => Some(slice(src.cast(), n, "src")?),
+        };
+        t.changed()?
+            .column_add(at as usize, utf8(name, "name")?, &dtype, src)?;
         t.name_all();
         Ok(())
     })
@@ -633,7 +635,7 @@ pub unsafe extern "C" fn holdall_table_column_add(
 /// Removes a column. The commit removes its files; their readers then get HOLDALL_E_MISSING.
 ///
 /// Returns:
-/// - HOLDALL_E_ARGUMENT: no such name, or the only column.
+/// - HOLDALL_E_ARGUMENT: the only column.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_column_remove(
@@ -659,11 +661,10 @@ pub unsafe extern "C" fn holdall_table_truncate(
     guard_change(borrow_mut(table), err, |t| t.changed()?.truncate(row_count))
 }
 
-/// Makes all changes durable and visible, all or none: rows, columns, attributes.
+/// Makes all changes durable and visible, all or none: rows, columns, attributes. See base.h.
 ///
 /// Returns:
 /// - HOLDALL_E_STATE: also if a writer without the lock changed the table since it was opened.
-/// - others: as holdall_schunk_commit().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_commit(
@@ -685,7 +686,7 @@ pub unsafe extern "C" fn holdall_table_generation(table: *const holdall_table) -
     field(table, 0, |handle| handle.generation)
 }
 
-/// Moves to the newest commit: see base.h. Borrowed columns become invalid, too.
+/// Moves to the newest commit: see base.h. Columns may be others: get them again.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_refresh(

@@ -486,7 +486,7 @@ pub fn blz_rfc_table_meta(columns: &[&Type], options: &Options) -> Result<Meta> 
 
 /// Fails if an option for superchunks is given, for a format that has none.
 fn refuse_superchunk_options(options: &Options) -> Result<()> {
-    let given = |o: &&Opt| options.given(**o).is_some();
+    let given = |o: &&Opt| options.given(**o).is_some() && !options.is_default(**o);
     match BLZ_RFC_OPTIONS.iter().find(given) {
         Some(o) => Err(fail!(
             Argument,

@@ -160,7 +160,10 @@ impl Columns {
                     columns.dropped += 1;
                 }
                 Err(mut e) => {
-                    if is_corrupt_or_missing(e.status) {
+                    // the message may already say what the option does
+                    if is_corrupt_or_missing(e.status)
+                        && !e.message.contains(Opt::SkipDamaged.name())
+                    {
                         e.message.push_str("; use HOLDALL_OPT_SKIP_DAMAGED to leave out a column that cannot be repaired");
                     }
                     return Err(of_column(e));

@@ -301,7 +301,7 @@ fn create_at(
         options,
     } in columns
     {
-        table.insert_column(table.columns.len(), name, dtype, &[], options)?;
+        table.insert_column(table.columns.len(), name, dtype, Some(&[]), options)?;
     }
     Ok(table)
 }
@@ -658,8 +658,15 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
         Ok(())
     }
 
-    /// Inserts a column before column `at`; `src` has its rows. On failure nothing is changed.
-    pub fn column_add(&mut self, at: usize, name: &str, dtype: &Dtype, src: &[u8]) -> Result<()> {
+    /// Inserts a column before column `at`. `src` has its rows; `None`: each is the fill value. On
+    /// failure nothing is changed.
+    pub fn column_add(
+        &mut self,
+        at: usize,
+        name: &str,
+        dtype: &Dtype,
+        src: Option<&[u8]>,
+    ) -> Result<()> {
         let options = self.options()?;
         self.insert_column(at, name, dtype, src, &options)
     }
@@ -669,7 +676,7 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
         at: usize,
         name: &str,
         dtype: &Dtype,
-        src: &[u8],
+        src: Option<&[u8]>,
         options: &Options,
     ) -> Result<()> {
         check_name(name)?;
@@ -696,7 +703,13 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
         }
         let make = || {
             let mut array = self.writer()?.column(name, dtype, options)?.into_array()?;
-            array.append(0, rows, src)?;
+            match src {
+                Some(src) => array.append(0, rows, src)?,
+                None => {
+                    let row = array.shape().get(1..).unwrap_or_default();
+                    array.resize(&[&[rows], row].concat())?;
+                }
+            }
             Ok(array)
         };
         let array: Result<Array> = { make }();

@@ -1,5 +1,4 @@
-//! Options: values that are refused, and the table in the header that says which call uses which
-//! option.
+//! Options: values that are refused, and the lines in the header that say which calls use an option.
 
 use crate::kinds::{Container, KINDS, containers, open_as};
 use crate::{TempFolder, answer, array_spec, done, made, options, refused};
@@ -31,7 +30,7 @@ fn options_are_set_and_freed() {
     }
 }
 
-/// What the table says of a call: the option is used, ignored, or an error.
+/// What the header says of an option in a call: it is used, ignored, or an error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Rule {
     Used,
@@ -39,54 +38,86 @@ enum Rule {
     Refused,
     /// Used by calls for superchunks, an error in others.
     Superchunks,
+    /// Used by calls for tables, an error in others.
+    Tables,
 }
 
-/// The columns of the table.
+/// The calls in the documentation of `holdall_options`, and their letters here.
+const CALLS: [(&str, &str); 9] = [
+    ("read", "R"),
+    ("write", "AC"),
+    ("create", "C"),
+    ("bag", "B"),
+    ("writer", "W"),
+    ("index", "I"),
+    ("stream", "S"),
+    ("verify", "V"),
+    ("repair", "P"),
+];
 const COLUMNS: [char; 9] = ['R', 'A', 'C', 'B', 'W', 'I', 'S', 'V', 'P'];
 
-/// A row: the rules of the columns, and the containers to which it is restricted.
-type Row = (BTreeMap<char, Rule>, Option<String>);
+/// The rules of an option, by the letter of the call.
+type Rules = BTreeMap<char, Rule>;
 
-/// The table in the documentation of `holdall_options`, by the name of the option.
-fn table() -> BTreeMap<String, Row> {
+/// The rules of all options, from the line `Used by:` in their documentation.
+fn rules() -> BTreeMap<String, Rules> {
     let source = include_str!("../../src/capi/options.rs");
-    let lines = source
-        .lines()
-        .map(|line| line.strip_prefix("///").unwrap_or_default());
-    let mut lines = lines.skip_while(|line| !line.ends_with("RAC BWIS VP"));
-    let header = lines.next().unwrap();
-    let lines = lines.take_while(|line| !line.is_empty());
-    let at = |column: &char| header.rfind(*column).unwrap();
-    let begin = COLUMNS.iter().map(at).min().unwrap();
-    let (mut rows, mut names) = (BTreeMap::new(), String::new());
-    for line in lines {
-        names += line.get(..begin).unwrap_or(line);
-        let Some(cells) = line.get(begin..) else {
-            continue;
-        };
-        let rule = |column: &char| match cells.as_bytes().get(at(column) - begin) {
-            Some(b'x') => Rule::Used,
-            Some(b'.') => Rule::Ignored,
-            Some(b's') => Rule::Superchunks,
-            _ => Rule::Refused,
-        };
-        let rules: BTreeMap<char, Rule> = COLUMNS.iter().map(|c| (*c, rule(c))).collect();
-        let all = std::mem::take(&mut names);
-        let (all, only) = match all.split_once('(') {
-            Some((all, only)) => (
-                all.to_string(),
-                Some(only.trim_end_matches([')', ' ']).into()),
-            ),
-            None => (all, None),
-        };
-        for name in all.split(',') {
-            rows.insert(name.trim().to_string(), (rules.clone(), only.clone()));
+    let (mut all, mut used) = (BTreeMap::new(), None);
+    for line in source.lines() {
+        if let Some(list) = line.strip_prefix("/// Used by: ") {
+            used = Some(list.strip_suffix('.').unwrap());
+        } else if let Some(rest) = line.strip_prefix("pub const HOLDALL_OPT_") {
+            let name = rest.split(':').next().unwrap();
+            all.insert(name.to_string(), rules_of(used.take().unwrap()));
         }
     }
-    rows
+    all
 }
 
-/// Every option with a valid value.
+/// The rules of an option that these calls use.
+fn rules_of(used: &str) -> Rules {
+    if let Some(but) = used.strip_prefix("all") {
+        let ignoring = but.strip_prefix(" but ").map_or("", letters);
+        let rule = |c: char| match ignoring.contains(c) {
+            true => (c, Rule::Ignored),
+            false => (c, Rule::Used),
+        };
+        return COLUMNS.map(rule).into();
+    }
+    let (used, rule) = match used.strip_suffix(" (tables)") {
+        Some(used) => (used, Rule::Tables),
+        None => (used, Rule::Used),
+    };
+    let mut rules = Rules::new();
+    for call in used.split(", ") {
+        let (call, rule) = match call.split_once(' ') {
+            Some((call, "(superchunks)")) => (call, Rule::Superchunks),
+            Some((call, "(frames)")) => (call, Rule::Used),
+            _ => (call, rule),
+        };
+        rules.extend(letters(call).chars().map(|c| (c, rule)));
+    }
+    let some = |group: &str| group.chars().any(|c| rules.get(&c) == Some(&Rule::Used));
+    let (chunks, bags) = (some("AC"), some("BWIS"));
+    for c in COLUMNS {
+        let ignored = chunks && "RA".contains(c) || bags && "BWIS".contains(c);
+        let otherwise = if ignored {
+            Rule::Ignored
+        } else {
+            Rule::Refused
+        };
+        rules.entry(c).or_insert(otherwise);
+    }
+    rules
+}
+
+/// The letters of a call.
+fn letters(call: &str) -> &'static str {
+    let found = CALLS.iter().find(|(name, _)| *name == call);
+    found.unwrap_or_else(|| panic!("{call}")).1
+}
+
+/// Every option with a valid value other than the default.
 const VALUES: [(&str, i32, i64); 32] = [
     ("THREADS", HOLDALL_OPT_THREADS, 1),
     ("MEMORY_LIMIT", HOLDALL_OPT_MEMORY_LIMIT, 1 << 30),
@@ -102,19 +133,19 @@ const VALUES: [(&str, i32, i64); 32] = [
     (
         "CHECKSUM",
         HOLDALL_OPT_CHECKSUM,
-        HOLDALL_CHECKSUM_CRC32 as i64,
+        HOLDALL_CHECKSUM_NONE as i64,
     ),
     ("EXPECTED_ROWS", HOLDALL_OPT_EXPECTED_ROWS, 1000),
     ("SPARSE", HOLDALL_OPT_SPARSE, 1),
     ("SUPERCHUNK_CHUNKS", HOLDALL_OPT_SUPERCHUNK_CHUNKS, 2),
-    ("OFFSETS", HOLDALL_OPT_OFFSETS, 1),
+    ("OFFSETS", HOLDALL_OPT_OFFSETS, 0),
     ("SPARE_CHUNKS", HOLDALL_OPT_SPARE_CHUNKS, 9),
     ("SPARE_BYTES", HOLDALL_OPT_SPARE_BYTES, 16),
     ("FORMAT_VERSION", HOLDALL_OPT_FORMAT_VERSION, 3),
     (
         "BAG_LIMITS",
         HOLDALL_OPT_BAG_LIMITS,
-        HOLDALL_BAG_LIMITS_TAIL as i64,
+        HOLDALL_BAG_LIMITS_SEPARATE as i64,
     ),
     ("BAG_LIMITS_CACHE", HOLDALL_OPT_BAG_LIMITS_CACHE, 1),
     (
@@ -125,7 +156,7 @@ const VALUES: [(&str, i32, i64); 32] = [
     ("BAG_READ_AHEAD", HOLDALL_OPT_BAG_READ_AHEAD, 4),
     ("ARROW_BINARY", HOLDALL_OPT_ARROW_BINARY, 1),
     ("ARROW_NULLS", HOLDALL_OPT_ARROW_NULLS, 1),
-    ("FRAME_OFFSET", HOLDALL_OPT_FRAME_OFFSET, 0),
+    ("FRAME_OFFSET", HOLDALL_OPT_FRAME_OFFSET, 7),
     ("BOTH_METALAYERS", HOLDALL_OPT_BOTH_METALAYERS, 1),
     (
         "BAG_READ_AHEAD_BYTES",
@@ -170,7 +201,7 @@ fn each_option() -> Vec<(&'static str, *mut holdall_options)> {
     [&numbers[..], &bytes].concat()
 }
 
-/// The calls of a column.
+/// The calls of a letter.
 struct Calls<'a> {
     folder: &'a TempFolder,
     containers: &'a [Container],
@@ -194,7 +225,7 @@ impl<'a> Calls<'a> {
             .filter(move |c| c.kinds.contains(&kind))
     }
 
-    /// Answers of all calls of this column with these options.
+    /// Answers of all calls of this letter with these options.
     fn answers(&self, column: char, o: *const holdall_options) -> Vec<Answer<'a>> {
         let bags = || self.of_kind(HOLDALL_KIND_BAG);
         let open = |kind, mode| {
@@ -373,22 +404,21 @@ fn is_refused(name: &str, (status, message): &(holdall_status, String)) -> bool 
         ))
 }
 
-/// The rule for a call that opens or creates a kind, of which the row of the table is restricted to
-/// some containers.
-fn rule_of(rule: Rule, kind: i32, only: Option<&str>) -> Rule {
-    match (rule, only) {
-        (Rule::Superchunks, _) if kind == HOLDALL_KIND_SCHUNK => Rule::Used,
-        (Rule::Superchunks, _) => Rule::Refused,
-        (Rule::Used, Some("tables")) if kind != HOLDALL_KIND_TABLE => Rule::Refused,
+/// The rule for a call that opens or creates a kind.
+fn rule_of(rule: Rule, kind: i32) -> Rule {
+    match rule {
+        Rule::Superchunks if kind == HOLDALL_KIND_SCHUNK => Rule::Used,
+        Rule::Tables if kind == HOLDALL_KIND_TABLE => Rule::Used,
+        Rule::Superchunks | Rule::Tables => Rule::Refused,
         _ => rule,
     }
 }
 
-/// Every option in every call. Where the table says that an option is used, a format may not have
+/// Every option in every call. If the header says that a call uses an option, a format may not have
 /// it, but at least one has it.
 #[test]
 #[cfg_attr(miri, ignore = "needs files")]
-fn calls_use_ignore_and_refuse_options_as_the_table_says() {
+fn calls_use_ignore_and_refuse_options_as_the_header_says() {
     let folder = TempFolder::new("options");
     let containers = containers(&folder);
     let calls = Calls {
@@ -396,20 +426,9 @@ fn calls_use_ignore_and_refuse_options_as_the_table_says() {
         containers: &containers,
         created: Cell::new(0),
     };
-    let (table, mut wrong) = (table(), Vec::new());
-    let mut unknown: Vec<&String> = table.keys().collect();
+    let (mut all, mut wrong) = (rules(), Vec::new());
     for (name, o) in each_option() {
-        let group = |row: &&String| {
-            row.strip_suffix('*')
-                .is_some_and(|start| name.starts_with(start))
-        };
-        let exact = table.keys().find(|row| *row == name);
-        let row = exact.or_else(|| table.keys().find(group));
-        unknown.retain(|known| Some(*known) != row);
-        // every call with a path takes the options of object stores
-        let every = (COLUMNS.iter().map(|c| (*c, Rule::Used)).collect(), None);
-        let (rules, only) = row.map_or(&every, |row| &table[row]);
-        assert!(row.is_some() || name.starts_with("CLOUD_"), "{name}");
+        let rules = all.remove(name).unwrap();
         for column in COLUMNS {
             // the frame is at this offset, or it is not a frame
             if name == "FRAME_OFFSET" && "RACVP".contains(column) {
@@ -418,7 +437,7 @@ fn calls_use_ignore_and_refuse_options_as_the_table_says() {
             let answers = calls.answers(column, o);
             for (kind, c, answer) in &answers {
                 let (status, message) = answer;
-                let rule = rule_of(rules[&column], *kind, only.as_deref());
+                let rule = rule_of(rules[&column], *kind);
                 let is_right = match rule {
                     // the others refuse what the format does not have
                     Rule::Used if "CVP".contains(column) => true,
@@ -433,6 +452,10 @@ fn calls_use_ignore_and_refuse_options_as_the_table_says() {
                     ));
                 }
             }
+            // the bags have their limits at the end
+            if name == "BAG_LIMITS" {
+                continue;
+            }
             let is_done = |(.., (status, _)): &Answer| *status == HOLDALL_OK;
             if rules[&column] == Rule::Used && !answers.iter().any(is_done) {
                 wrong.push(format!("{column} {name}: {:?}", answers[0].2));
@@ -441,8 +464,63 @@ fn calls_use_ignore_and_refuse_options_as_the_table_says() {
         // SAFETY: the options exist.
         unsafe { holdall_options_free(o) };
     }
-    assert!(unknown.is_empty(), "rows without an option: {unknown:?}");
+    assert!(all.is_empty(), "options that were not tried: {all:?}");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Options that have their defaults are not refused.
+#[test]
+#[cfg_attr(miri, ignore = "needs files")]
+fn defaults_apply_to_every_call() {
+    let folder = TempFolder::new("defaults");
+    let containers = containers(&folder);
+    let o = options(&[
+        (HOLDALL_OPT_IO, HOLDALL_IO_READ.into()),
+        (HOLDALL_OPT_VERIFY, 1),
+        (HOLDALL_OPT_SKIP_DAMAGED, 0),
+        (HOLDALL_OPT_DURABILITY, 1),
+        (HOLDALL_OPT_LOCK, 1),
+        (HOLDALL_OPT_CHECKSUM, HOLDALL_CHECKSUM_CRC32.into()),
+        (HOLDALL_OPT_SPARSE, 0),
+        (HOLDALL_OPT_OFFSETS, 1),
+        (HOLDALL_OPT_SPARE_BYTES, 0),
+        (HOLDALL_OPT_FORMAT_VERSION, 0),
+        (HOLDALL_OPT_BAG_LIMITS_CACHE, 0),
+        (HOLDALL_OPT_ARROW_BINARY, 0),
+        (HOLDALL_OPT_ARROW_NULLS, 0),
+        (HOLDALL_OPT_FRAME_OFFSET, 0),
+        (HOLDALL_OPT_BOTH_METALAYERS, 0),
+        (HOLDALL_OPT_DRY_RUN, 0),
+    ]);
+    for option in [HOLDALL_OPT_DICTIONARY, HOLDALL_OPT_FILL_VALUE] {
+        // SAFETY: the options exist.
+        done(|err| unsafe { holdall_options_set_bytes(o, option, null(), 0, err) });
+    }
+    let calls = Calls {
+        folder: &folder,
+        containers: &containers,
+        created: Cell::new(0),
+    };
+    for column in COLUMNS {
+        for (_, c, (status, message)) in calls.answers(column, o) {
+            assert_eq!(status, HOLDALL_OK, "{column}: {:?}: {message}", c.path);
+        }
+    }
+    // SAFETY: the options exist.
+    unsafe { holdall_options_free(o) };
+}
+
+/// One set of options serves the repair of a path of any kind.
+#[test]
+#[cfg_attr(miri, ignore = "needs files")]
+fn repairs_of_all_kinds_may_skip_corruption() {
+    let folder = TempFolder::new("skip");
+    let o = options(&[(HOLDALL_OPT_SKIP_DAMAGED, 1)]);
+    for c in &containers(&folder) {
+        assert_eq!(repair(c, o).0, HOLDALL_OK, "{:?}", c.path);
+    }
+    // SAFETY: the options exist.
+    unsafe { holdall_options_free(o) };
 }
 
 /// A frame in a larger file, which is read-only.

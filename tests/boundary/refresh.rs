@@ -169,3 +169,40 @@ fn files_without_a_new_commit_are_not_opened_again() {
         holdall_array_close(writer);
     }
 }
+
+/// A handle keeps its number of dimensions and its dtype: the program has buffers for them.
+#[test]
+#[cfg_attr(miri, ignore = "needs files")]
+fn another_array_at_the_path_is_refused() {
+    let folder = TempFolder::new("another");
+    let path = folder.file("a.b2nd");
+    let create = |dtype, shape: &[u64]| {
+        let spec = array_spec(HOLDALL_FORMAT_B2ND, dtype, shape);
+        // SAFETY: a handle that is open until it is closed.
+        unsafe {
+            let writer = made(|out, err| {
+                holdall_array_create(path.as_ptr(), HOLDALL_REPLACE, &spec, null(), out, err)
+            });
+            done(|err| holdall_array_commit(writer, err));
+            holdall_array_close(writer);
+        }
+    };
+    create(c"<i4", &[10]);
+    // SAFETY: handles that are open until they are closed.
+    unsafe {
+        let reader =
+            made(|out, err| holdall_array_open(path.as_ptr(), HOLDALL_READ, null(), out, err));
+        for (dtype, shape) in [(c"<f4", &[10][..]), (c"<i4", &[10, 2])] {
+            create(dtype, shape);
+            refused(HOLDALL_E_TYPE, |err| holdall_array_refresh(reader, err));
+            assert_eq!(
+                (holdall_array_ndim(reader), holdall_array_generation(reader)),
+                (1, 0)
+            );
+        }
+        create(c"int32", &[20]);
+        done(|err| holdall_array_refresh(reader, err));
+        assert_eq!(*holdall_array_shape(reader), 20);
+        holdall_array_close(reader);
+    }
+}

@@ -122,6 +122,10 @@ fn tables_are_written_and_read() {
                 err,
             )
         });
+        // without items, each row is the fill value
+        let filled = [c"f".as_ptr(), c"('<i2', (2,))".as_ptr()];
+        done(|err| holdall_table_column_add(t, 3, filled[0], filled[1], null(), 0, err));
+        done(|err| holdall_table_write(t, filled[0], 1, 1, [7i16, 8].as_ptr().cast(), 4, err));
         done(|err| holdall_table_column_remove(t, c"w".as_ptr(), err));
         done(|err| holdall_table_truncate(t, 5, err));
         done(|err| holdall_table_attr_set(t, c"a".as_ptr(), b"1".as_ptr().cast(), 1, err));
@@ -134,6 +138,10 @@ fn tables_are_written_and_read() {
         holdall_table_close(t);
         let t = opened(&s, HOLDALL_READ);
         assert_eq!(numbers(t), [1, 2, 3, 4, 50]);
+        let mut items = [-1i16; 10];
+        let (f, dst) = (holdall_table_column(t, 2), items.as_mut_ptr().cast());
+        done(|err| holdall_array_read(f, null(), null(), null(), dst, 20, null(), err));
+        assert_eq!(items, [0, 0, 7, 8, 0, 0, 0, 0, 0, 0]);
         let (mut value, mut n) = (null(), 0);
         assert!(holdall_table_attr_count(t) == 1 && !holdall_table_attr_name(t, 0).is_null());
         done(|err| holdall_table_attr_get(t, c"a".as_ptr(), &mut value, &mut n, err));

@@ -63,7 +63,8 @@ def files(paths):
     found = {
         f for root in roots for f in ([root] if root.is_file() else root.rglob("*")) if f.is_file()
     }
-    names = (f.relative_to(ROOT).as_posix() for f in found if "__pycache__" not in f.parts)
+    built = {"__pycache__", "target"}
+    names = (f.relative_to(ROOT).as_posix() for f in found if built.isdisjoint(f.parts))
     return sorted(
         name
         for name in names

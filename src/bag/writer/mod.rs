@@ -561,8 +561,11 @@ fn encoders(encoding: &Encoding) -> Result<Option<Encoders>> {
 
 fn encoding(codec: Codec, options: &Options) -> Result<Encoding> {
     let level = options.get(Opt::Level, 0) as i32;
-    let dictionary = options.given_bytes(Opt::Dictionary).cloned();
-    if codec == Codec::None && (options.given(Opt::Level).is_some() || dictionary.is_some()) {
+    let dictionary = options
+        .given_bytes(Opt::Dictionary)
+        .filter(|d| !d.is_empty())
+        .cloned();
+    if codec == Codec::None && (level != 0 || dictionary.is_some()) {
         return Err(fail!(
             Argument,
             "HOLDALL_OPT_LEVEL and HOLDALL_OPT_DICTIONARY do not apply to an uncompressed bag"

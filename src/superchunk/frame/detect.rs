@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Is this a frame (intact or corrupt), or the folder of one? `HOLDALL_OPT_FRAME_OFFSET` applies to frames
 /// only, so that its presence implies a frame. A file that cannot be read is an error.
 pub fn is_frame(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> Result<bool> {
-    if options.given(Opt::At).is_some() {
+    if options.given(Opt::At).is_some_and(|at| at > 0) {
         return Ok(true);
     }
     let storage = FrameStorage::find(folder, name)?;

@@ -480,6 +480,7 @@ fn repaired_columns_have_equal_length() {
         e.message.contains("column \"b\"") && disk.contents() == lost,
         "{e}"
     );
+    assert!(e.message.contains("leave out a column"), "{e}");
     complete_at_every_cut(
         &lost,
         &[(Opt::SkipDamaged, 1)],
@@ -491,6 +492,14 @@ fn repaired_columns_have_equal_length() {
         disk.contents()[&OsString::from("b/data/__0.blp")]
             == files[&OsString::from("b/data/__0.blp")],
         "the files of the column stay"
+    );
+    // the option replaces a corrupt chunk, and the column stays
+    let mut corrupt = files.clone();
+    flip(&mut corrupt, "b/data/__0.blp", 16);
+    let e: Error = repaired(&SimDisk::with_files(&corrupt), &[]).unwrap_err();
+    assert!(
+        e.message.contains("to replace it") && !e.message.contains("leave out"),
+        "{e}"
     );
 }
 

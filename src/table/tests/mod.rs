@@ -76,7 +76,7 @@ fn append(t: &mut Table, seed: u64, n: u64) -> Result<()> {
 fn add(t: &mut Table, at: usize, name: &str, dtype: &str) -> Result<()> {
     let dtype = Dtype::parse(dtype)?;
     let src = noise(7, t.rows() * dtype.item.size as u64);
-    t.column_add(at, name, &dtype, &src)
+    t.column_add(at, name, &dtype, Some(&src))
 }
 
 fn write(t: &mut Table, column: usize, first: u64, n: u64) -> Result<()> {
@@ -496,7 +496,7 @@ impl Run {
                     .find(|n| self.now.iter().all(|c| c.0 != *n))
                     .unwrap();
                 let src = noise(seed, self.rows * row);
-                t.column_add(column, name, &Dtype::parse(dtype).unwrap(), &src)
+                t.column_add(column, name, &Dtype::parse(dtype).unwrap(), Some(&src))
                     .unwrap();
                 self.now.insert(column, (name.to_owned(), dtype, row, src));
             }
@@ -789,7 +789,7 @@ fn invalid_requests_are_refused() {
     assert_eq!(status_of(add(&mut t, 0, "b", "<i4")), Status::Exists);
     assert_eq!(status_of(add(&mut t, 0, "x", "O")), Status::Unsupported);
     assert_eq!(
-        status_of(t.column_add(0, "x", &Dtype::parse("<i4").unwrap(), &a)),
+        status_of(t.column_add(0, "x", &Dtype::parse("<i4").unwrap(), Some(&a))),
         Status::Argument
     );
     assert_eq!(status_of(t.column_remove("x")), Status::Argument);
