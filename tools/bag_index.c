@@ -75,7 +75,7 @@ static int build(const struct args *args) {
     struct indexing x;
     if (args->operand_count > 2) return usage_error(args->command, "one operand too many, '%s'", args->operands[2]);
     catch_signals();
-    progress_begin("index", "records", args->quiet);
+    progress_begin("index", "bytes", args->quiet);
     bool good = index_begin(&x, args) && create(&x);
     progress_clear();
     uint64_t damaged = good ? holdall_bag_index_damaged_count(x.index) : 0;

@@ -124,7 +124,7 @@ static bool sum_schunk(const struct args *args, const char *path, const holdall_
 static bool sum_path(const struct args *args, const char *path, const holdall_options *options) {
     int32_t sum = sums[args->sum == NOT_GIVEN ? 0 : args->sum];
     struct digest digest;
-    progress_begin("sum", "records", args->quiet);
+    progress_begin("sum", "bytes", args->quiet);
     bool (*const sum_of[])(const struct args *, const char *, const holdall_options *, int32_t, struct digest *) = {
         sum_bag, sum_schunk, sum_dataset};
     bool good = sum_of[container_there(args, path)](args, path, options, sum, &digest);

@@ -61,7 +61,7 @@ static int tell_fault(void *ctx, const char *part, const holdall_error *fault) {
 static struct verdict verify_one(const struct args *args, const char *path, const holdall_options *options) {
     struct verdict v = {.path = path};
     holdall_error error;
-    progress_begin("verify", "records", args->quiet);
+    progress_begin("verify", "bytes", args->quiet);
     if (args->progress) progress_insist();
     holdall_verify_result result = {.struct_size = sizeof result};
     holdall_status status = holdall_verify(path, options, tell_fault, &v, &result, &error);

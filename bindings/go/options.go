@@ -260,8 +260,9 @@ func ArrowNulls(yes bool) Option { return flag(C.HOLDALL_OPT_ARROW_NULLS, yes) }
 // FrameOffset sets the offset in bytes of a frame in a larger file, for reading. Default: 0.
 func FrameOffset(offset int64) Option { return number(C.HOLDALL_OPT_FRAME_OFFSET, offset) }
 
-// Progress sets a progress callback: done of total, in units of the call. If it returns false, the
-// call stops with ErrCancelled. It may run on any thread, one call at a time.
+// Progress sets a progress callback: done of total bytes of content, or of stored bytes where a bag
+// is verified, checksummed or indexed. It runs during the call, after each chunk or batch; single
+// records do not report. If it returns false, the call stops with ErrCancelled, unless all is done.
 func Progress(progress func(done, total uint64) bool) Option {
 	f := newCallback(progress)
 	return Option{func(o *C.holdall_options, _ *call) ([]*callback, C.holdall_status) {

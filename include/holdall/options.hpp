@@ -53,7 +53,7 @@ template <class E, std::enable_if_t<std::is_enum_v<E>, int> = 0> const char *con
 
 namespace detail {
 
-// Calls the progress function, possibly on another thread than the caller's.
+// Calls the progress function.
 struct progress : callback {
     std::function<bool(std::uint64_t, std::uint64_t)> function;
 
@@ -121,9 +121,9 @@ public:
     HOLDALL_NUMBER(cloud_retries, std::uint32_t, HOLDALL_OPT_CLOUD_RETRIES)
     HOLDALL_NUMBER(cloud_requests, std::uint32_t, HOLDALL_OPT_CLOUD_REQUESTS)
     HOLDALL_NUMBER(dry_run, bool, HOLDALL_OPT_DRY_RUN)
-    // Sets a progress callback of long calls, (done, total). If it returns false, the call fails
-    // with HOLDALL_E_CANCELLED. It may run on another thread. It is alive as long as the handles
-    // that are opened with these options.
+    // Sets a progress callback, (done, total), as holdall_progress_fn. If it returns false, the call
+    // fails with HOLDALL_E_CANCELLED, unless all is done. It is alive as long as the handles that
+    // are opened with these options.
     HOLDALL_OPTION(progress, std::function<bool(std::uint64_t, std::uint64_t)>, set_progress(std::move(value)))
 
     // Sets the storage that replaces the path, which must then be "". It may be freed right after.
