@@ -902,7 +902,7 @@ fn errors_name_the_options() {
     for (opt, value) in [
         (Opt::SpareBytes, 1),
         (Opt::ExpectedRows, 1),
-        (Opt::Offsets, 1),
+        (Opt::Offsets, 0),
     ] {
         let Err(e) = Array::create_frame(
             path.as_os_str(),

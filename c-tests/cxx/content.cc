@@ -374,13 +374,13 @@ void followers()
     EXPECT(b.generation() == 1 && b.size() == 2 && b.read(1) == "two" && before[0].text() == "one");
     failure(HOLDALL_E_STATE, [&] { b.slice(0, 1).refresh(); });
 
-    const std::string path = scratch("followed.b2nd");
-    array::create<std::int32_t>(path, mode::create, format::b2nd, {2}).commit();
-    array a(path);
-    array::create<double>(path, mode::replace, format::b2nd, {3, 4}).commit();
+    const std::string frame = scratch("followed.b2nd");
+    array::create<std::int32_t>(frame, mode::create, format::b2nd, {2}).commit();
+    array a(frame);
+    array::create<double>(frame, mode::replace, format::b2nd, {3, 4}).commit();
     failure(HOLDALL_E_TYPE, [&] { a.refresh(); });
     EXPECT(a.generation() == 0 && a.ndim() == 1 && a.is<std::int32_t>());
-    array writer(path, mode::append);
+    array writer(frame, mode::append);
     failure(HOLDALL_E_STATE, [&] { writer.refresh(); });
     EXPECT(writer.generation() == 0 && writer.is<double>());
 

@@ -5,8 +5,8 @@
 #![forbid(unsafe_code)]
 
 use super::{Error, Result};
+use crate::arrow::batch_source::Source;
 use crate::arrow::ffi;
-use crate::arrow::stream::Source;
 use std::ffi::c_void;
 
 /// Reads rows of a [`Table`](crate::Table), or records of a [`Bag`](crate::Bag), as Arrow record

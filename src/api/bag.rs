@@ -6,7 +6,7 @@ use super::{
     ArrowReader, BagLimits, BagShards, Checksum, Codec, Error, Integrity, Location, Options,
     Records, Result, Stream,
 };
-use crate::arrow::stream::BagStream;
+use crate::arrow::batch_source::BagStream;
 use crate::bag::codec::Codec as EngineCodec;
 use crate::bag::{Bag as EngineBag, Protection, ShardPath, spec};
 use crate::error::Status;

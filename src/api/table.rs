@@ -9,8 +9,8 @@ use super::{
     Result, element,
 };
 use crate::array::Array as EngineArray;
+use crate::arrow::batch_source::TableStream;
 use crate::arrow::export::ExportOptions;
-use crate::arrow::stream::TableStream;
 use crate::dtype::Dtype;
 use crate::options::Options as EngineOptions;
 use crate::superchunk::bloscpack::Mode;

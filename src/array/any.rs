@@ -1,9 +1,9 @@
 //! The array type of the library: a linear run of items, or chunks along every dimension.
 #![forbid(unsafe_code)]
 
-use super::attrs::{self, Attr};
 use super::grid::Positions;
 use super::linear::LinearArray;
+use super::msgpack_json::{self, Attr};
 use super::new_location::NewLocation;
 use super::store::Store;
 use super::tiled::{NewTiled, TiledArray};
@@ -29,7 +29,11 @@ const COPY_BYTES: u64 = 64 << 20;
 
 /// An open array. The handle sees its own changes immediately; other handles see them after a
 /// commit.
-pub struct Array(Body);
+pub struct Array {
+    body: Body,
+    /// The callback of the options: read by each call, so it is not asked of the store.
+    progress: Option<Progress>,
+}
 
 enum Body {
     Linear(LinearArray),
@@ -59,7 +63,7 @@ impl AsRef<Array> for Array {
 
 impl From<TiledArray> for Array {
     fn from(tiled: TiledArray) -> Array {
-        Array(Body::Tiled(Box::new(tiled)))
+        Array::with_body(Body::Tiled(Box::new(tiled)))
     }
 }
 
@@ -118,7 +122,12 @@ impl Array {
     }
 
     fn linear(linear: LinearArray) -> Array {
-        Array(Body::Linear(linear))
+        Array::with_body(Body::Linear(linear))
+    }
+
+    fn with_body(body: Body) -> Array {
+        let progress = dispatch!(&body, a => a.store().progress().cloned());
+        Array { body, progress }
     }
 
     /// Creates an array of zeros in a Bloscpack file, in C order. The file exists after the first
@@ -181,22 +190,22 @@ impl Array {
     /// Returns the attributes as JSON by name. For a Bloscpack file these are all members of its
     /// metadata that do not describe the array; for a frame they are its metalayers.
     pub fn attrs(&self) -> Result<Vec<Attr>> {
-        match &self.0 {
+        match &self.body {
             Body::Linear(linear) => linear.attrs(),
-            Body::Tiled(tiled) => attrs::of_frame(tiled.store()),
+            Body::Tiled(tiled) => msgpack_json::of_frame(tiled.store()),
         }
     }
 
     /// Returns whether the attributes are corrupt and the options request to skip corrupt data.
     pub fn has_lost_attrs(&self) -> bool {
-        matches!(&self.0, Body::Linear(linear) if linear.has_lost_attrs())
+        matches!(&self.body, Body::Linear(linear) if linear.has_lost_attrs())
     }
 
     /// Copies the array, with all uncommitted changes, into a Bloscpack file with array metadata.
     /// `chunks` is the shape of a chunk, as for [`Array::create`], with rows along the slowest
     /// dimension; `None` keeps the current one. Everything else is as for [`Bloscpack::copy`].
     pub fn copy(&self, to: Destination, chunks: Option<&[u64]>) -> Result<bool> {
-        match &self.0 {
+        match &self.body {
             Body::Linear(linear) => linear.copy(to, chunks),
             Body::Tiled(tiled) => {
                 let Destination {
@@ -234,7 +243,7 @@ impl Array {
         options: &Options,
     ) -> Result<bool> {
         let mut new = NewTiled { ..*new };
-        if let Body::Tiled(tiled) = &self.0 {
+        if let Body::Tiled(tiled) = &self.body {
             let file = to.destination(mode, options)?;
             tiled.refuse_same_file(&file.folder, &file.name)?;
             let as_here = |opt: Opt| options.given(opt).is_none() && new.chunks.is_none();
@@ -255,10 +264,11 @@ impl Array {
         };
         if !copy.copy_attrs_from(self.store())? {
             self.attrs()?.iter().try_for_each(|(name, json)| {
-                copy.store_mut().attr_set(name, &attrs::from_json(json))
+                copy.store_mut()
+                    .attr_set(name, &msgpack_json::from_json(json))
             })?;
         }
-        if let Body::Tiled(tiled) = &self.0
+        if let Body::Tiled(tiled) = &self.body
             && let Some(damaged) = copy.copy_chunks_from(tiled, options, &scope)?
         {
             Array::from(copy).commit()?;
@@ -312,7 +322,7 @@ impl Array {
 
     /// Returns the format. A frame without array metalayers is [`Format::B2Frame`].
     pub fn format(&self) -> Format {
-        match &self.0 {
+        match &self.body {
             Body::Linear(linear) => linear.store().format(),
             Body::Tiled(tiled) => tiled.format(),
         }
@@ -330,26 +340,26 @@ impl Array {
 
     /// Returns the length along each dimension.
     pub fn shape(&self) -> &[u64] {
-        dispatch!(&self.0, a => a.shape())
+        dispatch!(&self.body, a => a.shape())
     }
 
     /// Returns the shape of a chunk. For a linear array this is the number of whole rows in a
     /// chunk, at least one; a row is everything at one index of the slowest dimension. The value is
     /// only a hint if chunks do not consist of whole rows or differ in length.
     pub fn chunkshape(&self) -> &[u64] {
-        dispatch!(&self.0, a => a.chunkshape())
+        dispatch!(&self.body, a => a.chunkshape())
     }
 
     /// Returns the shape of a block, the smallest part of a chunk that can be decoded alone. For a
     /// linear array these are the blocks of the first chunk, or whole chunks before the first chunk
     /// is written.
     pub fn blockshape(&self) -> &[u64] {
-        dispatch!(&self.0, a => a.blockshape())
+        dispatch!(&self.body, a => a.blockshape())
     }
 
     /// Returns the dtype of the items.
     pub fn dtype(&self) -> &Dtype {
-        dispatch!(&self.0, a => a.dtype())
+        dispatch!(&self.body, a => a.dtype())
     }
 
     /// Returns the dtype as text, as it is spelled in the file, without the quotes of a Python
@@ -364,7 +374,7 @@ impl Array {
 
     /// Returns the order of the items.
     pub fn order(&self) -> Order {
-        match &self.0 {
+        match &self.body {
             Body::Linear(a) => a.order(),
             Body::Tiled(_) => Order::C,
         }
@@ -377,7 +387,7 @@ impl Array {
 
     /// Returns the size of all items in bytes.
     pub fn nbytes(&self) -> u64 {
-        dispatch!(&self.0, a => a.nbytes())
+        dispatch!(&self.body, a => a.nbytes())
     }
 
     /// Returns the size in bytes of the file as of the last commit.
@@ -387,17 +397,17 @@ impl Array {
 
     /// Returns the memory limit in bytes for allocations whose size comes from the file.
     pub fn memory_limit(&self) -> u64 {
-        dispatch!(&self.0, a => a.memory_limit())
+        dispatch!(&self.body, a => a.memory_limit())
     }
 
     /// Returns the store of the array.
     pub fn store(&self) -> &dyn Store {
-        dispatch!(&self.0, a => a.store())
+        dispatch!(&self.body, a => a.store())
     }
 
     /// Returns the store for changes. Only the array itself may change the shape and the content.
     pub fn store_mut(&mut self) -> &mut dyn Store {
-        dispatch!(&mut self.0, a => a.store_mut())
+        dispatch!(&mut self.body, a => a.store_mut())
     }
 
     /// Returns the JSON metadata of a Bloscpack file, as of the last commit or the last call of
@@ -408,7 +418,7 @@ impl Array {
 
     /// Sets the metadata. They must describe the same array; other members may be arbitrary.
     pub fn meta_set(&mut self, json: &[u8]) -> Result<()> {
-        match &mut self.0 {
+        match &mut self.body {
             Body::Linear(a) => a.meta_set(json),
             Body::Tiled(a) => Err(fail!(
                 Unsupported,
@@ -435,7 +445,7 @@ impl Array {
     /// Sets the fill value for items that are added from now on. Items that were added before keep
     /// the previous value.
     pub fn fill_set(&mut self, value: &[u8]) -> Result<()> {
-        match &mut self.0 {
+        match &mut self.body {
             Body::Linear(a) => a.fill_set(value),
             Body::Tiled(a) => a.store_mut().fill_set(value),
         }
@@ -479,8 +489,11 @@ impl Array {
         dst: &mut [u8],
         strides: Option<&[i64]>,
     ) -> Result<bool> {
-        let read = || dispatch!(&self.0, a => a.read(start, count, step, dst, strides));
-        measured(self.progress(), self.box_bytes(count), Step::Decode, read)
+        let mut read = || dispatch!(&self.body, a => a.read(start, count, step, dst, strides));
+        match &self.progress {
+            None => read(),
+            some => measured(some.clone(), self.box_bytes(count), Step::Decode, read),
+        }
     }
 
     /// Writes a box from a buffer with the layout that [`Array::read`] describes. On failure, part
@@ -493,41 +506,37 @@ impl Array {
         src: &[u8],
         strides: Option<&[i64]>,
     ) -> Result<()> {
-        let (progress, total) = (self.progress(), self.box_bytes(count));
+        let (progress, total) = (self.progress.clone(), self.box_bytes(count));
         measured(
             progress,
             total,
             Step::Encode,
-            || dispatch!(&mut self.0, a => a.write(start, count, step, src, strides)),
+            || dispatch!(&mut self.body, a => a.write(start, count, step, src, strides)),
         )
     }
 
     /// Reads single items. `coordinates` has one index per dimension, item after item.
     pub fn read_points(&self, coordinates: &[u64], n: usize, dst: &mut [u8]) -> Result<bool> {
-        let read = || dispatch!(&self.0, a => a.read_points(coordinates, n, dst));
-        measured(
-            self.progress(),
-            self.box_bytes(&[n as u64]),
-            Step::Decode,
-            read,
-        )
+        let read = || dispatch!(&self.body, a => a.read_points(coordinates, n, dst));
+        let total = self.box_bytes(&[n as u64]);
+        measured(self.progress.clone(), total, Step::Decode, read)
     }
 
     /// Reads all combinations of the positions of each dimension, packed in C order.
     pub fn read_orthogonal(&self, positions: &Positions, dst: &mut [u8]) -> Result<bool> {
         let total = dst.len() as u64;
-        let read = || dispatch!(&self.0, a => a.read_orthogonal(positions, dst));
-        measured(self.progress(), total, Step::Decode, read)
+        let read = || dispatch!(&self.body, a => a.read_orthogonal(positions, dst));
+        measured(self.progress.clone(), total, Step::Decode, read)
     }
 
     /// Writes all combinations of the positions of each dimension. If a position occurs twice, the
     /// last occurrence wins.
     pub fn write_orthogonal(&mut self, positions: &Positions, src: &[u8]) -> Result<()> {
         measured(
-            self.progress(),
+            self.progress.clone(),
             src.len() as u64,
             Step::Encode,
-            || dispatch!(&mut self.0, a => a.write_orthogonal(positions, src)),
+            || dispatch!(&mut self.body, a => a.write_orthogonal(positions, src)),
         )
     }
 
@@ -548,11 +557,6 @@ impl Array {
         ))
     }
 
-    /// Returns the progress callback of the options.
-    fn progress(&self) -> Option<Progress> {
-        self.store().progress().cloned()
-    }
-
     /// Returns the number of bytes of the items of a box.
     fn box_bytes(&self, count: &[u64]) -> u64 {
         let item = self.itemsize() as u64;
@@ -565,7 +569,7 @@ impl Array {
     /// no dimensions.
     #[cfg(any(test, feature = "internals"))]
     pub fn slowest(&self) -> Option<usize> {
-        match &self.0 {
+        match &self.body {
             Body::Linear(a) => a.slowest(),
             Body::Tiled(a) => (!a.shape().is_empty()).then_some(0),
         }
@@ -575,10 +579,10 @@ impl Array {
     /// value. On failure, the array may have an intermediate shape.
     pub fn resize(&mut self, shape: &[u64]) -> Result<()> {
         measured(
-            self.progress(),
+            self.progress.clone(),
             self.nbytes(),
             Step::Encode,
-            || dispatch!(&mut self.0, a => a.resize(shape)),
+            || dispatch!(&mut self.body, a => a.resize(shape)),
         )
     }
 
@@ -597,10 +601,10 @@ impl Array {
     /// items. `src` has the new items, packed in C order. On failure, the array is unchanged.
     pub fn insert(&mut self, axis: usize, at: u64, count: u64, src: &[u8]) -> Result<()> {
         measured(
-            self.progress(),
+            self.progress.clone(),
             src.len() as u64,
             Step::Encode,
-            || dispatch!(&mut self.0, a => a.insert(axis, at, count, src)),
+            || dispatch!(&mut self.body, a => a.insert(axis, at, count, src)),
         )
     }
 
@@ -608,10 +612,10 @@ impl Array {
     /// items. On failure, the array is unchanged.
     pub fn remove(&mut self, axis: usize, at: u64, count: u64) -> Result<()> {
         measured(
-            self.progress(),
+            self.progress.clone(),
             self.nbytes(),
             Step::Encode,
-            || dispatch!(&mut self.0, a => a.remove(axis, at, count)),
+            || dispatch!(&mut self.body, a => a.remove(axis, at, count)),
         )
     }
 
@@ -619,7 +623,7 @@ impl Array {
     /// as of the last commit.
     pub fn commit(&mut self) -> Result<()> {
         let pending = self.store().pending_bytes();
-        measured(self.progress(), pending, Step::Encode, || {
+        measured(self.progress.clone(), pending, Step::Encode, || {
             self.flush()?;
             self.store_mut().commit()
         })
@@ -627,14 +631,14 @@ impl Array {
 
     /// Passes all changes to the store, so that a commit of the store commits the array.
     pub fn flush(&mut self) -> Result<()> {
-        dispatch!(&mut self.0, a => a.flush())
+        dispatch!(&mut self.body, a => a.flush())
     }
 }
 
 /// Returns the shape of the boxes in which a copy transfers about `items` items: whole chunks of
 /// `to` along every dimension if it is chunked, otherwise whole rows.
 fn copy_box(shape: &[u64], to: &Array, items: u64) -> Vec<u64> {
-    let mut lengths: Vec<u64> = match &to.0 {
+    let mut lengths: Vec<u64> = match &to.body {
         Body::Tiled(t) => t
             .chunkshape()
             .iter()

@@ -6,9 +6,9 @@
 //! following items move. One commit makes shape and content visible together.
 #![forbid(unsafe_code)]
 
-use super::attrs::of_frame;
-use super::content::Content;
+use super::filled_content::FilledContent;
 use super::grid::{Duplicates, Grid, Positions};
+use super::msgpack_json::of_frame;
 use super::selection::{MAX_NDIM, Plan};
 use super::store::Store;
 use crate::alloc;
@@ -30,7 +30,7 @@ const DEFAULT_CHUNK: u64 = 1 << 20;
 /// An open array. The handle sees its own changes immediately; other handles see them after a
 /// commit.
 pub struct LinearArray {
-    content: Content,
+    content: FilledContent,
     meta: ArrayMeta,
     chunkshape: Vec<u64>,
     blockshape: OnceLock<Vec<u64>>,
@@ -102,7 +102,7 @@ impl LinearArray {
         options: &Options,
     ) -> LinearArray {
         let chunkshape = chunkshape.unwrap_or_else(|| chunk_rows(&meta, store.chunk_bytes()));
-        let content = Content::new(store, len, options.memory_limit());
+        let content = FilledContent::new(store, len, options.memory_limit());
         LinearArray {
             content,
             meta,

@@ -4,8 +4,9 @@
 //! - [`grid`]: checks the index arguments of a call and turns them into such plans.
 //! - [`default_shapes`]: default shapes of chunks and blocks.
 //! - [`store`]: the trait of everything that stores the content of an array.
-//! - [`attrs`]: conversion of attributes between JSON and MessagePack.
-//! - [`content`]: reads and writes plans over a store.
+//! - [`msgpack_json`]: conversion of attributes between JSON and MessagePack.
+//! - [`filled_content`]: a store, and the fill value for items that were never written.
+//! - `transfer`: reads and writes plans over such a content.
 //! - [`metalayer`]: the metalayers `b2nd` and `caterva`, which mark a Blosc2 frame as an array.
 //! - `linear`: arrays over a linear run of items, such as Bloscpack files.
 //! - `tiled`: arrays in Blosc2 frames.
@@ -18,13 +19,13 @@
 //! evaluates or executes what a file describes.
 
 mod any;
-pub mod attrs;
-pub mod content;
 pub mod default_shapes;
+pub mod filled_content;
 mod frame_store;
 pub mod grid;
 mod linear;
 pub mod metalayer;
+pub mod msgpack_json;
 pub mod nd;
 mod new_location;
 pub mod selection;
@@ -32,6 +33,7 @@ pub mod store;
 #[cfg(test)]
 mod tests;
 mod tiled;
+mod transfer;
 
 pub use any::Array;
 pub use new_location::NewLocation;

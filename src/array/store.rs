@@ -1,6 +1,6 @@
 //! The store of an array's content: one superchunk, or the files of a dataset.
 //!
-//! [`Store`] is everything that [`super::content`] and the arrays require from the layer below: a
+//! [`Store`] is everything that [`super::filled_content`] and the arrays require from the layer below: a
 //! run of bytes in chunks, and named values. Read-only stores do not override the methods that
 //! change content.
 #![forbid(unsafe_code)]

@@ -9,8 +9,8 @@
 use super::default_shapes::{self, ShapeOptions};
 use super::grid::Positions;
 use super::metalayer::{ArrayMetalayer, B2ND, CATERVA, spelling};
-use super::nd::Tiles;
-use super::nd::tiles::Dim;
+use super::nd::ChunkGrid;
+use super::nd::chunk_grid::Dim;
 use super::selection::MAX_NDIM;
 use super::store::Store;
 use crate::alloc::Scratch;
@@ -30,7 +30,7 @@ use std::sync::Arc;
 /// An open array in a frame.
 pub struct TiledArray {
     frame: Frame,
-    tiles: Tiles,
+    tiles: ChunkGrid,
     dtype: Dtype,
     chunkshape: Vec<u64>,
     blockshape: Vec<u64>,
@@ -184,7 +184,7 @@ impl TiledArray {
             .take_bytes(Opt::Fill)
             .map_or_else(|| Ok(Fill::Zeros), |bytes| fill_of(&bytes, item))?;
         let (chunkshape, blockshape) = default_shapes::choose(new.shape, item, &shape_options)?;
-        let tiles = Tiles::new(
+        let tiles = ChunkGrid::new(
             new.shape,
             &chunkshape,
             &blockshape,
@@ -499,8 +499,8 @@ fn layers(
 }
 
 /// Returns the grid that a metalayer describes, if it matches the chunks of the frame.
-fn tiles_of_layer(layer: &ArrayMetalayer, frame: &Frame, memory_limit: u64) -> Result<Tiles> {
-    let tiles = Tiles::new(
+fn tiles_of_layer(layer: &ArrayMetalayer, frame: &Frame, memory_limit: u64) -> Result<ChunkGrid> {
+    let tiles = ChunkGrid::new(
         &layer.shape,
         &layer.chunkshape,
         &layer.blockshape,

@@ -2,11 +2,11 @@
 //! into pieces of a suitable size.
 #![forbid(unsafe_code)]
 
+use super::batch_source::lists;
 use super::export::{ExportOptions, RowContext};
 use super::ffi::{ArrowArray, Stream};
 use super::format::{Field, Format};
 use super::import::{Plan, ValueIndices, first_null, match_fields, pack};
-use super::stream::lists;
 use crate::alloc;
 use crate::array::Array;
 use crate::dtype::Type;

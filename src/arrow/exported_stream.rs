@@ -1,7 +1,7 @@
 //! Streams that this library exports: the functions that their consumer calls.
 
+use super::batch_source::Source;
 use super::ffi::{ArrowArray, ArrowArrayStream, ArrowSchema};
-use super::stream::Source;
 use crate::error::{Error, Result, Status, fail};
 use crate::panics::caught;
 use std::ffi::{CString, c_char, c_int};

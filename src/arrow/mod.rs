@@ -5,7 +5,7 @@
 //! - [`times`]: conversion between the time units of NumPy and Arrow.
 //! - [`data`]: the buffers and arrays of exported batches.
 //! - [`export`]: converts the bytes of a column to Arrow arrays.
-//! - [`stream`]: reads a table or a bag batch by batch.
+//! - [`batch_source`]: reads a table or a bag batch by batch.
 //! - [`import`]: converts Arrow arrays to the bytes of a column.
 //! - [`append`]: appends an Arrow stream to a table.
 //! - [`ffi`]: the C data interface, and [`exported_stream`]: the functions of an exported stream;
@@ -15,6 +15,7 @@
 //! only through tables and bags.
 
 pub mod append;
+pub mod batch_source;
 pub mod data;
 pub mod export;
 #[allow(unsafe_code)]
@@ -23,7 +24,6 @@ pub mod exported_stream;
 pub mod ffi;
 pub mod format;
 pub mod import;
-pub mod stream;
 #[cfg(test)]
 mod tests;
 pub mod time_units;

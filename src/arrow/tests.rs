@@ -1,11 +1,11 @@
 //! Columns of every type survive export and import. Streams of other producers are imported exactly
 //! or rejected.
 use super::append::{StreamRows, TargetColumn};
+use super::batch_source::Source;
 use super::data::{Buffer, Data};
 use super::export::{ExportOptions, RowContext, export_lists, field};
 use super::ffi::{ArrowArrayStream, Stream};
 use super::format::{Field, Format, OffsetLayout};
-use super::stream::Source;
 use super::time_units::Unit;
 use crate::dtype::Dtype;
 use crate::error::{Error, Result, Status};

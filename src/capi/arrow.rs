@@ -3,8 +3,8 @@
 use super::bag::holdall_bag;
 use super::guard::*;
 use super::table::holdall_table;
+use crate::arrow::batch_source::{BagStream, Source, TableStream};
 use crate::arrow::ffi::{ArrowArrayStream, Stream};
-use crate::arrow::stream::{BagStream, Source, TableStream};
 use crate::error::{Result, fail};
 
 /// Exports a source of batches as a stream. After an error `*out` is a released stream.

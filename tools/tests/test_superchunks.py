@@ -359,7 +359,7 @@ class Superchunk(Blp):
         self.assertEqual(out, f"{digest([b'one', b'two'], 'crc32')}  b.bagz\n{zlib.crc32(data):08x}  a.blp\n")
         out = self.good("sum", "--slice", "1:", "a.blp", "b.bagz").decode()
         self.assertEqual(out, f"{hashlib.sha256(data[8:]).hexdigest()}  a.blp\n{digest([b'two'])}  b.bagz\n")
-        for args in [["verify", "--limits", "separate", "a.blp"], ["sum", "--limits=separate", "a.blp"], ["repair", "--limits", "tail", "a.blp"]]:
+        for args in [["verify", "--limits", "separate", "a.blp"], ["sum", "--limits=separate", "a.blp"], ["repair", "--limits", "separate", "a.blp"]]:
             words, _ = self.bad(*args)
             self.assertIn(args[1].split("=")[0], words)
 

@@ -9,8 +9,8 @@
 
 use super::super::selection::{Axis, Plan, Segment};
 use super::super::store::repeat;
-use super::partition::{End, Lattice, Spans, first_from};
-use super::tiles::Dim;
+use super::chunk_grid::Dim;
+use super::selection_parts::{End, Lattice, Spans, first_from};
 use crate::alloc;
 use crate::blosc::Decoded;
 use crate::blosc::filter::StridedRows;

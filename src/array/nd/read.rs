@@ -2,12 +2,12 @@
 //! contiguous there.
 #![forbid(unsafe_code)]
 
-use super::super::content;
 use super::super::grid::{Duplicates, Positions, Selection, for_each_point};
 use super::super::selection::Plan;
+use super::super::transfer;
 use super::buffer_split::{BufferRuns, FillPattern, Unit, outside, split};
-use super::partition::{Lattice, Spans};
-use super::tiles::{Dim, ItemLocation, Tiles};
+use super::chunk_grid::{ChunkGrid, Dim, ItemLocation};
+use super::selection_parts::{Lattice, Spans};
 use crate::blosc::Decoded;
 use crate::error::{Result, fail};
 use crate::superchunk::chunks::{Chunks, Sink};
@@ -18,14 +18,14 @@ use std::ops::Range;
 const PARALLEL_MIN: u64 = if cfg!(test) {
     64
 } else {
-    content::PARALLEL_MIN
+    transfer::PARALLEL_MIN
 };
 /// Maximum number of blocks per call of [`Chunks::read_blocks`].
 const BLOCKS_PER_CALL: usize = 4096;
 /// Number of units per thread, so that all threads finish at about the same time.
 const UNITS_PER_THREAD: u64 = 4;
 
-impl Tiles {
+impl ChunkGrid {
     /// Reads the items `start[d]`, `start[d] + step[d]`, ... (`count[d]` of them) along each
     /// dimension `d`. See [`Array::read`](crate::array::Array::read) for the other parameters.
     /// Returns `true` if some of the items were corrupt and are zeros, as the options requested.

@@ -9,9 +9,9 @@
 use super::super::grid::{Grid, Selection, packed_strides};
 use super::super::selection::MAX_NDIM;
 use super::buffer_split::outside;
-use super::partition::Lattice;
+use super::chunk_grid::{ChunkGrid, Dim};
 use super::read::batches;
-use super::tiles::{Dim, Tiles};
+use super::selection_parts::Lattice;
 use super::write::{BoxSource, ChunkTask, put_tasks};
 use crate::alloc;
 use crate::blosc::Decoded;
@@ -23,7 +23,7 @@ use std::ops::Range;
 /// Coordinates along each dimension.
 type Coordinates = [u64; MAX_NDIM];
 
-impl Tiles {
+impl ChunkGrid {
     /// Changes the shape. Items outside the new shape are removed; new items are zeros. An
     /// impossible shape is refused before any change. If the chunks fail, the array may have an
     /// intermediate shape.
@@ -134,7 +134,7 @@ impl Tiles {
         axis: usize,
         at: u64,
         count: u64,
-        new: Tiles,
+        new: ChunkGrid,
     ) -> Result<()> {
         let Some(dim) = self.dims().get(axis).copied() else {
             return Err(self.no_axis(axis));
@@ -226,10 +226,10 @@ impl Tiles {
     fn regrid(
         &mut self,
         chunks: &mut dyn Chunks,
-        new: Tiles,
+        new: ChunkGrid,
         moved: &dyn Fn(usize, u64) -> Option<u64>,
     ) -> Result<()> {
-        let counts = |tiles: &Tiles| tiles.dims().iter().map(Dim::chunks).collect::<Vec<_>>();
+        let counts = |tiles: &ChunkGrid| tiles.dims().iter().map(Dim::chunks).collect::<Vec<_>>();
         let (before, after) = (counts(self), counts(&new));
         if before != after {
             let old = |chunk| {
@@ -287,10 +287,15 @@ struct Shift<'a> {
     src: &'a [u8],
 }
 
-impl Tiles {
+impl ChunkGrid {
     /// Encodes all chunks whose items change or move within a chunk. Appends them to the old chunks
     /// until all of them exist.
-    fn shift_items(&mut self, chunks: &mut dyn Chunks, new: Tiles, change: &Shift) -> Result<()> {
+    fn shift_items(
+        &mut self,
+        chunks: &mut dyn Chunks,
+        new: ChunkGrid,
+        change: &Shift,
+    ) -> Result<()> {
         let Some(dim) = new.dims().get(change.axis) else {
             return Err(self.no_axis(change.axis));
         };
@@ -360,7 +365,7 @@ impl Tiles {
     fn shifted_fill(
         &self,
         chunks: &dyn Chunks,
-        new: &Tiles,
+        new: &ChunkGrid,
         change: &Shift,
         first: u64,
         mut coordinates: Coordinates,
@@ -407,7 +412,7 @@ impl Tiles {
     fn encode_shifted(
         &self,
         chunks: &dyn Chunks,
-        new: &Tiles,
+        new: &ChunkGrid,
         change: &Shift,
         first: u64,
         coordinates: Coordinates,
@@ -520,13 +525,13 @@ impl Tiles {
 
 // ---- padding
 
-impl Tiles {
+impl ChunkGrid {
     /// Zeroes the padding of the chunks as far as the shape `visible` would expose it. With
     /// `check_first`, chunks whose padding is already zero are not encoded again.
     fn zero_padding(
         &self,
         chunks: &mut dyn Chunks,
-        visible: &Tiles,
+        visible: &ChunkGrid,
         check_first: bool,
     ) -> Result<()> {
         if self.chunks() == 0 {
@@ -583,7 +588,7 @@ impl Tiles {
 
 /// A chunk with padding outside the array.
 struct EdgeChunk<'a> {
-    tiles: &'a Tiles,
+    tiles: &'a ChunkGrid,
     chunk: u64,
     /// Per dimension, the chunk positions at which the array ends, and at which the part that
     /// becomes visible ends.
@@ -591,7 +596,7 @@ struct EdgeChunk<'a> {
 }
 
 impl<'a> EdgeChunk<'a> {
-    fn new(tiles: &'a Tiles, visible: &Tiles, coordinates: Coordinates) -> EdgeChunk<'a> {
+    fn new(tiles: &'a ChunkGrid, visible: &ChunkGrid, coordinates: Coordinates) -> EdgeChunk<'a> {
         let mut ends = [(0, 0); MAX_NDIM];
         for (((ends, dim), visible), coordinate) in ends
             .iter_mut()

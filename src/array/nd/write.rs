@@ -4,15 +4,15 @@
 
 use super::super::grid::{Positions, Selection};
 use super::buffer_split::outside;
-use super::partition::{Lattice, Spans};
-use super::tiles::{Dim, Tiles};
+use super::chunk_grid::{ChunkGrid, Dim};
+use super::selection_parts::{Lattice, Spans};
 use crate::error::Result;
 use crate::superchunk::chunks::{
     BlockChange, ChunkWork, Chunks, EncodeJob, Fill, PendingChunk, Source,
 };
 
-impl Tiles {
-    /// Writes a box from a buffer with the layout that [`Tiles::read`] describes. On failure, part
+impl ChunkGrid {
+    /// Writes a box from a buffer with the layout that [`ChunkGrid::read`] describes. On failure, part
     /// of it may be written.
     pub fn write(
         &self,

@@ -13,7 +13,7 @@
 
 mod budget;
 mod decode;
-mod destination;
+mod layout;
 mod locate;
 mod prefetch;
 mod records;
@@ -329,7 +329,7 @@ fn finish(
             Ok(())
         },
     )?;
-    let offsets = destination::offsets(&tasks, n).map_err(whole_batch)?;
+    let offsets = layout::offsets(&tasks, n).map_err(whole_batch)?;
     let bytes = *offsets.at(n).map_err(whole_batch)?;
     let data = alloc::allow(bytes, config.most, "the records of a batch")
         .and_then(|_| budget.take(bytes))
@@ -345,7 +345,7 @@ fn finish(
             _ => Failure { out, error },
         }
     })?;
-    let mut slots = destination::hand_out(&tasks, data, &offsets).map_err(whole_batch)?;
+    let mut slots = layout::hand_out(&tasks, data, &offsets).map_err(whole_batch)?;
     let scope = Scope::open(config.progress, bytes, Step::Decode);
     prefetch::fetch_uncompressed(&mut tasks, &mut slots)?;
     each(
@@ -374,7 +374,7 @@ fn finish(
         unchecked,
     };
     if !layout.damaged.is_empty() {
-        destination::remove_damaged(&mut layout, data);
+        layout::remove_damaged(&mut layout, data);
     }
     Ok(layout)
 }

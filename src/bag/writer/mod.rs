@@ -22,7 +22,7 @@
 #![forbid(unsafe_code)]
 
 mod shard_writer;
-mod sink;
+mod spill_buffer;
 mod upload;
 
 use super::codec::{CODEC_BY_NAME, Codec, Decoder, Encoding, is_codec_unspecified};

@@ -1,7 +1,7 @@
 //! Writes one file of a bag: its last commit, the uncommitted records, and its part of a commit.
 #![forbid(unsafe_code)]
 
-use super::sink::Sink;
+use super::spill_buffer::SpillBuffer;
 use crate::alloc;
 use crate::bag::codec::{Codec, Decoder};
 use crate::bag::interleave::{MARK_SIZE, Mark, TURNS_PREFIX};
@@ -29,9 +29,9 @@ pub struct ShardWriter {
     max_buffered: usize,
     /// Maximum size of an allocation that a file can cause.
     memory_limit: u64,
-    pub records: Sink,
-    pub limits: Sink,
-    pub checksums: Sink,
+    pub records: SpillBuffer,
+    pub limits: SpillBuffer,
+    pub checksums: SpillBuffer,
     base: Option<Base>,
     /// Number of committed and of uncommitted records.
     pub committed: u64,
@@ -277,7 +277,7 @@ impl ShardWriter {
     /// Sets the destination of the next records.
     fn retarget(&mut self) {
         if let Some(base) = self.base.as_ref().filter(|_| self.separate) {
-            self.records = Sink::onto(
+            self.records = SpillBuffer::onto(
                 &self.container.folder,
                 self.container.main.clone(),
                 base.records.clone(),
@@ -585,9 +585,9 @@ impl ShardWriter {
 
 /// Returns the sinks for records, limits and checksums of a new bag. The last two buffer a quarter
 /// as much.
-fn sinks(container: &Container, max_buffered: usize) -> [Sink; 3] {
+fn sinks(container: &Container, max_buffered: usize) -> [SpillBuffer; 3] {
     let sink = |prefix, max_buffered| {
-        Sink::new(
+        SpillBuffer::new(
             &container.folder,
             container.new_name(prefix),
             &container.main,

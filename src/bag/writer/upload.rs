@@ -9,7 +9,7 @@
 #![forbid(unsafe_code)]
 
 use super::shard_writer::ShardWriter;
-use super::sink::{Sink, Upload};
+use super::spill_buffer::{SpillBuffer, Upload};
 use super::{Mode, Writer};
 use crate::bag::codec::Codec;
 use crate::bag::interleave::TURNS_PREFIX;
@@ -116,7 +116,7 @@ impl ShardWriter {
     fn target_object_store(&mut self, upload: Upload) {
         let folder = &self.container.folder;
         let sink = |prefix, upload| {
-            Sink::to_store(
+            SpillBuffer::to_store(
                 folder,
                 self.container.name(prefix),
                 self.max_buffered(),
@@ -145,7 +145,7 @@ impl ShardWriter {
     ) -> Result<()> {
         let new = checksums.is_none();
         let folder = self.container.folder.clone();
-        let made = |sink: &mut Sink, name: OsString| -> Result<UploadedFile> {
+        let made = |sink: &mut SpillBuffer, name: OsString| -> Result<UploadedFile> {
             sink.flush()?;
             Ok((folder.clone(), name, sink.file()?))
         };

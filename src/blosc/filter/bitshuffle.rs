@@ -7,8 +7,8 @@
 #![forbid(unsafe_code)]
 
 use super::Block;
+use super::lanes::{self, Kernel, Lanes};
 use super::shuffle::{self, beyond, tiles};
-use super::simd::{self, Kernel, Lanes};
 
 /// Returns whether C-Blosc 1 bitshuffles a block of `len` bytes. It leaves a block unchanged if the
 /// number of items is not a multiple of 8.
@@ -24,7 +24,7 @@ pub fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     block.items -= block.items % 8;
     block.copy_tail(block.items);
     if block.items > 0 {
-        simd::vectorised(&mut Bitshuffle(&mut block));
+        lanes::vectorised(&mut Bitshuffle(&mut block));
         bitshuffle_rest(block);
     }
 }
@@ -35,7 +35,7 @@ pub fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     block.items -= block.items % 8;
     block.copy_tail(block.items);
     if block.items > 0 {
-        simd::vectorised(&mut Bitunshuffle(&mut block));
+        lanes::vectorised(&mut Bitunshuffle(&mut block));
         bitunshuffle_rest(block);
     }
 }

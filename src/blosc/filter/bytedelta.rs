@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 use super::Block;
-use super::simd::{self, Kernel, Lanes};
+use super::lanes::{self, Kernel, Lanes};
 
 /// Computes the differences within each of `typesize` streams.
 pub fn bytedelta_encode(typesize: usize, src: &[u8], dst: &mut [u8]) {
@@ -39,7 +39,7 @@ pub fn bytedelta_decode(typesize: usize, src: &[u8], dst: &mut [u8]) {
         block: &mut block,
         streams: 0,
     };
-    simd::vectorised(&mut kernel);
+    lanes::vectorised(&mut kernel);
     let done = if kernel.streams == typesize {
         block.items / 16 * 16
     } else {

@@ -17,9 +17,9 @@ pub mod bitshuffle;
 pub mod bytedelta;
 pub mod delta;
 // unsafe code: loads, stores and intrinsics
-pub mod shuffle;
 #[allow(unsafe_code)]
-mod simd;
+mod lanes;
+pub mod shuffle;
 pub mod trunc;
 pub mod unshuffle_rows;
 

@@ -9,7 +9,7 @@
 #![forbid(unsafe_code)]
 
 use super::Block;
-use super::simd::{self, Kernel, Lanes};
+use super::lanes::{self, Kernel, Lanes};
 use std::hint::black_box;
 
 /// Shuffles items of `typesize` bytes. Bytes after the last whole item are copied.
@@ -19,7 +19,7 @@ pub fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
         return block.copy_tail(0);
     }
     block.copy_tail(block.items);
-    simd::vectorised(&mut Shuffle(&mut block));
+    lanes::vectorised(&mut Shuffle(&mut block));
     shuffle_rest(block);
 }
 
@@ -30,7 +30,7 @@ pub fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
         return block.copy_tail(0);
     }
     block.copy_tail(block.items);
-    simd::vectorised(&mut Unshuffle(&mut block));
+    lanes::vectorised(&mut Unshuffle(&mut block));
     unshuffle_rest(block);
 }
 

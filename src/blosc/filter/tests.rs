@@ -1,6 +1,6 @@
 //! Shared code of the filter tests, and tests that apply to all filters.
 
-use super::simd::tests::at_each_level;
+use super::lanes::tests::at_each_level;
 use super::*;
 use proptest::prelude::*;
 

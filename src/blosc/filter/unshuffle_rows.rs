@@ -1,8 +1,8 @@
 //! Unshuffles requested rows of items from separate streams directly to their destination. Other
 //! bytes of the block are not touched.
 
+use super::lanes::{self, Kernel, Lanes, SeparateStreams};
 use super::shuffle::{PREFETCH_DISTANCE, riffle};
-use super::simd::{self, Kernel, Lanes, SeparateStreams};
 use std::ops::Range;
 
 /// Maximum number of streams.
@@ -170,7 +170,7 @@ fn unshuffle_items<const T: usize>(
         dst,
         done: false,
     };
-    simd::vectorised(&mut work);
+    lanes::vectorised(&mut work);
     if work.done {
         return Some(());
     }

@@ -220,7 +220,7 @@ fn aligned_changes_move_chunks_without_decoding() {
 #[test]
 fn invalid_shapes_are_refused() {
     let of = |shape: &[u64], chunk: &[u64], block: &[u64], item| {
-        Tiles::new(shape, chunk, block, item, 1 << 30)
+        ChunkGrid::new(shape, chunk, block, item, 1 << 30)
             .map(|t| t.chunks())
             .map_err(|e| e.status)
     };

@@ -1,6 +1,6 @@
 //! Tests of the engine against a naive array model, over chunks in memory that count the calls.
 
-use super::Tiles;
+use super::ChunkGrid;
 use crate::blosc::Decoded;
 use crate::error::{Result, Status, fail};
 use crate::io::sim::Rng;
@@ -239,7 +239,7 @@ fn noise(rng: &mut Rng, n: usize) -> Vec<u8> {
 /// A random array and its model.
 struct Case {
     rng: Rng,
-    tiles: Tiles,
+    tiles: ChunkGrid,
     mem: Mem,
     model: Model,
 }
@@ -270,7 +270,7 @@ impl Case {
     }
 
     fn of(mut rng: Rng, shape: &[u64], chunk: &[u64], block: &[u64], item: usize) -> Case {
-        let tiles = Tiles::new(shape, chunk, block, item, 1 << 30).unwrap();
+        let tiles = ChunkGrid::new(shape, chunk, block, item, 1 << 30).unwrap();
         let mut mem = Mem {
             chunk_bytes: tiles.chunk_bytes(),
             block_bytes: tiles.block_bytes(),
@@ -464,7 +464,7 @@ fn random_positions(rng: &mut Rng, shape: &[u64]) -> Vec<Option<Vec<u64>>> {
 #[test]
 fn sizes_and_counts_are_checked_for_overflow() {
     let of = |shape: &[u64], chunks: &[u64], blocks: &[u64], item| {
-        Tiles::new(shape, chunks, blocks, item, u64::MAX)
+        ChunkGrid::new(shape, chunks, blocks, item, u64::MAX)
             .map(|t| (t.chunks(), t.chunk_bytes(), t.block_bytes()))
     };
     assert_eq!(of(&[], &[], &[], 8).unwrap(), (1, 8, 8));

@@ -173,7 +173,7 @@ fn point_reads_match_the_model() {
 
 /// A huge number of chunks. The blocks of a chunk consist of repetitions of its number.
 struct Endless {
-    tiles: Tiles,
+    tiles: ChunkGrid,
 }
 
 impl Chunks for Endless {
@@ -224,7 +224,7 @@ impl Chunks for Endless {
 fn chunk_numbers_beyond_32_bits_are_found() {
     let shape = [1 << 36, (1 << 24) - 3];
     let e = Endless {
-        tiles: Tiles::new(&shape, &[4, 8], &[2, 4], 8, 1 << 30).unwrap(),
+        tiles: ChunkGrid::new(&shape, &[4, 8], &[2, 4], 8, 1 << 30).unwrap(),
     };
     let chunks = e.tiles.chunks();
     assert_eq!(chunks, (1 << 34) * (1 << 21));

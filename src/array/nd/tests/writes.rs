@@ -150,7 +150,7 @@ fn arrays_of_sixteen_dimensions_are_supported() {
     };
     case.check("16 dimensions, one of them longer");
     assert_eq!(
-        Tiles::new(&[1; 17], &[1; 17], &[1; 17], 1, 0)
+        ChunkGrid::new(&[1; 17], &[1; 17], &[1; 17], 1, 0)
             .unwrap_err()
             .status,
         crate::error::Status::Unsupported

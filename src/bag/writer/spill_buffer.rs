@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
 /// A sequence of bytes: the last ones are in memory, the ones before in a file.
-pub struct Sink {
+pub struct SpillBuffer {
     folder: Arc<dyn Folder>,
     pub name: OsString,
     /// The file whose mode and owner the new file receives.
@@ -38,7 +38,7 @@ pub enum Upload {
     Buffered,
 }
 
-impl Sink {
+impl SpillBuffer {
     /// Creates a sink that writes to a temporary file and buffers up to `max_buffered` bytes in
     /// memory.
     pub fn new(
@@ -46,8 +46,8 @@ impl Sink {
         name: OsString,
         like: &OsStr,
         max_buffered: usize,
-    ) -> Sink {
-        Sink {
+    ) -> SpillBuffer {
+        SpillBuffer {
             folder: folder.clone(),
             name,
             like: like.into(),
@@ -68,12 +68,12 @@ impl Sink {
         file: Arc<dyn File>,
         base: u64,
         max_buffered: usize,
-    ) -> Sink {
-        Sink {
+    ) -> SpillBuffer {
+        SpillBuffer {
             file: Some(file),
             temporary: false,
             base,
-            ..Sink::new(folder, name, OsStr::new(""), max_buffered)
+            ..SpillBuffer::new(folder, name, OsStr::new(""), max_buffered)
         }
     }
 
@@ -83,11 +83,11 @@ impl Sink {
         name: OsString,
         max_buffered: usize,
         upload: Upload,
-    ) -> Sink {
-        Sink {
+    ) -> SpillBuffer {
+        SpillBuffer {
             temporary: false,
             upload: Some(upload),
-            ..Sink::new(folder, name, OsStr::new(""), max_buffered)
+            ..SpillBuffer::new(folder, name, OsStr::new(""), max_buffered)
         }
     }
 
@@ -158,7 +158,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Like [`Sink::flush`]; also frees the buffer.
+    /// Like [`SpillBuffer::flush`]; also frees the buffer.
     pub fn finish(&mut self) -> Result<()> {
         self.flush()?;
         self.buffer = Vec::new();

@@ -7,7 +7,7 @@
 
 use super::super::grid::Selection;
 use super::super::selection::{Axis, MAX_NDIM, Plan};
-use super::tiles::{Dim, Tiles};
+use super::chunk_grid::{ChunkGrid, Dim};
 use std::cmp::Reverse;
 
 /// Range of selected item numbers, per dimension.
@@ -19,7 +19,7 @@ pub type End = fn(&Dim, u64) -> u64;
 #[derive(Clone, Copy)]
 pub struct Lattice<'a> {
     /// Grid of the array.
-    pub tiles: &'a Tiles,
+    pub tiles: &'a ChunkGrid,
     /// The selected items.
     pub selection: &'a Selection,
 }

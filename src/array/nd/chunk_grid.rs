@@ -69,7 +69,7 @@ impl Dim {
 
 /// The shapes of an array, its chunks and their blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tiles {
+pub struct ChunkGrid {
     dims: Vec<Dim>,
     shape: Vec<u64>,
     item: usize,
@@ -89,11 +89,11 @@ pub struct ItemLocation {
     pub block: usize,
     /// Byte offset in the block.
     pub at: usize,
-    /// Whether it is the last item of its block and padding follows. See [`Tiles::needed`].
+    /// Whether it is the last item of its block and padding follows. See [`ChunkGrid::needed`].
     pub before_padding: bool,
 }
 
-impl Tiles {
+impl ChunkGrid {
     /// Creates the grid for items of `item` bytes. `memory_limit` limits the allocations of a call.
     pub fn new(
         shape: &[u64],
@@ -101,7 +101,7 @@ impl Tiles {
         block: &[u64],
         item: usize,
         memory_limit: u64,
-    ) -> Result<Tiles> {
+    ) -> Result<ChunkGrid> {
         let ndim = shape.len();
         if ndim > MAX_NDIM {
             return Err(fail!(
@@ -157,7 +157,7 @@ impl Tiles {
         let block_bytes = bytes(|d| d.block).ok_or_else(too_long)?;
         let chunk_bytes = bytes(|d| d.blocks().saturating_mul(d.block)).ok_or_else(too_long)?;
         check_size(&dims, item)?;
-        Ok(Tiles {
+        Ok(ChunkGrid {
             dims,
             shape: shape.to_vec(),
             item,
@@ -169,7 +169,7 @@ impl Tiles {
     }
 
     /// Returns the grid with another shape of the array.
-    pub fn with_shape(&self, shape: &[u64]) -> Result<Tiles> {
+    pub fn with_shape(&self, shape: &[u64]) -> Result<ChunkGrid> {
         if shape.len() != self.dims.len() {
             return Err(fail!(
                 Argument,
