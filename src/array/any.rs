@@ -489,11 +489,14 @@ impl Array {
         dst: &mut [u8],
         strides: Option<&[i64]>,
     ) -> Result<bool> {
-        let mut read = || dispatch!(&self.body, a => a.read(start, count, step, dst, strides));
-        match &self.progress {
-            None => read(),
-            some => measured(some.clone(), self.box_bytes(count), Step::Decode, read),
+        // not `measured`: the read is compiled once, for the shortest path of reads of single items
+        let scope = (self.progress.as_ref())
+            .map(|callback| Scope::open(Some(callback), self.box_bytes(count), Step::Decode));
+        let damaged = dispatch!(&self.body, a => a.read(start, count, step, dst, strides))?;
+        if let Some(scope) = scope {
+            scope.finish();
         }
+        Ok(damaged)
     }
 
     /// Writes a box from a buffer with the layout that [`Array::read`] describes. On failure, part
