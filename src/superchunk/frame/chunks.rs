@@ -49,7 +49,39 @@ impl Chunks for Frame {
             )
             .map(|()| false);
         }
-        self.reader().read_blocks(chunk, requested, sink)
+        let reader = self.reader();
+        let read = match reader.known_fill(chunk) {
+            Ok(None) => {
+                let reach = requested.last().map(|last| RequestedBlocks {
+                    last: *last,
+                    n: requested.len(),
+                });
+                let read = reader.open_for(chunk, reach).and_then(|opened| {
+                    let stored = &opened.chunk.stored;
+                    if let Some(fill) = stored.fill() {
+                        return reader
+                            .deliver_fill(chunk, fill, requested, sink)
+                            .map(|()| true);
+                    }
+                    if !reader.blocks_fit(stored)? {
+                        return Ok(false);
+                    }
+                    stored.read_blocks(&opened.source(), requested, sink)?;
+                    Ok(true)
+                });
+                match reader.finish(chunk, read) {
+                    Ok(false) => reader.deliver_whole(chunk, sink),
+                    read => read.map(|_| ()),
+                }
+            }
+            Ok(Some(fill)) => reader.deliver_fill(chunk, &fill, requested, sink),
+            Err(e) => Err(e),
+        };
+        let mut zeroed = Ok(());
+        let corrupt = reader.or_zeros(read, |()| {
+            zeroed = reader.deliver_fill(chunk, &Fill::Zeros, requested, sink)
+        })?;
+        zeroed.map(|()| corrupt)
     }
 
     fn read_part(&self, chunk: u64, block: usize, from: usize, dst: &mut [u8]) -> Result<bool> {
@@ -111,42 +143,6 @@ impl Chunks for Frame {
 }
 
 impl FrameReader {
-    /// Delivers blocks of a stored chunk.
-    fn read_blocks(&self, chunk: u64, requested: &[usize], sink: &mut dyn Sink) -> Result<bool> {
-        let read = match self.known_fill(chunk) {
-            Ok(None) => {
-                let reach = requested.last().map(|last| RequestedBlocks {
-                    last: *last,
-                    n: requested.len(),
-                });
-                let read = self.open_for(chunk, reach).and_then(|opened| {
-                    let stored = &opened.chunk.stored;
-                    if let Some(fill) = stored.fill() {
-                        return self
-                            .deliver_fill(chunk, fill, requested, sink)
-                            .map(|()| true);
-                    }
-                    if !self.blocks_fit(stored)? {
-                        return Ok(false);
-                    }
-                    stored.read_blocks(&opened.source(), requested, sink)?;
-                    Ok(true)
-                });
-                match self.finish(chunk, read) {
-                    Ok(false) => self.deliver_whole(chunk, sink),
-                    read => read.map(|_| ()),
-                }
-            }
-            Ok(Some(fill)) => self.deliver_fill(chunk, &fill, requested, sink),
-            Err(e) => Err(e),
-        };
-        let mut zeroed = Ok(());
-        let corrupt = self.or_zeros(read, |()| {
-            zeroed = self.deliver_fill(chunk, &Fill::Zeros, requested, sink)
-        })?;
-        zeroed.map(|()| corrupt)
-    }
-
     /// Reads a part of a block of a chunk that is not pending.
     fn read_part(&self, chunk: u64, block: usize, from: usize, dst: &mut [u8]) -> Result<bool> {
         let at = block
