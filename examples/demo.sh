@@ -50,5 +50,5 @@ if holdall verify broken.bagz >found 2>message; then
     exit 1
 fi
 cat found message
-{ grep -q ' 1 bad' found && grep -q 'record [0-9]' found; } ||
+{ grep -q ' 1 corrupt' found && grep -q 'record [0-9]' found; } ||
     { echo "demo.sh: verify did not name the broken record" >&2; exit 1; }

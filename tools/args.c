@@ -1,8 +1,8 @@
 /*
  * Parses the command line: one table of flags, one function a kind of value.
  *
- * Not getopt_long: it takes abbreviated flags, which break scripts when flags are added, and words its
- * own errors.
+ * Not getopt_long: it takes abbreviated flags, which break scripts when flags are added, and formats its
+ * own messages.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -10,7 +10,7 @@
 #include "report.h"
 #include "slice.h"
 #include "text.h"
-#include "words.h"
+#include "identify.h"
 #include "tool.h"
 
 #include <stdarg.h>
@@ -18,15 +18,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a flag takes. */
+/* Kind of the value of a flag. */
 enum kind { SWITCH, CHOICE, NUMBER, SIZE, TEXT, SLICE, NUMBERS, ROWS };
 
 struct flag {
     const char *name;
     flag_set bit;
     enum kind kind;
-    const char *value; /* what help calls the value; the words of a CHOICE; NULL for a SWITCH */
-    size_t place;      /* where in struct args it goes */
+    const char *value; /* name of the value in the help; choices of a CHOICE; NULL for a SWITCH */
+    size_t offset;     /* of the member of struct args */
     int64_t low, high; /* of a NUMBER, a SIZE, NUMBERS; both 0: any */
     const char *help;
 };
@@ -47,9 +47,9 @@ static const struct flag flags[] = {
     {"epoch", F_EPOCH, NUMBER, "N", AT(epoch), 0, INT64_MAX, "with --shuffle: the order of another epoch (default: 0)"},
     {"rank", F_RANK, NUMBER, "I", AT(rank), 0, UINT32_MAX, "with --shuffle: each --world'th record of that order alone, from record I on"},
     {"world", F_WORLD, NUMBER, "N", AT(world), 1, UINT32_MAX, "with --shuffle: into how many parts the order is split"},
-    {"lengths", F_LENGTHS, SWITCH, NULL, AT(lengths), 0, 0, "each record behind its length, 8 bytes, little-endian"},
+    {"lengths", F_LENGTHS, SWITCH, NULL, AT(lengths), 0, 0, "each record after its length, 8 bytes, little-endian"},
     {"skip-damaged", F_SKIP_DAMAGED, SWITCH, NULL, AT(skip_damaged), 0, 0,
-     "tell of damaged records and go on (exit code 1)"},
+     "report damaged records and go on (exit code 1)"},
     {"format", F_FORMAT, CHOICE, "raw|npy|text|csv|jsonl|arrow", AT(format), 0, 0,
      "bytes, a NumPy file, a number a line, CSV, JSON lines, or (tables) an Arrow IPC stream (default: csv for tables, else raw)"},
     {"sum", F_SUM, CHOICE, "sha256|crc32|adler32|md5|sha1|sha224|sha384|sha512", AT(sum), 0, 0,
@@ -57,7 +57,7 @@ static const struct flag flags[] = {
     {"to", F_TO, CHOICE, "bagz|blpk", AT(to), 0, 0,
      "write a bag, or a superchunk (default: as OUT is named, blpk for .blp, too)"},
     {"to", F_AS, CHOICE,
-     "blpk|bcolz|blz|blz-paper|npy|csv|jsonl|raw|b2nd|caterva|b2frame|bloscpack|bagz|lines|lengths32|lengths64|tfrecord|arrow|"
+     "blpk|bcolz|blz|blz-rfc|npy|csv|jsonl|raw|b2nd|caterva|b2frame|bloscpack|bagz|lines|lengths32|lengths64|tfrecord|arrow|"
      "arrow-stream",
      AT(as), 0, 0,
      "what OUT becomes (default: as it is named; else bcolz for rows of a table, blpk for all else); bloscpack is blpk"},
@@ -78,27 +78,27 @@ static const struct flag flags[] = {
      "write N files, a record to each in turn: OUT.bagz becomes OUT-00000-of-0000N.bagz and so on"},
     {"shard", F_SHARD, NUMBER, "I", AT(shard), 0, 99998, "write shard I of them alone, the first is 0"},
     {"separate", F_SEPARATE, SWITCH, NULL, AT(separate), 0, 0, "write the limits to a file of their own, limits.OUT"},
-    {"codec", F_CODEC, CHOICE, CODEC_WORDS, AT(codec), 0, 0, "what compresses the chunks (default: lz4)"},
+    {"codec", F_CODEC, CHOICE, CODEC_CHOICES, AT(codec), 0, 0, "what compresses the chunks (default: lz4)"},
     {"level", F_LEVEL, NUMBER, "N", AT(level), -131072, 22,
      "1 fast to 9 small (default: 5); bags: zstd's, to 22 (default: 3)"},
-    {"shuffle", F_SHUFFLE, CHOICE, FILTER_WORDS, AT(shuffle), 0, 0,
+    {"shuffle", F_SHUFFLE, CHOICE, FILTER_CHOICES, AT(shuffle), 0, 0,
      "what sorts the bytes, or bits, of the items first (default: shuffle)"},
     {"typesize", F_TYPESIZE, NUMBER, "N", AT(typesize), 1, 255, "bytes of an item (default: 8)"},
     {"chunk-size", F_CHUNK_SIZE, SIZE, "BYTES", AT(chunk_size), 1, CHUNK_MOST,
      "content of a chunk, whole items; K, M, G (default: 1M)"},
-    {"checksum", F_CHECKSUM, CHOICE, SUM_WORDS, AT(checksum), 0, 0, "checksums of the chunks (default: crc32)"},
+    {"checksum", F_CHECKSUM, CHOICE, CHECKSUM_CHOICES, AT(checksum), 0, 0, "checksums of the chunks (default: crc32)"},
     {"no-offsets", F_NO_OFFSETS, SWITCH, NULL, AT(no_offsets), 0, 0, "write no table of where the chunks are"},
     {"format-version", F_FORMAT_VERSION, CHOICE, "1|2|3|rfc", AT(format_version), 0, 0,
      "layout of the header (default: 3)"},
-    {"metadata", F_METADATA, TEXT, "FILE", AT(metadata), 0, 0, "JSON to be kept with the content"},
+    {"metadata", F_METADATA, TEXT, "FILE", AT(metadata), 0, 0, "JSON to store with the content"},
     {"raw", F_RAW, SWITCH, NULL, AT(raw), 0, 0, "take a .npy as the bytes that it is, not as an array"},
     {"append", F_APPEND, SWITCH, NULL, AT(append), 0, 0, "go on with OUT, which must be there"},
-    {"replace", F_REPLACE, SWITCH, NULL, AT(replace), 0, 0, "take OUT's place where it is there, at the end"},
+    {"replace", F_REPLACE, SWITCH, NULL, AT(replace), 0, 0, "replace OUT, if it exists, at the end"},
     {"force", F_REPLACE, SWITCH, NULL, AT(replace), 0, 0, "the same"},
     {"whole", F_WHOLE, SWITCH, NULL, AT(whole), 0, 0, "each input file is one record"},
     {"no-checksum", F_NO_CHECKSUM, SWITCH, NULL, AT(no_checksum), 0, 0, "write no checksums"},
     {"no-sync", F_NO_SYNC, SWITCH, NULL, AT(no_sync), 0, 0, "do not wait until the disk has it"},
-    {"no-lock", F_NO_LOCK, SWITCH, NULL, AT(no_lock), 0, 0, "take no lock: nobody else may be writing"},
+    {"no-lock", F_NO_LOCK, SWITCH, NULL, AT(no_lock), 0, 0, "take no lock: no other process may be writing"},
     {"limits", F_LIMITS, CHOICE, "tail|separate", AT(limits), 0, 0, "where the limits are (default: tail)"},
     {"limits-storage", F_LIMITS_STORAGE, CHOICE, "disk|memory", AT(limits_storage), 0, 0,
      "read limits at need, or once (default: disk)"},
@@ -113,19 +113,19 @@ static const struct flag flags[] = {
     {"map", F_MAP, SWITCH, NULL, AT(map), 0, 0, "map files instead of reading them"},
     {"memory-limit", F_MEMORY_LIMIT, SIZE, "BYTES", AT(memory_limit), 0, 0,
      "memory that a file may make us take; K, M, G"},
-    {"unchecked", F_UNCHECKED, SWITCH, NULL, AT(unchecked), 0, 0, "do not look at checksums beside the data"},
+    {"unchecked", F_UNCHECKED, SWITCH, NULL, AT(unchecked), 0, 0, "do not verify checksums stored with the data"},
     {"index", F_INDEX, TEXT, "FILE", AT(index), 0, 0, "the file of the index (default: BAG.index)"},
     {"keys", F_KEYS, TEXT, "FILE", AT(keys), 0, 0, "find the lines of a file (-: standard input), and print the first record of each, or none"},
-    {"dry-run", F_DRY_RUN, SWITCH, NULL, AT(dry_run), 0, 0, "change nothing: tell what would be done, with that exit code"},
-    {"progress", F_PROGRESS, SWITCH, NULL, AT(progress), 0, 0, "tell how far it is, also where standard error is no terminal"},
+    {"dry-run", F_DRY_RUN, SWITCH, NULL, AT(dry_run), 0, 0, "change nothing: report what would be done, with that exit code"},
+    {"progress", F_PROGRESS, SWITCH, NULL, AT(progress), 0, 0, "report progress even if standard error is not a terminal"},
     {"quiet", F_QUIET, SWITCH, NULL, AT(quiet), 0, 0, "only errors"},
 };
 
 enum { FLAGS = sizeof flags / sizeof *flags };
 
 #define LEVEL_HELP "0 stored as it is, 1 fast to 9 small (default: 5)"
-#define ZEROS_HELP "tell of damaged chunks, write zeros for them (exit code 1)"
-/* What is said of flags where it is not the same for all commands. */
+#define ZEROS_HELP "report damaged chunks, write zeros for them (exit code 1)"
+/* Help texts of flags that differ by command. */
 static const struct {
     const char *command;
     flag_set bit;
@@ -138,7 +138,7 @@ static const struct {
     {"convert", F_CODEC, "what compresses the chunks (default: that of the last chunk of IN)"},
     {"convert", F_LIMITS, "of a bag that is read: where the limits are (default: tail)"},
     {"convert", F_INTERLEAVED, "of several files that are read a record of each in turn"},
-    {"convert", F_SKIP_DAMAGED, "tell of damaged chunks, write zeros for them; leave out damaged records (exit code 1)"},
+    {"convert", F_SKIP_DAMAGED, "report damaged chunks, write zeros for them; leave out damaged records (exit code 1)"},
     {"convert", F_COLUMNS, "--from arrow: the column whose values become the records (default: the only one of text or bytes)"},
     {"convert", F_SHUFFLE, "what sorts the bytes, or bits, of the items first (default: that of the last chunk of IN)"},
     {"convert", F_CHUNK_SIZE, "content of a chunk, whole items; K, M, G (default: as in IN)"},
@@ -146,7 +146,7 @@ static const struct {
     {"unpack", F_SKIP_DAMAGED, ZEROS_HELP},
     {"repair", F_SKIP_DAMAGED, "datasets: damaged chunks become the default value, lost columns go"},
     {"index", F_SKIP_DAMAGED, "leave out damaged records, and parts of the index (exit code 1 where there are some)"},
-    {"index", F_REPLACE, "take the place of an index that is there"},
+    {"index", F_REPLACE, "replace an existing index"},
     {"repair", F_UNCHECKED, "datasets: take the small files as they are, whatever their checksums say"},
 };
 
@@ -193,7 +193,7 @@ int usage_error(const struct command *command, const char *format, ...) {
 
 /* ---- values ---- */
 
-/* Is it the level of chunks, and not that of bags, which has another range? */
+/* Returns whether the level is that of chunks. The level of bags has another range. */
 static bool is_chunk_level(const struct command *command, const struct flag *flag) {
     return flag->bit == F_LEVEL && !(command->flags & F_BAGS);
 }
@@ -218,14 +218,14 @@ static bool parse_size(const char *text, int64_t *value) {
     return true;
 }
 
-/* One of the words of a "a|b|c". */
-static bool parse_choice(const char *words, const char *text, int64_t *value) {
+/* Parses one of the choices "a|b|c". */
+static bool parse_choice(const char *choices, const char *text, int64_t *value) {
     size_t length = strlen(text);
     for (*value = 0;; ++*value) {
-        size_t n = strcspn(words, "|");
-        if (n == length && memcmp(words, text, n) == 0) return true;
-        if (words[n] == '\0') return false;
-        words += n + 1;
+        size_t n = strcspn(choices, "|");
+        if (n == length && memcmp(choices, text, n) == 0) return true;
+        if (choices[n] == '\0') return false;
+        choices += n + 1;
     }
 }
 
@@ -287,22 +287,22 @@ static bool are_within(const struct flag *flag, const struct numbers *numbers) {
 }
 
 static bool store(const struct flag *flag, const char *value, struct args *args) {
-    void *place = (char *)args + flag->place;
+    void *member = (char *)args + flag->offset;
     args->given |= flag->bit;
     switch (flag->kind) {
-    case SWITCH: *(bool *)place = true; return true;
-    case CHOICE: return parse_choice(flag->value, value, place);
-    case NUMBER: return parse_number(args->command, flag, value, place);
-    case SIZE: return parse_size(value, place) && is_within(flag, *(int64_t *)place);
-    case TEXT: *(const char **)place = value; return true;
+    case SWITCH: *(bool *)member = true; return true;
+    case CHOICE: return parse_choice(flag->value, value, member);
+    case NUMBER: return parse_number(args->command, flag, value, member);
+    case SIZE: return parse_size(value, member) && is_within(flag, *(int64_t *)member);
+    case TEXT: *(const char **)member = value; return true;
     case SLICE: return parse_picks(value, args);
-    case NUMBERS: return parse_numbers(value, place) && are_within(flag, place);
+    case NUMBERS: return parse_numbers(value, member) && are_within(flag, member);
     case ROWS: return parse_rows(value, args);
     }
     return false;
 }
 
-static int bad_value(const struct command *command, const struct flag *flag, const char *value) {
+static int invalid_value(const struct command *command, const struct flag *flag, const char *value) {
     switch (flag->kind) {
     case CHOICE: return usage_error(command, "--%s takes %s, not '%s'", flag->name, flag->value, value);
     case NUMBER:
@@ -345,7 +345,7 @@ static int parse_flag(struct args *args, int argc, char **argv, int *i) {
     if (flag->kind != SWITCH && (!value || *value == '\0')) {
         return usage_error(command, "--%s needs a value, %s", flag->name, flag->value);
     }
-    return store(flag, value, args) ? -1 : bad_value(command, flag, value);
+    return store(flag, value, args) ? -1 : invalid_value(command, flag, value);
 }
 
 /* The container that a flag is for, where it is not for both. */
@@ -361,7 +361,7 @@ static void print_flag(const struct command *command, const struct flag *flag, b
     char left[256];
     snprintf(left, sizeof left, "%s--%s%s%s", flag->bit == F_QUIET ? "-q, " : "", flag->name, flag->value ? " " : "",
              flag->value ? flag->value : "");
-    if (strlen(left) > 36) { /* a long list of words has its line to itself */
+    if (strlen(left) > 36) { /* a long list of choices has its own line */
         put_text("  %s\n", left);
         left[0] = '\0';
     }

@@ -17,7 +17,7 @@ typedef uint64_t flag_set;
 /* A number that was not given: its default is the library's. */
 #define NOT_GIVEN INT64_MIN
 
-/* The flags with a choice of words: their values are the words' places in the table. */
+/* Values of the CHOICE flags: the index of the choice in the table of flags. */
 enum { LIMITS_TAIL, LIMITS_SEPARATE };
 enum { STORAGE_DISK, STORAGE_MEMORY };
 enum { COMPRESSION_AUTO, COMPRESSION_NONE, COMPRESSION_ZSTD };
@@ -30,18 +30,18 @@ enum {
 };
 /* what convert writes */
 enum {
-    AS_BLPK, AS_BCOLZ, AS_BLZ, AS_BLZ_PAPER, AS_NPY, AS_CSV, AS_JSONL, AS_RAW, AS_B2ND, AS_CATERVA, AS_B2FRAME, AS_BLOSCPACK,
+    AS_BLPK, AS_BCOLZ, AS_BLZ, AS_BLZ_RFC, AS_NPY, AS_CSV, AS_JSONL, AS_RAW, AS_B2ND, AS_CATERVA, AS_B2FRAME, AS_BLOSCPACK,
     AS_BAGZ, AS_LINES, AS_LENGTHS32, AS_LENGTHS64, AS_TFRECORD, AS_ARROW, AS_ARROW_STREAM,
 };
 enum { ORDER_C, ORDER_F };
 enum { VERSION_1, VERSION_2, VERSION_3, VERSION_RFC };
-/* What a path is, and what --to asks for. A dataset is a folder: an array or a table. */
+/* Container at a path, or requested with --to. A dataset is a folder: an array or a table. */
 enum container { BAG, SUPERCHUNK, DATASET };
 
-/* Words in the order of the library's numbers, which are the values of these flags. */
-#define CODEC_WORDS "none|blosclz|lz4|lz4hc|snappy|zlib|zstd"
-#define FILTER_WORDS "none|shuffle|bitshuffle"
-#define SUM_WORDS "none|adler32|crc32|md5|sha1|sha224|sha256|sha384|sha512"
+/* Choices in the order of the library's constants, which are the values of these flags. */
+#define CODEC_CHOICES "none|blosclz|lz4|lz4hc|snappy|zlib|zstd"
+#define FILTER_CHOICES "none|shuffle|bitshuffle"
+#define CHECKSUM_CHOICES "none|adler32|crc32|md5|sha1|sha224|sha256|sha384|sha512"
 
 /* A slice as Python writes it; a part that is not there is NOT_GIVEN. */
 struct slice {
@@ -49,7 +49,7 @@ struct slice {
     int64_t start, stop, step;
 };
 
-/* What is wanted along a dimension: a slice, one place (`slice.start`), or "...", all dimensions that no part is for. */
+/* The selection along a dimension: a slice, one index (`slice.start`), or "..." for all dimensions without a part. */
 struct pick {
     enum { PICK_RANGE, PICK_ONE, PICK_REST } kind;
     struct slice slice;
@@ -174,8 +174,8 @@ struct command {
     flag_set flags;
     size_t least, most; /* operands */
     int (*run)(const struct args *args);
-    /* Where this is set, it tells which container the command is about: `run` is for bags, the other ones for
-     * superchunks and datasets, and flags that mean nothing to that container are refused. */
+    /* If set, returns the container of the command: `run` is for bags, the others are for superchunks and datasets.
+     * Flags that do not apply to that container are refused. */
     enum container (*which)(const struct args *args);
     int (*run_superchunk)(const struct args *args);
     int (*run_dataset)(const struct args *args);

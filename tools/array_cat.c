@@ -12,9 +12,9 @@
 #include <string.h>
 
 /* Bytes of a box that is read at once. */
-#define BOX_WANTED ((uint64_t)32 << 20)
+#define BOX_TARGET ((uint64_t)32 << 20)
 
-/* What is to be printed: a box, whose dimensions may be read backwards. */
+/* The box to print. Dimensions may be read backwards. */
 struct job {
     struct source *source;
     const holdall_array *array;
@@ -46,25 +46,25 @@ static bool give_box(struct job *job, const uint64_t *start, const uint64_t *cou
     holdall_error error;
     holdall_status status =
         holdall_array_read(job->array, start, count, job->box.step, job->bytes, (size_t)bytes, strides, &error);
-    if (status == HOLDALL_DAMAGED) source_tell_damage(job->source, "here");
+    if (status == HOLDALL_DAMAGED) source_report_damage(job->source, "here");
     if (status < 0) return complain_error(job->source->path, &error, ""), false;
     return job->sink(job->ctx, job->bytes, (size_t)bytes);
 }
 
-/* Gives a box in parts of which each has some places of dimension d, and one of those before it. */
+/* Gives a box in parts. Each part has some indices of dimension d and one index of each dimension before it. */
 static bool give_parts(struct job *job, uint32_t d, const uint64_t *start, const uint64_t *count) {
     const struct box *box = &job->box;
-    uint64_t place = job->itemsize; /* bytes of one place of dimension d */
-    for (uint32_t i = d + 1; i < box->ndim; i++) place *= count[i];
-    if (d == box->ndim || place == 0) return place == 0 || give_box(job, start, count);
-    bool whole = place <= BOX_WANTED || d + 1 == box->ndim, good = true;
-    uint64_t most = whole && place < BOX_WANTED ? BOX_WANTED / place : 1;
+    uint64_t stride = job->itemsize; /* bytes of one index of dimension d */
+    for (uint32_t i = d + 1; i < box->ndim; i++) stride *= count[i];
+    if (d == box->ndim || stride == 0) return stride == 0 || give_box(job, start, count);
+    bool whole = stride <= BOX_TARGET || d + 1 == box->ndim, good = true;
+    uint64_t most = whole && stride < BOX_TARGET ? BOX_TARGET / stride : 1;
     for (uint64_t left = count[d]; good && left > 0;) {
         uint64_t from[HOLDALL_MAX_NDIM], n[HOLDALL_MAX_NDIM];
         memcpy(from, start, sizeof from);
         memcpy(n, count, sizeof n);
         n[d] = box_part(box, job->array, d, left, most);
-        /* `start` is the lowest place, and the highest ones are the first that are printed */
+        /* `start` is the lowest index; the highest are printed first */
         from[d] += (box->backwards[d] ? left - n[d] : count[d] - left) * box->step[d];
         left -= n[d];
         good = whole ? give_box(job, from, n) : give_parts(job, d + 1, from, n);

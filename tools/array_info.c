@@ -9,7 +9,7 @@
 #include "options.h"
 #include "report.h"
 #include "schunks.h"
-#include "words.h"
+#include "identify.h"
 #include "info.h"
 
 #include <inttypes.h>
@@ -17,12 +17,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Values of metalayers that are longer are told by their length alone. */
+/* Of longer values of metalayers only the length is printed. */
 enum { SHORT_VALUE = 1024, SHORT_LINE = 200 };
 
 /* ---- what there is ---- */
 
-/* What a frame has beside the array; `frame` is NULL where it is none. */
+/* Properties of a frame that are not of the array; `frame` is NULL for other formats. */
 struct facts {
     const struct dataset *dataset;
     bool coded;
@@ -36,8 +36,8 @@ struct facts {
 static void count_chunks(struct facts *f) {
     for (uint64_t i = 0; i < holdall_schunk_chunk_count(f->frame); i++) {
         holdall_chunk_info info = {.struct_size = sizeof info};
-        bool told = holdall_schunk_get_chunk_info(f->frame, i, &info, NULL) >= 0;
-        *(told && info.stored_bytes == 0 ? &f->special : &f->stored) += 1;
+        bool found = holdall_schunk_get_chunk_info(f->frame, i, &info, NULL) >= 0;
+        *(found && info.stored_bytes == 0 ? &f->special : &f->stored) += 1;
     }
 }
 
@@ -55,7 +55,7 @@ static void find_facts(struct facts *f, const struct dataset *dataset) {
     count_chunks(f);
 }
 
-/* A short value as JSON, to be freed; NULL: it is long, or no MessagePack. */
+/* A short value as JSON, to be freed by the caller; NULL: it is long, or no MessagePack. */
 static char *short_value(const void *value, size_t n, size_t most) {
     struct text text = {.bytes = NULL};
     bool good = n <= most && msgpack_to_json(&text, value, n);
@@ -68,10 +68,10 @@ static char *short_value(const void *value, size_t n, size_t most) {
 static char *filters_text(const struct coding *coding, const char *quotes) {
     struct text text = {.bytes = NULL};
     for (int i = 0; i < coding->count; i++) {
-        if (i > 0) text_words(&text, ", ");
-        text_words(&text, quotes);
+        if (i > 0) text_string(&text, ", ");
+        text_string(&text, quotes);
         put_filter(&text, coding->filters[i], coding->meta[i]);
-        text_words(&text, quotes);
+        text_string(&text, quotes);
     }
     return text_take(&text);
 }
@@ -113,7 +113,7 @@ void array_put_json(const struct dataset *dataset) {
     put_text(", \"dtype\": ");
     put_json(dtype, strlen(dtype));
     char *filters = filters_text(&f.coding, "\"");
-    /* of a superchunk all chunks were looked at for that */
+    /* the headers of all chunks of a superchunk were read for that */
     if (dataset->format != HOLDALL_FORMAT_BLOSCPACK) put_text(f.coded ? ", \"codec\": \"%s\"" : ", \"codec\": null", f.coding.codec);
     put_text(", \"filters\": [%s]", filters ? filters : "");
     free(filters);

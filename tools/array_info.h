@@ -1,5 +1,5 @@
 /*
- * What info tells of an array, and of a frame, in whatever format it is.
+ * Prints the info of an array or a frame of any format.
  */
 #ifndef ARRAY_INFO_H
 #define ARRAY_INFO_H

@@ -1,7 +1,7 @@
 /*
  * Arrays: superchunks of which it is known what the items are.
  *
- * Whatever fails here has been said on stderr when the function returns.
+ * These functions report errors on stderr before they return.
  */
 #ifndef ARRAYS_H
 #define ARRAYS_H
@@ -15,12 +15,12 @@ bool open_array(const char *path, holdall_mode mode, const holdall_options *opti
 /* The same as a source was opened. */
 bool source_array(const struct source *source, const struct args *args, holdall_array **array);
 
-/* Are its items objects of Python's, which have no size? */
+/* Returns whether its items are Python objects, which have no size. */
 bool has_objects(const holdall_array *array);
 
-/* Do its items stand in the file in C order? */
+/* Returns whether its items are stored in C order. */
 bool in_c_order(const holdall_array *array);
-/* Bytes of one place of its first dimension. */
+/* Bytes of one index of its first dimension. */
 uint64_t row_bytes(const holdall_array *array);
 
 /* Gives the items of an array, or of the slice that is asked for, in C order. */

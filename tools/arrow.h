@@ -6,10 +6,10 @@
 
 #include <stdbool.h>
 
-/* Prints what a stream has, as a stream or as a `file`: of its columns those of `count` whose numbers are in `columns`. What
- * fails has been said. */
+/* Prints what a stream has, as a stream or as a `file`: of its columns those of `count` whose numbers are in `columns`. Reports
+ * errors. */
 bool arrow_print(struct ArrowArrayStream *stream, const char *path, const uint32_t *columns, uint32_t count, bool file);
-/* The same of rows of a table, which stand side by side: the columns of a frame. */
+/* The same for rows of a table: the columns of a frame. */
 bool table_print_arrow(const struct frame *frame, const struct selection *rows, const holdall_table *table, bool file);
 
 #endif

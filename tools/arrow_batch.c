@@ -1,7 +1,7 @@
 /*
  * A batch of Arrow's IPC format: metadata that say where its buffers are, and a body with these.
  *
- * Of the body only the column's buffers are kept: its offsets at once, its values some at a time.
+ * Of the body only the column's buffers are read: its offsets at once, its values in pieces.
  */
 #include "arrow_batch.h"
 #include "report.h"
@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where in the table of a batch the things are that are looked at. */
+/* Offsets of the fields that are read in the table of a batch. */
 enum { BATCH_ROWS = 0, BATCH_NODES = 1, BATCH_BUFFERS = 2, BATCH_COMPRESSION = 3, BATCH_VIEWS = 4 };
 /* Bytes of values that are handed over at once, and bytes by which buffers grow. */
-enum { BYTES_WANTED = 4 << 20, STEP = 1 << 20 };
+enum { BYTES_TARGET = 4 << 20, STEP = 1 << 20 };
 
 struct buffer {
     uint64_t at, n; /* in the body */
@@ -21,8 +21,8 @@ struct buffer {
 
 /* ---- bytes ---- */
 
-bool arrow_fail(const struct arrow_in *a, const char *words) {
-    return complain("%s: batch %" PRIu64 " at byte %" PRIu64 ": %s", a->in->name, a->batch, a->begin, words), false;
+bool arrow_fail(const struct arrow_in *a, const char *message) {
+    return complain("%s: batch %" PRIu64 " at byte %" PRIu64 ": %s", a->in->name, a->batch, a->begin, message), false;
 }
 
 bool arrow_get(struct arrow_in *a, void *dst, size_t n, size_t *got) {
@@ -33,7 +33,7 @@ bool arrow_get(struct arrow_in *a, void *dst, size_t n, size_t *got) {
     }
     if (!input_read(a->in, (char *)dst + held, n - held, got)) return false;
     *got += held;
-    a->place += *got;
+    a->position += *got;
     return true;
 }
 
@@ -65,9 +65,9 @@ bool arrow_pass(struct arrow_in *a, uint64_t n) {
     return true;
 }
 
-/* Goes on to a place of the body. */
+/* Skips to an offset of the body. */
 static bool pass_to(struct arrow_in *a, uint64_t at) {
-    if (at < a->body) return arrow_fail(a, "its buffers are not in the order of their places, which is not read");
+    if (at < a->body) return arrow_fail(a, "its buffers are not in the order of their offsets, which is not supported");
     bool good = arrow_pass(a, at - a->body);
     a->body = at;
     return good;
@@ -81,7 +81,7 @@ static bool get_buffer(struct arrow_in *a, struct text *text, struct buffer buff
 
 /* ---- values ---- */
 
-/* Where value i of the batch begins among the bytes of all; where it ends is where the next one begins. */
+/* Returns the offset of value i of the batch. It ends at the offset of the next one. */
 static uint64_t limit(const struct arrow_in *a, uint64_t i) {
     if (a->column.values == VALUES_FIXED) return i * a->column.width;
     int width = a->column.values == VALUES_OFFSETS32 ? 4 : 8;
@@ -97,9 +97,9 @@ static bool hand_over(struct arrow_in *a, size_t count) {
     return count == 0 || a->take(a->ctx, &records);
 }
 
-static bool fail_value(const struct arrow_in *a, uint64_t i, const char *words) {
+static bool fail_value(const struct arrow_in *a, uint64_t i, const char *message) {
     return complain("%s: record %" PRIu64 ", in batch %" PRIu64 " at byte %" PRIu64 ": %s", a->in->name, a->rows + i, a->batch, a->begin,
-                    words), false;
+                    message), false;
 }
 
 /* As many of the values from `from` on as are handed over at once; *n are their bytes. False: their limits are wrong. */
@@ -108,7 +108,7 @@ static bool choose(const struct arrow_in *a, uint64_t from, uint64_t rows, uint6
     for (*count = 0; *count < VALUES_MOST && from + *count < rows; ++*count) {
         uint64_t next = limit(a, from + *count + 1);
         if (next < last || next > end) return fail_value(a, *count, "its offsets are broken");
-        if (*count > 0 && next - begin > BYTES_WANTED) break;
+        if (*count > 0 && next - begin > BYTES_TARGET) break;
         a->limits[*count + 1] = next - begin;
         last = next;
     }
@@ -154,7 +154,7 @@ static bool take_views(struct arrow_in *a, uint64_t rows, const uint64_t *ends, 
         }
         text_put(&a->values, bytes, n);
         a->limits[++count] = a->values.n;
-        if (count < VALUES_MOST && a->values.n < BYTES_WANTED) continue;
+        if (count < VALUES_MOST && a->values.n < BYTES_TARGET) continue;
         if (!hand_over(a, count)) return false;
         count = 0;
         a->values.n = 0;
@@ -198,8 +198,8 @@ static bool read_metadata(struct arrow_in *a, struct flat *flat, size_t message,
     size_t node = flat_field_vector(flat, table, BATCH_NODES, 16, &nodes);
     b->buffers = flat_field_vector(flat, table, BATCH_BUFFERS, 16, &b->buffer_count);
     b->views = flat_field_vector(flat, table, BATCH_VIEWS, 8, &b->view_count);
-    if (a->column.place.nodes >= nodes) return arrow_fail(a, "it has fewer columns than the schema");
-    node += 16 * (size_t)a->column.place.nodes;
+    if (a->column.position.nodes >= nodes) return arrow_fail(a, "it has fewer columns than the schema");
+    node += 16 * (size_t)a->column.position.nodes;
     b->nulls = flat_get(flat, node + 8, 8);
     if (flat_get(flat, node, 8) != b->rows || b->rows > INT64_MAX / 16 - 1) flat->broken = true;
     return !flat->broken || arrow_fail(a, "its metadata are broken");
@@ -218,7 +218,7 @@ static bool refuse_nulls(struct arrow_in *a, const struct batch *b, struct buffe
 }
 
 static bool read_views(struct arrow_in *a, const struct batch *b, uint64_t first, struct buffer views) {
-    uint64_t count = viewed_by(b, a->column.place.views);
+    uint64_t count = viewed_by(b, a->column.position.views);
     uint64_t *ends = calloc((size_t)count + 1, sizeof *ends);
     bool good = ends != NULL;
     if (!good) complain("out of memory");
@@ -240,14 +240,14 @@ bool arrow_batch(struct arrow_in *a, struct flat *flat, size_t message) {
     struct batch b;
     if (!read_metadata(a, flat, message, &b)) return false;
     a->body = a->offsets.n = 0;
-    uint64_t first = a->column.place.buffers, width = 8;
-    for (uint64_t i = 0; i < a->column.place.views && !flat->broken; i++) first += viewed_by(&b, i);
+    uint64_t first = a->column.position.buffers, width = 8;
+    for (uint64_t i = 0; i < a->column.position.views && !flat->broken; i++) first += viewed_by(&b, i);
     const struct buffer valid = buffer_of(&b, first), second = buffer_of(&b, first + 1);
     bool fixed = a->column.values == VALUES_FIXED, views = a->column.values == VALUES_VIEWS;
     const struct buffer values = fixed || views ? second : buffer_of(&b, first + 2);
     if (a->column.values == VALUES_OFFSETS32) width = 4;
-    uint64_t wanted = fixed ? 0 : views ? 16 * b.rows : width * (b.rows + 1);
-    if (b.rows > 0 && (second.n < wanted || (fixed && second.n / a->column.width < b.rows))) flat->broken = true;
+    uint64_t needed = fixed ? 0 : views ? 16 * b.rows : width * (b.rows + 1);
+    if (b.rows > 0 && (second.n < needed || (fixed && second.n / a->column.width < b.rows))) flat->broken = true;
     if (flat->broken) return arrow_fail(a, "its metadata are broken");
     if (b.rows > 0) {
         bool good = refuse_nulls(a, &b, valid);

@@ -1,7 +1,7 @@
 /*
  * What reading Arrow's IPC format shares: bytes in their order, and a batch, of which one column becomes records.
  *
- * Whatever fails here has been said on stderr when the function returns.
+ * These functions report errors on stderr before they return.
  */
 #ifndef ARROW_BATCH_H
 #define ARROW_BATCH_H
@@ -11,7 +11,7 @@
 #include "records.h"
 #include "text.h"
 
-/* Kinds of messages; where in their table the things are that are looked at. */
+/* Kinds of messages; offsets of the fields that are read in their table. */
 enum { SCHEMA = 1, DICTIONARY_BATCH = 2, RECORD_BATCH = 3 };
 enum { MESSAGE_KIND = 1, MESSAGE_HEADER = 2, MESSAGE_BODY = 3 };
 /* Values that are handed over at once. */
@@ -23,7 +23,7 @@ struct arrow_in {
     uint64_t most;
     unsigned char held[8]; /* read to see what it is, and not yet taken */
     size_t holding;
-    uint64_t place;        /* of the next byte in the file */
+    uint64_t position;     /* of the next byte in the file */
     uint64_t body;         /* of the next byte in a body */
     uint64_t batch, rows;  /* the number of the batch, and values of those before it */
     uint64_t begin;        /* of its message in the file */
@@ -35,11 +35,11 @@ struct arrow_in {
 };
 
 /* Says what is wrong with the batch, or message, that is being read. */
-bool arrow_fail(const struct arrow_in *a, const char *words);
+bool arrow_fail(const struct arrow_in *a, const char *message);
 /* Reads until n bytes are there or the input ends; the same where they must be there. */
 bool arrow_get(struct arrow_in *a, void *dst, size_t n, size_t *got);
 bool arrow_get_all(struct arrow_in *a, void *dst, size_t n);
-/* Puts the next n bytes behind others. The buffer grows with what is there, not with what is claimed. */
+/* Appends the next n bytes. The buffer grows with the bytes that exist, not with the claimed length. */
 bool arrow_get_text(struct arrow_in *a, struct text *text, uint64_t n);
 bool arrow_pass(struct arrow_in *a, uint64_t n);
 

@@ -1,6 +1,6 @@
 /*
- * Arrow's IPC format: a message with the schema, one for each batch with its buffers behind it, and an end mark. A file is
- * that between two more marks, with a footer that tells where the batches are.
+ * Writes Arrow's IPC format: a message with the schema, a message and its buffers per batch, and an end mark. A file is
+ * a stream between two magic strings, with a footer that has the offsets of the batches.
  * https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc
  */
 #include "arrow.h"
@@ -13,7 +13,7 @@
 
 /* Buffers begin at multiples of this. */
 enum { ALIGNMENT = 64 };
-/* What a file ends with, and what it begins with. */
+/* Magic strings at the end and the start of a file. */
 #define FILE_MARK "ARROW1"
 #define FILE_HEAD FILE_MARK "\0\0"
 /* The numbers of the formats: of the version, of kinds of messages, and of types. */
@@ -67,8 +67,8 @@ static bool read_type(const char *format, struct arrow_type *type) {
 
 static bool put_field(struct text *text, const struct ArrowSchema *schema);
 
-static bool put_fields(struct text *text, size_t place, struct ArrowSchema *const *fields, uint32_t count) {
-    flat_point(text, place, flat_vector_at(text));
+static bool put_fields(struct text *text, size_t offset, struct ArrowSchema *const *fields, uint32_t count) {
+    flat_point(text, offset, flat_vector_at(text));
     size_t items = flat_vector(text, count, 4 * (size_t)count);
     bool good = true;
     for (uint32_t i = 0; good && i < count; i++) {
@@ -81,7 +81,7 @@ static bool put_fields(struct text *text, size_t place, struct ArrowSchema *cons
 static bool put_field(struct text *text, const struct ArrowSchema *schema) {
     struct arrow_type type;
     if (!read_type(schema->format, &type) || schema->dictionary) {
-        return complain("column '%s': this type, %s, has no place in --format arrow", schema->name ? schema->name : "", schema->format), false;
+        return complain("column '%s': --format arrow cannot represent this type, %s", schema->name ? schema->name : "", schema->format), false;
     }
     /* name, nullable, kind of type, type, dictionary, children */
     const int64_t values[6] = {0, schema->flags >> 1 & 1, type.type, 0, 0, 0};
@@ -110,7 +110,7 @@ static void begin_message(struct text *text, int kind, int fields) {
     flat_point(text, message + 16, flat_table_at(text, fields));
 }
 
-/* Ends its metadata; `body` bytes come behind. */
+/* Ends its metadata; `body` bytes follow. */
 static bool end_message(struct text *text, uint64_t body) {
     while (!text->failed && text->n % 8) text_char(text, '\0');
     if (text->failed) return complain("out of memory"), false;
@@ -139,7 +139,7 @@ static bool print_schema(struct text *text, const struct ArrowSchema *schema, co
 
 /* ---- batches ---- */
 
-/* What a batch is made of, column by column, each before its children. */
+/* The parts of a batch, column by column, each before its children. */
 struct batch {
     struct text nodes, buffers; /* as the message has them: pairs of numbers of 8 bytes */
     const void **bytes;         /* where the buffers are */
@@ -159,12 +159,12 @@ static uint64_t padded(uint64_t n) {
 }
 
 static bool add_buffer(struct batch *batch, const void *bytes, uint64_t n) {
-    const void **places = realloc(batch->bytes, (batch->count + 1) * sizeof *places);
-    if (places) batch->bytes = places;
-    size_t *sizes = places ? realloc(batch->sizes, (batch->count + 1) * sizeof *sizes) : NULL;
+    const void **buffers = realloc(batch->bytes, (batch->count + 1) * sizeof *buffers);
+    if (buffers) batch->bytes = buffers;
+    size_t *sizes = buffers ? realloc(batch->sizes, (batch->count + 1) * sizeof *sizes) : NULL;
     if (!sizes) return complain("out of memory"), false;
     batch->sizes = sizes;
-    places[batch->count] = bytes;
+    buffers[batch->count] = bytes;
     sizes[batch->count++] = (size_t)n;
     add_pair(&batch->buffers, batch->body, n);
     batch->body += padded(n);
@@ -184,7 +184,7 @@ static bool add_array(struct batch *batch, const struct ArrowSchema *schema, con
     struct arrow_type type;
     uint64_t rows = (uint64_t)array->length;
     if (!read_type(schema->format, &type) || array->offset != 0) {
-        return complain("column '%s': an array like this has no place in --format arrow", schema->name ? schema->name : ""), false;
+        return complain("column '%s': --format arrow cannot represent an array like this", schema->name ? schema->name : ""), false;
     }
     bool nulls = array->null_count != 0 && array->buffers[0];
     bool large = type.type == LARGE_BINARY || type.type == LARGE_UTF8;
@@ -208,7 +208,7 @@ static bool print_body(const struct batch *batch) {
     return good;
 }
 
-/* Prints one; *body are the bytes behind its metadata. */
+/* Prints one; *body is the number of bytes after its metadata. */
 static bool print_batch(struct text *text, const struct ArrowSchema *schema, const struct ArrowArray *array,
                         const uint32_t *columns, uint32_t count, uint64_t *body) {
     struct batch batch = {.bytes = NULL};
@@ -236,23 +236,23 @@ static bool print_batch(struct text *text, const struct ArrowSchema *schema, con
 /* ---- the stream ---- */
 
 static bool fail(struct ArrowArrayStream *stream, const char *path) {
-    const char *words = stream->get_last_error(stream);
-    return complain("%s: %s", path, words ? words : "the stream failed"), false;
+    const char *message = stream->get_last_error(stream);
+    return complain("%s: %s", path, message ? message : "the stream failed"), false;
 }
 
-/* Where the batches of a file are, each as its footer has it: place, bytes of metadata, bytes of body. */
+/* Blocks of the footer of a file, one per batch: offset, bytes of metadata, bytes of body. */
 struct blocks {
     struct text list;
-    uint64_t place;
+    uint64_t offset;
     uint32_t count;
 };
 
 static void add_block(struct blocks *blocks, uint64_t metadata, uint64_t body) {
-    add_pair(&blocks->list, blocks->place, metadata);
+    add_pair(&blocks->list, blocks->offset, metadata);
     size_t at = blocks->list.n;
     text_put(&blocks->list, "\0\0\0\0\0\0\0", 8);
     flat_number(&blocks->list, at, body, 8);
-    blocks->place += metadata + body;
+    blocks->offset += metadata + body;
     blocks->count++;
 }
 
@@ -291,11 +291,11 @@ static bool print_batches(struct text *text, struct ArrowArrayStream *stream, co
 
 bool arrow_print(struct ArrowArrayStream *stream, const char *path, const uint32_t *columns, uint32_t count, bool file) {
     struct text text = {.bytes = NULL};
-    struct blocks blocks = {.place = sizeof FILE_HEAD - 1};
+    struct blocks blocks = {.offset = sizeof FILE_HEAD - 1};
     struct ArrowSchema schema;
     if (stream->get_schema(stream, &schema) != 0) return fail(stream, path);
     bool good = (!file || put_bytes(FILE_HEAD, sizeof FILE_HEAD - 1)) && print_schema(&text, &schema, columns, count);
-    blocks.place += text.n;
+    blocks.offset += text.n;
     good = good && print_batches(&text, stream, path, &schema, columns, count, &blocks) && put_bytes("\xff\xff\xff\xff\0\0\0\0", 8) &&
            (!file || print_footer(&text, &schema, columns, count, &blocks));
     schema.release(&schema);

@@ -1,6 +1,6 @@
 /*
- * Reading Arrow's IPC format: messages of metadata with a body behind each. A file is the same between two marks, with a
- * footer that tells where the batches are; where one can go back and forth in it, that is gone by.
+ * Reads Arrow's IPC format: messages of metadata, each followed by a body. A file is a stream between two magic strings,
+ * with a footer that has the offsets of the batches. The reader uses the footer if the input can seek.
  * https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc
  */
 #define _POSIX_C_SOURCE 200809L
@@ -18,7 +18,7 @@
 
 /* Bytes that the metadata of a message may have. */
 enum { METADATA_MOST = 256 << 20 };
-/* Where in the footer the things are that are looked at. */
+/* Offsets of the fields that are read in the footer. */
 enum { FOOTER_SCHEMA = 1, FOOTER_BATCHES = 3, BLOCK = 24 };
 
 static const char FILE_MARK[] = "ARROW1";
@@ -30,7 +30,7 @@ enum { MARK = 6, TAIL = 4 + MARK };
 static bool next_message(struct arrow_in *a, struct flat *flat, size_t *message, bool *end) {
     unsigned char word[4];
     size_t got;
-    a->begin = a->place;
+    a->begin = a->position;
     if (!arrow_get(a, word, 4, &got)) return false;
     *end = got == 0;
     if (*end) return true;
@@ -71,18 +71,18 @@ static bool read_messages(struct arrow_in *a, const char *column, bool *ended) {
         input_progress(a->in, a->rows);
         if (!good || stopped) return false;
     }
-    *ended = end && a->place > a->begin; /* by its mark, and not by the end of the file */
+    *ended = end && a->position > a->begin; /* by its mark, and not by the end of the file */
     return end && (schema || arrow_fail(a, "there is no schema"));
 }
 
 /* ---- by the footer ---- */
 
-static bool go_to(struct arrow_in *a, uint64_t place) {
-    if (place > INT64_MAX - a->base || lseek(a->in->fd, (off_t)(a->base + place), SEEK_SET) < 0) {
+static bool go_to(struct arrow_in *a, uint64_t position) {
+    if (position > INT64_MAX - a->base || lseek(a->in->fd, (off_t)(a->base + position), SEEK_SET) < 0) {
         return arrow_fail(a, "its footer is broken");
     }
     a->holding = 0;
-    a->place = a->begin = a->in->done = place;
+    a->position = a->begin = a->in->done = position;
     return true;
 }
 
@@ -103,11 +103,11 @@ static bool read_footer(struct arrow_in *a, struct text *footer) {
     return go_to(a, size - TAIL - n) && arrow_get_text(a, footer, n);
 }
 
-static bool read_block(struct arrow_in *a, uint64_t place) {
+static bool read_block(struct arrow_in *a, uint64_t position) {
     struct flat flat;
     size_t message = 0;
     bool end = false;
-    if (!go_to(a, place) || !next_message(a, &flat, &message, &end)) return false;
+    if (!go_to(a, position) || !next_message(a, &flat, &message, &end)) return false;
     bool batch = !end && flat_field_number(&flat, message, MESSAGE_KIND, 1) == RECORD_BATCH && !flat.broken;
     if (!batch) return arrow_fail(a, "there is no batch, where the footer says that there is one");
     if (!arrow_batch(a, &flat, message)) return false;
@@ -121,10 +121,10 @@ static bool read_blocks(struct arrow_in *a, struct flat *flat, size_t footer) {
     uint32_t count;
     size_t blocks = flat_field_vector(flat, footer, FOOTER_BATCHES, BLOCK, &count);
     uint64_t end = MARK; /* of the batch before */
-    for (uint32_t i = 0; i < count && !flat->broken; i++, end = a->place) {
-        uint64_t place = flat_get(flat, blocks + BLOCK * (size_t)i, 8);
-        flat->broken |= place < end;
-        if (!flat->broken && !read_block(a, place)) return false;
+    for (uint32_t i = 0; i < count && !flat->broken; i++, end = a->position) {
+        uint64_t position = flat_get(flat, blocks + BLOCK * (size_t)i, 8);
+        flat->broken |= position < end;
+        if (!flat->broken && !read_block(a, position)) return false;
     }
     return !flat->broken || (complain("%s: its footer is broken", a->in->name), false);
 }
@@ -142,12 +142,12 @@ static bool read_by_footer(struct arrow_in *a, const char *column) {
 
 /* ---- the file ---- */
 
-/* Tells a file from a stream, and both from what is neither. */
+/* Detects whether the input is a file, a stream, or neither. */
 static bool see_kind(struct arrow_in *a, bool *file) {
     if (!input_read(a->in, a->held, sizeof a->held, &a->holding)) return false;
     *file = a->holding == sizeof a->held && memcmp(a->held, FILE_MARK, MARK) == 0;
     if (*file) {
-        a->place = a->holding;
+        a->position = a->holding;
         a->holding = 0;
     }
     if (a->holding >= 4 && (memcmp(a->held, "PAR1", 4) == 0 || memcmp(a->held, "FEA1", 4) == 0)) {
@@ -181,7 +181,7 @@ bool arrow_each(struct input *in, const char *column, uint64_t most, records_fn 
         good = read_by_footer(&a, column);
     } else if (good) {
         good = read_messages(&a, column, &ended);
-        if (good && file) good = ended ? see_end(&a) : arrow_fail(&a, "the file is cut off behind it");
+        if (good && file) good = ended ? see_end(&a) : arrow_fail(&a, "the file is cut off after it");
     }
     free(a.limits);
     text_free(&a.meta);

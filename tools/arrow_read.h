@@ -7,9 +7,8 @@
 #include "files.h"
 #include "records.h"
 
-/* Gives on the values of a column (`column` NULL: of the only one that has text or bytes), a record each. `most`: the bytes
- * that a message, the offsets or a value may have. What fails has been said, by the number of the batch and its place in the
- * file. */
+/* Passes on the values of a column (`column` NULL: of the only one with text or bytes), a record each. `most`: the limit
+ * in bytes of a message, of the offsets and of a value. Errors are reported with the number of the batch and its offset. */
 bool arrow_each(struct input *in, const char *column, uint64_t most, records_fn take, void *ctx);
 
 #endif

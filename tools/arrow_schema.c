@@ -15,7 +15,7 @@ enum {
     LARGE_BINARY = 19, LARGE_UTF8 = 20, LARGE_LIST = 21, RUN_ENDS = 22, BINARY_VIEW = 23, UTF8_VIEW = 24, LIST_VIEW = 25,
     LARGE_LIST_VIEW = 26,
 };
-/* Where in their tables the things are that are looked at. */
+/* Offsets of the fields that are read in their tables. */
 enum { FIELD_NAME = 0, FIELD_KIND = 2, FIELD_TYPE = 3, FIELD_DICTIONARY = 4, FIELD_CHILDREN = 5, SCHEMA_ENDIANNESS = 0, SCHEMA_FIELDS = 1 };
 /* Types in types that are followed, and columns with their parts: what points to itself never ends. */
 enum { DEPTH = 64, NODES_MOST = 1 << 20 };
@@ -31,19 +31,19 @@ static uint64_t buffers_of(struct flat *flat, size_t field, uint64_t type) {
 }
 
 /* Adds what a field has in a batch, with its children. */
-static void pass(struct flat *flat, size_t field, struct arrow_place *place, int depth) {
+static void pass(struct flat *flat, size_t field, struct arrow_position *position, int depth) {
     uint64_t type = flat_field_number(flat, field, FIELD_KIND, 1);
-    place->nodes++;
+    position->nodes++;
     if (flat_field_table(flat, field, FIELD_DICTIONARY)) {
-        place->buffers += 2; /* the numbers of its values */
+        position->buffers += 2; /* the numbers of its values */
         return;
     }
-    place->buffers += buffers_of(flat, field, type);
-    place->views += type == BINARY_VIEW || type == UTF8_VIEW;
+    position->buffers += buffers_of(flat, field, type);
+    position->views += type == BINARY_VIEW || type == UTF8_VIEW;
     uint32_t count;
     size_t children = flat_field_vector(flat, field, FIELD_CHILDREN, 4, &count);
-    if ((count > 0 && depth == DEPTH) || place->nodes > NODES_MOST) flat->broken = true;
-    for (uint32_t i = 0; i < count && !flat->broken; i++) pass(flat, flat_follow(flat, children + 4 * (size_t)i), place, depth + 1);
+    if ((count > 0 && depth == DEPTH) || position->nodes > NODES_MOST) flat->broken = true;
+    for (uint32_t i = 0; i < count && !flat->broken; i++) pass(flat, flat_follow(flat, children + 4 * (size_t)i), position, depth + 1);
 }
 
 static enum arrow_values values_of(struct flat *flat, size_t field, uint64_t *width) {
@@ -68,19 +68,19 @@ static bool is_named(struct flat *flat, size_t field, const char *name) {
 bool arrow_find_column(struct flat *flat, size_t schema, const char *name, const char *path, struct arrow_column *column) {
     uint32_t count;
     unsigned found = 0, named = 0;
-    struct arrow_place place = {0, 0, 0};
+    struct arrow_position position = {0, 0, 0};
     if (flat_field_number(flat, schema, SCHEMA_ENDIANNESS, 2) != 0) {
         return complain("%s: its numbers are big-endian, which is not read", path), false;
     }
     size_t fields = flat_field_vector(flat, schema, SCHEMA_FIELDS, 4, &count);
     for (uint32_t i = 0; i < count && !flat->broken; i++) {
         size_t field = flat_follow(flat, fields + 4 * (size_t)i);
-        struct arrow_column here = {.place = place};
+        struct arrow_column here = {.position = position};
         here.values = values_of(flat, field, &here.width);
-        bool wanted = !name || is_named(flat, field, name);
-        named += wanted;
-        if (wanted && here.values != VALUES_NONE && found++ == 0) *column = here;
-        pass(flat, field, &place, 0);
+        bool requested = !name || is_named(flat, field, name);
+        named += requested;
+        if (requested && here.values != VALUES_NONE && found++ == 0) *column = here;
+        pass(flat, field, &position, 0);
     }
     if (flat->broken) return complain("%s: its schema is broken", path), false;
     if (found == 1) return true;

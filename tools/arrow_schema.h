@@ -9,18 +9,18 @@
 /* How the values of a column are stored. */
 enum arrow_values { VALUES_NONE, VALUES_OFFSETS32, VALUES_OFFSETS64, VALUES_VIEWS, VALUES_FIXED };
 
-/* What a batch has before the column: arrays, buffers, and views with buffers of their own. */
-struct arrow_place {
+/* Numbers of arrays, buffers, and views with buffers of their own before the column in a batch. */
+struct arrow_position {
     uint64_t nodes, buffers, views;
 };
 
 struct arrow_column {
-    struct arrow_place place;
+    struct arrow_position position;
     enum arrow_values values;
     uint64_t width; /* of VALUES_FIXED */
 };
 
-/* Finds a column in a schema (`name` NULL: the only one with text or bytes). What is wrong has been said with `path`. */
+/* Finds a column in a schema (`name` NULL: the only one with text or bytes). Reports errors with `path`. */
 bool arrow_find_column(struct flat *flat, size_t schema, const char *name, const char *path, struct arrow_column *column);
 
 #endif

@@ -44,9 +44,9 @@ bool attrs_to_metadata(const struct dataset *from, holdall_array *to, const char
     if (holdall_array_attr_get(to, "", &metadata, &n, &error) < 0) return fail(path, &error);
     while (n > 0 && ((const char *)metadata)[n - 1] != '}') n--;
     text_put(&text, metadata, n > 0 ? n - 1 : 0);
-    text_words(&text, ",\"attrs\":{");
+    text_string(&text, ",\"attrs\":{");
     bool good = put_members(&text, from, path);
-    text_words(&text, "}}");
+    text_string(&text, "}}");
     if (good && text.failed) good = (complain("out of memory"), false);
     if (good && holdall_array_attr_set(to, "", text.bytes, text.n, &error) < 0) good = fail(path, &error);
     text_free(&text);

@@ -2,7 +2,7 @@
  * Attributes go from one container into another: those of datasets each have a name; an array in a file of Bloscpack has
  * them as members of its metadata, beside what makes it an array.
  *
- * Whatever fails here, and what has no place, has been said on stderr when the function returns.
+ * Errors, and attributes that the destination cannot store, are reported on stderr.
  */
 #ifndef ATTRS_H
 #define ATTRS_H

@@ -16,7 +16,7 @@
 #include "report.h"
 #include "signals.h"
 #include "tool.h"
-#include "words.h"
+#include "identify.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@
 
 /* ---- what it is ---- */
 
-/* What a name says that a file of records is, to be read and to be written. */
+/* Formats of files of records by their names, for reading and for writing. */
 static const struct {
     const char *end;
     int64_t from, as;
@@ -81,7 +81,7 @@ static int check_bag_in(const struct args *args) {
     holdall_status status = holdall_identify(in, &format, NULL, NULL);
     if (args->from == FROM_BAGZ || status == HOLDALL_E_MISSING || (status >= 0 && format == HOLDALL_FORMAT_BAGZ)) return -1;
     if (status >= 0) return usage_error(command, "'%s' becomes a bag, which has records, and '%s' is a %s", args->operands[1], in, container_name(container_of(in)));
-    return usage_error(command, "what '%s' is cannot be told: --from lines, lengths32, lengths64, tfrecord or arrow", in);
+    return usage_error(command, "the format of '%s' cannot be detected: --from lines, lengths32, lengths64, tfrecord or arrow", in);
 }
 
 static int check_ways(const struct args *args, int64_t from, int64_t as) {
@@ -149,10 +149,10 @@ struct giving {
     void *ctx;
 };
 
-/* A records_fn that tells how far it is, and stops at a signal. */
+/* A records_fn that reports progress and stops at a signal. */
 static bool pass_on(void *ctx, const struct records *records) {
     const struct giving *giving = ctx;
-    progress_tell(NULL, giving->reader->done, giving->reader->count);
+    progress_report(NULL, giving->reader->done, giving->reader->count);
     return !stopped && giving->take(giving->ctx, records);
 }
 
@@ -170,7 +170,7 @@ struct copying {
     bool checked; /* the first record that is not empty */
 };
 
-/* Does the record begin as a zstd frame? */
+/* Returns whether the record begins as a zstd frame. */
 static bool is_zstd_frame(const unsigned char *record, uint64_t n) {
     static const unsigned char magic[] = {0x28, 0xb5, 0x2f, 0xfd};
     return n >= sizeof magic && memcmp(record, magic, sizeof magic) == 0;
@@ -247,7 +247,7 @@ static bool print(void *ctx) {
     return good;
 }
 
-/* Has none of its files a name that says that its records are compressed? */
+/* Returns whether no file has a name for compressed records. */
 static bool is_plain_by_name(const char *spec) {
     size_t n;
     bool plain = true;

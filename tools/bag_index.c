@@ -62,7 +62,7 @@ static bool create(struct indexing *x) {
     holdall_options *options = new_options();
     bool good = options && set_build_options(options, x->args);
     if (good) {
-        holdall_options_set_progress(options, progress_tell, NULL);
+        holdall_options_set_progress(options, progress_report, NULL);
         holdall_mode mode = x->args->replace ? HOLDALL_REPLACE : HOLDALL_CREATE;
         good = holdall_bag_index_create(x->path, mode, x->bag, options, &x->index, &error) >= 0;
         if (!good && !stopped) complain_create(x->path, &error, x->args->replace);
@@ -105,7 +105,7 @@ static bool open_index(struct indexing *x) {
     return good;
 }
 
-/* Prints the records of a key, each on a line; of several keys, with the key behind it. */
+/* Prints the records of a key, each on a line; for several keys, followed by the key. */
 static bool find_all(struct indexing *x, const char *key, bool named) {
     uint64_t room = 64, *records = NULL;
     size_t n = 0;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- words for the library's numbers ---- */
+/* ---- names of the library's constants ---- */
 
 static const char *compression_name(int32_t codec) {
     switch (codec) {
@@ -49,7 +49,7 @@ static void put_shard_line(const char *path, const holdall_bag *shard) {
     put_text("\n");
 }
 
-/* Tells of each file by itself; the slice is one of all of them. */
+/* Prints each file by itself; the slice is one of all of them. */
 static bool put_shards(const struct args *args, const char *files, size_t n) {
     struct args alone = *args;
     alone.slice.given = false;

@@ -11,7 +11,7 @@
 #include "report.h"
 #include "signals.h"
 #include "tool.h"
-#include "words.h"
+#include "identify.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,12 +37,12 @@ static bool pack_whole_files(struct bag_out *out) {
         bool good = bag_out_take(out, &one);
         free(bytes);
         if (!good) return false;
-        progress_tell(NULL, i + 1, files);
+        progress_report(NULL, i + 1, files);
     }
     return true;
 }
 
-/* What the table of flags cannot say. */
+/* Checks the flags beyond the table of flags. */
 static int check_usage(const struct args *args) {
     const struct command *command = args->command;
     const char *out = args->operands[args->operand_count - 1];

@@ -4,7 +4,7 @@
  * Records are read in batches, which the library reads in parallel; how many make one follows from how
  * large they turn out to be, so that a batch takes some MiB whether records have ten bytes or ten
  * million. A batch fails as a whole, so one that fails is tried again with the records before the one
- * to blame, until that one is alone: everything before it is given on, and the words are about it.
+ * to blame, until that one is alone: everything before it is passed on, and the message names it.
  */
 #include "bag_read.h"
 #include "bags.h"
@@ -18,14 +18,14 @@
 
 /* Bytes of records that a batch should have, and must not pass unless it is one record. What a batch
  * takes is up to twice that: stored and decoded bytes. */
-enum { BATCH_WANTED = 4 << 20, BATCH_MOST = 8 << 20 };
+enum { BATCH_TARGET = 4 << 20, BATCH_MOST = 8 << 20 };
 /* Records of the first batch, of any batch, and what one costs beside its bytes. */
 enum { RECORDS_FIRST = 1024, RECORDS_MOST = 32768, RECORD_COST = 64 };
 
 /* ---- opening ---- */
 
-/* Limits and checksums that are kept in memory, 12 bytes a record, come on top of a batch. */
-static bool kept_in_memory(const struct bag_reader *r, uint64_t *bytes) {
+/* Limits and checksums cached in memory, 12 bytes per record, are added to the size of a batch. */
+static bool cached_bytes(const struct bag_reader *r, uint64_t *bytes) {
     *bytes = 0;
     if (r->args->limits_storage != STORAGE_MEMORY) return true;
     struct args on_disk = *r->args;
@@ -40,10 +40,10 @@ static bool kept_in_memory(const struct bag_reader *r, uint64_t *bytes) {
 }
 
 static bool open_narrow(struct bag_reader *r) {
-    uint64_t kept;
-    if (!kept_in_memory(r, &kept)) return false;
+    uint64_t cached;
+    if (!cached_bytes(r, &cached)) return false;
     struct args narrow = *r->args;
-    int64_t most = (int64_t)(BATCH_MOST + kept);
+    int64_t most = (int64_t)(BATCH_MOST + cached);
     if (narrow.memory_limit == NOT_GIVEN || narrow.memory_limit > most) narrow.memory_limit = most;
     holdall_options *options = reader_options(&narrow);
     if (options) r->bag = open_bag(r->path, &narrow, options);
@@ -88,16 +88,16 @@ static void refill(struct bag_reader *r) {
 
 /* Turns --records into record numbers; all are checked before anything is read. */
 static bool make_list(struct bag_reader *r) {
-    const struct numbers *wanted = &r->args->records;
+    const struct numbers *requested = &r->args->records;
     uint64_t size = holdall_bag_record_count(r->bag);
     r->count = size;
     if (r->args->shuffle_seed != NOT_GIVEN) return open_epoch(r);
-    if (wanted->count == 0) return true;
-    r->list = malloc(wanted->count * sizeof *r->list);
+    if (requested->count == 0) return true;
+    r->list = malloc(requested->count * sizeof *r->list);
     if (!r->list) return complain("out of memory"), false;
-    r->count = r->end = wanted->count;
-    for (size_t i = 0; i < wanted->count; i++) {
-        int64_t n = wanted->items[i];
+    r->count = r->end = requested->count;
+    for (size_t i = 0; i < requested->count; i++) {
+        int64_t n = requested->items[i];
         uint64_t from_end = n < 0 ? (uint64_t)-n : 0;
         if (n < 0 ? from_end > size : (uint64_t)n >= size) {
             complain("%s: there is no record %" PRId64 ", there are %" PRIu64, r->path, n, size);
@@ -118,9 +118,9 @@ static holdall_status read_batch(const struct bag_reader *r, const holdall_bag *
 
 /* How many records the next batch should have, after one of n records in so many bytes. */
 static uint64_t next_size(uint64_t n, uint64_t bytes) {
-    uint64_t wanted = BATCH_WANTED / (bytes / n + RECORD_COST);
+    uint64_t fitting = BATCH_TARGET / (bytes / n + RECORD_COST);
     uint64_t most = 4 * n < RECORDS_MOST ? 4 * n : RECORDS_MOST;
-    return wanted < 1 ? 1 : wanted > most ? most : wanted;
+    return fitting < 1 ? 1 : fitting > most ? most : fitting;
 }
 
 /* How many records to try after a batch of n failed: those before the one to blame, or it alone. */
@@ -137,13 +137,13 @@ static uint64_t narrowed(const struct bag_reader *r, uint64_t at, uint64_t n, co
 /* One record failed alone: has a bag with the user's own memory limit room for it? */
 static holdall_status read_roomy(struct bag_reader *r, uint64_t at, holdall_records **records, holdall_error *error) {
     if (!open_roomy(r)) {
-        error->message[0] = '\0'; /* it has been said why */
+        error->message[0] = '\0'; /* the reason was reported */
         return error->status = HOLDALL_E_STATE;
     }
     return read_batch(r, r->roomy, at, 1, records, error);
 }
 
-/* Tells of a record that cannot be read; true where it is to be skipped. */
+/* Reports a record that cannot be read. Returns true if it is to be skipped. */
 static bool skip(struct bag_reader *r, const holdall_error *error) {
     bool damaged = error->status == HOLDALL_E_FORMAT || error->status == HOLDALL_E_CHECKSUM ||
                    error->status == HOLDALL_E_CODEC;

@@ -6,7 +6,7 @@
 #include "report.h"
 #include "text.h"
 #include "tool.h"
-#include "words.h"
+#include "identify.h"
 #include "info.h"
 
 #include <inttypes.h>
@@ -52,7 +52,7 @@ char *bag_out_path(const struct args *args, const char *path) {
     char shards[64] = "";
     long long shard = (long long)args->shard, count = (long long)args->shard_count;
     if (args->shard_count == NOT_GIVEN) {
-        text_words(&text, path);
+        text_string(&text, path);
         return text_take(&text);
     }
     if (args->shard == NOT_GIVEN) {
@@ -61,7 +61,7 @@ char *bag_out_path(const struct args *args, const char *path) {
         snprintf(shards, sizeof shards, "-%05lld-of-%05lld", shard, count);
     }
     put_name(&text, path, stem);
-    text_words(&text, shards);
+    text_string(&text, shards);
     put_name(&text, path + stem, strlen(path + stem));
     return text_take(&text);
 }

@@ -2,7 +2,7 @@
  * A bag that is written: one file, several shards, or one of them.
  *
  * Nothing counts before the commit: whatever fails before it, or a signal, leaves what was there as it was.
- * Whatever fails here has been said on stderr when the function returns.
+ * These functions report errors on stderr before they return.
  */
 #ifndef BAG_WRITE_H
 #define BAG_WRITE_H
@@ -18,7 +18,7 @@ struct bag_out {
     uint64_t records, bytes; /* so far */
 };
 
-/* What the table of flags cannot say of those about writing; returns as args_parse() does. */
+/* Checks the flags about writing, beyond the table of flags. Returns as args_parse() does. */
 int check_bag_out(const struct args *args);
 /* The name, or spec, of the bag that is written: what --shards and --shard make of OUT. To be freed. */
 char *bag_out_path(const struct args *args, const char *path);

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* Is it a file of no bytes that neither its name nor a flag says to be a bag? */
+/* Returns whether it is an empty file that neither its name nor a flag declares a bag. */
 static bool is_empty_of_no_format(const char *spec, const struct args *args, const holdall_bag *bag, holdall_error *error) {
     if (info_of_bag(bag).stored_bytes > 0 || args->compression != NOT_GIVEN || args->limits == LIMITS_SEPARATE) return false;
     return args->from != FROM_BAGZ && holdall_identify(spec, NULL, NULL, error) == HOLDALL_E_FORMAT;

@@ -1,7 +1,7 @@
 /*
  * Bags as the command line names them: an open bag, a slice of it.
  *
- * Whatever fails here has been said on stderr when the function returns.
+ * These functions report errors on stderr before they return.
  */
 #ifndef BAGS_H
 #define BAGS_H
@@ -13,7 +13,7 @@
 
 /* Opens what was named, with the slice that was asked for. */
 holdall_bag *open_bag(const char *spec, const struct args *args, const holdall_options *options);
-/* The files that a spec names, each with a NUL behind it, *n bytes together, to be freed; NULL: it failed. */
+/* Returns the files of a spec, each terminated by a NUL, *n bytes in total. The caller frees it. NULL: error. */
 char *files_of_bag(const char *spec, size_t *n);
 
 #endif

@@ -18,13 +18,13 @@ static void set_span(struct box *box, uint32_t d, const struct span *span) {
     box->start[d] = box->backwards[d] ? span->start - (span->count - 1) * box->step[d] : span->start;
 }
 
-static bool set_place(struct box *box, uint32_t d, int64_t index, uint64_t length, const char *path) {
+static bool set_index(struct box *box, uint32_t d, int64_t index, uint64_t length, const char *path) {
     uint64_t from_end = index < 0 ? 0 - (uint64_t)index : 0;
     if (index < 0 ? from_end > length : (uint64_t)index >= length) {
         if (length == 0) {
-            complain("%s: dimension %" PRIu32 " (the first is 0): there is no place %" PRId64 ", its length is 0", path, d, index);
+            complain("%s: dimension %" PRIu32 " (the first is 0): index %" PRId64 " is out of range, its length is 0", path, d, index);
         } else {
-            complain("%s: dimension %" PRIu32 " (the first is 0): there is no place %" PRId64 ", it has 0 to %" PRIu64
+            complain("%s: dimension %" PRIu32 " (the first is 0): index %" PRId64 " is out of range, it has 0 to %" PRIu64
                      ", or -%" PRIu64 " to -1", path, d, index, length - 1, length);
         }
         return false;
@@ -36,7 +36,7 @@ static bool set_place(struct box *box, uint32_t d, int64_t index, uint64_t lengt
 }
 
 static bool set_pick(struct box *box, uint32_t d, const struct pick *pick, uint64_t length, const char *path) {
-    if (pick->kind == PICK_ONE) return set_place(box, d, pick->slice.start, length, path);
+    if (pick->kind == PICK_ONE) return set_index(box, d, pick->slice.start, length, path);
     struct span span = slice_resolve(&pick->slice, length);
     set_span(box, d, &span);
     return true;
@@ -79,7 +79,7 @@ bool box_of(struct box *box, const struct args *args, const holdall_array *array
 
 /* ---- what it is ---- */
 
-/* Are these all places of a dimension, one behind the other? */
+/* Returns whether these are all indices of a dimension, in order. */
 static bool is_all(const struct box *box, uint32_t d, const uint64_t *shape) {
     return box->count[d] == shape[d] && box->step[d] == 1 && !box->backwards[d];
 }
@@ -112,7 +112,7 @@ uint64_t box_part(const struct box *box, const holdall_array *array, uint32_t d,
     uint64_t step = box->step[d], first = box->start[d] + (box->backwards[d] ? 0 : (box->count[d] - left) * step);
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         uint64_t unit = units[i] > 0 ? units[i] : 1;
-        if (box->backwards[d]) { /* the highest `left` places from `first` on, from the top */
+        if (box->backwards[d]) { /* the highest `left` indices from `first` on, from the top */
             uint64_t top = first + (left - 1) * step, low = first + (left - most) * step;
             uint64_t limit = (low + unit - 1) / unit * unit;
             if (limit <= top) return (top - limit) / step + 1;

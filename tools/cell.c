@@ -28,28 +28,28 @@ static void put_signed(struct text *text, int64_t n) {
     put_int(text, n < 0, n < 0 ? 0 - (uint64_t)n : (uint64_t)n);
 }
 
-/* The words for what is no number are those that CSV readers know. */
+/* CSV readers know these spellings of NaN and infinity. */
 static void put_double(struct text *text, size_t size, double value, bool json) {
-    char words[NUMBER_TEXT];
+    char buffer[NUMBER_TEXT];
     if (isnan(value)) {
-        strcpy(words, json ? "null" : "NaN");
+        strcpy(buffer, json ? "null" : "NaN");
     } else if (isinf(value) && json) {
-        strcpy(words, value < 0 ? "\"-Infinity\"" : "\"Infinity\"");
-    } else if (!strpbrk(number_text(words, size, value), ".en")) {
-        strcat(words, ".0");
+        strcpy(buffer, value < 0 ? "\"-Infinity\"" : "\"Infinity\"");
+    } else if (!strpbrk(number_text(buffer, size, value), ".en")) {
+        strcat(buffer, ".0");
     }
-    text_words(text, words);
+    text_string(text, buffer);
 }
 
 /* Floating point of more than 8 bytes, where C has the same. */
 static bool put_long_double(struct text *text, const struct type *type, const unsigned char *bytes) {
     long double value;
-    char words[NUMBER_TEXT];
+    char buffer[NUMBER_TEXT];
     if (LDBL_MANT_DIG != 64 || type->size != sizeof value || type->big_endian) return false;
     memcpy(&value, bytes, sizeof value);
     if (isnan(value) || isinf(value)) return put_double(text, 8, (double)value, false), true;
-    snprintf(words, sizeof words, "%.21Lg", value);
-    return text_words(text, words), true;
+    snprintf(buffer, sizeof buffer, "%.21Lg", value);
+    return text_string(text, buffer), true;
 }
 
 static void put_hex(struct text *text, const unsigned char *bytes, size_t n) {
@@ -95,7 +95,7 @@ static void put_complex(struct text *text, const struct type *type, const unsign
 
 /* ---- strings ---- */
 
-/* What is stored of a string is filled up with zeros. */
+/* Stored strings are padded with zeros. */
 static void put_bytes_as_text(struct text *text, const struct type *type, const unsigned char *bytes) {
     size_t n = type->size;
     while (n > 0 && bytes[n - 1] == 0) n--;
@@ -107,7 +107,7 @@ static void put_bytes_as_text(struct text *text, const struct type *type, const 
         if (length > 0) {
             text_put(text, bytes + i, length);
         } else {
-            text_words(text, "\\x");
+            text_string(text, "\\x");
             put_hex(text, bytes + i, length = 1);
         }
     }
@@ -131,21 +131,21 @@ static void put_characters(struct text *text, const struct type *type, const uns
 static bool put_number(struct text *text, const struct type *type, const unsigned char *bytes, bool json) {
     uint64_t bits = strchr("biumM", type->kind) ? number_bits(bytes, type->size, type->big_endian) : 0;
     switch (type->kind) {
-    case 'b': return text_words(text, bits ? "true" : "false"), true;
+    case 'b': return text_string(text, bits ? "true" : "false"), true;
     case 'i': return put_signed(text, number_signed(bits, type->size)), true;
     case 'u': return put_int(text, false, bits), true;
     case 'f': return put_float(text, type, bytes, json), true;
     case 'c': return put_complex(text, type, bytes, json), true;
     case 'm':
     case 'M':
-        if ((int64_t)bits == NO_TIME) return text_words(text, json ? "null" : "NaT"), true;
+        if ((int64_t)bits == NO_TIME) return text_string(text, json ? "null" : "NaT"), true;
         if (type->kind == 'm' || type->unit[0] == '\0') return put_signed(text, (int64_t)bits), true;
         return false;
     default: return false;
     }
 }
 
-static void put_words(struct text *text, const struct type *type, const unsigned char *bytes) {
+static void put_raw_text(struct text *text, const struct type *type, const unsigned char *bytes) {
     switch (type->kind) {
     case 'M': times_put(text, type, (int64_t)number_bits(bytes, type->size, type->big_endian)); break;
     case 'S': put_bytes_as_text(text, type, bytes); break;
@@ -171,18 +171,18 @@ static void put_parts(struct text *text, const struct type *type, const unsigned
     text_char(text, fields ? '}' : ']');
 }
 
-/* What was put since `from` in another form. */
+/* Replaces the text from `from` on by another form of it. */
 static void put_again(struct text *text, size_t from, void (*put)(struct text *, const char *, size_t)) {
     if (text->failed) return;
-    struct text words = {.bytes = NULL};
-    put(&words, text->bytes + from, text->n - from);
+    struct text buffer = {.bytes = NULL};
+    put(&buffer, text->bytes + from, text->n - from);
     text->n = from;
-    text_put(text, words.bytes, words.n);
-    text->failed |= words.failed;
-    text_free(&words);
+    text_put(text, buffer.bytes, buffer.n);
+    text->failed |= buffer.failed;
+    text_free(&buffer);
 }
 
-/* Can text from `from` on stand in CSV as it is? */
+/* Returns whether the text from `from` on needs no quotes in CSV. */
 static bool is_plain(const struct text *text, size_t from) {
     for (size_t i = from; !text->failed && i < text->n; i++) {
         char c = text->bytes[i];
@@ -196,7 +196,7 @@ void cell_put_json(struct text *text, const struct type *type, const unsigned ch
         put_parts(text, type, bytes);
     } else if (!put_number(text, type, bytes, true)) {
         size_t from = text->n;
-        put_words(text, type, bytes);
+        put_raw_text(text, type, bytes);
         put_again(text, from, text_json);
     }
 }
@@ -216,7 +216,7 @@ void cell_put_csv(struct text *text, const struct type *type, const unsigned cha
     if (type->kind == '{' || type->kind == '[') {
         put_parts(text, type, bytes);
     } else {
-        put_words(text, type, bytes);
+        put_raw_text(text, type, bytes);
     }
     if (!is_plain(text, from)) put_again(text, from, csv_put_field);
 }

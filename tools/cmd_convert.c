@@ -8,7 +8,7 @@
 #include "report.h"
 #include "text.h"
 #include "tool.h"
-#include "words.h"
+#include "identify.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +18,13 @@
 holdall_format format_of(int64_t as) {
     static const holdall_format formats[] = {[AS_BLPK] = HOLDALL_FORMAT_BLOSCPACK,   [AS_BLOSCPACK] = HOLDALL_FORMAT_BLOSCPACK,
                                              [AS_BCOLZ] = HOLDALL_FORMAT_BCOLZ,      [AS_BLZ] = HOLDALL_FORMAT_BLZ,
-                                             [AS_BLZ_PAPER] = HOLDALL_FORMAT_BLZ_RFC, [AS_B2ND] = HOLDALL_FORMAT_B2ND,
+                                             [AS_BLZ_RFC] = HOLDALL_FORMAT_BLZ_RFC, [AS_B2ND] = HOLDALL_FORMAT_B2ND,
                                              [AS_CATERVA] = HOLDALL_FORMAT_CATERVA,  [AS_B2FRAME] = HOLDALL_FORMAT_B2FRAME,
                                              [AS_ARROW_STREAM] = 0};
     return formats[as];
 }
 
-/* What a name that ends so becomes; bags are in bag_convert.c. */
+/* Formats by file extension; bags are in bag_convert.c. */
 static const struct {
     const char *end;
     int64_t as;
@@ -37,10 +37,10 @@ enum { ENDINGS = sizeof endings / sizeof *endings };
 
 static void put_ending(struct text *text, const char *ending) {
     if (text->n > 0) text_char(text, '|');
-    text_words(text, ending);
+    text_string(text, ending);
 }
 
-/* Is it one of the endings above? */
+/* Returns whether it is one of the extensions above. */
 static bool is_ours(const char *ending) {
     for (size_t i = 0; i < ENDINGS; i++) {
         if (strcmp(endings[i].end, ending) == 0) return true;
@@ -49,7 +49,7 @@ static bool is_ours(const char *ending) {
 }
 
 /* Endings, ".blp|.blpk|...", to be freed: those above (`ours`), those of files of records alone (`records`), or both. NULL: no
- * memory, which has been said. */
+ * memory, which is reported. */
 static char *list_endings(bool ours, bool records) {
     struct text text = {.bytes = NULL};
     for (size_t i = 0; ours && i < ENDINGS; i++) put_ending(&text, endings[i].end);
@@ -59,7 +59,7 @@ static char *list_endings(bool ours, bool records) {
     return text_take(&text);
 }
 
-/* What OUT becomes; rows of a table are a table where its name has no ending. An ending that is not known is refused before. */
+/* Format of OUT. Rows of a table become a table if its name has no extension. Unknown extensions were refused before. */
 static int64_t target_of(const struct args *args, bool table) {
     if (args->as != NOT_GIVEN) return args->as;
     for (size_t i = 0; i < ENDINGS; i++) {
@@ -70,7 +70,7 @@ static int64_t target_of(const struct args *args, bool table) {
 
 /* ---- usage ---- */
 
-/* Items of a file, whose type its header or --dtype tells. */
+/* Items of a file; its header or --dtype has their type. */
 static bool is_items(int64_t from) {
     return from == FROM_NPY || from == FROM_RAW;
 }
@@ -81,7 +81,7 @@ static int refuse_dtype(const struct args *args, const char *stored) {
                        args->operands[0], stored ? stored : "rows");
 }
 
-/* What the flags about files without a header are given for. */
+/* Checks that flags for files without a header apply. */
 static int check_raw(const struct args *args, int64_t from) {
     const struct command *command = args->command;
     if (from == FROM_RAW && !args->dtype) return usage_error(command, "--from raw wants the type of the items, --dtype '<f8' (pack takes bytes)");
@@ -170,7 +170,7 @@ static int convert_items(const struct args *args, struct dataset *none, int64_t 
     }
 }
 
-/* Does a superchunk not do? */
+/* Returns whether the format stores arrays. */
 static bool wants_array(int64_t as) {
     return as != AS_RAW && format_of(as) != HOLDALL_FORMAT_BLOSCPACK && format_of(as) != HOLDALL_FORMAT_B2FRAME;
 }

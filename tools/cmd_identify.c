@@ -3,7 +3,7 @@
  */
 #include "report.h"
 #include "tool.h"
-#include "words.h"
+#include "identify.h"
 
 static int identify(const char *path) {
     holdall_format format;

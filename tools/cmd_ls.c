@@ -8,7 +8,7 @@
 #include "report.h"
 #include "text.h"
 #include "tool.h"
-#include "words.h"
+#include "identify.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -67,7 +67,7 @@ static void put_columns(const struct walk *walk, const holdall_table *table) {
     if (json) put_text("]");
 }
 
-/* What it is called: its path, for people from the folder on that was named. */
+/* Its path as printed: text output is relative to the given folder. */
 static void put_name(struct walk *walk, const char *path, const char *name) {
     if (walk->args->json) {
         put_text("%s\n  {\"path\": ", walk->first ? "" : ",");
@@ -112,7 +112,7 @@ static int by_name(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The names in a folder, sorted, to be freed; hidden ones are left out. False: it cannot be read, which has been said. */
+/* The names in a folder, sorted, to be freed by the caller; hidden ones are left out. False: it cannot be read, which is reported. */
 static bool names_in(const char *path, char ***names, size_t *count) {
     DIR *entries = opendir(path);
     *names = NULL;
@@ -135,13 +135,13 @@ static bool names_in(const char *path, char ***names, size_t *count) {
 
 static char *joined(const char *folder, const char *name) {
     struct text path = {.bytes = NULL};
-    text_words(&path, folder);
+    text_string(&path, folder);
     if (*folder && !ends_in(folder, "/")) text_char(&path, '/');
-    text_words(&path, name);
+    text_string(&path, name);
     return text_take(&path);
 }
 
-static void look_at(struct walk *walk, const char *path, const char *shown, int depth);
+static void visit(struct walk *walk, const char *path, const char *shown, int depth);
 
 static void look_into(struct walk *walk, const char *path, const char *shown, int depth) {
     char **names;
@@ -149,7 +149,7 @@ static void look_into(struct walk *walk, const char *path, const char *shown, in
     walk->failed |= !names_in(path, &names, &count);
     for (size_t i = 0; i < count; i++) {
         char *below = joined(path, names[i]), *name = joined(shown, names[i]);
-        if (below && name) look_at(walk, below, name, depth + 1);
+        if (below && name) visit(walk, below, name, depth + 1);
         free(below);
         free(name);
         free(names[i]);
@@ -158,7 +158,7 @@ static void look_into(struct walk *walk, const char *path, const char *shown, in
 }
 
 /* A folder that is a dataset, one that may hold some, or a file that may be an array. Links are not followed. */
-static void look_at(struct walk *walk, const char *path, const char *shown, int depth) {
+static void visit(struct walk *walk, const char *path, const char *shown, int depth) {
     struct stat about;
     struct dataset dataset;
     if ((depth == 0 ? stat : lstat)(path, &about) != 0) {
@@ -186,7 +186,7 @@ int cmd_ls(const struct args *args) {
     if (args->json) put_text("[");
     struct stat about;
     bool folder = stat(path, &about) == 0 && S_ISDIR(about.st_mode) && container_of(path) == BAG; /* of others */
-    look_at(&walk, path, folder ? "" : path, 0);
+    visit(&walk, path, folder ? "" : path, 0);
     if (args->json) put_text("%s]\n", walk.first ? "" : "\n");
     return put_end(walk.failed ? FAILED : DONE);
 }

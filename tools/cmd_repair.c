@@ -1,22 +1,22 @@
 /*
- * holdall repair: makes it whole, as far as that is known.
+ * holdall repair: restores a consistent state.
  */
 #include "options.h"
 #include "report.h"
 #include "tool.h"
-#include "words.h"
+#include "identify.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* Those that reading a repaired bag takes, too. */
+/* Options of the repair and of reading a repaired bag. */
 static bool set_common_options(holdall_options *options, const struct args *args) {
     return set_choice(options, HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_TAIL, args->limits) &&
            set_given(options, HOLDALL_OPT_THREADS, args->threads) &&
            set_given(options, HOLDALL_OPT_MEMORY_LIMIT, args->memory_limit) && set_compression(options, args);
 }
 
-/* Those of the repair alone. */
+/* Options of the repair alone. */
 static bool set_repair_options(holdall_options *options, const struct args *args) {
     return set_commit_options(options, args) &&
            (!args->skip_damaged || set_option(options, HOLDALL_OPT_SKIP_DAMAGED, 1)) &&
@@ -31,14 +31,14 @@ static bool set_result_options(holdall_options *options, const struct args *args
 
 /* A holdall_fault_fn: is it one of the metadata? */
 static int look_for_metadata(void *ctx, const char *part, const holdall_error *fault) {
-    const char *words = fault->message;
+    const char *message = fault->message;
     size_t n = strlen(part);
-    if (strncmp(words, part, n) == 0 && strncmp(words + n, ": ", 2) == 0) words += n + 2;
-    *(bool *)ctx |= fault->position < 0 && strncmp(words, "metadata", strlen("metadata")) == 0;
+    if (strncmp(message, part, n) == 0 && strncmp(message + n, ": ", 2) == 0) message += n + 2;
+    *(bool *)ctx |= fault->position < 0 && strncmp(message, "metadata", strlen("metadata")) == 0;
     return 0;
 }
 
-/* Are there metadata, and damaged? */
+/* Returns whether damaged metadata exist. */
 static bool has_damaged_metadata(const char *path, const struct args *args) {
     holdall_schunk *schunk;
     const void *value;
@@ -51,14 +51,14 @@ static bool has_damaged_metadata(const char *path, const struct args *args) {
         holdall_status status = holdall_schunk_attr_get(schunk, "", &value, &n, NULL);
         found = status == HOLDALL_E_FORMAT || status == HOLDALL_E_CHECKSUM;
         holdall_schunk_close(schunk);
-    } else { /* with a header that is damaged only this tells */
+    } else { /* a damaged header is reported only by holdall_verify() */
         (void)!holdall_verify(path, options, look_for_metadata, &found, NULL, NULL);
     }
     holdall_options_free(options);
     return found;
 }
 
-/* Are there metadata when it is repaired? */
+/* Returns whether metadata exist after the repair. */
 static bool has_metadata(const char *path, const struct args *args) {
     holdall_schunk *schunk;
     const void *value;
@@ -73,7 +73,7 @@ static bool has_metadata(const char *path, const struct args *args) {
     return found;
 }
 
-/* Are all records of a bag intact? repair changes none of them. */
+/* Returns whether all records of a bag are intact: repair changes none of them. */
 static bool check_records(const char *path, const struct args *args) {
     holdall_verify_result found = {.struct_size = sizeof found};
     holdall_error error;
@@ -97,7 +97,7 @@ int cmd_repair(const struct args *args) {
     holdall_error error;
     holdall_options *options = new_options();
     if (!options) return FAILED;
-    bool lost = has_damaged_metadata(path, args);
+    bool metadata_lost = has_damaged_metadata(path, args);
     bool good = set_common_options(options, args) && set_repair_options(options, args);
     if (good && holdall_repair(path, options, &done, &error) < 0) {
         complain_error(path, &error, "");
@@ -105,20 +105,20 @@ int cmd_repair(const struct args *args) {
     }
     holdall_options_free(options);
     if (!good) return FAILED;
-    lost = lost && !has_metadata(path, args);
-    uint64_t kept = done.retained, dropped = done.lost;
-    if (lost && dropped > 0) dropped--; /* the library counts them with the chunks */
+    metadata_lost = metadata_lost && !has_metadata(path, args);
+    uint64_t lost = done.lost;
+    if (metadata_lost && lost > 0) lost--; /* the library counts them with the chunks */
     if (!args->quiet) {
         put_printable(path);
-        put_text(": %" PRIu64 " %s%s kept, %" PRIu64 " dropped\n", kept, container_of(path) == BAG ? "record" : "chunk",
-                 plural(kept), dropped);
+        put_text(": %" PRIu64 " %s%s retained, %" PRIu64 " lost\n", done.retained, container_of(path) == BAG ? "record" : "chunk",
+                 plural(done.retained), lost);
     }
-    if (lost) {
+    if (metadata_lost) {
         complain("%s: the metadata were damaged and are gone; where they made it an array, type and shape went with them",
                  path);
     }
-    bool bag = container_of(path) == BAG, cut = bag && args->skip_damaged && dropped > 0;
-    if (cut) complain("%s: what is behind its whole frames could not be kept as records: it is in a file .holdall-damaged beside it", path);
+    bool bag = container_of(path) == BAG, cut = bag && args->skip_damaged && lost > 0;
+    if (cut) complain("%s: the bytes after its last complete frame could not be retained as records: they are in a file .holdall-damaged beside it", path);
     bool intact = !bag || check_records(path, args);
-    return put_end(lost || cut || !intact ? FAILED : DONE);
+    return put_end(metadata_lost || cut || !intact ? FAILED : DONE);
 }

@@ -10,12 +10,12 @@
 #include "schunks.h"
 #include "signals.h"
 #include "tool.h"
-#include "words.h"
+#include "identify.h"
 
 #include <stddef.h>
 
-/* The library's numbers of the words of --sum, in their order. */
-static const int32_t sums[] = {HOLDALL_CHECKSUM_SHA256, HOLDALL_CHECKSUM_CRC32,  HOLDALL_CHECKSUM_ADLER32, HOLDALL_CHECKSUM_MD5,
+/* The library's constants for the choices of --sum, in their order. */
+static const int32_t checksums[] = {HOLDALL_CHECKSUM_SHA256, HOLDALL_CHECKSUM_CRC32,  HOLDALL_CHECKSUM_ADLER32, HOLDALL_CHECKSUM_MD5,
                                HOLDALL_CHECKSUM_SHA1,   HOLDALL_CHECKSUM_SHA224, HOLDALL_CHECKSUM_SHA384,  HOLDALL_CHECKSUM_SHA512};
 
 /* Digests are printed as their bytes; the two that are numbers as the number, as other tools do. */
@@ -122,7 +122,7 @@ static bool sum_schunk(const struct args *args, const char *path, const holdall_
 }
 
 static bool sum_path(const struct args *args, const char *path, const holdall_options *options) {
-    int32_t sum = sums[args->sum == NOT_GIVEN ? 0 : args->sum];
+    int32_t sum = checksums[args->sum == NOT_GIVEN ? 0 : args->sum];
     struct digest digest;
     progress_begin("sum", "bytes", args->quiet);
     bool (*const sum_of[])(const struct args *, const char *, const holdall_options *, int32_t, struct digest *) = {
@@ -142,7 +142,7 @@ int cmd_sum(const struct args *args) {
     holdall_options *options = reader_options(args);
     if (!options) return FAILED;
     catch_signals();
-    holdall_options_set_progress(options, progress_tell, NULL);
+    holdall_options_set_progress(options, progress_report, NULL);
     for (size_t i = 0; i < args->operand_count && !stopped; i++) {
         if (!sum_path(args, args->operands[i], options)) code = FAILED;
     }

@@ -6,7 +6,7 @@
 #include "options.h"
 #include "report.h"
 #include "tool.h"
-#include "words.h"
+#include "identify.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

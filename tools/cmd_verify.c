@@ -1,12 +1,12 @@
 /*
- * holdall verify: is it whole?
+ * holdall verify: verifies containers.
  */
 #include "bags.h"
 #include "options.h"
 #include "report.h"
 #include "signals.h"
 #include "tool.h"
-#include "words.h"
+#include "identify.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 struct verdict {
     const char *path;
-    uint64_t sound, bad, unchecked;
+    uint64_t intact, corrupt, unchecked;
     bool damaged; /* the container, or something in it */
     bool changed; /* a writer came in between, each time */
     bool failed;  /* it could not be read; that was said on stderr */
@@ -26,26 +26,26 @@ static bool is_damage(holdall_status status) {
     return status == HOLDALL_E_FORMAT || status == HOLDALL_E_CHECKSUM;
 }
 
-/* Do the words name this part, and not one with a longer number? */
-static bool name_it(const char *words, const char *part) {
-    const char *found = strstr(words, part);
+/* Returns whether the message names this part, and not one with a longer number. */
+static bool name_it(const char *message, const char *part) {
+    const char *found = strstr(message, part);
     return found && strchr(": ", found[strlen(part)]);
 }
 
-/* Prints "part: words"; the part only where the words do not name it. */
+/* Prints "part: message", without the part if the message names it. */
 static bool print_fault(const char *part, const holdall_error *fault) {
     progress_clear();
     if (!name_it(fault->message, part)) {
         put_printable(part);
         put_text(": ");
     }
-    put_words(fault->message);
+    put_message(fault->message);
     return put_text("\n");
 }
 
 /* A holdall_fault_fn. Damage is a result and goes to stdout; that something cannot be read at all (it is
  * not there, the disk fails) is an error. */
-static int tell_fault(void *ctx, const char *part, const holdall_error *fault) {
+static int report_fault(void *ctx, const char *part, const holdall_error *fault) {
     struct verdict *verdict = ctx;
     if (!is_damage(fault->status)) {
         complain_error(verdict->path, fault, "");
@@ -57,16 +57,16 @@ static int tell_fault(void *ctx, const char *part, const holdall_error *fault) {
     return print_fault(part, fault) ? 0 : 1;
 }
 
-/* Verifies one path, and tells of its faults. */
+/* Verifies one path and reports its faults. */
 static struct verdict verify_one(const struct args *args, const char *path, const holdall_options *options) {
     struct verdict v = {.path = path};
     holdall_error error;
     progress_begin("verify", "bytes", args->quiet);
     if (args->progress) progress_insist();
     holdall_verify_result result = {.struct_size = sizeof result};
-    holdall_status status = holdall_verify(path, options, tell_fault, &v, &result, &error);
-    v.sound = result.intact;
-    v.bad = result.corrupt;
+    holdall_status status = holdall_verify(path, options, report_fault, &v, &result, &error);
+    v.intact = result.intact;
+    v.corrupt = result.corrupt;
     v.unchecked = result.unchecked;
     progress_clear();
     if (status < 0 && !v.damaged && !v.failed && !stopped) {
@@ -78,18 +78,18 @@ static struct verdict verify_one(const struct args *args, const char *path, cons
 }
 
 static bool has_counted(const struct verdict *v) {
-    return v->sound + v->bad + v->unchecked > 0;
+    return v->intact + v->corrupt + v->unchecked > 0;
 }
 
 static void put_counts(const struct args *args, const struct verdict *v) {
     put_printable(v->path);
-    put_text(": %" PRIu64 " sound, %" PRIu64 " bad, %" PRIu64 " unchecked", v->sound, v->bad, v->unchecked);
-    if (v->whole) put_text("; this is not a sound %s", container_name(container_there(args, v->path)));
+    put_text(": %" PRIu64 " intact, %" PRIu64 " corrupt, %" PRIu64 " unchecked", v->intact, v->corrupt, v->unchecked);
+    if (v->whole) put_text("; this is not an intact %s", container_name(container_there(args, v->path)));
     put_text("\n");
 }
 
-/* The files of a set, each by itself: what is wrong with one of them does not hide the others. Counts are told of those
- * with faults, and of all together. */
+/* The files of a set, each by itself: a fault in one of them does not hide the others. Prints counts for
+ * the files with faults, and totals. */
 static void verify_each(const struct args *args, const char *files, size_t n, struct verdict *all) {
     struct args alone = *args;
     alone.interleaved = false;
@@ -97,12 +97,12 @@ static void verify_each(const struct args *args, const char *files, size_t n, st
     all->whole = false;
     uint64_t there = 0, faulty = 0;
     holdall_options *options = reader_options(&alone);
-    if (options) holdall_options_set_progress(options, progress_tell, NULL);
+    if (options) holdall_options_set_progress(options, progress_report, NULL);
     for (const char *file = files; options && file < files + n && !stopped; file += strlen(file) + 1) {
         const struct verdict v = verify_one(args, file, options);
         if (!args->quiet && v.damaged) put_counts(args, &v);
-        all->sound += v.sound;
-        all->bad += v.bad;
+        all->intact += v.intact;
+        all->corrupt += v.corrupt;
         all->unchecked += v.unchecked;
         all->changed |= v.changed;
         faulty += v.damaged || v.failed;
@@ -137,7 +137,7 @@ int cmd_verify(const struct args *args) {
     catch_signals();
     holdall_options *options = reader_options(args);
     if (!options) return FAILED;
-    holdall_options_set_progress(options, progress_tell, NULL);
+    holdall_options_set_progress(options, progress_report, NULL);
     for (size_t i = 0; i < args->operand_count && !stopped; i++) {
         struct verdict verdict = verify(args, args->operands[i], options);
         damaged += verdict.damaged;

@@ -1,7 +1,7 @@
 /*
  * How chunks are coded.
  *
- * A frame tells it in its head, which is at the front of its file. In the other formats each chunk has a head of 16 bytes.
+ * A frame has it in its head, which is at the front of its file. In the other formats each chunk has a head of 16 bytes.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -19,7 +19,7 @@
 
 /* ---- frames ---- */
 
-/* Where things are in the head of a frame. */
+/* Offsets in the head of a frame. */
 enum { MAGIC_AT = 2, CODEC_AT = 0x1b, FILTERS_AT = 0x47, OTHER_CODEC_AT = 0x4d, META_AT = 0x4f, HEAD = 0x57 };
 
 bool frame_head(const char *path, uint64_t at, unsigned char *head, size_t n) {
@@ -105,14 +105,14 @@ void put_filter(struct text *text, uint8_t filter, uint8_t meta) {
         const char *name;
     } known[] = {{1, "shuffle"}, {2, "bitshuffle"}, {3, "delta"},     {4, "trunc_prec"}, {32, "ndcell"},
                  {33, "ndmean"}, {34, "bytedelta_buggy"}, {35, "bytedelta"}, {36, "int_trunc"}};
-    char words[32];
-    snprintf(words, sizeof words, "filter %u", (unsigned)filter);
+    char name[32];
+    snprintf(name, sizeof name, "filter %u", (unsigned)filter);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (known[i].number == filter) snprintf(words, sizeof words, "%s", known[i].name);
+        if (known[i].number == filter) snprintf(name, sizeof name, "%s", known[i].name);
     }
-    text_words(text, words);
+    text_string(text, name);
     if (filter == 4 || filter == 36) { /* of these it says how much is left */
-        snprintf(words, sizeof words, ":%d", (int)(int8_t)meta);
-        text_words(text, words);
+        snprintf(name, sizeof name, ":%d", (int)(int8_t)meta);
+        text_string(text, name);
     }
 }

@@ -1,5 +1,5 @@
 /*
- * How the chunks of an array are coded: codec, level and filters, as the files of the formats tell.
+ * How the chunks of an array are coded: codec, level and filters, as stored in the files of the formats.
  */
 #ifndef CODING_H
 #define CODING_H
@@ -13,7 +13,7 @@
 
 struct coding {
     char codec[24];
-    int level; /* -1: no file tells */
+    int level; /* -1: unknown */
     uint8_t filters[6], meta[6];
     int count; /* of filters */
 };
@@ -23,10 +23,10 @@ struct coding {
 enum { FRAME_MAGIC = 10 };
 bool frame_head(const char *path, uint64_t at, unsigned char *head, size_t n);
 
-/* Looks at the head of a frame, or at the first chunk of another container. False: nothing tells, there are no chunks. */
+/* Reads the head of a frame, or the first chunk of another container. False: there are no chunks. */
 bool coding_of(struct coding *coding, const char *path, holdall_format format, uint64_t at);
 
-/* The name of a filter, with what it is told where that matters: "trunc_prec:10". */
+/* The name of a filter, with its parameter if it has one: "trunc_prec:10". */
 void put_filter(struct text *text, uint8_t filter, uint8_t meta);
 
 #endif

@@ -19,7 +19,7 @@ int rows_convert(const struct args *args, struct dataset *dataset, int64_t from,
 /* An array, row by row. */
 int rows_convert_array(const struct args *args, const holdall_array *array, int64_t as);
 
-/* Are all files in the folder of a dataset its own? The others, which a copy would not have, are said. */
+/* Returns whether all files in the folder belong to the dataset. Reports the others, which a copy would lack. */
 bool refuse_unknown_files(const struct dataset *dataset);
 
 /* A table becomes a stream of Arrow, or a file. */
@@ -31,13 +31,13 @@ int items_convert(const struct args *args, int64_t from, int64_t as);
 /* Items of a file, or of an array in C order, become the content of a frame that has no shape. */
 int items_to_frame(const struct args *args);
 int flat_convert(const struct args *args, struct source *source, const holdall_array *array);
-/* The items of an array, or the content of a superchunk (`array` is NULL), become a file, which has no place
+/* The items of an array, or the content of a superchunk (`array` is NULL), become a file, which cannot store
  * for `attrs` attributes. */
 int array_to_file(const struct args *args, struct source *source, const holdall_array *array, int64_t as, uint64_t attrs);
 /* Says that they are lost. */
 void note_lost_attrs(const struct args *args, uint64_t attrs);
 
-/* Is it about a bag, or a file of records? Then this converts it. */
+/* Returns whether a bag or a file of records is involved; bag_convert() then does the conversion. */
 bool is_bag_way(const struct args *args);
 int bag_convert(const struct args *args);
 /* An ending of files of records, or of bags (".txt"); NULL: there are no more. */
@@ -46,7 +46,7 @@ const char *record_ending(size_t i);
 /* Prints into OUT, which is there when all is printed, or to stdout where it is "-". */
 bool print_to_out(const struct args *args, bool (*print)(void *ctx), void *ctx);
 
-/* What convert makes of it as a container; 0: it is a plain file. */
+/* Format of the container that convert writes; 0: a plain file. */
 holdall_format format_of(int64_t as);
 
 #endif

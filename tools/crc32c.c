@@ -28,7 +28,7 @@ static uint32_t four(const unsigned char *p) {
 }
 
 uint32_t crc32c(const void *bytes, size_t n) {
-    static bool made; /* the tool sums on one thread */
+    static bool made; /* the tool computes checksums on one thread */
     if (!made) make_tables();
     made = true;
     const unsigned char *p = bytes;

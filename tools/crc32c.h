@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 uint32_t crc32c(const void *bytes, size_t n);
-/* As TFRecord stores it: turned and moved, so that the sum of bytes that hold sums is as good as any. */
+/* As TFRecord stores it: turned and moved, so that checksums of data that contains checksums stay effective. */
 uint32_t crc32c_masked(const void *bytes, size_t n);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What looking for a row, or for a field, came to. */
+/* Result of a search for a row or a field. */
 enum found { FIELD, ROW, SHORT, WRONG };
 
 bool csv_begin(struct csv *csv, struct input *in) {
@@ -31,8 +31,8 @@ static bool add_field(struct csv *csv, char *text, size_t n, bool doubled) {
     return true;
 }
 
-/* What is behind a field: a comma, the end of the row, or of what is there. */
-static enum found behind(const struct csv *csv, char **at) {
+/* What follows a field: a comma, the end of the row, or the end of the buffered bytes. */
+static enum found after_field(const struct csv *csv, char **at) {
     const char *end = csv->feed.bytes + csv->feed.n;
     if (*at == end) return csv->feed.ended ? ROW : SHORT;
     if (**at == '\r' && *at + 1 == end && !csv->feed.ended) return SHORT;
@@ -50,12 +50,12 @@ static enum found quoted_field(struct csv *csv, char **at) {
         if (!*at && !csv->feed.ended) return SHORT;
         if (!*at) return complain("%s: line %" PRIu64 ": a quote is not closed", csv->feed.in->name, csv->line), WRONG;
         if (*at + 1 == end && !csv->feed.ended) return SHORT;
-        if ((*at)[1] != '"') break; /* a NUL is behind the end */
+        if ((*at)[1] != '"') break; /* a NUL follows the end */
     }
     if (!add_field(csv, from, (size_t)(*at - from), doubled)) return WRONG;
     ++*at;
-    enum found found = behind(csv, at);
-    if (found == WRONG) complain("%s: line %" PRIu64 ": there is text behind a closing quote", csv->feed.in->name, csv->line);
+    enum found found = after_field(csv, at);
+    if (found == WRONG) complain("%s: line %" PRIu64 ": there is text after a closing quote", csv->feed.in->name, csv->line);
     return found;
 }
 
@@ -64,14 +64,14 @@ static enum found bare_field(struct csv *csv, char **at) {
     for (;; ++*at) {
         while (*at < end && **at != ',' && **at != '\n' && **at != '\r') ++*at;
         char *to = *at;
-        enum found found = behind(csv, at);
+        enum found found = after_field(csv, at);
         if (found == WRONG) continue; /* a carriage return alone */
         if (found == SHORT) return SHORT;
         return add_field(csv, from, (size_t)(to - from), false) ? found : WRONG;
     }
 }
 
-/* Looks for a row; *at is then behind it. */
+/* Looks for a row and moves *at past it. */
 static enum found find_row(struct csv *csv, char **at) {
     enum found found = FIELD;
     csv->count = 0;

@@ -20,9 +20,9 @@ struct csv {
 };
 
 bool csv_begin(struct csv *csv, struct input *in);
-/* Reads a row; none are left where `count` is 0. Empty lines are no rows. What fails has been said. */
+/* Reads a row; none are left where `count` is 0. Empty lines are no rows. Reports errors. */
 bool csv_next(struct csv *csv);
-/* Has the row so many fields? Says so where it has not. */
+/* Returns whether the row has so many fields, and reports if not. */
 bool csv_fits(const struct csv *csv, size_t columns);
 void csv_end(struct csv *csv);
 

@@ -7,7 +7,7 @@
 #include "msgpack.h"
 #include "options.h"
 #include "report.h"
-#include "words.h"
+#include "identify.h"
 
 #include <stdlib.h>
 #include <string.h>

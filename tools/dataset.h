@@ -1,7 +1,7 @@
 /*
  * Datasets as the command line names them: folders that are an array or a table.
  *
- * Whatever fails here has been said on stderr when the function returns.
+ * These functions report errors on stderr before they return.
  */
 #ifndef DATASET_H
 #define DATASET_H
@@ -15,7 +15,7 @@
 #define HOLDALL_OPT_SPARSE 17
 #endif
 
-/* What is at a path. Where one cannot be opened, the other one is NULL too. */
+/* The dataset at a path. If opening fails, both are NULL. */
 struct dataset {
     const char *path;
     uint64_t at; /* where it begins in the file */
@@ -24,7 +24,7 @@ struct dataset {
     holdall_array *array;
 };
 
-/* Is it a frame of Blosc2? */
+/* Returns whether it is a Blosc2 frame. */
 bool is_frame(holdall_format format);
 
 /* Opens what is there, to be read or (HOLDALL_APPEND) changed. */
@@ -38,7 +38,7 @@ uint64_t dataset_rows(const struct dataset *dataset);
 /* The values beside it. */
 uint32_t dataset_attrs(const struct dataset *dataset);
 const char *dataset_attr_name(const struct dataset *dataset, uint32_t i);
-/* A value as JSON, with a NUL behind it, to be freed; NULL: there is none, or no memory (which has been said). */
+/* Returns a value as JSON, terminated by a NUL. The caller frees it. NULL: no such value, or out of memory (reported). */
 char *dataset_attr(const struct dataset *dataset, const char *name, size_t *n);
 /* The same as it is stored: in frames of Blosc2 that is MessagePack, as a rule. */
 char *dataset_attr_stored(const struct dataset *dataset, const char *name, size_t *n);

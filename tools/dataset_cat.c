@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Python's objects, as it has pickled them, one behind the other: whoever wants to may unpickle them from that. */
+/* Python's pickled objects, concatenated: the caller can unpickle them. */
 static bool print_objects(const struct args *args, const char *path, const holdall_array *array) {
     if (args->format != NOT_GIVEN && args->format != FORMAT_RAW) {
         complain("%s: objects of Python's are printed as they are pickled: --format raw", path);

@@ -67,18 +67,18 @@ static int by_order(const void *a, const void *b) {
 
 /* Leaves each file once, where it was asked for first. */
 static void leave_once(struct folder *folder) {
-    size_t kept = 0;
+    size_t unique = 0;
     if (folder->count == 0) return;
     qsort(folder->files, folder->count, sizeof *folder->files, by_name);
     for (size_t i = 0; i < folder->count; i++) {
-        if (kept > 0 && strcmp(folder->files[kept - 1].name, folder->files[i].name) == 0) {
+        if (unique > 0 && strcmp(folder->files[unique - 1].name, folder->files[i].name) == 0) {
             free(folder->files[i].name);
         } else {
-            folder->files[kept++] = folder->files[i];
+            folder->files[unique++] = folder->files[i];
         }
     }
-    folder->count = kept;
-    qsort(folder->files, kept, sizeof *folder->files, by_order);
+    folder->count = unique;
+    qsort(folder->files, unique, sizeof *folder->files, by_order);
 }
 
 static void forget(struct folder *folder) {
@@ -132,7 +132,7 @@ static int64_t file_list(void *ctx, const char *name, int (*each)(void *arg, con
 
 /* ---- touching ---- */
 
-/* Chunks behind each other that cannot be read, after which no more are looked for: there may be none at all. */
+/* The search stops after this many consecutive chunks that cannot be read: the rest may not exist. */
 enum { MOST_LOST = 1 << 16 };
 
 /* Reads a row; what is missing is taken down, and other damage is for verify. */
@@ -159,7 +159,7 @@ static bool touch_all(struct folder *folder, const holdall_array *array) {
         if (at + chunk < at) break;
     }
     free(row);
-    if (lost == MOST_LOST) complain("%d chunks behind each other cannot be read: no more are looked for", lost);
+    if (lost == MOST_LOST) complain("%d consecutive chunks cannot be read: no more are tried", lost);
     return lost < MOST_LOST;
 }
 

@@ -7,7 +7,7 @@
 #include "json.h"
 #include "report.h"
 #include "tool.h"
-#include "words.h"
+#include "identify.h"
 #include "info.h"
 
 #include <inttypes.h>

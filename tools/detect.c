@@ -9,7 +9,7 @@
 #include "crc32c.h"
 #include "files.h"
 #include "flat_read.h"
-#include "words.h"
+#include "identify.h"
 
 #include <stdbool.h>
 #include <stdio.h>

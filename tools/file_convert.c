@@ -28,7 +28,7 @@ bool print_to_out(const struct args *args, bool (*print)(void *ctx), void *ctx) 
 
 void note_lost_attrs(const struct args *args, uint64_t attrs) {
     if (attrs == 0 || args->quiet) return;
-    note("%s: a file of this format has no place for %" PRIu64 " attribute%s", args->operands[1], attrs, plural(attrs));
+    note("%s: a file of this format cannot store %" PRIu64 " attribute%s", args->operands[1], attrs, plural(attrs));
 }
 
 /* ---- items ---- */
@@ -70,7 +70,7 @@ static bool copy_items(struct items *items, struct npy *npy) {
     static unsigned char piece[1 << 16];
     if (!npy_measure(npy, &items->in)) return false;
     if (items->as == AS_RAW && npy->fortran_order && npy->ndim > 1) {
-        return complain("%s: its items are in Fortran order, which bytes do not tell (--to b2nd or npy)", items->in.name), false;
+        return complain("%s: its items are in Fortran order, which raw bytes cannot record (--to b2nd or npy)", items->in.name), false;
     }
     bool good = items->as == AS_RAW || npy_put_header(npy->descr, npy->fortran_order, npy->ndim, npy->shape);
     for (size_t got = 1; good && got > 0; items->nbytes += got) {

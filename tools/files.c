@@ -27,7 +27,7 @@ static struct {
     size_t at, n;
 } peeked;
 
-/* As read(); peeked bytes of standard input come first. */
+/* Like read(), but returns peeked bytes of standard input first. */
 static ssize_t read_some(int fd, void *dst, size_t n) {
     size_t left = fd == STDIN_FILENO ? peeked.n - peeked.at : 0;
     if (left == 0) return read(fd, dst, n);
@@ -137,9 +137,9 @@ bool input_read(struct input *in, void *dst, size_t n, size_t *got) {
 
 void input_progress(const struct input *in, uint64_t packed) {
     if (in->total > 0) {
-        progress_tell(NULL, in->done, in->total > in->done ? in->total : in->done);
+        progress_report(NULL, in->done, in->total > in->done ? in->total : in->done);
     } else {
-        progress_tell(NULL, packed, 0);
+        progress_report(NULL, packed, 0);
     }
 }
 
@@ -150,10 +150,10 @@ void input_close(struct input *in) {
 /* ---- output ---- */
 
 static bool refuse_existing(const char *path) {
-    return complain("%s: it is there already (--force takes its place)", path), false;
+    return complain("%s: it is there already (--force replaces it)", path), false;
 }
 
-/* Creates the file under whose name all is written first; nobody can guess that name. */
+/* Creates the temporary file for the output; its name cannot be guessed. */
 static bool open_temporary(struct output *out) {
     size_t room = strlen(out->path) + sizeof ".holdall-part-XXXXXX";
     out->temporary = malloc(room);

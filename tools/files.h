@@ -1,7 +1,7 @@
 /*
  * Plain files: what is packed ("-": stdin), and what is unpacked.
  *
- * Whatever fails here has been said on stderr when the function returns, but that a signal stopped it.
+ * These functions report errors on stderr before they return, except an interruption by a signal.
  */
 #ifndef FILES_H
 #define FILES_H
@@ -28,11 +28,11 @@ struct input {
 bool input_open(struct input *in, const char *path, const char *out);
 /* Reads until n bytes are there or the file ends; *got are there. */
 bool input_read(struct input *in, void *dst, size_t n, size_t *got);
-/* Tells how far it is; `packed` counts where the length of the input is not known. */
+/* Reports progress; `packed` is used if the length of the input is not known. */
 void input_progress(const struct input *in, uint64_t packed);
 void input_close(struct input *in);
 
-/* A file that is written from its beginning to its end, and then put in its place. */
+/* A file that is written sequentially under a temporary name, and then renamed. */
 struct output {
     const char *path;
     char *temporary; /* what is written until it is whole; NULL: the bytes go where they belong */
@@ -42,7 +42,7 @@ struct output {
 /* Opens it. A file that is there is refused, or with `replace` stays until all is written. */
 bool output_open(struct output *out, const char *path, bool replace);
 bool output_write(struct output *out, const void *bytes, size_t n);
-/* Puts what was written in its place (`whole`), or takes it away. */
+/* Renames the temporary file if it is complete (`whole`), else removes it. */
 bool output_close(struct output *out, bool whole, bool replace);
 
 #endif

@@ -24,7 +24,7 @@ static bool append(void *ctx, const void *bytes, size_t n) {
     if (stopped) return false;
     if (holdall_schunk_append(f->schunk, bytes, n, &error) < 0) return complain_error(f->out, &error, ""), false;
     f->done += n;
-    progress_tell(NULL, f->done, f->total);
+    progress_report(NULL, f->done, f->total);
     return true;
 }
 

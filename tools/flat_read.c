@@ -23,7 +23,7 @@ size_t flat_root(struct flat *flat) {
     return flat->broken ? 0 : (size_t)to;
 }
 
-/* A table begins with how far before it, or behind it, its list of fields is: the list's length, the table's, and a place in
+/* A table begins with the signed distance to its list of fields: the list's length, the table's, and an offset in
  * the table for each. */
 size_t flat_field(struct flat *flat, size_t table, int field) {
     if (table == 0) return 0;
@@ -31,8 +31,8 @@ size_t flat_field(struct flat *flat, size_t table, int field) {
     if (list < 0 || flat->broken) return flat->broken = true, 0;
     size_t entry = 4 + 2 * (size_t)field;
     if (entry + 2 > flat_get(flat, (size_t)list, 2)) return 0;
-    uint64_t place = flat_get(flat, (size_t)list + entry, 2);
-    return place == 0 || flat->broken ? 0 : table + (size_t)place;
+    uint64_t offset = flat_get(flat, (size_t)list + entry, 2);
+    return offset == 0 || flat->broken ? 0 : table + (size_t)offset;
 }
 
 uint64_t flat_field_number(struct flat *flat, size_t table, int field, int bytes) {

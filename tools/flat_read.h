@@ -18,7 +18,7 @@ struct flat {
 /* A little-endian number of so many bytes. */
 uint64_t flat_get(struct flat *flat, size_t at, int bytes);
 
-/* The places of the root, of a table's field (0: it has none), and of what a field points to (0: there is none). */
+/* The offsets of the root, of a table's field (0: it has none), and of what a field points to (0: there is none). */
 size_t flat_root(struct flat *flat);
 size_t flat_field(struct flat *flat, size_t table, int field);
 size_t flat_follow(struct flat *flat, size_t at);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Zeros up to a place that is `rest` behind a multiple of 8. */
+/* Puts zeros up to an offset that is `rest` modulo 8. */
 static void align(struct text *text, size_t rest) {
     while (!text->failed && text->n % 8 != rest) text_char(text, '\0');
 }
@@ -24,14 +24,14 @@ void flat_number(struct text *text, size_t at, uint64_t value, int bytes) {
     for (int i = 0; !text->failed && i < bytes; i++, value >>= 8) text->bytes[at + (size_t)i] = (char)value;
 }
 
-/* Bytes of the list of fields: its length, the table's, and a place each. */
+/* Bytes of the list of fields: its length, the table's, and an offset each. */
 static size_t list_bytes(int count) {
     return 4 + 2 * (size_t)count;
 }
 
 size_t flat_table_at(struct text *text, int count) {
     size_t end = text->n + list_bytes(count);
-    return end + (12 - end % 8) % 8; /* 4 behind a multiple of 8 */
+    return end + (12 - end % 8) % 8; /* 4 modulo 8 */
 }
 
 size_t flat_table(struct text *text, const int64_t *values, int count, unsigned absent) {
@@ -59,11 +59,11 @@ size_t flat_vector(struct text *text, uint32_t items, size_t bytes) {
     return length + 4;
 }
 
-void flat_string(struct text *text, const char *words) {
-    flat_vector(text, (uint32_t)strlen(words), 0);
-    text_put(text, words, strlen(words) + 1);
+void flat_string(struct text *text, const char *string) {
+    flat_vector(text, (uint32_t)strlen(string), 0);
+    text_put(text, string, strlen(string) + 1);
 }
 
-void flat_point(struct text *text, size_t place, size_t to) {
-    flat_number(text, place, to - place, 4);
+void flat_point(struct text *text, size_t offset, size_t to) {
+    flat_number(text, offset, to - offset, 4);
 }

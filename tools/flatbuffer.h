@@ -11,15 +11,15 @@
 
 #include <stdint.h>
 
-/* Puts a table of so many fields with these numbers in them; bit i of `absent`: it has no field i. Returns the place of
+/* Puts a table of so many fields with these numbers in them; bit i of `absent`: it has no field i. Returns the offset of
  * field 0, to which 8 * i is added for others. */
 size_t flat_table(struct text *text, const int64_t *values, int count, unsigned absent);
-/* Puts a vector's length, and leaves so many bytes for its items, which begin at a multiple of 8. Returns their place. */
+/* Puts a vector's length, and leaves so many bytes for its items, which begin at a multiple of 8. Returns their offset. */
 size_t flat_vector(struct text *text, uint32_t items, size_t bytes);
-void flat_string(struct text *text, const char *words);
-/* The field, or item, at a place points to what begins at `to`. */
-void flat_point(struct text *text, size_t place, size_t to);
-/* Where the next table, vector or string is going to begin: what points to it is told that. */
+void flat_string(struct text *text, const char *string);
+/* Makes the field, or item, at `offset` point to `to`. */
+void flat_point(struct text *text, size_t offset, size_t to);
+/* Returns the offset at which the next table, vector or string will begin. */
 size_t flat_table_at(struct text *text, int count);
 size_t flat_vector_at(struct text *text);
 

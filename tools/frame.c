@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Bytes of rows that are read at once. */
-#define WANTED ((uint64_t)16 << 20)
+#define READ_TARGET ((uint64_t)16 << 20)
 
 /* ---- which rows ---- */
 
@@ -98,7 +98,7 @@ bool frame_of_table(struct frame *frame, const holdall_table *table, const char 
 }
 
 bool frame_make_room(struct frame *frame, uint64_t rows) {
-    uint64_t room = frame->row > 0 && frame->row < WANTED ? WANTED / frame->row : 1;
+    uint64_t room = frame->row > 0 && frame->row < READ_TARGET ? READ_TARGET / frame->row : 1;
     frame->room = room < rows ? room : rows > 0 ? rows : 1;
     for (size_t i = 0; i < frame->count; i++) {
         size_t size = frame->columns[i].type.size;
@@ -154,7 +154,7 @@ static bool read_rows(struct frame *frame, const struct selection *selection, ui
         if (column->type.size == 0) continue;
         holdall_status status = selection->list ? read_list(column, selection->list + at, n, &error)
                                                 : read_span(column, &selection->span, at, n, &error);
-        if (status == HOLDALL_DAMAGED) source_tell_damage(&frame->source, "here");
+        if (status == HOLDALL_DAMAGED) source_report_damage(&frame->source, "here");
         if (status < 0) return complain_error(frame->source.path, &error, ""), false;
     }
     frame->n = n;

@@ -2,7 +2,7 @@
  * Frames: named columns, and some of their rows at a time in memory. Whatever has rows, a table, an array or a file,
  * goes through one on its way into something else that has.
  *
- * Whatever fails here has been said on stderr when the function returns.
+ * These functions report errors on stderr before they return.
  */
 #ifndef FRAME_H
 #define FRAME_H
@@ -25,7 +25,7 @@ struct column {
 };
 
 struct frame {
-    struct source source; /* for words about damage */
+    struct source source; /* for messages about damage */
     struct column *columns;
     size_t count;
     bool bare;        /* an array: one column, without a name */
@@ -33,14 +33,14 @@ struct frame {
     uint64_t room, n; /* rows that there is room for, and that are there */
 };
 
-/* Which rows: those of a span, or of a list. */
+/* Selected rows: a range or a list. */
 struct selection {
     struct span span;
     uint64_t *list; /* NULL: the span; to be freed */
     uint64_t count;
 };
 
-/* What --rows, or --slice, chooses of so many. A number that no row has is an error. */
+/* Rows that --rows or --slice selects of so many. A row number out of range is an error. */
 bool select_rows(struct selection *selection, const struct args *args, const char *path, uint64_t rows);
 
 /* Adds a column, whose rows have ndim dimensions. */

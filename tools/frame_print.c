@@ -22,20 +22,20 @@ enum { GATHERED = 1 << 16 };
 /* ---- the type of a row ---- */
 
 /* Text in the quotes of Python. */
-static void put_quoted(struct text *text, const char *words) {
+static void put_quoted(struct text *text, const char *string) {
     text_char(text, '\'');
-    for (; *words; words++) {
-        char escape[8] = {*words};
-        if ((unsigned char)*words < 0x20) snprintf(escape, sizeof escape, "\\x%02x", *words);
-        if (*words == '\'' || *words == '\\') text_char(text, '\\');
-        text_words(text, escape);
+    for (; *string; string++) {
+        char escape[8] = {*string};
+        if ((unsigned char)*string < 0x20) snprintf(escape, sizeof escape, "\\x%02x", *string);
+        if (*string == '\'' || *string == '\\') text_char(text, '\\');
+        text_string(text, escape);
     }
     text_char(text, '\'');
 }
 
 static void put_dtype(struct text *text, const char *dtype) {
     if (strpbrk(dtype, "('\"{")) {
-        text_words(text, dtype);
+        text_string(text, dtype);
     } else {
         put_quoted(text, dtype);
     }
@@ -46,11 +46,11 @@ char *frame_dtype(const struct frame *frame) {
     text_char(&text, '[');
     for (size_t i = 0; i < frame->count; i++) {
         const struct column *column = &frame->columns[i];
-        text_words(&text, i > 0 ? ", (" : "(");
+        text_string(&text, i > 0 ? ", (" : "(");
         put_quoted(&text, column->name);
-        text_words(&text, ", ");
+        text_string(&text, ", ");
         put_dtype(&text, column->dtype);
-        if (column->ndim > 0) text_words(&text, ", ");
+        if (column->ndim > 0) text_string(&text, ", ");
         if (column->ndim > 0) text_tuple(&text, column->shape, column->ndim);
         text_char(&text, ')');
     }
@@ -80,7 +80,7 @@ static void print_numbered(struct printer *printer, const struct frame *frame) {
     for (size_t i = 0; i < frame_fields(frame); i++) {
         if (i > 0) text_char(&printer->text, ',');
         frame_field_name(i, name);
-        text_words(&printer->text, name);
+        text_string(&printer->text, name);
     }
     text_char(&printer->text, '\n');
 }
@@ -93,7 +93,7 @@ static void print_header(struct printer *printer, const struct frame *frame) {
         if (strpbrk(name, ",\"\r\n") || *name == '\0') {
             csv_put_field(text, name, strlen(name));
         } else {
-            text_words(text, name);
+            text_string(text, name);
         }
     }
     text_char(text, '\n');
@@ -132,7 +132,7 @@ static void put_csv(struct text *text, const struct frame *frame, uint64_t row) 
         if (i > 0) text_char(text, ',');
         cell_put_csv(text, &column->type, column->bytes + row * column->type.size);
     }
-    if (text->n == from) text_words(text, EMPTY_ROW);
+    if (text->n == from) text_string(text, EMPTY_ROW);
 }
 
 /* The fields of a row of an array. */
@@ -148,7 +148,7 @@ static void put_csv_items(struct text *text, const struct frame *frame, uint64_t
         if (i > 0) text_char(text, ',');
         cell_put_csv(text, type->of, bytes + i * type->of->size);
     }
-    if (text->n == from) text_words(text, EMPTY_ROW);
+    if (text->n == from) text_string(text, EMPTY_ROW);
 }
 
 static void put_json_row(struct text *text, const struct frame *frame, uint64_t row) {

@@ -17,7 +17,7 @@ struct printer {
 
 /* Fields of a row in CSV. */
 size_t frame_fields(const struct frame *frame);
-/* What a field is called that has no name of its own, in the line before the rows of an array. */
+/* Name of an unnamed field in the header line of an array's rows. */
 enum { FIELD_NAME = 24 };
 void frame_field_name(size_t i, char name[FIELD_NAME]);
 
@@ -29,7 +29,7 @@ void printer_free(struct printer *printer);
 
 /* The type of a row of a frame as NumPy spells it, a list of fields; to be freed. */
 char *frame_dtype(const struct frame *frame);
-/* Puts a row behind others, its columns end to end. */
+/* Appends a row, its columns end to end. */
 void frame_pack(struct text *text, const struct frame *frame, uint64_t row);
 
 #endif

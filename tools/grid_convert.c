@@ -19,7 +19,7 @@
 #include <stdlib.h>
 
 /* Bytes that are handed over at once, where that is more than what a row of chunks has. */
-#define PIECE_WANTED ((uint64_t)8 << 20)
+#define PIECE_TARGET ((uint64_t)8 << 20)
 
 struct filling {
     const struct args *args;
@@ -28,23 +28,23 @@ struct filling {
     struct input in;
     struct npy npy;
     holdall_array *array;
-    uint32_t slowest;            /* the dimension whose places stand one behind the other in the file */
-    uint64_t places, many;       /* how many these are, and how many are read at once */
-    uint64_t place;              /* bytes of one of them */
+    uint32_t slowest;            /* the dimension that varies slowest in the file */
+    uint64_t slices, many;       /* its length, and how many indices are read at once */
+    uint64_t slice_bytes;        /* bytes of one index of it */
     uint64_t read, written, bytes;
 };
 
 /* ---- pieces ---- */
 
-/* A make_fn: the next places of the slowest dimension. */
+/* A make_fn: the next indices of the slowest dimension. */
 static bool read_piece(void *ctx, struct piece *piece) {
     struct filling *f = ctx;
-    uint64_t left = f->places - f->read, n = left < f->many ? left : f->many;
-    if (n * f->place > SIZE_MAX || !piece_room(piece, (size_t)(n * f->place))) return complain("out of memory"), false;
+    uint64_t left = f->slices - f->read, n = left < f->many ? left : f->many;
+    if (n * f->slice_bytes > SIZE_MAX || !piece_room(piece, (size_t)(n * f->slice_bytes))) return complain("out of memory"), false;
     if (n == 0) return true;
-    if (!input_read(&f->in, piece->bytes, (size_t)(n * f->place), &piece->n)) return false;
+    if (!input_read(&f->in, piece->bytes, (size_t)(n * f->slice_bytes), &piece->n)) return false;
     f->bytes += piece->n;
-    if (piece->n < n * f->place) {
+    if (piece->n < n * f->slice_bytes) {
         complain("%s: type and shape are %" PRIu64 " bytes, %" PRIu64 " come", f->in.name, holdall_array_nbytes(f->array), f->bytes);
         return false;
     }
@@ -60,8 +60,8 @@ static bool write_piece(void *ctx, const struct piece *piece) {
     uint64_t start[HOLDALL_MAX_NDIM] = {0}, count[HOLDALL_MAX_NDIM] = {0}, bytes = holdall_array_itemsize(f->array);
     int64_t strides[HOLDALL_MAX_NDIM];
     for (uint32_t d = 0; d < ndim; d++) count[d] = f->npy.shape[d];
-    start[f->slowest] = f->written; /* of an array without dimensions nobody looks at these */
-    count[f->slowest] = piece->n / f->place;
+    start[f->slowest] = f->written; /* not used for an array without dimensions */
+    count[f->slowest] = piece->n / f->slice_bytes;
     for (uint32_t i = 0; i < ndim; i++) {
         uint32_t d = f->npy.fortran_order ? i : ndim - 1 - i;
         strides[d] = (int64_t)bytes;
@@ -75,7 +75,7 @@ static bool write_piece(void *ctx, const struct piece *piece) {
     return true;
 }
 
-/* Are there no more bytes? */
+/* Returns whether the input is at its end. */
 static bool is_at_end(struct filling *f) {
     unsigned char more;
     size_t got;
@@ -114,14 +114,14 @@ static bool create_array(struct filling *f) {
     return good;
 }
 
-/* How many places of the slowest dimension come at once: those of a row of chunks, or several of these. */
+/* How many indices of the slowest dimension are read at once: those of a row of chunks, or several of these. */
 static void set_piece(struct filling *f) {
-    f->place = holdall_array_itemsize(f->array);
-    for (uint32_t d = 0; d < f->npy.ndim; d++) f->place *= d == f->slowest ? 1 : f->npy.shape[d];
-    f->places = f->npy.ndim > 0 ? f->npy.shape[f->slowest] : 1;
+    f->slice_bytes = holdall_array_itemsize(f->array);
+    for (uint32_t d = 0; d < f->npy.ndim; d++) f->slice_bytes *= d == f->slowest ? 1 : f->npy.shape[d];
+    f->slices = f->npy.ndim > 0 ? f->npy.shape[f->slowest] : 1;
     f->many = f->npy.ndim > 0 ? info_of_array(f->array).chunk_shape[f->slowest] : 1;
-    uint64_t chunks = f->many * f->place;
-    if (chunks > 0 && chunks < PIECE_WANTED) f->many *= PIECE_WANTED / chunks;
+    uint64_t chunks = f->many * f->slice_bytes;
+    if (chunks > 0 && chunks < PIECE_TARGET) f->many *= PIECE_TARGET / chunks;
 }
 
 static bool fill(struct filling *f) {

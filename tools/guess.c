@@ -19,15 +19,15 @@ static void see_length(struct guess *guess, const char *value, size_t n) {
 
 void guess_see(struct guess *guess, const char *value, size_t n, bool text) {
     see_length(guess, value, n);
-    if (text || guess->words) {
-        guess->words = true;
+    if (text || guess->string) {
+        guess->string = true;
         return;
     }
     struct numeral number = numeral_read(value, n);
     guess->missing |= number.looks == MISSING;
     guess->truth |= number.looks == TRUTH;
     guess->floating |= number.looks == FLOATING;
-    guess->words |= number.looks == WORDS;
+    guess->string |= number.looks == STRING;
     if (number.looks != WHOLE) return;
     guess->whole = true;
     guess->minus |= number.minus;
@@ -38,11 +38,11 @@ void guess_see(struct guess *guess, const char *value, size_t n, bool text) {
 
 void guess_dtype(const struct guess *g, char dtype[GUESSED]) {
     bool numbers = g->whole || g->floating, to_double = g->missing || g->floating;
-    bool words = g->words || g->huge || (g->truth && (numbers || g->missing)) || (g->inexact && to_double) ||
+    bool string = g->string || g->huge || (g->truth && (numbers || g->missing)) || (g->inexact && to_double) ||
                  (g->beyond && g->minus);
-    if (words && g->wide) {
+    if (string && g->wide) {
         snprintf(dtype, GUESSED, "<U%zu", g->characters > 0 ? g->characters : 1);
-    } else if (words) {
+    } else if (string) {
         snprintf(dtype, GUESSED, "|S%zu", g->bytes > 0 ? g->bytes : 1);
     } else if (g->truth) {
         strcpy(dtype, "|b1");

@@ -8,16 +8,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What was seen of a column. */
+/* What the values of a column have in common so far. */
 struct guess {
-    bool missing, truth, whole, floating, words, minus;
+    bool missing, truth, whole, floating, string, minus;
     bool beyond; /* a whole number that no int64 holds, and one that no double holds exactly */
     bool inexact, huge;
     bool wide;   /* a character that is not ASCII */
     size_t bytes, characters; /* of the longest value */
 };
 
-/* Sees a value, as numeral_read() wants it; `text`: it is known to be words. */
+/* Takes a value, as for numeral_read(), into account; `text`: it is known to be a string. */
 void guess_see(struct guess *guess, const char *value, size_t n, bool text);
 
 enum { GUESSED = 32 };

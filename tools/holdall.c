@@ -8,18 +8,18 @@
 #include "args.h"
 #include "report.h"
 #include "tool.h"
-#include "words.h"
+#include "identify.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 
-/* What the first operand is. */
+/* Container of the first operand. */
 static enum container container_given(const struct args *args) {
     return container_there(args, args->operands[0]);
 }
 
-/* What the last operand is to become: as --to says, else as its name does. */
+/* Container of the last operand: by --to, else by its name. */
 static enum container container_to_be(const struct args *args) {
     const char *out = args->operands[args->operand_count - 1];
     if (args->to != NOT_GIVEN) return (enum container)args->to;
@@ -27,7 +27,7 @@ static enum container container_to_be(const struct args *args) {
 }
 
 static const struct command commands[] = {
-    {"info", "PATH", "Tells what a container is: content, compression, layout, checksums, bytes on disk.",
+    {"info", "PATH", "Describes a container: content, compression, layout, checksums, bytes on disk.",
      F_READER | F_AT | F_UNCHECKED | F_JSON | F_FILES | F_SKIP_DAMAGED | F_QUIET, 1, 1, bag_info, container_given, schunk_info,
      dataset_info},
     {"ls", "PATH", "Lists the datasets in a folder and below it, tables with their columns.",
@@ -57,11 +57,11 @@ static const struct command commands[] = {
      F_THREADS | F_NO_SYNC | F_NO_LOCK | F_QUIET, 2, 2, cmd_trim, NULL, NULL, NULL},
     {"attr", "get|set|remove PATH [NAME [VALUE]]", "Prints, sets or removes values beside a dataset, which are JSON; metalayers of a frame are shown as that.",
      F_RAW | F_NO_SYNC | F_NO_LOCK | F_QUIET, 2, 4, cmd_attr, NULL, NULL, NULL},
-    {"index", "build|find BAG [KEY..]", "Makes an index of a bag, or tells which records are a key.",
+    {"index", "build|find BAG [KEY..]", "Builds an index of a bag, or prints which records equal a key.",
      F_LIMITS | F_LIMITS_STORAGE | F_COMPRESSION | F_DICTIONARY | F_SHARDS | F_INTERLEAVED | F_THREADS | F_MAP | F_MEMORY_LIMIT | F_INDEX |
          F_KEYS | F_REPLACE | F_SKIP_DAMAGED | F_NO_SYNC | F_NO_LOCK | F_QUIET,
      2, SIZE_MAX, cmd_index, NULL, NULL, NULL},
-    {"verify", "PATH..", "Reads everything and tells of each fault.", F_READER | F_AT | F_PROGRESS | F_QUIET, 1, SIZE_MAX, cmd_verify, NULL,
+    {"verify", "PATH..", "Reads everything and reports each fault.", F_READER | F_AT | F_PROGRESS | F_QUIET, 1, SIZE_MAX, cmd_verify, NULL,
      NULL, NULL},
     {"repair", "PATH", "Brings what was left torn or damaged back to its last whole state.",
      F_LIMITS | F_COMPRESSION | F_DICTIONARY | F_THREADS | F_MEMORY_LIMIT | F_SKIP_DAMAGED | F_UNCHECKED | F_NO_SYNC |
@@ -70,7 +70,7 @@ static const struct command commands[] = {
      NULL, NULL},
     {"sum", "PATH..", "Prints a digest of the records, the content, or the items in C order: the same however they are stored.",
      F_READER | F_AT | F_UNCHECKED | F_SUM | F_SLICE | F_QUIET, 1, SIZE_MAX, cmd_sum, NULL, NULL, NULL},
-    {"identify", "PATH..", "Tells which format and kind of container a path is.", F_QUIET, 1, SIZE_MAX, cmd_identify,
+    {"identify", "PATH..", "Prints the format and kind of container of a path.", F_QUIET, 1, SIZE_MAX, cmd_identify,
      NULL, NULL, NULL},
 };
 
@@ -80,7 +80,7 @@ static int print_help(void) {
     put_text("usage: holdall COMMAND [flags] PATH..\n\n");
     for (size_t i = 0; i < COMMANDS; i++) put_text("  %-10s%s\n", commands[i].name, commands[i].purpose);
     put_text("\nA PATH may name several files: a@3.bagz,b.bag. holdall COMMAND --help lists the flags of a command;\n"
-             "holdall --version tells the versions. Exit codes: 0 done, 1 failed or damaged, 2 wrong usage.\n");
+             "holdall --version prints the versions. Exit codes: 0 done, 1 failed or damaged, 2 wrong usage.\n");
     return put_end(DONE);
 }
 
@@ -89,7 +89,7 @@ static int print_version(void) {
     return put_end(DONE);
 }
 
-/* Is there nothing to read? Then that is what is to be said, and not which flags are for what. */
+/* Returns whether the input does not exist. That is reported before flags that do not apply. */
 static bool is_missing(const struct args *args) {
     return args->command->which == container_given &&
            holdall_identify(args->operands[0], NULL, NULL, NULL) == HOLDALL_E_MISSING;

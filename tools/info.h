@@ -1,10 +1,10 @@
-/* What a handle says about its container, as a value. */
+/* Infos of open handles, returned by value. */
 #ifndef INFO_H
 #define INFO_H
 
 #include <holdall.h>
 
-/* Zeros where the library cannot tell, which it does of every open handle. */
+/* Zeros if the library reports an error, which it does not for an open handle. */
 #define INFO(kind) \
     static inline holdall_##kind##_info info_of_##kind(const holdall_##kind *handle) { \
         holdall_##kind##_info info = {.struct_size = sizeof info}; \

@@ -70,17 +70,17 @@ static const char *put_number(const struct type *type, const struct numeral *n, 
 
 /* "1.0+2.0j", perhaps in brackets. */
 static const char *put_complex(const struct type *type, const char *text, size_t n, unsigned char *to) {
-    static const char words[] = "is no complex number";
+    static const char no_complex[] = "is no complex number";
     if (n > 1 && *text == '(' && text[n - 1] == ')') return put_complex(type, text + 1, n - 2, to);
     size_t second = n > 0 ? n - 1 : 0;
-    if (n == 0 || text[n - 1] != 'j') return words;
+    if (n == 0 || text[n - 1] != 'j') return no_complex;
     while (second > 0 && !((text[second] == '+' || text[second] == '-') && text[second - 1] != 'e' && text[second - 1] != 'E')) second--;
     struct numeral one = numeral_read(text, second), other = numeral_read(text + second, n - 1 - second);
     if (text[second] == '+') other = numeral_read(text + second + 1, n - 2 - second);
     struct type half = {.kind = 'f', .size = type->size / 2, .big_endian = type->big_endian};
     if (second == 0) one = (struct numeral){.looks = FLOATING};
     const char *wrong = put_number(&half, &one, to);
-    return wrong || (wrong = put_number(&half, &other, to + half.size)) ? words : NULL;
+    return wrong || (wrong = put_number(&half, &other, to + half.size)) ? no_complex : NULL;
 }
 
 /* ---- strings ---- */

@@ -50,11 +50,11 @@ static const char *skip_number(const char *c) {
 }
 
 static const char *skip_scalar(const char *c) {
-    static const char *const words[] = {"true", "false", "null"};
+    static const char *const literals[] = {"true", "false", "null"};
     if (*c == '"') return skip_string(c);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        size_t n = strlen(words[i]);
-        if (strncmp(c, words[i], n) == 0) return c + n;
+    for (size_t i = 0; i < sizeof literals / sizeof *literals; i++) {
+        size_t n = strlen(literals[i]);
+        if (strncmp(c, literals[i], n) == 0) return c + n;
     }
     return skip_number(c);
 }
@@ -84,7 +84,7 @@ bool json_is_valid(const char *text, size_t n) {
         } else if (!(c = skip_scalar(c))) {
             return false;
         }
-        /* behind a value; an empty array or object ends here too */
+        /* after a value; an empty array or object ends here too */
         for (c = json_skip_space(c); depth > 0 && *c == closing[depth - 1]; c = json_skip_space(c + 1)) depth--;
         if (depth == 0) return c == text + n;
         if (*c++ != ',') return false;

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Is it one JSON value, as RFC 8259 has it? text[n] must be NUL; that it is UTF-8 is for others to know. */
+/* Returns whether it is one JSON value (RFC 8259). text[n] must be NUL. Does not check UTF-8. */
 bool json_is_valid(const char *text, size_t n);
 
 /* Of a text that is known to be JSON: what follows space, and a value. */

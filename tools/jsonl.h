@@ -17,7 +17,7 @@ struct jsonl {
 };
 
 bool jsonl_begin(struct jsonl *jsonl, struct input *in);
-/* Reads a line; `there` tells whether one was left. Empty ones are no rows. What fails has been said. */
+/* Reads a line and skips empty ones; *there is false at the end. Errors are reported on stderr. */
 bool jsonl_next(struct jsonl *jsonl);
 /* Lines are objects: the one that was read, and those that follow. True. */
 bool jsonl_objects(struct jsonl *jsonl);

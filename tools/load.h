@@ -1,7 +1,7 @@
 /*
  * Files as rows of a frame: CSV, JSON lines, files of NumPy, bare bytes.
  *
- * Whatever fails here has been said on stderr when the function returns, with the line and the column.
+ * These functions report errors on stderr before they return, with the line and the column.
  */
 #ifndef LOAD_H
 #define LOAD_H
@@ -9,7 +9,7 @@
 #include "files.h"
 #include "frame.h"
 
-/* Reads the whole file once, and adds its columns to a frame, of the types that fit all rows, or of those that are told
+/* Reads the whole file once, and adds its columns to a frame, of the types that fit all rows, or of those that are given
  * (`dtypes`: "x=<f8,y=|S3", or NULL). *rows are so many. Lines of JSON that are no objects, and whatever file where `dtypes` is
  * one type without a name, are the rows of an array. */
 bool load_columns(struct frame *frame, const char *path, bool json, const char *dtypes, uint64_t *rows);
@@ -18,7 +18,7 @@ bool load_columns(struct frame *frame, const char *path, bool json, const char *
  * is what is written meanwhile, and must be another file. */
 bool load_rows(struct frame *frame, const char *path, bool json, const char *out, rows_fn take, void *ctx);
 
-/* The same of a file of NumPy, or one whose items --dtype tells (FROM_NPY, FROM_RAW), in two steps: items with fields are rows
+/* The same of a file of NumPy, or one whose type --dtype gives (FROM_NPY, FROM_RAW), in two steps: items with fields are rows
  * with columns, others are an array. Between them `in` stays open, for it may be one that is read once. */
 bool load_npy_columns(struct frame *frame, struct input *in, const struct args *args, int64_t from, uint64_t *rows);
 /* Reads rows whose columns stand end to end, in the order of the frame; UINT64_MAX: as many as there are. */

@@ -2,7 +2,7 @@
  * The first time that a file of text is read: for the names of its columns, and the types that fit all rows.
  *
  * A file of rows of an array is one column without a name. JSON lines that are values are such a file; CSV is where a type is
- * told that belongs to no column.
+ * given that belongs to no column.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -21,7 +21,7 @@
 #include <string.h>
 
 struct named {
-    char *name, *dtype; /* `dtype`: it was told */
+    char *name, *dtype; /* `dtype`: it was given */
     struct guess guess;
     uint64_t seen, wrong; /* rows that had it; the first line where no type can be guessed: objects, lists of other shapes */
     bool measured;        /* is the shape that of a row? */
@@ -37,7 +37,7 @@ struct columns {
     bool bare; /* an array: one column, without a name */
 };
 
-/* ---- what was told of types ---- */
+/* ---- types from --dtypes ---- */
 
 /* The end of one of "x=<f8,y=[('a', '<i4')]": commas in brackets or quotes do not count. */
 static const char *part_end(const char *at) {
@@ -56,8 +56,8 @@ static const char *part_end(const char *at) {
     return at;
 }
 
-/* The type that was told of a column, to be freed; NULL: none. */
-static char *told_dtype(const char *dtypes, const char *name) {
+/* Returns the type that --dtypes gives a column. The caller frees it. NULL: none. */
+static char *given_dtype(const char *dtypes, const char *name) {
     size_t n = strlen(name);
     for (const char *at = dtypes; at && *at;) {
         const char *end = part_end(at);
@@ -67,7 +67,7 @@ static char *told_dtype(const char *dtypes, const char *name) {
     return NULL;
 }
 
-/* Is it one type, of no column? */
+/* Returns whether it is one type, without a column name. */
 static bool is_bare_dtype(const char *dtypes) {
     return dtypes && dtypes[strcspn(dtypes, "=([{'\"")] != '=' && *part_end(dtypes) == '\0';
 }
@@ -89,7 +89,7 @@ static bool check_dtypes(const struct columns *columns) {
 
 /* ---- columns ---- */
 
-/* The column of this name, which is mostly the one behind the last; `count` where there is none. */
+/* Returns the column of this name, usually the one after the last; `count` if there is none. */
 static size_t find(struct columns *columns, const char *name, size_t n) {
     for (size_t i = 0; i < columns->count; i++) {
         size_t column = (columns->last + 1 + i) % columns->count;
@@ -109,7 +109,7 @@ static bool add(struct columns *columns, const char *name, size_t n) {
     struct named *column = &columns->items[columns->count];
     *column = (struct named){.name = strndup(name, n)};
     if (!column->name) return complain("out of memory"), false;
-    column->dtype = is_bare_dtype(columns->dtypes) ? strdup(columns->dtypes) : told_dtype(columns->dtypes, column->name);
+    column->dtype = is_bare_dtype(columns->dtypes) ? strdup(columns->dtypes) : given_dtype(columns->dtypes, column->name);
     columns->last = columns->count++;
     return true;
 }
@@ -230,14 +230,14 @@ static bool see_object(struct columns *columns, struct jsonl *jsonl) {
     return true;
 }
 
-/* Can types be guessed of what was seen? */
+/* Returns whether types can be guessed; reports if not. */
 static bool check_guesses(struct columns *columns, const char *name) {
     for (size_t i = 0; i < columns->count; i++) {
         struct named *column = &columns->items[i];
         if (column->seen < columns->rows) guess_see(&column->guess, "", 0, false);
         if (column->wrong == 0) continue;
         bool bare = columns->bare;
-        complain("%s: line %" PRIu64 "%s%s%s: of lists of different lengths, and of objects, the type must be told, --dtypes %s%s\"('<f8', (3,))\"",
+        complain("%s: line %" PRIu64 "%s%s%s: lists of different lengths, and objects, need an explicit type, --dtypes %s%s\"('<f8', (3,))\"",
                  name, column->wrong, bare ? "" : ", column '", column->name, bare ? "" : "'", column->name, bare ? "" : "=");
         return false;
     }
@@ -246,11 +246,11 @@ static bool check_guesses(struct columns *columns, const char *name) {
 
 static bool see_json(struct columns *columns, struct input *in) {
     struct jsonl jsonl;
-    bool good = jsonl_begin(&jsonl, in), told = is_bare_dtype(columns->dtypes);
+    bool good = jsonl_begin(&jsonl, in), given = is_bare_dtype(columns->dtypes);
     jsonl.values = true; /* until the first is an object */
-    if (told) good = good && add_bare(columns);
+    if (given) good = good && add_bare(columns);
     while (good && !stopped && (good = jsonl_next(&jsonl)) && jsonl.there) {
-        if (columns->rows++ == 0 && !told) good = *jsonl.at == '{' ? jsonl_objects(&jsonl) : add_bare(columns);
+        if (columns->rows++ == 0 && !given) good = *jsonl.at == '{' ? jsonl_objects(&jsonl) : add_bare(columns);
         if (good && columns->bare) see_value(columns->items, jsonl.line, jsonl.at);
         if (good && !columns->bare) good = see_object(columns, &jsonl);
     }
@@ -261,7 +261,7 @@ static bool see_json(struct columns *columns, struct input *in) {
 
 /* ---- the whole ---- */
 
-/* Adds a column of this type, which was told or guessed. */
+/* Adds a column of this type, which was given or guessed. */
 static bool add_column(const struct columns *columns, const struct named *column, const char *dtype, struct frame *frame) {
     char *item = NULL;
     uint32_t ndim = column->ndim;

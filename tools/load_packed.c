@@ -1,5 +1,5 @@
 /*
- * Rows end to end, as a file of NumPy has them behind its header.
+ * Reads rows end to end, as they follow the header of a NumPy file.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -84,7 +84,7 @@ bool load_packed(struct frame *frame, struct input *in, uint64_t rows, rows_fn t
     }
     free(packed);
     if (good && rows != UINT64_MAX && done != rows) {
-        good = (complain("%s: its shape tells of %" PRIu64 " rows, %" PRIu64 " come", in->name, rows, done), false);
+        good = (complain("%s: its shape declares %" PRIu64 " rows, found %" PRIu64, in->name, rows, done), false);
     }
     return good;
 }

@@ -25,7 +25,7 @@ struct load {
     size_t last; /* the column that was found last */
 };
 
-/* The column of this name, which is mostly the one behind the last; `count` where there is none. */
+/* Returns the column of this name, usually the one after the last; `count` if there is none. */
 static size_t find(struct load *load, const char *name, size_t n) {
     const struct frame *frame = load->frame;
     for (size_t i = 0; i < frame->count; i++) {
@@ -41,17 +41,17 @@ static bool refuse(const struct load *load, uint64_t line, size_t column, const 
     bool bare = load->frame->bare; /* then it has no name */
     struct text shown = {.bytes = NULL};
     text_json(&shown, value, n > 60 ? 60 : n);
-    char *words = text_take(&shown);
-    if (words) {
+    char *value_text = text_take(&shown);
+    if (value_text) {
         complain("%s: line %" PRIu64 "%s%s%s: %s%s %s (%s)", load->in->name, line, bare ? "" : ", column '", c->name, bare ? "" : "'",
-                 words, n > 60 ? "..." : "", why, c->dtype);
+                 value_text, n > 60 ? "..." : "", why, c->dtype);
     }
-    free(words);
+    free(value_text);
     return false;
 }
 
-/* The place of the next row in a column. */
-static unsigned char *place(const struct load *load, size_t column) {
+/* The slot of the next row in a column. */
+static unsigned char *slot(const struct load *load, size_t column) {
     const struct column *c = &load->frame->columns[column];
     return c->bytes + load->frame->n * c->type.size;
 }
@@ -68,7 +68,7 @@ static bool next_row(struct load *load, bool last) {
 
 /* ---- CSV ---- */
 
-/* The first row tells which column each field belongs to. */
+/* The first row maps fields to columns. */
 static size_t *read_header(struct load *load, struct csv *csv) {
     const struct frame *frame = load->frame;
     size_t *order = calloc(frame->count + 1, sizeof *order), there = 0;
@@ -94,7 +94,7 @@ static bool load_fields(struct load *load, const struct csv *csv, const size_t *
     for (size_t i = 0; i < csv->count; i++) {
         const struct csv_field *field = &csv->fields[i];
         size_t column = array ? 0 : order[i];
-        unsigned char *to = place(load, column) + (of ? i * of->size : 0);
+        unsigned char *to = slot(load, column) + (of ? i * of->size : 0);
         const char *why = item_parse(of ? of : &load->frame->columns[column].type, field->text, field->n, to);
         if (why) return refuse(load, csv->line, column, field->text, field->n, why);
     }
@@ -123,14 +123,14 @@ static bool load_member(struct load *load, struct jsonl *jsonl, bool *seen, cons
         return false;
     }
     seen[column] = true;
-    const char *at = value, *why = item_parse_json(&load->frame->columns[column].type, &at, place(load, column));
+    const char *at = value, *why = item_parse_json(&load->frame->columns[column].type, &at, slot(load, column));
     return !why || refuse(load, jsonl->line, column, value, n, why);
 }
 
 /* Columns that a line has not. */
 static bool load_missing(struct load *load, const struct jsonl *jsonl, bool *seen) {
     for (size_t i = 0; i < load->frame->count; i++) {
-        const char *why = seen[i] ? NULL : item_missing(&load->frame->columns[i].type, place(load, i));
+        const char *why = seen[i] ? NULL : item_missing(&load->frame->columns[i].type, slot(load, i));
         if (why) return refuse(load, jsonl->line, i, "", 0, why);
         seen[i] = false;
     }
@@ -140,7 +140,7 @@ static bool load_missing(struct load *load, const struct jsonl *jsonl, bool *see
 static bool load_value(struct load *load, const struct jsonl *jsonl) {
     size_t n;
     const char *value = jsonl_value(jsonl, &n), *at = value;
-    const char *why = item_parse_json(&load->frame->columns[0].type, &at, place(load, 0));
+    const char *why = item_parse_json(&load->frame->columns[0].type, &at, slot(load, 0));
     return !why || refuse(load, jsonl->line, 0, value, n, why);
 }
 

@@ -33,12 +33,12 @@ static bool take_number(struct reader *r, size_t n, uint64_t *value) {
 
 static void put_hex(struct text *text, const unsigned char *bytes, size_t n) {
     static const char digits[] = "0123456789abcdef";
-    text_words(text, "\"hex\": \"");
+    text_string(text, "\"hex\": \"");
     for (size_t i = 0; i < n; i++) {
         text_char(text, digits[bytes[i] >> 4]);
         text_char(text, digits[bytes[i] & 15]);
     }
-    text_words(text, "\"}");
+    text_string(text, "\"}");
 }
 
 void hex_to_json(struct text *text, const unsigned char *bytes, size_t n) {
@@ -47,21 +47,21 @@ void hex_to_json(struct text *text, const unsigned char *bytes, size_t n) {
 }
 
 static void put_number(struct text *text, const char *format, uint64_t value) {
-    char words[32];
-    snprintf(words, sizeof words, format, value);
-    text_words(text, words);
+    char buffer[32];
+    snprintf(buffer, sizeof buffer, format, value);
+    text_string(text, buffer);
 }
 
 static void put_float(struct text *text, size_t size, uint64_t bits) {
-    char words[NUMBER_TEXT];
+    char buffer[NUMBER_TEXT];
     double value = number_float(bits, size);
     if (isnan(value) || isinf(value)) {
-        text_words(text, isnan(value) ? "\"NaN\"" : value < 0 ? "\"-Infinity\"" : "\"Infinity\"");
+        text_string(text, isnan(value) ? "\"NaN\"" : value < 0 ? "\"-Infinity\"" : "\"Infinity\"");
         return;
     }
-    number_text(words, 8, value); /* as a double: that is what JSON becomes again */
-    text_words(text, words);
-    if (!strpbrk(words, ".e")) text_words(text, ".0"); /* a whole number would come back as one */
+    number_text(buffer, 8, value); /* as a double: that is what JSON becomes again */
+    text_string(text, buffer);
+    if (!strpbrk(buffer, ".e")) text_string(text, ".0"); /* a whole number would come back as one */
 }
 
 /* Text, bytes, or an extension, of n bytes. */
@@ -102,9 +102,9 @@ static bool put_values(struct text *text, struct reader *r, bool map, uint64_t n
     if (++r->depth > DEPTH || n > (uint64_t)(r->end - r->at)) return false; /* each has a byte at least */
     text_char(text, map ? '{' : '[');
     for (uint64_t i = 0; i < n; i++) {
-        if (i > 0) text_words(text, ", ");
+        if (i > 0) text_string(text, ", ");
         if (map && !put_name(text, r)) return false;
-        if (map) text_words(text, ": ");
+        if (map) text_string(text, ": ");
         if (!put_value(text, r)) return false;
     }
     text_char(text, map ? '}' : ']');
@@ -120,11 +120,11 @@ static bool put_long(struct text *text, struct reader *r, char kind, size_t leng
 }
 
 static bool put_scalar(struct text *text, struct reader *r, unsigned marker) {
-    static const char *const words[] = {[0xc0 - 0xc0] = "null", [0xc2 - 0xc0] = "false", [0xc3 - 0xc0] = "true"};
+    static const char *const buffer[] = {[0xc0 - 0xc0] = "null", [0xc2 - 0xc0] = "false", [0xc3 - 0xc0] = "true"};
     uint64_t bits;
     if (marker <= 0xc3) {
         if (marker == 0xc1) return false; /* never used */
-        return text_words(text, words[marker - 0xc0]), true;
+        return text_string(text, buffer[marker - 0xc0]), true;
     }
     size_t size = marker <= 0xcb ? (marker == 0xca ? 4 : 8) : (size_t)1 << (marker & 3);
     if (!take_number(r, size, &bits)) return false;
@@ -161,13 +161,13 @@ bool msgpack_to_json(struct text *text, const unsigned char *bytes, size_t n) {
 
 /* ---- from JSON ---- */
 
-/* A marker with a number behind it, of so many bytes, big-endian. */
+/* A marker followed by a big-endian number of so many bytes. */
 static void mark(struct text *text, unsigned marker, size_t size, uint64_t value) {
     text_char(text, (char)marker);
     while (size-- > 0) text_char(text, (char)(value >> (8 * size) & 0xff));
 }
 
-/* The shortest marker with 1, 2 or 4 bytes of a length behind it; 0: there is none with so many. */
+/* The shortest marker that a length of 1, 2 or 4 bytes follows; 0: the length is too large. */
 static void mark_bytes(struct text *text, const unsigned markers[3], size_t n) {
     int power = markers[0] && n <= UINT8_MAX ? 0 : n <= UINT16_MAX ? 1 : 2;
     mark(text, markers[power], (size_t)1 << power, n);
@@ -223,7 +223,7 @@ static const char *pack_string(struct text *text, const char *json) {
     return end;
 }
 
-/* Is it {"hex": "..."}, with whole bytes in it? */
+/* Returns whether it is {"hex": "..."} with an even number of digits. */
 static const char *pack_hex(struct text *text, const char *json) {
     static const unsigned markers[] = {0xc4, 0xc5, 0xc6};
     static const char digits[] = "0123456789abcdef";

@@ -11,7 +11,7 @@
 
 /* Puts a value as JSON. False: it is no MessagePack, or more than one value; what was put then is to be dropped. */
 bool msgpack_to_json(struct text *text, const unsigned char *bytes, size_t n);
-/* Puts JSON, which is known to be that, as MessagePack. False: it is nested too deep, which has been said. */
+/* Puts JSON, which is known to be that, as MessagePack. False: it is nested too deep, which is reported. */
 bool msgpack_from_json(struct text *text, const char *json);
 
 /* Puts bytes as {"hex": ...}. */

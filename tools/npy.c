@@ -12,8 +12,8 @@
 
 /* The items begin at a multiple of this. */
 enum { ALIGNMENT = 64 };
-/* Room for the words around type and shape, and for a number of the shape. */
-enum { WORDS = 128, NUMBER = 24 };
+/* Room for the fixed text around type and shape, and for a number of the shape. */
+enum { FIXED = 128, NUMBER = 24 };
 
 static bool is_ascii(const char *text) {
     while (*text && (unsigned char)*text < 0x80) text++;
@@ -22,13 +22,13 @@ static bool is_ascii(const char *text) {
 
 /* The dictionary, to be freed. */
 static char *dictionary(const char *descr, bool fortran_order, uint32_t ndim, const uint64_t *shape) {
-    size_t room = strlen(descr) + WORDS + (size_t)ndim * NUMBER;
+    size_t room = strlen(descr) + FIXED + (size_t)ndim * NUMBER;
     char *text = malloc(room);
     if (!text) return NULL;
     size_t n = (size_t)snprintf(text, room, "{'descr': %s, 'fortran_order': %s, 'shape': (", descr,
                                 fortran_order ? "True" : "False");
     for (uint32_t i = 0; i < ndim; i++) {
-        /* Python's tuple of one has a comma behind it */
+        /* Python's tuple of one ends in a comma */
         n += (size_t)snprintf(text + n, room - n, "%s%" PRIu64 "%s", i ? " " : "", shape[i],
                               ndim == 1 || i + 1 < ndim ? "," : "");
     }

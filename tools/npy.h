@@ -25,15 +25,15 @@ struct npy {
     uint64_t itemsize, nbytes, chunk_size;
 };
 
-/* Reads the header; the items come next. What fails has been said. */
+/* Reads the header; the items come next. Reports errors. */
 bool npy_read_header(struct input *in, struct npy *npy);
-/* The same of a file that has none, where --dtype tells what its items are; `from` is FROM_NPY or FROM_RAW. */
+/* The same for a file without a header, with the item type from --dtype; `from` is FROM_NPY or FROM_RAW. */
 bool npy_begin(struct input *in, const struct args *args, int64_t from, struct npy *npy);
-/* Bytes of an item and of all of them; false: more than there can be, or the type is not known, which has been said. */
+/* Bytes of an item and of all of them; false: more than there can be, or the type is not known, which is reported. */
 bool npy_measure(struct npy *npy, const struct input *in);
 /* The type as the library wants it, to be freed: without the quotes that make a Python constant of it. */
 char *npy_dtype(const struct npy *npy);
-/* Are the items rows of the array, in its order? Sets their `nbytes`. What does not fit has been said. */
+/* Returns whether the items are rows of the array, in its order, and reports if not. Sets `nbytes`. */
 bool npy_fits(struct npy *npy, const struct input *in, const holdall_array *array);
 /* Asks the library how large items are, and how large chunks of them should be in a new file that `options` make. */
 bool npy_lay_out(struct npy *npy, const struct args *args, const char *out, holdall_mode mode, holdall_options *options);

@@ -1,5 +1,5 @@
 /*
- * Files of items that have no header: what they are, the flags tell, and then they are as any other.
+ * Files of items without a header: flags describe the items.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -25,10 +25,10 @@ static char *constant_of(const char *dtype) {
 static bool skip(struct input *in, uint64_t n) {
     unsigned char piece[4096];
     for (uint64_t done = 0; done < n;) {
-        size_t got, wanted = n - done < sizeof piece ? (size_t)(n - done) : sizeof piece;
-        if (!input_read(in, piece, wanted, &got)) return false;
+        size_t got, requested = n - done < sizeof piece ? (size_t)(n - done) : sizeof piece;
+        if (!input_read(in, piece, requested, &got)) return false;
         done += got;
-        if (got < wanted) return complain("%s: it has %" PRIu64 " bytes, --skip leaves out %" PRIu64, in->name, done, n), false;
+        if (got < requested) return complain("%s: it has %" PRIu64 " bytes, --skip leaves out %" PRIu64, in->name, done, n), false;
     }
     return true;
 }
@@ -52,7 +52,7 @@ bool npy_measure(struct npy *npy, const struct input *in) {
 static bool measure(struct input *in, struct npy *npy, uint64_t skipped) {
     if (!npy_measure(npy, in)) return false;
     uint64_t size = npy->itemsize, n = in->total > skipped ? in->total - skipped : 0;
-    if (in->total == 0) return complain("%s: how long it is shows at its end: --shape tells before", in->name), false;
+    if (in->total == 0) return complain("%s: its length is known only at its end: give --shape", in->name), false;
     if (size == 0 || n % size != 0) {
         return complain("%s: %" PRIu64 " bytes are no whole number of items of %" PRIu64, in->name, n, size), false;
     }

@@ -17,8 +17,8 @@
 
 /* The longest header that is read: types with many fields have long ones. */
 enum { HEADER_MOST = 16 << 20 };
-/* Room for the words of the metadata, and for a number of the shape. */
-enum { WORDS = 128, NUMBER = 24 };
+/* Room for the fixed text of the metadata, and for a number of the shape. */
+enum { FIXED = 128, NUMBER = 24 };
 
 static bool no_npy(const struct input *in, const char *why) {
     return complain("%s: no file of NumPy: %s (--raw packs its bytes)", in->name, why), false;
@@ -125,7 +125,7 @@ static bool find_values(const char *text, struct part *descr, struct part *order
     }
 }
 
-/* A tuple of numbers; Python 2 had an L behind some. */
+/* A tuple of numbers; Python 2 appended an L to some. */
 static bool parse_shape(struct part part, struct npy *npy) {
     const char *at = part.text + 1, *end = part.text + part.n - 1;
     if (part.n < 2 || *part.text != '(' || *end != ')') return false;
@@ -169,7 +169,7 @@ bool npy_read_header(struct input *in, struct npy *npy) {
 
 /* ---- rows for an array that is there ---- */
 
-/* The next character of a type as it counts: spaces between words do not, nor which quotes there are. */
+/* The next significant character of a type: skips spaces between tokens, and unifies quotes. */
 static char next_of_type(const char **at, char *quote) {
     while (!*quote && is_space(**at)) ++*at;
     char c = **at;
@@ -238,7 +238,7 @@ static void put_slowest_first(const struct npy *npy, const uint64_t *from, uint6
 }
 
 bool npy_lay_out(struct npy *npy, const struct args *args, const char *out, holdall_mode mode, holdall_options *options) {
-    /* the library cuts chunks between places of the first dimension */
+    /* the library cuts chunks between indices of the first dimension */
     uint64_t shape[HOLDALL_MAX_NDIM] = {0}, room[HOLDALL_MAX_NDIM], chunks[HOLDALL_MAX_NDIM];
     const uint64_t *given;
     put_slowest_first(npy, npy->shape, shape);
@@ -278,7 +278,7 @@ static char *put_quoted(char *to, const char *text) {
 }
 
 char *npy_metadata(const struct npy *npy) {
-    char *json = malloc(6 * strlen(npy->descr) + WORDS + (size_t)npy->ndim * NUMBER), *to = json;
+    char *json = malloc(6 * strlen(npy->descr) + FIXED + (size_t)npy->ndim * NUMBER), *to = json;
     if (!json) return complain("out of memory"), NULL;
     to += sprintf(to, "{\"dtype\":");
     to = put_quoted(to, npy->descr);

@@ -75,7 +75,7 @@ uint64_t number_half(double value) {
     return sign | (uint64_t)(fraction + (exponent + 13) * 1024.0);
 }
 
-/* Is it the same number again? */
+/* Returns whether a number repeats. */
 static bool gives(const char *text, size_t size, double value) {
     if (size == 2) return number_half(strtod(text, NULL)) == number_half(value);
     return size == 8 ? strtod(text, NULL) == value : strtof(text, NULL) == (float)value;

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_word(const char *text, size_t n, const char *const *words) {
-    for (; *words; words++) {
-        if (strlen(*words) == n && memcmp(*words, text, n) == 0) return true;
+static bool is_word(const char *text, size_t n, const char *const *choices) {
+    for (; *choices; choices++) {
+        if (strlen(*choices) == n && memcmp(*choices, text, n) == 0) return true;
     }
     return false;
 }
@@ -19,7 +19,7 @@ static const char *const yes[] = {"true", "True", "TRUE", NULL};
 static const char *const no[] = {"false", "False", "FALSE", NULL};
 static const char *const infinite[] = {"inf", "Inf", "Infinity", "infinity", NULL};
 
-/* The digits of a number: `exponent` is that of ten behind all of them. */
+/* The digits of a number: `exponent` is the power of ten that multiplies them. */
 struct digits {
     uint64_t digits;
     int count, exponent;
@@ -84,7 +84,7 @@ static bool read_number(struct numeral *number, const char *text, const char *en
 
 struct numeral numeral_read(const char *text, size_t n) {
     const char *end = text + n;
-    struct numeral number = {.looks = WORDS};
+    struct numeral number = {.looks = STRING};
     while (text < end && *text == ' ') text++;
     while (text < end && end[-1] == ' ') end--;
     n = (size_t)(end - text);

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a field looks like. MISSING is empty, NA, N/A, NaN, nan, null or NULL. */
-enum looks { MISSING, TRUTH, WHOLE, FLOATING, WORDS };
+/* Kind of a field. MISSING is empty, NA, N/A, NaN, nan, null or NULL. */
+enum looks { MISSING, TRUTH, WHOLE, FLOATING, STRING };
 
 struct numeral {
     enum looks looks;
@@ -18,8 +18,8 @@ struct numeral {
     double value;     /* of a WHOLE and a FLOATING */
 };
 
-/* Looks at a field, spaces around it aside. text[n] must be there, and be none of a number's characters. A number that
- * has zeros in front is taken for words: it may be a code. */
+/* Parses a field, ignoring spaces around it. text[n] must exist and not be a character of a number. A number with leading
+ * zeros is a STRING: it may be a code. */
 struct numeral numeral_read(const char *text, size_t n);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * From flags to the library's options.
  *
- * Whatever fails here has been said on stderr when the function returns.
+ * These functions report errors on stderr before they return.
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H
@@ -18,7 +18,7 @@ holdall_options *reader_options(const struct args *args);
 /* Sets one option; the second one only where the value was given. */
 bool set_option(holdall_options *options, holdall_option option, int64_t value);
 bool set_given(holdall_options *options, holdall_option option, int64_t value);
-/* The same of a choice, whose words are in the order of the library's constants from `first` on. */
+/* The same for a CHOICE whose values are in the order of the library's constants from `first` on. */
 bool set_choice(holdall_options *options, holdall_option option, int32_t first, int64_t choice);
 /* Sets what --compression and --dictionary ask for. */
 bool set_compression(holdall_options *options, const struct args *args);

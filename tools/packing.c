@@ -36,25 +36,25 @@ static bool set_filters(holdall_options *options, const unsigned char *bytes, si
     return false;
 }
 
-/* Words with commas between them; "none" alone is none. */
+/* Parses a comma-separated list of filters; "none" alone is an empty list. */
 static bool set_named_filters(holdall_options *options, const char *names) {
     static const struct {
         const char *name;
         unsigned char number;
-    } words[] = {{"none", HOLDALL_FILTER_NONE},   {"shuffle", HOLDALL_FILTER_SHUFFLE},     {"bitshuffle", HOLDALL_FILTER_BITSHUFFLE},
+    } filters[] = {{"none", HOLDALL_FILTER_NONE},   {"shuffle", HOLDALL_FILTER_SHUFFLE},     {"bitshuffle", HOLDALL_FILTER_BITSHUFFLE},
                  {"delta", HOLDALL_FILTER_DELTA}, {"bytedelta", HOLDALL_FILTER_BYTEDELTA}};
-    enum { WORDS = sizeof words / sizeof *words };
+    enum { FILTERS = sizeof filters / sizeof *filters };
     unsigned char bytes[6];
     size_t n = 0, length;
     for (const char *at = names;; at += length + 1) {
         size_t i = 0;
         length = strcspn(at, ",");
-        while (i < WORDS && (strlen(words[i].name) != length || memcmp(words[i].name, at, length) != 0)) i++;
-        if (i == WORDS || n == sizeof bytes) {
+        while (i < FILTERS && (strlen(filters[i].name) != length || memcmp(filters[i].name, at, length) != 0)) i++;
+        if (i == FILTERS || n == sizeof bytes) {
             complain("--filters takes up to 6 of shuffle, bitshuffle, delta and bytedelta, with commas between them, or none, not '%s'", names);
             return false;
         }
-        if (words[i].number != HOLDALL_FILTER_NONE) bytes[n++] = words[i].number;
+        if (filters[i].number != HOLDALL_FILTER_NONE) bytes[n++] = filters[i].number;
         if (at[length] == '\0') return set_filters(options, bytes, n);
     }
 }
@@ -156,9 +156,9 @@ static bool add_content(struct packing *p) {
 
 static bool commit(struct packing *p) {
     holdall_error error;
-    if (p->exactly && p->bytes != p->wanted) {
+    if (p->exactly && p->bytes != p->expected) {
         complain("%s: type and shape%s are %" PRIu64 " bytes, %" PRIu64 " come%s", p->in.name,
-                 p->args->dtype ? "" : " in its header", p->wanted, p->bytes, p->args->dtype ? "" : " behind it");
+                 p->args->dtype ? "" : " in its header", p->expected, p->bytes, p->args->dtype ? "" : " after it");
         return false;
     }
     holdall_status status =

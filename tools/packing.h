@@ -21,11 +21,11 @@ struct packing {
     holdall_array *array;
     holdall_format format; /* of the array */
     uint64_t bytes; /* so far */
-    bool exactly;   /* there must be `wanted` bytes of content */
-    uint64_t wanted;
+    bool exactly;   /* the content must have `expected` bytes */
+    uint64_t expected;
 };
 
-/* What the table of flags cannot say of --level and checksums; returns as args_parse() does. */
+/* Checks --level and checksums, beyond the table of flags. Returns as args_parse() does. */
 int check_chunk_flags(const struct args *args);
 
 /* Sets what the flags about making chunks ask for; and those about the file that they are in. */
@@ -33,7 +33,7 @@ bool set_chunk_options(holdall_options *options, const struct args *args);
 bool set_file_options(holdall_options *options, const struct args *args);
 
 /* The numbers of --chunks, or of another flag, as a shape of ndim dimensions, in `room`; *shape is NULL where there are none.
- * What does not fit has been said. */
+ * Reports what does not fit. */
 bool numbers_as_shape(const struct numbers *numbers, const char *flag, const char *path, uint32_t ndim, uint64_t *room,
                       const uint64_t **shape);
 

@@ -22,29 +22,29 @@ struct parsing {
     struct record_parser *parser;
     unsigned char *data; /* of which `have` bytes are there, */
     size_t room, have;
-    uint64_t place;      /* the first of them this far in the file */
+    uint64_t position;   /* of the first of them in the file */
     bool ended;          /* no more follow */
     uint64_t *offsets;   /* RECORDS_MOST + 1 */
     records_fn take;
     void *ctx;
 };
 
-/* A record among bytes: what is before it, it, and what is behind it. */
+/* A record in the buffer: bytes before it, of it, and after it. */
 struct part {
-    size_t before, n, behind;
+    size_t before, n, after;
 };
 
 /* What is at the front of some bytes: a record, the beginning of one, one whose sum does not fit, or nothing that makes
- * sense, which has been said. */
+ * sense, which is reported. */
 enum seen { WHOLE, BEGUN, DAMAGED, SENSELESS };
 
 /* ---- one record ---- */
 
-/* Says what is wrong with the next record, `from` bytes behind the place. */
-static void complain_record(const struct parsing *p, size_t from, const char *words) {
+/* Reports what is wrong with the next record, `from` bytes after the position. */
+static void complain_record(const struct parsing *p, size_t from, const char *message) {
     const struct record_parser *parser = p->parser;
-    complain("%s: record %" PRIu64 " at byte %" PRIu64 ": %s", parser->in->name, parser->count + parser->damaged, p->place + from,
-             words);
+    complain("%s: record %" PRIu64 " at byte %" PRIu64 ": %s", parser->in->name, parser->count + parser->damaged, p->position + from,
+             message);
 }
 
 static enum seen see_line(const struct parsing *p, size_t from, struct part *part) {
@@ -66,22 +66,22 @@ static bool is_deflated(const unsigned char *bytes) {
     return (bytes[0] == 0x1f && bytes[1] == 0x8b) || (bytes[0] == 0x78 && (bytes[0] * 256 + bytes[1]) % 31 == 0);
 }
 
-/* Has the file room for the n bytes that a record claims, `before` bytes behind its beginning? They are not waited for. */
+/* Returns whether the file has the n bytes that a record claims, `before` bytes after its start, without reading them. */
 static bool check_length(const struct parsing *p, size_t from, size_t before, uint64_t n) {
     const struct input *in = p->parser->in;
     uint64_t left = p->have - from - before;
     bool known = p->ended || (in->total > 0 && in->total >= in->done);
     if (!p->ended && known) left += in->total - in->done;
-    char words[256];
+    char message[256];
     if (known && n > left) {
-        snprintf(words, sizeof words, "its length says %" PRIu64 " bytes, and %" PRIu64 " follow: the file is cut off, or of another kind",
+        snprintf(message, sizeof message, "its length says %" PRIu64 " bytes, and %" PRIu64 " follow: the file is cut off, or of another kind",
                  n, left);
     } else if (n > p->parser->most) {
-        snprintf(words, sizeof words, "its length says %" PRIu64 " bytes, more than --memory-limit, %" PRIu64, n, p->parser->most);
+        snprintf(message, sizeof message, "its length says %" PRIu64 " bytes, more than --memory-limit, %" PRIu64, n, p->parser->most);
     } else {
         return true;
     }
-    return complain_record(p, from, words), false;
+    return complain_record(p, from, message), false;
 }
 
 static enum seen see_tfrecord(const struct parsing *p, size_t from, const struct part *part) {
@@ -89,7 +89,7 @@ static enum seen see_tfrecord(const struct parsing *p, size_t from, const struct
     return crc32c_masked(record, part->n) == number(record + part->n, 4) ? WHOLE : DAMAGED;
 }
 
-/* A record behind its length. */
+/* A record after its length. */
 static enum seen see_framed(const struct parsing *p, size_t from, struct part *part) {
     bool tfrecord = p->parser->format == RECORDS_TFRECORD;
     const unsigned char *begin = p->data + from;
@@ -101,14 +101,14 @@ static enum seen see_framed(const struct parsing *p, size_t from, struct part *p
     }
     uint64_t n = number(begin, width);
     if (tfrecord && crc32c_masked(begin, 8) != number(begin + 8, 4)) {
-        const char *words = p->place + from == 0 && is_deflated(begin)
+        const char *message = p->position + from == 0 && is_deflated(begin)
                                 ? "the file is compressed with gzip or zlib: give it unpacked (gunzip -c FILE | holdall convert - OUT --from tfrecord)"
                                 : "the CRC-32C of its length does not match";
-        return complain_record(p, from, words), SENSELESS;
+        return complain_record(p, from, message), SENSELESS;
     }
     if (!check_length(p, from, before, n)) return SENSELESS;
     *part = (struct part){before, (size_t)n, around - before};
-    if (left - before < n + part->behind) {
+    if (left - before < n + part->after) {
         if (!p->ended) return BEGUN;
         return complain_record(p, from, "the file ends amid its CRC-32C"), SENSELESS;
     }
@@ -150,7 +150,7 @@ static bool leave_out(struct parsing *p, size_t from) {
     return skipped;
 }
 
-/* Hands over the whole records of the buffer. What is behind them stays. */
+/* Passes on the complete records of the buffer. The bytes after them stay. */
 static bool take_records(struct parsing *p) {
     enum seen (*see)(const struct parsing *, size_t, struct part *) = p->parser->format == RECORDS_LINES ? see_line : see_framed;
     size_t from = 0, to = 0, count = 0;
@@ -162,14 +162,14 @@ static bool take_records(struct parsing *p) {
             p->offsets[++count] = to += part.n;
             p->parser->count++;
         }
-        from += part.before + part.n + part.behind;
+        from += part.before + part.n + part.after;
         if (count < RECORDS_MOST) continue;
         if (!hand_over(p, count)) return false;
         to = count = 0;
     }
     if (!hand_over(p, count) || seen != BEGUN) return false;
     p->have -= from;
-    p->place += from;
+    p->position += from;
     memmove(p->data, p->data + from, p->have);
     return true;
 }

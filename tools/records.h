@@ -15,7 +15,7 @@ struct records {
     size_t count;
 };
 
-/* Takes some; false stops, where it failed that has been said. */
+/* Takes some records; false stops, after an error was reported if there was one. */
 typedef bool (*records_fn)(void *ctx, const struct records *records);
 
 #endif

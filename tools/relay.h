@@ -20,7 +20,7 @@ typedef bool (*make_fn)(void *ctx, struct piece *piece);
 /* Takes a piece; false stops. */
 typedef bool (*take_fn)(void *ctx, const struct piece *piece);
 
-/* What is done on the calling thread. The other one gets no signals: let that wait here which a signal is to end. */
+/* The work of the calling thread. The other thread gets no signals, so calls that a signal must interrupt belong here. */
 enum relay_here { MAKE_HERE, TAKE_HERE };
 
 /* All that could be made before something failed has been taken when this returns. True: nothing failed. */

@@ -33,7 +33,7 @@ static void escape_to(FILE *to, const char *text) {
     }
 }
 
-/* The library speaks to programmers; these are its words and those of the command line. Longer ones go
+/* Translates names in the library's messages to those of the command line. Longer ones go
  * before those they begin with. */
 static const struct {
     const char *library, *tool;
@@ -61,19 +61,19 @@ static const struct {
     {"HOLDALL_APPEND", "--append"},
 };
 
-/* Copies the library's words, translated, into dst, cut where they do not fit. */
-static void translate(const char *words, char *dst, size_t size) {
+/* Copies the library's message, translated, into dst and truncates it to fit. */
+static void translate(const char *message, char *dst, size_t size) {
     size_t used = 0;
-    while (*words && used + 1 < size) {
+    while (*message && used + 1 < size) {
         const char *put = NULL;
         size_t taken = 1;
         for (size_t i = 0; !put && i < sizeof translations / sizeof *translations; i++) {
             size_t n = strlen(translations[i].library);
-            if (strncmp(words, translations[i].library, n) == 0) put = translations[i].tool, taken = n;
+            if (strncmp(message, translations[i].library, n) == 0) put = translations[i].tool, taken = n;
         }
-        int n = put ? snprintf(dst + used, size - used, "%s", put) : snprintf(dst + used, size - used, "%c", *words);
+        int n = put ? snprintf(dst + used, size - used, "%s", put) : snprintf(dst + used, size - used, "%c", *message);
         used += (size_t)n;
-        words += taken;
+        message += taken;
     }
     if (used == 0) dst[0] = '\0';
 }
@@ -83,7 +83,7 @@ static void translate(const char *words, char *dst, size_t size) {
 /* Bytes of a line: room for two paths and the reason. */
 enum { LINE = 8192 };
 
-/* Formats one line onto stderr, behind a prefix. */
+/* Prints one line to stderr, after a prefix. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 0)))
 #endif
@@ -114,14 +114,14 @@ void note(const char *format, ...) {
 }
 
 void complain_error(const char *path, const holdall_error *error, const char *more) {
-    char words[2 * sizeof error->message];
-    translate(error->message, words, sizeof words);
+    char message[2 * sizeof error->message];
+    translate(error->message, message, sizeof message);
     bool named = path[0] == '\0' || strstr(error->message, path) != NULL;
-    complain("%s%s%s%s", named ? "" : path, named ? "" : ": ", words, more);
+    complain("%s%s%s%s", named ? "" : path, named ? "" : ": ", message, more);
 }
 
 void complain_create(const char *path, const holdall_error *error, bool replace) {
-    complain_error(path, error, error->status == HOLDALL_E_EXISTS && !replace ? " (--force takes its place)" : "");
+    complain_error(path, error, error->status == HOLDALL_E_EXISTS && !replace ? " (--force replaces it)" : "");
 }
 
 const char *plural(uint64_t n) {
@@ -136,7 +136,7 @@ void complain_errno(const char *path) {
 
 /* errno of the first failed write to stdout. */
 static int output_errno;
-/* Where results go; NULL: to stdout. */
+/* Output of results; NULL: stdout. */
 static FILE *results;
 
 static FILE *out(void) {
@@ -165,9 +165,9 @@ bool put_printable(const char *text) {
     return output(!ferror(out()));
 }
 
-bool put_words(const char *words) {
+bool put_message(const char *message) {
     char translated[1024];
-    translate(words, translated, sizeof translated);
+    translate(message, translated, sizeof translated);
     return put_printable(translated);
 }
 
@@ -262,7 +262,7 @@ static void show(uint64_t done, uint64_t total) {
     progress.shown = !progress.lines;
 }
 
-int progress_tell(void *ctx, uint64_t done, uint64_t total) {
+int progress_report(void *ctx, uint64_t done, uint64_t total) {
     (void)ctx;
     /* where another thread is just telling, this one need not */
     if (!progress.on || atomic_flag_test_and_set(&progress.busy)) return stopped != 0;

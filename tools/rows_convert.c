@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where rows come from. */
+/* Source of rows. */
 struct rows {
     const struct args *args;
     struct dataset *dataset;    /* of what attributes are looked for; NULL: it has none */
@@ -55,12 +55,12 @@ static bool find_columns(struct rows *rows) {
     return rows->array ? frame_of_array(&rows->frame, rows->array) : frame_of_table(&rows->frame, rows->dataset->table, NULL);
 }
 
-/* A rows_fn that tells how far it is, and stops at a signal. */
+/* A rows_fn that reports progress and stops at a signal. */
 static bool pass_on(void *ctx, const struct frame *frame) {
     struct rows *rows = ctx;
     if (stopped || !rows->take(rows->ctx, frame)) return false;
     rows->done += frame->n;
-    if (rows->from == NOT_GIVEN) progress_tell(NULL, rows->done, rows->count);
+    if (rows->from == NOT_GIVEN) progress_report(NULL, rows->done, rows->count);
     return true;
 }
 
@@ -77,7 +77,7 @@ static bool each(struct rows *rows, rows_fn take, void *ctx) {
 
 /* ---- where to ---- */
 
-/* What stands beside the rows. The metadata of a file tell of the rows that are committed, so they come after these. */
+/* Copies attributes. The metadata of a file describe the committed rows, so they are written after these. */
 static bool add_attrs(struct rows *rows, bool file) {
     struct target *target = &rows->target;
     const struct dataset to = {.path = target->path, .format = format_of(rows->as), .table = target->table, .array = target->array};
@@ -86,14 +86,14 @@ static bool add_attrs(struct rows *rows, bool file) {
     return attrs_to_metadata(rows->dataset, target->array, target->path) && target_commit(target);
 }
 
-/* Those of columns. */
+/* Copies the attributes of columns. */
 static bool add_column_attrs(struct rows *rows) {
     struct target *target = &rows->target;
     struct dataset *from = rows->dataset;
     uint64_t lost = from && from->table ? attrs_count(from) - dataset_attrs(from) : 0;
     if (lost == 0) return true;
-    if (target->table && rows->args->as != AS_BLZ_PAPER) return attrs_copy_columns(from, target->table, target->path);
-    if (!rows->args->quiet) note("%s: it has no place for %" PRIu64 " attribute%s of columns", target->path, lost, plural(lost));
+    if (target->table && rows->args->as != AS_BLZ_RFC) return attrs_copy_columns(from, target->table, target->path);
+    if (!rows->args->quiet) note("%s: it cannot store %" PRIu64 " attribute%s of columns", target->path, lost, plural(lost));
     return true;
 }
 

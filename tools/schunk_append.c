@@ -8,7 +8,7 @@
 #include "packing.h"
 #include "report.h"
 #include "tool.h"
-#include "words.h"
+#include "identify.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,12 +31,12 @@ static bool read_npy(struct packing *p) {
     if (p->args->raw || file_format(p->from, p->args->from) != FROM_NPY) return true;
     bool good = npy_read_header(&p->in, &npy) && npy_fits(&npy, &p->in, p->array);
     p->exactly = true;
-    p->wanted = npy.nbytes;
+    p->expected = npy.nbytes;
     free(npy.descr);
     return good;
 }
 
-/* Is it CSV, or JSON lines? */
+/* Returns whether it is CSV or JSON lines. */
 static bool is_text(const struct packing *p) {
     int64_t from = p->args->raw ? FROM_RAW : file_format(p->from, p->args->from);
     return from == FROM_CSV || from == FROM_JSONL;
@@ -67,7 +67,7 @@ static bool open_to_append(struct packing *p) {
     return p->array ? takes_rows(p) && read_npy(p) : p->schunk != NULL;
 }
 
-/* Are the operands the wrong way round? */
+/* Returns whether the operands are swapped. */
 static bool are_swapped(const struct args *args) {
     holdall_format format;
     holdall_error error;
@@ -76,7 +76,7 @@ static bool are_swapped(const struct args *args) {
     return other && container_of(args->operands[1]) == SUPERCHUNK;
 }
 
-/* Is it a table? */
+/* Returns whether it is a table. */
 static bool is_table(const char *path) {
     holdall_kind kind;
     return container_of(path) == DATASET && holdall_identify(path, NULL, &kind, NULL) >= 0 && kind == HOLDALL_KIND_TABLE;

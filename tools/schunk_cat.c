@@ -15,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of content that are read at once where only some of the items are wanted. */
+/* Bytes of content per read if only some of the items are requested. */
 enum { WINDOW = 4 << 20 };
 
-/* What is to be printed. */
+/* State of the output. */
 struct job {
     const struct args *args;
     struct source *source;

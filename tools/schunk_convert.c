@@ -14,13 +14,13 @@
 
 #include <inttypes.h>
 
-static int tell(void *ctx, uint64_t done, uint64_t total) {
-    progress_tell(ctx, done, total);
+static int report_progress(void *ctx, uint64_t done, uint64_t total) {
+    progress_report(ctx, done, total);
     return stopped != 0;
 }
 
 static bool set_options(holdall_options *options, const struct args *args) {
-    holdall_options_set_progress(options, tell, NULL);
+    holdall_options_set_progress(options, report_progress, NULL);
     return set_chunk_options(options, args) && set_file_options(options, args) &&
            set_given(options, HOLDALL_OPT_MEMORY_LIMIT, args->memory_limit);
 }
@@ -46,7 +46,7 @@ static bool copy(struct source *source, const holdall_array *array, const struct
         if (status < 0 && !stopped) complain_create(out, &error, args->replace);
     }
     holdall_options_free(options);
-    if (status == HOLDALL_DAMAGED) source_tell_damage(source, "in the copy");
+    if (status == HOLDALL_DAMAGED) source_report_damage(source, "in the copy");
     return status >= 0;
 }
 

@@ -7,14 +7,14 @@
 #include "report.h"
 #include "schunks.h"
 #include "tool.h"
-#include "words.h"
+#include "identify.h"
 #include "info.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What the codecs of all chunks together are, where they are not one of HOLDALL_CODEC_*. */
+/* Codec of all chunks, if it is not one of HOLDALL_CODEC_*. */
 enum { NO_CHUNKS = -1 };
 
 /* ---- facts ---- */
@@ -51,7 +51,7 @@ static void put_codec(const holdall_schunk *schunk) {
     put_text("%s", holdall_constant_name(codec == NO_CHUNKS ? HOLDALL_CODEC_NONE : codec));
 }
 
-/* The metadata with a NUL behind them, to be freed; *text is NULL where there are none. */
+/* Returns the metadata, terminated by a NUL. The caller frees it; *text is NULL if there are none. */
 static bool get_metadata(const char *path, const holdall_schunk *schunk, char **text, size_t *n) {
     const void *value;
     holdall_error error;
@@ -68,7 +68,7 @@ static bool get_metadata(const char *path, const holdall_schunk *schunk, char **
 
 /* ---- printing ---- */
 
-/* What is printed. */
+/* The printed properties. */
 struct facts {
     const char *path;
     const holdall_schunk *schunk;

@@ -8,12 +8,12 @@
 #include "packing.h"
 #include "report.h"
 #include "tool.h"
-#include "words.h"
+#include "identify.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What the library takes where these are not given, and what Bloscpack does. */
+/* Defaults of the library and of Bloscpack. */
 enum { CHUNK_SIZE = 1 << 20, TYPESIZE = 8 };
 /* The largest typesize that files have. */
 enum { TYPESIZE_MOST = 255 };
@@ -79,7 +79,7 @@ static bool create_array(struct packing *p, holdall_options *options) {
                 create(p, options, npy.itemsize == 0 || npy.itemsize > TYPESIZE_MOST ? 1 : (size_t)npy.itemsize) &&
                 (json = npy_metadata(&npy)) != NULL && set_metadata(p, p->out, json, strlen(json));
     p->exactly = true;
-    p->wanted = npy.nbytes;
+    p->expected = npy.nbytes;
     free(json);
     free(npy.descr);
     return good;
@@ -103,18 +103,18 @@ static bool open_new_array(struct packing *p) {
     return good;
 }
 
-/* A frame has no place for type and shape. */
+/* A frame cannot store type and shape. */
 static bool open_new_frame(struct packing *p) {
     struct npy npy = {.descr = NULL};
     holdall_options *options = new_options();
     bool good = options && set_chunk_options(options, p->args) && set_file_options(options, p->args) &&
                 npy_begin(&p->in, p->args, p->args->dtype ? FROM_RAW : FROM_NPY, &npy) && npy_measure(&npy, &p->in);
     if (good && npy.fortran_order && npy.ndim > 1) {
-        good = (complain("%s: its items are in Fortran order, which a frame cannot tell (--to b2nd)", p->in.name), false);
+        good = (complain("%s: its items are in Fortran order, which a frame cannot record (--to b2nd)", p->in.name), false);
     }
     good = good && create_as(p, HOLDALL_FORMAT_B2FRAME, options, npy.itemsize == 0 || npy.itemsize > TYPESIZE_MOST ? 1 : (size_t)npy.itemsize);
     p->exactly = true;
-    p->wanted = npy.nbytes;
+    p->expected = npy.nbytes;
     free(npy.descr);
     holdall_options_free(options);
     return good;
@@ -132,7 +132,7 @@ int array_pack(const struct args *args) {
 
 /* ---- the command ---- */
 
-/* What the table of flags cannot say. */
+/* Checks the flags beyond the table of flags. */
 static int check_usage(const struct args *args) {
     const struct command *command = args->command;
     const char *from = args->operands[0], *out = args->operands[1];

@@ -7,7 +7,7 @@
 #include "schunks.h"
 #include "signals.h"
 #include "tool.h"
-#include "words.h"
+#include "identify.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static bool to_output(void *ctx, const void *bytes, size_t n) {
     struct unpacking *u = ctx;
     if (!output_write(&u->out, bytes, n)) return false;
     u->done += n;
-    progress_tell(NULL, u->done, u->total);
+    progress_report(NULL, u->done, u->total);
     return true;
 }
 

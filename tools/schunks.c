@@ -12,7 +12,7 @@
 
 /* Bytes of content that a piece should have, so that its chunks are decoded in parallel, and those that it has
  * at most, however large a chunk is. */
-#define PIECE_WANTED ((uint64_t)8 << 20)
+#define PIECE_TARGET ((uint64_t)8 << 20)
 #define PIECE_MOST ((uint64_t)64 << 20)
 
 holdall_schunk *open_schunk(const char *path, holdall_mode mode, const holdall_options *options) {
@@ -24,8 +24,8 @@ holdall_schunk *open_schunk(const char *path, holdall_mode mode, const holdall_o
 
 /* ---- opening ---- */
 
-/* Looks whether all chunks and the metadata are there, and tells where they are not: what is opened to skip
- * damage says nothing of it. False: there is more wrong than that. */
+/* Checks that all chunks and the metadata exist, and reports those that do not: a handle opened to skip damage
+ * does not report it. Returns false for any other error. */
 static bool look_for_damage(struct source *source, const holdall_options *options) {
     holdall_schunk *schunk;
     holdall_error error;
@@ -35,7 +35,7 @@ static bool look_for_damage(struct source *source, const holdall_options *option
     if (status >= 0) status = holdall_schunk_attr_get(schunk, "", &metadata, &n, &error);
     holdall_schunk_close(schunk);
     if (status >= 0) return true;
-    source->damaged = source->unsound = status == HOLDALL_E_FORMAT || status == HOLDALL_E_CHECKSUM;
+    source->damaged = source->structure_damaged = status == HOLDALL_E_FORMAT || status == HOLDALL_E_CHECKSUM;
     complain_error(source->path, &error, source->damaged ? " (skipped)" : "");
     return source->damaged;
 }
@@ -61,7 +61,7 @@ bool source_metadata(const struct source *source) {
 
 void source_close(struct source *source) {
     holdall_schunk_close(source->schunk);
-    free(source->bad);
+    free(source->corrupt);
 }
 
 /* ---- chunks ---- */
@@ -89,15 +89,15 @@ static int take_down(void *ctx, const char *part, const holdall_error *fault) {
     (void)part;
     struct source *source = ctx;
     if (fault->position < 0) return 0;
-    source->bad_chunks = true;
+    source->corrupt_chunks = true;
     if (fault->status == HOLDALL_E_CHECKSUM) return 0;
-    if ((source->bad_count & (source->bad_count - 1)) == 0) { /* a power of two fills it */
-        size_t room = source->bad_count > 0 ? 2 * source->bad_count : 1;
-        uint64_t *larger = room <= SIZE_MAX / sizeof *larger ? realloc(source->bad, room * sizeof *larger) : NULL;
+    if ((source->corrupt_count & (source->corrupt_count - 1)) == 0) { /* a power of two fills it */
+        size_t room = source->corrupt_count > 0 ? 2 * source->corrupt_count : 1;
+        uint64_t *larger = room <= SIZE_MAX / sizeof *larger ? realloc(source->corrupt, room * sizeof *larger) : NULL;
         if (!larger) return 1;
-        source->bad = larger;
+        source->corrupt = larger;
     }
-    source->bad[source->bad_count++] = (uint64_t)fault->position;
+    source->corrupt[source->corrupt_count++] = (uint64_t)fault->position;
     return 0;
 }
 
@@ -116,27 +116,27 @@ static void look_for_chunks(struct source *source) {
     holdall_options_free(options);
 }
 
-void source_tell_damage(struct source *source, const char *where) {
-    if (source->told > 0) return;
-    source->told = 1;
+void source_report_damage(struct source *source, const char *where) {
+    if (source->reported > 0) return;
+    source->reported = 1;
     source->damaged = true;
-    if (source->unsound) look_for_chunks(source);
-    if (source->unsound && !source->bad_chunks) return;
+    if (source->structure_damaged) look_for_chunks(source);
+    if (source->structure_damaged && !source->corrupt_chunks) return;
     complain("%s: some of it is damaged, and zeros %s (verify names it)", source->path, where);
 }
 
-/* Cannot this chunk be decoded, although its checksum is right, if it has one? */
+/* Returns whether this chunk cannot be decoded although its checksum, if any, is correct. */
 static bool is_undecodable(struct source *source, uint64_t chunk) {
-    if (!source->unsound) return true; /* else nothing would have been told */
+    if (!source->structure_damaged) return true; /* else nothing would have been reported */
     look_for_chunks(source);
-    return source->bad && bsearch(&chunk, source->bad, source->bad_count, sizeof chunk, compare);
+    return source->corrupt && bsearch(&chunk, source->corrupt, source->corrupt_count, sizeof chunk, compare);
 }
 
-static void tell_damage(struct source *source, uint64_t chunk) {
+static void report_damage(struct source *source, uint64_t chunk) {
     holdall_error error;
     size_t n;
-    if (source->told == chunk + 1) return;
-    source->told = chunk + 1;
+    if (source->reported == chunk + 1) return;
+    source->reported = chunk + 1;
     source->damaged = true;
     if (holdall_schunk_read_raw(source->schunk, chunk, NULL, 0, &n, &error) < 0) {
         complain_error(source->path, &error, " (skipped)");
@@ -152,7 +152,7 @@ static void find_damage(struct source *source, uint64_t at, unsigned char *dst, 
         uint64_t next = source->at + chunk_bytes(source, source->chunk);
         if (next <= at || next > end) next = end;
         holdall_status status = holdall_schunk_read(source->schunk, at, dst, (size_t)(next - at), NULL);
-        if (status == HOLDALL_DAMAGED) tell_damage(source, source->chunk);
+        if (status == HOLDALL_DAMAGED) report_damage(source, source->chunk);
         dst += next - at;
         at = next;
     }
@@ -168,20 +168,20 @@ bool source_read(struct source *source, uint64_t at, void *dst, size_t n) {
 
 /* Where a piece of at least so many bytes ends that begins here: with a chunk, or inside one that is too large to
  * be read at once. */
-static uint64_t piece_end(struct source *source, uint64_t at, uint64_t to, uint64_t wanted) {
+static uint64_t piece_end(struct source *source, uint64_t at, uint64_t to, uint64_t target) {
     go_to(source, at);
     uint64_t end = source->at;
     for (uint64_t c = source->chunk; c < holdall_schunk_chunk_count(source->schunk); c++) {
         uint64_t next = end + chunk_bytes(source, c);
         if (end > at && next - at > PIECE_MOST) break;
         end = next;
-        if (end > at && end - at >= wanted) break;
+        if (end > at && end - at >= target) break;
     }
     if (end <= at || end - at > PIECE_MOST) end = at + PIECE_MOST;
     return end < to ? end : to;
 }
 
-/* Reads a piece. What fails is told of only where it is one chunk: all before it can be read. */
+/* Reads a piece. Reports an error only for a single chunk, so that all chunks before it are read. */
 static bool read_piece(struct source *source, uint64_t at, void *dst, size_t n, bool one_chunk) {
     if (one_chunk) return source_read(source, at, dst, n);
     holdall_status status = holdall_schunk_read(source->schunk, at, dst, n, NULL);
@@ -191,7 +191,7 @@ static bool read_piece(struct source *source, uint64_t at, void *dst, size_t n, 
 
 struct stream {
     struct source *source;
-    uint64_t at, to, wanted;
+    uint64_t at, to, target;
     sink_fn sink;
     void *ctx;
 };
@@ -199,15 +199,15 @@ struct stream {
 static bool make_piece(void *ctx, struct piece *piece) {
     struct stream *s = ctx;
     while (s->at < s->to) {
-        size_t n = (size_t)(piece_end(s->source, s->at, s->to, s->wanted) - s->at);
+        size_t n = (size_t)(piece_end(s->source, s->at, s->to, s->target) - s->at);
         if (!piece_room(piece, n)) return complain("out of memory"), false;
-        if (read_piece(s->source, s->at, piece->bytes, n, s->wanted == 1)) {
+        if (read_piece(s->source, s->at, piece->bytes, n, s->target == 1)) {
             piece->n = n;
             s->at += n;
             return true;
         }
-        if (s->wanted == 1) return false;
-        s->wanted = 1;
+        if (s->target == 1) return false;
+        s->target = 1;
     }
     return true;
 }
@@ -218,7 +218,7 @@ static bool take_piece(void *ctx, const struct piece *piece) {
 }
 
 bool source_stream(struct source *source, uint64_t from, uint64_t to, sink_fn sink, void *ctx) {
-    struct stream s = {.source = source, .at = from, .to = to, .wanted = PIECE_WANTED, .sink = sink, .ctx = ctx};
+    struct stream s = {.source = source, .at = from, .to = to, .target = PIECE_TARGET, .sink = sink, .ctx = ctx};
     return relay(make_piece, take_piece, &s, TAKE_HERE);
 }
 

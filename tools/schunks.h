@@ -1,7 +1,7 @@
 /*
  * Superchunks as the command line names them: open ones, and their content piece by piece.
  *
- * Whatever fails here has been said on stderr when the function returns.
+ * These functions report errors on stderr before they return.
  */
 #ifndef SCHUNKS_H
 #define SCHUNKS_H
@@ -17,22 +17,22 @@ struct source {
     const char *path;
     holdall_schunk *schunk;
     const struct args *args;
-    bool damaged;        /* something was, and was told of */
-    bool unsound;        /* that is not a chunk: reads tell of damage wherever they are */
+    bool damaged;        /* damage was found and reported */
+    bool structure_damaged;        /* damage outside chunks: every read reports it */
     uint64_t chunk, at;  /* the chunk that was looked for last, and where its content begins */
-    uint64_t told;       /* the last chunk that was told to be damaged, plus 1 */
-    bool verified, bad_chunks; /* was it looked for damaged chunks, and are there any? */
-    uint64_t *bad;             /* those that cannot be decoded, rising */
-    size_t bad_count;
+    uint64_t reported;       /* the last chunk that was reported as damaged, plus 1 */
+    bool verified, corrupt_chunks; /* whether chunks were verified, and whether any is corrupt */
+    uint64_t *corrupt;             /* those that cannot be decoded, ascending */
+    size_t corrupt_count;
 };
 
-/* Opens it. With --skip-damaged what is damaged reads as zeros, each such chunk is told of, and what is
- * missing at the end is as if it had never been. */
+/* Opens it. With --skip-damaged, damaged chunks read as zeros and are reported, and missing chunks at the end
+ * are ignored. */
 bool source_open(struct source *source, const char *path, const struct args *args);
-/* Are the metadata sound? Says where they are not; with --skip-damaged that was said when it was opened. */
+/* Returns whether the metadata are intact, and reports if not; with --skip-damaged, source_open() reported it. */
 bool source_metadata(const struct source *source);
-/* What was read somewhere has damage in it: says so, once, with `where` the zeros are. */
-void source_tell_damage(struct source *source, const char *where);
+/* Reports once that the bytes read are damaged; `where`: where the zeros are. */
+void source_report_damage(struct source *source, const char *where);
 bool source_read(struct source *source, uint64_t at, void *dst, size_t n);
 void source_close(struct source *source);
 

@@ -6,7 +6,7 @@
 
 #include <signal.h>
 
-/* The signal that has come, or 0. Whoever writes looks here between pieces, and stops. */
+/* The received signal, or 0. Writers check it between pieces, and stop. */
 extern volatile sig_atomic_t stopped;
 
 /* From now on SIGINT, SIGTERM and SIGHUP set `stopped`, once; a second one kills at once. */

@@ -12,8 +12,8 @@ struct span {
     int64_t step;
 };
 
-/* A decimal number with nothing behind it but what *end points to then. What int64_t cannot hold becomes the nearest it can:
- * nothing has as many places, so a slice means the same. */
+/* Parses a decimal number and sets *end past it. Saturates to int64_t, which does not change the meaning of a slice:
+ * no dimension is that long. */
 bool slice_number(const char *text, const char **end, int64_t *value);
 /* A:B or A:B:C, each part possibly empty. */
 bool slice_parse(const char *text, struct slice *slice);

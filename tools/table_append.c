@@ -9,11 +9,11 @@
 #include "signals.h"
 #include "target.h"
 #include "tool.h"
-#include "words.h"
+#include "identify.h"
 
 #include <inttypes.h>
 
-/* What the file says of columns is looked at where it is NumPy's; text, and bytes, have those of the table. */
+/* A NumPy file has its own columns; text and raw bytes have those of the table. */
 static bool load_all(struct frame *frame, struct target *target, holdall_table *table, const struct args *args) {
     const char *out = args->operands[0], *in = args->operands[1];
     int64_t from = args->raw ? FROM_RAW : file_format(in, args->from);

@@ -18,10 +18,10 @@
 static char *row_dtype(const struct column *column) {
     struct text text = {.bytes = NULL};
     bool constant = strpbrk(column->dtype, "('\"{") != NULL;
-    if (column->ndim > 0) text_words(&text, constant ? "(" : "('");
-    text_words(&text, column->dtype);
+    if (column->ndim > 0) text_string(&text, constant ? "(" : "('");
+    text_string(&text, column->dtype);
     if (column->ndim > 0) {
-        text_words(&text, constant ? ", " : "', ");
+        text_string(&text, constant ? ", " : "', ");
         text_tuple(&text, column->shape, column->ndim);
         text_char(&text, ')');
     }
@@ -103,16 +103,16 @@ bool target_append(struct target *target, const struct frame *frame, holdall_tab
         return complain("%s: there are %zu column%s, and the table has %" PRIu32, path, frame->bare ? 1 : frame->count,
                         plural(frame->count), count), false;
     }
-    struct frame wanted = {.source = {.path = path}};
-    bool good = make_lists(target, frame) && frame_of_table(&wanted, table, NULL);
+    struct frame expected = {.source = {.path = path}};
+    bool good = make_lists(target, frame) && frame_of_table(&expected, table, NULL);
     for (size_t i = 0; good && i < count; i++) {
         size_t found = 0;
-        while (found < count && strcmp(frame->columns[found].name, wanted.columns[i].name) != 0) found++;
+        while (found < count && strcmp(frame->columns[found].name, expected.columns[i].name) != 0) found++;
         target->order[i] = found;
-        good = found < count && type_equal(&frame->columns[found].type, &wanted.columns[i].type);
-        if (!good) complain("%s: rows of column '%s', %s, are wanted", path, wanted.columns[i].name, wanted.columns[i].dtype);
+        good = found < count && type_equal(&frame->columns[found].type, &expected.columns[i].type);
+        if (!good) complain("%s: expected rows of column '%s', %s", path, expected.columns[i].name, expected.columns[i].dtype);
     }
-    frame_free(&wanted);
+    frame_free(&expected);
     return good;
 }
 

@@ -1,7 +1,7 @@
 /*
  * Where rows of a frame go: a new table or array, or one that is there.
  *
- * Nothing counts before the commit. Whatever fails here has been said on stderr when the function returns.
+ * Nothing is durable or visible before the commit. These functions report errors on stderr before they return.
  */
 #ifndef TARGET_H
 #define TARGET_H

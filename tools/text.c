@@ -31,8 +31,8 @@ void text_put(struct text *text, const void *bytes, size_t n) {
     text->n += n;
 }
 
-void text_words(struct text *text, const char *words) {
-    text_put(text, words, strlen(words));
+void text_string(struct text *text, const char *string) {
+    text_put(text, string, strlen(string));
 }
 
 void text_char(struct text *text, char c) {
@@ -47,14 +47,14 @@ void text_json(struct text *text, const char *bytes, size_t n) {
         length = utf8_length(bytes + i, n - i);
         if (length == 0) {
             snprintf(escape, sizeof escape, "\\\\x%02x", c);
-            text_words(text, escape);
+            text_string(text, escape);
             length = 1;
         } else if (c == '"' || c == '\\') {
             text_char(text, '\\');
             text_char(text, (char)c);
         } else if (c < 0x20 || c == 0x7f) {
             snprintf(escape, sizeof escape, "\\u%04x", c);
-            text_words(text, escape);
+            text_string(text, escape);
         } else {
             text_put(text, bytes + i, length);
         }
@@ -67,9 +67,9 @@ void text_tuple(struct text *text, const uint64_t *numbers, uint32_t count) {
     text_char(text, '(');
     for (uint32_t i = 0; i < count; i++) {
         snprintf(number, sizeof number, "%s%" PRIu64, i ? ", " : "", numbers[i]);
-        text_words(text, number);
+        text_string(text, number);
     }
-    text_words(text, count == 1 ? ",)" : ")");
+    text_string(text, count == 1 ? ",)" : ")");
 }
 
 char *text_take(struct text *text) {
@@ -98,7 +98,7 @@ char *text_format(const char *format, va_list list) {
     return text;
 }
 
-/* Is it a byte inside of a character? */
+/* Returns whether it is a UTF-8 continuation byte. */
 static bool continues(char c) {
     return ((unsigned char)c & 0xc0) == 0x80;
 }

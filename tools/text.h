@@ -19,17 +19,17 @@ struct text {
 /* Makes room for so many bytes more; where they go, or NULL. */
 char *text_room(struct text *text, size_t more);
 void text_put(struct text *text, const void *bytes, size_t n);
-void text_words(struct text *text, const char *words);
+void text_string(struct text *text, const char *string);
 void text_char(struct text *text, char c);
-/* As a JSON string with its quotes; what is not UTF-8 becomes \xNN, as text. */
+/* Puts a JSON string with its quotes; invalid UTF-8 becomes \xNN, as text. */
 void text_json(struct text *text, const char *bytes, size_t n);
 /* Numbers as a tuple of Python's: "(3,)", "(3, 2)". */
 void text_tuple(struct text *text, const uint64_t *numbers, uint32_t count);
-/* The text with a NUL behind it, to be freed; NULL: no memory, which has been said. */
+/* Returns the text, terminated by a NUL. The caller frees it. NULL: out of memory, which was reported. */
 char *text_take(struct text *text);
 void text_free(struct text *text);
 
-/* The text of a format, to be freed; NULL: no memory. */
+/* The text of a format, to be freed by the caller; NULL: no memory. */
 char *text_format(const char *format, va_list list);
 /* Shortens a string in place to at most `most` bytes: its middle becomes "...", a third of what stays is before that, and no
  * character of UTF-8 is cut. */

@@ -15,7 +15,7 @@ static const struct {
     const char *unit;
     int64_t per_second; /* 0: a unit of seconds */
     int64_t seconds;
-    int digits; /* behind the point */
+    int digits; /* after the point */
 } units[] = {
     {"D", 0, 86400, 0},       {"h", 0, 3600, 0},         {"m", 0, 60, 0},
     {"s", 1, 1, 0},           {"ms", 1000, 1, 3},        {"us", 1000000, 1, 6},
@@ -55,22 +55,22 @@ static int64_t furthest(const struct type *type) {
 /* ---- to text ---- */
 
 static void put_date(struct text *text, struct date date, int parts) {
-    char words[64];
-    int n = snprintf(words, sizeof words, "%s%04" PRIu64, date.year < 0 ? "-" : "",
+    char buffer[64];
+    int n = snprintf(buffer, sizeof buffer, "%s%04" PRIu64, date.year < 0 ? "-" : "",
                      date.year < 0 ? 0 - (uint64_t)date.year : (uint64_t)date.year);
-    if (parts > 1) n += snprintf(words + n, sizeof words - (size_t)n, "-%02d", date.month);
-    if (parts > 2) n += snprintf(words + n, sizeof words - (size_t)n, "-%02d", date.day);
-    text_put(text, words, (size_t)n);
+    if (parts > 1) n += snprintf(buffer + n, sizeof buffer - (size_t)n, "-%02d", date.month);
+    if (parts > 2) n += snprintf(buffer + n, sizeof buffer - (size_t)n, "-%02d", date.day);
+    text_put(text, buffer, (size_t)n);
 }
 
 /* Seconds of a day, as far as the unit counts them, and the parts of one. */
 static void put_clock(struct text *text, int unit, int64_t second, int64_t part) {
-    char words[64];
-    int n = snprintf(words, sizeof words, "T%02d", (int)(second / 3600));
-    if (units[unit].seconds < 3600) n += snprintf(words + n, sizeof words - (size_t)n, ":%02d", (int)(second / 60 % 60));
-    if (units[unit].seconds < 60) n += snprintf(words + n, sizeof words - (size_t)n, ":%02d", (int)(second % 60));
-    if (units[unit].digits > 0) n += snprintf(words + n, sizeof words - (size_t)n, ".%0*" PRId64, units[unit].digits, part);
-    text_put(text, words, (size_t)n);
+    char buffer[64];
+    int n = snprintf(buffer, sizeof buffer, "T%02d", (int)(second / 3600));
+    if (units[unit].seconds < 3600) n += snprintf(buffer + n, sizeof buffer - (size_t)n, ":%02d", (int)(second / 60 % 60));
+    if (units[unit].seconds < 60) n += snprintf(buffer + n, sizeof buffer - (size_t)n, ":%02d", (int)(second % 60));
+    if (units[unit].digits > 0) n += snprintf(buffer + n, sizeof buffer - (size_t)n, ".%0*" PRId64, units[unit].digits, part);
+    text_put(text, buffer, (size_t)n);
 }
 
 static void put_time(struct text *text, int unit, int64_t count) {
@@ -94,7 +94,7 @@ void times_put(struct text *text, const struct type *type, int64_t value) {
     int64_t count, month = 0;
     bool far = __builtin_mul_overflow(value, type->many, &count) || count > furthest(type) || count < -furthest(type);
     if (value == NO_TIME) {
-        text_words(text, "NaT");
+        text_string(text, "NaT");
     } else if (unit >= 0 && !far) {
         put_time(text, unit, count);
     } else if (strcmp(type->unit, "Y") == 0 && !far) {
@@ -105,8 +105,8 @@ void times_put(struct text *text, const struct type *type, int64_t value) {
     } else if (strcmp(type->unit, "W") == 0 && !far) {
         put_date(text, date_of(7 * count), 3);
     } else { /* no unit, or a year too long */
-        char words[32];
-        text_put(text, words, (size_t)snprintf(words, sizeof words, "%" PRId64, value));
+        char buffer[32];
+        text_put(text, buffer, (size_t)snprintf(buffer, sizeof buffer, "%" PRId64, value));
     }
 }
 
@@ -122,7 +122,7 @@ static bool digits(const char **at, const char *end, int n, int64_t *value) {
     return true;
 }
 
-/* Digits behind a point as a number of 18 of them. */
+/* Digits after a point, padded to 18. */
 static bool fraction(const char **at, const char *end, int64_t *value) {
     int n = 0;
     *value = 0;
@@ -155,7 +155,7 @@ static bool parse_clock(const char *at, const char *end, struct moment *moment) 
     return at == end;
 }
 
-/* YYYY, YYYY-MM, YYYY-MM-DD, and behind that T or a space and a time. A longer year has a month: without one it is a count. */
+/* YYYY, YYYY-MM, YYYY-MM-DD, and then T or a space and a time. A longer year has a month: without one it is a count. */
 static bool parse_moment(const char *at, const char *end, struct moment *moment) {
     int64_t year, month = 1, day = 1;
     bool before = at < end && *at == '-';
@@ -171,7 +171,7 @@ static bool parse_moment(const char *at, const char *end, struct moment *moment)
     return at == end || ((*at == 'T' || *at == ' ') && parse_clock(at + 1, end, moment));
 }
 
-/* What is smaller than the unit is lost, which must be nothing. */
+/* Drops what is smaller than the unit, which must be 0. */
 static bool divide(int64_t n, int64_t by, int64_t *value) {
     *value = n / by;
     return n % by == 0;
@@ -194,13 +194,13 @@ static bool all_digits(const char *text, size_t n) {
 
 /* The count itself, which is longer than a year can be. */
 static bool parse_count(const char *text, size_t n, int64_t *value) {
-    char *end, words[24];
+    char *end, buffer[24];
     size_t digits = n > 0 && *text == '-' ? n - 1 : n;
-    if (digits <= YEAR_MOST || n >= sizeof words || !all_digits(text + n - digits, digits)) return false;
-    memcpy(words, text, n);
-    words[n] = '\0';
+    if (digits <= YEAR_MOST || n >= sizeof buffer || !all_digits(text + n - digits, digits)) return false;
+    memcpy(buffer, text, n);
+    buffer[n] = '\0';
     errno = 0;
-    *value = strtoll(words, &end, 10);
+    *value = strtoll(buffer, &end, 10);
     return errno == 0 && *value != NO_TIME;
 }
 
@@ -225,7 +225,7 @@ bool times_parse(const struct type *type, const char *text, size_t n, int64_t *v
     } else if (strcmp(type->unit, "W") == 0) {
         fits = midnight && divide(days, 7, &count);
     } else if (unit >= 0 && units[unit].seconds == DAY) {
-        fits = midnight; /* which may be further away than seconds can tell */
+        fits = midnight; /* which may be further away than seconds can represent */
         count = days;
     } else if (unit < 0 || far) {
         return false;

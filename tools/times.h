@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* What is no time, NaT. */
+/* NaT: not a time. */
 #define NO_TIME INT64_MIN
 
 /* A point in time in as many parts as its unit has. */

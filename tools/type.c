@@ -13,7 +13,7 @@
 /* Deeper nesting than this is not understood. */
 enum { DEPTH = 32 };
 
-/* What is left to be read. */
+/* The unread rest of the text. */
 struct cursor {
     const char *at;
     int depth;
@@ -30,7 +30,7 @@ static const struct {
     {"timedelta64", "m8"}, {"int", "i8"},   {"float", "f8"},    {"complex", "c16"}, {"float80", "f16"},
 };
 
-/* What stands between the brackets of a time: "25s". */
+/* The text in the brackets of a time: "25s". */
 static bool parse_unit(struct type *type, const char *at, const char *end) {
     type->many = 1;
     if (at == end) return true;
@@ -46,7 +46,7 @@ static bool parse_unit(struct type *type, const char *at, const char *end) {
     return true;
 }
 
-/* A letter and a number, and a unit behind that. */
+/* A letter, a number, and a unit. */
 static bool parse_code(struct type *type, const char *code, const char *end) {
     char kind = *code == 'a' ? 'S' : *code;
     size_t n = 0;
@@ -82,14 +82,14 @@ static bool parse_name(struct type *type, const char *at, size_t length) {
 
 /* ---- constants of Python's ---- */
 
-/* Is something left? */
+/* Skips spaces. Returns whether text is left. */
 static bool skip_space(struct cursor *c) {
     while (*c->at == ' ' || *c->at == '\n') c->at++;
     return *c->at != '\0';
 }
 
-static bool next_is(struct cursor *c, char wanted) {
-    if (!skip_space(c) || *c->at != wanted) return false;
+static bool next_is(struct cursor *c, char expected) {
+    if (!skip_space(c) || *c->at != expected) return false;
     c->at++;
     return true;
 }
@@ -116,7 +116,7 @@ static bool parse_character(struct cursor *c, struct text *text) {
     return true;
 }
 
-/* A string, to be freed; NULL: there is none. */
+/* A string, to be freed by the caller; NULL: there is none. */
 static char *parse_string(struct cursor *c) {
     struct text text = {.bytes = NULL};
     while (*c->at == ' ') c->at++;
@@ -165,7 +165,7 @@ static char *parse_field_name(struct cursor *c) {
     return NULL;
 }
 
-/* What was read of a type, without the quotes around a name; with a shape it is a pair. To be freed. */
+/* Returns the parsed text of a type, without quotes around a name; with a shape, a pair. The caller frees it. */
 static char *spelling(const char *from, const char *to, bool pair) {
     struct text text = {.bytes = NULL};
     bool quoted = !pair && (*from == '\'' || *from == '"');

@@ -31,19 +31,19 @@ struct field {
     struct type type;
 };
 
-/* From a type as the library tells it, with items of so many bytes; one that is not known here is taken for bytes
- * without a meaning. False: no memory, which has been said. */
+/* From a type as the library reports it, with items of so many bytes; one that is not known here is taken for bytes
+ * without a meaning. False: out of memory, which is reported. */
 bool type_parse(struct type *type, const char *dtype, size_t itemsize);
 /* The same where the size is not known; false: it is none that is known here, or no memory. Says nothing. */
 bool type_read(struct type *type, const char *dtype);
-/* Makes of it the type of an item of ndim dimensions. False: no memory, which has been said. */
+/* Makes of it the type of an item of ndim dimensions. False: out of memory, which is reported. */
 bool type_nest(struct type *type, uint32_t ndim, const uint64_t *shape);
 /* Takes a pair of a type and a shape apart, "('<f8', (3,))"; what is none has no dimensions. *item is to be freed; NULL: no memory,
  * or not a type that is known here. */
 void type_split(const char *dtype, char **item, uint32_t *ndim, uint64_t shape[HOLDALL_MAX_NDIM]);
-/* Do items of both have the same bytes? */
+/* Returns whether items of both types have the same bytes. */
 bool type_equal(const struct type *one, const struct type *other);
-/* Does it hold objects of Python's? */
+/* Returns whether it contains Python objects. */
 bool type_has_objects(const struct type *type);
 void type_free(struct type *type);
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a file or folder is for a dataset: unknown, a file of its own, or a folder, named for its content. */
+/* Role of a file or folder in a dataset: unknown, a file of it, or a folder, named for its content. */
 enum part { UNKNOWN, OWN_FILE, ARRAY, TABLE, COLUMNS, CHUNKS, META };
 
 struct look {
@@ -48,7 +48,7 @@ static bool is_column(const struct look *look, const char *name) {
     return false;
 }
 
-/* Has a type a field of this name? */
+/* Returns whether a type has a field of this name. */
 static bool has_field(const holdall_array *array, const char *name) {
     const char *dtype = array ? holdall_array_dtype(array) : "";
     size_t n = strlen(name);
@@ -90,12 +90,12 @@ static enum part part_of(const struct look *look, enum part folder, const char *
 
 /* ---- folders ---- */
 
-/* "FOLDER/NAME", or NAME alone, to be freed; NULL: no memory, which has been reported. */
+/* "FOLDER/NAME", or NAME alone, to be freed by the caller; NULL: no memory, which has been reported. */
 static char *joined(const char *folder, const char *name) {
     struct text text = {.bytes = NULL};
-    text_words(&text, folder);
+    text_string(&text, folder);
     if (*folder && *name) text_char(&text, '/');
-    text_words(&text, name);
+    text_string(&text, name);
     return text_take(&text);
 }
 
@@ -110,8 +110,8 @@ static void look_into(struct look *look, const char *below, enum part folder) {
         char *name = part == OWN_FILE ? NULL : joined(below, entry->d_name);
         look->failed |= part != OWN_FILE && !name;
         if (name && part == UNKNOWN) {
-            if (look->found.n > 0) text_words(&look->found, ", ");
-            text_words(&look->found, name);
+            if (look->found.n > 0) text_string(&look->found, ", ");
+            text_string(&look->found, name);
         } else if (name) {
             look_into(look, name, part);
         }

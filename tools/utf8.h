@@ -10,7 +10,7 @@
 
 /* Bytes of the character that text of n bytes begins with; 0 where it is none. */
 size_t utf8_length(const char *text, size_t n);
-/* Is it UTF-8 from its beginning to its end? */
+/* Returns whether the text is valid UTF-8. */
 bool utf8_is_valid(const char *text, size_t n);
 /* Writes a character, of 1 to 4 bytes; returns how many. What is no character becomes U+FFFD. */
 size_t utf8_put(char *to, uint32_t code);

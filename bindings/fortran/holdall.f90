@@ -27,10 +27,10 @@
 !    %close(). A second open closes the first handle. Handles must not be copied by assignment.
 !  - Procedures whose handle is intent(in) may run in several threads at once on one handle. All
 !    others, among them %refresh(), need a handle that no other thread uses at that time.
-!  - call a%refresh() moves a handle that was opened with HOLDALL_READ to the newest commit; any other
-!    handle is HOLDALL_E_STATE. Shape, dtype and attributes are then those of the new commit. After an
-!    error the handle is unchanged. a%generation() counts commits through the handle, and refreshes
-!    that may have found a newer commit.
+!  - call a%refresh() moves a handle that was opened with HOLDALL_READ to the newest commit; any
+!    other handle is HOLDALL_E_STATE. Shape, dtype and attributes are then those of the new commit.
+!    After an error the handle is unchanged. a%generation() counts commits through the handle, and
+!    refreshes that may have found a newer commit.
 !  - Numbers are integer(int8, int16, int32, int64), real(real32, real64), complex of both and
 !    logical(c_bool), in scalars, arrays of any rank, and sections with strides, x(1:9:2, :). They
 !    are not copied, except sections with gaps by append, insert and put.
@@ -63,7 +63,8 @@ include 'holdall_bag.inc'
 
 module holdall
   use holdall_constants
-  use holdall_core, only: holdall_error, holdall_options, holdall_storage, holdall_dtype, holdall_version, holdall_status_name, &
+  use holdall_core, only: holdall_error, holdall_options, holdall_storage, holdall_dtype, &
+      holdall_version, holdall_status_name, &
       holdall_constant_name
   use holdall_callbacks, only: holdall_progress, holdall_fault, holdall_options_set_progress
   use holdall_arrow, only: holdall_arrow_stream
@@ -72,7 +73,8 @@ module holdall
   use holdall_boxes, only: holdall_box
   use holdall_arrays, only: holdall_array, holdall_array_info
   use holdall_tables, only: holdall_table, holdall_table_info
-  use holdall_bags, only: holdall_bag, holdall_bag_info, holdall_bag_writer, holdall_records, holdall_bag_stream, holdall_bag_index
+  use holdall_bags, only: holdall_bag, holdall_bag_info, holdall_bag_writer, holdall_records, &
+      holdall_bag_stream, holdall_bag_index
   implicit none
   public
 end module

@@ -17,7 +17,9 @@ type Array struct {
 
 func freeArray(p unsafe.Pointer) { C.holdall_array_close((*C.holdall_array)(p)) }
 
-func array(op, path string, mode Mode, options []Option, f func(path *C.char, o *C.holdall_options, out **C.holdall_array, c *call) C.holdall_status) (*Array, error) {
+func array(op, path string, mode Mode, options []Option,
+	f func(path *C.char, o *C.holdall_options, out **C.holdall_array,
+		c *call) C.holdall_status) (*Array, error) {
 	var h *handle
 	err := withString(op, path, func(path *C.char) (err error) {
 		h, err = open(op, options, freeArray, func(o *C.holdall_options, c *call) C.holdall_status {
@@ -34,9 +36,10 @@ func array(op, path string, mode Mode, options []Option, f func(path *C.char, o 
 // OpenArray opens an array at its last commit: ReadOnly to read, Append to read and change.
 // Errors: ErrType if the container is not an array; ErrBusy if another writer is active.
 func OpenArray(path string, mode Mode, options ...Option) (*Array, error) {
-	return array("open an array", path, mode, options, func(path *C.char, o *C.holdall_options, out **C.holdall_array, c *call) C.holdall_status {
-		return C.holdall_array_open(path, C.holdall_mode(mode), o, out, &c.err)
-	})
+	return array("open an array", path, mode, options,
+		func(path *C.char, o *C.holdall_options, out **C.holdall_array, c *call) C.holdall_status {
+			return C.holdall_array_open(path, C.holdall_mode(mode), o, out, &c.err)
+		})
 }
 
 // ArraySpec describes a new array. The lengths are in items per dimension. If ChunkShape or
@@ -53,7 +56,8 @@ type ArraySpec struct {
 func (s ArraySpec) of(op string, ndim int, room *arena) (*C.holdall_array_spec, error) {
 	for _, shape := range [][]uint64{s.ChunkShape, s.BlockShape} {
 		if shape != nil && len(shape) != ndim {
-			return nil, refused(op, ErrArgument, "the shape of chunks or blocks has %d dimensions (expected %d)", len(shape), ndim)
+			return nil, refused(op, ErrArgument,
+				"the shape of chunks or blocks has %d dimensions (expected %d)", len(shape), ndim)
 		}
 	}
 	if err := checked(op, s.Dtype); err != nil {
@@ -66,7 +70,8 @@ func (s ArraySpec) of(op string, ndim int, room *arena) (*C.holdall_array_spec, 
 	if s.Dtype != "" {
 		spec.dtype = room.text(s.Dtype)
 	}
-	spec.shape, spec.chunk_shape, spec.block_shape = room.lengths(s.Shape), room.lengths(s.ChunkShape), room.lengths(s.BlockShape)
+	spec.shape, spec.chunk_shape, spec.block_shape =
+		room.lengths(s.Shape), room.lengths(s.ChunkShape), room.lengths(s.BlockShape)
 	return spec, nil
 }
 
@@ -84,9 +89,10 @@ func CreateArray(path string, mode Mode, spec ArraySpec, options ...Option) (*Ar
 	if err != nil {
 		return nil, err
 	}
-	return array(op, path, mode, options, func(path *C.char, o *C.holdall_options, out **C.holdall_array, c *call) C.holdall_status {
-		return C.holdall_array_create(path, C.holdall_mode(mode), s, o, out, &c.err)
-	})
+	return array(op, path, mode, options,
+		func(path *C.char, o *C.holdall_options, out **C.holdall_array, c *call) C.holdall_status {
+			return C.holdall_array_create(path, C.holdall_mode(mode), s, o, out, &c.err)
+		})
 }
 
 // view makes a call that does not change the array. For a column it gets the array from the table.
@@ -100,11 +106,14 @@ func (a *Array) view(op string, f func(a *C.holdall_array, c *call) C.holdall_st
 }
 
 // change makes a call that changes the array. It returns ErrState for a column.
-func (a *Array) change(op string, f func(a *C.holdall_array, e *C.holdall_error) C.holdall_status) error {
+func (a *Array) change(op string,
+	f func(a *C.holdall_array, e *C.holdall_error) C.holdall_status) error {
 	if a.column != nil {
 		return refused(op, ErrState, "a column cannot be changed directly; change it through its table")
 	}
-	return a.handle.change(op, func(p unsafe.Pointer, c *call) C.holdall_status { return f((*C.holdall_array)(p), &c.err) })
+	return a.handle.change(op, func(p unsafe.Pointer, c *call) C.holdall_status {
+		return f((*C.holdall_array)(p), &c.err)
+	})
 }
 
 // Close closes the array; uncommitted changes are discarded. It has no effect on a column, which
@@ -125,7 +134,9 @@ func (a *Array) look(f func(a *C.holdall_array)) {
 
 // Shape returns the number of items along each dimension, or nil if the array is closed.
 func (a *Array) Shape() (shape []uint64) {
-	a.look(func(a *C.holdall_array) { shape = lengths(C.holdall_array_shape(a), C.holdall_array_ndim(a)) })
+	a.look(func(a *C.holdall_array) {
+		shape = lengths(C.holdall_array_shape(a), C.holdall_array_ndim(a))
+	})
 	return shape
 }
 
@@ -188,7 +199,8 @@ func (a *Array) Info() (info ArrayInfo, err error) {
 		}
 		info = ArrayInfo{Format(i.format), C.GoString(i.dtype), int(i.itemsize),
 			lengths(i.shape, i.ndim), lengths(i.chunk_shape, i.ndim), lengths(i.block_shape, i.ndim),
-			Order(i.order), Codec(i.codec), int(i.level), ChecksumKind(i.checksum), filters(i.filters[:i.filter_count]),
+			Order(i.order), Codec(i.codec), int(i.level), ChecksumKind(i.checksum),
+			filters(i.filters[:i.filter_count]),
 			uint64(i.nbytes), uint64(i.stored_bytes), int(i.attr_count), uint64(i.generation)}
 		return C.HOLDALL_OK
 	})
@@ -231,7 +243,8 @@ func (a *Array) ReadBytes(box Box, dst []byte) error {
 			return err
 		}
 		return a.view("read", func(a *C.holdall_array, c *call) C.holdall_status {
-			return C.holdall_array_read(a, numbers(box.Start), numbers(box.Count), numbers(box.Step), start(dst), C.size_t(len(dst)), nil, &c.err)
+			return C.holdall_array_read(a, numbers(box.Start), numbers(box.Count), numbers(box.Step),
+				start(dst), C.size_t(len(dst)), nil, &c.err)
 		})
 	})
 }
@@ -244,15 +257,18 @@ func (a *Array) WriteBytes(box Box, src []byte) error {
 		return err
 	}
 	return a.change("write", func(a *C.holdall_array, e *C.holdall_error) C.holdall_status {
-		return C.holdall_array_write(a, numbers(box.Start), numbers(box.Count), numbers(box.Step), start(src), C.size_t(len(src)), nil, e)
+		return C.holdall_array_write(a, numbers(box.Start), numbers(box.Count), numbers(box.Step),
+			start(src), C.size_t(len(src)), nil, e)
 	})
 }
 
 // lists calls f with a C copy of the positions of each dimension; nil stands for the whole
 // dimension.
-func lists(op string, shape []uint64, positions [][]uint64, f func(lists **C.uint64_t, counts []uint64) error) error {
+func lists(op string, shape []uint64, positions [][]uint64,
+	f func(lists **C.uint64_t, counts []uint64) error) error {
 	if len(positions) != len(shape) {
-		return refused(op, ErrArgument, "%d lists of positions (expected %d, one per dimension)", len(positions), len(shape))
+		return refused(op, ErrArgument, "%d lists of positions (expected %d, one per dimension)",
+			len(positions), len(shape))
 	}
 	room := arena{}
 	defer room.free()
@@ -276,7 +292,8 @@ func (a *Array) ReadOrthogonalBytes(positions [][]uint64, dst []byte) error {
 	return a.stable(func() error {
 		return lists("read", a.Shape(), positions, func(lists **C.uint64_t, counts []uint64) error {
 			return a.view("read", func(a *C.holdall_array, c *call) C.holdall_status {
-				return C.holdall_array_read_orthogonal(a, lists, numbers(counts), start(dst), C.size_t(len(dst)), &c.err)
+				return C.holdall_array_read_orthogonal(a, lists, numbers(counts), start(dst),
+					C.size_t(len(dst)), &c.err)
 			})
 		})
 	})
@@ -287,7 +304,8 @@ func (a *Array) ReadOrthogonalBytes(positions [][]uint64, dst []byte) error {
 func (a *Array) WriteOrthogonalBytes(positions [][]uint64, src []byte) error {
 	return lists("write", a.Shape(), positions, func(lists **C.uint64_t, counts []uint64) error {
 		return a.change("write", func(a *C.holdall_array, e *C.holdall_error) C.holdall_status {
-			return C.holdall_array_write_orthogonal(a, lists, numbers(counts), start(src), C.size_t(len(src)), e)
+			return C.holdall_array_write_orthogonal(a, lists, numbers(counts), start(src),
+				C.size_t(len(src)), e)
 		})
 	})
 }
@@ -301,19 +319,22 @@ func (a *Array) ReadPointsBytes(coordinates []uint64, dst []byte) error {
 	return a.stable(func() error {
 		ndim := len(a.Shape())
 		if ndim == 0 || len(coordinates)%ndim != 0 {
-			return refused("read", ErrArgument, "%d coordinates for an array of %d dimensions", len(coordinates), ndim)
+			return refused("read", ErrArgument, "%d coordinates for an array of %d dimensions",
+				len(coordinates), ndim)
 		}
 		return a.view("read", func(a *C.holdall_array, c *call) C.holdall_status {
-			return C.holdall_array_read_points(a, numbers(coordinates), C.size_t(len(coordinates)/ndim), start(dst), C.size_t(len(dst)), &c.err)
+			return C.holdall_array_read_points(a, numbers(coordinates), C.size_t(len(coordinates)/ndim),
+				start(dst), C.size_t(len(dst)), &c.err)
 		})
 	})
 }
 
-// AppendBytes appends count positions to dimension axis. src holds the new items, packed, in C order.
-// After an error nothing is appended.
+// AppendBytes appends count positions to dimension axis. src holds the new items, packed, in C
+// order. After an error nothing is appended.
 func (a *Array) AppendBytes(axis int, count uint64, src []byte) error {
 	return a.change("append", func(a *C.holdall_array, e *C.holdall_error) C.holdall_status {
-		return C.holdall_array_append(a, C.uint32_t(axis), C.uint64_t(count), start(src), C.size_t(len(src)), e)
+		return C.holdall_array_append(a, C.uint32_t(axis), C.uint64_t(count), start(src),
+			C.size_t(len(src)), e)
 	})
 }
 
@@ -321,7 +342,8 @@ func (a *Array) AppendBytes(axis int, count uint64, src []byte) error {
 // items, packed, in C order. After an error nothing is inserted.
 func (a *Array) InsertBytes(axis int, from, count uint64, src []byte) error {
 	return a.change("insert", func(a *C.holdall_array, e *C.holdall_error) C.holdall_status {
-		return C.holdall_array_insert(a, C.uint32_t(axis), C.uint64_t(from), C.uint64_t(count), start(src), C.size_t(len(src)), e)
+		return C.holdall_array_insert(a, C.uint32_t(axis), C.uint64_t(from), C.uint64_t(count),
+			start(src), C.size_t(len(src)), e)
 	})
 }
 
@@ -337,7 +359,8 @@ func (a *Array) Remove(axis int, from, count uint64) error {
 // value.
 func (a *Array) Resize(shape []uint64) error {
 	if ndim := len(a.Shape()); len(shape) != ndim {
-		return refused("resize", ErrArgument, "the shape has %d dimensions (expected %d)", len(shape), ndim)
+		return refused("resize", ErrArgument, "the shape has %d dimensions (expected %d)", len(shape),
+			ndim)
 	}
 	return a.change("resize", func(a *C.holdall_array, e *C.holdall_error) C.holdall_status {
 		return C.holdall_array_resize(a, numbers(shape), e)
@@ -346,7 +369,9 @@ func (a *Array) Resize(shape []uint64) error {
 
 // Commit makes all changes durable and visible together.
 func (a *Array) Commit() error {
-	return a.change("commit", func(a *C.holdall_array, e *C.holdall_error) C.holdall_status { return C.holdall_array_commit(a, e) })
+	return a.change("commit", func(a *C.holdall_array, e *C.holdall_error) C.holdall_status {
+		return C.holdall_array_commit(a, e)
+	})
 }
 
 // Copy copies the array to a new container, which appears complete or not at all. mode is Create or
@@ -356,7 +381,8 @@ func (a *Array) Copy(path string, mode Mode, spec ArraySpec, options ...Option) 
 	defer room.free()
 	ndim := len(a.Shape())
 	if spec.Shape != nil && len(spec.Shape) != ndim {
-		return refused("copy", ErrArgument, "the shape has %d dimensions (expected %d)", len(spec.Shape), ndim)
+		return refused("copy", ErrArgument, "the shape has %d dimensions (expected %d)", len(spec.Shape),
+			ndim)
 	}
 	s, err := spec.of("copy", ndim, &room)
 	if err != nil {

@@ -36,7 +36,8 @@ func (a *Array) ReadObject(i uint64) (object []byte, err error) {
 			return status
 		}
 		object = make([]byte, c.n)
-		return C.holdall_array_read_object(a, C.uint64_t(i), start(object), C.size_t(len(object)), &c.n, &c.err)
+		return C.holdall_array_read_object(a, C.uint64_t(i), start(object), C.size_t(len(object)), &c.n,
+			&c.err)
 	})
 	return unless(object, err)
 }

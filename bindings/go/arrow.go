@@ -15,7 +15,9 @@ import "unsafe"
 // made from.
 type ArrowStream struct{ *handle }
 
-func newArrowStream(h *handle, op string, f func(p unsafe.Pointer, out *C.struct_ArrowArrayStream, c *call) C.holdall_status) (*ArrowStream, error) {
+func newArrowStream(h *handle, op string,
+	f func(p unsafe.Pointer, out *C.struct_ArrowArrayStream,
+		c *call) C.holdall_status) (*ArrowStream, error) {
 	out := (*C.struct_ArrowArrayStream)(C.calloc(1, C.sizeof_struct_ArrowArrayStream))
 	err := h.view(op, func(p unsafe.Pointer, c *call) C.holdall_status { return f(p, out, c) })
 	if err != nil {
@@ -43,18 +45,22 @@ func (s *ArrowStream) Pointer() (stream unsafe.Pointer) {
 // library chooses. Errors: ErrRange if there are fewer rows; ErrUnsupported for a column without
 // an Arrow type.
 func (t *Table) Arrow(start, count, batch uint64) (*ArrowStream, error) {
-	return newArrowStream(t.handle, "arrow", func(p unsafe.Pointer, out *C.struct_ArrowArrayStream, c *call) C.holdall_status {
-		return C.holdall_table_to_arrow((*C.holdall_table)(p), C.uint64_t(start), C.uint64_t(count), C.uint64_t(batch), out, &c.err)
-	})
+	return newArrowStream(t.handle, "arrow",
+		func(p unsafe.Pointer, out *C.struct_ArrowArrayStream, c *call) C.holdall_status {
+			return C.holdall_table_to_arrow((*C.holdall_table)(p), C.uint64_t(start), C.uint64_t(count),
+				C.uint64_t(batch), out, &c.err)
+		})
 }
 
 // Arrow exports count records from record start on as a stream with one field, "record", in batches
 // of batch records; batch 0: as many as the library chooses. Errors: ErrRange if there are fewer
 // records.
 func (b *Bag) Arrow(start, count, batch uint64) (*ArrowStream, error) {
-	return newArrowStream(b.handle, "arrow", func(p unsafe.Pointer, out *C.struct_ArrowArrayStream, c *call) C.holdall_status {
-		return C.holdall_bag_to_arrow((*C.holdall_bag)(p), C.uint64_t(start), C.uint64_t(count), C.uint64_t(batch), out, &c.err)
-	})
+	return newArrowStream(b.handle, "arrow",
+		func(p unsafe.Pointer, out *C.struct_ArrowArrayStream, c *call) C.holdall_status {
+			return C.holdall_bag_to_arrow((*C.holdall_bag)(p), C.uint64_t(start), C.uint64_t(count),
+				C.uint64_t(batch), out, &c.err)
+		})
 }
 
 // AppendArrow appends the rows of stream, the address of a struct ArrowArrayStream. The stream is

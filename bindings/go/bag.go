@@ -16,14 +16,15 @@ type Bag struct{ *handle }
 func freeBag(p unsafe.Pointer) { C.holdall_bag_close((*C.holdall_bag)(p)) }
 
 // OpenBag opens a bag for reading at its last commit. spec is a path, or several separated by
-// commas; "@3" and "@*" stand for the shards of a set. Errors: ErrType if the container is not a bag;
-// ErrFormat if a file is not a bag, or torn; ErrMissing if a file does not exist.
+// commas; "@3" and "@*" stand for the shards of a set. Errors: ErrType if the container is not a
+// bag; ErrFormat if a file is not a bag, or torn; ErrMissing if a file does not exist.
 func OpenBag(spec string, options ...Option) (*Bag, error) {
 	var h *handle
 	err := withString("open a bag", spec, func(spec *C.char) (err error) {
-		h, err = open("open a bag", options, freeBag, func(o *C.holdall_options, c *call) C.holdall_status {
-			return C.holdall_bag_open(spec, o, (**C.holdall_bag)(unsafe.Pointer(&c.out)), &c.err)
-		})
+		h, err = open("open a bag", options, freeBag,
+			func(o *C.holdall_options, c *call) C.holdall_status {
+				return C.holdall_bag_open(spec, o, (**C.holdall_bag)(unsafe.Pointer(&c.out)), &c.err)
+			})
 		return err
 	})
 	if err != nil {
@@ -33,7 +34,8 @@ func OpenBag(spec string, options ...Option) (*Bag, error) {
 }
 
 // made opens a handle from this one; f must store it in c.out.
-func (h *handle) made(op string, options []Option, free func(unsafe.Pointer), keep []*callback, f func(p unsafe.Pointer, o *C.holdall_options, c *call) C.holdall_status) (*handle, error) {
+func (h *handle) made(op string, options []Option, free func(unsafe.Pointer), keep []*callback,
+	f func(p unsafe.Pointer, o *C.holdall_options, c *call) C.holdall_status) (*handle, error) {
 	var out unsafe.Pointer
 	more, err := withOptions(op, options, func(o *C.holdall_options) error {
 		return h.view(op, func(p unsafe.Pointer, c *call) C.holdall_status {
@@ -52,9 +54,11 @@ func (h *handle) made(op string, options []Option, free func(unsafe.Pointer), ke
 // Slice returns the count records start, start+step, ... as a bag with its own Close. step may be
 // negative. Errors: ErrRange if a record is outside the bag.
 func (b *Bag) Slice(start, count uint64, step int64) (*Bag, error) {
-	h, err := b.made("slice", nil, freeBag, nil, func(p unsafe.Pointer, _ *C.holdall_options, c *call) C.holdall_status {
-		return C.holdall_bag_slice((*C.holdall_bag)(p), C.uint64_t(start), C.uint64_t(count), C.int64_t(step), (**C.holdall_bag)(unsafe.Pointer(&c.out)), &c.err)
-	})
+	h, err := b.made("slice", nil, freeBag, nil,
+		func(p unsafe.Pointer, _ *C.holdall_options, c *call) C.holdall_status {
+			return C.holdall_bag_slice((*C.holdall_bag)(p), C.uint64_t(start), C.uint64_t(count),
+				C.int64_t(step), (**C.holdall_bag)(unsafe.Pointer(&c.out)), &c.err)
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +90,8 @@ func (b *Bag) Info() (info BagInfo, err error) {
 		i := C.holdall_bag_info{}
 		i.struct_size = C.sizeof_holdall_bag_info
 		status := C.holdall_bag_get_info((*C.holdall_bag)(p), &i, &c.err)
-		info = BagInfo{Format(i.format), uint64(i.record_count), uint64(i.stored_bytes), Codec(i.codec), ChecksumKind(i.checksum),
+		info = BagInfo{Format(i.format), uint64(i.record_count), uint64(i.stored_bytes), Codec(i.codec),
+			ChecksumKind(i.checksum),
 			Limits(i.limits), Sharding(i.shards), int(i.shard_count), uint64(i.generation)}
 		return status
 	})
@@ -121,7 +126,9 @@ func (b *Bag) Shards() (shards []Shard) {
 	b.look(func(p unsafe.Pointer) {
 		bag := (*C.holdall_bag)(p)
 		for i := C.uint32_t(0); i < C.holdall_bag_shard_count(bag); i++ {
-			shards = append(shards, Shard{C.GoString(C.holdall_bag_shard_name(bag, i)), uint64(C.holdall_bag_shard_record_count(bag, i))})
+			shards = append(shards,
+				Shard{C.GoString(C.holdall_bag_shard_name(bag, i)),
+					uint64(C.holdall_bag_shard_record_count(bag, i))})
 		}
 	})
 	return shards
@@ -135,10 +142,12 @@ func (b *Bag) Read(i uint64, buf []byte) ([]byte, error) {
 	buf = buf[:cap(buf)]
 	var n int
 	err := b.view("read", func(p unsafe.Pointer, c *call) C.holdall_status {
-		status := C.holdall_bag_read((*C.holdall_bag)(p), C.uint64_t(i), given(buf), C.size_t(len(buf)), &c.n, &c.err)
+		status := C.holdall_bag_read((*C.holdall_bag)(p), C.uint64_t(i), given(buf), C.size_t(len(buf)),
+			&c.n, &c.err)
 		if buf == nil && status >= 0 || status == C.HOLDALL_E_BUFFER {
 			buf = make([]byte, c.n)
-			status = C.holdall_bag_read((*C.holdall_bag)(p), C.uint64_t(i), start(buf), C.size_t(len(buf)), &c.n, &c.err)
+			status = C.holdall_bag_read((*C.holdall_bag)(p), C.uint64_t(i), start(buf), C.size_t(len(buf)),
+				&c.n, &c.err)
 		}
 		n = int(c.n)
 		return status
@@ -162,7 +171,8 @@ func (b *Bag) Size(i uint64) (n int, err error) {
 // ReadRange reads count records from record start on into one batch, in parallel if faster.
 func (b *Bag) ReadRange(start, count uint64) (*Records, error) {
 	return b.records("read", func(p unsafe.Pointer, c *call) C.holdall_status {
-		return C.holdall_bag_read_range((*C.holdall_bag)(p), C.uint64_t(start), C.uint64_t(count), (**C.holdall_records)(unsafe.Pointer(&c.out)), &c.err)
+		return C.holdall_bag_read_range((*C.holdall_bag)(p), C.uint64_t(start), C.uint64_t(count),
+			(**C.holdall_records)(unsafe.Pointer(&c.out)), &c.err)
 	})
 }
 
@@ -173,7 +183,8 @@ func (b *Bag) ReadIndices(indices []uint64) (*Records, error) {
 		if indices == nil {
 			indices = []uint64{}
 		}
-		return C.holdall_bag_read_indices((*C.holdall_bag)(p), numbers(indices), C.size_t(len(indices)), (**C.holdall_records)(unsafe.Pointer(&c.out)), &c.err)
+		return C.holdall_bag_read_indices((*C.holdall_bag)(p), numbers(indices), C.size_t(len(indices)),
+			(**C.holdall_records)(unsafe.Pointer(&c.out)), &c.err)
 	})
 }
 
@@ -195,7 +206,8 @@ type Records struct {
 	damaged []uint64
 }
 
-func (h *handle) records(op string, f func(p unsafe.Pointer, c *call) C.holdall_status) (*Records, error) {
+func (h *handle) records(op string,
+	f func(p unsafe.Pointer, c *call) C.holdall_status) (*Records, error) {
 	var p *C.holdall_records
 	err := h.view(op, func(handle unsafe.Pointer, c *call) C.holdall_status {
 		c.out = nil

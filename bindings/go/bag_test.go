@@ -76,11 +76,14 @@ func TestBag(t *testing.T) {
 	bag := must(OpenBag(path, Threads(2), Map(true)))
 	defer bag.Close()
 	info := must(bag.Info())
-	if bag.Len() != n || info.RecordCount != n || info.Codec != CodecZstd || info.Checksum != ChecksumZstd || info.StoredBytes == 0 ||
-		info.Format != Bagz || info.Limits != LimitsTail || info.Sharding != ShardsConcatenated || info.ShardCount != 1 || info.Generation != 0 {
+	if bag.Len() != n || info.RecordCount != n || info.Codec != CodecZstd ||
+		info.Checksum != ChecksumZstd || info.StoredBytes == 0 ||
+		info.Format != Bagz || info.Limits != LimitsTail || info.Sharding != ShardsConcatenated ||
+		info.ShardCount != 1 || info.Generation != 0 {
 		t.Fatal(bag.Len(), info)
 	}
-	if fmt.Sprint(info.Codec, info.Format, info.Checksum, KindBag, FilterShuffle) != "zstd bagz zstd bag shuffle" {
+	if fmt.Sprint(info.Codec, info.Format, info.Checksum, KindBag,
+		FilterShuffle) != "zstd bagz zstd bag shuffle" {
 		t.Fatal(info.Codec, info.Format, info.Checksum, KindBag, FilterShuffle)
 	}
 	same(t, bag.Shards(), []Shard{{path, n}})
@@ -94,11 +97,13 @@ func TestBag(t *testing.T) {
 	}
 	batch := must(bag.ReadRange(10, 500))
 	indices := must(bag.ReadIndices([]uint64{999, 0, 7, 7}))
-	if batch.Len() != 500 || !bytes.Equal(batch.Bytes(499), record(509)) || !bytes.Equal(indices.Bytes(3), record(7)) || !bytes.Equal(indices.Bytes(0), record(999)) {
+	if batch.Len() != 500 || !bytes.Equal(batch.Bytes(499), record(509)) ||
+		!bytes.Equal(indices.Bytes(3), record(7)) || !bytes.Equal(indices.Bytes(0), record(999)) {
 		t.Fatal("batches differ")
 	}
 	data, offsets := batch.Data()
-	if int(offsets[500]) != len(data) || indices.Number(0) != NoRecord || len(indices.DamagedPositions()) != 0 {
+	if int(offsets[500]) != len(data) || indices.Number(0) != NoRecord ||
+		len(indices.DamagedPositions()) != 0 {
 		t.Fatal(offsets[500], len(data))
 	}
 	done(t, batch.Close())
@@ -125,7 +130,8 @@ func TestErrors(t *testing.T) {
 	_, err := bag.Read(3, nil)
 	is(t, err, ErrRange)
 	var e *Error
-	if !errors.As(err, &e) || e.Status != ErrRange || e.Op != "read" || e.Message == "" || e.Status.String() != "HOLDALL_E_RANGE" {
+	if !errors.As(err, &e) || e.Status != ErrRange || e.Op != "read" || e.Message == "" ||
+		e.Status.String() != "HOLDALL_E_RANGE" {
 		t.Fatalf("%#v", err)
 	}
 	_, err = OpenBag(filepath.Join(t.TempDir(), "none.bagz"))
@@ -295,7 +301,8 @@ func TestIndex(t *testing.T) {
 	made := must(bag.CreateIndex(path+".index", Create))
 	done(t, made.Close())
 	for _, x := range []*Index{must(bag.BuildIndex()), must(bag.OpenIndex(path + ".index"))} {
-		if x.KeyCount() != 5 || x.DamagedCount() != 0 || must(x.First([]byte("z"))) != 3 || must(x.First(nil)) != 2 || must(x.First([]byte("no"))) != NoRecord {
+		if x.KeyCount() != 5 || x.DamagedCount() != 0 || must(x.First([]byte("z"))) != 3 ||
+			must(x.First(nil)) != 2 || must(x.First([]byte("no"))) != NoRecord {
 			t.Fatal(x.KeyCount())
 		}
 		if all := must(x.Find([]byte("x"))); len(all) != 21 || all[0] != 0 || all[20] != 24 {

@@ -99,7 +99,8 @@ func holdallGoProgress(ctx unsafe.Pointer, done, total C.uint64_t) C.int {
 //export holdallGoFault
 func holdallGoFault(ctx unsafe.Pointer, part *C.char, fault *C.holdall_error) C.int {
 	return called(ctx, func(f any, _ *failed) C.int {
-		return stopUnless(f.(func(part string, fault *Error) bool)(C.GoString(part), newError("verify", fault)))
+		return stopUnless(f.(func(part string, fault *Error) bool)(C.GoString(part),
+			newError("verify", fault)))
 	})
 }
 

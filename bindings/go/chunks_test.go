@@ -15,7 +15,8 @@ import (
 func TestSchunk(t *testing.T) {
 	for _, format := range []Format{Bloscpack, B2Frame} {
 		path := filepath.Join(t.TempDir(), "a")
-		s := must(CreateSchunk(path, Create, format, 4, ChunkBytes(4096), Compress(CodecZstd), Level(2), Filters(FilterBitshuffle)))
+		s := must(CreateSchunk(path, Create, format, 4, ChunkBytes(4096), Compress(CodecZstd), Level(2),
+			Filters(FilterBitshuffle)))
 		content := bytes.Repeat([]byte("0123456789abcdef"), 1000)
 		if must(s.Write(content)) != len(content) || s.Len() != 16000 {
 			t.Fatal(s.Len())
@@ -43,15 +44,19 @@ func TestSchunk(t *testing.T) {
 			t.Fatal("the content differs")
 		}
 		info := must(s.Info())
-		if info.Format != format || info.Typesize != 4 || format == Bloscpack && info.ChunkSize != 4096 || info.ChunkCount != 4 ||
-			s.ChunkCount() != 4 || info.Checksum != ChecksumCRC32 || info.StoredBytes == 0 || info.NBytes != 16000 || info.Codec != CodecZstd {
+		if info.Format != format || info.Typesize != 4 || format == Bloscpack && info.ChunkSize != 4096 ||
+			info.ChunkCount != 4 ||
+			s.ChunkCount() != 4 || info.Checksum != ChecksumCRC32 || info.StoredBytes == 0 ||
+			info.NBytes != 16000 || info.Codec != CodecZstd {
 			t.Fatal(info)
 		}
 		same(t, info.Filters, []Filter{FilterBitshuffle})
-		if info := must(s.ChunkInfo(0)); info.NBytes != 4096 || info.StoredBytes == 0 || info.Codec != CodecZstd || info.IsPending {
+		if info := must(s.ChunkInfo(0)); info.NBytes != 4096 || info.StoredBytes == 0 ||
+			info.Codec != CodecZstd || info.IsPending {
 			t.Fatal(info)
 		}
-		if !bytes.Equal(must(s.ReadChunk(1)), content[4096:8192]) || len(must(s.Checksum(ChecksumSHA1))) != 20 {
+		if !bytes.Equal(must(s.ReadChunk(1)), content[4096:8192]) ||
+			len(must(s.Checksum(ChecksumSHA1))) != 20 {
 			t.Fatal("a chunk differs")
 		}
 		same(t, s.Attrs(), []string{name})
@@ -70,13 +75,15 @@ func TestSchunk(t *testing.T) {
 		}
 		done(t, s.Copy(path+".copy", Create, Bloscpack, ChunkBytes(1000)))
 		done(t, s.Close())
-		if format, kind, err := Identify(path + ".copy"); format != Bloscpack || kind != KindSchunk || err != nil {
+		if format, kind, err := Identify(path + ".copy"); format != Bloscpack || kind != KindSchunk ||
+			err != nil {
 			t.Fatal(format, kind, err)
 		}
 		if result, err := Verify(path+".copy", nil); err != nil || result.Intact != 16 {
 			t.Fatal(result, err)
 		}
-		if result, err := Repair(path + ".copy"); err != nil || result.Retained != 16 || result.Lost != 0 {
+		if result, err := Repair(path + ".copy"); err != nil || result.Retained != 16 ||
+			result.Lost != 0 {
 			t.Fatal(result, err)
 		}
 	}
@@ -85,7 +92,8 @@ func TestSchunk(t *testing.T) {
 func TestArray(t *testing.T) {
 	for _, format := range []Format{Bloscpack, Bcolz, BLZ, BLZRFC, B2ND} {
 		path := filepath.Join(t.TempDir(), "a")
-		a := must(CreateArray(path, Create, ArraySpec{Format: format, Dtype: Dtype[float64](), Shape: []uint64{6, 5}}, Level(1)))
+		a := must(CreateArray(path, Create,
+			ArraySpec{Format: format, Dtype: Dtype[float64](), Shape: []uint64{6, 5}}, Level(1)))
 		items := make([]float64, 30)
 		for i := range items {
 			items[i] = float64(i) / 4
@@ -103,17 +111,20 @@ func TestArray(t *testing.T) {
 			t.Fatal(a.Dtype(), a.Itemsize(), a.NBytes())
 		}
 		info := must(a.Info())
-		if info.Format != format || info.Dtype != "<f8" || info.Itemsize != 8 || info.NBytes != 280 || info.StoredBytes == 0 || info.Order != OrderC ||
+		if info.Format != format || info.Dtype != "<f8" || info.Itemsize != 8 || info.NBytes != 280 ||
+			info.StoredBytes == 0 || info.Order != OrderC ||
 			len(info.ChunkShape) != 2 || len(info.BlockShape) != 2 || info.Generation != 0 {
 			t.Fatal(info)
 		}
 		same(t, info.Shape, a.Shape())
 		all := must(Read[float64](a, Box{}))
 		same(t, all, append(append([]float64{}, items...), -1, -2, -3, -4, -5))
-		same(t, must(Read[float64](a, Box{Start: []uint64{1, 4}, Step: []uint64{3, 1}})), []float64{all[9], all[24]})
+		same(t, must(Read[float64](a, Box{Start: []uint64{1, 4}, Step: []uint64{3, 1}})),
+			[]float64{all[9], all[24]})
 		same(t, must(Read[float64](a, Box{Start: []uint64{7, 0}})), nil)
 		same(t, must(ReadPoints[float64](a, []uint64{6, 4, 0, 1})), []float64{-5, all[1]})
-		same(t, must(ReadOrthogonal[float64](a, [][]uint64{{6, 0}, nil})), append(append([]float64{}, all[30:]...), all[:5]...))
+		same(t, must(ReadOrthogonal[float64](a, [][]uint64{{6, 0}, nil})),
+			append(append([]float64{}, all[30:]...), all[:5]...))
 		_, err := Read[float32](a, Box{})
 		is(t, err, ErrType)
 		_, err = Read[int64](a, Box{})
@@ -131,7 +142,8 @@ func TestArray(t *testing.T) {
 func TestArrayValues(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	fill := Bytes([]int16{-7})
-	a := must(CreateArray(path, Create, ArraySpec{Format: Bcolz, Dtype: "<i2", Shape: []uint64{2}}, FillValue(fill)))
+	a := must(CreateArray(path, Create, ArraySpec{Format: Bcolz, Dtype: "<i2", Shape: []uint64{2}},
+		FillValue(fill)))
 	defer a.Close()
 	done(t, a.Resize([]uint64{3}))
 	done(t, a.SetAttr("name", []byte(`"value"`)))
@@ -198,7 +210,8 @@ func TestTable(t *testing.T) {
 	same(t, tab.Attrs(), []string{"made by"})
 
 	info := must(tab.Info())
-	if info.Format != Bcolz || info.ColumnCount != 3 || info.RowCount != 2 || info.NBytes != 30 || info.AttrCount != 1 || info.Generation != 2 {
+	if info.Format != Bcolz || info.ColumnCount != 3 || info.RowCount != 2 || info.NBytes != 30 ||
+		info.AttrCount != 1 || info.Generation != 2 {
 		t.Fatal(info)
 	}
 	keys, pairs := make([]int32, 2), make([]float32, 4)

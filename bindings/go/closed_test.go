@@ -19,7 +19,8 @@ func TestClosed(t *testing.T) {
 	stream := must(bag.Stream(nil))
 	index := must(bag.BuildIndex())
 	w := must(WriteBag(filepath.Join(t.TempDir(), "w.bag"), Create))
-	a := must(CreateArray(filepath.Join(t.TempDir(), "a.b2nd"), Create, ArraySpec{Format: B2ND, Dtype: "<i4", Shape: []uint64{4}}))
+	a := must(CreateArray(filepath.Join(t.TempDir(), "a.b2nd"), Create,
+		ArraySpec{Format: B2ND, Dtype: "<i4", Shape: []uint64{4}}))
 	s := must(CreateSchunk(filepath.Join(t.TempDir(), "s.blp"), Create, Bloscpack, 1))
 	for i := 0; i < 2; i++ {
 		for _, c := range []interface{ Close() error }{bag, stream, index, w, a, s} {
@@ -46,7 +47,8 @@ func TestClosed(t *testing.T) {
 		}
 		is(t, err, fs.ErrClosed)
 	}
-	if bag.Len() != 0 || a.Shape() != nil || a.Dtype() != "" || s.Len() != 0 || w.Len() != 0 || index.KeyCount() != 0 || bag.Shards() != nil {
+	if bag.Len() != 0 || a.Shape() != nil || a.Dtype() != "" || s.Len() != 0 || w.Len() != 0 ||
+		index.KeyCount() != 0 || bag.Shards() != nil {
 		t.Fatal("what cannot fail gives nothing")
 	}
 }
@@ -88,7 +90,9 @@ func TestClosedMeanwhile(t *testing.T) {
 
 // Calls that change an array wait for each other, and reads wait for them.
 func TestManyWriters(t *testing.T) {
-	a := must(CreateArray(filepath.Join(t.TempDir(), "a.b2nd"), Create, ArraySpec{Format: B2ND, Dtype: "<u8", Shape: []uint64{64}, ChunkShape: []uint64{10}, BlockShape: []uint64{5}}))
+	a := must(CreateArray(filepath.Join(t.TempDir(), "a.b2nd"), Create,
+		ArraySpec{Format: B2ND, Dtype: "<u8", Shape: []uint64{64}, ChunkShape: []uint64{10},
+			BlockShape: []uint64{5}}))
 	defer a.Close()
 	var all sync.WaitGroup
 	for g := uint64(0); g < 64; g++ {
@@ -98,7 +102,8 @@ func TestManyWriters(t *testing.T) {
 			if err := Write(a, Box{Start: []uint64{g}, Count: []uint64{1}}, []uint64{g}); err != nil {
 				t.Error(err)
 			}
-			if item, err := Read[uint64](a, Box{Start: []uint64{g}, Count: []uint64{1}}); err != nil || item[0] != g {
+			if item, err := Read[uint64](a, Box{Start: []uint64{g}, Count: []uint64{1}}); err != nil ||
+				item[0] != g {
 				t.Error(g, item, err)
 			}
 		}(g)

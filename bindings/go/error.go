@@ -95,7 +95,8 @@ func failure(op string, status C.holdall_status, e *C.holdall_error) error {
 
 // newError copies a C error.
 func newError(op string, e *C.holdall_error) *Error {
-	return &Error{op, Status(e.status), syscall.Errno(e.os_code), int64(e.position), C.GoString(&e.message[0]), nil}
+	return &Error{op, Status(e.status), syscall.Errno(e.os_code), int64(e.position),
+		C.GoString(&e.message[0]), nil}
 }
 
 // refused returns an error for a call that was rejected before it reached the library.

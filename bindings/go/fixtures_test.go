@@ -81,14 +81,17 @@ func TestBagFixtures(t *testing.T) {
 		if f.Options.Dictionary != "" {
 			options = append(options, Dictionary([]byte(f.Options.Dictionary)))
 		}
-		bag, err := OpenBag(filepath.Join(folder, strings.ReplaceAll(f.Spec, ",", ","+folder+"/")), options...)
+		bag, err := OpenBag(filepath.Join(folder, strings.ReplaceAll(f.Spec, ",", ","+folder+"/")),
+			options...)
 		if err != nil {
 			t.Errorf("%s: %v", f.Name, err)
 			continue
 		}
 		have := digestOf(t, must(bag.ReadRange(0, bag.Len())))
-		if bag.Len() != f.N || have != f.Digest || hex.EncodeToString(must(bag.Checksum(ChecksumSHA256))) != f.Digest {
-			t.Errorf("%s: %d records with the digest %s, not %d with %s", f.Name, bag.Len(), have, f.N, f.Digest)
+		if bag.Len() != f.N || have != f.Digest ||
+			hex.EncodeToString(must(bag.Checksum(ChecksumSHA256))) != f.Digest {
+			t.Errorf("%s: %d records with the digest %s, not %d with %s", f.Name, bag.Len(), have, f.N,
+				f.Digest)
 		}
 		for _, want := range f.Indices {
 			if have := digestOf(t, must(bag.ReadIndices(want.Indices))); have != want.Digest {
@@ -132,7 +135,8 @@ func TestFrameFixtures(t *testing.T) {
 				Shape                 []uint64
 			}
 			parsed(t, name, &f)
-			if !strings.HasSuffix(f.Path, ".b2nd") && !strings.HasSuffix(f.Path, ".cat") || f.Expected == "" || strings.Contains(f.Path, "uninit") {
+			if !strings.HasSuffix(f.Path, ".b2nd") && !strings.HasSuffix(f.Path, ".cat") ||
+				f.Expected == "" || strings.Contains(f.Path, "uninit") {
 				continue // another kind of file, or arbitrary content
 			}
 			path := filepath.Join(fixtures(t), folder, f.Path)
@@ -144,11 +148,13 @@ func TestFrameFixtures(t *testing.T) {
 				err = a.ReadBytes(Box{}, all)
 				done(t, a.Close())
 			}
-			if strings.HasPrefix(filepath.Base(path), "k_zfp") || strings.HasPrefix(filepath.Base(path), "k_ndcell") {
+			if strings.HasPrefix(filepath.Base(path), "k_zfp") ||
+				strings.HasPrefix(filepath.Base(path), "k_ndcell") {
 				is(t, err, ErrCodec) // of plugins
 				continue
 			}
-			if want := must(os.ReadFile(filepath.Join(fixtures(t), folder, f.Expected))); err != nil || !bytes.Equal(all, want) {
+			if want := must(os.ReadFile(filepath.Join(fixtures(t), folder, f.Expected))); err != nil ||
+				!bytes.Equal(all, want) {
 				t.Errorf("%s: %d bytes differ from %d expected ones, %v", f.Path, len(all), len(want), err)
 			}
 			read++
@@ -191,7 +197,8 @@ func TestDatasetFixtures(t *testing.T) {
 	// A sample of the archive of all files, or the files that are stored with the source.
 	read := map[string]int{}
 	if all := filepath.Join(fixtures(t), "blpk"); exists(filepath.Join(all, "files.tar.gz")) {
-		readStored(t, all, []string{"bcolz121_dtypes/", "bcolz0121_table/", "bcolzzip113_table/", "blz", "bloscpack/numpy/", "bloscpack/typesize/"}, read)
+		readStored(t, all, []string{"bcolz121_dtypes/", "bcolz0121_table/", "bcolzzip113_table/", "blz",
+			"bloscpack/numpy/", "bloscpack/typesize/"}, read)
 	} else {
 		readStored(t, all, []string{""}, read)
 		readStored(t, filepath.Join(fixtures(t), "datasets"), []string{""}, read)
@@ -246,7 +253,8 @@ func (f stored) check(t *testing.T, path string) string {
 		return "tables"
 	case f.Kind == "bloscpack" && f.Content.Dtype == "|u1":
 		s := must(OpenSchunk(path, ReadOnly))
-		if all := must(io.ReadAll(io.NewSectionReader(s, 0, int64(s.Len())))); digest(all) != f.Content.Sha256 {
+		if all := must(io.ReadAll(io.NewSectionReader(s, 0,
+			int64(s.Len())))); digest(all) != f.Content.Sha256 {
 			t.Errorf("%s: %d bytes", f.Path, len(all))
 		}
 		done(t, s.Close())

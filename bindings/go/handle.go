@@ -103,7 +103,8 @@ func run(op string, f func(c *call) C.holdall_status) error {
 }
 
 func closed(op string) error {
-	return &Error{Op: op, Status: ErrState, Position: -1, Message: "the handle is closed", Cause: fs.ErrClosed}
+	return &Error{Op: op, Status: ErrState, Position: -1, Message: "the handle is closed",
+		Cause: fs.ErrClosed}
 }
 
 // view makes a call that does not change the handle.
@@ -157,7 +158,8 @@ func (h *handle) look(f func(p unsafe.Pointer)) {
 
 // ask makes a call twice: with dst NULL, which stores the size in c.n, and then with a buffer of
 // that size.
-func (h *handle) ask(op string, f func(p, dst unsafe.Pointer, size C.size_t, c *call) C.holdall_status) (bytes []byte, err error) {
+func (h *handle) ask(op string,
+	f func(p, dst unsafe.Pointer, size C.size_t, c *call) C.holdall_status) (bytes []byte, err error) {
 	err = h.view(op, func(p unsafe.Pointer, c *call) C.holdall_status {
 		status := f(p, nil, 0, c)
 		if status < 0 {
@@ -194,7 +196,9 @@ func found(status C.holdall_status) C.holdall_status {
 }
 
 // named returns a copy of a named value.
-func (h *handle) named(op, name string, f func(p unsafe.Pointer, name *C.char, c *call) C.holdall_status) (value []byte, is bool, err error) {
+func (h *handle) named(op, name string,
+	f func(p unsafe.Pointer, name *C.char,
+		c *call) C.holdall_status) (value []byte, is bool, err error) {
 	err = withString(op, name, func(name *C.char) error {
 		return h.view(op, func(p unsafe.Pointer, c *call) C.holdall_status {
 			status := f(p, name, c)

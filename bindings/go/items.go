@@ -14,7 +14,8 @@ import (
 // datetime64 and timedelta64 as int64, float16 as uint16. Items without a dtype (Caterva) are
 // read as any type of their size. Use the methods for bytes for all other dtypes.
 type Item interface {
-	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64 | ~complex64 | ~complex128
+	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 |
+		~float32 | ~float64 | ~complex64 | ~complex128
 }
 
 // Box selects, along each dimension d, Count[d] items from Start[d] on, Step[d] apart. If Start
@@ -44,7 +45,9 @@ func (b Box) whole(op string, shape []uint64) (Box, error) {
 		})
 	}
 	if len(b.Start) != len(shape) || len(b.Step) != len(shape) || len(b.Count) != len(shape) {
-		return b, refused(op, ErrArgument, "start, count and step of the box have %d, %d and %d dimensions (expected %d)", len(b.Start), len(b.Count), len(b.Step), len(shape))
+		return b, refused(op, ErrArgument,
+			"start, count and step of the box have %d, %d and %d dimensions (expected %d)",
+			len(b.Start), len(b.Count), len(b.Step), len(shape))
 	}
 	return b, nil
 }
@@ -86,13 +89,15 @@ func fits[T Item](op, dtype string) error {
 	want := Dtype[T]()
 	size := want[2:]
 	switch {
-	case dtype == want || dtype == "|V"+size || size == "1" && len(dtype) == 3 && dtype[1:] == want[1:]:
+	case dtype == want || dtype == "|V"+size || size == "1" && len(dtype) == 3 &&
+		dtype[1:] == want[1:]:
 		return nil
 	case want == "|u1" && (dtype == "|b1" || dtype == "<b1"):
 		return nil
 	case want[1:] == "u2" && dtype == want[:1]+"f2":
 		return nil
-	case want[1:] == "i8" && len(dtype) > 2 && dtype[0] == want[0] && (dtype[1:3] == "M8" || dtype[1:3] == "m8"):
+	case want[1:] == "i8" && len(dtype) > 2 && dtype[0] == want[0] &&
+		(dtype[1:3] == "M8" || dtype[1:3] == "m8"):
 		return nil
 	}
 	return refused(op, ErrType, "the array has dtype %q, but %T is %q", dtype, *new(T), want)
@@ -167,7 +172,8 @@ func AppendItems[T Item](a *Array, axis int, src []T) error {
 		}
 	}
 	if axis < 0 || axis >= len(shape) || perPosition == 0 || uint64(len(src))%perPosition != 0 {
-		return refused("append", ErrArgument, "%d items do not fill whole positions along axis %d of shape %v", len(src), axis, shape)
+		return refused("append", ErrArgument,
+			"%d items do not fill whole positions along axis %d of shape %v", len(src), axis, shape)
 	}
 	return a.AppendBytes(axis, uint64(len(src))/perPosition, Bytes(src))
 }

@@ -273,7 +273,8 @@ func Progress(progress func(done, total uint64) bool) Option {
 
 // withOptions calls f with a C set of options. keep are the callbacks that a handle opened with
 // these options must retain.
-func withOptions(op string, options []Option, f func(o *C.holdall_options) error) (keep []*callback, err error) {
+func withOptions(op string, options []Option,
+	f func(o *C.holdall_options) error) (keep []*callback, err error) {
 	o := C.holdall_options_new()
 	if o == nil {
 		return nil, refused(op, ErrMemory, "memory allocation failed")
@@ -281,7 +282,8 @@ func withOptions(op string, options []Option, f func(o *C.holdall_options) error
 	defer C.holdall_options_free(o)
 	for _, option := range options {
 		if option.set == nil {
-			return nil, refused(op, ErrArgument, "an Option is the zero value; use a function that returns one")
+			return nil, refused(op, ErrArgument,
+				"an Option is the zero value; use a function that returns one")
 		}
 		err := run(op, func(c *call) C.holdall_status {
 			more, status := option.set(o, c)
@@ -296,7 +298,8 @@ func withOptions(op string, options []Option, f func(o *C.holdall_options) error
 }
 
 // open makes a call that opens a container and returns its handle, which f must store in c.out.
-func open(op string, options []Option, free func(unsafe.Pointer), f func(o *C.holdall_options, c *call) C.holdall_status) (*handle, error) {
+func open(op string, options []Option, free func(unsafe.Pointer),
+	f func(o *C.holdall_options, c *call) C.holdall_status) (*handle, error) {
 	var out unsafe.Pointer
 	keep, err := withOptions(op, options, func(o *C.holdall_options) error {
 		return run(op, func(c *call) C.holdall_status {

@@ -23,7 +23,8 @@ func TestFollowers(t *testing.T) {
 		done(t, w.Append([]byte("more")))
 		done(t, w.Commit())
 		done(t, bag.Refresh())
-		if bag.Len() != i+1 || bag.Generation() != i || string(must(bag.Read(i, nil))) != "more" || string(batch.Bytes(0)) != "one" {
+		if bag.Len() != i+1 || bag.Generation() != i || string(must(bag.Read(i, nil))) != "more" ||
+			string(batch.Bytes(0)) != "one" {
 			t.Fatal(i, bag.Len(), bag.Generation())
 		}
 	}
@@ -42,7 +43,8 @@ func TestFollowers(t *testing.T) {
 	done(t, to.SetAttr("who", []byte(`"me"`)))
 	done(t, to.Commit())
 	done(t, tab.Refresh())
-	if tab.RowCount() != 2 || tab.Generation() != 1 || column.Generation() != 1 || must(Read[int32](column, Box{}))[1] != 8 || tab.Attrs()[0] != "who" {
+	if tab.RowCount() != 2 || tab.Generation() != 1 || column.Generation() != 1 ||
+		must(Read[int32](column, Box{}))[1] != 8 || tab.Attrs()[0] != "who" {
 		t.Fatal(tab.RowCount(), tab.Generation(), tab.Attrs())
 	}
 	is(t, column.Refresh(), ErrState)

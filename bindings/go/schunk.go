@@ -36,7 +36,9 @@ type Schunk struct{ *handle }
 
 func freeSchunk(p unsafe.Pointer) { C.holdall_schunk_close((*C.holdall_schunk)(p)) }
 
-func schunk(op, path string, mode Mode, options []Option, f func(path *C.char, o *C.holdall_options, out **C.holdall_schunk, c *call) C.holdall_status) (*Schunk, error) {
+func schunk(op, path string, mode Mode, options []Option,
+	f func(path *C.char, o *C.holdall_options, out **C.holdall_schunk,
+		c *call) C.holdall_status) (*Schunk, error) {
 	var h *handle
 	err := withString(op, path, func(path *C.char) (err error) {
 		h, err = open(op, options, freeSchunk, func(o *C.holdall_options, c *call) C.holdall_status {
@@ -53,18 +55,22 @@ func schunk(op, path string, mode Mode, options []Option, f func(path *C.char, o
 // OpenSchunk opens a superchunk at its last commit: ReadOnly to read, Append to read and change.
 // Errors: ErrType if the container is not a superchunk; ErrBusy if another writer is active.
 func OpenSchunk(path string, mode Mode, options ...Option) (*Schunk, error) {
-	return schunk("open a superchunk", path, mode, options, func(path *C.char, o *C.holdall_options, out **C.holdall_schunk, c *call) C.holdall_status {
-		return C.holdall_schunk_open(path, C.holdall_mode(mode), o, out, &c.err)
-	})
+	return schunk("open a superchunk", path, mode, options,
+		func(path *C.char, o *C.holdall_options, out **C.holdall_schunk, c *call) C.holdall_status {
+			return C.holdall_schunk_open(path, C.holdall_mode(mode), o, out, &c.err)
+		})
 }
 
 // CreateSchunk creates a superchunk and opens it for changes. mode is Create or Replace; format
-// is Bloscpack or B2Frame; typesize is the bytes per item, for filters. Errors: ErrExists if mode is
-// Create and the path exists.
-func CreateSchunk(path string, mode Mode, format Format, typesize int, options ...Option) (*Schunk, error) {
-	return schunk("create a superchunk", path, mode, options, func(path *C.char, o *C.holdall_options, out **C.holdall_schunk, c *call) C.holdall_status {
-		return C.holdall_schunk_create(path, C.holdall_mode(mode), C.holdall_format(format), C.size_t(typesize), o, out, &c.err)
-	})
+// is Bloscpack or B2Frame; typesize is the bytes per item, for filters. Errors: ErrExists if mode
+// is Create and the path exists.
+func CreateSchunk(path string, mode Mode, format Format, typesize int,
+	options ...Option) (*Schunk, error) {
+	return schunk("create a superchunk", path, mode, options,
+		func(path *C.char, o *C.holdall_options, out **C.holdall_schunk, c *call) C.holdall_status {
+			return C.holdall_schunk_create(path, C.holdall_mode(mode), C.holdall_format(format),
+				C.size_t(typesize), o, out, &c.err)
+		})
 }
 
 func (s *Schunk) number(f func(s *C.holdall_schunk) C.uint64_t) (n uint64) {
@@ -106,8 +112,10 @@ func (s *Schunk) Info() (info SchunkInfo, err error) {
 		i := C.holdall_schunk_info{}
 		i.struct_size = C.sizeof_holdall_schunk_info
 		status := C.holdall_schunk_get_info((*C.holdall_schunk)(p), &i, &c.err)
-		info = SchunkInfo{Format(i.format), int(i.version), int(i.typesize), uint64(i.chunk_size), uint64(i.chunk_count),
-			uint64(i.nbytes), uint64(i.stored_bytes), Codec(i.codec), int(i.level), ChecksumKind(i.checksum), i.is_sparse != 0,
+		info = SchunkInfo{Format(i.format), int(i.version), int(i.typesize), uint64(i.chunk_size),
+			uint64(i.chunk_count),
+			uint64(i.nbytes), uint64(i.stored_bytes), Codec(i.codec), int(i.level), ChecksumKind(i.checksum),
+			i.is_sparse != 0,
 			filters(i.filters[:i.filter_count]), int(i.attr_count), uint64(i.generation)}
 		return status
 	})
@@ -169,9 +177,12 @@ func (s *Schunk) ReadAt(dst []byte, at int64) (n int, err error) {
 	}
 	if len(dst) > 0 || !short {
 		err = s.view("read", func(p unsafe.Pointer, c *call) C.holdall_status {
-			return C.holdall_schunk_read((*C.holdall_schunk)(p), C.uint64_t(at), start(dst), C.size_t(len(dst)), &c.err)
+			return C.holdall_schunk_read((*C.holdall_schunk)(p), C.uint64_t(at), start(dst),
+				C.size_t(len(dst)), &c.err)
 		})
-	} else if err = s.view("read", func(unsafe.Pointer, *call) C.holdall_status { return C.HOLDALL_OK }); err == nil {
+	} else if err = s.view("read", func(unsafe.Pointer, *call) C.holdall_status {
+		return C.HOLDALL_OK
+	}); err == nil {
 		return 0, io.EOF // only if the handle is open
 	}
 	if e, is := err.(*Error); is && e.Status != ErrDamaged {
@@ -211,8 +222,11 @@ func (s *Schunk) Checksum(kind ChecksumKind) ([]byte, error) {
 	})
 }
 
-func (s *Schunk) changed(op string, f func(s *C.holdall_schunk, e *C.holdall_error) C.holdall_status) error {
-	return s.change(op, func(p unsafe.Pointer, c *call) C.holdall_status { return f((*C.holdall_schunk)(p), &c.err) })
+func (s *Schunk) changed(op string,
+	f func(s *C.holdall_schunk, e *C.holdall_error) C.holdall_status) error {
+	return s.change(op, func(p unsafe.Pointer, c *call) C.holdall_status {
+		return f((*C.holdall_schunk)(p), &c.err)
+	})
 }
 
 // Write appends content, as io.Writer specifies.
@@ -299,7 +313,9 @@ func (s *Schunk) SetAttr(name string, value []byte) error {
 
 // Commit makes all changes durable and visible together.
 func (s *Schunk) Commit() error {
-	return s.changed("commit", func(s *C.holdall_schunk, e *C.holdall_error) C.holdall_status { return C.holdall_schunk_commit(s, e) })
+	return s.changed("commit", func(s *C.holdall_schunk, e *C.holdall_error) C.holdall_status {
+		return C.holdall_schunk_commit(s, e)
+	})
 }
 
 // Copy copies content and named values to a new superchunk. mode is Create or Replace.
@@ -307,7 +323,8 @@ func (s *Schunk) Copy(path string, mode Mode, format Format, options ...Option) 
 	return withString("copy", path, func(path *C.char) error {
 		_, err := withOptions("copy", options, func(o *C.holdall_options) error {
 			return s.view("copy", func(p unsafe.Pointer, c *call) C.holdall_status {
-				return C.holdall_schunk_copy((*C.holdall_schunk)(p), path, C.holdall_mode(mode), C.holdall_format(format), o, &c.err)
+				return C.holdall_schunk_copy((*C.holdall_schunk)(p), path, C.holdall_mode(mode),
+					C.holdall_format(format), o, &c.err)
 			})
 		})
 		return err

@@ -162,7 +162,8 @@ func holdallGoSize(ctx unsafe.Pointer, name *C.char) C.int64_t {
 }
 
 //export holdallGoReadAt
-func holdallGoReadAt(ctx unsafe.Pointer, name *C.char, at C.uint64_t, dst unsafe.Pointer, n C.size_t) C.int64_t {
+func holdallGoReadAt(ctx unsafe.Pointer, name *C.char, at C.uint64_t, dst unsafe.Pointer,
+	n C.size_t) C.int64_t {
 	return asked(ctx, func(s Storage) (int64, error) {
 		have, err := s.ReadAt(C.GoString(name), unsafe.Slice((*byte)(dst), int(n)), int64(at))
 		if err == io.EOF {
@@ -173,7 +174,8 @@ func holdallGoReadAt(ctx unsafe.Pointer, name *C.char, at C.uint64_t, dst unsafe
 }
 
 //export holdallGoList
-func holdallGoList(ctx unsafe.Pointer, folder *C.char, each C.holdall_go_each, arg unsafe.Pointer) C.int64_t {
+func holdallGoList(ctx unsafe.Pointer, folder *C.char, each C.holdall_go_each,
+	arg unsafe.Pointer) C.int64_t {
 	return asked(ctx, func(s Storage) (int64, error) {
 		names, err := s.(Lister).List(C.GoString(folder))
 		for _, name := range names {

@@ -78,7 +78,8 @@ func TestStorageOfAFolder(t *testing.T) {
 
 func TestStorageInMemory(t *testing.T) {
 	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
-	made := must(CreateArray(a, Create, ArraySpec{Format: B2ND, Dtype: Dtype[float64](), Shape: []uint64{4}}))
+	made := must(CreateArray(a, Create,
+		ArraySpec{Format: B2ND, Dtype: Dtype[float64](), Shape: []uint64{4}}))
 	done(t, Write(made, Box{}, []float64{1, 2, 3, 4}))
 	done(t, made.Commit())
 	done(t, made.Close())
@@ -114,7 +115,8 @@ func TestStorageOfShards(t *testing.T) {
 	done(t, w.Commit())
 	done(t, w.Close())
 	content := Memory(must(os.ReadFile(path)))
-	bag := must(OpenBag("", UseStorage(content, folder{path, new(atomic.Int64), nil}), Threads(4), Compress(CodecZstd)))
+	bag := must(OpenBag("", UseStorage(content, folder{path, new(atomic.Int64), nil}), Threads(4),
+		Compress(CodecZstd)))
 	if bag.Len() != 10000 {
 		t.Fatal(bag.Len())
 	}

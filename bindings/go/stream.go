@@ -29,7 +29,8 @@ func freeEpoch(p unsafe.Pointer) { C.holdall_epoch_free((*C.holdall_epoch)(p)) }
 //
 // next runs only during Next and Take, one call at a time, for as many records as are read ahead.
 // The bag may be closed while the stream is open.
-func (b *Bag) Stream(next func() (i uint64, more bool, err error), options ...Option) (*Stream, error) {
+func (b *Bag) Stream(next func() (i uint64, more bool, err error),
+	options ...Option) (*Stream, error) {
 	if next == nil {
 		return b.stream(nil, nil, func() {}, nil, options)
 	}
@@ -41,33 +42,42 @@ func (b *Bag) Stream(next func() (i uint64, more bool, err error), options ...Op
 // the number of records, seed and epoch, on every machine. The stream has the records of rank, 0
 // to world-1, from the given position of this rank on. Errors: ErrArgument if rank is not below
 // world; ErrRange if position is past the end.
-func (b *Bag) Epoch(seed, epoch uint64, rank, world uint32, position uint64, options ...Option) (*Stream, error) {
+func (b *Bag) Epoch(seed, epoch uint64, rank, world uint32, position uint64,
+	options ...Option) (*Stream, error) {
 	n := C.uint64_t(b.Len())
-	h, err := open("open an epoch", nil, freeEpoch, func(_ *C.holdall_options, c *call) C.holdall_status {
-		return C.holdall_epoch_new(n, C.uint64_t(seed), C.uint64_t(epoch), C.uint32_t(rank), C.uint32_t(world), (**C.holdall_epoch)(unsafe.Pointer(&c.out)), &c.err)
-	})
+	h, err := open("open an epoch", nil, freeEpoch,
+		func(_ *C.holdall_options, c *call) C.holdall_status {
+			return C.holdall_epoch_new(n, C.uint64_t(seed), C.uint64_t(epoch), C.uint32_t(rank),
+				C.uint32_t(world), (**C.holdall_epoch)(unsafe.Pointer(&c.out)), &c.err)
+		})
 	if err != nil {
 		return nil, err
 	}
 	err = h.change("seek in an epoch", func(p unsafe.Pointer, c *call) C.holdall_status {
-		return C.holdall_epoch_seek((*C.holdall_epoch)(p), C.uint64_t(epoch), C.uint64_t(position), &c.err)
+		return C.holdall_epoch_seek((*C.holdall_epoch)(p), C.uint64_t(epoch), C.uint64_t(position),
+			&c.err)
 	})
 	if err != nil {
 		h.Close()
 		return nil, err
 	}
-	return b.stream((C.holdall_next_index_fn)(C.holdall_epoch_next), h.p, func() { h.Close() }, nil, options)
+	return b.stream((C.holdall_next_index_fn)(C.holdall_epoch_next), h.p, func() {
+		h.Close()
+	}, nil, options)
 }
 
 // stream opens a stream; done releases the source of the record numbers.
-func (b *Bag) stream(next C.holdall_next_index_fn, ctx unsafe.Pointer, done func(), keep []*callback, options []Option) (*Stream, error) {
+func (b *Bag) stream(next C.holdall_next_index_fn, ctx unsafe.Pointer, done func(),
+	keep []*callback, options []Option) (*Stream, error) {
 	free := func(p unsafe.Pointer) {
 		C.holdall_bag_stream_close((*C.holdall_bag_stream)(p))
 		done()
 	}
-	h, err := b.made("open a stream", options, free, keep, func(p unsafe.Pointer, o *C.holdall_options, c *call) C.holdall_status {
-		return C.holdall_bag_stream_open((*C.holdall_bag)(p), next, ctx, o, (**C.holdall_bag_stream)(unsafe.Pointer(&c.out)), &c.err)
-	})
+	h, err := b.made("open a stream", options, free, keep,
+		func(p unsafe.Pointer, o *C.holdall_options, c *call) C.holdall_status {
+			return C.holdall_bag_stream_open((*C.holdall_bag)(p), next, ctx, o,
+				(**C.holdall_bag_stream)(unsafe.Pointer(&c.out)), &c.err)
+		})
 	if err != nil {
 		done()
 		return nil, err
@@ -84,7 +94,8 @@ func (s *Stream) Take(n int) (*Records, error) {
 	}
 	end := false
 	r, err := s.records("take", func(p unsafe.Pointer, c *call) C.holdall_status {
-		status := C.holdall_bag_stream_take((*C.holdall_bag_stream)(p), C.size_t(n), (**C.holdall_records)(unsafe.Pointer(&c.out)), &c.err)
+		status := C.holdall_bag_stream_take((*C.holdall_bag_stream)(p), C.size_t(n),
+			(**C.holdall_records)(unsafe.Pointer(&c.out)), &c.err)
 		end = status == C.HOLDALL_END
 		return status
 	})
@@ -115,7 +126,8 @@ func (s *Stream) Next() (record []byte, number uint64, err error) {
 	s.offsets, s.numbers = s.offsets[1:], s.numbers[1:]
 	if len(s.damaged) > 0 && s.damaged[0] == s.position {
 		s.damaged = s.damaged[1:]
-		err = &Error{Op: "next", Status: ErrDamaged, Position: int64(number), Message: "the record is corrupt and was skipped"}
+		err = &Error{Op: "next", Status: ErrDamaged, Position: int64(number),
+			Message: "the record is corrupt and was skipped"}
 	}
 	s.position++
 	return record, number, err

@@ -18,7 +18,8 @@ type Column struct{ Name, Dtype string }
 type column string
 
 // with makes a call with the array of the column, or fails if the table has no such column.
-func (name column) with(table *C.holdall_table, call *call, f func(a *C.holdall_array, c *call) C.holdall_status) C.holdall_status {
+func (name column) with(table *C.holdall_table, call *call,
+	f func(a *C.holdall_array, c *call) C.holdall_status) C.holdall_status {
 	s := C.CString(string(name))
 	defer C.free(unsafe.Pointer(s))
 	if a := C.holdall_table_find_column(table, s); a != nil {
@@ -39,7 +40,9 @@ func (c *call) say(status C.holdall_status, message string) C.holdall_status {
 
 func freeTable(p unsafe.Pointer) { C.holdall_table_close((*C.holdall_table)(p)) }
 
-func table(op, path string, mode Mode, options []Option, f func(path *C.char, o *C.holdall_options, out **C.holdall_table, c *call) C.holdall_status) (*Table, error) {
+func table(op, path string, mode Mode, options []Option,
+	f func(path *C.char, o *C.holdall_options, out **C.holdall_table,
+		c *call) C.holdall_status) (*Table, error) {
 	var h *handle
 	err := withString(op, path, func(path *C.char) (err error) {
 		h, err = open(op, options, freeTable, func(o *C.holdall_options, c *call) C.holdall_status {
@@ -56,9 +59,10 @@ func table(op, path string, mode Mode, options []Option, f func(path *C.char, o 
 // OpenTable opens a table at its last commit: ReadOnly to read, Append to read and change.
 // Errors: ErrType if the container is not a table; ErrBusy if another writer is active.
 func OpenTable(path string, mode Mode, options ...Option) (*Table, error) {
-	return table("open a table", path, mode, options, func(path *C.char, o *C.holdall_options, out **C.holdall_table, c *call) C.holdall_status {
-		return C.holdall_table_open(path, C.holdall_mode(mode), o, out, &c.err)
-	})
+	return table("open a table", path, mode, options,
+		func(path *C.char, o *C.holdall_options, out **C.holdall_table, c *call) C.holdall_status {
+			return C.holdall_table_open(path, C.holdall_mode(mode), o, out, &c.err)
+		})
 }
 
 // TableSpec describes a new table. Format is Bcolz, BLZ or BLZRFC.
@@ -85,9 +89,10 @@ func CreateTable(path string, mode Mode, spec TableSpec, options ...Option) (*Ta
 	s.struct_size = C.sizeof_holdall_table_spec
 	s.format, s.column_count = C.holdall_format(spec.Format), C.uint32_t(len(names))
 	s.names, s.dtypes = room.texts(names), room.texts(dtypes)
-	return table(op, path, mode, options, func(path *C.char, o *C.holdall_options, out **C.holdall_table, c *call) C.holdall_status {
-		return C.holdall_table_create(path, C.holdall_mode(mode), s, o, out, &c.err)
-	})
+	return table(op, path, mode, options,
+		func(path *C.char, o *C.holdall_options, out **C.holdall_table, c *call) C.holdall_status {
+			return C.holdall_table_create(path, C.holdall_mode(mode), s, o, out, &c.err)
+		})
 }
 
 // RowCount returns the number of rows.
@@ -125,7 +130,8 @@ func (t *Table) Info() (info TableInfo, err error) {
 		i := C.holdall_table_info{}
 		i.struct_size = C.sizeof_holdall_table_info
 		status := C.holdall_table_get_info((*C.holdall_table)(p), &i, &c.err)
-		info = TableInfo{Format(i.format), int(i.column_count), uint64(i.row_count), uint64(i.nbytes), uint64(i.stored_bytes),
+		info = TableInfo{Format(i.format), int(i.column_count), uint64(i.row_count), uint64(i.nbytes),
+			uint64(i.stored_bytes),
 			int(i.attr_count), uint64(i.generation)}
 		return status
 	})
@@ -141,8 +147,8 @@ func (t *Table) Generation() (n uint64) {
 
 // Refresh moves a table that was opened ReadOnly to its newest commit, and its columns with it. It
 // waits for calls in progress, and later calls wait for it. Without a newer commit it takes about
-// one system call per file. After an error the table is unchanged. Errors: ErrState in another mode,
-// and those of OpenTable.
+// one system call per file. After an error the table is unchanged. Errors: ErrState in another
+// mode, and those of OpenTable.
 func (t *Table) Refresh() error {
 	return t.refresh(func(p unsafe.Pointer, c *call) C.holdall_status {
 		return C.holdall_table_refresh((*C.holdall_table)(p), &c.err)
@@ -158,7 +164,9 @@ func (t *Table) Column(name string) (*Array, error) {
 	}
 	of := column(name)
 	err := t.view("column", func(p unsafe.Pointer, c *call) C.holdall_status {
-		return of.with((*C.holdall_table)(p), c, func(*C.holdall_array, *call) C.holdall_status { return C.HOLDALL_OK })
+		return of.with((*C.holdall_table)(p), c, func(*C.holdall_array, *call) C.holdall_status {
+			return C.HOLDALL_OK
+		})
 	})
 	if err != nil {
 		return nil, err
@@ -167,7 +175,9 @@ func (t *Table) Column(name string) (*Array, error) {
 }
 
 // rows calls f with C buffers for the named columns and copies them to dsts afterwards.
-func (t *Table) rows(names []string, dsts [][]byte, f func(t *C.holdall_table, names **C.char, dsts *unsafe.Pointer, sizes *C.size_t, c *call) C.holdall_status) error {
+func (t *Table) rows(names []string, dsts [][]byte,
+	f func(t *C.holdall_table, names **C.char, dsts *unsafe.Pointer, sizes *C.size_t,
+		c *call) C.holdall_status) error {
 	if err := checked("read", names...); err != nil {
 		return err
 	}
@@ -185,7 +195,8 @@ func (t *Table) rows(names []string, dsts [][]byte, f func(t *C.holdall_table, n
 		list = room.texts(names)
 	}
 	err := t.view("read", func(p unsafe.Pointer, c *call) C.holdall_status {
-		return f((*C.holdall_table)(p), list, (*unsafe.Pointer)(unsafe.Pointer(&pointers[0])), &sizes[0], c)
+		return f((*C.holdall_table)(p), list, (*unsafe.Pointer)(unsafe.Pointer(&pointers[0])), &sizes[0],
+			c)
 	})
 	for i, dst := range dsts {
 		copy(dst, unsafe.Slice((*byte)(pointers[i]), len(dst)))
@@ -198,9 +209,12 @@ func (t *Table) rows(names []string, dsts [][]byte, f func(t *C.holdall_table, n
 // ErrArgument if there is no such column; ErrRange past the last row; ErrBuffer if a buffer is too
 // small.
 func (t *Table) ReadRows(start, count, step uint64, names []string, dsts ...[]byte) error {
-	return t.rows(names, dsts, func(t *C.holdall_table, names **C.char, to *unsafe.Pointer, sizes *C.size_t, c *call) C.holdall_status {
-		return C.holdall_table_read_rows(t, C.uint64_t(start), C.uint64_t(count), C.uint64_t(step), C.uint32_t(len(dsts)), names, to, sizes, &c.err)
-	})
+	return t.rows(names, dsts,
+		func(t *C.holdall_table, names **C.char, to *unsafe.Pointer, sizes *C.size_t,
+			c *call) C.holdall_status {
+			return C.holdall_table_read_rows(t, C.uint64_t(start), C.uint64_t(count), C.uint64_t(step),
+				C.uint32_t(len(dsts)), names, to, sizes, &c.err)
+		})
 }
 
 // ReadPoints reads single rows, in any order and with repetitions, as ReadRows does.
@@ -208,9 +222,12 @@ func (t *Table) ReadPoints(rows []uint64, names []string, dsts ...[]byte) error 
 	if rows == nil {
 		rows = []uint64{}
 	}
-	return t.rows(names, dsts, func(t *C.holdall_table, names **C.char, to *unsafe.Pointer, sizes *C.size_t, c *call) C.holdall_status {
-		return C.holdall_table_read_points(t, numbers(rows), C.size_t(len(rows)), C.uint32_t(len(dsts)), names, to, sizes, &c.err)
-	})
+	return t.rows(names, dsts,
+		func(t *C.holdall_table, names **C.char, to *unsafe.Pointer, sizes *C.size_t,
+			c *call) C.holdall_status {
+			return C.holdall_table_read_points(t, numbers(rows), C.size_t(len(rows)), C.uint32_t(len(dsts)),
+				names, to, sizes, &c.err)
+		})
 }
 
 // Copy copies all rows, columns and attributes to a new table, which appears complete or not at
@@ -219,7 +236,8 @@ func (t *Table) Copy(path string, mode Mode, format Format, options ...Option) e
 	return withString("copy", path, func(path *C.char) error {
 		_, err := withOptions("copy", options, func(o *C.holdall_options) error {
 			return t.view("copy", func(p unsafe.Pointer, c *call) C.holdall_status {
-				return C.holdall_table_copy((*C.holdall_table)(p), path, C.holdall_mode(mode), C.holdall_format(format), o, &c.err)
+				return C.holdall_table_copy((*C.holdall_table)(p), path, C.holdall_mode(mode),
+					C.holdall_format(format), o, &c.err)
 			})
 		})
 		return err
@@ -227,11 +245,13 @@ func (t *Table) Copy(path string, mode Mode, format Format, options ...Option) e
 }
 
 func (t *Table) changed(op string, f func(t *C.holdall_table, c *call) C.holdall_status) error {
-	return t.change(op, func(p unsafe.Pointer, c *call) C.holdall_status { return f((*C.holdall_table)(p), c) })
+	return t.change(op, func(p unsafe.Pointer, c *call) C.holdall_status {
+		return f((*C.holdall_table)(p), c)
+	})
 }
 
-// Append appends count rows. columns[i] holds the new items of column i, packed, in C order, for every
-// column; see Bytes. After an error nothing is appended to any column.
+// Append appends count rows. columns[i] holds the new items of column i, packed, in C order, for
+// every column; see Bytes. After an error nothing is appended to any column.
 func (t *Table) Append(count uint64, columns ...[]byte) error {
 	room := arena{}
 	defer room.free()
@@ -243,7 +263,8 @@ func (t *Table) Append(count uint64, columns ...[]byte) error {
 		if int(C.holdall_table_column_count(t)) != len(columns) {
 			return c.say(C.HOLDALL_E_ARGUMENT, "the number of columns differs from that of the table")
 		}
-		return C.holdall_table_append(t, C.uint64_t(count), (*unsafe.Pointer)(unsafe.Pointer(&pointers[0])), &sizes[0], &c.err)
+		return C.holdall_table_append(t, C.uint64_t(count),
+			(*unsafe.Pointer)(unsafe.Pointer(&pointers[0])), &sizes[0], &c.err)
 	})
 }
 
@@ -252,7 +273,8 @@ func (t *Table) Append(count uint64, columns ...[]byte) error {
 func (t *Table) Write(column string, first, count uint64, src []byte) error {
 	return withString("write", column, func(column *C.char) error {
 		return t.changed("write", func(t *C.holdall_table, c *call) C.holdall_status {
-			return C.holdall_table_write(t, column, C.uint64_t(first), C.uint64_t(count), start(src), C.size_t(len(src)), &c.err)
+			return C.holdall_table_write(t, column, C.uint64_t(first), C.uint64_t(count), start(src),
+				C.size_t(len(src)), &c.err)
 		})
 	})
 }
@@ -263,7 +285,8 @@ func (t *Table) AddColumn(at int, column Column, src []byte) error {
 	return withString("add a column", column.Name, func(name *C.char) error {
 		return withString("add a column", column.Dtype, func(dtype *C.char) error {
 			return t.changed("add a column", func(p *C.holdall_table, c *call) C.holdall_status {
-				return C.holdall_table_column_add(p, C.uint32_t(at), name, dtype, start(src), C.size_t(len(src)), &c.err)
+				return C.holdall_table_column_add(p, C.uint32_t(at), name, dtype, start(src),
+					C.size_t(len(src)), &c.err)
 			})
 		})
 	})
@@ -288,7 +311,9 @@ func (t *Table) Truncate(rowCount uint64) error {
 
 // Commit makes all changes durable and visible together: rows, columns and attributes.
 func (t *Table) Commit() error {
-	return t.changed("commit", func(t *C.holdall_table, c *call) C.holdall_status { return C.holdall_table_commit(t, &c.err) })
+	return t.changed("commit", func(t *C.holdall_table, c *call) C.holdall_status {
+		return C.holdall_table_commit(t, &c.err)
+	})
 }
 
 // Attrs returns the names of the attributes of the table.
@@ -323,7 +348,8 @@ func (t *Table) SetColumnAttr(column, name string, value []byte) error {
 	return withString("set attr", column, func(column *C.char) error {
 		return withString("set attr", name, func(name *C.char) error {
 			return t.changed("set attr", func(t *C.holdall_table, c *call) C.holdall_status {
-				return C.holdall_table_column_attr_set(t, column, name, given(value), C.size_t(len(value)), &c.err)
+				return C.holdall_table_column_attr_set(t, column, name, given(value), C.size_t(len(value)),
+					&c.err)
 			})
 		})
 	})

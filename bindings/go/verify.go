@@ -26,7 +26,8 @@ func (k Kind) String() string { return constantName(int32(k)) }
 func Identify(path string) (format Format, kind Kind, err error) {
 	err = withString("identify", path, func(path *C.char) error {
 		return run("identify", func(c *call) C.holdall_status {
-			f, k := (*C.holdall_format)(unsafe.Pointer(&c.numbers[0])), (*C.holdall_kind)(unsafe.Pointer(&c.numbers[1]))
+			f := (*C.holdall_format)(unsafe.Pointer(&c.numbers[0]))
+			k := (*C.holdall_kind)(unsafe.Pointer(&c.numbers[1]))
 			status := C.holdall_identify(path, f, k, &c.err)
 			format, kind = Format(*f), Kind(*k)
 			return status
@@ -46,7 +47,8 @@ type VerifyResult struct{ Intact, Corrupt, Unchecked uint64 }
 // The error is nil if the container is intact, else the first fault. The result is valid in both
 // cases, but not with ErrCancelled, ErrBusy, or ErrArgument for an option. Corrupt may be 0 if
 // headers or metadata are corrupt: check the error.
-func Verify(path string, fault func(part string, fault *Error) bool, options ...Option) (result VerifyResult, err error) {
+func Verify(path string, fault func(part string, fault *Error) bool,
+	options ...Option) (result VerifyResult, err error) {
 	var f C.holdall_fault_fn
 	var ctx unsafe.Pointer
 	var reporter *callback

@@ -29,7 +29,8 @@ func WriteBag(path string, mode Mode, options ...Option) (*BagWriter, error) {
 	free := func(p unsafe.Pointer) { C.holdall_bag_writer_close((*C.holdall_bag_writer)(p)) }
 	err := withString("write a bag", path, func(path *C.char) (err error) {
 		h, err = open("write a bag", options, free, func(o *C.holdall_options, c *call) C.holdall_status {
-			return C.holdall_bag_writer_open(path, C.holdall_mode(mode), o, (**C.holdall_bag_writer)(unsafe.Pointer(&c.out)), &c.err)
+			return C.holdall_bag_writer_open(path, C.holdall_mode(mode), o,
+				(**C.holdall_bag_writer)(unsafe.Pointer(&c.out)), &c.err)
 		})
 		return err
 	})
@@ -42,7 +43,8 @@ func WriteBag(path string, mode Mode, options ...Option) (*BagWriter, error) {
 // Append appends one record, visible from the next commit on. After an error it is not appended.
 func (w *BagWriter) Append(record []byte) error {
 	return w.change("append", func(p unsafe.Pointer, c *call) C.holdall_status {
-		return C.holdall_bag_writer_append((*C.holdall_bag_writer)(p), start(record), C.size_t(len(record)), &c.err)
+		return C.holdall_bag_writer_append((*C.holdall_bag_writer)(p), start(record),
+			C.size_t(len(record)), &c.err)
 	})
 }
 
@@ -52,20 +54,25 @@ func (w *BagWriter) Append(record []byte) error {
 func (w *BagWriter) AppendMany(data []byte, offsets []uint64) error {
 	for i := range offsets {
 		if offsets[i] > uint64(len(data)) || i > 0 && offsets[i] < offsets[i-1] {
-			return refused("append", ErrArgument, "offset %d is %d (offsets must ascend and not exceed the %d bytes of data)", i, offsets[i], len(data))
+			return refused("append", ErrArgument,
+				"offset %d is %d (offsets must ascend and not exceed the %d bytes of data)",
+				i, offsets[i], len(data))
 		}
 	}
 	if len(offsets) == 0 {
 		return refused("append", ErrArgument, "offsets is empty (expected at least one)")
 	}
 	return w.change("append", func(p unsafe.Pointer, c *call) C.holdall_status {
-		return C.holdall_bag_writer_append_many((*C.holdall_bag_writer)(p), start(data), numbers(offsets), C.size_t(len(offsets)-1), &c.err)
+		return C.holdall_bag_writer_append_many((*C.holdall_bag_writer)(p), start(data), numbers(offsets),
+			C.size_t(len(offsets)-1), &c.err)
 	})
 }
 
 // Len returns the number of records at the last commit plus those appended since.
 func (w *BagWriter) Len() (n uint64) {
-	w.look(func(p unsafe.Pointer) { n = uint64(C.holdall_bag_writer_record_count((*C.holdall_bag_writer)(p))) })
+	w.look(func(p unsafe.Pointer) {
+		n = uint64(C.holdall_bag_writer_record_count((*C.holdall_bag_writer)(p)))
+	})
 	return n
 }
 

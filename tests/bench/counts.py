@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
-"""usage: counts.py PREFIX FOLDER    checks how many instructions the hot paths (paths.c) take, with the library installed in PREFIX, and
-how many bytes the shared library has
+"""usage: counts.py PREFIX FOLDER    checks the instruction counts of the hot paths (paths.c)
 
-counts.json has how many they took, and each may be off by 3 %: an instruction count does not depend on how busy the machine is, or
-how fast. More than that is a path that became slower; less, one that became faster, which the file is to keep. After a change that is
-meant, `HOLDALL_BLESS=1 make check PART=counts` writes the file anew: look at what it changed before you commit it.
+PREFIX is where the library is installed. The size of the shared library in bytes is checked, too.
 
-Only instructions of the library are counted, with the codecs in it, and not those of the C library, which the machine chooses by its
-processor. What the compilers make of the same source differs, so the counts are kept by the versions of rustc and cc that made the
-library, and with others nothing is checked, as the last line then says: bless there to add yours. Valgrind shows programs the same
-processor, with AVX2, on all that have it; elsewhere nothing is checked either. One thread, no caches of the machine: what this cannot see, `make bench` does.
+counts.json stores the expected counts. Each may differ by 3 %, because an instruction count does
+not depend on the load or the speed of the machine. A higher count is a path that became slower. A
+lower one became faster, and the file must store the new count. After an intended change,
+`HOLDALL_BLESS=1 make check PART=counts` rewrites the file: review the difference before you commit
+it.
+
+Only instructions of the library and of the codecs in it are counted. The C library selects its
+functions by processor, so its instructions are not counted. Compilers generate different code from
+the same source, so counts are stored per version of rustc and cc. With other versions nothing is
+checked, and the last line says so: set HOLDALL_BLESS to add counts for them. Valgrind presents the
+same processor on all machines with AVX2; on others nothing is checked. Valgrind runs one thread and
+does not model caches: `make bench` measures those effects.
 """
 
 import json
@@ -23,15 +28,19 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-KEPT = HERE / "counts.json"
+STORED = HERE / "counts.json"
 WITHIN = 0.03
 SIZE = "size of the shared library"  # with the counts, as it too differs by compiler
 
 
 def made_with():
     """The key: the compilers, without what a distribution adds to their names."""
-    rust = subprocess.run([os.environ.get("RUSTC", "rustc"), "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
-    cc = subprocess.run([os.environ.get("CC", "cc"), "-dumpfullversion", "-dumpversion"], capture_output=True, text=True, check=True).stdout.split()[0]
+
+    def output(*command):
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    rust = output(os.environ.get("RUSTC", "rustc"), "--version").split()[1]
+    cc = output(os.environ.get("CC", "cc"), "-dumpfullversion", "-dumpversion").split()[0]
     return f"{platform.machine()}, rustc {rust}, cc {cc}"
 
 
@@ -70,7 +79,7 @@ def count(program, folder):
 
 
 def read(dump):
-    """Of a dump its name, and what the functions of the library took by themselves."""
+    """Returns the name of a dump and the instructions that the functions of the library took."""
     name, total, ours, inside = None, 0, False, False
     for line in dump.read_text().splitlines():
         if line.startswith("desc: Trigger: Client Request: "):
@@ -85,13 +94,17 @@ def read(dump):
     return name, total
 
 
-def compare(kept, found):
-    """Lines on all that is not as it was."""
-    for name in sorted(kept.keys() | found.keys()):
-        if name not in found or name not in kept:
-            yield f"{name}: {'is not counted any more' if name in kept else 'was not counted before'}"
-        elif abs(found[name] / kept[name] - 1) > WITHIN:
-            yield f"{name}: {found[name]:,} {'bytes' if name == SIZE else 'instructions'}, {kept[name]:,} before ({found[name] / kept[name] - 1:+.1%})"
+def compare(stored, found):
+    """Yields a line for each count that differs from the stored one."""
+    for name in sorted(stored.keys() | found.keys()):
+        if name not in found:
+            yield f"{name}: is not counted any more"
+        elif name not in stored:
+            yield f"{name}: was not counted before"
+        elif abs(found[name] / stored[name] - 1) > WITHIN:
+            unit = "bytes" if name == SIZE else "instructions"
+            change = found[name] / stored[name] - 1
+            yield f"{name}: {found[name]:,} {unit}, {stored[name]:,} before ({change:+.1%})"
 
 
 def main(prefix, folder):
@@ -100,16 +113,16 @@ def main(prefix, folder):
     folder = pathlib.Path(folder)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    key, all = made_with(), json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    key, all = made_with(), json.loads(STORED.read_text()) if STORED.exists() else {}
     bless = bool(os.environ.get("HOLDALL_BLESS"))
     if key not in all and not bless:
         others = "; ".join(all)
-        return print(f"SKIPPED  instructions are not counted: {KEPT.name} has none for {key}, only for {others}")
+        return print(f"SKIPPED  instructions are not counted: {STORED.name} has none for {key}, only for {others}")
     prefix = pathlib.Path(prefix).resolve()
     found = count(build(prefix, folder), folder) | {SIZE: size(prefix)}
     if bless:
-        KEPT.write_text(json.dumps(all | {key: found}, indent=1, sort_keys=True) + "\n")
-        return print(f"{len(found)} counts for {key} are in {KEPT.name}")
+        STORED.write_text(json.dumps(all | {key: found}, indent=1, sort_keys=True) + "\n")
+        return print(f"{len(found)} counts for {key} are in {STORED.name}")
     off = list(compare(all[key], found))
     shutil.rmtree(folder)
     if off:

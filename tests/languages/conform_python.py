@@ -8,7 +8,7 @@ import holdall
 
 
 def content(kind, how, path):
-    """Arrays are items in C order, columns one behind the other, records each behind its length in 8 bytes."""
+    """Yields the items of an array in C order, the columns of a table, or each record after its length."""
     if kind == "array":
         with holdall.Array(path) as a:
             yield a[...].tobytes()

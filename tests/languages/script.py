@@ -1,13 +1,14 @@
-"""Every function of the library called once at least, by signatures that somebody else has: the types of a layer of calls.
+"""Calls every function of the library at least once, with the signatures of a layer of calls.
 
-`run(lib, layer, folder)`: `lib` is a CDLL whose functions are called as the layer says. What comes back through a pointer lands in
-a place that is as long as the layer says, with guards behind it.
+`run(lib, layer, folder)`: `lib` is a CDLL whose functions are called as the layer says. A result
+that is returned through a pointer is written to a buffer of the size that the layer gives, with
+guard bytes after it.
 """
 import ctypes as c
 import pathlib
 import struct
 
-OUT = object()  # in the place of an argument: room for what the function hands back
+OUT = object()  # as an argument: a buffer for the result of the function
 GUARD = b"\xa5" * 16
 
 
@@ -19,7 +20,7 @@ class Caller:
         self.k = layer.constants
 
     def room(self, kind):
-        """A place for what the type points to, with a guard behind it."""
+        """Returns a buffer for what the type points to, followed by guard bytes, and its type."""
         of = self.as_ctypes(self.inside(kind, "Ptr"))
         size = c.sizeof(of)
         memory = c.create_string_buffer(bytes(size) + GUARD, size + len(GUARD))
@@ -43,7 +44,7 @@ class Caller:
         return [result, *(of.from_buffer(memory).value for memory, of in rooms)]
 
     def ok(self, name, *arguments, status=0):
-        """The same of one that can fail, with the error behind its arguments; without the status."""
+        """Calls a function that can fail, with the error as last argument; returns no status."""
         kind = self.structs["holdall_error"]
         err = (kind * 2)()
         c.memset(c.addressof(err[1]), 0xA5, c.sizeof(kind))
@@ -51,11 +52,11 @@ class Caller:
         if bytes(err[1]) != b"\xa5" * c.sizeof(kind):
             raise AssertionError(f"{name} wrote beyond the error")
         message = bytes(err[0].message)
-        words = message[: message.index(0)].decode()
-        if result != status or (status < 0) != (err[0].status == status and words != ""):
-            raise AssertionError(f"{name} returned {result}, not {status}: {words}")
+        message = message[: message.index(0)].decode()
+        if result != status or (status < 0) != (err[0].status == status and message != ""):
+            raise AssertionError(f"{name} returned {result}, not {status}: {message}")
         if status < 0:
-            return err[0].position, words
+            return err[0].position, message
         return out[0] if len(out) == 1 else out
 
     def get(self, name, *arguments):
@@ -102,7 +103,7 @@ def f64(*values):
 
 
 def run(caller, folder):
-    """The whole script; tells which functions nobody called."""
+    """Runs the whole script; returns the functions that were not called."""
     folder = pathlib.Path(folder)
     parts = [versions, options, bags, writers, streams, indexes, storage, schunks, arrays, array_values, tables, table_parts, arrow, whole]
     for part in parts:
@@ -187,18 +188,18 @@ def bags(f, k, path):
     closed(f, range_), closed(f, chosen)
     same(len(f.sized("bag_checksum", bag, k["HOLDALL_CHECKSUM_SHA512"])), 64)
     same(f.sized("bag_files", path("x@2.bag")), path("x-00000-of-00002.bag") + b"\0" + path("x-00001-of-00002.bag") + b"\0")
-    kept = []
+    buffers = []
 
     @c.CFUNCTYPE(c.c_void_p, c.c_void_p, c.c_size_t)
     def allocate(_, n):
-        kept.append(c.create_string_buffer(n))
-        return c.addressof(kept[-1])
+        buffers.append(c.create_string_buffer(n))
+        return c.addressof(buffers[-1])
 
     ends = u64(*[7] * 4)
     f.ok("bag_read_range_to", bag, 0, 3, allocate, None, ends)
-    same((kept[-1].raw, ends[:]), (b"onethree", [0, 3, 3, 8]))
+    same((buffers[-1].raw, ends[:]), (b"onethree", [0, 3, 3, 8]))
     f.ok("bag_read_indices_to", bag, u64(2, 3), 2, allocate, None, ends)
-    same((kept[-1].raw, ends[:3]), (b"threeone", [0, 5, 8]))
+    same((buffers[-1].raw, ends[:3]), (b"threeone", [0, 5, 8]))
     f("bag_close", slice), f("bag_close", bag)
 
 
@@ -312,14 +313,14 @@ def stored(f, storage):
 def storage(f, k, path):
     opened = []
 
-    def place():
+    def new_storage():
         memory = Memory(f.structs["holdall_storage_functions"])
         handle = f.ok("storage_from_functions", c.byref(memory.table), OUT)
         opened.append((memory, handle, stored(f, handle)))
         return memory, opened[-1][2]
 
     create, read = k["HOLDALL_CREATE"], k["HOLDALL_READ"]
-    memory, o = place()
+    memory, o = new_storage()
     w = f.ok("bag_writer_open", None, create, o, OUT)
     f.ok("bag_writer_append", w, b"x", 1)
     f.ok("bag_writer_commit", w)
@@ -327,7 +328,7 @@ def storage(f, k, path):
     bag = f.ok("bag_open", None, o, OUT)
     same(f.sized("bag_read", bag, 0), b"x")
     f.ok("bag_open", path("x"), o, OUT, status=k["HOLDALL_E_ARGUMENT"])
-    _, index = place()
+    _, index = new_storage()
     f("bag_index_close", f.ok("bag_index_create", None, create, bag, index, OUT))
     f("bag_index_close", f.ok("bag_index_open", None, bag, index, OUT))
     content = bytes(memory.files[b""])
@@ -339,7 +340,7 @@ def storage(f, k, path):
         f("bag_close", b)
     f("options_free", of_plain), f("storage_free", plain)
 
-    _, o = place()
+    _, o = new_storage()
     s = f.ok("schunk_create", None, create, k["HOLDALL_FORMAT_BLOSCPACK"], 1, o, OUT)
     f.ok("schunk_append", s, b"abc", 3)
     f.ok("schunk_commit", s)
@@ -348,7 +349,7 @@ def storage(f, k, path):
     same(f.get("schunk_nbytes", s), 3)
     f("schunk_close", s)
 
-    _, o = place()
+    _, o = new_storage()
     spec = f.spec("array_spec", format=k["HOLDALL_FORMAT_B2ND"], dtype=b"<f8", ndim=1, shape=u64(3))
     a = f.ok("array_create", None, create, spec, o, OUT)
     f.ok("array_commit", a)
@@ -357,7 +358,7 @@ def storage(f, k, path):
     same(f.get("array_nbytes", a), 24)
     f("array_close", a)
 
-    _, o = place()
+    _, o = new_storage()
     t = f.ok("table_create", None, create, table_spec(f, k["HOLDALL_FORMAT_BCOLZ"], a=b"<i4"), o, OUT)
     f.ok("table_commit", t)
     f("table_close", t)

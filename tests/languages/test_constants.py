@@ -16,7 +16,7 @@ def named(pattern, files):
     return set(re.findall(pattern, "".join(path.read_text() for path in sorted(files))))
 
 
-def wanted(*families):
+def listed(*families):
     return {name for name in VALUES if re.match(rf"HOLDALL_({'|'.join(families)})_(?!LIMITS_CACHE)", name)}
 
 
@@ -24,12 +24,12 @@ class Constants(unittest.TestCase):
     def test_go_has_all(self):
         files = [path for path in (ROOT / "bindings/go").glob("*.go") if not path.name.endswith("_test.go")]
         have = named(r"\bC\.(HOLDALL_\w+)", files)
-        self.assertEqual(set(), wanted(*FAMILIES) - have)
+        self.assertEqual(set(), listed(*FAMILIES) - have)
 
     def test_cxx_has_all(self):
         # statuses are those of holdall_error
         have = named(r"\b(HOLDALL_\w+)", (ROOT / "include/holdall").glob("*.hpp"))
-        self.assertEqual(set(), wanted(*FAMILIES) - have - wanted("E"))
+        self.assertEqual(set(), listed(*FAMILIES) - have - listed("E"))
 
     def test_options_are_called_by_their_names(self):
         of_cxx = dict(re.findall(r"HOLDALL_(?:NUMBER|OPTION)\((\w+), .*?\b(HOLDALL_OPT_\w+)", (ROOT / "include/holdall/options.hpp").read_text()))
@@ -40,7 +40,7 @@ class Constants(unittest.TestCase):
         for name, option in of_go.items():
             self.assertEqual(option, others.get(name) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper())
 
-    def test_words_of_enumerations(self):
+    def test_names_of_enumerations(self):
         """`codec { lz4hc = HOLDALL_CODEC_LZ4HC` and the like have one name."""
         pairs = re.findall(r"\b(\w+) = HOLDALL_(?:FORMAT|KIND|CODEC|FILTER|CHECKSUM|ORDER|IO|BAG_LIMITS|BAG_SHARDS)_(\w+)", (ROOT / "include/holdall/options.hpp").read_text())
         self.assertGreater(len(pairs), 35)

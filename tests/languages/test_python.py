@@ -189,7 +189,7 @@ class Tables(Case):
         with self.assertRaises(TypeError):
             to.append(3)
 
-    def test_streams_that_nobody_reads_are_freed(self):
+    def test_unread_streams_are_freed(self):
         path, _ = self.table(3)
         t = holdall.Table(path, "a")
         stream = t.__arrow_c_stream__()

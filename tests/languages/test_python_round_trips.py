@@ -16,7 +16,7 @@ TOOL = os.path.abspath(os.environ.get("HOLDALL_TOOL") or shutil.which("holdall")
 CODECS = ["none", "blosclz", "lz4", "lz4hc", "zlib", "zstd"]
 CHECKSUMS = ["none", "adler32", "crc32", "md5", "sha1", "sha256", "sha512"]
 # the module's name of a format: the tool's, and what else is drawn for it
-FORMATS = {"b2nd": "b2nd", "caterva": "caterva", "bloscpack": "bloscpack", "bcolz": "bcolz", "blz": "blz", "blz_rfc": "blz-paper"}
+FORMATS = {"b2nd": "b2nd", "caterva": "caterva", "bloscpack": "bloscpack", "bcolz": "bcolz", "blz": "blz", "blz_rfc": "blz-rfc"}
 FRAMES = ("b2nd", "caterva")
 FOLDERS = ("bcolz", "blz", "blz_rfc")
 DTYPES = ["|b1", "|i1", "<u2", ">i4", "<i8", ">u8", "<f2", "<f4", ">f8", "<c8", "|S5", "<U3", "<M8[s]", ">M8[ns]", "<m8[ms]", "|V3"]

@@ -1,4 +1,4 @@
-"""Storage of one's own in the place of a path: objects with files in memory, and what they raise."""
+"""Storage of the caller instead of a path: objects with files in memory, and their exceptions."""
 import gc
 import unittest
 
@@ -56,7 +56,7 @@ class Broken(holdall.Memory):
 class Storage(Case):
     def tearDown(self):
         gc.collect()
-        self.assertEqual({}, _storage._used, "storage that nothing uses is kept")
+        self.assertEqual({}, _storage._used, "unused storage is retained")
 
     def test_what_is_made_in_storage_is_read_from_it(self):
         memory, field = Files(), np.arange(600.0).reshape(20, 30)

@@ -1,5 +1,7 @@
-"""The Python module: errors, damage, superchunks, what must not crash whoever does what when, programs with nothing but what is
-installed, and the real tools' files against their manifests."""
+"""The Python module: errors, damage, superchunks, and calls in any order, which must not crash.
+
+Also programs that use only what is installed, and files of other programs and their manifests.
+"""
 import gc
 import hashlib
 import itertools
@@ -34,7 +36,7 @@ class Whole(Case):
         with self.assertRaises(TypeError):
             holdall.Bag(path, threads="two")
         with self.assertRaises(holdall.ChecksumError):
-            raise pickle.loads(pickle.dumps(holdall.ChecksumError("words", 3)))
+            raise pickle.loads(pickle.dumps(holdall.ChecksumError("message", 3)))
 
     def test_damage_is_an_error_or_a_warning(self):
         path = self.bag([bytes(1000), b"two" * 100, b"three"])
@@ -64,10 +66,10 @@ class Whole(Case):
         raise error
 
     def test_progress(self):
-        path, told = self.bag([b"x"] * 1000), []
-        bag = holdall.Bag(path, progress=lambda done, total: told.append((done, total)))
+        path, calls = self.bag([b"x"] * 1000), []
+        bag = holdall.Bag(path, progress=lambda done, total: calls.append((done, total)))
         bag[::2].compute_checksum()
-        self.assertTrue(told)
+        self.assertTrue(calls)
         with self.assertRaises(holdall.CancelledError):
             holdall.Bag(path, verify=2, progress=lambda done, total: False)
         with self.assertRaisesRegex(ZeroDivisionError, "oh"):
@@ -178,15 +180,15 @@ class Fixtures(Case):
         self.assertGreater(read, 20)
 
     def test_datasets(self):
-        # All there are, in one archive, of which a sample is taken; or those that are kept with the source.
+        # A sample of the archive with all datasets, or the datasets that are stored with the source.
         folder = FIXTURES / "blpk"
         folder = folder if (folder / "files.tar.gz").exists() else FIXTURES / "datasets"
         of = json.loads((folder / "manifest.json").read_text())["fixtures"]
         of = [f for f in of if f["expect"] == "ok" and f["kind"] != "bloscpack" and all("sha256" in part for part in f["content"].get("columns", [f["content"]]))]
         of = self.rng.sample(of, min(40, len(of))) + [f for f in of if "columns" in f["content"]][:5]
         with tarfile.open(folder / "files.tar.gz") as archive:
-            wanted = {f["path"] for f in of}
-            chosen = [m for m in archive if any("/".join(m.name.split("/")[:n]) in wanted for n in range(1, 6))]
+            paths = {f["path"] for f in of}
+            chosen = [m for m in archive if any("/".join(m.name.split("/")[:n]) in paths for n in range(1, 6))]
             archive.extractall(self.folder, chosen, filter="data")
         for f in of:
             path, content = self.folder / f["path"], f["content"]

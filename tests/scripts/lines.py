@@ -22,7 +22,8 @@ GENERATED = (
     "bindings/python/holdall/_table.py",
 )
 # These folders still have longer lines: remove a folder here when it has fewer than the share.
-EXEMPT = ("bindings", "include", "tools")
+# The C tool in `tools` is going to be replaced, so its lines are not wrapped.
+EXEMPT = ("include", "tools")
 
 
 def matches(name, patterns):

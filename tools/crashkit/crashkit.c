@@ -24,14 +24,14 @@ struct run {
 
 /* How one state was found: what is wrong with it, or "". */
 struct verdict {
-    char words[1024];
+    char message[1024];
 };
 
 __attribute__((format(printf, 2, 3))) static void judge(struct verdict *v, const char *format, ...) {
-    if (v->words[0]) return;
+    if (v->message[0]) return;
     va_list args;
     va_start(args, format);
-    vsnprintf(v->words, sizeof v->words, format, args);
+    vsnprintf(v->message, sizeof v->message, format, args);
     va_end(args);
 }
 
@@ -88,12 +88,12 @@ static void look(const struct run *r, struct disk *d, bool done, struct verdict 
     } else if (!nothing && !same(seen, r->new) && (done || !r->was_there || !same(seen, r->old))) {
         judge(v, "a reader saw %s", r->was_there && same(seen, r->old) ? "the old commit, although the new one had returned" : "neither commit");
     }
-    if (v->words[0] || nothing || !r->scene->go_on) return;
+    if (v->message[0] || nothing || !r->scene->go_on) return;
     status = do_step(r->scene->go_on, r, d, &err);
     if (status < 0) {
         judge(v, "the next writer failed: %s: %s", holdall_status_name(status), err.message);
     } else if ((status = do_read(r, d, after, &err)) < 0) {
-        judge(v, "a reader failed behind the next writer: %s: %s", holdall_status_name(status), err.message);
+        judge(v, "a reader failed after the next writer: %s: %s", holdall_status_name(status), err.message);
     } else if (!same(seen, after)) {
         judge(v, "the next writer changed what was there");
     }
@@ -103,7 +103,7 @@ static void look(const struct run *r, struct disk *d, bool done, struct verdict 
 static holdall_status try_state(const struct run *r, const struct disk *cut, const uint8_t *fates, const uint32_t *torn, bool done,
                                 uint64_t *hash, struct verdict *v) {
     struct disk d;
-    v->words[0] = '\0';
+    v->message[0] = '\0';
     holdall_status status = new_disk(r, &d);
     if (status < 0) return status;
     int made = disk_after(cut, fates, torn, &d);
@@ -127,11 +127,11 @@ static uint64_t draw(uint64_t *seed) {
     return z ^ z >> 31;
 }
 
-/* State `k` of a cut: all lost, all kept, each by itself; the write that was under way torn, now and then another one. */
+/* State `k` of a cut: all lost, all retained, each by itself; the write that was under way torn, now and then another one. */
 static void choose(const struct disk *d, uint32_t k, uint64_t *seed, uint8_t *fates, uint32_t *torn) {
     for (size_t i = 0; i < d->ops_n; i++) {
         const struct op *op = &d->ops[i];
-        fates[i] = k == 0 ? LOST : k == 1 ? KEPT : k % 3 == 2 ? KEPT : (uint8_t)(draw(seed) & 1);
+        fates[i] = k == 0 ? LOST : k == 1 ? RETAINED : k % 3 == 2 ? RETAINED : (uint8_t)(draw(seed) & 1);
         torn[i] = 0;
         bool last = i + 1 == d->ops_n;
         if (k < 2 || op->kind != WRITE || op->n <= SECTOR || !(last || draw(seed) % 8 == 0)) continue;
@@ -146,9 +146,9 @@ static void shrink(const struct run *r, const struct disk *cut, uint8_t *fates, 
         uint8_t was = fates[i];
         struct verdict less;
         uint64_t hash;
-        if (was == KEPT || !cut->ops[i].pending) continue;
-        fates[i] = KEPT;
-        if (try_state(r, cut, fates, torn, done, &hash, &less) >= 0 && less.words[0]) {
+        if (was == RETAINED || !cut->ops[i].pending) continue;
+        fates[i] = RETAINED;
+        if (try_state(r, cut, fates, torn, done, &hash, &less) >= 0 && less.message[0]) {
             *v = less;
         } else {
             fates[i] = was;
@@ -156,14 +156,14 @@ static void shrink(const struct run *r, const struct disk *cut, uint8_t *fates, 
     }
 }
 
-static void violation(const struct run *r, const struct disk *cut, const uint8_t *fates, const char *words) {
+static void violation(const struct run *r, const struct disk *cut, const uint8_t *fates, const char *message) {
     r->result->violations++;
     if (!r->settings.told) return;
     char *story = disk_story(cut, fates);
-    size_t room = strlen(r->scene->name) + strlen(words) + (story ? strlen(story) : 0) + 100;
+    size_t room = strlen(r->scene->name) + strlen(message) + (story ? strlen(story) : 0) + 100;
     char *all = malloc(room);
-    if (all) snprintf(all, room, "%s, cut after %zu operations: %s\n%s", r->scene->name, cut->ops_n, words, story ? story : "");
-    r->settings.told(r->settings.ctx, all ? all : words);
+    if (all) snprintf(all, room, "%s, cut after %zu operations: %s\n%s", r->scene->name, cut->ops_n, message, story ? story : "");
+    r->settings.told(r->settings.ctx, all ? all : message);
     free(all);
     free(story);
 }
@@ -185,9 +185,9 @@ static holdall_status try_states(const struct run *r, const struct disk *cut, ui
         if (status < 0 || !new) continue;
         seen[n++] = hash;
         r->result->states++;
-        if (v.words[0]) {
+        if (v.message[0]) {
             shrink(r, cut, fates, torn, done, &v);
-            violation(r, cut, fates, v.words);
+            violation(r, cut, fates, v.message);
         }
     }
     free(fates);
@@ -201,7 +201,7 @@ static holdall_status set_up(const struct run *r, struct disk *d) {
     holdall_status status = new_disk(r, d);
     if (status < 0) return *d = (struct disk){.cut = 0}, status;
     if (r->scene->before) status = do_step(r->scene->before, r, d, r->err);
-    disk_settle(d, UINT64_MAX, 0);
+    disk_reset_log(d, UINT64_MAX, 0);
     return status < 0 ? status : d->out_of_memory ? short_of_memory(r->err) : HOLDALL_OK;
 }
 
@@ -211,7 +211,7 @@ static holdall_status try_cut(const struct run *r, uint64_t cut) {
     holdall_error ignored;
     holdall_status status = set_up(r, &d);
     if (status >= 0) {
-        disk_settle(&d, cut, r->settings.idle_sync);
+        disk_reset_log(&d, cut, r->settings.idle_sync);
         bool done = do_step(r->scene->change, r, &d, &ignored) >= 0;
         status = d.out_of_memory ? short_of_memory(r->err) : try_states(r, &d, r->settings.seed * 7919 + cut, done);
     }
@@ -230,7 +230,7 @@ static holdall_status rehearse(struct run *r) {
         if (status < 0 && (r->scene->before || status != HOLDALL_E_MISSING)) {
             if (r->err) *r->err = none;
         } else {
-            disk_settle(&d, UINT64_MAX, 0);
+            disk_reset_log(&d, UINT64_MAX, 0);
             status = do_step(r->scene->change, r, &d, r->err);
         }
     }
@@ -240,9 +240,9 @@ static holdall_status rehearse(struct run *r) {
         status = do_read(r, &d, r->new, r->err);
     }
     if (d.fault[0]) {
-        char words[600];
-        snprintf(words, sizeof words, "without a cut, the storage: %s", d.fault);
-        violation(r, &d, NULL, words);
+        char message[600];
+        snprintf(message, sizeof message, "without a cut, the storage: %s", d.fault);
+        violation(r, &d, NULL, message);
     }
     disk_free(&d);
     return status;

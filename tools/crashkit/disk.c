@@ -1,7 +1,7 @@
 /*
  * The simulated disk beside a storage: see disk.h.
  *
- * It trusts the storage in nothing: what it says of lengths and contents is held against what it was told.
+ * It does not trust the storage: it compares lengths and contents with those that were written.
  */
 #include "disk.h"
 
@@ -97,7 +97,7 @@ void disk_free(struct disk *d) {
     *d = (struct disk){.cut = 0};
 }
 
-void disk_settle(struct disk *d, uint64_t cut, uint32_t idle_sync) {
+void disk_reset_log(struct disk *d, uint64_t cut, uint32_t idle_sync) {
     drop_ops(d);
     for (size_t i = 0; i < d->files_n; i++) {
         struct file *f = &d->files[i];
@@ -290,7 +290,7 @@ int disk_after(const struct disk *d, const uint8_t *fates, const uint32_t *torn,
         if (done >= 0) done = to->under.sync(to->under.ctx, f->name);
         if (done < 0) return (int)done;
     }
-    disk_settle(to, UINT64_MAX, 0);
+    disk_reset_log(to, UINT64_MAX, 0);
     return to->out_of_memory ? -ENOMEM : 0;
 }
 
@@ -312,9 +312,9 @@ uint64_t disk_hash(const struct disk *d) {
     return h;
 }
 
-static const char *const FATES[] = {"lost", "kept", "torn"};
+static const char *const FATES[] = {"lost", "retained", "torn"};
 
-static int tell(const struct op *op, const uint8_t *fate, char *to, size_t room) {
+static int describe(const struct op *op, const uint8_t *fate, char *to, size_t room) {
     const char *became = !op->pending ? "durable" : fate ? FATES[*fate] : "pending";
     switch (op->kind) {
     case MAKE: return snprintf(to, room, "make \"%s\": %s\n", op->name, became);
@@ -328,13 +328,13 @@ static int tell(const struct op *op, const uint8_t *fate, char *to, size_t room)
 
 char *disk_story(const struct disk *d, const uint8_t *fates) {
     size_t room = 1;
-    for (size_t k = 0; k < d->ops_n; k++) room += (size_t)tell(&d->ops[k], fates ? &fates[k] : NULL, NULL, 0) + 2;
+    for (size_t k = 0; k < d->ops_n; k++) room += (size_t)describe(&d->ops[k], fates ? &fates[k] : NULL, NULL, 0) + 2;
     char *story = malloc(room), *to = story;
     if (!story) return NULL;
     *to = '\0';
     for (size_t k = 0; k < d->ops_n; k++) {
         to += snprintf(to, room - (size_t)(to - story), "  ");
-        to += tell(&d->ops[k], fates ? &fates[k] : NULL, to, room - (size_t)(to - story));
+        to += describe(&d->ops[k], fates ? &fates[k] : NULL, to, room - (size_t)(to - story));
     }
     return story;
 }

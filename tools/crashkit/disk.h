@@ -38,7 +38,7 @@ struct disk {
     bool is_off;
     uint32_t syncs, idle_sync;
     bool out_of_memory;
-    char fault[512]; /* the first answer of the storage that was not what it was told */
+    char fault[512]; /* the first answer of the storage that differs from what was written */
 };
 
 /* Over the functions of an empty storage, which it owns. */
@@ -46,18 +46,18 @@ void disk_init(struct disk *d, const holdall_storage_functions *under);
 void disk_free(struct disk *d);
 
 /* From here on: nothing pending, no operations, the power off after `cut` of them, that sync idle. */
-void disk_settle(struct disk *d, uint64_t cut, uint32_t idle_sync);
+void disk_reset_log(struct disk *d, uint64_t cut, uint32_t idle_sync);
 
 /* What programs use. *out is to be closed before the disk is freed. */
 holdall_status disk_io(struct disk *d, holdall_storage **out, holdall_error *err);
 
 /* What is done with a pending operation when the power goes. */
-enum fate { LOST, KEPT, TORN };
+enum fate { LOST, RETAINED, TORN };
 
 /* Puts what is left after the cut into another disk: fates[i] for operation i, `torn[i]` bytes of it where TORN. */
 int disk_after(const struct disk *d, const uint8_t *fates, const uint32_t *torn, struct disk *to);
 
-/* A number that tells states of one cut apart. */
+/* A number that distinguishes the states of one cut. */
 uint64_t disk_hash(const struct disk *d);
 
 /* The operations, a line each, with what became of them (fates NULL: nothing yet); to be freed. */

@@ -1,5 +1,5 @@
 /*
- * The scenes that come with the kit: what can be done to bags, superchunks and arrays in storage behind functions,
+ * The scenes that come with the kit: what can be done to bags, superchunks and arrays in storage of functions,
  * with contents that are small, and large enough for several chunks and writes beyond a sector.
  */
 #include <holdall_crashkit.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of the command-line tool: what is the same for all commands, and what it tells of a container. See tool.py."""
+"""Tests of the command-line tool: what all commands share, and info. See tool.py."""
 
 import hashlib
 import os
@@ -14,11 +14,26 @@ import unittest
 
 from tool import LONG, TOOL, Base, digest, framed, sample
 
-COMMANDS = ["info", "ls", "cat", "pack", "unpack", "append", "convert", "trim", "attr", "index", "verify", "repair", "sum", "identify"]
+COMMANDS = [
+    "info",
+    "ls",
+    "cat",
+    "pack",
+    "unpack",
+    "append",
+    "convert",
+    "trim",
+    "attr",
+    "index",
+    "verify",
+    "repair",
+    "sum",
+    "identify",
+]
 
 
 class Containers(Base):
-    """One container of each kind, as what a command takes and as what it writes."""
+    """Containers of each kind, as inputs and as outputs of commands."""
 
     def setUp(self):
         super().setUp()
@@ -32,139 +47,254 @@ class Containers(Base):
         self.good("convert", "-q", "t.csv", "t.bcolz")
         self.good("convert", "-q", "t.bcolz", "t.arrow")
         self.good("convert", "-q", "a.npy", "f.b2nd", "--sparse")
-        self.kinds = ["r.bagz", "s.blp", "a.blp", "a.b2nd", "a.caterva", "a.b2frame", "a.bcolz", "a.blz", "a.npy", "t.bcolz", "t.arrow", "f.b2nd"]
+        self.kinds = [
+            "r.bagz",
+            "s.blp",
+            "a.blp",
+            "a.b2nd",
+            "a.caterva",
+            "a.b2frame",
+            "a.bcolz",
+            "a.blz",
+            "a.npy",
+            "t.bcolz",
+            "t.arrow",
+            "f.b2nd",
+        ]
 
-    def test_bytes_of_a_container_are_no_items(self):
+    def test_containers_are_not_read_as_plain_items(self):
         for name in self.kinds:
-            other = "other-" + name.replace(".", "-")  # its bytes tell, not its name
+            other = "other-" + name.replace(".", "-")  # detected by its bytes, not its name
             os.rename(self.path(name), self.path(other))
             before = self.files()
-            for args in [["convert", other, "o.b2nd", "--dtype", "|u1"], ["convert", other, "o.blp", "--dtype", "|u1"], ["convert", other, "o.npy", "--dtype", "|u1"],
-                         ["pack", other, "o.bagz"]]:
+            for args in [
+                ["convert", other, "o.b2nd", "--dtype", "|u1"],
+                ["convert", other, "o.blp", "--dtype", "|u1"],
+                ["convert", other, "o.npy", "--dtype", "|u1"],
+                ["pack", other, "o.bagz"],
+            ]:
                 with self.subTest(args=args):
-                    self.bad(*args, code=2)
+                    self.fails(*args, code=2)
                     self.assertEqual(self.files(), before)
             if os.path.isfile(self.path(other)):
                 self.good("convert", "-q", "--from", "raw", "--dtype", "|u1", other, "o.b2nd")
                 self.assertEqual(self.good("cat", "o.b2nd"), self.read(other))
                 os.remove(self.path("o.b2nd"))
                 for to in ("a.b2nd", "t.bcolz"):
-                    if self.path(to) != self.path(name) and "npy" not in name and os.path.exists(self.path(to)):
-                        self.bad("append", to, other)
+                    if (
+                        self.path(to) != self.path(name)
+                        and "npy" not in name
+                        and os.path.exists(self.path(to))
+                    ):
+                        self.fails("append", to, other)
             os.rename(self.path(other), self.path(name))
 
-    def test_a_long_path_leaves_the_reason(self):
+    def test_a_long_path_does_not_truncate_the_reason(self):
         for n in range(50, 1500, 50):
             name = "/".join(["d" * 49] * (n // 50)) + "/n.blp"
             for args in [["verify", name], ["pack", "raw", name], ["sum", "/" + name]]:
-                self.assertRegex(self.bad(*args)[0], "(?i)no such (file|folder)")
+                self.assertRegex(self.fails(*args)[0], "(?i)no such (file|folder)")
 
-    def test_a_long_operand_leaves_the_reason_of_a_usage_error(self):
+    def test_a_long_operand_does_not_truncate_a_usage_error(self):
         for depth in (3, 12, 15):
             long = "/".join(["d" * 200] * depth)
             for args, reason in [
-                (["pack", "--shards", "2", "raw", long + "@2.bagz"], "says how many files there are, and so does --shards"),
-                (["convert", "a.npy", long + ".zarr"], "ends in none of .blp|"), (["pack", "raw", long + ".b2nd"], "convert makes one"),
-                (["pack", "--append", "raw", long + "/a", long + "/b", "--to", "bagz"], "one operand too many"), (["pack", "raw", "-" + long], "unknown flag -d"),
-            ]:  # fmt: skip
-                words, _ = self.bad(*args, code=2)
-                self.assertIn(reason, words)
-                self.assertTrue(words.endswith(" --help)\n"), words)
-                self.assertTrue("..." in words or "unknown flag" in words, words)
+                (
+                    ["pack", "--shards", "2", "raw", long + "@2.bagz"],
+                    "says how many files there are, and so does --shards",
+                ),
+                (["convert", "a.npy", long + ".zarr"], "ends in none of .blp|"),
+                (["pack", "raw", long + ".b2nd"], "convert makes one"),
+                (
+                    ["pack", "--append", "raw", long + "/a", long + "/b", "--to", "bagz"],
+                    "one operand too many",
+                ),
+                (["pack", "raw", "-" + long], "unknown flag -d"),
+            ]:
+                message, _ = self.fails(*args, code=2)
+                self.assertIn(reason, message)
+                self.assertTrue(message.endswith(" --help)\n"), message)
+                self.assertTrue("..." in message or "unknown flag" in message, message)
         folder = "/".join(["d" * 200] * 3)
         os.makedirs(self.path(folder))
         os.rename(self.path("a.b2nd"), self.path(folder + "/a.b2nd"))
-        self.assertIn("which has its own types", self.bad("convert", folder + "/a.b2nd", "o.blp", "--dtype", "<i4", code=2)[0])
-        words, _ = self.bad("convert", folder + "/a.b2nd", folder + "/o.bagz", code=2)
-        self.assertRegex(words, r"'d+\.\.\.d+/o\.bagz' becomes a bag, which has records, and 'd+\.\.\.d+/a\.b2nd' is a dataset \(usage: ")
+        self.assertIn(
+            "which has its own types",
+            self.fails("convert", folder + "/a.b2nd", "o.blp", "--dtype", "<i4", code=2)[0],
+        )
+        message, _ = self.fails("convert", folder + "/a.b2nd", folder + "/o.bagz", code=2)
+        self.assertRegex(
+            message,
+            r"'d+\.\.\.d+/o\.bagz' becomes a bag, which has records, and 'd+\.\.\.d+/a\.b2nd' is a dataset \(usage: ",
+        )
 
     def stored_files(self):
-        """What the bytes of files tell, beside containers: the name of each, and the format."""
+        """Creates files of other formats. Returns the format of each, by file name."""
         self.good("convert", "-q", "r.bagz", "r.tfrecord")
         self.good("convert", "-q", "r.bagz", "r.arrow")
         self.good("convert", "-q", "r.bagz", "r.arrows")
         self.good("convert", "-q", "t.bcolz", "t.arrows")
         self.good("index", "build", "-q", "r.bagz")
-        return {"r.tfrecord": "tfrecord", "r.arrow": "arrow", "r.arrows": "arrow-stream", "t.arrows": "arrow-stream", "r.bagz.index": "bagz-index"}
+        return {
+            "r.tfrecord": "tfrecord",
+            "r.arrow": "arrow",
+            "r.arrows": "arrow-stream",
+            "t.arrows": "arrow-stream",
+            "r.bagz.index": "bagz-index",
+        }
 
-    def test_other_formats_have_no_items_or_lines(self):
-        for name, format in [*self.stored_files().items(), ("f.b2nd/00000000.chunk", "b2frame"), ("f.b2nd/chunks.b2frame", "b2nd"), ("a.bcolz/data/__0.blp", "bloscpack")]:
+    def test_other_formats_are_not_read_as_items_or_lines(self):
+        for name, format in [
+            *self.stored_files().items(),
+            ("f.b2nd/00000000.chunk", "b2frame"),
+            ("f.b2nd/chunks.b2frame", "b2nd"),
+            ("a.bcolz/data/__0.blp", "bloscpack"),
+        ]:
             other = name if "/" in name else "other"
             os.rename(self.path(name), self.path(other))
             before = self.files()
-            for args in [["convert", other, "o.b2nd", "--dtype", "|u1"], ["convert", other, "o.blp", "--dtype", "|u1"], ["pack", other, "o.bagz"]]:
-                self.assertIn(f"is a file of {format}, which has ", self.bad(*args, code=2)[0], args)
-            self.assertIn(f"it is a file of {format}, ", self.bad("append", "a.blp", other)[0])
+            for args in [
+                ["convert", other, "o.b2nd", "--dtype", "|u1"],
+                ["convert", other, "o.blp", "--dtype", "|u1"],
+                ["pack", other, "o.bagz"],
+            ]:
+                self.assertIn(
+                    f"is a file of {format}, which has ", self.fails(*args, code=2)[0], args
+                )
+            self.assertIn(f"it is a file of {format}, ", self.fails("append", "a.blp", other)[0])
             self.assertEqual(self.files(), before)
             self.good("convert", "-q", "--from", "raw", "--dtype", "|u1", other, "o.b2nd")
             self.assertEqual(self.good("cat", "o.b2nd"), self.read(other))
             os.remove(self.path("o.b2nd"))
             os.rename(self.path(other), self.path(name))
-        self.write("0.chunk", b"a line\n")  # beside no frame
+        self.write("0.chunk", b"a line\n")  # Not in the folder of a frame.
         self.good("pack", "-q", "0.chunk", "o.bagz")
 
-    def test_standard_input_is_looked_at(self):
+    def test_the_format_of_standard_input_is_detected(self):
         self.good("convert", "-q", "a.npy", "to.blp")
-        known = {**self.stored_files(), "a.npy": "npy", "a.blp": "bloscpack", "a.b2nd": "b2frame", "a.b2frame": "b2frame", "r.bagz": "zstd"}
+        known = {
+            **self.stored_files(),
+            "a.npy": "npy",
+            "a.blp": "bloscpack",
+            "a.b2nd": "b2frame",
+            "a.b2frame": "b2frame",
+            "r.bagz": "zstd",
+        }
         for name, format in known.items():
             data, before = self.read(name), self.files()
-            for args, code in [(["convert", "-", "o.b2nd", "--dtype", "|u1", "--shape", str(len(data))], 2), (["pack", "-", "o.bagz"], 2),
-                               (["append", "to.blp", "-"], 1), (["append", "t.bcolz", "-"], 1)]:  # fmt: skip
-                self.assertIn(f" a file of {format}, ", self.bad(*args, code=code, stdin=data)[0], args)
+            for args, code in [
+                (["convert", "-", "o.b2nd", "--dtype", "|u1", "--shape", str(len(data))], 2),
+                (["pack", "-", "o.bagz"], 2),
+                (["append", "to.blp", "-"], 1),
+                (["append", "t.bcolz", "-"], 1),
+            ]:
+                self.assertIn(
+                    f" a file of {format}, ", self.fails(*args, code=code, stdin=data)[0], args
+                )
                 with open(self.path(name), "rb") as file:
-                    done = subprocess.run([TOOL, *args], cwd=self.folder.name, stdin=file, capture_output=True)
+                    done = subprocess.run(
+                        [TOOL, *args], cwd=self.folder.name, stdin=file, capture_output=True
+                    )
                 self.assertEqual(done.returncode, code, done.stderr)
                 self.assertIn(f" a file of {format}, ", done.stderr.decode())
                 self.assertEqual(self.files(), before)
-            self.good("convert", "-q", "-", "o.b2nd", "--from", "raw", "--dtype", "|u1", "--shape", str(len(data)), stdin=data)
+            self.good(
+                "convert",
+                "-q",
+                "-",
+                "o.b2nd",
+                "--from",
+                "raw",
+                "--dtype",
+                "|u1",
+                "--shape",
+                str(len(data)),
+                stdin=data,
+            )
             self.assertEqual(self.good("cat", "o.b2nd"), data)
             self.good("pack", "-q", "-", "o.blp", stdin=data)
             self.assertEqual(self.good("cat", "o.blp"), data)
             for made in ("o.b2nd", "o.blp"):
                 os.remove(self.path(made))
 
-    def test_standard_input_that_was_looked_at_is_read_from_its_beginning(self):
+    def test_detection_does_not_consume_standard_input(self):
         for n in (0, 1, 5, 4095, 4096, 4097, 300000):
             data = bytes(range(1, 252)) * (n // 251 + 1)
-            self.good("convert", "-q", "--force", "-", "o.b2nd", "--dtype", "|u1", "--shape", str(n), stdin=data[:n])
+            self.good(
+                "convert",
+                "-q",
+                "--force",
+                "-",
+                "o.b2nd",
+                "--dtype",
+                "|u1",
+                "--shape",
+                str(n),
+                stdin=data[:n],
+            )
             self.assertEqual(self.good("cat", "o.b2nd"), data[:n])
             lines = b"".join(b"%d\n" % i for i in range(n // 8))
             self.good("pack", "-q", "--force", "-", "o.bagz", stdin=lines)
             self.assertEqual(self.good("cat", "--lengths", "o.bagz"), framed(lines.split()))
-        with open(self.path("raw"), "rb") as file:  # of which a shell has read some
+        with open(self.path("raw"), "rb") as file:  # A shell has read the first bytes.
             file.seek(40)
             os.lseek(file.fileno(), 40, os.SEEK_SET)
-            subprocess.run([TOOL, "convert", "-q", "--force", "-", "o.b2nd", "--dtype", "<i4"], cwd=self.folder.name, stdin=file, check=True)
+            subprocess.run(
+                [TOOL, "convert", "-q", "--force", "-", "o.b2nd", "--dtype", "<i4"],
+                cwd=self.folder.name,
+                stdin=file,
+                check=True,
+            )
         self.assertEqual(self.good("cat", "o.b2nd"), bytes(range(40, 240)))
 
-    def test_force_is_hinted_at_where_it_helps(self):
+    def test_force_is_suggested_only_where_it_helps(self):
         self.good("pack", "-q", "raw", "o", "--to", "blpk")
         os.mkdir(self.path("folder"))
         self.write("folder/mine", b"x")
-        for source, to in [("a.npy", "b2nd"), ("a.npy", "blpk"), ("a.npy", "b2frame"), ("a.b2nd", "blpk"), ("a.b2nd", "b2frame"), ("a.blp", "b2nd"), ("t.bcolz", "bcolz"), ("t.bcolz", "blpk")]:
+        for source, to in [
+            ("a.npy", "b2nd"),
+            ("a.npy", "blpk"),
+            ("a.npy", "b2frame"),
+            ("a.b2nd", "blpk"),
+            ("a.b2nd", "b2frame"),
+            ("a.blp", "b2nd"),
+            ("t.bcolz", "bcolz"),
+            ("t.bcolz", "blpk"),
+        ]:
             args = ["convert", source, "folder", "--to", to]
-            self.assertIn("--force", self.bad("convert", source, "o", "--to", to)[0])
-            self.assertNotIn("--force", self.bad(*args, "--force")[0], args)
-        self.assertNotIn("--force", self.bad("index", "build", "--force", "r.bagz", "--index", "folder")[0])
+            self.assertIn("--force", self.fails("convert", source, "o", "--to", to)[0])
+            self.assertNotIn("--force", self.fails(*args, "--force")[0], args)
+        self.assertNotIn(
+            "--force", self.fails("index", "build", "--force", "r.bagz", "--index", "folder")[0]
+        )
         self.assertEqual(os.listdir(self.path("folder")), ["mine"])
 
-    def test_an_ending_that_is_not_known(self):
+    def test_unknown_endings_are_refused(self):
         before = self.files()
         for name in self.kinds + ["t.csv", "raw"]:
             for end in (".parquet", ".zarr", ".bn2d", ".B2ND", ".npz", ".v1", ".zarr/", ".b2nd.gz"):
                 flags = ["--dtype", "<i4"] if name == "raw" else []
                 for args in [["convert", name, "o" + end, *flags], ["pack", "raw", "o" + end]]:
                     with self.subTest(args=args):
-                        words = self.bad(*args, code=2)[0]
-                        self.assertIn("--to", words)
+                        message = self.fails(*args, code=2)[0]
+                        self.assertIn("--to", message)
                         self.assertEqual(self.files(), before)
-        known = re.search(r"none of (\S+)", self.bad("convert", "a.npy", "o.zarr", code=2)[0])[1].split("|")
+        known = re.search(r"none of (\S+)", self.fails("convert", "a.npy", "o.zarr", code=2)[0])[
+            1
+        ].split("|")
         records = {".bag", ".bagz", ".txt", ".lines", ".tfrecord", ".tfrecords"}
         self.assertLess({".b2nd"} | records, set(known))
         for end in sorted(records - {".bag", ".bagz"}):
-            self.assertIn("the name of a file of records", self.bad("convert", "a.npy", "o" + end, code=2)[0])
+            self.assertIn(
+                "the name of a file of records",
+                self.fails("convert", "a.npy", "o" + end, code=2)[0],
+            )
         for end in known:
-            taken = "r.bagz" if end in records else "t.bcolz" if end in (".arrow", ".arrows", ".feather") else "a.npy"
+            taken = (
+                "r.bagz"
+                if end in records
+                else "t.bcolz" if end in (".arrow", ".arrows", ".feather") else "a.npy"
+            )
             self.good("convert", "-q", taken, "k" + end)
         self.good("convert", "-q", "a.npy", "o.zarr", "--to", "b2nd")
         self.good("convert", "-q", "a.npy", "plain")
@@ -173,7 +303,7 @@ class Containers(Base):
 
 
 class Usage(Base):
-    def test_help_and_version(self):
+    def test_help_and_version_are_printed(self):
         overview = self.good("--help").decode()
         for c in COMMANDS:
             self.assertIn(c, overview)
@@ -183,107 +313,194 @@ class Usage(Base):
                 self.assertIn("--quiet", text)
         self.assertRegex(self.good("--version").decode(), r"^holdall \d+\.\d+\.\d+ .*zstd/\d")
 
-    def test_signals_that_a_parent_ignores(self):
-        """Tests stop the tool by signals, whatever they are run from."""
-        ask = "import signal; print([signal.getsignal(n) for n in (2, 15)], signal.pthread_sigmask(0, []))"
-        tests = f"import signal, subprocess, sys, tool; subprocess.run([sys.executable, '-c', {ask!r}], check=True)"
+    def test_signals_that_a_parent_ignores_still_end_the_tool(self):
+        """The tests can stop the tool by signals even if their parent ignores these."""
+        ask = (
+            "import signal; "
+            "print([signal.getsignal(n) for n in (2, 15)], signal.pthread_sigmask(0, []))"
+        )
+        tests = (
+            "import signal, subprocess, sys, tool; "
+            f"subprocess.run([sys.executable, '-c', {ask!r}], check=True)"
+        )
 
         def ignore():
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, signal.SIG_IGN)
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 
-        here = {"cwd": os.path.dirname(os.path.abspath(__file__)), "stdout": subprocess.PIPE, "check": True}
+        here = {
+            "cwd": os.path.dirname(os.path.abspath(__file__)),
+            "stdout": subprocess.PIPE,
+            "check": True,
+        }
         usual = subprocess.run([sys.executable, "-c", tests], **here).stdout
-        self.assertEqual(subprocess.run([sys.executable, "-c", tests], preexec_fn=ignore, **here).stdout, usual)
+        self.assertEqual(
+            subprocess.run([sys.executable, "-c", tests], preexec_fn=ignore, **here).stdout, usual
+        )
         self.assertIn(b"set()", usual)
 
-    def test_wrong_usage(self):
+    def test_wrong_usage_exits_with_2(self):
         self.pack("a.bag", [b"x"])
         for args in [
-            [], ["nonsense"], ["--nonsense"], [""],
-            ["info"], ["info", "a.bag", "b.bag"], ["info", ""],
-            ["cat"], ["cat", "a.bag", "--nonsense"], ["cat", "a.bag", "-x"], ["cat", "a.bag", "--json"],
-            ["cat", "a.bag", "--slice", "1"], ["cat", "a.bag", "--slice", "::0"], ["cat", "a.bag", "--slice", "1:2:3:4"],
-            ["cat", "a.bag", "--slice", "1:x"], ["cat", "a.bag", "--slice", "1: 2"], ["cat", "a.bag", "--slice="],
-            ["cat", "a.bag", "--slice"], ["cat", "a.bag", "--records", "1,"], ["cat", "a.bag", "--records", ",1"],
-            ["cat", "a.bag", "--records", "1;2"], ["cat", "a.bag", "--records", "0x1"], ["cat", "a.bag", "--records="],
-            ["cat", "a.bag", "--lengths=1"], ["cat", "a.bag", "--length"], ["cat", "a.bag", "--threads", "-1"],
-            ["cat", "a.bag", "--threads", "2x"], ["cat", "a.bag", "--threads", "99999999999999999999"],
-            ["cat", "a.bag", "--limits", "tails"], ["cat", "a.bag", "--limits", "tail|separate"],
-            ["cat", "a.bag", "--limits-storage", "ram"], ["cat", "a.bag", "--shards", "2"],
-            ["cat", "a.bag", "--compression", "gzip"], ["cat", "a.bag", "--dictionary"],
-            ["cat", "a.bag", "--memory-limit", "1T"], ["cat", "a.bag", "--memory-limit", "-1"],
-            ["cat", "a.bag", "--memory-limit", "1KB"], ["cat", "a.bag", "--memory-limit", "9999999999G"],
-            ["pack", "x", "y.blp", "--chunk-size", "0"], ["pack", "x", "y.blp", "--chunk-size", "2G"],
-            ["convert", "a.bag", "y.blp", "--chunk-size", "0"], ["pack", "x", "-"], ["convert", "a.bag", "-", "--to", "bagz"],
+            [],
+            ["nonsense"],
+            ["--nonsense"],
+            [""],
+            ["info"],
+            ["info", "a.bag", "b.bag"],
+            ["info", ""],
+            ["cat"],
+            ["cat", "a.bag", "--nonsense"],
+            ["cat", "a.bag", "-x"],
+            ["cat", "a.bag", "--json"],
+            ["cat", "a.bag", "--slice", "1"],
+            ["cat", "a.bag", "--slice", "::0"],
+            ["cat", "a.bag", "--slice", "1:2:3:4"],
+            ["cat", "a.bag", "--slice", "1:x"],
+            ["cat", "a.bag", "--slice", "1: 2"],
+            ["cat", "a.bag", "--slice="],
+            ["cat", "a.bag", "--slice"],
+            ["cat", "a.bag", "--records", "1,"],
+            ["cat", "a.bag", "--records", ",1"],
+            ["cat", "a.bag", "--records", "1;2"],
+            ["cat", "a.bag", "--records", "0x1"],
+            ["cat", "a.bag", "--records="],
+            ["cat", "a.bag", "--lengths=1"],
+            ["cat", "a.bag", "--length"],
+            ["cat", "a.bag", "--threads", "-1"],
+            ["cat", "a.bag", "--threads", "2x"],
+            ["cat", "a.bag", "--threads", "99999999999999999999"],
+            ["cat", "a.bag", "--limits", "tails"],
+            ["cat", "a.bag", "--limits", "tail|separate"],
+            ["cat", "a.bag", "--limits-storage", "ram"],
+            ["cat", "a.bag", "--shards", "2"],
+            ["cat", "a.bag", "--compression", "gzip"],
+            ["cat", "a.bag", "--dictionary"],
+            ["cat", "a.bag", "--memory-limit", "1T"],
+            ["cat", "a.bag", "--memory-limit", "-1"],
+            ["cat", "a.bag", "--memory-limit", "1KB"],
+            ["cat", "a.bag", "--memory-limit", "9999999999G"],
+            ["pack", "x", "y.blp", "--chunk-size", "0"],
+            ["pack", "x", "y.blp", "--chunk-size", "2G"],
+            ["convert", "a.bag", "y.blp", "--chunk-size", "0"],
+            ["pack", "x", "-"],
+            ["convert", "a.bag", "-", "--to", "bagz"],
             ["index", "build", "--index=-", "a.bag"],
-            ["pack", "x"], ["pack", "x", "y", "z"], ["pack", "--append", "--replace", "x", "y"],
-            ["pack", "--level", "23", "x", "y"], ["pack", "--level", "1.5", "x", "y"], ["pack", "--level", "", "x", "y"],
-            ["pack", "--separate", "--limits", "tail", "x", "y"], ["pack", "--map", "x", "y"],
-            ["verify"], ["verify", "--unchecked", "a.bag"], ["repair"], ["repair", "a.bag", "b.bag"],
-            ["repair", "--map", "a.bag"], ["sum"], ["sum", "--sum", "zstd", "a.bag"], ["identify"],
-            ["cat", "a.bag", "--format", "raw"], ["cat", "a.bag", "--format", "csv"], ["pack", "x", "y", "--to", "b2nd"],
-            ["pack", "--codec", "lz4", "x", "y"], ["pack", "--metadata", "m", "x", "y.bagz"],
-            ["pack", "--typesize=4", "x", "y.blp", "--to", "bagz"], ["pack", "x", "y", "z.blp"],
-            *(["pack", "x", "y.blp", *f.split()] for f in [
-                "--append", "--separate", "--limits tail", "--whole", "--compression none", "--dictionary d", "--level 10",
-                "--level -1", "--codec gzip", "--shuffle byte", "--typesize 0", "--typesize 256", "--chunk-size 12",
-                "--chunk-size 1001 --typesize 2", "--chunk-size 1X", "--checksum crc", "--format-version 0",
-                "--no-checksum --checksum md5"]),
-            ["pack", "x", "-", "--to", "blpk"], ["pack", "-", "y.blp", "--metadata", "-"],
-            ["unpack", "x.blp"], ["unpack", "x.blp", "y", "z"], ["unpack", "-", "y"], ["append", "x.blp"],
-            ["append", "x.blp", "y", "z"], ["append", "--level", "10", "x.blp", "y"], ["append", "--checksum", "md5", "x.blp", "y"],
+            ["pack", "x"],
+            ["pack", "x", "y", "z"],
+            ["pack", "--append", "--replace", "x", "y"],
+            ["pack", "--level", "23", "x", "y"],
+            ["pack", "--level", "1.5", "x", "y"],
+            ["pack", "--level", "", "x", "y"],
+            ["pack", "--separate", "--limits", "tail", "x", "y"],
+            ["pack", "--map", "x", "y"],
+            ["verify"],
+            ["verify", "--unchecked", "a.bag"],
+            ["repair"],
+            ["repair", "a.bag", "b.bag"],
+            ["repair", "--map", "a.bag"],
+            ["sum"],
+            ["sum", "--sum", "zstd", "a.bag"],
+            ["identify"],
+            ["cat", "a.bag", "--format", "raw"],
+            ["cat", "a.bag", "--format", "csv"],
+            ["pack", "x", "y", "--to", "b2nd"],
+            ["pack", "--codec", "lz4", "x", "y"],
+            ["pack", "--metadata", "m", "x", "y.bagz"],
+            ["pack", "--typesize=4", "x", "y.blp", "--to", "bagz"],
+            ["pack", "x", "y", "z.blp"],
+            *(
+                ["pack", "x", "y.blp", *f.split()]
+                for f in [
+                    "--append",
+                    "--separate",
+                    "--limits tail",
+                    "--whole",
+                    "--compression none",
+                    "--dictionary d",
+                    "--level 10",
+                    "--level -1",
+                    "--codec gzip",
+                    "--shuffle byte",
+                    "--typesize 0",
+                    "--typesize 256",
+                    "--chunk-size 12",
+                    "--chunk-size 1001 --typesize 2",
+                    "--chunk-size 1X",
+                    "--checksum crc",
+                    "--format-version 0",
+                    "--no-checksum --checksum md5",
+                ]
+            ),
+            ["pack", "x", "-", "--to", "blpk"],
+            ["pack", "-", "y.blp", "--metadata", "-"],
+            ["unpack", "x.blp"],
+            ["unpack", "x.blp", "y", "z"],
+            ["unpack", "-", "y"],
+            ["append", "x.blp"],
+            ["append", "x.blp", "y", "z"],
+            ["append", "--level", "10", "x.blp", "y"],
+            ["append", "--checksum", "md5", "x.blp", "y"],
         ]:
             with self.subTest(args=args):
-                words, out = self.bad(*args, code=2)
+                message, out = self.fails(*args, code=2)
                 self.assertEqual(out, b"")
-                self.assertIn("--help", words)
+                self.assertIn("--help", message)
                 flag = next((a.split("=")[0] for a in args if re.match("--?[a-z]", a)), None)
-                if flag and args[0] in COMMANDS and "exclude" not in words and flag != "--to":
-                    self.assertIn(flag, words)
+                if flag and args[0] in COMMANDS and "exclude" not in message and flag != "--to":
+                    self.assertIn(flag, message)
         self.assertEqual(self.files(), ["a.bag", "checksums.a.bag"])
 
-    def test_help_tells_the_defaults_of_the_command(self):
+    def test_help_shows_the_defaults_of_the_command(self):
         def help_of(command, flag):
-            return re.search(rf"  --{flag} .*\n?(?:   .*)?", self.good(command, "--help").decode())[0]
+            return re.search(rf"  --{flag} .*\n?(?:   .*)?", self.good(command, "--help").decode())[
+                0
+            ]
 
         self.assertIn("default: lz4", help_of("pack", "codec"))
-        for command, words in [("convert", "of IN"), ("append", "last chunk")]:
+        for command, expected in [("convert", "of IN"), ("append", "last chunk")]:
             for flag in ["codec", "shuffle"]:
-                self.assertIn(words, help_of(command, flag))
+                self.assertIn(expected, help_of(command, flag))
                 self.assertNotIn("lz4)", help_of(command, flag))
         self.assertNotIn("bags", help_of("append", "level"))
         for flag in ["chunk-size", "checksum"]:
             self.assertIn("as in IN", help_of("convert", flag))
 
-    def test_words_of_usage(self):
+    def test_usage_errors_name_the_cause(self):
         self.pack("a.bag", [b"x"])
         self.good("pack", "-q", "-", "a.blp", stdin=b"content")
         self.write("x.npy", b"content")
         files = self.files()
-        for args, words in [
-            (["append", "--level", "99", "a.blp", "x"], "from 0 to 9"), (["convert", "--level", "-1", "a.blp", "b.blp"], "from 0 to 9"),
-            (["pack", "--level", "99", "x", "y.blp"], "from 0 to 9"), (["pack", "--level", "99", "x", "y.blp"], "to 22 for bags"),
-            (["append", "x.npy", "a.blp"], "comes first"), (["append", "a.bag", "a.blp"], "comes first"),
-            (["cat", "--slice", "3", "a.blp"], "3:4"), (["cat", "--slice", "0:2,1:3", "a.blp"], "one dimension"),
-            (["convert", "a.blp", "b.bagz"], "b.bagz"), (["convert", "--to", "blpk", "a.blp", "-"], "not to '-'"),
-            (["pack", "x.npy", "b.xyz"], "--to blpk"), (["pack", "x.npy", "b.bagz"], "--to bagz"),
-            (["pack", "x.npy", "b.b2nd"], "convert makes one"), (["pack", "x", "b.b2frame"], "convert makes one"),
-        ]:  # fmt: skip
-            self.assertIn(words, self.bad(*args, code=2)[0], args)
+        for args, expected in [
+            (["append", "--level", "99", "a.blp", "x"], "from 0 to 9"),
+            (["convert", "--level", "-1", "a.blp", "b.blp"], "from 0 to 9"),
+            (["pack", "--level", "99", "x", "y.blp"], "from 0 to 9"),
+            (["pack", "--level", "99", "x", "y.blp"], "to 22 for bags"),
+            (["append", "x.npy", "a.blp"], "comes first"),
+            (["append", "a.bag", "a.blp"], "comes first"),
+            (["cat", "--slice", "3", "a.blp"], "3:4"),
+            (["cat", "--slice", "0:2,1:3", "a.blp"], "one dimension"),
+            (["convert", "a.blp", "b.bagz"], "b.bagz"),
+            (["convert", "--to", "blpk", "a.blp", "-"], "not to '-'"),
+            (["pack", "x.npy", "b.xyz"], "--to blpk"),
+            (["pack", "x.npy", "b.bagz"], "--to bagz"),
+            (["pack", "x.npy", "b.b2nd"], "convert makes one"),
+            (["pack", "x", "b.b2frame"], "convert makes one"),
+        ]:
+            self.assertIn(expected, self.fails(*args, code=2)[0], args)
         self.assertEqual(self.files(), files)
-        self.bad("append", "none.blp", "a.blp")
+        self.fails("append", "none.blp", "a.blp")
         self.good("pack", "-q", "--to", "bagz", "x.npy", "b.xyz")
         self.good("pack", "-q", "--whole", "x.npy", "c.bagz")
 
-    def test_verify_counts_what_cannot_be_read(self):
+    def test_verify_counts_files_that_cannot_be_read(self):
         self.pack("a.bag", [b"x"])
         self.write("b.blp", b"blpk\x03\x00\x00\x00 and no more of it")
-        words, _ = self.bad("verify", "a.bag", "b.blp", "none", lines=2)
-        self.assertRegex(words, r"damage was found in 1 of 3, 1 could not be read\n$")
+        message, _ = self.fails("verify", "a.bag", "b.blp", "none", lines=2)
+        self.assertRegex(message, r"damage was found in 1 of 3, 1 could not be read\n$")
 
-    def test_flags_anywhere(self):
+    def test_flags_may_stand_anywhere(self):
         records = self.pack("a.bag", [b"zero", b"one", b"two"])
         self.assertEqual(self.good("cat", "--slice", "1:", "a.bag"), b"onetwo")
         self.assertEqual(self.good("cat", "a.bag", "--slice=1:"), b"onetwo")
@@ -292,98 +509,160 @@ class Usage(Base):
         self.pack("./-x.bag", [b"dash"])
         self.assertEqual(self.good("cat", "--", "-x.bag"), b"dash")
         self.assertEqual(self.good("cat", "--lengths", "--", "-x.bag"), framed([b"dash"]))
-        self.bad("cat", "--", "-x.bag", "--lengths", code=2)
+        self.fails("cat", "--", "-x.bag", "--lengths", code=2)
 
-    def test_reader_flags(self):
+    def test_reader_flags_do_not_change_the_records(self):
         records = self.pack("a.bagz", sample())
         for flags in [
-            ["--limits", "tail"], ["--limits-storage", "disk"], ["--limits-storage=memory"], ["--compression", "auto"],
-            ["--compression=zstd"], ["--shards", "concatenated"], ["--shards=interleaved"], ["--threads", "0"],
-            ["--threads", "3"], ["--map"], ["--memory-limit", "1048576"], ["--memory-limit", "512K"],
-            ["--memory-limit=1m"], ["--memory-limit", "2G"],
+            ["--limits", "tail"],
+            ["--limits-storage", "disk"],
+            ["--limits-storage=memory"],
+            ["--compression", "auto"],
+            ["--compression=zstd"],
+            ["--shards", "concatenated"],
+            ["--shards=interleaved"],
+            ["--threads", "0"],
+            ["--threads", "3"],
+            ["--map"],
+            ["--memory-limit", "1048576"],
+            ["--memory-limit", "512K"],
+            ["--memory-limit=1m"],
+            ["--memory-limit", "2G"],
         ]:
             with self.subTest(flags=flags):
                 self.assertEqual(self.good("cat", "a.bagz", "--lengths", *flags), framed(records))
-                self.assertEqual(self.good("sum", "a.bagz", *flags).decode(), digest(records) + "  a.bagz\n")
+                self.assertEqual(
+                    self.good("sum", "a.bagz", *flags).decode(), digest(records) + "  a.bagz\n"
+                )
                 self.assertEqual(self.info("a.bagz", *flags)["size"], len(records))
-                self.assertEqual(self.good("verify", "a.bagz", *flags), b"a.bagz: 100 sound, 0 bad, 0 unchecked\n")
+                self.assertEqual(
+                    self.good("verify", "a.bagz", *flags),
+                    b"a.bagz: 100 intact, 0 corrupt, 0 unchecked\n",
+                )
 
 
 class Info(Base):
-    def test_json(self):
+    def test_info_prints_json_or_text(self):
         records = sample()
         for name, flags, reader, compression, limits, checksum in [
             ("a.bag", [], [], "none", "tail", "crc32"),
             ("b.bagz", [], [], "zstd", "tail", "zstd"),
             ("c.bag", ["--separate"], ["--limits", "separate"], "none", "separate", "crc32"),
-            ("d.bagz", ["--limits", "separate", "--no-checksum"], ["--limits", "separate"], "zstd", "separate", "none"),
+            (
+                "d.bagz",
+                ["--limits", "separate", "--no-checksum"],
+                ["--limits", "separate"],
+                "zstd",
+                "separate",
+                "none",
+            ),
             ("e.bag", ["--no-checksum"], [], "none", "tail", "none"),
             ("f.bag", ["--compression", "zstd"], ["--compression", "zstd"], "zstd", "tail", "zstd"),
-            ("g.bagz", ["--compression", "none"], ["--compression", "none"], "none", "tail", "crc32"),
+            (
+                "g.bagz",
+                ["--compression", "none"],
+                ["--compression", "none"],
+                "none",
+                "tail",
+                "crc32",
+            ),
         ]:
             with self.subTest(name=name):
                 self.pack(name, records, *flags)
-                files = [f for f in self.files() if f in (name, "limits." + name, "checksums." + name)]
+                files = [
+                    f for f in self.files() if f in (name, "limits." + name, "checksums." + name)
+                ]
                 size = sum(os.path.getsize(self.path(f)) for f in files)
                 self.assertEqual(len(files), 1 + (limits == "separate") + (checksum == "crc32"))
-                self.assertEqual(self.info(name, *reader), {
-                    "path": name, "format": "bagz", "kind": "bag", "size": 100, "compression": compression,
-                    "limits": limits, "checksum": checksum, "shards": 1, "bytes": size})
+                self.assertEqual(
+                    self.info(name, *reader),
+                    {
+                        "path": name,
+                        "format": "bagz",
+                        "kind": "bag",
+                        "size": 100,
+                        "compression": compression,
+                        "limits": limits,
+                        "checksum": checksum,
+                        "shards": 1,
+                        "bytes": size,
+                    },
+                )
                 lines = self.good("info", name, *reader).decode()
-                for words in ["records: +100\n", f"compression: +{compression}\n", f"limits: +{limits}\n",
-                              f"checksum: +{checksum}\n", f"bytes: +{size}\n", f"path: +{name}\n"]:
-                    self.assertRegex(lines, words)
+                for expected in [
+                    "records: +100\n",
+                    f"compression: +{compression}\n",
+                    f"limits: +{limits}\n",
+                    f"checksum: +{checksum}\n",
+                    f"bytes: +{size}\n",
+                    f"path: +{name}\n",
+                ]:
+                    self.assertRegex(lines, expected)
 
-    def test_odd_names(self):
+    def test_odd_names_are_printed_on_one_line(self):
         for name in ['q"\\\t\n.bag', "\x1b[31m.bag", "h\u00e9\u6f22\U0001f4e6.bag"]:
             self.pack(name, [b"x"])
             self.assertEqual(self.info(name)["path"], name)
             line = self.good("identify", name).decode()
             self.assertEqual(len(line.splitlines()), 1)
             self.assertNotIn("\x1b", line)
-            self.bad("pack", "-", name, stdin=b"x")
+            self.fails("pack", "-", name, stdin=b"x")
         name = os.fsdecode(b"\xff\xc3(\xed\xa0\x80\xf4\x90\x80\x80.bag")
         self.pack(name, [b"x"])
         self.assertEqual(self.info(name)["path"], "\ufffd\ufffd(" + "\ufffd" * 7 + ".bag")
 
-    def test_missing(self):
-        words, _ = self.bad("info", "nope.bag")
-        self.assertIn("nope.bag", words)
-        self.bad("info", ".")
+    def test_missing_files_are_named(self):
+        message, _ = self.fails("info", "nope.bag")
+        self.assertIn("nope.bag", message)
+        self.fails("info", ".")
         self.write("text", b"this is certainly no bag at all")
-        self.bad("info", "text")
+        self.fails("info", "text")
 
-    def test_identify(self):
+    def test_identify_prints_format_and_kind(self):
         self.pack("a.bag", [b"x"])
         self.pack("b.bagz", [])
-        self.assertEqual(self.good("identify", "a.bag", "b.bagz"), b"a.bag: bagz bag\nb.bagz: bagz bag\n")
+        self.assertEqual(
+            self.good("identify", "a.bag", "b.bagz"), b"a.bag: bagz bag\nb.bagz: bagz bag\n"
+        )
         self.write("text", b"this is certainly no bag at all")
-        words, out = self.bad("identify", "text", "nope", "a.bag", lines=2)
+        message, out = self.fails("identify", "text", "nope", "a.bag", lines=2)
         self.assertEqual(out, b"a.bag: bagz bag\n")
-        self.assertIn("text", words)
-        self.assertIn("nope", words)
+        self.assertIn("text", message)
+        self.assertIn("nope", message)
 
 
 class Sum(Base):
-    def test_kinds_and_storages(self):
+    def test_each_kind_of_sum_equals_hashlib(self):
         records = sample(500)
-        names = [("a.bag", []), ("b.bagz", []), ("c.bag", ["--no-checksum"]), ("d.bagz", ["--level=9"])]
+        names = [
+            ("a.bag", []),
+            ("b.bagz", []),
+            ("c.bag", ["--no-checksum"]),
+            ("d.bagz", ["--level=9"]),
+        ]
         for name, flags in names:
             self.pack(name, records, *flags)
         for kind in ["sha256", "crc32", "adler32", "md5", "sha1", "sha224", "sha384", "sha512"]:
             out = self.good("sum", "--sum", kind, *[n for n, _ in names]).decode()
             self.assertEqual(out, "".join(f"{digest(records, kind)}  {n}\n" for n, _ in names))
-        self.assertEqual(self.good("sum", "a.bag", "--slice", "10:-5:3").decode(), digest(records[10:-5:3]) + "  a.bag\n")
-        words, out = self.bad("sum", "nope.bag", "a.bag")
+        self.assertEqual(
+            self.good("sum", "a.bag", "--slice", "10:-5:3").decode(),
+            digest(records[10:-5:3]) + "  a.bag\n",
+        )
+        message, out = self.fails("sum", "nope.bag", "a.bag")
         self.assertEqual(out.decode(), digest(records) + "  a.bag\n")
-        self.assertEqual(hashlib.sha256(self.good("cat", "--lengths", "b.bagz")).hexdigest(), digest(records))
+        self.assertEqual(
+            hashlib.sha256(self.good("cat", "--lengths", "b.bagz")).hexdigest(), digest(records)
+        )
 
 
 class Progress(Base):
     def terminal(self, args, feed):
-        """Runs with stderr on a terminal; gives what came there."""
+        """Runs the tool with stderr on a terminal. Returns what the tool wrote to it."""
         ours, theirs = pty.openpty()
-        p = subprocess.Popen([TOOL, *args], cwd=self.folder.name, stdin=subprocess.PIPE, stderr=theirs)
+        p = subprocess.Popen(
+            [TOOL, *args], cwd=self.folder.name, stdin=subprocess.PIPE, stderr=theirs
+        )
         os.close(theirs)
         seen = b""
         feeder = threading.Thread(target=lambda: (feed(p.stdin), p.stdin.close()))
@@ -391,7 +670,7 @@ class Progress(Base):
         try:
             while piece := os.read(ours, 4096):
                 seen += piece
-        except OSError:  # the terminal's other end is closed
+        except OSError:  # The tool closed its end of the terminal.
             pass
         feeder.join()
         self.assertEqual(p.wait(LONG), 0)
@@ -403,17 +682,17 @@ class Progress(Base):
             to.write(b"x\n" * 400_000)
             time.sleep(0.1)
 
-    def test_shown_and_taken_away(self):
+    def test_progress_is_shown_and_erased(self):
         seen = self.terminal(["pack", "--no-sync", "-", "a.bag"], self.slowly)
         self.assertRegex(seen, rb"\rpack: \d+ records\x1b\[K")
         lines = seen.split(b"\r\x1b[K")
         self.assertRegex(lines[-1], rb"^a.bag: 5600000 records of 5600000 bytes packed")
 
-    def test_not_shown(self):
+    def test_progress_of_short_or_quiet_runs_is_not_shown(self):
         start = time.monotonic()
-        quick = self.terminal(["pack", "--no-sync", "-", "a.bag"], lambda to: to.write(b"x\n"))
-        # it is shown from the second second on
-        self.assertTrue(b"\x1b" not in quick or time.monotonic() - start > 1, quick)
+        brief = self.terminal(["pack", "--no-sync", "-", "a.bag"], lambda to: to.write(b"x\n"))
+        # Progress is shown after one second.
+        self.assertTrue(b"\x1b" not in brief or time.monotonic() - start > 1, brief)
         quiet = self.terminal(["pack", "-q", "--no-sync", "-", "b.bag"], self.slowly)
         self.assertEqual(quiet, b"")
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the command-line tool with superchunks in files of Bloscpack.
 
-HOLDALL_FIXTURES has files of the real tools: blpk/ with a manifest.json.
+HOLDALL_FIXTURES contains files that Bloscpack wrote: blpk/ with a manifest.json.
 """
 
 import hashlib
@@ -21,24 +21,58 @@ from tool import FIXTURES, LONG, TOOL, Base, Blp, digest, items, run
 
 
 class Superchunk(Blp):
-    def test_settings(self):
+    def test_settings_are_stored_and_content_is_equal(self):
         data = items(5000) + b"odd tail"[:5]
         self.write("in", data)
         for flags, facts in [
-            ([], {"chunks": 1, "chunk_size": 1 << 20, "typesize": 8, "codec": "lz4", "checksum": "crc32", "dialect": "v3"}),
+            (
+                [],
+                {
+                    "chunks": 1,
+                    "chunk_size": 1 << 20,
+                    "typesize": 8,
+                    "codec": "lz4",
+                    "checksum": "crc32",
+                    "dialect": "v3",
+                },
+            ),
             (["--chunk-size", "8K"], {"chunks": 5, "chunk_size": 8192}),
-            (["--chunk-size=5001", "--typesize", "3"], {"chunks": 8, "chunk_size": 5001, "typesize": 3}),
+            (
+                ["--chunk-size=5001", "--typesize", "3"],
+                {"chunks": 8, "chunk_size": 5001, "typesize": 3},
+            ),
             (["--typesize", "255"], {"typesize": 255, "chunk_size": (1 << 20) // 255 * 255}),
-            *((["--codec", c, "--chunk-size", "16K"], {"codec": {"lz4hc": "lz4"}.get(c, c)})
-              for c in ["none", "blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"]),
-            *((["--checksum", c], {"checksum": c})
-              for c in ["none", "adler32", "crc32", "md5", "sha1", "sha224", "sha256", "sha384", "sha512"]),
+            *(
+                (["--codec", c, "--chunk-size", "16K"], {"codec": {"lz4hc": "lz4"}.get(c, c)})
+                for c in ["none", "blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"]
+            ),
+            *(
+                (["--checksum", c], {"checksum": c})
+                for c in [
+                    "none",
+                    "adler32",
+                    "crc32",
+                    "md5",
+                    "sha1",
+                    "sha224",
+                    "sha256",
+                    "sha384",
+                    "sha512",
+                ]
+            ),
             (["--no-checksum"], {"checksum": "none"}),
-            (["--shuffle", "none"], {}), (["--shuffle=bitshuffle", "--level", "9"], {}),
-            (["--level", "0"], {"codec": "none"}), (["--no-offsets"], {}), (["--threads", "1"], {}),
-            (["--format-version", "1", "--chunk-size", "8K"], {"dialect": "v1", "checksum": "none", "typesize": 8, "chunks": 5}),
-            (["--format-version", "2"], {"dialect": "v2"}), (["--format-version=3"], {"dialect": "v3"}),
-            # without metadata nothing tells this layout from that of version 3
+            (["--shuffle", "none"], {}),
+            (["--shuffle=bitshuffle", "--level", "9"], {}),
+            (["--level", "0"], {"codec": "none"}),
+            (["--no-offsets"], {}),
+            (["--threads", "1"], {}),
+            (
+                ["--format-version", "1", "--chunk-size", "8K"],
+                {"dialect": "v1", "checksum": "none", "typesize": 8, "chunks": 5},
+            ),
+            (["--format-version", "2"], {"dialect": "v2"}),
+            (["--format-version=3"], {"dialect": "v3"}),
+            # Without metadata this layout cannot be distinguished from version 3.
             (["--format-version", "rfc"], {"dialect": "v3"}),
         ]:
             for source, stdin in [("in", b""), ("-", data)]:
@@ -46,29 +80,62 @@ class Superchunk(Blp):
                     self.good("pack", "--force", "--no-sync", source, "a.blp", *flags, stdin=stdin)
                     found = self.info("a.blp")
                     self.assertEqual({k: found[k] for k in facts}, facts)
-                    self.assertEqual(list(found), ["path", "format", "kind", "dialect", "nbytes", "cbytes", "chunks", "chunk_size",
-                                                   "typesize", "codec", "checksum", "metadata"])
-                    self.assertEqual((found["format"], found["kind"], found["nbytes"]), ("bloscpack", "schunk", len(data)))
+                    self.assertEqual(
+                        list(found),
+                        [
+                            "path",
+                            "format",
+                            "kind",
+                            "dialect",
+                            "nbytes",
+                            "cbytes",
+                            "chunks",
+                            "chunk_size",
+                            "typesize",
+                            "codec",
+                            "checksum",
+                            "metadata",
+                        ],
+                    )
+                    self.assertEqual(
+                        (found["format"], found["kind"], found["nbytes"]),
+                        ("bloscpack", "schunk", len(data)),
+                    )
                     self.assertEqual(found["cbytes"], os.path.getsize(self.path("a.blp")))
                     self.assertEqual(self.good("cat", "a.blp"), data)
                     self.assertEqual(self.good("unpack", "a.blp", "-"), data)
                     self.good("unpack", "-q", "--force", "a.blp", "out")
                     self.assertEqual(self.read("out"), data)
                     self.good("verify", "a.blp")
-                    self.assertEqual(self.good("sum", "a.blp").decode(), hashlib.sha256(data).hexdigest() + "  a.blp\n")
+                    self.assertEqual(
+                        self.good("sum", "a.blp").decode(),
+                        hashlib.sha256(data).hexdigest() + "  a.blp\n",
+                    )
         lines = self.good("info", "a.blp").decode()
-        for words in ["dialect: +v3\n", f"nbytes: +{len(data)}\n", "chunks: +1\n", "codec: +lz4\n", "metadata: +none\n"]:
-            self.assertRegex(lines, words)
+        for expected in [
+            "dialect: +v3\n",
+            f"nbytes: +{len(data)}\n",
+            "chunks: +1\n",
+            "codec: +lz4\n",
+            "metadata: +none\n",
+        ]:
+            self.assertRegex(lines, expected)
 
-    def test_settings_matter(self):
+    def test_settings_change_the_size(self):
         data, size = items(50_000), {}
-        for flags in ["--codec none", "--codec zstd --level 9", "--codec zstd --level 1", "--shuffle none", ""]:
+        for flags in [
+            "--codec none",
+            "--codec zstd --level 9",
+            "--codec zstd --level 1",
+            "--shuffle none",
+            "",
+        ]:
             self.blp("a.blp", data, *flags.split())
             size[flags] = self.info("a.blp")["cbytes"]
         self.assertLess(size["--codec zstd --level 9"], size["--codec zstd --level 1"])
         self.assertLess(size[""], size["--shuffle none"])
         self.assertGreater(size["--codec none"], len(data))
-        # offsets for ten times as many chunks, where it was known how many there are
+        # If the number of chunks is known, space is reserved for ten times as many offsets.
         self.write("in", items(4096 * 200))
         self.good("pack", "in", "b.blp", "--chunk-size", "32K")
         spare = struct.unpack_from("<q", self.read("b.blp"), 24)[0]
@@ -76,56 +143,98 @@ class Superchunk(Blp):
         self.blp("c.blp", data, "--no-offsets")
         self.assertEqual(self.read("c.blp")[5] & 1, 0)
 
-    def test_empty(self):
+    def test_an_empty_superchunk_can_be_read_and_appended_to(self):
         self.blp("a.blp", b"")
-        self.assertEqual((self.info("a.blp")["nbytes"], self.good("cat", "a.blp"), self.good("cat", "a.blp", "--slice", "::-1")), (0, b"", b""))
+        self.assertEqual(
+            (
+                self.info("a.blp")["nbytes"],
+                self.good("cat", "a.blp"),
+                self.good("cat", "a.blp", "--slice", "::-1"),
+            ),
+            (0, b"", b""),
+        )
         self.good("unpack", "a.blp", "out")
         self.assertEqual(self.read("out"), b"")
         self.good("append", "-q", "a.blp", "-", stdin=b"now there is some")
         self.assertEqual(self.good("cat", "a.blp"), b"now there is some")
 
-    def test_name_chooses(self):
-        for name, flags, kind in [("a.blp", [], "bloscpack schunk"), ("a.blpk", [], "bloscpack schunk"), ("a", ["--to", "blpk"], "bloscpack schunk"),
-                                  ("b.blp", ["--to=bagz"], "bagz bag"), ("a.bagz", [], "bagz bag"), (".blp", [], "bloscpack schunk")]:
+    def test_the_name_determines_the_format(self):
+        for name, flags, kind in [
+            ("a.blp", [], "bloscpack schunk"),
+            ("a.blpk", [], "bloscpack schunk"),
+            ("a", ["--to", "blpk"], "bloscpack schunk"),
+            ("b.blp", ["--to=bagz"], "bagz bag"),
+            ("a.bagz", [], "bagz bag"),
+            (".blp", [], "bloscpack schunk"),
+        ]:
             self.good("pack", "-q", "-", name, *flags, stdin=b"one\ntwo\n")
             self.assertEqual(self.good("identify", name).decode(), f"{name}: {kind}\n")
-            self.assertEqual(self.good("cat", name), b"one\ntwo\n" if "schunk" in kind else b"onetwo")
+            self.assertEqual(
+                self.good("cat", name), b"one\ntwo\n" if "schunk" in kind else b"onetwo"
+            )
 
-    def test_what_is_there_stays(self):
+    def test_existing_files_are_replaced_only_with_force(self):
         self.blp("a.blp", b"old")
         self.write("in", b"new")
         self.write("out", b"old")
         for args in [["pack", "in", "a.blp"], ["unpack", "a.blp", "out"]]:
-            words, _ = self.bad(*args)
-            self.assertIn("--force", words)
-            self.assertIn(args[2], words)
+            message, _ = self.fails(*args)
+            self.assertIn("--force", message)
+            self.assertIn(args[2], message)
         self.assertEqual((self.good("cat", "a.blp"), self.read("out")), (b"old", b"old"))
         self.good("pack", "--replace", "in", "a.blp")
         self.good("unpack", "--force", "a.blp", "out")
         self.assertEqual((self.good("cat", "a.blp"), self.read("out")), (b"new", b"new"))
-        for args in [["pack", "in", "in", "--to", "blpk", "--force"], ["append", "a.blp", "a.blp"], ["pack", "nope", "n.blp"],
-                     ["pack", ".", "n.blp"], ["pack", "in", "no/n.blp"], ["append", "nope.blp", "in"], ["append", "in", "in"],
-                     ["append", "a.blp", "nope"], ["unpack", "nope.blp", "n"], ["unpack", "in", "n"], ["unpack", "a.blp", "."],
-                     ["unpack", "a.blp", "no/n"], ["pack", "in", "n.blp", "--metadata", "nope"]]:
-            words, _ = self.bad(*args)
+        for args in [
+            ["pack", "in", "in", "--to", "blpk", "--force"],
+            ["append", "a.blp", "a.blp"],
+            ["pack", "nope", "n.blp"],
+            ["pack", ".", "n.blp"],
+            ["pack", "in", "no/n.blp"],
+            ["append", "nope.blp", "in"],
+            ["append", "in", "in"],
+            ["append", "a.blp", "nope"],
+            ["unpack", "nope.blp", "n"],
+            ["unpack", "in", "n"],
+            ["unpack", "a.blp", "."],
+            ["unpack", "a.blp", "no/n"],
+            ["pack", "in", "n.blp", "--metadata", "nope"],
+        ]:
+            message, _ = self.fails(*args)
             self.assertEqual(self.files(), ["a.blp", "in", "out"], args)
         self.assertEqual((self.good("cat", "a.blp"), self.read("in")), (b"new", b"new"))
 
-    def test_summary(self):
+    def test_commands_print_a_summary(self):
         r = run("pack", "-", "a.blp", stdin=b"content", cwd=self.folder.name)
         size = os.path.getsize(self.path("a.blp"))
-        self.assertEqual((r.returncode, r.stdout, r.stderr.decode()), (0, b"", f"a.blp: 7 bytes packed; now 7 bytes in 1 chunk, {size} bytes on disk\n"))
+        self.assertEqual(
+            (r.returncode, r.stdout, r.stderr.decode()),
+            (0, b"", f"a.blp: 7 bytes packed; now 7 bytes in 1 chunk, {size} bytes on disk\n"),
+        )
         r = run("append", "a.blp", "-", stdin=b"more", cwd=self.folder.name)
-        self.assertRegex(r.stderr.decode(), r"^a.blp: 4 bytes appended; now 11 bytes in 1 chunk, \d+ bytes on disk\n$")
+        self.assertRegex(
+            r.stderr.decode(),
+            r"^a.blp: 4 bytes appended; now 11 bytes in 1 chunk, \d+ bytes on disk\n$",
+        )
         r = run("unpack", "a.blp", "out", cwd=self.folder.name)
         self.assertEqual(r.stderr.decode(), "out: 11 bytes unpacked\n")
-        for args in [["pack", "-q", "--force", "out", "a.blp"], ["append", "-q", "a.blp", "out"], ["unpack", "-q", "--force", "a.blp", "out"]]:
+        for args in [
+            ["pack", "-q", "--force", "out", "a.blp"],
+            ["append", "-q", "a.blp", "out"],
+            ["unpack", "-q", "--force", "a.blp", "out"],
+        ]:
             r = run(*args, cwd=self.folder.name)
             self.assertEqual((r.returncode, r.stdout, r.stderr), (0, b"", b""))
 
-    def test_append(self):
+    def test_append_retains_the_settings(self):
         pieces = [items(n, n) for n in (2100, 1, 1024, 5000)] + [b"odd", b"", items(3)]
-        for flags in [[], ["--no-offsets"], ["--format-version", "1"], ["--format-version", "rfc"], ["--codec", "zstd", "--checksum", "sha512"]]:
+        for flags in [
+            [],
+            ["--no-offsets"],
+            ["--format-version", "1"],
+            ["--format-version", "rfc"],
+            ["--codec", "zstd", "--checksum", "sha512"],
+        ]:
             self.blp("a.blp", pieces[0], "--chunk-size", "8K", *flags)
             was = self.info("a.blp")
             for i, piece in enumerate(pieces[1:]):
@@ -142,15 +251,35 @@ class Superchunk(Blp):
         self.blp("a.blp", items(700), "--chunk-size", "8K")
         self.good("append", "-q", "--codec", "zstd", "a.blp", "-", stdin=items(5000))
         self.assertEqual(self.info("a.blp")["codec"], "zstd")
-        self.good("append", "-q", "--codec", "zlib", "--level=9", "--shuffle=none", "a.blp", "-", stdin=items(5000))
+        self.good(
+            "append",
+            "-q",
+            "--codec",
+            "zlib",
+            "--level=9",
+            "--shuffle=none",
+            "a.blp",
+            "-",
+            stdin=items(5000),
+        )
         self.assertEqual(self.info("a.blp")["codec"], "mixed")
 
-    def test_metadata(self):
-        for text in ['{"a": [1, -2.5e3, {}], "b": "\\u00e9 \\"\u00e9", "c": {"d": null}}', "[]", "3", '"x"', " {}\n", "[[[]], true, false]"]:
+    def test_metadata_are_stored_as_json(self):
+        for text in [
+            '{"a": [1, -2.5e3, {}], "b": "\\u00e9 \\"\u00e9", "c": {"d": null}}',
+            "[]",
+            "3",
+            '"x"',
+            " {}\n",
+            "[[[]], true, false]",
+        ]:
             meta = self.write("m.json", text.encode())
             for flags in [[], ["--format-version", "rfc"]]:
                 self.blp("a.blp", b"content", "--metadata", meta, *flags)
-                self.assertEqual((self.info("a.blp")["metadata"], self.info("a.blp")["dialect"]), (json.loads(text), "rfc" if flags else "v3"))
+                self.assertEqual(
+                    (self.info("a.blp")["metadata"], self.info("a.blp")["dialect"]),
+                    (json.loads(text), "rfc" if flags else "v3"),
+                )
                 self.assertIn(text.strip(), self.good("info", "a.blp").decode())
         self.assertEqual(self.good("cat", "a.blp"), b"content")
         self.good("append", "-q", "a.blp", "-", stdin=b"!")
@@ -159,52 +288,107 @@ class Superchunk(Blp):
         self.good("pack", "-q", "--force", "in", "a.blp", "--metadata", "-", stdin=b'{"z": 0}')
         self.assertEqual(self.info("a.blp")["metadata"], {"z": 0})
         self.write("m.json", b"{'a': 1}")
-        words, _ = self.bad("pack", "in", "b.blp", "--metadata", "m.json")
-        self.assertIn("m.json", words)
+        message, _ = self.fails("pack", "in", "b.blp", "--metadata", "m.json")
+        self.assertIn("m.json", message)
         self.write("m.json", b"{}")
         for version in "12":
-            self.bad("pack", "in", "b.blp", "--metadata", "m.json", "--format-version", version)
+            self.fails("pack", "in", "b.blp", "--metadata", "m.json", "--format-version", version)
         self.assertNotIn("b.blp", self.files())
 
-    def test_metadata_that_are_no_json(self):
-        # the older layout has no checksum of its metadata: any text can stand there
-        for text in ["{'a': 1}  ", '{"a": NaN}', "[" * 600 + "]" * 600, '{"a"; 1}  ', '["\\x41"]  ', "[1 2]     ", "[01]      ", '{"a":1,}  ',
-                     '["\n"]     ', "nul       ", "[1.]      ", "[1}       ", '{"":1}}   ', '"\\u12"    ', "[,]       ", "{1:2}     "]:
+    def test_metadata_that_are_not_json_are_shown_as_text(self):
+        # The older layout has no checksum of its metadata, so they can be any text.
+        for text in [
+            "{'a': 1}  ",
+            '{"a": NaN}',
+            "[" * 600 + "]" * 600,
+            '{"a"; 1}  ',
+            '["\\x41"]  ',
+            "[1 2]     ",
+            "[01]      ",
+            '{"a":1,}  ',
+            '["\n"]     ',
+            "nul       ",
+            "[1.]      ",
+            "[1}       ",
+            '{"":1}}   ',
+            '"\\u12"    ',
+            "[,]       ",
+            "{1:2}     ",
+        ]:
             self.write("m.json", b'"%s"' % (b"x" * (len(text) - 2)))
             self.blp("a.blp", b"content", "--format-version", "rfc", "--metadata", "m.json")
             data = self.read("a.blp")
-            self.write("a.blp", data[:32] + text.encode() + data[32 + len(text):])
+            self.write("a.blp", data[:32] + text.encode() + data[32 + len(text) :])
             self.assertEqual(self.info("a.blp")["metadata"], text)
             self.assertEqual(self.good("info", "a.blp").count(b"\n"), 12)
 
-    def test_slices(self):
+    def test_slices_are_those_of_python(self):
         r = random.Random(5)
-        for typesize, n, flags in [(8, 0, []), (1, 9, []), (8, 3000, ["--chunk-size", "4K"]), (3, 5000, ["--chunk-size", "999"]), (255, 40, [])]:
+        for typesize, n, flags in [
+            (8, 0, []),
+            (1, 9, []),
+            (8, 3000, ["--chunk-size", "4K"]),
+            (3, 5000, ["--chunk-size", "999"]),
+            (255, 40, []),
+        ]:
             data = self.blp("a.blp", r.randbytes(typesize * n), "--typesize", str(typesize), *flags)
-            part = [data[i:i + typesize] for i in range(0, len(data), typesize)]
-            slices = [(None, None, None), (None, None, -1), (0, 0, 1), (5, 2, None), (2, 5, -1), (None, None, 10**30), (-(10**30), 10**30, 1),
-                      (None, None, -(10**30)), (2**63, None, -1), (None, 2**64, 2**63 - 1), (0, None, 2**62)]
+            part = [data[i : i + typesize] for i in range(0, len(data), typesize)]
+            slices = [
+                (None, None, None),
+                (None, None, -1),
+                (0, 0, 1),
+                (5, 2, None),
+                (2, 5, -1),
+                (None, None, 10**30),
+                (-(10**30), 10**30, 1),
+                (None, None, -(10**30)),
+                (2**63, None, -1),
+                (None, 2**64, 2**63 - 1),
+                (0, None, 2**62),
+            ]
             ends = [None, 0, 1, -1, n // 2, n - 1, n, n + 5, -n, -n - 3]
-            slices += [(r.choice(ends), r.choice(ends), r.choice([None, 1, -1, 2, -2, 7, -7, 600, -600, n, -n - 1]) or 1) for _ in range(40)]
+            slices += [
+                (
+                    r.choice(ends),
+                    r.choice(ends),
+                    r.choice([None, 1, -1, 2, -2, 7, -7, 600, -600, n, -n - 1]) or 1,
+                )
+                for _ in range(40)
+            ]
             for s in slices:
                 text = ":".join("" if p is None else str(p) for p in s)
                 with self.subTest(typesize=typesize, n=n, slice=text):
-                    self.assertEqual(self.good("cat", "a.blp", "--slice", text), b"".join(part[slice(*s)]))
+                    self.assertEqual(
+                        self.good("cat", "a.blp", "--slice", text), b"".join(part[slice(*s)])
+                    )
         data = self.blp("a.blp", items(10) + b"tail")
         self.assertEqual(self.good("cat", "a.blp", "--slice", ":"), data[:80])
         self.assertEqual(self.good("cat", "a.blp", "--slice=-1:"), data[72:80])
 
-    def test_slices_of_large_content(self):
+    def test_slices_of_large_content_are_complete(self):
         data = self.blp("a.blp", items(3_000_000), "--chunk-size", "256K")
         part = memoryview(data).cast("Q")
-        for s in [(None, None, 2), (None, None, -1), (1, None, 33), (None, None, -40_000), (5, None, 600_000), (None, 5, -999_999), (2_999_999, None, -524_287)]:
+        for s in [
+            (None, None, 2),
+            (None, None, -1),
+            (1, None, 33),
+            (None, None, -40_000),
+            (5, None, 600_000),
+            (None, 5, -999_999),
+            (2_999_999, None, -524_287),
+        ]:
             text = ":".join("" if p is None else str(p) for p in s)
-            self.assertEqual(self.good("cat", "a.blp", "--slice", text), part[slice(*s)].tobytes(), text)
+            self.assertEqual(
+                self.good("cat", "a.blp", "--slice", text), part[slice(*s)].tobytes(), text
+            )
 
-    def test_npy(self):
+    def test_format_npy_has_a_valid_header(self):
         for data, flags, more, descr, shape, content in [
-            (items(30), [], [], "'|V8'", (30,), None), (b"abc", ["--typesize=1"], [], "'|u1'", (3,), None), (b"", [], [], "'|V8'", (0,), None),
-            (items(30), ["--typesize=24"], ["--slice", "::-3"], "'|V24'", (4,), None), (items(2) + b"x", [], ["--slice", ":"], "'|V8'", (2,), items(2)),
+            (items(30), [], [], "'|V8'", (30,), None),
+            (b"abc", ["--typesize=1"], [], "'|u1'", (3,), None),
+            (b"", [], [], "'|V8'", (0,), None),
+            (items(30), ["--typesize=24"], ["--slice", "::-3"], "'|V24'", (4,), None),
+            (items(2) + b"x", [], ["--slice", ":"], "'|V8'", (2,), items(2)),
         ]:
             self.blp("a.blp", data, *flags)
             out = self.good("cat", "a.blp", "--format", "npy", *more)
@@ -213,167 +397,228 @@ class Superchunk(Blp):
             self.assertEqual(n % 64, 0)
             head = out[10:n].decode()
             self.assertTrue(head.endswith("\n"))
-            self.assertEqual(eval(head), {"descr": eval(descr), "fortran_order": False, "shape": shape})
-            self.assertEqual(out[n:], content if content is not None else data if not more else self.good("cat", "a.blp", *more))
-        words, out = self.bad("cat", "a.blp", "--format", "npy")
+            self.assertEqual(
+                eval(head), {"descr": eval(descr), "fortran_order": False, "shape": shape}
+            )
+            self.assertEqual(
+                out[n:],
+                (
+                    content
+                    if content is not None
+                    else data if not more else self.good("cat", "a.blp", *more)
+                ),
+            )
+        message, out = self.fails("cat", "a.blp", "--format", "npy")
         self.assertEqual(out, b"")
-        self.assertIn("17 bytes", words)
-        words, out = self.bad("cat", "a.blp", "--format", "text")
+        self.assertIn("17 bytes", message)
+        message, out = self.fails("cat", "a.blp", "--format", "text")
         self.assertEqual(out, b"")
-        self.assertIn("--format text", words)
+        self.assertIn("--format text", message)
 
-    def test_damaged_chunks(self):
+    def test_corrupt_chunks_are_reported_and_repaired(self):
         data = self.blp("a.blp", items(40_000), "--chunk-size", "16K")
         whole = self.read("a.blp")
-        for bad in [[0], [19], [3, 4, 11]]:
+        for corrupt in [[0], [19], [3, 4, 11]]:
             self.write("a.blp", whole)
-            for chunk in bad:
+            for chunk in corrupt:
                 self.flip("a.blp", self.chunks("a.blp")[chunk] + 40)
             zeros = bytearray(data)
-            for chunk in bad:
-                zeros[chunk * 16384:(chunk + 1) * 16384] = bytes(len(zeros[chunk * 16384:(chunk + 1) * 16384]))
-            words, out = self.bad("cat", "a.blp")
-            self.assertEqual(out, data[:bad[0] * 16384])
-            self.assertIn(f"chunk {bad[0]}: ", words)
-            words, _ = self.bad("unpack", "a.blp", "out")
-            self.assertIn(f"a.blp: chunk {bad[0]}: ", words)
+            for chunk in corrupt:
+                zeros[chunk * 16384 : (chunk + 1) * 16384] = bytes(
+                    len(zeros[chunk * 16384 : (chunk + 1) * 16384])
+                )
+            message, out = self.fails("cat", "a.blp")
+            self.assertEqual(out, data[: corrupt[0] * 16384])
+            self.assertIn(f"chunk {corrupt[0]}: ", message)
+            message, _ = self.fails("unpack", "a.blp", "out")
+            self.assertIn(f"a.blp: chunk {corrupt[0]}: ", message)
             self.assertEqual(self.files(), ["a.blp"])
-            for flags, want in [([], zeros), (["--slice", "::-1"], b"".join(bytes(zeros[i:i + 8]) for i in range(len(zeros) - 8, -1, -8)))]:
-                words, out = self.bad("cat", "--skip-damaged", "a.blp", *flags, lines=len(bad))
+            for flags, want in [
+                ([], zeros),
+                (
+                    ["--slice", "::-1"],
+                    b"".join(bytes(zeros[i : i + 8]) for i in range(len(zeros) - 8, -1, -8)),
+                ),
+            ]:
+                message, out = self.fails(
+                    "cat", "--skip-damaged", "a.blp", *flags, lines=len(corrupt)
+                )
                 self.assertEqual(out, want)
-                lines = words.splitlines()
-                for chunk, line in zip(bad, lines):
+                lines = message.splitlines()
+                for chunk, line in zip(corrupt, lines):
                     self.assertRegex(line, rf"a.blp: chunk {chunk}: .*\(skipped\)$")
-            self.bad("unpack", "-q", "--skip-damaged", "a.blp", "out", lines=len(bad))
+            self.fails("unpack", "-q", "--skip-damaged", "a.blp", "out", lines=len(corrupt))
             self.assertEqual(self.read("out"), zeros)
             os.remove(self.path("out"))
-            words, out = self.bad("verify", "a.blp")
+            message, out = self.fails("verify", "a.blp")
             lines = out.decode().splitlines()
-            for chunk, line in zip(bad, lines):
+            for chunk, line in zip(corrupt, lines):
                 self.assertRegex(line, rf"\bchunk {chunk}: ")
-            self.assertEqual(lines[len(bad):], [f"a.blp: {20 - len(bad)} sound, {len(bad)} bad, 0 unchecked"])
-            self.bad("sum", "a.blp")
-            self.assertEqual(self.good("repair", "a.blp").decode(), f"a.blp: {20 - len(bad)} chunks kept, {len(bad)} dropped\n")
-            self.assertEqual(self.good("verify", "a.blp"), b"a.blp: 20 sound, 0 bad, 0 unchecked\n")
+            self.assertEqual(
+                lines[len(corrupt) :],
+                [f"a.blp: {20 - len(corrupt)} intact, {len(corrupt)} corrupt, 0 unchecked"],
+            )
+            self.fails("sum", "a.blp")
+            self.assertEqual(
+                self.good("repair", "a.blp").decode(),
+                f"a.blp: {20 - len(corrupt)} chunks retained, {len(corrupt)} lost\n",
+            )
+            self.assertEqual(
+                self.good("verify", "a.blp"), b"a.blp: 20 intact, 0 corrupt, 0 unchecked\n"
+            )
             self.assertEqual(self.good("cat", "a.blp"), zeros)
-        # bytes that nothing is decoded of, and that are wrong only for the checksum
+        # Only the checksum detects a changed byte in a chunk that is not compressed.
         self.blp("a.blp", os.urandom(1000))
         self.flip("a.blp", self.chunks("a.blp")[0] + 500)
-        self.bad("cat", "a.blp")
+        self.fails("cat", "a.blp")
         self.assertEqual(len(self.good("cat", "a.blp", "--unchecked")), 1000)
         self.blp("a.blp", items(1000), "--no-checksum")
-        self.assertEqual(self.good("verify", "a.blp"), b"a.blp: 0 sound, 0 bad, 1 unchecked\n")
+        self.assertEqual(self.good("verify", "a.blp"), b"a.blp: 0 intact, 0 corrupt, 1 unchecked\n")
 
-    def test_chunks_that_are_gone(self):
+    def test_repair_recovers_a_truncated_file(self):
         data = self.blp("a.blp", items(40_000), "--chunk-size", "16K")
         os.truncate(self.path("a.blp"), self.chunks("a.blp")[7] + 9)
         for args in [["cat"], ["info"], ["sum"]]:
-            words, out = self.bad(*args, "a.blp")
+            message, out = self.fails(*args, "a.blp")
             self.assertEqual(out, b"")
-            self.assertIn("--skip-damaged", words)
-        words, out = self.bad("cat", "--skip-damaged", "a.blp")
-        self.assertEqual(out, data[:7 * 16384])
-        words, out = self.bad("info", "--json", "--skip-damaged", "a.blp")
+            self.assertIn("--skip-damaged", message)
+        message, out = self.fails("cat", "--skip-damaged", "a.blp")
+        self.assertEqual(out, data[: 7 * 16384])
+        message, out = self.fails("info", "--json", "--skip-damaged", "a.blp")
         self.assertEqual(json.loads(out)["nbytes"], 7 * 16384)
-        words, out = self.bad("verify", "a.blp")
-        self.assertRegex(out.decode(), r"chunk 7\b.*\na.blp: 7 sound, \d+ bad, 0 unchecked; this is not a sound superchunk\n$" if b"not a sound" in out else r"chunk 7\b.*\na.blp: 7 sound, [1-9]\d* bad")
-        self.bad("append", "a.blp", "-", stdin=b"x")
-        self.assertEqual(self.good("repair", "a.blp"), b"a.blp: 7 chunks kept, 13 dropped\n")
-        self.assertEqual(self.good("cat", "a.blp"), data[:7 * 16384])
+        message, out = self.fails("verify", "a.blp")
+        self.assertRegex(
+            out.decode(),
+            (
+                r"chunk 7\b.*\na.blp: 7 intact, \d+ corrupt, 0 unchecked; this is not an intact superchunk\n$"
+                if b"not an intact" in out
+                else r"chunk 7\b.*\na.blp: 7 intact, [1-9]\d* corrupt"
+            ),
+        )
+        self.fails("append", "a.blp", "-", stdin=b"x")
+        self.assertEqual(self.good("repair", "a.blp"), b"a.blp: 7 chunks retained, 13 lost\n")
+        self.assertEqual(self.good("cat", "a.blp"), data[: 7 * 16384])
 
-    def test_damaged_metadata(self):
+    def test_corrupt_metadata_are_reported(self):
         self.write("m.json", b'{"name": "value"}')
         self.blp("a.blp", b"content", "--metadata", "m.json")
         self.flip("a.blp", 70)
-        words, out = self.bad("info", "--json", "a.blp")
-        self.assertIn("metadata", words)
+        message, out = self.fails("info", "--json", "a.blp")
+        self.assertIn("metadata", message)
         self.assertEqual((json.loads(out)["metadata"], json.loads(out)["nbytes"]), (None, 7))
-        self.bad("info", "--skip-damaged", "a.blp")
-        # what the content is, an array for example, is not known any more
-        self.bad("cat", "a.blp")
-        self.assertEqual(self.bad("cat", "--skip-damaged", "a.blp")[1], b"content")
-        for args in [["sum"], ["sum", "--slice=:"], ["unpack", "-"], ["unpack", "out"], ["convert", "b.blp"]]:
-            words, out = self.bad(args[0], "a.blp", *args[1:])
-            self.assertIn("metadata", words)
-            self.assertNotIn("(skipped)", words)
+        self.fails("info", "--skip-damaged", "a.blp")
+        # Without metadata, the type and shape of the content are unknown.
+        self.fails("cat", "a.blp")
+        self.assertEqual(self.fails("cat", "--skip-damaged", "a.blp")[1], b"content")
+        for args in [
+            ["sum"],
+            ["sum", "--slice=:"],
+            ["unpack", "-"],
+            ["unpack", "out"],
+            ["convert", "b.blp"],
+        ]:
+            message, out = self.fails(args[0], "a.blp", *args[1:])
+            self.assertIn("metadata", message)
+            self.assertNotIn("(skipped)", message)
             self.assertEqual((out, self.files()), (b"", ["a.blp", "m.json"]), args)
-        words, out = self.bad("unpack", "--skip-damaged", "a.blp", "-")
+        message, out = self.fails("unpack", "--skip-damaged", "a.blp", "-")
         self.assertEqual(out, b"content")
-        self.assertIn("(skipped)", words)
-        self.bad("unpack", "-q", "--skip-damaged", "a.blp", "out")
+        self.assertIn("(skipped)", message)
+        self.fails("unpack", "-q", "--skip-damaged", "a.blp", "out")
         self.assertEqual(self.read("out"), b"content")
-        self.bad("verify", "a.blp")
+        self.fails("verify", "a.blp")
 
-    def test_repair_tells_that_metadata_went(self):
+    def test_repair_reports_lost_metadata(self):
         self.write("m.json", b'{"name": "value"}')
-        for at in [70, 5]:  # 5: the header too
+        for at in [70, 5]:  # Offset 5 is in the header.
             self.blp("a.blp", b"content", "--metadata", "m.json")
             self.flip("a.blp", 70)
             self.flip("a.blp", at) if at != 70 else None
-            words, out = self.bad("repair", "a.blp")
-            self.assertIn("metadata", words)
-            self.assertEqual(out, b"a.blp: 1 chunk kept, 0 dropped\n")
-            self.assertEqual((self.info("a.blp")["metadata"], self.good("cat", "a.blp")), (None, b"content"))
+            message, out = self.fails("repair", "a.blp")
+            self.assertIn("metadata", message)
+            self.assertEqual(out, b"a.blp: 1 chunk retained, 0 lost\n")
+            self.assertEqual(
+                (self.info("a.blp")["metadata"], self.good("cat", "a.blp")), (None, b"content")
+            )
             self.good("repair", "a.blp")
         self.blp("a.blp", b"content", "--metadata", "m.json")
         self.flip("a.blp", 5)
         self.good("repair", "a.blp")
         self.assertEqual(self.info("a.blp")["metadata"], {"name": "value"})
 
-    def test_damaged_header(self):
+    def test_a_corrupt_header_can_be_skipped(self):
         data = self.blp("a.blp", bytes(16384) + items(10_000), "--chunk-size", "16K")
         self.flip("a.blp", 5)
         for args in [["cat"], ["unpack", "-"], ["sum"]]:
-            words, out = self.bad(args[0], "a.blp", *args[1:])
-            self.assertIn("header", words)
+            message, out = self.fails(args[0], "a.blp", *args[1:])
+            self.assertIn("header", message)
             self.assertEqual(out, b"")
-        # the chunks are sound, the first one is of zeros
+        # All chunks are intact, the first one has zeros only.
         for args in [["cat"], ["cat", "--slice", ":"], ["unpack", "-"]]:
-            words, out = self.bad(args[0], "--skip-damaged", "a.blp", *args[1:])
+            message, out = self.fails(args[0], "--skip-damaged", "a.blp", *args[1:])
             self.assertEqual(out, data)
-            self.assertRegex(words, r"a.blp: header: .*\(skipped\)$")
-        # one that is not is told of
+            self.assertRegex(message, r"a.blp: header: .*\(skipped\)$")
+        # A corrupt chunk is reported.
         self.flip("a.blp", self.chunks("a.blp")[3] + 40)
-        words, out = self.bad("cat", "--skip-damaged", "a.blp", lines=2)
-        self.assertEqual(out, data[:3 * 16384] + bytes(16384) + data[4 * 16384:])
-        self.assertRegex(words, r"header: [^\n]*\n.*chunk 3: [^\n]*\(skipped\)$")
-        words, _ = self.bad("convert", "-q", "--skip-damaged", "a.blp", "b.blp", lines=2)
-        self.assertRegex(words, r"header: [^\n]*\n.* zeros in the copy ")
+        message, out = self.fails("cat", "--skip-damaged", "a.blp", lines=2)
+        self.assertEqual(out, data[: 3 * 16384] + bytes(16384) + data[4 * 16384 :])
+        self.assertRegex(message, r"header: [^\n]*\n.*chunk 3: [^\n]*\(skipped\)$")
+        message, _ = self.fails("convert", "-q", "--skip-damaged", "a.blp", "b.blp", lines=2)
+        self.assertRegex(message, r"header: [^\n]*\n.* zeros in the copy ")
         os.remove(self.path("b.blp"))
-        # also where no checksum tells
+        # The same without checksums.
         self.blp("a.blp", data, "--chunk-size", "16K", "--no-checksum")
         at = self.chunks("a.blp")[3]
-        self.write("a.blp", self.read("a.blp")[:at + 16] + b"\xff" * 40 + self.read("a.blp")[at + 56:])
+        self.write(
+            "a.blp", self.read("a.blp")[: at + 16] + b"\xff" * 40 + self.read("a.blp")[at + 56 :]
+        )
         for header in [False, True]:
             if header:
                 self.flip("a.blp", 5)
-            words, out = self.bad("cat", "--skip-damaged", "a.blp", lines=1 + header)
-            self.assertRegex(words, r"chunk 3: [^\n]*\(skipped\)$")
-            self.assertEqual(out, data[:3 * 16384] + bytes(16384) + data[4 * 16384:])
+            message, out = self.fails("cat", "--skip-damaged", "a.blp", lines=1 + header)
+            self.assertRegex(message, r"chunk 3: [^\n]*\(skipped\)$")
+            self.assertEqual(out, data[: 3 * 16384] + bytes(16384) + data[4 * 16384 :])
 
-    def test_mixed_paths(self):
+    def test_verify_and_sum_take_paths_of_all_formats(self):
         data = self.blp("a.blp", items(100))
         self.pack("b.bagz", [b"one", b"two"])
-        self.assertEqual(self.good("verify", "a.blp", "b.bagz"), b"a.blp: 1 sound, 0 bad, 0 unchecked\nb.bagz: 2 sound, 0 bad, 0 unchecked\n")
+        self.assertEqual(
+            self.good("verify", "a.blp", "b.bagz"),
+            b"a.blp: 1 intact, 0 corrupt, 0 unchecked\nb.bagz: 2 intact, 0 corrupt, 0 unchecked\n",
+        )
         out = self.good("sum", "--sum", "crc32", "b.bagz", "a.blp").decode()
-        self.assertEqual(out, f"{digest([b'one', b'two'], 'crc32')}  b.bagz\n{zlib.crc32(data):08x}  a.blp\n")
+        self.assertEqual(
+            out, f"{digest([b'one', b'two'], 'crc32')}  b.bagz\n{zlib.crc32(data):08x}  a.blp\n"
+        )
         out = self.good("sum", "--slice", "1:", "a.blp", "b.bagz").decode()
-        self.assertEqual(out, f"{hashlib.sha256(data[8:]).hexdigest()}  a.blp\n{digest([b'two'])}  b.bagz\n")
-        for args in [["verify", "--limits", "separate", "a.blp"], ["sum", "--limits=separate", "a.blp"], ["repair", "--limits", "separate", "a.blp"]]:
-            words, _ = self.bad(*args)
-            self.assertIn(args[1].split("=")[0], words)
+        self.assertEqual(
+            out, f"{hashlib.sha256(data[8:]).hexdigest()}  a.blp\n{digest([b'two'])}  b.bagz\n"
+        )
+        for args in [
+            ["verify", "--limits", "separate", "a.blp"],
+            ["sum", "--limits=separate", "a.blp"],
+            ["repair", "--limits", "separate", "a.blp"],
+        ]:
+            message, _ = self.fails(*args)
+            self.assertIn(args[1].split("=")[0], message)
 
-    def test_reader_flags(self):
+    def test_reader_flags_do_not_change_the_content(self):
         data = self.blp("a.blp", items(100_000), "--chunk-size", "64K")
-        for flags in [["--threads", "1"], ["--threads=3"], ["--map"], ["--memory-limit", "1M"], ["--unchecked"]]:
+        for flags in [
+            ["--threads", "1"],
+            ["--threads=3"],
+            ["--map"],
+            ["--memory-limit", "1M"],
+            ["--unchecked"],
+        ]:
             self.assertEqual(self.good("cat", "a.blp", *flags), data)
             self.good("unpack", "--force", "a.blp", "out", *flags)
             self.assertEqual(self.read("out"), data)
             self.assertEqual(self.info("a.blp", *flags)["nbytes"], len(data))
-        words, _ = self.bad("cat", "a.blp", "--memory-limit", "1K")
-        self.assertIn("--memory-limit", words)
+        message, _ = self.fails("cat", "a.blp", "--memory-limit", "1K")
+        self.assertIn("--memory-limit", message)
 
-    def test_outputs_that_are_no_files(self):
+    def test_outputs_may_be_pipes_and_devices(self):
         data = self.blp("a.blp", items(100_000))
         self.good("unpack", "-q", "a.blp", "/dev/null")
         os.mkfifo(self.path("pipe"))
@@ -382,29 +627,40 @@ class Superchunk(Blp):
         self.assertEqual(p.wait(LONG), 0)
         self.assertEqual(self.files(), ["a.blp", "pipe"])
         if os.path.exists("/dev/full"):
-            self.bad("unpack", "a.blp", "/dev/full")
+            self.fails("unpack", "a.blp", "/dev/full")
         os.mkdir(self.path("folder"))
         os.chmod(self.path("folder"), 0o500)
         if os.getuid():
-            self.bad("unpack", "a.blp", "folder/x")
+            self.fails("unpack", "a.blp", "folder/x")
 
-    def test_pipe_closed_early(self):
+    def test_cat_ends_silently_if_the_pipe_closes(self):
         self.blp("a.blp", items(1_000_000))
-        for args in [["cat", "a.blp"], ["unpack", "a.blp", "-"], ["cat", "a.blp", "--slice", "::-1"], ["cat", "--format=npy", "a.blp"]]:
-            p = subprocess.Popen([TOOL, *args], cwd=self.folder.name, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for args in [
+            ["cat", "a.blp"],
+            ["unpack", "a.blp", "-"],
+            ["cat", "a.blp", "--slice", "::-1"],
+            ["cat", "--format=npy", "a.blp"],
+        ]:
+            p = subprocess.Popen(
+                [TOOL, *args], cwd=self.folder.name, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            )
             self.assertEqual(len(p.stdout.read(10)), 10)
             p.stdout.close()
             self.assertEqual((p.stderr.read(), p.wait(LONG)), (b"", 0))
             p.stderr.close()
 
-    def test_a_signal_leaves_nothing(self):
+    def test_a_signal_leaves_no_file(self):
         old = self.blp("b.blp", b"old content")
         os.truncate(self.write("zeros", b""), 1 << 30)
         self.good("pack", "-q", "--no-sync", "zeros", "big.blp")
         self.write("out", b"old")
         before = self.files()
         for number in [signal.SIGINT, signal.SIGTERM]:
-            for args in [["pack", "-", "a.blp"], ["pack", "--force", "-", "b.blp"], ["append", "b.blp", "-"]]:
+            for args in [
+                ["pack", "-", "a.blp"],
+                ["pack", "--force", "-", "b.blp"],
+                ["append", "b.blp", "-"],
+            ]:
                 self.interrupt_fed(number, os.urandom(20_000_000), *args)
                 self.assertEqual(self.files(), before)
             self.interrupt(number, "unpack", "--force", "big.blp", "out")
@@ -412,22 +668,42 @@ class Superchunk(Blp):
         self.assertEqual((self.good("cat", "b.blp"), self.read("out")), (old, b"old"))
 
     @unittest.skipUnless(sys.platform == "linux", "ulimit -v counts differently")
-    def test_memory_stays_small(self):
-        # more content than there is memory, in and out, whatever the size of its chunks
-        line = 'ulimit -v 262144; head -c 600000000 /dev/zero | "$0" pack --threads 1 --no-sync -q $1 - a.blp && ' \
-               '"$0" cat --threads 1 a.blp | wc -c && "$0" cat --threads 1 a.blp --slice ::-70000001 | wc -c && "$0" unpack -q --threads 1 a.blp out'
+    def test_memory_is_bounded(self):
+        # The content exceeds the memory limit.
+        line = (
+            "ulimit -v 262144; head -c 600000000 /dev/zero | "
+            '"$0" pack --threads 1 --no-sync -q $1 - a.blp && '
+            '"$0" cat --threads 1 a.blp | wc -c && '
+            '"$0" cat --threads 1 a.blp --slice ::-70000001 | wc -c && '
+            '"$0" unpack -q --threads 1 a.blp out'
+        )
         for flags in ["", "--chunk-size 64K", "--chunk-size 64M --typesize 1"]:
-            p = subprocess.run(["bash", "-c", line, TOOL, flags], cwd=self.folder.name, capture_output=True)
+            p = subprocess.run(
+                ["bash", "-c", line, TOOL, flags], cwd=self.folder.name, capture_output=True
+            )
             count = -(-600000000 // (1 if "typesize" in flags else 8) // 70000001)
-            self.assertEqual((p.stderr, p.stdout.split()[0], p.returncode), (b"", b"600000000", 0), flags)
+            self.assertEqual(
+                (p.stderr, p.stdout.split()[0], p.returncode), (b"", b"600000000", 0), flags
+            )
             self.assertEqual(os.path.getsize(self.path("out")), 600000000)
             os.remove(self.path("out"))
             os.remove(self.path("a.blp"))
 
 
 class Convert(Blp):
-    def test_settings(self):
-        data = self.blp("a.blp", items(5000), "--chunk-size", "4K", "--codec", "zstd", "--checksum", "md5", "--typesize", "4")
+    def test_convert_changes_only_the_requested_settings(self):
+        data = self.blp(
+            "a.blp",
+            items(5000),
+            "--chunk-size",
+            "4K",
+            "--codec",
+            "zstd",
+            "--checksum",
+            "md5",
+            "--typesize",
+            "4",
+        )
         for flags, changed in [
             ([], {}),
             (["--codec", "lz4", "--level", "9", "--shuffle", "none"], {"codec": "lz4"}),
@@ -439,50 +715,68 @@ class Convert(Blp):
         ]:
             self.good("convert", "-q", "--force", "a.blp", "b.blp", *flags)
             facts = {k: v for k, v in self.info("a.blp").items() if k not in ("path", "cbytes")}
-            self.assertEqual(facts | changed, {k: v for k, v in self.info("b.blp").items() if k not in ("path", "cbytes")}, flags)
+            self.assertEqual(
+                facts | changed,
+                {k: v for k, v in self.info("b.blp").items() if k not in ("path", "cbytes")},
+                flags,
+            )
             self.assertEqual(self.good("cat", "b.blp"), data)
         self.good("convert", "-q", "--force", "b.blp", "a.blp")
         self.assertEqual((self.info("a.blp")["dialect"], self.good("cat", "a.blp")), ("v3", data))
 
-    def test_metadata(self):
+    def test_convert_copies_metadata(self):
         self.write("m.json", b'{"a": [1]}')
         data = self.blp("a.blp", items(100), "--metadata", "m.json", "--format-version", "rfc")
         self.good("convert", "-q", "a.blp", "b.blp")
-        self.assertEqual((self.info("b.blp")["metadata"], self.info("b.blp")["dialect"]), ({"a": [1]}, "v3"))
+        self.assertEqual(
+            (self.info("b.blp")["metadata"], self.info("b.blp")["dialect"]), ({"a": [1]}, "v3")
+        )
         before = self.files()
-        words, _ = self.bad("convert", "a.blp", "c.blp", "--format-version", "2")
-        self.assertIn("metadata", words)
+        message, _ = self.fails("convert", "a.blp", "c.blp", "--format-version", "2")
+        self.assertIn("metadata", message)
         self.assertEqual((self.files(), self.good("cat", "b.blp")), (before, data))
 
-    def test_what_is_refused(self):
+    def test_invalid_conversions_are_refused(self):
         self.blp("a.blp", items(9))
         self.blp("b.blp", items(8))
         os.link(self.path("a.blp"), self.path("same.blp"))
         before = self.read("a.blp"), self.read("b.blp")
         for args, code in [
-            (["a.blp", "b.blp"], 1), (["a.blp", "a.blp"], 1), (["a.blp", "same.blp", "--force"], 1), (["none.blp", "c.blp"], 1),
-            (["m.json", "c.blp"], 1), (["-", "c.blp"], 2), (["a.blp", "-"], 2), (["a.blp", "c.blp", "--level=10"], 2),
-            (["a.blp", "c.blp", "--chunk-size=12"], 1), (["a.blp", "c.blp", "--no-checksum", "--checksum=md5"], 2),
+            (["a.blp", "b.blp"], 1),
+            (["a.blp", "a.blp"], 1),
+            (["a.blp", "same.blp", "--force"], 1),
+            (["none.blp", "c.blp"], 1),
+            (["m.json", "c.blp"], 1),
+            (["-", "c.blp"], 2),
+            (["a.blp", "-"], 2),
+            (["a.blp", "c.blp", "--level=10"], 2),
+            (["a.blp", "c.blp", "--chunk-size=12"], 1),
+            (["a.blp", "c.blp", "--no-checksum", "--checksum=md5"], 2),
         ]:
-            self.bad("convert", *args, code=code)
+            self.fails("convert", *args, code=code)
             self.assertFalse(os.path.exists(self.path("c.blp")), args)
         self.assertEqual((self.read("a.blp"), self.read("b.blp")), before)
 
-    def test_damage(self):
+    def test_corrupt_chunks_become_zeros_on_request(self):
         data = self.blp("a.blp", items(5000), "--chunk-size", "4K")
         self.flip("a.blp", self.chunks("a.blp")[3] + 50)
         before = self.files()
-        self.bad("convert", "a.blp", "b.blp")
+        self.fails("convert", "a.blp", "b.blp")
         self.assertEqual(self.files(), before)
-        words, _ = self.bad("convert", "--skip-damaged", "-q", "a.blp", "b.blp")
-        self.assertIn("zeros in the copy", words)
-        self.assertEqual(self.good("cat", "b.blp"), data[:3 * 4096] + bytes(4096) + data[4 * 4096:])
+        message, _ = self.fails("convert", "--skip-damaged", "-q", "a.blp", "b.blp")
+        self.assertIn("zeros in the copy", message)
+        self.assertEqual(
+            self.good("cat", "b.blp"), data[: 3 * 4096] + bytes(4096) + data[4 * 4096 :]
+        )
 
     @unittest.skipUnless(sys.platform == "linux", "ulimit -v counts differently")
-    def test_memory_stays_small_and_a_signal_leaves_nothing(self):
+    def test_memory_is_bounded_and_a_signal_leaves_no_file(self):
         os.truncate(self.write("zeros", b""), 1 << 30)
         self.good("pack", "-q", "--no-sync", "zeros", "a.blp")
-        line = 'ulimit -v 262144; "$0" convert --threads 1 --no-sync -q a.blp b.blp --codec zstd --level 1'
+        line = (
+            "ulimit -v 262144; "
+            '"$0" convert --threads 1 --no-sync -q a.blp b.blp --codec zstd --level 1'
+        )
         p = subprocess.run(["bash", "-c", line, TOOL], cwd=self.folder.name, capture_output=True)
         self.assertEqual((p.stderr, p.returncode), (b"", 0))
         self.assertEqual(self.good("sum", "a.blp").split()[0], self.good("sum", "b.blp").split()[0])
@@ -493,7 +787,7 @@ class Convert(Blp):
 
 @unittest.skipUnless(FIXTURES, "HOLDALL_FIXTURES is not set")
 class Bloscpack(Base):
-    """Files of Bloscpack, of all its versions."""
+    """Files that all versions of Bloscpack wrote."""
 
     @classmethod
     def setUpClass(cls):
@@ -508,17 +802,27 @@ class Bloscpack(Base):
             with tarfile.open(archive) as tar:
                 tar.extractall(cls.root, filter="data")
 
-    def test_files(self):
+    def test_fixtures_have_the_expected_content(self):
         for e in self.entries:
             with self.subTest(e["id"]):
-                path, content, header = os.path.join(self.root, e["path"]), e["content"], e["layout"]["header"]
+                path, content, header = (
+                    os.path.join(self.root, e["path"]),
+                    e["content"],
+                    e["layout"]["header"],
+                )
                 damaged = e["expect"] == "damaged"
-                run_it = self.bad if damaged else self.good
+                run_it = self.fails if damaged else self.good
                 out = run_it("info", "--json", path, *["--skip-damaged"] * damaged)
                 facts = json.loads(out[1] if damaged else out)
                 dialect = e["layout"]["dialect"].split("-")[0]
-                self.assertEqual((facts["format"], facts["dialect"], facts["metadata"]), ("bloscpack", dialect, e["metadata"]))
-                self.assertEqual((facts["nbytes"], facts["chunks"]), (content["nbytes"], len(e["layout"]["chunks"])))
+                self.assertEqual(
+                    (facts["format"], facts["dialect"], facts["metadata"]),
+                    ("bloscpack", dialect, e["metadata"]),
+                )
+                self.assertEqual(
+                    (facts["nbytes"], facts["chunks"]),
+                    (content["nbytes"], len(e["layout"]["chunks"])),
+                )
                 self.assertEqual(facts["cbytes"], os.path.getsize(path))
                 self.assertEqual(facts["checksum"], header.get("checksum_name", "None").lower())
                 codecs = {c[4] for c in e["layout"]["chunks"] if not c[6]} or {"none"}
@@ -526,13 +830,15 @@ class Bloscpack(Base):
                 if "typesize" in header:
                     self.assertEqual(facts["typesize"], max(header["typesize"], 1))
                 out = run_it("cat", path, *["--skip-damaged"] * damaged)
-                # the manifest's digests are of items in C order
+                # Digests of the manifest cover the items in C order.
                 out = out[1] if damaged else out
-                self.assertEqual(hashlib.sha256(out).hexdigest(), content.get("sha256_stored", content["sha256"]))
+                self.assertEqual(
+                    hashlib.sha256(out).hexdigest(), content.get("sha256_stored", content["sha256"])
+                )
                 self.check_array(e, path, facts)
-                (self.bad if damaged else self.good)("verify", path)
+                (self.fails if damaged else self.good)("verify", path)
 
-    def test_converted(self):
+    def test_converted_fixtures_have_the_same_content(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         to = os.path.join(folder.name, "x.blp")
@@ -543,8 +849,14 @@ class Bloscpack(Base):
                 path, content = os.path.join(self.root, e["path"]), e["content"]
                 self.good("convert", "-q", "--no-sync", "--force", "--codec", "lz4", path, to)
                 facts = json.loads(self.good("info", "--json", to))
-                self.assertEqual((facts["dialect"], facts["metadata"], facts["nbytes"]), ("v3", e["metadata"], content["nbytes"]))
-                self.assertEqual(hashlib.sha256(self.good("cat", to)).hexdigest(), content.get("sha256_stored", content["sha256"]))
+                self.assertEqual(
+                    (facts["dialect"], facts["metadata"], facts["nbytes"]),
+                    ("v3", e["metadata"], content["nbytes"]),
+                )
+                self.assertEqual(
+                    hashlib.sha256(self.good("cat", to)).hexdigest(),
+                    content.get("sha256_stored", content["sha256"]),
+                )
                 self.check_array(e, to, facts)
 
     def check_array(self, e, path, facts):
@@ -552,13 +864,18 @@ class Bloscpack(Base):
         if not e.get("container"):
             self.assertEqual(facts["kind"], "schunk")
             return
-        self.assertEqual((facts["kind"], facts["shape"], facts["order"]), ("array", content["shape"], e["metadata"]["order"]))
+        self.assertEqual(
+            (facts["kind"], facts["shape"], facts["order"]),
+            ("array", content["shape"], e["metadata"]["order"]),
+        )
         if isinstance(content["dtype"], str):
             self.assertEqual(facts["dtype"], content["dtype"])
         out = self.good("cat", "--format", "npy", path)
         n = 10 + struct.unpack_from("<H", out, 8)[0]
         head = eval(out[10:n].decode())
-        self.assertEqual((head["shape"], len(out) - n), (tuple(content["shape"]), content["nbytes"]))
+        self.assertEqual(
+            (head["shape"], len(out) - n), (tuple(content["shape"]), content["nbytes"])
+        )
         if "first" in content and content["dtype"] != "<f16":
             numbers = [float(v) for v in self.good("cat", "--format", "text", path).split()]
             self.assertEqual((numbers[:3], numbers[-3:]), (content["first"], content["last"]))

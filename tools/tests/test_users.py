@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
-"""Tests of the command-line tool where several users may write to one folder: what another user has put beside a
-container is not obeyed, not followed and not changed, and files keep their mode and owner."""
+"""Tests of the command-line tool in folders that several users can write to.
+
+The tool neither obeys, follows nor changes files that another user placed next to a container, and
+files retain their mode and owner.
+"""
 
 import fcntl
 import os
@@ -20,20 +23,27 @@ IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
 
 def journal(*entries):
-    """The bytes of a journal of undo entries: each a name, the length that the file is to have (None: none), the position
-    of saved bytes, and these."""
+    """Returns a journal of undo entries.
+
+    Each entry has a file name, the length to restore (None: the file is removed), the offset of the
+    saved bytes, and these bytes.
+    """
     index, saved = b"", b""
     head = b"holdall journal\n" + struct.pack("<IIQI", 1, 1, 77, len(entries))
     length = len(head) + sum(2 + len(name) + 8 + 4 + 24 + 4 for name, *_ in entries) + 4
     for name, size, at, data in entries:
-        index += struct.pack("<H", len(name)) + name + struct.pack("<QI", 2**64 - 1 if size is None else size, zlib.crc32(b""))
+        index += (
+            struct.pack("<H", len(name))
+            + name
+            + struct.pack("<QI", 2**64 - 1 if size is None else size, zlib.crc32(b""))
+        )
         index += struct.pack("<QQQI", at, len(data), length + len(saved), zlib.crc32(data))
         saved += data
     return head + index + struct.pack("<I", zlib.crc32(head + index)) + saved
 
 
 def swap(*entries):
-    """The bytes of a journal of renames: each a name, and the final one, or None where the file is to be removed."""
+    """Returns a journal of renames: pairs of names. The second is None if the file is removed."""
     text = b"holdall journal\n" + struct.pack("<IIQI", 1, 2, 77, len(entries))
     for name, to in entries:
         text += struct.pack("<H", len(name)) + name + struct.pack("<H", to is not None)
@@ -46,18 +56,20 @@ def mode(path):
 
 
 class Modes(Base):
-    """What one user sees."""
+    """Tests with one user."""
 
     def anyhow(self, *args):
-        """Done or refused, but no crash."""
+        """Runs the tool, which may succeed or fail, but must not crash."""
         self.assertIn(run(*args, cwd=self.folder.name).returncode, (0, 1))
 
     def stored(self, name):
         if os.path.isfile(self.path(name)):
             return [self.path(name)]
-        return [os.path.join(folder, f) for folder, _, files in os.walk(self.path(name)) for f in files]
+        return [
+            os.path.join(folder, f) for folder, _, files in os.walk(self.path(name)) for f in files
+        ]
 
-    def test_a_mode_is_kept(self):
+    def test_permissions_are_preserved(self):
         self.write("lines", b"a\nb\nc\n")
         self.write("a.npy", npy_file("<i4", (1000,), bytes(4000)))
         changes = [
@@ -72,14 +84,18 @@ class Modes(Base):
                     for file in beside:
                         os.chmod(self.path(file), 0o600)
                     self.good(*make, way)
-                    self.assertEqual({f: mode(self.path(f)) for f in beside}, {f: 0o600 for f in beside})
+                    self.assertEqual(
+                        {f: mode(self.path(f)) for f in beside}, {f: 0o600 for f in beside}
+                    )
         for name, to in (("a.blp", "blpk"), ("a.b2nd", "b2nd"), ("a", "bcolz"), ("z", "blz")):
             with self.subTest(name=name):
                 self.good("convert", "-q", "a.npy", name, "--to", to)
                 for file in self.stored(name):
                     os.chmod(file, 0o600)
                 self.good("append", "-q", name, "a.npy")
-                self.assertEqual({f: mode(f) for f in self.stored(name)}, {f: 0o600 for f in self.stored(name)})
+                self.assertEqual(
+                    {f: mode(f) for f in self.stored(name)}, {f: 0o600 for f in self.stored(name)}
+                )
                 if os.path.isfile(self.path(name)):
                     self.good("convert", "-q", "--force", "a.npy", name, "--to", to)
                     self.assertEqual(mode(self.path(name)), 0o600)
@@ -94,9 +110,11 @@ class Modes(Base):
     def test_a_file_with_two_names_has_one_writer(self):
         self.write("lines", b"a\nb\nc\n")
         self.write("a.npy", npy_file("<i4", (1000,), bytes(4000)))
-        for name, make, change in (("x.bagz", ["pack", "-q", "lines"], ["pack", "-q", "--append", "lines", "x.bagz"]),
-                                   ("a.blp", ["convert", "-q", "a.npy"], ["append", "-q", "a.blp", "a.npy"]),
-                                   ("a.b2nd", ["convert", "-q", "a.npy"], ["append", "-q", "a.b2nd", "a.npy"])):
+        for name, make, change in (
+            ("x.bagz", ["pack", "-q", "lines"], ["pack", "-q", "--append", "lines", "x.bagz"]),
+            ("a.blp", ["convert", "-q", "a.npy"], ["append", "-q", "a.blp", "a.npy"]),
+            ("a.b2nd", ["convert", "-q", "a.npy"], ["append", "-q", "a.b2nd", "a.npy"]),
+        ):
             with self.subTest(name=name):
                 self.good(*make, name)
                 os.link(self.path(name), self.path("other"))
@@ -110,12 +128,18 @@ class Modes(Base):
                 self.good(*change)
 
     def test_links_beside_are_not_followed(self):
-        """Neither symbolic nor hard ones: whatever they lead to stays as it is."""
+        """The targets of symbolic and hard links do not change."""
         self.write("lines", b"a\nb\nc\n")
         for link in (os.symlink, os.link):
-            for name, beside in (("x.bag", "checksums.x.bag"), ("x.bag", "x.bag.holdall-new"), ("x.bag", "x.bag.holdall-journal-new"),
-                                 ("x.bag", "checksums.x.bag.holdall-new"), ("a.blp", "a.blp.holdall-new"),
-                                 ("a.blp", "a.blp.holdall-part"), ("a.blp", "a.blp.holdall-journal-new")):
+            for name, beside in (
+                ("x.bag", "checksums.x.bag"),
+                ("x.bag", "x.bag.holdall-new"),
+                ("x.bag", "x.bag.holdall-journal-new"),
+                ("x.bag", "checksums.x.bag.holdall-new"),
+                ("a.blp", "a.blp.holdall-new"),
+                ("a.blp", "a.blp.holdall-part"),
+                ("a.blp", "a.blp.holdall-journal-new"),
+            ):
                 for way in ("--append", "--force"):
                     with self.subTest(link=link.__name__, beside=beside, way=way):
                         for left in os.listdir(self.folder.name):
@@ -157,8 +181,16 @@ class Users(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def run_as(self, user, *args):
-        return subprocess.run([self.tool, *args], cwd=self.folder, user=user, group=user, extra_groups=[], stdin=subprocess.DEVNULL,
-                              capture_output=True, timeout=LONG)  # fmt: skip
+        return subprocess.run(
+            [self.tool, *args],
+            cwd=self.folder,
+            user=user,
+            group=user,
+            extra_groups=[],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=LONG,
+        )
 
     def good_as(self, user, *args):
         r = self.run_as(user, *args)
@@ -172,7 +204,7 @@ class Users(unittest.TestCase):
         os.chown(self.path(name), user, user)
 
     def forged(self, name):
-        """Journals that would cut the file, write over it, or put another in its place."""
+        """Returns journals that would truncate, overwrite or replace the file."""
         size = os.path.getsize(self.path(name))
         self.plant(name + ".holdall-new", b"forged\n")
         own = name.encode()
@@ -185,9 +217,12 @@ class Users(unittest.TestCase):
         ]
 
     def test_a_journal_of_another_user_is_not_obeyed(self):
-        for name, make in (("x.bagz", ["pack", "-q", "lines", "x.bagz"]), ("x.bag", ["pack", "-q", "lines", "x.bag"]),
-                           ("a.blp", ["convert", "-q", "a.npy", "a.blp", "--to", "blpk"]),
-                           ("a.b2nd", ["convert", "-q", "a.npy", "a.b2nd", "--to", "b2nd"])):
+        for name, make in (
+            ("x.bagz", ["pack", "-q", "lines", "x.bagz"]),
+            ("x.bag", ["pack", "-q", "lines", "x.bag"]),
+            ("a.blp", ["convert", "-q", "a.npy", "a.blp", "--to", "blpk"]),
+            ("a.b2nd", ["convert", "-q", "a.npy", "a.b2nd", "--to", "b2nd"]),
+        ):
             self.good_as(VICTIM, *make)
             content = self.good_as(VICTIM, "cat", name)
             with open(self.path(name), "rb") as f:
@@ -209,10 +244,13 @@ class Users(unittest.TestCase):
         self.good_as(VICTIM, "convert", "-q", "a.npy", "d/a", "--to", "bcolz")
         content = self.good_as(VICTIM, "cat", "d/a")
         chunk = next(f for f in sorted(os.listdir(self.path("d/a/data"))) if f.startswith("__0"))
-        for text in (journal((b"a/data/" + chunk.encode(), None, 0, b"")), swap((b"a/meta/sizes", None))):
+        for text in (
+            journal((b"a/data/" + chunk.encode(), None, 0, b"")),
+            swap((b"a/meta/sizes", None)),
+        ):
             for args in (["cat", "d/a"], ["append", "-q", "d/a", "a.npy"]):
                 self.plant("d/dataset.holdall-journal", text)
-                # a table has no file of this name, which must not speak for it
+                # A file of this name does not belong to a table, so its owner must not matter.
                 self.plant("d/dataset")
                 self.run_as(VICTIM, *args)
                 self.assertTrue(os.path.exists(self.path("d/a/data/" + chunk)))
@@ -226,7 +264,12 @@ class Users(unittest.TestCase):
             with open(self.path(shard), "rb") as f:
                 stored = f.read()
             for i, text in enumerate(self.forged(shard)):
-                for args in (["cat", spec], ["verify", "-q", spec], ["repair", "-q", shard], ["pack", "-q", "--append", "nothing", spec]):
+                for args in (
+                    ["cat", spec],
+                    ["verify", "-q", spec],
+                    ["repair", "-q", shard],
+                    ["pack", "-q", "--append", "nothing", spec],
+                ):
                     with self.subTest(ending=ending, journal=i, args=args):
                         self.plant("nothing", user=VICTIM)
                         self.plant(spec + ".holdall-set")
@@ -242,28 +285,39 @@ class Users(unittest.TestCase):
         with open(self.path(second), "rb") as f:
             stored = f.read()
         os.remove(self.path(first))
-        for text in (journal((second.encode(), None, 0, b"")), journal((second.encode(), len(stored), 0, b"forged!!")), swap((second.encode(), None))):
+        for text in (
+            journal((second.encode(), None, 0, b"")),
+            journal((second.encode(), len(stored), 0, b"forged!!")),
+            swap((second.encode(), None)),
+        ):
             self.plant(first, stored)
             self.plant("x@2.bagz.holdall-set.holdall-journal", text)
-            for args in (["cat", "x@2.bagz"], ["repair", "-q", second], ["repair", "-q", first], ["pack", "-q", "--append", "lines", "x@2.bagz"]):
+            for args in (
+                ["cat", "x@2.bagz"],
+                ["repair", "-q", second],
+                ["repair", "-q", first],
+                ["pack", "-q", "--append", "lines", "x@2.bagz"],
+            ):
                 self.run_as(VICTIM, *args)
                 self.run_as(0, *args)
                 with open(self.path(second), "rb") as f:
                     self.assertEqual(f.read(), stored, args)
 
     def test_the_recovery_of_a_set_follows_no_links(self):
-        self.plant("precious", b"hello world, this is kept", user=VICTIM, mode=0o600)
+        self.plant("precious", b"hello world, this is precious", user=VICTIM, mode=0o600)
         self.good_as(OTHER, "pack", "-q", "--shards", "2", "lines", "x.bag")
         name = "checksums.x-00000-of-00002.bag"
         for link in (os.symlink, os.link):
             os.remove(self.path(name))
             link(self.path("precious"), self.path(name))
-            self.plant("x@2.bag.holdall-set.holdall-journal", journal((name.encode(), 25, 0, b"OWNED")))
+            self.plant(
+                "x@2.bag.holdall-set.holdall-journal", journal((name.encode(), 29, 0, b"OWNED"))
+            )
             for user in (VICTIM, 0):
                 self.run_as(user, "repair", "-q", "x-00000-of-00002.bag")
                 self.run_as(user, "pack", "-q", "--append", "lines", "x@2.bag")
                 with open(self.path("precious"), "rb") as f:
-                    self.assertEqual(f.read(), b"hello world, this is kept")
+                    self.assertEqual(f.read(), b"hello world, this is precious")
 
     def test_files_beside_a_bag_of_another_user_are_refused(self):
         self.good_as(VICTIM, "pack", "-q", "lines", "x.bag")
@@ -271,7 +325,10 @@ class Users(unittest.TestCase):
         content = self.good_as(VICTIM, "cat", "x.bag")
         with open(self.path("x.bag"), "rb") as f:
             stored = f.read()
-        for beside, text in (("limits.x.bag", struct.pack("<Q", len(stored))), ("checksums.x.bag", bytes(8))):
+        for beside, text in (
+            ("limits.x.bag", struct.pack("<Q", len(stored))),
+            ("checksums.x.bag", bytes(8)),
+        ):
             self.plant(beside, text, mode=0o666)
             for args in (["repair", "-q", "x.bag"], ["pack", "-q", "--append", "lines", "x.bag"]):
                 self.assertEqual(self.run_as(VICTIM, *args).returncode, 1, args)
@@ -281,7 +338,7 @@ class Users(unittest.TestCase):
             self.assertEqual(self.good_as(VICTIM, "cat", "x.bag"), content)
 
     def test_a_new_file_of_another_user_is_not_swapped_in(self):
-        """A journal of the victim's, whose renames are done: the new name is free, and another user takes it."""
+        """After the renames of a journal of the victim, another user can take the new name."""
         self.good_as(VICTIM, "pack", "-q", "lines", "x.bag")
         self.plant("other", b"forged\n" * 3000)
         self.good_as(OTHER, "pack", "-q", "other", "forged.bag")
@@ -311,18 +368,20 @@ class Users(unittest.TestCase):
         self.assertIn(mark.encode(), r.stderr)
         self.plant(mark, text, user=VICTIM)
         self.assertEqual(self.good_as(VICTIM, "cat", "x@2.bag"), content)
-        # beside links of the victim's, where a file comes before the one beside the target
+        # Next to links of the victim, a file has priority over the one next to the target.
         os.mkdir(self.path("real"))
         for name in os.listdir(self.folder):
             if name.startswith("x-") or name.endswith("x-00000-of-00002.bag"):
                 os.rename(self.path(name), self.path("real/" + name))
         for i in range(2):
-            os.symlink(self.path(f"real/x-0000{i}-of-00002.bag"), self.path(f"l-0000{i}-of-00002.bag"))
+            os.symlink(
+                self.path(f"real/x-0000{i}-of-00002.bag"), self.path(f"l-0000{i}-of-00002.bag")
+            )
         self.assertEqual(self.good_as(VICTIM, "cat", "l@2.bag"), content)
         self.plant("turns.l-00000-of-00002.bag")
         self.assertEqual(self.run_as(VICTIM, "cat", "l@2.bag").returncode, 1)
 
-    def test_files_of_another_user_stop_nobody(self):
+    def test_files_of_another_user_block_no_access(self):
         self.plant("__rootdirs__")
         self.good_as(VICTIM, "convert", "-q", "a.npy", "a", "--to", "bcolz")
         once = self.good_as(VICTIM, "cat", "a")
@@ -334,14 +393,18 @@ class Users(unittest.TestCase):
             fcntl.flock(f, fcntl.LOCK_EX)
             self.good_as(VICTIM, "pack", "-q", "--append", "lines", "x.bagz")
         with open(self.path("lines"), "rb") as f:
-            self.assertEqual(self.good_as(VICTIM, "cat", "x.bagz"), 2 * f.read().replace(b"\n", b""))
+            self.assertEqual(
+                self.good_as(VICTIM, "cat", "x.bagz"), 2 * f.read().replace(b"\n", b"")
+            )
 
-    def test_a_replaced_file_keeps_its_owner(self):
+    def test_a_replaced_file_retains_its_owner(self):
         self.good_as(VICTIM, "pack", "-q", "lines", "x.bagz")
         os.chmod(self.path("x.bagz"), 0o640)
         self.good_as(0, "pack", "-q", "--force", "lines", "x.bagz")
         look = os.stat(self.path("x.bagz"))
-        self.assertEqual((look.st_uid, look.st_gid, stat.S_IMODE(look.st_mode)), (VICTIM, VICTIM, 0o640))
+        self.assertEqual(
+            (look.st_uid, look.st_gid, stat.S_IMODE(look.st_mode)), (VICTIM, VICTIM, 0o640)
+        )
 
 
 if __name__ == "__main__":

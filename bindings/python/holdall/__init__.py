@@ -23,12 +23,14 @@ object with the functions that holdall._storage describes.
 
 A failed call raises Error or one of its subclasses, one per status of the header.
 """
+
 from ._arrays import Array
 from ._bags import Bag, BagWriter, Index, Records, Stream
 from ._call import TUPLES, DamageWarning, UncommittedWarning, version
 from ._errors import (
-    ArgumentError, BufferError, BusyError, CallbackError, CancelledError, ChecksumError, CodecError, Error, ExistsError, FormatError,
-    InternalError, IOError, LimitError, MemoryError, MissingError, RangeError, StateError, TypeError, UnsupportedError, VersionError,
+    ArgumentError, BufferError, BusyError, CallbackError, CancelledError, ChecksumError, CodecError,
+    Error, ExistsError, FormatError, InternalError, IOError, LimitError, MemoryError, MissingError,
+    RangeError, StateError, TypeError, UnsupportedError, VersionError,
 )  # fmt: skip
 from ._schunks import Schunk
 from ._storage import Memory
@@ -40,8 +42,10 @@ globals().update((kind.__name__, kind) for kind in TUPLES.values())
 
 # BufferError, IOError, MemoryError and TypeError are omitted: `import *` must not shadow a builtin.
 __all__ = [
-    "Array", "Bag", "BagWriter", "DamageWarning", "Error", "Fault", "Index", "Memory", "Records", "Schunk", "Stream", "Table",
-    "UncommittedWarning", *(kind.__name__ for kind in TUPLES.values()), "identify", "repair", "verify", "version",
-    "ArgumentError", "BusyError", "CallbackError", "CancelledError", "ChecksumError", "CodecError", "ExistsError", "FormatError",
-    "InternalError", "LimitError", "MissingError", "RangeError", "StateError", "UnsupportedError", "VersionError",
+    "Array", "Bag", "BagWriter", "DamageWarning", "Error", "Fault", "Index", "Memory", "Records",
+    "Schunk", "Stream", "Table", "UncommittedWarning", *(kind.__name__ for kind in TUPLES.values()),
+    "identify", "repair", "verify", "version",
+    "ArgumentError", "BusyError", "CallbackError", "CancelledError", "ChecksumError", "CodecError",
+    "ExistsError", "FormatError", "InternalError", "LimitError", "MissingError", "RangeError",
+    "StateError", "UnsupportedError", "VersionError",
 ]  # fmt: skip

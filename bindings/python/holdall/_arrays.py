@@ -1,4 +1,5 @@
 """Arrays: items of one type in a grid, indexed as in NumPy."""
+
 import ast
 import ctypes as c
 
@@ -66,13 +67,23 @@ class Array(Container):
         self._open(options, "array_open", target_of(name), mode_of(mode), changes=mode != "r")
 
     @classmethod
-    def create(cls, name, shape, dtype, format="b2nd", chunk_shape=None, block_shape=None, mode="x", **options):
+    def create(
+        cls,
+        name,
+        shape,
+        dtype,
+        format="b2nd",
+        chunk_shape=None,
+        block_shape=None,
+        mode="x",
+        **options,
+    ):
         """Creates an array of zeros, or of the option `fill_value`, and opens it for changes.
 
         name: a path or a storage. shape: an integer or a sequence of lengths. dtype: anything that
-        numpy.dtype() accepts. format: "b2nd", "caterva", "bloscpack", "bcolz", "blz" or "blz_rfc". chunk_shape,
-        block_shape: the lengths of chunks and blocks, one per dimension, or None for the defaults
-        of the library. mode: "x" creates; "w" also replaces.
+        numpy.dtype() accepts. format: "b2nd", "caterva", "bloscpack", "bcolz", "blz" or "blz_rfc".
+        chunk_shape, block_shape: the lengths of chunks and blocks, one per dimension, or None for
+        the defaults of the library. mode: "x" creates; "w" also replaces.
 
         Raises ExistsError if the path exists (mode "x"), TypeError for a dtype that cannot be
         stored, ValueError if chunk_shape or block_shape has another number of dimensions.
@@ -80,21 +91,34 @@ class Array(Container):
         shape = tuple(np.atleast_1d(shape)) if np.ndim(shape) == 0 else tuple(shape)
         if options.get("fill_value") is not None:
             options["fill_value"] = item_bytes(options["fill_value"], np.dtype(dtype))
-        spec = spec_of(len(shape), format, chunk_shape, block_shape, dtype=spelled(dtype).encode(), shape=numbers(shape))
+        spec = spec_of(
+            len(shape),
+            format,
+            chunk_shape,
+            block_shape,
+            dtype=spelled(dtype).encode(),
+            shape=numbers(shape),
+        )
         made = cls.__new__(cls)
-        made._open(options, "array_create", target_of(name), mode_of(mode), c.byref(spec), changes=True)
+        made._open(
+            options, "array_create", target_of(name), mode_of(mode), c.byref(spec), changes=True
+        )
         made._uncommitted = True
         return made
 
     @classmethod
-    def save(cls, name, data, format="b2nd", chunk_shape=None, block_shape=None, mode="x", **options):
+    def save(
+        cls, name, data, format="b2nd", chunk_shape=None, block_shape=None, mode="x", **options
+    ):
         """Creates an array from data that NumPy converts to an array, and commits it.
 
         The other parameters are those of create(). Raises TypeError if a value would change or is
         masked.
         """
         data = natural(data)
-        with cls.create(name, data.shape, data.dtype, format, chunk_shape, block_shape, mode, **options) as made:
+        with cls.create(
+            name, data.shape, data.dtype, format, chunk_shape, block_shape, mode, **options
+        ) as made:
             made[...] = data
             made.commit()
 
@@ -107,7 +131,11 @@ class Array(Container):
         """Length of each dimension."""
         with self._lock:
             owned = self._p
-            return tuple((c.c_uint64 * lib.holdall_array_ndim(owned)).from_address(lib.holdall_array_shape(owned)))
+            return tuple(
+                (c.c_uint64 * lib.holdall_array_ndim(owned)).from_address(
+                    lib.holdall_array_shape(owned)
+                )
+            )
 
     dtype = property(
         lambda self: dtype_of(self._get("array_dtype").decode()),
@@ -150,7 +178,11 @@ class Array(Container):
         return self.shape[0]
 
     def __repr__(self):
-        return f"<holdall array {self.shape} {self.dtype}>" if self._owned else "<holdall array, closed>"
+        return (
+            f"<holdall array {self.shape} {self.dtype}>"
+            if self._owned
+            else "<holdall array, closed>"
+        )
 
     def __array__(self, dtype=None, copy=None):
         return np.asarray(self[...], dtype)
@@ -158,34 +190,56 @@ class Array(Container):
     def __getitem__(self, key):
         with self._lock:
             chosen = _selection.of(key, self.shape)
-            read = {"box": self._read_box, "lists": self._read_lists, "points": self._read_points}[chosen.kind]
+            read = {"box": self._read_box, "lists": self._read_lists, "points": self._read_points}[
+                chosen.kind
+            ]
             return read(chosen)
 
     def _read_box(self, box):
         out = np.empty(box.count, self.dtype)
         # Dimensions with a negative step are stored in reverse.
         strides = [-s if back else s for s, back in zip(out.strides, box.backwards)]
-        arguments = numbers(box.start), numbers(box.count), numbers(box.step), address(out), out.nbytes, numbers(strides, I64)
+        arguments = (
+            numbers(box.start),
+            numbers(box.count),
+            numbers(box.step),
+            address(out),
+            out.nbytes,
+            numbers(strides, I64),
+        )
         warn_damaged(self._call("array_read", *arguments))
         out = out.reshape(box.shape)
         return out[()] if box.item else out
 
     @staticmethod
     def _lists(lists):
-        held = [None if list is None else np.ascontiguousarray(list, np.uint64) for list in lists.positions]
+        held = [
+            None if list is None else np.ascontiguousarray(list, np.uint64)
+            for list in lists.positions
+        ]
         pointers = numbers([0 if list is None else list.ctypes.data for list in held], c.c_void_p)
         return held, pointers, numbers(lists.count)
 
     def _read_lists(self, lists):
         out = np.empty(lists.count, self.dtype)
         held, pointers, counts = self._lists(lists)  # `held` owns the memory
-        warn_damaged(self._call("array_read_orthogonal", pointers, counts, address(out), out.nbytes))
+        warn_damaged(
+            self._call("array_read_orthogonal", pointers, counts, address(out), out.nbytes)
+        )
         return out
 
     def _read_points(self, points):
         out = np.empty(points.shape, self.dtype)
         if out.size:
-            warn_damaged(self._call("array_read_points", address(points.coordinates), out.size, address(out), out.nbytes))
+            warn_damaged(
+                self._call(
+                    "array_read_points",
+                    address(points.coordinates),
+                    out.size,
+                    address(out),
+                    out.nbytes,
+                )
+            )
         return out
 
     def __setitem__(self, key, value):
@@ -203,7 +257,9 @@ class Array(Container):
             else:
                 value = np.ascontiguousarray(np.broadcast_to(value, chosen.count))
                 held, pointers, counts = self._lists(chosen)  # `held` owns the memory
-                self._change("array_write_orthogonal", pointers, counts, address(value), value.nbytes)
+                self._change(
+                    "array_write_orthogonal", pointers, counts, address(value), value.nbytes
+                )
 
     def _write_box(self, box, value):
         value = np.broadcast_to(value, box.shape).reshape(box.count)
@@ -212,8 +268,20 @@ class Array(Container):
         if any(s < 0 for s in value.strides):
             value = np.ascontiguousarray(value)
         # From the first item to the end of the last one; strides may be 0 or leave gaps.
-        size = sum((n - 1) * s for n, s in zip(box.count, value.strides)) + value.itemsize if value.size else 0
-        self._change("array_write", numbers(box.start), numbers(box.count), numbers(box.step), address(value), size, numbers(value.strides, I64))
+        size = (
+            sum((n - 1) * s for n, s in zip(box.count, value.strides)) + value.itemsize
+            if value.size
+            else 0
+        )
+        self._change(
+            "array_write",
+            numbers(box.start),
+            numbers(box.count),
+            numbers(box.step),
+            address(value),
+            size,
+            numbers(value.strides, I64),
+        )
 
     def _items(self, items, axis):
         """Returns the number of positions along an axis, and the items to insert there."""
@@ -245,8 +313,8 @@ class Array(Container):
         items: an array of the same number of dimensions, broadcast along the other axes. After an
         error nothing is inserted.
 
-        Raises RangeError if `start` is past the end, ArgumentError if there is no such axis, TypeError
-        if a value would change.
+        Raises RangeError if `start` is past the end, ArgumentError if there is no such axis,
+        TypeError if a value would change.
         """
         with self._lock:
             n, items = self._items(items, axis)
@@ -306,7 +374,10 @@ class Array(Container):
     def attrs(self):
         """The named values, a dict of bytes as stored: JSON; in frames any bytes."""
         with self._lock:
-            names = [self._get("array_attr_name", i).decode() for i in range(self._get("array_attr_count"))]
+            names = [
+                self._get("array_attr_name", i).decode()
+                for i in range(self._get("array_attr_count"))
+            ]
             return {name: self._value("array_attr_get", name) for name in names}
 
     def set_attr(self, name, value):

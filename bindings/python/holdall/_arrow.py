@@ -2,13 +2,17 @@
 
 pyarrow, Polars, DuckDB and others accept and return such capsules.
 """
+
 import ctypes as c
 
 NAME = b"arrow_array_stream"
 
 
 class ArrowArrayStream(c.Structure):
-    _fields_ = [(name, c.c_void_p) for name in ("get_schema", "get_next", "get_last_error", "release", "private_data")]
+    _fields_ = [
+        (name, c.c_void_p)
+        for name in ("get_schema", "get_next", "get_last_error", "release", "private_data")
+    ]
 
     def drop(self):
         if self.release:
@@ -16,7 +20,10 @@ class ArrowArrayStream(c.Structure):
 
 
 _python = c.pythonapi
-_python.PyCapsule_New.restype, _python.PyCapsule_New.argtypes = c.py_object, [c.c_void_p, c.c_char_p, c.c_void_p]
+_python.PyCapsule_New.restype, _python.PyCapsule_New.argtypes = (
+    c.py_object,
+    [c.c_void_p, c.c_char_p, c.c_void_p],
+)
 # Takes an address: a capsule has no references while it is destroyed, and must not get one.
 _pointer_of = c.PYFUNCTYPE(c.c_void_p, c.c_void_p, c.c_char_p)(("PyCapsule_GetPointer", _python))
 _streams = {}

@@ -3,6 +3,7 @@
 A bag is read by index, in batches or as a stream. A writer appends records. An index finds records
 by content.
 """
+
 import collections.abc
 import ctypes as c
 
@@ -10,7 +11,22 @@ import numpy as np
 
 from . import _errors, _table
 from ._arrow import capsule
-from ._call import CALLBACKS, Container, Function, Handle, Owned, call, lib, mode_of, number, numbers, octets, sized, warn_damaged, whole
+from ._call import (
+    CALLBACKS,
+    Container,
+    Function,
+    Handle,
+    Owned,
+    call,
+    lib,
+    mode_of,
+    number,
+    numbers,
+    octets,
+    sized,
+    warn_damaged,
+    whole,
+)
 from ._storage import target_of
 
 U64 = c.c_uint64
@@ -40,7 +56,11 @@ class Records(collections.abc.Sequence):
         given = lib.holdall_records_numbers(owned)
         self.numbers = _view(U64, given, n, owned) if given else None
         count = lib.holdall_records_damaged_count(owned)
-        self.damaged = _view(U64, lib.holdall_records_damaged_positions(owned), count, owned).tolist() if count else []
+        self.damaged = (
+            _view(U64, lib.holdall_records_damaged_positions(owned), count, owned).tolist()
+            if count
+            else []
+        )
         warn_damaged(_table.DAMAGED if count else _table.OK)
 
     def __len__(self):
@@ -77,7 +97,11 @@ class Bag(Container, collections.abc.Sequence):
         with self._lock:
             if isinstance(i, slice):
                 chosen = range(len(self))[i]
-                return self._slice(chosen.start if chosen else 0, len(chosen), chosen.step if len(chosen) > 1 else 1)
+                return self._slice(
+                    chosen.start if chosen else 0,
+                    len(chosen),
+                    chosen.step if len(chosen) > 1 else 1,
+                )
             if isinstance(i, (int, np.integer)):
                 owned = self._p
                 n = lib.holdall_bag_record_count(owned)
@@ -101,7 +125,9 @@ class Bag(Container, collections.abc.Sequence):
         """
         out = c.c_void_p()
         with self._lock:
-            self._call("bag_read_range", start, len(self) - start if count is None else count, c.byref(out))
+            self._call(
+                "bag_read_range", start, len(self) - start if count is None else count, c.byref(out)
+            )
         return Records(out.value)
 
     def read_indices(self, indices):
@@ -121,7 +147,9 @@ class Bag(Container, collections.abc.Sequence):
                 if chosen.size and chosen.min() < 0:
                     raise _errors.RangeError(f"record {chosen.min() - len(self)} of {len(self)}")
             chosen = np.ascontiguousarray(chosen, np.uint64)
-            self._call("bag_read_indices", chosen.ctypes.data_as(c.c_void_p), chosen.size, c.byref(out))
+            self._call(
+                "bag_read_indices", chosen.ctypes.data_as(c.c_void_p), chosen.size, c.byref(out)
+            )
         return Records(out.value)
 
     def __iter__(self):
@@ -173,7 +201,13 @@ class Bag(Container, collections.abc.Sequence):
         """The files of the bag: a list of pairs of the name and the number of records."""
         with self._lock:
             count = self._get("bag_shard_count")
-            return [(self._get("bag_shard_name", i).decode(errors="surrogateescape"), self._get("bag_shard_record_count", i)) for i in range(count)]
+            return [
+                (
+                    self._get("bag_shard_name", i).decode(errors="surrogateescape"),
+                    self._get("bag_shard_record_count", i),
+                )
+                for i in range(count)
+            ]
 
     def __arrow_c_stream__(self, requested_schema=None):
         with self._lock:
@@ -266,7 +300,12 @@ class BagWriter(Handle):
         records = [octets(r) for r in records]
         offsets = np.zeros(len(records) + 1, np.uint64)
         np.cumsum([len(r) for r in records], out=offsets[1:])
-        self._change("bag_writer_append_many", b"".join(records), offsets.ctypes.data_as(c.c_void_p), len(records))
+        self._change(
+            "bag_writer_append_many",
+            b"".join(records),
+            offsets.ctypes.data_as(c.c_void_p),
+            len(records),
+        )
 
     def __len__(self):
         return self._get("bag_writer_record_count")

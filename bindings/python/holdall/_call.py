@@ -2,6 +2,7 @@
 
 _table.py lists the functions and their parameters.
 """
+
 import collections
 import contextlib
 import ctypes as c
@@ -17,8 +18,8 @@ from threading import get_ident
 from . import _errors, _table
 
 NUMBERS = {
-    "int": c.c_int, "i32": c.c_int32, "i64": c.c_int64, "u8": c.c_uint8, "u32": c.c_uint32, "u64": c.c_uint64, "size": c.c_size_t,
-    "char": c.c_char, "str": c.c_char_p, "void": None,
+    "int": c.c_int, "i32": c.c_int32, "i64": c.c_int64, "u8": c.c_uint8, "u32": c.c_uint32,
+    "u64": c.c_uint64, "size": c.c_size_t, "char": c.c_char, "str": c.c_char_p, "void": None,
 }  # fmt: skip
 
 
@@ -65,7 +66,10 @@ def _field(kind):
     return NUMBERS[kind] * int(of) if of else NUMBERS[kind]
 
 
-STRUCTS = {name: type(name, (c.Structure,), {"_fields_": [(f, _field(k)) for f, k in fields]}) for name, fields in _table.STRUCTS.items()}
+STRUCTS = {
+    name: type(name, (c.Structure,), {"_fields_": [(f, _field(k)) for f, k in fields]})
+    for name, fields in _table.STRUCTS.items()
+}
 CError = STRUCTS["holdall_error"]
 
 
@@ -76,7 +80,10 @@ def struct(name, **fields):
     """
     kind = STRUCTS["holdall_" + name]
     types = dict(kind._fields_)
-    return kind(struct_size=c.sizeof(kind), **{f: whole(v, types[f]) if isinstance(v, int) else v for f, v in fields.items()})
+    return kind(
+        struct_size=c.sizeof(kind),
+        **{f: whole(v, types[f]) if isinstance(v, int) else v for f, v in fields.items()},
+    )
 
 
 # Fields of structures: those that describe others, and those with constants, which become names.
@@ -86,7 +93,9 @@ _CONSTANTS = {"format", "codec", "checksum", "order", "limits", "shards"}
 
 def _tuple(name):
     label = "".join(part.capitalize() for part in name.split("_")[1:])
-    return collections.namedtuple(label, [f for f, _ in _table.STRUCTS[name] if f not in _HELPERS], module="holdall")
+    return collections.namedtuple(
+        label, [f for f, _ in _table.STRUCTS[name] if f not in _HELPERS], module="holdall"
+    )
 
 
 TUPLES = {name: _tuple(name) for name in STRUCTS if name.endswith(("_info", "_result"))}
@@ -139,12 +148,20 @@ def _type(kind, pointer=c.c_void_p):
 
     A pointer may be an address, a result of byref(), an array, a handle, or None.
     """
-    return CALLBACKS[kind[3:]] if kind.startswith("fn ") else pointer if kind.startswith("ptr ") else NUMBERS[kind]
+    return (
+        CALLBACKS[kind[3:]]
+        if kind.startswith("fn ")
+        else pointer
+        if kind.startswith("ptr ")
+        else NUMBERS[kind]
+    )
 
 
 def _callback(result, *parameters):
     # A callback reads its arguments by type: a pointer to a number, or to an error.
-    pointers = {"ptr " + kind: c.POINTER(t) for kind, t in [*NUMBERS.items(), *STRUCTS.items()] if t}
+    pointers = {
+        "ptr " + kind: c.POINTER(t) for kind, t in [*NUMBERS.items(), *STRUCTS.items()] if t
+    }
     return c.CFUNCTYPE(_type(result), *(pointers.get(k) or _type(k) for k in parameters))
 
 
@@ -166,8 +183,14 @@ def _candidates():
     here = pathlib.Path(__file__).resolve().parent  # in a wheel
     beside = [str(here / n) for n in (name, plain) if (here / n).exists()]
     if len(pathlib.Path(__file__).resolve().parents) > 4:
-        prefix = pathlib.Path(__file__).resolve().parents[4]  # of PREFIX/share/holdall/python/holdall
-        beside += [str(found) for lib in ("lib", "lib64") for found in (*(prefix / lib).glob(name), *(prefix / lib).glob("*/" + name))]
+        prefix = (
+            pathlib.Path(__file__).resolve().parents[4]
+        )  # of PREFIX/share/holdall/python/holdall
+        beside += [
+            str(found)
+            for lib in ("lib", "lib64")
+            for found in (*(prefix / lib).glob(name), *(prefix / lib).glob("*/" + name))
+        ]
     return [*beside, name]
 
 
@@ -178,7 +201,9 @@ def _load():
             return c.CDLL(candidate)
         except OSError as e:
             tried.append(str(e))
-    raise ImportError("the library holdall was not found; set HOLDALL_LIB to its path: " + "; ".join(tried))
+    raise ImportError(
+        "the library holdall was not found; set HOLDALL_LIB to its path: " + "; ".join(tried)
+    )
 
 
 lib = _load()
@@ -188,7 +213,10 @@ for _name, (_result, *_parameters) in _table.FUNCTIONS.items():
         raise ImportError(
             f"{lib._name} has no function {_name}: its version differs from that of this module"
         )
-    _function.restype, _function.argtypes = _type(_result), [WHOLE.get(k) or _type(k) for k in _parameters]
+    _function.restype, _function.argtypes = (
+        _type(_result),
+        [WHOLE.get(k) or _type(k) for k in _parameters],
+    )
 
 
 def version():
@@ -287,13 +315,18 @@ class Options:
 
     def set(self, name, value):
         if name == "progress":
-            function = Function("holdall_progress_fn", lambda _, done, total: 0 if value(done, total) is not False else 1)
+            function = Function(
+                "holdall_progress_fn",
+                lambda _, done, total: 0 if value(done, total) is not False else 1,
+            )
             self.keep.append(function)
             lib.holdall_options_set_progress(self.handle, function.pointer, None)
             return
         option = getattr(_table, "OPT_" + name.upper())
         if name == "filters" and not isinstance(value, bytes):
-            value = bytes(number("FILTER_", f) for f in ([value] if isinstance(value, str) else value))
+            value = bytes(
+                number("FILTER_", f) for f in ([value] if isinstance(value, str) else value)
+            )
         if isinstance(value, (bytes, bytearray)):
             call("options_set_bytes", self.handle, option, bytes(value), len(value))
         elif isinstance(value, str) and name not in PREFIXES:
@@ -563,4 +596,8 @@ def path(name):
 def numbers(values, ctype=c.c_uint64):
     """Returns a C array of integers; None for None."""
     ctype = c.c_size_t if ctype is c.c_void_p else ctype  # addresses
-    return None if values is None else (ctype * max(len(values), 1))(*(whole(n, ctype) for n in values))
+    return (
+        None
+        if values is None
+        else (ctype * max(len(values), 1))(*(whole(n, ctype) for n in values))
+    )

@@ -1,4 +1,5 @@
 """Conversion to the dtype of a container. Raises an error where NumPy would change values."""
+
 import numpy as np
 
 from . import _errors
@@ -37,7 +38,10 @@ def exact(values, dtype, what="the values"):
         out, same = _cast(given, dtype, rounds, what)
     if not same.all():
         first = given[~same].flat[0] if same.shape == given.shape else given.flat[0]
-        message = f"{what}: {first!r} would change in the cast (expected {dtype}, found {given.dtype}); cast with astype() first"
+        message = (
+            f"{what}: {first!r} would change in the cast (expected {dtype}, found {given.dtype}); "
+            "cast with astype() first"
+        )
         raise _errors.TypeError(message)
     return out
 
@@ -86,7 +90,11 @@ def _natural(values, what):
 
 
 def _kind(type):
-    for kind, types in ("number", (bool, int, float, complex, np.bool_, np.number)), ("str", str), ("bytes", bytes):
+    for kind, types in (
+        ("number", (bool, int, float, complex, np.bool_, np.number)),
+        ("str", str),
+        ("bytes", bytes),
+    ):
         if issubclass(type, types) and not issubclass(type, np.timedelta64):
             return kind
     return type.__name__
@@ -94,7 +102,14 @@ def _kind(type):
 
 def _comparable(given, dtype, what):
     """Raises TypeError if the values are of another kind, for example numbers for strings."""
-    groups = (NUMBERS, NUMBERS), (STRINGS, STRINGS), ("m", "miu"), ("M", "Miu"), ("V", "V"), (NUMBERS + STRINGS + "mM", "O")
+    groups = (
+        (NUMBERS, NUMBERS),
+        (STRINGS, STRINGS),
+        ("m", "miu"),
+        ("M", "Miu"),
+        ("V", "V"),
+        (NUMBERS + STRINGS + "mM", "O"),
+    )
     if not any(dtype.kind in to and given.kind in of for to, of in groups):
         raise _errors.TypeError(f"{what}: wrong kind of values (expected {dtype}, found {given})")
 
@@ -148,7 +163,11 @@ def _equal(a, b):
 
 
 def _fields(values, dtype, what):
-    given = values if isinstance(getattr(values, "dtype", None), np.dtype) or _has_records(values) else None
+    given = (
+        values
+        if isinstance(getattr(values, "dtype", None), np.dtype) or _has_records(values)
+        else None
+    )
     if given is None:
         # Keeps each leaf as the caller passed it, so that each is checked separately.
         given = np.asarray(values, [(name, "O", dtype[name].shape) for name in dtype.names])

@@ -2,6 +2,7 @@
 
 Each class also inherits from the builtin exception of the same meaning, if there is one.
 """
+
 import builtins
 
 from . import _table
@@ -28,13 +29,20 @@ class Error(Exception):
     @property
     def name(self):
         """The name of the status, such as "E_FORMAT"."""
-        return next((n for n, v in vars(_table).items() if n.startswith("E_") and v == self.status), str(self.status))
+        return next(
+            (n for n, v in vars(_table).items() if n.startswith("E_") and v == self.status),
+            str(self.status),
+        )
 
 
 def _error(name, *bases):
     status = getattr(_table, "E_" + name.upper())
     label = {"io": "IO"}.get(name, name.capitalize()) + "Error"
-    return type(label, (Error, *bases), {"status": status, "__doc__": f"HOLDALL_E_{name.upper()}.", "__module__": "holdall"})
+    return type(
+        label,
+        (Error, *bases),
+        {"status": status, "__doc__": f"HOLDALL_E_{name.upper()}.", "__module__": "holdall"},
+    )
 
 
 ArgumentError = _error("argument", ValueError)

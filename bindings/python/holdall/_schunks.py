@@ -1,4 +1,5 @@
 """Superchunks: a sequence of bytes in compressed chunks."""
+
 import ctypes as c
 
 from ._call import Container, mode_of, number, octets, sized, warn_damaged, whole
@@ -30,7 +31,15 @@ class Schunk(Container):
         (mode "x").
         """
         made = cls.__new__(cls)
-        made._open(options, "schunk_create", target_of(name), mode_of(mode), number("FORMAT_", format), whole(typesize, SIZE), changes=True)
+        made._open(
+            options,
+            "schunk_create",
+            target_of(name),
+            mode_of(mode),
+            number("FORMAT_", format),
+            whole(typesize, SIZE),
+            changes=True,
+        )
         made._uncommitted = True
         return made
 
@@ -81,7 +90,14 @@ class Schunk(Container):
         Raises RangeError past the end.
         """
         view = memoryview(buffer).cast("B")
-        warn_damaged(self._call("schunk_read", start, (c.c_char * max(len(view), 1)).from_buffer(view) if len(view) else b"\0", len(view)))
+        warn_damaged(
+            self._call(
+                "schunk_read",
+                start,
+                (c.c_char * max(len(view), 1)).from_buffer(view) if len(view) else b"\0",
+                len(view),
+            )
+        )
 
     def read_chunk(self, chunk):
         """Returns the content of a chunk."""
@@ -136,7 +152,10 @@ class Schunk(Container):
     def attrs(self):
         """The named values, a dict of bytes. Bloscpack has one value, named ""."""
         with self._lock:
-            names = [self._get("schunk_attr_name", i).decode() for i in range(self._get("schunk_attr_count"))]
+            names = [
+                self._get("schunk_attr_name", i).decode()
+                for i in range(self._get("schunk_attr_count"))
+            ]
             return {name: self._value("schunk_attr_get", name) for name in names}
 
     def set_attr(self, name, value):
@@ -156,4 +175,6 @@ class Schunk(Container):
 
         name: a path or a storage. format, mode: as for create().
         """
-        self._copy(options, "schunk_copy", target_of(name), mode_of(mode), number("FORMAT_", format))
+        self._copy(
+            options, "schunk_copy", target_of(name), mode_of(mode), number("FORMAT_", format)
+        )

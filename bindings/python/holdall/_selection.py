@@ -1,4 +1,5 @@
 """Conversion of NumPy indices to a box, lists of positions per dimension, or single items."""
+
 import dataclasses
 
 import numpy as np
@@ -50,8 +51,16 @@ def _expanded(key, ndim):
     for k in key:
         if isinstance(k, (float, np.floating)):
             raise _errors.TypeError(f"wrong type of index (expected an integer, found {k!r})")
-    key = tuple(k if k is None or k is Ellipsis or _number(k) or isinstance(k, slice) else _array(k) for k in key)
-    used = sum(k.ndim if isinstance(k, np.ndarray) and k.dtype == bool else k is not None and k is not Ellipsis for k in key)
+    key = tuple(
+        k if k is None or k is Ellipsis or _number(k) or isinstance(k, slice) else _array(k)
+        for k in key
+    )
+    used = sum(
+        k.ndim
+        if isinstance(k, np.ndarray) and k.dtype == bool
+        else k is not None and k is not Ellipsis
+        for k in key
+    )
     if used > ndim or sum(k is Ellipsis for k in key) > 1:
         raise _errors.RangeError(f"too many indices for {ndim} dimensions")
     if not any(k is Ellipsis for k in key):
@@ -107,7 +116,11 @@ def of(key, shape):
     arrays = [k for k in key if isinstance(k, np.ndarray)]
     if not arrays:
         return _box(key, shape, item)
-    if len(arrays) == 1 and arrays[0].ndim == 1 and all(isinstance(k, (slice, np.ndarray)) for k in key):
+    if (
+        len(arrays) == 1
+        and arrays[0].ndim == 1
+        and all(isinstance(k, (slice, np.ndarray)) for k in key)
+    ):
         positions = []
         for d, (k, n) in enumerate(zip(key, shape)):
             if isinstance(k, slice):

@@ -28,6 +28,7 @@ holdall_storage_functions.
 A storage has no file name that shows whether the records of a bag are compressed. If they are, set
 codec="zstd".
 """
+
 import ctypes as c
 import errno
 import itertools
@@ -71,8 +72,8 @@ class Memory:
     content: bytes, or an object with a buffer, which is copied.
     """
 
-    # holdall_storage_from_memory() is not used: objects that the library makes from a bag, such as an
-    # Arrow stream, may outlive all references in Python.
+    # holdall_storage_from_memory() is not used: objects that the library makes from a bag, such as
+    # an Arrow stream, may outlive all references in Python.
 
     def __init__(self, content):
         self.content = octets(content)
@@ -128,7 +129,10 @@ def _function(run, *kinds):
 
 
 _destroy = c.CFUNCTYPE(None, c.c_void_p)(lambda number, pop=_used.pop: pop(number, None))
-READ = {"size": _function(_size, c.c_char_p), "read_at": _function(_read_at, c.c_char_p, c.c_uint64, c.c_void_p, c.c_size_t)}
+READ = {
+    "size": _function(_size, c.c_char_p),
+    "read_at": _function(_read_at, c.c_char_p, c.c_uint64, c.c_void_p, c.c_size_t),
+}
 WRITE = {
     "write_at": _function(_write_at, c.c_char_p, c.c_uint64, c.c_void_p, c.c_size_t),
     "truncate": _function(_done("truncate"), c.c_char_p, c.c_uint64),
@@ -152,15 +156,26 @@ class Location:
 
     def handles(self):
         """Returns a C array of the handles, which belong to this object."""
-        return (c.c_void_p * len(self.opened))(*(storage._as_parameter_.value for storage in self.opened))
+        return (c.c_void_p * len(self.opened))(
+            *(storage._as_parameter_.value for storage in self.opened)
+        )
 
 
 def opened(storage):
     """Returns the handle of a new storage of the library."""
     number, out = next(_numbers), c.c_void_p()
-    some = {**READ, **(WRITE if hasattr(storage.functions, "write_at") else {}), **(LIST if hasattr(storage.functions, "list") else {})}
+    some = {
+        **READ,
+        **(WRITE if hasattr(storage.functions, "write_at") else {}),
+        **(LIST if hasattr(storage.functions, "list") else {}),
+    }
     pointers = {name: c.cast(function, c.c_void_p) for name, function in some.items()}
-    table = Functions(struct_size=c.sizeof(Functions), ctx=number, destroy=c.cast(_destroy, c.c_void_p), **pointers)
+    table = Functions(
+        struct_size=c.sizeof(Functions),
+        ctx=number,
+        destroy=c.cast(_destroy, c.c_void_p),
+        **pointers,
+    )
     _used[number] = storage
     call("storage_from_functions", c.byref(table), c.byref(out))
     return Owned(out.value, lib.holdall_storage_free)

@@ -1,4 +1,5 @@
 """Tables: named columns of equal length, with Arrow input and output."""
+
 import ctypes as c
 
 import numpy as np
@@ -35,10 +36,17 @@ class Table(Container):
         Raises ExistsError if the path exists (mode "x"), TypeError for a dtype that cannot be
         stored.
         """
-        fields = {"names": strings(columns), "dtypes": strings(spelled(d) for d in columns.values())}
-        spec = struct("table_spec", format=number("FORMAT_", format), column_count=len(columns), **fields)
+        fields = {
+            "names": strings(columns),
+            "dtypes": strings(spelled(d) for d in columns.values()),
+        }
+        spec = struct(
+            "table_spec", format=number("FORMAT_", format), column_count=len(columns), **fields
+        )
         made = cls.__new__(cls)
-        made._open(options, "table_create", target_of(name), mode_of(mode), c.byref(spec), changes=True)
+        made._open(
+            options, "table_create", target_of(name), mode_of(mode), c.byref(spec), changes=True
+        )
         made._uncommitted = True
         return made
 
@@ -57,7 +65,10 @@ class Table(Container):
         """The names of the columns, in order."""
         with self._lock:
             owned = self._p
-            return [lib.holdall_table_column_name(owned, i).decode() for i in range(lib.holdall_table_column_count(owned))]
+            return [
+                lib.holdall_table_column_name(owned, i).decode()
+                for i in range(lib.holdall_table_column_count(owned))
+            ]
 
     def __contains__(self, name):
         return name in self.names
@@ -67,7 +78,11 @@ class Table(Container):
 
     def __getitem__(self, name):
         with self._lock:
-            if not isinstance(name, str) or "\0" in name or not self._get("table_find_column", name.encode()):
+            if (
+                not isinstance(name, str)
+                or "\0" in name
+                or not self._get("table_find_column", name.encode())
+            ):
                 raise KeyError(name)
             return Column(self, name)
 
@@ -101,7 +116,12 @@ class Table(Container):
         chosen = {name: self[name] for name in (self.names if columns is None else columns)}
         out = {name: np.empty((count, *a.shape[1:]), a.dtype) for name, a in chosen.items()}
         addresses = numbers([a.ctypes.data for a in out.values()], c.c_void_p)
-        return out, (len(out), strings(out), addresses, numbers([a.nbytes for a in out.values()], c.c_size_t))
+        return out, (
+            len(out),
+            strings(out),
+            addresses,
+            numbers([a.nbytes for a in out.values()], c.c_size_t),
+        )
 
     def append(self, rows):
         """Appends rows. After an error nothing is appended.
@@ -120,12 +140,20 @@ class Table(Container):
             if set(rows) != set(self.names):
                 message = f"wrong columns (expected {sorted(self.names)}, found {sorted(rows)})"
                 raise _errors.ArgumentError(message)
-            columns = [np.ascontiguousarray(exact(rows[name], self[name].dtype, f"column {name!r}")) for name in self.names]
+            columns = [
+                np.ascontiguousarray(exact(rows[name], self[name].dtype, f"column {name!r}"))
+                for name in self.names
+            ]
             for name, column in zip(self.names, columns):
                 if len(column) != len(columns[0]) or column.shape[1:] != self[name].shape[1:]:
                     raise _errors.ArgumentError(f"column {name!r}: wrong shape {column.shape}")
             data = numbers([a.ctypes.data for a in columns], c.c_void_p)
-            self._change("table_append", len(columns[0]), data, numbers([a.nbytes for a in columns], c.c_size_t))
+            self._change(
+                "table_append",
+                len(columns[0]),
+                data,
+                numbers([a.nbytes for a in columns], c.c_size_t),
+            )
 
     def write(self, name, start, items):
         """Overwrites rows of a column from row `start` on.
@@ -135,7 +163,9 @@ class Table(Container):
         """
         with self._lock:
             items = np.ascontiguousarray(exact(items, self[name].dtype, f"column {name!r}"))
-            self._change("table_write", name.encode(), start, len(items), address(items), items.nbytes)
+            self._change(
+                "table_write", name.encode(), start, len(items), address(items), items.nbytes
+            )
 
     def add(self, name, items, at=None):
         """Adds a column.
@@ -147,7 +177,14 @@ class Table(Container):
         dtype = np.dtype((items.dtype, items.shape[1:])) if items.ndim > 1 else items.dtype
         with self._lock:
             at = len(self.names) if at is None else at
-            self._change("table_column_add", at, name.encode(), spelled(dtype).encode(), address(items), items.nbytes)
+            self._change(
+                "table_column_add",
+                at,
+                name.encode(),
+                spelled(dtype).encode(),
+                address(items),
+                items.nbytes,
+            )
 
     def remove(self, name):
         """Removes a column. Raises ArgumentError if there is no such column, or no other one."""
@@ -161,7 +198,10 @@ class Table(Container):
     def attrs(self):
         """The attributes of the table, a dict of JSON as bytes. Columns have their own."""
         with self._lock:
-            names = [self._get("table_attr_name", i).decode() for i in range(self._get("table_attr_count"))]
+            names = [
+                self._get("table_attr_name", i).decode()
+                for i in range(self._get("table_attr_count"))
+            ]
             return {name: self._value("table_attr_get", name) for name in names}
 
     def set_attr(self, name, value, column=None):
@@ -174,7 +214,13 @@ class Table(Container):
         if column is None:
             self._change("table_attr_set", name.encode(), value, len(value or b""))
         else:
-            self._change("table_column_attr_set", self[column].name.encode(), name.encode(), value, len(value or b""))
+            self._change(
+                "table_column_attr_set",
+                self[column].name.encode(),
+                name.encode(),
+                value,
+                len(value or b""),
+            )
 
     def commit(self):
         """Makes all changes durable and visible, all or none: rows, columns, attributes."""
@@ -212,8 +258,8 @@ class Column(Array):
 
     @property
     def _p(self):
-        # The pointer is valid until a column is added or removed, or the table is refreshed, so each
-        # call gets it again.
+        # The pointer is valid until a column is added or removed, or the table is refreshed, so
+        # each call gets it again.
         table = self._table._p
         found = lib.holdall_table_find_column(table, self.name.encode())
         if not found:
@@ -222,7 +268,9 @@ class Column(Array):
 
     def refresh(self):
         """Raises StateError. A column is refreshed with its table."""
-        raise _errors.StateError(f"column {self.name!r}: a column cannot be refreshed; refresh the table")
+        raise _errors.StateError(
+            f"column {self.name!r}: a column cannot be refreshed; refresh the table"
+        )
 
     def close(self):
         """Does nothing. A column is closed with its table."""

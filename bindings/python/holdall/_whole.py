@@ -1,4 +1,5 @@
 """Identification, verification and repair of containers."""
+
 import collections
 import ctypes as c
 
@@ -34,7 +35,11 @@ def verify(name, fault=None, **options):
     """
 
     def on_fault(_, part, err):
-        return 0 if fault(Fault(part.decode(errors="replace"), _errors.of(err.contents))) is not False else 1
+        return (
+            0
+            if fault(Fault(part.decode(errors="replace"), _errors.of(err.contents))) is not False
+            else 1
+        )
 
     callback = Function("holdall_fault_fn", on_fault) if fault else None
     result, error = struct("verify_result"), None

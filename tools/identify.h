@@ -1,30 +1,30 @@
 /*
- * Words for the library's numbers, and what a path is.
+ * Kinds and formats of containers, and their names.
  */
-#ifndef WORDS_H
-#define WORDS_H
+#ifndef IDENTIFY_H
+#define IDENTIFY_H
 
 #include "args.h"
 #include "holdall.h"
 
 #include <stdbool.h>
 
-/* Which container is at a path? What cannot be told is for the reader of bags to complain of. */
+/* Returns the container at a path. BAG if it is unknown: the reader of bags then reports the error. */
 enum container container_of(const char *path);
-/* Its format; 0: it is not known. */
+/* Returns its format; 0: unknown. */
 holdall_format format_at(const char *path);
-/* The same of what a command reads, where --at may say that a frame begins later in the file; and what
- * holdall_identify() tells. */
+/* The same for the input of a command: with --at, of a frame at that offset in the file. identify_there() returns the
+ * result of holdall_identify(). */
 enum container container_there(const struct args *args, const char *path);
 holdall_format format_there(const struct args *args, const char *path);
 holdall_status identify_there(const struct args *args, const char *path, holdall_format *format, holdall_kind *kind,
                               holdall_error *error);
-/* Does a name end in one of the endings (".a|.b|.c"), or in none at all? What follows '@' and the number of a shard do not count. */
+/* Returns whether a name has one of the extensions (".a|.b|.c"), or none. Ignores '@' and what follows, and the shard number. */
 bool known_ending(const char *path, const char *endings);
 /* "bag", "superchunk", "dataset". */
 const char *container_name(enum container container);
 
-/* What a file is that rows come from, FROM_*: as it is given, else as its name says, else NOT_GIVEN. */
+/* Format of a file of rows, FROM_*: as given, else by its extension, else NOT_GIVEN. */
 int64_t file_format(const char *path, int64_t given);
 
 bool ends_in(const char *text, const char *end);

@@ -1,7 +1,7 @@
 /*
- * Words for numbers.
+ * Kinds and formats of containers, and their names.
  */
-#include "words.h"
+#include "identify.h"
 #include "coding.h"
 #include "options.h"
 #include "report.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum container container_of(const char *path) {
-    holdall_kind kind = 0; /* it is told of a broken container, too */
+    holdall_kind kind = 0; /* holdall_identify() sets it for a broken container, too */
     (void)!holdall_identify(path, NULL, &kind, NULL);
     if (kind == HOLDALL_KIND_ARRAY || kind == HOLDALL_KIND_TABLE) return DATASET; /* an array may be in a frame */
     if (kind) return kind == HOLDALL_KIND_BAG ? BAG : SUPERCHUNK;
@@ -95,7 +95,7 @@ const char *format_name(holdall_format format) {
     case HOLDALL_FORMAT_BLOSCPACK: return "bloscpack";
     case HOLDALL_FORMAT_BCOLZ: return "bcolz";
     case HOLDALL_FORMAT_BLZ: return "blz";
-    case HOLDALL_FORMAT_BLZ_RFC: return "blz-paper";
+    case HOLDALL_FORMAT_BLZ_RFC: return "blz-rfc";
     case HOLDALL_FORMAT_B2FRAME: return "b2frame";
     case HOLDALL_FORMAT_CATERVA: return "caterva";
     case HOLDALL_FORMAT_B2ND: return "b2nd";
