@@ -130,6 +130,7 @@ static uint64_t stop_at(int form, const char *path, uint64_t stop, uint64_t *sto
         in_commit = true;
     }
     uint64_t calls = reports.calls;
+    reset(0);
     *stops += stopped;
     close_writer(&w);
     EQUAL(look(form, path), in_commit ? NEW : OLD);

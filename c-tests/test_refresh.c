@@ -44,18 +44,19 @@ static void check_reader(int form, const reader *r, uint64_t rows)
     EQUAL(generation(r), generation_of_info(r));
 }
 
-/* One commit, of another process, of any age. */
-static void commit_elsewhere(int form, const char *path, uint64_t first, uint64_t n, bool also_rewrite)
+/* Changes and commits in a child, which closes the reader that it inherits. */
+static void commit_elsewhere(int form, const char *path, uint64_t first, uint64_t n,
+                             reader *inherited)
 {
     pid_t child = forked();
     if (child == 0) {
         writer w;
         GAVE(HOLDALL_OK, open_writer_of(form, path, false, &w));
         GAVE(HOLDALL_OK, append(&w, first, n));
-        if (also_rewrite)
-            GAVE(HOLDALL_OK, rewrite(&w));
+        GAVE(HOLDALL_OK, rewrite(&w));
         GAVE(HOLDALL_OK, commit(&w));
         close_writer(&w);
+        close_reader(inherited);
         _exit(0);
     }
     int status = 0;
@@ -78,7 +79,7 @@ static void readers_follow(int form)
 
     /* one commit, also one that comes at once */
     before = generation(&r);
-    commit_elsewhere(form, path, OLD, NEW - OLD, true);
+    commit_elsewhere(form, path, OLD, NEW - OLD, &r);
     GAVE(HOLDALL_OK, refresh(&r));
     EQUAL(generation(&r), before + 1);
     check_reader(form, &r, NEW);

@@ -53,8 +53,10 @@ class Refresh(Case):
         holdall.Array.save(path, np.arange(3.0))
         with holdall.Array(path) as a:
             holdall.Array.save(path, np.array([[b"ab"], [b"cd"]]), mode="w")
-            a.refresh()
-            self.assertEqual((a.dtype, a.shape, a.ndim, a.itemsize, a[1, 0]), (np.dtype("S2"), (2, 1), 2, 2, b"cd"))
+            with self.assertRaises(holdall.Error) as raised:
+                a.refresh()
+            self.assertEqual(raised.exception.name, "E_TYPE")
+            self.assertEqual((a.dtype, a.shape, a.generation), (np.dtype("f8"), (3,), 0))
 
     def test_a_table_follows_its_writer(self):
         path = self.path()
@@ -181,21 +183,19 @@ class Threads(Case):
 
     def test_of_an_array(self):
         path = self.path()
-        dtypes = ["<i4", "<f4", "<u8", "S4"]
-
         def commit(n):
-            holdall.Array.save(path, np.full((n + 1,) * (n % 3 + 1), n, dtypes[n % 4]), mode="w")
+            holdall.Array.save(path, np.full((n + 1, n + 1), n, "<i4"), mode="w")
 
         def whole(a):
             items = a[...]
             n = items.shape[0] - 1
-            self.assertEqual((items.dtype, items.ndim), (np.dtype(dtypes[n % 4]), n % 3 + 1))
+            self.assertEqual((items.dtype, items.ndim), (np.dtype("<i4"), 2))
             self.assertTrue((items == np.array(n, items.dtype)).all())
 
         def info(a):
             info = a.info
             n = info.shape[0] - 1
-            self.assertEqual((info.dtype, len(info.chunk_shape)), (np.dtype(dtypes[n % 4]), n % 3 + 1))
+            self.assertEqual((info.dtype, len(info.chunk_shape)), (np.dtype("<i4"), 2))
 
         def shape(a):
             self.assertEqual(len(set(a.shape)), 1)
