@@ -34,18 +34,11 @@ static OPEN: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     static IS_WORKER: Cell<bool> = const { Cell::new(false) };
-    static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
+    static CURRENT: RefCell<Option<Arc<Meter>>> = const { RefCell::new(None) };
 }
 
-/// The scope that a thread works for.
-#[derive(Clone)]
-pub struct Current {
-    meter: Arc<Meter>,
-    /// The thread is the one of the call, on which the callback runs.
-    is_caller: bool,
-}
-
-struct Meter {
+/// The progress of a call. Each thread that works for the call has it.
+pub struct Meter {
     callback: Progress,
     total: u64,
     counted: Step,
@@ -56,9 +49,9 @@ struct Meter {
 }
 
 impl Meter {
-    /// Reports on the calling thread. Returns `Cancelled` if the callback has stopped the call.
-    fn report(&self, is_caller: bool) -> Result<()> {
-        if is_caller && !self.stopped.load(Ordering::Relaxed) {
+    /// Reports, on the calling thread. Returns `Cancelled` if the callback has stopped the call.
+    fn report(&self) -> Result<()> {
+        if !IS_WORKER.get() && !self.stopped.load(Ordering::Relaxed) {
             let done = self.done.load(Ordering::Relaxed).min(self.total);
             self.is_complete
                 .store(done == self.total, Ordering::Relaxed);
@@ -79,7 +72,7 @@ impl Meter {
 }
 
 /// Restores the scope of the thread when it is dropped.
-struct Restore(Option<Current>);
+struct Restore(Option<Arc<Meter>>);
 
 impl Drop for Restore {
     fn drop(&mut self) {
@@ -114,10 +107,7 @@ impl Scope {
                     stopped: AtomicBool::new(false),
                 });
                 OPEN.fetch_add(1, Ordering::Relaxed);
-                *current = Some(Current {
-                    meter: meter.clone(),
-                    is_caller: true,
-                });
+                *current = Some(meter.clone());
                 Some(meter)
             })
         });
@@ -150,7 +140,7 @@ impl Scope {
             && !meter.is_complete.load(Ordering::Relaxed)
         {
             meter.done.store(meter.total, Ordering::Relaxed);
-            _ = meter.report(true);
+            _ = meter.report();
         }
     }
 }
@@ -182,8 +172,8 @@ pub fn measured<T>(
 }
 
 /// Reports that `n` bytes of content went through a step, if the call counts that step. Returns
-/// `Cancelled` if the caller has stopped the call. The callback may call the library, so no lock and no thread-local buffer may
-/// be borrowed.
+/// `Cancelled` if the caller has stopped the call. The callback may call the library, so no lock
+/// and no thread-local buffer may be borrowed.
 #[inline]
 pub fn advance(step: Step, n: usize) -> Result<()> {
     if OPEN.load(Ordering::Relaxed) == 0 {
@@ -202,7 +192,7 @@ pub fn poll() -> Result<()> {
 
 #[cold]
 fn advance_current(step: Option<(Step, usize)>) -> Result<()> {
-    let Some(Current { meter, is_caller }) = CURRENT.with_borrow(Option::clone) else {
+    let Some(meter) = CURRENT.with_borrow(Option::clone) else {
         return Ok(());
     };
     match step {
@@ -211,7 +201,7 @@ fn advance_current(step: Option<(Step, usize)>) -> Result<()> {
         Some((_, n)) => _ = meter.done.fetch_add(n as u64, Ordering::Relaxed),
         None => {}
     }
-    meter.report(is_caller)
+    meter.report()
 }
 
 /// Marks the calling thread as one of the library. It never runs a callback.
@@ -220,23 +210,19 @@ pub fn mark_worker() {
 }
 
 /// Returns what the calling thread works for, to pass it to other threads.
-pub fn current() -> Option<Current> {
+pub fn current() -> Option<Arc<Meter>> {
     if OPEN.load(Ordering::Relaxed) == 0 {
         return None;
     }
     CURRENT.with_borrow(Option::clone)
 }
 
-/// Runs `work` on another thread for the call that `current` belongs to.
-pub fn working_for(current: Option<&Current>, work: impl FnOnce()) {
-    let Some(current) = current else {
+/// Runs `work` on a thread that is marked as a worker, for the call that `meter` belongs to.
+pub fn working_for(meter: Option<&Arc<Meter>>, work: impl FnOnce()) {
+    let Some(meter) = meter else {
         return work();
     };
-    let worker = Current {
-        meter: current.meter.clone(),
-        is_caller: false,
-    };
-    let _restore = Restore(CURRENT.replace(Some(worker)));
+    let _restore = Restore(CURRENT.replace(Some(meter.clone())));
     work();
 }
 
