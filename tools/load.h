@@ -9,9 +9,9 @@
 #include "files.h"
 #include "frame.h"
 
-/* Reads the whole file once, and adds its columns to a frame, of the types that fit all rows, or of those that are given
- * (`dtypes`: "x=<f8,y=|S3", or NULL). *rows are so many. Lines of JSON that are no objects, and whatever file where `dtypes` is
- * one type without a name, are the rows of an array. */
+/* Reads the file once, and adds its columns to a frame. Their types are those in `dtypes` ("x=<f8,y=|S3"), or with NULL
+ * those that fit all rows. *rows receives the number of rows. The rows are those of an array if `dtypes` is one type without a
+ * name, or if lines of JSON are no objects. */
 bool load_columns(struct frame *frame, const char *path, bool json, const char *dtypes, uint64_t *rows);
 
 /* Reads the rows of a file ("-": of stdin), whose columns are those of the frame in any order, and gives them on. `out`

@@ -94,7 +94,8 @@ impl ArrayLayout {
 ///
 /// ```
 /// use holdall::{Array, ArrayLayout, Format, Options};
-/// # let path = std::env::temp_dir().join(format!("holdall-doc-array-{}.b2nd", std::process::id()));
+/// # let name = format!("holdall-doc-array-{}.b2nd", std::process::id());
+/// # let path = std::env::temp_dir().join(name);
 ///
 /// let layout = ArrayLayout::new(Format::B2nd).chunks(&[2, 2]);
 /// let mut array = Array::replace(&path, "<f8", &[3, 4], &layout, &Options::new())?;

@@ -16,7 +16,8 @@ use std::ops::Range;
 ///
 /// ```
 /// use holdall::{Array, ArrayLayout, Format, Options};
-/// # let path = std::env::temp_dir().join(format!("holdall-doc-items-{}.b2nd", std::process::id()));
+/// # let name = format!("holdall-doc-items-{}.b2nd", std::process::id());
+/// # let path = std::env::temp_dir().join(name);
 ///
 /// let layout = ArrayLayout::new(Format::B2nd);
 /// let mut array = Array::replace(&path, "<i4", &[3, 4], &layout, &Options::new())?;

@@ -22,7 +22,8 @@ use std::ffi::c_void;
 ///
 /// ```
 /// use holdall::{Format, Options, Table, Values};
-/// # let path = std::env::temp_dir().join(format!("holdall-doc-arrow-{}.bcolz", std::process::id()));
+/// # let name = format!("holdall-doc-arrow-{}.bcolz", std::process::id());
+/// # let path = std::env::temp_dir().join(name);
 /// # let _ = std::fs::remove_dir_all(&path);
 ///
 /// let columns = [("day", "<i4"), ("code", "|S3")];
@@ -104,7 +105,8 @@ impl Iterator for ArrowReader {
 ///
 /// ```
 /// use holdall::{ArrowArrayStream, Bag, BagWriter, Options};
-/// # let path = std::env::temp_dir().join(format!("holdall-doc-ffi-{}.bagz", std::process::id()));
+/// # let name = format!("holdall-doc-ffi-{}.bagz", std::process::id());
+/// # let path = std::env::temp_dir().join(name);
 /// # let mut writer = BagWriter::replace(&path, &Options::new())?;
 /// # writer.append_many(&["a", "bc"])?;
 /// # writer.commit()?;
@@ -168,7 +170,8 @@ impl Default for ArrowArrayStream {
 ///
 /// ```
 /// use holdall::{ArrowSchema, Bag, BagWriter, Options};
-/// # let path = std::env::temp_dir().join(format!("holdall-doc-schema-{}.bagz", std::process::id()));
+/// # let name = format!("holdall-doc-schema-{}.bagz", std::process::id());
+/// # let path = std::env::temp_dir().join(name);
 /// # let mut writer = BagWriter::replace(&path, &Options::new())?;
 /// # writer.append(b"a record")?;
 /// # writer.commit()?;
@@ -201,7 +204,8 @@ impl ArrowSchema {
 ///
 /// ```
 /// use holdall::{ArrowArray, Bag, BagWriter, Options};
-/// # let path = std::env::temp_dir().join(format!("holdall-doc-batches-{}.bagz", std::process::id()));
+/// # let name = format!("holdall-doc-batches-{}.bagz", std::process::id());
+/// # let path = std::env::temp_dir().join(name);
 /// # let mut writer = BagWriter::replace(&path, &Options::new())?;
 /// # writer.append_many(&["a", "b", "c"])?;
 /// # writer.commit()?;

@@ -41,7 +41,8 @@ pub enum BagChecksum {
 ///
 /// ```
 /// use holdall::{Bag, BagWriter, Options};
-/// # let path = std::env::temp_dir().join(format!("holdall-doc-bag-{}.bagz", std::process::id()));
+/// # let name = format!("holdall-doc-bag-{}.bagz", std::process::id());
+/// # let path = std::env::temp_dir().join(name);
 ///
 /// let mut writer = BagWriter::replace(&path, &Options::new())?;
 /// writer.append_many(&["zero", "one", "two", "three"])?;
@@ -312,7 +313,8 @@ impl IntoIterator for &Bag {
 ///
 /// ```
 /// # use holdall::{Bag, BagWriter, Options};
-/// # let path = std::env::temp_dir().join(format!("holdall-doc-iter-{}.bagz", std::process::id()));
+/// # let name = format!("holdall-doc-iter-{}.bagz", std::process::id());
+/// # let path = std::env::temp_dir().join(name);
 /// # let mut writer = BagWriter::replace(&path, &Options::new())?;
 /// # writer.append_many(&["a", "b", "c"])?;
 /// # writer.commit()?;

@@ -16,7 +16,8 @@ use std::ffi::OsStr;
 ///
 /// ```
 /// use holdall::{Bag, BagWriter, Options};
-/// # let path = std::env::temp_dir().join(format!("holdall-doc-writer-{}.bagz", std::process::id()));
+/// # let name = format!("holdall-doc-writer-{}.bagz", std::process::id());
+/// # let path = std::env::temp_dir().join(name);
 /// # let _ = std::fs::remove_file(&path);
 ///
 /// let mut writer = BagWriter::create(&path, &Options::new().level(5))?;

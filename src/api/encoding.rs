@@ -10,7 +10,8 @@ use crate::checksum::Checksum as EngineChecksum;
 ///
 /// ```
 /// use holdall::{Array, ArrayLayout, Codec, Filter, Format, Options};
-/// # let path = std::env::temp_dir().join(format!("holdall-doc-enc-{}.b2nd", std::process::id()));
+/// # let name = format!("holdall-doc-enc-{}.b2nd", std::process::id());
+/// # let path = std::env::temp_dir().join(name);
 ///
 /// let options = Options::new().codec(Codec::Zstd).level(3);
 /// let layout = ArrayLayout::new(Format::B2nd);

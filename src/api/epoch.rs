@@ -14,7 +14,8 @@ use crate::bag::epoch::Epoch as EngineEpoch;
 ///
 /// ```
 /// use holdall::{Bag, BagWriter, Epoch, Options};
-/// # let path = std::env::temp_dir().join(format!("holdall-doc-epoch-{}.bagz", std::process::id()));
+/// # let name = format!("holdall-doc-epoch-{}.bagz", std::process::id());
+/// # let path = std::env::temp_dir().join(name);
 /// # let mut writer = BagWriter::replace(&path, &Options::new())?;
 /// # writer.append_many(&["zero", "one", "two", "three", "four"])?;
 /// # writer.commit()?;

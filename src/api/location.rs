@@ -21,7 +21,8 @@ use std::sync::Arc;
 ///
 /// ```
 /// use holdall::{Bag, BagWriter, Location, Options};
-/// # let path = std::env::temp_dir().join(format!("holdall-doc-location-{}.bag", std::process::id()));
+/// # let name = format!("holdall-doc-location-{}.bag", std::process::id());
+/// # let path = std::env::temp_dir().join(name);
 ///
 /// let mut writer = BagWriter::replace(&path, &Options::new())?;
 /// writer.append(b"a record")?;

@@ -38,7 +38,8 @@ impl Verified {
 ///
 /// ```
 /// use holdall::{BagWriter, Options, verify};
-/// # let path = std::env::temp_dir().join(format!("holdall-doc-verify-{}.bagz", std::process::id()));
+/// # let name = format!("holdall-doc-verify-{}.bagz", std::process::id());
+/// # let path = std::env::temp_dir().join(name);
 ///
 /// let mut writer = BagWriter::replace(&path, &Options::new())?;
 /// writer.append(b"a record")?;
@@ -93,7 +94,8 @@ pub struct Repaired {
 ///
 /// ```
 /// use holdall::{BagWriter, Options, repair};
-/// # let path = std::env::temp_dir().join(format!("holdall-doc-repair-{}.bagz", std::process::id()));
+/// # let name = format!("holdall-doc-repair-{}.bagz", std::process::id());
+/// # let path = std::env::temp_dir().join(name);
 ///
 /// let mut writer = BagWriter::replace(&path, &Options::new())?;
 /// writer.append_many(&["one", "two"])?;
@@ -119,7 +121,8 @@ pub fn repair(path: impl AsRef<OsStr>, options: &Options) -> Result<Repaired> {
 ///
 /// ```
 /// use holdall::{BagWriter, Format, Kind, Options, identify};
-/// # let path = std::env::temp_dir().join(format!("holdall-doc-identify-{}.bagz", std::process::id()));
+/// # let name = format!("holdall-doc-identify-{}.bagz", std::process::id());
+/// # let path = std::env::temp_dir().join(name);
 ///
 /// # let mut writer = BagWriter::replace(&path, &Options::new())?;
 /// # writer.append(b"a record")?;

@@ -116,11 +116,13 @@ pub enum BagShards {
 ///
 /// Each method states the default and the containers that the option applies to. A call fails with
 /// [`Status::Argument`](crate::Status::Argument) if an option has an invalid value, or does not apply
-/// to it and has another value than its default. The guide `docs/options.md` of the repository describes each option in detail.
+/// to it and has another value than its default. The guide `docs/options.md` of the repository
+/// describes each option in detail.
 ///
 /// ```
 /// use holdall::{Array, ArrayLayout, Codec, Filter, Format, Options};
-/// # let path = std::env::temp_dir().join(format!("holdall-doc-options-{}.b2nd", std::process::id()));
+/// # let name = format!("holdall-doc-options-{}.b2nd", std::process::id());
+/// # let path = std::env::temp_dir().join(name);
 ///
 /// let options = Options::new().codec(Codec::Zstd).level(3).filters(&[Filter::Bitshuffle]);
 /// let mut array =

@@ -10,7 +10,8 @@ use std::mem::take;
 ///
 /// ```
 /// # use holdall::{Bag, BagWriter, Options};
-/// # let path = std::env::temp_dir().join(format!("holdall-doc-records-{}.bagz", std::process::id()));
+/// # let name = format!("holdall-doc-records-{}.bagz", std::process::id());
+/// # let path = std::env::temp_dir().join(name);
 /// # let mut writer = BagWriter::replace(&path, &Options::new())?;
 /// # writer.append_many(&["a", "bc", ""])?;
 /// # writer.commit()?;
@@ -79,7 +80,8 @@ impl Records {
 ///
 /// ```
 /// # use holdall::{Bag, BagWriter, Options};
-/// # let path = std::env::temp_dir().join(format!("holdall-doc-batch-{}.bagz", std::process::id()));
+/// # let name = format!("holdall-doc-batch-{}.bagz", std::process::id());
+/// # let path = std::env::temp_dir().join(name);
 /// # let mut writer = BagWriter::replace(&path, &Options::new())?;
 /// # writer.append_many(&["a", "b", "c"])?;
 /// # writer.commit()?;

@@ -18,7 +18,8 @@ use std::ffi::OsStr;
 ///
 /// ```
 /// # use holdall::{Codec, Format, Options, Schunk};
-/// # let path = std::env::temp_dir().join(format!("holdall-doc-chunk-{}.blp", std::process::id()));
+/// # let name = format!("holdall-doc-chunk-{}.blp", std::process::id());
+/// # let path = std::env::temp_dir().join(name);
 /// let options = Options::new().chunk_bytes(4096);
 /// let mut schunk = Schunk::replace(&path, Format::Bloscpack, 4, &options)?;
 /// schunk.append(&[7; 10_000])?;
@@ -58,7 +59,8 @@ pub struct ChunkInfo {
 ///
 /// ```
 /// use holdall::{Format, Options, Schunk};
-/// # let path = std::env::temp_dir().join(format!("holdall-doc-schunk-{}.blp", std::process::id()));
+/// # let name = format!("holdall-doc-schunk-{}.blp", std::process::id());
+/// # let path = std::env::temp_dir().join(name);
 ///
 /// let options = Options::new().chunk_bytes(4096);
 /// let mut schunk = Schunk::replace(&path, Format::Bloscpack, 4, &options)?;

@@ -15,7 +15,8 @@ use crate::bag::{Bag, Next, Stream as EngineStream};
 ///
 /// ```
 /// # use holdall::{Bag, BagWriter, Options};
-/// # let path = std::env::temp_dir().join(format!("holdall-doc-stream-{}.bagz", std::process::id()));
+/// # let name = format!("holdall-doc-stream-{}.bagz", std::process::id());
+/// # let path = std::env::temp_dir().join(name);
 /// # let mut writer = BagWriter::replace(&path, &Options::new())?;
 /// # writer.append_many(&["zero", "one", "two"])?;
 /// # writer.commit()?;

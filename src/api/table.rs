@@ -32,7 +32,8 @@ use std::sync::Arc;
 ///
 /// ```
 /// use holdall::{Format, Options, Table, Values};
-/// # let path = std::env::temp_dir().join(format!("holdall-doc-table-{}.bcolz", std::process::id()));
+/// # let name = format!("holdall-doc-table-{}.bcolz", std::process::id());
+/// # let path = std::env::temp_dir().join(name);
 /// # let _ = std::fs::remove_dir_all(&path);
 ///
 /// let columns = [("day", "<i4"), ("code", "|S3")];
