@@ -135,6 +135,12 @@ pub fn identify(path: impl AsRef<OsStr>) -> Result<(Format, Kind)> {
     crate::identify::identify(path.as_ref()).map_err(Error)
 }
 
+/// Returns the kind of a container that [`identify`] refuses because it is corrupt or was never
+/// committed, or `None` if nothing at the path shows one.
+pub fn kind_of_broken(path: impl AsRef<OsStr>) -> Option<Kind> {
+    crate::identify::kind_of_broken(path.as_ref())
+}
+
 /// Returns the versions of the library and its codecs, such as `0.2.0 zstd/1.5.7`.
 ///
 /// ```

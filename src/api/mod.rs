@@ -35,7 +35,9 @@ pub use self::encoding::Encoding;
 pub use self::epoch::Epoch;
 pub use self::error::{Error, Result};
 pub use self::location::Location;
-pub use self::maintenance::{Repaired, Verified, identify, repair, verify, version};
+pub use self::maintenance::{
+    Repaired, Verified, identify, kind_of_broken, repair, verify, version,
+};
 pub use self::options::{
     BagLimits, BagShards, Checksum, Codec, FileAccess, Filter, Options, Verify,
 };
