@@ -100,7 +100,7 @@ class RoundTrips(Case):
             holdall.Array.save(path, given, format, chunks, blocks, **options)
             self.tool("convert", "-q", path, back)
             self.same(np.load(back), self.typed(format, "both_metalayers" in options, data), say)
-            self.assertEqual(self.tool("cat", "--format", "raw", path), data.tobytes(), say)
+            self.assertEqual(self.tool("cat", "--to", "raw", path), data.tobytes(), say)
             self.assertEqual(self.tool("sum", path).split()[0].decode(), hashlib.sha256(data.tobytes()).hexdigest(), say)
             about = json.loads(self.tool("info", "--json", path))
             self.assertEqual((about["format"], about["shape"]), ("b2nd" if "both_metalayers" in options else FORMATS[format], list(data.shape)), say)
@@ -163,8 +163,8 @@ class RoundTrips(Case):
     def test_bags(self):
         for name, options, flags, reader in [
             ("{}.bagz", {}, [], []), ("{}.bag", {}, [], []), ("{}.bagz", {"bag_limits": "separate"}, ["--separate"], ["--limits", "separate"]),
-            ("{}@3.bagz", {}, None, []), ("{}@3.bag", {"checksum": "none"}, None, []), ("{}.bagz", {"level": 9, "checksum": "none"}, ["--level", "9", "--no-checksum"], []),
-            ("{}.bin", {"codec": "zstd"}, ["--compression", "zstd", "--to", "bagz"], ["--compression", "zstd"]),
+            ("{}@3.bagz", {}, None, []), ("{}@3.bag", {"checksum": "none"}, None, []), ("{}.bagz", {"level": 9, "checksum": "none"}, ["--level", "9", "--checksum", "none"], []),
+            ("{}.bin", {"codec": "zstd"}, ["--codec", "zstd", "--to", "bagz"], ["--codec", "zstd"]),
         ]:  # fmt: skip
             records, path = self.records(), self.folder / name.format(self.path().name)
             say = f"HOLDALL_SEED={SEED} {name} {options}"
@@ -177,7 +177,7 @@ class RoundTrips(Case):
             source, other = self.path(".in"), self.folder / name.format(self.path().name)
             source.write_bytes(framed)
             if flags is None:  # the tool takes the number of files for itself
-                self.tool("convert", "-q", "--from", "lengths64", "--shards", "3", *(["--no-checksum"] if options else []), source, str(other).replace("@3", ""))
+                self.tool("convert", "-q", "--from", "lengths64", "--shards", "3", *(["--checksum", "none"] if options else []), source, str(other).replace("@3", ""))
             else:
                 self.tool("convert", "-q", "--from", "lengths64", *flags, source, other)
             read = {key: value for key, value in options.items() if key in ("bag_limits", "codec")}

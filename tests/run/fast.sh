@@ -8,6 +8,6 @@ cd "$(dirname "$0")/../.."
 "$PYTHON" tests/scripts/terms.py
 "$PYTHON" tests/scripts/lines.py
 "$PYTHON" tests/scripts/layers.py
-"$CARGO" check --locked --tests
+"$CARGO" check --locked --workspace --tests
 "$CARGO" nextest run --locked --lib --profile fast
 echo '== make check-fast: passed'

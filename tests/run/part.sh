@@ -27,13 +27,14 @@ rust)
     # the lints that the layers deny; not every Rust installation has clippy
     if "$CARGO" clippy --version >/dev/null 2>&1; then
         "$CARGO" clippy --locked --lib -- -D warnings
+        "$CARGO" clippy --locked --package holdall-cli -- -D warnings
     fi
     # cargo-nextest does not run the examples in the documentation
     if "$CARGO" nextest --version >/dev/null 2>&1; then
-        "$CARGO" nextest run --locked
+        "$CARGO" nextest run --locked --workspace
         "$CARGO" test --locked --doc
     else
-        "$CARGO" test --locked
+        "$CARGO" test --locked --workspace
     fi
     ;;
 c)

@@ -36,11 +36,11 @@ class Tables(Base):
 
     def rows(self, name, *flags):
         return list(
-            csv.reader(io.StringIO(self.good("cat", "--format", "csv", *flags, name).decode()))
+            csv.reader(io.StringIO(self.good("cat", "--to", "csv", *flags, name).decode()))
         )
 
     def objects(self, name, *flags):
         return [
             json.loads(line)
-            for line in self.good("cat", "--format", "jsonl", *flags, name).decode().splitlines()
+            for line in self.good("cat", "--to", "jsonl", *flags, name).decode().splitlines()
         ]

@@ -55,7 +55,7 @@ class Array(Blp):
         return b"".join(data[a : a + size] for a in at)
 
     def npy(self, *args):
-        out = self.good("cat", "--format", "npy", *args)
+        out = self.good("cat", "--to", "npy", *args)
         n = 10 + struct.unpack_from("<H", out, 8)[0]
         self.assertEqual((out[:8], n % 64), (b"\x93NUMPY\1\0", 0))
         return eval(out[10:n].decode()), out[n:]
@@ -222,23 +222,23 @@ class Array(Blp):
                     "--typesize",
                     kind[1],
                 )
-                lines = self.good("cat", "a.blp", "--format", "text").decode().splitlines()
+                lines = self.good("cat", "a.blp", "--to", "text").decode().splitlines()
                 if kind[0] == "f":
                     again = struct.pack(code, *map(float, lines))
                     self.assertEqual(again, self.good("cat", "a.blp"))
                 else:
                     self.assertEqual(lines, [str(int(v)) for v in values])
         self.array("a.blp", struct.pack("<4d", 0.1, 2.0, 1e100, -3.25), "<f8", [4])
-        self.assertEqual(self.good("cat", "a.blp", "--format=text"), b"0.1\n2\n1e+100\n-3.25\n")
+        self.assertEqual(self.good("cat", "a.blp", "--to=text"), b"0.1\n2\n1e+100\n-3.25\n")
         self.assertEqual(
-            self.good("cat", "a.blp", "--format=text", "--slice", "::-2"), b"-3.25\n2\n"
+            self.good("cat", "a.blp", "--to=text", "--slice", "::-2"), b"-3.25\n2\n"
         )
         # Chunks end inside an item.
         data = self.array(
             "a.blp", items(5000), "<u8", [5000], "--chunk-size", "999", "--typesize", "3"
         )
         self.assertEqual(
-            [int(v) for v in self.good("cat", "a.blp", "--format=text").split()],
+            [int(v) for v in self.good("cat", "a.blp", "--to=text").split()],
             list(struct.unpack("<5000Q", data)),
         )
         for dtype in ["<c16", "|S4", "<M8[ns]", "|V4", "<f16", [("a", "<i4"), ("b", "<f8")]]:
@@ -248,9 +248,9 @@ class Array(Blp):
                 else 8 if dtype == "<M8[ns]" else 4 if isinstance(dtype, str) else 12
             )
             self.array("a.blp", bytes(size * 3), dtype, [3])
-            message, out = self.fails("cat", "a.blp", "--format", "text")
+            message, out = self.fails("cat", "a.blp", "--to", "text")
             self.assertEqual(out, b"")
-            self.assertIn("--format text", message)
+            self.assertIn("--to text", message)
             head, _ = self.npy("a.blp")
             self.assertEqual((head["descr"], head["shape"]), (dtype, (3,)))
 
@@ -448,7 +448,7 @@ class Array(Blp):
         for part in ["3:700", "::-7", ":", "10:20:3", "5:5", "100:3:-9"]:
             for name in ["s.blp", "c.blp", "f.blp"]:
                 for kind in ["sha256", "md5"]:
-                    out = self.good("sum", "--sum", kind, f"--slice={part}", name).decode()
+                    out = self.good("sum", "--checksum", kind, f"--slice={part}", name).decode()
                     want = hashlib.new(kind, self.good("cat", f"--slice={part}", name)).hexdigest()
                     self.assertEqual(out, f"{want}  {name}\n", part)
         self.flip("c.blp", os.path.getsize(self.path("c.blp")) - 600)
@@ -465,7 +465,7 @@ class Array(Blp):
         self.blp("s.blp", c)
         for kind in ["sha256", "crc32"]:
             checksums = [
-                self.good("sum", "--sum", kind, *more, name).split()[0]
+                self.good("sum", "--checksum", kind, *more, name).split()[0]
                 for name, more in [
                     ("f.blp", []),
                     ("f.blp", ["--slice=:"]),

@@ -24,14 +24,14 @@ class Cat(Base):
     def test_cat_prints_all_records(self):
         for records in [[], [b""], [b"", b"", b""], [b"a"], sample(3000)]:
             for name in ["a.bag", "a.bagz"]:
-                self.pack(name, records, "--replace")
+                self.pack(name, records, "--force")
                 self.assertEqual(self.good("cat", name), b"".join(records))
                 self.assertEqual(self.good("cat", name, "--lengths"), framed(records))
 
     def test_slices_are_those_of_python(self):
         r = random.Random(7)
         for n in [0, 1, 2, 9, 40]:
-            records = self.pack("a.bag", [b"%d;" % i for i in range(n)], "--replace", "--no-sync")
+            records = self.pack("a.bag", [b"%d;" % i for i in range(n)], "--force", "--no-sync")
             slices = [
                 (None, None, None),
                 (None, None, -1),
@@ -131,12 +131,12 @@ class Cat(Base):
             self.write(name, b"")
             message = self.fails("identify", name)[0]
             self.assertIn(message.split("holdall: ")[1], self.fails("verify", name)[1].decode())
-            self.good("verify", "--compression", "none", name)
+            self.good("verify", "--codec", "none", name)
             for command in ("cat", "info", "sum", "repair"):
                 message, out = self.fails(command, name)
                 self.assertEqual(message, self.fails("identify", name)[0], command)
             for command in ("cat", "info", "sum"):
-                self.good(command, "--compression", "none", name)
+                self.good(command, "--codec", "none", name)
 
     def test_compressed_bags_under_another_name_need_a_flag(self):
         records = self.pack("x.bagz", sample(20))
@@ -153,17 +153,17 @@ class Cat(Base):
                 message, out = self.fails(
                     *command, name, *(["o"] if command[0] == "convert" else [])
                 )
-                self.assertIn("set --compression", message)
+                self.assertIn("set --codec", message)
                 self.assertEqual(out, b"", command)
             self.good("convert", "-q", "--to", "lengths64", "--from", "bagz", name, "o")
             self.assertEqual(
-                self.read("o"), self.good("cat", "--lengths", "--compression", "none", name)
+                self.read("o"), self.good("cat", "--lengths", "--codec", "none", name)
             )
             self.good("convert", "-q", "--force", "--to", "arrow", "--from", "bagz", name, "o")
             self.good("convert", "-q", "--force", "--to", "bagz", "--from", "arrow", "o", "p")
             self.assertEqual(
-                self.good("cat", "--lengths", "p", "--compression", "none"),
-                self.good("cat", "--lengths", "--compression", "none", name),
+                self.good("cat", "--lengths", "p", "--codec", "none"),
+                self.good("cat", "--lengths", "--codec", "none", name),
             )
             self.good(
                 "convert",
@@ -173,7 +173,7 @@ class Cat(Base):
                 "lengths64",
                 "--from",
                 "bagz",
-                "--compression",
+                "--codec",
                 "zstd",
                 name,
                 "o",
@@ -181,7 +181,7 @@ class Cat(Base):
             self.assertEqual(self.read("o"), framed(records))
             self.pack("y.bagz", [b"y"])
             self.assertIn(
-                "set --compression",
+                "set --codec",
                 self.fails("convert", "--to", "lengths64", "--from", "bagz", "y.bagz," + name, "q")[
                     0
                 ],
@@ -190,10 +190,10 @@ class Cat(Base):
                 os.remove(self.path(made))
             self.assertEqual(self.good("identify", name), f"{name}: bagz bag\n".encode())
             self.assertEqual(
-                self.good("cat", "--lengths", "--compression", "zstd", name), framed(records)
+                self.good("cat", "--lengths", "--codec", "zstd", name), framed(records)
             )
             self.assertNotEqual(
-                self.good("cat", "--lengths", "--compression", "none", name), framed(records)
+                self.good("cat", "--lengths", "--codec", "none", name), framed(records)
             )
             os.replace(self.path(name), self.path("x.bagz"))
 
@@ -205,9 +205,9 @@ class Cat(Base):
         concatenated = b"".join(b"".join(whole[i::3]) for i in range(3))
         for spec in ["s@3.bag", "s@*.bag"]:
             self.assertEqual(self.good("cat", spec), concatenated)
-            self.assertEqual(self.good("cat", spec, "--shards", "interleaved"), interleaved)
+            self.assertEqual(self.good("cat", spec, "--shard-order", "interleaved"), interleaved)
             self.assertEqual(
-                self.good("cat", spec, "--interleaved", "--slice", "-3:", "--records=2,0"), b"10;8;"
+                self.good("cat", spec, "--shard-order", "interleaved", "--slice", "-3:", "--records=2,0"), b"10;8;"
             )
         self.assertEqual(self.info("s@3.bag")["shards"], 3)
         self.pack("t.bagz", [b"last"])
@@ -220,7 +220,7 @@ class Cat(Base):
     def test_shuffle_is_a_permutation_that_ranks_partition(self):
         records = self.pack("a.bagz", [b"%d;" % i for i in range(70_000)])
         orders = set()
-        for flags in [["--shuffle", "7"], ["--shuffle", "7", "--epoch", "1"], ["--shuffle=8"]]:
+        for flags in [["--seed", "7"], ["--seed", "7", "--epoch", "1"], ["--seed=8"]]:
             out = self.good("cat", "a.bagz", *flags)
             self.assertEqual(out, self.good("cat", "a.bagz", *flags, "--threads", "1"))
             self.assertEqual(sorted(out.split(b";")), sorted(b"".join(records).split(b";")))
@@ -234,25 +234,25 @@ class Cat(Base):
             merged = [parts[i % 3][i // 3] for i in range(70_000)]
             self.assertEqual(b"".join(r + b";" for r in merged), out)
         self.assertEqual(len(orders), 3)
-        some = self.good("cat", "a.bagz", "--slice", "10:20", "--shuffle", "1")
+        some = self.good("cat", "a.bagz", "--slice", "10:20", "--seed", "1")
         self.assertEqual(sorted(some.split(b";")), sorted(b"".join(records[10:20]).split(b";")))
         self.pack("e.bag", [])
-        self.assertEqual(self.good("cat", "e.bag", "--shuffle", "1"), b"")
+        self.assertEqual(self.good("cat", "e.bag", "--seed", "1"), b"")
         for flags in [
             ["--rank", "0"],
             ["--epoch", "1"],
             ["--world", "2"],
-            ["--shuffle", "1", "--rank", "1"],
-            ["--shuffle", "-1"],
-            ["--shuffle", "1", "--world", "3", "--rank", "3"],
-            ["--shuffle", "1", "--records", "1"],
+            ["--seed", "1", "--rank", "1"],
+            ["--seed", "-1"],
+            ["--seed", "1", "--world", "3", "--rank", "3"],
+            ["--seed", "1", "--records", "1"],
         ]:
             self.fails("cat", "a.bagz", *flags, code=2)
 
     def test_shuffle_skips_corrupt_records(self):
         records = self.pack("a.bag", [b"record number %05d;" % i for i in range(5000)])
         self.flip("a.bag", 20 * 1234 + 3)
-        message, out = self.fails("cat", "a.bag", "--shuffle", "3", "--skip-damaged")
+        message, out = self.fails("cat", "a.bag", "--seed", "3", "--skip-damaged")
         self.assertIn("record 1234: ", message)
         self.assertEqual(
             sorted(out.split(b";")), sorted(b"".join(records[:1234] + records[1235:]).split(b";"))
@@ -350,9 +350,9 @@ class Pack(Base):
         ]:
             self.write("lines", data)
             for out in ["a.bag", "a.bagz"]:
-                self.good("pack", "--replace", "lines", out)
+                self.good("pack", "--force", "lines", out)
                 self.assertEqual(self.good("cat", "--lengths", out), framed(records))
-                self.good("pack", "--replace", "-", out, stdin=data)
+                self.good("pack", "--force", "-", out, stdin=data)
                 self.assertEqual(self.good("cat", "--lengths", out), framed(records))
 
     def test_lines_across_buffers_become_one_record(self):
@@ -371,7 +371,7 @@ class Pack(Base):
             want = hashlib.sha256(framed(records)).hexdigest()
             for last in [b"\n", b""] if records[-1] else [b"\n"]:
                 data = b"\n".join(records) + last
-                self.good("pack", "--replace", "--no-sync", "-q", "-", "a.bag", stdin=data)
+                self.good("pack", "--force", "--no-sync", "-q", "-", "a.bag", stdin=data)
                 self.assertEqual(
                     hashlib.sha256(self.good("cat", "--lengths", "a.bag")).hexdigest(), want
                 )
@@ -400,7 +400,7 @@ class Pack(Base):
             first = self.pack(name, [b"one", b"two"], *flags)
             message, _ = self.fails("pack", "-", name, *flags, stdin=b"x\n")
             self.assertIn(name, message)
-            self.assertIn("--replace", message)
+            self.assertIn("--force", message)
             self.assertEqual(self.good("cat", name, *reader), b"".join(first))
             second = self.pack(name, [b"", b"three"], "--append", *flags)
             self.assertEqual(self.good("cat", "--lengths", name, *reader), framed(first + second))
@@ -408,7 +408,7 @@ class Pack(Base):
                 self.good("verify", name, *reader).decode(),
                 f"{name}: 4 intact, 0 corrupt, 0 unchecked\n",
             )
-            self.pack(name, [b"new"], "--replace", *flags)
+            self.pack(name, [b"new"], "--force", *flags)
             self.assertEqual(self.good("cat", name, *reader), b"new")
 
     def test_pack_prints_a_summary(self):
@@ -424,24 +424,24 @@ class Pack(Base):
             r.stderr.decode(), r"^a.bag: 1 record of 1 byte appended; now 3 records in \d+ bytes\n$"
         )
         for flag in ["-q", "--quiet"]:
-            r = run("pack", "--replace", flag, "-", "a.bag", stdin=b"x", cwd=self.folder.name)
+            r = run("pack", "--force", flag, "-", "a.bag", stdin=b"x", cwd=self.folder.name)
             self.assertEqual((r.returncode, r.stdout, r.stderr), (0, b"", b""))
 
     def test_compression_and_levels_set_the_size(self):
         records = [b"the five boxing wizards jump over the lazy dog " * 20] * 50
         size = {}
         for name, flags in [
-            ("n.bagz", ["--compression", "none"]),
-            ("z.bag", ["--compression", "zstd"]),
+            ("n.bagz", ["--codec", "none"]),
+            ("z.bag", ["--codec", "zstd"]),
             ("l.bagz", ["--level", "19"]),
             ("f.bagz", ["--level", "-50"]),
-            ("a.bagz", ["--compression", "auto"]),
+            ("a.bagz", ["--codec", "auto"]),
         ]:
             self.pack(name, records, *flags)
             size[name] = self.info(name, *[f for f in flags if "--level" not in flags])["bytes"]
         self.assertLess(size["l.bagz"], size["f.bagz"])
         self.assertLess(size["a.bagz"], size["n.bagz"])
-        self.assertEqual(self.good("cat", "z.bag", "--compression", "zstd"), b"".join(records))
+        self.assertEqual(self.good("cat", "z.bag", "--codec", "zstd"), b"".join(records))
         message, _ = self.fails("pack", "--level", "3", "-", "x.bag", stdin=b"x")
         self.assertIn("--level", message)
 
@@ -489,7 +489,7 @@ class Pack(Base):
         for args in [["nope", "a.bag"], [".", "a.bag"], ["lines", "no/a.bag"], ["lines", "."]]:
             message, _ = self.fails("pack", *args)
             self.assertEqual(self.files(), ["lines"], args)
-        for flags in [["--append"], ["--replace"], []]:
+        for flags in [["--append"], ["--force"], []]:
             message, _ = self.fails("pack", "lines", "./lines", *flags)
             self.assertIn("lines", message)
         self.assertEqual(self.read(before), b"x\n")
@@ -500,7 +500,7 @@ class Pack(Base):
         for out, flags in [
             ("a.bag", []),
             ("b.bag", ["--append"]),
-            ("b.bag", ["--replace"]),
+            ("b.bag", ["--force"]),
             ("w.bag", ["--whole"]),
         ]:
             for number in [signal.SIGINT, signal.SIGTERM]:
@@ -529,7 +529,7 @@ class Damage(Base):
         self.records = [b"record number %04d" % i for i in range(2000)]
 
     def damaged(self, name, which, *flags):
-        self.pack(name, self.records, "--replace", *flags)
+        self.pack(name, self.records, "--force", *flags)
         data = self.read(name)
         limits = struct.unpack("<2000Q", data[-16000:])
         for i in which:
@@ -551,7 +551,7 @@ class Damage(Base):
             _, out = self.fails("verify", "-q", name, "intact.bag")
             self.assertEqual(out.decode().splitlines(), lines[:2])
         self.assertEqual(self.good("verify", "-q", "intact.bag"), b"")
-        self.pack("e.bag", self.records, "--no-checksum")
+        self.pack("e.bag", self.records, "--checksum", "none")
         self.assertEqual(
             self.good("verify", "e.bag"), b"e.bag: 0 intact, 0 corrupt, 2000 unchecked\n"
         )
@@ -568,7 +568,7 @@ class Damage(Base):
 
     def test_info_lists_the_shards(self):
         self.pack("s-00000-of-00002.bag", self.records[:10])
-        self.pack("s-00001-of-00002.bag", self.records[:3], "--no-checksum")
+        self.pack("s-00001-of-00002.bag", self.records[:3], "--checksum", "none")
         self.pack("z.bagz", self.records)
         size = lambda *names: sum(os.path.getsize(self.path(n)) for n in names)
         facts = self.info("s@2.bag,z.bagz")
@@ -727,7 +727,7 @@ class Damage(Base):
         # Bytes after the last limit: each complete frame is a lost record, other bytes are one.
         for cut, retained, lost_bag, lost_bagz in [(0, 10, 0, 0), (3, 9, 1, 1), (16, 8, 1, 2)]:
             for name, lost in [("r%d.bag" % cut, lost_bag), ("r%d.bagz" % cut, lost_bagz)]:
-                self.pack(name, self.records[:10], "--separate", "--no-checksum")
+                self.pack(name, self.records[:10], "--separate", "--checksum", "none")
                 size = os.path.getsize(self.path("limits." + name))
                 os.truncate(self.path("limits." + name), size - cut)
                 self.fails("cat", name)
@@ -740,7 +740,7 @@ class Damage(Base):
                 self.assertEqual(self.good("repair", "-q", name), b"")
 
     def test_repair_truncates_separate_limits(self):
-        self.pack("a.bag", self.records[:10], "--separate", "--no-checksum")
+        self.pack("a.bag", self.records[:10], "--separate", "--checksum", "none")
         with open(self.path("limits.a.bag"), "ab") as f:
             f.write(b"torn")
         message, _ = self.fails("cat", "a.bag", "--limits", "separate")
@@ -802,9 +802,9 @@ class Reference(Base):
         flags = [
             "--limits",
             o["limits_placement"],
-            "--shards",
+            "--shard-order",
             o["sharding_layout"],
-            "--compression",
+            "--codec",
             o["compression"],
         ]
         if o.get("dictionary"):

@@ -66,7 +66,7 @@ class Cat(Tables):
         )
 
     def test_items_of_a_structured_type_are_rows(self):
-        head, data = npy(self.good("cat", "--format", "npy", "t"))
+        head, data = npy(self.good("cat", "--to", "npy", "t"))
         self.assertEqual(
             head,
             {
@@ -76,17 +76,17 @@ class Cat(Tables):
             },
         )
         self.assertEqual(data[:21], b"ann\0" + struct.pack("<qd?", 1, 0.5, True))
-        self.assertEqual(data, self.good("cat", "--format", "raw", "t"))
+        self.assertEqual(data, self.good("cat", "--to", "raw", "t"))
         self.assertEqual(
             self.good("sum", "t"), hashlib.sha256(data).hexdigest().encode() + b"  t\n"
         )
         self.assertEqual(
-            npy(self.good("cat", "--format", "npy", "--rows", "1", "--columns", "n", "t"))[1],
+            npy(self.good("cat", "--to", "npy", "--rows", "1", "--columns", "n", "t"))[1],
             struct.pack("<q", -2),
         )
 
     def test_tables_convert_to_arrow_and_back(self):
-        out = self.good("cat", "--format", "arrow", "--rows", "1:", "--columns", "n,name", "t")
+        out = self.good("cat", "--to", "arrow", "--rows", "1:", "--columns", "n,name", "t")
         self.assertTrue(
             out.startswith(b"\xff\xff\xff\xff") and out.endswith(b"\xff\xff\xff\xff\0\0\0\0")
         )
@@ -94,9 +94,9 @@ class Cat(Tables):
         self.assertIn(struct.pack("<2q", -2, 3), out)
         self.assertIn(b"bobc, d", out)
         self.assertIn(
-            "side by side", self.fails("cat", "--format", "arrow", "--rows", "::2", "t")[0]
+            "side by side", self.fails("cat", "--to", "arrow", "--rows", "::2", "t")[0]
         )
-        self.assertIn("for tables", self.fails("cat", "--format", "arrow", "t/n")[0])
+        self.assertIn("for tables", self.fails("cat", "--to", "arrow", "t/n")[0])
 
     @unittest.skipUnless(pyarrow, "no pyarrow")
     def test_pyarrow_reads_the_arrow_files(self):
@@ -109,7 +109,7 @@ class Cat(Tables):
             "t=M8[us],v=('<f4',(2,)),b=?,o=[('a','<i2')]",
         )
         for path in ("t", "u"):
-            table = pyarrow.ipc.open_stream(self.good("cat", "--format", "arrow", path)).read_all()
+            table = pyarrow.ipc.open_stream(self.good("cat", "--to", "arrow", path)).read_all()
             table.validate(full=True)
             rows = json.loads(json.dumps(table.to_pylist(), default=lambda x: x.isoformat()))
             self.assertEqual(
@@ -119,18 +119,18 @@ class Cat(Tables):
                 self.objects(path),
             )
         table = pyarrow.ipc.open_stream(
-            self.good("cat", "--format", "arrow", "--rows", "1:1", "t")
+            self.good("cat", "--to", "arrow", "--rows", "1:1", "t")
         ).read_all()
         self.assertEqual((table.num_rows, table.column_names), (0, ["name", "n", "x", "ok"]))
 
     def test_columns_are_arrays(self):
         self.assertEqual(self.good("cat", "t/n"), struct.pack("<3q", 1, -2, 3))
-        self.assertEqual(self.good("cat", "--format", "csv", "t/n"), b"f0\n1\n-2\n3\n")
-        self.assertEqual(self.good("cat", "--format", "jsonl", "t/name"), b'"ann"\n"bob"\n"c, d"\n')
+        self.assertEqual(self.good("cat", "--to", "csv", "t/n"), b"f0\n1\n-2\n3\n")
+        self.assertEqual(self.good("cat", "--to", "jsonl", "t/name"), b'"ann"\n"bob"\n"c, d"\n')
         self.assertEqual(self.good("cat", "--rows", "2,0", "t/n"), struct.pack("<2q", 3, 1))
-        self.assertEqual(self.good("cat", "--format", "text", "--rows", "-1,0", "t/n"), b"3\n1\n")
+        self.assertEqual(self.good("cat", "--to", "text", "--rows", "-1,0", "t/n"), b"3\n1\n")
         self.fails("cat", "--columns", "n", "t/n")
-        self.fails("cat", "--format", "text", "t")
+        self.fails("cat", "--to", "text", "t")
 
     def test_missing_rows_and_columns_are_named(self):
         for args in (
@@ -147,7 +147,7 @@ class Append(Tables):
     def setUp(self):
         super().setUp()
         self.convert(self.SMALL)
-        self.once = self.good("cat", "--format", "raw", "t")
+        self.once = self.good("cat", "--to", "raw", "t")
 
     def test_rows_are_appended_from_every_format(self):
         self.write("more.csv", b"ok,x,n,name\nfalse,NA,9,eve\n")
@@ -156,7 +156,7 @@ class Append(Tables):
         self.good("append", "-q", "t", "more.jsonl")
         self.good("append", "-q", "t", "-", "--from", "csv", stdin=b"name,n,x,ok\ngil,7,1,true\n")
         self.good("append", "-q", "t", "-", stdin=self.once)
-        self.write("more.npy", self.good("cat", "--format", "npy", "t"))
+        self.write("more.npy", self.good("cat", "--to", "npy", "t"))
         self.good("append", "-q", "t", "more.npy")
         rows = self.rows("t")[1:]
         self.assertEqual(len(rows), 18)
@@ -196,11 +196,11 @@ class Append(Tables):
                 ),
                 "expected rows of column 'n', <i8",
             ),
-            ("b.npy", self.good("cat", "--format", "npy", "t")[:-21], "declares 3 rows, found 2"),
+            ("b.npy", self.good("cat", "--to", "npy", "t")[:-21], "declares 3 rows, found 2"),
         ]:
             self.write(name, data)
             self.assertIn(expected, self.fails("append", "t", name)[0], data)
-            self.assertEqual(self.good("cat", "--format", "raw", "t"), self.once)
+            self.assertEqual(self.good("cat", "--to", "raw", "t"), self.once)
 
     def test_arrays_take_items_of_their_type(self):
         self.write("a.npy", npy_file("<i4", (3,), struct.pack("<3i", 1, 2, 3)))
@@ -208,7 +208,7 @@ class Append(Tables):
         self.good("append", "-q", "a", "a.npy")
         self.good("append", "-q", "a", "-", stdin=struct.pack("<i", 9))
         self.assertEqual(
-            self.good("cat", "--format", "text", "a").split(), b"1 2 3 1 2 3 9".split()
+            self.good("cat", "--to", "text", "a").split(), b"1 2 3 1 2 3 9".split()
         )
         self.write("b.csv", b"n\n1\n2\n")
         self.assertIn("rows of text are for tables", self.fails("append", "a", "b.csv")[0])
@@ -427,7 +427,7 @@ class Look(Tables):
         )
         # The other chunks can be read.
         self.assertEqual(len(self.good("cat", "--rows", "0:100", "big").splitlines()), 101)
-        self.assertIn("__2.blp", self.fails("cat", "--format", "raw", "--columns", "n", "big")[0])
+        self.assertIn("__2.blp", self.fails("cat", "--to", "raw", "--columns", "n", "big")[0])
         self.fails("info", "--files", "d/b.blp", code=2)
 
 
@@ -458,13 +458,13 @@ class Dataset(Base):
         self.assertIn(b"\nattributes:\n  coords: {", self.good("info", "a"))
         items = struct.unpack("<120d", self.good("cat", "a"))
         self.assertEqual(
-            self.good("cat", "--format", "text", "--slice", "117:", "a").split(),
+            self.good("cat", "--to", "text", "--slice", "117:", "a").split(),
             [b"%g" % x for x in items[117:]],
         )
         self.assertEqual(
             self.good("cat", "--slice", "::-7", "a"), struct.pack("<18d", *items[::-7])
         )
-        self.assertTrue(self.good("cat", "--format", "npy", "a").startswith(b"\x93NUMPY"))
+        self.assertTrue(self.good("cat", "--to", "npy", "a").startswith(b"\x93NUMPY"))
         self.assertEqual(self.good("verify", "a/"), b"a/: 0 intact, 0 corrupt, 3 unchecked\n")
         self.good("convert", "--quiet", "a", "a.blp")
         self.assertEqual(self.good("cat", "a.blp"), struct.pack("<120d", *items))
@@ -505,7 +505,7 @@ class Dataset(Base):
         self.assertEqual([pickle.load(pickles) for _ in range(5)], ["x", None, 17, 2.5, [1, 2]])
         self.assertEqual(pickles.read(), b"")
         self.assertTrue(found.startswith(self.good("cat", "--slice", ":2", "o")))
-        self.fails("cat", "--format", "npy", "o")
+        self.fails("cat", "--to", "npy", "o")
         self.fails("sum", "o")
 
     def test_corrupt_chunks_become_default_values(self):

@@ -64,12 +64,12 @@ class Index(Base):
     def test_sets_and_other_index_paths_are_supported(self):
         for i in range(3):
             self.pack("s-0000%d-of-00003.bag" % i, self.keys[i::3])
-        self.good("index", "build", "s@3.bag", "--interleaved", "--index", "i")
+        self.good("index", "build", "s@3.bag", "--shard-order", "interleaved", "--index", "i")
         self.assertEqual(
             [
                 int(n)
                 for n in self.good(
-                    "index", "find", "s@3.bag", "--interleaved", "--index", "i", self.keys[10]
+                    "index", "find", "s@3.bag", "--shard-order", "interleaved", "--index", "i", self.keys[10]
                 ).split()
             ],
             self.expected(self.keys[10]),

@@ -133,7 +133,7 @@ class Ways(Base):
         records = self.pack("a.bag", any_records())
         self.good("convert", "a.bag", "b.bagz", "--level", "9")
         self.assertEqual(self.info("b.bagz")["compression"], "zstd")
-        self.good("convert", "b.bagz", "c.bag", "--separate", "--no-checksum")
+        self.good("convert", "b.bagz", "c.bag", "--separate", "--checksum", "none")
         self.assertEqual(
             self.files(), ["a.bag", "b.bagz", "c.bag", "checksums.a.bag", "limits.c.bag"]
         )
@@ -156,7 +156,7 @@ class Ways(Base):
         os.rename(self.path("b.bagz"), self.path("b.dat"))
         self.assertIn("--from bagz", self.fails("convert", "b.dat", "d.bag", "--separate")[0])
         self.assertNotIn("d.bag", self.files())
-        self.good("convert", "b.dat", "d.bag", "--from", "bagz", "--separate", "--no-checksum")
+        self.good("convert", "b.dat", "d.bag", "--from", "bagz", "--separate", "--checksum", "none")
         os.rename(self.path("b.dat"), self.path("b.bag"))
         frames = self.good("cat", "--lengths", "b.bag")
         self.assertEqual(self.good("cat", "--lengths", "d.bag", "--limits", "separate"), frames)
@@ -180,14 +180,14 @@ class Ways(Base):
 
     def test_frames_are_not_compressed_twice(self):
         records = [b"", *(b"record %d" % i for i in range(50))]
-        self.pack("a.bag", records, "--compression", "zstd")
-        for out, flags in [("b.bagz", ()), ("b.bag", ("--compression", "zstd"))]:
+        self.pack("a.bag", records, "--codec", "zstd")
+        for out, flags in [("b.bagz", ()), ("b.bag", ("--codec", "zstd"))]:
             message, _ = self.fails("convert", "a.bag", out, *flags)
             self.assertIn(".bagz", message)
             self.assertNotIn(out, self.files())
         os.symlink("a.bag", self.path("link.bagz"))
         self.good("convert", "link.bagz", "b.bagz")
-        self.good("convert", "a.bag", "same.bag", "--no-checksum")
+        self.good("convert", "a.bag", "same.bag", "--checksum", "none")
         self.good("convert", "a.bag", "twice.bagz", "--from", "bagz")
         frames = self.good("cat", "--lengths", "a.bag")
         self.assertEqual(self.good("cat", "--lengths", "same.bag"), frames)
@@ -197,7 +197,7 @@ class Ways(Base):
     def test_sets_convert_to_one_file(self):
         for i in range(3):
             self.pack("s-0000%d-of-00003.bag" % i, [b"%d" % n for n in range(i, 11, 3)])
-        self.good("convert", "s@3.bag", "all.txt", "--interleaved")
+        self.good("convert", "s@3.bag", "all.txt", "--shard-order", "interleaved")
         self.assertEqual(self.read("all.txt"), b"".join(b"%d\n" % n for n in range(11)))
         self.assertEqual(
             self.good("convert", "s@*.bag", "-", "--to", "lines").split(),
@@ -232,14 +232,14 @@ class Ways(Base):
                     self.assertEqual(self.good("cat", "--lengths", shard), framed(records[i::3]))
                 spec = "%s@3%s" % (re.sub(r"([@,\\])", r"\\\1", stem), dot)
                 self.assertEqual(
-                    self.good("cat", "--lengths", "--interleaved", spec), framed(records)
+                    self.good("cat", "--lengths", "--shard-order", "interleaved", spec), framed(records)
                 )
                 self.fails("pack", "--shards", "3", "-", name, stdin=b"x")
                 self.good(
                     "pack", "-q", "--shards", "3", "--append", "-", name, stdin=lines(records)
                 )
                 self.assertEqual(
-                    self.good("cat", "--lengths", "--interleaved", spec), framed(records * 2)
+                    self.good("cat", "--lengths", "--shard-order", "interleaved", spec), framed(records * 2)
                 )
                 # By default, sets are read in the order of writing.
                 for path in [spec, spec.replace("@3", "@*")]:
@@ -247,7 +247,7 @@ class Ways(Base):
                     self.good("convert", "-q", "--force", path, "o.txt")
                     self.assertEqual(self.read("o.txt"), lines(records * 2))
                 self.assertEqual(
-                    self.good("cat", "--lengths", "--shards", "concatenated", spec),
+                    self.good("cat", "--lengths", "--shard-order", "concatenated", spec),
                     framed([r for i in range(3) for r in (records * 2)[i::3]]),
                 )
                 os.remove(self.path("o.txt"))
@@ -256,7 +256,7 @@ class Ways(Base):
         self.assertEqual(self.good("cat", "w@*.bag"), b"".join(records))
         message, _ = self.fails("cat", "s@3.bagz,v@2.bag")
         self.assertIn("s-00000-of-00003.bagz: it belongs to an interleaved set", message)
-        self.assertIn("--shards", message)
+        self.assertIn("--shard-order", message)
         self.good("verify", "s@3.bagz,v@2.bag")
         # A set that does not record its order.
         for i in range(2):
@@ -319,6 +319,56 @@ class Ways(Base):
         ]:
             self.fails("convert", *args)
         self.assertEqual(self.files(), files)
+
+
+class Parts(Base):
+    def setUp(self):
+        super().setUp()
+        self.records = self.pack("a.bagz", [b"record %d" % i for i in range(1000)])
+
+    def test_selected_records_are_converted(self):
+        self.good("convert", "a.bagz", "b.bag", "--slice", "::-100")
+        self.assertEqual(self.good("cat", "--lengths", "b.bag"), framed(self.records[::-100]))
+        self.good("convert", "a.bagz", "c.txt", "--records", "5,-1,5")
+        self.assertEqual(self.read("c.txt"), lines([self.records[i] for i in (5, -1, 5)]))
+        self.good("convert", "a.bagz", "d.arrow", "--slice", ":3")
+        self.good("convert", "d.arrow", "d.bag")
+        self.assertEqual(self.good("cat", "--lengths", "d.bag"), framed(self.records[:3]))
+        self.assertIn("1000", self.fails("convert", "a.bagz", "e.bag", "--records", "1000")[0])
+        message, _ = self.fails("convert", "c.txt", "e.bag", "--slice", ":1", code=2)
+        self.assertIn("--slice", message)
+        self.assertNotIn("e.bag", self.files())
+
+    def test_a_bag_is_split_and_merged(self):
+        for n in [1, 3, 1000]:
+            self.good("split", "a.bagz", "-n", str(n), "p.bag", "-q")
+            spec = "p@%d.bag" % n
+            self.assertEqual(self.good("cat", "--lengths", spec), framed(self.records))
+            counts = [shard["size"] for shard in self.info(spec).get("files", [])]
+            self.assertTrue(n == 1 or max(counts) - min(counts) <= 1)
+            self.good("merge", spec, "a.bagz", "m.bagz", "--force")
+            self.assertEqual(self.good("cat", "--lengths", "m.bagz"), framed(self.records * 2))
+            for name in self.files():
+                if "p-0" in name:
+                    os.remove(self.path(name))
+
+    def test_failures_of_parts_leave_no_files(self):
+        self.good("pack", "-q", "a.bagz", "c.blp", "--raw")
+        self.write("p-00001-of-00002.bagz", b"something")
+        files = self.files()
+        self.fails("split", "a.bagz", "-n", "2", "p.bagz")
+        self.fails("split", "a.bagz", "-n", "1001", "p.bagz", code=2)
+        self.fails("split", "a.bagz", "p.bagz", code=2)
+        self.fails("merge", "a.bagz", "none.bagz", "m.bagz")
+        self.fails("merge", "a.bagz", "c.blp", "m.bagz", code=2)
+        self.fails("merge", "a.bagz", "-", code=2)
+        self.assertEqual(self.files(), files)
+        self.flip("a.bagz", 3)
+        self.fails("merge", "a.bagz", "m.bagz")
+        self.fails("split", "a.bagz", "-n", "2", "q.bagz")
+        self.assertEqual(self.files(), files)
+        self.fails("merge", "a.bagz", "m.bagz", "--skip-damaged", "-q")
+        self.assertEqual(self.info("m.bagz")["size"], 999)
 
 
 class Damage(Base):

@@ -272,7 +272,7 @@ class RoundTrips(Base):
             some += sometimes("--filters", ",".join(filters) or "none")
         else:
             some += sometimes(
-                "--shuffle", self.rng.choice(["none", "shuffle"] + ["bitshuffle"] * (form != "blz"))
+                "--filters", self.rng.choice(["none", "shuffle"] + ["bitshuffle"] * (form != "blz"))
             )
         some += sometimes("--checksum", self.rng.choice(["none", "crc32"] if frame else CHECKSUMS))
         if form == "blp":
@@ -531,7 +531,7 @@ class RoundTrips(Base):
         bags = ("tail", "plain", "separate")
 
         def written(form):
-            some = [["--no-checksum"]] * (form in bags) + [
+            some = [["--checksum", "none"]] * (form in bags) + [
                 ["--level", str(self.rng.randrange(-5, 10))]
             ] * (form in ("tail", "separate"))
             return [

@@ -6,6 +6,7 @@ this table is skipped. See tool.py.
 """
 
 import csv
+import gzip
 import io
 import json
 import math
@@ -29,7 +30,7 @@ class Values(Tables):
     def array(self, dtype, data, count, *row):
         self.write("a.npy", npy_file(dtype, (count, *row), data))
         self.good("convert", "-q", "--force", "a.npy", "a", "--to", "bcolz")
-        head, *lines = self.good("cat", "--format", "csv", "a").decode().splitlines()
+        head, *lines = self.good("cat", "--to", "csv", "a").decode().splitlines()
         self.assertEqual(head, ",".join(f"f{i}" for i in range(row[0] if row else 1)))
         return lines
 
@@ -65,14 +66,14 @@ class Values(Tables):
             )
             self.assertTrue("." in text or "e" in text, text)
         self.assertEqual(
-            [json.loads(x) for x in self.good("cat", "--format", "jsonl", "a").splitlines()], values
+            [json.loads(x) for x in self.good("cat", "--to", "jsonl", "a").splitlines()], values
         )
 
     def test_nan_and_infinity_are_spelled_out(self):
         data = struct.pack("<3d", math.nan, math.inf, -math.inf)
         self.assertEqual(self.array("<f8", data, 3), ["NaN", "inf", "-inf"])
         self.assertEqual(
-            self.good("cat", "--format", "jsonl", "a"), b'null\n"Infinity"\n"-Infinity"\n'
+            self.good("cat", "--to", "jsonl", "a"), b'null\n"Infinity"\n"-Infinity"\n'
         )
 
     def test_narrow_and_big_endian_types_are_printed(self):
@@ -100,7 +101,7 @@ class Values(Tables):
             self.array("<M8[ns]", struct.pack("<3q", 0, -1, -(2**63)), 3),
             ["1970-01-01T00:00:00.000000000", "1969-12-31T23:59:59.999999999", "NaT"],
         )
-        self.assertEqual(self.good("cat", "--format", "jsonl", "--rows=-1", "a"), b"null\n")
+        self.assertEqual(self.good("cat", "--to", "jsonl", "--rows=-1", "a"), b"null\n")
         self.assertEqual(
             self.array("<M8[s]", struct.pack("<2q", 951782400, -62135596800), 2),
             ["2000-02-29T00:00:00", "0001-01-01T00:00:00"],
@@ -145,13 +146,13 @@ class Values(Tables):
             [
                 r[0]
                 for r in csv.reader(
-                    io.StringIO(self.good("cat", "--format", "csv", "a").decode(), newline="")
+                    io.StringIO(self.good("cat", "--to", "csv", "a").decode(), newline="")
                 )
             ],
             ["f0", *(t.decode() for t in texts)],
         )
         self.assertEqual(
-            [json.loads(x) for x in self.good("cat", "--format", "jsonl", "a").splitlines()],
+            [json.loads(x) for x in self.good("cat", "--to", "jsonl", "a").splitlines()],
             [t.decode() for t in texts],
         )
         # Bytes that are not UTF-8.
@@ -159,7 +160,7 @@ class Values(Tables):
             self.array("|S4", b"a\xff\xc3(" + b"\xe9\0\0\0", 2), ["a\\xff\\xc3(", "\\xe9"]
         )
         self.assertEqual(
-            json.loads(self.good("cat", "--format", "jsonl", "--rows", "0", "a")), "a\\xff\\xc3("
+            json.loads(self.good("cat", "--to", "jsonl", "--rows", "0", "a")), "a\\xff\\xc3("
         )
         for name in ("o.csv", "o.jsonl"):  # Not lossless, so refused.
             self.assertIn(
@@ -177,7 +178,7 @@ class Values(Tables):
 
     def test_rows_with_dimensions_are_lists(self):
         self.assertEqual(self.array("<i4", struct.pack("<4i", 1, 2, 3, 4), 2, 2), ["1,2", "3,4"])
-        self.assertEqual(self.good("cat", "--format", "jsonl", "a"), b"[1,2]\n[3,4]\n")
+        self.assertEqual(self.good("cat", "--to", "jsonl", "a"), b"[1,2]\n[3,4]\n")
         self.assertEqual(
             self.array("<i4", struct.pack("<4i", 1, 2, 3, 4), 1, 2, 2), ['"[1,2]","[3,4]"']
         )
@@ -189,7 +190,7 @@ class Values(Tables):
         )
         self.good("convert", "-q", "a.npy", "a.blp")
         self.assertEqual(
-            json.loads(self.good("cat", "--format", "jsonl", "a.blp")), [{"a": 7, "b": [0.5, -1.0]}]
+            json.loads(self.good("cat", "--to", "jsonl", "a.blp")), [{"a": 7, "b": [0.5, -1.0]}]
         )
 
 
@@ -226,6 +227,12 @@ class FromText(Tables):
         self.convert(b'\xef\xbb\xbfa,"b ""x"""\r\n"1\n2",\r\n"say ""hi""","3"\r\n\r\n,4')
         self.assertEqual(
             self.rows("t"), [["a", 'b "x"'], ["1\n2", "NaN"], ['say "hi"', "3.0"], ["", "4.0"]]
+        )
+
+    def test_a_carriage_return_is_part_of_a_field(self):
+        self.convert(b"a\n\rx\n2\r")
+        self.assertEqual(
+            self.good("cat", "t", "--to", "jsonl"), b'{"a":"\\u000dx"}\n{"a":"2\\u000d"}\n'
         )
 
     def test_declared_types_take_precedence(self):
@@ -354,12 +361,113 @@ class FromText(Tables):
             (b'{"a":[1]}\n{"b":1}\n', "line 2, column 'a'"),
             (b'{"a":1}\n{"a":[1]}\n', "line 2, column 'a': lists of"),
             (b'{"a":"\xff"}\n', "line 1"),
+            (b'{"a":"\\ud800"}\n', "half of a surrogate pair"),
         ]:
             self.write("in.jsonl", text)
             self.assertIn(expected, self.fails("convert", "in.jsonl", "t")[0], text)
             self.assertEqual(self.files(), ["in.jsonl"])
-        self.fails("convert", "-", "t", "--from", "csv", code=2)
+        self.assertIn(
+            "standard input: there is no line",
+            self.fails("convert", "-", "t", "--from", "csv")[0],
+        )
+        self.fails("convert", "-", "t", code=2)
         self.fails("convert", "in.jsonl", "t", "--from", "raw", code=2)
+
+    def test_times_become_datetime64_on_request(self):
+        text = (
+            b"d,s,z,f,mixed,no\n"
+            b"2012-02-29,2013-01-01T05:00:00,2013-01-01T05:00:00Z,2013-01-01 05:00:00.5,2013-01-01,1\n"
+            b",NA,2013-01-01T06:00:00Z,2013-01-01 05:00:00.25,2013-01-01T05:00:00,2013-02-29\n"
+        )
+        self.assertEqual(set(t[:2] for t in self.convert(text).values()), {"|S"})
+        self.assertEqual(
+            self.convert(text, "t", "--times", "--force"),
+            {
+                "d": "<M8[D]",
+                "s": "<M8[s]",
+                "z": "<M8[s]",
+                "f": "<M8[ms]",
+                "mixed": "|S19",
+                "no": "|S10",
+            },
+        )
+        self.assertEqual(
+            self.objects("t")[1],
+            {
+                "d": None,
+                "s": None,
+                "z": "2013-01-01T06:00:00",
+                "f": "2013-01-01T05:00:00.250",
+                "mixed": "2013-01-01T05:00:00",
+                "no": "2013-02-29",
+            },
+        )
+        types = self.convert(text, "t", "--times", "--force", "--dtypes", "d=S10")
+        self.assertEqual((types["d"], types["s"]), ("|S10", "<M8[s]"))
+
+    def test_fields_are_separated_by_other_characters(self):
+        text = b'a;b,c;"x;y"\n1;2;3\n'
+        self.convert(text, "t", "--delimiter", ";")
+        self.assertEqual(self.rows("t"), [["a", "b,c", "x;y"], ["1", "2", "3"]])
+        self.assertEqual(
+            self.good("convert", "-q", "t", "-", "--to", "csv", "--delimiter", ";"),
+            b'a;"b,c";"x;y"\n1;2;3\n',
+        )
+        self.convert(b"a\tb\n1\tx y\n", "u", "--delimiter", "\\t")
+        self.assertEqual(self.rows("u"), [["a", "b"], ["1", "x y"]])
+        for wrong in ("", "ab", '"', "1", "."):
+            self.fails("convert", "in.csv", "o", "--delimiter", wrong, code=2)
+        self.fails("convert", "t", "o.bcolz", "--delimiter", ";", code=2)
+
+    def test_the_line_of_names_may_be_missing(self):
+        self.convert(b"1,x\n2,y\n", "t", "--no-header")
+        self.assertEqual(self.rows("t"), [["f0", "f1"], ["1", "x"], ["2", "y"]])
+        self.assertEqual(
+            self.good("convert", "-q", "t", "-", "--to", "csv", "--no-header"), b"1,x\n2,y\n"
+        )
+        self.good("append", "-q", "t", "in.csv", "--no-header")
+        self.assertEqual(self.info("t")["rows"], 4)
+        self.write("in.csv", b"1,2\n3,4\n")
+        self.good("convert", "-q", "in.csv", "a", "--no-header", "--dtypes", "('<i2',(2,))")
+        self.assertEqual(self.good("cat", "a", "--to", "csv"), b"f0,f1\n1,2\n3,4\n")
+
+    def test_compressed_text_is_read_and_written(self):
+        self.convert(self.SMALL)
+        plain = self.good("cat", "t")
+        for name in ("o.csv.gz", "o.csv.zst", "o.jsonl.gz", "o.jsonl.zst"):
+            self.good("convert", "-q", "t", name)
+            data = self.read(name)
+            self.assertTrue(data.startswith(b"\x1f\x8b" if name[-1] == "z" else b"\x28\xb5\x2f\xfd"))
+            if name.endswith("csv.gz"):
+                self.assertEqual(gzip.decompress(data), plain)
+            self.good("convert", "-q", name, "u", "--force")
+            self.assertEqual(self.good("cat", "u"), plain)
+            self.fails("convert", "t", name)
+        # recognized by the first bytes, also of several members, and on standard input
+        self.write("in.csv", gzip.compress(plain) + gzip.compress(b"eve,4,1.5,false\n"))
+        self.good("convert", "-q", "in.csv", "u", "--force")
+        self.assertEqual(self.info("u")["rows"], 4)
+        with open(self.path("in.csv"), "rb") as f:
+            data = f.read()
+        self.good("convert", "-q", "-", "v", "--from", "csv", "--to", "bcolz", stdin=data)
+        self.assertEqual(self.good("cat", "v"), self.good("cat", "u"))
+        self.good("append", "-q", "v", "o.csv.zst")
+        self.assertEqual(self.info("v")["rows"], 7)
+        for end in (3, -5):
+            self.write("bad.csv", gzip.compress(plain)[:end])
+            self.assertIn("bad.csv: ", self.fails("convert", "bad.csv", "w")[0])
+
+    def test_rows_and_columns_of_tables_are_converted(self):
+        self.convert(self.SMALL)
+        self.good("convert", "-q", "t", "u", "--columns", "n,name", "--rows", "1:")
+        self.assertEqual(self.rows("u"), [["n", "name"], ["-2", "bob"], ["3", "c, d"]])
+        self.assertEqual(
+            self.good("convert", "-q", "t", "-", "--to", "csv", "--columns", "n", "--rows", "2,-3"),
+            b"n\n3\n1\n",
+        )
+        self.assertIn("no row 3", self.fails("convert", "t", "v", "--rows", "3")[0])
+        self.assertIn("no column 'z'", self.fails("convert", "t", "v", "--columns", "z")[0])
+        self.fails("convert", "in.csv", "v", "--rows", "1", code=2)
 
     def test_rows_across_buffers_are_parsed(self):
         """Rows that span two read buffers are parsed correctly."""
@@ -402,7 +510,7 @@ class FromText(Tables):
         self.good("convert", "-q", "flights.csv", "flights.bcolz")
         facts = self.info("flights.bcolz")
         self.assertEqual((facts["rows"], len(facts["columns"])), (336776, 19))
-        header, data = npy(self.good("cat", "--format", "npy", "flights.bcolz"))
+        header, data = npy(self.good("cat", "--to", "npy", "flights.bcolz"))
         kinds = {"<i8": "q", "<f8": "d"}
         layout = "<" + "".join(kinds.get(t) or t[2:] + "s" for _, t in header["descr"])
         parse = [

@@ -60,9 +60,9 @@ class Superchunk(Blp):
                     "sha512",
                 ]
             ),
-            (["--no-checksum"], {"checksum": "none"}),
-            (["--shuffle", "none"], {}),
-            (["--shuffle=bitshuffle", "--level", "9"], {}),
+            (["--checksum", "none"], {"checksum": "none"}),
+            (["--filters", "none"], {}),
+            (["--filters=bitshuffle", "--level", "9"], {}),
             (["--level", "0"], {"codec": "none"}),
             (["--no-offsets"], {}),
             (["--threads", "1"], {}),
@@ -114,7 +114,7 @@ class Superchunk(Blp):
         lines = self.good("info", "a.blp").decode()
         for expected in [
             "dialect: +v3\n",
-            f"nbytes: +{len(data)}\n",
+            rf"nbytes: +{len(data)} \(39\.1 KiB\)\n",
             "chunks: +1\n",
             "codec: +lz4\n",
             "metadata: +none\n",
@@ -127,13 +127,13 @@ class Superchunk(Blp):
             "--codec none",
             "--codec zstd --level 9",
             "--codec zstd --level 1",
-            "--shuffle none",
+            "--filters none",
             "",
         ]:
             self.blp("a.blp", data, *flags.split())
             size[flags] = self.info("a.blp")["cbytes"]
         self.assertLess(size["--codec zstd --level 9"], size["--codec zstd --level 1"])
-        self.assertLess(size[""], size["--shuffle none"])
+        self.assertLess(size[""], size["--filters none"])
         self.assertGreater(size["--codec none"], len(data))
         # If the number of chunks is known, space is reserved for ten times as many offsets.
         self.write("in", items(4096 * 200))
@@ -182,7 +182,7 @@ class Superchunk(Blp):
             self.assertIn("--force", message)
             self.assertIn(args[2], message)
         self.assertEqual((self.good("cat", "a.blp"), self.read("out")), (b"old", b"old"))
-        self.good("pack", "--replace", "in", "a.blp")
+        self.good("pack", "--force", "in", "a.blp")
         self.good("unpack", "--force", "a.blp", "out")
         self.assertEqual((self.good("cat", "a.blp"), self.read("out")), (b"new", b"new"))
         for args in [
@@ -257,7 +257,7 @@ class Superchunk(Blp):
             "--codec",
             "zlib",
             "--level=9",
-            "--shuffle=none",
+            "--filters=none",
             "a.blp",
             "-",
             stdin=items(5000),
@@ -391,7 +391,7 @@ class Superchunk(Blp):
             (items(2) + b"x", [], ["--slice", ":"], "'|V8'", (2,), items(2)),
         ]:
             self.blp("a.blp", data, *flags)
-            out = self.good("cat", "a.blp", "--format", "npy", *more)
+            out = self.good("cat", "a.blp", "--to", "npy", *more)
             self.assertEqual(out[:8], b"\x93NUMPY\1\0")
             n = 10 + struct.unpack_from("<H", out, 8)[0]
             self.assertEqual(n % 64, 0)
@@ -408,12 +408,12 @@ class Superchunk(Blp):
                     else data if not more else self.good("cat", "a.blp", *more)
                 ),
             )
-        message, out = self.fails("cat", "a.blp", "--format", "npy")
+        message, out = self.fails("cat", "a.blp", "--to", "npy")
         self.assertEqual(out, b"")
         self.assertIn("17 bytes", message)
-        message, out = self.fails("cat", "a.blp", "--format", "text")
+        message, out = self.fails("cat", "a.blp", "--to", "text")
         self.assertEqual(out, b"")
-        self.assertIn("--format text", message)
+        self.assertIn("--to text", message)
 
     def test_corrupt_chunks_are_reported_and_repaired(self):
         data = self.blp("a.blp", items(40_000), "--chunk-size", "16K")
@@ -472,7 +472,7 @@ class Superchunk(Blp):
         self.flip("a.blp", self.chunks("a.blp")[0] + 500)
         self.fails("cat", "a.blp")
         self.assertEqual(len(self.good("cat", "a.blp", "--unchecked")), 1000)
-        self.blp("a.blp", items(1000), "--no-checksum")
+        self.blp("a.blp", items(1000), "--checksum", "none")
         self.assertEqual(self.good("verify", "a.blp"), b"a.blp: 0 intact, 0 corrupt, 1 unchecked\n")
 
     def test_repair_recovers_a_truncated_file(self):
@@ -567,7 +567,7 @@ class Superchunk(Blp):
         self.assertRegex(message, r"header: [^\n]*\n.* zeros in the copy ")
         os.remove(self.path("b.blp"))
         # The same without checksums.
-        self.blp("a.blp", data, "--chunk-size", "16K", "--no-checksum")
+        self.blp("a.blp", data, "--chunk-size", "16K", "--checksum", "none")
         at = self.chunks("a.blp")[3]
         self.write(
             "a.blp", self.read("a.blp")[: at + 16] + b"\xff" * 40 + self.read("a.blp")[at + 56 :]
@@ -586,7 +586,7 @@ class Superchunk(Blp):
             self.good("verify", "a.blp", "b.bagz"),
             b"a.blp: 1 intact, 0 corrupt, 0 unchecked\nb.bagz: 2 intact, 0 corrupt, 0 unchecked\n",
         )
-        out = self.good("sum", "--sum", "crc32", "b.bagz", "a.blp").decode()
+        out = self.good("sum", "--checksum", "crc32", "b.bagz", "a.blp").decode()
         self.assertEqual(
             out, f"{digest([b'one', b'two'], 'crc32')}  b.bagz\n{zlib.crc32(data):08x}  a.blp\n"
         )
@@ -639,7 +639,7 @@ class Superchunk(Blp):
             ["cat", "a.blp"],
             ["unpack", "a.blp", "-"],
             ["cat", "a.blp", "--slice", "::-1"],
-            ["cat", "--format=npy", "a.blp"],
+            ["cat", "--to=npy", "a.blp"],
         ]:
             p = subprocess.Popen(
                 [TOOL, *args], cwd=self.folder.name, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -706,10 +706,10 @@ class Convert(Blp):
         )
         for flags, changed in [
             ([], {}),
-            (["--codec", "lz4", "--level", "9", "--shuffle", "none"], {"codec": "lz4"}),
+            (["--codec", "lz4", "--level", "9", "--filters", "none"], {"codec": "lz4"}),
             (["--chunk-size", "16K"], {"chunk_size": 16384, "chunks": 3}),
             (["--checksum", "sha256"], {"checksum": "sha256"}),
-            (["--no-checksum"], {"checksum": "none"}),
+            (["--checksum", "none"], {"checksum": "none"}),
             (["--format-version", "1"], {"dialect": "v1", "checksum": "none"}),
             (["--format-version", "2", "--no-offsets"], {"dialect": "v2"}),
         ]:
@@ -751,7 +751,7 @@ class Convert(Blp):
             (["a.blp", "-"], 2),
             (["a.blp", "c.blp", "--level=10"], 2),
             (["a.blp", "c.blp", "--chunk-size=12"], 1),
-            (["a.blp", "c.blp", "--no-checksum", "--checksum=md5"], 2),
+            (["a.blp", "c.blp", "--filters=none,shuffle"], 2),
         ]:
             self.fails("convert", *args, code=code)
             self.assertFalse(os.path.exists(self.path("c.blp")), args)
@@ -783,6 +783,94 @@ class Convert(Blp):
         before = self.files(), self.read("b.blp")
         self.interrupt(signal.SIGTERM, "convert", "--force", "--level=9", "a.blp", "b.blp")
         self.assertEqual((self.files(), self.read("b.blp")), before)
+
+
+class Overview(Base):
+    """count, schema, tree, head, tail, sample, and the JSON of verify, repair and sum."""
+
+    def setUp(self):
+        super().setUp()
+        os.mkdir(self.path("d"))
+        self.pack("r.bagz", [b"%d" % i for i in range(30)])
+        self.write("t.csv", b"x,y\n" + b"".join(b"%d,%c\n" % (i, 97 + i % 26) for i in range(30)))
+        self.good("convert", "-q", "t.csv", "d/t.bcolz")
+        self.write("raw", bytes(range(240)))
+        self.good("convert", "-q", "raw", "d/a.b2nd", "--dtype", "|u1", "--shape", "30,8")
+        self.good("convert", "-q", "raw", "d/a.blp", "--dtype", "<i4")
+        self.good("pack", "-q", "--chunk-size", "80", "raw", "d/s.blp")
+
+    def test_count_prints_one_number(self):
+        for path, count in [("r.bagz", 30), ("d/t.bcolz", 30), ("d/a.b2nd", 30), ("d/a.blp", 60), ("d/s.blp", 30)]:
+            self.assertEqual(self.good("count", path), b"%d\n" % count)
+            self.assertEqual(json.loads(self.good("count", "--json", path)), {"path": path, "count": count})
+        self.fails("count", "none")
+
+    def test_schema_prints_names_and_types(self):
+        self.assertEqual(self.good("schema", "d/t.bcolz"), b"x  <i8  []\ny  |S1  []\n")
+        self.assertEqual(self.good("schema", "d/a.b2nd"), b"|u1  [30, 8]\n")
+        self.assertEqual(
+            json.loads(self.good("schema", "--json", "d/t.bcolz"))["columns"],
+            [{"name": "x", "dtype": "<i8", "shape": []}, {"name": "y", "dtype": "|S1", "shape": []}],
+        )
+        self.assertEqual(json.loads(self.good("schema", "--json", "d/a.blp"))["shape"], [60])
+        self.assertEqual(json.loads(self.good("schema", "--json", "r.bagz"))["compression"], "zstd")
+        self.assertEqual(json.loads(self.good("schema", "--json", "d/s.blp"))["item_size"], 8)
+
+    def test_head_and_tail_are_slices_of_cat(self):
+        for path in ("r.bagz", "d/t.bcolz", "d/a.b2nd", "d/a.blp", "d/s.blp"):
+            for n in (0, 1, 7, 100):
+                for command, part in (("head", f":{n}"), ("tail", f"-{n}:" if n else ":0")):
+                    self.assertEqual(
+                        self.good(command, "-n", str(n), path), self.good("cat", path, f"--slice={part}")
+                    )
+            self.assertEqual(self.good("head", path), self.good("cat", path, "--slice=:10"))
+        self.assertEqual(self.good("tail", "-n1", "--to", "jsonl", "--columns", "x", "d/t.bcolz"), b'{"x":29}\n')
+        for args in (["-n", "-1"], ["-n", "x"], ["--slice", "1:"]):
+            self.fails("head", *args, "r.bagz", code=2)
+
+    def test_a_sample_is_in_rising_order_and_repeatable(self):
+        for path in ("d/a.b2nd", "d/t.bcolz", "r.bagz"):
+            full = self.good("sample", "-n", "99", path)
+            self.assertEqual(full, self.good("cat", path))
+        for seed in ("1", "2"):
+            rows = self.good("sample", "-n", "5", "--seed", seed, "d/t.bcolz")
+            self.assertEqual(rows, self.good("sample", "-n", "5", "--seed", seed, "d/t.bcolz"))
+            numbers = [int(line.split(b",")[0]) for line in rows.splitlines()[1:]]
+            self.assertEqual((len(set(numbers)), numbers), (5, sorted(numbers)))
+        self.assertNotEqual(rows, self.good("sample", "-n", "5", "--seed", "1", "d/t.bcolz"))
+        self.fails("sample", "d/s.blp")
+
+    def test_tree_draws_the_structure(self):
+        lines = self.good("tree", "d").decode().splitlines()
+        self.assertEqual(lines[0], "d")
+        self.assertEqual(lines[1], "├── a.b2nd  b2nd array  |u1 [30, 8]")
+        self.assertRegex(lines[2], r"^│   └── chunks \[\d+, \d+\].*, lz4 level 5, shuffle$")
+        self.assertEqual(lines[5], "├── s.blp  bloscpack schunk")
+        self.assertEqual(lines[6], "└── t.bcolz  bcolz table  30 rows")
+        self.assertEqual(lines[7], "    ├── x  <i8 [30]")
+        self.assertEqual(self.good("tree", "d/s.blp"), b"d/s.blp  bloscpack schunk\n")
+
+    def test_json_of_verify_repair_and_sum(self):
+        data = self.read("d/s.blp")
+        self.write("d/s.blp", data[:-20] + bytes(20))  # The last chunk ends the file.
+        r = run("verify", "--json", "d/a.b2nd", "d/s.blp", "none", cwd=self.folder.name)
+        self.assertEqual(r.returncode, 1)
+        intact, corrupt, absent = [json.loads(line) for line in r.stdout.splitlines()]
+        self.assertEqual(
+            intact,
+            {"path": "d/a.b2nd", "faults": [], "intact": 1, "corrupt": 0, "unchecked": 0, "result": "intact"},
+        )
+        self.assertEqual((corrupt["result"], corrupt["corrupt"], absent["result"]), ("corrupt", 1, "unreadable"))
+        self.assertEqual((corrupt["faults"][0]["part"], corrupt["faults"][0]["position"]), ("chunk 2", 2))
+        found = json.loads(self.good("repair", "--json", "d/s.blp"))
+        self.assertEqual(
+            found,
+            {"path": "d/s.blp", "unit": "chunk", "retained": 2, "lost": 1, "metadata_lost": False, "corrupt": None},
+        )
+        found = json.loads(self.good("sum", "--json", "--checksum", "crc32", "d/a.b2nd"))
+        self.assertEqual(
+            found, {"path": "d/a.b2nd", "checksum": "crc32", "digest": "%08x" % zlib.crc32(self.read("raw"))}
+        )
 
 
 @unittest.skipUnless(FIXTURES, "HOLDALL_FIXTURES is not set")
@@ -870,14 +958,14 @@ class Bloscpack(Base):
         )
         if isinstance(content["dtype"], str):
             self.assertEqual(facts["dtype"], content["dtype"])
-        out = self.good("cat", "--format", "npy", path)
+        out = self.good("cat", "--to", "npy", path)
         n = 10 + struct.unpack_from("<H", out, 8)[0]
         head = eval(out[10:n].decode())
         self.assertEqual(
             (head["shape"], len(out) - n), (tuple(content["shape"]), content["nbytes"])
         )
         if "first" in content and content["dtype"] != "<f16":
-            numbers = [float(v) for v in self.good("cat", "--format", "text", path).split()]
+            numbers = [float(v) for v in self.good("cat", "--to", "text", path).split()]
             self.assertEqual((numbers[:3], numbers[-3:]), (content["first"], content["last"]))
 
 

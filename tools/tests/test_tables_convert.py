@@ -86,7 +86,7 @@ class Convert(Tables):
             self.good("convert", "-q", *path)
             self.assertEqual(
                 (
-                    npy(self.good("cat", "--format", "npy", path[1]))[1]
+                    npy(self.good("cat", "--to", "npy", path[1]))[1]
                     if not path[1].endswith("npy")
                     else npy(self.read(path[1]))[1]
                 ),
@@ -270,7 +270,7 @@ class Others(Tables):
             listed = self.good("info", "--files", x["path"]).decode()
             self.assertNotIn("missing", listed)
             rows = x["rows"] if x["kind"] == "table" else x["shape"][0]
-            lines = self.good("cat", "--format", "jsonl", x["path"]).splitlines()
+            lines = self.good("cat", "--to", "jsonl", x["path"]).splitlines()
             self.assertEqual(len(lines), rows, x)
             for line in lines[:3]:
                 json.loads(line)
@@ -284,8 +284,8 @@ class Others(Tables):
             )
             self.good("append", "-q", "o", "o.csv")
             self.assertEqual(
-                self.good("cat", "o", "--rows", f"{rows}:", "--format", "raw"),
-                self.good("cat", "--format", "raw", x["path"]),
+                self.good("cat", "o", "--rows", f"{rows}:", "--to", "raw"),
+                self.good("cat", "--to", "raw", x["path"]),
             )
 
 

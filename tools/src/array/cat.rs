@@ -1,0 +1,206 @@
+//! `holdall cat` of arrays and tables: items in C order as bytes or as a .npy file, pickled objects, rows.
+
+use super::dataset::{self, Content, Dataset};
+use super::npy::{Npy, constant};
+use super::selection::{self, Selection};
+use crate::cli::Cat;
+use crate::cli::slice::{Pick, Picks, Rows};
+use crate::cli::values::TextFormat;
+use crate::failure::{Exit, Result, library};
+use crate::output::{self, Output};
+use crate::superchunk::packing::row_bytes;
+use crate::superchunk::source::{Damage, resize};
+use crate::{failure, options, relay, rows, usage};
+use holdall::{Array, Integrity};
+
+/// Bytes of listed rows that are read at once.
+const ROWS_TARGET: u64 = 8 << 20;
+
+/// Items that are selected: a box, or a list of rows.
+pub struct Items<'a> {
+    array: &'a Array,
+    path: &'a str,
+    selection: Selection,
+    list: Option<Vec<u64>>,
+    fortran_order: bool,
+}
+
+impl<'a> Items<'a> {
+    pub fn of(
+        array: &'a Array,
+        path: &'a str,
+        slice: Option<&Picks>,
+        rows: Option<&Rows>,
+    ) -> Result<Items<'a>> {
+        let range = match rows {
+            Some(Rows::Range(slice)) => Some(Picks(vec![Pick::Range(*slice)])),
+            _ => None,
+        };
+        let list = match (rows, array.shape().first()) {
+            (Some(Rows::List(list)), Some(n)) => Some(selection::rows(list, *n, path)?),
+            (Some(_), None) => {
+                return Err(failure!("{path}: an array without dimensions has no slices"));
+            }
+            _ => None,
+        };
+        Ok(Items {
+            array,
+            path,
+            selection: Selection::of(slice.or(range.as_ref()), array, path)?,
+            list,
+            fortran_order: false,
+        })
+    }
+
+    /// Passes the bytes of the items on, in C order. The next piece is read while one is taken.
+    pub fn each(&self, damage: &mut Damage, take: impl FnMut(&[u8]) -> Result) -> Result {
+        let mut damaged = false;
+        let done = match &self.list {
+            None => {
+                let mut parts = self.selection.parts(self.fortran_order);
+                let make =
+                    |bytes: &mut Vec<u8>| parts.read(self.array, self.path, &mut damaged, bytes);
+                relay::take_here(make, take)
+            }
+            Some(list) => self.each_row(list, &mut damaged, take),
+        };
+        if damaged {
+            damage.report("here");
+        }
+        done
+    }
+
+    fn each_row(
+        &self,
+        list: &[u64],
+        damaged: &mut bool,
+        take: impl FnMut(&[u8]) -> Result,
+    ) -> Result {
+        let row = row_bytes(self.array);
+        if row == 0 {
+            return Ok(());
+        }
+        let mut parts = list.chunks((ROWS_TARGET / row).max(1) as usize);
+        let mut positions: Vec<Option<&[u64]>> = vec![None; self.array.shape().len()];
+        let make = |bytes: &mut Vec<u8>| {
+            let Some(part) = parts.next() else {
+                return Ok(false);
+            };
+            resize(bytes, part.len() * row as usize)?;
+            positions[0] = Some(part);
+            let read = self.array.read_orthogonal_bytes(&positions, bytes);
+            *damaged |= read.map_err(library(self.path))? == Integrity::Filled;
+            Ok(true)
+        };
+        relay::take_here(make, take)
+    }
+
+    /// The header of a .npy file of the items. NumPy can have a whole array in its stored order.
+    pub fn header(&mut self, is_whole: bool) -> Vec<u8> {
+        self.fortran_order = is_whole && !dataset::in_c_order(self.array);
+        let mut shape = self.selection.shape();
+        if let (Some(list), Some(n)) = (&self.list, shape.first_mut()) {
+            *n = list.len() as u64;
+        }
+        Npy { descr: constant(&self.array.dtype()), fortran_order: self.fortran_order, shape }
+            .header()
+    }
+}
+
+/// Prints the items of an array as bytes, or as a .npy file.
+pub fn items(
+    args: &Cat,
+    path: &str,
+    array: &Array,
+    damage: &mut Damage,
+    output: &mut Output,
+) -> Result {
+    let select = &args.select;
+    let mut items = Items::of(array, path, select.slice.as_ref(), select.rows.as_ref())?;
+    if args.to == Some(TextFormat::Npy) {
+        output.bytes(&items.header(select.slice.is_none() && select.rows.is_none()))?;
+    }
+    items.each(damage, |bytes| output.bytes(bytes))
+}
+
+/// Prints an array, also one in a Bloscpack file.
+pub fn array(
+    args: &Cat,
+    path: &str,
+    array: &Array,
+    damage: &mut Damage,
+    output: &mut Output,
+) -> Result {
+    if args.select.columns.is_some() {
+        return Err(failure!("{path}: --columns is for tables, and this is an array"));
+    }
+    let to = args.to.unwrap_or(TextFormat::Raw);
+    if dataset::has_objects(array) {
+        return objects(args, path, array, output);
+    }
+    match to {
+        TextFormat::Raw | TextFormat::Npy => items(args, path, array, damage, output),
+        TextFormat::Arrow => Err(failure!("{path}: --to arrow is for tables")),
+        _ => rows::cat::array(args, path, array, damage, output),
+    }
+}
+
+/// Refuses a selection with parts for several dimensions. `what` has one.
+pub fn plain_slice(args: &Cat, what: &str) -> Result {
+    match &args.select.slice {
+        Some(picks) if picks.slice().is_none() => Err(usage!(
+            "--slice takes A:B or A:B:C here, {what} has one dimension; 3:4 is item 3 alone"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Prints pickled objects, one after the other: the reader can unpickle them.
+fn objects(args: &Cat, path: &str, array: &Array, output: &mut Output) -> Result {
+    if args.to.is_some_and(|to| to != TextFormat::Raw) {
+        return Err(failure!(
+            "{path}: objects of Python's are printed as they are pickled: --to raw"
+        ));
+    }
+    plain_slice(args, "an array of objects")?;
+    let mut print = |row| output.bytes(&array.read_object(row).map_err(library(path))?);
+    let n = array.shape().first().copied().unwrap_or(0);
+    let slice = match (&args.select.rows, &args.select.slice) {
+        (Some(Rows::List(list)), _) => {
+            return selection::rows(list, n, path)?.into_iter().try_for_each(print);
+        }
+        (Some(Rows::Range(slice)), _) => Some(*slice),
+        (None, picks) => picks.as_ref().and_then(Picks::slice),
+    };
+    let span = slice.unwrap_or_default().resolve(n);
+    (0..span.count).try_for_each(|i| print(span.start.wrapping_add_signed(i as i64 * span.step)))
+}
+
+/// Refuses to print bytes to a terminal.
+pub fn refuse_terminal(args: &Cat, is_table: bool) -> Result {
+    let by_default = if is_table { TextFormat::Csv } else { TextFormat::Raw };
+    match args.to.unwrap_or(by_default) {
+        TextFormat::Text | TextFormat::Csv | TextFormat::Jsonl => Ok(()),
+        _ => output::refuse_terminal(args.output.output.as_deref(), "bytes"),
+    }
+}
+
+/// Runs `holdall cat` of an array or a table.
+pub fn run(args: &Cat) -> Result<Exit> {
+    let path = &args.path;
+    let options = options::reading(&args.reading, args.unchecked);
+    let options = dataset::skipping(options, args.skip_damaged);
+    let dataset = Dataset::read(path, &args.frame, options)?;
+    if dataset.table().is_some() {
+        plain_slice(args, "a table")?;
+    }
+    refuse_terminal(args, dataset.table().is_some())?;
+    let mut damage = Damage::new(path);
+    output::printed(args.output.output.as_deref(), args.output.force, |output| {
+        match &dataset.content {
+            Content::Array(content) => array(args, path, content, &mut damage, output)?,
+            Content::Table(table) => rows::cat::table(args, path, table, &mut damage, output)?,
+        }
+        Ok(Exit::damaged(damage.found))
+    })
+}

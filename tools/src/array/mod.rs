@@ -1,0 +1,12 @@
+//! Arrays, files of NumPy, and what arrays and tables (datasets) share.
+
+pub mod attributes;
+pub mod cat;
+pub mod coding;
+pub mod convert;
+pub mod dataset;
+pub mod files;
+pub mod info;
+pub mod npy;
+pub mod pack;
+pub mod selection;

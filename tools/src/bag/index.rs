@@ -1,0 +1,181 @@
+//! `holdall index`: in which records of a bag some content is.
+
+use super::records::{Batch, Sink};
+use super::{Access, parser};
+use crate::cli::{Index, IndexAction, IndexOptions};
+use crate::failure::{Exit, Result, creation, library, library_with};
+use crate::files::Input;
+use crate::output::Output;
+use crate::report::{self, plural, printable};
+use crate::{options, progress, signals, usage};
+use holdall::{Bag, BagIndex, FileAccess, Options, Status};
+use serde_json::json;
+
+/// The path of the index: NAME.index beside a bag NAME.
+fn index_path(options: &IndexOptions, bag: &str) -> String {
+    match &options.index {
+        Some(path) => path.to_string_lossy().into_owned(),
+        None => format!("{bag}.index"),
+    }
+}
+
+fn open_bag(options: &IndexOptions, path: &str) -> Result<Bag> {
+    Access::new(&options.reading, false, &options.bag.read, &options.bag.codec)?.open(path)
+}
+
+pub fn run(index: &Index) -> Result<Exit> {
+    match &index.action {
+        IndexAction::Build { common, options, sync, force, bag } => {
+            let path = index_path(options, bag);
+            if path == "-" {
+                return Err(usage!("--index names a file that is written in place: not '-'"));
+            }
+            signals::catch();
+            progress::begin("index", common.quiet, false);
+            let built = open_bag(options, bag).and_then(|bag| {
+                let index =
+                    build(options, options::sync(Options::new(), sync), *force, &path, &bag);
+                Ok((bag.len(), index?))
+            });
+            progress::end();
+            let (records, index) = built?;
+            let (keys, damaged) = (index.key_count(), index.corrupt());
+            if !common.quiet {
+                report::note(&format!(
+                    "{path}: {keys} key{} in {records} record{}",
+                    plural(keys),
+                    plural(records)
+                ));
+            }
+            if damaged > 0 {
+                let left_out =
+                    format!("{path}: {damaged} damaged record{} left out", plural(damaged));
+                report::error(&left_out);
+            }
+            Ok(Exit::damaged(damaged > 0))
+        }
+        IndexAction::Find { options, keys, json, bag: path, key, .. } => {
+            if key.is_empty() != keys.is_some() {
+                return Err(usage!("find wants keys, or a file of them with --keys"));
+            }
+            let bag = open_bag(options, path)?;
+            let mut output = Output::standard();
+            let mut finder = Finder {
+                index: open_index(options, &index_path(options, path), &bag)?,
+                index_path: index_path(options, path),
+                path,
+                output: &mut output,
+                json: *json,
+                absent: 0,
+            };
+            match keys {
+                Some(keys) => finder.find_lines(keys)?,
+                None => {
+                    for one in key {
+                        finder.find_all(
+                            std::os::unix::ffi::OsStrExt::as_bytes(one.as_os_str()),
+                            key.len() > 1,
+                        )?;
+                    }
+                }
+            }
+            let absent = finder.absent;
+            output.finish(Exit::damaged(absent > 0))
+        }
+    }
+}
+
+fn build(
+    given: &IndexOptions,
+    options: Options,
+    force: bool,
+    path: &str,
+    bag: &Bag,
+) -> Result<BagIndex> {
+    let options = options::given(options, given.reading.threads, Options::threads);
+    let options = options::given(options, given.reading.memory_limit, Options::memory_limit);
+    let options = options.progress(progress::report).skip_corrupt(given.skip_damaged);
+    let built = match force {
+        true => BagIndex::replace(path, bag, &options),
+        false => BagIndex::create(path, bag, &options),
+    };
+    built.map_err(creation(path, force))
+}
+
+fn open_index(given: &IndexOptions, path: &str, bag: &Bag) -> Result<BagIndex> {
+    let mut options = Options::new().skip_corrupt(given.skip_damaged);
+    if given.reading.map {
+        options = options.file_access(FileAccess::Map);
+    }
+    BagIndex::open_with(path, bag, &options).map_err(|error| {
+        let again = matches!(error.status(), Status::Missing | Status::State);
+        library_with(path, &error, if again { " (index build makes it)" } else { "" })
+    })
+}
+
+struct Finder<'a, 'o> {
+    index: BagIndex,
+    index_path: String,
+    path: &'a str,
+    output: &'a mut Output<'o>,
+    json: bool,
+    /// Keys that no record equals.
+    absent: u64,
+}
+
+impl Finder<'_, '_> {
+    /// Prints the records of a key, each on a line; of several keys, followed by the key.
+    fn find_all(&mut self, key: &[u8], is_named: bool) -> Result {
+        let found = self.index.find(key).map_err(library(&self.index_path))?;
+        let name = String::from_utf8_lossy(key);
+        if found.is_empty() {
+            report::error(&format!("{}: no record is '{}'", self.path, printable(&name)));
+            self.absent += 1;
+        }
+        if self.json {
+            return self.output.line(json!({"key": name, "records": found}));
+        }
+        for number in found {
+            self.output.text(number)?;
+            if is_named {
+                self.output.bytes(b"\t")?;
+                self.output.bytes(key)?;
+            }
+            self.output.bytes(b"\n")?;
+        }
+        Ok(())
+    }
+
+    fn find_lines(&mut self, keys: &str) -> Result {
+        let mut input = Input::open(keys, None)?;
+        let found = parser::each_line(&mut input, self);
+        // the results before a failure are printed
+        self.output.flush()?;
+        found?;
+        if self.absent > 0 {
+            let text = format!("{}: no record is {} of the keys", self.path, self.absent);
+            report::error(&text);
+        }
+        Ok(())
+    }
+}
+
+/// Finds the first record of each of many keys, and prints it on a line of its own.
+impl Sink for Finder<'_, '_> {
+    fn take(&mut self, keys: Batch) -> Result {
+        let keys: Vec<&[u8]> = keys.iter().collect();
+        let found = self.index.find_many(&keys).map_err(library(&self.index_path))?;
+        for (key, number) in keys.iter().zip(found) {
+            self.absent += u64::from(number.is_none());
+            match number {
+                _ if self.json => {
+                    let key = String::from_utf8_lossy(key);
+                    self.output.line(json!({"key": key, "record": number}))?;
+                }
+                Some(number) => self.output.line(number)?,
+                None => self.output.line("none")?,
+            }
+        }
+        Ok(())
+    }
+}

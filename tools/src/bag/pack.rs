@@ -1,0 +1,90 @@
+//! `holdall pack` into a bag: the lines of a file, or whole files.
+
+use super::parser;
+use super::writer::{Mode, Plan};
+use crate::cli::Pack;
+use crate::cli::usage::Usage;
+use crate::failure::{Exit, Failure, Result};
+use crate::files::{self, Input};
+use crate::{detect, progress, signals, usage};
+
+/// Names of containers that other commands make.
+const DATASETS: [&str; 2] = [".bcolz", ".blz"];
+const FRAMES: [&str; 3] = [".b2nd", ".b2frame", ".caterva"];
+
+fn check_names(args: &Pack, inputs: &[String], out: &str) -> Result {
+    let (first, ends) = (inputs.first().map_or("", String::as_str), |ends: &[&str]| {
+        ends.iter().any(|end| out.ends_with(end))
+    });
+    if ends(&DATASETS) {
+        return Err(usage!(
+            "'{out}' is the name of a dataset: convert makes one (--to bagz insists)"
+        ));
+    }
+    if ends(&FRAMES) {
+        return Err(usage!(
+            "'{out}' is the name of a Blosc2 frame: convert makes one (--to bagz insists)"
+        ));
+    }
+    if !args.whole && first.ends_with(".npy") {
+        return Err(usage!(
+            "lines of a .npy are no records: --to blpk, or OUT.blp, makes it an array (--to bagz insists)"
+        ));
+    }
+    if !detect::known_ending(out, &[".bag", ".bagz"]) {
+        return Err(usage!(
+            "'{out}' ends in none of .bag|.bagz|.blp|.blpk (--to says what it becomes)"
+        ));
+    }
+    if let Some(stored) = detect::stored_format(first).filter(|_| !args.whole) {
+        let is_of_records = stored == "tfrecord" || stored.starts_with("arrow");
+        let hint = if is_of_records { "; convert takes its records" } else { "" };
+        return Err(usage!(
+            "'{first}' is a file of {stored}, which has no lines (--to bagz insists){hint}"
+        ));
+    }
+    Ok(())
+}
+
+fn plan(args: &Pack, inputs: &[String], out: &str) -> Result<Plan> {
+    if args.to.is_none() {
+        check_names(args, inputs, out)?;
+    }
+    if let ([_, more, ..], false) = (inputs, args.whole) {
+        return Err(usage!("one operand too many, '{more}'"));
+    }
+    let mode = Mode::of(args.append, args.output.force)?;
+    let plan = Plan::new(out, mode, &args.bag, &args.encoding, args.threads, &args.sync)?;
+    let plan = plan.dictionary(args.bag.dictionary.as_deref())?;
+    Ok(if args.interleaved { plan.interleaved() } else { plan })
+}
+
+/// Packs inputs into the bag `out`.
+pub fn run(args: &Pack, _usage: &Usage, inputs: &[String], out: &str) -> Result<Exit> {
+    let plan = plan(args, inputs, out)?;
+    signals::catch();
+    progress::begin("pack", args.common.quiet, false);
+    let packed = pack(args, inputs, &plan);
+    progress::end();
+    packed.map(|()| Exit::Done)
+}
+
+fn pack(args: &Pack, inputs: &[String], plan: &Plan) -> Result {
+    let mut writer;
+    if args.whole {
+        writer = plan.open()?;
+        for (i, input) in inputs.iter().enumerate() {
+            writer.append(&files::read_all(input)?)?;
+            progress::report(i as u64 + 1, inputs.len() as u64);
+        }
+    } else {
+        let mut input = Input::open(&inputs[0], Some(&plan.path))?;
+        writer = plan.open()?;
+        parser::each_line(&mut input, &mut writer)?;
+    }
+    if signals::stopped() {
+        return Err(Failure::Stopped);
+    }
+    let done = if plan.mode == Mode::Append { "appended" } else { "packed" };
+    writer.commit(done, args.common.quiet)
+}

@@ -1,0 +1,223 @@
+//! Writes a bag: one file, several shards, or one of them.
+//!
+//! Nothing is visible before the commit: after a failure or a signal before it, what exists is as it was.
+
+use super::records::{Batch, Sink};
+use crate::cli::groups::{BagOutput, BagTarget, Codecs, Encoding, Sync};
+use crate::cli::values::{Checksum, Codec};
+use crate::failure::{Failure, Result, library};
+use crate::report::{self, plural};
+use crate::{files, options, usage};
+use holdall::{Bag, BagLimits, BagShards, BagWriter, Checksum as LibraryChecksum, Options};
+
+/// What happens to a bag that exists.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    Create,
+    Replace,
+    Append,
+}
+
+impl Mode {
+    pub fn of(append: bool, force: bool) -> Result<Mode> {
+        match (append, force) {
+            (true, true) => Err(usage!("--append and --force exclude each other")),
+            (true, false) => Ok(Mode::Append),
+            (false, true) => Ok(Mode::Replace),
+            (false, false) => Ok(Mode::Create),
+        }
+    }
+}
+
+/// How a bag is written.
+pub struct Plan {
+    /// The name of the file, or of the set.
+    pub path: String,
+    pub mode: Mode,
+    options: Options,
+    /// Those to open it when it is written.
+    reading: Options,
+}
+
+impl Plan {
+    /// Checks the options that are about writing a bag. Nothing is opened.
+    pub fn new(
+        out: &str,
+        mode: Mode,
+        output: &BagOutput,
+        encoding: &Encoding,
+        threads: Option<usize>,
+        sync: &Sync,
+    ) -> Result<Plan> {
+        check_shards(out, output)?;
+        let codec = match encoding.codecs.codec {
+            codec @ (None | Some(Codec::Auto | Codec::None | Codec::Zstd)) => codec,
+            Some(_) => return Err(usage!("--codec takes auto, none or zstd for bags")),
+        };
+        let given = options::given(Options::new(), threads, Options::threads);
+        let mut reading = options::bag_codec(given, codec);
+        if output.separate {
+            reading = reading.bag_limits(BagLimits::Separate);
+        }
+        let mut options = options::sync(reading.clone(), sync);
+        options = options::given(options, encoding.codecs.level, Options::level);
+        match encoding.checksum {
+            None => {}
+            Some(Checksum::None) => options = options.checksum(LibraryChecksum::None),
+            Some(_) => {
+                return Err(usage!("--checksum takes none for bags, or the default is written"));
+            }
+        }
+        Ok(Plan { path: path_of(out, output), mode, options, reading })
+    }
+
+    /// The same with the options of `merge` and `split`, and the dictionary.
+    pub fn of_target(
+        out: &str,
+        mode: Mode,
+        output: &BagOutput,
+        target: &BagTarget,
+        threads: Option<usize>,
+        sync: &Sync,
+    ) -> Result<Plan> {
+        let codecs = Codecs { codec: target.codec.codec, level: target.level, filters: None };
+        let encoding = Encoding { codecs, checksum: target.checksum, ..Encoding::default() };
+        let plan = Plan::new(out, mode, output, &encoding, threads, sync)?;
+        plan.dictionary(target.codec.dictionary.as_deref())
+    }
+
+    /// Appends to a set that does not say that it was written in turns.
+    pub fn interleaved(mut self) -> Plan {
+        self.options = self.options.bag_shards(BagShards::Interleaved);
+        self
+    }
+
+    /// Adds the dictionary, whose file is read.
+    pub fn dictionary(mut self, path: Option<&str>) -> Result<Plan> {
+        self.options = options::dictionary(self.options, path)?;
+        Ok(self)
+    }
+
+    pub fn open(&self) -> Result<Writer<'_>> {
+        let (path, options) = (&self.path, &self.options);
+        let writer = match self.mode {
+            Mode::Create => BagWriter::create(path, options),
+            Mode::Replace => BagWriter::replace(path, options),
+            Mode::Append => BagWriter::open(path, options),
+        };
+        Ok(Writer {
+            plan: self,
+            writer: writer.map_err(|error| opening(path, &error))?,
+            records: 0,
+            bytes: 0,
+        })
+    }
+}
+
+/// The failure to open a bag to write it. Reading and writing name the order of a set in different ways.
+fn opening(path: &str, error: &holdall::Error) -> Failure {
+    match library(path)(error.clone()) {
+        Failure::Message(text) => {
+            Failure::Message(text.replace("--shard-order interleaved", "--interleaved"))
+        }
+        other => other,
+    }
+}
+
+fn check_shards(out: &str, output: &BagOutput) -> Result {
+    if files::is_standard(out) {
+        return Err(usage!("a bag is not written from front to back: not to '-'"));
+    }
+    let name = &out[out.rfind('/').map_or(0, |slash| slash + 1)..];
+    let after_at = name.split_once('@').and_then(|(_, after)| after.chars().next());
+    if output.shards.is_some() && after_at.is_some_and(|c| c == '*' || c.is_ascii_digit()) {
+        return Err(usage!("'{out}' says how many files there are, and so does --shards"));
+    }
+    match (output.shard, output.shards) {
+        (Some(_), None) => Err(usage!("--shard wants to know of how many, --shards N")),
+        (Some(shard), Some(count)) if shard >= count => {
+            Err(usage!("--shard takes 0 to {} with --shards {count}, not {shard}", count - 1))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the path, or spec, of the bag that is written: with 8 shards it is OUT@8.bagz for OUT.bagz, and the fourth
+/// of them alone OUT-00003-of-00008.bagz.
+fn path_of(out: &str, output: &BagOutput) -> String {
+    let Some(count) = output.shards else {
+        return out.to_owned();
+    };
+    let name = out.rfind('/').map_or(0, |slash| slash + 1);
+    let dot = out[name..].rfind('.').filter(|dot| *dot > 0);
+    let (stem, end) = out.split_at(dot.map_or(out.len(), |dot| name + dot));
+    let shards = match output.shard {
+        Some(shard) => format!("-{shard:05}-of-{count:05}"),
+        None => format!("@{count}"),
+    };
+    format!("{}{shards}{}", escaped(stem), escaped(end))
+}
+
+/// A name as a spec has it: with a backslash before a character that would mean something there.
+pub fn escaped(name: &str) -> String {
+    let mut spec = String::new();
+    for c in name.chars() {
+        if matches!(c, '@' | ',' | '\\') {
+            spec.push('\\');
+        }
+        spec.push(c);
+    }
+    spec
+}
+
+/// An open bag. It counts the records that were appended, and their bytes.
+pub struct Writer<'a> {
+    plan: &'a Plan,
+    writer: BagWriter,
+    pub records: u64,
+    bytes: u64,
+}
+
+impl Writer<'_> {
+    /// Makes the records visible, and says with `done` what was done, unless `quiet`.
+    pub fn commit(mut self, done: &str, quiet: bool) -> Result {
+        let path = &self.plan.path;
+        if crate::signals::stopped() {
+            return Err(Failure::Stopped);
+        }
+        self.writer.commit().map_err(library(path))?;
+        crate::progress::end();
+        let Writer { records, bytes, .. } = self;
+        let size = self.writer.len();
+        if quiet {
+            return Ok(());
+        }
+        // a failure to find that out is no failure to write
+        let stored = Bag::open_with(path, &self.plan.reading).map_or(0, |bag| bag.stored_bytes());
+        report::note(&format!(
+            "{path}: {records} record{} of {bytes} byte{} {done}; now {size} record{} in {stored} bytes",
+            plural(records),
+            plural(bytes),
+            plural(size),
+        ));
+        Ok(())
+    }
+
+    pub fn append(&mut self, record: &[u8]) -> Result {
+        self.take(Batch { data: record, offsets: &[0, record.len() as u64] })
+    }
+}
+
+impl Sink for Writer<'_> {
+    fn take(&mut self, batch: Batch) -> Result {
+        self.writer
+            .append_concatenated(batch.data, batch.offsets)
+            .map_err(library(&self.plan.path))?;
+        self.records += batch.len() as u64;
+        self.bytes += batch.bytes().len() as u64;
+        if crate::signals::stopped() {
+            return Err(Failure::Stopped);
+        }
+        Ok(())
+    }
+}

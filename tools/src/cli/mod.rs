@@ -1,0 +1,701 @@
+//! The command line: commands, options, and the messages for wrong usage.
+
+pub mod excerpts;
+pub mod groups;
+pub mod help;
+pub mod old_names;
+pub mod slice;
+pub mod usage;
+pub mod values;
+
+use crate::failure::{Failure, Result};
+use clap::{Args, Parser, Subcommand};
+use groups::{
+    BagInput, BagOutput, BagRead, Encoding, FileInput, FrameInput, Layout, Order, Output, Reading,
+    Select, Sync, TextInput,
+};
+use slice::{Picks, Rows};
+use std::path::PathBuf;
+use values::{Checksum, DataFormat, TextFormat};
+
+/// Look into, write, check and repair chunked, compressed containers.
+#[derive(Parser)]
+#[command(name = "holdall", version = holdall::version(), disable_help_subcommand = false,
+    subcommand_required = true, args_override_self = true, max_term_width = 110)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options of every command.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Common {
+    /// Print only results and errors: no notes, no progress
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Print the time that the command took as well
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub verbose: bool,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    Info(Info),
+    Ls(Ls),
+    /// Print the structure of a folder of containers as a tree
+    Tree(excerpts::Tree),
+    /// Print names and types of columns, or the type of items
+    Schema(excerpts::Overview),
+    /// Print the number of records, rows or items
+    Count(excerpts::Overview),
+    Cat(Cat),
+    /// Print the first records, rows or items
+    Head(excerpts::Excerpt),
+    /// Print the last records, rows or items
+    Tail(excerpts::Excerpt),
+    /// Print randomly chosen records or rows
+    Sample(excerpts::Sample),
+    Pack(Pack),
+    Unpack(Unpack),
+    Append(Append),
+    Convert(Convert),
+    Merge(Merge),
+    Split(Split),
+    Trim(Trim),
+    Attr(Attr),
+    Index(Index),
+    Verify(Verify),
+    Repair(Repair),
+    Sum(Sum),
+    Identify(Identify),
+    Stats(Stats),
+    Diff(Diff),
+    Tune(Tune),
+    View(View),
+    /// Print a completion script, or the pages of the manual
+    #[command(hide = true)]
+    Generate(Generate),
+}
+
+/// Describe a container
+#[derive(Args, Debug)]
+pub struct Info {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub reading: Reading,
+    #[command(flatten)]
+    pub bag: BagInput,
+    #[command(flatten)]
+    pub frame: FrameInput,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// List the files of a dataset, one per line; missing ones are marked
+    ///
+    /// Paths are relative to the dataset. A missing file is followed by " (missing)". With --json, an object with the
+    /// member files, a list of objects with name and bytes (null if missing).
+    #[arg(long, help_heading = groups::DATASETS)]
+    pub files: bool,
+    /// Describe the remaining chunks of a superchunk with missing chunks (exit code 1)
+    #[arg(long)]
+    pub skip_damaged: bool,
+    /// Do not verify the checksums stored with the data
+    #[arg(long)]
+    pub unchecked: bool,
+    pub path: String,
+}
+
+/// List the containers in a folder and below it
+#[derive(Args, Debug)]
+pub struct Ls {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub reading: Reading,
+    /// Print one JSON list
+    #[arg(long)]
+    pub json: bool,
+    pub path: String,
+}
+
+/// Print content: records, bytes, items in C order, or rows
+#[derive(Args, Debug)]
+pub struct Cat {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub reading: Reading,
+    #[command(flatten)]
+    pub bag: BagInput,
+    #[command(flatten)]
+    pub frame: FrameInput,
+    #[command(flatten)]
+    pub select: Select,
+    #[command(flatten)]
+    pub order: Order,
+    /// Print each record after its length in bytes: 8 bytes, little-endian
+    #[arg(long, help_heading = groups::BAGS)]
+    pub lengths: bool,
+    /// Format of the output [default: csv for tables, otherwise raw]
+    #[arg(long, value_name = "FORMAT", help_heading = groups::NOT_BAGS)]
+    pub to: Option<TextFormat>,
+    /// Report damaged records and chunks, and continue (exit code 1)
+    #[arg(long)]
+    pub skip_damaged: bool,
+    /// Do not verify the checksums stored with the data
+    #[arg(long)]
+    pub unchecked: bool,
+    #[command(flatten)]
+    pub output: Output,
+    pub path: String,
+}
+
+/// Write a file into a new superchunk or array (OUT.blp), or its lines into a bag (OUT.bagz)
+#[derive(Args, Debug)]
+pub struct Pack {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub encoding: Encoding,
+    #[command(flatten)]
+    pub bag: BagOutput,
+    /// Threads to use, 0 to 65536 [default: 0, all processors]
+    #[arg(long, value_name = "N", value_parser = values::threads, allow_negative_numbers = true)]
+    pub threads: Option<usize>,
+    #[command(flatten)]
+    pub sync: Sync,
+    #[command(flatten)]
+    pub output: Output,
+    /// Format of OUT [default: by its extension; bagz without an extension]
+    #[arg(long, value_name = "FORMAT")]
+    pub to: Option<values::PackFormat>,
+    /// Append to the bag OUT, which must exist
+    #[arg(long, help_heading = groups::BAGS)]
+    pub append: bool,
+    /// With --append: append to a set that does not record its order (of Bagz or holdall 0.1.0)
+    #[arg(long, help_heading = groups::BAGS)]
+    pub interleaved: bool,
+    /// Each input file is one record
+    #[arg(long, help_heading = groups::BAGS)]
+    pub whole: bool,
+    /// File with JSON to store with the content (-: standard input)
+    #[arg(long, value_name = "FILE", help_heading = groups::SUPERCHUNKS)]
+    pub metadata: Option<String>,
+    /// Pack a .npy file as bytes, its header included, not as an array
+    #[arg(long, help_heading = groups::SUPERCHUNKS)]
+    pub raw: bool,
+    /// Input files (-: standard input); without -o the last one is OUT
+    #[arg(required = true, value_name = "IN OUT")]
+    pub paths: Vec<String>,
+}
+
+/// Write the content of a superchunk, or an array in its stored order, into a file (-: standard output)
+#[derive(Args, Debug)]
+pub struct Unpack {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub reading: Reading,
+    #[command(flatten)]
+    pub output: Output,
+    /// Report damaged chunks, and write zeros for them (exit code 1)
+    #[arg(long)]
+    pub skip_damaged: bool,
+    /// Do not verify the checksums stored with the data
+    #[arg(long)]
+    pub unchecked: bool,
+    #[arg(required = true, value_name = "IN OUT")]
+    pub paths: Vec<String>,
+}
+
+/// Append a file to the content of a superchunk, or as rows to an array or a table
+#[derive(Args, Debug)]
+pub struct Append {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub encoding: groups::Codecs,
+    /// Threads to use, 0 to 65536 [default: 0, all processors]
+    #[arg(long, value_name = "N", value_parser = values::threads, allow_negative_numbers = true)]
+    pub threads: Option<usize>,
+    #[command(flatten)]
+    pub sync: Sync,
+    /// Most memory that a file may make the tool allocate; K, M, G [default: 4G]
+    #[arg(long, value_name = "BYTES", value_parser = values::size, allow_negative_numbers = true)]
+    pub memory_limit: Option<u64>,
+    /// Format of IN [default: by its extension, otherwise raw]
+    #[arg(long, value_name = "FORMAT")]
+    pub from: Option<values::RowFormat>,
+    #[command(flatten)]
+    pub text: TextInput,
+    /// Append a .npy file as bytes, its header included
+    #[arg(long)]
+    pub raw: bool,
+    pub path: String,
+    /// The file to append (-: standard input)
+    #[arg(value_name = "IN")]
+    pub input: String,
+}
+
+/// Copy a container in another format or encoding, make one of a file, or a file of one
+#[derive(Args, Debug)]
+pub struct Convert {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub reading: Reading,
+    #[command(flatten)]
+    pub bag: BagRead,
+    #[command(flatten)]
+    pub frame: FrameInput,
+    #[command(flatten)]
+    pub bag_output: BagOutput,
+    /// Only these records, in this order; -1 is the last
+    #[arg(long, value_name = "I,J,..", value_parser = values::numbers, allow_hyphen_values = true, help_heading = groups::BAGS)]
+    pub records: Option<groups::Numbers>,
+    /// Only this slice of the records, as in Python
+    #[arg(long, value_name = "A:B:C", value_parser = slice::Picks::parse, allow_hyphen_values = true,
+        help_heading = groups::BAGS)]
+    pub slice: Option<slice::Picks>,
+    #[command(flatten)]
+    pub encoding: Encoding,
+    #[command(flatten)]
+    pub layout: Layout,
+    #[command(flatten)]
+    pub input: FileInput,
+    #[command(flatten)]
+    pub text: TextInput,
+    /// Only these rows of a table: a slice as in Python, or a list
+    #[arg(long, value_name = "A:B:C|I,J,..", value_parser = Rows::parse, allow_hyphen_values = true,
+        help_heading = groups::DATASETS)]
+    pub rows: Option<Rows>,
+    #[command(flatten)]
+    pub sync: Sync,
+    #[command(flatten)]
+    pub output: Output,
+    /// Format of OUT [default: by its extension; without one bcolz for rows, otherwise blpk]
+    #[arg(long, value_name = "FORMAT")]
+    pub to: Option<DataFormat>,
+    /// Report damaged chunks, and write zeros for them; leave out damaged records (exit code 1)
+    #[arg(long)]
+    pub skip_damaged: bool,
+    /// Do not verify the checksums stored with the data
+    #[arg(long)]
+    pub unchecked: bool,
+    #[arg(required = true, value_name = "IN OUT")]
+    pub paths: Vec<String>,
+}
+
+/// Write the records of all inputs into one bag, or the rows of all into one array or table
+#[derive(Args, Debug)]
+pub struct Merge {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub reading: Reading,
+    #[command(flatten)]
+    pub bag: BagRead,
+    #[command(flatten)]
+    pub target: groups::BagTarget,
+    #[command(flatten)]
+    pub sync: Sync,
+    #[command(flatten)]
+    pub output: Output,
+    /// Report damaged records, and leave them out (exit code 1)
+    #[arg(long, help_heading = groups::BAGS)]
+    pub skip_damaged: bool,
+    /// Do not verify the checksums stored with the data
+    #[arg(long)]
+    pub unchecked: bool,
+    #[arg(required = true, value_name = "IN OUT")]
+    pub paths: Vec<String>,
+}
+
+/// Write the records of a bag into several bags: OUT.bagz becomes OUT-00000-of-0000N.bagz and so on
+#[derive(Args, Debug)]
+pub struct Split {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub reading: Reading,
+    #[command(flatten)]
+    pub bag: BagRead,
+    #[command(flatten)]
+    pub target: groups::BagTarget,
+    #[command(flatten)]
+    pub sync: Sync,
+    #[command(flatten)]
+    pub output: Output,
+    /// Number of bags, each with consecutive records and about equal in number
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=99999))]
+    pub parts: u32,
+    /// Report damaged records, and leave them out (exit code 1)
+    #[arg(long)]
+    pub skip_damaged: bool,
+    /// Do not verify the checksums stored with the data
+    #[arg(long)]
+    pub unchecked: bool,
+    #[arg(required = true, value_name = "IN OUT")]
+    pub paths: Vec<String>,
+}
+
+/// Retain the first ROWS rows of an array or a table; -- -ROWS removes as many from its end
+#[derive(Args, Debug)]
+pub struct Trim {
+    #[command(flatten)]
+    pub common: Common,
+    /// Threads to use, 0 to 65536 [default: 0, all processors]
+    #[arg(long, value_name = "N", value_parser = values::threads, allow_negative_numbers = true)]
+    pub threads: Option<usize>,
+    #[command(flatten)]
+    pub sync: Sync,
+    pub path: String,
+    #[arg(value_name = "ROWS", value_parser = values::integer)]
+    pub rows: i64,
+}
+
+/// Print, set or remove attributes, which are JSON; the metalayers of a frame are shown as that
+#[derive(Args, Debug)]
+pub struct Attr {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(subcommand)]
+    pub action: AttrAction,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum AttrAction {
+    /// Print the value of an attribute, or an object of all
+    Get {
+        #[command(flatten)]
+        common: Common,
+        #[command(flatten)]
+        options: AttrOptions,
+        path: String,
+        name: Option<String>,
+    },
+    /// Set an attribute to a JSON value
+    Set {
+        #[command(flatten)]
+        common: Common,
+        #[command(flatten)]
+        options: AttrOptions,
+        path: String,
+        name: String,
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+    },
+    /// Remove an attribute
+    Remove {
+        #[command(flatten)]
+        common: Common,
+        #[command(flatten)]
+        options: AttrOptions,
+        path: String,
+        name: String,
+    },
+}
+
+#[derive(Args, Debug)]
+pub struct AttrOptions {
+    /// Value as stored: get prints these bytes, set reads them from the file VALUE (-: standard input)
+    #[arg(long)]
+    pub raw: bool,
+    #[command(flatten)]
+    pub sync: Sync,
+}
+
+/// Build an index of a bag, or find the records that equal a key
+#[derive(Args, Debug)]
+pub struct Index {
+    #[command(subcommand)]
+    pub action: IndexAction,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum IndexAction {
+    /// Build the index of a bag
+    Build {
+        #[command(flatten)]
+        common: Common,
+        #[command(flatten)]
+        options: IndexOptions,
+        #[command(flatten)]
+        sync: groups::Sync,
+        /// Replace an existing index
+        #[arg(short, long)]
+        force: bool,
+        bag: String,
+    },
+    /// Print the numbers of the records that equal a key
+    Find {
+        #[command(flatten)]
+        common: Common,
+        #[command(flatten)]
+        options: IndexOptions,
+        /// Find each line of this file (-: standard input), and print its first record, or none
+        #[arg(long, value_name = "FILE")]
+        keys: Option<String>,
+        /// Print one JSON object per key
+        #[arg(long)]
+        json: bool,
+        bag: String,
+        key: Vec<std::ffi::OsString>,
+    },
+}
+
+#[derive(Args, Debug)]
+pub struct IndexOptions {
+    #[command(flatten)]
+    pub reading: Reading,
+    #[command(flatten)]
+    pub bag: BagInput,
+    /// File of the index [default: BAG.index]
+    #[arg(long, value_name = "FILE")]
+    pub index: Option<PathBuf>,
+    /// Leave out damaged records, and damaged parts of the index (exit code 1)
+    #[arg(long)]
+    pub skip_damaged: bool,
+}
+
+/// Read everything, check every length and checksum, and report each fault
+#[derive(Args, Debug)]
+pub struct Verify {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub reading: Reading,
+    #[command(flatten)]
+    pub bag: BagInput,
+    #[command(flatten)]
+    pub frame: FrameInput,
+    /// Report progress on standard error each second, even if it is not a terminal
+    #[arg(long)]
+    pub progress: bool,
+    /// Print one JSON object per path
+    #[arg(long)]
+    pub json: bool,
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<String>,
+}
+
+/// Bring a torn or damaged container back to its last consistent state
+#[derive(Args, Debug)]
+pub struct Repair {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub codec: groups::BagCodec,
+    #[command(flatten)]
+    pub sync: Sync,
+    /// Threads to use, 0 to 65536 [default: 0, all processors]
+    #[arg(long, value_name = "N", value_parser = values::threads, allow_negative_numbers = true)]
+    pub threads: Option<usize>,
+    /// Most memory that a file may make the tool allocate; K, M, G [default: 4G]
+    #[arg(long, value_name = "BYTES", value_parser = values::size, allow_negative_numbers = true)]
+    pub memory_limit: Option<u64>,
+    /// Location of the limits of a bag [default: tail]
+    #[arg(long, value_name = "LOCATION")]
+    pub limits: Option<values::Limits>,
+    /// Print what a repair would do, with its exit code, and change nothing
+    #[arg(short = 'n', long)]
+    pub dry_run: bool,
+    /// Bags: find records without limits; datasets: replace damaged chunks, remove lost columns
+    #[arg(long)]
+    pub skip_damaged: bool,
+    /// Take the small files of a dataset as they are, whatever their checksums say
+    #[arg(long)]
+    pub unchecked: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    pub path: String,
+}
+
+/// Print a digest of the content: the same, however it is stored
+#[derive(Args, Debug)]
+pub struct Sum {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub reading: Reading,
+    #[command(flatten)]
+    pub bag: BagInput,
+    #[command(flatten)]
+    pub frame: FrameInput,
+    /// Kind of digest
+    #[arg(long, value_name = "KIND", default_value = "sha256")]
+    pub checksum: Checksum,
+    /// Only this slice, as in Python; of an array with a part per dimension: 10:20,:,5
+    #[arg(long, value_name = "A:B:C[,..]", value_parser = Picks::parse, allow_hyphen_values = true)]
+    pub slice: Option<Picks>,
+    /// Do not verify the checksums stored with the data
+    #[arg(long)]
+    pub unchecked: bool,
+    /// Print one JSON object per path
+    #[arg(long)]
+    pub json: bool,
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<String>,
+}
+
+/// Print the format and kind of each path
+#[derive(Args, Debug)]
+pub struct Identify {
+    #[command(flatten)]
+    pub common: Common,
+    /// Print one JSON object per path
+    #[arg(long)]
+    pub json: bool,
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<String>,
+}
+
+/// Summarize values: extremes, mean, deviation and nulls of each column, of an array, or of the lengths of records
+#[derive(Args, Debug)]
+pub struct Stats {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub reading: Reading,
+    #[command(flatten)]
+    pub bag: BagInput,
+    #[command(flatten)]
+    pub frame: FrameInput,
+    /// Only these columns, in this order
+    #[arg(long, value_name = "X,Y,..", value_delimiter = ',', help_heading = groups::DATASETS)]
+    pub columns: Option<Vec<String>>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    pub path: String,
+}
+
+/// Compare the content of two containers, whatever stores it: exit code 0 equal, 1 different, 2 trouble
+#[derive(Args, Debug)]
+pub struct Diff {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub reading: Reading,
+    #[command(flatten)]
+    pub bag: BagInput,
+    #[command(flatten)]
+    pub frame: FrameInput,
+    /// Compare format, chunk shapes, codec, filters and checksum as well
+    #[arg(long)]
+    pub encoding: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    #[arg(value_name = "A")]
+    pub left: String,
+    #[arg(value_name = "B")]
+    pub right: String,
+}
+
+/// Try codecs, levels, filters and chunks on a sample of the data, and recommend some
+#[derive(Args, Debug)]
+pub struct Tune {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub reading: Reading,
+    #[command(flatten)]
+    pub bag: BagInput,
+    #[command(flatten)]
+    pub frame: FrameInput,
+    /// The most time to take
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = values::seconds)]
+    pub seconds: f64,
+    /// What the recommendation is for
+    #[arg(long, value_name = "GOAL", default_value = "balance")]
+    pub goal: values::Goal,
+    /// Write a chart of size against speed (SVG)
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<String>,
+    /// Replace the file of --plot if it exists
+    #[arg(short, long)]
+    pub force: bool,
+    /// The column of a table [default: the largest one]
+    #[arg(long, value_name = "X", help_heading = groups::DATASETS)]
+    pub column: Option<String>,
+    /// The type of the items of a file without a header, as NumPy spells it: '<i2'
+    #[arg(long, value_name = "DTYPE", help_heading = groups::FILES)]
+    pub dtype: Option<String>,
+    /// Bytes of an item of such a file, 1 to 255 [default: 8]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..), help_heading = groups::FILES)]
+    pub typesize: Option<u8>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    #[arg(value_name = "IN")]
+    pub path: String,
+}
+
+/// Show a plane of an array, or the histogram of a column, as a picture or in the terminal
+#[derive(Args, Debug)]
+pub struct View {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub reading: Reading,
+    #[command(flatten)]
+    pub frame: FrameInput,
+    /// The column of a table [default: the first one of numbers]
+    #[arg(long, value_name = "X", help_heading = groups::DATASETS)]
+    pub column: Option<String>,
+    /// The plane: a part for each dimension, as 3,:,5:60 [default: the middle of the leading dimensions]
+    #[arg(long, value_name = "A:B:C[,..]", value_parser = Picks::parse, allow_hyphen_values = true)]
+    pub slice: Option<Picks>,
+    /// The most columns of the picture or histogram [default: that of the terminal, or 1024 pixels]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(8..=8192))]
+    pub width: Option<u32>,
+    #[command(flatten)]
+    pub output: Output,
+    pub path: String,
+}
+
+#[derive(Args, Debug)]
+pub struct Generate {
+    #[command(subcommand)]
+    pub what: Generated,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum Generated {
+    /// Print the completion script of a shell
+    Completions { shell: clap_complete::Shell },
+    /// Write the pages of the manual into a folder
+    Man { folder: PathBuf },
+}
+
+fn missing() -> Failure {
+    Failure::Usage("an operand is missing".to_owned())
+}
+
+/// Returns the inputs and OUT: the operand of `--output`, otherwise the last of `paths`.
+pub fn operands<'a>(paths: &'a [String], output: &'a Output) -> Result<(&'a [String], &'a str)> {
+    let (inputs, out) = match (&output.output, paths) {
+        (Some(out), inputs) => (inputs, out),
+        (None, [inputs @ .., out]) => (inputs, out),
+        (None, []) => return Err(missing()),
+    };
+    match inputs {
+        [] => Err(missing()),
+        inputs => Ok((inputs, out)),
+    }
+}
+
+/// Returns the only input and OUT, as `operands`.
+pub fn one_operand<'a>(paths: &'a [String], output: &'a Output) -> Result<(&'a str, &'a str)> {
+    match operands(paths, output)? {
+        ([input], out) => Ok((input, out)),
+        (inputs, out) => {
+            let more = if output.output.is_none() { out } else { &inputs[1] };
+            let more = if inputs.len() > 2 { &inputs[2] } else { more };
+            Err(Failure::Usage(format!("one operand too many, '{more}'")))
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! `holdall attr`: the attributes of arrays and tables, JSON under names. Those of frames are MessagePack, shown as
+//! JSON.
+//!
+//! `get` prints the value of one attribute, or one JSON object of all.
+
+use crate::array::attributes;
+use crate::array::dataset::Dataset;
+use crate::cli::groups::FrameInput;
+use crate::cli::{Attr, AttrAction, AttrOptions};
+use crate::detect::{self, Container};
+use crate::failure::{Exit, Result};
+use crate::output::Output;
+use crate::{failure, files, options, usage};
+use holdall::Options;
+
+/// Refuses containers without attributes.
+fn check(path: &str) -> Result {
+    let is_frame = || detect::format(path, None).is_some_and(detect::is_frame);
+    if detect::container(path, None) == Container::Dataset || is_frame() {
+        return Ok(());
+    }
+    Err(failure!(
+        "{path}: attributes are those of datasets, and this is none (info prints the metadata of a superchunk)"
+    ))
+}
+
+fn get(path: &str, name: Option<&str>, raw: bool) -> Result<Exit> {
+    if raw && name.is_none() {
+        return Err(usage!("--raw is for one value, to get or to set"));
+    }
+    check(path)?;
+    let dataset = Dataset::read(path, &FrameInput::default(), Options::new())?;
+    let mut output = Output::standard();
+    match name {
+        Some(name) if raw => output.bytes(dataset.stored_attribute(name)?)?,
+        Some(name) => output.line(dataset.attribute(name)?)?,
+        None => {
+            let names = dataset.attribute_names();
+            output.text("{")?;
+            for (i, name) in names.iter().enumerate() {
+                let (separator, key) = (if i > 0 { "," } else { "" }, serde_json::json!(name));
+                let value = attributes::as_json(&dataset.attribute(name)?);
+                output.text(format_args!("{separator}\n  {key}: {value}"))?;
+            }
+            output.line(if names.is_empty() { "}" } else { "\n}" })?;
+        }
+    }
+    output.finish(Exit::Done)
+}
+
+/// Opens a dataset, changes it and commits.
+fn change(
+    path: &str,
+    options: &AttrOptions,
+    change: impl FnOnce(&mut Dataset) -> Result,
+) -> Result<Exit> {
+    check(path)?;
+    let mut dataset =
+        Dataset::open_for_writing(path, &options::sync(Options::new(), &options.sync))?;
+    change(&mut dataset)?;
+    dataset.commit()?;
+    Ok(Exit::Done)
+}
+
+fn set(path: &str, name: &str, value: &str, options: &AttrOptions) -> Result<Exit> {
+    if options.raw {
+        let bytes = files::read_all(value)?;
+        return change(path, options, |dataset| dataset.set_stored_attribute(name, &bytes));
+    }
+    if !attributes::is_json(value) {
+        return Err(usage!("the value is JSON, as 1.5, '\"text\"' or '[1, 2]', not '{value}'"));
+    }
+    change(path, options, |dataset| dataset.set_attribute(name, value))
+}
+
+fn remove(path: &str, name: &str, options: &AttrOptions) -> Result<Exit> {
+    if options.raw {
+        return Err(usage!("--raw is for one value, to get or to set"));
+    }
+    change(path, options, |dataset| {
+        if !dataset.attribute_names().contains(&name) {
+            return Err(failure!("{path}: there is no attribute '{name}'"));
+        }
+        dataset.remove_attribute(name)
+    })
+}
+
+pub fn run(args: &Attr) -> Result<Exit> {
+    match &args.action {
+        AttrAction::Get { options, path, name, .. } => get(path, name.as_deref(), options.raw),
+        AttrAction::Set { options, path, name, value, .. } => set(path, name, value, options),
+        AttrAction::Remove { options, path, name, .. } => remove(path, name, options),
+    }
+}

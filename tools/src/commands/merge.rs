@@ -1,0 +1,190 @@
+//! `holdall merge`: several containers of a kind into one.
+
+use crate::array::dataset::{Content, Dataset};
+use crate::cli::usage::Usage;
+use crate::cli::{Merge, operands};
+use crate::detect::{self, Container};
+use crate::failure::{Exit, Failure, Result, creation, library};
+use crate::report::{self, plural};
+use crate::{array, bag, options, progress, signals};
+use crate::{failure, usage};
+use holdall::{Array, ArrayLayout, Format, Location, Options, Table};
+
+/// Bytes of rows that are copied at once.
+const PIECE: u64 = 8 << 20;
+
+pub fn run(args: &Merge, usage: &Usage) -> Result<Exit> {
+    let (inputs, out) = operands(&args.paths, &args.output)?;
+    if let Some(input) = inputs.iter().find(|input| detect::is_missing(input)) {
+        holdall::identify(input).map_err(library(input))?;
+    }
+    let kinds: Vec<Container> = inputs.iter().map(|input| detect::container(input, None)).collect();
+    let odd = kinds.iter().zip(inputs).find(|(kind, _)| **kind != kinds[0]);
+    if let Some((kind, input)) = odd {
+        return Err(usage!(
+            "'{}' is a {}, and '{input}' is a {}",
+            inputs[0],
+            kinds[0].name(),
+            kind.name()
+        ));
+    }
+    usage.fit(kinds[0].name())?;
+    let reading = options::reading(&args.reading, args.unchecked);
+    match kinds[0] {
+        Container::Bag => bag::merge::run(args, inputs, out),
+        Container::Dataset => {
+            let open = |input: &String| Dataset::read(input, &Default::default(), reading.clone());
+            datasets(args, inputs.iter().map(open).collect::<Result<_>>()?, out)
+        }
+        Container::Superchunk => {
+            // Bloscpack files of arrays
+            let open = |input: &String| {
+                let array = Array::open_with(input, &reading).map_err(|_| {
+                    usage!("merge takes bags, arrays or tables, and '{input}' is a superchunk")
+                })?;
+                Ok(Dataset::of_array(input, array))
+            };
+            datasets(args, inputs.iter().map(open).collect::<Result<_>>()?, out)
+        }
+    }
+}
+
+/// Concatenates arrays along their first dimension, or the rows of tables. The result has the format, the chunks and
+/// the attributes of the first one.
+fn datasets(args: &Merge, datasets: Vec<Dataset>, out: &str) -> Result<Exit> {
+    let first = &datasets[0];
+    for dataset in &datasets {
+        if type_of(dataset) != type_of(first) || dataset.format != first.format {
+            return Err(failure!(
+                "{}: it is {}, and {} is {}",
+                dataset.path,
+                described(dataset),
+                first.path,
+                described(first)
+            ));
+        }
+    }
+    signals::catch();
+    progress::begin("merge", args.common.quiet, false);
+    let mut merged = create(args, first, out)?;
+    if first.format != Format::Bloscpack {
+        array::attributes::copy(first, &mut merged)?;
+    }
+    let all: u64 = datasets.iter().map(Dataset::rows).sum();
+    for dataset in &datasets {
+        append(&mut merged, dataset, all)?;
+    }
+    if signals::stopped() {
+        return Err(Failure::Stopped);
+    }
+    merged.commit()?;
+    progress::end();
+    if !args.common.quiet {
+        let (n, s) = (datasets.len(), plural(datasets.len() as u64));
+        let what = if first.table().is_some() { "table" } else { "array" };
+        report::note(&format!("{out}: {all} row{} of {n} {what}{s} merged", plural(all)));
+    }
+    Ok(Exit::Done)
+}
+
+/// The types of the columns, or of the items and the shape of a row.
+fn type_of(dataset: &Dataset) -> Vec<(String, String)> {
+    let row = |array: &Array| {
+        let shape = array.shape().get(1..).unwrap_or_default();
+        format!("{} {shape:?}", array.dtype())
+    };
+    match &dataset.content {
+        Content::Array(array) => vec![(String::new(), row(array))],
+        Content::Table(table) => columns(table).map(|(name, column)| (name, row(column))).collect(),
+    }
+}
+
+fn described(dataset: &Dataset) -> String {
+    let types = type_of(dataset).into_iter();
+    let types: Vec<String> = types.map(|(name, row)| format!("{name} {row}")).collect();
+    let kind = if dataset.table().is_some() { "a table" } else { "an array" };
+    let format = detect::format_name(dataset.format);
+    format!("{kind} of {format} with rows of{}", types.join(","))
+}
+
+fn columns(table: &Table) -> impl Iterator<Item = (String, &Array)> {
+    let names = table.column_names();
+    names.filter_map(|name| Some((name.to_owned(), table.column(name)?)))
+}
+
+/// Creates a dataset without rows, which appears with its commit.
+fn create(args: &Merge, like: &Dataset, out: &str) -> Result<Dataset> {
+    let options = options::given(Options::new(), args.reading.threads, Options::threads);
+    let (options, force) = (options::sync(options, &args.sync), args.output.force);
+    let content = match &like.content {
+        Content::Array(array) => {
+            let Some((_, row)) = array.shape().split_first() else {
+                return Err(failure!("{}: an array without dimensions has no rows", like.path));
+            };
+            let shape: Vec<u64> = std::iter::once(0).chain(row.iter().copied()).collect();
+            let mut layout = ArrayLayout::new(like.format).chunks(array.chunk_shape());
+            if detect::is_frame(like.format) {
+                layout = layout.blocks(array.block_shape());
+            }
+            let create = if force { Array::replace } else { Array::create };
+            create(Location::from(out), &array.dtype(), &shape, &layout, &options)
+                .map(Content::Array)
+        }
+        Content::Table(table) => {
+            let types: Vec<(String, String)> =
+                columns(table).map(|(name, column)| (name, dtype(column))).collect();
+            let types: Vec<(&str, &str)> = types.iter().map(|(n, t)| (&n[..], &t[..])).collect();
+            let create = if force { Table::replace } else { Table::create };
+            create(Location::from(out), like.format, &types, &options).map(Content::Table)
+        }
+    };
+    Ok(Dataset {
+        path: out.to_owned(),
+        at: None,
+        format: like.format,
+        content: content.map_err(creation(out, force))?,
+    })
+}
+
+/// The type of a column, with the shape of its items.
+fn dtype(column: &Array) -> String {
+    match column.shape().get(1..).unwrap_or_default() {
+        [] => column.dtype(),
+        shape => {
+            let numbers: Vec<String> = shape.iter().map(u64::to_string).collect();
+            format!("({},){}", numbers.join(","), column.dtype())
+        }
+    }
+}
+
+fn append(merged: &mut Dataset, dataset: &Dataset, all: u64) -> Result {
+    let (rows, done) = (dataset.rows(), merged.rows());
+    let path = merged.path.clone();
+    match (&mut merged.content, &dataset.content) {
+        (Content::Array(to), Content::Array(from)) => {
+            let row = from.shape()[1..].iter().product::<u64>() * from.item_size() as u64;
+            let chunk = from.chunk_shape().first().copied().unwrap_or(1).max(1);
+            let piece = (PIECE / row.max(1) / chunk * chunk).max(1);
+            let mut bytes = Vec::new();
+            for begin in (0..rows).step_by(piece as usize) {
+                let n = piece.min(rows - begin);
+                bytes.resize((n * row) as usize, 0);
+                let rest = from.shape()[1..].iter().map(|n| 0..*n);
+                let part: Vec<_> = std::iter::once(begin..begin + n).chain(rest).collect();
+                from.read_bytes(&part[..], &mut bytes).map_err(library(&dataset.path))?;
+                to.append_bytes(0, n, &bytes).map_err(library(&path))?;
+                if !progress::report(done + begin + n, all) {
+                    return Err(Failure::Stopped);
+                }
+            }
+            Ok(())
+        }
+        (Content::Table(to), Content::Table(from)) => {
+            let stream = from.to_arrow(.., 0).map_err(library(&dataset.path))?.into_stream();
+            to.append_arrow(stream).map_err(library(&path))?;
+            progress::report(done + rows, all);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,151 @@
+//! `holdall sum`: a digest of the content, the same however it is stored: of records after their lengths, as
+//! `cat --lengths` prints them, otherwise of what `cat --to raw` prints.
+//!
+//! With `--json`, one object per path, on a line of its own:
+//!
+//! - `path`: string
+//! - `checksum`: the kind of digest, as `--checksum` takes it
+//! - `digest`: string of hexadecimal digits
+
+use crate::array::cat::Items;
+use crate::array::dataset::{Content, Dataset, has_objects, in_c_order};
+use crate::bag::Access;
+use crate::cli::Sum;
+use crate::cli::slice::Picks;
+use crate::cli::usage::Usage;
+use crate::detect::{self, Container};
+use crate::failure::{Exit, Failure, Result, library};
+use crate::output::Output;
+use crate::rows::frame::{Batch, Selected, Stored, row};
+use crate::superchunk::cat::{check_slice, give};
+use crate::superchunk::source::{Damage, Source};
+use crate::{failure, options, progress, report, signals};
+use holdall::{Array, Checksum, Options, Schunk, Table};
+
+/// Bytes of rows that are hashed at once.
+const ROWS: usize = 1 << 16;
+
+struct Summing<'a> {
+    args: &'a Sum,
+    slice: Option<&'a Picks>,
+    options: Options,
+    checksum: Checksum,
+}
+
+impl Summing<'_> {
+    fn bag(&self, path: &str) -> Result<Vec<u8>> {
+        check_slice(self.slice, "a bag")?;
+        let (args, bag) = (self.args, &self.args.bag);
+        let access = Access::new(&args.reading, args.unchecked, &bag.read, &bag.codec)?;
+        let bag = access.sliced(self.slice)?.open(path)?;
+        let (digest, _) = bag.checksum(self.checksum).map_err(library(path))?;
+        Ok(digest)
+    }
+
+    fn superchunk(&self, path: &str) -> Result<Vec<u8>> {
+        let (source, mut damage) = Source::open(path, &self.options, false)?;
+        let array = source.array()?;
+        if self.slice.is_none() && array.as_ref().is_none_or(in_c_order) {
+            // all of the content as it is stored
+            let schunk = Schunk::open_with(path, &self.options).map_err(library(path))?;
+            let (digest, _) = schunk.checksum(self.checksum).map_err(library(path))?;
+            return Ok(digest);
+        }
+        if let Some(array) = array {
+            return self.items(path, &array);
+        }
+        check_slice(self.slice, "a superchunk")?;
+        let mut hasher = self.checksum.hasher();
+        give(&source, self.slice, &mut damage, &mut |bytes| {
+            hasher.update(bytes);
+            Ok(())
+        })?;
+        Ok(hasher.finish())
+    }
+
+    fn items(&self, path: &str, array: &Array) -> Result<Vec<u8>> {
+        if has_objects(array) {
+            return Err(failure!("{path}: objects of Python have no digest"));
+        }
+        let mut hasher = self.checksum.hasher();
+        Items::of(array, path, self.slice, None)?.each(&mut Damage::new(path), |bytes| {
+            hasher.update(bytes);
+            Ok(())
+        })?;
+        Ok(hasher.finish())
+    }
+
+    /// The rows as `cat --to raw` prints them: the items of each row end to end.
+    fn rows(&self, path: &str, table: &Table) -> Result<Vec<u8>> {
+        check_slice(self.slice, "a table")?;
+        let stored = Stored::of_table(path, table, None)?;
+        let selected = Selected::new(path, None, self.slice, table.rows())?;
+        let (mut hasher, mut rows) = (self.checksum.hasher(), Vec::with_capacity(2 * ROWS));
+        stored.each(&selected, &mut Damage::new(path), |batch: &Batch| {
+            for i in 0..batch.rows {
+                for (column, bytes) in stored.frame.columns.iter().zip(&batch.columns) {
+                    rows.extend_from_slice(row(column, bytes, i));
+                }
+                if rows.len() >= ROWS {
+                    hasher.update(&rows);
+                    rows.clear();
+                }
+            }
+            if signals::stopped() { Err(Failure::Stopped) } else { Ok(()) }
+        })?;
+        hasher.update(&rows);
+        Ok(hasher.finish())
+    }
+
+    fn dataset(&self, path: &str) -> Result<Vec<u8>> {
+        let dataset = Dataset::read(path, &self.args.frame, self.options.clone())?;
+        match &dataset.content {
+            Content::Array(array) => self.items(path, array),
+            Content::Table(table) => self.rows(path, table),
+        }
+    }
+
+    fn digest(&self, path: &str) -> Result<String> {
+        progress::begin("sum", self.args.common.quiet, false);
+        let digest = match detect::container(path, self.args.frame.at) {
+            Container::Bag => self.bag(path),
+            Container::Superchunk => self.superchunk(path),
+            Container::Dataset => self.dataset(path),
+        };
+        progress::end();
+        let mut digest = digest?;
+        // numbers are printed as other tools do
+        if matches!(self.checksum, Checksum::Crc32 | Checksum::Adler32) {
+            digest.reverse();
+        }
+        Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+pub fn run(args: &Sum, _usage: &Usage) -> Result<Exit> {
+    signals::catch();
+    let options = options::bag(options::reading(&args.reading, args.unchecked), &args.bag)?;
+    let summing = Summing {
+        args,
+        slice: args.slice.as_ref(),
+        options: options::frame(options, &args.frame),
+        checksum: options::chunk_checksum(args.checksum),
+    };
+    let (mut output, mut has_failed) = (Output::standard(), false);
+    for path in &args.paths {
+        match summing.digest(path) {
+            Ok(digest) if args.json => output.line(serde_json::json!({
+                "path": path,
+                "checksum": format!("{:?}", args.checksum).to_lowercase(),
+                "digest": digest,
+            }))?,
+            Ok(digest) => output.line(format_args!("{digest}  {}", report::printable(path)))?,
+            Err(Failure::Message(text)) => {
+                has_failed = true;
+                report::error(&text);
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    output.finish(Exit::damaged(has_failed))
+}

@@ -1,0 +1,57 @@
+//! `holdall trim`: an array or a table retains its first rows.
+
+use crate::array::dataset::{Content, Dataset};
+use crate::cli::Trim;
+use crate::detect::{self, Container};
+use crate::failure;
+use crate::failure::{Exit, Result, library};
+use crate::options;
+use crate::report::{self, plural};
+use crate::superchunk::source::array_of;
+use holdall::{Array, Options};
+
+/// Opens an array or a table; also an array in a Bloscpack file.
+fn open(path: &str, options: &Options) -> Result<Dataset> {
+    if detect::container(path, None) != Container::Superchunk {
+        return Dataset::open_for_writing(path, options);
+    }
+    let array = array_of(path, Array::open_for_writing(path, options))?;
+    let array = array.ok_or_else(|| failure!("{path}: a superchunk that is no array has no rows"));
+    array.map(|array| Dataset::of_array(path, array))
+}
+
+fn cut(content: &mut Content, from: u64, to: u64) -> holdall::Result<()> {
+    match content {
+        Content::Table(table) => {
+            table.truncate(to)?;
+            table.commit()
+        }
+        Content::Array(array) => {
+            array.remove(0, to..from)?;
+            array.commit()
+        }
+    }
+}
+
+pub fn run(args: &Trim) -> Result<Exit> {
+    let path = &args.path;
+    let options = options::given(Options::new(), args.threads, Options::threads);
+    let mut dataset = open(path, &options::sync(options, &args.sync))?;
+    if dataset.array().is_some_and(|array| array.shape().is_empty()) {
+        return Err(failure!("{path}: an array without dimensions has no rows"));
+    }
+    let (from, rows) = (dataset.rows(), args.rows.unsigned_abs());
+    if rows > from {
+        let suffix = plural(from);
+        return Err(failure!("{path}: it has {from} row{suffix}, and not {rows}"));
+    }
+    let to = if args.rows < 0 { from - rows } else { rows };
+    if to < from {
+        cut(&mut dataset.content, from, to).map_err(library(path))?;
+    }
+    if !args.common.quiet {
+        let (gone, suffix) = (from - to, plural(from - to));
+        report::note(&format!("{path}: {gone} row{suffix} gone, now {to}"));
+    }
+    Ok(Exit::Done)
+}

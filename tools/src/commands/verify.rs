@@ -1,0 +1,253 @@
+//! `holdall verify`: reads everything, and reports each fault.
+//!
+//! With `--json`, one object per path, on a line of its own:
+//!
+//! - `path`: string
+//! - `faults`: list of `{"part": string, "message": string, "position": number or null}`. `position` is the number of
+//!   the record or chunk.
+//! - `files`: only of a set that cannot be opened as a whole: a list of such objects, one for each of its files
+//! - `intact`, `corrupt`, `unchecked`: numbers of records or chunks
+//! - `result`: `"intact"`, `"corrupt"`, `"unreadable"` (the reason is on standard error), or `"changed"` (a writer
+//!   committed during each attempt)
+
+use crate::cli::Verify;
+use crate::detect::{self, Container};
+use crate::failure::{Exit, Failure, Result, library};
+use crate::output::Output;
+use crate::{options, progress, report, signals};
+use holdall::{Bag, Error, Options, Status};
+use serde_json::json;
+
+/// What is known about a path, or about several files.
+#[derive(Default)]
+struct Verdict {
+    intact: u64,
+    corrupt: u64,
+    unchecked: u64,
+    /// Something is corrupt.
+    is_corrupt: bool,
+    /// A fault is none of a single record or chunk.
+    is_broken: bool,
+    /// A writer committed during each attempt.
+    is_changed: bool,
+    /// It cannot be read, which was reported.
+    has_failed: bool,
+}
+
+impl Verdict {
+    fn has_counts(&self) -> bool {
+        self.intact + self.corrupt + self.unchecked > 0
+    }
+
+    fn add(&mut self, other: &Verdict) {
+        self.intact += other.intact;
+        self.corrupt += other.corrupt;
+        self.unchecked += other.unchecked;
+        self.is_changed |= other.is_changed;
+    }
+
+    fn counts(&self) -> String {
+        let (intact, corrupt, unchecked) = (self.intact, self.corrupt, self.unchecked);
+        format!("{intact} intact, {corrupt} corrupt, {unchecked} unchecked")
+    }
+
+    /// The members of the JSON object after the faults.
+    fn members(&self) -> String {
+        let result = match self {
+            Verdict { is_corrupt: true, .. } => "corrupt",
+            Verdict { has_failed: true, .. } => "unreadable",
+            Verdict { is_changed: true, .. } => "changed",
+            _ => "intact",
+        };
+        let (intact, corrupt, unchecked) = (self.intact, self.corrupt, self.unchecked);
+        format!(
+            r#""intact":{intact},"corrupt":{corrupt},"unchecked":{unchecked},"result":"{result}"}}"#
+        )
+    }
+}
+
+/// Reports an error that is none of the content.
+fn report_error(path: &str, error: &Error) {
+    if let Failure::Message(text) = library(path)(error.clone()) {
+        report::error(&text);
+    }
+}
+
+/// Returns whether a message names a part, and not one with a longer number.
+fn names(message: &str, part: &str) -> bool {
+    let after = message.find(part).map(|at| &message[at + part.len()..]);
+    after.is_some_and(|after| after.is_empty() || after.starts_with([':', ' ']))
+}
+
+struct Verification<'a, 'o> {
+    args: &'a Verify,
+    output: &'a mut Output<'o>,
+}
+
+impl Verification<'_, '_> {
+    fn fault(&mut self, part: &str, fault: &Error, is_first: bool) -> Result {
+        let message = report::translated(fault.message());
+        if self.args.json {
+            let separator = if is_first { "" } else { "," };
+            let fault = json!({"part": part, "message": message, "position": fault.position()});
+            return self.output.text(format_args!("{separator}{fault}"));
+        }
+        let message = report::printable(&message);
+        match report::printable(part) {
+            part if names(&message, &part) => self.output.line(message),
+            part => self.output.line(format_args!("{part}: {message}")),
+        }
+    }
+
+    /// Verifies one path, and prints its faults. Damage is a result; that something cannot be read at all (it is
+    /// absent, the disk fails) is an error.
+    fn verify_one(&mut self, path: &str, options: &Options) -> Result<Verdict> {
+        let (mut verdict, mut printed) = (Verdict::default(), Ok(()));
+        if self.args.json {
+            let path = json!(path);
+            self.output.text(format_args!(r#"{{"path":{path},"faults":["#))?;
+        }
+        progress::begin("verify", self.args.common.quiet, self.args.progress);
+        let verified = holdall::verify(path, options, |part, fault| {
+            if !fault.status().is_corruption() {
+                report_error(path, fault);
+                verdict.has_failed = true;
+                return true;
+            }
+            let is_first = !verdict.is_corrupt;
+            verdict.is_corrupt = true;
+            verdict.is_broken |= fault.position().is_none();
+            progress::suspend(|| printed = self.fault(part, fault, is_first));
+            printed.is_ok()
+        });
+        progress::end();
+        printed?;
+        if self.args.json {
+            self.output.text("],")?;
+        }
+        match verified {
+            Ok(found) => {
+                verdict.intact = found.intact;
+                verdict.corrupt = found.corrupt;
+                verdict.unchecked = found.unchecked;
+            }
+            Err(_) if signals::stopped() => return Err(Failure::Stopped),
+            Err(error) if !verdict.is_corrupt && !verdict.has_failed => {
+                report_error(path, &error);
+                verdict.is_changed = error.status() == Status::Busy;
+                verdict.has_failed = !verdict.is_changed;
+            }
+            Err(_) => {}
+        }
+        Ok(verdict)
+    }
+
+    fn counts(&mut self, path: &str, verdict: &Verdict) -> Result {
+        let container = detect::container(path, self.args.frame.at).name();
+        let broken = if verdict.is_broken {
+            format!("; this is not an intact {container}")
+        } else {
+            String::new()
+        };
+        let path = report::printable(path);
+        self.output.line(format_args!("{path}: {}{broken}", verdict.counts()))
+    }
+
+    /// Verifies each file of a set: a fault in one of them does not hide the others.
+    fn verify_each(&mut self, path: &str, files: &[String], all: &mut Verdict) -> Result {
+        let (quiet, json) = (self.args.common.quiet, self.args.json);
+        let mut bag = self.args.bag.clone();
+        bag.read.shard_order = None;
+        let options = options::bag(options::reading(&self.args.reading, false), &bag)?;
+        all.is_broken = false;
+        if json {
+            self.output.text(r#""files":["#)?;
+        }
+        let mut faulty = 0;
+        for (i, file) in files.iter().enumerate() {
+            if json && i > 0 {
+                self.output.text(",")?;
+            }
+            let verdict = self.verify_one(file, &options)?;
+            if json {
+                self.output.text(verdict.members())?;
+            } else if !quiet && verdict.is_corrupt {
+                self.counts(file, &verdict)?;
+            }
+            all.add(&verdict);
+            faulty += usize::from(verdict.is_corrupt || verdict.has_failed);
+        }
+        if json {
+            return self.output.text("],");
+        }
+        if quiet {
+            return Ok(());
+        }
+        self.counts(path, all)?;
+        let path = report::printable(path);
+        let n = files.len();
+        self.output.line(format_args!("{path}: {faulty} of {n} files are faulty"))
+    }
+
+    /// Verifies a path. A set that cannot be opened says nothing of most of its files.
+    fn verify(&mut self, path: &str, options: &Options) -> Result<Verdict> {
+        let mut verdict = self.verify_one(path, options)?;
+        let is_broken = (verdict.is_corrupt || verdict.has_failed) && !verdict.has_counts();
+        let is_set = || {
+            path.contains(['@', ','])
+                && detect::container(path, self.args.frame.at) == Container::Bag
+        };
+        let files =
+            if is_broken && is_set() { Bag::files(path).unwrap_or_default() } else { vec![] };
+        if files.len() > 1 {
+            let names = files.iter().map(|file| file.to_string_lossy().into_owned());
+            self.verify_each(path, &names.collect::<Vec<_>>(), &mut verdict)?;
+        } else if !self.args.common.quiet
+            && !self.args.json
+            && (verdict.has_counts() || !(verdict.has_failed || verdict.is_changed))
+        {
+            self.counts(path, &verdict)?;
+        }
+        if self.args.json {
+            self.output.line(verdict.members())?;
+        }
+        Ok(verdict)
+    }
+}
+
+pub fn run(args: &Verify) -> Result<Exit> {
+    signals::catch();
+    let options = options::bag(options::reading(&args.reading, false), &args.bag)?;
+    let options = options::frame(options, &args.frame);
+    let mut output = Output::standard();
+    let mut verification = Verification { args, output: &mut output };
+    let (mut corrupt, mut failed, mut changed) = (0, 0, 0);
+    for path in &args.paths {
+        let verdict = match verification.verify(path, &options) {
+            Err(Failure::Stopped) => {
+                // what was found so far
+                output.flush()?;
+                return Err(Failure::Stopped);
+            }
+            verdict => verdict?,
+        };
+        corrupt += usize::from(verdict.is_corrupt);
+        failed += usize::from(verdict.has_failed);
+        changed += usize::from(verdict.is_changed);
+    }
+    let code = match (corrupt + failed, changed) {
+        (0, 0) => Exit::Done,
+        (0, _) => Exit::Changed,
+        _ => Exit::Failed,
+    };
+    let code = output.finish(code)?;
+    if corrupt > 0 {
+        let unread = match failed {
+            0 => String::new(),
+            failed => format!(", {failed} could not be read"),
+        };
+        let paths = args.paths.len();
+        report::error(&format!("verify: damage was found in {corrupt} of {paths}{unread}"));
+    }
+    Ok(code)
+}

@@ -1,0 +1,74 @@
+//! Why a command does not succeed, and the exit codes.
+
+use std::io;
+
+/// Exit codes, as the manual promises them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Done = 0,
+    /// The operation failed, or something is corrupt.
+    Failed = 1,
+    /// Wrong usage; nothing was done.
+    Usage = 2,
+    /// `verify` found no damage, but a writer changed the container each time.
+    Changed = 3,
+}
+
+impl Exit {
+    /// Returns `Failed` if something is damaged, otherwise `Done`.
+    pub fn damaged(damaged: bool) -> Exit {
+        if damaged { Exit::Failed } else { Exit::Done }
+    }
+}
+
+#[derive(Debug)]
+pub enum Failure {
+    /// Wrong usage. The message names the option and what it takes; the usage line is added.
+    Usage(String),
+    /// A complete message, which names the file.
+    Message(String),
+    /// A signal asked the tool to stop.
+    Stopped,
+    /// Standard output takes no more.
+    Output(io::Error),
+}
+
+pub type Result<T = (), E = Failure> = std::result::Result<T, E>;
+
+/// The failure of an operation of the library on a path. The message names the path if the library's does not.
+pub fn library(path: &str) -> impl Fn(holdall::Error) -> Failure {
+    move |error| library_with(path, &error, "")
+}
+
+/// The same with a hint after the message.
+pub fn library_with(path: &str, error: &holdall::Error, hint: &str) -> Failure {
+    if error.status() == holdall::Status::Cancelled && crate::signals::stopped() {
+        return Failure::Stopped;
+    }
+    Failure::Message(crate::report::library_message(path, error) + hint)
+}
+
+/// The failure to create a container, with a hint at --force if that helps.
+pub fn creation(path: &str, force: bool) -> impl Fn(holdall::Error) -> Failure {
+    move |error| {
+        let helps = error.status() == holdall::Status::Exists && !force;
+        library_with(path, &error, if helps { " (--force replaces it)" } else { "" })
+    }
+}
+
+/// The failure of an operation of the system on a path.
+pub fn system(path: &str) -> impl Fn(io::Error) -> Failure {
+    move |error| Failure::Message(format!("{path}: {}", crate::report::system_message(&error)))
+}
+
+/// Returns a `Failure::Message`.
+#[macro_export]
+macro_rules! failure {
+    ($($arg:tt)*) => { $crate::failure::Failure::Message(format!($($arg)*)) };
+}
+
+/// Returns a `Failure::Usage`.
+#[macro_export]
+macro_rules! usage {
+    ($($arg:tt)*) => { $crate::failure::Failure::Usage(format!($($arg)*)) };
+}

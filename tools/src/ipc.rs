@@ -1,0 +1,65 @@
+//! Files and streams of Arrow's IPC format.
+
+use crate::failure;
+use crate::failure::{Failure, Result};
+use crate::output::Output;
+use arrow_array::RecordBatch;
+use arrow_ipc::writer::{FileWriter, StreamWriter};
+use arrow_schema::{ArrowError, Schema};
+
+/// Writes into memory, which goes to the output after each batch.
+enum Ipc {
+    File(FileWriter<Vec<u8>>),
+    Stream(StreamWriter<Vec<u8>>),
+}
+
+pub struct IpcWriter<'a> {
+    /// The source of the batches, for messages.
+    path: &'a str,
+    ipc: Ipc,
+}
+
+/// The failure of Arrow to represent what is at a path.
+pub fn failed(path: &str) -> impl Fn(ArrowError) -> Failure {
+    move |error| failure!("{path}: {error}")
+}
+
+impl<'a> IpcWriter<'a> {
+    pub fn new(path: &'a str, schema: &Schema, is_file: bool) -> Result<IpcWriter<'a>> {
+        let ipc = match is_file {
+            true => FileWriter::try_new(Vec::new(), schema).map(Ipc::File),
+            false => StreamWriter::try_new(Vec::new(), schema).map(Ipc::Stream),
+        };
+        let ipc = ipc.map_err(failed(path))?;
+        Ok(IpcWriter { path, ipc })
+    }
+
+    pub fn write(&mut self, batch: &RecordBatch, output: &mut Output) -> Result {
+        let written = match &mut self.ipc {
+            Ipc::File(file) => file.write(batch),
+            Ipc::Stream(stream) => stream.write(batch),
+        };
+        written.map_err(failed(self.path))?;
+        self.pass_on(output)
+    }
+
+    /// Writes the end.
+    pub fn finish(mut self, output: &mut Output) -> Result {
+        let finished = match &mut self.ipc {
+            Ipc::File(file) => file.finish(),
+            Ipc::Stream(stream) => stream.finish(),
+        };
+        finished.map_err(failed(self.path))?;
+        self.pass_on(output)
+    }
+
+    fn pass_on(&mut self, output: &mut Output) -> Result {
+        let bytes = match &mut self.ipc {
+            Ipc::File(file) => file.get_mut(),
+            Ipc::Stream(stream) => stream.get_mut(),
+        };
+        output.bytes(bytes)?;
+        bytes.clear();
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! The command-line tool of holdall.
+
+mod array;
+mod bag;
+mod cli;
+mod commands;
+mod descriptors;
+mod detect;
+mod failure;
+mod files;
+mod ipc;
+mod options;
+mod output;
+mod progress;
+mod relay;
+mod report;
+mod rows;
+mod signals;
+mod superchunk;
+
+use clap::{CommandFactory, FromArgMatches};
+use cli::usage::{self, Usage};
+use cli::{Cli, Command, old_names};
+use failure::{Exit, Result};
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::time::Instant;
+
+fn run(command: &Command, usage: &Usage) -> Result<Exit> {
+    usage.check()?;
+    match command {
+        Command::Info(args) => commands::info::run(args, usage),
+        Command::Ls(args) => commands::ls::run(args),
+        Command::Tree(args) => commands::tree::run(args),
+        Command::Schema(args) => commands::overview::schema(args, usage),
+        Command::Count(args) => commands::overview::count(args, usage),
+        Command::Head(args) => commands::excerpt::head(args, usage),
+        Command::Tail(args) => commands::excerpt::tail(args, usage),
+        Command::Sample(args) => commands::excerpt::sample(args, usage),
+        Command::Cat(args) => commands::cat::run(args, usage),
+        Command::Pack(args) => commands::pack::run(args, usage),
+        Command::Unpack(args) => commands::unpack::run(args),
+        Command::Append(args) => commands::append::run(args),
+        Command::Convert(args) => commands::convert::run(args, usage),
+        Command::Merge(args) => commands::merge::run(args, usage),
+        Command::Split(args) => bag::split::run(args),
+        Command::Trim(args) => commands::trim::run(args),
+        Command::Attr(args) => commands::attr::run(args),
+        Command::Index(args) => commands::index::run(args),
+        Command::Verify(args) => commands::verify::run(args),
+        Command::Repair(args) => commands::repair::run(args),
+        Command::Sum(args) => commands::sum::run(args, usage),
+        Command::Identify(args) => commands::identify::run(args),
+        Command::Stats(args) => commands::stats::run(args, usage),
+        Command::Diff(args) => commands::diff::run(args, usage),
+        Command::Tune(args) => commands::tune::run(args, usage),
+        Command::View(args) => commands::view::run(args, usage),
+        Command::Generate(args) => commands::generate::run(args),
+    }
+}
+
+/// The names of the command and the action, for a message about a command line that cannot be parsed.
+fn named_command(arguments: &[OsString]) -> String {
+    let root = Cli::command();
+    let (mut command, mut names) = (&root, Vec::new());
+    for argument in arguments.iter().filter_map(|argument| argument.to_str()) {
+        if let Some(found) = command.find_subcommand(argument) {
+            (command, _) = (found, names.push(argument));
+        }
+    }
+    names.join(" ")
+}
+
+/// Reports what clap says: help and versions on standard output, errors in one line.
+fn refuse(error: &clap::Error, arguments: &[OsString]) -> Exit {
+    if error.use_stderr() {
+        report::error(&usage::message(error, &named_command(arguments)));
+        return Exit::Usage;
+    }
+    let mut output = output::Output::standard();
+    let text = error.render();
+    let styled = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
+    let text = if styled { text.ansi().to_string() } else { text.to_string() };
+    let printed = output.text(text).and_then(|()| output.finish(Exit::Done));
+    printed.unwrap_or_else(|failure| failure.report_output())
+}
+
+fn main() -> ExitCode {
+    let (arguments, notes) = old_names::replaced(std::env::args_os().skip(1).collect());
+    let all = std::iter::once(OsString::from("holdall")).chain(arguments.iter().cloned());
+    let parsed = cli::help::command().try_get_matches_from(all);
+    let exit = match parsed
+        .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, Usage::of(&matches))))
+    {
+        Ok((cli, usage)) => {
+            old_names::report(&notes);
+            let begin = Instant::now();
+            let exit = run(&cli.command, &usage).unwrap_or_else(|failure| failure.report(&usage));
+            if usage.has("verbose") {
+                report::note(&format!("{}: {:.3} s", usage.command, begin.elapsed().as_secs_f64()));
+            }
+            exit
+        }
+        Err(error) => refuse(&error, &arguments),
+    };
+    ExitCode::from(exit as u8)
+}

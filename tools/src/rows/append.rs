@@ -1,0 +1,70 @@
+//! `holdall append` to a table: rows of CSV, of JSON lines, of a file of NumPy, or end to end as they are.
+
+use super::feed::TextFile;
+use super::frame::{Batch, Frame, Stored};
+use super::load::{self, Text, TextOptions};
+use super::packed;
+use super::target::Target;
+use crate::array::dataset::Dataset;
+use crate::array::npy::Npy;
+use crate::cli::Append;
+use crate::cli::values::InputFormat;
+use crate::failure::{Exit, Failure, Result};
+use crate::files::Input;
+use crate::report::plural;
+use crate::{failure, options, progress, report, signals, superchunk};
+use holdall::Options;
+
+pub fn run(args: &Append) -> Result<Exit> {
+    signals::catch();
+    let path = &args.path;
+    let options = Options::new().progress(progress::report);
+    let options = options::codecs(options::sync(options, &args.sync), &args.encoding)?;
+    let options = options::given(options, args.threads, Options::threads);
+    let options = options::given(options, args.memory_limit, Options::memory_limit);
+    let dataset = Dataset::open_for_writing(path, &options)?;
+    progress::begin("append", args.common.quiet, false);
+    let appended = load_all(args, dataset);
+    progress::end();
+    let (rows, total) = appended?;
+    if !args.common.quiet {
+        let suffix = plural(rows);
+        report::note(&format!("{path}: {rows} row{suffix} appended; now {total}"));
+    }
+    Ok(Exit::Done)
+}
+
+/// Appends all rows and commits. Returns the number of rows that were appended, and that the table has then. A NumPy
+/// file has its own columns; text and raw bytes have those of the table.
+fn load_all(args: &Append, dataset: Dataset) -> Result<(u64, u64)> {
+    let (path, format) = (&args.path, superchunk::append::format(args));
+    let Some(table) = dataset.table() else {
+        return Err(failure!("{path}: it is no table"));
+    };
+    let expected = Stored::of_table(path, table, None)?.frame;
+    let mut target;
+    if format == Some(InputFormat::Npy) {
+        let (mut input, mut frame) = (Input::open(&args.input, Some(path))?, Frame::default());
+        let npy = Npy::read(&mut input)?;
+        let rows = packed::columns(&mut frame, &input, &npy)?;
+        target = Target::append(&frame, &expected, dataset, &args.input)?;
+        let mut take = |batch: &Batch| target.take(&frame, batch);
+        packed::rows(&frame, &mut input, Some(rows), &mut take)?;
+    } else {
+        target = Target::append(&expected, &expected, dataset, path)?;
+        let mut take = |batch: &Batch| target.take(&expected, batch);
+        if let Some(text) = Text::of(format) {
+            let options = TextOptions::new(text, &args.text, None);
+            let file = TextFile::open(&args.input, path, false)?;
+            load::rows(&expected, &file, &options, &mut take)?;
+        } else {
+            let mut input = Input::open(&args.input, Some(path))?;
+            packed::rows(&expected, &mut input, None, &mut take)?;
+        }
+    }
+    if signals::stopped() {
+        return Err(Failure::Stopped);
+    }
+    target.commit()?;
+    Ok((target.rows, target.dataset.rows()))
+}

@@ -1,0 +1,110 @@
+//! Rows as text: `holdall cat` of arrays and tables.
+
+use super::dtype::{Kind, Type};
+use super::frame::{Selected, Stored};
+use super::printer::{Format, Printer};
+use super::{arrow, print};
+use crate::array::cat::Items;
+use crate::cli::Cat;
+use crate::cli::groups::TextInput;
+use crate::cli::values::TextFormat;
+use crate::failure;
+use crate::failure::Result;
+use crate::output::Output;
+use crate::superchunk::source::Damage;
+use holdall::{Array, Table};
+
+fn rows(
+    stored: &Stored,
+    selected: &Selected,
+    format: Format,
+    damage: &mut Damage,
+    output: &mut Output,
+) -> Result {
+    let (path, frame) = (stored.path, &stored.frame);
+    let mut printer =
+        Printer::begin(path, frame, format, selected.count, false, &TextInput::default(), output)?;
+    stored.each(selected, damage, |batch| printer.put(batch, output))
+}
+
+/// Prints rows of an array as text, CSV or JSON lines.
+pub fn array(
+    args: &Cat,
+    path: &str,
+    array: &Array,
+    damage: &mut Damage,
+    output: &mut Output,
+) -> Result {
+    let format = match args.to {
+        Some(TextFormat::Csv) => Format::Csv,
+        Some(TextFormat::Jsonl) => Format::Jsonl,
+        _ => return numbers(args, path, array, damage, output),
+    };
+    let select = &args.select;
+    let Some(length) = array.shape().first() else {
+        return Err(failure!("{path}: an array without dimensions has no rows"));
+    };
+    if select.slice.as_ref().is_some_and(|slice| slice.slice().is_none()) {
+        return Err(failure!(
+            "{path}: rows of text are those of the first dimension: --slice A:B:C"
+        ));
+    }
+    let selected = Selected::new(path, select.rows.as_ref(), select.slice.as_ref(), *length)?;
+    rows(&Stored::of_array(path, array)?, &selected, format, damage, output)
+}
+
+/// Prints plain numbers, a line each.
+fn numbers(
+    args: &Cat,
+    path: &str,
+    array: &Array,
+    damage: &mut Damage,
+    output: &mut Output,
+) -> Result {
+    let (dtype, select) = (array.dtype(), &args.select);
+    let of = Type::parse(&dtype, array.item_size());
+    let is_plain = matches!(of.kind, Kind::Bool | Kind::Int | Kind::Uint | Kind::Float);
+    if !is_plain || of.size > 8 {
+        return Err(failure!("{path}: --to text prints plain numbers, these are items of {dtype}"));
+    }
+    let mut text = Vec::new();
+    let items = Items::of(array, path, select.slice.as_ref(), select.rows.as_ref())?;
+    items.each(damage, |bytes| {
+        for piece in bytes.chunks(of.size << 13) {
+            for item in piece.chunks_exact(of.size) {
+                print::put_plain(&mut text, &of, item);
+                text.push(b'\n');
+            }
+            output.bytes(&text)?;
+            text.clear();
+        }
+        Ok(())
+    })
+}
+
+/// Prints rows of a table in any format.
+pub fn table(
+    args: &Cat,
+    path: &str,
+    table: &Table,
+    damage: &mut Damage,
+    output: &mut Output,
+) -> Result {
+    let select = &args.select;
+    let format = match args.to.unwrap_or(TextFormat::Csv) {
+        TextFormat::Csv => Some(Format::Csv),
+        TextFormat::Jsonl => Some(Format::Jsonl),
+        TextFormat::Npy => Some(Format::Npy),
+        TextFormat::Raw => Some(Format::Raw),
+        TextFormat::Arrow => None,
+        TextFormat::Text => {
+            return Err(failure!("{path}: --to text prints one array of numbers, this is a table"));
+        }
+    };
+    let stored = Stored::of_table(path, table, select.columns.as_deref())?;
+    let selected = Selected::new(path, select.rows.as_ref(), select.slice.as_ref(), table.rows())?;
+    match format {
+        Some(format) => rows(&stored, &selected, format, damage, output),
+        None => arrow::table(&stored, table, &selected, false, output),
+    }
+}

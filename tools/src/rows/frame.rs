@@ -1,0 +1,263 @@
+//! Frames: named columns, and batches of their rows in memory. Rows of tables, arrays and files pass through one on their
+//! way to another container or to text.
+
+use super::dtype::Type;
+use crate::cli::slice::{Picks, Rows, Slice, Span};
+use crate::failure::{Result, library};
+use crate::superchunk::source::{Damage, resize};
+use crate::{failure, relay};
+use holdall::{Array, Integrity, Selection, Table};
+
+/// Bytes of a batch of rows; two batches exist.
+const BATCH: usize = 8 << 20;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    pub name: String,
+    /// The type of an item, as NumPy spells it.
+    pub dtype: String,
+    /// The shape of a row.
+    pub shape: Vec<u64>,
+    /// The type of a row.
+    pub of: Type,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Frame {
+    pub columns: Vec<Column>,
+    /// An array: one column, without a name.
+    pub bare: bool,
+}
+
+/// Rows of a frame: the bytes of each column.
+pub struct Batch<'a> {
+    pub rows: usize,
+    pub columns: Vec<&'a [u8]>,
+}
+
+impl Frame {
+    /// Adds a column of items of `item_size` bytes.
+    pub fn add(&mut self, name: &str, dtype: &str, item_size: usize, shape: &[u64]) -> Result {
+        let of = Type::parse(dtype, item_size).nest(shape);
+        self.columns.push(Column {
+            name: name.to_owned(),
+            dtype: dtype.to_owned(),
+            shape: shape.to_vec(),
+            of: of.ok_or_else(|| failure!("out of memory"))?,
+        });
+        Ok(())
+    }
+
+    /// Bytes of a row in all columns.
+    pub fn row_bytes(&self) -> usize {
+        let sizes = self.columns.iter().map(|column| column.of.size);
+        sizes.fold(0, usize::saturating_add)
+    }
+
+    /// Returns how many of `rows` rows a batch has, at least 1.
+    pub fn batch_rows(&self, rows: u64) -> usize {
+        let most = (BATCH / self.row_bytes().max(1)).max(1);
+        usize::try_from(rows).map_or(most, |rows| rows.clamp(1, most))
+    }
+
+    /// Divides memory that has the columns of so many rows one after another.
+    pub fn batch<'a>(&self, rows: usize, mut bytes: &'a [u8]) -> Batch<'a> {
+        let mut columns = Vec::with_capacity(self.columns.len());
+        for column in &self.columns {
+            let (own, rest) = bytes.split_at(rows * column.of.size);
+            columns.push(own);
+            bytes = rest;
+        }
+        Batch { rows, columns }
+    }
+}
+
+/// The bytes of one row of a column.
+pub fn row<'a>(column: &Column, bytes: &'a [u8], row: usize) -> &'a [u8] {
+    let size = column.of.size;
+    bytes.get(row * size..(row + 1) * size).unwrap_or_default()
+}
+
+/// Selected rows: a range with a step, or a list.
+#[derive(Clone, Debug)]
+pub struct Selected {
+    pub span: Span,
+    pub list: Option<Vec<u64>>,
+    pub count: u64,
+}
+
+impl Selected {
+    fn span(slice: &Slice, rows: u64) -> Selected {
+        let span = slice.resolve(rows);
+        let count = span.count;
+        Selected { span, list: None, count }
+    }
+
+    /// Resolves `--rows` and `--slice` against a number of rows.
+    pub fn new(
+        path: &str,
+        rows: Option<&Rows>,
+        slice: Option<&Picks>,
+        length: u64,
+    ) -> Result<Selected> {
+        let slice = slice.and_then(Picks::slice).unwrap_or_default();
+        let list = match rows {
+            None => return Ok(Selected::span(&slice, length)),
+            Some(Rows::Range(slice)) => return Ok(Selected::span(slice, length)),
+            Some(Rows::List(list)) => list,
+        };
+        let resolve = |row: &i64| {
+            let at = match u64::try_from(*row) {
+                Ok(row) => Some(row).filter(|row| *row < length),
+                Err(_) => length.checked_sub(row.unsigned_abs()),
+            };
+            at.ok_or_else(|| failure!("{path}: there is no row {row}, it has {length}"))
+        };
+        let list = list.iter().map(resolve).collect::<Result<Vec<u64>>>()?;
+        Ok(Selected {
+            count: list.len() as u64,
+            list: Some(list),
+            ..Selected::span(&slice, length)
+        })
+    }
+
+    /// Returns whether the rows are one range.
+    pub fn is_range(&self) -> bool {
+        self.list.is_none() && self.span.step == 1
+    }
+}
+
+/// A frame of the columns of a stored table or array.
+pub struct Stored<'a> {
+    pub frame: Frame,
+    pub path: &'a str,
+    arrays: Vec<&'a Array>,
+}
+
+impl<'a> Stored<'a> {
+    pub fn of_table(path: &'a str, table: &'a Table, names: Option<&str>) -> Result<Stored<'a>> {
+        let mut stored = Stored { frame: Frame::default(), path, arrays: Vec::new() };
+        let names: Vec<&str> = match names {
+            Some(names) => names.strip_suffix(',').unwrap_or(names).split(',').collect(),
+            None => table.column_names().collect(),
+        };
+        for name in names {
+            if stored.frame.columns.iter().any(|column| column.name == name) {
+                return Err(failure!("{path}: column '{name}' is asked for twice"));
+            }
+            let array = table.column(name);
+            stored
+                .add(name, array.ok_or_else(|| failure!("{path}: there is no column '{name}'"))?)?;
+        }
+        Ok(stored)
+    }
+
+    /// The rows of an array, which has at least one dimension.
+    pub fn of_array(path: &'a str, array: &'a Array) -> Result<Stored<'a>> {
+        let frame = Frame { bare: true, ..Frame::default() };
+        let mut stored = Stored { frame, path, arrays: Vec::new() };
+        stored.add("", array)?;
+        Ok(stored)
+    }
+
+    fn add(&mut self, name: &str, array: &'a Array) -> Result {
+        if array.item_size() == 0 && array.dtype() == "|O" {
+            let (path, separator) = (self.path, if name.is_empty() { "" } else { ": " });
+            return Err(failure!(
+                "{path}: {name}{separator}objects of Python's have no rows of a fixed size; cat --to raw prints one \
+                 column of them as it is pickled"
+            ));
+        }
+        let shape = array.shape().get(1..).unwrap_or_default();
+        self.frame.add(name, &array.dtype(), array.item_size(), shape)?;
+        self.arrays.push(array);
+        Ok(())
+    }
+
+    /// Takes the selected rows in batches; another thread reads the next batch meanwhile. Damaged rows that are skipped
+    /// are zeros.
+    pub fn each(
+        &self,
+        selected: &Selected,
+        damage: &mut Damage,
+        mut take: impl FnMut(&Batch) -> Result,
+    ) -> Result {
+        let most = self.frame.batch_rows(selected.count) as u64;
+        let rows_at = |at: u64| (selected.count - at).min(most);
+        let (mut read, mut taken, mut damaged) = (0, 0, false);
+        let make = |bytes: &mut Vec<u8>| {
+            if read == selected.count {
+                return Ok(false);
+            }
+            let rows = rows_at(read);
+            damaged |= self.read(selected, read, rows as usize, bytes)?;
+            read += rows;
+            Ok(true)
+        };
+        let done = relay::take_here(make, |bytes: &[u8]| {
+            let rows = rows_at(taken);
+            taken += rows;
+            take(&self.frame.batch(rows as usize, bytes))
+        });
+        if damaged {
+            damage.report("here");
+        }
+        done
+    }
+
+    /// Reads rows of all columns. Returns whether some are damaged.
+    fn read(&self, selected: &Selected, at: u64, rows: usize, bytes: &mut Vec<u8>) -> Result<bool> {
+        let size = self.frame.row_bytes().checked_mul(rows);
+        resize(bytes, size.ok_or_else(|| failure!("out of memory"))?)?;
+        let (mut rest, mut damaged) = (bytes.as_mut_slice(), false);
+        for (column, array) in self.frame.columns.iter().zip(&self.arrays) {
+            let (own, after) = rest.split_at_mut(rows * column.of.size);
+            rest = after;
+            if own.is_empty() {
+                continue;
+            }
+            let read = match &selected.list {
+                Some(list) => {
+                    let list = list.get(at as usize..at as usize + rows).unwrap_or_default();
+                    let mut positions = vec![None; array.shape().len()];
+                    positions[0] = Some(list);
+                    array.read_orthogonal_bytes(&positions, own)
+                }
+                None => read_span(array, &selected.span, at, rows as u64, own),
+            };
+            damaged |= read.map_err(library(self.path))? == Integrity::Filled;
+        }
+        Ok(damaged)
+    }
+}
+
+/// Reads rows of a span from its `at`th on.
+fn read_span(
+    array: &Array,
+    span: &Span,
+    at: u64,
+    rows: u64,
+    to: &mut [u8],
+) -> holdall::Result<Integrity> {
+    let step = span.step.unsigned_abs();
+    let start = match span.step < 0 {
+        true => span.start - (at + rows - 1) * step,
+        false => span.start + at * step,
+    };
+    let (mut ranges, mut steps) = (vec![start..start + (rows - 1) * step + 1], vec![step]);
+    let mut strides = vec![array.item_size() as i64];
+    for count in array.shape().iter().skip(1) {
+        ranges.push(0..*count);
+        steps.push(1);
+    }
+    for count in array.shape().iter().skip(1).rev() {
+        let inner = strides.last().copied().unwrap_or(1);
+        strides.push(inner * *count as i64);
+    }
+    strides.reverse();
+    if span.step < 0 {
+        strides[0] = -strides[0];
+    }
+    let selection = Selection::from(ranges.as_slice()).step(&steps);
+    array.read_bytes_strided(selection, to, &strides)
+}

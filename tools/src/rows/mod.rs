@@ -1,0 +1,23 @@
+//! Rows: the items of tables and arrays as text, and text as rows.
+
+pub mod append;
+pub mod arrow;
+pub mod cat;
+mod collector;
+mod columns;
+pub mod compression;
+pub mod convert;
+mod csv;
+pub mod dtype;
+mod extended;
+mod feed;
+pub mod frame;
+mod guess;
+mod jsonl;
+mod load;
+mod packed;
+pub mod parse;
+pub mod print;
+pub mod printer;
+mod target;
+mod times;

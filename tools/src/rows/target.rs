@@ -1,0 +1,168 @@
+//! Where rows go: a new table or array, or a table that is there. Nothing is durable or visible before the commit.
+
+use super::frame::{self, Batch, Column, Frame};
+use super::printer;
+use crate::array::dataset::{Content, Dataset};
+use crate::array::npy;
+use crate::cli::Convert;
+use crate::failure::{Result, creation, library};
+use crate::report::plural;
+use crate::{detect, failure, options};
+use holdall::{Array, ArrayLayout, Format, Options, Table, Values};
+
+pub struct Target {
+    pub dataset: Dataset,
+    /// Which column of the frame each column of the table is.
+    order: Vec<usize>,
+    /// Rows of an array with fields, packed.
+    packed: Vec<u8>,
+    /// Rows taken so far.
+    pub rows: u64,
+}
+
+impl Target {
+    fn of(dataset: Dataset, order: Vec<usize>) -> Target {
+        Target { dataset, order, packed: Vec::new(), rows: 0 }
+    }
+
+    /// Creates a table or, for rows of an array and for formats without tables, an array, whose items then have fields.
+    /// `rows` are going to be taken.
+    pub fn create(
+        frame: &Frame,
+        path: &str,
+        format: Format,
+        rows: u64,
+        args: &Convert,
+    ) -> Result<Target> {
+        let file = format == Format::Bloscpack || detect::is_frame(format);
+        let mut options = options::converting(args)?;
+        if !file {
+            options = options.expected_rows(rows.min(i64::MAX as u64));
+        }
+        let content = if frame.bare || file {
+            create_array(frame, path, format, args, &options).map(Content::Array)
+        } else {
+            create_table(frame, path, format, args, &options).map(Content::Table)
+        };
+        let dataset = Dataset { path: path.to_owned(), at: None, format, content: content? };
+        Ok(Target::of(dataset, (0..frame.columns.len()).collect()))
+    }
+
+    /// Takes rows of the frame that are appended to a table, whose columns are `expected`. `source` names the rows in
+    /// messages.
+    pub fn append(
+        frame: &Frame,
+        expected: &Frame,
+        dataset: Dataset,
+        source: &str,
+    ) -> Result<Target> {
+        let (found, count) = (frame.columns.len(), expected.columns.len());
+        if frame.bare || found != count {
+            let columns = plural(found as u64);
+            return Err(failure!(
+                "{source}: there are {found} column{columns}, and the table has {count}"
+            ));
+        }
+        let find = |column: &Column| {
+            let same = |other: &Column| other.name == column.name;
+            let i = frame.columns.iter().position(same);
+            let fits = |i: &usize| frame.columns[*i].of == column.of;
+            i.filter(fits).ok_or_else(|| {
+                let (name, dtype) = (&column.name, &column.dtype);
+                failure!("{source}: expected rows of column '{name}', {dtype}")
+            })
+        };
+        let order = expected.columns.iter().map(find).collect::<Result<_>>()?;
+        Ok(Target::of(dataset, order))
+    }
+
+    /// Takes rows.
+    pub fn take(&mut self, frame: &Frame, batch: &Batch) -> Result {
+        let rows = batch.rows as u64;
+        let column = |i: usize| batch.columns.get(i).copied().unwrap_or_default();
+        let taken = match &mut self.dataset.content {
+            Content::Table(table) => {
+                let values = self.order.iter().map(|i| Values::bytes(column(*i)));
+                table.append(rows, &values.collect::<Vec<_>>())
+            }
+            Content::Array(array) if frame.bare => array.append_bytes(0, rows, column(0)),
+            Content::Array(array) => {
+                self.packed.clear();
+                for at in 0..batch.rows {
+                    for (column, bytes) in frame.columns.iter().zip(&batch.columns) {
+                        self.packed.extend_from_slice(frame::row(column, bytes, at));
+                    }
+                }
+                array.append_bytes(0, rows, &self.packed)
+            }
+        };
+        self.rows += rows;
+        taken.map_err(library(&self.dataset.path))
+    }
+
+    pub fn commit(&mut self) -> Result {
+        self.dataset.commit()
+    }
+}
+
+/// The type of rows of a shape: a pair if they have dimensions.
+fn row_dtype(dtype: &str, shape: &[u64]) -> String {
+    if shape.is_empty() {
+        return dtype.to_owned();
+    }
+    let lengths: Vec<String> = shape.iter().map(|n| format!("{n},")).collect();
+    format!("({}, ({}))", npy::constant(dtype), lengths.join(" "))
+}
+
+fn create_table(
+    frame: &Frame,
+    path: &str,
+    format: Format,
+    args: &Convert,
+    options: &Options,
+) -> Result<Table> {
+    if args.layout.chunks.is_some() {
+        return Err(failure!("{path}: --chunks is for arrays, and this becomes a table"));
+    }
+    let dtype = |column: &Column| row_dtype(&column.dtype, &column.shape);
+    let dtypes: Vec<String> = frame.columns.iter().map(dtype).collect();
+    let names = frame.columns.iter().map(|column| column.name.as_str());
+    let columns: Vec<(&str, &str)> = names.zip(dtypes.iter().map(String::as_str)).collect();
+    let created = if args.output.force {
+        Table::replace(path, format, &columns, options)
+    } else {
+        Table::create(path, format, &columns, options)
+    };
+    created.map_err(creation(path, args.output.force))
+}
+
+fn create_array(
+    frame: &Frame,
+    path: &str,
+    format: Format,
+    args: &Convert,
+    options: &Options,
+) -> Result<Array> {
+    let (mut shape, mut dtype) = (vec![0], printer::dtype(frame));
+    if let (true, Some(column)) = (frame.bare, frame.columns.first()) {
+        shape.extend(&column.shape);
+        dtype = column.dtype.clone();
+    }
+    let mut layout = ArrayLayout::new(format);
+    if let Some(chunks) = &args.layout.chunks {
+        let (n, ndim) = (chunks.0.len(), shape.len());
+        if n != ndim {
+            let (numbers, dimensions) = (plural(n as u64), plural(ndim as u64));
+            return Err(failure!(
+                "{path}: --chunks has {n} number{numbers}, and the array has {ndim} dimension{dimensions}"
+            ));
+        }
+        layout = layout.chunks(&chunks.0);
+    }
+    let created = if args.output.force {
+        Array::replace(path, &dtype, &shape, &layout, options)
+    } else {
+        Array::create(path, &dtype, &shape, &layout, options)
+    };
+    created.map_err(creation(path, args.output.force))
+}

@@ -1,0 +1,92 @@
+//! `holdall append`: content for a superchunk, or rows for an array.
+
+use super::packing::{self, Expected, Opened, Packing, Target, row_bytes};
+use super::source::array_of;
+use crate::array::dataset::in_c_order;
+use crate::array::npy::Npy;
+use crate::cli::Append;
+use crate::cli::values::{InputFormat, RowFormat};
+use crate::detect;
+use crate::failure::{Exit, Result, library};
+use crate::files::{self, Input};
+use crate::{failure, options};
+use holdall::{Array, Options, Schunk};
+
+/// The format of the input; `None` is bytes.
+pub fn format(args: &Append) -> Option<InputFormat> {
+    let given = args.from.map(|from| match from {
+        RowFormat::Raw => InputFormat::Raw,
+        RowFormat::Npy => InputFormat::Npy,
+        RowFormat::Csv => InputFormat::Csv,
+        RowFormat::Jsonl => InputFormat::Jsonl,
+    });
+    match args.raw {
+        true => Some(InputFormat::Raw),
+        false => detect::file_format(&args.input, given),
+    }
+}
+
+/// Refuses the bytes of a container as rows, unless they are asked for.
+pub fn check_rows(args: &Append) -> Result {
+    if format(args).is_some() {
+        return Ok(());
+    }
+    let name = if files::is_standard(&args.input) { "standard input" } else { &args.input };
+    match detect::stored_format(&args.input) {
+        Some(stored) => Err(failure!(
+            "{name}: it is a file of {stored}, whose bytes are no rows (--raw takes them)"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Refuses an array that cannot take bytes as rows, in the order in which they come.
+fn check_array(array: &Array, path: &str) -> Result {
+    if array.shape().is_empty() {
+        return Err(failure!("{path}: an array without dimensions does not grow"));
+    }
+    if !in_c_order(array) {
+        return Err(failure!("{path}: an array in Fortran order takes no rows"));
+    }
+    if row_bytes(array) == 0 {
+        return Err(failure!("{path}: rows of this array have no bytes"));
+    }
+    Ok(())
+}
+
+fn open(args: &Append, input: &mut Input) -> Result<Opened> {
+    let path = &args.path;
+    let options = options::given(Options::new(), args.threads, Options::threads);
+    let options = options::given(options, args.memory_limit, Options::memory_limit);
+    let options = options::codecs(options::sync(options, &args.sync), &args.encoding)?;
+    let Some(array) = array_of(path, Array::open_for_writing(path, &options))? else {
+        let schunk = Schunk::open_for_writing(path, &options).map_err(library(path))?;
+        return Ok(Opened { target: Target::Schunk(schunk), expected: None });
+    };
+    if matches!(format(args), Some(InputFormat::Csv | InputFormat::Jsonl)) {
+        return Err(failure!(
+            "{}: rows of text are for tables, and {path} is an array (--raw takes its bytes)",
+            args.input
+        ));
+    }
+    check_rows(args)?;
+    check_array(&array, path)?;
+    let expected = match format(args) {
+        Some(InputFormat::Npy) => {
+            Some(Expected { bytes: Npy::read(input)?.fits(input, &array)?, in_header: true })
+        }
+        _ => None,
+    };
+    Ok(Opened { target: Target::Array(array), expected })
+}
+
+pub fn run(args: &Append) -> Result<Exit> {
+    let packing = Packing {
+        command: "append",
+        done: "appended",
+        from: &args.input,
+        out: &args.path,
+        quiet: args.common.quiet,
+    };
+    packing::run(&packing, |input| open(args, input))
+}

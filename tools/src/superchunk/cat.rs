@@ -1,0 +1,139 @@
+//! `holdall cat` of a superchunk: its content, or items of it.
+
+use super::source::{Damage, Source};
+use crate::array::npy::Npy;
+use crate::cli::Cat;
+use crate::cli::slice::{Picks, Span};
+use crate::cli::values::TextFormat;
+use crate::failure::{Exit, Result};
+use crate::output::{Output, printed};
+use crate::{array, failure, options, usage};
+
+/// Bytes of content that are read at once if only some of the items are requested.
+const WINDOW: u64 = 4 << 20;
+
+/// Refuses a selection with a part for each dimension; `what` has one dimension.
+pub fn check_slice(slice: Option<&Picks>, what: &str) -> Result {
+    match slice {
+        Some(picks) if picks.slice().is_none() => Err(usage!(
+            "--slice takes A:B or A:B:C here, {what} has one dimension; 3:4 is item 3 alone"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The items of a superchunk that a slice selects.
+fn span(source: &Source, slice: Option<&Picks>) -> Span {
+    let items = source.schunk.len() / source.schunk.type_size() as u64;
+    slice.and_then(Picks::slice).unwrap_or_default().resolve(items)
+}
+
+/// Passes items to `sink` that are not adjacent.
+fn give_strided(
+    source: &Source,
+    span: Span,
+    damage: &mut Damage,
+    sink: &mut dyn FnMut(&[u8]) -> Result,
+) -> Result {
+    let (size, step) = (source.schunk.type_size() as u64, span.step.unsigned_abs());
+    let distance = step.saturating_mul(size);
+    // one at a time if there is more than a chunk between two
+    let most = match distance > WINDOW || distance > source.schunk.chunk_size() as u64 {
+        true => 1,
+        false => (WINDOW - size) / distance + 1,
+    };
+    let (mut window, mut item, mut left) = (vec![0; WINDOW as usize], span.start, span.count);
+    while left > 0 {
+        let n = left.min(most);
+        let reach = (n - 1) * step;
+        let first = if span.step < 0 { item - reach } else { item };
+        let bytes = &mut window[..((reach + 1) * size) as usize];
+        source.read(first * size, bytes, damage)?;
+        for i in 0..n {
+            let at = (if span.step < 0 { reach - i * step } else { i * step }) * size;
+            sink(&bytes[at as usize..(at + size) as usize])?;
+        }
+        left -= n;
+        if left > 0 {
+            item = if span.step < 0 { item - n * step } else { item + n * step };
+        }
+    }
+    Ok(())
+}
+
+fn give_items(
+    source: &Source,
+    span: Span,
+    damage: &mut Damage,
+    sink: &mut dyn FnMut(&[u8]) -> Result,
+) -> Result {
+    if span.count > 1 && span.step != 1 {
+        return give_strided(source, span, damage, sink);
+    }
+    let size = source.schunk.type_size() as u64;
+    source.stream(span.start * size..(span.start + span.count) * size, damage, sink)
+}
+
+/// Passes the content, or the items of a slice, to `sink`.
+pub fn give(
+    source: &Source,
+    slice: Option<&Picks>,
+    damage: &mut Damage,
+    sink: &mut dyn FnMut(&[u8]) -> Result,
+) -> Result {
+    match slice {
+        Some(_) => give_items(source, span(source, slice), damage, sink),
+        None => source.stream(0..source.schunk.len(), damage, sink),
+    }
+}
+
+fn print(args: &Cat, source: &Source, damage: &mut Damage, output: &mut Output) -> Result {
+    let (path, slice) = (&args.path, args.select.slice.as_ref());
+    let (size, length) = (source.schunk.type_size() as u64, source.schunk.len());
+    let name = match args.to {
+        Some(TextFormat::Arrow) => return Err(failure!("{path}: --to arrow is for tables")),
+        Some(TextFormat::Text) => "text",
+        Some(TextFormat::Csv) => "csv",
+        Some(TextFormat::Jsonl) => "jsonl",
+        _ => "",
+    };
+    if !name.is_empty() {
+        return Err(failure!(
+            "{path}: --to {name} prints values, and a superchunk that is no array has no type of values"
+        ));
+    }
+    if args.select.rows.is_some() {
+        return Err(failure!(
+            "{path}: a superchunk that is no array has no rows (--slice takes items)"
+        ));
+    }
+    if args.to == Some(TextFormat::Npy) {
+        if slice.is_none() && length % size != 0 {
+            return Err(failure!(
+                "{path}: {length} bytes are not a whole number of items of {size} (--slice : takes those that are)"
+            ));
+        }
+        let span = span(source, slice);
+        let descr = if size == 1 { "'|u1'".to_owned() } else { format!("'|V{size}'") };
+        let npy = Npy { descr, fortran_order: false, shape: vec![span.count] };
+        output.bytes(&npy.header())?;
+        return give_items(source, span, damage, &mut |bytes| output.bytes(bytes));
+    }
+    give(source, slice, damage, &mut |bytes| output.bytes(bytes))
+}
+
+pub fn run(args: &Cat) -> Result<Exit> {
+    let options = options::frame(options::reading(&args.reading, args.unchecked), &args.frame);
+    let (source, mut damage) = Source::open(&args.path, &options, args.skip_damaged)?;
+    let array = source.array()?;
+    if array.is_none() {
+        check_slice(args.select.slice.as_ref(), "a superchunk")?;
+    }
+    printed(args.output.output.as_deref(), args.output.force, |output| {
+        match &array {
+            Some(array) => array::cat::array(args, &args.path, array, &mut damage, output)?,
+            None => print(args, &source, &mut damage, output)?,
+        }
+        Ok(Exit::damaged(damage.found))
+    })
+}

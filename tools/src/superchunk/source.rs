@@ -1,0 +1,285 @@
+//! The content of a superchunk, piece by piece, and damage that is skipped.
+
+use crate::failure::{Failure, Result, library};
+use crate::{failure, relay, report, signals};
+use holdall::{Array, Integrity, Options, Schunk, Status, Verify};
+use std::ops::Range;
+
+/// Bytes of a piece, so that its chunks are decoded in parallel.
+const PIECE_TARGET: u64 = 8 << 20;
+/// The most bytes of a piece, however large a chunk is.
+const PIECE_MOST: u64 = 64 << 20;
+
+/// Resizes a buffer that is used again.
+pub fn resize(buffer: &mut Vec<u8>, n: usize) -> Result {
+    let more = n.saturating_sub(buffer.len());
+    let reserved = buffer.try_reserve_exact(more);
+    reserved.map_err(|_| failure!("out of memory"))?;
+    buffer.resize(n, 0);
+    Ok(())
+}
+
+/// Damage that was skipped while a container was read. Each chunk is reported once.
+pub struct Damage {
+    path: String,
+    /// For verifying the superchunk.
+    options: Options,
+    pub found: bool,
+    /// Damage outside of chunks was reported; every read reports it again.
+    is_structural: bool,
+    /// The chunk that was reported last, plus 1.
+    reported: u64,
+    verified: Option<CorruptChunks>,
+}
+
+#[derive(Default)]
+struct CorruptChunks {
+    any: bool,
+    /// Those that cannot be decoded, in rising order.
+    undecodable: Vec<u64>,
+}
+
+impl Damage {
+    pub fn new(path: &str) -> Damage {
+        Damage {
+            path: path.to_owned(),
+            options: Options::new(),
+            found: false,
+            is_structural: false,
+            reported: 0,
+            verified: None,
+        }
+    }
+
+    /// Reports damage outside of chunks, which a superchunk that is opened to skip damage does not report. Other
+    /// errors are returned.
+    fn look_for_structural(&mut self, options: &Options) -> Result {
+        let opened = Schunk::open_with(&self.path, options);
+        let Err(error) = opened.and_then(|schunk| schunk.attribute("").map(|_| ())) else {
+            return Ok(());
+        };
+        if !error.status().is_corruption() {
+            return Err(library(&self.path)(error));
+        }
+        (self.found, self.is_structural) = (true, true);
+        report::error(&(report::library_message(&self.path, &error) + " (skipped)"));
+        Ok(())
+    }
+
+    /// Returns the chunks that verification finds corrupt.
+    fn corrupt_chunks(&mut self) -> &CorruptChunks {
+        self.verified.get_or_insert_with(|| {
+            let mut corrupt = CorruptChunks::default();
+            let options = self.options.clone().verify(Verify::OnRead);
+            // faults are counted; what prevents verification was reported
+            let _ = holdall::verify(&self.path, &options, |_, fault| {
+                if let Some(chunk) = fault.position() {
+                    corrupt.any = true;
+                    if fault.status() != Status::Checksum {
+                        corrupt.undecodable.push(chunk);
+                    }
+                }
+                true
+            });
+            corrupt.undecodable.sort_unstable();
+            corrupt
+        })
+    }
+
+    /// Reports once that zeros replace some of the content. `location` says where the zeros are.
+    pub fn report(&mut self, location: &str) {
+        if self.reported > 0 {
+            return;
+        }
+        (self.reported, self.found) = (1, true);
+        if self.is_structural && !self.corrupt_chunks().any {
+            return;
+        }
+        let path = &self.path;
+        report::error(&format!(
+            "{path}: some of it is damaged, and zeros {location} (verify names it)"
+        ));
+    }
+
+    fn report_chunk(&mut self, schunk: &Schunk, chunk: u64) {
+        if self.reported == chunk + 1 {
+            return;
+        }
+        (self.reported, self.found) = (chunk + 1, true);
+        if let Err(error) = schunk.read_raw(chunk) {
+            report::error(&(report::library_message(&self.path, &error) + " (skipped)"));
+            return;
+        }
+        // of an intact chunk, only damage outside of chunks was reported
+        let is_corrupt =
+            !self.is_structural || self.corrupt_chunks().undecodable.binary_search(&chunk).is_ok();
+        if is_corrupt {
+            let path = &self.path;
+            report::error(&format!("{path}: chunk {chunk}: it cannot be decoded (skipped)"));
+        }
+    }
+}
+
+/// A chunk and the offset of its content.
+#[derive(Clone, Copy, Default)]
+struct Position {
+    chunk: u64,
+    at: u64,
+}
+
+/// A superchunk whose content is read.
+pub struct Source {
+    pub path: String,
+    pub schunk: Schunk,
+    /// Those that the superchunk was opened with.
+    pub options: Options,
+}
+
+/// Opens the array at a path, or returns `None` for a superchunk that is none.
+pub fn open_array(path: &str, options: &Options) -> Result<Option<Array>> {
+    array_of(path, Array::open_with(path, options))
+}
+
+/// The same for an array that was opened for writing.
+pub fn array_of(path: &str, opened: holdall::Result<Array>) -> Result<Option<Array>> {
+    match opened {
+        Ok(array) => Ok(Some(array)),
+        Err(error) if error.status() == Status::Type => Ok(None),
+        Err(error) => Err(library(path)(error)),
+    }
+}
+
+impl Source {
+    /// Opens a superchunk. With `skip_damaged`, damaged chunks read as zeros and are reported, and chunks that are
+    /// missing at the end are ignored.
+    pub fn open(path: &str, options: &Options, skip_damaged: bool) -> Result<(Source, Damage)> {
+        // the progress of single reads is not that of the command
+        let mut options = options.clone().progress(|_, _| !signals::stopped());
+        let mut damage = Damage::new(path);
+        damage.options = options.clone();
+        if skip_damaged {
+            damage.look_for_structural(&options)?;
+            options = options.skip_corrupt(true);
+        }
+        let schunk = Schunk::open_with(path, &options).map_err(library(path))?;
+        let path = path.to_owned();
+        Ok((Source { path, schunk, options }, damage))
+    }
+
+    /// Returns an error if the metadata are corrupt, unless damage is skipped.
+    pub fn check_metadata(&self) -> Result {
+        let metadata = self.schunk.attribute("");
+        metadata.map(|_| ()).map_err(library(&self.path))
+    }
+
+    /// Opens the array that the superchunk is, if it is one.
+    pub fn array(&self) -> Result<Option<Array>> {
+        match self.schunk.attribute("") {
+            // or the metadata are skipped: whether it was an array is unknown
+            Ok(None) => Ok(None),
+            _ => open_array(&self.path, &self.options),
+        }
+    }
+
+    fn chunk_len(&self, chunk: u64) -> u64 {
+        self.schunk.chunk_len(chunk).map_or(0, |n| n as u64)
+    }
+
+    /// Moves to the chunk that has the byte at this offset.
+    fn seek(&self, position: &mut Position, at: u64) {
+        if at < position.at {
+            *position = Position::default();
+        }
+        while position.chunk < self.schunk.chunks() {
+            let n = self.chunk_len(position.chunk);
+            if position.at + n > at {
+                break;
+            }
+            position.at += n;
+            position.chunk += 1;
+        }
+    }
+
+    /// Finds and reports the chunks of which zeros were read.
+    fn find_damage(&self, at: u64, dst: &mut [u8], damage: &mut Damage) {
+        let (mut position, mut at, mut rest) = (Position::default(), at, dst);
+        while !rest.is_empty() {
+            self.seek(&mut position, at);
+            let next = position.at + self.chunk_len(position.chunk);
+            let n = (next.saturating_sub(at) as usize).min(rest.len());
+            let n = if n == 0 { rest.len() } else { n };
+            let (part, more) = rest.split_at_mut(n);
+            if self.schunk.read(at, part) == Ok(Integrity::Filled) {
+                damage.report_chunk(&self.schunk, position.chunk);
+            }
+            (at, rest) = (at + n as u64, more);
+        }
+    }
+
+    fn read_quietly(&self, at: u64, dst: &mut [u8], damage: &mut Damage) -> holdall::Result<()> {
+        if self.schunk.read(at, dst)? == Integrity::Filled {
+            self.find_damage(at, dst, damage);
+        }
+        Ok(())
+    }
+
+    /// Reads content from offset `at` on.
+    pub fn read(&self, at: u64, dst: &mut [u8], damage: &mut Damage) -> Result {
+        let read = self.read_quietly(at, dst, damage);
+        read.map_err(library(&self.path))
+    }
+
+    /// Returns the end of a piece of at least `target` bytes: that of a chunk, or inside of one that is too large.
+    fn piece_end(&self, position: &mut Position, at: u64, to: u64, target: u64) -> u64 {
+        self.seek(position, at);
+        let mut end = position.at;
+        for chunk in position.chunk..self.schunk.chunks() {
+            let next = end + self.chunk_len(chunk);
+            if end > at && next - at > PIECE_MOST {
+                break;
+            }
+            end = next;
+            if end > at && end - at >= target {
+                break;
+            }
+        }
+        if end <= at || end - at > PIECE_MOST {
+            end = at + PIECE_MOST;
+        }
+        end.min(to)
+    }
+
+    /// Passes the content of a range to `sink`, in pieces that take little memory. The next piece is read while one
+    /// is taken. Everything before a chunk that cannot be read is passed on.
+    pub fn stream(
+        &self,
+        range: Range<u64>,
+        damage: &mut Damage,
+        mut sink: impl FnMut(&[u8]) -> Result,
+    ) -> Result {
+        let (mut at, mut target) = (range.start, PIECE_TARGET);
+        let mut position = Position::default();
+        let make = |piece: &mut Vec<u8>| {
+            while at < range.end {
+                let end = self.piece_end(&mut position, at, range.end, target);
+                resize(piece, (end - at) as usize)?;
+                match self.read_quietly(at, piece, damage) {
+                    Ok(()) => {
+                        at = end;
+                        return Ok(true);
+                    }
+                    Err(error) if target == 1 => return Err(library(&self.path)(error)),
+                    // chunk by chunk, up to the one that fails
+                    Err(_) => target = 1,
+                }
+            }
+            Ok(false)
+        };
+        relay::take_here(make, |piece| {
+            if signals::stopped() {
+                return Err(Failure::Stopped);
+            }
+            sink(piece)
+        })
+    }
+}
