@@ -35,6 +35,7 @@ VENV := target/venv
 BLZ_VENV := target/venv-blz
 CATERVA_VENV := target/venv-caterva
 CLOUD_VENV := target/venv-cloud
+DOCS_VENV := target/venv-docs
 
 # Files that the original tools wrote, for the tests.
 HOLDALL_FIXTURES ?= $(shell cd $(firstword $(wildcard ../shared/fixtures) tests/fixtures) && pwd)
@@ -42,7 +43,7 @@ HOLDALL_FIXTURES ?= $(shell cd $(firstword $(wildcard ../shared/fixtures) tests/
 export HOLDALL_TOOL := $(CURDIR)/$(STAGE)/bin/holdall
 export HOLDALL_LIB := $(CURDIR)/$(BUILD)/lib/libholdall.$(if $(filter Darwin,$(shell uname)),dylib,so)
 # For tests/run/*.sh.
-export HOLDALL_FIXTURES MAKE CARGO PYTHON JOBS BUILD STAGE VENV CLOUD_VENV
+export HOLDALL_FIXTURES MAKE CARGO PYTHON JOBS BUILD STAGE VENV CLOUD_VENV DOCS_VENV
 
 # The steps below run in order: after a failure, later ones do not run.
 .NOTPARALLEL:
@@ -56,14 +57,15 @@ help:
 	@echo 'make install     installs the build (and builds if necessary): PREFIX=$(PREFIX) DESTDIR='
 	@echo 'make uninstall   removes that again'
 	@echo 'make debs        packages for Debian, in target/deb'
-	@echo 'make docs        the manual and the guides as HTML and as man pages, in target/docs'
+	@echo 'make docs        the site (guides, and the references of all languages) and man pages, in'
+	@echo '                 target/docs'
 	@echo 'make clean       removes target/'
 	@echo 'For developers (CONTRIBUTING.md says what to run after which change):'
 	@echo 'make check-fast  type checks, lints and the fast Rust unit tests, in less than a minute'
 	@echo 'make check       every test, or PART="...": scripts rust c counts consumers tool docs peers'
 	@echo '                 languages;'
 	@echo '                 further parts: cloud mpi packages supply'
-	@echo 'make check-long  the rigs at length, or RIG="...": $(RIG); further: tsan;'
+	@echo 'make check-long  the rigs at length, or RIG="...": $(RIG); further: tsan site;'
 	@echo '                 STATES=$(STATES) SEEDS=$(SEEDS) CRASHES=$(CRASHES) COMMITS=$(COMMITS)'
 	@echo '                 KILLS=$(KILLS) FLIPS=$(FLIPS) TIMES=$(TIMES) SECONDS=$(SECONDS)'
 	@echo 'make fuzz        every fuzzer, TIME=$(TIME) seconds in sum; needs nightly Rust'
@@ -152,10 +154,12 @@ debs:
 	@rm -f target/deb/*.deb
 	@sh cmake/deb.sh target/deb/build target/deb
 
-# Needs only Python's standard library; `build` generates and installs the man pages as well.
+# `build` generates and installs the man pages as well, with Python's standard library alone.
 docs:
-	@"$$PYTHON" docs/make/make.py html target/docs
-	@"$$PYTHON" docs/make/make.py man target/docs/man3
+	@sh cmake/need.sh venv
+	@sh cmake/venv.sh $(DOCS_VENV) docs
+	@$(DOCS_VENV)/bin/python docs/generate/site.py target/docs
+	@"$$PYTHON" docs/generate/man.py target/docs/man3
 
 fuzz:
 	@sh fuzz/run.sh $(TIME)

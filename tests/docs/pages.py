@@ -2,8 +2,9 @@
 """usage: pages.py SCRATCH
 
 Checks the result of `make docs`: a manual page for each function of the headers, which groff
-accepts without a warning; an entry in the reference for each name, which the search finds; and no
-broken link, tested with a copy that has one.
+accepts without a warning; and a site with an entry for each name of each language, which the search
+finds, where every link has a target and nothing comes from another host. A site with a broken link
+must be refused.
 """
 
 import html.parser
@@ -13,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import urllib.parse
 
 # Frequent search terms for the manual of such a library.
 SEARCHED = (
@@ -31,9 +33,9 @@ SEARCHED = (
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def make(kind, folder, root=ROOT):
+def make(script, folder, root=ROOT, *options):
     return subprocess.run(
-        [sys.executable, root / "docs/make/make.py", kind, folder],
+        [sys.executable, *options, root / "docs/generate" / script, folder],
         encoding="utf-8",
         capture_output=True,
     )
@@ -62,8 +64,31 @@ def classes():
     }
 
 
+def names_of_languages():
+    """Returns the names that each language declares as public, by page. They are anchors there."""
+    bindings = ROOT / "bindings"
+    go = "".join(
+        path.read_text() for path in bindings.glob("go/*.go") if not path.stem.endswith("_test")
+    )
+    julia = (bindings / "julia/src/Holdall.jl").read_text()
+    fortran = (bindings / "fortran/holdall.f90").read_text()
+    python = "".join(path.read_text() for path in bindings.glob("python/holdall/*.py"))
+    return {
+        "go": set(re.findall(r"^(?:func|type) ([A-Z]\w*)", go, re.M)),
+        "julia": set(re.findall(r"\w+", " ".join(re.findall(r"^export (.*)", julia, re.M)))),
+        "fortran": set(
+            re.findall(r"holdall_\w+", " ".join(re.findall(r"only: ((?:.*&\n)*.*)", fortran)))
+        ),
+        "python": {
+            f"holdall.{name}"
+            for name in re.findall(r"^(?:class|def) (\w+)", python, re.M)
+            if f'"{name}"' in python.partition("__all__")[2].partition("]")[0]
+        },
+    }
+
+
 def check_man(folder):
-    done = make("man", folder)
+    done = make("man.py", folder, ROOT, "-S")  # -S: without installed packages
     assert done.returncode == 0, done.stderr
     expected = functions()
     assert len(expected) > 100, expected
@@ -87,77 +112,75 @@ def check_man(folder):
     return len(pages)
 
 
-class Tags(html.parser.HTMLParser):
-    """Checks that all tags are closed in order, and that anchors are unique."""
+class Page(html.parser.HTMLParser):
+    """The anchors and the links of a page. Anchors must be unique."""
 
-    SINGLE = ("meta", "link", "input", "img")
-
-    def __init__(self, name):
+    def __init__(self, path):
         super().__init__()
-        self.name, self.open, self.anchors = name, [], set()
+        self.path, self.anchors, self.links = path, set(), []
+        self.feed(path.read_text(encoding="utf-8"))
 
-    def handle_starttag(self, tag, attrs):
-        if tag not in self.SINGLE:
-            self.open.append(tag)
-        anchor = dict(attrs).get("id")
-        assert anchor is None or anchor not in self.anchors, f"{self.name}: {anchor} is there twice"
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        anchor = attributes.get("id")
+        assert anchor is None or anchor not in self.anchors, f"{self.path}: {anchor} is there twice"
         self.anchors.add(anchor)
+        for target in filter(None, (attributes.get("href"), attributes.get("src"))):
+            address = urllib.parse.urlsplit(target)
+            if address.netloc:
+                assert tag == "a", f"{self.path}: loads {target}"
+            elif not address.scheme and not address.path.startswith(
+                "/"
+            ):  # 404.html has absolute ones
+                path = (self.path.parent / urllib.parse.unquote(address.path)).resolve()
+                path = path if address.path else self.path
+                self.links.append((path, urllib.parse.unquote(address.fragment)))
 
-    def handle_endtag(self, tag):
-        assert (
-            self.open and self.open.pop() == tag
-        ), f"{self.name}:{self.getpos()[0]}: </{tag}> ends something else"
 
+def check_site(folder):
+    done = make("site.py", folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    pages = {path: Page(path) for path in folder.resolve().rglob("*.html")}
+    for page in pages.values():
+        for path, anchor in page.links:
+            assert path.exists(), f"{page.path}: {path} does not exist"
+            wrong = anchor and path in pages and anchor not in pages[path].anchors | {"__top"}
+            assert not wrong, f"{page.path}: {path} has no {anchor}"
+    for path in ROOT.glob("docs/*.md"):
+        assert (folder / "docs" / f"{path.stem}.html").exists(), f"{path.name} is no page"
 
-def check_html(folder):
-    done = make("html", folder)
-    assert done.returncode == 0, done.stderr
-    for page in folder.glob("*.html"):
-        tags = Tags(page.name)
-        tags.feed(page.read_text(encoding="utf-8"))
-        assert not tags.open, f"{page.name}: {tags.open} are open at the end"
-    index = json.loads(
-        (folder / "index.js")
-        .read_text(encoding="utf-8")
-        .removeprefix("const INDEX = ")
-        .rstrip(";\n")
-    )
-    found = {entry[0]: entry[1] for entry in index}
+    def anchors(pattern):
+        return set().union(*(pages[path.resolve()].anchors for path in folder.glob(pattern)))
+
     assert len(classes()) > 30, classes()
-    for name in functions() | classes():
-        page, _, anchor = found[name].partition("#")
-        assert f'id="{anchor}"' in (folder / page).read_text(
-            encoding="utf-8"
-        ), f"{name} is not at {found[name]}"
-    texts = [" ".join([entry[0], *entry[3:]]).lower() for entry in index]
+    assert classes() <= anchors("reference/cxx.html"), classes() - anchors("reference/cxx.html")
+    assert functions() <= anchors("reference/c/*.html"), functions() - anchors("reference/c/*.html")
+    for language, names in names_of_languages().items():
+        missing = names - anchors(f"reference/{language}.html")
+        assert len(names) > 10 and not missing, f"{language}: {missing} are missing of {names}"
+    index = json.loads((folder / "search/search_index.json").read_text(encoding="utf-8"))["docs"]
+    found = {entry["location"].rpartition("#")[2] for entry in index}
+    assert functions() | classes() <= found, (functions() | classes()) - found
+    texts = [f"{entry['title']} {entry['text']}".lower() for entry in index]
     for term in SEARCHED:
         assert any(term in text for text in texts), f"the search does not find {term!r}"
-    return len(index)
+    return len(pages)
 
 
 def check_link_nowhere(scratch):
-    """A copy of the sources with one broken link must be refused."""
+    """A copy of the sources with broken links must be refused."""
     copy = scratch / "copy"
     documents = [path.name for path in ROOT.glob("*.md")]
-    for name in (
-        "docs",
-        "bindings",
-        "include",
-        "examples",
-        "tools/holdall.1",
-        "tests/fixtures/README.md",
-        "tests/bench/results",
-        "Cargo.toml",
-        *documents,
-    ):
+    for name in ("docs", "bindings", "include", "examples", "tests/bench/results", *documents):
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, copy / name)
-    for wrong in "no-such-page.md", "storage.md#no-such-heading":
-        (copy / "SECURITY.md").write_text(f"# Security\n\n[There](docs/{wrong})\n")
-        done = make("html", scratch / "wrong", copy)
-        assert (
-            done.returncode != 0 and wrong.split("#")[-1].removesuffix(".md") in done.stderr
-        ), done.stderr
+    wrong = "docs/no-such-page.md", "docs/storage.md#no-such-heading", "examples/no-such-file.c"
+    links = "".join(f"[There]({target})\n" for target in wrong)
+    (copy / "SECURITY.md").write_text(f"# Security\n\n{links}")
+    done = make("site.py", scratch / "wrong", copy)
+    assert done.returncode != 0, done.stderr
+    for target in wrong:
+        assert target.split("#")[-1] in done.stderr, f"{target} is not reported: {done.stderr}"
 
 
 def main():
@@ -165,10 +188,10 @@ def main():
         sys.exit(__doc__.split("\n\n")[0])
     scratch = pathlib.Path(sys.argv[1])
     shutil.rmtree(scratch, ignore_errors=True)
-    pages = check_man(scratch / "man3")
-    entries = check_html(scratch / "html")
+    manual = check_man(scratch / "man3")
+    site = check_site(scratch / "site")
     check_link_nowhere(scratch)
-    print(f"{pages} pages of the manual, {entries} entries that the search finds, no link nowhere")
+    print(f"{manual} pages of the manual, {site} of the site, no broken link")
 
 
 if __name__ == "__main__":

@@ -59,10 +59,12 @@ tool)
     ;;
 docs)
     stage
-    echo '== Documents' # every code block of them runs, and the pages of the manual are generated
+    sh cmake/need.sh venv
+    sh cmake/venv.sh "$DOCS_VENV" docs
+    echo '== Documents' # every code block of them runs, and the manual and the site are generated
     "$PYTHON" tests/docs/test_blocks.py target/check-docs/tests
     "$PYTHON" tests/docs/blocks.py "$STAGE" target/check-docs/blocks
-    "$PYTHON" tests/docs/pages.py target/check-docs/pages
+    "$DOCS_VENV/bin/python" tests/docs/pages.py target/check-docs/pages
     "$PYTHON" docs/figures/draw.py --check
     "$PYTHON" tests/bench/report.py --check
     ;;

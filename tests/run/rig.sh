@@ -77,6 +77,15 @@ miri)
     echo '== The C functions, under Miri'
     sh c-tests/miri.sh target/miri
     ;;
+site) # installs Chromium, and axe from npm
+    sh cmake/need.sh chromium npm
+    "$MAKE" docs
+    echo '== The site, in Chromium'
+    sh cmake/venv.sh "$DOCS_VENV" browser
+    npm install --silent --prefix target/site axe-core@4.14.1
+    "$DOCS_VENV/bin/python" tests/docs/browser.py target/docs \
+        target/site/node_modules/axe-core/axe.min.js target/site/screenshots
+    ;;
 tsan) # builds the standard library of Rust
     echo '== Threads, under the thread sanitizer'
     sh c-tests/tsan.sh target/tsan

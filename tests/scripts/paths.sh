@@ -51,8 +51,8 @@ esac
 FAKE
 chmod +x "$fake/stand-in"
 mkdir -p "$fake/bin"
-for tool in sh cmake ctest cargo python3; do ln -s ../stand-in "$fake/bin/$tool"; done
-for venv in venv venv-cloud venv-caterva venv-blz; do
+for tool in sh cmake ctest cargo npm python3; do ln -s ../stand-in "$fake/bin/$tool"; done
+for venv in venv venv-cloud venv-caterva venv-blz venv-docs; do
     mkdir -p "$root/target/$venv/bin"
     ln -s "$fake/stand-in" "$root/target/$venv/bin/python"
 done
@@ -60,7 +60,7 @@ done
 export PATHS_LOG="$scratch/log"
 # Unsets the variables of the make that runs this script.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKE PART PARTS RIG TESTS TARGETS BUILD STAGE VENV \
-    CLOUD_VENV JOBS HOLDALL_BUILT HOLDALL_FIXTURES HOLDALL_TOOL HOLDALL_LIB CARGO PYTHON OLD NEW \
+    CLOUD_VENV DOCS_VENV JOBS HOLDALL_BUILT HOLDALL_FIXTURES HOLDALL_TOOL HOLDALL_LIB CARGO PYTHON OLD NEW \
     CMAKE_FLAGS PYTHONPATH DESTDIR
 PATH=$fake/bin:$PATH
 export PATH

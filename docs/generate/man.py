@@ -1,16 +1,26 @@
-"""Generates manual pages of the headers, in mdoc: holdall(3) with the rules, one page per group,
-and `.so` pages for functions."""
+#!/usr/bin/env python3
+"""usage: man.py FOLDER
 
+Generates manual pages of the headers, in mdoc: holdall(3) with the rules, one page per group, and
+`.so` pages for functions. CMake runs it, so it needs only Python's standard library.
+"""
+
+import calendar
+import pathlib
 import re
+import sys
 
-import prose
+sys.dont_write_bytecode = True  # the source folder may be read-only
+import headers  # noqa: E402
+import prose  # noqa: E402
 
 
-def write(folder, introduction, rules, groups, of_cxx, names, date):
+def write(folder, read, date):
     folder.mkdir(parents=True, exist_ok=True)
+    groups, names = read.groups, read.names
     pages = {
-        "holdall": overview(introduction, rules, groups, names),
-        "holdall.hpp": of_hpp(*of_cxx, names),
+        "holdall": overview(read.introduction, read.rules, groups, names),
+        "holdall.hpp": of_hpp(read.cxx_introduction, read.cxx_parts, names),
     }
     for group in groups:
         pages[group.page] = page(group, groups, names)
@@ -18,12 +28,12 @@ def write(folder, introduction, rules, groups, of_cxx, names, date):
             pages[function.name] = f".so man3/{group.page}.3\n"
     for name, text in pages.items():
         (folder / f"{name}.3").write_text(text.replace("@DATE@", date), encoding="utf-8")
-    return sorted(pages)
+    return len(pages)
 
 
 def head(name, described):
     return [
-        '.\\" Generated from the header by docs/make.',
+        '.\\" Generated from the header by docs/generate.',
         ".Dd @DATE@",
         f".Dt {name.upper()} 3",
         ".Os",
@@ -165,3 +175,29 @@ def finished(lines):
             protected(line) if not line.startswith(".") or line.startswith("..") else line
         )
     return "\n".join(result) + "\n"
+
+
+def released():
+    """Returns the date of the last release, from the CHANGELOG, so that the pages are
+    reproducible."""
+    day = re.search(
+        r"^## \[[\d.]+\] - (\d{4})-(\d\d)-(\d\d)$",
+        (headers.ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
+        re.M,
+    )
+    if not day:
+        sys.exit(
+            "CHANGELOG.md: no date of a version (expected a line such as `## [0.1.0] - 2026-01-31`)"
+        )
+    return f"{calendar.month_name[int(day[2])]} {int(day[3])}, {day[1]}"
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__.split("\n\n")[0])
+    folder = pathlib.Path(sys.argv[1])
+    print(f"{write(folder, headers.read(), released())} pages in {folder}")
+
+
+if __name__ == "__main__":
+    main()
