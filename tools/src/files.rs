@@ -277,6 +277,7 @@ fn set_rights(file: &File, path: &str) -> io::Result<()> {
         let mask = unsafe {
             let mask = libc::umask(0);
             libc::umask(mask);
+            #[allow(clippy::useless_conversion)] // it has 16 bits on macOS
             u32::from(mask)
         };
         return file.set_permissions(std::fs::Permissions::from_mode(0o666 & !mask));

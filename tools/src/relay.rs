@@ -7,9 +7,11 @@ use crate::signals;
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread;
 
+type Piece = Result<Vec<u8>>;
+
 /// Pieces on their way, and empty ones that come back to be filled: two exist.
 struct Ways {
-    full: (SyncSender<Result<Vec<u8>>>, Receiver<Result<Vec<u8>>>),
+    full: (SyncSender<Piece>, Receiver<Piece>),
     empty: (Sender<Vec<u8>>, Receiver<Vec<u8>>),
 }
 
@@ -24,7 +26,7 @@ impl Ways {
     }
 }
 
-/// Makes pieces until `make` returns false, or nobody takes them any more.
+/// Makes pieces until `make` returns false, or the other thread takes no more.
 fn make_all(
     mut make: impl FnMut(&mut Vec<u8>) -> Result<bool>,
     full: SyncSender<Result<Vec<u8>>>,

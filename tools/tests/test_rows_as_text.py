@@ -454,8 +454,8 @@ class FromText(Tables):
         self.good("append", "-q", "v", "o.csv.zst")
         self.assertEqual(self.info("v")["rows"], 7)
         for end in (3, -5):
-            self.write("bad.csv", gzip.compress(plain)[:end])
-            self.assertIn("bad.csv: ", self.fails("convert", "bad.csv", "w")[0])
+            self.write("torn.csv", gzip.compress(plain)[:end])
+            self.assertIn("torn.csv: ", self.fails("convert", "torn.csv", "w")[0])
 
     def test_rows_and_columns_of_tables_are_converted(self):
         self.convert(self.SMALL)

@@ -70,8 +70,7 @@ impl Npy {
                     failure!("{name}: its length is known only at its end: give --shape")
                 })?;
                 let n = total.saturating_sub(skipped);
-                let whole = |n: &u64| *n % size == 0;
-                let items = Some(n).filter(|n| size > 0 && whole(n)).map(|n| n / size);
+                let items = n.checked_div(size).filter(|_| n.is_multiple_of(size));
                 npy.shape = vec![items.ok_or_else(|| {
                     failure!("{name}: {n} bytes are no whole number of items of {size}")
                 })?];
@@ -92,7 +91,7 @@ impl Npy {
         // an array that is never committed knows it
         let options = Options::new().lock(false);
         let layout = ArrayLayout::new(Format::Bloscpack);
-        let item = Array::create("holdall", &self.dtype(), &[], &layout, &options);
+        let item = Array::create("holdall", self.dtype(), &[], &layout, &options);
         let item = item.map_err(|_| failure!("{name}: items of {} are not read", self.descr))?;
         let size = item.item_size() as u64;
         let bytes = self.shape.iter().try_fold(size, |bytes, n| bytes.checked_mul(*n));

@@ -211,7 +211,7 @@ fn hint(arg: &Arg) -> ValueHint {
     }
 }
 
-/// Adds help and order to an argument of a command, and tells shells what its value is.
+/// Adds help and order to an argument of a command, and says to shells what its value is.
 fn with_help(command: &str, mut arg: Arg) -> Arg {
     let long = arg.get_long().map(str::to_owned);
     let name = long.clone().unwrap_or_else(|| arg.get_id().to_string());

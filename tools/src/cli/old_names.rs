@@ -24,7 +24,9 @@ const OPTIONS: &[(&[&str], &str, &[&str])] = &[
 ];
 
 /// Options whose value says which of two meanings of an old name it has: (commands, old name, values, new name).
-const BY_VALUE: &[(&[&str], &str, &[&str], &[&str])] = &[
+type ByValue =
+    (&'static [&'static str], &'static str, &'static [&'static str], &'static [&'static str]);
+const BY_VALUE: &[ByValue] = &[
     (
         &["info", "cat", "index", "verify", "sum"],
         "--shards",

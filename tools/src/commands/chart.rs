@@ -7,7 +7,7 @@ const STYLE: &str = "svg{color:#1f2328}text{fill:currentColor;font:12px system-u
 .title{font-size:15px;font-weight:600}\
 @media(prefers-color-scheme:dark){svg{color:#e6edf3}.page{fill:#0d1117}}";
 
-/// Colors that people with color blindness tell apart, and that contrast with white and black.
+/// Colors that people with color blindness distinguish, and that contrast with white and black.
 pub const COLORS: [&str; 7] =
     ["#0a7cc4", "#d55e00", "#009e73", "#c05f95", "#b8860b", "#8a63d2", "#7f7f7f"];
 
@@ -68,7 +68,7 @@ impl Chart {
     pub fn new(width: f64, height: f64, title: &str) -> Chart {
         let mut chart = Chart { text: String::new(), width, height, taken: Vec::new() };
         chart.put(format_args!("<rect class=\"page\" width=\"{width}\" height=\"{height}\"/>"));
-        chart.words("title", 20.0, 26.0, "start", title);
+        chart.text("title", 20.0, 26.0, "start", title);
         chart
     }
 
@@ -77,7 +77,7 @@ impl Chart {
         let _ = writeln!(self.text, "{element}");
     }
 
-    pub fn words(&mut self, class: &str, x: f64, y: f64, anchor: &str, text: &str) {
+    pub fn text(&mut self, class: &str, x: f64, y: f64, anchor: &str, text: &str) {
         self.put(format_args!(
             "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
             escaped(text)
@@ -89,15 +89,15 @@ impl Chart {
         let (left, right, bottom, top) = (x.start, x.start + x.length, y.start, y.start + y.length);
         for (tick, at) in x.ticks().into_iter().map(|tick| (tick, x.at(tick))) {
             self.put(format_args!("<path class=\"grid\" d=\"M{at:.1} {bottom}V{top}\"/>"));
-            self.words("tick", at, bottom + 17.0, "middle", &short(tick));
+            self.text("tick", at, bottom + 17.0, "middle", &short(tick));
         }
         for (tick, at) in y.ticks().into_iter().map(|tick| (tick, y.at(tick))) {
             self.put(format_args!("<path class=\"grid\" d=\"M{left} {at:.1}H{right}\"/>"));
-            self.words("tick", left - 7.0, at + 4.0, "end", &short(tick));
+            self.text("tick", left - 7.0, at + 4.0, "end", &short(tick));
         }
         self.put(format_args!("<path class=\"axis\" d=\"M{left} {top}V{bottom}H{right}\"/>"));
-        self.words("name", (left + right) / 2.0, bottom + 38.0, "middle", names.0);
-        self.words("name", left - 40.0, top - 12.0, "start", names.1);
+        self.text("name", (left + right) / 2.0, bottom + 38.0, "middle", names.0);
+        self.text("name", left - 40.0, top - 12.0, "start", names.1);
     }
 
     /// Draws a point; filled if it is marked.
@@ -127,16 +127,13 @@ impl Chart {
         let sides = [8.0, -8.0 - width, -width / 2.0];
         let heights = [4.0, -9.0, 17.0, -22.0, 30.0];
         for (dy, dx) in heights.iter().flat_map(|dy| sides.iter().map(move |dx| (dy, dx))) {
-            let place = [x + dx - 2.0, y + dy - 11.0, x + dx + width + 2.0, y + dy + 3.0];
+            let area = [x + dx - 2.0, y + dy - 11.0, x + dx + width + 2.0, y + dy + 3.0];
             let overlaps = |other: &[f64; 4]| {
-                place[0] < other[2]
-                    && other[0] < place[2]
-                    && place[1] < other[3]
-                    && other[1] < place[3]
+                area[0] < other[2] && other[0] < area[2] && area[1] < other[3] && other[1] < area[3]
             };
-            if place[0] >= left && place[2] <= right && !self.taken.iter().any(overlaps) {
-                self.taken.push(place);
-                return self.words("label", x + dx, y + dy, "start", text);
+            if area[0] >= left && area[2] <= right && !self.taken.iter().any(overlaps) {
+                self.taken.push(area);
+                return self.text("label", x + dx, y + dy, "start", text);
             }
         }
     }

@@ -171,17 +171,24 @@ impl Differences {
         if let (1, Some(n), Some(m)) = (rows, common.shape.first_mut(), b.shape.first()) {
             *n = (*n).min(*m);
         }
-        let mut found = Places::default();
+        let mut found = Positions::default();
         if dataset::has_objects(a.array) {
             self.objects(&common, (a, args.left.as_str()), (b, args.right.as_str()), &mut found)?;
         } else {
             self.boxes(&common, a, b, &item(a), &mut found)?;
         }
-        self.places(of("items"), common.len(), found);
+        self.positions(of("items"), common.len(), found);
         Ok(())
     }
 
-    fn boxes(&self, common: &Part, a: &Part, b: &Part, item: &Type, found: &mut Places) -> Result {
+    fn boxes(
+        &self,
+        common: &Part,
+        a: &Part,
+        b: &Part,
+        item: &Type,
+        found: &mut Positions,
+    ) -> Result {
         let (mut left, mut right) = (Vec::new(), Vec::new());
         for of in common.boxes(BOX) {
             a.read(&of[..], &mut left)?;
@@ -209,7 +216,7 @@ impl Differences {
         common: &Part,
         (a, left): (&Part, &str),
         (b, right): (&Part, &str),
-        found: &mut Places,
+        found: &mut Positions,
     ) -> Result {
         for i in 0..common.len() {
             let x = a.array.read_object(i).map_err(library(left))?;
@@ -230,7 +237,7 @@ impl Differences {
         let (left, right) = (args.left.as_str(), args.right.as_str());
         let mut x = a.stream(&options).map_err(library(left))?;
         let mut y = b.stream(&options).map_err(library(right))?;
-        let mut found = Places::default();
+        let mut found = Positions::default();
         for i in 0..a.len().min(b.len()) {
             if signals::stopped() {
                 return Err(Failure::Stopped);
@@ -244,13 +251,13 @@ impl Differences {
                 }
             }
         }
-        self.places(json!({"what": "content of records"}), a.len().min(b.len()), found);
+        self.positions(json!({"what": "content of records"}), a.len().min(b.len()), found);
         Ok(())
     }
 
     fn bytes(&mut self, args: &Diff, a: &Schunk, b: &Schunk) -> Result {
         self.property(json!({"what": "bytes"}), a.len().into(), b.len().into());
-        let (mut at, end, mut found) = (0, a.len().min(b.len()), Places::default());
+        let (mut at, end, mut found) = (0, a.len().min(b.len()), Positions::default());
         while at < end && !self.is_enough() && !(self.once && found.count > 0) {
             let n = (end - at).min(BOX);
             let (mut left, mut right) = (vec![0; n as usize], vec![0; n as usize]);
@@ -264,24 +271,24 @@ impl Differences {
             }
             at += n;
         }
-        self.places(json!({"what": "content"}), end, found);
+        self.positions(json!({"what": "content"}), end, found);
         Ok(())
     }
 
-    fn places(&mut self, mut of: Value, total: u64, found: Places) {
+    fn positions(&mut self, mut of: Value, total: u64, found: Positions) {
         if found.count == 0 {
             return;
         }
-        let place = |(at, (left, right))| json!({"at": at, "left": left, "right": right});
+        let position = |(at, (left, right))| json!({"at": at, "left": left, "right": right});
         (of["count"], of["of"]) = (json!(found.count), json!(total));
-        of["first"] = found.first.into_iter().map(place).collect();
+        of["first"] = found.first.into_iter().map(position).collect();
         self.list.push(of);
     }
 }
 
 /// The number of differing items, and the first of them in C order.
 #[derive(Default)]
-struct Places {
+struct Positions {
     count: u64,
     first: BTreeMap<Vec<u64>, (Value, Value)>,
 }
@@ -289,7 +296,7 @@ struct Places {
 /// Differing items that are shown.
 const FIRST: usize = 5;
 
-impl Places {
+impl Positions {
     fn add(&mut self, at: Vec<u64>, values: impl FnOnce() -> (Value, Value)) {
         self.count += 1;
         let is_full = self.first.len() == FIRST;

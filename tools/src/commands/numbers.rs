@@ -99,7 +99,7 @@ pub fn shortest(value: f64, size: usize) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// The extremes, the mean and the spread of items. Sums of integers are exact; those of floating-point numbers are
+/// The extremes, the mean and the spread of items. Totals of integers are exact; those of floating-point numbers are
 /// means of blocks, merged as Chan, Golub and LeVeque do.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_exact_and_deviations_stable() {
+    fn totals_are_exact_and_deviations_stable() {
         let mut summary = Summary::default();
         for _ in 0..3 {
             summary.add_integer(u64::MAX);

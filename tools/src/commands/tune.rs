@@ -160,7 +160,7 @@ fn of_file(args: &Tune) -> Result<Sample> {
     if let Some(npy) = npy.transpose()? {
         let item = Type::read(npy.dtype()).map_or(1, |item| item.size.max(1));
         let row = npy.shape.iter().skip(1).fold(item as u64, |n, d| n.saturating_mul(*d));
-        let rows = if row > 0 { n as u64 / row } else { 0 };
+        let rows = (n as u64).checked_div(row).unwrap_or(0);
         if npy.shape.len() > 1 && rows > 0 && !npy.fortran_order {
             bytes.truncate((rows * row) as usize);
             let shape = [&[rows], npy.shape.get(1..).unwrap_or_default()].concat();
@@ -518,10 +518,10 @@ fn plot(path: &str, trials: &[Trial], bytes: usize) -> String {
     for (i, codec) in codecs.iter().enumerate() {
         let x = 66.0 + 92.0 * i as f64;
         chart.point(x, 50.0, color(codec), true, codec);
-        chart.words("legend", x + 10.0, 54.0, "start", codec);
+        chart.text("legend", x + 10.0, 54.0, "start", codec);
     }
     let note = "large dots: no other is smaller and faster";
-    chart.words("legend", 960.0, 54.0, "end", note);
+    chart.text("legend", 960.0, 54.0, "end", note);
     let largest = trials.iter().map(|trial| 100.0 * trial.size).fold(1.0, f64::max);
     let y = Axis::new((0.0, largest * 1.08), false, 455.0, -355.0);
     for (panel, verb) in ["write", "read"].into_iter().enumerate() {

@@ -140,15 +140,15 @@ fn grid(part: &Part, spans: &[Span], (r, c): (usize, usize), most: (u64, u64)) -
             })
             .collect();
         part.read(Selection::from(&ranges[..]).step(&steps), &mut buffer)?;
-        let mut sums = vec![(0.0, 0u32); width];
+        let mut totals = vec![(0.0, 0u32); width];
         for (i, item) in buffer.chunks_exact(number.size.max(1)).enumerate() {
             let value = number.float(item);
             let column = i as u64 % columns.max(1) / block;
-            if let Some((sum, n)) = sums.get_mut(column as usize).filter(|_| !value.is_nan()) {
+            if let Some((sum, n)) = totals.get_mut(column as usize).filter(|_| !value.is_nan()) {
                 (*sum, *n) = (*sum + value, *n + 1);
             }
         }
-        grid.values.extend(sums.iter().map(|(sum, n)| sum / f64::from(*n)));
+        grid.values.extend(totals.iter().map(|(sum, n)| sum / f64::from(*n)));
     }
     Ok(grid)
 }
@@ -409,7 +409,7 @@ impl Histogram {
             Chart::new(760.0, 420.0, &format!("Histogram of {}", report::shortened(name, 60)));
         let (total, n): (u64, usize) = (self.counts.iter().sum(), self.counts.len());
         let about = format!("{total} values, {} without a value", self.others);
-        chart.words("legend", 740.0, 26.0, "end", &about);
+        chart.text("legend", 740.0, 26.0, "end", &about);
         let most = self.counts.iter().copied().max().unwrap_or(0).max(1) as f64;
         let from = if self.from.is_finite() { self.from } else { 0.0 };
         let middle = if self.is_whole { self.width / 2.0 } else { 0.0 };

@@ -249,13 +249,13 @@ impl Columns<'_> {
             }
             let Some(line) = column.wrong else { continue };
             let column = &column.name;
-            let (place, option) = if self.bare {
+            let (position, option) = if self.bare {
                 (String::new(), String::new())
             } else {
                 (format!(", column '{column}'"), format!("{column}="))
             };
             return Err(failure!(
-                "{name}: line {line}{place}: lists of different lengths, and objects, need an explicit type, \
+                "{name}: line {line}{position}: lists of different lengths, and objects, need an explicit type, \
                  --dtypes {option}\"('<f8', (3,))\""
             ));
         }
@@ -278,9 +278,9 @@ impl Columns<'_> {
             let of = Type::read(&item).filter(|of| !of.has_objects());
             let Some(of) = of else {
                 let (path, name) = (self.path, &column.name);
-                let place = if self.bare { String::new() } else { format!("column '{name}': ") };
+                let column = if self.bare { String::new() } else { format!("column '{name}': ") };
                 return Err(failure!(
-                    "{path}: {place}rows of text do not become items of '{item}'"
+                    "{path}: {column}rows of text do not become items of '{item}'"
                 ));
             };
             frame.add(&column.name, &item, of.size, &shape)?;

@@ -135,8 +135,8 @@ impl Conversion<'_> {
     /// Returns the number of rows, and whether some are damaged.
     fn run(mut self) -> Result<(u64, bool)> {
         match format_of(self.to) {
-            Some(format) => self.to_container(format)?,
-            None => self.to_file()?,
+            Some(format) => self.write_container(format)?,
+            None => self.write_file()?,
         }
         Ok((self.count, self.damage.found))
     }
@@ -177,7 +177,7 @@ impl Conversion<'_> {
 
     // ---- containers
 
-    fn to_container(&mut self, format: Format) -> Result {
+    fn write_container(&mut self, format: Format) -> Result {
         let frame = self.frame;
         let mut target = Target::create(frame, self.out, format, self.count, self.args)?;
         self.each(&mut |batch| target.take(frame, batch))?;
@@ -233,7 +233,7 @@ impl Conversion<'_> {
 
     // ---- files
 
-    fn to_file(&mut self) -> Result {
+    fn write_file(&mut self) -> Result {
         let (out, force) = (self.out, self.args.output.force);
         match compression::split(out) {
             (_, Some(compression)) => {

@@ -78,14 +78,14 @@ pub fn put(to: &mut Vec<u8>, bytes: &[u8]) -> bool {
         to.extend_from_slice(if is_nan { b"NaN" } else { b"inf" });
         return true;
     }
-    // fraction * 2^shift, as a whole number times 10^-places
+    // fraction * 2^shift, as a whole number times 10^-decimals
     let shift = exponent.max(1) - 16_383 - 63;
-    let places = shift.min(0).unsigned_abs();
+    let decimals = shift.min(0).unsigned_abs();
     let mut natural = Natural::of(fraction);
     natural.multiply(2, shift.max(0).unsigned_abs());
-    natural.multiply(5, places);
+    natural.multiply(5, decimals);
     let mut digits = natural.text().into_bytes();
-    let mut point = digits.len() as i32 - places as i32;
+    let mut point = digits.len() as i32 - decimals as i32;
     point += i32::from(round(&mut digits));
     super::print::put_decimal(to, &digits, point, PRECISION);
     true

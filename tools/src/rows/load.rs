@@ -86,7 +86,7 @@ impl Load<'_, '_> {
         Some(found)
     }
 
-    fn refusal(&self, place: (&str, u64), column: usize, value: &[u8], why: &str) -> Failure {
+    fn refusal(&self, position: (&str, u64), column: usize, value: &[u8], why: &str) -> Failure {
         let column = &self.frame.columns[column];
         let named =
             if self.frame.bare { String::new() } else { format!(", column '{}'", column.name) };
@@ -95,7 +95,7 @@ impl Load<'_, '_> {
             _ => (value, ""),
         };
         let shown = serde_json::Value::from(String::from_utf8_lossy(shown));
-        let ((file, line), dtype) = (place, &column.dtype);
+        let ((file, line), dtype) = (position, &column.dtype);
         failure!("{file}: line {line}{named}: {shown}{dots} {why} ({dtype})")
     }
 
@@ -175,16 +175,16 @@ impl Load<'_, '_> {
         let (of, to) = self.rows.slot(column);
         let parsed = parse::json(of, value, to);
         parsed.map_err(|why| {
-            let place = (lines.feed.name.as_str(), lines.line);
-            self.refusal(place, column, value.as_bytes(), why)
+            let position = (lines.feed.name.as_str(), lines.line);
+            self.refusal(position, column, value.as_bytes(), why)
         })
     }
 
     fn object(&mut self, lines: &Lines, seen: &mut [bool]) -> Result {
-        let place = (lines.feed.name.as_str(), lines.line);
+        let position = (lines.feed.name.as_str(), lines.line);
         for (name, value) in lines.members()? {
             let Some(column) = self.find(name.as_bytes()).filter(|column| !seen[*column]) else {
-                let (file, line) = place;
+                let (file, line) = position;
                 return Err(failure!(
                     "{file}: line {line}: '{name}' is none of the columns, or twice there"
                 ));
@@ -196,7 +196,7 @@ impl Load<'_, '_> {
             if !std::mem::take(seen) {
                 let (of, to) = self.rows.slot(column);
                 let missing = parse::missing(of, to);
-                missing.map_err(|why| self.refusal(place, column, b"", why))?;
+                missing.map_err(|why| self.refusal(position, column, b"", why))?;
             }
         }
         Ok(())
