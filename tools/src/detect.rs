@@ -133,11 +133,15 @@ const MAGICS: &[(&str, usize, &[u8])] = &[
     ("npy", 0, b"\x93NUMPY"),
     ("arrow", 0, b"ARROW1"),
     ("bagz-index", 0, b"holdall bagindex"),
+    ("gzip", 0, b"\x1f\x8b\x08"),
+    ("zip", 0, b"PK\x03\x04"),
+    ("bzip2", 4, b"1AY&SY"),
+    ("xz", 0, b"\xfd7zXZ\0"),
     ("bloscpack", 0, b"blpk"),
     ("b2frame", 2, b"b2frame\0"),
     ("zstd", 0, b"\x28\xb5\x2f\xfd"),
 ];
-const NOT_IDENTIFIED: usize = 3;
+const NOT_IDENTIFIED: usize = 7;
 
 /// Returns the name of the format that the first bytes of a file show: bytes of such a file are no items or lines.
 /// "-" is standard input, of which nothing is consumed. A bag has no magic string, and many files end like one: it

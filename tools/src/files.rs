@@ -49,7 +49,7 @@ impl Input {
         if let Some(out) = out
             && std::fs::metadata(out).is_ok_and(|there| is_same(&there, &about))
         {
-            return Err(failure!("{out}: it is both what is to be read and what is to be written"));
+            return Err(read_and_written(out));
         }
         let base = file.stream_position().unwrap_or(0);
         let total = about.is_file().then(|| about.len().saturating_sub(base));
@@ -111,6 +111,18 @@ impl Read for Input {
             }
         }
     }
+}
+
+/// Refuses an output that is the input.
+pub fn refuse_same(input: &str, out: &str) -> Result {
+    match (std::fs::metadata(input), std::fs::metadata(out)) {
+        (Ok(from), Ok(to)) if is_same(&from, &to) => Err(read_and_written(out)),
+        _ => Ok(()),
+    }
+}
+
+fn read_and_written(out: &str) -> Failure {
+    failure!("{out}: it is both what is to be read and what is to be written")
 }
 
 fn is_same(one: &Metadata, other: &Metadata) -> bool {

@@ -120,7 +120,7 @@ pub struct Ls {
 }
 
 /// Print content: records, bytes, items in C order, or rows
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct Cat {
     #[command(flatten)]
     pub common: Common,

@@ -1,6 +1,6 @@
 //! Wrong usage: one line that names the option, its value and what is allowed.
 
-use super::{Cli, groups};
+use super::{Cli, groups, help};
 use crate::failure::{Failure, Result};
 use crate::report::shortened;
 use crate::usage;
@@ -95,19 +95,12 @@ impl Usage {
 }
 
 fn hint(command: &str) -> String {
-    let mut parsed = Cli::command();
-    let mut found = Some(&mut parsed);
-    for name in command.split(' ') {
-        found = found.and_then(|command| command.find_subcommand_mut(name));
-    }
-    let operands = found.map(|command| {
-        let positionals = command.get_positionals().map(|arg| arg.to_string());
-        positionals.collect::<Vec<_>>().join(" ")
-    });
-    format!(
-        "usage: holdall {command} [OPTIONS] {}; more: holdall {command} --help",
-        operands.unwrap_or_default()
-    )
+    let mut all = help::command();
+    all.build();
+    let found = command.split(' ').try_fold(&mut all, |all, name| all.find_subcommand_mut(name));
+    let usage = found.map(|command| command.render_usage().to_string()).unwrap_or_default();
+    let usage = usage.lines().next().unwrap_or_default().trim_start_matches("Usage: ");
+    format!("usage: {usage}; more: holdall {command} --help")
 }
 
 /// The line for a command line that clap refuses.
@@ -173,6 +166,16 @@ pub fn message(error: &clap::Error, command: &str) -> String {
     format!("{command}: {reason} ({})", hint(command))
 }
 
+/// The numbers that an option takes, from clap's message "0 is not in 1..=9".
+fn described_range(text: &str) -> Option<String> {
+    if text.contains("invalid digit") {
+        return Some("a whole number".to_owned());
+    }
+    let (low, high) = text.split_once(" is not in ")?.1.split_once("..")?;
+    let high = high.strip_prefix('=').map(|high| format!(" to {high}"));
+    Some(format!("a whole number from {low}{}", high.unwrap_or(" on".to_owned())))
+}
+
 /// What an option takes: its choices, the message of its parser, or the name of its value.
 fn allowed(
     context: &impl Fn(ContextKind) -> Option<String>,
@@ -183,6 +186,7 @@ fn allowed(
     let parser = error.source().map(ToString::to_string);
     let name =
         argument.split_once(' ').map_or("a value", |(_, name)| name.trim_matches(['<', '>']));
+    let parser = parser.map(|text| described_range(&text).unwrap_or(text));
     choices.or(parser).unwrap_or_else(|| name.to_owned())
 }
 

@@ -1,12 +1,41 @@
 //! `holdall cat`: the content of any container.
 
+use super::convert::by_name;
 use crate::cli::Cat;
 use crate::cli::usage::Usage;
+use crate::cli::values::{DataFormat, TextFormat};
 use crate::detect::{self, Container};
 use crate::failure::{Exit, Result};
-use crate::{array, bag, superchunk};
+use crate::rows::compression;
+use crate::{array, bag, files, superchunk, usage};
+
+/// What the ending of the output says.
+fn format_of(out: &str) -> Result<Option<TextFormat>> {
+    let (plain, compression) = compression::split(out);
+    let format = match by_name(plain) {
+        Some(DataFormat::Csv) => TextFormat::Csv,
+        Some(DataFormat::Jsonl) => TextFormat::Jsonl,
+        Some(DataFormat::Npy) => TextFormat::Npy,
+        Some(DataFormat::ArrowStream) => TextFormat::Arrow,
+        None | Some(DataFormat::Raw) if compression.is_none() => return Ok(None),
+        _ => {
+            return Err(usage!(
+                "'{out}' is a name of a format that convert writes (--to says what cat writes)"
+            ));
+        }
+    };
+    match compression {
+        None => Ok(Some(format)),
+        Some(_) => Err(usage!("cat does not compress '{out}': convert does")),
+    }
+}
 
 pub fn run(args: &Cat, usage: &Usage) -> Result<Exit> {
+    let mut args = args.clone();
+    if let Some(out) = args.output.output.as_deref() {
+        files::refuse_same(&args.path, out)?;
+    }
+    let args = &mut args;
     let container = detect::container(&args.path, args.frame.at);
     // a missing path is reported before options that do not apply
     if !detect::is_missing(&args.path) {
@@ -14,6 +43,11 @@ pub fn run(args: &Cat, usage: &Usage) -> Result<Exit> {
         if container == Container::Bag {
             array::cat::plain_slice(args, "a bag")?;
         }
+    }
+    if let (Some(out), None) = (&args.output.output, args.to)
+        && container != Container::Bag
+    {
+        args.to = format_of(out)?;
     }
     match container {
         Container::Bag => bag::cat::run(args, usage),

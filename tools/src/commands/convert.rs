@@ -32,6 +32,7 @@ const ENDINGS: &[(&str, Option<DataFormat>)] = &[
     (".bag", None),
     (".bagz", None),
 ];
+
 /// One call: IN, OUT, and what they are.
 struct Conversion<'a> {
     args: &'a Convert,
@@ -42,12 +43,16 @@ struct Conversion<'a> {
     from: Option<InputFormat>,
 }
 
+/// Returns what the ending of a name says of a container or a file that is no bag.
+pub fn by_name(out: &str) -> Option<DataFormat> {
+    ENDINGS.iter().find(|(end, _)| out.ends_with(end))?.1
+}
+
 /// What OUT becomes. Rows of a table become a table if its name has no ending. Unknown endings are refused later.
 fn target(args: &Convert, out: &str, is_table: bool) -> DataFormat {
     let (out, _) = compression::split(out);
-    let by_name = || ENDINGS.iter().find(|(end, _)| out.ends_with(end))?.1;
     let otherwise = if is_table { DataFormat::Bcolz } else { DataFormat::Blpk };
-    args.to.or_else(by_name).unwrap_or(otherwise)
+    args.to.or_else(|| by_name(out)).unwrap_or(otherwise)
 }
 
 fn is_arrow(to: DataFormat) -> bool {
@@ -204,6 +209,7 @@ impl Conversion<'_> {
         let is_table = dataset.as_ref().is_some_and(|dataset| dataset.table().is_some());
         let has_rows = matches!(self.from, Some(InputFormat::Csv | InputFormat::Jsonl));
         let to = target(args, out, is_table || has_rows);
+        usage.refuse(&["slice", "records"], "bags; cat -o writes a part of an array or a table")?;
         if !is_table {
             usage.refuse(&["columns"], "tables and Arrow")?;
             usage.refuse(&["rows"], "tables")?;

@@ -1,5 +1,7 @@
 //! `holdall merge`: several containers of a kind into one.
 
+use super::convert::by_name;
+use crate::array::convert::format_of;
 use crate::array::dataset::{Content, Dataset};
 use crate::cli::usage::Usage;
 use crate::cli::{Merge, operands};
@@ -31,6 +33,9 @@ pub fn run(args: &Merge, usage: &Usage) -> Result<Exit> {
     usage.fit(kinds[0].name())?;
     let reading = options::reading(&args.reading, args.unchecked);
     match kinds[0] {
+        Container::Bag if !detect::known_ending(out, &[".bag", ".bagz"]) => {
+            Err(usage!("'{out}' is not a name of a bag: .bagz, .bag or none"))
+        }
         Container::Bag => bag::merge::run(args, inputs, out),
         Container::Dataset => {
             let open = |input: &String| Dataset::read(input, &Default::default(), reading.clone());
@@ -63,6 +68,13 @@ fn datasets(args: &Merge, datasets: Vec<Dataset>, out: &str) -> Result<Exit> {
                 described(first)
             ));
         }
+    }
+    let named = by_name(out);
+    if named.is_some_and(|to| format_of(to) != Some(first.format))
+        || detect::ending(out).is_some_and(|end| [".bag", ".bagz"].contains(&end))
+    {
+        let format = detect::format_name(first.format);
+        return Err(usage!("'{out}' is not a name of {format}, the format of '{}'", first.path));
     }
     signals::catch();
     progress::begin("merge", args.common.quiet, false);

@@ -8,7 +8,7 @@ use crate::cli::groups::BagInput;
 use crate::cli::slice::{Pick, Slice, Span};
 use crate::cli::usage::Usage;
 use crate::failure::{Exit, Result};
-use crate::files::OutputFile;
+use crate::files::{self, OutputFile};
 use crate::output::Output;
 use crate::rows::dtype::Type;
 use crate::{failure, report, usage as wrong};
@@ -19,6 +19,9 @@ use std::ops::Range;
 
 pub fn run(args: &View, usage: &Usage) -> Result<Exit> {
     let path = args.path.as_str();
+    if let Some(out) = &args.output.output {
+        files::refuse_same(path, out)?;
+    }
     let content = Content::open(path, usage, &args.reading, &BagInput::default(), &args.frame)?;
     let parts = content.parts(path);
     let is_numeric = |part: &&Part| number(part).is_numeric();

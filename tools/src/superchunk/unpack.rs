@@ -35,6 +35,7 @@ pub fn run(args: &Unpack, input: &str, out: &str) -> Result<Exit> {
     let (source, mut damage) = Source::open(input, &options, args.skip_damaged)?;
     source.check_metadata()?;
     if !files::is_standard(out) {
+        files::refuse_same(input, out)?;
         unpack_to_file(&source, &mut damage, args, out)?;
         return Ok(Exit::damaged(damage.found));
     }

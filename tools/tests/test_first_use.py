@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Tests of what surprised people who used the command-line tool for the first time."""
+
+import bz2
+import gzip
+import json
+import lzma
+import unittest
+
+from tool import Base
+
+
+class FirstUse(Base):
+    def setUp(self):
+        super().setUp()
+        self.pack("r.bagz", [b"one", b"two", b"three"])
+        self.write("t.csv", b"x,y\n1,a\n2,b\n3,c\n")
+        self.good("convert", "-q", "t.csv", "t.bcolz")
+        self.write("raw", bytes(range(240)))
+        self.good("convert", "-q", "raw", "a.b2nd", "--dtype", "<i4")
+
+    def test_options_for_records_are_refused_for_others(self):
+        for args in [
+            ["a.b2nd", "o.npy", "--slice", "0:2"],
+            ["t.bcolz", "o.csv", "--records", "0"],
+            ["t.csv", "o.bcolz", "--slice", "0:2"],
+        ]:
+            self.assertIn("is for bags", self.fails("convert", *args, code=2)[0])
+
+    def test_no_command_replaces_its_input_by_its_output(self):
+        self.good("pack", "-q", "raw", "s.blp")
+        for command, name in [("cat", "r.bagz"), ("head", "r.bagz"), ("view", "a.b2nd")]:
+            before = self.read(name)
+            message, _ = self.fails(command, name, "-o", name, "-f")
+            self.assertIn("both what is to be read and what is to be written", message)
+            self.assertEqual(self.read(name), before)
+        self.fails("unpack", "s.blp", "s.blp", "-f")
+        self.assertEqual(self.good("unpack", "s.blp", "-"), self.read("raw"))
+
+    def test_compressed_files_are_not_read_as_lines_or_items(self):
+        self.write("l.gz", gzip.compress(b"a\nb\n" * 100))
+        self.write("l.xz", lzma.compress(b"a\nb\n" * 100))
+        self.write("l.bz2", bz2.compress(b"a\nb\n" * 100))
+        for name in ("l.gz", "l.xz", "l.bz2"):
+            self.assertIn("is a file of ", self.fails("pack", name, "o.bagz", code=2)[0])
+            self.fails("convert", name, "o.b2nd", "--dtype", "|u1", code=2)
+
+    def test_the_name_of_the_output_says_what_cat_writes(self):
+        self.good("cat", "a.b2nd", "-o", "a.npy")
+        self.assertEqual(self.read("a.npy")[:6], b"\x93NUMPY")
+        self.good("cat", "t.bcolz", "-o", "o.jsonl")
+        self.assertEqual(json.loads(self.read("o.jsonl").splitlines()[0]), {"x": 1, "y": "a"})
+        for name in ("o.csv.gz", "o.bcolz", "o.arrow"):
+            self.assertIn("convert", self.fails("cat", "t.bcolz", "-o", name, code=2)[0])
+        self.good("cat", "t.bcolz", "-o", "o.arrow", "--to", "csv")
+
+    def test_merge_refuses_names_of_other_formats(self):
+        for inputs, out in [
+            (["t.bcolz", "t.bcolz"], "o.csv"),
+            (["a.b2nd", "a.b2nd"], "o.npy"),
+            (["a.b2nd", "a.b2nd"], "o.bagz"),
+            (["r.bagz", "r.bagz"], "o.txt"),
+        ]:
+            self.assertIn("is not a name of", self.fails("merge", *inputs, out, code=2)[0])
+        self.good("merge", "-q", "t.bcolz", "t.bcolz", "o.bcolz")
+        self.assertEqual(
+            self.good("cat", "o.bcolz"), b"x,y\n1,a\n2,b\n3,c\n1,a\n2,b\n3,c\n"
+        )
+
+    def test_ranges_are_named(self):
+        message, _ = self.fails("pack", "t.csv", "o.bagz", "--shards", "0", code=2)
+        self.assertIn("--shards takes a whole number from 1 to 99999, not '0'", message)
+
+
+if __name__ == "__main__":
+    unittest.main()
