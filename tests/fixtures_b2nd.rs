@@ -254,7 +254,9 @@ fn named_values_are_those_of_the_tool() {
             .cloned()
             .collect::<Vec<_>>()
     };
-    assert_eq!(names, [keys("metalayers"), keys("vlmeta")].concat());
+    let mut found = [keys("metalayers"), keys("vlmeta")].concat();
+    found.sort_unstable();
+    assert_eq!(names, found);
     let attr = |name: &str| a.store().attr(name).unwrap().unwrap().to_vec();
     // as MessagePack has them
     assert_eq!(attr("beta"), b"\xa4text");
