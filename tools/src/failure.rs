@@ -1,5 +1,6 @@
 //! Why a command does not succeed, and the exit codes.
 
+use crate::detect;
 use std::io;
 
 /// Exit codes, as the manual promises them.
@@ -45,7 +46,28 @@ pub fn library_with(path: &str, error: &holdall::Error, hint: &str) -> Failure {
     if error.status() == holdall::Status::Cancelled && crate::signals::stopped() {
         return Failure::Stopped;
     }
+    if let Some(text) = not_a_container(path, error) {
+        return Failure::Message(text);
+    }
     Failure::Message(crate::report::library_message(path, error) + hint)
+}
+
+/// The message for a file whose bytes show no container. The library takes such a file for a torn bag, since bags
+/// have no magic number.
+fn not_a_container(path: &str, error: &holdall::Error) -> Option<String> {
+    let reason = error.to_string();
+    let named = detect::ending(path).is_some_and(|end| [".bag", ".bagz"].contains(&end));
+    if named || !reason.contains("its last 8 bytes must be") {
+        return None;
+    }
+    let remedy = "pack and convert make a container of a file";
+    Some(match detect::stored_format(path) {
+        Some(format) => format!("{path}: a file of {format}, and no container ({remedy})"),
+        None => format!(
+            "{path}: no container, or a torn bag: {} ({remedy}, repair restores a bag)",
+            reason.trim_start_matches(path).trim_start_matches(": ")
+        ),
+    })
 }
 
 /// The failure to create a container, with a hint at --force if that helps.

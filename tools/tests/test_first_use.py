@@ -67,6 +67,18 @@ class FirstUse(Base):
             self.good("cat", "o.bcolz"), b"x,y\n1,a\n2,b\n3,c\n1,a\n2,b\n3,c\n"
         )
 
+    def test_files_that_are_no_containers_are_named_as_such(self):
+        for command in ("identify", "info", "cat", "count"):
+            self.assertIn("t.csv: no container, or a torn bag: ", self.fails(command, "t.csv")[0])
+        self.good("cat", "a.b2nd", "-o", "a.npy")
+        for command in ("identify", "info"):
+            message, _ = self.fails(command, "a.npy")
+            self.assertIn("a.npy: a file of npy, and no container", message)
+
+    def test_trim_takes_negative_numbers(self):
+        self.good("trim", "-q", "t.bcolz", "-1")
+        self.assertEqual(self.good("count", "t.bcolz"), b"2\n")
+
     def test_ranges_are_named(self):
         message, _ = self.fails("pack", "t.csv", "o.bagz", "--shards", "0", code=2)
         self.assertIn("--shards takes a whole number from 1 to 99999, not '0'", message)

@@ -351,7 +351,7 @@ pub struct Trim {
     #[command(flatten)]
     pub sync: Sync,
     pub path: String,
-    #[arg(value_name = "ROWS", value_parser = values::integer)]
+    #[arg(value_name = "ROWS", value_parser = values::integer, allow_negative_numbers = true)]
     pub rows: i64,
 }
 
