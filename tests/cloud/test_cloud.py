@@ -8,7 +8,6 @@ import json
 import os
 import pathlib
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -40,7 +39,6 @@ os.environ.update(ENVIRONMENT)
 import bagz  # noqa: E402  after the environment
 import holdall_c as h  # noqa: E402
 
-ROOT = HERE.parents[1]
 MIB = 1 << 20
 STORES = ("gs://bucket/", "s3://bucket/")
 rng = random.Random(5)
@@ -554,34 +552,16 @@ class Formats(Case):
 class Tool(Case):
     def test_names_of_objects_are_resolved(self):
         with tempfile.TemporaryDirectory() as scratch:
-            tool = pathlib.Path(scratch, "holdall")
-            library = pathlib.Path(os.environ["HOLDALL_LIB"])
-            sources = sorted((ROOT / "tools").glob("*.c"))
-            subprocess.run(
-                [
-                    "cc",
-                    "-std=c11",
-                    "-O0",
-                    "-I",
-                    ROOT / "include",
-                    *sources,
-                    "-o",
-                    tool,
-                    library,
-                    "-lm",
-                ],
-                check=True,
-            )
+            tool = pathlib.Path(os.environ["HOLDALL_LIB"]).with_name("holdall")
             lines = pathlib.Path(scratch, "lines.txt")
             lines.write_text("".join(f"line {i}\n" for i in range(1000)))
             at = f"gs://bucket/{self.prefix}lines.bagz"
 
             def run(*arguments):
-                # whose file name is not one that the linker searches for
-                found = dict(os.environ, LD_PRELOAD=str(library))
-                return subprocess.run(
-                    [tool, *arguments], env=found, capture_output=True, text=True, check=True
-                ).stdout
+                done = subprocess.run(
+                    [tool, *arguments], capture_output=True, text=True, check=True
+                )
+                return done.stdout
 
             run("pack", lines, at)
             self.assertEqual(run("cat", at, "--slice", "-2:"), "line 998line 999")
@@ -592,7 +572,6 @@ class Tool(Case):
 if __name__ == "__main__":
     http("PUT", where("s3://bucket"))
     try:
-        shutil.which("cc") or sys.exit("no C compiler")
         unittest.main()
     finally:
         servers.stdin.close()
