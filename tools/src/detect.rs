@@ -48,7 +48,8 @@ pub fn identify(path: &str, at: Option<u64>) -> holdall::Result<(Format, Kind)> 
     })
 }
 
-/// Returns the container at a path, also of one that is broken; a bag if it is unknown: its reader reports the error.
+/// Returns the container at a path, also of one that is broken; a bag if it is unknown: its reader
+/// reports the error.
 pub fn container(path: &str, at: Option<u64>) -> Container {
     match (identify(path, at), at) {
         (Ok((_, kind)), _) => Container::of(kind),
@@ -96,8 +97,8 @@ pub fn is_frame(format: Format) -> bool {
     matches!(format, Format::B2Frame | Format::Caterva | Format::B2nd)
 }
 
-/// Returns the ending of a name, ".bagz" for `set.bagz@3` and `set.bagz-00001-of-00003`. None: there is no dot, or
-/// the file is a hidden one.
+/// Returns the ending of a name, ".bagz" for `set.bagz@3` and `set.bagz-00001-of-00003`. None:
+/// there is no dot, or the file is a hidden one.
 pub fn ending(path: &str) -> Option<&str> {
     let path = path.trim_end_matches('/');
     let name = &path[path.rfind('/').map_or(0, |slash| slash + 1)..];
@@ -128,7 +129,8 @@ pub fn file_format(path: &str, given: Option<InputFormat>) -> Option<InputFormat
 
 // ---- formats by the first bytes
 
-/// (name, offset, magic string). The library identifies the last three; a zstd frame may begin a bag.
+/// (name, offset, magic string). The library identifies the last three; a zstd frame may begin a
+/// bag.
 const MAGICS: &[(&str, usize, &[u8])] = &[
     ("npy", 0, b"\x93NUMPY"),
     ("arrow", 0, b"ARROW1"),
@@ -143,9 +145,9 @@ const MAGICS: &[(&str, usize, &[u8])] = &[
 ];
 const NOT_IDENTIFIED: usize = 7;
 
-/// Returns the name of the format that the first bytes of a file show: bytes of such a file are no items or lines.
-/// "-" is standard input, of which nothing is consumed. A bag has no magic string, and many files end like one: it
-/// must have the name of a bag, or begin with a zstd frame.
+/// Returns the name of the format that the first bytes of a file show: bytes of such a file are no
+/// items or lines. "-" is standard input, of which nothing is consumed. A bag has no magic string,
+/// and many files end like one: it must have the name of a bag, or begin with a zstd frame.
 pub fn stored_format(path: &str) -> Option<&'static str> {
     if files::is_standard(path) {
         return format_of_bytes(&files::peek_standard_input(files::PEEK), MAGICS);
@@ -198,8 +200,9 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(four.try_into().ok()?))
 }
 
-/// A schema message of Arrow's IPC format, after the continuation marker and its length. Only the beginning may be
-/// there, which no verifier of flat buffers accepts, so the kind of the message is read by hand.
+/// A schema message of Arrow's IPC format, after the continuation marker and its length. Only the
+/// beginning may be there, which no verifier of flat buffers accepts, so the kind of the message is
+/// read by hand.
 fn is_arrow_stream(head: &[u8]) -> Option<bool> {
     const SCHEMA: u8 = 1;
     let length = number(head, 4)?;

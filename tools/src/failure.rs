@@ -36,7 +36,8 @@ pub enum Failure {
 
 pub type Result<T = (), E = Failure> = std::result::Result<T, E>;
 
-/// The failure of an operation of the library on a path. The message names the path if the library's does not.
+/// The failure of an operation of the library on a path. The message names the path if the
+/// library's does not.
 pub fn library(path: &str) -> impl Fn(holdall::Error) -> Failure {
     move |error| library_with(path, &error, "")
 }
@@ -52,8 +53,8 @@ pub fn library_with(path: &str, error: &holdall::Error, hint: &str) -> Failure {
     Failure::Message(crate::report::library_message(path, error) + hint)
 }
 
-/// The message for a file whose bytes show no container. The library takes such a file for a torn bag, since bags
-/// have no magic number.
+/// The message for a file whose bytes show no container. The library takes such a file for a torn
+/// bag, since bags have no magic number.
 fn not_a_container(path: &str, error: &holdall::Error) -> Option<String> {
     let reason = error.to_string();
     let named = detect::ending(path).is_some_and(|end| [".bag", ".bagz"].contains(&end));

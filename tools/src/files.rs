@@ -5,7 +5,7 @@ use crate::{failure, progress, signals};
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, PermissionsExt, fchown};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, fchown};
 use std::path::Path;
 use std::sync::Mutex;
 use tempfile::NamedTempFile;
@@ -139,7 +139,8 @@ fn take_peeked(dst: &mut [u8]) -> usize {
     n
 }
 
-/// Returns the next bytes of standard input, `n` at most, without consuming them. Waits for them or the end.
+/// Returns the next bytes of standard input, `n` at most, without consuming them. Waits for them or
+/// the end.
 pub fn peek_standard_input(n: usize) -> Vec<u8> {
     let n = n.min(PEEK);
     let (Ok(mut file), Ok(mut peeked)) = (standard_input(), PEEKED.lock()) else {
@@ -172,8 +173,8 @@ pub fn read_all(path: &str) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A file that is written under a temporary name, and gets its own when it is complete; or a device, a pipe, or
-/// standard output ("-"), which is written to as it is.
+/// A file that is written under a temporary name, and gets its own when it is complete; or a
+/// device, a pipe, or standard output ("-"), which is written to as it is.
 pub struct OutputFile {
     path: String,
     force: bool,
@@ -199,14 +200,9 @@ impl OutputFile {
         }
         match std::fs::metadata(path) {
             Ok(there) if there.is_file() && !force => return Err(refuse_existing(path)),
+            Ok(there) if there.is_dir() => return Err(failure!("{path}: Is a directory")),
             Ok(there) if !there.is_file() => {
-                let direct = there.file_type().is_fifo()
-                    || there.file_type().is_char_device()
-                    || !there.is_dir();
-                let opened = File::options().write(direct).read(!direct).open(path);
-                if !direct {
-                    return Err(failure!("{path}: Is a directory"));
-                }
+                let opened = File::options().write(true).open(path);
                 return opened.map_err(system(path)).and_then(|file| made(Target::Direct(file)));
             }
             _ => {}
@@ -224,7 +220,8 @@ impl OutputFile {
         made(Target::Temporary(temporary))
     }
 
-    /// Syncs the file and gives it its name, its mode and, where possible, the owner of the file it replaces.
+    /// Syncs the file and gives it its name, its mode and, where possible, the owner of the file it
+    /// replaces.
     pub fn complete(self) -> Result {
         let OutputFile { path, force, target } = self;
         let Target::Temporary(temporary) = target else {

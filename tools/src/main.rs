@@ -18,7 +18,7 @@ mod rows;
 mod signals;
 mod superchunk;
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::FromArgMatches;
 use cli::usage::{self, Usage};
 use cli::{Cli, Command, old_names};
 use failure::{Exit, Result};
@@ -59,22 +59,23 @@ fn run(command: &Command, usage: &Usage) -> Result<Exit> {
     }
 }
 
-/// The names of the command and the action, for a message about a command line that cannot be parsed.
-fn named_command(arguments: &[OsString]) -> String {
-    let root = Cli::command();
-    let (mut command, mut names) = (&root, Vec::new());
+/// The names of the command and the action, for a message about a command line that cannot be
+/// parsed.
+fn named_command(mut command: &clap::Command, arguments: &[OsString]) -> String {
+    let mut names = Vec::new();
     for argument in arguments.iter().filter_map(|argument| argument.to_str()) {
         if let Some(found) = command.find_subcommand(argument) {
-            (command, _) = (found, names.push(argument));
+            command = found;
+            names.push(argument);
         }
     }
     names.join(" ")
 }
 
 /// Reports what clap says: help and versions on standard output, errors in one line.
-fn refuse(error: &clap::Error, arguments: &[OsString]) -> Exit {
+fn refuse(error: &clap::Error, command: &clap::Command, arguments: &[OsString]) -> Exit {
     if error.use_stderr() {
-        report::error(&usage::message(error, &named_command(arguments)));
+        report::error(&usage::message(error, &named_command(command, arguments)));
         return Exit::Usage;
     }
     let mut output = output::Output::standard();
@@ -88,9 +89,10 @@ fn refuse(error: &clap::Error, arguments: &[OsString]) -> Exit {
 fn main() -> ExitCode {
     let (arguments, notes) = old_names::replaced(std::env::args_os().skip(1).collect());
     let all = std::iter::once(OsString::from("holdall")).chain(arguments.iter().cloned());
-    let parsed = cli::help::command().try_get_matches_from(all);
+    let mut command = cli::help::command();
+    let parsed = command.try_get_matches_from_mut(all);
     let exit = match parsed
-        .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, Usage::of(&matches))))
+        .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, Usage::of(&command, &matches))))
     {
         Ok((cli, usage)) => {
             old_names::report(&notes);
@@ -101,7 +103,7 @@ fn main() -> ExitCode {
             }
             exit
         }
-        Err(error) => refuse(&error, &arguments),
+        Err(error) => refuse(&error, &command, &arguments),
     };
     ExitCode::from(exit as u8)
 }

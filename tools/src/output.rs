@@ -72,7 +72,8 @@ impl<'a> Output<'a> {
     }
 }
 
-/// Calls a function that prints, to standard output or (`out`) into a file, which appears when it is complete.
+/// Calls a function that prints, to standard output or (`out`) into a file, which appears when it
+/// is complete.
 pub fn printed(
     out: Option<&str>,
     force: bool,
@@ -108,7 +109,8 @@ pub fn refuse_terminal(out: Option<&str>, what: &str) -> Result {
 }
 
 impl Failure {
-    /// Reports a failure before a command runs: of the output of a help page.
+    /// Reports a failure of standard output and returns the exit code. A reader that has gone is no
+    /// failure.
     pub fn report_output(self) -> Exit {
         match self {
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,

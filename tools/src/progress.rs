@@ -1,4 +1,5 @@
-//! Progress on standard error: a bar on a terminal after a second of work, or lines with `--progress`.
+//! Progress on standard error: a bar on a terminal after a second of work, or lines with
+//! `--progress`.
 
 use crate::signals;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -33,8 +34,8 @@ pub fn begin(what: &'static str, quiet: bool, insist: bool) {
     }
 }
 
-/// Reports bytes of content; a total of 0 is unknown. Returns `false` if a signal asked to stop: the callback of the
-/// library's options.
+/// Reports bytes of content; a total of 0 is unknown. Returns `false` if a signal asked to stop:
+/// the callback of the library's options.
 pub fn report(done: u64, total: u64) -> bool {
     // another thread that reports meanwhile does it for this one
     if let Ok(mut current) = STATE.try_lock()

@@ -1,6 +1,7 @@
 //! A pipeline of two threads: the next piece is made while one is taken.
 //!
-//! Everything that was made before a failure has been taken when a function returns. The first failure is returned.
+//! Everything that was made before a failure has been taken when a function returns. The first
+//! failure is returned.
 
 use crate::failure::Result;
 use crate::signals;
@@ -72,7 +73,8 @@ pub fn take_here(
     })
 }
 
-/// Makes pieces here that another thread takes: calls that a signal must interrupt belong to this thread.
+/// Makes pieces here that another thread takes: calls that a signal must interrupt belong to this
+/// thread.
 pub fn make_here(
     make: impl FnMut(&mut Vec<u8>) -> Result<bool>,
     take: impl FnMut(&[u8]) -> Result + Send,

@@ -1,6 +1,7 @@
 //! Messages on standard error: errors, one line each after `holdall: `, and notes.
 //!
-//! Control characters are escaped: an error stays one line, and a file name cannot control the terminal.
+//! Control characters are escaped: an error stays one line, and a file name cannot control the
+//! terminal.
 
 use crate::progress;
 use std::fmt::Write as _;

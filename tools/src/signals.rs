@@ -1,4 +1,5 @@
-//! Signals that stop the tool: long calls return, outputs are removed, then the signal ends the process.
+//! Signals that stop the tool: long calls return, outputs are removed, then the signal ends the
+//! process.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -17,8 +18,9 @@ pub fn stopped() -> bool {
 /// Catches the signals from now on. A second one ends the process at once.
 pub fn catch() {
     for signal in STOPPING {
-        // SAFETY: both structures are valid, and the handler only stores to an atomic. read() must return, so
-        // SA_RESTART is not set. A signal that is ignored stays so, under nohup for example.
+        // SAFETY: both structures are valid, and the handler only stores to an atomic. read() must
+        // return, so SA_RESTART is not set. A signal that is ignored stays so, under nohup for
+        // example.
         unsafe {
             let mut old: libc::sigaction = std::mem::zeroed();
             let mut action: libc::sigaction = std::mem::zeroed();
@@ -44,7 +46,8 @@ pub fn die() -> ! {
     std::process::exit(128 + signal)
 }
 
-/// Calls a function that starts a thread: the thread gets no signals, so that they interrupt this one.
+/// Calls a function that starts a thread: the thread gets no signals, so that they interrupt this
+/// one.
 pub fn blocked<T>(start: impl FnOnce() -> T) -> T {
     // SAFETY: the sets are valid, and the mask is that of this thread alone.
     unsafe {

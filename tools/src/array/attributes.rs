@@ -1,4 +1,5 @@
-//! Attributes: JSON in folders, MessagePack in frames, and members of the metadata in Bloscpack files.
+//! Attributes: JSON in folders, MessagePack in frames, and members of the metadata in Bloscpack
+//! files.
 
 use super::dataset::{Content, Dataset};
 use crate::failure::{Result, library};
@@ -20,7 +21,8 @@ pub fn as_json(text: &str) -> String {
 
 // ---- MessagePack
 
-/// Returns a value of MessagePack as JSON, or None if the bytes are none, or have values that JSON does not have.
+/// Returns a value of MessagePack as JSON, or None if the bytes are none, or have values that JSON
+/// does not have.
 pub fn to_json(bytes: &[u8]) -> Option<Json> {
     let mut rest = bytes;
     let value = rmpv::decode::read_value(&mut rest).ok()?;
@@ -137,7 +139,8 @@ pub fn copy(from: &Dataset, to: &mut Dataset) -> Result {
     Ok(())
 }
 
-/// Copies the attributes of a dataset into the metadata of an array in a Bloscpack file, as a member "attrs".
+/// Copies the attributes of a dataset into the metadata of an array in a Bloscpack file, as a
+/// member "attrs".
 pub fn copy_into_metadata(from: &Dataset, to: &mut Array, path: &str) -> Result {
     let mut members = Map::new();
     for name in from.attribute_names() {

@@ -38,7 +38,8 @@ pub struct Coding {
 }
 
 impl Coding {
-    /// Takes a frame's from its header, which also names codecs and filters that the library does not have.
+    /// Takes a frame's from its header, which also names codecs and filters that the library does
+    /// not have.
     pub fn of(dataset: &Dataset, array: &Array) -> Coding {
         if detect::is_frame(dataset.format) {
             let at = dataset.at.unwrap_or(0);

@@ -246,7 +246,8 @@ impl Filling {
         }
     }
 
-    /// Writes items that begin at an index of the slowest dimension. Returns the number of its indices.
+    /// Writes items that begin at an index of the slowest dimension. Returns the number of its
+    /// indices.
     fn write(&mut self, at: u64, bytes: &[u8]) -> holdall::Result<u64> {
         let n = bytes.len() as u64 / self.slice_bytes;
         let mut ranges: Vec<_> = self.array.shape().iter().map(|n| 0..*n).collect();
@@ -264,7 +265,8 @@ impl Filling {
     }
 }
 
-/// Writes the items of a file into an array whose chunks are parts of a grid. Each chunk is written once.
+/// Writes the items of a file into an array whose chunks are parts of a grid. Each chunk is written
+/// once.
 fn grid(args: &Convert, input: &str, from: InputFormat, out: &str, format: Format) -> Result<Exit> {
     signals::catch();
     let mut input = Input::open(input, Some(out))?;

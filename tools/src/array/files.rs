@@ -1,7 +1,8 @@
 //! `holdall info --files`: the files that a dataset consists of.
 //!
-//! The names are not derived from the format. The dataset is opened from storage that is the folder and records what is
-//! asked for, and one row of each chunk is read: that reads each file, whatever the layout is.
+//! The names are not derived from the format. The dataset is opened from storage that is the folder
+//! and records what is asked for, and one row of each chunk is read: that reads each file, whatever
+//! the layout is.
 
 use super::dataset::{self, Content, Dataset};
 use crate::cli::Info;

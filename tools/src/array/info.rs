@@ -58,8 +58,8 @@ fn short(value: &[u8], most: usize) -> Option<Json> {
 
 // ---- JSON
 
-/// The members of an array: ndim, shape, chunkshape, blockshape, dtype, codec, filters, metalayers, and what a frame has
-/// beside these.
+/// The members of an array: ndim, shape, chunkshape, blockshape, dtype, codec, filters, metalayers,
+/// and what a frame has beside these.
 pub fn members(dataset: &Dataset, array: &Array) -> Map<String, Json> {
     let (coding, frame) = (Coding::of(dataset, array), Frame::of(dataset));
     let mut members = Map::new();

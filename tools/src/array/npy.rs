@@ -1,7 +1,7 @@
 //! Files of NumPy (.npy), and files of items without a header.
 //!
-//! A header is a magic number, a version, a length, and a Python dictionary that is filled up with spaces, so that
-//! the items begin at a multiple of 64 bytes.
+//! A header is a magic number, a version, a length, and a Python dictionary that is filled up with
+//! spaces, so that the items begin at a multiple of 64 bytes.
 
 use crate::cli::groups::FileInput;
 use crate::cli::values::{InputFormat, ItemOrder};
@@ -44,7 +44,8 @@ fn refused(input: &Input, why: &str) -> Failure {
 }
 
 impl Npy {
-    /// Reads the header of a .npy file, or takes what the options say of a file without one. The items come next.
+    /// Reads the header of a .npy file, or takes what the options say of a file without one. The
+    /// items come next.
     pub fn begin(input: &mut Input, from: InputFormat, options: &FileInput) -> Result<Npy> {
         match (from, &options.dtype) {
             (InputFormat::Raw, Some(dtype)) => Npy::without_header(input, dtype, options),

@@ -1,7 +1,7 @@
 //! Items of a file become an array in a Bloscpack file, or the content of a frame without a shape.
 //!
-//! The items go into chunks as they are in the file. Type, shape and order become the metadata that make a superchunk an
-//! array.
+//! The items go into chunks as they are in the file. Type, shape and order become the metadata that
+//! make a superchunk an array.
 
 use super::npy::Npy;
 use crate::cli::groups::{Encoding, FileInput, Shape};
@@ -53,8 +53,9 @@ impl New<'_> {
         Ok(Opened { target: Target::Schunk(schunk), expected: Some(Expected { bytes, in_header }) })
     }
 
-    /// Returns the bytes of an item, of all items, and of a chunk: an array that is never committed knows them. Its slowest
-    /// dimension is the first, between whose indices the library splits chunks.
+    /// Returns the bytes of an item, of all items, and of a chunk: an array that is never committed
+    /// knows them. Its slowest dimension is the first, between whose indices the library splits
+    /// chunks.
     fn measure(&self, npy: &Npy) -> Result<(u64, u64, u64)> {
         let slowest_first = |shape: &[u64]| -> Vec<u64> {
             let numbers = shape.iter().copied();

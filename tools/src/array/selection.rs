@@ -11,7 +11,8 @@ use holdall::{Array, Integrity};
 const TARGET: u64 = 16 << 20;
 const MOST: u64 = 32 << 20;
 
-/// The selected indices of a dimension: start, start + step, ..., `count` of them; `start` is the lowest.
+/// The selected indices of a dimension: start, start + step, ..., `count` of them; `start` is the
+/// lowest.
 #[derive(Clone, Copy, Debug)]
 struct Dimension {
     start: u64,
@@ -140,8 +141,8 @@ impl Dimension {
         Ok(())
     }
 
-    /// How many of the last `left` indices to read at once, `most` at most: up to the end of a chunk, otherwise of a
-    /// block, so that no other part needs it.
+    /// How many of the last `left` indices to read at once, `most` at most: up to the end of a
+    /// chunk, otherwise of a block, so that no other part needs it.
     fn part(&self, left: u64, most: u64) -> u64 {
         if left <= most {
             return left;
@@ -178,7 +179,8 @@ pub struct Parts<'a> {
     selection: &'a Selection,
     /// Dimensions, the slowest first.
     order: Vec<usize>,
-    /// The position in `order` of the dimension that is split, and how many of its indices a part has at most.
+    /// The position in `order` of the dimension that is split, and how many of its indices a part
+    /// has at most.
     split: usize,
     most: u64,
     /// Indices that are left of each dimension; None at the end.
@@ -246,7 +248,8 @@ fn part_of(start: &[u64], count: &[u64], step: &[u64]) -> holdall::Selection {
     holdall::Selection::from(ranges.as_slice()).step(step)
 }
 
-/// Returns whether a dataset of so many rows has all of these, as numbers from 0 on; -1 is the last row.
+/// Returns whether a dataset of so many rows has all of these, as numbers from 0 on; -1 is the last
+/// row.
 pub fn rows(list: &[i64], rows: u64, path: &str) -> Result<Vec<u64>> {
     let resolve = |row: &i64| {
         let from_end = rows.checked_sub(row.unsigned_abs());

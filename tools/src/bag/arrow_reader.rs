@@ -1,8 +1,9 @@
 //! Reads Arrow's IPC format, a file or a stream: a column of text or bytes becomes records.
 //!
-//! The crate `arrow-ipc` verifies the metadata, which are flat buffers. Its readers are not used: they hold whole
-//! batches, know no memory limit, and panic if a buffer is outside of its message or misaligned in it. Here all lengths
-//! are checked, and of a body only the buffers of the column are read: the offsets at once, the values in pieces.
+//! The crate `arrow-ipc` verifies the metadata, which are flat buffers. Its readers are not used:
+//! they hold whole batches, know no memory limit, and panic if a buffer is outside of its message
+//! or misaligned in it. Here all lengths are checked, and of a body only the buffers of the column
+//! are read: the offsets at once, the values in pieces.
 //! <https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc>
 
 use super::arrow_schema::{Column, Values, find_column};
@@ -24,8 +25,8 @@ const TAIL: u64 = 4 + MARK.len() as u64;
 /// A file begins with the magic string and padding.
 const LEAD: usize = 8;
 
-/// Passes on the values of a column, a record each; without `name`, of the only column of text or bytes. `most` is
-/// the limit in bytes of what is held at once.
+/// Passes on the values of a column, a record each; without `name`, of the only column of text or
+/// bytes. `most` is the limit in bytes of what is held at once.
 pub fn each(input: &mut Input, name: Option<&str>, most: u64, sink: &mut dyn Sink) -> Result {
     let mut reader = Reader {
         input,
@@ -464,7 +465,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Passes on views: a length, and either up to 12 bytes, or 4 of them and the location of all in a buffer.
+    /// Passes on views: a length, and either up to 12 bytes, or 4 of them and the location of all
+    /// in a buffer.
     fn views(&mut self, layout: &Layout, column: usize, at: u64, views: (u64, u64)) -> Result {
         let count = layout.viewed(column).ok_or_else(|| self.broken())?;
         let (mut heads, mut viewed, mut ends) = (Vec::new(), Vec::new(), vec![0]);

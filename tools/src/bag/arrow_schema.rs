@@ -1,7 +1,7 @@
 //! Finds a column in the schema of an Arrow stream.
 //!
-//! A batch has the buffers of all columns one after the other, those of a column before those of its children. Their
-//! number follows from the types:
+//! A batch has the buffers of all columns one after the other, those of a column before those of
+//! its children. Their number follows from the types:
 //! <https://arrow.apache.org/docs/format/Columnar.html#buffer-listing-for-each-layout>
 
 use crate::failure;

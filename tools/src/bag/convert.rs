@@ -1,7 +1,7 @@
 //! `holdall convert` between a bag and plain files of records, or another bag.
 //!
-//! Records are copied in the order in which they are read, some MB at a time. OUT appears when it is complete: after a
-//! failure or a signal it is as it was.
+//! Records are copied in the order in which they are read, some MB at a time. OUT appears when it
+//! is complete: after a failure or a signal it is as it was.
 
 use super::arrow_writer::ArrowWriter;
 use super::copy::{Source, each};
@@ -182,7 +182,7 @@ fn check_options(usage: &Usage, from: Option<InputFormat>, is_to_bag: bool) -> R
 
 // ---- into a bag
 
-/// Copies the records of a file. Returns the number of those that were left out.
+/// Copies the records of a file. Returns the number of records that were left out.
 fn from_file(args: &Convert, input: &str, from: InputFormat, plan: &Plan) -> Result<u64> {
     let most = args.reading.memory_limit.unwrap_or(MEMORY_LIMIT);
     let mut input = Input::open(input, Some(&plan.path))?;

@@ -9,7 +9,8 @@ use crate::cli::values::Codec;
 use crate::failure::{Failure, Result};
 use crate::{failure, progress, signals};
 
-/// A bag whose records are copied. Its name says whether they are decompressed: the options are about the copy.
+/// A bag whose records are copied. Its name says whether they are decompressed: the options are
+/// about the copy.
 pub struct Source<'a> {
     input: &'a str,
     is_decompressed: bool,

@@ -1,8 +1,8 @@
 //! A plain file becomes records.
 //!
-//! The file is read in large pieces. The records of a piece are moved together over the bytes between them, and passed
-//! on many at once; an incomplete one stays for the next piece. The buffer grows with the bytes that exist, not with
-//! a length that the file claims.
+//! The file is read in large pieces. The records of a piece are moved together over the bytes
+//! between them, and passed on many at once; an incomplete one stays for the next piece. The buffer
+//! grows with the bytes that exist, not with a length that the file claims.
 
 use super::records::{Batch, RecordFormat, Sink, masked_crc32c};
 use crate::failure::{Failure, Result};
@@ -63,7 +63,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Passes on all records. An error names the number of the record and the offset of its first byte.
+    /// Passes on all records. An error names the number of the record and the offset of its first
+    /// byte.
     pub fn each(&mut self, sink: &mut dyn Sink) -> Result {
         let mut offsets = Vec::with_capacity(RECORDS_MOST + 1);
         while !self.ended {
@@ -212,8 +213,8 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Checks that the file has the `n` bytes that a record claims, of which `here` or fewer are in the buffer,
-    /// without reading them.
+    /// Checks that the file has the `n` bytes that a record claims, of which `here` or fewer are in
+    /// the buffer, without reading them.
     fn check_length(&self, from: usize, here: u64, n: u64) -> Result {
         let follow = match self.input.total {
             _ if self.ended => Some(here),

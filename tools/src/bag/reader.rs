@@ -1,9 +1,10 @@
 //! Reads the records of a bag that the options choose, some at a time.
 //!
-//! Records are read in batches, which the library reads in parallel. The number of records in a batch follows from
-//! their sizes, so that a batch takes some MB whether records have ten bytes or ten million. A batch fails as a whole,
-//! so one that fails is read again with the records before the one to blame, until that one is alone: all records
-//! before it are passed on, and the message names it.
+//! Records are read in batches, which the library reads in parallel. The number of records in a
+//! batch follows from their sizes, so that a batch takes some MB whether records have ten bytes or
+//! ten million. A batch fails as a whole, so one that fails is read again with the records before
+//! the one to blame, until that one is alone: all records before it are passed on, and the message
+//! names it.
 
 use super::Access;
 use super::records::{Batch, Sink};
@@ -14,8 +15,8 @@ use crate::failure::{Failure, Result, library, library_with};
 use crate::{report, usage};
 use holdall::{Bag, Epoch, Error, Records, Status};
 
-/// Bytes of records that a batch should have, and may have unless it is one record. A batch takes up to twice that:
-/// stored and decoded bytes.
+/// Bytes of records that a batch should have, and may have unless it is one record. A batch takes
+/// up to twice that: stored and decoded bytes.
 const BATCH_TARGET: u64 = 4 << 20;
 const BATCH_MOST: u64 = 8 << 20;
 /// Records of the first batch, of any batch, and what a record costs beside its bytes.
@@ -106,7 +107,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Chooses the records of `--records` or `--seed`. All numbers are checked before anything is read.
+    /// Chooses the records of `--records` or `--seed`. All numbers are checked before anything is
+    /// read.
     pub fn choose(&mut self, select: &Select, order: &Order) -> Result {
         if let Some(seed) = order.seed {
             let (number, rank, world) = (order.epoch, order.rank, order.world);
@@ -212,7 +214,8 @@ impl<'a> Reader<'a> {
         Err(failure!("{}: it was changed while it was read", self.path))
     }
 
-    /// Returns how many records to read after a batch of `n` failed: those before the one to blame, or it alone.
+    /// Returns how many records to read after a batch of `n` failed: those before the one to blame,
+    /// or it alone.
     fn narrowed(&self, n: u64, error: &Error) -> u64 {
         let Some(position) = error.position().filter(|_| !is_limit(error)) else {
             return n / 2;

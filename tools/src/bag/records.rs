@@ -41,8 +41,8 @@ pub trait Sink {
 
 /// A plain file of records.
 ///
-/// TFRecord: length (8 bytes, little-endian), its masked CRC-32C, the record, its masked CRC-32C, see
-/// <https://www.tensorflow.org/tutorials/load_data/tfrecord#tfrecords_format_details>.
+/// TFRecord: length (8 bytes, little-endian), its masked CRC-32C, the record, its masked CRC-32C,
+/// see <https://www.tensorflow.org/tutorials/load_data/tfrecord#tfrecords_format_details>.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordFormat {
     /// Each ends in a newline, which the last one may lack.

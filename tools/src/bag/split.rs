@@ -49,8 +49,9 @@ pub fn run(args: &Split) -> Result<Exit> {
     Ok(Exit::damaged(damaged > 0))
 }
 
-/// Writes the parts one after the other, so that files and memory in use do not grow with their number. Counts those
-/// that are complete, and returns the number of damaged records that were left out.
+/// Writes the parts one after the other, so that files and memory in use do not grow with their
+/// number. Counts those that are complete, and returns the number of damaged records that were left
+/// out.
 fn write(
     args: &Split,
     source: &Source,

@@ -1,6 +1,7 @@
 //! Writes a bag: one file, several shards, or one of them.
 //!
-//! Nothing is visible before the commit: after a failure or a signal before it, what exists is as it was.
+//! Nothing is visible before the commit: after a failure or a signal before it, what exists is as
+//! it was.
 
 use super::records::{Batch, Sink};
 use crate::cli::groups::{BagOutput, BagTarget, Codecs, Encoding, Sync};
@@ -114,7 +115,8 @@ impl Plan {
     }
 }
 
-/// The failure to open a bag to write it. Reading and writing name the order of a set in different ways.
+/// The failure to open a bag to write it. Reading and writing name the order of a set in different
+/// ways.
 fn opening(path: &str, error: &holdall::Error) -> Failure {
     match library(path)(error.clone()) {
         Failure::Message(text) => {
@@ -142,8 +144,8 @@ fn check_shards(out: &str, output: &BagOutput) -> Result {
     }
 }
 
-/// Returns the path, or spec, of the bag that is written: with 8 shards it is OUT@8.bagz for OUT.bagz, and the fourth
-/// of them alone OUT-00003-of-00008.bagz.
+/// Returns the path, or spec, of the bag that is written: with 8 shards it is OUT@8.bagz for
+/// OUT.bagz, and the fourth of them alone OUT-00003-of-00008.bagz.
 fn path_of(out: &str, output: &BagOutput) -> String {
     let Some(count) = output.shards else {
         return out.to_owned();

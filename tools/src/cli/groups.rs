@@ -1,4 +1,5 @@
-//! Groups of options that several commands take, under the headings that say which containers they are for.
+//! Groups of options that several commands take, under the headings that say which containers they
+//! are for.
 
 use super::slice::{Picks, Rows};
 use super::values::{
@@ -8,7 +9,8 @@ use super::values::{
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
-/// Headings of the help. An option under one of them is refused for other containers, see `usage::fit`.
+/// Headings of the help. An option under one of them is refused for other containers, see
+/// `usage::fit`.
 pub const BAGS: &str = "Options for bags";
 pub const SUPERCHUNKS: &str = "Options for superchunks";
 pub const DATASETS: &str = "Options for arrays and tables";
@@ -23,13 +25,14 @@ pub struct Reading {
     pub threads: Option<usize>,
     /// Map files into memory instead of reading them
     ///
-    /// Faster for small records. If another program truncates a mapped file, a signal ends the tool.
+    /// Faster for small records. If another program truncates a mapped file, a signal ends the
+    /// tool.
     #[arg(long)]
     pub map: bool,
     /// Most memory that a file may make the tool allocate; K, M, G [default: 4G]
     ///
-    /// Bounds the memory for a record, chunk or header, whatever size the file claims for it. Commands use 10 to 30
-    /// MB otherwise.
+    /// Bounds the memory for a record, chunk or header, whatever size the file claims for it.
+    /// Commands use 10 to 30 MB otherwise.
     #[arg(long, value_name = "BYTES", value_parser = values::size, allow_negative_numbers = true)]
     pub memory_limit: Option<u64>,
 }
@@ -58,8 +61,8 @@ pub struct BagRead {
     pub limits_storage: Option<LimitsStorage>,
     /// Order of the records of several files [default: as they were written]
     ///
-    /// A set (NAME@N.bagz, NAME@*.bagz) is read in the order in which it was written if its files record this order.
-    /// All others are concatenated.
+    /// A set (NAME@N.bagz, NAME@*.bagz) is read in the order in which it was written if its files
+    /// record this order. All others are concatenated.
     #[arg(long, value_name = "ORDER", help_heading = BAGS)]
     pub shard_order: Option<ShardOrder>,
 }
@@ -129,7 +132,8 @@ pub struct Order {
 /// What compresses chunks.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Codecs {
-    /// Codec [default: lz4 for new chunks, otherwise that of IN; bags: zstd if the name ends in .bagz, otherwise none]
+    /// Codec [default: lz4 for new chunks, otherwise that of IN; bags: zstd if the name ends in
+    /// .bagz, otherwise none]
     #[arg(long, value_name = "CODEC")]
     pub codec: Option<Codec>,
     /// 0 stored, 1 fast to 9 small [default: 5]; bags: level of zstd, -131072 to 22 [default: 3]
@@ -150,7 +154,8 @@ pub struct Encoding {
     pub typesize: Option<u8>,
     /// Size of the content of a chunk in bytes; K, M, G [default: 1M, or as in IN]
     ///
-    /// A multiple of the size of an item. The default is a little less than 1M if that is not a multiple.
+    /// A multiple of the size of an item. The default is a little less than 1M if that is not a
+    /// multiple.
     #[arg(long, value_name = "BYTES", value_parser = values::chunk_size, help_heading = NOT_BAGS)]
     pub chunk_size: Option<u64>,
     /// Checksum of each chunk [default: crc32, or that of IN]; bags: none, or the default
@@ -224,10 +229,12 @@ pub struct FileInput {
     pub columns: Option<String>,
     /// Types of columns of CSV or JSON lines, as in NumPy [default: types that store all rows]
     ///
-    /// For example time=M8[s],pos=('<f8',(3,)). One type without a name is that of the rows of an array.
+    /// For example time=M8[s],pos=('<f8',(3,)). One type without a name is that of the rows of an
+    /// array.
     #[arg(long, value_name = "X=DTYPE,..", help_heading = FILES)]
     pub dtypes: Option<String>,
-    /// Read columns of CSV or JSON lines in which all values are ISO 8601 times as datetime64, not text
+    /// Read columns of CSV or JSON lines in which all values are ISO 8601 times as datetime64, not
+    /// text
     #[arg(long, help_heading = FILES)]
     pub times: bool,
     /// Type of the items of a file without a header, as in NumPy: '<i2'

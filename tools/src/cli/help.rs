@@ -1,4 +1,5 @@
-//! The help of the commands: texts, groups of commands, order of options, kinds of values for completions.
+//! The help of the commands: texts, groups of commands, order of options, kinds of values for
+//! completions.
 //!
 //! A file `texts/COMMAND.txt` has the line of the overview, then paragraphs (the description), then
 //! sections. A section begins with a line such as `Examples:`. Indented lines are literal: they are
@@ -24,7 +25,8 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Check and tune", &["verify", "repair", "tune"]),
 ];
 
-/// Options that come first in the help of a command, and those that come last. Others are in between.
+/// Options that come first in the help of a command, and those that come last. Others are in
+/// between.
 const FIRST: &[&str] = &[
     "output",
     "force",

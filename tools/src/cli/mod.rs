@@ -93,8 +93,8 @@ pub struct Info {
     pub json: bool,
     /// List the files of a dataset, one per line; missing ones are marked
     ///
-    /// Paths are relative to the dataset. A missing file is followed by " (missing)". With --json, an object with the
-    /// member files, a list of objects with name and bytes (null if missing).
+    /// Paths are relative to the dataset. A missing file is followed by " (missing)". With --json,
+    /// an object with the member files, a list of objects with name and bytes (null if missing).
     #[arg(long, help_heading = groups::DATASETS)]
     pub files: bool,
     /// Describe the remaining chunks of a superchunk with missing chunks (exit code 1)
@@ -190,7 +190,8 @@ pub struct Pack {
     pub paths: Vec<String>,
 }
 
-/// Write the content of a superchunk, or an array in its stored order, into a file (-: standard output)
+/// Write the content of a superchunk, or an array in its stored order, into a file (-: standard
+/// output)
 #[derive(Args, Debug)]
 pub struct Unpack {
     #[command(flatten)]
@@ -399,7 +400,8 @@ pub enum AttrAction {
 
 #[derive(Args, Debug)]
 pub struct AttrOptions {
-    /// Value as stored: get prints these bytes, set reads them from the file VALUE (-: standard input)
+    /// Value as stored: get prints these bytes, set reads them from the file VALUE (-: standard
+    /// input)
     #[arg(long)]
     pub raw: bool,
     #[command(flatten)]
@@ -552,7 +554,8 @@ pub struct Identify {
     pub paths: Vec<String>,
 }
 
-/// Summarize values: extremes, mean, deviation and nulls of each column, of an array, or of the lengths of records
+/// Summarize values: extremes, mean, deviation and nulls of each column, of an array, or of the
+/// lengths of records
 #[derive(Args, Debug)]
 pub struct Stats {
     #[command(flatten)]
@@ -572,7 +575,8 @@ pub struct Stats {
     pub path: String,
 }
 
-/// Compare the content of two containers, whatever stores it: exit code 0 equal, 1 different, 2 trouble
+/// Compare the content of two containers, whatever stores it: exit code 0 equal, 1 different, 2
+/// trouble
 #[derive(Args, Debug)]
 pub struct Diff {
     #[command(flatten)]
@@ -646,7 +650,8 @@ pub struct View {
     /// The column of a table [default: the first one of numbers]
     #[arg(long, value_name = "X", help_heading = groups::DATASETS)]
     pub column: Option<String>,
-    /// The plane: a part for each dimension, as 3,:,5:60 [default: the middle of the leading dimensions]
+    /// The plane: a part for each dimension, as 3,:,5:60 [default: the middle of the leading
+    /// dimensions]
     #[arg(long, value_name = "A:B:C[,..]", value_parser = Picks::parse, allow_hyphen_values = true)]
     pub slice: Option<Picks>,
     /// The most columns of the picture or histogram [default: that of the terminal, or 1024 pixels]

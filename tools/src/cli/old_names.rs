@@ -23,7 +23,8 @@ const OPTIONS: &[(&[&str], &str, &[&str])] = &[
     ),
 ];
 
-/// Options whose value says which of two meanings of an old name it has: (commands, old name, values, new name).
+/// Options whose value says which of two meanings of an old name it has: (commands, old name,
+/// values, new name).
 type ByValue =
     (&'static [&'static str], &'static str, &'static [&'static str], &'static [&'static str]);
 const BY_VALUE: &[ByValue] = &[
@@ -37,7 +38,8 @@ const BY_VALUE: &[ByValue] = &[
     (&["pack"], "--limits", &["tail"], &[]),
 ];
 
-/// Replaces old names in the arguments after the name of the program, and returns the notes about them.
+/// Replaces old names in the arguments after the name of the program, and returns the notes about
+/// them.
 pub fn replaced(arguments: Vec<OsString>) -> (Vec<OsString>, Vec<String>) {
     let command = arguments
         .iter()

@@ -1,12 +1,12 @@
 //! Wrong usage: one line that names the option, its value and what is allowed.
 
-use super::{Cli, groups, help};
+use super::{groups, help};
 use crate::failure::{Failure, Result};
 use crate::report::shortened;
 use crate::usage;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{ArgMatches, CommandFactory};
+use clap::{ArgMatches, Command};
 use std::error::Error as _;
 
 /// Characters of an operand in a message; the reason comes after it, and there may be two.
@@ -22,14 +22,15 @@ pub struct Usage {
 }
 
 impl Usage {
-    pub fn of(matches: &ArgMatches) -> Usage {
-        let (mut command, mut matches, mut names) = (Cli::command(), matches, Vec::new());
+    /// `command` is the complete command line that was parsed.
+    pub fn of(mut command: &Command, mut matches: &ArgMatches) -> Usage {
+        let mut names = Vec::new();
         while let Some((name, deeper)) = matches.subcommand() {
-            let Some(next) = command.find_subcommand(name).cloned() else {
+            let Some(next) = command.find_subcommand(name) else {
                 break;
             };
             (command, matches) = (next, deeper);
-            names.push(name.to_owned());
+            names.push(name);
         }
         let mut usage = Usage { command: names.join(" "), given: Vec::new(), operands: Vec::new() };
         let is_given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
@@ -52,7 +53,8 @@ impl Usage {
         self.given.iter().any(|(name, _)| name == option)
     }
 
-    /// Refuses the options under headings of other containers. `container` is "bag", "superchunk" or "dataset".
+    /// Refuses the options under headings of other containers. `container` is "bag", "superchunk"
+    /// or "dataset".
     pub fn fit(&self, container: &str) -> Result {
         let others: &[&str] = match container {
             "bag" => &[groups::SUPERCHUNKS, groups::DATASETS, groups::NOT_BAGS],
@@ -204,14 +206,7 @@ impl Failure {
                 Exit::Failed
             }
             Failure::Stopped => crate::signals::die(),
-            Failure::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Exit::Done,
-            Failure::Output(error) => {
-                crate::report::error(&format!(
-                    "standard output: {}",
-                    crate::report::system_message(&error)
-                ));
-                Exit::Failed
-            }
+            output @ Failure::Output(_) => output.report_output(),
         }
     }
 }

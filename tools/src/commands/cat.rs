@@ -31,11 +31,9 @@ fn format_of(out: &str) -> Result<Option<TextFormat>> {
 }
 
 pub fn run(args: &Cat, usage: &Usage) -> Result<Exit> {
-    let mut args = args.clone();
     if let Some(out) = args.output.output.as_deref() {
         files::refuse_same(&args.path, out)?;
     }
-    let args = &mut args;
     let container = detect::container(&args.path, args.frame.at);
     // a missing path is reported before options that do not apply
     if !detect::is_missing(&args.path) {
@@ -44,17 +42,18 @@ pub fn run(args: &Cat, usage: &Usage) -> Result<Exit> {
             array::cat::plain_slice(args, "a bag")?;
         }
     }
+    let mut args = args.clone();
     if let (Some(out), None) = (&args.output.output, args.to)
         && container != Container::Bag
     {
         args.to = format_of(out)?;
     }
     match container {
-        Container::Bag => bag::cat::run(args, usage),
+        Container::Bag => bag::cat::run(&args, usage),
         Container::Superchunk => {
-            array::cat::refuse_terminal(args, false)?;
-            superchunk::cat::run(args)
+            array::cat::refuse_terminal(&args, false)?;
+            superchunk::cat::run(&args)
         }
-        Container::Dataset => array::cat::run(args),
+        Container::Dataset => array::cat::run(&args),
     }
 }

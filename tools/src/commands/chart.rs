@@ -1,4 +1,5 @@
-//! Charts in SVG: axes with ticks, points with labels, bars. Readable on light and dark backgrounds.
+//! Charts in SVG: axes with ticks, points with labels, bars. Readable on light and dark
+//! backgrounds.
 
 use std::fmt::Write as _;
 
@@ -121,7 +122,8 @@ impl Chart {
         ));
     }
 
-    /// Writes a label beside a point where it overlaps nothing and stays between `left` and `right`; otherwise not at all.
+    /// Writes a label beside a point where it overlaps nothing and stays between `left` and
+    /// `right`; otherwise not at all.
     pub fn label(&mut self, x: f64, y: f64, text: &str, (left, right): (f64, f64)) {
         let width = text.chars().count() as f64 * 7.0;
         let sides = [8.0, -8.0 - width, -width / 2.0];

@@ -1,4 +1,5 @@
-//! What `stats`, `diff`, `tune` and `view` read: an open container, and its items in boxes of bounded size.
+//! What `stats`, `diff`, `tune` and `view` read: an open container, and its items in boxes of
+//! bounded size.
 
 use crate::array::attributes::stored_to_json;
 use crate::cli::groups::{BagInput, FrameInput, Reading};
@@ -172,7 +173,8 @@ impl<'a> Part<'a> {
         found.map_err(library(self.path))
     }
 
-    /// The boxes that cover it, of at most `most` bytes or one item, in whole chunks where these are small enough.
+    /// The boxes that cover it, of at most `most` bytes or one item, in whole chunks where these
+    /// are small enough.
     pub fn boxes(&self, most: u64) -> Boxes {
         let fast_first = self.array.order() == Order::Fortran;
         Boxes::new(

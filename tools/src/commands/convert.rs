@@ -13,7 +13,8 @@ use crate::superchunk::source::Damage;
 use crate::{array, bag, cli, options, rows, superchunk, usage};
 use holdall::Format;
 
-/// Formats by the ending of the name; those of bags and of files of records are in `bag::convert`, too.
+/// Formats by the ending of the name; those of bags and of files of records are in `bag::convert`,
+/// too.
 const ENDINGS: &[(&str, Option<DataFormat>)] = &[
     (".blp", Some(DataFormat::Blpk)),
     (".blpk", Some(DataFormat::Blpk)),
@@ -48,7 +49,8 @@ pub fn by_name(out: &str) -> Option<DataFormat> {
     ENDINGS.iter().find(|(end, _)| out.ends_with(end))?.1
 }
 
-/// What OUT becomes. Rows of a table become a table if its name has no ending. Unknown endings are refused later.
+/// What OUT becomes. Rows of a table become a table if its name has no ending. Unknown endings are
+/// refused later.
 fn target(args: &Convert, out: &str, is_table: bool) -> DataFormat {
     let (out, _) = compression::split(out);
     let otherwise = if is_table { DataFormat::Bcolz } else { DataFormat::Blpk };
@@ -178,7 +180,8 @@ impl Conversion<'_> {
         Ok(())
     }
 
-    /// Opens IN if it is a dataset; a frame without a shape is an array of one dimension if OUT stores arrays.
+    /// Opens IN if it is a dataset; a frame without a shape is an array of one dimension if OUT
+    /// stores arrays.
     fn dataset(&self) -> Result<Option<Dataset>> {
         let (args, at) = (self.args, self.args.frame.at);
         if self.from.is_some() {

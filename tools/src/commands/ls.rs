@@ -74,7 +74,8 @@ impl<F: FnMut(Found) -> Result> Walk<'_, F> {
         }
     }
 
-    /// Visits a container, a folder that may have some, or a file that may be one. Links are not followed.
+    /// Visits a container, a folder that may have some, or a file that may be one. Links are not
+    /// followed.
     fn visit(&mut self, path: &str, shown: &str, depth: usize) -> Result {
         let about = match depth {
             0 => std::fs::metadata(path),

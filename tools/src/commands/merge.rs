@@ -54,8 +54,8 @@ pub fn run(args: &Merge, usage: &Usage) -> Result<Exit> {
     }
 }
 
-/// Concatenates arrays along their first dimension, or the rows of tables. The result has the format, the chunks and
-/// the attributes of the first one.
+/// Concatenates arrays along their first dimension, or the rows of tables. The result has the
+/// format, the chunks and the attributes of the first one.
 fn datasets(args: &Merge, datasets: Vec<Dataset>, out: &str) -> Result<Exit> {
     let first = &datasets[0];
     for dataset in &datasets {

@@ -99,8 +99,8 @@ pub fn shortest(value: f64, size: usize) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// The extremes, the mean and the spread of items. Totals of integers are exact; those of floating-point numbers are
-/// means of blocks, merged as Chan, Golub and LeVeque do.
+/// The extremes, the mean and the spread of items. Totals of integers are exact; those of
+/// floating-point numbers are means of blocks, merged as Chan, Golub and LeVeque do.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
     pub count: u64,

@@ -70,7 +70,8 @@ fn has_metadata(args: &Repair) -> bool {
     opened.is_ok_and(|schunk| matches!(schunk.attribute(""), Ok(Some(_))))
 }
 
-/// Returns whether all records of a bag are intact, and how many are corrupt: repair changes none of them.
+/// Returns whether all records of a bag are intact, and how many are corrupt: repair changes none
+/// of them.
 fn verify_records(args: &Repair) -> Result<(bool, u64)> {
     let (path, mut first) = (&args.path, None);
     let options = result_options(common_options(args)?, args);

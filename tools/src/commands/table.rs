@@ -3,8 +3,8 @@
 use crate::failure::Result;
 use crate::output::Output;
 
-/// Prints rows with two spaces between their columns. The first `left` columns are aligned to the left, columns that
-/// are empty or "-" in all rows but the first are left out.
+/// Prints rows with two spaces between their columns. The first `left` columns are aligned to the
+/// left, columns that are empty or "-" in all rows but the first are left out.
 pub fn print(output: &mut Output, rows: &[Vec<String>], left: usize) -> Result {
     let columns = rows.first().map_or(0, Vec::len);
     let is_used = |i: &usize| {

@@ -99,8 +99,8 @@ impl Verification<'_, '_> {
         }
     }
 
-    /// Verifies one path, and prints its faults. Damage is a result; that something cannot be read at all (it is
-    /// absent, the disk fails) is an error.
+    /// Verifies one path, and prints its faults. Damage is a result; that something cannot be read
+    /// at all (it is absent, the disk fails) is an error.
     fn verify_one(&mut self, path: &str, options: &Options) -> Result<Verdict> {
         let (mut verdict, mut printed) = (Verdict::default(), Ok(()));
         if self.args.json {

@@ -51,7 +51,8 @@ fn number(part: &Part) -> Number {
     Number::of(&Type::parse(&part.array.dtype(), part.array.item_size()))
 }
 
-/// The selected indices of each dimension, and the dimensions that are the rows and the columns of the plane.
+/// The selected indices of each dimension, and the dimensions that are the rows and the columns of
+/// the plane.
 fn plane(part: &Part, args: &View) -> Result<(Option<usize>, Option<usize>, Vec<Span>)> {
     let ndim = part.shape.len();
     let picks = args.slice.clone().unwrap_or_default().0;
@@ -309,7 +310,8 @@ struct Histogram {
     is_whole: bool,
 }
 
-/// Calls a function for the numbers of a selection, of which at most one dimension has more than one index.
+/// Calls a function for the numbers of a selection, of which at most one dimension has more than
+/// one index.
 fn each(part: &Part, spans: &[Span], mut f: impl FnMut(f64)) -> Result {
     let (number, mut buffer, mut done) = (number(part), Vec::new(), 0);
     let total = spans.iter().map(|span| span.count).min().filter(|n| *n == 0);

@@ -34,8 +34,8 @@ pub fn run(args: &Append) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Appends all rows and commits. Returns the number of rows that were appended, and that the table has then. A NumPy
-/// file has its own columns; text and raw bytes have those of the table.
+/// Appends all rows and commits. Returns the number of rows that were appended, and that the table
+/// has then. A NumPy file has its own columns; text and raw bytes have those of the table.
 fn load_all(args: &Append, dataset: Dataset) -> Result<(u64, u64)> {
     let (path, format) = (&args.path, superchunk::append::format(args));
     let Some(table) = dataset.table() else {

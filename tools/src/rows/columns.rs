@@ -1,7 +1,7 @@
 //! The first reading of a text file: the names of its columns, and the types that fit all rows.
 //!
-//! Rows of an array are one column without a name. JSON lines that are values are such rows; CSV is if --dtypes is one
-//! type without a column name.
+//! Rows of an array are one column without a name. JSON lines that are values are such rows; CSV is
+//! if --dtypes is one type without a column name.
 
 use super::csv::Csv;
 use super::dtype::{self, Type};

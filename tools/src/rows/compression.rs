@@ -1,4 +1,5 @@
-//! Compressed text files: `x.csv.gz`, `x.jsonl.zst`. Inputs are recognized by their first bytes instead, see `feed`.
+//! Compressed text files: `x.csv.gz`, `x.jsonl.zst`. Inputs are recognized by their first bytes
+//! instead, see `feed`.
 
 use crate::files::OutputFile;
 use flate2::write::GzEncoder;

@@ -1,7 +1,9 @@
-//! CSV as RFC 4180 has it: fields between commas, in quotes if they contain commas, quotes or line breaks.
+//! CSV as RFC 4180 has it: fields between commas, in quotes if they contain commas, quotes or line
+//! breaks.
 //!
-//! A row is searched in the buffered bytes. If it does not end there, more is read and it is searched again. Fields are
-//! slices of the buffer. The crates for CSV accept unclosed quotes and text after a closing quote without an error.
+//! A row is searched in the buffered bytes. If it does not end there, more is read and it is
+//! searched again. Fields are slices of the buffer. The crates for CSV accept unclosed quotes and
+//! text after a closing quote without an error.
 
 use super::feed::Feed;
 use crate::failure;
@@ -63,7 +65,8 @@ impl Csv {
         }
     }
 
-    /// Finds the fields of the row that begins at the buffered bytes. Returns its length, or None if it is longer.
+    /// Finds the fields of the row that begins at the buffered bytes. Returns its length, or None
+    /// if it is longer.
     fn find_row(&mut self) -> Result<Option<usize>> {
         let (bytes, mut at) = (self.feed.rest(), 0);
         self.fields.clear();
@@ -90,7 +93,8 @@ impl Csv {
         failure!("{}: line {}: {why}", self.feed.name, self.line)
     }
 
-    /// The field that begins after a quote, and the position after its closing quote; None if that is not buffered.
+    /// The field that begins after a quote, and the position after its closing quote; None if that
+    /// is not buffered.
     fn quoted(&self, bytes: &[u8], start: usize) -> Result<Option<(Field, usize)>> {
         let (mut at, mut doubled) = (start, false);
         loop {

@@ -1,5 +1,5 @@
-//! The types of items, parsed from the spellings of NumPy: a name (`<f8`, `float64`, `<M8[25s]`), a list of fields
-//! (`[('a', '<i4', (2,)), ...]`), or a pair of a type and a shape.
+//! The types of items, parsed from the spellings of NumPy: a name (`<f8`, `float64`, `<M8[25s]`), a
+//! list of fields (`[('a', '<i4', (2,)), ...]`), or a pair of a type and a shape.
 
 /// Nested types that are deeper than this are not understood.
 const DEPTH: usize = 32;
@@ -18,7 +18,8 @@ pub enum Kind {
     Bytes,
     /// Characters of 4 bytes, padded with zeros: `U`.
     Text,
-    /// A count of `many` units since 1970, or (`difference`) a difference. The unit is empty if it is unknown.
+    /// A count of `many` units since 1970, or (`difference`) a difference. The unit is empty if it
+    /// is unknown.
     Time {
         difference: bool,
         unit: String,
@@ -68,7 +69,8 @@ impl Type {
         cursor.rest().is_empty().then_some(found)
     }
 
-    /// Parses a type as the library reports it. Items of a type that is not known here are bytes without a meaning.
+    /// Parses a type as the library reports it. Items of a type that is not known here are bytes
+    /// without a meaning.
     pub fn parse(dtype: &str, item_size: usize) -> Type {
         let fits = |found: &Type| found.size == item_size || found.kind == Kind::Object;
         Type::read(dtype).filter(fits).unwrap_or(Type::new(Kind::Void, item_size))
@@ -78,7 +80,8 @@ impl Type {
         Type { kind, big_endian: false, size }
     }
 
-    /// Returns the type of items of this type in a shape; `None` if its size exceeds the address space.
+    /// Returns the type of items of this type in a shape; `None` if its size exceeds the address
+    /// space.
     pub fn nest(self, shape: &[u64]) -> Option<Type> {
         shape.iter().rev().try_fold(self, |of, count| {
             let count = usize::try_from(*count).ok()?;
@@ -99,8 +102,8 @@ impl Type {
     }
 }
 
-/// Splits a pair of a type and a shape, `('<f8', (3,))`, into the spelling of the type and the shape, which is empty for
-/// any other type. `None`: the type is not known here.
+/// Splits a pair of a type and a shape, `('<f8', (3,))`, into the spelling of the type and the
+/// shape, which is empty for any other type. `None`: the type is not known here.
 pub fn split(dtype: &str) -> Option<(String, Vec<u64>)> {
     let mut cursor = Cursor::new(dtype);
     if !cursor.next_is(b'(') {

@@ -41,7 +41,8 @@ impl Natural {
     }
 }
 
-/// Rounds digits to at most `PRECISION` of them, to even. Returns whether there is one more digit before them.
+/// Rounds digits to at most `PRECISION` of them, to even. Returns whether there is one more digit
+/// before them.
 fn round(digits: &mut Vec<u8>) -> bool {
     if digits.len() <= PRECISION {
         return false;

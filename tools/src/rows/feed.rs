@@ -1,4 +1,5 @@
-//! Text files: a buffer of some MB that rows are parsed in, from a plain, gzip or zstd file or from standard input.
+//! Text files: a buffer of some MB that rows are parsed in, from a plain, gzip or zstd file or from
+//! standard input.
 
 use crate::failure::{Failure, Result, system};
 use crate::files::{self, Input};
@@ -12,7 +13,8 @@ const PIECE: usize = 1 << 20;
 const LONGEST: usize = 256 << 20;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A text file that can be read several times. Standard input is copied to an unnamed temporary file for that.
+/// A text file that can be read several times. Standard input is copied to an unnamed temporary
+/// file for that.
 pub struct TextFile {
     pub path: String,
     spooled: Option<File>,

@@ -1,5 +1,5 @@
-//! Frames: named columns, and batches of their rows in memory. Rows of tables, arrays and files pass through one on their
-//! way to another container or to text.
+//! Frames: named columns, and batches of their rows in memory. Rows of tables, arrays and files
+//! pass through one on their way to another container or to text.
 
 use super::dtype::Type;
 use crate::cli::slice::{Picks, Rows, Slice, Span};
@@ -174,8 +174,8 @@ impl<'a> Stored<'a> {
         Ok(())
     }
 
-    /// Takes the selected rows in batches; another thread reads the next batch meanwhile. Damaged rows that are skipped
-    /// are zeros.
+    /// Takes the selected rows in batches; another thread reads the next batch meanwhile. Damaged
+    /// rows that are skipped are zeros.
     pub fn each(
         &self,
         selected: &Selected,

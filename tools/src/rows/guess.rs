@@ -70,8 +70,9 @@ impl Guess {
         self.characters = self.characters.max(characters);
     }
 
-    /// The type, as NumPy spells it: int64, or uint64 if a number needs it; float64 with gaps or points; booleans
-    /// without gaps. Values that would be rounded, or are mixed, are text, of bytes if all are ASCII.
+    /// The type, as NumPy spells it: int64, or uint64 if a number needs it; float64 with gaps or
+    /// points; booleans without gaps. Values that would be rounded, or are mixed, are text, of
+    /// bytes if all are ASCII.
     pub fn dtype(&self) -> String {
         let (numbers, to_double) = (self.whole || self.floating, self.missing || self.floating);
         let mixed = self.truth && (numbers || self.missing);
@@ -94,7 +95,8 @@ impl Guess {
     }
 }
 
-/// What the times of a column have in common: dates, or times of day too, with or without a "Z" at the end.
+/// What the times of a column have in common: dates, or times of day too, with or without a "Z" at
+/// the end.
 #[derive(Default)]
 struct Times {
     form: Option<(bool, bool)>,
@@ -136,8 +138,8 @@ impl Times {
     }
 }
 
-/// The parts of "2013-01-31" or "2013-01-31T05:00:00.25": the year, whether there is a time of day, and the digits of
-/// its fraction.
+/// The parts of "2013-01-31" or "2013-01-31T05:00:00.25": the year, whether there is a time of day,
+/// and the digits of its fraction.
 fn iso_parts(text: &[u8]) -> Option<(u32, bool, usize)> {
     let number = |from: usize, to: usize| -> Option<u32> {
         let digits = text.get(from..to)?;

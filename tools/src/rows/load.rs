@@ -1,4 +1,5 @@
-//! Text files as rows of a frame. Values that the type of their column cannot hold are errors with line and column.
+//! Text files as rows of a frame. Values that the type of their column cannot hold are errors with
+//! line and column.
 
 use super::collector::{Collector, Take};
 use super::csv::Csv;

@@ -9,7 +9,8 @@ use crate::failure::Result;
 use crate::files::Input;
 use crate::superchunk::source::resize;
 
-/// Adds the columns of the items: their fields, or one column without a name. Returns the number of rows.
+/// Adds the columns of the items: their fields, or one column without a name. Returns the number of
+/// rows.
 pub fn columns(frame: &mut Frame, input: &Input, npy: &Npy) -> Result<u64> {
     let (name, descr) = (&input.name, &npy.descr);
     let of = Type::read(descr).filter(|of| !of.has_objects());

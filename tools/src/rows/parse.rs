@@ -1,5 +1,5 @@
-//! Text to the bytes of items. A value that the type cannot hold is an error, except floating-point numbers, which
-//! become the nearest one.
+//! Text to the bytes of items. A value that the type cannot hold is an error, except floating-point
+//! numbers, which become the nearest one.
 
 use super::dtype::{Kind, Type};
 use super::times;

@@ -1,7 +1,7 @@
 //! Items as text: as JSON values and as fields of CSV.
 //!
-//! Each number reads back as the same number. One of floating point has a point or an exponent, or is NaN or an
-//! infinity.
+//! Each number reads back as the same number. One of floating point has a point or an exponent, or
+//! is NaN or an infinity.
 
 use super::dtype::{Kind, Type};
 use super::times;
@@ -103,7 +103,8 @@ impl Decimal {
     }
 }
 
-/// Appends the number `0.digits` times 10 to the power of `point`, as `%g` of C does with a precision of at least
+/// Appends the number `0.digits` times 10 to the power of `point`, as `%g` of C does with a
+/// precision of at least
 /// `precision`.
 pub fn put_decimal(to: &mut Vec<u8>, digits: &[u8], point: i32, precision: usize) {
     let count = digits.iter().rposition(|c| *c != b'0').map_or(0, |last| last + 1);
@@ -132,7 +133,8 @@ pub fn put_decimal(to: &mut Vec<u8>, digits: &[u8], point: i32, precision: usize
     }
 }
 
-/// Appends a floating-point number of `size` bytes, with as few digits as give the same number again: `1`, `0.5`,
+/// Appends a floating-point number of `size` bytes, with as few digits as give the same number
+/// again: `1`, `0.5`,
 /// `1e+16`, `nan`, `-inf`.
 pub fn put_float(to: &mut Vec<u8>, value: f64, size: usize) {
     let magnitude = value.abs();
@@ -381,7 +383,8 @@ pub fn json(text: &mut Text, of: &Type, bytes: &[u8]) {
     }
 }
 
-/// Appends a field of CSV, in quotes where it needs them. Items with parts are JSON. `bytes` begins with the item.
+/// Appends a field of CSV, in quotes where it needs them. Items with parts are JSON. `bytes` begins
+/// with the item.
 pub fn csv(text: &mut Text, of: &Type, bytes: &[u8]) {
     let bytes = bytes.get(..of.size).unwrap_or_default();
     if put_number(&mut text.bytes, of, bytes, false) {
@@ -396,7 +399,8 @@ pub fn csv(text: &mut Text, of: &Type, bytes: &[u8]) {
     }
 }
 
-/// Appends a plain number: a truth value is 0 or 1, and a floating-point number may look like a whole one.
+/// Appends a plain number: a truth value is 0 or 1, and a floating-point number may look like a
+/// whole one.
 pub fn put_plain(to: &mut Vec<u8>, of: &Type, bytes: &[u8]) {
     match of.kind {
         Kind::Float => put_float(to, float(bytes, of.big_endian), of.size),

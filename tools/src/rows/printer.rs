@@ -1,7 +1,8 @@
 //! Rows of a frame as CSV, JSON lines, a .npy file or their bytes.
 //!
-//! Rows of an array are values in JSON, and fields in CSV if they have dimensions. Readers of CSV expect a header line,
-//! so the fields of an array are named f0, f1, ..., as NumPy and bcolz name columns.
+//! Rows of an array are values in JSON, and fields in CSV if they have dimensions. Readers of CSV
+//! expect a header line, so the fields of an array are named f0, f1, ..., as NumPy and bcolz name
+//! columns.
 
 use super::dtype::Kind;
 use super::frame::{Batch, Frame, row};

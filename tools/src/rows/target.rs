@@ -1,4 +1,5 @@
-//! Where rows go: a new table or array, or a table that is there. Nothing is durable or visible before the commit.
+//! Where rows go: a new table or array, or a table that is there. Nothing is durable or visible
+//! before the commit.
 
 use super::frame::{self, Batch, Column, Frame};
 use super::printer;
@@ -25,7 +26,8 @@ impl Target {
         Target { dataset, order, packed: Vec::new(), rows: 0 }
     }
 
-    /// Creates a table or, for rows of an array and for formats without tables, an array, whose items then have fields.
+    /// Creates a table or, for rows of an array and for formats without tables, an array, whose
+    /// items then have fields.
     /// `rows` are going to be taken.
     pub fn create(
         frame: &Frame,
@@ -48,8 +50,8 @@ impl Target {
         Ok(Target::of(dataset, (0..frame.columns.len()).collect()))
     }
 
-    /// Takes rows of the frame that are appended to a table, whose columns are `expected`. `source` names the rows in
-    /// messages.
+    /// Takes rows of the frame that are appended to a table, whose columns are `expected`. `source`
+    /// names the rows in messages.
     pub fn append(
         frame: &Frame,
         expected: &Frame,

@@ -1,4 +1,5 @@
-//! Times in ISO 8601. A time is a count of years, months, weeks or days, or of a unit that divides a day.
+//! Times in ISO 8601. A time is a count of years, months, weeks or days, or of a unit that divides
+//! a day.
 
 use super::print::put_padded;
 
@@ -42,7 +43,8 @@ fn unit_of(unit: &str) -> Option<Unit> {
 
 // ---- the calendar ----
 
-/// The calendar repeats every 400 years. Years begin in March here, so that the leap day is the last one.
+/// The calendar repeats every 400 years. Years begin in March here, so that the leap day is the
+/// last one.
 const ERA_DAYS: i64 = 146_097;
 const DAYS_TO_1970: i64 = 719_468;
 

@@ -23,7 +23,8 @@ fn dialect(version: i32) -> &'static str {
     }
 }
 
-/// Returns the metadata; text that is no JSON as a string, so that it is seen as it is and harms nothing.
+/// Returns the metadata; text that is no JSON as a string, so that it is seen as it is and harms
+/// nothing.
 fn metadata(source: &Source) -> Result<Option<(Json, String)>> {
     let stored = source.schunk.attribute("").map_err(library(&source.path))?;
     let as_json = |stored: &[u8]| match serde_json::from_slice::<Json>(stored) {

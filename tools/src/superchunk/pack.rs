@@ -13,7 +13,8 @@ use holdall::{Format, Options, Schunk};
 const TYPE_SIZE: u64 = 8;
 /// Bytes of content of a chunk that the library takes by default.
 const CHUNK_SIZE: u64 = 1 << 20;
-/// Free entries in the table of offsets for each chunk, as Bloscpack has them: its own, and 10 for later ones.
+/// Free entries in the table of offsets for each chunk, as Bloscpack has them: its own, and 10 for
+/// later ones.
 const ENTRIES: u64 = 11;
 
 /// Reserves entries for chunk offsets, if the number of chunks is known.

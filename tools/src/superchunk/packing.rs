@@ -1,6 +1,7 @@
 //! A file that becomes content of a superchunk or rows of an array, for pack, append and convert.
 //!
-//! Nothing is visible before the commit at the end: a failure, or a signal, leaves the container unchanged.
+//! Nothing is visible before the commit at the end: a failure, or a signal, leaves the container
+//! unchanged.
 
 use crate::cli::groups::Shape;
 use crate::failure::{Exit, Result, library};
@@ -88,7 +89,8 @@ impl Target {
         array.append_bytes(0, n / row, bytes).map_err(library(out))
     }
 
-    /// Returns the bytes of a piece: whole chunks of a frame, so that each is compressed once, otherwise whole rows.
+    /// Returns the bytes of a piece: whole chunks of a frame, so that each is compressed once,
+    /// otherwise whole rows.
     fn piece(&self) -> Result<usize> {
         let (row, chunk) = match self {
             Target::Schunk(_) => (1, 1),

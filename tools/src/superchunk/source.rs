@@ -51,8 +51,8 @@ impl Damage {
         }
     }
 
-    /// Reports damage outside of chunks, which a superchunk that is opened to skip damage does not report. Other
-    /// errors are returned.
+    /// Reports damage outside of chunks, which a superchunk that is opened to skip damage does not
+    /// report. Other errors are returned.
     fn look_for_structural(&mut self, options: &Options) -> Result {
         let opened = Schunk::open_with(&self.path, options);
         let Err(error) = opened.and_then(|schunk| schunk.attribute("").map(|_| ())) else {
@@ -150,8 +150,8 @@ pub fn array_of(path: &str, opened: holdall::Result<Array>) -> Result<Option<Arr
 }
 
 impl Source {
-    /// Opens a superchunk. With `skip_damaged`, damaged chunks read as zeros and are reported, and chunks that are
-    /// missing at the end are ignored.
+    /// Opens a superchunk. With `skip_damaged`, damaged chunks read as zeros and are reported, and
+    /// chunks that are missing at the end are ignored.
     pub fn open(path: &str, options: &Options, skip_damaged: bool) -> Result<(Source, Damage)> {
         // the progress of single reads is not that of the command
         let mut options = options.clone().progress(|_, _| !signals::stopped());
@@ -229,7 +229,8 @@ impl Source {
         read.map_err(library(&self.path))
     }
 
-    /// Returns the end of a piece of at least `target` bytes: that of a chunk, or inside of one that is too large.
+    /// Returns the end of a piece of at least `target` bytes: that of a chunk, or inside of one
+    /// that is too large.
     fn piece_end(&self, position: &mut Position, at: u64, to: u64, target: u64) -> u64 {
         self.seek(position, at);
         let mut end = position.at;
@@ -249,8 +250,8 @@ impl Source {
         end.min(to)
     }
 
-    /// Passes the content of a range to `sink`, in pieces that take little memory. The next piece is read while one
-    /// is taken. Everything before a chunk that cannot be read is passed on.
+    /// Passes the content of a range to `sink`, in pieces that take little memory. The next piece
+    /// is read while one is taken. Everything before a chunk that cannot be read is passed on.
     pub fn stream(
         &self,
         range: Range<u64>,
