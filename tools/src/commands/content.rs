@@ -1,14 +1,14 @@
-//! What `stats`, `diff`, `tune` and `view` read: an open container, and its items in boxes of
-//! bounded size.
+//! An open container of any kind, and its items.
 
+use super::boxes::Boxes;
 use crate::array::attributes::stored_to_json;
 use crate::cli::groups::{BagInput, FrameInput, Reading};
 use crate::cli::usage::Usage;
 use crate::failure::{Failure, Result, library};
+use crate::superchunk::source::open_array;
 use crate::{detect, failure, options, signals};
-use holdall::{Array, Bag, Format, Kind, Order, Schunk, Selection, Table};
+use holdall::{Array, Bag, Format, Kind, Options, Order, Schunk, Selection, Table};
 use serde_json::{Map, Value};
-use std::ops::Range;
 
 /// Bytes of items that are read at once.
 pub const BOX: u64 = 4 << 20;
@@ -18,13 +18,14 @@ const MOST: usize = 1 << 30;
 
 pub enum Content {
     Bag(Bag),
+    /// A superchunk that is no array.
     Schunk(Schunk),
     Array(Array),
     Table(Table),
 }
 
 impl Content {
-    /// Opens what is at a path; options of other containers are refused.
+    /// Opens the container at a path, and refuses options of other containers.
     pub fn open(
         path: &str,
         usage: &Usage,
@@ -33,20 +34,29 @@ impl Content {
         frame: &FrameInput,
     ) -> Result<Content> {
         signals::catch();
-        let at = frame.at;
-        let (container, found) = (detect::container(path, at), detect::identify(path, at));
+        let container = detect::container(path, frame.at);
         usage.fit(container.name())?;
-        let options = options::frame(options::reading(reading, false), frame);
-        let opened = match (container, found) {
-            (detect::Container::Bag, _) => {
-                let options = options::bag(options::reading(reading, false), bag)?;
-                Bag::open_with(path, &options).map(Content::Bag)
+        let mut options = options::frame(options::reading(reading, false), frame);
+        if container == detect::Container::Bag {
+            options = options::bag(options, bag)?;
+        }
+        Content::open_with(path, frame.at, &options)
+    }
+
+    /// Opens the container at a path, or the frame at an offset in it, with options of the library.
+    pub fn open_with(path: &str, at: Option<u64>, options: &Options) -> Result<Content> {
+        let opened = match (detect::container(path, at), detect::identify(path, at)) {
+            (detect::Container::Bag, _) => Bag::open_with(path, options).map(Content::Bag),
+            (detect::Container::Superchunk, found) => {
+                if matches!(found, Ok((Format::Bloscpack, _)))
+                    && let Some(array) = open_array(path, options)?
+                {
+                    return Ok(Content::Array(array));
+                }
+                Schunk::open_with(path, options).map(Content::Schunk)
             }
-            (detect::Container::Superchunk, _) => {
-                Schunk::open_with(path, &options).map(Content::Schunk)
-            }
-            (_, Ok((_, Kind::Table))) => Table::open_with(path, &options).map(Content::Table),
-            (_, found) => found.and_then(|_| Array::open_with(path, &options)).map(Content::Array),
+            (_, Ok((_, Kind::Table))) => Table::open_with(path, options).map(Content::Table),
+            (_, found) => found.and_then(|_| Array::open_with(path, options)).map(Content::Array),
         };
         opened.map_err(library(path))
     }
@@ -60,28 +70,41 @@ impl Content {
         }
     }
 
-    pub fn kind(&self) -> &'static str {
-        match self {
+    /// The names of the format and of the kind, as `identify` prints them.
+    pub fn names(&self) -> [&'static str; 2] {
+        let kind = match self {
             Content::Bag(_) => "bag",
             Content::Schunk(_) => "schunk",
             Content::Array(_) => "array",
             Content::Table(_) => "table",
+        };
+        [detect::format_name(self.format()), kind]
+    }
+
+    /// The number of records, rows, indices of the first dimension, or items.
+    pub fn len(&self) -> u64 {
+        match self {
+            Content::Bag(bag) => bag.len(),
+            Content::Schunk(schunk) => schunk.len() / (schunk.type_size() as u64).max(1),
+            Content::Array(array) => array.shape().first().copied().unwrap_or(1),
+            Content::Table(table) => table.rows(),
         }
     }
 
     /// The parts with items: the array, or the columns of the table.
     pub fn parts<'a>(&'a self, path: &'a str) -> Vec<Part<'a>> {
         match self {
-            Content::Array(array) => vec![Part::new(path, "", array, array.shape().to_vec())],
+            Content::Array(array) => {
+                vec![Part { path, name: "", array, shape: array.shape().to_vec() }]
+            }
             Content::Table(table) => {
-                let column = |name| {
-                    let array = table.column(name)?;
+                let column = |(name, array): (&'a str, &'a Array)| {
                     // a column can be longer than the table, if a writer was interrupted
                     let mut shape = array.shape().to_vec();
                     *shape.first_mut()? = table.rows();
-                    Some(Part::new(path, name, array, shape))
+                    Some(Part { path, name, array, shape })
                 };
-                table.column_names().filter_map(column).collect()
+                columns(table).filter_map(column).collect()
             }
             _ => Vec::new(),
         }
@@ -105,6 +128,16 @@ impl Content {
         let is_packed = matches!((self, self.format()), (Content::Array(_), Format::Bloscpack));
         Ok(if is_packed { of_metadata(found) } else { found })
     }
+}
+
+/// The columns of a table.
+pub fn columns(table: &Table) -> impl Iterator<Item = (&str, &Array)> {
+    table.column_names().filter_map(|name| Some((name, table.column(name)?)))
+}
+
+/// A list of numbers as text, `3x4`.
+pub fn joined(numbers: &[u64], by: &str) -> String {
+    numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(by)
 }
 
 fn attributes<'a>(
@@ -155,11 +188,7 @@ pub struct Part<'a> {
     pub shape: Vec<u64>,
 }
 
-impl<'a> Part<'a> {
-    fn new(path: &'a str, name: &'a str, array: &'a Array, shape: Vec<u64>) -> Part<'a> {
-        Part { path, name, array, shape }
-    }
-
+impl Part<'_> {
     /// The number of items.
     pub fn len(&self) -> u64 {
         self.shape.iter().fold(1, |n, d| n.saturating_mul(*d))
@@ -212,118 +241,5 @@ impl<'a> Part<'a> {
                 other => other,
             },
         })
-    }
-}
-
-/// Boxes of a shape in C order of their positions.
-pub struct Boxes {
-    shape: Vec<u64>,
-    step: Vec<u64>,
-    next: Option<Vec<u64>>,
-}
-
-impl Boxes {
-    /// `most` is the number of items of a box.
-    fn new(shape: &[u64], chunk: &[u64], fast_first: bool, most: u64) -> Boxes {
-        let mut step: Vec<u64> =
-            chunk.iter().zip(shape).map(|(c, n)| (*c).min(*n).max(1)).collect();
-        step.resize(shape.len(), 1);
-        let size = |step: &[u64]| step.iter().fold(1u64, |n, d| n.saturating_mul(*d));
-        let mut order: Vec<usize> = (0..shape.len()).collect();
-        if fast_first {
-            order.reverse();
-        }
-        for d in &order {
-            let others = (size(&step) / step[*d]).max(1);
-            if size(&step) > most.max(1) {
-                step[*d] = (most / others).clamp(1, step[*d]);
-            }
-        }
-        for d in order.iter().rev() {
-            let factor = (most / size(&step)).max(1);
-            step[*d] = step[*d].saturating_mul(factor).min(shape[*d].max(1));
-            if step[*d] < shape[*d] {
-                break;
-            }
-        }
-        let next = (!shape.contains(&0)).then(|| vec![0; shape.len()]);
-        Boxes { shape: shape.to_vec(), step, next }
-    }
-
-    /// The box in the middle; None: there are no items.
-    pub fn middle(&self) -> Option<Vec<Range<u64>>> {
-        let at = self.next.as_ref()?.iter().zip(&self.step).zip(&self.shape);
-        let side = |((_, step), n): ((&u64, &u64), &u64)| {
-            let start = n / 2 / step * step;
-            start..start.saturating_add(*step).min(*n)
-        };
-        Some(at.map(side).collect())
-    }
-}
-
-impl Iterator for Boxes {
-    type Item = Vec<Range<u64>>;
-
-    fn next(&mut self) -> Option<Vec<Range<u64>>> {
-        let mut at = self.next.take()?;
-        let sides = at.iter().zip(&self.step).zip(&self.shape);
-        let found = sides.map(|((at, step), n)| *at..at.saturating_add(*step).min(*n)).collect();
-        for d in (0..at.len()).rev() {
-            at[d] = at[d].saturating_add(self.step[d]);
-            if at[d] < self.shape[d] {
-                self.next = Some(at);
-                break;
-            }
-            at[d] = 0;
-        }
-        Some(found)
-    }
-}
-
-/// The position in the whole of item `i` of a box.
-pub fn position(of: &[Range<u64>], mut i: u64) -> Vec<u64> {
-    let mut at = vec![0; of.len()];
-    for (at, range) in at.iter_mut().zip(of).rev() {
-        let n = (range.end - range.start).max(1);
-        *at = range.start + i % n;
-        i /= n;
-    }
-    at
-}
-
-/// A list of numbers as text, `3x4`.
-pub fn joined(numbers: &[u64], by: &str) -> String {
-    numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(by)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn boxes_cover_each_item_once_and_are_small() {
-        let shapes: [(&[u64], &[u64], u64); 6] = [
-            (&[7, 5, 3], &[2, 5, 2], 10),
-            (&[7, 5, 3], &[2, 2, 2], 1000),
-            (&[10], &[100], 3),
-            (&[], &[], 5),
-            (&[0, 5], &[1, 1], 5),
-            (&[4, 4], &[4, 4], 1),
-        ];
-        for (shape, chunk, most) in shapes {
-            for fast_first in [false, true] {
-                let boxes: Vec<_> = Boxes::new(shape, chunk, fast_first, most).collect();
-                let items =
-                    |of: &Vec<Range<u64>>| of.iter().map(|r| r.end - r.start).product::<u64>();
-                assert_eq!(boxes.iter().map(items).sum::<u64>(), shape.iter().product::<u64>());
-                assert!(boxes.iter().all(|of| items(of) <= most.max(1)), "{shape:?} {boxes:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn hostile_shapes_have_boxes_at_once() {
-        let first = Boxes::new(&[u64::MAX, u64::MAX], &[u64::MAX, 9], false, 100).next();
-        assert_eq!(first.map(|of| position(&of, 1).len()), Some(2));
     }
 }

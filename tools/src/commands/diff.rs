@@ -1,6 +1,7 @@
 //! `holdall diff`: whether two containers have the same content, whatever stores it, and where they differ.
 
-use super::content::{BOX, Content, Part, position};
+use super::boxes::position;
+use super::content::{BOX, Content, Part};
 use super::numbers;
 use crate::array::dataset;
 use crate::cli::Diff;
@@ -8,7 +9,7 @@ use crate::cli::usage::Usage;
 use crate::failure::{Exit, Failure, Result, library};
 use crate::output::Output;
 use crate::rows::dtype::Type;
-use crate::{detect, options, report, signals};
+use crate::{options, report, signals};
 use holdall::{Bag, Schunk};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -109,7 +110,8 @@ impl Differences {
 
     fn compare(&mut self, args: &Diff, left: &Content, right: &Content) -> Result {
         self.once = args.common.quiet && !args.json;
-        if !self.property(json!({"what": "kind"}), left.kind().into(), right.kind().into()) {
+        let ([_, a], [_, b]) = (left.names(), right.names());
+        if !self.property(json!({"what": "kind"}), a.into(), b.into()) {
             return Ok(());
         }
         if args.encoding {
@@ -325,7 +327,7 @@ fn around(left: &[u8], right: &[u8]) -> (Value, Value) {
 fn encoding(of: &Content) -> Map<String, Value> {
     let mut all = Map::new();
     let mut put = |name: &str, value: Value| _ = all.insert(name.to_owned(), value);
-    put("format", json!(detect::format_name(of.format())));
+    put("format", json!(of.names()[0]));
     match of {
         Content::Bag(bag) => {
             put("codec", json!(format!("{:?}", bag.codec())));

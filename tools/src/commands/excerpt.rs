@@ -1,11 +1,11 @@
 //! `holdall head`, `tail` and `sample`: `cat` with a selection.
 
-use super::{cat, overview};
+use super::cat;
+use super::content::Content;
 use crate::cli::excerpts::{Excerpt, Sample};
 use crate::cli::groups::Numbers;
 use crate::cli::slice::{Pick, Picks, Rows, Slice};
 use crate::cli::usage::Usage;
-use crate::commands::content::Content;
 use crate::failure;
 use crate::failure::{Exit, Result};
 use holdall::Epoch;
@@ -31,12 +31,10 @@ pub fn tail(args: &Excerpt, usage: &Usage) -> Result<Exit> {
 /// Chooses records or rows without replacement. They are printed in rising order.
 pub fn sample(args: &Sample, usage: &Usage) -> Result<Exit> {
     let (excerpt, path) = (&args.excerpt, &args.excerpt.path);
-    let content = overview::open(path, usage, &excerpt.reading, &excerpt.bag, &excerpt.frame)?;
+    let content = Content::open(path, usage, &excerpt.reading, &excerpt.bag, &excerpt.frame)?;
     let n = usize::try_from(excerpt.n).unwrap_or(usize::MAX);
-    let mut numbers: Vec<i64> = Epoch::new(overview::length(&content), args.seed, 0)
-        .take(n)
-        .map(|number| number as i64)
-        .collect();
+    let mut numbers: Vec<i64> =
+        Epoch::new(content.len(), args.seed, 0).take(n).map(|number| number as i64).collect();
     numbers.sort_unstable();
     let mut cat = excerpt.cat();
     match content {

@@ -6,6 +6,7 @@
 //! - `dtype`: string, and `shape`: list of numbers; of an array
 //! - `rows`: number, and `columns`: list of `{"name", "dtype", "shape"}`; of a table
 
+use super::content::columns;
 use crate::array::dataset::{Content, Dataset};
 use crate::cli::Ls;
 use crate::cli::groups::{FrameInput, Reading};
@@ -124,11 +125,6 @@ impl<F: FnMut(Found) -> Result> Walk<'_, F> {
 /// The shape in brackets: `[5, 2]`.
 pub fn shape(array: &Array) -> String {
     format!("{:?}", array.shape())
-}
-
-/// The columns of a table.
-pub fn columns(table: &Table) -> impl Iterator<Item = (&str, &Array)> {
-    table.column_names().filter_map(|name| Some((name, table.column(name)?)))
 }
 
 /// The members of a column or an array.

@@ -2,6 +2,7 @@
 
 pub mod append;
 pub mod attr;
+pub mod boxes;
 pub mod cat;
 pub mod chart;
 pub mod content;

@@ -11,51 +11,21 @@
 //! - `item_size`: number of bytes of an item of a superchunk
 //! - `compression`: `"none"` or `"zstd"`, of the records of a bag; null: its shards differ
 
-use super::content::Content;
+use super::content::{self, Content};
 use crate::cli::excerpts::Overview;
-use crate::cli::groups::{BagInput, FrameInput, Reading};
 use crate::cli::usage::Usage;
-use crate::detect;
 use crate::failure::{Exit, Result};
-use crate::options;
 use crate::output::Output;
 use crate::report::printable;
-use crate::superchunk::source::open_array;
-use holdall::{Array, Format, Table};
+use holdall::{Array, Table};
 use serde_json::{Value as Json, json};
 
-/// Opens a container; an array in a Bloscpack file as an array.
-pub fn open(
-    path: &str,
-    usage: &Usage,
-    reading: &Reading,
-    bag: &BagInput,
-    frame: &FrameInput,
-) -> Result<Content> {
-    let content = Content::open(path, usage, reading, bag, frame)?;
-    if matches!(content, Content::Schunk(_)) && content.format() == Format::Bloscpack {
-        let options = options::reading(reading, false);
-        return Ok(open_array(path, &options)?.map_or(content, Content::Array));
-    }
-    Ok(content)
-}
-
-/// The number of records, rows, indices of the first dimension, or items.
-pub fn length(content: &Content) -> u64 {
-    match content {
-        Content::Bag(bag) => bag.len(),
-        Content::Schunk(schunk) => schunk.len() / (schunk.type_size() as u64).max(1),
-        Content::Array(array) => array.shape().first().copied().unwrap_or(1),
-        Content::Table(table) => table.rows(),
-    }
-}
-
 fn open_as(args: &Overview, usage: &Usage) -> Result<Content> {
-    open(&args.path, usage, &args.reading, &args.bag, &args.frame)
+    Content::open(&args.path, usage, &args.reading, &args.bag, &args.frame)
 }
 
 pub fn count(args: &Overview, usage: &Usage) -> Result<Exit> {
-    let count = length(&open_as(args, usage)?);
+    let count = open_as(args, usage)?.len();
     let mut output = Output::standard();
     match args.json {
         true => output.line(json!({"path": args.path, "count": count}))?,
@@ -66,10 +36,8 @@ pub fn count(args: &Overview, usage: &Usage) -> Result<Exit> {
 
 /// The columns of a table, and the shape of a row of each.
 fn columns(table: &Table) -> impl Iterator<Item = (&str, &Array, &[u64])> {
-    table.column_names().filter_map(|name| {
-        let array = table.column(name)?;
-        Some((name, array, array.shape().get(1..).unwrap_or_default()))
-    })
+    content::columns(table)
+        .map(|(name, array)| (name, array, array.shape().get(1..).unwrap_or_default()))
 }
 
 /// The codec of the records of a bag.
@@ -78,8 +46,8 @@ fn compression(bag: &holdall::Bag) -> Option<String> {
 }
 
 fn json(path: &str, content: &Content) -> Json {
-    let format = detect::format_name(content.format());
-    let mut all = json!({"path": path, "format": format, "kind": content.kind()});
+    let [format, kind] = content.names();
+    let mut all = json!({"path": path, "format": format, "kind": kind});
     let more = match content {
         Content::Bag(bag) => json!({"compression": compression(bag)}),
         Content::Schunk(schunk) => json!({"item_size": schunk.type_size()}),

@@ -8,7 +8,7 @@ use crate::cli::usage::Usage;
 use crate::failure::{Exit, Result, library};
 use crate::output::Output;
 use crate::rows::dtype::{self, Type};
-use crate::{detect, failure, report};
+use crate::{failure, report};
 use holdall::{Bag, Schunk};
 use indicatif::HumanBytes;
 use serde_json::{Value, json};
@@ -196,9 +196,8 @@ fn as_json(content: &Content, path: &str, rows: &[Row]) -> Value {
             "content_bytes": row.content, "stored_bytes": row.stored, "ratio": row.ratio(),
         })
     };
-    let mut all = json!({
-        "path": path, "format": detect::format_name(content.format()), "kind": content.kind(),
-    });
+    let [format, kind] = content.names();
+    let mut all = json!({"path": path, "format": format, "kind": kind});
     let (name, size) = match content {
         Content::Bag(bag) => ("records", json!(bag.len())),
         Content::Schunk(schunk) => ("chunks", json!(schunk.chunks())),
@@ -239,10 +238,9 @@ fn print(output: &mut Output, content: &Content, path: &str, rows: &[Row]) -> Re
         Content::Table(table) => format!("{} rows, {} columns", table.rows(), rows.len()),
     };
     output.line(format_args!(
-        "{}: {} {}, {what}, {} in {} ({})",
+        "{}: {}, {what}, {} in {} ({})",
         report::printable(path),
-        detect::format_name(content.format()),
-        content.kind(),
+        content.names().join(" "),
         HumanBytes(total),
         HumanBytes(stored),
         ratio(total, stored).map_or("-".to_owned(), |ratio| format!("ratio {ratio:.2}")),

@@ -1,6 +1,7 @@
 //! `holdall tree`: folders, containers, columns, and how these are stored, drawn as a tree.
 
-use super::ls::{Found, Walk, columns, shape};
+use super::content::columns;
+use super::ls::{Found, Walk, shape};
 use crate::array::coding::Coding;
 use crate::array::dataset::{Content, Dataset};
 use crate::cli::excerpts::Tree;

@@ -32,7 +32,8 @@ pub fn run(args: &View, usage: &Usage) -> Result<Exit> {
     let missing = match &args.column {
         Some(name) => failure!("{path}: it has no column '{name}'"),
         None => {
-            failure!("{path}: a {} has no picture (view shows arrays and tables)", content.kind())
+            let [_, kind] = content.names();
+            failure!("{path}: a {kind} has no picture (view shows arrays and tables)")
         }
     };
     let part = part.ok_or(missing)?;
