@@ -1,6 +1,6 @@
 //! What a path is: its container, its format, and what its name or its first bytes show.
 
-use crate::cli::values::InputFormat;
+use crate::cli::values::DataFormat;
 use crate::files;
 use holdall::{Format, Kind, Options, Schunk};
 use std::io::Read;
@@ -113,16 +113,16 @@ pub fn known_ending(path: &str, endings: &[&str]) -> bool {
 }
 
 /// Returns the format of a file of rows: as given, otherwise by its ending.
-pub fn file_format(path: &str, given: Option<InputFormat>) -> Option<InputFormat> {
+pub fn file_format(path: &str, given: Option<DataFormat>) -> Option<DataFormat> {
     let (path, _) = crate::rows::compression::split(path);
     let ends = |end: &str| path.ends_with(end);
     given.or_else(|| {
         if ends(".npy") {
-            Some(InputFormat::Npy)
+            Some(DataFormat::Npy)
         } else if ends(".csv") {
-            Some(InputFormat::Csv)
+            Some(DataFormat::Csv)
         } else {
-            (ends(".jsonl") || ends(".ndjson")).then_some(InputFormat::Jsonl)
+            (ends(".jsonl") || ends(".ndjson")).then_some(DataFormat::Jsonl)
         }
     })
 }

@@ -47,7 +47,7 @@ fn run(command: &Command, usage: &Usage) -> Result<Exit> {
         Command::Trim(args) => commands::trim::run(args),
         Command::Attr(args) => commands::attr::run(args),
         Command::Index(args) => commands::index::run(args),
-        Command::Verify(args) => commands::verify::run(args),
+        Command::Verify(args) => commands::verify::run(args, usage),
         Command::Repair(args) => commands::repair::run(args),
         Command::Sum(args) => commands::sum::run(args, usage),
         Command::Identify(args) => commands::identify::run(args),
@@ -95,10 +95,11 @@ fn main() -> ExitCode {
         .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, Usage::of(&command, &matches))))
     {
         Ok((cli, usage)) => {
-            old_names::report(&notes);
+            report::set_quiet(cli.quiet);
+            notes.iter().for_each(|note| report::note(note));
             let begin = Instant::now();
             let exit = run(&cli.command, &usage).unwrap_or_else(|failure| failure.report(&usage));
-            if usage.has("verbose") {
+            if cli.verbose {
                 report::note(&format!("{}: {:.3} s", usage.command, begin.elapsed().as_secs_f64()));
             }
             exit

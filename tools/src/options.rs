@@ -2,7 +2,7 @@
 
 use crate::cli::Convert;
 use crate::cli::groups::{
-    BagCodec, BagInput, BagRead, Codecs, Encoding, FrameInput, Reading, Sync,
+    BagCodec, BagInput, BagRead, Codecs, Encoding, FrameInput, Reading, Source, Sync,
 };
 use crate::cli::values::{
     Checksum, Codec, Filter, HeaderVersion, Limits, LimitsStorage, ShardOrder,
@@ -28,14 +28,14 @@ pub fn given<T>(
 }
 
 /// The options for reading any container, with progress and a stop by signals.
-pub fn reading(reading: &Reading, unchecked: bool) -> Options {
+pub fn reading(reading: &Reading) -> Options {
     let mut options = Options::new().progress(crate::progress::report);
     options = given(options, reading.threads, Options::threads);
     options = given(options, reading.memory_limit, Options::memory_limit);
     if reading.map {
         options = options.file_access(FileAccess::Map);
     }
-    if unchecked { options.verify(Verify::Never) } else { options }
+    if reading.unchecked { options.verify(Verify::Never) } else { options }
 }
 
 /// Adds those of a frame inside a file.
@@ -87,6 +87,11 @@ pub fn compression(options: Options, codec: &BagCodec) -> Result<Options> {
 /// Adds all those of a bag that is read.
 pub fn bag(options: Options, bag: &BagInput) -> Result<Options> {
     compression(bag_read(options, &bag.read), &bag.codec)
+}
+
+/// The options for reading a container of any kind.
+pub fn source(source: &Source) -> Result<Options> {
+    bag(frame(reading(&source.reading), &source.frame), &source.bag)
 }
 
 /// Adds durability and locks.

@@ -1,7 +1,7 @@
 //! Progress on standard error: a bar on a terminal after a second of work, or lines with
 //! `--progress`.
 
-use crate::signals;
+use crate::{report, signals};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Mutex;
@@ -19,11 +19,16 @@ static STATE: Mutex<Option<State>> = Mutex::new(None);
 
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Begins an operation.
+pub fn begin(what: &'static str) {
+    begin_with(what, false);
+}
+
 /// Begins an operation. `insist` reports lines even if standard error is not a terminal.
-pub fn begin(what: &'static str, quiet: bool, insist: bool) {
+pub fn begin_with(what: &'static str, insist: bool) {
     let terminal = std::io::stderr().is_terminal();
     let patience = if insist { Duration::ZERO } else { PATIENCE };
-    let state = (insist || (terminal && !quiet)).then(|| State {
+    let state = (insist || (terminal && !report::is_quiet())).then(|| State {
         what,
         bar: None,
         next: Instant::now() + patience,

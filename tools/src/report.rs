@@ -6,6 +6,7 @@
 use crate::progress;
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Characters of a line: room for two paths and the reason.
 const LINE: usize = 8192;
@@ -49,9 +50,22 @@ pub fn error(text: &str) {
     line("holdall: ", text);
 }
 
-/// Prints a line that is no error.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Suppresses notes and progress from now on if `quiet` is true.
+pub fn set_quiet(quiet: bool) {
+    QUIET.store(quiet, Ordering::Relaxed);
+}
+
+pub fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Prints a line that is no error, unless `--quiet` suppresses it.
 pub fn note(text: &str) {
-    line("", text);
+    if !is_quiet() {
+        line("", text);
+    }
 }
 
 /// The plural suffix for a number.

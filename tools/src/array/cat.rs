@@ -5,7 +5,7 @@ use super::npy::{Npy, constant};
 use super::selection::{self, Selection};
 use crate::cli::Cat;
 use crate::cli::slice::{Pick, Picks, Rows};
-use crate::cli::values::TextFormat;
+use crate::cli::values::DataFormat;
 use crate::failure::{Exit, Result, library};
 use crate::output::{self, Output};
 use crate::superchunk::packing::row_bytes;
@@ -117,7 +117,7 @@ pub fn items(
 ) -> Result {
     let select = &args.select;
     let mut items = Items::of(array, path, select.slice.as_ref(), select.rows.as_ref())?;
-    if args.to == Some(TextFormat::Npy) {
+    if args.print.to == Some(DataFormat::Npy) {
         output.bytes(&items.header(select.slice.is_none() && select.rows.is_none()))?;
     }
     items.each(damage, |bytes| output.bytes(bytes))
@@ -131,16 +131,16 @@ pub fn array(
     damage: &mut Damage,
     output: &mut Output,
 ) -> Result {
-    if args.select.columns.is_some() {
+    if args.print.columns.is_some() {
         return Err(failure!("{path}: --columns is for tables, and this is an array"));
     }
-    let to = args.to.unwrap_or(TextFormat::Raw);
+    let to = args.print.to.unwrap_or(DataFormat::Raw);
     if dataset::has_objects(array) {
         return objects(args, path, array, output);
     }
     match to {
-        TextFormat::Raw | TextFormat::Npy => items(args, path, array, damage, output),
-        TextFormat::Arrow => Err(failure!("{path}: --to arrow is for tables")),
+        DataFormat::Raw | DataFormat::Npy => items(args, path, array, damage, output),
+        DataFormat::Arrow => Err(failure!("{path}: --to arrow is for tables")),
         _ => rows::cat::array(args, path, array, damage, output),
     }
 }
@@ -157,7 +157,7 @@ pub fn plain_slice(args: &Cat, what: &str) -> Result {
 
 /// Prints pickled objects, one after the other: the reader can unpickle them.
 fn objects(args: &Cat, path: &str, array: &Array, output: &mut Output) -> Result {
-    if args.to.is_some_and(|to| to != TextFormat::Raw) {
+    if args.print.to.is_some_and(|to| to != DataFormat::Raw) {
         return Err(failure!(
             "{path}: objects of Python's are printed as they are pickled: --to raw"
         ));
@@ -178,25 +178,25 @@ fn objects(args: &Cat, path: &str, array: &Array, output: &mut Output) -> Result
 
 /// Refuses to print bytes to a terminal.
 pub fn refuse_terminal(args: &Cat, is_table: bool) -> Result {
-    let by_default = if is_table { TextFormat::Csv } else { TextFormat::Raw };
-    match args.to.unwrap_or(by_default) {
-        TextFormat::Text | TextFormat::Csv | TextFormat::Jsonl => Ok(()),
-        _ => output::refuse_terminal(args.output.output.as_deref(), "bytes"),
+    let by_default = if is_table { DataFormat::Csv } else { DataFormat::Raw };
+    match args.print.to.unwrap_or(by_default) {
+        DataFormat::Text | DataFormat::Csv | DataFormat::Jsonl => Ok(()),
+        _ => output::refuse_terminal(args.print.output.output.as_deref(), "bytes"),
     }
 }
 
 /// Runs `holdall cat` of an array or a table.
 pub fn run(args: &Cat) -> Result<Exit> {
-    let path = &args.path;
-    let options = options::reading(&args.reading, args.unchecked);
-    let options = dataset::skipping(options, args.skip_damaged);
-    let dataset = Dataset::read(path, &args.frame, options)?;
+    let path = &args.print.path;
+    let options = options::reading(&args.print.source.reading);
+    let options = dataset::skipping(options, args.print.skip_damaged);
+    let dataset = Dataset::read(path, &args.print.source.frame, options)?;
     if dataset.table().is_some() {
         plain_slice(args, "a table")?;
     }
     refuse_terminal(args, dataset.table().is_some())?;
     let mut damage = Damage::new(path);
-    output::printed(args.output.output.as_deref(), args.output.force, |output| {
+    output::printed(args.print.output.output.as_deref(), args.print.output.force, |output| {
         match &dataset.content {
             Content::Array(content) => array(args, path, content, &mut damage, output)?,
             Content::Table(table) => rows::cat::table(args, path, table, &mut damage, output)?,

@@ -5,7 +5,7 @@ use super::dataset::{self, Dataset};
 use super::npy::Npy;
 use crate::cli::Convert;
 use crate::cli::usage::Usage;
-use crate::cli::values::{DataFormat, InputFormat};
+use crate::cli::values::DataFormat;
 use crate::failure::{Exit, Failure, Result, creation, library};
 use crate::files::Input;
 use crate::output::{self, Output};
@@ -41,15 +41,13 @@ fn ended<T>(result: Result<T>) -> Result<T> {
     }
 }
 
-fn note_converted(args: &Convert, out: &str, bytes: u64, more: &str) {
-    if !args.common.quiet {
-        report::note(&format!("{out}: {bytes} byte{} converted{more}", plural(bytes)));
-    }
+fn note_converted(out: &str, bytes: u64, more: &str) {
+    report::note(&format!("{out}: {bytes} byte{} converted{more}", plural(bytes)));
 }
 
 /// Notes that a file cannot store so many attributes.
-pub fn note_lost_attributes(args: &Convert, out: &str, n: usize) {
-    if n > 0 && !args.common.quiet {
+pub fn note_lost_attributes(out: &str, n: usize) {
+    if n > 0 {
         let s = plural(n as u64);
         report::note(&format!("{out}: a file of this format cannot store {n} attribute{s}"));
     }
@@ -96,11 +94,11 @@ pub fn array(
                 _ => dataset.attribute_names().len(),
             };
             file(args, &dataset.path, array, damage, out, to)?;
-            note_lost_attributes(args, out, attributes);
+            note_lost_attributes(out, attributes);
         }
         _ => return rows::convert::dataset(args, usage, dataset, out, to),
     }
-    note_converted(args, out, array.content_bytes(), "");
+    note_converted(out, array.content_bytes(), "");
     Ok(Exit::damaged(damage.found))
 }
 
@@ -116,7 +114,7 @@ fn copy(
     let layout = layout(args, format, path, array.shape().len())?;
     let (options, force) = (options::converting(args)?, args.output.force);
     signals::catch();
-    progress::begin("convert", args.common.quiet, false);
+    progress::begin("convert");
     let copied = if force {
         array.copy_replacing(out, &layout, &options)
     } else {
@@ -142,7 +140,7 @@ fn flat(args: &Convert, path: &str, array: &Array, damage: &mut Damage, out: &st
         _ => 1,
     };
     signals::catch();
-    progress::begin("convert", args.common.quiet, false);
+    progress::begin("convert");
     let (mut done, total) = (0, array.content_bytes());
     let mut write = || {
         let mut schunk = create(out, Format::B2Frame, type_size, &options)
@@ -189,7 +187,7 @@ pub fn items(
     args: &Convert,
     usage: &Usage,
     input: &str,
-    from: InputFormat,
+    from: DataFormat,
     out: &str,
     to: DataFormat,
 ) -> Result<Exit> {
@@ -267,20 +265,20 @@ impl Filling {
 
 /// Writes the items of a file into an array whose chunks are parts of a grid. Each chunk is written
 /// once.
-fn grid(args: &Convert, input: &str, from: InputFormat, out: &str, format: Format) -> Result<Exit> {
+fn grid(args: &Convert, input: &str, from: DataFormat, out: &str, format: Format) -> Result<Exit> {
     signals::catch();
     let mut input = Input::open(input, Some(out))?;
-    progress::begin("convert", args.common.quiet, false);
+    progress::begin("convert");
     let (array, bytes) = ended(fill_grid(args, &mut input, from, out, format))?;
     let stored = array.stored_bytes().map_err(library(out))?;
-    note_converted(args, out, bytes, &format!(", {stored} bytes on disk"));
+    note_converted(out, bytes, &format!(", {stored} bytes on disk"));
     Ok(Exit::Done)
 }
 
 fn fill_grid(
     args: &Convert,
     input: &mut Input,
-    from: InputFormat,
+    from: DataFormat,
     out: &str,
     format: Format,
 ) -> Result<(Array, u64)> {
@@ -322,27 +320,27 @@ fn fill_grid(
 fn items_to_file(
     args: &Convert,
     input: &str,
-    from: InputFormat,
+    from: DataFormat,
     out: &str,
     to: DataFormat,
 ) -> Result<Exit> {
     signals::catch();
     let mut input = Input::open(input, Some(out))?;
-    progress::begin("convert", args.common.quiet, false);
+    progress::begin("convert");
     let mut bytes = 0;
     let printed = output::printed(Some(out), args.output.force, |output| {
         bytes = copy_items(args, &mut input, from, to, output)?;
         Ok(Exit::Done)
     });
     ended(printed)?;
-    note_converted(args, out, bytes, "");
+    note_converted(out, bytes, "");
     Ok(Exit::Done)
 }
 
 fn copy_items(
     args: &Convert,
     input: &mut Input,
-    from: InputFormat,
+    from: DataFormat,
     to: DataFormat,
     output: &mut Output,
 ) -> Result<u64> {

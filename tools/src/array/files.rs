@@ -155,7 +155,8 @@ fn record(path: &str, content: &Content, args: &Info) -> Result<Vec<(String, Opt
     let recorder = Arc::new(Recorder { folder: PathBuf::from(path), found: Mutex::default() });
     // one thread: what a thread misses must be the last file that was missing
     let mut options = Options::new().threads(1).verify(Verify::Never);
-    options = crate::options::given(options, args.reading.memory_limit, Options::memory_limit);
+    options =
+        crate::options::given(options, args.source.reading.memory_limit, Options::memory_limit);
     let location = Location::from(recorder.clone() as Arc<dyn Storage>);
     match content {
         Content::Array(_) => {

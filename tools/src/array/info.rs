@@ -271,9 +271,9 @@ fn kind(dataset: &Dataset) -> Kind {
 }
 
 pub fn run(args: &Info) -> Result<Exit> {
-    let options = options::reading(&args.reading, args.unchecked);
+    let options = options::reading(&args.source.reading);
     let options = dataset::skipping(options, args.skip_damaged);
-    let dataset = Dataset::read(&args.path, &args.frame, options)?;
+    let dataset = Dataset::read(&args.path, &args.source.frame, options)?;
     let mut output = Output::standard();
     if args.files {
         files::print(args, dataset, &mut output)?;

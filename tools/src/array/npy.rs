@@ -4,7 +4,7 @@
 //! spaces, so that the items begin at a multiple of 64 bytes.
 
 use crate::cli::groups::FileInput;
-use crate::cli::values::{InputFormat, ItemOrder};
+use crate::cli::values::{DataFormat, ItemOrder};
 use crate::failure;
 use crate::failure::{Failure, Result};
 use crate::files::Input;
@@ -46,9 +46,9 @@ fn refused(input: &Input, why: &str) -> Failure {
 impl Npy {
     /// Reads the header of a .npy file, or takes what the options say of a file without one. The
     /// items come next.
-    pub fn begin(input: &mut Input, from: InputFormat, options: &FileInput) -> Result<Npy> {
+    pub fn begin(input: &mut Input, from: DataFormat, options: &FileInput) -> Result<Npy> {
         match (from, &options.dtype) {
-            (InputFormat::Raw, Some(dtype)) => Npy::without_header(input, dtype, options),
+            (DataFormat::Raw, Some(dtype)) => Npy::without_header(input, dtype, options),
             _ => Npy::read(input),
         }
     }

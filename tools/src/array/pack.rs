@@ -6,7 +6,7 @@
 use super::npy::Npy;
 use crate::cli::groups::{Encoding, FileInput, Shape};
 use crate::cli::usage::Usage;
-use crate::cli::values::{HeaderVersion, InputFormat};
+use crate::cli::values::{DataFormat, HeaderVersion};
 use crate::cli::{Convert, Pack};
 use crate::failure::{Exit, Result, creation, library};
 use crate::files::Input;
@@ -101,12 +101,11 @@ pub fn npy(args: &Pack, usage: &Usage, input: &str, out: &str) -> Result<Exit> {
     }
     let options = options::given(Options::new(), args.threads, Options::threads);
     let options = options::encoding(options::sync(options, &args.sync), &args.encoding)?;
-    let packing =
-        Packing { command: "pack", done: "packed", from: input, out, quiet: args.common.quiet };
+    let packing = Packing { command: "pack", done: "packed", from: input, out };
     packing::run(&packing, |input| {
         let new =
             New { out, force: args.output.force, options, encoding: &args.encoding, chunks: None };
-        let npy = Npy::begin(input, InputFormat::Npy, &FileInput::default())?;
+        let npy = Npy::begin(input, DataFormat::Npy, &FileInput::default())?;
         new.array(input, &npy, true)
     })
 }
@@ -115,18 +114,12 @@ pub fn npy(args: &Pack, usage: &Usage, input: &str, out: &str) -> Result<Exit> {
 pub fn items(
     args: &Convert,
     input: &str,
-    from: InputFormat,
+    from: DataFormat,
     out: &str,
     format: Format,
 ) -> Result<Exit> {
     let options = options::converting(args)?;
-    let packing = Packing {
-        command: "convert",
-        done: "converted",
-        from: input,
-        out,
-        quiet: args.common.quiet,
-    };
+    let packing = Packing { command: "convert", done: "converted", from: input, out };
     packing::run(&packing, |input| {
         let new = New {
             out,

@@ -39,19 +39,19 @@ impl Sink for Lines<'_, '_> {
 
 pub fn run(args: &Cat, usage: &Usage) -> Result<Exit> {
     check_order(&args.order, usage)?;
-    let path = args.path.as_str();
-    let access = Access::new(&args.reading, args.unchecked, &args.bag.read, &args.bag.codec)?;
+    let path = args.print.path.as_str();
+    let access = Access::of(&args.print.source)?;
     let access = access.sliced(args.select.slice.as_ref())?;
-    let mut reader = Reader::open(path, &access, args.skip_damaged)?;
+    let mut reader = Reader::open(path, &access, args.print.skip_damaged)?;
     reader.choose(&args.select, &args.order)?;
-    let out = args.output.output.as_deref();
-    if args.lengths {
+    let out = args.print.output.output.as_deref();
+    if args.print.lengths {
         output::refuse_terminal(out, "lengths")?;
     }
-    output::printed(out, args.output.force, |output| {
+    output::printed(out, args.print.output.force, |output| {
         let printed = if output::is_terminal(out) {
             reader.each(&mut Lines(output))
-        } else if args.lengths {
+        } else if args.print.lengths {
             let format = RecordFormat::Lengths64;
             reader.each(&mut Printer { format, path, output, done: 0 })
         } else {

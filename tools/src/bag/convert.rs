@@ -14,7 +14,7 @@ use super::{Access, arrow_reader};
 use crate::cli::Convert;
 use crate::cli::groups::BagCodec;
 use crate::cli::usage::Usage;
-use crate::cli::values::{Codec, DataFormat, InputFormat};
+use crate::cli::values::{Codec, DataFormat};
 use crate::failure::{Exit, Result};
 use crate::files::{self, Input};
 use crate::report::{self, plural};
@@ -25,18 +25,18 @@ use holdall::{Bag, Format, Status};
 const MEMORY_LIMIT: u64 = 4 << 30;
 
 /// Formats of files of records by the endings of names. A bag that is read is None.
-const NAMES: [(&str, Option<InputFormat>, DataFormat); 11] = [
+const NAMES: [(&str, Option<DataFormat>, DataFormat); 11] = [
     (".bagz", None, DataFormat::Bagz),
     (".bag", None, DataFormat::Bagz),
-    (".txt", Some(InputFormat::Lines), DataFormat::Lines),
-    (".lines", Some(InputFormat::Lines), DataFormat::Lines),
-    (".jsonl", Some(InputFormat::Lines), DataFormat::Lines),
-    (".ndjson", Some(InputFormat::Lines), DataFormat::Lines),
-    (".arrow", Some(InputFormat::Arrow), DataFormat::Arrow),
-    (".feather", Some(InputFormat::Arrow), DataFormat::Arrow),
-    (".arrows", Some(InputFormat::Arrow), DataFormat::ArrowStream),
-    (".tfrecord", Some(InputFormat::TfRecord), DataFormat::TfRecord),
-    (".tfrecords", Some(InputFormat::TfRecord), DataFormat::TfRecord),
+    (".txt", Some(DataFormat::Lines), DataFormat::Lines),
+    (".lines", Some(DataFormat::Lines), DataFormat::Lines),
+    (".jsonl", Some(DataFormat::Lines), DataFormat::Lines),
+    (".ndjson", Some(DataFormat::Lines), DataFormat::Lines),
+    (".arrow", Some(DataFormat::Arrow), DataFormat::Arrow),
+    (".feather", Some(DataFormat::Arrow), DataFormat::Arrow),
+    (".arrows", Some(DataFormat::Arrow), DataFormat::ArrowStream),
+    (".tfrecord", Some(DataFormat::TfRecord), DataFormat::TfRecord),
+    (".tfrecords", Some(DataFormat::TfRecord), DataFormat::TfRecord),
 ];
 
 /// The endings of names of files of records.
@@ -45,10 +45,10 @@ pub fn endings() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the format of IN by `--from` or by its name; None is a bag.
-fn from_of(args: &Convert, input: &str) -> Option<InputFormat> {
+fn from_of(args: &Convert, input: &str) -> Option<DataFormat> {
     match args.input.from {
-        Some(InputFormat::Bagz) => None,
-        Some(InputFormat::Jsonl) => Some(InputFormat::Lines),
+        Some(DataFormat::Bagz) => None,
+        Some(DataFormat::Jsonl) => Some(DataFormat::Lines),
         Some(from) => Some(from),
         None => {
             let named = NAMES.iter().find(|(end, _, _)| input.ends_with(end));
@@ -73,13 +73,13 @@ fn is_bag(path: &str) -> bool {
     detect::format(path, None) == Some(Format::Bagz)
 }
 
-fn is_of_records(from: InputFormat) -> bool {
-    RecordFormat::of_input(from).is_some() || matches!(from, InputFormat::Arrow | InputFormat::Bagz)
+fn is_of_records(from: DataFormat) -> bool {
+    RecordFormat::of(from).is_some() || matches!(from, DataFormat::Arrow | DataFormat::Bagz)
 }
 
 /// Returns whether records are converted, not an array, a table or a superchunk.
 pub fn applies(args: &Convert, input: &str, out: &str) -> bool {
-    let to_records = args.to.is_some_and(|to| RecordFormat::of_output(to).is_some());
+    let to_records = args.to.is_some_and(|to| RecordFormat::of(to).is_some());
     if to_records || to_of(args, out) == Some(DataFormat::Bagz) {
         return true;
     }
@@ -122,7 +122,7 @@ fn check_bag_in(args: &Convert, input: &str, out: &str) -> Result {
         return Err(usage!("--from says what standard input is: {FORMATS}"));
     }
     match detect::identify(input, None) {
-        _ if args.input.from == Some(InputFormat::Bagz) => Ok(()),
+        _ if args.input.from == Some(DataFormat::Bagz) => Ok(()),
         Ok((Format::Bagz, _)) => Ok(()),
         Err(error) if error.status() == Status::Missing => Ok(()),
         Ok(_) => Err(usage!(
@@ -137,7 +137,7 @@ fn check_formats(
     args: &Convert,
     input: &str,
     out: &str,
-    from: Option<InputFormat>,
+    from: Option<DataFormat>,
     to: Option<DataFormat>,
 ) -> Result {
     if to == Some(DataFormat::Bagz) {
@@ -157,7 +157,7 @@ fn check_formats(
     }
     match to {
         Some(DataFormat::Arrow | DataFormat::ArrowStream) => Ok(()),
-        Some(to) if RecordFormat::of_output(to).is_some() => Ok(()),
+        Some(to) if RecordFormat::of(to).is_some() => Ok(()),
         _ => Err(usage!(
             "a bag becomes bagz, lines, lengths32, lengths64, tfrecord, arrow or arrow-stream, not '{out}' (--to says \
              which)"
@@ -165,16 +165,16 @@ fn check_formats(
     }
 }
 
-fn check_options(usage: &Usage, from: Option<InputFormat>, is_to_bag: bool) -> Result {
+fn check_options(usage: &Usage, from: Option<DataFormat>, is_to_bag: bool) -> Result {
     if !is_to_bag {
         usage.refuse(&WRITER, "a bag that is written")?;
     } else if from.is_some() {
         usage.refuse(&READER, "a bag that is read")?;
     }
-    if from != Some(InputFormat::Arrow) {
+    if from != Some(DataFormat::Arrow) {
         usage.refuse(&["columns"], "--from arrow")?;
     }
-    if !matches!(from, None | Some(InputFormat::TfRecord)) {
+    if !matches!(from, None | Some(DataFormat::TfRecord)) {
         usage.refuse(&["skip-damaged"], "bags and TFRecord files that are read")?;
     }
     Ok(())
@@ -183,12 +183,12 @@ fn check_options(usage: &Usage, from: Option<InputFormat>, is_to_bag: bool) -> R
 // ---- into a bag
 
 /// Copies the records of a file. Returns the number of records that were left out.
-fn from_file(args: &Convert, input: &str, from: InputFormat, plan: &Plan) -> Result<u64> {
+fn from_file(args: &Convert, input: &str, from: DataFormat, plan: &Plan) -> Result<u64> {
     let most = args.reading.memory_limit.unwrap_or(MEMORY_LIMIT);
     let mut input = Input::open(input, Some(&plan.path))?;
     let mut writer = plan.open()?;
     let mut damaged = 0;
-    match RecordFormat::of_input(from) {
+    match RecordFormat::of(from) {
         Some(format) => {
             let mut parser = Parser::new(format, &mut input, most);
             parser.skip_damaged = args.skip_damaged;
@@ -197,15 +197,15 @@ fn from_file(args: &Convert, input: &str, from: InputFormat, plan: &Plan) -> Res
         }
         None => arrow_reader::each(&mut input, args.input.columns.as_deref(), most, &mut writer)?,
     }
-    writer.commit("converted", args.common.quiet)?;
+    writer.commit(Some("converted"))?;
     Ok(damaged)
 }
 
 /// Copies a bag, or the records that are selected. The codec and the dictionary are those of OUT.
 fn from_bag(args: &Convert, input: &str, out: &str, plan: &Plan) -> Result<u64> {
     let mut source = Source::new(input, out, args.encoding.codecs.codec);
-    source.takes_frames |= args.input.from == Some(InputFormat::Bagz);
-    let access = source.access(&args.reading, args.unchecked, &args.bag)?;
+    source.takes_frames |= args.input.from == Some(DataFormat::Bagz);
+    let access = source.access(&args.reading, &args.bag)?;
     let access = access.sliced(args.slice.as_ref())?;
     let mut reader = Reader::open(input, &access, args.skip_damaged)?;
     if let Some(records) = &args.records {
@@ -213,7 +213,7 @@ fn from_bag(args: &Convert, input: &str, out: &str, plan: &Plan) -> Result<u64> 
     }
     let mut writer = plan.open()?;
     source.copy(&mut reader, &mut writer)?;
-    writer.commit("converted", args.common.quiet)?;
+    writer.commit(Some("converted"))?;
     Ok(reader.damaged)
 }
 
@@ -221,7 +221,7 @@ fn to_bag(
     args: &Convert,
     input: &str,
     out: &str,
-    from: Option<InputFormat>,
+    from: Option<DataFormat>,
     plan: &Plan,
 ) -> Result<Exit> {
     let damaged = match from {
@@ -248,7 +248,7 @@ fn reading_codec(args: &Convert, input: &str) -> BagCodec {
         dictionary: args.bag_output.dictionary.clone(),
     };
     let is_unsaid = codec.codec.is_none() && codec.dictionary.is_none();
-    if args.input.from == Some(InputFormat::Bagz) && is_unsaid && is_plain_by_name(input) {
+    if args.input.from == Some(DataFormat::Bagz) && is_unsaid && is_plain_by_name(input) {
         codec.codec = Some(Codec::None);
     }
     codec
@@ -256,7 +256,7 @@ fn reading_codec(args: &Convert, input: &str) -> BagCodec {
 
 fn to_file(args: &Convert, input: &str, out: &str, to: DataFormat) -> Result<Exit> {
     let codec = reading_codec(args, input);
-    let access = Access::new(&args.reading, args.unchecked, &args.bag, &codec)?;
+    let access = Access::new(&args.reading, &args.bag, &codec)?;
     let access = access.sliced(args.slice.as_ref())?;
     let mut records = 0;
     let exit = output::printed(Some(out), args.output.force, |output| {
@@ -264,7 +264,7 @@ fn to_file(args: &Convert, input: &str, out: &str, to: DataFormat) -> Result<Exi
         if let Some(records) = &args.records {
             reader.list(&records.0)?;
         }
-        records = match RecordFormat::of_output(to) {
+        records = match RecordFormat::of(to) {
             Some(format) => {
                 let mut printer = Printer { format, path: input, output, done: 0 };
                 each(&mut reader, &mut printer)?;
@@ -279,9 +279,7 @@ fn to_file(args: &Convert, input: &str, out: &str, to: DataFormat) -> Result<Exi
         Ok(Exit::damaged(reader.damaged > 0))
     })?;
     progress::end();
-    if !args.common.quiet {
-        report::note(&format!("{out}: {records} record{} converted", plural(records)));
-    }
+    report::note(&format!("{out}: {records} record{} converted", plural(records)));
     Ok(exit)
 }
 
@@ -307,7 +305,7 @@ pub fn run(args: &Convert, usage: &Usage, input: &str, out: &str) -> Result<Exit
         _ => None,
     };
     signals::catch();
-    progress::begin("convert", args.common.quiet, false);
+    progress::begin("convert");
     let done = match (plan, to) {
         (Some(plan), _) => to_bag(args, input, out, from, &plan),
         (None, to) => to_file(args, input, out, to.unwrap_or(DataFormat::Lines)),

@@ -33,10 +33,10 @@ impl<'a> Source<'a> {
         }
     }
 
-    pub fn access(&self, reading: &Reading, unchecked: bool, read: &BagRead) -> Result<Access> {
+    pub fn access(&self, reading: &Reading, read: &BagRead) -> Result<Access> {
         let codec =
             BagCodec { codec: (!self.is_decompressed).then_some(Codec::None), dictionary: None };
-        Access::new(reading, unchecked, read, &codec)
+        Access::new(reading, read, &codec)
     }
 
     pub fn copy(&self, reader: &mut Reader, writer: &mut Writer) -> Result {

@@ -20,18 +20,18 @@ fn index_path(options: &IndexOptions, bag: &str) -> String {
 }
 
 fn open_bag(options: &IndexOptions, path: &str) -> Result<Bag> {
-    Access::new(&options.reading, false, &options.bag.read, &options.bag.codec)?.open(path)
+    Access::new(&options.reading, &options.bag.read, &options.bag.codec)?.open(path)
 }
 
 pub fn run(index: &Index) -> Result<Exit> {
     match &index.action {
-        IndexAction::Build { common, options, sync, force, bag } => {
+        IndexAction::Build { options, sync, force, bag } => {
             let path = index_path(options, bag);
             if path == "-" {
                 return Err(usage!("--index names a file that is written in place: not '-'"));
             }
             signals::catch();
-            progress::begin("index", common.quiet, false);
+            progress::begin("index");
             let built = open_bag(options, bag).and_then(|bag| {
                 let index =
                     build(options, options::sync(Options::new(), sync), *force, &path, &bag);
@@ -40,13 +40,11 @@ pub fn run(index: &Index) -> Result<Exit> {
             progress::end();
             let (records, index) = built?;
             let (keys, damaged) = (index.key_count(), index.corrupt());
-            if !common.quiet {
-                report::note(&format!(
-                    "{path}: {keys} key{} in {records} record{}",
-                    plural(keys),
-                    plural(records)
-                ));
-            }
+            report::note(&format!(
+                "{path}: {keys} key{} in {records} record{}",
+                plural(keys),
+                plural(records)
+            ));
             if damaged > 0 {
                 let left_out =
                     format!("{path}: {damaged} damaged record{} left out", plural(damaged));

@@ -39,9 +39,8 @@ fn file(path: &str, access: &Access) -> Result<Value> {
 
 fn describe(args: &Info) -> Result<Value> {
     let path = args.path.as_str();
-    let access =
-        |read: &BagRead, codec: &BagCodec| Access::new(&args.reading, args.unchecked, read, codec);
-    let bag = access(&args.bag.read, &args.bag.codec)?.open(path)?;
+    let access = |read: &BagRead, codec: &BagCodec| Access::new(&args.source.reading, read, codec);
+    let bag = access(&args.source.bag.read, &args.source.bag.codec)?.open(path)?;
     let shards = bag.shards().count();
     let limits = match bag.limits() {
         BagLimits::Separate => "separate",
@@ -59,8 +58,8 @@ fn describe(args: &Info) -> Result<Value> {
         "bytes": bag.stored_bytes(),
     });
     if shards > 1 {
-        let alone = BagRead { shard_order: None, ..args.bag.read.clone() };
-        let alone = access(&alone, &args.bag.codec)?;
+        let alone = BagRead { shard_order: None, ..args.source.bag.read.clone() };
+        let alone = access(&alone, &args.source.bag.codec)?;
         let files = Bag::files(path).map_err(library(path))?;
         let files = files.iter().map(|path| {
             let name = super::writer::escaped(&path.to_string_lossy());

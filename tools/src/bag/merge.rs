@@ -12,16 +12,16 @@ pub fn run(args: &Merge, inputs: &[String], out: &str) -> Result<Exit> {
     let (mode, part) = (Mode::of(false, args.output.force)?, BagOutput::default());
     let plan = Plan::of_target(out, mode, &part, &args.target, args.reading.threads, &args.sync)?;
     signals::catch();
-    progress::begin("merge", args.common.quiet, false);
+    progress::begin("merge");
     let mut writer = plan.open()?;
     let mut damaged = 0;
     for input in inputs {
         let source = Source::new(input, out, args.target.codec.codec);
-        let access = source.access(&args.reading, args.unchecked, &args.bag)?;
+        let access = source.access(&args.reading, &args.bag)?;
         let mut reader = Reader::open(input, &access, args.skip_damaged)?;
         source.copy(&mut reader, &mut writer)?;
         damaged += reader.damaged;
     }
-    writer.commit("merged", args.common.quiet)?;
+    writer.commit(Some("merged"))?;
     Ok(Exit::damaged(damaged > 0))
 }

@@ -17,7 +17,7 @@ pub mod records;
 pub mod split;
 mod writer;
 
-use crate::cli::groups::{BagCodec, BagRead, Reading};
+use crate::cli::groups::{BagCodec, BagRead, Reading, Source};
 use crate::cli::slice::{Picks, Slice};
 use crate::cli::values::{Limits, LimitsStorage};
 use crate::failure::{Result, library};
@@ -36,13 +36,8 @@ pub struct Access {
 }
 
 impl Access {
-    pub fn new(
-        reading: &Reading,
-        unchecked: bool,
-        read: &BagRead,
-        codec: &BagCodec,
-    ) -> Result<Access> {
-        let options = options::bag_read(options::reading(reading, unchecked), read);
+    pub fn new(reading: &Reading, read: &BagRead, codec: &BagCodec) -> Result<Access> {
+        let options = options::bag_read(options::reading(reading), read);
         Ok(Access {
             options: options::compression(options, codec)?,
             slice: None,
@@ -50,6 +45,10 @@ impl Access {
             memory_limit: reading.memory_limit,
             loads_limits: read.limits_storage == Some(LimitsStorage::Memory),
         })
+    }
+
+    pub fn of(source: &Source) -> Result<Access> {
+        Access::new(&source.reading, &source.bag.read, &source.bag.codec)
     }
 
     /// Adds the value of `--slice`.

@@ -63,7 +63,7 @@ fn plan(args: &Pack, inputs: &[String], out: &str) -> Result<Plan> {
 pub fn run(args: &Pack, _usage: &Usage, inputs: &[String], out: &str) -> Result<Exit> {
     let plan = plan(args, inputs, out)?;
     signals::catch();
-    progress::begin("pack", args.common.quiet, false);
+    progress::begin("pack");
     let packed = pack(args, inputs, &plan);
     progress::end();
     packed.map(|()| Exit::Done)
@@ -86,5 +86,5 @@ fn pack(args: &Pack, inputs: &[String], plan: &Plan) -> Result {
         return Err(Failure::Stopped);
     }
     let done = if plan.mode == Mode::Append { "appended" } else { "packed" };
-    writer.commit(done, args.common.quiet)
+    writer.commit(Some(done))
 }

@@ -1,6 +1,6 @@
 //! Records on their way from what reads them to what writes them.
 
-use crate::cli::values::{DataFormat, InputFormat};
+use crate::cli::values::DataFormat;
 use crate::failure::Result;
 
 /// Some records: record `i` is `data[offsets[i]..offsets[i + 1]]`.
@@ -54,17 +54,7 @@ pub enum RecordFormat {
 }
 
 impl RecordFormat {
-    pub fn of_input(format: InputFormat) -> Option<RecordFormat> {
-        Some(match format {
-            InputFormat::Lines => RecordFormat::Lines,
-            InputFormat::Lengths32 => RecordFormat::Lengths32,
-            InputFormat::Lengths64 => RecordFormat::Lengths64,
-            InputFormat::TfRecord => RecordFormat::TfRecord,
-            _ => return None,
-        })
-    }
-
-    pub fn of_output(format: DataFormat) -> Option<RecordFormat> {
+    pub fn of(format: DataFormat) -> Option<RecordFormat> {
         Some(match format {
             DataFormat::Lines => RecordFormat::Lines,
             DataFormat::Lengths32 => RecordFormat::Lengths32,

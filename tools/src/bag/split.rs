@@ -22,13 +22,13 @@ pub fn run(args: &Split) -> Result<Exit> {
     });
     let plans = plans.collect::<Result<Vec<_>>>()?;
     let source = Source::new(input, out, args.target.codec.codec);
-    let access = source.access(&args.reading, args.unchecked, &args.bag)?;
+    let access = source.access(&args.reading, &args.bag)?;
     let size = access.open(input)?.len();
     if n > size.max(1) {
         return Err(usage!("--parts {n}: '{input}' has {size} record{}", plural(size)));
     }
     signals::catch();
-    progress::begin("split", args.common.quiet, false);
+    progress::begin("split");
     let mut complete = 0;
     let written = write(args, &source, &access, input, &plans, &mut complete);
     if written.is_err() && mode == Mode::Create {
@@ -36,16 +36,14 @@ pub fn run(args: &Split) -> Result<Exit> {
     }
     let damaged = written?;
     progress::end();
-    if !args.common.quiet {
-        report::note(&format!(
-            "{input}: {} record{} in {n} bag{}, {} to {}",
-            size - damaged,
-            plural(size - damaged),
-            plural(n),
-            plans[0].path,
-            plans[plans.len() - 1].path
-        ));
-    }
+    report::note(&format!(
+        "{input}: {} record{} in {n} bag{}, {} to {}",
+        size - damaged,
+        plural(size - damaged),
+        plural(n),
+        plans[0].path,
+        plans[plans.len() - 1].path
+    ));
     Ok(Exit::damaged(damaged > 0))
 }
 
@@ -70,7 +68,7 @@ fn write(
         let mut writer = plan.open()?;
         source.copy(&mut reader, &mut writer)?;
         damaged += reader.damaged;
-        writer.commit("split off", true)?;
+        writer.commit(None)?;
         *complete += 1;
     }
     Ok(damaged)

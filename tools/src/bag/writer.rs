@@ -181,8 +181,8 @@ pub struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Makes the records visible, and says with `done` what was done, unless `quiet`.
-    pub fn commit(mut self, done: &str, quiet: bool) -> Result {
+    /// Makes the records visible, and prints a note that says with `done` what was done.
+    pub fn commit(mut self, done: Option<&str>) -> Result {
         let path = &self.plan.path;
         if crate::signals::stopped() {
             return Err(Failure::Stopped);
@@ -191,9 +191,9 @@ impl Writer<'_> {
         crate::progress::end();
         let Writer { records, bytes, .. } = self;
         let size = self.writer.len();
-        if quiet {
+        let Some(done) = done.filter(|_| !report::is_quiet()) else {
             return Ok(());
-        }
+        };
         // a failure to find that out is no failure to write
         let stored = Bag::open_with(path, &self.plan.reading).map_or(0, |bag| bag.stored_bytes());
         report::note(&format!(

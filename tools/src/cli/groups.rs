@@ -3,7 +3,7 @@
 
 use super::slice::{Picks, Rows};
 use super::values::{
-    self, Checksum, Codec, Filter, HeaderVersion, InputFormat, ItemOrder, Limits, LimitsStorage,
+    self, Checksum, Codec, DataFormat, Filter, HeaderVersion, ItemOrder, Limits, LimitsStorage,
     ShardOrder,
 };
 use clap::Args;
@@ -35,13 +35,16 @@ pub struct Reading {
     /// Commands use 10 to 30 MB otherwise.
     #[arg(long, value_name = "BYTES", value_parser = values::size, allow_negative_numbers = true)]
     pub memory_limit: Option<u64>,
+    /// Do not verify the checksums stored with the data
+    #[arg(long)]
+    pub unchecked: bool,
 }
 
 /// The codec and the dictionary of a bag.
 #[derive(Args, Clone, Debug, Default)]
 pub struct BagCodec {
     /// Codec of the records [default: auto, which is zstd if the name ends in .bagz]
-    #[arg(long, value_name = "CODEC", help_heading = BAGS, value_parser = values::bag_codec())]
+    #[arg(long, value_name = "CODEC", help_heading = BAGS, value_parser = values::among(&[Codec::Auto, Codec::None, Codec::Zstd]))]
     pub codec: Option<Codec>,
     /// zstd dictionary of the records: a trained one, or any file
     #[arg(long, value_name = "FILE", help_heading = BAGS)]
@@ -84,6 +87,17 @@ pub struct FrameInput {
     pub at: Option<u64>,
 }
 
+/// A container that is read.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Source {
+    #[command(flatten)]
+    pub reading: Reading,
+    #[command(flatten)]
+    pub bag: BagInput,
+    #[command(flatten)]
+    pub frame: FrameInput,
+}
+
 /// The part of the content that is printed.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Select {
@@ -99,9 +113,6 @@ pub struct Select {
     #[arg(long, value_name = "A:B:C|I,J,..", value_parser = Rows::parse, allow_hyphen_values = true,
         help_heading = NOT_BAGS, conflicts_with = "slice")]
     pub rows: Option<Rows>,
-    /// Only these columns, in this order
-    #[arg(long, value_name = "X,Y,..", value_parser = NonEmptyStringValueParser::new(), help_heading = DATASETS)]
-    pub columns: Option<String>,
 }
 
 /// A list of whole numbers. (A type of its own: clap takes a `Vec` for an option that is repeated.)
@@ -222,8 +233,8 @@ pub struct BagTarget {
 #[derive(Args, Clone, Debug, Default)]
 pub struct FileInput {
     /// Format of IN [default: by its content, or its extension]
-    #[arg(long, value_name = "FORMAT", help_heading = FILES)]
-    pub from: Option<InputFormat>,
+    #[arg(long, value_name = "FORMAT", value_parser = values::among(values::INPUTS), help_heading = FILES)]
+    pub from: Option<DataFormat>,
     /// Columns of a table to copy; of Arrow, the column whose values become records
     #[arg(long, value_name = "X,Y,..", value_parser = NonEmptyStringValueParser::new(), help_heading = FILES)]
     pub columns: Option<String>,

@@ -234,7 +234,9 @@ fn with_help(command: &str, mut arg: Arg) -> Arg {
         let hint = hint(&arg);
         arg = arg.value_hint(hint);
     }
-    arg.display_order(order.unwrap_or(100))
+    // verify without checksums would find nothing
+    let is_hidden = (command, name.as_str()) == ("verify", "unchecked");
+    arg.display_order(order.unwrap_or(100)).hide(is_hidden)
 }
 
 fn with_text(mut command: Command) -> Command {

@@ -12,30 +12,25 @@ use crate::failure::{Failure, Result};
 use clap::{Args, Parser, Subcommand};
 use groups::{
     BagInput, BagOutput, BagRead, Encoding, FileInput, FrameInput, Layout, Order, Output, Reading,
-    Select, Sync, TextInput,
+    Select, Source, Sync, TextInput,
 };
 use slice::{Picks, Rows};
 use std::path::PathBuf;
-use values::{Checksum, DataFormat, TextFormat};
+use values::{Checksum, DataFormat};
 
 /// Look into, write, check and repair chunked, compressed containers.
 #[derive(Parser)]
 #[command(name = "holdall", version = holdall::version(), disable_help_subcommand = false,
     subcommand_required = true, args_override_self = true, max_term_width = 110)]
 pub struct Cli {
-    #[command(subcommand)]
-    pub command: Command,
-}
-
-/// Options of every command.
-#[derive(Args, Clone, Debug, Default)]
-pub struct Common {
     /// Print only results and errors: no notes, no progress
-    #[arg(short, long)]
+    #[arg(short, long, global = true)]
     pub quiet: bool,
     /// Print the time that the command took as well
-    #[arg(short, long, conflicts_with = "quiet")]
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
     pub verbose: bool,
+    #[command(subcommand)]
+    pub command: Command,
 }
 
 #[derive(Subcommand)]
@@ -81,13 +76,7 @@ pub enum Command {
 #[derive(Args, Debug)]
 pub struct Info {
     #[command(flatten)]
-    pub common: Common,
-    #[command(flatten)]
-    pub reading: Reading,
-    #[command(flatten)]
-    pub bag: BagInput,
-    #[command(flatten)]
-    pub frame: FrameInput,
+    pub source: Source,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -100,17 +89,12 @@ pub struct Info {
     /// Describe the remaining chunks of a superchunk with missing chunks (exit code 1)
     #[arg(long)]
     pub skip_damaged: bool,
-    /// Do not verify the checksums stored with the data
-    #[arg(long)]
-    pub unchecked: bool,
     pub path: String,
 }
 
 /// List the containers in a folder and below it
 #[derive(Args, Debug)]
 pub struct Ls {
-    #[command(flatten)]
-    pub common: Common,
     #[command(flatten)]
     pub reading: Reading,
     /// Print one JSON list
@@ -123,39 +107,16 @@ pub struct Ls {
 #[derive(Args, Clone, Debug)]
 pub struct Cat {
     #[command(flatten)]
-    pub common: Common,
-    #[command(flatten)]
-    pub reading: Reading,
-    #[command(flatten)]
-    pub bag: BagInput,
-    #[command(flatten)]
-    pub frame: FrameInput,
+    pub print: excerpts::Print,
     #[command(flatten)]
     pub select: Select,
     #[command(flatten)]
     pub order: Order,
-    /// Print each record after its length in bytes: 8 bytes, little-endian
-    #[arg(long, help_heading = groups::BAGS)]
-    pub lengths: bool,
-    /// Format of the output [default: csv for tables, otherwise raw]
-    #[arg(long, value_name = "FORMAT", help_heading = groups::NOT_BAGS)]
-    pub to: Option<TextFormat>,
-    /// Report damaged records and chunks, and continue (exit code 1)
-    #[arg(long)]
-    pub skip_damaged: bool,
-    /// Do not verify the checksums stored with the data
-    #[arg(long)]
-    pub unchecked: bool,
-    #[command(flatten)]
-    pub output: Output,
-    pub path: String,
 }
 
 /// Write a file into a new superchunk or array (OUT.blp), or its lines into a bag (OUT.bagz)
 #[derive(Args, Debug)]
 pub struct Pack {
-    #[command(flatten)]
-    pub common: Common,
     #[command(flatten)]
     pub encoding: Encoding,
     #[command(flatten)]
@@ -168,8 +129,8 @@ pub struct Pack {
     #[command(flatten)]
     pub output: Output,
     /// Format of OUT [default: by its extension; bagz without an extension]
-    #[arg(long, value_name = "FORMAT")]
-    pub to: Option<values::PackFormat>,
+    #[arg(long, value_name = "FORMAT", value_parser = values::among(&[DataFormat::Bagz, DataFormat::Blpk]))]
+    pub to: Option<DataFormat>,
     /// Append to the bag OUT, which must exist
     #[arg(long, help_heading = groups::BAGS)]
     pub append: bool,
@@ -195,17 +156,12 @@ pub struct Pack {
 #[derive(Args, Debug)]
 pub struct Unpack {
     #[command(flatten)]
-    pub common: Common,
-    #[command(flatten)]
     pub reading: Reading,
     #[command(flatten)]
     pub output: Output,
     /// Report damaged chunks, and write zeros for them (exit code 1)
     #[arg(long)]
     pub skip_damaged: bool,
-    /// Do not verify the checksums stored with the data
-    #[arg(long)]
-    pub unchecked: bool,
     #[arg(required = true, value_name = "IN OUT")]
     pub paths: Vec<String>,
 }
@@ -213,8 +169,6 @@ pub struct Unpack {
 /// Append a file to the content of a superchunk, or as rows to an array or a table
 #[derive(Args, Debug)]
 pub struct Append {
-    #[command(flatten)]
-    pub common: Common,
     #[command(flatten)]
     pub encoding: groups::Codecs,
     /// Threads to use, 0 to 65536 [default: 0, all processors]
@@ -226,8 +180,8 @@ pub struct Append {
     #[arg(long, value_name = "BYTES", value_parser = values::size, allow_negative_numbers = true)]
     pub memory_limit: Option<u64>,
     /// Format of IN [default: by its extension, otherwise raw]
-    #[arg(long, value_name = "FORMAT")]
-    pub from: Option<values::RowFormat>,
+    #[arg(long, value_name = "FORMAT", value_parser = values::among(values::ROWS))]
+    pub from: Option<DataFormat>,
     #[command(flatten)]
     pub text: TextInput,
     /// Append a .npy file as bytes, its header included
@@ -242,8 +196,6 @@ pub struct Append {
 /// Copy a container in another format or encoding, make one of a file, or a file of one
 #[derive(Args, Debug)]
 pub struct Convert {
-    #[command(flatten)]
-    pub common: Common,
     #[command(flatten)]
     pub reading: Reading,
     #[command(flatten)]
@@ -276,14 +228,11 @@ pub struct Convert {
     #[command(flatten)]
     pub output: Output,
     /// Format of OUT [default: by its extension; without one bcolz for rows, otherwise blpk]
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", value_parser = values::among(values::OUTPUTS))]
     pub to: Option<DataFormat>,
     /// Report damaged chunks, and write zeros for them; leave out damaged records (exit code 1)
     #[arg(long)]
     pub skip_damaged: bool,
-    /// Do not verify the checksums stored with the data
-    #[arg(long)]
-    pub unchecked: bool,
     #[arg(required = true, value_name = "IN OUT")]
     pub paths: Vec<String>,
 }
@@ -291,8 +240,6 @@ pub struct Convert {
 /// Write the records of all inputs into one bag, or the rows of all into one array or table
 #[derive(Args, Debug)]
 pub struct Merge {
-    #[command(flatten)]
-    pub common: Common,
     #[command(flatten)]
     pub reading: Reading,
     #[command(flatten)]
@@ -306,9 +253,6 @@ pub struct Merge {
     /// Report damaged records, and leave them out (exit code 1)
     #[arg(long, help_heading = groups::BAGS)]
     pub skip_damaged: bool,
-    /// Do not verify the checksums stored with the data
-    #[arg(long)]
-    pub unchecked: bool,
     #[arg(required = true, value_name = "IN OUT")]
     pub paths: Vec<String>,
 }
@@ -316,8 +260,6 @@ pub struct Merge {
 /// Write the records of a bag into several bags: OUT.bagz becomes OUT-00000-of-0000N.bagz and so on
 #[derive(Args, Debug)]
 pub struct Split {
-    #[command(flatten)]
-    pub common: Common,
     #[command(flatten)]
     pub reading: Reading,
     #[command(flatten)]
@@ -334,9 +276,6 @@ pub struct Split {
     /// Report damaged records, and leave them out (exit code 1)
     #[arg(long)]
     pub skip_damaged: bool,
-    /// Do not verify the checksums stored with the data
-    #[arg(long)]
-    pub unchecked: bool,
     #[arg(required = true, value_name = "IN OUT")]
     pub paths: Vec<String>,
 }
@@ -344,8 +283,6 @@ pub struct Split {
 /// Retain the first ROWS rows of an array or a table; -- -ROWS removes as many from its end
 #[derive(Args, Debug)]
 pub struct Trim {
-    #[command(flatten)]
-    pub common: Common,
     /// Threads to use, 0 to 65536 [default: 0, all processors]
     #[arg(long, value_name = "N", value_parser = values::threads, allow_negative_numbers = true)]
     pub threads: Option<usize>,
@@ -359,8 +296,6 @@ pub struct Trim {
 /// Print, set or remove attributes, which are JSON; the metalayers of a frame are shown as that
 #[derive(Args, Debug)]
 pub struct Attr {
-    #[command(flatten)]
-    pub common: Common,
     #[command(subcommand)]
     pub action: AttrAction,
 }
@@ -370,16 +305,12 @@ pub enum AttrAction {
     /// Print the value of an attribute, or an object of all
     Get {
         #[command(flatten)]
-        common: Common,
-        #[command(flatten)]
         options: AttrOptions,
         path: String,
         name: Option<String>,
     },
     /// Set an attribute to a JSON value
     Set {
-        #[command(flatten)]
-        common: Common,
         #[command(flatten)]
         options: AttrOptions,
         path: String,
@@ -389,8 +320,6 @@ pub enum AttrAction {
     },
     /// Remove an attribute
     Remove {
-        #[command(flatten)]
-        common: Common,
         #[command(flatten)]
         options: AttrOptions,
         path: String,
@@ -420,8 +349,6 @@ pub enum IndexAction {
     /// Build the index of a bag
     Build {
         #[command(flatten)]
-        common: Common,
-        #[command(flatten)]
         options: IndexOptions,
         #[command(flatten)]
         sync: groups::Sync,
@@ -432,8 +359,6 @@ pub enum IndexAction {
     },
     /// Print the numbers of the records that equal a key
     Find {
-        #[command(flatten)]
-        common: Common,
         #[command(flatten)]
         options: IndexOptions,
         /// Find each line of this file (-: standard input), and print its first record, or none
@@ -465,13 +390,7 @@ pub struct IndexOptions {
 #[derive(Args, Debug)]
 pub struct Verify {
     #[command(flatten)]
-    pub common: Common,
-    #[command(flatten)]
-    pub reading: Reading,
-    #[command(flatten)]
-    pub bag: BagInput,
-    #[command(flatten)]
-    pub frame: FrameInput,
+    pub source: Source,
     /// Report progress on standard error each second, even if it is not a terminal
     #[arg(long)]
     pub progress: bool,
@@ -485,8 +404,6 @@ pub struct Verify {
 /// Bring a torn or damaged container back to its last consistent state
 #[derive(Args, Debug)]
 pub struct Repair {
-    #[command(flatten)]
-    pub common: Common,
     #[command(flatten)]
     pub codec: groups::BagCodec,
     #[command(flatten)]
@@ -519,22 +436,13 @@ pub struct Repair {
 #[derive(Args, Debug)]
 pub struct Sum {
     #[command(flatten)]
-    pub common: Common,
-    #[command(flatten)]
-    pub reading: Reading,
-    #[command(flatten)]
-    pub bag: BagInput,
-    #[command(flatten)]
-    pub frame: FrameInput,
+    pub source: Source,
     /// Kind of digest
     #[arg(long, value_name = "KIND", default_value = "sha256")]
     pub checksum: Checksum,
     /// Only this slice, as in Python; of an array with a part per dimension: 10:20,:,5
     #[arg(long, value_name = "A:B:C[,..]", value_parser = Picks::parse, allow_hyphen_values = true)]
     pub slice: Option<Picks>,
-    /// Do not verify the checksums stored with the data
-    #[arg(long)]
-    pub unchecked: bool,
     /// Print one JSON object per path
     #[arg(long)]
     pub json: bool,
@@ -545,8 +453,6 @@ pub struct Sum {
 /// Print the format and kind of each path
 #[derive(Args, Debug)]
 pub struct Identify {
-    #[command(flatten)]
-    pub common: Common,
     /// Print one JSON object per path
     #[arg(long)]
     pub json: bool,
@@ -559,13 +465,7 @@ pub struct Identify {
 #[derive(Args, Debug)]
 pub struct Stats {
     #[command(flatten)]
-    pub common: Common,
-    #[command(flatten)]
-    pub reading: Reading,
-    #[command(flatten)]
-    pub bag: BagInput,
-    #[command(flatten)]
-    pub frame: FrameInput,
+    pub source: Source,
     /// Only these columns, in this order
     #[arg(long, value_name = "X,Y,..", value_delimiter = ',', help_heading = groups::DATASETS)]
     pub columns: Option<Vec<String>>,
@@ -580,13 +480,7 @@ pub struct Stats {
 #[derive(Args, Debug)]
 pub struct Diff {
     #[command(flatten)]
-    pub common: Common,
-    #[command(flatten)]
-    pub reading: Reading,
-    #[command(flatten)]
-    pub bag: BagInput,
-    #[command(flatten)]
-    pub frame: FrameInput,
+    pub source: Source,
     /// Compare format, chunk shapes, codec, filters and checksum as well
     #[arg(long)]
     pub encoding: bool,
@@ -603,13 +497,7 @@ pub struct Diff {
 #[derive(Args, Debug)]
 pub struct Tune {
     #[command(flatten)]
-    pub common: Common,
-    #[command(flatten)]
-    pub reading: Reading,
-    #[command(flatten)]
-    pub bag: BagInput,
-    #[command(flatten)]
-    pub frame: FrameInput,
+    pub source: Source,
     /// The most time to take
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = values::seconds)]
     pub seconds: f64,
@@ -641,8 +529,6 @@ pub struct Tune {
 /// Show a plane of an array, or the histogram of a column, as a picture or in the terminal
 #[derive(Args, Debug)]
 pub struct View {
-    #[command(flatten)]
-    pub common: Common,
     #[command(flatten)]
     pub reading: Reading,
     #[command(flatten)]

@@ -1,6 +1,5 @@
 //! Option names of earlier versions, which go on working with a note.
 
-use crate::report;
 use std::ffi::OsString;
 
 /// (commands, old option, new option with its value if it has none of its own)
@@ -95,11 +94,4 @@ pub fn replaced(arguments: Vec<OsString>) -> (Vec<OsString>, Vec<String>) {
         }
     }
     (new, notes)
-}
-
-/// Prints the notes.
-pub fn report(notes: &[String]) {
-    for note in notes {
-        report::note(note);
-    }
 }

@@ -109,54 +109,7 @@ pub enum Goal {
     Speed,
 }
 
-/// What `cat` prints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum TextFormat {
-    Raw,
-    Npy,
-    Text,
-    Csv,
-    Jsonl,
-    Arrow,
-}
-
-/// What `pack` writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PackFormat {
-    /// A bag of records
-    Bagz,
-    /// A superchunk or array in a Bloscpack file
-    Blpk,
-}
-
-/// What `append` reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RowFormat {
-    Raw,
-    Npy,
-    Csv,
-    Jsonl,
-}
-
-/// What `convert` reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum InputFormat {
-    Raw,
-    Npy,
-    Csv,
-    Jsonl,
-    Lines,
-    #[value(name = "lengths32")]
-    Lengths32,
-    #[value(name = "lengths64")]
-    Lengths64,
-    #[value(name = "tfrecord")]
-    TfRecord,
-    Arrow,
-    Bagz,
-}
-
-/// What `convert` writes.
+/// The format of a file or a container. Each option takes some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DataFormat {
     #[value(alias = "bloscpack")]
@@ -167,6 +120,7 @@ pub enum DataFormat {
     Npy,
     Csv,
     Jsonl,
+    Text,
     Raw,
     #[value(name = "b2nd")]
     B2nd,
@@ -183,6 +137,54 @@ pub enum DataFormat {
     TfRecord,
     Arrow,
     ArrowStream,
+}
+
+/// What `cat` prints.
+pub const TEXTS: &[DataFormat] = {
+    use DataFormat::*;
+    &[Raw, Npy, Text, Csv, Jsonl, Arrow]
+};
+/// What `append` reads.
+pub const ROWS: &[DataFormat] = {
+    use DataFormat::*;
+    &[Raw, Npy, Csv, Jsonl]
+};
+/// What `convert` reads.
+pub const INPUTS: &[DataFormat] = {
+    use DataFormat::*;
+    &[Raw, Npy, Csv, Jsonl, Lines, Lengths32, Lengths64, TfRecord, Arrow, Bagz]
+};
+/// What `convert` writes.
+pub const OUTPUTS: &[DataFormat] = {
+    use DataFormat::*;
+    &[
+        Blpk,
+        Bcolz,
+        Blz,
+        BlzRfc,
+        Npy,
+        Csv,
+        Jsonl,
+        Raw,
+        B2nd,
+        Caterva,
+        B2Frame,
+        Bagz,
+        Lines,
+        Lengths32,
+        Lengths64,
+        TfRecord,
+        Arrow,
+        ArrowStream,
+    ]
+};
+
+/// Parses one of some values of an enum; errors and the help list these alone.
+pub fn among<T: ValueEnum + Send + Sync>(
+    allowed: &'static [T],
+) -> impl TypedValueParser<Value = T> {
+    let names = allowed.iter().filter_map(|value| Some(value.to_possible_value()?.hide(false)));
+    PossibleValuesParser::new(names).try_map(|name| T::from_str(&name, false))
 }
 
 // ---- parsers: an error says what the option takes, see `usage::message`
@@ -264,13 +266,4 @@ pub fn delimiter(text: &str) -> Parsed<u8> {
         [c] if *c == b' ' || (c.is_ascii_punctuation() && !b"\".+-".contains(c)) => Ok(*c),
         _ => Err("one character that is no part of a number, as ';' or '\\t'".to_owned()),
     }
-}
-
-/// The codecs of bags.
-pub fn bag_codec() -> impl TypedValueParser<Value = Codec> {
-    PossibleValuesParser::new(["auto", "none", "zstd"]).map(|name| match name.as_str() {
-        "none" => Codec::None,
-        "zstd" => Codec::Zstd,
-        _ => Codec::Auto,
-    })
 }

@@ -3,20 +3,20 @@
 use super::convert::by_name;
 use crate::cli::Cat;
 use crate::cli::usage::Usage;
-use crate::cli::values::{DataFormat, TextFormat};
+use crate::cli::values::DataFormat;
 use crate::detect::{self, Container};
 use crate::failure::{Exit, Result};
 use crate::rows::compression;
 use crate::{array, bag, files, superchunk, usage};
 
 /// What the ending of the output says.
-fn format_of(out: &str) -> Result<Option<TextFormat>> {
+fn format_of(out: &str) -> Result<Option<DataFormat>> {
     let (plain, compression) = compression::split(out);
     let format = match by_name(plain) {
-        Some(DataFormat::Csv) => TextFormat::Csv,
-        Some(DataFormat::Jsonl) => TextFormat::Jsonl,
-        Some(DataFormat::Npy) => TextFormat::Npy,
-        Some(DataFormat::ArrowStream) => TextFormat::Arrow,
+        Some(DataFormat::Csv) => DataFormat::Csv,
+        Some(DataFormat::Jsonl) => DataFormat::Jsonl,
+        Some(DataFormat::Npy) => DataFormat::Npy,
+        Some(DataFormat::ArrowStream) => DataFormat::Arrow,
         None | Some(DataFormat::Raw) if compression.is_none() => return Ok(None),
         _ => {
             return Err(usage!(
@@ -31,22 +31,22 @@ fn format_of(out: &str) -> Result<Option<TextFormat>> {
 }
 
 pub fn run(args: &Cat, usage: &Usage) -> Result<Exit> {
-    if let Some(out) = args.output.output.as_deref() {
-        files::refuse_same(&args.path, out)?;
+    if let Some(out) = args.print.output.output.as_deref() {
+        files::refuse_same(&args.print.path, out)?;
     }
-    let container = detect::container(&args.path, args.frame.at);
+    let container = detect::container(&args.print.path, args.print.source.frame.at);
     // a missing path is reported before options that do not apply
-    if !detect::is_missing(&args.path) {
+    if !detect::is_missing(&args.print.path) {
         usage.fit(container.name())?;
         if container == Container::Bag {
             array::cat::plain_slice(args, "a bag")?;
         }
     }
     let mut args = args.clone();
-    if let (Some(out), None) = (&args.output.output, args.to)
+    if let (Some(out), None) = (&args.print.output.output, args.print.to)
         && container != Container::Bag
     {
-        args.to = format_of(out)?;
+        args.print.to = format_of(out)?;
     }
     match container {
         Container::Bag => bag::cat::run(&args, usage),

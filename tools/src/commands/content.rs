@@ -2,7 +2,7 @@
 
 use super::boxes::Boxes;
 use crate::array::attributes::stored_to_json;
-use crate::cli::groups::{BagInput, FrameInput, Reading};
+use crate::cli::groups::Source;
 use crate::cli::usage::Usage;
 use crate::failure::{Failure, Result, library};
 use crate::superchunk::source::open_array;
@@ -26,21 +26,10 @@ pub enum Content {
 
 impl Content {
     /// Opens the container at a path, and refuses options of other containers.
-    pub fn open(
-        path: &str,
-        usage: &Usage,
-        reading: &Reading,
-        bag: &BagInput,
-        frame: &FrameInput,
-    ) -> Result<Content> {
+    pub fn open(path: &str, usage: &Usage, source: &Source) -> Result<Content> {
         signals::catch();
-        let container = detect::container(path, frame.at);
-        usage.fit(container.name())?;
-        let mut options = options::frame(options::reading(reading, false), frame);
-        if container == detect::Container::Bag {
-            options = options::bag(options, bag)?;
-        }
-        Content::open_with(path, frame.at, &options)
+        usage.fit(detect::container(path, source.frame.at).name())?;
+        Content::open_with(path, source.frame.at, &options::source(source)?)
     }
 
     /// Opens the container at a path, or the frame at an offset in it, with options of the library.

@@ -4,7 +4,7 @@ use crate::array::convert::format_of;
 use crate::array::dataset::{Dataset, skipping};
 use crate::cli::Convert;
 use crate::cli::usage::Usage;
-use crate::cli::values::{DataFormat, InputFormat};
+use crate::cli::values::DataFormat;
 use crate::detect::{self, Container};
 use crate::failure::{Exit, Result};
 use crate::files::is_standard;
@@ -41,7 +41,7 @@ struct Conversion<'a> {
     input: &'a str,
     out: &'a str,
     /// What IN is if it is no container.
-    from: Option<InputFormat>,
+    from: Option<DataFormat>,
 }
 
 /// Returns what the ending of a name says of a container or a file that is no bag.
@@ -64,7 +64,7 @@ fn is_arrow(to: DataFormat) -> bool {
 impl Conversion<'_> {
     /// Returns whether IN has items whose type its header or `--dtype` says.
     fn is_items(&self) -> bool {
-        matches!(self.from, Some(InputFormat::Npy | InputFormat::Raw))
+        matches!(self.from, Some(DataFormat::Npy | DataFormat::Raw))
     }
 
     fn refuse_dtype(&self, stored: Option<&str>) -> Result {
@@ -79,10 +79,10 @@ impl Conversion<'_> {
     fn check_raw(&self) -> Result {
         let input = &self.args.input;
         match (self.from, &input.dtype) {
-            (Some(InputFormat::Raw), None) => Err(usage!(
+            (Some(DataFormat::Raw), None) => Err(usage!(
                 "--from raw requires the type of the items, --dtype '<f8' (pack takes bytes)"
             )),
-            (Some(InputFormat::Raw), _) => Ok(()),
+            (Some(DataFormat::Raw), _) => Ok(()),
             (_, Some(_)) => self.refuse_dtype(detect::stored_format(self.input)),
             _ => match ["shape", "order", "skip"].iter().find(|name| self.usage.has(name)) {
                 Some(name) => Err(usage!("--{name} is for a file without a header, with --dtype")),
@@ -133,14 +133,14 @@ impl Conversion<'_> {
             ));
         }
         self.check_raw()?;
-        let has_text = matches!(self.from, Some(InputFormat::Csv | InputFormat::Jsonl));
+        let has_text = matches!(self.from, Some(DataFormat::Csv | DataFormat::Jsonl));
         if args.input.dtypes.is_some() && !has_text {
             return Err(usage!("--dtypes is for CSV and JSON lines; other files have their types"));
         }
         if !has_text {
             self.usage.refuse(&["times"], "CSV and JSON lines")?;
         }
-        if self.from != Some(InputFormat::Csv) && to != DataFormat::Csv {
+        if self.from != Some(DataFormat::Csv) && to != DataFormat::Csv {
             let options = ["delimiter", "header", "no-header"];
             self.usage.refuse(&options, "CSV")?;
         }
@@ -175,7 +175,7 @@ impl Conversion<'_> {
             if stored.is_some() {
                 return self.refuse_dtype(stored);
             }
-            self.from = Some(InputFormat::Raw);
+            self.from = Some(DataFormat::Raw);
         }
         Ok(())
     }
@@ -200,7 +200,7 @@ impl Conversion<'_> {
         if !is_dataset {
             return Ok(None);
         }
-        let options = options::reading(&args.reading, args.unchecked);
+        let options = options::reading(&args.reading);
         let options = skipping(options, args.skip_damaged);
         Dataset::read(self.input, &args.frame, options).map(Some)
     }
@@ -210,7 +210,7 @@ impl Conversion<'_> {
         self.find_from()?;
         let dataset = self.dataset()?;
         let is_table = dataset.as_ref().is_some_and(|dataset| dataset.table().is_some());
-        let has_rows = matches!(self.from, Some(InputFormat::Csv | InputFormat::Jsonl));
+        let has_rows = matches!(self.from, Some(DataFormat::Csv | DataFormat::Jsonl));
         let to = target(args, out, is_table || has_rows);
         usage.refuse(&["slice", "records"], "bags; cat -o writes a part of an array or a table")?;
         if !is_table {

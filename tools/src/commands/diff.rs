@@ -33,7 +33,7 @@ pub fn run(args: &Diff, usage: &Usage) -> Result<Exit> {
 }
 
 fn compare(args: &Diff, usage: &Usage) -> Result<Exit> {
-    let open = |path| Content::open(path, usage, &args.reading, &args.bag, &args.frame);
+    let open = |path| Content::open(path, usage, &args.source);
     let (left, right) = (open(&args.left)?, open(&args.right)?);
     let mut found = Differences::default();
     found.compare(args, &left, &right)?;
@@ -44,7 +44,7 @@ fn compare(args: &Diff, usage: &Usage) -> Result<Exit> {
             "left": args.left, "right": args.right, "equal": found.list.is_empty(),
             "differences": found.list,
         }))?;
-    } else if !args.common.quiet {
+    } else if !report::is_quiet() {
         found.list.iter().try_for_each(|difference| print(&mut output, difference))?;
     }
     output.finish(code)
@@ -109,7 +109,7 @@ impl Differences {
     }
 
     fn compare(&mut self, args: &Diff, left: &Content, right: &Content) -> Result {
-        self.once = args.common.quiet && !args.json;
+        self.once = report::is_quiet() && !args.json;
         let ([_, a], [_, b]) = (left.names(), right.names());
         if !self.property(json!({"what": "kind"}), a.into(), b.into()) {
             return Ok(());
@@ -235,7 +235,7 @@ impl Differences {
         if self.is_enough() {
             return Ok(());
         }
-        let options = options::reading(&args.reading, false);
+        let options = options::reading(&args.source.reading);
         let (left, right) = (args.left.as_str(), args.right.as_str());
         let mut x = a.stream(&options).map_err(library(left))?;
         let mut y = b.stream(&options).map_err(library(right))?;

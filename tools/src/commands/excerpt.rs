@@ -30,8 +30,8 @@ pub fn tail(args: &Excerpt, usage: &Usage) -> Result<Exit> {
 
 /// Chooses records or rows without replacement. They are printed in rising order.
 pub fn sample(args: &Sample, usage: &Usage) -> Result<Exit> {
-    let (excerpt, path) = (&args.excerpt, &args.excerpt.path);
-    let content = Content::open(path, usage, &excerpt.reading, &excerpt.bag, &excerpt.frame)?;
+    let (excerpt, path) = (&args.excerpt, &args.excerpt.print.path);
+    let content = Content::open(path, usage, &excerpt.print.source)?;
     let n = usize::try_from(excerpt.n).unwrap_or(usize::MAX);
     let mut numbers: Vec<i64> =
         Epoch::new(content.len(), args.seed, 0).take(n).map(|number| number as i64).collect();

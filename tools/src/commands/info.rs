@@ -7,7 +7,7 @@ use crate::failure::{Exit, Result};
 use crate::{array, bag, superchunk};
 
 pub fn run(args: &Info, usage: &Usage) -> Result<Exit> {
-    let container = detect::container(&args.path, args.frame.at);
+    let container = detect::container(&args.path, args.source.frame.at);
     // a missing path is reported before options that do not apply
     if !detect::is_missing(&args.path) {
         usage.fit(container.name())?;

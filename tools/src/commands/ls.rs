@@ -88,7 +88,7 @@ impl<F: FnMut(Found) -> Result> Walk<'_, F> {
         if !about.is_dir() && !about.is_file() {
             return Ok(());
         }
-        let options = options::reading(self.reading, false);
+        let options = options::reading(self.reading);
         let read = || Dataset::read(path, &FrameInput::default(), options);
         let found = |format, dataset| Found {
             path: path.to_owned(),

@@ -31,7 +31,7 @@ pub fn run(args: &Merge, usage: &Usage) -> Result<Exit> {
         ));
     }
     usage.fit(kinds[0].name())?;
-    let reading = options::reading(&args.reading, args.unchecked);
+    let reading = options::reading(&args.reading);
     match kinds[0] {
         Container::Bag if !detect::known_ending(out, &[".bag", ".bagz"]) => {
             Err(usage!("'{out}' is not a name of a bag: .bagz, .bag or none"))
@@ -77,7 +77,7 @@ fn datasets(args: &Merge, datasets: Vec<Dataset>, out: &str) -> Result<Exit> {
         return Err(usage!("'{out}' is not a name of {format}, the format of '{}'", first.path));
     }
     signals::catch();
-    progress::begin("merge", args.common.quiet, false);
+    progress::begin("merge");
     let mut merged = create(args, first, out)?;
     if first.format != Format::Bloscpack {
         array::attributes::copy(first, &mut merged)?;
@@ -91,11 +91,9 @@ fn datasets(args: &Merge, datasets: Vec<Dataset>, out: &str) -> Result<Exit> {
     }
     merged.commit()?;
     progress::end();
-    if !args.common.quiet {
-        let (n, s) = (datasets.len(), plural(datasets.len() as u64));
-        let what = if first.table().is_some() { "table" } else { "array" };
-        report::note(&format!("{out}: {all} row{} of {n} {what}{s} merged", plural(all)));
-    }
+    let (n, s) = (datasets.len(), plural(datasets.len() as u64));
+    let what = if first.table().is_some() { "table" } else { "array" };
+    report::note(&format!("{out}: {all} row{} of {n} {what}{s} merged", plural(all)));
     Ok(Exit::Done)
 }
 

@@ -21,7 +21,7 @@ use holdall::{Array, Table};
 use serde_json::{Value as Json, json};
 
 fn open_as(args: &Overview, usage: &Usage) -> Result<Content> {
-    Content::open(&args.path, usage, &args.reading, &args.bag, &args.frame)
+    Content::open(&args.path, usage, &args.source)
 }
 
 pub fn count(args: &Overview, usage: &Usage) -> Result<Exit> {

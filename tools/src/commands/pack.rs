@@ -1,7 +1,7 @@
 //! `holdall pack`: into a superchunk or an array, or into a bag.
 
 use crate::cli::usage::Usage;
-use crate::cli::values::PackFormat;
+use crate::cli::values::DataFormat;
 use crate::cli::{Pack, one_operand, operands};
 use crate::failure::{Exit, Result};
 use crate::{bag, superchunk};
@@ -10,7 +10,7 @@ pub fn run(args: &Pack, usage: &Usage) -> Result<Exit> {
     let (inputs, out) = operands(&args.paths, &args.output)?;
     let is_named_superchunk = out.ends_with(".blp") || out.ends_with(".blpk");
     match args.to {
-        Some(PackFormat::Blpk) => {}
+        Some(DataFormat::Blpk) => {}
         None if is_named_superchunk => {}
         _ => {
             usage.fit("bag")?;

@@ -105,7 +105,7 @@ pub fn run(args: &Repair) -> Result<Exit> {
     let unit = if is_bag { "record" } else { "chunk" };
     let mut output = Output::standard();
     let retained = repaired.retained;
-    if !args.common.quiet && !args.json {
+    if !report::is_quiet() && !args.json {
         let (shown, suffix) = (report::printable(path), plural(retained));
         output.line(format_args!("{shown}: {retained} {unit}{suffix} retained, {lost} lost"))?;
     }

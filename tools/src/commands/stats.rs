@@ -26,7 +26,7 @@ struct Row {
 
 pub fn run(args: &Stats, usage: &Usage) -> Result<Exit> {
     let path = args.path.as_str();
-    let content = Content::open(path, usage, &args.reading, &args.bag, &args.frame)?;
+    let content = Content::open(path, usage, &args.source)?;
     let rows = match &content {
         Content::Bag(bag) => vec![of_records(bag, path)?],
         Content::Schunk(schunk) => vec![of_chunks(schunk, path)?],

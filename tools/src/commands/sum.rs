@@ -35,8 +35,7 @@ struct Summing<'a> {
 impl Summing<'_> {
     fn bag(&self, path: &str) -> Result<Vec<u8>> {
         check_slice(self.slice, "a bag")?;
-        let (args, bag) = (self.args, &self.args.bag);
-        let access = Access::new(&args.reading, args.unchecked, &bag.read, &bag.codec)?;
+        let access = Access::of(&self.args.source)?;
         let bag = access.sliced(self.slice)?.open(path)?;
         let (digest, _) = bag.checksum(self.checksum).map_err(library(path))?;
         Ok(digest)
@@ -98,7 +97,7 @@ impl Summing<'_> {
     }
 
     fn dataset(&self, path: &str) -> Result<Vec<u8>> {
-        let dataset = Dataset::read(path, &self.args.frame, self.options.clone())?;
+        let dataset = Dataset::read(path, &self.args.source.frame, self.options.clone())?;
         match &dataset.content {
             Content::Array(array) => self.items(path, array),
             Content::Table(table) => self.rows(path, table),
@@ -106,8 +105,8 @@ impl Summing<'_> {
     }
 
     fn digest(&self, path: &str) -> Result<String> {
-        progress::begin("sum", self.args.common.quiet, false);
-        let digest = match detect::container(path, self.args.frame.at) {
+        progress::begin("sum");
+        let digest = match detect::container(path, self.args.source.frame.at) {
             Container::Bag => self.bag(path),
             Container::Superchunk => self.superchunk(path),
             Container::Dataset => self.dataset(path),
@@ -124,11 +123,10 @@ impl Summing<'_> {
 
 pub fn run(args: &Sum, _usage: &Usage) -> Result<Exit> {
     signals::catch();
-    let options = options::bag(options::reading(&args.reading, args.unchecked), &args.bag)?;
     let summing = Summing {
         args,
         slice: args.slice.as_ref(),
-        options: options::frame(options, &args.frame),
+        options: options::source(&args.source)?,
         checksum: options::chunk_checksum(args.checksum),
     };
     let (mut output, mut has_failed) = (Output::standard(), false);

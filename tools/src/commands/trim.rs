@@ -49,9 +49,7 @@ pub fn run(args: &Trim) -> Result<Exit> {
     if to < from {
         cut(&mut dataset.content, from, to).map_err(library(path))?;
     }
-    if !args.common.quiet {
-        let (gone, suffix) = (from - to, plural(from - to));
-        report::note(&format!("{path}: {gone} row{suffix} gone, now {to}"));
-    }
+    let (gone, suffix) = (from - to, plural(from - to));
+    report::note(&format!("{path}: {gone} row{suffix} gone, now {to}"));
     Ok(Exit::Done)
 }

@@ -7,7 +7,7 @@ use crate::array::npy::Npy;
 use crate::cli::Tune;
 use crate::cli::groups::FileInput;
 use crate::cli::usage::Usage;
-use crate::cli::values::{Codec, Filter, Goal, InputFormat};
+use crate::cli::values::{Codec, DataFormat, Filter, Goal};
 use crate::failure::{Exit, Failure, Result, library, system};
 use crate::files::{Input, OutputFile};
 use crate::output::Output;
@@ -95,10 +95,10 @@ fn name(value: impl ValueEnum) -> String {
 fn sample(args: &Tune, usage: &Usage) -> Result<Sample> {
     let path = args.path.as_str();
     let is_file = std::fs::metadata(path).is_ok_and(|file| file.is_file());
-    if is_file && detect::format(path, args.frame.at).is_none() && !path.ends_with(".bagz") {
+    if is_file && detect::format(path, args.source.frame.at).is_none() && !path.ends_with(".bagz") {
         return of_file(args);
     }
-    let content = Content::open(path, usage, &args.reading, &args.bag, &args.frame)?;
+    let content = Content::open(path, usage, &args.source)?;
     usage.refuse(&["dtype", "typesize"], "files that are no containers")?;
     match &content {
         Content::Bag(bag) => of_bag(bag, path),
@@ -153,7 +153,7 @@ fn of_bag(bag: &Bag, path: &str) -> Result<Sample> {
 fn of_file(args: &Tune) -> Result<Sample> {
     let mut input = Input::open(&args.path, None)?;
     let npy = (args.path.ends_with(".npy") && args.dtype.is_none())
-        .then(|| Npy::begin(&mut input, InputFormat::Npy, &FileInput::default()));
+        .then(|| Npy::begin(&mut input, DataFormat::Npy, &FileInput::default()));
     let mut bytes = vec![0; input.total.unwrap_or(SAMPLE).min(SAMPLE) as usize];
     let n = input.fill(&mut bytes)?;
     bytes.truncate(n);
@@ -366,7 +366,7 @@ fn attempt(
     if signals::stopped() {
         return Err(Failure::Stopped);
     }
-    let options = options::reading(&args.reading, false);
+    let options = options::reading(&args.source.reading);
     let mut options = options.durable(false).lock(false).progress(move |_, _| in_time());
     options = match sample {
         Sample::Records(_) => options::bag_codec(options, Some(encoding.codec)),

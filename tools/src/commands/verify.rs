@@ -11,6 +11,7 @@
 //!   committed during each attempt)
 
 use crate::cli::Verify;
+use crate::cli::usage::Usage;
 use crate::detect::{self, Container};
 use crate::failure::{Exit, Failure, Result, library};
 use crate::output::Output;
@@ -107,7 +108,7 @@ impl Verification<'_, '_> {
             let path = json!(path);
             self.output.text(format_args!(r#"{{"path":{path},"faults":["#))?;
         }
-        progress::begin("verify", self.args.common.quiet, self.args.progress);
+        progress::begin_with("verify", self.args.progress);
         let verified = holdall::verify(path, options, |part, fault| {
             if !fault.status().is_corruption() {
                 report_error(path, fault);
@@ -143,7 +144,7 @@ impl Verification<'_, '_> {
     }
 
     fn counts(&mut self, path: &str, verdict: &Verdict) -> Result {
-        let container = detect::container(path, self.args.frame.at).name();
+        let container = detect::container(path, self.args.source.frame.at).name();
         let broken = if verdict.is_broken {
             format!("; this is not an intact {container}")
         } else {
@@ -155,10 +156,10 @@ impl Verification<'_, '_> {
 
     /// Verifies each file of a set: a fault in one of them does not hide the others.
     fn verify_each(&mut self, path: &str, files: &[String], all: &mut Verdict) -> Result {
-        let (quiet, json) = (self.args.common.quiet, self.args.json);
-        let mut bag = self.args.bag.clone();
+        let (quiet, json) = (report::is_quiet(), self.args.json);
+        let mut bag = self.args.source.bag.clone();
         bag.read.shard_order = None;
-        let options = options::bag(options::reading(&self.args.reading, false), &bag)?;
+        let options = options::bag(options::reading(&self.args.source.reading), &bag)?;
         all.is_broken = false;
         if json {
             self.output.text(r#""files":["#)?;
@@ -195,14 +196,14 @@ impl Verification<'_, '_> {
         let is_broken = (verdict.is_corrupt || verdict.has_failed) && !verdict.has_counts();
         let is_set = || {
             path.contains(['@', ','])
-                && detect::container(path, self.args.frame.at) == Container::Bag
+                && detect::container(path, self.args.source.frame.at) == Container::Bag
         };
         let files =
             if is_broken && is_set() { Bag::files(path).unwrap_or_default() } else { vec![] };
         if files.len() > 1 {
             let names = files.iter().map(|file| file.to_string_lossy().into_owned());
             self.verify_each(path, &names.collect::<Vec<_>>(), &mut verdict)?;
-        } else if !self.args.common.quiet
+        } else if !report::is_quiet()
             && !self.args.json
             && (verdict.has_counts() || !(verdict.has_failed || verdict.is_changed))
         {
@@ -215,10 +216,10 @@ impl Verification<'_, '_> {
     }
 }
 
-pub fn run(args: &Verify) -> Result<Exit> {
+pub fn run(args: &Verify, usage: &Usage) -> Result<Exit> {
     signals::catch();
-    let options = options::bag(options::reading(&args.reading, false), &args.bag)?;
-    let options = options::frame(options, &args.frame);
+    usage.refuse(&["unchecked"], "commands that print or copy content")?;
+    let options = options::source(&args.source)?;
     let mut output = Output::standard();
     let mut verification = Verification { args, output: &mut output };
     let (mut corrupt, mut failed, mut changed) = (0, 0, 0);

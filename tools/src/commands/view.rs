@@ -4,7 +4,7 @@ use super::chart::{Axis, Chart, short};
 use super::content::{BOX, Content, Part};
 use super::numbers::{self, Kind, Number};
 use crate::cli::View;
-use crate::cli::groups::BagInput;
+use crate::cli::groups::Source;
 use crate::cli::slice::{Pick, Slice, Span};
 use crate::cli::usage::Usage;
 use crate::failure::{Exit, Result};
@@ -22,7 +22,8 @@ pub fn run(args: &View, usage: &Usage) -> Result<Exit> {
     if let Some(out) = &args.output.output {
         files::refuse_same(path, out)?;
     }
-    let content = Content::open(path, usage, &args.reading, &BagInput::default(), &args.frame)?;
+    let (reading, frame) = (args.reading.clone(), args.frame.clone());
+    let content = Content::open(path, usage, &Source { reading, frame, ..Source::default() })?;
     let parts = content.parts(path);
     let is_numeric = |part: &&Part| number(part).is_numeric();
     let part = match &args.column {
@@ -293,9 +294,7 @@ fn save(args: &View, to: &str, grid: &Grid) -> Result<Exit> {
         written => written.map_err(|error| failure!("{to}: {error}"))?,
     }
     file.complete()?;
-    if !args.common.quiet {
-        report::note(&format!("{to}: {width} x {height} pixels"));
-    }
+    report::note(&format!("{to}: {width} x {height} pixels"));
     Ok(Exit::Done)
 }
 

@@ -8,7 +8,7 @@ use super::target::Target;
 use crate::array::dataset::Dataset;
 use crate::array::npy::Npy;
 use crate::cli::Append;
-use crate::cli::values::InputFormat;
+use crate::cli::values::DataFormat;
 use crate::failure::{Exit, Failure, Result};
 use crate::files::Input;
 use crate::report::plural;
@@ -23,14 +23,12 @@ pub fn run(args: &Append) -> Result<Exit> {
     let options = options::given(options, args.threads, Options::threads);
     let options = options::given(options, args.memory_limit, Options::memory_limit);
     let dataset = Dataset::open_for_writing(path, &options)?;
-    progress::begin("append", args.common.quiet, false);
+    progress::begin("append");
     let appended = load_all(args, dataset);
     progress::end();
     let (rows, total) = appended?;
-    if !args.common.quiet {
-        let suffix = plural(rows);
-        report::note(&format!("{path}: {rows} row{suffix} appended; now {total}"));
-    }
+    let suffix = plural(rows);
+    report::note(&format!("{path}: {rows} row{suffix} appended; now {total}"));
     Ok(Exit::Done)
 }
 
@@ -43,7 +41,7 @@ fn load_all(args: &Append, dataset: Dataset) -> Result<(u64, u64)> {
     };
     let expected = Stored::of_table(path, table, None)?.frame;
     let mut target;
-    if format == Some(InputFormat::Npy) {
+    if format == Some(DataFormat::Npy) {
         let (mut input, mut frame) = (Input::open(&args.input, Some(path))?, Frame::default());
         let npy = Npy::read(&mut input)?;
         let rows = packed::columns(&mut frame, &input, &npy)?;

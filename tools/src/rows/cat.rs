@@ -7,7 +7,7 @@ use super::{arrow, print};
 use crate::array::cat::Items;
 use crate::cli::Cat;
 use crate::cli::groups::TextInput;
-use crate::cli::values::TextFormat;
+use crate::cli::values::DataFormat;
 use crate::failure;
 use crate::failure::Result;
 use crate::output::Output;
@@ -35,9 +35,9 @@ pub fn array(
     damage: &mut Damage,
     output: &mut Output,
 ) -> Result {
-    let format = match args.to {
-        Some(TextFormat::Csv) => Format::Csv,
-        Some(TextFormat::Jsonl) => Format::Jsonl,
+    let format = match args.print.to {
+        Some(DataFormat::Csv) => Format::Csv,
+        Some(DataFormat::Jsonl) => Format::Jsonl,
         _ => return numbers(args, path, array, damage, output),
     };
     let select = &args.select;
@@ -91,17 +91,17 @@ pub fn table(
     output: &mut Output,
 ) -> Result {
     let select = &args.select;
-    let format = match args.to.unwrap_or(TextFormat::Csv) {
-        TextFormat::Csv => Some(Format::Csv),
-        TextFormat::Jsonl => Some(Format::Jsonl),
-        TextFormat::Npy => Some(Format::Npy),
-        TextFormat::Raw => Some(Format::Raw),
-        TextFormat::Arrow => None,
-        TextFormat::Text => {
+    let format = match args.print.to.unwrap_or(DataFormat::Csv) {
+        DataFormat::Csv => Some(Format::Csv),
+        DataFormat::Jsonl => Some(Format::Jsonl),
+        DataFormat::Npy => Some(Format::Npy),
+        DataFormat::Raw => Some(Format::Raw),
+        DataFormat::Arrow => None,
+        _ => {
             return Err(failure!("{path}: --to text prints one array of numbers, this is a table"));
         }
     };
-    let stored = Stored::of_table(path, table, select.columns.as_deref())?;
+    let stored = Stored::of_table(path, table, args.print.columns.as_deref())?;
     let selected = Selected::new(path, select.rows.as_ref(), select.slice.as_ref(), table.rows())?;
     match format {
         Some(format) => rows(&stored, &selected, format, damage, output),

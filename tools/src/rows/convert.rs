@@ -16,7 +16,7 @@ use crate::array::dataset::{Content, Dataset};
 use crate::array::npy::Npy;
 use crate::cli::Convert;
 use crate::cli::usage::Usage;
-use crate::cli::values::{DataFormat, InputFormat};
+use crate::cli::values::DataFormat;
 use crate::failure::{Exit, Failure, Result, library};
 use crate::files::{Input, OutputFile};
 use crate::output::{self, Output};
@@ -61,7 +61,7 @@ pub fn file(
     args: &Convert,
     _usage: &Usage,
     input: &str,
-    from: InputFormat,
+    from: DataFormat,
     out: &str,
     to: DataFormat,
 ) -> Result<Exit> {
@@ -96,7 +96,7 @@ fn convert<'a>(
         ));
     }
     signals::catch();
-    progress::begin("convert", args.common.quiet, false);
+    progress::begin("convert");
     let converted = open().and_then(|(dataset, frame, rows, count)| {
         let conversion = Conversion {
             args,
@@ -113,9 +113,7 @@ fn convert<'a>(
     });
     progress::end();
     let (count, damaged) = converted?;
-    if !args.common.quiet {
-        report::note(&format!("{out}: {count} row{} converted", plural(count)));
-    }
+    report::note(&format!("{out}: {count} row{} converted", plural(count)));
     Ok(Exit::damaged(damaged))
 }
 
@@ -224,7 +222,7 @@ impl Conversion<'_> {
                 }
             }
         }
-        if lost > 0 && !self.args.common.quiet {
+        if lost > 0 {
             let (out, suffix) = (self.out, plural(lost));
             report::note(&format!("{out}: it cannot store {lost} attribute{suffix} of columns"));
         }
@@ -253,7 +251,7 @@ impl Conversion<'_> {
         // metadata of a Bloscpack file are no attributes
         let stored = self.dataset.filter(|from| from.format != Format::Bloscpack);
         let lost = stored.map_or(0, |from| attributes::count(from) as u64);
-        if lost > 0 && !self.args.common.quiet {
+        if lost > 0 {
             let suffix = plural(lost);
             report::note(&format!(
                 "{out}: a file of this format cannot store {lost} attribute{suffix}"

@@ -9,7 +9,7 @@ use super::frame::Frame;
 use super::jsonl::Lines;
 use super::{parse, printer};
 use crate::cli::groups::{FileInput, TextInput};
-use crate::cli::values::InputFormat;
+use crate::cli::values::DataFormat;
 use crate::failure;
 use crate::failure::{Failure, Result};
 
@@ -23,10 +23,10 @@ pub enum Text {
 }
 
 impl Text {
-    pub fn of(format: Option<InputFormat>) -> Option<Text> {
+    pub fn of(format: Option<DataFormat>) -> Option<Text> {
         match format {
-            Some(InputFormat::Csv) => Some(Text::Csv),
-            Some(InputFormat::Jsonl) => Some(Text::Jsonl),
+            Some(DataFormat::Csv) => Some(Text::Csv),
+            Some(DataFormat::Jsonl) => Some(Text::Jsonl),
             _ => None,
         }
     }

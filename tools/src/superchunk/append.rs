@@ -5,7 +5,7 @@ use super::source::array_of;
 use crate::array::dataset::in_c_order;
 use crate::array::npy::Npy;
 use crate::cli::Append;
-use crate::cli::values::{InputFormat, RowFormat};
+use crate::cli::values::DataFormat;
 use crate::detect;
 use crate::failure::{Exit, Result, library};
 use crate::files::{self, Input};
@@ -13,16 +13,10 @@ use crate::{failure, options};
 use holdall::{Array, Options, Schunk};
 
 /// The format of the input; `None` is bytes.
-pub fn format(args: &Append) -> Option<InputFormat> {
-    let given = args.from.map(|from| match from {
-        RowFormat::Raw => InputFormat::Raw,
-        RowFormat::Npy => InputFormat::Npy,
-        RowFormat::Csv => InputFormat::Csv,
-        RowFormat::Jsonl => InputFormat::Jsonl,
-    });
+pub fn format(args: &Append) -> Option<DataFormat> {
     match args.raw {
-        true => Some(InputFormat::Raw),
-        false => detect::file_format(&args.input, given),
+        true => Some(DataFormat::Raw),
+        false => detect::file_format(&args.input, args.from),
     }
 }
 
@@ -63,7 +57,7 @@ fn open(args: &Append, input: &mut Input) -> Result<Opened> {
         let schunk = Schunk::open_for_writing(path, &options).map_err(library(path))?;
         return Ok(Opened { target: Target::Schunk(schunk), expected: None });
     };
-    if matches!(format(args), Some(InputFormat::Csv | InputFormat::Jsonl)) {
+    if matches!(format(args), Some(DataFormat::Csv | DataFormat::Jsonl)) {
         return Err(failure!(
             "{}: rows of text are for tables, and {path} is an array (--raw takes its bytes)",
             args.input
@@ -72,7 +66,7 @@ fn open(args: &Append, input: &mut Input) -> Result<Opened> {
     check_rows(args)?;
     check_array(&array, path)?;
     let expected = match format(args) {
-        Some(InputFormat::Npy) => {
+        Some(DataFormat::Npy) => {
             Some(Expected { bytes: Npy::read(input)?.fits(input, &array)?, in_header: true })
         }
         _ => None,
@@ -81,12 +75,7 @@ fn open(args: &Append, input: &mut Input) -> Result<Opened> {
 }
 
 pub fn run(args: &Append) -> Result<Exit> {
-    let packing = Packing {
-        command: "append",
-        done: "appended",
-        from: &args.input,
-        out: &args.path,
-        quiet: args.common.quiet,
-    };
+    let packing =
+        Packing { command: "append", done: "appended", from: &args.input, out: &args.path };
     packing::run(&packing, |input| open(args, input))
 }

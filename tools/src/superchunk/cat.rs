@@ -4,7 +4,7 @@ use super::source::{Damage, Source};
 use crate::array::npy::Npy;
 use crate::cli::Cat;
 use crate::cli::slice::{Picks, Span};
-use crate::cli::values::TextFormat;
+use crate::cli::values::DataFormat;
 use crate::failure::{Exit, Result};
 use crate::output::{Output, printed};
 use crate::{array, failure, options, usage};
@@ -88,13 +88,13 @@ pub fn give(
 }
 
 fn print(args: &Cat, source: &Source, damage: &mut Damage, output: &mut Output) -> Result {
-    let (path, slice) = (&args.path, args.select.slice.as_ref());
+    let (path, slice) = (&args.print.path, args.select.slice.as_ref());
     let (size, length) = (source.schunk.type_size() as u64, source.schunk.len());
-    let name = match args.to {
-        Some(TextFormat::Arrow) => return Err(failure!("{path}: --to arrow is for tables")),
-        Some(TextFormat::Text) => "text",
-        Some(TextFormat::Csv) => "csv",
-        Some(TextFormat::Jsonl) => "jsonl",
+    let name = match args.print.to {
+        Some(DataFormat::Arrow) => return Err(failure!("{path}: --to arrow is for tables")),
+        Some(DataFormat::Text) => "text",
+        Some(DataFormat::Csv) => "csv",
+        Some(DataFormat::Jsonl) => "jsonl",
         _ => "",
     };
     if !name.is_empty() {
@@ -107,7 +107,7 @@ fn print(args: &Cat, source: &Source, damage: &mut Damage, output: &mut Output) 
             "{path}: a superchunk that is no array has no rows (--slice takes items)"
         ));
     }
-    if args.to == Some(TextFormat::Npy) {
+    if args.print.to == Some(DataFormat::Npy) {
         if slice.is_none() && length % size != 0 {
             return Err(failure!(
                 "{path}: {length} bytes are not a whole number of items of {size} (--slice : takes those that are)"
@@ -123,15 +123,16 @@ fn print(args: &Cat, source: &Source, damage: &mut Damage, output: &mut Output) 
 }
 
 pub fn run(args: &Cat) -> Result<Exit> {
-    let options = options::frame(options::reading(&args.reading, args.unchecked), &args.frame);
-    let (source, mut damage) = Source::open(&args.path, &options, args.skip_damaged)?;
+    let options =
+        options::frame(options::reading(&args.print.source.reading), &args.print.source.frame);
+    let (source, mut damage) = Source::open(&args.print.path, &options, args.print.skip_damaged)?;
     let array = source.array()?;
     if array.is_none() {
         check_slice(args.select.slice.as_ref(), "a superchunk")?;
     }
-    printed(args.output.output.as_deref(), args.output.force, |output| {
+    printed(args.print.output.output.as_deref(), args.print.output.force, |output| {
         match &array {
-            Some(array) => array::cat::array(args, &args.path, array, &mut damage, output)?,
+            Some(array) => array::cat::array(args, &args.print.path, array, &mut damage, output)?,
             None => print(args, &source, &mut damage, output)?,
         }
         Ok(Exit::damaged(damage.found))

@@ -23,7 +23,7 @@ fn copy(
     format: Format,
 ) -> Result<Exit> {
     let (options, force) = (options::converting(args)?, args.output.force);
-    progress::begin("convert", args.common.quiet, false);
+    progress::begin("convert");
     let copied = match force {
         true => source.schunk.copy_replacing(out, format, &options),
         false => source.schunk.copy_to(out, format, &options),
@@ -44,7 +44,7 @@ fn to_file(source: &Source, damage: &mut Damage, args: &Convert, out: &str) -> R
 }
 
 pub fn run(args: &Convert, usage: &Usage, input: &str, out: &str, to: DataFormat) -> Result<Exit> {
-    let reading = options::frame(options::reading(&args.reading, args.unchecked), &args.frame);
+    let reading = options::frame(options::reading(&args.reading), &args.frame);
     let (source, mut damage) = Source::open(input, &reading, args.skip_damaged)?;
     if let Some(array) = source.array()? {
         let dataset = Dataset::of_array(input, array);
@@ -61,9 +61,7 @@ pub fn run(args: &Convert, usage: &Usage, input: &str, out: &str, to: DataFormat
             return Err(failure!("{input}: a superchunk that is no array has no rows"));
         }
     };
-    if !args.common.quiet {
-        let n = source.schunk.len();
-        report::note(&format!("{out}: {n} byte{} converted", plural(n)));
-    }
+    let n = source.schunk.len();
+    report::note(&format!("{out}: {n} byte{} converted", plural(n)));
     Ok(code)
 }

@@ -126,10 +126,10 @@ fn reported<T>(result: Result<Option<T>>, is_damaged: &mut bool) -> Result<Optio
 }
 
 pub fn run(args: &Info) -> Result<Exit> {
-    if detect::format(&args.path, args.frame.at).is_some_and(detect::is_frame) {
+    if detect::format(&args.path, args.source.frame.at).is_some_and(detect::is_frame) {
         return array::info::run(args);
     }
-    let options = options::frame(options::reading(&args.reading, args.unchecked), &args.frame);
+    let options = options::frame(options::reading(&args.source.reading), &args.source.frame);
     let (source, damage) = Source::open(&args.path, &options, args.skip_damaged)?;
     let mut is_damaged = damage.found;
     let metadata = reported(metadata(&source), &mut is_damaged)?;

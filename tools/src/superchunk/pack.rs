@@ -69,7 +69,6 @@ pub fn run(args: &Pack, usage: &Usage, input: &str, out: &str) -> Result<Exit> {
         return array::pack::npy(args, usage, input, out);
     }
     check(args, input)?;
-    let packing =
-        Packing { command: "pack", done: "packed", from: input, out, quiet: args.common.quiet };
+    let packing = Packing { command: "pack", done: "packed", from: input, out };
     packing::run(&packing, |input| open(args, input, out))
 }

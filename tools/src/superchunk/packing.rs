@@ -43,7 +43,6 @@ pub struct Packing<'a> {
     pub done: &'static str,
     pub from: &'a str,
     pub out: &'a str,
-    pub quiet: bool,
 }
 
 /// Returns the bytes of one index of the first dimension.
@@ -178,7 +177,7 @@ fn check_length(input: &Input, bytes: u64, expected: Option<&Expected>) -> Resul
 pub fn run(packing: &Packing, open: impl FnOnce(&mut Input) -> Result<Opened>) -> Result<Exit> {
     signals::catch();
     let mut input = Input::open(packing.from, Some(packing.out))?;
-    progress::begin(packing.command, packing.quiet, false);
+    progress::begin(packing.command);
     let added = open(&mut input).and_then(|mut opened| {
         let bytes = add_content(&mut input, &mut opened.target, packing.out)?;
         check_length(&input, bytes, opened.expected.as_ref())?;
@@ -190,8 +189,6 @@ pub fn run(packing: &Packing, open: impl FnOnce(&mut Input) -> Result<Opened>) -
     });
     progress::end();
     let (target, bytes) = added?;
-    if !packing.quiet {
-        target.note(packing, bytes)?;
-    }
+    target.note(packing, bytes)?;
     Ok(Exit::Done)
 }

@@ -12,7 +12,7 @@ fn unpack_to_file(source: &Source, damage: &mut Damage, args: &Unpack, out: &str
     signals::catch();
     let (mut file, mut done) = (OutputFile::create(out, args.output.force)?, 0);
     let total = source.schunk.len();
-    progress::begin("unpack", args.common.quiet, false);
+    progress::begin("unpack");
     let written = source.stream(0..total, damage, |bytes| {
         done += bytes.len() as u64;
         progress::report(done, total);
@@ -24,14 +24,12 @@ fn unpack_to_file(source: &Source, damage: &mut Damage, args: &Unpack, out: &str
         return Err(Failure::Stopped);
     }
     file.complete()?;
-    if !args.common.quiet {
-        report::note(&format!("{out}: {total} byte{} unpacked", plural(total)));
-    }
+    report::note(&format!("{out}: {total} byte{} unpacked", plural(total)));
     Ok(())
 }
 
 pub fn run(args: &Unpack, input: &str, out: &str) -> Result<Exit> {
-    let options = options::reading(&args.reading, args.unchecked);
+    let options = options::reading(&args.reading);
     let (source, mut damage) = Source::open(input, &options, args.skip_damaged)?;
     source.check_metadata()?;
     if !files::is_standard(out) {
