@@ -244,7 +244,12 @@ impl OutputFile {
     pub fn failure(&self, error: io::Error) -> Failure {
         match &self.target {
             _ if signals::stopped() => Failure::Stopped,
-            Target::Direct(_) if is_standard(&self.path) => Failure::Output(error),
+            // a reader that has gone is no failure, whatever the name of the pipe
+            Target::Direct(_)
+                if is_standard(&self.path) || error.kind() == ErrorKind::BrokenPipe =>
+            {
+                Failure::Output(error)
+            }
             _ => system(&self.path)(error),
         }
     }

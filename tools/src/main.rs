@@ -28,6 +28,7 @@ use std::time::Instant;
 
 fn run(command: &Command, usage: &Usage) -> Result<Exit> {
     usage.check()?;
+    check_environment()?;
     match command {
         Command::Info(args) => commands::info::run(args, usage),
         Command::Ls(args) => commands::ls::run(args),
@@ -48,7 +49,7 @@ fn run(command: &Command, usage: &Usage) -> Result<Exit> {
         Command::Attr(args) => commands::attr::run(args),
         Command::Index(args) => commands::index::run(args),
         Command::Verify(args) => commands::verify::run(args, usage),
-        Command::Repair(args) => commands::repair::run(args),
+        Command::Repair(args) => commands::repair::run(args, usage),
         Command::Sum(args) => commands::sum::run(args, usage),
         Command::Identify(args) => commands::identify::run(args),
         Command::Stats(args) => commands::stats::run(args, usage),
@@ -56,6 +57,18 @@ fn run(command: &Command, usage: &Usage) -> Result<Exit> {
         Command::Tune(args) => commands::tune::run(args, usage),
         Command::View(args) => commands::view::run(args, usage),
         Command::Generate(args) => commands::generate::run(args),
+    }
+}
+
+/// Refuses a value that the library would ignore.
+fn check_environment() -> Result {
+    let threads = std::env::var_os("HOLDALL_THREADS").unwrap_or_default();
+    let threads = threads.to_string_lossy();
+    match threads.trim().parse::<usize>() {
+        Err(_) if !threads.is_empty() => {
+            Err(usage!("HOLDALL_THREADS takes a whole number, not '{threads}'"))
+        }
+        _ => Ok(()),
     }
 }
 

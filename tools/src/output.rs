@@ -36,8 +36,10 @@ impl<'a> Output<'a> {
     fn checked<T>(&self, result: io::Result<T>) -> Result<T> {
         result.map_err(|error| match &self.path {
             _ if crate::signals::stopped() => Failure::Stopped,
-            None => Failure::Output(error),
-            Some(path) => crate::failure::system(path)(error),
+            Some(path) if error.kind() != io::ErrorKind::BrokenPipe => {
+                crate::failure::system(path)(error)
+            }
+            _ => Failure::Output(error),
         })
     }
 

@@ -127,6 +127,7 @@ const TRANSLATIONS: &[(&str, &str)] = &[
     ("HOLDALL_OPT_LOCK", "--no-lock"),
     ("HOLDALL_FILTER_SHUFFLE or _BITSHUFFLE", "shuffle or bitshuffle"),
     ("HOLDALL_CHECKSUM_CRC32 or _NONE", "crc32 or none"),
+    ("HOLDALL_REPLACE and HOLDALL_APPEND accept it", "--force replaces it"),
     ("HOLDALL_REPLACE", "--force"),
     ("HOLDALL_APPEND", "--append"),
 ];

@@ -12,7 +12,7 @@ import threading
 import time
 import unittest
 
-from tool import LONG, TOOL, Base, digest, framed, sample
+from tool import LONG, TOOL, Base, digest, framed, run_once, sample
 
 COMMANDS = [
     "info",
@@ -618,6 +618,60 @@ class Info(Base):
         self.pack("a.bag", [b"x"])
         done = subprocess.run([TOOL, "count", "-v", self.path("a.bag")], capture_output=True)
         self.assertRegex(done.stderr.decode(), r"^count: \d+\.\d{3} s\n$")
+
+    def test_quiet_and_verbose_may_precede_the_command(self):
+        before = run_once("-q", "pack", "-", "a.bagz", cwd=self.folder.name, stdin=b"x\n")
+        self.assertEqual((before.returncode, before.stderr), (0, b""))
+        done = run_once("-v", "count", self.path("a.bagz"))
+        self.assertRegex(done.stderr.decode(), r"^count: \d+\.\d{3} s\n$")
+
+    def test_hints_name_options_of_the_command(self):
+        self.pack("a.bagz", [b"x"])
+        self.pack("b.bagz", [b"x"])
+        for command in (["merge", "a.bagz", "a.bagz", "b.bagz"], ["convert", "a.bagz", "b.bagz"]):
+            message, _ = self.fails(*command)
+            self.assertEqual(
+                message, "holdall: b.bagz: it is there already (--force replaces it)\n"
+            )
+
+    def test_a_wrong_number_of_threads_in_the_environment_is_named(self):
+        self.pack("a.bagz", [b"x"])
+        for value, code in [("x", 2), ("-1", 2), ("1.5", 2), ("1", 0), ("0", 0), ("", 0)]:
+            environment = dict(os.environ, HOLDALL_THREADS=value)
+            done = run_once("count", "a.bagz", cwd=self.folder.name, env=environment)
+            self.assertEqual(done.returncode, code, value)
+            if code:
+                self.assertIn(f"HOLDALL_THREADS takes a whole number, not '{value}'", done.stderr.decode())
+
+    def test_a_closed_pipe_is_no_error_whatever_its_name(self):
+        self.pack("a.bagz", [b"x" * 100] * 20000)
+        for out in ("-", "/dev/stdout"):
+            for command in (["cat", "a.bagz", "-o", out], ["convert", "a.bagz", out, "--to", "lines"]):
+                p = subprocess.Popen(
+                    [TOOL, "-q", *command],
+                    cwd=self.folder.name,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                )
+                p.stdout.close()
+                message = p.stderr.read()
+                p.stderr.close()
+                self.assertEqual((p.wait(), message), (0, b""), command)
+
+    def test_options_of_other_containers_are_refused(self):
+        self.pack("a.bagz", [b"x"])
+        self.good("pack", "-q", "-", "a.blp", stdin=b"x")
+        for args in (
+            ["pack", "--filters", "shuffle", "-", "b.bagz"],
+            ["convert", "--filters", "shuffle", "a.bagz", "b.bagz"],
+            ["convert", "--chunk-size", "4K", "a.bagz", "b.bagz"],
+            ["sum", "--codec", "zstd", "a.blp"],
+            ["verify", "--limits", "tail", "a.blp"],
+            ["repair", "--limits", "tail", "a.blp"],
+        ):
+            self.assertIn(f"{args[1]} is for ", self.fails(*args, code=2, stdin=b"x")[0])
+        # the option fits one of them
+        self.good("sum", "--limits", "tail", "a.bagz", "a.blp")
 
     def test_missing_files_are_named(self):
         message, _ = self.fails("info", "nope.bag")

@@ -415,7 +415,7 @@ pub struct Repair {
     #[arg(long, value_name = "BYTES", value_parser = values::size, allow_negative_numbers = true)]
     pub memory_limit: Option<u64>,
     /// Location of the limits of a bag [default: tail]
-    #[arg(long, value_name = "LOCATION")]
+    #[arg(long, value_name = "LOCATION", help_heading = groups::BAGS)]
     pub limits: Option<values::Limits>,
     /// Print what a repair would do, with its exit code, and change nothing
     #[arg(short = 'n', long)]

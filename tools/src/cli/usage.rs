@@ -1,6 +1,7 @@
 //! Wrong usage: one line that names the option, its value and what is allowed.
 
 use super::{groups, help};
+use crate::detect;
 use crate::failure::{Failure, Result};
 use crate::report::shortened;
 use crate::usage;
@@ -56,15 +57,33 @@ impl Usage {
     /// Refuses the options under headings of other containers. `container` is "bag", "superchunk"
     /// or "dataset".
     pub fn fit(&self, container: &str) -> Result {
-        let others: &[&str] = match container {
-            "bag" => &[groups::SUPERCHUNKS, groups::DATASETS, groups::NOT_BAGS],
-            "superchunk" => &[groups::BAGS, groups::DATASETS],
-            _ => &[groups::BAGS, groups::SUPERCHUNKS],
+        self.fit_any(&[container])
+    }
+
+    /// Refuses the options that fit none of the containers at some paths. Missing ones are reported
+    /// when they are opened.
+    pub fn fit_paths(&self, paths: &[String], at: Option<u64>) -> Result {
+        let there = paths.iter().filter(|path| !detect::is_missing(path));
+        let kinds: Vec<_> = there.map(|path| detect::container(path, at).name()).collect();
+        self.fit_any(&kinds)
+    }
+
+    fn fit_any(&self, containers: &[&str]) -> Result {
+        let others = |container: &str| -> &[&str] {
+            match container {
+                "bag" => &[groups::SUPERCHUNKS, groups::DATASETS, groups::NOT_BAGS],
+                "superchunk" => &[groups::BAGS, groups::DATASETS],
+                _ => &[groups::BAGS, groups::SUPERCHUNKS],
+            }
+        };
+        let Some(first) = containers.first() else {
+            return Ok(());
         };
         for (name, heading) in &self.given {
-            if let Some(heading) = heading.as_deref().filter(|heading| others.contains(heading)) {
+            let heading = heading.as_deref().unwrap_or_default();
+            if containers.iter().all(|container| others(container).contains(&heading)) {
                 let whose = heading.trim_start_matches("Options for ");
-                return Err(usage!("--{name} is for {whose}, and this is a {container}"));
+                return Err(usage!("--{name} is for {whose}, and this is a {first}"));
             }
         }
         Ok(())

@@ -14,6 +14,7 @@ pub fn run(args: &Pack, usage: &Usage) -> Result<Exit> {
         None if is_named_superchunk => {}
         _ => {
             usage.fit("bag")?;
+            usage.refuse(&["filters"], "superchunks and arrays")?;
             return bag::pack::run(args, usage, inputs, out);
         }
     }

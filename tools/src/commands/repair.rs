@@ -12,6 +12,7 @@
 
 use crate::cli::Repair;
 use crate::cli::groups::BagInput;
+use crate::cli::usage::Usage;
 use crate::detect::{self, Container};
 use crate::failure::{Exit, Result, library};
 use crate::output::Output;
@@ -93,8 +94,9 @@ fn verify_records(args: &Repair) -> Result<(bool, u64)> {
     Ok((fault.is_none(), corrupt))
 }
 
-pub fn run(args: &Repair) -> Result<Exit> {
+pub fn run(args: &Repair, usage: &Usage) -> Result<Exit> {
     let path = &args.path;
+    usage.fit_paths(std::slice::from_ref(path), None)?;
     let had_corrupt_metadata = has_corrupt_metadata(args);
     let options = repair_options(common_options(args)?, args);
     let repaired = holdall::repair(path, &options).map_err(library(path))?;

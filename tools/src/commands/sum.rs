@@ -121,7 +121,8 @@ impl Summing<'_> {
     }
 }
 
-pub fn run(args: &Sum, _usage: &Usage) -> Result<Exit> {
+pub fn run(args: &Sum, usage: &Usage) -> Result<Exit> {
+    usage.fit_paths(&args.paths, args.source.frame.at)?;
     signals::catch();
     let summing = Summing {
         args,

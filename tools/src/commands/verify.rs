@@ -219,6 +219,7 @@ impl Verification<'_, '_> {
 pub fn run(args: &Verify, usage: &Usage) -> Result<Exit> {
     signals::catch();
     usage.refuse(&["unchecked"], "commands that print or copy content")?;
+    usage.fit_paths(&args.paths, args.source.frame.at)?;
     let options = options::source(&args.source)?;
     let mut output = Output::standard();
     let mut verification = Verification { args, output: &mut output };
