@@ -2,7 +2,7 @@
 
 use crate::cli::values::DataFormat;
 use crate::files;
-use holdall::{Format, Kind, Options, Schunk};
+use holdall::{Array, Format, Kind, Options, Schunk, Status};
 use std::io::Read;
 use std::path::Path;
 
@@ -35,7 +35,10 @@ impl Container {
 /// Returns the format and kind of a path, or of the frame at an offset in it.
 pub fn identify(path: &str, at: Option<u64>) -> holdall::Result<(Format, Kind)> {
     let Some(at) = at else {
-        return holdall::identify(path);
+        return holdall::identify(path).map(|(format, kind)| match format {
+            Format::Bloscpack if is_bloscpack_array(path) => (format, Kind::Array),
+            _ => (format, kind),
+        });
     };
     let frame = Schunk::open_with(path, &Options::new().frame_offset(at).skip_corrupt(true))?;
     let has = |name: &str| matches!(frame.attribute(name), Ok(Some(_)));
@@ -46,6 +49,19 @@ pub fn identify(path: &str, at: Option<u64>) -> holdall::Result<(Format, Kind)> 
     } else {
         (Format::B2Frame, Kind::Schunk)
     })
+}
+
+/// Returns whether the metadata of a Bloscpack file make it an array, also if it is damaged.
+fn is_bloscpack_array(path: &str) -> bool {
+    let options = Options::new().skip_corrupt(true);
+    let has_metadata = || {
+        let opened = Schunk::open_with(path, &options);
+        opened.is_ok_and(|schunk| matches!(schunk.attribute(""), Ok(Some(_))))
+    };
+    match Array::open_with(path, &options) {
+        Ok(_) => true,
+        Err(error) => error.status() != Status::Type && has_metadata(),
+    }
 }
 
 /// Returns the container at a path, also of one that is broken; a bag if it is unknown: its reader
@@ -65,7 +81,7 @@ pub fn format(path: &str, at: Option<u64>) -> Option<Format> {
 
 /// Returns whether nothing is at a path.
 pub fn is_missing(path: &str) -> bool {
-    holdall::identify(path).is_err_and(|error| error.status() == holdall::Status::Missing)
+    holdall::identify(path).is_err_and(|error| error.status() == Status::Missing)
 }
 
 pub fn format_name(format: Format) -> &'static str {

@@ -71,6 +71,7 @@ class Array(Blp):
         lines = self.good("info", "a.blp").decode()
         for expected in ["kind: +array\n", "dtype: +<u8\n", "shape: +2, 3, 4\n", "order: +C\n"]:
             self.assertRegex(lines, expected)
+        self.assertEqual(self.good("identify", "a.blp"), b"a.blp: bloscpack array\n")
         # The shape has more items than the content.
         self.array("a.blp", items(23), "<u8", [2, 3, 4])
         for args in [["info"], ["cat"]]:

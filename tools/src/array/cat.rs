@@ -188,14 +188,13 @@ pub fn refuse_terminal(args: &Cat, is_table: bool) -> Result {
 /// Runs `holdall cat` of an array or a table.
 pub fn run(args: &Cat) -> Result<Exit> {
     let path = &args.print.path;
-    let options = options::reading(&args.print.source.reading);
-    let options = dataset::skipping(options, args.print.skip_damaged);
-    let dataset = Dataset::read(path, &args.print.source.frame, options)?;
+    let (source, skip_damaged) = (&args.print.source, args.print.skip_damaged);
+    let options = options::reading(&source.reading);
+    let (dataset, mut damage) = Dataset::read_skipping(path, &source.frame, options, skip_damaged)?;
     if dataset.table().is_some() {
         plain_slice(args, "a table")?;
     }
     refuse_terminal(args, dataset.table().is_some())?;
-    let mut damage = Damage::new(path);
     output::printed(args.print.output.output.as_deref(), args.print.output.force, |output| {
         match &dataset.content {
             Content::Array(content) => array(args, path, content, &mut damage, output)?,

@@ -3,6 +3,7 @@
 use super::attributes;
 use crate::cli::groups::FrameInput;
 use crate::failure::{Result, library, system};
+use crate::superchunk::source::Damage;
 use crate::{detect, failure, options};
 use holdall::{Array, Format, Kind, Options, Order, Table};
 use std::path::Path;
@@ -30,11 +31,6 @@ pub fn in_c_order(array: &Array) -> bool {
     array.order() == Order::C || array.shape().len() < 2
 }
 
-/// Adds that damage is skipped.
-pub fn skipping(options: Options, skip_damaged: bool) -> Options {
-    if skip_damaged { options.skip_corrupt(true) } else { options }
-}
-
 impl Dataset {
     /// Opens what is at a path for reading.
     pub fn read(path: &str, frame: &FrameInput, options: Options) -> Result<Dataset> {
@@ -47,9 +43,24 @@ impl Dataset {
         Dataset::of(path, frame.at, format, content)
     }
 
+    /// The same; with `skip_damaged`, damage reads as zeros. That outside of chunks of a Bloscpack
+    /// file is reported.
+    pub fn read_skipping(
+        path: &str,
+        frame: &FrameInput,
+        options: Options,
+        skip_damaged: bool,
+    ) -> Result<(Dataset, Damage)> {
+        let damage = match detect::format(path, frame.at) {
+            Some(Format::Bloscpack) => Damage::of(path, &options, skip_damaged)?,
+            _ => Damage::new(path),
+        };
+        Ok((Dataset::read(path, frame, options.skip_corrupt(skip_damaged))?, damage))
+    }
+
     /// Opens what is at a path for reading and changes.
     pub fn open_for_writing(path: &str, options: &Options) -> Result<Dataset> {
-        let (format, kind) = holdall::identify(path).map_err(library(path))?;
+        let (format, kind) = detect::identify(path, None).map_err(library(path))?;
         let content = match kind {
             Kind::Table => Table::open_for_writing(path, options).map(Content::Table),
             _ => Array::open_for_writing(path, options).map(Content::Array),

@@ -1,15 +1,16 @@
-//! `holdall info` of arrays and tables.
+//! `holdall info` of superchunks, arrays and tables.
 
 use super::attributes;
 use super::coding::Coding;
-use super::dataset::{self, Content, Dataset};
+use super::dataset::{Content, Dataset};
 use super::files;
 use crate::cli::Info;
-use crate::failure::{Exit, Result, library};
+use crate::failure::{Exit, Failure, Result, library};
 use crate::output::Output;
-use crate::report::{plural, printable, size, stored_size};
+use crate::report::{self, plural, printable, size, stored_size};
+use crate::superchunk::source::Damage;
 use crate::{detect, options};
-use holdall::{Array, Checksum, Format, Kind, Options, Schunk, Table};
+use holdall::{Array, Checksum, Format, Kind, Options, Order, Schunk, Table};
 use serde_json::{Map, Value as Json, json};
 use std::fmt::Display;
 
@@ -17,270 +18,284 @@ use std::fmt::Display;
 const SHORT_VALUE: usize = 1024;
 const SHORT_LINE: usize = 200;
 
-/// Properties of a frame that are not of the array.
-struct Frame {
-    schunk: Schunk,
-    stored: u64,
-    /// Chunks of one value, which take no room.
-    special: u64,
+/// What is printed, as members of a JSON object and as lines.
+#[derive(Default)]
+struct Facts {
+    members: Map<String, Json>,
+    lines: Vec<String>,
 }
 
-impl Frame {
-    fn of(dataset: &Dataset) -> Option<Frame> {
-        let options = Options::new().frame_offset(dataset.at.unwrap_or(0));
-        let is_frame = detect::is_frame(dataset.format);
-        let schunk = is_frame.then(|| Schunk::open_with(&dataset.path, &options).ok())??;
-        let is_special =
-            |i: &u64| matches!(schunk.chunk_info(*i), Ok(info) if info.stored_bytes == 0);
-        let special = (0..schunk.chunks()).filter(is_special).count() as u64;
-        Some(Frame { stored: schunk.chunks() - special, special, schunk })
+impl Facts {
+    fn member(&mut self, name: &str, value: Json) {
+        self.members.insert(name.to_owned(), value);
     }
 
-    fn checksum(&self) -> &'static str {
-        match self.schunk.encoding().checksum {
-            Checksum::Crc32 => "crc32",
-            _ => "none",
+    fn line(&mut self, name: &str, text: impl Display) {
+        self.lines.push(format!("{:<14}{text}", format!("{name}:")));
+    }
+
+    /// A value that is a member and a line of the same name.
+    fn put(&mut self, name: &str, value: Json, text: impl Display) {
+        self.member(&name.replace(' ', "_"), value);
+        self.line(name, text);
+    }
+
+    fn text(&mut self, name: &str, text: &str) {
+        self.put(name, json!(text), printable(text));
+    }
+
+    fn number(&mut self, name: &str, n: u64) {
+        self.put(name, json!(n), n);
+    }
+
+    /// Lines under a heading.
+    fn list(&mut self, name: &str, lines: Vec<String>) {
+        if lines.is_empty() {
+            return self.line(name, "none");
+        }
+        self.lines.push(format!("{name}:"));
+        self.lines.extend(lines.into_iter().map(|line| format!("  {line}")));
+    }
+
+    fn container(&mut self, path: &str, format: Format, kind: Kind) {
+        self.text("path", path);
+        self.text("format", detect::format_name(format));
+        self.text("kind", detect::kind_name(kind));
+    }
+
+    fn sizes(&mut self, content: u64, stored: u64) {
+        self.put("nbytes", json!(content), size(content));
+        self.put("cbytes", json!(stored), stored_size(stored, content));
+    }
+
+    fn print(self, is_json: bool, output: &mut Output) -> Result {
+        match is_json {
+            true => output.line(Json::Object(self.members)),
+            false => self.lines.iter().try_for_each(|line| output.line(line)),
         }
     }
-
-    /// The names of the metalayers, and their values unless they are damaged.
-    fn metalayers(&self) -> impl Iterator<Item = (&str, Option<&[u8]>)> {
-        let value = |name| self.schunk.attribute(name).ok().flatten();
-        let names = self.schunk.attribute_names().into_iter();
-        names.map(move |name| (name, value(name)))
-    }
 }
-
-/// A short value of MessagePack.
-fn short(value: &[u8], most: usize) -> Option<Json> {
-    Some(value).filter(|value| value.len() <= most).and_then(attributes::to_json)
-}
-
-// ---- JSON
-
-/// The members of an array: ndim, shape, chunkshape, blockshape, dtype, codec, filters, metalayers,
-/// and what a frame has beside these.
-pub fn members(dataset: &Dataset, array: &Array) -> Map<String, Json> {
-    let (coding, frame) = (Coding::of(dataset, array), Frame::of(dataset));
-    let mut members = Map::new();
-    let mut put = |name: &str, value: Json| drop(members.insert(name.to_owned(), value));
-    put("ndim", json!(array.shape().len()));
-    put("shape", json!(array.shape()));
-    put("chunkshape", json!(array.chunk_shape()));
-    put("blockshape", json!(array.block_shape()));
-    put("dtype", json!(array.dtype()));
-    if dataset.format != Format::Bloscpack {
-        put("codec", json!(coding.codec));
-    }
-    put("filters", json!(coding.filters));
-    let layer = |(name, value): (&str, Option<&[u8]>)| {
-        let value = value?;
-        let about = json!({ "bytes": value.len(), "value": short(value, SHORT_VALUE) });
-        Some((name.to_owned(), about))
-    };
-    let layers = frame.as_ref().map(|frame| frame.metalayers().filter_map(layer).collect());
-    put("metalayers", Json::Object(layers.unwrap_or_default()));
-    if let Some(frame) = frame {
-        put("level", json!(coding.level));
-        put("sparse", json!(frame.schunk.is_sparse()));
-        put("chunks", json!(frame.stored + frame.special));
-        put("chunks_stored", json!(frame.stored));
-        put("chunks_special", json!(frame.special));
-        put("checksum", json!(frame.checksum()));
-    }
-    members
-}
-
-fn column_members(table: &Table) -> Json {
-    let member = |name: &str| {
-        let array = table.column(name)?;
-        Some(json!({
-            "name": name,
-            "dtype": array.dtype(),
-            "shape": array.shape(),
-            "chunk": array.chunk_shape(),
-            "nbytes": array.content_bytes(),
-            "rows_stored": table.stored_rows(name),
-        }))
-    };
-    table.column_names().filter_map(member).collect()
-}
-
-fn print_json(dataset: &Dataset, output: &mut Output) -> Result {
-    let (nbytes, cbytes) = sizes(dataset)?;
-    let mut about = json!({
-        "path": dataset.path,
-        "format": detect::format_name(dataset.format),
-        "kind": detect::kind_name(kind(dataset)),
-        "nbytes": nbytes,
-        "cbytes": cbytes,
-    });
-    let mut attributes = Map::new();
-    for name in dataset.attribute_names() {
-        let text = dataset.attribute(name)?;
-        let value = serde_json::from_str(&text).unwrap_or(Json::String(text));
-        attributes.insert(name.to_owned(), value);
-    }
-    if let Json::Object(about) = &mut about {
-        match &dataset.content {
-            Content::Table(table) => {
-                about.insert("rows".to_owned(), json!(table.rows()));
-                about.insert("columns".to_owned(), column_members(table));
-            }
-            Content::Array(array) => {
-                about.insert("chunk".to_owned(), json!(array.chunk_shape()));
-                about.append(&mut members(dataset, array));
-            }
-        }
-        about.insert("attrs".to_owned(), Json::Object(attributes));
-    }
-    output.line(about)
-}
-
-// ---- lines
 
 fn numbers(numbers: &[u64]) -> String {
-    let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
-    numbers.join(", ")
+    numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn put(output: &mut Output, name: &str, value: impl Display) -> Result {
-    output.line(format_args!("{:<14}{value}", format!("{name}:")))
+fn name(value: impl std::fmt::Debug) -> String {
+    format!("{value:?}").to_lowercase()
 }
 
-/// Prints an array as lines, without its sizes.
-pub fn lines(dataset: &Dataset, array: &Array, output: &mut Output) -> Result {
-    let (coding, frame) = (Coding::of(dataset, array), Frame::of(dataset));
-    put(output, "dtype", printable(&array.dtype()))?;
-    put(output, "ndim", array.shape().len())?;
-    put(output, "shape", numbers(array.shape()))?;
-    put(output, "chunk", numbers(array.chunk_shape()))?;
-    put(output, "block", numbers(array.block_shape()))?;
+// ---- Bloscpack files
+
+fn dialect(version: i32) -> &'static str {
+    match version {
+        0 => "v0",
+        1 => "v1",
+        2 => "v2",
+        3 => "v3",
+        103 => "rfc",
+        _ => "unknown",
+    }
+}
+
+/// Reports a failure that does not prevent the rest of the output.
+fn reported<T>(result: Result<T>, is_damaged: &mut bool) -> Result<Option<T>> {
+    match result {
+        Err(Failure::Message(text)) => {
+            *is_damaged = true;
+            report::error(&text);
+            Ok(None)
+        }
+        result => result.map(Some),
+    }
+}
+
+/// Describes a superchunk, or an array in a Bloscpack file. Returns whether it is damaged.
+fn bloscpack(args: &Info, kind: Kind, options: Options, facts: &mut Facts) -> Result<bool> {
+    let path = &args.path;
+    let mut is_damaged = Damage::of(path, &options, args.skip_damaged)?.found;
+    let options = options.skip_corrupt(args.skip_damaged);
+    let schunk = Schunk::open_with(path, &options).map_err(library(path))?;
+    let metadata = schunk.attribute("").map_err(library(path));
+    let metadata = reported(metadata, &mut is_damaged)?.flatten();
+    let array = match kind {
+        Kind::Array => {
+            reported(Array::open_with(path, &options).map_err(library(path)), &mut is_damaged)?
+        }
+        _ => None,
+    };
+    facts.container(path, Format::Bloscpack, array.as_ref().map_or(Kind::Schunk, |_| Kind::Array));
+    facts.text("dialect", dialect(schunk.version()));
+    facts.sizes(schunk.len(), schunk.stored_bytes().map_err(library(path))?);
+    facts.number("chunks", schunk.chunks());
+    let chunk_size = schunk.chunk_size() as u64;
+    facts.put("chunk size", json!(chunk_size), size(chunk_size));
+    facts.number("typesize", schunk.type_size() as u64);
+    let encoding = schunk.encoding();
+    facts.text("codec", &encoding.codec.map_or("mixed".to_owned(), name));
+    facts.text("checksum", &name(encoding.checksum));
+    // text that is no JSON is a string, so that it is seen as it is and harms nothing
+    let (value, text) = metadata.map_or((Json::Null, "none".to_owned()), |stored| {
+        let text = String::from_utf8_lossy(stored);
+        match serde_json::from_slice(stored) {
+            Ok(value) => (value, printable(&text)),
+            Err(_) => (json!(text), json!(text).to_string()),
+        }
+    });
+    facts.put("metadata", value, text);
+    if let Some(array) = array {
+        let order = if array.order() == Order::Fortran { "F" } else { "C" };
+        let dataset = Dataset::of_array(path, array);
+        dataset.array().into_iter().for_each(|array| array_facts(facts, &dataset, array));
+        facts.text("order", order);
+    }
+    Ok(is_damaged)
+}
+
+// ---- arrays
+
+fn array_facts(facts: &mut Facts, dataset: &Dataset, array: &Array) {
+    let coding = Coding::of(dataset, array);
+    facts.text("dtype", &array.dtype());
+    facts.number("ndim", array.shape().len() as u64);
+    facts.put("shape", json!(array.shape()), numbers(array.shape()));
+    facts.put("chunk", json!(array.chunk_shape()), numbers(array.chunk_shape()));
+    facts.member("chunkshape", json!(array.chunk_shape()));
+    facts.member("blockshape", json!(array.block_shape()));
+    facts.line("block", numbers(array.block_shape()));
     if dataset.format != Format::Bloscpack {
         let codec = coding.codec.as_deref().unwrap_or("unknown");
         let level = coding.level.map_or(String::new(), |level| format!(", level {level}"));
-        put(output, "codec", format_args!("{codec}{level}"))?;
+        facts.put("codec", json!(coding.codec), format_args!("{codec}{level}"));
     }
     let filters = match coding.filters.as_slice() {
         [] => "none".to_owned(),
         filters => filters.join(", "),
     };
-    put(output, "filters", filters)?;
-    let Some(frame) = frame else { return Ok(()) };
-    let (all, special) = (frame.stored + frame.special, frame.special);
-    put(output, "chunks", format_args!("{all}, {special} of them all of one value"))?;
-    let storage = if frame.schunk.is_sparse() {
-        "sparse, a file for each chunk"
-    } else {
-        "contiguous, one file"
-    };
-    put(output, "storage", storage)?;
-    put(output, "checksum", frame.checksum())?;
-    metalayer_lines(&frame, output)
-}
-
-fn metalayer_lines(frame: &Frame, output: &mut Output) -> Result {
-    let none = frame.schunk.attribute_names().is_empty();
-    output.line(if none { "metalayers:   none" } else { "metalayers:" })?;
-    for (name, value) in frame.metalayers() {
-        let name = printable(name);
-        match value.map(|value| (value.len(), short(value, SHORT_LINE))) {
-            None => output.line(format_args!("  {name}: damaged"))?,
-            Some((n, None)) => {
-                output.line(format_args!("  {name}: {n} byte{}", plural(n as u64)))?
-            }
-            Some((n, Some(value))) => {
-                let value = printable(&value.to_string());
-                output.line(format_args!("  {name}: {n} byte{}, {value}", plural(n as u64)))?;
-            }
-        }
+    facts.put("filters", json!(coding.filters), filters);
+    facts.member("metalayers", json!({}));
+    let options = Options::new().frame_offset(dataset.at.unwrap_or(0));
+    if detect::is_frame(dataset.format)
+        && let Ok(schunk) = Schunk::open_with(&dataset.path, &options)
+    {
+        facts.member("level", json!(coding.level));
+        frame_facts(facts, &schunk);
     }
-    Ok(())
 }
 
-fn column_lines(table: &Table, output: &mut Output) -> Result {
-    put(output, "rows", table.rows())?;
-    put(output, "columns", table.column_names().count())?;
+/// Describes the frame of an array.
+fn frame_facts(facts: &mut Facts, schunk: &Schunk) {
+    // chunks of one value, which take no room
+    let is_special = |i: &u64| schunk.chunk_info(*i).is_ok_and(|info| info.stored_bytes == 0);
+    let (all, special) = (schunk.chunks(), (0..schunk.chunks()).filter(is_special).count() as u64);
+    facts.put("chunks", json!(all), format_args!("{all}, {special} of them all of one value"));
+    facts.member("chunks_stored", json!(all - special));
+    facts.member("chunks_special", json!(special));
+    facts.member("sparse", json!(schunk.is_sparse()));
+    facts.line(
+        "storage",
+        if schunk.is_sparse() { "sparse, a file for each chunk" } else { "contiguous, one file" },
+    );
+    let has_checksums = schunk.encoding().checksum == Checksum::Crc32;
+    facts.text("checksum", if has_checksums { "crc32" } else { "none" });
+    let (mut layers, mut lines) = (Map::new(), Vec::new());
+    for name in schunk.attribute_names() {
+        let shown = printable(name);
+        let Ok(Some(value)) = schunk.attribute(name) else {
+            lines.push(format!("{shown}: damaged"));
+            continue;
+        };
+        let short = |most| Some(value).filter(|v| v.len() <= most).and_then(attributes::to_json);
+        layers
+            .insert(name.to_owned(), json!({ "bytes": value.len(), "value": short(SHORT_VALUE) }));
+        let text = short(SHORT_LINE)
+            .map_or(String::new(), |value| format!(", {}", printable(&value.to_string())));
+        lines.push(format!("{shown}: {} byte{}{text}", value.len(), plural(value.len() as u64)));
+    }
+    facts.member("metalayers", Json::Object(layers));
+    facts.list("metalayers", lines);
+}
+
+// ---- tables
+
+fn table_facts(facts: &mut Facts, table: &Table) {
+    facts.number("rows", table.rows());
+    let (mut members, mut lines) = (Vec::new(), Vec::new());
     for name in table.column_names() {
         let Some(array) = table.column(name) else {
             continue;
         };
-        let stored = table.stored_rows(name).unwrap_or(table.rows());
-        let more = match stored.wrapping_sub(table.rows()) {
+        let (dtype, shape) = (array.dtype(), array.shape());
+        let more = match table.stored_rows(name).map_or(0, |n| n.wrapping_sub(table.rows())) {
             0 => String::new(),
             more => format!(", {more} more rows that other columns lack"),
         };
-        output.line(format_args!(
+        lines.push(format!(
             "  {}: {} [{}], {} bytes, chunks of {}{more}",
             printable(name),
-            printable(&array.dtype()),
-            numbers(array.shape()),
+            printable(&dtype),
+            numbers(shape),
             array.content_bytes(),
             array.chunk_shape().first().unwrap_or(&1),
-        ))?;
+        ));
+        members.push(json!({
+            "name": name,
+            "dtype": dtype,
+            "shape": shape,
+            "chunk": array.chunk_shape(),
+            "nbytes": array.content_bytes(),
+            "rows_stored": table.stored_rows(name),
+        }));
     }
-    Ok(())
-}
-
-fn attribute_lines(dataset: &Dataset, output: &mut Output) -> Result {
-    let names = dataset.attribute_names();
-    output.line(if names.is_empty() { "attributes:   none" } else { "attributes:" })?;
-    for name in names {
-        let value = printable(&dataset.attribute(name)?);
-        output.line(format_args!("  {}: {value}", printable(name)))?;
-    }
-    Ok(())
-}
-
-fn print_lines(dataset: &Dataset, output: &mut Output) -> Result {
-    let (nbytes, cbytes) = sizes(dataset)?;
-    put(output, "path", printable(&dataset.path))?;
-    put(output, "format", detect::format_name(dataset.format))?;
-    put(output, "kind", detect::kind_name(kind(dataset)))?;
-    put(output, "nbytes", size(nbytes))?;
-    put(output, "cbytes", stored_size(cbytes, nbytes))?;
-    match &dataset.content {
-        Content::Table(table) => column_lines(table, output)?,
-        Content::Array(array) => lines(dataset, array, output)?,
-    }
-    // those of a frame are metalayers
-    if !detect::is_frame(dataset.format) {
-        attribute_lines(dataset, output)?;
-    }
-    Ok(())
+    facts.put("columns", json!(members), table.column_names().count());
+    facts.lines.append(&mut lines);
 }
 
 // ---- the command
 
-/// The bytes of the items, and those on disk.
-fn sizes(dataset: &Dataset) -> Result<(u64, u64)> {
-    let (content, stored) = match &dataset.content {
-        Content::Table(table) => (table.content_bytes(), table.stored_bytes()),
-        Content::Array(array) => (array.content_bytes(), array.stored_bytes()),
+fn dataset_facts(facts: &mut Facts, dataset: &Dataset) -> Result {
+    let (kind, content, stored) = match &dataset.content {
+        Content::Table(table) => (Kind::Table, table.content_bytes(), table.stored_bytes()),
+        Content::Array(array) => (Kind::Array, array.content_bytes(), array.stored_bytes()),
     };
-    Ok((content, stored.map_err(library(&dataset.path))?))
-}
-
-/// A frame without a shape is a superchunk, and opens as an array of one dimension.
-fn kind(dataset: &Dataset) -> Kind {
+    let kind = if dataset.format == Format::B2Frame { Kind::Schunk } else { kind };
+    facts.container(&dataset.path, dataset.format, kind);
+    facts.sizes(content, stored.map_err(library(&dataset.path))?);
     match &dataset.content {
-        _ if dataset.format == Format::B2Frame => Kind::Schunk,
-        Content::Table(_) => Kind::Table,
-        Content::Array(_) => Kind::Array,
+        Content::Table(table) => table_facts(facts, table),
+        Content::Array(array) => array_facts(facts, dataset, array),
     }
+    let (mut attributes, mut lines) = (Map::new(), Vec::new());
+    for name in dataset.attribute_names() {
+        let text = dataset.attribute(name)?;
+        lines.push(format!("{}: {}", printable(name), printable(&text)));
+        let value = serde_json::from_str(&text).unwrap_or(Json::String(text));
+        attributes.insert(name.to_owned(), value);
+    }
+    facts.member("attrs", Json::Object(attributes));
+    // those of a frame are metalayers
+    if !detect::is_frame(dataset.format) {
+        facts.list("attributes", lines);
+    }
+    Ok(())
 }
 
 pub fn run(args: &Info) -> Result<Exit> {
+    let (path, frame) = (&args.path, &args.source.frame);
     let options = options::reading(&args.source.reading);
-    let options = dataset::skipping(options, args.skip_damaged);
-    let dataset = Dataset::read(&args.path, &args.source.frame, options)?;
-    let mut output = Output::standard();
+    let (mut facts, mut output) = (Facts::default(), Output::standard());
+    if let Ok((Format::Bloscpack, kind)) = detect::identify(path, frame.at)
+        && !args.files
+    {
+        let is_damaged = bloscpack(args, kind, options, &mut facts)?;
+        facts.print(args.json, &mut output)?;
+        return output.finish(Exit::damaged(is_damaged));
+    }
+    let dataset = Dataset::read(path, frame, options.skip_corrupt(args.skip_damaged))?;
     if args.files {
         files::print(args, dataset, &mut output)?;
-    } else if args.json {
-        print_json(&dataset, &mut output)?;
     } else {
-        print_lines(&dataset, &mut output)?;
+        dataset_facts(&mut facts, &dataset)?;
+        facts.print(args.json, &mut output)?;
     }
     output.finish(Exit::Done)
 }

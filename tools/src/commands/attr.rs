@@ -11,13 +11,15 @@ use crate::detect::{self, Container};
 use crate::failure::{Exit, Result};
 use crate::output::Output;
 use crate::{failure, files, options, usage};
-use holdall::Options;
+use holdall::{Format, Options};
 
 /// Refuses containers without attributes.
 fn check(path: &str) -> Result {
-    let is_frame = || detect::format(path, None).is_some_and(detect::is_frame);
-    if detect::container(path, None) == Container::Dataset || is_frame() {
-        return Ok(());
+    match (detect::format(path, None), detect::container(path, None)) {
+        (Some(Format::Bloscpack), _) => {}
+        (Some(format), _) if detect::is_frame(format) => return Ok(()),
+        (_, Container::Dataset) => return Ok(()),
+        _ => {}
     }
     Err(failure!(
         "{path}: attributes are those of datasets, and this is none (info prints the metadata of a superchunk)"

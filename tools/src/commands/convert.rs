@@ -1,7 +1,7 @@
 //! `holdall convert`: what IN is and what OUT becomes. Bags and files of records are for `bag::convert`.
 
 use crate::array::convert::format_of;
-use crate::array::dataset::{Dataset, skipping};
+use crate::array::dataset::Dataset;
 use crate::cli::Convert;
 use crate::cli::usage::Usage;
 use crate::cli::values::DataFormat;
@@ -182,7 +182,7 @@ impl Conversion<'_> {
 
     /// Opens IN if it is a dataset; a frame without a shape is an array of one dimension if OUT
     /// stores arrays.
-    fn dataset(&self) -> Result<Option<Dataset>> {
+    fn dataset(&self) -> Result<Option<(Dataset, Damage)>> {
         let (args, at) = (self.args, self.args.frame.at);
         if self.from.is_some() {
             return Ok(None);
@@ -201,15 +201,14 @@ impl Conversion<'_> {
             return Ok(None);
         }
         let options = options::reading(&args.reading);
-        let options = skipping(options, args.skip_damaged);
-        Dataset::read(self.input, &args.frame, options).map(Some)
+        Dataset::read_skipping(self.input, &args.frame, options, args.skip_damaged).map(Some)
     }
 
     fn run(mut self) -> Result<Exit> {
         let (args, usage, input, out) = (self.args, self.usage, self.input, self.out);
         self.find_from()?;
         let dataset = self.dataset()?;
-        let is_table = dataset.as_ref().is_some_and(|dataset| dataset.table().is_some());
+        let is_table = dataset.as_ref().is_some_and(|(dataset, _)| dataset.table().is_some());
         let has_rows = matches!(self.from, Some(DataFormat::Csv | DataFormat::Jsonl));
         let to = target(args, out, is_table || has_rows);
         usage.refuse(&["slice", "records"], "bags; cat -o writes a part of an array or a table")?;
@@ -219,9 +218,8 @@ impl Conversion<'_> {
         }
         self.check(to, is_table)?;
         match (dataset, self.from) {
-            (Some(dataset), _) => {
+            (Some((dataset, mut damage)), _) => {
                 dataset.refuse_unknown_files()?;
-                let mut damage = Damage::new(input);
                 if is_arrow(to) {
                     return rows::convert::dataset(args, usage, &dataset, out, to);
                 }
@@ -231,7 +229,7 @@ impl Conversion<'_> {
                 array::convert::items(args, usage, input, from, out, to)
             }
             (None, Some(from)) => rows::convert::file(args, usage, input, from, out, to),
-            (None, None) => superchunk::convert::run(args, usage, input, out, to),
+            (None, None) => superchunk::convert::run(args, input, out, to),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `holdall identify`: the format and kind of paths.
 
 use crate::cli::Identify;
-use crate::detect::{format_name, kind_name};
+use crate::detect::{self, format_name, kind_name};
 use crate::failure::{Exit, Result, library};
 use crate::output::Output;
 use crate::report;
@@ -9,7 +9,7 @@ use crate::report;
 pub fn run(args: &Identify) -> Result<Exit> {
     let (mut output, mut failed) = (Output::standard(), false);
     for path in &args.paths {
-        match holdall::identify(path) {
+        match detect::identify(path, None) {
             Ok((format, kind)) if args.json => output.line(serde_json::json!({
                 "path": path, "format": format_name(format), "kind": kind_name(kind),
             }))?,

@@ -4,7 +4,7 @@ use crate::cli::Info;
 use crate::cli::usage::Usage;
 use crate::detect::{self, Container};
 use crate::failure::{Exit, Result};
-use crate::{array, bag, superchunk};
+use crate::{array, bag};
 
 pub fn run(args: &Info, usage: &Usage) -> Result<Exit> {
     let container = detect::container(&args.path, args.source.frame.at);
@@ -14,7 +14,6 @@ pub fn run(args: &Info, usage: &Usage) -> Result<Exit> {
     }
     match container {
         Container::Bag => bag::info::run(args),
-        Container::Superchunk => superchunk::info::run(args),
-        Container::Dataset => array::info::run(args),
+        _ => array::info::run(args),
     }
 }

@@ -42,14 +42,7 @@ pub fn run(args: &Merge, usage: &Usage) -> Result<Exit> {
             datasets(args, inputs.iter().map(open).collect::<Result<_>>()?, out)
         }
         Container::Superchunk => {
-            // Bloscpack files of arrays
-            let open = |input: &String| {
-                let array = Array::open_with(input, &reading).map_err(|_| {
-                    usage!("merge takes bags, arrays or tables, and '{input}' is a superchunk")
-                })?;
-                Ok(Dataset::of_array(input, array))
-            };
-            datasets(args, inputs.iter().map(open).collect::<Result<_>>()?, out)
+            Err(usage!("merge takes bags, arrays or tables, and '{}' is a superchunk", inputs[0]))
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::rows::frame::{Batch, Selected, Stored, row};
 use crate::superchunk::cat::{check_slice, give};
 use crate::superchunk::source::{Damage, Source};
 use crate::{failure, options, progress, report, signals};
-use holdall::{Array, Checksum, Options, Schunk, Table};
+use holdall::{Array, Checksum, Format, Options, Schunk, Table};
 
 /// Bytes of rows that are hashed at once.
 const ROWS: usize = 1 << 16;
@@ -43,15 +43,8 @@ impl Summing<'_> {
 
     fn superchunk(&self, path: &str) -> Result<Vec<u8>> {
         let (source, mut damage) = Source::open(path, &self.options, false)?;
-        let array = source.array()?;
-        if self.slice.is_none() && array.as_ref().is_none_or(in_c_order) {
-            // all of the content as it is stored
-            let schunk = Schunk::open_with(path, &self.options).map_err(library(path))?;
-            let (digest, _) = schunk.checksum(self.checksum).map_err(library(path))?;
-            return Ok(digest);
-        }
-        if let Some(array) = array {
-            return self.items(path, &array);
+        if self.slice.is_none() {
+            return self.stored(path);
         }
         check_slice(self.slice, "a superchunk")?;
         let mut hasher = self.checksum.hasher();
@@ -60,6 +53,13 @@ impl Summing<'_> {
             Ok(())
         })?;
         Ok(hasher.finish())
+    }
+
+    /// All of the content as it is stored.
+    fn stored(&self, path: &str) -> Result<Vec<u8>> {
+        let schunk = Schunk::open_with(path, &self.options).map_err(library(path))?;
+        let (digest, _) = schunk.checksum(self.checksum).map_err(library(path))?;
+        Ok(digest)
     }
 
     fn items(&self, path: &str, array: &Array) -> Result<Vec<u8>> {
@@ -99,6 +99,13 @@ impl Summing<'_> {
     fn dataset(&self, path: &str) -> Result<Vec<u8>> {
         let dataset = Dataset::read(path, &self.args.source.frame, self.options.clone())?;
         match &dataset.content {
+            Content::Array(array)
+                if dataset.format == Format::Bloscpack
+                    && self.slice.is_none()
+                    && in_c_order(array) =>
+            {
+                self.stored(path)
+            }
             Content::Array(array) => self.items(path, array),
             Content::Table(table) => self.rows(path, table),
         }

@@ -7,18 +7,7 @@ use crate::failure;
 use crate::failure::{Exit, Result, library};
 use crate::options;
 use crate::report::{self, plural};
-use crate::superchunk::source::array_of;
-use holdall::{Array, Options};
-
-/// Opens an array or a table; also an array in a Bloscpack file.
-fn open(path: &str, options: &Options) -> Result<Dataset> {
-    if detect::container(path, None) != Container::Superchunk {
-        return Dataset::open_for_writing(path, options);
-    }
-    let array = array_of(path, Array::open_for_writing(path, options))?;
-    let array = array.ok_or_else(|| failure!("{path}: a superchunk that is no array has no rows"));
-    array.map(|array| Dataset::of_array(path, array))
-}
+use holdall::Options;
 
 fn cut(content: &mut Content, from: u64, to: u64) -> holdall::Result<()> {
     match content {
@@ -36,7 +25,18 @@ fn cut(content: &mut Content, from: u64, to: u64) -> holdall::Result<()> {
 pub fn run(args: &Trim) -> Result<Exit> {
     let path = &args.path;
     let options = options::given(Options::new(), args.threads, Options::threads);
-    let mut dataset = open(path, &options::sync(options, &args.sync))?;
+    match detect::container(path, None) {
+        Container::Superchunk => {
+            return Err(failure!("{path}: a superchunk that is no array has no rows"));
+        }
+        Container::Bag if detect::format(path, None).is_some() => {
+            return Err(failure!(
+                "{path}: trim is for arrays and tables, and this is a bag (convert --slice :N copies its first N records to another bag)"
+            ));
+        }
+        _ => {}
+    }
+    let mut dataset = Dataset::open_for_writing(path, &options::sync(options, &args.sync))?;
     if dataset.array().is_some_and(|array| array.shape().is_empty()) {
         return Err(failure!("{path}: an array without dimensions has no rows"));
     }

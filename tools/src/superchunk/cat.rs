@@ -7,7 +7,7 @@ use crate::cli::slice::{Picks, Span};
 use crate::cli::values::DataFormat;
 use crate::failure::{Exit, Result};
 use crate::output::{Output, printed};
-use crate::{array, failure, options, usage};
+use crate::{failure, options, usage};
 
 /// Bytes of content that are read at once if only some of the items are requested.
 const WINDOW: u64 = 4 << 20;
@@ -123,18 +123,12 @@ fn print(args: &Cat, source: &Source, damage: &mut Damage, output: &mut Output) 
 }
 
 pub fn run(args: &Cat) -> Result<Exit> {
-    let options =
-        options::frame(options::reading(&args.print.source.reading), &args.print.source.frame);
-    let (source, mut damage) = Source::open(&args.print.path, &options, args.print.skip_damaged)?;
-    let array = source.array()?;
-    if array.is_none() {
-        check_slice(args.select.slice.as_ref(), "a superchunk")?;
-    }
-    printed(args.print.output.output.as_deref(), args.print.output.force, |output| {
-        match &array {
-            Some(array) => array::cat::array(args, &args.print.path, array, &mut damage, output)?,
-            None => print(args, &source, &mut damage, output)?,
-        }
+    let (print_args, source) = (&args.print, &args.print.source);
+    let options = options::frame(options::reading(&source.reading), &source.frame);
+    let (source, mut damage) = Source::open(&print_args.path, &options, print_args.skip_damaged)?;
+    check_slice(args.select.slice.as_ref(), "a superchunk")?;
+    printed(print_args.output.output.as_deref(), print_args.output.force, |output| {
+        print(args, &source, &mut damage, output)?;
         Ok(Exit::damaged(damage.found))
     })
 }

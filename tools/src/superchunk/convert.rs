@@ -1,13 +1,10 @@
-//! `holdall convert` of a superchunk; one that is an array is converted as an array.
+//! `holdall convert` of a superchunk that is no array.
 //!
 //! The copy appears at its end: a failure before, or a signal, leaves OUT unchanged.
 
 use super::source::{Damage, Source};
-use crate::array;
 use crate::array::convert::format_of;
-use crate::array::dataset::Dataset;
 use crate::cli::Convert;
-use crate::cli::usage::Usage;
 use crate::cli::values::DataFormat;
 use crate::failure::{Exit, Result, creation};
 use crate::report::{self, plural};
@@ -43,14 +40,9 @@ fn to_file(source: &Source, damage: &mut Damage, args: &Convert, out: &str) -> R
     })
 }
 
-pub fn run(args: &Convert, usage: &Usage, input: &str, out: &str, to: DataFormat) -> Result<Exit> {
+pub fn run(args: &Convert, input: &str, out: &str, to: DataFormat) -> Result<Exit> {
     let reading = options::frame(options::reading(&args.reading), &args.frame);
     let (source, mut damage) = Source::open(input, &reading, args.skip_damaged)?;
-    if let Some(array) = source.array()? {
-        let dataset = Dataset::of_array(input, array);
-        let code = array::convert::array(args, usage, &dataset, &mut damage, out, to)?;
-        return Ok(if damage.found { Exit::Failed } else { code });
-    }
     signals::catch();
     let code = match (format_of(to), to) {
         (Some(format @ (Format::Bloscpack | Format::B2Frame)), _) => {

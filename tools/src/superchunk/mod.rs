@@ -3,7 +3,6 @@
 pub mod append;
 pub mod cat;
 pub mod convert;
-pub mod info;
 pub mod pack;
 pub mod packing;
 pub mod source;

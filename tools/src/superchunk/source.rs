@@ -51,19 +51,22 @@ impl Damage {
         }
     }
 
-    /// Reports damage outside of chunks, which a superchunk that is opened to skip damage does not
-    /// report. Other errors are returned.
-    fn look_for_structural(&mut self, options: &Options) -> Result {
-        let opened = Schunk::open_with(&self.path, options);
-        let Err(error) = opened.and_then(|schunk| schunk.attribute("").map(|_| ())) else {
-            return Ok(());
-        };
-        if !error.status().is_corruption() {
-            return Err(library(&self.path)(error));
+    /// The same for a superchunk. If damage is skipped, reports that outside of chunks, which a
+    /// superchunk that is opened to skip damage does not report. Other errors are returned.
+    pub fn of(path: &str, options: &Options, skip_damaged: bool) -> Result<Damage> {
+        let mut damage = Damage { options: options.clone(), ..Damage::new(path) };
+        if !skip_damaged {
+            return Ok(damage);
         }
-        (self.found, self.is_structural) = (true, true);
-        report::error(&(report::library_message(&self.path, &error) + " (skipped)"));
-        Ok(())
+        let opened = Schunk::open_with(path, options);
+        match opened.and_then(|schunk| schunk.attribute("").map(|_| ())) {
+            Err(error) if error.status().is_corruption() => {
+                (damage.found, damage.is_structural) = (true, true);
+                report::error(&(report::library_message(path, &error) + " (skipped)"));
+                Ok(damage)
+            }
+            checked => checked.map(|()| damage).map_err(library(path)),
+        }
     }
 
     /// Returns the chunks that verification finds corrupt.
@@ -131,8 +134,6 @@ struct Position {
 pub struct Source {
     pub path: String,
     pub schunk: Schunk,
-    /// Those that the superchunk was opened with.
-    pub options: Options,
 }
 
 /// Opens the array at a path, or returns `None` for a superchunk that is none.
@@ -155,30 +156,14 @@ impl Source {
     pub fn open(path: &str, options: &Options, skip_damaged: bool) -> Result<(Source, Damage)> {
         // the progress of single reads is not that of the command
         let mut options = options.clone().progress(|_, _| !signals::stopped());
-        let mut damage = Damage::new(path);
-        damage.options = options.clone();
+        let damage = Damage::of(path, &options, skip_damaged)?;
         if skip_damaged {
-            damage.look_for_structural(&options)?;
             options = options.skip_corrupt(true);
         }
         let schunk = Schunk::open_with(path, &options).map_err(library(path))?;
-        let path = path.to_owned();
-        Ok((Source { path, schunk, options }, damage))
-    }
-
-    /// Returns an error if the metadata are corrupt, unless damage is skipped.
-    pub fn check_metadata(&self) -> Result {
-        let metadata = self.schunk.attribute("");
-        metadata.map(|_| ()).map_err(library(&self.path))
-    }
-
-    /// Opens the array that the superchunk is, if it is one.
-    pub fn array(&self) -> Result<Option<Array>> {
-        match self.schunk.attribute("") {
-            // or the metadata are skipped: whether it was an array is unknown
-            Ok(None) => Ok(None),
-            _ => open_array(&self.path, &self.options),
-        }
+        // corrupt metadata: whether it was an array is unknown
+        schunk.attribute("").map_err(library(path))?;
+        Ok((Source { path: path.to_owned(), schunk }, damage))
     }
 
     fn chunk_len(&self, chunk: u64) -> u64 {

@@ -31,7 +31,6 @@ fn unpack_to_file(source: &Source, damage: &mut Damage, args: &Unpack, out: &str
 pub fn run(args: &Unpack, input: &str, out: &str) -> Result<Exit> {
     let options = options::reading(&args.reading);
     let (source, mut damage) = Source::open(input, &options, args.skip_damaged)?;
-    source.check_metadata()?;
     if !files::is_standard(out) {
         files::refuse_same(input, out)?;
         unpack_to_file(&source, &mut damage, args, out)?;
