@@ -11,6 +11,10 @@ use std::{env, fs, path::Path};
 const RE_EXPORTED: &[(&str, &str)] = &[
     ("Format", "src/format.rs"),
     ("Kind", "src/format.rs"),
+    // ItemType, its ItemKind and its fields
+    ("Type", "src/dtype/mod.rs"),
+    ("Kind", "src/dtype/mod.rs"),
+    ("Field", "src/dtype/mod.rs"),
     ("Status", "src/error.rs"),
 ];
 
@@ -30,7 +34,9 @@ fn lines_of_code(source: &str) -> Vec<String> {
         }
         let is_use = all.last().unwrap().starts_with("pub use");
         let brackets = |pair: [char; 2], c: char| i32::from(c == pair[0]) - i32::from(c == pair[1]);
-        depth += line
+        depth += ["'('", "')'", "'['", "']'"]
+            .iter()
+            .fold(line.to_owned(), |line, literal| line.replace(literal, ""))
             .chars()
             .map(|c| {
                 brackets(['(', ')'], c)

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::follower::Follower;
-use super::{Element, Encoding, Error, Format, Location, Options, Result, element};
+use super::{Element, Encoding, Error, Format, ItemType, Location, Options, Result, element};
 use crate::array::Array as EngineArray;
 use crate::dataset::create::ArraySpec;
 use crate::dataset::{any, open};
@@ -244,6 +244,11 @@ impl Array {
     /// Returns the dtype as NumPy spells it.
     pub fn dtype(&self) -> String {
         self.inner.dtype_text()
+    }
+
+    /// Returns the type of the items.
+    pub fn item_type(&self) -> &ItemType {
+        &self.inner.dtype().item
     }
 
     /// Returns the size of an item in bytes. It is 0 for Python objects.

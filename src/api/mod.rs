@@ -14,6 +14,7 @@ mod encoding;
 mod epoch;
 mod error;
 mod follower;
+mod item_type;
 mod location;
 mod maintenance;
 mod options;
@@ -47,6 +48,7 @@ pub use self::selection::Selection;
 pub use self::storage::Storage;
 pub use self::stream::Stream;
 pub use self::table::{Table, Values};
+pub use crate::dtype::{Field, Kind as ItemKind, Type as ItemType};
 pub use crate::error::Status;
 pub use crate::format::{Format, Kind};
 

@@ -36,7 +36,23 @@ pub struct Dtype {
     pub item: Type,
 }
 
-/// The type of an item.
+/// The type of an item of an array or a column: what its bytes mean, and how many they are.
+///
+/// NumPy calls it a dtype. [`ItemType::parse`](Type::parse) takes the spellings of NumPy, and the
+/// type is printed as `numpy.dtype` takes it.
+///
+/// ```
+/// use holdall::{ItemKind, ItemType};
+///
+/// let point = ItemType::parse("[('x', '<f4'), ('t', '>M8[25s]'), ('rgb', '|u1', (3,))]")?;
+/// assert_eq!(point.size, 15);
+/// let ItemKind::Struct(fields) = &point.kind else { panic!("it has fields") };
+/// assert_eq!((fields[1].name.as_str(), fields[1].offset), ("t", 4));
+/// assert_eq!(fields[1].item.kind, ItemKind::Datetime("25s".to_owned()));
+/// assert!(fields[1].item.big_endian);
+/// assert_eq!(ItemType::parse("float64")?.to_string(), "<f8");
+/// # Ok::<(), holdall::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Type {
     /// The meaning of the bytes.
@@ -49,6 +65,7 @@ pub struct Type {
 
 /// The meaning of the bytes of an item.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Kind {
     /// Boolean, one byte with the value 0 or 1.
     Bool,
@@ -158,7 +175,7 @@ impl Type {
     }
 
     /// Returns the subarray type of this shape.
-    pub fn in_shape(self, shape: &[u64]) -> Result<Type> {
+    pub(crate) fn in_shape(self, shape: &[u64]) -> Result<Type> {
         let shape: Vec<usize> = shape
             .iter()
             .map(|n| usize::try_from(*n).map_err(|_| too_large()))
@@ -170,7 +187,7 @@ impl Type {
         Type::new(Kind::Array(Box::new(self), shape), false, size)
     }
 
-    /// Returns whether the type contains Python objects.
+    /// Returns whether the type is or contains Python objects.
     pub fn has_objects(&self) -> bool {
         match &self.kind {
             Kind::Object => true,
@@ -181,7 +198,7 @@ impl Type {
     }
 
     /// Parses a Python literal.
-    pub fn from_literal(literal: &Literal) -> Result<Type> {
+    pub(crate) fn from_literal(literal: &Literal) -> Result<Type> {
         if let Some(text) = literal.text() {
             return Type::from_name(text);
         }
@@ -480,6 +497,16 @@ impl Type {
             .iter()
             .try_fold(0, |at, f| (f.offset == at).then(|| at + f.item.size));
         end == Some(self.size)
+    }
+}
+
+/// Formats the type as NumPy spells it: a type string such as `<f8`, or a Python literal.
+impl std::fmt::Display for Type {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.to_literal() {
+            Literal::Str(code) => f.write_str(&code),
+            literal => literal.fmt(f),
+        }
     }
 }
 

@@ -120,7 +120,7 @@ class Values(Tables):
         )
         self.assertEqual(
             self.array("<M8[D]", struct.pack("<2q", 10**9, 1 << 62), 2),
-            ["2739877-01-03", "4611686018427387904"],
+            ["2739877-01-03", "12626367463885247-04-15"],
         )
         self.assertEqual(
             self.array("<M8[25us]", struct.pack("<q", 1), 1), ["1970-01-01T00:00:00.000025"]
@@ -232,7 +232,7 @@ class FromText(Tables):
     def test_a_carriage_return_is_part_of_a_field(self):
         self.convert(b"a\n\rx\n2\r")
         self.assertEqual(
-            self.good("cat", "t", "--to", "jsonl"), b'{"a":"\\u000dx"}\n{"a":"2\\u000d"}\n'
+            self.good("cat", "t", "--to", "jsonl"), b'{"a":"\\rx"}\n{"a":"2\\r"}\n'
         )
 
     def test_declared_types_take_precedence(self):

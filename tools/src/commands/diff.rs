@@ -8,7 +8,6 @@ use crate::cli::Diff;
 use crate::cli::usage::Usage;
 use crate::failure::{Exit, Failure, Result, library};
 use crate::output::Output;
-use crate::rows::dtype::Type;
 use crate::{options, report, signals};
 use holdall::{Bag, Schunk};
 use serde_json::{Map, Value, json};
@@ -158,11 +157,10 @@ impl Differences {
                 self.property(of(&name), left, right);
             }
         }
-        let item = |part: &Part| Type::parse(&part.array.dtype(), part.array.item_size());
         let rows = usize::from(!a.name.is_empty());
         let shapes = (a.shape.get(rows..), b.shape.get(rows..));
         let mut comparable = self.property(of("shape"), json!(shapes.0), json!(shapes.1));
-        if item(a) != item(b) {
+        if a.array.item_type() != b.array.item_type() {
             let (left, right) = (a.array.dtype(), b.array.dtype());
             comparable = self.property(of("dtype"), left.into(), right.into());
         }
@@ -177,7 +175,7 @@ impl Differences {
         if dataset::has_objects(a.array) {
             self.objects(&common, (a, args.left.as_str()), (b, args.right.as_str()), &mut found)?;
         } else {
-            self.boxes(&common, a, b, &item(a), &mut found)?;
+            self.boxes(&common, a, b, a.array.item_type(), &mut found)?;
         }
         self.positions(of("items"), common.len(), found);
         Ok(())
@@ -188,7 +186,7 @@ impl Differences {
         common: &Part,
         a: &Part,
         b: &Part,
-        item: &Type,
+        item: &holdall::ItemType,
         found: &mut Positions,
     ) -> Result {
         let (mut left, mut right) = (Vec::new(), Vec::new());

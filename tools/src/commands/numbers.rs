@@ -1,7 +1,7 @@
 //! Items as numbers, and summaries of many.
 
-use crate::rows::dtype::{self, Type};
 use crate::rows::print::{self, Text};
+use holdall::{ItemKind, ItemType};
 use serde_json::Value;
 use std::cmp::Ordering;
 
@@ -28,15 +28,15 @@ pub struct Number {
 }
 
 impl Number {
-    pub fn of(item: &Type) -> Number {
+    pub fn of(item: &ItemType) -> Number {
         let kind = match (&item.kind, item.size) {
-            (dtype::Kind::Bool, _) => Kind::Bool,
-            (dtype::Kind::Int, _) => Kind::Int,
-            (dtype::Kind::Uint, _) => Kind::Uint,
-            (dtype::Kind::Float, 2 | 4 | 8) => Kind::Float,
-            (dtype::Kind::Time { .. }, _) => Kind::Time,
-            (dtype::Kind::Bytes, _) => Kind::Bytes,
-            (dtype::Kind::Text, _) => Kind::Text,
+            (ItemKind::Bool, _) => Kind::Bool,
+            (ItemKind::Int, _) => Kind::Int,
+            (ItemKind::Uint, _) => Kind::Uint,
+            (ItemKind::Float, 2 | 4 | 8) => Kind::Float,
+            (ItemKind::Datetime(_) | ItemKind::Timedelta(_), _) => Kind::Time,
+            (ItemKind::Bytes, _) => Kind::Bytes,
+            (ItemKind::Str, _) => Kind::Text,
             _ => Kind::Other,
         };
         Number { kind, size: item.size, big_endian: item.big_endian }
@@ -86,9 +86,9 @@ impl Number {
 }
 
 /// An item as JSON.
-pub fn as_json(of: &Type, item: &[u8]) -> Value {
+pub fn as_json(of: &ItemType, item: &[u8]) -> Value {
     let mut text = Text::default();
-    print::json(&mut text, of, item);
+    print::json(&mut text, of, &[], item);
     serde_json::from_slice(&text.bytes).unwrap_or_default()
 }
 
@@ -230,13 +230,13 @@ mod tests {
 
     #[test]
     fn items_become_numbers() {
-        let number = |dtype, size| Number::of(&Type::parse(dtype, size));
-        let of = |dtype, bytes: &[u8]| number(dtype, bytes.len()).integer(bytes);
+        let number = |dtype| Number::of(&ItemType::parse(dtype).unwrap());
+        let of = |dtype, bytes: &[u8]| number(dtype).integer(bytes);
         assert_eq!(of(">i2", &[0xff, 0xfe]), Some(-2));
         assert_eq!(of("<u8", &[255; 8]), Some(i128::from(u64::MAX)));
         assert_eq!(of("<u4", &[255; 4]), Some(0xffff_ffff));
         assert_eq!(of("<M8[ns]", &i64::MIN.to_le_bytes()), None);
-        assert_eq!(number("<f8", 16).kind, Kind::Other);
+        assert_eq!(number("<f16").kind, Kind::Other);
     }
 
     #[test]
@@ -246,7 +246,8 @@ mod tests {
             summary.add_integer(u64::MAX);
         }
         assert_eq!(summary.sum(), 3 * i128::from(u64::MAX));
-        let (mut summary, number) = (Summary::default(), Number::of(&Type::parse("<f8", 8)));
+        let (mut summary, number) =
+            (Summary::default(), Number::of(&ItemType::parse("<f8").unwrap()));
         for i in 0..10_000 {
             summary.add(number, &(1e9 + f64::from(i % 2)).to_le_bytes());
         }

@@ -7,9 +7,8 @@ use crate::cli::Stats;
 use crate::cli::usage::Usage;
 use crate::failure::{Exit, Result, library};
 use crate::output::Output;
-use crate::rows::dtype::{self, Type};
 use crate::{failure, report};
-use holdall::{Bag, Schunk};
+use holdall::{Bag, ItemKind, ItemType, Schunk};
 use indicatif::HumanBytes;
 use serde_json::{Value, json};
 
@@ -18,7 +17,7 @@ use serde_json::{Value, json};
 struct Row {
     name: String,
     dtype: String,
-    item: Type,
+    item: ItemType,
     summary: Summary,
     content: u64,
     stored: u64,
@@ -58,9 +57,9 @@ pub fn run(args: &Stats, usage: &Usage) -> Result<Exit> {
 /// Summaries of the items, or of each field of theirs.
 fn of_items(part: &Part, path: &str) -> Result<Vec<Row>> {
     let dtype = part.array.dtype();
-    let item = Type::parse(&dtype, part.array.item_size());
+    let item = part.array.item_type().clone();
     let stored = part.array.stored_bytes().map_err(library(path))?;
-    let row = |name: String, dtype: &str, item: &Type, stored| Row {
+    let row = |name: String, dtype: &str, item: &ItemType, stored| Row {
         name,
         dtype: dtype.to_owned(),
         item: item.clone(),
@@ -70,16 +69,16 @@ fn of_items(part: &Part, path: &str) -> Result<Vec<Row>> {
     };
     let mut rows = vec![row(part.name.to_owned(), &dtype, &item, stored)];
     let mut fields = vec![(0, item.clone())];
-    if let dtype::Kind::Fields(list) = item.kind {
-        let named = |field: &dtype::Field| match part.name {
+    if let ItemKind::Struct(list) = item.kind {
+        let named = |field: &holdall::Field| match part.name {
             "" => field.name.clone(),
             column => format!("{column}.{}", field.name),
         };
-        rows = list.iter().map(|f| row(named(f), &f.dtype, &f.of, 0)).collect();
-        fields = list.into_iter().map(|field| (field.offset, field.of)).collect();
+        rows = list.iter().map(|f| row(named(f), &f.item.to_string(), &f.item, 0)).collect();
+        fields = list.into_iter().map(|field| (field.offset, field.item)).collect();
     }
     for (_, of) in &mut fields {
-        while let dtype::Kind::Items { of: inner, .. } = &of.kind {
+        while let ItemKind::Array(inner, _) = &of.kind {
             *of = (**inner).clone();
         }
     }
@@ -137,12 +136,13 @@ fn of_chunks(schunk: &Schunk, path: &str) -> Result<Row> {
 
 impl Row {
     fn of(name: &str, summary: Summary, content: u64) -> Row {
-        let (dtype, item) = (String::new(), Type::new(dtype::Kind::Uint, 8));
+        let (dtype, item) =
+            (String::new(), ItemType { kind: ItemKind::Uint, big_endian: false, size: 8 });
         Row { name: name.to_owned(), dtype, item, summary, content, stored: 0 }
     }
 
     fn is_time(&self) -> bool {
-        matches!(self.item.kind, dtype::Kind::Time { .. })
+        matches!(self.item.kind, ItemKind::Datetime(_) | ItemKind::Timedelta(_))
     }
 
     /// The least and the largest value.
@@ -155,7 +155,7 @@ impl Row {
     }
 
     fn integer(&self, value: i128) -> Value {
-        let item = Type { big_endian: false, ..self.item.clone() };
+        let item = ItemType { big_endian: false, ..self.item.clone() };
         numbers::as_json(&item, value.to_le_bytes().get(..item.size.min(8)).unwrap_or_default())
     }
 

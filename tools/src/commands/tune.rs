@@ -11,10 +11,11 @@ use crate::cli::values::{Codec, DataFormat, Filter, Goal};
 use crate::failure::{Exit, Failure, Result, library, system};
 use crate::files::{Input, OutputFile};
 use crate::output::Output;
-use crate::rows::dtype::Type;
 use crate::{detect, failure, options, report, signals};
 use clap::ValueEnum;
-use holdall::{Array, ArrayLayout, Bag, BagWriter, Format, Options, Records, Schunk, Status};
+use holdall::{
+    Array, ArrayLayout, Bag, BagWriter, Format, ItemType, Options, Records, Schunk, Status,
+};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -158,7 +159,7 @@ fn of_file(args: &Tune) -> Result<Sample> {
     let n = input.fill(&mut bytes)?;
     bytes.truncate(n);
     if let Some(npy) = npy.transpose()? {
-        let item = Type::read(npy.dtype()).map_or(1, |item| item.size.max(1));
+        let item = ItemType::parse(npy.dtype()).map_or(1, |item| item.size.max(1));
         let row = npy.shape.iter().skip(1).fold(item as u64, |n, d| n.saturating_mul(*d));
         let rows = (n as u64).checked_div(row).unwrap_or(0);
         if npy.shape.len() > 1 && rows > 0 && !npy.fortran_order {
@@ -171,7 +172,7 @@ fn of_file(args: &Tune) -> Result<Sample> {
     let typesize = match &args.dtype {
         None => args.typesize.map_or(8, usize::from),
         Some(dtype) => {
-            let item = Type::read(dtype).filter(|item| (1..256).contains(&item.size));
+            let item = ItemType::parse(dtype).ok().filter(|item| (1..256).contains(&item.size));
             item.ok_or_else(|| {
                 crate::usage!("--dtype takes a type as NumPy spells it, not '{dtype}'")
             })?

@@ -10,7 +10,6 @@ use crate::cli::usage::Usage;
 use crate::failure::{Exit, Result};
 use crate::files::{self, OutputFile};
 use crate::output::Output;
-use crate::rows::dtype::Type;
 use crate::{failure, report, usage as wrong};
 use holdall::Selection;
 use std::fmt::Write as _;
@@ -50,7 +49,7 @@ pub fn run(args: &View, usage: &Usage) -> Result<Exit> {
 }
 
 fn number(part: &Part) -> Number {
-    Number::of(&Type::parse(&part.array.dtype(), part.array.item_size()))
+    Number::of(part.array.item_type())
 }
 
 /// The selected indices of each dimension, and the dimensions that are the rows and the columns of

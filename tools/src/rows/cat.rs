@@ -1,6 +1,5 @@
 //! Rows as text: `holdall cat` of arrays and tables.
 
-use super::dtype::{Kind, Type};
 use super::frame::{Selected, Stored};
 use super::printer::{Format, Printer};
 use super::{arrow, print};
@@ -12,7 +11,7 @@ use crate::failure;
 use crate::failure::Result;
 use crate::output::Output;
 use crate::superchunk::source::Damage;
-use holdall::{Array, Table};
+use holdall::{Array, ItemKind, Table};
 
 fn rows(
     stored: &Stored,
@@ -61,18 +60,18 @@ fn numbers(
     damage: &mut Damage,
     output: &mut Output,
 ) -> Result {
-    let (dtype, select) = (array.dtype(), &args.select);
-    let of = Type::parse(&dtype, array.item_size());
-    let is_plain = matches!(of.kind, Kind::Bool | Kind::Int | Kind::Uint | Kind::Float);
+    let (of, select) = (array.item_type(), &args.select);
+    let is_plain =
+        matches!(of.kind, ItemKind::Bool | ItemKind::Int | ItemKind::Uint | ItemKind::Float);
     if !is_plain || of.size > 8 {
-        return Err(failure!("{path}: --to text prints plain numbers, these are items of {dtype}"));
+        return Err(failure!("{path}: --to text prints plain numbers, these are items of {of}"));
     }
     let mut text = Vec::new();
     let items = Items::of(array, path, select.slice.as_ref(), select.rows.as_ref())?;
     items.each(damage, |bytes| {
         for piece in bytes.chunks(of.size << 13) {
             for item in piece.chunks_exact(of.size) {
-                print::put_plain(&mut text, &of, item);
+                print::put_plain(&mut text, of, item);
                 text.push(b'\n');
             }
             output.bytes(&text)?;

@@ -1,7 +1,6 @@
 //! Rows that are collected until there are enough to hand them on.
 
-use super::dtype::Type;
-use super::frame::{Batch, Frame};
+use super::frame::{Batch, Column, Frame};
 use crate::failure::{Failure, Result};
 use crate::signals;
 use crate::superchunk::source::resize;
@@ -24,14 +23,14 @@ impl<'f, 't> Collector<'f, 't> {
         let room = frame.batch_rows(rows);
         let mut columns = vec![Vec::new(); frame.columns.len()];
         for (bytes, column) in columns.iter_mut().zip(&frame.columns) {
-            resize(bytes, column.of.size.saturating_mul(room))?;
+            resize(bytes, column.size.saturating_mul(room))?;
         }
         Ok(Collector { frame, take, columns, room, rows: 0 })
     }
 
-    /// The type of a column, and the bytes of its item in the next row.
-    pub fn slot(&mut self, column: usize) -> (&'f Type, &mut [u8]) {
-        let of = &self.frame.columns[column].of;
+    /// A column, and the bytes of its items in the next row.
+    pub fn slot(&mut self, column: usize) -> (&'f Column, &mut [u8]) {
+        let of = &self.frame.columns[column];
         let at = self.rows * of.size;
         (of, &mut self.columns[column][at..at + of.size])
     }
@@ -49,7 +48,7 @@ impl<'f, 't> Collector<'f, 't> {
     pub fn hand_on(&mut self) -> Result {
         if self.rows > 0 {
             let bytes = self.columns.iter().zip(&self.frame.columns);
-            let columns = bytes.map(|(bytes, column)| &bytes[..self.rows * column.of.size]);
+            let columns = bytes.map(|(bytes, column)| &bytes[..self.rows * column.size]);
             (self.take)(&Batch { rows: self.rows, columns: columns.collect() })?;
             self.rows = 0;
         }

@@ -4,15 +4,15 @@
 //! if --dtypes is one type without a column name.
 
 use super::csv::Csv;
-use super::dtype::{self, Type};
 use super::feed::TextFile;
-use super::frame::Frame;
+use super::frame::{self, Frame};
 use super::guess::Guess;
 use super::jsonl::{self, Lines};
 use super::load::{Text, TextOptions};
 use super::parse;
 use crate::failure;
 use crate::failure::Result;
+use holdall::ItemType;
 use serde_json::value::RawValue;
 
 /// Dimensions of an array at most.
@@ -269,21 +269,21 @@ impl Columns<'_> {
         for column in &self.items {
             let guessed = column.guess.dtype();
             let spelled = column.dtype.as_deref().unwrap_or(&guessed);
-            let (mut item, mut shape) =
-                (spelled.to_owned(), column.shape.clone().unwrap_or_default());
-            if let (true, Some(given)) = (self.bare, &column.dtype) {
-                // dimensions of a row are dimensions of the array
-                (item, shape) = dtype::split(given).unwrap_or((item, Vec::new()));
-            }
-            let of = Type::read(&item).filter(|of| !of.has_objects());
-            let Some(of) = of else {
+            let item = ItemType::parse(spelled).ok().filter(|item| !item.has_objects());
+            let Some(item) = item else {
                 let (path, name) = (self.path, &column.name);
                 let column = if self.bare { String::new() } else { format!("column '{name}': ") };
                 return Err(failure!(
-                    "{path}: {column}rows of text do not become items of '{item}'"
+                    "{path}: {column}rows of text do not become items of '{spelled}'"
                 ));
             };
-            frame.add(&column.name, &item, of.size, &shape)?;
+            match &column.shape {
+                Some(shape) => frame.add(&column.name, &item, shape)?,
+                None => {
+                    let (item, shape) = frame::split(&item);
+                    frame.add(&column.name, item, &shape)?;
+                }
+            }
         }
         Ok(())
     }

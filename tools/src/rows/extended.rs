@@ -1,78 +1,19 @@
 //! Floating-point numbers of 80 bits, which x86 stores in 12 or 16 bytes.
 
+use num_bigint::BigUint;
+
 /// Significant decimal digits.
 const PRECISION: usize = 21;
-const BASE: u64 = 1_000_000_000;
-
-/// A whole number of any size: digits of base 10^9, the lowest first.
-struct Natural(Vec<u64>);
-
-impl Natural {
-    fn of(mut n: u64) -> Natural {
-        let mut digits = Vec::new();
-        while n > 0 {
-            digits.push(n % BASE);
-            n /= BASE;
-        }
-        Natural(digits)
-    }
-
-    /// Multiplies by `factor` to a power, as many at once as a digit has room for.
-    fn multiply(&mut self, factor: u64, mut power: u32) {
-        let most = BASE.ilog(factor);
-        while power > 0 {
-            let step = power.min(most);
-            let (factor, mut carry) = (factor.pow(step), 0);
-            for digit in &mut self.0 {
-                let product = *digit * factor + carry;
-                *digit = product % BASE;
-                carry = product / BASE;
-            }
-            if carry > 0 {
-                self.0.push(carry);
-            }
-            power -= step;
-        }
-    }
-
-    fn text(&self) -> String {
-        let padded: String = self.0.iter().rev().map(|digit| format!("{digit:09}")).collect();
-        padded.trim_start_matches('0').to_owned()
-    }
-}
-
-/// Rounds digits to at most `PRECISION` of them, to even. Returns whether there is one more digit
-/// before them.
-fn round(digits: &mut Vec<u8>) -> bool {
-    if digits.len() <= PRECISION {
-        return false;
-    }
-    let rest = digits.split_off(PRECISION);
-    let is_half = rest[0] == b'5' && rest[1..].iter().all(|c| *c == b'0');
-    let up = if is_half { digits[PRECISION - 1] % 2 == 1 } else { rest[0] >= b'5' };
-    if !up {
-        return false;
-    }
-    let nines = digits.iter().rev().take_while(|c| **c == b'9').count();
-    digits.truncate(PRECISION - nines);
-    match digits.last_mut() {
-        Some(last) => *last += 1,
-        None => digits.push(b'1'),
-    }
-    nines == PRECISION
-}
 
 /// Appends a little-endian number as `%.21Lg` of C does. Returns false if it is none of 80 bits.
 pub fn put(to: &mut Vec<u8>, bytes: &[u8]) -> bool {
-    let Some((fraction, exponent)) =
-        bytes.first_chunk::<8>().zip(bytes.get(8..10).and_then(|high| high.first_chunk::<2>()))
-    else {
+    let Some((fraction, [low, high, ..])) = bytes.split_first_chunk::<8>() else {
         return false;
     };
-    let (fraction, high) = (u64::from_le_bytes(*fraction), u16::from_le_bytes(*exponent));
-    let exponent = i32::from(high & 0x7fff);
+    let fraction = u64::from_le_bytes(*fraction);
+    let exponent = i32::from(u16::from_le_bytes([*low, high & 0x7f]));
     let is_nan = exponent == 0x7fff && fraction << 1 != 0;
-    if high & 0x8000 != 0 && !is_nan {
+    if high & 0x80 != 0 && !is_nan {
         to.push(b'-');
     }
     if exponent == 0x7fff {
@@ -82,16 +23,19 @@ pub fn put(to: &mut Vec<u8>, bytes: &[u8]) -> bool {
     // fraction * 2^shift, as a whole number times 10^-decimals
     let shift = exponent.max(1) - 16_383 - 63;
     let decimals = shift.min(0).unsigned_abs();
-    let mut natural = Natural::of(fraction);
-    natural.multiply(2, shift.max(0).unsigned_abs());
-    natural.multiply(5, decimals);
-    let mut digits = natural.text().into_bytes();
-    let mut point = digits.len() as i32 - decimals as i32;
-    point += i32::from(round(&mut digits));
-    super::print::put_decimal(to, &digits, point, PRECISION);
+    let mut whole = BigUint::from(fraction) << shift.max(0).unsigned_abs();
+    whole *= BigUint::from(5u8).pow(decimals);
+    let length = whole.to_string().len();
+    let excess = length.saturating_sub(PRECISION) as u32;
+    // to even: half of the divisor is added, or a little less
+    let divisor = BigUint::from(10u8).pow(excess);
+    let is_even = !(&whole / &divisor).bit(0);
+    let half = (&divisor - u32::from(excess > 0 && is_even)) >> 1u8;
+    let digits = BigUint::to_string(&((whole + half) / divisor));
+    let point = digits.len() as i32 + excess as i32 - decimals as i32;
+    super::print::put_decimal(to, digits.as_bytes(), point, PRECISION);
     true
 }
-
 #[cfg(test)]
 mod tests {
     #[test]

@@ -1,12 +1,11 @@
 //! Frames: named columns, and batches of their rows in memory. Rows of tables, arrays and files
 //! pass through one on their way to another container or to text.
 
-use super::dtype::Type;
 use crate::cli::slice::{Picks, Rows, Slice, Span};
 use crate::failure::{Result, library};
 use crate::superchunk::source::{Damage, resize};
 use crate::{failure, relay};
-use holdall::{Array, Integrity, Selection, Table};
+use holdall::{Array, Field, Integrity, ItemKind, ItemType, Selection, Table};
 
 /// Bytes of a batch of rows; two batches exist.
 const BATCH: usize = 8 << 20;
@@ -14,12 +13,22 @@ const BATCH: usize = 8 << 20;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     pub name: String,
-    /// The type of an item, as NumPy spells it.
-    pub dtype: String,
+    pub item: ItemType,
     /// The shape of a row.
-    pub shape: Vec<u64>,
-    /// The type of a row.
-    pub of: Type,
+    pub shape: Vec<usize>,
+    /// Bytes of a row.
+    pub size: usize,
+}
+
+impl Column {
+    /// The type of a row: of items in a shape, if it has one.
+    pub fn row_type(&self) -> ItemType {
+        if self.shape.is_empty() {
+            return self.item.clone();
+        }
+        let kind = ItemKind::Array(Box::new(self.item.clone()), self.shape.clone());
+        ItemType { kind, big_endian: false, size: self.size }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,21 +45,36 @@ pub struct Batch<'a> {
 }
 
 impl Frame {
-    /// Adds a column of items of `item_size` bytes.
-    pub fn add(&mut self, name: &str, dtype: &str, item_size: usize, shape: &[u64]) -> Result {
-        let of = Type::parse(dtype, item_size).nest(shape);
-        self.columns.push(Column {
-            name: name.to_owned(),
-            dtype: dtype.to_owned(),
-            shape: shape.to_vec(),
-            of: of.ok_or_else(|| failure!("out of memory"))?,
-        });
+    pub fn add(&mut self, name: &str, item: &ItemType, shape: &[u64]) -> Result {
+        let shape: Option<Vec<usize>> = shape.iter().map(|n| usize::try_from(*n).ok()).collect();
+        let size = |shape: &Vec<usize>| {
+            let size = shape.iter().try_fold(item.size, |size, n| size.checked_mul(*n))?;
+            isize::try_from(size).ok().map(|_| size)
+        };
+        let sized = shape.and_then(|shape| Some((size(&shape)?, shape)));
+        let (size, shape) = sized.ok_or_else(|| failure!("out of memory"))?;
+        self.columns.push(Column { name: name.to_owned(), item: item.clone(), shape, size });
         Ok(())
+    }
+
+    /// The type of a row: a structure of the columns, or the item of an array.
+    pub fn row_type(&self) -> ItemType {
+        if let ([column], true) = (self.columns.as_slice(), self.bare) {
+            return column.item.clone();
+        }
+        let mut offset = 0;
+        let field = |column: &Column| {
+            let at = offset;
+            offset += column.size;
+            Field { name: column.name.clone(), title: None, offset: at, item: column.row_type() }
+        };
+        let fields = self.columns.iter().map(field).collect();
+        ItemType { kind: ItemKind::Struct(fields), big_endian: false, size: self.row_bytes() }
     }
 
     /// Bytes of a row in all columns.
     pub fn row_bytes(&self) -> usize {
-        let sizes = self.columns.iter().map(|column| column.of.size);
+        let sizes = self.columns.iter().map(|column| column.size);
         sizes.fold(0, usize::saturating_add)
     }
 
@@ -64,7 +88,7 @@ impl Frame {
     pub fn batch<'a>(&self, rows: usize, mut bytes: &'a [u8]) -> Batch<'a> {
         let mut columns = Vec::with_capacity(self.columns.len());
         for column in &self.columns {
-            let (own, rest) = bytes.split_at(rows * column.of.size);
+            let (own, rest) = bytes.split_at(rows * column.size);
             columns.push(own);
             bytes = rest;
         }
@@ -72,9 +96,17 @@ impl Frame {
     }
 }
 
+/// Returns the item of a type, and the shape that it has.
+pub fn split(of: &ItemType) -> (&ItemType, Vec<u64>) {
+    match &of.kind {
+        ItemKind::Array(item, shape) => (item, shape.iter().map(|n| *n as u64).collect()),
+        _ => (of, Vec::new()),
+    }
+}
+
 /// The bytes of one row of a column.
 pub fn row<'a>(column: &Column, bytes: &'a [u8], row: usize) -> &'a [u8] {
-    let size = column.of.size;
+    let size = column.size;
     bytes.get(row * size..(row + 1) * size).unwrap_or_default()
 }
 
@@ -169,7 +201,7 @@ impl<'a> Stored<'a> {
             ));
         }
         let shape = array.shape().get(1..).unwrap_or_default();
-        self.frame.add(name, &array.dtype(), array.item_size(), shape)?;
+        self.frame.add(name, array.item_type(), shape)?;
         self.arrays.push(array);
         Ok(())
     }
@@ -211,7 +243,7 @@ impl<'a> Stored<'a> {
         resize(bytes, size.ok_or_else(|| failure!("out of memory"))?)?;
         let (mut rest, mut damaged) = (bytes.as_mut_slice(), false);
         for (column, array) in self.frame.columns.iter().zip(&self.arrays) {
-            let (own, after) = rest.split_at_mut(rows * column.of.size);
+            let (own, after) = rest.split_at_mut(rows * column.size);
             rest = after;
             if own.is_empty() {
                 continue;

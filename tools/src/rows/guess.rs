@@ -1,24 +1,18 @@
 //! The type that fits all values of a column of text.
 
-use super::parse::{Looks, Numeral};
+use super::parse::Value;
+use super::times::Time;
 
 /// What the values of a column have in common so far.
-#[derive(Default)]
 pub struct Guess {
-    missing: bool,
-    truth: bool,
-    whole: bool,
-    floating: bool,
-    string: bool,
-    minus: bool,
-    /// A whole number that no int64 holds.
-    beyond: bool,
-    /// A whole number that not every double near it holds.
-    inexact: bool,
-    /// A whole number that neither int64 nor uint64 holds.
-    huge: bool,
+    has_missing: bool,
+    has_truth: bool,
+    has_floating: bool,
+    has_text: bool,
+    /// The least and the largest whole number.
+    whole: Option<[i128; 2]>,
     /// A character that is not ASCII.
-    wide: bool,
+    is_wide: bool,
     /// The longest value.
     bytes: usize,
     characters: usize,
@@ -29,68 +23,74 @@ pub struct Guess {
 impl Guess {
     /// `times`: columns of times are recognized.
     pub fn new(times: bool) -> Guess {
-        Guess { times: times.then(Times::default), ..Guess::default() }
+        Guess {
+            has_missing: false,
+            has_truth: false,
+            has_floating: false,
+            has_text: false,
+            whole: None,
+            is_wide: false,
+            bytes: 0,
+            characters: 0,
+            times: times.then(Times::default),
+        }
     }
 
-    /// Takes a value into account. `text`: it is known to be a string.
-    pub fn see(&mut self, value: &[u8], text: bool) {
-        self.see_length(value);
-        if let Some(times) = &mut self.times
-            && !times.see(value)
-        {
+    /// Takes a value into account. `is_text`: it is known to be a string.
+    pub fn see(&mut self, text: &[u8], is_text: bool) {
+        let mut characters = text.len();
+        if !text.is_ascii() {
+            self.is_wide = true;
+            characters = text.iter().filter(|byte| *byte & 0xc0 != 0x80).count();
+        }
+        self.bytes = self.bytes.max(text.len());
+        self.characters = self.characters.max(characters);
+        if self.times.as_mut().is_some_and(|times| !times.see(text)) {
             self.times = None;
         }
-        if text || self.string {
-            self.string = true;
+        if is_text || self.has_text {
+            self.has_text = true;
             return;
         }
-        let number = Numeral::read(value);
-        match number.looks {
-            Looks::Missing => self.missing = true,
-            Looks::Truth => self.truth = true,
-            Looks::Floating => self.floating = true,
-            Looks::String => self.string = true,
-            Looks::Whole => {
-                self.whole = true;
-                self.minus |= number.minus;
-                self.huge |= number.huge || (number.minus && number.whole > 1 << 63);
-                self.beyond |= number.whole > i64::MAX as u64 + u64::from(number.minus);
-                self.inexact |= number.whole > 1 << 53;
+        match Value::read(text) {
+            Value::Missing => self.has_missing = true,
+            Value::Truth(_) => self.has_truth = true,
+            Value::Floating(_) => self.has_floating = true,
+            Value::Text => self.has_text = true,
+            Value::Whole(n, _) => {
+                let n = n.unwrap_or(i128::MAX);
+                let [least, most] = self.whole.unwrap_or([n, n]);
+                self.whole = Some([least.min(n), most.max(n)]);
             }
         }
-    }
-
-    fn see_length(&mut self, value: &[u8]) {
-        let mut characters = value.len();
-        if !value.is_ascii() {
-            self.wide = true;
-            characters = value.iter().filter(|byte| *byte & 0xc0 != 0x80).count();
-        }
-        self.bytes = self.bytes.max(value.len());
-        self.characters = self.characters.max(characters);
     }
 
     /// The type, as NumPy spells it: int64, or uint64 if a number needs it; float64 with gaps or
     /// points; booleans without gaps. Values that would be rounded, or are mixed, are text, of
     /// bytes if all are ASCII.
     pub fn dtype(&self) -> String {
-        let (numbers, to_double) = (self.whole || self.floating, self.missing || self.floating);
-        let mixed = self.truth && (numbers || self.missing);
-        let rounded = self.huge || (self.inexact && to_double) || (self.beyond && self.minus);
+        let to_double = self.has_missing || self.has_floating;
+        let is_mixed = self.has_truth && (self.whole.is_some() || to_double);
+        let [least, most] = self.whole.unwrap_or_default();
+        let is_signed = i128::from(i64::MIN) <= least && most <= i128::from(i64::MAX);
+        let is_unsigned = least >= 0 && most <= i128::from(u64::MAX);
+        let is_exact = most.max(-least) <= 1 << 53;
+        let fits = if to_double { is_exact } else { is_signed || is_unsigned };
         if let Some(unit) = self.times.as_ref().and_then(Times::unit) {
             format!("<M8[{unit}]")
-        } else if self.string || mixed || rounded {
-            if self.wide {
-                format!("<U{}", self.characters.max(1))
-            } else {
-                format!("|S{}", self.bytes.max(1))
+        } else if self.has_text || is_mixed || !fits {
+            match self.is_wide {
+                true => format!("<U{}", self.characters.max(1)),
+                false => format!("|S{}", self.bytes.max(1)),
             }
-        } else if self.truth {
-            "|b1".to_owned()
-        } else if self.whole && !to_double {
-            if self.beyond { "<u8" } else { "<i8" }.to_owned()
         } else {
-            "<f8".to_owned()
+            match self.whole {
+                _ if self.has_truth => "|b1",
+                Some(_) if !to_double && is_signed => "<i8",
+                Some(_) if !to_double => "<u8",
+                _ => "<f8",
+            }
+            .to_owned()
         }
     }
 }
@@ -99,81 +99,43 @@ impl Guess {
 /// the end.
 #[derive(Default)]
 struct Times {
-    form: Option<(bool, bool)>,
+    /// The parts of a time, and whether it ends in "Z".
+    form: Option<(usize, bool)>,
     /// Digits of a fraction of a second.
     digits: usize,
-    early: bool,
-    late: bool,
+    /// Some year is none that 64 bits of nanoseconds have.
+    is_far: bool,
 }
 
 impl Times {
     /// Returns whether all values, with this one, are times of one form.
-    fn see(&mut self, value: &[u8]) -> bool {
-        if Numeral::read(value).looks == Looks::Missing {
+    fn see(&mut self, text: &[u8]) -> bool {
+        if matches!(Value::read(text), Value::Missing) {
             return true;
         }
-        let (text, zone) = match value.strip_suffix(b"Z") {
-            Some(text) => (text, true),
-            None => (value, false),
-        };
-        let Some((year, of_day, digits)) = iso_parts(text) else {
+        let Some(time) = Time::parse(text) else {
             return false;
         };
-        let form = *self.form.get_or_insert((of_day, zone));
-        self.digits = self.digits.max(digits);
-        self.early |= year < 1678;
-        self.late |= year > 2261;
-        form == (of_day, zone) && (of_day || !zone)
+        let form = (time.parts, time.is_utc);
+        self.digits = self.digits.max(time.digits);
+        self.is_far |= !(1678..=2261).contains(&time.year);
+        matches!(time.parts, 3 | 6)
+            && time.year >= 0
+            && time.year_digits == 4
+            && time.has_zone == time.is_utc
+            && form == *self.form.get_or_insert(form)
     }
 
     fn unit(&self) -> Option<&'static str> {
-        match (self.form?, self.digits) {
-            ((false, _), _) => Some("D"),
+        match (self.form?.0, self.digits) {
+            (3, _) => Some("D"),
             (_, 0) => Some("s"),
             (_, 1..=3) => Some("ms"),
             (_, 4..=6) => Some("us"),
-            // 64 bits of nanoseconds
-            _ => (!self.early && !self.late).then_some("ns"),
+            (_, 7..=9) => (!self.is_far).then_some("ns"),
+            _ => None,
         }
     }
-}
-
-/// The parts of "2013-01-31" or "2013-01-31T05:00:00.25": the year, whether there is a time of day,
-/// and the digits of its fraction.
-fn iso_parts(text: &[u8]) -> Option<(u32, bool, usize)> {
-    let number = |from: usize, to: usize| -> Option<u32> {
-        let digits = text.get(from..to)?;
-        let add = |n: u32, c: &u8| c.is_ascii_digit().then(|| n * 10 + u32::from(c - b'0'));
-        digits.iter().try_fold(0, add)
-    };
-    let is = |at: usize, c: u8| text.get(at) == Some(&c);
-    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days = match month {
-        2 => 28 + u32::from(leap),
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => 0,
-    };
-    if !is(4, b'-') || !is(7, b'-') || !(1..=days).contains(&day) {
-        return None;
-    }
-    if text.len() == 10 {
-        return Some((year, false, 0));
-    }
-    let in_day = number(11, 13)? < 24 && number(14, 16)? < 60 && number(17, 19)? < 60;
-    if !in_day || !(is(10, b'T') || is(10, b' ')) || !is(13, b':') || !is(16, b':') {
-        return None;
-    }
-    let digits = match text.len() {
-        19 => 0,
-        n @ 21..=29 if is(19, b'.') => {
-            number(20, n)?;
-            n - 20
-        }
-        _ => return None,
-    };
-    Some((year, true, digits))
 }
 
 #[cfg(test)]
@@ -195,5 +157,15 @@ mod tests {
         assert_eq!(dtype(&["2013-02-29"]), "|S10");
         assert_eq!(dtype(&["1500-01-01T00:00:00.123456789"]), "|S29");
         assert_eq!(dtype(&["NA"]), "<f8");
+    }
+
+    #[test]
+    fn numbers_that_would_be_rounded_are_text() {
+        assert_eq!(dtype(&["1", "-2"]), "<i8");
+        assert_eq!(dtype(&["18446744073709551615", "0"]), "<u8");
+        assert_eq!(dtype(&["18446744073709551615", "-1"]), "|S20");
+        assert_eq!(dtype(&["9007199254740993", ""]), "|S16");
+        assert_eq!(dtype(&["1", "2.5", "NaN"]), "<f8");
+        assert_eq!(dtype(&["true", "1"]), "|S4");
     }
 }

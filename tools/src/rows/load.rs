@@ -3,7 +3,6 @@
 
 use super::collector::{Collector, Take};
 use super::csv::Csv;
-use super::dtype::Kind;
 use super::feed::TextFile;
 use super::frame::Frame;
 use super::jsonl::Lines;
@@ -96,7 +95,7 @@ impl Load<'_, '_> {
             _ => (value, ""),
         };
         let shown = serde_json::Value::from(String::from_utf8_lossy(shown));
-        let ((file, line), dtype) = (position, &column.dtype);
+        let ((file, line), dtype) = (position, &column.item);
         failure!("{file}: line {line}{named}: {shown}{dots} {why} ({dtype})")
     }
 
@@ -143,12 +142,13 @@ impl Load<'_, '_> {
         for (i, text) in csv.fields().enumerate() {
             let column = if bare { 0 } else { order[i] };
             let (of, to) = self.rows.slot(column);
-            let parsed = match &of.kind {
-                Kind::Items { of, .. } if bare => {
-                    let to = to.get_mut(i * of.size..(i + 1) * of.size);
-                    parse::csv(of, text, to.unwrap_or_default())
+            let parsed = match of.shape.split_first() {
+                Some((count, shape)) if bare => {
+                    let size = of.size / count.max(&1);
+                    let to = to.get_mut(i * size..(i + 1) * size);
+                    parse::csv(&of.item, shape, text, to.unwrap_or_default())
                 }
-                _ => parse::csv(of, text, to),
+                _ => parse::csv(&of.item, &of.shape, text, to),
             };
             if let Err(why) = parsed {
                 return Err(self.refusal((&csv.feed.name, csv.line), column, text, why));
@@ -174,7 +174,7 @@ impl Load<'_, '_> {
 
     fn json_item(&mut self, lines: &Lines, column: usize, value: &str) -> Result {
         let (of, to) = self.rows.slot(column);
-        let parsed = parse::json(of, value, to);
+        let parsed = parse::json(&of.item, &of.shape, value, to);
         parsed.map_err(|why| {
             let position = (lines.feed.name.as_str(), lines.line);
             self.refusal(position, column, value.as_bytes(), why)
@@ -196,7 +196,7 @@ impl Load<'_, '_> {
         for (column, seen) in seen.iter_mut().enumerate() {
             if !std::mem::take(seen) {
                 let (of, to) = self.rows.slot(column);
-                let missing = parse::missing(of, to);
+                let missing = parse::missing(&of.item, &of.shape, to);
                 missing.map_err(|why| self.refusal(position, column, b"", why))?;
             }
         }

@@ -8,7 +8,6 @@ mod columns;
 pub mod compression;
 pub mod convert;
 mod csv;
-pub mod dtype;
 mod extended;
 mod feed;
 pub mod frame;

@@ -1,20 +1,20 @@
 //! Rows whose columns stand end to end: files of NumPy, and files without a header.
 
 use super::collector::Take;
-use super::dtype::{Kind, Type};
-use super::frame::{Batch, Frame};
+use super::frame::{self, Batch, Frame};
 use crate::array::npy::Npy;
 use crate::failure;
 use crate::failure::Result;
 use crate::files::Input;
 use crate::superchunk::source::resize;
+use holdall::{ItemKind, ItemType};
 
 /// Adds the columns of the items: their fields, or one column without a name. Returns the number of
 /// rows.
 pub fn columns(frame: &mut Frame, input: &Input, npy: &Npy) -> Result<u64> {
     let (name, descr) = (&input.name, &npy.descr);
-    let of = Type::read(descr).filter(|of| !of.has_objects());
-    let of = of.ok_or_else(|| failure!("{name}: items of {descr} are not read"))?;
+    let item = ItemType::parse(descr).ok().filter(|item| !item.has_objects());
+    let item = item.ok_or_else(|| failure!("{name}: items of {descr} are not read"))?;
     let Some((rows, shape)) = npy.shape.split_first() else {
         return Err(failure!("{name}: an array without dimensions has no rows"));
     };
@@ -23,15 +23,19 @@ pub fn columns(frame: &mut Frame, input: &Input, npy: &Npy) -> Result<u64> {
             "{name}: its items are in Fortran order, which is not rows (--to b2nd or blpk takes it)"
         ));
     }
-    match of.kind {
-        Kind::Fields(fields) if shape.is_empty() => {
-            for field in &fields {
-                frame.add(&field.name, &field.dtype, field.of.size, &[])?;
+    match &item.kind {
+        ItemKind::Struct(fields) if shape.is_empty() => {
+            for field in fields {
+                let (item, shape) = frame::split(&field.item);
+                frame.add(&field.name, item, &shape)?;
+            }
+            if frame.row_type() != item {
+                return Err(failure!("{name}: items of {descr} are not read"));
             }
         }
         _ => {
             frame.bare = true;
-            frame.add("", npy.dtype(), of.size, shape)?;
+            frame.add("", &item, shape)?;
         }
     }
     Ok(*rows)
@@ -77,7 +81,7 @@ pub fn rows(frame: &Frame, input: &mut Input, rows: Option<u64>, take: &mut Take
 fn scatter(frame: &Frame, packed: &[u8], mut columns: &mut [u8]) {
     let (row, mut at) = (frame.row_bytes(), 0);
     let rows = packed.len() / row;
-    for size in frame.columns.iter().map(|column| column.of.size).filter(|size| *size > 0) {
+    for size in frame.columns.iter().map(|column| column.size).filter(|size| *size > 0) {
         let (own, rest) = columns.split_at_mut(rows * size);
         for (item, row) in own.chunks_exact_mut(size).zip(packed.chunks_exact(row)) {
             item.copy_from_slice(&row[at..at + size]);

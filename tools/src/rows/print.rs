@@ -3,9 +3,9 @@
 //! Each number reads back as the same number. One of floating point has a point or an exponent, or
 //! is NaN or an infinity.
 
-use super::dtype::{Kind, Type};
-use super::times;
+use super::{extended, times};
 use half::f16;
+use holdall::{ItemKind, ItemType};
 
 /// Text that grows. `escaped` is set once a string was not valid text, and does not read back.
 #[derive(Default)]
@@ -16,7 +16,7 @@ pub struct Text {
     pub delimiter: u8,
 }
 
-// ---- numbers ----
+// ---- numbers
 
 /// Returns the bytes of a number of at most 8 bytes as an unsigned number.
 pub fn bits(bytes: &[u8], big_endian: bool) -> u64 {
@@ -46,10 +46,6 @@ pub fn float(bytes: &[u8], big_endian: bool) -> f64 {
     }
 }
 
-pub fn put_unsigned(to: &mut Vec<u8>, n: u64) {
-    to.extend_from_slice(itoa::Buffer::new().format(n).as_bytes());
-}
-
 /// Appends a number with leading zeros.
 pub fn put_padded(to: &mut Vec<u8>, n: u64, digits: usize) {
     let mut buffer = itoa::Buffer::new();
@@ -58,54 +54,30 @@ pub fn put_padded(to: &mut Vec<u8>, n: u64, digits: usize) {
     to.extend_from_slice(text.as_bytes());
 }
 
-/// A decimal number: `0.digits` times 10 to the power of `exponent`.
-struct Decimal {
-    digits: [u8; 32],
-    count: usize,
-    exponent: i32,
-}
-
-impl Decimal {
-    /// Parses a positive number as formatters spell it: `12.5`, `1.25e1`.
-    fn of(text: &str) -> Decimal {
-        let (number, exponent) = text.split_once('e').unwrap_or((text, "0"));
-        let mut decimal =
-            Decimal { digits: [b'0'; 32], count: 0, exponent: exponent.parse().unwrap_or(0) };
-        let mut has_point = false;
-        for c in number.bytes() {
-            match c {
-                b'.' => has_point = true,
-                b'0' if decimal.count == 0 => decimal.exponent -= i32::from(has_point),
-                c => {
-                    if let Some(digit) = decimal.digits.get_mut(decimal.count) {
-                        *digit = c;
-                        decimal.count += 1;
-                    }
-                    decimal.exponent += i32::from(!has_point);
+/// Appends a positive number as formatters spell it, `12.5` or `1.25e1`, in the form of
+/// `put_decimal`.
+fn put_spelled(to: &mut Vec<u8>, text: &str, precision: usize) {
+    let (number, exponent) = text.split_once('e').unwrap_or((text, "0"));
+    let (mut digits, mut count, mut has_point) = ([0; 32], 0, false);
+    let mut point: i32 = exponent.parse().unwrap_or(0);
+    for c in number.bytes() {
+        match c {
+            b'.' => has_point = true,
+            b'0' if count == 0 => point -= i32::from(has_point),
+            c => {
+                if let Some(digit) = digits.get_mut(count) {
+                    *digit = c;
+                    count += 1;
                 }
+                point += i32::from(!has_point);
             }
         }
-        decimal
     }
-
-    /// Returns the shortest number that is nearest to this one among those of 16 bits.
-    fn half(value: f64) -> Decimal {
-        let text = (0..9).map(|digits| format!("{value:.digits$e}"));
-        let same = |text: &String| {
-            text.parse().is_ok_and(|near| f16::from_f64(near) == f16::from_f64(value))
-        };
-        let mut found = text.skip_while(|text| !same(text));
-        Decimal::of(&found.next().unwrap_or_default())
-    }
-
-    fn put(&self, to: &mut Vec<u8>, precision: usize) {
-        put_decimal(to, &self.digits[..self.count], self.exponent, precision);
-    }
+    put_decimal(to, &digits[..count], point, precision);
 }
 
 /// Appends the number `0.digits` times 10 to the power of `point`, as `%g` of C does with a
-/// precision of at least
-/// `precision`.
+/// precision of at least `precision`.
 pub fn put_decimal(to: &mut Vec<u8>, digits: &[u8], point: i32, precision: usize) {
     let count = digits.iter().rposition(|c| *c != b'0').map_or(0, |last| last + 1);
     let (digits, precision) = (&digits[..count], precision.max(count) as i32);
@@ -133,96 +105,98 @@ pub fn put_decimal(to: &mut Vec<u8>, digits: &[u8], point: i32, precision: usize
     }
 }
 
+/// Returns the shortest spelling of a number that is nearest to it among those of 16 bits.
+fn shortest_half(value: f64) -> String {
+    let mut texts = (0..9).map(|digits| format!("{value:.digits$e}"));
+    let same =
+        |text: &String| text.parse().is_ok_and(|near| f16::from_f64(near) == f16::from_f64(value));
+    texts.find(same).unwrap_or_default()
+}
+
 /// Appends a floating-point number of `size` bytes, with as few digits as give the same number
-/// again: `1`, `0.5`,
-/// `1e+16`, `nan`, `-inf`.
+/// again: `1`, `0.5`, `1e+16`, `nan`, `-inf`.
 pub fn put_float(to: &mut Vec<u8>, value: f64, size: usize) {
     let magnitude = value.abs();
     if value.is_nan() {
-        to.extend_from_slice(b"nan");
-        return;
+        return to.extend_from_slice(b"nan");
     }
     if value.is_sign_negative() {
         to.push(b'-');
     }
-    if magnitude.is_infinite() {
-        to.extend_from_slice(b"inf");
-    } else if magnitude == 0.0 {
-        to.push(b'0');
-    } else if size == 2 {
-        Decimal::half(magnitude).put(to, 1);
-    } else if size == 4 {
-        let is_tiny = magnitude < 1e-37;
-        let mut buffer = zmij::Buffer::new();
-        Decimal::of(buffer.format_finite(magnitude as f32)).put(to, if is_tiny { 1 } else { 6 });
-    } else {
-        let is_tiny = magnitude < 1e-300;
-        let mut buffer = zmij::Buffer::new();
-        Decimal::of(buffer.format_finite(magnitude)).put(to, if is_tiny { 1 } else { 15 });
+    let mut buffer = zmij::Buffer::new();
+    match size {
+        _ if magnitude.is_infinite() => to.extend_from_slice(b"inf"),
+        _ if magnitude == 0.0 => to.push(b'0'),
+        2 => put_spelled(to, &shortest_half(magnitude), 1),
+        4 => {
+            let precision = if magnitude < 1e-37 { 1 } else { 6 };
+            put_spelled(to, buffer.format_finite(magnitude as f32), precision);
+        }
+        _ => {
+            let precision = if magnitude < 1e-300 { 1 } else { 15 };
+            put_spelled(to, buffer.format_finite(magnitude), precision);
+        }
     }
 }
 
+fn put_hex(to: &mut Vec<u8>, bytes: &[u8]) {
+    let digit = |n: u8| n + if n < 10 { b'0' } else { b'a' - 10 };
+    to.extend(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
+}
+
 /// Appends a number that is known for one of floating point.
-fn put_double(to: &mut Vec<u8>, value: f64, size: usize, json: bool) {
+fn put_floating(to: &mut Vec<u8>, bytes: &[u8], big_endian: bool, json: bool) {
+    if !matches!(bytes.len(), 2 | 4 | 8) {
+        // numbers of JSON are not that precise everywhere
+        let quotes: &[u8] = if json { b"\"" } else { b"" };
+        to.extend_from_slice(quotes);
+        if big_endian || !extended::put(to, bytes) {
+            put_hex(to, bytes);
+        }
+        return to.extend_from_slice(quotes);
+    }
+    let value = float(bytes, big_endian);
     if value.is_nan() {
         to.extend_from_slice(if json { b"null" } else { b"NaN" });
     } else if value.is_infinite() && json {
-        let text: &[u8] = if value < 0.0 { b"\"-Infinity\"" } else { b"\"Infinity\"" };
-        to.extend_from_slice(text);
+        to.extend_from_slice(if value < 0.0 { b"\"-Infinity\"" } else { b"\"Infinity\"" });
     } else {
         let from = to.len();
-        put_float(to, value, size);
+        put_float(to, value, bytes.len());
         if !to[from..].iter().any(|c| matches!(c, b'.' | b'e' | b'n')) {
             to.extend_from_slice(b".0");
         }
     }
 }
 
-fn put_hex(to: &mut Vec<u8>, bytes: &[u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for byte in bytes {
-        to.push(DIGITS[usize::from(byte >> 4)]);
-        to.push(DIGITS[usize::from(byte & 15)]);
-    }
-}
-
-fn put_floating(to: &mut Vec<u8>, bytes: &[u8], big_endian: bool, json: bool) {
-    if matches!(bytes.len(), 2 | 4 | 8) {
-        put_double(to, float(bytes, big_endian), bytes.len(), json);
-        return;
-    }
-    // numbers of JSON are not that precise everywhere
-    let quotes: &[u8] = if json { b"\"" } else { b"" };
-    to.extend_from_slice(quotes);
-    if big_endian || !super::extended::put(to, bytes) {
-        put_hex(to, bytes);
-    }
-    to.extend_from_slice(quotes);
-}
-
 /// Appends `1.0+2.0j`, and in JSON a list of two.
 fn put_complex(to: &mut Vec<u8>, bytes: &[u8], big_endian: bool, json: bool) {
     let (real, imaginary) = bytes.split_at(bytes.len() / 2);
-    if json {
-        to.push(b'[');
-    }
+    to.extend_from_slice(if json { b"[" } else { b"" });
     put_floating(to, real, big_endian, json);
     let separator = to.len();
-    to.push(b',');
+    to.push(if json { b',' } else { b'+' });
     put_floating(to, imaginary, big_endian, json);
-    if json {
-        to.push(b']');
-        return;
-    }
-    if to.get(separator + 1) == Some(&b'-') {
+    if !json && to.get(separator + 1) == Some(&b'-') {
         to.remove(separator);
-    } else {
-        to[separator] = b'+';
     }
-    to.push(b'j');
+    to.push(if json { b']' } else { b'j' });
 }
 
-// ---- strings ----
+/// Appends a plain number: a truth value is 0 or 1, and a floating-point number may look like a
+/// whole one.
+pub fn put_plain(to: &mut Vec<u8>, of: &ItemType, bytes: &[u8]) {
+    let mut buffer = itoa::Buffer::new();
+    let text = match of.kind {
+        ItemKind::Float => return put_float(to, float(bytes, of.big_endian), of.size),
+        ItemKind::Int => buffer.format(signed(bytes, of.big_endian)),
+        ItemKind::Bool => buffer.format(u8::from(bits(bytes, false) != 0)),
+        _ => buffer.format(bits(bytes, of.big_endian)),
+    };
+    to.extend_from_slice(text.as_bytes());
+}
+
+// ---- strings
 
 /// Appends bytes without the zeros at their end. Bytes that are not UTF-8 become `\xNN`.
 fn put_bytes(text: &mut Text, bytes: &[u8]) {
@@ -248,72 +222,53 @@ fn put_characters(text: &mut Text, bytes: &[u8], big_endian: bool) {
     }
 }
 
-/// Appends a JSON string. Bytes that are not UTF-8 become `\\xNN`.
-pub fn put_json_string(to: &mut Vec<u8>, string: &[u8]) {
-    to.push(b'"');
-    for chunk in string.utf8_chunks() {
-        for c in chunk.valid().bytes() {
-            match c {
-                b'"' | b'\\' => to.extend_from_slice(&[b'\\', c]),
-                0..0x20 | 0x7f => {
-                    to.extend_from_slice(b"\\u00");
-                    put_hex(to, &[c]);
-                }
-                c => to.push(c),
-            }
+/// Appends a JSON string.
+pub fn put_json_string(to: &mut Vec<u8>, string: &str) {
+    // writing to memory does not fail
+    let _ = serde_json::to_writer(to, string);
+}
+
+/// Puts the text from `from` on in the quotes of CSV, if it needs them.
+pub fn quote_csv(text: &mut Text, from: usize) {
+    let needs = |c: &u8| matches!(c, b',' | b'"' | b'\n' | b'\r') || *c == text.delimiter;
+    if text.bytes[from..].iter().any(needs) {
+        let field = text.bytes.split_off(from);
+        text.bytes.push(b'"');
+        for c in field {
+            text.bytes.extend_from_slice(if c == b'"' { b"\"" } else { b"" });
+            text.bytes.push(c);
         }
-        for byte in chunk.invalid() {
-            to.extend_from_slice(b"\\\\x");
-            put_hex(to, &[*byte]);
-        }
+        text.bytes.push(b'"');
     }
-    to.push(b'"');
 }
 
-/// Appends text as a field of CSV in quotes.
-pub fn put_csv_quoted(to: &mut Vec<u8>, field: &[u8]) {
-    to.push(b'"');
-    for c in field {
-        if *c == b'"' {
-            to.push(b'"');
-        }
-        to.push(*c);
-    }
-    to.push(b'"');
-}
-
-/// Returns whether a field of CSV needs quotes.
-pub fn needs_quotes(field: &[u8], delimiter: u8) -> bool {
-    let needs = |c: &u8| matches!(c, b',' | b'"' | b'\n' | b'\r') || *c == delimiter;
-    field.iter().any(needs)
-}
-
-// ---- items ----
+// ---- items
 
 /// Appends an item whose text needs no quotes in JSON. Returns false if it does.
-fn put_number(to: &mut Vec<u8>, of: &Type, bytes: &[u8], json: bool) -> bool {
+fn put_number(to: &mut Vec<u8>, of: &ItemType, bytes: &[u8], json: bool) -> bool {
     let mut buffer = itoa::Buffer::new();
     let text = match &of.kind {
-        Kind::Bool => match bits(bytes, false) {
-            0 => "false",
-            _ => "true",
-        },
-        Kind::Int => buffer.format(signed(bytes, of.big_endian)),
-        Kind::Uint => buffer.format(bits(bytes, of.big_endian)),
-        Kind::Float => {
+        ItemKind::Bool if bits(bytes, false) == 0 => "false",
+        ItemKind::Bool => "true",
+        ItemKind::Int => buffer.format(signed(bytes, of.big_endian)),
+        ItemKind::Uint => buffer.format(bits(bytes, of.big_endian)),
+        ItemKind::Float => {
             put_floating(to, bytes, of.big_endian, json);
             return true;
         }
-        Kind::Complex => {
+        ItemKind::Complex => {
             put_complex(to, bytes, of.big_endian, json);
             return true;
         }
-        Kind::Time { difference, unit, .. } => match signed(bytes, of.big_endian) {
-            times::NONE if json => "null",
-            times::NONE => "NaT",
-            value if *difference || unit.is_empty() => buffer.format(value),
-            _ => return false,
-        },
+        ItemKind::Datetime(_) | ItemKind::Timedelta(_) => {
+            let is_date = matches!(&of.kind, ItemKind::Datetime(unit) if !unit.is_empty());
+            match signed(bytes, of.big_endian) {
+                times::NONE if json => "null",
+                times::NONE => "NaT",
+                _ if is_date => return false,
+                value => buffer.format(value),
+            }
+        }
         _ => return false,
     };
     to.extend_from_slice(text.as_bytes());
@@ -321,92 +276,77 @@ fn put_number(to: &mut Vec<u8>, of: &Type, bytes: &[u8], json: bool) -> bool {
 }
 
 /// Appends an item whose text is one string.
-fn put_string(text: &mut Text, of: &Type, bytes: &[u8]) {
+fn put_string(text: &mut Text, of: &ItemType, bytes: &[u8]) {
     match &of.kind {
-        Kind::Time { unit, many, .. } => {
-            times::put(&mut text.bytes, unit, *many, signed(bytes, of.big_endian));
+        ItemKind::Datetime(unit) => {
+            times::put(&mut text.bytes, unit, signed(bytes, of.big_endian));
         }
-        Kind::Bytes => put_bytes(text, bytes),
-        Kind::Text => put_characters(text, bytes, of.big_endian),
+        ItemKind::Bytes => put_bytes(text, bytes),
+        ItemKind::Str => put_characters(text, bytes, of.big_endian),
         _ => put_hex(&mut text.bytes, bytes),
     }
 }
 
-/// Appends an item with parts as JSON. Returns false if it has none.
-fn put_parts(text: &mut Text, of: &Type, bytes: &[u8]) -> bool {
-    let from = text.bytes.len();
-    match &of.kind {
-        Kind::Fields(fields) => {
-            for field in fields {
-                text.bytes.push(b',');
-                put_json_string(&mut text.bytes, field.name.as_bytes());
-                text.bytes.push(b':');
-                json(text, &field.of, bytes.get(field.offset..).unwrap_or_default());
-            }
-        }
-        Kind::Items { of, count } => {
+/// Appends items in a shape, or an item with parts, as JSON. Returns false if it is another item.
+fn put_parts(text: &mut Text, of: &ItemType, shape: &[usize], bytes: &[u8]) -> bool {
+    match (shape.split_first(), &of.kind) {
+        (Some((count, rest)), _) => {
+            let size = rest.iter().fold(of.size, |size, n| size.saturating_mul(*n));
+            text.bytes.push(b'[');
             for i in 0..*count {
-                text.bytes.push(b',');
-                json(text, of, bytes.get(i * of.size..).unwrap_or_default());
+                text.bytes.extend_from_slice(if i > 0 { b"," } else { b"" });
+                json(text, of, rest, bytes.get(i * size..).unwrap_or_default());
             }
+            text.bytes.push(b']');
+        }
+        (None, ItemKind::Array(of, shape)) => return put_parts(text, of, shape, bytes),
+        (None, ItemKind::Struct(fields)) => {
+            text.bytes.push(b'{');
+            for (i, field) in fields.iter().enumerate() {
+                text.bytes.extend_from_slice(if i > 0 { b"," } else { b"" });
+                put_json_string(&mut text.bytes, &field.name);
+                text.bytes.push(b':');
+                json(text, &field.item, &[], bytes.get(field.offset..).unwrap_or_default());
+            }
+            text.bytes.push(b'}');
         }
         _ => return false,
     }
-    let brackets = if matches!(of.kind, Kind::Fields(_)) { b"{}" } else { b"[]" };
-    if text.bytes.len() == from {
-        text.bytes.push(b',');
-    }
-    text.bytes[from] = brackets[0];
-    text.bytes.push(brackets[1]);
     true
 }
 
-/// Replaces the text from `from` on by another form of it.
-fn replace(to: &mut Vec<u8>, from: usize, put: impl FnOnce(&mut Vec<u8>, &[u8])) {
-    let text = to.split_off(from);
-    put(to, &text);
-}
-
-/// Appends a JSON value. A number or time that is none is null. `bytes` begins with the item.
-pub fn json(text: &mut Text, of: &Type, bytes: &[u8]) {
+/// Appends a JSON value. A number or time that is none is null. `bytes` begins with the items,
+/// which have a shape.
+pub fn json(text: &mut Text, of: &ItemType, shape: &[usize], bytes: &[u8]) {
+    if put_parts(text, of, shape, bytes) {
+        return;
+    }
     let bytes = bytes.get(..of.size).unwrap_or_default();
-    if !put_number(&mut text.bytes, of, bytes, true) && !put_parts(text, of, bytes) {
-        let from = text.bytes.len();
-        put_string(text, of, bytes);
-        let plain = |c: &u8| matches!(c, b' '..=b'~') && !matches!(c, b'"' | b'\\');
-        if text.bytes[from..].iter().all(plain) {
-            text.bytes.insert(from, b'"');
-            text.bytes.push(b'"');
-        } else {
-            replace(&mut text.bytes, from, put_json_string);
-        }
+    if put_number(&mut text.bytes, of, bytes, true) {
+        return;
+    }
+    let from = text.bytes.len();
+    put_string(text, of, bytes);
+    let plain = |c: &u8| matches!(c, b' '..=b'~') && !matches!(c, b'"' | b'\\');
+    if text.bytes[from..].iter().all(plain) {
+        text.bytes.insert(from, b'"');
+        text.bytes.push(b'"');
+    } else {
+        let string = text.bytes.split_off(from);
+        put_json_string(&mut text.bytes, &String::from_utf8_lossy(&string));
     }
 }
 
 /// Appends a field of CSV, in quotes where it needs them. Items with parts are JSON. `bytes` begins
-/// with the item.
-pub fn csv(text: &mut Text, of: &Type, bytes: &[u8]) {
-    let bytes = bytes.get(..of.size).unwrap_or_default();
-    if put_number(&mut text.bytes, of, bytes, false) {
-        return;
-    }
+/// with the items, which have a shape.
+pub fn csv(text: &mut Text, of: &ItemType, shape: &[usize], bytes: &[u8]) {
     let from = text.bytes.len();
-    if !put_parts(text, of, bytes) {
+    if !put_parts(text, of, shape, bytes) {
+        let bytes = bytes.get(..of.size).unwrap_or_default();
+        if put_number(&mut text.bytes, of, bytes, false) {
+            return;
+        }
         put_string(text, of, bytes);
     }
-    if needs_quotes(&text.bytes[from..], text.delimiter) {
-        replace(&mut text.bytes, from, put_csv_quoted);
-    }
-}
-
-/// Appends a plain number: a truth value is 0 or 1, and a floating-point number may look like a
-/// whole one.
-pub fn put_plain(to: &mut Vec<u8>, of: &Type, bytes: &[u8]) {
-    match of.kind {
-        Kind::Float => put_float(to, float(bytes, of.big_endian), of.size),
-        Kind::Int => to
-            .extend_from_slice(itoa::Buffer::new().format(signed(bytes, of.big_endian)).as_bytes()),
-        Kind::Bool => to.push(if bits(bytes, false) == 0 { b'0' } else { b'1' }),
-        _ => put_unsigned(to, bits(bytes, of.big_endian)),
-    }
+    quote_csv(text, from);
 }

@@ -4,7 +4,6 @@
 //! expect a header line, so the fields of an array are named f0, f1, ..., as NumPy and bcolz name
 //! columns.
 
-use super::dtype::Kind;
 use super::frame::{Batch, Frame, row};
 use super::print::{self, Text};
 use crate::array::npy::{Npy, constant};
@@ -34,40 +33,10 @@ pub struct Printer<'a> {
     rows: u64,
 }
 
-/// Appends text in the quotes of Python.
-fn put_quoted(to: &mut String, text: &str) {
-    to.push('\'');
-    for c in text.chars() {
-        match c {
-            '\'' | '\\' => to.extend(['\\', c]),
-            '\0'..='\x1f' => to.push_str(&format!("\\x{:02x}", u32::from(c))),
-            c => to.push(c),
-        }
-    }
-    to.push('\'');
-}
-
-/// Returns the type of a row of a frame as NumPy spells it: a list of fields.
-pub fn dtype(frame: &Frame) -> String {
-    let mut text = String::from("[");
-    for (i, column) in frame.columns.iter().enumerate() {
-        text.push_str(if i > 0 { ", (" } else { "(" });
-        put_quoted(&mut text, &column.name);
-        text.push_str(", ");
-        text.push_str(&constant(&column.dtype));
-        if !column.shape.is_empty() {
-            text.push_str(", ");
-            text.push_str(&crate::array::npy::tuple(&column.shape));
-        }
-        text.push(')');
-    }
-    text + "]"
-}
-
 /// The fields of a row in CSV.
 pub fn fields(frame: &Frame) -> usize {
-    match (frame.bare, frame.columns.first().map(|column| &column.of.kind)) {
-        (true, Some(Kind::Items { count, .. })) => *count,
+    match (frame.bare, frame.columns.first().and_then(|column| column.shape.first())) {
+        (true, Some(count)) => *count,
         _ => frame.columns.len(),
     }
 }
@@ -113,22 +82,23 @@ impl<'a> Printer<'a> {
     }
 
     fn put_header(&mut self) {
-        let (to, delimiter) = (&mut self.text.bytes, self.text.delimiter);
+        let text = &mut self.text;
         for i in 0..fields(self.frame) {
             if i > 0 {
-                to.push(delimiter);
+                text.bytes.push(text.delimiter);
             }
             let name = match self.frame.columns.get(i) {
                 Some(column) if !self.frame.bare => column.name.clone(),
                 _ => format!("f{i}"),
             };
-            if name.is_empty() || print::needs_quotes(name.as_bytes(), delimiter) {
-                print::put_csv_quoted(to, name.as_bytes());
-            } else {
-                to.extend_from_slice(name.as_bytes());
+            let name = if name.is_empty() { "\"\"" } else { &name };
+            let from = text.bytes.len();
+            text.bytes.extend_from_slice(name.as_bytes());
+            if name != "\"\"" {
+                print::quote_csv(text, from)
             }
         }
-        to.push(b'\n');
+        text.bytes.push(b'\n');
     }
 
     fn put_csv(&mut self, batch: &Batch, at: usize) {
@@ -139,16 +109,18 @@ impl<'a> Printer<'a> {
                 text.bytes.push(text.delimiter);
             }
             let bytes = row(column, bytes, at);
-            match &column.of.kind {
-                Kind::Items { of, count } if self.frame.bare => {
+            match column.shape.split_first() {
+                Some((count, shape)) if self.frame.bare => {
+                    let size = column.size / count.max(&1);
                     for i in 0..*count {
                         if i > 0 {
                             text.bytes.push(text.delimiter);
                         }
-                        print::csv(text, of, bytes.get(i * of.size..).unwrap_or_default());
+                        let bytes = bytes.get(i * size..).unwrap_or_default();
+                        print::csv(text, &column.item, shape, bytes);
                     }
                 }
-                _ => print::csv(text, &column.of, bytes),
+                _ => print::csv(text, &column.item, &column.shape, bytes),
             }
         }
         // an empty line is no row
@@ -163,10 +135,10 @@ impl<'a> Printer<'a> {
         for (i, (column, bytes)) in self.frame.columns.iter().zip(&batch.columns).enumerate() {
             if !self.frame.bare {
                 text.bytes.push(if i > 0 { b',' } else { b'{' });
-                print::put_json_string(&mut text.bytes, column.name.as_bytes());
+                print::put_json_string(&mut text.bytes, &column.name);
                 text.bytes.push(b':');
             }
-            print::json(text, &column.of, row(column, bytes, at));
+            print::json(text, &column.item, &column.shape, row(column, bytes, at));
         }
         text.bytes.extend_from_slice(if self.frame.bare { b"\n" } else { b"}\n" });
     }
@@ -201,10 +173,9 @@ impl<'a> Printer<'a> {
 
 /// The header of a .npy file of rows with fields, or of those of an array.
 fn npy(frame: &Frame, rows: u64) -> Npy {
-    let (mut descr, mut shape) = (dtype(frame), vec![rows]);
+    let mut shape = vec![rows];
     if let ([column], true) = (frame.columns.as_slice(), frame.bare) {
-        descr = constant(&column.dtype);
-        shape.extend_from_slice(&column.shape);
+        shape.extend(column.shape.iter().map(|n| *n as u64));
     }
-    Npy { descr, fortran_order: false, shape }
+    Npy { descr: constant(&frame.row_type().to_string()), fortran_order: false, shape }
 }

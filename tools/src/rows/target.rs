@@ -2,9 +2,7 @@
 //! before the commit.
 
 use super::frame::{self, Batch, Column, Frame};
-use super::printer;
 use crate::array::dataset::{Content, Dataset};
-use crate::array::npy;
 use crate::cli::Convert;
 use crate::failure::{Result, creation, library};
 use crate::report::plural;
@@ -68,9 +66,9 @@ impl Target {
         let find = |column: &Column| {
             let same = |other: &Column| other.name == column.name;
             let i = frame.columns.iter().position(same);
-            let fits = |i: &usize| frame.columns[*i].of == column.of;
+            let fits = |i: &usize| frame.columns[*i].row_type() == column.row_type();
             i.filter(fits).ok_or_else(|| {
-                let (name, dtype) = (&column.name, &column.dtype);
+                let (name, dtype) = (&column.name, &column.item);
                 failure!("{source}: expected rows of column '{name}', {dtype}")
             })
         };
@@ -107,15 +105,6 @@ impl Target {
     }
 }
 
-/// The type of rows of a shape: a pair if they have dimensions.
-fn row_dtype(dtype: &str, shape: &[u64]) -> String {
-    if shape.is_empty() {
-        return dtype.to_owned();
-    }
-    let lengths: Vec<String> = shape.iter().map(|n| format!("{n},")).collect();
-    format!("({}, ({}))", npy::constant(dtype), lengths.join(" "))
-}
-
 fn create_table(
     frame: &Frame,
     path: &str,
@@ -126,7 +115,7 @@ fn create_table(
     if args.layout.chunks.is_some() {
         return Err(failure!("{path}: --chunks is for arrays, and this becomes a table"));
     }
-    let dtype = |column: &Column| row_dtype(&column.dtype, &column.shape);
+    let dtype = |column: &Column| column.row_type().to_string();
     let dtypes: Vec<String> = frame.columns.iter().map(dtype).collect();
     let names = frame.columns.iter().map(|column| column.name.as_str());
     let columns: Vec<(&str, &str)> = names.zip(dtypes.iter().map(String::as_str)).collect();
@@ -145,10 +134,9 @@ fn create_array(
     args: &Convert,
     options: &Options,
 ) -> Result<Array> {
-    let (mut shape, mut dtype) = (vec![0], printer::dtype(frame));
+    let (mut shape, dtype) = (vec![0], frame.row_type().to_string());
     if let (true, Some(column)) = (frame.bare, frame.columns.first()) {
-        shape.extend(&column.shape);
-        dtype = column.dtype.clone();
+        shape.extend(column.shape.iter().map(|n| *n as u64));
     }
     let mut layout = ArrayLayout::new(format);
     if let Some(chunks) = &args.layout.chunks {
