@@ -37,18 +37,12 @@ pub struct Cli {
 pub enum Command {
     Info(Info),
     Ls(Ls),
-    /// Print the structure of a folder of containers as a tree
     Tree(excerpts::Tree),
-    /// Print names and types of columns, or the type of items
     Schema(excerpts::Overview),
-    /// Print the number of records, rows or items
     Count(excerpts::Overview),
     Cat(Cat),
-    /// Print the first records, rows or items
     Head(excerpts::Excerpt),
-    /// Print the last records, rows or items
     Tail(excerpts::Excerpt),
-    /// Print randomly chosen records or rows
     Sample(excerpts::Sample),
     Pack(Pack),
     Unpack(Unpack),
@@ -72,7 +66,6 @@ pub enum Command {
     Generate(Generate),
 }
 
-/// Describe a container
 #[derive(Args, Debug)]
 pub struct Info {
     #[command(flatten)]
@@ -92,7 +85,6 @@ pub struct Info {
     pub path: String,
 }
 
-/// List the containers in a folder and below it
 #[derive(Args, Debug)]
 pub struct Ls {
     #[command(flatten)]
@@ -103,7 +95,6 @@ pub struct Ls {
     pub path: String,
 }
 
-/// Print content: records, bytes, items in C order, or rows
 #[derive(Args, Clone, Debug)]
 pub struct Cat {
     #[command(flatten)]
@@ -114,7 +105,6 @@ pub struct Cat {
     pub order: Order,
 }
 
-/// Write a file into a new superchunk or array (OUT.blp), or its lines into a bag (OUT.bagz)
 #[derive(Args, Debug)]
 pub struct Pack {
     #[command(flatten)]
@@ -151,8 +141,6 @@ pub struct Pack {
     pub paths: Vec<String>,
 }
 
-/// Write the content of a superchunk, or an array in its stored order, into a file (-: standard
-/// output)
 #[derive(Args, Debug)]
 pub struct Unpack {
     #[command(flatten)]
@@ -166,7 +154,6 @@ pub struct Unpack {
     pub paths: Vec<String>,
 }
 
-/// Append a file to the content of a superchunk, or as rows to an array or a table
 #[derive(Args, Debug)]
 pub struct Append {
     #[command(flatten)]
@@ -193,7 +180,6 @@ pub struct Append {
     pub input: String,
 }
 
-/// Copy a container in another format or encoding, make one of a file, or a file of one
 #[derive(Args, Debug)]
 pub struct Convert {
     #[command(flatten)]
@@ -237,7 +223,6 @@ pub struct Convert {
     pub paths: Vec<String>,
 }
 
-/// Write the records of all inputs into one bag, or the rows of all into one array or table
 #[derive(Args, Debug)]
 pub struct Merge {
     #[command(flatten)]
@@ -257,7 +242,6 @@ pub struct Merge {
     pub paths: Vec<String>,
 }
 
-/// Write the records of a bag into several bags: OUT.bagz becomes OUT-00000-of-0000N.bagz and so on
 #[derive(Args, Debug)]
 pub struct Split {
     #[command(flatten)]
@@ -280,7 +264,6 @@ pub struct Split {
     pub paths: Vec<String>,
 }
 
-/// Retain the first ROWS rows of an array or a table; -- -ROWS removes as many from its end
 #[derive(Args, Debug)]
 pub struct Trim {
     /// Threads to use, 0 to 65536 [default: 0, all processors]
@@ -293,7 +276,6 @@ pub struct Trim {
     pub rows: i64,
 }
 
-/// Print, set or remove attributes, which are JSON; the metalayers of a frame are shown as that
 #[derive(Args, Debug)]
 pub struct Attr {
     #[command(subcommand)]
@@ -337,7 +319,6 @@ pub struct AttrOptions {
     pub sync: Sync,
 }
 
-/// Build an index of a bag, or find the records that equal a key
 #[derive(Args, Debug)]
 pub struct Index {
     #[command(subcommand)]
@@ -386,7 +367,6 @@ pub struct IndexOptions {
     pub skip_damaged: bool,
 }
 
-/// Read everything, check every length and checksum, and report each fault
 #[derive(Args, Debug)]
 pub struct Verify {
     #[command(flatten)]
@@ -401,7 +381,6 @@ pub struct Verify {
     pub paths: Vec<String>,
 }
 
-/// Bring a torn or damaged container back to its last consistent state
 #[derive(Args, Debug)]
 pub struct Repair {
     #[command(flatten)]
@@ -432,7 +411,6 @@ pub struct Repair {
     pub path: String,
 }
 
-/// Print a digest of the content: the same, however it is stored
 #[derive(Args, Debug)]
 pub struct Sum {
     #[command(flatten)]
@@ -450,7 +428,6 @@ pub struct Sum {
     pub paths: Vec<String>,
 }
 
-/// Print the format and kind of each path
 #[derive(Args, Debug)]
 pub struct Identify {
     /// Print one JSON object per path
@@ -460,8 +437,6 @@ pub struct Identify {
     pub paths: Vec<String>,
 }
 
-/// Summarize values: extremes, mean, deviation and nulls of each column, of an array, or of the
-/// lengths of records
 #[derive(Args, Debug)]
 pub struct Stats {
     #[command(flatten)]
@@ -475,8 +450,6 @@ pub struct Stats {
     pub path: String,
 }
 
-/// Compare the content of two containers, whatever stores it: exit code 0 equal, 1 different, 2
-/// trouble
 #[derive(Args, Debug)]
 pub struct Diff {
     #[command(flatten)]
@@ -493,7 +466,6 @@ pub struct Diff {
     pub right: String,
 }
 
-/// Try codecs, levels, filters and chunks on a sample of the data, and recommend some
 #[derive(Args, Debug)]
 pub struct Tune {
     #[command(flatten)]
@@ -526,7 +498,6 @@ pub struct Tune {
     pub path: String,
 }
 
-/// Show a plane of an array, or the histogram of a column, as a picture or in the terminal
 #[derive(Args, Debug)]
 pub struct View {
     #[command(flatten)]
