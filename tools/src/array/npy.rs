@@ -4,7 +4,7 @@
 //! spaces, so that the items begin at a multiple of 64 bytes.
 
 use crate::cli::groups::FileInput;
-use crate::cli::values::{DataFormat, ItemOrder};
+use crate::cli::values::DataFormat;
 use crate::failure;
 use crate::failure::{Failure, Result};
 use crate::files::Input;
@@ -57,7 +57,7 @@ impl Npy {
         let (skipped, name) = (options.skip.unwrap_or(0), &input.name);
         let mut npy = Npy {
             descr: constant(dtype),
-            fortran_order: options.order == Some(ItemOrder::Fortran),
+            fortran_order: options.order == Some(holdall::Order::Fortran),
             shape: Vec::new(),
         };
         match &options.shape {

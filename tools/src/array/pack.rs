@@ -6,7 +6,7 @@
 use super::npy::Npy;
 use crate::cli::groups::{Encoding, FileInput, Shape};
 use crate::cli::usage::Usage;
-use crate::cli::values::{DataFormat, HeaderVersion};
+use crate::cli::values::DataFormat;
 use crate::cli::{Convert, Pack};
 use crate::failure::{Exit, Result, creation, library};
 use crate::files::Input;
@@ -43,7 +43,7 @@ impl New<'_> {
         let (item_size, bytes, chunk_size) = self.measure(npy)?;
         let mut options = self.options.clone().chunk_bytes(chunk_size);
         let version = self.encoding.format_version;
-        let offsets = !self.encoding.no_offsets && version.is_none_or(|v| v == HeaderVersion::V3);
+        let offsets = !self.encoding.no_offsets && version.is_none_or(|v| v == 3);
         if let Some(total) = input.total.filter(|total| offsets && *total > 0) {
             options = options.spare_chunks((total / chunk_size + 1) * ENTRIES);
         }

@@ -14,12 +14,12 @@ use super::{Access, arrow_reader};
 use crate::cli::Convert;
 use crate::cli::groups::BagCodec;
 use crate::cli::usage::Usage;
-use crate::cli::values::{Codec, DataFormat};
+use crate::cli::values::DataFormat;
 use crate::failure::{Exit, Result};
 use crate::files::{self, Input};
 use crate::report::{self, plural};
 use crate::{detect, output, progress, signals, usage};
-use holdall::{Bag, Format, Status};
+use holdall::{Bag, Codec, Format, Status};
 
 /// Bytes that a record may have without `--memory-limit`: the default of the library.
 const MEMORY_LIMIT: u64 = 4 << 30;
@@ -249,7 +249,7 @@ fn reading_codec(args: &Convert, input: &str) -> BagCodec {
     };
     let is_unsaid = codec.codec.is_none() && codec.dictionary.is_none();
     if args.input.from == Some(DataFormat::Bagz) && is_unsaid && is_plain_by_name(input) {
-        codec.codec = Some(Codec::None);
+        codec.codec = Some(Some(Codec::None));
     }
     codec
 }

@@ -5,9 +5,10 @@ use super::reader::Reader;
 use super::records::{Batch, Sink};
 use super::writer::Writer;
 use crate::cli::groups::{BagCodec, BagRead, Reading};
-use crate::cli::values::Codec;
+use crate::cli::values::CodecChoice;
 use crate::failure::{Failure, Result};
 use crate::{failure, progress, signals};
+use holdall::Codec;
 
 /// A bag whose records are copied. Its name says whether they are decompressed: the options are
 /// about the copy.
@@ -20,10 +21,10 @@ pub struct Source<'a> {
 
 impl<'a> Source<'a> {
     /// `codec` is that of the copy, by default the one that the name `out` says.
-    pub fn new(input: &'a str, out: &str, codec: Option<Codec>) -> Source<'a> {
-        let is_compressed = match codec {
-            None | Some(Codec::Auto) => out.ends_with(".bagz"),
-            codec => codec == Some(Codec::Zstd),
+    pub fn new(input: &'a str, out: &str, codec: Option<CodecChoice>) -> Source<'a> {
+        let is_compressed = match codec.flatten() {
+            None => out.ends_with(".bagz"),
+            Some(codec) => codec == Codec::Zstd,
         };
         let is_decompressed = input.ends_with(".bagz");
         Source {
@@ -34,8 +35,10 @@ impl<'a> Source<'a> {
     }
 
     pub fn access(&self, reading: &Reading, read: &BagRead) -> Result<Access> {
-        let codec =
-            BagCodec { codec: (!self.is_decompressed).then_some(Codec::None), dictionary: None };
+        let codec = BagCodec {
+            codec: (!self.is_decompressed).then_some(Some(Codec::None)),
+            dictionary: None,
+        };
         Access::new(reading, read, &codec)
     }
 

@@ -19,10 +19,9 @@ mod writer;
 
 use crate::cli::groups::{BagCodec, BagRead, Reading, Source};
 use crate::cli::slice::{Picks, Slice};
-use crate::cli::values::{Limits, LimitsStorage};
 use crate::failure::{Result, library};
 use crate::{options, usage};
-use holdall::{Bag, Options, Status};
+use holdall::{Bag, BagLimits, Options, Status};
 
 /// How a bag is opened.
 #[derive(Clone)]
@@ -41,9 +40,9 @@ impl Access {
         Ok(Access {
             options: options::compression(options, codec)?,
             slice: None,
-            is_declared: codec.codec.is_some() || read.limits == Some(Limits::Separate),
+            is_declared: codec.codec.is_some() || read.limits == Some(BagLimits::Separate),
             memory_limit: reading.memory_limit,
-            loads_limits: read.limits_storage == Some(LimitsStorage::Memory),
+            loads_limits: read.limits_storage == Some(true),
         })
     }
 

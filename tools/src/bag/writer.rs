@@ -5,11 +5,10 @@
 
 use super::records::{Batch, Sink};
 use crate::cli::groups::{BagOutput, BagTarget, Codecs, Encoding, Sync};
-use crate::cli::values::{Checksum, Codec};
 use crate::failure::{Failure, Result, library};
 use crate::report::{self, plural};
 use crate::{files, options, usage};
-use holdall::{Bag, BagLimits, BagShards, BagWriter, Checksum as LibraryChecksum, Options};
+use holdall::{Bag, BagLimits, BagShards, BagWriter, Checksum, Codec, Options};
 
 /// What happens to a bag that exists.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,12 +50,12 @@ impl Plan {
         sync: &Sync,
     ) -> Result<Plan> {
         check_shards(out, output)?;
-        let codec = match encoding.codecs.codec {
-            codec @ (None | Some(Codec::Auto | Codec::None | Codec::Zstd)) => codec,
+        let codec = match encoding.codecs.codec.flatten() {
+            codec @ (None | Some(Codec::None | Codec::Zstd)) => codec,
             Some(_) => return Err(usage!("--codec takes auto, none or zstd for bags")),
         };
         let given = options::given(Options::new(), threads, Options::threads);
-        let mut reading = options::bag_codec(given, codec);
+        let mut reading = options::given(given, codec, Options::codec);
         if output.separate {
             reading = reading.bag_limits(BagLimits::Separate);
         }
@@ -64,7 +63,7 @@ impl Plan {
         options = options::given(options, encoding.codecs.level, Options::level);
         match encoding.checksum {
             None => {}
-            Some(Checksum::None) => options = options.checksum(LibraryChecksum::None),
+            Some(Checksum::None) => options = options.checksum(Checksum::None),
             Some(_) => {
                 return Err(usage!("--checksum takes none for bags, or the default is written"));
             }

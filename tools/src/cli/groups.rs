@@ -2,12 +2,10 @@
 //! are for.
 
 use super::slice::{Picks, Rows};
-use super::values::{
-    self, Checksum, Codec, DataFormat, Filter, HeaderVersion, ItemOrder, Limits, LimitsStorage,
-    ShardOrder,
-};
+use super::values::{self, CodecChoice, DataFormat, FilterChoice};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
+use holdall::{BagLimits, BagShards, Checksum, Order as ItemOrder};
 
 /// Headings of the help. An option under one of them is refused for other containers, see
 /// `usage::fit`.
@@ -44,8 +42,8 @@ pub struct Reading {
 #[derive(Args, Clone, Debug, Default)]
 pub struct BagCodec {
     /// Codec of the records [default: auto, which is zstd if the name ends in .bagz]
-    #[arg(long, value_name = "CODEC", help_heading = BAGS, value_parser = values::among(&[Codec::Auto, Codec::None, Codec::Zstd]))]
-    pub codec: Option<Codec>,
+    #[arg(long, value_name = "CODEC", help_heading = BAGS, value_parser = values::named(values::BAG_CODECS))]
+    pub codec: Option<CodecChoice>,
     /// zstd dictionary of the records: a trained one, or any file
     #[arg(long, value_name = "FILE", help_heading = BAGS)]
     pub dictionary: Option<String>,
@@ -55,19 +53,19 @@ pub struct BagCodec {
 #[derive(Args, Clone, Debug, Default)]
 pub struct BagRead {
     /// Location of the limits, the end offsets of the records [default: tail]
-    #[arg(long, value_name = "LOCATION", help_heading = BAGS)]
-    pub limits: Option<Limits>,
+    #[arg(long, value_name = "LOCATION", value_parser = values::named(values::LIMITS), help_heading = BAGS)]
+    pub limits: Option<BagLimits>,
     /// How limits are read [default: disk]
     ///
     /// With memory, a bag can be read further while another program appends to it.
-    #[arg(long, value_name = "STORAGE", help_heading = BAGS)]
-    pub limits_storage: Option<LimitsStorage>,
+    #[arg(long, value_name = "STORAGE", value_parser = values::named(values::LIMITS_STORAGE), help_heading = BAGS)]
+    pub limits_storage: Option<bool>,
     /// Order of the records of several files [default: as they were written]
     ///
     /// A set (NAME@N.bagz, NAME@*.bagz) is read in the order in which it was written if its files
     /// record this order. All others are concatenated.
-    #[arg(long, value_name = "ORDER", help_heading = BAGS)]
-    pub shard_order: Option<ShardOrder>,
+    #[arg(long, value_name = "ORDER", value_parser = values::named(values::SHARD_ORDERS), help_heading = BAGS)]
+    pub shard_order: Option<BagShards>,
 }
 
 /// A bag that is read.
@@ -145,14 +143,14 @@ pub struct Order {
 pub struct Codecs {
     /// Codec [default: lz4 for new chunks, otherwise that of IN; bags: zstd if the name ends in
     /// .bagz, otherwise none]
-    #[arg(long, value_name = "CODEC")]
-    pub codec: Option<Codec>,
+    #[arg(long, value_name = "CODEC", value_parser = values::named(values::CODECS))]
+    pub codec: Option<CodecChoice>,
     /// 0 stored, 1 fast to 9 small [default: 5]; bags: level of zstd, -131072 to 22 [default: 3]
     #[arg(long, value_name = "N", value_parser = values::level, allow_hyphen_values = true)]
     pub level: Option<i32>,
     /// Filters before the codec, in this order; or none [default: shuffle, or as in IN]
-    #[arg(long, value_name = "X,Y,..", value_delimiter = ',')]
-    pub filters: Option<Vec<Filter>>,
+    #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = values::named(values::FILTERS))]
+    pub filters: Option<Vec<FilterChoice>>,
 }
 
 /// How chunks are made.
@@ -170,14 +168,14 @@ pub struct Encoding {
     #[arg(long, value_name = "BYTES", value_parser = values::chunk_size, help_heading = NOT_BAGS)]
     pub chunk_size: Option<u64>,
     /// Checksum of each chunk [default: crc32, or that of IN]; bags: none, or the default
-    #[arg(long, value_name = "KIND")]
+    #[arg(long, value_name = "KIND", value_parser = values::named(values::CHECKSUMS))]
     pub checksum: Option<Checksum>,
     /// Do not write a table of chunk offsets
     #[arg(long, help_heading = SUPERCHUNKS)]
     pub no_offsets: bool,
     /// Version of the Bloscpack header [default: 3]
-    #[arg(long, value_name = "VERSION", help_heading = SUPERCHUNKS)]
-    pub format_version: Option<HeaderVersion>,
+    #[arg(long, value_name = "VERSION", value_parser = values::named(values::HEADER_VERSIONS), help_heading = SUPERCHUNKS)]
+    pub format_version: Option<u8>,
 }
 
 /// The layout of an array that is written.
@@ -225,7 +223,7 @@ pub struct BagTarget {
     #[arg(long, value_name = "N", value_parser = values::level, allow_hyphen_values = true, help_heading = BAGS)]
     pub level: Option<i32>,
     /// Write no checksums
-    #[arg(long, value_name = "KIND", help_heading = BAGS)]
+    #[arg(long, value_name = "KIND", value_parser = values::named(values::CHECKSUMS), help_heading = BAGS)]
     pub checksum: Option<Checksum>,
 }
 
@@ -255,7 +253,7 @@ pub struct FileInput {
     #[arg(long, value_name = "I,J,..", value_parser = values::shape, help_heading = FILES)]
     pub shape: Option<Shape>,
     /// With --dtype: order of the items [default: C]
-    #[arg(long, value_name = "ORDER", help_heading = FILES)]
+    #[arg(long, value_name = "ORDER", value_parser = values::named(values::ORDERS), help_heading = FILES)]
     pub order: Option<ItemOrder>,
     /// With --dtype: skip this many bytes before the items; K, M, G [default: 0]
     #[arg(long, value_name = "BYTES", value_parser = values::size, allow_negative_numbers = true, help_heading = FILES)]

@@ -16,7 +16,7 @@ use groups::{
 };
 use slice::{Picks, Rows};
 use std::path::PathBuf;
-use values::{Checksum, DataFormat};
+use values::DataFormat;
 
 /// Look into, write, check and repair chunked, compressed containers.
 #[derive(Parser)]
@@ -394,8 +394,8 @@ pub struct Repair {
     #[arg(long, value_name = "BYTES", value_parser = values::size, allow_negative_numbers = true)]
     pub memory_limit: Option<u64>,
     /// Location of the limits of a bag [default: tail]
-    #[arg(long, value_name = "LOCATION", help_heading = groups::BAGS)]
-    pub limits: Option<values::Limits>,
+    #[arg(long, value_name = "LOCATION", value_parser = values::named(values::LIMITS), help_heading = groups::BAGS)]
+    pub limits: Option<holdall::BagLimits>,
     /// Print what a repair would do, with its exit code, and change nothing
     #[arg(short = 'n', long)]
     pub dry_run: bool,
@@ -416,8 +416,8 @@ pub struct Sum {
     #[command(flatten)]
     pub source: Source,
     /// Kind of digest
-    #[arg(long, value_name = "KIND", default_value = "sha256")]
-    pub checksum: Checksum,
+    #[arg(long, value_name = "KIND", value_parser = values::named(values::CHECKSUMS), default_value = "sha256")]
+    pub checksum: holdall::Checksum,
     /// Only this slice, as in Python; of an array with a part per dimension: 10:20,:,5
     #[arg(long, value_name = "A:B:C[,..]", value_parser = Picks::parse, allow_hyphen_values = true)]
     pub slice: Option<Picks>,

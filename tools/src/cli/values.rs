@@ -3,102 +3,114 @@
 use super::groups::{Numbers, Shape};
 use super::slice;
 use clap::ValueEnum;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use holdall::{BagLimits, BagShards, Checksum, Codec, Filter, Order};
 
 /// The largest chunk of the format.
 const CHUNK_MOST: u64 = 2_147_483_615;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Limits {
-    /// After the records, in the same file
-    Tail,
-    /// In the file limits.NAME
-    Separate,
-}
+// ---- values with names: (name, help, value)
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LimitsStorage {
-    /// When needed
-    Disk,
-    /// All at once, 8 bytes per record
-    Memory,
-}
+type Named<T> = &'static [(&'static str, &'static str, T)];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ShardOrder {
-    /// The records of the second file follow those of the first
-    Concatenated,
-    /// The first record of each file, then the second of each
-    Interleaved,
-}
+pub const LIMITS: Named<BagLimits> = &[
+    ("tail", "After the records, in the same file", BagLimits::Tail),
+    ("separate", "In the file limits.NAME", BagLimits::Separate),
+];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Codec {
-    /// For bags: by the name.
-    #[value(hide = true)]
-    Auto,
-    None,
-    #[value(name = "blosclz")]
-    BloscLz,
-    Lz4,
-    #[value(name = "lz4hc")]
-    Lz4Hc,
-    Snappy,
-    Zlib,
-    Zstd,
-}
+/// Whether limits are loaded into memory.
+pub const LIMITS_STORAGE: Named<bool> =
+    &[("disk", "When needed", false), ("memory", "All at once, 8 bytes per record", true)];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Filter {
-    /// No filter
-    None,
-    /// The first bytes of all items, then the second bytes, and so on
-    Shuffle,
-    /// The same with bits
-    Bitshuffle,
-    /// Differences of the bytes to those of the first block (frames)
-    Delta,
-    /// Differences of neighboring bytes, after shuffle (frames)
-    Bytedelta,
-}
+pub const SHARD_ORDERS: Named<BagShards> = &[
+    (
+        "concatenated",
+        "The records of the second file follow those of the first",
+        BagShards::Concatenated,
+    ),
+    (
+        "interleaved",
+        "The first record of each file, then the second of each",
+        BagShards::Interleaved,
+    ),
+];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Checksum {
-    None,
-    Adler32,
-    Crc32,
-    Md5,
-    Sha1,
-    Sha224,
-    Sha256,
-    Sha384,
-    Sha512,
-}
+/// A codec; None is `auto`, by which the name of a bag decides.
+pub type CodecChoice = Option<Codec>;
 
-/// The layout of the header of a Bloscpack file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum HeaderVersion {
-    /// Without metadata, checksums and offsets
-    #[value(name = "1")]
-    V1,
-    /// Without metadata
-    #[value(name = "2")]
-    V2,
-    /// Bloscpack 0.3 and later
-    #[value(name = "3")]
-    V3,
-    /// The BLZ RFC layout; without metadata the same as 3
-    Rfc,
-}
+/// The codecs of chunks, and of bags: `auto`, which no help lists, and those of `BAG_CODECS`.
+pub const CODECS: Named<CodecChoice> = &[
+    ("auto", HIDDEN, None),
+    ("none", "", Some(Codec::None)),
+    ("blosclz", "", Some(Codec::BloscLz)),
+    ("lz4", "", Some(Codec::Lz4)),
+    ("lz4hc", "", Some(Codec::Lz4Hc)),
+    ("snappy", "", Some(Codec::Snappy)),
+    ("zlib", "", Some(Codec::Zlib)),
+    ("zstd", "", Some(Codec::Zstd)),
+];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ItemOrder {
-    /// The last index varies fastest
-    #[value(name = "C")]
-    C,
-    /// The first index varies fastest
-    #[value(name = "F")]
-    Fortran,
+pub const BAG_CODECS: Named<CodecChoice> =
+    &[("auto", "", None), ("none", "", Some(Codec::None)), ("zstd", "", Some(Codec::Zstd))];
+
+/// A filter, or none.
+pub type FilterChoice = Option<Filter>;
+
+pub const FILTERS: Named<FilterChoice> = &[
+    ("none", "No filter", None),
+    (
+        "shuffle",
+        "The first bytes of all items, then the second bytes, and so on",
+        Some(Filter::Shuffle),
+    ),
+    ("bitshuffle", "The same with bits", Some(Filter::Bitshuffle)),
+    ("delta", "Differences of the bytes to those of the first block (frames)", Some(Filter::Delta)),
+    (
+        "bytedelta",
+        "Differences of neighboring bytes, after shuffle (frames)",
+        Some(Filter::Bytedelta),
+    ),
+];
+
+pub const CHECKSUMS: Named<Checksum> = &[
+    ("none", "", Checksum::None),
+    ("adler32", "", Checksum::Adler32),
+    ("crc32", "", Checksum::Crc32),
+    ("md5", "", Checksum::Md5),
+    ("sha1", "", Checksum::Sha1),
+    ("sha224", "", Checksum::Sha224),
+    ("sha256", "", Checksum::Sha256),
+    ("sha384", "", Checksum::Sha384),
+    ("sha512", "", Checksum::Sha512),
+];
+
+/// Layouts of the header of a Bloscpack file, as the library numbers them.
+pub const HEADER_VERSIONS: Named<u8> = &[
+    ("1", "Without metadata, checksums and offsets", 1),
+    ("2", "Without metadata", 2),
+    ("3", "Bloscpack 0.3 and later", 3),
+    ("rfc", "The BLZ RFC layout; without metadata the same as 3", 103),
+];
+
+pub const ORDERS: Named<Order> = &[
+    ("C", "The last index varies fastest", Order::C),
+    ("F", "The first index varies fastest", Order::Fortran),
+];
+
+/// Instead of the help of a value that is not listed.
+const HIDDEN: &str = "hidden";
+
+/// Parses the name of a value.
+pub fn named<T: Clone + Send + Sync>(values: Named<T>) -> impl TypedValueParser<Value = T> {
+    let possible = |(name, help, _): &(&'static str, &'static str, T)| match *help {
+        "" => PossibleValue::new(*name),
+        HIDDEN => PossibleValue::new(*name).hide(true),
+        help => PossibleValue::new(*name).help(help),
+    };
+    PossibleValuesParser::new(values.iter().map(possible)).try_map(|found| {
+        let value = values.iter().find(|(name, _, _)| *name == found);
+        value.map(|(_, _, value)| value.clone()).ok_or("a value of the list")
+    })
 }
 
 /// What `tune` recommends an encoding for.
@@ -183,7 +195,7 @@ pub const OUTPUTS: &[DataFormat] = {
 pub fn among<T: ValueEnum + Send + Sync>(
     allowed: &'static [T],
 ) -> impl TypedValueParser<Value = T> {
-    let names = allowed.iter().filter_map(|value| Some(value.to_possible_value()?.hide(false)));
+    let names = allowed.iter().filter_map(ValueEnum::to_possible_value);
     PossibleValuesParser::new(names).try_map(|name| T::from_str(&name, false))
 }
 

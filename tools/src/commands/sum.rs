@@ -135,7 +135,7 @@ pub fn run(args: &Sum, usage: &Usage) -> Result<Exit> {
         args,
         slice: args.slice.as_ref(),
         options: options::source(&args.source)?,
-        checksum: options::chunk_checksum(args.checksum),
+        checksum: args.checksum,
     };
     let (mut output, mut has_failed) = (Output::standard(), false);
     for path in &args.paths {

@@ -7,14 +7,14 @@ use crate::array::npy::Npy;
 use crate::cli::Tune;
 use crate::cli::groups::FileInput;
 use crate::cli::usage::Usage;
-use crate::cli::values::{Codec, DataFormat, Filter, Goal};
+use crate::cli::values::{DataFormat, Goal};
 use crate::failure::{Exit, Failure, Result, library, system};
 use crate::files::{Input, OutputFile};
 use crate::output::Output;
 use crate::{detect, failure, options, report, signals};
-use clap::ValueEnum;
 use holdall::{
-    Array, ArrayLayout, Bag, BagWriter, Format, ItemType, Options, Records, Schunk, Status,
+    Array, ArrayLayout, Bag, BagWriter, Codec, Filter, Format, ItemType, Options, Records, Schunk,
+    Status,
 };
 use serde_json::{Value, json};
 use std::path::Path;
@@ -87,8 +87,8 @@ pub fn run(args: &Tune, usage: &Usage) -> Result<Exit> {
     output.finish(Exit::Done)
 }
 
-fn name(value: impl ValueEnum) -> String {
-    value.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
+fn name(value: impl std::fmt::Debug) -> String {
+    format!("{value:?}").to_lowercase()
 }
 
 // ---- the sample
@@ -289,7 +289,7 @@ impl Sample {
                 bag.append_concatenated(records.bytes(), records.offsets())?;
                 bag.commit()?;
                 let written = start.elapsed();
-                let bag = Bag::open_with(to, &options::bag_codec(Options::new(), Some(of.codec)))?;
+                let bag = Bag::open_with(to, &Options::new().codec(of.codec))?;
                 bag.read_range(..)?;
                 Ok((bag.stored_bytes(), elapsed(written)))
             }
@@ -370,12 +370,14 @@ fn attempt(
     let options = options::reading(&args.source.reading);
     let mut options = options.durable(false).lock(false).progress(move |_, _| in_time());
     options = match sample {
-        Sample::Records(_) => options::bag_codec(options, Some(encoding.codec)),
+        Sample::Records(_) => options.codec(encoding.codec),
         _ => {
-            let options =
-                options::given(options, options::chunk_codec(encoding.codec), Options::codec);
-            let filters = options::chunk_filters(&encoding.filters).unwrap_or_default();
-            options::given(options.filters(&filters), encoding.chunk_size, Options::chunk_bytes)
+            let options = options.codec(encoding.codec);
+            options::given(
+                options.filters(&encoding.filters),
+                encoding.chunk_size,
+                Options::chunk_bytes,
+            )
         }
     };
     if encoding.codec != Codec::None {

@@ -2,7 +2,6 @@
 
 use super::packing::{self, Opened, Packing, Target};
 use crate::cli::usage::Usage;
-use crate::cli::values::HeaderVersion;
 use crate::cli::{Pack, groups::Encoding};
 use crate::failure::{Exit, Result, creation, library};
 use crate::files::{self, Input};
@@ -19,9 +18,9 @@ const ENTRIES: u64 = 11;
 
 /// Reserves entries for chunk offsets, if the number of chunks is known.
 fn spare_chunks(options: Options, encoding: &Encoding, input: &Input, chunk: u64) -> Options {
-    let version = encoding.format_version.unwrap_or(HeaderVersion::V3);
+    let version = encoding.format_version.unwrap_or(3);
     match input.total.filter(|total| *total > 0) {
-        Some(total) if !encoding.no_offsets && version == HeaderVersion::V3 => {
+        Some(total) if !encoding.no_offsets && version == 3 => {
             options.spare_chunks((total / chunk + 1) * ENTRIES)
         }
         _ => options,
