@@ -4,10 +4,11 @@ use crate::cli::Convert;
 use crate::cli::groups::{
     BagCodec, BagInput, BagRead, Codecs, Encoding, FrameInput, Reading, Source, Sync,
 };
+use crate::cli::values::CodecChoice;
 use crate::failure::Result;
 use crate::files;
 use crate::usage;
-use holdall::{FileAccess, Options, Verify};
+use holdall::{Codec, FileAccess, Options, Verify};
 
 /// Applies a value if it was given.
 pub fn given<T>(
@@ -52,10 +53,18 @@ pub fn dictionary(options: Options, path: Option<&str>) -> Result<Options> {
     })
 }
 
+/// Adds the codec of a bag.
+pub fn bag_codec(options: Options, codec: Option<CodecChoice>) -> Result<Options> {
+    match codec.flatten() {
+        None => Ok(options),
+        Some(codec @ (Codec::None | Codec::Zstd)) => Ok(options.codec(codec)),
+        Some(_) => Err(usage!("--codec takes auto, none or zstd for bags")),
+    }
+}
+
 /// Adds the codec and the dictionary of a bag.
 pub fn compression(options: Options, codec: &BagCodec) -> Result<Options> {
-    let options = given(options, codec.codec.flatten(), Options::codec);
-    dictionary(options, codec.dictionary.as_deref())
+    dictionary(bag_codec(options, codec.codec)?, codec.dictionary.as_deref())
 }
 
 /// Adds all those of a bag that is read.

@@ -8,7 +8,7 @@ use crate::cli::groups::{BagOutput, BagTarget, Codecs, Encoding, Sync};
 use crate::failure::{Failure, Result, library};
 use crate::report::{self, plural};
 use crate::{files, options, usage};
-use holdall::{Bag, BagLimits, BagShards, BagWriter, Checksum, Codec, Options};
+use holdall::{Bag, BagLimits, BagShards, BagWriter, Checksum, Options};
 
 /// What happens to a bag that exists.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,12 +50,8 @@ impl Plan {
         sync: &Sync,
     ) -> Result<Plan> {
         check_shards(out, output)?;
-        let codec = match encoding.codecs.codec.flatten() {
-            codec @ (None | Some(Codec::None | Codec::Zstd)) => codec,
-            Some(_) => return Err(usage!("--codec takes auto, none or zstd for bags")),
-        };
         let given = options::given(Options::new(), threads, Options::threads);
-        let mut reading = options::given(given, codec, Options::codec);
+        let mut reading = options::bag_codec(given, encoding.codecs.codec)?;
         if output.separate {
             reading = reading.bag_limits(BagLimits::Separate);
         }

@@ -19,7 +19,7 @@ pub const FILES: &str = "Options for input files";
 #[derive(Args, Clone, Debug, Default)]
 pub struct Reading {
     /// Threads to use, 0 to 65536 [default: 0, all processors]
-    #[arg(long, value_name = "N", value_parser = values::threads, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = values::threads)]
     pub threads: Option<usize>,
     /// Map files into memory instead of reading them
     ///
@@ -31,7 +31,7 @@ pub struct Reading {
     ///
     /// Bounds the memory for a record, chunk or header, whatever size the file claims for it.
     /// Commands use 10 to 30 MB otherwise.
-    #[arg(long, value_name = "BYTES", value_parser = values::size, allow_negative_numbers = true)]
+    #[arg(long, value_name = "BYTES", value_parser = values::size)]
     pub memory_limit: Option<u64>,
     /// Do not verify the checksums stored with the data
     #[arg(long)]
@@ -81,7 +81,7 @@ pub struct BagInput {
 #[derive(Args, Clone, Debug, Default)]
 pub struct FrameInput {
     /// Offset of a Blosc2 frame in the file, in bytes; K, M, G [default: 0]
-    #[arg(long, value_name = "BYTES", value_parser = values::size, allow_negative_numbers = true, help_heading = NOT_BAGS)]
+    #[arg(long, value_name = "BYTES", value_parser = values::size, help_heading = NOT_BAGS)]
     pub at: Option<u64>,
 }
 
@@ -131,10 +131,10 @@ pub struct Order {
     #[arg(long, value_name = "N", value_parser = values::whole, help_heading = BAGS)]
     pub epoch: Option<u64>,
     /// With --seed and --world N: only every Nth record of that order, from record I on
-    #[arg(long, value_name = "I", help_heading = BAGS)]
+    #[arg(long, value_name = "I", value_parser = values::within(0..=u32::MAX), help_heading = BAGS)]
     pub rank: Option<u32>,
     /// With --seed and --rank: number of parts that the order is split into, at least 1
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = BAGS)]
+    #[arg(long, value_name = "N", value_parser = values::within(1..=u32::MAX), help_heading = BAGS)]
     pub world: Option<u32>,
 }
 
@@ -146,7 +146,7 @@ pub struct Codecs {
     #[arg(long, value_name = "CODEC", value_parser = values::named(values::CODECS))]
     pub codec: Option<CodecChoice>,
     /// 0 stored, 1 fast to 9 small [default: 5]; bags: level of zstd, -131072 to 22 [default: 3]
-    #[arg(long, value_name = "N", value_parser = values::level, allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", value_parser = values::level)]
     pub level: Option<i32>,
     /// Filters before the codec, in this order; or none [default: shuffle, or as in IN]
     #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = values::named(values::FILTERS))]
@@ -159,7 +159,7 @@ pub struct Encoding {
     #[command(flatten)]
     pub codecs: Codecs,
     /// Size of an item in bytes, 1 to 255 [default: 8]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..), help_heading = SUPERCHUNKS)]
+    #[arg(long, value_name = "N", value_parser = values::within(1..=u8::MAX), help_heading = SUPERCHUNKS)]
     pub typesize: Option<u8>,
     /// Size of the content of a chunk in bytes; K, M, G [default: 1M, or as in IN]
     ///
@@ -204,10 +204,10 @@ pub struct BagOutput {
     #[arg(long, value_name = "FILE", help_heading = BAGS)]
     pub dictionary: Option<String>,
     /// Write N files, 1 to 99999, a record to each in turn: OUT-00000-of-0000N.bagz and so on
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=99999), help_heading = BAGS)]
+    #[arg(long, value_name = "N", value_parser = values::within(1..=99999), help_heading = BAGS)]
     pub shards: Option<u32>,
     /// With --shards: write only file I, the first is 0, with all records
-    #[arg(long, value_name = "I", value_parser = clap::value_parser!(u32).range(0..=99998), help_heading = BAGS)]
+    #[arg(long, value_name = "I", value_parser = values::within(0..=99998), help_heading = BAGS)]
     pub shard: Option<u32>,
     /// Write the limits to a second file, limits.OUT
     #[arg(long, help_heading = BAGS)]
@@ -220,7 +220,7 @@ pub struct BagTarget {
     #[command(flatten)]
     pub codec: BagCodec,
     /// Level of zstd, -131072 to 22 [default: 3]
-    #[arg(long, value_name = "N", value_parser = values::level, allow_hyphen_values = true, help_heading = BAGS)]
+    #[arg(long, value_name = "N", value_parser = values::level, help_heading = BAGS)]
     pub level: Option<i32>,
     /// Write no checksums
     #[arg(long, value_name = "KIND", value_parser = values::named(values::CHECKSUMS), help_heading = BAGS)]
@@ -256,7 +256,7 @@ pub struct FileInput {
     #[arg(long, value_name = "ORDER", value_parser = values::named(values::ORDERS), help_heading = FILES)]
     pub order: Option<ItemOrder>,
     /// With --dtype: skip this many bytes before the items; K, M, G [default: 0]
-    #[arg(long, value_name = "BYTES", value_parser = values::size, allow_negative_numbers = true, help_heading = FILES)]
+    #[arg(long, value_name = "BYTES", value_parser = values::size, help_heading = FILES)]
     pub skip: Option<u64>,
 }
 

@@ -61,8 +61,8 @@ fn with_help(header: &str, command: &str, arg: Arg) -> Arg {
     let common = values(OPERANDS, &name).next().filter(|_| arg.get_help().is_none());
     let position = |names: &str| names.split_whitespace().position(|option| option == name);
     let order = position(FIRST).or_else(|| position(LAST).map(|last| 900 + last));
-    let value = arg.get_value_names().and_then(|names| names.first()).map(|name| name.as_str());
-    let hint = match value {
+    let value = arg.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
+    let hint = match value.as_deref() {
         _ if !arg.get_possible_values().is_empty() => ValueHint::Unknown,
         Some("FILE" | "OUT" | "IN" | "IN OUT" | "A" | "B" | "PATH" | "BAG") => ValueHint::AnyPath,
         Some("FOLDER") => ValueHint::DirPath,
@@ -70,8 +70,13 @@ fn with_help(header: &str, command: &str, arg: Arg) -> Arg {
     };
     let arg = own.or(common).into_iter().fold(arg, |arg, help| arg.help(help.to_owned()));
     let arg = if arg.get_action().takes_values() { arg.value_hint(hint) } else { arg };
-    let is_positional = arg.is_positional();
-    let arg = if is_positional { arg } else { arg.display_order(order.unwrap_or(100)) };
+    if arg.is_positional() {
+        return arg;
+    }
+    // a negative number is refused as the value, not as an unknown option
+    let takes_number = matches!(value.as_deref(), Some("N" | "I" | "BYTES"));
+    let arg = if takes_number { arg.allow_negative_numbers(true) } else { arg };
+    let arg = arg.display_order(order.unwrap_or(100));
     // verify without checksums would find nothing
     arg.hide((command, name.as_str()) == ("verify", "unchecked"))
 }

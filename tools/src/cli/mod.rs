@@ -112,7 +112,7 @@ pub struct Pack {
     #[command(flatten)]
     pub bag: BagOutput,
     /// Threads to use, 0 to 65536 [default: 0, all processors]
-    #[arg(long, value_name = "N", value_parser = values::threads, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = values::threads)]
     pub threads: Option<usize>,
     #[command(flatten)]
     pub sync: Sync,
@@ -159,12 +159,12 @@ pub struct Append {
     #[command(flatten)]
     pub encoding: groups::Codecs,
     /// Threads to use, 0 to 65536 [default: 0, all processors]
-    #[arg(long, value_name = "N", value_parser = values::threads, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = values::threads)]
     pub threads: Option<usize>,
     #[command(flatten)]
     pub sync: Sync,
     /// Most memory that a file may make the tool allocate; K, M, G [default: 4G]
-    #[arg(long, value_name = "BYTES", value_parser = values::size, allow_negative_numbers = true)]
+    #[arg(long, value_name = "BYTES", value_parser = values::size)]
     pub memory_limit: Option<u64>,
     /// Format of IN [default: by its extension, otherwise raw]
     #[arg(long, value_name = "FORMAT", value_parser = values::among(values::ROWS))]
@@ -255,7 +255,7 @@ pub struct Split {
     #[command(flatten)]
     pub output: Output,
     /// Number of bags, each with consecutive records and about equal in number
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=99999))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = values::within(1..=99999))]
     pub parts: u32,
     /// Report damaged records, and leave them out (exit code 1)
     #[arg(long)]
@@ -267,7 +267,7 @@ pub struct Split {
 #[derive(Args, Debug)]
 pub struct Trim {
     /// Threads to use, 0 to 65536 [default: 0, all processors]
-    #[arg(long, value_name = "N", value_parser = values::threads, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = values::threads)]
     pub threads: Option<usize>,
     #[command(flatten)]
     pub sync: Sync,
@@ -388,10 +388,10 @@ pub struct Repair {
     #[command(flatten)]
     pub sync: Sync,
     /// Threads to use, 0 to 65536 [default: 0, all processors]
-    #[arg(long, value_name = "N", value_parser = values::threads, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = values::threads)]
     pub threads: Option<usize>,
     /// Most memory that a file may make the tool allocate; K, M, G [default: 4G]
-    #[arg(long, value_name = "BYTES", value_parser = values::size, allow_negative_numbers = true)]
+    #[arg(long, value_name = "BYTES", value_parser = values::size)]
     pub memory_limit: Option<u64>,
     /// Location of the limits of a bag [default: tail]
     #[arg(long, value_name = "LOCATION", value_parser = values::named(values::LIMITS), help_heading = groups::BAGS)]
@@ -489,7 +489,7 @@ pub struct Tune {
     #[arg(long, value_name = "DTYPE", help_heading = groups::FILES)]
     pub dtype: Option<String>,
     /// Bytes of an item of such a file, 1 to 255 [default: 8]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..), help_heading = groups::FILES)]
+    #[arg(long, value_name = "N", value_parser = values::within(1..=u8::MAX), help_heading = groups::FILES)]
     pub typesize: Option<u8>,
     /// Print one JSON object
     #[arg(long)]
@@ -512,7 +512,7 @@ pub struct View {
     #[arg(long, value_name = "A:B:C[,..]", value_parser = Picks::parse, allow_hyphen_values = true)]
     pub slice: Option<Picks>,
     /// The most columns of the picture or histogram [default: that of the terminal, or 1024 pixels]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(8..=8192))]
+    #[arg(long, value_name = "N", value_parser = values::within(8..=8192))]
     pub width: Option<u32>,
     #[command(flatten)]
     pub output: Output,

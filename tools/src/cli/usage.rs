@@ -5,7 +5,7 @@ use crate::detect;
 use crate::failure::{Failure, Result};
 use crate::report::shortened;
 use crate::usage;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::{ContextKind, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 use std::error::Error as _;
@@ -126,89 +126,52 @@ fn hint(command: &str) -> String {
 
 /// The line for a command line that clap refuses.
 pub fn message(error: &clap::Error, command: &str) -> String {
-    let context = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => Some(text.clone()),
-        Some(ContextValue::Strings(texts)) => Some(texts.join("|")),
-        Some(ContextValue::StyledStr(text)) => Some(text.to_string()),
-        Some(ContextValue::StyledStrs(texts)) => {
-            Some(texts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
-        }
-        _ => None,
+    let context = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
+    let argument = context(ContextKind::InvalidArg);
+    let (option, value_name) = argument.split_once([' ', '=']).unwrap_or((&argument, "a value"));
+    let value = context(ContextKind::InvalidValue);
+    let suggestions =
+        [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue];
+    let near = suggestions.iter().find_map(|kind| error.get(*kind));
+    let near = near.map(|text| format!("; did you mean {text}?")).unwrap_or_default();
+    let allowed = match (context(ContextKind::ValidValue), error.source()) {
+        (choices, _) if !choices.is_empty() => choices.replace(", ", "|"),
+        (_, Some(parser)) => parser.to_string(),
+        _ => value_name.trim_matches(['<', '>']).to_owned(),
     };
-    let argument = context(ContextKind::InvalidArg).unwrap_or_default();
-    let option = argument.split([' ', '=']).next().unwrap_or_default().to_owned();
-    let value = context(ContextKind::InvalidValue).unwrap_or_default();
-    let suggestion =
-        |kind| context(kind).map(|text| format!("; did you mean {text}?")).unwrap_or_default();
     let reason = match error.kind() {
+        ErrorKind::UnknownArgument if option.starts_with('-') => {
+            format!("unknown option {argument}{near}")
+        }
         ErrorKind::UnknownArgument => {
-            let near = suggestion(ContextKind::SuggestedArg);
-            if option.starts_with('-') {
-                format!("unknown option {argument}{near}")
-            } else {
-                format!("one operand too many, '{}'", shortened(&argument, OPERAND))
-            }
+            format!("one operand too many, '{}'", shortened(&argument, OPERAND))
         }
         ErrorKind::InvalidSubcommand => {
-            let name = context(ContextKind::InvalidSubcommand).unwrap_or_default();
-            format!("unknown command '{name}'{}", suggestion(ContextKind::SuggestedSubcommand))
+            format!("unknown command '{}'{near}", context(ContextKind::InvalidSubcommand))
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             "no command given".to_owned()
         }
-        ErrorKind::InvalidValue if value.is_empty() => {
-            format!("{option} needs a value, {}", allowed(&context, error, &argument))
-        }
+        ErrorKind::InvalidValue if value.is_empty() => format!("{option} needs a value, {allowed}"),
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
-            let near = suggestion(ContextKind::SuggestedValue);
-            format!("{option} takes {}, not '{value}'{near}", allowed(&context, error, &argument))
+            format!("{option} takes {allowed}, not '{value}'{near}")
         }
         ErrorKind::MissingRequiredArgument => format!("an operand is missing, {argument}"),
         ErrorKind::ArgumentConflict => {
-            let other = context(ContextKind::PriorArg).unwrap_or_default();
-            format!(
-                "{option} and {} exclude each other",
-                other.split(' ').next().unwrap_or_default()
-            )
+            let other = context(ContextKind::PriorArg);
+            format!("{option} and {} exclude each other", other.split(' ').next().unwrap_or(""))
         }
         ErrorKind::InvalidUtf8 => "an argument is not UTF-8".to_owned(),
         ErrorKind::TooManyValues => format!("{option} takes no value"),
-        _ => error
-            .to_string()
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .trim_start_matches("error: ")
-            .to_owned(),
+        _ => {
+            let text = error.to_string();
+            text.lines().next().unwrap_or("").trim_start_matches("error: ").to_owned()
+        }
     };
     if command.is_empty() {
         return format!("{reason} (holdall --help lists the commands)");
     }
     format!("{command}: {reason} ({})", hint(command))
-}
-
-/// The numbers that an option takes, from clap's message "0 is not in 1..=9".
-fn described_range(text: &str) -> Option<String> {
-    if text.contains("invalid digit") {
-        return Some("a whole number".to_owned());
-    }
-    let (low, high) = text.split_once(" is not in ")?.1.split_once("..")?;
-    let high = high.strip_prefix('=').map(|high| format!(" to {high}"));
-    Some(format!("a whole number from {low}{}", high.unwrap_or(" on".to_owned())))
-}
-
-/// What an option takes: its choices, the message of its parser, or the name of its value.
-fn allowed(
-    context: &impl Fn(ContextKind) -> Option<String>,
-    error: &clap::Error,
-    argument: &str,
-) -> String {
-    let choices = context(ContextKind::ValidValue).filter(|choices| !choices.is_empty());
-    let parser = error.source().map(ToString::to_string);
-    let name =
-        argument.split_once(' ').map_or("a value", |(_, name)| name.trim_matches(['<', '>']));
-    let parser = parser.map(|text| described_range(&text).unwrap_or(text));
-    choices.or(parser).unwrap_or_else(|| name.to_owned())
 }
 
 impl Failure {

@@ -5,6 +5,9 @@ use super::slice;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use holdall::{BagLimits, BagShards, Checksum, Codec, Filter, Order};
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 /// The largest chunk of the format.
 const CHUNK_MOST: u64 = 2_147_483_615;
@@ -207,20 +210,29 @@ pub fn integer(text: &str) -> Parsed<i64> {
     text.parse().map_err(|_| "a whole number".to_owned())
 }
 
+/// Parses a whole number of a range.
+pub fn within<T>(range: RangeInclusive<T>) -> impl Fn(&str) -> Parsed<T> + Clone
+where
+    T: FromStr + PartialOrd + Display + Clone,
+{
+    move |text| {
+        let (low, high) = (range.start(), range.end());
+        let parsed = text.parse().ok().filter(|n| range.contains(n));
+        parsed.ok_or_else(|| format!("a whole number from {low} to {high}"))
+    }
+}
+
 pub fn whole(text: &str) -> Parsed<u64> {
-    let parsed: Option<u64> = text.parse().ok().filter(|n| *n <= i64::MAX as u64);
-    parsed.ok_or_else(|| format!("a whole number from 0 to {}", i64::MAX))
+    within(0..=i64::MAX as u64)(text)
 }
 
 pub fn threads(text: &str) -> Parsed<usize> {
-    let parsed: Option<usize> = text.parse().ok().filter(|n| *n <= 65536);
-    parsed.ok_or_else(|| "a whole number from 0 to 65536".to_owned())
+    within(0..=65536)(text)
 }
 
-/// The level of a codec of chunks or of zstd; `usage::chunk_level` checks the range of the former.
+/// The level of a codec of chunks or of zstd; `options::codecs` checks the range of the former.
 pub fn level(text: &str) -> Parsed<i32> {
-    let parsed: Option<i32> = text.parse().ok().filter(|n| (-131_072..=22).contains(n));
-    parsed.ok_or_else(|| {
+    within(-131_072..=22)(text).map_err(|_| {
         "a whole number from 0 to 9 for superchunks, from -131072 to 22 for bags".to_owned()
     })
 }
