@@ -25,8 +25,6 @@ pub struct Input {
     pub name: String,
     file: File,
     standard: bool,
-    /// Where what is read begins in the file: a shell may have read some of it.
-    base: u64,
     /// Bytes read so far.
     pub done: u64,
     /// Bytes to read, if known.
@@ -51,9 +49,10 @@ impl Input {
         {
             return Err(read_and_written(out));
         }
+        // a shell may have read some of it
         let base = file.stream_position().unwrap_or(0);
         let total = about.is_file().then(|| about.len().saturating_sub(base));
-        Ok(Input { name, file, standard, base, done: 0, total })
+        Ok(Input { name, file, standard, done: 0, total })
     }
 
     /// Reads until `dst` is full or the file ends. Returns the number of bytes.
@@ -67,15 +66,6 @@ impl Input {
             }
         }
         Ok(n)
-    }
-
-    /// Moves to an offset in what is read.
-    pub fn seek(&mut self, offset: u64) -> io::Result<()> {
-        let position = self.base.checked_add(offset);
-        let position = position.ok_or_else(|| io::Error::from(ErrorKind::InvalidInput))?;
-        self.file.seek(io::SeekFrom::Start(position))?;
-        self.done = offset;
-        Ok(())
     }
 
     /// The failure of a read.

@@ -111,7 +111,9 @@ fn main() -> ExitCode {
             report::set_quiet(cli.quiet);
             notes.iter().for_each(|note| report::note(note));
             let begin = Instant::now();
-            let exit = run(&cli.command, &usage).unwrap_or_else(|failure| failure.report(&usage));
+            let done = run(&cli.command, &usage);
+            progress::end();
+            let exit = done.unwrap_or_else(|failure| failure.report(&usage));
             if cli.verbose {
                 report::note(&format!("{}: {:.3} s", usage.command, begin.elapsed().as_secs_f64()));
             }

@@ -5,7 +5,7 @@ use crate::failure;
 use crate::failure::Result;
 use crate::ipc::{IpcWriter, failed};
 use crate::output::Output;
-use arrow_array::{ArrayRef, BinaryArray, RecordBatch};
+use arrow_array::{BinaryArray, RecordBatch};
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use std::sync::Arc;
@@ -16,63 +16,44 @@ pub struct ArrowWriter<'a, 'o> {
     output: &'a mut Output<'o>,
     ipc: IpcWriter<'a>,
     schema: SchemaRef,
-    pub done: u64,
+    done: u64,
 }
 
 impl<'a, 'o> ArrowWriter<'a, 'o> {
     pub fn new(path: &'a str, output: &'a mut Output<'o>, is_file: bool) -> Result<Self> {
         let field = Field::new("record", DataType::Binary, true);
         let schema = Arc::new(Schema::new(vec![field]));
-        Ok(ArrowWriter {
-            path,
-            output,
-            ipc: IpcWriter::new(path, &schema, is_file)?,
-            schema,
-            done: 0,
-        })
+        let ipc = IpcWriter::new(path, &schema, is_file)?;
+        Ok(ArrowWriter { path, output, ipc, schema, done: 0 })
     }
 
-    fn write(&mut self, array: BinaryArray) -> Result {
-        let column: ArrayRef = Arc::new(array);
-        let batch = RecordBatch::try_new(self.schema.clone(), vec![column]);
+    fn write(&mut self, offsets: Vec<i32>, bytes: &[u8], nulls: Option<NullBuffer>) -> Result {
+        self.done += offsets.len() as u64 - 1;
+        let offsets = OffsetBuffer::new(offsets.into());
+        let batch = BinaryArray::try_new(offsets, Buffer::from(bytes), nulls)
+            .and_then(|array| RecordBatch::try_new(self.schema.clone(), vec![Arc::new(array)]));
         self.ipc.write(&batch.map_err(failed(self.path))?, self.output)
     }
 
-    /// Writes the end. Returns the number of records.
-    pub fn finish(self) -> Result<u64> {
-        self.ipc.finish(self.output)?;
-        Ok(self.done)
+    /// Writes the end.
+    pub fn finish(self) -> Result {
+        self.ipc.finish(self.output)
     }
 }
 
 impl Sink for ArrowWriter<'_, '_> {
     fn take(&mut self, batch: Batch) -> Result {
-        let bytes = batch.bytes();
         let first = batch.offsets.first().copied().unwrap_or(0);
-        let offsets: Vec<i32> = batch
-            .offsets
-            .iter()
-            .map(|offset| i32::try_from(offset - first))
-            .collect::<Result<_, _>>()
-            .map_err(|_| {
-                let (path, n) = (self.path, self.done);
-                failure!(
-                    "{path}: record {n} is too long for Arrow's 32-bit offsets (--to lengths64)"
-                )
-            })?;
-        let offsets = OffsetBuffer::new(offsets.into());
-        let array = BinaryArray::try_new(offsets, Buffer::from(bytes), None);
-        self.write(array.map_err(failed(self.path))?)?;
-        self.done += batch.len() as u64;
-        Ok(())
+        let offsets = batch.offsets.iter().map(|offset| i32::try_from(offset - first));
+        let offsets = offsets.collect::<Result<Vec<_>, _>>().map_err(|_| {
+            let (path, n) = (self.path, self.done);
+            failure!("{path}: record {n} is too long for Arrow's 32-bit offsets (--to lengths64)")
+        })?;
+        self.write(offsets, batch.bytes(), None)
     }
 
     /// A record that is skipped is null.
     fn skip(&mut self) -> Result {
-        let nulls = Some(NullBuffer::new_null(1));
-        let array = BinaryArray::try_new(OffsetBuffer::new_zeroed(1), Buffer::from(&[]), nulls);
-        self.write(array.map_err(failed(self.path))?)?;
-        self.done += 1;
-        Ok(())
+        self.write(vec![0, 0], &[], Some(NullBuffer::new_null(1)))
     }
 }

@@ -43,7 +43,11 @@ pub fn run(args: &Cat, usage: &Usage) -> Result<Exit> {
     let access = Access::of(&args.print.source)?;
     let access = access.sliced(args.select.slice.as_ref())?;
     let mut reader = Reader::open(path, &access, args.print.skip_damaged)?;
-    reader.choose(&args.select, &args.order)?;
+    match (args.order.seed, &args.select.records) {
+        (Some(seed), _) => reader.shuffle(seed, &args.order)?,
+        (None, Some(records)) => reader.list(&records.0)?,
+        (None, None) => {}
+    }
     let out = args.print.output.output.as_deref();
     if args.print.lengths {
         output::refuse_terminal(out, "lengths")?;

@@ -3,16 +3,17 @@
 //! Records are copied in the order in which they are read, some MB at a time. OUT appears when it
 //! is complete: after a failure or a signal it is as it was.
 
+use super::Access;
+use super::arrow_reader::ArrowReader;
 use super::arrow_writer::ArrowWriter;
-use super::copy::{Source, each};
+use super::copy::Source;
 use super::parser::Parser;
 use super::printer::Printer;
 use super::reader::Reader;
 use super::records::RecordFormat;
 use super::writer::{Mode, Plan};
-use super::{Access, arrow_reader};
 use crate::cli::Convert;
-use crate::cli::groups::BagCodec;
+use crate::cli::groups::{BagCodec, BagTarget};
 use crate::cli::usage::Usage;
 use crate::cli::values::DataFormat;
 use crate::failure::{Exit, Result};
@@ -24,67 +25,32 @@ use holdall::{Bag, Codec, Format, Status};
 /// Bytes that a record may have without `--memory-limit`: the default of the library.
 const MEMORY_LIMIT: u64 = 4 << 30;
 
-/// Formats of files of records by the endings of names. A bag that is read is None.
-const NAMES: [(&str, Option<DataFormat>, DataFormat); 11] = [
-    (".bagz", None, DataFormat::Bagz),
-    (".bag", None, DataFormat::Bagz),
-    (".txt", Some(DataFormat::Lines), DataFormat::Lines),
-    (".lines", Some(DataFormat::Lines), DataFormat::Lines),
-    (".jsonl", Some(DataFormat::Lines), DataFormat::Lines),
-    (".ndjson", Some(DataFormat::Lines), DataFormat::Lines),
-    (".arrow", Some(DataFormat::Arrow), DataFormat::Arrow),
-    (".feather", Some(DataFormat::Arrow), DataFormat::Arrow),
-    (".arrows", Some(DataFormat::Arrow), DataFormat::ArrowStream),
-    (".tfrecord", Some(DataFormat::TfRecord), DataFormat::TfRecord),
-    (".tfrecords", Some(DataFormat::TfRecord), DataFormat::TfRecord),
-];
-
-/// The endings of names of files of records.
-pub fn endings() -> impl Iterator<Item = &'static str> {
-    NAMES.iter().map(|(end, _, _)| *end)
-}
-
-/// Returns the format of IN by `--from` or by its name; None is a bag.
-fn from_of(args: &Convert, input: &str) -> Option<DataFormat> {
+/// Returns the format of IN by `--from` or by its name, which may be any name of a bag.
+fn from_of(args: &Convert, input: &str) -> Option<RecordFormat> {
     match args.input.from {
-        Some(DataFormat::Bagz) => None,
-        Some(DataFormat::Jsonl) => Some(DataFormat::Lines),
-        Some(from) => Some(from),
-        None => {
-            let named = NAMES.iter().find(|(end, _, _)| input.ends_with(end));
-            named.and_then(|(_, from, _)| *from)
-        }
+        Some(from) => RecordFormat::of(from),
+        None => RecordFormat::of_name(input).or(Some(RecordFormat::Bag)),
     }
 }
 
 /// Returns the format of OUT by `--to` or by its name.
-fn to_of(args: &Convert, out: &str) -> Option<DataFormat> {
-    match args.to {
-        Some(DataFormat::Jsonl) => Some(DataFormat::Lines),
-        Some(to) => Some(to),
-        None => {
-            let named = NAMES.iter().find(|(end, _, _)| out.ends_with(end));
-            named.map(|(_, _, to)| *to)
-        }
-    }
+fn to_of(args: &Convert, out: &str) -> Option<RecordFormat> {
+    args.to.map_or_else(|| RecordFormat::of_name(out), RecordFormat::of)
 }
 
 fn is_bag(path: &str) -> bool {
     detect::format(path, None) == Some(Format::Bagz)
 }
 
-fn is_of_records(from: DataFormat) -> bool {
-    RecordFormat::of(from).is_some() || matches!(from, DataFormat::Arrow | DataFormat::Bagz)
-}
-
 /// Returns whether records are converted, not an array, a table or a superchunk.
 pub fn applies(args: &Convert, input: &str, out: &str) -> bool {
-    let to_records = args.to.is_some_and(|to| RecordFormat::of(to).is_some());
-    if to_records || to_of(args, out) == Some(DataFormat::Bagz) {
+    use DataFormat::{Lengths32, Lengths64, Lines, TfRecord};
+    let to_records = matches!(args.to, Some(Lines | Lengths32 | Lengths64 | TfRecord));
+    if to_records || to_of(args, out) == Some(RecordFormat::Bag) {
         return true;
     }
     if let Some(from) = args.input.from {
-        return is_of_records(from);
+        return from != DataFormat::Jsonl && RecordFormat::of(from).is_some();
     }
     // a file of items may look like a bag: one that ends in zeros has limits there
     let is_of_items = args.input.dtype.is_some() && detect::stored_format(input).is_none();
@@ -137,68 +103,72 @@ fn check_formats(
     args: &Convert,
     input: &str,
     out: &str,
-    from: Option<DataFormat>,
-    to: Option<DataFormat>,
-) -> Result {
-    if to == Some(DataFormat::Bagz) {
-        return match from {
-            _ if files::is_standard(out) => {
-                Err(usage!("a bag is not written from front to back: not to '-'"))
-            }
-            None => check_bag_in(args, input, out),
-            Some(from) if is_of_records(from) => Ok(()),
-            Some(_) => Err(usage!(
-                "'{out}' becomes a bag, and '{input}' has no records: --from lines takes its lines"
-            )),
-        };
-    }
-    if from.is_some() && (args.input.from.is_some() || !is_bag(input)) {
-        return Err(usage!("a file of records becomes a bag, not '{out}' (--to bagz insists)"));
-    }
-    match to {
-        Some(DataFormat::Arrow | DataFormat::ArrowStream) => Ok(()),
-        Some(to) if RecordFormat::of(to).is_some() => Ok(()),
-        _ => Err(usage!(
+    from: Option<RecordFormat>,
+    to: Option<RecordFormat>,
+) -> Result<(RecordFormat, RecordFormat)> {
+    use RecordFormat::Bag;
+    match (from, to) {
+        (_, Some(Bag)) if files::is_standard(out) => {
+            Err(usage!("a bag is not written from front to back: not to '-'"))
+        }
+        (Some(Bag), Some(Bag)) => check_bag_in(args, input, out).map(|()| (Bag, Bag)),
+        (Some(from), Some(to)) if from == Bag || to == Bag => Ok((from, to)),
+        (None, Some(Bag)) => Err(usage!(
+            "'{out}' becomes a bag, and '{input}' has no records: --from lines takes its lines"
+        )),
+        (Some(Bag), None) => Err(usage!(
             "a bag becomes bagz, lines, lengths32, lengths64, tfrecord, arrow or arrow-stream, not '{out}' (--to says \
              which)"
         )),
+        _ => Err(usage!("a file of records becomes a bag, not '{out}' (--to bagz insists)")),
     }
 }
 
-fn check_options(usage: &Usage, from: Option<DataFormat>, is_to_bag: bool) -> Result {
-    if !is_to_bag {
-        usage.refuse(&WRITER, "a bag that is written")?;
-    } else if from.is_some() {
-        usage.refuse(&READER, "a bag that is read")?;
-    }
-    if from != Some(DataFormat::Arrow) {
-        usage.refuse(&["columns"], "--from arrow")?;
-    }
-    if !matches!(from, None | Some(DataFormat::TfRecord)) {
-        usage.refuse(&["skip-damaged"], "bags and TFRecord files that are read")?;
-    }
-    Ok(())
+fn check_options(usage: &Usage, from: RecordFormat, to: RecordFormat) -> Result {
+    use RecordFormat::{Arrow, ArrowStream, Bag, TfRecord};
+    let rules: [(bool, &[&str], &str); 4] = [
+        (to == Bag, &WRITER, "a bag that is written"),
+        (from == Bag, &READER, "a bag that is read"),
+        (matches!(from, Arrow | ArrowStream), &["columns"], "--from arrow"),
+        (
+            matches!(from, Bag | TfRecord),
+            &["skip-damaged"],
+            "bags and TFRecord files that are read",
+        ),
+    ];
+    let refused = rules.iter().filter(|(is_allowed, _, _)| !is_allowed);
+    refused.into_iter().try_for_each(|(_, options, what)| usage.refuse(options, what))
 }
 
 // ---- into a bag
 
 /// Copies the records of a file. Returns the number of records that were left out.
-fn from_file(args: &Convert, input: &str, from: DataFormat, plan: &Plan) -> Result<u64> {
+fn from_file(args: &Convert, input: &str, from: RecordFormat, plan: &Plan) -> Result<u64> {
     let most = args.reading.memory_limit.unwrap_or(MEMORY_LIMIT);
     let mut input = Input::open(input, Some(&plan.path))?;
     let mut writer = plan.open()?;
     let mut damaged = 0;
-    match RecordFormat::of(from) {
-        Some(format) => {
-            let mut parser = Parser::new(format, &mut input, most);
-            parser.skip_damaged = args.skip_damaged;
-            parser.each(&mut writer)?;
-            damaged = parser.damaged;
-        }
-        None => arrow_reader::each(&mut input, args.input.columns.as_deref(), most, &mut writer)?,
+    if matches!(from, RecordFormat::Arrow | RecordFormat::ArrowStream) {
+        let mut reader = ArrowReader::new(&mut input, most, &mut writer);
+        reader.each(args.input.columns.as_deref())?;
+    } else {
+        let mut parser = Parser::new(from, &mut input, most);
+        parser.skip_damaged = args.skip_damaged;
+        parser.each(&mut writer)?;
+        damaged = parser.damaged;
     }
     writer.commit(Some("converted"))?;
     Ok(damaged)
+}
+
+/// Opens a bag, of which records may be selected.
+fn open<'a>(args: &Convert, input: &'a str, access: Access) -> Result<Reader<'a>> {
+    let access = access.sliced(args.slice.as_ref())?;
+    let mut reader = Reader::open(input, &access, args.skip_damaged)?;
+    if let Some(records) = &args.records {
+        reader.list(&records.0)?;
+    }
+    Ok(reader)
 }
 
 /// Copies a bag, or the records that are selected. The codec and the dictionary are those of OUT.
@@ -206,29 +176,11 @@ fn from_bag(args: &Convert, input: &str, out: &str, plan: &Plan) -> Result<u64> 
     let mut source = Source::new(input, out, args.encoding.codecs.codec);
     source.takes_frames |= args.input.from == Some(DataFormat::Bagz);
     let access = source.access(&args.reading, &args.bag)?;
-    let access = access.sliced(args.slice.as_ref())?;
-    let mut reader = Reader::open(input, &access, args.skip_damaged)?;
-    if let Some(records) = &args.records {
-        reader.list(&records.0)?;
-    }
+    let mut reader = open(args, input, access)?;
     let mut writer = plan.open()?;
     source.copy(&mut reader, &mut writer)?;
     writer.commit(Some("converted"))?;
     Ok(reader.damaged)
-}
-
-fn to_bag(
-    args: &Convert,
-    input: &str,
-    out: &str,
-    from: Option<DataFormat>,
-    plan: &Plan,
-) -> Result<Exit> {
-    let damaged = match from {
-        Some(from) => from_file(args, input, from, plan)?,
-        None => from_bag(args, input, out, plan)?,
-    };
-    Ok(Exit::damaged(damaged > 0))
 }
 
 // ---- into a file
@@ -242,40 +194,25 @@ fn is_plain_by_name(spec: &str) -> bool {
     })
 }
 
-fn reading_codec(args: &Convert, input: &str) -> BagCodec {
-    let mut codec = BagCodec {
-        codec: args.encoding.codecs.codec,
-        dictionary: args.bag_output.dictionary.clone(),
-    };
+fn to_file(args: &Convert, input: &str, out: &str, to: RecordFormat) -> Result<Exit> {
+    let dictionary = args.bag_output.dictionary.clone();
+    let mut codec = BagCodec { codec: args.encoding.codecs.codec, dictionary };
     let is_unsaid = codec.codec.is_none() && codec.dictionary.is_none();
     if args.input.from == Some(DataFormat::Bagz) && is_unsaid && is_plain_by_name(input) {
         codec.codec = Some(Some(Codec::None));
     }
-    codec
-}
-
-fn to_file(args: &Convert, input: &str, out: &str, to: DataFormat) -> Result<Exit> {
-    let codec = reading_codec(args, input);
     let access = Access::new(&args.reading, &args.bag, &codec)?;
-    let access = access.sliced(args.slice.as_ref())?;
     let mut records = 0;
     let exit = output::printed(Some(out), args.output.force, |output| {
-        let mut reader = Reader::open(input, &access, args.skip_damaged)?;
-        if let Some(records) = &args.records {
-            reader.list(&records.0)?;
+        let mut reader = open(args, input, access)?;
+        if let RecordFormat::Arrow | RecordFormat::ArrowStream = to {
+            let mut writer = ArrowWriter::new(input, output, to == RecordFormat::Arrow)?;
+            reader.each(&mut writer)?;
+            writer.finish()?;
+        } else {
+            reader.each(&mut Printer { format: to, path: input, output, done: 0 })?;
         }
-        records = match RecordFormat::of(to) {
-            Some(format) => {
-                let mut printer = Printer { format, path: input, output, done: 0 };
-                each(&mut reader, &mut printer)?;
-                printer.done
-            }
-            None => {
-                let mut writer = ArrowWriter::new(input, output, to == DataFormat::Arrow)?;
-                each(&mut reader, &mut writer)?;
-                writer.finish()?
-            }
-        };
+        records = reader.count - reader.damaged;
         Ok(Exit::damaged(reader.damaged > 0))
     })?;
     progress::end();
@@ -286,30 +223,26 @@ fn to_file(args: &Convert, input: &str, out: &str, to: DataFormat) -> Result<Exi
 // ---- the command
 
 pub fn run(args: &Convert, usage: &Usage, input: &str, out: &str) -> Result<Exit> {
-    let to = to_of(args, out);
-    let mut from = from_of(args, input);
+    let (mut from, to) = (from_of(args, input), to_of(args, out));
     // the content says that it is a bag, whatever its name
-    if to != Some(DataFormat::Bagz) && args.input.from.is_none() && is_bag(input) {
-        from = None;
+    if to != Some(RecordFormat::Bag) && args.input.from.is_none() && is_bag(input) {
+        from = Some(RecordFormat::Bag);
     }
     usage.refuse(&NEVER, "arrays, tables and superchunks, not for records")?;
-    check_formats(args, input, out, from, to)?;
-    check_options(usage, from, to == Some(DataFormat::Bagz))?;
-    let plan = match to {
-        Some(DataFormat::Bagz) => {
-            let (mode, bag, threads) =
-                (Mode::of(false, args.output.force)?, &args.bag_output, args.reading.threads);
-            let plan = Plan::new(out, mode, bag, &args.encoding, threads, &args.sync)?;
-            Some(plan.dictionary(bag.dictionary.as_deref())?)
-        }
-        _ => None,
-    };
+    let (from, to) = check_formats(args, input, out, from, to)?;
+    check_options(usage, from, to)?;
     signals::catch();
     progress::begin("convert");
-    let done = match (plan, to) {
-        (Some(plan), _) => to_bag(args, input, out, from, &plan),
-        (None, to) => to_file(args, input, out, to.unwrap_or(DataFormat::Lines)),
+    if to != RecordFormat::Bag {
+        return to_file(args, input, out, to);
+    }
+    let mode = Mode::of(false, args.output.force)?;
+    let (bag, threads) = (&args.bag_output, args.reading.threads);
+    let target = BagTarget::of(&args.encoding, bag);
+    let plan = Plan::new(out, mode, bag, &target, threads, &args.sync)?;
+    let damaged = match from {
+        RecordFormat::Bag => from_bag(args, input, out, &plan)?,
+        from => from_file(args, input, from, &plan)?,
     };
-    progress::end();
-    done
+    Ok(Exit::damaged(damaged > 0))
 }

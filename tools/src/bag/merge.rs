@@ -10,7 +10,7 @@ use crate::{progress, signals};
 
 pub fn run(args: &Merge, inputs: &[String], out: &str) -> Result<Exit> {
     let (mode, part) = (Mode::of(false, args.output.force)?, BagOutput::default());
-    let plan = Plan::of_target(out, mode, &part, &args.target, args.reading.threads, &args.sync)?;
+    let plan = Plan::new(out, mode, &part, &args.target, args.reading.threads, &args.sync)?;
     signals::catch();
     progress::begin("merge");
     let mut writer = plan.open()?;

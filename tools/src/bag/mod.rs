@@ -1,7 +1,7 @@
 //! Bags and files of records.
 
+mod arrow_column;
 mod arrow_reader;
-mod arrow_schema;
 mod arrow_writer;
 pub mod cat;
 pub mod convert;
@@ -26,12 +26,10 @@ use holdall::{Bag, BagLimits, Options, Status};
 /// How a bag is opened.
 #[derive(Clone)]
 pub struct Access {
-    pub options: Options,
-    pub slice: Option<Slice>,
+    options: Options,
+    slice: Option<Slice>,
     /// An option says that it is a bag, which may be empty.
-    pub is_declared: bool,
-    pub memory_limit: Option<u64>,
-    pub loads_limits: bool,
+    is_declared: bool,
 }
 
 impl Access {
@@ -41,8 +39,6 @@ impl Access {
             options: options::compression(options, codec)?,
             slice: None,
             is_declared: codec.codec.is_some() || read.limits == Some(BagLimits::Separate),
-            memory_limit: reading.memory_limit,
-            loads_limits: read.limits_storage == Some(true),
         })
     }
 
@@ -52,17 +48,20 @@ impl Access {
 
     /// Adds the value of `--slice`.
     pub fn sliced(mut self, picks: Option<&Picks>) -> Result<Access> {
-        self.slice = picks.map(plain_slice).transpose()?;
+        let slice = |picks: &Picks| {
+            picks.slice().ok_or_else(|| {
+                usage!(
+                    "--slice takes A:B or A:B:C here, a bag has one dimension; 3:4 is item 3 alone"
+                )
+            })
+        };
+        self.slice = picks.map(slice).transpose()?;
         Ok(self)
     }
 
     /// Opens a bag, or the slice of it.
     pub fn open(&self, path: &str) -> Result<Bag> {
-        self.open_with(path, &self.options)
-    }
-
-    fn open_with(&self, path: &str, options: &Options) -> Result<Bag> {
-        let bag = Bag::open_with(path, options).map_err(library(path))?;
+        let bag = Bag::open_with(path, &self.options).map_err(library(path))?;
         // an empty file that neither its name nor an option declares a bag
         if bag.stored_bytes() == 0
             && !self.is_declared
@@ -77,10 +76,4 @@ impl Access {
         let span = slice.resolve(bag.len());
         bag.strided(span.start, span.step, span.count).map_err(library(path))
     }
-}
-
-pub fn plain_slice(picks: &Picks) -> Result<Slice> {
-    picks.slice().ok_or_else(|| {
-        usage!("--slice takes A:B or A:B:C here, a bag has one dimension; 3:4 is item 3 alone")
-    })
 }

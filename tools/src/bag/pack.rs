@@ -3,27 +3,21 @@
 use super::parser;
 use super::writer::{Mode, Plan};
 use crate::cli::Pack;
-use crate::cli::usage::Usage;
-use crate::failure::{Exit, Failure, Result};
+use crate::cli::groups::BagTarget;
+use crate::failure::{Exit, Result};
 use crate::files::{self, Input};
 use crate::{detect, progress, signals, usage};
 
-/// Names of containers that other commands make.
-const DATASETS: [&str; 2] = [".bcolz", ".blz"];
-const FRAMES: [&str; 3] = [".b2nd", ".b2frame", ".caterva"];
+/// Names of containers that convert makes.
+const OTHERS: [(&str, &[&str]); 2] =
+    [("dataset", &[".bcolz", ".blz"]), ("Blosc2 frame", &[".b2nd", ".b2frame", ".caterva"])];
 
 fn check_names(args: &Pack, inputs: &[String], out: &str) -> Result {
-    let (first, ends) = (inputs.first().map_or("", String::as_str), |ends: &[&str]| {
-        ends.iter().any(|end| out.ends_with(end))
-    });
-    if ends(&DATASETS) {
+    let first = inputs.first().map_or("", String::as_str);
+    let is_named = |ends: &[&str]| ends.iter().any(|end| out.ends_with(end));
+    if let Some((what, _)) = OTHERS.iter().find(|(_, ends)| is_named(ends)) {
         return Err(usage!(
-            "'{out}' is the name of a dataset: convert makes one (--to bagz insists)"
-        ));
-    }
-    if ends(&FRAMES) {
-        return Err(usage!(
-            "'{out}' is the name of a Blosc2 frame: convert makes one (--to bagz insists)"
+            "'{out}' is the name of a {what}: convert makes one (--to bagz insists)"
         ));
     }
     if !args.whole && first.ends_with(".npy") {
@@ -54,22 +48,16 @@ fn plan(args: &Pack, inputs: &[String], out: &str) -> Result<Plan> {
         return Err(usage!("one operand too many, '{more}'"));
     }
     let mode = Mode::of(args.append, args.output.force)?;
-    let plan = Plan::new(out, mode, &args.bag, &args.encoding, args.threads, &args.sync)?;
-    let plan = plan.dictionary(args.bag.dictionary.as_deref())?;
+    let target = BagTarget::of(&args.encoding, &args.bag);
+    let plan = Plan::new(out, mode, &args.bag, &target, args.threads, &args.sync)?;
     Ok(if args.interleaved { plan.interleaved() } else { plan })
 }
 
 /// Packs inputs into the bag `out`.
-pub fn run(args: &Pack, _usage: &Usage, inputs: &[String], out: &str) -> Result<Exit> {
+pub fn run(args: &Pack, inputs: &[String], out: &str) -> Result<Exit> {
     let plan = plan(args, inputs, out)?;
     signals::catch();
     progress::begin("pack");
-    let packed = pack(args, inputs, &plan);
-    progress::end();
-    packed.map(|()| Exit::Done)
-}
-
-fn pack(args: &Pack, inputs: &[String], plan: &Plan) -> Result {
     let mut writer;
     if args.whole {
         writer = plan.open()?;
@@ -82,9 +70,7 @@ fn pack(args: &Pack, inputs: &[String], plan: &Plan) -> Result {
         writer = plan.open()?;
         parser::each_line(&mut input, &mut writer)?;
     }
-    if signals::stopped() {
-        return Err(Failure::Stopped);
-    }
     let done = if plan.mode == Mode::Append { "appended" } else { "packed" };
-    writer.commit(Some(done))
+    writer.commit(Some(done))?;
+    Ok(Exit::Done)
 }

@@ -1,50 +1,39 @@
 //! A plain file becomes records.
 //!
-//! The file is read in large pieces. The records of a piece are moved together over the bytes
-//! between them, and passed on many at once; an incomplete one stays for the next piece. The buffer
-//! grows with the bytes that exist, not with a length that the file claims.
+//! The file is read in large pieces. The buffer grows with the bytes that exist, not with a length
+//! that the file claims.
 
-use super::records::{Batch, RecordFormat, Sink, masked_crc32c};
+use super::records::{Collector, RecordFormat, Sink, masked_crc32c};
 use crate::failure::{Failure, Result};
 use crate::files::Input;
 use crate::report;
 
-/// Bytes that are read before records are passed on, and records that are passed on at once.
+/// Bytes that are read at once.
 const PIECE: usize = 4 << 20;
-const RECORDS_MOST: usize = 32768;
 
 pub struct Parser<'a> {
-    pub format: RecordFormat,
-    pub input: &'a mut Input,
+    format: RecordFormat,
+    input: &'a mut Input,
     /// Bytes that a record may have.
-    pub most: u64,
+    most: u64,
     /// TFRecord: records with a wrong checksum are reported and left out.
     pub skip_damaged: bool,
-    /// Records so far.
-    pub count: u64,
+    count: u64,
     pub damaged: u64,
-    /// `have` bytes are to be parsed, the first one at `position` in the file.
+    /// `data[from..have]` is to be parsed, `data[0]` is at `position` in the file.
     data: Vec<u8>,
+    from: usize,
     have: usize,
     position: u64,
     ended: bool,
 }
 
-/// A record in the buffer: bytes before it, of it, and after it.
-#[derive(Default)]
+/// The next record in the buffer: bytes before it, of it, and after it.
 struct Part {
     before: usize,
     n: usize,
     after: usize,
-}
-
-/// What the bytes at an offset of the buffer are.
-enum Seen {
-    Record(Part),
-    /// The beginning of a record, or nothing.
-    Begun,
-    /// A record with a wrong checksum.
-    Damaged(Part),
+    is_intact: bool,
 }
 
 impl<'a> Parser<'a> {
@@ -57,6 +46,7 @@ impl<'a> Parser<'a> {
             count: 0,
             damaged: 0,
             data: Vec::new(),
+            from: 0,
             have: 0,
             position: 0,
             ended: false,
@@ -66,172 +56,147 @@ impl<'a> Parser<'a> {
     /// Passes on all records. An error names the number of the record and the offset of its first
     /// byte.
     pub fn each(&mut self, sink: &mut dyn Sink) -> Result {
-        let mut offsets = Vec::with_capacity(RECORDS_MOST + 1);
-        while !self.ended {
-            self.fill()?;
-            self.take_records(&mut offsets, sink)?;
-            self.input.progress(self.count);
+        let mut records = Collector::new(sink);
+        while let Some(Part { before, n, after, is_intact }) = self.next()? {
+            let begin = self.from + before;
+            match is_intact {
+                true => records.push(&self.data[begin..begin + n])?,
+                false => self.leave_out()?,
+            }
+            self.count += 1;
+            self.from = begin + n + after;
         }
-        Ok(())
+        records.flush()
     }
 
-    fn message(&self, from: usize, why: &str) -> String {
-        let (record, at) = (self.count + self.damaged, self.position + from as u64);
+    fn message(&self, why: &str) -> String {
+        let (record, at) = (self.count, self.position + self.from as u64);
         format!("{}: record {record} at byte {at}: {why}", self.input.name)
     }
 
-    fn failure(&self, from: usize, why: &str) -> Failure {
-        Failure::Message(self.message(from, why))
+    fn failure(&self, why: &str) -> Failure {
+        Failure::Message(self.message(why))
     }
 
-    /// Reads until the buffer is full or the input ends.
+    fn left(&self) -> &[u8] {
+        &self.data[self.from..self.have]
+    }
+
+    /// Reads more bytes, after those that are left.
     fn fill(&mut self) -> Result {
+        self.data.copy_within(self.from..self.have, 0);
+        self.position += self.from as u64;
+        (self.have, self.from) = (self.have - self.from, 0);
         if self.have == self.data.len() {
             // at first, and if one record fills it
             let room = (2 * self.have).max(PIECE);
             if self.have as u64 >= self.most {
-                return Err(self.failure(0, "it is larger than --memory-limit"));
+                return Err(self.failure("it is larger than --memory-limit"));
             }
             if self.data.try_reserve_exact(room - self.have).is_err() {
-                return Err(self.failure(0, "out of memory for it"));
+                return Err(self.failure("out of memory for it"));
             }
             self.data.resize(room, 0);
         }
         self.have += self.input.fill(&mut self.data[self.have..])?;
         self.ended = self.have < self.data.len();
+        self.input.progress(self.count);
         Ok(())
     }
 
-    /// Passes on the complete records of the buffer.
-    fn take_records(&mut self, offsets: &mut Vec<u64>, sink: &mut dyn Sink) -> Result {
-        let (mut from, mut to) = (0, 0);
-        offsets.clear();
-        offsets.push(0);
-        loop {
-            let part = match self.see(from)? {
-                Seen::Begun => break,
-                Seen::Record(part) => {
-                    let begin = from + part.before;
-                    self.data.copy_within(begin..begin + part.n, to);
-                    to += part.n;
-                    offsets.push(to as u64);
-                    self.count += 1;
-                    part
-                }
-                Seen::Damaged(part) => {
-                    self.leave_out(from)?;
-                    part
-                }
-            };
-            from += part.before + part.n + part.after;
-            if offsets.len() > RECORDS_MOST {
-                self.pass_on(offsets, sink)?;
-                to = 0;
-            }
+    /// Reads until `n` bytes are left to parse, or the input ends.
+    fn need(&mut self, n: u64) -> Result {
+        while !self.ended && (self.left().len() as u64) < n {
+            self.fill()?;
         }
-        self.pass_on(offsets, sink)?;
-        self.data.copy_within(from..self.have, 0);
-        self.have -= from;
-        self.position += from as u64;
-        Ok(())
-    }
-
-    fn pass_on(&self, offsets: &mut Vec<u64>, sink: &mut dyn Sink) -> Result {
-        if offsets.len() > 1 {
-            sink.take(Batch { data: &self.data, offsets })?;
-        }
-        offsets.truncate(1);
         Ok(())
     }
 
     /// Reports a record with a wrong checksum. Fails unless it is to be left out.
-    fn leave_out(&mut self, from: usize) -> Result {
+    fn leave_out(&mut self) -> Result {
         const WHY: &str = "its CRC-32C does not match";
         if !self.skip_damaged {
-            return Err(self.failure(from, WHY));
+            return Err(self.failure(WHY));
         }
-        report::error(&self.message(from, &format!("{WHY} (skipped)")));
+        report::error(&self.message(&format!("{WHY} (skipped)")));
         self.damaged += 1;
         Ok(())
     }
 
-    fn see(&self, from: usize) -> Result<Seen> {
-        let left = &self.data[from..self.have];
-        if self.format != RecordFormat::Lines {
-            return self.see_framed(from, left);
+    fn next(&mut self) -> Result<Option<Part>> {
+        match self.format {
+            RecordFormat::Lengths32 => self.next_framed(4, 0),
+            RecordFormat::Lengths64 => self.next_framed(8, 0),
+            RecordFormat::TfRecord => self.next_framed(8, 4),
+            _ => self.next_line(),
         }
-        let newline = memchr::memchr(b'\n', left);
-        Ok(match newline {
-            None if left.is_empty() || !self.ended => Seen::Begun,
-            found => Seen::Record(Part {
-                before: 0,
-                n: found.unwrap_or(left.len()),
-                after: usize::from(found.is_some()),
-            }),
-        })
     }
 
-    /// A record after its length.
-    fn see_framed(&self, from: usize, left: &[u8]) -> Result<Seen> {
-        let width = if self.format == RecordFormat::Lengths32 { 4 } else { 8 };
-        let crc = if self.format == RecordFormat::TfRecord { 4 } else { 0 };
+    fn next_line(&mut self) -> Result<Option<Part>> {
+        let mut seen = 0;
+        loop {
+            let left = self.left();
+            let line = |n, after| Part { before: 0, n, after, is_intact: true };
+            if let Some(n) = memchr::memchr(b'\n', &left[seen..]) {
+                return Ok(Some(line(seen + n, 1)));
+            }
+            if self.ended {
+                return Ok((!left.is_empty()).then(|| line(left.len(), 0)));
+            }
+            seen = left.len();
+            self.fill()?;
+        }
+    }
+
+    /// Finds a record after its length of `width` bytes, each with a checksum of `crc` bytes.
+    fn next_framed(&mut self, width: usize, crc: usize) -> Result<Option<Part>> {
         let before = width + crc;
+        self.need(before as u64)?;
+        let left = self.left();
+        if left.is_empty() {
+            return Ok(None);
+        }
         if left.len() < before {
-            return match self.ended && !left.is_empty() {
-                true => Err(self.failure(from, "the file ends amid its length")),
-                false => Ok(Seen::Begun),
-            };
+            return Err(self.failure("the file ends amid its length"));
         }
         let (length, rest) = left.split_at(width);
         if crc > 0 && !is_crc_of(length, rest) {
-            let deflated = self.position == 0 && from == 0 && is_deflated(left);
-            return Err(self.failure(
-                from,
-                if deflated {
-                    "the file is compressed with gzip or zlib: give it unpacked (gunzip -c FILE | holdall convert - OUT \
-                     --from tfrecord)"
-                } else {
-                    "the CRC-32C of its length does not match"
-                },
-            ));
+            let is_start = self.position == 0 && self.from == 0;
+            return Err(self.failure(if is_start && is_deflated(left) {
+                "the file is compressed with gzip or zlib: give it unpacked (gunzip -c FILE | \
+                 holdall convert - OUT --from tfrecord)"
+            } else {
+                "the CRC-32C of its length does not match"
+            }));
         }
         let n = length.iter().rev().fold(0, |n, byte| n << 8 | u64::from(*byte));
-        self.check_length(from, (left.len() - before) as u64, n)?;
-        let Some(record) = left.get(before..).filter(|rest| rest.len() as u64 >= n + crc as u64)
-        else {
-            return match self.ended {
-                true => Err(self.failure(from, "the file ends amid its CRC-32C")),
-                false => Ok(Seen::Begun),
-            };
-        };
-        let (record, rest) = record.split_at(n as usize);
-        let part = Part { before, n: record.len(), after: crc };
-        Ok(if crc == 0 || is_crc_of(record, rest) {
-            Seen::Record(part)
-        } else {
-            Seen::Damaged(part)
-        })
+        self.check_length(before, n)?;
+        self.need(n.saturating_add((before + crc) as u64))?;
+        self.check_length(before, n)?;
+        let (record, rest) = self.left()[before..].split_at(n as usize);
+        if rest.len() < crc {
+            return Err(self.failure("the file ends amid its CRC-32C"));
+        }
+        let is_intact = crc == 0 || is_crc_of(record, rest);
+        Ok(Some(Part { before, n: record.len(), after: crc, is_intact }))
     }
 
-    /// Checks that the file has the `n` bytes that a record claims, of which `here` or fewer are in
-    /// the buffer, without reading them.
-    fn check_length(&self, from: usize, here: u64, n: u64) -> Result {
+    /// Checks that the file has the `n` bytes that a record claims, without reading them.
+    fn check_length(&self, before: usize, n: u64) -> Result {
+        let here = (self.left().len() - before) as u64;
         let follow = match self.input.total {
             _ if self.ended => Some(here),
             Some(total) if total >= self.input.done => Some(here + total - self.input.done),
             _ => None,
         };
         match follow {
-            Some(follow) if n > follow => Err(self.failure(
-                from,
-                &format!(
-                    "its length says {n} bytes, and {follow} follow: the file is cut off, or of another kind"
-                ),
-            )),
-            _ if n > self.most => Err(self.failure(
-                from,
-                &format!("its length says {n} bytes, more than --memory-limit, {}", self.most),
-            )),
+            Some(follow) if n > follow => Err(self.failure(&format!(
+                "its length says {n} bytes, and {follow} follow: the file is cut off, or of another kind"
+            ))),
+            _ if n > self.most => Err(self.failure(&format!(
+                "its length says {n} bytes, more than --memory-limit, {}",
+                self.most
+            ))),
             _ => Ok(()),
         }
     }

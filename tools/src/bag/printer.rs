@@ -22,26 +22,25 @@ impl Printer<'_, '_> {
     fn print(&mut self, record: &[u8]) -> Result {
         let length = (record.len() as u64).to_le_bytes();
         match self.format {
-            RecordFormat::Lines => {
-                if memchr::memchr(b'\n', record).is_some() {
-                    return self
-                        .refuse("has a newline in it, and is no line (--to lengths64 takes any)");
-                }
-                self.output.bytes(record)?;
-                return self.output.bytes(b"\n");
+            RecordFormat::Lengths32 if record.len() > u32::MAX as usize => {
+                return self.refuse("is too long for a length of 4 bytes (--to lengths64)");
             }
-            RecordFormat::Lengths32 => {
-                let Ok(short) = u32::try_from(record.len()) else {
-                    return self.refuse("is too long for a length of 4 bytes (--to lengths64)");
-                };
-                self.output.bytes(&short.to_le_bytes())?;
-            }
+            RecordFormat::Lengths32 => self.output.bytes(&length[..4])?,
             RecordFormat::Lengths64 => self.output.bytes(&length)?,
             RecordFormat::TfRecord => {
                 self.output.bytes(&length)?;
                 self.output.bytes(&masked_crc32c(&length).to_le_bytes())?;
                 self.output.bytes(record)?;
                 return self.output.bytes(&masked_crc32c(record).to_le_bytes());
+            }
+            _ => {
+                if memchr::memchr(b'\n', record).is_some() {
+                    return self.refuse(
+                        "has a newline in it, and is no line (convert --to lengths64 takes any)",
+                    );
+                }
+                self.output.bytes(record)?;
+                return self.output.bytes(b"\n");
             }
         }
         self.output.bytes(record)

@@ -1,77 +1,55 @@
 //! `holdall split`: consecutive records of a bag into several bags.
 
-use super::Access;
 use super::copy::Source;
 use super::reader::Reader;
 use super::writer::{Mode, Plan};
 use crate::cli::groups::BagOutput;
-use crate::cli::slice::Slice;
 use crate::cli::{Split, one_operand};
-use crate::failure::{Exit, Result};
+use crate::failure::{Exit, Result, library};
 use crate::report::{self, plural};
 use crate::{progress, signals, usage};
 use holdall::Bag;
 
 pub fn run(args: &Split) -> Result<Exit> {
     let (input, out) = one_operand(&args.paths, &args.output)?;
-    let (plan_options, n) = (&args.target, u64::from(args.parts));
-    let mode = Mode::of(false, args.output.force)?;
+    let (target, mode) = (&args.target, Mode::of(false, args.output.force)?);
     let plans = (0..args.parts).map(|i| {
         let part = BagOutput { shards: Some(args.parts), shard: Some(i), ..BagOutput::default() };
-        Plan::of_target(out, mode, &part, plan_options, args.reading.threads, &args.sync)
+        Plan::new(out, mode, &part, target, args.reading.threads, &args.sync)
     });
     let plans = plans.collect::<Result<Vec<_>>>()?;
-    let source = Source::new(input, out, args.target.codec.codec);
-    let access = source.access(&args.reading, &args.bag)?;
-    let size = access.open(input)?.len();
+    let source = Source::new(input, out, target.codec.codec);
+    let bag = source.access(&args.reading, &args.bag)?.open(input)?;
+    let (size, n) = (bag.len(), u64::from(args.parts));
     if n > size.max(1) {
         return Err(usage!("--parts {n}: '{input}' has {size} record{}", plural(size)));
     }
     signals::catch();
     progress::begin("split");
     let mut complete = 0;
-    let written = write(args, &source, &access, input, &plans, &mut complete);
+    // one part after the other: files and memory in use do not grow with their number
+    let parts = plans.iter().map(|plan| {
+        let end = |i: u64| (u128::from(size) * u128::from(i) / u128::from(n)) as u64;
+        let part = bag.slice(end(complete)..end(complete + 1)).map_err(library(input))?;
+        let mut reader = Reader::of(input, part, args.skip_damaged);
+        let mut writer = plan.open()?;
+        source.copy(&mut reader, &mut writer)?;
+        writer.commit(None)?;
+        complete += 1;
+        Ok(reader.damaged)
+    });
+    let written: Result<u64> = parts.sum();
     if written.is_err() && mode == Mode::Create {
-        plans[..complete].iter().for_each(|plan| remove(&plan.path));
+        plans[..complete as usize].iter().for_each(|plan| remove(&plan.path));
     }
     let damaged = written?;
     progress::end();
-    report::note(&format!(
-        "{input}: {} record{} in {n} bag{}, {} to {}",
-        size - damaged,
-        plural(size - damaged),
-        plural(n),
-        plans[0].path,
-        plans[plans.len() - 1].path
-    ));
-    Ok(Exit::damaged(damaged > 0))
-}
-
-/// Writes the parts one after the other, so that files and memory in use do not grow with their
-/// number. Counts those that are complete, and returns the number of damaged records that were left
-/// out.
-fn write(
-    args: &Split,
-    source: &Source,
-    access: &Access,
-    input: &str,
-    plans: &[Plan],
-    complete: &mut usize,
-) -> Result<u64> {
-    let size = access.open(input)?.len();
-    let end = |i: usize| (u128::from(size) * i as u128 / plans.len() as u128) as i64;
-    let mut damaged = 0;
-    for (i, plan) in plans.iter().enumerate() {
-        let slice = Slice { start: Some(end(i)), stop: Some(end(i + 1)), step: None };
-        let part = Access { slice: Some(slice), ..access.clone() };
-        let mut reader = Reader::open(input, &part, args.skip_damaged)?;
-        let mut writer = plan.open()?;
-        source.copy(&mut reader, &mut writer)?;
-        damaged += reader.damaged;
-        writer.commit(None)?;
-        *complete += 1;
+    if let ([first, ..], [.., last]) = (&plans[..], &plans[..]) {
+        let (records, s) = (size - damaged, plural(size - damaged));
+        let (first, last, parts) = (&first.path, &last.path, plural(n));
+        report::note(&format!("{input}: {records} record{s} in {n} bag{parts}, {first} to {last}"));
     }
-    Ok(damaged)
+    Ok(Exit::damaged(damaged > 0))
 }
 
 /// Removes a bag that was just written, with its checksums.

@@ -4,11 +4,20 @@
 //! it was.
 
 use super::records::{Batch, Sink};
-use crate::cli::groups::{BagOutput, BagTarget, Codecs, Encoding, Sync};
+use crate::cli::groups::{BagCodec, BagOutput, BagTarget, Encoding, Sync};
 use crate::failure::{Failure, Result, library};
 use crate::report::{self, plural};
-use crate::{files, options, usage};
+use crate::{failure, files, options, progress, signals, usage};
 use holdall::{Bag, BagLimits, BagShards, BagWriter, Checksum, Options};
+
+impl BagTarget {
+    /// The target of `pack` and `convert`.
+    pub fn of(encoding: &Encoding, output: &BagOutput) -> BagTarget {
+        let (codec, dictionary) = (encoding.codecs.codec, output.dictionary.clone());
+        let codec = BagCodec { codec, dictionary };
+        BagTarget { codec, level: encoding.codecs.level, checksum: encoding.checksum }
+    }
+}
 
 /// What happens to a bag that exists.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,35 +49,9 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Checks the options that are about writing a bag. Nothing is opened.
+    /// Checks the options that are about writing a bag, and reads the dictionary. Nothing else is
+    /// opened.
     pub fn new(
-        out: &str,
-        mode: Mode,
-        output: &BagOutput,
-        encoding: &Encoding,
-        threads: Option<usize>,
-        sync: &Sync,
-    ) -> Result<Plan> {
-        check_shards(out, output)?;
-        let given = options::given(Options::new(), threads, Options::threads);
-        let mut reading = options::bag_codec(given, encoding.codecs.codec)?;
-        if output.separate {
-            reading = reading.bag_limits(BagLimits::Separate);
-        }
-        let mut options = options::sync(reading.clone(), sync);
-        options = options::given(options, encoding.codecs.level, Options::level);
-        match encoding.checksum {
-            None => {}
-            Some(Checksum::None) => options = options.checksum(Checksum::None),
-            Some(_) => {
-                return Err(usage!("--checksum takes none for bags, or the default is written"));
-            }
-        }
-        Ok(Plan { path: path_of(out, output), mode, options, reading })
-    }
-
-    /// The same with the options of `merge` and `split`, and the dictionary.
-    pub fn of_target(
         out: &str,
         mode: Mode,
         output: &BagOutput,
@@ -76,22 +59,29 @@ impl Plan {
         threads: Option<usize>,
         sync: &Sync,
     ) -> Result<Plan> {
-        let codecs = Codecs { codec: target.codec.codec, level: target.level, filters: None };
-        let encoding = Encoding { codecs, checksum: target.checksum, ..Encoding::default() };
-        let plan = Plan::new(out, mode, output, &encoding, threads, sync)?;
-        plan.dictionary(target.codec.dictionary.as_deref())
+        check_shards(out, output)?;
+        let given = options::given(Options::new(), threads, Options::threads);
+        let mut reading = options::bag_codec(given, target.codec.codec)?;
+        if output.separate {
+            reading = reading.bag_limits(BagLimits::Separate);
+        }
+        let mut options = options::sync(reading.clone(), sync);
+        options = options::given(options, target.level, Options::level);
+        match target.checksum {
+            None => {}
+            Some(Checksum::None) => options = options.checksum(Checksum::None),
+            Some(_) => {
+                return Err(usage!("--checksum takes none for bags, or the default is written"));
+            }
+        }
+        options = options::dictionary(options, target.codec.dictionary.as_deref())?;
+        Ok(Plan { path: path_of(out, output), mode, options, reading })
     }
 
     /// Appends to a set that does not say that it was written in turns.
     pub fn interleaved(mut self) -> Plan {
         self.options = self.options.bag_shards(BagShards::Interleaved);
         self
-    }
-
-    /// Adds the dictionary, whose file is read.
-    pub fn dictionary(mut self, path: Option<&str>) -> Result<Plan> {
-        self.options = options::dictionary(self.options, path)?;
-        Ok(self)
     }
 
     pub fn open(&self) -> Result<Writer<'_>> {
@@ -104,6 +94,7 @@ impl Plan {
         Ok(Writer {
             plan: self,
             writer: writer.map_err(|error| opening(path, &error))?,
+            refused_frames: None,
             records: 0,
             bytes: 0,
         })
@@ -171,7 +162,9 @@ pub fn escaped(name: &str) -> String {
 pub struct Writer<'a> {
     plan: &'a Plan,
     writer: BagWriter,
-    pub records: u64,
+    /// The bag whose first record with bytes must be no zstd frame: it would be compressed again.
+    pub refused_frames: Option<String>,
+    records: u64,
     bytes: u64,
 }
 
@@ -179,16 +172,15 @@ impl Writer<'_> {
     /// Makes the records visible, and prints a note that says with `done` what was done.
     pub fn commit(mut self, done: Option<&str>) -> Result {
         let path = &self.plan.path;
-        if crate::signals::stopped() {
+        if signals::stopped() {
             return Err(Failure::Stopped);
         }
         self.writer.commit().map_err(library(path))?;
-        crate::progress::end();
-        let Writer { records, bytes, .. } = self;
-        let size = self.writer.len();
+        progress::end();
         let Some(done) = done.filter(|_| !report::is_quiet()) else {
             return Ok(());
         };
+        let (records, bytes, size) = (self.records, self.bytes, self.writer.len());
         // a failure to find that out is no failure to write
         let stored = Bag::open_with(path, &self.plan.reading).map_or(0, |bag| bag.stored_bytes());
         report::note(&format!(
@@ -203,18 +195,32 @@ impl Writer<'_> {
     pub fn append(&mut self, record: &[u8]) -> Result {
         self.take(Batch { data: record, offsets: &[0, record.len() as u64] })
     }
+
+    fn refuse_frames(&mut self, batch: Batch) -> Result {
+        let first = batch.iter().find(|record| !record.is_empty());
+        match (&self.refused_frames, first) {
+            (Some(input), Some([0x28, 0xb5, 0x2f, 0xfd, ..])) => Err(failure!(
+                "{input}: its records are zstd frames, and its name does not end in .bagz: a link to it with such a \
+                 name is read decompressed; --from bagz takes the frames as the records"
+            )),
+            (_, Some(_)) => {
+                self.refused_frames = None;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Sink for Writer<'_> {
     fn take(&mut self, batch: Batch) -> Result {
-        self.writer
-            .append_concatenated(batch.data, batch.offsets)
-            .map_err(library(&self.plan.path))?;
+        if self.refused_frames.is_some() {
+            self.refuse_frames(batch)?;
+        }
+        let appended = self.writer.append_concatenated(batch.data, batch.offsets);
+        appended.map_err(library(&self.plan.path))?;
         self.records += batch.len() as u64;
         self.bytes += batch.bytes().len() as u64;
-        if crate::signals::stopped() {
-            return Err(Failure::Stopped);
-        }
-        Ok(())
+        if signals::stopped() { Err(Failure::Stopped) } else { Ok(()) }
     }
 }

@@ -13,7 +13,7 @@ use crate::superchunk::source::Damage;
 use crate::{array, bag, cli, options, rows, superchunk, usage};
 use holdall::Format;
 
-/// Formats by the ending of the name; those of bags and of files of records are in `bag::convert`,
+/// Formats by the ending of the name; those of bags and of files of records are in `bag::records`,
 /// too.
 const ENDINGS: &[(&str, Option<DataFormat>)] = &[
     (".blp", Some(DataFormat::Blpk)),
@@ -97,7 +97,7 @@ impl Conversion<'_> {
         if detect::known_ending(out, &ours) {
             return Ok(());
         }
-        let records = bag::convert::endings().filter(|end| !ours.contains(end));
+        let records = bag::records::endings().filter(|end| !ours.contains(end));
         let records: Vec<&str> = records.collect();
         if detect::known_ending(self.out, &records) {
             return Err(usage!(

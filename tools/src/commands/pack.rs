@@ -15,7 +15,7 @@ pub fn run(args: &Pack, usage: &Usage) -> Result<Exit> {
         _ => {
             usage.fit("bag")?;
             usage.refuse(&["filters"], "superchunks and arrays")?;
-            return bag::pack::run(args, usage, inputs, out);
+            return bag::pack::run(args, inputs, out);
         }
     }
     usage.fit("superchunk")?;
