@@ -7,7 +7,7 @@ use crate::bag::codec::{CODEC_BY_NAME, CODEC_NONE, is_codec_unspecified};
 use crate::bag::{Bag, shard, spec};
 use crate::dataset::folder::DatasetDir;
 use crate::dataset::open::{ROOTDIRS, is_folder, is_local};
-use crate::error::{Error, Result, Status, fail};
+use crate::error::{Result, Status, fail};
 use crate::format::{Format, Kind};
 use crate::io::journal::Snapshot;
 use crate::io::{Access, File, file, locate};
@@ -64,6 +64,23 @@ pub fn kind_of_broken(path: &OsStr) -> Option<Kind> {
     is_local(path).then(|| if is_table() { Kind::Table } else { Kind::Array })
 }
 
+/// Returns an error if a path is a single file that neither its name, nor its content, nor the
+/// options show to be a bag.
+pub fn check_bag(path: &OsStr, options: &Options) -> Result<()> {
+    if [Opt::Codec, Opt::BagLimits]
+        .iter()
+        .any(|&opt| options.given(opt).is_some())
+    {
+        return Ok(());
+    }
+    match &*spec::expand_nonempty(path)? {
+        [file] if is_codec_unspecified(CODEC_BY_NAME, file.as_bytes()) => {
+            identify(path).map(|_| ())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Returns the format and the kind of a path or spec.
 pub fn identify(path: &OsStr) -> Result<(Format, Kind)> {
     match frame::header_at(path, &Options::new()) {
@@ -90,33 +107,29 @@ pub fn identify(path: &OsStr) -> Result<(Format, Kind)> {
     identify_bag(path, first.as_bytes(), size)
 }
 
-/// Identifies a bag. Bagz has no magic number: a file is a bag if it opens as one.
+/// Identifies a bag. Bagz has no magic number: a file is a bag if it opens as one, and its name or
+/// its content shows one.
 fn identify_bag(path: &OsStr, first: &[u8], size: u64) -> Result<(Format, Kind)> {
     // A mismatch of the checksums does not change the format.
     let mut options = Options::new().with(Opt::Verify, 0)?;
+    let is_named = !is_codec_unspecified(CODEC_BY_NAME, first);
     // Neither does the codec of the records.
-    if is_codec_unspecified(CODEC_BY_NAME, first) {
+    if !is_named {
         options = options.with(Opt::Codec, CODEC_NONE)?;
     }
     let try_limits =
         |separate: i64| Bag::open(path, &options.clone().with(Opt::BagLimits, separate)?);
-    let named = first.ends_with(b".bag") || first.ends_with(b".bagz");
-    let tail = try_limits(0);
-    match &tail {
-        // An empty file is a bag only if its name identifies it as one.
-        Ok(_) if size > 0 || named => return Ok((Format::Bagz, Kind::Bag)),
-        _ => {}
+    let tail = try_limits(0).and_then(|bag| match size {
+        _ if is_named => Ok(()),
+        0 => Err(fail!(
+            Format,
+            "{}: the file is empty and its name does not identify a format",
+            path.display()
+        )),
+        _ => bag.check_recognizable(),
+    });
+    match tail {
+        Err(e) if try_limits(1).is_err() => Err(e),
+        _ => Ok((Format::Bagz, Kind::Bag)),
     }
-    if try_limits(1).is_ok() {
-        return Ok((Format::Bagz, Kind::Bag));
-    }
-    Err(tail.err().unwrap_or_else(|| {
-        Error::new(
-            Status::Format,
-            format!(
-                "{}: the file is empty and its name does not identify a format",
-                path.display()
-            ),
-        )
-    }))
 }

@@ -6,7 +6,7 @@ use crate::array;
 use crate::bag;
 use crate::dataset::open::is_local;
 use crate::error::{Error, Result, Status, fail};
-use crate::identify::{identify, is_bloscpack};
+use crate::identify::{check_bag, identify, is_bloscpack};
 use crate::options::{Opt, Options};
 use crate::superchunk::{bloscpack, frame};
 use crate::table;
@@ -37,7 +37,10 @@ impl Target {
             true => Target::Frame,
             false if is_local(path) => Target::Folder,
             false if is_bloscpack(path)? => Target::Bloscpack,
-            false => Target::Bag,
+            false => {
+                check_bag(path, options)?;
+                Target::Bag
+            }
         })
     }
 

@@ -4,8 +4,8 @@
 use holdall::{
     Array, ArrayLayout, ArrowArrayStream, ArrowReader, Bag, BagChecksum, BagIndex, BagLimits,
     BagShards, BagWriter, Checksum, Codec, Element, Epoch, Filter, Format, Integrity, Kind,
-    Location, Options, Order, Schunk, Selection, Status, Storage, Table, Values, identify, repair,
-    verify,
+    Location, Options, Order, Schunk, Selection, Status, Storage, Table, Values, identify,
+    kind_of_broken, repair, verify,
 };
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_void};
@@ -273,6 +273,73 @@ fn a_corrupt_record_is_an_error_or_reported_as_skipped() {
         (2, 1, 1)
     );
     assert!(!verified.is_intact());
+}
+
+#[test]
+fn a_raw_file_without_the_name_of_a_bag_is_none() {
+    let scratch = Scratch::new("raw");
+    let le =
+        |numbers: &[u64]| -> Vec<u8> { numbers.iter().flat_map(|n| n.to_le_bytes()).collect() };
+    let text: Vec<u8> = (0..4096).map(|i| b'a' + (i % 26) as u8).collect();
+    let not_ascending = [&text[..16], &le(&[8, 4, 16])].concat();
+    let beyond = [&text[..16], &le(&[99, 16])].concat();
+    for (i, raw) in [
+        vec![0; 8],
+        vec![0; 80_000],
+        [text, vec![0; 4096]].concat(),
+        le(&[1, 2, 3, 4, 5, 6, 7, 0]),
+        not_ascending,
+        beyond,
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let path = scratch.path(&format!("raw-{i}"));
+        fs::write(&path, &raw).unwrap();
+        assert_eq!(identify(&path).unwrap_err().status(), Status::Format, "{i}");
+        assert_eq!(kind_of_broken(&path), None);
+        let mut faults = 0;
+        let verified = verify(&path, &Options::new(), |_, _| {
+            faults += 1;
+            true
+        });
+        assert_eq!(
+            (verified.unwrap_err().status(), faults),
+            (Status::Format, 1),
+            "{i}"
+        );
+        let _ = verify(&path, &Options::new().codec(Codec::None), |_, _| true).unwrap();
+        let named = scratch.path(&format!("raw-{i}.bag"));
+        fs::write(&named, &raw).unwrap();
+        assert_eq!(identify(&named).unwrap(), (Format::Bagz, Kind::Bag), "{i}");
+    }
+}
+
+#[test]
+fn a_bag_is_identified_under_any_name() {
+    let scratch = Scratch::new("named");
+    let many: Vec<Vec<u8>> = (0..20_000).map(|i| vec![b'x'; i % 3]).collect();
+    for (i, (records, checksums)) in [
+        (vec![vec![]; 5], true),
+        (vec![b"a".to_vec()], false),
+        (vec![vec![], b"a".to_vec(), vec![]], false),
+        (many, false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let path = scratch.path(&format!("bag-{i}"));
+        let options = match checksums {
+            true => Options::new(),
+            false => Options::new().checksum(Checksum::None),
+        };
+        let mut writer = BagWriter::create(&path, &options.codec(Codec::None)).unwrap();
+        writer.append_many(&records).unwrap();
+        writer.commit().unwrap();
+        assert_eq!(identify(&path).unwrap(), (Format::Bagz, Kind::Bag), "{i}");
+        let verified = verify(&path, &Options::new(), |_, _| true).unwrap();
+        assert!(verified.is_intact(), "{i}");
+    }
 }
 
 #[test]

@@ -471,6 +471,12 @@ impl Bag {
             .fold(0, u64::saturating_add)
     }
 
+    /// Returns an error if the content of the first file does not show that it is a bag.
+    pub fn check_recognizable(&self) -> Result<()> {
+        let first = self.set.shards.first();
+        first.map_or(Ok(()), Shard::check_recognizable)
+    }
+
     /// Returns whether the limits are in separate files.
     pub fn separate(&self) -> bool {
         self.set.options.get(Opt::BagLimits, 0) == 1

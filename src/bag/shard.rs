@@ -64,6 +64,8 @@ pub struct Shard {
     end: u64,
     limits: Limits,
     checksums: Option<Checksums>,
+    /// Size of the checksums file, even if checksums are not verified; 0 without one.
+    checksums_size: u64,
     /// The mark in `turns.NAME`.
     mark: Option<Mark>,
     decoder: Arc<Decoder>,
@@ -114,13 +116,12 @@ impl Shard {
                 )?;
             }
         }
-        let mut checksums = None;
+        let (mut checksums, mut checksums_size) = (None, 0);
         if decoder.codec() == Codec::None {
-            let (found, size) = Checksums::open(snap, c, limits.count(), options)?;
-            checksums = found;
-            bytes = bytes.saturating_add(size);
+            (checksums, checksums_size) = Checksums::open(snap, c, limits.count(), options)?;
+            bytes = bytes.saturating_add(checksums_size);
             // A checksums file exists only beside uncompressed records.
-            if options.codec_unspecified && size == 0 {
+            if options.codec_unspecified && checksums_size == 0 {
                 offset_check::refuse_unexpected_frames(&*records, end)?;
             }
         }
@@ -139,6 +140,7 @@ impl Shard {
             end,
             limits,
             checksums,
+            checksums_size,
             mark,
             decoder: decoder.clone(),
             bytes,
@@ -261,6 +263,36 @@ impl Shard {
     /// Returns whether checksums are verified from a checksums file.
     pub fn has_checksums(&self) -> bool {
         self.checksums.is_some()
+    }
+
+    /// Returns an error if the content of this file, with its limits at the tail, does not show that
+    /// it is a bag. A bag has a checksums file, or records that are not all empty and limits that
+    /// ascend. Reads at most the first and the last `CHECKED` limits.
+    pub fn check_recognizable(&self) -> Result<()> {
+        const CHECKED: u64 = 8192;
+        let (name, count) = (self.records.name(), self.count());
+        if self.checksums_size > 0 {
+            return Ok(());
+        }
+        if self.end == 0 {
+            return Err(fail!(
+                Format,
+                "{name}: its last 8 bytes are zeros, as in a bag of empty records; without a checksums file it is one only if its name ends in .bag or .bagz, or if HOLDALL_OPT_CODEC is set"
+            ));
+        }
+        let n = count.min(CHECKED);
+        for first in [0, count - n] {
+            let bounds = self.limits.bounds(first, n)?;
+            self.limits.check_unchanged()?;
+            if !bounds.is_sorted() || bounds.last().is_some_and(|&last| last > self.end) {
+                return Err(fail!(
+                    Format,
+                    "{name}: its last 8 bytes say that limits begin at {}, but the numbers there are not the ends of records; set HOLDALL_OPT_CODEC if it is a damaged bag",
+                    self.end
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Returns whether the first record with a frame has a checksum in it. Reads at most 4096
