@@ -128,6 +128,11 @@ pub fn known_ending(path: &str, endings: &[&str]) -> bool {
     ending(path).is_none_or(|ending| endings.contains(&ending))
 }
 
+/// Returns whether the name of a path is that of a bag.
+pub fn is_named_bag(path: &str) -> bool {
+    matches!(ending(path), Some(".bag" | ".bagz"))
+}
+
 /// Returns the format of a file of rows: as given, otherwise by its ending.
 pub fn file_format(path: &str, given: Option<DataFormat>) -> Option<DataFormat> {
     let (path, _) = crate::rows::compression::split(path);

@@ -56,11 +56,16 @@ pub fn library_with(path: &str, error: &holdall::Error, hint: &str) -> Failure {
 /// The message for a file whose bytes show no container. The library takes such a file for a torn
 /// bag, since bags have no magic number.
 fn not_a_container(path: &str, error: &holdall::Error) -> Option<String> {
-    let reason = error.to_string();
-    let named = detect::ending(path).is_some_and(|end| [".bag", ".bagz"].contains(&end));
-    if named || !reason.contains("its last 8 bytes must be") {
+    let is_format = |error: &holdall::Error| error.status() == holdall::Status::Format;
+    let has_bytes = || std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() > 0);
+    let is_known = || {
+        !holdall::identify(path).is_err_and(|error| is_format(&error))
+            || holdall::kind_of_broken(path).is_some()
+    };
+    if !is_format(error) || detect::is_named_bag(path) || !has_bytes() || is_known() {
         return None;
     }
+    let reason = crate::report::library_message(path, error);
     let remedy = "pack and convert make a container of a file";
     Some(match detect::stored_format(path) {
         Some(format) => format!("{path}: a file of {format}, and no container ({remedy})"),

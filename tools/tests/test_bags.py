@@ -138,6 +138,21 @@ class Cat(Base):
             for command in ("cat", "info", "sum"):
                 self.good(command, "--codec", "none", name)
 
+    def test_raw_bytes_are_a_bag_by_their_name_alone(self):
+        for raw in (bytes(8000), b"text " * 800 + bytes(8), struct.pack("<4Q", 1, 9, 3, 8)):
+            self.write("raw", raw)
+            for command in ("identify", "info", "cat", "count", "sum", "stats"):
+                self.assertIn("raw: no container", self.fails(command, "raw")[0], command)
+            self.fails("verify", "raw")
+            self.good("count", "--codec", "none", "raw")
+            self.write("raw.bag", raw)
+            self.assertEqual(self.good("identify", "raw.bag"), b"raw.bag: bagz bag\n")
+        self.pack("x.bag", [b""] * 9)
+        for prefix in ("", "checksums."):
+            os.replace(self.path(f"{prefix}x.bag"), self.path(f"{prefix}x"))
+        self.assertEqual(self.good("identify", "x"), b"x: bagz bag\n")
+        self.assertEqual(self.good("count", "x"), b"9\n")
+
     def test_compressed_bags_under_another_name_need_a_flag(self):
         records = self.pack("x.bagz", sample(20))
         for name in ["x", "x.tmp", "x.bagz.part"]:

@@ -20,15 +20,32 @@ mod writer;
 use crate::cli::groups::{BagCodec, BagRead, Reading, Source};
 use crate::cli::slice::{Picks, Slice};
 use crate::failure::{Result, library};
-use crate::{options, usage};
+use crate::{detect, options, usage};
 use holdall::{Bag, BagLimits, Options, Status};
+
+/// Returns whether an option says that a file is a bag.
+pub fn is_declared(read: &BagRead, codec: &BagCodec) -> bool {
+    codec.codec.is_some() || read.limits == Some(BagLimits::Separate)
+}
+
+/// Refuses a file that neither its name nor its content shows to be a bag. It may open as one,
+/// because any bytes can be records.
+pub fn refuse_raw(path: &str) -> Result {
+    match detect::is_named_bag(path) {
+        true => Ok(()),
+        false => match holdall::identify(path) {
+            Err(error) if error.status() == Status::Format => Err(library(path)(error)),
+            _ => Ok(()),
+        },
+    }
+}
 
 /// How a bag is opened.
 #[derive(Clone)]
 pub struct Access {
     options: Options,
     slice: Option<Slice>,
-    /// An option says that it is a bag, which may be empty.
+    /// An option says that it is a bag, see [`is_declared`].
     is_declared: bool,
 }
 
@@ -38,7 +55,7 @@ impl Access {
         Ok(Access {
             options: options::compression(options, codec)?,
             slice: None,
-            is_declared: codec.codec.is_some() || read.limits == Some(BagLimits::Separate),
+            is_declared: is_declared(read, codec),
         })
     }
 
@@ -62,13 +79,8 @@ impl Access {
     /// Opens a bag, or the slice of it.
     pub fn open(&self, path: &str) -> Result<Bag> {
         let bag = Bag::open_with(path, &self.options).map_err(library(path))?;
-        // an empty file that neither its name nor an option declares a bag
-        if bag.stored_bytes() == 0
-            && !self.is_declared
-            && let Err(error) = holdall::identify(path)
-            && error.status() == Status::Format
-        {
-            return Err(library(path)(error));
+        if !self.is_declared {
+            refuse_raw(path)?;
         }
         let Some(slice) = self.slice else {
             return Ok(bag);

@@ -2,6 +2,7 @@
 
 use super::boxes::Boxes;
 use crate::array::attributes::stored_to_json;
+use crate::bag::{is_declared, refuse_raw};
 use crate::cli::groups::Source;
 use crate::cli::usage::Usage;
 use crate::failure::{Failure, Result, library};
@@ -28,7 +29,12 @@ impl Content {
     /// Opens the container at a path, and refuses options of other containers.
     pub fn open(path: &str, usage: &Usage, source: &Source) -> Result<Content> {
         signals::catch();
-        usage.fit(detect::container(path, source.frame.at).name())?;
+        let container = detect::container(path, source.frame.at);
+        usage.fit(container.name())?;
+        if container == detect::Container::Bag && !is_declared(&source.bag.read, &source.bag.codec)
+        {
+            refuse_raw(path)?;
+        }
         Content::open_with(path, source.frame.at, &options::source(source)?)
     }
 
