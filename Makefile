@@ -154,8 +154,9 @@ debs:
 	@rm -f target/deb/*.deb
 	@sh cmake/deb.sh target/deb/build target/deb
 
-# `build` generates and installs the man pages as well, with Python's standard library alone.
-docs:
+# `build` generates and installs the man pages as well, with Python's standard library alone. The
+# site has pages that the tool generates.
+docs: build stage
 	@sh cmake/need.sh venv
 	@sh cmake/venv.sh $(DOCS_VENV) docs
 	@$(DOCS_VENV)/bin/python docs/generate/site.py target/docs

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """usage: site.py FOLDER
 
-Generates the site in FOLDER: the documents, and the references of all languages. It writes Markdown
-pages in FOLDER-pages, from which MkDocs generates the site as docs/mkdocs.yml configures it. The
+Generates the site in FOLDER: the documents, the references of all languages, and the pages of the
+commands, which the tool HOLDALL_TOOL generates. It writes Markdown pages in FOLDER-pages, from which MkDocs generates the site as docs/mkdocs.yml configures it. The
 pages have the paths of the documents in the source tree, so that relative links are valid in both.
 A broken link is an error.
 """
@@ -22,6 +22,7 @@ import language_pages  # noqa: E402
 from markup import Writer, later, searched  # noqa: E402
 
 ROOT = headers.ROOT
+TOOL = os.environ.get("HOLDALL_TOOL", ROOT / "target/prefix/bin/holdall")
 DOCUMENTS = ["*.md", "docs/*.md", "tests/bench/results/*.md", "bindings/julia/README.md"]
 # Links to headers lead to their reference.
 REFERENCE = {
@@ -32,6 +33,10 @@ REFERENCE = {
 # Comments and blocks of code; then code and links in the text between them.
 BLOCK = re.compile(r"^<!--.*?-->\n?|^```(\w*)\n(.*?)^```$", re.M | re.S)
 SPAN = re.compile(r"(`[^`]+`)|\[([^\]]*)\]\(([^)\s:]+)\)")
+
+CHART = re.compile(r"^(!\[([^\]]*)\]\([^)]+\.svg\))$", re.M)
+# Blocks of code, and references to pages of the manual of the tool outside of them.
+MANUAL = re.compile(r"^```.*?^```|\b(holdall(?:-[a-z]+)*)\(1\)", re.M | re.S)
 
 
 def keywords(names):
@@ -63,6 +68,8 @@ class Site:
         """Writes the page of a document."""
         writer = Writer(path, self.read.names)
         text, at, out = (ROOT / path).read_text(encoding="utf-8"), 0, []
+        # a scroll container, which the keyboard must reach
+        text = CHART.sub(r'\1\n{: .chart tabindex="0" role="region" aria-label="\2"}', text)
         for block in BLOCK.finditer(text):
             out.append(self.text(text[at : block.start()], writer))
             if block[1] in ("c", "cpp"):
@@ -75,6 +82,22 @@ class Site:
         extra = searched(self.keywords.get(posixpath.basename(path)))
         text = f"{title}\n\n{extra}\n{rest}"
         self.put(path, text if path.startswith("docs/") or path == "README.md" else later(text))
+
+    def commands(self):
+        """Writes the pages of the commands, which the tool generates."""
+        folder = self.folder / "reference/tool"
+        folder.mkdir(parents=True)
+        try:
+            subprocess.run([TOOL, "generate", "markdown", folder], check=True)
+        except OSError as error:
+            sys.exit(f"{error}; HOLDALL_TOOL must be the tool of this version")
+
+        def link(match):
+            return f"[{match[1]}(1)]({match[1]}.md)" if match[1] else match[0]
+
+        for page in folder.glob("*.md"):
+            text = MANUAL.sub(link, page.read_text(encoding="utf-8"))
+            page.write_text(text, encoding="utf-8")
 
     def text(self, text, writer):
         """Returns text with the links of the site."""
@@ -118,6 +141,7 @@ def main():
             site.document(str(path.relative_to(ROOT)))
     c_pages.write(site.read, site.keywords, site.put)
     language_pages.write(ROOT, site.read.names, site.put)
+    site.commands()
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict"]
         + ["--config-file", ROOT / "docs/mkdocs.yml", "--site-dir", out],

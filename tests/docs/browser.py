@@ -31,6 +31,7 @@ PAGES = {
     "go": "reference/go.html",
     "fortran": "reference/fortran.html",
     "julia": "reference/julia.html",
+    "tool": "reference/tool/holdall-cat.html",
     "changelog": "CHANGELOG.html",
     "benchmarks": "BENCHMARKS.html",
     "not-found": "404.html",

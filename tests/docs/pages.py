@@ -148,6 +148,9 @@ def check_site(folder):
             assert not wrong, f"{page.path}: {path} has no {anchor}"
     for path in ROOT.glob("docs/*.md"):
         assert (folder / "docs" / f"{path.stem}.html").exists(), f"{path.name} is no page"
+    for path in ROOT.glob("tools/src/cli/texts/*.txt"):
+        name = path.stem if path.stem == "holdall" else f"holdall-{path.stem}"
+        assert (folder / f"reference/tool/{name}.html").exists(), f"{path.name} is no page"
 
     def anchors(pattern):
         return set().union(*(pages[path.resolve()].anchors for path in folder.glob(pattern)))

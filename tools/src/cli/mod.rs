@@ -531,6 +531,8 @@ pub enum Generated {
     Completions { shell: clap_complete::Shell },
     /// Write the pages of the manual into a folder
     Man { folder: PathBuf },
+    /// Write the same pages in Markdown into a folder
+    Markdown { folder: PathBuf },
 }
 
 fn missing() -> Failure {
