@@ -599,7 +599,7 @@ class Superchunk(Blp):
             ["sum", "--limits=separate", "a.blp"],
             ["repair", "--limits", "separate", "a.blp"],
         ]:
-            message, _ = self.fails(*args)
+            message, _ = self.fails(*args, code=2)
             self.assertIn(args[1].split("=")[0], message)
 
     def test_reader_flags_do_not_change_the_content(self):

@@ -204,10 +204,10 @@ pub struct BagOutput {
     #[arg(long, value_name = "FILE", help_heading = BAGS)]
     pub dictionary: Option<String>,
     /// Write N files, 1 to 99999, a record to each in turn: OUT-00000-of-0000N.bagz and so on
-    #[arg(long, value_name = "N", value_parser = values::within(1..=99999), help_heading = BAGS)]
+    #[arg(long, value_name = "N", value_parser = values::within(1..=99999u32), help_heading = BAGS)]
     pub shards: Option<u32>,
     /// With --shards: write only file I, the first is 0, with all records
-    #[arg(long, value_name = "I", value_parser = values::within(0..=99998), help_heading = BAGS)]
+    #[arg(long, value_name = "I", value_parser = values::within(0..=99998u32), help_heading = BAGS)]
     pub shard: Option<u32>,
     /// Write the limits to a second file, limits.OUT
     #[arg(long, help_heading = BAGS)]

@@ -255,7 +255,7 @@ pub struct Split {
     #[command(flatten)]
     pub output: Output,
     /// Number of bags, each with consecutive records and about equal in number
-    #[arg(short = 'n', long, value_name = "N", value_parser = values::within(1..=99999))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = values::within(1..=99999u32))]
     pub parts: u32,
     /// Report damaged records, and leave them out (exit code 1)
     #[arg(long)]
@@ -512,7 +512,7 @@ pub struct View {
     #[arg(long, value_name = "A:B:C[,..]", value_parser = Picks::parse, allow_hyphen_values = true)]
     pub slice: Option<Picks>,
     /// The most columns of the picture or histogram [default: that of the terminal, or 1024 pixels]
-    #[arg(long, value_name = "N", value_parser = values::within(8..=8192))]
+    #[arg(long, value_name = "N", value_parser = values::within(8..=8192u32))]
     pub width: Option<u32>,
     #[command(flatten)]
     pub output: Output,
