@@ -133,10 +133,16 @@ pub fn is_named_bag(path: &str) -> bool {
     matches!(ending(path), Some(".bag" | ".bagz"))
 }
 
+/// Returns a name without an ending, in upper or lower case, if it has that.
+pub fn strip_ending<'a>(path: &'a str, ending: &str) -> Option<&'a str> {
+    let (name, end) = path.split_at_checked(path.len().checked_sub(ending.len())?)?;
+    end.eq_ignore_ascii_case(ending).then_some(name)
+}
+
 /// Returns the format of a file of rows: as given, otherwise by its ending.
 pub fn file_format(path: &str, given: Option<DataFormat>) -> Option<DataFormat> {
     let (path, _) = crate::rows::compression::split(path);
-    let ends = |end: &str| path.ends_with(end);
+    let ends = |end: &str| strip_ending(path, end).is_some();
     given.or_else(|| {
         if ends(".npy") {
             Some(DataFormat::Npy)
@@ -189,6 +195,25 @@ pub fn stored_format(path: &str) -> Option<&'static str> {
             (container != Container::Bag).then_some(container.name())
         }),
     }
+}
+
+/// Returns whether a file begins with a page of printable text. Of standard input, nothing is
+/// consumed.
+pub fn is_text(path: &str) -> bool {
+    let head = match files::is_standard(path) {
+        true => files::peek_standard_input(files::PEEK),
+        false => head(path),
+    };
+    let text = match std::str::from_utf8(&head) {
+        Ok(text) => text,
+        // a character that is cut off at the end of the page
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default()
+        }
+        Err(_) => return false,
+    };
+    let is_printable = |c: char| !c.is_control() || matches!(c, '\t' | '\n' | '\r');
+    !text.is_empty() && text.chars().all(is_printable)
 }
 
 /// The first bytes of a file; none if it cannot be read, or is a pipe.

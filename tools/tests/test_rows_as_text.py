@@ -467,7 +467,67 @@ class FromText(Tables):
         )
         self.assertIn("no row 3", self.fails("convert", "t", "v", "--rows", "3")[0])
         self.assertIn("no column 'z'", self.fails("convert", "t", "v", "--columns", "z")[0])
-        self.fails("convert", "in.csv", "v", "--rows", "1", code=2)
+        self.good("convert", "-q", "t", "t.npy")
+        self.fails("convert", "t.npy", "v", "--rows", "1", code=2)
+
+    def test_rows_and_columns_of_text_are_converted(self):
+        self.write("in.csv", b"a,b,c\n1,x,0\n2,y,1\n3,z,2\n4,w,3\n")
+        lines = b"".join(b'{"a":%d,"b":"%c","c":%d}\n' % row for row in zip(range(1, 5), b"xyzw", range(4)))
+        self.write("in.jsonl", lines)
+        for source in ("in.csv", "in.jsonl"):
+            for rows, expected in [
+                ("1:3", [["y", "2"], ["z", "3"]]),
+                ("-1:", [["w", "4"]]),
+                ("::3", [["x", "1"], ["w", "4"]]),
+                ("0,-1", [["x", "1"], ["w", "4"]]),
+                ("9:", []),
+            ]:
+                flags = ("--columns", "b,a", f"--rows={rows}")
+                self.good("convert", "-qf", source, "t", *flags)
+                self.assertEqual(self.rows("t"), [["b", "a"], *expected], (source, rows))
+            self.good("convert", "-qf", source, "out.csv", "--rows", "2:", "--columns", "c")
+            self.assertEqual(self.read("out.csv"), b"c\n2\n3\n")
+            for flags, expected in [
+                (("--columns", "a,d"), "there is no column 'd'"),
+                (("--columns", "a,a"), "column 'a' is asked for twice"),
+                (("--rows", "::-1"), "rows of text are read in their order"),
+                (("--rows", "1,0"), "rows of text are read in their order"),
+                (("--rows", "4"), "there is no row 4"),
+            ]:
+                self.assertIn(expected, self.fails("convert", source, "u", *flags)[0])
+        self.good("convert", "-qf", "in.csv", "t", "--no-header", "--columns", "f1", "--rows", "1:3")
+        self.assertEqual(self.rows("t"), [["f1"], ["x"], ["y"]])
+        self.write("in.jsonl", b"1\n2\n")
+        self.fails("convert", "in.jsonl", "u", "--columns", "a")
+        self.good("convert", "-q", "in.jsonl", "v", "--rows", "1:")
+        self.assertEqual(self.good("cat", "v", "--to", "csv"), b"f0\n2\n")
+
+    def test_text_of_no_known_name_is_not_taken_for_bytes(self):
+        self.convert(b"a,b\n1,x\n")
+        self.write("more.txt", b"a,b\n2,y\n")
+        for args, stdin in [(("more.txt",), b""), (("-",), b"a,b\n2,y\n")]:
+            self.assertIn("--from csv", self.fails("append", "t", *args, stdin=stdin)[0])
+        self.good("append", "-q", "t", "more.txt", "--from", "csv")
+        self.write("raw.txt", b"\x03" + bytes(7) + b"z")
+        self.good("append", "-q", "t", "raw.txt")
+        self.write("printable.txt", b"12345678w")
+        self.fails("append", "t", "printable.txt")
+        self.good("append", "-q", "t", "printable.txt", "--from", "raw")
+        values = [["1", "x"], ["2", "y"], ["3", "z"], ["4050765991979987505", "w"]]
+        self.assertEqual(self.rows("t"), [["a", "b"], *values])
+
+    def test_endings_in_upper_case_are_recognized(self):
+        self.convert(b"a\n1\n", "t", source="IN.CSV")
+        self.good("convert", "-q", "t", "OUT.JSONL")
+        self.assertEqual(self.read("OUT.JSONL"), b'{"a":1}\n')
+        self.good("convert", "-q", "OUT.JSONL", "out.NPY")
+        self.assertEqual(self.read("out.NPY")[:6], b"\x93NUMPY")
+        self.good("append", "-q", "t", "out.NPY")
+        self.good("append", "-q", "t", "IN.CSV")
+        self.good("convert", "-q", "t", "OUT.CSV.GZ")
+        self.assertEqual(self.read("OUT.CSV.GZ")[:2], b"\x1f\x8b")
+        self.convert(b"a\n1\n", "u", "--from", "csv", source="x.txt")
+        self.assertEqual(len(self.rows("t")), 4)
 
     def test_rows_across_buffers_are_parsed(self):
         """Rows that span two read buffers are parsed correctly."""

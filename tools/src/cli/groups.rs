@@ -233,7 +233,7 @@ pub struct FileInput {
     /// Format of IN [default: by its content, or its extension]
     #[arg(long, value_name = "FORMAT", value_parser = values::among(values::INPUTS), help_heading = FILES)]
     pub from: Option<DataFormat>,
-    /// Columns of a table to copy; of Arrow, the column whose values become records
+    /// Columns of a table, CSV or JSON lines to copy; of Arrow, the column whose values become records
     #[arg(long, value_name = "X,Y,..", value_parser = NonEmptyStringValueParser::new(), help_heading = FILES)]
     pub columns: Option<String>,
     /// Types of columns of CSV or JSON lines, as in NumPy [default: types that store all rows]

@@ -205,7 +205,7 @@ pub struct Convert {
     pub input: FileInput,
     #[command(flatten)]
     pub text: TextInput,
-    /// Only these rows of a table: a slice as in Python, or a list
+    /// Only these rows of a table, CSV or JSON lines: a slice as in Python, or a list
     #[arg(long, value_name = "A:B:C|I,J,..", value_parser = Rows::parse, allow_hyphen_values = true,
         help_heading = groups::DATASETS)]
     pub rows: Option<Rows>,

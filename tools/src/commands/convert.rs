@@ -44,9 +44,15 @@ struct Conversion<'a> {
     from: Option<DataFormat>,
 }
 
-/// Returns what the ending of a name says of a container or a file that is no bag.
+/// Returns what the ending of a name says of a container or a file that is no bag. Endings of files
+/// may be in upper case.
 pub fn by_name(out: &str) -> Option<DataFormat> {
-    ENDINGS.iter().find(|(end, _)| out.ends_with(end))?.1
+    let is_file = |to| matches!(to, Some(DataFormat::Npy | DataFormat::Csv | DataFormat::Jsonl));
+    let fits = |(end, to): &&(&str, Option<DataFormat>)| match is_file(*to) {
+        true => detect::strip_ending(out, end).is_some(),
+        false => out.ends_with(end),
+    };
+    ENDINGS.iter().find(fits)?.1
 }
 
 /// What OUT becomes. Rows of a table become a table if its name has no ending. Unknown endings are
@@ -94,7 +100,7 @@ impl Conversion<'_> {
     fn check_ending(&self) -> Result {
         let (out, _) = compression::split(self.out);
         let ours: Vec<&str> = ENDINGS.iter().map(|(end, _)| *end).collect();
-        if detect::known_ending(out, &ours) {
+        if by_name(out).is_some() || detect::known_ending(out, &ours) {
             return Ok(());
         }
         let records = bag::records::endings().filter(|end| !ours.contains(end));
@@ -212,9 +218,9 @@ impl Conversion<'_> {
         let has_rows = matches!(self.from, Some(DataFormat::Csv | DataFormat::Jsonl));
         let to = target(args, out, is_table || has_rows);
         usage.refuse(&["slice", "records"], "bags; cat -o writes a part of an array or a table")?;
-        if !is_table {
-            usage.refuse(&["columns"], "tables and Arrow")?;
-            usage.refuse(&["rows"], "tables")?;
+        if !is_table && !has_rows {
+            usage.refuse(&["columns"], "tables, CSV, JSON lines and Arrow")?;
+            usage.refuse(&["rows"], "tables, CSV and JSON lines")?;
         }
         self.check(to, is_table)?;
         match (dataset, self.from) {

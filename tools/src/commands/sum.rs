@@ -16,7 +16,7 @@ use crate::cli::usage::Usage;
 use crate::detect::{self, Container};
 use crate::failure::{Exit, Failure, Result, library};
 use crate::output::Output;
-use crate::rows::frame::{Batch, Selected, Stored, row};
+use crate::rows::frame::{Batch, Selected, Stored};
 use crate::superchunk::cat::{check_slice, give};
 use crate::superchunk::source::{Damage, Source};
 use crate::{failure, options, progress, report, signals};
@@ -82,9 +82,7 @@ impl Summing<'_> {
         let (mut hasher, mut rows) = (self.checksum.hasher(), Vec::with_capacity(2 * ROWS));
         stored.each(&selected, &mut Damage::new(path), |batch: &Batch| {
             for i in 0..batch.rows {
-                for (column, bytes) in stored.frame.columns.iter().zip(&batch.columns) {
-                    rows.extend_from_slice(row(column, bytes, i));
-                }
+                batch.put_row(&stored.frame, i, &mut rows);
                 if rows.len() >= ROWS {
                     hasher.update(&rows);
                     rows.clear();

@@ -1,18 +1,18 @@
 //! `holdall append` to a table: rows of CSV, of JSON lines, of a file of NumPy, or end to end as they are.
 
 use super::feed::TextFile;
-use super::frame::{Batch, Frame, Stored};
-use super::load::{self, Text, TextOptions};
-use super::packed;
+use super::frame::{Batch, Stored};
 use super::target::Target;
+use super::text::TextOptions;
+use super::{load, packed};
 use crate::array::dataset::Dataset;
 use crate::array::npy::Npy;
 use crate::cli::Append;
 use crate::cli::values::DataFormat;
 use crate::failure::{Exit, Failure, Result};
-use crate::files::Input;
+use crate::files::{Input, is_standard};
 use crate::report::plural;
-use crate::{failure, options, progress, report, signals, superchunk};
+use crate::{detect, failure, options, progress, report, signals, superchunk};
 use holdall::Options;
 
 pub fn run(args: &Append) -> Result<Exit> {
@@ -42,20 +42,26 @@ fn load_all(args: &Append, dataset: Dataset) -> Result<(u64, u64)> {
     let expected = Stored::of_table(path, table, None)?.frame;
     let mut target;
     if format == Some(DataFormat::Npy) {
-        let (mut input, mut frame) = (Input::open(&args.input, Some(path))?, Frame::default());
+        let mut input = Input::open(&args.input, Some(path))?;
         let npy = Npy::read(&mut input)?;
-        let rows = packed::columns(&mut frame, &input, &npy)?;
+        let (frame, rows) = packed::columns(&input, &npy)?;
         target = Target::append(&frame, &expected, dataset, &args.input)?;
         let mut take = |batch: &Batch| target.take(&frame, batch);
         packed::rows(&frame, &mut input, Some(rows), &mut take)?;
     } else {
         target = Target::append(&expected, &expected, dataset, path)?;
         let mut take = |batch: &Batch| target.take(&expected, batch);
-        if let Some(text) = Text::of(format) {
-            let options = TextOptions::new(text, &args.text, None);
+        if let Some(options) = TextOptions::new(format, &args.text, None) {
             let file = TextFile::open(&args.input, path, false)?;
-            load::rows(&expected, &file, &options, &mut take)?;
+            load::rows(&expected, &file, &options, None, &mut take)?;
         } else {
+            if format.is_none() && detect::is_text(&args.input) {
+                let name = if is_standard(&args.input) { "standard input" } else { &args.input };
+                return Err(failure!(
+                    "{name}: it is text, whose bytes are no rows of {path} (--from csv or jsonl reads its lines, \
+                     --from raw takes its bytes)"
+                ));
+            }
             let mut input = Input::open(&args.input, Some(path))?;
             packed::rows(&expected, &mut input, None, &mut take)?;
         }

@@ -1,7 +1,7 @@
 //! Rows as text: `holdall cat` of arrays and tables.
 
 use super::frame::{Selected, Stored};
-use super::printer::{Format, Printer};
+use super::printer::Printer;
 use super::{arrow, print};
 use crate::array::cat::Items;
 use crate::cli::Cat;
@@ -16,7 +16,7 @@ use holdall::{Array, ItemKind, Table};
 fn rows(
     stored: &Stored,
     selected: &Selected,
-    format: Format,
+    format: DataFormat,
     damage: &mut Damage,
     output: &mut Output,
 ) -> Result {
@@ -34,10 +34,8 @@ pub fn array(
     damage: &mut Damage,
     output: &mut Output,
 ) -> Result {
-    let format = match args.print.to {
-        Some(DataFormat::Csv) => Format::Csv,
-        Some(DataFormat::Jsonl) => Format::Jsonl,
-        _ => return numbers(args, path, array, damage, output),
+    let Some(to @ (DataFormat::Csv | DataFormat::Jsonl)) = args.print.to else {
+        return numbers(args, path, array, damage, output);
     };
     let select = &args.select;
     let Some(length) = array.shape().first() else {
@@ -49,7 +47,7 @@ pub fn array(
         ));
     }
     let selected = Selected::new(path, select.rows.as_ref(), select.slice.as_ref(), *length)?;
-    rows(&Stored::of_array(path, array)?, &selected, format, damage, output)
+    rows(&Stored::of_array(path, array)?, &selected, to, damage, output)
 }
 
 /// Prints plain numbers, a line each.
@@ -90,20 +88,14 @@ pub fn table(
     output: &mut Output,
 ) -> Result {
     let select = &args.select;
-    let format = match args.print.to.unwrap_or(DataFormat::Csv) {
-        DataFormat::Csv => Some(Format::Csv),
-        DataFormat::Jsonl => Some(Format::Jsonl),
-        DataFormat::Npy => Some(Format::Npy),
-        DataFormat::Raw => Some(Format::Raw),
-        DataFormat::Arrow => None,
-        _ => {
-            return Err(failure!("{path}: --to text prints one array of numbers, this is a table"));
-        }
-    };
+    let to = args.print.to.unwrap_or(DataFormat::Csv);
+    if to == DataFormat::Text {
+        return Err(failure!("{path}: --to text prints one array of numbers, this is a table"));
+    }
     let stored = Stored::of_table(path, table, args.print.columns.as_deref())?;
     let selected = Selected::new(path, select.rows.as_ref(), select.slice.as_ref(), table.rows())?;
-    match format {
-        Some(format) => rows(&stored, &selected, format, damage, output),
-        None => arrow::table(&stored, table, &selected, false, output),
+    match to {
+        DataFormat::Arrow => arrow::table(&stored, table, &selected, false, output),
+        _ => rows(&stored, &selected, to, damage, output),
     }
 }

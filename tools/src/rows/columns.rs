@@ -8,8 +8,8 @@ use super::feed::TextFile;
 use super::frame::{self, Frame};
 use super::guess::Guess;
 use super::jsonl::{self, Lines};
-use super::load::{Text, TextOptions};
 use super::parse;
+use super::text::{Finder, Reader, TextOptions, field_name};
 use crate::failure;
 use crate::failure::Result;
 use holdall::ItemType;
@@ -35,23 +35,29 @@ struct Columns<'a> {
     path: &'a str,
     options: &'a TextOptions<'a>,
     items: Vec<Named>,
-    last: usize,
+    finder: Finder,
     rows: u64,
     /// An array: one column without a name.
     bare: bool,
 }
 
-/// Reads a text file once and adds its columns to a frame. Returns the number of rows.
-pub fn find(frame: &mut Frame, file: &TextFile, options: &TextOptions) -> Result<u64> {
+/// Reads a text file once. Returns its columns and the number of rows.
+pub fn find(file: &TextFile, options: &TextOptions) -> Result<(Frame, u64)> {
+    let path = &file.path;
+    let bare = options.dtypes.is_some_and(is_bare);
     let mut columns =
-        Columns { path: &file.path, options, items: Vec::new(), last: 0, rows: 0, bare: false };
-    match options.format {
-        Text::Csv => columns.see_csv(&mut Csv::new(file.feed()?, options.delimiter))?,
-        Text::Jsonl => columns.see_json(&mut Lines::new(file.feed()?))?,
+        Columns { path, options, items: Vec::new(), finder: Finder::default(), rows: 0, bare };
+    if bare {
+        columns.add(b"")?;
+    }
+    match options.reader(file)? {
+        Reader::Csv(mut csv) if bare => columns.count_csv(&mut csv)?,
+        Reader::Csv(mut csv) => columns.see_csv(&mut csv)?,
+        Reader::Json(mut lines) => columns.see_json(&mut lines)?,
     }
     columns.check_dtypes()?;
-    columns.to_frame(frame)?;
-    Ok(columns.rows)
+    let frame = columns.frame()?;
+    Ok((frame.select(path, options.columns)?, columns.rows))
 }
 
 // ---- types from --dtypes
@@ -81,39 +87,28 @@ fn is_bare(dtypes: &str) -> bool {
     !named && parts(dtypes).len() == 1
 }
 
+/// Returns the type in `COLUMN=DTYPE`, if it is one of that column.
+fn dtype_of<'a>(part: &'a str, column: &str) -> Option<&'a str> {
+    part.strip_prefix(column)?.strip_prefix('=')
+}
+
 impl Columns<'_> {
-    fn bare_dtype(&self) -> Option<&str> {
-        self.options.dtypes.filter(|dtypes| is_bare(dtypes))
-    }
-
-    fn given_dtype(&self, name: &str) -> Option<String> {
-        let dtype = |part: &&str| part.strip_prefix(name)?.strip_prefix('=').map(str::to_owned);
-        let parts = parts(self.options.dtypes?);
-        parts.iter().find_map(dtype)
-    }
-
     /// Checks that --dtypes names columns.
     fn check_dtypes(&self) -> Result {
         let (path, Some(dtypes)) = (self.path, self.options.dtypes) else {
             return Ok(());
         };
-        if self.bare {
-            return if is_bare(dtypes) {
-                Ok(())
-            } else {
-                Err(failure!(
-                    "{path}: its lines have no columns; --dtypes \"('<f8', (3,))\" is the type of a row"
-                ))
-            };
+        if self.bare && !is_bare(dtypes) {
+            return Err(failure!(
+                "{path}: its lines have no columns; --dtypes \"('<f8', (3,))\" is the type of a row"
+            ));
         }
-        for part in parts(dtypes).into_iter().filter(|part| !part.is_empty()) {
-            let named = |column: &Named| {
-                part.strip_prefix(&*column.name).is_some_and(|rest| rest.starts_with('='))
-            };
+        let named = parts(dtypes).into_iter().filter(|part| !self.bare && !part.is_empty());
+        for part in named {
             let Some((name, _)) = part.split_once('=') else {
                 return Err(failure!("--dtypes: '{part}' is not COLUMN=DTYPE"));
             };
-            if !self.items.iter().any(named) {
+            if !self.items.iter().any(|column| dtype_of(part, &column.name).is_some()) {
                 return Err(failure!("{path}: there is no column '{name}', as --dtypes has it"));
             }
         }
@@ -122,13 +117,8 @@ impl Columns<'_> {
 
     // ---- columns
 
-    /// Finds a column, usually the one after the last.
     fn find(&mut self, name: &[u8]) -> Option<usize> {
-        let count = self.items.len();
-        let mut order = (1..=count).map(|i| (self.last + i) % count);
-        let found = order.find(|i| self.items[*i].name.as_bytes() == name)?;
-        self.last = found;
-        Some(found)
+        self.finder.find(&self.items, |column| &column.name, name)
     }
 
     fn add(&mut self, name: &[u8]) -> Result<usize> {
@@ -139,49 +129,53 @@ impl Columns<'_> {
         if name.contains('\0') {
             return Err(failure!("{path}: the name of a column has a NUL in it"));
         }
-        let bare = self.bare_dtype().map(str::to_owned);
+        let dtype = match self.options.dtypes {
+            Some(dtypes) if is_bare(dtypes) => Some(dtypes),
+            dtypes => parts(dtypes.unwrap_or("")).iter().find_map(|part| dtype_of(part, name)),
+        };
         self.items.push(Named {
             name: name.to_owned(),
-            dtype: bare.or_else(|| self.given_dtype(name)),
+            dtype: dtype.map(str::to_owned),
             guess: Guess::new(self.options.times),
             seen: 0,
             wrong: None,
             shape: None,
         });
-        self.last = self.items.len() - 1;
-        Ok(self.last)
-    }
-
-    fn add_bare(&mut self) -> Result<usize> {
-        self.bare = true;
-        self.add(b"")
+        Ok(self.items.len() - 1)
     }
 
     // ---- CSV
 
+    /// Counts the rows of an array, whose type is given.
+    fn count_csv(&mut self, csv: &mut Csv) -> Result {
+        if self.options.header {
+            csv.next()?;
+            check_numbered(csv)?;
+        }
+        while csv.next()? {
+            self.rows += 1;
+        }
+        Ok(())
+    }
+
     fn see_csv(&mut self, csv: &mut Csv) -> Result {
         let mut more = csv.next()?;
-        if self.bare_dtype().is_some() {
-            if self.options.header {
-                check_numbered(csv)?;
-                more = csv.next()?;
-            }
-            self.add_bare()?;
-            while more {
-                self.rows += 1;
-                more = csv.next()?;
-            }
-            return Ok(());
-        }
         if !more {
             let name = &csv.feed.name;
             return Err(failure!("{name}: there is no line with the names of the columns"));
         }
+        for (i, name) in csv.fields().enumerate() {
+            if !self.options.header {
+                self.add(field_name(i).as_bytes())?;
+            } else if self.find(name).is_none() {
+                self.add(name)?;
+            } else {
+                let (file, name) = (&csv.feed.name, String::from_utf8_lossy(name));
+                return Err(failure!("{file}: line 1: two columns are called '{name}'"));
+            }
+        }
         if self.options.header {
-            self.read_names(csv)?;
             more = csv.next()?;
-        } else {
-            (0..csv.len()).try_for_each(|i| self.add(field_name(i).as_bytes()).map(drop))?;
         }
         while more {
             csv.fits(self.items.len())?;
@@ -196,34 +190,18 @@ impl Columns<'_> {
         Ok(())
     }
 
-    fn read_names(&mut self, csv: &Csv) -> Result {
-        for name in csv.fields() {
-            if self.find(name).is_some() {
-                let (file, name) = (&csv.feed.name, String::from_utf8_lossy(name));
-                return Err(failure!("{file}: line 1: two columns are called '{name}'"));
-            }
-            self.add(name)?;
-        }
-        Ok(())
-    }
-
     // ---- JSON lines
 
     fn see_json(&mut self, lines: &mut Lines) -> Result {
-        if self.bare_dtype().is_some() {
-            self.add_bare()?;
-        }
         while lines.next()? {
             if self.rows == 0 && !self.bare && !lines.is_object() {
                 lines.value()?;
-                self.add_bare()?;
+                self.bare = true;
+                self.add(b"")?;
             }
             self.rows += 1;
             if self.bare {
-                let value = lines.value()?;
-                if let Some(column) = self.items.first_mut() {
-                    column.see(lines.line, value);
-                }
+                self.items[0].see(lines.line, lines.value()?);
                 continue;
             }
             for (name, value) in lines.members()? {
@@ -249,10 +227,9 @@ impl Columns<'_> {
             }
             let Some(line) = column.wrong else { continue };
             let column = &column.name;
-            let (position, option) = if self.bare {
-                (String::new(), String::new())
-            } else {
-                (format!(", column '{column}'"), format!("{column}="))
+            let (position, option) = match self.bare {
+                true => (String::new(), String::new()),
+                false => (format!(", column '{column}'"), format!("{column}=")),
             };
             return Err(failure!(
                 "{name}: line {line}{position}: lists of different lengths, and objects, need an explicit type, \
@@ -264,34 +241,23 @@ impl Columns<'_> {
 
     // ---- the frame
 
-    fn to_frame(&self, frame: &mut Frame) -> Result {
-        frame.bare = self.bare;
+    fn frame(&self) -> Result<Frame> {
+        let mut frame = Frame { bare: self.bare, ..Frame::default() };
         for column in &self.items {
-            let guessed = column.guess.dtype();
-            let spelled = column.dtype.as_deref().unwrap_or(&guessed);
-            let item = ItemType::parse(spelled).ok().filter(|item| !item.has_objects());
+            let (path, name) = (self.path, &column.name);
+            let dtype = column.dtype.clone().unwrap_or_else(|| column.guess.dtype());
+            let item = ItemType::parse(&dtype).ok().filter(|item| !item.has_objects());
             let Some(item) = item else {
-                let (path, name) = (self.path, &column.name);
                 let column = if self.bare { String::new() } else { format!("column '{name}': ") };
                 return Err(failure!(
-                    "{path}: {column}rows of text do not become items of '{spelled}'"
+                    "{path}: {column}rows of text do not become items of '{dtype}'"
                 ));
             };
-            match &column.shape {
-                Some(shape) => frame.add(&column.name, &item, shape)?,
-                None => {
-                    let (item, shape) = frame::split(&item);
-                    frame.add(&column.name, item, &shape)?;
-                }
-            }
+            let (of, shape) = frame::split(&item);
+            frame.add(name, of, column.shape.as_deref().unwrap_or(&shape))?;
         }
-        Ok(())
+        Ok(frame)
     }
-}
-
-/// The name of a column that has none in the file.
-pub fn field_name(i: usize) -> String {
-    format!("f{i}")
 }
 
 /// Checks the first line of the rows of an array: a file without one would lose its first row.
@@ -315,11 +281,10 @@ impl Named {
         if self.dtype.is_some() || self.wrong.is_some() {
             return;
         }
-        let shape = self.shape.take().unwrap_or_else(|| measure(value));
-        if !see_items(&mut self.guess, value, &shape) {
+        let shape = self.shape.get_or_insert_with(|| measure(value));
+        if !see_items(&mut self.guess, value, shape) {
             self.wrong = Some(line);
         }
-        self.shape = Some(shape);
     }
 }
 
@@ -338,23 +303,23 @@ fn measure(value: &RawValue) -> Vec<u64> {
 /// Takes the items of a value into account. Returns `false` if it has another shape.
 fn see_items(guess: &mut Guess, value: &RawValue, shape: &[u64]) -> bool {
     let text = value.get();
-    let Some((n, rest)) = shape.split_first() else {
-        if text.starts_with(['[', '{']) {
-            return false;
+    match shape.split_first() {
+        Some((n, rest)) if text.starts_with('[') => {
+            let items = jsonl::items(value);
+            items.len() as u64 == *n && items.iter().all(|item| see_items(guess, item, rest))
         }
-        match text {
-            // half of a surrogate pair is no text: no type holds it, and loading says so
-            text if text.starts_with('"') => {
-                guess.see(parse::json_string(text).unwrap_or_default().as_bytes(), true);
+        Some(_) => false,
+        None if text.starts_with(['[', '{']) => false,
+        None => {
+            match text {
+                // half of a surrogate pair is no text: no type holds it, and loading says so
+                text if text.starts_with('"') => {
+                    guess.see(parse::json_string(text).unwrap_or_default().as_bytes(), true);
+                }
+                "null" => guess.see(b"", false),
+                text => guess.see(text.as_bytes(), false),
             }
-            "null" => guess.see(b"", false),
-            text => guess.see(text.as_bytes(), false),
+            true
         }
-        return true;
-    };
-    if !text.starts_with('[') {
-        return false;
     }
-    let items = jsonl::items(value);
-    items.len() as u64 == *n && items.iter().all(|item| see_items(guess, item, rest))
 }

@@ -1,6 +1,7 @@
 //! Compressed text files: `x.csv.gz`, `x.jsonl.zst`. Inputs are recognized by their first bytes
 //! instead, see `feed`.
 
+use crate::detect::strip_ending;
 use crate::files::OutputFile;
 use flate2::write::GzEncoder;
 use std::io::{self, Write};
@@ -16,8 +17,9 @@ pub fn split(path: &str) -> (&str, Option<Compression>) {
     let endings =
         [(".gz", Compression::Gzip), (".zst", Compression::Zstd), (".zstd", Compression::Zstd)];
     let mut found = endings.iter().filter_map(|(ending, compression)| {
-        let name = path.strip_suffix(ending)?;
-        let is_text = [".csv", ".jsonl", ".ndjson"].iter().any(|text| name.ends_with(text));
+        let name = strip_ending(path, ending)?;
+        let mut texts = [".csv", ".jsonl", ".ndjson"].iter();
+        let is_text = texts.any(|text| strip_ending(name, text).is_some());
         is_text.then_some((name, Some(*compression)))
     });
     found.next().unwrap_or((path, None))

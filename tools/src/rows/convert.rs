@@ -2,14 +2,13 @@
 //!
 //! Nothing is visible before the end: a failure, or a signal, leaves OUT as it was.
 
-use super::collector::Take;
 use super::compression::{self, Compressor};
 use super::feed::TextFile;
-use super::frame::{Batch, Frame, Selected, Stored};
-use super::load::{self, Text, TextOptions};
-use super::printer::{self, Printer};
+use super::frame::{Batch, Frame, Selected, Stored, Take};
+use super::printer::Printer;
 use super::target::Target;
-use super::{arrow, columns, packed};
+use super::text::TextOptions;
+use super::{arrow, columns, load, packed};
 use crate::array::attributes;
 use crate::array::convert::format_of;
 use crate::array::dataset::{Content, Dataset};
@@ -25,13 +24,6 @@ use crate::superchunk::source::Damage;
 use crate::{failure, progress, report, signals};
 use holdall::Format;
 
-/// Where the rows come from, once the columns of the frame are known.
-enum Rows<'a> {
-    Stored(Stored<'a>, Selected),
-    Text(TextFile, TextOptions<'a>),
-    Packed(Input),
-}
-
 /// Converts a table or an array, also one in a Bloscpack file, whose metadata become attributes.
 pub fn dataset(
     args: &Convert,
@@ -40,20 +32,8 @@ pub fn dataset(
     out: &str,
     to: DataFormat,
 ) -> Result<Exit> {
-    let path = dataset.path.as_str();
-    convert(args, path, out, to, || {
-        let columns = args.input.columns.as_deref();
-        let stored = match &dataset.content {
-            Content::Table(table) => Stored::of_table(path, table, columns)?,
-            Content::Array(array) if array.shape().is_empty() => {
-                return Err(failure!("{path}: an array without dimensions has no rows"));
-            }
-            Content::Array(array) => Stored::of_array(path, array)?,
-        };
-        let selected = Selected::new(path, args.rows.as_ref(), None, dataset.rows())?;
-        let (count, frame) = (selected.count, stored.frame.clone());
-        Ok((Some(dataset), frame, Rows::Stored(stored, selected), count))
-    })
+    let (input, dataset) = (dataset.path.as_str(), Some(dataset));
+    Conversion { args, dataset, input, from: None, out, to }.run()
 }
 
 /// Converts a file that has rows.
@@ -65,120 +45,126 @@ pub fn file(
     out: &str,
     to: DataFormat,
 ) -> Result<Exit> {
-    convert(args, input, out, to, || {
-        let mut frame = Frame::default();
-        if let Some(text) = Text::of(Some(from)) {
-            let options = TextOptions::new(text, &args.text, Some(&args.input));
-            let file = TextFile::open(input, out, true)?;
-            let count = columns::find(&mut frame, &file, &options)?;
-            return Ok((None, frame, Rows::Text(file, options), count));
-        }
-        let mut file = Input::open(input, Some(out))?;
-        let npy = Npy::begin(&mut file, from, &args.input)?;
-        let count = packed::columns(&mut frame, &file, &npy)?;
-        Ok((None, frame, Rows::Packed(file), count))
-    })
-}
-
-/// The dataset, if there is one, the columns, the rows and their number.
-type Opened<'a> = (Option<&'a Dataset>, Frame, Rows<'a>, u64);
-
-fn convert<'a>(
-    args: &'a Convert,
-    input: &'a str,
-    out: &'a str,
-    to: DataFormat,
-    open: impl FnOnce() -> Result<Opened<'a>>,
-) -> Result<Exit> {
-    if to == DataFormat::B2Frame {
-        return Err(failure!(
-            "{out}: rows become an array or a table, not a frame without a shape (--to b2nd)"
-        ));
-    }
-    signals::catch();
-    progress::begin("convert");
-    let converted = open().and_then(|(dataset, frame, rows, count)| {
-        let conversion = Conversion {
-            args,
-            dataset,
-            input,
-            out,
-            to,
-            frame: &frame,
-            rows,
-            count,
-            damage: Damage::new(input),
-        };
-        conversion.run()
-    });
-    progress::end();
-    let (count, damaged) = converted?;
-    report::note(&format!("{out}: {count} row{} converted", plural(count)));
-    Ok(Exit::damaged(damaged))
+    Conversion { args, dataset: None, input, from: Some(from), out, to }.run()
 }
 
 struct Conversion<'a> {
     args: &'a Convert,
     dataset: Option<&'a Dataset>,
     input: &'a str,
+    /// What the input is if it is no dataset.
+    from: Option<DataFormat>,
     out: &'a str,
     to: DataFormat,
-    frame: &'a Frame,
+}
+
+/// Where the rows come from.
+enum Rows<'a> {
+    Stored(Stored<'a>, Selected),
+    Text(TextFile, TextOptions<'a>, Selected),
+    Packed(Input),
+}
+
+struct Source<'a> {
+    path: &'a str,
     rows: Rows<'a>,
     count: u64,
     damage: Damage,
 }
 
-impl Conversion<'_> {
-    /// Returns the number of rows, and whether some are damaged.
-    fn run(mut self) -> Result<(u64, bool)> {
-        match format_of(self.to) {
-            Some(format) => self.write_container(format)?,
-            None => self.write_file()?,
+impl Source<'_> {
+    /// Reads all rows and hands them on.
+    fn each(&mut self, frame: &Frame, take: &mut Take) -> Result {
+        let mut done = 0;
+        let mut pass_on = |batch: &Batch| {
+            done += batch.rows as u64;
+            take(batch)
+        };
+        match &mut self.rows {
+            Rows::Packed(input) => packed::rows(frame, input, Some(self.count), &mut pass_on),
+            Rows::Stored(stored, selected) => {
+                let (mut done, size) = (0, frame.row_bytes() as u64);
+                stored.each(selected, &mut self.damage, |batch| {
+                    if signals::stopped() {
+                        return Err(Failure::Stopped);
+                    }
+                    take(batch)?;
+                    done += batch.rows as u64;
+                    progress::report(done * size, self.count * size);
+                    Ok(())
+                })
+            }
+            Rows::Text(file, options, selected) => {
+                load::rows(frame, file, options, Some(selected), &mut pass_on)?;
+                if done == self.count {
+                    return Ok(());
+                }
+                Err(failure!("{}: it was changed while it was read", self.path))
+            }
         }
-        Ok((self.count, self.damage.found))
+    }
+}
+
+impl<'a> Conversion<'a> {
+    fn run(&self) -> Result<Exit> {
+        let out = self.out;
+        if self.to == DataFormat::B2Frame {
+            return Err(failure!(
+                "{out}: rows become an array or a table, not a frame without a shape (--to b2nd)"
+            ));
+        }
+        signals::catch();
+        progress::begin("convert");
+        let converted = self.open().and_then(|(frame, mut source)| {
+            match format_of(self.to) {
+                Some(format) => self.write_container(&frame, &mut source, format)?,
+                None => self.write_file(&frame, &mut source)?,
+            }
+            Ok((source.count, source.damage.found))
+        });
+        progress::end();
+        let (count, is_damaged) = converted?;
+        report::note(&format!("{out}: {count} row{} converted", plural(count)));
+        Ok(Exit::damaged(is_damaged))
     }
 
-    /// Reads all rows and hands them on.
-    fn each(&mut self, take: &mut Take) -> Result {
-        let (count, mut done) = (self.count, 0);
-        let row = match self.rows {
-            Rows::Stored(..) => self.frame.row_bytes() as u64,
-            // the input reports its progress
-            _ => 0,
-        };
-        let mut pass_on = |batch: &Batch| {
-            if signals::stopped() {
-                return Err(Failure::Stopped);
-            }
-            take(batch)?;
-            done += batch.rows as u64;
-            if row > 0 {
-                progress::report(done * row, count * row);
-            }
-            Ok(())
-        };
-        let frame = self.frame;
-        match &mut self.rows {
-            Rows::Stored(stored, selected) => {
-                return stored.each(selected, &mut self.damage, pass_on);
-            }
-            Rows::Packed(input) => return packed::rows(frame, input, Some(count), &mut pass_on),
-            Rows::Text(file, options) => load::rows(frame, file, options, &mut pass_on)?,
-        }
-        if done == count {
-            Ok(())
+    fn open(&self) -> Result<(Frame, Source<'a>)> {
+        let (args, path) = (self.args, self.input);
+        let text = TextOptions::new(self.from, &args.text, Some(&args.input));
+        let select = |rows: u64| Selected::new(path, args.rows.as_ref(), None, rows);
+        let (frame, rows, count) = if let Some(dataset) = self.dataset {
+            let columns = args.input.columns.as_deref();
+            let stored = match &dataset.content {
+                Content::Table(table) => Stored::of_table(path, table, columns)?,
+                Content::Array(array) if array.shape().is_empty() => {
+                    return Err(failure!("{path}: an array without dimensions has no rows"));
+                }
+                Content::Array(array) => Stored::of_array(path, array)?,
+            };
+            let selected = select(dataset.rows())?;
+            let count = selected.count;
+            (stored.frame.clone(), Rows::Stored(stored, selected), count)
+        } else if let Some(options) = text {
+            let file = TextFile::open(path, self.out, true)?;
+            let (frame, rows) = columns::find(&file, &options)?;
+            let selected = select(rows)?;
+            selected.check_rising(path)?;
+            let count = selected.count;
+            (frame, Rows::Text(file, options, selected), count)
         } else {
-            Err(failure!("{}: it was changed while it was read", self.input))
-        }
+            let mut file = Input::open(path, Some(self.out))?;
+            let npy = Npy::begin(&mut file, self.from.unwrap_or(DataFormat::Npy), &args.input)?;
+            let (frame, count) = packed::columns(&file, &npy)?;
+            (frame, Rows::Packed(file), count)
+        };
+        Ok((frame, Source { path, rows, count, damage: Damage::new(path) }))
     }
 
     // ---- containers
 
-    fn write_container(&mut self, format: Format) -> Result {
-        let frame = self.frame;
-        let mut target = Target::create(frame, self.out, format, self.count, self.args)?;
-        self.each(&mut |batch| target.take(frame, batch))?;
+    fn write_container(&self, frame: &Frame, source: &mut Source, format: Format) -> Result {
+        let mut target = Target::create(frame, self.out, format, source.count, self.args)?;
+        source.each(frame, &mut |batch| target.take(frame, batch))?;
         let is_file = format == Format::Bloscpack;
         if let Some(from) = self.dataset.filter(|_| !is_file) {
             match from.array().filter(|_| from.format == Format::Bloscpack) {
@@ -188,7 +174,7 @@ impl Conversion<'_> {
                 None => attributes::copy(from, &mut target.dataset)?,
             }
         }
-        self.copy_column_attributes(&mut target)?;
+        self.copy_column_attributes(frame, &mut target)?;
         if signals::stopped() {
             return Err(Failure::Stopped);
         }
@@ -203,12 +189,12 @@ impl Conversion<'_> {
         Ok(())
     }
 
-    fn copy_column_attributes(&self, target: &mut Target) -> Result {
+    fn copy_column_attributes(&self, frame: &Frame, target: &mut Target) -> Result {
         let Some(from) = self.dataset.and_then(Dataset::table) else {
             return Ok(());
         };
         let mut lost = 0;
-        for column in &self.frame.columns {
+        for column in &frame.columns {
             let Some(array) = from.column(&column.name) else {
                 continue;
             };
@@ -231,7 +217,7 @@ impl Conversion<'_> {
 
     // ---- files
 
-    fn write_file(&mut self) -> Result {
+    fn write_file(&self, frame: &Frame, source: &mut Source) -> Result {
         let (out, force) = (self.out, self.args.output.force);
         match compression::split(out) {
             (_, Some(compression)) => {
@@ -239,13 +225,13 @@ impl Conversion<'_> {
                 let failed = failure::system(out);
                 let mut compressor = Compressor::new(&mut file, compression).map_err(&failed)?;
                 let mut output = Output::to(&mut compressor, out);
-                self.print(&mut output)?;
+                self.print(frame, source, &mut output)?;
                 output.finish(Exit::Done)?;
                 compressor.finish().map_err(&failed)?;
                 file.complete()?;
             }
             _ => drop(output::printed(Some(out), force, |output| {
-                self.print(output).map(|()| Exit::Done)
+                self.print(frame, source, output).map(|()| Exit::Done)
             })?),
         }
         // metadata of a Bloscpack file are no attributes
@@ -260,23 +246,16 @@ impl Conversion<'_> {
         Ok(())
     }
 
-    fn print(&mut self, output: &mut Output) -> Result {
-        let format = match self.to {
-            DataFormat::Npy => printer::Format::Npy,
-            DataFormat::Jsonl => printer::Format::Jsonl,
-            DataFormat::Csv => printer::Format::Csv,
-            _ => printer::Format::Raw,
-        };
+    fn print(&self, frame: &Frame, source: &mut Source, output: &mut Output) -> Result {
         if let (Rows::Stored(stored, selected), Some(table)) =
-            (&self.rows, self.dataset.and_then(Dataset::table))
+            (&source.rows, self.dataset.and_then(Dataset::table))
             && matches!(self.to, DataFormat::Arrow | DataFormat::ArrowStream)
         {
             let is_file = self.to == DataFormat::Arrow;
             return arrow::table(stored, table, selected, is_file, output);
         }
-        let frame = self.frame;
         let (input, csv) = (self.input, &self.args.text);
-        let mut printer = Printer::begin(input, frame, format, self.count, true, csv, output)?;
-        self.each(&mut |batch| printer.put(batch, output))
+        let mut printer = Printer::begin(input, frame, self.to, source.count, true, csv, output)?;
+        source.each(frame, &mut |batch| printer.put(batch, output))
     }
 }

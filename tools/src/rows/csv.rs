@@ -18,15 +18,6 @@ struct Field {
     doubled: bool,
 }
 
-/// What follows a field.
-enum After {
-    Field(usize),
-    Row(usize),
-    /// The end of the buffered bytes.
-    Short,
-    Other,
-}
-
 pub struct Csv {
     pub feed: Feed,
     delimiter: u8,
@@ -68,83 +59,52 @@ impl Csv {
     /// Finds the fields of the row that begins at the buffered bytes. Returns its length, or None
     /// if it is longer.
     fn find_row(&mut self) -> Result<Option<usize>> {
-        let (bytes, mut at) = (self.feed.rest(), 0);
+        let (bytes, ended) = (self.feed.rest(), self.feed.ended);
+        let mut at = 0;
         self.fields.clear();
         loop {
-            let (field, after) = if bytes.get(at) == Some(&b'"') {
-                let Some((field, next)) = self.quoted(bytes, at + 1)? else {
-                    return Ok(None);
-                };
-                (field, self.after(bytes, next))
+            let mut field = Field { start: at, end: at, doubled: false };
+            if bytes.get(at) == Some(&b'"') {
+                field.start += 1;
+                field.end += 1;
+                loop {
+                    match memchr::memchr(b'"', &bytes[field.end..]) {
+                        Some(n) => field.end += n,
+                        None if ended => return Err(self.wrong("a quote is not closed")),
+                        None => return Ok(None),
+                    }
+                    if bytes.get(field.end + 1) != Some(&b'"') {
+                        break;
+                    }
+                    (field.end, field.doubled) = (field.end + 2, true);
+                }
+                at = field.end + 1;
+                at += usize::from(bytes[at..].starts_with(b"\r\n"));
             } else {
-                self.bare(bytes, at)
-            };
+                let ends = |c: &u8| *c == self.delimiter || *c == b'\n';
+                at += bytes[at..].iter().position(ends).unwrap_or(bytes.len() - at);
+                field.end = at;
+                // one that does not end the line is part of the field
+                if bytes[field.start..].get(at - field.start) == Some(&b'\n')
+                    && bytes[field.start..at].ends_with(b"\r")
+                {
+                    field.end -= 1;
+                }
+            }
             self.fields.push(field);
-            match after {
-                After::Field(next) => at = next,
-                After::Row(next) => return Ok(Some(next)),
-                After::Short => return Ok(None),
-                After::Other => return Err(self.wrong("there is text after a closing quote")),
+            match &bytes[at..] {
+                [c, ..] if *c == self.delimiter => at += 1,
+                [b'\n', ..] => return Ok(Some(at + 1)),
+                [] if ended => return Ok(Some(at)),
+                [] => return Ok(None),
+                [b'\r'] if !ended => return Ok(None),
+                _ => return Err(self.wrong("there is text after a closing quote")),
             }
         }
     }
 
     fn wrong(&self, why: &str) -> failure::Failure {
         failure!("{}: line {}: {why}", self.feed.name, self.line)
-    }
-
-    /// The field that begins after a quote, and the position after its closing quote; None if that
-    /// is not buffered.
-    fn quoted(&self, bytes: &[u8], start: usize) -> Result<Option<(Field, usize)>> {
-        let (mut at, mut doubled) = (start, false);
-        loop {
-            let rest = bytes.get(at..).unwrap_or_default();
-            let Some(n) = memchr::memchr(b'"', rest) else {
-                return if self.feed.ended {
-                    Err(self.wrong("a quote is not closed"))
-                } else {
-                    Ok(None)
-                };
-            };
-            let end = at + n;
-            match bytes.get(end + 1) {
-                None if !self.feed.ended => return Ok(None),
-                Some(b'"') => (at, doubled) = (end + 2, true),
-                _ => {
-                    let field = Field { start, end, doubled };
-                    return Ok(Some((field, end + 1)));
-                }
-            }
-        }
-    }
-
-    /// The field without quotes, and what follows it. A carriage return alone is part of it.
-    fn bare(&self, bytes: &[u8], start: usize) -> (Field, After) {
-        let mut end = start;
-        loop {
-            let ends = |c: &u8| *c == self.delimiter || *c == b'\n' || *c == b'\r';
-            let rest = bytes.get(end..).unwrap_or_default();
-            end += rest.iter().position(ends).unwrap_or(rest.len());
-            match self.after(bytes, end) {
-                After::Other => end += 1,
-                after => {
-                    let field = Field { start, end, doubled: false };
-                    return (field, after);
-                }
-            }
-        }
-    }
-
-    fn after(&self, bytes: &[u8], at: usize) -> After {
-        match (bytes.get(at), bytes.get(at + 1)) {
-            (Some(c), _) if *c == self.delimiter => After::Field(at + 1),
-            (Some(b'\n'), _) => After::Row(at + 1),
-            (Some(b'\r'), Some(b'\n')) => After::Row(at + 2),
-            (Some(b'\r'), None) if !self.feed.ended => After::Short,
-            (Some(_), _) => After::Other,
-            (None, _) if self.feed.ended => After::Row(at),
-            (None, _) => After::Short,
-        }
     }
 
     /// Makes one quote of each pair, in place.

@@ -5,7 +5,7 @@ use crate::failure::{Failure, Result, system};
 use crate::files::{self, Input};
 use crate::{failure, signals};
 use std::fs::File;
-use std::io::{self, Cursor, Read, Seek, Write};
+use std::io::{self, Cursor, Read, Seek};
 
 /// Bytes that are read at once.
 const PIECE: usize = 1 << 20;
@@ -27,7 +27,7 @@ impl TextFile {
         let mut spooled = None;
         if again && files::is_standard(path) {
             let mut file = tempfile::tempfile().map_err(system("temporary file"))?;
-            spool(&mut input, &mut file)?;
+            io::copy(&mut input, &mut file).map_err(reading(&input.name))?;
             spooled = Some(file);
         }
         Ok(TextFile { path: path.to_owned(), spooled })
@@ -44,17 +44,6 @@ impl TextFile {
             Ok(file)
         });
         Feed::new("standard input".to_owned(), rewound.map_err(system("temporary file"))?)
-    }
-}
-
-fn spool(input: &mut Input, file: &mut File) -> Result {
-    let mut piece = vec![0; PIECE];
-    loop {
-        let n = input.fill(&mut piece)?;
-        file.write_all(&piece[..n]).map_err(system("temporary file"))?;
-        if n < piece.len() {
-            return Ok(());
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! pass through one on their way to another container or to text.
 
 use crate::cli::slice::{Picks, Rows, Slice, Span};
-use crate::failure::{Result, library};
+use crate::failure::{Failure, Result, library};
 use crate::superchunk::source::{Damage, resize};
 use crate::{failure, relay};
 use holdall::{Array, Field, Integrity, ItemKind, ItemType, Selection, Table};
@@ -29,6 +29,30 @@ impl Column {
         let kind = ItemKind::Array(Box::new(self.item.clone()), self.shape.clone());
         ItemType { kind, big_endian: false, size: self.size }
     }
+
+    /// The shape and the bytes of a field of CSV: rows of an array (`bare`) have one for each index
+    /// of their first dimension.
+    pub fn csv_field(&self, bare: bool) -> (&[usize], usize) {
+        match self.shape.split_first() {
+            Some((count, shape)) if bare => (shape, self.size / count.max(&1)),
+            _ => (&self.shape, self.size),
+        }
+    }
+}
+
+/// Returns the names in a list of them.
+fn names<'a>(path: &str, list: &'a str) -> Result<Vec<&'a str>> {
+    let names: Vec<&str> = list.strip_suffix(',').unwrap_or(list).split(',').collect();
+    for (i, name) in names.iter().enumerate() {
+        if names[..i].contains(name) {
+            return Err(failure!("{path}: column '{name}' is asked for twice"));
+        }
+    }
+    Ok(names)
+}
+
+fn no_column(path: &str, name: &str) -> Failure {
+    failure!("{path}: there is no column '{name}'")
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,10 +62,22 @@ pub struct Frame {
     pub bare: bool,
 }
 
+/// Takes a batch of rows.
+pub type Take<'a> = dyn FnMut(&Batch) -> Result + 'a;
+
 /// Rows of a frame: the bytes of each column.
 pub struct Batch<'a> {
     pub rows: usize,
     pub columns: Vec<&'a [u8]>,
+}
+
+impl Batch<'_> {
+    /// Appends the bytes of a row, column by column.
+    pub fn put_row(&self, frame: &Frame, at: usize, to: &mut Vec<u8>) {
+        for (column, bytes) in frame.columns.iter().zip(&self.columns) {
+            to.extend_from_slice(row(column, bytes, at));
+        }
+    }
 }
 
 impl Frame {
@@ -70,6 +106,30 @@ impl Frame {
         };
         let fields = self.columns.iter().map(field).collect();
         ItemType { kind: ItemKind::Struct(fields), big_endian: false, size: self.row_bytes() }
+    }
+
+    /// Returns the frame with some of its columns, in this order.
+    pub fn select(self, path: &str, list: Option<&str>) -> Result<Frame> {
+        let Some(list) = list else {
+            return Ok(self);
+        };
+        if self.bare {
+            return Err(failure!("{path}: its lines have no columns for --columns"));
+        }
+        let find = |name: &str| {
+            let found = self.columns.iter().find(|column| column.name == name);
+            found.cloned().ok_or_else(|| no_column(path, name))
+        };
+        let columns = names(path, list)?.into_iter().map(find).collect::<Result<_>>()?;
+        Ok(Frame { columns, ..self })
+    }
+
+    /// The number of fields of a row in CSV.
+    pub fn csv_fields(&self) -> usize {
+        match (self.bare, self.columns.first().and_then(|column| column.shape.first())) {
+            (true, Some(count)) => *count,
+            _ => self.columns.len(),
+        }
     }
 
     /// Bytes of a row in all columns.
@@ -153,6 +213,27 @@ impl Selected {
         })
     }
 
+    /// Refuses rows that are not in the order in which a file is read.
+    pub fn check_rising(&self, path: &str) -> Result {
+        let is_rising = |list: &Vec<u64>| list.is_sorted_by(|one, next| one < next);
+        if self.span.step > 0 && self.list.as_ref().is_none_or(is_rising) {
+            return Ok(());
+        }
+        Err(failure!(
+            "{path}: rows of text are read in their order: --rows A:B:C, or I,J,.. that rise"
+        ))
+    }
+
+    /// Returns whether a row is among them, if they rise.
+    pub fn contains(&self, row: u64) -> bool {
+        if let Some(list) = &self.list {
+            return list.binary_search(&row).is_ok();
+        }
+        let step = self.span.step.unsigned_abs();
+        row.checked_sub(self.span.start)
+            .is_some_and(|from| from % step == 0 && from / step < self.span.count)
+    }
+
     /// Returns whether the rows are one range.
     pub fn is_range(&self) -> bool {
         self.list.is_none() && self.span.step == 1
@@ -167,19 +248,14 @@ pub struct Stored<'a> {
 }
 
 impl<'a> Stored<'a> {
-    pub fn of_table(path: &'a str, table: &'a Table, names: Option<&str>) -> Result<Stored<'a>> {
+    pub fn of_table(path: &'a str, table: &'a Table, list: Option<&str>) -> Result<Stored<'a>> {
         let mut stored = Stored { frame: Frame::default(), path, arrays: Vec::new() };
-        let names: Vec<&str> = match names {
-            Some(names) => names.strip_suffix(',').unwrap_or(names).split(',').collect(),
+        let names = match list {
+            Some(list) => names(path, list)?,
             None => table.column_names().collect(),
         };
         for name in names {
-            if stored.frame.columns.iter().any(|column| column.name == name) {
-                return Err(failure!("{path}: column '{name}' is asked for twice"));
-            }
-            let array = table.column(name);
-            stored
-                .add(name, array.ok_or_else(|| failure!("{path}: there is no column '{name}'"))?)?;
+            stored.add(name, table.column(name).ok_or_else(|| no_column(path, name))?)?;
         }
         Ok(stored)
     }

@@ -1,89 +1,97 @@
 //! Text files as rows of a frame. Values that the type of their column cannot hold are errors with
 //! line and column.
 
-use super::collector::{Collector, Take};
 use super::csv::Csv;
 use super::feed::TextFile;
-use super::frame::Frame;
+use super::frame::{Batch, Frame, Selected, Take};
 use super::jsonl::Lines;
-use super::{parse, printer};
-use crate::cli::groups::{FileInput, TextInput};
-use crate::cli::values::DataFormat;
-use crate::failure;
+use super::parse;
+use super::text::{Finder, Reader, TextOptions, field_name};
 use crate::failure::{Failure, Result};
+use crate::superchunk::source::resize;
+use crate::{failure, signals};
 
 /// Bytes of a value in a message.
 const SHOWN: usize = 60;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Text {
-    Csv,
-    Jsonl,
-}
-
-impl Text {
-    pub fn of(format: Option<DataFormat>) -> Option<Text> {
-        match format {
-            Some(DataFormat::Csv) => Some(Text::Csv),
-            Some(DataFormat::Jsonl) => Some(Text::Jsonl),
-            _ => None,
-        }
-    }
-}
-
-pub struct TextOptions<'a> {
-    pub format: Text,
-    /// The types of columns, or of the rows of an array, that were given.
-    pub dtypes: Option<&'a str>,
-    pub delimiter: u8,
-    /// The first line of CSV has the names of the columns.
-    pub header: bool,
-    /// Columns of times are recognized.
-    pub times: bool,
-}
-
-impl<'a> TextOptions<'a> {
-    pub fn new(format: Text, text: &TextInput, given: Option<&'a FileInput>) -> TextOptions<'a> {
-        TextOptions {
-            format,
-            dtypes: given.and_then(|given| given.dtypes.as_deref()),
-            delimiter: text.delimiter.unwrap_or(b','),
-            header: !text.no_header,
-            times: given.is_some_and(|given| given.times),
-        }
-    }
-}
-
-/// Reads the rows of a file. Its columns are those of the frame, in any order.
-pub fn rows(frame: &Frame, file: &TextFile, options: &TextOptions, take: &mut Take) -> Result {
-    let feed = file.feed()?;
+/// Reads the selected rows of a file, or all, and hands them on. Its columns are those of the
+/// frame, in any order.
+pub fn rows(
+    frame: &Frame,
+    file: &TextFile,
+    options: &TextOptions,
+    selected: Option<&Selected>,
+    take: &mut Take,
+) -> Result {
     let mut load = Load {
-        last: frame.columns.len().saturating_sub(1),
-        rows: Collector::new(frame, u64::MAX, take)?,
         frame,
+        take,
+        selected,
+        skips: options.columns.is_some(),
+        finder: Finder::default(),
+        columns: vec![Vec::new(); frame.columns.len()],
+        room: frame.batch_rows(u64::MAX),
+        rows: 0,
+        row: 0,
     };
-    match options.format {
-        Text::Csv => load.csv(&mut Csv::new(feed, options.delimiter), options.header)?,
-        Text::Jsonl => load.json(&mut Lines::new(feed))?,
+    for (bytes, column) in load.columns.iter_mut().zip(&frame.columns) {
+        resize(bytes, column.size.saturating_mul(load.room))?;
     }
-    load.rows.hand_on()
+    match options.reader(file)? {
+        Reader::Csv(mut csv) => load.csv(&mut csv, options.header)?,
+        Reader::Json(mut lines) => load.json(&mut lines)?,
+    }
+    load.hand_on()
 }
 
-struct Load<'f, 't> {
-    frame: &'f Frame,
-    rows: Collector<'f, 't>,
-    /// The column that was found last.
-    last: usize,
+struct Load<'a> {
+    frame: &'a Frame,
+    take: &'a mut Take<'a>,
+    selected: Option<&'a Selected>,
+    /// Columns that the frame does not have are skipped.
+    skips: bool,
+    finder: Finder,
+    /// The bytes of each column, with room for so many rows.
+    columns: Vec<Vec<u8>>,
+    room: usize,
+    /// Rows in them.
+    rows: usize,
+    /// The number of the next row in the file.
+    row: u64,
 }
 
-impl Load<'_, '_> {
-    /// Finds a column, usually the one after the last.
+impl Load<'_> {
     fn find(&mut self, name: &[u8]) -> Option<usize> {
-        let count = self.frame.columns.len();
-        let mut order = (1..=count).map(|i| (self.last + i) % count);
-        let found = order.find(|i| self.frame.columns[*i].name.as_bytes() == name)?;
-        self.last = found;
-        Some(found)
+        self.finder.find(&self.frame.columns, |column| &column.name, name)
+    }
+
+    /// Returns whether the next row of the file is selected.
+    fn takes_next(&mut self) -> bool {
+        self.row += 1;
+        self.selected.is_none_or(|selected| selected.contains(self.row - 1))
+    }
+
+    /// Ends a row. Rows are handed on when there is no room for another one.
+    fn end_row(&mut self) -> Result {
+        self.rows += 1;
+        if self.rows < self.room { Ok(()) } else { self.hand_on() }
+    }
+
+    /// Hands on the collected rows.
+    fn hand_on(&mut self) -> Result {
+        if self.rows > 0 {
+            let bytes = self.columns.iter().zip(&self.frame.columns);
+            let columns = bytes.map(|(bytes, column)| &bytes[..self.rows * column.size]);
+            (self.take)(&Batch { rows: self.rows, columns: columns.collect() })?;
+            self.rows = 0;
+        }
+        if signals::stopped() { Err(Failure::Stopped) } else { Ok(()) }
+    }
+
+    /// The bytes of a column in the row that is collected.
+    fn slot(&mut self, column: usize) -> &mut [u8] {
+        let size = self.frame.columns[column].size;
+        &mut self.columns[column][self.rows * size..(self.rows + 1) * size]
     }
 
     fn refusal(&self, position: (&str, u64), column: usize, value: &[u8], why: &str) -> Failure {
@@ -102,55 +110,59 @@ impl Load<'_, '_> {
     // ---- CSV
 
     fn csv(&mut self, csv: &mut Csv, header: bool) -> Result {
-        let fields = printer::fields(self.frame);
-        let mut order: Vec<usize> = (0..self.frame.columns.len()).collect();
-        if header {
-            csv.next()?;
+        let (bare, fields) = (self.frame.bare, self.frame.csv_fields());
+        let mut more = csv.next()?;
+        if header && !self.skips {
             csv.fits(fields)?;
-            if !self.frame.bare {
-                order = self.header(csv)?;
-            }
         }
-        while csv.next()? {
-            csv.fits(fields)?;
-            self.fields(csv, &order)?;
-            self.rows.next_row()?;
+        // the column of each field
+        let order = match (bare, self.skips || header) {
+            (true, _) => vec![Some(0); fields],
+            (false, true) => self.order(csv, header)?,
+            (false, false) => (0..fields).map(Some).collect(),
+        };
+        if header {
+            more = csv.next()?;
+        }
+        while more {
+            csv.fits(order.len())?;
+            if self.takes_next() {
+                self.fields(csv, &order)?;
+                self.end_row()?;
+            }
+            more = csv.next()?;
         }
         Ok(())
     }
 
     /// Maps the fields of the first row to columns.
-    fn header(&mut self, csv: &Csv) -> Result<Vec<usize>> {
+    fn order(&mut self, csv: &Csv, header: bool) -> Result<Vec<Option<usize>>> {
         let mut order = Vec::new();
-        for name in csv.fields() {
-            match self.find(name).filter(|column| !order.contains(column)) {
-                Some(column) => order.push(column),
-                None => {
-                    let (file, name) = (&csv.feed.name, String::from_utf8_lossy(name));
-                    return Err(failure!(
-                        "{file}: line 1: '{name}' is none of the columns, or twice there"
-                    ));
-                }
+        for (i, field) in csv.fields().enumerate() {
+            let generated = field_name(i);
+            let name = if header { field } else { generated.as_bytes() };
+            let found = self.find(name).filter(|column| !order.contains(&Some(*column)));
+            if found.is_none() && !self.skips {
+                let (file, name) = (&csv.feed.name, String::from_utf8_lossy(name));
+                return Err(failure!(
+                    "{file}: line 1: '{name}' is none of the columns, or twice there"
+                ));
             }
+            order.push(found);
         }
         Ok(order)
     }
 
     /// Reads a row: each field is the item of a column, or of the row of an array.
-    fn fields(&mut self, csv: &Csv, order: &[usize]) -> Result {
-        let bare = self.frame.bare;
-        for (i, text) in csv.fields().enumerate() {
-            let column = if bare { 0 } else { order[i] };
-            let (of, to) = self.rows.slot(column);
-            let parsed = match of.shape.split_first() {
-                Some((count, shape)) if bare => {
-                    let size = of.size / count.max(&1);
-                    let to = to.get_mut(i * size..(i + 1) * size);
-                    parse::csv(&of.item, shape, text, to.unwrap_or_default())
-                }
-                _ => parse::csv(&of.item, &of.shape, text, to),
-            };
-            if let Err(why) = parsed {
+    fn fields(&mut self, csv: &Csv, order: &[Option<usize>]) -> Result {
+        let frame = self.frame;
+        for (i, (text, column)) in csv.fields().zip(order).enumerate() {
+            let Some(column) = *column else { continue };
+            let of = &frame.columns[column];
+            let (shape, size) = of.csv_field(frame.bare);
+            let (to, at) = (self.slot(column), if frame.bare { i * size } else { 0 });
+            let to = to.get_mut(at..at + size).unwrap_or_default();
+            if let Err(why) = parse::csv(&of.item, shape, text, to) {
                 return Err(self.refusal((&csv.feed.name, csv.line), column, text, why));
             }
         }
@@ -162,41 +174,47 @@ impl Load<'_, '_> {
     fn json(&mut self, lines: &mut Lines) -> Result {
         let mut seen = vec![false; self.frame.columns.len()];
         while lines.next()? {
+            if !self.takes_next() {
+                continue;
+            }
             if self.frame.bare {
-                self.json_item(lines, 0, lines.value()?.get())?;
+                self.value(lines, 0, lines.value()?.get())?;
             } else {
                 self.object(lines, &mut seen)?;
             }
-            self.rows.next_row()?;
+            self.end_row()?;
         }
         Ok(())
     }
 
-    fn json_item(&mut self, lines: &Lines, column: usize, value: &str) -> Result {
-        let (of, to) = self.rows.slot(column);
-        let parsed = parse::json(&of.item, &of.shape, value, to);
-        parsed.map_err(|why| {
-            let position = (lines.feed.name.as_str(), lines.line);
-            self.refusal(position, column, value.as_bytes(), why)
-        })
+    fn value(&mut self, lines: &Lines, column: usize, value: &str) -> Result {
+        let of = &self.frame.columns[column];
+        let parsed = parse::json(&of.item, &of.shape, value, self.slot(column));
+        let position = (lines.feed.name.as_str(), lines.line);
+        parsed.map_err(|why| self.refusal(position, column, value.as_bytes(), why))
     }
 
     fn object(&mut self, lines: &Lines, seen: &mut [bool]) -> Result {
         let position = (lines.feed.name.as_str(), lines.line);
         for (name, value) in lines.members()? {
-            let Some(column) = self.find(name.as_bytes()).filter(|column| !seen[*column]) else {
-                let (file, line) = position;
-                return Err(failure!(
-                    "{file}: line {line}: '{name}' is none of the columns, or twice there"
-                ));
-            };
-            seen[column] = true;
-            self.json_item(lines, column, value.get())?;
+            match self.find(name.as_bytes()) {
+                Some(column) if !seen[column] => {
+                    seen[column] = true;
+                    self.value(lines, column, value.get())?;
+                }
+                None if self.skips => {}
+                _ => {
+                    let (file, line) = position;
+                    return Err(failure!(
+                        "{file}: line {line}: '{name}' is none of the columns, or twice there"
+                    ));
+                }
+            }
         }
         for (column, seen) in seen.iter_mut().enumerate() {
             if !std::mem::take(seen) {
-                let (of, to) = self.rows.slot(column);
-                let missing = parse::missing(&of.item, &of.shape, to);
+                let of = &self.frame.columns[column];
+                let missing = parse::missing(&of.item, &of.shape, self.slot(column));
                 missing.map_err(|why| self.refusal(position, column, b"", why))?;
             }
         }

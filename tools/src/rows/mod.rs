@@ -3,7 +3,6 @@
 pub mod append;
 pub mod arrow;
 pub mod cat;
-mod collector;
 mod columns;
 pub mod compression;
 pub mod convert;
@@ -19,4 +18,5 @@ pub mod parse;
 pub mod print;
 pub mod printer;
 mod target;
+mod text;
 mod times;

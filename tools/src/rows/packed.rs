@@ -1,7 +1,6 @@
 //! Rows whose columns stand end to end: files of NumPy, and files without a header.
 
-use super::collector::Take;
-use super::frame::{self, Batch, Frame};
+use super::frame::{self, Batch, Frame, Take};
 use crate::array::npy::Npy;
 use crate::failure;
 use crate::failure::Result;
@@ -9,9 +8,10 @@ use crate::files::Input;
 use crate::superchunk::source::resize;
 use holdall::{ItemKind, ItemType};
 
-/// Adds the columns of the items: their fields, or one column without a name. Returns the number of
-/// rows.
-pub fn columns(frame: &mut Frame, input: &Input, npy: &Npy) -> Result<u64> {
+/// Returns the columns of the items, which are their fields or one without a name, and the number
+/// of rows.
+pub fn columns(input: &Input, npy: &Npy) -> Result<(Frame, u64)> {
+    let mut frame = Frame::default();
     let (name, descr) = (&input.name, &npy.descr);
     let item = ItemType::parse(descr).ok().filter(|item| !item.has_objects());
     let item = item.ok_or_else(|| failure!("{name}: items of {descr} are not read"))?;
@@ -38,7 +38,7 @@ pub fn columns(frame: &mut Frame, input: &Input, npy: &Npy) -> Result<u64> {
             frame.add("", &item, shape)?;
         }
     }
-    Ok(*rows)
+    Ok((frame, *rows))
 }
 
 /// Reads rows and hands them on; `None`: as many as there are.

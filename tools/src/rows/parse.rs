@@ -44,22 +44,27 @@ impl Value {
     fn number(text: &[u8]) -> Option<Value> {
         let signs = usize::from(matches!(text.first(), Some(b'-' | b'+')));
         let unsigned = &text[signs..];
-        let text = std::str::from_utf8(text).ok()?;
+        let read = || std::str::from_utf8(text).ok();
         match unsigned {
             b"inf" | b"Inf" | b"Infinity" | b"infinity" => {}
             // a number with leading zeros may be a code
             [b'0', b'0'..=b'9', ..] => return None,
             [b'0'..=b'9', ..] if unsigned.iter().all(u8::is_ascii_digit) => {
-                return Some(match text.parse::<i64>() {
-                    Ok(0) if text.starts_with('-') => Value::Whole(Some(0), -0.0),
-                    Ok(n) => Value::Whole(Some(n.into()), n as f64),
-                    Err(_) => Value::Whole(text.parse().ok(), text.parse().ok()?),
+                // 64 bits hold 18 digits
+                if unsigned.len() > 18 {
+                    let text = read()?;
+                    return Some(Value::Whole(text.parse().ok(), text.parse().ok()?));
+                }
+                let n = unsigned.iter().fold(0, |n, c| n * 10 + i64::from(c - b'0'));
+                return Some(match text.first() {
+                    Some(b'-') => Value::Whole(Some((-n).into()), -(n as f64)),
+                    _ => Value::Whole(Some(n.into()), n as f64),
                 });
             }
             [b'0'..=b'9' | b'.', ..] => {}
             _ => return None,
         }
-        text.parse().ok().map(Value::Floating)
+        read()?.parse().ok().map(Value::Floating)
     }
 }
 

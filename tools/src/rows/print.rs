@@ -287,8 +287,13 @@ fn put_string(text: &mut Text, of: &ItemType, bytes: &[u8]) {
     }
 }
 
-/// Appends items in a shape, or an item with parts, as JSON. Returns false if it is another item.
-fn put_parts(text: &mut Text, of: &ItemType, shape: &[usize], bytes: &[u8]) -> bool {
+/// Returns whether items have parts, which are printed one by one.
+fn has_parts(of: &ItemType, shape: &[usize]) -> bool {
+    !shape.is_empty() || matches!(of.kind, ItemKind::Struct(_) | ItemKind::Array(..))
+}
+
+/// Appends items with parts as JSON.
+fn put_parts(text: &mut Text, of: &ItemType, shape: &[usize], bytes: &[u8]) {
     match (shape.split_first(), &of.kind) {
         (Some((count, rest)), _) => {
             let size = rest.iter().fold(of.size, |size, n| size.saturating_mul(*n));
@@ -299,7 +304,6 @@ fn put_parts(text: &mut Text, of: &ItemType, shape: &[usize], bytes: &[u8]) -> b
             }
             text.bytes.push(b']');
         }
-        (None, ItemKind::Array(of, shape)) => return put_parts(text, of, shape, bytes),
         (None, ItemKind::Struct(fields)) => {
             text.bytes.push(b'{');
             for (i, field) in fields.iter().enumerate() {
@@ -310,30 +314,30 @@ fn put_parts(text: &mut Text, of: &ItemType, shape: &[usize], bytes: &[u8]) -> b
             }
             text.bytes.push(b'}');
         }
-        _ => return false,
+        (None, ItemKind::Array(of, shape)) => json(text, of, shape, bytes),
+        _ => {}
     }
-    true
 }
 
 /// Appends a JSON value. A number or time that is none is null. `bytes` begins with the items,
 /// which have a shape.
 pub fn json(text: &mut Text, of: &ItemType, shape: &[usize], bytes: &[u8]) {
-    if put_parts(text, of, shape, bytes) {
-        return;
+    if has_parts(of, shape) {
+        return put_parts(text, of, shape, bytes);
     }
     let bytes = bytes.get(..of.size).unwrap_or_default();
     if put_number(&mut text.bytes, of, bytes, true) {
         return;
     }
     let from = text.bytes.len();
+    text.bytes.push(b'"');
     put_string(text, of, bytes);
     let plain = |c: &u8| matches!(c, b' '..=b'~') && !matches!(c, b'"' | b'\\');
-    if text.bytes[from..].iter().all(plain) {
-        text.bytes.insert(from, b'"');
+    if text.bytes[from + 1..].iter().all(plain) {
         text.bytes.push(b'"');
     } else {
         let string = text.bytes.split_off(from);
-        put_json_string(&mut text.bytes, &String::from_utf8_lossy(&string));
+        put_json_string(&mut text.bytes, &String::from_utf8_lossy(&string[1..]));
     }
 }
 
@@ -341,7 +345,9 @@ pub fn json(text: &mut Text, of: &ItemType, shape: &[usize], bytes: &[u8]) {
 /// with the items, which have a shape.
 pub fn csv(text: &mut Text, of: &ItemType, shape: &[usize], bytes: &[u8]) {
     let from = text.bytes.len();
-    if !put_parts(text, of, shape, bytes) {
+    if has_parts(of, shape) {
+        put_parts(text, of, shape, bytes);
+    } else {
         let bytes = bytes.get(..of.size).unwrap_or_default();
         if put_number(&mut text.bytes, of, bytes, false) {
             return;

@@ -4,10 +4,12 @@
 //! expect a header line, so the fields of an array are named f0, f1, ..., as NumPy and bcolz name
 //! columns.
 
-use super::frame::{Batch, Frame, row};
+use super::frame::{Batch, Column, Frame, row};
 use super::print::{self, Text};
+use super::text::field_name;
 use crate::array::npy::{Npy, constant};
 use crate::cli::groups::TextInput;
+use crate::cli::values::DataFormat;
 use crate::failure;
 use crate::failure::Result;
 use crate::output::Output;
@@ -15,30 +17,19 @@ use crate::output::Output;
 /// Bytes that are collected before they are written.
 const COLLECTED: usize = 1 << 16;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    Csv,
-    Jsonl,
-    Npy,
-    Raw,
-}
-
 pub struct Printer<'a> {
     path: &'a str,
     frame: &'a Frame,
-    format: Format,
+    /// CSV, JSON lines, NumPy, or bytes for any other.
+    format: DataFormat,
     /// Refuses what would not read back.
     exact: bool,
     text: Text,
+    /// Fields of a row in CSV.
+    fields: usize,
+    /// What precedes the value of each column in JSON.
+    keys: Vec<Vec<u8>>,
     rows: u64,
-}
-
-/// The fields of a row in CSV.
-pub fn fields(frame: &Frame) -> usize {
-    match (frame.bare, frame.columns.first().and_then(|column| column.shape.first())) {
-        (true, Some(count)) => *count,
-        _ => frame.columns.len(),
-    }
 }
 
 impl<'a> Printer<'a> {
@@ -46,30 +37,38 @@ impl<'a> Printer<'a> {
     pub fn begin(
         path: &'a str,
         frame: &'a Frame,
-        format: Format,
+        format: DataFormat,
         rows: u64,
         exact: bool,
         csv: &TextInput,
         output: &mut Output,
     ) -> Result<Printer<'a>> {
+        let key = |(i, column): (usize, &Column)| {
+            let mut key = vec![if i > 0 { b',' } else { b'{' }];
+            print::put_json_string(&mut key, &column.name);
+            key.push(b':');
+            key
+        };
         let mut printer = Printer {
             path,
             frame,
             format,
             exact,
             text: Text { delimiter: csv.delimiter.unwrap_or(b','), ..Text::default() },
+            fields: frame.csv_fields(),
+            keys: frame.columns.iter().enumerate().map(key).collect(),
             rows: 0,
         };
         match format {
-            Format::Csv if fields(frame) == 0 => {
+            DataFormat::Csv if printer.fields == 0 => {
                 return Err(failure!(
                     "{path}: its rows have no items, and CSV has no rows without a field"
                 ));
             }
-            Format::Csv if csv.no_header => {}
-            Format::Csv => printer.put_header(),
-            Format::Npy => printer.text.bytes = npy(frame, rows).header(),
-            Format::Jsonl | Format::Raw => {}
+            DataFormat::Csv if csv.no_header => {}
+            DataFormat::Csv => printer.put_header(),
+            DataFormat::Npy => printer.text.bytes = npy(frame, rows).header(),
+            _ => {}
         }
         printer.flush(output)?;
         Ok(printer)
@@ -83,47 +82,38 @@ impl<'a> Printer<'a> {
 
     fn put_header(&mut self) {
         let text = &mut self.text;
-        for i in 0..fields(self.frame) {
+        for i in 0..self.fields {
             if i > 0 {
                 text.bytes.push(text.delimiter);
             }
-            let name = match self.frame.columns.get(i) {
-                Some(column) if !self.frame.bare => column.name.clone(),
-                _ => format!("f{i}"),
-            };
-            let name = if name.is_empty() { "\"\"" } else { &name };
             let from = text.bytes.len();
-            text.bytes.extend_from_slice(name.as_bytes());
-            if name != "\"\"" {
-                print::quote_csv(text, from)
+            match self.frame.columns.get(i) {
+                _ if self.frame.bare => text.bytes.extend(field_name(i).into_bytes()),
+                Some(column) if column.name.is_empty() => text.bytes.extend_from_slice(b"\"\""),
+                Some(column) => {
+                    text.bytes.extend_from_slice(column.name.as_bytes());
+                    print::quote_csv(text, from);
+                }
+                None => {}
             }
         }
         text.bytes.push(b'\n');
     }
 
     fn put_csv(&mut self, batch: &Batch, at: usize) {
-        let from = self.text.bytes.len();
+        let (from, bare) = (self.text.bytes.len(), self.frame.bare);
         let text = &mut self.text;
-        for (i, (column, bytes)) in self.frame.columns.iter().zip(&batch.columns).enumerate() {
-            if i > 0 {
+        for (column, bytes) in self.frame.columns.iter().zip(&batch.columns) {
+            let (mut bytes, (shape, size)) = (row(column, bytes, at), column.csv_field(bare));
+            for _ in 0..if bare { self.fields } else { 1 } {
+                let (field, rest) = bytes.split_at_checked(size).unwrap_or_default();
+                print::csv(text, &column.item, shape, field);
                 text.bytes.push(text.delimiter);
-            }
-            let bytes = row(column, bytes, at);
-            match column.shape.split_first() {
-                Some((count, shape)) if self.frame.bare => {
-                    let size = column.size / count.max(&1);
-                    for i in 0..*count {
-                        if i > 0 {
-                            text.bytes.push(text.delimiter);
-                        }
-                        let bytes = bytes.get(i * size..).unwrap_or_default();
-                        print::csv(text, &column.item, shape, bytes);
-                    }
-                }
-                _ => print::csv(text, &column.item, &column.shape, bytes),
+                bytes = rest;
             }
         }
-        // an empty line is no row
+        // in place of the last delimiter; an empty line is no row
+        text.bytes.pop();
         if text.bytes.len() == from {
             text.bytes.extend_from_slice(b"\"\"");
         }
@@ -132,12 +122,9 @@ impl<'a> Printer<'a> {
 
     fn put_json(&mut self, batch: &Batch, at: usize) {
         let text = &mut self.text;
-        for (i, (column, bytes)) in self.frame.columns.iter().zip(&batch.columns).enumerate() {
-            if !self.frame.bare {
-                text.bytes.push(if i > 0 { b',' } else { b'{' });
-                print::put_json_string(&mut text.bytes, &column.name);
-                text.bytes.push(b':');
-            }
+        let columns = self.frame.columns.iter().zip(&batch.columns);
+        for ((column, bytes), key) in columns.zip(&self.keys) {
+            text.bytes.extend_from_slice(if self.frame.bare { b"" } else { key });
             print::json(text, &column.item, &column.shape, row(column, bytes, at));
         }
         text.bytes.extend_from_slice(if self.frame.bare { b"\n" } else { b"}\n" });
@@ -147,13 +134,9 @@ impl<'a> Printer<'a> {
     pub fn put(&mut self, batch: &Batch, output: &mut Output) -> Result {
         for at in 0..batch.rows {
             match self.format {
-                Format::Csv => self.put_csv(batch, at),
-                Format::Jsonl => self.put_json(batch, at),
-                Format::Npy | Format::Raw => {
-                    for (column, bytes) in self.frame.columns.iter().zip(&batch.columns) {
-                        self.text.bytes.extend_from_slice(row(column, bytes, at));
-                    }
-                }
+                DataFormat::Csv => self.put_csv(batch, at),
+                DataFormat::Jsonl => self.put_json(batch, at),
+                _ => batch.put_row(self.frame, at, &mut self.text.bytes),
             }
             if self.exact && self.text.escaped {
                 return Err(failure!(

@@ -1,7 +1,7 @@
 //! Where rows go: a new table or array, or a table that is there. Nothing is durable or visible
 //! before the commit.
 
-use super::frame::{self, Batch, Column, Frame};
+use super::frame::{Batch, Column, Frame};
 use crate::array::dataset::{Content, Dataset};
 use crate::cli::Convert;
 use crate::failure::{Result, creation, library};
@@ -25,8 +25,7 @@ impl Target {
     }
 
     /// Creates a table or, for rows of an array and for formats without tables, an array, whose
-    /// items then have fields.
-    /// `rows` are going to be taken.
+    /// items then have fields. `rows` are going to be taken.
     pub fn create(
         frame: &Frame,
         path: &str,
@@ -89,9 +88,7 @@ impl Target {
             Content::Array(array) => {
                 self.packed.clear();
                 for at in 0..batch.rows {
-                    for (column, bytes) in frame.columns.iter().zip(&batch.columns) {
-                        self.packed.extend_from_slice(frame::row(column, bytes, at));
-                    }
+                    batch.put_row(frame, at, &mut self.packed);
                 }
                 array.append_bytes(0, rows, &self.packed)
             }
