@@ -34,6 +34,15 @@ pub enum Failure {
     Output(io::Error),
 }
 
+impl Failure {
+    /// Reports a message of an operation after which the command goes on.
+    pub fn report_message(&self) {
+        if let Failure::Message(text) = self {
+            crate::report::error(text);
+        }
+    }
+}
+
 pub type Result<T = (), E = Failure> = std::result::Result<T, E>;
 
 /// The failure of an operation of the library on a path. The message names the path if the

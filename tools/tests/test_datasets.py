@@ -280,6 +280,15 @@ class Change(Tables):
         self.assertRegex(r.stdout.decode(), r"^t: \d+ chunks? retained, \d+ lost\n$")
         self.assertEqual(self.rows("t"), want)
 
+    def test_repair_names_lost_columns(self):
+        shutil.rmtree(self.path("t/s"))
+        self.fails("repair", "t")
+        message, out = self.fails("repair", "--skip-damaged", "--json", "t")
+        self.assertIn("t: column removed: s", message)
+        self.assertEqual(json.loads(out)["columns_lost"], ["s"])
+        self.assertEqual(self.rows("t")[0], ["n"])
+        self.good("repair", "--skip-damaged", "t")
+
     def test_verify_names_the_corrupt_chunk(self):
         self.assertRegex(
             self.good("verify", "t").decode(), r"^t: [1-9]\d* intact, 0 corrupt, 0 unchecked\n$"

@@ -459,8 +459,14 @@ class Superchunk(Blp):
                 [f"a.blp: {20 - len(corrupt)} intact, {len(corrupt)} corrupt, 0 unchecked"],
             )
             self.fails("sum", "a.blp")
+            before, named = self.read("a.blp"), ", ".join(f"chunk {i}" for i in corrupt)
+            message, out = self.fails("repair", "a.blp")
+            self.assertEqual((out, self.read("a.blp")), (b"", before))
+            self.assertIn(f"a.blp: damaged: {named} (--skip-damaged ", message)
+            message, out = self.fails("repair", "--skip-damaged", "a.blp")
+            self.assertIn(f"a.blp: damaged: {named}; zeros", message)
             self.assertEqual(
-                self.good("repair", "a.blp").decode(),
+                out.decode(),
                 f"a.blp: {20 - len(corrupt)} chunks retained, {len(corrupt)} lost\n",
             )
             self.assertEqual(
@@ -829,7 +835,7 @@ class Overview(Base):
             self.fails("head", *args, "r.bagz", code=2)
 
     def test_a_sample_is_in_rising_order_and_repeatable(self):
-        for path in ("d/a.b2nd", "d/t.bcolz", "r.bagz"):
+        for path in ("d/a.b2nd", "d/t.bcolz", "r.bagz", "d/s.blp"):
             full = self.good("sample", "-n", "99", path)
             self.assertEqual(full, self.good("cat", path))
         for seed in ("1", "2"):
@@ -838,7 +844,11 @@ class Overview(Base):
             numbers = [int(line.split(b",")[0]) for line in rows.splitlines()[1:]]
             self.assertEqual((len(set(numbers)), numbers), (5, sorted(numbers)))
         self.assertNotEqual(rows, self.good("sample", "-n", "5", "--seed", "1", "d/t.bcolz"))
-        self.fails("sample", "d/s.blp")
+        items = self.good("sample", "-n", "5", "d/s.blp")
+        whole = [bytes(range(at, at + 8)) for at in range(0, 240, 8)]
+        chosen = [items[at : at + 8] for at in range(0, 40, 8)]
+        self.assertEqual((chosen, len(set(chosen))), ([item for item in whole if item in chosen], 5))
+        self.fails("sample", "d/s.blp", "--to", "text")
 
     def test_tree_draws_the_structure(self):
         lines = self.good("tree", "d").decode().splitlines()
@@ -849,6 +859,23 @@ class Overview(Base):
         self.assertEqual(lines[6], "└── t.bcolz  bcolz table  30 rows")
         self.assertEqual(lines[7], "    ├── x  <i8 [30]")
         self.assertEqual(self.good("tree", "d/s.blp"), b"d/s.blp  bloscpack schunk\n")
+
+    def test_ls_and_tree_list_bags_and_report_what_is_corrupt(self):
+        self.pack("d/r.bag", [b"one", b"two"], "--separate")
+        self.assertIn("r.bag  bagz bag  2 records", self.good("ls", "d").decode().splitlines())
+        self.assertIn("├── r.bag  bagz bag  2 records", self.good("tree", "d").decode())
+        (bag,) = [x for x in json.loads(self.good("ls", "--json", "d")) if x["kind"] == "bag"]
+        self.assertEqual((bag["path"], bag["records"]), ("d/r.bag", 2))
+        count = len(self.good("ls", "d").splitlines())
+        for name in ("d/x.b2nd", "d/x.blp"):
+            self.write(name, self.read("d/a" + name[3:])[:40])
+        self.write("d/x.bagz", b"no bag")
+        for command, lines in (("ls", count), ("tree", None)):
+            message, out = self.fails(command, "d", lines=3)
+            for name in ("d/x.b2nd", "d/x.blp", "d/x.bagz"):
+                self.assertIn(name, message)
+            self.assertIn(lines, (None, len(out.splitlines())))
+        self.fails("ls", "raw")
 
     def test_json_of_verify_repair_and_sum(self):
         data = self.read("d/s.blp")
@@ -862,11 +889,16 @@ class Overview(Base):
         )
         self.assertEqual((corrupt["result"], corrupt["corrupt"], absent["result"]), ("corrupt", 1, "unreadable"))
         self.assertEqual((corrupt["faults"][0]["part"], corrupt["faults"][0]["position"]), ("chunk 2", 2))
-        found = json.loads(self.good("repair", "--json", "d/s.blp"))
-        self.assertEqual(
-            found,
-            {"path": "d/s.blp", "unit": "chunk", "retained": 2, "lost": 1, "metadata_lost": False, "corrupt": None},
-        )
+        expected = {
+            "path": "d/s.blp", "unit": "chunk", "retained": None, "lost": None, "metadata_lost": False,
+            "corrupt": None, "damaged": ["chunk 2"], "columns_lost": [],
+        }  # fmt: skip
+        _, out = self.fails("repair", "--json", "d/s.blp")
+        self.assertEqual(json.loads(out), expected)
+        _, out = self.fails("repair", "--json", "--skip-damaged", "d/s.blp")
+        self.assertEqual(json.loads(out), expected | {"retained": 2, "lost": 1})
+        _, out = self.fails("repair", "--json", "none")
+        self.assertIsNone(json.loads(out)["retained"])
         found = json.loads(self.good("sum", "--json", "--checksum", "crc32", "d/a.b2nd"))
         self.assertEqual(
             found, {"path": "d/a.b2nd", "checksum": "crc32", "digest": "%08x" % zlib.crc32(self.read("raw"))}

@@ -1,6 +1,5 @@
 //! The codec, level and filters of the chunks of an array, by name.
 
-use super::dataset::Dataset;
 use crate::detect;
 use holdall::Array;
 use std::fs::File;
@@ -40,8 +39,8 @@ fn named(all: &[(u8, &str)], kind: &str, number: u8) -> String {
 }
 
 impl Coding {
-    /// The header of a frame names what the library does not have.
-    pub fn of(dataset: &Dataset, array: &Array) -> Coding {
+    /// The header of a frame, which is at an offset, names what the library does not have.
+    pub fn of(path: &str, at: Option<u64>, array: &Array) -> Coding {
         let encoding = array.encoding();
         let name = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
         let filters = encoding.filters.iter();
@@ -52,8 +51,8 @@ impl Coding {
                 .map(|filter| filter.map_or("unknown".to_owned(), |filter| name(&filter)))
                 .collect(),
         };
-        if detect::is_frame(dataset.format)
-            && let Some(header) = header(&dataset.path, dataset.at.unwrap_or(0))
+        if detect::is_frame(array.format())
+            && let Some(header) = header(path, at.unwrap_or(0))
         {
             coding.codec.get_or_insert_with(|| named(&CODECS, "codec", header[CODEC_AT]));
             let parameters = &header[PARAMETERS_AT..];

@@ -154,7 +154,7 @@ fn bloscpack(args: &Info, kind: Kind, options: Options, facts: &mut Facts) -> Re
 // ---- arrays
 
 fn array_facts(facts: &mut Facts, dataset: &Dataset, array: &Array) {
-    let coding = Coding::of(dataset, array);
+    let coding = Coding::of(&dataset.path, dataset.at, array);
     facts.text("dtype", &array.dtype());
     facts.number("ndim", array.shape().len() as u64);
     facts.put("shape", json!(array.shape()), numbers(array.shape()));

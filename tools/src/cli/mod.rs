@@ -399,7 +399,8 @@ pub struct Repair {
     /// Print what a repair would do, with its exit code, and change nothing
     #[arg(short = 'n', long)]
     pub dry_run: bool,
-    /// Bags: find records without limits; datasets: replace damaged chunks, remove lost columns
+    /// Bags: find records without limits; others: replace damaged chunks, remove columns that
+    /// cannot be repaired (exit code 1 if something was lost)
     #[arg(long)]
     pub skip_damaged: bool,
     /// Take the small files of a dataset as they are, whatever their checksums say

@@ -5,11 +5,11 @@ use crate::array::attributes::stored_to_json;
 use crate::bag::{is_declared, refuse_raw};
 use crate::cli::groups::Source;
 use crate::cli::usage::Usage;
+use crate::detect::{self, Container};
 use crate::failure::{Failure, Result, library};
-use crate::superchunk::source::open_array;
-use crate::{detect, failure, options, signals};
+use crate::{failure, options, signals};
 use holdall::{Array, Bag, Format, Kind, Options, Order, Schunk, Selection, Table};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Bytes of items that are read at once.
 pub const BOX: u64 = 4 << 20;
@@ -41,15 +41,8 @@ impl Content {
     /// Opens the container at a path, or the frame at an offset in it, with options of the library.
     pub fn open_with(path: &str, at: Option<u64>, options: &Options) -> Result<Content> {
         let opened = match (detect::container(path, at), detect::identify(path, at)) {
-            (detect::Container::Bag, _) => Bag::open_with(path, options).map(Content::Bag),
-            (detect::Container::Superchunk, found) => {
-                if matches!(found, Ok((Format::Bloscpack, _)))
-                    && let Some(array) = open_array(path, options)?
-                {
-                    return Ok(Content::Array(array));
-                }
-                Schunk::open_with(path, options).map(Content::Schunk)
-            }
+            (Container::Bag, _) => Bag::open_with(path, options).map(Content::Bag),
+            (Container::Superchunk, _) => Schunk::open_with(path, options).map(Content::Schunk),
             (_, Ok((_, Kind::Table))) => Table::open_with(path, options).map(Content::Table),
             (_, found) => found.and_then(|_| Array::open_with(path, options)).map(Content::Array),
         };
@@ -128,6 +121,12 @@ impl Content {
 /// The columns of a table.
 pub fn columns(table: &Table) -> impl Iterator<Item = (&str, &Array)> {
     table.column_names().filter_map(|name| Some((name, table.column(name)?)))
+}
+
+/// The columns of a table as JSON. `from` is the first dimension that counts for their shapes.
+pub fn column_members(table: &Table, from: usize) -> Value {
+    let member = |(name, array): (&str, &Array)| json!({"name": name, "dtype": array.dtype(), "shape": array.shape().get(from..)});
+    columns(table).map(member).collect()
 }
 
 /// A list of numbers as text, `3x4`.

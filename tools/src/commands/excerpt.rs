@@ -2,12 +2,17 @@
 
 use super::cat;
 use super::content::Content;
+use crate::array::cat::refuse_terminal;
+use crate::cli::Cat;
 use crate::cli::excerpts::{Excerpt, Sample};
 use crate::cli::groups::Numbers;
 use crate::cli::slice::{Pick, Picks, Rows, Slice};
 use crate::cli::usage::Usage;
-use crate::failure;
+use crate::cli::values::DataFormat;
 use crate::failure::{Exit, Result};
+use crate::output::printed;
+use crate::superchunk::source::Source;
+use crate::{failure, options};
 use holdall::Epoch;
 
 fn with_slice(args: &Excerpt, usage: &Usage, slice: Slice) -> Result<Exit> {
@@ -28,22 +33,42 @@ pub fn tail(args: &Excerpt, usage: &Usage) -> Result<Exit> {
     with_slice(args, usage, Slice { start, stop, step: None })
 }
 
-/// Chooses records or rows without replacement. They are printed in rising order.
+/// Chooses records, rows or items without replacement. They are printed in rising order.
 pub fn sample(args: &Sample, usage: &Usage) -> Result<Exit> {
     let (excerpt, path) = (&args.excerpt, &args.excerpt.print.path);
     let content = Content::open(path, usage, &excerpt.print.source)?;
     let n = usize::try_from(excerpt.n).unwrap_or(usize::MAX);
-    let mut numbers: Vec<i64> =
-        Epoch::new(content.len(), args.seed, 0).take(n).map(|number| number as i64).collect();
+    let chosen = Epoch::new(content.len(), args.seed, 0).take(n);
+    let mut numbers: Vec<i64> = chosen.map(|number| number as i64).collect();
     numbers.sort_unstable();
     let mut cat = excerpt.cat();
     match content {
-        Content::Schunk(_) => {
-            return Err(failure!("{path}: a superchunk that is no array has no records or rows"));
-        }
+        Content::Schunk(_) => return items(&cat, &numbers),
         Content::Bag(_) => cat.select.records = Some(Numbers(numbers)),
         _ => cat.select.rows = Some(Rows::List(numbers)),
     }
     drop(content);
     cat::run(&cat, usage)
+}
+
+/// Prints items of a superchunk.
+fn items(args: &Cat, numbers: &[i64]) -> Result<Exit> {
+    let (print, output) = (&args.print, &args.print.output);
+    let path = &print.path;
+    if !matches!(print.to, None | Some(DataFormat::Raw)) {
+        return Err(failure!(
+            "{path}: a superchunk that is no array has items without a type (--to raw prints them)"
+        ));
+    }
+    refuse_terminal(args, false)?;
+    let (source, mut damage) =
+        Source::open(path, &options::source(&print.source)?, print.skip_damaged)?;
+    let mut item = vec![0; source.schunk.type_size()];
+    printed(output.output.as_deref(), output.force, |output| {
+        for number in numbers {
+            source.read(*number as u64 * item.len() as u64, &mut item, &mut damage)?;
+            output.bytes(&item)?;
+        }
+        Ok(Exit::damaged(damage.found))
+    })
 }

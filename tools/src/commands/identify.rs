@@ -4,28 +4,25 @@ use crate::cli::Identify;
 use crate::detect::{self, format_name, kind_name};
 use crate::failure::{Exit, Result, library};
 use crate::output::Output;
-use crate::report;
+use crate::report::printable;
 
 pub fn run(args: &Identify) -> Result<Exit> {
-    let (mut output, mut failed) = (Output::standard(), false);
+    let (mut output, mut has_failed) = (Output::standard(), false);
     for path in &args.paths {
         match detect::identify(path, None) {
-            Ok((format, kind)) if args.json => output.line(serde_json::json!({
-                "path": path, "format": format_name(format), "kind": kind_name(kind),
-            }))?,
-            Ok((format, kind)) => output.line(format_args!(
-                "{}: {} {}",
-                report::printable(path),
-                format_name(format),
-                kind_name(kind)
-            ))?,
+            Ok((format, kind)) => {
+                let (format, kind) = (format_name(format), kind_name(kind));
+                output.line(match args.json {
+                    true => serde_json::json!({"path": path, "format": format, "kind": kind})
+                        .to_string(),
+                    false => format!("{}: {format} {kind}", printable(path)),
+                })?;
+            }
             Err(error) => {
-                failed = true;
-                if let crate::failure::Failure::Message(text) = library(path)(error) {
-                    report::error(&text);
-                }
+                has_failed = true;
+                library(path)(error).report_message();
             }
         }
     }
-    output.finish(Exit::damaged(failed))
+    output.finish(Exit::damaged(has_failed))
 }

@@ -1,22 +1,22 @@
-//! `holdall ls` and `holdall tree`: the containers below a folder, and the columns of tables.
+//! `holdall ls`, and the walk that it shares with `holdall tree`.
 //!
 //! With `--json`, one list of objects, in the order of their paths:
 //!
 //! - `path`, `format`, `kind`: strings, as `identify` prints them
+//! - `records`: number; of a bag
 //! - `dtype`: string, and `shape`: list of numbers; of an array
 //! - `rows`: number, and `columns`: list of `{"name", "dtype", "shape"}`; of a table
 
-use super::content::columns;
-use crate::array::dataset::{Content, Dataset};
+use super::content::{Content, column_members, columns};
 use crate::cli::Ls;
-use crate::cli::groups::{FrameInput, Reading};
+use crate::cli::groups::Reading;
 use crate::detect::{self, Container};
 use crate::failure::{Exit, Failure, Result, system};
 use crate::output::Output;
 use crate::report::{plural, printable};
 use crate::{options, report};
-use holdall::{Array, Format, Table};
-use serde_json::{Map, Value as Json, json};
+use holdall::{BagLimits, Options};
+use serde_json::{Value as Json, json};
 use std::path::Path;
 
 /// Folders in folders: deeper ones are ignored.
@@ -27,24 +27,20 @@ pub struct Found {
     pub path: String,
     /// Relative to the folder that was given.
     pub shown: String,
-    pub format: Format,
-    /// `None`: a superchunk.
-    pub dataset: Option<Dataset>,
+    pub content: Content,
 }
 
 /// Calls a function with each container below a path, and reports those that cannot be opened.
-pub struct Walk<'a, F> {
-    pub reading: &'a Reading,
-    pub each: F,
-    pub has_failed: bool,
+pub struct Walk<F> {
+    options: Options,
+    each: F,
+    has_failed: bool,
 }
 
 /// Joins names without a redundant separator.
 fn joined(folder: &str, name: &str) -> String {
-    match folder.is_empty() || folder.ends_with('/') {
-        true => format!("{folder}{name}"),
-        false => format!("{folder}/{name}"),
-    }
+    let separator = if folder.is_empty() || folder.ends_with('/') { "" } else { "/" };
+    format!("{folder}{separator}{name}")
 }
 
 /// The names in a folder, sorted, without hidden ones.
@@ -56,11 +52,25 @@ fn names_in(path: &str) -> Result<Vec<String>> {
     Ok(names)
 }
 
-impl<F: FnMut(Found) -> Result> Walk<'_, F> {
-    /// Walks from a path. What it shows is relative to a folder that is no container.
-    pub fn run(&mut self, path: &str) -> Result {
+/// Returns whether a file has the name of a bag. The limits and the checksums of a bag are files of
+/// their own: they are part of it.
+fn is_named_bag(path: &Path, name: &str) -> bool {
+    let is_part = ["limits.", "checksums."]
+        .iter()
+        .filter_map(|prefix| name.strip_prefix(prefix))
+        .any(|bag| path.with_file_name(bag).exists());
+    detect::ending(name).is_some_and(|end| [".bag", ".bagz"].contains(&end)) && !is_part
+}
+
+impl<F: FnMut(Found) -> Result> Walk<F> {
+    /// Walks from a path. What it shows is relative to a folder that is no container. Returns
+    /// whether all containers were opened.
+    pub fn run(path: &str, reading: &Reading, each: F) -> Result<bool> {
         let is_plain = Path::new(path).is_dir() && detect::container(path, None) == Container::Bag;
-        self.visit(path, if is_plain { "" } else { path }, 0)
+        let options = options::reading(reading);
+        let mut walk = Walk { options, each, has_failed: false };
+        walk.visit(path, if is_plain { "" } else { path }, 0)?;
+        Ok(!walk.has_failed)
     }
 
     /// Reports a failure to read one of them; others go on.
@@ -88,80 +98,43 @@ impl<F: FnMut(Found) -> Result> Walk<'_, F> {
         if !about.is_dir() && !about.is_file() {
             return Ok(());
         }
-        let options = options::reading(self.reading);
-        let read = || Dataset::read(path, &FrameInput::default(), options);
-        let found = |format, dataset| Found {
-            path: path.to_owned(),
-            shown: shown.to_owned(),
-            format,
-            dataset,
-        };
-        match detect::format(path, None) {
-            Some(Format::B2Frame) => (self.each)(found(Format::B2Frame, None)),
-            Some(Format::Bloscpack) if about.is_file() => {
-                let array = Array::open(path).ok();
-                let dataset = array.map(|array| Dataset::of_array(path, array));
-                (self.each)(found(Format::Bloscpack, dataset))
-            }
-            Some(format) if detect::is_frame(format) => (self.each)(found(format, read().ok())),
-            _ if about.is_file() => Ok(()),
-            _ if detect::container(path, None) == Container::Dataset => {
-                match self.reported(read())? {
-                    Some(dataset) => (self.each)(found(dataset.format, Some(dataset))),
-                    None => Ok(()),
-                }
-            }
-            _ if depth < DEPTH => {
+        let mut options = self.options.clone();
+        if detect::container(path, None) == Container::Bag {
+            if about.is_dir() && depth < DEPTH {
                 for name in self.reported(names_in(path))?.unwrap_or_default() {
                     self.visit(&joined(path, &name), &joined(shown, &name), depth + 1)?;
                 }
-                Ok(())
+                return Ok(());
             }
-            _ => Ok(()),
+            let name = path.rsplit('/').next().unwrap_or(path);
+            if depth > 0 && !is_named_bag(Path::new(path), name) {
+                return Ok(());
+            }
+            if Path::new(path).with_file_name(format!("limits.{name}")).exists() {
+                options = options.bag_limits(BagLimits::Separate);
+            }
+        }
+        match self.reported(Content::open_with(path, None, &options))? {
+            Some(content) => {
+                (self.each)(Found { path: path.to_owned(), shown: shown.to_owned(), content })
+            }
+            None => Ok(()),
         }
     }
-}
-
-/// The shape in brackets: `[5, 2]`.
-pub fn shape(array: &Array) -> String {
-    format!("{:?}", array.shape())
-}
-
-/// The members of a column or an array.
-pub fn array_members(array: &Array) -> Map<String, Json> {
-    let members = [("dtype", json!(array.dtype())), ("shape", json!(array.shape()))];
-    members.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
-}
-
-/// The columns of a table as JSON.
-pub fn column_members(table: &Table) -> Json {
-    let member = |(name, array)| {
-        let mut column = Map::from_iter([("name".to_owned(), json!(name))]);
-        column.append(&mut array_members(array));
-        Json::Object(column)
-    };
-    columns(table).map(member).collect()
 }
 
 impl Found {
-    pub fn kind(&self) -> &'static str {
-        match self.dataset.as_ref().map(|dataset| &dataset.content) {
-            None => "schunk",
-            Some(Content::Array(_)) => "array",
-            Some(Content::Table(_)) => "table",
-        }
-    }
-
     fn json(&self) -> Json {
-        let format = detect::format_name(self.format);
-        let mut all = json!({"path": self.path, "format": format, "kind": self.kind()});
-        if let (Json::Object(all), Some(dataset)) = (&mut all, &self.dataset) {
-            match &dataset.content {
-                Content::Array(array) => all.append(&mut array_members(array)),
-                Content::Table(table) => {
-                    all.insert("rows".to_owned(), json!(table.rows()));
-                    all.insert("columns".to_owned(), column_members(table));
-                }
+        let [format, kind] = self.content.names();
+        let mut all = json!({"path": self.path, "format": format, "kind": kind});
+        match &self.content {
+            Content::Schunk(_) => {}
+            Content::Bag(bag) => all["records"] = json!(bag.len()),
+            Content::Array(array) => {
+                (all["dtype"], all["shape"]) = (json!(array.dtype()), json!(array.shape()));
+            }
+            Content::Table(table) => {
+                (all["rows"], all["columns"]) = (json!(table.rows()), column_members(table, 0));
             }
         }
         all
@@ -169,49 +142,40 @@ impl Found {
 
     /// What stands after the name.
     pub fn summary(&self) -> String {
-        let about = match self.dataset.as_ref().map(|dataset| &dataset.content) {
-            None => String::new(),
-            Some(Content::Array(array)) => {
-                format!("  {} {}", printable(&array.dtype()), shape(array))
-            }
-            Some(Content::Table(table)) => {
-                format!("  {} row{}", table.rows(), plural(table.rows()))
-            }
+        let n = self.content.len();
+        let about = match &self.content {
+            Content::Schunk(_) => String::new(),
+            Content::Bag(_) => format!("  {n} record{}", plural(n)),
+            Content::Array(array) => format!("  {} {:?}", printable(&array.dtype()), array.shape()),
+            Content::Table(_) => format!("  {n} row{}", plural(n)),
         };
-        format!("{} {}{about}", detect::format_name(self.format), self.kind())
+        self.content.names().join(" ") + &about
     }
 
     fn print(&self, output: &mut Output) -> Result {
         output.line(format_args!("{}  {}", printable(&self.shown), self.summary()))?;
-        let Some(table) = self.dataset.as_ref().and_then(Dataset::table) else {
-            return Ok(());
-        };
-        for (name, array) in columns(table) {
-            let (name, dtype) = (printable(name), printable(&array.dtype()));
-            output.line(format_args!("  {name}  {dtype} {}", shape(array)))?;
+        if let Content::Table(table) = &self.content {
+            for (name, array) in columns(table) {
+                let (name, dtype) = (printable(name), printable(&array.dtype()));
+                output.line(format_args!("  {name}  {dtype} {:?}", array.shape()))?;
+            }
         }
         Ok(())
     }
 }
 
 pub fn run(args: &Ls) -> Result<Exit> {
-    let (mut output, mut is_first) = (Output::standard(), true);
-    if args.json {
-        output.text("[")?;
-    }
-    let each = |found: Found| {
+    let (mut output, mut separator) = (Output::standard(), "[");
+    let is_complete = Walk::run(&args.path, &args.reading, |found: Found| {
         if !args.json {
             return found.print(&mut output);
         }
-        let separator = if is_first { "" } else { "," };
-        is_first = false;
-        output.text(format_args!("{separator}\n  {}", found.json()))
-    };
-    let mut walk = Walk { reading: &args.reading, each, has_failed: false };
-    walk.run(&args.path)?;
-    let has_failed = walk.has_failed;
+        output.text(format_args!("{separator}\n  {}", found.json()))?;
+        separator = ",";
+        Ok(())
+    })?;
     if args.json {
-        output.line(if is_first { "]" } else { "\n]" })?;
+        output.line(if separator == "[" { "[]" } else { "\n]" })?;
     }
-    output.finish(Exit::damaged(has_failed))
+    output.finish(Exit::damaged(!is_complete))
 }

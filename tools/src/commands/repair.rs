@@ -1,12 +1,14 @@
 //! `holdall repair`: restores the last consistent state.
 //!
-//! With `--json`, one object:
+//! With `--json`, one object, also of a failure:
 //!
 //! - `path`: string
 //! - `unit`: `"record"` or `"chunk"`
-//! - `retained`, `lost`: numbers of them
+//! - `retained`, `lost`: numbers of them; null: the repair failed, and nothing changed
 //! - `metadata_lost`: whether the metadata of a superchunk were corrupt and are removed
 //! - `corrupt`: number of records that are corrupt still; null for other containers
+//! - `damaged`: list of strings, the parts other than records that were found damaged
+//! - `columns_lost`: list of strings, the columns of a table that were removed
 //!
 //! With `--dry-run`, the same object.
 
@@ -14,11 +16,33 @@ use crate::cli::Repair;
 use crate::cli::groups::BagInput;
 use crate::cli::usage::Usage;
 use crate::detect::{self, Container};
-use crate::failure::{Exit, Result, library};
+use crate::failure::{Exit, Failure, Result, library};
 use crate::output::Output;
 use crate::report::{self, plural};
-use crate::{options, signals};
-use holdall::{Options, Schunk};
+use crate::{failure, options, signals};
+use holdall::{Format, Options, Schunk};
+use serde::Serialize;
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+
+/// Bytes of a list of columns that are read at most.
+const LIST: u64 = 16 << 20;
+/// Names that a message lists at most.
+const LISTED: usize = 10;
+
+#[derive(Default, Serialize)]
+struct Found<'a> {
+    path: &'a str,
+    unit: &'static str,
+    retained: Option<u64>,
+    lost: Option<u64>,
+    metadata_lost: bool,
+    corrupt: Option<u64>,
+    damaged: Vec<String>,
+    columns_lost: Vec<String>,
+}
 
 /// The options of the repair, and of reading a bag that was repaired.
 fn common_options(args: &Repair) -> Result<Options> {
@@ -46,41 +70,159 @@ fn result_options(options: Options, args: &Repair) -> Options {
     if args.dry_run { repair_options(options, args) } else { options }
 }
 
-/// Returns whether a superchunk has corrupt metadata.
-fn has_corrupt_metadata(args: &Repair) -> bool {
-    if detect::container(&args.path, None) != Container::Superchunk {
-        return false;
+fn listed(names: &[String]) -> String {
+    match names.get(..LISTED) {
+        Some(first) if names.len() > LISTED => {
+            format!("{} and {} more", first.join(", "), names.len() - LISTED)
+        }
+        _ => names.join(", "),
     }
-    let options = options::given(Options::new(), args.memory_limit, Options::memory_limit);
-    if let Ok(schunk) = Schunk::open_with(&args.path, &options) {
-        return schunk.attribute("").is_err_and(|error| error.status().is_corruption());
-    }
-    // only verification reports more than the header
-    let mut found = false;
-    let _ = holdall::verify(&args.path, &options, |part, fault| {
-        let message = fault.message();
-        let message = message.strip_prefix(&format!("{part}: ")).unwrap_or(message);
-        found |= fault.position().is_none() && message.starts_with("metadata");
-        true
-    });
-    found
 }
 
-fn has_metadata(args: &Repair) -> bool {
-    let opened = Schunk::open_with(&args.path, &result_options(Options::new(), args));
-    opened.is_ok_and(|schunk| matches!(schunk.attribute(""), Ok(Some(_))))
+/// What verification finds damaged in a superchunk or a dataset before a repair.
+#[derive(Default)]
+struct Damage {
+    parts: Vec<String>,
+    chunks: Vec<u64>,
+    has_metadata: bool,
 }
 
-/// Returns whether all records of a bag are intact, and how many are corrupt: repair changes none
-/// of them.
-fn verify_records(args: &Repair) -> Result<(bool, u64)> {
+impl Damage {
+    fn find(args: &Repair) -> Damage {
+        let mut damage = Damage::default();
+        let options = Options::new().progress(|_, _| !signals::stopped());
+        let options = options::given(options, args.memory_limit, Options::memory_limit);
+        // what prevents verification is one of the faults
+        let _ = holdall::verify(&args.path, &options, |part, fault| {
+            let message = fault.message();
+            let message = message.strip_prefix(&format!("{part}: ")).unwrap_or(message);
+            damage.has_metadata |= fault.position().is_none() && message.starts_with("metadata");
+            damage.chunks.extend(fault.position());
+            if part != args.path && !damage.parts.iter().any(|known| known == part) {
+                damage.parts.push(part.to_owned());
+            }
+            true
+        });
+        if let Ok(schunk) = Schunk::open_with(&args.path, &options) {
+            let metadata = schunk.attribute("");
+            damage.has_metadata = metadata.is_err_and(|error| error.status().is_corruption());
+        }
+        damage
+    }
+}
+
+/// The columns that a table should have: those in its list, or the folders in it.
+fn named_columns(path: &Path) -> Vec<String> {
+    let list = path.join("__rootdirs__");
+    let mut text = String::new();
+    if fs::metadata(&list).is_ok_and(|about| about.is_file())
+        && let Ok(file) = File::open(&list)
+        && file.take(LIST).read_to_string(&mut text).is_ok()
+        // a checksum may follow the object
+        && let Some(Ok(all)) = serde_json::Deserializer::from_str(&text).into_iter::<Value>().next()
+        && let Some(names) = all.get("names").and_then(Value::as_array)
+    {
+        return names.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect();
+    }
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.path().is_dir());
+    folders.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}
+
+/// The columns of a table that are no arrays that can be repaired.
+fn lost_columns(path: &str, in_memory: &Options) -> Vec<String> {
+    let path = Path::new(path);
+    // the BLZ RFC layout has no folder of its own for a column, and an array has no columns
+    if path.join("data").is_dir() {
+        return Vec::new();
+    }
+    let mut columns = named_columns(path);
+    columns.retain(|name| holdall::repair(path.join(name), in_memory).is_err());
+    columns
+}
+
+/// Returns whether a path is a superchunk or a frame, whose chunks repair replaces by zeros.
+fn is_of_chunks(path: &str, container: Container) -> bool {
+    let is_chunked = |format| format == Format::Bloscpack || detect::is_frame(format);
+    container == Container::Superchunk || detect::format(path, None).is_some_and(is_chunked)
+}
+
+/// Repairs a superchunk or a dataset. Returns whether nothing was lost that `--skip-damaged` gives
+/// up.
+fn chunks(args: &Repair, container: Container, found: &mut Found) -> Result<bool> {
+    let path = &args.path;
+    let options = repair_options(common_options(args)?, args);
+    let in_memory = options.clone().dry_run(true);
+    let planned = holdall::repair(path, &in_memory).map_err(library(path))?;
+    let is_superchunk = is_of_chunks(path, container);
+    let damage = if planned.dropped > 0 { Damage::find(args) } else { Damage::default() };
+    if planned.dropped > 0 && !is_superchunk {
+        found.columns_lost = lost_columns(path, &in_memory);
+    }
+    found.damaged = damage.parts;
+    if is_superchunk && !args.skip_damaged {
+        let left = Schunk::open_with(path, &in_memory).map_or(u64::MAX, |schunk| schunk.chunks());
+        if damage.chunks.iter().any(|chunk| *chunk < left) {
+            let parts = listed(&found.damaged);
+            return Err(failure!("{path}: damaged: {parts} (--skip-damaged replaces it by zeros)"));
+        }
+    }
+    let done = if args.dry_run {
+        planned
+    } else {
+        holdall::repair(path, &options).map_err(library(path))?
+    };
+    let reading = result_options(Options::new(), args);
+    let metadata_is_intact = || {
+        let opened = Schunk::open_with(path, &reading);
+        opened.is_ok_and(|schunk| matches!(schunk.attribute(""), Ok(Some(_))))
+    };
+    found.metadata_lost = damage.has_metadata && !metadata_is_intact();
+    if found.metadata_lost {
+        report::error(&format!(
+            "{path}: the metadata were damaged and are gone; where they made it an array, type and shape went with them"
+        ));
+    }
+    // the library counts them with the chunks
+    let lost = done.dropped.saturating_sub(u64::from(found.metadata_lost));
+    (found.retained, found.lost) = (Some(done.retained), Some(lost));
+    if !found.columns_lost.is_empty() {
+        let s = plural(found.columns_lost.len() as u64);
+        let names = listed(&found.columns_lost);
+        report::error(&format!("{path}: column{s} removed: {names} (they cannot be repaired)"));
+    } else if args.skip_damaged && lost > 0 {
+        let instead = if is_superchunk { "zeros replace it" } else { "replaced or removed" };
+        let parts =
+            if found.damaged.is_empty() { unit_count(found, lost) } else { listed(&found.damaged) };
+        report::error(&format!("{path}: damaged: {parts}; {instead}"));
+    }
+    Ok(!found.metadata_lost && (!args.skip_damaged || lost == 0))
+}
+
+fn unit_count(found: &Found, n: u64) -> String {
+    format!("{n} {}{}", found.unit, plural(n))
+}
+
+/// Repairs a bag. Returns whether nothing was cut off and all records are intact: repair changes
+/// none of them.
+fn records(args: &Repair, found: &mut Found) -> Result<bool> {
     let (path, mut first) = (&args.path, None);
+    let options = repair_options(common_options(args)?, args);
+    let repaired = holdall::repair(path, &options).map_err(library(path))?;
+    (found.retained, found.lost) = (Some(repaired.retained), Some(repaired.dropped));
+    let is_cut = args.skip_damaged && repaired.dropped > 0;
+    if is_cut {
+        report::error(&format!(
+            "{path}: the bytes after its last complete frame could not be retained as records: they are in a file .holdall-damaged beside it"
+        ));
+    }
     let options = result_options(common_options(args)?, args);
     let verified = holdall::verify(path, &options, |_, fault| {
         first.get_or_insert_with(|| fault.clone());
         true
     });
     let corrupt = verified.as_ref().map_or(0, |verified| verified.corrupt);
+    found.corrupt = Some(corrupt);
     let fault = verified.err().or(first);
     if let (0, Some(error)) = (corrupt, &fault) {
         report::error(&report::library_message(path, error));
@@ -91,43 +233,34 @@ fn verify_records(args: &Repair) -> Result<(bool, u64)> {
             "{path}: {corrupt} record{are} corrupt, and cannot be repaired: verify names each, convert --skip-damaged copies the others to another bag"
         ));
     }
-    Ok((fault.is_none(), corrupt))
+    Ok(!is_cut && fault.is_none())
 }
 
 pub fn run(args: &Repair, usage: &Usage) -> Result<Exit> {
-    let path = &args.path;
-    usage.fit_paths(std::slice::from_ref(path), None)?;
-    let had_corrupt_metadata = has_corrupt_metadata(args);
-    let options = repair_options(common_options(args)?, args);
-    let repaired = holdall::repair(path, &options).map_err(library(path))?;
-    let metadata_lost = had_corrupt_metadata && !has_metadata(args);
-    // the library counts them with the chunks
-    let lost = repaired.dropped.saturating_sub(u64::from(metadata_lost));
-    let is_bag = detect::container(path, None) == Container::Bag;
-    let unit = if is_bag { "record" } else { "chunk" };
+    usage.fit_paths(std::slice::from_ref(&args.path), None)?;
+    let container = detect::container(&args.path, None);
+    let unit = if container == Container::Bag { "record" } else { "chunk" };
+    let mut found = Found { path: &args.path, unit, ..Found::default() };
+    let repaired = match container {
+        Container::Bag => records(args, &mut found),
+        _ => chunks(args, container, &mut found),
+    };
+    let is_complete = match repaired {
+        Err(Failure::Message(text)) => {
+            report::error(&text);
+            false
+        }
+        repaired => repaired?,
+    };
     let mut output = Output::standard();
-    let retained = repaired.retained;
-    if !report::is_quiet() && !args.json {
-        let (shown, suffix) = (report::printable(path), plural(retained));
-        output.line(format_args!("{shown}: {retained} {unit}{suffix} retained, {lost} lost"))?;
-    }
-    if metadata_lost {
-        report::error(&format!(
-            "{path}: the metadata were damaged and are gone; where they made it an array, type and shape went with them"
-        ));
-    }
-    let is_cut = is_bag && args.skip_damaged && lost > 0;
-    if is_cut {
-        report::error(&format!(
-            "{path}: the bytes after its last complete frame could not be retained as records: they are in a file .holdall-damaged beside it"
-        ));
-    }
-    let (is_intact, corrupt) = if is_bag { verify_records(args)? } else { (true, 0) };
     if args.json {
-        output.line(serde_json::json!({
-            "path": path, "unit": unit, "retained": retained, "lost": lost, "metadata_lost": metadata_lost,
-            "corrupt": is_bag.then_some(corrupt),
-        }))?;
+        output.line(serde_json::json!(found))?;
+    } else if let (false, Some(retained), Some(lost)) =
+        (report::is_quiet(), found.retained, found.lost)
+    {
+        let path = report::printable(&args.path);
+        output
+            .line(format_args!("{path}: {} retained, {lost} lost", unit_count(&found, retained)))?;
     }
-    output.finish(Exit::damaged(metadata_lost || is_cut || !is_intact))
+    output.finish(Exit::damaged(!is_complete))
 }

@@ -40,18 +40,6 @@ impl Verdict {
         self.intact + self.corrupt + self.unchecked > 0
     }
 
-    fn add(&mut self, other: &Verdict) {
-        self.intact += other.intact;
-        self.corrupt += other.corrupt;
-        self.unchecked += other.unchecked;
-        self.is_changed |= other.is_changed;
-    }
-
-    fn counts(&self) -> String {
-        let (intact, corrupt, unchecked) = (self.intact, self.corrupt, self.unchecked);
-        format!("{intact} intact, {corrupt} corrupt, {unchecked} unchecked")
-    }
-
     /// The members of the JSON object after the faults.
     fn members(&self) -> String {
         let result = match self {
@@ -67,13 +55,6 @@ impl Verdict {
     }
 }
 
-/// Reports an error that is none of the content.
-fn report_error(path: &str, error: &Error) {
-    if let Failure::Message(text) = library(path)(error.clone()) {
-        report::error(&text);
-    }
-}
-
 /// Returns whether a message names a part, and not one with a longer number.
 fn names(message: &str, part: &str) -> bool {
     let after = message.find(part).map(|at| &message[at + part.len()..]);
@@ -86,6 +67,11 @@ struct Verification<'a, 'o> {
 }
 
 impl Verification<'_, '_> {
+    /// Prints a part of the JSON object.
+    fn put(&mut self, text: &str) -> Result {
+        if self.args.json { self.output.text(text) } else { Ok(()) }
+    }
+
     fn fault(&mut self, part: &str, fault: &Error, is_first: bool) -> Result {
         let message = report::translated(fault.message());
         if self.args.json {
@@ -104,14 +90,11 @@ impl Verification<'_, '_> {
     /// at all (it is absent, the disk fails) is an error.
     fn verify_one(&mut self, path: &str, options: &Options) -> Result<Verdict> {
         let (mut verdict, mut printed) = (Verdict::default(), Ok(()));
-        if self.args.json {
-            let path = json!(path);
-            self.output.text(format_args!(r#"{{"path":{path},"faults":["#))?;
-        }
+        self.put(&format!(r#"{{"path":{},"faults":["#, json!(path)))?;
         progress::begin_with("verify", self.args.progress);
         let verified = holdall::verify(path, options, |part, fault| {
             if !fault.status().is_corruption() {
-                report_error(path, fault);
+                library(path)(fault.clone()).report_message();
                 verdict.has_failed = true;
                 return true;
             }
@@ -123,20 +106,17 @@ impl Verification<'_, '_> {
         });
         progress::end();
         printed?;
-        if self.args.json {
-            self.output.text("],")?;
-        }
+        self.put("],")?;
         match verified {
             Ok(found) => {
-                verdict.intact = found.intact;
-                verdict.corrupt = found.corrupt;
+                (verdict.intact, verdict.corrupt) = (found.intact, found.corrupt);
                 verdict.unchecked = found.unchecked;
             }
             Err(_) if signals::stopped() => return Err(Failure::Stopped),
             Err(error) if !verdict.is_corrupt && !verdict.has_failed => {
-                report_error(path, &error);
                 verdict.is_changed = error.status() == Status::Busy;
                 verdict.has_failed = !verdict.is_changed;
+                library(path)(error).report_message();
             }
             Err(_) => {}
         }
@@ -145,73 +125,67 @@ impl Verification<'_, '_> {
 
     fn counts(&mut self, path: &str, verdict: &Verdict) -> Result {
         let container = detect::container(path, self.args.source.frame.at).name();
-        let broken = if verdict.is_broken {
-            format!("; this is not an intact {container}")
-        } else {
-            String::new()
+        let broken = match verdict.is_broken {
+            true => format!("; this is not an intact {container}"),
+            false => String::new(),
         };
-        let path = report::printable(path);
-        self.output.line(format_args!("{path}: {}{broken}", verdict.counts()))
+        let Verdict { intact, corrupt, unchecked, .. } = verdict;
+        self.output.line(format_args!(
+            "{}: {intact} intact, {corrupt} corrupt, {unchecked} unchecked{broken}",
+            report::printable(path)
+        ))
     }
 
     /// Verifies each file of a set: a fault in one of them does not hide the others.
     fn verify_each(&mut self, path: &str, files: &[String], all: &mut Verdict) -> Result {
-        let (quiet, json) = (report::is_quiet(), self.args.json);
+        let is_text = !report::is_quiet() && !self.args.json;
         let mut bag = self.args.source.bag.clone();
         bag.read.shard_order = None;
         let options = options::bag(options::reading(&self.args.source.reading), &bag)?;
         all.is_broken = false;
-        if json {
-            self.output.text(r#""files":["#)?;
-        }
-        let mut faulty = 0;
-        for (i, file) in files.iter().enumerate() {
-            if json && i > 0 {
-                self.output.text(",")?;
-            }
+        let (mut separator, mut faulty) = (r#""files":["#, 0);
+        for file in files {
+            self.put(separator)?;
+            separator = ",";
             let verdict = self.verify_one(file, &options)?;
-            if json {
-                self.output.text(verdict.members())?;
-            } else if !quiet && verdict.is_corrupt {
+            self.put(&verdict.members())?;
+            if is_text && verdict.is_corrupt {
                 self.counts(file, &verdict)?;
             }
-            all.add(&verdict);
+            all.intact += verdict.intact;
+            all.corrupt += verdict.corrupt;
+            all.unchecked += verdict.unchecked;
+            all.is_changed |= verdict.is_changed;
             faulty += usize::from(verdict.is_corrupt || verdict.has_failed);
         }
-        if json {
-            return self.output.text("],");
+        self.put("],")?;
+        if is_text {
+            self.counts(path, all)?;
+            let (path, n) = (report::printable(path), files.len());
+            self.output.line(format_args!("{path}: {faulty} of {n} files are faulty"))?;
         }
-        if quiet {
-            return Ok(());
-        }
-        self.counts(path, all)?;
-        let path = report::printable(path);
-        let n = files.len();
-        self.output.line(format_args!("{path}: {faulty} of {n} files are faulty"))
+        Ok(())
     }
 
     /// Verifies a path. A set that cannot be opened says nothing of most of its files.
     fn verify(&mut self, path: &str, options: &Options) -> Result<Verdict> {
         let mut verdict = self.verify_one(path, options)?;
         let is_broken = (verdict.is_corrupt || verdict.has_failed) && !verdict.has_counts();
-        let is_set = || {
-            path.contains(['@', ','])
-                && detect::container(path, self.args.source.frame.at) == Container::Bag
-        };
-        let files =
-            if is_broken && is_set() { Bag::files(path).unwrap_or_default() } else { vec![] };
-        if files.len() > 1 {
-            let names = files.iter().map(|file| file.to_string_lossy().into_owned());
-            self.verify_each(path, &names.collect::<Vec<_>>(), &mut verdict)?;
-        } else if !report::is_quiet()
-            && !self.args.json
-            && (verdict.has_counts() || !(verdict.has_failed || verdict.is_changed))
+        let mut files = Vec::new();
+        if is_broken
+            && path.contains(['@', ','])
+            && detect::container(path, self.args.source.frame.at) == Container::Bag
         {
+            let found = Bag::files(path).unwrap_or_default();
+            files = found.iter().map(|file| file.to_string_lossy().into_owned()).collect();
+        }
+        let is_known = verdict.has_counts() || !(verdict.has_failed || verdict.is_changed);
+        if files.len() > 1 {
+            self.verify_each(path, &files, &mut verdict)?;
+        } else if !report::is_quiet() && !self.args.json && is_known {
             self.counts(path, &verdict)?;
         }
-        if self.args.json {
-            self.output.line(verdict.members())?;
-        }
+        self.put(&(verdict.members() + "\n"))?;
         Ok(verdict)
     }
 }

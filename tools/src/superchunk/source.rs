@@ -136,12 +136,7 @@ pub struct Source {
     pub schunk: Schunk,
 }
 
-/// Opens the array at a path, or returns `None` for a superchunk that is none.
-pub fn open_array(path: &str, options: &Options) -> Result<Option<Array>> {
-    array_of(path, Array::open_with(path, options))
-}
-
-/// The same for an array that was opened for writing.
+/// Returns the array that was opened, or `None` for a superchunk that is none.
 pub fn array_of(path: &str, opened: holdall::Result<Array>) -> Result<Option<Array>> {
     match opened {
         Ok(array) => Ok(Some(array)),
