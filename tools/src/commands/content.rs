@@ -123,7 +123,13 @@ pub fn columns(table: &Table) -> impl Iterator<Item = (&str, &Array)> {
     table.column_names().filter_map(|name| Some((name, table.column(name)?)))
 }
 
-/// The columns of a table as JSON. `from` is the first dimension that counts for their shapes.
+/// The part that is a column.
+pub fn column<'p, 'a>(parts: &'p [Part<'a>], path: &str, name: &str) -> Result<&'p Part<'a>> {
+    let found = parts.iter().find(|part| part.name == name);
+    found.ok_or_else(|| failure!("{path}: it has no column '{name}'"))
+}
+
+/// The columns of a table as JSON, with their shapes from dimension `from` on.
 pub fn column_members(table: &Table, from: usize) -> Value {
     let member = |(name, array): (&str, &Array)| json!({"name": name, "dtype": array.dtype(), "shape": array.shape().get(from..)});
     columns(table).map(member).collect()

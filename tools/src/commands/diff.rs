@@ -1,6 +1,6 @@
 //! `holdall diff`: whether two containers have the same content, whatever stores it, and where they differ.
 
-use super::boxes::position;
+use super::boxes::{Boxes, position};
 use super::content::{BOX, Content, Part};
 use super::numbers;
 use crate::array::dataset;
@@ -8,8 +8,9 @@ use crate::cli::Diff;
 use crate::cli::usage::Usage;
 use crate::failure::{Exit, Failure, Result, library};
 use crate::output::Output;
+use crate::superchunk::source::resize;
 use crate::{options, report, signals};
-use holdall::{Bag, Schunk};
+use holdall::Bag;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -34,8 +35,9 @@ pub fn run(args: &Diff, usage: &Usage) -> Result<Exit> {
 fn compare(args: &Diff, usage: &Usage) -> Result<Exit> {
     let open = |path| Content::open(path, usage, &args.source);
     let (left, right) = (open(&args.left)?, open(&args.right)?);
-    let mut found = Differences::default();
-    found.compare(args, &left, &right)?;
+    let once = report::is_quiet() && !args.json;
+    let mut found = Differences { args, list: Vec::new(), once };
+    found.compare(&left, &right)?;
     let code = Exit::damaged(!found.list.is_empty());
     let mut output = Output::standard();
     if args.json {
@@ -75,14 +77,14 @@ fn print(output: &mut Output, difference: &Value) -> Result {
     Ok(())
 }
 
-#[derive(Default)]
-struct Differences {
+struct Differences<'a> {
+    args: &'a Diff,
     list: Vec<Value>,
     /// Whether the first difference is enough.
     once: bool,
 }
 
-impl Differences {
+impl Differences<'_> {
     fn is_enough(&self) -> bool {
         self.once && !self.list.is_empty()
     }
@@ -97,65 +99,74 @@ impl Differences {
         is_equal
     }
 
-    fn attributes(&mut self, of: &Value, left: Map<String, Value>, right: Map<String, Value>) {
-        let names: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
-        for name in names {
-            let value = |map: &Map<String, Value>| map.get(name).cloned().unwrap_or_default();
+    /// Notes the members that differ.
+    fn members(&mut self, of: &Value, what: &str, left: &Value, right: &Value) {
+        let members = [left, right].into_iter().filter_map(Value::as_object);
+        for name in members.flat_map(Map::keys).collect::<BTreeSet<&String>>() {
             let mut of = of.clone();
-            (of["what"], of["name"]) = (json!("attribute"), json!(name));
-            self.property(of, value(&left), value(&right));
+            match what {
+                "" => of["what"] = json!(name),
+                what => (of["what"], of["name"]) = (json!(what), json!(name)),
+            }
+            let value = |value: &Value| value.get(name).cloned().unwrap_or_default();
+            self.property(of, value(left), value(right));
         }
     }
 
-    fn compare(&mut self, args: &Diff, left: &Content, right: &Content) -> Result {
-        self.once = report::is_quiet() && !args.json;
-        let ([_, a], [_, b]) = (left.names(), right.names());
-        if !self.property(json!({"what": "kind"}), a.into(), b.into()) {
+    fn compare(&mut self, left: &Content, right: &Content) -> Result {
+        let (a, b) = (self.args.left.as_str(), self.args.right.as_str());
+        let ([_, x], [_, y]) = (left.names(), right.names());
+        let is_bytes = |content: &Content| match content {
+            Content::Array(array) => !dataset::has_objects(array),
+            content => matches!(content, Content::Schunk(_)),
+        };
+        // an array and a superchunk are compared as bytes
+        let are_bytes = is_bytes(left) && is_bytes(right);
+        if (!are_bytes || self.args.encoding)
+            && !self.property(json!({"what": "kind"}), x.into(), y.into())
+        {
             return Ok(());
         }
-        if args.encoding {
-            let encodings = (encoding(left), encoding(right));
-            for ((name, left), (_, right)) in encodings.0.into_iter().zip(encodings.1) {
-                self.property(json!({"what": name}), left, right);
-            }
+        if self.args.encoding {
+            self.members(&json!({}), "", &encoding(left), &encoding(right));
         }
-        let (a, b) = (args.left.as_str(), args.right.as_str());
-        self.attributes(&json!({}), left.attributes(a)?, right.attributes(b)?);
+        let attributes = [left.attributes(a)?, right.attributes(b)?].map(Value::Object);
+        self.members(&json!({}), "attribute", &attributes[0], &attributes[1]);
         match (left, right) {
-            (Content::Bag(left), Content::Bag(right)) => self.records(args, left, right),
-            (Content::Schunk(left), Content::Schunk(right)) => self.bytes(args, left, right),
-            (Content::Array(_), _) => {
+            (Content::Bag(left), Content::Bag(right)) => self.records(left, right),
+            (Content::Table(_), _) => self.columns(&left.parts(a), &right.parts(b)),
+            (Content::Array(_), Content::Array(_)) => {
                 let (left, right) = (left.parts(a), right.parts(b));
-                left.iter().zip(&right).try_for_each(|(a, b)| self.items(args, a, b))
+                left.iter().zip(&right).try_for_each(|(a, b)| self.items(a, b))
             }
-            _ => self.columns(args, &left.parts(a), &right.parts(b)),
+            _ => self.bytes(left, right),
         }
     }
 
-    fn columns(&mut self, args: &Diff, left: &[Part], right: &[Part]) -> Result {
+    fn columns(&mut self, left: &[Part], right: &[Part]) -> Result {
         let names = |parts: &[Part]| parts.iter().map(|part| part.name).collect::<Value>();
         self.property(json!({"what": "columns"}), names(left), names(right));
         let rows = |parts: &[Part]| parts.first().and_then(|part| part.shape.first().copied());
         self.property(json!({"what": "rows"}), rows(left).into(), rows(right).into());
         for a in left {
             if let Some(b) = right.iter().find(|b| b.name == a.name) {
+                let (left, right) =
+                    (Value::Object(a.attributes()?), Value::Object(b.attributes()?));
                 let of = json!({"what": "", "column": a.name});
-                self.attributes(&of, a.attributes()?, b.attributes()?);
-                self.items(args, a, b)?;
+                self.members(&of, "attribute", &left, &right);
+                self.items(a, b)?;
             }
         }
         Ok(())
     }
 
-    fn items(&mut self, args: &Diff, a: &Part, b: &Part) -> Result {
+    fn items(&mut self, a: &Part, b: &Part) -> Result {
         let of = |what: &str| match a.name {
             "" => json!({"what": what}),
             name => json!({"what": what, "column": name}),
         };
-        if args.encoding {
-            for ((name, left), (_, right)) in encoding_of(a).into_iter().zip(encoding_of(b)) {
-                self.property(of(&name), left, right);
-            }
+        if self.args.encoding {
+            self.members(&of(""), "", &encoding_of(a), &encoding_of(b));
         }
         let rows = usize::from(!a.name.is_empty());
         let shapes = (a.shape.get(rows..), b.shape.get(rows..));
@@ -173,30 +184,30 @@ impl Differences {
         }
         let mut found = Positions::default();
         if dataset::has_objects(a.array) {
-            self.objects(&common, (a, args.left.as_str()), (b, args.right.as_str()), &mut found)?;
+            // the pickles of Python objects
+            for i in 0..common.len() {
+                let x = a.array.read_object(i).map_err(library(a.path))?;
+                let y = b.array.read_object(i).map_err(library(b.path))?;
+                if x != y {
+                    found.add(vec![i], || around(&x, &y));
+                }
+            }
         } else {
-            self.boxes(&common, a, b, a.array.item_type(), &mut found)?;
+            self.boxes(&common, a, b, &mut found)?;
         }
         self.positions(of("items"), common.len(), found);
         Ok(())
     }
 
-    fn boxes(
-        &self,
-        common: &Part,
-        a: &Part,
-        b: &Part,
-        item: &holdall::ItemType,
-        found: &mut Positions,
-    ) -> Result {
+    fn boxes(&self, common: &Part, a: &Part, b: &Part, found: &mut Positions) -> Result {
         let (mut left, mut right) = (Vec::new(), Vec::new());
+        let (item, size) = (a.array.item_type(), a.array.item_size().max(1));
         for of in common.boxes(BOX) {
             a.read(&of[..], &mut left)?;
             b.read(&of[..], &mut right)?;
             if left == right {
                 continue;
             }
-            let size = item.size.max(1);
             for (i, (left, right)) in left.chunks(size).zip(right.chunks(size)).enumerate() {
                 if left != right {
                     let value = |bytes| numbers::as_json(item, bytes);
@@ -210,31 +221,13 @@ impl Differences {
         Ok(())
     }
 
-    /// Compares the pickles of Python objects.
-    fn objects(
-        &self,
-        common: &Part,
-        (a, left): (&Part, &str),
-        (b, right): (&Part, &str),
-        found: &mut Positions,
-    ) -> Result {
-        for i in 0..common.len() {
-            let x = a.array.read_object(i).map_err(library(left))?;
-            let y = b.array.read_object(i).map_err(library(right))?;
-            if x != y {
-                found.add(vec![i], || around(&x, &y));
-            }
-        }
-        Ok(())
-    }
-
-    fn records(&mut self, args: &Diff, a: &Bag, b: &Bag) -> Result {
+    fn records(&mut self, a: &Bag, b: &Bag) -> Result {
         self.property(json!({"what": "records"}), a.len().into(), b.len().into());
         if self.is_enough() {
             return Ok(());
         }
-        let options = options::reading(&args.source.reading);
-        let (left, right) = (args.left.as_str(), args.right.as_str());
+        let options = options::reading(&self.args.source.reading);
+        let (left, right) = (self.args.left.as_str(), self.args.right.as_str());
         let mut x = a.stream(&options).map_err(library(left))?;
         let mut y = b.stream(&options).map_err(library(right))?;
         let mut found = Positions::default();
@@ -255,21 +248,48 @@ impl Differences {
         Ok(())
     }
 
-    fn bytes(&mut self, args: &Diff, a: &Schunk, b: &Schunk) -> Result {
-        self.property(json!({"what": "bytes"}), a.len().into(), b.len().into());
-        let (mut at, end, mut found) = (0, a.len().min(b.len()), Positions::default());
-        while at < end && !self.is_enough() && !(self.once && found.count > 0) {
-            let n = (end - at).min(BOX);
-            let (mut left, mut right) = (vec![0; n as usize], vec![0; n as usize]);
-            a.read(at, &mut left).map_err(library(&args.left))?;
-            b.read(at, &mut right).map_err(library(&args.right))?;
+    /// Compares superchunks, or a superchunk and the items of an array in C order.
+    fn bytes(&mut self, left: &Content, right: &Content) -> Result {
+        let (a, b) = (self.args.left.as_str(), self.args.right.as_str());
+        let (x, y) = (left.parts(a), right.parts(b));
+        let length = |content: &Content, parts: &[Part]| match (content, parts) {
+            (Content::Schunk(schunk), _) => schunk.len(),
+            (_, [part]) => part.len().saturating_mul(part.item_size()),
+            _ => 0,
+        };
+        let (n, m) = (length(left, &x), length(right, &y));
+        self.property(json!({"what": "bytes"}), n.into(), m.into());
+        let end = n.min(m);
+        let (shape, size) = match x.first().or(y.first()) {
+            Some(part) => (part.shape.clone(), part.item_size()),
+            None => (vec![end], 1),
+        };
+        let (mut at, mut found) = (0, Positions::default());
+        let mut buffers = [Vec::new(), Vec::new()];
+        for of in Boxes::new(&shape, &[], false, BOX / size.max(1)) {
+            if at >= end || self.is_enough() || (self.once && found.count > 0) {
+                break;
+            }
+            let items = of.iter().fold(size, |n, range| n * (range.end - range.start));
+            let sides = [(left, &x, a), (right, &y, b)];
+            for ((content, parts, path), buffer) in sides.into_iter().zip(&mut buffers) {
+                match (content, parts.first()) {
+                    (_, Some(part)) => part.read(&of[..], buffer)?,
+                    (Content::Schunk(schunk), _) => {
+                        resize(buffer, items.min(end - at) as usize)?;
+                        schunk.read(at, buffer).map_err(library(path))?;
+                    }
+                    _ => {}
+                }
+            }
+            let [left, right] = &buffers;
             if left != right {
-                let pairs = (at..).zip(left.iter().zip(&right));
+                let pairs = (at..).zip(left.iter().zip(right));
                 for (at, (x, y)) in pairs.filter(|(_, (x, y))| x != y) {
                     found.add(vec![at], || (json!(x), json!(y)));
                 }
             }
-            at += n;
+            at += items;
         }
         self.positions(json!({"what": "content"}), end, found);
         Ok(())
@@ -320,34 +340,25 @@ fn around(left: &[u8], right: &[u8]) -> (Value, Value) {
     (part(left), part(right))
 }
 
-// ---- encodings
-
-fn encoding(of: &Content) -> Map<String, Value> {
-    let mut all = Map::new();
-    let mut put = |name: &str, value: Value| _ = all.insert(name.to_owned(), value);
-    put("format", json!(of.names()[0]));
+fn encoding(of: &Content) -> Value {
+    let format = of.names()[0];
     match of {
         Content::Bag(bag) => {
-            put("codec", json!(format!("{:?}", bag.codec())));
-            put("shards", json!(bag.shards().count()));
+            let (codec, shards) = (format!("{:?}", bag.codec()), bag.shards().count());
+            json!({"format": format, "codec": codec, "shards": shards})
         }
-        Content::Schunk(schunk) => {
-            put("chunk size", json!(schunk.chunk_size()));
-            put("type size", json!(schunk.type_size()));
-            put("encoding", json!(format!("{:?}", schunk.encoding())));
-        }
-        _ => {}
+        Content::Schunk(schunk) => json!({
+            "format": format, "chunk size": schunk.chunk_size(), "type size": schunk.type_size(),
+            "encoding": format!("{:?}", schunk.encoding()),
+        }),
+        _ => json!({"format": format}),
     }
-    all
 }
 
-fn encoding_of(part: &Part) -> Map<String, Value> {
+fn encoding_of(part: &Part) -> Value {
     let array = part.array;
-    let properties = [
-        ("order", json!(format!("{:?}", array.order()))),
-        ("chunk shape", json!(array.chunk_shape())),
-        ("block shape", json!(array.block_shape())),
-        ("encoding", json!(format!("{:?}", array.encoding()))),
-    ];
-    properties.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
+    json!({
+        "order": format!("{:?}", array.order()), "chunk shape": array.chunk_shape(),
+        "block shape": array.block_shape(), "encoding": format!("{:?}", array.encoding()),
+    })
 }

@@ -1,5 +1,6 @@
 //! `holdall merge`: several containers of a kind into one.
 
+use super::content::{columns, joined};
 use super::convert::by_name;
 use crate::array::convert::format_of;
 use crate::array::dataset::{Content, Dataset};
@@ -98,7 +99,9 @@ fn type_of(dataset: &Dataset) -> Vec<(String, String)> {
     };
     match &dataset.content {
         Content::Array(array) => vec![(String::new(), row(array))],
-        Content::Table(table) => columns(table).map(|(name, column)| (name, row(column))).collect(),
+        Content::Table(table) => {
+            columns(table).map(|(name, column)| (name.to_owned(), row(column))).collect()
+        }
     }
 }
 
@@ -108,11 +111,6 @@ fn described(dataset: &Dataset) -> String {
     let kind = if dataset.table().is_some() { "a table" } else { "an array" };
     let format = detect::format_name(dataset.format);
     format!("{kind} of {format} with rows of{}", types.join(","))
-}
-
-fn columns(table: &Table) -> impl Iterator<Item = (String, &Array)> {
-    let names = table.column_names();
-    names.filter_map(|name| Some((name.to_owned(), table.column(name)?)))
 }
 
 /// Creates a dataset without rows, which appears with its commit.
@@ -134,9 +132,9 @@ fn create(args: &Merge, like: &Dataset, out: &str) -> Result<Dataset> {
                 .map(Content::Array)
         }
         Content::Table(table) => {
-            let types: Vec<(String, String)> =
+            let types: Vec<(&str, String)> =
                 columns(table).map(|(name, column)| (name, dtype(column))).collect();
-            let types: Vec<(&str, &str)> = types.iter().map(|(n, t)| (&n[..], &t[..])).collect();
+            let types: Vec<(&str, &str)> = types.iter().map(|(n, t)| (*n, &t[..])).collect();
             let create = if force { Table::replace } else { Table::create };
             create(Location::from(out), like.format, &types, &options).map(Content::Table)
         }
@@ -153,10 +151,7 @@ fn create(args: &Merge, like: &Dataset, out: &str) -> Result<Dataset> {
 fn dtype(column: &Array) -> String {
     match column.shape().get(1..).unwrap_or_default() {
         [] => column.dtype(),
-        shape => {
-            let numbers: Vec<String> = shape.iter().map(u64::to_string).collect();
-            format!("({},){}", numbers.join(","), column.dtype())
-        }
+        shape => format!("({},){}", joined(shape, ","), column.dtype()),
     }
 }
 

@@ -3,86 +3,53 @@
 use crate::rows::print::{self, Text};
 use holdall::{ItemKind, ItemType};
 use serde_json::Value;
-use std::cmp::Ordering;
 
-/// How the bytes of an item are a number or a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Bool,
-    Int,
-    Uint,
-    Float,
-    /// Offsets and durations, in a unit.
-    Time,
-    Bytes,
-    Text,
-    /// Counted only: complex numbers, structures, opaque bytes.
-    Other,
+/// Returns whether items are numbers, truth values or times.
+pub fn is_numeric(of: &ItemType) -> bool {
+    match of.kind {
+        ItemKind::Bool | ItemKind::Int | ItemKind::Uint => true,
+        ItemKind::Datetime(_) | ItemKind::Timedelta(_) => true,
+        ItemKind::Float => matches!(of.size, 2 | 4 | 8),
+        _ => false,
+    }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Number {
-    pub kind: Kind,
-    pub size: usize,
-    big_endian: bool,
+pub fn is_text(of: &ItemType) -> bool {
+    matches!(of.kind, ItemKind::Bytes | ItemKind::Str)
 }
 
-impl Number {
-    pub fn of(item: &ItemType) -> Number {
-        let kind = match (&item.kind, item.size) {
-            (ItemKind::Bool, _) => Kind::Bool,
-            (ItemKind::Int, _) => Kind::Int,
-            (ItemKind::Uint, _) => Kind::Uint,
-            (ItemKind::Float, 2 | 4 | 8) => Kind::Float,
-            (ItemKind::Datetime(_) | ItemKind::Timedelta(_), _) => Kind::Time,
-            (ItemKind::Bytes, _) => Kind::Bytes,
-            (ItemKind::Str, _) => Kind::Text,
-            _ => Kind::Other,
-        };
-        Number { kind, size: item.size, big_endian: item.big_endian }
+/// The exact value of an item that is no floating-point number; None: not a time.
+fn integer(of: &ItemType, item: &[u8]) -> Option<i128> {
+    let bits = print::bits(item, of.big_endian);
+    let unused = 64 - 8 * of.size.clamp(1, 8) as u32;
+    let signed = (bits << unused) as i64 >> unused;
+    match of.kind {
+        ItemKind::Bool => Some(i128::from(bits != 0)),
+        ItemKind::Uint => Some(i128::from(bits)),
+        ItemKind::Datetime(_) | ItemKind::Timedelta(_) if signed == i64::MIN => None,
+        _ => Some(i128::from(signed)),
     }
+}
 
-    /// Unsigned integers of 64 bits.
-    pub const U64: Number =
-        Number { kind: Kind::Uint, size: 8, big_endian: cfg!(target_endian = "big") };
-
-    pub fn is_numeric(self) -> bool {
-        !matches!(self.kind, Kind::Bytes | Kind::Text | Kind::Other)
+/// Calls a function with the value of each item, NaN if it has none.
+pub fn floats(of: &ItemType, bytes: &[u8], mut each: impl FnMut(f64)) {
+    let items = bytes.chunks_exact(of.size.max(1));
+    match of.kind {
+        ItemKind::Float => items.for_each(|item| each(print::float(item, of.big_endian))),
+        _ => items.for_each(|item| each(integer(of, item).map_or(f64::NAN, |value| value as f64))),
     }
+}
 
-    /// The exact value of an item that is no floating-point number; None: not a time.
-    pub fn integer(self, item: &[u8]) -> Option<i128> {
-        let bits = print::bits(item, self.big_endian);
-        let unused = 64 - 8 * self.size.clamp(1, 8) as u32;
-        let signed = (bits << unused) as i64 >> unused;
-        match self.kind {
-            Kind::Bool => Some(i128::from(bits != 0)),
-            Kind::Uint => Some(i128::from(bits)),
-            Kind::Time if signed == i64::MIN => None,
-            _ => Some(i128::from(signed)),
-        }
+/// The text of an item, without its padding.
+fn text(of: &ItemType, item: &[u8]) -> String {
+    if of.kind == ItemKind::Bytes {
+        let end = item.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        return String::from_utf8_lossy(item.get(..end).unwrap_or_default()).into_owned();
     }
-
-    /// The value of an item, NaN if it has none.
-    pub fn float(self, item: &[u8]) -> f64 {
-        match self.kind {
-            Kind::Float => print::float(item, self.big_endian),
-            _ => self.integer(item).map_or(f64::NAN, |value| value as f64),
-        }
-    }
-
-    /// The text of an item, without its padding.
-    pub fn text(self, item: &[u8]) -> String {
-        if self.kind == Kind::Bytes {
-            let end = item.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-            return String::from_utf8_lossy(&item[..end]).into_owned();
-        }
-        let character = |unit: &[u8]| {
-            char::from_u32(print::bits(unit, self.big_endian) as u32).unwrap_or('\u{fffd}')
-        };
-        let text: String = item.chunks_exact(4).map(character).collect();
-        text.trim_end_matches('\0').to_owned()
-    }
+    let character =
+        |unit: &[u8]| char::from_u32(print::bits(unit, of.big_endian) as u32).unwrap_or('\u{fffd}');
+    let text: String = item.chunks_exact(4).map(character).collect();
+    text.trim_end_matches('\0').to_owned()
 }
 
 /// An item as JSON.
@@ -99,16 +66,26 @@ pub fn shortest(value: f64, size: usize) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
+/// A number with few digits.
+pub fn short(value: f64) -> String {
+    let rounded = format!("{value:.3e}").parse().unwrap_or(value);
+    match value.abs() {
+        1e7.. => format!("{rounded:e}"),
+        _ => shortest(rounded, 8),
+    }
+}
+
 /// The extremes, the mean and the spread of items. Totals of integers are exact; those of
 /// floating-point numbers are means of blocks, merged as Chan, Golub and LeVeque do.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    pub count: u64,
+    /// Items, and those among them that are null.
+    pub items: u64,
     pub nulls: u64,
     pub integers: Option<[i128; 2]>,
     pub floats: Option<[f64; 2]>,
     pub texts: Option<[String; 2]>,
-    sum: i128,
+    pub sum: i128,
     /// Numbers that are not null.
     numbers: u64,
     /// The first number; the mean is the difference from it.
@@ -116,38 +93,37 @@ pub struct Summary {
     mean: f64,
     /// The sum of the squared differences from the mean.
     squares: f64,
+    /// The numbers of a block.
+    values: Vec<f64>,
 }
 
 /// Items whose differences from their mean are summed at once.
-const BLOCK: usize = 4096;
+pub const BLOCK: usize = 4096;
+
+fn extend<T: PartialOrd + Copy>(extremes: &mut Option<[T; 2]>, value: T) {
+    let [least, most] = extremes.get_or_insert([value; 2]);
+    if value < *least {
+        *least = value;
+    }
+    if value > *most {
+        *most = value;
+    }
+}
 
 impl Summary {
-    pub fn add(&mut self, number: Number, bytes: &[u8]) {
-        let size = number.size.max(1);
-        self.count += (bytes.len() / size) as u64;
-        if number.is_numeric() {
-            let mut values = Vec::with_capacity(BLOCK);
-            for block in bytes.chunks(BLOCK * size) {
-                self.add_block(number, block, &mut values);
-            }
-        } else if number.kind != Kind::Other {
-            for item in bytes.chunks_exact(size) {
-                self.add_text(number.text(item));
-            }
+    pub fn add(&mut self, of: &ItemType, bytes: &[u8]) {
+        let size = of.size.max(1);
+        self.items += (bytes.len() / size) as u64;
+        if is_numeric(of) {
+            bytes.chunks(BLOCK * size).for_each(|block| self.add_block(of, block));
+        } else if is_text(of) {
+            bytes.chunks_exact(size).for_each(|item| self.add_text(text(of, item)));
         }
-    }
-
-    /// Adds one integer.
-    pub fn add_integer(&mut self, value: u64) {
-        self.add(Number::U64, &value.to_ne_bytes());
     }
 
     fn add_text(&mut self, text: String) {
-        if text.is_empty() {
-            self.nulls += 1;
-            return;
-        }
         match &mut self.texts {
+            _ if text.is_empty() => self.nulls += 1,
             None => self.texts = Some([text.clone(), text]),
             Some([least, _]) if text < *least => *least = text,
             Some([_, most]) if text > *most => *most = text,
@@ -155,25 +131,23 @@ impl Summary {
         }
     }
 
-    fn add_block(&mut self, number: Number, block: &[u8], values: &mut Vec<f64>) {
+    fn add_block(&mut self, of: &ItemType, block: &[u8]) {
+        let mut values = std::mem::take(&mut self.values);
         values.clear();
-        let items = block.chunks_exact(number.size);
-        if number.kind == Kind::Float {
-            values.extend(items.map(|item| number.float(item)).filter(|value| !value.is_nan()));
-            for value in values.iter().copied() {
-                let [least, most] = self.floats.unwrap_or([value; 2]);
-                self.floats = Some([least.min(value), most.max(value)]);
-            }
+        if of.kind == ItemKind::Float {
+            floats(of, block, |value| values.push(value));
+            values.retain(|value| !value.is_nan());
+            values.iter().for_each(|value| extend(&mut self.floats, *value));
         } else {
-            for value in items.filter_map(|item| number.integer(item)) {
-                let [least, most] = self.integers.unwrap_or([value; 2]);
-                self.integers = Some([least.min(value), most.max(value)]);
+            for value in block.chunks_exact(of.size).filter_map(|item| integer(of, item)) {
+                extend(&mut self.integers, value);
                 self.sum += value;
                 values.push(value as f64);
             }
         }
-        self.nulls += (block.len() / number.size - values.len()) as u64;
-        self.merge(values);
+        self.nulls += (block.len() / of.size - values.len()) as u64;
+        self.merge(&mut values);
+        self.values = values;
     }
 
     fn merge(&mut self, values: &mut [f64]) {
@@ -203,25 +177,14 @@ impl Summary {
     pub fn mean(&self) -> Option<f64> {
         let n = i128::from(self.numbers);
         let exact = || (self.sum / n) as f64 + (self.sum % n) as f64 / n as f64;
-        let mean = || {
-            if self.integers.is_some() { exact() } else { self.shift + self.mean }
-        };
-        (n > 0).then(mean)
+        let is_exact = self.integers.is_some();
+        (n > 0).then(|| if is_exact { exact() } else { self.shift + self.mean })
     }
 
     /// The standard deviation of the numbers (of the population, as `numpy.std`).
     pub fn deviation(&self) -> Option<f64> {
         (self.numbers > 0).then(|| (self.squares / self.numbers as f64).sqrt())
     }
-
-    pub fn sum(&self) -> i128 {
-        self.sum
-    }
-}
-
-/// Orders numbers, with NaN last.
-pub fn order(a: &f64, b: &f64) -> Ordering {
-    a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
 
 #[cfg(test)]
@@ -230,26 +193,22 @@ mod tests {
 
     #[test]
     fn items_become_numbers() {
-        let number = |dtype| Number::of(&ItemType::parse(dtype).unwrap());
-        let of = |dtype, bytes: &[u8]| number(dtype).integer(bytes);
+        let of = |dtype, bytes: &[u8]| integer(&ItemType::parse(dtype).unwrap(), bytes);
         assert_eq!(of(">i2", &[0xff, 0xfe]), Some(-2));
         assert_eq!(of("<u8", &[255; 8]), Some(i128::from(u64::MAX)));
         assert_eq!(of("<u4", &[255; 4]), Some(0xffff_ffff));
         assert_eq!(of("<M8[ns]", &i64::MIN.to_le_bytes()), None);
-        assert_eq!(number("<f16").kind, Kind::Other);
+        assert!(!is_numeric(&ItemType::parse("<f8").unwrap()));
     }
 
     #[test]
     fn totals_are_exact_and_deviations_stable() {
         let mut summary = Summary::default();
-        for _ in 0..3 {
-            summary.add_integer(u64::MAX);
-        }
-        assert_eq!(summary.sum(), 3 * i128::from(u64::MAX));
-        let (mut summary, number) =
-            (Summary::default(), Number::of(&ItemType::parse("<f8").unwrap()));
+        summary.add(&ItemType::parse("<u8").unwrap(), &[255; 24]);
+        assert_eq!(summary.sum, 3 * i128::from(u64::MAX));
+        let (mut summary, item) = (Summary::default(), ItemType::parse("<f8").unwrap());
         for i in 0..10_000 {
-            summary.add(number, &(1e9 + f64::from(i % 2)).to_le_bytes());
+            summary.add(&item, &(1e9 + f64::from(i % 2)).to_le_bytes());
         }
         assert_eq!((summary.mean(), summary.deviation()), (Some(1e9 + 0.5), Some(0.5)));
     }

@@ -29,8 +29,8 @@ use std::path::Path;
 
 /// Bytes of a list of columns that are read at most.
 const LIST: u64 = 16 << 20;
-/// Names that a message lists at most.
-const LISTED: usize = 10;
+/// Characters of names in a message.
+const LISTED: usize = 400;
 
 #[derive(Default, Serialize)]
 struct Found<'a> {
@@ -71,12 +71,7 @@ fn result_options(options: Options, args: &Repair) -> Options {
 }
 
 fn listed(names: &[String]) -> String {
-    match names.get(..LISTED) {
-        Some(first) if names.len() > LISTED => {
-            format!("{} and {} more", first.join(", "), names.len() - LISTED)
-        }
-        _ => names.join(", "),
-    }
+    report::shortened(&names.join(", "), LISTED)
 }
 
 /// What verification finds damaged in a superchunk or a dataset before a repair.
@@ -111,40 +106,21 @@ impl Damage {
     }
 }
 
-/// The columns that a table should have: those in its list, or the folders in it.
-fn named_columns(path: &Path) -> Vec<String> {
-    let list = path.join("__rootdirs__");
-    let mut text = String::new();
-    if fs::metadata(&list).is_ok_and(|about| about.is_file())
-        && let Ok(file) = File::open(&list)
-        && file.take(LIST).read_to_string(&mut text).is_ok()
-        // a checksum may follow the object
-        && let Some(Ok(all)) = serde_json::Deserializer::from_str(&text).into_iter::<Value>().next()
-        && let Some(names) = all.get("names").and_then(Value::as_array)
-    {
-        return names.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect();
-    }
-    let entries = fs::read_dir(path).into_iter().flatten().flatten();
-    let folders = entries.filter(|entry| entry.path().is_dir());
-    folders.filter_map(|entry| entry.file_name().into_string().ok()).collect()
-}
-
-/// The columns of a table that are no arrays that can be repaired.
+/// The columns in the list of a table that are no arrays that can be repaired.
 fn lost_columns(path: &str, in_memory: &Options) -> Vec<String> {
-    let path = Path::new(path);
-    // the BLZ RFC layout has no folder of its own for a column, and an array has no columns
-    if path.join("data").is_dir() {
+    let (path, mut text) = (Path::new(path), String::new());
+    let list = path.join("__rootdirs__");
+    if fs::metadata(&list).is_ok_and(|about| about.is_file())
+        && let Ok(file) = File::open(list)
+        && file.take(LIST).read_to_string(&mut text).is_err()
+    {
         return Vec::new();
     }
-    let mut columns = named_columns(path);
-    columns.retain(|name| holdall::repair(path.join(name), in_memory).is_err());
-    columns
-}
-
-/// Returns whether a path is a superchunk or a frame, whose chunks repair replaces by zeros.
-fn is_of_chunks(path: &str, container: Container) -> bool {
-    let is_chunked = |format| format == Format::Bloscpack || detect::is_frame(format);
-    container == Container::Superchunk || detect::format(path, None).is_some_and(is_chunked)
+    // a checksum may follow the object
+    let all = serde_json::Deserializer::from_str(&text).into_iter::<Value>().next();
+    let names = all.and_then(|all| Some(all.ok()?.get("names")?.as_array()?.clone()));
+    let names = names.into_iter().flatten().filter_map(|name| Some(name.as_str()?.to_owned()));
+    names.filter(|name| holdall::repair(path.join(name), in_memory).is_err()).collect()
 }
 
 /// Repairs a superchunk or a dataset. Returns whether nothing was lost that `--skip-damaged` gives
@@ -154,7 +130,10 @@ fn chunks(args: &Repair, container: Container, found: &mut Found) -> Result<bool
     let options = repair_options(common_options(args)?, args);
     let in_memory = options.clone().dry_run(true);
     let planned = holdall::repair(path, &in_memory).map_err(library(path))?;
-    let is_superchunk = is_of_chunks(path, container);
+    // superchunks and frames
+    let is_chunked = |format| format == Format::Bloscpack || detect::is_frame(format);
+    let is_superchunk =
+        container == Container::Superchunk || detect::format(path, None).is_some_and(is_chunked);
     let damage = if planned.dropped > 0 { Damage::find(args) } else { Damage::default() };
     if planned.dropped > 0 && !is_superchunk {
         found.columns_lost = lost_columns(path, &in_memory);

@@ -1,14 +1,14 @@
 //! `holdall stats`: summaries of the values of a table, an array, a bag or a superchunk.
 
-use super::content::{BOX, Content, Part, joined};
-use super::numbers::{self, Kind, Number, Summary, shortest};
+use super::content::{BOX, Content, Part, column, joined};
+use super::numbers::{self, BLOCK, Summary, shortest};
 use super::table;
 use crate::cli::Stats;
 use crate::cli::usage::Usage;
-use crate::failure::{Exit, Result, library};
+use crate::failure::{Exit, Failure, Result, library};
 use crate::output::Output;
-use crate::{failure, report};
-use holdall::{Bag, ItemKind, ItemType, Schunk};
+use crate::{report, signals};
+use holdall::{Field, ItemKind, ItemType};
 use indicatif::HumanBytes;
 use serde_json::{Value, json};
 
@@ -26,123 +26,122 @@ struct Row {
 pub fn run(args: &Stats, usage: &Usage) -> Result<Exit> {
     let path = args.path.as_str();
     let content = Content::open(path, usage, &args.source)?;
+    let parts = content.parts(path);
     let rows = match &content {
-        Content::Bag(bag) => vec![of_records(bag, path)?],
-        Content::Schunk(schunk) => vec![of_chunks(schunk, path)?],
+        Content::Bag(bag) => {
+            let length = |i| bag.record_len(i).map(|length| (length as u64, length == 0));
+            let mut row = of_sizes(path, "length", bag.len(), length)?;
+            row.content = u64::try_from(row.summary.sum).unwrap_or(u64::MAX);
+            row.stored = bag.stored_bytes();
+            vec![row]
+        }
+        Content::Schunk(schunk) => {
+            let size = |i| {
+                let chunk = schunk.chunk_info(i)?;
+                Ok((chunk.stored_bytes as u64, chunk.content_bytes == 0))
+            };
+            let mut row = of_sizes(path, "chunk", schunk.chunks(), size)?;
+            row.content = schunk.len();
+            row.stored = schunk.stored_bytes().map_err(library(path))?;
+            vec![row]
+        }
         _ => {
-            let parts = content.parts(path);
             let chosen: Vec<&Part> = match &args.columns {
                 None => parts.iter().collect(),
                 Some(names) => {
-                    let find = |name: &String| {
-                        let found = parts.iter().find(|part| part.name == name);
-                        found.ok_or_else(|| failure!("{path}: it has no column '{name}'"))
-                    };
-                    names.iter().map(find).collect::<Result<_>>()?
+                    names.iter().map(|name| column(&parts, path, name)).collect::<Result<_>>()?
                 }
             };
-            let rows = chosen.into_iter().map(|part| of_items(part, path));
-            rows.collect::<Result<Vec<_>>>()?.concat()
+            chosen.into_iter().map(of_items).collect::<Result<Vec<_>>>()?.concat()
         }
     };
     let mut output = Output::standard();
-    if args.json {
-        output.line(as_json(&content, path, &rows))?;
-    } else {
-        print(&mut output, &content, path, &rows)?;
+    let all = as_json(&content, path, &rows);
+    match args.json {
+        true => output.line(all)?,
+        false => print(&mut output, &content, &all, &rows)?,
     }
     output.finish(Exit::Done)
 }
 
+/// Summarizes the lengths of records or the stored sizes of chunks, each with whether its content
+/// is empty.
+fn of_sizes(
+    path: &str,
+    name: &str,
+    n: u64,
+    size: impl Fn(u64) -> holdall::Result<(u64, bool)>,
+) -> Result<Row> {
+    let mut row = Row::new(
+        name.to_owned(),
+        "",
+        &ItemType { kind: ItemKind::Uint, big_endian: false, size: 8 },
+    );
+    let (mut sizes, mut empty) = (Vec::new(), 0);
+    for i in 0..n {
+        let (size, is_empty) = size(i).map_err(library(path))?;
+        sizes.extend_from_slice(&size.to_le_bytes());
+        empty += u64::from(is_empty);
+        if sizes.len() == 8 * BLOCK || i + 1 == n {
+            row.summary.add(&row.item, &sizes);
+            sizes.clear();
+            if signals::stopped() {
+                return Err(Failure::Stopped);
+            }
+        }
+    }
+    row.summary.nulls = empty;
+    Ok(row)
+}
+
 /// Summaries of the items, or of each field of theirs.
-fn of_items(part: &Part, path: &str) -> Result<Vec<Row>> {
+fn of_items(part: &Part) -> Result<Vec<Row>> {
     let dtype = part.array.dtype();
     let item = part.array.item_type().clone();
-    let stored = part.array.stored_bytes().map_err(library(path))?;
-    let row = |name: String, dtype: &str, item: &ItemType, stored| Row {
-        name,
-        dtype: dtype.to_owned(),
-        item: item.clone(),
-        summary: Summary::default(),
-        content: (item.size as u64).saturating_mul(part.len()),
-        stored,
-    };
-    let mut rows = vec![row(part.name.to_owned(), &dtype, &item, stored)];
+    let mut rows = vec![Row::new(part.name.to_owned(), &dtype, &item)];
     let mut fields = vec![(0, item.clone())];
-    if let ItemKind::Struct(list) = item.kind {
-        let named = |field: &holdall::Field| match part.name {
+    rows[0].stored = part.array.stored_bytes().map_err(library(part.path))?;
+    if let ItemKind::Struct(list) = &item.kind {
+        let name = |field: &Field| match part.name {
             "" => field.name.clone(),
             column => format!("{column}.{}", field.name),
         };
-        rows = list.iter().map(|f| row(named(f), &f.item.to_string(), &f.item, 0)).collect();
-        fields = list.into_iter().map(|field| (field.offset, field.item)).collect();
+        rows = list.iter().map(|f| Row::new(name(f), &f.item.to_string(), &f.item)).collect();
+        fields = list.iter().map(|field| (field.offset, field.item.clone())).collect();
     }
-    for (_, of) in &mut fields {
+    for (row, (_, of)) in rows.iter_mut().zip(&mut fields) {
+        row.content = (row.item.size as u64).saturating_mul(part.len());
         while let ItemKind::Array(inner, _) = &of.kind {
             *of = (**inner).clone();
         }
     }
-    let numbers: Vec<Number> = fields.iter().map(|(_, of)| Number::of(of)).collect();
-    if numbers.iter().all(|number| number.kind == Kind::Other) {
-        rows.iter_mut().for_each(|row| row.summary.count = part.len());
+    if !fields.iter().any(|(_, of)| numbers::is_numeric(of) || numbers::is_text(of)) {
+        rows.iter_mut().for_each(|row| row.summary.items = part.len());
         return Ok(rows);
     }
     let (mut buffer, mut picked) = (Vec::new(), Vec::new());
     for of in part.boxes(BOX) {
         part.read(&of[..], &mut buffer)?;
-        for ((row, number), (offset, _)) in rows.iter_mut().zip(&numbers).zip(&fields) {
+        for (row, (offset, of)) in rows.iter_mut().zip(&fields) {
             if row.item.size == item.size {
-                row.summary.add(*number, &buffer);
+                row.summary.add(of, &buffer);
                 continue;
             }
             picked.clear();
+            let range = *offset..*offset + row.item.size;
             for item in buffer.chunks_exact(item.size.max(1)) {
-                picked.extend_from_slice(
-                    item.get(*offset..offset + row.item.size).unwrap_or_default(),
-                );
+                picked.extend_from_slice(item.get(range.clone()).unwrap_or_default());
             }
-            row.summary.add(*number, &picked);
+            row.summary.add(of, &picked);
         }
     }
     Ok(rows)
 }
 
-/// The lengths of the records.
-fn of_records(bag: &Bag, path: &str) -> Result<Row> {
-    let mut summary = Summary::default();
-    for i in 0..bag.len() {
-        if i % 1024 == 0 && crate::signals::stopped() {
-            return Err(failure::Failure::Stopped);
-        }
-        let length = bag.record_len(i).map_err(library(path))? as u64;
-        summary.nulls += u64::from(length == 0);
-        summary.add_integer(length);
-    }
-    let content = u64::try_from(summary.sum()).unwrap_or(u64::MAX);
-    Ok(Row { stored: bag.stored_bytes(), ..Row::of("length", summary, content) })
-}
-
-/// The sizes of the chunks as they are stored.
-fn of_chunks(schunk: &Schunk, path: &str) -> Result<Row> {
-    let mut summary = Summary::default();
-    for i in 0..schunk.chunks() {
-        let chunk = schunk.chunk_info(i).map_err(library(path))?;
-        summary.nulls += u64::from(chunk.content_bytes == 0);
-        summary.add_integer(chunk.stored_bytes as u64);
-    }
-    let stored = schunk.stored_bytes().map_err(library(path))?;
-    Ok(Row { stored, ..Row::of("chunk", summary, schunk.len()) })
-}
-
 impl Row {
-    fn of(name: &str, summary: Summary, content: u64) -> Row {
-        let (dtype, item) =
-            (String::new(), ItemType { kind: ItemKind::Uint, big_endian: false, size: 8 });
-        Row { name: name.to_owned(), dtype, item, summary, content, stored: 0 }
-    }
-
-    fn is_time(&self) -> bool {
-        matches!(self.item.kind, ItemKind::Datetime(_) | ItemKind::Timedelta(_))
+    fn new(name: String, dtype: &str, item: &ItemType) -> Row {
+        let summary = Summary::default();
+        Row { name, dtype: dtype.to_owned(), item: item.clone(), summary, content: 0, stored: 0 }
     }
 
     /// The least and the largest value.
@@ -159,18 +158,24 @@ impl Row {
         numbers::as_json(&item, value.to_le_bytes().get(..item.size.min(8)).unwrap_or_default())
     }
 
-    /// The mean and the deviation; of times the mean is one, and the deviation is in their unit.
-    fn spread(&self) -> [Value; 2] {
+    fn json(&self) -> Value {
+        let [min, max] = self.extremes();
         let number = |value: Option<f64>| value.map_or(Value::Null, |value| real(value, 8));
+        // the mean of times is one, and the deviation is in their unit
         let mean = match self.summary.mean() {
-            Some(mean) if self.is_time() => self.integer(mean.round() as i128),
+            Some(mean)
+                if matches!(self.item.kind, ItemKind::Datetime(_) | ItemKind::Timedelta(_)) =>
+            {
+                self.integer(mean.round() as i128)
+            }
             mean => number(mean),
         };
-        [mean, number(self.summary.deviation())]
-    }
-
-    fn ratio(&self) -> Option<f64> {
-        ratio(self.content, self.stored)
+        let (std, nulls) = (number(self.summary.deviation()), self.summary.nulls);
+        json!({
+            "name": self.name, "dtype": self.dtype, "count": self.summary.items - nulls, "nulls": nulls,
+            "min": min, "max": max, "mean": mean, "std": std, "content_bytes": self.content,
+            "stored_bytes": self.stored, "ratio": ratio(self.content, self.stored),
+        })
     }
 }
 
@@ -185,17 +190,7 @@ fn real(value: f64, size: usize) -> Value {
     short.map_or(Value::from(text), |value| json!(value))
 }
 
-// ---- results
-
 fn as_json(content: &Content, path: &str, rows: &[Row]) -> Value {
-    let of_row = |row: &Row| {
-        let ([min, max], [mean, std]) = (row.extremes(), row.spread());
-        json!({
-            "name": row.name, "dtype": row.dtype, "count": row.summary.count, "nulls": row.summary.nulls,
-            "min": min, "max": max, "mean": mean, "std": std,
-            "content_bytes": row.content, "stored_bytes": row.stored, "ratio": row.ratio(),
-        })
-    };
     let [format, kind] = content.names();
     let mut all = json!({"path": path, "format": format, "kind": kind});
     let (name, size) = match content {
@@ -205,28 +200,36 @@ fn as_json(content: &Content, path: &str, rows: &[Row]) -> Value {
         Content::Table(table) => ("rows", json!(table.rows())),
     };
     all[name] = size;
-    all["columns"] = rows.iter().map(of_row).collect();
+    all["columns"] = rows.iter().map(Row::json).collect();
     all
 }
 
 /// Characters of a value in the table.
 const CELL: usize = 24;
 
-fn cell(value: &Value) -> String {
-    let text = match value {
+fn cell(column: &Value, title: &str) -> String {
+    let member = match title {
+        "type" => "dtype",
+        "size" => "stored_bytes",
+        title => title,
+    };
+    let text = match &column[member] {
         Value::Null => "-".to_owned(),
         Value::String(text) => text.clone(),
+        value if title == "size" => HumanBytes(value.as_u64().unwrap_or(0)).to_string(),
         Value::Number(number) if number.is_f64() => {
             let value = number.as_f64().unwrap_or(f64::NAN);
-            let rounded = format!("{value:.5e}").parse().unwrap_or(value);
-            shortest(rounded, 8)
+            match title {
+                "ratio" => format!("{value:.2}"),
+                _ => shortest(format!("{value:.5e}").parse().unwrap_or(value), 8),
+            }
         }
         value => value.to_string(),
     };
     report::printable(&report::shortened(&text, CELL))
 }
 
-fn print(output: &mut Output, content: &Content, path: &str, rows: &[Row]) -> Result {
+fn print(output: &mut Output, content: &Content, all: &Value, rows: &[Row]) -> Result {
     let (stored, total) =
         (rows.iter().map(|r| r.stored).sum(), rows.iter().map(|r| r.content).sum());
     let what = match content {
@@ -239,7 +242,7 @@ fn print(output: &mut Output, content: &Content, path: &str, rows: &[Row]) -> Re
     };
     output.line(format_args!(
         "{}: {}, {what}, {} in {} ({})",
-        report::printable(path),
+        report::printable(all["path"].as_str().unwrap_or_default()),
         content.names().join(" "),
         HumanBytes(total),
         HumanBytes(stored),
@@ -247,14 +250,7 @@ fn print(output: &mut Output, content: &Content, path: &str, rows: &[Row]) -> Re
     ))?;
     let titles = ["name", "type", "count", "nulls", "min", "max", "mean", "std", "size", "ratio"];
     let mut table = vec![titles.map(str::to_owned).to_vec()];
-    for row in rows {
-        let ([min, max], [mean, std]) = (row.extremes(), row.spread());
-        let mut cells = vec![cell(&json!(row.name)), cell(&json!(row.dtype))];
-        cells.extend([row.summary.count, row.summary.nulls].map(|n| n.to_string()));
-        cells.extend([min, max, mean, std].map(|value| cell(&value)));
-        cells.push(HumanBytes(row.stored).to_string());
-        cells.push(row.ratio().map_or("-".to_owned(), |ratio| format!("{ratio:.2}")));
-        table.push(cells);
-    }
+    let columns = all["columns"].as_array().into_iter().flatten();
+    table.extend(columns.map(|column| titles.map(|title| cell(column, title)).to_vec()));
     table::print(output, &table, 2)
 }

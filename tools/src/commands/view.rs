@@ -1,17 +1,19 @@
 //! `holdall view`: a plane of an array as a picture, and histograms.
 
-use super::chart::{Axis, Chart, short};
-use super::content::{BOX, Content, Part};
-use super::numbers::{self, Kind, Number};
+use super::chart;
+use super::content::{BOX, Content, Part, column};
+use super::numbers::{self, short};
 use crate::cli::View;
 use crate::cli::groups::Source;
-use crate::cli::slice::{Pick, Slice, Span};
+use crate::cli::slice::{Pick, Picks, Slice, Span};
 use crate::cli::usage::Usage;
 use crate::failure::{Exit, Result};
 use crate::files::{self, OutputFile};
 use crate::output::Output;
 use crate::{failure, report, usage as wrong};
-use holdall::Selection;
+use anstream::{AutoStream, ColorChoice};
+use holdall::{ItemKind, Selection};
+use plotters::prelude::{Color, Palette, Palette99, Rectangle};
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::ops::Range;
@@ -21,86 +23,96 @@ pub fn run(args: &View, usage: &Usage) -> Result<Exit> {
     if let Some(out) = &args.output.output {
         files::refuse_same(path, out)?;
     }
-    let (reading, frame) = (args.reading.clone(), args.frame.clone());
-    let content = Content::open(path, usage, &Source { reading, frame, ..Source::default() })?;
+    let source =
+        Source { reading: args.reading.clone(), frame: args.frame.clone(), ..Source::default() };
+    let content = Content::open(path, usage, &source)?;
     let parts = content.parts(path);
-    let is_numeric = |part: &&Part| number(part).is_numeric();
+    let is_numeric = |part: &&Part| numbers::is_numeric(part.array.item_type());
     let part = match &args.column {
-        Some(name) => parts.iter().find(|part| part.name == name),
-        None => parts.iter().find(is_numeric).or(parts.first()),
-    };
-    let missing = match &args.column {
-        Some(name) => failure!("{path}: it has no column '{name}'"),
-        None => {
+        Some(name) => column(&parts, path, name)?,
+        None => parts.iter().find(is_numeric).or(parts.first()).ok_or_else(|| {
             let [_, kind] = content.names();
             failure!("{path}: a {kind} has no picture (view shows arrays and tables)")
-        }
+        })?,
     };
-    let part = part.ok_or(missing)?;
-    if !number(part).is_numeric() {
+    if !is_numeric(&part) {
         let dtype = part.array.dtype();
         return Err(failure!("{path}: items of type {dtype} are no numbers, and have no picture"));
     }
-    let (rows, columns, spans) = plane(part, args)?;
-    match (rows, columns) {
-        (Some(rows), Some(columns)) => show(args, part, spans, (rows, columns)),
-        _ => histogram(args, part, &spans),
+    let picks = args.slice.clone().unwrap_or_default();
+    let plane = plane(part, picks).map_err(|reason| wrong!("{path}: --slice: {reason}"))?;
+    match plane {
+        (Some(rows), Some(columns), spans) => show(args, part, spans, (rows, columns)),
+        (_, _, spans) => histogram(args, part, &spans),
     }
 }
 
-fn number(part: &Part) -> Number {
-    Number::of(part.array.item_type())
-}
+/// The dimensions that are the rows and the columns of a plane, and the selected indices of each
+/// dimension.
+type Plane = (Option<usize>, Option<usize>, Vec<Span>);
 
-/// The selected indices of each dimension, and the dimensions that are the rows and the columns of
-/// the plane.
-fn plane(part: &Part, args: &View) -> Result<(Option<usize>, Option<usize>, Vec<Span>)> {
+/// Returns what a selection shows, or why it cannot be selected.
+fn plane(part: &Part, picks: Picks) -> Result<Plane, String> {
     let ndim = part.shape.len();
-    let picks = args.slice.clone().unwrap_or_default().0;
-    let named = picks.iter().filter(|pick| **pick != Pick::Rest).count();
+    let named = picks.0.iter().filter(|pick| **pick != Pick::Rest).count();
     if named > ndim {
-        return Err(wrong!("--slice has {named} parts, and the array has {ndim} dimensions"));
+        return Err(format!("it has {named} parts, and the array has {ndim} dimensions"));
     }
     let mut of: Vec<Option<Pick>> = Vec::new();
-    for pick in picks {
+    for pick in picks.0 {
         match pick {
             Pick::Rest => of.resize(of.len() + ndim - named, None),
             pick => of.push(Some(pick)),
         }
     }
     of.resize(ndim, None);
-    let mut free: Vec<usize> =
-        (0..ndim).filter(|d| !matches!(of[*d], Some(Pick::Index(_)))).collect();
-    let is_shown = |d: &usize| matches!(of[*d], Some(Pick::Range(_)));
     // dimensions with a range in --slice are shown first, then the last ones
-    let (given, rest): (Vec<usize>, Vec<usize>) = free.iter().partition(|d| is_shown(d));
-    free = rest.into_iter().chain(given).collect();
+    let free = (0..ndim).filter(|d| !matches!(of[*d], Some(Pick::Index(_))));
+    let (given, rest): (Vec<usize>, Vec<usize>) = free.partition(|d| of[*d].is_some());
+    let mut free = [rest, given].concat();
     let mut shown = free.split_off(free.len().saturating_sub(2));
     shown.sort_unstable();
-    let spans = part.shape.iter().zip(&of).enumerate().map(|(d, (length, pick))| {
+    let span = |(d, (length, pick)): (usize, (&u64, &Option<Pick>))| {
         let span = match pick {
             Some(Pick::Index(index)) => {
                 let at = if *index < 0 { index.saturating_add_unsigned(*length) } else { *index };
                 let at = u64::try_from(at).ok().filter(|at| at < length);
-                let outside =
-                    || wrong!("--slice: {index} is not inside dimension {d} of length {length}");
+                let outside = || format!("{index} is not inside dimension {d} of length {length}");
                 Span { start: at.ok_or_else(outside)?, count: 1, step: 1 }
             }
             Some(Pick::Range(slice)) => slice.resolve(*length),
             _ => Slice::default().resolve(*length),
         };
-        if free.contains(&d) && span.count > 1 {
-            let middle = span.start.saturating_add_signed(span.step * (span.count / 2) as i64);
-            return Ok(Span { start: middle, count: 1, step: 1 });
+        if span.step < 0 {
+            return Err("view takes steps of at least 1".to_owned());
         }
-        Ok(span)
-    });
-    let spans = spans.collect::<Result<Vec<_>>>()?;
-    if spans.iter().any(|span| span.step < 0) {
-        return Err(wrong!("--slice: view takes steps of at least 1"));
-    }
+        let is_middle = free.contains(&d) && span.count > 1;
+        Ok(if is_middle { thinned(span, span.count / 2, 1, 1) } else { span })
+    };
+    let spans = part.shape.iter().zip(&of).enumerate().map(span).collect::<Result<_, _>>()?;
     let columns = shown.pop();
     Ok((shown.pop(), columns, spans))
+}
+
+/// `count` indices of a span, each `step`th from its index `first` on.
+fn thinned(of: Span, first: u64, count: u64, step: u64) -> Span {
+    let start = of.start + first * of.step.unsigned_abs();
+    let step = if count > 1 { of.step.saturating_mul(step as i64) } else { 1 };
+    Span { start, count, step }
+}
+
+/// The index after the last one.
+fn end(span: &Span) -> u64 {
+    match span.count {
+        0 => span.start,
+        n => span.start + (n - 1) * span.step.unsigned_abs() + 1,
+    }
+}
+
+fn read(part: &Part, spans: &[Span], buffer: &mut Vec<u8>) -> Result {
+    let ranges: Vec<Range<u64>> = spans.iter().map(|span| span.start..end(span)).collect();
+    let steps: Vec<u64> = spans.iter().map(|span| span.step.unsigned_abs()).collect();
+    part.read(Selection::from(&ranges[..]).step(&steps), buffer)
 }
 
 // ---- planes
@@ -116,43 +128,27 @@ const SIDE: u64 = 8;
 
 /// Reads a plane in a grid of at most `width` x `height` means.
 fn grid(part: &Part, spans: &[Span], (r, c): (usize, usize), most: (u64, u64)) -> Result<Grid> {
-    let number = number(part);
+    let (item, mut of) = (part.array.item_type(), spans.to_vec());
     let factor = spans[c].count.div_ceil(most.0).max(spans[r].count.div_ceil(most.1)).max(1);
     let step = (factor / SIDE).max(1);
     let block = factor.div_ceil(step);
-    let (rows, columns) = (spans[r].count.div_ceil(step), spans[c].count.div_ceil(step));
+    for d in [r, c] {
+        of[d] = thinned(of[d], 0, of[d].count.div_ceil(step), step);
+    }
+    let (rows, columns) = (of[r], of[c].count);
     let width = columns.div_ceil(block) as usize;
     let (mut grid, mut buffer) = (Grid { width, values: Vec::new() }, Vec::new());
-    let steps: Vec<u64> = (0..spans.len())
-        .map(|d| {
-            let own = spans[d].step.unsigned_abs();
-            if d == r || d == c { own.saturating_mul(step) } else { 1 }
-        })
-        .collect();
-    for first in (0..rows).step_by(block as usize) {
-        let strip = block.min(rows - first);
-        let ranges: Vec<Range<u64>> = (0..spans.len())
-            .map(|d| {
-                let count = if d == r {
-                    strip
-                } else if d == c {
-                    columns
-                } else {
-                    1
-                };
-                let start = spans[d].start + if d == r { first * steps[d] } else { 0 };
-                start..start + (count.max(1) - 1) * steps[d] + u64::from(count > 0)
-            })
-            .collect();
-        part.read(Selection::from(&ranges[..]).step(&steps), &mut buffer)?;
-        let mut totals = vec![(0.0, 0u32); width];
-        for (i, item) in buffer.chunks_exact(number.size.max(1)).enumerate() {
-            let value = number.float(item);
-            let column = i as u64 % columns.max(1) / block;
-            if let Some((sum, n)) = totals.get_mut(column as usize).filter(|_| !value.is_nan()) {
+    for first in (0..rows.count).step_by(block as usize) {
+        of[r] = thinned(rows, first, block.min(rows.count - first), 1);
+        read(part, &of, &mut buffer)?;
+        let (mut totals, mut i) = (vec![(0.0, 0u32); width], 0);
+        numbers::floats(item, &buffer, |value| {
+            let column = (i % columns.max(1) / block) as usize;
+            if let Some((sum, n)) = totals.get_mut(column).filter(|_| !value.is_nan()) {
                 (*sum, *n) = (*sum + value, *n + 1);
             }
-        }
+            i += 1;
+        });
         grid.values.extend(totals.iter().map(|(sum, n)| sum / f64::from(*n)));
     }
     Ok(grid)
@@ -166,7 +162,7 @@ impl Grid {
     /// The grays from 0 to 1 between the percentiles 2 and 98; NaN stays.
     fn scaled(&self) -> (Vec<f64>, [f64; 2]) {
         let mut sorted: Vec<f64> = self.values.iter().copied().filter(|v| v.is_finite()).collect();
-        sorted.sort_by(numbers::order);
+        sorted.sort_by(f64::total_cmp);
         let at = |part: f64| {
             let i = (part * sorted.len().saturating_sub(1) as f64).round() as usize;
             sorted.get(i).copied().unwrap_or(0.0)
@@ -195,7 +191,7 @@ fn show(args: &View, part: &Part, spans: Vec<Span>, plane: (usize, usize)) -> Re
         let grid = grid(part, &spans, plane, (most, most))?;
         return save(args, to, &grid);
     }
-    let has_color = has_color();
+    let has_color = AutoStream::choice(&std::io::stdout()) != ColorChoice::Never;
     let (width, height) = screen(args);
     // two pixels share a character, above each other
     let grid = grid(part, &spans, plane, (width, height * 2))?;
@@ -212,20 +208,11 @@ fn show(args: &View, part: &Part, spans: Vec<Span>, plane: (usize, usize)) -> Re
     }
     let at = spans.iter().map(|span| match span.count {
         1 => span.start.to_string(),
-        count => {
-            format!("{}:{}", span.start, span.start + (count - 1) * span.step.unsigned_abs() + 1)
-        }
+        _ => format!("{}:{}", span.start, end(span)),
     });
     let at = at.collect::<Vec<_>>().join(",");
     output.line(format_args!("[{at}]  dark {}, bright {}", short(low), short(high)))?;
     output.finish(Exit::Done)
-}
-
-/// Returns whether standard output is a terminal with colors.
-fn has_color() -> bool {
-    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let is_dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
-    std::io::stdout().is_terminal() && !is_set("NO_COLOR") && !is_dumb
 }
 
 /// The columns and lines for a picture.
@@ -245,17 +232,11 @@ fn put_pixels(line: &mut String, has_color: bool, upper: f64, lower: Option<f64>
         let shade = RAMP.get((gray * (RAMP.len() - 1) as f64).round() as usize);
         return line.push(if gray.is_nan() { '?' } else { char::from(*shade.unwrap_or(&b'@')) });
     }
-    let is_true = std::env::var("COLORTERM").is_ok_and(|v| v == "truecolor" || v == "24bit");
-    let color = |gray: f64| match (is_true, gray.is_nan()) {
-        (true, true) => format!("2;{};{};{}", MISSING[0], MISSING[1], MISSING[2]),
-        (true, false) => format!("2;{0};{0};{0}", (gray * 255.0).round()),
-        (false, true) => "5;160".to_owned(),
-        (false, false) => format!("5;{}", 232 + (gray * 23.0).round() as u8),
-    };
+    let color = |gray: f64| if gray.is_nan() { 160 } else { 232 + (gray * 23.0).round() as u8 };
     // writing to a string does not fail
     let _ = match lower {
-        Some(lower) => write!(line, "\x1b[38;{}m\x1b[48;{}m▀", color(upper), color(lower)),
-        None => write!(line, "\x1b[0m\x1b[38;{}m▀", color(upper)),
+        Some(lower) => write!(line, "\x1b[38;5;{}m\x1b[48;5;{}m▀", color(upper), color(lower)),
+        None => write!(line, "\x1b[0m\x1b[38;5;{}m▀", color(upper)),
     };
 }
 
@@ -312,21 +293,16 @@ struct Histogram {
 /// Calls a function for the numbers of a selection, of which at most one dimension has more than
 /// one index.
 fn each(part: &Part, spans: &[Span], mut f: impl FnMut(f64)) -> Result {
-    let (number, mut buffer, mut done) = (number(part), Vec::new(), 0);
-    let total = spans.iter().map(|span| span.count).min().filter(|n| *n == 0);
-    let total = total.or(spans.iter().map(|span| span.count).max()).unwrap_or(1);
-    let steps: Vec<u64> = spans.iter().map(|span| span.step.unsigned_abs()).collect();
-    while done < total {
-        let n = (BOX / part.item_size().max(1)).clamp(1, total - done);
-        let range = |span: &Span| {
-            let (from, n) = if span.count > 1 { (done, n) } else { (0, 1) };
-            let (start, step) = (span.start, span.step.unsigned_abs());
-            start + from * step..start + (from + n - 1) * step + 1
-        };
-        let ranges: Vec<Range<u64>> = spans.iter().map(range).collect();
-        part.read(Selection::from(&ranges[..]).step(&steps), &mut buffer)?;
-        buffer.chunks_exact(number.size.max(1)).for_each(|item| f(number.float(item)));
-        done += n;
+    let (item, mut buffer, mut of) = (part.array.item_type(), Vec::new(), spans.to_vec());
+    let total = spans.iter().fold(1u64, |n, span| n.saturating_mul(span.count));
+    let most = (BOX / part.item_size().max(1)).max(1);
+    let long = spans.iter().position(|span| span.count > 1);
+    for first in (0..total).step_by(most as usize) {
+        if let Some(d) = long {
+            of[d] = thinned(spans[d], first, most.min(total - first), 1);
+        }
+        read(part, &of, &mut buffer)?;
+        numbers::floats(item, &buffer, &mut f);
     }
     Ok(())
 }
@@ -340,7 +316,7 @@ fn count(part: &Part, spans: &[Span], bins: usize) -> Result<Histogram> {
             others += 1;
         }
     })?;
-    let is_whole = !matches!(number(part).kind, Kind::Float);
+    let is_whole = part.array.item_type().kind != ItemKind::Float;
     let mut bins = bins.max(1);
     let mut width = (most - least) / bins as f64;
     if is_whole && most - least < bins as f64 {
@@ -370,7 +346,7 @@ fn histogram(args: &View, part: &Part, spans: &[Span]) -> Result<Exit> {
         }
         let counted = count(part, spans, BARS)?;
         let mut file = OutputFile::create(to, args.output.force)?;
-        file.put(counted.draw(name).as_bytes())?;
+        file.put(counted.draw(name)?.as_bytes())?;
         file.complete()?;
         return Ok(Exit::Done);
     }
@@ -388,12 +364,8 @@ fn histogram(args: &View, part: &Part, spans: &[Span]) -> Result<Exit> {
     let numbers = most.to_string().len();
     let width = (screen(args).0 as usize).saturating_sub(side + numbers + 3).clamp(8, 8192);
     for (label, n) in labels.iter().zip(&counted.counts).filter(|_| total > 0) {
-        let eighths = (*n as f64 / most as f64 * (width * 8) as f64).round() as usize;
-        let end = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'][eighths % 8];
-        let bar = format!("{}{end}", "█".repeat(eighths / 8));
-        output.line(
-            format_args!("{label:>side$} {n:>numbers$} {}", bar.trim_end()).to_string().trim_end(),
-        )?;
+        let bar = "█".repeat((*n as f64 / most as f64 * width as f64).round() as usize);
+        output.line(format!("{label:>side$} {n:>numbers$} {bar}").trim_end())?;
     }
     output.finish(Exit::Done)
 }
@@ -408,24 +380,30 @@ impl Histogram {
         format!("{} to {}", short(from), short(from + self.width))
     }
 
-    fn draw(&self, name: &str) -> String {
-        let mut chart =
-            Chart::new(760.0, 420.0, &format!("Histogram of {}", report::shortened(name, 60)));
+    fn draw(&self, name: &str) -> Result<String> {
         let (total, n): (u64, usize) = (self.counts.iter().sum(), self.counts.len());
-        let about = format!("{total} values, {} without a value", self.others);
-        chart.text("legend", 740.0, 26.0, "end", &about);
-        let most = self.counts.iter().copied().max().unwrap_or(0).max(1) as f64;
+        let title = format!(
+            "Histogram of {}: {total} values, {} without a value",
+            report::shortened(name, 60),
+            self.others
+        );
         let from = if self.from.is_finite() { self.from } else { 0.0 };
-        let middle = if self.is_whole { self.width / 2.0 } else { 0.0 };
-        let x =
-            Axis::new((from - middle, from - middle + self.width * n as f64), false, 70.0, 665.0);
-        let y = Axis::new((0.0, most * 1.05), false, 365.0, -290.0);
-        for (i, count) in self.counts.iter().enumerate().filter(|_| total > 0) {
-            let (left, right) = (665.0 / n as f64 * i as f64 + 70.0, 665.0 / n as f64);
-            let top = y.at(*count as f64);
-            chart.bar(left, top, right - 0.6, 365.0 - top, &format!("{}: {count}", self.label(i)));
-        }
-        chart.axes(&x, &y, (name, "number of values"));
-        chart.finish()
+        let left =
+            |i: usize| from + self.width * (i as f64 - if self.is_whole { 0.5 } else { 0.0 });
+        let most = self.counts.iter().copied().max().unwrap_or(0).max(1) as f64;
+        chart::draw(&title, 1, |areas| {
+            let mut chart = chart::axes(
+                &areas[0],
+                left(0)..left(n),
+                0.0..most * 1.05,
+                (name, "number of values"),
+            )?;
+            let bars = self.counts.iter().enumerate().filter(|_| total > 0);
+            chart.draw_series(bars.map(|(i, count)| {
+                let corners = [(left(i), 0.0), (left(i + 1), *count as f64)];
+                Rectangle::new(corners, Palette99::pick(3).filled())
+            }))?;
+            Ok(())
+        })
     }
 }
