@@ -216,6 +216,13 @@ pub fn is_text(path: &str) -> bool {
     !text.is_empty() && text.chars().all(is_printable)
 }
 
+/// Returns the name of the format of a file or folder that is a container, also of a broken one.
+pub fn stored_container(path: &str) -> Option<&'static str> {
+    let files = MAGICS[..NOT_IDENTIFIED].iter().map(|(name, _, _)| *name);
+    let mut files = files.chain(["zstd", "arrow-stream", "tfrecord"]);
+    stored_format(path).filter(|found| files.all(|name| name != *found))
+}
+
 /// The first bytes of a file; none if it cannot be read, or is a pipe.
 fn head(path: &str) -> Vec<u8> {
     let mut head = Vec::new();

@@ -62,21 +62,26 @@ pub fn library_with(path: &str, error: &holdall::Error, hint: &str) -> Failure {
     Failure::Message(crate::report::library_message(path, error) + hint)
 }
 
-/// The message for a file whose bytes show no container. The library takes such a file for a torn
-/// bag, since bags have no magic number.
+/// The message for a folder that is no container, or a file whose bytes show none. The library takes
+/// such a file for a torn bag, since bags have no magic number.
 fn not_a_container(path: &str, error: &holdall::Error) -> Option<String> {
     let is_format = |error: &holdall::Error| error.status() == holdall::Status::Format;
-    let has_bytes = || std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() > 0);
+    let about = std::fs::metadata(path).ok()?;
+    let is_folder = about.is_dir();
+    let has_bytes = about.is_file() && about.len() > 0 && !detect::is_named_bag(path);
     let is_known = || {
         !holdall::identify(path).is_err_and(|error| is_format(&error))
             || holdall::kind_of_broken(path).is_some()
     };
-    if !is_format(error) || detect::is_named_bag(path) || !has_bytes() || is_known() {
+    if !is_format(error) || !(is_folder || has_bytes) || is_known() {
         return None;
     }
     let reason = crate::report::library_message(path, error);
     let remedy = "pack and convert make a container of a file";
     Some(match detect::stored_format(path) {
+        _ if is_folder => format!(
+            "{path}: a folder that is no container: expected a dataset of bcolz or BLZ, a sparse frame, or a file (ls lists the containers in a folder)"
+        ),
         Some(format) => format!("{path}: a file of {format}, and no container ({remedy})"),
         None => format!(
             "{path}: no container, or a torn bag: {} ({remedy}, repair restores a bag)",

@@ -5,9 +5,12 @@ import bz2
 import gzip
 import json
 import lzma
+import os
+import pty
+import subprocess
 import unittest
 
-from tool import Base
+from tool import TOOL, Base
 
 
 class FirstUse(Base):
@@ -74,6 +77,42 @@ class FirstUse(Base):
         for command in ("identify", "info"):
             message, _ = self.fails(command, "a.npy")
             self.assertIn("a.npy: a file of npy, and no container", message)
+
+    def test_folders_that_are_no_containers_are_named_as_such(self):
+        os.mkdir(self.path("folder"))
+        for command in ("identify", "info", "cat", "count"):
+            message, _ = self.fails(command, "folder")
+            self.assertIn("folder: a folder that is no container: expected ", message)
+
+    def test_pack_refuses_containers_as_bytes(self):
+        self.good("pack", "-q", "raw", "s.blp")
+        for name in ("r.bagz", "a.b2nd", "s.blp", "t.bcolz"):
+            self.assertIn("convert copies its content", self.fails("pack", name, "o.blp")[0])
+        for name in ("r.bagz", "a.b2nd", "s.blp"):
+            self.good("pack", "-q", "--raw", "-f", name, "o.blp")
+            self.assertEqual(self.good("unpack", "o.blp", "-"), self.read(name))
+
+    def test_commands_for_other_containers_are_named(self):
+        for args, hint in [
+            (["unpack", "r.bagz", "o"], "convert, or cat"),
+            (["unpack", "t.bcolz", "o"], "convert, or cat"),
+            (["unpack", "a.b2nd", "o"], "convert --to raw, or cat"),
+            (["trim", "r.bagz", "1"], "convert --slice :N"),
+            (["append", "r.bagz", "raw"], "pack --append"),
+        ]:
+            self.assertIn(hint, self.fails(*args)[0])
+
+    def test_bytes_are_not_written_to_a_terminal(self):
+        self.good("pack", "-q", "raw", "s.blp")
+        for args in (["unpack", "s.blp", "-"], ["convert", "s.blp", "-", "--to", "raw"]):
+            ours, theirs = pty.openpty()
+            done = subprocess.run(
+                [TOOL, *args], cwd=self.folder.name, stdout=theirs, stderr=subprocess.PIPE
+            )
+            os.close(theirs)
+            os.close(ours)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(b"not printed to a terminal", done.stderr)
 
     def test_trim_takes_negative_numbers(self):
         self.good("trim", "-q", "t.bcolz", "-1")

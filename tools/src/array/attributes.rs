@@ -62,19 +62,12 @@ fn json_of(value: &Value) -> Option<Json> {
 
 /// JSON has no NaN and no infinity: they become text.
 fn number(x: f64) -> Json {
-    Number::from_f64(x).map_or_else(
-        || {
-            let text = if x.is_nan() {
-                "NaN"
-            } else if x > 0.0 {
-                "Infinity"
-            } else {
-                "-Infinity"
-            };
-            json!(text)
-        },
-        Json::Number,
-    )
+    let text = match x.is_nan() {
+        true => "NaN",
+        false if x > 0.0 => "Infinity",
+        false => "-Infinity",
+    };
+    Number::from_f64(x).map_or_else(|| json!(text), Json::Number)
 }
 
 fn digits(bytes: &[u8]) -> String {
@@ -162,25 +155,26 @@ pub fn copy_into_metadata(from: &Dataset, to: &mut Array, path: &str) -> Result 
     to.set_attribute("", metadata.as_bytes()).map_err(library(path))
 }
 
-/// Copies the metadata of an array in a Bloscpack file to a dataset, but what makes it an array.
-pub fn copy_from_metadata(from: &Array, path: &str, to: &mut Dataset) -> Result {
-    let metadata = from.attribute("").map_err(library(path))?;
-    let Ok(metadata) = serde_json::from_slice::<Map<String, Json>>(metadata.unwrap_or_default())
-    else {
-        return Ok(());
-    };
-    for (name, value) in &metadata {
+/// Returns the attributes in the metadata of an array in a Bloscpack file: all but what makes it an
+/// array.
+pub fn of_metadata(metadata: Map<String, Json>) -> Map<String, Json> {
+    let mut members = Map::new();
+    for (name, value) in metadata {
         match (name.as_str(), value) {
             ("dtype" | "shape" | "order" | "container", _) => {}
-            ("attrs", Json::Object(members)) => {
-                for (name, value) in members {
-                    to.set_attribute(name, &value.to_string())?;
-                }
-            }
-            _ => to.set_attribute(name, &value.to_string())?,
+            ("attrs", Json::Object(attributes)) => members.extend(attributes),
+            (_, value) => _ = members.insert(name, value),
         }
     }
-    Ok(())
+    members
+}
+
+/// Copies the attributes in the metadata of an array in a Bloscpack file to a dataset.
+pub fn copy_from_metadata(from: &Array, path: &str, to: &mut Dataset) -> Result {
+    let metadata = from.attribute("").map_err(library(path))?.unwrap_or_default();
+    let members = of_metadata(serde_json::from_slice(metadata).unwrap_or_default());
+    let mut members = members.iter();
+    members.try_for_each(|(name, value)| to.set_attribute(name, &value.to_string()))
 }
 
 /// The number of attributes of a dataset and of its columns.

@@ -2,15 +2,16 @@
 
 use super::dataset::{self, Content, Dataset};
 use super::npy::{Npy, constant};
-use super::selection::{self, Selection};
+use super::selection::Selection;
 use crate::cli::Cat;
-use crate::cli::slice::{Pick, Picks, Rows};
+use crate::cli::slice::{Pick, Picks, Rows, Span};
 use crate::cli::values::DataFormat;
 use crate::failure::{Exit, Result, library};
 use crate::output::{self, Output};
+use crate::rows::frame::Selected;
 use crate::superchunk::packing::row_bytes;
 use crate::superchunk::source::{Damage, resize};
-use crate::{failure, options, relay, rows, usage};
+use crate::{failure, options, relay, rows};
 use holdall::{Array, Integrity};
 
 /// Bytes of listed rows that are read at once.
@@ -37,11 +38,10 @@ impl<'a> Items<'a> {
             _ => None,
         };
         let list = match (rows, array.shape().first()) {
-            (Some(Rows::List(list)), Some(n)) => Some(selection::rows(list, *n, path)?),
             (Some(_), None) => {
                 return Err(failure!("{path}: an array without dimensions has no slices"));
             }
-            _ => None,
+            (rows, n) => Selected::new(path, rows, None, n.copied().unwrap_or(0))?.list,
         };
         Ok(Items {
             array,
@@ -107,8 +107,8 @@ impl<'a> Items<'a> {
     }
 }
 
-/// Prints the items of an array as bytes, or as a .npy file.
-pub fn items(
+/// Prints an array.
+fn array(
     args: &Cat,
     path: &str,
     array: &Array,
@@ -116,21 +116,6 @@ pub fn items(
     output: &mut Output,
 ) -> Result {
     let select = &args.select;
-    let mut items = Items::of(array, path, select.slice.as_ref(), select.rows.as_ref())?;
-    if args.print.to == Some(DataFormat::Npy) {
-        output.bytes(&items.header(select.slice.is_none() && select.rows.is_none()))?;
-    }
-    items.each(damage, |bytes| output.bytes(bytes))
-}
-
-/// Prints an array, also one in a Bloscpack file.
-pub fn array(
-    args: &Cat,
-    path: &str,
-    array: &Array,
-    damage: &mut Damage,
-    output: &mut Output,
-) -> Result {
     if args.print.columns.is_some() {
         return Err(failure!("{path}: --columns is for tables, and this is an array"));
     }
@@ -139,19 +124,15 @@ pub fn array(
         return objects(args, path, array, output);
     }
     match to {
-        DataFormat::Raw | DataFormat::Npy => items(args, path, array, damage, output),
+        DataFormat::Raw | DataFormat::Npy => {
+            let mut items = Items::of(array, path, select.slice.as_ref(), select.rows.as_ref())?;
+            if to == DataFormat::Npy {
+                output.bytes(&items.header(select.slice.is_none() && select.rows.is_none()))?;
+            }
+            items.each(damage, |bytes| output.bytes(bytes))
+        }
         DataFormat::Arrow => Err(failure!("{path}: --to arrow is for tables")),
         _ => rows::cat::array(args, path, array, damage, output),
-    }
-}
-
-/// Refuses a selection with parts for several dimensions. `what` has one.
-pub fn plain_slice(args: &Cat, what: &str) -> Result {
-    match &args.select.slice {
-        Some(picks) if picks.slice().is_none() => Err(usage!(
-            "--slice takes A:B or A:B:C here, {what} has one dimension; 3:4 is item 3 alone"
-        )),
-        _ => Ok(()),
     }
 }
 
@@ -162,18 +143,18 @@ fn objects(args: &Cat, path: &str, array: &Array, output: &mut Output) -> Result
             "{path}: objects of Python's are printed as they are pickled: --to raw"
         ));
     }
-    plain_slice(args, "an array of objects")?;
-    let mut print = |row| output.bytes(&array.read_object(row).map_err(library(path))?);
+    let select = &args.select;
+    Picks::plain(select.slice.as_ref(), "an array of objects")?;
     let n = array.shape().first().copied().unwrap_or(0);
-    let slice = match (&args.select.rows, &args.select.slice) {
-        (Some(Rows::List(list)), _) => {
-            return selection::rows(list, n, path)?.into_iter().try_for_each(print);
+    let selected = Selected::new(path, select.rows.as_ref(), select.slice.as_ref(), n)?;
+    let mut print = |row| output.bytes(&array.read_object(row).map_err(library(path))?);
+    match selected.list {
+        Some(list) => list.into_iter().try_for_each(print),
+        None => {
+            let Span { start, count, step } = selected.span;
+            (0..count).try_for_each(|i| print(start.wrapping_add_signed(i as i64 * step)))
         }
-        (Some(Rows::Range(slice)), _) => Some(*slice),
-        (None, picks) => picks.as_ref().and_then(Picks::slice),
-    };
-    let span = slice.unwrap_or_default().resolve(n);
-    (0..span.count).try_for_each(|i| print(span.start.wrapping_add_signed(i as i64 * span.step)))
+    }
 }
 
 /// Refuses to print bytes to a terminal.
@@ -192,7 +173,7 @@ pub fn run(args: &Cat) -> Result<Exit> {
     let options = options::reading(&source.reading);
     let (dataset, mut damage) = Dataset::read_skipping(path, &source.frame, options, skip_damaged)?;
     if dataset.table().is_some() {
-        plain_slice(args, "a table")?;
+        Picks::plain(args.select.slice.as_ref(), "a table")?;
     }
     refuse_terminal(args, dataset.table().is_some())?;
     output::printed(args.print.output.output.as_deref(), args.print.output.force, |output| {

@@ -2,15 +2,24 @@
 
 use super::attributes;
 use crate::cli::groups::FrameInput;
-use crate::failure::{Result, library, system};
+use crate::failure::{Result, library};
 use crate::superchunk::source::Damage;
 use crate::{detect, failure, options};
 use holdall::{Array, Format, Kind, Options, Order, Table};
-use std::path::Path;
 
 pub enum Content {
     Array(Array),
     Table(Table),
+}
+
+/// Evaluates an expression for the array or the table of a content.
+macro_rules! either {
+    ($content:expr, $it:ident => $value:expr) => {
+        match $content {
+            Content::Array($it) => $value,
+            Content::Table($it) => $value,
+        }
+    };
 }
 
 pub struct Dataset {
@@ -112,18 +121,12 @@ impl Dataset {
     // ---- attributes
 
     pub fn attribute_names(&self) -> Vec<&str> {
-        match &self.content {
-            Content::Array(array) => array.attribute_names(),
-            Content::Table(table) => table.attribute_names(),
-        }
+        either!(&self.content, it => it.attribute_names())
     }
 
     /// Returns an attribute as it is stored.
     pub fn stored_attribute(&self, name: &str) -> Result<&[u8]> {
-        let value = match &self.content {
-            Content::Array(array) => array.attribute(name),
-            Content::Table(table) => table.attribute(name),
-        };
+        let value = either!(&self.content, it => it.attribute(name));
         let missing = || failure!("{}: there is no attribute '{name}'", self.path);
         value.map_err(library(&self.path))?.ok_or_else(missing)
     }
@@ -140,10 +143,7 @@ impl Dataset {
 
     /// Sets an attribute to a value that is stored as it is.
     pub fn set_stored_attribute(&mut self, name: &str, value: &[u8]) -> Result {
-        let set = match &mut self.content {
-            Content::Array(array) => array.set_attribute(name, value),
-            Content::Table(table) => table.set_attribute(name, value),
-        };
+        let set = either!(&mut self.content, it => it.set_attribute(name, value));
         set.map_err(library(&self.path))
     }
 
@@ -157,132 +157,12 @@ impl Dataset {
     }
 
     pub fn remove_attribute(&mut self, name: &str) -> Result {
-        let removed = match &mut self.content {
-            Content::Array(array) => array.remove_attribute(name),
-            Content::Table(table) => table.remove_attribute(name),
-        };
+        let removed = either!(&mut self.content, it => it.remove_attribute(name));
         removed.map_err(library(&self.path))
     }
 
     pub fn commit(&mut self) -> Result {
-        let committed = match &mut self.content {
-            Content::Array(array) => array.commit(),
-            Content::Table(table) => table.commit(),
-        };
+        let committed = either!(&mut self.content, it => it.commit());
         committed.map_err(library(&self.path))
     }
-
-    // ---- files
-
-    /// Refuses a dataset in whose folder are files of others, which a copy would lack.
-    pub fn refuse_unknown_files(&self) -> Result {
-        if detect::is_frame(self.format) || self.format == Format::Bloscpack {
-            return Ok(());
-        }
-        let folder = match &self.content {
-            Content::Array(_) => Part::Array,
-            Content::Table(_) => Part::Table,
-        };
-        let mut unknown = Vec::new();
-        self.find_unknown("", folder, &mut unknown)?;
-        if unknown.is_empty() {
-            return Ok(());
-        }
-        Err(failure!(
-            "{}: {}: of these files convert knows nothing, and the copy would not have them; move them away first",
-            self.path,
-            unknown.join(", ")
-        ))
-    }
-
-    fn find_unknown(&self, below: &str, folder: Part, unknown: &mut Vec<String>) -> Result {
-        let path = Path::new(&self.path).join(below);
-        let failed = |error| system(&path.to_string_lossy())(error);
-        let entries = match std::fs::read_dir(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(()),
-            entries => entries.map_err(failed)?,
-        };
-        for entry in entries {
-            let name = entry.map_err(failed)?.file_name();
-            let name = name.to_string_lossy();
-            let inside = match below {
-                "" => name.to_string(),
-                below => format!("{below}/{name}"),
-            };
-            match self.part(folder, &name) {
-                Part::Own => {}
-                Part::Unknown => unknown.push(inside),
-                part => self.find_unknown(&inside, part, unknown)?,
-            }
-        }
-        Ok(())
-    }
-
-    /// What a name in a folder of the dataset is.
-    fn part(&self, folder: Part, name: &str) -> Part {
-        let rfc = self.format == Format::BlzRfc;
-        let own = |is_own| if is_own { Part::Own } else { Part::Unknown };
-        let column = |part| {
-            if self.has_column(name) { part } else { Part::Unknown }
-        };
-        // hidden files, and locks and journals of the library
-        if name.starts_with('.') || name.contains(".holdall-") {
-            return Part::Own;
-        }
-        match folder {
-            Part::Meta => own(["sizes", "storage", "attributes"].contains(&name)),
-            Part::Chunks if rfc && !is_chunk(name) && self.has_field(name) => Part::Chunks,
-            Part::Chunks => own(is_chunk(name)),
-            Part::Columns => column(Part::Chunks),
-            Part::Table if !rfc => match name {
-                "__rootdirs__" | "__attrs__" => Part::Own,
-                _ => column(Part::Array),
-            },
-            // the BLZ RFC layout has the columns of a table in `data`
-            _ => match name {
-                "data" if folder == Part::Table => Part::Columns,
-                "data" => Part::Chunks,
-                "meta" => Part::Meta,
-                _ => own(name == "__attrs__"),
-            },
-        }
-    }
-
-    fn has_column(&self, name: &str) -> bool {
-        self.table().is_some_and(|table| table.column(name).is_some())
-    }
-
-    /// Returns whether an item has a field of this name: the BLZ RFC layout has a folder for it.
-    fn has_field(&self, name: &str) -> bool {
-        let names = |array: &Array| {
-            let dtype = array.dtype();
-            ['\'', '"'].iter().any(|quote| dtype.contains(&format!("{quote}{name}{quote}")))
-        };
-        match &self.content {
-            Content::Array(array) => names(array),
-            Content::Table(table) => {
-                table.column_names().filter_map(|column| table.column(column)).any(names)
-            }
-        }
-    }
-}
-
-/// A file or folder in a dataset. A folder is named for what it contains.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Unknown,
-    Own,
-    Array,
-    Table,
-    Columns,
-    Chunks,
-    Meta,
-}
-
-/// Returns whether a name is `__0.blp`, or `__1__.bin` in the BLZ RFC layout.
-fn is_chunk(name: &str) -> bool {
-    let number = name
-        .strip_prefix("__")
-        .and_then(|rest| rest.strip_suffix(".blp").or(rest.strip_suffix("__.bin")));
-    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit()))
 }

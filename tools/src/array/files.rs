@@ -1,196 +1,200 @@
-//! `holdall info --files`: the files that a dataset consists of.
-//!
-//! The names are not derived from the format. The dataset is opened from storage that is the folder
-//! and records what is asked for, and one row of each chunk is read: that reads each file, whatever
-//! the layout is.
+//! The files that a dataset consists of, and files of others in its folder.
 
-use super::dataset::{self, Content, Dataset};
+use super::dataset::{Content, Dataset};
 use crate::cli::Info;
-use crate::failure;
-use crate::failure::{Result, library, system};
+use crate::failure::{Result, system};
 use crate::output::Output;
 use crate::report::printable;
-use crate::superchunk::packing::row_bytes;
-use crate::superchunk::source::resize;
-use holdall::{Array, Location, Options, Status, Storage, Table, Verify};
+use crate::{detect, failure};
+use holdall::{Array, Format};
 use serde_json::{Value as Json, json};
 use std::collections::HashSet;
-use std::fs::{self, File};
-use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::fs;
+use std::path::Path;
 
-/// The search stops after so many consecutive chunks that cannot be read: the rest may not exist.
-const MOST_LOST: u32 = 1 << 16;
+/// The most missing chunks that are listed.
+const MOST_MISSING: u64 = 1 << 16;
 
-/// Files and their sizes, in the order in which they were asked for; None: a file is missing.
-#[derive(Default)]
-struct Found {
-    files: Vec<(String, Option<u64>)>,
-    names: HashSet<String>,
-    /// What was asked for last and is missing: some files need not exist.
-    absent: Option<String>,
+/// A file or folder in a dataset. A folder is named for what it contains.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Unknown,
+    /// A hidden file, or a lock or a journal of the library.
+    Hidden,
+    Own,
+    Array,
+    Table,
+    Columns,
+    Chunks,
+    Meta,
+    Frame,
 }
 
-impl Found {
-    fn add(&mut self, name: &str, size: Option<u64>) {
-        if self.names.insert(name.to_owned()) {
-            self.files.push((name.to_owned(), size));
-        }
-    }
+/// Files by name; the size of an own one is None if it is missing.
+struct Files<'a> {
+    dataset: &'a Dataset,
+    own: Vec<(String, Option<u64>)>,
+    unknown: Vec<String>,
 }
 
-/// A folder that records the files that are read.
-struct Recorder {
-    folder: PathBuf,
-    found: Mutex<Found>,
+/// Returns whether a name is `__0.blp`, or `__1__.bin` in the BLZ RFC layout.
+fn is_chunk(name: &str) -> bool {
+    let number = name
+        .strip_prefix("__")
+        .and_then(|rest| rest.strip_suffix(".blp").or(rest.strip_suffix("__.bin")));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit()))
 }
 
-impl Recorder {
-    fn found(&self) -> std::sync::MutexGuard<'_, Found> {
-        self.found.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-}
-
-fn read_only<T>() -> io::Result<T> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
-impl Storage for Recorder {
-    fn size(&self, name: &str) -> io::Result<u64> {
-        match fs::metadata(self.folder.join(name)) {
-            Ok(about) if about.is_file() => {
-                self.found().add(name, Some(about.len()));
-                Ok(about.len())
-            }
-            Ok(_) => Ok(0),
-            Err(error) => {
-                let is_absent = error.kind() == io::ErrorKind::NotFound;
-                self.found().absent = is_absent.then(|| name.to_owned());
-                Err(error)
-            }
-        }
-    }
-
-    fn read_at(&self, name: &str, at: u64, dst: &mut [u8]) -> io::Result<usize> {
-        if name.is_empty() {
-            return Err(io::ErrorKind::NotFound.into());
-        }
-        // not to wait for the other end of a pipe
-        let options = File::options().read(true).custom_flags(libc::O_NONBLOCK).clone();
-        let file = options.open(self.folder.join(name))?;
-        let mut n = 0;
-        while n < dst.len() {
-            match file.read_at(&mut dst[n..], at + n as u64)? {
-                0 => break,
-                got => n += got,
-            }
-        }
-        Ok(n)
-    }
-
-    fn list(&self, folder: &str) -> io::Result<Vec<String>> {
-        let name = |entry: io::Result<fs::DirEntry>| {
-            entry.map(|entry| entry.file_name().to_string_lossy().into_owned())
+impl<'a> Files<'a> {
+    fn of(dataset: &'a Dataset) -> Result<Files<'a>> {
+        let mut files = Files { dataset, own: Vec::new(), unknown: Vec::new() };
+        let folder = match &dataset.content {
+            _ if detect::is_frame(dataset.format) => Part::Frame,
+            Content::Array(_) => Part::Array,
+            Content::Table(_) => Part::Table,
         };
-        fs::read_dir(self.folder.join(folder))?.map(name).collect()
+        files.find("", folder)?;
+        Ok(files)
     }
 
-    fn write_at(&self, _: &str, _: u64, _: &[u8]) -> io::Result<()> {
-        read_only()
-    }
-    fn truncate(&self, _: &str, _: u64) -> io::Result<()> {
-        read_only()
-    }
-    fn sync(&self, _: &str) -> io::Result<()> {
-        read_only()
-    }
-    fn rename(&self, _: &str, _: &str) -> io::Result<()> {
-        read_only()
-    }
-    fn remove(&self, _: &str) -> io::Result<()> {
-        read_only()
-    }
-}
-
-impl Recorder {
-    /// Reads a row of each chunk. A missing file is recorded; other damage is for verify.
-    fn touch(&self, array: &Array) -> Result {
-        let Some(rows) = array.shape().first().copied() else {
-            return Ok(());
+    fn find(&mut self, below: &str, folder: Part) -> Result {
+        let path = Path::new(&self.dataset.path).join(below);
+        let failed = |error| system(&path.to_string_lossy())(error);
+        let entries = match fs::read_dir(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(()),
+            entries => entries.map_err(failed)?,
         };
-        let objects = dataset::has_objects(array);
-        let mut row = Vec::new();
-        resize(&mut row, row_bytes(array) as usize)?;
-        let rows = if row.is_empty() && !objects { 0 } else { rows };
-        let chunk = array.chunk_shape().first().copied().unwrap_or(1).max(1);
-        let step = if objects { 1 } else { chunk };
-        let (mut at, mut lost) = (0, 0);
-        while at < rows && lost < MOST_LOST {
-            let mut ranges: Vec<_> = array.shape().iter().map(|n| 0..*n).collect();
-            ranges[0] = at..at + 1;
-            let read = if objects {
-                array.read_object(at).map(drop)
-            } else {
-                array.read_bytes(ranges.as_slice(), &mut row).map(drop)
-            };
-            lost = read.as_ref().map_or(lost + 1, |()| 0);
-            if read.is_err_and(|error| error.status() == Status::Missing) {
-                let mut found = self.found();
-                if let Some(absent) = found.absent.take() {
-                    found.add(&absent, None);
+        let (mut names, mut is_of_fields) = (HashSet::new(), false);
+        for entry in entries {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let inside = if below.is_empty() { name.clone() } else { format!("{below}/{name}") };
+            match self.part(folder, &name) {
+                Part::Hidden => {}
+                Part::Own => {
+                    let size = fs::metadata(entry.path()).map_err(failed)?.len();
+                    self.own.push((inside, Some(size)));
+                }
+                Part::Unknown => self.unknown.push(inside),
+                part => {
+                    is_of_fields |= folder == Part::Chunks;
+                    self.find(&inside, part)?;
                 }
             }
-            at = at.saturating_add(step);
+            names.insert(name);
         }
-        if lost == MOST_LOST {
-            return Err(failure!("{lost} consecutive chunks cannot be read: no more are tried"));
+        if folder == Part::Chunks && !is_of_fields {
+            self.find_missing(below, &names)?;
         }
         Ok(())
     }
-}
 
-fn record(path: &str, content: &Content, args: &Info) -> Result<Vec<(String, Option<u64>)>> {
-    let recorder = Arc::new(Recorder { folder: PathBuf::from(path), found: Mutex::default() });
-    // one thread: what a thread misses must be the last file that was missing
-    let mut options = Options::new().threads(1).verify(Verify::Never);
-    options =
-        crate::options::given(options, args.source.reading.memory_limit, Options::memory_limit);
-    let location = Location::from(recorder.clone() as Arc<dyn Storage>);
-    match content {
-        Content::Array(_) => {
-            let array = Array::open_with(location, &options).map_err(library(path))?;
-            recorder.touch(&array)?;
+    /// Finds the chunks that are not in a folder of chunks.
+    fn find_missing(&mut self, below: &str, names: &HashSet<String>) -> Result {
+        let array = match &self.dataset.content {
+            Content::Array(array) => Some(array),
+            Content::Table(table) => below.split('/').find_map(|name| table.column(name)),
+        };
+        let length =
+            array.and_then(|array| Some((array.shape().first()?, array.chunk_shape().first()?)));
+        let chunks = length.map_or(0, |(rows, chunk)| rows.div_ceil((*chunk).max(1)));
+        let stored = names.iter().filter(|name| is_chunk(name)).count() as u64;
+        if chunks.saturating_sub(stored) > MOST_MISSING {
+            let path = &self.dataset.path;
+            return Err(failure!("{path}: more than {MOST_MISSING} chunks are missing"));
         }
-        Content::Table(_) => {
-            let table = Table::open_with(location, &options).map_err(library(path))?;
-            let columns = table.column_names().filter_map(|name| table.column(name));
-            columns.into_iter().try_for_each(|column| recorder.touch(column))?;
+        let expected: Vec<String> = match self.dataset.format {
+            // chunks of some columns are larger
+            Format::BlzRfc => (1..=stored).map(|i| format!("__{i}__.bin")).collect(),
+            _ => (0..chunks).map(|i| format!("__{i}.blp")).collect(),
+        };
+        let missing = expected.into_iter().filter(|name| !names.contains(name));
+        self.own.extend(missing.map(|name| (format!("{below}/{name}"), None)));
+        Ok(())
+    }
+
+    /// What a name in a folder of the dataset is.
+    fn part(&self, folder: Part, name: &str) -> Part {
+        let rfc = self.dataset.format == Format::BlzRfc;
+        let own = |is_own| if is_own { Part::Own } else { Part::Unknown };
+        let column = |part| {
+            let table = self.dataset.table();
+            if table.is_some_and(|table| table.column(name).is_some()) {
+                part
+            } else {
+                Part::Unknown
+            }
+        };
+        if name.starts_with('.') || name.contains(".holdall-") {
+            return Part::Hidden;
+        }
+        match folder {
+            Part::Frame => own(name == "chunks.b2frame" || name.ends_with(".chunk")),
+            Part::Meta => own(["sizes", "storage", "attributes"].contains(&name)),
+            Part::Chunks if rfc && !is_chunk(name) && self.has_field(name) => Part::Chunks,
+            Part::Chunks => own(is_chunk(name)),
+            Part::Columns => column(Part::Chunks),
+            Part::Table => match name {
+                "__rootdirs__" | "__attrs__" => Part::Own,
+                // the BLZ RFC layout has the columns of a table in `data`
+                "data" if rfc => Part::Columns,
+                "meta" if rfc => Part::Meta,
+                _ => column(Part::Array),
+            },
+            _ => match name {
+                "data" => Part::Chunks,
+                "meta" => Part::Meta,
+                _ => own(name == "__attrs__"),
+            },
         }
     }
-    let mut found = recorder.found();
-    Ok(std::mem::take(&mut found.files))
+
+    /// Returns whether an item has a field of this name: the BLZ RFC layout has a folder for it.
+    fn has_field(&self, name: &str) -> bool {
+        let names = |array: &Array| {
+            let dtype = array.dtype();
+            ['\'', '"'].iter().any(|quote| dtype.contains(&format!("{quote}{name}{quote}")))
+        };
+        match &self.dataset.content {
+            Content::Array(array) => names(array),
+            Content::Table(table) => {
+                table.column_names().filter_map(|column| table.column(column)).any(names)
+            }
+        }
+    }
 }
 
-/// Prints the files of a dataset.
-pub fn print(args: &Info, dataset: Dataset, output: &mut Output) -> Result {
+/// Refuses a dataset in whose folder are files of others, which a copy would lack.
+pub fn refuse_unknown(dataset: &Dataset) -> Result {
+    if detect::is_frame(dataset.format) {
+        return Ok(());
+    }
+    match Files::of(dataset)?.unknown {
+        unknown if unknown.is_empty() => Ok(()),
+        unknown => Err(failure!(
+            "{}: {}: of these files convert knows nothing, and the copy would not have them; move them away first",
+            dataset.path,
+            unknown.join(", ")
+        )),
+    }
+}
+
+/// Prints the files of a dataset, for `holdall info --files`.
+pub fn print(args: &Info, dataset: &Dataset, output: &mut Output) -> Result {
     let path = &args.path;
     let about = fs::metadata(path).map_err(system(path))?;
-    let files = if about.is_file() {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        vec![(name.to_owned(), Some(about.len()))]
-    } else {
-        record(path, &dataset.content, args)?
+    let mut files = match about.is_file() {
+        true => vec![(path.rsplit('/').next().unwrap_or(path).to_owned(), Some(about.len()))],
+        false => Files::of(dataset)?.own,
     };
+    files.sort();
     if args.json {
         let file = |(name, size): &(String, Option<u64>)| json!({ "name": name, "bytes": size });
         let files: Vec<Json> = files.iter().map(file).collect();
         return output.line(json!({ "files": files }));
     }
-    for (name, size) in files {
+    files.iter().try_for_each(|(name, size)| {
         let missing = if size.is_none() { " (missing)" } else { "" };
-        output.line(format_args!("{}{missing}", printable(&name)))?;
-    }
-    Ok(())
+        output.line(format_args!("{}{missing}", printable(name)))
+    })
 }

@@ -292,7 +292,7 @@ pub fn run(args: &Info) -> Result<Exit> {
     }
     let dataset = Dataset::read(path, frame, options.skip_corrupt(args.skip_damaged))?;
     if args.files {
-        files::print(args, dataset, &mut output)?;
+        files::print(args, &dataset, &mut output)?;
     } else {
         dataset_facts(&mut facts, &dataset)?;
         facts.print(args.json, &mut output)?;

@@ -6,6 +6,7 @@ pub mod coding;
 pub mod convert;
 pub mod dataset;
 pub mod files;
+pub mod grid;
 pub mod info;
 pub mod npy;
 pub mod pack;

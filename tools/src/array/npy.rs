@@ -9,7 +9,7 @@ use crate::failure;
 use crate::failure::{Failure, Result};
 use crate::files::Input;
 use crate::superchunk::packing::row_bytes;
-use holdall::{Array, ArrayLayout, Format, Options};
+use holdall::{Array, ItemType};
 use std::io::Read;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -89,12 +89,9 @@ impl Npy {
     /// Returns the bytes of an item, and of all items.
     pub fn measure(&self, input: &Input) -> Result<(u64, u64)> {
         let name = &input.name;
-        // an array that is never committed knows it
-        let options = Options::new().lock(false);
-        let layout = ArrayLayout::new(Format::Bloscpack);
-        let item = Array::create("holdall", self.dtype(), &[], &layout, &options);
-        let item = item.map_err(|_| failure!("{name}: items of {} are not read", self.descr))?;
-        let size = item.item_size() as u64;
+        let item = ItemType::parse(&self.descr).ok().filter(|item| !item.has_objects());
+        let item = item.ok_or_else(|| failure!("{name}: items of {} are not read", self.descr))?;
+        let size = item.size as u64;
         let bytes = self.shape.iter().try_fold(size, |bytes, n| bytes.checked_mul(*n));
         let bytes = bytes.ok_or_else(|| failure!("{name}: it cannot have so many bytes"))?;
         Ok((size, bytes))
@@ -161,7 +158,9 @@ impl Npy {
     /// Refuses items that are no rows of an array, in its order. Returns their bytes.
     pub fn fits(&self, input: &Input, array: &Array) -> Result<u64> {
         let (name, dtype, shape) = (&input.name, array.dtype(), array.shape());
-        if !is_same_type(&self.descr, &constant(&dtype)) {
+        let is_same =
+            ItemType::parse(&self.descr).is_ok_and(|item| Ok(item) == ItemType::parse(&dtype));
+        if !is_same {
             return Err(failure!(
                 "{name}: its items are of {}, those of the array are of {dtype} (--raw takes its bytes)",
                 self.descr
@@ -297,29 +296,6 @@ fn parse_shape(text: &str) -> Option<Vec<u64>> {
     };
     let shape: Option<Vec<u64>> = inside.split(',').map(number).collect();
     shape.filter(|shape| shape.len() <= DIMENSIONS_MOST)
-}
-
-/// Returns whether types are the same but for spaces between tokens, and kinds of quotes.
-fn is_same_type(one: &str, other: &str) -> bool {
-    let plain = |text: &str| {
-        let (mut quote, mut plain) = (None, String::new());
-        for c in text.chars() {
-            match quote {
-                None if c.is_ascii_whitespace() => {}
-                None if c == '\'' || c == '"' => {
-                    quote = Some(c);
-                    plain.push('\'');
-                }
-                Some(open) if c == open => {
-                    quote = None;
-                    plain.push('\'');
-                }
-                _ => plain.push(c),
-            }
-        }
-        plain
-    };
-    plain(one) == plain(other)
 }
 
 #[cfg(test)]

@@ -1,25 +1,23 @@
-//! Items of a file become an array in a Bloscpack file, or the content of a frame without a shape.
+//! Items of a file become an array, the content of a frame without a shape, or a file.
 //!
-//! The items go into chunks as they are in the file. Type, shape and order become the metadata that
-//! make a superchunk an array.
+//! In a Bloscpack file, the items go into chunks as they are in the file. Type, shape and order
+//! become the metadata that make a superchunk an array.
 
+use super::convert::{format_of, layout};
+use super::grid::Grid;
 use super::npy::Npy;
 use crate::cli::groups::{Encoding, FileInput, Shape};
 use crate::cli::usage::Usage;
 use crate::cli::values::DataFormat;
 use crate::cli::{Convert, Pack};
 use crate::failure::{Exit, Result, creation, library};
-use crate::files::Input;
-use crate::superchunk::packing::{self, Expected, Opened, Packing, Target};
-use crate::{failure, options, usage};
+use crate::files::{Input, OutputFile};
+use crate::superchunk::pack::spare_chunks;
+use crate::superchunk::packing::{self, Packing, Target};
+use crate::{failure, options, signals, usage};
 use holdall::{Array, ArrayLayout, Format, Options, Schunk};
 
-/// The largest type size that files have.
-const TYPE_SIZE_MOST: u64 = 255;
-/// Entries for offsets that Bloscpack keeps for a chunk: the chunk's, and 10 to append others.
-const ENTRIES: u64 = 11;
-
-/// The file and the superchunk that it becomes.
+/// The container that the items become.
 struct New<'a> {
     out: &'a str,
     force: bool,
@@ -29,28 +27,27 @@ struct New<'a> {
 }
 
 impl New<'_> {
-    fn create(&self, format: Format, item_size: u64, options: &Options) -> Result<Schunk> {
-        let type_size = match item_size {
-            1..=TYPE_SIZE_MOST => item_size as usize,
-            _ => 1,
-        };
+    fn schunk(&self, format: Format, item_size: u64, options: &Options) -> Result<Schunk> {
+        let type_size = packing::type_size(item_size);
         let create = if self.force { Schunk::replace } else { Schunk::create };
         create(self.out, format, type_size, options).map_err(creation(self.out, self.force))
     }
 
+    fn array(&self, dtype: &str, shape: &[u64], layout: &ArrayLayout) -> Result<Array> {
+        let create = if self.force { Array::replace } else { Array::create };
+        create(self.out, dtype, shape, layout, &self.options)
+            .map_err(creation(self.out, self.force))
+    }
+
     /// Opens a new array in a Bloscpack file.
-    fn array(self, input: &Input, npy: &Npy, in_header: bool) -> Result<Opened> {
+    fn bloscpack(self, input: &Input, npy: &Npy) -> Result<(Target, Option<u64>)> {
         let (item_size, bytes, chunk_size) = self.measure(npy)?;
-        let mut options = self.options.clone().chunk_bytes(chunk_size);
-        let version = self.encoding.format_version;
-        let offsets = !self.encoding.no_offsets && version.is_none_or(|v| v == 3);
-        if let Some(total) = input.total.filter(|total| offsets && *total > 0) {
-            options = options.spare_chunks((total / chunk_size + 1) * ENTRIES);
-        }
-        let mut schunk = self.create(Format::Bloscpack, item_size, &options)?;
+        let options = self.options.clone().chunk_bytes(chunk_size);
+        let options = spare_chunks(options, self.encoding, input, chunk_size);
+        let mut schunk = self.schunk(Format::Bloscpack, item_size, &options)?;
         let set = schunk.set_attribute("", npy.metadata().as_bytes());
         set.map_err(library(self.out))?;
-        Ok(Opened { target: Target::Schunk(schunk), expected: Some(Expected { bytes, in_header }) })
+        Ok((Target::Schunk(schunk), Some(bytes)))
     }
 
     /// Returns the bytes of an item, of all items, and of a chunk: an array that is never committed
@@ -61,79 +58,83 @@ impl New<'_> {
             let numbers = shape.iter().copied();
             if npy.fortran_order { numbers.rev().collect() } else { numbers.collect() }
         };
-        let chunks = packing::shape(self.chunks, "chunks", self.out, npy.shape.len())?;
         let mut layout = ArrayLayout::new(Format::Bloscpack);
-        if let Some(chunks) = chunks {
+        if let Some(chunks) = packing::shape(self.chunks, "chunks", self.out, npy.shape.len())? {
             layout = layout.chunks(&slowest_first(chunks));
         }
-        let create = if self.force { Array::replace } else { Array::create };
-        let shape = slowest_first(&npy.shape);
-        let array = create(self.out, &npy.descr, &shape, &layout, &self.options)
-            .map_err(creation(self.out, self.force))?;
+        let array = self.array(&npy.descr, &slowest_first(&npy.shape), &layout)?;
         let item = array.item_size() as u64;
         let chunk = array.chunk_shape().iter().fold(item, |n, d| n * d);
         let chunk = if chunk == 0 { item.max(1) } else { chunk };
         Ok((item, array.content_bytes(), chunk))
     }
-
-    /// Opens a new frame, which cannot store type and shape.
-    fn frame(self, input: &Input, npy: &Npy, in_header: bool) -> Result<Opened> {
-        let (item_size, bytes) = npy.measure(input)?;
-        if npy.fortran_order && npy.shape.len() > 1 {
-            return Err(failure!(
-                "{}: its items are in Fortran order, which a frame cannot record (--to b2nd)",
-                input.name
-            ));
-        }
-        let schunk = self.create(Format::B2Frame, item_size, &self.options)?;
-        Ok(Opened { target: Target::Schunk(schunk), expected: Some(Expected { bytes, in_header }) })
-    }
 }
 
 /// Runs `holdall pack` of a .npy file.
 pub fn npy(args: &Pack, usage: &Usage, input: &str, out: &str) -> Result<Exit> {
-    for option in ["metadata", "typesize"] {
-        if usage.has(option) {
-            return Err(usage!(
-                "--{option} is not for a .npy, which has its own (--raw packs its bytes)"
-            ));
-        }
+    if let Some(option) = ["metadata", "typesize"].iter().find(|option| usage.has(option)) {
+        return Err(usage!(
+            "--{option} is not for a .npy, which has its own (--raw packs its bytes)"
+        ));
     }
     let options = options::given(Options::new(), args.threads, Options::threads);
     let options = options::encoding(options::sync(options, &args.sync), &args.encoding)?;
-    let packing = Packing { command: "pack", done: "packed", from: input, out };
-    packing::run(&packing, |input| {
+    packing::run(&Packing { command: "pack", from: input, out }, |input| {
         let new =
             New { out, force: args.output.force, options, encoding: &args.encoding, chunks: None };
         let npy = Npy::begin(input, DataFormat::Npy, &FileInput::default())?;
-        new.array(input, &npy, true)
+        new.bloscpack(input, &npy)
     })
 }
 
-/// Runs `holdall convert` of the items of a file into a Bloscpack array or a frame without a shape.
+/// Runs `holdall convert` of the items of a file into an array, a frame without a shape, or a file.
 pub fn items(
     args: &Convert,
     input: &str,
     from: DataFormat,
     out: &str,
-    format: Format,
+    to: DataFormat,
 ) -> Result<Exit> {
-    let options = options::converting(args)?;
-    let packing = Packing { command: "convert", done: "converted", from: input, out };
-    packing::run(&packing, |input| {
-        let new = New {
-            out,
-            force: args.output.force,
-            // the packing reports progress
-            options: options.progress(|_, _| !crate::signals::stopped()),
-            encoding: &args.encoding,
-            chunks: args.layout.chunks.as_ref(),
-        };
+    let new = New {
+        out,
+        force: args.output.force,
+        // the packing reports progress
+        options: options::converting(args)?.progress(|_, _| !signals::stopped()),
+        encoding: &args.encoding,
+        chunks: args.layout.chunks.as_ref(),
+    };
+    packing::run(&Packing { command: "convert", from: input, out }, |input| {
         let npy = Npy::begin(input, from, &args.input)?;
-        let in_header = args.input.dtype.is_none();
-        match format {
-            Format::B2Frame => new.frame(input, &npy, in_header),
-            _ => new.array(input, &npy, in_header),
+        let flat = |what, instead| match npy.fortran_order && npy.shape.len() > 1 {
+            true => Err(failure!(
+                "{}: its items are in Fortran order, which {what} cannot record (--to {instead})",
+                input.name
+            )),
+            false => npy.measure(input),
+        };
+        match format_of(to) {
+            Some(Format::Bloscpack) => new.bloscpack(input, &npy),
+            Some(Format::B2Frame) => {
+                let (item_size, bytes) = flat("a frame", "b2nd")?;
+                let schunk = new.schunk(Format::B2Frame, item_size, &new.options)?;
+                Ok((Target::Schunk(schunk), Some(bytes)))
+            }
+            Some(format) => {
+                let layout = layout(args, format, out, npy.shape.len())?;
+                let array = new.array(npy.dtype(), &npy.shape, &layout)?;
+                let bytes = array.content_bytes();
+                Ok((Target::Grid(Grid::new(array, npy.fortran_order)), Some(bytes)))
+            }
+            None => {
+                let is_npy = to == DataFormat::Npy;
+                let (_, bytes) =
+                    if is_npy { npy.measure(input)? } else { flat("raw bytes", "b2nd or npy")? };
+                let mut file = OutputFile::create(out, new.force)?;
+                if is_npy {
+                    file.put(&npy.header())?;
+                }
+                Ok((Target::File(file), Some(bytes)))
+            }
         }
     })
 }

@@ -248,18 +248,6 @@ fn part_of(start: &[u64], count: &[u64], step: &[u64]) -> holdall::Selection {
     holdall::Selection::from(ranges.as_slice()).step(step)
 }
 
-/// Returns whether a dataset of so many rows has all of these, as numbers from 0 on; -1 is the last
-/// row.
-pub fn rows(list: &[i64], rows: u64, path: &str) -> Result<Vec<u64>> {
-    let resolve = |row: &i64| {
-        let from_end = rows.checked_sub(row.unsigned_abs());
-        let at = if *row < 0 { from_end } else { Some(*row as u64) };
-        at.filter(|at| *at < rows)
-            .ok_or_else(|| failure!("{path}: there is no row {row}, it has {rows}"))
-    };
-    list.iter().map(resolve).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -20,7 +20,7 @@ mod writer;
 use crate::cli::groups::{BagCodec, BagRead, Reading, Source};
 use crate::cli::slice::{Picks, Slice};
 use crate::failure::{Result, library};
-use crate::{detect, options, usage};
+use crate::{detect, options};
 use holdall::{Bag, BagLimits, Options, Status};
 
 /// Returns whether an option says that a file is a bag.
@@ -65,14 +65,7 @@ impl Access {
 
     /// Adds the value of `--slice`.
     pub fn sliced(mut self, picks: Option<&Picks>) -> Result<Access> {
-        let slice = |picks: &Picks| {
-            picks.slice().ok_or_else(|| {
-                usage!(
-                    "--slice takes A:B or A:B:C here, a bag has one dimension; 3:4 is item 3 alone"
-                )
-            })
-        };
-        self.slice = picks.map(slice).transpose()?;
+        self.slice = Picks::plain(picks, "a bag")?;
         Ok(self)
     }
 

@@ -133,7 +133,7 @@ pub struct Pack {
     /// File with JSON to store with the content (-: standard input)
     #[arg(long, value_name = "FILE", help_heading = groups::SUPERCHUNKS)]
     pub metadata: Option<String>,
-    /// Pack a .npy file as bytes, its header included, not as an array
+    /// Pack the bytes of a .npy file, its header included, or of a container
     #[arg(long, help_heading = groups::SUPERCHUNKS)]
     pub raw: bool,
     /// Input files (-: standard input); without -o the last one is OUT

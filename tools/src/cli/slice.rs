@@ -1,5 +1,8 @@
 //! Python's slices, and selections with a part for each dimension as NumPy writes them.
 
+use crate::failure::Failure;
+use crate::usage;
+
 /// A slice `A:B:C`, whose parts may be absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
@@ -93,6 +96,14 @@ impl Picks {
             [Pick::Range(slice)] => Some(*slice),
             _ => None,
         }
+    }
+
+    /// Returns the slice of `what`, which has one dimension.
+    pub fn plain(picks: Option<&Picks>, what: &str) -> Result<Option<Slice>, Failure> {
+        let refused = || {
+            usage!("--slice takes A:B or A:B:C here, {what} has one dimension; 3:4 is item 3 alone")
+        };
+        picks.map(|picks| picks.slice().ok_or_else(refused)).transpose()
     }
 }
 

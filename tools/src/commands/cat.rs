@@ -2,6 +2,7 @@
 
 use super::convert::by_name;
 use crate::cli::Cat;
+use crate::cli::slice::Picks;
 use crate::cli::usage::Usage;
 use crate::cli::values::DataFormat;
 use crate::detect::{self, Container};
@@ -39,7 +40,7 @@ pub fn run(args: &Cat, usage: &Usage) -> Result<Exit> {
     if !detect::is_missing(&args.print.path) {
         usage.fit(container.name())?;
         if container == Container::Bag {
-            array::cat::plain_slice(args, "a bag")?;
+            Picks::plain(args.select.slice.as_ref(), "a bag")?;
         }
     }
     let mut args = args.clone();

@@ -1,7 +1,7 @@
 //! An open container of any kind, and its items.
 
 use super::boxes::Boxes;
-use crate::array::attributes::stored_to_json;
+use crate::array::attributes::{of_metadata, stored_to_json};
 use crate::bag::{is_declared, refuse_raw};
 use crate::cli::groups::Source;
 use crate::cli::usage::Usage;
@@ -113,8 +113,16 @@ impl Content {
             }
         };
         let found = found.map_err(library(path))?;
-        let is_packed = matches!((self, self.format()), (Content::Array(_), Format::Bloscpack));
-        Ok(if is_packed { of_metadata(found) } else { found })
+        let members = |metadata| match metadata {
+            Value::Object(metadata) => of_metadata(metadata),
+            _ => Map::new(),
+        };
+        Ok(match (self, self.format()) {
+            (Content::Array(_), Format::Bloscpack) => {
+                found.into_iter().flat_map(|(_, metadata)| members(metadata)).collect()
+            }
+            _ => found,
+        })
     }
 }
 
@@ -159,24 +167,6 @@ fn json(bytes: &[u8], is_frame: bool) -> Value {
     let text =
         if is_frame { stored_to_json(bytes) } else { String::from_utf8_lossy(bytes).into_owned() };
     serde_json::from_str(&text).unwrap_or(Value::String(text))
-}
-
-/// The attributes in the metadata of a Bloscpack array, without what makes it an array.
-fn of_metadata(all: Map<String, Value>) -> Map<String, Value> {
-    let mut members = Map::new();
-    for (_, value) in all {
-        let Value::Object(metadata) = value else {
-            continue;
-        };
-        for (name, value) in metadata {
-            match (name.as_str(), value) {
-                ("dtype" | "shape" | "order" | "container", _) => {}
-                ("attrs", Value::Object(attrs)) => members.extend(attrs),
-                (_, value) => _ = members.insert(name, value),
-            }
-        }
-    }
-    members
 }
 
 /// An array, or a column of a table as long as the table.

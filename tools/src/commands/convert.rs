@@ -10,7 +10,7 @@ use crate::failure::{Exit, Result};
 use crate::files::is_standard;
 use crate::rows::compression;
 use crate::superchunk::source::Damage;
-use crate::{array, bag, cli, options, rows, superchunk, usage};
+use crate::{array, bag, cli, options, output, rows, superchunk, usage};
 use holdall::Format;
 
 /// Formats by the ending of the name; those of bags and of files of records are in `bag::records`,
@@ -68,11 +68,6 @@ fn is_arrow(to: DataFormat) -> bool {
 }
 
 impl Conversion<'_> {
-    /// Returns whether IN has items whose type its header or `--dtype` says.
-    fn is_items(&self) -> bool {
-        matches!(self.from, Some(DataFormat::Npy | DataFormat::Raw))
-    }
-
     fn refuse_dtype(&self, stored: Option<&str>) -> Result {
         let of = stored.unwrap_or("rows");
         Err(usage!(
@@ -81,20 +76,28 @@ impl Conversion<'_> {
         ))
     }
 
-    /// Refuses options for files without a header.
-    fn check_raw(&self) -> Result {
-        let input = &self.args.input;
-        match (self.from, &input.dtype) {
-            (Some(DataFormat::Raw), None) => Err(usage!(
-                "--from raw requires the type of the items, --dtype '<f8' (pack takes bytes)"
-            )),
-            (Some(DataFormat::Raw), _) => Ok(()),
-            (_, Some(_)) => self.refuse_dtype(detect::stored_format(self.input)),
-            _ => match ["shape", "order", "skip"].iter().find(|name| self.usage.has(name)) {
-                Some(name) => Err(usage!("--{name} is for a file without a header, with --dtype")),
-                None => Ok(()),
-            },
-        }
+    /// Refuses options that are not for what IN is and OUT becomes.
+    fn check_options(&self, to: DataFormat, is_table: bool) -> Result {
+        let has_text = matches!(self.from, Some(DataFormat::Csv | DataFormat::Jsonl));
+        let has_rows = is_table || has_text;
+        let is_csv = self.from == Some(DataFormat::Csv) || to == DataFormat::Csv;
+        let is_raw = self.from == Some(DataFormat::Raw);
+        let is_frame = format_of(to).is_some_and(detect::is_frame);
+        let is_grid = matches!(to, DataFormat::B2nd | DataFormat::Caterva);
+        let groups: [(bool, &[&str], &str); 10] = [
+            (false, &["slice", "records"], "bags; cat -o writes a part of an array or a table"),
+            (has_rows, &["columns"], "tables, CSV, JSON lines and Arrow"),
+            (has_rows, &["rows"], "tables, CSV and JSON lines"),
+            (has_text, &["dtypes"], "CSV and JSON lines; other files have their types"),
+            (has_text, &["times"], "CSV and JSON lines"),
+            (is_csv, &["delimiter", "header", "no-header"], "CSV"),
+            (is_raw, &["shape", "order", "skip"], "a file without a header, with --dtype"),
+            (format_of(to).is_some(), &["chunks", "blocks"], "containers, which have chunks"),
+            (is_frame, &["sparse"], "b2nd, caterva and b2frame"),
+            (is_grid, &["both"], "b2nd and caterva"),
+        ];
+        let mut refused = groups.iter().filter(|(fits, _, _)| !fits);
+        refused.try_for_each(|(_, options, what)| self.usage.refuse(options, what))
     }
 
     fn check_ending(&self) -> Result {
@@ -128,6 +131,9 @@ impl Conversion<'_> {
         if is_standard(self.out) && format.is_some() {
             return Err(usage!("a container is not written from front to back: not to '-'"));
         }
+        if !matches!(to, DataFormat::Csv | DataFormat::Jsonl) {
+            output::refuse_terminal(Some(self.out), "bytes")?;
+        }
         let is_missing = self.from.is_none() && detect::is_missing(self.input);
         if args.to.is_none() && !is_missing {
             self.check_ending()?;
@@ -138,39 +144,14 @@ impl Conversion<'_> {
                 self.out
             ));
         }
-        self.check_raw()?;
-        let has_text = matches!(self.from, Some(DataFormat::Csv | DataFormat::Jsonl));
-        if args.input.dtypes.is_some() && !has_text {
-            return Err(usage!("--dtypes is for CSV and JSON lines; other files have their types"));
+        match (self.from == Some(DataFormat::Raw), &args.input.dtype) {
+            (true, None) => Err(usage!(
+                "--from raw requires the type of the items, --dtype '<f8' (pack takes bytes)"
+            )),
+            (false, Some(_)) => self.refuse_dtype(detect::stored_format(self.input)),
+            // refuses values that do not go together
+            _ => options::converting(args).map(drop),
         }
-        if !has_text {
-            self.usage.refuse(&["times"], "CSV and JSON lines")?;
-        }
-        if self.from != Some(DataFormat::Csv) && to != DataFormat::Csv {
-            let options = ["delimiter", "header", "no-header"];
-            self.usage.refuse(&options, "CSV")?;
-        }
-        self.check_layout(to)?;
-        // refuses values that do not go together
-        options::converting(args).map(drop)
-    }
-
-    /// Refuses options for layouts that OUT does not have.
-    fn check_layout(&self, to: DataFormat) -> Result {
-        let (layout, format) = (&self.args.layout, format_of(to));
-        let shapes = [("chunks", &layout.chunks), ("blocks", &layout.blocks)];
-        if let Some((name, _)) = shapes.iter().find(|(_, shape)| shape.is_some())
-            && format.is_none()
-        {
-            return Err(usage!("--{name}: what OUT becomes has no chunks"));
-        }
-        if layout.sparse && !format.is_some_and(detect::is_frame) {
-            return Err(usage!("--sparse is for b2nd, caterva and b2frame"));
-        }
-        if layout.both && !matches!(to, DataFormat::B2nd | DataFormat::Caterva) {
-            return Err(usage!("--both is for b2nd and caterva"));
-        }
-        Ok(())
     }
 
     /// What IN is, if it is no container.
@@ -217,21 +198,17 @@ impl Conversion<'_> {
         let is_table = dataset.as_ref().is_some_and(|(dataset, _)| dataset.table().is_some());
         let has_rows = matches!(self.from, Some(DataFormat::Csv | DataFormat::Jsonl));
         let to = target(args, out, is_table || has_rows);
-        usage.refuse(&["slice", "records"], "bags; cat -o writes a part of an array or a table")?;
-        if !is_table && !has_rows {
-            usage.refuse(&["columns"], "tables, CSV, JSON lines and Arrow")?;
-            usage.refuse(&["rows"], "tables, CSV and JSON lines")?;
-        }
         self.check(to, is_table)?;
+        self.check_options(to, is_table)?;
         match (dataset, self.from) {
             (Some((dataset, mut damage)), _) => {
-                dataset.refuse_unknown_files()?;
+                array::files::refuse_unknown(&dataset)?;
                 if is_arrow(to) {
                     return rows::convert::dataset(args, usage, &dataset, out, to);
                 }
                 array::convert::array(args, usage, &dataset, &mut damage, out, to)
             }
-            (None, Some(from)) if self.is_items() => {
+            (None, Some(from @ (DataFormat::Npy | DataFormat::Raw))) => {
                 array::convert::items(args, usage, input, from, out, to)
             }
             (None, Some(from)) => rows::convert::file(args, usage, input, from, out, to),

@@ -17,7 +17,7 @@ use crate::detect::{self, Container};
 use crate::failure::{Exit, Failure, Result, library};
 use crate::output::Output;
 use crate::rows::frame::{Batch, Selected, Stored};
-use crate::superchunk::cat::{check_slice, give};
+use crate::superchunk::cat::give;
 use crate::superchunk::source::{Damage, Source};
 use crate::{failure, options, progress, report, signals};
 use holdall::{Array, Checksum, Format, Options, Schunk, Table};
@@ -34,7 +34,7 @@ struct Summing<'a> {
 
 impl Summing<'_> {
     fn bag(&self, path: &str) -> Result<Vec<u8>> {
-        check_slice(self.slice, "a bag")?;
+        Picks::plain(self.slice, "a bag")?;
         let access = Access::of(&self.args.source)?;
         let bag = access.sliced(self.slice)?.open(path)?;
         let (digest, _) = bag.checksum(self.checksum).map_err(library(path))?;
@@ -46,7 +46,7 @@ impl Summing<'_> {
         if self.slice.is_none() {
             return self.stored(path);
         }
-        check_slice(self.slice, "a superchunk")?;
+        Picks::plain(self.slice, "a superchunk")?;
         let mut hasher = self.checksum.hasher();
         give(&source, self.slice, &mut damage, &mut |bytes| {
             hasher.update(bytes);
@@ -76,7 +76,7 @@ impl Summing<'_> {
 
     /// The rows as `cat --to raw` prints them: the items of each row end to end.
     fn rows(&self, path: &str, table: &Table) -> Result<Vec<u8>> {
-        check_slice(self.slice, "a table")?;
+        Picks::plain(self.slice, "a table")?;
         let stored = Stored::of_table(path, table, None)?;
         let selected = Selected::new(path, None, self.slice, table.rows())?;
         let (mut hasher, mut rows) = (self.checksum.hasher(), Vec::with_capacity(2 * ROWS));

@@ -2,12 +2,12 @@
 
 use crate::array::dataset::{Content, Dataset};
 use crate::cli::Trim;
-use crate::detect::{self, Container};
+use crate::detect;
 use crate::failure;
 use crate::failure::{Exit, Result, library};
 use crate::options;
 use crate::report::{self, plural};
-use holdall::Options;
+use holdall::{Format, Kind, Options};
 
 fn cut(content: &mut Content, from: u64, to: u64) -> holdall::Result<()> {
     match content {
@@ -25,11 +25,11 @@ fn cut(content: &mut Content, from: u64, to: u64) -> holdall::Result<()> {
 pub fn run(args: &Trim) -> Result<Exit> {
     let path = &args.path;
     let options = options::given(Options::new(), args.threads, Options::threads);
-    match detect::container(path, None) {
-        Container::Superchunk => {
+    match detect::identify(path, None) {
+        Ok((Format::Bloscpack, Kind::Schunk)) => {
             return Err(failure!("{path}: a superchunk that is no array has no rows"));
         }
-        Container::Bag if detect::format(path, None).is_some() => {
+        Ok((Format::Bagz, _)) => {
             return Err(failure!(
                 "{path}: trim is for arrays and tables, and this is a bag (convert --slice :N copies its first N records to another bag)"
             ));

@@ -1,20 +1,41 @@
-//! `holdall unpack`: the content of a superchunk becomes a file again.
+//! `holdall unpack`: the content of a superchunk, or of an array in a Bloscpack file, becomes a
+//! file again.
 
 use crate::cli::{self, Unpack};
 use crate::detect::{self, Container};
 use crate::failure::{Exit, Result};
-use crate::{failure, files, superchunk, usage};
+use crate::superchunk::source::Source;
+use crate::superchunk::unpack::unpack;
+use crate::{failure, files, options, output, usage};
+use holdall::Format;
+
+/// Refuses containers whose content is not stored as one sequence of bytes.
+fn check(input: &str) -> Result {
+    let what = match detect::identify(input, None) {
+        Ok((Format::Bagz, _)) => "a bag has records: convert, or cat, writes them",
+        Ok((Format::Bloscpack, _)) => return Ok(()),
+        Ok((format, _)) if detect::is_frame(format) => match detect::container(input, None) {
+            Container::Dataset => {
+                "the order of the content of its chunks is not that of the items; convert --to raw, or cat, gives the items of the array"
+            }
+            _ => return Ok(()),
+        },
+        Ok(_) => {
+            "unpack is for superchunks, and this is an array or a table in a folder: convert, or cat, writes its items"
+        }
+        Err(_) => return Ok(()),
+    };
+    Err(failure!("{input}: {what}"))
+}
 
 pub fn run(args: &Unpack) -> Result<Exit> {
     let (input, out) = cli::one_operand(&args.paths, &args.output)?;
     if files::is_standard(input) {
         return Err(usage!("a superchunk is not read from front to back: not from '-'"));
     }
-    let is_frame = || detect::format(input, None).is_some_and(detect::is_frame);
-    if detect::container(input, None) == Container::Dataset && is_frame() {
-        return Err(failure!(
-            "{input}: the order of the content of its chunks is not that of the items; convert --to raw, or cat, gives the items of the array"
-        ));
-    }
-    superchunk::unpack::run(args, input, out)
+    check(input)?;
+    output::refuse_terminal(Some(out), "bytes")?;
+    let options = options::reading(&args.reading);
+    let (source, mut damage) = Source::open(input, &options, args.skip_damaged)?;
+    unpack("unpack", &source, &mut damage, out, args.output.force)
 }

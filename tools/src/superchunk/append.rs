@@ -1,7 +1,6 @@
 //! `holdall append`: content for a superchunk, or rows for an array.
 
-use super::packing::{self, Expected, Opened, Packing, Target, row_bytes};
-use super::source::array_of;
+use super::packing::{self, Packing, Target, row_bytes};
 use crate::array::dataset::in_c_order;
 use crate::array::npy::Npy;
 use crate::cli::Append;
@@ -10,7 +9,7 @@ use crate::detect;
 use crate::failure::{Exit, Result, library};
 use crate::files::{self, Input};
 use crate::{failure, options};
-use holdall::{Array, Options, Schunk};
+use holdall::{Array, Options, Schunk, Status};
 
 /// The format of the input; `None` is bytes.
 pub fn format(args: &Append) -> Option<DataFormat> {
@@ -48,14 +47,18 @@ fn check_array(array: &Array, path: &str) -> Result {
     Ok(())
 }
 
-fn open(args: &Append, input: &mut Input) -> Result<Opened> {
+fn open(args: &Append, input: &mut Input) -> Result<(Target, Option<u64>)> {
     let path = &args.path;
     let options = options::given(Options::new(), args.threads, Options::threads);
     let options = options::given(options, args.memory_limit, Options::memory_limit);
     let options = options::codecs(options::sync(options, &args.sync), &args.encoding)?;
-    let Some(array) = array_of(path, Array::open_for_writing(path, &options))? else {
-        let schunk = Schunk::open_for_writing(path, &options).map_err(library(path))?;
-        return Ok(Opened { target: Target::Schunk(schunk), expected: None });
+    let array = match Array::open_for_writing(path, &options) {
+        // a superchunk that is no array
+        Err(error) if error.status() == Status::Type => {
+            let schunk = Schunk::open_for_writing(path, &options).map_err(library(path))?;
+            return Ok((Target::Schunk(schunk), None));
+        }
+        opened => opened.map_err(library(path))?,
     };
     if matches!(format(args), Some(DataFormat::Csv | DataFormat::Jsonl)) {
         return Err(failure!(
@@ -66,16 +69,13 @@ fn open(args: &Append, input: &mut Input) -> Result<Opened> {
     check_rows(args)?;
     check_array(&array, path)?;
     let expected = match format(args) {
-        Some(DataFormat::Npy) => {
-            Some(Expected { bytes: Npy::read(input)?.fits(input, &array)?, in_header: true })
-        }
+        Some(DataFormat::Npy) => Some(Npy::read(input)?.fits(input, &array)?),
         _ => None,
     };
-    Ok(Opened { target: Target::Array(array), expected })
+    Ok((Target::Rows(array), expected))
 }
 
 pub fn run(args: &Append) -> Result<Exit> {
-    let packing =
-        Packing { command: "append", done: "appended", from: &args.input, out: &args.path };
+    let packing = Packing { command: "append", from: &args.input, out: &args.path };
     packing::run(&packing, |input| open(args, input))
 }

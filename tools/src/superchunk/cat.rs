@@ -7,20 +7,10 @@ use crate::cli::slice::{Picks, Span};
 use crate::cli::values::DataFormat;
 use crate::failure::{Exit, Result};
 use crate::output::{Output, printed};
-use crate::{failure, options, usage};
+use crate::{failure, options};
 
 /// Bytes of content that are read at once if only some of the items are requested.
 const WINDOW: u64 = 4 << 20;
-
-/// Refuses a selection with a part for each dimension; `what` has one dimension.
-pub fn check_slice(slice: Option<&Picks>, what: &str) -> Result {
-    match slice {
-        Some(picks) if picks.slice().is_none() => Err(usage!(
-            "--slice takes A:B or A:B:C here, {what} has one dimension; 3:4 is item 3 alone"
-        )),
-        _ => Ok(()),
-    }
-}
 
 /// The items of a superchunk that a slice selects.
 fn span(source: &Source, slice: Option<&Picks>) -> Span {
@@ -88,19 +78,17 @@ pub fn give(
 }
 
 fn print(args: &Cat, source: &Source, damage: &mut Damage, output: &mut Output) -> Result {
-    let (path, slice) = (&args.print.path, args.select.slice.as_ref());
+    let (path, slice) = (&source.path, args.select.slice.as_ref());
     let (size, length) = (source.schunk.type_size() as u64, source.schunk.len());
-    let name = match args.print.to {
+    match args.print.to {
+        None | Some(DataFormat::Raw | DataFormat::Npy) => {}
         Some(DataFormat::Arrow) => return Err(failure!("{path}: --to arrow is for tables")),
-        Some(DataFormat::Text) => "text",
-        Some(DataFormat::Csv) => "csv",
-        Some(DataFormat::Jsonl) => "jsonl",
-        _ => "",
-    };
-    if !name.is_empty() {
-        return Err(failure!(
-            "{path}: --to {name} prints values, and a superchunk that is no array has no type of values"
-        ));
+        Some(to) => {
+            let name = format!("{to:?}").to_lowercase();
+            return Err(failure!(
+                "{path}: --to {name} prints values, and a superchunk that is no array has no type of values"
+            ));
+        }
     }
     if args.select.rows.is_some() {
         return Err(failure!(
@@ -126,7 +114,7 @@ pub fn run(args: &Cat) -> Result<Exit> {
     let (print_args, source) = (&args.print, &args.print.source);
     let options = options::frame(options::reading(&source.reading), &source.frame);
     let (source, mut damage) = Source::open(&print_args.path, &options, print_args.skip_damaged)?;
-    check_slice(args.select.slice.as_ref(), "a superchunk")?;
+    Picks::plain(args.select.slice.as_ref(), "a superchunk")?;
     printed(print_args.output.output.as_deref(), print_args.output.force, |output| {
         print(args, &source, &mut damage, output)?;
         Ok(Exit::damaged(damage.found))

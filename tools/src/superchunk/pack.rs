@@ -1,15 +1,15 @@
 //! `holdall pack` into a superchunk.
 
-use super::packing::{self, Opened, Packing, Target};
+use super::packing::{self, Packing, Target};
 use crate::cli::usage::Usage;
 use crate::cli::{Pack, groups::Encoding};
 use crate::failure::{Exit, Result, creation, library};
 use crate::files::{self, Input};
-use crate::{array, options, usage};
+use crate::{array, detect, failure, options, usage};
 use holdall::{Format, Options, Schunk};
 
 /// Bytes of an item, unless an option says otherwise.
-const TYPE_SIZE: u64 = 8;
+const TYPE_SIZE: u8 = 8;
 /// Bytes of content of a chunk that the library takes by default.
 const CHUNK_SIZE: u64 = 1 << 20;
 /// Free entries in the table of offsets for each chunk, as Bloscpack has them: its own, and 10 for
@@ -17,7 +17,7 @@ const CHUNK_SIZE: u64 = 1 << 20;
 const ENTRIES: u64 = 11;
 
 /// Reserves entries for chunk offsets, if the number of chunks is known.
-fn spare_chunks(options: Options, encoding: &Encoding, input: &Input, chunk: u64) -> Options {
+pub fn spare_chunks(options: Options, encoding: &Encoding, input: &Input, chunk: u64) -> Options {
     let version = encoding.format_version.unwrap_or(3);
     match input.total.filter(|total| *total > 0) {
         Some(total) if !encoding.no_offsets && version == 3 => {
@@ -27,39 +27,6 @@ fn spare_chunks(options: Options, encoding: &Encoding, input: &Input, chunk: u64
     }
 }
 
-fn open(args: &Pack, input: &Input, out: &str) -> Result<Opened> {
-    let encoding = &args.encoding;
-    let options = options::given(Options::new(), args.threads, Options::threads);
-    let options = options::encoding(options::sync(options, &args.sync), encoding)?;
-    let chunk = encoding.chunk_size.unwrap_or(CHUNK_SIZE / TYPE_SIZE * TYPE_SIZE);
-    let options = spare_chunks(options, encoding, input, chunk);
-    let type_size = encoding.typesize.map_or(TYPE_SIZE as usize, usize::from);
-    let force = args.output.force;
-    let create = if force { Schunk::replace } else { Schunk::create };
-    let created = create(out, Format::Bloscpack, type_size, &options);
-    let mut schunk = created.map_err(creation(out, force))?;
-    if let Some(path) = &args.metadata {
-        let metadata = files::read_all(path)?;
-        schunk.set_attribute("", &metadata).map_err(library(path))?;
-    }
-    Ok(Opened { target: Target::Schunk(schunk), expected: None })
-}
-
-/// Refuses options that do not go together.
-fn check(args: &Pack, input: &str) -> Result {
-    let encoding = &args.encoding;
-    let type_size = encoding.typesize.map_or(TYPE_SIZE, u64::from);
-    if let Some(chunk) = encoding.chunk_size.filter(|chunk| chunk % type_size != 0) {
-        return Err(usage!(
-            "--chunk-size {chunk} is not a whole number of items of {type_size} bytes (--typesize)"
-        ));
-    }
-    if files::is_standard(input) && args.metadata.as_deref().is_some_and(files::is_standard) {
-        return Err(usage!("content and --metadata cannot both be standard input"));
-    }
-    options::encoding(Options::new(), encoding).map(|_| ())
-}
-
 pub fn run(args: &Pack, usage: &Usage, input: &str, out: &str) -> Result<Exit> {
     if files::is_standard(out) {
         return Err(usage!("a superchunk is not written from front to back: not to '-'"));
@@ -67,7 +34,36 @@ pub fn run(args: &Pack, usage: &Usage, input: &str, out: &str) -> Result<Exit> {
     if !args.raw && input.ends_with(".npy") {
         return array::pack::npy(args, usage, input, out);
     }
-    check(args, input)?;
-    let packing = Packing { command: "pack", done: "packed", from: input, out };
-    packing::run(&packing, |input| open(args, input, out))
+    let encoding = &args.encoding;
+    let type_size = encoding.typesize.unwrap_or(TYPE_SIZE);
+    if let Some(chunk) = encoding.chunk_size.filter(|chunk| chunk % u64::from(type_size) != 0) {
+        return Err(usage!(
+            "--chunk-size {chunk} is not a whole number of items of {type_size} bytes (--typesize)"
+        ));
+    }
+    if files::is_standard(input) && args.metadata.as_deref().is_some_and(files::is_standard) {
+        return Err(usage!("content and --metadata cannot both be standard input"));
+    }
+    let options = options::given(Options::new(), args.threads, Options::threads);
+    let options = options::encoding(options::sync(options, &args.sync), encoding)?;
+    if !args.raw
+        && !files::is_standard(input)
+        && let Some(stored) = detect::stored_container(input)
+    {
+        return Err(failure!(
+            "{input}: it is a container of {stored}: convert copies its content (--raw packs its bytes)"
+        ));
+    }
+    packing::run(&Packing { command: "pack", from: input, out }, |input| {
+        let options =
+            spare_chunks(options, encoding, input, encoding.chunk_size.unwrap_or(CHUNK_SIZE));
+        let create = if args.output.force { Schunk::replace } else { Schunk::create };
+        let created = create(out, Format::Bloscpack, usize::from(type_size), &options);
+        let mut schunk = created.map_err(creation(out, args.output.force))?;
+        if let Some(path) = &args.metadata {
+            let metadata = files::read_all(path)?;
+            schunk.set_attribute("", &metadata).map_err(library(path))?;
+        }
+        Ok((Target::Schunk(schunk), None))
+    })
 }

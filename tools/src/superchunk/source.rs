@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Result, library};
 use crate::{failure, relay, report, signals};
-use holdall::{Array, Integrity, Options, Schunk, Status, Verify};
+use holdall::{Integrity, Options, Schunk};
 use std::ops::Range;
 
 /// Bytes of a piece, so that its chunks are decoded in parallel.
@@ -29,14 +29,8 @@ pub struct Damage {
     is_structural: bool,
     /// The chunk that was reported last, plus 1.
     reported: u64,
-    verified: Option<CorruptChunks>,
-}
-
-#[derive(Default)]
-struct CorruptChunks {
-    any: bool,
-    /// Those that cannot be decoded, in rising order.
-    undecodable: Vec<u64>,
+    /// The chunks that verification finds corrupt, in rising order.
+    verified: Option<Vec<u64>>,
 }
 
 impl Damage {
@@ -69,22 +63,15 @@ impl Damage {
         }
     }
 
-    /// Returns the chunks that verification finds corrupt.
-    fn corrupt_chunks(&mut self) -> &CorruptChunks {
+    fn corrupt_chunks(&mut self) -> &[u64] {
         self.verified.get_or_insert_with(|| {
-            let mut corrupt = CorruptChunks::default();
-            let options = self.options.clone().verify(Verify::OnRead);
+            let mut corrupt = Vec::new();
             // faults are counted; what prevents verification was reported
-            let _ = holdall::verify(&self.path, &options, |_, fault| {
-                if let Some(chunk) = fault.position() {
-                    corrupt.any = true;
-                    if fault.status() != Status::Checksum {
-                        corrupt.undecodable.push(chunk);
-                    }
-                }
+            let _ = holdall::verify(&self.path, &self.options, |_, fault| {
+                corrupt.extend(fault.position());
                 true
             });
-            corrupt.undecodable.sort_unstable();
+            corrupt.sort_unstable();
             corrupt
         })
     }
@@ -95,7 +82,7 @@ impl Damage {
             return;
         }
         (self.reported, self.found) = (1, true);
-        if self.is_structural && !self.corrupt_chunks().any {
+        if self.is_structural && self.corrupt_chunks().is_empty() {
             return;
         }
         let path = &self.path;
@@ -114,8 +101,7 @@ impl Damage {
             return;
         }
         // of an intact chunk, only damage outside of chunks was reported
-        let is_corrupt =
-            !self.is_structural || self.corrupt_chunks().undecodable.binary_search(&chunk).is_ok();
+        let is_corrupt = !self.is_structural || self.corrupt_chunks().binary_search(&chunk).is_ok();
         if is_corrupt {
             let path = &self.path;
             report::error(&format!("{path}: chunk {chunk}: it cannot be decoded (skipped)"));
@@ -134,15 +120,6 @@ struct Position {
 pub struct Source {
     pub path: String,
     pub schunk: Schunk,
-}
-
-/// Returns the array that was opened, or `None` for a superchunk that is none.
-pub fn array_of(path: &str, opened: holdall::Result<Array>) -> Result<Option<Array>> {
-    match opened {
-        Ok(array) => Ok(Some(array)),
-        Err(error) if error.status() == Status::Type => Ok(None),
-        Err(error) => Err(library(path)(error)),
-    }
 }
 
 impl Source {
@@ -180,25 +157,20 @@ impl Source {
         }
     }
 
-    /// Finds and reports the chunks of which zeros were read.
-    fn find_damage(&self, at: u64, dst: &mut [u8], damage: &mut Damage) {
-        let (mut position, mut at, mut rest) = (Position::default(), at, dst);
+    /// Reads content, and reports the chunks of which zeros were read.
+    fn read_quietly(&self, at: u64, dst: &mut [u8], damage: &mut Damage) -> holdall::Result<()> {
+        if self.schunk.read(at, dst)? == Integrity::Intact {
+            return Ok(());
+        }
+        let (mut position, mut from, mut rest) = (Position::default(), at, dst);
         while !rest.is_empty() {
-            self.seek(&mut position, at);
-            let next = position.at + self.chunk_len(position.chunk);
-            let n = (next.saturating_sub(at) as usize).min(rest.len());
-            let n = if n == 0 { rest.len() } else { n };
-            let (part, more) = rest.split_at_mut(n);
-            if self.schunk.read(at, part) == Ok(Integrity::Filled) {
+            let end = from + rest.len() as u64;
+            let n = self.piece_end(&mut position, from, end, 1) - from;
+            let (part, more) = rest.split_at_mut(n as usize);
+            if self.schunk.read(from, part) == Ok(Integrity::Filled) {
                 damage.report_chunk(&self.schunk, position.chunk);
             }
-            (at, rest) = (at + n as u64, more);
-        }
-    }
-
-    fn read_quietly(&self, at: u64, dst: &mut [u8], damage: &mut Damage) -> holdall::Result<()> {
-        if self.schunk.read(at, dst)? == Integrity::Filled {
-            self.find_damage(at, dst, damage);
+            (from, rest) = (from + n, more);
         }
         Ok(())
     }

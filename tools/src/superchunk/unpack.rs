@@ -1,42 +1,36 @@
-//! `holdall unpack`: the content of a superchunk becomes a file again.
+//! The content of a superchunk becomes a file.
 
 use super::source::{Damage, Source};
-use crate::cli::Unpack;
-use crate::failure::{Exit, Failure, Result};
-use crate::files::{self, OutputFile};
-use crate::output::Output;
+use crate::failure::{Exit, Result};
 use crate::report::{self, plural};
-use crate::{options, progress, signals};
+use crate::{files, output, progress, signals};
 
-fn unpack_to_file(source: &Source, damage: &mut Damage, args: &Unpack, out: &str) -> Result {
-    signals::catch();
-    let (mut file, mut done) = (OutputFile::create(out, args.output.force)?, 0);
-    let total = source.schunk.len();
-    progress::begin("unpack");
-    let written = source.stream(0..total, damage, |bytes| {
-        done += bytes.len() as u64;
-        progress::report(done, total);
-        file.put(bytes)
+/// Writes the content to a file, or to standard output, for `command`.
+pub fn unpack(
+    command: &'static str,
+    source: &Source,
+    damage: &mut Damage,
+    out: &str,
+    force: bool,
+) -> Result<Exit> {
+    let (mut done, total) = (0, source.schunk.len());
+    if !files::is_standard(out) {
+        files::refuse_same(&source.path, out)?;
+        signals::catch();
+    }
+    progress::begin(command);
+    let written = output::printed(Some(out), force, |output| {
+        source.stream(0..total, damage, |bytes| {
+            done += bytes.len() as u64;
+            progress::report(done, total);
+            output.bytes(bytes)
+        })?;
+        Ok(Exit::damaged(damage.found))
     });
     progress::end();
-    written?;
-    if signals::stopped() {
-        return Err(Failure::Stopped);
-    }
-    file.complete()?;
-    report::note(&format!("{out}: {total} byte{} unpacked", plural(total)));
-    Ok(())
-}
-
-pub fn run(args: &Unpack, input: &str, out: &str) -> Result<Exit> {
-    let options = options::reading(&args.reading);
-    let (source, mut damage) = Source::open(input, &options, args.skip_damaged)?;
+    let code = written?;
     if !files::is_standard(out) {
-        files::refuse_same(input, out)?;
-        unpack_to_file(&source, &mut damage, args, out)?;
-        return Ok(Exit::damaged(damage.found));
+        report::note(&format!("{out}: {total} byte{} {command}ed", plural(total)));
     }
-    let mut output = Output::standard();
-    source.stream(0..source.schunk.len(), &mut damage, |bytes| output.bytes(bytes))?;
-    output.finish(Exit::damaged(damage.found))
+    Ok(code)
 }
