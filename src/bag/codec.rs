@@ -3,7 +3,7 @@
 
 use super::frame::{self, Survey};
 use crate::alloc;
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, fail};
 use std::cell::RefCell;
 use std::sync::Arc;
 use zstd_safe::{CCtx, CParameter, DCtx, DDict};
@@ -162,11 +162,31 @@ impl Decoder {
                         Checksum,
                         "the checksum in its zstd frame does not match its content"
                     )
+                } else if message.contains("dictionary") {
+                    self.dictionary_error(stored, &message)
                 } else {
                     fail!(Format, "zstd cannot decode it: {message}")
                 }
             })
         })
+    }
+}
+
+impl Decoder {
+    /// Returns the error for a frame that names another dictionary.
+    fn dictionary_error(&self, stored: &[u8], message: &str) -> Error {
+        let Some(needed) = zstd_safe::get_dict_id_from_frame(stored) else {
+            return fail!(Format, "zstd cannot decode it: {message}");
+        };
+        let given = match self.dictionary.as_ref().map(DDict::get_dict_id) {
+            None => "no dictionary is given".to_owned(),
+            Some(None) => "the dictionary has no ID".to_owned(),
+            Some(Some(id)) => format!("the dictionary has ID {id}"),
+        };
+        fail!(
+            Format,
+            "{given}, and its zstd frame needs ID {needed} (HOLDALL_OPT_DICTIONARY)"
+        )
     }
 }
 
@@ -250,5 +270,28 @@ impl Encoder {
         self.scratch
             .get(..n)
             .ok_or_else(|| fail!(Codec, "zstd wrote past its buffer"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame of `abc` whose header names the dictionary with ID 7.
+    const FRAME: &[u8] = &[
+        0x28, 0xb5, 0x2f, 0xfd, 0x21, 7, 3, 0x19, 0, 0, b'a', b'b', b'c',
+    ];
+
+    fn message(dictionary: Option<&[u8]>) -> String {
+        let dictionary = dictionary.map(Arc::from);
+        let decoder = Decoder::new(Codec::Zstd, dictionary.as_ref()).unwrap();
+        decoder.decode(FRAME, &mut [0; 3]).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_frame_names_its_dictionary() {
+        assert!(message(None).contains("no dictionary is given, and its zstd frame needs ID 7"));
+        let raw = message(Some(b"a dictionary of plain text"));
+        assert!(raw.contains("the dictionary has no ID, and its zstd frame needs ID 7"));
     }
 }
