@@ -47,7 +47,7 @@ fn run(command: &Command, usage: &Usage) -> Result<Exit> {
         Command::Split(args) => bag::split::run(args),
         Command::Trim(args) => commands::trim::run(args),
         Command::Attr(args) => commands::attr::run(args),
-        Command::Index(args) => commands::index::run(args),
+        Command::Index(args) => bag::index::run(args),
         Command::Verify(args) => commands::verify::run(args, usage),
         Command::Repair(args) => commands::repair::run(args, usage),
         Command::Sum(args) => commands::sum::run(args, usage),

@@ -2,14 +2,16 @@
 
 use super::records::{Batch, Sink};
 use super::{Access, parser};
+use crate::cli::groups::Sync;
 use crate::cli::{Index, IndexAction, IndexOptions};
 use crate::failure::{Exit, Result, creation, library, library_with};
-use crate::files::Input;
+use crate::files::{self, Input};
 use crate::output::Output;
 use crate::report::{self, plural, printable};
 use crate::{options, progress, signals, usage};
-use holdall::{Bag, BagIndex, FileAccess, Options, Status};
+use holdall::{Bag, BagIndex, FileAccess, Location, Options, Status};
 use serde_json::json;
+use std::os::unix::ffi::OsStrExt;
 
 /// The path of the index: NAME.index beside a bag NAME.
 fn index_path(options: &IndexOptions, bag: &str) -> String {
@@ -25,79 +27,52 @@ fn open_bag(options: &IndexOptions, path: &str) -> Result<Bag> {
 
 pub fn run(index: &Index) -> Result<Exit> {
     match &index.action {
-        IndexAction::Build { options, sync, force, bag } => {
-            let path = index_path(options, bag);
-            if path == "-" {
-                return Err(usage!("--index names a file that is written in place: not '-'"));
-            }
-            signals::catch();
-            progress::begin("index");
-            let built = open_bag(options, bag).and_then(|bag| {
-                let index =
-                    build(options, options::sync(Options::new(), sync), *force, &path, &bag);
-                Ok((bag.len(), index?))
-            });
-            progress::end();
-            let (records, index) = built?;
-            let (keys, damaged) = (index.key_count(), index.corrupt());
-            report::note(&format!(
-                "{path}: {keys} key{} in {records} record{}",
-                plural(keys),
-                plural(records)
-            ));
-            if damaged > 0 {
-                let left_out =
-                    format!("{path}: {damaged} damaged record{} left out", plural(damaged));
-                report::error(&left_out);
-            }
-            Ok(Exit::damaged(damaged > 0))
-        }
-        IndexAction::Find { options, keys, json, bag: path, key, .. } => {
+        IndexAction::Build { options, sync, force, bag } => build(options, sync, *force, bag),
+        IndexAction::Find { options, keys, json, bag, key } => {
             if key.is_empty() != keys.is_some() {
                 return Err(usage!("find wants keys, or a file of them with --keys"));
             }
-            let bag = open_bag(options, path)?;
             let mut output = Output::standard();
             let mut finder = Finder {
-                index: open_index(options, &index_path(options, path), &bag)?,
-                index_path: index_path(options, path),
-                path,
+                index: open_index(options, &index_path(options, bag), &open_bag(options, bag)?)?,
+                index_path: index_path(options, bag),
+                path: bag,
                 output: &mut output,
                 json: *json,
                 absent: 0,
             };
-            match keys {
-                Some(keys) => finder.find_lines(keys)?,
-                None => {
-                    for one in key {
-                        finder.find_all(
-                            std::os::unix::ffi::OsStrExt::as_bytes(one.as_os_str()),
-                            key.len() > 1,
-                        )?;
-                    }
-                }
+            if let Some(keys) = keys {
+                finder.find_lines(keys)?;
             }
+            key.iter().try_for_each(|one| finder.find_all(one.as_bytes(), key.len() > 1))?;
             let absent = finder.absent;
             output.finish(Exit::damaged(absent > 0))
         }
     }
 }
 
-fn build(
-    given: &IndexOptions,
-    options: Options,
-    force: bool,
-    path: &str,
-    bag: &Bag,
-) -> Result<BagIndex> {
+fn build(given: &IndexOptions, sync: &Sync, force: bool, path: &str) -> Result<Exit> {
+    let index = index_path(given, path);
+    if files::is_standard(&index) {
+        return Err(usage!("--index names a file that is written in place: not '-'"));
+    }
+    signals::catch();
+    progress::begin("index");
+    let bag = open_bag(given, path)?;
+    let options = options::sync(Options::new().progress(progress::report), sync);
     let options = options::given(options, given.reading.threads, Options::threads);
     let options = options::given(options, given.reading.memory_limit, Options::memory_limit);
-    let options = options.progress(progress::report).skip_corrupt(given.skip_damaged);
-    let built = match force {
-        true => BagIndex::replace(path, bag, &options),
-        false => BagIndex::create(path, bag, &options),
-    };
-    built.map_err(creation(path, force))
+    let options = options.skip_corrupt(given.skip_damaged);
+    let create = if force { BagIndex::replace } else { BagIndex::create };
+    let built = create(Location::from(&index), &bag, &options).map_err(creation(&index, force))?;
+    progress::end();
+    let (keys, records, damaged) = (built.key_count(), bag.len(), built.corrupt());
+    let (s, of) = (plural(keys), plural(records));
+    report::note(&format!("{index}: {keys} key{s} in {records} record{of}"));
+    if damaged > 0 {
+        report::error(&format!("{index}: {damaged} damaged record{} left out", plural(damaged)));
+    }
+    Ok(Exit::damaged(damaged > 0))
 }
 
 fn open_index(given: &IndexOptions, path: &str, bag: &Bag) -> Result<BagIndex> {

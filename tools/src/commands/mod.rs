@@ -11,7 +11,6 @@ pub mod diff;
 pub mod excerpt;
 pub mod generate;
 pub mod identify;
-pub mod index;
 pub mod info;
 pub mod ls;
 pub mod merge;

@@ -1,11 +1,5 @@
 //! `holdall sum`: a digest of the content, the same however it is stored: of records after their lengths, as
 //! `cat --lengths` prints them, otherwise of what `cat --to raw` prints.
-//!
-//! With `--json`, one object per path, on a line of its own:
-//!
-//! - `path`: string
-//! - `checksum`: the kind of digest, as `--checksum` takes it
-//! - `digest`: string of hexadecimal digits
 
 use crate::array::cat::Items;
 use crate::array::dataset::{Content, Dataset, has_objects, in_c_order};
@@ -33,12 +27,22 @@ struct Summing<'a> {
 }
 
 impl Summing<'_> {
+    /// Returns the digest of the bytes that `give` passes on.
+    fn hash(
+        &self,
+        give: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result) -> Result,
+    ) -> Result<Vec<u8>> {
+        let mut hasher = self.checksum.hasher();
+        give(&mut |bytes| {
+            hasher.update(bytes);
+            if signals::stopped() { Err(Failure::Stopped) } else { Ok(()) }
+        })?;
+        Ok(hasher.finish())
+    }
+
     fn bag(&self, path: &str) -> Result<Vec<u8>> {
-        Picks::plain(self.slice, "a bag")?;
-        let access = Access::of(&self.args.source)?;
-        let bag = access.sliced(self.slice)?.open(path)?;
-        let (digest, _) = bag.checksum(self.checksum).map_err(library(path))?;
-        Ok(digest)
+        let bag = Access::of(&self.args.source)?.sliced(self.slice)?.open(path)?;
+        bag.checksum(self.checksum).map(|(digest, _)| digest).map_err(library(path))
     }
 
     fn superchunk(&self, path: &str) -> Result<Vec<u8>> {
@@ -47,31 +51,21 @@ impl Summing<'_> {
             return self.stored(path);
         }
         Picks::plain(self.slice, "a superchunk")?;
-        let mut hasher = self.checksum.hasher();
-        give(&source, self.slice, &mut damage, &mut |bytes| {
-            hasher.update(bytes);
-            Ok(())
-        })?;
-        Ok(hasher.finish())
+        self.hash(|take| give(&source, self.slice, &mut damage, take))
     }
 
     /// All of the content as it is stored.
     fn stored(&self, path: &str) -> Result<Vec<u8>> {
         let schunk = Schunk::open_with(path, &self.options).map_err(library(path))?;
-        let (digest, _) = schunk.checksum(self.checksum).map_err(library(path))?;
-        Ok(digest)
+        schunk.checksum(self.checksum).map(|(digest, _)| digest).map_err(library(path))
     }
 
     fn items(&self, path: &str, array: &Array) -> Result<Vec<u8>> {
         if has_objects(array) {
             return Err(failure!("{path}: objects of Python have no digest"));
         }
-        let mut hasher = self.checksum.hasher();
-        Items::of(array, path, self.slice, None)?.each(&mut Damage::new(path), |bytes| {
-            hasher.update(bytes);
-            Ok(())
-        })?;
-        Ok(hasher.finish())
+        let items = Items::of(array, path, self.slice, None)?;
+        self.hash(|take| items.each(&mut Damage::new(path), take))
     }
 
     /// The rows as `cat --to raw` prints them: the items of each row end to end.
@@ -79,19 +73,19 @@ impl Summing<'_> {
         Picks::plain(self.slice, "a table")?;
         let stored = Stored::of_table(path, table, None)?;
         let selected = Selected::new(path, None, self.slice, table.rows())?;
-        let (mut hasher, mut rows) = (self.checksum.hasher(), Vec::with_capacity(2 * ROWS));
-        stored.each(&selected, &mut Damage::new(path), |batch: &Batch| {
-            for i in 0..batch.rows {
-                batch.put_row(&stored.frame, i, &mut rows);
-                if rows.len() >= ROWS {
-                    hasher.update(&rows);
-                    rows.clear();
+        let mut rows = Vec::new();
+        self.hash(|take| {
+            stored.each(&selected, &mut Damage::new(path), |batch: &Batch| {
+                for i in 0..batch.rows {
+                    batch.put_row(&stored.frame, i, &mut rows);
+                    if rows.len() >= ROWS || i + 1 == batch.rows {
+                        take(&rows)?;
+                        rows.clear();
+                    }
                 }
-            }
-            if signals::stopped() { Err(Failure::Stopped) } else { Ok(()) }
-        })?;
-        hasher.update(&rows);
-        Ok(hasher.finish())
+                Ok(())
+            })
+        })
     }
 
     fn dataset(&self, path: &str) -> Result<Vec<u8>> {
