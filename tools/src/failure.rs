@@ -65,6 +65,11 @@ pub fn library_with(path: &str, error: &holdall::Error, hint: &str) -> Failure {
 /// The message for a folder that is no container, or a file whose bytes show none. The library takes
 /// such a file for a torn bag, since bags have no magic number.
 fn not_a_container(path: &str, error: &holdall::Error) -> Option<String> {
+    let reason = crate::report::library_message(path, error);
+    if detect::is_named_bag(path) && reason.contains("its last 8 bytes must be") {
+        let reason = reason.trim_start_matches(path).trim_start_matches(": ");
+        return Some(format!("{path}: a torn or corrupt bag: {reason} (repair restores it)"));
+    }
     let is_format = |error: &holdall::Error| error.status() == holdall::Status::Format;
     let about = std::fs::metadata(path).ok()?;
     let is_folder = about.is_dir();
@@ -76,7 +81,6 @@ fn not_a_container(path: &str, error: &holdall::Error) -> Option<String> {
     if !is_format(error) || !(is_folder || has_bytes) || is_known() {
         return None;
     }
-    let reason = crate::report::library_message(path, error);
     let remedy = "pack and convert make a container of a file";
     Some(match detect::stored_format(path) {
         _ if is_folder => format!(
@@ -84,8 +88,7 @@ fn not_a_container(path: &str, error: &holdall::Error) -> Option<String> {
         ),
         Some(format) => format!("{path}: a file of {format}, and no container ({remedy})"),
         None => format!(
-            "{path}: no container, or a torn bag: {} ({remedy}, repair restores a bag)",
-            reason.trim_start_matches(path).trim_start_matches(": ")
+            "{path}: no container, or a torn bag: {reason} ({remedy}, repair restores a bag)"
         ),
     })
 }

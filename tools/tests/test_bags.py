@@ -21,6 +21,46 @@ from tool import FIXTURES, LONG, TOOL, Base, digest, framed, run, sample
 
 
 class Cat(Base):
+    def test_records_are_printed_as_lines(self):
+        self.pack("a.bagz", [b"one", b"", b"three"])
+        self.assertEqual(self.good("cat", "a.bagz", "--to", "lines"), b"one\n\nthree\n")
+        self.assertEqual(self.good("head", "-n", "1", "a.bagz", "--to", "lines"), b"one\n")
+        self.good("pack", "-q", "--whole", "--append", self.write("two", b"a\nb"), "a.bagz")
+        self.assertIn("record 3 ", self.fails("cat", "a.bagz", "--to", "lines")[0])
+        for args in [("a.bagz", "--to", "csv"), ("a.bagz", "--to", "lines", "--lengths")]:
+            self.fails("cat", *args, code=2)
+
+    def test_a_wrong_dictionary_is_named(self):
+        frame = bytes.fromhex("28b52ffd2107031900006162 63")  # its header names ID 7
+        self.write("frame", frame)
+        self.good("pack", "-q", "--whole", "--checksum", "none", "frame", "a.bag")
+        os.rename(self.path("a.bag"), self.path("a.bagz"))
+        self.assertIn("no dictionary is given", self.fails("cat", "a.bagz")[0])
+        self.write("text", b"some text that is no trained dictionary")
+        message, _ = self.fails("cat", "a.bagz", "--dictionary", "text")
+        self.assertIn("the dictionary has no ID", message)
+        self.assertIn("needs ID 7 (--dictionary)", message)
+
+    def test_ls_lists_bags_and_reports_corrupt_ones(self):
+        self.pack("a.bagz", [b"one", b"two"])
+        self.pack("b.bag", [b"one"], "--separate")
+        self.good("index", "build", "a.bagz", "-q")
+        lines = [b"a.bagz  bagz bag  2 records", b"b.bag  bagz bag  1 record"]
+        self.assertEqual(self.good("ls", ".").splitlines(), lines)
+        self.assertIn("a.bagz  bagz bag  2 records", self.good("tree", ".").decode())
+        self.write("c.bagz", self.read("a.bagz")[:-3])
+        message, out = self.fails("ls", "--json", ".")
+        self.assertIn("c.bagz: a torn or corrupt bag", message)
+        self.assertEqual([bag["records"] for bag in json.loads(out)], [2, 1])
+
+    def test_a_torn_bag_is_called_one(self):
+        self.pack("a.bagz", [b"record %d" % i for i in range(100)])
+        self.write("a.bagz", self.read("a.bagz")[:-3])
+        for command in ["info", "cat", "count"]:
+            message, _ = self.fails(command, "a.bagz")
+            self.assertIn("a torn or corrupt bag", message)
+            self.assertIn("repair restores it", message)
+
     def test_cat_prints_all_records(self):
         for records in [[], [b""], [b"", b"", b""], [b"a"], sample(3000)]:
             for name in ["a.bag", "a.bagz"]:

@@ -4,6 +4,7 @@
 The tests build the files byte by byte. See tool.py.
 """
 
+import base64
 import hashlib
 import os
 import random
@@ -465,6 +466,33 @@ class Damage(Base):
             self.assertNotIn(name, self.files())
         self.fails("convert", "a.bag", "o.txt", "--skip-damaged", "-q")
         self.assertEqual(self.read("o.txt"), lines(records[:7] + records[8:]))
+
+    def test_compressed_arrow_is_read(self):
+        records = [b"one", b"", b"ab" * 300, b"x" * 40]
+        for stream in [
+            # PyArrow 26: binary with LZ4, and binary_view with zstd
+            "c-nPPJqyAx6uh*t7719PNQZ*p<l=vDaTEj>!NCu3RdMPl`e*!?@shl1D0q<E`?%bDt+m$P02FW-z#u~pIU_=8=3tid)^fAV"
+            "Q~Eb0YZ>}pRfvbujw{hZ^mm`@Z;fN^TYMZ0UxdlVyCK!6Nn8A2SSkD-LF0P0c<4yi&PnkfvkuRrp6d7^+EY(g)nV}*G2F<S"
+            "k6i-1lF)BibYq75>*ahrCH&;&q)`~I8;9sWIQ{_j@gC3",
+            "c-nPPI|{-;5PiF@iAWHOfMVm8DFj=^#zQDrnt-Jr#3E(D!*~J@VCONsh^%kd@q^%lnb~>!=FKL~IkyAQhDQ?#BGl2~iBN_;"
+            "*fp4qWYUZ@%%tQZ#6i^-57qItD_V$tAA0lVxYk|8$0I>cHYdRiH3Q4C#5Y>x((sam+gfA}j1glX-(bGfO5%fvlQHx2x`zLl"
+            "NS#XU|M;38{Y#gfhj%-jE2P@nZ#OF}G>{j0fs8~+c%3IT?8M%5n5*<>ep#tCVDq9ZH7>`~Y&;16%ili$8{Q;4",
+        ]:
+            data = zlib.decompress(base64.b85decode(stream))
+            self.write("in.arrows", data)
+            self.good("convert", "in.arrows", "out.bag", "--force")
+            self.assertEqual(self.good("cat", "--lengths", "out.bag"), framed(records))
+            message, _ = self.fails("convert", "in.arrows", "o3.bag", "--memory-limit", "600")
+            self.assertIn("batch 0 at byte", message)
+            for at in range(0, len(data), 3):
+                corrupt = bytearray(data)
+                corrupt[at] ^= 0x81
+                self.write("in.arrows", bytes(corrupt))
+                done = run(
+                    "convert", "-q", "in.arrows", "o2.bag", "--force", cwd=self.folder.name
+                )
+                self.assertIn(done.returncode, (0, 1), done.stderr)
+                self.assertRegex(done.stderr, rb"^(holdall: [^\n]*\n)?$")
 
     def test_malformed_arrow_is_refused(self):
         self.good(

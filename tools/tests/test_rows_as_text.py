@@ -413,6 +413,9 @@ class FromText(Tables):
             self.good("convert", "-q", "t", "-", "--to", "csv", "--delimiter", ";"),
             b'a;"b,c";"x;y"\n1;2;3\n',
         )
+        self.assertEqual(self.good("cat", "t", "--delimiter", ";"), b'a;"b,c";"x;y"\n1;2;3\n')
+        self.assertEqual(self.good("head", "t", "--delimiter", ";", "-n", "0"), b'a;"b,c";"x;y"\n')
+        self.fails("cat", "t", "--to", "jsonl", "--delimiter", ";", code=2)
         self.convert(b"a\tb\n1\tx y\n", "u", "--delimiter", "\\t")
         self.assertEqual(self.rows("u"), [["a", "b"], ["1", "x y"]])
         for wrong in ("", "ab", '"', "1", "."):

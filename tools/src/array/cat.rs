@@ -11,7 +11,7 @@ use crate::output::{self, Output};
 use crate::rows::frame::Selected;
 use crate::superchunk::packing::row_bytes;
 use crate::superchunk::source::{Damage, resize};
-use crate::{failure, options, relay, rows};
+use crate::{failure, options, relay, rows, usage};
 use holdall::{Array, Integrity};
 
 /// Bytes of listed rows that are read at once.
@@ -176,6 +176,13 @@ pub fn run(args: &Cat) -> Result<Exit> {
         Picks::plain(args.select.slice.as_ref(), "a table")?;
     }
     refuse_terminal(args, dataset.table().is_some())?;
+    let is_csv = match args.print.to {
+        None => dataset.table().is_some(),
+        to => to == Some(DataFormat::Csv),
+    };
+    if args.print.delimiter.is_some() && !is_csv {
+        return Err(usage!("--delimiter is for CSV: --to csv"));
+    }
     output::printed(args.print.output.output.as_deref(), args.print.output.force, |output| {
         match &dataset.content {
             Content::Array(content) => array(args, path, content, &mut damage, output)?,

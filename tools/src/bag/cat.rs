@@ -6,8 +6,10 @@ use super::reader::{Reader, check_order};
 use super::records::{Batch, RecordFormat, Sink};
 use crate::cli::Cat;
 use crate::cli::usage::Usage;
+use crate::cli::values::DataFormat;
 use crate::failure::{Exit, Result};
 use crate::output::{self, Output};
+use crate::usage;
 
 /// Prints records as they are, end to end.
 struct Bare<'a, 'o>(&'a mut Output<'o>);
@@ -49,14 +51,18 @@ pub fn run(args: &Cat, usage: &Usage) -> Result<Exit> {
         (None, None) => {}
     }
     let out = args.print.output.output.as_deref();
+    let is_lines = args.print.to == Some(DataFormat::Lines);
+    if is_lines && args.print.lengths {
+        return Err(usage!("--lengths and --to lines exclude each other"));
+    }
     if args.print.lengths {
         output::refuse_terminal(out, "lengths")?;
     }
     output::printed(out, args.print.output.force, |output| {
         let printed = if output::is_terminal(out) {
             reader.each(&mut Lines(output))
-        } else if args.print.lengths {
-            let format = RecordFormat::Lengths64;
+        } else if args.print.lengths || is_lines {
+            let format = if is_lines { RecordFormat::Lines } else { RecordFormat::Lengths64 };
             reader.each(&mut Printer { format, path, output, done: 0 })
         } else {
             reader.each(&mut Bare(output))

@@ -37,9 +37,12 @@ pub struct Print {
     /// Print each record after its length in bytes: 8 bytes, little-endian
     #[arg(long, help_heading = groups::BAGS)]
     pub lengths: bool,
-    /// Format of the output [default: csv for tables, otherwise raw]
-    #[arg(long, value_name = "FORMAT", value_parser = values::among(values::TEXTS), help_heading = groups::NOT_BAGS)]
+    /// Format of the output; bags: lines [default: csv for tables, otherwise raw]
+    #[arg(long, value_name = "FORMAT", value_parser = values::among(values::TEXTS))]
     pub to: Option<DataFormat>,
+    /// The character between the fields of CSV; '\t' is a tab [default: ,]
+    #[arg(long, value_name = "C", value_parser = values::delimiter, help_heading = groups::DATASETS)]
+    pub delimiter: Option<u8>,
     /// Report damaged records and chunks, and continue (exit code 1)
     #[arg(long)]
     pub skip_damaged: bool,

@@ -157,7 +157,7 @@ pub enum DataFormat {
 /// What `cat` prints.
 pub const TEXTS: &[DataFormat] = {
     use DataFormat::*;
-    &[Raw, Npy, Text, Csv, Jsonl, Arrow]
+    &[Raw, Npy, Text, Csv, Jsonl, Arrow, Lines]
 };
 /// What `append` reads.
 pub const ROWS: &[DataFormat] = {

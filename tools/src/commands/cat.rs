@@ -39,6 +39,14 @@ pub fn run(args: &Cat, usage: &Usage) -> Result<Exit> {
     // a missing path is reported before options that do not apply
     if !detect::is_missing(&args.print.path) {
         usage.fit(container.name())?;
+        match (container, args.print.to) {
+            (Container::Bag, None | Some(DataFormat::Lines)) => {}
+            (Container::Bag, Some(_)) => return Err(usage!("--to takes lines for bags")),
+            (_, Some(DataFormat::Lines)) => {
+                return Err(usage!("--to lines is for bags, and this is a {}", container.name()));
+            }
+            _ => {}
+        }
         if container == Container::Bag {
             Picks::plain(args.select.slice.as_ref(), "a bag")?;
         }

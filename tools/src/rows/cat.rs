@@ -14,6 +14,7 @@ use crate::superchunk::source::Damage;
 use holdall::{Array, ItemKind, Table};
 
 fn rows(
+    args: &Cat,
     stored: &Stored,
     selected: &Selected,
     format: DataFormat,
@@ -21,8 +22,8 @@ fn rows(
     output: &mut Output,
 ) -> Result {
     let (path, frame) = (stored.path, &stored.frame);
-    let mut printer =
-        Printer::begin(path, frame, format, selected.count, false, &TextInput::default(), output)?;
+    let csv = TextInput { delimiter: args.print.delimiter, ..TextInput::default() };
+    let mut printer = Printer::begin(path, frame, format, selected.count, false, &csv, output)?;
     stored.each(selected, damage, |batch| printer.put(batch, output))
 }
 
@@ -47,7 +48,7 @@ pub fn array(
         ));
     }
     let selected = Selected::new(path, select.rows.as_ref(), select.slice.as_ref(), *length)?;
-    rows(&Stored::of_array(path, array)?, &selected, to, damage, output)
+    rows(args, &Stored::of_array(path, array)?, &selected, to, damage, output)
 }
 
 /// Prints plain numbers, a line each.
@@ -96,6 +97,6 @@ pub fn table(
     let selected = Selected::new(path, select.rows.as_ref(), select.slice.as_ref(), table.rows())?;
     match to {
         DataFormat::Arrow => arrow::table(&stored, table, &selected, false, output),
-        _ => rows(&stored, &selected, to, damage, output),
+        _ => rows(args, &stored, &selected, to, damage, output),
     }
 }
