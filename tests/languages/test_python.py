@@ -325,6 +325,22 @@ class Bags(Case):
         with self.assertRaises(holdall.StateError):
             next(endless)
 
+    def test_ranges(self):
+        want = self.records(50) + [b"twice", b"twice"]
+        with holdall.Bag(self.bag(want)) as bag:
+            self.assertEqual((list(bag.read_range(3, 9)), list(bag.read_range_iter(3, 9))), (want[3:12],) * 2)
+            self.assertEqual((list(bag.read_range_iter(52, 0)), list(bag[40:].read_range_iter(11, 1))), ([], [b"twice"]))
+            self.assertEqual(list(bag.read_indices_iter(iter([7, 7, 0]))), [want[7], want[7], want[0]])
+            for start, count in ((52, 1), (0, 53), (2**64 - 1, 1)):
+                with self.assertRaises(holdall.RangeError):
+                    bag.read_range_iter(start, count)
+            self.assertEqual((bag.index(b"twice"), bag.index(b"twice", -1), bag.count(b"twice")), (50, 51, 2))
+            self.assertEqual((b"twice" in bag, b"twice" in bag[:50], want[9] in bag), (True, False, True))
+            self.assertEqual(list(reversed(bag[48:])), want[:47:-1])
+            for start, stop in ((0, 50), (52, None), (51, 40)):
+                with self.assertRaises(ValueError):
+                    bag.index(b"twice", start, stop)
+
     def test_index(self):
         bag = holdall.Bag(self.bag([b"a", b"b", b"a", b""] * 10))
         holdall.Index(bag, self.folder / "i", "x").close()
@@ -332,6 +348,10 @@ class Bags(Case):
             self.assertEqual((len(x), x.damaged, x.first(b"b"), x.first(b"no")), (3, 0, 1, None))
             self.assertEqual((x.find(b"a"), x.find(b"no")), (sorted([*range(0, 40, 4), *range(2, 40, 4)]), []))
             self.assertEqual(x.find_many([b"", b"q", b"b"]), [3, None, 1])
+            self.assertEqual((x[b"b"], x.get(b"b"), x.get(b"no"), x.get(b"no", -1)), (1, 1, None, -1))
+            self.assertEqual((b"" in x, bytearray(b"a") in x, b"no" in x), (True, True, False))
+            with self.assertRaises(KeyError):
+                x[b"no"]
 
     def test_engines_read_a_bag(self):
         want = [b"%d" % i for i in range(100)]

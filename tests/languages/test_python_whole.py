@@ -164,6 +164,7 @@ class Fixtures(Case):
             codec = o["compression"] if o["compression"] in ("none", "zstd") else None
             with holdall.Bag(",".join(str(folder / part) for part in f["spec"].split(",")), codec=codec, **options) as bag:
                 self.assertEqual((len(bag), bag.compute_checksum().hex()), (f["n"], f["digest"]), f["name"])
+                self.assertEqual(bag[:1].approximate_bytes_per_record(), f["approximate_bytes_per_record"], f["name"])
                 for s in f["slices"]:
                     self.assertEqual(bag[slice(s["start"], s["stop"], s["step"])].compute_checksum().hex(), s["digest"], f["name"])
 

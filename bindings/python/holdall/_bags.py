@@ -130,6 +130,10 @@ class Bag(Container, collections.abc.Sequence):
             )
         return Records(out.value)
 
+    def read_range(self, start, count):
+        """Reads count consecutive records from record start on, as Records, as read() does."""
+        return self.read(start, count)
+
     def read_indices(self, indices):
         """Reads records by number, in the given order, as Records.
 
@@ -162,6 +166,52 @@ class Bag(Container, collections.abc.Sequence):
         indices: an iterable of record numbers, which may be endless; None: all records in order.
         """
         return Stream(self, indices, options)
+
+    def read_indices_iter(self, indices, **options):
+        """Returns a Stream of selected records, as stream() does.
+
+        indices: as of stream().
+        """
+        return self.stream(indices, **options)
+
+    def read_range_iter(self, start, count, **options):
+        """Returns a Stream of count consecutive records from record start on.
+
+        Raises RangeError past the end, before the first record.
+        """
+        start, count = whole(start), whole(count)
+        if start + count > len(self):
+            raise _errors.RangeError(f"records {start} to {start + count} of {len(self)}")
+        return self.stream(range(start, start + count), **options)
+
+    def __contains__(self, record):
+        return any(found == record for found in self)
+
+    def index(self, record, start=0, stop=None):
+        """Returns the number of the first record that equals record, from start on, before stop.
+
+        Reads the records in order: an Index finds many of them faster. Raises ValueError if no
+        record is equal.
+        """
+        chosen = range(len(self))[slice(start, stop)]
+        with self.read_range_iter(chosen.start, len(chosen)) as stream:
+            for found in stream:
+                if found == record:
+                    return stream.number
+        raise ValueError("no record is equal")
+
+    def count(self, record):
+        """Returns how many records equal record. Reads all of them in order."""
+        return sum(found == record for found in self)
+
+    def approximate_bytes_per_record(self):
+        """Returns the stored bytes per record, without the limits; 0.0 without records.
+
+        Those of the whole bag for a slice.
+        """
+        with self._lock:
+            records = sum(count for _, count in self.shards)
+            return (self.stored_bytes - 8 * records) / records if records else 0.0
 
     def epoch(self, seed, epoch=0, rank=0, world=1, position=0, **options):
         """Returns a Stream of every record once, in shuffled order.
@@ -345,6 +395,21 @@ class Index(Handle):
         lambda self: self._get("bag_index_damaged_count"),
         doc="Number of corrupt records, which are not in the index.",
     )
+
+    def get(self, key, default=None):
+        """Returns the number of the first record that equals the key, or default."""
+        found = self.first(key)
+        return default if found is None else found
+
+    def __getitem__(self, key):
+        """Returns the number of the first record that equals the key. Raises KeyError if none."""
+        found = self.first(key)
+        if found is None:
+            raise KeyError(key)
+        return found
+
+    def __contains__(self, key):
+        return self.first(key) is not None
 
     def first(self, key):
         """Returns the number of the first record that equals the key, or None."""
