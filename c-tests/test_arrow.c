@@ -230,6 +230,12 @@ static void invalid_exports_are_refused(void)
     GIVES(HOLDALL_E_RANGE, holdall_table_to_arrow(t, UINT64_MAX, 2, 0, &s, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_to_arrow(t, 0, ROWS, 0, NULL, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_to_arrow(NULL, 0, ROWS, 0, &s, &err));
+    const char *const names[] = {"p", "none"};
+    memset(&s, 0xee, sizeof s);
+    GIVES(HOLDALL_E_ARGUMENT, holdall_table_columns_to_arrow(t, 0, ROWS, 2, names, 0, &s, &err));
+    CHECK(s.release == NULL && strstr(err.message, "none") != NULL);
+    GIVES(HOLDALL_E_ARGUMENT, holdall_table_columns_to_arrow(t, 0, ROWS, 2, NULL, 0, &s, &err));
+    GIVES(HOLDALL_E_RANGE, holdall_table_columns_to_arrow(t, 1, ROWS, 1, names, 0, &s, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_append_arrow(t, NULL, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_bag_to_arrow(NULL, 0, 0, 0, &s, &err));
 

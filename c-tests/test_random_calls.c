@@ -513,6 +513,19 @@ static void some_points(const holdall_table *t, const uint64_t **rows, size_t *c
     some_memory(t, *count, n, column_names, dsts, sizes);
 }
 
+static void some_names(const holdall_table *t, uint32_t *n, const char *const **column_names)
+{
+    static const char *names[4];
+    const uint32_t all = holdall_table_column_count(t);
+    *n = (uint32_t)below(5);
+    for (uint32_t k = 0; k < *n; k++) {
+        const uint32_t i = (uint32_t)below(all > 0 ? all : 1);
+        const char *name = holdall_table_column_name(t, i);
+        names[k] = name == NULL || once_in(20) ? a_name() : name;
+    }
+    *column_names = names;
+}
+
 static void a_column(const holdall_table *t, const char **dtype, size_t *bytes)
 {
     uint64_t rows = holdall_table_row_count(t);
@@ -610,8 +623,12 @@ static struct ArrowArrayStream *a_stream(void)
     holdall_table *t;
     if (holdall_table_open(in_tmp("f"), HOLDALL_READ, NULL, &t, NULL) != HOLDALL_OK)
         return stream;
-    if (holdall_table_to_arrow(t, 0, holdall_table_row_count(t), below(9), stream, NULL) !=
-        HOLDALL_OK)
+    const uint64_t rows = holdall_table_row_count(t);
+    const char *const name = below(2) ? holdall_table_column_name(t, 0) : "none";
+    const holdall_status status =
+        below(2) ? holdall_table_to_arrow(t, 0, rows, below(9), stream, NULL)
+                 : holdall_table_columns_to_arrow(t, 0, rows, 1, &name, below(9), stream, NULL);
+    if (status != HOLDALL_OK)
         CHECK(stream->release == NULL);
     holdall_table_close(t);
     return stream;

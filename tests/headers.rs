@@ -67,15 +67,15 @@ const CHAPTERS: &[Chapter] = &[
     chapter(
         "storage",
         "storage",
-        "storage: functions of the caller in place of local files",
+        "storage: memory or functions in place of local files",
     ),
 ];
 
 /// The maximum length of a line.
 const COLUMNS: usize = 100;
 
-/// The maximum number of words in the comments of all headers.
-const WORDS: usize = 9_000;
+/// The maximum number of words in the comments of all headers, per function.
+const WORDS: usize = 58;
 
 /// Types that Arrow specifies, before the functions that use them.
 const ARROW: &str = "\
@@ -462,8 +462,12 @@ fn the_headers_are_current() {
 
 #[test]
 fn the_headers_are_short() {
-    let mut total = 0;
+    let (mut total, mut functions) = (0, 0);
     for (name, text) in headers(root()) {
+        functions += text
+            .lines()
+            .filter(|line| line.starts_with("HOLDALL_API"))
+            .count();
         for (i, line) in text.lines().enumerate() {
             let length = line.chars().count();
             assert!(length <= COLUMNS, "{name}:{}: {length} columns", i + 1);
@@ -475,10 +479,10 @@ fn the_headers_are_short() {
         println!("{count:6} {name}");
         total += count;
     }
-    println!("{total:6}");
+    println!("{total:6} of {functions} functions");
     assert!(
-        total <= WORDS,
-        "{total} words of comments (at most {WORDS})"
+        total <= WORDS * functions,
+        "{total} words of comments of {functions} functions (at most {WORDS} a function)"
     );
 }
 

@@ -52,6 +52,25 @@ func (t *Table) Arrow(start, count, batch uint64) (*ArrowStream, error) {
 		})
 }
 
+// ColumnsArrow exports rows of the named columns, in this order, as Arrow does; other columns are
+// not read. names nil stands for all columns. Errors: ErrArgument if there is no such column.
+func (t *Table) ColumnsArrow(names []string, start, count, batch uint64) (*ArrowStream, error) {
+	if names == nil {
+		return t.Arrow(start, count, batch)
+	}
+	if err := checked("arrow", names...); err != nil {
+		return nil, err
+	}
+	room := arena{}
+	defer room.free()
+	list := room.texts(names)
+	return newArrowStream(t.handle, "arrow",
+		func(p unsafe.Pointer, out *C.struct_ArrowArrayStream, c *call) C.holdall_status {
+			return C.holdall_table_columns_to_arrow((*C.holdall_table)(p), C.uint64_t(start),
+				C.uint64_t(count), C.uint32_t(len(names)), list, C.uint64_t(batch), out, &c.err)
+		})
+}
+
 // Arrow exports count records from record start on as a stream with one field, "record", in batches
 // of batch records; batch 0: as many as the library chooses. Errors: ErrRange if there are fewer
 // records.

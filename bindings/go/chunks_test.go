@@ -243,6 +243,10 @@ func TestTable(t *testing.T) {
 	if to.RowCount() != 3 || must(tab.Arrow(0, 2, 0)).Close() != nil {
 		t.Fatal(to.RowCount())
 	}
+	done(t, must(tab.ColumnsArrow([]string{"key"}, 0, 2, 0)).Close())
+	done(t, must(tab.ColumnsArrow(nil, 0, 2, 0)).Close())
+	_, err = tab.ColumnsArrow([]string{"none"}, 0, 2, 0)
+	is(t, err, ErrArgument)
 	name := make([]byte, 9)
 	done(t, must(to.Column("name")).ReadBytes(Box{}, name))
 	if string(name) != "ab\x00xyzxyz" {

@@ -87,7 +87,79 @@ func (m Memory) ReadAt(name string, p []byte, at int64) (int, error) {
 	return n, nil
 }
 
-// UseStorage replaces the path of a call, which must then be "", by a storage, for reading. Several
+// MemoryFiles is a Storage of files in memory that can be written. Containers that are created with
+// UseStorage of it, and the path "", are in its file "", or are folders of its files. Writers exclude
+// each other, as on a disk.
+type MemoryFiles struct{ *handle }
+
+// NewMemoryFiles returns a storage without files.
+func NewMemoryFiles() (*MemoryFiles, error) {
+	free := func(p unsafe.Pointer) { C.holdall_storage_free((*C.holdall_storage)(p)) }
+	h, err := open("create files in memory", nil, free,
+		func(_ *C.holdall_options, c *call) C.holdall_status {
+			return C.holdall_storage_new_memory((**C.holdall_storage)(unsafe.Pointer(&c.out)), &c.err)
+		})
+	if err != nil {
+		return nil, err
+	}
+	return &MemoryFiles{h}, nil
+}
+
+// File returns a copy of a file. The name "" is that of a container in one file.
+func (m *MemoryFiles) File(name string) (content []byte, err error) {
+	var bytes unsafe.Pointer
+	var n C.size_t
+	room := arena{}
+	defer room.free()
+	err = m.change("read a file", func(p unsafe.Pointer, c *call) C.holdall_status {
+		status := C.holdall_storage_get_file((*C.holdall_storage)(p), room.text(name), &bytes, &n, &c.err)
+		if status == C.HOLDALL_OK {
+			content = append([]byte{}, unsafe.Slice((*byte)(bytes), int(n))...)
+		}
+		return status
+	})
+	return content, err
+}
+
+// Put stores a file, which is copied. Open containers keep a previous file of this name.
+func (m *MemoryFiles) Put(name string, content []byte) error {
+	room := arena{}
+	defer room.free()
+	return m.change("store a file", func(p unsafe.Pointer, c *call) C.holdall_status {
+		return C.holdall_storage_put_file((*C.holdall_storage)(p), room.text(name), room.bytes(content),
+			C.size_t(len(content)), &c.err)
+	})
+}
+
+// Names returns the names of all files.
+func (m *MemoryFiles) Names() (names []string, err error) {
+	err = m.change("list files", func(p unsafe.Pointer, c *call) C.holdall_status {
+		count := C.holdall_storage_file_count((*C.holdall_storage)(p))
+		for i := C.size_t(0); i < count; i++ {
+			names = append(names, C.GoString(C.holdall_storage_file_name((*C.holdall_storage)(p), i)))
+		}
+		return C.HOLDALL_OK
+	})
+	return names, err
+}
+
+// Size returns the size of a file in bytes.
+func (m *MemoryFiles) Size(name string) (int64, error) {
+	content, err := m.File(name)
+	return int64(len(content)), err
+}
+
+// ReadAt copies bytes of a file at offset at to p.
+func (m *MemoryFiles) ReadAt(name string, p []byte, at int64) (int, error) {
+	content, err := m.File(name)
+	if err != nil {
+		return 0, err
+	}
+	return Memory(content).ReadAt("", p, at)
+}
+
+// UseStorage replaces the path of a call, which must then be "", by a storage, which is for reading
+// unless it is a MemoryFiles. Several
 // are the shards of OpenBag. A bag in a storage has no file name that shows whether its records are
 // compressed: pass Compress(CodecZstd) if they are.
 func UseStorage(storages ...Storage) Option {
@@ -105,6 +177,12 @@ func UseStorage(storages ...Storage) Option {
 			if storage == nil {
 				return keep, c.say(C.HOLDALL_E_ARGUMENT, "the storage is nil")
 			}
+			if files, is := storage.(*MemoryFiles); is {
+				if status := files.share(&handles[i], c); status != C.HOLDALL_OK {
+					return keep, status
+				}
+				continue
+			}
 			f, status := newStorage(storage, &handles[i], c)
 			if status != C.HOLDALL_OK {
 				return keep, status
@@ -113,6 +191,15 @@ func UseStorage(storages ...Storage) Option {
 		}
 		return keep, C.holdall_options_set_storage(o, &handles[0], C.uint32_t(len(storages)), &c.err)
 	}}
+}
+
+// share returns another C handle of the files.
+func (m *MemoryFiles) share(out **C.holdall_storage, c *call) C.holdall_status {
+	if !m.enter() {
+		return c.say(C.HOLDALL_E_STATE, "the files in memory are closed")
+	}
+	defer m.leave()
+	return C.holdall_storage_clone((*C.holdall_storage)(m.p), out, &c.err)
 }
 
 // newStorage passes a storage to C. C calls destroy when no handle uses the storage any more, so

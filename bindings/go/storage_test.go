@@ -106,6 +106,43 @@ func TestStorageInMemory(t *testing.T) {
 	is(t, err, ErrUnsupported)
 }
 
+func TestMemoryFiles(t *testing.T) {
+	files := must(NewMemoryFiles())
+	s := must(CreateSchunk("", Create, B2Frame, 1, UseStorage(files)))
+	must(s.Write([]byte("abc")))
+	done(t, s.Commit())
+	first := must(files.File(""))
+	_, err := OpenSchunk("", Append, UseStorage(files))
+	is(t, err, ErrBusy)
+	must(s.Write([]byte("def")))
+	done(t, s.Commit())
+	done(t, s.Close())
+	same(t, must(files.Names()), []string{""})
+	others := must(NewMemoryFiles())
+	done(t, others.Put("", first))
+	for i, from := range []Storage{files, others, Memory(first)} {
+		s = must(OpenSchunk("", ReadOnly, UseStorage(from)))
+		if s.Len() != []uint64{6, 3, 3}[i] {
+			t.Fatal(i, s.Len())
+		}
+		done(t, s.Close())
+	}
+	if n := must(others.Size("")); n != int64(len(first)) {
+		t.Fatal(n)
+	}
+	part := make([]byte, 4)
+	if must(others.ReadAt("", part, 2)) != 4 || string(part) != string(first[2:6]) {
+		t.Fatal(part)
+	}
+	_, err = files.File("none")
+	is(t, err, ErrMissing)
+	done(t, files.Close())
+	_, err = files.Names()
+	is(t, err, ErrState)
+	_, err = OpenSchunk("", ReadOnly, UseStorage(files))
+	is(t, err, ErrState)
+}
+
 func TestStorageOfShards(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.bagz")
 	w := must(WriteBag(path, Create))

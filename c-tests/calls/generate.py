@@ -36,6 +36,7 @@ OPTIONAL = {
     # all columns
     ("holdall_table_read_rows", "names"),
     ("holdall_table_read_points", "names"),
+    ("holdall_table_columns_to_arrow", "names"),
     # all records in order
     ("holdall_bag_stream_open", "next"),
     # returns only the number of records
@@ -68,6 +69,7 @@ ARGUMENTS = {
     ("int64_t", "value"): "a_constant()",
     ("size_t", "typesize"): "(size_t)a_number()",
     ("size_t", "count"): "(size_t)a_number()",
+    ("size_t", "i"): "(size_t)a_number()",
     ("const char *", "path"): "a_path()",
     ("const char *", "spec"): "a_path()",
     ("const char *", "name"): "a_name()",
@@ -103,6 +105,7 @@ GROUPS = [
     (["count", "columns", "sizes"], "some_rows"),
     (["start", "count", "step", "column_count", "names", "dsts", "dst_sizes"], "some_columns"),
     (["rows", "n", "column_count", "names", "dsts", "dst_sizes"], "some_points"),
+    (["column_count", "names"], "some_names"),
     (["bytes", "n"], "some_bytes"),
     (["value", "n"], "a_value"),
     (["column", "start", "count", "src_size"], "some_cells"),

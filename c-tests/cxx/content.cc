@@ -332,6 +332,11 @@ void tables()
     EXPECT(batch && batch->length == 3 &&
            static_cast<const std::int64_t *>(batch->children[0]->buffers[1])[2] == 3);
     EXPECT(!rows.next());
+    batch = back.to_arrow({"id", "position"}, 1, 2).next();
+    EXPECT(batch && batch->length == 2 && batch->n_children == 2 &&
+           static_cast<const std::int64_t *>(batch->children[0]->buffers[1])[1] == 3);
+    EXPECT(back.to_arrow(std::vector<std::string>{}).schema()->n_children == 0);
+    failure(HOLDALL_E_ARGUMENT, [&] { back.to_arrow({"none"}, 0, 1); });
     table copy = table::create(
         scratch("copy.bcolz"), mode::create, format::bcolz,
         {{"name", "|S4"}, {"position", "('<f8', (2,))"}, {"id", "<i8"}, {"flag", "|b1"}});

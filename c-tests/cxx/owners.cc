@@ -237,6 +237,20 @@ void storages()
     const schunk s("", mode::read, options().storage(storage::from_memory(copy)));
     EXPECT(s.read<std::uint32_t>(400, 2) == (std::vector<std::uint32_t>{100, 101}));
 
+    // in memory: taken out and put in
+    storage files = storage::new_memory();
+    {
+        schunk made = schunk::create("", mode::create, format::b2frame, 1, options().storage(files));
+        made.append(std::string("abc"));
+        made.commit();
+    }
+    EXPECT(files.files() == std::vector<std::string>{""});
+    storage others = storage::new_memory();
+    others.put_file("", files.file());
+    EXPECT(schunk("", mode::read, options().storage(others)).nbytes() == 3);
+    EXPECT(others.file().size() == files.file().size());
+    failure(HOLDALL_E_MISSING, [&] { files.file("none"); });
+
     // several: the shards of a bag
     const std::string path = scratch("shard.bag");
     bag_writer w(path);

@@ -78,6 +78,18 @@ holdall_status holdall_table_to_arrow(const holdall_table *table,
                                       struct ArrowArrayStream *out,
                                       holdall_error *err);
 
+/* Exports only these columns, as holdall_table_to_arrow(). names, column_count: as for
+ * holdall_table_read_rows(). */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_columns_to_arrow(const holdall_table *table,
+                                              uint64_t start,
+                                              uint64_t count,
+                                              uint32_t column_count,
+                                              const char *const *names,
+                                              uint64_t batch,
+                                              struct ArrowArrayStream *out,
+                                              holdall_error *err);
+
 /* Appends the rows of an Arrow stream, which is always taken over, and released when read. Its
  * fields must be all columns of the table, by name, in any order. Every value must convert
  * exactly; docs/languages.md lists the conversions. A null becomes NaN or NaT. After an error

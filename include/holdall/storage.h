@@ -1,4 +1,4 @@
-/* holdall/storage.h - storage: functions of the caller in place of local files. */
+/* holdall/storage.h - storage: files in memory, or functions of the caller, in place of local files. */
 /* Generated from src/capi/; do not edit. */
 #ifndef HOLDALL_STORAGE_H
 #define HOLDALL_STORAGE_H
@@ -70,6 +70,46 @@ holdall_status holdall_storage_from_memory(const void *bytes,
                                            size_t n,
                                            holdall_storage **out,
                                            holdall_error *err);
+
+/* Creates an empty, writable storage in memory. Writers exclude each other. The last handle that
+ * uses it frees the files. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_storage_new_memory(holdall_storage **out,
+                                          holdall_error *err);
+
+/* Creates another handle of the same storage. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_storage_clone(const holdall_storage *storage,
+                                     holdall_storage **out,
+                                     holdall_error *err);
+
+/* Gets a file of holdall_storage_new_memory() without a copy. The bytes stay unchanged, also by
+ * commits, until the next call for this name, or until the handle is freed.
+ *
+ * Returns:
+ * - HOLDALL_E_MISSING: no such file.
+ * - HOLDALL_E_UNSUPPORTED: another storage. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_storage_get_file(holdall_storage *storage,
+                                        const char *name,
+                                        const void **bytes,
+                                        size_t *n,
+                                        holdall_error *err);
+
+/* Puts a copy of n bytes into holdall_storage_new_memory() as a file. Open handles keep the
+ * previous file of this name. Returns as holdall_storage_get_file(). */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_storage_put_file(holdall_storage *storage,
+                                        const char *name,
+                                        const void *bytes,
+                                        size_t n,
+                                        holdall_error *err);
+
+/* Returns the current number of files of holdall_storage_new_memory(); otherwise 0. */
+HOLDALL_API size_t holdall_storage_file_count(holdall_storage *storage);
+
+/* Returns the name of file i, valid until the next holdall_storage_file_count(), or NULL. */
+HOLDALL_API const char *holdall_storage_file_name(const holdall_storage *storage, size_t i);
 
 /* Frees a storage, also while options or handles use it. */
 HOLDALL_API void holdall_storage_free(holdall_storage *storage);

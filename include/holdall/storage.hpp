@@ -103,6 +103,35 @@ public:
         detail::call(holdall_storage_from_memory, detail::some(file), file.size(), out.put());
         return out;
     }
+    // Creates storage in memory that can be written.
+    static storage new_memory()
+    {
+        storage out;
+        detail::call(holdall_storage_new_memory, out.put());
+        return out;
+    }
+    // Returns a file of new_memory() without a copy: the frame if the name is "". The bytes are
+    // valid until the next call with this name, or the destruction of this object.
+    bytes file(const std::string &name = "")
+    {
+        const void *data;
+        std::size_t size;
+        detail::call(holdall_storage_get_file, get(), name.c_str(), &data, &size);
+        return bytes(data, size);
+    }
+    // Puts a file into new_memory(), which copies the bytes.
+    void put_file(const std::string &name, bytes content)
+    {
+        detail::call(holdall_storage_put_file, get(), name.c_str(), detail::some(content), content.size());
+    }
+    // Returns the names of the files of new_memory().
+    std::vector<std::string> files()
+    {
+        std::vector<std::string> names(holdall_storage_file_count(get()));
+        for (std::size_t i = 0; i < names.size(); i++)
+            names[i] = holdall_storage_file_name(get(), i);
+        return names;
+    }
     // Creates storage from functions, which are alive as long as a handle that was opened from it.
     explicit storage(std::shared_ptr<storage_functions> from)
     {

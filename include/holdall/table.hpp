@@ -160,6 +160,18 @@ public:
         return out;
     }
     arrow_stream to_arrow() const { return to_arrow(0, row_count()); }
+    // Returns rows of some columns, in this order; other columns are not read.
+    arrow_stream to_arrow(const std::vector<std::string> &columns, std::uint64_t start, std::uint64_t count, std::uint64_t batch = 0) const
+    {
+        std::vector<const char *> names;
+        for (const std::string &name : columns)
+            names.push_back(name.c_str());
+        names.push_back(nullptr); // data() of an empty vector may be null, which stands for all columns
+        arrow_stream out;
+        call(holdall_table_columns_to_arrow, get(), start, count, static_cast<std::uint32_t>(columns.size()), names.data(), batch, out.get());
+        return out;
+    }
+    arrow_stream to_arrow(const std::vector<std::string> &columns) const { return to_arrow(columns, 0, row_count()); }
     // Appends the rows of a stream, which is read to its end and released.
     void append_arrow(arrow_stream stream) { append_arrow(stream.get()); }
     void append_arrow(ArrowArrayStream *stream) { call(holdall_table_append_arrow, get(), stream); }

@@ -1,7 +1,7 @@
 //! Where a container is: a path, or a storage of the caller.
 #![forbid(unsafe_code)]
 
-use super::{Error, Result, Storage, storage};
+use super::{Error, MemoryStorage, Result, Storage, storage};
 use crate::array::NewLocation;
 use crate::error::{Result as EngineResult, fail};
 use crate::io::Folder;
@@ -146,6 +146,18 @@ impl From<OsString> for Location {
 impl From<PathBuf> for Location {
     fn from(path: PathBuf) -> Location {
         Location(Target::Path(path.into()))
+    }
+}
+
+impl From<&MemoryStorage> for Location {
+    fn from(storage: &MemoryStorage) -> Location {
+        Location(Target::Folders(vec![storage.folder()]))
+    }
+}
+
+impl From<MemoryStorage> for Location {
+    fn from(storage: MemoryStorage) -> Location {
+        Location::from(&storage)
     }
 }
 

@@ -1,8 +1,10 @@
 //! Storage that the caller implements.
 #![forbid(unsafe_code)]
 
+use super::{Error, Result};
 use crate::io::Folder;
 use crate::io::functions::{FunctionError, FunctionResult, Functions, FunctionsFolder};
+use crate::io::memory_files::MemoryFiles;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::sync::Arc;
@@ -111,6 +113,60 @@ pub trait Storage: Send + Sync {
     /// Returns the names of the files and folders in a folder; `""` is the root. Only containers
     /// that are folders need it.
     fn list(&self, folder: &str) -> io::Result<Vec<String>>;
+}
+
+/// Files in memory that can be written: a container that is no file.
+///
+/// A container of one file, such as a frame, has the name `""`. Clones share the files. Writers
+/// exclude each other as on a disk. All methods may be called from several threads.
+///
+/// # Examples
+///
+/// ```
+/// use holdall::{Array, ArrayLayout, Format, MemoryStorage, Options};
+///
+/// let memory = MemoryStorage::new();
+/// let layout = ArrayLayout::new(Format::B2nd);
+/// let mut array = Array::create(&memory, "<i4", &[3], &layout, &Options::new())?;
+/// array.write(.., &[1i32, 2, 3])?;
+/// array.commit()?;
+///
+/// let frame = memory.bytes("")?; // the bytes of a .b2nd file, not copied
+/// let other = MemoryStorage::new();
+/// other.put("", frame.to_vec());
+/// assert_eq!(Array::open(&other)?.shape(), [3]);
+/// # Ok::<(), holdall::Error>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct MemoryStorage(Arc<MemoryFiles>);
+
+impl MemoryStorage {
+    /// Creates a storage without files.
+    pub fn new() -> MemoryStorage {
+        MemoryStorage::default()
+    }
+
+    /// Returns the names of all files, in order.
+    pub fn names(&self) -> Vec<OsString> {
+        self.0.names()
+    }
+
+    /// Returns the content of a file as of now, without a copy. A later commit does not change it:
+    /// the first one copies the file.
+    ///
+    /// It fails with [`Status::Missing`](crate::Status::Missing) if the file does not exist.
+    pub fn bytes(&self, name: impl AsRef<OsStr>) -> Result<Arc<Vec<u8>>> {
+        self.0.snapshot(name.as_ref()).map_err(Error)
+    }
+
+    /// Stores a file. Replaces a file of this name; open handles keep the previous one.
+    pub fn put(&self, name: impl AsRef<OsStr>, bytes: Vec<u8>) {
+        self.0.put(name.as_ref(), bytes);
+    }
+
+    pub(super) fn folder(&self) -> Arc<dyn Folder> {
+        self.0.clone()
+    }
 }
 
 /// Returns the folder of the engine on top of a storage.

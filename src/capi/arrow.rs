@@ -2,10 +2,11 @@
 
 use super::bag::holdall_bag;
 use super::guard::*;
-use super::table::holdall_table;
+use super::table::{columns_of, holdall_table};
 use crate::arrow::batch_source::{BagStream, Source, TableStream};
 use crate::arrow::ffi::{ArrowArrayStream, Stream};
 use crate::error::{Result, fail};
+use std::ffi::c_char;
 
 /// Exports a source of batches as a stream. After an error `*out` is a released stream.
 fn give_stream<S: Source + 'static>(
@@ -55,6 +56,35 @@ pub unsafe extern "C" fn holdall_table_to_arrow(
         give_stream(out, || {
             let (table, columns) = (t.inner.clone(), (0..t.inner.columns().len()).collect());
             TableStream::new(table, columns, (start, count), batch, t.arrow_options)
+        })
+    })
+}
+
+/// Exports only these columns, as holdall_table_to_arrow(). names, column_count: as for
+/// holdall_table_read_rows().
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_table_columns_to_arrow(
+    table: *const holdall_table,
+    start: u64,
+    count: u64,
+    column_count: u32,
+    names: *const *const c_char,
+    batch: u64,
+    out: *mut ArrowArrayStream,
+    err: *mut holdall_error,
+) -> holdall_status {
+    give_none(out);
+    guard_handle(borrow(table), err, |t| {
+        give_stream(out, || {
+            let columns = columns_of(&t.inner, column_count, names)?;
+            TableStream::new(
+                t.inner.clone(),
+                columns,
+                (start, count),
+                batch,
+                t.arrow_options,
+            )
         })
     })
 }

@@ -6,8 +6,10 @@ use crate::error::{Result, fail};
 use crate::io::Folder;
 use crate::io::functions::{FunctionError, FunctionResult, Functions, FunctionsFolder};
 use crate::io::memory::MemoryFolder;
+use crate::io::memory_files::MemoryFiles;
 use crate::os::OsStrExt;
 use crate::watch::{Reopen, Source, Watch};
+use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_void};
 use std::sync::Arc;
 
@@ -17,6 +19,43 @@ use std::sync::Arc;
 /// "data/__0.blp", "chunks.b2frame". There is no lock: the caller must ensure a single writer.
 pub struct holdall_storage {
     pub(super) folder: Arc<dyn Folder>,
+    /// The files, if they can be got and put.
+    memory: Option<BorrowedFiles>,
+}
+
+/// Files in memory, and what the caller has borrowed from them.
+struct BorrowedFiles {
+    files: Arc<MemoryFiles>,
+    names: Vec<CString>,
+    contents: BTreeMap<OsString, Arc<Vec<u8>>>,
+}
+
+impl BorrowedFiles {
+    fn new(files: Arc<MemoryFiles>) -> BorrowedFiles {
+        BorrowedFiles {
+            files,
+            names: Vec::new(),
+            contents: BTreeMap::new(),
+        }
+    }
+}
+
+impl holdall_storage {
+    fn new(folder: Arc<dyn Folder>) -> holdall_storage {
+        holdall_storage {
+            folder,
+            memory: None,
+        }
+    }
+
+    fn memory(&mut self) -> Result<&mut BorrowedFiles> {
+        self.memory.as_mut().ok_or_else(|| {
+            fail!(
+                Unsupported,
+                "storage: its files are not in memory of the library; holdall_storage_new_memory() creates such a storage"
+            )
+        })
+    }
 }
 
 /// What a call opens or creates.
@@ -302,9 +341,9 @@ pub unsafe extern "C" fn holdall_storage_from_functions(
         give(out, || {
             let table = read_table(functions)?;
             let functions: Arc<dyn Functions> = Arc::new(Table(table));
-            Ok(holdall_storage {
-                folder: Arc::new(FunctionsFolder::new(functions)),
-            })
+            Ok(holdall_storage::new(Arc::new(FunctionsFolder::new(
+                functions,
+            ))))
         })
     })
 }
@@ -369,10 +408,123 @@ pub unsafe extern "C" fn holdall_storage_from_memory(
     guard(err, || {
         give(out, || {
             let bytes: &'static [u8] = slice(bytes.cast(), n, "bytes")?;
+            Ok(holdall_storage::new(Arc::new(MemoryFolder::new(bytes))))
+        })
+    })
+}
+
+/// Creates an empty, writable storage in memory. Writers exclude each other. The last handle that
+/// uses it frees the files.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_storage_new_memory(
+    out: *mut *mut holdall_storage,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard(err, || {
+        give(out, || {
+            let files = Arc::new(MemoryFiles::default());
             Ok(holdall_storage {
-                folder: Arc::new(MemoryFolder::new(bytes)),
+                folder: files.clone(),
+                memory: Some(BorrowedFiles::new(files)),
             })
         })
+    })
+}
+
+/// Creates another handle of the same storage.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_storage_clone(
+    storage: *const holdall_storage,
+    out: *mut *mut holdall_storage,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard(err, || {
+        give(out, || {
+            let storage = borrow(storage).ok_or_else(|| fail!(Argument, "storage is NULL"))?;
+            let files = storage
+                .memory
+                .as_ref()
+                .map(|memory| Arc::clone(&memory.files));
+            Ok(holdall_storage {
+                folder: Arc::clone(&storage.folder),
+                memory: files.map(BorrowedFiles::new),
+            })
+        })
+    })
+}
+
+/// Gets a file of holdall_storage_new_memory() without a copy. The bytes stay unchanged, also by
+/// commits, until the next call for this name, or until the handle is freed.
+///
+/// Returns:
+/// - HOLDALL_E_MISSING: no such file.
+/// - HOLDALL_E_UNSUPPORTED: another storage.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_storage_get_file(
+    storage: *mut holdall_storage,
+    name: *const c_char,
+    bytes: *mut *const c_void,
+    n: *mut usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard(err, || {
+        let (bytes, n) = (required(bytes, "bytes")?, required(n, "n")?);
+        let memory = required(storage, "storage")?.memory()?;
+        let name = string(name, "name")?;
+        memory.contents.remove(name);
+        let content = memory.files.snapshot(name)?;
+        (*bytes, *n) = (content.as_ptr().cast(), content.len());
+        memory.contents.insert(name.to_owned(), content);
+        Ok(HOLDALL_OK)
+    })
+}
+
+/// Puts a copy of n bytes into holdall_storage_new_memory() as a file. Open handles keep the
+/// previous file of this name. Returns as holdall_storage_get_file().
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_storage_put_file(
+    storage: *mut holdall_storage,
+    name: *const c_char,
+    bytes: *const c_void,
+    n: usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard(err, || {
+        let memory = required(storage, "storage")?.memory()?;
+        let mut content = crate::alloc::with_capacity(n)?;
+        content.extend_from_slice(slice(bytes.cast(), n, "bytes")?);
+        memory.files.put(string(name, "name")?, content);
+        Ok(HOLDALL_OK)
+    })
+}
+
+/// Returns the current number of files of holdall_storage_new_memory(); otherwise 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_storage_file_count(storage: *mut holdall_storage) -> usize {
+    guard_value(0, || {
+        let Some(memory) = borrow_mut(storage).and_then(|s| s.memory.as_mut()) else {
+            return 0;
+        };
+        let names = memory.files.names();
+        memory.names = names.iter().filter_map(|name| c_name(name).ok()).collect();
+        memory.names.len()
+    })
+}
+
+/// Returns the name of file i, valid until the next holdall_storage_file_count(), or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_storage_file_name(
+    storage: *const holdall_storage,
+    i: usize,
+) -> *const c_char {
+    guard_value(std::ptr::null(), || {
+        let names = borrow(storage).and_then(|s| s.memory.as_ref());
+        let name = names.and_then(|memory| memory.names.get(i));
+        name.map_or(std::ptr::null(), |name| name.as_ptr())
     })
 }
 

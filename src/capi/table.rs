@@ -336,6 +336,28 @@ pub unsafe extern "C" fn holdall_table_get_info(
     })
 }
 
+/// Returns the indices of the columns that a caller names: all if `names` is NULL.
+pub(super) fn columns_of(
+    table: &Table<holdall_array>,
+    column_count: u32,
+    names: *const *const c_char,
+) -> Result<Vec<usize>> {
+    let (n, have) = (column_count as usize, table.columns().len());
+    if !names.is_null() {
+        let names = slice(names, n, "names")?.iter();
+        return names
+            .map(|name| table.column_index(utf8(*name, "names")?))
+            .collect();
+    }
+    if n != have {
+        return Err(fail!(
+            Argument,
+            "column_count: {n} (expected {have}, all columns, because names is NULL)"
+        ));
+    }
+    Ok((0..n).collect())
+}
+
 /// The columns that a caller reads: their indices, and one buffer for each.
 struct Requested<'a> {
     columns: Vec<usize>,
@@ -352,22 +374,9 @@ impl<'a> Requested<'a> {
         dsts: *const *mut c_void,
         dst_sizes: *const usize,
     ) -> Result<Requested<'a>> {
-        let (n, have) = (column_count as usize, table.columns().len());
-        let columns = if names.is_null() && n != have {
-            Err(fail!(
-                Argument,
-                "column_count: {n} (expected {have}, all columns, because names is NULL)"
-            ))
-        } else if names.is_null() {
-            Ok((0..n).collect())
-        } else {
-            let names = slice(names, n, "names")?.iter();
-            names
-                .map(|name| table.column_index(utf8(*name, "names")?))
-                .collect()
-        }?;
+        let n = column_count as usize;
         Ok(Requested {
-            columns,
+            columns: columns_of(table, column_count, names)?,
             progress: table.progress(),
             dsts: slice(dsts, n, "dsts")?,
             dst_sizes: slice(dst_sizes, n, "dst_sizes")?,

@@ -12,12 +12,17 @@ use std::ffi::OsStr;
 use std::fs::{self, OpenOptions, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Suffix of a lock file's name.
 pub const SUFFIX: &str = ".holdall-lock";
 
 /// A lock, held until the value is dropped.
-pub struct Lock(Option<HeldLock>);
+pub struct Lock {
+    held: Option<HeldLock>,
+    /// A lock of files in memory, held while this exists.
+    _token: Option<Arc<()>>,
+}
 
 struct HeldLock {
     /// The open lock file. `None` if a file of another user has its name.
@@ -35,7 +40,18 @@ type TryLock = fn(&fs::File) -> std::result::Result<(), TryLockError>;
 impl Lock {
     /// Returns an empty lock, for storage without locks. The caller must ensure a single writer.
     pub fn none() -> Lock {
-        Lock(None)
+        Lock {
+            held: None,
+            _token: None,
+        }
+    }
+
+    /// Returns a lock of files in memory, whose holder is this value.
+    pub(super) fn in_memory(token: Arc<()>) -> Lock {
+        Lock {
+            held: None,
+            _token: Some(token),
+        }
     }
 
     /// Takes the exclusive lock of this name in a folder.
@@ -84,19 +100,24 @@ impl Lock {
                 path.display()
             ));
         }
-        Ok(Lock(Some(HeldLock {
-            file,
-            path,
-            main,
-            owner: os::process(),
-            is_existing,
-        })))
+        Ok(Lock {
+            held: Some(HeldLock {
+                file,
+                path,
+                main,
+                owner: os::process(),
+                is_existing,
+            }),
+            _token: None,
+        })
     }
 
     /// Returns an error if the lock file was renamed, replaced or removed. Another writer may hold
     /// the lock then, so the caller must not commit.
     pub fn still_held(&self) -> Result<()> {
-        let Some(held) = &self.0 else { return Ok(()) };
+        let Some(held) = &self.held else {
+            return Ok(());
+        };
         let shown = held.path.display();
         let is_there = held
             .file
@@ -219,7 +240,7 @@ fn lock_main(path: &Path, try_lock: TryLock) -> Result<Option<fs::File>> {
 impl Drop for Lock {
     fn drop(&mut self) {
         // a forked child has a copy of this value, but its parent holds the lock
-        if let Some(held) = self.0.take().filter(|h| h.owner == os::process()) {
+        if let Some(held) = self.held.take().filter(|h| h.owner == os::process()) {
             // a child may still have the file open, so closing it would not unlock
             let _ = held.main.map(|main| main.unlock());
             match held.file {

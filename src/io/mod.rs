@@ -23,6 +23,7 @@ pub mod map;
 #[cfg(unix)]
 mod map_heuristic;
 pub mod memory;
+pub mod memory_files;
 pub mod object;
 pub mod overlay;
 pub mod read_buffer;

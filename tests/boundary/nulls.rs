@@ -40,6 +40,10 @@ fn functions_that_can_fail_do() {
             holdall_options_set_storage(no(), no(), no(), no()),
             holdall_storage_from_functions(no(), no(), no()),
             holdall_storage_from_memory(no(), no(), no(), no()),
+            holdall_storage_new_memory(no(), no()),
+            holdall_storage_clone(no(), no(), no()),
+            holdall_storage_get_file(no(), no(), no(), no(), no()),
+            holdall_storage_put_file(no(), no(), no(), no(), no()),
             holdall_identify(no(), no(), no(), no()),
             holdall_bag_files(no(), no(), no(), no(), no()),
             holdall_verify(no(), no(), no(), no(), no(), no()),
@@ -129,6 +133,7 @@ fn functions_that_can_fail_do() {
             holdall_bag_index_find(no(), no(), no(), no(), no(), no(), no()),
             holdall_bag_index_find_many(no(), no(), no(), no(), no(), no()),
             holdall_table_to_arrow(no(), no(), no(), no(), no(), no()),
+            holdall_table_columns_to_arrow(no(), no(), no(), no(), no(), no(), no(), no()),
             holdall_table_append_arrow(no(), no(), no()),
             holdall_bag_to_arrow(no(), no(), no(), no(), no(), no()),
         ]
@@ -146,6 +151,8 @@ fn functions_that_cannot_fail() {
         holdall_options_free(no());
         holdall_options_set_progress(no(), no(), no());
         holdall_storage_free(no());
+        holdall_storage_file_count(no());
+        holdall_storage_file_name(no(), no());
         holdall_version_number();
         // calls the codecs, which Miri does not run
         if !cfg!(miri) {

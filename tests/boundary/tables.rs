@@ -264,6 +264,14 @@ fn a_table_is_copied_through_arrow() {
         done(|err| holdall_table_to_arrow(from, 0, ROWS, 0, stream.as_mut_ptr(), err));
         let stream = stream.as_mut_ptr();
         (*stream).release.unwrap()(stream);
+        let (known, unknown) = ([c"n".as_ptr()], [c"none".as_ptr()]);
+        let columns =
+            |n, names, err| holdall_table_columns_to_arrow(from, 0, 2, n, names, 0, stream, err);
+        done(|err| columns(1, known.as_ptr(), err));
+        (*stream).release.unwrap()(stream);
+        refused(HOLDALL_E_ARGUMENT, |err| columns(1, unknown.as_ptr(), err));
+        refused(HOLDALL_E_ARGUMENT, |err| columns(99, std::ptr::null(), err));
+        assert!((*stream).release.is_none());
         holdall_table_close(from);
         holdall_table_close(to);
     }

@@ -340,6 +340,14 @@ def storage(f, k, path):
         f("bag_close", b)
     f("options_free", of_plain), f("storage_free", plain)
 
+    files = f.ok("storage_new_memory", OUT)
+    f.ok("storage_put_file", files, b"", content, len(content))
+    same([f.get("storage_file_count", files), f.get("storage_file_name", files, 0)], [1, b""])
+    shared = f.ok("storage_clone", files, OUT)
+    there, n = f.ok("storage_get_file", shared, b"", OUT, OUT)
+    same(c.string_at(there, n), content)
+    f("storage_free", shared), f("storage_free", files)
+
     _, o = new_storage()
     s = f.ok("schunk_create", None, create, k["HOLDALL_FORMAT_BLOSCPACK"], 1, o, OUT)
     f.ok("schunk_append", s, b"abc", 3)
@@ -520,6 +528,8 @@ def arrow(f, k, path):
     f.ok("table_to_arrow", t, 0, 1, 0, stream)
     f.ok("table_append_arrow", to, stream)
     same([f.get("table_row_count", to), stream[3]], [1, None])
+    f.ok("table_columns_to_arrow", t, 0, 1, 1, (c.c_char_p * 1)(b"a"), 0, stream)
+    release(stream)
     for table in (t, to):
         f("table_close", table)
     f("bag_close", bag)

@@ -165,6 +165,20 @@ class Tables(Case):
         self.assertEqual(arrow["value"].to_numpy().tolist(), rows["value"].tolist())
         self.assertEqual(arrow["name"].to_pylist(), [s.decode() for s in rows["name"]])
         self.assertEqual(arrow["pair"].to_pylist(), rows["pair"].tolist())
+        part = t.arrow(["value", "name"], 2, 5)
+        for _ in range(2):  # each use reads again
+            self.assertEqual(pa.table(part), arrow.select(["value", "name"]).slice(2, 5))
+        self.assertEqual(duckdb.sql("select count(*) from part").fetchall(), [(5,)])
+        requested = pa.schema([arrow.field("name"), arrow.field("value")])
+        self.assertEqual(pa.RecordBatchReader.from_stream(t, requested).read_all(), arrow.select(["name", "value"]))
+        self.assertEqual(pa.table(t.arrow([])).column_names, [])
+        other = pa.schema([("none", pa.int8())]).__arrow_c_schema__()
+        self.assertEqual(pa.RecordBatchReader._import_from_c_capsule(t.__arrow_c_stream__(other)).schema, arrow.schema)
+        with self.assertRaises(KeyError):
+            t.arrow(["none"])
+        for start, count in ((1, len(t)), (-1, 1), (len(t) + 1, None)):
+            with self.assertRaises(holdall.RangeError):
+                t.arrow(None, start, count)
         self.assertEqual(pl.DataFrame(t)["key"].to_list(), rows["key"].tolist())
         ((total,),) = duckdb.sql("select sum(key) from t").fetchall()
         self.assertEqual(total, rows["key"].sum())

@@ -116,6 +116,40 @@ class Storage(Case):
             t.commit()
         self.assertEqual(list(holdall.Table(memory)["a"][...]), [0, 1, 2, 3, 4])
 
+    def test_files_in_memory(self):
+        files, field = holdall.MemoryFiles(), np.arange(600.0).reshape(20, 30)
+        holdall.Array.save(files, field, chunk_shape=(5, 30))
+        before = files.file()
+        with holdall.Array(files, "a") as a:
+            with self.assertRaises(holdall.BusyError):
+                holdall.Array(files, "a")
+            a.append(field)
+            a.commit()
+        twice = np.concatenate([field, field])
+        np.testing.assert_array_equal(holdall.Array(files)[...], twice)
+        self.assertEqual((files.names, before.readonly), ([""], True))
+        np.testing.assert_array_equal(holdall.Array(holdall.MemoryFiles(before))[...], field)
+        frame = files.file()
+        path = self.path(".b2nd")
+        path.write_bytes(frame)
+        del files
+        gc.collect()
+        np.testing.assert_array_equal(holdall.Array(path)[...], twice)
+        self.assertEqual(path.read_bytes(), frame)  # a view outlives its storage
+        files = holdall.MemoryFiles()
+        with holdall.Table.create(files, {"a": "<i4"}) as t:
+            t.append({"a": np.arange(5)})
+            t.commit()
+        self.assertIn("a/meta/sizes", files.names)
+        with self.assertRaises(holdall.MissingError):
+            files.file("none")
+        files = [holdall.MemoryFiles(), Files()]
+        for part, some in enumerate(files):
+            with holdall.BagWriter(some) as writer:
+                writer.append(b"%d" % part)
+                writer.commit()
+        self.assertEqual(list(holdall.Bag(files)), [b"0", b"1"])
+
     def test_what_storage_raises(self):
         memory = Files()
         holdall.Array.save(memory, np.arange(10))

@@ -20,7 +20,7 @@ an `ArgumentError`.
 """
 module Holdall
 
-export Bag, BagWriter, BagIndex, BagStream, ChunkedArray, HoldallError, Schunk, Storage, Table
+export Bag, BagWriter, BagIndex, BagStream, ChunkedArray, HoldallError, MemoryFiles, Schunk, Storage, Table
 export attr, commit, copy_to, create_array, create_schunk, create_table, eachchunk, generation
 export identify, info, read_rows, refresh!, repair, set_attr!, verify
 

@@ -683,6 +683,9 @@ holdall_bag_index_find_many(index, data, offsets, count, records, err) =
 holdall_table_to_arrow(table, start, count, batch, out, err) =
     @ccall libholdall.holdall_table_to_arrow(table::Ptr{holdall_table}, start::UInt64, count::UInt64, batch::UInt64, out::Ptr{Cvoid}, err::Ptr{holdall_error})::Int32
 
+holdall_table_columns_to_arrow(table, start, count, column_count, names, batch, out, err) =
+    @ccall libholdall.holdall_table_columns_to_arrow(table::Ptr{holdall_table}, start::UInt64, count::UInt64, column_count::UInt32, names::Ptr{Ptr{UInt8}}, batch::UInt64, out::Ptr{Cvoid}, err::Ptr{holdall_error})::Int32
+
 holdall_table_append_arrow(table, stream, err) =
     @ccall libholdall.holdall_table_append_arrow(table::Ptr{holdall_table}, stream::Ptr{Cvoid}, err::Ptr{holdall_error})::Int32
 
@@ -709,6 +712,24 @@ holdall_storage_from_functions(functions, out, err) =
 
 holdall_storage_from_memory(bytes, n, out, err) =
     @ccall libholdall.holdall_storage_from_memory(bytes::Ptr{Cvoid}, n::Csize_t, out::Ptr{Ptr{holdall_storage}}, err::Ptr{holdall_error})::Int32
+
+holdall_storage_new_memory(out, err) =
+    @ccall libholdall.holdall_storage_new_memory(out::Ptr{Ptr{holdall_storage}}, err::Ptr{holdall_error})::Int32
+
+holdall_storage_clone(storage, out, err) =
+    @ccall libholdall.holdall_storage_clone(storage::Ptr{holdall_storage}, out::Ptr{Ptr{holdall_storage}}, err::Ptr{holdall_error})::Int32
+
+holdall_storage_get_file(storage, name, bytes, n, err) =
+    @ccall libholdall.holdall_storage_get_file(storage::Ptr{holdall_storage}, name::Cstring, bytes::Ptr{Ptr{Cvoid}}, n::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
+
+holdall_storage_put_file(storage, name, bytes, n, err) =
+    @ccall libholdall.holdall_storage_put_file(storage::Ptr{holdall_storage}, name::Cstring, bytes::Ptr{Cvoid}, n::Csize_t, err::Ptr{holdall_error})::Int32
+
+holdall_storage_file_count(storage) =
+    @ccall libholdall.holdall_storage_file_count(storage::Ptr{holdall_storage})::Csize_t
+
+holdall_storage_file_name(storage, i) =
+    @ccall libholdall.holdall_storage_file_name(storage::Ptr{holdall_storage}, i::Csize_t)::Cstring
 
 holdall_storage_free(storage) =
     @ccall libholdall.holdall_storage_free(storage::Ptr{holdall_storage})::Cvoid

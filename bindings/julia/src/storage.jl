@@ -69,14 +69,62 @@ function storage_handle(storage::Storage)
     return opened(holdall_storage_from_functions, holdall_storage, holdall_storage_free, Ref(functions))
 end
 
+"""
+    MemoryFiles()
+    MemoryFiles(bytes)
+
+A storage of files in memory that can be written: `ChunkedArray(MemoryFiles(), ...)` creates a
+container there. `bytes` become the file "", a container of one file; they are copied.
+
+`files[name]` returns a copy of a file, and `files[name] = bytes` stores one. `keys(files)` returns
+the names of all files.
+"""
+struct MemoryFiles
+    handle::Handle{holdall_storage}
+end
+
+MemoryFiles() = MemoryFiles(opened(holdall_storage_new_memory, holdall_storage, holdall_storage_free))
+
+function MemoryFiles(bytes::AbstractVector{UInt8})
+    files = MemoryFiles()
+    files[""] = bytes
+    return files
+end
+
+function Base.keys(files::MemoryFiles)
+    GC.@preserve files begin
+        count = holdall_storage_file_count(files.handle.pointer)
+        return [unsafe_string(holdall_storage_file_name(files.handle.pointer, i - 1)) for i in 1:count]
+    end
+end
+
+function Base.getindex(files::MemoryFiles, name::AbstractString)
+    data, n = Ref{Ptr{Cvoid}}(C_NULL), Ref{Csize_t}(0)
+    GC.@preserve files begin
+        check(holdall_storage_get_file, files.handle, name, data, n)
+        return copy(unsafe_wrap(Vector{UInt8}, Ptr{UInt8}(data[]), n[]))
+    end
+end
+
+function Base.setindex!(files::MemoryFiles, bytes::AbstractVector{UInt8}, name::AbstractString)
+    content = Vector{UInt8}(bytes)
+    check(holdall_storage_put_file, files.handle, name, room(content), length(content))
+    return files
+end
+
+"Returns another handle of the files."
+storage_handle(files::MemoryFiles) = opened(holdall_storage_clone, holdall_storage, holdall_storage_free, files.handle)
+
+const AnyStorage = Union{Storage,MemoryFiles}
+
 "What a container is opened from: a path, or storages. Only a bag may have several."
-const Target = Union{AbstractString,Storage,AbstractVector{Storage}}
+const Target = Union{AbstractString,AnyStorage,AbstractVector{<:AnyStorage}}
 
 "Calls `f` with the path of a target and a set of options, which has the storages of the target."
 with_target(f, path::AbstractString, given) = with_options(o -> f(path, o), given)
-with_target(f, storage::Storage, given) = with_target(f, [storage], given)
+with_target(f, storage::AnyStorage, given) = with_target(f, [storage], given)
 
-function with_target(f, storages::AbstractVector{Storage}, given)
+function with_target(f, storages::AbstractVector{<:AnyStorage}, given)
     handles = map(storage_handle, storages)
     try
         return with_options(given) do o

@@ -18,7 +18,7 @@ reading to the newest commit.
 Results, including NumPy arrays, Records and Arrow streams, own their memory or keep it alive. They
 stay valid after changes, refresh() and close().
 
-Where a path opens or creates a container, a storage may be passed instead: Memory(bytes), or an
+Where a path opens or creates a container, a storage may be passed instead: Memory(bytes), MemoryFiles(), or an
 object with the functions that holdall._storage describes.
 
 A failed call raises Error or one of its subclasses, one per status of the header.
@@ -33,7 +33,7 @@ from ._errors import (
     RangeError, StateError, TypeError, UnsupportedError, VersionError,
 )  # fmt: skip
 from ._schunks import Schunk
-from ._storage import Memory
+from ._storage import Memory, MemoryFiles
 from ._tables import Table
 from ._whole import Fault, identify, repair, verify
 
@@ -42,7 +42,7 @@ globals().update((kind.__name__, kind) for kind in TUPLES.values())
 
 # BufferError, IOError, MemoryError and TypeError are omitted: `import *` must not shadow a builtin.
 __all__ = [
-    "Array", "Bag", "BagWriter", "DamageWarning", "Error", "Fault", "Index", "Memory", "Records",
+    "Array", "Bag", "BagWriter", "DamageWarning", "Error", "Fault", "Index", "Memory", "MemoryFiles", "Records",
     "Schunk", "Stream", "Table", "UncommittedWarning", *(kind.__name__ for kind in TUPLES.values()),
     "identify", "repair", "verify", "version",
     "ArgumentError", "BusyError", "CallbackError", "CancelledError", "ChecksumError", "CodecError",

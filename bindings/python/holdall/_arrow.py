@@ -36,13 +36,39 @@ def _destroy(capsule):
         stream.drop()
 
 
-def capsule(of, name, n):
-    """Returns a capsule with a stream of all n rows or records of a handle."""
+def capsule(of, name, *range_of):
+    """Returns a capsule with a stream of rows or records of a handle.
+
+    range_of: the arguments of the function between the handle and the rows per batch.
+    """
     stream = ArrowArrayStream()
-    of._call(name, 0, n, 0, c.byref(stream))
+    of._call(name, *range_of, 0, c.byref(stream))
     address = c.addressof(stream)
     _streams[address] = stream
     return _python.PyCapsule_New(address, NAME, c.cast(_destroy, c.c_void_p))
+
+
+class ArrowSchema(c.Structure):
+    pass
+
+
+ArrowSchema._fields_ = [
+    ("format", c.c_char_p),
+    ("name", c.c_char_p),
+    ("metadata", c.c_void_p),
+    ("flags", c.c_int64),
+    ("n_children", c.c_int64),
+    ("children", c.POINTER(c.POINTER(ArrowSchema))),
+    ("dictionary", c.c_void_p),
+    ("release", c.c_void_p),
+    ("private_data", c.c_void_p),
+]
+
+
+def fields(requested):
+    """Returns the names of the fields of a capsule with a schema."""
+    schema = ArrowSchema.from_address(_pointer_of(id(requested), b"arrow_schema"))
+    return [schema.children[i].contents.name.decode() for i in range(schema.n_children)]
 
 
 def given(data):

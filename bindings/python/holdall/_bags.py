@@ -261,7 +261,7 @@ class Bag(Container, collections.abc.Sequence):
 
     def __arrow_c_stream__(self, requested_schema=None):
         with self._lock:
-            return capsule(self, "bag_to_arrow", len(self))
+            return capsule(self, "bag_to_arrow", 0, len(self))
 
 
 class Stream(Handle):

@@ -339,7 +339,7 @@ class Options:
         if not hasattr(target, "handles"):
             return target
         self.keep.append(target)
-        call("options_set_storage", self.handle, target.handles(), len(target.storages))
+        call("options_set_storage", self.handle, target.handles(), len(target.opened))
         return None
 
     def call(self, function, *arguments):

@@ -33,6 +33,7 @@ import ctypes as c
 import errno
 import itertools
 import os
+import threading
 
 from ._call import STRUCTS, Owned, call, lib, octets, whole
 
@@ -85,6 +86,57 @@ class Memory:
 
     def read_at(self, name, at, n):
         return self.content[at : min(self.size(name), at + n)]
+
+
+class MemoryFiles:
+    """A storage of files in memory that can be written: Array.create(files := MemoryFiles(), ...).
+
+    content: bytes, or an object with a buffer: the file "", a container of one file, which is
+    copied; None: no files.
+
+    Several containers may use it at once; a writer excludes others, as on a disk.
+    """
+
+    def __init__(self, content=None):
+        out = c.c_void_p()
+        call("storage_new_memory", c.byref(out))
+        self._owned = Owned(out.value, lib.holdall_storage_free)
+        self._lock = threading.Lock()
+        if content is not None:
+            self.put("", content)
+
+    @property
+    def names(self):
+        """The names of all files, a list."""
+        with self._lock:
+            count = lib.holdall_storage_file_count(self._owned)
+            return [
+                os.fsdecode(lib.holdall_storage_file_name(self._owned, i)) for i in range(count)
+            ]
+
+    def file(self, name=""):
+        """Returns a file as a read-only memoryview, without a copy.
+
+        name: the name of the file; "": the container, if it is one file.
+
+        Later commits do not change the view: the first one copies the file. Raises MissingError if
+        the file does not exist.
+        """
+        out, data, n = c.c_void_p(), c.c_void_p(), c.c_size_t()
+        call("storage_clone", self._owned, c.byref(out))
+        owned = Owned(out.value, lib.holdall_storage_free)
+        call("storage_get_file", owned, os.fsencode(name), c.byref(data), c.byref(n))
+        if not n.value:
+            return memoryview(b"")
+        room = (c.c_uint8 * n.value).from_address(data.value)
+        room.owned = owned
+        return memoryview(room).cast("B").toreadonly()
+
+    def put(self, name, content):
+        """Stores a file, which is copied. Open containers keep a previous file of this name."""
+        content = octets(content)
+        with self._lock:
+            call("storage_put_file", self._owned, os.fsencode(name), content, len(content))
 
 
 def _size(storage, name):
@@ -147,8 +199,13 @@ class Location:
     """The storages that replace a path in a call: one, or several for a bag."""
 
     def __init__(self, *storages):
-        self.storages = [Storage(storage) for storage in storages]
-        self.opened = [opened(storage) for storage in self.storages]
+        self.storages, self.opened = [], []
+        for storage in storages:
+            if isinstance(storage, MemoryFiles):
+                self.opened.append(storage._owned)
+            else:
+                self.storages.append(Storage(storage))
+                self.opened.append(opened(self.storages[-1]))
 
     def check(self):
         for storage in self.storages:
@@ -184,5 +241,5 @@ def opened(storage):
 def target_of(name):
     """Returns a path as bytes, or the Location of a storage or a list of storages."""
     storages = name if isinstance(name, (list, tuple)) and name else [name]
-    is_storage = all(hasattr(s, "read_at") for s in storages)
+    is_storage = all(isinstance(s, MemoryFiles) or hasattr(s, "read_at") for s in storages)
     return Location(*storages) if is_storage else os.fsencode(name)

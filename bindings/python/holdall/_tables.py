@@ -6,7 +6,7 @@ import numpy as np
 
 from . import _errors
 from ._arrays import Array, address, spelled
-from ._arrow import capsule, given
+from ._arrow import capsule, fields, given
 from ._call import Container, lib, mode_of, number, numbers, octets, struct, warn_damaged
 from ._casts import exact, natural
 from ._storage import target_of
@@ -233,9 +233,45 @@ class Table(Container):
         """
         self._copy(options, "table_copy", target_of(name), mode_of(mode), number("FORMAT_", format))
 
-    def __arrow_c_stream__(self, requested_schema=None):
+    def arrow(self, columns=None, start=0, count=None):
+        """Returns rows of some columns as an object with an Arrow stream, as the table itself is.
+
+        columns: names of columns, in the order of the stream, None: all. Other columns are not
+        read. start: the first row. count: the number of rows, None: all from start on.
+
+        Raises KeyError if there is no such column, RangeError past the last row.
+        """
+        names = self.names if columns is None else [self[name].name for name in columns]
         with self._lock:
-            return capsule(self, "table_to_arrow", len(self))
+            count = len(self) - start if count is None else count
+            if not 0 <= start <= start + count <= len(self):
+                raise _errors.RangeError(f"rows {start} to {start + count} of {len(self)}")
+        return ArrowRows(self, names, start, count)
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.arrow().__arrow_c_stream__(requested_schema)
+
+
+class ArrowRows:
+    """Rows of some columns of a table, for pyarrow, Polars, DuckDB and others. See Table.arrow().
+
+    Each use reads the rows again. The table must be open.
+    """
+
+    def __init__(self, table, names, start, count):
+        self._table, self._names, self._rows = table, names, (start, count)
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        """Returns a capsule with a stream.
+
+        requested_schema: the names of its fields choose and order the columns, if all of them are
+        there. Types are not converted.
+        """
+        names = fields(requested_schema) if requested_schema is not None else self._names
+        names = names if set(names) <= set(self._names) else self._names
+        with self._table._lock:
+            chosen = len(names), strings(names)
+            return capsule(self._table, "table_columns_to_arrow", *self._rows, *chosen)
 
 
 def strings(texts):
