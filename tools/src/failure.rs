@@ -87,9 +87,9 @@ fn not_a_container(path: &str, error: &holdall::Error) -> Option<String> {
             "{path}: a folder that is no container: expected a dataset of bcolz or BLZ, a sparse frame, or a file (ls lists the containers in a folder)"
         ),
         Some(format) => format!("{path}: a file of {format}, and no container ({remedy})"),
-        None => format!(
-            "{path}: no container, or a torn bag: {reason} ({remedy}, repair restores a bag)"
-        ),
+        // what repair says of a bag that it cannot restore
+        None if reason.contains("nothing was changed") => reason,
+        None => format!("{path}: no container ({remedy}; repair restores a torn bag)"),
     })
 }
 

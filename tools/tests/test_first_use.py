@@ -72,7 +72,7 @@ class FirstUse(Base):
 
     def test_files_that_are_no_containers_are_named_as_such(self):
         for command in ("identify", "info", "cat", "count"):
-            self.assertIn("t.csv: no container, or a torn bag: ", self.fails(command, "t.csv")[0])
+            self.assertIn("t.csv: no container (pack and convert make", self.fails(command, "t.csv")[0])
         self.good("cat", "a.b2nd", "-o", "a.npy")
         for command in ("identify", "info"):
             message, _ = self.fails(command, "a.npy")
