@@ -1,6 +1,7 @@
 //! What a path is: its container, its format, and what its name or its first bytes show.
 
 use crate::cli::values::DataFormat;
+use crate::file_name::FileName;
 use crate::files;
 use holdall::{Array, Format, Kind, Options, Schunk, Status};
 use std::io::Read;
@@ -33,7 +34,7 @@ impl Container {
 }
 
 /// Returns the format and kind of a path, or of the frame at an offset in it.
-pub fn identify(path: &str, at: Option<u64>) -> holdall::Result<(Format, Kind)> {
+pub fn identify(path: &FileName, at: Option<u64>) -> holdall::Result<(Format, Kind)> {
     let Some(at) = at else {
         return holdall::identify(path).map(|(format, kind)| match format {
             Format::Bloscpack if is_bloscpack_array(path) => (format, Kind::Array),
@@ -52,7 +53,7 @@ pub fn identify(path: &str, at: Option<u64>) -> holdall::Result<(Format, Kind)> 
 }
 
 /// Returns whether the metadata of a Bloscpack file make it an array, also if it is damaged.
-fn is_bloscpack_array(path: &str) -> bool {
+fn is_bloscpack_array(path: &FileName) -> bool {
     let options = Options::new().skip_corrupt(true);
     let has_metadata = || {
         let opened = Schunk::open_with(path, &options);
@@ -66,7 +67,7 @@ fn is_bloscpack_array(path: &str) -> bool {
 
 /// Returns the container at a path, also of one that is broken; a bag if it is unknown: its reader
 /// reports the error.
-pub fn container(path: &str, at: Option<u64>) -> Container {
+pub fn container(path: &FileName, at: Option<u64>) -> Container {
     match (identify(path, at), at) {
         (Ok((_, kind)), _) => Container::of(kind),
         (Err(_), Some(_)) => Container::Superchunk,
@@ -75,12 +76,12 @@ pub fn container(path: &str, at: Option<u64>) -> Container {
 }
 
 /// Returns the format of a path, if it is a container.
-pub fn format(path: &str, at: Option<u64>) -> Option<Format> {
+pub fn format(path: &FileName, at: Option<u64>) -> Option<Format> {
     identify(path, at).ok().map(|(format, _)| format)
 }
 
 /// Returns whether nothing is at a path.
-pub fn is_missing(path: &str) -> bool {
+pub fn is_missing(path: &FileName) -> bool {
     holdall::identify(path).is_err_and(|error| error.status() == Status::Missing)
 }
 
@@ -115,34 +116,36 @@ pub fn is_frame(format: Format) -> bool {
 
 /// Returns the ending of a name, ".bagz" for `set.bagz@3` and `set.bagz-00001-of-00003`. None:
 /// there is no dot, or the file is a hidden one.
-pub fn ending(path: &str) -> Option<&str> {
+pub fn ending(path: &FileName) -> Option<String> {
+    let path = path.text();
     let path = path.trim_end_matches('/');
     let name = &path[path.rfind('/').map_or(0, |slash| slash + 1)..];
     let dot = name.rfind('.').filter(|dot| *dot > 0)?;
     let ending = &name[dot..];
-    Some(&ending[..ending.find(['@', '-']).unwrap_or(ending.len())])
+    Some(ending[..ending.find(['@', '-']).unwrap_or(ending.len())].to_owned())
 }
 
 /// Returns whether the ending of a name is one of these, or there is none.
-pub fn known_ending(path: &str, endings: &[&str]) -> bool {
-    ending(path).is_none_or(|ending| endings.contains(&ending))
+pub fn known_ending(path: &FileName, endings: &[&str]) -> bool {
+    ending(path).is_none_or(|ending| endings.contains(&&*ending))
 }
 
 /// Returns whether the name of a path is that of a bag.
-pub fn is_named_bag(path: &str) -> bool {
-    matches!(ending(path), Some(".bag" | ".bagz"))
+pub fn is_named_bag(path: &FileName) -> bool {
+    matches!(ending(path).as_deref(), Some(".bag" | ".bagz"))
 }
 
 /// Returns a name without an ending, in upper or lower case, if it has that.
-pub fn strip_ending<'a>(path: &'a str, ending: &str) -> Option<&'a str> {
-    let (name, end) = path.split_at_checked(path.len().checked_sub(ending.len())?)?;
-    end.eq_ignore_ascii_case(ending).then_some(name)
+pub fn strip_ending(path: &FileName, ending: &str) -> Option<FileName> {
+    let length = path.bytes().len().checked_sub(ending.len())?;
+    let (name, end) = path.bytes().split_at_checked(length)?;
+    end.eq_ignore_ascii_case(ending.as_bytes()).then(|| name.to_vec().into())
 }
 
 /// Returns the format of a file of rows: as given, otherwise by its ending.
-pub fn file_format(path: &str, given: Option<DataFormat>) -> Option<DataFormat> {
+pub fn file_format(path: &FileName, given: Option<DataFormat>) -> Option<DataFormat> {
     let (path, _) = crate::rows::compression::split(path);
-    let ends = |end: &str| strip_ending(path, end).is_some();
+    let ends = |end: &str| strip_ending(&path, end).is_some();
     given.or_else(|| {
         if ends(".npy") {
             Some(DataFormat::Npy)
@@ -175,8 +178,8 @@ const NOT_IDENTIFIED: usize = 7;
 /// Returns the name of the format that the first bytes of a file show: bytes of such a file are no
 /// items or lines. "-" is standard input, of which nothing is consumed. A bag has no magic string,
 /// and many files end like one: it must have the name of a bag, or begin with a zstd frame.
-pub fn stored_format(path: &str) -> Option<&'static str> {
-    if files::is_standard(path) {
+pub fn stored_format(path: &FileName) -> Option<&'static str> {
+    if path.is_standard() {
         return format_of_bytes(&files::peek_standard_input(files::PEEK), MAGICS);
     }
     let head = head(path);
@@ -199,8 +202,8 @@ pub fn stored_format(path: &str) -> Option<&'static str> {
 
 /// Returns whether a file begins with a page of printable text. Of standard input, nothing is
 /// consumed.
-pub fn is_text(path: &str) -> bool {
-    let head = match files::is_standard(path) {
+pub fn is_text(path: &FileName) -> bool {
+    let head = match path.is_standard() {
         true => files::peek_standard_input(files::PEEK),
         false => head(path),
     };
@@ -217,14 +220,14 @@ pub fn is_text(path: &str) -> bool {
 }
 
 /// Returns the name of the format of a file or folder that is a container, also of a broken one.
-pub fn stored_container(path: &str) -> Option<&'static str> {
+pub fn stored_container(path: &FileName) -> Option<&'static str> {
     let files = MAGICS[..NOT_IDENTIFIED].iter().map(|(name, _, _)| *name);
     let mut files = files.chain(["zstd", "arrow-stream", "tfrecord"]);
     stored_format(path).filter(|found| files.all(|name| name != *found))
 }
 
 /// The first bytes of a file; none if it cannot be read, or is a pipe.
-fn head(path: &str) -> Vec<u8> {
+fn head(path: &FileName) -> Vec<u8> {
     let mut head = Vec::new();
     if std::fs::metadata(path).is_ok_and(|about| about.is_file())
         && let Ok(file) = std::fs::File::open(path)
@@ -276,7 +279,7 @@ fn is_tfrecord(head: &[u8]) -> bool {
 }
 
 /// A chunk has no magic string. A file is one if the folder is that of a sparse frame.
-fn is_chunk_of_frame(path: &str) -> bool {
+fn is_chunk_of_frame(path: &FileName) -> bool {
     let folder = Path::new(path).parent();
     let folder = folder.map(|folder| match folder.as_os_str().is_empty() {
         true => Path::new("."),

@@ -1,6 +1,8 @@
 //! Why a command does not succeed, and the exit codes.
 
 use crate::detect;
+use crate::file_name::FileName;
+use std::fmt::Display;
 use std::io;
 
 /// Exit codes, as the manual promises them.
@@ -47,12 +49,12 @@ pub type Result<T = (), E = Failure> = std::result::Result<T, E>;
 
 /// The failure of an operation of the library on a path. The message names the path if the
 /// library's does not.
-pub fn library(path: &str) -> impl Fn(holdall::Error) -> Failure {
+pub fn library(path: &FileName) -> impl Fn(holdall::Error) -> Failure {
     move |error| library_with(path, &error, "")
 }
 
 /// The same with a hint after the message.
-pub fn library_with(path: &str, error: &holdall::Error, hint: &str) -> Failure {
+pub fn library_with(path: &FileName, error: &holdall::Error, hint: &str) -> Failure {
     if error.status() == holdall::Status::Cancelled && crate::signals::stopped() {
         return Failure::Stopped;
     }
@@ -64,10 +66,10 @@ pub fn library_with(path: &str, error: &holdall::Error, hint: &str) -> Failure {
 
 /// The message for a folder that is no container, or a file whose bytes show none. The library takes
 /// such a file for a torn bag, since bags have no magic number.
-fn not_a_container(path: &str, error: &holdall::Error) -> Option<String> {
+fn not_a_container(path: &FileName, error: &holdall::Error) -> Option<String> {
     let reason = crate::report::library_message(path, error);
     if detect::is_named_bag(path) && reason.contains("its last 8 bytes must be") {
-        let reason = reason.trim_start_matches(path).trim_start_matches(": ");
+        let reason = reason.trim_start_matches(&*path.text()).trim_start_matches(": ");
         return Some(format!("{path}: a torn or corrupt bag: {reason} (repair restores it)"));
     }
     let is_format = |error: &holdall::Error| error.status() == holdall::Status::Format;
@@ -94,7 +96,7 @@ fn not_a_container(path: &str, error: &holdall::Error) -> Option<String> {
 }
 
 /// The failure to create a container, with a hint at --force if that helps.
-pub fn creation(path: &str, force: bool) -> impl Fn(holdall::Error) -> Failure {
+pub fn creation(path: &FileName, force: bool) -> impl Fn(holdall::Error) -> Failure {
     move |error| {
         let helps = error.status() == holdall::Status::Exists && !force;
         library_with(path, &error, if helps { " (--force replaces it)" } else { "" })
@@ -102,7 +104,7 @@ pub fn creation(path: &str, force: bool) -> impl Fn(holdall::Error) -> Failure {
 }
 
 /// The failure of an operation of the system on a path.
-pub fn system(path: &str) -> impl Fn(io::Error) -> Failure {
+pub fn system(path: impl Display) -> impl Fn(io::Error) -> Failure {
     move |error| Failure::Message(format!("{path}: {}", crate::report::system_message(&error)))
 }
 

@@ -1,6 +1,7 @@
 //! Plain files: inputs, also standard input, and outputs that appear when they are complete.
 
 use crate::failure::{Failure, Result, system};
+use crate::file_name::FileName;
 use crate::{failure, progress, signals};
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read, Seek, Write};
@@ -16,13 +17,9 @@ pub const PEEK: usize = 4096;
 /// Bytes of standard input that `peek` has read from a pipe and that are still to be read.
 static PEEKED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-pub fn is_standard(path: &str) -> bool {
-    path == "-"
-}
-
 /// A file that is read from its beginning to its end, or standard input ("-").
 pub struct Input {
-    pub name: String,
+    pub name: FileName,
     file: File,
     standard: bool,
     /// Bytes read so far.
@@ -38,9 +35,9 @@ fn standard_input() -> io::Result<File> {
 
 impl Input {
     /// Opens a file. `out`, which is going to be written, must be another file.
-    pub fn open(path: &str, out: Option<&str>) -> Result<Input> {
-        let standard = is_standard(path);
-        let name = if standard { "standard input".to_owned() } else { path.to_owned() };
+    pub fn open(path: &FileName, out: Option<&FileName>) -> Result<Input> {
+        let standard = path.is_standard();
+        let name = path.of_input();
         let opened = if standard { standard_input() } else { File::open(path) };
         let mut file = opened.map_err(system(&name))?;
         let about = file.metadata().map_err(system(&name))?;
@@ -104,14 +101,14 @@ impl Read for Input {
 }
 
 /// Refuses an output that is the input.
-pub fn refuse_same(input: &str, out: &str) -> Result {
+pub fn refuse_same(input: &FileName, out: &FileName) -> Result {
     match (std::fs::metadata(input), std::fs::metadata(out)) {
         (Ok(from), Ok(to)) if is_same(&from, &to) => Err(read_and_written(out)),
         _ => Ok(()),
     }
 }
 
-fn read_and_written(out: &str) -> Failure {
+fn read_and_written(out: &FileName) -> Failure {
     failure!("{out}: it is both what is to be read and what is to be written")
 }
 
@@ -156,7 +153,7 @@ pub fn peek_standard_input(n: usize) -> Vec<u8> {
 }
 
 /// Returns the bytes of a file, or of standard input.
-pub fn read_all(path: &str) -> Result<Vec<u8>> {
+pub fn read_all(path: &FileName) -> Result<Vec<u8>> {
     let mut input = Input::open(path, None)?;
     let mut bytes = Vec::new();
     input.read_to_end(&mut bytes).map_err(|error| input.failure(error))?;
@@ -166,7 +163,7 @@ pub fn read_all(path: &str) -> Result<Vec<u8>> {
 /// A file that is written under a temporary name, and gets its own when it is complete; or a
 /// device, a pipe, or standard output ("-"), which is written to as it is.
 pub struct OutputFile {
-    path: String,
+    path: FileName,
     force: bool,
     target: Target,
 }
@@ -176,15 +173,15 @@ enum Target {
     Direct(File),
 }
 
-fn refuse_existing(path: &str) -> Failure {
+fn refuse_existing(path: &FileName) -> Failure {
     failure!("{path}: it is there already (--force replaces it)")
 }
 
 impl OutputFile {
     /// Creates the file. One that exists is refused, or with `force` stays until `complete`.
-    pub fn create(path: &str, force: bool) -> Result<OutputFile> {
-        let made = |target| Ok(OutputFile { path: path.to_owned(), force, target });
-        if is_standard(path) {
+    pub fn create(path: &FileName, force: bool) -> Result<OutputFile> {
+        let made = |target| Ok(OutputFile { path: path.clone(), force, target });
+        if path.is_standard() {
             let descriptor = io::stdout().as_fd().try_clone_to_owned().map_err(Failure::Output)?;
             return made(Target::Direct(File::from(descriptor)));
         }
@@ -202,9 +199,9 @@ impl OutputFile {
             Some(folder) => folder,
             None => Path::new("/"),
         };
-        let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let temporary =
-            tempfile::Builder::new().prefix(&format!("{name}.holdall-part-")).tempfile_in(folder);
+        let mut prefix = Path::new(path).file_name().unwrap_or_default().to_owned();
+        prefix.push(".holdall-part-");
+        let temporary = tempfile::Builder::new().prefix(&prefix).tempfile_in(folder);
         // the message names the file, not its folder
         let temporary = temporary.map_err(|error| failure!("{path}: {}", plain_message(&error)))?;
         made(Target::Temporary(temporary))
@@ -236,7 +233,7 @@ impl OutputFile {
             _ if signals::stopped() => Failure::Stopped,
             // a reader that has gone is no failure, whatever the name of the pipe
             Target::Direct(_)
-                if is_standard(&self.path) || error.kind() == ErrorKind::BrokenPipe =>
+                if self.path.is_standard() || error.kind() == ErrorKind::BrokenPipe =>
             {
                 Failure::Output(error)
             }
@@ -274,7 +271,7 @@ fn plain_message(error: &io::Error) -> String {
 }
 
 /// Sets the mode and owner of the file that is replaced, otherwise the mode that the umask leaves.
-fn set_rights(file: &File, path: &str) -> io::Result<()> {
+fn set_rights(file: &File, path: &FileName) -> io::Result<()> {
     let there = std::fs::symlink_metadata(path).ok().filter(Metadata::is_file);
     let Some(there) = there else {
         // SAFETY: umask() takes and returns a number. Only this thread creates files meanwhile.
@@ -298,7 +295,7 @@ fn set_rights(file: &File, path: &str) -> io::Result<()> {
 }
 
 /// Makes a name durable; some file systems cannot, and need not.
-fn sync_folder_of(path: &str) -> io::Result<()> {
+fn sync_folder_of(path: &FileName) -> io::Result<()> {
     let folder = Path::new(path).parent().filter(|folder| !folder.as_os_str().is_empty());
     let opened = File::open(folder.unwrap_or(Path::new(".")))?;
     match opened.sync_all() {

@@ -2,6 +2,7 @@
 
 use crate::failure;
 use crate::failure::{Failure, Result};
+use crate::file_name::FileName;
 use crate::output::Output;
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::{FileWriter, StreamWriter};
@@ -15,17 +16,17 @@ enum Ipc {
 
 pub struct IpcWriter<'a> {
     /// The source of the batches, for messages.
-    path: &'a str,
+    path: &'a FileName,
     ipc: Ipc,
 }
 
 /// The failure of Arrow to represent what is at a path.
-pub fn failed(path: &str) -> impl Fn(ArrowError) -> Failure {
+pub fn failed(path: &FileName) -> impl Fn(ArrowError) -> Failure {
     move |error| failure!("{path}: {error}")
 }
 
 impl<'a> IpcWriter<'a> {
-    pub fn new(path: &'a str, schema: &Schema, is_file: bool) -> Result<IpcWriter<'a>> {
+    pub fn new(path: &'a FileName, schema: &Schema, is_file: bool) -> Result<IpcWriter<'a>> {
         let ipc = match is_file {
             true => FileWriter::try_new(Vec::new(), schema).map(Ipc::File),
             false => StreamWriter::try_new(Vec::new(), schema).map(Ipc::Stream),

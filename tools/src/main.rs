@@ -7,6 +7,7 @@ mod commands;
 mod descriptors;
 mod detect;
 mod failure;
+mod file_name;
 mod files;
 mod ipc;
 mod options;

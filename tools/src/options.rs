@@ -6,6 +6,7 @@ use crate::cli::groups::{
 };
 use crate::cli::values::CodecChoice;
 use crate::failure::Result;
+use crate::file_name::FileName;
 use crate::files;
 use crate::usage;
 use holdall::{Codec, FileAccess, Options, Verify};
@@ -46,7 +47,7 @@ pub fn bag_read(options: Options, bag: &BagRead) -> Options {
 }
 
 /// Adds a dictionary, which is the content of a file.
-pub fn dictionary(options: Options, path: Option<&str>) -> Result<Options> {
+pub fn dictionary(options: Options, path: Option<&FileName>) -> Result<Options> {
     Ok(match path {
         Some(path) => options.dictionary(&files::read_all(path)?),
         None => options,
@@ -64,7 +65,7 @@ pub fn bag_codec(options: Options, codec: Option<CodecChoice>) -> Result<Options
 
 /// Adds the codec and the dictionary of a bag.
 pub fn compression(options: Options, codec: &BagCodec) -> Result<Options> {
-    dictionary(bag_codec(options, codec.codec)?, codec.dictionary.as_deref())
+    dictionary(bag_codec(options, codec.codec)?, codec.dictionary.as_ref())
 }
 
 /// Adds all those of a bag that is read.

@@ -1,7 +1,8 @@
 //! Results: standard output, or the file of `--output`.
 
 use crate::failure::{Exit, Failure, Result};
-use crate::files::{self, OutputFile};
+use crate::file_name::FileName;
+use crate::files::OutputFile;
 use crate::usage;
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -9,7 +10,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 /// A buffered output. A failure of standard output is `Failure::Output`, that of a file names it.
 pub struct Output<'a> {
     to: BufWriter<Box<dyn Write + 'a>>,
-    path: Option<String>,
+    path: Option<FileName>,
 }
 
 const BUFFER: usize = 1 << 16;
@@ -26,11 +27,8 @@ impl<'a> Output<'a> {
     }
 
     /// An output to a writer, whose failures name `path`.
-    pub fn to(writer: impl Write + 'a, path: &str) -> Output<'a> {
-        Output {
-            to: BufWriter::with_capacity(BUFFER, Box::new(writer)),
-            path: Some(path.to_owned()),
-        }
+    pub fn to(writer: impl Write + 'a, path: &FileName) -> Output<'a> {
+        Output { to: BufWriter::with_capacity(BUFFER, Box::new(writer)), path: Some(path.clone()) }
     }
 
     fn checked<T>(&self, result: io::Result<T>) -> Result<T> {
@@ -77,11 +75,11 @@ impl<'a> Output<'a> {
 /// Calls a function that prints, to standard output or (`out`) into a file, which appears when it
 /// is complete.
 pub fn printed(
-    out: Option<&str>,
+    out: Option<&FileName>,
     force: bool,
     print: impl FnOnce(&mut Output) -> Result<Exit>,
 ) -> Result<Exit> {
-    let Some(path) = out.filter(|path| !files::is_standard(path)) else {
+    let Some(path) = out.filter(|path| !path.is_standard()) else {
         let mut output = Output::standard();
         let code = print(&mut output)?;
         return output.finish(code);
@@ -98,12 +96,12 @@ pub fn printed(
 }
 
 /// Returns whether results are printed to a terminal; `out` is a file instead.
-pub fn is_terminal(out: Option<&str>) -> bool {
-    out.is_none_or(files::is_standard) && io::stdout().is_terminal()
+pub fn is_terminal(out: Option<&FileName>) -> bool {
+    out.is_none_or(FileName::is_standard) && io::stdout().is_terminal()
 }
 
 /// Refuses to print bytes that a terminal may take for commands.
-pub fn refuse_terminal(out: Option<&str>, what: &str) -> Result {
+pub fn refuse_terminal(out: Option<&FileName>, what: &str) -> Result {
     if is_terminal(out) {
         return Err(usage!("{what} are not printed to a terminal: -o OUT, or a redirection"));
     }

@@ -3,6 +3,7 @@
 //! Control characters are escaped: an error stays one line, and a file name cannot control the
 //! terminal.
 
+use crate::file_name::FileName;
 use crate::progress;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -140,9 +141,9 @@ pub fn translated(message: &str) -> String {
 }
 
 /// The message of the library, with the path if it does not name it.
-pub fn library_message(path: &str, error: &holdall::Error) -> String {
+pub fn library_message(path: &FileName, error: &holdall::Error) -> String {
     let message = error.to_string();
-    let named = path.is_empty() || message.contains(path);
+    let named = path.is_empty() || message.contains(&*path.text());
     let prefix = if named { String::new() } else { format!("{path}: ") };
     prefix + &translated(&message)
 }

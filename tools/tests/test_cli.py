@@ -2,6 +2,7 @@
 """Tests of the command-line tool: what all commands share, and info. See tool.py."""
 
 import hashlib
+import json
 import os
 import pty
 import re
@@ -12,7 +13,7 @@ import threading
 import time
 import unittest
 
-from tool import LONG, TOOL, Base, digest, framed, run_once, sample
+from tool import LONG, TOOL, Base, digest, framed, run, run_once, sample
 
 COMMANDS = [
     "info",
@@ -611,8 +612,9 @@ class Info(Base):
             self.assertNotIn("\x1b", line)
             self.fails("pack", "-", name, stdin=b"x")
         name = os.fsdecode(b"\xff\xc3(\xed\xa0\x80\xf4\x90\x80\x80.bag")
-        for args in (["pack", "-", name], ["info", name]):
-            self.assertIn("an argument is not UTF-8", self.fails(*args, code=2, stdin=b"x")[0])
+        self.pack(name, [b"x"])
+        self.assertEqual(self.files().count(name), 1)
+        self.assertEqual(self.info(name)["path"], os.fsencode(name).decode(errors="replace"))
 
     def test_verbose_prints_the_time(self):
         self.pack("a.bag", [b"x"])
@@ -757,6 +759,160 @@ class Progress(Base):
         self.assertTrue(b"\x1b" not in brief or time.monotonic() - start > 1, brief)
         quiet = self.terminal(["pack", "-q", "--no-sync", "-", "b.bag"], self.slowly)
         self.assertEqual(quiet, b"")
+
+
+class Names(Base):
+    """File names of bytes that are not UTF-8, of newlines and of escape characters."""
+
+    ODD = os.fsdecode(b"\xff\n\x1b[31m")
+    SHOWN = "\ufffd\\n\\x1b[31m"
+
+    def setUp(self):
+        super().setUp()
+        os.mkdir(self.path(self.ODD))
+
+    def named(self, name):
+        return f"{self.ODD}/{self.ODD}{name}"
+
+    def clean(self, *args, code=0, **more):
+        """Runs the tool. All that it prints must be printable. Returns the output and stderr."""
+        done = run(*args, cwd=self.folder.name, **more)
+        self.assertEqual(done.returncode, code, (args, done.stderr))
+        for text in (done.stdout.decode(), done.stderr.decode()):
+            self.assertNotRegex(text, r"[\x00-\x09\x0b-\x1f\x7f]")
+        return done.stdout.decode(), done.stderr.decode()
+
+    def folder_files(self):
+        return sorted(os.listdir(self.path(self.ODD)))
+
+    def test_bags(self):
+        lines, bag, other, back = map(self.named, ("l", "a.bagz", "b.bag", "c.lines"))
+        shown = f"{self.SHOWN}/{self.SHOWN}"
+        self.write(lines, b"one\ntwo\nsix\n")
+        self.assertIn(f"{shown}a.bagz: 3 records", self.clean("pack", lines, bag)[1])
+        self.assertIn(f"{shown}a.bagz\n", self.clean("info", bag)[0])
+        self.assertEqual(self.info(bag)["path"], bag.replace("\udcff", "\ufffd"))
+        self.assertEqual(self.clean("cat", bag)[0], "onetwosix")
+        self.clean("cat", bag, "-o", back)
+        self.assertEqual(self.read(back), b"onetwosix")
+        self.clean("convert", bag, "-o", other)
+        self.clean("convert", bag, back, "--to", "lines", "--force")
+        self.assertEqual(self.read(back), b"one\ntwo\nsix\n")
+        self.clean("convert", back, self.named("d.bagz"), "--from", "lines")
+        self.assertEqual(
+            self.clean("sum", bag)[0], self.clean("sum", other)[0].replace("b.bag", "a.bagz")
+        )
+        self.assertEqual(self.clean("diff", bag, other), ("", ""))
+        self.clean("pack", "--append", lines, bag)
+        self.assertEqual(self.clean("count", bag)[0].split()[:1], ["6"])
+        for command in ("verify", "repair", "stats", "identify", "schema", "head", "tail", "sample"):
+            self.clean(command, bag)
+        both = self.named("both.bagz")
+        self.clean("merge", bag, other, "-o", both)
+        self.assertEqual(self.info(both)["size"], 9)
+        self.clean("split", "-n", "3", both, self.named("part.bagz"))
+        parts = [self.named(f"part-0000{i}-of-00003.bagz") for i in range(3)]
+        self.assertEqual([self.info(part)["size"] for part in parts], [3, 3, 3])
+        for bags in (self.named("part@3.bagz"), self.named("part@*.bagz"), ",".join(parts)):
+            self.assertEqual(self.info(bags)["size"], 9)
+            self.assertEqual(len(self.info(bags)["files"]), 3)
+            self.clean("verify", bags)
+            self.clean("cat", bags)
+        self.clean("pack", "--shards", "2", lines, self.named("set.bagz"), "--dictionary", lines)
+        self.assertIn(self.ODD + "set-00001-of-00002.bagz", self.folder_files())
+        self.clean("cat", self.named("set@2.bagz"), "--dictionary", lines)
+        self.clean("pack", "--separate", lines, self.named("far.bagz"))
+        self.assertIn(f"limits.{self.ODD}far.bagz", self.folder_files())
+
+    def test_the_index_of_a_bag(self):
+        bag, keys = self.named("a.bagz"), self.named("keys")
+        self.pack(bag, [b"one", b"two", b"six"])
+        self.write(keys, b"six\nten\n")
+        self.assertIn("a.bagz.index: 3 keys", self.clean("index", "build", bag)[1])
+        self.assertIn(self.ODD + "a.bagz.index", self.folder_files())
+        self.assertEqual(self.clean("index", "find", bag, "two")[0], "1\n")
+        self.assertEqual(self.clean("index", "find", bag, "--keys", keys, code=1)[0], "2\nnone\n")
+        index = self.named("i")
+        self.clean("index", "build", bag, "--index", index)
+        self.assertEqual(self.clean("index", "find", "--index", index, bag, "two")[0], "1\n")
+        self.clean("index", "find", bag, os.fsdecode(b"\xff"), code=1)
+
+    def test_superchunks(self):
+        raw, packed, back = map(self.named, ("raw", "s.blp", "back"))
+        self.write(raw, bytes(range(240)))
+        self.write(self.named("json"), b"[1]")
+        self.clean("pack", raw, packed, "--metadata", self.named("json"))
+        self.assertIn("[1]", self.clean("info", packed)[0])
+        self.clean("append", packed, raw)
+        self.clean("unpack", packed, back)
+        self.assertEqual(self.read(back), 2 * self.read(raw))
+        self.clean("unpack", packed, "-o", back, "--force")
+        for command in ("verify", "repair", "sum", "stats", "count", "identify"):
+            self.clean(command, packed)
+        self.clean("tune", "--seconds", "0.1", "--plot", self.named("p.svg"), raw)
+        self.assertIn(b"</svg>", self.read(self.named("p.svg")))
+
+    def test_arrays_and_tables(self):
+        csv, table, array = map(self.named, ("t.csv", "t.bcolz", "a.b2nd"))
+        self.write(csv, b"x,y\n1,a\n2,b\n")
+        self.write(self.named("raw"), bytes(range(240)))
+        self.clean("convert", csv, table)
+        self.clean("convert", self.named("raw"), array, "--dtype", "<i4")
+        self.clean("append", table, csv)
+        self.assertEqual(self.clean("cat", table)[0], "x,y\n1,a\n2,b\n1,a\n2,b\n")
+        self.clean("trim", table, "-2")
+        self.clean("attr", "set", table, "k", "[1, 2]")
+        self.assertEqual(self.clean("attr", "get", table, "k")[0], "[1, 2]\n")
+        self.write(self.named("json"), b"3")
+        self.clean("attr", "set", "--raw", table, "k", self.named("json"))
+        self.assertEqual(self.clean("attr", "get", table, "k")[0], "3\n")
+        for command in ("info", "verify", "repair", "sum", "stats", "count", "schema", "head"):
+            for path in (table, array):
+                if (command, path) != ("head", array):
+                    self.clean(command, path)
+        self.clean("info", "--files", table)
+        self.clean("cat", table, "-o", self.named("back.csv"))
+        self.assertEqual(self.read(self.named("back.csv")), self.read(csv))
+        self.clean("convert", table, self.named("z.csv.gz"))
+        self.clean("convert", self.named("z.csv.gz"), self.named("z.bcolz"))
+        self.assertEqual(self.clean("diff", table, self.named("z.bcolz"), code=1)[0].count("\n"), 1)
+        self.clean("convert", array, self.named("a.npy"))
+        self.clean("append", array, self.named("a.npy"))
+        self.clean("merge", table, table, self.named("m.bcolz"))
+        self.assertEqual(self.info(self.named("m.bcolz"))["rows"], 4)
+        self.clean("view", array, "-o", self.named("v.svg"))
+        self.clean("view", array)
+
+    def test_folders(self):
+        for odd in (b"\xfe", b"\xff"):
+            self.pack(os.path.join(self.ODD, os.fsdecode(odd) + "x.bag"), [b"one"])
+        self.pack(self.named("a.bagz"), [b"one"], "--separate")
+        listed = ["\ufffdx.bag", "\ufffdx.bag", f"{self.SHOWN}a.bagz"]
+        for path, before in ((self.ODD, ""), (".", self.SHOWN + "/")):
+            lines = [f"{before}{name}  bagz bag  1 record\n" for name in listed]
+            self.assertEqual(sorted(self.clean("ls", path)[0].splitlines(True)), sorted(lines))
+        found = json.loads(self.clean("ls", "--json", self.ODD)[0])
+        self.assertIn("/\ufffdx.bag", found[0]["path"] + found[1]["path"] + found[2]["path"])
+        tree = self.clean("tree", ".")[0]
+        self.assertEqual(tree.count("\ufffdx.bag  bagz bag  1 record\n"), 2)
+        self.assertEqual(tree.count(f"{self.SHOWN}a.bagz  bagz bag  1 record\n"), 1)
+
+    def test_messages(self):
+        missing = self.named("none")
+        for command in ("info", "cat", "verify", "repair", "sum", "ls", "tree", "stats", "identify"):
+            message = self.clean(command, missing, code=1)[1]
+            self.assertEqual(message.count(f"{self.SHOWN}none"), 1, message)
+        self.write(self.named("a"), b"text")
+        self.clean("info", self.named("a"), code=1)
+        self.pack(self.named("b.bag"), [b"x"])
+        message = self.clean("pack", self.named("a"), self.named("b.bag"), code=1)[1]
+        self.assertIn(f"{self.SHOWN}b.bag", message)
+        self.clean("pack", self.named("a"), self.named("o.zarr"), code=2)
+        self.clean("unpack", self.named("a"), self.named("b"), self.named("c"), code=2)
+        odd = os.fsdecode(b"\xff")
+        for args in (["--level", odd], ["--dtype", odd], ["--columns", odd]):
+            message = self.clean("convert", *args, "a", "b", code=2)[1]
+            self.assertIn("an argument is not UTF-8", message)
 
 
 if __name__ == "__main__":

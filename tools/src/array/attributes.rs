@@ -3,6 +3,7 @@
 
 use super::dataset::{Content, Dataset};
 use crate::failure::{Result, library};
+use crate::file_name::FileName;
 use crate::{detect, failure, report};
 use holdall::Array;
 use rmpv::Value;
@@ -134,7 +135,7 @@ pub fn copy(from: &Dataset, to: &mut Dataset) -> Result {
 
 /// Copies the attributes of a dataset into the metadata of an array in a Bloscpack file, as a
 /// member "attrs".
-pub fn copy_into_metadata(from: &Dataset, to: &mut Array, path: &str) -> Result {
+pub fn copy_into_metadata(from: &Dataset, to: &mut Array, path: &FileName) -> Result {
     let mut members = Map::new();
     for name in from.attribute_names() {
         match serde_json::from_str(&from.attribute(name)?) {
@@ -170,7 +171,7 @@ pub fn of_metadata(metadata: Map<String, Json>) -> Map<String, Json> {
 }
 
 /// Copies the attributes in the metadata of an array in a Bloscpack file to a dataset.
-pub fn copy_from_metadata(from: &Array, path: &str, to: &mut Dataset) -> Result {
+pub fn copy_from_metadata(from: &Array, path: &FileName, to: &mut Dataset) -> Result {
     let metadata = from.attribute("").map_err(library(path))?.unwrap_or_default();
     let members = of_metadata(serde_json::from_slice(metadata).unwrap_or_default());
     let mut members = members.iter();

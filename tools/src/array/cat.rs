@@ -7,6 +7,7 @@ use crate::cli::Cat;
 use crate::cli::slice::{Pick, Picks, Rows, Span};
 use crate::cli::values::DataFormat;
 use crate::failure::{Exit, Result, library};
+use crate::file_name::FileName;
 use crate::output::{self, Output};
 use crate::rows::frame::Selected;
 use crate::superchunk::packing::row_bytes;
@@ -20,7 +21,7 @@ const ROWS_TARGET: u64 = 8 << 20;
 /// Items that are selected: a box, or a list of rows.
 pub struct Items<'a> {
     array: &'a Array,
-    path: &'a str,
+    path: &'a FileName,
     selection: Selection,
     list: Option<Vec<u64>>,
     fortran_order: bool,
@@ -29,7 +30,7 @@ pub struct Items<'a> {
 impl<'a> Items<'a> {
     pub fn of(
         array: &'a Array,
-        path: &'a str,
+        path: &'a FileName,
         slice: Option<&Picks>,
         rows: Option<&Rows>,
     ) -> Result<Items<'a>> {
@@ -110,7 +111,7 @@ impl<'a> Items<'a> {
 /// Prints an array.
 fn array(
     args: &Cat,
-    path: &str,
+    path: &FileName,
     array: &Array,
     damage: &mut Damage,
     output: &mut Output,
@@ -137,7 +138,7 @@ fn array(
 }
 
 /// Prints pickled objects, one after the other: the reader can unpickle them.
-fn objects(args: &Cat, path: &str, array: &Array, output: &mut Output) -> Result {
+fn objects(args: &Cat, path: &FileName, array: &Array, output: &mut Output) -> Result {
     if args.print.to.is_some_and(|to| to != DataFormat::Raw) {
         return Err(failure!(
             "{path}: objects of Python's are printed as they are pickled: --to raw"
@@ -162,7 +163,7 @@ pub fn refuse_terminal(args: &Cat, is_table: bool) -> Result {
     let by_default = if is_table { DataFormat::Csv } else { DataFormat::Raw };
     match args.print.to.unwrap_or(by_default) {
         DataFormat::Text | DataFormat::Csv | DataFormat::Jsonl => Ok(()),
-        _ => output::refuse_terminal(args.print.output.output.as_deref(), "bytes"),
+        _ => output::refuse_terminal(args.print.output.output.as_ref(), "bytes"),
     }
 }
 
@@ -183,7 +184,7 @@ pub fn run(args: &Cat) -> Result<Exit> {
     if args.print.delimiter.is_some() && !is_csv {
         return Err(usage!("--delimiter is for CSV: --to csv"));
     }
-    output::printed(args.print.output.output.as_deref(), args.print.output.force, |output| {
+    output::printed(args.print.output.output.as_ref(), args.print.output.force, |output| {
         match &dataset.content {
             Content::Array(content) => array(args, path, content, &mut damage, output)?,
             Content::Table(table) => rows::cat::table(args, path, table, &mut damage, output)?,

@@ -1,6 +1,7 @@
 //! The codec, level and filters of the chunks of an array, by name.
 
 use crate::detect;
+use crate::file_name::FileName;
 use holdall::Array;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -40,7 +41,7 @@ fn named(all: &[(u8, &str)], kind: &str, number: u8) -> String {
 
 impl Coding {
     /// The header of a frame, which is at an offset, names what the library does not have.
-    pub fn of(path: &str, at: Option<u64>, array: &Array) -> Coding {
+    pub fn of(path: &FileName, at: Option<u64>, array: &Array) -> Coding {
         let encoding = array.encoding();
         let name = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
         let filters = encoding.filters.iter();
@@ -68,7 +69,7 @@ impl Coding {
     }
 }
 
-fn header(path: &str, at: u64) -> Option<[u8; HEADER]> {
+fn header(path: &FileName, at: u64) -> Option<[u8; HEADER]> {
     let path = Path::new(path);
     let path = if path.is_dir() { path.join("chunks.b2frame") } else { path.to_owned() };
     let mut header = [0; HEADER];

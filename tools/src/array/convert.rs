@@ -6,6 +6,7 @@ use crate::cli::Convert;
 use crate::cli::usage::Usage;
 use crate::cli::values::DataFormat;
 use crate::failure::{Exit, Failure, Result, creation, library};
+use crate::file_name::FileName;
 use crate::output::{self, Output};
 use crate::report::{self, plural};
 use crate::superchunk::packing;
@@ -29,7 +30,7 @@ pub fn format_of(to: DataFormat) -> Option<Format> {
 
 /// Calls a function that writes OUT, with progress, and reports the bytes of content.
 pub fn converting(
-    out: &str,
+    out: &FileName,
     bytes: u64,
     damage: &mut Damage,
     write: impl FnOnce(&mut Damage) -> Result,
@@ -49,7 +50,7 @@ pub fn converting(
 /// The result of a copy by the library.
 pub fn copied(
     result: holdall::Result<Integrity>,
-    out: &str,
+    out: &FileName,
     force: bool,
     damage: &mut Damage,
 ) -> Result {
@@ -60,7 +61,7 @@ pub fn copied(
 }
 
 /// Notes that a file cannot store so many attributes.
-pub fn note_lost_attributes(out: &str, n: usize) {
+pub fn note_lost_attributes(out: &FileName, n: usize) {
     if n > 0 {
         let s = plural(n as u64);
         report::note(&format!("{out}: a file of this format cannot store {n} attribute{s}"));
@@ -68,7 +69,7 @@ pub fn note_lost_attributes(out: &str, n: usize) {
 }
 
 /// The layout that the options give an array of so many dimensions.
-pub fn layout(args: &Convert, format: Format, path: &str, ndim: usize) -> Result<ArrayLayout> {
+pub fn layout(args: &Convert, format: Format, path: &FileName, ndim: usize) -> Result<ArrayLayout> {
     let mut layout = ArrayLayout::new(format);
     if let Some(chunks) = packing::shape(args.layout.chunks.as_ref(), "chunks", path, ndim)? {
         layout = layout.chunks(chunks);
@@ -87,7 +88,7 @@ pub fn array(
     usage: &Usage,
     dataset: &Dataset,
     damage: &mut Damage,
-    out: &str,
+    out: &FileName,
     to: DataFormat,
 ) -> Result<Exit> {
     let Some(array) = dataset.array() else {
@@ -132,7 +133,13 @@ pub fn array(
 }
 
 /// Writes the items of an array, in C order, into a frame without a shape.
-fn flat(args: &Convert, path: &str, array: &Array, damage: &mut Damage, out: &str) -> Result {
+fn flat(
+    args: &Convert,
+    path: &FileName,
+    array: &Array,
+    damage: &mut Damage,
+    out: &FileName,
+) -> Result {
     if args.layout.chunks.is_some() || args.layout.blocks.is_some() {
         return Err(usage!(
             "--chunks and --blocks are for arrays, and this becomes a frame without a shape (--chunk-size)"
@@ -159,9 +166,9 @@ fn flat(args: &Convert, path: &str, array: &Array, damage: &mut Damage, out: &st
 pub fn items(
     args: &Convert,
     usage: &Usage,
-    input: &str,
+    input: &FileName,
     from: DataFormat,
-    out: &str,
+    out: &FileName,
     to: DataFormat,
 ) -> Result<Exit> {
     match (to, format_of(to)) {

@@ -3,6 +3,7 @@
 use super::attributes;
 use crate::cli::groups::FrameInput;
 use crate::failure::{Result, library};
+use crate::file_name::FileName;
 use crate::superchunk::source::Damage;
 use crate::{detect, failure, options};
 use holdall::{Array, Format, Kind, Options, Order, Table};
@@ -23,7 +24,7 @@ macro_rules! either {
 }
 
 pub struct Dataset {
-    pub path: String,
+    pub path: FileName,
     /// The offset of the frame in a larger file.
     pub at: Option<u64>,
     pub format: Format,
@@ -42,7 +43,7 @@ pub fn in_c_order(array: &Array) -> bool {
 
 impl Dataset {
     /// Opens what is at a path for reading.
-    pub fn read(path: &str, frame: &FrameInput, options: Options) -> Result<Dataset> {
+    pub fn read(path: &FileName, frame: &FrameInput, options: Options) -> Result<Dataset> {
         let (format, kind) = detect::identify(path, frame.at).map_err(library(path))?;
         let options = options::frame(options, frame);
         let content = match kind {
@@ -55,7 +56,7 @@ impl Dataset {
     /// The same; with `skip_damaged`, damage reads as zeros. That outside of chunks of a Bloscpack
     /// file is reported.
     pub fn read_skipping(
-        path: &str,
+        path: &FileName,
         frame: &FrameInput,
         options: Options,
         skip_damaged: bool,
@@ -68,7 +69,7 @@ impl Dataset {
     }
 
     /// Opens what is at a path for reading and changes.
-    pub fn open_for_writing(path: &str, options: &Options) -> Result<Dataset> {
+    pub fn open_for_writing(path: &FileName, options: &Options) -> Result<Dataset> {
         let (format, kind) = detect::identify(path, None).map_err(library(path))?;
         let content = match kind {
             Kind::Table => Table::open_for_writing(path, options).map(Content::Table),
@@ -78,18 +79,18 @@ impl Dataset {
     }
 
     fn of(
-        path: &str,
+        path: &FileName,
         at: Option<u64>,
         format: Format,
         content: holdall::Result<Content>,
     ) -> Result<Dataset> {
-        Ok(Dataset { path: path.to_owned(), at, format, content: content.map_err(library(path))? })
+        Ok(Dataset { path: path.clone(), at, format, content: content.map_err(library(path))? })
     }
 
     /// Wraps the array in a Bloscpack file, or an array that is about to be written.
-    pub fn of_array(path: &str, array: Array) -> Dataset {
+    pub fn of_array(path: &FileName, array: Array) -> Dataset {
         Dataset {
-            path: path.to_owned(),
+            path: path.clone(),
             at: None,
             format: array.format(),
             content: Content::Array(array),

@@ -184,7 +184,7 @@ pub fn print(args: &Info, dataset: &Dataset, output: &mut Output) -> Result {
     let path = &args.path;
     let about = fs::metadata(path).map_err(system(path))?;
     let mut files = match about.is_file() {
-        true => vec![(path.rsplit('/').next().unwrap_or(path).to_owned(), Some(about.len()))],
+        true => vec![(String::from_utf8_lossy(path.split().1).into_owned(), Some(about.len()))],
         false => Files::of(dataset)?.own,
     };
     files.sort();

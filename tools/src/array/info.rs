@@ -6,6 +6,7 @@ use super::dataset::{Content, Dataset};
 use super::files;
 use crate::cli::Info;
 use crate::failure::{Exit, Failure, Result, library};
+use crate::file_name::FileName;
 use crate::output::Output;
 use crate::report::{self, plural, printable, size, stored_size};
 use crate::superchunk::source::Damage;
@@ -57,8 +58,8 @@ impl Facts {
         self.lines.extend(lines.into_iter().map(|line| format!("  {line}")));
     }
 
-    fn container(&mut self, path: &str, format: Format, kind: Kind) {
-        self.text("path", path);
+    fn container(&mut self, path: &FileName, format: Format, kind: Kind) {
+        self.text("path", &path.text());
         self.text("format", detect::format_name(format));
         self.text("kind", detect::kind_name(kind));
     }

@@ -11,6 +11,7 @@ use crate::cli::usage::Usage;
 use crate::cli::values::DataFormat;
 use crate::cli::{Convert, Pack};
 use crate::failure::{Exit, Result, creation, library};
+use crate::file_name::FileName;
 use crate::files::{Input, OutputFile};
 use crate::superchunk::pack::spare_chunks;
 use crate::superchunk::packing::{self, Packing, Target};
@@ -19,7 +20,7 @@ use holdall::{Array, ArrayLayout, Format, Options, Schunk};
 
 /// The container that the items become.
 struct New<'a> {
-    out: &'a str,
+    out: &'a FileName,
     force: bool,
     options: Options,
     encoding: &'a Encoding,
@@ -71,7 +72,7 @@ impl New<'_> {
 }
 
 /// Runs `holdall pack` of a .npy file.
-pub fn npy(args: &Pack, usage: &Usage, input: &str, out: &str) -> Result<Exit> {
+pub fn npy(args: &Pack, usage: &Usage, input: &FileName, out: &FileName) -> Result<Exit> {
     if let Some(option) = ["metadata", "typesize"].iter().find(|option| usage.has(option)) {
         return Err(usage!(
             "--{option} is not for a .npy, which has its own (--raw packs its bytes)"
@@ -90,9 +91,9 @@ pub fn npy(args: &Pack, usage: &Usage, input: &str, out: &str) -> Result<Exit> {
 /// Runs `holdall convert` of the items of a file into an array, a frame without a shape, or a file.
 pub fn items(
     args: &Convert,
-    input: &str,
+    input: &FileName,
     from: DataFormat,
-    out: &str,
+    out: &FileName,
     to: DataFormat,
 ) -> Result<Exit> {
     let new = New {

@@ -3,6 +3,7 @@
 use crate::cli::slice::{Pick, Picks, Slice, Span};
 use crate::failure;
 use crate::failure::{Result, library};
+use crate::file_name::FileName;
 use crate::report::plural;
 use crate::superchunk::source::resize;
 use holdall::{Array, Integrity};
@@ -33,7 +34,7 @@ pub struct Selection {
 
 impl Selection {
     /// Selects what `picks` asks for, otherwise everything.
-    pub fn of(picks: Option<&Picks>, array: &Array, path: &str) -> Result<Selection> {
+    pub fn of(picks: Option<&Picks>, array: &Array, path: &FileName) -> Result<Selection> {
         let units = array.chunk_shape().iter().zip(array.block_shape());
         let dimension = |(length, (chunk, block)): (&u64, (&u64, &u64))| Dimension {
             start: 0,
@@ -53,7 +54,7 @@ impl Selection {
         Ok(selection)
     }
 
-    fn pick(&mut self, picks: &Picks, path: &str) -> Result {
+    fn pick(&mut self, picks: &Picks, path: &FileName) -> Result {
         let ndim = self.dimensions.len();
         let named = picks.0.iter().filter(|pick| **pick != Pick::Rest).count();
         if ndim == 0 && named > 0 {
@@ -124,7 +125,7 @@ impl Dimension {
         self.start = if self.backwards { start - (count - 1) * self.step } else { start };
     }
 
-    fn pick_index(&mut self, index: i64, d: usize, path: &str) -> Result {
+    fn pick_index(&mut self, index: i64, d: usize, path: &FileName) -> Result {
         let length = self.count;
         let from_end = length.checked_sub(index.unsigned_abs());
         let at = if index < 0 { from_end } else { Some(index as u64) };
@@ -192,7 +193,7 @@ impl Parts<'_> {
     pub fn read(
         &mut self,
         array: &Array,
-        path: &str,
+        path: &FileName,
         damaged: &mut bool,
         bytes: &mut Vec<u8>,
     ) -> Result<bool> {

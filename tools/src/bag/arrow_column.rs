@@ -6,6 +6,7 @@
 
 use crate::failure;
 use crate::failure::Result;
+use crate::file_name::FileName;
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::{CompressionType, Endianness, Message, MetadataVersion};
 use arrow_schema::{DataType, FieldRef, Schema, UnionMode};
@@ -40,7 +41,7 @@ pub struct Located {
 }
 
 /// Finds a column of text or bytes; without `name`, the only one.
-pub fn find_column(message: &Message, name: Option<&str>, path: &str) -> Result<Column> {
+pub fn find_column(message: &Message, name: Option<&str>, path: &FileName) -> Result<Column> {
     let schema = message.header_as_schema().ok_or_else(|| failure!("{path}: it has no schema"))?;
     if schema.endianness() != Endianness::Little {
         return Err(failure!("{path}: its numbers are big-endian, which is not read"));

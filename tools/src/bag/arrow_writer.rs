@@ -3,6 +3,7 @@
 use super::records::{Batch, Sink};
 use crate::failure;
 use crate::failure::Result;
+use crate::file_name::FileName;
 use crate::ipc::{IpcWriter, failed};
 use crate::output::Output;
 use arrow_array::{BinaryArray, RecordBatch};
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 pub struct ArrowWriter<'a, 'o> {
     /// The source of the records, for messages.
-    path: &'a str,
+    path: &'a FileName,
     output: &'a mut Output<'o>,
     ipc: IpcWriter<'a>,
     schema: SchemaRef,
@@ -20,7 +21,7 @@ pub struct ArrowWriter<'a, 'o> {
 }
 
 impl<'a, 'o> ArrowWriter<'a, 'o> {
-    pub fn new(path: &'a str, output: &'a mut Output<'o>, is_file: bool) -> Result<Self> {
+    pub fn new(path: &'a FileName, output: &'a mut Output<'o>, is_file: bool) -> Result<Self> {
         let field = Field::new("record", DataType::Binary, true);
         let schema = Arc::new(Schema::new(vec![field]));
         let ipc = IpcWriter::new(path, &schema, is_file)?;

@@ -41,7 +41,7 @@ impl Sink for Lines<'_, '_> {
 
 pub fn run(args: &Cat, usage: &Usage) -> Result<Exit> {
     check_order(&args.order, usage)?;
-    let path = args.print.path.as_str();
+    let path = &args.print.path;
     let access = Access::of(&args.print.source)?;
     let access = access.sliced(args.select.slice.as_ref())?;
     let mut reader = Reader::open(path, &access, args.print.skip_damaged)?;
@@ -50,7 +50,7 @@ pub fn run(args: &Cat, usage: &Usage) -> Result<Exit> {
         (None, Some(records)) => reader.list(&records.0)?,
         (None, None) => {}
     }
-    let out = args.print.output.output.as_deref();
+    let out = args.print.output.output.as_ref();
     let is_lines = args.print.to == Some(DataFormat::Lines);
     if is_lines && args.print.lengths {
         return Err(usage!("--lengths and --to lines exclude each other"));

@@ -17,16 +17,18 @@ use crate::cli::groups::{BagCodec, BagTarget};
 use crate::cli::usage::Usage;
 use crate::cli::values::DataFormat;
 use crate::failure::{Exit, Result};
-use crate::files::{self, Input};
+use crate::file_name::FileName;
+use crate::files::Input;
 use crate::report::{self, plural};
 use crate::{detect, output, progress, signals, usage};
 use holdall::{Bag, Codec, Format, Status};
+use std::os::unix::ffi::OsStrExt;
 
 /// Bytes that a record may have without `--memory-limit`: the default of the library.
 const MEMORY_LIMIT: u64 = 4 << 30;
 
 /// Returns the format of IN by `--from` or by its name, which may be any name of a bag.
-fn from_of(args: &Convert, input: &str) -> Option<RecordFormat> {
+fn from_of(args: &Convert, input: &FileName) -> Option<RecordFormat> {
     match args.input.from {
         Some(from) => RecordFormat::of(from),
         None => RecordFormat::of_name(input).or(Some(RecordFormat::Bag)),
@@ -34,16 +36,16 @@ fn from_of(args: &Convert, input: &str) -> Option<RecordFormat> {
 }
 
 /// Returns the format of OUT by `--to` or by its name.
-fn to_of(args: &Convert, out: &str) -> Option<RecordFormat> {
+fn to_of(args: &Convert, out: &FileName) -> Option<RecordFormat> {
     args.to.map_or_else(|| RecordFormat::of_name(out), RecordFormat::of)
 }
 
-fn is_bag(path: &str) -> bool {
+fn is_bag(path: &FileName) -> bool {
     detect::format(path, None) == Some(Format::Bagz)
 }
 
 /// Returns whether records are converted, not an array, a table or a superchunk.
-pub fn applies(args: &Convert, input: &str, out: &str) -> bool {
+pub fn applies(args: &Convert, input: &FileName, out: &FileName) -> bool {
     use DataFormat::{Lengths32, Lengths64, Lines, TfRecord};
     let to_records = matches!(args.to, Some(Lines | Lengths32 | Lengths64 | TfRecord));
     if to_records || to_of(args, out) == Some(RecordFormat::Bag) {
@@ -82,9 +84,9 @@ const READER: [&str; 7] =
     ["records", "slice", "limits", "limits-storage", "shard-order", "unchecked", "map"];
 
 /// Checks an IN that becomes a bag, if neither an option nor its name says what it is.
-fn check_bag_in(args: &Convert, input: &str, out: &str) -> Result {
+fn check_bag_in(args: &Convert, input: &FileName, out: &FileName) -> Result {
     const FORMATS: &str = "lines, lengths32, lengths64, tfrecord or arrow";
-    if files::is_standard(input) {
+    if input.is_standard() {
         return Err(usage!("--from says what standard input is: {FORMATS}"));
     }
     match detect::identify(input, None) {
@@ -101,14 +103,14 @@ fn check_bag_in(args: &Convert, input: &str, out: &str) -> Result {
 
 fn check_formats(
     args: &Convert,
-    input: &str,
-    out: &str,
+    input: &FileName,
+    out: &FileName,
     from: Option<RecordFormat>,
     to: Option<RecordFormat>,
 ) -> Result<(RecordFormat, RecordFormat)> {
     use RecordFormat::Bag;
     match (from, to) {
-        (_, Some(Bag)) if files::is_standard(out) => {
+        (_, Some(Bag)) if out.is_standard() => {
             Err(usage!("a bag is not written from front to back: not to '-'"))
         }
         (Some(Bag), Some(Bag)) => check_bag_in(args, input, out).map(|()| (Bag, Bag)),
@@ -143,7 +145,7 @@ fn check_options(usage: &Usage, from: RecordFormat, to: RecordFormat) -> Result 
 // ---- into a bag
 
 /// Copies the records of a file. Returns the number of records that were left out.
-fn from_file(args: &Convert, input: &str, from: RecordFormat, plan: &Plan) -> Result<u64> {
+fn from_file(args: &Convert, input: &FileName, from: RecordFormat, plan: &Plan) -> Result<u64> {
     let most = args.reading.memory_limit.unwrap_or(MEMORY_LIMIT);
     let mut input = Input::open(input, Some(&plan.path))?;
     let mut writer = plan.open()?;
@@ -162,7 +164,7 @@ fn from_file(args: &Convert, input: &str, from: RecordFormat, plan: &Plan) -> Re
 }
 
 /// Opens a bag, of which records may be selected.
-fn open<'a>(args: &Convert, input: &'a str, access: Access) -> Result<Reader<'a>> {
+fn open<'a>(args: &Convert, input: &'a FileName, access: Access) -> Result<Reader<'a>> {
     let access = access.sliced(args.slice.as_ref())?;
     let mut reader = Reader::open(input, &access, args.skip_damaged)?;
     if let Some(records) = &args.records {
@@ -172,7 +174,7 @@ fn open<'a>(args: &Convert, input: &'a str, access: Access) -> Result<Reader<'a>
 }
 
 /// Copies a bag, or the records that are selected. The codec and the dictionary are those of OUT.
-fn from_bag(args: &Convert, input: &str, out: &str, plan: &Plan) -> Result<u64> {
+fn from_bag(args: &Convert, input: &FileName, out: &FileName, plan: &Plan) -> Result<u64> {
     let mut source = Source::new(input, out, args.encoding.codecs.codec);
     source.takes_frames |= args.input.from == Some(DataFormat::Bagz);
     let access = source.access(&args.reading, &args.bag)?;
@@ -186,15 +188,14 @@ fn from_bag(args: &Convert, input: &str, out: &str, plan: &Plan) -> Result<u64> 
 // ---- into a file
 
 /// Returns whether no file has a name for compressed records.
-fn is_plain_by_name(spec: &str) -> bool {
+fn is_plain_by_name(spec: &FileName) -> bool {
     // opening it reports an error
     Bag::files(spec).is_ok_and(|files| {
-        let mut names = files.iter().map(|file| file.to_string_lossy());
-        !names.any(|name| name.ends_with(".bagz"))
+        !files.iter().any(|file| file.as_os_str().as_bytes().ends_with(b".bagz"))
     })
 }
 
-fn to_file(args: &Convert, input: &str, out: &str, to: RecordFormat) -> Result<Exit> {
+fn to_file(args: &Convert, input: &FileName, out: &FileName, to: RecordFormat) -> Result<Exit> {
     let dictionary = args.bag_output.dictionary.clone();
     let mut codec = BagCodec { codec: args.encoding.codecs.codec, dictionary };
     let is_unsaid = codec.codec.is_none() && codec.dictionary.is_none();
@@ -222,7 +223,7 @@ fn to_file(args: &Convert, input: &str, out: &str, to: RecordFormat) -> Result<E
 
 // ---- the command
 
-pub fn run(args: &Convert, usage: &Usage, input: &str, out: &str) -> Result<Exit> {
+pub fn run(args: &Convert, usage: &Usage, input: &FileName, out: &FileName) -> Result<Exit> {
     let (mut from, to) = (from_of(args, input), to_of(args, out));
     // the content says that it is a bag, whatever its name
     if to != Some(RecordFormat::Bag) && args.input.from.is_none() && is_bag(input) {

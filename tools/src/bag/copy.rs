@@ -6,12 +6,13 @@ use super::writer::Writer;
 use crate::cli::groups::{BagCodec, BagRead, Reading};
 use crate::cli::values::CodecChoice;
 use crate::failure::Result;
+use crate::file_name::FileName;
 use holdall::Codec;
 
 /// A bag whose records are copied. Its name says whether they are decompressed: the options are
 /// about the copy.
 pub struct Source<'a> {
-    input: &'a str,
+    input: &'a FileName,
     is_decompressed: bool,
     /// Records that are zstd frames may be copied as they are.
     pub takes_frames: bool,
@@ -19,7 +20,7 @@ pub struct Source<'a> {
 
 impl<'a> Source<'a> {
     /// `codec` is that of the copy, by default the one that the name `out` says.
-    pub fn new(input: &'a str, out: &str, codec: Option<CodecChoice>) -> Source<'a> {
+    pub fn new(input: &'a FileName, out: &FileName, codec: Option<CodecChoice>) -> Source<'a> {
         let is_compressed = match codec.flatten() {
             None => out.ends_with(".bagz"),
             Some(codec) => codec == Codec::Zstd,
@@ -41,7 +42,7 @@ impl<'a> Source<'a> {
     }
 
     pub fn copy(&self, reader: &mut Reader, writer: &mut Writer) -> Result {
-        writer.refused_frames = (!self.takes_frames).then(|| self.input.to_owned());
+        writer.refused_frames = (!self.takes_frames).then(|| self.input.clone());
         reader.each(writer)
     }
 }

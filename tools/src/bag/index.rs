@@ -5,7 +5,8 @@ use super::{Access, parser};
 use crate::cli::groups::Sync;
 use crate::cli::{Index, IndexAction, IndexOptions};
 use crate::failure::{Exit, Result, creation, library, library_with};
-use crate::files::{self, Input};
+use crate::file_name::FileName;
+use crate::files::Input;
 use crate::output::Output;
 use crate::report::{self, plural, printable};
 use crate::{options, progress, signals, usage};
@@ -14,14 +15,14 @@ use serde_json::json;
 use std::os::unix::ffi::OsStrExt;
 
 /// The path of the index: NAME.index beside a bag NAME.
-fn index_path(options: &IndexOptions, bag: &str) -> String {
+fn index_path(options: &IndexOptions, bag: &FileName) -> FileName {
     match &options.index {
-        Some(path) => path.to_string_lossy().into_owned(),
-        None => format!("{bag}.index"),
+        Some(path) => path.clone(),
+        None => bag.with_suffix(".index"),
     }
 }
 
-fn open_bag(options: &IndexOptions, path: &str) -> Result<Bag> {
+fn open_bag(options: &IndexOptions, path: &FileName) -> Result<Bag> {
     Access::new(&options.reading, &options.bag.read, &options.bag.codec)?.open(path)
 }
 
@@ -51,9 +52,9 @@ pub fn run(index: &Index) -> Result<Exit> {
     }
 }
 
-fn build(given: &IndexOptions, sync: &Sync, force: bool, path: &str) -> Result<Exit> {
+fn build(given: &IndexOptions, sync: &Sync, force: bool, path: &FileName) -> Result<Exit> {
     let index = index_path(given, path);
-    if files::is_standard(&index) {
+    if index.is_standard() {
         return Err(usage!("--index names a file that is written in place: not '-'"));
     }
     signals::catch();
@@ -75,7 +76,7 @@ fn build(given: &IndexOptions, sync: &Sync, force: bool, path: &str) -> Result<E
     Ok(Exit::damaged(damaged > 0))
 }
 
-fn open_index(given: &IndexOptions, path: &str, bag: &Bag) -> Result<BagIndex> {
+fn open_index(given: &IndexOptions, path: &FileName, bag: &Bag) -> Result<BagIndex> {
     let mut options = Options::new().skip_corrupt(given.skip_damaged);
     if given.reading.map {
         options = options.file_access(FileAccess::Map);
@@ -88,8 +89,8 @@ fn open_index(given: &IndexOptions, path: &str, bag: &Bag) -> Result<BagIndex> {
 
 struct Finder<'a, 'o> {
     index: BagIndex,
-    index_path: String,
-    path: &'a str,
+    index_path: FileName,
+    path: &'a FileName,
     output: &'a mut Output<'o>,
     json: bool,
     /// Keys that no record equals.
@@ -119,7 +120,7 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    fn find_lines(&mut self, keys: &str) -> Result {
+    fn find_lines(&mut self, keys: &FileName) -> Result {
         let mut input = Input::open(keys, None)?;
         let found = parser::each_line(&mut input, self);
         // the results before a failure are printed

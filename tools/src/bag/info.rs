@@ -5,6 +5,7 @@ use super::writer::escaped;
 use crate::cli::Info;
 use crate::cli::groups::BagRead;
 use crate::failure::{Exit, Result, library};
+use crate::file_name::FileName;
 use crate::output::Output;
 use crate::report::{printable, size};
 use holdall::{Bag, BagChecksum, BagLimits, Codec};
@@ -12,7 +13,7 @@ use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
 /// The facts about a bag, or about a file of one.
-fn facts(bag: &Bag, path: &str) -> Result<Map<String, Value>> {
+fn facts(bag: &Bag, path: &FileName) -> Result<Map<String, Value>> {
     let compression = match bag.codec() {
         Some(Codec::None) => "none",
         Some(_) => "zstd",
@@ -39,7 +40,7 @@ fn facts(bag: &Bag, path: &str) -> Result<Map<String, Value>> {
 }
 
 fn describe(args: &Info) -> Result<Map<String, Value>> {
-    let (path, source) = (args.path.as_str(), &args.source);
+    let (path, source) = (&args.path, &args.source);
     let bag = Access::of(source)?.open(path)?;
     let mut all = facts(&bag, path)?;
     if bag.shards().count() > 1 {
@@ -47,8 +48,8 @@ fn describe(args: &Info) -> Result<Map<String, Value>> {
         let alone = BagRead { shard_order: None, ..source.bag.read.clone() };
         let access = Access::new(&source.reading, &alone, &source.bag.codec)?;
         let file = |file: &PathBuf| {
-            let path = file.to_string_lossy();
-            let mut facts = facts(&access.open(&escaped(&path))?, &path)?;
+            let path = FileName::from(file.clone().into_os_string());
+            let mut facts = facts(&access.open(&escaped(path.bytes()).into())?, &path)?;
             facts.retain(|name, _| !["format", "kind", "limits", "shards"].contains(&&name[..]));
             Ok(Value::Object(facts))
         };

@@ -6,9 +6,10 @@ use super::writer::{Mode, Plan};
 use crate::cli::Merge;
 use crate::cli::groups::BagOutput;
 use crate::failure::{Exit, Result};
+use crate::file_name::FileName;
 use crate::{progress, signals};
 
-pub fn run(args: &Merge, inputs: &[String], out: &str) -> Result<Exit> {
+pub fn run(args: &Merge, inputs: &[FileName], out: &FileName) -> Result<Exit> {
     let (mode, part) = (Mode::of(false, args.output.force)?, BagOutput::default());
     let plan = Plan::new(out, mode, &part, &args.target, args.reading.threads, &args.sync)?;
     signals::catch();

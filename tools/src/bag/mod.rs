@@ -20,6 +20,7 @@ mod writer;
 use crate::cli::groups::{BagCodec, BagRead, Reading, Source};
 use crate::cli::slice::{Picks, Slice};
 use crate::failure::{Result, library};
+use crate::file_name::FileName;
 use crate::{detect, options};
 use holdall::{Bag, BagLimits, Options, Status};
 
@@ -30,7 +31,7 @@ pub fn is_declared(read: &BagRead, codec: &BagCodec) -> bool {
 
 /// Refuses a file that neither its name nor its content shows to be a bag. It may open as one,
 /// because any bytes can be records.
-pub fn refuse_raw(path: &str) -> Result {
+pub fn refuse_raw(path: &FileName) -> Result {
     match detect::is_named_bag(path) {
         true => Ok(()),
         false => match holdall::identify(path) {
@@ -70,7 +71,7 @@ impl Access {
     }
 
     /// Opens a bag, or the slice of it.
-    pub fn open(&self, path: &str) -> Result<Bag> {
+    pub fn open(&self, path: &FileName) -> Result<Bag> {
         let bag = Bag::open_with(path, &self.options).map_err(library(path))?;
         if !self.is_declared {
             refuse_raw(path)?;

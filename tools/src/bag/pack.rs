@@ -5,6 +5,7 @@ use super::writer::{Mode, Plan};
 use crate::cli::Pack;
 use crate::cli::groups::BagTarget;
 use crate::failure::{Exit, Result};
+use crate::file_name::FileName;
 use crate::files::{self, Input};
 use crate::{detect, progress, signals, usage};
 
@@ -12,8 +13,9 @@ use crate::{detect, progress, signals, usage};
 const OTHERS: [(&str, &[&str]); 2] =
     [("dataset", &[".bcolz", ".blz"]), ("Blosc2 frame", &[".b2nd", ".b2frame", ".caterva"])];
 
-fn check_names(args: &Pack, inputs: &[String], out: &str) -> Result {
-    let first = inputs.first().map_or("", String::as_str);
+fn check_names(args: &Pack, inputs: &[FileName], out: &FileName) -> Result {
+    let absent = FileName::default();
+    let first = inputs.first().unwrap_or(&absent);
     let is_named = |ends: &[&str]| ends.iter().any(|end| out.ends_with(end));
     if let Some((what, _)) = OTHERS.iter().find(|(_, ends)| is_named(ends)) {
         return Err(usage!(
@@ -40,7 +42,7 @@ fn check_names(args: &Pack, inputs: &[String], out: &str) -> Result {
     Ok(())
 }
 
-fn plan(args: &Pack, inputs: &[String], out: &str) -> Result<Plan> {
+fn plan(args: &Pack, inputs: &[FileName], out: &FileName) -> Result<Plan> {
     if args.to.is_none() {
         check_names(args, inputs, out)?;
     }
@@ -54,7 +56,7 @@ fn plan(args: &Pack, inputs: &[String], out: &str) -> Result<Plan> {
 }
 
 /// Packs inputs into the bag `out`.
-pub fn run(args: &Pack, inputs: &[String], out: &str) -> Result<Exit> {
+pub fn run(args: &Pack, inputs: &[FileName], out: &FileName) -> Result<Exit> {
     let plan = plan(args, inputs, out)?;
     signals::catch();
     progress::begin("pack");

@@ -3,12 +3,13 @@
 use super::records::{Batch, RecordFormat, Sink, masked_crc32c};
 use crate::failure;
 use crate::failure::Result;
+use crate::file_name::FileName;
 use crate::output::Output;
 
 pub struct Printer<'a, 'o> {
     pub format: RecordFormat,
     /// The source of the records, for messages.
-    pub path: &'a str,
+    pub path: &'a FileName,
     pub output: &'a mut Output<'o>,
     /// Records printed so far.
     pub done: u64,

@@ -5,6 +5,7 @@ use super::records::{Batch, Sink};
 use crate::cli::groups::Order;
 use crate::cli::usage::Usage;
 use crate::failure::{Failure, Result, library, library_with};
+use crate::file_name::FileName;
 use crate::{failure, progress, report, usage};
 use holdall::{Bag, Epoch, Error, Options, Status};
 
@@ -12,7 +13,7 @@ use holdall::{Bag, Epoch, Error, Options, Status};
 const READ_AHEAD: u64 = 8 << 20;
 
 pub struct Reader<'a> {
-    path: &'a str,
+    path: &'a FileName,
     bag: Bag,
     /// The numbers of the records; None: all, in order.
     numbers: Option<Box<dyn Iterator<Item = u64> + Send>>,
@@ -40,11 +41,11 @@ pub fn check_order(order: &Order, usage: &Usage) -> Result {
 }
 
 impl<'a> Reader<'a> {
-    pub fn open(path: &'a str, access: &Access, skip_damaged: bool) -> Result<Reader<'a>> {
+    pub fn open(path: &'a FileName, access: &Access, skip_damaged: bool) -> Result<Reader<'a>> {
         Ok(Reader::of(path, access.open(path)?, skip_damaged))
     }
 
-    pub fn of(path: &'a str, bag: Bag, skip_damaged: bool) -> Reader<'a> {
+    pub fn of(path: &'a FileName, bag: Bag, skip_damaged: bool) -> Reader<'a> {
         Reader { path, numbers: None, skip_damaged, count: bag.len(), damaged: 0, bag }
     }
 

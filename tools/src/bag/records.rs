@@ -1,6 +1,7 @@
 //! Records on their way from a source to a sink, and the formats of files of records.
 
 use crate::failure::Result;
+use crate::file_name::FileName;
 use clap::ValueEnum;
 
 /// Records and bytes that are passed on at once.
@@ -114,7 +115,7 @@ impl RecordFormat {
         FORMATS.iter().find(|(name, _, _)| *name == value.get_name()).map(|(_, format, _)| *format)
     }
 
-    pub fn of_name(path: &str) -> Option<RecordFormat> {
+    pub fn of_name(path: &FileName) -> Option<RecordFormat> {
         let is_named = |ends: &[&str]| ends.iter().any(|end| path.ends_with(end));
         FORMATS.iter().find(|(_, _, ends)| is_named(ends)).map(|(_, format, _)| *format)
     }

@@ -6,9 +6,11 @@ use super::writer::{Mode, Plan};
 use crate::cli::groups::BagOutput;
 use crate::cli::{Split, one_operand};
 use crate::failure::{Exit, Result, library};
+use crate::file_name::FileName;
 use crate::report::{self, plural};
 use crate::{progress, signals, usage};
 use holdall::Bag;
+use std::ffi::OsString;
 
 pub fn run(args: &Split) -> Result<Exit> {
     let (input, out) = one_operand(&args.paths, &args.output)?;
@@ -53,11 +55,12 @@ pub fn run(args: &Split) -> Result<Exit> {
 }
 
 /// Removes a bag that was just written, with its checksums.
-fn remove(spec: &str) {
+fn remove(spec: &FileName) {
     for file in Bag::files(spec).unwrap_or_default() {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let mut checksums = OsString::from("checksums.");
+        checksums.push(file.file_name().unwrap_or_default());
         // what cannot be removed stays
-        let _ = std::fs::remove_file(file.with_file_name(format!("checksums.{name}")));
+        let _ = std::fs::remove_file(file.with_file_name(checksums));
         let _ = std::fs::remove_file(&file);
     }
 }

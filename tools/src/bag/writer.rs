@@ -6,8 +6,9 @@
 use super::records::{Batch, Sink};
 use crate::cli::groups::{BagCodec, BagOutput, BagTarget, Encoding, Sync};
 use crate::failure::{Failure, Result, library};
+use crate::file_name::FileName;
 use crate::report::{self, plural};
-use crate::{failure, files, options, progress, signals, usage};
+use crate::{failure, options, progress, signals, usage};
 use holdall::{Bag, BagLimits, BagShards, BagWriter, Checksum, Options};
 
 impl BagTarget {
@@ -41,7 +42,7 @@ impl Mode {
 /// How a bag is written.
 pub struct Plan {
     /// The name of the file, or of the set.
-    pub path: String,
+    pub path: FileName,
     pub mode: Mode,
     options: Options,
     /// Those to open it when it is written.
@@ -52,7 +53,7 @@ impl Plan {
     /// Checks the options that are about writing a bag, and reads the dictionary. Nothing else is
     /// opened.
     pub fn new(
-        out: &str,
+        out: &FileName,
         mode: Mode,
         output: &BagOutput,
         target: &BagTarget,
@@ -74,7 +75,7 @@ impl Plan {
                 return Err(usage!("--checksum takes none for bags, or the default is written"));
             }
         }
-        options = options::dictionary(options, target.codec.dictionary.as_deref())?;
+        options = options::dictionary(options, target.codec.dictionary.as_ref())?;
         Ok(Plan { path: path_of(out, output), mode, options, reading })
     }
 
@@ -103,7 +104,7 @@ impl Plan {
 
 /// The failure to open a bag to write it. Reading and writing name the order of a set in different
 /// ways.
-fn opening(path: &str, error: &holdall::Error) -> Failure {
+fn opening(path: &FileName, error: &holdall::Error) -> Failure {
     match library(path)(error.clone()) {
         Failure::Message(text) => {
             Failure::Message(text.replace("--shard-order interleaved", "--interleaved"))
@@ -112,13 +113,13 @@ fn opening(path: &str, error: &holdall::Error) -> Failure {
     }
 }
 
-fn check_shards(out: &str, output: &BagOutput) -> Result {
-    if files::is_standard(out) {
+fn check_shards(out: &FileName, output: &BagOutput) -> Result {
+    if out.is_standard() {
         return Err(usage!("a bag is not written from front to back: not to '-'"));
     }
-    let name = &out[out.rfind('/').map_or(0, |slash| slash + 1)..];
-    let after_at = name.split_once('@').and_then(|(_, after)| after.chars().next());
-    if output.shards.is_some() && after_at.is_some_and(|c| c == '*' || c.is_ascii_digit()) {
+    let mut after_at = out.split().1.iter().skip_while(|byte| **byte != b'@').skip(1);
+    let is_set = after_at.next().is_some_and(|byte| *byte == b'*' || byte.is_ascii_digit());
+    if output.shards.is_some() && is_set {
         return Err(usage!("'{out}' says how many files there are, and so does --shards"));
     }
     match (output.shard, output.shards) {
@@ -132,28 +133,28 @@ fn check_shards(out: &str, output: &BagOutput) -> Result {
 
 /// Returns the path, or spec, of the bag that is written: with 8 shards it is OUT@8.bagz for
 /// OUT.bagz, and the fourth of them alone OUT-00003-of-00008.bagz.
-fn path_of(out: &str, output: &BagOutput) -> String {
+fn path_of(out: &FileName, output: &BagOutput) -> FileName {
     let Some(count) = output.shards else {
-        return out.to_owned();
+        return out.clone();
     };
-    let name = out.rfind('/').map_or(0, |slash| slash + 1);
-    let dot = out[name..].rfind('.').filter(|dot| *dot > 0);
-    let (stem, end) = out.split_at(dot.map_or(out.len(), |dot| name + dot));
+    let (folder, name) = out.split();
+    let dot = name.iter().rposition(|byte| *byte == b'.').filter(|dot| *dot > 0);
+    let (stem, end) = name.split_at(dot.unwrap_or(name.len()));
     let shards = match output.shard {
         Some(shard) => format!("-{shard:05}-of-{count:05}"),
         None => format!("@{count}"),
     };
-    format!("{}{shards}{}", escaped(stem), escaped(end))
+    [&escaped(folder)[..], &escaped(stem), shards.as_bytes(), &escaped(end)].concat().into()
 }
 
 /// A name as a spec has it: with a backslash before a character that would mean something there.
-pub fn escaped(name: &str) -> String {
-    let mut spec = String::new();
-    for c in name.chars() {
-        if matches!(c, '@' | ',' | '\\') {
-            spec.push('\\');
+pub fn escaped(name: &[u8]) -> Vec<u8> {
+    let mut spec = Vec::new();
+    for byte in name {
+        if matches!(byte, b'@' | b',' | b'\\') {
+            spec.push(b'\\');
         }
-        spec.push(c);
+        spec.push(*byte);
     }
     spec
 }
@@ -163,7 +164,7 @@ pub struct Writer<'a> {
     plan: &'a Plan,
     writer: BagWriter,
     /// The bag whose first record with bytes must be no zstd frame: it would be compressed again.
-    pub refused_frames: Option<String>,
+    pub refused_frames: Option<FileName>,
     records: u64,
     bytes: u64,
 }

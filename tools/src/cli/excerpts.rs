@@ -3,6 +3,7 @@
 use super::Cat;
 use super::groups::{self, Order, Output, Reading, Select, Source};
 use super::values::{self, DataFormat};
+use crate::file_name::FileName;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
@@ -14,7 +15,7 @@ pub struct Overview {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    pub path: String,
+    pub path: FileName,
 }
 
 /// A folder whose containers are described.
@@ -22,7 +23,7 @@ pub struct Overview {
 pub struct Tree {
     #[command(flatten)]
     pub reading: Reading,
-    pub path: String,
+    pub path: FileName,
 }
 
 /// A container that is printed.
@@ -48,7 +49,7 @@ pub struct Print {
     pub skip_damaged: bool,
     #[command(flatten)]
     pub output: Output,
-    pub path: String,
+    pub path: FileName,
 }
 
 /// Some records, rows or items of a container.

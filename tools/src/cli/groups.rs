@@ -3,6 +3,7 @@
 
 use super::slice::{Picks, Rows};
 use super::values::{self, CodecChoice, DataFormat, FilterChoice};
+use crate::file_name::FileName;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use holdall::{BagLimits, BagShards, Checksum, Order as ItemOrder};
@@ -46,7 +47,7 @@ pub struct BagCodec {
     pub codec: Option<CodecChoice>,
     /// zstd dictionary of the records: a trained one, or any file
     #[arg(long, value_name = "FILE", help_heading = BAGS)]
-    pub dictionary: Option<String>,
+    pub dictionary: Option<FileName>,
 }
 
 /// How a bag is read.
@@ -202,7 +203,7 @@ pub struct Layout {
 pub struct BagOutput {
     /// zstd dictionary of the records: a trained one, or any file
     #[arg(long, value_name = "FILE", help_heading = BAGS)]
-    pub dictionary: Option<String>,
+    pub dictionary: Option<FileName>,
     /// Write N files, 1 to 99999, a record to each in turn: OUT-00000-of-0000N.bagz and so on
     #[arg(long, value_name = "N", value_parser = values::within(1..=99999u32), help_heading = BAGS)]
     pub shards: Option<u32>,
@@ -292,7 +293,7 @@ pub struct Sync {
 pub struct Output {
     /// Write to this file instead of standard output
     #[arg(short, long = "output", value_name = "OUT")]
-    pub output: Option<String>,
+    pub output: Option<FileName>,
     /// Replace OUT if it exists; without this option that is an error
     #[arg(short, long)]
     pub force: bool,

@@ -9,6 +9,7 @@ pub mod usage;
 pub mod values;
 
 use crate::failure::{Failure, Result};
+use crate::file_name::FileName;
 use clap::{Args, Parser, Subcommand};
 use groups::{
     BagInput, BagOutput, BagRead, Encoding, FileInput, FrameInput, Layout, Order, Output, Reading,
@@ -82,7 +83,7 @@ pub struct Info {
     /// Describe the remaining chunks of a superchunk with missing chunks (exit code 1)
     #[arg(long)]
     pub skip_damaged: bool,
-    pub path: String,
+    pub path: FileName,
 }
 
 #[derive(Args, Debug)]
@@ -92,7 +93,7 @@ pub struct Ls {
     /// Print one JSON list
     #[arg(long)]
     pub json: bool,
-    pub path: String,
+    pub path: FileName,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -132,13 +133,13 @@ pub struct Pack {
     pub whole: bool,
     /// File with JSON to store with the content (-: standard input)
     #[arg(long, value_name = "FILE", help_heading = groups::SUPERCHUNKS)]
-    pub metadata: Option<String>,
+    pub metadata: Option<FileName>,
     /// Pack the bytes of a .npy file, its header included, or of a container
     #[arg(long, help_heading = groups::SUPERCHUNKS)]
     pub raw: bool,
     /// Input files (-: standard input); without -o the last one is OUT
     #[arg(required = true, value_name = "IN OUT")]
-    pub paths: Vec<String>,
+    pub paths: Vec<FileName>,
 }
 
 #[derive(Args, Debug)]
@@ -151,7 +152,7 @@ pub struct Unpack {
     #[arg(long)]
     pub skip_damaged: bool,
     #[arg(required = true, value_name = "IN OUT")]
-    pub paths: Vec<String>,
+    pub paths: Vec<FileName>,
 }
 
 #[derive(Args, Debug)]
@@ -174,10 +175,10 @@ pub struct Append {
     /// Append a .npy file as bytes, its header included
     #[arg(long)]
     pub raw: bool,
-    pub path: String,
+    pub path: FileName,
     /// The file to append (-: standard input)
     #[arg(value_name = "IN")]
-    pub input: String,
+    pub input: FileName,
 }
 
 #[derive(Args, Debug)]
@@ -220,7 +221,7 @@ pub struct Convert {
     #[arg(long)]
     pub skip_damaged: bool,
     #[arg(required = true, value_name = "IN OUT")]
-    pub paths: Vec<String>,
+    pub paths: Vec<FileName>,
 }
 
 #[derive(Args, Debug)]
@@ -239,7 +240,7 @@ pub struct Merge {
     #[arg(long, help_heading = groups::BAGS)]
     pub skip_damaged: bool,
     #[arg(required = true, value_name = "IN OUT")]
-    pub paths: Vec<String>,
+    pub paths: Vec<FileName>,
 }
 
 #[derive(Args, Debug)]
@@ -261,7 +262,7 @@ pub struct Split {
     #[arg(long)]
     pub skip_damaged: bool,
     #[arg(required = true, value_name = "IN OUT")]
-    pub paths: Vec<String>,
+    pub paths: Vec<FileName>,
 }
 
 #[derive(Args, Debug)]
@@ -271,7 +272,7 @@ pub struct Trim {
     pub threads: Option<usize>,
     #[command(flatten)]
     pub sync: Sync,
-    pub path: String,
+    pub path: FileName,
     #[arg(value_name = "ROWS", value_parser = values::integer, allow_negative_numbers = true)]
     pub rows: i64,
 }
@@ -288,23 +289,24 @@ pub enum AttrAction {
     Get {
         #[command(flatten)]
         options: AttrOptions,
-        path: String,
+        path: FileName,
         name: Option<String>,
     },
     /// Set an attribute to a JSON value
     Set {
         #[command(flatten)]
         options: AttrOptions,
-        path: String,
+        path: FileName,
         name: String,
+        // JSON, or a file with --raw
         #[arg(allow_hyphen_values = true)]
-        value: String,
+        value: FileName,
     },
     /// Remove an attribute
     Remove {
         #[command(flatten)]
         options: AttrOptions,
-        path: String,
+        path: FileName,
         name: String,
     },
 }
@@ -336,7 +338,7 @@ pub enum IndexAction {
         /// Replace an existing index
         #[arg(short, long)]
         force: bool,
-        bag: String,
+        bag: FileName,
     },
     /// Print the numbers of the records that equal a key
     Find {
@@ -344,11 +346,11 @@ pub enum IndexAction {
         options: IndexOptions,
         /// Find each line of this file (-: standard input), and print its first record, or none
         #[arg(long, value_name = "FILE")]
-        keys: Option<String>,
+        keys: Option<FileName>,
         /// Print one JSON object per key
         #[arg(long)]
         json: bool,
-        bag: String,
+        bag: FileName,
         key: Vec<std::ffi::OsString>,
     },
 }
@@ -361,7 +363,7 @@ pub struct IndexOptions {
     pub bag: BagInput,
     /// File of the index [default: BAG.index]
     #[arg(long, value_name = "FILE")]
-    pub index: Option<PathBuf>,
+    pub index: Option<FileName>,
     /// Leave out damaged records, and damaged parts of the index (exit code 1)
     #[arg(long)]
     pub skip_damaged: bool,
@@ -378,7 +380,7 @@ pub struct Verify {
     #[arg(long)]
     pub json: bool,
     #[arg(required = true, value_name = "PATH")]
-    pub paths: Vec<String>,
+    pub paths: Vec<FileName>,
 }
 
 #[derive(Args, Debug)]
@@ -409,7 +411,7 @@ pub struct Repair {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    pub path: String,
+    pub path: FileName,
 }
 
 #[derive(Args, Debug)]
@@ -426,7 +428,7 @@ pub struct Sum {
     #[arg(long)]
     pub json: bool,
     #[arg(required = true, value_name = "PATH")]
-    pub paths: Vec<String>,
+    pub paths: Vec<FileName>,
 }
 
 #[derive(Args, Debug)]
@@ -435,7 +437,7 @@ pub struct Identify {
     #[arg(long)]
     pub json: bool,
     #[arg(required = true, value_name = "PATH")]
-    pub paths: Vec<String>,
+    pub paths: Vec<FileName>,
 }
 
 #[derive(Args, Debug)]
@@ -448,7 +450,7 @@ pub struct Stats {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    pub path: String,
+    pub path: FileName,
 }
 
 #[derive(Args, Debug)]
@@ -462,9 +464,9 @@ pub struct Diff {
     #[arg(long)]
     pub json: bool,
     #[arg(value_name = "A")]
-    pub left: String,
+    pub left: FileName,
     #[arg(value_name = "B")]
-    pub right: String,
+    pub right: FileName,
 }
 
 #[derive(Args, Debug)]
@@ -479,7 +481,7 @@ pub struct Tune {
     pub goal: values::Goal,
     /// Write a chart of size against speed (SVG)
     #[arg(long, value_name = "FILE")]
-    pub plot: Option<String>,
+    pub plot: Option<FileName>,
     /// Replace the file of --plot if it exists
     #[arg(short, long)]
     pub force: bool,
@@ -496,7 +498,7 @@ pub struct Tune {
     #[arg(long)]
     pub json: bool,
     #[arg(value_name = "IN")]
-    pub path: String,
+    pub path: FileName,
 }
 
 #[derive(Args, Debug)]
@@ -517,7 +519,7 @@ pub struct View {
     pub width: Option<u32>,
     #[command(flatten)]
     pub output: Output,
-    pub path: String,
+    pub path: FileName,
 }
 
 #[derive(Args, Debug)]
@@ -541,7 +543,10 @@ fn missing() -> Failure {
 }
 
 /// Returns the inputs and OUT: the operand of `--output`, otherwise the last of `paths`.
-pub fn operands<'a>(paths: &'a [String], output: &'a Output) -> Result<(&'a [String], &'a str)> {
+pub fn operands<'a>(
+    paths: &'a [FileName],
+    output: &'a Output,
+) -> Result<(&'a [FileName], &'a FileName)> {
     let (inputs, out) = match (&output.output, paths) {
         (Some(out), inputs) => (inputs, out),
         (None, [inputs @ .., out]) => (inputs, out),
@@ -554,7 +559,10 @@ pub fn operands<'a>(paths: &'a [String], output: &'a Output) -> Result<(&'a [Str
 }
 
 /// Returns the only input and OUT, as `operands`.
-pub fn one_operand<'a>(paths: &'a [String], output: &'a Output) -> Result<(&'a str, &'a str)> {
+pub fn one_operand<'a>(
+    paths: &'a [FileName],
+    output: &'a Output,
+) -> Result<(&'a FileName, &'a FileName)> {
     match operands(paths, output)? {
         ([input], out) => Ok((input, out)),
         (inputs, out) => {

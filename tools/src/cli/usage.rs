@@ -3,6 +3,7 @@
 use super::{groups, help};
 use crate::detect;
 use crate::failure::{Failure, Result};
+use crate::file_name::FileName;
 use crate::report::shortened;
 use crate::usage;
 use clap::error::{ContextKind, ErrorKind};
@@ -19,7 +20,7 @@ pub struct Usage {
     pub command: String,
     /// The name and the heading of each option.
     given: Vec<(String, Option<String>)>,
-    operands: Vec<String>,
+    operands: Vec<FileName>,
 }
 
 impl Usage {
@@ -41,9 +42,9 @@ impl Usage {
                 Some(long) => {
                     usage.given.push((long.to_owned(), arg.get_help_heading().map(str::to_owned)))
                 }
-                None => usage
-                    .operands
-                    .extend(values().map(|value| value.to_string_lossy().into_owned())),
+                None => {
+                    usage.operands.extend(values().map(|value| FileName::from(value.to_owned())))
+                }
             }
         }
         usage
@@ -62,7 +63,7 @@ impl Usage {
 
     /// Refuses the options that fit none of the containers at some paths. Missing ones are reported
     /// when they are opened.
-    pub fn fit_paths(&self, paths: &[String], at: Option<u64>) -> Result {
+    pub fn fit_paths(&self, paths: &[FileName], at: Option<u64>) -> Result {
         let there = paths.iter().filter(|path| !detect::is_missing(path));
         let kinds: Vec<_> = there.map(|path| detect::container(path, at).name()).collect();
         self.fit_any(&kinds)
@@ -99,7 +100,7 @@ impl Usage {
 
     /// Refuses empty operands.
     pub fn check(&self) -> Result {
-        match self.operands.iter().any(String::is_empty) {
+        match self.operands.iter().any(FileName::is_empty) {
             true => Err(usage!("an operand is empty")),
             false => Ok(()),
         }
@@ -107,9 +108,10 @@ impl Usage {
 
     /// The line for a `Failure::Usage`.
     pub fn message(&self, reason: &str) -> String {
-        let long = self.operands.iter().filter(|operand| operand.chars().count() > OPERAND);
+        let shown = self.operands.iter().map(FileName::to_string);
+        let long = shown.filter(|operand| operand.chars().count() > OPERAND);
         let reason = long.fold(reason.to_owned(), |text, operand| {
-            text.replace(operand, &shortened(operand, OPERAND))
+            text.replace(&operand, &shortened(&operand, OPERAND))
         });
         format!("{}: {reason} ({})", self.command, hint(&self.command))
     }

@@ -9,12 +9,13 @@ use crate::cli::groups::FrameInput;
 use crate::cli::{Attr, AttrAction, AttrOptions};
 use crate::detect::{self, Container};
 use crate::failure::{Exit, Result};
+use crate::file_name::FileName;
 use crate::output::Output;
 use crate::{failure, files, options, usage};
 use holdall::{Format, Options};
 
 /// Refuses containers without attributes.
-fn check(path: &str) -> Result {
+fn check(path: &FileName) -> Result {
     match (detect::format(path, None), detect::container(path, None)) {
         (Some(Format::Bloscpack), _) => {}
         (Some(format), _) if detect::is_frame(format) => return Ok(()),
@@ -26,7 +27,7 @@ fn check(path: &str) -> Result {
     ))
 }
 
-fn get(path: &str, name: Option<&str>, raw: bool) -> Result<Exit> {
+fn get(path: &FileName, name: Option<&str>, raw: bool) -> Result<Exit> {
     if raw && name.is_none() {
         return Err(usage!("--raw is for one value, to get or to set"));
     }
@@ -52,7 +53,7 @@ fn get(path: &str, name: Option<&str>, raw: bool) -> Result<Exit> {
 
 /// Opens a dataset, changes it and commits.
 fn change(
-    path: &str,
+    path: &FileName,
     options: &AttrOptions,
     change: impl FnOnce(&mut Dataset) -> Result,
 ) -> Result<Exit> {
@@ -64,18 +65,19 @@ fn change(
     Ok(Exit::Done)
 }
 
-fn set(path: &str, name: &str, value: &str, options: &AttrOptions) -> Result<Exit> {
+fn set(path: &FileName, name: &str, value: &FileName, options: &AttrOptions) -> Result<Exit> {
     if options.raw {
         let bytes = files::read_all(value)?;
         return change(path, options, |dataset| dataset.set_stored_attribute(name, &bytes));
     }
-    if !attributes::is_json(value) {
+    let text = std::str::from_utf8(value.bytes()).ok();
+    let Some(json) = text.filter(|text| attributes::is_json(text)) else {
         return Err(usage!("the value is JSON, as 1.5, '\"text\"' or '[1, 2]', not '{value}'"));
-    }
-    change(path, options, |dataset| dataset.set_attribute(name, value))
+    };
+    change(path, options, |dataset| dataset.set_attribute(name, json))
 }
 
-fn remove(path: &str, name: &str, options: &AttrOptions) -> Result<Exit> {
+fn remove(path: &FileName, name: &str, options: &AttrOptions) -> Result<Exit> {
     if options.raw {
         return Err(usage!("--raw is for one value, to get or to set"));
     }

@@ -7,13 +7,14 @@ use crate::cli::usage::Usage;
 use crate::cli::values::DataFormat;
 use crate::detect::{self, Container};
 use crate::failure::{Exit, Result};
+use crate::file_name::FileName;
 use crate::rows::compression;
 use crate::{array, bag, files, superchunk, usage};
 
 /// What the ending of the output says.
-fn format_of(out: &str) -> Result<Option<DataFormat>> {
+fn format_of(out: &FileName) -> Result<Option<DataFormat>> {
     let (plain, compression) = compression::split(out);
-    let format = match by_name(plain) {
+    let format = match by_name(&plain) {
         Some(DataFormat::Csv) => DataFormat::Csv,
         Some(DataFormat::Jsonl) => DataFormat::Jsonl,
         Some(DataFormat::Npy) => DataFormat::Npy,
@@ -32,7 +33,7 @@ fn format_of(out: &str) -> Result<Option<DataFormat>> {
 }
 
 pub fn run(args: &Cat, usage: &Usage) -> Result<Exit> {
-    if let Some(out) = args.print.output.output.as_deref() {
+    if let Some(out) = args.print.output.output.as_ref() {
         files::refuse_same(&args.print.path, out)?;
     }
     let container = detect::container(&args.print.path, args.print.source.frame.at);

@@ -7,6 +7,7 @@ use crate::cli::groups::Source;
 use crate::cli::usage::Usage;
 use crate::detect::{self, Container};
 use crate::failure::{Failure, Result, library};
+use crate::file_name::FileName;
 use crate::{failure, options, signals};
 use holdall::{Array, Bag, Format, Kind, Options, Order, Schunk, Selection, Table};
 use serde_json::{Map, Value, json};
@@ -27,7 +28,7 @@ pub enum Content {
 
 impl Content {
     /// Opens the container at a path, and refuses options of other containers.
-    pub fn open(path: &str, usage: &Usage, source: &Source) -> Result<Content> {
+    pub fn open(path: &FileName, usage: &Usage, source: &Source) -> Result<Content> {
         signals::catch();
         let container = detect::container(path, source.frame.at);
         usage.fit(container.name())?;
@@ -39,7 +40,7 @@ impl Content {
     }
 
     /// Opens the container at a path, or the frame at an offset in it, with options of the library.
-    pub fn open_with(path: &str, at: Option<u64>, options: &Options) -> Result<Content> {
+    pub fn open_with(path: &FileName, at: Option<u64>, options: &Options) -> Result<Content> {
         let opened = match (detect::container(path, at), detect::identify(path, at)) {
             (Container::Bag, _) => Bag::open_with(path, options).map(Content::Bag),
             (Container::Superchunk, _) => Schunk::open_with(path, options).map(Content::Schunk),
@@ -80,7 +81,7 @@ impl Content {
     }
 
     /// The parts with items: the array, or the columns of the table.
-    pub fn parts<'a>(&'a self, path: &'a str) -> Vec<Part<'a>> {
+    pub fn parts<'a>(&'a self, path: &'a FileName) -> Vec<Part<'a>> {
         match self {
             Content::Array(array) => {
                 vec![Part { path, name: "", array, shape: array.shape().to_vec() }]
@@ -99,7 +100,7 @@ impl Content {
     }
 
     /// The attributes as JSON, whatever stores them.
-    pub fn attributes(&self, path: &str) -> Result<Map<String, Value>> {
+    pub fn attributes(&self, path: &FileName) -> Result<Map<String, Value>> {
         let found = match self {
             Content::Bag(_) => return Ok(Map::new()),
             Content::Schunk(schunk) => {
@@ -132,7 +133,7 @@ pub fn columns(table: &Table) -> impl Iterator<Item = (&str, &Array)> {
 }
 
 /// The part that is a column.
-pub fn column<'p, 'a>(parts: &'p [Part<'a>], path: &str, name: &str) -> Result<&'p Part<'a>> {
+pub fn column<'p, 'a>(parts: &'p [Part<'a>], path: &FileName, name: &str) -> Result<&'p Part<'a>> {
     let found = parts.iter().find(|part| part.name == name);
     found.ok_or_else(|| failure!("{path}: it has no column '{name}'"))
 }
@@ -171,7 +172,7 @@ fn json(bytes: &[u8], is_frame: bool) -> Value {
 
 /// An array, or a column of a table as long as the table.
 pub struct Part<'a> {
-    pub path: &'a str,
+    pub path: &'a FileName,
     /// Empty: the array itself.
     pub name: &'a str,
     pub array: &'a Array,

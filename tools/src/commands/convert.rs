@@ -7,7 +7,7 @@ use crate::cli::usage::Usage;
 use crate::cli::values::DataFormat;
 use crate::detect::{self, Container};
 use crate::failure::{Exit, Result};
-use crate::files::is_standard;
+use crate::file_name::FileName;
 use crate::rows::compression;
 use crate::superchunk::source::Damage;
 use crate::{array, bag, cli, options, output, rows, superchunk, usage};
@@ -38,15 +38,15 @@ const ENDINGS: &[(&str, Option<DataFormat>)] = &[
 struct Conversion<'a> {
     args: &'a Convert,
     usage: &'a Usage,
-    input: &'a str,
-    out: &'a str,
+    input: &'a FileName,
+    out: &'a FileName,
     /// What IN is if it is no container.
     from: Option<DataFormat>,
 }
 
 /// Returns what the ending of a name says of a container or a file that is no bag. Endings of files
 /// may be in upper case.
-pub fn by_name(out: &str) -> Option<DataFormat> {
+pub fn by_name(out: &FileName) -> Option<DataFormat> {
     let is_file = |to| matches!(to, Some(DataFormat::Npy | DataFormat::Csv | DataFormat::Jsonl));
     let fits = |(end, to): &&(&str, Option<DataFormat>)| match is_file(*to) {
         true => detect::strip_ending(out, end).is_some(),
@@ -57,8 +57,8 @@ pub fn by_name(out: &str) -> Option<DataFormat> {
 
 /// What OUT becomes. Rows of a table become a table if its name has no ending. Unknown endings are
 /// refused later.
-fn target(args: &Convert, out: &str, is_table: bool) -> DataFormat {
-    let (out, _) = compression::split(out);
+fn target(args: &Convert, out: &FileName, is_table: bool) -> DataFormat {
+    let (out, _) = &compression::split(out);
     let otherwise = if is_table { DataFormat::Bcolz } else { DataFormat::Blpk };
     args.to.or_else(|| by_name(out)).unwrap_or(otherwise)
 }
@@ -101,7 +101,7 @@ impl Conversion<'_> {
     }
 
     fn check_ending(&self) -> Result {
-        let (out, _) = compression::split(self.out);
+        let (out, _) = &compression::split(self.out);
         let ours: Vec<&str> = ENDINGS.iter().map(|(end, _)| *end).collect();
         if by_name(out).is_some() || detect::known_ending(out, &ours) {
             return Ok(());
@@ -123,12 +123,12 @@ impl Conversion<'_> {
 
     fn check(&self, to: DataFormat, is_table: bool) -> Result {
         let (args, format) = (self.args, format_of(to));
-        if is_standard(self.input) && self.from.is_none() {
+        if self.input.is_standard() && self.from.is_none() {
             return Err(usage!(
                 "a container is not read from standard input: not '-' (but --from csv, jsonl or npy, or --dtype)"
             ));
         }
-        if is_standard(self.out) && format.is_some() {
+        if self.out.is_standard() && format.is_some() {
             return Err(usage!("a container is not written from front to back: not to '-'"));
         }
         if !matches!(to, DataFormat::Csv | DataFormat::Jsonl) {

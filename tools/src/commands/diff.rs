@@ -114,7 +114,7 @@ impl Differences<'_> {
     }
 
     fn compare(&mut self, left: &Content, right: &Content) -> Result {
-        let (a, b) = (self.args.left.as_str(), self.args.right.as_str());
+        let (a, b) = (&self.args.left, &self.args.right);
         let ([_, x], [_, y]) = (left.names(), right.names());
         let is_bytes = |content: &Content| match content {
             Content::Array(array) => !dataset::has_objects(array),
@@ -227,7 +227,7 @@ impl Differences<'_> {
             return Ok(());
         }
         let options = options::reading(&self.args.source.reading);
-        let (left, right) = (self.args.left.as_str(), self.args.right.as_str());
+        let (left, right) = (&self.args.left, &self.args.right);
         let mut x = a.stream(&options).map_err(library(left))?;
         let mut y = b.stream(&options).map_err(library(right))?;
         let mut found = Positions::default();
@@ -250,7 +250,7 @@ impl Differences<'_> {
 
     /// Compares superchunks, or a superchunk and the items of an array in C order.
     fn bytes(&mut self, left: &Content, right: &Content) -> Result {
-        let (a, b) = (self.args.left.as_str(), self.args.right.as_str());
+        let (a, b) = (&self.args.left, &self.args.right);
         let (x, y) = (left.parts(a), right.parts(b));
         let length = |content: &Content, parts: &[Part]| match (content, parts) {
             (Content::Schunk(schunk), _) => schunk.len(),

@@ -64,7 +64,7 @@ fn items(args: &Cat, numbers: &[i64]) -> Result<Exit> {
     let (source, mut damage) =
         Source::open(path, &options::source(&print.source)?, print.skip_damaged)?;
     let mut item = vec![0; source.schunk.type_size()];
-    printed(output.output.as_deref(), output.force, |output| {
+    printed(output.output.as_ref(), output.force, |output| {
         for number in numbers {
             source.read(*number as u64 * item.len() as u64, &mut item, &mut damage)?;
             output.bytes(&item)?;

@@ -4,7 +4,6 @@ use crate::cli::Identify;
 use crate::detect::{self, format_name, kind_name};
 use crate::failure::{Exit, Result, library};
 use crate::output::Output;
-use crate::report::printable;
 
 pub fn run(args: &Identify) -> Result<Exit> {
     let (mut output, mut has_failed) = (Output::standard(), false);
@@ -15,7 +14,7 @@ pub fn run(args: &Identify) -> Result<Exit> {
                 output.line(match args.json {
                     true => serde_json::json!({"path": path, "format": format, "kind": kind})
                         .to_string(),
-                    false => format!("{}: {format} {kind}", printable(path)),
+                    false => format!("{path}: {format} {kind}"),
                 })?;
             }
             Err(error) => {

@@ -12,6 +12,7 @@ use crate::cli::Ls;
 use crate::cli::groups::Reading;
 use crate::detect::{self, Container};
 use crate::failure::{Exit, Failure, Result, system};
+use crate::file_name::FileName;
 use crate::output::Output;
 use crate::report::{plural, printable};
 use crate::{options, report};
@@ -24,9 +25,9 @@ const DEPTH: usize = 64;
 
 /// A container that was found.
 pub struct Found {
-    pub path: String,
+    pub path: FileName,
     /// Relative to the folder that was given.
-    pub shown: String,
+    pub shown: FileName,
     pub content: Content,
 }
 
@@ -37,39 +38,39 @@ pub struct Walk<F> {
     has_failed: bool,
 }
 
-/// Joins names without a redundant separator.
-fn joined(folder: &str, name: &str) -> String {
-    let separator = if folder.is_empty() || folder.ends_with('/') { "" } else { "/" };
-    format!("{folder}{separator}{name}")
-}
-
 /// The names in a folder, sorted, without hidden ones.
-fn names_in(path: &str) -> Result<Vec<String>> {
+fn names_in(path: &FileName) -> Result<Vec<FileName>> {
     let entries = std::fs::read_dir(path).map_err(system(path))?;
-    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
+    let names = entries.filter_map(|entry| Some(FileName::from(entry.ok()?.file_name())));
+    let mut names: Vec<FileName> = names.filter(|name| !name.bytes().starts_with(b".")).collect();
     names.sort_unstable();
     Ok(names)
 }
 
+fn exists(path: Vec<u8>) -> bool {
+    Path::new(&FileName::from(path)).exists()
+}
+
 /// Returns whether a file has the name of a bag. The limits and the checksums of a bag are files of
 /// their own: they are part of it.
-fn is_named_bag(path: &Path, name: &str) -> bool {
+fn is_named_bag(path: &FileName) -> bool {
+    let (folder, name) = path.split();
     let is_part = ["limits.", "checksums."]
         .iter()
-        .filter_map(|prefix| name.strip_prefix(prefix))
-        .any(|bag| path.with_file_name(bag).exists());
-    detect::ending(name).is_some_and(|end| [".bag", ".bagz"].contains(&end)) && !is_part
+        .filter_map(|prefix| name.strip_prefix(prefix.as_bytes()))
+        .any(|bag| exists([folder, bag].concat()));
+    detect::is_named_bag(path) && !is_part
 }
 
 impl<F: FnMut(Found) -> Result> Walk<F> {
     /// Walks from a path. What it shows is relative to a folder that is no container. Returns
     /// whether all containers were opened.
-    pub fn run(path: &str, reading: &Reading, each: F) -> Result<bool> {
+    pub fn run(path: &FileName, reading: &Reading, each: F) -> Result<bool> {
         let is_plain = Path::new(path).is_dir() && detect::container(path, None) == Container::Bag;
         let options = options::reading(reading);
         let mut walk = Walk { options, each, has_failed: false };
-        walk.visit(path, if is_plain { "" } else { path }, 0)?;
+        let shown = if is_plain { FileName::default() } else { path.clone() };
+        walk.visit(path, &shown, 0)?;
         Ok(!walk.has_failed)
     }
 
@@ -87,7 +88,7 @@ impl<F: FnMut(Found) -> Result> Walk<F> {
 
     /// Visits a container, a folder that may have some, or a file that may be one. Links are not
     /// followed.
-    fn visit(&mut self, path: &str, shown: &str, depth: usize) -> Result {
+    fn visit(&mut self, path: &FileName, shown: &FileName, depth: usize) -> Result {
         let about = match depth {
             0 => std::fs::metadata(path),
             _ => std::fs::symlink_metadata(path),
@@ -102,21 +103,21 @@ impl<F: FnMut(Found) -> Result> Walk<F> {
         if detect::container(path, None) == Container::Bag {
             if about.is_dir() && depth < DEPTH {
                 for name in self.reported(names_in(path))?.unwrap_or_default() {
-                    self.visit(&joined(path, &name), &joined(shown, &name), depth + 1)?;
+                    self.visit(&path.join(&name), &shown.join(&name), depth + 1)?;
                 }
                 return Ok(());
             }
-            let name = path.rsplit('/').next().unwrap_or(path);
-            if depth > 0 && !is_named_bag(Path::new(path), name) {
+            if depth > 0 && !is_named_bag(path) {
                 return Ok(());
             }
-            if Path::new(path).with_file_name(format!("limits.{name}")).exists() {
+            let (folder, name) = path.split();
+            if exists([folder, b"limits.", name].concat()) {
                 options = options.bag_limits(BagLimits::Separate);
             }
         }
         match self.reported(Content::open_with(path, None, &options))? {
             Some(content) => {
-                (self.each)(Found { path: path.to_owned(), shown: shown.to_owned(), content })
+                (self.each)(Found { path: path.clone(), shown: shown.clone(), content })
             }
             None => Ok(()),
         }
@@ -153,7 +154,7 @@ impl Found {
     }
 
     fn print(&self, output: &mut Output) -> Result {
-        output.line(format_args!("{}  {}", printable(&self.shown), self.summary()))?;
+        output.line(format_args!("{}  {}", self.shown, self.summary()))?;
         if let Content::Table(table) = &self.content {
             for (name, array) in columns(table) {
                 let (name, dtype) = (printable(name), printable(&array.dtype()));

@@ -8,6 +8,7 @@ use crate::cli::usage::Usage;
 use crate::cli::{Merge, operands};
 use crate::detect::{self, Container};
 use crate::failure::{Exit, Failure, Result, creation, library};
+use crate::file_name::FileName;
 use crate::report::{self, plural};
 use crate::{array, bag, options, progress, signals};
 use crate::{failure, usage};
@@ -39,7 +40,8 @@ pub fn run(args: &Merge, usage: &Usage) -> Result<Exit> {
         }
         Container::Bag => bag::merge::run(args, inputs, out),
         Container::Dataset => {
-            let open = |input: &String| Dataset::read(input, &Default::default(), reading.clone());
+            let open =
+                |input: &FileName| Dataset::read(input, &Default::default(), reading.clone());
             datasets(args, inputs.iter().map(open).collect::<Result<_>>()?, out)
         }
         Container::Superchunk => {
@@ -50,7 +52,7 @@ pub fn run(args: &Merge, usage: &Usage) -> Result<Exit> {
 
 /// Concatenates arrays along their first dimension, or the rows of tables. The result has the
 /// format, the chunks and the attributes of the first one.
-fn datasets(args: &Merge, datasets: Vec<Dataset>, out: &str) -> Result<Exit> {
+fn datasets(args: &Merge, datasets: Vec<Dataset>, out: &FileName) -> Result<Exit> {
     let first = &datasets[0];
     for dataset in &datasets {
         if type_of(dataset) != type_of(first) || dataset.format != first.format {
@@ -64,9 +66,7 @@ fn datasets(args: &Merge, datasets: Vec<Dataset>, out: &str) -> Result<Exit> {
         }
     }
     let named = by_name(out);
-    if named.is_some_and(|to| format_of(to) != Some(first.format))
-        || detect::ending(out).is_some_and(|end| [".bag", ".bagz"].contains(&end))
-    {
+    if named.is_some_and(|to| format_of(to) != Some(first.format)) || detect::is_named_bag(out) {
         let format = detect::format_name(first.format);
         return Err(usage!("'{out}' is not a name of {format}, the format of '{}'", first.path));
     }
@@ -114,7 +114,7 @@ fn described(dataset: &Dataset) -> String {
 }
 
 /// Creates a dataset without rows, which appears with its commit.
-fn create(args: &Merge, like: &Dataset, out: &str) -> Result<Dataset> {
+fn create(args: &Merge, like: &Dataset, out: &FileName) -> Result<Dataset> {
     let options = options::given(Options::new(), args.reading.threads, Options::threads);
     let (options, force) = (options::sync(options, &args.sync), args.output.force);
     let content = match &like.content {
@@ -140,7 +140,7 @@ fn create(args: &Merge, like: &Dataset, out: &str) -> Result<Dataset> {
         }
     };
     Ok(Dataset {
-        path: out.to_owned(),
+        path: out.clone(),
         at: None,
         format: like.format,
         content: content.map_err(creation(out, force))?,

@@ -17,6 +17,7 @@ use crate::cli::groups::BagInput;
 use crate::cli::usage::Usage;
 use crate::detect::{self, Container};
 use crate::failure::{Exit, Failure, Result, library};
+use crate::file_name::FileName;
 use crate::output::Output;
 use crate::report::{self, plural};
 use crate::{failure, options, signals};
@@ -33,8 +34,8 @@ const LIST: u64 = 16 << 20;
 const LISTED: usize = 400;
 
 #[derive(Default, Serialize)]
-struct Found<'a> {
-    path: &'a str,
+struct Found {
+    path: FileName,
     unit: &'static str,
     retained: Option<u64>,
     lost: Option<u64>,
@@ -93,7 +94,7 @@ impl Damage {
             let message = message.strip_prefix(&format!("{part}: ")).unwrap_or(message);
             damage.has_metadata |= fault.position().is_none() && message.starts_with("metadata");
             damage.chunks.extend(fault.position());
-            if part != args.path && !damage.parts.iter().any(|known| known == part) {
+            if part != args.path.text() && !damage.parts.iter().any(|known| known == part) {
                 damage.parts.push(part.to_owned());
             }
             true
@@ -107,7 +108,7 @@ impl Damage {
 }
 
 /// The columns in the list of a table that are no arrays that can be repaired.
-fn lost_columns(path: &str, in_memory: &Options) -> Vec<String> {
+fn lost_columns(path: &FileName, in_memory: &Options) -> Vec<String> {
     let (path, mut text) = (Path::new(path), String::new());
     let list = path.join("__rootdirs__");
     if fs::metadata(&list).is_ok_and(|about| about.is_file())
@@ -219,7 +220,7 @@ pub fn run(args: &Repair, usage: &Usage) -> Result<Exit> {
     usage.fit_paths(std::slice::from_ref(&args.path), None)?;
     let container = detect::container(&args.path, None);
     let unit = if container == Container::Bag { "record" } else { "chunk" };
-    let mut found = Found { path: &args.path, unit, ..Found::default() };
+    let mut found = Found { path: args.path.clone(), unit, ..Found::default() };
     let repaired = match container {
         Container::Bag => records(args, &mut found),
         _ => chunks(args, container, &mut found),
@@ -237,7 +238,7 @@ pub fn run(args: &Repair, usage: &Usage) -> Result<Exit> {
     } else if let (false, Some(retained), Some(lost)) =
         (report::is_quiet(), found.retained, found.lost)
     {
-        let path = report::printable(&args.path);
+        let path = &args.path;
         output
             .line(format_args!("{path}: {} retained, {lost} lost", unit_count(&found, retained)))?;
     }

@@ -6,6 +6,7 @@ use super::table;
 use crate::cli::Stats;
 use crate::cli::usage::Usage;
 use crate::failure::{Exit, Failure, Result, library};
+use crate::file_name::FileName;
 use crate::output::Output;
 use crate::{report, signals};
 use holdall::{Field, ItemKind, ItemType};
@@ -24,7 +25,7 @@ struct Row {
 }
 
 pub fn run(args: &Stats, usage: &Usage) -> Result<Exit> {
-    let path = args.path.as_str();
+    let path = &args.path;
     let content = Content::open(path, usage, &args.source)?;
     let parts = content.parts(path);
     let rows = match &content {
@@ -67,7 +68,7 @@ pub fn run(args: &Stats, usage: &Usage) -> Result<Exit> {
 /// Summarizes the lengths of records or the stored sizes of chunks, each with whether its content
 /// is empty.
 fn of_sizes(
-    path: &str,
+    path: &FileName,
     name: &str,
     n: u64,
     size: impl Fn(u64) -> holdall::Result<(u64, bool)>,
@@ -190,7 +191,7 @@ fn real(value: f64, size: usize) -> Value {
     short.map_or(Value::from(text), |value| json!(value))
 }
 
-fn as_json(content: &Content, path: &str, rows: &[Row]) -> Value {
+fn as_json(content: &Content, path: &FileName, rows: &[Row]) -> Value {
     let [format, kind] = content.names();
     let mut all = json!({"path": path, "format": format, "kind": kind});
     let (name, size) = match content {

@@ -9,6 +9,7 @@ use crate::cli::slice::Picks;
 use crate::cli::usage::Usage;
 use crate::detect::{self, Container};
 use crate::failure::{Exit, Failure, Result, library};
+use crate::file_name::FileName;
 use crate::output::Output;
 use crate::rows::frame::{Batch, Selected, Stored};
 use crate::superchunk::cat::give;
@@ -40,12 +41,12 @@ impl Summing<'_> {
         Ok(hasher.finish())
     }
 
-    fn bag(&self, path: &str) -> Result<Vec<u8>> {
+    fn bag(&self, path: &FileName) -> Result<Vec<u8>> {
         let bag = Access::of(&self.args.source)?.sliced(self.slice)?.open(path)?;
         bag.checksum(self.checksum).map(|(digest, _)| digest).map_err(library(path))
     }
 
-    fn superchunk(&self, path: &str) -> Result<Vec<u8>> {
+    fn superchunk(&self, path: &FileName) -> Result<Vec<u8>> {
         let (source, mut damage) = Source::open(path, &self.options, false)?;
         if self.slice.is_none() {
             return self.stored(path);
@@ -55,12 +56,12 @@ impl Summing<'_> {
     }
 
     /// All of the content as it is stored.
-    fn stored(&self, path: &str) -> Result<Vec<u8>> {
+    fn stored(&self, path: &FileName) -> Result<Vec<u8>> {
         let schunk = Schunk::open_with(path, &self.options).map_err(library(path))?;
         schunk.checksum(self.checksum).map(|(digest, _)| digest).map_err(library(path))
     }
 
-    fn items(&self, path: &str, array: &Array) -> Result<Vec<u8>> {
+    fn items(&self, path: &FileName, array: &Array) -> Result<Vec<u8>> {
         if has_objects(array) {
             return Err(failure!("{path}: objects of Python have no digest"));
         }
@@ -69,7 +70,7 @@ impl Summing<'_> {
     }
 
     /// The rows as `cat --to raw` prints them: the items of each row end to end.
-    fn rows(&self, path: &str, table: &Table) -> Result<Vec<u8>> {
+    fn rows(&self, path: &FileName, table: &Table) -> Result<Vec<u8>> {
         Picks::plain(self.slice, "a table")?;
         let stored = Stored::of_table(path, table, None)?;
         let selected = Selected::new(path, None, self.slice, table.rows())?;
@@ -88,7 +89,7 @@ impl Summing<'_> {
         })
     }
 
-    fn dataset(&self, path: &str) -> Result<Vec<u8>> {
+    fn dataset(&self, path: &FileName) -> Result<Vec<u8>> {
         let dataset = Dataset::read(path, &self.args.source.frame, self.options.clone())?;
         match &dataset.content {
             Content::Array(array)
@@ -103,7 +104,7 @@ impl Summing<'_> {
         }
     }
 
-    fn digest(&self, path: &str) -> Result<String> {
+    fn digest(&self, path: &FileName) -> Result<String> {
         progress::begin("sum");
         let digest = match detect::container(path, self.args.source.frame.at) {
             Container::Bag => self.bag(path),
@@ -137,7 +138,7 @@ pub fn run(args: &Sum, usage: &Usage) -> Result<Exit> {
                 "checksum": format!("{:?}", args.checksum).to_lowercase(),
                 "digest": digest,
             }))?,
-            Ok(digest) => output.line(format_args!("{digest}  {}", report::printable(path)))?,
+            Ok(digest) => output.line(format_args!("{digest}  {path}"))?,
             Err(Failure::Message(text)) => {
                 has_failed = true;
                 report::error(&text);

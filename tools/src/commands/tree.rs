@@ -5,6 +5,7 @@ use super::ls::{Found, Walk};
 use crate::array::coding::Coding;
 use crate::cli::excerpts::Tree;
 use crate::failure::{Exit, Result};
+use crate::file_name::FileName;
 use crate::output::Output;
 use crate::report::printable;
 use holdall::Array;
@@ -12,25 +13,25 @@ use std::fmt;
 
 #[derive(Default)]
 struct Label {
-    name: String,
+    name: FileName,
     about: String,
 }
 
 impl fmt::Display for Label {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let separator = if self.name.is_empty() || self.about.is_empty() { "" } else { "  " };
-        write!(f, "{}{separator}{}", printable(&self.name), self.about)
+        write!(f, "{}{separator}{}", self.name, self.about)
     }
 }
 
 type Node = termtree::Tree<Label>;
 
-fn node(name: &str, about: String, leaves: Vec<Node>) -> Node {
-    Node::new(Label { name: name.to_owned(), about }).with_leaves(leaves)
+fn node(name: FileName, about: String, leaves: Vec<Node>) -> Node {
+    Node::new(Label { name, about }).with_leaves(leaves)
 }
 
 /// Returns the node of a path below a node, which is added if it does not exist.
-fn descend<'a, 'n>(at: &'n mut Node, mut names: impl Iterator<Item = &'a str>) -> &'n mut Node {
+fn descend(at: &mut Node, mut names: impl Iterator<Item = FileName>) -> &mut Node {
     let Some(name) = names.next() else {
         return at;
     };
@@ -42,8 +43,13 @@ fn descend<'a, 'n>(at: &'n mut Node, mut names: impl Iterator<Item = &'a str>) -
     descend(&mut at.leaves[last], names)
 }
 
+/// The names of the folders and the file of a path.
+fn names_of(path: &FileName) -> impl Iterator<Item = FileName> {
+    path.bytes().split(|byte| *byte == b'/').map(|name| name.to_vec().into())
+}
+
 /// How an array is stored: chunks, blocks, codec, level and filters.
-fn storage(path: &str, array: &Array) -> Vec<Node> {
+fn storage(path: &FileName, array: &Array) -> Vec<Node> {
     let coding = Coding::of(path, None, array);
     let mut about = format!("chunks {:?}", array.chunk_shape());
     if array.block_shape() != array.chunk_shape() {
@@ -56,7 +62,7 @@ fn storage(path: &str, array: &Array) -> Vec<Node> {
     for filter in &coding.filters {
         about += &format!(", {filter}");
     }
-    vec![node("", about, Vec::new())]
+    vec![node(FileName::default(), about, Vec::new())]
 }
 
 /// What is below the line of a container.
@@ -67,7 +73,7 @@ fn structure(found: &Found) -> Vec<Node> {
         Content::Table(table) => {
             let column = |(name, array): (&str, &Array)| {
                 let about = format!("{} {:?}", printable(&array.dtype()), array.shape());
-                node(name, about, storage(&found.path, array))
+                node(name.into(), about, storage(&found.path, array))
             };
             columns(table).map(column).collect()
         }
@@ -75,11 +81,11 @@ fn structure(found: &Found) -> Vec<Node> {
 }
 
 pub fn run(args: &Tree) -> Result<Exit> {
-    let mut root = node(&args.path, String::new(), Vec::new());
+    let mut root = node(args.path.clone(), String::new(), Vec::new());
     let is_complete = Walk::run(&args.path, &args.reading, |found: Found| {
         let at = match found.shown == args.path {
             true => &mut root,
-            false => descend(&mut root, found.shown.split('/')),
+            false => descend(&mut root, names_of(&found.shown)),
         };
         at.root.about = found.summary();
         at.leaves = structure(&found);

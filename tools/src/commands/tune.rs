@@ -8,6 +8,7 @@ use crate::cli::groups::{self, FileInput};
 use crate::cli::usage::Usage;
 use crate::cli::values::{DataFormat, Goal};
 use crate::failure::{Exit, Failure, Result, library, system};
+use crate::file_name::FileName;
 use crate::files::{Input, OutputFile};
 use crate::output::Output;
 use crate::{detect, failure, options, report, signals};
@@ -51,7 +52,7 @@ struct Trial {
 }
 
 pub fn run(args: &Tune, usage: &Usage) -> Result<Exit> {
-    let path = args.path.as_str();
+    let path = &args.path;
     let sample = sample(args, usage)?;
     let bytes = sample.len();
     if bytes == 0 {
@@ -87,7 +88,7 @@ pub fn run(args: &Tune, usage: &Usage) -> Result<Exit> {
 // ---- the sample
 
 fn sample(args: &Tune, usage: &Usage) -> Result<Sample> {
-    let (path, at) = (args.path.as_str(), args.source.frame.at);
+    let (path, at) = (&args.path, args.source.frame.at);
     let is_file = std::fs::metadata(path).is_ok_and(|file| file.is_file());
     if is_file && detect::format(path, at).is_none() && !path.ends_with(".bagz") {
         return of_file(args);
@@ -437,8 +438,9 @@ fn print(output: &mut Output, trials: &[Trial], bytes: usize) -> Result {
 }
 
 /// Draws the sizes against the speeds of writing and of reading.
-fn plot(path: &str, trials: &[Trial], bytes: usize) -> Result<String> {
-    let file = path.rsplit('/').find(|part| !part.is_empty()).unwrap_or(path);
+fn plot(path: &FileName, trials: &[Trial], bytes: usize) -> Result<String> {
+    let path = path.text();
+    let file = path.rsplit('/').find(|part| !part.is_empty()).unwrap_or(&path);
     let title = format!(
         "{}: size against speed (filled: no other is smaller and faster)",
         report::printable(&report::shortened(file, 60))

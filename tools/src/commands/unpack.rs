@@ -4,13 +4,14 @@
 use crate::cli::{self, Unpack};
 use crate::detect::{self, Container};
 use crate::failure::{Exit, Result};
+use crate::file_name::FileName;
 use crate::superchunk::source::Source;
 use crate::superchunk::unpack::unpack;
-use crate::{failure, files, options, output, usage};
+use crate::{failure, options, output, usage};
 use holdall::Format;
 
 /// Refuses containers whose content is not stored as one sequence of bytes.
-fn check(input: &str) -> Result {
+fn check(input: &FileName) -> Result {
     let what = match detect::identify(input, None) {
         Ok((Format::Bagz, _)) => "a bag has records: convert, or cat, writes them",
         Ok((Format::Bloscpack, _)) => return Ok(()),
@@ -30,7 +31,7 @@ fn check(input: &str) -> Result {
 
 pub fn run(args: &Unpack) -> Result<Exit> {
     let (input, out) = cli::one_operand(&args.paths, &args.output)?;
-    if files::is_standard(input) {
+    if input.is_standard() {
         return Err(usage!("a superchunk is not read from front to back: not from '-'"));
     }
     check(input)?;

@@ -14,6 +14,7 @@ use crate::cli::Verify;
 use crate::cli::usage::Usage;
 use crate::detect::{self, Container};
 use crate::failure::{Exit, Failure, Result, library};
+use crate::file_name::FileName;
 use crate::output::Output;
 use crate::{options, progress, report, signals};
 use holdall::{Bag, Error, Options, Status};
@@ -88,7 +89,7 @@ impl Verification<'_, '_> {
 
     /// Verifies one path, and prints its faults. Damage is a result; that something cannot be read
     /// at all (it is absent, the disk fails) is an error.
-    fn verify_one(&mut self, path: &str, options: &Options) -> Result<Verdict> {
+    fn verify_one(&mut self, path: &FileName, options: &Options) -> Result<Verdict> {
         let (mut verdict, mut printed) = (Verdict::default(), Ok(()));
         self.put(&format!(r#"{{"path":{},"faults":["#, json!(path)))?;
         progress::begin_with("verify", self.args.progress);
@@ -123,7 +124,7 @@ impl Verification<'_, '_> {
         Ok(verdict)
     }
 
-    fn counts(&mut self, path: &str, verdict: &Verdict) -> Result {
+    fn counts(&mut self, path: &FileName, verdict: &Verdict) -> Result {
         let container = detect::container(path, self.args.source.frame.at).name();
         let broken = match verdict.is_broken {
             true => format!("; this is not an intact {container}"),
@@ -131,13 +132,12 @@ impl Verification<'_, '_> {
         };
         let Verdict { intact, corrupt, unchecked, .. } = verdict;
         self.output.line(format_args!(
-            "{}: {intact} intact, {corrupt} corrupt, {unchecked} unchecked{broken}",
-            report::printable(path)
+            "{path}: {intact} intact, {corrupt} corrupt, {unchecked} unchecked{broken}"
         ))
     }
 
     /// Verifies each file of a set: a fault in one of them does not hide the others.
-    fn verify_each(&mut self, path: &str, files: &[String], all: &mut Verdict) -> Result {
+    fn verify_each(&mut self, path: &FileName, files: &[FileName], all: &mut Verdict) -> Result {
         let is_text = !report::is_quiet() && !self.args.json;
         let mut bag = self.args.source.bag.clone();
         bag.read.shard_order = None;
@@ -161,23 +161,23 @@ impl Verification<'_, '_> {
         self.put("],")?;
         if is_text {
             self.counts(path, all)?;
-            let (path, n) = (report::printable(path), files.len());
+            let n = files.len();
             self.output.line(format_args!("{path}: {faulty} of {n} files are faulty"))?;
         }
         Ok(())
     }
 
     /// Verifies a path. A set that cannot be opened says nothing of most of its files.
-    fn verify(&mut self, path: &str, options: &Options) -> Result<Verdict> {
+    fn verify(&mut self, path: &FileName, options: &Options) -> Result<Verdict> {
         let mut verdict = self.verify_one(path, options)?;
         let is_broken = (verdict.is_corrupt || verdict.has_failed) && !verdict.has_counts();
         let mut files = Vec::new();
         if is_broken
-            && path.contains(['@', ','])
+            && path.bytes().iter().any(|byte| matches!(byte, b'@' | b','))
             && detect::container(path, self.args.source.frame.at) == Container::Bag
         {
             let found = Bag::files(path).unwrap_or_default();
-            files = found.iter().map(|file| file.to_string_lossy().into_owned()).collect();
+            files = found.into_iter().map(|file| file.into_os_string().into()).collect();
         }
         let is_known = verdict.has_counts() || !(verdict.has_failed || verdict.is_changed);
         if files.len() > 1 {

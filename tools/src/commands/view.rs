@@ -8,6 +8,7 @@ use crate::cli::groups::Source;
 use crate::cli::slice::{Pick, Picks, Slice, Span};
 use crate::cli::usage::Usage;
 use crate::failure::{Exit, Result};
+use crate::file_name::FileName;
 use crate::files::{self, OutputFile};
 use crate::output::Output;
 use crate::{failure, report, usage as wrong};
@@ -19,7 +20,7 @@ use std::io::IsTerminal;
 use std::ops::Range;
 
 pub fn run(args: &View, usage: &Usage) -> Result<Exit> {
-    let path = args.path.as_str();
+    let path = &args.path;
     if let Some(out) = &args.output.output {
         files::refuse_same(path, out)?;
     }
@@ -240,7 +241,7 @@ fn put_pixels(line: &mut String, has_color: bool, upper: f64, lower: Option<f64>
     };
 }
 
-fn save(args: &View, to: &str, grid: &Grid) -> Result<Exit> {
+fn save(args: &View, to: &FileName, grid: &Grid) -> Result<Exit> {
     if !to.ends_with(".png") {
         return Err(wrong!("-o takes a name that ends in .png for a plane, not '{to}'"));
     }
@@ -339,7 +340,8 @@ const LINES: usize = 20;
 const BARS: usize = 80;
 
 fn histogram(args: &View, part: &Part, spans: &[Span]) -> Result<Exit> {
-    let name = if part.name.is_empty() { args.path.as_str() } else { part.name };
+    let path = args.path.text();
+    let name = if part.name.is_empty() { &path } else { part.name };
     if let Some(to) = &args.output.output {
         if !to.ends_with(".svg") {
             return Err(wrong!("-o takes a name that ends in .svg for a histogram, not '{to}'"));

@@ -10,7 +10,7 @@ use crate::array::npy::Npy;
 use crate::cli::Append;
 use crate::cli::values::DataFormat;
 use crate::failure::{Exit, Failure, Result};
-use crate::files::{Input, is_standard};
+use crate::files::Input;
 use crate::report::plural;
 use crate::{detect, failure, options, progress, report, signals, superchunk};
 use holdall::Options;
@@ -56,7 +56,7 @@ fn load_all(args: &Append, dataset: Dataset) -> Result<(u64, u64)> {
             load::rows(&expected, &file, &options, None, &mut take)?;
         } else {
             if format.is_none() && detect::is_text(&args.input) {
-                let name = if is_standard(&args.input) { "standard input" } else { &args.input };
+                let name = args.input.of_input();
                 return Err(failure!(
                     "{name}: it is text, whose bytes are no rows of {path} (--from csv or jsonl reads its lines, \
                      --from raw takes its bytes)"

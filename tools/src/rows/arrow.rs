@@ -3,6 +3,7 @@
 use super::frame::{Selected, Stored};
 use crate::failure;
 use crate::failure::{Result, library};
+use crate::file_name::FileName;
 use crate::ipc::{IpcWriter, failed};
 use crate::output::Output;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
@@ -17,7 +18,7 @@ fn schema(mut schema: ArrowSchema) -> FFI_ArrowSchema {
 }
 
 /// Moves a batch of the library to the crate `arrow-array`.
-fn batch(mut array: ArrowArray, schema: &FFI_ArrowSchema, path: &str) -> Result<RecordBatch> {
+fn batch(mut array: ArrowArray, schema: &FFI_ArrowSchema, path: &FileName) -> Result<RecordBatch> {
     // SAFETY: as for the schema, which is that of the array
     let data = unsafe { from_ffi(FFI_ArrowArray::from_raw(array.as_mut_ptr().cast()), schema) };
     Ok(StructArray::from(data.map_err(failed(path))?).into())

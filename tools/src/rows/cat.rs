@@ -9,6 +9,7 @@ use crate::cli::groups::TextInput;
 use crate::cli::values::DataFormat;
 use crate::failure;
 use crate::failure::Result;
+use crate::file_name::FileName;
 use crate::output::Output;
 use crate::superchunk::source::Damage;
 use holdall::{Array, ItemKind, Table};
@@ -30,7 +31,7 @@ fn rows(
 /// Prints rows of an array as text, CSV or JSON lines.
 pub fn array(
     args: &Cat,
-    path: &str,
+    path: &FileName,
     array: &Array,
     damage: &mut Damage,
     output: &mut Output,
@@ -54,7 +55,7 @@ pub fn array(
 /// Prints plain numbers, a line each.
 fn numbers(
     args: &Cat,
-    path: &str,
+    path: &FileName,
     array: &Array,
     damage: &mut Damage,
     output: &mut Output,
@@ -83,7 +84,7 @@ fn numbers(
 /// Prints rows of a table in any format.
 pub fn table(
     args: &Cat,
-    path: &str,
+    path: &FileName,
     table: &Table,
     damage: &mut Damage,
     output: &mut Output,

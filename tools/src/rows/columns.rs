@@ -12,6 +12,7 @@ use super::parse;
 use super::text::{Finder, Reader, TextOptions, field_name};
 use crate::failure;
 use crate::failure::Result;
+use crate::file_name::FileName;
 use holdall::ItemType;
 use serde_json::value::RawValue;
 
@@ -32,7 +33,7 @@ struct Named {
 }
 
 struct Columns<'a> {
-    path: &'a str,
+    path: &'a FileName,
     options: &'a TextOptions<'a>,
     items: Vec<Named>,
     finder: Finder,
@@ -220,7 +221,7 @@ impl Columns<'_> {
     }
 
     /// Checks that types can be guessed.
-    fn check_guesses(&mut self, name: &str) -> Result {
+    fn check_guesses(&mut self, name: &FileName) -> Result {
         for column in &mut self.items {
             if column.seen < self.rows {
                 column.guess.see(b"", false);

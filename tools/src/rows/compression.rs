@@ -2,6 +2,7 @@
 //! instead, see `feed`.
 
 use crate::detect::strip_ending;
+use crate::file_name::FileName;
 use crate::files::OutputFile;
 use flate2::write::GzEncoder;
 use std::io::{self, Write};
@@ -13,16 +14,16 @@ pub enum Compression {
 }
 
 /// Returns a name without the ending of a compression, and the compression.
-pub fn split(path: &str) -> (&str, Option<Compression>) {
+pub fn split(path: &FileName) -> (FileName, Option<Compression>) {
     let endings =
         [(".gz", Compression::Gzip), (".zst", Compression::Zstd), (".zstd", Compression::Zstd)];
     let mut found = endings.iter().filter_map(|(ending, compression)| {
         let name = strip_ending(path, ending)?;
         let mut texts = [".csv", ".jsonl", ".ndjson"].iter();
-        let is_text = texts.any(|text| strip_ending(name, text).is_some());
+        let is_text = texts.any(|text| strip_ending(&name, text).is_some());
         is_text.then_some((name, Some(*compression)))
     });
-    found.next().unwrap_or((path, None))
+    found.next().unwrap_or_else(|| (path.clone(), None))
 }
 
 /// Writes compressed into a file.

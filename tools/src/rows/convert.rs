@@ -17,6 +17,7 @@ use crate::cli::Convert;
 use crate::cli::usage::Usage;
 use crate::cli::values::DataFormat;
 use crate::failure::{Exit, Failure, Result, library};
+use crate::file_name::FileName;
 use crate::files::{Input, OutputFile};
 use crate::output::{self, Output};
 use crate::report::plural;
@@ -29,10 +30,10 @@ pub fn dataset(
     args: &Convert,
     _usage: &Usage,
     dataset: &Dataset,
-    out: &str,
+    out: &FileName,
     to: DataFormat,
 ) -> Result<Exit> {
-    let (input, dataset) = (dataset.path.as_str(), Some(dataset));
+    let (input, dataset) = (&dataset.path, Some(dataset));
     Conversion { args, dataset, input, from: None, out, to }.run()
 }
 
@@ -40,9 +41,9 @@ pub fn dataset(
 pub fn file(
     args: &Convert,
     _usage: &Usage,
-    input: &str,
+    input: &FileName,
     from: DataFormat,
-    out: &str,
+    out: &FileName,
     to: DataFormat,
 ) -> Result<Exit> {
     Conversion { args, dataset: None, input, from: Some(from), out, to }.run()
@@ -51,10 +52,10 @@ pub fn file(
 struct Conversion<'a> {
     args: &'a Convert,
     dataset: Option<&'a Dataset>,
-    input: &'a str,
+    input: &'a FileName,
     /// What the input is if it is no dataset.
     from: Option<DataFormat>,
-    out: &'a str,
+    out: &'a FileName,
     to: DataFormat,
 }
 
@@ -66,7 +67,7 @@ enum Rows<'a> {
 }
 
 struct Source<'a> {
-    path: &'a str,
+    path: &'a FileName,
     rows: Rows<'a>,
     count: u64,
     damage: Damage,

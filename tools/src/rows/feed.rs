@@ -2,7 +2,8 @@
 //! standard input.
 
 use crate::failure::{Failure, Result, system};
-use crate::files::{self, Input};
+use crate::file_name::FileName;
+use crate::files::Input;
 use crate::{failure, signals};
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek};
@@ -16,21 +17,21 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// A text file that can be read several times. Standard input is copied to an unnamed temporary
 /// file for that.
 pub struct TextFile {
-    pub path: String,
+    pub path: FileName,
     spooled: Option<File>,
 }
 
 impl TextFile {
     /// `out`, which is going to be written, must be another file. `again`: the file is read more than once.
-    pub fn open(path: &str, out: &str, again: bool) -> Result<TextFile> {
+    pub fn open(path: &FileName, out: &FileName, again: bool) -> Result<TextFile> {
         let mut input = Input::open(path, Some(out))?;
         let mut spooled = None;
-        if again && files::is_standard(path) {
+        if again && path.is_standard() {
             let mut file = tempfile::tempfile().map_err(system("temporary file"))?;
             io::copy(&mut input, &mut file).map_err(reading(&input.name))?;
             spooled = Some(file);
         }
-        Ok(TextFile { path: path.to_owned(), spooled })
+        Ok(TextFile { path: path.clone(), spooled })
     }
 
     /// Reads the file from its beginning.
@@ -43,7 +44,7 @@ impl TextFile {
             file.rewind()?;
             Ok(file)
         });
-        Feed::new("standard input".to_owned(), rewound.map_err(system("temporary file"))?)
+        Feed::new(FileName::from("standard input"), rewound.map_err(system("temporary file"))?)
     }
 }
 
@@ -76,7 +77,7 @@ fn decompressed(mut input: impl Read + 'static) -> io::Result<Box<dyn Read>> {
 
 /// The bytes of a text file, a piece at a time in memory.
 pub struct Feed {
-    pub name: String,
+    pub name: FileName,
     input: Box<dyn Read>,
     buffer: Vec<u8>,
     /// The bytes of the buffer that are still to be taken.
@@ -89,7 +90,7 @@ pub struct Feed {
 }
 
 impl Feed {
-    fn new(name: String, input: impl Read + 'static) -> Result<Feed> {
+    fn new(name: FileName, input: impl Read + 'static) -> Result<Feed> {
         let input = decompressed(input).map_err(reading(&name))?;
         let mut feed =
             Feed { name, input, buffer: Vec::new(), at: 0, end: 0, ended: false, line: 1 };
@@ -150,7 +151,7 @@ impl Feed {
     }
 }
 
-fn reading(name: &str) -> impl Fn(io::Error) -> Failure {
+fn reading(name: &FileName) -> impl Fn(io::Error) -> Failure {
     move |error| {
         if signals::stopped() { Failure::Stopped } else { system(name)(error) }
     }

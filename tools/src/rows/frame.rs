@@ -3,6 +3,7 @@
 
 use crate::cli::slice::{Picks, Rows, Slice, Span};
 use crate::failure::{Failure, Result, library};
+use crate::file_name::FileName;
 use crate::superchunk::source::{Damage, resize};
 use crate::{failure, relay};
 use holdall::{Array, Field, Integrity, ItemKind, ItemType, Selection, Table};
@@ -41,7 +42,7 @@ impl Column {
 }
 
 /// Returns the names in a list of them.
-fn names<'a>(path: &str, list: &'a str) -> Result<Vec<&'a str>> {
+fn names<'a>(path: &FileName, list: &'a str) -> Result<Vec<&'a str>> {
     let names: Vec<&str> = list.strip_suffix(',').unwrap_or(list).split(',').collect();
     for (i, name) in names.iter().enumerate() {
         if names[..i].contains(name) {
@@ -51,7 +52,7 @@ fn names<'a>(path: &str, list: &'a str) -> Result<Vec<&'a str>> {
     Ok(names)
 }
 
-fn no_column(path: &str, name: &str) -> Failure {
+fn no_column(path: &FileName, name: &str) -> Failure {
     failure!("{path}: there is no column '{name}'")
 }
 
@@ -109,7 +110,7 @@ impl Frame {
     }
 
     /// Returns the frame with some of its columns, in this order.
-    pub fn select(self, path: &str, list: Option<&str>) -> Result<Frame> {
+    pub fn select(self, path: &FileName, list: Option<&str>) -> Result<Frame> {
         let Some(list) = list else {
             return Ok(self);
         };
@@ -187,7 +188,7 @@ impl Selected {
 
     /// Resolves `--rows` and `--slice` against a number of rows.
     pub fn new(
-        path: &str,
+        path: &FileName,
         rows: Option<&Rows>,
         slice: Option<&Picks>,
         length: u64,
@@ -214,7 +215,7 @@ impl Selected {
     }
 
     /// Refuses rows that are not in the order in which a file is read.
-    pub fn check_rising(&self, path: &str) -> Result {
+    pub fn check_rising(&self, path: &FileName) -> Result {
         let is_rising = |list: &Vec<u64>| list.is_sorted_by(|one, next| one < next);
         if self.span.step > 0 && self.list.as_ref().is_none_or(is_rising) {
             return Ok(());
@@ -243,12 +244,16 @@ impl Selected {
 /// A frame of the columns of a stored table or array.
 pub struct Stored<'a> {
     pub frame: Frame,
-    pub path: &'a str,
+    pub path: &'a FileName,
     arrays: Vec<&'a Array>,
 }
 
 impl<'a> Stored<'a> {
-    pub fn of_table(path: &'a str, table: &'a Table, list: Option<&str>) -> Result<Stored<'a>> {
+    pub fn of_table(
+        path: &'a FileName,
+        table: &'a Table,
+        list: Option<&str>,
+    ) -> Result<Stored<'a>> {
         let mut stored = Stored { frame: Frame::default(), path, arrays: Vec::new() };
         let names = match list {
             Some(list) => names(path, list)?,
@@ -261,7 +266,7 @@ impl<'a> Stored<'a> {
     }
 
     /// The rows of an array, which has at least one dimension.
-    pub fn of_array(path: &'a str, array: &'a Array) -> Result<Stored<'a>> {
+    pub fn of_array(path: &'a FileName, array: &'a Array) -> Result<Stored<'a>> {
         let frame = Frame { bare: true, ..Frame::default() };
         let mut stored = Stored { frame, path, arrays: Vec::new() };
         stored.add("", array)?;

@@ -8,6 +8,7 @@ use super::jsonl::Lines;
 use super::parse;
 use super::text::{Finder, Reader, TextOptions, field_name};
 use crate::failure::{Failure, Result};
+use crate::file_name::FileName;
 use crate::superchunk::source::resize;
 use crate::{failure, signals};
 
@@ -94,7 +95,13 @@ impl Load<'_> {
         &mut self.columns[column][self.rows * size..(self.rows + 1) * size]
     }
 
-    fn refusal(&self, position: (&str, u64), column: usize, value: &[u8], why: &str) -> Failure {
+    fn refusal(
+        &self,
+        position: (&FileName, u64),
+        column: usize,
+        value: &[u8],
+        why: &str,
+    ) -> Failure {
         let column = &self.frame.columns[column];
         let named =
             if self.frame.bare { String::new() } else { format!(", column '{}'", column.name) };
@@ -190,12 +197,12 @@ impl Load<'_> {
     fn value(&mut self, lines: &Lines, column: usize, value: &str) -> Result {
         let of = &self.frame.columns[column];
         let parsed = parse::json(&of.item, &of.shape, value, self.slot(column));
-        let position = (lines.feed.name.as_str(), lines.line);
+        let position = (&lines.feed.name, lines.line);
         parsed.map_err(|why| self.refusal(position, column, value.as_bytes(), why))
     }
 
     fn object(&mut self, lines: &Lines, seen: &mut [bool]) -> Result {
-        let position = (lines.feed.name.as_str(), lines.line);
+        let position = (&lines.feed.name, lines.line);
         for (name, value) in lines.members()? {
             match self.find(name.as_bytes()) {
                 Some(column) if !seen[column] => {

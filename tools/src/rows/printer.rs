@@ -12,13 +12,14 @@ use crate::cli::groups::TextInput;
 use crate::cli::values::DataFormat;
 use crate::failure;
 use crate::failure::Result;
+use crate::file_name::FileName;
 use crate::output::Output;
 
 /// Bytes that are collected before they are written.
 const COLLECTED: usize = 1 << 16;
 
 pub struct Printer<'a> {
-    path: &'a str,
+    path: &'a FileName,
     frame: &'a Frame,
     /// CSV, JSON lines, NumPy, or bytes for any other.
     format: DataFormat,
@@ -35,7 +36,7 @@ pub struct Printer<'a> {
 impl<'a> Printer<'a> {
     /// Prints what precedes the rows, whose number is `rows`.
     pub fn begin(
-        path: &'a str,
+        path: &'a FileName,
         frame: &'a Frame,
         format: DataFormat,
         rows: u64,

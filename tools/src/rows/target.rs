@@ -5,6 +5,7 @@ use super::frame::{Batch, Column, Frame};
 use crate::array::dataset::{Content, Dataset};
 use crate::cli::Convert;
 use crate::failure::{Result, creation, library};
+use crate::file_name::FileName;
 use crate::report::plural;
 use crate::{detect, failure, options};
 use holdall::{Array, ArrayLayout, Format, Options, Table, Values};
@@ -28,7 +29,7 @@ impl Target {
     /// items then have fields. `rows` are going to be taken.
     pub fn create(
         frame: &Frame,
-        path: &str,
+        path: &FileName,
         format: Format,
         rows: u64,
         args: &Convert,
@@ -43,7 +44,7 @@ impl Target {
         } else {
             create_table(frame, path, format, args, &options).map(Content::Table)
         };
-        let dataset = Dataset { path: path.to_owned(), at: None, format, content: content? };
+        let dataset = Dataset { path: path.clone(), at: None, format, content: content? };
         Ok(Target::of(dataset, (0..frame.columns.len()).collect()))
     }
 
@@ -53,7 +54,7 @@ impl Target {
         frame: &Frame,
         expected: &Frame,
         dataset: Dataset,
-        source: &str,
+        source: &FileName,
     ) -> Result<Target> {
         let (found, count) = (frame.columns.len(), expected.columns.len());
         if frame.bare || found != count {
@@ -104,7 +105,7 @@ impl Target {
 
 fn create_table(
     frame: &Frame,
-    path: &str,
+    path: &FileName,
     format: Format,
     args: &Convert,
     options: &Options,
@@ -126,7 +127,7 @@ fn create_table(
 
 fn create_array(
     frame: &Frame,
-    path: &str,
+    path: &FileName,
     format: Format,
     args: &Convert,
     options: &Options,

@@ -7,7 +7,8 @@ use crate::cli::Append;
 use crate::cli::values::DataFormat;
 use crate::detect;
 use crate::failure::{Exit, Result, library};
-use crate::files::{self, Input};
+use crate::file_name::FileName;
+use crate::files::Input;
 use crate::{failure, options};
 use holdall::{Array, Options, Schunk, Status};
 
@@ -24,7 +25,7 @@ pub fn check_rows(args: &Append) -> Result {
     if format(args).is_some() {
         return Ok(());
     }
-    let name = if files::is_standard(&args.input) { "standard input" } else { &args.input };
+    let name = args.input.of_input();
     match detect::stored_format(&args.input) {
         Some(stored) => Err(failure!(
             "{name}: it is a file of {stored}, whose bytes are no rows (--raw takes them)"
@@ -34,7 +35,7 @@ pub fn check_rows(args: &Append) -> Result {
 }
 
 /// Refuses an array that cannot take bytes as rows, in the order in which they come.
-fn check_array(array: &Array, path: &str) -> Result {
+fn check_array(array: &Array, path: &FileName) -> Result {
     if array.shape().is_empty() {
         return Err(failure!("{path}: an array without dimensions does not grow"));
     }

@@ -115,7 +115,7 @@ pub fn run(args: &Cat) -> Result<Exit> {
     let options = options::frame(options::reading(&source.reading), &source.frame);
     let (source, mut damage) = Source::open(&print_args.path, &options, print_args.skip_damaged)?;
     Picks::plain(args.select.slice.as_ref(), "a superchunk")?;
-    printed(print_args.output.output.as_deref(), print_args.output.force, |output| {
+    printed(print_args.output.output.as_ref(), print_args.output.force, |output| {
         print(args, &source, &mut damage, output)?;
         Ok(Exit::damaged(damage.found))
     })

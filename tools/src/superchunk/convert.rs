@@ -8,10 +8,11 @@ use crate::array::convert::{converting, copied, format_of};
 use crate::cli::Convert;
 use crate::cli::values::DataFormat;
 use crate::failure::{Exit, Result};
+use crate::file_name::FileName;
 use crate::{failure, options};
 use holdall::{Format, Schunk};
 
-pub fn run(args: &Convert, input: &str, out: &str, to: DataFormat) -> Result<Exit> {
+pub fn run(args: &Convert, input: &FileName, out: &FileName, to: DataFormat) -> Result<Exit> {
     let reading = options::frame(options::reading(&args.reading), &args.frame);
     let (source, mut damage) = Source::open(input, &reading, args.skip_damaged)?;
     let force = args.output.force;

@@ -4,6 +4,7 @@ use super::packing::{self, Packing, Target};
 use crate::cli::usage::Usage;
 use crate::cli::{Pack, groups::Encoding};
 use crate::failure::{Exit, Result, creation, library};
+use crate::file_name::FileName;
 use crate::files::{self, Input};
 use crate::{array, detect, failure, options, usage};
 use holdall::{Format, Options, Schunk};
@@ -27,8 +28,8 @@ pub fn spare_chunks(options: Options, encoding: &Encoding, input: &Input, chunk:
     }
 }
 
-pub fn run(args: &Pack, usage: &Usage, input: &str, out: &str) -> Result<Exit> {
-    if files::is_standard(out) {
+pub fn run(args: &Pack, usage: &Usage, input: &FileName, out: &FileName) -> Result<Exit> {
+    if out.is_standard() {
         return Err(usage!("a superchunk is not written from front to back: not to '-'"));
     }
     if !args.raw && input.ends_with(".npy") {
@@ -41,13 +42,13 @@ pub fn run(args: &Pack, usage: &Usage, input: &str, out: &str) -> Result<Exit> {
             "--chunk-size {chunk} is not a whole number of items of {type_size} bytes (--typesize)"
         ));
     }
-    if files::is_standard(input) && args.metadata.as_deref().is_some_and(files::is_standard) {
+    if input.is_standard() && args.metadata.as_ref().is_some_and(FileName::is_standard) {
         return Err(usage!("content and --metadata cannot both be standard input"));
     }
     let options = options::given(Options::new(), args.threads, Options::threads);
     let options = options::encoding(options::sync(options, &args.sync), encoding)?;
     if !args.raw
-        && !files::is_standard(input)
+        && !input.is_standard()
         && let Some(stored) = detect::stored_container(input)
     {
         return Err(failure!(

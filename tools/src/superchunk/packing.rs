@@ -6,6 +6,7 @@
 use crate::array::grid::Grid;
 use crate::cli::groups::Shape;
 use crate::failure::{Exit, Failure, Result, library};
+use crate::file_name::FileName;
 use crate::files::{Input, OutputFile};
 use crate::report::{self, plural};
 use crate::superchunk::source::resize;
@@ -30,8 +31,8 @@ pub enum Target {
 /// One call of a command.
 pub struct Packing<'a> {
     pub command: &'static str,
-    pub from: &'a str,
-    pub out: &'a str,
+    pub from: &'a FileName,
+    pub out: &'a FileName,
 }
 
 /// Returns the bytes of one index of the first dimension.
@@ -49,7 +50,7 @@ pub fn type_size(item_size: u64) -> usize {
 pub fn shape<'s>(
     shape: Option<&'s Shape>,
     option: &str,
-    path: &str,
+    path: &FileName,
     ndim: usize,
 ) -> Result<Option<&'s [u64]>> {
     match shape {
@@ -64,7 +65,7 @@ pub fn shape<'s>(
 }
 
 impl Target {
-    fn add(&mut self, bytes: &[u8], input: &str, out: &str) -> Result {
+    fn add(&mut self, bytes: &[u8], input: &FileName, out: &FileName) -> Result {
         let added = match self {
             Target::Schunk(schunk) => schunk.append(bytes),
             Target::Grid(grid) => grid.write(bytes),
@@ -102,7 +103,7 @@ impl Target {
     }
 
     /// Makes the content visible. Returns what the summary says of it.
-    fn commit(self, out: &str) -> Result<String> {
+    fn commit(self, out: &FileName) -> Result<String> {
         let (now, parts, part, stored) = match self {
             Target::Schunk(mut schunk) => {
                 schunk.commit().map_err(library(out))?;
@@ -135,7 +136,7 @@ fn add_content(
     input: &mut Input,
     mut target: Target,
     expected: Option<u64>,
-    out: &str,
+    out: &FileName,
 ) -> Result<(u64, String)> {
     let (size, name, mut bytes) = (target.piece(), input.name.clone(), 0);
     let size = usize::try_from(size).map_err(|_| failure!("out of memory"))?;

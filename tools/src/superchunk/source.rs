@@ -1,6 +1,7 @@
 //! The content of a superchunk, piece by piece, and damage that is skipped.
 
 use crate::failure::{Failure, Result, library};
+use crate::file_name::FileName;
 use crate::{failure, relay, report, signals};
 use holdall::{Integrity, Options, Schunk};
 use std::ops::Range;
@@ -21,7 +22,7 @@ pub fn resize(buffer: &mut Vec<u8>, n: usize) -> Result {
 
 /// Damage that was skipped while a container was read. Each chunk is reported once.
 pub struct Damage {
-    path: String,
+    path: FileName,
     /// For verifying the superchunk.
     options: Options,
     pub found: bool,
@@ -34,9 +35,9 @@ pub struct Damage {
 }
 
 impl Damage {
-    pub fn new(path: &str) -> Damage {
+    pub fn new(path: &FileName) -> Damage {
         Damage {
-            path: path.to_owned(),
+            path: path.clone(),
             options: Options::new(),
             found: false,
             is_structural: false,
@@ -47,7 +48,7 @@ impl Damage {
 
     /// The same for a superchunk. If damage is skipped, reports that outside of chunks, which a
     /// superchunk that is opened to skip damage does not report. Other errors are returned.
-    pub fn of(path: &str, options: &Options, skip_damaged: bool) -> Result<Damage> {
+    pub fn of(path: &FileName, options: &Options, skip_damaged: bool) -> Result<Damage> {
         let mut damage = Damage { options: options.clone(), ..Damage::new(path) };
         if !skip_damaged {
             return Ok(damage);
@@ -118,14 +119,18 @@ struct Position {
 
 /// A superchunk whose content is read.
 pub struct Source {
-    pub path: String,
+    pub path: FileName,
     pub schunk: Schunk,
 }
 
 impl Source {
     /// Opens a superchunk. With `skip_damaged`, damaged chunks read as zeros and are reported, and
     /// chunks that are missing at the end are ignored.
-    pub fn open(path: &str, options: &Options, skip_damaged: bool) -> Result<(Source, Damage)> {
+    pub fn open(
+        path: &FileName,
+        options: &Options,
+        skip_damaged: bool,
+    ) -> Result<(Source, Damage)> {
         // the progress of single reads is not that of the command
         let mut options = options.clone().progress(|_, _| !signals::stopped());
         let damage = Damage::of(path, &options, skip_damaged)?;
@@ -135,7 +140,7 @@ impl Source {
         let schunk = Schunk::open_with(path, &options).map_err(library(path))?;
         // corrupt metadata: whether it was an array is unknown
         schunk.attribute("").map_err(library(path))?;
-        Ok((Source { path: path.to_owned(), schunk }, damage))
+        Ok((Source { path: path.clone(), schunk }, damage))
     }
 
     fn chunk_len(&self, chunk: u64) -> u64 {

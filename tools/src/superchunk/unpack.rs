@@ -2,6 +2,7 @@
 
 use super::source::{Damage, Source};
 use crate::failure::{Exit, Result};
+use crate::file_name::FileName;
 use crate::report::{self, plural};
 use crate::{files, output, progress, signals};
 
@@ -10,11 +11,11 @@ pub fn unpack(
     command: &'static str,
     source: &Source,
     damage: &mut Damage,
-    out: &str,
+    out: &FileName,
     force: bool,
 ) -> Result<Exit> {
     let (mut done, total) = (0, source.schunk.len());
-    if !files::is_standard(out) {
+    if !out.is_standard() {
         files::refuse_same(&source.path, out)?;
         signals::catch();
     }
@@ -29,7 +30,7 @@ pub fn unpack(
     });
     progress::end();
     let code = written?;
-    if !files::is_standard(out) {
+    if !out.is_standard() {
         report::note(&format!("{out}: {total} byte{} {command}ed", plural(total)));
     }
     Ok(code)
