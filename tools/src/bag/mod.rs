@@ -48,6 +48,7 @@ pub struct Access {
     slice: Option<Slice>,
     /// An option says that it is a bag, see [`is_declared`].
     is_declared: bool,
+    memory_limit: u64,
 }
 
 impl Access {
@@ -57,6 +58,7 @@ impl Access {
             options: options::compression(options, codec)?,
             slice: None,
             is_declared: is_declared(read, codec),
+            memory_limit: reading.memory_limit.unwrap_or(u64::MAX),
         })
     }
 
@@ -68,6 +70,12 @@ impl Access {
     pub fn sliced(mut self, picks: Option<&Picks>) -> Result<Access> {
         self.slice = Picks::plain(picks, "a bag")?;
         Ok(self)
+    }
+
+    /// Returns this access with at most so many bytes of memory.
+    pub fn within(&self, most: u64) -> Access {
+        let options = self.options.clone().memory_limit(self.memory_limit.min(most));
+        Access { options, ..self.clone() }
     }
 
     /// Opens a bag, or the slice of it.
