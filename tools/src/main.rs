@@ -103,7 +103,7 @@ fn refuse(error: &clap::Error, command: &clap::Command, arguments: &[OsString]) 
 fn main() -> ExitCode {
     let (arguments, notes) = old_names::replaced(std::env::args_os().skip(1).collect());
     let all = std::iter::once(OsString::from("holdall")).chain(arguments.iter().cloned());
-    let mut command = cli::help::command();
+    let mut command = cli::help::command_for(&arguments);
     let parsed = command.try_get_matches_from_mut(all);
     let exit = match parsed
         .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, Usage::of(&command, &matches))))

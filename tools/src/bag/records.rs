@@ -6,7 +6,7 @@ use clap::ValueEnum;
 
 /// Records and bytes that are passed on at once.
 const RECORDS_MOST: usize = 32768;
-const BYTES_TARGET: usize = 1 << 20;
+const BYTES_TARGET: usize = 4 << 20;
 
 /// Some records: record `i` is `data[offsets[i]..offsets[i + 1]]`.
 #[derive(Clone, Copy)]

@@ -10,6 +10,7 @@
 use super::Cli;
 use anstyle::Style;
 use clap::{Arg, Command, CommandFactory, ValueHint};
+use std::ffi::OsString;
 
 const HEADING: Style = Style::new().bold().underline();
 const NAME: Style = Style::new().bold();
@@ -109,6 +110,19 @@ fn with_text(mut command: Command) -> Command {
         let name = action.get_name().to_owned();
         action.mut_args(|arg| with_help(header, &name, arg))
     })
+}
+
+/// The command line with the help of the command that the arguments name. That of all commands
+/// takes longer than many commands.
+pub fn command_for(arguments: &[OsString]) -> Command {
+    let all = Cli::command();
+    let mut named = arguments.iter().filter_map(|argument| argument.to_str());
+    match named.find(|name| !name.starts_with('-')) {
+        Some(name) if name != "help" && all.find_subcommand(name).is_some() => {
+            all.mut_subcommand(name, with_text).mut_args(|arg| with_help("", "", arg))
+        }
+        _ => command(),
+    }
 }
 
 /// The command line with all its help.
