@@ -24,7 +24,7 @@
  *     holdall/bag_index.h      indexes of bags: from keys to record numbers
  *     holdall/arrow.h          Arrow: export and import of tables and bags
  *     holdall/checksum.h       checksums of bytes
- *     holdall/storage.h        storage: files in memory, or functions of the caller, in place of local files
+ *     holdall/storage.h        storage: memory or functions in place of local files
  *
  * Guides are in docs/; start with docs/first-program.md.
  */

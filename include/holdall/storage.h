@@ -1,4 +1,4 @@
-/* holdall/storage.h - storage: files in memory, or functions of the caller, in place of local files. */
+/* holdall/storage.h - storage: memory or functions in place of local files. */
 /* Generated from src/capi/; do not edit. */
 #ifndef HOLDALL_STORAGE_H
 #define HOLDALL_STORAGE_H

@@ -143,10 +143,13 @@ class Ipc(unittest.TestCase):
         for column, values in expected.items():
             self.read_by_us(column, values[333:433], "s.arrows")
 
-    def test_compressed_files_are_refused(self):
-        pa.feather.write_feather(pa.table({"a": [b"x" * 100]}), self.path("a.feather"))
-        self.assertIn("compress", self.run_tool("convert", "a.feather", "o.bagz", code=1))
-        self.assertFalse(os.path.exists(self.path("o.bagz")))
+    def test_compressed_files_are_read(self):
+        records = self.records(2000)
+        for compression in ("lz4", "zstd", "uncompressed"):
+            pa.feather.write_feather(
+                pa.table({"a": records}), self.path("a.feather"), compression=compression
+            )
+            self.read_by_us("a", records, "a.feather")
 
     def test_the_tool_reads_files_of_polars(self):
         records = self.records(2000)

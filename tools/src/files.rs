@@ -22,6 +22,8 @@ pub struct Input {
     pub name: FileName,
     file: File,
     standard: bool,
+    /// Where what is read begins in the file: a shell may have read some of it.
+    base: u64,
     /// Bytes read so far.
     pub done: u64,
     /// Bytes to read, if known.
@@ -46,10 +48,16 @@ impl Input {
         {
             return Err(read_and_written(out));
         }
-        // a shell may have read some of it
         let base = file.stream_position().unwrap_or(0);
         let total = about.is_file().then(|| about.len().saturating_sub(base));
-        Ok(Input { name, file, standard, done: 0, total })
+        Ok(Input { name, file, standard, base, done: 0, total })
+    }
+
+    /// Moves to an offset in what is read.
+    pub fn seek(&mut self, offset: u64) -> io::Result<()> {
+        self.file.seek(io::SeekFrom::Start(self.base.saturating_add(offset)))?;
+        self.done = offset;
+        Ok(())
     }
 
     /// Reads until `dst` is full or the file ends. Returns the number of bytes.

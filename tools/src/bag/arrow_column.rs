@@ -41,8 +41,12 @@ pub struct Located {
 }
 
 /// Finds a column of text or bytes; without `name`, the only one.
-pub fn find_column(message: &Message, name: Option<&str>, path: &FileName) -> Result<Column> {
-    let schema = message.header_as_schema().ok_or_else(|| failure!("{path}: it has no schema"))?;
+pub fn find_column(
+    schema: Option<arrow_ipc::Schema>,
+    name: Option<&str>,
+    path: &FileName,
+) -> Result<Column> {
+    let schema = schema.ok_or_else(|| failure!("{path}: it has no schema"))?;
     if schema.endianness() != Endianness::Little {
         return Err(failure!("{path}: its numbers are big-endian, which is not read"));
     }

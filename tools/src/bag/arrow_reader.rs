@@ -49,6 +49,9 @@ impl<'a> ArrowReader<'a> {
             }
         }
         let is_file = start.starts_with(MAGIC);
+        if is_file && self.input.total.is_some() {
+            return self.by_footer(name);
+        }
         self.ahead = start;
         if is_file {
             // some writers pad the magic string to 64 bytes
@@ -135,7 +138,7 @@ impl<'a> ArrowReader<'a> {
             let body = u64::try_from(message.bodyLength()).unwrap_or(u64::MAX);
             match (message.header_type(), &column) {
                 (MessageHeader::Schema, None) => {
-                    column = Some(find_column(&message, name, &self.input.name)?);
+                    column = Some(find_column(message.header_as_schema(), name, &self.input.name)?);
                     self.skip(body)?;
                 }
                 (MessageHeader::DictionaryBatch, Some(_)) => self.skip(body)?,
@@ -148,6 +151,46 @@ impl<'a> ArrowReader<'a> {
             Some(_) => self.records.flush(),
             None => Err(self.failure("there is no schema")),
         }
+    }
+
+    /// Reads the batches that the footer lists, each once. Polars writes no complete schema in front.
+    fn by_footer(&mut self, name: Option<&str>) -> Result {
+        let file = self.input.name.clone();
+        let broken = || failure!("{file}: its footer is broken");
+        let tail = 4 + MAGIC.len() as u64;
+        let end = self.input.total.unwrap_or(0).saturating_sub(tail);
+        self.go_to(end)?;
+        let rest = self.read(tail)?;
+        let Some((_, length)) = rest.strip_suffix(MAGIC).and_then(<[u8]>::split_last_chunk) else {
+            return Err(failure!("{file}: the mark at its end is not there: the file is cut off"));
+        };
+        let length = u64::from(u32::from_le_bytes(*length));
+        self.go_to(end.checked_sub(length).ok_or_else(broken)?)?;
+        let bytes = self.read_all(length)?;
+        let footer = root_as_footer(&bytes).map_err(|_| broken())?;
+        let column = find_column(footer.schema(), name, &file)?;
+        let mut next = MAGIC.len() as u64;
+        for block in footer.recordBatches().into_iter().flatten() {
+            let position = u64::try_from(block.offset()).ok().filter(|at| *at >= next);
+            self.go_to(position.ok_or_else(broken)?)?;
+            let metadata = self.message()?.unwrap_or_default();
+            let message = root_as_message(&metadata).ok();
+            let message = message.filter(|of| of.header_type() == MessageHeader::RecordBatch);
+            let Some(message) = message else {
+                return Err(self.failure("no batch is where the footer says"));
+            };
+            let body = u64::try_from(message.bodyLength()).map_err(|_| broken())?;
+            self.batch(&message, body, &column)?;
+            next = self.input.done;
+            self.input.progress(self.count);
+        }
+        self.records.flush()
+    }
+
+    fn go_to(&mut self, position: u64) -> Result {
+        self.ahead.clear();
+        let moved = self.input.seek(position);
+        moved.map_err(|error| self.input.failure(error))
     }
 
     /// Checks that a file is complete: its footer lists the batches.
