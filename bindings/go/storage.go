@@ -105,19 +105,24 @@ func NewMemoryFiles() (*MemoryFiles, error) {
 	return &MemoryFiles{h}, nil
 }
 
-// File returns a copy of a file. The name "" is that of a container in one file.
-func (m *MemoryFiles) File(name string) (content []byte, err error) {
+// view calls f with the content of a file in C memory, which is valid during the call.
+func (m *MemoryFiles) view(name string, f func(content []byte)) error {
 	var bytes unsafe.Pointer
 	var n C.size_t
 	room := arena{}
 	defer room.free()
-	err = m.change("read a file", func(p unsafe.Pointer, c *call) C.holdall_status {
+	return m.change("read a file", func(p unsafe.Pointer, c *call) C.holdall_status {
 		status := C.holdall_storage_get_file((*C.holdall_storage)(p), room.text(name), &bytes, &n, &c.err)
 		if status == C.HOLDALL_OK {
-			content = append([]byte{}, unsafe.Slice((*byte)(bytes), int(n))...)
+			f(unsafe.Slice((*byte)(bytes), int(n)))
 		}
 		return status
 	})
+}
+
+// File returns a copy of a file. The name "" is that of a container in one file.
+func (m *MemoryFiles) File(name string) (content []byte, err error) {
+	err = m.view(name, func(there []byte) { content = append([]byte{}, there...) })
 	return content, err
 }
 
@@ -144,18 +149,19 @@ func (m *MemoryFiles) Names() (names []string, err error) {
 }
 
 // Size returns the size of a file in bytes.
-func (m *MemoryFiles) Size(name string) (int64, error) {
-	content, err := m.File(name)
-	return int64(len(content)), err
+func (m *MemoryFiles) Size(name string) (n int64, err error) {
+	err = m.view(name, func(content []byte) { n = int64(len(content)) })
+	return n, err
 }
 
 // ReadAt copies bytes of a file at offset at to p.
-func (m *MemoryFiles) ReadAt(name string, p []byte, at int64) (int, error) {
-	content, err := m.File(name)
-	if err != nil {
-		return 0, err
+func (m *MemoryFiles) ReadAt(name string, p []byte, at int64) (n int, err error) {
+	var end error
+	err = m.view(name, func(content []byte) { n, end = Memory(content).ReadAt("", p, at) })
+	if err == nil {
+		err = end
 	}
-	return Memory(content).ReadAt("", p, at)
+	return n, err
 }
 
 // UseStorage replaces the path of a call, which must then be "", by a storage, which is for reading
