@@ -1,11 +1,13 @@
 //! The C functions that export and import Arrow streams.
 
+use super::array::holdall_array;
 use super::bag::holdall_bag;
 use super::guard::*;
 use super::table::{columns_of, holdall_table};
 use crate::arrow::batch_source::{BagStream, Source, TableStream};
 use crate::arrow::ffi::{ArrowArrayStream, Stream};
 use crate::error::{Result, fail};
+use crate::table::Table;
 use std::ffi::c_char;
 
 /// Exports a source of batches as a stream. After an error `*out` is a released stream.
@@ -20,6 +22,24 @@ fn give_stream<S: Source + 'static>(
     // SAFETY: not NULL, so by contract memory for a stream, which may be uninitialized.
     unsafe { out.write(stream) };
     Ok(HOLDALL_OK)
+}
+
+/// Exports rows of the columns with these indices.
+fn give_columns(
+    table: *const holdall_table,
+    (start, count): (u64, u64),
+    batch: u64,
+    out: *mut ArrowArrayStream,
+    err: *mut holdall_error,
+    columns: impl FnOnce(&Table<holdall_array>) -> Result<Vec<usize>>,
+) -> holdall_status {
+    give_none(out);
+    guard_handle(borrow(table), err, |t| {
+        give_stream(out, || {
+            let (table, columns) = (t.inner.clone(), columns(&t.inner)?);
+            TableStream::new(table, columns, (start, count), batch, t.arrow_options)
+        })
+    })
 }
 
 /// Writes a released stream, for calls that fail.
@@ -51,12 +71,8 @@ pub unsafe extern "C" fn holdall_table_to_arrow(
     out: *mut ArrowArrayStream,
     err: *mut holdall_error,
 ) -> holdall_status {
-    give_none(out);
-    guard_handle(borrow(table), err, |t| {
-        give_stream(out, || {
-            let (table, columns) = (t.inner.clone(), (0..t.inner.columns().len()).collect());
-            TableStream::new(table, columns, (start, count), batch, t.arrow_options)
-        })
+    give_columns(table, (start, count), batch, out, err, |table| {
+        Ok((0..table.columns().len()).collect())
     })
 }
 
@@ -74,18 +90,8 @@ pub unsafe extern "C" fn holdall_table_columns_to_arrow(
     out: *mut ArrowArrayStream,
     err: *mut holdall_error,
 ) -> holdall_status {
-    give_none(out);
-    guard_handle(borrow(table), err, |t| {
-        give_stream(out, || {
-            let columns = columns_of(&t.inner, column_count, names)?;
-            TableStream::new(
-                t.inner.clone(),
-                columns,
-                (start, count),
-                batch,
-                t.arrow_options,
-            )
-        })
+    give_columns(table, (start, count), batch, out, err, |table| {
+        columns_of(table, column_count, names)
     })
 }
 

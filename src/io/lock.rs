@@ -9,8 +9,10 @@
 use crate::error::{Error, Result, fail};
 use crate::os::{self, OsStrExt};
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::fs::{self, OpenOptions, TryLockError};
 use std::io::ErrorKind;
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,10 +20,15 @@ use std::sync::Arc;
 pub const SUFFIX: &str = ".holdall-lock";
 
 /// A lock, held until the value is dropped.
-pub struct Lock {
-    held: Option<HeldLock>,
-    /// A lock of files in memory, held while this exists.
-    _token: Option<Arc<()>>,
+pub struct Lock(Held);
+
+enum Held {
+    Nothing,
+    File(HeldLock),
+    /// A lock of files in memory, held while the token exists.
+    InMemory {
+        _token: Arc<()>,
+    },
 }
 
 struct HeldLock {
@@ -40,18 +47,12 @@ type TryLock = fn(&fs::File) -> std::result::Result<(), TryLockError>;
 impl Lock {
     /// Returns an empty lock, for storage without locks. The caller must ensure a single writer.
     pub fn none() -> Lock {
-        Lock {
-            held: None,
-            _token: None,
-        }
+        Lock(Held::Nothing)
     }
 
     /// Returns a lock of files in memory, whose holder is this value.
     pub(super) fn in_memory(token: Arc<()>) -> Lock {
-        Lock {
-            held: None,
-            _token: Some(token),
-        }
+        Lock(Held::InMemory { _token: token })
     }
 
     /// Takes the exclusive lock of this name in a folder.
@@ -100,22 +101,19 @@ impl Lock {
                 path.display()
             ));
         }
-        Ok(Lock {
-            held: Some(HeldLock {
-                file,
-                path,
-                main,
-                owner: os::process(),
-                is_existing,
-            }),
-            _token: None,
-        })
+        Ok(Lock(Held::File(HeldLock {
+            file,
+            path,
+            main,
+            owner: os::process(),
+            is_existing,
+        })))
     }
 
     /// Returns an error if the lock file was renamed, replaced or removed. Another writer may hold
     /// the lock then, so the caller must not commit.
     pub fn still_held(&self) -> Result<()> {
-        let Some(held) = &self.held else {
+        let Held::File(held) = &self.0 else {
             return Ok(());
         };
         let shown = held.path.display();
@@ -168,7 +166,7 @@ fn lock_file(
         }
         match try_lock(&file) {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(busy(path)),
+            Err(TryLockError::WouldBlock) => return Err(busy(path.display())),
             Err(TryLockError::Error(e)) => return Err(what(e)),
         }
         if os::is_current_lock(&file, path).map_err(what)? {
@@ -201,16 +199,16 @@ fn existing_lock_file(
     };
     match try_lock(&file) {
         Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Err(busy(path)),
+        Err(TryLockError::WouldBlock) => Err(busy(path.display())),
         Err(TryLockError::Error(e)) => Err(what(e)),
     }
 }
 
-fn busy(path: &Path) -> Error {
+/// Returns the error of a lock that another writer holds.
+pub(super) fn busy(name: impl Display) -> Error {
     fail!(
         Busy,
-        "{}: another writer holds this lock; wait for it, or see HOLDALL_OPT_LOCK",
-        path.display()
+        "{name}: another writer holds this lock; wait for it, or see HOLDALL_OPT_LOCK"
     )
 }
 
@@ -232,7 +230,7 @@ fn lock_main(path: &Path, try_lock: TryLock) -> Result<Option<fs::File>> {
     }
     match try_lock(&file) {
         Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Err(busy(path)),
+        Err(TryLockError::WouldBlock) => Err(busy(path.display())),
         Err(TryLockError::Error(_)) => Ok(None),
     }
 }
@@ -240,7 +238,9 @@ fn lock_main(path: &Path, try_lock: TryLock) -> Result<Option<fs::File>> {
 impl Drop for Lock {
     fn drop(&mut self) {
         // a forked child has a copy of this value, but its parent holds the lock
-        if let Some(held) = self.held.take().filter(|h| h.owner == os::process()) {
+        if let Held::File(held) = mem::replace(&mut self.0, Held::Nothing)
+            && held.owner == os::process()
+        {
             // a child may still have the file open, so closing it would not unlock
             let _ = held.main.map(|main| main.unlock());
             match held.file {

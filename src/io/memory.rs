@@ -65,19 +65,22 @@ impl<B: AsRef<[u8]> + Send + Sync + 'static> Folder for MemoryFolder<B> {
     }
 }
 
+/// Copies bytes from offset `at` on to `dst`, fewer at the end. Returns their number.
+pub(super) fn copy_from(bytes: &[u8], at: u64, dst: &mut [u8]) -> Result<usize> {
+    let at = usize::try_from(at).ok();
+    let rest = at.and_then(|at| bytes.get(at..)).unwrap_or(&[]);
+    let n = rest.len().min(dst.len());
+    dst.at_mut(..n)?.copy_from_slice(rest.at(..n)?);
+    Ok(n)
+}
+
 impl<B: AsRef<[u8]> + Send + Sync> File for Bytes<B> {
     fn size(&self) -> Result<u64> {
         Ok(self.0.as_ref().len() as u64)
     }
 
     fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
-        let rest = usize::try_from(at)
-            .ok()
-            .and_then(|at| self.0.as_ref().get(at..))
-            .unwrap_or(&[]);
-        let n = rest.len().min(dst.len());
-        dst.at_mut(..n)?.copy_from_slice(rest.at(..n)?);
-        Ok(n)
+        copy_from(self.0.as_ref(), at, dst)
     }
 
     fn write_at(&self, _: u64, _: &[u8]) -> Result<()> {

@@ -5,7 +5,9 @@
 //! the next write, which copies the file once.
 #![forbid(unsafe_code)]
 
-use super::{Access, File, Folder, lock::Lock};
+use super::lock::{self, Lock};
+use super::memory::copy_from;
+use super::{Access, File, Folder};
 use crate::alloc;
 use crate::error::{Result, fail};
 use crate::os::OsStrExt;
@@ -81,11 +83,7 @@ impl MemoryFiles {
         let holders = locks.entry(name.to_owned()).or_default();
         let shared = holders.shared.upgrade();
         if holders.exclusive.upgrade().is_some() || !is_shared && shared.is_some() {
-            return Err(fail!(
-                Busy,
-                "{}: another writer holds this lock; wait for it, or see HOLDALL_OPT_LOCK",
-                shown(name)
-            ));
+            return Err(lock::busy(shown(name)));
         }
         let token = shared.unwrap_or_default();
         let holder = if is_shared {
@@ -228,12 +226,7 @@ impl File for MemoryFile {
     }
 
     fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
-        let content = reading(&self.content);
-        let at = usize::try_from(at).unwrap_or(usize::MAX);
-        let rest = content.bytes.get(at..).unwrap_or_default();
-        let n = rest.len().min(dst.len());
-        dst.at_mut(..n)?.copy_from_slice(rest.at(..n)?);
-        Ok(n)
+        copy_from(&reading(&self.content).bytes, at, dst)
     }
 
     fn write_at(&self, at: u64, src: &[u8]) -> Result<()> {
