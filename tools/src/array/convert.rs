@@ -3,7 +3,6 @@
 use super::cat::Items;
 use super::dataset::{self, Dataset};
 use crate::cli::Convert;
-use crate::cli::usage::Usage;
 use crate::cli::values::DataFormat;
 use crate::failure::{Exit, Failure, Result, creation, library};
 use crate::file_name::FileName;
@@ -85,14 +84,13 @@ pub fn layout(args: &Convert, format: Format, path: &FileName, ndim: usize) -> R
 /// Converts an array, also one in a Bloscpack file.
 pub fn array(
     args: &Convert,
-    usage: &Usage,
     dataset: &Dataset,
     damage: &mut Damage,
     out: &FileName,
     to: DataFormat,
 ) -> Result<Exit> {
     let Some(array) = dataset.array() else {
-        return rows::convert::dataset(args, usage, dataset, out, to);
+        return rows::convert::dataset(args, dataset, out, to);
     };
     let has_objects = dataset::has_objects(array);
     let copies = |format| {
@@ -128,7 +126,7 @@ pub fn array(
             }
             Ok(code)
         }
-        _ => rows::convert::dataset(args, usage, dataset, out, to),
+        _ => rows::convert::dataset(args, dataset, out, to),
     }
 }
 
@@ -165,7 +163,6 @@ fn flat(
 /// Converts the items of a .npy file, or of a file without a header.
 pub fn items(
     args: &Convert,
-    usage: &Usage,
     input: &FileName,
     from: DataFormat,
     out: &FileName,
@@ -176,6 +173,6 @@ pub fn items(
         | (_, Some(Format::Bloscpack | Format::B2Frame | Format::B2nd | Format::Caterva)) => {
             super::pack::items(args, input, from, out, to)
         }
-        _ => rows::convert::file(args, usage, input, from, out, to),
+        _ => rows::convert::file(args, input, from, out, to),
     }
 }

@@ -1,7 +1,7 @@
 //! Reads Arrow's IPC format, a file or a stream: a column of text or bytes becomes records.
 //!
-//! A file is a magic string, a stream, and a footer with a magic string, so both are read from
-//! front to back. The crate `arrow-ipc` verifies the metadata. Its readers are not used: they hold
+//! A file is a magic string, a stream, and a footer with a magic string. The footer says where the
+//! batches are; from a pipe a file is read as a stream. The crate `arrow-ipc` verifies the metadata. Its readers are not used: they hold
 //! whole batches, know no memory limit, and panic if a buffer is outside of its message, or its
 //! length is odd. Here only the buffers of the column are read, and each value is located in them.
 //! <https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc>
@@ -10,6 +10,7 @@ use super::arrow_column::{Column, find_column};
 use super::records::{Collector, Sink};
 use crate::failure;
 use crate::failure::{Failure, Result};
+use crate::file_name::FileName;
 use crate::files::Input;
 use arrow_ipc::{Message, MessageHeader, root_as_footer, root_as_message};
 use std::fmt::Display;
@@ -19,6 +20,9 @@ use std::io::{self, Read};
 const METADATA_MOST: u64 = 256 << 20;
 /// The magic string of a file: at its start, padded to 8 bytes, and at its end.
 const MAGIC: &[u8] = b"ARROW1";
+
+/// The footer of a file is before its length and the magic string.
+const TAIL: u64 = 4 + MAGIC.len() as u64;
 
 pub struct ArrowReader<'a> {
     input: &'a mut Input,
@@ -156,15 +160,11 @@ impl<'a> ArrowReader<'a> {
     /// Reads the batches that the footer lists, each once. Polars writes no complete schema in front.
     fn by_footer(&mut self, name: Option<&str>) -> Result {
         let file = self.input.name.clone();
-        let broken = || failure!("{file}: its footer is broken");
-        let tail = 4 + MAGIC.len() as u64;
-        let end = self.input.total.unwrap_or(0).saturating_sub(tail);
+        let broken = || broken_footer(&file);
+        let end = self.input.total.unwrap_or(0).saturating_sub(TAIL);
         self.go_to(end)?;
-        let rest = self.read(tail)?;
-        let Some((_, length)) = rest.strip_suffix(MAGIC).and_then(<[u8]>::split_last_chunk) else {
-            return Err(failure!("{file}: the mark at its end is not there: the file is cut off"));
-        };
-        let length = u64::from(u32::from_le_bytes(*length));
+        let tail = self.read(TAIL)?;
+        let (_, length) = split_footer(&tail, &file)?;
         self.go_to(end.checked_sub(length).ok_or_else(broken)?)?;
         let bytes = self.read_all(length)?;
         let footer = root_as_footer(&bytes).map_err(|_| broken())?;
@@ -193,19 +193,16 @@ impl<'a> ArrowReader<'a> {
         moved.map_err(|error| self.input.failure(error))
     }
 
-    /// Checks that a file is complete: its footer lists the batches.
+    /// Checks that a file from a pipe is complete: its footer lists the batches.
     fn footer(&mut self) -> Result {
         let name = self.input.name.clone();
         let rest = self.read(METADATA_MOST.min(self.most))?;
-        let Some((rest, length)) = rest.strip_suffix(MAGIC).and_then(<[u8]>::split_last_chunk)
-        else {
-            return Err(failure!("{name}: the mark at its end is not there: the file is cut off"));
-        };
-        let begin = rest.len().checked_sub(u32::from_le_bytes(*length) as usize);
+        let (rest, length) = split_footer(&rest, &name)?;
+        let begin = rest.len().checked_sub(length as usize);
         let footer = begin.and_then(|begin| root_as_footer(&rest[begin..]).ok());
         let batches = footer.map(|footer| footer.recordBatches().map_or(0, |all| all.len()));
         match batches {
-            None => Err(failure!("{name}: its footer is broken")),
+            None => Err(broken_footer(&name)),
             Some(n) if n == self.batches => Ok(()),
             Some(n) => Err(failure!("{name}: its footer lists {n} batches, not {}", self.batches)),
         }
@@ -238,4 +235,15 @@ impl<'a> ArrowReader<'a> {
         self.batches += 1;
         Ok(())
     }
+}
+
+fn broken_footer(file: &FileName) -> Failure {
+    failure!("{file}: its footer is broken")
+}
+
+/// Splits the end of a file into what is before the length of the footer, and that length.
+fn split_footer<'a>(end: &'a [u8], file: &FileName) -> Result<(&'a [u8], u64)> {
+    let split = end.strip_suffix(MAGIC).and_then(<[u8]>::split_last_chunk);
+    let split = split.map(|(rest, length)| (rest, u64::from(u32::from_le_bytes(*length))));
+    split.ok_or_else(|| failure!("{file}: the mark at its end is not there: the file is cut off"))
 }

@@ -72,10 +72,10 @@ impl Access {
         Ok(self)
     }
 
-    /// Returns this access with at most so many bytes of memory.
+    /// Returns the access to a bag that was opened, with at most so many bytes of memory.
     pub fn within(&self, most: u64) -> Access {
         let options = self.options.clone().memory_limit(self.memory_limit.min(most));
-        Access { options, ..self.clone() }
+        Access { options, is_declared: true, ..self.clone() }
     }
 
     /// Opens a bag, or the slice of it.

@@ -9,10 +9,8 @@ use crate::file_name::FileName;
 use crate::{failure, progress, report, usage};
 use holdall::{Bag, Epoch, Error, Options, Status};
 
-/// Bytes of records that are read ahead, or as one range.
+/// Bytes of records that are read ahead, and bytes of memory for one range.
 const READ_AHEAD: u64 = 8 << 20;
-/// Bytes of memory for a range.
-const RANGE_MOST: u64 = 8 << 20;
 /// Records of the first range and of any, and bytes that a record takes besides its content.
 const RECORDS_FIRST: u64 = 1024;
 const RECORDS_MOST: u64 = 32768;
@@ -21,8 +19,8 @@ const RECORD_COST: u64 = 64;
 pub struct Reader<'a> {
     path: &'a FileName,
     bag: Bag,
-    /// The same bag with less memory, see [`Reader::ranges`]; None: it does not open so.
-    ranges: Option<Bag>,
+    /// How to open it again, see [`Reader::ranges`].
+    access: Option<Access>,
     /// The numbers of the records; None: all, in order.
     numbers: Option<Box<dyn Iterator<Item = u64> + Send>>,
     skip_damaged: bool,
@@ -51,15 +49,12 @@ pub fn check_order(order: &Order, usage: &Usage) -> Result {
 impl<'a> Reader<'a> {
     pub fn open(path: &'a FileName, access: &Access, skip_damaged: bool) -> Result<Reader<'a>> {
         let reader = Reader::of(path, access.open(path)?, skip_damaged);
-        let state = |bag: &Bag| (bag.len(), bag.stored_bytes());
-        let ranges = access.within(RANGE_MOST).open(path).ok();
-        let ranges = ranges.filter(|ranges| state(ranges) == state(&reader.bag));
-        Ok(Reader { ranges, ..reader })
+        Ok(Reader { access: Some(access.clone()), ..reader })
     }
 
     pub fn of(path: &'a FileName, bag: Bag, skip_damaged: bool) -> Reader<'a> {
         let count = bag.len();
-        Reader { path, bag, ranges: None, numbers: None, skip_damaged, count, damaged: 0 }
+        Reader { path, bag, access: None, numbers: None, skip_damaged, count, damaged: 0 }
     }
 
     /// Chooses all records in a shuffled order.
@@ -118,10 +113,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Passes on consecutive records up to the first that cannot be read. Returns their number. It is
-    /// faster than a stream, which finds out which record that is.
+    /// faster than a stream, which finds out which record that is. The bag is opened with less memory
+    /// for it.
     fn ranges(&self, sink: &mut dyn Sink) -> Result<u64> {
         let (mut done, mut most) = (0, RECORDS_FIRST);
-        let Some(bag) = &self.ranges else {
+        let state = |bag: &Bag| (bag.len(), bag.stored_bytes());
+        let opened = self.access.as_ref().and_then(|a| a.within(READ_AHEAD).open(self.path).ok());
+        let Some(bag) = opened.filter(|bag| state(bag) == state(&self.bag)) else {
             return Ok(0);
         };
         while done < self.count && progress::report(done, self.count) {

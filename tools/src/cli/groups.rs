@@ -43,7 +43,8 @@ pub struct Reading {
 #[derive(Args, Clone, Debug, Default)]
 pub struct BagCodec {
     /// Codec of the records [default: auto, which is zstd if the name ends in .bagz]
-    #[arg(long, value_name = "CODEC", help_heading = BAGS, value_parser = values::named(values::BAG_CODECS))]
+    #[arg(long, value_name = "CODEC", help_heading = BAGS,
+        value_parser = values::named(values::BAG_CODECS))]
     pub codec: Option<CodecChoice>,
     /// zstd dictionary of the records: a trained one, or any file
     #[arg(long, value_name = "FILE", help_heading = BAGS)]
@@ -54,18 +55,21 @@ pub struct BagCodec {
 #[derive(Args, Clone, Debug, Default)]
 pub struct BagRead {
     /// Location of the limits, the end offsets of the records [default: tail]
-    #[arg(long, value_name = "LOCATION", value_parser = values::named(values::LIMITS), help_heading = BAGS)]
+    #[arg(long, value_name = "LOCATION", value_parser = values::named(values::LIMITS),
+        help_heading = BAGS)]
     pub limits: Option<BagLimits>,
     /// How limits are read [default: disk]
     ///
     /// With memory, a bag can be read further while another program appends to it.
-    #[arg(long, value_name = "STORAGE", value_parser = values::named(values::LIMITS_STORAGE), help_heading = BAGS)]
+    #[arg(long, value_name = "STORAGE", value_parser = values::named(values::LIMITS_STORAGE),
+        help_heading = BAGS)]
     pub limits_storage: Option<bool>,
     /// Order of the records of several files [default: as they were written]
     ///
     /// A set (NAME@N.bagz, NAME@*.bagz) is read in the order in which it was written if its files
     /// record this order. All others are concatenated.
-    #[arg(long, value_name = "ORDER", value_parser = values::named(values::SHARD_ORDERS), help_heading = BAGS)]
+    #[arg(long, value_name = "ORDER", value_parser = values::named(values::SHARD_ORDERS),
+        help_heading = BAGS)]
     pub shard_order: Option<BagShards>,
 }
 
@@ -103,7 +107,8 @@ pub struct Select {
     /// Only these records, in this order; -1 is the last
     ///
     /// Numbers start with 0 and may repeat. If one of them does not exist, nothing is printed.
-    #[arg(long, value_name = "I,J,..", value_parser = values::numbers, allow_hyphen_values = true, help_heading = BAGS)]
+    #[arg(long, value_name = "I,J,..", value_parser = values::numbers, allow_hyphen_values = true,
+        help_heading = BAGS)]
     pub records: Option<Numbers>,
     /// Only this slice, as in Python; of an array with a part per dimension: 10:20,:,5
     #[arg(long, value_name = "A:B:C[,..]", value_parser = Picks::parse, allow_hyphen_values = true)]
@@ -150,7 +155,8 @@ pub struct Codecs {
     #[arg(long, value_name = "N", value_parser = values::level)]
     pub level: Option<i32>,
     /// Filters before the codec, in this order; or none [default: shuffle, or as in IN]
-    #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = values::named(values::FILTERS))]
+    #[arg(long, value_name = "X,Y,..", value_delimiter = ',',
+        value_parser = values::named(values::FILTERS))]
     pub filters: Option<Vec<FilterChoice>>,
 }
 
@@ -160,7 +166,8 @@ pub struct Encoding {
     #[command(flatten)]
     pub codecs: Codecs,
     /// Size of an item in bytes, 1 to 255 [default: 8]
-    #[arg(long, value_name = "N", value_parser = values::within(1..=u8::MAX), help_heading = SUPERCHUNKS)]
+    #[arg(long, value_name = "N", value_parser = values::within(1..=u8::MAX),
+        help_heading = SUPERCHUNKS)]
     pub typesize: Option<u8>,
     /// Size of the content of a chunk in bytes; K, M, G [default: 1M, or as in IN]
     ///
@@ -175,7 +182,8 @@ pub struct Encoding {
     #[arg(long, help_heading = SUPERCHUNKS)]
     pub no_offsets: bool,
     /// Version of the Bloscpack header [default: 3]
-    #[arg(long, value_name = "VERSION", value_parser = values::named(values::HEADER_VERSIONS), help_heading = SUPERCHUNKS)]
+    #[arg(long, value_name = "VERSION", value_parser = values::named(values::HEADER_VERSIONS),
+        help_heading = SUPERCHUNKS)]
     pub format_version: Option<u8>,
 }
 
@@ -185,10 +193,12 @@ pub struct Layout {
     /// Shape of a chunk [default: chosen by size]
     ///
     /// Outside of frames, only the first number may differ from the shape of the array.
-    #[arg(long, value_name = "I,J,..", value_parser = values::shape_of_chunks, help_heading = DATASETS)]
+    #[arg(long, value_name = "I,J,..", value_parser = values::shape_of_chunks,
+        help_heading = DATASETS)]
     pub chunks: Option<Shape>,
     /// Shape of a block of a chunk, in frames [default: chosen by size]
-    #[arg(long, value_name = "I,J,..", value_parser = values::shape_of_chunks, help_heading = DATASETS)]
+    #[arg(long, value_name = "I,J,..", value_parser = values::shape_of_chunks,
+        help_heading = DATASETS)]
     pub blocks: Option<Shape>,
     /// Write a folder with a file per chunk (b2nd, caterva, b2frame)
     #[arg(long, help_heading = NOT_BAGS)]
@@ -224,7 +234,8 @@ pub struct BagTarget {
     #[arg(long, value_name = "N", value_parser = values::level, help_heading = BAGS)]
     pub level: Option<i32>,
     /// Write no checksums
-    #[arg(long, value_name = "KIND", value_parser = values::named(values::CHECKSUMS), help_heading = BAGS)]
+    #[arg(long, value_name = "KIND", value_parser = values::named(values::CHECKSUMS),
+        help_heading = BAGS)]
     pub checksum: Option<Checksum>,
 }
 
@@ -232,10 +243,12 @@ pub struct BagTarget {
 #[derive(Args, Clone, Debug, Default)]
 pub struct FileInput {
     /// Format of IN [default: by its content, or its extension]
-    #[arg(long, value_name = "FORMAT", value_parser = values::among(values::INPUTS), help_heading = FILES)]
+    #[arg(long, value_name = "FORMAT", value_parser = values::among(values::INPUTS),
+        help_heading = FILES)]
     pub from: Option<DataFormat>,
     /// Columns of a table, CSV or JSON lines to copy; of Arrow, the column whose values become records
-    #[arg(long, value_name = "X,Y,..", value_parser = NonEmptyStringValueParser::new(), help_heading = FILES)]
+    #[arg(long, value_name = "X,Y,..", value_parser = NonEmptyStringValueParser::new(),
+        help_heading = FILES)]
     pub columns: Option<String>,
     /// Types of columns of CSV or JSON lines, as in NumPy [default: types that store all rows]
     ///
@@ -254,7 +267,8 @@ pub struct FileInput {
     #[arg(long, value_name = "I,J,..", value_parser = values::shape, help_heading = FILES)]
     pub shape: Option<Shape>,
     /// With --dtype: order of the items [default: C]
-    #[arg(long, value_name = "ORDER", value_parser = values::named(values::ORDERS), help_heading = FILES)]
+    #[arg(long, value_name = "ORDER", value_parser = values::named(values::ORDERS),
+        help_heading = FILES)]
     pub order: Option<ItemOrder>,
     /// With --dtype: skip this many bytes before the items; K, M, G [default: 0]
     #[arg(long, value_name = "BYTES", value_parser = values::size, help_heading = FILES)]

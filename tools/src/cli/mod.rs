@@ -120,7 +120,8 @@ pub struct Pack {
     #[command(flatten)]
     pub output: Output,
     /// Format of OUT [default: by its extension; bagz without an extension]
-    #[arg(long, value_name = "FORMAT", value_parser = values::among(&[DataFormat::Bagz, DataFormat::Blpk]))]
+    #[arg(long, value_name = "FORMAT", value_parser = values::among(&[DataFormat::Bagz,
+        DataFormat::Blpk]))]
     pub to: Option<DataFormat>,
     /// Append to the bag OUT, which must exist
     #[arg(long, help_heading = groups::BAGS)]
@@ -192,10 +193,12 @@ pub struct Convert {
     #[command(flatten)]
     pub bag_output: BagOutput,
     /// Only these records, in this order; -1 is the last
-    #[arg(long, value_name = "I,J,..", value_parser = values::numbers, allow_hyphen_values = true, help_heading = groups::BAGS)]
+    #[arg(long, value_name = "I,J,..", value_parser = values::numbers, allow_hyphen_values = true,
+        help_heading = groups::BAGS)]
     pub records: Option<groups::Numbers>,
     /// Only this slice of the records, as in Python
-    #[arg(long, value_name = "A:B:C", value_parser = slice::Picks::parse, allow_hyphen_values = true,
+    #[arg(long, value_name = "A:B:C", value_parser = slice::Picks::parse,
+        allow_hyphen_values = true,
         help_heading = groups::BAGS)]
     pub slice: Option<slice::Picks>,
     #[command(flatten)]
@@ -396,7 +399,8 @@ pub struct Repair {
     #[arg(long, value_name = "BYTES", value_parser = values::size)]
     pub memory_limit: Option<u64>,
     /// Location of the limits of a bag [default: tail]
-    #[arg(long, value_name = "LOCATION", value_parser = values::named(values::LIMITS), help_heading = groups::BAGS)]
+    #[arg(long, value_name = "LOCATION", value_parser = values::named(values::LIMITS),
+        help_heading = groups::BAGS)]
     pub limits: Option<holdall::BagLimits>,
     /// Print what a repair would do, with its exit code, and change nothing
     #[arg(short = 'n', long)]
@@ -419,7 +423,8 @@ pub struct Sum {
     #[command(flatten)]
     pub source: Source,
     /// Kind of digest
-    #[arg(long, value_name = "KIND", value_parser = values::named(values::CHECKSUMS), default_value = "sha256")]
+    #[arg(long, value_name = "KIND", value_parser = values::named(values::CHECKSUMS),
+        default_value = "sha256")]
     pub checksum: holdall::Checksum,
     /// Only this slice, as in Python; of an array with a part per dimension: 10:20,:,5
     #[arg(long, value_name = "A:B:C[,..]", value_parser = Picks::parse, allow_hyphen_values = true)]
@@ -492,7 +497,8 @@ pub struct Tune {
     #[arg(long, value_name = "DTYPE", help_heading = groups::FILES)]
     pub dtype: Option<String>,
     /// Bytes of an item of such a file, 1 to 255 [default: 8]
-    #[arg(long, value_name = "N", value_parser = values::within(1..=u8::MAX), help_heading = groups::FILES)]
+    #[arg(long, value_name = "N", value_parser = values::within(1..=u8::MAX),
+        help_heading = groups::FILES)]
     pub typesize: Option<u8>,
     /// Print one JSON object
     #[arg(long)]

@@ -192,7 +192,7 @@ impl Conversion<'_> {
     }
 
     fn run(mut self) -> Result<Exit> {
-        let (args, usage, input, out) = (self.args, self.usage, self.input, self.out);
+        let (args, input, out) = (self.args, self.input, self.out);
         self.find_from()?;
         let dataset = self.dataset()?;
         let is_table = dataset.as_ref().is_some_and(|(dataset, _)| dataset.table().is_some());
@@ -204,14 +204,14 @@ impl Conversion<'_> {
             (Some((dataset, mut damage)), _) => {
                 array::files::refuse_unknown(&dataset)?;
                 if is_arrow(to) {
-                    return rows::convert::dataset(args, usage, &dataset, out, to);
+                    return rows::convert::dataset(args, &dataset, out, to);
                 }
-                array::convert::array(args, usage, &dataset, &mut damage, out, to)
+                array::convert::array(args, &dataset, &mut damage, out, to)
             }
             (None, Some(from @ (DataFormat::Npy | DataFormat::Raw))) => {
-                array::convert::items(args, usage, input, from, out, to)
+                array::convert::items(args, input, from, out, to)
             }
-            (None, Some(from)) => rows::convert::file(args, usage, input, from, out, to),
+            (None, Some(from)) => rows::convert::file(args, input, from, out, to),
             (None, None) => superchunk::convert::run(args, input, out, to),
         }
     }

@@ -14,7 +14,6 @@ use crate::array::convert::format_of;
 use crate::array::dataset::{Content, Dataset};
 use crate::array::npy::Npy;
 use crate::cli::Convert;
-use crate::cli::usage::Usage;
 use crate::cli::values::DataFormat;
 use crate::failure::{Exit, Failure, Result, library};
 use crate::file_name::FileName;
@@ -26,13 +25,7 @@ use crate::{failure, progress, report, signals};
 use holdall::Format;
 
 /// Converts a table or an array, also one in a Bloscpack file, whose metadata become attributes.
-pub fn dataset(
-    args: &Convert,
-    _usage: &Usage,
-    dataset: &Dataset,
-    out: &FileName,
-    to: DataFormat,
-) -> Result<Exit> {
+pub fn dataset(args: &Convert, dataset: &Dataset, out: &FileName, to: DataFormat) -> Result<Exit> {
     let (input, dataset) = (&dataset.path, Some(dataset));
     Conversion { args, dataset, input, from: None, out, to }.run()
 }
@@ -40,7 +33,6 @@ pub fn dataset(
 /// Converts a file that has rows.
 pub fn file(
     args: &Convert,
-    _usage: &Usage,
     input: &FileName,
     from: DataFormat,
     out: &FileName,
