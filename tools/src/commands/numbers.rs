@@ -198,7 +198,8 @@ mod tests {
         assert_eq!(of("<u8", &[255; 8]), Some(i128::from(u64::MAX)));
         assert_eq!(of("<u4", &[255; 4]), Some(0xffff_ffff));
         assert_eq!(of("<M8[ns]", &i64::MIN.to_le_bytes()), None);
-        assert!(!is_numeric(&ItemType::parse("<f8").unwrap()));
+        assert!(is_numeric(&ItemType::parse("<f8").unwrap()));
+        assert!(!is_numeric(&ItemType::parse("<c16").unwrap()));
     }
 
     #[test]
