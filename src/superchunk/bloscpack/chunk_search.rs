@@ -4,7 +4,9 @@
 //! only offsets describe gaps and chunks out of order. If an offset is missing (-1 after a crash of
 //! the writer) or does not lead to a chunk, the position after the previous chunk is tried. Without
 //! offsets, only that position is used, up to the number of chunks in the header or the end of the
-//! file.
+//! file. If that leads to no chunk, spare bytes may follow each chunk: the BLZ RFC allows empty space
+//! there. A chunk never starts with a zero byte, so it starts at the first byte that is not zero. This
+//! search is used only if it finds all chunks, with the sizes in the header, and only zeros after them.
 //!
 //! Every entry corresponds to 16 bytes in the file, whatever the number in the header. The size of
 //! the table is therefore bounded by the file size and by the caller's limit.
@@ -25,13 +27,18 @@ impl ChunkTable {
     pub fn read(file: &dyn File, header: &Header, limit: u64) -> Result<ChunkTable> {
         let offsets = offsets::read(file, header, limit)?;
         let mut search = Search {
+            file,
             header,
             size: file.size()?,
             limit,
             headers: HeaderBuffer::new(file),
             offsets_only: false,
+            skip_zeros: false,
         };
-        let table = search.run(&offsets)?;
+        let mut table = search.run(&offsets)?;
+        if table.damage.is_some() && !header.has_offsets {
+            table = search.with_spare_bytes()?.unwrap_or(table);
+        }
         let mut table = search.without_overlaps(table, &offsets)?;
         if table.suspected.is_none() {
             table.suspected = search.suspected(&table)?;
@@ -45,14 +52,20 @@ impl ChunkTable {
     }
 }
 
+/// Size of a read of zero bytes after a chunk.
+const ZEROS_PIECE: usize = 512;
+
 /// A search for the chunks of one file.
 struct Search<'a> {
+    file: &'a dyn File,
     header: &'a Header,
     size: u64,
     limit: u64,
     headers: HeaderBuffer<'a>,
     /// True if chunks are searched for at their stored offsets only.
     offsets_only: bool,
+    /// True if zero bytes after a chunk are skipped.
+    skip_zeros: bool,
 }
 
 impl Search<'_> {
@@ -77,9 +90,16 @@ impl Search<'_> {
             suspected: None,
         };
         let mut next = Some(end);
+        let entries = if has_offsets {
+            self.header.offset_entries()
+        } else {
+            u64::MAX
+        };
+        let known = offsets.iter().rposition(|o| *o != -1);
+        let known = known.map_or(0, |i| i as u64 + 1);
         let mut offsets = offsets.iter().map(|o| u64::try_from(*o).ok());
-        for i in 0..nchunks.unwrap_or(u64::MAX) {
-            if nchunks.is_none() && next == Some(self.size) {
+        for i in 0..nchunks.unwrap_or(entries) {
+            if nchunks.is_none() && next == Some(self.size) && i >= known {
                 break;
             }
             let offset = offsets.next().flatten();
@@ -109,6 +129,37 @@ impl Search<'_> {
             .map_or(0, |i| i + 1);
         table.chunks.truncate(found);
         Ok(table)
+    }
+
+    /// Finds chunks that are followed by zero bytes, without offsets. Returns `None` unless the
+    /// chunks and the zero bytes are exactly what the header describes.
+    fn with_spare_bytes(&mut self) -> Result<Option<ChunkTable>> {
+        let sized = self.header.chunk_size.is_some() && self.header.last_chunk.is_some();
+        if !sized || self.header.nchunks.is_none() {
+            return Ok(None);
+        }
+        self.skip_zeros = true;
+        let table = self.run(&[]);
+        self.skip_zeros = false;
+        let table = table?;
+        let as_header = table.damage.is_none() && table.as_header;
+        let complete = as_header && self.after_zeros(table.end)? == self.size;
+        Ok(complete.then_some(table))
+    }
+
+    /// Returns the offset of the first byte from `at` on that is not zero, or the file size.
+    fn after_zeros(&self, mut at: u64) -> Result<u64> {
+        let mut piece = [0; ZEROS_PIECE];
+        while at < self.size {
+            let n = self.file.read_at(at, &mut piece)?;
+            let read = piece.get(..n).unwrap_or_default();
+            match read.iter().position(|b| *b != 0) {
+                Some(i) => return Ok(at + i as u64),
+                None if n == 0 => break,
+                None => at += n as u64,
+            }
+        }
+        Ok(self.size)
     }
 
     /// Resolves overlapping chunks.
@@ -169,8 +220,16 @@ impl Search<'_> {
         {
             return Ok(Some(chunk));
         }
-        next.filter(|_| !self.offsets_only)
-            .map_or(Ok(None), |at| self.chunk_at(at))
+        let Some(at) = next.filter(|_| !self.offsets_only) else {
+            return Ok(None);
+        };
+        match self.chunk_at(at)? {
+            None if self.skip_zeros => {
+                let at = self.after_zeros(at)?;
+                self.chunk_at(at)
+            }
+            found => Ok(found),
+        }
     }
 
     /// Returns the chunk at offset `at` if it and its checksum fit into the file.

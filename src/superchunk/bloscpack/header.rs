@@ -8,14 +8,16 @@
 //! | RFC | 32 | as v2, and the size of the JSON that follows, plain or in zlib format |
 //! | v3 | 32 | as v2, and the spare entries of the offsets table; JSON in a section of its own |
 //!
-//! Fields that determine positions are checked against the file here. Sizes and typesize are not
+//! Fields that determine positions are checked against the file here. If the number of chunks is
+//! unknown (-1), the file itself shows the length of the offsets table. Sizes and typesize are not
 //! checked here; each user decides whether to trust them.
 #![forbid(unsafe_code)]
 
 use super::located_chunk::{BLOSC_HEADER, LocatedChunk};
 use super::metadata::{self, MetaLayout, MetaLocation, Section};
+use super::offsets;
 use crate::checksum::Checksum;
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, fail};
 use crate::io::File;
 use crate::slice::SliceExt;
 
@@ -65,6 +67,8 @@ pub struct Header {
     pub nchunks: Option<u64>,
     /// Number of spare entries in the offsets table (v3).
     pub max_app_chunks: u64,
+    /// Number of all entries of the offsets table, if the number of chunks is unknown.
+    pub counted_entries: u64,
     /// The location of the metadata.
     pub meta: Option<MetaLocation>,
 }
@@ -88,6 +92,7 @@ impl Header {
             last_chunk: None,
             nchunks: Some(0),
             max_app_chunks: 0,
+            counted_entries: 0,
             meta: None,
         }
     }
@@ -97,11 +102,33 @@ impl Header {
         let size = file.size()?;
         let mut prefix = [0; PREFIX];
         let n = file.read_at(0, &mut prefix)?;
-        Header::parse(prefix.at(..n)?, size).map_err(|e| e.within(file.name()))
+        let read = || {
+            let mut header = Header::fields(prefix.at(..n)?, size)?;
+            if header.has_offsets && header.nchunks.is_none() {
+                header.counted_entries = offsets::count(file, &header)?;
+            }
+            header.fits(size)?;
+            Ok(header)
+        };
+        read().map_err(|e: Error| e.within(file.name()))
     }
 
-    /// Parses a header from the first 64 bytes (or all bytes) of a file of `size` bytes.
+    /// Parses a header from the first 64 bytes (or all bytes) of a file of `size` bytes. Returns an
+    /// error if only the rest of the file shows the length of the offsets table.
     pub fn parse(prefix: &[u8], size: u64) -> Result<Header> {
+        let header = Header::fields(prefix, size)?;
+        if header.has_offsets && header.nchunks.is_none() {
+            return Err(fail!(
+                Format,
+                "header: the length of the offsets table is unknown (number of chunks -1)"
+            ));
+        }
+        header.fits(size)?;
+        Ok(header)
+    }
+
+    /// Parses the fields of a header.
+    fn fields(prefix: &[u8], size: u64) -> Result<Header> {
         let mut bytes = Bytes(prefix);
         let magic: [u8; 4] = bytes.take("magic")?;
         if &magic != MAGIC {
@@ -117,22 +144,20 @@ impl Header {
             });
         }
         let [version, options, checksum, typesize] = bytes.take("version")?;
-        let header = match version {
-            1 if [options, checksum, typesize] == [0; 3] => Header {
+        match version {
+            1 if [options, checksum, typesize] == [0; 3] => Ok(Header {
                 nchunks: number(bytes.i64("number of chunks")?)?,
                 ..Header::new(Dialect::V1)
-            },
-            2 | 3 => Header::long(bytes, version, options, checksum, typesize)?,
+            }),
+            2 | 3 => Header::long(bytes, version, options, checksum, typesize),
             _ => {
                 let v = u32::from_le_bytes([version, options, checksum, typesize]);
-                return Err(fail!(
+                Err(fail!(
                     Version,
                     "Bloscpack version {version} (32 bits: {v:#x}) is not supported (expected 1, 2 or 3); the file is from a newer writer, or byte 4 is damaged"
-                ));
+                ))
             }
-        };
-        header.fits(size)?;
-        Ok(header)
+        }
     }
 
     /// Parses a header of 32 bytes. `bytes` starts after the typesize.
@@ -215,12 +240,6 @@ impl Header {
 
     /// Returns an error if metadata and offsets do not fit into a file of `size` bytes.
     fn fits(&self, size: u64) -> Result<()> {
-        if self.has_offsets && self.nchunks.is_none() {
-            return Err(fail!(
-                Format,
-                "header: the length of the offsets table is unknown (number of chunks -1)"
-            ));
-        }
         let end = self
             .entries()
             .and_then(|n| n.checked_mul(ENTRY))
@@ -245,13 +264,13 @@ impl Header {
         }
     }
 
-    /// Returns the number of used and spare entries of the offsets table; `None` if it is unknown
-    /// or overflows.
+    /// Returns the number of used and spare entries of the offsets table; `None` if it overflows.
     fn entries(&self) -> Option<u64> {
-        if !self.has_offsets {
-            return Some(0);
+        match self.nchunks {
+            _ if !self.has_offsets => Some(0),
+            Some(n) => n.checked_add(self.max_app_chunks),
+            None => Some(self.counted_entries),
         }
-        self.nchunks?.checked_add(self.max_app_chunks)
     }
 
     /// Returns the number of used and spare entries of the offsets table; 0 without a table.

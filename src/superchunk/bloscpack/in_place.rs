@@ -195,7 +195,8 @@ impl<'a> InPlace<'a> {
         if !self.new.header.has_offsets {
             return (0, 0);
         }
-        let was = self.old.nchunks.unwrap_or(0).min(self.old.offset_entries());
+        let was = self.old.nchunks.unwrap_or(u64::MAX);
+        let was = was.min(self.old.offset_entries());
         let from = (self.first as u64).min(was);
         (from, (self.new.positions.len() as u64).max(was))
     }

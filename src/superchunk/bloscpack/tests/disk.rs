@@ -26,6 +26,18 @@ const FORMS: &[Form] = &[
         codec: 6,
         ..Form::new(103, 0, 8)
     },
+    Form {
+        foreign: Foreign::Unknown,
+        ..Form::new(103, 1, 2)
+    },
+    Form {
+        foreign: Foreign::Unknown,
+        ..Form::new(3, 1, 2)
+    },
+    Form {
+        foreign: Foreign::SpareBytes,
+        ..Form::new(2, 0, 2)
+    },
 ];
 
 type Change = Box<dyn Fn(&mut Bloscpack) -> Result<()>>;
@@ -61,6 +73,7 @@ fn base(form: Form) -> SimDisk {
     w.commit().unwrap();
     assert_eq!((w.chunks(), w.nbytes()), (4, 2050));
     drop(w);
+    let disk = form.made_foreign(disk);
     disk.make_durable();
     disk
 }

@@ -600,3 +600,125 @@ fn an_invalid_chunk_header_is_refused() {
     (packed[2], packed[12]) = (0, 60);
     assert!(LocatedChunk::parse(0, &packed).is_some_and(|c| c.end(Checksum::Md5) == 76));
 }
+
+#[test]
+fn the_length_of_the_table_is_known_without_the_number_of_chunks() {
+    let (header, good) = file_of(&[50, 50, 7], Checksum::Md5);
+    let at = header.offsets_at() as usize;
+    let mut unknown = good.clone();
+    put(&mut unknown, 16, -1);
+    let with = |offsets: &[(usize, i64)]| {
+        let mut file = unknown.clone();
+        for (i, value) in offsets {
+            put(&mut file, at + 8 * i, *value);
+        }
+        file
+    };
+    let intact = table_of(&good);
+    // the first chunk ends the table, if its offset is known or not
+    for offsets in [
+        &[][..],
+        &[(0, -1)],
+        &[(1, -1)],
+        &[(2, -1)],
+        &[(1, -1), (2, -1)],
+        &[(0, -1), (1, -1), (2, -1)],
+    ] {
+        let table = table_of(&with(offsets));
+        assert_eq!(table.chunks, intact.chunks, "{offsets:?}");
+        assert_eq!(
+            (&table.damage, &table.suspected),
+            (&None, &None),
+            "{offsets:?}"
+        );
+    }
+    // a table without an end
+    let error = |file: Vec<u8>| {
+        let file = memory(file);
+        Header::read(&*file).map(|_| ()).unwrap_err().status
+    };
+    let first = header.chunks_at() as i64;
+    for value in [0, 1, -2, first - 1, first + 3, i64::MAX] {
+        assert_eq!(error(with(&[(0, value)])), Status::Format, "{value}");
+    }
+    let no_chunks = &unknown[..header.chunks_at() as usize];
+    assert_eq!(error(no_chunks.to_vec()), Status::Format);
+    // the bytes of a table are no chunk: no flip leads to other content without a message
+    for i in 0..8 * (unknown.len().min(at + 48)) {
+        let mut file = unknown.clone();
+        file[i / 8] ^= 1 << (i % 8);
+        let file = memory(file);
+        let Ok(found) = Header::read(&*file) else {
+            continue;
+        };
+        let table = ChunkTable::read(&*file, &found, 16 * LIMIT).unwrap();
+        let reported = table.damage.is_some() || table.suspected.is_some();
+        let same = table.chunks == intact.chunks;
+        assert!(
+            reported || same || found.checksum != header.checksum,
+            "bit {i}: {table:?}"
+        );
+    }
+}
+
+/// Returns a v2 file without offsets, with `spare` zero bytes after each chunk and its checksum.
+fn with_spare_bytes(sizes: &[u32], sum: Checksum, spare: usize) -> Vec<u8> {
+    let (header, bytes) = file_of(sizes, sum);
+    let table = table_of(&bytes);
+    let mut file = Header {
+        has_offsets: false,
+        max_app_chunks: 0,
+        ..header
+    }
+    .encode();
+    for c in &table.chunks {
+        file.extend(&bytes[c.at as usize..c.end(sum) as usize]);
+        file.resize(file.len() + spare, 0);
+    }
+    file
+}
+
+#[test]
+fn spare_bytes_after_chunks_are_skipped_without_offsets() {
+    for (sum, spare) in [
+        (Checksum::None, 1),
+        (Checksum::Md5, 600),
+        (Checksum::Adler32, 16),
+    ] {
+        let sizes = [50, 50, 7];
+        let good = with_spare_bytes(&sizes, sum, spare);
+        let table = table_of(&good);
+        let found: Vec<u32> = table.chunks.iter().map(|c| c.nbytes).collect();
+        assert_eq!(found, sizes, "{sum} {spare}");
+        assert_eq!((&table.damage, &table.suspected), (&None, &None));
+        assert!(!table.in_order);
+        let positions: Vec<u64> = table.chunks.iter().map(|c| c.at).collect();
+        // the spare bytes after the last chunk may be missing, everything else may not
+        let least = good.len() - spare;
+        for n in 33..good.len() {
+            assert_eq!(table_of(&good[..n]).damage.is_none(), n >= least, "{n}");
+        }
+        // a chunk that is overwritten by zeros is not replaced by the next one
+        for (i, at) in positions.iter().enumerate() {
+            let mut file = good.clone();
+            let next = positions.get(i + 1).map_or(file.len(), |n| *n as usize);
+            file[*at as usize..next].fill(0);
+            let table = table_of(&file);
+            assert!(table.damage.is_some_and(|e| e.position <= i as i64), "{i}");
+        }
+        // other bytes than zeros may be a chunk, and an unknown number cannot be checked
+        let mut file = good.clone();
+        file[positions[1] as usize - 1] = 1;
+        assert!(table_of(&file).damage.is_some());
+        for field in [8, 12, 16] {
+            let mut file = good.clone();
+            file[field..field + 4].fill(0xff);
+            file[16..24].copy_from_slice(&if field == 16 {
+                [0xff; 8]
+            } else {
+                3u64.to_le_bytes()
+            });
+            assert!(table_of(&file).damage.is_some(), "{field}");
+        }
+    }
+}

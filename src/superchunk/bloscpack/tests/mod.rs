@@ -17,6 +17,16 @@ use std::sync::Arc;
 
 const NAME: &str = "x.blp";
 
+/// How a test file differs from a file that this library writes, as the BLZ RFC allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Foreign {
+    No,
+    /// The number of chunks and all offsets are -1.
+    Unknown,
+    /// Zero bytes follow each chunk.
+    SpareBytes,
+}
+
 /// The parameters of a test file.
 #[derive(Clone, Copy, Debug)]
 struct Form {
@@ -29,6 +39,7 @@ struct Form {
     spare_chunks: Option<i64>,
     spare_bytes: i64,
     threads: i64,
+    foreign: Foreign,
 }
 
 impl Form {
@@ -43,6 +54,7 @@ impl Form {
             spare_chunks: None,
             spare_bytes: 0,
             threads: 1,
+            foreign: Foreign::No,
         }
     }
 
@@ -89,6 +101,33 @@ impl Form {
             self.typesize,
             &self.create_options(),
         )
+    }
+
+    /// Returns a disk with the same file in the foreign form.
+    fn made_foreign(self, disk: SimDisk) -> SimDisk {
+        let b = reader(&disk.folder()).unwrap();
+        let header = b.header().clone();
+        let mut files = disk.contents();
+        let Some(file) = files.values_mut().next() else {
+            return disk;
+        };
+        match self.foreign {
+            Foreign::No => return disk,
+            Foreign::Unknown => {
+                file[16..24].fill(0xff);
+                let chunks = header.chunks_at() as usize;
+                file[header.offsets_at() as usize..chunks].fill(0xff);
+            }
+            Foreign::SpareBytes => {
+                let mut at = header.chunks_at() as usize;
+                for i in 0..b.chunks() as u64 {
+                    at += b.chunk_info(i).unwrap().1 + header.checksum.size();
+                    file.splice(at..at, [0; 40]);
+                    at += 40;
+                }
+            }
+        }
+        SimDisk::with_files(&files)
     }
 
     fn append(self, folder: &Arc<dyn Folder>) -> Result<Bloscpack> {

@@ -95,6 +95,7 @@ fn any_form(rng: &mut Rng) -> Form {
         spare_chunks: [None, Some(0), Some(3)][rng.below(if version == 3 { 3 } else { 2 })],
         spare_bytes: [0, 0, 7, 300][rng.below(4)],
         threads: 1 + rng.below(3) as i64,
+        foreign: Foreign::No,
     }
 }
 

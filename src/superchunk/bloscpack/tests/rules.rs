@@ -171,3 +171,45 @@ fn spare_offsets_beyond_the_memory_limit_are_refused() {
     b.commit().unwrap();
     drop(b);
 }
+
+#[test]
+fn files_that_the_rfc_allows_are_read_and_committed() {
+    for (foreign, forms) in [
+        (Foreign::Unknown, &[(2, 1, 3), (3, 1, 2), (103, 1, 0)][..]),
+        (Foreign::SpareBytes, &[(2, 0, 3), (3, 0, 0), (103, 0, 1)]),
+    ] {
+        for &(version, offsets, sum) in forms {
+            let form = Form {
+                foreign,
+                ..Form::new(version, offsets, sum)
+            };
+            let disk = SimDisk::default();
+            let mut w = form.create(&disk.folder(), Mode::New).unwrap();
+            w.append(&bytes(3, 2000)).unwrap();
+            if form.has_meta() {
+                w.meta_set(Some(&json(1, 30))).unwrap();
+            }
+            w.commit().unwrap();
+            let expected = State::of(&w).unwrap();
+            drop(w);
+            let disk = form.made_foreign(disk);
+            let b = reader(&disk.folder()).unwrap();
+            assert_eq!(b.header().nchunks.is_none(), foreign == Foreign::Unknown);
+            assert!(State::of(&b).unwrap() == expected, "{form:?}");
+            let verified = b.verify(|e| panic!("{form:?}: {e}")).unwrap();
+            assert_eq!(
+                (verified.intact + verified.unchecked, verified.corrupt),
+                (4, 0)
+            );
+            let mut w = form.append(&disk.folder()).unwrap();
+            w.truncate(1900).unwrap();
+            w.append(&bytes(4, 700)).unwrap();
+            w.commit().unwrap();
+            let b = reader(&disk.folder()).unwrap();
+            assert_eq!(b.header().nchunks, Some(5), "{form:?}");
+            let content = [&expected.content()[..1900], &bytes(4, 700)].concat();
+            assert!(State::of(&b).unwrap().content() == content, "{form:?}");
+            b.verify(|e| panic!("{form:?}: {e}")).unwrap();
+        }
+    }
+}
