@@ -628,6 +628,35 @@ fn a_copy_includes_metadata_and_is_refused_if_the_format_has_none() {
 }
 
 #[test]
+fn metadata_of_the_blz_rfc_are_an_array() {
+    let json = r#"{"dtype":"float64","shape":[1024],"others":[]}"#;
+    let content: Vec<u8> = (0..1024).flat_map(|i| f64::from(i).to_le_bytes()).collect();
+    let mut a = array_of(json, &content).unwrap();
+    assert_eq!(
+        (a.shape(), a.dtype().spelling.as_str()),
+        (&[1024][..], "float64")
+    );
+    assert!(all(&a) == content);
+    a.append(0, 2, &[0; 16]).unwrap();
+    let (_, folder) = memory();
+    let to = Destination {
+        folder: folder.clone(),
+        name: name().into(),
+        mode: Mode::New,
+        options: Options::new().with(Opt::FormatVersion, 103).unwrap(),
+    };
+    assert!(!a.copy(to, None).unwrap());
+    let copy = open(&folder, Mode::Read);
+    assert_eq!(
+        copy.meta().unwrap(),
+        json.replace("1024", "1026").as_bytes()
+    );
+    assert!(all(&copy) == [&content[..], &[0; 16]].concat());
+    let short = array_of(json, &content[8..]).err().unwrap();
+    assert_eq!(short.status, Status::Type, "metadata of any content");
+}
+
+#[test]
 fn new_arrays_are_zeros_and_can_be_filled_in_any_order() {
     let mut r = Random(3);
     for (dtype, item, shape, chunk, chunkshape) in [

@@ -43,7 +43,7 @@ impl LinearArray {
     pub fn of_file(store: Bloscpack, options: &Options) -> Result<LinearArray> {
         let meta = store
             .meta()?
-            .map(ArrayMeta::read)
+            .map(|json| ArrayMeta::of_content(json, store.nbytes()))
             .transpose()
             .map_err(|e| e.within(store.name()))?
             .flatten();
@@ -51,7 +51,7 @@ impl LinearArray {
             Some(e) => fail!(Type, "{e}: the metadata are required to open an array"),
             None => fail!(
                 Type,
-                "{}: the metadata do not describe an array (\"container\":\"numpy\"); open it as a superchunk",
+                "{}: the metadata do not describe an array (\"container\":\"numpy\", or \"dtype\", \"shape\" and \"others\"); open it as a superchunk",
                 store.name()
             ),
         };
@@ -275,7 +275,9 @@ impl LinearArray {
                 && m.order == self.meta.order
                 && m.dtype.item == self.meta.dtype.item
         };
-        if !ArrayMeta::read(json)?.as_ref().is_some_and(same) {
+        let nbytes = self.meta.nbytes().unwrap_or(u64::MAX);
+        let meta = ArrayMeta::of_content(json, nbytes)?;
+        if !meta.as_ref().is_some_and(same) {
             return Err(fail!(
                 Argument,
                 "the metadata must describe the same array: {}, and may have more members",

@@ -3,6 +3,10 @@
 //!
 //! The dtype is a Python literal in a string. Up to version 0.7.1 it was the string itself, or
 //! JSON.
+//!
+//! The metadata in the BLZ RFC are `{"dtype":"float64","shape":[1024],"others":[]}`, in C order. The
+//! documentation of Bloscpack has the same example as metadata of any content, so they describe an
+//! array only if the content has its size.
 #![forbid(unsafe_code)]
 
 use super::Dtype;
@@ -43,14 +47,28 @@ impl ArrayMeta {
         }
     }
 
+    /// Parses metadata of `nbytes` bytes of content. Returns `None` if they describe neither a NumPy
+    /// array nor, as in the BLZ RFC, an array of exactly this size.
+    pub fn of_content(json: &[u8], nbytes: u64) -> Result<Option<ArrayMeta>> {
+        match Value::parse(json) {
+            Ok(meta) if meta.get("container").is_none() && meta.get("others").is_some() => {
+                let array = ArrayMeta::of_fields(&meta).ok();
+                Ok(array.filter(|array| array.nbytes() == Some(nbytes)))
+            }
+            _ => ArrayMeta::read(json),
+        }
+    }
+
     fn of_fields(meta: &Value) -> Result<ArrayMeta> {
         let get = |key: &str| {
             meta.get(key)
                 .ok_or_else(|| fail!(Format, "metadata: {key:?} of the array is missing"))
         };
-        let order = match get("order")?.as_str() {
-            Some("C") => Order::C,
-            Some("F") => Order::Fortran,
+        let order = match meta.get("order").map(Value::as_str) {
+            Some(Some("C")) => Order::C,
+            Some(Some("F")) => Order::Fortran,
+            None if meta.get("container").is_none() => Order::C,
+            None => return Err(fail!(Format, "metadata: \"order\" of the array is missing")),
             _ => {
                 return Err(fail!(Format, "metadata: the order must be \"C\" or \"F\""));
             }
@@ -269,6 +287,42 @@ mod tests {
         }
         let json = br#"{"container":"numpy","dtype":"<f3","shape":[3],"order":"C"}"#;
         assert_eq!(ArrayMeta::read(json).unwrap_err().status, Status::Type);
+    }
+
+    #[test]
+    fn metadata_of_the_rfc_are_an_array() {
+        let read = |json: &str, nbytes| ArrayMeta::of_content(json.as_bytes(), nbytes).unwrap();
+        let example = r#"{"dtype":"float64","shape":[1024],"others":[]}"#;
+        let rfc = read(example, 8192).unwrap();
+        assert_eq!((&rfc.shape[..], rfc.order), (&[1024][..], Order::C));
+        assert_eq!(
+            rfc.to_json(),
+            r#"{"dtype":"'<f8'","shape":[1024],"order":"C","container":"numpy"}"#
+        );
+        let fortran = read(
+            r#"{"dtype":"i4","shape":[2,3],"order":"F","others":{}}"#,
+            24,
+        );
+        assert_eq!(fortran.unwrap().order, Order::Fortran);
+        assert!(
+            read(&rfc.to_json(), 1).is_some(),
+            "the size is checked later"
+        );
+        for (json, nbytes) in [
+            (example, 8191),
+            (example, 0),
+            (r#"{"dtype":"float64","others":[]}"#, 8192),
+            (r#"{"shape":[1024],"others":[]}"#, 8192),
+            (r#"{"dtype":"float64","shape":[1024]}"#, 8192),
+            (r#"{"dtype":"varchar","shape":[1024],"others":[]}"#, 1024),
+            (
+                r#"{"dtype":"float64","shape":[1024],"others":[],"container":"x"}"#,
+                8192,
+            ),
+        ] {
+            assert_eq!(read(json, nbytes), None, "{json}");
+        }
+        assert_eq!(ArrayMeta::read(example.as_bytes()).unwrap(), None);
     }
 
     #[test]
