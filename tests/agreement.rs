@@ -48,7 +48,7 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) {
 
 /// The container that is read: an array, or a superchunk of items of 4 bytes.
 enum Content {
-    Array(Array),
+    Array(Box<Array>),
     Superchunk(Superchunk),
 }
 
@@ -59,7 +59,7 @@ impl Content {
             return Superchunk::open(path.as_os_str(), Mode::Read, &options)
                 .map(Content::Superchunk);
         }
-        open(path.as_os_str(), Mode::Read, &options).map(Content::Array)
+        open(path.as_os_str(), Mode::Read, &options).map(|array| Content::Array(Box::new(array)))
     }
 
     fn nbytes(&self) -> Option<usize> {

@@ -225,7 +225,7 @@ fn a_reader_that_outlives_a_swap_reads_no_file_of_an_unfinished_commit() {
     let c = here.container();
     fs::write(here.0.join("x"), "old").unwrap();
     fs::write(here.0.join("x.holdall-new"), "new").unwrap();
-    let mut entries = swaps(&c, &[c.main.clone()], &[]).unwrap();
+    let mut entries = swaps(&c, std::slice::from_ref(&c.main), &[]).unwrap();
     add_fingerprints(&c, &mut entries[0]).unwrap();
     fs::write(here.journal(), encode(SWAP, 1, 0, &entries)).unwrap();
     let folder = Snapshot::read(&c, |s| s.folder()).unwrap();
