@@ -22,6 +22,7 @@ use crate::options::{Opt, Options};
 use crate::parallel::Threads;
 use crate::superchunk::bloscpack::Bloscpack;
 use crate::{alloc, parallel};
+use std::ffi::OsStr;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -155,7 +156,12 @@ pub fn has_superchunks(dir: &DatasetDir, otherwise: impl FnOnce() -> Result<bool
     if dir.has(&file_name(0))? {
         return Ok(false);
     }
-    if dir.has(&superchunks::name(1))? {
+    // the first file may be lost
+    let is_superchunk = |name: &OsStr| {
+        let parsed = name.to_str().and_then(FileLayout::parse);
+        parsed.is_some_and(|(layout, _)| layout == FileLayout::Superchunks)
+    };
+    if dir.has(&superchunks::name(1))? || dir.list("").iter().any(|name| is_superchunk(name)) {
         Ok(true)
     } else {
         otherwise()
@@ -173,15 +179,6 @@ impl Chunks {
         fill: Option<Arc<[u8]>>,
         config: &ReadConfig,
     ) -> Result<Chunks> {
-        let files = if many {
-            ChunkStorage::Superchunks(Superchunks::new(
-                dir,
-                meta.superchunk,
-                config.options.clone(),
-            ))
-        } else {
-            ChunkStorage::ChunkFiles(dir, meta.checksum)
-        };
         let too_many = || {
             fail!(
                 Format,
@@ -190,10 +187,17 @@ impl Chunks {
             )
         };
         let len = meta.rows().checked_mul(row).ok_or_else(too_many)?;
+        let chunk = meta.chunklen.saturating_mul(row).max(1);
+        let files = if many {
+            let (each, options) = (meta.superchunk, config.options.clone());
+            ChunkStorage::Superchunks(Superchunks::new(dir, [len, chunk], each, options))
+        } else {
+            ChunkStorage::ChunkFiles(dir, meta.checksum)
+        };
         Ok(Chunks {
             files,
             len,
-            chunk: meta.chunklen.saturating_mul(row).max(1),
+            chunk,
             row,
             edit: None,
             caches: Caches::new(),
@@ -501,7 +505,25 @@ impl Chunks {
             .strip_prefix(&file)
             .map(|rest| rest.trim_start_matches(": ").to_owned());
         e.message = message.unwrap_or(e.message);
+        if e.status == Status::Missing {
+            let Range { start, end } = self.rows_in_file_of(chunk);
+            e.message = format!("{}; rows {start} to {} are lost", e.message, end - 1);
+        }
         e.within(format_args!("{file}: chunk {chunk}")).at(chunk)
+    }
+
+    /// Returns the rows in the file that contains a chunk.
+    fn rows_in_file_of(&self, chunk: u64) -> Range<u64> {
+        let files = self.superchunks();
+        let each = files.map_or(1, |files| files.chunks_per_file().unwrap_or(1));
+        let rows = (self.chunk / self.row.max(1)).saturating_mul(each).max(1);
+        let start = (chunk / each).saturating_mul(rows);
+        let all = self.len / self.row.max(1);
+        start
+            ..start
+                .saturating_add(rows)
+                .min(all)
+                .max(start.saturating_add(1))
     }
 
     fn fill(&self, at: u64, dst: &mut [u8]) {

@@ -2,14 +2,15 @@
 //! use.
 //!
 //! The number of chunks per file is `superchunksize` in `meta/storage`. Without that key it is the
-//! number of chunks in the first file. With the key, a file may be missing as long as nothing in it
-//! is requested.
+//! number of chunks in the first file. If the first file is lost, it is the only number that fits all
+//! other files. Any file may be missing as long as nothing in it is requested.
 #![forbid(unsafe_code)]
 
+use super::chunks::is_corrupt_or_missing;
 use super::edit::Edit;
 use super::folder::DatasetDir;
 use crate::checksum::Checksum;
-use crate::error::{Error, Result, Status, fail};
+use crate::error::{Error, Result, fail};
 use crate::options::{Opt, Options};
 use crate::parallel::try_lock;
 use crate::superchunk::bloscpack::{Bloscpack, Mode};
@@ -18,11 +19,15 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Maximum number of files that stay open.
 const MAX_OPEN: usize = 16;
+/// Maximum number of files that are opened to find the number of chunks per file.
+const MAX_EVIDENCE: usize = 64;
 
 /// The superchunk files of one array or field.
 pub struct Superchunks {
     dir: DatasetDir,
     options: Options,
+    /// Size in bytes of the content of all files, and of a chunk.
+    content: [u64; 2],
     chunks_per_file: OnceLock<u64>,
     /// Open files, the most recently opened last.
     open: Mutex<VecDeque<(u64, Arc<Bloscpack>)>>,
@@ -36,6 +41,34 @@ pub fn name(number: u64) -> String {
     format!("__{number}__.bin")
 }
 
+/// Returns the number of the data file with this name.
+fn number(file: &str) -> Option<u64> {
+    let number = file.strip_prefix("__")?.strip_suffix("__.bin")?;
+    number.parse().ok().filter(|n| name(*n) == file)
+}
+
+/// The size of an intact file.
+struct FileSize {
+    number: u64,
+    chunks: u64,
+    nbytes: u64,
+    /// Number of used and spare offsets.
+    entries: u64,
+}
+
+impl FileSize {
+    /// Returns true if the file has exactly its part of the content, at `n` chunks per file. A file
+    /// with room for more than `n` chunks, or with rows of an interrupted commit, does not.
+    fn fits(&self, n: u64, len: u64, chunk: u64) -> bool {
+        let start = (self.number - 1).saturating_mul(n).saturating_mul(chunk);
+        let part = len.saturating_sub(start).min(n.saturating_mul(chunk));
+        part > 0
+            && self.entries <= n
+            && self.nbytes == part
+            && self.chunks == part.div_ceil(chunk.max(1))
+    }
+}
+
 impl Superchunks {
     /// Returns the folder of the files.
     pub fn dir(&self) -> &DatasetDir {
@@ -44,24 +77,25 @@ impl Superchunks {
 
     /// Returns the index of the first chunk in the data file with this name.
     pub fn first_chunk_of(&self, file: &str) -> Option<u64> {
-        let number: u64 = file
-            .strip_prefix("__")?
-            .strip_suffix("__.bin")?
-            .parse()
-            .ok()
-            .filter(|n| name(*n) == file)?;
-        number
+        number(file)?
             .checked_sub(1)?
             .checked_mul(self.chunks_per_file().ok()?)
     }
 
-    /// Creates the set for the files in `dir`. `chunks_per_file` is given if the metadata states
-    /// it. `options` are the options for reading superchunks.
-    pub fn new(dir: DatasetDir, chunks_per_file: Option<u64>, options: Options) -> Superchunks {
+    /// Creates the set for the files in `dir`. `content` is the size in bytes of the content, and of
+    /// a chunk. `chunks_per_file` is given if the metadata states it. `options` are the options for
+    /// reading superchunks.
+    pub fn new(
+        dir: DatasetDir,
+        content: [u64; 2],
+        chunks_per_file: Option<u64>,
+        options: Options,
+    ) -> Superchunks {
         let chunks_per_file = chunks_per_file.map_or_else(OnceLock::new, OnceLock::from);
         Superchunks {
             dir,
             options,
+            content,
             chunks_per_file,
             open: Mutex::default(),
             faults: Mutex::default(),
@@ -121,17 +155,80 @@ impl Superchunks {
         if let Some(n) = self.chunks_per_file.get() {
             return Ok(*n);
         }
-        let first = self.file(1, None).map_err(|e| match e.status {
-            Status::Missing => {
-                e.within("the first file is needed for the number of chunks per file")
-            }
-            _ => e,
-        })?;
-        let n = first.chunks() as u64;
+        let n = match self.file(1, None) {
+            Ok(first) if !self.is_faulty(1) => first.chunks() as u64,
+            Err(e) if !is_corrupt_or_missing(e.status) => return Err(e),
+            first => match (self.deduced_chunks_per_file(), first) {
+                (Some(n), _) => n,
+                (None, Ok(first)) => {
+                    let stated = first.header().nchunks.unwrap_or(0);
+                    stated.max(first.chunks() as u64)
+                }
+                (None, Err(e)) => {
+                    return Err(e.within("the first file is needed: meta/storage has no \"superchunksize\", and the other files do not show the number of chunks per file"));
+                }
+            },
+        };
         if n == 0 {
-            return Err(fail!(Format, "{}: it has no chunks", first.name()));
+            let name = self.dir.show(&name(1));
+            return Err(fail!(Format, "{name}: it has no chunks"));
         }
         Ok(*self.chunks_per_file.get_or_init(|| n))
+    }
+
+    fn is_faulty(&self, number: u64) -> bool {
+        let faults = self.faults.lock();
+        faults
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains_key(&number)
+    }
+
+    /// Returns the number of chunks per file if it follows from the files after the first one.
+    fn deduced_chunks_per_file(&self) -> Option<u64> {
+        let [len, chunk] = self.content;
+        let count = len.div_ceil(chunk.max(1));
+        let files = self.evidence();
+        let last = files.last()?;
+        // the last file has the rest, and all files before it have the same number of chunks
+        let rest = count.checked_sub(last.chunks)?;
+        let files_before = last.number - 1;
+        let by_rest = rest
+            .is_multiple_of(files_before)
+            .then(|| rest / files_before);
+        let all = files.iter().map(|file| file.chunks).chain(by_rest);
+        let mut fitting = all.filter(|n| files.iter().all(|file| file.fits(*n, len, chunk)));
+        let n = fitting.next()?;
+        fitting.all(|other| other == n).then_some(n)
+    }
+
+    /// Returns the intact files after the first one, in ascending order.
+    fn evidence(&self) -> Vec<FileSize> {
+        let listed = self.dir.list("");
+        let mut numbers: Vec<u64> = if listed.is_empty() {
+            let there = |n: &u64| self.dir.has(&name(*n)).unwrap_or(false);
+            (2..2 + MAX_EVIDENCE as u64).filter(there).collect()
+        } else {
+            listed
+                .iter()
+                .filter_map(|n| number(n.to_str()?))
+                .filter(|n| *n > 1)
+                .collect()
+        };
+        numbers.sort_unstable();
+        let Ok(strict) = self.options.clone().with(Opt::SkipDamaged, 0) else {
+            return Vec::new();
+        };
+        let size = |number: &u64| {
+            let name = self.dir.name(&name(*number));
+            let file = Bloscpack::open_in(self.dir.folder(), &name, Mode::Read, &strict).ok()?;
+            Some(FileSize {
+                number: *number,
+                chunks: file.chunks() as u64,
+                nbytes: file.nbytes(),
+                entries: file.header().offset_entries(),
+            })
+        };
+        numbers.iter().take(MAX_EVIDENCE).filter_map(size).collect()
     }
 
     /// Returns the errors of the corrupt files that were opened anyway.

@@ -635,7 +635,7 @@ impl Search<'_> {
         }
         let has_chunks = |p: &DatasetDir| {
             Ok::<bool, Error>(
-                p.has(&super::chunks::file_name(0))? || p.has(&super::superchunks::name(1))?,
+                p.has(&super::chunks::file_name(0))? || has_superchunks(p, || Ok(false))?,
             )
         };
         if has_chunks(data)? {

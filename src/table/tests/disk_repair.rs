@@ -4,6 +4,7 @@ use crate::array::Array;
 use crate::dataset::create::{ArraySpec, create_in};
 use crate::dataset::folder::DatasetDir;
 use crate::dataset::open;
+use crate::dataset::text_checksum::with_checksum;
 use crate::dtype::Dtype;
 use crate::error::{Error, Result, Status};
 use crate::format::Format;
@@ -11,7 +12,7 @@ use crate::io::Folder;
 use crate::io::sim::{self, Fault, RepairScenario, SimDisk, StateCounts, Tally};
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
-use crate::table::{Repaired, Table, repair_at};
+use crate::table::{Repaired, Table, repair_at, verify_at};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -688,7 +689,115 @@ fn damaged(files: &Files) -> Vec<(&'static str, Files, bool)> {
         .last()
         .map(|name| both.get_mut(&OsString::from(name)).unwrap().truncate(9))
         .unwrap();
+    if first.ends_with(".bin") {
+        let mut files = without_superchunksize(files);
+        files.remove(&OsString::from(first));
+        all.push(("the first superchunk", files, true));
+    }
     all
+}
+
+/// Returns a dataset in the BLZ RFC layout whose metadata do not state the chunks per superchunk.
+fn without_superchunksize(files: &Files) -> Files {
+    let mut files = files.clone();
+    let storage = files.get_mut(&OsString::from("meta/storage")).unwrap();
+    let text = String::from_utf8(storage.clone()).unwrap();
+    let key = text
+        .replace("\"superchunksize\": 2, ", "")
+        .replace(", \"superchunksize\": 2", "");
+    assert!(key.len() < text.len(), "{text}");
+    *storage = with_checksum(format!("{}\n", key.trim_end())).into_bytes();
+    files
+}
+
+#[test]
+fn a_lost_superchunk_loses_only_its_rows() {
+    let dir = |disk: &SimDisk| DatasetDir::of(&disk.folder());
+    let opened = |disk: &SimDisk, more: &[(Opt, i64)]| {
+        open::open_in(&disk.folder(), Mode::Read, &options(more)).unwrap()
+    };
+    let skip = [(Opt::SkipDamaged, 1)];
+    let per_file = 2 * CHUNK;
+    // the last file is full, has a part of a chunk, or less chunks than the others
+    for rows in [
+        per_file * 2,
+        per_file * 2 + 4,
+        per_file * 3,
+        per_file * 3 + CHUNK + 1,
+    ] {
+        let disk = SimDisk::default();
+        let new = ArraySpec {
+            dtype: "<i4",
+            shape: &[0],
+            chunks: Some(&[CHUNK]),
+            format: Format::BlzRfc,
+        };
+        let two = options(&[(Opt::SuperchunkChunks, 2)]);
+        let mut a = create_in(&disk.folder(), Mode::New, &new, &two).unwrap();
+        let want = &content(rows)[..rows as usize * 4];
+        a.append(0, rows, want).unwrap();
+        a.commit().unwrap();
+        drop(a);
+        let files = without_superchunksize(&disk.contents());
+        for lost in 1..=rows.div_ceil(per_file) {
+            let mut files = files.clone();
+            let name = format!("data/__{lost}__.bin");
+            files.remove(&OsString::from(&name)).unwrap();
+            let disk = SimDisk::with_files(&files);
+            let a = opened(&disk, &[]);
+            let gone = (lost - 1) * per_file..(lost * per_file).min(rows);
+            let part = |a: &Array, row: u64| {
+                let mut item = [0xee; 4];
+                a.read(&[row], &[1], None, &mut item, None)
+                    .map(|skipped| (item, skipped))
+            };
+            let filled = opened(&disk, &skip);
+            for row in 0..rows {
+                let item = &want[row as usize * 4..][..4];
+                if !gone.contains(&row) {
+                    assert_eq!(part(&a, row).unwrap(), (item.try_into().unwrap(), false));
+                    assert_eq!(part(&filled, row), part(&a, row));
+                    continue;
+                }
+                let e = part(&a, row).unwrap_err();
+                let named = format!("rows {} to {} are lost", gone.start, gone.end - 1);
+                assert_eq!(
+                    (e.status, e.position),
+                    (Status::Missing, (row / CHUNK) as i64)
+                );
+                assert!(
+                    e.message.contains(&name) && e.message.contains(&named),
+                    "{e}"
+                );
+                assert_eq!(part(&filled, row).unwrap(), ([0; 4], true));
+            }
+            let mut faults = Vec::new();
+            verify_at(&dir(&disk), &options(&[]), |_, e| {
+                faults.push(e.clone());
+                true
+            })
+            .unwrap();
+            assert!(
+                faults.iter().all(|e| e.message.contains(&name)),
+                "{faults:?}"
+            );
+            drop((a, filled));
+            repair_at(&dir(&disk), &options(&skip)).unwrap();
+            let mut whole = want.to_vec();
+            whole[gone.start as usize * 4..gone.end as usize * 4].fill(0);
+            assert!(read(&opened(&disk, &[])).unwrap() == whole, "{rows} {lost}");
+        }
+        // two files are lost: the rest does not show how many chunks a file has
+        let mut files = files.clone();
+        for lost in [1, 2] {
+            files
+                .remove(&OsString::from(format!("data/__{lost}__.bin")))
+                .unwrap();
+        }
+        let a = opened(&SimDisk::with_files(&files), &[]);
+        let e = a.read(&[rows - 1], &[1], None, &mut [0; 4], None);
+        assert!(e.is_ok() || e.unwrap_err().message.contains("superchunksize"));
+    }
 }
 
 fn forms() -> [(&'static str, Files); 4] {
