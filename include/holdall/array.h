@@ -272,10 +272,10 @@ holdall_status holdall_array_remove(holdall_array *array,
                                     uint64_t count,
                                     holdall_error *err);
 
-/* Copies the array, as this handle sees it, to a new container, with other chunks, codec,
- * checksum or format. The copy appears complete or not at all. What spec and options leave out
- * is as here: see docs/choosing.md. Attributes are copied; docs/old-data.md says how between
- * formats.
+/* Copies the array or slice, as this handle sees it, to a new container, with other chunks,
+ * codec, checksum or format. The copy appears complete or not at all. What spec and options
+ * leave out is as here: see docs/choosing.md. Attributes are copied; docs/old-data.md says how
+ * between formats.
  *
  * Returns:
  * - HOLDALL_DAMAGED: as holdall_schunk_copy().
@@ -290,6 +290,47 @@ holdall_status holdall_array_copy(const holdall_array *array,
                                   const holdall_array_spec *spec,
                                   const holdall_options *options,
                                   holdall_error *err);
+
+/* Computes a checksum (see holdall_checksum_compute()) of dtype, shape and items, however they
+ * are stored: of the dtype ("<f8", as NumPy prints it), a NUL, ndim and the lengths as 8 bytes
+ * each, little-endian, and the items in C order. Returns as holdall_array_read(). */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_checksum(const holdall_array *array,
+                                      int32_t kind,
+                                      void *dst,
+                                      size_t dst_size,
+                                      size_t *checksum_size,
+                                      holdall_error *err);
+
+/* Opens a box as a read-only array that shares the files: count[d] positions of each dimension d
+ * from start[d] on, step[d] apart, which may be negative. NULL: from the first position on (step
+ * negative: the last); all from start on; 1. A slice of a slice uses its positions. Attributes
+ * are those of the array.
+ *
+ * The array can be closed first. While slices are open, it cannot be changed (HOLDALL_E_STATE),
+ * and stays locked if it was opened for changes; holdall_array_refresh() leaves them at the
+ * earlier commit. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_slice(const holdall_array *array,
+                                   const uint64_t *start,
+                                   const uint64_t *count,
+                                   const int64_t *step,
+                                   holdall_array **out,
+                                   holdall_error *err);
+
+/* Opens the array without dimension axis, whose length must be 1, as holdall_array_slice() does. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_squeeze(const holdall_array *array,
+                                     uint32_t axis,
+                                     holdall_array **out,
+                                     holdall_error *err);
+
+/* Opens the array with a new dimension axis of length 1, as holdall_array_slice() does. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_expand_dims(const holdall_array *array,
+                                         uint32_t axis,
+                                         holdall_array **out,
+                                         holdall_error *err);
 
 /* Changes the shape to ndim lengths: removes what is outside, adds the fill value. For its cost
  * see docs/commits.md. Only an I/O error may leave an uncommitted shape in between.

@@ -2,7 +2,10 @@
 #![forbid(unsafe_code)]
 
 use super::follower::Follower;
-use super::{Element, Encoding, Error, Format, ItemType, Location, Options, Result, element};
+use super::{
+    Checksum, Element, Encoding, Error, Format, ItemType, Location, Options, Result, Selection,
+    element,
+};
 use crate::array::Array as EngineArray;
 use crate::dataset::create::ArraySpec;
 use crate::dataset::{any, open};
@@ -288,7 +291,7 @@ impl Array {
     /// Returns the fill value, which items have that were never written or were skipped: the bytes
     /// of an item or row. `None` stands for zeros.
     pub fn fill_value(&self) -> Result<Option<&[u8]>> {
-        self.inner.store().fill().map_err(Error)
+        self.inner.fill().map_err(Error)
     }
 
     /// Sets the fill value, the bytes of an item or row, for later growth. Stored items stay. No
@@ -331,7 +334,72 @@ impl Array {
         self.inner.attr_remove(name).map_err(Error)
     }
 
+    // ---- views
+
+    /// Returns a read-only array of the selected items, which shares the files. It has the
+    /// attributes and the format of this array.
+    ///
+    /// While a slice exists, the array cannot be changed
+    /// ([`Status::State`](crate::Status::State)); a refresh leaves the slice at the earlier commit.
+    ///
+    /// ```
+    /// # use holdall::{Array, ArrayLayout, Checksum, Format, Options};
+    /// # let name = format!("holdall-doc-slice-{}", std::process::id());
+    /// # let path = std::env::temp_dir().join(name);
+    /// # let layout = ArrayLayout::new(Format::B2nd);
+    /// # let mut array = Array::replace(&path, "<i4", &[3, 4], &layout, &Options::new())?;
+    /// # array.write([0..3, 0..4], &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])?;
+    /// # array.commit()?;
+    /// let middle = array.slice([1..2, 1..3])?.squeeze(0)?;
+    /// assert_eq!(middle.shape(), [2]);
+    /// let mut items = [0; 2];
+    /// middle.read([0..2], &mut items)?;
+    /// assert_eq!(items, [5, 6]);
+    /// # let path_of_copy = path.with_extension("copy");
+    /// middle.copy_replacing(&path_of_copy, &layout, &Options::new())?;
+    /// let copy = Array::open(&path_of_copy)?;
+    /// assert_eq!(copy.checksum(Checksum::Sha256)?, middle.checksum(Checksum::Sha256)?);
+    /// # std::fs::remove_file(path)?;
+    /// # std::fs::remove_file(path_of_copy)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn slice(&self, selection: impl Into<Selection>) -> Result<Array> {
+        let Selection { start, count, step } = selection.into();
+        let step = step.map(|step| {
+            let signed = |n: &u64| i64::try_from(*n).unwrap_or(i64::MAX);
+            step.iter().map(signed).collect::<Vec<_>>()
+        });
+        let view = self.inner.slice(&start, &count, step.as_deref());
+        view.map(Array::of).map_err(Error)
+    }
+
+    /// Returns the items `start`, `start + step`, ..., `n` along each dimension, as
+    /// [`Array::slice`] does. Steps may be negative.
+    pub fn strided(&self, start: &[u64], step: &[i64], n: &[u64]) -> Result<Array> {
+        let view = self.inner.slice(start, n, Some(step));
+        view.map(Array::of).map_err(Error)
+    }
+
+    /// Returns the array without dimension `axis`, whose length must be 1, as a view like a slice.
+    pub fn squeeze(&self, axis: usize) -> Result<Array> {
+        self.inner.squeeze(axis).map(Array::of).map_err(Error)
+    }
+
+    /// Returns the array with a new dimension `axis` of length 1, as a view like a slice.
+    pub fn expand_dims(&self, axis: usize) -> Result<Array> {
+        self.inner.expand_dims(axis).map(Array::of).map_err(Error)
+    }
+
     // ---- the whole array
+
+    /// Computes a checksum of dtype, shape and items, however they are stored: of the dtype as
+    /// [`Array::item_type`] prints it, a NUL, the number of dimensions and the length of each as 8
+    /// bytes little-endian, and the items in C order.
+    pub fn checksum(&self, checksum: Checksum) -> Result<(Vec<u8>, Integrity)> {
+        let computed = self.inner.content_checksum(checksum.engine());
+        let (value, filled) = computed.map_err(Error)?;
+        Ok((value, Integrity::of(filled)))
+    }
 
     /// Makes all changes durable and visible, atomically. On failure, the file is as of the last
     /// commit.

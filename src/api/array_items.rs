@@ -210,7 +210,7 @@ impl Array {
     /// Returns item `i` of a one-dimensional array of Python objects: its pickle, not interpreted.
     /// Unpickling runs code that the writer of the file chose.
     pub fn read_object(&self, i: u64) -> Result<Vec<u8>> {
-        self.inner.store().object(i).map_err(Error)
+        self.inner.object(i).map_err(Error)
     }
 
     // ---- the shape

@@ -7,6 +7,7 @@ use super::msgpack_json::{self, Attr};
 use super::new_location::NewLocation;
 use super::store::Store;
 use super::tiled::{NewTiled, TiledArray};
+use super::view::View;
 use crate::alloc;
 use crate::blosc::{Params, StoredEncoding};
 use crate::checksum::Checksum;
@@ -30,14 +31,16 @@ const COPY_BYTES: u64 = 64 << 20;
 /// An open array. The handle sees its own changes immediately; other handles see them after a
 /// commit.
 pub struct Array {
-    body: Body,
+    /// Shared by the array and its slices.
+    body: Arc<Body>,
     /// The callback of the options: read by each call, so it is not asked of the store.
     progress: Option<Progress>,
 }
 
-enum Body {
+pub enum Body {
     Linear(LinearArray),
     Tiled(Box<TiledArray>),
+    View(View),
 }
 
 macro_rules! dispatch {
@@ -45,8 +48,85 @@ macro_rules! dispatch {
         match $array {
             Body::Linear($a) => $result,
             Body::Tiled($a) => $result,
+            Body::View($a) => $result,
         }
     };
+}
+
+/// As `dispatch`, of an array that is changed. Slices are read-only.
+macro_rules! dispatch_mut {
+    ($array:expr, $a:ident => $result:expr) => {
+        match $array.body_mut()? {
+            Body::Linear($a) => $result,
+            Body::Tiled($a) => $result,
+            Body::View(view) => Err(view.read_only()),
+        }
+    };
+}
+
+impl Body {
+    /// Returns the array of which a view is one, otherwise the array itself.
+    fn base(&self) -> &Body {
+        match self {
+            Body::View(view) => view.base(),
+            body => body,
+        }
+    }
+
+    pub fn shape(&self) -> &[u64] {
+        dispatch!(self, a => a.shape())
+    }
+
+    pub fn chunkshape(&self) -> &[u64] {
+        dispatch!(self, a => a.chunkshape())
+    }
+
+    pub fn blockshape(&self) -> &[u64] {
+        dispatch!(self, a => a.blockshape())
+    }
+
+    pub fn store(&self) -> &dyn Store {
+        match self {
+            Body::Linear(a) => a.store(),
+            Body::Tiled(a) => a.store(),
+            Body::View(view) => view.base().store(),
+        }
+    }
+
+    pub fn dtype(&self) -> &Dtype {
+        match self {
+            Body::Linear(a) => a.dtype(),
+            Body::Tiled(a) => a.dtype(),
+            Body::View(view) => view.base().dtype(),
+        }
+    }
+
+    pub fn fill(&self) -> Result<Option<&[u8]>> {
+        match self {
+            Body::View(view) => view.fill(),
+            body => body.store().fill(),
+        }
+    }
+
+    /// Reads a box. See [`Array::read`].
+    pub fn read(
+        &self,
+        start: &[u64],
+        count: &[u64],
+        step: Option<&[u64]>,
+        dst: &mut [u8],
+        strides: Option<&[i64]>,
+    ) -> Result<bool> {
+        dispatch!(self, a => a.read(start, count, step, dst, strides))
+    }
+
+    pub fn read_points(&self, coordinates: &[u64], n: usize, dst: &mut [u8]) -> Result<bool> {
+        dispatch!(self, a => a.read_points(coordinates, n, dst))
+    }
+
+    pub fn read_orthogonal(&self, positions: &Positions, dst: &mut [u8]) -> Result<bool> {
+        dispatch!(self, a => a.read_orthogonal(positions, dst))
+    }
 }
 
 impl AsMut<Array> for Array {
@@ -126,8 +206,56 @@ impl Array {
     }
 
     fn with_body(body: Body) -> Array {
-        let progress = dispatch!(&body, a => a.store().progress().cloned());
+        let progress = body.store().progress().cloned();
+        let body = Arc::new(body);
         Array { body, progress }
+    }
+
+    /// Returns the array for a change, or an error if slices of it are open: their content must not
+    /// change.
+    fn body_mut(&mut self) -> Result<&mut Body> {
+        // the borrow of an early return would last as long as the result
+        if Arc::get_mut(&mut self.body).is_none() {
+            return Err(fail!(
+                State,
+                "{}: slices of the array are open; close them before it is changed",
+                self.store().name()
+            ));
+        }
+        Arc::get_mut(&mut self.body).ok_or_else(|| fail!(State, "the array is shared"))
+    }
+
+    // ---- views
+
+    /// Returns a view of `count` indices of each dimension, from `start` on, `step` apart. The view
+    /// is read-only and shares the files of the array. Steps can be negative.
+    pub fn slice(&self, start: &[u64], count: &[u64], step: Option<&[i64]>) -> Result<Array> {
+        self.viewed(|view| view.slice(start, count, step))
+    }
+
+    /// Returns a view without dimension `axis`, whose length must be 1.
+    pub fn squeeze(&self, axis: usize) -> Result<Array> {
+        self.viewed(|view| view.squeeze(axis))
+    }
+
+    /// Returns a view with a new dimension `axis` of length 1.
+    pub fn expand_dims(&self, axis: usize) -> Result<Array> {
+        self.viewed(|view| view.expand_dims(axis))
+    }
+
+    /// Returns whether views share the array, which cannot be changed then.
+    pub fn has_views(&self) -> bool {
+        Arc::strong_count(&self.body) > 1
+    }
+
+    fn viewed(&self, f: impl FnOnce(&View) -> Result<View>) -> Result<Array> {
+        let view = match &*self.body {
+            Body::View(view) => f(view),
+            _ => f(&View::of(Arc::clone(&self.body))),
+        }?;
+        let progress = self.progress.clone();
+        let body = Arc::new(Body::View(view));
+        Ok(Array { body, progress })
     }
 
     /// Creates an array of zeros in a Bloscpack file, in C order. The file exists after the first
@@ -190,38 +318,42 @@ impl Array {
     /// Returns the attributes as JSON by name. For a Bloscpack file these are all members of its
     /// metadata that do not describe the array; for a frame they are its metalayers.
     pub fn attrs(&self) -> Result<Vec<Attr>> {
-        match &self.body {
+        match self.body.base() {
             Body::Linear(linear) => linear.attrs(),
-            Body::Tiled(tiled) => msgpack_json::of_frame(tiled.store()),
+            body => msgpack_json::of_frame(body.store()),
         }
     }
 
     /// Returns whether the attributes are corrupt and the options request to skip corrupt data.
     pub fn has_lost_attrs(&self) -> bool {
-        matches!(&self.body, Body::Linear(linear) if linear.has_lost_attrs())
+        matches!(self.body.base(), Body::Linear(linear) if linear.has_lost_attrs())
     }
 
     /// Copies the array, with all uncommitted changes, into a Bloscpack file with array metadata.
     /// `chunks` is the shape of a chunk, as for [`Array::create`], with rows along the slowest
     /// dimension; `None` keeps the current one. Everything else is as for [`Bloscpack::copy`].
     pub fn copy(&self, to: Destination, chunks: Option<&[u64]>) -> Result<bool> {
-        match &self.body {
-            Body::Linear(linear) => linear.copy(to, chunks),
-            Body::Tiled(tiled) => {
+        match (&*self.body, self.body.base()) {
+            (Body::Linear(linear), _) => linear.copy(to, chunks),
+            (Body::View(view), Body::Linear(linear)) => {
+                let read = |at, dst: &mut [u8]| view.read_packed(at, dst);
+                linear.copy_view(to, chunks, view.shape(), &read)
+            }
+            _ => {
                 let Destination {
                     folder,
                     name,
                     mode,
                     options,
                 } = to;
-                tiled.refuse_same_file(&folder, &name)?;
+                self.refuse_same_file(&folder, &name)?;
                 let scope = Scope::open(options.progress(), self.nbytes(), Step::Call);
                 let mut new = Array::create_in(
                     &folder,
                     &name,
                     mode,
-                    &tiled.dtype().spelling,
-                    tiled.shape(),
+                    &self.dtype().spelling,
+                    self.shape(),
                     chunks,
                     &options,
                 )?;
@@ -229,6 +361,14 @@ impl Array {
                 new.meta_set(with_attrs(json, &self.attrs()?).as_bytes())?;
                 new.copy_items_from(self, options.memory_limit(), scope)
             }
+        }
+    }
+
+    /// Returns an error if `name` in `folder` is the frame of this array.
+    fn refuse_same_file(&self, folder: &Arc<dyn Folder>, name: &OsStr) -> Result<()> {
+        match self.body.base() {
+            Body::Tiled(tiled) => tiled.refuse_same_file(folder, name),
+            _ => Ok(()),
         }
     }
 
@@ -243,14 +383,20 @@ impl Array {
         options: &Options,
     ) -> Result<bool> {
         let mut new = NewTiled { ..*new };
-        if let Body::Tiled(tiled) = &self.body {
+        let shapes;
+        if let Body::Tiled(tiled) = self.body.base() {
             let file = to.destination(mode, options)?;
             tiled.refuse_same_file(&file.folder, &file.name)?;
+            shapes = [tiled.chunkshape(), tiled.blockshape()].map(|lengths| match &*self.body {
+                Body::View(view) => view.lengths_in_copy(lengths),
+                _ => lengths.to_vec(),
+            });
+            let [chunks, blocks] = &shapes;
             let as_here = |opt: Opt| options.given(opt).is_none() && new.chunks.is_none();
-            if as_here(Opt::ChunkBytes) && !tiled.chunkshape().contains(&0) {
-                new.chunks = Some(tiled.chunkshape());
+            if as_here(Opt::ChunkBytes) && !chunks.contains(&0) {
+                new.chunks = Some(chunks);
                 if new.blocks.is_none() && options.given(Opt::BlockBytes).is_none() {
-                    new.blocks = Some(tiled.blockshape());
+                    new.blocks = Some(blocks);
                 }
             }
         }
@@ -268,8 +414,12 @@ impl Array {
                     .attr_set(name, &msgpack_json::from_json(json))
             })?;
         }
-        if let Body::Tiled(tiled) = &self.body
-            && let Some(damaged) = copy.copy_chunks_from(tiled, options, &scope)?
+        let origin = match &*self.body {
+            Body::View(view) => view.box_origin(),
+            body => Some(vec![0; body.shape().len()]),
+        };
+        if let (Body::Tiled(tiled), Some(origin)) = (self.body.base(), origin)
+            && let Some(damaged) = copy.copy_chunks_from(tiled, &origin, options, &scope)?
         {
             Array::from(copy).commit()?;
             scope.finish();
@@ -322,9 +472,9 @@ impl Array {
 
     /// Returns the format. A frame without array metalayers is [`Format::B2Frame`].
     pub fn format(&self) -> Format {
-        match &self.body {
-            Body::Linear(linear) => linear.store().format(),
+        match self.body.base() {
             Body::Tiled(tiled) => tiled.format(),
+            body => body.store().format(),
         }
     }
 
@@ -340,26 +490,26 @@ impl Array {
 
     /// Returns the length along each dimension.
     pub fn shape(&self) -> &[u64] {
-        dispatch!(&self.body, a => a.shape())
+        self.body.shape()
     }
 
     /// Returns the shape of a chunk. For a linear array this is the number of whole rows in a
     /// chunk, at least one; a row is everything at one index of the slowest dimension. The value is
     /// only a hint if chunks do not consist of whole rows or differ in length.
     pub fn chunkshape(&self) -> &[u64] {
-        dispatch!(&self.body, a => a.chunkshape())
+        self.body.chunkshape()
     }
 
     /// Returns the shape of a block, the smallest part of a chunk that can be decoded alone. For a
     /// linear array these are the blocks of the first chunk, or whole chunks before the first chunk
     /// is written.
     pub fn blockshape(&self) -> &[u64] {
-        dispatch!(&self.body, a => a.blockshape())
+        self.body.blockshape()
     }
 
     /// Returns the dtype of the items.
     pub fn dtype(&self) -> &Dtype {
-        dispatch!(&self.body, a => a.dtype())
+        self.body.dtype()
     }
 
     /// Returns the dtype as text, as it is spelled in the file, without the quotes of a Python
@@ -374,9 +524,9 @@ impl Array {
 
     /// Returns the order of the items.
     pub fn order(&self) -> Order {
-        match &self.body {
+        match self.body.base() {
             Body::Linear(a) => a.order(),
-            Body::Tiled(_) => Order::C,
+            _ => Order::C,
         }
     }
 
@@ -387,7 +537,7 @@ impl Array {
 
     /// Returns the size of all items in bytes.
     pub fn nbytes(&self) -> u64 {
-        dispatch!(&self.body, a => a.nbytes())
+        dispatch!(&*self.body, a => a.nbytes())
     }
 
     /// Returns the size in bytes of the file as of the last commit.
@@ -397,17 +547,35 @@ impl Array {
 
     /// Returns the memory limit in bytes for allocations whose size comes from the file.
     pub fn memory_limit(&self) -> u64 {
-        dispatch!(&self.body, a => a.memory_limit())
+        match self.body.base() {
+            Body::Linear(a) => a.memory_limit(),
+            Body::Tiled(a) => a.memory_limit(),
+            // a view is one of an array
+            Body::View(_) => 0,
+        }
     }
 
     /// Returns the store of the array.
     pub fn store(&self) -> &dyn Store {
-        dispatch!(&self.body, a => a.store())
+        self.body.store()
     }
 
     /// Returns the store for changes. Only the array itself may change the shape and the content.
-    pub fn store_mut(&mut self) -> &mut dyn Store {
-        dispatch!(&mut self.body, a => a.store_mut())
+    pub fn store_mut(&mut self) -> Result<&mut dyn Store> {
+        dispatch_mut!(self, a => Ok(a.store_mut()))
+    }
+
+    /// Returns the fill value, one item or one row; `None` means zeros.
+    pub fn fill(&self) -> Result<Option<&[u8]>> {
+        self.body.fill()
+    }
+
+    /// Returns item `i` of an array of Python objects in pickled form.
+    pub fn object(&self, i: u64) -> Result<Vec<u8>> {
+        match &*self.body {
+            Body::View(view) => view.object(i),
+            body => body.store().object(i),
+        }
     }
 
     /// Returns the JSON metadata of a Bloscpack file, as of the last commit or the last call of
@@ -418,13 +586,14 @@ impl Array {
 
     /// Sets the metadata. They must describe the same array; other members may be arbitrary.
     pub fn meta_set(&mut self, json: &[u8]) -> Result<()> {
-        match &mut self.body {
+        match self.body_mut()? {
             Body::Linear(a) => a.meta_set(json),
             Body::Tiled(a) => Err(fail!(
                 Unsupported,
                 "{}: a Blosc2 frame has metalayers instead of JSON metadata; set an attribute",
                 a.store().name()
             )),
+            Body::View(view) => Err(view.read_only()),
         }
     }
 
@@ -434,21 +603,27 @@ impl Array {
         if name.is_empty() && self.store().meta()?.is_some() {
             return self.meta_set(value);
         }
-        self.store_mut().attr_set(name, value)
+        self.store_mut()?.attr_set(name, value)
     }
 
     /// Removes an attribute, if it exists.
     pub fn attr_remove(&mut self, name: &str) -> Result<()> {
-        self.store_mut().attr_remove(name)
+        self.store_mut()?.attr_remove(name)
     }
 
     /// Sets the fill value for items that are added from now on. Items that were added before keep
     /// the previous value.
     pub fn fill_set(&mut self, value: &[u8]) -> Result<()> {
-        match &mut self.body {
+        match self.body_mut()? {
             Body::Linear(a) => a.fill_set(value),
             Body::Tiled(a) => a.store_mut().fill_set(value),
+            Body::View(view) => Err(view.read_only()),
         }
+    }
+
+    /// Returns the progress callback of the options.
+    pub fn progress(&self) -> Option<&Progress> {
+        self.progress.as_ref()
     }
 
     // ---- reading and writing
@@ -474,6 +649,29 @@ impl Array {
             .collect()
     }
 
+    /// Returns the first position of each dimension, or the last one where the step is negative.
+    pub fn first_of(&self, step: Option<&[i64]>) -> Vec<u64> {
+        let first = |(d, n): (usize, &u64)| match step.and_then(|step| step.get(d)) {
+            Some(step) if *step < 0 => n.saturating_sub(1),
+            _ => 0,
+        };
+        self.shape().iter().enumerate().map(first).collect()
+    }
+
+    /// As [`Array::count_from`], where steps can be negative.
+    pub fn count_along(&self, start: &[u64], step: Option<&[i64]>) -> Result<Vec<u64>> {
+        let absolute: Option<Vec<u64>> =
+            step.map(|step| step.iter().map(|by| by.unsigned_abs()).collect());
+        let mut counts = self.count_from(start, absolute.as_deref())?;
+        let dims = counts.iter_mut().zip(self.shape()).zip(start);
+        for (((n, len), from), by) in dims.zip(step.unwrap_or_default()) {
+            if *by < 0 && from < len {
+                *n = from / by.unsigned_abs() + 1;
+            }
+        }
+        Ok(counts)
+    }
+
     /// Reads the items `start[d]`, `start[d] + step[d]`, ... (`count[d]` of them) along each
     /// dimension `d`. Without `step`, all steps are 1.
     ///
@@ -492,7 +690,7 @@ impl Array {
         // not `measured`: the read is compiled once, for the shortest path of reads of single items
         let scope = (self.progress.as_ref())
             .map(|callback| Scope::open(Some(callback), self.box_bytes(count), Step::Decode));
-        let damaged = dispatch!(&self.body, a => a.read(start, count, step, dst, strides))?;
+        let damaged = self.body.read(start, count, step, dst, strides)?;
         if let Some(scope) = scope {
             scope.finish();
         }
@@ -514,13 +712,13 @@ impl Array {
             progress,
             total,
             Step::Encode,
-            || dispatch!(&mut self.body, a => a.write(start, count, step, src, strides)),
+            || dispatch_mut!(self, a => a.write(start, count, step, src, strides)),
         )
     }
 
     /// Reads single items. `coordinates` has one index per dimension, item after item.
     pub fn read_points(&self, coordinates: &[u64], n: usize, dst: &mut [u8]) -> Result<bool> {
-        let read = || dispatch!(&self.body, a => a.read_points(coordinates, n, dst));
+        let read = || self.body.read_points(coordinates, n, dst);
         let total = self.box_bytes(&[n as u64]);
         measured(self.progress.clone(), total, Step::Decode, read)
     }
@@ -528,7 +726,7 @@ impl Array {
     /// Reads all combinations of the positions of each dimension, packed in C order.
     pub fn read_orthogonal(&self, positions: &Positions, dst: &mut [u8]) -> Result<bool> {
         let total = dst.len() as u64;
-        let read = || dispatch!(&self.body, a => a.read_orthogonal(positions, dst));
+        let read = || self.body.read_orthogonal(positions, dst);
         measured(self.progress.clone(), total, Step::Decode, read)
     }
 
@@ -539,7 +737,7 @@ impl Array {
             self.progress.clone(),
             src.len() as u64,
             Step::Encode,
-            || dispatch!(&mut self.body, a => a.write_orthogonal(positions, src)),
+            || dispatch_mut!(self, a => a.write_orthogonal(positions, src)),
         )
     }
 
@@ -572,9 +770,9 @@ impl Array {
     /// no dimensions.
     #[cfg(any(test, feature = "internals"))]
     pub fn slowest(&self) -> Option<usize> {
-        match &self.body {
+        match &*self.body {
             Body::Linear(a) => a.slowest(),
-            Body::Tiled(a) => (!a.shape().is_empty()).then_some(0),
+            body => (!body.shape().is_empty()).then_some(0),
         }
     }
 
@@ -585,7 +783,7 @@ impl Array {
             self.progress.clone(),
             self.nbytes(),
             Step::Encode,
-            || dispatch!(&mut self.body, a => a.resize(shape)),
+            || dispatch_mut!(self, a => a.resize(shape)),
         )
     }
 
@@ -607,7 +805,7 @@ impl Array {
             self.progress.clone(),
             src.len() as u64,
             Step::Encode,
-            || dispatch!(&mut self.body, a => a.insert(axis, at, count, src)),
+            || dispatch_mut!(self, a => a.insert(axis, at, count, src)),
         )
     }
 
@@ -618,7 +816,7 @@ impl Array {
             self.progress.clone(),
             self.nbytes(),
             Step::Encode,
-            || dispatch!(&mut self.body, a => a.remove(axis, at, count)),
+            || dispatch_mut!(self, a => a.remove(axis, at, count)),
         )
     }
 
@@ -628,27 +826,27 @@ impl Array {
         let pending = self.store().pending_bytes();
         measured(self.progress.clone(), pending, Step::Encode, || {
             self.flush()?;
-            self.store_mut().commit()
+            self.store_mut()?.commit()
         })
     }
 
     /// Passes all changes to the store, so that a commit of the store commits the array.
     pub fn flush(&mut self) -> Result<()> {
-        dispatch!(&mut self.body, a => a.flush())
+        dispatch_mut!(self, a => a.flush())
     }
 }
 
 /// Returns the shape of the boxes in which a copy transfers about `items` items: whole chunks of
 /// `to` along every dimension if it is chunked, otherwise whole rows.
 fn copy_box(shape: &[u64], to: &Array, items: u64) -> Vec<u64> {
-    let mut lengths: Vec<u64> = match &to.body {
+    let mut lengths: Vec<u64> = match &*to.body {
         Body::Tiled(t) => t
             .chunkshape()
             .iter()
             .zip(shape)
             .map(|(c, n)| *c.min(n))
             .collect(),
-        Body::Linear(_) => shape
+        _ => shape
             .iter()
             .enumerate()
             .map(|(d, n)| if d == 0 { 1 } else { *n })

@@ -157,25 +157,9 @@ impl Selection {
         strides: Option<&[i64]>,
         len: usize,
     ) -> Result<Option<Selection>> {
-        let ndim = shape.len();
+        check_box(shape, start, count, step, strides)?;
         let ones = [1; MAX_NDIM];
-        let step = step.unwrap_or(ones.at(..ndim)?);
-        if [
-            start.len(),
-            count.len(),
-            step.len(),
-            strides.map_or(ndim, <[i64]>::len),
-        ] != [ndim; 4]
-        {
-            return Err(fail!(
-                Argument,
-                "start, count, step and strides must have {ndim} values each, one for each dimension"
-            ));
-        }
-        for (d, (((from, n), by), have)) in start.iter().zip(count).zip(step).zip(shape).enumerate()
-        {
-            check_dimension(d, *from, *n, *by, *have)?;
-        }
+        let step = step.unwrap_or(ones.at(..shape.len())?);
         if item == 0 || count.contains(&0) {
             return Ok(None);
         }
@@ -363,6 +347,34 @@ fn axis_of(items: Vec<(u64, usize)>, buf: i64) -> Axis {
             .map(|(position, slot)| (position, slot as i64 * buf))
             .collect(),
     )
+}
+
+/// Returns an error if a box has another number of dimensions than the shape, or exceeds it.
+pub fn check_box(
+    shape: &[u64],
+    start: &[u64],
+    count: &[u64],
+    step: Option<&[u64]>,
+    strides: Option<&[i64]>,
+) -> Result<()> {
+    let ndim = shape.len();
+    let lengths = [
+        start.len(),
+        count.len(),
+        step.map_or(ndim, <[u64]>::len),
+        strides.map_or(ndim, <[i64]>::len),
+    ];
+    if lengths != [ndim; 4] {
+        return Err(fail!(
+            Argument,
+            "start, count, step and strides must have {ndim} values each, one for each dimension"
+        ));
+    }
+    for (d, ((from, n), have)) in start.iter().zip(count).zip(shape).enumerate() {
+        let by = step.and_then(|step| step.get(d)).copied().unwrap_or(1);
+        check_dimension(d, *from, *n, by, *have)?;
+    }
+    Ok(())
 }
 
 fn check_dimension(d: usize, from: u64, n: u64, by: u64, have: u64) -> Result<()> {

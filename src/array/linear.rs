@@ -10,7 +10,7 @@ use super::filled_content::FilledContent;
 use super::grid::{Duplicates, Grid, Positions};
 use super::msgpack_json::of_frame;
 use super::selection::{MAX_NDIM, Plan};
-use super::store::Store;
+use super::store::{Reader, Store};
 use crate::alloc;
 use crate::dtype::Dtype;
 use crate::dtype::numpy_meta::{ArrayMeta, Order, attrs_in, nbytes, with_attrs, with_shape};
@@ -165,24 +165,48 @@ impl LinearArray {
     /// Copies the array, with all uncommitted changes and its metadata. `chunks` is the shape of a
     /// chunk, as for creation, with rows along the slowest dimension; `None` keeps the current one.
     /// Everything else is as for [`Bloscpack::copy`].
-    pub fn copy(&self, mut to: Destination, chunks: Option<&[u64]>) -> Result<bool> {
-        if chunks.is_some() || to.options.given(Opt::ChunkBytes).is_some() {
-            to.options = with_chunk_size(&self.meta, self.nbytes(), chunks, &to.options)?;
-        }
-        let (json, lost) = match self.content.store.meta()? {
-            Some(json) => (with_shape(json, &self.meta.shape)?, false),
-            None => (
-                with_attrs(self.meta.to_json(), &self.attrs()?),
-                self.has_lost_attrs(),
-            ),
+    pub fn copy(&self, to: Destination, chunks: Option<&[u64]>) -> Result<bool> {
+        let json = match self.content.store.meta()? {
+            Some(json) => with_shape(json, &self.meta.shape)?,
+            None => with_attrs(self.meta.to_json(), &self.attrs()?),
         };
-        let damaged =
-            self.content
-                .store
-                .copy_as(to, Some(json.as_bytes()), self.nbytes(), &|at, dst| {
-                    self.content.read(at, dst)
-                })?;
-        Ok(damaged | lost)
+        let read = |at, dst: &mut [u8]| self.content.read(at, dst);
+        self.copy_with(to, chunks, &self.meta, &json, &read)
+    }
+
+    /// Copies a view of the array, whose items `read` returns in C order.
+    pub fn copy_view(
+        &self,
+        to: Destination,
+        chunks: Option<&[u64]>,
+        shape: &[u64],
+        read: Reader,
+    ) -> Result<bool> {
+        let meta = ArrayMeta {
+            shape: shape.to_vec(),
+            order: Order::C,
+            ..self.meta.clone()
+        };
+        let json = with_attrs(meta.to_json(), &self.attrs()?);
+        self.copy_with(to, chunks, &meta, &json, read)
+    }
+
+    fn copy_with(
+        &self,
+        mut to: Destination,
+        chunks: Option<&[u64]>,
+        meta: &ArrayMeta,
+        json: &str,
+        read: Reader,
+    ) -> Result<bool> {
+        let too_large = || too_large(&meta.shape);
+        let len = nbytes(&meta.shape, self.itemsize()).ok_or_else(too_large)?;
+        if chunks.is_some() || to.options.given(Opt::ChunkBytes).is_some() {
+            to.options = with_chunk_size(meta, len, chunks, &to.options)?;
+        }
+        let store = &self.content.store;
+        let damaged = store.copy_as(to, Some(json.as_bytes()), len, read)?;
+        Ok(damaged | self.has_lost_attrs())
     }
 
     /// Returns the attributes as JSON by name. For a Bloscpack file these are all members of its

@@ -12,6 +12,8 @@
 //! - `tiled`: arrays in Blosc2 frames.
 //! - `frame_store`: the [`store`] implementation of Blosc2 frames.
 //! - `any`: [`Array`], which wraps both kinds.
+//! - `checksum`: the checksum of the content of an array.
+//! - `view`: read-only views of a box of an array, its slices.
 //! - `new_location`: where a new array or table is created.
 //! - [`nd`]: the engine for arrays that are chunked along every dimension.
 //!
@@ -19,6 +21,7 @@
 //! evaluates or executes what a file describes.
 
 mod any;
+mod checksum;
 pub mod default_shapes;
 pub mod filled_content;
 mod frame_store;
@@ -34,6 +37,7 @@ pub mod store;
 mod tests;
 mod tiled;
 mod transfer;
+mod view;
 
 pub use any::Array;
 pub use new_location::NewLocation;

@@ -258,17 +258,26 @@ impl TiledArray {
         Ok(true)
     }
 
-    /// Copies the chunks of an array with the same shape and dtype. Chunks with equal block shapes
-    /// are copied in compressed form unless the options specify a codec, level or filters. Chunks
-    /// without stored data need none in the copy, either. Returns `None` if the chunk shapes
-    /// differ; otherwise whether some of the data was corrupt. Reports to `scope`.
+    /// Copies the items from `origin` on of an array with the same dtype. Chunks that begin at the
+    /// same items and have equal block shapes are copied in compressed form unless the options
+    /// specify a codec, level or filters. Chunks without stored data need none in the copy, either.
+    /// Returns `None` if the chunks begin at other items; otherwise whether some of the data was
+    /// corrupt. Reports to `scope`.
     pub fn copy_chunks_from(
         &mut self,
         from: &TiledArray,
+        origin: &[u64],
         options: &Options,
         scope: &Scope,
     ) -> Result<Option<bool>> {
-        if self.chunkshape != from.chunkshape || self.chunkshape.contains(&0) {
+        let is_whole = self.shape() == from.shape();
+        let is_aligned = |(at, chunk): (&u64, &u64)| at.is_multiple_of(*chunk);
+        if self.chunkshape != from.chunkshape
+            || self.chunkshape.contains(&0)
+            || !origin.iter().zip(&self.chunkshape).all(is_aligned)
+            // reading finds out which items are corrupt
+            || !is_whole && from.frame.has_corruption()
+        {
             return Ok(None);
         }
         let reencode = [Opt::Codec, Opt::Level]
@@ -281,22 +290,44 @@ impl TiledArray {
             from.frame.has_corruption(),
         );
         for i in 0..n {
-            damaged |= match Chunks::fill(&from.frame, i)? {
-                _ if same => from.frame.copy_chunk(i, &mut self.frame, reencode)?,
-                // Each item has the same value, independent of the block shape.
-                Some(fill) if fill.is_uniform_for(from.tiles.item()) => from
-                    .frame
-                    .copy_fill(i, &mut self.frame, fill)
-                    .map(|()| false)?,
-                _ => self.copy_chunk_items(i, from)?,
+            damaged |= match self.same_chunk(i, from, origin) {
+                Some(there) if same => {
+                    let frame = &mut self.frame;
+                    from.frame.copy_chunk(there, frame, i, reencode)?
+                }
+                there => match there.map_or(Ok(None), |there| Chunks::fill(&from.frame, there))? {
+                    // Each item has the same value, independent of the block shape.
+                    Some(fill) if fill.is_uniform_for(from.tiles.item()) => {
+                        let there = there.unwrap_or(i);
+                        from.frame.copy_fill(there, &mut self.frame, i, fill)?;
+                        false
+                    }
+                    _ => self.copy_chunk_items(i, from, origin)?,
+                },
             };
             scope.at_part(i + 1, n)?;
         }
         Ok(Some(damaged))
     }
 
-    /// Copies the items of one chunk through a buffer.
-    fn copy_chunk_items(&mut self, chunk: u64, from: &TiledArray) -> Result<bool> {
+    /// Returns the chunk of `from` that has exactly the items of chunk `i`, which begins `origin`
+    /// before it. A chunk at the end of only one of the arrays has other items, or padding.
+    fn same_chunk(&self, i: u64, from: &TiledArray, origin: &[u64]) -> Option<u64> {
+        let coordinates = self.tiles.coordinates(i, Dim::chunks);
+        let (mut there, dims) = (0, self.tiles.dims().iter().zip(from.tiles.dims()));
+        for (((here, other), at), coordinate) in dims.zip(origin).zip(coordinates) {
+            let end = (coordinate + 1).saturating_mul(here.chunk);
+            if end > here.len && here.len != other.len - at {
+                return None;
+            }
+            there = there * other.chunks() + coordinate + at / other.chunk;
+        }
+        Some(there)
+    }
+
+    /// Copies the items of one chunk, which begins `origin` before those of `from`, through a
+    /// buffer.
+    fn copy_chunk_items(&mut self, chunk: u64, from: &TiledArray, origin: &[u64]) -> Result<bool> {
         let coordinates = self.tiles.coordinates(chunk, Dim::chunks);
         let start: Vec<u64> = self
             .tiles
@@ -316,7 +347,12 @@ impl TiledArray {
             .iter()
             .fold(self.tiles.item() as u64, |n, d| n.saturating_mul(*d));
         let mut items = Scratch::new(bytes, self.memory_limit(), "chunk of a copy")?;
-        let damaged = from.read(&start, &count, None, &mut items, None)?;
+        let there: Vec<u64> = start
+            .iter()
+            .zip(origin)
+            .map(|(at, from)| at + from)
+            .collect();
+        let damaged = from.read(&there, &count, None, &mut items, None)?;
         self.write(&start, &count, None, &items, None)
             .map(|()| damaged)
     }

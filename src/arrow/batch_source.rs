@@ -178,7 +178,7 @@ impl<A: AsRef<Array> + Send + Sync> TableStream<A> {
     fn objects(&self, array: &Array, n: u64) -> Result<Data> {
         let (mut objects, mut size) = (alloc::with_capacity(n as usize)?, 0u64);
         for row in self.next..self.next + n {
-            let object = array.store().object(row).map_err(|e| e.at(row))?;
+            let object = array.object(row).map_err(|e| e.at(row))?;
             size = size.saturating_add(object.len() as u64);
             alloc::allow(size, array.memory_limit(), "the objects of a batch")?;
             objects.push(object);

@@ -1,6 +1,7 @@
 //! The C functions for arrays.
 
-use super::constants::{checksum_number, format, format_number, mode, order_number};
+use super::checksum::checksum_fits;
+use super::constants::{checksum, checksum_number, format, format_number, mode, order_number};
 use super::container::{holdall_format, holdall_mode, wrong_kind};
 use super::guard::*;
 use super::options::{chosen, holdall_options};
@@ -699,8 +700,8 @@ fn check_copy_spec(spec: &holdall_array_spec, a: &Array) -> Result<()> {
     ))
 }
 
-/// Copies the array, as this handle sees it, to a new container, with other chunks, codec, checksum
-/// or format. The copy appears complete or not at all. What spec and options
+/// Copies the array or slice, as this handle sees it, to a new container, with other chunks, codec,
+/// checksum or format. The copy appears complete or not at all. What spec and options
 /// leave out is as here: see docs/choosing.md. Attributes are copied; docs/old-data.md says how
 /// between formats.
 ///
@@ -731,6 +732,101 @@ pub unsafe extern "C" fn holdall_array_copy(
         ];
         let format = array_format(spec.format)?;
         any::copy(a, new_location(&to), mode, format, shapes, &options).map(or_skipped)
+    })
+}
+
+/// Computes a checksum (see holdall_checksum_compute()) of dtype, shape and items, however they are
+/// stored: of the dtype ("<f8", as NumPy prints it), a NUL, ndim and the lengths as 8 bytes each,
+/// little-endian, and the items in C order. Returns as holdall_array_read().
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_checksum(
+    array: *const holdall_array,
+    kind: i32,
+    dst: *mut c_void,
+    dst_size: usize,
+    checksum_size: *mut usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(array), err, |a| {
+        let kind = checksum(kind)?;
+        if !checksum_fits(kind, dst, dst_size) {
+            return copy_out(&vec![0; kind.size()], dst.cast(), dst_size, checksum_size);
+        }
+        let checksum_size = required(checksum_size, "checksum_size")?;
+        let (checksum, skipped) = a.inner.content_checksum(kind)?;
+        copy_out(&checksum, dst.cast(), dst_size, checksum_size)?;
+        Ok(or_skipped(skipped))
+    })
+}
+
+/// Opens a box as a read-only array that shares the files: count[d] positions of each dimension d
+/// from start[d] on, step[d] apart, which may be negative. NULL: from the first position on (step
+/// negative: the last); all from start on; 1. A slice of a slice uses its positions. Attributes
+/// are those of the array.
+///
+/// The array can be closed first. While slices are open, it cannot be changed (HOLDALL_E_STATE),
+/// and stays locked if it was opened for changes; holdall_array_refresh() leaves them at the
+/// earlier commit.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_slice(
+    array: *const holdall_array,
+    start: *const u64,
+    count: *const u64,
+    step: *const i64,
+    out: *mut *mut holdall_array,
+    err: *mut holdall_error,
+) -> holdall_status {
+    give_view(array, out, err, |a| {
+        let ndim = a.shape().len();
+        let step = numbers(step, ndim, "step")?;
+        let (start, count) = (
+            numbers(start, ndim, "start")?,
+            numbers(count, ndim, "count")?,
+        );
+        let first = start.map_or_else(|| a.first_of(step), <[u64]>::to_vec);
+        let count = match count {
+            Some(count) => count.to_vec(),
+            None => a.count_along(&first, step)?,
+        };
+        a.slice(&first, &count, step)
+    })
+}
+
+/// Opens the array without dimension axis, whose length must be 1, as holdall_array_slice() does.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_squeeze(
+    array: *const holdall_array,
+    axis: u32,
+    out: *mut *mut holdall_array,
+    err: *mut holdall_error,
+) -> holdall_status {
+    give_view(array, out, err, |a| a.squeeze(axis as usize))
+}
+
+/// Opens the array with a new dimension axis of length 1, as holdall_array_slice() does.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_expand_dims(
+    array: *const holdall_array,
+    axis: u32,
+    out: *mut *mut holdall_array,
+    err: *mut holdall_error,
+) -> holdall_status {
+    give_view(array, out, err, |a| a.expand_dims(axis as usize))
+}
+
+fn give_view(
+    array: *const holdall_array,
+    out: *mut *mut holdall_array,
+    err: *mut holdall_error,
+    view: impl FnOnce(&Array) -> Result<Array>,
+) -> holdall_status {
+    put(out, std::ptr::null_mut());
+    guard_handle(borrow(array), err, |a| {
+        give(out, || view(&a.inner).map(array_handle))
     })
 }
 
@@ -813,7 +909,7 @@ pub unsafe extern "C" fn holdall_array_fill_value_get(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(array), err, |a| {
-        give_bytes(a.inner.store().fill()?, value, n).map(|_| HOLDALL_OK)
+        give_bytes(a.inner.fill()?, value, n).map(|_| HOLDALL_OK)
     })
 }
 
@@ -853,7 +949,7 @@ pub unsafe extern "C" fn holdall_array_read_object(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(array), err, |a| {
-        copy_out(&a.inner.store().object(i)?, dst.cast(), dst_size, n)
+        copy_out(&a.inner.object(i)?, dst.cast(), dst_size, n)
     })
 }
 

@@ -245,7 +245,7 @@ pub fn copy<'a>(
     if options.given(Opt::ExpectedRows).is_none() {
         options.set(Opt::ExpectedRows, i64::try_from(*rows).unwrap_or(i64::MAX))?;
     }
-    if let (None, Some(value)) = (options.given_bytes(Opt::Fill), from.store().fill()?) {
+    if let (None, Some(value)) = (options.given_bytes(Opt::Fill), from.fill()?) {
         options.set_bytes(Opt::Fill, value)?;
     }
     let (dtype, none) = (from.dtype_text(), [&[0], row].concat());

@@ -90,7 +90,7 @@ fn new_column<'a, A: AsRef<Array>>(
     }
     if format != Format::BlzRfc {
         inherit(&mut options, array)?;
-        if let (None, Some(value)) = (options.given_bytes(Opt::Fill), array.store().fill()?) {
+        if let (None, Some(value)) = (options.given_bytes(Opt::Fill), array.fill()?) {
             options.set_bytes(Opt::Fill, value)?;
         }
     }

@@ -555,7 +555,7 @@ pub(super) fn check_name(name: &str) -> Result<()> {
 }
 
 fn file_of(array: &mut Array) -> Result<&mut ArrayFile> {
-    let store: &mut dyn Any = array.store_mut();
+    let store: &mut dyn Any = array.store_mut()?;
     store
         .downcast_mut()
         .ok_or_else(|| fail!(State, "the column is not stored in a dataset"))
@@ -565,6 +565,14 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
     fn writer(&mut self) -> Result<&mut TableWriter> {
         let error = fail!(State, "{}: it was opened for reading", self.name);
         let writer = self.writer.as_mut().ok_or(error)?;
+        if let Some(column) = self.columns.iter().find(|c| c.array.as_ref().has_views()) {
+            return Err(fail!(
+                State,
+                "{}: slices of column {:?} are open; close them before the table is changed",
+                self.name,
+                column.name
+            ));
+        }
         writer.session.check().map(|()| writer)
     }
 

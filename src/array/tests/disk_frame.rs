@@ -1,7 +1,8 @@
 //! Tests of every operation that changes an array in a frame, on the simulated disk.
 
 use super::Array;
-use crate::dataset::any::create_in;
+use crate::array::NewLocation;
+use crate::dataset::any::{self, create_in};
 use crate::dataset::create::ArraySpec;
 use crate::dataset::open::open_in;
 use crate::error::Result;
@@ -100,6 +101,16 @@ fn visible_content(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
         .collect())
 }
 
+/// Copies a box of an array: whole chunks, which are copied as they are stored, and parts.
+fn copy_slice(folder: &Arc<dyn Folder>, mode: Mode, form: (i64, i64, Format)) -> Result<()> {
+    let source = SimDisk::default();
+    create(&source.folder(), Mode::New, form)?;
+    let slice = open_in(&source.folder(), Mode::Read, &options())?.slice(&[4, 0], &[6, 5], None)?;
+    let options = options().with(Opt::Sparse, form.0)?;
+    let to = NewLocation::Storage(folder);
+    any::copy(&slice, to, mode, form.2, [None; 2], &options).map(|_| ())
+}
+
 type Change = fn(&mut Array) -> Result<()>;
 
 const CHANGES: &[(&str, Change)] = &[
@@ -186,6 +197,13 @@ fn a_power_failure_leaves_the_old_array_or_the_new() {
                     None,
                 ),
             );
+        }
+        for (name, disk, mode) in [
+            ("copy a slice", &SimDisk::default(), Mode::New),
+            ("replace by a copy of a slice", &disk, Mode::Replace),
+        ] {
+            let act = |folder: Arc<dyn Folder>| copy_slice(&folder, mode, *form);
+            state_counts.add(name, check(format!("{form:?} {name}"), disk, &act, 8, None));
         }
     }
     state_counts.assert_complete(2_000);

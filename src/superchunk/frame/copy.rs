@@ -67,7 +67,7 @@ impl Frame {
         }
         let mut corrupt = false;
         for i in 0..self.chunks() {
-            corrupt |= self.copy_chunk_to(i, &mut copy, reencode)?;
+            corrupt |= self.copy_chunk_to(i, &mut copy, i, reencode)?;
             scope.at(self.span(i)?.end)?;
         }
         copy.commit()?;
@@ -75,13 +75,19 @@ impl Frame {
         Ok(corrupt)
     }
 
-    /// Copies a chunk to the same chunk number: as it is stored, or encoded again. A chunk that is
-    /// not stored here is not stored there either.
-    pub fn copy_chunk(&self, i: u64, to: &mut Frame, reencode: bool) -> Result<bool> {
-        self.copy_chunk_to(i, to.writer()?, reencode)
+    /// Copies chunk `i` to chunk `new`: as it is stored, or encoded again. A chunk that is not
+    /// stored here is not stored there either.
+    pub fn copy_chunk(&self, i: u64, to: &mut Frame, new: u64, reencode: bool) -> Result<bool> {
+        self.copy_chunk_to(i, to.writer()?, new, reencode)
     }
 
-    fn copy_chunk_to(&self, i: u64, to: &mut FrameWriter, reencode: bool) -> Result<bool> {
+    fn copy_chunk_to(
+        &self,
+        i: u64,
+        to: &mut FrameWriter,
+        new: u64,
+        reencode: bool,
+    ) -> Result<bool> {
         let reader = self.reader();
         let span = self.span(i)?;
         let n = (span.end - span.start) as usize;
@@ -91,7 +97,7 @@ impl Frame {
             .filter(|e| matches!(e.slot, IndexSlot::At(_)) && !reencode)
         {
             match reader.checked(i, entry) {
-                Ok(bytes) => return to.put_chunk(i, n, Encoded::Stored(bytes)).map(|()| false),
+                Ok(bytes) => return to.put_chunk(new, n, Encoded::Stored(bytes)).map(|()| false),
                 // read below, as zeros
                 Err(e) if reader.skip_damaged && e.status.is_corruption() => {}
                 Err(e) => return Err(e),
@@ -105,34 +111,34 @@ impl Frame {
                 }
             })?
         {
-            return self.copy_fill_to(i, to, fill).map(|()| false);
+            return self.copy_fill_to(i, to, new, fill).map(|()| false);
         }
         let limit = reader.memory_limit;
         let mut content = alloc::zeroed(alloc::allow(n as u64, limit, "a chunk")?)?;
         let corrupt = self.read_chunk(i, &mut content)?;
-        let new = to.encode_content(&content, reader.threads.count())?;
-        to.put_chunk(i, n, new).map(|()| corrupt)
+        let encoded = to.encode_content(&content, reader.threads.count())?;
+        to.put_chunk(new, n, encoded).map(|()| corrupt)
     }
 
     /// Copies a chunk of one repeated item, which may have another length in the destination.
-    pub fn copy_fill(&self, i: u64, to: &mut Frame, fill: Fill) -> Result<()> {
-        self.copy_fill_to(i, to.writer()?, fill)
+    pub fn copy_fill(&self, i: u64, to: &mut Frame, new: u64, fill: Fill) -> Result<()> {
+        self.copy_fill_to(i, to.writer()?, new, fill)
     }
 
-    fn copy_fill_to(&self, i: u64, to: &mut FrameWriter, fill: Fill) -> Result<()> {
-        let span = if i < to.reader.layout.stored_chunks() {
-            to.reader.layout.span(i)?
+    fn copy_fill_to(&self, i: u64, to: &mut FrameWriter, new: u64, fill: Fill) -> Result<()> {
+        let span = if new < to.reader.layout.stored_chunks() {
+            to.reader.layout.span(new)?
         } else {
             self.span(i)?
         };
-        to.put_chunk(i, (span.end - span.start) as usize, Encoded::Fill(fill))?;
+        to.put_chunk(new, (span.end - span.start) as usize, Encoded::Fill(fill))?;
         // uninitialized content stays uninitialized
         let never_set = self
             .reader()
             .entry_if_stored(i)?
             .is_some_and(|e| e.slot == IndexSlot::Uninit);
         let entries = &mut to.reader.layout.entries;
-        let there = usize::try_from(i).ok().and_then(|i| entries.get_mut(i));
+        let there = usize::try_from(new).ok().and_then(|i| entries.get_mut(i));
         if let Some(there) = there.filter(|e| e.slot == IndexSlot::Zeros && never_set) {
             there.slot = IndexSlot::Uninit;
         }
