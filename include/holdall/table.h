@@ -159,8 +159,21 @@ holdall_status holdall_table_read_points(const holdall_table *table,
                                          const size_t *dst_sizes,
                                          holdall_error *err);
 
-/* Copies the table, as this handle sees it, to a new table of any format: rows, columns, and
- * attributes. The copy appears complete or not at all. path, mode, format: as for
+/* Opens the count rows start, start + step, ... of some columns as a read-only table that shares
+ * the files. step may be negative. names, column_count: as for holdall_table_read_rows(). Rules
+ * as of holdall_array_slice(). */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_slice(const holdall_table *table,
+                                   uint64_t start,
+                                   uint64_t count,
+                                   int64_t step,
+                                   uint32_t column_count,
+                                   const char *const *names,
+                                   holdall_table **out,
+                                   holdall_error *err);
+
+/* Copies the table or slice, as this handle sees it, to a new table of any format: rows,
+ * columns, and attributes. The copy appears complete or not at all. path, mode, format: as for
  * holdall_table_create(); docs/choosing.md has the defaults.
  *
  * Returns:

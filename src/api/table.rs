@@ -477,6 +477,56 @@ impl Table {
         Ok(())
     }
 
+    /// Returns a range of rows as a read-only table, which shares the files. It has the attributes
+    /// of this table. While it exists, this table cannot be changed
+    /// ([`Status::State`](crate::Status::State)).
+    ///
+    /// ```
+    /// # use holdall::{Format, Options, Table, Values};
+    /// # let name = format!("holdall-doc-rows-{}.bcolz", std::process::id());
+    /// # let path = std::env::temp_dir().join(name);
+    /// # let columns = [("day", "<i4"), ("code", "|S3")];
+    /// # let mut table = Table::replace(&path, Format::Bcolz, &columns, &Options::new())?;
+    /// # table.append(3, &[Values::from(&[1, 2, 3][..]), Values::bytes(b"EWRJFKLGA")])?;
+    /// # table.commit()?;
+    /// let codes = table.slice(1..)?.select(&["code"])?;
+    /// assert_eq!((codes.rows(), codes.column_names().count()), (2, 1));
+    /// # let path_of_copy = path.with_extension("copy");
+    /// codes.copy_replacing(&path_of_copy, Format::Bcolz, &Options::new())?;
+    /// # std::fs::remove_dir_all(path)?;
+    /// # std::fs::remove_dir_all(path_of_copy)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn slice(&self, rows: impl RangeBounds<u64>) -> Result<Table> {
+        let (first, n) = first_and_count(&rows, self.rows());
+        self.strided(first, 1, n)
+    }
+
+    /// Returns the `n` rows `start`, `start + step`, ..., as [`Table::slice`] does. `step` may be
+    /// negative.
+    pub fn strided(&self, start: u64, step: i64, n: u64) -> Result<Table> {
+        self.view((start, n, step), None)
+    }
+
+    /// Returns some columns, in any order, as [`Table::slice`] returns some rows.
+    pub fn select(&self, columns: &[&str]) -> Result<Table> {
+        let indices = columns.iter().map(|name| self.inner.column_index(name));
+        let indices = indices
+            .collect::<std::result::Result<Vec<_>, _>>()
+            .map_err(Error)?;
+        self.view((0, self.rows(), 1), Some(&indices))
+    }
+
+    fn view(&self, (start, n, step): (u64, u64, i64), columns: Option<&[usize]>) -> Result<Table> {
+        let view = self.inner.slice(start, n, step, columns);
+        let columns = view.and_then(|table| table.map(|array| Ok(Column::from(array))));
+        Ok(Table {
+            inner: Arc::new(columns.map_err(Error)?),
+            arrow_options: self.arrow_options,
+            follower: Follower::default(),
+        })
+    }
+
     /// Copies the table in its current state, with the attributes of table and columns, to a new
     /// table, which must not exist. The copy appears complete or not at all.
     pub fn copy_to(

@@ -94,7 +94,11 @@ fn table_handle(
     open: impl FnOnce(&Options) -> Result<Table>,
 ) -> Result<holdall_table> {
     let arrow_options = ExportOptions::take(&mut options);
-    let inner = Arc::new(open(&options)?.map(|array| Ok(holdall_array::from(array)))?);
+    handle_of(open(&options)?, arrow_options)
+}
+
+fn handle_of(table: Table, arrow_options: ExportOptions) -> Result<holdall_table> {
+    let inner = Arc::new(table.map(|array| Ok(holdall_array::from(array)))?);
     let mut table = holdall_table {
         broken: AtomicBool::new(false),
         inner,
@@ -453,8 +457,33 @@ pub unsafe extern "C" fn holdall_table_read_points(
     })
 }
 
-/// Copies the table, as this handle sees it, to a new table of any format: rows, columns, and
-/// attributes. The copy appears complete or not at all. path, mode, format: as for
+/// Opens the count rows start, start + step, ... of some columns as a read-only table that shares
+/// the files. step may be negative. names, column_count: as for holdall_table_read_rows(). Rules as
+/// of holdall_array_slice().
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_table_slice(
+    table: *const holdall_table,
+    start: u64,
+    count: u64,
+    step: i64,
+    column_count: u32,
+    names: *const *const c_char,
+    out: *mut *mut holdall_table,
+    err: *mut holdall_error,
+) -> holdall_status {
+    put(out, std::ptr::null_mut());
+    guard_handle(borrow(table), err, |t| {
+        give(out, || {
+            let columns = columns_of(&t.inner, column_count, names)?;
+            let view = t.inner.slice(start, count, step, Some(&columns))?;
+            handle_of(view, t.arrow_options)
+        })
+    })
+}
+
+/// Copies the table or slice, as this handle sees it, to a new table of any format: rows, columns,
+/// and attributes. The copy appears complete or not at all. path, mode, format: as for
 /// holdall_table_create(); docs/choosing.md has the defaults.
 ///
 /// Returns:

@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 pub const FILES: [&str; 2] = ["__attrs__", "meta/attributes"];
 
 /// Names and values.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Attrs {
     all: Vec<(String, Vec<u8>)>,
     /// Index in `all` by name.

@@ -12,6 +12,7 @@ mod read;
 mod repair;
 #[cfg(test)]
 mod tests;
+mod view;
 mod write;
 
 pub use repair::repair;

@@ -100,6 +100,7 @@ fn functions_that_can_fail_do() {
             holdall_table_get_info(no(), no(), no()),
             holdall_table_read_rows(no(), no(), no(), no(), no(), no(), no(), no(), no()),
             holdall_table_read_points(no(), no(), no(), no(), no(), no(), no(), no()),
+            holdall_table_slice(no(), no(), no(), no(), no(), no(), no(), no()),
             holdall_table_copy(no(), no(), no(), no(), no(), no()),
             holdall_table_attr_get(no(), no(), no(), no(), no()),
             holdall_table_attr_set(no(), no(), no(), no(), no()),

@@ -4,6 +4,7 @@
 mod copy;
 mod disk_repair;
 mod read;
+mod view;
 
 use super::Table;
 use crate::array::Array;
@@ -314,6 +315,10 @@ fn a_power_failure_leaves_the_old_table_or_the_new() {
         });
         count("replace by a copy", &disk, &|folder| {
             copy::copy(&source, &folder, Mode::Replace, format).map(|_| ())
+        });
+        count("replace by a copy of a slice", &disk, &|folder| {
+            let slice = source.slice(60, 20, -3, Some(&[2, 0]))?;
+            copy::copy(&slice, &folder, Mode::Replace, format).map(|_| ())
         });
         state_counts.assert_complete(2_000);
     }
