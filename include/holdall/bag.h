@@ -198,6 +198,22 @@ holdall_status holdall_bag_writer_open(const char *path,
                                        holdall_bag_writer **out,
                                        holdall_error *err);
 
+/* Copies n records of a bag or slice, at indices in any order, to another bag, with one commit.
+ * indices NULL: all records, whatever n. path, mode, options: as for holdall_bag_writer_open().
+ *
+ * Returns:
+ * - HOLDALL_DAMAGED: corrupt records became empty.
+ * - HOLDALL_E_RANGE: a record (err->position: which of indices) is past the last.
+ * - others: as holdall_bag_writer_open(), holdall_bag_read_range(), holdall_bag_writer_commit(). */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_bag_copy(const holdall_bag *bag,
+                                const uint64_t *indices,
+                                size_t n,
+                                const char *path,
+                                holdall_mode mode,
+                                const holdall_options *options,
+                                holdall_error *err);
+
 /* Appends one record of n bytes. On failure it is not appended. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_bag_writer_append(holdall_bag_writer *writer,

@@ -3,8 +3,8 @@
 
 use super::follower::Follower;
 use super::{
-    ArrowReader, BagLimits, BagShards, Checksum, Codec, Error, Integrity, Location, Options,
-    Records, Result, Stream,
+    ArrowReader, BagLimits, BagShards, BagWriter, Checksum, Codec, Error, Integrity, Location,
+    Options, Records, Result, Stream,
 };
 use crate::arrow::batch_source::BagStream;
 use crate::bag::codec::Codec as EngineCodec;
@@ -229,6 +229,30 @@ impl Bag {
         let inner = self.inner.slice(start, step, n).map_err(Error)?;
         let follower = Follower::default();
         Ok(Bag { inner, follower })
+    }
+
+    /// Copies all records, or those at `indices`, in any order, to a new bag, which must not exist.
+    /// The copy appears complete or not at all. It is stored as the options and its name say, as
+    /// by [`BagWriter`](crate::BagWriter).
+    pub fn copy_to(
+        &self,
+        indices: Option<&[u64]>,
+        location: impl Into<Location>,
+        options: &Options,
+    ) -> Result<Integrity> {
+        let mut to = BagWriter::create(location, options)?;
+        to.copy_from(self, indices)
+    }
+
+    /// Copies records as [`Bag::copy_to`] does. The copy replaces an existing bag.
+    pub fn copy_replacing(
+        &self,
+        indices: Option<&[u64]>,
+        location: impl Into<Location>,
+        options: &Options,
+    ) -> Result<Integrity> {
+        let mut to = BagWriter::replace(location, options)?;
+        to.copy_from(self, indices)
     }
 
     /// Returns an iterator over the records, which reads ahead in parallel.

@@ -1,7 +1,7 @@
 //! Writers of bags.
 #![forbid(unsafe_code)]
 
-use super::{Error, Location, Options, Result};
+use super::{Bag, Error, Integrity, Location, Options, Result};
 use crate::bag::{Mode, Writer};
 use std::ffi::OsStr;
 
@@ -78,6 +78,13 @@ impl BagWriter {
     /// `bytes[offsets[i]..offsets[i + 1]]`. Otherwise as [`BagWriter::append_many`].
     pub fn append_concatenated(&mut self, bytes: &[u8], offsets: &[u64]) -> Result<()> {
         self.0.append_many(bytes, offsets).map_err(Error)
+    }
+
+    /// Appends all records of a bag, or those at `indices`, in any order, and commits. With
+    /// [`Options::skip_corrupt`] of the bag, corrupt records become empty.
+    pub(super) fn copy_from(&mut self, bag: &Bag, indices: Option<&[u64]>) -> Result<Integrity> {
+        let filled = bag.inner.copy(indices, &mut self.0).map_err(Error)?;
+        Ok(Integrity::of(filled))
     }
 
     /// Returns the number of records at the last commit plus those appended since.

@@ -10,6 +10,7 @@
 
 mod batch;
 pub mod codec;
+mod copy;
 mod encode_queue;
 pub mod epoch;
 pub mod frame;

@@ -25,6 +25,25 @@ pub enum Requested<'a> {
 }
 
 impl Requested<'_> {
+    /// Returns the number of records.
+    pub fn count(&self) -> u64 {
+        match *self {
+            Requested::Range(_, count) => count,
+            Requested::Indices(all) => all.len() as u64,
+        }
+    }
+
+    /// Returns `count` of the records, from the one at `position` on.
+    fn part(&self, position: u64, count: u64) -> Self {
+        match *self {
+            Requested::Range(first, _) => Requested::Range(first + position, count),
+            Requested::Indices(all) => {
+                let from = all.get(position as usize..).unwrap_or_default();
+                Requested::Indices(from.get(..count as usize).unwrap_or_default())
+            }
+        }
+    }
+
     /// Returns the index of the record at `position` of the batch.
     pub fn index(&self, position: usize) -> u64 {
         match *self {
@@ -237,25 +256,28 @@ impl Bag {
 
     /// Calls `f` with all records in order, in batches of a few MiB.
     pub fn for_each_batch(&self, mut f: impl FnMut(u64, &Records) -> Result<()>) -> Result<()> {
-        self.batches(self.batch_config(), &mut |first, records| {
+        let all = Requested::Range(0, self.size);
+        self.batches(all, self.batch_config(), &mut |first, records| {
             f(first, records?)
         })
     }
 
-    /// Like [`Bag::for_each_batch`]. If a single record cannot be read (it exceeds the memory limit
-    /// or lies on an unreadable sector), `f` receives the error.
+    /// Like [`Bag::for_each_batch`], of these records; `f` receives the position of the first record
+    /// of the batch. If a single record cannot be read (it exceeds the memory limit or lies on an
+    /// unreadable sector), `f` receives the error.
     pub(super) fn batches(
         &self,
+        of: Requested,
         batch_config: BatchConfig<'_>,
         f: &mut dyn FnMut(u64, Result<&Records>) -> Result<()>,
     ) -> Result<()> {
         const TARGET: u64 = 8 << 20;
         const MOST: u64 = 4 * TARGET;
-        let (mut first, mut n) = (0, 1024);
+        let (mut first, mut n, size) = (0, 1024, of.count());
         let scope = Scope::open(self.set.options.progress(), self.bytes(), Step::Call);
-        while first < self.size {
-            scope.at_part(first, self.size)?;
-            let count = n.min(self.size - first);
+        while first < size {
+            scope.at_part(first, size)?;
+            let count = n.min(size - first);
             // Only a single record may use the whole memory limit.
             let limit = if count > 1 {
                 batch_config.memory_limit.min(MOST)
@@ -263,7 +285,7 @@ impl Bag {
                 batch_config.memory_limit
             };
             let read = self.read_with(
-                Requested::Range(first, count),
+                of.part(first, count),
                 BatchConfig {
                     memory_limit: limit,
                     ..batch_config

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::batch::{BatchConfig, Skip};
-use super::{Bag, READ_OPTIONS, spec};
+use super::{Bag, READ_OPTIONS, Requested, spec};
 use crate::error::{Error, Result, Status};
 use crate::options::{Opt, Options};
 use std::ffi::{OsStr, OsString};
@@ -96,31 +96,36 @@ pub fn verify_bag(bag: &Bag, mut fault: impl FnMut(&Error) -> bool) -> Result<Ve
         skip: Skip::Damaged,
         ..bag.batch_config()
     };
-    let walked = bag.batches(batch_config, &mut |first, records| {
-        let alone;
-        let damaged = match records {
-            Ok(records) => {
-                let corrupt = records.damaged.len() as u64;
-                found.corrupt += corrupt;
-                found.unchecked += records.unchecked;
-                found.intact += (records.len() as u64).saturating_sub(corrupt + records.unchecked);
-                &records.damaged[..]
+    let walked = bag.batches(
+        Requested::Range(0, bag.size()),
+        batch_config,
+        &mut |first, records| {
+            let alone;
+            let damaged = match records {
+                Ok(records) => {
+                    let corrupt = records.damaged.len() as u64;
+                    found.corrupt += corrupt;
+                    found.unchecked += records.unchecked;
+                    found.intact +=
+                        (records.len() as u64).saturating_sub(corrupt + records.unchecked);
+                    &records.damaged[..]
+                }
+                Err(e) => {
+                    found.corrupt += 1;
+                    alone = [(0, e)];
+                    &alone[..]
+                }
+            };
+            for (at, e) in damaged {
+                bag.check_unchanged().map_err(Error::into_busy)?;
+                if !fault(&super::read::positioned(e.clone(), first + at)) {
+                    stopped = true;
+                    return Err(Error::new(Status::Cancelled, ""));
+                }
             }
-            Err(e) => {
-                found.corrupt += 1;
-                alone = [(0, e)];
-                &alone[..]
-            }
-        };
-        for (at, e) in damaged {
-            bag.check_unchanged().map_err(Error::into_busy)?;
-            if !fault(&super::read::positioned(e.clone(), first + at)) {
-                stopped = true;
-                return Err(Error::new(Status::Cancelled, ""));
-            }
-        }
-        Ok(())
-    });
+            Ok(())
+        },
+    );
     match walked {
         Err(e) if !(stopped && e.status == Status::Cancelled) => Err(e),
         _ => Ok(found),

@@ -511,20 +511,56 @@ pub unsafe extern "C" fn holdall_bag_writer_open(
 ) -> holdall_status {
     guard(err, || {
         give(out, || {
-            let (to, mode) = (target(path, options)?, writer_mode(mode)?);
-            let options = chosen(options);
-            let writer = match to {
-                Target::Storage(folder) => Writer::open_in(&folder, OsStr::new(""), mode, &options),
-                Target::Path(path) => Writer::open(path, mode, &options).map_err(|e| match mode {
-                    Mode::Append => wrong_kind(path, Kind::Bag, e),
-                    Mode::New | Mode::Replace => e,
-                }),
-            }?;
+            let writer = open_writer(path, mode, options)?;
             Ok(holdall_bag_writer {
                 broken: AtomicBool::new(false),
                 writer,
             })
         })
+    })
+}
+
+fn open_writer(
+    path: *const c_char,
+    mode: holdall_mode,
+    options: *const holdall_options,
+) -> Result<Writer> {
+    let (to, mode) = (target(path, options)?, writer_mode(mode)?);
+    let options = chosen(options);
+    match to {
+        Target::Storage(folder) => Writer::open_in(&folder, OsStr::new(""), mode, &options),
+        Target::Path(path) => Writer::open(path, mode, &options).map_err(|e| match mode {
+            Mode::Append => wrong_kind(path, Kind::Bag, e),
+            Mode::New | Mode::Replace => e,
+        }),
+    }
+}
+
+/// Copies n records of a bag or slice, at indices in any order, to another bag, with one commit.
+/// indices NULL: all records, whatever n. path, mode, options: as for holdall_bag_writer_open().
+///
+/// Returns:
+/// - HOLDALL_DAMAGED: corrupt records became empty.
+/// - HOLDALL_E_RANGE: a record (err->position: which of indices) is past the last.
+/// - others: as holdall_bag_writer_open(), holdall_bag_read_range(), holdall_bag_writer_commit().
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_bag_copy(
+    bag: *const holdall_bag,
+    indices: *const u64,
+    n: usize,
+    path: *const c_char,
+    mode: holdall_mode,
+    options: *const holdall_options,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(bag), err, |b| {
+        let indices = match indices.is_null() {
+            true => None,
+            false => Some(slice(indices, n, "indices")?),
+        };
+        let mut to = open_writer(path, mode, options)?;
+        b.bag.copy(indices, &mut to).map(or_skipped)
     })
 }
 

@@ -5,6 +5,7 @@
 use super::Index;
 use super::fingerprint::fingerprint;
 use super::header::Header;
+use crate::bag::Requested;
 use crate::error::{Result, fail};
 use crate::options::Options;
 
@@ -75,6 +76,7 @@ impl Index {
         let h = &self.header;
         let mut rows = RowsDigest { count: 0, sum: 0 };
         self.bag.batches(
+            Requested::Range(0, self.bag.size()),
             super::batch_config(&self.bag, options, false),
             &mut |first, records| {
                 let records = records?;

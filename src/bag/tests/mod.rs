@@ -212,6 +212,13 @@ fn scenes(f: Form) -> Vec<(String, SimDisk, Act)> {
         disk_with(f, &old),
         after_one_that_did_not,
     ));
+    let copied: Act = Box::new(move |folder| {
+        let source = disk_with(f, &small(50, 9)).folder();
+        let slice = bag(&source, f)?.slice(8, -2, 4)?;
+        slice.copy(Some(&[3, 0, 0]), &mut writer(&folder, Mode::Replace, f)?)?;
+        Ok(())
+    });
+    s.push(("replace by a copy".into(), disk_with(f, &old), copied));
     s
 }
 
@@ -799,5 +806,17 @@ proptest::proptest! {
         for (i, w) in want.iter().enumerate() {
             assert_eq!(b.read(i as u64).unwrap(), format!("record {w}").into_bytes());
         }
+        let records: Vec<_> = want.iter().map(|i| format!("record {i}").into_bytes()).collect();
+        let there = SimDisk::default();
+        let to = &mut writer(&there.folder(), Mode::New, f).unwrap();
+        assert!(!b.copy(None, to).unwrap());
+        assert_eq!(all(there.folder(), f).unwrap(), records);
+        let backwards: Vec<u64> = (0..b.size()).rev().chain(0..b.size().min(1)).collect();
+        let to = &mut writer(&there.folder(), Mode::Append, f).unwrap();
+        assert!(!b.copy(Some(&backwards), to).unwrap());
+        let both: Vec<_> = records.iter().chain(backwards.iter().map(|i| &records[*i as usize])).cloned().collect();
+        assert_eq!(all(there.folder(), f).unwrap(), both);
+        let e = b.copy(Some(&[0, b.size()]), to).unwrap_err();
+        assert!(e.status == Status::Range && e.position == i64::from(b.size() > 0));
     }
 }

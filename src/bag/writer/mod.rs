@@ -292,6 +292,11 @@ impl Writer {
         ))
     }
 
+    /// Returns the progress callback of the options.
+    pub fn progress(&self) -> Option<&Progress> {
+        self.progress.as_ref()
+    }
+
     /// Returns the number of records, committed and appended since.
     pub fn size(&self) -> u64 {
         self.committed + self.uncommitted + self.unencoded.count()

@@ -1,0 +1,34 @@
+//! Copies records of a bag, or of a slice of one, to another bag.
+#![forbid(unsafe_code)]
+
+use super::{Bag, Requested, Writer};
+use crate::error::{Result, fail};
+use crate::progress::{Scope, Step};
+
+impl Bag {
+    /// Appends all records, or those at `indices`, in any order, to `to`, and commits. Returns true
+    /// if a record is corrupt and became empty, as the options of this bag request.
+    pub fn copy(&self, indices: Option<&[u64]>, to: &mut Writer) -> Result<bool> {
+        if let Some(i) = indices.and_then(|all| all.iter().position(|index| *index >= self.size)) {
+            let index = indices.and_then(|all| all.get(i)).copied().unwrap_or(0);
+            let message = fail!(Range, "record {index} of {}", self.size);
+            return Err(message.at(i as u64));
+        }
+        let of = indices.map_or(Requested::Range(0, self.size), Requested::Indices);
+        let (scope, all) = (
+            Scope::open(to.progress(), self.bytes(), Step::Call),
+            of.count(),
+        );
+        let (mut damaged, mut done) = (false, 0);
+        self.batches(of, self.batch_config(), &mut |_, records| {
+            let records = records?;
+            damaged |= !records.damaged.is_empty();
+            to.append_many(&records.data, &records.offsets)?;
+            done += records.len() as u64;
+            scope.at_part(done, all)
+        })?;
+        to.commit()?;
+        scope.finish();
+        Ok(damaged)
+    }
+}
