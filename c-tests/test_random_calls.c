@@ -320,6 +320,30 @@ static void a_box(const holdall_array *a, const uint64_t **start, const uint64_t
     *strides = once_in(2) ? apart : NULL;
 }
 
+static const uint64_t *a_start(const holdall_array *a)
+{
+    uint64_t *from = numbers(dimensions(a));
+    for (uint32_t d = 0; d < dimensions(a); d++)
+        from[d] = once_in(40) ? a_number() : length(a, d) > 0 ? below(length(a, d)) : 0;
+    return once_in(4) ? NULL : from;
+}
+
+static const uint64_t *some_counts(const holdall_array *a)
+{
+    uint64_t *many = numbers(dimensions(a));
+    for (uint32_t d = 0; d < dimensions(a); d++)
+        many[d] = once_in(40) ? a_number() : a_count(3);
+    return once_in(3) ? NULL : many;
+}
+
+static const int64_t *some_steps(const holdall_array *a)
+{
+    int64_t *by = room(dimensions(a) * sizeof *by);
+    for (uint32_t d = 0; d < dimensions(a); d++)
+        by[d] = once_in(40) ? (int64_t)a_number() : once_in(3) ? (int64_t)below(7) - 3 : 1;
+    return once_in(2) ? NULL : by;
+}
+
 static void a_choice(const holdall_array *a, const uint64_t *const **positions,
                      const uint64_t **counts, size_t *bytes)
 {

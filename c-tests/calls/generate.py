@@ -25,6 +25,8 @@ OPTIONAL = {
     ("holdall_array_read", "start"),
     ("holdall_array_read", "count"),
     ("holdall_array_write", "start"),
+    ("holdall_array_slice", "start"),
+    ("holdall_array_slice", "count"),
     ("holdall_array_write", "count"),
     ("*", "step"),
     ("*", "strides"),
@@ -37,7 +39,9 @@ OPTIONAL = {
     ("holdall_table_read_rows", "names"),
     ("holdall_table_read_points", "names"),
     ("holdall_table_columns_to_arrow", "names"),
+    ("holdall_table_slice", "names"),
     # all records in order
+    ("holdall_bag_copy", "indices"),
     ("holdall_bag_stream_open", "next"),
     # returns only the number of records
     ("holdall_bag_index_find", "records"),
@@ -92,6 +96,12 @@ ARGUMENTS = {
     ("holdall_bag_read_indices_to", "offsets"): "numbers(n + 1)",
     ("holdall_epoch_next", "epoch"): "picked(0, K_epoch)",
     ("holdall_array_copy", "spec"): "a_copy(array)",
+    ("holdall_array_slice", "start"): "a_start(array)",
+    ("holdall_array_slice", "count"): "some_counts(array)",
+    ("holdall_array_slice", "step"): "some_steps(array)",
+    ("holdall_table_slice", "start"): "a_count(9)",
+    ("holdall_table_slice", "count"): "a_count(9)",
+    ("holdall_table_slice", "step"): "(int64_t)a_count(4)",
 }
 # Parameters that depend on each other: drawn by one function, which gets the handle and pointers to
 # them.

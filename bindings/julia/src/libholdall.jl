@@ -344,6 +344,18 @@ holdall_array_remove(array, axis, start, count, err) =
 holdall_array_copy(array, path, mode, spec, options, err) =
     @ccall libholdall.holdall_array_copy(array::Ptr{holdall_array}, path::Cstring, mode::Int32, spec::Ptr{holdall_array_spec}, options::Ptr{holdall_options}, err::Ptr{holdall_error})::Int32
 
+holdall_array_checksum(array, kind, dst, dst_size, checksum_size, err) =
+    @ccall libholdall.holdall_array_checksum(array::Ptr{holdall_array}, kind::Int32, dst::Ptr{Cvoid}, dst_size::Csize_t, checksum_size::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
+
+holdall_array_slice(array, start, count, step, out, err) =
+    @ccall libholdall.holdall_array_slice(array::Ptr{holdall_array}, start::Ptr{UInt64}, count::Ptr{UInt64}, step::Ptr{Int64}, out::Ptr{Ptr{holdall_array}}, err::Ptr{holdall_error})::Int32
+
+holdall_array_squeeze(array, axis, out, err) =
+    @ccall libholdall.holdall_array_squeeze(array::Ptr{holdall_array}, axis::UInt32, out::Ptr{Ptr{holdall_array}}, err::Ptr{holdall_error})::Int32
+
+holdall_array_expand_dims(array, axis, out, err) =
+    @ccall libholdall.holdall_array_expand_dims(array::Ptr{holdall_array}, axis::UInt32, out::Ptr{Ptr{holdall_array}}, err::Ptr{holdall_error})::Int32
+
 holdall_array_resize(array, shape, err) =
     @ccall libholdall.holdall_array_resize(array::Ptr{holdall_array}, shape::Ptr{UInt64}, err::Ptr{holdall_error})::Int32
 
@@ -412,6 +424,9 @@ holdall_table_read_rows(table, start, count, step, column_count, names, dsts, ds
 
 holdall_table_read_points(table, rows, n, column_count, names, dsts, dst_sizes, err) =
     @ccall libholdall.holdall_table_read_points(table::Ptr{holdall_table}, rows::Ptr{UInt64}, n::Csize_t, column_count::UInt32, names::Ptr{Ptr{UInt8}}, dsts::Ptr{Ptr{Cvoid}}, dst_sizes::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
+
+holdall_table_slice(table, start, count, step, column_count, names, out, err) =
+    @ccall libholdall.holdall_table_slice(table::Ptr{holdall_table}, start::UInt64, count::UInt64, step::Int64, column_count::UInt32, names::Ptr{Ptr{UInt8}}, out::Ptr{Ptr{holdall_table}}, err::Ptr{holdall_error})::Int32
 
 holdall_table_copy(table, path, mode, format, options, err) =
     @ccall libholdall.holdall_table_copy(table::Ptr{holdall_table}, path::Cstring, mode::Int32, format::Int32, options::Ptr{holdall_options}, err::Ptr{holdall_error})::Int32
@@ -595,6 +610,9 @@ holdall_records_free(records) =
 
 holdall_bag_writer_open(path, mode, options, out, err) =
     @ccall libholdall.holdall_bag_writer_open(path::Cstring, mode::Int32, options::Ptr{holdall_options}, out::Ptr{Ptr{holdall_bag_writer}}, err::Ptr{holdall_error})::Int32
+
+holdall_bag_copy(bag, indices, n, path, mode, options, err) =
+    @ccall libholdall.holdall_bag_copy(bag::Ptr{holdall_bag}, indices::Ptr{UInt64}, n::Csize_t, path::Cstring, mode::Int32, options::Ptr{holdall_options}, err::Ptr{holdall_error})::Int32
 
 holdall_bag_writer_append(writer, record, n, err) =
     @ccall libholdall.holdall_bag_writer_append(writer::Ptr{holdall_bag_writer}, record::Ptr{Cvoid}, n::Csize_t, err::Ptr{holdall_error})::Int32
