@@ -480,6 +480,13 @@ static void some_rows(const holdall_table *t, uint64_t *count, const void *const
     *columns = all, *sizes = each;
 }
 
+static void some_rows_at(const holdall_table *t, uint64_t *start, uint64_t *count,
+                         const void *const **columns, const size_t **sizes)
+{
+    some_rows(t, count, columns, sizes);
+    *start = once_in(20) ? a_number() : below(holdall_table_row_count(t) + 1);
+}
+
 static void some_cells(const holdall_table *t, const char **column, uint64_t *start,
                        uint64_t *count, size_t *bytes)
 {

@@ -227,6 +227,31 @@ static void make_and_change(holdall_storage *io)
     OK(holdall_table_truncate(t, 700, &err));
     OK(holdall_table_commit(t, &err));
     CHECK(has_rows(t, 700, 1));
+
+    /* rows in the middle: of all columns, with one commit */
+    OK(holdall_table_remove(t, 100, 450, &err));
+    make_rows(some, 100, 450, 1);
+    const void *columns[] = {some->a, some->s, some->m};
+    OK(holdall_table_insert(t, 100, 450, columns, (const size_t[]){1800, 2250, 3600}, &err));
+    CHECK(has_rows(t, 700, 1));
+    OK(holdall_table_insert(t, 0, 450, columns, (const size_t[]){1800, 2250, 3600}, &err));
+    OK(holdall_table_commit(t, &err));
+    r = reader(io, "t");
+    EQUAL(holdall_table_row_count(r), 1150);
+    OK(holdall_table_remove(t, 0, 450, &err));
+    OK(holdall_table_commit(t, &err));
+    OK(holdall_table_refresh(r, &err));
+    CHECK(has_rows(r, 700, 1));
+    holdall_table_close(r);
+    GIVES(HOLDALL_E_RANGE, holdall_table_remove(t, 699, 2, &err));
+    GIVES(HOLDALL_E_RANGE, holdall_table_remove(t, UINT64_MAX, 2, &err));
+    GIVES(HOLDALL_E_RANGE,
+          holdall_table_insert(t, 701, 1, columns, (const size_t[]){4, 5, 8}, &err));
+    GIVES(HOLDALL_E_ARGUMENT,
+          holdall_table_insert(t, 1, 1, columns, (const size_t[]){4, 5, 7}, &err));
+    CHECK(says("\"m\""));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_table_insert(t, 1, 1, NULL, NULL, &err));
+    CHECK(has_rows(t, 700, 1));
     free(some);
     edit_columns(t, io);
     holdall_table_close(t);
@@ -449,8 +474,8 @@ static void readers_see_complete_commits(void)
 static const int64_t tiny[] = {HOLDALL_OPT_CHUNK_BYTES, 80, 0, 0};
 
 /* The kinds of changes of a commit. */
-enum { NEW_, APPEND_, TRUNCATE_, COLUMNS_, REPLACE_, KINDS };
-static const char *const kinds[] = {"new", "append", "truncate", "columns", "replace"};
+enum { NEW_, APPEND_, TRUNCATE_, REMOVE_, COLUMNS_, REPLACE_, KINDS };
+static const char *const kinds[] = {"new", "append", "truncate", "remove", "columns", "replace"};
 
 static holdall_status change(holdall_table *t, int kind)
 {
@@ -460,6 +485,8 @@ static holdall_status change(holdall_table *t, int kind)
     case REPLACE_: return holdall_table_row_count(t) == 0 ? append_rows(t, 0, 30, 2) : HOLDALL_OK;
     case APPEND_: return holdall_table_row_count(t) == 40 ? append_rows(t, 40, 20, 1) : HOLDALL_OK;
     case TRUNCATE_: return holdall_table_truncate(t, 13, &err);
+    case REMOVE_: return holdall_table_row_count(t) == 40 ? holdall_table_remove(t, 5, 20, &err)
+                                                          : HOLDALL_OK;
     default:
         if (strcmp(holdall_table_column_name(t, 0), "x") != 0) {
             holdall_status status = holdall_table_column_add(t, 0, "x", "<u2", x, 80, &err);
@@ -469,6 +496,24 @@ static holdall_status change(holdall_table *t, int kind)
         return holdall_table_column_count(t) == 4 ? holdall_table_column_remove(t, "a", &err)
                                                   : HOLDALL_OK;
     }
+}
+
+/* Has the table `all` rows of version 1 without `n` rows from row `from` on? */
+static bool has_rows_without(const holdall_table *t, uint64_t from, uint64_t n, uint64_t all)
+{
+    rows want, got;
+    make_rows(&want, 0, all, 1);
+    if (holdall_table_row_count(t) != all - n)
+        return false;
+    void *const to[] = {got.a, got.s, got.m};
+    const size_t sizes[] = {(all - n) * 4, (all - n) * 5, (all - n) * 8};
+    GAVE(HOLDALL_OK, holdall_table_read_rows(t, 0, all - n, 1, 3, NULL, to, sizes, &err));
+    size_t rest = all - n - from;
+    return memcmp(got.a, want.a, from * 4) == 0 && memcmp(got.s, want.s, from * 5) == 0 &&
+           memcmp(got.m, want.m, from * 8) == 0 &&
+           memcmp(got.a + from, want.a + from + n, rest * 4) == 0 &&
+           memcmp(got.s + from, want.s + from + n, rest * 5) == 0 &&
+           memcmp(got.m + from, want.m + from + n, rest * 8) == 0;
 }
 
 /* 0 does not exist, 1 before the change, 2 after the change. */
@@ -490,6 +535,7 @@ static int state(folder *f, int kind)
         case REPLACE_: CHECK(has_rows(t, 30, 2)); break;
         case APPEND_: CHECK(has_rows(t, 60, 1)); break;
         case TRUNCATE_: CHECK(has_rows(t, 13, 1)); break;
+        case REMOVE_: CHECK(has_rows_without(t, 5, 20, 40)); break;
         default:
             CHECK(holdall_table_row_count(t) == 40 &&
                   strcmp(holdall_table_column_name(t, 0), "x") == 0 &&

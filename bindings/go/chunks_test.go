@@ -178,6 +178,11 @@ func TestTable(t *testing.T) {
 	columns := []Column{{"key", "<i4"}, {"name", "|S3"}, {"pair", "('<f4', (2,))"}}
 	tab := must(CreateTable(path, Create, TableSpec{Bcolz, columns}, ExpectedRows(100)))
 	done(t, tab.Append(2, Bytes([]int32{1, 2}), []byte("ab\x00xyz"), Bytes([]float32{1, 2, 3, 4})))
+	done(t, tab.Insert(1, 1, Bytes([]int32{9}), []byte("---"), Bytes([]float32{0, 0})))
+	done(t, tab.Remove(1, 1))
+	is(t, tab.Insert(3, 1, Bytes([]int32{9}), []byte("---"), Bytes([]float32{0, 0})), ErrRange)
+	is(t, tab.Insert(1, 1, Bytes([]int32{9})), ErrArgument)
+	is(t, tab.Remove(2, 1), ErrRange)
 	is(t, tab.Append(1, Bytes([]int32{1})), ErrArgument)
 	is(t, tab.Append(1, nil, nil, nil), ErrArgument)
 	done(t, tab.SetAttr("made by", []byte(`"Go"`)))

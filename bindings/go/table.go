@@ -253,18 +253,45 @@ func (t *Table) changed(op string, f func(t *C.holdall_table, c *call) C.holdall
 // Append appends count rows. columns[i] holds the new items of column i, packed, in C order, for
 // every column; see Bytes. After an error nothing is appended to any column.
 func (t *Table) Append(count uint64, columns ...[]byte) error {
+	return t.addRows("append", columns, func(t *C.holdall_table, columns *unsafe.Pointer,
+		sizes *C.size_t, c *call) C.holdall_status {
+		return C.holdall_table_append(t, C.uint64_t(count), columns, sizes, &c.err)
+	})
+}
+
+// Insert inserts count rows before row first; the rows after it move. columns: as for Append. After
+// an error nothing is inserted. If only some columns could be changed, all further changes return
+// ErrState. Errors: ErrRange if first is past the end.
+func (t *Table) Insert(first, count uint64, columns ...[]byte) error {
+	return t.addRows("insert", columns, func(t *C.holdall_table, columns *unsafe.Pointer,
+		sizes *C.size_t, c *call) C.holdall_status {
+		return C.holdall_table_insert(t, C.uint64_t(first), C.uint64_t(count), columns, sizes,
+			&c.err)
+	})
+}
+
+// Remove removes count rows from row first on; the rows after them move. Errors: ErrRange if there
+// are fewer; others as for Insert.
+func (t *Table) Remove(first, count uint64) error {
+	return t.changed("remove", func(t *C.holdall_table, c *call) C.holdall_status {
+		return C.holdall_table_remove(t, C.uint64_t(first), C.uint64_t(count), &c.err)
+	})
+}
+
+// addRows calls add with the pointers and sizes of the columns.
+func (t *Table) addRows(op string, columns [][]byte, add func(*C.holdall_table, *unsafe.Pointer,
+	*C.size_t, *call) C.holdall_status) error {
 	room := arena{}
 	defer room.free()
 	pointers, sizes := room.pointers(len(columns)), make([]C.size_t, len(columns)+1)
 	for i, b := range columns {
 		pointers[i], sizes[i] = room.bytes(b), C.size_t(len(b))
 	}
-	return t.changed("append", func(t *C.holdall_table, c *call) C.holdall_status {
+	return t.changed(op, func(t *C.holdall_table, c *call) C.holdall_status {
 		if int(C.holdall_table_column_count(t)) != len(columns) {
 			return c.say(C.HOLDALL_E_ARGUMENT, "the number of columns differs from that of the table")
 		}
-		return C.holdall_table_append(t, C.uint64_t(count),
-			(*unsafe.Pointer)(unsafe.Pointer(&pointers[0])), &sizes[0], &c.err)
+		return add(t, (*unsafe.Pointer)(unsafe.Pointer(&pointers[0])), &sizes[0], c)
 	})
 }
 

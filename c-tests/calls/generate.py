@@ -112,6 +112,7 @@ GROUPS = [
     (["axis", "start", "count", "src_size"], "a_growth_at"),
     (["axis", "count", "src_size"], "a_growth"),
     (["shape"], "a_shape"),
+    (["start", "count", "columns", "sizes"], "some_rows_at"),
     (["count", "columns", "sizes"], "some_rows"),
     (["start", "count", "step", "column_count", "names", "dsts", "dst_sizes"], "some_columns"),
     (["rows", "n", "column_count", "names", "dsts", "dst_sizes"], "some_points"),

@@ -293,6 +293,16 @@ void tables()
     failure(HOLDALL_E_ARGUMENT, [&] {
         t.append(std::vector<std::int64_t>{1}, std::vector<double>{1, 2, 3}, std::vector<name>{{}});
     });
+    t.insert(1, std::vector<std::int64_t>{9, 9}, std::vector<double>(4), std::vector<name>(2));
+    t.insert_rows(0, 1, {bytes(std::vector<std::int64_t>{8}), bytes(std::vector<double>(2)),
+                         bytes("eeee")});
+    EXPECT(t.read<std::int64_t>("id") == (std::vector<std::int64_t>{8, 1, 9, 9, 2, 3}));
+    failure(HOLDALL_E_RANGE, [&] {
+        t.insert(7, std::vector<std::int64_t>{9}, std::vector<double>(2), std::vector<name>(1));
+    });
+    failure(HOLDALL_E_RANGE, [&] { t.remove(5, 2); });
+    t.remove(2, 2);
+    t.remove(0, 1);
     t.write("position", 1, std::array<double, 2>{7, 8});
     t.add_column(1, "flag", std::array<bool, 3>{true, false, true});
     t.set_attr("from", "\"nowhere\"");

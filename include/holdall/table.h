@@ -236,6 +236,29 @@ holdall_status holdall_table_append(holdall_table *table,
                                     const size_t *sizes,
                                     holdall_error *err);
 
+/* Inserts `count` rows before row start: columns, sizes as for holdall_table_append(). Later
+ * rows move: see docs/commits.md. After an error nothing is inserted.
+ *
+ * Returns:
+ * - HOLDALL_E_RANGE: start is past the end.
+ * - HOLDALL_E_UNSUPPORTED: a column of Python objects.
+ * - others: if only some columns could be changed, all further changes return HOLDALL_E_STATE. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_insert(holdall_table *table,
+                                    uint64_t start,
+                                    uint64_t count,
+                                    const void *const *columns,
+                                    const size_t *sizes,
+                                    holdall_error *err);
+
+/* Removes `count` rows from row start on. Later rows move. After an error nothing is removed.
+ * Returns as holdall_table_insert(). */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_remove(holdall_table *table,
+                                    uint64_t start,
+                                    uint64_t count,
+                                    holdall_error *err);
+
 /* Overwrites `count` rows of a column from row start on. Returns as holdall_array_write(). */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_table_write(holdall_table *table,

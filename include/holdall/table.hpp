@@ -96,29 +96,25 @@ public:
     // Appends rows: a container or span of values of its type for each column.
     template <class... C> void append(const C &...values)
     {
-        static_assert(sizeof...(C) > 0, "values for each column");
-        if (sizeof...(C) != column_count())
-            throw error(HOLDALL_E_ARGUMENT, "values of " + std::to_string(sizeof...(C)) + " columns (expected " + std::to_string(column_count()) + ")");
-        const void *data[] = {detail::some(bytes(values))...};
-        const std::size_t sizes[] = {bytes(values).size()...};
-        const std::size_t counts[] = {std::size(values)...};
-        std::uint32_t i = 0;
-        (require<const C>(holdall_table_column_name(get(), i++)), ...);
-        call(holdall_table_append, get(), counts[0] / row_items(column(0)), data, sizes);
+        add_values([&](auto... rows) { call(holdall_table_append, get(), rows...); }, values...);
     }
     // Appends rows as bytes, without checks of their types.
     void append_rows(std::uint64_t count, const std::vector<bytes> &values)
     {
-        if (values.size() != column_count())
-            throw error(HOLDALL_E_ARGUMENT, "values of " + std::to_string(values.size()) + " columns (expected " + std::to_string(column_count()) + ")");
-        std::vector<const void *> data;
-        std::vector<std::size_t> sizes;
-        for (const bytes &b : values) {
-            data.push_back(detail::some(b));
-            sizes.push_back(b.size());
-        }
-        call(holdall_table_append, get(), count, data.data(), sizes.data());
+        add_bytes([&](auto... rows) { call(holdall_table_append, get(), count, rows...); }, values);
     }
+    // Inserts rows before row `start`, as append() appends them; the rows after it move.
+    template <class... C> void insert(std::uint64_t start, const C &...values)
+    {
+        add_values([&](auto... rows) { call(holdall_table_insert, get(), start, rows...); }, values...);
+    }
+    // Inserts rows as bytes, as append_rows() appends them.
+    void insert_rows(std::uint64_t start, std::uint64_t count, const std::vector<bytes> &values)
+    {
+        add_bytes([&](auto... rows) { call(holdall_table_insert, get(), start, count, rows...); }, values);
+    }
+    // Removes `count` rows from row `start` on; the rows after them move.
+    void remove(std::uint64_t start, std::uint64_t count) { call(holdall_table_remove, get(), start, count); }
     // Overwrites rows of a column, from row `start` on.
     template <class C> void write(const std::string &name, std::uint64_t start, const C &values)
     {
@@ -177,6 +173,35 @@ public:
     void append_arrow(ArrowArrayStream *stream) { call(holdall_table_append_arrow, get(), stream); }
 
 private:
+    // Calls add(count, columns, sizes) with rows of typed values, after a check of their types.
+    template <class F, class... C> void add_values(F add, const C &...values)
+    {
+        static_assert(sizeof...(C) > 0, "values for each column");
+        require_columns(sizeof...(C));
+        const void *data[] = {detail::some(bytes(values))...};
+        const std::size_t sizes[] = {bytes(values).size()...};
+        const std::size_t counts[] = {std::size(values)...};
+        std::uint32_t i = 0;
+        (require<const C>(holdall_table_column_name(get(), i++)), ...);
+        add(counts[0] / row_items(column(0)), data, sizes);
+    }
+    // Calls add(columns, sizes) with rows as bytes.
+    template <class F> void add_bytes(F add, const std::vector<bytes> &values)
+    {
+        require_columns(values.size());
+        std::vector<const void *> data;
+        std::vector<std::size_t> sizes;
+        for (const bytes &b : values) {
+            data.push_back(detail::some(b));
+            sizes.push_back(b.size());
+        }
+        add(data.data(), sizes.data());
+    }
+    void require_columns(std::size_t n) const
+    {
+        if (n != column_count())
+            throw error(HOLDALL_E_ARGUMENT, "values of " + std::to_string(n) + " columns (expected " + std::to_string(column_count()) + ")");
+    }
     template <class C> void require(const std::string &name) const
     {
         const array_view of = column(name);

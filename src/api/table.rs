@@ -318,11 +318,29 @@ impl Table {
     /// Appends rows. `values` has those of each column, in the order of the columns. On failure
     /// nothing is appended to any column.
     pub fn append(&mut self, rows: u64, values: &[Values<'_>]) -> Result<()> {
+        let bytes = self.checked(values)?;
+        self.changed()?.append(rows, &bytes).map_err(Error)
+    }
+
+    /// Inserts `rows` rows before row `at`. `values` is that of [`Table::append`]. The following rows
+    /// move: see `docs/commits.md` for the cost. On failure nothing is inserted. If only some columns
+    /// could be changed, all further changes fail with [`Status::State`](crate::Status::State).
+    pub fn insert(&mut self, at: u64, rows: u64, values: &[Values<'_>]) -> Result<()> {
+        let bytes = self.checked(values)?;
+        self.changed()?.insert(at, rows, &bytes).map_err(Error)
+    }
+
+    /// Removes `rows` rows from row `at` on. It fails as [`Table::insert`] does.
+    pub fn remove(&mut self, at: u64, rows: u64) -> Result<()> {
+        self.changed()?.remove(at, rows).map_err(Error)
+    }
+
+    /// Returns the bytes of the columns, or an error if numbers have another type than their column.
+    fn checked<'v>(&self, values: &[Values<'v>]) -> Result<Vec<&'v [u8]>> {
         for (column, values) in self.inner.columns().iter().zip(values) {
             (values.check)(column.array.0.inner.dtype())?;
         }
-        let bytes: Vec<&[u8]> = values.iter().map(|values| values.bytes).collect();
-        self.changed()?.append(rows, &bytes).map_err(Error)
+        Ok(values.iter().map(|values| values.bytes).collect())
     }
 
     /// Overwrites `rows` rows of a column from row `first` on. On failure, part of them may be

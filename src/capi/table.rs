@@ -606,14 +606,59 @@ pub unsafe extern "C" fn holdall_table_append(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_change(borrow_mut(table), err, |t| {
-        let n = t.columns.len();
-        let both = slice(columns, n, "columns")?
-            .iter()
-            .zip(slice(sizes, n, "sizes")?);
-        let columns = both
-            .map(|(src, size)| slice(src.cast::<u8>(), *size, "a column"))
-            .collect::<Result<Vec<_>>>()?;
+        let columns = rows_of(t.columns.len(), columns, sizes)?;
         t.changed()?.append(count, &columns)
+    })
+}
+
+/// Returns the bytes that a caller gives for each of n columns.
+fn rows_of<'a>(
+    n: usize,
+    columns: *const *const c_void,
+    sizes: *const usize,
+) -> Result<Vec<&'a [u8]>> {
+    let columns = slice(columns, n, "columns")?.iter();
+    columns
+        .zip(slice(sizes, n, "sizes")?)
+        .map(|(src, size)| slice(src.cast::<u8>(), *size, "a column"))
+        .collect()
+}
+
+/// Inserts `count` rows before row start: columns, sizes as for holdall_table_append(). Later rows
+/// move: see docs/commits.md. After an error nothing is inserted.
+///
+/// Returns:
+/// - HOLDALL_E_RANGE: start is past the end.
+/// - HOLDALL_E_UNSUPPORTED: a column of Python objects.
+/// - others: if only some columns could be changed, all further changes return HOLDALL_E_STATE.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_table_insert(
+    table: *mut holdall_table,
+    start: u64,
+    count: u64,
+    columns: *const *const c_void,
+    sizes: *const usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_change(borrow_mut(table), err, |t| {
+        let columns = rows_of(t.columns.len(), columns, sizes)?;
+        t.changed()?.insert(start, count, &columns)
+    })
+}
+
+/// Removes `count` rows from row start on. Later rows move. After an error nothing is removed.
+/// Returns as holdall_table_insert().
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_table_remove(
+    table: *mut holdall_table,
+    start: u64,
+    count: u64,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_change(borrow_mut(table), err, |t| {
+        t.changed()?.remove(start, count)
     })
 }
 

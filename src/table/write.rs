@@ -554,6 +554,31 @@ pub(super) fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
+/// Fails if `bytes` is not the size of `rows` rows of a column.
+fn check_rows(array: &Array, rows: u64, bytes: usize) -> Result<()> {
+    refuse_objects(array)?;
+    let shape = [&[rows], array.shape().get(1..).unwrap_or_default()].concat();
+    if crate::dtype::numpy_meta::nbytes(&shape, array.itemsize()) == Some(bytes as u64) {
+        return Ok(());
+    }
+    Err(fail!(
+        Argument,
+        "{bytes} bytes do not match items of {} bytes in the shape {shape:?}",
+        array.itemsize()
+    ))
+}
+
+/// Fails if the items of a column are Python objects.
+fn refuse_objects(array: &Array) -> Result<()> {
+    if array.store().has_objects() {
+        return Err(fail!(
+            Unsupported,
+            "Python objects cannot be inserted or removed"
+        ));
+    }
+    Ok(())
+}
+
 fn file_of(array: &mut Array) -> Result<&mut ArrayFile> {
     let store: &mut dyn Any = array.store_mut()?;
     store
@@ -576,9 +601,9 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
         writer.session.check().map(|()| writer)
     }
 
-    /// Appends rows: for each column its items in C order, packed. On failure nothing is appended.
-    pub fn append(&mut self, rows: u64, columns: &[&[u8]]) -> Result<()> {
-        self.writer()?;
+    /// Returns the number of rows after `rows` rows are added with these items. Fails if there are
+    /// too many, or if `columns` does not have all columns.
+    fn rows_with(&self, rows: u64, columns: &[&[u8]]) -> Result<u64> {
         if columns.len() != self.columns.len() {
             return Err(fail!(
                 Argument,
@@ -587,10 +612,14 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
                 self.columns.len()
             ));
         }
-        let all = self
-            .rows
-            .checked_add(rows)
-            .ok_or_else(|| fail!(Argument, "more than 2^64 rows"))?;
+        let all = self.rows.checked_add(rows);
+        all.ok_or_else(|| fail!(Argument, "more than 2^64 rows"))
+    }
+
+    /// Appends rows: for each column its items in C order, packed. On failure nothing is appended.
+    pub fn append(&mut self, rows: u64, columns: &[&[u8]]) -> Result<()> {
+        self.writer()?;
+        let all = self.rows_with(rows, columns)?;
         let total = columns.iter().map(|src| src.len() as u64).sum();
         measured(self.progress(), total, Step::Encode, || {
             self.append_columns(rows, columns)
@@ -615,6 +644,75 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
                     cut(column.array.as_mut(), self.rows)?;
                 }
                 return Err(e);
+            }
+        }
+        Ok(())
+    }
+
+    /// Inserts rows before row `at`, as [`Table::append`] appends them. The following rows move. On
+    /// failure nothing is inserted; if some columns were changed already, the table refuses all
+    /// further changes.
+    pub fn insert(&mut self, at: u64, rows: u64, columns: &[&[u8]]) -> Result<()> {
+        self.writer()?;
+        let all = self.rows_with(rows, columns)?;
+        if at == self.rows {
+            return self.append(rows, columns);
+        }
+        if at > self.rows {
+            let (name, have) = (&self.name, self.rows);
+            return Err(fail!(
+                Range,
+                "{name}: rows before row {at}: there are {have}"
+            ));
+        }
+        for (column, src) in self.columns.iter().zip(columns) {
+            check_rows(column.array.as_ref(), rows, src.len())
+                .map_err(|e| e.within(format_args!("column {:?}", column.name)))?;
+        }
+        let total = columns.iter().map(|src| src.len() as u64).sum();
+        measured(self.progress(), total, Step::Encode, || {
+            self.shift(|i, array| match columns.get(i) {
+                Some(src) => array.insert(0, at, rows, src),
+                None => Ok(()),
+            })
+        })?;
+        self.rows = all;
+        Ok(())
+    }
+
+    /// Removes `rows` rows from row `at` on. The following rows move. On failure nothing is removed;
+    /// if some columns were changed already, the table refuses all further changes.
+    pub fn remove(&mut self, at: u64, rows: u64) -> Result<()> {
+        self.writer()?;
+        let (name, have) = (&self.name, self.rows);
+        let end = at.checked_add(rows).filter(|end| *end <= have);
+        let outside = || {
+            fail!(
+                Range,
+                "{name}: {rows} rows from row {at} on: there are {have}"
+            )
+        };
+        if end.ok_or_else(outside)? == have {
+            return self.truncate(at);
+        }
+        for column in &self.columns {
+            refuse_objects(column.array.as_ref())
+                .map_err(|e| e.within(format_args!("column {:?}", column.name)))?;
+        }
+        self.shift(|_, array| array.remove(0, at, rows))?;
+        self.rows -= rows;
+        Ok(())
+    }
+
+    /// Changes the number of rows of each column in the middle.
+    fn shift(&mut self, change: impl Fn(usize, &mut Array) -> Result<()>) -> Result<()> {
+        for (i, column) in self.columns.iter_mut().enumerate() {
+            if let Err(e) = change(i, column.array.as_mut()) {
+                // the columns before have other rows than this one
+                if let Some(writer) = self.writer.as_ref().filter(|_| i > 0) {
+                    writer.session.mark_broken();
+                }
+                return Err(e.within(format_args!("column {:?}", column.name)));
             }
         }
         Ok(())

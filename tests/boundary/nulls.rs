@@ -106,6 +106,8 @@ fn functions_that_can_fail_do() {
             holdall_table_attr_set(no(), no(), no(), no(), no()),
             holdall_table_column_attr_set(no(), no(), no(), no(), no(), no()),
             holdall_table_append(no(), no(), no(), no(), no()),
+            holdall_table_insert(no(), no(), no(), no(), no(), no()),
+            holdall_table_remove(no(), no(), no(), no()),
             holdall_table_write(no(), no(), no(), no(), no(), no(), no()),
             holdall_table_column_add(no(), no(), no(), no(), no(), no(), no()),
             holdall_table_column_remove(no(), no(), no()),

@@ -477,6 +477,8 @@ def tables(f, k, path):
     f.ok("table_write", t, b"b", 1, 1, f64(5), 8)
     f.ok("table_column_add", t, 0, b"c", b"|u1", b"\1\2", 2)
     f.ok("table_column_remove", t, b"a")
+    f.ok("table_insert", t, 1, 1, (c.c_void_p * 2)(*map(c.addressof, data)), (c.c_size_t * 2)(1, 8))
+    f.ok("table_remove", t, 1, 1)
     f.ok("table_truncate", t, 2)
     f.ok("table_commit", t)
     f("table_close", t)

@@ -224,6 +224,19 @@ class Tables(Case):
                 name[:]
             t.set_attr("who", b'"me"')
             t.set_attr("unit", b"1", column="key")
+            before = {column: t[column][:] for column in t.names}
+            some = {column: values[3:5] for column, values in before.items()}
+            t.insert_rows(1, some)
+            self.assertEqual(t["key"][:4].tolist(), [before["key"][i] for i in (0, 3, 4, 1)])
+            self.assertEqual(len(t), 8)
+            t.remove_rows(1, 2)
+            self.assertTrue(all((t[column][:] == values).all() for column, values in before.items()))
+            with self.assertRaises(holdall.RangeError):
+                t.insert_rows(7, some)
+            with self.assertRaises(holdall.RangeError):
+                t.remove_rows(5, 2)
+            with self.assertRaises(holdall.ArgumentError):
+                t.insert_rows(1, {"key": [1]})
             t.truncate(5)
             t.commit()
             for name in ("name", "key\0", 0):

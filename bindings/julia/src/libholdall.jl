@@ -449,6 +449,12 @@ holdall_table_column_attr_set(table, column, name, value, n, err) =
 holdall_table_append(table, count, columns, sizes, err) =
     @ccall libholdall.holdall_table_append(table::Ptr{holdall_table}, count::UInt64, columns::Ptr{Ptr{Cvoid}}, sizes::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
 
+holdall_table_insert(table, start, count, columns, sizes, err) =
+    @ccall libholdall.holdall_table_insert(table::Ptr{holdall_table}, start::UInt64, count::UInt64, columns::Ptr{Ptr{Cvoid}}, sizes::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
+
+holdall_table_remove(table, start, count, err) =
+    @ccall libholdall.holdall_table_remove(table::Ptr{holdall_table}, start::UInt64, count::UInt64, err::Ptr{holdall_error})::Int32
+
 holdall_table_write(table, column, start, count, src, src_size, err) =
     @ccall libholdall.holdall_table_write(table::Ptr{holdall_table}, column::Cstring, start::UInt64, count::UInt64, src::Ptr{Cvoid}, src_size::Csize_t, err::Ptr{holdall_error})::Int32
 

@@ -117,13 +117,33 @@ end
 Appends rows. `rows` has the new items of every column by name. Throws a `DimensionMismatch` if the
 columns have different lengths. After an error nothing is appended.
 """
-function Base.append!(t::Table, rows)
+Base.append!(t::Table, rows) = add_rows(holdall_table_append, t, rows)
+
+"""
+    insert!(table, i, rows)
+
+Inserts rows before row i; the rows from i on move. `rows` is that of `append!`. After an error nothing
+is inserted. If only some columns could be changed, all further changes throw a `HoldallError`.
+"""
+Base.insert!(t::Table, i::Integer, rows) = add_rows(holdall_table_insert, t, rows, i - 1)
+
+"""
+    deleteat!(table, rows)
+
+Removes the rows `rows`, a range without steps; the rows after them move. Throws as `insert!`.
+"""
+function Base.deleteat!(t::Table, rows::AbstractUnitRange{<:Integer})
+    isempty(rows) || check(holdall_table_remove, t.handle, first(rows) - 1, length(rows))
+    return t
+end
+
+function add_rows(add, t::Table, rows, start...)
     packed = [packed_like(t[name], rows[name]) for name in keys(t)]
     n = isempty(packed) ? 0 : last(size(first(packed)))
     all(a -> last(size(a)) == n, packed) || throw(DimensionMismatch("columns of different lengths"))
     sizes = Csize_t[sizeof(a) for a in packed]
     GC.@preserve packed begin
-        check(holdall_table_append, t.handle, n, Ptr{Cvoid}[pointer(a) for a in packed], sizes)
+        check(add, t.handle, start..., n, Ptr{Cvoid}[pointer(a) for a in packed], sizes)
     end
     return t
 end

@@ -201,6 +201,8 @@ FUNCTIONS = {
     "holdall_table_attr_set": ["i32", "ptr holdall_table", "str", "ptr void", "size", "ptr holdall_error"],
     "holdall_table_column_attr_set": ["i32", "ptr holdall_table", "str", "str", "ptr void", "size", "ptr holdall_error"],
     "holdall_table_append": ["i32", "ptr holdall_table", "u64", "ptr ptr void", "ptr size", "ptr holdall_error"],
+    "holdall_table_insert": ["i32", "ptr holdall_table", "u64", "u64", "ptr ptr void", "ptr size", "ptr holdall_error"],
+    "holdall_table_remove": ["i32", "ptr holdall_table", "u64", "u64", "ptr holdall_error"],
     "holdall_table_write": ["i32", "ptr holdall_table", "str", "u64", "u64", "ptr void", "size", "ptr holdall_error"],
     "holdall_table_column_add": ["i32", "ptr holdall_table", "u32", "str", "str", "ptr void", "size", "ptr holdall_error"],
     "holdall_table_column_remove": ["i32", "ptr holdall_table", "str", "ptr holdall_error"],

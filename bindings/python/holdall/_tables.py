@@ -136,6 +136,26 @@ class Table(Container):
             stream, held = given(rows)
             self._change("table_append_arrow", stream)
             return
+        self._add_rows("table_append", rows)
+
+    def insert_rows(self, start, rows):
+        """Inserts rows before row `start`; the rows after it move.
+
+        rows: a dict with the new items of every column. After an error nothing is inserted. If only
+        some columns could be changed, all further changes raise StateError.
+
+        Raises RangeError if `start` is past the end, and as append().
+        """
+        self._add_rows("table_insert", rows, start)
+
+    def remove_rows(self, start, count):
+        """Removes rows from row `start` on; the rows after them move.
+
+        Raises RangeError if there are fewer. An error is as that of insert_rows().
+        """
+        self._change("table_remove", start, count)
+
+    def _add_rows(self, function, rows, *start):
         with self._lock:
             if set(rows) != set(self.names):
                 message = f"wrong columns (expected {sorted(self.names)}, found {sorted(rows)})"
@@ -148,12 +168,8 @@ class Table(Container):
                 if len(column) != len(columns[0]) or column.shape[1:] != self[name].shape[1:]:
                     raise _errors.ArgumentError(f"column {name!r}: wrong shape {column.shape}")
             data = numbers([a.ctypes.data for a in columns], c.c_void_p)
-            self._change(
-                "table_append",
-                len(columns[0]),
-                data,
-                numbers([a.nbytes for a in columns], c.c_size_t),
-            )
+            sizes = numbers([a.nbytes for a in columns], c.c_size_t)
+            self._change(function, *start, len(columns[0]), data, sizes)
 
     def write(self, name, start, items):
         """Overwrites rows of a column from row `start` on.
