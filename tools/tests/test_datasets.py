@@ -241,6 +241,32 @@ class Change(Tables):
         self.good("pack", "-q", "a.npy", "b.blp", "--raw")
         self.assertIn("no array", self.fails("trim", "b.blp", "1")[0])
 
+    def test_rows_are_removed_and_inserted_anywhere(self):
+        before = self.rows("t")
+        r = run("trim", "t", "--remove", "100:150", cwd=self.folder.name)
+        self.assertEqual((r.returncode, r.stderr), (0, b"t: 50 rows gone, now 950\n"))
+        self.assertEqual(self.rows("t"), before[:101] + before[151:])
+        self.write("some.csv", b"n,s\n" + b"".join(b"%d,x%d\n" % (i, i) for i in range(100, 150)))
+        r = run("append", "t", "some.csv", "--before", "100", cwd=self.folder.name)
+        self.assertEqual((r.returncode, r.stderr), (0, b"t: 50 rows inserted; now 1000\n"))
+        self.assertEqual(self.rows("t"), before)
+        self.good("trim", "-q", "t", "--remove", "-10:")
+        self.good("append", "-q", "t", "some.csv", "--before", "990")
+        self.assertEqual(self.rows("t"), before[:991] + before[101:151])
+        self.good("trim", "-q", "t", "--remove", "5:5")
+        for rows in ("1:2000", "2000:", "-2000:"):
+            self.assertIn("exceeds", self.fails("trim", "t", "--remove", rows)[0])
+        for rows in ("1:5:2", "::-1", "3", "x"):
+            self.fails("trim", "t", "--remove", rows, code=2)
+        self.fails("trim", "t", "5", "--remove", "1:2", code=2)
+        self.fails("trim", "t", code=2)
+        self.assertIn("no row 1041", self.fails("append", "t", "some.csv", "--before", "1041")[0])
+        self.write("a.npy", npy_file("<i4", (3,), struct.pack("<3i", 1, 2, 3)))
+        self.good("convert", "-q", "a.npy", "a", "--to", "bcolz")
+        self.good("trim", "-q", "a", "--remove", "1:2")
+        self.assertEqual(self.good("cat", "a"), struct.pack("<2i", 1, 3))
+        self.assertIn("for tables", self.fails("append", "a", "a.npy", "--before", "0")[0])
+
     def test_attributes_are_set_read_and_removed(self):
         for path in ("t", "t/n"):
             self.assertEqual(self.good("attr", "get", path), b"{}\n")

@@ -15,7 +15,7 @@ use groups::{
     BagInput, BagOutput, BagRead, Encoding, FileInput, FrameInput, Layout, Order, Output, Reading,
     Select, Source, Sync, TextInput,
 };
-use slice::{Picks, Rows};
+use slice::{Picks, Rows, Slice};
 use std::path::PathBuf;
 use values::DataFormat;
 
@@ -176,6 +176,9 @@ pub struct Append {
     /// Append a .npy file as bytes, its header included
     #[arg(long)]
     pub raw: bool,
+    /// Insert the rows into a table before this row instead
+    #[arg(long, value_name = "ROW", value_parser = values::whole)]
+    pub before: Option<u64>,
     pub path: FileName,
     /// The file to append (-: standard input)
     #[arg(value_name = "IN")]
@@ -275,9 +278,13 @@ pub struct Trim {
     pub threads: Option<usize>,
     #[command(flatten)]
     pub sync: Sync,
+    /// Remove these rows, a slice as in Python, instead of those at the end
+    #[arg(long, value_name = "A:B", value_parser = values::rows, allow_hyphen_values = true)]
+    pub remove: Option<Slice>,
     pub path: FileName,
-    #[arg(value_name = "ROWS", value_parser = values::integer, allow_negative_numbers = true)]
-    pub rows: i64,
+    #[arg(value_name = "ROWS", value_parser = values::integer, allow_negative_numbers = true,
+        required_unless_present = "remove", conflicts_with = "remove")]
+    pub rows: Option<i64>,
 }
 
 #[derive(Args, Debug)]

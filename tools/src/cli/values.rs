@@ -1,7 +1,7 @@
 //! The values of options.
 
 use super::groups::{Numbers, Shape};
-use super::slice;
+use super::slice::{self, Picks, Slice};
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use holdall::{BagLimits, BagShards, Checksum, Codec, Filter, Order};
@@ -266,6 +266,13 @@ pub fn chunk_size(text: &str) -> Parsed<u64> {
 
 pub fn numbers(text: &str) -> Parsed<Numbers> {
     slice::numbers(text).map(Numbers).ok_or_else(|| "whole numbers, as 0,5,-1".to_owned())
+}
+
+/// Consecutive rows.
+pub fn rows(text: &str) -> Parsed<Slice> {
+    let slice = Picks::parse(text).ok().and_then(|picks| picks.slice());
+    let consecutive = slice.filter(|slice| slice.step.is_none_or(|step| step == 1));
+    consecutive.ok_or_else(|| "a slice of rows, as 10:20".to_owned())
 }
 
 fn shape_from(text: &str, least: i64) -> Parsed<Shape> {

@@ -1,4 +1,4 @@
-//! `holdall trim`: an array or a table retains its first rows.
+//! `holdall trim`: removes rows of an array or a table.
 
 use crate::array::dataset::{Content, Dataset};
 use crate::cli::Trim;
@@ -8,18 +8,39 @@ use crate::failure::{Exit, Result, library};
 use crate::options;
 use crate::report::{self, plural};
 use holdall::{Format, Kind, Options};
+use std::ops::Range;
 
-fn cut(content: &mut Content, from: u64, to: u64) -> holdall::Result<()> {
+fn remove(content: &mut Content, rows: Range<u64>) -> holdall::Result<()> {
     match content {
         Content::Table(table) => {
-            table.truncate(to)?;
+            table.remove(rows.start, rows.end - rows.start)?;
             table.commit()
         }
         Content::Array(array) => {
-            array.remove(0, to..from)?;
+            array.remove(0, rows)?;
             array.commit()
         }
     }
+}
+
+/// The rows that are removed, of `all` rows.
+fn removed(args: &Trim, all: u64) -> Result<Range<u64>> {
+    let path = &args.path;
+    if let Some(slice) = args.remove {
+        let beyond = |end: Option<i64>| end.is_some_and(|end| end.unsigned_abs() > all);
+        if beyond(slice.start) || beyond(slice.stop) {
+            let suffix = plural(all);
+            return Err(failure!("{path}: it has {all} row{suffix}, which --remove exceeds"));
+        }
+        let span = slice.resolve(all);
+        return Ok(span.start..span.start + span.count);
+    }
+    let (rows, negative) = args.rows.map_or((0, false), |n| (n.unsigned_abs(), n < 0));
+    if rows > all {
+        let suffix = plural(all);
+        return Err(failure!("{path}: it has {all} row{suffix}, and not {rows}"));
+    }
+    Ok(if negative { all - rows } else { rows }..all)
 }
 
 pub fn run(args: &Trim) -> Result<Exit> {
@@ -40,16 +61,13 @@ pub fn run(args: &Trim) -> Result<Exit> {
     if dataset.array().is_some_and(|array| array.shape().is_empty()) {
         return Err(failure!("{path}: an array without dimensions has no rows"));
     }
-    let (from, rows) = (dataset.rows(), args.rows.unsigned_abs());
-    if rows > from {
-        let suffix = plural(from);
-        return Err(failure!("{path}: it has {from} row{suffix}, and not {rows}"));
+    let all = dataset.rows();
+    let rows = removed(args, all)?;
+    let gone = rows.end - rows.start;
+    if gone > 0 {
+        remove(&mut dataset.content, rows).map_err(library(path))?;
     }
-    let to = if args.rows < 0 { from - rows } else { rows };
-    if to < from {
-        cut(&mut dataset.content, from, to).map_err(library(path))?;
-    }
-    let (gone, suffix) = (from - to, plural(from - to));
-    report::note(&format!("{path}: {gone} row{suffix} gone, now {to}"));
+    let (suffix, now) = (plural(gone), all - gone);
+    report::note(&format!("{path}: {gone} row{suffix} gone, now {now}"));
     Ok(Exit::Done)
 }

@@ -27,8 +27,8 @@ pub fn run(args: &Append) -> Result<Exit> {
     let appended = load_all(args, dataset);
     progress::end();
     let (rows, total) = appended?;
-    let suffix = plural(rows);
-    report::note(&format!("{path}: {rows} row{suffix} appended; now {total}"));
+    let (suffix, done) = (plural(rows), args.before.map_or("appended", |_| "inserted"));
+    report::note(&format!("{path}: {rows} row{suffix} {done}; now {total}"));
     Ok(Exit::Done)
 }
 
@@ -39,6 +39,10 @@ fn load_all(args: &Append, dataset: Dataset) -> Result<(u64, u64)> {
     let Some(table) = dataset.table() else {
         return Err(failure!("{path}: it is no table"));
     };
+    if let Some(row) = args.before.filter(|row| *row > table.rows()) {
+        let (have, suffix) = (table.rows(), plural(table.rows()));
+        return Err(failure!("{path}: it has {have} row{suffix}, so there is no row {row}"));
+    }
     let expected = Stored::of_table(path, table, None)?.frame;
     let mut target;
     if format == Some(DataFormat::Npy) {
@@ -46,10 +50,12 @@ fn load_all(args: &Append, dataset: Dataset) -> Result<(u64, u64)> {
         let npy = Npy::read(&mut input)?;
         let (frame, rows) = packed::columns(&input, &npy)?;
         target = Target::append(&frame, &expected, dataset, &args.input)?;
+        target.before = args.before;
         let mut take = |batch: &Batch| target.take(&frame, batch);
         packed::rows(&frame, &mut input, Some(rows), &mut take)?;
     } else {
         target = Target::append(&expected, &expected, dataset, path)?;
+        target.before = args.before;
         let mut take = |batch: &Batch| target.take(&expected, batch);
         if let Some(options) = TextOptions::new(format, &args.text, None) {
             let file = TextFile::open(&args.input, path, false)?;

@@ -16,13 +16,15 @@ pub struct Target {
     order: Vec<usize>,
     /// Rows of an array with fields, packed.
     packed: Vec<u8>,
+    /// The row of a table before which rows are inserted; otherwise they are appended.
+    pub before: Option<u64>,
     /// Rows taken so far.
     pub rows: u64,
 }
 
 impl Target {
     fn of(dataset: Dataset, order: Vec<usize>) -> Target {
-        Target { dataset, order, packed: Vec::new(), rows: 0 }
+        Target { dataset, order, packed: Vec::new(), before: None, rows: 0 }
     }
 
     /// Creates a table or, for rows of an array and for formats without tables, an array, whose
@@ -83,7 +85,11 @@ impl Target {
         let taken = match &mut self.dataset.content {
             Content::Table(table) => {
                 let values = self.order.iter().map(|i| Values::bytes(column(*i)));
-                table.append(rows, &values.collect::<Vec<_>>())
+                let values = values.collect::<Vec<_>>();
+                match self.before {
+                    Some(row) => table.insert(row.saturating_add(self.rows), rows, &values),
+                    None => table.append(rows, &values),
+                }
             }
             Content::Array(array) if frame.bare => array.append_bytes(0, rows, column(0)),
             Content::Array(array) => {

@@ -77,6 +77,9 @@ fn open(args: &Append, input: &mut Input) -> Result<(Target, Option<u64>)> {
 }
 
 pub fn run(args: &Append) -> Result<Exit> {
+    if args.before.is_some() {
+        return Err(failure!("{}: --before is for tables", args.path));
+    }
     let packing = Packing { command: "append", from: &args.input, out: &args.path };
     packing::run(&packing, |input| open(args, input))
 }
