@@ -374,6 +374,66 @@ func (a *Array) Commit() error {
 	})
 }
 
+// made opens a view of the array; f must store it in out.
+func (a *Array) made(op string,
+	f func(a *C.holdall_array, out **C.holdall_array, c *call) C.holdall_status) (*Array, error) {
+	var out *C.holdall_array
+	err := a.view(op, func(a *C.holdall_array, c *call) C.holdall_status {
+		status := f(a, (**C.holdall_array)(unsafe.Pointer(&c.out)), c)
+		out = (*C.holdall_array)(c.out)
+		return status
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Array{newHandle(unsafe.Pointer(out), freeArray, a.keep), nil}, nil
+}
+
+// Slice returns count[d] positions of each dimension d from start[d] on, step[d] apart, as a
+// read-only array with its own Close. step may be negative, or nil. While it is open, the array
+// cannot be changed. Errors: ErrRange if a position is outside the array.
+func (a *Array) Slice(start, count []uint64, step []int64) (*Array, error) {
+	ndim := len(a.Shape())
+	if len(start) != ndim || len(count) != ndim || step != nil && len(step) != ndim {
+		return nil, refused("slice", ErrArgument, "start, count and step must have %d values each", ndim)
+	}
+	var steps *C.int64_t
+	if len(step) > 0 {
+		steps = (*C.int64_t)(unsafe.Pointer(&step[0]))
+	}
+	return a.made("slice", func(a *C.holdall_array, out **C.holdall_array, c *call) C.holdall_status {
+		return C.holdall_array_slice(a, numbers(start), numbers(count), steps, out, &c.err)
+	})
+}
+
+// Squeeze returns the array without a dimension of length 1, as Slice does.
+func (a *Array) Squeeze(axis int) (*Array, error) {
+	return a.made("squeeze", func(a *C.holdall_array, out **C.holdall_array, c *call) C.holdall_status {
+		return C.holdall_array_squeeze(a, C.uint32_t(axis), out, &c.err)
+	})
+}
+
+// ExpandDims returns the array with a new dimension of length 1, as Slice does.
+func (a *Array) ExpandDims(axis int) (*Array, error) {
+	return a.made("expand", func(a *C.holdall_array, out **C.holdall_array, c *call) C.holdall_status {
+		return C.holdall_array_expand_dims(a, C.uint32_t(axis), out, &c.err)
+	})
+}
+
+// Checksum returns a checksum of dtype, shape and items, however they are stored.
+func (a *Array) Checksum(kind ChecksumKind) (bytes []byte, err error) {
+	err = a.view("checksum", func(a *C.holdall_array, c *call) C.holdall_status {
+		status := C.holdall_array_checksum(a, C.int32_t(kind), nil, 0, &c.n, &c.err)
+		if status < 0 {
+			return status
+		}
+		bytes = make([]byte, c.n)
+		return C.holdall_array_checksum(a, C.int32_t(kind), start(bytes), C.size_t(len(bytes)), &c.n,
+			&c.err)
+	})
+	return unless(bytes, err)
+}
+
 // Copy copies the array to a new container, which appears complete or not at all. mode is Create or
 // Replace. Dtype and Shape of the spec may be empty, else they must be those of the array.
 func (a *Array) Copy(path string, mode Mode, spec ArraySpec, options ...Option) error {

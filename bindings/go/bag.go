@@ -65,6 +65,26 @@ func (b *Bag) Slice(start, count uint64, step int64) (*Bag, error) {
 	return &Bag{h}, nil
 }
 
+// Copy copies records, in any order, to another bag, with one commit; indices nil: all records.
+// mode is Create, Replace or Append. Errors: ErrRange if an index is past the end.
+func (b *Bag) Copy(indices []uint64, path string, mode Mode, options ...Option) error {
+	at := numbers(indices)
+	if indices == nil {
+		at = nil
+	} else if len(indices) == 0 {
+		at = numbers([]uint64{0}) // nil stands for all records
+	}
+	return withString("copy", path, func(path *C.char) error {
+		_, err := withOptions("copy", options, func(o *C.holdall_options) error {
+			return b.view("copy", func(p unsafe.Pointer, c *call) C.holdall_status {
+				return C.holdall_bag_copy((*C.holdall_bag)(p), at, C.size_t(len(indices)), path,
+					C.holdall_mode(mode), o, &c.err)
+			})
+		})
+		return err
+	})
+}
+
 // Len returns the number of records.
 func (b *Bag) Len() (n uint64) {
 	b.look(func(p unsafe.Pointer) { n = uint64(C.holdall_bag_record_count((*C.holdall_bag)(p))) })

@@ -230,6 +230,34 @@ func (t *Table) ReadPoints(rows []uint64, names []string, dsts ...[]byte) error 
 		})
 }
 
+// Slice returns the count rows start, start+step, ... of some columns, nil: of all, as a read-only
+// table with its own Close. step may be negative. While it is open, the table cannot be changed.
+// Errors: ErrRange if a row is outside the table; ErrArgument if there is no such column.
+func (t *Table) Slice(columns []string, start, count uint64, step int64) (*Table, error) {
+	if err := checked("slice", columns...); err != nil {
+		return nil, err
+	}
+	room := arena{}
+	defer room.free()
+	var names **C.char
+	if columns != nil {
+		names = room.texts(columns)
+	}
+	h, err := t.made("slice", nil, freeTable, nil,
+		func(p unsafe.Pointer, _ *C.holdall_options, c *call) C.holdall_status {
+			table, n := (*C.holdall_table)(p), C.uint32_t(len(columns))
+			if columns == nil {
+				n = C.holdall_table_column_count(table)
+			}
+			return C.holdall_table_slice(table, C.uint64_t(start), C.uint64_t(count), C.int64_t(step), n,
+				names, (**C.holdall_table)(unsafe.Pointer(&c.out)), &c.err)
+		})
+	if err != nil {
+		return nil, err
+	}
+	return &Table{h}, nil
+}
+
 // Copy copies all rows, columns and attributes to a new table, which appears complete or not at
 // all. mode is Create or Replace.
 func (t *Table) Copy(path string, mode Mode, format Format, options ...Option) error {

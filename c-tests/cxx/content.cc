@@ -419,8 +419,41 @@ void followers()
     EXPECT(s.generation() == 1 && s.nbytes() == 4 && s.read<char>(3, 1)[0] == 'd');
 }
 
+void slices()
+{
+    array a = array::create<std::int32_t>(scratch("slices.b2nd"), mode::create, format::b2nd, {4, 5});
+    std::vector<std::int32_t> items(20);
+    std::iota(items.begin(), items.end(), 0);
+    a.write(items);
+    a.commit();
+    const array middle = a.slice({{1, 3}, {0, slice::end, 2}});
+    failure(HOLDALL_E_STATE, [&] { a.commit(); });
+    EXPECT((middle.read<std::int32_t>() == std::vector<std::int32_t>{5, 7, 9, 10, 12, 14}));
+    EXPECT(middle.slice({{1, 2}}).squeeze(0).expand_dims(1).shape()[0] == 3);
+    middle.copy(scratch("slices.blp"), mode::create, format::bloscpack);
+    EXPECT(array(scratch("slices.blp")).checksum(checksum::sha256) == middle.checksum(checksum::sha256));
+
+    table t = table::create(scratch("slices"), mode::create, format::bcolz, {{"id", dtype_of<std::int32_t>()}, {"km", dtype_of<double>()}});
+    t.append(std::vector<std::int32_t>{7, 8, 9}, std::vector<double>{1, 2, 3});
+    t.commit();
+    EXPECT(t.slice(1, 2).column_names().size() == 2);
+    t.slice({"km"}, 2, 2, -1).copy(scratch("slices.blz"), mode::create, format::blz);
+    EXPECT((table(scratch("slices.blz")).read<double>("km") == std::vector<double>{3, 2}));
+
+    bag_writer w(scratch("slices.bagz"));
+    w.append("a");
+    w.append("b");
+    w.commit();
+    const bag b(scratch("slices.bagz"));
+    b.copy(scratch("copies.bag"));
+    b.copy(std::vector<std::uint64_t>{1, 0}, scratch("copies.bag"), mode::append);
+    b.copy(std::vector<std::uint64_t>{}, scratch("copies.bag"), mode::append);
+    EXPECT(bag(scratch("copies.bag")).size() == 4 && bag(scratch("copies.bag")).read(2) == "b");
+}
+
 int main()
 {
+    slices();
     bags();
     streams();
     arrays();

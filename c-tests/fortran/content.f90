@@ -368,6 +368,34 @@ contains
     call a%copy(folder // 'growth2.b2nd', HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, &
         chunk_shape=[3_int64], err=err)
     call failed(err, HOLDALL_E_ARGUMENT, 'chunks of another rank')
+    call slices_of_array(b)
+  end subroutine
+
+  ! Slices, their copies and checksums. The array has the shape [3, 4].
+  subroutine slices_of_array(a)
+    type(holdall_array), intent(in) :: a
+    type(holdall_array) :: s, t
+    type(holdall_error) :: err
+    real(real32) :: whole(3, 4), part(2, 3)
+    character(:), allocatable :: of_s, of_t
+    call a%read(whole)
+    call a%slice([3_int64, 2_int64], [2_int64, 3_int64], s, [-2_int64, 1_int64])
+    call s%read(part)
+    call expect(all(part == whole(3:1:-2, 2:4)), 'a slice of an array')
+    call s%copy(folder // 'slice.b2nd', HOLDALL_CREATE, HOLDALL_FORMAT_B2ND)
+    call t%open(folder // 'slice.b2nd')
+    call s%checksum(HOLDALL_CHECKSUM_SHA256, of_s)
+    call t%checksum(HOLDALL_CHECKSUM_SHA256, of_t)
+    call expect(of_s == of_t .and. len(of_s) == 32, 'a copy of a slice')
+    call s%slice([1_int64, 2_int64], [1_int64, 2_int64], t)
+    call t%squeeze(1, s)
+    call expect(all(s%shape() == [2]), 'squeezed')
+    call s%expand_dims(2, t)
+    call expect(all(t%shape() == [2, 1]), 'expanded')
+    call a%slice([1_int64], [1_int64], t, err=err)
+    call failed(err, HOLDALL_E_ARGUMENT, 'a slice of another rank')
+    call t%squeeze(1, s, err)
+    call expect(err%status /= 0, 'no array to squeeze')
   end subroutine
 
   ! Arguments that are not variables: expressions, constructors, results of functions.
@@ -504,7 +532,7 @@ contains
 
   subroutine bags()
     type(holdall_bag_writer) :: w
-    type(holdall_bag) :: b, half
+    type(holdall_bag) :: b, half, copy
     type(holdall_records) :: some
     type(holdall_bag_stream) :: s
     type(holdall_bag_index) :: keys
@@ -543,6 +571,11 @@ contains
     call expect(some%count() == 2 .and. some%record(1_int64) == ' 998xx' &
         .and. some%record(3_int64) == '' .and. &
         some%damaged_count() == 0, 'a slice')
+    call half%copy(folder // 'half.bag', HOLDALL_CREATE)
+    call half%copy(folder // 'half.bag', HOLDALL_APPEND, indices=[2_int64, 500_int64])
+    call copy%open(folder // 'half.bag')
+    call copy%read(501_int64, record)
+    call expect(copy%record_count() == 502 .and. record == ' 998xx', 'a copy of records')
     call s%open(half)
     i = 0
     do while (s%next(record, err))
@@ -731,6 +764,13 @@ contains
     call expect(value == '"1"', 'an attribute of a column')
     call t%column(4, column, err)
     call failed(err, HOLDALL_E_ARGUMENT, 'no column 4')
+    call t%slice(3_int64, 2_int64, copy, -2_int64)
+    call copy%get_info(info)
+    call expect(info%row_count == 2 .and. info%column_count == 3, 'a slice of a table')
+    call t%slice(1_int64, 2_int64, copy, columns=[t%column_name(2)])
+    call copy%get_info(info)
+    call expect(info%row_count == 2 .and. info%column_count == 1, 'a slice of a column')
+    call copy%close()
     call t%copy(folder // 'copy.blz', HOLDALL_CREATE, HOLDALL_FORMAT_BLZ)
     call copy%open(folder // 'copy.blz')
     call copy%get_info(info)

@@ -2,10 +2,13 @@
 #ifndef HOLDALL_ARRAY_HPP
 #define HOLDALL_ARRAY_HPP
 
+#include "checks.hpp"
 #include "items.hpp"
 #include "options.hpp"
 
 namespace holdall {
+
+class array;
 
 // A read-only, non-owning view of an array: of a column of a table, or of an array.
 class array_view {
@@ -99,6 +102,19 @@ public:
     }
     std::vector<std::string> attrs() const { return detail::names(get(), holdall_array_attr_count(get()), holdall_array_attr_name); }
     std::optional<std::string> attr(const std::string &name) const { return detail::named(holdall_array_attr_get, get(), name); }
+
+    // Returns a checksum of dtype, shape and items, however they are stored.
+    checksum_bytes checksum(holdall::checksum kind) const
+    {
+        return detail::sized<checksum_bytes>(holdall_array_checksum, get(), static_cast<std::int32_t>(kind));
+    }
+    // Returns a box as a read-only array that shares the files. While it is open, the array cannot
+    // be changed.
+    array slice(const box &where) const;
+    // Returns the array without dimension axis, whose length must be 1, as slice() does.
+    array squeeze(std::uint32_t axis) const;
+    // Returns the array with a new dimension axis of length 1, as slice() does.
+    array expand_dims(std::uint32_t axis) const;
 
     // Copies the array to a new container; chunk_shape and block_shape as for array::create().
     // Returns false if corrupt data were skipped, which are zeros in the copy.
@@ -340,6 +356,31 @@ private:
     holdall_array *own_ = nullptr;
     std::shared_ptr<detail::callback> callback_;
 };
+
+inline array array_view::slice(const box &where) const
+{
+    const detail::cut cut(where, *this);
+    std::int64_t step[HOLDALL_MAX_NDIM];
+    for (std::uint32_t d = 0; d < ndim(); d++)
+        step[d] = static_cast<std::int64_t>(std::min(cut.step[d], static_cast<std::uint64_t>(INT64_MAX)));
+    holdall_array *out = nullptr;
+    detail::call(holdall_array_slice, get(), cut.start, cut.count, step, &out);
+    return array(out);
+}
+
+inline array array_view::squeeze(std::uint32_t axis) const
+{
+    holdall_array *out = nullptr;
+    detail::call(holdall_array_squeeze, get(), axis, &out);
+    return array(out);
+}
+
+inline array array_view::expand_dims(std::uint32_t axis) const
+{
+    holdall_array *out = nullptr;
+    detail::call(holdall_array_expand_dims, get(), axis, &out);
+    return array(out);
+}
 
 } // namespace holdall
 

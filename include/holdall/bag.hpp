@@ -110,6 +110,21 @@ public:
         return out;
     }
 
+    // Copies all records to another bag, with one commit. Returns false if corrupt records were
+    // skipped, which are empty in the copy.
+    bool copy(const location &at, mode how = mode::create, const options &options = {}) const
+    {
+        return detail::call_for(options.callback().get(), holdall_bag_copy, get(), nullptr, std::size_t{0}, at.path(),
+                                static_cast<holdall_mode>(how), options.get()) == HOLDALL_OK;
+    }
+    // Copies records, in any order, as copy() does.
+    bool copy(dims indices, const location &at, mode how = mode::create, const options &options = {}) const
+    {
+        static const std::uint64_t none = 0; // NULL stands for all records
+        return detail::call_for(options.callback().get(), holdall_bag_copy, get(), indices.empty() ? &none : indices.data(), indices.size(),
+                                at.path(), static_cast<holdall_mode>(how), options.get()) == HOLDALL_OK;
+    }
+
     // Returns record i. Sets *intact, if given, to false if the record is corrupt and was skipped;
     // the result is then empty.
     std::string read(std::uint64_t i, bool *intact = nullptr) const

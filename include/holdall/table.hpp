@@ -85,6 +85,25 @@ public:
         const buffers to(*this, names, dsts...);
         return call(holdall_table_read_points, get(), rows.data(), rows.size(), to.count, to.names, to.dsts, to.sizes) == HOLDALL_OK;
     }
+    // Returns rows as a read-only table that shares the files, with all columns. While it is open,
+    // the table cannot be changed.
+    table slice(std::uint64_t start, std::uint64_t count, std::int64_t step = 1) const
+    {
+        table out(from());
+        call(holdall_table_slice, get(), start, count, step, column_count(), nullptr, out.put());
+        return out;
+    }
+    // Returns rows of some columns, in this order.
+    table slice(const std::vector<std::string> &columns, std::uint64_t start, std::uint64_t count, std::int64_t step = 1) const
+    {
+        std::vector<const char *> names;
+        for (const std::string &name : columns)
+            names.push_back(name.c_str());
+        names.push_back(nullptr); // data() of an empty vector may be null, which stands for all columns
+        table out(from());
+        call(holdall_table_slice, get(), start, count, step, static_cast<std::uint32_t>(columns.size()), names.data(), out.put());
+        return out;
+    }
     // Copies the table to a new one. Returns false if corrupt data were skipped, which are zeros in
     // the copy.
     bool copy(const location &at, mode how, format f, const options &options = {}) const

@@ -21,8 +21,8 @@ an `ArgumentError`.
 module Holdall
 
 export Bag, BagWriter, BagIndex, BagStream, ChunkedArray, HoldallError, MemoryFiles, Schunk, Storage, Table
-export attr, commit, copy_to, create_array, create_schunk, create_table, eachchunk, generation
-export identify, info, read_rows, refresh!, repair, set_attr!, verify
+export attr, checksum, commit, copy_to, create_array, create_schunk, create_table, eachchunk, generation
+export identify, info, read_rows, refresh!, repair, set_attr!, slice, verify
 
 # The name for the system's loader. ENV["HOLDALL_LIB"], read when the package is compiled, is the
 # path to use instead.

@@ -190,6 +190,36 @@ attr(a::ChunkedArray, name) = value(holdall_array_attr_get, a.handle, name)
 set_attr!(a::ChunkedArray, name, bytes) = (check(holdall_array_attr_set, a.handle, name, room(Vector{UInt8}(bytes)), length(bytes)); a)
 
 """
+    slice(a, indices...)
+
+Returns a box of an open array, as an array that shares its files and is read only. The indices are
+ranges, colons, and integers, which remove a dimension. It reads nothing. While it is open, the array
+cannot be changed. `copy_to(slice(a, 1:10, :), path)` copies a box.
+"""
+function slice(a::ChunkedArray{T,N}, indices::Vararg{Union{Integer,Colon,AbstractRange{<:Integer}},N}) where {T,N}
+    chosen = to_indices(a, indices)
+    checkbounds(a, chosen...)
+    lists = reverse(map(i -> i isa Integer ? (i:i) : i, chosen))
+    by = Int64[length(i) > 1 ? step(i) : 1 for i in lists]
+    handle = viewed(holdall_array_slice, a.handle, room(starts(lists)), room(counts(lists)), room(by))
+    for axis in reverse(findall(i -> i isa Integer, reverse(chosen)))
+        handle = viewed(holdall_array_squeeze, handle, axis - 1)
+    end
+    return chunked(handle)
+end
+
+viewed(f, arguments...) = opened(f, holdall_array, holdall_array_close, arguments...)
+
+"""
+    checksum(x; kind = :sha256)
+
+Returns a checksum, as bytes, of dtype, shape and items of an array, or of the records of a bag,
+however they are stored.
+"""
+checksum(a::ChunkedArray; kind = :sha256) = sized(holdall_array_checksum, a.handle, constant("CHECKSUM_", kind))
+checksum(b::Bag; kind = :sha256) = sized(holdall_bag_checksum, b.handle, constant("CHECKSUM_", kind))
+
+"""
     copy_to(a, path; format = :b2nd, chunk_shape = nothing, block_shape = nothing, mode = :x, options...)
 
 Copies the array, as this object sees it, to a new container, which is complete or absent. The

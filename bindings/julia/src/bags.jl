@@ -43,6 +43,21 @@ end
 
 Base.getindex(b::Bag, mask::AbstractVector{Bool}) = (@boundscheck checkbounds(b, mask); b[findall(mask)])
 
+"""
+    copy_to(bag, path, indices = nothing; mode = :x, options...)
+
+Copies all records, or those at `indices` in any order, to another bag, with one commit. `mode` is
+that of `BagWriter`.
+"""
+function copy_to(b::Bag, path, indices = nothing; mode = :x, options...)
+    at = indices === nothing ? C_NULL : room(UInt64[i - 1 for i in indices])
+    n = indices === nothing ? 0 : length(indices)
+    with_options(options) do o
+        warn_damaged(check(holdall_bag_copy, b.handle, at, n, path, mode_of(mode), o))
+    end
+    return nothing
+end
+
 "Returns a batch of records, copied from the memory of the library."
 function records(f, arguments...)
     batch = opened(f, holdall_records, holdall_records_free, arguments...)

@@ -173,6 +173,19 @@ function set_attr!(t::Table, column::Union{Symbol,AbstractString}, name, bytes)
 end
 
 """
+    slice(table, rows, names = keys(table))
+
+Returns rows, a range or a colon, of some columns, as a table that shares the files and is read only.
+While it is open, the table cannot be changed.
+"""
+function slice(t::Table, rows::Union{Colon,AbstractRange{<:Integer}}, names = keys(t))
+    rows = rows isa Colon ? (1:length(t)) : rows
+    start, by = isempty(rows) ? 0 : first(rows) - 1, length(rows) > 1 ? step(rows) : 1
+    names = [String(name) for name in names]
+    return Table(opened(holdall_table_slice, holdall_table, holdall_table_close, t.handle, start, length(rows), by, length(names), names))
+end
+
+"""
     copy_to(table, path; format = :bcolz, mode = :x, options...)
 
 Copies all rows, columns and attributes to a new table, which is complete or absent. The parameters

@@ -60,6 +60,26 @@ mktempdir() do folder
         copy_to(t, joinpath(folder, "copy"); format = :blz_rfc)
         @test info(Table(joinpath(folder, "copy"))).row_count == 2
     end
+    @testset "slices" begin
+        items = reshape(collect(1.0:24.0), 4, 6)
+        a = create_array(joinpath(folder, "whole.b2nd"), Float64, size(items))
+        a[:, :] = items
+        commit(a)
+        part = slice(a, 4:-2:1, 2:6)
+        @test Array(part) == items[4:-2:1, 2:6]
+        @test Array(slice(a, 3, :)) == items[3, :]
+        copy_to(part, joinpath(folder, "part.blp"); format = :bloscpack)
+        @test checksum(ChunkedArray(joinpath(folder, "part.blp"))) == checksum(part)
+        @test_throws HoldallError commit(a)
+        t = create_table(joinpath(folder, "whole"), (a = Int32, b = Float64))
+        append!(t, (a = [1, 2, 3], b = [1.5, 2.5, 3.5]))
+        commit(t)
+        copy_to(slice(t, 3:-2:1, [:b]), joinpath(folder, "part"))
+        @test Array(Table(joinpath(folder, "part"))[:b]) == [3.5, 1.5]
+        bag = Bag(joinpath(folder, "a.bagz"))
+        copy_to(bag, joinpath(folder, "part.bag"), [4, 1])
+        @test String.(collect(Bag(joinpath(folder, "part.bag")))) == ["four", "one"]
+    end
     @testset "superchunks" begin
         s = create_schunk(joinpath(folder, "s"), 8)
         append!(s, UInt8.(1:100))

@@ -393,6 +393,65 @@ class Array(Container):
         """Makes all changes durable and visible, content and shape together."""
         self._commit("array_commit")
 
+    def slice(self, key):
+        """Returns a box as a read-only array that shares the files, and reads nothing.
+
+        key: integers and slices, as array[key] takes them, such as numpy.s_[2:5, ::-1]. A slice
+        can be read and copied as any array. While it is open, the array cannot be changed.
+
+        Raises IndexError or TypeError as array[key] does, TypeError for lists and masks.
+        """
+        with self._lock:
+            box = _selection.of(key, self.shape)
+            if box.kind != "box":
+                raise TypeError("a slice of an array takes integers and slices")
+            starts, steps = [], []
+            for start, count, step, back in zip(box.start, box.count, box.step, box.backwards):
+                starts.append(start + (count - 1) * step if back and count else start)
+                steps.append(-step if back else step)
+            made = self._viewed(
+                "array_slice", numbers(starts), numbers(box.count), numbers(steps, I64)
+            )
+        return made._reshaped(box.shape)
+
+    def squeeze(self, axis):
+        """Returns the array without an axis of length 1, as slice() does."""
+        return self._viewed("array_squeeze", axis)
+
+    def expand_dims(self, axis):
+        """Returns the array with a new axis of length 1, as slice() does."""
+        return self._viewed("array_expand_dims", axis)
+
+    def _viewed(self, name, *arguments):
+        out = c.c_void_p()
+        with self._lock:
+            owned = self._p
+            self._call(name, *arguments, c.byref(out))
+            made = Array.__new__(Array)
+            made._take(out.value, owned.keep)
+        return made
+
+    def _reshaped(self, shape):
+        """Returns the array with other dimensions of length 1."""
+        made, axis = self, 0
+        for n in shape:
+            while axis < made.ndim and made.shape[axis] == 1 != n:
+                made = made.squeeze(axis)
+            if axis == made.ndim or made.shape[axis] != n:
+                made = made.expand_dims(axis)
+            axis += 1
+        while made.ndim > axis:
+            made = made.squeeze(axis)
+        return made
+
+    def compute_checksum(self, kind="sha256"):
+        """Returns a checksum, as bytes, of dtype, shape and items, however they are stored.
+
+        kind: the name of the checksum.
+        """
+        with self._lock:
+            return sized(self._p, "array_checksum", number("CHECKSUM_", kind))
+
     def copy(self, name, format="b2nd", chunk_shape=None, block_shape=None, mode="x", **options):
         """Copies the array, as this object sees it, to a new container.
 

@@ -16,6 +16,7 @@ from ._call import (
     Container,
     Function,
     Handle,
+    Options,
     Owned,
     call,
     lib,
@@ -117,6 +118,18 @@ class Bag(Container, collections.abc.Sequence):
         made = type(self).__new__(type(self))
         made._take(out.value, owned.keep)
         return made
+
+    def copy(self, name, indices=None, mode="x", **options):
+        """Copies records to another bag, with one commit.
+
+        name, mode, options: as for BagWriter(). indices: indices of records, in any order; None:
+        all records. Raises RangeError if an index is past the end.
+        """
+        chosen = (None, 0) if indices is None else (numbers(indices), len(indices))
+        with Options(options) as o:
+            path = o.path(target_of(name))
+            status = o.call(self._call, "bag_copy", *chosen, path, mode_of(mode), o.handle)
+            warn_damaged(status)
 
     def read(self, start=0, count=None):
         """Reads consecutive records from record `start` on, as Records.

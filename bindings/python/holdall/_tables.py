@@ -242,6 +242,27 @@ class Table(Container):
         """Makes all changes durable and visible, all or none: rows, columns, attributes."""
         self._commit("table_commit")
 
+    def slice(self, rows=slice(None), columns=None):
+        """Returns rows of some columns as a read-only table that shares the files.
+
+        rows: a slice, such as slice(10, 20). columns: names of columns, None: all. A slice can be
+        read and copied as any table. While it is open, the table cannot be changed.
+
+        Raises KeyError if there is no such column.
+        """
+        names = self.names if columns is None else [self[name].name for name in columns]
+        out = c.c_void_p()
+        with self._lock:
+            chosen = range(len(self))[rows]
+            start = chosen.start if chosen else 0
+            step = chosen.step if len(chosen) > 1 else 1
+            owned = self._p
+            arguments = start, len(chosen), step, len(names), strings(names)
+            self._call("table_slice", *arguments, c.byref(out))
+            made = Table.__new__(Table)
+            made._take(out.value, owned.keep)
+        return made
+
     def copy(self, name, format="bcolz", mode="x", **options):
         """Copies all rows, columns and attributes to a new table, which is complete or absent.
 
