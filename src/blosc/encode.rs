@@ -29,10 +29,11 @@ pub fn encode(params: &Params, src: &[u8], dst: &mut Vec<u8>, threads: usize) ->
 }
 
 /// Returns a chunk of `n` bytes of content with equal items, or zeros without `item`. Returns
-/// `None` if the header cannot represent the item.
+/// `None` if the header cannot represent the item, or if the content ends within an item: c-blosc2
+/// refuses such a chunk.
 pub fn encode_filled(params: &Params, item: Option<&[u8]>, n: usize) -> Result<Option<Vec<u8>>> {
     let mut header = BlockEncoder::make(params, n)?.header;
-    if item.is_some_and(|item| item.len() != header.typesize || !n.is_multiple_of(item.len())) {
+    if item.is_some_and(|item| item.len() != header.typesize) || !header.has_whole_items() {
         return Ok(None);
     }
     header.flags &= !COPIED;
@@ -371,8 +372,9 @@ impl BlockEncoder {
         let mut header = self.header;
         header.cbytes = dst.len() - begin;
         let streams: usize = (0..header.blocks()).map(|i| header.streams(i)).sum();
-        if header.extended() && header.cbytes == self.header_and_table_len() + 4 * streams {
-            // only runs of zeros take four bytes, so all content is zero
+        // only runs of zeros take four bytes
+        let is_zeros = header.cbytes == self.header_and_table_len() + 4 * streams;
+        if is_zeros && header.extended() && header.has_whole_items() {
             header.more_flags |= 1 << 4;
             header.cbytes = header.len();
             dst.truncate(begin + header.len());

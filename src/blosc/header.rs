@@ -400,6 +400,11 @@ impl Header {
         Pipeline::from_slots(self.filters, self.filters_meta)
     }
 
+    /// Returns whether the content ends with an item, which chunks of one value must.
+    pub fn has_whole_items(&self) -> bool {
+        self.nbytes.is_multiple_of(self.typesize)
+    }
+
     /// Returns the number of blocks.
     pub fn blocks(&self) -> usize {
         self.nbytes.div_ceil(self.blocksize)

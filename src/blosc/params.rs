@@ -209,7 +209,7 @@ impl Params {
         if self.codec == Codec::Snappy {
             return Err(fail!(Argument, "c-blosc2 does not support Snappy"));
         }
-        let mut delta = false;
+        let (mut delta, mut only_truncation) = (false, true);
         for f in self.filters.iter() {
             match f {
                 Filter::Truncate { .. } if delta => {
@@ -222,8 +222,15 @@ impl Params {
                 Filter::Truncate { bits } => {
                     filter::truncate(bits, self.stored_typesize(), &[], &mut [])?
                 }
-                Filter::Delta => delta = true,
-                _ => {}
+                // c-blosc2 reads other content otherwise: its reference is the decoded first block
+                Filter::Delta if !only_truncation => {
+                    return Err(fail!(
+                        Argument,
+                        "the delta filter must be the first filter apart from truncation, and occur once"
+                    ));
+                }
+                Filter::Delta => (delta, only_truncation) = (true, false),
+                _ => only_truncation = false,
             }
         }
         Ok(())

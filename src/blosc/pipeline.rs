@@ -121,6 +121,10 @@ impl Pipeline {
         for (slot, (id, meta)) in p.0.iter_mut().zip(ids.into_iter().zip(metas)) {
             *slot = Filter::from_id(id, meta)?;
         }
+        // the reference of the second one is not stored: no library restores the content
+        if p.iter().filter(|filter| *filter == Filter::Delta).count() > 1 {
+            return Err(fail!(Codec, "the delta filter occurs more than once"));
+        }
         Ok(p)
     }
 }

@@ -49,8 +49,8 @@ fn pipelines(target: Target, typesize: usize) -> Vec<Pipeline> {
         all.push(vec![Filter::Delta, group(0)]);
         all.push(vec![group(0), Filter::ByteDelta { runs: 0 }]);
         all.push(vec![
-            group(3),
             Filter::Delta,
+            group(3),
             Filter::ByteDelta { runs: 5 },
             Filter::Bitshuffle,
         ]);
@@ -333,7 +333,7 @@ fn a_chunk_of_zeros_is_only_a_header() {
                 ..Params::new(Target::Blosc2, codec, 5, 8)
             };
             let mut chunk = Vec::new();
-            encode(&p, &[0; 300_001], &mut chunk, 2).unwrap();
+            encode(&p, &[0; 300_000], &mut chunk, 2).unwrap();
             assert_eq!(
                 (
                     chunk.len(),
@@ -456,6 +456,8 @@ fn invalid_parameters_are_errors() {
         (&[Filter::Truncate { bits: 10 }][..], 2),
         (&[Filter::Truncate { bits: 60 }], 8),
         (&[Filter::Delta, Filter::Truncate { bits: 10 }], 4),
+        (&[Filter::Shuffle { group: 0 }, Filter::Delta], 4),
+        (&[Filter::Delta, Filter::Delta], 4),
     ] {
         let p = Params {
             filters: filters(f),
@@ -468,6 +470,19 @@ fn invalid_parameters_are_errors() {
             Status::Argument,
             "{f:?}"
         );
+    }
+}
+
+/// c-blosc2 refuses a chunk of one value whose content ends within an item.
+#[test]
+fn zeros_that_end_within_an_item_are_blocks() {
+    let p = Params::new(Target::Blosc2, Codec::Lz4, 5, 4);
+    for (n, content) in [(1000, Content::Zeros), (1001, Content::Blocks)] {
+        let mut chunk = Vec::new();
+        encode(&p, &vec![0; n], &mut chunk, 1).unwrap();
+        assert_eq!(Header::parse(&chunk).unwrap().content(), Ok(content));
+        let filled = encode_filled(&p, None, n).unwrap();
+        assert_eq!(filled.is_some(), content == Content::Zeros);
     }
 }
 

@@ -56,6 +56,10 @@ impl FrameReader {
             Encoded::Stored(bytes) => bytes,
             // the length of a variable-length chunk is only in the chunk itself
             Encoded::Fill(fill) if layout.starts.is_some() => self.filled(&fill, n)?,
+            // c-blosc2 refuses chunks of one value that end within an item
+            Encoded::Fill(fill) if !n.is_multiple_of(layout.header.typesize as usize) => {
+                self.filled(&fill, n)?
+            }
             Encoded::Fill(Fill::Zeros) => return Ok(StoredForm::Slot(IndexSlot::Zeros)),
             Encoded::Fill(Fill::Item(item)) if is_nan(&item, layout.header.typesize) => {
                 return Ok(StoredForm::Slot(IndexSlot::Nan));
