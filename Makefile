@@ -11,7 +11,7 @@ JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 # Parts of `check`; by default all that need no network and no further tools.
 PART ?=
 # Rigs of `check-long`, and their sizes.
-RIG ?= disk seeds crashes beside kills flips calls soak valgrind reproducible abi miri
+RIG ?= disk seeds crashes beside kills flips peers calls soak valgrind reproducible abi miri
 STATES ?= 25
 SEEDS ?= 10000
 CRASHES ?= 2000
@@ -20,6 +20,7 @@ KILLS ?= 100
 FLIPS ?= 300
 TIMES ?= 100
 SECONDS ?= 60
+CASES ?= 1000000
 # Seconds of `fuzz`.
 TIME ?= 600
 # Parts of `bench`, or two versions to compare.
@@ -68,6 +69,7 @@ help:
 	@echo 'make check-long  the rigs at length, or RIG="...": $(RIG); further: tsan site;'
 	@echo '                 STATES=$(STATES) SEEDS=$(SEEDS) CRASHES=$(CRASHES) COMMITS=$(COMMITS)'
 	@echo '                 KILLS=$(KILLS) FLIPS=$(FLIPS) TIMES=$(TIMES) SECONDS=$(SECONDS)'
+	@echo '                 CASES=$(CASES)'
 	@echo 'make fuzz        every fuzzer, TIME=$(TIME) seconds in sum; needs nightly Rust'
 	@echo 'make bench       compares with other libraries: PARTS="$(PARTS)";'
 	@echo '                 or two versions of holdall, each a file or a revision: OLD=main NEW=...'
@@ -118,6 +120,7 @@ check-long: export HOLDALL_KILLS := $(KILLS)
 check-long: export HOLDALL_FLIPS := $(FLIPS)
 check-long: export HOLDALL_TIMES := $(TIMES)
 check-long: export HOLDALL_SECONDS := $(SECONDS)
+check-long: export HOLDALL_CASES := $(CASES)
 check-long:
 	@sh cmake/need.sh @check
 	@set -e; for rig in $(RIG); do sh tests/run/rig.sh $$rig; done

@@ -86,6 +86,10 @@ site) # installs Chromium, and axe from npm
     "$DOCS_VENV/bin/python" tests/docs/browser.py target/docs \
         target/site/node_modules/axe-core/axe.min.js target/site/screenshots
     ;;
+peers) # $HOLDALL_CASES random cases of each kind
+    echo '== Differential tests'
+    "$CARGO" run --locked --release --package holdall-peers -- "${HOLDALL_CASES:?}"
+    ;;
 tsan) # builds the standard library of Rust
     echo '== Threads, under the thread sanitizer'
     sh c-tests/tsan.sh target/tsan
