@@ -192,6 +192,23 @@ class Slices(Arrays):
                 self.good("sum", "raw.blp").split()[0],
             )
 
+    def test_slices_are_converted(self):
+        grid = Grid.numbered([4, 5, 6])
+        for to, name in self.FORMATS:
+            self.make(grid, to, name)
+            for part in ["1:3,::-2,-1", "...,2:4", "2", "3:3", "::-1"]:
+                shape, data = grid.cut(part)
+                for ending in ["npy", "b2nd", "blp", "bcolz"]:
+                    out = f"part.{ending}"
+                    self.good("convert", "-q", "--force", "--slice", part, name, out)
+                    if ending == "npy":
+                        self.assertTrue(self.read(out).endswith(data), (name, part))
+                        continue
+                    self.assertEqual(self.good("cat", "--to", "raw", out), data, (name, part, out))
+                    self.assertEqual(self.info(out)["shape"], list(shape))
+        self.assertIn("8", self.fails("convert", "--slice", "8", "a.b2nd", "no.b2nd")[0])
+        self.assertFalse(os.path.exists(self.path("no.b2nd")))
+
     def test_arrays_are_printed_as_rows(self):
         grid = Grid.numbered([9, 4])
         for to, name in self.FORMATS:

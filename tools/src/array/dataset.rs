@@ -1,7 +1,9 @@
 //! Open datasets: arrays and tables, in folders, in frames or in Bloscpack files.
 
 use super::attributes;
+use super::selection::Selection;
 use crate::cli::groups::FrameInput;
+use crate::cli::slice::Picks;
 use crate::failure::{Result, library};
 use crate::file_name::FileName;
 use crate::superchunk::source::Damage;
@@ -95,6 +97,23 @@ impl Dataset {
             format: array.format(),
             content: Content::Array(array),
         }
+    }
+
+    /// Restricts the content to what a slice selects.
+    pub fn slice(&mut self, picks: &Picks) -> Result {
+        let path = &self.path;
+        self.content = match &self.content {
+            Content::Array(array) => {
+                Content::Array(Selection::of(Some(picks), array, path)?.view(array, path)?)
+            }
+            Content::Table(table) => {
+                let slice = Picks::plain(Some(picks), "a table")?.unwrap_or_default();
+                let span = slice.resolve(table.rows());
+                let view = table.strided(span.start, span.step, span.count);
+                Content::Table(view.map_err(library(path))?)
+            }
+        };
+        Ok(())
     }
 
     pub fn array(&self) -> Option<&Array> {

@@ -84,6 +84,26 @@ impl Selection {
         remaining.map(|d| d.count).collect()
     }
 
+    /// The selection as an array that shares the files.
+    pub fn view(&self, array: &Array, path: &FileName) -> Result<Array> {
+        let steps = self.dimensions.iter().map(|d| match d.backwards {
+            true => -(d.step as i64),
+            false => d.step as i64,
+        });
+        let first = |d: &Dimension| match d.backwards {
+            true => d.start + (d.count - 1) * d.step,
+            false => d.start,
+        };
+        let starts: Vec<u64> = self.dimensions.iter().map(first).collect();
+        let counts: Vec<u64> = self.dimensions.iter().map(|d| d.count).collect();
+        let mut view =
+            array.strided(&starts, &steps.collect::<Vec<_>>(), &counts).map_err(library(path))?;
+        for (d, _) in self.dimensions.iter().enumerate().rev().filter(|(_, d)| d.dropped) {
+            view = view.squeeze(d).map_err(library(path))?;
+        }
+        Ok(view)
+    }
+
     /// The parts of the selection, in C order of the items, or in Fortran order.
     pub fn parts(&self, fortran: bool) -> Parts<'_> {
         let ndim = self.dimensions.len();

@@ -199,10 +199,10 @@ pub struct Convert {
     #[arg(long, value_name = "I,J,..", value_parser = values::numbers, allow_hyphen_values = true,
         help_heading = groups::BAGS)]
     pub records: Option<groups::Numbers>,
-    /// Only this slice of the records, as in Python
+    /// Only this slice of records, rows or items, as in Python; of an array with a part per
+    /// dimension: 10:20,:,5
     #[arg(long, value_name = "A:B:C", value_parser = slice::Picks::parse,
-        allow_hyphen_values = true,
-        help_heading = groups::BAGS)]
+        allow_hyphen_values = true)]
     pub slice: Option<slice::Picks>,
     #[command(flatten)]
     pub encoding: Encoding,

@@ -77,15 +77,17 @@ impl Conversion<'_> {
     }
 
     /// Refuses options that are not for what IN is and OUT becomes.
-    fn check_options(&self, to: DataFormat, is_table: bool) -> Result {
+    fn check_options(&self, to: DataFormat, dataset: Option<&Dataset>) -> Result {
+        let is_table = dataset.is_some_and(|dataset| dataset.table().is_some());
         let has_text = matches!(self.from, Some(DataFormat::Csv | DataFormat::Jsonl));
         let has_rows = is_table || has_text;
         let is_csv = self.from == Some(DataFormat::Csv) || to == DataFormat::Csv;
         let is_raw = self.from == Some(DataFormat::Raw);
         let is_frame = format_of(to).is_some_and(detect::is_frame);
         let is_grid = matches!(to, DataFormat::B2nd | DataFormat::Caterva);
-        let groups: [(bool, &[&str], &str); 10] = [
-            (false, &["slice", "records"], "bags; cat -o writes a part of an array or a table"),
+        let groups: [(bool, &[&str], &str); 11] = [
+            (false, &["records"], "bags; --slice and --rows take a part of an array or a table"),
+            (dataset.is_some(), &["slice"], "bags, arrays and tables"),
             (has_rows, &["columns"], "tables, CSV, JSON lines and Arrow"),
             (has_rows, &["rows"], "tables, CSV and JSON lines"),
             (has_text, &["dtypes"], "CSV and JSON lines; other files have their types"),
@@ -194,12 +196,15 @@ impl Conversion<'_> {
     fn run(mut self) -> Result<Exit> {
         let (args, input, out) = (self.args, self.input, self.out);
         self.find_from()?;
-        let dataset = self.dataset()?;
+        let mut dataset = self.dataset()?;
         let is_table = dataset.as_ref().is_some_and(|(dataset, _)| dataset.table().is_some());
         let has_rows = matches!(self.from, Some(DataFormat::Csv | DataFormat::Jsonl));
         let to = target(args, out, is_table || has_rows);
         self.check(to, is_table)?;
-        self.check_options(to, is_table)?;
+        self.check_options(to, dataset.as_ref().map(|(dataset, _)| dataset))?;
+        if let (Some((dataset, _)), Some(picks)) = (&mut dataset, &args.slice) {
+            dataset.slice(picks)?;
+        }
         match (dataset, self.from) {
             (Some((dataset, mut damage)), _) => {
                 array::files::refuse_unknown(&dataset)?;
