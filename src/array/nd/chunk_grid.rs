@@ -1,7 +1,7 @@
 //! Grid of chunks and blocks: maps item indices to chunks, blocks and offsets.
 //!
-//! Chunks are in C order in the grid of the array, blocks in C order in their chunk, items in C
-//! order in their block. Chunks and blocks at the edges have the full length; what lies outside the
+//! Chunks are in C order in the grid of the array. Blocks in their chunk and items in their block
+//! are in C order, or in Fortran order if [`ChunkGrid::with_order`] says so. Chunks and blocks at the edges have the full length; what lies outside the
 //! array or the chunk is padding. A block may be longer than its chunk, which then has one block
 //! along that dimension.
 //!
@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 use super::super::selection::MAX_NDIM;
+use crate::dtype::numpy_meta::Order;
 use crate::error::{Result, fail};
 use std::ops::Range;
 
@@ -76,6 +77,8 @@ pub struct ChunkGrid {
     block_bytes: usize,
     chunk_bytes: usize,
     memory_limit: u64,
+    /// Order of the blocks in a chunk, and of the items in a block.
+    order: Order,
     /// A change failed and could not be rolled back.
     pub(super) broken: bool,
 }
@@ -164,8 +167,35 @@ impl ChunkGrid {
             block_bytes,
             chunk_bytes,
             memory_limit,
+            order: Order::C,
             broken: false,
         })
+    }
+
+    /// Returns the grid with blocks and items in this order within a chunk.
+    pub fn with_order(self, order: Order) -> ChunkGrid {
+        ChunkGrid { order, ..self }
+    }
+
+    /// Returns the order of the blocks in a chunk, and of the items in a block.
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
+    /// Returns the number of a position within a chunk or block. The parts are a length and a
+    /// position per dimension.
+    pub fn number_in_order(&self, parts: impl Iterator<Item = (u64, u64)>) -> u64 {
+        match self.order {
+            Order::C => parts.fold(0, |number, (len, at)| number * len + at),
+            Order::Fortran => {
+                let mut stride = 1;
+                parts.fold(0, |number, (len, at)| {
+                    let number = number + at * stride;
+                    stride *= len;
+                    number
+                })
+            }
+        }
     }
 
     /// Returns the grid with another shape of the array.
@@ -255,6 +285,7 @@ impl ChunkGrid {
     /// Returns the location of the item with these indices; `None` if an index is out of range.
     pub fn locate(&self, index: impl Iterator<Item = u64>) -> Option<ItemLocation> {
         let (mut chunk, mut block, mut at) = (0, 0, 0);
+        let (mut blocks, mut items) = (1, 1);
         let (mut last, mut padded) = (true, false);
         for (dim, i) in self.dims.iter().zip(index) {
             if i >= dim.len {
@@ -263,8 +294,14 @@ impl ChunkGrid {
             let (c, within) = (i / dim.chunk, i % dim.chunk);
             let in_block = within % dim.block;
             chunk = chunk * dim.chunks() + c;
-            block = block * dim.blocks() + within / dim.block;
-            at = at * dim.block + in_block;
+            if self.order == Order::C {
+                block = block * dim.blocks() + within / dim.block;
+                at = at * dim.block + in_block;
+            } else {
+                block += within / dim.block * blocks;
+                at += in_block * items;
+                (blocks, items) = (blocks * dim.blocks(), items * dim.block);
+            }
             if last {
                 let ends = in_block + 1 == dim.block;
                 last = ends || i + 1 == dim.len || within + 1 == dim.chunk;
@@ -286,15 +323,12 @@ impl ChunkGrid {
         let coordinates = self
             .coordinates(chunk, Dim::chunks)
             .into_iter()
-            .zip(self.coordinates(block as u64, Dim::blocks));
-        let last = self
-            .dims
-            .iter()
-            .zip(coordinates)
-            .fold(0, |at, (dim, (chunk, block))| {
-                let (low, high) = dim.of_block(chunk, block);
-                at * dim.block + (high - low).saturating_sub(1)
-            });
+            .zip(self.block_coordinates(block));
+        let ends = self.dims.iter().zip(coordinates);
+        let last = self.number_in_order(ends.map(|(dim, (chunk, block))| {
+            let (low, high) = dim.of_block(chunk, block);
+            (dim.block, (high - low).saturating_sub(1))
+        }));
         if range.end > last as usize * self.item {
             range.start..self.block_bytes
         } else {
@@ -310,7 +344,20 @@ impl ChunkGrid {
             .fold(0, |n, (dim, coordinate)| n * dim.chunks() + coordinate)
     }
 
-    /// Returns the coordinates of the chunk or block with this number.
+    /// Returns the coordinates of the block with this number in its chunk.
+    pub fn block_coordinates(&self, block: usize) -> [u64; MAX_NDIM] {
+        if self.order == Order::C {
+            return self.coordinates(block as u64, Dim::blocks);
+        }
+        let (mut coordinates, mut rest) = ([0; MAX_NDIM], block as u64);
+        for (coordinate, dim) in coordinates.iter_mut().zip(&self.dims) {
+            let n = dim.blocks().max(1);
+            (*coordinate, rest) = (rest % n, rest / n);
+        }
+        coordinates
+    }
+
+    /// Returns the coordinates of the chunk with this number, or of a block in C order.
     pub fn coordinates(&self, number: u64, of: fn(&Dim) -> u64) -> [u64; MAX_NDIM] {
         let (mut coordinates, mut rest) = ([0; MAX_NDIM], number);
         for (coordinate, dim) in coordinates.iter_mut().zip(&self.dims).rev() {

@@ -9,6 +9,7 @@ use super::buffer_split::{BufferRuns, FillPattern, Unit, outside, split};
 use super::chunk_grid::{ChunkGrid, Dim, ItemLocation};
 use super::selection_parts::{Lattice, Spans};
 use crate::blosc::Decoded;
+use crate::dtype::numpy_meta::Order;
 use crate::error::{Result, fail};
 use crate::superchunk::chunks::{Chunks, Sink};
 use crate::{alloc, parallel};
@@ -220,7 +221,11 @@ impl Lattice<'_> {
                 buffer: &mut unit.buffer,
                 pending: None,
             };
-            for batch in batches(blocks) {
+            for mut batch in batches(blocks) {
+                // the parts are in C order, the numbers of the blocks perhaps not
+                if self.tiles.order() == Order::Fortran {
+                    batch.sort_unstable();
+                }
                 damaged |= chunks.read_blocks(chunk, &batch, &mut sink)?;
             }
         }

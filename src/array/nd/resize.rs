@@ -15,6 +15,7 @@ use super::selection_parts::Lattice;
 use super::write::{BoxSource, ChunkTask, put_tasks};
 use crate::alloc;
 use crate::blosc::Decoded;
+use crate::dtype::numpy_meta::Order;
 use crate::error::{Error, Result, fail};
 use crate::slice::SliceExt;
 use crate::superchunk::chunks::{BlockChange, Chunks, Encoded, Fill, Sink, Source};
@@ -623,8 +624,8 @@ impl<'a> EdgeChunk<'a> {
     }
 
     /// Returns, per dimension, the length of a block and the length that lies in the array.
-    fn within(&self, block: usize) -> impl Iterator<Item = (u64, u64)> {
-        let coordinates = self.tiles.coordinates(block as u64, Dim::blocks);
+    fn within(&self, block: usize) -> impl DoubleEndedIterator<Item = (u64, u64)> {
+        let coordinates = self.tiles.block_coordinates(block);
         let within = |((dim, coordinate), (end, _)): ((&Dim, u64), (u64, u64))| match coordinate
             * dim.block
         {
@@ -643,7 +644,12 @@ impl<'a> EdgeChunk<'a> {
     fn beyond(&self, block: usize, f: &mut dyn FnMut(Range<usize>) -> Result<()>) -> Result<()> {
         let all = self.tiles.block_bytes();
         let mut inner = all;
-        for (len, end) in self.within(block) {
+        let mut dims = self.within(block);
+        let mut next = || match self.tiles.order() {
+            Order::C => dims.next(),
+            Order::Fortran => dims.next_back(),
+        };
+        while let Some((len, end)) = next() {
             let slab = inner;
             inner /= len.max(1) as usize;
             if end < len {
@@ -691,7 +697,7 @@ impl<'a> EdgeChunk<'a> {
 
 impl Source for EdgeChunk<'_> {
     fn change(&self, block: usize) -> BlockChange {
-        let coordinates = self.tiles.coordinates(block as u64, Dim::blocks);
+        let coordinates = self.tiles.block_coordinates(block);
         let unseen = self
             .tiles
             .dims()

@@ -8,6 +8,7 @@
 use super::super::grid::Selection;
 use super::super::selection::{Axis, MAX_NDIM, Plan};
 use super::chunk_grid::{ChunkGrid, Dim};
+use crate::dtype::numpy_meta::Order;
 use std::cmp::Reverse;
 
 /// Range of selected item numbers, per dimension.
@@ -92,15 +93,16 @@ impl<'a> Lattice<'a> {
 
     /// Returns the block number of a part within its chunk.
     pub fn block(&self, spans: &Spans) -> usize {
-        self.first(spans).fold(0, |n, (dim, at)| {
-            n * dim.blocks() + at % dim.chunk.max(1) / dim.block.max(1)
-        }) as usize
+        let parts = self
+            .first(spans)
+            .map(|(dim, at)| (dim.blocks(), at % dim.chunk.max(1) / dim.block.max(1)));
+        self.tiles.number_in_order(parts) as usize
     }
 
     /// Returns the part of a chunk's part that lies in one block, and whether it covers all of the
     /// block that lies in the array.
     pub fn of_block(&self, spans: &Spans, block: usize) -> (Spans, bool) {
-        let coordinates = self.tiles.coordinates(block as u64, Dim::blocks);
+        let coordinates = self.tiles.block_coordinates(block);
         let (mut part, mut all) = (*spans, true);
         for (((dim, start_axis), (from, to)), coordinate) in
             self.axes().zip(&mut part).zip(coordinates)
@@ -171,7 +173,16 @@ impl<'a> Lattice<'a> {
         let item = self.tiles.item();
         let (mut at, mut buf, mut stride) = (0, self.selection.buf, item as u64);
         let mut axes = Vec::with_capacity(self.tiles.dims().len());
-        for ((dim, start_axis), (from, to)) in self.axes().zip(*spans).rev() {
+        let slowest_last = self.tiles.order() == Order::Fortran;
+        let mut parts = self.axes().zip(*spans);
+        let mut next = || {
+            if slowest_last {
+                parts.next()
+            } else {
+                parts.next_back()
+            }
+        };
+        while let Some(((dim, start_axis), (from, to))) = next() {
             let (start, len) = within(dim, position(start_axis, from));
             let (first, first_buf) = start_axis.1.offset(from);
             at += start * stride;
@@ -202,7 +213,9 @@ impl<'a> Lattice<'a> {
             });
             stride *= if packed { to - from } else { len };
         }
-        axes.reverse();
+        if !slowest_last {
+            axes.reverse();
+        }
         // Follow the order of the buffer: the block is in the cache, the buffer is not.
         let distance = |axis: &Axis| {
             if let Axis::Steps { buf, .. } = axis {

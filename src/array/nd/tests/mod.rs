@@ -2,6 +2,7 @@
 
 use super::ChunkGrid;
 use crate::blosc::Decoded;
+use crate::dtype::numpy_meta::Order;
 use crate::error::{Result, Status, fail};
 use crate::io::sim::Rng;
 use crate::superchunk::chunks::{
@@ -266,7 +267,16 @@ impl Case {
         });
         let block: Vec<u64> = block.collect();
         let item = [1, 2, 3, 4, 8, 8, 16, 17, 300][rng.below(if ndim < 4 { 9 } else { 8 })];
-        Case::of(rng, &shape, &chunk, &block, item)
+        let mut case = Case::of(rng, &shape, &chunk, &block, item);
+        if case.rng.below(3) == 0 {
+            case.tiles = case.tiles.with_order(Order::Fortran);
+            let stored = indices(&shape)
+                .iter()
+                .flat_map(|i| case.stored(i))
+                .collect();
+            case.model.data = stored;
+        }
+        case
     }
 
     fn of(mut rng: Rng, shape: &[u64], chunk: &[u64], block: &[u64], item: usize) -> Case {
@@ -306,8 +316,14 @@ impl Case {
     /// Returns chunk, block and offset of an item, computed from the definition.
     fn locate(&self, index: &[u64]) -> (u64, usize, usize) {
         let (mut chunk, mut block, mut at) = (0, 0, 0);
-        for (dim, i) in self.tiles.dims().iter().zip(index) {
-            chunk = chunk * dim.len.div_ceil(dim.chunk) + i / dim.chunk;
+        let mut dims: Vec<_> = self.tiles.dims().iter().zip(index).collect();
+        for (dim, i) in &dims {
+            chunk = chunk * dim.len.div_ceil(dim.chunk) + *i / dim.chunk;
+        }
+        if self.tiles.order() == Order::Fortran {
+            dims.reverse();
+        }
+        for (dim, i) in dims {
             block = block * dim.chunk.div_ceil(dim.block) + (i % dim.chunk) / dim.block;
             at = at * dim.block + i % dim.chunk % dim.block;
         }
