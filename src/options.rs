@@ -86,6 +86,10 @@ pub enum Opt {
     CloudRequests = 34,
     /// 1: a repair changes no file.
     DryRun = 35,
+    /// BLZ RFC layout: order of the items in a chunk: 0 C, 1 Fortran.
+    Order = 36,
+    /// BLZ RFC layout: 1 writes the metadata files as YAML, 0 as JSON.
+    Yaml = 37,
 }
 
 /// Options for writing chunks, which opening an existing superchunk, array or table ignores unless it
@@ -108,6 +112,8 @@ pub const CHUNK_WRITE_OPTIONS: &[Opt] = &[
     Opt::SpareBytes,
     Opt::FormatVersion,
     Opt::BothMetalayers,
+    Opt::Order,
+    Opt::Yaml,
 ];
 
 /// Options of bags, their writers, streams and indexes. Each of these calls ignores those that it
@@ -184,6 +190,8 @@ const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::CloudRetries, "HOLDALL_OPT_CLOUD_RETRIES", 0, 100),
     (Opt::CloudRequests, "HOLDALL_OPT_CLOUD_REQUESTS", 1, 256),
     (Opt::DryRun, "HOLDALL_OPT_DRY_RUN", 0, 1),
+    (Opt::Order, "HOLDALL_OPT_ORDER", 0, 1),
+    (Opt::Yaml, "HOLDALL_OPT_YAML", 0, 1),
 ];
 
 /// Maximum chunk size, slightly below the 2 GiB that the header fields can express.
@@ -220,6 +228,8 @@ impl Opt {
             | Opt::ArrowNulls
             | Opt::At
             | Opt::BothMetalayers
+            | Opt::Order
+            | Opt::Yaml
             | Opt::DryRun => Some(0),
             Opt::Verify | Opt::Durability | Opt::Lock | Opt::Offsets => Some(1),
             Opt::Checksum => Some(Checksum::Crc32 as i64),

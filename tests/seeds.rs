@@ -25,6 +25,8 @@ mod frame;
 mod index;
 #[path = "../fuzz/checks/meta.rs"]
 mod meta;
+#[path = "../fuzz/checks/yaml.rs"]
+mod yaml;
 
 use holdall::bag::Bag;
 use holdall::options::Options;
@@ -99,4 +101,9 @@ fn datasets() {
 #[test]
 fn small_files_of_datasets() {
     each("meta", 2, meta::run);
+}
+
+#[test]
+fn yaml_texts() {
+    each("yaml", 40, yaml::run);
 }

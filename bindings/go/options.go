@@ -211,6 +211,13 @@ func SpareBytes(n int) Option { return number(C.HOLDALL_OPT_SPARE_BYTES, int64(n
 // BLZ RFC layout.
 func FormatVersion(n int) Option { return number(C.HOLDALL_OPT_FORMAT_VERSION, int64(n)) }
 
+// FortranOrder selects the order of the items in a chunk of BLZRFC. Default: false, C order.
+func FortranOrder(yes bool) Option { return flag(C.HOLDALL_OPT_ORDER, yes) }
+
+// YAML writes the metadata files of BLZRFC as YAML, with the names of the RFC. Default: false,
+// JSON. Commits keep the form.
+func YAML(yes bool) Option { return flag(C.HOLDALL_OPT_YAML, yes) }
+
 // BothMetalayers writes the metalayers of both b2nd and Caterva. Default: false, only that of the
 // format.
 func BothMetalayers(yes bool) Option { return flag(C.HOLDALL_OPT_BOTH_METALAYERS, yes) }

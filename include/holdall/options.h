@@ -159,6 +159,13 @@ typedef int32_t holdall_option;
  * and open see what it would leave. Default: 0.
  * Used by: read (superchunks), verify, repair. */
 #define HOLDALL_OPT_DRY_RUN 35
+/* HOLDALL_FORMAT_BLZ_RFC: order of the items in a chunk of an array. 0 (default): C. 1: Fortran.
+ * Used by: create. */
+#define HOLDALL_OPT_ORDER 36
+/* HOLDALL_FORMAT_BLZ_RFC: 1 writes the metadata files as YAML, with the names of the RFC. 0
+ * (default): JSON. Commits keep the form.
+ * Used by: create. */
+#define HOLDALL_OPT_YAML 37
 
 /* Read system calls. A file that is truncated while open is an error. */
 #define HOLDALL_IO_READ 901

@@ -1,7 +1,7 @@
 //! The options of all calls.
 #![forbid(unsafe_code)]
 
-use super::{Element, Error, Result, element};
+use super::{Element, Error, Order, Result, element};
 use crate::error::Error as EngineError;
 use crate::options::{Opt, Options as EngineOptions};
 use std::sync::Arc;
@@ -277,6 +277,18 @@ impl Options {
     /// rows.
     pub fn superchunk_chunks(self, n: u64) -> Options {
         self.size(Opt::SuperchunkChunks, n)
+    }
+
+    /// BLZ RFC layout: sets the order of the items in a chunk of a new array. Default:
+    /// [`Order::C`].
+    pub fn order(self, order: Order) -> Options {
+        self.set(Opt::Order, (order == Order::Fortran).into())
+    }
+
+    /// BLZ RFC layout: sets whether the metadata files of a new dataset are YAML, with the names of
+    /// the RFC. Default: `false`, JSON. Commits keep the form.
+    pub fn yaml(self, yaml: bool) -> Options {
+        self.set(Opt::Yaml, yaml.into())
     }
 
     /// Bloscpack: sets the version of the header, 1, 2 or 3, or 103 for the BLZ RFC layout.

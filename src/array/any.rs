@@ -1,9 +1,11 @@
 //! The array type of the library: a linear run of items, or chunks along every dimension.
 #![forbid(unsafe_code)]
 
+use super::chunked::{ChunkedArray, ChunkedStore};
 use super::grid::Positions;
 use super::linear::LinearArray;
 use super::msgpack_json::{self, Attr};
+use super::nd::ChunkGrid;
 use super::new_location::NewLocation;
 use super::store::Store;
 use super::tiled::{NewTiled, TiledArray};
@@ -40,6 +42,7 @@ pub struct Array {
 pub enum Body {
     Linear(LinearArray),
     Tiled(Box<TiledArray>),
+    Chunked(Box<ChunkedArray>),
     View(View),
 }
 
@@ -48,6 +51,7 @@ macro_rules! dispatch {
         match $array {
             Body::Linear($a) => $result,
             Body::Tiled($a) => $result,
+            Body::Chunked($a) => $result,
             Body::View($a) => $result,
         }
     };
@@ -59,6 +63,7 @@ macro_rules! dispatch_mut {
         match $array.body_mut()? {
             Body::Linear($a) => $result,
             Body::Tiled($a) => $result,
+            Body::Chunked($a) => $result,
             Body::View(view) => Err(view.read_only()),
         }
     };
@@ -89,6 +94,7 @@ impl Body {
         match self {
             Body::Linear(a) => a.store(),
             Body::Tiled(a) => a.store(),
+            Body::Chunked(a) => a.store(),
             Body::View(view) => view.base().store(),
         }
     }
@@ -97,6 +103,7 @@ impl Body {
         match self {
             Body::Linear(a) => a.dtype(),
             Body::Tiled(a) => a.dtype(),
+            Body::Chunked(a) => a.dtype(),
             Body::View(view) => view.base().dtype(),
         }
     }
@@ -199,6 +206,12 @@ impl Array {
         options: &Options,
     ) -> Result<Array> {
         LinearArray::over(store, meta, chunkshape, options).map(Array::linear)
+    }
+
+    /// Creates the array over a store that has the chunks of this grid.
+    pub fn over_chunks(store: Box<dyn ChunkedStore>, grid: ChunkGrid, dtype: Dtype) -> Array {
+        let chunked = ChunkedArray::over(store, grid, dtype);
+        Array::with_body(Body::Chunked(Box::new(chunked)))
     }
 
     fn linear(linear: LinearArray) -> Array {
@@ -320,13 +333,18 @@ impl Array {
     pub fn attrs(&self) -> Result<Vec<Attr>> {
         match self.body.base() {
             Body::Linear(linear) => linear.attrs(),
+            Body::Chunked(chunked) => chunked.attrs(),
             body => msgpack_json::of_frame(body.store()),
         }
     }
 
     /// Returns whether the attributes are corrupt and the options request to skip corrupt data.
     pub fn has_lost_attrs(&self) -> bool {
-        matches!(self.body.base(), Body::Linear(linear) if linear.has_lost_attrs())
+        match self.body.base() {
+            Body::Linear(linear) => linear.has_lost_attrs(),
+            Body::Chunked(chunked) => chunked.has_lost_attrs(),
+            _ => false,
+        }
     }
 
     /// Copies the array, with all uncommitted changes, into a Bloscpack file with array metadata.
@@ -399,6 +417,12 @@ impl Array {
                     new.blocks = Some(blocks);
                 }
             }
+        }
+        if let Body::Chunked(chunked) = &*self.body
+            && options.given(Opt::ChunkBytes).is_none()
+            && !chunked.chunkshape().contains(&0)
+        {
+            new.chunks = new.chunks.or(Some(chunked.chunkshape()));
         }
         let (params, lost) = (self.params(), self.has_lost_attrs());
         let scope = Scope::open(options.progress(), self.nbytes(), Step::Call);
@@ -522,12 +546,24 @@ impl Array {
         plain.unwrap_or_else(|| spelling.clone())
     }
 
-    /// Returns the order of the items.
+    /// Returns the order of the items; that of the items in a chunk, if the array is in chunks along
+    /// every dimension.
     pub fn order(&self) -> Order {
         match self.body.base() {
             Body::Linear(a) => a.order(),
+            Body::Chunked(a) => a.order(),
             _ => Order::C,
         }
+    }
+
+    /// Returns whether a store that is not a frame has the array in chunks along every dimension.
+    pub fn is_chunked(&self) -> bool {
+        matches!(&*self.body, Body::Chunked(_))
+    }
+
+    /// Returns whether the items are one run in Fortran order.
+    pub fn is_run_in_fortran_order(&self) -> bool {
+        matches!(self.body.base(), Body::Linear(a) if a.order() == Order::Fortran)
     }
 
     /// Returns the size of an item in bytes.
@@ -550,6 +586,7 @@ impl Array {
         match self.body.base() {
             Body::Linear(a) => a.memory_limit(),
             Body::Tiled(a) => a.memory_limit(),
+            Body::Chunked(a) => a.memory_limit(),
             // a view is one of an array
             Body::View(_) => 0,
         }
@@ -588,6 +625,7 @@ impl Array {
     pub fn meta_set(&mut self, json: &[u8]) -> Result<()> {
         match self.body_mut()? {
             Body::Linear(a) => a.meta_set(json),
+            Body::Chunked(a) => a.store_mut().attr_set("", json),
             Body::Tiled(a) => Err(fail!(
                 Unsupported,
                 "{}: a Blosc2 frame has metalayers instead of JSON metadata; set an attribute",
@@ -617,6 +655,7 @@ impl Array {
         match self.body_mut()? {
             Body::Linear(a) => a.fill_set(value),
             Body::Tiled(a) => a.store_mut().fill_set(value),
+            Body::Chunked(a) => a.store_mut().fill_set(value),
             Body::View(view) => Err(view.read_only()),
         }
     }
@@ -840,7 +879,7 @@ impl Array {
 /// `to` along every dimension if it is chunked, otherwise whole rows.
 fn copy_box(shape: &[u64], to: &Array, items: u64) -> Vec<u64> {
     let mut lengths: Vec<u64> = match &*to.body {
-        Body::Tiled(t) => t
+        Body::Tiled(_) | Body::Chunked(_) => to
             .chunkshape()
             .iter()
             .zip(shape)

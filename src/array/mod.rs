@@ -10,8 +10,9 @@
 //! - [`metalayer`]: the metalayers `b2nd` and `caterva`, which mark a Blosc2 frame as an array.
 //! - `linear`: arrays over a linear run of items, such as Bloscpack files.
 //! - `tiled`: arrays in Blosc2 frames.
+//! - `chunked`: arrays in other stores with chunks along every dimension.
 //! - `frame_store`: the [`store`] implementation of Blosc2 frames.
-//! - `any`: [`Array`], which wraps both kinds.
+//! - `any`: [`Array`], which wraps all kinds.
 //! - `checksum`: the checksum of the content of an array.
 //! - `view`: read-only views of a box of an array, its slices.
 //! - `new_location`: where a new array or table is created.
@@ -22,6 +23,7 @@
 
 mod any;
 mod checksum;
+mod chunked;
 pub mod default_shapes;
 pub mod filled_content;
 mod frame_store;
@@ -40,5 +42,6 @@ mod transfer;
 mod view;
 
 pub use any::Array;
+pub use chunked::ChunkedStore;
 pub use new_location::NewLocation;
 pub use tiled::{NewTiled, verify};

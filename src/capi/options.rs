@@ -161,6 +161,13 @@ pub const HOLDALL_OPT_CLOUD_REQUESTS: i32 = 34;
 /// open see what it would leave. Default: 0.
 /// Used by: read (superchunks), verify, repair.
 pub const HOLDALL_OPT_DRY_RUN: i32 = 35;
+/// HOLDALL_FORMAT_BLZ_RFC: order of the items in a chunk of an array. 0 (default): C. 1: Fortran.
+/// Used by: create.
+pub const HOLDALL_OPT_ORDER: i32 = 36;
+/// HOLDALL_FORMAT_BLZ_RFC: 1 writes the metadata files as YAML, with the names of the RFC. 0
+/// (default): JSON. Commits keep the form.
+/// Used by: create.
+pub const HOLDALL_OPT_YAML: i32 = 37;
 
 /// Read system calls. A file that is truncated while open is an error.
 pub const HOLDALL_IO_READ: i32 = 901;

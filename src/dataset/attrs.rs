@@ -6,6 +6,7 @@
 
 use super::chunks::is_corrupt_or_missing;
 use super::folder::DatasetDir;
+use super::meta::yaml_or;
 use super::yaml;
 use crate::error::{Error, Result, Status, fail};
 use crate::json;
@@ -20,6 +21,8 @@ pub struct Attrs {
     all: Vec<(String, Vec<u8>)>,
     /// Index in `all` by name.
     positions: HashMap<String, usize>,
+    /// True if the file is written as YAML.
+    pub is_yaml: bool,
     /// Error of a corrupt attribute file. Access to attributes returns it; the array itself stays
     /// usable.
     damage: Option<Error>,
@@ -79,7 +82,7 @@ impl Attrs {
         let as_json;
         let members = match json::members(text) {
             Err(e) => {
-                as_json = yaml::parse(text).map_err(|_| e)?.to_string();
+                as_json = yaml_or(e, text)?.to_string();
                 json::members(as_json.as_bytes())?
             }
             found => found?,
@@ -109,6 +112,12 @@ impl Attrs {
     pub fn set(&mut self, name: &str, value: &[u8]) -> Result<()> {
         json::Value::parse(value)
             .map_err(|e| fail!(Argument, "the value of an attribute must be JSON: {e}"))?;
+        if self.is_yaml && has_long_integer(&String::from_utf8_lossy(value)) {
+            return Err(fail!(
+                Unsupported,
+                "attribute {name:?}: YAML stores integers of at most 64 bits"
+            ));
+        }
         self.check_damage()?;
         self.put(name.to_owned(), value.to_vec());
         Ok(())
@@ -127,8 +136,15 @@ impl Attrs {
         Ok(())
     }
 
-    /// Returns the text of the tools' file, in ASCII, which bcolz requires.
-    pub fn to_json(&self) -> String {
+    /// Returns the text of the file, in ASCII, which bcolz requires.
+    pub fn to_text(&self) -> String {
+        if self.is_yaml {
+            let one = |(name, value): &(String, Vec<u8>)| {
+                let value = json::Value::parse(value).unwrap_or(json::Value::Null);
+                (name.clone(), value)
+            };
+            return yaml::to_yaml(&json::Value::Object(self.all.iter().map(one).collect()));
+        }
         let one = |(name, value): &(String, Vec<u8>)| {
             format!(
                 "{}: {}",
@@ -159,4 +175,30 @@ impl Attrs {
             .and_then(|i| self.all.get(*i))
             .map(|(_, v)| v.as_slice()))
     }
+}
+
+/// Returns true if a JSON text has an integer that needs more than 64 bits.
+fn has_long_integer(json: &str) -> bool {
+    let (mut in_string, mut is_escaped, mut number) = (false, false, String::new());
+    // the space ends the last number
+    for c in json.chars().chain([' ']) {
+        if in_string {
+            in_string = is_escaped || c != '"';
+            is_escaped = !is_escaped && c == '\\';
+            continue;
+        }
+        if c.is_ascii_digit() || "+-.eE".contains(c) {
+            number.push(c);
+            continue;
+        }
+        in_string = c == '"';
+        let digits = number.trim_start_matches('-');
+        let is_integer = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+        let range = i128::from(i64::MIN)..=i128::from(u64::MAX);
+        if is_integer && !number.parse().is_ok_and(|n: i128| range.contains(&n)) {
+            return true;
+        }
+        number.clear();
+    }
+    false
 }

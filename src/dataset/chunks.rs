@@ -13,7 +13,8 @@ use super::meta::Meta;
 use super::superchunks::{self, Superchunks};
 use crate::array::store::repeat;
 use crate::blosc;
-use crate::blosc::stored::BlockCache;
+use crate::blosc::Decoded;
+use crate::blosc::stored::{BlockCache, Fill, Sink, StoredChunk};
 use crate::cache::{CacheBudget, LruCache};
 use crate::checksum::Checksum;
 use crate::error::{Error, Result, Status, fail};
@@ -188,13 +189,33 @@ impl Chunks {
         };
         let len = meta.rows().checked_mul(row).ok_or_else(too_many)?;
         let chunk = meta.chunklen.saturating_mul(row).max(1);
+        Ok(Chunks::of_size(
+            dir,
+            many,
+            meta,
+            [len, chunk, row],
+            fill,
+            config,
+        ))
+    }
+
+    /// Creates the run for content of `len` bytes, in chunks of `chunk` bytes. A chunk that is
+    /// shorter has a multiple of `row` bytes.
+    pub fn of_size(
+        dir: DatasetDir,
+        many: bool,
+        meta: &Meta,
+        [len, chunk, row]: [u64; 3],
+        fill: Option<Arc<[u8]>>,
+        config: &ReadConfig,
+    ) -> Chunks {
         let files = if many {
             let (each, options) = (meta.superchunk, config.options.clone());
             ChunkStorage::Superchunks(Superchunks::new(dir, [len, chunk], each, options))
         } else {
             ChunkStorage::ChunkFiles(dir, meta.checksum)
         };
-        Ok(Chunks {
+        Chunks {
             files,
             len,
             chunk,
@@ -204,7 +225,7 @@ impl Chunks {
             has_objects: false,
             fill,
             config: config.clone(),
-        })
+        }
     }
 
     /// Creates the run for Python objects, one per chunk.
@@ -474,6 +495,59 @@ impl Chunks {
         })
     }
 
+    /// Decodes blocks of `size` bytes of a chunk, given in ascending order. Returns `None` if the
+    /// chunk is not stored in blocks of this size, and otherwise whether the blocks were replaced by
+    /// the fill value because `skip_damaged` is set.
+    pub fn read_blocks(
+        &self,
+        chunk: u64,
+        size: usize,
+        requested: &[usize],
+        sink: &mut dyn Sink,
+    ) -> Result<Option<bool>> {
+        let at = chunk.saturating_mul(self.chunk);
+        if let Some(content) = self.edit.as_ref().and_then(|e| e.content(at)) {
+            return deliver(content, size, requested, sink).map(|()| Some(false));
+        }
+        let ChunkStorage::Superchunks(files) = &self.files else {
+            return Ok(None);
+        };
+        let read = self.with_file(files, chunk, &mut |file, i| {
+            file.with_raw(i, |raw| self.deliver_blocks(raw, size, requested, sink))
+        });
+        match read {
+            Ok(done) => Ok(done.then_some(false)),
+            Err(e) if self.config.skip_damaged && is_corrupt_or_missing(e.status) => {
+                let fill = self.fill.clone().map_or(Fill::Zeros, Fill::Item);
+                fill.deliver((size, self.chunk as usize), requested, sink)?;
+                Ok(Some(true))
+            }
+            Err(e) => Err(self.with_location(chunk, e)),
+        }
+    }
+
+    /// Decodes blocks of an encoded chunk. Returns false if it is not stored in blocks of `size`
+    /// bytes.
+    fn deliver_blocks(
+        &self,
+        raw: &[u8],
+        size: usize,
+        requested: &[usize],
+        sink: &mut dyn Sink,
+    ) -> Result<bool> {
+        let stored = StoredChunk::parse(raw, self.config.memory_limit)?
+            .ok_or_else(|| fail!(Format, "the chunk ends in its header"))?;
+        let header = stored.header();
+        if let Some(fill) = stored.fill() {
+            fill.deliver((size, header.nbytes), requested, sink)?;
+            return Ok(true);
+        }
+        if header.blocksize != size {
+            return Ok(false);
+        }
+        stored.read_blocks(&raw, requested, sink).map(|()| true)
+    }
+
     /// Calls `f` with the file that contains a chunk. Repeats the call if a writer has appended to
     /// the file meanwhile, because the existing chunks are still there.
     fn with_file<R>(
@@ -686,6 +760,22 @@ impl Chunks {
         };
         read().map_err(|e| self.with_location(chunk, e))
     }
+}
+
+/// Passes blocks of the content of a chunk to the sink.
+fn deliver(content: &[u8], size: usize, requested: &[usize], sink: &mut dyn Sink) -> Result<()> {
+    for block in requested {
+        let part = content.chunks(size.max(1)).nth(*block);
+        let part = part.ok_or_else(|| fail!(State, "the chunk has an unexpected size"))?;
+        match sink
+            .destination(*block)
+            .filter(|dst| dst.len() == part.len())
+        {
+            Some(dst) => dst.copy_from_slice(part),
+            None => sink.put(*block, &Decoded::Plain(part))?,
+        }
+    }
+    Ok(())
 }
 
 /// Returns whether a status means corruption. In a dataset this includes a missing file, since chunks

@@ -209,13 +209,15 @@ pub struct TableMetadata<'a> {
     pub totals: Option<[u64; 2]>,
     /// True if its metadata files have checksums.
     pub has_checksum: bool,
+    /// True if its metadata files are YAML.
+    pub is_yaml: bool,
 }
 
 impl TableMetadata<'_> {
     /// Adds `meta/sizes`, with `cbytes` as the stored size.
     fn add_sizes(&mut self, cbytes: u64) {
         if let Some([rows, nbytes]) = self.totals.take() {
-            let text = meta::sizes(&[rows], nbytes, cbytes);
+            let text = meta::sizes(&[rows], nbytes, cbytes, self.is_yaml);
             self.texts.push((
                 SIZES,
                 if self.has_checksum {

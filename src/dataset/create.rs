@@ -14,14 +14,14 @@ use super::commit::{FOLDERS, MAIN, Writer, open_session};
 use super::edit::{FileLayout, UnitEncoder};
 use super::fill_value;
 use super::folder::DatasetDir;
-use super::meta::{self, Meta, SIZES, STORAGE, checksum_name};
+use super::meta::{self, ChunkShape, Meta, SIZES, STORAGE, checksum_name};
 use super::open::ROOTDIRS;
 use crate::alloc;
 use crate::array::selection::MAX_NDIM;
 use crate::array::{Array, NewLocation};
 use crate::blosc::{Codec, Params};
 use crate::checksum::Checksum;
-use crate::dtype::numpy_meta::Order;
+use crate::dtype::numpy_meta::{Order, nbytes};
 use crate::dtype::{Dtype, Kind, Type};
 use crate::error::{Error, Result, Status, fail};
 use crate::format::Format;
@@ -54,9 +54,17 @@ const CREATE_OPTIONS: &[Opt] = &[
     Opt::ExpectedRows,
     Opt::SuperchunkChunks,
     Opt::Fill,
+    Opt::Order,
+    Opt::Yaml,
 ];
 /// Options for the BLZ RFC layout only.
-const BLZ_RFC_OPTIONS: &[Opt] = &[Opt::SpareChunks, Opt::SpareBytes, Opt::SuperchunkChunks];
+const BLZ_RFC_OPTIONS: &[Opt] = &[
+    Opt::SpareChunks,
+    Opt::SpareBytes,
+    Opt::SuperchunkChunks,
+    Opt::Order,
+    Opt::Yaml,
+];
 
 /// Size of a superchunk: the expected size of the array divided by `SUPERCHUNKS`, clamped to this
 /// range.
@@ -167,7 +175,7 @@ pub fn create_at(
 ) -> Result<ArrayFile> {
     check_request(mode, options)?;
     if new.format != Format::BlzRfc {
-        refuse_superchunk_options(options)?;
+        refuse_blz_rfc_options(options)?;
     }
     let dtype = Dtype::parse_argument(new.dtype)?;
     if dtype.item.has_objects() {
@@ -196,7 +204,8 @@ pub fn create_at(
         .enumerate()
         .map(|(i, n)| if i == 0 { 0 } else { *n })
         .collect();
-    let meta = Meta::new(storage, none)?;
+    let mut meta = Meta::new(storage, none)?;
+    meta.is_yaml = options.get(Opt::Yaml, 0) == 1;
     ArrayFile::open_for_writing(
         dir,
         meta,
@@ -230,7 +239,7 @@ pub fn copy<'a>(
     chunks: Option<&[u64]>,
     options: &Options,
 ) -> Result<bool> {
-    if from.order() != Order::C {
+    if from.is_run_in_fortran_order() {
         return Err(fail!(
             Unsupported,
             "{}: items in Fortran order cannot be stored in a dataset (expected C order)",
@@ -249,6 +258,17 @@ pub fn copy<'a>(
         options.set_bytes(Opt::Fill, value)?;
     }
     let (dtype, none) = (from.dtype_text(), [&[0], row].concat());
+    let mut chunks = chunks;
+    if format == Format::BlzRfc
+        && from.is_chunked()
+        && chunks.is_none()
+        && options.given(Opt::ChunkBytes).is_none()
+    {
+        chunks = Some(from.chunkshape());
+        if options.given(Opt::Order).is_none() {
+            options.set(Opt::Order, (from.order() == Order::Fortran).into())?;
+        }
+    }
     let spec = ArraySpec {
         dtype: &dtype,
         shape: &none,
@@ -283,10 +303,13 @@ pub fn copy_rows(
     let (rows, row) = from.shape().split_first().unwrap_or((&0, &[]));
     let bytes = from.nbytes() / rows.max(&1);
     // rows of zero bytes are copied at once, whatever their number is
-    let most = COPY_BYTES
+    let mut most = COPY_BYTES
         .min(memory_limit)
         .checked_div(bytes)
         .map_or(*rows, |n| n.max(1));
+    // complete chunks, so that each is written once
+    let chunk = to.chunkshape().first().copied().unwrap_or(1).max(1);
+    most -= if most > chunk { most % chunk } else { 0 };
     let mut buffer = alloc::zeroed(alloc::allow(
         most.min(*rows).saturating_mul(bytes),
         memory_limit,
@@ -368,7 +391,11 @@ fn storage(dtype: &Dtype, new: &ArraySpec, options: &Options) -> Result<Value> {
         .map_or(new.shape.first().copied().unwrap_or(0), |n| n as u64);
     let int = |n: u64| Value::Int(n.into());
     let text = |t: &str| Value::String(t.to_owned());
-    let (chunk, row) = chunk_rows(item.size as u64, rows, new, options)?;
+    let chunked = chunk_shape(item.size as u64, rows, new, options)?;
+    let (chunk, row) = match &chunked {
+        Some(_) => (1, 1),
+        None => chunk_rows(item.size as u64, rows, new, options)?,
+    };
     let shuffle = bloscpack::filter_number(&p);
     let plain = if shuffle < 2 {
         Value::Bool(shuffle == 1)
@@ -385,12 +412,14 @@ fn storage(dtype: &Dtype, new: &ArraySpec, options: &Options) -> Result<Value> {
         ("expectedlen", int(rows)),
     );
     let given = options.given_bytes(Opt::Fill).map_or(&[][..], |b| b);
+    // in chunks along every dimension, the default value is one item
+    let row_shape = new.shape.get(1..).filter(|_| chunked.is_none());
     let dflt = (
         "dflt",
         dflt(
             given,
             item,
-            new.shape.get(1..).unwrap_or_default(),
+            row_shape.unwrap_or_default(),
             new.format == Format::Blz,
         )?,
     );
@@ -406,16 +435,37 @@ fn storage(dtype: &Dtype, new: &ArraySpec, options: &Options) -> Result<Value> {
             vec![dtype, bparams(), chunklen, dflt, expectedlen]
         }
         Format::BlzRfc => {
-            let cparams = object(&[("shuffle", plain), level, cname]);
-            let each = superchunk(chunk.saturating_mul(row), rows.saturating_mul(row), options);
-            vec![
-                dtype,
-                ("cparams", cparams),
-                chunklen,
-                dflt,
-                expectedlen,
-                ("superchunksize", int(each)),
-            ]
+            let all = row_bytes(item.size as u64, new.shape)?.saturating_mul(rows);
+            let bytes = match &chunked {
+                Some(chunk) => nbytes(&chunk.shape, item.size).unwrap_or(u64::MAX),
+                None => chunk.saturating_mul(row),
+            };
+            let each = ("superchunksize", int(superchunk(bytes, all, options)));
+            let shape = match &chunked {
+                Some(chunk) => chunk.shape.clone(),
+                None => [&[chunk], new.shape.get(1..).unwrap_or_default()].concat(),
+            };
+            let shape = shape.into_iter().map(int).collect();
+            let shape = ("chunkshape", Value::Array(shape));
+            let order = chunked.as_ref().map_or(Order::C, |chunk| chunk.order);
+            let order = ("order", text(order_name(order)));
+            let cparams = ("cparams", object(&[("shuffle", plain), level, cname]));
+            match &chunked {
+                _ if options.get(Opt::Yaml, 0) == 1 => {
+                    let filters = [&[][..], &["shuffle"], &["bitshuffle"]];
+                    let filters = filters.get(shuffle as usize).copied().unwrap_or_default();
+                    let filters = filters.iter().map(|name| text(name)).collect();
+                    let compression = object(&[
+                        ("library", text(p.codec.name())),
+                        ("level", int(p.level.into())),
+                        ("filters", Value::Array(filters)),
+                    ]);
+                    let compression = ("compression", compression);
+                    vec![dtype, shape, each, order, compression, dflt, expectedlen]
+                }
+                None => vec![dtype, cparams, chunklen, dflt, expectedlen, each],
+                Some(_) => vec![dtype, cparams, shape, order, dflt, expectedlen, each],
+            }
         }
         _ => {
             let cparams = object(&[
@@ -472,6 +522,13 @@ pub fn blz_rfc_table_meta(columns: &[&Type], options: &Options) -> Result<Meta> 
         )?;
     }
     options.take(Opt::ChunkBytes);
+    if options.get(Opt::Order, 0) != 0 {
+        return Err(fail!(
+            Argument,
+            "{} applies to arrays, not to tables",
+            Opt::Order.name()
+        ));
+    }
     let dtype = Dtype::parse("[]")?;
     let new = ArraySpec {
         dtype: "",
@@ -481,16 +538,17 @@ pub fn blz_rfc_table_meta(columns: &[&Type], options: &Options) -> Result<Meta> 
     };
     let mut meta = Meta::new(storage(&dtype, &new, &options)?, vec![0])?;
     meta.set_dflt(Value::Array(Vec::new()));
+    meta.is_yaml = options.get(Opt::Yaml, 0) == 1;
     Ok(meta)
 }
 
-/// Fails if an option for superchunks is given, for a format that has none.
-fn refuse_superchunk_options(options: &Options) -> Result<()> {
+/// Fails if an option for the BLZ RFC layout is given, for another format.
+fn refuse_blz_rfc_options(options: &Options) -> Result<()> {
     let given = |o: &&Opt| options.given(**o).is_some() && !options.is_default(**o);
     match BLZ_RFC_OPTIONS.iter().find(given) {
         Some(o) => Err(fail!(
             Argument,
-            "{} applies to superchunks only, and in this format each chunk has a file of its own",
+            "{} applies to the BLZ RFC layout only, and in this format each chunk has a file of its own",
             o.name()
         )),
         None => Ok(()),
@@ -628,22 +686,63 @@ fn zero(item: &Type) -> Value {
     }
 }
 
+/// Returns the name of an order in `meta/storage`.
+fn order_name(order: Order) -> &'static str {
+    match order {
+        Order::C => "C",
+        Order::Fortran => "F",
+    }
+}
+
+/// Returns the shape of a chunk if chunks do not consist of complete rows in C order, which only
+/// the BLZ RFC layout supports.
+fn chunk_shape(
+    item: u64,
+    rows: u64,
+    new: &ArraySpec,
+    options: &Options,
+) -> Result<Option<ChunkShape>> {
+    let is_fortran = options.get(Opt::Order, 0) == 1 && new.shape.len() > 1;
+    let order = if is_fortran { Order::Fortran } else { Order::C };
+    let row = new.shape.get(1..).unwrap_or_default();
+    let shape = match new.chunks {
+        _ if new.format != Format::BlzRfc => return Ok(None),
+        Some(chunks) if chunks.get(1..) == Some(row) && !is_fortran => return Ok(None),
+        None if !is_fortran => return Ok(None),
+        Some(chunks) => {
+            if options.given(Opt::ChunkBytes).is_some() {
+                // the error is that of chunks of complete rows
+                chunk_rows(item, rows, new, options)?;
+            }
+            chunks.to_vec()
+        }
+        None => {
+            let (n, _) = chunk_rows(item, rows, new, options)?;
+            let row = row.iter().map(|n| (*n).max(1));
+            std::iter::once(n).chain(row).collect()
+        }
+    };
+    let fits = nbytes(&shape, item as usize).is_some_and(|n| n <= LONGEST_CHUNK);
+    if shape.len() != new.shape.len() || shape.contains(&0) || !fits || item == 0 {
+        return Err(fail!(
+            Argument,
+            "chunks of the shape {shape:?} for an array of the shape {:?} (expected a length of at least 1 for each dimension, and less than 2 GiB)",
+            new.shape
+        ));
+    }
+    Ok(Some(ChunkShape { shape, order }))
+}
+
+/// Returns the bytes per row, which are at least 1.
+fn row_bytes(item: u64, shape: &[u64]) -> Result<u64> {
+    let row = { shape.iter().skip(1) }.try_fold(item, |n, d| n.checked_mul(*d));
+    let row = row.ok_or_else(|| fail!(Argument, "the shape {shape:?} has more than 2^64 bytes"))?;
+    Ok(row.max(1))
+}
+
 /// Returns the rows per chunk and the bytes per row, which are at least 1.
 fn chunk_rows(item: u64, rows: u64, new: &ArraySpec, options: &Options) -> Result<(u64, u64)> {
-    let row = new
-        .shape
-        .iter()
-        .skip(1)
-        .try_fold(item, |n, d| n.checked_mul(*d));
-    let row = row
-        .ok_or_else(|| {
-            fail!(
-                Argument,
-                "the shape {:?} has more than 2^64 bytes",
-                new.shape
-            )
-        })?
-        .max(1);
+    let row = row_bytes(item, new.shape)?;
     let given = options.given(Opt::ChunkBytes).map(|n| n as u64);
     let n = match (new.chunks, given) {
         (Some(_), Some(n)) => {
@@ -725,9 +824,11 @@ pub fn params(
     options: &Options,
 ) -> Result<Params> {
     let mut options = options.clone();
-    let stored = |key: &str| meta::parameter(storage, key);
+    if options.given_bytes(Opt::Filters).is_none() {
+        meta::check_filters(storage)?;
+    }
     if options.given(Opt::Codec).is_none() && storage != &Value::Null {
-        let codec = match stored("cname").and_then(Value::as_str) {
+        let codec = match meta::stated_codec(storage) {
             Some(name) => {
                 Codec::from_name(name).ok_or_else(|| fail!(Codec, "codec {name:?} is unknown"))?
             }
@@ -742,14 +843,12 @@ pub fn params(
         };
         options.set(Opt::Codec, i64::from(codec.number()) + 1)?;
     }
-    if let (None, Some(level)) = (
-        options.given(Opt::Level),
-        stored("clevel").and_then(Value::as_u64),
-    ) {
+    if let (None, Some(level)) = (options.given(Opt::Level), meta::stated_level(storage)) {
         options.set(Opt::Level, level.min(9) as i64)?;
     }
-    if let (None, Some(shuffle)) = (options.given_bytes(Opt::Filters), stored("shuffle")) {
-        options.set_bytes(Opt::Filters, &[meta::stated_filter(shuffle)])?;
+    let filter = meta::stated_filter(storage);
+    if let (None, Some(filter)) = (options.given_bytes(Opt::Filters), filter) {
+        options.set_bytes(Opt::Filters, &[filter])?;
     }
     let params = bloscpack::params(&options, typesize(item), None)?;
     if storage.get("bparams").is_some() {

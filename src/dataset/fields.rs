@@ -209,6 +209,22 @@ impl Fields {
         Ok(())
     }
 
+    /// Rearranges as [`Chunks::rearrange`] does, except that some fields may be changed on failure.
+    /// The second value of the error is true if that happened.
+    pub fn rearrange(
+        &mut self,
+        first: u64,
+        n: u64,
+        from: &dyn Fn(u64) -> Option<u64>,
+    ) -> std::result::Result<(), (Error, bool)> {
+        for (i, field) in self.all.iter_mut().enumerate() {
+            let done = field.chunks.rearrange(first, n, from);
+            done.map_err(|e| (e, i > 0))?;
+        }
+        self.items = n.saturating_mul(self.chunk_items);
+        Ok(())
+    }
+
     /// Splices as [`Chunks::splice`] does, except that some fields may be changed on failure. The
     /// second value of the error is true if that happened.
     pub fn splice(&mut self, s: &Splice) -> std::result::Result<(), (Error, bool)> {

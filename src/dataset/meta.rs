@@ -14,6 +14,7 @@ use crate::dtype::numpy_meta::{ArrayMeta, Order, nbytes};
 use crate::dtype::{Dtype, Kind, Type};
 use crate::error::{Error, Result, fail};
 use crate::json::{self, Value};
+use crate::options::Opt;
 
 /// File with the number of rows.
 pub const SIZES: &str = "meta/sizes";
@@ -23,6 +24,15 @@ pub const STORAGE: &str = "meta/storage";
 pub const APART: &str = "apart";
 /// Maximum length of the name of a codec or a checksum that is passed on to fields.
 const MAX_NAME: usize = 64;
+/// Chunks that do not consist of complete rows in C order.
+#[derive(Clone, Debug)]
+pub struct ChunkShape {
+    /// Length of a chunk along each dimension.
+    pub shape: Vec<u64>,
+    /// Order of the items in a chunk.
+    pub order: Order,
+}
+
 /// The metadata of a dataset; see the module documentation.
 #[derive(Clone, Debug)]
 pub struct Meta {
@@ -30,6 +40,8 @@ pub struct Meta {
     pub array: ArrayMeta,
     /// Number of rows in a chunk.
     pub chunklen: u64,
+    /// The shape of a chunk, if chunks do not consist of complete rows in C order.
+    pub chunked: Option<ChunkShape>,
     /// Number of chunks in a superchunk file, if stated.
     pub superchunk: Option<u64>,
     /// True if the metadata states that each field has a folder of its own.
@@ -44,6 +56,8 @@ pub struct Meta {
     pub object_bytes: u64,
     /// The complete contents of `meta/storage`.
     pub storage: Value,
+    /// True if the metadata files are written as YAML.
+    pub is_yaml: bool,
 }
 
 impl Meta {
@@ -58,10 +72,12 @@ impl Meta {
                     dir.show(name)
                 )
             })?;
-            parse(&text).map_err(|e| e.within(dir.show(name)))
+            let value = parse(&text).map_err(|e| e.within(dir.show(name)))?;
+            Ok((value, yaml::may_be_yaml(&text)))
         };
-        let (sizes, storage) = (get(SIZES)?, get(STORAGE)?);
+        let ((sizes, _), (storage, is_yaml)) = (get(SIZES)?, get(STORAGE)?);
         let mut meta = Meta::of_storage(storage).map_err(|e| e.within(dir.show(STORAGE)))?;
+        meta.is_yaml = is_yaml;
         meta.apply_sizes(&sizes, lenient)
             .map_err(|e| e.within(dir.show(SIZES)))?;
         meta.check_chunks()
@@ -119,10 +135,17 @@ impl Meta {
                 .map(|of| some(of, &["clevel", "shuffle", "cname", "quantize"]));
             storage.extend(stated.map(|stated| (of.to_owned(), Value::Object(stated))));
         }
+        if let Some(compression) = self.storage.get("compression") {
+            let mut stated = some(compression, &["library", "level"]);
+            let filters = compression.get("filters").cloned();
+            stated.extend(filters.map(|filters| ("filters".to_owned(), filters)));
+            storage.push(("compression".to_owned(), Value::Object(stated)));
+        }
         Meta {
             array,
             dflt: Value::Null,
             storage: Value::Object(storage),
+            chunked: self.chunked.clone(),
             ..*self
         }
     }
@@ -131,6 +154,7 @@ impl Meta {
     pub fn new(storage: Value, shape: Vec<u64>) -> Result<Meta> {
         let mut meta = Meta::of_storage(storage)?;
         meta.array.shape = shape;
+        meta.check_chunks()?;
         Ok(meta)
     }
 
@@ -147,6 +171,15 @@ impl Meta {
                 Some((_, old)) => *old = value,
                 None => all.push((key.to_owned(), value)),
             }
+        }
+    }
+
+    /// Returns the text of `meta/storage`.
+    pub fn storage_text(&self) -> String {
+        if self.is_yaml {
+            yaml::to_yaml(&self.storage)
+        } else {
+            to_json(&self.storage) + "\n"
         }
     }
 
@@ -167,12 +200,6 @@ impl Meta {
                 .ok_or_else(|| missing("chunklen"))?,
             _ => return Err(missing("chunklen")),
         };
-        if storage
-            .get("order")
-            .is_some_and(|o| o.as_str() != Some("C"))
-        {
-            return Err(fail!(Unsupported, "the items are not in C order"));
-        }
         let checksum = match storage.get("checksum").map(Value::as_str) {
             None => Checksum::None,
             Some(name) => {
@@ -194,6 +221,7 @@ impl Meta {
                 order: Order::C,
             },
             chunklen: rows,
+            chunked: chunk_shape(&storage)?,
             superchunk: number("superchunksize")?,
             has_field_dirs: storage.get("fields").and_then(Value::as_str) == Some(APART),
             checksum,
@@ -201,6 +229,7 @@ impl Meta {
             cbytes: 0,
             object_bytes: 0,
             storage,
+            is_yaml: false,
         })
     }
 
@@ -253,28 +282,33 @@ impl Meta {
         }
     }
 
-    /// Checks `chunkshape`, which the BLZ RFC layout may have: chunks must consist of complete
-    /// rows.
-    fn check_chunks(&self) -> Result<()> {
-        match self.storage.get("chunkshape") {
-            Some(Value::Array(chunk)) if self.storage.get("chunklen").is_none() => {
-                let rows = chunk.iter().skip(1).map(Value::as_u64).eq(self
-                    .row()
-                    .iter()
-                    .copied()
-                    .map(Some));
-                if rows {
-                    Ok(())
-                } else {
-                    Err(fail!(
-                        Unsupported,
-                        "the chunks do not consist of complete rows of {:?}",
-                        self.row()
-                    ))
-                }
-            }
-            _ => Ok(()),
+    /// Checks `chunkshape`, which the BLZ RFC layout may have, and whether chunks consist of
+    /// complete rows.
+    fn check_chunks(&mut self) -> Result<()> {
+        let Some(chunk) = &self.chunked else {
+            return Ok(());
+        };
+        let ndim = self.array.shape.len();
+        if chunk.shape.len() != ndim {
+            return Err(fail!(
+                Format,
+                "\"chunkshape\" has the wrong number of dimensions (expected {ndim}, found {})",
+                chunk.shape.len()
+            ));
         }
+        if self.has_objects() {
+            return Err(fail!(
+                Unsupported,
+                "Python objects in chunks of {:?}",
+                chunk.shape
+            ));
+        }
+        // one dimension has the same items in both orders
+        let is_c = chunk.order == Order::C || ndim < 2;
+        if is_c && chunk.shape.get(1..) == Some(self.row()) {
+            self.chunked = None;
+        }
+        Ok(())
     }
 
     /// Returns true if the items are Python objects.
@@ -293,6 +327,52 @@ impl Meta {
         nbytes(self.row(), 1).ok_or_else(|| fail!(Format, "a row of {:?} items", self.row()))
     }
 
+    /// Returns the number of chunks, if they do not consist of complete rows.
+    pub fn chunk_count(&self) -> Result<u64> {
+        let chunk = self.chunked.iter().flat_map(|chunk| &chunk.shape);
+        let mut counts = self
+            .array
+            .shape
+            .iter()
+            .zip(chunk)
+            .map(|(n, c)| n.div_ceil(*c));
+        if self.array.shape.contains(&0) {
+            return Ok(0);
+        }
+        counts
+            .try_fold(1, |all: u64, n| all.checked_mul(n))
+            .ok_or_else(|| fail!(Format, "more than 2^64 chunks"))
+    }
+
+    /// Returns the number of stored items, with padding, and the number of items in a chunk.
+    pub fn item_counts(&self) -> Result<(u64, u64)> {
+        let Some(chunk) = &self.chunked else {
+            let row = self.row_items()?;
+            return Ok((
+                self.rows().saturating_mul(row),
+                self.chunklen.saturating_mul(row),
+            ));
+        };
+        let items = nbytes(&chunk.shape, 1).unwrap_or(u64::MAX);
+        Ok((self.chunk_count()?.saturating_mul(items), items))
+    }
+
+    /// Adds the dimensions of items that are arrays to the shape of a chunk.
+    pub fn extend_chunks(&mut self, shape: &[usize]) -> Result<()> {
+        let Some(chunk) = &mut self.chunked else {
+            return Ok(());
+        };
+        if shape.contains(&0) || chunk.order == Order::Fortran {
+            return Err(fail!(
+                Unsupported,
+                "items of the shape {shape:?} in chunks of {:?}",
+                chunk.shape
+            ));
+        }
+        chunk.shape.extend(shape.iter().map(|n| *n as u64));
+        Ok(())
+    }
+
     /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
         self.array.shape.first().copied().unwrap_or(0)
@@ -307,23 +387,72 @@ impl Meta {
 
 /// Returns a compression parameter in the contents of `meta/storage`: that of bcolz, or else that of
 /// BLZ.
-pub fn parameter<'a>(storage: &'a Value, key: &str) -> Option<&'a Value> {
+fn parameter<'a>(storage: &'a Value, key: &str) -> Option<&'a Value> {
     ["cparams", "bparams"]
         .iter()
         .find_map(|of| storage.get(of)?.get(key))
 }
 
-/// Returns the number of the filter that `shuffle` states: 0 none, 1 shuffle, 2 bitshuffle.
-pub fn stated_filter(shuffle: &Value) -> u8 {
-    match shuffle {
-        Value::Bool(yes) => u8::from(*yes),
-        other => other.as_u64().map_or(1, |n| n.min(2) as u8),
+/// Returns the name of the codec that the contents of `meta/storage` state.
+pub fn stated_codec(storage: &Value) -> Option<&str> {
+    let stated = parameter(storage, "cname");
+    let stated = stated.or_else(|| storage.get("compression")?.get("library"));
+    stated.and_then(Value::as_str)
+}
+
+/// Returns the compression level that the contents of `meta/storage` state.
+pub fn stated_level(storage: &Value) -> Option<u64> {
+    let stated = parameter(storage, "clevel");
+    let stated = stated.or_else(|| storage.get("compression")?.get("level"));
+    stated.and_then(Value::as_u64)
+}
+
+/// Returns the number of the filter that the contents of `meta/storage` state: 0 none, 1 shuffle, 2
+/// bitshuffle.
+pub fn stated_filter(storage: &Value) -> Option<u8> {
+    match parameter(storage, "shuffle") {
+        Some(Value::Bool(yes)) => return Some(u8::from(*yes)),
+        Some(other) => return Some(other.as_u64().map_or(1, |n| n.min(2) as u8)),
+        None => {}
+    }
+    let names = filter_names(storage)?;
+    let has = |name: &str| names.iter().any(|n| n.as_str() == Some(name));
+    Some(if has("bitshuffle") {
+        2
+    } else {
+        has("shuffle").into()
+    })
+}
+
+/// Returns the filters that the BLZ RFC lists by name.
+fn filter_names(storage: &Value) -> Option<&[Value]> {
+    match storage.get("compression")?.get("filters")? {
+        Value::Array(names) => Some(names),
+        _ => None,
+    }
+}
+
+/// Fails if the contents of `meta/storage` state a filter by name that new chunks cannot have.
+pub fn check_filters(storage: &Value) -> Result<()> {
+    let names = filter_names(storage).unwrap_or_default();
+    let known = |name: &&Value| matches!(name.as_str(), Some("shuffle" | "bitshuffle"));
+    match names.iter().find(|name| !known(name)) {
+        None => Ok(()),
+        Some(other) => Err(fail!(
+            Unsupported,
+            "compression.filters: {other} cannot be applied to new chunks (expected shuffle or bitshuffle); the array is read-only unless {} is given",
+            Opt::Filters.name()
+        )),
     }
 }
 
 /// Returns the text of `meta/sizes`.
-pub fn sizes(shape: &[u64], nbytes: u64, cbytes: u64) -> String {
+pub fn sizes(shape: &[u64], nbytes: u64, cbytes: u64, is_yaml: bool) -> String {
     let shape: Vec<String> = shape.iter().map(u64::to_string).collect();
+    if is_yaml {
+        let shape = shape.join(", ");
+        return format!("shape: [{shape}]\nnbytes: {nbytes}\ncbytes: {cbytes}\n");
+    }
     format!(
         "{{\"shape\": [{}], \"nbytes\": {nbytes}, \"cbytes\": {cbytes}}}\n",
         shape.join(", ")
@@ -365,14 +494,47 @@ pub fn to_json(value: &Value) -> String {
 
 /// Parses JSON, or YAML as in the BLZ RFC.
 pub fn parse(text: &[u8]) -> Result<Value> {
-    let value = match Value::parse(text) {
-        Err(e) => yaml::parse(text).map_err(|_| e)?,
-        value => value?,
-    };
+    let value = Value::parse(text).or_else(|e| yaml_or(e, text))?;
     if matches!(value, Value::Object(_)) {
         Ok(value)
     } else {
         Err(fail!(Format, "it is not a mapping from names to values"))
+    }
+}
+
+/// Parses text that is not JSON as YAML. Returns `e` if the text looks like JSON.
+pub fn yaml_or(e: Error, text: &[u8]) -> Result<Value> {
+    if yaml::may_be_yaml(text) {
+        yaml::parse(text)
+    } else {
+        Err(e)
+    }
+}
+
+/// Returns the shape of a chunk and the order of its items; `None` if the number of rows in a chunk
+/// is stated.
+fn chunk_shape(storage: &Value) -> Result<Option<ChunkShape>> {
+    let order = match storage.get("order").map(|o| (o, o.as_str())) {
+        None | Some((_, Some("C"))) => Order::C,
+        Some((_, Some("F"))) => Order::Fortran,
+        Some((other, _)) => {
+            return Err(fail!(
+                Unsupported,
+                "unknown \"order\" (expected \"C\" or \"F\", found {other})"
+            ));
+        }
+    };
+    match storage.get("chunkshape") {
+        Some(Value::Array(shape)) if storage.get("chunklen").is_none() => {
+            let shape = shape.iter().map(|n| positive(n, "chunkshape"));
+            let shape = shape.collect::<Result<_>>()?;
+            Ok(Some(ChunkShape { shape, order }))
+        }
+        _ if order == Order::Fortran => Err(fail!(
+            Unsupported,
+            "\"order\" F requires \"chunkshape\", without \"chunklen\""
+        )),
+        _ => Ok(None),
     }
 }
 

@@ -150,6 +150,17 @@ impl RepairPlan {
                 "{name}: arrays of Python objects cannot be repaired"
             ));
         }
+        if self
+            .meta
+            .chunked
+            .as_ref()
+            .is_some_and(|chunk| chunk.shape.len() > 1)
+        {
+            return Err(fail!(
+                Unsupported,
+                "{name}: an array in chunks along every dimension, with a file for each, cannot be repaired"
+            ));
+        }
         let has_field_dirs = match &self.meta.array.dtype.item.kind {
             Kind::Struct(fields) => fields
                 .first()
@@ -510,7 +521,7 @@ impl RepairPlan {
             .sum();
         let nbytes = self.rows.saturating_mul(self.row);
         self.texts
-            .push((SIZES, sizes(&self.meta.array.shape, nbytes, cbytes)));
+            .push((SIZES, sizes(&self.meta.array.shape, nbytes, cbytes, false)));
         if self.meta.checksum != Checksum::None {
             self.texts
                 .iter_mut()

@@ -13,6 +13,7 @@ use super::meta::{Meta, SIZES, STORAGE, parse, sizes};
 use super::repair::{PreparedFiles, RepairSettings, back_up, damaged_attrs};
 use super::superchunks;
 use super::text_checksum::{self, with_checksum};
+use super::yaml::may_be_yaml;
 use crate::array::store::Store;
 use crate::error::{Result, Status, fail};
 use crate::io::journal::Session;
@@ -35,9 +36,10 @@ pub fn repair(
     let Some(text) = dir.trusted(true).read(STORAGE, limit)? else {
         return Ok(None);
     };
-    let Ok(meta) = parse(&text).and_then(Meta::of_storage) else {
+    let Ok(mut meta) = parse(&text).and_then(Meta::of_storage) else {
         return Ok(None);
     };
+    meta.is_yaml = may_be_yaml(&text);
     if !is_blz_rfc(dir, &meta, options)?
         || (text_checksum::check(&text).is_err() && !settings.trust)
     {
@@ -95,7 +97,7 @@ fn small_files(
         texts.push((FILES[1], "{}\n".to_owned()));
     }
     if text_checksum::check(storage).is_err() {
-        texts.push((STORAGE, meta.storage.to_string()));
+        texts.push((STORAGE, meta.storage_text()));
     }
     match Meta::read(dir, limit, settings.trust) {
         Err(e) if is_corrupt_or_missing(e.status) => {
@@ -109,6 +111,7 @@ fn small_files(
                     &[rows],
                     rows.saturating_mul(meta.array.dtype.item.size as u64),
                     0,
+                    meta.is_yaml,
                 ),
             ));
         }
@@ -133,6 +136,14 @@ fn stored_rows(dir: &DatasetDir, meta: &Meta, options: &Options) -> Result<u64> 
     let mut empty = meta.clone();
     empty.array.shape = vec![0];
     let config = ReadConfig::new(&limited(options)?.with(Opt::SkipDamaged, 1)?, dir);
+    empty.chunked.take_if(|chunk| chunk.shape.len() == 1);
+    if empty.chunked.is_some() {
+        return Err(fail!(
+            Format,
+            "{}: the shape is lost, and the data files do not determine it",
+            dir.show(SIZES)
+        ));
+    }
     let file = ArrayFile::open(dir, empty, &config)?;
     let mut rows = u64::MAX;
     for ((chunk_dir, _), row) in file.chunk_dirs().iter().zip(file.row_bytes()) {
@@ -200,6 +211,10 @@ fn chunks(
             Format,
             "{name}: none of its {all} chunks is intact, so nothing can be repaired"
         ));
+    }
+    if meta.chunked.is_some() && !settings.skip {
+        let message = "of the chunks are corrupt, and an array in chunks along every dimension cannot be cut off; nothing was changed; use HOLDALL_OPT_SKIP_DAMAGED to replace them by the default value";
+        return Err(fail!(Format, "{name}: {lost} {message}"));
     }
     let per_run = all / corrupt.len().max(1) as u64;
     let mut first = per_run;

@@ -57,7 +57,8 @@ pub(super) fn open(dir: &DatasetDir, config: &ReadConfig, options: &Options) -> 
         ));
     }
     let (sizes, storage) = (dir.read(SIZES, limit)?, dir.read(STORAGE, limit)?);
-    let (found, attrs) = find(dir, config, &|| Ok(true))?.unwrap_or_default();
+    let (found, mut attrs) = find(dir, config, &|| Ok(true))?.unwrap_or_default();
+    attrs.is_yaml = meta.is_yaml;
     let mut files = Vec::new();
     for column in found {
         let file = column.file?;
@@ -307,7 +308,7 @@ impl BlzRfcTable {
     /// Returns the metadata files to write, except `meta/sizes`.
     pub fn texts(&self, names_changed: bool) -> Texts {
         if names_changed {
-            vec![(STORAGE, meta::to_json(&self.meta.storage) + "\n")]
+            vec![(STORAGE, self.meta.storage_text())]
         } else {
             Vec::new()
         }

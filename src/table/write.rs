@@ -295,6 +295,7 @@ fn create_at(
         attrs: Attrs::default(),
         writer: Some(writer),
     };
+    table.attrs.is_yaml = options.get(Opt::Yaml, 0) == 1;
     for NewColumn {
         name,
         dtype,
@@ -434,10 +435,11 @@ impl TableWriter {
             removed: Vec::new(),
             totals: None,
             has_checksum: self.has_checksum,
+            is_yaml: self.rfc_table.as_ref().is_some_and(|t| t.meta.is_yaml),
         };
         let own = self.rfc_table.as_ref().map_or(FILES[0], |p| p.attrs_file);
         if self.attrs_changed {
-            table_metadata.texts.push((own, self.text(attrs.to_json())));
+            table_metadata.texts.push((own, self.text(attrs.to_text())));
         }
         if self.attrs_fewer {
             table_metadata

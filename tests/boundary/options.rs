@@ -118,7 +118,7 @@ fn letters(call: &str) -> &'static str {
 }
 
 /// Every option with a valid value other than the default.
-const VALUES: [(&str, i32, i64); 32] = [
+const VALUES: [(&str, i32, i64); 34] = [
     ("THREADS", HOLDALL_OPT_THREADS, 1),
     ("MEMORY_LIMIT", HOLDALL_OPT_MEMORY_LIMIT, 1 << 30),
     ("IO", HOLDALL_OPT_IO, HOLDALL_IO_MAP as i64),
@@ -167,6 +167,8 @@ const VALUES: [(&str, i32, i64); 32] = [
     ("CLOUD_RETRIES", HOLDALL_OPT_CLOUD_RETRIES, 1),
     ("CLOUD_REQUESTS", HOLDALL_OPT_CLOUD_REQUESTS, 2),
     ("DRY_RUN", HOLDALL_OPT_DRY_RUN, 1),
+    ("ORDER", HOLDALL_OPT_ORDER, 1),
+    ("YAML", HOLDALL_OPT_YAML, 1),
 ];
 const BYTES: [(&str, i32, &[u8]); 3] = [
     (
@@ -491,6 +493,8 @@ fn defaults_apply_to_every_call() {
         (HOLDALL_OPT_FRAME_OFFSET, 0),
         (HOLDALL_OPT_BOTH_METALAYERS, 0),
         (HOLDALL_OPT_DRY_RUN, 0),
+        (HOLDALL_OPT_ORDER, 0),
+        (HOLDALL_OPT_YAML, 0),
     ]);
     for option in [HOLDALL_OPT_DICTIONARY, HOLDALL_OPT_FILL_VALUE] {
         // SAFETY: the options exist.

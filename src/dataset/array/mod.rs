@@ -1,6 +1,7 @@
 //! The array of one dataset: the content of an [`Array`](crate::array::Array).
 #![forbid(unsafe_code)]
 
+mod chunked;
 mod store;
 
 use super::attrs::{self, Attrs};
@@ -16,12 +17,14 @@ use super::text_checksum::with_checksum;
 use crate::array::Array;
 use crate::array::store::Store;
 use crate::checksum::Checksum;
+use crate::dtype::numpy_meta::nbytes;
 use crate::dtype::{self, Dtype, Kind, Type};
 use crate::error::{Error, Result, Status, fail};
 use crate::format::Format;
 use crate::json::Value;
-use crate::options::Options;
+use crate::options::{Opt, Options};
 use crate::parallel;
+use chunked::ChunkedLayout;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -42,6 +45,9 @@ enum Items {
 pub struct ArrayFile {
     name: String,
     items: Items,
+    /// The chunks, if they do not consist of complete rows. The items are then those of all chunks,
+    /// with padding.
+    chunked: Option<ChunkedLayout>,
     /// Metadata of the dataset.
     pub meta: Meta,
     attrs: Attrs,
@@ -97,20 +103,18 @@ impl ArrayFile {
         let mut file = ArrayFile::open(dir, meta, config)?;
         if writer.is_first() {
             // no existing file is part of the array
-            let row = file
-                .meta
-                .row_items()?
-                .saturating_mul(file.meta.array.dtype.item.size as u64);
+            let size = file.meta.array.dtype.item.size as u64;
             let many = file.meta.superchunk.is_some();
-            file.items = Items::Single(Chunks::new(
-                dir.subdir(DATA)?,
-                many,
-                &file.meta,
-                row,
-                None,
+            let search = Search {
+                dir,
+                meta: &file.meta,
                 config,
-            )?);
-            (file.attrs, file.is_blz_rfc) = (Attrs::default(), many);
+            };
+            let run = search.run(dir.subdir(DATA)?, many, size, None)?;
+            file.items = Items::Single(run);
+            let mut attrs = Attrs::default();
+            attrs.is_yaml = file.meta.is_yaml;
+            (file.attrs, file.is_blz_rfc) = (attrs, many);
         }
         let [tool_file, rfc_file] = attrs::FILES;
         let uses_tool_file = !file.is_blz_rfc || (!writer.is_new() && dir.has(tool_file)?);
@@ -120,8 +124,17 @@ impl ArrayFile {
 
     /// Makes an array that was opened for reading writable.
     pub fn for_writing(mut self, options: &Options, writer: Writer) -> Result<ArrayFile> {
-        let (all, meta, config, name) =
-            (self.nbytes().max(1), &self.meta, &self.config, &self.name);
+        self.choose_block(options.given(Opt::BlockBytes).map(|n| n as u64));
+        let all = self
+            .runs()
+            .iter()
+            .map(|run| run.nbytes())
+            .fold(1, u64::saturating_add);
+        let block = self
+            .chunked
+            .as_ref()
+            .map(|layout| (layout.block_bytes, layout.chunk_bytes));
+        let (meta, config, name) = (&self.meta, &self.config, &self.name);
         let runs = match &mut self.items {
             Items::Single(chunks) => vec![(&meta.array.dtype.item, chunks)],
             Items::Fields(fields) => fields
@@ -138,8 +151,13 @@ impl ArrayFile {
         };
         for (item, chunks) in runs {
             let stored_codec = || chunks.first_header()?.codec().ok();
-            let params = create::params(&meta.storage, &stored_codec, item, options)
+            let mut params = create::params(&meta.storage, &stored_codec, item, options)
                 .map_err(|e| e.within(format_args!("{name}/{STORAGE}")))?;
+            if let Some((block, chunk)) = block {
+                // as many items as in a block of the array
+                let size = block / (chunk / chunks.chunk_bytes()).max(1);
+                params.blocksize = Some(size as usize);
+            }
             let (encoder, per_file) = create::unit_encoder(chunks, params, meta, options)?;
             let unit = chunks
                 .chunk_bytes()
@@ -207,6 +225,7 @@ impl ArrayFile {
         let item = match &item.kind {
             Kind::Array(of, shape) if !matches!(of.kind, Kind::Struct(_)) => {
                 meta.array.shape.extend(shape.iter().map(|n| *n as u64));
+                meta.extend_chunks(shape)?;
                 &**of
             }
             _ => item,
@@ -296,12 +315,26 @@ impl ArrayFile {
         } else {
             None
         };
-        let (items, is_blz_rfc) = Search {
+        if let (Some(_), Some(fill)) = (&meta.chunked, &fill)
+            && fill.len() != item.size
+        {
+            return Err(fail!(
+                Unsupported,
+                "{}: the default value of an array in chunks along every dimension must be one item",
+                dir.show(STORAGE)
+            ));
+        }
+        let search = Search {
             dir,
             meta: &meta,
             config,
-        }
-        .items(&data, item, fill.map(Arc::from))?;
+        };
+        let (items, is_blz_rfc) = search.items(&data, item, fill.map(Arc::from))?;
+        let layout = |chunk: &meta::ChunkShape| {
+            let chunks = meta.chunk_count()?;
+            Ok(ChunkedLayout::new(&chunk.shape, item.size as u64, chunks))
+        };
+        let chunked = meta.chunked.as_ref().map(layout).transpose()?;
         if matches!(items, Items::Objects(_)) {
             meta.array.dtype.item.size = 0;
         }
@@ -315,9 +348,12 @@ impl ArrayFile {
         }
         let name = data.show("");
         let name = name.strip_suffix("/data").unwrap_or(&name).to_owned();
-        Ok(ArrayFile {
+        let mut attrs = attrs;
+        attrs.is_yaml = meta.is_yaml;
+        let mut file = ArrayFile {
             name,
             items,
+            chunked,
             meta,
             attrs,
             fill: OnceLock::new(),
@@ -325,7 +361,9 @@ impl ArrayFile {
             is_blz_rfc,
             attrs_file: attrs::FILES[0],
             writer: None,
-        })
+        };
+        file.choose_block(None);
+        Ok(file)
     }
 
     /// Returns the format of the array.
@@ -339,6 +377,10 @@ impl ArrayFile {
 
     /// Wraps the dataset in an [`Array`].
     pub fn into_array(self) -> Result<Array> {
+        if let Some(grid) = self.chunk_grid()? {
+            let dtype = self.meta.array.dtype.clone();
+            return Ok(Array::over_chunks(Box::new(self), grid, dtype));
+        }
         let chunkshape = [&[self.meta.chunklen], self.meta.row()].concat();
         let (meta, options) = (self.meta.array.clone(), self.config.options.clone());
         Array::over(Box::new(self), meta, chunkshape, &options)
@@ -416,6 +458,9 @@ impl ArrayFile {
 
     pub(super) fn flush(&mut self) -> Result<()> {
         self.writer()?;
+        if let Some(chunks) = self.chunked.as_ref().map(|layout| layout.chunks) {
+            self.store_until(chunks)?;
+        }
         self.runs_mut().into_iter().try_for_each(Chunks::flush)
     }
 
@@ -457,13 +502,17 @@ impl ArrayFile {
         );
         let mut texts = Vec::new();
         if attrs {
-            texts.push((self.attrs_file, self.attrs.to_json()));
+            texts.push((self.attrs_file, self.attrs.to_text()));
         }
         if storage {
-            texts.push((STORAGE, meta::to_json(&self.meta.storage) + "\n"));
+            texts.push((STORAGE, self.meta.storage_text()));
         }
         if sizes {
-            texts.push((SIZES, meta::sizes(&self.meta.array.shape, len, cbytes)));
+            let is_yaml = self.meta.is_yaml;
+            texts.push((
+                SIZES,
+                meta::sizes(&self.meta.array.shape, len, cbytes, is_yaml),
+            ));
         }
         if self.meta.checksum != Checksum::None {
             texts
@@ -565,6 +614,38 @@ impl ArrayFile {
 }
 
 impl Search<'_> {
+    /// Returns the run of chunks of items of `size` bytes in this folder.
+    fn run(
+        &self,
+        dir: DatasetDir,
+        many: bool,
+        size: u64,
+        fill: Option<Arc<[u8]>>,
+    ) -> Result<Chunks> {
+        let Some(chunk) = &self.meta.chunked else {
+            let row = self.meta.row_items()?.saturating_mul(size);
+            return Chunks::new(dir, many, self.meta, row, fill, self.config);
+        };
+        let too_long = || fail!(Format, "chunks of {:?} items are too long", chunk.shape);
+        let chunk = nbytes(&chunk.shape, size as usize)
+            .ok_or_else(too_long)?
+            .max(1);
+        let len = self
+            .meta
+            .chunk_count()?
+            .checked_mul(chunk)
+            .ok_or_else(too_long)?;
+        let lengths = [len, chunk, chunk];
+        Ok(Chunks::of_size(
+            dir,
+            many,
+            self.meta,
+            lengths,
+            fill,
+            self.config,
+        ))
+    }
+
     /// Opens the items in this folder. Returns true if they are in the BLZ RFC layout.
     fn items(
         &self,
@@ -572,7 +653,6 @@ impl Search<'_> {
         item: &Type,
         fill: Option<Arc<[u8]>>,
     ) -> Result<(Items, bool)> {
-        let row_items = self.meta.row_items()?;
         match &item.kind {
             Kind::Object => Ok((
                 Items::Objects(Chunks::objects(data.clone(), self.meta, self.config)),
@@ -580,15 +660,14 @@ impl Search<'_> {
             )),
             Kind::Struct(fields) if self.has_field_dirs(data, fields)? => {
                 let mut all = Vec::new();
-                self.flatten(data, fields, 0, row_items, fill.as_deref(), &mut all)?;
-                let (rows, item, memory_limit) =
-                    (self.meta.rows(), item.size as u64, self.config.memory_limit);
-                let chunk_items = self.meta.chunklen.saturating_mul(row_items);
+                self.flatten(data, fields, 0, fill.as_deref(), &mut all)?;
+                let (item, memory_limit) = (item.size as u64, self.config.memory_limit);
+                let (items, chunk_items) = self.meta.item_counts()?;
                 Ok((
                     Items::Fields(Fields {
                         all,
                         item,
-                        items: rows.saturating_mul(row_items),
+                        items,
                         chunk_items,
                         memory_limit,
                     }),
@@ -596,19 +675,9 @@ impl Search<'_> {
                 ))
             }
             _ => {
-                let row = row_items.saturating_mul(item.size as u64);
                 let many = self.has_superchunks(data)?;
-                Ok((
-                    Items::Single(Chunks::new(
-                        data.clone(),
-                        many,
-                        self.meta,
-                        row,
-                        fill,
-                        self.config,
-                    )?),
-                    many,
-                ))
+                let run = self.run(data.clone(), many, item.size as u64, fill)?;
+                Ok((Items::Single(run), many))
             }
         }
     }
@@ -657,7 +726,6 @@ impl Search<'_> {
         data: &DatasetDir,
         fields: &[dtype::Field],
         at: usize,
-        row_items: u64,
         fill: Option<&[u8]>,
         all: &mut Vec<Field>,
     ) -> Result<()> {
@@ -665,21 +733,14 @@ impl Search<'_> {
             let (inner, offset, size) = (data.subdir(&f.name)?, at + f.offset, f.item.size);
             match &f.item.kind {
                 Kind::Struct(fields) if self.has_field_dirs(&inner, fields)? => {
-                    self.flatten(&inner, fields, offset, row_items, fill, all)?
+                    self.flatten(&inner, fields, offset, fill, all)?
                 }
                 _ => {
                     let fill = fill
                         .and_then(|f| f.get(offset..)?.get(..size))
                         .map(Arc::from);
                     let many = self.has_superchunks(&inner)?;
-                    let chunks = Chunks::new(
-                        inner,
-                        many,
-                        self.meta,
-                        row_items.saturating_mul(size as u64),
-                        fill,
-                        self.config,
-                    )?;
+                    let chunks = self.run(inner, many, size as u64, fill)?;
                     all.push(Field {
                         offset,
                         size,

@@ -53,15 +53,14 @@ impl Store for ArrayFile {
     }
 
     fn encoding(&self) -> StoredEncoding {
-        let stated = |key| meta::parameter(&self.meta.storage, key);
-        let level = stated("clevel").and_then(Value::as_u64);
-        let codec = match stated("cname").and_then(Value::as_str) {
+        let level = meta::stated_level(&self.meta.storage);
+        let codec = match meta::stated_codec(&self.meta.storage) {
             _ if level == Some(0) => StoredCodec::None,
             Some(name) => Codec::from_name(name).map_or(StoredCodec::Mixed, StoredCodec::One),
             // BLZ does not record it
             None => self.first_chunk().0,
         };
-        let filters = match stated("shuffle").map(meta::stated_filter) {
+        let filters = match meta::stated_filter(&self.meta.storage) {
             Some(0) => Vec::new(),
             Some(filter) => vec![filter],
             None => self.first_chunk().1,
@@ -81,6 +80,7 @@ impl Store for ArrayFile {
 
     fn nbytes(&self) -> u64 {
         match &self.items {
+            _ if self.chunked.is_some() => self.meta.array.nbytes().unwrap_or(0),
             Items::Single(chunks) => chunks.nbytes(),
             Items::Fields(fields) => fields.nbytes(),
             Items::Objects(_) => self.meta.object_bytes,
@@ -129,6 +129,7 @@ impl Store for ArrayFile {
     }
 
     fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
+        self.refuse_chunked()?;
         match &self.items {
             Items::Single(chunks) | Items::Objects(chunks) => chunks.read(at, dst),
             Items::Fields(fields) => fields.read(at, dst),
@@ -195,7 +196,13 @@ impl Store for ArrayFile {
 
     fn fill_set(&mut self, value: &[u8]) -> Result<()> {
         self.refuse_field("fill value")?;
-        let (item, row) = (&self.meta.array.dtype.item, self.meta.row());
+        let item = &self.meta.array.dtype.item;
+        // in chunks along every dimension, the fill value is one item
+        let row = if self.chunked.is_some() {
+            &[]
+        } else {
+            self.meta.row()
+        };
         let each = matches!(self.meta.dflt, Value::Array(_)) || self.format() == Format::Blz;
         let new = create::dflt(value, item, row, each)?;
         let bytes = fill_value::bytes(&new, item, row, self.config.memory_limit)?;
@@ -209,6 +216,7 @@ impl Store for ArrayFile {
     }
 
     fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
+        self.refuse_chunked()?;
         match self.items_mut()? {
             Items::Fields(fields) => fields.write(at, src),
             Items::Single(chunks) | Items::Objects(chunks) => chunks.write(at, src),
@@ -216,6 +224,7 @@ impl Store for ArrayFile {
     }
 
     fn splice(&mut self, splice: &Splice) -> Result<()> {
+        self.refuse_chunked()?;
         let done = match self.items_mut()? {
             Items::Fields(fields) => fields.splice(splice),
             Items::Single(chunks) | Items::Objects(chunks) => return chunks.splice(splice),
@@ -228,6 +237,7 @@ impl Store for ArrayFile {
     }
 
     fn append(&mut self, src: &[u8]) -> Result<()> {
+        self.refuse_chunked()?;
         match self.items_mut()? {
             Items::Fields(fields) => fields.append(src),
             Items::Single(chunks) | Items::Objects(chunks) => chunks.append(src),
@@ -235,6 +245,7 @@ impl Store for ArrayFile {
     }
 
     fn truncate(&mut self, nbytes: u64) -> Result<()> {
+        self.refuse_chunked()?;
         match self.items_mut()? {
             Items::Fields(fields) => fields.truncate(nbytes),
             Items::Single(chunks) | Items::Objects(chunks) => chunks.truncate(nbytes),
@@ -258,7 +269,8 @@ impl Store for ArrayFile {
 
     fn can_have(&self, shape: &[u64]) -> Result<()> {
         let row = self.meta.row();
-        if shape.get(1..) == Some(row) {
+        let is_chunked = self.chunked.is_some() && shape.len() == self.meta.array.shape.len();
+        if is_chunked || shape.get(1..) == Some(row) {
             return Ok(());
         }
         Err(fail!(

@@ -12,6 +12,9 @@ use crate::superchunk::bloscpack::Splice;
 /// Approximate number of content bytes that are encoded at once.
 const GROUP: u64 = 32 << 20;
 
+/// Fills a buffer with the new content of a run from an offset on.
+type Refill<'a> = &'a dyn Fn(&Chunks, u64, &mut [u8]) -> Result<()>;
+
 impl Chunks {
     fn edit(&mut self) -> Result<&mut Edit> {
         self.editing()
@@ -297,15 +300,67 @@ impl Chunks {
         let len = (self.len - s.gone)
             .checked_add(s.src.len() as u64)
             .ok_or_else(|| fail!(Limit, "more than 2^64 bytes"))?;
-        let first = s.at / self.unit();
+        self.refill(s.at, len, &|this: &Chunks, at, now| {
+            this.spliced(s, end, at, now)
+        })
+    }
+
+    /// Changes the order of the chunks from `first` on: chunk `i` gets the content of chunk
+    /// `from(i)`, or zeros. `n` is the new number of chunks. On failure nothing is changed.
+    pub fn rearrange(
+        &mut self,
+        first: u64,
+        n: u64,
+        from: &dyn Fn(u64) -> Option<u64>,
+    ) -> Result<()> {
+        let (at, len) = (
+            first.saturating_mul(self.chunk),
+            n.saturating_mul(self.chunk),
+        );
+        if first >= n {
+            self.edit()?;
+            return if len < self.len {
+                self.truncate(len)
+            } else {
+                Ok(())
+            };
+        }
+        self.flush()?;
+        let (unit, tail) = (self.unit(), self.edit()?.tail.as_ref().map(|t| t.unit));
+        if let Some(tail) = tail.filter(|t| at / unit <= *t) {
+            self.opened(tail, true)?;
+            self.flush()?;
+        }
+        self.refill(at, len, &|this: &Chunks, at, now| {
+            let chunks = (at / this.chunk..).zip(now.chunks_mut(this.chunk as usize));
+            for (i, part) in chunks {
+                match from(i) {
+                    None => part.fill(0),
+                    Some(old) => {
+                        if this.read(old.saturating_mul(this.chunk), part)? {
+                            return Err(fail!(
+                                Format,
+                                "a chunk that would have to be moved is corrupt"
+                            ));
+                        }
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Replaces the units from that of offset `at` on, so that the content has `len` bytes.
+    /// `content` fills a buffer with the new content from an offset on.
+    fn refill(&mut self, at: u64, len: u64, content: Refill) -> Result<()> {
         let mut all = Vec::new();
-        if let Err(e) = self.refill(s, first, end, len, &mut all) {
+        if let Err(e) = self.write_refilled(at / self.unit(), len, content, &mut all) {
             self.edit()?.remove_all(&all);
             return Err(e);
         }
         self.accept(all)?;
         let edit = self.edit()?;
-        (edit.open, edit.unchanged) = (None, edit.unchanged.min(s.at));
+        (edit.open, edit.unchanged) = (None, edit.unchanged.min(at));
         if len < self.len {
             self.truncate(len)?;
         }
@@ -313,13 +368,11 @@ impl Chunks {
         Ok(())
     }
 
-    /// Writes the units from `first` on with the content that results from the splice.
-    fn refill(
+    fn write_refilled(
         &self,
-        s: &Splice,
         first: u64,
-        end: u64,
         len: u64,
+        content: Refill,
         all: &mut Vec<StoredUnit>,
     ) -> Result<()> {
         let edit = self
@@ -327,41 +380,48 @@ impl Chunks {
             .as_deref()
             .ok_or_else(|| fail!(State, "it was opened for reading"))?;
         let most = self.group().saturating_mul(edit.unit);
-        let mut content = alloc::zeroed(alloc::allow(most.min(len), edit.limit, "some chunks")?)?;
+        let mut buffer = alloc::zeroed(alloc::allow(most.min(len), edit.limit, "some chunks")?)?;
         let mut at = first.saturating_mul(edit.unit);
-        let new_end = s.at + s.src.len() as u64;
         while at < len {
-            let now = content.at_mut(..(len - at).min(most) as usize)?;
+            let now = buffer.at_mut(..(len - at).min(most) as usize)?;
             let to = at + now.len() as u64;
-            let cut = |position: u64| (position.clamp(at, to) - at) as usize;
-            let (before, rest) = now.cut_mut(cut(s.at))?;
-            let (new, after) = rest.cut_mut(cut(new_end) - before.len())?;
-            let skip = at.max(s.at) - s.at;
-            let given = s
-                .src
-                .get(skip.min(s.src.len() as u64) as usize..)
-                .and_then(|src| src.get(..new.len()));
-            new.copy_from_slice(
-                given.ok_or_else(|| fail!(State, "the content has an unexpected size"))?,
-            );
-            let from = at.max(new_end) - new_end + end;
-            let read_damaged = |at: u64, dst: &mut [u8]| {
-                if dst.is_empty() {
-                    Ok(false)
-                } else {
-                    self.read(at, dst)
-                }
-            };
-            if read_damaged(at, before)? | read_damaged(from, after)? {
-                return Err(fail!(
-                    Format,
-                    "chunks that would have to be moved are corrupt"
-                ));
-            }
+            content(self, at, now)?;
             let stored = edit.write_units(at / edit.unit, now)?;
             alloc::reserve(all, stored.len()).inspect_err(|_| edit.remove_all(&stored))?;
             all.extend(stored);
             at = to;
+        }
+        Ok(())
+    }
+
+    /// Fills a buffer with the content from `at` on that results from the splice. `end` is the end
+    /// of the removed content.
+    fn spliced(&self, s: &Splice, end: u64, at: u64, now: &mut [u8]) -> Result<()> {
+        let (to, new_end) = (at + now.len() as u64, s.at + s.src.len() as u64);
+        let cut = |position: u64| (position.clamp(at, to) - at) as usize;
+        let (before, rest) = now.cut_mut(cut(s.at))?;
+        let (new, after) = rest.cut_mut(cut(new_end) - before.len())?;
+        let skip = at.max(s.at) - s.at;
+        let given = s
+            .src
+            .get(skip.min(s.src.len() as u64) as usize..)
+            .and_then(|src| src.get(..new.len()));
+        new.copy_from_slice(
+            given.ok_or_else(|| fail!(State, "the content has an unexpected size"))?,
+        );
+        let from = at.max(new_end) - new_end + end;
+        let read_damaged = |at: u64, dst: &mut [u8]| {
+            if dst.is_empty() {
+                Ok(false)
+            } else {
+                self.read(at, dst)
+            }
+        };
+        if read_damaged(at, before)? | read_damaged(from, after)? {
+            return Err(fail!(
+                Format,
+                "chunks that would have to be moved are corrupt"
+            ));
         }
         Ok(())
     }

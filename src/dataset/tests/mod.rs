@@ -3,6 +3,8 @@
 
 mod any;
 mod cache;
+mod chunked;
+mod yaml;
 
 use super::create::{self, ArraySpec};
 use super::open;
