@@ -9,7 +9,7 @@ use crate::failure::Result;
 use crate::file_name::FileName;
 use crate::files;
 use crate::usage;
-use holdall::{Codec, FileAccess, Options, Verify};
+use holdall::{Codec, FileAccess, Options, Order, Verify};
 
 /// Applies a value if it was given.
 pub fn given<T>(
@@ -125,6 +125,12 @@ pub fn converting(args: &Convert) -> Result<Options> {
     let mut options = encoding(sync(options, &args.sync), &args.encoding)?;
     if args.layout.sparse {
         options = options.sparse(true);
+    }
+    if args.layout.fortran {
+        options = options.order(Order::Fortran);
+    }
+    if args.layout.yaml {
+        options = options.yaml(true);
     }
     Ok(if args.layout.both { options.both_metalayers(true) } else { options })
 }

@@ -160,6 +160,9 @@ fn array_facts(facts: &mut Facts, dataset: &Dataset, array: &Array) {
     facts.number("ndim", array.shape().len() as u64);
     facts.put("shape", json!(array.shape()), numbers(array.shape()));
     facts.put("chunk", json!(array.chunk_shape()), numbers(array.chunk_shape()));
+    if array.format() == Format::BlzRfc && array.order() == Order::Fortran {
+        facts.text("order", "F");
+    }
     facts.member("chunkshape", json!(array.chunk_shape()));
     facts.member("blockshape", json!(array.block_shape()));
     facts.line("block", numbers(array.block_shape()));

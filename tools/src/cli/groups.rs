@@ -192,7 +192,8 @@ pub struct Encoding {
 pub struct Layout {
     /// Shape of a chunk [default: chosen by size]
     ///
-    /// Outside of frames, only the first number may differ from the shape of the array.
+    /// Outside of frames and of blz-rfc, only the first number may differ from the shape of the
+    /// array.
     #[arg(long, value_name = "I,J,..", value_parser = values::shape_of_chunks,
         help_heading = DATASETS)]
     pub chunks: Option<Shape>,
@@ -206,6 +207,12 @@ pub struct Layout {
     /// Write the metadata of both b2nd and caterva, for readers of either
     #[arg(long, help_heading = DATASETS)]
     pub both: bool,
+    /// Store the items of a chunk in Fortran order (blz-rfc)
+    #[arg(long, help_heading = DATASETS)]
+    pub fortran: bool,
+    /// Write the metadata files as YAML (blz-rfc)
+    #[arg(long, help_heading = DATASETS)]
+    pub yaml: bool,
 }
 
 /// A bag that is written.
