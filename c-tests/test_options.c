@@ -37,6 +37,7 @@ static const struct {
     OPTION(HOLDALL_OPT_BOTH_METALAYERS, 30, 0, 1, 0),
     OPTION(HOLDALL_OPT_BAG_READ_AHEAD_BYTES, 31, 0, INT64_MAX, BAGS),
     OPTION(HOLDALL_OPT_DRY_RUN, 35, 0, 1, VERIFY_ | REPAIR),
+    OPTION(HOLDALL_OPT_FOLLOW_LINKS, 38, 0, 1, BAGS | VERIFY_ | REPAIR),
 };
 enum { OPTIONS = sizeof all / sizeof all[0] };
 
@@ -75,7 +76,7 @@ static void unknown_options_are_refused(void)
 {
     holdall_options *o = holdall_options_new();
     static const holdall_option none[] = {
-        0, -1, 36, HOLDALL_READ, HOLDALL_CODEC_ZSTD, 1000, INT32_MAX, INT32_MIN};
+        0, -1, 39, HOLDALL_READ, HOLDALL_CODEC_ZSTD, 1000, INT32_MAX, INT32_MIN};
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
         GIVES(HOLDALL_E_ARGUMENT, holdall_options_set(o, none[i], 1, &err));
         GIVES(HOLDALL_E_ARGUMENT, holdall_options_set_bytes(o, none[i], "x", 1, &err));
@@ -109,6 +110,7 @@ static int64_t not_the_default(int i)
     case HOLDALL_OPT_ARROW_NULLS:
     case HOLDALL_OPT_BOTH_METALAYERS:
     case HOLDALL_OPT_DRY_RUN:
+    case HOLDALL_OPT_FOLLOW_LINKS:
         return all[i].high;
     default:
         return all[i].low;

@@ -469,6 +469,65 @@ static void readers_see_complete_commits(void)
     holdall_table_close(t);
 }
 
+/* Is this a link, and to what? */
+static bool is_link_to(const char *name, const char *target)
+{
+    char found[4096];
+    ssize_t n = readlink(in_tmp(name), found, sizeof found);
+    return n >= 0 && (size_t)n == strlen(target) && memcmp(found, target, (size_t)n) == 0;
+}
+
+/* Links out of the folder: refused, and followed on request. */
+static void links_out_of_the_folder_are_followed_on_request(void)
+{
+    static const int64_t follow[] = {HOLDALL_OPT_FOLLOW_LINKS, 1, 0, 0};
+    holdall_table *t;
+    GAVE(HOLDALL_OK, try_new_table(NULL, "z", HOLDALL_CREATE, small, &t));
+    OK(append_rows(t, 0, 300, 1));
+    OK(holdall_table_commit(t, &err));
+    holdall_table_close(t);
+    /* a folder of chunks, and a chunk */
+    char *data = strdup(in_tmp("elsewhere")), *chunk = strdup(in_tmp("chunk"));
+    CHECK(rename(in_tmp("z/a/data"), data) == 0 && symlink(data, in_tmp("z/a/data")) == 0);
+    CHECK(rename(in_tmp("z/s/data/__0.blp"), chunk) == 0 &&
+          symlink(chunk, in_tmp("z/s/data/__0.blp")) == 0);
+    size_t before, after;
+    uint8_t *was = load(chunk, &before);
+
+    GAVE(HOLDALL_OK, try_table(NULL, "z", HOLDALL_READ, NULL, &t));
+    static int32_t a[300];
+    GIVES(HOLDALL_E_FORMAT, holdall_array_read(holdall_table_column(t, 0), NULL, NULL, NULL, a,
+                                               sizeof a, NULL, &err));
+    CHECK(says("leads out of"));
+    holdall_table_close(t);
+    GAVE(HOLDALL_OK, try_table(NULL, "z", HOLDALL_APPEND, NULL, &t));
+    CHECK(append_rows(t, 300, 300, 1) == HOLDALL_E_FORMAT ||
+          holdall_table_commit(t, &err) == HOLDALL_E_FORMAT);
+    CHECK(says("leads out of"));
+    holdall_table_close(t);
+
+    GAVE(HOLDALL_OK, try_table(NULL, "z", HOLDALL_READ, follow, &t));
+    CHECK(has_rows(t, 300, 1));
+    holdall_table_close(t);
+    GAVE(HOLDALL_OK, try_table(NULL, "z", HOLDALL_APPEND, follow, &t));
+    OK(append_rows(t, 300, 300, 1));
+    OK(holdall_table_commit(t, &err));
+    CHECK(has_rows(t, 600, 1) && is_link_to("z/a/data", data));
+    CHECK(is_link_to("z/s/data/__0.blp", chunk));
+
+    /* a commit replaces the link to a chunk, and not the chunk */
+    OK(holdall_table_remove(t, 0, 1, &err));
+    OK(holdall_table_truncate(t, 10, &err));
+    OK(holdall_table_commit(t, &err));
+    CHECK(holdall_table_row_count(t) == 10 && is_link_to("z/a/data", data));
+    holdall_table_close(t);
+    struct stat st;
+    CHECK(lstat(in_tmp("z/s/data/__0.blp"), &st) == 0 && S_ISREG(st.st_mode));
+    uint8_t *is = load(chunk, &after);
+    CHECK(after == before && memcmp(is, was, after) == 0);
+    free(was), free(is), free(data), free(chunk);
+}
+
 /* ---- functions that fail ----------------------------------------------------------------------*/
 
 static const int64_t tiny[] = {HOLDALL_OPT_CHUNK_BYTES, 80, 0, 0};
@@ -632,6 +691,7 @@ int main(void)
     RUN(one_writer_holds_the_lock_at_a_time);
     RUN(a_child_leaves_the_table_alone);
     RUN(nothing_is_written_through_a_link);
+    RUN(links_out_of_the_folder_are_followed_on_request);
     RUN(readers_see_complete_commits);
     RUN(failures_of_functions_are_reported);
     return 0;

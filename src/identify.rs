@@ -94,7 +94,7 @@ pub fn identify(path: &OsStr) -> Result<(Format, Kind)> {
         _ => return Ok((Format::B2Frame, Kind::Schunk)),
     }
     if is_folder(path)
-        && let Some(found) = table::identify(&DatasetDir::local(path)?)?
+        && let Some(found) = table::identify(&DatasetDir::local(path, false)?)?
     {
         return Ok(found);
     }

@@ -90,6 +90,8 @@ pub enum Opt {
     Order = 36,
     /// BLZ RFC layout: 1 writes the metadata files as YAML, 0 as JSON.
     Yaml = 37,
+    /// Datasets and tables: 1 follows links out of the folder.
+    FollowLinks = 38,
 }
 
 /// Options for writing chunks, which opening an existing superchunk, array or table ignores unless it
@@ -136,8 +138,14 @@ pub const BAG_OPTIONS: &[Opt] = &[
     Opt::BagReadAheadBytes,
 ];
 
-/// Options that apply to every call that opens a name, because a name may refer to an object store.
-pub const CLOUD_OPTIONS: &[Opt] = &[Opt::CloudTimeout, Opt::CloudRetries, Opt::CloudRequests];
+/// Options that apply to every call that opens a name, because a name may refer to an object store or
+/// to a folder with links.
+pub const NAME_OPTIONS: &[Opt] = &[
+    Opt::CloudTimeout,
+    Opt::CloudRetries,
+    Opt::CloudRequests,
+    Opt::FollowLinks,
+];
 
 const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::Threads, "HOLDALL_OPT_THREADS", 0, 1 << 16),
@@ -192,6 +200,7 @@ const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::DryRun, "HOLDALL_OPT_DRY_RUN", 0, 1),
     (Opt::Order, "HOLDALL_OPT_ORDER", 0, 1),
     (Opt::Yaml, "HOLDALL_OPT_YAML", 0, 1),
+    (Opt::FollowLinks, "HOLDALL_OPT_FOLLOW_LINKS", 0, 1),
 ];
 
 /// Maximum chunk size, slightly below the 2 GiB that the header fields can express.
@@ -364,6 +373,11 @@ impl Options {
         self.get(Opt::MemoryLimit, alloc::DEFAULT_LIMIT as i64) as u64
     }
 
+    /// Returns whether links out of the folder of a dataset are followed.
+    pub fn follows_links(&self) -> bool {
+        self.get(Opt::FollowLinks, 0) == 1
+    }
+
     /// Returns the progress callback.
     pub fn progress(&self) -> Option<&Progress> {
         self.progress.as_ref()
@@ -380,7 +394,7 @@ impl Options {
     pub fn applying(&self, call: &str, used: &[Opt], ignored: &[Opt]) -> Result<Options> {
         let mut options = self.clone();
         for opt in self.values.keys().chain(self.bytes.keys()) {
-            if used.contains(opt) || CLOUD_OPTIONS.contains(opt) {
+            if used.contains(opt) || NAME_OPTIONS.contains(opt) {
                 continue;
             }
             if !ignored.contains(opt) && !self.is_default(*opt) {
@@ -435,11 +449,11 @@ mod tests {
                 }
             }
             assert!(
-                CLOUD_OPTIONS.contains(opt) || o.only("f", &[]).unwrap_err().message.contains(name)
+                NAME_OPTIONS.contains(opt) || o.only("f", &[]).unwrap_err().message.contains(name)
             );
             o.only("f", &[*opt]).unwrap();
             let used = o.applying("f", &[], &[*opt]).unwrap();
-            assert!(used.given(*opt).is_none() || CLOUD_OPTIONS.contains(opt));
+            assert!(used.given(*opt).is_none() || NAME_OPTIONS.contains(opt));
         }
         assert_eq!(Opt::from_number(0).unwrap_err().status, Status::Argument);
     }

@@ -14,8 +14,9 @@ use std::ffi::OsStr;
 /// Options of a repair that a reader does not have or interprets differently.
 const REPAIR_OPTIONS: [Opt; 4] = [Opt::Durability, Opt::Lock, Opt::SkipDamaged, Opt::Verify];
 /// Options that apply to repairs and to readers.
-const SHARED_OPTIONS: [Opt; 4] = [
+const SHARED_OPTIONS: [Opt; 5] = [
     Opt::MemoryLimit,
+    Opt::FollowLinks,
     Opt::BagLimits,
     Opt::Codec,
     Opt::Dictionary,
@@ -56,7 +57,7 @@ pub fn reading<T>(
     let dry_run = begin_dry_run(path, &mut options);
     if dry_run.is_some() {
         let mut repair_options = Options::new();
-        for opt in [REPAIR_OPTIONS, SHARED_OPTIONS].concat() {
+        for opt in REPAIR_OPTIONS.into_iter().chain(SHARED_OPTIONS) {
             options.copy_to(opt, &mut repair_options)?;
         }
         repair(path, &repair_options)?;

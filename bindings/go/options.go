@@ -162,6 +162,11 @@ func CloudRequests(atOnce int) Option { return number(C.HOLDALL_OPT_CLOUD_REQUES
 // (ReadOnly) then see what Repair would leave. Default: false.
 func DryRun(yes bool) Option { return flag(C.HOLDALL_OPT_DRY_RUN, yes) }
 
+// FollowLinks selects whether symbolic links that lead out of the folder of an array or table are
+// followed, for example of data to another disk. Writers then write there; they remove links, never
+// what they lead to. Default: false, which is ErrFormat.
+func FollowLinks(yes bool) Option { return flag(C.HOLDALL_OPT_FOLLOW_LINKS, yes) }
+
 // Options for writing.
 
 // Compress sets the codec. Default: CodecByName for bags, CodecLZ4 for chunks.

@@ -166,6 +166,11 @@ typedef int32_t holdall_option;
  * (default): JSON. Commits keep the form.
  * Used by: create. */
 #define HOLDALL_OPT_YAML 37
+/* Datasets and tables: 1: symbolic links that lead out of the folder are followed, for example
+ * of `data` to another disk. Writers then write there; they remove links, never what they lead
+ * to. Default: 0, HOLDALL_E_FORMAT.
+ * Used by: all. */
+#define HOLDALL_OPT_FOLLOW_LINKS 38
 
 /* Read system calls. A file that is truncated while open is an error. */
 #define HOLDALL_IO_READ 901

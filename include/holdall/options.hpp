@@ -123,6 +123,7 @@ public:
     HOLDALL_NUMBER(dry_run, bool, HOLDALL_OPT_DRY_RUN)
     HOLDALL_NUMBER(order, int, HOLDALL_OPT_ORDER)
     HOLDALL_NUMBER(yaml, bool, HOLDALL_OPT_YAML)
+    HOLDALL_NUMBER(follow_links, bool, HOLDALL_OPT_FOLLOW_LINKS)
     // Sets a progress callback, (done, total), as holdall_progress_fn. If it returns false, the call
     // fails with HOLDALL_E_CANCELLED, unless all is done. It is alive as long as the handles that
     // are opened with these options.

@@ -362,12 +362,19 @@ impl Options {
         self.set(Opt::ArrowNulls, nulls.into())
     }
 
-    // ---- repair, object stores
+    // ---- repair, links, object stores
 
     /// Sets whether [`repair`](crate::repair()) only determines its result and changes nothing.
     /// [`verify`](crate::verify()) then sees what the repair would leave. Default: `false`.
     pub fn dry_run(self, dry_run: bool) -> Options {
         self.set(Opt::DryRun, dry_run.into())
+    }
+
+    /// Datasets and tables: sets whether symbolic links that lead out of the folder are followed, for
+    /// example of `data` to another disk. Writers then write there. They remove links, never what
+    /// they lead to. Default: `false`, which is [`Status::Format`](crate::Status::Format).
+    pub fn follow_links(self, follow: bool) -> Options {
+        self.set(Opt::FollowLinks, follow.into())
     }
 
     /// Object stores: sets how long a request may wait for data, retries included. Default: 30

@@ -168,6 +168,11 @@ pub const HOLDALL_OPT_ORDER: i32 = 36;
 /// (default): JSON. Commits keep the form.
 /// Used by: create.
 pub const HOLDALL_OPT_YAML: i32 = 37;
+/// Datasets and tables: 1: symbolic links that lead out of the folder are followed, for example of
+/// `data` to another disk. Writers then write there; they remove links, never what they lead to.
+/// Default: 0, HOLDALL_E_FORMAT.
+/// Used by: all.
+pub const HOLDALL_OPT_FOLLOW_LINKS: i32 = 38;
 
 /// Read system calls. A file that is truncated while open is an error.
 pub const HOLDALL_IO_READ: i32 = 901;

@@ -119,7 +119,7 @@ pub fn in_folder<T>(
     }
     it.folder.make_folder(&it.name)?;
     let made = || {
-        let dir = DatasetDir::local(path)?;
+        let dir = DatasetDir::local(path, options.follows_links())?;
         if !dir.path().is_empty() {
             return Err(fail!(
                 Unsupported,

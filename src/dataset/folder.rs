@@ -1,7 +1,7 @@
 //! A folder of a dataset: its files and subfolders.
 //!
 //! Names that come from files are used only if they lead exactly one level down. The storage
-//! resolves links: a local dataset folder does not follow a link out of itself.
+//! resolves links: a local dataset folder follows a link out of itself only if the options say so.
 #![forbid(unsafe_code)]
 
 use super::meta::{self, STORAGE};
@@ -89,16 +89,20 @@ fn is_column(folder: &dyn Folder, name: &str) -> bool {
 
 impl DatasetDir {
     /// Opens a local folder. A column of a table becomes a subfolder of the table's folder, which
-    /// has the journal and the lock of all columns.
-    pub fn local(path: &OsStr) -> Result<DatasetDir> {
+    /// has the journal and the lock of all columns. Links that lead out of the folder are followed
+    /// if `follows_links`.
+    pub fn local(path: &OsStr, follows_links: bool) -> Result<DatasetDir> {
         let table = fs::canonicalize(path).ok().and_then(|real| {
             let (parent, name) = (real.parent()?, real.file_name()?.to_str()?);
-            let folder = locate::folder(parent.as_os_str()).ok()?;
+            let folder = locate::folder_with_links(parent.as_os_str(), follows_links).ok()?;
             is_column(&*folder, name).then(|| (folder, name.to_owned()))
         });
         match table {
             Some((folder, name)) => DatasetDir::of(&folder).subdir(&name),
-            None => Ok(DatasetDir::of(&locate::folder(path)?)),
+            None => Ok(DatasetDir::of(&locate::folder_with_links(
+                path,
+                follows_links,
+            )?)),
         }
     }
 

@@ -26,7 +26,11 @@ pub const ROOTDIRS: &str = "__rootdirs__";
 pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Array> {
     let _scope = object::request_scope(options);
     if is_folder(path) && !frame::is_at(path, options)? {
-        open_at(&DatasetDir::local(path)?, mode, options)
+        open_at(
+            &DatasetDir::local(path, options.follows_links())?,
+            mode,
+            options,
+        )
     } else {
         Array::open(path, mode, options)
     }

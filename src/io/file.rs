@@ -31,14 +31,19 @@ pub struct LocalFolder {
 
 struct Confinement {
     real: PathBuf,
+    /// True if links may lead out of the folder.
+    follows_links: bool,
     /// Folders already verified to be inside. Resolving the path for each file would take longer
     /// than opening the file.
     inside: Mutex<HashSet<OsString>>,
 }
 
 impl Confinement {
-    /// Returns whether the path is a symbolic link that leads out of the folder.
+    /// Returns whether the path is a symbolic link that leads out of the folder, and may not.
     fn is_escaped_by(&self, path: &Path) -> bool {
+        if self.follows_links {
+            return false;
+        }
         let linked = fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink());
         linked && fs::canonicalize(path).is_ok_and(|real| !real.starts_with(&self.real))
     }
@@ -128,8 +133,8 @@ pub fn locate_for_change(path: &OsStr) -> Result<Located> {
 }
 
 /// Returns the folder at this path, for containers that are folders. Names may contain subfolders.
-/// Links that lead out of the folder are refused.
-pub fn folder(path: &OsStr) -> Result<Arc<dyn Folder>> {
+/// Links that lead out of the folder are refused, unless `follows_links`.
+pub fn folder(path: &OsStr, follows_links: bool) -> Result<Arc<dyn Folder>> {
     let shown = PathBuf::from(path);
     let real = fs::canonicalize(path).map_err(|e| Error::os(shown.display(), &e))?;
     Ok(Arc::new(LocalFolder {
@@ -138,6 +143,7 @@ pub fn folder(path: &OsStr) -> Result<Arc<dyn Folder>> {
         link: None,
         confinement: Some(Confinement {
             real,
+            follows_links,
             inside: Mutex::default(),
         }),
         identities: FolderIdentities::default(),

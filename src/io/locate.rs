@@ -51,11 +51,23 @@ pub fn locate_for_change(text: &OsStr) -> Result<Located> {
 
 /// Returns the folder of this name (see [`file::folder`]).
 pub fn folder(text: &OsStr) -> Result<Arc<dyn Folder>> {
+    folder_with_links(text, false)
+}
+
+/// Like [`folder`]. Links that lead out of the folder are followed if `follows_links`.
+pub fn folder_with_links(text: &OsStr, follows_links: bool) -> Result<Arc<dyn Folder>> {
     match scheme(text) {
         Some(s) if !is_local(text) => object::folder(s, text),
-        _ => file::folder(local(text)),
+        _ => file::folder(local(text), follows_links),
     }
-    .map(|folder| overlay::wrap("folder ", folder))
+    .map(|folder| {
+        let kind = if follows_links {
+            "folder with links "
+        } else {
+            "folder "
+        };
+        overlay::wrap(kind, folder)
+    })
 }
 
 /// Returns whether a folder of this name exists.

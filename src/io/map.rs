@@ -168,7 +168,7 @@ mod tests {
         let name = format!("holdall-map-{}", std::process::id());
         let path = std::env::temp_dir().join(&name);
         std::fs::write(&path, [7; 5000]).unwrap();
-        let mapped = file::folder(std::env::temp_dir().as_os_str())
+        let mapped = file::folder(std::env::temp_dir().as_os_str(), false)
             .unwrap()
             .open(OsStr::new(&name), Access::Map)
             .unwrap();

@@ -87,7 +87,11 @@ impl Table {
                 path.display()
             ));
         }
-        Table::open_at(&DatasetDir::local(path)?, mode, options)
+        Table::open_at(
+            &DatasetDir::local(path, options.follows_links())?,
+            mode,
+            options,
+        )
     }
 
     /// Opens the table in caller-provided storage.
@@ -394,7 +398,7 @@ pub fn verify(
         "verifying a dataset",
         &[Opt::Threads, Opt::MemoryLimit, Opt::Io],
     )?;
-    let dir = DatasetDir::local(path)?;
+    let dir = DatasetDir::local(path, options.follows_links())?;
     verify_at(&dir, options, fault)
 }
 

@@ -32,7 +32,7 @@ pub struct Repaired {
 
 /// Repairs the dataset at `path`.
 pub fn repair(path: &OsStr, options: &Options) -> Result<Repaired> {
-    repair_at(&DatasetDir::local(path)?, options)
+    repair_at(&DatasetDir::local(path, options.follows_links())?, options)
 }
 
 /// Repairs the dataset in this folder.

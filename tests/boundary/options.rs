@@ -118,7 +118,7 @@ fn letters(call: &str) -> &'static str {
 }
 
 /// Every option with a valid value other than the default.
-const VALUES: [(&str, i32, i64); 34] = [
+const VALUES: [(&str, i32, i64); 35] = [
     ("THREADS", HOLDALL_OPT_THREADS, 1),
     ("MEMORY_LIMIT", HOLDALL_OPT_MEMORY_LIMIT, 1 << 30),
     ("IO", HOLDALL_OPT_IO, HOLDALL_IO_MAP as i64),
@@ -169,6 +169,7 @@ const VALUES: [(&str, i32, i64); 34] = [
     ("DRY_RUN", HOLDALL_OPT_DRY_RUN, 1),
     ("ORDER", HOLDALL_OPT_ORDER, 1),
     ("YAML", HOLDALL_OPT_YAML, 1),
+    ("FOLLOW_LINKS", HOLDALL_OPT_FOLLOW_LINKS, 1),
 ];
 const BYTES: [(&str, i32, &[u8]); 3] = [
     (

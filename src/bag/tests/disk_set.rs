@@ -702,7 +702,7 @@ fn the_journal_of_a_set_has_the_mode_of_its_shards() {
     let shard = dir.join(set().name(0));
     std::fs::write(&shard, b"").unwrap();
     std::fs::set_permissions(&shard, std::fs::Permissions::from_mode(0o600)).unwrap();
-    let folder = crate::io::file::folder(dir.as_os_str()).unwrap();
+    let folder = crate::io::file::folder(dir.as_os_str(), false).unwrap();
     set().container(&folder).create(OsStr::new("new")).unwrap();
     let mode = std::fs::metadata(dir.join("new"))
         .unwrap()

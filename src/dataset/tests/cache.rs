@@ -178,7 +178,7 @@ fn a_file_that_another_tool_overwrites_is_read_again() {
     std::fs::create_dir_all(&local).unwrap();
     let (disk, local_folder) = (
         SimDisk::default(),
-        crate::io::file::folder(local.as_os_str()).unwrap(),
+        crate::io::file::folder(local.as_os_str(), false).unwrap(),
     );
     for (folder, is_local) in [(disk.folder(), false), (local_folder, true)] {
         for sum in [0, 2] {
