@@ -31,6 +31,7 @@ pub fn reading(reading: &Reading) -> Options {
     if reading.map {
         options = options.file_access(FileAccess::Map);
     }
+    options = options.follow_links(reading.follow_links);
     if reading.unchecked { options.verify(Verify::Never) } else { options }
 }
 

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import pathlib
 import pickle
 import shutil
 import struct
@@ -266,6 +267,25 @@ class Change(Tables):
         self.good("trim", "-q", "a", "--remove", "1:2")
         self.assertEqual(self.good("cat", "a"), struct.pack("<2i", 1, 3))
         self.assertIn("for tables", self.fails("append", "a", "a.npy", "--before", "0")[0])
+
+    def test_links_out_of_the_folder_are_followed_on_request(self):
+        folder = pathlib.Path(self.folder.name)
+        before = self.rows("t")
+        for column in ("n", "s"):
+            (folder / "t" / column / "data").rename(folder / column)
+            (folder / "t" / column / "data").symlink_to(folder / column)
+        self.assertIn("leads out of", self.fails("cat", "t")[0])
+        self.write("some.csv", b"n,s\n1,x\n")
+        self.assertIn("leads out of", self.fails("append", "t", "some.csv")[0])
+        self.fails("verify", "t")
+        self.assertEqual(self.rows("t", "--follow-links"), before)
+        self.good("verify", "t", "--follow-links")
+        self.good("trim", "-q", "t", "990", "--follow-links")
+        self.good("append", "-q", "t", "some.csv", "--follow-links")
+        self.good("attr", "set", "t", "a", "1", "--follow-links")
+        self.good("repair", "-q", "t", "--follow-links")
+        self.assertEqual(self.rows("t", "--follow-links"), before[:991] + [["1", "x"]])
+        self.assertTrue((folder / "t/n/data").is_symlink() and list((folder / "n").iterdir()))
 
     def test_attributes_are_set_read_and_removed(self):
         for path in ("t", "t/n"):

@@ -37,6 +37,9 @@ pub struct Reading {
     /// Do not verify the checksums stored with the data
     #[arg(long)]
     pub unchecked: bool,
+    /// Follow symbolic links out of the folder of an array or a table
+    #[arg(long, help_heading = DATASETS)]
+    pub follow_links: bool,
 }
 
 /// The codec and the dictionary of a bag.

@@ -176,6 +176,9 @@ pub struct Append {
     /// Append a .npy file as bytes, its header included
     #[arg(long)]
     pub raw: bool,
+    /// Follow symbolic links out of the folder of an array or a table
+    #[arg(long, help_heading = groups::DATASETS)]
+    pub follow_links: bool,
     /// Insert the rows into a table before this row instead
     #[arg(long, value_name = "ROW", value_parser = values::whole)]
     pub before: Option<u64>,
@@ -278,6 +281,9 @@ pub struct Trim {
     pub threads: Option<usize>,
     #[command(flatten)]
     pub sync: Sync,
+    /// Follow symbolic links out of the folder of an array or a table
+    #[arg(long, help_heading = groups::DATASETS)]
+    pub follow_links: bool,
     /// Remove these rows, a slice as in Python, instead of those at the end
     #[arg(long, value_name = "A:B", value_parser = values::rows, allow_hyphen_values = true)]
     pub remove: Option<Slice>,
@@ -329,6 +335,9 @@ pub struct AttrOptions {
     pub raw: bool,
     #[command(flatten)]
     pub sync: Sync,
+    /// Follow symbolic links out of the folder of an array or a table
+    #[arg(long, help_heading = groups::DATASETS)]
+    pub follow_links: bool,
 }
 
 #[derive(Args, Debug)]
@@ -409,6 +418,9 @@ pub struct Repair {
     #[arg(long, value_name = "LOCATION", value_parser = values::named(values::LIMITS),
         help_heading = groups::BAGS)]
     pub limits: Option<holdall::BagLimits>,
+    /// Follow symbolic links out of the folder of an array or a table
+    #[arg(long, help_heading = groups::DATASETS)]
+    pub follow_links: bool,
     /// Print what a repair would do, with its exit code, and change nothing
     #[arg(short = 'n', long)]
     pub dry_run: bool,

@@ -27,12 +27,17 @@ fn check(path: &FileName) -> Result {
     ))
 }
 
-fn get(path: &FileName, name: Option<&str>, raw: bool) -> Result<Exit> {
+fn get(path: &FileName, name: Option<&str>, options: &AttrOptions) -> Result<Exit> {
+    let raw = options.raw;
     if raw && name.is_none() {
         return Err(usage!("--raw is for one value, to get or to set"));
     }
     check(path)?;
-    let dataset = Dataset::read(path, &FrameInput::default(), Options::new())?;
+    let dataset = Dataset::read(
+        path,
+        &FrameInput::default(),
+        Options::new().follow_links(options.follow_links),
+    )?;
     let mut output = Output::standard();
     match name {
         Some(name) if raw => output.bytes(dataset.stored_attribute(name)?)?,
@@ -58,8 +63,8 @@ fn change(
     change: impl FnOnce(&mut Dataset) -> Result,
 ) -> Result<Exit> {
     check(path)?;
-    let mut dataset =
-        Dataset::open_for_writing(path, &options::sync(Options::new(), &options.sync))?;
+    let opening = Options::new().follow_links(options.follow_links);
+    let mut dataset = Dataset::open_for_writing(path, &options::sync(opening, &options.sync))?;
     change(&mut dataset)?;
     dataset.commit()?;
     Ok(Exit::Done)
@@ -91,7 +96,7 @@ fn remove(path: &FileName, name: &str, options: &AttrOptions) -> Result<Exit> {
 
 pub fn run(args: &Attr) -> Result<Exit> {
     match &args.action {
-        AttrAction::Get { options, path, name, .. } => get(path, name.as_deref(), options.raw),
+        AttrAction::Get { options, path, name, .. } => get(path, name.as_deref(), options),
         AttrAction::Set { options, path, name, value, .. } => set(path, name, value, options),
         AttrAction::Remove { options, path, name, .. } => remove(path, name, options),
     }

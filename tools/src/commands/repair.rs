@@ -48,6 +48,7 @@ struct Found {
 /// The options of the repair, and of reading a bag that was repaired.
 fn common_options(args: &Repair) -> Result<Options> {
     let options = Options::new().progress(|_, _| !signals::stopped());
+    let options = options.follow_links(args.follow_links);
     let options = options::given(options, args.threads, Options::threads);
     let options = options::given(options, args.memory_limit, Options::memory_limit);
     let mut bag = BagInput { codec: args.codec.clone(), ..BagInput::default() };
@@ -87,6 +88,7 @@ impl Damage {
     fn find(args: &Repair) -> Damage {
         let mut damage = Damage::default();
         let options = Options::new().progress(|_, _| !signals::stopped());
+        let options = options.follow_links(args.follow_links);
         let options = options::given(options, args.memory_limit, Options::memory_limit);
         // what prevents verification is one of the faults
         let _ = holdall::verify(&args.path, &options, |part, fault| {

@@ -45,7 +45,8 @@ fn removed(args: &Trim, all: u64) -> Result<Range<u64>> {
 
 pub fn run(args: &Trim) -> Result<Exit> {
     let path = &args.path;
-    let options = options::given(Options::new(), args.threads, Options::threads);
+    let options = Options::new().follow_links(args.follow_links);
+    let options = options::given(options, args.threads, Options::threads);
     match detect::identify(path, None) {
         Ok((Format::Bloscpack, Kind::Schunk)) => {
             return Err(failure!("{path}: a superchunk that is no array has no rows"));

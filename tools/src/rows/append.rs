@@ -18,7 +18,7 @@ use holdall::Options;
 pub fn run(args: &Append) -> Result<Exit> {
     signals::catch();
     let path = &args.path;
-    let options = Options::new().progress(progress::report);
+    let options = Options::new().progress(progress::report).follow_links(args.follow_links);
     let options = options::codecs(options::sync(options, &args.sync), &args.encoding)?;
     let options = options::given(options, args.threads, Options::threads);
     let options = options::given(options, args.memory_limit, Options::memory_limit);

@@ -50,7 +50,8 @@ fn check_array(array: &Array, path: &FileName) -> Result {
 
 fn open(args: &Append, input: &mut Input) -> Result<(Target, Option<u64>)> {
     let path = &args.path;
-    let options = options::given(Options::new(), args.threads, Options::threads);
+    let options = Options::new().follow_links(args.follow_links);
+    let options = options::given(options, args.threads, Options::threads);
     let options = options::given(options, args.memory_limit, Options::memory_limit);
     let options = options::codecs(options::sync(options, &args.sync), &args.encoding)?;
     let array = match Array::open_for_writing(path, &options) {
