@@ -180,6 +180,10 @@ def bags(f, k, path):
     f.ok("bag_read", bag, 2**32, None, 0, OUT, status=k["HOLDALL_E_RANGE"])
     slice = f.ok("bag_slice", bag, 3, 2, -2, OUT)
     same([f.sized("bag_read", slice, i) for i in (0, 1)], [b"one", b""])
+    f.ok("bag_copy", slice, u64(1, 0), 2, path("copy.bag"), k["HOLDALL_CREATE"], None)
+    copy = f.ok("bag_open", path("copy.bag"), None, OUT)
+    same([f.sized("bag_read", copy, i) for i in (0, 1)], [b"", b"one"])
+    f("bag_close", copy)
     range_ = f.ok("bag_read_range", bag, 1, 3, OUT)
     same(batch(f, range_), [b"", b"three", b"one"])
     chosen = f.ok("bag_read_indices", bag, u64(3, 0, 2), 3, OUT)
@@ -453,6 +457,15 @@ def arrays(f, k, path):
     f.ok("array_read_points", a, u64(1, 1, 0, 2), 2, dst, 16)
     same(dst.raw, f64(8, 1))
     f.ok("array_copy", a, path("copy"), k["HOLDALL_CREATE"], f.spec("array_spec", format=k["HOLDALL_FORMAT_BLOSCPACK"]), None)
+    same(len(f.sized("array_checksum", a, k["HOLDALL_CHECKSUM_SHA1"])), 20)
+    slice = f.ok("array_slice", a, u64(1, 2), u64(1, 2), (c.c_int64 * 2)(1, -2), OUT)
+    flat = f.ok("array_squeeze", slice, 0, OUT)
+    deep = f.ok("array_expand_dims", flat, 1, OUT)
+    same(lengths(f.get("array_shape", deep), 2), [2, 1])
+    f.ok("array_read", deep, None, None, None, dst, 16, None)
+    same(dst.raw, f64(7, 9))
+    for view in (slice, flat, deep):
+        f("array_close", view)
     f("array_close", a)
 
 
@@ -499,6 +512,10 @@ def tables(f, k, path):
     same(b_.raw, f64(5, 3))
     refreshed(f, "table", t)
     f.ok("table_copy", t, path("copy"), k["HOLDALL_CREATE"], k["HOLDALL_FORMAT_BLZ_RFC"], None)
+    slice = f.ok("table_slice", t, 1, 2, -1, 1, (c.c_char_p * 1)(b"b"), OUT)
+    f.ok("array_read", f.get("table_column", slice, 0), None, None, None, dst, 16, None)
+    same(dst.raw, f64(5, 3))
+    f("table_close", slice)
     f("table_close", t)
 
 
