@@ -435,6 +435,48 @@ fn corruption_is_an_error_where_a_slice_has_it() {
     }
 }
 
+/// If corrupt chunks are skipped, only slices that have one report it.
+#[test]
+fn skipped_corruption_is_reported_where_a_slice_has_it() {
+    for format in [Format::Bloscpack, Format::B2nd] {
+        let files = Arc::new(MemoryFiles::default());
+        let folder: Arc<dyn Folder> = files.clone();
+        let spec = ArraySpec {
+            dtype: "<i4",
+            shape: &[8, 50],
+            chunks: Some(&[2, 50]),
+            format,
+        };
+        let stored = Options::new().with(Opt::Level, 0).unwrap();
+        let mut a = any::create_in(&folder, Mode::New, &spec, None, &stored).unwrap();
+        let content = bytes(0..400);
+        a.write(&[0, 0], &[8, 50], None, &content, None).unwrap();
+        a.commit().unwrap();
+        drop(a);
+        let name = files.names().remove(0);
+        let mut corrupt = files.snapshot(&name).unwrap().to_vec();
+        // an item of the third chunk, which is stored as it is
+        let item = 260u32.to_le_bytes();
+        let at = corrupt.windows(4).position(|bytes| bytes == item).unwrap();
+        corrupt[at] ^= 1;
+        files.put(&name, corrupt);
+        let skip = Options::new().with(Opt::SkipDamaged, 1).unwrap();
+        let a = open::open_in(&folder, Mode::Read, &skip).unwrap();
+        for (start, is_corrupt) in [(0, false), (2, false), (3, true), (4, true), (6, false)] {
+            let slice = a.slice(&[start, 10], &[2, 20], None).unwrap();
+            let (checksum, skipped) = slice.content_checksum(Checksum::Crc32).unwrap();
+            assert_eq!(skipped, is_corrupt, "{format:?} {start}");
+            let there = memory();
+            let to = NewLocation::Storage(&there);
+            let copied = any::copy(&slice, to, Mode::New, format, [None, None], &Options::new());
+            assert_eq!(copied, Ok(is_corrupt), "{format:?} {start}");
+            let copy = open::open_in(&there, Mode::Read, &Options::new()).unwrap();
+            let of_copy = copy.content_checksum(Checksum::Crc32).unwrap();
+            assert_eq!(of_copy, (checksum, false));
+        }
+    }
+}
+
 #[test]
 fn an_array_with_open_views_cannot_be_changed() {
     let folder = memory();

@@ -116,6 +116,7 @@ impl Body {
     }
 
     /// Reads a box. See [`Array::read`].
+    #[inline]
     pub fn read(
         &self,
         start: &[u64],
