@@ -5,7 +5,7 @@
 //! complete block is decoded and cached, because more reads of the same block are likely.
 #![forbid(unsafe_code)]
 
-use super::decode::repeat;
+use super::decode::{StoredStream, repeat};
 use super::{BlockDecoder, Codec, Content, DecodeContext, Decoded, Header, sections};
 use crate::alloc::{self, Bytes, Scratch};
 use crate::cache::{CacheBudget, LruCache, PartialReads};
@@ -401,6 +401,18 @@ impl StoredChunk {
                 }
             },
         }
+    }
+
+    /// Returns the stored bytes of a block of the complete chunk `bytes`, up to the end of its last
+    /// stream.
+    pub fn block<'c>(&self, bytes: &'c [u8], block: usize) -> Result<&'c [u8]> {
+        let (h, span) = (&self.header, self.span(&bytes, block)?);
+        let stored = bytes.get(span).ok_or_else(ends_early)?;
+        let (streams, mut rest) = (h.streams(block), stored);
+        for _ in 0..streams {
+            (_, rest) = StoredStream::parse(h, rest, h.block_len(block) / streams)?;
+        }
+        Ok(stored.get(..stored.len() - rest.len()).unwrap_or_default())
     }
 
     #[cold]

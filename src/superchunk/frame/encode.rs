@@ -6,7 +6,7 @@ use super::read::FrameReader;
 use crate::alloc::Scratch;
 use crate::blosc::stored::StoredChunk;
 use crate::blosc::{self, BlockEncoder, Content, Header, Params};
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, Result};
 use crate::slice::SliceExt;
 use crate::superchunk::buffer_pool::BufferPool;
 use crate::superchunk::chunks::{BlockChange, Encoded, Fill, Source};
@@ -111,10 +111,7 @@ impl ChunkEncoder<'_> {
             let fits = match (before, source.change(block), reuse) {
                 (Previous::Chunk(there, bytes), BlockChange::Unchanged, true) => {
                     item = None;
-                    let stored = bytes.get(there.span(bytes, block)?).ok_or_else(|| {
-                        fail!(Format, "block {block} extends beyond the end of its chunk")
-                    })?;
-                    encoder.push_encoded(block, stored, &mut chunk)?
+                    encoder.push_encoded(block, there.block(bytes, block)?, &mut chunk)?
                 }
                 _ => with_content(before, source, header, block, |content| {
                     let own = repeated(content, header.typesize, block * header.blocksize);
@@ -233,9 +230,7 @@ fn encode_block(
     if let (Previous::Chunk(chunk, bytes), BlockChange::Unchanged, true) =
         (before, source.change(block), reuse)
     {
-        let stored = bytes
-            .get(chunk.span(bytes, block)?)
-            .ok_or_else(|| fail!(Format, "block {block} extends beyond the end of its chunk"))?;
+        let stored = chunk.block(bytes, block)?;
         alloc::reserve(&mut encoded.stored, stored.len())?;
         encoded.stored.extend_from_slice(stored);
         return Ok(());
